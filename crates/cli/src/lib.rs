@@ -1,0 +1,1 @@
+//! The ombx command line.
