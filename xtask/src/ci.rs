@@ -1,0 +1,69 @@
+//! `cargo xtask ci`: what a change must pass, fastest first.
+
+use std::process::{Command, ExitCode, Stdio};
+
+use crate::{
+    codegen,
+    failure::Result,
+    mpi::Which,
+    step::{Outcome, Step},
+    test, tidy,
+    workspace::{Workspace, cargo},
+};
+
+/// Check everything: format, lints, tidy, docs, generated files, dependencies, then all tests
+#[derive(clap::Args)]
+#[command(after_help = "Example: cargo xtask ci --mpi mpich")]
+pub(crate) struct Options {
+    /// The MPI to test with [default: every one that is there]
+    #[arg(long, value_enum)]
+    mpi: Option<Which>,
+    /// Install what is missing without asking
+    #[arg(long)]
+    yes: bool,
+}
+
+pub(crate) fn main(options: &Options) -> Result<ExitCode> {
+    let tests = test::Options { mpi: options.mpi, yes: options.yes, quick: false };
+    let facts = test::facts(&tests)?;
+    let workspace = Workspace::read()?;
+    // Lints and docs do not depend on which MPI is bound: the first is enough.
+    let mpis = facts.mpis();
+    let in_first = |arguments: &[&str]| {
+        let mut command = cargo();
+        command.args(arguments).current_dir(&workspace.root);
+        if let Some(mpi) = mpis.first() {
+            mpi.build_with(&mut command, &workspace.target);
+        }
+        command
+    };
+
+    let mut steps = vec![Step::run("format", &mut in_first(&["fmt", "--all", "--check"]))];
+    steps.push(Step::of("tidy", || Ok(outcome(tidy::check(&workspace)?, "violation(s)"))));
+    let clippy = &mut in_first(&["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]);
+    steps.push(Step::run("clippy", clippy));
+    let docs = &mut in_first(&["doc", "--no-deps", "--workspace"]);
+    steps.push(Step::run("docs", docs.env("RUSTDOCFLAGS", "-D warnings")));
+    if let Some(mpi) = mpis.first() {
+        steps.push(Step::of("codegen --check", || {
+            Ok(outcome(codegen::stale(&workspace, mpi)?.len(), "file(s) stale: run `cargo xtask codegen`"))
+        }));
+    }
+    steps.push(if has_cargo_deny() {
+        Step::run("cargo deny", &mut in_first(&["deny", "check"]))
+    } else {
+        Step::skipped("cargo deny", "cargo-deny is not installed (cargo install cargo-deny)")
+    });
+    steps.extend(test::run(&workspace, &facts, false));
+    Ok(test::report(&steps))
+}
+
+fn outcome(count: usize, of_what: &str) -> Outcome {
+    if count == 0 { Outcome::Passed } else { Outcome::Failed(format!("{count} {of_what}")) }
+}
+
+fn has_cargo_deny() -> bool {
+    let mut command: Command = cargo();
+    command.args(["deny", "--version"]).stdout(Stdio::null()).stderr(Stdio::null());
+    command.status().is_ok_and(|status| status.success())
+}

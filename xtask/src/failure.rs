@@ -1,0 +1,23 @@
+//! What can go wrong in a task, as one sentence for the person at the terminal.
+
+use std::{io, path::PathBuf};
+
+/// Why a task stopped.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Failure {
+    #[error("{program} cannot be run: {source}")]
+    Run { program: String, source: io::Error },
+    #[error("{}: {source}", path.display())]
+    File { path: PathBuf, source: io::Error },
+    #[error("{program} gave output that cannot be read: {source}")]
+    Output { program: &'static str, source: serde_json::Error },
+    #[error("`{command}` failed: {detail}")]
+    Command { command: String, detail: String },
+    #[error("{0}")]
+    Missing(String),
+    #[error("{0}; nothing was installed")]
+    NotInstalled(String),
+}
+
+/// The result of everything in xtask.
+pub(crate) type Result<T> = std::result::Result<T, Failure>;

@@ -1,0 +1,139 @@
+//! Which packages bring what is missing, on each kind of system, and the commands that install them.
+
+use crate::mpi::{Flavour, Places};
+
+/// Something that a build of ombx needs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Need {
+    Compiler,
+    Libclang,
+    Mpi(Flavour),
+}
+
+/// A system's package manager.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Manager {
+    Apt,
+    Dnf,
+    Zypper,
+    Pacman,
+}
+
+/// How this process may change the system.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Rights {
+    Root,
+    Sudo,
+    None,
+}
+
+impl Manager {
+    const ALL: [Self; 4] = [Self::Apt, Self::Dnf, Self::Zypper, Self::Pacman];
+
+    /// The one that is installed.
+    pub(crate) fn find(places: &Places) -> Option<Self> {
+        Self::ALL.into_iter().find(|manager| places.program(manager.program()).is_some())
+    }
+
+    fn program(self) -> &'static str {
+        match self {
+            Self::Apt => "apt-get",
+            Self::Dnf => "dnf",
+            Self::Zypper => "zypper",
+            Self::Pacman => "pacman",
+        }
+    }
+
+    /// The packages for one need; none where the distribution does not have it.
+    fn packages(self, need: Need) -> &'static [&'static str] {
+        use Flavour::{Mpich, OpenMpi};
+        use Need::{Compiler, Libclang, Mpi};
+        match (self, need) {
+            (Self::Apt, Compiler) => &["gcc", "libc6-dev"],
+            (Self::Apt, Libclang) => &["libclang-dev"],
+            (Self::Apt, Mpi(Mpich)) => &["mpich", "libmpich-dev"],
+            (Self::Apt, Mpi(OpenMpi)) => &["openmpi-bin", "libopenmpi-dev"],
+            (Self::Dnf, Compiler) => &["gcc", "glibc-devel"],
+            (Self::Dnf, Libclang) => &["clang-devel"],
+            (Self::Dnf, Mpi(Mpich)) => &["mpich", "mpich-devel"],
+            (Self::Dnf, Mpi(OpenMpi)) => &["openmpi", "openmpi-devel"],
+            (Self::Zypper, Compiler) => &["gcc", "glibc-devel"],
+            (Self::Zypper, Libclang) => &["clang-devel"],
+            (Self::Zypper, Mpi(Mpich)) => &["mpich", "mpich-devel"],
+            (Self::Zypper, Mpi(OpenMpi)) => &["openmpi4", "openmpi4-devel"],
+            (Self::Pacman, Compiler) => &["gcc"],
+            (Self::Pacman, Libclang) => &["clang"],
+            (Self::Pacman, Mpi(OpenMpi)) => &["openmpi"],
+            (Self::Pacman, Mpi(Mpich)) => &[], // only in the user repository
+        }
+    }
+
+    /// The needs that this manager cannot serve.
+    pub(crate) fn unknown(self, needs: &[Need]) -> Vec<Need> {
+        needs.iter().copied().filter(|&need| self.packages(need).is_empty()).collect()
+    }
+
+    /// The commands that install what is needed, each as its words; `Rights::None` gives what an administrator types.
+    pub(crate) fn commands(self, needs: &[Need], rights: Rights) -> Vec<Vec<&'static str>> {
+        let packages = needs.iter().flat_map(|&need| self.packages(need)).copied();
+        // `env` because sudo does not pass the caller's environment on.
+        let quiet: &[&'static str] = &["env", "DEBIAN_FRONTEND=noninteractive", "apt-get"];
+        let (before, install): (Option<Vec<&'static str>>, Vec<&'static str>) = match self {
+            Self::Apt => {
+                let with = |words: &[&'static str]| [quiet, words].concat();
+                (Some(with(&["update"])), with(&["install", "-y", "--no-install-recommends"]))
+            }
+            Self::Dnf => (None, vec!["dnf", "install", "-y"]),
+            Self::Zypper => (None, vec!["zypper", "--non-interactive", "install"]),
+            Self::Pacman => (None, vec!["pacman", "-S", "--needed", "--noconfirm"]),
+        };
+        let install = install.into_iter().chain(packages).collect();
+        let prefix: &[&'static str] = match rights {
+            Rights::Sudo => &["sudo", "-n"],
+            Rights::Root | Rights::None => &[],
+        };
+        before.into_iter().chain([install]).map(|words| [prefix, &words].concat()).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn debian_updates_first_and_installs_without_questions() {
+        let commands = Manager::Apt.commands(&[Need::Mpi(Flavour::Mpich), Need::Libclang], Rights::Root);
+        let typed: Vec<String> = commands.iter().map(|words| words.join(" ")).collect();
+        assert_eq!(
+            typed,
+            [
+                "env DEBIAN_FRONTEND=noninteractive apt-get update",
+                "env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends mpich libmpich-dev libclang-dev",
+            ]
+        );
+    }
+
+    #[test]
+    fn sudo_never_asks() {
+        let commands = Manager::Dnf.commands(&[Need::Compiler], Rights::Sudo);
+        assert_eq!(commands, [["sudo", "-n", "dnf", "install", "-y", "gcc", "glibc-devel"]]);
+    }
+
+    #[test]
+    fn what_a_distribution_lacks_is_told() {
+        assert_eq!(
+            Manager::Pacman.unknown(&[Need::Mpi(Flavour::Mpich), Need::Compiler]),
+            [Need::Mpi(Flavour::Mpich)]
+        );
+        for manager in [Manager::Apt, Manager::Dnf, Manager::Zypper] {
+            let needs =
+                [Need::Compiler, Need::Libclang, Need::Mpi(Flavour::Mpich), Need::Mpi(Flavour::OpenMpi)];
+            assert!(manager.unknown(&needs).is_empty(), "{manager:?}");
+        }
+    }
+
+    #[test]
+    fn without_a_manager_none_is_found() {
+        assert_eq!(Manager::find(&Places { mpicc: None, directories: Vec::new() }), None);
+    }
+}

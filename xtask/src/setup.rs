@@ -1,0 +1,220 @@
+//! `cargo xtask setup`: says what a build of ombx needs and lacks, and installs it when allowed to.
+
+use std::{
+    path::PathBuf,
+    process::{Command, ExitCode, Stdio},
+};
+
+use crate::{
+    consent::{self, Consent},
+    failure::{Failure, Result},
+    libclang,
+    mpi::{Flavour, Mpi, Places, Which},
+    package::{Manager, Need, Rights},
+};
+
+/// Find or install what a build needs: a C compiler, libclang and an MPI
+///
+/// When something is missing, shows the packages and asks before installing them with the system's package manager
+/// (apt-get, dnf, zypper or pacman), as root or with `sudo -n`. Without either, prints the commands for your
+/// administrator. When nothing is missing, changes nothing.
+#[derive(clap::Args)]
+#[command(after_help = "Example: cargo xtask setup --mpi mpich")]
+pub(crate) struct Options {
+    /// The MPI to have
+    #[arg(long, value_enum, default_value = "all")]
+    mpi: Which,
+    /// Install without asking
+    #[arg(long)]
+    yes: bool,
+}
+
+/// Everything that was looked for.
+pub(crate) struct Facts {
+    compiler: std::result::Result<PathBuf, String>,
+    libclang: std::result::Result<PathBuf, String>,
+    mpis: Vec<(Flavour, std::result::Result<Mpi, String>)>,
+}
+
+impl Facts {
+    /// Looks at this machine; changes nothing.
+    pub(crate) fn gather(flavours: &[Flavour]) -> Self {
+        let places = Places::here();
+        Self {
+            compiler: compiler(&places),
+            libclang: libclang::find(),
+            mpis: flavours.iter().map(|&flavour| (flavour, Mpi::find(flavour, &places))).collect(),
+        }
+    }
+
+    /// The MPIs that can be used.
+    pub(crate) fn mpis(&self) -> Vec<Mpi> {
+        self.mpis.iter().filter_map(|(_, found)| found.clone().ok()).collect()
+    }
+
+    /// The MPIs that were looked for in vain, and why.
+    pub(crate) fn absent(&self) -> impl Iterator<Item = (Flavour, &str)> {
+        self.mpis.iter().filter_map(|(flavour, found)| Some((*flavour, found.as_ref().err()?.as_str())))
+    }
+
+    /// Whether ombx can be built with at least one MPI.
+    pub(crate) fn suffice(&self) -> bool {
+        self.compiler.is_ok() && self.libclang.is_ok() && self.mpis.iter().any(|(_, found)| found.is_ok())
+    }
+
+    fn missing(&self) -> Vec<Need> {
+        let compiler = self.compiler.is_err().then_some(Need::Compiler);
+        let libclang = self.libclang.is_err().then_some(Need::Libclang);
+        compiler
+            .into_iter()
+            .chain(libclang)
+            .chain(self.absent().map(|(flavour, _)| Need::Mpi(flavour)))
+            .collect()
+    }
+
+    fn print(&self) {
+        print_tool("C compiler", &self.compiler);
+        print_tool("libclang", &self.libclang);
+        for (flavour, found) in &self.mpis {
+            match found {
+                Ok(mpi) => println!("  {mpi}"),
+                Err(why) => println!("  {flavour:<16} missing: {why}"),
+            }
+        }
+    }
+}
+
+pub(crate) fn main(options: &Options) -> Result<ExitCode> {
+    ensure(options.mpi.flavours(), options.yes)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Has everything that these MPIs need, or fails with what is missing. Installs only with consent.
+pub(crate) fn ensure(flavours: &[Flavour], yes: bool) -> Result<Facts> {
+    let facts = Facts::gather(flavours);
+    facts.print();
+    let missing = facts.missing();
+    if missing.is_empty() {
+        println!("Nothing is missing.");
+        return Ok(facts);
+    }
+    install(&missing, yes, Manager::find(&Places::here()), consent::rights)?;
+    let facts = Facts::gather(flavours);
+    facts.print();
+    match facts.missing().as_slice() {
+        [] => Ok(facts),
+        _ => Err(Failure::Missing(
+            "the packages were installed, but something is still missing (see above)".into(),
+        )),
+    }
+}
+
+fn install(missing: &[Need], yes: bool, manager: Option<Manager>, rights: impl Fn() -> Rights) -> Result<()> {
+    let stop = |why: &str| Err(Failure::NotInstalled(why.to_owned()));
+    let Some(manager) = manager else {
+        return stop(
+            "something is missing, and none of apt-get, dnf, zypper and pacman is here to install it",
+        );
+    };
+    let unknown = manager.unknown(missing);
+    if !unknown.is_empty() {
+        let names: Vec<String> = unknown.iter().map(|&need| named(need)).collect();
+        let why = format!("this distribution has no package for {}; install it by hand", names.join(", "));
+        return stop(&why);
+    }
+    let rights = rights();
+    let commands = manager.commands(missing, rights);
+    match rights {
+        Rights::None => println!("As an administrator, run:"),
+        Rights::Root | Rights::Sudo => println!("To install what is missing:"),
+    }
+    for words in &commands {
+        println!("  {}", words.join(" "));
+    }
+    if rights == Rights::None {
+        return stop("not root, and `sudo -n` is not allowed");
+    }
+    match consent::ask(yes) {
+        Ok(Consent::Given) => {}
+        Ok(Consent::Refused) => return stop("not agreed to"),
+        Ok(Consent::NoTerminal) => return stop("no terminal to ask on (--yes agrees)"),
+        Err(source) => return Err(Failure::Run { program: "the question".into(), source }),
+    }
+    for words in commands {
+        println!("\n$ {}", words.join(" "));
+        let status = Command::new(words[0])
+            .args(&words[1..])
+            .stdin(Stdio::null())
+            .status()
+            .map_err(|source| Failure::Run { program: words[0].into(), source })?;
+        if !status.success() {
+            return Err(Failure::Command { command: words.join(" "), detail: status.to_string() });
+        }
+    }
+    Ok(())
+}
+
+/// rustc links with `cc`, the MPI wrappers call `gcc` or whatever they were built with.
+fn compiler(places: &Places) -> std::result::Result<PathBuf, String> {
+    let cc = places.program("cc").or_else(|| places.program("gcc")).ok_or("no cc on PATH")?;
+    let runs = Command::new(&cc)
+        .arg("--version")
+        .stdin(Stdio::null())
+        .output()
+        .is_ok_and(|output| output.status.success());
+    if runs { Ok(cc) } else { Err(format!("{} does not run", cc.display())) }
+}
+
+fn print_tool(name: &str, found: &std::result::Result<PathBuf, String>) {
+    match found {
+        Ok(path) => println!("  {name:<16} {}", path.display()),
+        Err(why) => println!("  {name:<16} missing: {why}"),
+    }
+}
+
+fn named(need: Need) -> String {
+    match need {
+        Need::Compiler => "a C compiler".into(),
+        Need::Libclang => "libclang".into(),
+        Need::Mpi(flavour) => flavour.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MISSING: &[Need] = &[Need::Mpi(Flavour::Mpich)];
+
+    fn refusal(manager: Option<Manager>, rights: Rights) -> String {
+        // With --yes: only the system stands in the way. These cases never get as far as running a command.
+        install(MISSING, true, manager, || rights).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn without_a_package_manager_nothing_is_tried() {
+        assert!(refusal(None, Rights::Root).contains("none of apt-get"));
+    }
+
+    #[test]
+    fn without_rights_the_administrator_is_asked() {
+        assert!(refusal(Some(Manager::Apt), Rights::None).contains("not root"));
+    }
+
+    #[test]
+    fn a_distribution_without_the_package_is_named() {
+        assert!(refusal(Some(Manager::Pacman), Rights::Root).contains("no package for MPICH"));
+    }
+
+    #[test]
+    fn what_is_missing_is_what_was_not_found() {
+        let facts = Facts {
+            compiler: Ok("/usr/bin/cc".into()),
+            libclang: Err("no libclang.so".into()),
+            mpis: vec![(Flavour::Mpich, Err("no wrapper".into()))],
+        };
+        assert_eq!(facts.missing(), [Need::Libclang, Need::Mpi(Flavour::Mpich)]);
+        assert!(!facts.suffice());
+        assert!(facts.mpis().is_empty());
+    }
+}

@@ -1,0 +1,70 @@
+//! Test counts, read from the line with which every Rust test harness ends.
+
+use std::{fmt, iter::Sum, ops::AddAssign};
+
+/// How many tests passed, failed and were skipped.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Tally {
+    pub(crate) passed: u64,
+    pub(crate) failed: u64,
+    pub(crate) skipped: u64,
+}
+
+impl Tally {
+    /// What a line of output adds: nothing unless it is a `test result:` line.
+    pub(crate) fn of_line(line: &str) -> Self {
+        let Some((_, counts)) = line.split_once("test result:") else { return Self::default() };
+        let count = |label: &str| {
+            let words: Vec<&str> = counts.split_whitespace().collect();
+            words
+                .windows(2)
+                .find(|pair| pair[1].trim_end_matches([';', ',', '.']) == label)
+                .and_then(|pair| pair[0].parse().ok())
+                .unwrap_or(0)
+        };
+        Self { passed: count("passed"), failed: count("failed"), skipped: count("ignored") }
+    }
+}
+
+impl AddAssign for Tally {
+    fn add_assign(&mut self, more: Self) {
+        self.passed += more.passed;
+        self.failed += more.failed;
+        self.skipped += more.skipped;
+    }
+}
+
+impl Sum for Tally {
+    fn sum<I: Iterator<Item = Self>>(tallies: I) -> Self {
+        tallies.fold(Self::default(), |mut all, tally| {
+            all += tally;
+            all
+        })
+    }
+}
+
+impl fmt::Display for Tally {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} passed, {} failed, {} skipped", self.passed, self.failed, self.skipped)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn libtest_and_coloured_lines_are_read() {
+        let plain =
+            "test result: ok. 12 passed; 0 failed; 1 ignored; 0 measured; 0 filtered out; finished in 0.52s";
+        assert_eq!(Tally::of_line(plain), Tally { passed: 12, failed: 0, skipped: 1 });
+        let red = "test result: \u{1b}[31mFAILED\u{1b}[m. 1 passed; 2 failed; 0 ignored; 0 measured";
+        assert_eq!(Tally::of_line(red), Tally { passed: 1, failed: 2, skipped: 0 });
+    }
+
+    #[test]
+    fn other_lines_add_nothing() {
+        assert_eq!(Tally::of_line("3 passed; 4 failed"), Tally::default());
+        assert_eq!(Tally::of_line("test result: unknown"), Tally::default());
+    }
+}

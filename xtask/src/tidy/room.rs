@@ -1,0 +1,125 @@
+//! Where unsafe code, clocks and printing may be.
+
+use super::{Violation, source::Source};
+
+/// The crates with unsafe code. Clippy sees to it that every block there says why it is sound.
+const UNSAFE_ROOMS: &[&str] = &["mpi"];
+
+/// The one file that reads time around benchmark work.
+const CLOCK_ROOM: &str = "crates/core/src/clock.rs";
+
+/// The file that asks for the date of a run.
+const DATE_ROOM: &str = "crates/core/src/env.rs";
+
+/// Crates that never print: a library that does breaks the parsers of its user's output.
+const SILENT: &[&str] = &["core", "mpi", "p2p", "rma", "collective", "sockets", "report"];
+
+/// Ways to read a monotonic clock.
+const CLOCKS: &[&[&str]] = &[&["Instant", ":", ":", "now"], &["clock_gettime"], &["quanta"]];
+
+/// Ways to read the date.
+const DATES: &[&[&str]] =
+    &[&["SystemTime", ":", ":", "now"], &["Timestamp", ":", ":", "now"], &["Zoned", ":", ":", "now"]];
+
+pub(super) fn check(source: &Source) -> Vec<Violation> {
+    [unsafe_code(source), clocks(source), printing(source)].concat()
+}
+
+fn unsafe_code(source: &Source) -> Vec<Violation> {
+    if source.room().is_some_and(|room| UNSAFE_ROOMS.contains(&room)) {
+        return Vec::new();
+    }
+    let what = format!("unsafe code belongs in crates/{} alone", UNSAFE_ROOMS.join(", crates/"));
+    source.find(&["unsafe"]).map(|token| Violation::new(&source.path, token.line, what.clone())).collect()
+}
+
+fn clocks(source: &Source) -> Vec<Violation> {
+    if !source.is_crate() || source.path == CLOCK_ROOM {
+        return Vec::new();
+    }
+    let mut read: Vec<(&[&str], &str)> = CLOCKS.iter().map(|&clock| (clock, CLOCK_ROOM)).collect();
+    // `.raw()` is a common name for handles, but in core only quanta's clock has one.
+    if source.room() == Some("core") {
+        read.push((&[".", "raw", "("], CLOCK_ROOM));
+    }
+    if source.path != DATE_ROOM {
+        read.extend(DATES.iter().map(|&date| (date, DATE_ROOM)));
+    }
+    read.iter()
+        .flat_map(|(pattern, room)| {
+            let what = format!("`{}` belongs in {room} alone", pattern.concat());
+            let code = source.find(pattern).filter(|token| !token.test);
+            code.map(move |token| Violation::new(&source.path, token.line, what.clone()))
+        })
+        .collect()
+}
+
+fn printing(source: &Source) -> Vec<Violation> {
+    if !source.is_crate() || !source.room().is_some_and(|room| SILENT.contains(&room)) {
+        return Vec::new();
+    }
+    ["println", "eprintln", "print", "eprint", "dbg"]
+        .iter()
+        .flat_map(|name| {
+            let pattern = [*name, "!"];
+            let code: Vec<usize> =
+                source.find(&pattern).filter(|token| !token.test).map(|token| token.line).collect();
+            code.into_iter()
+                .map(move |line| Violation::new(&source.path, line, format!("a library prints: `{name}!`")))
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lines(path: &str, text: &str) -> Vec<usize> {
+        check(&Source::parse(path, text).unwrap()).iter().map(|violation| violation.line).collect()
+    }
+
+    #[test]
+    fn unsafe_code_has_one_room() {
+        let text = "//! x\nfn f() { unsafe { g() } }";
+        assert_eq!(lines("crates/rma/src/window.rs", text), [2]);
+        assert_eq!(lines("tests/src/lib.rs", text), [2]);
+        assert!(lines("crates/mpi/src/window.rs", text).is_empty());
+    }
+
+    #[test]
+    fn clocks_have_one_room() {
+        let text = "use std::time;\nfn f() { let _ = time::Instant::now(); }";
+        assert_eq!(lines("crates/cli/src/launch.rs", text), [2]);
+        assert!(lines(CLOCK_ROOM, text).is_empty());
+        assert!(lines("crates/mpi/tests/ranks.rs", text).is_empty());
+        assert!(lines("xtask/src/step.rs", text).is_empty());
+        assert!(
+            lines("crates/core/src/stop.rs", "#[cfg(test)]\nmod tests { fn f() { Instant::now(); } }")
+                .is_empty()
+        );
+    }
+
+    #[test]
+    fn quanta_is_named_in_its_room_only() {
+        assert_eq!(
+            lines("crates/core/src/engine.rs", "use quanta::Clock;\nfn f(c: &C) { c.raw(); }"),
+            [1, 2]
+        );
+        assert!(lines("crates/mpi/src/comm.rs", "fn f(c: &C) { c.raw(); }").is_empty());
+    }
+
+    #[test]
+    fn the_date_is_asked_for_in_one_file() {
+        assert_eq!(lines("crates/core/src/result.rs", "fn f() { jiff::Timestamp::now(); }"), [1]);
+        assert!(lines(DATE_ROOM, "fn f() { jiff::Timestamp::now(); SystemTime::now(); }").is_empty());
+    }
+
+    #[test]
+    fn libraries_are_silent() {
+        let text =
+            "fn f() {\n println!(\"x\");\n let print = 1;\n}\n#[cfg(test)]\nmod t { fn g() { dbg!(1); } }";
+        assert_eq!(lines("crates/core/src/render.rs", text), [2]);
+        assert!(lines("crates/cli/src/main.rs", text).is_empty());
+        assert!(lines("crates/core/tests/api.rs", text).is_empty());
+    }
+}
