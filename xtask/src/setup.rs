@@ -31,6 +31,8 @@ pub(crate) struct Options {
 
 /// Everything that was looked for.
 pub(crate) struct Facts {
+    /// `$MPICC`, if it is set to something that is no MPI of those looked for.
+    unused_mpicc: Option<PathBuf>,
     compiler: std::result::Result<PathBuf, String>,
     libclang: std::result::Result<PathBuf, String>,
     mpis: Vec<(Flavour, std::result::Result<Mpi, String>)>,
@@ -40,11 +42,11 @@ impl Facts {
     /// Looks at this machine; changes nothing.
     pub(crate) fn gather(flavours: &[Flavour]) -> Self {
         let places = Places::here();
-        Self {
-            compiler: compiler(&places),
-            libclang: libclang::find(),
-            mpis: flavours.iter().map(|&flavour| (flavour, Mpi::find(flavour, &places))).collect(),
-        }
+        let mpis: Vec<_> = flavours.iter().map(|&flavour| (flavour, Mpi::find(flavour, &places))).collect();
+        let used =
+            |mpicc: &PathBuf| mpis.iter().flat_map(|(_, found)| found).any(|mpi| mpi.mpicc.ends_with(mpicc));
+        let unused_mpicc = places.mpicc.clone().filter(|mpicc| !used(mpicc));
+        Self { unused_mpicc, compiler: compiler(&places), libclang: libclang::find(), mpis }
     }
 
     /// The MPIs that can be used.
@@ -80,6 +82,9 @@ impl Facts {
                 Ok(mpi) => println!("  {mpi}"),
                 Err(why) => println!("  {flavour:<16} missing: {why}"),
             }
+        }
+        if let Some(mpicc) = &self.unused_mpicc {
+            println!("  note: MPICC={} is none of these, and is not used", mpicc.display());
         }
     }
 }
@@ -209,6 +214,7 @@ mod tests {
     #[test]
     fn what_is_missing_is_what_was_not_found() {
         let facts = Facts {
+            unused_mpicc: None,
             compiler: Ok("/usr/bin/cc".into()),
             libclang: Err("no libclang.so".into()),
             mpis: vec![(Flavour::Mpich, Err("no wrapper".into()))],

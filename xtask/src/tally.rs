@@ -13,7 +13,7 @@ pub(crate) struct Tally {
 impl Tally {
     /// What a line of output adds: nothing unless it is a `test result:` line.
     pub(crate) fn of_line(line: &str) -> Self {
-        let Some((_, counts)) = line.split_once("test result:") else { return Self::default() };
+        let Some(counts) = line.trim_start().strip_prefix("test result:") else { return Self::default() };
         let count = |label: &str| {
             let words: Vec<&str> = counts.split_whitespace().collect();
             words
@@ -65,6 +65,10 @@ mod tests {
     #[test]
     fn other_lines_add_nothing() {
         assert_eq!(Tally::of_line("3 passed; 4 failed"), Tally::default());
+        assert_eq!(
+            Tally::of_line("a test that prints test result: ok. 9 passed; 0 failed"),
+            Tally::default()
+        );
         assert_eq!(Tally::of_line("test result: unknown"), Tally::default());
     }
 }
