@@ -1,1 +1,31 @@
-//! ombx-core
+//! The measurement engine of ombx: what runs, what is chosen, what is measured and what is kept.
+//!
+//! It knows no MPI, no arguments and prints nothing. A benchmark is a [`kernel::Kernel`] with a [`registry::Benchmark`]
+//! entry; the [`engine`] runs it on a [`team::Team`] and hands rows to a [`sink::Sink`].
+
+pub mod case;
+pub mod clock;
+pub mod engine;
+pub mod env;
+pub mod error;
+pub mod kernel;
+pub mod layout;
+pub mod pattern;
+pub mod payload;
+pub mod plan;
+pub mod registry;
+pub mod render;
+pub mod result;
+pub mod runner;
+pub mod sink;
+pub mod stats;
+pub mod stop;
+pub mod team;
+#[cfg(any(test, feature = "testkit"))]
+pub mod testkit;
+pub mod trust;
+pub mod unit;
+pub mod wire;
+
+/// Re-exported so that every crate submits to the same registry.
+pub use inventory;

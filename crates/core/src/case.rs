@@ -1,0 +1,75 @@
+//! One row to measure: a size, a depth, and a value on every axis of its benchmark.
+
+use crate::unit::Bytes;
+use std::fmt::Write as _;
+
+/// A choice that a user can make for a benchmark, such as the synchronisation of a one-sided test.
+///
+/// Its values are either dispatched to types before the loop (see [`crate::engine::Session::split`]) or read while
+/// opening a case. The command line has one option per axis, made from this entry.
+#[derive(Debug)]
+pub struct Axis {
+    /// Name of the option and of the field in results, lower case.
+    pub name: &'static str,
+    /// One sentence for `--help`.
+    pub about: &'static str,
+    /// Every value.
+    pub values: &'static [&'static str],
+    /// The value taken when the user chooses none.
+    pub default: &'static str,
+}
+
+/// One row to measure.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Case {
+    /// Message size; the bytes of one operation.
+    pub bytes: Bytes,
+    /// Operations in flight; 1 unless the benchmark streams.
+    pub depth: u32,
+    /// Pairs of ranks that run at the same time.
+    pub pairs: u32,
+    /// The value chosen on each axis of the benchmark.
+    pub axes: Vec<(&'static str, &'static str)>,
+}
+
+impl Case {
+    /// The value on an axis.
+    ///
+    /// # Panics
+    /// If the benchmark does not register the axis: a mistake in its entry.
+    pub fn axis(&self, axis: &Axis) -> &'static str {
+        let found = self.axes.iter().find(|(name, _)| *name == axis.name);
+        found.unwrap_or_else(|| panic!("the benchmark does not register the axis {:?}", axis.name)).1
+    }
+
+    /// The stable name of this row in results: benchmark, axes, size and depth.
+    pub fn key(&self, bench: &str, streams: bool) -> String {
+        let mut key = format!("{bench}/");
+        for (name, value) in &self.axes {
+            let _ = write!(key, "{name}={value},");
+        }
+        let _ = write!(key, "bytes={}", self.bytes.0);
+        if streams {
+            let _ = write!(key, ",depth={}", self.depth);
+        }
+        if self.pairs > 1 {
+            let _ = write!(key, ",pairs={}", self.pairs);
+        }
+        key
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_names_everything_that_was_chosen() {
+        let case = Case { bytes: Bytes(65536), depth: 64, pairs: 1, axes: vec![("sync", "pscw"), ("win", "allocate")] };
+        assert_eq!(case.key("rma.put_bw", true), "rma.put_bw/sync=pscw,win=allocate,bytes=65536,depth=64");
+        assert_eq!(
+            Case { pairs: 2, axes: vec![], ..case }.key("p2p.latency", false),
+            "p2p.latency/bytes=65536,pairs=2"
+        );
+    }
+}

@@ -1,0 +1,144 @@
+//! The one room that reads time: raw ticks for samples, and what a reading costs.
+
+use quanta::Mock;
+use std::{sync::Arc, time::Duration};
+
+/// The clock of a rank: the TSC where it is invariant, else `CLOCK_MONOTONIC`; by hand in tests.
+///
+/// A reading is a raw tick; [`Clock::nanos`] turns the difference of two into nanoseconds, outside timed regions.
+#[derive(Debug, Clone)]
+pub struct Clock {
+    inner: quanta::Clock,
+    facts: Facts,
+}
+
+/// What is known of a clock; part of every result.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Facts {
+    /// `tsc`, `monotonic` or `manual`.
+    pub source: &'static str,
+    /// Smallest step between two different readings, in nanoseconds, rounded up.
+    pub resolution_ns: u64,
+    /// What one reading costs, in nanoseconds, rounded up.
+    pub overhead_ns: u64,
+}
+
+impl Clock {
+    /// Takes the best clock of this machine and measures its cost and resolution (about a millisecond).
+    pub fn measured() -> Clock {
+        let inner = quanta::Clock::new();
+        let facts = measure(&inner);
+        Clock { inner, facts }
+    }
+
+    /// A clock that stands still until [`Hand::advance`] moves it; its cost is what a test says it is.
+    pub fn manual(overhead_ns: u64) -> (Clock, Hand) {
+        let (inner, mock) = quanta::Clock::mock();
+        (Clock { inner, facts: Facts { source: "manual", resolution_ns: 1, overhead_ns } }, Hand(mock))
+    }
+
+    /// Reads the clock: raw ticks, the only thing that a timed region does besides the work.
+    #[inline(always)]
+    #[expect(clippy::disallowed_methods, reason = "this is the clock room")]
+    pub fn raw(&self) -> u64 {
+        self.inner.raw()
+    }
+
+    /// Nanoseconds from one raw reading to a later one; 0 if the clock stepped back.
+    pub fn nanos(&self, from: u64, to: u64) -> u64 {
+        self.inner.delta_as_nanos(from, to.max(from))
+    }
+
+    /// Source, resolution and cost.
+    pub fn facts(&self) -> Facts {
+        self.facts
+    }
+}
+
+/// Moves a manual clock.
+#[derive(Debug, Clone)]
+pub struct Hand(Arc<Mock>);
+
+impl Hand {
+    /// Lets this much time pass.
+    pub fn advance(&self, nanoseconds: u64) {
+        self.0.increment(nanoseconds);
+    }
+}
+
+/// A moment from which time is counted, for deadlines and estimates outside timed regions.
+#[derive(Debug, Clone, Copy)]
+pub struct Since(std::time::Instant);
+
+impl Since {
+    /// Now.
+    #[expect(clippy::disallowed_methods, reason = "this is the clock room")]
+    pub fn now() -> Since {
+        Since(std::time::Instant::now())
+    }
+
+    /// Time passed since that moment.
+    pub fn elapsed(&self) -> Duration {
+        self.0.elapsed()
+    }
+}
+
+#[expect(clippy::disallowed_methods, reason = "this is the clock room")]
+fn measure(clock: &quanta::Clock) -> Facts {
+    const CALLS: u64 = 1000;
+    let mut cheapest = u64::MAX;
+    let mut finest = u64::MAX;
+    for _ in 0..20 {
+        let start = clock.raw();
+        let mut last = start;
+        for _ in 0..CALLS {
+            let now = std::hint::black_box(clock.raw());
+            if now > last {
+                finest = finest.min(now - last);
+            }
+            last = now;
+        }
+        cheapest = cheapest.min(clock.delta_as_nanos(start, last));
+    }
+    // A TSC is named by its name only where quanta found it invariant; it then differs from the monotonic clock's nanoseconds.
+    let source = if clock.delta_as_nanos(0, 1 << 40) == 1 << 40 { "monotonic" } else { "tsc" };
+    // Never 0: a batch is sized by this figure.
+    Facts {
+        source,
+        resolution_ns: clock.delta_as_nanos(0, finest.min(1 << 40)).max(1),
+        overhead_ns: cheapest.div_ceil(CALLS).max(1),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_manual_clock_moves_only_by_hand() {
+        let (clock, hand) = Clock::manual(9);
+        let start = clock.raw();
+        assert_eq!(clock.nanos(start, clock.raw()), 0);
+        hand.advance(1234);
+        assert_eq!(clock.nanos(start, clock.raw()), 1234);
+        assert_eq!(clock.facts().overhead_ns, 9);
+    }
+
+    #[test]
+    fn a_step_back_is_no_huge_time() {
+        let (clock, _) = Clock::manual(1);
+        assert_eq!(clock.nanos(10, 5), 0);
+    }
+
+    #[test]
+    fn the_real_clock_agrees_with_the_system() {
+        let clock = Clock::measured();
+        let facts = clock.facts();
+        assert!(facts.overhead_ns >= 1 && facts.overhead_ns < 10_000, "{facts:?}");
+        assert!(["tsc", "monotonic"].contains(&facts.source));
+        let (since, raw) = (Since::now(), clock.raw());
+        std::thread::sleep(Duration::from_millis(50));
+        let (ours, theirs) = (clock.nanos(raw, clock.raw()) as f64, since.elapsed().as_nanos() as f64);
+        assert!((ours / theirs - 1.0).abs() < 0.02, "{ours} against {theirs}");
+    }
+}

@@ -1,0 +1,421 @@
+//! The engine: opens a case on every rank, warms up, times rounds of samples, verifies, and records the row.
+//!
+//! [`timed`] is the one place of ombx where the clock is read around benchmark work.
+
+use std::{
+    collections::BTreeMap,
+    time::Duration,
+};
+
+use crate::{
+    case::{Axis, Case},
+    clock::Clock,
+    env::Vitals,
+    error::{Error, Kind, Result},
+    kernel::{Cx, Kernel, Role},
+    layout::{Across, Seating},
+    payload::{Check, Fill, Mismatch},
+    plan::{Effort, Plan},
+    registry::Benchmark,
+    result::{Measurement, Outcome, Samples},
+    sink::Sink,
+    stats::Summary,
+    stop::{self, Ending},
+    team::Team,
+    trust::{self, Notice},
+    unit::{Bytes, Rank},
+};
+
+/// Time for which a case is warmed up, if the user gives no number of iterations.
+const WARM: Duration = Duration::from_millis(3);
+/// Iterations before measuring at the least: first touch of pages and connections is not what is measured.
+const LEAST_WARM: u64 = 2;
+
+/// Times batches: `stamps[i+1] - stamps[i]` is the time of `batch` iterations. Everything else is done elsewhere.
+#[inline(never)]
+fn timed<K: Kernel>(kernel: &mut K, clock: &Clock, batch: u64, stamps: &mut [u64]) -> Result<()> {
+    let Some((first, rest)) = stamps.split_first_mut() else { return Ok(()) };
+    *first = clock.raw();
+    for stamp in rest {
+        for _ in 0..batch {
+            kernel.active()?;
+        }
+        *stamp = clock.raw();
+    }
+    Ok(())
+}
+
+/// The same iterations on a rank that answers.
+#[inline(never)]
+fn answered<K: Kernel>(kernel: &mut K, iterations: u64) -> Result<()> {
+    for _ in 0..iterations {
+        kernel.passive()?;
+    }
+    Ok(())
+}
+
+/// What a benchmark runs in: its ranks, the plan, and where rows go.
+pub struct Session<'a> {
+    /// The ranks of this benchmark, none of them idle.
+    pub team: &'a dyn Team,
+    /// What each does.
+    pub seating: Seating,
+    /// What the user chose.
+    pub plan: &'a Plan,
+    /// The clock.
+    pub clock: &'a Clock,
+    /// Notices that hold for every row.
+    pub standing: &'a [Notice],
+    /// The benchmark.
+    pub bench: &'a Benchmark,
+    /// Where rows go; used on rank 0.
+    pub sink: &'a mut dyn Sink,
+    chosen: Vec<(&'static str, &'static str)>,
+}
+
+impl<'a> Session<'a> {
+    /// A session in which no axis is chosen yet.
+    pub fn new(
+        team: &'a dyn Team,
+        seating: Seating,
+        (plan, clock, standing): (&'a Plan, &'a Clock, &'a [Notice]),
+        bench: &'a Benchmark,
+        sink: &'a mut dyn Sink,
+    ) -> Session<'a> {
+        Session { team, seating, plan, clock, standing, bench, sink, chosen: Vec::new() }
+    }
+
+    /// Calls `each` for every value of an axis that the plan selects, so that it can be dispatched to a type before any loop.
+    pub fn split(
+        &mut self,
+        axis: &'static Axis,
+        mut each: impl FnMut(&mut Session<'a>, &'static str) -> Result<()>,
+    ) -> Result<()> {
+        for value in self.selected(axis) {
+            self.chosen.push((axis.name, value));
+            let done = each(self, value);
+            self.chosen.pop();
+            done?;
+        }
+        Ok(())
+    }
+
+    fn selected(&self, axis: &Axis) -> Vec<&'static str> {
+        self.plan.axes.get(axis.name).cloned().unwrap_or_else(|| vec![axis.default])
+    }
+
+    /// The cases of this session: every selected value of every axis that is not chosen yet, by every size.
+    pub fn cases(&self) -> Result<Vec<Case>> {
+        let sizes = sizes_of(self.bench, self.plan)?;
+        let mut combinations = vec![self.chosen.clone()];
+        for axis in self.bench.axes.iter().filter(|a| self.chosen.iter().all(|(name, _)| name != &a.name)) {
+            let values = self.selected(axis);
+            combinations = combinations
+                .iter()
+                .flat_map(|c| values.iter().map(|v| [c.as_slice(), &[(axis.name, *v)]].concat()))
+                .collect();
+        }
+        let case = |axes: &Vec<_>, bytes: Bytes| Case {
+            bytes,
+            depth: if self.bench.streams { self.plan.depth } else { 1 },
+            pairs: self.seating.pairs,
+            axes: axes.clone(),
+        };
+        Ok(combinations.iter().flat_map(|axes| sizes.iter().map(move |bytes| case(axes, *bytes))).collect())
+    }
+}
+
+/// The sizes of a benchmark under a plan.
+pub fn sizes_of(bench: &Benchmark, plan: &Plan) -> Result<Vec<Bytes>> {
+    match &plan.sizes {
+        Some(sizes) => Ok(sizes.clone()),
+        None => crate::plan::parse_sizes(bench.sizes),
+    }
+}
+
+/// Runs a kernel in every case of a session: what [`Benchmark::of`] registers.
+pub fn run<K: Kernel>(session: &mut Session<'_>) -> Result<()> {
+    for case in session.cases()? {
+        let key = case.key(session.bench.name, session.bench.streams);
+        session.team.name_task(&key);
+        session.sink.starting(session.bench.name, &case);
+        let row = measure::<K>(session, &case).map_err(|e| e.within(&key))?;
+        if session.team.rank() == Rank(0) {
+            session.sink.case(&row)?;
+        }
+    }
+    Ok(())
+}
+
+/// Measures one case. Every rank returns a row; rank 0's is the one that counts.
+fn measure<K: Kernel>(session: &Session<'_>, case: &Case) -> Result<Measurement> {
+    let (team, bench) = (session.team, session.bench);
+    let (role, peer) = session.seating.role(team.rank());
+    let mut row = Measurement {
+        bench: bench.name.into(),
+        key: case.key(bench.name, bench.streams),
+        metric: K::METRIC,
+        bytes: Some(case.bytes.0),
+        depth: bench.streams.then_some(case.depth),
+        pairs: case.pairs,
+        ranks: team.size(),
+        axes: case.axes.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect::<BTreeMap<_, _>>(),
+        work: Some(K::work(case)),
+        across: bench.layout.across(),
+        outcome: Outcome::Ok,
+        check: Check::Off,
+        samples: Vec::new(),
+        summary: None,
+        trust: Vec::new(),
+    };
+    let mut kernel = match team.agree(K::open(&Cx { team, role, peer }, case)) {
+        Ok(kernel) => kernel,
+        Err(e) if e.kind() == Kind::Unsupported => {
+            row.outcome = Outcome::Skipped(e.to_string());
+            return Ok(row);
+        }
+        Err(e) => return Err(e),
+    };
+    let rig = Rig { session, role, legs: K::work(case).legs, across: bench.layout.across() };
+    let mut fill = Fill { round: 0, bytes: case.bytes.0, iterations: 0 };
+    let verify = session.plan.verify;
+    rig.prepare(&mut kernel, fill, verify)?;
+
+    let (batch, sample_ns, warmed) = rig.warm_up(&mut kernel)?;
+    let before = Vitals::now();
+    let sampled = rig.sample(&mut kernel, batch, sample_ns)?;
+    let vitals = Vitals::now().since(before);
+
+    kernel.end()?;
+    if verify {
+        team.barrier()?;
+        fill.iterations = warmed + sampled.iterations;
+        let mut found = rig.verdict(kernel.check(fill)?)?;
+        if found == Check::Passed {
+            // Once more with a fresh pattern: what was checked must have moved now, not in an earlier round.
+            fill = Fill { round: 1, iterations: 1, ..fill };
+            team.barrier()?;
+            rig.prepare(&mut kernel, fill, true)?;
+            rig.iterate(&mut kernel, 1)?;
+            kernel.end()?;
+            team.barrier()?;
+            found = rig.verdict(kernel.check(fill)?)?;
+        }
+        row.check = found;
+    }
+    team.barrier()?;
+    kernel.close()?;
+    rig.conclude(&mut row, sampled, vitals)?;
+    Ok(row)
+}
+
+/// What the steps of measuring a case have in common on one rank.
+struct Rig<'s, 'a> {
+    session: &'s Session<'a>,
+    role: Role,
+    legs: u64,
+    across: Across,
+}
+
+/// The samples of a case.
+struct Sampled {
+    /// Of every timed rank, on rank 0; elsewhere this rank's own.
+    samples: Vec<Samples>,
+    iterations: u64,
+    ending: Option<Ending>,
+    summary: Option<Summary>,
+    spent: Duration,
+}
+
+impl Rig<'_, '_> {
+    fn prepare<K: Kernel>(&self, kernel: &mut K, fill: Fill, verify: bool) -> Result<()> {
+        if verify {
+            kernel.fill(fill)?;
+        }
+        self.session.team.barrier()?;
+        kernel.begin()
+    }
+
+    /// Runs iterations by role; on timed ranks returns the time they took, in nanoseconds.
+    fn iterate<K: Kernel>(&self, kernel: &mut K, iterations: u64) -> Result<u64> {
+        let mut stamps = [0; 2];
+        self.session.team.barrier()?;
+        match self.role {
+            Role::Active => timed(kernel, self.session.clock, iterations, &mut stamps)?,
+            Role::Passive => answered(kernel, iterations)?,
+        }
+        Ok(self.session.clock.nanos(stamps[0], stamps[1]))
+    }
+
+    /// Warms up with the very loop that is timed, and sizes batches from it. Returns the batch, the estimated time of a
+    /// sample in nanoseconds, and the iterations that were run.
+    fn warm_up<K: Kernel>(&self, kernel: &mut K) -> Result<(u64, f64, u64)> {
+        let (mut run, mut iteration_ns) = (0, 0.0);
+        if let Effort::Fixed { warmup, .. } = self.session.plan.effort {
+            if warmup > 0 {
+                iteration_ns = self.iterate(kernel, warmup)? as f64 / warmup as f64;
+            }
+            run = warmup;
+        } else {
+            let (mut spent, mut next) = (0, 1);
+            while next > 0 {
+                let elapsed = self.iterate(kernel, next)?;
+                (spent, run, iteration_ns) = (spent + elapsed, run + next, elapsed as f64 / next as f64);
+                let warm = run >= LEAST_WARM && u128::from(spent) >= WARM.as_nanos() || run >= 1 << 40;
+                next = self.session.team.tell(if warm { 0 } else { run })?;
+            }
+        }
+        let stamp_ns = self.session.clock.facts().overhead_ns;
+        let calibrated = self.session.plan.batch.unwrap_or_else(|| stop::batch_for(iteration_ns, stamp_ns));
+        let batch = self.session.team.tell(calibrated)?;
+        Ok((batch, iteration_ns * batch as f64, run))
+    }
+
+    /// Rounds of samples until the stop rule, evaluated by rank 0 alone, ends them.
+    fn sample<K: Kernel>(&self, kernel: &mut K, batch: u64, sample_ns: f64) -> Result<Sampled> {
+        let Session { team, plan, clock, .. } = *self.session;
+        let (batch, first) = match plan.effort {
+            Effort::Fixed { iterations, .. } => {
+                let (samples, batch) = match plan.batch {
+                    Some(chosen) => (iterations.div_ceil(chosen), chosen),
+                    None => stop::divide(iterations, batch),
+                };
+                (batch, samples)
+            }
+            Effort::Precision { max_time, .. } => (batch, stop::first_round(sample_ns, max_time)),
+        };
+        let mut mine = Samples { rank: team.rank().0, batch, elapsed_ns: Vec::new() };
+        let mut all: Vec<Samples> = Vec::new();
+        let mut spent = Duration::ZERO;
+        let mut more = team.tell(first)?;
+        let mut total = 0;
+        let (mut ending, mut summary) = (None, None);
+        while more > 0 {
+            let round = self.round(kernel, batch, more, clock)?;
+            total += more;
+            spent += Duration::from_nanos(round.iter().sum());
+            all = self.collect(all, batch, &round)?;
+            mine.elapsed_ns.extend(round);
+            more = 0;
+            if team.rank() == Rank(0) {
+                summary = Summary::of(&Measurement::combine(&all, self.legs));
+                if let Effort::Precision { precision, max_time } = plan.effort {
+                    let reached = summary.as_ref().and_then(Summary::precision);
+                    match stop::next_round(total, spent, reached, precision, max_time) {
+                        Ok(next) => more = next,
+                        Err(why) => ending = Some(why),
+                    }
+                }
+            }
+            self.session.sink.alive();
+            more = team.tell(more)?;
+        }
+        let samples = if all.is_empty() { vec![mine] } else { all };
+        Ok(Sampled { samples, iterations: total * batch, ending, summary, spent })
+    }
+
+    /// One round of samples; nothing on a rank that answers. Storage is touched before timing starts.
+    fn round<K: Kernel>(&self, kernel: &mut K, batch: u64, samples: u64, clock: &Clock) -> Result<Vec<u64>> {
+        if self.role == Role::Passive {
+            self.session.team.barrier()?;
+            answered(kernel, batch * samples)?;
+            return Ok(Vec::new());
+        }
+        let mut stamps = vec![u64::MAX; samples as usize + 1];
+        self.session.team.barrier()?;
+        timed(kernel, clock, batch, &mut stamps)?;
+        Ok(stamps.windows(2).map(|w| clock.nanos(w[0], w[1])).collect())
+    }
+
+    /// Adds a round's samples of every rank whose clock counts to those that rank 0 has.
+    fn collect(&self, mut all: Vec<Samples>, batch: u64, round: &[u64]) -> Result<Vec<Samples>> {
+        let team = self.session.team;
+        let rounds = match self.across {
+            Across::Origin if team.rank() == Rank(0) => vec![(0, round.to_vec())],
+            Across::Origin => return Ok(all),
+            Across::Pairs | Across::Slowest => {
+                let bytes: Vec<u8> = round.iter().flat_map(|ns| ns.to_le_bytes()).collect();
+                let words = |b: Vec<u8>| b.chunks_exact(8).map(|w| u64::from_le_bytes(w.try_into().unwrap_or_default())).collect();
+                let gathered = team.gather(&bytes)?.unwrap_or_default();
+                (0..).zip(gathered).filter(|(_, b)| !b.is_empty()).map(|(rank, b)| (rank, words(b))).collect()
+            }
+        };
+        for (at, (rank, elapsed)) in rounds.into_iter().enumerate() {
+            match all.get_mut(at) {
+                Some(known) => known.elapsed_ns.extend::<Vec<u64>>(elapsed),
+                None => all.push(Samples { rank, batch, elapsed_ns: elapsed }),
+            }
+        }
+        Ok(all)
+    }
+
+    /// The first mismatch of any rank, on every rank.
+    fn verdict(&self, mine: Check) -> Result<Check> {
+        let note = match &mine {
+            Check::Passed | Check::Off => vec![],
+            Check::Unsupported => vec![0],
+            Check::Failed(m) => {
+                let mut note = vec![1, m.expected, m.actual];
+                note.extend([m.slot, m.byte].iter().flat_map(|n| n.to_le_bytes()));
+                note
+            }
+        };
+        let all = self.session.team.gather(&note)?.unwrap_or_default();
+        let worst = all.iter().enumerate().max_by_key(|(_, note)| note.len());
+        let mut wire = [0; 24];
+        if let Some((rank, note)) = worst.filter(|(_, note)| !note.is_empty()) {
+            wire[0] = note[0] + 1;
+            wire[1..note.len()].copy_from_slice(&note[1..]);
+            wire[20..].copy_from_slice(&(rank as u32).to_le_bytes());
+        }
+        self.session.team.broadcast(&mut wire)?;
+        let long = |at: usize| u64::from_le_bytes(wire[at..at + 8].try_into().unwrap_or_default());
+        Ok(match wire[0] {
+            0 => Check::Passed,
+            1 => Check::Unsupported,
+            _ => Check::Failed(Mismatch {
+                rank: Rank(u32::from_le_bytes(wire[20..].try_into().unwrap_or_default())),
+                slot: long(3),
+                byte: long(11),
+                expected: wire[1],
+                actual: wire[2],
+            }),
+        })
+    }
+
+    /// Fills the row from what was measured; collective, because every rank's counters count.
+    fn conclude(&self, row: &mut Measurement, sampled: Sampled, vitals: Vitals) -> Result<()> {
+        let Session { team, plan, standing, .. } = *self.session;
+        let vitals = team.gather(&vitals.to_bytes())?.unwrap_or_default();
+        let vitals = vitals.iter().map(|b| Vitals::from_bytes(b)).fold(Vitals::default(), |a, b| Vitals {
+            preemptions: a.preemptions + b.preemptions,
+            stolen_ticks: a.stolen_ticks + b.stolen_ticks,
+        });
+        if let Check::Failed(mismatch) = &row.check {
+            row.outcome = Outcome::Failed(format!("data arrived wrong at {mismatch}"));
+        }
+        row.trust = standing.to_vec();
+        if let Some(summary) = &sampled.summary {
+            let precision = match plan.effort {
+                Effort::Precision { precision, .. } => precision,
+                Effort::Fixed { .. } => f64::INFINITY,
+            };
+            row.trust.extend(trust::of_row(trust::Happened {
+                summary,
+                vitals,
+                cpu_ns: sampled.spent.as_nanos() as f64 * f64::from(team.size()),
+                ending: sampled.ending,
+                precision,
+                verified: !matches!(row.check, Check::Off | Check::Unsupported),
+            }));
+        }
+        row.samples = sampled.samples;
+        row.summary = sampled.summary;
+        Ok(())
+    }
+}
+
+/// Ends all ranks after an error that the others cannot know of; the message has been printed by then.
+pub fn give_up(team: &dyn Team, error: &Error) -> ! {
+    team.abort(error.kind().exit_code())
+}

@@ -1,0 +1,206 @@
+//! What is sent, so that what arrives can be checked byte by byte: a pattern of rank, position, size and round.
+
+use crate::unit::Rank;
+
+/// One filling of the buffers: which pattern they hold and how many iterations have run on it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Fill {
+    /// Distinguishes one filling from the next, so that stale data cannot pass.
+    pub round: u64,
+    /// Message size, mixed into the pattern.
+    pub bytes: u64,
+    /// Iterations run since the buffers were filled; known when checking.
+    pub iterations: u64,
+}
+
+/// What a check found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Check {
+    /// Every byte that arrived is the one that was sent.
+    Passed,
+    /// A byte is wrong.
+    Failed(Mismatch),
+    /// The kernel has no payload, or none that can be checked.
+    Unsupported,
+    /// The user asked for none.
+    Off,
+}
+
+/// The first wrong byte of a buffer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Mismatch {
+    /// Where the data arrived.
+    pub rank: Rank,
+    /// The message of the window, from 0.
+    pub slot: u64,
+    /// Byte of the message, from 0.
+    pub byte: u64,
+    /// What should stand there.
+    pub expected: u8,
+    /// What stands there.
+    pub actual: u8,
+}
+
+impl std::fmt::Display for Mismatch {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Mismatch { rank, slot, byte, expected, actual } = self;
+        write!(f, "rank {rank}, message {slot}, byte {byte}: expected {expected:#04x}, found {actual:#04x}")
+    }
+}
+
+/// Equal messages in one buffer, `stride` bytes apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Slots {
+    /// Bytes of a message.
+    pub bytes: u64,
+    /// Messages.
+    pub count: u32,
+    /// Bytes from the start of one to the start of the next.
+    pub stride: u64,
+}
+
+/// Messages start on cache lines of their own, so that no two share one.
+const LINE: u64 = 64;
+/// An odd constant with well mixed bits: the step from one word of a pattern to the next.
+const STEP: u64 = 0x9E37_79B9_7F4A_7C15;
+
+impl Slots {
+    /// `count` messages of `bytes`, each on cache lines of its own.
+    pub fn new(bytes: u64, count: u32) -> Slots {
+        Slots { bytes, count, stride: bytes.next_multiple_of(LINE).max(LINE) }
+    }
+
+    /// Bytes of the buffer that holds them all, and a cache line at the least.
+    pub fn total(&self) -> u64 {
+        self.stride * u64::from(self.count)
+    }
+
+    /// Where message `slot` starts.
+    pub fn offset(&self, slot: u32) -> usize {
+        (self.stride * u64::from(slot)) as usize
+    }
+
+    fn messages(&self, buffer_len: usize) -> impl Iterator<Item = (u64, std::ops::Range<usize>)> + use<> {
+        let Slots { bytes, count, stride } = *self;
+        debug_assert!(buffer_len as u64 >= self.total());
+        (0..u64::from(count)).map(move |slot| {
+            let start = (slot * stride) as usize;
+            (slot, start..start + bytes as usize)
+        })
+    }
+}
+
+impl Fill {
+    /// The pattern that `owner` sends.
+    fn key(&self, owner: Rank, slot: u64) -> u64 {
+        let mut key = u64::from(owner.0).wrapping_add(1).wrapping_mul(STEP);
+        for part in [self.round, self.bytes, slot] {
+            key = (key ^ part).wrapping_mul(0xD6E8_FEB8_6659_FD93);
+            key ^= key >> 32;
+        }
+        key
+    }
+
+    /// Writes what `owner` sends into every message.
+    pub fn write(&self, owner: Rank, slots: Slots, buffer: &mut [u8]) {
+        self.write_as(owner, slots, buffer, 0);
+    }
+
+    /// Writes into every message what must not be there when `owner`'s data has arrived: every byte differs.
+    pub fn poison(&self, owner: Rank, slots: Slots, buffer: &mut [u8]) {
+        self.write_as(owner, slots, buffer, u64::MAX);
+    }
+
+    fn write_as(&self, owner: Rank, slots: Slots, buffer: &mut [u8], flip: u64) {
+        for (slot, range) in slots.messages(buffer.len()) {
+            let mut word = self.key(owner, slot);
+            let mut words = buffer[range].chunks_exact_mut(8);
+            for chunk in &mut words {
+                chunk.copy_from_slice(&(word ^ flip).to_le_bytes());
+                word = word.wrapping_add(STEP);
+            }
+            let rest = words.into_remainder();
+            rest.copy_from_slice(&(word ^ flip).to_le_bytes()[..rest.len()]);
+        }
+    }
+
+    /// Compares every message with what `owner` sent; `rank` is where it arrived.
+    pub fn check(&self, owner: Rank, slots: Slots, buffer: &[u8], rank: Rank) -> Check {
+        for (slot, range) in slots.messages(buffer.len()) {
+            let mut word = self.key(owner, slot);
+            for (at, chunk) in buffer[range].chunks(8).enumerate() {
+                let expected = word.to_le_bytes();
+                if chunk != &expected[..chunk.len()] {
+                    let byte = chunk.iter().zip(expected).position(|(a, e)| *a != e).unwrap_or(0);
+                    return Check::Failed(Mismatch {
+                        rank,
+                        slot,
+                        byte: (at * 8 + byte) as u64,
+                        expected: expected[byte],
+                        actual: chunk[byte],
+                    });
+                }
+                word = word.wrapping_add(STEP);
+            }
+        }
+        Check::Passed
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn fill(round: u64, bytes: u64) -> Fill {
+        Fill { round, bytes, iterations: 0 }
+    }
+
+    proptest! {
+        #[test]
+        fn one_flipped_bit_anywhere_is_found(
+            bytes in 1u64..300, count in 1u32..9, pick in any::<prop::sample::Index>(), bit in 0u8..8,
+        ) {
+            let slots = Slots::new(bytes, count);
+            let mut buffer = vec![0u8; slots.total() as usize];
+            let f = fill(3, bytes);
+            f.write(Rank(1), slots, &mut buffer);
+            prop_assert_eq!(f.check(Rank(1), slots, &buffer, Rank(0)), Check::Passed);
+            let at = pick.index((bytes * u64::from(count)) as usize) as u64;
+            let (slot, byte) = (at / bytes, at % bytes);
+            buffer[(slot * slots.stride + byte) as usize] ^= 1 << bit;
+            match f.check(Rank(1), slots, &buffer, Rank(7)) {
+                Check::Failed(m) => prop_assert_eq!((m.rank, m.slot, m.byte), (Rank(7), slot, byte)),
+                other => prop_assert!(false, "{:?}", other),
+            }
+        }
+
+        #[test]
+        fn every_poisoned_byte_is_wrong(bytes in 1u64..200, owner in 0u32..5) {
+            let slots = Slots::new(bytes, 1);
+            let (mut good, mut bad) = (vec![0u8; slots.total() as usize], vec![0u8; slots.total() as usize]);
+            fill(1, bytes).write(Rank(owner), slots, &mut good);
+            fill(1, bytes).poison(Rank(owner), slots, &mut bad);
+            prop_assert!((0..bytes as usize).all(|i| good[i] != bad[i]));
+        }
+    }
+
+    #[test]
+    fn stale_foreign_and_shifted_data_do_not_pass() {
+        let slots = Slots::new(64, 2);
+        let mut buffer = vec![0u8; slots.total() as usize];
+        fill(1, 64).write(Rank(0), slots, &mut buffer);
+        for (wrong, owner) in [(fill(2, 64), Rank(0)), (fill(1, 64), Rank(1)), (fill(1, 128), Rank(0))] {
+            assert_ne!(wrong.check(owner, slots, &buffer, Rank(0)), Check::Passed);
+        }
+        buffer.rotate_left(64);
+        assert_ne!(fill(1, 64).check(Rank(0), slots, &buffer, Rank(0)), Check::Passed);
+    }
+
+    #[test]
+    fn an_empty_message_has_nothing_to_check_but_its_buffer_is_there() {
+        let slots = Slots::new(0, 4);
+        assert_eq!(slots.total(), 256);
+        assert_eq!(fill(0, 0).check(Rank(0), slots, &[0; 256], Rank(1)), Check::Passed);
+    }
+}

@@ -1,0 +1,25 @@
+//! Results to text: pure functions from rows to a writer, one module per format.
+
+mod csv;
+mod jsonl;
+mod osu;
+mod table;
+
+use std::io::{Result, Write};
+
+pub use self::{csv::Csv, jsonl::JsonLines, osu::OsuTable, table::Table};
+use crate::{
+    result::{Measurement, Run},
+    wire::Outcome,
+};
+use crate::result::Tally;
+
+/// Turns a run into text, row by row or in groups of rows; [`Renderer::end`] prints what is left.
+pub trait Renderer {
+    /// The run begins.
+    fn run(&mut self, out: &mut dyn Write, run: &Run) -> Result<()>;
+    /// A row.
+    fn case(&mut self, out: &mut dyn Write, row: &Measurement) -> Result<()>;
+    /// No more rows.
+    fn end(&mut self, out: &mut dyn Write, outcome: Outcome, tally: &Tally) -> Result<()>;
+}

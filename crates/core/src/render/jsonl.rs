@@ -1,0 +1,30 @@
+//! JSON Lines: the result file itself.
+
+use std::io::{Result, Write};
+
+use super::Renderer;
+use crate::{
+    result::{Measurement, Run, Tally},
+    wire::{self, Outcome, Record},
+};
+
+/// Writes records as the file has them, flushed one by one.
+#[derive(Debug, Default)]
+pub struct JsonLines;
+
+impl Renderer for JsonLines {
+    fn run(&mut self, out: &mut dyn Write, run: &Run) -> Result<()> {
+        wire::write(out, &Record::Run(Box::new(run.clone())))?;
+        out.flush()
+    }
+
+    fn case(&mut self, out: &mut dyn Write, row: &Measurement) -> Result<()> {
+        wire::write(out, &Record::Case(Box::new(row.clone())))?;
+        out.flush()
+    }
+
+    fn end(&mut self, out: &mut dyn Write, outcome: Outcome, tally: &Tally) -> Result<()> {
+        wire::write(out, &Record::End(outcome, *tally))?;
+        out.flush()
+    }
+}

@@ -1,0 +1,172 @@
+//! Runs the chosen benchmarks one after the other on a team, each on just the ranks that it needs.
+
+use std::collections::BTreeMap;
+
+use crate::{
+    clock::Clock,
+    engine::Session,
+    env,
+    error::{Error, Result},
+    payload::Check,
+    plan::{Effort, Plan},
+    registry::Benchmark,
+    result::{Measurement, Outcome, Run, Tally},
+    sink::Sink,
+    team::{Place, Team},
+    trust,
+    unit::Rank,
+};
+
+/// Runs benchmarks in the given order. Every rank calls it with the same arguments; the sink of rank 0 gets the rows.
+pub fn run_all(
+    team: &dyn Team,
+    benches: &[&'static Benchmark],
+    plan: &Plan,
+    clock: &Clock,
+    sink: &mut dyn Sink,
+    argv: Vec<String>,
+) -> Result<Tally> {
+    let places = gather_places(team)?;
+    let profile = if cfg!(debug_assertions) { "debug" } else { "release" };
+    let standing = trust::standing(&places, clock.facts(), cfg!(debug_assertions));
+    let leader = team.rank() == Rank(0);
+    let mut counted = Counted { tally: Tally::default(), sink };
+    if leader {
+        let fabric = team.fabric();
+        counted.run(&Run {
+            id: env::run_id(),
+            argv,
+            started: env::timestamp(),
+            version: env!("CARGO_PKG_VERSION").into(),
+            profile: profile.into(),
+            fabric: fabric.name.into(),
+            library: fabric.library,
+            places,
+            clock: clock.facts().into(),
+            plan: describe(plan, benches),
+            env: env::kept_variables(),
+        })?;
+    }
+    for &bench in benches {
+        let why = (bench.available)().map_err(Error::unsupported);
+        let seating = team.agree(why.and_then(|()| bench.layout.seat(team.size(), plan.pairs)));
+        let seating = match seating {
+            Ok(seating) => seating,
+            Err(e) if e.kind() == crate::error::Kind::Unsupported => {
+                if leader {
+                    counted.case(&skipped(bench, team.size(), e.to_string()))?;
+                }
+                continue;
+            }
+            Err(e) => return Err(e),
+        };
+        if seating.ranks == team.size() {
+            let mut session = Session::new(team, seating, (plan, clock, &standing), bench, &mut counted);
+            (bench.run)(&mut session)?;
+        } else if let Some(part) = team.take(seating.ranks)? {
+            let mut standing = standing.clone();
+            standing.push(trust::idle_ranks(seating.ranks, team.size()));
+            let mut session = Session::new(&*part, seating, (plan, clock, &standing), bench, &mut counted);
+            (bench.run)(&mut session)?;
+        }
+        team.rest()?;
+    }
+    if leader {
+        let tally = counted.tally;
+        counted.end(&tally)?;
+    }
+    Ok(counted.tally)
+}
+
+/// Counts rows on their way to the sink.
+struct Counted<'a> {
+    tally: Tally,
+    sink: &'a mut dyn Sink,
+}
+
+impl Sink for Counted<'_> {
+    fn run(&mut self, run: &Run) -> Result<()> {
+        self.sink.run(run)
+    }
+
+    fn starting(&mut self, bench: &str, case: &crate::case::Case) {
+        self.sink.starting(bench, case);
+    }
+
+    fn alive(&self) {
+        self.sink.alive();
+    }
+
+    fn case(&mut self, row: &Measurement) -> Result<()> {
+        self.tally.add(row);
+        self.sink.case(row)
+    }
+
+    fn end(&mut self, tally: &Tally) -> Result<()> {
+        self.sink.end(tally)
+    }
+}
+
+/// Where every rank runs, on every rank.
+fn gather_places(team: &dyn Team) -> Result<Vec<Place>> {
+    let mine = serde_json::to_vec(&Place::here()).unwrap_or_default();
+    let mut text = match team.gather(&mine)? {
+        Some(all) => [b"[".as_slice(), &all.join(b",".as_slice()), b"]"].concat(),
+        None => Vec::new(),
+    };
+    text.resize(team.tell(text.len() as u64)? as usize, 0);
+    team.broadcast(&mut text)?;
+    serde_json::from_slice(&text).map_err(|e| Error::fabric(format!("ranks disagree on how to describe a host ({e}): is every rank the same build of ombx?")))
+}
+
+/// The row of a benchmark that cannot run at all.
+fn skipped(bench: &Benchmark, ranks: u32, reason: String) -> Measurement {
+    Measurement {
+        bench: bench.name.into(),
+        key: format!("{}/", bench.name),
+        metric: bench.metric,
+        bytes: None,
+        depth: None,
+        pairs: 1,
+        ranks,
+        axes: BTreeMap::new(),
+        work: None,
+        across: bench.layout.across(),
+        outcome: Outcome::Skipped(reason),
+        check: Check::Off,
+        samples: Vec::new(),
+        summary: None,
+        trust: Vec::new(),
+    }
+}
+
+/// The resolved plan, option by option, as it is kept in results.
+fn describe(plan: &Plan, benches: &[&'static Benchmark]) -> BTreeMap<String, String> {
+    let mut options: BTreeMap<String, String> = BTreeMap::new();
+    let mut set = |name: &str, value: String| options.insert(name.into(), value);
+    set("benchmarks", benches.iter().map(|b| b.name).collect::<Vec<_>>().join(","));
+    if let Some(sizes) = &plan.sizes {
+        set("sizes", sizes.iter().map(ToString::to_string).collect::<Vec<_>>().join(","));
+    }
+    set("window", plan.depth.to_string());
+    match plan.effort {
+        Effort::Precision { precision, max_time } => {
+            set("precision", format!("{}%", precision * 100.0));
+            set("max_time_s", max_time.as_secs_f64().to_string());
+        }
+        Effort::Fixed { iterations, warmup } => {
+            set("iterations", iterations.to_string());
+            set("warmup", warmup.to_string());
+        }
+    }
+    set("batch", plan.batch.map_or("auto".into(), |b| b.to_string()));
+    set("verify", plan.verify.to_string());
+    if let Some(pairs) = plan.pairs {
+        set("pairs", pairs.to_string());
+    }
+    for axis in benches.iter().flat_map(|b| b.axes.iter()) {
+        let values = plan.axes.get(axis.name).map_or(axis.default.into(), |v| v.join(","));
+        set(axis.name, values);
+    }
+    options
+}

@@ -1,0 +1,91 @@
+//! The ranks that measure together, as the engine sees them: it is deaf to what connects them.
+
+use std::any::Any;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    error::{Error, Kind, Result},
+    unit::Rank,
+};
+
+/// Where a rank runs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Place {
+    /// Host name.
+    pub host: String,
+    /// CPUs that it may use, as the kernel lists them: `0`, `0-3,8`.
+    pub cpus: String,
+    /// CPUs of the host that are online.
+    pub online: u32,
+    /// Frequency governor of its first CPU, where the kernel tells.
+    pub governor: Option<String>,
+}
+
+/// What connects the ranks.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Fabric {
+    /// `mpi`, `sockets` or `threads`.
+    pub name: &'static str,
+    /// The library and its version, in its own words.
+    pub library: String,
+}
+
+/// Ranks 0 to size - 1 that take part in a benchmark. Every call but `rank`, `size`, `fabric`, `name_task` and `abort` is
+/// collective: all ranks make it, in the same order.
+pub trait Team: Any {
+    /// This rank.
+    fn rank(&self) -> Rank;
+    /// How many there are.
+    fn size(&self) -> u32;
+    /// What connects them.
+    fn fabric(&self) -> Fabric;
+    /// Returns when every rank has called it.
+    fn barrier(&self) -> Result<()>;
+    /// Gives every rank what rank 0 has; all pass the same length.
+    fn broadcast(&self, bytes: &mut [u8]) -> Result<()>;
+    /// Brings every rank's bytes to rank 0, in rank order; `None` elsewhere. Lengths may differ.
+    fn gather(&self, mine: &[u8]) -> Result<Option<Vec<Vec<u8>>>>;
+    /// The first `ranks` ranks as a team of their own; `None` on the others.
+    fn take(&self, ranks: u32) -> Result<Option<Box<dyn Team>>>;
+    /// A barrier in which waiting ranks sleep, so that idle ones leave the cores to those that measure.
+    fn rest(&self) -> Result<()>;
+    /// Names what runs now, for the messages of error handlers.
+    fn name_task(&self, task: &str);
+    /// Ends every rank, at once, with an exit code.
+    fn abort(&self, code: u8) -> !;
+}
+
+impl dyn Team {
+    /// Rank 0's number, on every rank.
+    pub fn tell(&self, number: u64) -> Result<u64> {
+        let mut bytes = number.to_le_bytes();
+        self.broadcast(&mut bytes)?;
+        Ok(u64::from_le_bytes(bytes))
+    }
+
+    /// Passes `mine` on if every rank has `Ok`; else every rank gets the first rank's error, so that all take the same way.
+    pub fn agree<T>(&self, mine: Result<T>) -> Result<T> {
+        let note = match &mine {
+            Ok(_) => Vec::new(),
+            Err(e) => [&[e.kind().index()], e.to_string().as_bytes()].concat(),
+        };
+        let all = self.gather(&note)?;
+        let first = all.into_iter().flatten().enumerate().find(|(_, note)| !note.is_empty());
+        let mut verdict = first
+            .map(|(rank, note)| {
+                let text = String::from_utf8_lossy(&note[1..]).into_owned();
+                let text = if note[0] == Kind::Unsupported.index() { text } else { format!("rank {rank}: {text}") };
+                [&[note[0]], text.as_bytes()].concat()
+            })
+            .unwrap_or_default();
+        let length = self.tell(verdict.len() as u64)?;
+        if length == 0 {
+            return mine;
+        }
+        verdict.resize(length as usize, 0);
+        self.broadcast(&mut verdict)?;
+        let text = String::from_utf8_lossy(&verdict[1..]).into_owned();
+        Err(Error::new(Kind::from_index(verdict[0]), text))
+    }
+}

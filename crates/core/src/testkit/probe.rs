@@ -1,0 +1,167 @@
+//! A kernel that does nothing but let a known time pass and remember how it was called.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use super::thread_team::ThreadTeam;
+use crate::{
+    case::Case,
+    error::{Error, Result},
+    kernel::{Cx, Kernel, Method, Metric, Role, Work},
+    payload::{Check, Fill},
+    unit::Rank,
+};
+
+static OPENED: AtomicU64 = AtomicU64::new(0);
+
+/// `ITERATION` ns an iteration on timed ranks. Sizes have a meaning: 404 is unsupported on rank 1, 500 fails on rank 1
+/// while opening, and from 1000 on the first iterations are slow, as if nothing were warm.
+pub struct Probe<const ITERATION: u64> {
+    team: ThreadTeam,
+    role: Role,
+    begun: bool,
+    iterations: u64,
+    cold: u64,
+    id: u64,
+}
+
+impl<const ITERATION: u64> Kernel for Probe<ITERATION> {
+    const METRIC: Metric = Metric::Latency;
+    const METHOD: Method = Method { timed: "nothing", untimed: "everything", like: "nothing" };
+
+    fn work(_: &Case) -> Work {
+        Work { bytes: 0, ops: 1, legs: 1 }
+    }
+
+    fn open(cx: &Cx<'_>, case: &Case) -> Result<Self> {
+        match (case.bytes.0, cx.rank()) {
+            (404, Rank(1)) => return Err(Error::unsupported("404 is not to be had")),
+            (500, Rank(1)) => return Err(Error::fabric("rank 1 broke")),
+            _ => {}
+        }
+        let cold = if case.bytes.0 >= 1000 { 1 } else { 0 };
+        let id = OPENED.fetch_add(1, Ordering::SeqCst);
+        Ok(Probe { team: cx.fabric::<ThreadTeam>()?.clone(), role: cx.role, begun: false, iterations: 0, cold, id })
+    }
+
+    fn fill(&mut self, _: Fill) -> Result<()> {
+        assert!(!self.begun, "filled inside begin and end");
+        self.iterations = 0;
+        Ok(())
+    }
+
+    fn begin(&mut self) -> Result<()> {
+        assert!(!std::mem::replace(&mut self.begun, true), "begun twice ({})", self.id);
+        Ok(())
+    }
+
+    fn active(&mut self) -> Result<()> {
+        assert!(self.begun && self.role == Role::Active);
+        self.iterations += 1;
+        self.team.hand.advance(ITERATION);
+        if self.cold > 0 {
+            self.cold -= 1;
+            self.team.hand.advance(1_000_000_000);
+        }
+        Ok(())
+    }
+
+    fn passive(&mut self) -> Result<()> {
+        assert!(self.begun && self.role == Role::Passive);
+        self.iterations += 1;
+        Ok(())
+    }
+
+    fn end(&mut self) -> Result<()> {
+        assert!(std::mem::replace(&mut self.begun, false), "ended without a beginning");
+        Ok(())
+    }
+
+    fn check(&mut self, fill: Fill) -> Result<Check> {
+        assert!(!self.begun);
+        assert_eq!(self.iterations, fill.iterations, "the engine must know how many iterations it ran");
+        Ok(Check::Passed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        layout::Layout,
+        plan::{Effort, Plan, parse_sizes},
+        registry::Benchmark,
+        result::Outcome,
+        testkit::measure,
+    };
+    use std::time::Duration;
+
+    static FAST: Benchmark = Benchmark::of::<Probe<50>>("probe.fast", "50 ns").sizes("8");
+    static SLOW: Benchmark = Benchmark::of::<Probe<50_000_000>>("probe.slow", "50 ms").sizes("8");
+    static ALL: Benchmark =
+        Benchmark::of::<Probe<3000>>("probe.all", "3 us").sizes("8").layout(Layout::Everyone { least: 1 });
+
+    #[test]
+    fn a_batch_hides_the_cost_of_the_stamp() {
+        let row = measure(2, &FAST, &Plan::default()).unwrap().rows.remove(0);
+        assert_eq!(row.samples[0].batch, 18, "9 ns a stamp are 1 % of 18 x 50 ns");
+        let summary = row.summary.unwrap();
+        assert_eq!((summary.median, summary.ci95), (50.0, Some([50.0, 50.0])));
+        assert!(summary.n >= 30 && row.trust.iter().all(|n| n.code != "not_converged"));
+    }
+
+    #[test]
+    fn fixed_counts_are_what_they_say() {
+        let plan = Plan { effort: Effort::Fixed { iterations: 1000, warmup: 7 }, ..Plan::default() };
+        let row = measure(2, &FAST, &plan).unwrap().rows.remove(0);
+        assert_eq!(row.samples[0].elapsed_ns.len() as u64 * row.samples[0].batch, 1000);
+        let row = measure(2, &FAST, &Plan { batch: Some(1), ..plan }).unwrap().rows.remove(0);
+        assert_eq!((row.samples[0].batch, row.samples[0].elapsed_ns.len()), (1, 1000));
+    }
+
+    #[test]
+    fn a_slow_row_ends_on_time_and_still_has_an_interval() {
+        let hasty = Effort::Precision { precision: 1e-9, max_time: Duration::from_millis(100) };
+        let row = measure(2, &SLOW, &Plan { effort: hasty, ..Plan::default() }).unwrap().rows.remove(0);
+        assert_eq!(row.summary.unwrap().n, 6);
+    }
+
+    #[test]
+    fn what_is_cold_is_not_measured() {
+        let plan = Plan { sizes: Some(parse_sizes("1000").unwrap()), ..Plan::default() };
+        let row = measure(2, &FAST, &plan).unwrap().rows.remove(0);
+        assert_eq!(row.summary.unwrap().max, 50.0);
+    }
+
+    #[test]
+    fn what_one_rank_cannot_run_is_skipped_on_all() {
+        let plan = Plan { sizes: Some(parse_sizes("8,404,16").unwrap()), ..Plan::default() };
+        let memory = measure(2, &FAST, &plan).unwrap();
+        let outcomes: Vec<_> = memory.rows.iter().map(|r| &r.outcome).collect();
+        let skipped = Outcome::Skipped("404 is not to be had".into());
+        assert_eq!(outcomes, [&Outcome::Ok, &skipped, &Outcome::Ok]);
+        assert_eq!(memory.tally.unwrap().exit_code(false), 4);
+    }
+
+    #[test]
+    fn an_error_while_opening_reaches_every_rank_and_names_the_case() {
+        let plan = Plan { sizes: Some(parse_sizes("500").unwrap()), ..Plan::default() };
+        let error = measure(2, &FAST, &plan).unwrap_err();
+        assert_eq!(error.to_string(), "probe.fast/bytes=500: rank 1: rank 1 broke");
+    }
+
+    #[test]
+    fn too_few_ranks_are_a_skipped_row() {
+        let memory = measure(1, &FAST, &Plan::default()).unwrap();
+        let Outcome::Skipped(why) = &memory.rows[0].outcome else { panic!("{:?}", memory.rows) };
+        assert!(why.contains("needs 2 ranks, has 1"), "{why}");
+    }
+
+    #[test]
+    fn every_rank_of_a_collective_keeps_its_samples() {
+        for ranks in [1, 2, 3, 5] {
+            let row = measure(ranks, &ALL, &Plan::default()).unwrap().rows.remove(0);
+            assert_eq!((row.ranks, row.samples.len()), (ranks, ranks as usize));
+            assert_eq!(row.summary.unwrap().median, 3000.0);
+        }
+    }
+}

@@ -1,0 +1,168 @@
+//! A link whose cost is known: latency and time per byte, in virtual time.
+
+use super::thread_team::{Letter, ThreadTeam};
+use crate::{
+    error::Result,
+    kernel::Cx,
+    pattern::Link,
+    payload::Slots,
+    team::Team,
+    unit::Rank,
+};
+
+/// A message occupies its sender for `PER_BYTE` ns a byte and arrives `LATENCY` ns later; waiting moves the receiver's clock.
+///
+/// Where `CORRUPT` is not 0, bit 0 of byte `CORRUPT - 1` of each message that is so long is flipped on the way.
+pub struct SimLink<const LATENCY: u64, const PER_BYTE: u64, const CORRUPT: usize = 0> {
+    team: ThreadTeam,
+    peer: Rank,
+    slots: Slots,
+    outgoing: Vec<u8>,
+    incoming: Vec<u8>,
+}
+
+impl<const LATENCY: u64, const PER_BYTE: u64, const CORRUPT: usize> SimLink<LATENCY, PER_BYTE, CORRUPT> {
+    fn post(&self, mut bytes: Vec<u8>) {
+        self.team.hand.advance(bytes.len() as u64 * PER_BYTE);
+        if let Some(byte) = CORRUPT.checked_sub(1).and_then(|at| bytes.get_mut(at)) {
+            *byte ^= 1;
+        }
+        self.team.post(self.peer, Letter { bytes, arrives_at: self.team.clock.raw() + LATENCY });
+    }
+
+    fn fetch(&self) -> Result<Vec<u8>> {
+        let letter = self.team.fetch(self.peer)?;
+        self.team.hand.advance(letter.arrives_at.saturating_sub(self.team.clock.raw()));
+        Ok(letter.bytes)
+    }
+
+    fn send_slot(&self, slot: u32) {
+        let start = self.slots.offset(slot);
+        self.post(self.outgoing[start..start + self.slots.bytes as usize].to_vec());
+    }
+
+    fn receive_slot(&mut self, slot: u32) -> Result<()> {
+        let bytes = self.fetch()?;
+        let start = self.slots.offset(slot);
+        self.incoming[start..start + bytes.len()].copy_from_slice(&bytes);
+        Ok(())
+    }
+}
+
+impl<const LATENCY: u64, const PER_BYTE: u64, const CORRUPT: usize> Link for SimLink<LATENCY, PER_BYTE, CORRUPT> {
+    fn open(cx: &Cx<'_>, slots: Slots) -> Result<Self> {
+        let team = cx.fabric::<ThreadTeam>()?.clone();
+        let buffer = vec![0; slots.total() as usize];
+        Ok(SimLink { team, peer: cx.peer, slots, outgoing: buffer.clone(), incoming: buffer })
+    }
+
+    fn send(&mut self) -> Result<()> {
+        self.send_slot(0);
+        Ok(())
+    }
+
+    fn receive(&mut self) -> Result<()> {
+        self.receive_slot(0)
+    }
+
+    fn push(&mut self) -> Result<()> {
+        (0..self.slots.count).for_each(|slot| self.send_slot(slot));
+        Ok(())
+    }
+
+    fn pull(&mut self) -> Result<()> {
+        (0..self.slots.count).try_for_each(|slot| self.receive_slot(slot))
+    }
+
+    fn acknowledge(&mut self) -> Result<()> {
+        self.post(Vec::new());
+        Ok(())
+    }
+
+    fn acknowledged(&mut self) -> Result<()> {
+        self.fetch().map(|_| ())
+    }
+
+    fn outgoing(&mut self) -> &mut [u8] {
+        &mut self.outgoing
+    }
+
+    fn incoming(&mut self) -> &mut [u8] {
+        &mut self.incoming
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        pattern::{PingPong, Stream},
+        payload::Check,
+        plan::{Effort, Plan, parse_sizes},
+        registry::Benchmark,
+        result::Outcome,
+        testkit::measure,
+    };
+
+    type Slow = SimLink<5000, 2>;
+    type Broken = SimLink<5000, 2, 3>;
+
+    static PING: Benchmark = Benchmark::of::<PingPong<Slow>>("sim.latency", "ping-pong of known cost");
+    static STREAM: Benchmark = Benchmark::of::<Stream<Slow>>("sim.bw", "stream of known cost").streaming();
+    static PAIRS: Benchmark =
+        Benchmark::of::<Stream<Slow>>("sim.pairs", "streams").streaming().layout(crate::layout::Layout::Pairs);
+    static BAD_PING: Benchmark = Benchmark::of::<PingPong<Broken>>("sim.bad_latency", "flips a bit");
+    static BAD_STREAM: Benchmark = Benchmark::of::<Stream<Broken>>("sim.bad_bw", "flips a bit").streaming();
+
+    fn plan(sizes: &str) -> Plan {
+        Plan {
+            sizes: Some(parse_sizes(sizes).unwrap()),
+            depth: 8,
+            effort: Effort::Fixed { iterations: 60, warmup: 2 },
+            ..Plan::default()
+        }
+    }
+
+    #[test]
+    fn a_ping_pong_is_halved_once() {
+        let memory = measure(2, &PING, &plan("0,1000")).unwrap();
+        let medians: Vec<f64> = memory.rows.iter().map(|r| r.summary.as_ref().unwrap().median).collect();
+        assert_eq!(medians, [5000.0, 7000.0]);
+        assert!(memory.rows.iter().all(|r| r.check == Check::Passed && r.outcome == Outcome::Ok));
+    }
+
+    #[test]
+    fn a_stream_counts_every_message_and_one_receipt() {
+        let row = measure(2, &STREAM, &plan("1000")).unwrap().rows.remove(0);
+        let iteration_ns = 8.0 * 1000.0 * 2.0 + 5000.0 + 5000.0;
+        assert_eq!(row.summary.as_ref().unwrap().median, iteration_ns);
+        assert!((row.mb_per_s().unwrap().median - 8.0 * 1000.0 / iteration_ns * 1e3).abs() < 1e-9);
+        assert!((row.messages_per_s().unwrap().median - 8.0 / iteration_ns * 1e9).abs() < 1e-3);
+    }
+
+    #[test]
+    fn pairs_move_more_in_the_time_of_the_slowest() {
+        let row = measure(5, &PAIRS, &plan("1000")).unwrap().rows.remove(0);
+        assert_eq!((row.pairs, row.ranks, row.samples.len()), (2, 4, 2));
+        assert!(row.trust.iter().any(|n| n.short == "1 idle"), "{:?}", row.trust);
+        assert!((row.mb_per_s().unwrap().median - 2.0 * 8.0 * 1000.0 / 26_000.0 * 1e3).abs() < 1e-9);
+    }
+
+    #[test]
+    fn one_flipped_bit_fails_the_row_and_is_located() {
+        for bench in [&BAD_PING, &BAD_STREAM] {
+            let memory = measure(2, bench, &plan("2,64")).unwrap();
+            assert_eq!(memory.rows[0].outcome, Outcome::Ok, "2 bytes have no third");
+            let Check::Failed(m) = &memory.rows[1].check else { panic!("{:?}", memory.rows[1]) };
+            assert_eq!((m.slot, m.byte, m.expected ^ m.actual), (0, 2, 1));
+            assert_eq!(memory.tally.unwrap().exit_code(true), 5);
+        }
+    }
+
+    #[test]
+    fn no_verification_is_said() {
+        let row = measure(2, &BAD_PING, &Plan { verify: false, ..plan("64") }).unwrap().rows.remove(0);
+        assert_eq!((row.check, row.outcome), (Check::Off, Outcome::Ok));
+        assert!(row.trust.iter().any(|n| n.code == "unverified"));
+    }
+}

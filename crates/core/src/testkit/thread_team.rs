@@ -1,0 +1,186 @@
+//! A team of threads in one process.
+
+use std::{
+    collections::{HashMap, VecDeque},
+    sync::{Arc, Condvar, Mutex, MutexGuard},
+    time::Duration,
+};
+
+use crate::{
+    clock::{Clock, Hand},
+    error::{Error, Result},
+    plan::Plan,
+    registry::Benchmark,
+    runner,
+    sink::Memory,
+    team::{Fabric, Team},
+    unit::Rank,
+};
+
+/// A thread that waits longer than this for another has found a deadlock.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// One rank of a team of threads.
+#[derive(Clone)]
+pub struct ThreadTeam {
+    rank: u32,
+    shared: Arc<Shared>,
+    /// This rank's clock; moved by [`ThreadTeam::hand`].
+    pub clock: Clock,
+    /// Moves this rank's clock.
+    pub hand: Hand,
+}
+
+struct Shared {
+    size: u32,
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    generation: u64,
+    waiting: Vec<Option<Vec<u8>>>,
+    delivered: Vec<Vec<u8>>,
+    child: Option<Arc<Shared>>,
+    mail: HashMap<(u32, u32), VecDeque<Letter>>,
+    aborted: Option<u8>,
+}
+
+/// A message on its way, in virtual time.
+pub(super) struct Letter {
+    pub(super) bytes: Vec<u8>,
+    pub(super) arrives_at: u64,
+}
+
+impl Shared {
+    fn new(size: u32) -> Arc<Shared> {
+        let state = State { waiting: vec![None; size as usize], ..State::default() };
+        Arc::new(Shared { size, state: Mutex::new(state), changed: Condvar::new() })
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+
+    fn wait<'a>(&self, state: MutexGuard<'a, State>) -> Result<MutexGuard<'a, State>> {
+        let (state, timeout) =
+            self.changed.wait_timeout(state, PATIENCE).unwrap_or_else(std::sync::PoisonError::into_inner);
+        match (state.aborted, timeout.timed_out()) {
+            (Some(code), _) => Err(Error::fabric(format!("another rank aborted the team with code {code}"))),
+            (None, true) => Err(Error::fabric("deadlock: a rank waited in vain for another")),
+            (None, false) => Ok(state),
+        }
+    }
+}
+
+impl ThreadTeam {
+    fn exchange(&self, mine: &[u8]) -> Result<Vec<Vec<u8>>> {
+        let mut state = self.shared.lock();
+        let generation = state.generation;
+        state.waiting[self.rank as usize] = Some(mine.to_vec());
+        if state.waiting.iter().all(Option::is_some) {
+            state.delivered = state.waiting.iter_mut().map(|w| w.take().unwrap_or_default()).collect();
+            state.generation += 1;
+            self.shared.changed.notify_all();
+        }
+        while state.generation == generation {
+            state = self.shared.wait(state)?;
+        }
+        Ok(state.delivered.clone())
+    }
+
+    pub(super) fn post(&self, to: Rank, letter: Letter) {
+        self.shared.lock().mail.entry((self.rank, to.0)).or_default().push_back(letter);
+        self.shared.changed.notify_all();
+    }
+
+    pub(super) fn fetch(&self, from: Rank) -> Result<Letter> {
+        let mut state = self.shared.lock();
+        loop {
+            if let Some(letter) = state.mail.entry((from.0, self.rank)).or_default().pop_front() {
+                return Ok(letter);
+            }
+            state = self.shared.wait(state)?;
+        }
+    }
+}
+
+impl Team for ThreadTeam {
+    fn rank(&self) -> Rank {
+        Rank(self.rank)
+    }
+
+    fn size(&self) -> u32 {
+        self.shared.size
+    }
+
+    fn fabric(&self) -> Fabric {
+        Fabric { name: "threads", library: "ombx testkit".into() }
+    }
+
+    fn barrier(&self) -> Result<()> {
+        self.exchange(&[]).map(|_| ())
+    }
+
+    fn broadcast(&self, bytes: &mut [u8]) -> Result<()> {
+        let all = self.exchange(bytes)?;
+        bytes.copy_from_slice(&all[0]);
+        Ok(())
+    }
+
+    fn gather(&self, mine: &[u8]) -> Result<Option<Vec<Vec<u8>>>> {
+        let all = self.exchange(mine)?;
+        Ok((self.rank == 0).then_some(all))
+    }
+
+    fn take(&self, ranks: u32) -> Result<Option<Box<dyn Team>>> {
+        if self.rank == 0 {
+            self.shared.lock().child = Some(Shared::new(ranks));
+        }
+        self.barrier()?;
+        let child = self.shared.lock().child.clone().filter(|_| self.rank < ranks);
+        self.barrier()?;
+        Ok(child.map(|shared| Box::new(ThreadTeam { shared, ..self.clone() }) as Box<dyn Team>))
+    }
+
+    fn rest(&self) -> Result<()> {
+        self.barrier()
+    }
+
+    fn name_task(&self, _: &str) {}
+
+    fn abort(&self, code: u8) -> ! {
+        self.shared.lock().aborted = Some(code);
+        self.shared.changed.notify_all();
+        panic!("rank {} aborted with code {code}", self.rank)
+    }
+}
+
+/// Runs `body` on every rank of a new team and returns what each returned, in rank order.
+pub fn on_ranks<R: Send>(ranks: u32, body: impl Fn(&ThreadTeam) -> R + Sync) -> Vec<R> {
+    let shared = Shared::new(ranks);
+    std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..ranks)
+            .map(|rank| {
+                let shared = Arc::clone(&shared);
+                let body = &body;
+                scope.spawn(move || {
+                    let (clock, hand) = Clock::manual(9);
+                    body(&ThreadTeam { rank, shared, clock, hand })
+                })
+            })
+            .collect();
+        threads.into_iter().map(|t| t.join().unwrap_or_else(|e| std::panic::resume_unwind(e))).collect()
+    })
+}
+
+/// Runs one benchmark on a team of threads and returns what rank 0 recorded.
+pub fn measure(ranks: u32, bench: &'static Benchmark, plan: &Plan) -> Result<Memory> {
+    let mut all = on_ranks(ranks, |team| {
+        let mut sink = Memory::default();
+        runner::run_all(team, &[bench], plan, &team.clock, &mut sink, vec!["test".into()]).map(|_| sink)
+    });
+    let first = all.swap_remove(0);
+    all.into_iter().try_for_each(|other| other.map(|_| ())).and(first)
+}

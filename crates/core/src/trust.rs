@@ -1,0 +1,246 @@
+//! What could have spoiled a row, and what to do about it; silent when nothing did.
+
+use crate::{clock::Facts, env::Vitals, stats::Summary, stop::Ending, team::Place};
+
+/// One reason for doubt.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Notice {
+    /// Stable word for programs: `preempted`.
+    pub code: String,
+    /// For the trust column: `preempted 12x`.
+    pub short: String,
+    /// What it means and what to do.
+    pub advice: String,
+}
+
+impl Notice {
+    fn new(code: &str, short: impl Into<String>, advice: impl Into<String>) -> Notice {
+        Notice { code: code.into(), short: short.into(), advice: advice.into() }
+    }
+}
+
+/// Of the samples of a row, the part that may be touched by preemption before it is marked.
+const PREEMPTED_PART: f64 = 0.01;
+/// Of the CPU time of a row, the part that a hypervisor may take before it is marked.
+const STOLEN_PART: f64 = 0.01;
+/// The kernel's clock tick of `/proc/stat`.
+const TICK_NS: f64 = 1e7;
+/// A clock coarser or slower than this is worth a word.
+const COARSE_NS: u64 = 100;
+
+/// Notices that hold for every row of a run: where ranks sit, how it was built, what the clock can do.
+pub fn standing(places: &[Place], clock: Facts, debug_build: bool) -> Vec<Notice> {
+    let mut notices = Vec::new();
+    if debug_build {
+        notices.push(Notice::new("debug_build", "debug build", "build with --release before believing a number"));
+    }
+    if clock.resolution_ns > COARSE_NS || clock.overhead_ns > COARSE_NS {
+        let Facts { source, resolution_ns, overhead_ns } = clock;
+        notices.push(Notice::new(
+            "clock",
+            "clock",
+            format!("the {source} clock steps by {resolution_ns} ns and costs {overhead_ns} ns: short times are coarse"),
+        ));
+    }
+    if let Some((host, ranks, cores)) = crowded(places) {
+        notices.push(Notice::new(
+            "oversubscribed",
+            "oversubscribed",
+            format!("{ranks} ranks spin on {cores} CPUs of {host}: use fewer ranks or more hosts"),
+        ));
+    } else if let Some((a, b)) = sharing(places) {
+        notices.push(Notice::new(
+            "shared_cpu",
+            "shared CPU",
+            format!("ranks {a} and {b} are bound to the same CPU of {}: bind each to its own", places[a].host),
+        ));
+    }
+    if let Some(rank) = places.iter().position(|p| p.online > 1 && p.cpu_numbers().len() as u32 >= p.online) {
+        notices.push(Notice::new(
+            "unbound",
+            "unbound",
+            format!("rank {rank} may run on every CPU of {}: bind ranks (mpiexec -bind-to core)", places[rank].host),
+        ));
+    }
+    if let Some(place) = places.iter().find(|p| p.governor.as_deref().is_some_and(|g| g != "performance")) {
+        let governor = place.governor.as_deref().unwrap_or_default();
+        notices.push(Notice::new(
+            "governor",
+            format!("governor {governor}"),
+            format!("CPUs of {} change frequency: set the governor to performance", place.host),
+        ));
+    }
+    notices
+}
+
+/// The notice that some ranks take no part in a benchmark.
+pub fn idle_ranks(used: u32, started: u32) -> Notice {
+    Notice::new(
+        "idle_ranks",
+        format!("{} idle", started - used),
+        format!("{used} of {started} ranks take part; the others sleep"),
+    )
+}
+
+/// A host with more ranks than CPUs for them.
+fn crowded(places: &[Place]) -> Option<(&str, usize, u32)> {
+    places.iter().find_map(|p| {
+        let here = places.iter().filter(|q| q.host == p.host).count();
+        (here > p.online as usize).then_some((p.host.as_str(), here, p.online))
+    })
+}
+
+/// Two ranks of one host that are bound to one and the same CPU.
+fn sharing(places: &[Place]) -> Option<(usize, usize)> {
+    let single = |p: &Place| <[u32; 1]>::try_from(p.cpu_numbers()).ok().map(|[cpu]| cpu);
+    let mut seen = std::collections::HashMap::new();
+    places.iter().enumerate().find_map(|(rank, p)| {
+        let cpu = single(p)?;
+        seen.insert((p.host.as_str(), cpu), rank).map(|first| (first, rank))
+    })
+}
+
+/// What happened while one row was measured.
+#[derive(Debug, Clone, Copy)]
+pub struct Happened<'a> {
+    /// What its samples say.
+    pub summary: &'a Summary,
+    /// Added over all its ranks.
+    pub vitals: Vitals,
+    /// Wall time of its samples, over all its ranks, in nanoseconds.
+    pub cpu_ns: f64,
+    /// Why sampling ended; `None` for a fixed number of iterations.
+    pub ending: Option<Ending>,
+    /// The precision asked for, as a fraction.
+    pub precision: f64,
+    /// Whether payloads were checked.
+    pub verified: bool,
+}
+
+/// Notices about one row.
+pub fn of_row(row: Happened<'_>) -> Vec<Notice> {
+    let Happened { summary, vitals, cpu_ns, ending, precision, verified } = row;
+    let mut notices = Vec::new();
+    if vitals.preemptions as f64 > PREEMPTED_PART * summary.n as f64 {
+        let count = vitals.preemptions;
+        notices.push(Notice::new(
+            "preempted",
+            format!("preempted {count}x"),
+            "something else ran on the ranks' CPUs: free them, or bind ranks elsewhere",
+        ));
+    }
+    let stolen = vitals.stolen_ticks as f64 * TICK_NS / cpu_ns.max(1.0);
+    if stolen > STOLEN_PART {
+        notices.push(Notice::new(
+            "stolen",
+            format!("stolen {:.0}%", (stolen * 100.0).min(100.0)),
+            "the hypervisor took CPU time: this virtual machine shares its cores",
+        ));
+    }
+    if summary.ci95.is_none() {
+        let why = match summary.independent() {
+            false => "samples depend on those before them however they are grouped",
+            true => "fewer than 6 samples have no interval",
+        };
+        notices.push(Notice::new("no_interval", "no interval", format!("{why}: raise --max-time or --iterations")));
+    }
+    if ending == Some(Ending::OutOfBudget) && summary.precision().is_none_or(|p| p > precision) {
+        let reached = summary.precision().map_or("no interval".into(), |p| format!("{:.1}%", p * 100.0));
+        notices.push(Notice::new(
+            "not_converged",
+            format!("not converged ({reached})"),
+            format!("precision reached: {reached}, asked for {:.1}%: raise --max-time", precision * 100.0),
+        ));
+    }
+    if !summary.independent() {
+        notices.push(Notice::new(
+            "autocorrelated",
+            format!("autocorrelated {:.2}", summary.lag1),
+            "samples drift or come in phases: look at the raw samples, raise --max-time",
+        ));
+    }
+    if summary.bimodal {
+        notices.push(Notice::new(
+            "bimodal",
+            "bimodal",
+            "samples fall into two groups: the median is one of them; look at the raw samples and at other launches",
+        ));
+    }
+    if !verified {
+        notices.push(Notice::new("unverified", "unverified", "payloads were not checked"));
+    }
+    notices
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const GOOD: Facts = Facts { source: "tsc", resolution_ns: 1, overhead_ns: 9 };
+
+    fn place(host: &str, cpus: &str) -> Place {
+        Place { host: host.into(), cpus: cpus.into(), online: 2, governor: None }
+    }
+
+    fn codes(notices: &[Notice]) -> Vec<&str> {
+        notices.iter().map(|n| n.code.as_str()).collect()
+    }
+
+    fn quiet(summary: &Summary) -> Happened<'_> {
+        Happened {
+            summary,
+            vitals: Vitals::default(),
+            cpu_ns: 1e9,
+            ending: Some(Ending::Converged),
+            precision: 0.01,
+            verified: true,
+        }
+    }
+
+    #[test]
+    fn a_clean_run_is_silent() {
+        assert!(standing(&[place("a", "0"), place("a", "1")], GOOD, false).is_empty());
+        let summary = Summary::of(&[10.0, 10.1, 10.0, 10.1, 10.0, 10.1, 10.05, 10.0, 10.1, 10.0]).unwrap();
+        assert!(of_row(quiet(&summary)).is_empty(), "{:?}", of_row(quiet(&summary)));
+    }
+
+    #[test]
+    fn each_standing_risk_is_named() {
+        let cases: [(&[Place], Facts, bool, &str); 6] = [
+            (&[place("a", "0")], GOOD, true, "debug_build"),
+            (&[place("a", "0")], Facts { overhead_ns: 500, ..GOOD }, false, "clock"),
+            (&[place("a", "0"), place("a", "1"), place("a", "0")], GOOD, false, "oversubscribed"),
+            (&[place("a", "1"), place("a", "1")], GOOD, false, "shared_cpu"),
+            (&[place("a", "0-1"), place("b", "0")], GOOD, false, "unbound"),
+            (&[Place { governor: Some("powersave".into()), ..place("a", "0") }], GOOD, false, "governor"),
+        ];
+        for (places, clock, debug, code) in cases {
+            assert_eq!(codes(&standing(places, clock, debug)), [code]);
+        }
+        assert!(standing(&[place("a", "0"), place("b", "0")], GOOD, false).is_empty());
+    }
+
+    #[test]
+    fn each_accident_of_a_row_is_named() {
+        let steady = Summary::of(&[10.0; 200]).unwrap();
+        let preempted = Happened { vitals: Vitals { preemptions: 12, stolen_ticks: 0 }, ..quiet(&steady) };
+        assert_eq!(of_row(preempted)[0].short, "preempted 12x");
+        let stolen = Happened { vitals: Vitals { preemptions: 0, stolen_ticks: 20 }, ..quiet(&steady) };
+        assert_eq!(codes(&of_row(stolen)), ["stolen"]);
+        assert_eq!(codes(&of_row(Happened { verified: false, ..quiet(&steady) })), ["unverified"]);
+        let wide = Summary::of(&[10.0, 30.0, 12.0, 28.0, 11.0, 29.0, 13.0]).unwrap();
+        let late = Happened { ending: Some(Ending::OutOfBudget), ..quiet(&wide) };
+        assert!(codes(&of_row(late)).contains(&"not_converged"));
+        let few = Summary::of(&[10.0, 11.0]).unwrap();
+        assert_eq!(codes(&of_row(Happened { ending: None, ..quiet(&few) })), ["no_interval"]);
+        let drift = Summary::of(&(0..100).map(f64::from).collect::<Vec<_>>()).unwrap();
+        assert!(codes(&of_row(quiet(&drift))).contains(&"autocorrelated"));
+    }
+
+    #[test]
+    fn one_preemption_in_thousands_of_samples_is_no_notice() {
+        let steady = Summary::of(&[10.0; 1000]).unwrap();
+        let once = Happened { vitals: Vitals { preemptions: 1, stolen_ticks: 0 }, ..quiet(&steady) };
+        assert!(of_row(once).is_empty());
+    }
+}
