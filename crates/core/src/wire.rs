@@ -90,17 +90,25 @@ pub fn parse(line: &str, number: usize) -> Result<Option<Record>, ReadError> {
 }
 
 /// Reads a file; a last line that is cut off is left out, everything else must be well-formed.
-pub fn read(mut input: impl BufRead) -> Result<File, ReadError> {
+pub fn read(input: impl BufRead) -> Result<File, ReadError> {
+    read_lines(input, LONGEST_LINE)
+}
+
+fn read_lines(mut input: impl BufRead, longest: u64) -> Result<File, ReadError> {
     let mut file = File::default();
     let mut line = Vec::new();
     for number in 1.. {
         line.clear();
-        if (&mut input).take(LONGEST_LINE).read_until(b'\n', &mut line)? == 0 {
+        if (&mut input).take(longest).read_until(b'\n', &mut line)? == 0 {
             break;
         }
+        let bad = |why: String| ReadError::NotAResult { line: number, why };
         let whole = line.last() == Some(&b'\n');
+        if !whole && line.len() as u64 == longest {
+            return Err(bad(format!("it is longer than {longest} bytes")));
+        }
         let record = std::str::from_utf8(&line)
-            .map_err(|e| ReadError::NotAResult { line: number, why: e.to_string() })
+            .map_err(|e| bad(e.to_string()))
             .and_then(|text| if text.trim().is_empty() { Ok(None) } else { parse(text, number) });
         match record {
             Err(ReadError::NotAResult { .. }) if !whole && number > 1 => {
@@ -109,17 +117,7 @@ pub fn read(mut input: impl BufRead) -> Result<File, ReadError> {
             }
             Err(e) => return Err(e),
             Ok(None) => {}
-            Ok(Some(Record::Run(run))) => file.runs.push(RunWithRows { run: *run, rows: Vec::new(), end: None }),
-            Ok(Some(other)) => {
-                let Some(last) = file.runs.last_mut() else {
-                    return Err(ReadError::NotAResult { line: number, why: "a run record must come first".into() });
-                };
-                match other {
-                    Record::Case(row) => last.rows.push(*row),
-                    Record::End(outcome, tally) => last.end = Some((outcome, tally)),
-                    Record::Run(_) => {}
-                }
-            }
+            Ok(Some(record)) => file.add(record).map_err(|why| bad(why.into()))?,
         }
     }
     if file.runs.is_empty() {
@@ -128,8 +126,39 @@ pub fn read(mut input: impl BufRead) -> Result<File, ReadError> {
     Ok(file)
 }
 
+impl File {
+    fn add(&mut self, record: Record) -> Result<(), &'static str> {
+        if let Record::Run(run) = record {
+            self.runs.push(RunWithRows { run: *run, rows: Vec::new(), end: None });
+            return Ok(());
+        }
+        let last = self.runs.last_mut().ok_or("a run record must come first")?;
+        if last.end.is_some() {
+            return Err("its run has ended before");
+        }
+        match record {
+            Record::Case(row) => last.rows.push(*row),
+            Record::End(outcome, tally) => last.end = Some((outcome, tally)),
+            Record::Run(_) => {}
+        }
+        Ok(())
+    }
+}
+
 /// The JSON Schema of one line.
 #[cfg(feature = "schema")]
 pub fn schema() -> serde_json::Value {
     v1::schema()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_without_end_is_refused_before_it_fills_memory() {
+        let endless = std::io::BufReader::new(std::io::repeat(b'1'));
+        let error = read_lines(endless, 1000).unwrap_err();
+        assert_eq!(error.to_string(), "line 1 is no record of ombx results: it is longer than 1000 bytes");
+    }
 }
