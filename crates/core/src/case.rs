@@ -65,7 +65,12 @@ mod tests {
 
     #[test]
     fn a_key_names_everything_that_was_chosen() {
-        let case = Case { bytes: Bytes(65536), depth: 64, pairs: 1, axes: vec![("sync", "pscw"), ("win", "allocate")] };
+        let case = Case {
+            bytes: Bytes(65536),
+            depth: 64,
+            pairs: 1,
+            axes: vec![("sync", "pscw"), ("win", "allocate")],
+        };
         assert_eq!(case.key("rma.put_bw", true), "rma.put_bw/sync=pscw,win=allocate,bytes=65536,depth=64");
         assert_eq!(
             Case { pairs: 2, axes: vec![], ..case }.key("p2p.latency", false),

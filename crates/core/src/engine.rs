@@ -2,28 +2,24 @@
 //!
 //! [`timed`] is the one place of ombx where the clock is read around benchmark work.
 
-use std::{
-    collections::BTreeMap,
-    time::Duration,
-};
+use std::{collections::BTreeMap, time::Duration};
 
+pub use crate::session::{Session, sizes_of};
 use crate::{
-    case::{Axis, Case},
+    case::Case,
     clock::Clock,
     env::Vitals,
     error::{Error, Kind, Result},
     kernel::{Cx, Kernel, Role},
-    layout::{Across, Seating},
+    layout::Across,
     payload::{Check, Fill, Mismatch},
-    plan::{Effort, Plan},
-    registry::Benchmark,
+    plan::Effort,
     result::{Measurement, Outcome, Samples},
-    sink::Sink,
     stats::Summary,
     stop::{self, Ending},
     team::Team,
-    trust::{self, Notice},
-    unit::{Bytes, Rank},
+    trust,
+    unit::Rank,
 };
 
 /// Time for which a case is warmed up, if the user gives no number of iterations.
@@ -33,7 +29,7 @@ const LEAST_WARM: u64 = 2;
 
 /// Times batches: `stamps[i+1] - stamps[i]` is the time of `batch` iterations. Everything else is done elsewhere.
 #[inline(never)]
-fn timed<K: Kernel>(kernel: &mut K, clock: &Clock, batch: u64, stamps: &mut [u64]) -> Result<()> {
+pub(crate) fn timed<K: Kernel>(kernel: &mut K, clock: &Clock, batch: u64, stamps: &mut [u64]) -> Result<()> {
     let Some((first, rest)) = stamps.split_first_mut() else { return Ok(()) };
     *first = clock.raw();
     for stamp in rest {
@@ -52,85 +48,6 @@ fn answered<K: Kernel>(kernel: &mut K, iterations: u64) -> Result<()> {
         kernel.passive()?;
     }
     Ok(())
-}
-
-/// What a benchmark runs in: its ranks, the plan, and where rows go.
-pub struct Session<'a> {
-    /// The ranks of this benchmark, none of them idle.
-    pub team: &'a dyn Team,
-    /// What each does.
-    pub seating: Seating,
-    /// What the user chose.
-    pub plan: &'a Plan,
-    /// The clock.
-    pub clock: &'a Clock,
-    /// Notices that hold for every row.
-    pub standing: &'a [Notice],
-    /// The benchmark.
-    pub bench: &'a Benchmark,
-    /// Where rows go; used on rank 0.
-    pub sink: &'a mut dyn Sink,
-    chosen: Vec<(&'static str, &'static str)>,
-}
-
-impl<'a> Session<'a> {
-    /// A session in which no axis is chosen yet.
-    pub fn new(
-        team: &'a dyn Team,
-        seating: Seating,
-        (plan, clock, standing): (&'a Plan, &'a Clock, &'a [Notice]),
-        bench: &'a Benchmark,
-        sink: &'a mut dyn Sink,
-    ) -> Session<'a> {
-        Session { team, seating, plan, clock, standing, bench, sink, chosen: Vec::new() }
-    }
-
-    /// Calls `each` for every value of an axis that the plan selects, so that it can be dispatched to a type before any loop.
-    pub fn split(
-        &mut self,
-        axis: &'static Axis,
-        mut each: impl FnMut(&mut Session<'a>, &'static str) -> Result<()>,
-    ) -> Result<()> {
-        for value in self.selected(axis) {
-            self.chosen.push((axis.name, value));
-            let done = each(self, value);
-            self.chosen.pop();
-            done?;
-        }
-        Ok(())
-    }
-
-    fn selected(&self, axis: &Axis) -> Vec<&'static str> {
-        self.plan.axes.get(axis.name).cloned().unwrap_or_else(|| vec![axis.default])
-    }
-
-    /// The cases of this session: every selected value of every axis that is not chosen yet, by every size.
-    pub fn cases(&self) -> Result<Vec<Case>> {
-        let sizes = sizes_of(self.bench, self.plan)?;
-        let mut combinations = vec![self.chosen.clone()];
-        for axis in self.bench.axes.iter().filter(|a| self.chosen.iter().all(|(name, _)| name != &a.name)) {
-            let values = self.selected(axis);
-            combinations = combinations
-                .iter()
-                .flat_map(|c| values.iter().map(|v| [c.as_slice(), &[(axis.name, *v)]].concat()))
-                .collect();
-        }
-        let case = |axes: &Vec<_>, bytes: Bytes| Case {
-            bytes,
-            depth: if self.bench.streams { self.plan.depth } else { 1 },
-            pairs: self.seating.pairs,
-            axes: axes.clone(),
-        };
-        Ok(combinations.iter().flat_map(|axes| sizes.iter().map(move |bytes| case(axes, *bytes))).collect())
-    }
-}
-
-/// The sizes of a benchmark under a plan.
-pub fn sizes_of(bench: &Benchmark, plan: &Plan) -> Result<Vec<Bytes>> {
-    match &plan.sizes {
-        Some(sizes) => Ok(sizes.clone()),
-        None => crate::plan::parse_sizes(bench.sizes),
-    }
 }
 
 /// Runs a kernel in every case of a session: what [`Benchmark::of`] registers.
@@ -335,7 +252,9 @@ impl Rig<'_, '_> {
             Across::Origin => return Ok(all),
             Across::Pairs | Across::Slowest => {
                 let bytes: Vec<u8> = round.iter().flat_map(|ns| ns.to_le_bytes()).collect();
-                let words = |b: Vec<u8>| b.chunks_exact(8).map(|w| u64::from_le_bytes(w.try_into().unwrap_or_default())).collect();
+                let words = |b: Vec<u8>| {
+                    b.chunks_exact(8).map(|w| u64::from_le_bytes(w.try_into().unwrap_or_default())).collect()
+                };
                 let gathered = team.gather(&bytes)?.unwrap_or_default();
                 (0..).zip(gathered).filter(|(_, b)| !b.is_empty()).map(|(rank, b)| (rank, words(b))).collect()
             }

@@ -10,7 +10,8 @@ impl Place {
         let cpus = field(&read("/proc/thread-self/status"), "Cpus_allowed_list:").unwrap_or_default();
         let online = parse_cpus(read("/sys/devices/system/cpu/online").trim()).len().max(1) as u32;
         let first = parse_cpus(&cpus).first().copied().unwrap_or(0);
-        let governor = fs::read_to_string(format!("/sys/devices/system/cpu/cpu{first}/cpufreq/scaling_governor"));
+        let governor =
+            fs::read_to_string(format!("/sys/devices/system/cpu/cpu{first}/cpufreq/scaling_governor"));
         Place { host: hostname(), cpus, online, governor: governor.ok().map(|g| g.trim().to_owned()) }
     }
 
@@ -77,7 +78,8 @@ impl Vitals {
     }
 
     pub(crate) fn from_bytes(bytes: &[u8]) -> Vitals {
-        let word = |at: usize| bytes.get(at..at + 8).and_then(|b| b.try_into().ok()).map_or(0, u64::from_le_bytes);
+        let word =
+            |at: usize| bytes.get(at..at + 8).and_then(|b| b.try_into().ok()).map_or(0, u64::from_le_bytes);
         Vitals { preemptions: word(0), stolen_ticks: word(8) }
     }
 }
@@ -94,11 +96,27 @@ pub fn run_id() -> String {
 
 /// Variables that change what MPI or the network does; nothing else of the environment is kept.
 const KEPT_PREFIXES: [&str; 11] = [
-    "UCX_", "FI_", "OMPI_MCA_", "PRTE_MCA_", "MPIR_CVAR_", "MPICH_", "I_MPI_", "MV2_", "PSM2_", "PSM3_", "HCOLL_",
+    "UCX_",
+    "FI_",
+    "OMPI_MCA_",
+    "PRTE_MCA_",
+    "MPIR_CVAR_",
+    "MPICH_",
+    "I_MPI_",
+    "MV2_",
+    "PSM2_",
+    "PSM3_",
+    "HCOLL_",
 ];
 const KEPT: [&str; 8] = [
-    "SLURM_JOB_ID", "SLURM_NTASKS", "SLURM_JOB_NUM_NODES", "SLURM_CPU_BIND", "OMP_NUM_THREADS", "LD_PRELOAD",
-    "HYDRA_BINDING", "MALLOC_ARENA_MAX",
+    "SLURM_JOB_ID",
+    "SLURM_NTASKS",
+    "SLURM_JOB_NUM_NODES",
+    "SLURM_CPU_BIND",
+    "OMP_NUM_THREADS",
+    "LD_PRELOAD",
+    "HYDRA_BINDING",
+    "MALLOC_ARENA_MAX",
 ];
 /// Set by launchers for themselves: identifiers and addresses, not settings.
 const NOT_KEPT_PREFIXES: [&str; 5] =

@@ -94,7 +94,11 @@ impl<'a> Cx<'a> {
         }
         let full = hosts.iter().find(|(_, (need, free))| need > free).map(|(host, (need, free))| {
             let (host, mib) = (String::from_utf8_lossy(host), 1 << 20);
-            Error::unsupported(format!("needs {} MiB of buffers on {host}, which has {} MiB free", need / mib, free / mib))
+            Error::unsupported(format!(
+                "needs {} MiB of buffers on {host}, which has {} MiB free",
+                need / mib,
+                free / mib
+            ))
         });
         self.agree(full.map_or(Ok(()), Err))
     }

@@ -17,6 +17,7 @@ pub mod registry;
 pub mod render;
 pub mod result;
 pub mod runner;
+mod session;
 pub mod sink;
 pub mod stats;
 pub mod stop;

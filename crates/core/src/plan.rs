@@ -85,8 +85,13 @@ fn parse_item(item: &str) -> Result<Vec<Bytes>> {
     let (to, factor) = match rest.split_once(':') {
         None => (rest, 2),
         Some((to, step)) => {
-            let factor = step.trim().strip_prefix('x').and_then(|f| f.parse::<u64>().ok()).filter(|f| *f >= 2);
-            let bad = || Error::usage(format!("step {step:?} of sizes {item:?} is not a factor of 2 or more, such as x4"));
+            let factor =
+                step.trim().strip_prefix('x').and_then(|f| f.parse::<u64>().ok()).filter(|f| *f >= 2);
+            let bad = || {
+                Error::usage(format!(
+                    "step {step:?} of sizes {item:?} is not a factor of 2 or more, such as x4"
+                ))
+            };
             (to, factor.ok_or_else(bad)?)
         }
     };
@@ -131,7 +136,20 @@ mod tests {
 
     #[test]
     fn bad_sizes_are_named() {
-        for text in ["", ",", "4M..1", "1..", "..8", "1..8:x1", "1..8:4", "1..8:x0", "a..b", "1...4", "1-8", "1..4M:x4:x2"] {
+        for text in [
+            "",
+            ",",
+            "4M..1",
+            "1..",
+            "..8",
+            "1..8:x1",
+            "1..8:4",
+            "1..8:x0",
+            "a..b",
+            "1...4",
+            "1-8",
+            "1..4M:x4:x2",
+        ] {
             let error = parse_sizes(text).unwrap_err();
             assert_eq!(error.kind(), crate::error::Kind::Usage, "{text}");
         }

@@ -188,8 +188,11 @@ impl Registry {
         let named = |b: &&&Benchmark| glob.matches(b.name) || b.osu.is_some_and(|o| glob.matches(o.name));
         let found: Vec<_> = self.entries.iter().filter(named).copied().collect();
         if found.is_empty() {
-            let near = self.nearest(pattern).map(|name| format!("; did you mean {name}?")).unwrap_or_default();
-            return Err(Error::usage(format!("no benchmark is called {pattern:?}{near} (ombx list shows all)")));
+            let near =
+                self.nearest(pattern).map(|name| format!("; did you mean {name}?")).unwrap_or_default();
+            return Err(Error::usage(format!(
+                "no benchmark is called {pattern:?}{near} (ombx list shows all)"
+            )));
         }
         Ok(found)
     }
@@ -197,6 +200,9 @@ impl Registry {
     fn nearest(&self, wrong: &str) -> Option<&'static str> {
         let names = self.entries.iter().flat_map(|b| [Some(b.name), b.osu.map(|o| o.name)]).flatten();
         let scored = names.map(|name| (strsim::damerau_levenshtein(name, wrong), name));
-        scored.min().filter(|(distance, _)| *distance <= (wrong.chars().count() / 2).max(2)).map(|(_, name)| name)
+        scored
+            .min()
+            .filter(|(distance, _)| *distance <= (wrong.chars().count() / 2).max(2))
+            .map(|(_, name)| name)
     }
 }

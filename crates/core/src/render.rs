@@ -9,10 +9,9 @@ use std::io::{Result, Write};
 
 pub use self::{csv::Csv, jsonl::JsonLines, osu::OsuTable, table::Table};
 use crate::{
-    result::{Measurement, Run},
+    result::{Measurement, Run, Tally},
     wire::Outcome,
 };
-use crate::result::Tally;
 
 /// Turns a run into text, row by row or in groups of rows; [`Renderer::end`] prints what is left.
 pub trait Renderer {

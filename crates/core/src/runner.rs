@@ -116,7 +116,11 @@ fn gather_places(team: &dyn Team) -> Result<Vec<Place>> {
     };
     text.resize(team.tell(text.len() as u64)? as usize, 0);
     team.broadcast(&mut text)?;
-    serde_json::from_slice(&text).map_err(|e| Error::fabric(format!("ranks disagree on how to describe a host ({e}): is every rank the same build of ombx?")))
+    serde_json::from_slice(&text).map_err(|e| {
+        Error::fabric(format!(
+            "ranks disagree on how to describe a host ({e}): is every rank the same build of ombx?"
+        ))
+    })
 }
 
 /// The row of a benchmark that cannot run at all.

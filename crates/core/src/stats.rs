@@ -259,7 +259,8 @@ mod tests {
             .collect();
         let s = Summary::of(&walk).unwrap();
         assert!(s.lag1 > 0.8 && s.block > 1, "{s:?}");
-        let naive = order_bounds(4000, 0.5).map(|(l, u)| sorted(&walk)[u - 1] - sorted(&walk)[l - 1]).unwrap();
+        let naive =
+            order_bounds(4000, 0.5).map(|(l, u)| sorted(&walk)[u - 1] - sorted(&walk)[l - 1]).unwrap();
         let [low, high] = s.ci95.unwrap();
         assert!(high - low > 2.0 * naive);
         let drift: Vec<f64> = (0..100).map(f64::from).collect();
@@ -269,11 +270,13 @@ mod tests {
 
     #[test]
     fn two_modes_are_seen_and_one_is_not() {
-        let two: Vec<f64> = (0..200).map(|i| if i % 3 == 0 { 570.0 } else { 130.0 } + f64::from(i % 7)).collect();
+        let two: Vec<f64> =
+            (0..200).map(|i| if i % 3 == 0 { 570.0 } else { 130.0 } + f64::from(i % 7)).collect();
         assert!(Summary::of(&two).unwrap().bimodal);
         let one: Vec<f64> = (0..200).map(|i| 130.0 + f64::from(i * 37 % 200) / 10.0).collect();
         assert!(!Summary::of(&one).unwrap().bimodal);
-        let outlier: Vec<f64> = (0..200).map(|i| if i == 7 { 1e6 } else { 130.0 + f64::from(i % 5) }).collect();
+        let outlier: Vec<f64> =
+            (0..200).map(|i| if i == 7 { 1e6 } else { 130.0 + f64::from(i % 5) }).collect();
         assert!(!Summary::of(&outlier).unwrap().bimodal);
     }
 

@@ -59,7 +59,8 @@ pub fn next_round(
     }
     let left = max_time.saturating_sub(spent).as_nanos() as f64;
     let affordable = left * n as f64 / (spent.as_nanos() as f64).max(1.0);
-    let more = ((n as f64 * (GROWTH - 1.0)).max(1.0)).min(affordable).min((MOST_SAMPLES.saturating_sub(n)) as f64);
+    let more =
+        ((n as f64 * (GROWTH - 1.0)).max(1.0)).min(affordable).min((MOST_SAMPLES.saturating_sub(n)) as f64);
     if more < 1.0 { Err(Ending::OutOfBudget) } else { Ok(more as u64) }
 }
 
@@ -102,9 +103,13 @@ mod tests {
 
     #[test]
     fn fixed_counts_are_kept() {
-        for (iterations, batch, (samples, size)) in
-            [(1000, 7, (125, 8)), (10_000, 9, (1000, 10)), (100, 1, (100, 1)), (5, 9, (5, 1)), (1, 100, (1, 1))]
-        {
+        for (iterations, batch, (samples, size)) in [
+            (1000, 7, (125, 8)),
+            (10_000, 9, (1000, 10)),
+            (100, 1, (100, 1)),
+            (5, 9, (5, 1)),
+            (1, 100, (1, 1)),
+        ] {
             assert_eq!(divide(iterations, batch), (samples, size), "{iterations}/{batch}");
         }
     }

@@ -75,7 +75,8 @@ impl dyn Team {
         let mut verdict = first
             .map(|(rank, note)| {
                 let text = String::from_utf8_lossy(&note[1..]).into_owned();
-                let text = if note[0] == Kind::Unsupported.index() { text } else { format!("rank {rank}: {text}") };
+                let text =
+                    if note[0] == Kind::Unsupported.index() { text } else { format!("rank {rank}: {text}") };
                 [&[note[0]], text.as_bytes()].concat()
             })
             .unwrap_or_default();

@@ -32,7 +32,11 @@ const COARSE_NS: u64 = 100;
 pub fn standing(places: &[Place], clock: Facts, debug_build: bool) -> Vec<Notice> {
     let mut notices = Vec::new();
     if debug_build {
-        notices.push(Notice::new("debug_build", "debug build", "build with --release before believing a number"));
+        notices.push(Notice::new(
+            "debug_build",
+            "debug build",
+            "build with --release before believing a number",
+        ));
     }
     if clock.resolution_ns > COARSE_NS || clock.overhead_ns > COARSE_NS {
         let Facts { source, resolution_ns, overhead_ns } = clock;
@@ -52,14 +56,20 @@ pub fn standing(places: &[Place], clock: Facts, debug_build: bool) -> Vec<Notice
         notices.push(Notice::new(
             "shared_cpu",
             "shared CPU",
-            format!("ranks {a} and {b} are bound to the same CPU of {}: bind each to its own", places[a].host),
+            format!(
+                "ranks {a} and {b} are bound to the same CPU of {}: bind each to its own",
+                places[a].host
+            ),
         ));
     }
     if let Some(rank) = places.iter().position(|p| p.online > 1 && p.cpu_numbers().len() as u32 >= p.online) {
         notices.push(Notice::new(
             "unbound",
             "unbound",
-            format!("rank {rank} may run on every CPU of {}: bind ranks (mpiexec -bind-to core)", places[rank].host),
+            format!(
+                "rank {rank} may run on every CPU of {}: bind ranks (mpiexec -bind-to core)",
+                places[rank].host
+            ),
         ));
     }
     if let Some(place) = places.iter().find(|p| p.governor.as_deref().is_some_and(|g| g != "performance")) {
@@ -142,7 +152,11 @@ pub fn of_row(row: Happened<'_>) -> Vec<Notice> {
             false => "samples depend on those before them however they are grouped",
             true => "fewer than 6 samples have no interval",
         };
-        notices.push(Notice::new("no_interval", "no interval", format!("{why}: raise --max-time or --iterations")));
+        notices.push(Notice::new(
+            "no_interval",
+            "no interval",
+            format!("{why}: raise --max-time or --iterations"),
+        ));
     }
     if ending == Some(Ending::OutOfBudget) && summary.precision().is_none_or(|p| p > precision) {
         let reached = summary.precision().map_or("no interval".into(), |p| format!("{:.1}%", p * 100.0));

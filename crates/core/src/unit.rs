@@ -73,7 +73,9 @@ pub fn parse_percent(text: &str) -> Result<f64> {
     let value = trimmed.strip_suffix('%').unwrap_or(trimmed).trim().parse::<f64>().ok();
     match value {
         Some(v) if v > 0.0 && v <= 100.0 => Ok(v / 100.0),
-        _ => Err(Error::usage(format!("percentage {trimmed:?} is not a number above 0 and up to 100, such as 1%"))),
+        _ => Err(Error::usage(format!(
+            "percentage {trimmed:?} is not a number above 0 and up to 100, such as 1%"
+        ))),
     }
 }
 
@@ -84,7 +86,9 @@ mod tests {
 
     #[test]
     fn sizes_read_and_print() {
-        for (text, bytes) in [("0", 0), ("8", 8), ("64K", 65536), ("64KiB", 65536), ("4m", 4 << 20), ("1GB", 1 << 30)] {
+        for (text, bytes) in
+            [("0", 0), ("8", 8), ("64K", 65536), ("64KiB", 65536), ("4m", 4 << 20), ("1GB", 1 << 30)]
+        {
             assert_eq!(text.parse::<Bytes>().unwrap(), Bytes(bytes), "{text}");
         }
         for text in ["", "K", "-1", "+1", "1.5K", "1Q", "99999999999999T", "1 0", "٣"] {

@@ -9,10 +9,38 @@ use crate::{
 };
 
 /// The columns, in order; new ones are only ever added at the end.
-pub const COLUMNS: [&str; 32] = [
-    "run", "bench", "key", "axes", "bytes", "depth", "pairs", "ranks", "metric", "across", "outcome", "reason",
-    "check", "n", "batch", "median_ns", "ci95_low_ns", "ci95_high_ns", "min_ns", "mean_ns", "max_ns", "mad_ns",
-    "p95_ns", "p99_ns", "p999_ns", "lag1", "mb_per_s", "mb_per_s_low", "mb_per_s_high", "messages_per_s", "library",
+pub(super) const COLUMNS: [&str; 32] = [
+    "run",
+    "bench",
+    "key",
+    "axes",
+    "bytes",
+    "depth",
+    "pairs",
+    "ranks",
+    "metric",
+    "across",
+    "outcome",
+    "reason",
+    "check",
+    "n",
+    "batch",
+    "median_ns",
+    "ci95_low_ns",
+    "ci95_high_ns",
+    "min_ns",
+    "mean_ns",
+    "max_ns",
+    "mad_ns",
+    "p95_ns",
+    "p99_ns",
+    "p999_ns",
+    "lag1",
+    "mb_per_s",
+    "mb_per_s_low",
+    "mb_per_s_high",
+    "messages_per_s",
+    "library",
     "trust",
 ];
 

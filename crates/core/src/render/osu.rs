@@ -27,7 +27,8 @@ impl OsuTable {
     }
 
     fn heading(&self, row: &Measurement) -> String {
-        let title = (self.titles)(&row.bench).map_or_else(|| format!("ombx {}", row.bench), |osu| osu.title.into());
+        let title =
+            (self.titles)(&row.bench).map_or_else(|| format!("ombx {}", row.bench), |osu| osu.title.into());
         let mut lines = format!("# {title} {LIKE} (ombx {})\n", self.version);
         let axis = |name: &str| row.axes.get(name).map(String::as_str);
         if let Some(window) = axis("win") {
@@ -84,7 +85,11 @@ impl Renderer for OsuTable {
                 writeln!(out, "{bytes:<10}{figure:>18}")?;
             }
             (CaseOutcome::Skipped(why) | CaseOutcome::Failed(why), _, bytes) => {
-                writeln!(out, "# {} not measured: {why}", bytes.map_or(row.bench.clone(), |b| b.to_string()))?;
+                writeln!(
+                    out,
+                    "# {} not measured: {why}",
+                    bytes.map_or(row.bench.clone(), |b| b.to_string())
+                )?;
             }
             _ => {}
         }

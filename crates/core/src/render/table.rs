@@ -106,7 +106,9 @@ impl Table {
         grid.load_style(presets::NOTHING);
         // 1 % of batches are slower than the last of these: the high end of a time, the low end of a rate.
         let head = match self.metric {
-            Some(Metric::Bandwidth) => ["bytes", "MB/s", "95% interval", "p1", "min", "max", "samples", "trust"],
+            Some(Metric::Bandwidth) => {
+                ["bytes", "MB/s", "95% interval", "p1", "min", "max", "samples", "trust"]
+            }
             _ => ["bytes", "us", "95% interval", "p99", "min", "max", "samples", "trust"],
         };
         grid.set_header(head);
@@ -149,7 +151,8 @@ fn places(run: &Run) -> String {
 }
 
 fn failed(row: &Measurement) -> Vec<String> {
-    let mut cells = vec![row.bytes.map_or_else(|| NO_FIGURE.into(), |b| Bytes(b).to_string()), "FAILED".into()];
+    let mut cells =
+        vec![row.bytes.map_or_else(|| NO_FIGURE.into(), |b| Bytes(b).to_string()), "FAILED".into()];
     cells.resize(7, String::new());
     cells.push("wrong data".into());
     cells

@@ -40,7 +40,14 @@ impl<const ITERATION: u64> Kernel for Probe<ITERATION> {
         }
         let cold = if case.bytes.0 >= 1000 { 1 } else { 0 };
         let id = OPENED.fetch_add(1, Ordering::SeqCst);
-        Ok(Probe { team: cx.fabric::<ThreadTeam>()?.clone(), role: cx.role, begun: false, iterations: 0, cold, id })
+        Ok(Probe {
+            team: cx.fabric::<ThreadTeam>()?.clone(),
+            role: cx.role,
+            begun: false,
+            iterations: 0,
+            cold,
+            id,
+        })
     }
 
     fn fill(&mut self, _: Fill) -> Result<()> {

@@ -1,14 +1,7 @@
 //! A link whose cost is known: latency and time per byte, in virtual time.
 
 use super::thread_team::{Letter, ThreadTeam};
-use crate::{
-    error::Result,
-    kernel::Cx,
-    pattern::Link,
-    payload::Slots,
-    team::Team,
-    unit::Rank,
-};
+use crate::{error::Result, kernel::Cx, pattern::Link, payload::Slots, unit::Rank};
 
 /// A message occupies its sender for `PER_BYTE` ns a byte and arrives `LATENCY` ns later; waiting moves the receiver's clock.
 ///
@@ -49,7 +42,9 @@ impl<const LATENCY: u64, const PER_BYTE: u64, const CORRUPT: usize> SimLink<LATE
     }
 }
 
-impl<const LATENCY: u64, const PER_BYTE: u64, const CORRUPT: usize> Link for SimLink<LATENCY, PER_BYTE, CORRUPT> {
+impl<const LATENCY: u64, const PER_BYTE: u64, const CORRUPT: usize> Link
+    for SimLink<LATENCY, PER_BYTE, CORRUPT>
+{
     fn open(cx: &Cx<'_>, slots: Slots) -> Result<Self> {
         let team = cx.fabric::<ThreadTeam>()?.clone();
         let buffer = vec![0; slots.total() as usize];
@@ -109,8 +104,9 @@ mod tests {
 
     static PING: Benchmark = Benchmark::of::<PingPong<Slow>>("sim.latency", "ping-pong of known cost");
     static STREAM: Benchmark = Benchmark::of::<Stream<Slow>>("sim.bw", "stream of known cost").streaming();
-    static PAIRS: Benchmark =
-        Benchmark::of::<Stream<Slow>>("sim.pairs", "streams").streaming().layout(crate::layout::Layout::Pairs);
+    static PAIRS: Benchmark = Benchmark::of::<Stream<Slow>>("sim.pairs", "streams")
+        .streaming()
+        .layout(crate::layout::Layout::Pairs);
     static BAD_PING: Benchmark = Benchmark::of::<PingPong<Broken>>("sim.bad_latency", "flips a bit");
     static BAD_STREAM: Benchmark = Benchmark::of::<Stream<Broken>>("sim.bad_bw", "flips a bit").streaming();
 

@@ -1,0 +1,93 @@
+//! What a benchmark runs in, and the cases that a plan makes of it.
+
+use crate::{
+    case::{Axis, Case},
+    clock::Clock,
+    error::Result,
+    layout::Seating,
+    plan::Plan,
+    registry::Benchmark,
+    sink::Sink,
+    team::Team,
+    trust::Notice,
+    unit::Bytes,
+};
+
+/// What a benchmark runs in: its ranks, the plan, and where rows go.
+pub struct Session<'a> {
+    /// The ranks of this benchmark, none of them idle.
+    pub team: &'a dyn Team,
+    /// What each does.
+    pub seating: Seating,
+    /// What the user chose.
+    pub plan: &'a Plan,
+    /// The clock.
+    pub clock: &'a Clock,
+    /// Notices that hold for every row.
+    pub standing: &'a [Notice],
+    /// The benchmark.
+    pub bench: &'a Benchmark,
+    /// Where rows go; used on rank 0.
+    pub sink: &'a mut dyn Sink,
+    chosen: Vec<(&'static str, &'static str)>,
+}
+
+impl<'a> Session<'a> {
+    /// A session in which no axis is chosen yet.
+    pub fn new(
+        team: &'a dyn Team,
+        seating: Seating,
+        (plan, clock, standing): (&'a Plan, &'a Clock, &'a [Notice]),
+        bench: &'a Benchmark,
+        sink: &'a mut dyn Sink,
+    ) -> Session<'a> {
+        Session { team, seating, plan, clock, standing, bench, sink, chosen: Vec::new() }
+    }
+
+    /// Calls `each` for every value of an axis that the plan selects, so that it can be dispatched to a type before any loop.
+    pub fn split(
+        &mut self,
+        axis: &'static Axis,
+        mut each: impl FnMut(&mut Session<'a>, &'static str) -> Result<()>,
+    ) -> Result<()> {
+        for value in self.selected(axis) {
+            self.chosen.push((axis.name, value));
+            let done = each(self, value);
+            self.chosen.pop();
+            done?;
+        }
+        Ok(())
+    }
+
+    fn selected(&self, axis: &Axis) -> Vec<&'static str> {
+        self.plan.axes.get(axis.name).cloned().unwrap_or_else(|| vec![axis.default])
+    }
+
+    /// The cases of this session: every selected value of every axis that is not chosen yet, by every size.
+    pub fn cases(&self) -> Result<Vec<Case>> {
+        let sizes = sizes_of(self.bench, self.plan)?;
+        let mut combinations = vec![self.chosen.clone()];
+        for axis in self.bench.axes.iter().filter(|a| self.chosen.iter().all(|(name, _)| name != &a.name)) {
+            let values = self.selected(axis);
+            combinations = combinations
+                .iter()
+                .flat_map(|c| values.iter().map(|v| [c.as_slice(), &[(axis.name, *v)]].concat()))
+                .collect();
+        }
+        let case = |axes: &Vec<_>, bytes: Bytes| Case {
+            bytes,
+            depth: if self.bench.streams { self.plan.depth } else { 1 },
+            pairs: self.seating.pairs,
+            axes: axes.clone(),
+        };
+        Ok(combinations.iter().flat_map(|axes| sizes.iter().map(move |bytes| case(axes, *bytes))).collect())
+    }
+}
+
+/// The sizes of a benchmark under a plan.
+pub fn sizes_of(bench: &Benchmark, plan: &Plan) -> Result<Vec<Bytes>> {
+    match &plan.sizes {
+        Some(sizes) => Ok(sizes.clone()),
+        None => crate::plan::parse_sizes(bench.sizes),
+    }
+}
