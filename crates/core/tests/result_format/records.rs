@@ -1,0 +1,135 @@
+//! Any record that ombx could write, for property tests.
+
+use std::collections::BTreeMap;
+
+use ombx_core::{
+    kernel::{Metric, Work},
+    layout::Across,
+    payload::{Check, Mismatch},
+    result::{ClockFacts, Measurement, Outcome, Run, Samples, Tally},
+    stats::Summary,
+    team::Place,
+    trust::Notice,
+    unit::Rank,
+    wire::{self, Record},
+};
+use proptest::{collection::vec, option, prelude::*};
+
+pub(crate) fn any_record() -> impl Strategy<Value = Record> {
+    prop_oneof![
+        any_run().prop_map(|run| Record::Run(Box::new(run))),
+        any_row().prop_map(|row| Record::Case(Box::new(row))),
+        any_end(),
+    ]
+}
+
+pub(crate) fn any_end() -> impl Strategy<Value = Record> {
+    let outcome = prop_oneof![
+        Just(wire::Outcome::Complete),
+        Just(wire::Outcome::Interrupted),
+        Just(wire::Outcome::Broken)
+    ];
+    (outcome, any::<[u64; 4]>()).prop_map(|(outcome, [cases, skipped, failed, corrupt])| {
+        Record::End(outcome, Tally { cases, skipped, failed, corrupt })
+    })
+}
+
+/// Text with quotes, control characters, line ends and letters of any script.
+fn text() -> impl Strategy<Value = String> {
+    prop_oneof![any::<String>(), Just("a \"quoted\"\nline\u{2028}\0".to_owned())]
+}
+
+fn texts() -> impl Strategy<Value = BTreeMap<String, String>> {
+    prop::collection::btree_map(text(), text(), 0..4)
+}
+
+pub(crate) fn any_run() -> impl Strategy<Value = Run> {
+    let place = (text(), text(), any::<u32>(), option::of(text()))
+        .prop_map(|(host, cpus, online, governor)| Place { host, cpus, online, governor });
+    let clock = (text(), any::<u64>(), any::<u64>())
+        .prop_map(|(source, resolution_ns, overhead_ns)| ClockFacts { source, resolution_ns, overhead_ns });
+    (vec(text(), 7), vec(text(), 0..3), vec(place, 0..4), clock, texts(), texts()).prop_map(
+        |(words, argv, places, clock, plan, env)| Run {
+            id: words[0].clone(),
+            argv,
+            started: words[1].clone(),
+            version: words[2].clone(),
+            profile: words[3].clone(),
+            fabric: words[4].clone(),
+            library: words[5].clone(),
+            places,
+            clock,
+            plan,
+            env,
+        },
+    )
+}
+
+fn any_samples() -> impl Strategy<Value = Vec<Samples>> {
+    vec((any::<u32>(), 1..=u64::MAX, vec(any::<u64>(), 0..12)), 0..3).prop_map(|all| {
+        all.into_iter().map(|(rank, batch, elapsed_ns)| Samples { rank, batch, elapsed_ns }).collect()
+    })
+}
+
+fn any_ending() -> impl Strategy<Value = (Outcome, Check)> {
+    let mismatch = (any::<[u64; 2]>(), any::<u32>(), any::<[u8; 2]>()).prop_map(
+        |([slot, byte], rank, [expected, actual])| Mismatch {
+            rank: Rank(rank),
+            slot,
+            byte,
+            expected,
+            actual,
+        },
+    );
+    let check = prop_oneof![Just(Check::Passed), Just(Check::Unsupported), Just(Check::Off)];
+    prop_oneof![
+        check.clone().prop_map(|check| (Outcome::Ok, check)),
+        (text(), check.clone()).prop_map(|(why, check)| (Outcome::Skipped(why), check)),
+        (text(), check).prop_map(|(why, check)| (Outcome::Failed(why), check)),
+        (text(), mismatch).prop_map(|(why, mismatch)| (Outcome::Failed(why), Check::Failed(mismatch))),
+    ]
+}
+
+pub(crate) fn any_row() -> impl Strategy<Value = Measurement> {
+    let shape = (
+        prop_oneof![Just(Metric::Latency), Just(Metric::Bandwidth)],
+        prop_oneof![Just(Across::Origin), Just(Across::Pairs), Just(Across::Slowest)],
+        option::of(any::<u64>()),
+        option::of(1..=u32::MAX),
+        [1..=u32::MAX, 1..=u32::MAX],
+        texts(),
+        option::of((any::<u64>(), any::<u64>(), 1..=u64::MAX)),
+    );
+    let notice = (text(), text(), text()).prop_map(|(code, short, advice)| Notice { code, short, advice });
+    let times = option::of(vec(0.0..1e15f64, 1..40));
+    (text(), text(), shape, any_ending(), any_samples(), times, vec(notice, 0..3)).prop_map(
+        |(
+            bench,
+            key,
+            (metric, across, bytes, depth, [pairs, ranks], axes, work),
+            ending,
+            samples,
+            times,
+            trust,
+        )| {
+            let (outcome, check) = ending;
+            Measurement {
+                bench,
+                key,
+                metric,
+                bytes,
+                depth,
+                pairs,
+                ranks,
+                axes,
+                work: work.map(|(bytes, ops, legs)| Work { bytes, ops, legs }),
+                across,
+                outcome,
+                check,
+                samples,
+                summary: times.and_then(|t| Summary::of(&t)),
+                trust,
+            }
+        },
+    )
+}
