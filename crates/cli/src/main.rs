@@ -1,1 +1,5 @@
-fn main() {}
+//! The binary `ombx`.
+
+fn main() -> std::process::ExitCode {
+    ombx_cli::main()
+}

@@ -22,3 +22,8 @@ pub trait Renderer {
     /// No more rows.
     fn end(&mut self, out: &mut dyn Write, outcome: Outcome, tally: &Tally) -> Result<()>;
 }
+
+/// Text from a file without the control characters that would move a terminal's cursor or begin a line of their own.
+fn plain(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
+}

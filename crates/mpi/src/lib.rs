@@ -1,1 +1,26 @@
-//! ombx-mpi
+//! MPI for benchmarks: the only room with unsafe MPI code.
+//!
+//! Handles own what MPI needs to stay alive (buffers beside requests and windows), so that everything public is safe. Hot
+//! calls are thin and inlined: the MPI call and one comparison. Start-up and finalisation go through the `mpi` crate.
+
+mod buffer;
+mod channel;
+mod comm;
+mod epoch;
+mod ext;
+mod library;
+mod team;
+mod window;
+
+pub use self::{
+    buffer::Buffer,
+    channel::Channel,
+    comm::Comm,
+    epoch::Epoch,
+    library::{Family, Mpi, family, library_version},
+    team::MpiTeam,
+    window::{Make, Window},
+};
+
+/// The compiler wrapper of the MPI that this was built with, as the build found it.
+pub const COMPILER: &str = env!("OMBX_MPICC");

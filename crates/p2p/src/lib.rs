@@ -1,1 +1,4 @@
-//! ombx-p2p
+//! Two-sided MPI benchmarks: core's patterns over an MPI channel.
+
+mod bw;
+mod latency;

@@ -1,0 +1,67 @@
+//! Being a rank: starts the fabric, runs the benchmarks, and makes sure that an error here ends the job everywhere.
+
+#[cfg(feature = "mpi")]
+pub(crate) use self::mpi::be_a_rank;
+
+#[cfg(not(feature = "mpi"))]
+pub(crate) fn be_a_rank(_: &crate::run::Job<'_>) -> ombx_core::error::Result<u8> {
+    Err(ombx_core::error::Error::usage("this build has no benchmarks that need ranks"))
+}
+
+#[cfg(feature = "mpi")]
+mod mpi {
+    use std::time::Duration;
+
+    use ombx_core::{
+        clock::Clock,
+        engine,
+        error::{Error, Result},
+        runner,
+        sink::Sink,
+        team::Team,
+        unit::Rank,
+    };
+    use ombx_mpi::Mpi;
+
+    use crate::{
+        deadline, launch,
+        output::{Output, RelaySink, Silent},
+        run::Job,
+        watchdog,
+    };
+
+    /// An error that all ranks have is told by the first; the others give it this long.
+    const FIRST_SPEAKS: Duration = Duration::from_millis(300);
+
+    pub(crate) fn be_a_rank(job: &Job<'_>) -> Result<u8> {
+        watchdog::guard(deadline::of_silence(&job.plan, job.args.timeout));
+        Mpi::abort_on_panic();
+        let mpi = Mpi::start()?;
+        let team = mpi.team();
+        launch::detect::refuse_singletons(team.size())?;
+        let clock = Clock::measured();
+        match measure(job, team, &clock) {
+            Ok(code) => Ok(code),
+            Err(error) => fail(team, &error),
+        }
+    }
+
+    fn measure(job: &Job<'_>, team: &dyn Team, clock: &Clock) -> Result<u8> {
+        let mut sink: Box<dyn Sink> = match (team.rank(), job.args.relay) {
+            (Rank(0), Some(relay)) => Box::new(RelaySink(relay)),
+            (Rank(0), None) => Box::new(Output::open(job.args)?),
+            _ => Box::new(Silent),
+        };
+        let tally = runner::run_all(team, &job.benches, &job.plan, clock, &mut *sink, launch::shown_argv())?;
+        let leads = team.rank() == Rank(0) && job.args.relay.is_none();
+        Ok(if leads { tally.exit_code(job.args.allow_skips) } else { 0 })
+    }
+
+    fn fail(team: &dyn Team, error: &Error) -> ! {
+        if team.rank() != Rank(0) {
+            std::thread::sleep(FIRST_SPEAKS);
+        }
+        eprintln!("ombx: rank {} on {}: {error}", team.rank(), ombx_core::env::hostname());
+        engine::give_up(team, error)
+    }
+}

@@ -1,0 +1,98 @@
+//! `ombx list`: what this build can measure.
+
+use std::io::{self, Write};
+
+use comfy_table::presets;
+use ombx_core::{
+    error::{Error, Result},
+    registry::{Benchmark, Registry},
+};
+use serde_json::{Value, json};
+
+use crate::{args::ListArgs, select};
+
+pub(crate) fn list(registry: &Registry, args: &ListArgs) -> Result<u8> {
+    let benches = match args.patterns.as_slice() {
+        [] => registry.all().to_vec(),
+        patterns => select::benchmarks(registry, patterns)?,
+    };
+    let text = if args.json {
+        let all: Vec<Value> = benches.iter().map(|b| describe(b)).collect();
+        format!("{:#}\n", Value::from(all))
+    } else if args.long {
+        benches.iter().map(|b| long(b)).collect()
+    } else {
+        short(&benches)
+    };
+    // A reader that has seen enough (ombx list | head) is no error.
+    match io::stdout().lock().write_all(text.as_bytes()) {
+        Err(e) if e.kind() != io::ErrorKind::BrokenPipe => Err(Error::storage(format!("standard output: {e}"))),
+        _ => Ok(0),
+    }
+}
+
+fn short(benches: &[&'static Benchmark]) -> String {
+    let mut grid = comfy_table::Table::new();
+    grid.load_style(presets::NOTHING).set_header(["name", "unit", "ranks", "axes", "OSU name", "what it measures"]);
+    for b in benches {
+        let axes: Vec<&str> = b.axes.iter().map(|a| a.name).collect();
+        let unavailable = (b.available)().err().map(|why| format!(" (unavailable: {why})")).unwrap_or_default();
+        grid.add_row([
+            b.name.to_owned(),
+            b.metric.unit().to_owned(),
+            b.layout.describe(),
+            axes.join(","),
+            b.osu.map_or(String::new(), |o| o.name.to_owned()),
+            format!("{}{unavailable}", b.about),
+        ]);
+    }
+    format!("{}\n", grid.trim_fmt())
+}
+
+fn long(b: &Benchmark) -> String {
+    let mut text = format!("{}\n  {}\n", b.name, b.about);
+    let mut line = |name: &str, value: &str| text += &format!("  {name:<10}{value}\n");
+    line("metric", &format!("{} in {}", b.metric.name(), b.metric.unit()));
+    line("ranks", &b.layout.describe());
+    line("sizes", b.sizes);
+    for axis in b.axes {
+        line(axis.name, &format!("{} (default {})", axis.values.join(", "), axis.default));
+    }
+    if let Some(osu) = b.osu {
+        line("OSU name", osu.name);
+    }
+    line("timed", b.method.timed);
+    line("untimed", b.method.untimed);
+    line("like", b.method.like);
+    line("source", &format!("{}:{}", b.at.file(), b.at.line()));
+    if let Err(why) = (b.available)() {
+        line("here", &format!("unavailable: {why}"));
+    }
+    text + "\n"
+}
+
+fn describe(b: &Benchmark) -> Value {
+    let axes: Vec<Value> = b
+        .axes
+        .iter()
+        .map(|a| json!({"name": a.name, "about": a.about, "values": a.values, "default": a.default}))
+        .collect();
+    json!({
+        "name": b.name,
+        "about": b.about,
+        "doc": format!(
+            "- Timed: {}.\n- Not timed: {}.\n- Like: {}.",
+            b.method.timed, b.method.untimed, b.method.like
+        ),
+        "metric": b.metric.name(),
+        "unit": b.metric.unit(),
+        "ranks": b.layout.describe(),
+        "across": b.layout.across().name(),
+        "sizes": b.sizes,
+        "streams": b.streams,
+        "axes": axes,
+        "osu": b.osu.map(|o| vec![o.name]).unwrap_or_default(),
+        "available": (b.available)().err().map_or(Value::Bool(true), Value::from),
+        "source": format!("{}:{}", b.at.file(), b.at.line()),
+    })
+}

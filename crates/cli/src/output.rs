@@ -1,0 +1,179 @@
+//! Sinks of rank 0 and of the process that starts ranks: the screen, the result file, and the relay between the two.
+
+use std::{
+    fs::File,
+    io::{self, Write},
+    path::{Path, PathBuf},
+};
+
+use ombx_core::{
+    case::Case,
+    error::{Error, Result},
+    registry::{Osu, Registry},
+    render::{Csv, JsonLines, OsuTable, Renderer, Table},
+    result::{Measurement, Run, Tally},
+    sink::Sink,
+    wire::{self, Outcome, Record},
+};
+use serde_json::json;
+
+use crate::{
+    args::{Format, Relay, RunArgs},
+    watchdog,
+};
+
+/// The renderer of a format.
+pub(crate) fn renderer(format: Format) -> Box<dyn Renderer> {
+    match format {
+        Format::Table => Box::new(Table::default()),
+        Format::Osu => Box::new(OsuTable::new(osu_of)),
+        Format::Csv => Box::new(Csv::default()),
+        Format::Jsonl => Box::new(JsonLines),
+    }
+}
+
+fn osu_of(bench: &str) -> Option<Osu> {
+    let registry = Registry::load().ok()?;
+    registry.all().iter().find(|b| b.name == bench).and_then(|b| b.osu)
+}
+
+/// The screen and, if asked for, a result file. Rows are in the file before they are on the screen.
+pub(crate) struct Output {
+    renderer: Box<dyn Renderer>,
+    file: Option<(PathBuf, File)>,
+    /// A reader that has gone away is no error; nothing more is printed.
+    deaf: bool,
+    tally: Tally,
+}
+
+impl Output {
+    /// Opens the result file, so that a path that cannot be written is told before anything starts.
+    pub(crate) fn open(args: &RunArgs) -> Result<Output> {
+        let file = match &args.out {
+            None => None,
+            Some(path) => Some((path.clone(), File::create(path).map_err(|e| unwritable(path, &e))?)),
+        };
+        Ok(Output { renderer: renderer(args.format), file, deaf: false, tally: Tally::default() })
+    }
+
+    /// What has been written so far.
+    pub(crate) fn tally(&self) -> Tally {
+        self.tally
+    }
+
+    /// A record, as it comes from the ranks.
+    pub(crate) fn record(&mut self, record: &Record) -> Result<()> {
+        if let Some((path, file)) = &mut self.file {
+            wire::write(file, record).and_then(|()| file.flush()).map_err(|e| unwritable(path, &e))?;
+        }
+        if let Record::Case(row) = record {
+            self.tally.add(row);
+        }
+        let Output { renderer, deaf, .. } = self;
+        let mut screen = io::stdout().lock();
+        let shown = match record {
+            _ if *deaf => Ok(()),
+            Record::Run(run) => renderer.run(&mut screen, run),
+            Record::Case(row) => renderer.case(&mut screen, row),
+            Record::End(outcome, tally) => renderer.end(&mut screen, *outcome, tally),
+        };
+        match shown.and_then(|()| screen.flush()) {
+            Err(e) if e.kind() == io::ErrorKind::BrokenPipe => *deaf = true,
+            Err(e) => return Err(Error::storage(format!("standard output: {e}"))),
+            Ok(()) => {}
+        }
+        Ok(())
+    }
+}
+
+fn unwritable(path: &Path, why: &io::Error) -> Error {
+    Error::storage(format!("results cannot be written to {}: {why}", path.display()))
+}
+
+impl Sink for Output {
+    fn run(&mut self, run: &Run) -> Result<()> {
+        self.record(&Record::Run(Box::new(run.clone())))
+    }
+
+    fn starting(&mut self, bench: &str, case: &Case) {
+        watchdog::alive_in(bench, case);
+    }
+
+    fn alive(&self) {
+        watchdog::alive();
+    }
+
+    fn case(&mut self, row: &Measurement) -> Result<()> {
+        self.record(&Record::Case(Box::new(row.clone())))
+    }
+
+    fn end(&mut self, tally: &Tally) -> Result<()> {
+        self.record(&Record::End(Outcome::Complete, *tally))
+    }
+}
+
+/// Rank 0 under a process of ours: records go to standard output, which that process reads.
+pub(crate) struct RelaySink(pub(crate) Relay);
+
+/// The kind of a line that tells which case starts; only ever in a relay, never in a file.
+pub(crate) const PROGRESS: &str = "progress";
+
+impl RelaySink {
+    fn send(&mut self, record: &Record) -> Result<()> {
+        let mut out = io::stdout().lock();
+        let sent = wire::write(&mut out, record).and_then(|()| out.flush());
+        sent.map_err(|e| Error::fabric(format!("the process that started this job is gone: {e}")))
+    }
+}
+
+impl Sink for RelaySink {
+    fn run(&mut self, run: &Run) -> Result<()> {
+        self.send(&Record::Run(Box::new(run.clone())))
+    }
+
+    fn starting(&mut self, bench: &str, case: &Case) {
+        watchdog::alive_in(bench, case);
+        if self.0 == Relay::Progress {
+            let line = json!({"kind": PROGRESS, "bench": bench, "bytes": case.bytes.0});
+            let mut out = io::stdout().lock();
+            let _ = writeln!(out, "{line}").and_then(|()| out.flush());
+        }
+    }
+
+    fn alive(&self) {
+        watchdog::alive();
+    }
+
+    fn case(&mut self, row: &Measurement) -> Result<()> {
+        self.send(&Record::Case(Box::new(row.clone())))
+    }
+
+    fn end(&mut self, tally: &Tally) -> Result<()> {
+        self.send(&Record::End(Outcome::Complete, *tally))
+    }
+}
+
+/// Every other rank: nothing but signs of life.
+pub(crate) struct Silent;
+
+impl Sink for Silent {
+    fn run(&mut self, _: &Run) -> Result<()> {
+        Ok(())
+    }
+
+    fn starting(&mut self, bench: &str, case: &Case) {
+        watchdog::alive_in(bench, case);
+    }
+
+    fn alive(&self) {
+        watchdog::alive();
+    }
+
+    fn case(&mut self, _: &Measurement) -> Result<()> {
+        Ok(())
+    }
+
+    fn end(&mut self, _: &Tally) -> Result<()> {
+        Ok(())
+    }
+}

@@ -1,0 +1,53 @@
+//! `ombx show`: prints result files again.
+
+use std::{
+    fs::File,
+    io::{self, BufReader, Write},
+    path::Path,
+};
+
+use ombx_core::{
+    error::{Error, Result},
+    result::Tally,
+    wire::{self, Outcome, RunWithRows},
+};
+
+use crate::{
+    args::{Format, ShowArgs},
+    output,
+};
+
+pub(crate) fn show(args: &ShowArgs) -> Result<u8> {
+    let mut out = io::BufWriter::new(io::stdout().lock());
+    for path in &args.files {
+        let file = read(path)?;
+        let written = file.runs.iter().try_for_each(|run| render(run, args.format, &mut out)).and_then(|()| out.flush());
+        match written {
+            Err(e) if e.kind() == io::ErrorKind::BrokenPipe => return Ok(0),
+            Err(e) => return Err(Error::storage(format!("standard output: {e}"))),
+            Ok(()) => {}
+        }
+        if file.cut_off {
+            eprintln!("ombx: {} was cut off in the middle of a record; everything before it is shown", path.display());
+        }
+    }
+    Ok(0)
+}
+
+fn read(path: &Path) -> Result<wire::File> {
+    let told = |e: &dyn std::fmt::Display| Error::storage(format!("{}: {e}", path.display()));
+    let file = File::open(path).map_err(|e| told(&e))?;
+    wire::read(BufReader::new(file)).map_err(|e| told(&e))
+}
+
+fn render(run: &RunWithRows, format: Format, out: &mut dyn Write) -> io::Result<()> {
+    let mut renderer = output::renderer(format);
+    renderer.run(out, &run.run)?;
+    let mut tally = Tally::default();
+    for row in &run.rows {
+        tally.add(row);
+        renderer.case(out, row)?;
+    }
+    let (outcome, tally) = run.end.unwrap_or((Outcome::Broken, tally));
+    renderer.end(out, outcome, &tally)
+}

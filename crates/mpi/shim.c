@@ -1,0 +1,57 @@
+/* What Rust cannot say: constants that MPI defines as macros, and error handlers, which are variadic. */
+#include <mpi.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+const MPI_Datatype ombx_BYTE = MPI_BYTE;
+const MPI_Op ombx_REPLACE = MPI_REPLACE;
+const MPI_Op ombx_NO_OP = MPI_NO_OP;
+const int ombx_sizeof_comm = (int)sizeof(MPI_Comm);
+const int ombx_sizeof_status = (int)sizeof(MPI_Status);
+
+/* What runs now, for messages. Written between operations, read when one fails. */
+static char ombx_task[256] = "starting";
+
+void ombx_name_task(const char *task) {
+    strncpy(ombx_task, task, sizeof ombx_task - 1);
+}
+
+/* Says on one line which rank, benchmark and MPI error it was, and ends the job with exit code 6. */
+static void ombx_die(int code) {
+    char text[MPI_MAX_ERROR_STRING + 1] = "", host[256] = "?";
+    int length = 0, rank = -1;
+    MPI_Error_string(code, text, &length);
+    for (char *c = text; *c; c++) {
+        if (*c == '\n') *c = ' ';
+    }
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    gethostname(host, sizeof host - 1);
+    fprintf(stderr, "ombx: rank %d on %s: %s: MPI error: %s\n", rank, host, ombx_task, text);
+    fflush(stderr);
+    MPI_Abort(MPI_COMM_WORLD, 6);
+}
+
+static void ombx_comm_error(MPI_Comm *comm, int *code, ...) {
+    (void)comm;
+    ombx_die(*code);
+}
+
+static void ombx_win_error(MPI_Win *win, int *code, ...) {
+    (void)win;
+    ombx_die(*code);
+}
+
+int ombx_guard_comm(MPI_Comm comm) {
+    static MPI_Errhandler handler = MPI_ERRHANDLER_NULL;
+    int rc = MPI_SUCCESS;
+    if (handler == MPI_ERRHANDLER_NULL) rc = MPI_Comm_create_errhandler(ombx_comm_error, &handler);
+    return rc == MPI_SUCCESS ? MPI_Comm_set_errhandler(comm, handler) : rc;
+}
+
+int ombx_guard_win(MPI_Win win) {
+    static MPI_Errhandler handler = MPI_ERRHANDLER_NULL;
+    int rc = MPI_SUCCESS;
+    if (handler == MPI_ERRHANDLER_NULL) rc = MPI_Win_create_errhandler(ombx_win_error, &handler);
+    return rc == MPI_SUCCESS ? MPI_Win_set_errhandler(win, handler) : rc;
+}

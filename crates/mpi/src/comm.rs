@@ -1,0 +1,154 @@
+//! Communicators: the collectives that the harness needs, untimed, and the handle that timed calls use.
+
+use std::ffi::{c_int, c_void};
+
+use mpi::ffi;
+use ombx_core::{
+    error::{Error, Result},
+    unit::Rank,
+};
+
+use crate::ext::{self, BYTE, check};
+
+/// A communicator of ours, freed when dropped; errors on it end the job with a sentence.
+#[derive(Debug)]
+pub struct Comm {
+    raw: ffi::MPI_Comm,
+    rank: Rank,
+    size: u32,
+}
+
+impl Comm {
+    /// A duplicate of the world, so that the harness cannot meddle with the library's own traffic.
+    pub(crate) fn world() -> Result<Comm> {
+        // SAFETY: MPI is initialised before a team exists; the world lives until it is finalised.
+        unsafe {
+            ext::guard_comm(ffi::RSMPI_COMM_WORLD)?;
+            let mut raw = ffi::RSMPI_COMM_NULL;
+            check("MPI_Comm_dup", ffi::MPI_Comm_dup(ffi::RSMPI_COMM_WORLD, &raw mut raw))?;
+            Comm::own(raw)
+        }
+    }
+
+    /// Takes ownership of a live communicator.
+    unsafe fn own(raw: ffi::MPI_Comm) -> Result<Comm> {
+        ext::guard_comm(raw)?;
+        let (mut rank, mut size) = (0, 0);
+        // SAFETY: the caller passes a live communicator.
+        unsafe {
+            check("MPI_Comm_rank", ffi::MPI_Comm_rank(raw, &raw mut rank))?;
+            check("MPI_Comm_size", ffi::MPI_Comm_size(raw, &raw mut size))?;
+        }
+        Ok(Comm { raw, rank: Rank(rank as u32), size: size as u32 })
+    }
+
+    /// The first `ranks` ranks as a communicator of their own; `None` on the others. Collective.
+    pub(crate) fn first(&self, ranks: u32) -> Result<Option<Comm>> {
+        // SAFETY: a live communicator; undefined colour gives the null communicator.
+        unsafe {
+            let color = if self.rank.0 < ranks { 0 } else { ffi::RSMPI_UNDEFINED };
+            let mut raw = ffi::RSMPI_COMM_NULL;
+            check("MPI_Comm_split", ffi::MPI_Comm_split(self.raw, color, self.rank.0 as c_int, &raw mut raw))?;
+            if raw == ffi::RSMPI_COMM_NULL { Ok(None) } else { Comm::own(raw).map(Some) }
+        }
+    }
+
+    /// The handle, for timed calls.
+    pub(crate) fn raw(&self) -> ffi::MPI_Comm {
+        self.raw
+    }
+
+    /// This rank.
+    pub fn rank(&self) -> Rank {
+        self.rank
+    }
+
+    /// How many there are.
+    pub fn size(&self) -> u32 {
+        self.size
+    }
+
+    pub(crate) fn barrier(&self) -> Result<()> {
+        // SAFETY: a live communicator.
+        check("MPI_Barrier", unsafe { ffi::MPI_Barrier(self.raw) })
+    }
+
+    /// A barrier that sleeps while it waits.
+    pub(crate) fn rest(&self, nap: std::time::Duration) -> Result<()> {
+        let mut done = 0;
+        // SAFETY: the request lives until the test completes it.
+        unsafe {
+            let mut request = ffi::RSMPI_REQUEST_NULL;
+            check("MPI_Ibarrier", ffi::MPI_Ibarrier(self.raw, &raw mut request))?;
+            loop {
+                check("MPI_Test", ffi::MPI_Test(&raw mut request, &raw mut done, ffi::RSMPI_STATUS_IGNORE))?;
+                if done != 0 {
+                    return Ok(());
+                }
+                std::thread::sleep(nap);
+            }
+        }
+    }
+
+    pub(crate) fn broadcast(&self, bytes: &mut [u8]) -> Result<()> {
+        let length = length(bytes.len())?;
+        // SAFETY: the slice is as long as the count says.
+        check("MPI_Bcast", unsafe { ffi::MPI_Bcast(bytes.as_mut_ptr().cast::<c_void>(), length, BYTE, 0, self.raw) })
+    }
+
+    /// Equal numbers of bytes of every rank, on every rank, in rank order.
+    pub(crate) fn all_gather(&self, mine: &[u8]) -> Result<Vec<u8>> {
+        let mut all = vec![0u8; mine.len() * self.size as usize];
+        let (each, from) = (length(mine.len())?, mine.as_ptr().cast::<c_void>());
+        // SAFETY: the receive buffer holds the count of every rank.
+        check("MPI_Allgather", unsafe {
+            ffi::MPI_Allgather(from, each, BYTE, all.as_mut_ptr().cast::<c_void>(), each, BYTE, self.raw)
+        })?;
+        Ok(all)
+    }
+
+    /// Each rank's bytes on rank 0, in rank order; lengths may differ.
+    pub(crate) fn gather(&self, mine: &[u8]) -> Result<Option<Vec<Vec<u8>>>> {
+        let lengths = self.all_gather(&length(mine.len())?.to_ne_bytes())?;
+        let lengths: Vec<c_int> =
+            lengths.chunks_exact(4).map(|b| c_int::from_ne_bytes(b.try_into().unwrap_or_default())).collect();
+        let mut total = 0usize;
+        let mut starts = Vec::with_capacity(lengths.len());
+        for each in &lengths {
+            starts.push(length(total)?);
+            total += *each as usize;
+        }
+        length(total)?;
+        let mut all = vec![0u8; if self.rank.0 == 0 { total } else { 0 }];
+        // SAFETY: rank 0's buffer holds every rank's count at its displacement; others' is ignored by MPI.
+        check("MPI_Gatherv", unsafe {
+            ffi::MPI_Gatherv(
+                mine.as_ptr().cast::<c_void>(),
+                mine.len() as c_int,
+                BYTE,
+                all.as_mut_ptr().cast::<c_void>(),
+                lengths.as_ptr(),
+                starts.as_ptr(),
+                BYTE,
+                0,
+                self.raw,
+            )
+        })?;
+        let part = |(start, length): (&c_int, &c_int)| all[*start as usize..(*start + *length) as usize].to_vec();
+        Ok((self.rank.0 == 0).then(|| starts.iter().zip(&lengths).map(part).collect()))
+    }
+}
+
+impl Drop for Comm {
+    fn drop(&mut self) {
+        // A panic ends the job; a collective call in the middle of it would hang.
+        if !std::thread::panicking() {
+            // SAFETY: owned, live, and freed once.
+            unsafe { ffi::MPI_Comm_free(&raw mut self.raw) };
+        }
+    }
+}
+
+fn length(bytes: usize) -> Result<c_int> {
+    c_int::try_from(bytes).map_err(|_| Error::fabric(format!("{bytes} bytes between ranks are more than one message holds")))
+}

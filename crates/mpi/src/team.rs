@@ -1,0 +1,74 @@
+//! MPI ranks as the engine's team.
+
+use std::time::Duration;
+
+use ombx_core::{
+    error::Result,
+    team::{Fabric, Team},
+    unit::Rank,
+};
+
+use crate::{Comm, ext, library};
+
+/// How long an idle rank sleeps between two looks.
+const NAP: Duration = Duration::from_millis(2);
+
+/// Ranks of a communicator.
+#[derive(Debug)]
+pub struct MpiTeam {
+    comm: Comm,
+}
+
+impl MpiTeam {
+    pub(crate) fn world() -> Result<MpiTeam> {
+        Comm::world().map(|comm| MpiTeam { comm })
+    }
+
+    /// Its communicator.
+    pub fn comm(&self) -> &Comm {
+        &self.comm
+    }
+}
+
+impl Team for MpiTeam {
+    fn rank(&self) -> Rank {
+        self.comm.rank()
+    }
+
+    fn size(&self) -> u32 {
+        self.comm.size()
+    }
+
+    fn fabric(&self) -> Fabric {
+        Fabric { name: "mpi", library: library::library_version() }
+    }
+
+    fn barrier(&self) -> Result<()> {
+        self.comm.barrier()
+    }
+
+    fn broadcast(&self, bytes: &mut [u8]) -> Result<()> {
+        self.comm.broadcast(bytes)
+    }
+
+    fn gather(&self, mine: &[u8]) -> Result<Option<Vec<Vec<u8>>>> {
+        self.comm.gather(mine)
+    }
+
+    fn take(&self, ranks: u32) -> Result<Option<Box<dyn Team>>> {
+        let part = self.comm.first(ranks)?;
+        Ok(part.map(|comm| Box::new(MpiTeam { comm }) as Box<dyn Team>))
+    }
+
+    fn rest(&self) -> Result<()> {
+        self.comm.rest(NAP)
+    }
+
+    fn name_task(&self, task: &str) {
+        ext::name_task(task);
+    }
+
+    fn abort(&self, code: u8) -> ! {
+        library::abort(code)
+    }
+}

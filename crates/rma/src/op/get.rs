@@ -1,0 +1,30 @@
+//! `MPI_Get`: the origin reads from the target's window.
+
+use super::{Check, Epoch, Fill, Memory, Op, Result};
+use crate::access::{bandwidth, latency};
+
+/// The origin's buffer gets what the target's window holds.
+pub enum Get {}
+
+impl Op for Get {
+    #[inline(always)]
+    fn issue(epoch: &Epoch<'_>, slot: u32) -> Result<()> {
+        epoch.get(slot)
+    }
+
+    fn fill(m: &mut Memory<'_>, fill: Fill) {
+        fill.write(m.rank, m.slots, m.window);
+        fill.poison(m.peer, m.slots, m.local);
+    }
+
+    fn check(m: &Memory<'_>, fill: Fill) -> Check {
+        if m.is_origin { fill.check(m.peer, m.slots, m.local, m.rank) } else { Check::Passed }
+    }
+}
+
+ombx_core::inventory::submit! {
+    latency::<Get>("rma.get_latency", "one get and its synchronisation").osu("osu_get_latency", "OSU MPI_Get latency Test")
+}
+ombx_core::inventory::submit! {
+    bandwidth::<Get>("rma.get_bw", "many gets, one synchronisation").osu("osu_get_bw", "OSU MPI_Get Bandwidth Test")
+}

@@ -1,0 +1,30 @@
+//! `MPI_Put`: the origin writes into the target's window.
+
+use super::{Check, Epoch, Fill, Memory, Op, Result};
+use crate::access::{bandwidth, latency};
+
+/// The target's window gets what the origin's buffer holds.
+pub enum Put {}
+
+impl Op for Put {
+    #[inline(always)]
+    fn issue(epoch: &Epoch<'_>, slot: u32) -> Result<()> {
+        epoch.put(slot)
+    }
+
+    fn fill(m: &mut Memory<'_>, fill: Fill) {
+        fill.write(m.rank, m.slots, m.local);
+        fill.poison(m.peer, m.slots, m.window);
+    }
+
+    fn check(m: &Memory<'_>, fill: Fill) -> Check {
+        if m.is_target { fill.check(m.peer, m.slots, m.window, m.rank) } else { Check::Passed }
+    }
+}
+
+ombx_core::inventory::submit! {
+    latency::<Put>("rma.put_latency", "one put and its synchronisation").osu("osu_put_latency", "OSU MPI_Put Latency Test")
+}
+ombx_core::inventory::submit! {
+    bandwidth::<Put>("rma.put_bw", "many puts, one synchronisation").osu("osu_put_bw", "OSU MPI_Put Bandwidth Test")
+}

@@ -1,0 +1,209 @@
+//! Synchronisations: how an origin's accesses become complete, and what its target does meanwhile.
+
+use ombx_core::{case::Axis, error::Result};
+use ombx_mpi::{Epoch, Window};
+
+/// A way to open and close the epochs of one-sided operations.
+pub trait Sync: 'static {
+    /// Legs of a latency iteration: 2 where the target takes part and answers in kind, 1 where it does nothing.
+    const LEGS: u64;
+
+    /// The origin's accesses, complete as far as this synchronisation completes them.
+    fn access(window: &Window, issue: impl FnOnce(&Epoch<'_>) -> Result<()>) -> Result<()>;
+
+    /// What the target does during the origin's access.
+    fn expose(_: &Window) -> Result<()> {
+        Ok(())
+    }
+
+    /// An iteration of the origin: its access and, if there are two legs, the target's.
+    #[inline(always)]
+    fn ping(window: &Window, issue: impl FnOnce(&Epoch<'_>) -> Result<()>) -> Result<()> {
+        Self::access(window, issue)?;
+        Self::expose(window)
+    }
+
+    /// The same iteration at the target.
+    #[inline(always)]
+    fn pong(window: &Window, issue: impl FnOnce(&Epoch<'_>) -> Result<()>) -> Result<()> {
+        Self::expose(window)?;
+        if Self::LEGS == 2 { Self::access(window, issue) } else { Ok(()) }
+    }
+
+    /// Before the iterations, untimed.
+    fn begin(_: &Window, _: Side) -> Result<()> {
+        Ok(())
+    }
+
+    /// After the iterations, untimed.
+    fn end(_: &Window) -> Result<()> {
+        Ok(())
+    }
+}
+
+/// Whose side of an access a rank is on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Side {
+    /// It issues operations.
+    Origin,
+    /// Its window is accessed.
+    Target,
+}
+
+/// `MPI_Win_fence` on both ranks; the fence that ends one leg opens the next (MPI 4.1, 12.5.1).
+pub enum Fence {}
+
+impl Sync for Fence {
+    const LEGS: u64 = 2;
+
+    #[inline(always)]
+    fn access(window: &Window, issue: impl FnOnce(&Epoch<'_>) -> Result<()>) -> Result<()> {
+        window.after_fence(issue)?;
+        window.fence()
+    }
+
+    #[inline(always)]
+    fn expose(window: &Window) -> Result<()> {
+        window.fence()?;
+        window.fence()
+    }
+
+    #[inline(always)]
+    fn ping(window: &Window, issue: impl FnOnce(&Epoch<'_>) -> Result<()>) -> Result<()> {
+        window.after_fence(issue)?;
+        window.fence()?;
+        window.fence()
+    }
+
+    #[inline(always)]
+    fn pong(window: &Window, issue: impl FnOnce(&Epoch<'_>) -> Result<()>) -> Result<()> {
+        window.fence()?;
+        window.after_fence(issue)?;
+        window.fence()
+    }
+
+    fn end(window: &Window) -> Result<()> {
+        window.fence_for_good()
+    }
+}
+
+/// `MPI_Win_start`/`complete` at the origin, `MPI_Win_post`/`wait` at the target (MPI 4.1, 12.5.2).
+pub enum Pscw {}
+
+impl Sync for Pscw {
+    const LEGS: u64 = 2;
+
+    #[inline(always)]
+    fn access(window: &Window, issue: impl FnOnce(&Epoch<'_>) -> Result<()>) -> Result<()> {
+        window.start_complete(issue)
+    }
+
+    #[inline(always)]
+    fn expose(window: &Window) -> Result<()> {
+        window.post_wait()
+    }
+}
+
+/// `MPI_Win_lock` (shared) and `MPI_Win_unlock` around each access (MPI 4.1, 12.5.3).
+pub enum Lock {}
+
+impl Sync for Lock {
+    const LEGS: u64 = 1;
+
+    #[inline(always)]
+    fn access(window: &Window, issue: impl FnOnce(&Epoch<'_>) -> Result<()>) -> Result<()> {
+        window.lock_unlock(issue)
+    }
+}
+
+/// `MPI_Win_lock_all` and `MPI_Win_unlock_all` around each access.
+pub enum LockAll {}
+
+impl Sync for LockAll {
+    const LEGS: u64 = 1;
+
+    #[inline(always)]
+    fn access(window: &Window, issue: impl FnOnce(&Epoch<'_>) -> Result<()>) -> Result<()> {
+        window.lock_all_unlock_all(issue)
+    }
+}
+
+/// `MPI_Win_flush` after each access, inside one lock: complete at the target (MPI 4.1, 12.5.4).
+pub enum Flush {}
+
+impl Sync for Flush {
+    const LEGS: u64 = 1;
+
+    #[inline(always)]
+    fn access(window: &Window, issue: impl FnOnce(&Epoch<'_>) -> Result<()>) -> Result<()> {
+        window.then_flush(issue)
+    }
+
+    fn begin(window: &Window, side: Side) -> Result<()> {
+        hold(window, side)
+    }
+
+    fn end(window: &Window) -> Result<()> {
+        window.release()
+    }
+}
+
+/// `MPI_Win_flush_local` after each access, inside one lock: complete at the origin only.
+pub enum FlushLocal {}
+
+impl Sync for FlushLocal {
+    const LEGS: u64 = 1;
+
+    #[inline(always)]
+    fn access(window: &Window, issue: impl FnOnce(&Epoch<'_>) -> Result<()>) -> Result<()> {
+        window.then_flush_local(issue)
+    }
+
+    fn begin(window: &Window, side: Side) -> Result<()> {
+        hold(window, side)
+    }
+
+    fn end(window: &Window) -> Result<()> {
+        window.release()
+    }
+}
+
+fn hold(window: &Window, side: Side) -> Result<()> {
+    match side {
+        Side::Origin => window.hold(),
+        Side::Target => Ok(()),
+    }
+}
+
+/// The axis `sync`, and the dispatch of its values to types.
+macro_rules! synchronisations {
+    ($($name:literal => $type:ty),* $(,)?) => {
+        /// How accesses are completed.
+        pub const SYNC: Axis = Axis {
+            name: "sync",
+            about: "synchronisation of one-sided operations: fence and pscw are active-target, the others passive",
+            values: &[$($name),*],
+            default: "pscw",
+        };
+
+        /// Runs a benchmark once for each selected synchronisation.
+        macro_rules! by_sync {
+            ($session:expr, $kernel:ident < $op:ident, .. >) => {
+                $session.split(&$crate::sync::SYNC, |session, value| match value {
+                    $($name => ombx_core::engine::run::<$kernel<$op, $type>>(session),)*
+                    other => unreachable!("{other} is no synchronisation"),
+                })
+            };
+        }
+        pub(crate) use by_sync;
+    };
+}
+
+synchronisations! {
+    "pscw" => crate::sync::Pscw,
+    "fence" => crate::sync::Fence,
+    "lock" => crate::sync::Lock,
+    "lock_all" => crate::sync::LockAll,
+    "flush" => crate::sync::Flush,
+    "flush_local" => crate::sync::FlushLocal,
+}
