@@ -8,6 +8,7 @@ use crate::{
     error::{Error, Result},
     kernel::{Kernel, Method, Metric},
     layout::Layout,
+    plan::parse_sizes,
 };
 
 /// One benchmark: a line of data.
@@ -138,6 +139,30 @@ impl Benchmark {
     }
 }
 
+impl Benchmark {
+    /// The rules of an entry: a name of two or more parts, a sentence, sizes that can be read, axes with their default.
+    fn check(&self) -> Result<()> {
+        let bad = |why: String| Err(Error::usage(format!("benchmark {self:?}: {why}")));
+        let part =
+            |p: &str| !p.is_empty() && p.bytes().all(|b| matches!(b, b'a'..=b'z' | b'0'..=b'9' | b'_'));
+        if !self.name.contains('.') || !self.name.split('.').all(part) {
+            return bad("its name is not family.name in lower case".into());
+        }
+        if self.about.is_empty() {
+            return bad("no sentence says what it is".into());
+        }
+        if let Err(e) = parse_sizes(self.sizes) {
+            return bad(format!("its sizes are {:?}: {e}", self.sizes));
+        }
+        match self.axes.iter().find(|axis| !axis.values.contains(&axis.default)) {
+            Some(Axis { name, default, .. }) => {
+                bad(format!("the default {default:?} of the axis {name} is none of its values"))
+            }
+            None => Ok(()),
+        }
+    }
+}
+
 impl fmt::Debug for Benchmark {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} ({}:{})", self.name, self.at.file(), self.at.line())
@@ -156,10 +181,11 @@ impl Registry {
         Registry::of(inventory::iter::<Benchmark>.into_iter())
     }
 
-    /// A registry of given entries; a name that stands twice is an error that names both places.
+    /// A registry of given entries; one that cannot be run and a name that stands twice are errors that name the places.
     pub fn of(entries: impl Iterator<Item = &'static Benchmark>) -> Result<Registry> {
         let mut entries: Vec<_> = entries.collect();
         entries.sort_by_key(|b| (b.name, b.at.file(), b.at.line()));
+        entries.iter().try_for_each(|b| b.check())?;
         match entries.windows(2).find(|pair| pair[0].name == pair[1].name) {
             None => Ok(Registry { entries }),
             Some(pair) => {
@@ -197,12 +223,129 @@ impl Registry {
         Ok(found)
     }
 
+    /// The name that was probably meant: the shortest that contains what was typed, else the one with the fewest typing errors.
     fn nearest(&self, wrong: &str) -> Option<&'static str> {
-        let names = self.entries.iter().flat_map(|b| [Some(b.name), b.osu.map(|o| o.name)]).flatten();
-        let scored = names.map(|name| (strsim::damerau_levenshtein(name, wrong), name));
-        scored
-            .min()
-            .filter(|(distance, _)| *distance <= (wrong.chars().count() / 2).max(2))
-            .map(|(_, name)| name)
+        let names = || self.entries.iter().flat_map(|b| [Some(b.name), b.osu.map(|o| o.name)]).flatten();
+        let length = wrong.chars().count();
+        let containing =
+            names().filter(|name| length >= 3 && name.contains(wrong)).min_by_key(|name| name.len());
+        let scored = names().map(|name| (strsim::damerau_levenshtein(name, wrong), name));
+        containing.or_else(|| {
+            scored.min().filter(|(errors, _)| *errors <= (length / 2).max(2)).map(|(_, name)| name)
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{error::Kind, plan::parse_sizes, testkit::Probe};
+    use proptest::prelude::*;
+
+    static AXIS: Axis = Axis { name: "sync", about: "x", values: &["pscw", "lock"], default: "pscw" };
+    static PUT_BW: Benchmark = Benchmark::of::<Probe<1>>("rma.put_bw", "x")
+        .osu("osu_put_bw", "OSU MPI_Put Bandwidth Test")
+        .axes(&[&AXIS])
+        .streaming();
+    static PUT_LATENCY: Benchmark = Benchmark::of::<Probe<2>>("rma.put_latency", "x")
+        .osu("osu_put_latency", "OSU MPI_Put Latency Test")
+        .axes(&[&AXIS]);
+    static LATENCY: Benchmark = Benchmark::of::<Probe<3>>("p2p.latency", "x")
+        .osu("osu_latency", "OSU MPI Latency Test")
+        .sizes("0,1..4M");
+    static TWIN: Benchmark = Benchmark::of::<Probe<4>>("p2p.latency", "x");
+
+    fn registry() -> Registry {
+        Registry::of([&PUT_LATENCY, &LATENCY, &PUT_BW].into_iter()).unwrap()
+    }
+
+    fn found(pattern: &str) -> Vec<&'static str> {
+        registry().find(pattern).unwrap().iter().map(|b| b.name).collect()
+    }
+
+    fn refused(pattern: &str) -> String {
+        let error = registry().find(pattern).unwrap_err();
+        assert_eq!(error.kind(), Kind::Usage);
+        error.to_string()
+    }
+
+    #[test]
+    fn entries_are_sorted_by_name() {
+        let names: Vec<_> = registry().all().iter().map(|b| b.name).collect();
+        assert_eq!(names, ["p2p.latency", "rma.put_bw", "rma.put_latency"]);
+        assert_eq!(registry().axes().iter().map(|a| a.name).collect::<Vec<_>>(), ["sync"]);
+    }
+
+    #[test]
+    fn two_entries_of_one_name_are_both_located() {
+        let error = Registry::of([&TWIN, &PUT_BW, &LATENCY].into_iter()).unwrap_err().to_string();
+        for entry in [&LATENCY, &TWIN] {
+            assert!(error.contains(&format!("p2p.latency ({}:{})", file!(), entry.at.line())), "{error}");
+        }
+        assert_ne!(LATENCY.at.line(), TWIN.at.line());
+    }
+
+    #[test]
+    fn a_name_a_glob_and_an_osu_name_find() {
+        assert_eq!(found("rma.put_bw"), ["rma.put_bw"]);
+        assert_eq!(found("rma.*"), ["rma.put_bw", "rma.put_latency"]);
+        assert_eq!(found("*latency"), ["p2p.latency", "rma.put_latency"]);
+        assert_eq!(found("osu_put_bw"), ["rma.put_bw"]);
+        assert_eq!(found("osu_put_*"), ["rma.put_bw", "rma.put_latency"]);
+        assert_eq!(found("*").len(), 3);
+    }
+
+    #[test]
+    fn a_wrong_name_is_answered_with_the_nearest() {
+        for (wrong, near) in [
+            ("rma.putbw", "rma.put_bw"),
+            ("put_latency", "rma.put_latency"),
+            ("latency", "p2p.latency"),
+            ("osu_putbw", "osu_put_bw"),
+            ("p2p.latnecy", "p2p.latency"),
+        ] {
+            assert!(refused(wrong).contains(&format!("did you mean {near}?")), "{wrong}: {}", refused(wrong));
+        }
+        assert!(!refused("completely.unrelated.words").contains("did you mean"));
+        assert!(refused("rma.[").contains("is not a name or a glob"));
+    }
+
+    #[test]
+    fn an_entry_that_cannot_be_run_is_refused_with_its_place() {
+        static NO_SIZE: Benchmark = Benchmark::of::<Probe<5>>("a.b", "x").sizes("1..x");
+        static NO_FAMILY: Benchmark = Benchmark::of::<Probe<6>>("ab", "x");
+        static ODD_NAME: Benchmark = Benchmark::of::<Probe<7>>("a.b*", "x");
+        static SILENT: Benchmark = Benchmark::of::<Probe<8>>("a.c", "");
+        static STRANGER: Axis = Axis { name: "win", about: "x", values: &["create"], default: "allocate" };
+        static NO_DEFAULT: Benchmark = Benchmark::of::<Probe<9>>("a.d", "x").axes(&[&STRANGER]);
+        for (entry, why) in [
+            (&NO_SIZE, "1..x"),
+            (&NO_FAMILY, "family.name"),
+            (&ODD_NAME, "family.name"),
+            (&SILENT, "sentence"),
+            (&NO_DEFAULT, "default \"allocate\" of the axis win"),
+        ] {
+            let error = Registry::of([&LATENCY, entry].into_iter()).unwrap_err().to_string();
+            assert!(
+                error.contains(&format!("registry.rs:{}", entry.at.line())) && error.contains(why),
+                "{error}"
+            );
+        }
+    }
+
+    #[test]
+    fn what_is_linked_here_is_sound() {
+        let registry = Registry::load().unwrap();
+        assert!(registry.all().iter().all(|b| parse_sizes(b.sizes).is_ok()));
+    }
+
+    proptest! {
+        #[test]
+        fn any_pattern_finds_or_is_refused(pattern in "[a-z0-9_.*?\\[\\]!-]{0,20}") {
+            match registry().find(&pattern) {
+                Ok(found) => prop_assert!(!found.is_empty()),
+                Err(e) => prop_assert_eq!(e.kind(), Kind::Usage),
+            }
+        }
     }
 }
