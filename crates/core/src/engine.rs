@@ -167,7 +167,7 @@ impl Rig<'_, '_> {
     /// Warms up with the very loop that is timed, and sizes batches from it. Returns the batch, the estimated time of a
     /// sample in nanoseconds, and the iterations that were run.
     fn warm_up<K: Kernel>(&self, kernel: &mut K) -> Result<(u64, f64, u64)> {
-        let (mut run, mut iteration_ns) = (0, 0.0);
+        let (mut run, mut iteration_ns) = (0, f64::INFINITY);
         if let Effort::Fixed { warmup, .. } = self.session.plan.effort {
             if warmup > 0 {
                 iteration_ns = self.iterate(kernel, warmup)? as f64 / warmup as f64;
@@ -177,7 +177,9 @@ impl Rig<'_, '_> {
             let (mut spent, mut next) = (0, 1);
             while next > 0 {
                 let elapsed = self.iterate(kernel, next)?;
-                (spent, run, iteration_ns) = (spent + elapsed, run + next, elapsed as f64 / next as f64);
+                (spent, run) = (spent + elapsed, run + next);
+                // The fastest so far: a batch sized by it hides the stamp from every one.
+                iteration_ns = iteration_ns.min(elapsed as f64 / next as f64);
                 let warm = run >= LEAST_WARM && u128::from(spent) >= WARM.as_nanos() || run >= 1 << 40;
                 next = self.session.team.tell(if warm { 0 } else { run })?;
             }

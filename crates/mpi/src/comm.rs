@@ -91,6 +91,9 @@ impl Comm {
     }
 
     pub(crate) fn broadcast(&self, bytes: &mut [u8]) -> Result<()> {
+        if bytes.is_empty() {
+            return Ok(());
+        }
         let length = length(bytes.len())?;
         // SAFETY: the slice is as long as the count says.
         check("MPI_Bcast", unsafe { ffi::MPI_Bcast(bytes.as_mut_ptr().cast::<c_void>(), length, BYTE, 0, self.raw) })
@@ -99,7 +102,7 @@ impl Comm {
     /// Equal numbers of bytes of every rank, on every rank, in rank order.
     pub(crate) fn all_gather(&self, mine: &[u8]) -> Result<Vec<u8>> {
         let mut all = vec![0u8; mine.len() * self.size as usize];
-        let (each, from) = (length(mine.len())?, mine.as_ptr().cast::<c_void>());
+        let (each, from) = (length(mine.len())?, start(mine));
         // SAFETY: the receive buffer holds the count of every rank.
         check("MPI_Allgather", unsafe {
             ffi::MPI_Allgather(from, each, BYTE, all.as_mut_ptr().cast::<c_void>(), each, BYTE, self.raw)
@@ -119,11 +122,11 @@ impl Comm {
             total += *each as usize;
         }
         length(total)?;
-        let mut all = vec![0u8; if self.rank.0 == 0 { total } else { 0 }];
+        let mut all = vec![0u8; if self.rank.0 == 0 { total.max(1) } else { 1 }];
         // SAFETY: rank 0's buffer holds every rank's count at its displacement; others' is ignored by MPI.
         check("MPI_Gatherv", unsafe {
             ffi::MPI_Gatherv(
-                mine.as_ptr().cast::<c_void>(),
+                start(mine),
                 mine.len() as c_int,
                 BYTE,
                 all.as_mut_ptr().cast::<c_void>(),
@@ -147,6 +150,11 @@ impl Drop for Comm {
             unsafe { ffi::MPI_Comm_free(&raw mut self.raw) };
         }
     }
+}
+
+/// Where a slice starts. An empty one starts at address 1 in Rust, which is Open MPI's `MPI_IN_PLACE`.
+fn start(bytes: &[u8]) -> *const c_void {
+    if bytes.is_empty() { std::ptr::null() } else { bytes.as_ptr().cast() }
 }
 
 fn length(bytes: usize) -> Result<c_int> {
