@@ -49,7 +49,8 @@ impl Summary {
         let median = middle(&sorted);
         let mut deviations: Vec<f64> = sorted.iter().map(|x| (x - median).abs()).collect();
         deviations.sort_by(f64::total_cmp);
-        let (ci95, block) = interval(samples, &sorted);
+        let lag1 = lag1(samples);
+        let (ci95, block) = interval(samples, &sorted, lag1);
         let percentile = |q: f64| order_bounds(n, q).map(|_| sorted[rank_of(n, q)]);
         Some(Summary {
             n,
@@ -63,7 +64,7 @@ impl Summary {
             p95: percentile(0.95),
             p99: percentile(0.99),
             p999: percentile(0.999),
-            lag1: lag1(samples),
+            lag1,
             bimodal: bimodal(&sorted),
         })
     }
@@ -84,29 +85,32 @@ impl Summary {
 /// With B ~ Bin(n, q): l = max{j : P(B <= j-1) <= 2.5 %}, u = min{j : P(B >= j) <= 2.5 %}; `None` where one does not exist.
 pub fn order_bounds(n: usize, q: f64) -> Option<(usize, usize)> {
     let pmf = Binomial::new(n, q);
-    let mut below = 0.0;
-    let mut lower = None;
-    for (j, p) in (1..).zip(pmf.upwards()) {
+    let (mut below, mut lower) = (0.0, pmf.from);
+    for p in &pmf.p {
         below += p;
-        if below > TAIL || j > n {
+        if below > TAIL {
             break;
         }
-        lower = Some(j);
+        lower += 1;
     }
-    let mut above = 0.0;
-    let mut upper = None;
-    for (k, p) in pmf.downwards() {
+    let (mut above, mut upper) = (0.0, pmf.from + pmf.p.len());
+    for p in pmf.p.iter().rev() {
         above += p;
-        if above > TAIL || k == 0 {
+        if above > TAIL {
             break;
         }
-        upper = Some(k);
+        upper -= 1;
     }
-    lower.zip(upper)
+    (lower >= 1 && upper <= n).then_some((lower, upper))
 }
 
-/// Binomial probabilities, computed outwards from the mode so that no n underflows.
+/// Below this part of the largest probability, one is as good as none.
+const NEGLIGIBLE: f64 = 1e-30;
+
+/// Binomial probabilities, computed outwards from the mode so that no n underflows, and only as far as they count:
+/// `p[i]` is that of `from + i`.
 struct Binomial {
+    from: usize,
     p: Vec<f64>,
 }
 
@@ -114,31 +118,25 @@ impl Binomial {
     fn new(n: usize, q: f64) -> Binomial {
         let odds = q / (1.0 - q);
         let mode = (((n + 1) as f64) * q).floor().min(n as f64) as usize;
-        let mut p = vec![0.0; n + 1];
-        p[mode] = 1.0;
-        for k in mode + 1..=n {
-            p[k] = p[k - 1] * odds * (n + 1 - k) as f64 / k as f64;
-            if p[k] < 1e-30 {
-                break;
-            }
-        }
-        for k in (0..mode).rev() {
-            p[k] = p[k + 1] / odds * (k + 1) as f64 / (n - k) as f64;
-            if p[k] < 1e-30 {
-                break;
-            }
-        }
+        let counts = |p: &f64| *p >= NEGLIGIBLE;
+        let mut ratio = 1.0;
+        let down = (0..mode).rev().map(|k| {
+            ratio *= (k + 1) as f64 / (odds * (n - k) as f64);
+            ratio
+        });
+        let mut p: Vec<f64> = down.take_while(counts).collect();
+        let from = mode - p.len();
+        p.reverse();
+        p.push(1.0);
+        ratio = 1.0;
+        let up = (mode + 1..=n).map(|k| {
+            ratio *= odds * (n + 1 - k) as f64 / k as f64;
+            ratio
+        });
+        p.extend(up.take_while(counts));
         let total: f64 = p.iter().sum();
         p.iter_mut().for_each(|x| *x /= total);
-        Binomial { p }
-    }
-
-    fn upwards(&self) -> impl Iterator<Item = f64> {
-        self.p.iter().copied()
-    }
-
-    fn downwards(&self) -> impl Iterator<Item = (usize, f64)> {
-        self.p.iter().copied().enumerate().rev()
+        Binomial { from, p }
     }
 }
 
@@ -168,9 +166,9 @@ pub fn lag1(values: &[f64]) -> f64 {
 }
 
 /// The interval, from samples or, where they are correlated, from medians of blocks long enough not to be.
-fn interval(samples: &[f64], sorted_samples: &[f64]) -> (Option<[f64; 2]>, usize) {
+fn interval(samples: &[f64], sorted_samples: &[f64], correlation: f64) -> (Option<[f64; 2]>, usize) {
     let of = |sorted: &[f64]| order_bounds(sorted.len(), 0.5).map(|(l, u)| [sorted[l - 1], sorted[u - 1]]);
-    if lag1(samples) <= CORRELATED {
+    if correlation <= CORRELATED {
         return (of(sorted_samples), 1);
     }
     let mut block = 2;
@@ -238,7 +236,7 @@ mod tests {
         for n in [6, 10, 31, 100, 365] {
             let (l, u) = order_bounds(n, 0.5).unwrap();
             let pmf = Binomial::new(n, 0.5);
-            let covered: f64 = pmf.p[l..u].iter().sum();
+            let covered: f64 = pmf.p[l - pmf.from..u - pmf.from].iter().sum();
             assert!((0.95..0.99).contains(&covered), "n = {n}: {covered}");
         }
     }
@@ -317,8 +315,9 @@ mod tests {
         fn bounds_match_their_definition(n in 6usize..300) {
             let (l, u) = order_bounds(n, 0.5).unwrap();
             prop_assert_eq!(l + u, n + 1);
-            let p = Binomial::new(n, 0.5).p;
-            prop_assert!(p[..l].iter().sum::<f64>() <= TAIL && p[..=l].iter().sum::<f64>() > TAIL);
+            let Binomial { from, p } = Binomial::new(n, 0.5);
+            let below = |j: usize| p[..j - from].iter().sum::<f64>();
+            prop_assert!(below(l) <= TAIL && below(l + 1) > TAIL);
         }
     }
 }

@@ -1,0 +1,71 @@
+//! What measuring costs: one reading of the clock, a batch of the timed loop, turning stamps into samples.
+
+use std::hint::black_box;
+
+use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
+use ombx_core::{
+    case::Case,
+    clock::Clock,
+    error::Result,
+    kernel::{Cx, Kernel, Method, Metric, Work},
+    testkit::time_batches,
+};
+
+/// One addition: what remains is the loop's own.
+struct Nothing(u64);
+
+impl Kernel for Nothing {
+    const METRIC: Metric = Metric::Latency;
+    const METHOD: Method = Method { timed: "an addition", untimed: "all else", like: "nothing" };
+
+    fn work(_: &Case) -> Work {
+        Work { bytes: 0, ops: 1, legs: 1 }
+    }
+
+    fn open(_: &Cx<'_>, _: &Case) -> Result<Self> {
+        Ok(Nothing(0))
+    }
+
+    #[inline]
+    fn active(&mut self) -> Result<()> {
+        self.0 = black_box(self.0) + 1;
+        Ok(())
+    }
+}
+
+#[expect(clippy::disallowed_methods, reason = "what a reading costs is the question")]
+fn stamp(c: &mut Criterion) {
+    let clock = Clock::measured();
+    c.bench_function("stamp", |b| b.iter(|| black_box(clock.raw())));
+}
+
+fn timed_loop(c: &mut Criterion) {
+    let clock = Clock::measured();
+    let mut group = c.benchmark_group("timed_loop");
+    for batch in [1, 10, 1000] {
+        group.throughput(Throughput::Elements(batch * 1000));
+        group.bench_with_input(BenchmarkId::new("1000 samples of", batch), &batch, |b, batch| {
+            let (mut kernel, mut stamps) = (Nothing(0), vec![0; 1001]);
+            b.iter(|| time_batches(&mut kernel, &clock, *batch, black_box(&mut stamps)));
+        });
+    }
+    group.finish();
+}
+
+fn samples(c: &mut Criterion) {
+    let clock = Clock::measured();
+    let stamps: Vec<u64> = (0..1001).map(|i| i * 1000).collect();
+    let mut group = c.benchmark_group("samples");
+    group.throughput(Throughput::Elements(1000));
+    group.bench_function("1000 stamps to nanoseconds", |b| {
+        let mut kept: Vec<u64> = Vec::with_capacity(1000);
+        b.iter(|| {
+            kept.clear();
+            kept.extend(black_box(&stamps).windows(2).map(|w| clock.nanos(w[0], w[1])));
+        });
+    });
+    group.finish();
+}
+
+criterion_group!(measuring, stamp, timed_loop, samples);
+criterion_main!(measuring);
