@@ -33,7 +33,6 @@ impl Kernel for Nothing {
     }
 }
 
-#[expect(clippy::disallowed_methods, reason = "what a reading costs is the question")]
 fn stamp(c: &mut Criterion) {
     let clock = Clock::measured();
     c.bench_function("stamp", |b| b.iter(|| black_box(clock.raw())));

@@ -151,6 +151,11 @@ pub fn schema() -> serde_json::Value {
     v1::schema()
 }
 
+/// The document of the format; its example is a test.
+#[cfg(doctest)]
+#[doc = include_str!("../../../FORMAT.md")]
+pub struct FormatDocument;
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -58,3 +58,18 @@ fn any_text_survives_quoting() {
     assert_eq!(records[0]["library"], run.library);
     assert_eq!(records[0]["trust"], "a;b,c\"d");
 }
+
+#[test]
+fn every_column_is_documented() {
+    let document = include_str!("../../../../FORMAT.md");
+    let section = document.split("## CSV").nth(1).unwrap();
+    let text = complete(&mut Csv::default(), &golden().rows);
+    let columns: Vec<&str> = text.lines().next().unwrap().split(',').collect();
+    let mut rest = section;
+    for column in columns {
+        let at = rest
+            .find(&format!("`{column}`"))
+            .unwrap_or_else(|| panic!("FORMAT.md lacks {column}, or its place"));
+        rest = &rest[at..];
+    }
+}

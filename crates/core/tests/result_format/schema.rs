@@ -70,3 +70,27 @@ fn the_documented_schema_is_the_generated_one() {
         "docs/result.schema.json is not what the code says: run `cargo xtask codegen`"
     );
 }
+
+/// Names of fields anywhere in a schema.
+fn fields(schema: &Value, found: &mut Vec<String>) {
+    match schema {
+        Value::Object(parts) => {
+            if let Some(Value::Object(properties)) = parts.get("properties") {
+                found.extend(properties.keys().cloned());
+            }
+            parts.values().for_each(|part| fields(part, found));
+        }
+        Value::Array(parts) => parts.iter().for_each(|part| fields(part, found)),
+        _ => {}
+    }
+}
+
+#[test]
+fn every_field_is_documented() {
+    let mut found = Vec::new();
+    fields(&wire::schema(), &mut found);
+    assert!(found.len() > 60, "{found:?}");
+    let document = include_str!("../../../../FORMAT.md");
+    found.retain(|field| !document.contains(&format!("`{field}`")));
+    assert!(found.is_empty(), "FORMAT.md does not say what these are: {found:?}");
+}
