@@ -39,18 +39,18 @@ fn it_refuses_what_the_reader_refuses() {
     let validator = validator();
     let row = json(include_str!("../golden/v1.jsonl").lines().nth(1).unwrap());
     for (pointer, value) in [
-        ("/kind", json!("unheard-of")),
-        ("/bench", Value::Null),
-        ("/ranks", json!(0)),
-        ("/work/legs", json!(0)),
-        ("/samples/0/batch", json!(0)),
-        ("/samples/0/elapsed_ns/0", json!(-1)),
-        ("/summary/n", json!(0)),
-        ("/summary/median_ns", json!(-1.0)),
-        ("/metric", json!("volume")),
+        ("kind", json!("unheard-of")),
+        ("bench", Value::Null),
+        ("ranks", json!(0)),
+        ("work/legs", json!(0)),
+        ("samples/0/batch", json!(0)),
+        ("samples/0/elapsed_ns/0", json!(-1)),
+        ("summary/n", json!(0)),
+        ("summary/median_ns", json!(-1.0)),
+        ("metric", json!("volume")),
     ] {
         let mut spoilt = row.clone();
-        *spoilt.pointer_mut(pointer).unwrap() = value;
+        *spoilt.pointer_mut(&format!("/{pointer}")).unwrap() = value;
         assert!(!validator.is_valid(&spoilt), "{pointer}");
     }
 }
