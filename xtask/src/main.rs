@@ -10,6 +10,7 @@ mod codegen;
 mod consent;
 mod demo;
 mod failure;
+mod fidelity;
 mod libclang;
 mod mpi;
 mod package;
@@ -44,6 +45,7 @@ enum Task {
     Ci(ci::Options),
     Tidy(tidy::Options),
     Codegen(codegen::Options),
+    Fidelity(fidelity::Options),
 }
 
 fn main() -> ExitCode {
@@ -54,6 +56,7 @@ fn main() -> ExitCode {
         Task::Ci(options) => ci::main(&options),
         Task::Tidy(options) => tidy::main(&options),
         Task::Codegen(options) => codegen::main(&options),
+        Task::Fidelity(options) => fidelity::main(&options),
     };
     done.unwrap_or_else(|failure| {
         eprintln!("xtask: {failure}");

@@ -1,0 +1,179 @@
+//! What launches say: the figures of one, the ratio of two programs over many pairs, and the verdict on it.
+
+use std::fmt;
+
+use ombx_core::stats::order_bounds;
+
+/// The figures of one launch, in nanoseconds a leg.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Launch {
+    /// Median over chunks: what ombx prints as its headline.
+    pub(crate) median: f64,
+    /// The chunk that a tenth of them beat: what a machine without other work would show.
+    pub(crate) quiet: f64,
+    /// All chunks together: one pair of clock readings around everything.
+    pub(crate) whole: f64,
+}
+
+impl Launch {
+    /// From chunks of equal numbers of iterations; `None` of none.
+    pub(crate) fn of(chunks: &[f64]) -> Option<Self> {
+        let sorted = sorted(chunks);
+        let quiet = *sorted.get(sorted.len() / 10)?;
+        Some(Self {
+            median: middle(&sorted)?,
+            quiet,
+            whole: chunks.iter().sum::<f64>() / chunks.len() as f64,
+        })
+    }
+}
+
+/// The ratio of one program's time to another's.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Ratio {
+    /// Median over pairs of the ratio within a pair.
+    pub(crate) median: f64,
+    /// Its distribution-free 95 % interval; of fewer than 6 pairs there is none.
+    pub(crate) interval: Option<[f64; 2]>,
+}
+
+impl Ratio {
+    /// From pairs of (time, reference time); `None` of none.
+    pub(crate) fn of(pairs: &[(f64, f64)]) -> Option<Self> {
+        let ratios = sorted(&pairs.iter().map(|(time, reference)| time / reference).collect::<Vec<_>>());
+        let interval = order_bounds(ratios.len(), 0.5).map(|(low, high)| [ratios[low - 1], ratios[high - 1]]);
+        Some(Self { median: middle(&ratios)?, interval })
+    }
+
+    /// What it says of a goal.
+    pub(crate) fn verdict(&self, goal: f64) -> Verdict {
+        match self.interval {
+            Some([low, _]) if low > goal => Verdict::Missed,
+            Some([_, high]) if high <= goal => Verdict::Met,
+            // Wider than the goal's distance from 1 on both sides: it could not tell a miss from noise.
+            Some([low, high]) if high - low > 2.0 * (goal - 1.0) => Verdict::Unresolved,
+            Some(_) if self.median <= goal => Verdict::Met,
+            Some(_) => Verdict::Doubtful,
+            None => Verdict::Unresolved,
+        }
+    }
+}
+
+impl fmt::Display for Ratio {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:.3}", self.median)?;
+        match self.interval {
+            Some([low, high]) => write!(f, " ({low:.3} to {high:.3})"),
+            None => f.write_str(" (no interval)"),
+        }
+    }
+}
+
+/// Whether a goal is met.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    /// The interval lies below the goal, or is narrow and the median does.
+    Met,
+    /// The median lies above the goal, but a narrow interval does not exclude it.
+    Doubtful,
+    /// The whole interval lies above the goal.
+    Missed,
+    /// The interval is wider than what the goal allows.
+    Unresolved,
+}
+
+impl fmt::Display for Verdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Met => "met",
+            Self::Doubtful => "above, within the interval",
+            Self::Missed => "MISSED",
+            Self::Unresolved => "not resolved on this machine",
+        })
+    }
+}
+
+/// The median; `None` of nothing.
+pub(crate) fn median(values: &[f64]) -> Option<f64> {
+    middle(&sorted(values))
+}
+
+/// Puts `order` into a random order, the same for the same seed (SplitMix64 and Fisher-Yates).
+pub(crate) fn shuffle<T>(order: &mut [T], seed: &mut u64) {
+    for last in (1..order.len()).rev() {
+        *seed = seed.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut word = *seed;
+        word = (word ^ (word >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        word = (word ^ (word >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        let pick = (word ^ (word >> 31)) % (last as u64 + 1);
+        order.swap(last, pick as usize);
+    }
+}
+
+fn sorted(values: &[f64]) -> Vec<f64> {
+    let mut sorted = values.to_vec();
+    sorted.sort_unstable_by(f64::total_cmp);
+    sorted
+}
+
+fn middle(sorted: &[f64]) -> Option<f64> {
+    let half = sorted.len() / 2;
+    let upper = *sorted.get(half)?;
+    Some(if sorted.len().is_multiple_of(2) { f64::midpoint(sorted[half - 1], upper) } else { upper })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(ratios: &[f64]) -> Ratio {
+        Ratio::of(&ratios.iter().map(|r| (r * 200.0, 200.0)).collect::<Vec<_>>()).unwrap()
+    }
+
+    #[test]
+    fn a_launch_is_its_chunks() {
+        let chunks: Vec<f64> = (1..=20).map(f64::from).rev().collect();
+        assert_eq!(Launch::of(&chunks), Some(Launch { median: 10.5, quiet: 3.0, whole: 10.5 }));
+        assert_eq!(Launch::of(&[]), None);
+    }
+
+    #[test]
+    fn one_bad_launch_on_either_side_does_not_decide() {
+        let ratio = of(&[1.01, 0.25, 1.0, 1.011, 0.999, 4.0, 1.009]);
+        assert_eq!(ratio.median, 1.009);
+        assert_eq!(ratio.interval, Some([0.25, 4.0]));
+        assert_eq!(ratio.verdict(1.02), Verdict::Unresolved);
+        assert_eq!(ratio.to_string(), "1.009 (0.250 to 4.000)");
+    }
+
+    #[test]
+    fn fifteen_pairs_have_the_interval_of_the_fourth_and_twelfth() {
+        let ratio = of(&(0..15).map(|i| 1.0 + f64::from(i) / 1000.0).collect::<Vec<_>>());
+        assert_eq!(ratio.interval, Some([1.003, 1.011]));
+        assert_eq!(ratio.verdict(1.02), Verdict::Met);
+        assert_eq!(ratio.verdict(1.002), Verdict::Missed);
+    }
+
+    #[test]
+    fn a_narrow_interval_around_the_goal_leaves_it_to_the_median() {
+        assert_eq!(of(&[1.01, 1.015, 1.016, 1.016, 1.02, 1.03]).verdict(1.02), Verdict::Met);
+        assert_eq!(of(&[1.01, 1.02, 1.024, 1.025, 1.03, 1.03]).verdict(1.02), Verdict::Doubtful);
+        assert_eq!(of(&[1.5; 5]).verdict(1.02), Verdict::Unresolved);
+    }
+
+    #[test]
+    fn an_order_depends_on_the_seed_alone_and_loses_nothing() {
+        let orders: Vec<Vec<u8>> = [7, 7, 8]
+            .map(|mut seed| {
+                let mut order: Vec<u8> = (0..50).collect();
+                shuffle(&mut order, &mut seed);
+                order
+            })
+            .into();
+        assert_eq!(orders[0], orders[1]);
+        assert_ne!(orders[0], orders[2]);
+        let mut back = orders[0].clone();
+        back.sort_unstable();
+        assert_eq!(back, (0..50).collect::<Vec<u8>>());
+    }
+}

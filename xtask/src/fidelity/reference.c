@@ -1,0 +1,200 @@
+/* The plain C loops that ombx is compared with: what one would write to measure nothing but the MPI calls.
+ *
+ * usage: mpiexec -n 2 reference LOOP ITERATIONS WARMUP CHUNK
+ *
+ * Rank 0 prints one line of JSON: the nanoseconds of each chunk of iterations, one after the other without a gap, so
+ * that their sum is what one pair of clock readings around all iterations would give. */
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum { BYTES = 8, ROOM = 64, PAGE = 4096, TAG = 1 };
+
+/* Copied into locals by each loop, so that the compiler may keep them in registers. */
+struct setup {
+    void *out, *in;
+    int peer;
+    MPI_Comm comm;
+    MPI_Win win;
+    MPI_Group partner;
+};
+
+typedef void loop(const struct setup *setup, long iterations);
+
+static void ping_origin(const struct setup *setup, long iterations)
+{
+    const struct setup s = *setup;
+    for (long i = 0; i < iterations; i++) {
+        MPI_Send(s.out, BYTES, MPI_BYTE, s.peer, TAG, s.comm);
+        MPI_Recv(s.in, BYTES, MPI_BYTE, s.peer, TAG, s.comm, MPI_STATUS_IGNORE);
+    }
+}
+
+static void ping_target(const struct setup *setup, long iterations)
+{
+    const struct setup s = *setup;
+    for (long i = 0; i < iterations; i++) {
+        MPI_Recv(s.in, BYTES, MPI_BYTE, s.peer, TAG, s.comm, MPI_STATUS_IGNORE);
+        MPI_Send(s.out, BYTES, MPI_BYTE, s.peer, TAG, s.comm);
+    }
+}
+
+static void put_pscw_origin(const struct setup *setup, long iterations)
+{
+    const struct setup s = *setup;
+    for (long i = 0; i < iterations; i++) {
+        MPI_Win_start(s.partner, 0, s.win);
+        MPI_Put(s.out, BYTES, MPI_BYTE, s.peer, 0, BYTES, MPI_BYTE, s.win);
+        MPI_Win_complete(s.win);
+        MPI_Win_post(s.partner, 0, s.win);
+        MPI_Win_wait(s.win);
+    }
+}
+
+static void put_pscw_target(const struct setup *setup, long iterations)
+{
+    const struct setup s = *setup;
+    for (long i = 0; i < iterations; i++) {
+        MPI_Win_post(s.partner, 0, s.win);
+        MPI_Win_wait(s.win);
+        MPI_Win_start(s.partner, 0, s.win);
+        MPI_Put(s.out, BYTES, MPI_BYTE, s.peer, 0, BYTES, MPI_BYTE, s.win);
+        MPI_Win_complete(s.win);
+    }
+}
+
+static void put_fence_origin(const struct setup *setup, long iterations)
+{
+    const struct setup s = *setup;
+    for (long i = 0; i < iterations; i++) {
+        MPI_Win_fence(0, s.win);
+        MPI_Put(s.out, BYTES, MPI_BYTE, s.peer, 0, BYTES, MPI_BYTE, s.win);
+        MPI_Win_fence(0, s.win);
+        MPI_Win_fence(0, s.win);
+    }
+}
+
+static void put_fence_target(const struct setup *setup, long iterations)
+{
+    const struct setup s = *setup;
+    for (long i = 0; i < iterations; i++) {
+        MPI_Win_fence(0, s.win);
+        MPI_Win_fence(0, s.win);
+        MPI_Put(s.out, BYTES, MPI_BYTE, s.peer, 0, BYTES, MPI_BYTE, s.win);
+        MPI_Win_fence(0, s.win);
+    }
+}
+
+static void put_lock_origin(const struct setup *setup, long iterations)
+{
+    const struct setup s = *setup;
+    for (long i = 0; i < iterations; i++) {
+        MPI_Win_lock(MPI_LOCK_SHARED, s.peer, 0, s.win);
+        MPI_Put(s.out, BYTES, MPI_BYTE, s.peer, 0, BYTES, MPI_BYTE, s.win);
+        MPI_Win_unlock(s.peer, s.win);
+    }
+}
+
+/* Inside a lock that the caller holds. */
+static void put_flush_origin(const struct setup *setup, long iterations)
+{
+    const struct setup s = *setup;
+    for (long i = 0; i < iterations; i++) {
+        MPI_Put(s.out, BYTES, MPI_BYTE, s.peer, 0, BYTES, MPI_BYTE, s.win);
+        MPI_Win_flush(s.peer, s.win);
+    }
+}
+
+/* A passive target: it goes on to the next barrier. */
+static void nothing(const struct setup *setup, long iterations)
+{
+    (void)setup;
+    (void)iterations;
+}
+
+static const struct {
+    const char *name;
+    loop *origin, *target;
+    int held;
+} LOOPS[] = {
+    { "ping", ping_origin, ping_target, 0 },
+    { "put_pscw", put_pscw_origin, put_pscw_target, 0 },
+    { "put_fence", put_fence_origin, put_fence_target, 0 },
+    { "put_lock", put_lock_origin, nothing, 0 },
+    { "put_flush", put_flush_origin, nothing, 1 },
+};
+
+static long long now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return t.tv_sec * 1000000000LL + t.tv_nsec;
+}
+
+static void *room(void)
+{
+    void *start = NULL;
+    if (posix_memalign(&start, PAGE, ROOM) != 0)
+        MPI_Abort(MPI_COMM_WORLD, 1);
+    return memset(start, 0, ROOM);
+}
+
+int main(int argc, char **argv)
+{
+    int provided, rank;
+    MPI_Init_thread(&argc, &argv, MPI_THREAD_FUNNELED, &provided);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    size_t which = 0, loops = sizeof LOOPS / sizeof *LOOPS;
+    while (argc == 5 && which < loops && strcmp(LOOPS[which].name, argv[1]) != 0)
+        which++;
+    if (argc != 5 || which == loops) {
+        fprintf(stderr, "usage: mpiexec -n 2 %s LOOP ITERATIONS WARMUP CHUNK\n", argv[0]);
+        MPI_Abort(MPI_COMM_WORLD, 2);
+    }
+    long iterations = atol(argv[2]), warmup = atol(argv[3]), chunk = atol(argv[4]), chunks = iterations / chunk;
+
+    struct setup s = { .out = room(), .in = room(), .peer = 1 - rank };
+    MPI_Comm_dup(MPI_COMM_WORLD, &s.comm);
+    /* A window slows two-sided calls in some libraries, so only the loops that use one have one. */
+    int one_sided = strncmp(LOOPS[which].name, "put", 3) == 0;
+    if (one_sided) {
+        void *exposed;
+        MPI_Win_allocate(ROOM, 1, MPI_INFO_NULL, s.comm, &exposed, &s.win);
+        memset(exposed, 0, ROOM);
+        MPI_Group whole;
+        MPI_Comm_group(s.comm, &whole);
+        MPI_Group_incl(whole, 1, &s.peer, &s.partner);
+    }
+    long long *stamps = malloc((chunks + 1) * sizeof *stamps);
+    memset(stamps, 255, (chunks + 1) * sizeof *stamps);
+
+    loop *run = rank == 0 ? LOOPS[which].origin : LOOPS[which].target;
+    int hold = rank == 0 && LOOPS[which].held;
+    MPI_Barrier(s.comm);
+    if (hold)
+        MPI_Win_lock(MPI_LOCK_SHARED, s.peer, 0, s.win);
+    run(&s, warmup);
+    MPI_Barrier(s.comm);
+    stamps[0] = now();
+    for (long c = 0; c < chunks; c++) {
+        run(&s, chunk);
+        stamps[c + 1] = now();
+    }
+    if (hold)
+        MPI_Win_unlock(s.peer, s.win);
+    MPI_Barrier(s.comm);
+
+    if (rank == 0) {
+        printf("{\"elapsed_ns\":[");
+        for (long c = 0; c < chunks; c++)
+            printf("%s%lld", c ? "," : "", stamps[c + 1] - stamps[c]);
+        printf("]}\n");
+    }
+    if (LOOPS[which].origin == put_fence_origin)
+        MPI_Win_fence(MPI_MODE_NOSUCCEED, s.win);
+    if (one_sided)
+        MPI_Win_free(&s.win);
+    return MPI_Finalize();
+}
