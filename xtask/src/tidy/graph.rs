@@ -16,7 +16,7 @@ const EDGES: &[(&str, &[&str])] = &[
         "ombx-cli",
         &["ombx-core", "ombx-mpi", "ombx-p2p", "ombx-collective", "ombx-rma", "ombx-sockets", "ombx-report"],
     ),
-    ("ombx-tests", &["ombx-core"]),
+    ("ombx-tests", &["ombx-core", "ombx-mpi"]),
     ("xtask", &["ombx-core", "ombx-report"]),
 ];
 

@@ -1,0 +1,32 @@
+//! The library that stands between ombx and MPI and spoils what arrives: see `interpose.c`.
+
+use std::{
+    ffi::OsString,
+    fs,
+    path::{Path, PathBuf},
+    process::Command,
+    sync::OnceLock,
+};
+
+use crate::mpi;
+
+/// Compiles it with the MPI under test, once for each test binary, into the directory that cargo gives tests.
+pub fn library(directory: &str) -> &'static Path {
+    static LIBRARY: OnceLock<PathBuf> = OnceLock::new();
+    LIBRARY.get_or_init(|| {
+        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/interpose.c");
+        let name = format!("interpose-{}.so", std::process::id());
+        let path = Path::new(directory).join(name);
+        fs::create_dir_all(directory).expect("the directory of tests can be made");
+        let mut compile = Command::new(ombx_mpi::COMPILER);
+        compile.args(["-shared", "-fPIC", "-O1", "-Wall", "-Wextra", "-o"]).arg(&path).arg(&source);
+        let output = compile.output().unwrap_or_else(|e| panic!("{compile:?}: {e}"));
+        assert!(output.status.success(), "{compile:?}: {}", String::from_utf8_lossy(&output.stderr));
+        path
+    })
+}
+
+/// Arguments of `ombx run` that let ranks, and ranks alone, run with it.
+pub fn arguments(library: &Path, what: &str) -> Vec<OsString> {
+    [mpi::variable_of_ranks("LD_PRELOAD", library), mpi::variable_of_ranks("OMBX_INTERPOSE", what)].concat()
+}

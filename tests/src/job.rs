@@ -1,0 +1,315 @@
+//! A command with a deadline: its output, its exit, and every process that it started.
+
+use std::{
+    ffi::OsStr,
+    fs::{self, File},
+    io::Read,
+    os::unix::process::{CommandExt, ExitStatusExt},
+    path::{Path, PathBuf},
+    process::{Child, Command, ExitStatus, Stdio},
+    sync::atomic::{AtomicU32, Ordering},
+    thread,
+    time::Duration,
+};
+
+use ombx_core::clock::Since;
+use rustix::process::{Pid, Signal, kill_process};
+use tempfile::TempDir;
+
+use crate::{
+    mpi,
+    process::{self, Process},
+};
+
+/// Far more than any job here needs on a busy machine; a job that takes longer hangs.
+const LIMIT: Duration = Duration::from_secs(90);
+/// After a job has ended, its processes are gone within this time.
+const GONE: Duration = Duration::from_secs(5);
+const NAP: Duration = Duration::from_millis(10);
+
+/// A command that is to be run.
+pub struct Job {
+    command: Command,
+    limit: Duration,
+    mark: String,
+    directory: TempDir,
+}
+
+impl Job {
+    /// Any program.
+    pub fn of(program: impl AsRef<OsStr>) -> Job {
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        let mark = format!("{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
+        let directory = tempfile::tempdir().expect("a temporary directory");
+        let mut command = Command::new(program);
+        command.env(process::MARK, &mark).stdin(Stdio::null()).process_group(0);
+        // Tests say themselves what they want to be on.
+        for name in ["OMBX_RANK_TEST", "LD_PRELOAD", "NO_COLOR", "CLICOLOR_FORCE"] {
+            command.env_remove(name);
+        }
+        let set = |name: &str| File::create(directory.path().join(name)).expect("a file for output");
+        command.stdout(set("stdout")).stderr(set("stderr"));
+        Job { command, limit: LIMIT, mark, directory }
+    }
+
+    /// `ombx` with arguments separated by blanks.
+    pub fn ombx(arguments: &str) -> Job {
+        Job::of(mpi::ombx()).env("OMBX_MPIEXEC", mpi::mpiexec()).args(arguments.split_whitespace())
+    }
+
+    /// `ombx` as `ranks` ranks of an explicit `mpiexec`.
+    pub fn mpiexec(ranks: u32, arguments: &str) -> Job {
+        let job = Job::of(mpi::mpiexec()).args(mpi::launch_options(ranks));
+        mpi::launch_environment()
+            .fold(job, |job, (name, value)| job.env(name, value))
+            .arg(mpi::ombx())
+            .args(arguments.split_whitespace())
+    }
+
+    /// One more argument.
+    #[must_use]
+    pub fn arg(mut self, argument: impl AsRef<OsStr>) -> Job {
+        self.command.arg(argument);
+        self
+    }
+
+    /// More arguments.
+    #[must_use]
+    pub fn args<A: AsRef<OsStr>>(mut self, arguments: impl IntoIterator<Item = A>) -> Job {
+        self.command.args(arguments);
+        self
+    }
+
+    /// An environment variable.
+    #[must_use]
+    pub fn env(mut self, name: impl AsRef<OsStr>, value: impl AsRef<OsStr>) -> Job {
+        self.command.env(name, value);
+        self
+    }
+
+    /// Nothing in the environment but these, and the mark by which its processes are found.
+    #[must_use]
+    pub fn only_env(mut self, variables: &[(&str, &OsStr)]) -> Job {
+        self.command.env_clear().env(process::MARK, &self.mark).envs(variables.iter().copied());
+        self
+    }
+
+    /// Another standard output.
+    #[must_use]
+    pub fn stdout(mut self, to: impl Into<Stdio>) -> Job {
+        self.command.stdout(to);
+        self
+    }
+
+    /// Another deadline.
+    #[must_use]
+    pub fn limit(mut self, limit: Duration) -> Job {
+        self.limit = limit;
+        self
+    }
+
+    /// Starts it.
+    pub fn start(mut self) -> Running {
+        let since = Since::now();
+        let shown = format!("{:?}", self.command);
+        let child = self.command.spawn().unwrap_or_else(|e| panic!("{shown} could not be started: {e}"));
+        Running { child, since, shown, limit: self.limit, mark: self.mark, directory: self.directory }
+    }
+
+    /// Runs it to its end, or to its deadline, which is a failure.
+    pub fn run(self) -> Done {
+        self.start().wait()
+    }
+}
+
+/// A command under way. Dropped, it takes all its processes with it.
+pub struct Running {
+    child: Child,
+    since: Since,
+    shown: String,
+    limit: Duration,
+    mark: String,
+    directory: TempDir,
+}
+
+impl Running {
+    /// The process that was started.
+    pub fn pid(&self) -> Pid {
+        Pid::from_child(&self.child)
+    }
+
+    /// Every process of the job, the first one too.
+    pub fn processes(&self) -> Vec<Process> {
+        process::marked(&self.mark)
+    }
+
+    /// Processes of `ombx` that are ranks.
+    pub fn ranks(&self) -> Vec<Process> {
+        self.processes().into_iter().filter(Process::is_rank).collect()
+    }
+
+    /// Sends a signal to the process that was started, and to it alone.
+    pub fn signal(&self, signal: Signal) {
+        kill_process(self.pid(), signal).expect("the job is there");
+    }
+
+    /// Waits until `condition` holds; the job must not end before.
+    pub fn until(&mut self, what: &str, condition: impl Fn(&Running) -> bool) {
+        while !condition(self) {
+            let ended = self.child.try_wait().expect("the job can be waited for");
+            if ended.is_some() || self.since.elapsed() > self.limit {
+                panic!("never came to this: {what}\n{}", self.output(ended));
+            }
+            thread::sleep(NAP);
+        }
+    }
+
+    /// Waits for its end, at most until its deadline, which is a failure.
+    pub fn wait(mut self) -> Done {
+        loop {
+            if let Some(status) = self.child.try_wait().expect("the job can be waited for") {
+                return self.output(Some(status));
+            }
+            if self.since.elapsed() > self.limit {
+                let left: Vec<String> = self.processes().iter().map(ToString::to_string).collect();
+                let output = self.output(None);
+                drop(self);
+                panic!("not ended after its deadline, with {left:#?}\n{output}");
+            }
+            thread::sleep(NAP);
+        }
+    }
+
+    fn output(&self, status: Option<ExitStatus>) -> Done {
+        let text = |name: &str| {
+            let mut bytes = Vec::new();
+            let file = File::open(self.directory.path().join(name));
+            file.and_then(|mut file| file.read_to_end(&mut bytes)).expect("output can be read");
+            String::from_utf8_lossy(&bytes).into_owned()
+        };
+        Done {
+            stdout: text("stdout"),
+            stderr: text("stderr"),
+            code: status.and_then(|s| s.code()),
+            signal: status.and_then(|s| s.signal()),
+            elapsed: self.since.elapsed(),
+            shown: self.shown.clone(),
+            mark: self.mark.clone(),
+        }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        if let Ok(None) = self.child.try_wait() {
+            process::kill_marked(&self.mark);
+            let _ = self.child.kill();
+            let _ = self.child.wait();
+        }
+        if thread::panicking() {
+            process::kill_marked(&self.mark);
+        }
+    }
+}
+
+/// What a command did.
+pub struct Done {
+    /// What it printed.
+    pub stdout: String,
+    /// What it complained of.
+    pub stderr: String,
+    /// How it exited.
+    pub code: Option<i32>,
+    /// What ended it, if a signal did.
+    pub signal: Option<i32>,
+    /// How long it took.
+    pub elapsed: Duration,
+    shown: String,
+    mark: String,
+}
+
+impl Done {
+    /// Fails, with everything that is known, unless it exited with this code.
+    #[track_caller]
+    pub fn expect(self, code: i32) -> Done {
+        assert!(self.code == Some(code), "exit code {code} was expected\n{self}");
+        self
+    }
+
+    /// Fails unless standard error contains each of `parts`.
+    #[track_caller]
+    pub fn complains(&self, parts: &[&str]) {
+        for part in parts {
+            assert!(self.stderr.contains(part), "stderr does not say {part:?}\n{self}");
+        }
+    }
+
+    /// The one sentence on standard error, without `ombx: `; fails if there is more or less.
+    #[track_caller]
+    pub fn sentence(&self) -> &str {
+        let sentence = self.stderr.strip_prefix("ombx: ").map(str::trim_end);
+        match sentence {
+            Some(one) if !one.is_empty() && !one.contains('\n') => one,
+            _ => panic!("stderr is not one line that begins with `ombx: `\n{self}"),
+        }
+    }
+
+    /// Fails if a process of the job lives on.
+    #[track_caller]
+    pub fn leaves_nothing(&self) {
+        let since = Since::now();
+        loop {
+            let left = process::marked(&self.mark);
+            if left.is_empty() {
+                return;
+            }
+            if since.elapsed() > GONE {
+                process::kill_marked(&self.mark);
+                let left: Vec<String> = left.iter().map(ToString::to_string).collect();
+                panic!("still running after the job has ended: {left:#?}\n{self}");
+            }
+            thread::sleep(NAP);
+        }
+    }
+}
+
+impl std::fmt::Display for Done {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Done { shown, code, signal, elapsed, .. } = self;
+        writeln!(f, "{shown}\nexit code {code:?}, signal {signal:?}, after {elapsed:.2?}")?;
+        for (name, text) in [("stdout", &self.stdout), ("stderr", &self.stderr)] {
+            let mut indented = String::new();
+            text.lines().for_each(|line| indented += &format!("    {line}\n"));
+            write!(f, "  {name}:\n{indented}")?;
+        }
+        Ok(())
+    }
+}
+
+/// A directory for the files of one test.
+pub struct Files(TempDir);
+
+impl Default for Files {
+    fn default() -> Files {
+        Files(tempfile::tempdir().expect("a temporary directory"))
+    }
+}
+
+impl Files {
+    /// A path in it.
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    /// A file in it.
+    pub fn write(&self, name: &str, text: impl AsRef<[u8]>) -> PathBuf {
+        let path = self.path(name);
+        fs::write(&path, text).expect("a file can be written");
+        path
+    }
+
+    /// The directory.
+    pub fn root(&self) -> &Path {
+        self.0.path()
+    }
+}

@@ -1,0 +1,110 @@
+//! The MPI under test, which is the one that this package was built with: its launcher, its compiler, and `ombx`.
+
+use std::{
+    env,
+    ffi::{OsStr, OsString},
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+    sync::OnceLock,
+};
+
+use ombx_mpi::Family;
+
+/// The binary: `OMBX_BIN`, or what stands beside the tests.
+pub fn ombx() -> &'static Path {
+    static OMBX: OnceLock<PathBuf> = OnceLock::new();
+    OMBX.get_or_init(|| {
+        let beside = || {
+            let own = env::current_exe().expect("a test finds itself");
+            own.parent().and_then(Path::parent).expect("a test is in target/debug/deps").join("ombx")
+        };
+        let path = env::var_os("OMBX_BIN").map_or_else(beside, PathBuf::from);
+        assert!(path.is_file(), "{} is missing: build it with `cargo build -p ombx-cli`", path.display());
+        path
+    })
+}
+
+/// The launcher: `OMBX_MPIEXEC`, or the first in the search path that belongs to this MPI.
+pub fn mpiexec() -> &'static Path {
+    static MPIEXEC: OnceLock<PathBuf> = OnceLock::new();
+    MPIEXEC.get_or_init(|| {
+        let named = env::var_os("OMBX_MPIEXEC").map(PathBuf::from);
+        named.or_else(|| launcher_of(ombx_mpi::family())).unwrap_or_else(|| {
+            panic!("no mpiexec of {} is installed; set OMBX_MPIEXEC", ombx_mpi::family().name())
+        })
+    })
+}
+
+/// A launcher of the other MPI, where it is installed.
+pub fn other_mpiexec() -> Option<PathBuf> {
+    launcher_of(if is_open_mpi() { Family::Mpich } else { Family::OpenMpi })
+}
+
+/// Whether it is Open MPI; else it is MPICH or made from it.
+pub fn is_open_mpi() -> bool {
+    ombx_mpi::family() == Family::OpenMpi
+}
+
+fn launcher_of(family: Family) -> Option<PathBuf> {
+    let (names, words): (&[&str], &[&str]) = match family {
+        Family::OpenMpi => (&["mpiexec.openmpi", "orterun", "prterun", "mpiexec"], &["open", "prrte"]),
+        Family::Mpich | Family::Other => {
+            (&["mpiexec.mpich", "mpiexec.hydra", "mpiexec"], &["hydra", "intel"])
+        }
+    };
+    let path = env::var_os("PATH")?;
+    let directories: Vec<PathBuf> = env::split_paths(&path).collect();
+    let candidates = names.iter().flat_map(|name| directories.iter().map(move |d| d.join(name)));
+    candidates.filter(|path| path.is_file()).find(|path| says(path, words))
+}
+
+fn says(program: &Path, words: &[&str]) -> bool {
+    let Ok(output) = Command::new(program).arg("--version").stdin(Stdio::null()).output() else {
+        return false;
+    };
+    let text = String::from_utf8_lossy(&output.stdout).to_lowercase();
+    words.iter().any(|word| text.contains(word))
+}
+
+/// Words after `mpiexec` for ranks on this host, bound while there is a core for each.
+pub fn launch_options(ranks: u32) -> Vec<OsString> {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let bound = ranks as usize <= cores;
+    let mut words = vec!["-n".to_owned(), ranks.to_string()];
+    let more: &[&str] = match (is_open_mpi(), bound) {
+        (true, true) => &["--oversubscribe", "--bind-to", "core"],
+        (true, false) => &["--oversubscribe", "--bind-to", "none"],
+        (false, true) => &["-bind-to", "core"],
+        (false, false) => &[],
+    };
+    words.extend(more.iter().map(|&word| word.to_owned()));
+    words.into_iter().map(Into::into).collect()
+}
+
+/// What an `mpiexec` needs where it runs as root and where there is no remote shell.
+pub fn launch_environment() -> impl Iterator<Item = (&'static str, &'static str)> {
+    let open_mpi = [
+        ("OMPI_ALLOW_RUN_AS_ROOT", "1"),
+        ("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1"),
+        ("PRTE_ALLOW_RUN_AS_ROOT", "1"),
+        ("PRTE_ALLOW_RUN_AS_ROOT_CONFIRM", "1"),
+        ("OMPI_MCA_plm_rsh_agent", "sh"),
+    ];
+    open_mpi.into_iter().filter(|_| is_open_mpi())
+}
+
+/// Arguments of `ombx run` that give an environment variable to the ranks alone, not to their launcher.
+pub fn variable_of_ranks(name: &str, value: impl AsRef<OsStr>) -> Vec<OsString> {
+    let word = |word: &OsStr| {
+        let mut argument = OsString::from("--launcher-arg=");
+        argument.push(word);
+        argument
+    };
+    if is_open_mpi() {
+        let mut pair = OsString::from(format!("{name}="));
+        pair.push(value);
+        vec![word("-x".as_ref()), word(&pair)]
+    } else {
+        vec![word("-genv".as_ref()), word(name.as_ref()), word(value.as_ref())]
+    }
+}

@@ -1,0 +1,40 @@
+//! What ombx has written, read back.
+
+use std::{fs, io::BufReader, path::Path};
+
+use ombx_core::wire::{self, RunWithRows};
+use serde_json::Value;
+
+/// The lines of a result file or of JSON Lines on standard output.
+pub fn lines(text: &str) -> Vec<Value> {
+    text.lines()
+        .map(|line| serde_json::from_str(line).unwrap_or_else(|e| panic!("{line:?} is no JSON: {e}")))
+        .collect()
+}
+
+/// The lines of a file.
+pub fn lines_of(path: &Path) -> Vec<Value> {
+    lines(&fs::read_to_string(path).unwrap_or_else(|e| panic!("{}: {e}", path.display())))
+}
+
+/// Those lines that are rows.
+pub fn rows(lines: &[Value]) -> Vec<&Value> {
+    lines.iter().filter(|line| line["kind"] == "case").collect()
+}
+
+/// The one run of a file, through the reader of ombx itself.
+pub fn run_of(path: &Path) -> RunWithRows {
+    let file = fs::File::open(path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+    let mut file = wire::read(BufReader::new(file)).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+    assert!(!file.cut_off, "{} is cut off", path.display());
+    assert_eq!(file.runs.len(), 1, "runs in {}", path.display());
+    file.runs.remove(0)
+}
+
+/// How many rows a file has so far, while it is written.
+pub fn rows_so_far(path: &Path) -> usize {
+    let text = fs::read_to_string(path).unwrap_or_default();
+    text.split_inclusive('\n')
+        .filter(|line| line.contains("\"kind\":\"case\"") && line.ends_with('\n'))
+        .count()
+}

@@ -1,0 +1,138 @@
+//! Result files: written where there is room, shown in every format, read however they were cut off.
+
+use std::{fs::File, path::PathBuf};
+
+use ombx_tests::{Done, Files, Job, results};
+
+use crate::Tripwire;
+
+const GOLDEN: &str = include_str!("../../../crates/core/tests/golden/v1.jsonl");
+
+fn show(path: &PathBuf, options: &str) -> Done {
+    Job::ombx("show").arg(path).args(options.split_whitespace()).run()
+}
+
+#[test]
+fn a_complete_file_is_shown_as_it_is() {
+    let files = Files::default();
+    let path = files.write("golden.jsonl", GOLDEN);
+    for (format, part) in [
+        ("table", "95% interval"),
+        ("osu", "# Size"),
+        ("csv", "run,bench,key"),
+        ("jsonl", "\"kind\":\"end\""),
+    ] {
+        let done = show(&path, &format!("--format {format}")).expect(0);
+        assert!(done.stdout.contains(part) && done.stderr.is_empty(), "{format}: {done}");
+    }
+    // No format says something else: the third shows what the first two keep.
+    let again = show(&files.write("again.jsonl", show(&path, "--format jsonl").stdout), "").expect(0);
+    assert_eq!(again.stdout, show(&path, "").stdout);
+}
+
+#[test]
+fn several_files_are_shown_one_after_the_other() {
+    let files = Files::default();
+    let (one, two) = (files.write("one", GOLDEN), files.write("two", GOLDEN));
+    let both = Job::ombx("show --format csv").args([&one, &two]).run().expect(0);
+    assert!(both.stdout.lines().count() > show(&one, "--format csv").stdout.lines().count(), "{both}");
+}
+
+#[test]
+fn a_file_that_was_cut_off_is_shown_as_far_as_it_goes() {
+    let files = Files::default();
+    let whole = GOLDEN.trim_end();
+    for cut in [whole.len() - 5, whole.len() / 2, GOLDEN.lines().next().unwrap().len() + 20] {
+        let path = files.write("cut.jsonl", &whole[..cut]);
+        let done = show(&path, "").expect(0);
+        assert!(done.sentence().contains("was cut off"), "{done}");
+        assert!(done.stdout.contains("ombx"), "{done}");
+    }
+}
+
+#[test]
+fn what_is_no_result_is_refused() {
+    let files = Files::default();
+    let future = GOLDEN.replace("\"major\":1", "\"major\":9");
+    let (garbage, empty) = (files.write("garbage", "hello\nworld\n"), files.write("empty", ""));
+    let binary = files.write("binary", [0u8, 159, 146, 150, 10, 0]);
+    for (path, part) in [
+        (garbage, "line 1"),
+        (empty, "no run record"),
+        (binary, "line 1"),
+        (files.write("future", future), "version 9"),
+        (files.path("missing"), "No such file"),
+        (files.root().to_path_buf(), "directory"),
+    ] {
+        let done = show(&path, "").expect(7);
+        let sentence = done.sentence();
+        assert!(sentence.contains(part) && sentence.contains(path.to_str().unwrap()), "{part}: {done}");
+        assert!(done.stdout.is_empty(), "{done}");
+    }
+}
+
+#[test]
+fn a_reader_that_has_gone_away_is_no_error() {
+    let files = Files::default();
+    let path = files.write("golden.jsonl", GOLDEN.repeat(200));
+    for format in ["table", "osu", "csv", "jsonl"] {
+        let ombx = ombx_tests::mpi::ombx().display();
+        let script = format!(
+            "{{ '{ombx}' show '{}' --format {format}; echo \"exit $?\" >&2; }} | head -n 1",
+            path.display()
+        );
+        let done = Job::of("sh").args(["-c", &script]).run().expect(0);
+        assert_eq!(done.stderr, "exit 0\n", "{done}");
+    }
+}
+
+#[test]
+fn a_path_that_cannot_be_written_is_told_before_anything_starts() {
+    let wire = Tripwire::new();
+    for path in ["/nonexistent/x.jsonl", "/proc/x.jsonl", "/"] {
+        let done = wire.run(&["run", "p2p.latency", "--sizes", "8", "-o", path]).expect(7);
+        assert!(done.sentence().contains(path), "{done}");
+    }
+    assert!(!wire.started(), "nothing may start when there is no room for results");
+}
+
+#[test]
+fn a_full_disk_ends_the_run() {
+    let done = Job::ombx("run p2p.latency --sizes 1..4M -o /dev/full").run().expect(7);
+    assert!(done.sentence().contains("/dev/full"), "{done}");
+    done.leaves_nothing();
+}
+
+#[test]
+fn a_full_screen_ends_the_run_and_the_file_keeps_its_rows() {
+    let files = Files::default();
+    let out = files.path("r.jsonl");
+    let full = File::options().write(true).open("/dev/full").unwrap();
+    let job = Job::ombx("run p2p.latency --sizes 8,16 --max-time 20ms -o").arg(&out).stdout(full);
+    let done = job.run().expect(7);
+    done.complains(&["ombx: standard output"]);
+    assert_eq!(results::run_of(&out).run.fabric, "mpi");
+    done.leaves_nothing();
+}
+
+#[test]
+fn a_screen_that_goes_away_does_not_end_the_run() {
+    let files = Files::default();
+    let (out, ombx) = (files.path("r.jsonl"), ombx_tests::mpi::ombx().display());
+    let script = format!(
+        "{{ '{ombx}' run p2p.latency --sizes 1..64 --max-time 20ms -o '{}'; echo \"exit $?\" >&2; }} | head -n 1",
+        out.display()
+    );
+    let job = Job::of("sh").args(["-c", &script]).env("OMBX_MPIEXEC", ombx_tests::mpi::mpiexec());
+    let done = job.run().expect(0);
+    assert_eq!(done.stderr, "exit 0\n", "{done}");
+    assert_eq!(results::run_of(&out).rows.len(), 7, "{done}");
+}
+
+#[test]
+fn a_file_of_before_is_replaced() {
+    let files = Files::default();
+    let out = files.write("r.jsonl", "something else\n".repeat(1000));
+    Job::ombx("run p2p.latency --sizes 8 --iterations 100 -o").arg(&out).run().expect(0);
+    assert_eq!(results::run_of(&out).rows.len(), 1);
+}

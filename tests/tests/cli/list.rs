@@ -1,0 +1,81 @@
+//! `ombx list`: everything that is linked, without MPI.
+
+use std::{collections::BTreeSet, path::Path, time::Duration};
+
+use ombx_tests::{Job, interpose, mpi};
+use serde_json::Value;
+
+fn listed(arguments: &str) -> Vec<Value> {
+    let done = Job::ombx("list --json").args(arguments.split_whitespace()).run().expect(0);
+    serde_json::from_str(&done.stdout).unwrap()
+}
+
+/// A family that nobody names is silently not linked: the list itself is what is tested.
+#[test]
+fn every_benchmark_is_there() {
+    insta::assert_snapshot!(Job::ombx("list").run().expect(0).stdout);
+}
+
+#[test]
+fn long_tells_method_axes_and_place() {
+    let done = Job::ombx("list --long rma.put_bw p2p.latency").run().expect(0);
+    insta::with_settings!({filters => vec![(r"\.rs:\d+", ".rs:[line]")]}, {
+        insta::assert_snapshot!(done.stdout);
+    });
+}
+
+#[test]
+fn json_names_the_line_that_registers_each() {
+    let all = listed("");
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+    for entry in &all {
+        let name = entry["name"].as_str().unwrap();
+        let (file, line) = entry["source"].as_str().unwrap().rsplit_once(':').unwrap();
+        let text = std::fs::read_to_string(root.join(file)).unwrap_or_else(|e| panic!("{name}: {file}: {e}"));
+        let line: usize = line.parse().unwrap();
+        let near = text.lines().skip(line.saturating_sub(3)).take(6).collect::<String>();
+        assert!(near.contains(&format!("\"{name}\"")), "{name} is not registered at {file}:{line}");
+    }
+    let names: BTreeSet<&str> = all.iter().filter_map(|e| e["name"].as_str()).collect();
+    assert_eq!(names.len(), all.len(), "names are unique");
+    assert!(names.contains("rma.put_bw"));
+}
+
+#[test]
+fn patterns_choose() {
+    let names = |arguments: &str| -> Vec<String> {
+        listed(arguments).iter().map(|e| e["name"].as_str().unwrap().to_owned()).collect()
+    };
+    assert_eq!(names("p2p.*"), ["p2p.bw", "p2p.latency"]);
+    assert_eq!(names("osu_put_bw rma.put_bw"), ["rma.put_bw"]);
+    assert!(names("*_latency").contains(&"rma.get_latency".to_owned()));
+    Job::ombx("list nonsense.*").run().expect(2).complains(&["nonsense.*"]);
+}
+
+#[test]
+fn a_reader_that_has_seen_enough_is_no_error() {
+    let ombx = mpi::ombx().display();
+    let script = format!("{{ '{ombx}' list --long; echo \"exit $?\" >&2; }} | head -n 1");
+    let done = Job::of("sh").args(["-c", &script]).run().expect(0);
+    assert_eq!(done.stderr, "exit 0\n", "{done}");
+    assert_eq!(done.stdout.lines().count(), 1, "{done}");
+}
+
+#[test]
+fn it_starts_no_mpi_and_needs_no_launcher() {
+    let library = interpose::library(env!("CARGO_TARGET_TMPDIR"));
+    let environment = [
+        ("PATH", "/nonexistent".as_ref()),
+        ("LD_PRELOAD", library.as_os_str()),
+        ("OMBX_INTERPOSE", "init".as_ref()),
+    ];
+    for arguments in ["list", "list --json", "list --long rma.put_bw", "--version", "run --help"] {
+        let job = Job::of(mpi::ombx()).only_env(&environment).args(arguments.split_whitespace());
+        let done = job.run().expect(0);
+        assert!(done.elapsed < Duration::from_secs(1), "{done}");
+    }
+    // The trap is sharp: what does start MPI is caught.
+    let run = Job::of(mpi::ombx()).only_env(&environment);
+    let done = run.args(["run", "p2p.latency", "--launcher", "none", "--sizes", "8"]).run();
+    assert!(done.stderr.contains("MPI was started"), "{done}");
+}

@@ -1,0 +1,110 @@
+//! Mistakes: exit 2 and one sentence, before anything is started.
+
+use std::time::Duration;
+
+use crate::Tripwire;
+
+/// Command lines and a word that the sentence must have.
+const MISTAKES: &[(&str, &str)] = &[
+    ("run", "ombx list"),
+    ("run nothing", "nothing"),
+    ("run rma.putbw", "rma.put_bw"),
+    ("run osu_put_bandwidth", "osu_put_bw"),
+    ("run p2p.latency nothing", "nothing"),
+    ("run p2p.[", "p2p.["),
+    ("run p2p.latency --frobnicate", "--frobnicate"),
+    ("run p2p.latency --size 8", "--sizes"),
+    ("run p2p.latency --sizes", "--sizes"),
+    ("run p2p.latency --sizes 1Q", "1Q"),
+    ("run p2p.latency --sizes 4M..1", "1..4M"),
+    ("run p2p.latency --sizes 1..8:x1", "x1"),
+    ("run p2p.latency --sizes 8,,16", "size"),
+    ("run p2p.latency --sizes -1", "-1"),
+    ("run p2p.latency --sizes 99999999999999999999", "99999999999999999999"),
+    ("run rma.put_bw --sync spinlock", "spinlock"),
+    ("run rma.put_bw --sync lock,spinlock", "spinlock"),
+    ("run rma.put_bw --win paper", "paper"),
+    ("run p2p.latency --sync lock", "--sync"),
+    ("run p2p.latency --win all", "--win"),
+    ("run p2p.latency -n 0", "0"),
+    ("run p2p.latency -n two", "two"),
+    ("run p2p.latency -n -1", "-1"),
+    ("run p2p.latency -n 2 --pairs 2", "--pairs 2"),
+    ("run p2p.latency --pairs 0", "0"),
+    ("run p2p.latency --window 0", "0"),
+    ("run p2p.latency --window 99999999", "99999999"),
+    ("run p2p.latency --precision 0", "0"),
+    ("run p2p.latency --precision 101%", "101%"),
+    ("run p2p.latency --precision nan", "nan"),
+    ("run p2p.latency --max-time 0s", "0s"),
+    ("run p2p.latency --max-time -1s", "-1"),
+    ("run p2p.latency --max-time soon", "soon"),
+    ("run p2p.latency --iterations 0", "0"),
+    ("run p2p.latency --iterations 10 --precision 1%", "--precision"),
+    ("run p2p.latency --iterations 10 --max-time 1s", "--max-time"),
+    ("run p2p.latency --warmup 10", "--iterations"),
+    ("run p2p.latency --batch 0", "0"),
+    ("run p2p.latency --batch many", "many"),
+    ("run p2p.latency --format xml", "xml"),
+    ("run p2p.latency --color pink", "pink"),
+    ("run p2p.latency -q -v", "--verbose"),
+    ("run p2p.latency --launcher rsh", "rsh"),
+    ("run p2p.latency --hosts a;b", "a;b"),
+    ("run p2p.latency --hosts -x", "-x"),
+    ("run p2p.latency --hosts a --hostfile f", "--hostfile"),
+    ("run p2p.latency --timeout 0", "0"),
+    ("frobnicate", "frobnicate"),
+    ("list --frobnicate", "--frobnicate"),
+    ("list rma.putbw", "rma.put_bw"),
+    ("list --json --long", "--long"),
+    ("show", "FILES"),
+    ("show file --format xml", "xml"),
+    ("completions", "SHELL"),
+    ("completions cmd", "cmd"),
+];
+
+#[test]
+fn each_is_one_sentence_and_starts_nothing() {
+    let wire = Tripwire::new();
+    let mut wrong = Vec::new();
+    for (line, word) in MISTAKES {
+        let done = wire.run(&line.split_whitespace().collect::<Vec<_>>());
+        let one = done.stderr.lines().count() == 1 && done.stderr.starts_with("ombx: ");
+        let silent = done.stdout.is_empty();
+        let told = done.stderr.contains(word);
+        if !(done.code == Some(2) && one && silent && told) || wire.started() {
+            wrong.push(format!("`ombx {line}` should say {word:?}: {done}"));
+        }
+    }
+    assert!(wrong.is_empty(), "{} mistakes are told badly:\n{}", wrong.len(), wrong.join("\n"));
+}
+
+#[test]
+fn a_typing_error_is_told_at_once_with_the_name_that_was_meant() {
+    let done = Tripwire::new().run(&["run", "rma.putbw"]).expect(2);
+    assert!(done.sentence().contains("did you mean rma.put_bw?"), "{done}");
+    assert!(done.elapsed < Duration::from_secs(1), "{done}");
+}
+
+#[test]
+fn run_without_a_pattern_explains_itself() {
+    let done = Tripwire::new().run(&["run"]).expect(2);
+    for word in ["say what to run", "p2p.latency", "rma.put_bw", "ombx list"] {
+        assert!(done.sentence().contains(word), "{word}\n{done}");
+    }
+}
+
+#[test]
+fn a_command_is_asked_for() {
+    let done = Tripwire::new().run(&[]).expect(2);
+    done.complains(&["Usage: ombx", "run", "list"]);
+    assert!(done.stdout.is_empty(), "{done}");
+}
+
+/// A mistake among many ranks is told once.
+#[test]
+fn under_a_launcher_only_the_first_rank_speaks() {
+    let done = ombx_tests::Job::mpiexec(2, "run rma.putbw").run();
+    let told = done.stderr.lines().filter(|line| line.contains("did you mean rma.put_bw?")).count();
+    assert_eq!((done.code, told), (Some(2), 1), "{done}");
+}

@@ -1,0 +1,132 @@
+//! Ranks and launchers that are killed, stopped, interrupted or too slow: the job ends, says why, and keeps its rows.
+
+use std::time::Duration;
+
+use ombx_core::wire::Outcome;
+use ombx_tests::{Done, Job, Running, results};
+use rustix::process::Signal;
+
+use crate::Kept;
+
+/// A job that goes wrong has ended after this time.
+const SOON: Duration = Duration::from_secs(10);
+
+/// Many rows of about 50 ms: time enough to do harm in the middle.
+const MANY_ROWS: &str =
+    "rma.put_bw p2p.* --sync all --sizes 1..64K --precision 0.0001% --max-time 50ms --format csv";
+
+/// One row that would take hours.
+const ENDLESS: &str = "p2p.latency --sizes 8 --iterations 4294967296 --batch 1000000";
+
+fn in_the_middle(kept: &Kept) -> Running {
+    let mut job = kept.job(MANY_ROWS).start();
+    let out = kept.out();
+    job.until("two rows are in the file", |_| results::rows_so_far(&out) >= 2);
+    job
+}
+
+/// The job ended soon, nothing of it runs, and the file shows what had been measured.
+fn assert_kept(kept: &Kept, harm: &str, done: &Done, took: Duration, outcome: Outcome) {
+    assert!(took < SOON, "{harm}: it took {took:.1?}\n{done}");
+    done.leaves_nothing();
+    let run = kept.run();
+    assert!(run.rows.len() >= 2, "{harm}: rows are lost\n{done}");
+    let (ended, tally) = run.end.unwrap_or_else(|| panic!("{harm}: no end record\n{done}"));
+    assert_eq!((ended, tally.cases as usize), (outcome, run.rows.len()), "{harm}\n{done}");
+    let shown = Job::ombx("show --format csv").arg(kept.out()).run().expect(0);
+    assert_eq!(shown.stdout.lines().count(), 1 + run.rows.len(), "{harm}: {shown}");
+}
+
+fn harmed(harm: &str, act: impl FnOnce(&Running)) {
+    let kept = Kept::new();
+    let job = in_the_middle(&kept);
+    let since = ombx_core::clock::Since::now();
+    act(&job);
+    let done = job.wait().expect(6);
+    let took = since.elapsed();
+    done.complains(&["ombx: ", "measured rows are in"]);
+    assert_kept(&kept, harm, &done, took, Outcome::Broken);
+}
+
+#[test]
+fn the_first_rank_is_killed() {
+    harmed("kill -9 of rank 0", |job| kill_rank(job, 0));
+}
+
+#[test]
+fn another_rank_is_killed() {
+    harmed("kill -9 of rank 1", |job| kill_rank(job, 1));
+}
+
+fn kill_rank(job: &Running, rank: u32) {
+    let ranks = job.ranks();
+    assert_eq!(ranks.len(), 2, "ranks that were found");
+    ranks.iter().find(|p| p.rank() == Some(rank)).expect("the rank is there").signal(Signal::KILL);
+}
+
+#[test]
+fn the_launcher_is_killed() {
+    harmed("kill -9 of mpiexec", |job| {
+        let processes = job.processes();
+        let launcher = processes.iter().find(|p| p.is_called(&["mpiexec", "mpirun", "orterun", "prterun"]));
+        launcher.expect("a launcher is there").signal(Signal::KILL);
+    });
+}
+
+#[test]
+fn the_user_interrupts() {
+    for (signal, code) in [(Signal::INT, 130), (Signal::TERM, 143)] {
+        let kept = Kept::new();
+        let job = in_the_middle(&kept);
+        let since = ombx_core::clock::Since::now();
+        job.signal(signal);
+        let done = job.wait().expect(code);
+        let took = since.elapsed();
+        done.complains(&["ombx: interrupted", "measured rows are in"]);
+        assert_kept(&kept, &format!("{signal:?}"), &done, took, Outcome::Interrupted);
+    }
+}
+
+/// Nobody can tell a process that is gone to clean up: the ranks must notice themselves.
+#[test]
+fn ombx_itself_is_killed() {
+    let kept = Kept::new();
+    let job = in_the_middle(&kept);
+    job.signal(Signal::KILL);
+    let done = job.wait();
+    assert_eq!(done.signal, Some(9), "{done}");
+    done.leaves_nothing();
+    Job::ombx("show").arg(kept.out()).run().expect(0);
+}
+
+#[test]
+fn a_job_that_takes_too_long_is_ended() {
+    let kept = Kept::new();
+    let done = kept.job(ENDLESS).args(["--timeout", "1s"]).run().expect(6);
+    assert!(done.elapsed < SOON, "{done}");
+    done.complains(&["ombx: ", "1 s", "--timeout"]);
+    done.leaves_nothing();
+    assert_eq!(kept.run().end.unwrap().0, Outcome::Broken);
+}
+
+#[test]
+fn an_explicit_mpiexec_has_a_deadline_too() {
+    let done = Job::mpiexec(2, &format!("run {ENDLESS} --timeout 1s")).run();
+    assert_ne!(done.code, Some(0), "{done}");
+    assert!(done.elapsed < SOON, "{done}");
+    done.complains(&["ombx: ", "no progress for 1 s in p2p.latency, 8 bytes"]);
+    done.leaves_nothing();
+}
+
+/// A rank that stands still cannot be seen to: its peers wait, and the deadline ends them all.
+#[test]
+fn a_stopped_rank_is_ended_with_the_others() {
+    let kept = Kept::new();
+    let mut job = kept.job(ENDLESS).args(["--timeout", "4s"]).start();
+    job.until("both ranks are there", |job| job.ranks().len() == 2);
+    job.ranks().iter().find(|p| p.rank() == Some(1)).expect("rank 1").signal(Signal::STOP);
+    let done = job.wait().expect(6);
+    assert!(done.elapsed < Duration::from_secs(4) + SOON, "{done}");
+    done.complains(&["ombx: "]);
+    done.leaves_nothing();
+}

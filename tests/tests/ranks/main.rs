@@ -1,0 +1,87 @@
+//! `ombx` on real ranks of the MPI under test: figures, launching, failures, wrong data.
+
+mod corruption;
+mod failures;
+mod launching;
+mod one_sided;
+mod two_sided;
+
+use std::path::PathBuf;
+
+use ombx_core::{
+    payload::Check,
+    result::{Measurement, Outcome},
+    wire::{self, RunWithRows},
+};
+use ombx_tests::{Done, Files, Job, results};
+
+/// A run whose result file is kept.
+struct Kept {
+    files: Files,
+}
+
+impl Kept {
+    fn new() -> Kept {
+        Kept { files: Files::default() }
+    }
+
+    fn out(&self) -> PathBuf {
+        self.files.path("results.jsonl")
+    }
+
+    /// `ombx run` with these options.
+    fn job(&self, options: &str) -> Job {
+        Job::ombx("run").args(options.split_whitespace()).arg("-o").arg(self.out())
+    }
+
+    /// What is in the file.
+    fn run(&self) -> RunWithRows {
+        results::run_of(&self.out())
+    }
+}
+
+/// Runs to a good end and returns what was measured.
+fn measured(options: &str) -> RunWithRows {
+    let kept = Kept::new();
+    let done = kept.job(options).run().expect(0);
+    assert!(done.stderr.is_empty(), "{done}");
+    let run = kept.run();
+    assert_good(&run, &done);
+    run
+}
+
+/// Every row is measured and verified, and the run is complete.
+fn assert_good(run: &RunWithRows, done: &Done) {
+    for row in &run.rows {
+        assert!(
+            row.outcome == Outcome::Ok && row.check == Check::Passed,
+            "{}: {:?}\n{done}",
+            row.key,
+            row.check
+        );
+        assert_plausible(row);
+    }
+    let (outcome, tally) = run.end.expect("an end record");
+    assert_eq!((outcome, tally.cases as usize), (wire::Outcome::Complete, run.rows.len()), "{done}");
+    assert_eq!((tally.skipped, tally.failed, tally.corrupt), (0, 0, 0), "{done}");
+}
+
+/// What holds of every measured row, whatever the machine.
+fn assert_plausible(row: &Measurement) {
+    let key = &row.key;
+    let summary = row.summary.as_ref().unwrap_or_else(|| panic!("{key} has no summary"));
+    assert_eq!(row.samples.len(), 1, "{key}: rank 0 alone is timed");
+    let samples = &row.samples[0];
+    assert_eq!((samples.rank, samples.elapsed_ns.len()), (0, summary.n), "{key}");
+    assert!(samples.batch >= 1 && summary.min > 0.0, "{key}: {summary:?}");
+    assert!(summary.min <= summary.median && summary.median <= summary.max, "{key}: {summary:?}");
+    if let Some([low, high]) = summary.ci95 {
+        assert!(low <= summary.median && summary.median <= high, "{key}: {summary:?}");
+    }
+    // The headline follows from the raw samples.
+    let legs = row.work.expect("work").legs;
+    let mut times = Measurement::combine(&row.samples, legs);
+    times.sort_by(f64::total_cmp);
+    let (low, high) = (times[(times.len() - 1) / 2], times[times.len() / 2]);
+    assert!(low <= summary.median && summary.median <= high, "{key}: {low} {} {high}", summary.median);
+}

@@ -1,0 +1,129 @@
+//! Two-sided benchmarks, and the options that every benchmark has.
+
+use ombx_core::result::Measurement;
+use ombx_tests::results;
+
+use crate::{Kept, measured};
+
+fn iterations(row: &Measurement) -> u64 {
+    row.samples[0].batch * row.samples[0].elapsed_ns.len() as u64
+}
+
+#[test]
+fn latency_is_half_a_ping_pong() {
+    let run = measured("p2p.latency --sizes 0,1,8,4K,1M --max-time 50ms");
+    assert_eq!(run.rows.len(), 5);
+    for row in &run.rows {
+        let work = row.work.unwrap();
+        assert_eq!((work.legs, work.ops, work.bytes), (2, 2, 2 * row.bytes.unwrap()), "{}", row.key);
+    }
+}
+
+#[test]
+fn bandwidth_is_a_window_of_messages() {
+    let run = measured("p2p.bw --sizes 1,8,4K,1M --window 16 --max-time 50ms");
+    assert_eq!(run.rows.len(), 4);
+    for row in &run.rows {
+        let work = row.work.unwrap();
+        assert_eq!((work.legs, work.ops, work.bytes), (1, 16, 16 * row.bytes.unwrap()), "{}", row.key);
+    }
+}
+
+/// The names of the records are a contract with other people's programs.
+#[test]
+fn records_have_the_documented_fields() {
+    let kept = Kept::new();
+    kept.job("p2p.bw p2p.latency --sizes 8 --iterations 400 --batch 4 -n 2").run().expect(0);
+    let lines = results::lines_of(&kept.out());
+    let (run, bw, latency, end) = (&lines[0], &lines[1], &lines[2], &lines[3]);
+    assert_eq!(run["kind"], "run");
+    assert_eq!(run["schema"]["name"], "ombx.result");
+    assert_eq!(run["schema"]["major"], 1);
+    assert_eq!(run["argv"][1], "run");
+    assert_eq!(run["fabric"]["name"], "mpi");
+    assert_eq!(run["ombx"]["profile"], "debug");
+    assert_eq!(run["ranks"].as_array().unwrap().len(), 2);
+    assert!(run["ranks"][1]["host"].is_string() && run["ranks"][1]["cpus"].is_string(), "{run}");
+    assert!(run["clock"]["overhead_ns"].is_u64() && run["plan"].is_object(), "{run}");
+    for (row, bench) in [(bw, "p2p.bw"), (latency, "p2p.latency")] {
+        assert_eq!(row["kind"], "case");
+        assert_eq!(row["bench"], bench);
+        assert_eq!(
+            (&row["outcome"], &row["check"], &row["across"]),
+            (&"ok".into(), &"passed".into(), &"origin".into())
+        );
+        let sample = &row["samples"][0];
+        assert_eq!(
+            (sample["batch"].as_u64(), sample["elapsed_ns"].as_array().map(Vec::len)),
+            (Some(4), Some(100))
+        );
+        for field in ["n", "median_ns", "ci95_ns", "min_ns", "mean_ns", "max_ns", "mad_ns", "lag1"] {
+            assert!(!row["summary"][field].is_null(), "{field}: {}", row["summary"]);
+        }
+        assert!(row["trust"].is_array());
+    }
+    assert_eq!(bw["key"], "p2p.bw/bytes=8,depth=64");
+    let (rate, median) = (&bw["summary"]["mb_per_s"]["median"], &bw["summary"]["median_ns"]);
+    let expected = bw["work"]["bytes"].as_f64().unwrap() / median.as_f64().unwrap() * 1e3;
+    assert!((rate.as_f64().unwrap() / expected - 1.0).abs() < 1e-9, "{rate} {expected}");
+    assert!(bw["summary"]["messages_per_s"]["ci95"].is_array());
+    assert!(latency["summary"]["mb_per_s"].is_null());
+    assert_eq!(
+        (&end["kind"], &end["outcome"], &end["cases"]),
+        (&"end".into(), &"complete".into(), &2.into())
+    );
+}
+
+#[test]
+fn fixed_counts_are_kept() {
+    for (options, batch) in [("", None), ("--batch 10", Some(10)), ("--batch 1 --warmup 0", Some(1))] {
+        let run = measured(&format!("p2p.latency rma.put_bw --sizes 8,4K --iterations 500 {options}"));
+        for row in &run.rows {
+            assert_eq!(iterations(row), 500, "{options}: {}", row.key);
+            assert!(batch.is_none_or(|b| row.samples[0].batch == b), "{options}: {}", row.key);
+        }
+    }
+    let run = measured("p2p.latency --sizes 8 --iterations 1");
+    assert_eq!(iterations(&run.rows[0]), 1);
+}
+
+#[test]
+fn a_calibrated_batch_hides_the_clock() {
+    let run = measured("p2p.latency --sizes 0,1M --max-time 100ms");
+    let [small, large] = [0, 1].map(|at: usize| run.rows[at].samples[0].batch);
+    let overhead = run.run.clock.overhead_ns;
+    // A debug build on a busy machine: only the order of magnitude is certain.
+    assert!(small > 1 || overhead <= 10, "0 bytes in batches of {small}, the clock costs {overhead} ns");
+    assert_eq!(large, 1);
+}
+
+#[test]
+fn precision_and_time_decide_when_a_row_ends() {
+    let quick = measured("p2p.latency --sizes 8 --max-time 20ms --precision 0.0001%");
+    let row = &quick.rows[0];
+    let spent: u64 = row.samples[0].elapsed_ns.iter().sum();
+    assert!(row.trust.iter().any(|n| n.code == "not_converged"), "{:?}", row.trust);
+    assert!(spent < 2_000_000_000, "{spent} ns of 20 ms");
+    let easy = measured("p2p.latency --sizes 8 --max-time 20s --precision 50%");
+    assert!(easy.rows[0].trust.iter().all(|n| n.code != "not_converged"), "{:?}", easy.rows[0].trust);
+}
+
+#[test]
+fn unverified_rows_say_so() {
+    let kept = Kept::new();
+    kept.job("p2p.latency --sizes 8 --iterations 100 --no-verify").run().expect(0);
+    let row = &kept.run().rows[0];
+    assert_eq!(row.check, ombx_core::payload::Check::Off);
+    assert!(row.trust.iter().any(|n| n.code == "unverified"), "{:?}", row.trust);
+}
+
+#[test]
+fn a_message_too_large_is_skipped_with_the_reason() {
+    let kept = Kept::new();
+    let done = kept.job("p2p.latency rma.put_latency --sizes 8,1T --iterations 10").run().expect(4);
+    let run = kept.run();
+    let tally = run.end.unwrap().1;
+    assert_eq!((tally.cases, tally.skipped), (4, 2), "{done}");
+    assert!(done.stdout.contains("MiB free") || done.stdout.contains("allocated"), "{done}");
+    kept.job("p2p.latency --sizes 8,1T --iterations 10 --allow-skips").run().expect(0);
+}
