@@ -7,7 +7,10 @@ use std::{
     os::unix::process::{CommandExt, ExitStatusExt},
     path::{Path, PathBuf},
     process::{Child, Command, ExitStatus, Stdio},
-    sync::atomic::{AtomicU32, Ordering},
+    sync::{
+        Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicU32, Ordering},
+    },
     thread,
     time::Duration,
 };
@@ -26,6 +29,9 @@ const LIMIT: Duration = Duration::from_secs(90);
 /// After a job has ended, its processes are gone within this time.
 const GONE: Duration = Duration::from_secs(5);
 const NAP: Duration = Duration::from_millis(10);
+
+/// Ranks spin while they wait: two jobs on the same cores starve each other, however many threads run tests.
+static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
 /// A command that is to be run.
 pub struct Job {
@@ -59,11 +65,13 @@ impl Job {
 
     /// `ombx` as `ranks` ranks of an explicit `mpiexec`.
     pub fn mpiexec(ranks: u32, arguments: &str) -> Job {
+        Job::on_ranks(ranks, mpi::ombx()).args(arguments.split_whitespace())
+    }
+
+    /// Any program as `ranks` ranks of an explicit `mpiexec`.
+    pub fn on_ranks(ranks: u32, program: &Path) -> Job {
         let job = Job::of(mpi::mpiexec()).args(mpi::launch_options(ranks));
-        mpi::launch_environment()
-            .fold(job, |job, (name, value)| job.env(name, value))
-            .arg(mpi::ombx())
-            .args(arguments.split_whitespace())
+        mpi::launch_environment().fold(job, |job, (name, value)| job.env(name, value)).arg(program)
     }
 
     /// One more argument.
@@ -108,12 +116,14 @@ impl Job {
         self
     }
 
-    /// Starts it.
+    /// Starts it, once the job before it has ended.
     pub fn start(mut self) -> Running {
+        let alone = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
         let since = Since::now();
         let shown = format!("{:?}", self.command);
         let child = self.command.spawn().unwrap_or_else(|e| panic!("{shown} could not be started: {e}"));
-        Running { child, since, shown, limit: self.limit, mark: self.mark, directory: self.directory }
+        let Job { limit, mark, directory, .. } = self;
+        Running { child, since, shown, limit, mark, directory, _alone: alone }
     }
 
     /// Runs it to its end, or to its deadline, which is a failure.
@@ -130,6 +140,7 @@ pub struct Running {
     limit: Duration,
     mark: String,
     directory: TempDir,
+    _alone: MutexGuard<'static, ()>,
 }
 
 impl Running {

@@ -4,6 +4,7 @@ mod files;
 mod list;
 mod mistakes;
 mod scripts;
+mod third_party;
 
 use std::{fs, os::unix::fs::PermissionsExt, path::PathBuf};
 

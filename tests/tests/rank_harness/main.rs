@@ -1,2 +1,108 @@
-//! x
-fn main() {}
+//! Tests of the library on real ranks: a driver like libtest's, which starts itself again as the ranks of each test.
+
+mod channels;
+mod endings;
+mod teams;
+mod windows;
+
+use std::{env, fs, process::ExitCode, time::Duration};
+
+use libtest_mimic::{Arguments, Failed, Trial};
+use ombx_mpi::{Mpi, MpiTeam};
+use ombx_tests::{Done, Job};
+
+/// Names the test of which a process is a rank.
+const NAME: &str = "OMBX_RANK_TEST";
+/// A test that takes longer hangs.
+const LIMIT: Duration = Duration::from_secs(60);
+/// A job in which a rank fails has ended by then.
+const SOON: Duration = Duration::from_secs(10);
+
+/// A test of the library.
+struct RankTest {
+    name: &'static str,
+    /// On how many ranks it runs, one job each.
+    ranks: &'static [u32],
+    /// What every rank does; it fails by panicking.
+    body: fn(&MpiTeam),
+    ending: Ending,
+}
+
+/// How the job is to end.
+#[derive(Clone, Copy)]
+enum Ending {
+    /// Every rank returns.
+    Good,
+    /// With this exit code, or any but 0; these words are on standard error.
+    Bad(Option<i32>, &'static [&'static str]),
+}
+
+impl RankTest {
+    const fn of(name: &'static str, ranks: &'static [u32], body: fn(&MpiTeam)) -> RankTest {
+        RankTest { name, ranks, body, ending: Ending::Good }
+    }
+
+    const fn ends(mut self, code: Option<i32>, words: &'static [&'static str]) -> RankTest {
+        self.ending = Ending::Bad(code, words);
+        self
+    }
+}
+
+fn tests() -> impl Iterator<Item = &'static RankTest> {
+    [teams::TESTS, channels::TESTS, windows::TESTS, endings::TESTS].into_iter().flatten()
+}
+
+fn main() -> ExitCode {
+    match env::var(NAME) {
+        Ok(name) => be_a_rank(&name),
+        Err(_) => drive(),
+    }
+}
+
+fn be_a_rank(name: &str) -> ExitCode {
+    let test = tests().find(|test| test.name == name).expect("the driver names a test");
+    Mpi::abort_on_panic();
+    let mpi = Mpi::start().expect("MPI starts");
+    (test.body)(mpi.team());
+    drop(mpi);
+    ExitCode::SUCCESS
+}
+
+fn drive() -> ExitCode {
+    let mut arguments = Arguments::from_args();
+    arguments.test_threads = Some(1);
+    let trials = tests().flat_map(|test| test.ranks.iter().map(move |&ranks| trial(test, ranks))).collect();
+    libtest_mimic::run(&arguments, trials).exit_code()
+}
+
+fn trial(test: &'static RankTest, ranks: u32) -> Trial {
+    let run = move || {
+        let own = env::current_exe()?;
+        let done = Job::on_ranks(ranks, &own).env(NAME, test.name).limit(LIMIT).run();
+        judge(test.ending, &done).map_err(|why| Failed::from(format!("{why}\n{done}")))?;
+        done.leaves_nothing();
+        Ok(())
+    };
+    Trial::test(format!("{}_on_{ranks}", test.name), run)
+}
+
+fn judge(ending: Ending, done: &Done) -> Result<(), String> {
+    match ending {
+        Ending::Good if done.code == Some(0) => Ok(()),
+        Ending::Good => Err("a rank failed".into()),
+        Ending::Bad(..) if done.code == Some(0) => Err("the job should have failed".into()),
+        Ending::Bad(Some(code), _) if done.code != Some(code) => {
+            Err(format!("exit code {code} was expected"))
+        }
+        Ending::Bad(..) if done.elapsed > SOON => Err("it took too long to end".into()),
+        Ending::Bad(_, words) => match words.iter().find(|word| !done.stderr.contains(**word)) {
+            Some(word) => Err(format!("stderr does not say {word:?}")),
+            None => Ok(()),
+        },
+    }
+}
+
+/// Nanoseconds that this thread has been on a CPU, where the kernel counts.
+fn on_cpu() -> Option<u64> {
+    fs::read_to_string("/proc/thread-self/schedstat").ok()?.split_whitespace().next()?.parse().ok()
+}

@@ -1,0 +1,7 @@
+//! The command line of ombx with one more benchmark.
+
+mod copy;
+
+fn main() -> std::process::ExitCode {
+    ombx_cli::main()
+}

@@ -1,0 +1,69 @@
+//! A crate outside the workspace adds a benchmark in one file, and gets nothing that it did not ask for.
+
+use std::{
+    env, fs,
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use ombx_tests::{Files, Job, mpi, results};
+
+/// Building the command line once more, in debug, on a busy machine.
+const BUILD: Duration = Duration::from_secs(600);
+
+/// Builds `examples/third-party` as it is, in a directory of its own that has the versions of the workspace.
+fn build() -> PathBuf {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+    let (example, copy) = (root.join("examples/third-party"), Files::default());
+    fs::create_dir(copy.path("src")).unwrap();
+    for entry in fs::read_dir(example.join("src")).unwrap() {
+        let path = entry.unwrap().path();
+        fs::copy(&path, copy.path("src").join(path.file_name().unwrap())).unwrap();
+    }
+    let manifest = fs::read_to_string(example.join("Cargo.toml")).unwrap();
+    assert!(manifest.contains("[workspace]"), "the example is outside the workspace");
+    copy.write("Cargo.toml", manifest.replace("../../crates", root.join("crates").to_str().unwrap()));
+    fs::copy(root.join("Cargo.lock"), copy.path("Cargo.lock")).unwrap();
+    let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().unwrap();
+    let cargo = Job::of(env::var_os("CARGO").unwrap_or_else(|| "cargo".into())).limit(BUILD);
+    let cargo = cargo.env("CARGO_TARGET_DIR", target).args(["build", "--quiet", "--manifest-path"]);
+    let done = cargo.arg(copy.path("Cargo.toml")).run().expect(0);
+    assert!(!done.stderr.contains("warning"), "{done}");
+    target.join("debug/acme-bench")
+}
+
+#[test]
+fn a_benchmark_of_another_crate() {
+    let acme = build();
+    let ombx = |arguments: &str| {
+        Job::of(&acme).env("OMBX_MPIEXEC", mpi::mpiexec()).args(arguments.split_whitespace())
+    };
+
+    let list = ombx("list --json").run().expect(0);
+    let list: serde_json::Value = serde_json::from_str(&list.stdout).unwrap();
+    let names: Vec<&str> = list.as_array().unwrap().iter().map(|e| e["name"].as_str().unwrap()).collect();
+    assert_eq!(names[0], "acme.copy");
+    assert!(names.contains(&"p2p.latency"), "{names:?}");
+    let foreign = |name: &&&str| !name.starts_with("acme.") && !name.starts_with("p2p.");
+    assert_eq!(names.iter().find(foreign), None, "{names:?}");
+
+    // Nothing of the one-sided benchmarks is in the program; the same search finds them in ombx.
+    let has =
+        |program: &Path, word: &[u8]| fs::read(program).unwrap().windows(word.len()).any(|part| part == word);
+    for word in [b"ombx_rma".as_slice(), b"rma.get_latency", b"MPI_Put Latency"] {
+        assert!(has(mpi::ombx(), word) && !has(&acme, word), "{:?}", String::from_utf8_lossy(word));
+    }
+    let done = ombx("run rma.put_bw").run().expect(2);
+    assert!(done.sentence().contains("rma.put_bw"), "{done}");
+    ombx("run p2p.latency --sync lock").run().expect(2).sentence();
+
+    // It runs beside the others, with their options, format and verification.
+    let files = Files::default();
+    let job = ombx("run acme.copy p2p.latency -n 2 --sizes 4K,64K --max-time 20ms -o").arg(files.path("r"));
+    let done = job.run().expect(0);
+    let run = results::run_of(&files.path("r"));
+    assert_eq!(run.rows.len(), 4, "{done}");
+    let copy = &run.rows[0];
+    assert_eq!((copy.bench.as_str(), copy.samples.len()), ("acme.copy", 2), "both ranks are timed\n{done}");
+    assert!(run.rows.iter().all(|row| row.check == ombx_core::payload::Check::Passed), "{done}");
+}

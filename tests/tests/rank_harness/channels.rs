@@ -1,0 +1,80 @@
+//! `Channel`: two-sided traffic of one pair.
+
+use ombx_core::{
+    kernel::{Cx, Role},
+    pattern::Link,
+    payload::{Check, Fill, Slots},
+    team::Team,
+    unit::Rank,
+};
+use ombx_mpi::{Channel, MpiTeam};
+
+use crate::RankTest;
+
+pub(crate) const TESTS: &[RankTest] = &[
+    RankTest::of("channel::ping_pong", &[2, 3], ping_pong),
+    RankTest::of("channel::windows_of_messages", &[2, 3], windows_of_messages),
+];
+
+/// What a rank of a pair knows: its role and its peer.
+pub(crate) fn pair(team: &dyn Team) -> Cx<'_> {
+    let (role, peer) = match team.rank() {
+        Rank(0) => (Role::Active, Rank(1)),
+        _ => (Role::Passive, Rank(0)),
+    };
+    Cx { team, role, peer }
+}
+
+/// Calls `body` on the first two ranks.
+pub(crate) fn on_a_pair(team: &MpiTeam, body: impl Fn(&Cx<'_>)) {
+    if let Some(two) = team.take(2).unwrap() {
+        body(&pair(&*two));
+    }
+    team.rest().unwrap();
+}
+
+fn fill(cx: &Cx<'_>, channel: &mut Channel, slots: Slots, round: u64) -> Fill {
+    let fill = Fill { round, bytes: slots.bytes, iterations: 1 };
+    fill.write(cx.rank(), slots, channel.outgoing());
+    fill.poison(cx.peer, slots, channel.incoming());
+    fill
+}
+
+fn ping_pong(team: &MpiTeam) {
+    on_a_pair(team, |cx| {
+        for bytes in [0, 1, 63, 4096, 1 << 20] {
+            let slots = Slots::new(bytes, 1);
+            let mut channel = Channel::open(cx, slots).unwrap();
+            for round in 0..3 {
+                let fill = fill(cx, &mut channel, slots, round);
+                match cx.role {
+                    Role::Active => channel.send().and_then(|()| channel.receive()).unwrap(),
+                    Role::Passive => channel.receive().and_then(|()| channel.send()).unwrap(),
+                }
+                let found = fill.check(cx.peer, slots, channel.incoming(), cx.rank());
+                assert_eq!(found, Check::Passed, "{bytes} bytes, round {round}");
+            }
+        }
+    });
+}
+
+fn windows_of_messages(team: &MpiTeam) {
+    on_a_pair(team, |cx| {
+        for (bytes, count) in [(0, 4), (1, 1), (100, 5), (65536, 64)] {
+            let slots = Slots::new(bytes, count);
+            let mut channel = Channel::open(cx, slots).unwrap();
+            for round in 0..3 {
+                let fill = fill(cx, &mut channel, slots, round);
+                match cx.role {
+                    Role::Active => channel.push().and_then(|()| channel.acknowledged()).unwrap(),
+                    Role::Passive => {
+                        channel.pull().unwrap();
+                        let found = fill.check(cx.peer, slots, channel.incoming(), cx.rank());
+                        assert_eq!(found, Check::Passed, "{count} x {bytes} bytes, round {round}");
+                        channel.acknowledge().unwrap();
+                    }
+                }
+            }
+        }
+    });
+}

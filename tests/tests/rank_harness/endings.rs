@@ -1,0 +1,47 @@
+//! How a job ends when a rank fails: soon, with a word of the cause, and with nothing left.
+
+use ombx_core::{pattern::Link, payload::Slots, team::Team, unit::Rank};
+use ombx_mpi::{Channel, MpiTeam};
+
+use crate::{RankTest, channels::on_a_pair};
+
+pub(crate) const TESTS: &[RankTest] = &[
+    RankTest::of("ending::a_panic_of_the_first", &[1, 2, 3], |team| panics(team, 0))
+        .ends(Some(6), &["on purpose"]),
+    RankTest::of("ending::a_panic_of_the_second", &[2, 3], |team| panics(team, 1))
+        .ends(Some(6), &["on purpose"]),
+    RankTest::of("ending::an_abort", &[2, 3], aborts).ends(Some(9), &[]),
+    RankTest::of("ending::a_crash", &[2], crashes).ends(None, &[]),
+    RankTest::of("ending::an_error_of_mpi", &[2], overflows)
+        .ends(Some(6), &["ombx: rank 1 on ", "a message too long: MPI error: ", "runcate"]),
+];
+
+/// One rank panics while the others wait for it.
+fn panics(team: &MpiTeam, rank: u32) {
+    assert!(team.rank().0 != rank, "on purpose");
+    team.barrier().unwrap();
+}
+
+fn aborts(team: &MpiTeam) {
+    if team.rank() == Rank(1) {
+        team.abort(9);
+    }
+    team.barrier().unwrap();
+}
+
+fn crashes(team: &MpiTeam) {
+    if team.rank() == Rank(1) {
+        std::process::abort();
+    }
+    team.barrier().unwrap();
+}
+
+/// Rank 1 has less room than rank 0 sends.
+fn overflows(team: &MpiTeam) {
+    team.name_task("a message too long");
+    on_a_pair(team, |cx| {
+        let bytes = if cx.rank() == Rank(0) { 100 } else { 10 };
+        let mut channel = Channel::open(cx, Slots::new(bytes, 1)).unwrap();
+        let _ = if cx.rank() == Rank(0) { channel.send() } else { channel.receive() };
+    });
+}

@@ -1,0 +1,114 @@
+//! `MpiTeam`: what the harness says between ranks, untimed.
+
+use std::{path::PathBuf, thread, time::Duration};
+
+use ombx_core::{
+    error::{Error, Kind},
+    team::Team,
+    unit::Rank,
+};
+use ombx_mpi::MpiTeam;
+
+use crate::{RankTest, on_cpu};
+
+pub(crate) const TESTS: &[RankTest] = &[
+    RankTest::of("team::ranks_are_numbered", &[1, 2, 3], ranks_are_numbered),
+    RankTest::of("team::gather_of_unequal_lengths", &[1, 2, 3], gather_of_unequal_lengths),
+    RankTest::of("team::broadcast", &[1, 2, 3], broadcast),
+    RankTest::of("team::agree", &[1, 2, 3], agree),
+    RankTest::of("team::parts", &[1, 2, 3], parts),
+    RankTest::of("team::rest_waits_for_all", &[2, 3], rest_waits_for_all),
+];
+
+fn ranks_are_numbered(team: &MpiTeam) {
+    assert!(team.rank().0 < team.size());
+    assert_eq!((team.comm().rank(), team.comm().size()), (team.rank(), team.size()));
+    assert_eq!(team.fabric().name, "mpi");
+    assert!(!team.fabric().library.is_empty());
+    let all = team.gather(&team.rank().0.to_le_bytes()).unwrap();
+    let expected: Vec<Vec<u8>> = (0..team.size()).map(|rank| rank.to_le_bytes().to_vec()).collect();
+    assert_eq!(all, (team.rank() == Rank(0)).then_some(expected));
+}
+
+/// Rank r sends `each * r` bytes, so that rank 0 sends none.
+fn gather_of_unequal_lengths(team: &MpiTeam) {
+    for each in [0, 1, 1000, 1 << 20] {
+        let of = |rank: u32| vec![rank as u8 + 1; rank as usize * each];
+        let all = team.gather(&of(team.rank().0)).unwrap();
+        if team.rank() == Rank(0) {
+            assert!(all == Some((0..team.size()).map(of).collect()), "{each} bytes by rank");
+        } else {
+            assert_eq!(all, None);
+        }
+    }
+    // And the other way round: only rank 0 has something.
+    let mine: &[u8] = if team.rank() == Rank(0) { b"x" } else { b"" };
+    let all = team.gather(mine).unwrap();
+    assert!(all.is_none_or(|all| all[0] == b"x" && all[1..].iter().all(Vec::is_empty)));
+}
+
+fn broadcast(team: &MpiTeam) {
+    for length in [0, 1, 7, 1 << 20] {
+        let mut bytes = vec![team.rank().0 as u8 + 7; length];
+        team.broadcast(&mut bytes).unwrap();
+        assert!(bytes.iter().all(|b| *b == 7), "{length}");
+    }
+    let team: &dyn Team = team;
+    assert_eq!(team.tell(u64::from(team.rank().0) + u64::MAX / 2).unwrap(), u64::MAX / 2);
+}
+
+fn agree(team: &MpiTeam) {
+    let (me, last) = (team.rank().0, team.size() - 1);
+    let team: &dyn Team = team;
+    assert_eq!(team.agree(Ok(me)).unwrap(), me, "each keeps its own value");
+
+    let mine = if me == last { Err(Error::storage("no room")) } else { Ok(me) };
+    let error = team.agree(mine).unwrap_err();
+    assert_eq!((error.kind(), error.to_string()), (Kind::Storage, format!("rank {last}: no room")));
+
+    let mine: Result<(), Error> = Err(Error::unsupported(format!("reason of rank {me}")));
+    let error = team.agree(mine).unwrap_err();
+    assert_eq!((error.kind(), error.to_string()), (Kind::Unsupported, "reason of rank 0".to_owned()));
+
+    // An error leaves nothing behind in the communicator.
+    team.agree(Ok(())).unwrap();
+}
+
+fn parts(team: &MpiTeam) {
+    for ranks in 1..=team.size() {
+        let part = team.take(ranks).unwrap();
+        assert_eq!(part.is_some(), team.rank().0 < ranks);
+        let Some(part) = part else { continue };
+        assert_eq!((part.rank(), part.size()), (team.rank(), ranks));
+        part.barrier().unwrap();
+        let all = part.gather(&[part.rank().0 as u8]).unwrap();
+        assert!(all.is_none_or(|all| all.concat() == (0..ranks as u8).collect::<Vec<u8>>()));
+        let first = part.take(1).unwrap();
+        assert_eq!(first.is_some(), part.rank() == Rank(0));
+    }
+    team.barrier().unwrap();
+}
+
+/// The last rank comes late; the others sleep until then.
+fn rest_waits_for_all(team: &MpiTeam) {
+    let late = Duration::from_millis(500);
+    let mut name =
+        format!("{}/ombx-rest-{:010}", std::env::temp_dir().display(), std::process::id()).into_bytes();
+    team.broadcast(&mut name).unwrap();
+    let note = PathBuf::from(String::from_utf8(name).unwrap());
+    let before = on_cpu();
+    if team.rank().0 == team.size() - 1 {
+        thread::sleep(late);
+        std::fs::write(&note, "here").unwrap();
+    }
+    team.rest().unwrap();
+    assert!(note.exists(), "rank {} did not wait", team.rank());
+    if let (Some(before), Some(after)) = (before, on_cpu()) {
+        let spent = Duration::from_nanos(after - before);
+        assert!(spent < late / 2, "rank {} was on a CPU for {spent:?} of {late:?}", team.rank());
+    }
+    team.barrier().unwrap();
+    if team.rank() == Rank(0) {
+        std::fs::remove_file(&note).unwrap();
+    }
+}
