@@ -10,7 +10,10 @@ fn main() {
         println!("cargo::rerun-if-env-changed={variable}");
     }
     println!("cargo::rerun-if-changed=shim.c");
-    println!("cargo::rustc-check-cfg=cfg(mpi_has, values({}))", OPTIONAL.map(|name| format!("{name:?}")).join(", "));
+    println!(
+        "cargo::rustc-check-cfg=cfg(mpi_has, values({}))",
+        OPTIONAL.map(|name| format!("{name:?}")).join(", ")
+    );
     println!("cargo::rustc-check-cfg=cfg(mpi_family, values(\"mpich\", \"openmpi\", \"other\"))");
 
     let library = build_probe_mpi::probe().unwrap_or_else(|reasons| {
@@ -33,7 +36,10 @@ fn main() {
         println!("cargo::rustc-cfg=mpi_has={name:?}");
         shim.define(&format!("OMBX_HAVE_{name}"), None);
     }
-    let family = ["mpich", "openmpi"].into_iter().find(|f| header.contains(&format!("ombx_family_{f} "))).unwrap_or("other");
+    let family = ["mpich", "openmpi"]
+        .into_iter()
+        .find(|f| header.contains(&format!("ombx_family_{f} ")))
+        .unwrap_or("other");
     println!("cargo::rustc-cfg=mpi_family={family:?}");
     println!("cargo::rustc-env=OMBX_MPICC={}", library.mpicc.as_deref().unwrap_or("mpicc"));
     shim.compile("ombx_shim");

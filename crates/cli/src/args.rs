@@ -62,7 +62,9 @@ pub(crate) struct ListArgs {
 }
 
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:\n  ombx run rma.put_bw\n  ombx run rma.put_bw --sync lock --win create --sizes 1..1M -o put.jsonl\n  mpiexec -n 2 ombx run 'p2p.*'")]
+#[command(
+    after_help = "Examples:\n  ombx run rma.put_bw\n  ombx run rma.put_bw --sync lock --win create --sizes 1..1M -o put.jsonl\n  mpiexec -n 2 ombx run 'p2p.*'"
+)]
 pub(crate) struct RunArgs {
     /// Benchmarks: a name, a glob such as 'rma.*', or an OSU name such as osu_put_bw
     pub(crate) patterns: Vec<String>,
@@ -245,7 +247,9 @@ pub(crate) fn refuse(error: &clap::Error) -> Result<u8> {
         return Ok(2);
     }
     let text = error.render().to_string();
-    let told = text.lines().take_while(|line| !line.starts_with("Usage:") && !line.starts_with("For more information"));
+    let told = text
+        .lines()
+        .take_while(|line| !line.starts_with("Usage:") && !line.starts_with("For more information"));
     let words: Vec<&str> = told.map(str::trim).filter(|line| !line.is_empty()).collect();
     let sentence = words.join(" ");
     let sentence = sentence.strip_prefix("error: ").unwrap_or(&sentence).replace(" tip: ", "; ");

@@ -27,7 +27,8 @@ fn manual(mut command: Command) -> Result<Vec<u8>> {
     command.build();
     clap_mangen::Man::new(command.clone()).date("").render(&mut page).map_err(failed)?;
     for sub in command.get_subcommands().filter(|c| !c.is_hide_set()) {
-        writeln!(page, ".SH \"{}\"", sub.get_bin_name().unwrap_or_default().to_uppercase()).map_err(failed)?;
+        writeln!(page, ".SH \"{}\"", sub.get_bin_name().unwrap_or_default().to_uppercase())
+            .map_err(failed)?;
         let man = clap_mangen::Man::new(sub.clone());
         man.render_description_section(&mut page).map_err(failed)?;
         man.render_options_section(&mut page).map_err(failed)?;
@@ -37,7 +38,9 @@ fn manual(mut command: Command) -> Result<Vec<u8>> {
 
 fn print(text: &[u8]) -> Result<u8> {
     match io::stdout().lock().write_all(text) {
-        Err(e) if e.kind() != io::ErrorKind::BrokenPipe => Err(Error::storage(format!("standard output: {e}"))),
+        Err(e) if e.kind() != io::ErrorKind::BrokenPipe => {
+            Err(Error::storage(format!("standard output: {e}")))
+        }
         _ => Ok(0),
     }
 }

@@ -52,7 +52,7 @@ mod mpi {
             (Rank(0), None) => Box::new(Output::open(job.args)?),
             _ => Box::new(Silent),
         };
-        let tally = runner::run_all(team, &job.benches, &job.plan, clock, &mut *sink, launch::shown_argv())?;
+        let tally = runner::run_all(team, &job.choices, &job.plan, clock, &mut *sink, launch::shown_argv())?;
         let leads = team.rank() == Rank(0) && job.args.relay.is_none();
         Ok(if leads { tally.exit_code(job.args.allow_skips) } else { 0 })
     }

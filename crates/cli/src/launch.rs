@@ -19,7 +19,7 @@ use crate::{
 
 /// Starts the ranks of a job and returns its exit code.
 pub(crate) fn launch(job: &Job<'_>) -> Result<u8> {
-    let ranks = select::ranks(job.args, &job.benches);
+    let ranks = select::ranks(job.args, &job.choices);
     let progress = Progress::new(job.rows, job.args.quiet);
     let relay = if progress.is_shown() { Relay::Progress } else { Relay::Quiet };
     let launcher = match job.args.launcher {
@@ -38,7 +38,8 @@ pub(crate) fn launch(job: &Job<'_>) -> Result<u8> {
 
 /// This program and its own arguments, with what makes it a rank of ours.
 fn rank_arguments(relay: Relay) -> Result<Vec<std::ffi::OsString>> {
-    let program = env::current_exe().map_err(|e| Error::fabric(format!("this program does not find itself: {e}")))?;
+    let program =
+        env::current_exe().map_err(|e| Error::fabric(format!("this program does not find itself: {e}")))?;
     let mode = match relay {
         Relay::Quiet => "--relay=quiet",
         Relay::Progress => "--relay=progress",

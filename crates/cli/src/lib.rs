@@ -46,7 +46,8 @@ fn dispatch(registry: &Registry) -> Result<u8> {
         Err(error) => return args::refuse(&error),
     };
     let cli = Cli::from_arg_matches(&matches).map_err(|e| Error::usage(e.to_string()))?;
-    let chosen = matches.subcommand().map(|(_, sub)| axes::chosen(registry, sub)).transpose()?.unwrap_or_default();
+    let chosen =
+        matches.subcommand().map(|(_, sub)| axes::chosen(registry, sub)).transpose()?.unwrap_or_default();
     match cli.task {
         Task::List(task) => list::list(registry, &task),
         Task::Run(task) => run::run(registry, &task, chosen),

@@ -14,7 +14,7 @@ use crate::{args::ListArgs, select};
 pub(crate) fn list(registry: &Registry, args: &ListArgs) -> Result<u8> {
     let benches = match args.patterns.as_slice() {
         [] => registry.all().to_vec(),
-        patterns => select::benchmarks(registry, patterns)?,
+        patterns => select::benchmarks(registry, patterns)?.iter().map(|c| c.bench).collect(),
     };
     let text = if args.json {
         let all: Vec<Value> = benches.iter().map(|b| describe(b)).collect();
@@ -26,23 +26,33 @@ pub(crate) fn list(registry: &Registry, args: &ListArgs) -> Result<u8> {
     };
     // A reader that has seen enough (ombx list | head) is no error.
     match io::stdout().lock().write_all(text.as_bytes()) {
-        Err(e) if e.kind() != io::ErrorKind::BrokenPipe => Err(Error::storage(format!("standard output: {e}"))),
+        Err(e) if e.kind() != io::ErrorKind::BrokenPipe => {
+            Err(Error::storage(format!("standard output: {e}")))
+        }
         _ => Ok(0),
     }
 }
 
 fn short(benches: &[&'static Benchmark]) -> String {
     let mut grid = comfy_table::Table::new();
-    grid.load_style(presets::NOTHING).set_header(["name", "unit", "ranks", "axes", "OSU name", "what it measures"]);
+    grid.load_style(presets::NOTHING).set_header([
+        "name",
+        "unit",
+        "ranks",
+        "axes",
+        "OSU name",
+        "what it measures",
+    ]);
     for b in benches {
         let axes: Vec<&str> = b.axes.iter().map(|a| a.name).collect();
-        let unavailable = (b.available)().err().map(|why| format!(" (unavailable: {why})")).unwrap_or_default();
+        let unavailable =
+            (b.available)().err().map(|why| format!(" (unavailable: {why})")).unwrap_or_default();
         grid.add_row([
             b.name.to_owned(),
             b.metric.unit().to_owned(),
             b.layout.describe(),
             axes.join(","),
-            b.osu.map_or(String::new(), |o| o.name.to_owned()),
+            osu_names(b).first().copied().unwrap_or_default().to_owned(),
             format!("{}{unavailable}", b.about),
         ]);
     }
@@ -58,8 +68,8 @@ fn long(b: &Benchmark) -> String {
     for axis in b.axes {
         line(axis.name, &format!("{} (default {})", axis.values.join(", "), axis.default));
     }
-    if let Some(osu) = b.osu {
-        line("OSU name", osu.name);
+    if !osu_names(b).is_empty() {
+        line("OSU names", &osu_names(b).join(", "));
     }
     line("timed", b.method.timed);
     line("untimed", b.method.untimed);
@@ -91,8 +101,12 @@ fn describe(b: &Benchmark) -> Value {
         "sizes": b.sizes,
         "streams": b.streams,
         "axes": axes,
-        "osu": b.osu.map(|o| vec![o.name]).unwrap_or_default(),
+        "osu": osu_names(b),
         "available": (b.available)().err().map_or(Value::Bool(true), Value::from),
         "source": format!("{}:{}", b.at.file(), b.at.line()),
     })
+}
+
+fn osu_names(b: &Benchmark) -> Vec<&'static str> {
+    b.osu_names().map(|o| o.name).collect()
 }

@@ -34,7 +34,7 @@ pub(crate) fn renderer(format: Format) -> Box<dyn Renderer> {
 
 fn osu_of(bench: &str) -> Option<Osu> {
     let registry = Registry::load().ok()?;
-    registry.all().iter().find(|b| b.name == bench).and_then(|b| b.osu)
+    registry.all().iter().find(|b| b.name == bench).and_then(|b| b.osu[0])
 }
 
 /// The screen and, if asked for, a result file. Rows are in the file before they are on the screen.

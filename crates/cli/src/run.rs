@@ -2,8 +2,8 @@
 
 use ombx_core::{
     error::{Error, Result},
-    registry::{Benchmark, Registry},
     plan::Plan,
+    registry::{Choice, Registry},
 };
 
 use crate::{
@@ -16,15 +16,15 @@ use crate::{
 pub(crate) struct Job<'a> {
     pub(crate) args: &'a RunArgs,
     pub(crate) plan: Plan,
-    pub(crate) benches: Vec<&'static Benchmark>,
+    pub(crate) choices: Vec<Choice>,
     pub(crate) rows: u64,
 }
 
 pub(crate) fn run(registry: &Registry, args: &RunArgs, chosen: Chosen) -> Result<u8> {
-    let benches = select::benchmarks(registry, &args.patterns)?;
-    let plan = select::plan(args, chosen, &benches)?;
-    let rows = select::rows(&plan, &benches)?;
-    let job = Job { args, plan, benches, rows };
+    let choices = select::benchmarks(registry, &args.patterns)?;
+    let plan = select::plan(args, chosen, &choices)?;
+    let rows = select::rows(&plan, &choices)?;
+    let job = Job { args, plan, choices, rows };
     let started_by_us = args.relay.is_some();
     let is_rank = match args.launcher {
         Launcher::None => true,
@@ -33,7 +33,9 @@ pub(crate) fn run(registry: &Registry, args: &RunArgs, chosen: Chosen) -> Result
     };
     if started_by_us || is_rank {
         if !started_by_us && (!args.hosts.is_empty() || args.hostfile.is_some()) {
-            return Err(Error::usage("--hosts and --hostfile say where to start ranks, but a launcher has started them"));
+            return Err(Error::usage(
+                "--hosts and --hostfile say where to start ranks, but a launcher has started them",
+            ));
         }
         fabric::be_a_rank(&job)
     } else {

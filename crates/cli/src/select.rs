@@ -1,10 +1,11 @@
 //! From patterns and options to benchmarks and a plan; every mistake is found here, before anything starts.
 
 use ombx_core::{
-    engine::sizes_of,
+    case::Axis,
+    engine::{selected, sizes_of},
     error::{Error, Result},
     plan::{Effort, Plan},
-    registry::{Benchmark, Registry},
+    registry::{Choice, Registry},
 };
 
 use crate::{
@@ -13,7 +14,7 @@ use crate::{
 };
 
 /// The benchmarks that the patterns name, in the order of the patterns, each once.
-pub(crate) fn benchmarks(registry: &Registry, patterns: &[String]) -> Result<Vec<&'static Benchmark>> {
+pub(crate) fn benchmarks(registry: &Registry, patterns: &[String]) -> Result<Vec<Choice>> {
     if patterns.is_empty() {
         let names: Vec<&str> = registry.all().iter().map(|b| b.name).collect();
         return Err(Error::usage(format!(
@@ -21,11 +22,11 @@ pub(crate) fn benchmarks(registry: &Registry, patterns: &[String]) -> Result<Vec
             names.join(", ")
         )));
     }
-    let mut found: Vec<&'static Benchmark> = Vec::new();
+    let mut found: Vec<Choice> = Vec::new();
     for pattern in patterns {
-        for bench in registry.find(pattern)? {
-            if found.iter().all(|b| b.name != bench.name) {
-                found.push(bench);
+        for choice in registry.find(pattern)? {
+            if found.iter().all(|c| (c.bench.name, c.preset) != (choice.bench.name, choice.preset)) {
+                found.push(choice);
             }
         }
     }
@@ -33,10 +34,16 @@ pub(crate) fn benchmarks(registry: &Registry, patterns: &[String]) -> Result<Vec
 }
 
 /// The plan that the options describe, checked against the benchmarks.
-pub(crate) fn plan(args: &RunArgs, chosen: Chosen, benches: &[&'static Benchmark]) -> Result<Plan> {
-    axes::fit(&chosen, benches)?;
+pub(crate) fn plan(args: &RunArgs, chosen: Chosen, choices: &[Choice]) -> Result<Plan> {
+    axes::fit(&chosen, choices)?;
+    if args.pairs.is_some() && !choices.iter().any(|c| c.bench.layout.has_pairs()) {
+        let names: Vec<&str> = choices.iter().map(|c| c.bench.name).collect();
+        return Err(Error::usage(format!("--pairs means nothing to {}", names.join(", "))));
+    }
     let effort = match args.iterations {
-        Some(iterations) => Effort::Fixed { iterations, warmup: args.warmup.unwrap_or(iterations.div_ceil(10)) },
+        Some(iterations) => {
+            Effort::Fixed { iterations, warmup: args.warmup.unwrap_or(iterations.div_ceil(10)) }
+        }
         None => Effort::Precision { precision: args.precision, max_time: args.max_time },
     };
     let plan = Plan {
@@ -51,22 +58,25 @@ pub(crate) fn plan(args: &RunArgs, chosen: Chosen, benches: &[&'static Benchmark
     if let (Some(ranks), Some(pairs)) = (args.ranks, args.pairs)
         && u64::from(pairs) * 2 > u64::from(ranks)
     {
-        return Err(Error::usage(format!("--pairs {pairs} needs {} ranks, -n gives {ranks}", u64::from(pairs) * 2)));
+        return Err(Error::usage(format!(
+            "--pairs {pairs} needs {} ranks, -n gives {ranks}",
+            u64::from(pairs) * 2
+        )));
     }
     Ok(plan)
 }
 
 /// Ranks to start: what the user says, or what the most demanding benchmark needs.
-pub(crate) fn ranks(args: &RunArgs, benches: &[&'static Benchmark]) -> u32 {
-    let needed = benches.iter().map(|b| b.layout.ranks_wanted(args.pairs)).max().unwrap_or(1);
+pub(crate) fn ranks(args: &RunArgs, choices: &[Choice]) -> u32 {
+    let needed = choices.iter().map(|c| c.bench.layout.ranks_wanted(args.pairs)).max().unwrap_or(1);
     args.ranks.unwrap_or(needed)
 }
 
 /// How many rows that makes.
-pub(crate) fn rows(plan: &Plan, benches: &[&'static Benchmark]) -> Result<u64> {
+pub(crate) fn rows(plan: &Plan, choices: &[Choice]) -> Result<u64> {
     let mut rows = 0u64;
-    for bench in benches {
-        let values = |axis: &&ombx_core::case::Axis| plan.axes.get(axis.name).map_or(1, Vec::len);
+    for Choice { bench, preset } in choices {
+        let values = |axis: &&Axis| selected(axis, preset, plan).len();
         rows += (sizes_of(bench, plan)?.len() * bench.axes.iter().map(values).product::<usize>()) as u64;
     }
     Ok(rows)

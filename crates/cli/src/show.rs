@@ -21,14 +21,21 @@ pub(crate) fn show(args: &ShowArgs) -> Result<u8> {
     let mut out = io::BufWriter::new(io::stdout().lock());
     for path in &args.files {
         let file = read(path)?;
-        let written = file.runs.iter().try_for_each(|run| render(run, args.format, &mut out)).and_then(|()| out.flush());
+        let written = file
+            .runs
+            .iter()
+            .try_for_each(|run| render(run, args.format, &mut out))
+            .and_then(|()| out.flush());
         match written {
             Err(e) if e.kind() == io::ErrorKind::BrokenPipe => return Ok(0),
             Err(e) => return Err(Error::storage(format!("standard output: {e}"))),
             Ok(()) => {}
         }
         if file.cut_off {
-            eprintln!("ombx: {} was cut off in the middle of a record; everything before it is shown", path.display());
+            eprintln!(
+                "ombx: {} was cut off in the middle of a record; everything before it is shown",
+                path.display()
+            );
         }
     }
     Ok(0)

@@ -4,7 +4,7 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
-pub use crate::session::{Session, sizes_of};
+pub use crate::session::{Session, selected, sizes_of};
 use crate::{
     case::Case,
     clock::Clock,
@@ -78,7 +78,7 @@ fn measure<K: Kernel>(session: &Session<'_>, case: &Case) -> Result<Measurement>
         ranks: team.size(),
         axes: case.axes.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect::<BTreeMap<_, _>>(),
         work: Some(K::work(case)),
-        across: bench.layout.across(),
+        across: session.seating.across(),
         outcome: Outcome::Ok,
         check: Check::Off,
         samples: Vec::new(),
@@ -93,7 +93,7 @@ fn measure<K: Kernel>(session: &Session<'_>, case: &Case) -> Result<Measurement>
         }
         Err(e) => return Err(e),
     };
-    let rig = Rig { session, role, legs: K::work(case).legs, across: bench.layout.across() };
+    let rig = Rig { session, role, legs: K::work(case).legs, across: session.seating.across() };
     let mut fill = Fill { round: 0, bytes: case.bytes.0, iterations: 0 };
     let verify = session.plan.verify;
     rig.prepare(&mut kernel, fill, verify)?;

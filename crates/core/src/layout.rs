@@ -11,13 +11,22 @@ use crate::{
 pub enum Layout {
     /// Rank 0 is timed, rank 1 answers; others stay idle.
     Pair,
-    /// Ranks 0 to P-1 are timed, rank i + P answers rank i; a last odd rank stays idle.
-    Pairs,
+    /// Ranks 0 to P-1 are timed, rank i + P answers rank i; P is `--pairs`, else this. A last odd rank stays idle.
+    Pairs(Pairs),
     /// Every rank is timed.
     Everyone {
         /// The fewest that make sense.
         least: u32,
     },
+}
+
+/// How many pairs there are when the user does not say.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Pairs {
+    /// One.
+    One,
+    /// As many as the ranks allow.
+    Most,
 }
 
 /// How the times of timed ranks become one.
@@ -57,8 +66,8 @@ impl Layout {
     pub const fn ranks_wanted(self, pairs: Option<u32>) -> u32 {
         match (self, pairs) {
             (Layout::Pair, _) => 2,
-            (Layout::Pairs, None) => 2,
-            (Layout::Pairs, Some(pairs)) => pairs.saturating_mul(2),
+            (Layout::Pairs(_), None) => 2,
+            (Layout::Pairs(_), Some(pairs)) => pairs.saturating_mul(2),
             (Layout::Everyone { least }, _) => least,
         }
     }
@@ -71,8 +80,12 @@ impl Layout {
         match self {
             Layout::Pair if available < 2 => short(2),
             Layout::Pair => Ok(Seating { ranks: 2, pairs: 1, layout: self }),
-            Layout::Pairs => {
-                let pairs = pairs.unwrap_or((available / 2).max(1));
+            Layout::Pairs(usual) => {
+                let most = match usual {
+                    Pairs::One => 1,
+                    Pairs::Most => (available / 2).max(1),
+                };
+                let pairs = pairs.unwrap_or(most);
                 match pairs.checked_mul(2) {
                     Some(ranks) if ranks <= available => Ok(Seating { ranks, pairs, layout: self }),
                     need => short(need.unwrap_or(u32::MAX)),
@@ -83,11 +96,16 @@ impl Layout {
         }
     }
 
+    /// Whether `--pairs` means something to it.
+    pub const fn has_pairs(self) -> bool {
+        matches!(self, Layout::Pairs(_))
+    }
+
     /// How times combine.
     pub const fn across(self) -> Across {
         match self {
-            Layout::Pair => Across::Origin,
-            Layout::Pairs => Across::Pairs,
+            Layout::Pair | Layout::Pairs(Pairs::One) => Across::Origin,
+            Layout::Pairs(Pairs::Most) => Across::Pairs,
             Layout::Everyone { .. } => Across::Slowest,
         }
     }
@@ -96,19 +114,26 @@ impl Layout {
     pub fn describe(self) -> String {
         match self {
             Layout::Pair => "2".into(),
-            Layout::Pairs => "2 x pairs".into(),
+            Layout::Pairs(_) => "2 x pairs".into(),
             Layout::Everyone { least } => format!("{least}.."),
         }
     }
 }
 
 impl Seating {
+    /// How times combine: several pairs have several clocks.
+    pub const fn across(&self) -> Across {
+        if self.pairs > 1 { Across::Pairs } else { self.layout.across() }
+    }
+
     /// What a rank does and with whom.
     pub fn role(&self, rank: Rank) -> (Role, Rank) {
         match self.layout {
             Layout::Everyone { .. } => (Role::Active, rank),
-            Layout::Pair | Layout::Pairs if rank.0 < self.pairs => (Role::Active, Rank(rank.0 + self.pairs)),
-            Layout::Pair | Layout::Pairs => (Role::Passive, Rank(rank.0 - self.pairs)),
+            Layout::Pair | Layout::Pairs(_) if rank.0 < self.pairs => {
+                (Role::Active, Rank(rank.0 + self.pairs))
+            }
+            Layout::Pair | Layout::Pairs(_) => (Role::Passive, Rank(rank.0 - self.pairs)),
         }
     }
 }
@@ -120,7 +145,7 @@ mod tests {
     #[test]
     fn every_active_rank_has_a_passive_peer_that_knows_it() {
         for available in 2..9 {
-            let seating = Layout::Pairs.seat(available, None).unwrap();
+            let seating = Layout::Pairs(Pairs::Most).seat(available, None).unwrap();
             assert_eq!(seating.ranks, available / 2 * 2);
             for rank in (0..seating.ranks).map(Rank) {
                 let (role, peer) = seating.role(rank);
@@ -133,9 +158,9 @@ mod tests {
 
     #[test]
     fn too_few_ranks_are_refused_with_the_number_needed() {
-        let error = Layout::Pairs.seat(4, Some(9)).unwrap_err();
+        let error = Layout::Pairs(Pairs::Most).seat(4, Some(9)).unwrap_err();
         assert!(error.to_string().contains("needs 18 ranks, has 4"), "{error}");
         assert!(Layout::Pair.seat(1, None).is_err());
-        assert!(Layout::Pairs.seat(4, Some(u32::MAX)).is_err());
+        assert!(Layout::Pairs(Pairs::Most).seat(4, Some(u32::MAX)).is_err());
     }
 }

@@ -5,6 +5,7 @@
 
 pub mod case;
 pub mod clock;
+pub mod compute;
 pub mod engine;
 pub mod env;
 pub mod error;

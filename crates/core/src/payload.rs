@@ -124,6 +124,34 @@ impl Fill {
         }
     }
 
+    /// The same filling seen as another's: a second pattern of the same owner, such as what a window holds at first.
+    #[must_use]
+    pub fn beside(self) -> Fill {
+        Fill { round: self.round ^ (1 << 63), ..self }
+    }
+
+    /// Compares every message with what stands there after `times` additions of `owner`'s data to `first`'s, in unsigned
+    /// integers of `width` bytes that wrap; `rank` is where it is.
+    pub fn check_sum(
+        &self,
+        (first, owner): (Rank, Rank),
+        times: u64,
+        width: usize,
+        slots: Slots,
+        found: &[u8],
+        rank: Rank,
+    ) -> Check {
+        let total = slots.total() as usize;
+        let (mut expected, mut added) = (vec![0; total], vec![0; total]);
+        self.beside().write(first, slots, &mut expected);
+        self.write(owner, slots, &mut added);
+        for (sum, term) in expected.chunks_exact_mut(width).zip(added.chunks_exact(width)) {
+            let total = unsigned(sum).wrapping_add(unsigned(term).wrapping_mul(times));
+            sum.copy_from_slice(&total.to_le_bytes()[..width]);
+        }
+        compare(slots, &expected, found, rank)
+    }
+
     /// Compares every message with what `owner` sent; `rank` is where it arrived.
     pub fn check(&self, owner: Rank, slots: Slots, buffer: &[u8], rank: Rank) -> Check {
         for (slot, range) in slots.messages(buffer.len()) {
@@ -145,6 +173,23 @@ impl Fill {
         }
         Check::Passed
     }
+}
+
+/// Up to eight bytes as an integer.
+fn unsigned(bytes: &[u8]) -> u64 {
+    let mut word = [0; 8];
+    word[..bytes.len()].copy_from_slice(bytes);
+    u64::from_le_bytes(word)
+}
+
+fn compare(slots: Slots, expected: &[u8], found: &[u8], rank: Rank) -> Check {
+    for (slot, range) in slots.messages(found.len()) {
+        let mut pairs = expected[range.clone()].iter().zip(&found[range]).zip(0..);
+        if let Some(((expected, actual), byte)) = pairs.find(|((e, a), _)| e != a) {
+            return Check::Failed(Mismatch { rank, slot, byte, expected: *expected, actual: *actual });
+        }
+    }
+    Check::Passed
 }
 
 #[cfg(test)]
@@ -195,6 +240,30 @@ mod tests {
         }
         buffer.rotate_left(64);
         assert_ne!(fill(1, 64).check(Rank(0), slots, &buffer, Rank(0)), Check::Passed);
+    }
+
+    #[test]
+    fn sums_wrap_in_the_width_of_an_element() {
+        for width in [1, 2, 4, 8] {
+            let slots = Slots::new(16, 2);
+            let (mut memory, mut added) =
+                (vec![0u8; slots.total() as usize], vec![0u8; slots.total() as usize]);
+            fill(1, 16).beside().write(Rank(0), slots, &mut memory);
+            fill(1, 16).write(Rank(1), slots, &mut added);
+            for _ in 0..300 {
+                for (sum, term) in memory.chunks_exact_mut(width).zip(added.chunks_exact(width)) {
+                    let total = unsigned(sum).wrapping_add(unsigned(term));
+                    sum.copy_from_slice(&total.to_le_bytes()[..width]);
+                }
+            }
+            let check = |times, memory: &[u8]| {
+                fill(1, 16).check_sum((Rank(0), Rank(1)), times, width, slots, memory, Rank(0))
+            };
+            assert_eq!(check(300, &memory), Check::Passed);
+            assert_ne!(check(299, &memory), Check::Passed);
+            memory[64 + 9] ^= 4;
+            assert!(matches!(check(300, &memory), Check::Failed(Mismatch { slot: 1, byte: 9, .. })));
+        }
     }
 
     #[test]

@@ -43,8 +43,8 @@ pub struct Benchmark {
     pub streams: bool,
     /// What the user can choose.
     pub axes: &'static [&'static Axis],
-    /// Its OSU counterpart.
-    pub osu: Option<Osu>,
+    /// Its OSU counterparts: the program itself, and one that is this benchmark with something chosen.
+    pub osu: [Option<Osu>; 2],
     /// Why this build cannot run it, if so.
     pub available: fn() -> std::result::Result<(), String>,
     /// Where it is registered.
@@ -60,6 +60,20 @@ pub struct Osu {
     pub name: &'static str,
     /// Its header without number: `OSU MPI_Put Bandwidth Test`.
     pub title: &'static str,
+    /// What it chooses on the benchmark's axes, if the user does not.
+    pub axes: Preset,
+}
+
+/// Axis and value, chosen by a name.
+pub type Preset = &'static [(&'static str, &'static str)];
+
+/// A benchmark that was asked for, by its own name or by another that chooses something.
+#[derive(Debug, Clone, Copy)]
+pub struct Choice {
+    /// The benchmark.
+    pub bench: &'static Benchmark,
+    /// What its name chose.
+    pub preset: Preset,
 }
 
 inventory::collect!(Benchmark);
@@ -89,7 +103,7 @@ impl Benchmark {
             sizes: "1..4M",
             streams: false,
             axes: &[],
-            osu: None,
+            osu: [None; 2],
             available: || Ok(()),
             at: Location::caller(),
             run,
@@ -127,8 +141,20 @@ impl Benchmark {
     /// The OSU program it succeeds, and that program's title.
     #[must_use]
     pub const fn osu(mut self, name: &'static str, title: &'static str) -> Benchmark {
-        self.osu = Some(Osu { name, title });
+        self.osu[0] = Some(Osu { name, title, axes: &[] });
         self
+    }
+
+    /// Another OSU program, which is this benchmark with something chosen on its axes.
+    #[must_use]
+    pub const fn osu_with(mut self, name: &'static str, title: &'static str, axes: Preset) -> Benchmark {
+        self.osu[1] = Some(Osu { name, title, axes });
+        self
+    }
+
+    /// Its OSU names.
+    pub fn osu_names(&self) -> impl Iterator<Item = &Osu> {
+        self.osu.iter().flatten()
     }
 
     /// A test of whether this build can run it; the reason if not.
@@ -153,6 +179,11 @@ impl Benchmark {
         }
         if let Err(e) = parse_sizes(self.sizes) {
             return bad(format!("its sizes are {:?}: {e}", self.sizes));
+        }
+        for (name, value) in self.osu_names().flat_map(|osu| osu.axes) {
+            if !self.axes.iter().any(|axis| axis.name == *name && axis.values.contains(value)) {
+                return bad(format!("an OSU name chooses {name}={value}, which it does not have"));
+            }
         }
         match self.axes.iter().find(|axis| !axis.values.contains(&axis.default)) {
             Some(Axis { name, default, .. }) => {
@@ -186,6 +217,11 @@ impl Registry {
         let mut entries: Vec<_> = entries.collect();
         entries.sort_by_key(|b| (b.name, b.at.file(), b.at.line()));
         entries.iter().try_for_each(|b| b.check())?;
+        let mut axes: Vec<&Axis> = entries.iter().flat_map(|b| b.axes.iter().copied()).collect();
+        axes.sort_by_key(|a| a.name);
+        if let Some(pair) = axes.windows(2).find(|w| w[0].name == w[1].name && w[0].values != w[1].values) {
+            return Err(Error::usage(format!("two axes are called {}, with different values", pair[0].name)));
+        }
         match entries.windows(2).find(|pair| pair[0].name == pair[1].name) {
             None => Ok(Registry { entries }),
             Some(pair) => {
@@ -208,11 +244,17 @@ impl Registry {
     }
 
     /// Those that a pattern names: a name, a glob (`rma.*`) or an OSU name; none is an error with the nearest name.
-    pub fn find(&self, pattern: &str) -> Result<Vec<&'static Benchmark>> {
+    pub fn find(&self, pattern: &str) -> Result<Vec<Choice>> {
         let glob = glob::Pattern::new(pattern)
             .map_err(|e| Error::usage(format!("pattern {pattern:?} is not a name or a glob: {}", e.msg)))?;
-        let named = |b: &&&Benchmark| glob.matches(b.name) || b.osu.is_some_and(|o| glob.matches(o.name));
-        let found: Vec<_> = self.entries.iter().filter(named).copied().collect();
+        let choices = |bench: &'static Benchmark| -> Vec<Choice> {
+            if glob.matches(bench.name) {
+                return vec![Choice { bench, preset: &[] }];
+            }
+            let named = bench.osu_names().filter(|osu| glob.matches(osu.name));
+            named.map(|osu| Choice { bench, preset: osu.axes }).collect()
+        };
+        let found: Vec<Choice> = self.entries.iter().flat_map(|bench| choices(bench)).collect();
         if found.is_empty() {
             let near =
                 self.nearest(pattern).map(|name| format!("; did you mean {name}?")).unwrap_or_default();
@@ -225,7 +267,7 @@ impl Registry {
 
     /// The name that was probably meant: the shortest that contains what was typed, else the one with the fewest typing errors.
     fn nearest(&self, wrong: &str) -> Option<&'static str> {
-        let names = || self.entries.iter().flat_map(|b| [Some(b.name), b.osu.map(|o| o.name)]).flatten();
+        let names = || self.entries.iter().flat_map(|b| b.osu_names().map(|o| o.name).chain([b.name]));
         let length = wrong.chars().count();
         let containing =
             names().filter(|name| length >= 3 && name.contains(wrong)).min_by_key(|name| name.len());
@@ -260,7 +302,7 @@ mod tests {
     }
 
     fn found(pattern: &str) -> Vec<&'static str> {
-        registry().find(pattern).unwrap().iter().map(|b| b.name).collect()
+        registry().find(pattern).unwrap().iter().map(|c| c.bench.name).collect()
     }
 
     fn refused(pattern: &str) -> String {

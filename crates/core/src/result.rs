@@ -86,7 +86,7 @@ pub struct Measurement {
     pub bench: String,
     /// Stable name of the row.
     pub key: String,
-    /// What the headline is; `None` in a file of a newer ombx with a metric unknown here.
+    /// What the headline is.
     pub metric: Metric,
     /// Message size; `None` where the benchmark could not even choose sizes.
     pub bytes: Option<u64>,

@@ -9,8 +9,9 @@ use crate::{
     error::{Error, Result},
     payload::Check,
     plan::{Effort, Plan},
-    registry::Benchmark,
+    registry::{Benchmark, Choice},
     result::{Measurement, Outcome, Run, Tally},
+    session::selected,
     sink::Sink,
     team::{Place, Team},
     trust,
@@ -20,7 +21,7 @@ use crate::{
 /// Runs benchmarks in the given order. Every rank calls it with the same arguments; the sink of rank 0 gets the rows.
 pub fn run_all(
     team: &dyn Team,
-    benches: &[&'static Benchmark],
+    choices: &[Choice],
     plan: &Plan,
     clock: &Clock,
     sink: &mut dyn Sink,
@@ -43,11 +44,12 @@ pub fn run_all(
             library: fabric.library,
             places,
             clock: clock.facts().into(),
-            plan: describe(plan, benches),
+            plan: describe(plan, choices),
             env: env::kept_variables(),
         })?;
     }
-    for &bench in benches {
+    for &choice in choices {
+        let bench = choice.bench;
         let why = (bench.available)().map_err(Error::unsupported);
         let seating = team.agree(why.and_then(|()| bench.layout.seat(team.size(), plan.pairs)));
         let seating = match seating {
@@ -61,12 +63,12 @@ pub fn run_all(
             Err(e) => return Err(e),
         };
         if seating.ranks == team.size() {
-            let mut session = Session::new(team, seating, (plan, clock, &standing), bench, &mut counted);
+            let mut session = Session::new(team, seating, (plan, clock, &standing), choice, &mut counted);
             (bench.run)(&mut session)?;
         } else if let Some(part) = team.take(seating.ranks)? {
             let mut standing = standing.clone();
             standing.push(trust::idle_ranks(seating.ranks, team.size()));
-            let mut session = Session::new(&*part, seating, (plan, clock, &standing), bench, &mut counted);
+            let mut session = Session::new(&*part, seating, (plan, clock, &standing), choice, &mut counted);
             (bench.run)(&mut session)?;
         }
         team.rest()?;
@@ -145,10 +147,10 @@ fn skipped(bench: &Benchmark, ranks: u32, reason: String) -> Measurement {
 }
 
 /// The resolved plan, option by option, as it is kept in results.
-fn describe(plan: &Plan, benches: &[&'static Benchmark]) -> BTreeMap<String, String> {
+fn describe(plan: &Plan, choices: &[Choice]) -> BTreeMap<String, String> {
     let mut options: BTreeMap<String, String> = BTreeMap::new();
     let mut set = |name: &str, value: String| options.insert(name.into(), value);
-    set("benchmarks", benches.iter().map(|b| b.name).collect::<Vec<_>>().join(","));
+    set("benchmarks", choices.iter().map(|c| c.bench.name).collect::<Vec<_>>().join(","));
     if let Some(sizes) = &plan.sizes {
         set("sizes", sizes.iter().map(ToString::to_string).collect::<Vec<_>>().join(","));
     }
@@ -168,9 +170,10 @@ fn describe(plan: &Plan, benches: &[&'static Benchmark]) -> BTreeMap<String, Str
     if let Some(pairs) = plan.pairs {
         set("pairs", pairs.to_string());
     }
-    for axis in benches.iter().flat_map(|b| b.axes.iter()) {
-        let values = plan.axes.get(axis.name).map_or(axis.default.into(), |v| v.join(","));
-        set(axis.name, values);
+    for Choice { bench, preset } in choices {
+        for axis in bench.axes {
+            set(axis.name, selected(axis, preset, plan).join(","));
+        }
     }
     options
 }

@@ -6,7 +6,7 @@ use crate::{
     error::Result,
     layout::Seating,
     plan::Plan,
-    registry::Benchmark,
+    registry::{Benchmark, Choice, Preset},
     sink::Sink,
     team::Team,
     trust::Notice,
@@ -29,6 +29,7 @@ pub struct Session<'a> {
     pub bench: &'a Benchmark,
     /// Where rows go; used on rank 0.
     pub sink: &'a mut dyn Sink,
+    preset: Preset,
     chosen: Vec<(&'static str, &'static str)>,
 }
 
@@ -38,10 +39,10 @@ impl<'a> Session<'a> {
         team: &'a dyn Team,
         seating: Seating,
         (plan, clock, standing): (&'a Plan, &'a Clock, &'a [Notice]),
-        bench: &'a Benchmark,
+        Choice { bench, preset }: Choice,
         sink: &'a mut dyn Sink,
     ) -> Session<'a> {
-        Session { team, seating, plan, clock, standing, bench, sink, chosen: Vec::new() }
+        Session { team, seating, plan, clock, standing, bench, sink, preset, chosen: Vec::new() }
     }
 
     /// Calls `each` for every value of an axis that the plan selects, so that it can be dispatched to a type before any loop.
@@ -60,7 +61,7 @@ impl<'a> Session<'a> {
     }
 
     fn selected(&self, axis: &Axis) -> Vec<&'static str> {
-        self.plan.axes.get(axis.name).cloned().unwrap_or_else(|| vec![axis.default])
+        selected(axis, self.preset, self.plan)
     }
 
     /// The cases of this session: every selected value of every axis that is not chosen yet, by every size.
@@ -82,6 +83,12 @@ impl<'a> Session<'a> {
         };
         Ok(combinations.iter().flat_map(|axes| sizes.iter().map(move |bytes| case(axes, *bytes))).collect())
     }
+}
+
+/// The values of an axis that are measured: the user's, else those of the name that was asked for, else the default.
+pub fn selected(axis: &Axis, preset: Preset, plan: &Plan) -> Vec<&'static str> {
+    let named = || preset.iter().find(|(name, _)| *name == axis.name).map(|(_, value)| *value);
+    plan.axes.get(axis.name).cloned().unwrap_or_else(|| vec![named().unwrap_or(axis.default)])
 }
 
 /// The sizes of a benchmark under a plan.

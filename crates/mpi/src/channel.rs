@@ -5,7 +5,10 @@ use std::ffi::{c_int, c_void};
 use mpi::ffi;
 use ombx_core::{error::Result, kernel::Cx, pattern::Link, payload::Slots};
 
-use crate::{Buffer, MpiTeam, ext::{self, BYTE, check}};
+use crate::{
+    Buffer, MpiTeam,
+    ext::{self, BYTE, check},
+};
 
 const TAG: c_int = 1;
 
@@ -26,7 +29,11 @@ impl Channel {
     fn wait_all(&mut self) -> Result<()> {
         // SAFETY: the requests are ours, started on buffers that live as long as we do.
         check("MPI_Waitall", unsafe {
-            ffi::MPI_Waitall(self.requests.len() as c_int, self.requests.as_mut_ptr(), ffi::RSMPI_STATUSES_IGNORE)
+            ffi::MPI_Waitall(
+                self.requests.len() as c_int,
+                self.requests.as_mut_ptr(),
+                ffi::RSMPI_STATUSES_IGNORE,
+            )
         })
     }
 
@@ -72,7 +79,9 @@ impl Link for Channel {
         for (at, request) in self.requests.iter_mut().enumerate() {
             let from = Self::slot(self.outgoing.start(), self.slots.stride, at);
             // SAFETY: slot `at` lies in the buffer, which lives until the request has completed.
-            check("MPI_Isend", unsafe { ffi::MPI_Isend(from, self.bytes, BYTE, self.peer, TAG, self.comm, request) })?;
+            check("MPI_Isend", unsafe {
+                ffi::MPI_Isend(from, self.bytes, BYTE, self.peer, TAG, self.comm, request)
+            })?;
         }
         self.wait_all()
     }
@@ -82,7 +91,9 @@ impl Link for Channel {
         for (at, request) in self.requests.iter_mut().enumerate() {
             let into = Self::slot(self.incoming.start(), self.slots.stride, at);
             // SAFETY: slot `at` lies in the buffer, which lives until the request has completed.
-            check("MPI_Irecv", unsafe { ffi::MPI_Irecv(into, self.bytes, BYTE, self.peer, TAG, self.comm, request) })?;
+            check("MPI_Irecv", unsafe {
+                ffi::MPI_Irecv(into, self.bytes, BYTE, self.peer, TAG, self.comm, request)
+            })?;
         }
         self.wait_all()
     }
@@ -90,7 +101,9 @@ impl Link for Channel {
     #[inline(always)]
     fn acknowledge(&mut self) -> Result<()> {
         // SAFETY: nothing is read from the buffer.
-        check("MPI_Send", unsafe { ffi::MPI_Send(self.outgoing.start().cast(), 0, BYTE, self.peer, TAG, self.comm) })
+        check("MPI_Send", unsafe {
+            ffi::MPI_Send(self.outgoing.start().cast(), 0, BYTE, self.peer, TAG, self.comm)
+        })
     }
 
     #[inline(always)]

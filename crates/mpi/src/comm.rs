@@ -48,9 +48,27 @@ impl Comm {
         unsafe {
             let color = if self.rank.0 < ranks { 0 } else { ffi::RSMPI_UNDEFINED };
             let mut raw = ffi::RSMPI_COMM_NULL;
-            check("MPI_Comm_split", ffi::MPI_Comm_split(self.raw, color, self.rank.0 as c_int, &raw mut raw))?;
+            check(
+                "MPI_Comm_split",
+                ffi::MPI_Comm_split(self.raw, color, self.rank.0 as c_int, &raw mut raw),
+            )?;
             if raw == ffi::RSMPI_COMM_NULL { Ok(None) } else { Comm::own(raw).map(Some) }
         }
+    }
+
+    /// Whether all its ranks share memory. Collective.
+    pub(crate) fn is_on_one_host(&self) -> Result<bool> {
+        let mut size = 0;
+        // SAFETY: a live communicator; the part is freed here.
+        unsafe {
+            let mut part = ffi::RSMPI_COMM_NULL;
+            let (kind, none) = (ffi::RSMPI_COMM_TYPE_SHARED, ffi::RSMPI_INFO_NULL);
+            let rc = ffi::MPI_Comm_split_type(self.raw, kind, self.rank.0 as c_int, none, &raw mut part);
+            check("MPI_Comm_split_type", rc)?;
+            check("MPI_Comm_size", ffi::MPI_Comm_size(part, &raw mut size))?;
+            check("MPI_Comm_free", ffi::MPI_Comm_free(&raw mut part))?;
+        }
+        Ok(size as u32 == self.size)
     }
 
     /// The handle, for timed calls.
@@ -96,7 +114,9 @@ impl Comm {
         }
         let length = length(bytes.len())?;
         // SAFETY: the slice is as long as the count says.
-        check("MPI_Bcast", unsafe { ffi::MPI_Bcast(bytes.as_mut_ptr().cast::<c_void>(), length, BYTE, 0, self.raw) })
+        check("MPI_Bcast", unsafe {
+            ffi::MPI_Bcast(bytes.as_mut_ptr().cast::<c_void>(), length, BYTE, 0, self.raw)
+        })
     }
 
     /// Equal numbers of bytes of every rank, on every rank, in rank order.
@@ -137,7 +157,8 @@ impl Comm {
                 self.raw,
             )
         })?;
-        let part = |(start, length): (&c_int, &c_int)| all[*start as usize..(*start + *length) as usize].to_vec();
+        let part =
+            |(start, length): (&c_int, &c_int)| all[*start as usize..(*start + *length) as usize].to_vec();
         Ok((self.rank.0 == 0).then(|| starts.iter().zip(&lengths).map(part).collect()))
     }
 }
@@ -158,5 +179,6 @@ fn start(bytes: &[u8]) -> *const c_void {
 }
 
 fn length(bytes: usize) -> Result<c_int> {
-    c_int::try_from(bytes).map_err(|_| Error::fabric(format!("{bytes} bytes between ranks are more than one message holds")))
+    c_int::try_from(bytes)
+        .map_err(|_| Error::fabric(format!("{bytes} bytes between ranks are more than one message holds")))
 }

@@ -8,6 +8,10 @@ use ombx_core::error::{Error, Result};
 unsafe extern "C" {
     #[link_name = "ombx_BYTE"]
     pub(crate) safe static BYTE: ffi::MPI_Datatype;
+    #[link_name = "ombx_NO_OP"]
+    pub(crate) safe static NO_OP: ffi::MPI_Op;
+    #[link_name = "ombx_REPLACE"]
+    pub(crate) safe static REPLACE: ffi::MPI_Op;
     #[link_name = "ombx_sizeof_comm"]
     safe static SIZEOF_COMM: c_int;
     #[link_name = "ombx_sizeof_status"]
@@ -25,7 +29,8 @@ const _: () = assert!(
 
 /// Whether the shim and mpi-sys saw the same `mpi.h`.
 pub(crate) fn same_headers() -> bool {
-    SIZEOF_COMM as usize == size_of::<ffi::MPI_Comm>() && SIZEOF_STATUS as usize == size_of::<ffi::MPI_Status>()
+    SIZEOF_COMM as usize == size_of::<ffi::MPI_Comm>()
+        && SIZEOF_STATUS as usize == size_of::<ffi::MPI_Status>()
 }
 
 /// Turns a return code into a result; on a guarded communicator or window the handler has ended the job before.
@@ -64,9 +69,24 @@ pub(crate) fn guard_win(win: ffi::MPI_Win) -> Result<()> {
     check("MPI_Win_set_errhandler", unsafe { ombx_guard_win(win) })
 }
 
+/// The widest unsigned integer of which `bytes` is a multiple, and its width: reductions in it are exact, with wrapping.
+pub(crate) fn element(bytes: u64) -> (ffi::MPI_Datatype, u64) {
+    // SAFETY: constants of the library.
+    unsafe {
+        match bytes {
+            b if b.is_multiple_of(8) => (ffi::RSMPI_UINT64_T, 8),
+            b if b.is_multiple_of(4) => (ffi::RSMPI_UINT32_T, 4),
+            b if b.is_multiple_of(2) => (ffi::RSMPI_UINT16_T, 2),
+            _ => (ffi::RSMPI_UINT8_T, 1),
+        }
+    }
+}
+
 /// A length as MPI-3 counts: an `int`.
 pub(crate) fn count(bytes: u64) -> Result<c_int> {
     c_int::try_from(bytes).map_err(|_| {
-        Error::unsupported(format!("messages of {bytes} bytes need large-count calls; this build counts up to 2 GiB"))
+        Error::unsupported(format!(
+            "messages of {bytes} bytes need large-count calls; this build counts up to 2 GiB"
+        ))
     })
 }

@@ -16,10 +16,10 @@ pub use self::{
     buffer::Buffer,
     channel::Channel,
     comm::Comm,
-    epoch::Epoch,
-    library::{Family, Mpi, family, library_version},
+    epoch::{Epoch, LockKind, Reduction},
+    library::{Family, Mpi, compare_and_swap_works, family, library_version},
     team::MpiTeam,
-    window::{Make, Window},
+    window::{Hints, Make, Shape, Window},
 };
 
 /// The compiler wrapper of the MPI that this was built with, as the build found it.

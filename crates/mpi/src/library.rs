@@ -47,6 +47,22 @@ pub fn library_version() -> String {
     line.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
+/// Open MPI 4's compare_and_swap crashes on one host unless its `rdma` component is left out (open-mpi/ompi#11349).
+pub fn compare_and_swap_works() -> std::result::Result<(), String> {
+    let version = library_version();
+    let without_rdma = std::env::var("OMPI_MCA_osc").is_ok_and(|v| match v.strip_prefix('^') {
+        Some(excluded) => excluded.split(',').any(|c| c == "rdma"),
+        None => !v.split(',').any(|c| c == "rdma"),
+    });
+    match version.starts_with("Open MPI v4.") && !without_rdma {
+        true => Err(format!(
+            "{} crashes in MPI_Compare_and_swap; set OMPI_MCA_osc=^rdma",
+            &version[.."Open MPI v4.1.4".len().min(version.len())]
+        )),
+        false => Ok(()),
+    }
+}
+
 /// A started MPI. It is finished when dropped, which every rank must do.
 pub struct Mpi {
     // Dropped in this order: communicators, then MPI.

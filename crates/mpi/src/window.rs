@@ -1,7 +1,7 @@
 //! Windows: memory exposed to the peers of a communicator, and the origin's buffer beside it.
 
 use std::{
-    cell::Cell,
+    cell::{Cell, UnsafeCell},
     ffi::{c_int, c_void},
     ptr,
 };
@@ -28,16 +28,65 @@ pub enum Make {
     Create,
     /// `MPI_Win_create_dynamic`, then `MPI_Win_attach`; addressed absolutely.
     Dynamic,
+    /// `MPI_Win_allocate_shared`: ranks of one host only.
+    Shared,
 }
 
-/// A window over equal slots, with a local buffer of the same shape for the origin. It owns both memories, so that neither
-/// is freed under a transfer, and is freed collectively when dropped.
+impl Make {
+    /// The ways by name, for options.
+    pub const NAMES: [&str; 4] = ["allocate", "create", "dynamic", "shared"];
+
+    /// The way of a name; `allocate` if it is none of them.
+    pub fn named(name: &str) -> Make {
+        match name {
+            "create" => Make::Create,
+            "dynamic" => Make::Dynamic,
+            "shared" => Make::Shared,
+            _ => Make::Allocate,
+        }
+    }
+}
+
+/// What a window is made for.
+#[derive(Debug, Clone, Copy)]
+pub struct Shape {
+    /// How it comes by its memory.
+    pub make: Make,
+    /// The memory that is exposed, and each local buffer.
+    pub slots: Slots,
+    /// Local buffers that operations use: 1 for the origin, 2 with one for results, 3 with one to compare with.
+    pub locals: usize,
+    /// Whether the library gets hints (`alloc_shm`) for memory that it allocates.
+    pub hints: Hints,
+}
+
+/// Whether `MPI_Win_allocate` is told that shared memory is welcome.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Hints {
+    /// `alloc_shm` is true.
+    Given,
+    /// No info at all.
+    None,
+}
+
+/// The most local buffers that an operation uses.
+const LOCALS: usize = 3;
+
+/// A window over equal slots, with local buffers of the same shape for the origin. It owns all memories, so that none is
+/// freed under a transfer, and is freed collectively when dropped.
 pub struct Window {
     pub(crate) raw: ffi::MPI_Win,
     pub(crate) peer: c_int,
     pub(crate) count: c_int,
     pub(crate) slots: Slots,
-    pub(crate) local: Buffer,
+    /// Start of each local buffer.
+    pub(crate) local: [*mut u8; LOCALS],
+    /// Type and number of a slot's elements in reductions.
+    pub(crate) element: (ffi::MPI_Datatype, c_int),
+    /// One for each slot, of operations that have requests.
+    pub(crate) requests: UnsafeCell<Vec<ffi::MPI_Request>>,
+    width: usize,
+    locals: Vec<Buffer>,
     /// Displacement of the peer's first slot: an address in a dynamic window, else 0.
     pub(crate) remote: ffi::MPI_Aint,
     pub(crate) partner: ffi::MPI_Group,
@@ -51,26 +100,36 @@ pub struct Window {
 
 impl Window {
     /// Makes a window on every rank of a case, towards this rank's peer. Collective.
-    pub fn open(cx: &Cx<'_>, make: Make, slots: Slots) -> Result<Window> {
+    pub fn open(cx: &Cx<'_>, shape: Shape) -> Result<Window> {
+        let Shape { make, slots, locals, hints } = shape;
         let comm = cx.fabric::<MpiTeam>()?.comm();
-        cx.afford(2 * slots.total())?;
+        cx.afford((1 + locals as u64) * slots.total())?;
+        if make == Make::Shared && !comm.is_on_one_host()? {
+            return Err(Error::unsupported("shared windows need all ranks on one host"));
+        }
         let parts = ext::count(slots.bytes).and_then(|count| {
             let memory = match make {
-                Make::Allocate => None,
+                Make::Allocate | Make::Shared => None,
                 Make::Create | Make::Dynamic => Some(Buffer::zeroed(slots.total())?),
             };
-            Ok((count, memory, Buffer::zeroed(slots.total())?))
+            let locals = (0..locals).map(|_| Buffer::zeroed(slots.total())).collect::<Result<Vec<_>>>()?;
+            Ok((count, memory, locals))
         });
-        let (count, memory, local) = cx.agree(parts)?;
-        let (raw, exposed) = make_window(comm, make, &slots, memory.as_ref())?;
-        // SAFETY: a constant of the library.
-        let no_group = unsafe { ffi::RSMPI_GROUP_EMPTY };
+        let (count, memory, locals) = cx.agree(parts)?;
+        let (raw, exposed) = make_window(comm, make, &slots, memory.as_ref(), hints)?;
+        let (datatype, width) = ext::element(slots.bytes);
+        // SAFETY: constants of the library.
+        let (no_group, no_request) = unsafe { (ffi::RSMPI_GROUP_EMPTY, ffi::RSMPI_REQUEST_NULL) };
         let mut window = Window {
             raw,
             peer: cx.peer.0 as c_int,
             count,
             slots,
-            local,
+            local: std::array::from_fn(|at| locals.get(at).map_or(ptr::null_mut(), Buffer::start)),
+            element: (datatype, (slots.bytes / width) as c_int),
+            requests: UnsafeCell::new(vec![no_request; slots.count as usize]),
+            width: width as usize,
+            locals,
             remote: 0,
             partner: no_group,
             held: Cell::new(false),
@@ -84,7 +143,9 @@ impl Window {
         if make == Make::Dynamic {
             let mut base = 0;
             // SAFETY: any address may be asked for.
-            check("MPI_Get_address", unsafe { ffi::MPI_Get_address(exposed.cast::<c_void>(), &raw mut base) })?;
+            check("MPI_Get_address", unsafe {
+                ffi::MPI_Get_address(exposed.cast::<c_void>(), &raw mut base)
+            })?;
             let all = comm.all_gather(&(base as i64).to_ne_bytes())?;
             let theirs = &all[cx.peer.0 as usize * 8..][..8];
             window.remote = i64::from_ne_bytes(theirs.try_into().unwrap_or_default()) as ffi::MPI_Aint;
@@ -101,12 +162,19 @@ impl Window {
         let (mut base, mut found): (*mut c_void, c_int) = (ptr::null_mut(), 0);
         // SAFETY: MPI_WIN_BASE stores a pointer through the attribute argument.
         check("MPI_Win_get_attr", unsafe {
-            ffi::MPI_Win_get_attr(self.raw, ffi::MPI_WIN_BASE as c_int, (&raw mut base).cast(), &raw mut found)
+            ffi::MPI_Win_get_attr(
+                self.raw,
+                ffi::MPI_WIN_BASE as c_int,
+                (&raw mut base).cast(),
+                &raw mut found,
+            )
         })?;
         if found != 0 && base.cast() == self.exposed {
             return Ok(());
         }
-        Err(Error::fabric("the window does not start where the MPI library said: its one-sided calls cannot be trusted"))
+        Err(Error::fabric(
+            "the window does not start where the MPI library said: its one-sided calls cannot be trusted",
+        ))
     }
 
     /// The shape of its memory.
@@ -114,14 +182,19 @@ impl Window {
         self.slots
     }
 
-    /// The origin's own buffer and this rank's exposed memory, while no operation is under way; inside an exclusive lock of
-    /// its own, so that the window's public copy agrees (MPI 4.1, 12.7).
-    pub fn memories<R>(&mut self, look: impl FnOnce(&mut [u8], &mut [u8]) -> R) -> Result<R> {
+    /// Bytes of an element in reductions.
+    pub fn width(&self) -> usize {
+        self.width
+    }
+
+    /// This rank's local buffers and exposed memory, while no operation is under way; inside an exclusive lock of its own,
+    /// so that the window's public copy agrees (MPI 4.1, 12.7).
+    pub fn memories<R>(&mut self, look: impl FnOnce(&mut [Buffer], &mut [u8]) -> R) -> Result<R> {
         // SAFETY: a live window outside any epoch of this rank; the memory has the slots' length and belongs to us.
         unsafe {
             check("MPI_Win_lock", ffi::MPI_Win_lock(ffi::MPI_LOCK_EXCLUSIVE as c_int, self.me, 0, self.raw))?;
             let exposed = std::slice::from_raw_parts_mut(self.exposed, self.slots.total() as usize);
-            let result = look(self.local.bytes_mut(), exposed);
+            let result = look(&mut self.locals, exposed);
             check("MPI_Win_unlock", ffi::MPI_Win_unlock(self.me, self.raw))?;
             Ok(result)
         }
@@ -146,28 +219,68 @@ impl Drop for Window {
     }
 }
 
-fn make_window(comm: &Comm, make: Make, slots: &Slots, memory: Option<&Buffer>) -> Result<(ffi::MPI_Win, *mut u8)> {
+fn make_window(
+    comm: &Comm,
+    make: Make,
+    slots: &Slots,
+    memory: Option<&Buffer>,
+    hints: Hints,
+) -> Result<(ffi::MPI_Win, *mut u8)> {
     let size = slots.total() as ffi::MPI_Aint;
     let mut start: *mut c_void = memory.map_or(ptr::null_mut(), |m| m.start().cast());
+    let info = Info::of(hints)?;
     // SAFETY: `start` is null or heads `size` bytes that outlive the window; handles are written by MPI.
     unsafe {
         let (mut raw, none) = (ffi::RSMPI_WIN_NULL, ffi::RSMPI_INFO_NULL);
+        let (out, win) = ((&raw mut start).cast::<c_void>(), &raw mut raw);
         match make {
             Make::Allocate => {
-                let out = (&raw mut start).cast::<c_void>();
-                check("MPI_Win_allocate", ffi::MPI_Win_allocate(size, 1, none, comm.raw(), out, &raw mut raw))?;
-                // The pages must be there before anything is timed.
-                ptr::write_bytes(start.cast::<u8>(), 0, size as usize);
+                check("MPI_Win_allocate", ffi::MPI_Win_allocate(size, 1, info.0, comm.raw(), out, win))?
+            }
+            Make::Shared => {
+                let rc = ffi::MPI_Win_allocate_shared(size, 1, none, comm.raw(), out, win);
+                check("MPI_Win_allocate_shared", rc)?;
             }
             Make::Create => {
-                check("MPI_Win_create", ffi::MPI_Win_create(start, size, 1, none, comm.raw(), &raw mut raw))?;
+                check("MPI_Win_create", ffi::MPI_Win_create(start, size, 1, none, comm.raw(), win))?
             }
             Make::Dynamic => {
-                check("MPI_Win_create_dynamic", ffi::MPI_Win_create_dynamic(none, comm.raw(), &raw mut raw))?;
+                check("MPI_Win_create_dynamic", ffi::MPI_Win_create_dynamic(none, comm.raw(), win))?;
                 check("MPI_Win_attach", ffi::MPI_Win_attach(raw, start, size))?;
             }
         }
+        // The library's pages must be there before anything is timed.
+        ptr::write_bytes(start.cast::<u8>(), 0, size as usize);
         Ok((raw, start.cast()))
+    }
+}
+
+/// Hints for a window, freed when dropped.
+struct Info(ffi::MPI_Info);
+
+impl Info {
+    fn of(hints: Hints) -> Result<Info> {
+        // SAFETY: the handle is written by MPI; key and value end with a zero.
+        unsafe {
+            let mut info = Info(ffi::RSMPI_INFO_NULL);
+            if hints == Hints::Given {
+                check("MPI_Info_create", ffi::MPI_Info_create(&raw mut info.0))?;
+                let (key, value) = (c"alloc_shm".as_ptr(), c"true".as_ptr());
+                check("MPI_Info_set", ffi::MPI_Info_set(info.0, key, value))?;
+            }
+            Ok(info)
+        }
+    }
+}
+
+impl Drop for Info {
+    fn drop(&mut self) {
+        // SAFETY: owned, freed once, and only if there is one.
+        unsafe {
+            if self.0 != ffi::RSMPI_INFO_NULL {
+                ffi::MPI_Info_free(&raw mut self.0);
+            }
+        }
     }
 }
 
@@ -183,4 +296,3 @@ fn group_of(comm: &Comm, rank: Rank) -> Result<ffi::MPI_Group> {
         Ok(part)
     }
 }
-

@@ -1,201 +1,127 @@
-//! The kernels of every one-sided benchmark: one access an iteration, or a window of them.
+//! The kernel of every one-sided benchmark: an operation under a synchronisation, in one of three modes.
 
-use std::marker::PhantomData;
+use std::{marker::PhantomData, time::Duration};
 
 use ombx_core::{
-    case::{Axis, Case},
-    engine::Session,
-    error::Result,
+    case::Case,
+    compute::Compute,
+    error::{Error, Result},
     kernel::{Cx, Kernel, Method, Metric, Role, Work},
     payload::{Check, Fill, Slots},
-    registry::Benchmark,
     unit::Rank,
 };
-use ombx_mpi::{Make, Window};
+use ombx_mpi::{Epoch, Hints, Make, Shape, Window};
 
 use crate::{
+    entry::{HINTS, TARGET, WIN},
+    memory::Memory,
+    mode::Mode,
     op::Op,
-    sync::{SYNC, Side, Sync, by_sync},
+    sync::Sync,
 };
 
-/// How the window comes by its memory.
-pub const WIN: Axis = Axis {
-    name: "win",
-    about: "how the window is made: MPI_Win_allocate, MPI_Win_create or MPI_Win_create_dynamic",
-    values: &["allocate", "create", "dynamic"],
-    default: "allocate",
-};
+/// For each iteration of the origin a computing target computes this long, and longer than an access takes.
+const COMPUTING: Duration = Duration::from_micros(50);
 
-/// A rank's two memories while nothing is under way, as an operation fills and checks them.
-pub struct Memory<'m> {
-    /// The origin's own buffer.
-    pub local: &'m mut [u8],
-    /// The memory that this rank exposes.
-    pub window: &'m mut [u8],
-    /// The shape of both.
-    pub slots: Slots,
-    /// This rank.
-    pub rank: Rank,
-    /// The rank that it accesses, or that accesses it.
-    pub peer: Rank,
-    /// Whether this rank issues operations.
-    pub is_origin: bool,
-    /// Whether operations are issued on its window.
-    pub is_target: bool,
-}
-
-/// A window opened towards a peer, with who does what.
-struct Target {
-    window: Window,
+/// A window opened towards a peer, for operation `O` under synchronisation `S` in mode `M`.
+pub struct Access<O, S, M> {
+    pub(crate) window: Window,
+    depth: u32,
     rank: Rank,
     peer: Rank,
     role: Role,
-    legs: u64,
+    computing: Option<Compute>,
+    types: PhantomData<fn() -> (O, S, M)>,
 }
 
-impl Target {
-    fn open(cx: &Cx<'_>, case: &Case, depth: u32, legs: u64) -> Result<Target> {
-        let make = match case.axis(&WIN) {
-            "create" => Make::Create,
-            "dynamic" => Make::Dynamic,
-            _ => Make::Allocate,
-        };
-        let window = Window::open(cx, make, Slots::new(case.bytes.0, depth))?;
-        Ok(Target { window, rank: cx.rank(), peer: cx.peer, role: cx.role, legs })
-    }
-
-    fn side(&self) -> Side {
-        match self.role {
-            Role::Active => Side::Origin,
-            Role::Passive => Side::Target,
+impl<O: Op, S: Sync, M: Mode> Access<O, S, M> {
+    /// Every operation of an iteration.
+    #[inline(always)]
+    pub(crate) fn issue(&self, epoch: &Epoch<'_>) -> Result<()> {
+        for slot in 0..self.depth {
+            O::issue(epoch, slot)?;
         }
+        O::issued(epoch)
     }
 
-    /// Lets an operation look at both memories.
+    /// Lets an operation look at this rank's memories.
     fn look<R>(&mut self, look: impl FnOnce(&mut Memory<'_>) -> R) -> Result<R> {
-        let Target { rank, peer, legs, .. } = *self;
-        let (is_origin, is_target) = (self.side() == Side::Origin || legs == 2, self.side() == Side::Target || legs == 2);
-        let slots = self.window.slots();
-        self.window.memories(|local, window| look(&mut Memory { local, window, slots, rank, peer, is_origin, is_target }))
+        let Access { rank, peer, role, .. } = *self;
+        let (slots, width, answers) = (self.window.slots(), self.window.width(), M::answers::<S>());
+        let (is_origin, is_target) = (answers || role == Role::Active, answers || role == Role::Passive);
+        self.window.memories(|locals, window| {
+            look(&mut Memory { locals, window, slots, width, rank, peer, is_origin, is_target })
+        })
+    }
+
+    /// Why an operation does not go with a synchronisation, a size or a target.
+    fn fits(case: &Case) -> Result<()> {
+        let active = S::LEGS == 2;
+        let why = if O::HAS_REQUESTS && active {
+            "operations with requests are for passive targets, not for pscw and fence"
+        } else if O::ONE_ELEMENT && ![1, 2, 4, 8].contains(&case.bytes.0) {
+            "works on one element of 1, 2, 4 or 8 bytes"
+        } else if case.axis(&TARGET) == "computing" && active {
+            "a target that computes takes no part in pscw and fence"
+        } else if M::NEEDS_ACTIVE && !active {
+            "accesses both ways at once need pscw or fence"
+        } else {
+            return Ok(());
+        };
+        Err(Error::unsupported(why))
     }
 }
 
-/// Latency: one operation and its synchronisation; in active-target synchronisation the target answers in kind.
-pub struct One<O, S>(Target, PhantomData<fn() -> (O, S)>);
-
-impl<O: Op, S: Sync> Kernel for One<O, S> {
-    const METRIC: Metric = Metric::Latency;
-    const METHOD: Method = Method {
-        timed: "one operation between the calls that open and close its epoch; under fence and pscw the target then does the \
-                same towards the origin and the figure is half, under the others the origin's single access is the figure",
-        untimed: "making the window, filling and checking memory, and the lock around flush and flush_local",
-        like: "osu_put_latency and its kin; a passive target waits in a barrier",
-    };
+impl<O: Op, S: Sync, M: Mode> Kernel for Access<O, S, M> {
+    const METRIC: Metric = M::METRIC;
+    const METHOD: Method = M::METHOD;
 
     fn work(case: &Case) -> Work {
-        let pairs = u64::from(case.pairs);
-        Work { bytes: S::LEGS * case.bytes.0 * pairs, ops: S::LEGS * pairs, legs: S::LEGS }
+        M::work::<S>(case)
     }
 
     fn open(cx: &Cx<'_>, case: &Case) -> Result<Self> {
-        Ok(One(Target::open(cx, case, 1, S::LEGS)?, PhantomData))
+        Self::fits(case)?;
+        let make = Make::named(case.axis(&WIN));
+        let hints = if case.axis(&HINTS) == "on" { Hints::Given } else { Hints::None };
+        let slots = Slots::new(case.bytes.0, case.depth);
+        Ok(Access {
+            window: Window::open(cx, Shape { make, slots, locals: O::LOCALS, hints })?,
+            depth: case.depth,
+            rank: cx.rank(),
+            peer: cx.peer,
+            role: cx.role,
+            computing: (case.axis(&TARGET) == "computing").then(|| Compute::lasting(COMPUTING)),
+            types: PhantomData,
+        })
     }
 
     fn fill(&mut self, fill: Fill) -> Result<()> {
-        self.0.look(|memory| O::fill(memory, fill))
+        self.look(|memory| O::fill(memory, fill))
     }
 
     fn begin(&mut self) -> Result<()> {
-        S::begin(&self.0.window, self.0.side())
+        S::begin(&self.window, self.role)
     }
 
     #[inline]
     fn active(&mut self) -> Result<()> {
-        S::ping(&self.0.window, |epoch| O::issue(epoch, 0))
+        M::active(self)
     }
 
     #[inline]
     fn passive(&mut self) -> Result<()> {
-        S::pong(&self.0.window, |epoch| O::issue(epoch, 0))
+        if let Some(compute) = &self.computing {
+            compute.run();
+        }
+        M::passive(self)
     }
 
     fn end(&mut self) -> Result<()> {
-        S::end(&self.0.window)
+        S::end(&self.window)
     }
 
     fn check(&mut self, fill: Fill) -> Result<Check> {
-        self.0.look(|memory| O::check(memory, fill))
+        self.look(|memory| O::check(memory, fill))
     }
-}
-
-/// Bandwidth: a window of operations at distinct offsets and one synchronisation; one leg.
-pub struct Many<O, S> {
-    target: Target,
-    depth: u32,
-    types: PhantomData<fn() -> (O, S)>,
-}
-
-impl<O: Op, S: Sync> Kernel for Many<O, S> {
-    const METRIC: Metric = Metric::Bandwidth;
-    const METHOD: Method = Method {
-        timed: "a window of operations on distinct slots between the calls that open and close their epoch, at the origin",
-        untimed: "making the window, filling and checking memory, and the lock around flush and flush_local",
-        like: "osu_put_bw and osu_get_bw",
-    };
-
-    fn work(case: &Case) -> Work {
-        let ops = u64::from(case.depth) * u64::from(case.pairs);
-        Work { bytes: case.bytes.0 * ops, ops, legs: 1 }
-    }
-
-    fn open(cx: &Cx<'_>, case: &Case) -> Result<Self> {
-        Ok(Many { target: Target::open(cx, case, case.depth, 1)?, depth: case.depth, types: PhantomData })
-    }
-
-    fn fill(&mut self, fill: Fill) -> Result<()> {
-        self.target.look(|memory| O::fill(memory, fill))
-    }
-
-    fn begin(&mut self) -> Result<()> {
-        S::begin(&self.target.window, self.target.side())
-    }
-
-    #[inline]
-    fn active(&mut self) -> Result<()> {
-        let depth = self.depth;
-        S::access(&self.target.window, |epoch| (0..depth).try_for_each(|slot| O::issue(epoch, slot)))
-    }
-
-    #[inline]
-    fn passive(&mut self) -> Result<()> {
-        S::expose(&self.target.window)
-    }
-
-    fn end(&mut self) -> Result<()> {
-        S::end(&self.target.window)
-    }
-
-    fn check(&mut self, fill: Fill) -> Result<Check> {
-        self.target.look(|memory| O::check(memory, fill))
-    }
-}
-
-/// An entry for the latency of an operation.
-#[track_caller]
-pub const fn latency<O: Op>(name: &'static str, about: &'static str) -> Benchmark {
-    fn run<O: Op>(session: &mut Session<'_>) -> Result<()> {
-        by_sync!(session, One<O, ..>)
-    }
-    let method = One::<O, crate::sync::Pscw>::METHOD;
-    Benchmark::custom(name, about, Metric::Latency, method, run::<O>).axes(&[&SYNC, &WIN])
-}
-
-/// An entry for the bandwidth of an operation.
-#[track_caller]
-pub const fn bandwidth<O: Op>(name: &'static str, about: &'static str) -> Benchmark {
-    fn run<O: Op>(session: &mut Session<'_>) -> Result<()> {
-        by_sync!(session, Many<O, ..>)
-    }
-    let method = Many::<O, crate::sync::Pscw>::METHOD;
-    Benchmark::custom(name, about, Metric::Bandwidth, method, run::<O>).streaming().axes(&[&SYNC, &WIN])
 }

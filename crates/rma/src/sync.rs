@@ -1,12 +1,14 @@
 //! Synchronisations: how an origin's accesses become complete, and what its target does meanwhile.
 
-use ombx_core::{case::Axis, error::Result};
-use ombx_mpi::{Epoch, Window};
+use ombx_core::{case::Axis, error::Result, kernel::Role};
+use ombx_mpi::{Epoch, LockKind, Window};
 
 /// A way to open and close the epochs of one-sided operations.
 pub trait Sync: 'static {
     /// Legs of a latency iteration: 2 where the target takes part and answers in kind, 1 where it does nothing.
     const LEGS: u64;
+    /// Whether the origin holds a lock on its target around all iterations.
+    const HOLDS: bool = false;
 
     /// The origin's accesses, complete as far as this synchronisation completes them.
     fn access(window: &Window, issue: impl FnOnce(&Epoch<'_>) -> Result<()>) -> Result<()>;
@@ -30,24 +32,21 @@ pub trait Sync: 'static {
         if Self::LEGS == 2 { Self::access(window, issue) } else { Ok(()) }
     }
 
+    /// An iteration in which both ranks access each other at once, inside both ranks' epochs.
+    #[inline(always)]
+    fn both(window: &Window, issue: impl FnOnce(&Epoch<'_>) -> Result<()>) -> Result<()> {
+        Self::access(window, issue)
+    }
+
     /// Before the iterations, untimed.
-    fn begin(_: &Window, _: Side) -> Result<()> {
-        Ok(())
+    fn begin(window: &Window, role: Role) -> Result<()> {
+        if Self::HOLDS && role == Role::Active { window.hold() } else { Ok(()) }
     }
 
     /// After the iterations, untimed.
-    fn end(_: &Window) -> Result<()> {
-        Ok(())
+    fn end(window: &Window) -> Result<()> {
+        window.release()
     }
-}
-
-/// Whose side of an access a rank is on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Side {
-    /// It issues operations.
-    Origin,
-    /// Its window is accessed.
-    Target,
 }
 
 /// `MPI_Win_fence` on both ranks; the fence that ends one leg opens the next (MPI 4.1, 12.5.1).
@@ -100,7 +99,12 @@ impl Sync for Pscw {
 
     #[inline(always)]
     fn expose(window: &Window) -> Result<()> {
-        window.post_wait()
+        window.post_wait(|| Ok(()))
+    }
+
+    #[inline(always)]
+    fn both(window: &Window, issue: impl FnOnce(&Epoch<'_>) -> Result<()>) -> Result<()> {
+        window.post_wait(|| window.start_complete(issue))
     }
 }
 
@@ -112,7 +116,19 @@ impl Sync for Lock {
 
     #[inline(always)]
     fn access(window: &Window, issue: impl FnOnce(&Epoch<'_>) -> Result<()>) -> Result<()> {
-        window.lock_unlock(issue)
+        window.lock_unlock(LockKind::Shared, issue)
+    }
+}
+
+/// `MPI_Win_lock` (exclusive) and `MPI_Win_unlock` around each access.
+pub enum LockExclusive {}
+
+impl Sync for LockExclusive {
+    const LEGS: u64 = 1;
+
+    #[inline(always)]
+    fn access(window: &Window, issue: impl FnOnce(&Epoch<'_>) -> Result<()>) -> Result<()> {
+        window.lock_unlock(LockKind::Exclusive, issue)
     }
 }
 
@@ -133,18 +149,11 @@ pub enum Flush {}
 
 impl Sync for Flush {
     const LEGS: u64 = 1;
+    const HOLDS: bool = true;
 
     #[inline(always)]
     fn access(window: &Window, issue: impl FnOnce(&Epoch<'_>) -> Result<()>) -> Result<()> {
         window.then_flush(issue)
-    }
-
-    fn begin(window: &Window, side: Side) -> Result<()> {
-        hold(window, side)
-    }
-
-    fn end(window: &Window) -> Result<()> {
-        window.release()
     }
 }
 
@@ -153,25 +162,11 @@ pub enum FlushLocal {}
 
 impl Sync for FlushLocal {
     const LEGS: u64 = 1;
+    const HOLDS: bool = true;
 
     #[inline(always)]
     fn access(window: &Window, issue: impl FnOnce(&Epoch<'_>) -> Result<()>) -> Result<()> {
         window.then_flush_local(issue)
-    }
-
-    fn begin(window: &Window, side: Side) -> Result<()> {
-        hold(window, side)
-    }
-
-    fn end(window: &Window) -> Result<()> {
-        window.release()
-    }
-}
-
-fn hold(window: &Window, side: Side) -> Result<()> {
-    match side {
-        Side::Origin => window.hold(),
-        Side::Target => Ok(()),
     }
 }
 
@@ -188,9 +183,9 @@ macro_rules! synchronisations {
 
         /// Runs a benchmark once for each selected synchronisation.
         macro_rules! by_sync {
-            ($session:expr, $kernel:ident < $op:ident, .. >) => {
+            ($session:expr, $kernel:ident < $op:ident, .., $mode:ident >) => {
                 $session.split(&$crate::sync::SYNC, |session, value| match value {
-                    $($name => ombx_core::engine::run::<$kernel<$op, $type>>(session),)*
+                    $($name => ombx_core::engine::run::<$kernel<$op, $type, $mode>>(session),)*
                     other => unreachable!("{other} is no synchronisation"),
                 })
             };
@@ -203,6 +198,7 @@ synchronisations! {
     "pscw" => crate::sync::Pscw,
     "fence" => crate::sync::Fence,
     "lock" => crate::sync::Lock,
+    "lock_exclusive" => crate::sync::LockExclusive,
     "lock_all" => crate::sync::LockAll,
     "flush" => crate::sync::Flush,
     "flush_local" => crate::sync::FlushLocal,

@@ -76,14 +76,20 @@ mod tests {
     fn each_launcher_is_known_by_its_marks() {
         assert_eq!(with(&[]), None);
         assert_eq!(with(&[("PMI_RANK", "1"), ("PMI_SIZE", "2")]).unwrap().rank, 1);
-        let open_mpi = with(&[("PMIX_RANK", "0"), ("OMPI_COMM_WORLD_RANK", "0"), ("OMPI_COMM_WORLD_SIZE", "4")]);
+        let open_mpi =
+            with(&[("PMIX_RANK", "0"), ("OMPI_COMM_WORLD_RANK", "0"), ("OMPI_COMM_WORLD_SIZE", "4")]);
         assert_eq!(open_mpi.unwrap().of, Some(4));
     }
 
     #[test]
     fn a_job_script_is_no_rank() {
         assert_eq!(with(&[("SLURM_PROCID", "0"), ("SLURM_JOB_ID", "7")]), None);
-        assert_eq!(with(&[("SLURM_PROCID", "0"), ("SLURM_STEP_ID", "0"), ("SLURM_STEP_NUM_TASKS", "1")]), None);
-        assert!(with(&[("SLURM_PROCID", "1"), ("SLURM_STEP_ID", "0"), ("SLURM_STEP_NUM_TASKS", "2")]).is_some());
+        assert_eq!(
+            with(&[("SLURM_PROCID", "0"), ("SLURM_STEP_ID", "0"), ("SLURM_STEP_NUM_TASKS", "1")]),
+            None
+        );
+        assert!(
+            with(&[("SLURM_PROCID", "1"), ("SLURM_STEP_ID", "0"), ("SLURM_STEP_NUM_TASKS", "2")]).is_some()
+        );
     }
 }

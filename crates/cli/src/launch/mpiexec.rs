@@ -23,7 +23,12 @@ pub(crate) fn command(_: &RunArgs, _: Launcher, _: u32, _: Vec<OsString>) -> Res
 
 /// The command line for `ranks` ranks of `program`, whose first word is the program itself.
 #[cfg(feature = "mpi")]
-pub(crate) fn command(args: &RunArgs, launcher: Launcher, ranks: u32, program: Vec<OsString>) -> Result<Command> {
+pub(crate) fn command(
+    args: &RunArgs,
+    launcher: Launcher,
+    ranks: u32,
+    program: Vec<OsString>,
+) -> Result<Command> {
     use ombx_mpi::Family;
     let family = ombx_mpi::family();
     let mut command = match (launcher, family) {
@@ -123,9 +128,14 @@ fn find(names: &[&str], words: &[&str]) -> Result<PathBuf> {
         let library = ombx_mpi::library_version();
         let tried = match candidates.as_slice() {
             [] => format!("none of {} is installed", names.join(", ")),
-            some => format!("{} belongs to another MPI", some.iter().map(|p| p.display().to_string()).collect::<Vec<_>>().join(", ")),
+            some => format!(
+                "{} belongs to another MPI",
+                some.iter().map(|p| p.display().to_string()).collect::<Vec<_>>().join(", ")
+            ),
         };
-        Error::fabric(format!("no mpiexec for {library}: {tried}; install it, or set OMBX_MPIEXEC to its path"))
+        Error::fabric(format!(
+            "no mpiexec for {library}: {tried}; install it, or set OMBX_MPIEXEC to its path"
+        ))
     })
 }
 

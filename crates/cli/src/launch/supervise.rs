@@ -61,17 +61,22 @@ pub(crate) fn supervise(
     let program = command.get_program().to_string_lossy().into_owned();
     command.stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
     let (sender, events) = mpsc::channel();
-    let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP]).map_err(|e| Error::fabric(format!("signals: {e}")))?;
-    let mut child = command.spawn().map_err(|e| Error::fabric(format!("{program} could not be started: {e}")))?;
+    let mut signals =
+        Signals::new([SIGINT, SIGTERM, SIGHUP]).map_err(|e| Error::fabric(format!("signals: {e}")))?;
+    let mut child =
+        command.spawn().map_err(|e| Error::fabric(format!("{program} could not be started: {e}")))?;
     let group = Pid::from_child(&child);
     let handle = signals.handle();
     let to_main = sender.clone();
     std::thread::spawn(move || signals.forever().for_each(|s| drop(to_main.send(Event::Signal(s)))));
     read_lines(child.stdout.take(), sender.clone(), Event::Out);
-    read_lines(child.stderr.take(), sender.clone(), |line| Event::Err(String::from_utf8_lossy(&line).into_owned()));
+    read_lines(child.stderr.take(), sender.clone(), |line| {
+        Event::Err(String::from_utf8_lossy(&line).into_owned())
+    });
     std::thread::spawn(move || drop(sender.send(Event::Exit(child.wait()))));
 
-    let mut job = Watched { output, progress, args, words: Vec::new(), sentences: 0, complete: false, trouble: None };
+    let mut job =
+        Watched { output, progress, args, words: Vec::new(), sentences: 0, complete: false, trouble: None };
     let since = Since::now();
     let (mut told, mut status, mut open): (Option<Told>, Option<ExitStatus>, u32) = (None, None, 2);
     let mut due = limit;
@@ -159,7 +164,10 @@ impl Watched<'_> {
             }
             Ok(None) if news => {
                 let value: serde_json::Value = serde_json::from_str(&text).unwrap_or_default();
-                self.progress.starting(value["bench"].as_str().unwrap_or_default(), value["bytes"].as_u64().unwrap_or(0));
+                self.progress.starting(
+                    value["bench"].as_str().unwrap_or_default(),
+                    value["bytes"].as_u64().unwrap_or(0),
+                );
             }
             Ok(None) => {}
             Err(_) => self.err(text.into_owned()),
@@ -187,7 +195,8 @@ impl Watched<'_> {
             return Err(error);
         }
         let tally = self.output.tally();
-        let outcome = if matches!(told, Some(Told::Signal(_))) { Outcome::Interrupted } else { Outcome::Broken };
+        let outcome =
+            if matches!(told, Some(Told::Signal(_))) { Outcome::Interrupted } else { Outcome::Broken };
         self.output.record(&Record::End(outcome, tally))?;
         let kept = match &self.args.out {
             Some(path) => format!("{} measured rows are in {}", tally.cases, path.display()),

@@ -106,7 +106,7 @@ mod tests {
     static STREAM: Benchmark = Benchmark::of::<Stream<Slow>>("sim.bw", "stream of known cost").streaming();
     static PAIRS: Benchmark = Benchmark::of::<Stream<Slow>>("sim.pairs", "streams")
         .streaming()
-        .layout(crate::layout::Layout::Pairs);
+        .layout(crate::layout::Layout::Pairs(crate::layout::Pairs::Most));
     static BAD_PING: Benchmark = Benchmark::of::<PingPong<Broken>>("sim.bad_latency", "flips a bit");
     static BAD_STREAM: Benchmark = Benchmark::of::<Stream<Broken>>("sim.bad_bw", "flips a bit").streaming();
 

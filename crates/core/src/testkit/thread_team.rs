@@ -10,7 +10,7 @@ use crate::{
     clock::{Clock, Hand},
     error::{Error, Result},
     plan::Plan,
-    registry::Benchmark,
+    registry::{Benchmark, Choice},
     runner,
     sink::Memory,
     team::{Fabric, Team},
@@ -179,7 +179,15 @@ pub fn on_ranks<R: Send>(ranks: u32, body: impl Fn(&ThreadTeam) -> R + Sync) -> 
 pub fn measure(ranks: u32, bench: &'static Benchmark, plan: &Plan) -> Result<Memory> {
     let mut all = on_ranks(ranks, |team| {
         let mut sink = Memory::default();
-        runner::run_all(team, &[bench], plan, &team.clock, &mut sink, vec!["test".into()]).map(|_| sink)
+        runner::run_all(
+            team,
+            &[Choice { bench, preset: &[] }],
+            plan,
+            &team.clock,
+            &mut sink,
+            vec!["test".into()],
+        )
+        .map(|_| sink)
     });
     let first = all.swap_remove(0);
     all.into_iter().try_for_each(|other| other.map(|_| ())).and(first)

@@ -1,7 +1,7 @@
 //! `MPI_Get`: the origin reads from the target's window.
 
 use super::{Check, Epoch, Fill, Memory, Op, Result};
-use crate::access::{bandwidth, latency};
+use crate::entry::{PASSIVE, bandwidth, both_ways, latency};
 
 /// The origin's buffer gets what the target's window holds.
 pub enum Get {}
@@ -14,17 +14,22 @@ impl Op for Get {
 
     fn fill(m: &mut Memory<'_>, fill: Fill) {
         fill.write(m.rank, m.slots, m.window);
-        fill.poison(m.peer, m.slots, m.local);
+        fill.poison(m.peer, m.slots, m.local());
     }
 
-    fn check(m: &Memory<'_>, fill: Fill) -> Check {
-        if m.is_origin { fill.check(m.peer, m.slots, m.local, m.rank) } else { Check::Passed }
+    fn check(m: &mut Memory<'_>, fill: Fill) -> Check {
+        if m.is_origin { fill.check(m.peer, m.slots, m.locals[0].bytes_mut(), m.rank) } else { Check::Passed }
     }
 }
 
 ombx_core::inventory::submit! {
-    latency::<Get>("rma.get_latency", "one get and its synchronisation").osu("osu_get_latency", "OSU MPI_Get latency Test")
+    latency::<Get>("rma.get_latency", "one get and its synchronisation")
+        .osu("osu_get_latency", "OSU MPI_Get latency Test")
+        .osu_with("osu_passive_get_latency", "OSU Passive MPI_Get latency Test", PASSIVE)
 }
 ombx_core::inventory::submit! {
-    bandwidth::<Get>("rma.get_bw", "many gets, one synchronisation").osu("osu_get_bw", "OSU MPI_Get Bandwidth Test")
+    bandwidth::<Get>("rma.get_bw", "many gets, one synchronisation")
+        .osu("osu_get_bw", "OSU MPI_Get Bandwidth Test")
+        .osu_with("osu_passive_get_bw", "OSU Passive MPI_Get Bandwidth Test", PASSIVE)
 }
+ombx_core::inventory::submit! { both_ways::<Get>("rma.get_bibw", "many gets, both ways at once") }

@@ -1,7 +1,7 @@
 //! `MPI_Put`: the origin writes into the target's window.
 
 use super::{Check, Epoch, Fill, Memory, Op, Result};
-use crate::access::{bandwidth, latency};
+use crate::entry::{PASSIVE, bandwidth, both_ways, latency};
 
 /// The target's window gets what the origin's buffer holds.
 pub enum Put {}
@@ -13,18 +13,25 @@ impl Op for Put {
     }
 
     fn fill(m: &mut Memory<'_>, fill: Fill) {
-        fill.write(m.rank, m.slots, m.local);
+        fill.write(m.rank, m.slots, m.local());
         fill.poison(m.peer, m.slots, m.window);
     }
 
-    fn check(m: &Memory<'_>, fill: Fill) -> Check {
+    fn check(m: &mut Memory<'_>, fill: Fill) -> Check {
         if m.is_target { fill.check(m.peer, m.slots, m.window, m.rank) } else { Check::Passed }
     }
 }
 
 ombx_core::inventory::submit! {
-    latency::<Put>("rma.put_latency", "one put and its synchronisation").osu("osu_put_latency", "OSU MPI_Put Latency Test")
+    latency::<Put>("rma.put_latency", "one put and its synchronisation")
+        .osu("osu_put_latency", "OSU MPI_Put Latency Test")
+        .osu_with("osu_passive_put_latency", "OSU Passive MPI_Put Latency Test", PASSIVE)
 }
 ombx_core::inventory::submit! {
-    bandwidth::<Put>("rma.put_bw", "many puts, one synchronisation").osu("osu_put_bw", "OSU MPI_Put Bandwidth Test")
+    bandwidth::<Put>("rma.put_bw", "many puts, one synchronisation")
+        .osu("osu_put_bw", "OSU MPI_Put Bandwidth Test")
+        .osu_with("osu_passive_put_bw", "OSU Passive MPI_Put Bandwidth Test", PASSIVE)
+}
+ombx_core::inventory::submit! {
+    both_ways::<Put>("rma.put_bibw", "many puts, both ways at once").osu("osu_put_bibw", "OSU MPI_Put Bi-directional Bandwidth Test")
 }

@@ -1,0 +1,56 @@
+//! Work that keeps a CPU busy for a known time without communicating or reading a clock.
+
+use std::{hint::black_box, time::Duration};
+
+use crate::clock::Since;
+
+/// A number of arithmetic steps that takes a given time on this CPU.
+#[derive(Debug, Clone, Copy)]
+pub struct Compute {
+    steps: u64,
+}
+
+/// Steps of one calibration pass; the fastest of several passes counts.
+const PASS: u64 = 200_000;
+
+impl Compute {
+    /// Calibrates, in a few milliseconds.
+    pub fn lasting(time: Duration) -> Compute {
+        let pass = Compute { steps: PASS };
+        let fastest = (0..5).map(|_| {
+            let since = Since::now();
+            pass.run();
+            since.elapsed()
+        });
+        let fastest = fastest.min().unwrap_or_default().as_secs_f64().max(1e-9);
+        Compute { steps: (time.as_secs_f64() / fastest * PASS as f64).max(1.0) as u64 }
+    }
+
+    /// Computes: each step depends on the one before, so that nothing can be left out or done at once.
+    #[inline(never)]
+    pub fn run(&self) {
+        let mut x = black_box(1u64);
+        for _ in 0..self.steps {
+            x = x.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        }
+        black_box(x);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_takes_about_as_long_as_it_says() {
+        let wanted = Duration::from_millis(20);
+        let compute = Compute::lasting(wanted);
+        let took = (0..5).map(|_| {
+            let since = Since::now();
+            compute.run();
+            since.elapsed()
+        });
+        let ratio = took.min().unwrap().as_secs_f64() / wanted.as_secs_f64();
+        assert!((0.7..1.5).contains(&ratio), "{ratio}");
+    }
+}

@@ -1,0 +1,35 @@
+//! `MPI_Compare_and_swap`: the origin replaces one element of the target's window if it is as expected.
+
+use super::{Check, Epoch, Fill, Memory, Op, Result};
+use crate::{entry::atomic, memory::both};
+
+/// The first of an iteration's swaps succeeds, later ones find what it wrote.
+pub enum CompareAndSwap {}
+
+impl Op for CompareAndSwap {
+    const LOCALS: usize = 3;
+    const ONE_ELEMENT: bool = true;
+
+    #[inline(always)]
+    fn issue(epoch: &Epoch<'_>, slot: u32) -> Result<()> {
+        epoch.compare_and_swap(slot)
+    }
+
+    fn fill(m: &mut Memory<'_>, fill: Fill) {
+        m.fill_atomic(fill);
+        fill.beside().write(m.peer, m.slots, m.locals[2].bytes_mut());
+    }
+
+    fn check(m: &mut Memory<'_>, fill: Fill) -> Check {
+        // The window holds the peer's value; what came back is what stood there before the last swap.
+        let found = if fill.iterations > 1 { (fill, m.rank) } else { (fill.beside(), m.peer) };
+        let swapped = if m.is_target { fill.check(m.peer, m.slots, m.window, m.rank) } else { Check::Passed };
+        let mut back = || found.0.check(found.1, m.slots, m.locals[1].bytes_mut(), m.rank);
+        both(swapped, if m.is_origin { back() } else { Check::Passed })
+    }
+}
+
+ombx_core::inventory::submit! {
+    atomic::<CompareAndSwap>("rma.cas_latency", "one compare_and_swap and its synchronisation")
+        .osu("osu_cas_latency", "OSU MPI_Compare_and_swap latency Test").available(ombx_mpi::compare_and_swap_works)
+}

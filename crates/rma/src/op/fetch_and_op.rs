@@ -1,0 +1,30 @@
+//! `MPI_Fetch_and_op`: the origin adds to one element of the target's window and gets what stood there before.
+
+use super::{Check, Epoch, Fill, Memory, Op, Reduction, Result};
+use crate::{entry::atomic, memory::both};
+
+/// A counter: the operation of work stealing and ticket locks.
+pub enum FetchAndOp {}
+
+impl Op for FetchAndOp {
+    const LOCALS: usize = 2;
+    const ONE_ELEMENT: bool = true;
+
+    #[inline(always)]
+    fn issue(epoch: &Epoch<'_>, slot: u32) -> Result<()> {
+        epoch.fetch_and_op(slot, Reduction::Sum)
+    }
+
+    fn fill(memory: &mut Memory<'_>, fill: Fill) {
+        memory.fill_atomic(fill);
+    }
+
+    fn check(memory: &mut Memory<'_>, fill: Fill) -> Check {
+        both(memory.check_summed(fill), memory.check_fetched(fill))
+    }
+}
+
+ombx_core::inventory::submit! {
+    atomic::<FetchAndOp>("rma.fop_latency", "one fetch_and_op (sum) and its synchronisation")
+        .osu("osu_fop_latency", "OSU MPI_Fetch_and_op latency Test")
+}

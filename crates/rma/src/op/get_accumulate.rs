@@ -1,0 +1,33 @@
+//! `MPI_Get_accumulate`: the origin adds to the target's window and gets what stood there before.
+
+use super::{Check, Epoch, Fill, Memory, Op, Reduction, Result};
+use crate::{
+    entry::{bandwidth, latency},
+    memory::both,
+};
+
+/// Unsigned integers are added, so that the sum is exact however often.
+pub enum GetAccumulate {}
+
+impl Op for GetAccumulate {
+    const LOCALS: usize = 2;
+
+    #[inline(always)]
+    fn issue(epoch: &Epoch<'_>, slot: u32) -> Result<()> {
+        epoch.get_accumulate(slot, Reduction::Sum)
+    }
+
+    fn fill(memory: &mut Memory<'_>, fill: Fill) {
+        memory.fill_atomic(fill);
+    }
+
+    fn check(memory: &mut Memory<'_>, fill: Fill) -> Check {
+        both(memory.check_summed(fill), memory.check_fetched(fill))
+    }
+}
+
+ombx_core::inventory::submit! {
+    latency::<GetAccumulate>("rma.get_acc_latency", "one get_accumulate (sum) and its synchronisation")
+        .osu("osu_get_acc_latency", "OSU MPI_Get_accumulate latency Test")
+}
+ombx_core::inventory::submit! { bandwidth::<GetAccumulate>("rma.get_acc_bw", "many get_accumulates (sum), one synchronisation") }
