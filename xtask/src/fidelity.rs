@@ -14,7 +14,7 @@ use crate::{
     mpi::{Flavour, Mpi, Places, Which},
     workspace::Workspace,
 };
-use document::{Circumstances, Compared, Group};
+use document::{Circumstances, Compared, Group, Pair};
 use launch::{Programs, Told};
 use ratio::Launch;
 use row::Row;
@@ -23,7 +23,7 @@ use row::Row;
 ///
 /// Builds both with each MPI, runs them in pairs, bound to cores and in random order, and prints the ratio of their
 /// medians with its 95 % interval. Fails when a ratio lies above its goal with certainty. Leave the machine alone while
-/// it runs: a pair takes about 20 seconds for each MPI.
+/// it runs: a pair of all rows takes about 12 seconds for each MPI.
 #[derive(clap::Args)]
 #[command(after_help = "Example: cargo xtask fidelity --mpi mpich --row p2p")]
 pub(crate) struct Options {
@@ -109,11 +109,14 @@ fn measure(
         let start = compared.len();
         let flavour = programs.mpi.flavour;
         compared.extend(rows.iter().map(|&row| Compared { flavour, row, groups: Vec::new(), count: None }));
+        let batches = rows.iter().map(|row| Ok(programs.run_default(row)?.batch));
+        let mut batches = batches.collect::<Result<Vec<u64>>>()?;
         for pair in 1..=options.pairs {
             println!("   {flavour}: pair {pair} of {}", options.pairs);
-            for compared in &mut compared[start..] {
-                let (group, told) = group(programs, compared.row, &mut seed)?;
+            for (compared, batch) in compared[start..].iter_mut().zip(&mut batches) {
+                let (group, told) = group(programs, compared.row, *batch, &mut seed)?;
                 compared.groups.push(group);
+                *batch = told.batch;
                 if about.started.is_empty() {
                     about.started.clone_from(&told.started);
                 }
@@ -126,34 +129,34 @@ fn measure(
     Ok(compared)
 }
 
-/// A launch of each: the C loop, ombx with its counts, and ombx in default mode.
-fn group(programs: &Programs, row: &Row, seed: &mut u64) -> Result<(Group, Told)> {
-    let mut order = [0, 1, 2];
+/// A launch of each: both programs with the same counts, ombx by itself, and the C loop with the batches of ombx's
+/// previous launch.
+fn group(programs: &Programs, row: &Row, batch: u64, seed: &mut u64) -> Result<(Group, Told)> {
+    let mut order = [0, 1, 2, 3];
     ratio::shuffle(&mut order, seed);
-    let (mut reference, mut fixed, mut default) = (None, None, None);
+    let (mut plain, mut fixed, mut batched, mut default) = (None, None, None, None);
     for which in order {
         match which {
-            0 => reference = Some(programs.run_reference(row)?),
+            0 => plain = Some(programs.run_reference(row, row::CHUNK)?),
             1 => fixed = Some(programs.run_fixed(row)?),
+            2 => batched = Some(programs.run_reference(row, batch)?),
             _ => default = Some(programs.run_default(row)?),
         }
     }
     let unequal = || Failure::Missing(format!("{}: the programs did not run the same iterations", row.name));
-    let (reference, fixed, default) =
-        reference.zip(fixed).zip(default).map(|((a, b), c)| (a, b, c)).ok_or_else(unequal)?;
-    if fixed.batch != row::CHUNK || fixed.samples.len() != reference.len() {
+    let (Some(plain), Some(fixed), Some(batched), Some(default)) = (plain, fixed, batched, default) else {
+        return Err(unequal());
+    };
+    if fixed.batch != row::CHUNK || fixed.samples.len() != plain.len() {
         return Err(unequal());
     }
     let of = |samples: &[f64]| {
         let legs: Vec<f64> = samples.iter().map(|ns| ns / row.legs as f64).collect();
         Launch::of(&legs).ok_or_else(unequal)
     };
-    let group = Group {
-        reference: of(&reference)?,
-        fixed: of(&fixed.samples)?,
-        default: of(&default.samples)?.median,
-    };
-    Ok((group, default))
+    let pair =
+        |reference: &[f64], ombx: &Told| Ok(Pair { reference: of(reference)?, ombx: of(&ombx.samples)? });
+    Ok((Group { same: pair(&plain, &fixed)?, default: pair(&batched, &default)? }, default))
 }
 
 fn count(programs: &[Programs], compared: &mut [Compared]) -> Result<()> {

@@ -9,13 +9,20 @@ use super::{
 };
 use crate::mpi::Flavour;
 
-/// One pair of launches, and a third in default mode, close to each other in time and in random order.
+/// A launch of each program, measured alike.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Pair {
+    pub(crate) reference: Launch,
+    pub(crate) ombx: Launch,
+}
+
+/// Launches close to each other in time and in random order.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Group {
-    pub(crate) reference: Launch,
-    pub(crate) fixed: Launch,
-    /// Median in default mode.
-    pub(crate) default: f64,
+    /// With the same counts.
+    pub(crate) same: Pair,
+    /// With what ombx does by itself, and chunks as long in C.
+    pub(crate) default: Pair,
 }
 
 /// All that was measured of a row with one MPI.
@@ -42,69 +49,51 @@ pub(crate) struct Circumstances {
 }
 
 impl Compared {
-    fn ratio(&self, time: impl Fn(&Group) -> f64, reference: impl Fn(&Launch) -> f64) -> Option<Ratio> {
-        Ratio::of(
-            &self.groups.iter().map(|group| (time(group), reference(&group.reference))).collect::<Vec<_>>(),
-        )
-    }
-
-    /// Of medians with the same counts, and of ombx's default mode: what decides.
-    fn deciding(&self) -> [Option<Ratio>; 2] {
+    /// The pairs of both modes.
+    fn modes(&self) -> [(&'static str, Vec<Pair>); 2] {
         [
-            self.ratio(|group| group.fixed.median, |launch| launch.median),
-            self.ratio(|group| group.default, |launch| launch.median),
+            ("same counts", self.groups.iter().map(|group| group.same).collect()),
+            ("default", self.groups.iter().map(|group| group.default).collect()),
         ]
     }
 
     /// Whether a goal is certainly missed.
     pub(crate) fn missed(&self) -> bool {
-        let missed = |ratio: &Ratio| ratio.verdict(self.row.goal) == Verdict::Missed;
-        self.deciding().iter().flatten().any(missed)
+        let missed = |ratio: Ratio| ratio.verdict(self.row.goal) == Verdict::Missed;
+        self.modes().iter().any(|(_, pairs)| ratio(pairs, |launch| launch.median).is_some_and(missed))
             || self.count.as_ref().is_some_and(|count| !count.faults().is_empty())
     }
 
-    fn lines(&self) -> [Vec<String>; 2] {
-        let [fixed, default] = self.deciding();
-        let plain = |ratio: Option<Ratio>| ratio.map_or("n/a".into(), |ratio| format!("{:.3}", ratio.median));
-        let quiet = plain(self.ratio(|group| group.fixed.quiet, |launch| launch.quiet));
-        let whole = plain(self.ratio(|group| group.fixed.whole, |launch| launch.whole));
-        let other = [quiet, whole];
-        [
-            self.line("same counts", fixed, |group| group.fixed.median, other),
-            self.line("default", default, |group| group.default, [String::new(), String::new()]),
-        ]
-    }
-
-    fn line(
-        &self,
-        mode: &str,
-        ratio: Option<Ratio>,
-        ns: impl Fn(&Group) -> f64,
-        other: [String; 2],
-    ) -> Vec<String> {
-        let ombx: Vec<f64> = self.groups.iter().map(ns).collect();
-        let reference: Vec<f64> = self.groups.iter().map(|group| group.reference.median).collect();
+    fn line(&self, mode: &str, pairs: &[Pair]) -> Vec<String> {
+        let ombx: Vec<f64> = pairs.iter().map(|pair| pair.ombx.median).collect();
+        let reference: Vec<f64> = pairs.iter().map(|pair| pair.reference.median).collect();
         let middle = |values: &[f64]| median(values).map_or("n/a".into(), |ns| format!("{ns:.1}"));
         let least = |values: &[f64]| values.iter().copied().fold(f64::INFINITY, f64::min);
-        let [quiet, whole] = other;
+        let plain = |ratio: Option<Ratio>| ratio.map_or("n/a".into(), |ratio| format!("{:.3}", ratio.median));
+        let decides = ratio(pairs, |launch| launch.median);
         vec![
             self.flavour.to_string(),
             self.row.name.to_owned(),
             mode.to_owned(),
             middle(&reference),
             middle(&ombx),
-            ratio.map_or("n/a".into(), |ratio| ratio.to_string()),
-            quiet,
-            whole,
+            decides.map_or("n/a".into(), |ratio| ratio.to_string()),
+            plain(ratio(pairs, |launch| launch.quiet)),
+            plain(ratio(pairs, |launch| launch.whole)),
             format!("{:.3}", least(&ombx) / least(&reference)),
-            self.groups.len().to_string(),
-            ratio.map_or(Verdict::Unresolved, |ratio| ratio.verdict(self.row.goal)).to_string(),
+            pairs.len().to_string(),
+            decides.map_or(Verdict::Unresolved, |ratio| ratio.verdict(self.row.goal)).to_string(),
         ]
     }
 }
 
+fn ratio(pairs: &[Pair], figure: impl Fn(&Launch) -> f64) -> Option<Ratio> {
+    Ratio::of(&pairs.iter().map(|pair| (figure(&pair.ombx), figure(&pair.reference))).collect::<Vec<_>>())
+}
+
 /// Times and ratios.
 pub(crate) fn times(compared: &[Compared]) -> String {
+    let lines = |row: &Compared| row.modes().map(|(mode, pairs)| row.line(mode, &pairs));
     let head = [
         "MPI",
         "row",
@@ -118,7 +107,7 @@ pub(crate) fn times(compared: &[Compared]) -> String {
         "pairs",
         "verdict",
     ];
-    table(&head, compared.iter().flat_map(Compared::lines).collect())
+    table(&head, compared.iter().flat_map(lines).collect())
 }
 
 /// Instructions; nothing where none were counted.
@@ -192,8 +181,9 @@ mod tests {
     fn compared(slowdown: f64) -> Compared {
         let groups = (0..7).map(|i| {
             let reference = Launch { median: 200.0 + f64::from(i), quiet: 190.0, whole: 220.0 };
-            let fixed = Launch { median: reference.median * slowdown, quiet: 191.9, whole: 220.0 };
-            Group { reference, fixed, default: reference.median * 1.01 }
+            let slower = |by: f64| Launch { median: reference.median * by, quiet: 191.9, whole: 220.0 };
+            let pair = |by| Pair { reference, ombx: slower(by) };
+            Group { same: pair(slowdown), default: pair(1.01) }
         });
         Compared { flavour: Flavour::OpenMpi, row: &ROWS[0], groups: groups.collect(), count: None }
     }

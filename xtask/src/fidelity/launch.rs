@@ -73,11 +73,11 @@ impl Programs {
     }
 
     /// The C loop: nanoseconds of an iteration, by chunk.
-    pub(crate) fn run_reference(&self, row: &Row) -> Result<Vec<f64>> {
+    pub(crate) fn run_reference(&self, row: &Row, chunk: u64) -> Result<Vec<f64>> {
         let mut command = self.mpiexec();
-        command.args(["-n", "2"]).args(self.reference_words(row, row.iterations, CHUNK));
+        command.args(["-n", "2"]).args(self.reference_words(row, row.iterations, chunk));
         let text = output(&mut command)?;
-        reference_chunks(&text, CHUNK).ok_or_else(|| unreadable(&command, &text))
+        reference_chunks(&text, chunk).ok_or_else(|| unreadable(&command, &text))
     }
 
     /// ombx with the counts of the C loop.
@@ -195,7 +195,7 @@ fn told(text: &str) -> Option<Told> {
 }
 
 fn per_iteration(elapsed: &Value, batch: u64) -> Option<Vec<f64>> {
-    let times = elapsed.as_array()?.iter().map(|ns| Some(ns.as_u64()? as f64 / batch as f64));
+    let times = elapsed.as_array()?.iter().map(|ns| Some(ns.as_f64()? / batch as f64));
     times.collect::<Option<Vec<f64>>>().filter(|times| !times.is_empty())
 }
 
@@ -223,8 +223,8 @@ mod tests {
 
     #[test]
     fn the_reference_may_be_surrounded_by_words_of_the_launcher() {
-        let text = "warning\n{\"elapsed_ns\":[2000,3000]}\n";
-        assert_eq!(reference_chunks(text, 1000), Some(vec![2.0, 3.0]));
+        let text = "warning\n{\"elapsed_ns\":[2000.0,3000.5]}\n";
+        assert_eq!(reference_chunks(text, 1000), Some(vec![2.0, 3.0005]));
         assert_eq!(reference_chunks("{\"elapsed_ns\":[]}", 1000), None);
         assert_eq!(reference_chunks("", 1000), None);
     }

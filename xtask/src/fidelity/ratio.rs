@@ -49,6 +49,7 @@ impl Ratio {
     pub(crate) fn verdict(&self, goal: f64) -> Verdict {
         match self.interval {
             Some([low, _]) if low > goal => Verdict::Missed,
+            Some([_, high]) if high < 1.0 / goal => Verdict::Below,
             Some([_, high]) if high <= goal => Verdict::Met,
             // Wider than the goal's distance from 1 on both sides: it could not tell a miss from noise.
             Some([low, high]) if high - low > 2.0 * (goal - 1.0) => Verdict::Unresolved,
@@ -78,6 +79,8 @@ pub(crate) enum Verdict {
     Doubtful,
     /// The whole interval lies above the goal.
     Missed,
+    /// The whole interval lies as far below 1 as the goal above: ombx cannot be faster than the same calls alone.
+    Below,
     /// The interval is wider than what the goal allows.
     Unresolved,
 }
@@ -88,6 +91,7 @@ impl fmt::Display for Verdict {
             Self::Met => "met",
             Self::Doubtful => "above, within the interval",
             Self::Missed => "MISSED",
+            Self::Below => "below: not the same work?",
             Self::Unresolved => "not resolved on this machine",
         })
     }
@@ -152,6 +156,8 @@ mod tests {
         assert_eq!(ratio.interval, Some([1.003, 1.011]));
         assert_eq!(ratio.verdict(1.02), Verdict::Met);
         assert_eq!(ratio.verdict(1.002), Verdict::Missed);
+        assert_eq!(of(&[0.9; 15]).verdict(1.02), Verdict::Below);
+        assert_eq!(of(&[0.99; 15]).verdict(1.02), Verdict::Met);
     }
 
     #[test]
