@@ -17,6 +17,17 @@ pub struct Axis {
     pub values: &'static [&'static str],
     /// The value taken when the user chooses none.
     pub default: &'static str,
+    /// Whether rows name it even where it has its default.
+    pub named: Named,
+}
+
+/// When a row names the value of an axis.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Named {
+    /// In every row.
+    Always,
+    /// Only where it is not the default: a refinement that most never use.
+    IfChosen,
 }
 
 /// One row to measure.
@@ -28,18 +39,14 @@ pub struct Case {
     pub depth: u32,
     /// Pairs of ranks that run at the same time.
     pub pairs: u32,
-    /// The value chosen on each axis of the benchmark.
+    /// The value chosen on each axis of the benchmark that rows name.
     pub axes: Vec<(&'static str, &'static str)>,
 }
 
 impl Case {
-    /// The value on an axis.
-    ///
-    /// # Panics
-    /// If the benchmark does not register the axis: a mistake in its entry.
+    /// The value on an axis; its default where nothing was chosen.
     pub fn axis(&self, axis: &Axis) -> &'static str {
-        let found = self.axes.iter().find(|(name, _)| *name == axis.name);
-        found.unwrap_or_else(|| panic!("the benchmark does not register the axis {:?}", axis.name)).1
+        self.axes.iter().find(|(name, _)| *name == axis.name).map_or(axis.default, |(_, value)| value)
     }
 
     /// The stable name of this row in results: benchmark, axes, size and depth.

@@ -153,33 +153,38 @@ impl Rig<'_, '_> {
         kernel.begin()
     }
 
-    /// Runs iterations by role; on timed ranks returns the time they took, in nanoseconds.
-    fn iterate<K: Kernel>(&self, kernel: &mut K, iterations: u64) -> Result<u64> {
+    /// Runs iterations by role, between two barriers. Returns the time that they took on a timed rank and the time until
+    /// all ranks had done theirs, in nanoseconds.
+    fn iterate<K: Kernel>(&self, kernel: &mut K, iterations: u64) -> Result<(u64, u64)> {
+        let Session { team, clock, .. } = *self.session;
         let mut stamps = [0; 2];
-        self.session.team.barrier()?;
+        team.barrier()?;
+        let start = clock.raw();
         match self.role {
-            Role::Active => timed(kernel, self.session.clock, iterations, &mut stamps)?,
+            Role::Active => timed(kernel, clock, iterations, &mut stamps)?,
             Role::Passive => answered(kernel, iterations)?,
         }
-        Ok(self.session.clock.nanos(stamps[0], stamps[1]))
+        team.barrier()?;
+        Ok((clock.nanos(stamps[0], stamps[1]), clock.nanos(start, clock.raw())))
     }
 
-    /// Warms up with the very loop that is timed, and sizes batches from it. Returns the batch, the estimated time of a
-    /// sample in nanoseconds, and the iterations that were run.
+    /// Warms up with the very loop that is timed, and sizes batches from it. Returns the batch, the estimated time that a
+    /// sample takes until all ranks have done it, in nanoseconds, and the iterations that were run.
     fn warm_up<K: Kernel>(&self, kernel: &mut K) -> Result<(u64, f64, u64)> {
-        let (mut run, mut iteration_ns) = (0, f64::INFINITY);
+        let (mut run, mut iteration_ns, mut wall_ns) = (0, f64::INFINITY, f64::INFINITY);
         if let Effort::Fixed { warmup, .. } = self.session.plan.effort {
             if warmup > 0 {
-                iteration_ns = self.iterate(kernel, warmup)? as f64 / warmup as f64;
+                iteration_ns = self.iterate(kernel, warmup)?.0 as f64 / warmup as f64;
             }
             run = warmup;
         } else {
             let (mut spent, mut next) = (0, 1);
             while next > 0 {
-                let elapsed = self.iterate(kernel, next)?;
-                (spent, run) = (spent + elapsed, run + next);
+                let (elapsed, wall) = self.iterate(kernel, next)?;
+                (spent, run) = (spent + wall, run + next);
                 // The fastest so far: a batch sized by it hides the stamp from every one.
                 iteration_ns = iteration_ns.min(elapsed as f64 / next as f64);
+                wall_ns = wall_ns.min(wall as f64 / next as f64);
                 let warm = run >= LEAST_WARM && u128::from(spent) >= WARM.as_nanos() || run >= 1 << 40;
                 next = self.session.team.tell(if warm { 0 } else { run })?;
             }
@@ -187,7 +192,7 @@ impl Rig<'_, '_> {
         let stamp_ns = self.session.clock.facts().overhead_ns;
         let calibrated = self.session.plan.batch.unwrap_or_else(|| stop::batch_for(iteration_ns, stamp_ns));
         let batch = self.session.team.tell(calibrated)?;
-        Ok((batch, iteration_ns * batch as f64, run))
+        Ok((batch, wall_ns * batch as f64, run))
     }
 
     /// Rounds of samples until the stop rule, evaluated by rank 0 alone, ends them.
@@ -210,9 +215,9 @@ impl Rig<'_, '_> {
         let mut total = 0;
         let (mut ending, mut summary) = (None, None);
         while more > 0 {
-            let round = self.round(kernel, batch, more, clock)?;
+            let (round, wall) = self.round(kernel, batch, more, clock)?;
             total += more;
-            spent += Duration::from_nanos(round.iter().sum());
+            spent += Duration::from_nanos(wall);
             all = self.collect(all, batch, &round)?;
             mine.elapsed_ns.extend(round);
             more = 0;
@@ -233,17 +238,27 @@ impl Rig<'_, '_> {
         Ok(Sampled { samples, iterations: total * batch, ending, summary, spent })
     }
 
-    /// One round of samples; nothing on a rank that answers. Storage is touched before timing starts.
-    fn round<K: Kernel>(&self, kernel: &mut K, batch: u64, samples: u64, clock: &Clock) -> Result<Vec<u64>> {
-        if self.role == Role::Passive {
-            self.session.team.barrier()?;
-            answered(kernel, batch * samples)?;
-            return Ok(Vec::new());
+    /// One round of samples, none on a rank that answers, and the time until all ranks had done it. Storage is touched
+    /// before timing starts.
+    fn round<K: Kernel>(
+        &self,
+        kernel: &mut K,
+        batch: u64,
+        samples: u64,
+        clock: &Clock,
+    ) -> Result<(Vec<u64>, u64)> {
+        let team = self.session.team;
+        let mut stamps =
+            if self.role == Role::Active { vec![u64::MAX; samples as usize + 1] } else { Vec::new() };
+        team.barrier()?;
+        let start = clock.raw();
+        match self.role {
+            Role::Active => timed(kernel, clock, batch, &mut stamps)?,
+            Role::Passive => answered(kernel, batch * samples)?,
         }
-        let mut stamps = vec![u64::MAX; samples as usize + 1];
-        self.session.team.barrier()?;
-        timed(kernel, clock, batch, &mut stamps)?;
-        Ok(stamps.windows(2).map(|w| clock.nanos(w[0], w[1])).collect())
+        team.barrier()?;
+        let wall = clock.nanos(start, clock.raw());
+        Ok((stamps.windows(2).map(|w| clock.nanos(w[0], w[1])).collect(), wall))
     }
 
     /// Adds a round's samples of every rank whose clock counts to those that rank 0 has.

@@ -267,7 +267,8 @@ impl Registry {
 
     /// The name that was probably meant: the shortest that contains what was typed, else the one with the fewest typing errors.
     fn nearest(&self, wrong: &str) -> Option<&'static str> {
-        let names = || self.entries.iter().flat_map(|b| b.osu_names().map(|o| o.name).chain([b.name]));
+        let names =
+            || self.entries.iter().flat_map(|b| [b.name].into_iter().chain(b.osu_names().map(|o| o.name)));
         let length = wrong.chars().count();
         let containing =
             names().filter(|name| length >= 3 && name.contains(wrong)).min_by_key(|name| name.len());
@@ -281,10 +282,11 @@ impl Registry {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{error::Kind, plan::parse_sizes, testkit::Probe};
+    use crate::{case::Named, error::Kind, plan::parse_sizes, testkit::Probe};
     use proptest::prelude::*;
 
-    static AXIS: Axis = Axis { name: "sync", about: "x", values: &["pscw", "lock"], default: "pscw" };
+    static AXIS: Axis =
+        Axis { name: "sync", about: "x", values: &["pscw", "lock"], default: "pscw", named: Named::Always };
     static PUT_BW: Benchmark = Benchmark::of::<Probe<1>>("rma.put_bw", "x")
         .osu("osu_put_bw", "OSU MPI_Put Bandwidth Test")
         .axes(&[&AXIS])
@@ -358,7 +360,8 @@ mod tests {
         static NO_FAMILY: Benchmark = Benchmark::of::<Probe<6>>("ab", "x");
         static ODD_NAME: Benchmark = Benchmark::of::<Probe<7>>("a.b*", "x");
         static SILENT: Benchmark = Benchmark::of::<Probe<8>>("a.c", "");
-        static STRANGER: Axis = Axis { name: "win", about: "x", values: &["create"], default: "allocate" };
+        static STRANGER: Axis =
+            Axis { name: "win", about: "x", values: &["create"], default: "allocate", named: Named::Always };
         static NO_DEFAULT: Benchmark = Benchmark::of::<Probe<9>>("a.d", "x").axes(&[&STRANGER]);
         for (entry, why) in [
             (&NO_SIZE, "1..x"),

@@ -1,7 +1,7 @@
 //! What a benchmark runs in, and the cases that a plan makes of it.
 
 use crate::{
-    case::{Axis, Case},
+    case::{Axis, Case, Named},
     clock::Clock,
     error::Result,
     layout::Seating,
@@ -72,7 +72,7 @@ impl<'a> Session<'a> {
             let values = self.selected(axis);
             combinations = combinations
                 .iter()
-                .flat_map(|c| values.iter().map(|v| [c.as_slice(), &[(axis.name, *v)]].concat()))
+                .flat_map(|c| values.iter().map(|v| [c.as_slice(), named(axis, v).as_slice()].concat()))
                 .collect();
         }
         let case = |axes: &Vec<_>, bytes: Bytes| Case {
@@ -83,6 +83,11 @@ impl<'a> Session<'a> {
         };
         Ok(combinations.iter().flat_map(|axes| sizes.iter().map(move |bytes| case(axes, *bytes))).collect())
     }
+}
+
+/// What rows say of a value.
+fn named(axis: &Axis, value: &'static str) -> Option<(&'static str, &'static str)> {
+    (axis.named == Named::Always || value != axis.default).then_some((axis.name, value))
 }
 
 /// The values of an axis that are measured: the user's, else those of the name that was asked for, else the default.

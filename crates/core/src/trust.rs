@@ -159,7 +159,11 @@ pub fn of_row(row: Happened<'_>) -> Vec<Notice> {
         ));
     }
     if ending == Some(Ending::OutOfBudget) && summary.precision().is_none_or(|p| p > precision) {
-        let reached = summary.precision().map_or("no interval".into(), |p| format!("{:.1}%", p * 100.0));
+        let reached = match summary.precision() {
+            None => "no interval".into(),
+            Some(p) if p > 1.0 => "over 100%".into(),
+            Some(p) => format!("{:.1}%", p * 100.0),
+        };
         notices.push(Notice::new(
             "not_converged",
             format!("not converged ({reached})"),

@@ -91,6 +91,7 @@ pub struct Window {
     pub(crate) remote: ffi::MPI_Aint,
     pub(crate) partner: ffi::MPI_Group,
     pub(crate) held: Cell<bool>,
+    comm: ffi::MPI_Comm,
     me: c_int,
     exposed: *mut u8,
     /// Keeps the memory of `Create` and `Dynamic`.
@@ -133,6 +134,7 @@ impl Window {
             remote: 0,
             partner: no_group,
             held: Cell::new(false),
+            comm: comm.raw(),
             me: comm.rank().0 as c_int,
             exposed,
             memory,
@@ -180,6 +182,16 @@ impl Window {
     /// The shape of its memory.
     pub fn slots(&self) -> Slots {
         self.slots
+    }
+
+    /// A call to MPI that does nothing, `MPI_Iprobe`: the moment in which a library without passive progress serves accesses.
+    pub fn poke(&self) -> Result<()> {
+        let mut flag = 0;
+        // SAFETY: a live communicator; nothing is received.
+        check("MPI_Iprobe", unsafe {
+            let (any, tag) = (ffi::RSMPI_ANY_SOURCE, ffi::RSMPI_ANY_TAG);
+            ffi::MPI_Iprobe(any, tag, self.comm, &raw mut flag, ffi::RSMPI_STATUS_IGNORE)
+        })
     }
 
     /// Bytes of an element in reductions.

@@ -20,7 +20,7 @@ use crate::{
     sync::Sync,
 };
 
-/// For each iteration of the origin a computing target computes this long, and longer than an access takes.
+/// A computing target computes this long, calls MPI once, and goes on, once for each iteration of the origin.
 const COMPUTING: Duration = Duration::from_micros(50);
 
 /// A window opened towards a peer, for operation `O` under synchronisation `S` in mode `M`.
@@ -113,6 +113,7 @@ impl<O: Op, S: Sync, M: Mode> Kernel for Access<O, S, M> {
     fn passive(&mut self) -> Result<()> {
         if let Some(compute) = &self.computing {
             compute.run();
+            self.window.poke()?;
         }
         M::passive(self)
     }

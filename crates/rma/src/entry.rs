@@ -1,7 +1,7 @@
 //! Registry entries: what an operation registers itself with, and what users choose.
 
 use ombx_core::{
-    case::Axis,
+    case::{Axis, Named},
     engine::Session,
     error::Result,
     layout::{Layout, Pairs},
@@ -22,14 +22,16 @@ pub const WIN: Axis = Axis {
     about: "how the window is made: MPI_Win_allocate, _create, _create_dynamic or _allocate_shared",
     values: &Make::NAMES,
     default: "allocate",
+    named: Named::Always,
 };
 
 /// What a passive target does while it is accessed.
 pub const TARGET: Axis = Axis {
     name: "target",
-    about: "what a passive target does: it waits in a barrier, or computes without a call to MPI",
+    about: "what a passive target does: it waits in a barrier, or computes and seldom calls MPI",
     values: &["waiting", "computing"],
     default: "waiting",
+    named: Named::IfChosen,
 };
 
 /// Whether the library is told that shared memory is welcome.
@@ -38,6 +40,7 @@ pub const HINTS: Axis = Axis {
     about: "hints (alloc_shm) for windows that the library allocates",
     values: &["on", "off"],
     default: "on",
+    named: Named::IfChosen,
 };
 
 /// What the `osu_passive_*` names of OMB 3.x choose.

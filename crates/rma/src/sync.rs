@@ -1,6 +1,10 @@
 //! Synchronisations: how an origin's accesses become complete, and what its target does meanwhile.
 
-use ombx_core::{case::Axis, error::Result, kernel::Role};
+use ombx_core::{
+    case::{Axis, Named},
+    error::Result,
+    kernel::Role,
+};
 use ombx_mpi::{Epoch, LockKind, Window};
 
 /// A way to open and close the epochs of one-sided operations.
@@ -179,6 +183,7 @@ macro_rules! synchronisations {
             about: "synchronisation of one-sided operations: fence and pscw are active-target, the others passive",
             values: &[$($name),*],
             default: "pscw",
+            named: Named::Always,
         };
 
         /// Runs a benchmark once for each selected synchronisation.

@@ -17,7 +17,7 @@ fn titles(bench: &str) -> Option<Osu> {
         "rma.get_latency" => ("osu_get_latency", "OSU MPI_Get latency Test"),
         _ => return None,
     };
-    Some(Osu { name, title })
+    Some(Osu { name, title, axes: &[] })
 }
 
 fn osu(rows: &[Measurement]) -> String {
