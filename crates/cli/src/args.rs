@@ -12,9 +12,14 @@ use ombx_core::{
 
 use crate::axes;
 
-/// Communication micro-benchmarks for clusters whose numbers can be believed.
 #[derive(Debug, Parser)]
-#[command(name = "ombx", version, about, max_term_width = 110, disable_help_subcommand = true)]
+#[command(
+    name = "ombx",
+    version,
+    about = "Communication micro-benchmarks for clusters whose numbers can be believed",
+    max_term_width = 110,
+    disable_help_subcommand = true
+)]
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) task: Task,

@@ -2,7 +2,7 @@
 
 use std::{
     fs::File,
-    io::{self, Write},
+    io::{self, IsTerminal, Write},
     path::{Path, PathBuf},
 };
 
@@ -10,7 +10,7 @@ use ombx_core::{
     case::Case,
     error::{Error, Result},
     registry::{Osu, Registry},
-    render::{Csv, JsonLines, OsuTable, Renderer, Table},
+    render::{Csv, JsonLines, OsuTable, Paint, Renderer, Table},
     result::{Measurement, Run, Tally},
     sink::Sink,
     wire::{self, Outcome, Record},
@@ -18,14 +18,19 @@ use ombx_core::{
 use serde_json::json;
 
 use crate::{
-    args::{Format, Relay, RunArgs},
+    args::{Color, Format, Relay, RunArgs},
     watchdog,
 };
 
 /// The renderer of a format.
-pub(crate) fn renderer(format: Format) -> Box<dyn Renderer> {
+pub(crate) fn renderer(format: Format, color: Color) -> Box<dyn Renderer> {
+    let coloured = match color {
+        Color::Always => true,
+        Color::Never => false,
+        Color::Auto => io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none(),
+    };
     match format {
-        Format::Table => Box::new(Table::default()),
+        Format::Table => Box::new(Table::painted(if coloured { Paint::Coloured } else { Paint::Plain })),
         Format::Osu => Box::new(OsuTable::new(osu_of)),
         Format::Csv => Box::new(Csv::default()),
         Format::Jsonl => Box::new(JsonLines),
@@ -53,7 +58,7 @@ impl Output {
             None => None,
             Some(path) => Some((path.clone(), File::create(path).map_err(|e| unwritable(path, &e))?)),
         };
-        Ok(Output { renderer: renderer(args.format), file, deaf: false, tally: Tally::default() })
+        Ok(Output { renderer: renderer(args.format, args.color), file, deaf: false, tally: Tally::default() })
     }
 
     /// What has been written so far.

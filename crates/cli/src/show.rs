@@ -12,20 +12,14 @@ use ombx_core::{
     wire::{self, Outcome, RunWithRows},
 };
 
-use crate::{
-    args::{Format, ShowArgs},
-    output,
-};
+use crate::{args::ShowArgs, output};
 
 pub(crate) fn show(args: &ShowArgs) -> Result<u8> {
     let mut out = io::BufWriter::new(io::stdout().lock());
     for path in &args.files {
         let file = read(path)?;
-        let written = file
-            .runs
-            .iter()
-            .try_for_each(|run| render(run, args.format, &mut out))
-            .and_then(|()| out.flush());
+        let written =
+            file.runs.iter().try_for_each(|run| render(run, args, &mut out)).and_then(|()| out.flush());
         match written {
             Err(e) if e.kind() == io::ErrorKind::BrokenPipe => return Ok(0),
             Err(e) => return Err(Error::storage(format!("standard output: {e}"))),
@@ -47,8 +41,8 @@ fn read(path: &Path) -> Result<wire::File> {
     wire::read(BufReader::new(file)).map_err(|e| told(&e))
 }
 
-fn render(run: &RunWithRows, format: Format, out: &mut dyn Write) -> io::Result<()> {
-    let mut renderer = output::renderer(format);
+fn render(run: &RunWithRows, args: &ShowArgs, out: &mut dyn Write) -> io::Result<()> {
+    let mut renderer = output::renderer(args.format, args.color);
     renderer.run(out, &run.run)?;
     let mut tally = Tally::default();
     for row in &run.rows {

@@ -7,7 +7,12 @@ mod table;
 
 use std::io::{Result, Write};
 
-pub use self::{csv::Csv, jsonl::JsonLines, osu::OsuTable, table::Table};
+pub use self::{
+    csv::Csv,
+    jsonl::JsonLines,
+    osu::OsuTable,
+    table::{Paint, Table},
+};
 use crate::{
     result::{Measurement, Run, Tally},
     wire::Outcome,

@@ -7,6 +7,7 @@ use std::{
     io::{Result, Write},
 };
 
+use anstyle::{AnsiColor, Style};
 use comfy_table::{CellAlignment, presets};
 
 use super::{Renderer, plain};
@@ -31,7 +32,31 @@ pub struct Table {
     told: BTreeSet<(String, String)>,
     tables: usize,
     runs: usize,
+    paint: Paint,
 }
+
+/// Whether doubt and failure are coloured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Paint {
+    /// Plain text.
+    #[default]
+    Plain,
+    /// Headings bold, the trust column yellow, failures red.
+    Coloured,
+}
+
+impl Paint {
+    fn with(self, style: Style, text: &str) -> String {
+        match self {
+            Paint::Coloured if !text.is_empty() => format!("{style}{text}{style:#}"),
+            _ => text.to_owned(),
+        }
+    }
+}
+
+const BOLD: Style = Style::new().bold();
+const DOUBT: Style = AnsiColor::Yellow.on_default();
+const FAILURE: Style = AnsiColor::Red.on_default().bold();
 
 /// The advice of one kind of notice: of the first row that has it, and how many others have another.
 #[derive(Debug)]
@@ -95,6 +120,11 @@ impl Renderer for Table {
 }
 
 impl Table {
+    /// A table in these colours.
+    pub fn painted(paint: Paint) -> Table {
+        Table { paint, ..Table::default() }
+    }
+
     fn note(&mut self, notice: &Notice) {
         let (word, advice) = (plain(&notice.code.replace('_', " ")), plain(&notice.advice));
         let note = self.notes.entry(word).or_insert_with(|| Note { advice: advice.clone(), others: 0 });
@@ -106,12 +136,12 @@ impl Table {
         if self.rows.is_empty() && self.skips.is_empty() {
             return Ok(());
         }
-        writeln!(out, "\n{}", self.heading)?;
+        writeln!(out, "\n{}", self.paint.with(BOLD, &self.heading))?;
         if !self.rows.is_empty() {
             writeln!(out, "{}", self.grid())?;
         }
         for failure in self.failures.drain(..) {
-            writeln!(out, "  {failure}")?;
+            writeln!(out, "  {}", self.paint.with(FAILURE, &failure))?;
         }
         for (why, count) in std::mem::take(&mut self.skips) {
             writeln!(out, "  skipped {}: {why}", rows(count as u64))?;
@@ -142,7 +172,12 @@ impl Table {
         let head = cells::head(self.metric);
         grid.set_header(head);
         for row in &self.rows {
-            grid.add_row(row);
+            // Only the last column: what does not print must not count in the width of another.
+            let last = row.len() - 1;
+            let cells = row.iter().enumerate();
+            grid.add_row(
+                cells.map(|(i, cell)| if i == last { self.paint.with(DOUBT, cell) } else { cell.clone() }),
+            );
         }
         for column in grid.column_iter_mut().take(head.len() - 1) {
             column.set_cell_alignment(CellAlignment::Right);
