@@ -140,11 +140,12 @@ impl Count {
 impl fmt::Display for Count {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let faults = self.faults();
-        f.write_str(&if faults.is_empty() {
-            "met".to_owned()
-        } else {
-            format!("MISSED: {}", faults.join(", "))
-        })
+        match faults.as_slice() {
+            [] => f.write_str("met")?,
+            some => write!(f, "MISSED: {}", some.join(", "))?,
+        }
+        // No fault: what such a function executes and calls has been counted.
+        self.ombx.outlined.iter().try_for_each(|name| write!(f, "; {name} is not inlined"))
     }
 }
 
