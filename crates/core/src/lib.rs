@@ -11,6 +11,7 @@ pub mod env;
 pub mod error;
 pub mod kernel;
 pub mod layout;
+mod measure;
 pub mod pattern;
 pub mod payload;
 pub mod plan;
