@@ -29,6 +29,7 @@ static void ombx_die(int code) {
     gethostname(host, sizeof host - 1);
     fprintf(stderr, "ombx: rank %d on %s: %s: MPI error: %s\n", rank, host, ombx_task, text);
     fflush(stderr);
+    usleep(100000); /* a launcher that is told to abort may drop what it has not read yet */
     MPI_Abort(MPI_COMM_WORLD, 6);
 }
 

@@ -102,9 +102,13 @@ impl Drop for Mpi {
     }
 }
 
+/// A launcher that is told to abort may drop what ranks have just printed (MPICH's does): it gets this long to read it.
+const LAST_WORDS: Duration = Duration::from_millis(100);
+
 /// Ends every rank of the job at once.
 pub(crate) fn abort(code: u8) -> ! {
     if mpi::environment::is_initialized() && !mpi::environment::is_finalized() {
+        std::thread::sleep(LAST_WORDS);
         // SAFETY: between MPI_Init and MPI_Finalize; it does not return.
         unsafe { ffi::MPI_Abort(ffi::RSMPI_COMM_WORLD, c_int::from(code)) };
     }

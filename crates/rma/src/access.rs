@@ -35,6 +35,13 @@ pub struct Access<O, S, M> {
 }
 
 impl<O: Op, S: Sync, M: Mode> Access<O, S, M> {
+    /// The only operation of an iteration, without a loop around it.
+    #[inline(always)]
+    pub(crate) fn issue_one(epoch: &Epoch<'_>) -> Result<()> {
+        O::issue(epoch, 0)?;
+        O::issued(epoch)
+    }
+
     /// Every operation of an iteration.
     #[inline(always)]
     pub(crate) fn issue(&self, epoch: &Epoch<'_>) -> Result<()> {

@@ -51,12 +51,12 @@ impl Mode for One {
 
     #[inline(always)]
     fn active<O: Op, S: Sync>(access: &Access<O, S, Self>) -> Result<()> {
-        S::ping(&access.window, |epoch| access.issue(epoch))
+        S::ping(&access.window, Access::<O, S, Self>::issue_one)
     }
 
     #[inline(always)]
     fn passive<O: Op, S: Sync>(access: &Access<O, S, Self>) -> Result<()> {
-        S::pong(&access.window, |epoch| access.issue(epoch))
+        S::pong(&access.window, Access::<O, S, Self>::issue_one)
     }
 }
 
