@@ -1,11 +1,14 @@
 //! The MPI under test, which is the one that this package was built with: its launcher, its compiler, and `ombx`.
 
 use std::{
+    collections::BTreeSet,
     env,
     ffi::{OsStr, OsString},
+    fs,
     path::{Path, PathBuf},
     process::{Command, Stdio},
     sync::OnceLock,
+    thread,
 };
 
 use ombx_mpi::Family;
@@ -66,10 +69,19 @@ fn says(program: &Path, words: &[&str]) -> bool {
     words.iter().any(|word| text.contains(word))
 }
 
+/// Cores of this host; the threads of one core count once.
+pub fn cores() -> usize {
+    let siblings = |cpu: usize| {
+        let file = format!("/sys/devices/system/cpu/cpu{cpu}/topology/thread_siblings_list");
+        fs::read_to_string(file).unwrap_or_else(|_| cpu.to_string())
+    };
+    let threads = thread::available_parallelism().map_or(1, usize::from);
+    (0..threads).map(siblings).collect::<BTreeSet<_>>().len()
+}
+
 /// Words after `mpiexec` for ranks on this host, bound while there is a core for each.
 pub fn launch_options(ranks: u32) -> Vec<OsString> {
-    let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    let bound = ranks as usize <= cores;
+    let bound = ranks as usize <= cores();
     let mut words = vec!["-n".to_owned(), ranks.to_string()];
     let more: &[&str] = match (is_open_mpi(), bound) {
         (true, true) => &["--oversubscribe", "--bind-to", "core"],

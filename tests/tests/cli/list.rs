@@ -1,9 +1,11 @@
 //! `ombx list`: everything that is linked, without MPI.
 
-use std::{collections::BTreeSet, path::Path, time::Duration};
+use std::{collections::BTreeSet, path::Path};
 
 use ombx_tests::{Job, interpose, mpi};
 use serde_json::Value;
+
+use crate::at_once;
 
 fn listed(arguments: &str) -> Vec<Value> {
     let done = Job::ombx("list --json").args(arguments.split_whitespace()).run().expect(0);
@@ -70,9 +72,10 @@ fn it_starts_no_mpi_and_needs_no_launcher() {
         ("OMBX_INTERPOSE", "init".as_ref()),
     ];
     for arguments in ["list", "list --json", "list --long rma.put_bw", "--version", "run --help"] {
-        let job = Job::of(mpi::ombx()).only_env(&environment).args(arguments.split_whitespace());
-        let done = job.run().expect(0);
-        assert!(done.elapsed < Duration::from_secs(1), "{done}");
+        let words = arguments.split_whitespace();
+        let done =
+            at_once(|| Job::of(mpi::ombx()).only_env(&environment).args(words.clone()).run().expect(0));
+        assert!(!done.stdout.is_empty(), "{done}");
     }
     // The trap is sharp: what does start MPI is caught.
     let run = Job::of(mpi::ombx()).only_env(&environment);

@@ -1,12 +1,13 @@
 //! What a user types and reads: lists, help, mistakes, files. Almost none of it starts a rank.
 
 mod files;
+mod kit;
 mod list;
 mod mistakes;
 mod scripts;
 mod third_party;
 
-use std::{fs, os::unix::fs::PermissionsExt, path::PathBuf};
+use std::{fs, os::unix::fs::PermissionsExt, path::PathBuf, time::Duration};
 
 use ombx_tests::{Done, Files, Job, mpi};
 
@@ -37,6 +38,14 @@ impl Tripwire {
     fn started(&self) -> bool {
         self.files.path("started").exists()
     }
+}
+
+/// Runs the same until it takes less than a second, as it does unless the machine is busy with something else.
+fn at_once(run: impl Fn() -> Done) -> Done {
+    let runs: Vec<Done> = (0..5).map(|_| run()).collect();
+    let fastest = runs.into_iter().min_by_key(|done| done.elapsed).expect("five runs");
+    assert!(fastest.elapsed < Duration::from_secs(1), "{fastest}");
+    fastest
 }
 
 #[test]

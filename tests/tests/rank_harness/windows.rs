@@ -6,7 +6,7 @@ use ombx_core::{
     payload::{Check, Fill, Slots},
     team::Team,
 };
-use ombx_mpi::{Epoch, Make, MpiTeam, Window};
+use ombx_mpi::{Epoch, Hints, LockKind, Make, MpiTeam, Shape, Window};
 
 use crate::{RankTest, channels::on_a_pair};
 
@@ -18,7 +18,7 @@ pub(crate) const TESTS: &[RankTest] = &[
     RankTest::of("window::many_one_after_the_other", &[2], many_one_after_the_other),
 ];
 
-const MAKES: [Make; 3] = [Make::Allocate, Make::Create, Make::Dynamic];
+const MAKES: [Make; 4] = [Make::Allocate, Make::Create, Make::Dynamic, Make::Shared];
 
 #[derive(Debug, Clone, Copy)]
 enum Op {
@@ -31,20 +31,28 @@ enum Epochs {
     Fence,
     Pscw,
     Lock,
+    LockExclusive,
     LockAll,
     Flush,
     FlushLocal,
 }
 
-const EPOCHS: [Epochs; 6] =
-    [Epochs::Fence, Epochs::Pscw, Epochs::Lock, Epochs::LockAll, Epochs::Flush, Epochs::FlushLocal];
+const EPOCHS: [Epochs; 7] = [
+    Epochs::Fence,
+    Epochs::Pscw,
+    Epochs::Lock,
+    Epochs::LockExclusive,
+    Epochs::LockAll,
+    Epochs::Flush,
+    Epochs::FlushLocal,
+];
 
 fn open(cx: &Cx<'_>, make: Make, slots: Slots) -> Window {
-    Window::open(cx, make, slots).unwrap()
+    Window::open(cx, Shape { make, slots, locals: 1, hints: Hints::Given }).unwrap()
 }
 
 fn look<R>(window: &mut Window, look: impl FnOnce(&mut [u8], &mut [u8]) -> R) -> R {
-    window.memories(look).unwrap()
+    window.memories(|locals, exposed| look(locals[0].bytes_mut(), exposed)).unwrap()
 }
 
 fn memory_is_ours_and_zero(team: &MpiTeam) {
@@ -123,7 +131,8 @@ fn access(window: &Window, epochs: Epochs, op: Op) -> Result<()> {
     match epochs {
         Epochs::Fence => window.after_fence(each).and_then(|()| window.fence_for_good()),
         Epochs::Pscw => window.start_complete(each),
-        Epochs::Lock => window.lock_unlock(each),
+        Epochs::Lock => window.lock_unlock(LockKind::Shared, each),
+        Epochs::LockExclusive => window.lock_unlock(LockKind::Exclusive, each),
         Epochs::LockAll => window.lock_all_unlock_all(each),
         Epochs::Flush | Epochs::FlushLocal => {
             window.hold()?;
@@ -139,8 +148,8 @@ fn access(window: &Window, epochs: Epochs, op: Op) -> Result<()> {
 fn expose(window: &Window, epochs: Epochs) -> Result<()> {
     match epochs {
         Epochs::Fence => window.fence().and_then(|()| window.fence_for_good()),
-        Epochs::Pscw => window.post_wait(),
-        Epochs::Lock | Epochs::LockAll | Epochs::Flush | Epochs::FlushLocal => Ok(()),
+        Epochs::Pscw => window.post_wait(|| Ok(())),
+        _ => Ok(()),
     }
 }
 
@@ -148,9 +157,9 @@ fn expose(window: &Window, epochs: Epochs) -> Result<()> {
 fn many_one_after_the_other(team: &MpiTeam) {
     on_a_pair(team, |cx| {
         for at in 0..60 {
-            let mut window = open(cx, MAKES[at % 3], Slots::new(1 << 20, 2));
+            let mut window = open(cx, MAKES[at % MAKES.len()], Slots::new(1 << 20, 2));
             let fill = Fill { round: at as u64, bytes: 1 << 20, iterations: 1 };
-            moves(cx, &mut window, EPOCHS[at % 6], Op::Put, fill);
+            moves(cx, &mut window, EPOCHS[at % EPOCHS.len()], Op::Put, fill);
         }
     });
 }

@@ -52,7 +52,7 @@ fn of_puts() {
     for sync in ["fence", "pscw"] {
         spoilt("rma.put_latency", &format!("--sync {sync} --win create"), "put", &[0, 1]);
     }
-    for sync in ["lock", "lock_all", "flush", "flush_local"] {
+    for sync in ["lock", "lock_exclusive", "lock_all", "flush", "flush_local"] {
         spoilt("rma.put_latency", &format!("--sync {sync}"), "put", &[1]);
     }
     spoilt("rma.put_bw", "--sync pscw --win dynamic", "put", &[1]);
@@ -64,7 +64,7 @@ fn of_gets() {
     for sync in ["fence", "pscw"] {
         spoilt("rma.get_latency", &format!("--sync {sync} --win create"), "get", &[0, 1]);
     }
-    for sync in ["lock", "lock_all", "flush", "flush_local"] {
+    for sync in ["lock", "lock_exclusive", "lock_all", "flush", "flush_local"] {
         spoilt("rma.get_latency", &format!("--sync {sync}"), "get", &[0]);
     }
     spoilt("rma.get_bw", "--sync pscw --win dynamic", "get", &[0]);
@@ -75,9 +75,14 @@ fn of_gets() {
 #[test]
 fn of_nothing() {
     let kept = Kept::new();
-    let done = interposed(&kept, "p2p.* rma.put_* rma.get_bw rma.get_latency", "--sync pscw,flush", "none")
-        .run()
-        .expect(0);
+    let done = interposed(
+        &kept,
+        "p2p.* rma.put_latency rma.put_bw rma.get_latency rma.get_bw",
+        "--sync pscw,flush",
+        "none",
+    )
+    .run()
+    .expect(0);
     assert!(kept.run().rows.iter().all(|row| row.check == Check::Passed), "{done}");
     interposed(&kept, "p2p.latency", "--no-verify", "recv").run().expect(0);
 }

@@ -121,12 +121,27 @@ fn an_explicit_mpiexec_has_a_deadline_too() {
 /// A rank that stands still cannot be seen to: its peers wait, and the deadline ends them all.
 #[test]
 fn a_stopped_rank_is_ended_with_the_others() {
-    let kept = Kept::new();
-    let mut job = kept.job(ENDLESS).args(["--timeout", "4s"]).start();
+    for rank in [0, 1] {
+        let kept = Kept::new();
+        let done = stopped(kept.job(ENDLESS), rank).expect(6);
+        done.complains(&["ombx: "]);
+    }
+}
+
+#[test]
+fn a_stopped_rank_of_an_explicit_mpiexec_is_ended_with_the_others() {
+    for rank in [0, 1] {
+        let done = stopped(Job::mpiexec(2, &format!("run {ENDLESS}")), rank);
+        assert_ne!(done.code, Some(0), "{done}");
+    }
+}
+
+fn stopped(job: Job, rank: u32) -> Done {
+    let mut job = job.args(["--timeout", "3s"]).start();
     job.until("both ranks are there", |job| job.ranks().len() == 2);
-    job.ranks().iter().find(|p| p.rank() == Some(1)).expect("rank 1").signal(Signal::STOP);
-    let done = job.wait().expect(6);
-    assert!(done.elapsed < Duration::from_secs(4) + SOON, "{done}");
-    done.complains(&["ombx: "]);
+    job.ranks().iter().find(|p| p.rank() == Some(rank)).expect("the rank is there").signal(Signal::STOP);
+    let done = job.wait();
+    assert!(done.elapsed < Duration::from_secs(3) + SOON, "rank {rank}: {done}");
     done.leaves_nothing();
+    done
 }

@@ -94,17 +94,17 @@ fn a_calibrated_batch_hides_the_clock() {
     let overhead = run.run.clock.overhead_ns;
     // A debug build on a busy machine: only the order of magnitude is certain.
     assert!(small > 1 || overhead <= 10, "0 bytes in batches of {small}, the clock costs {overhead} ns");
-    assert_eq!(large, 1);
+    assert!(large <= small, "1 MiB in batches of {large}, 0 bytes in batches of {small}");
 }
 
 #[test]
 fn precision_and_time_decide_when_a_row_ends() {
-    let quick = measured("p2p.latency --sizes 8 --max-time 20ms --precision 0.0001%");
+    let quick = measured("p2p.latency --sizes 1M --max-time 20ms --precision 0.0001%");
     let row = &quick.rows[0];
     let spent: u64 = row.samples[0].elapsed_ns.iter().sum();
     assert!(row.trust.iter().any(|n| n.code == "not_converged"), "{:?}", row.trust);
     assert!(spent < 2_000_000_000, "{spent} ns of 20 ms");
-    let easy = measured("p2p.latency --sizes 8 --max-time 20s --precision 50%");
+    let easy = measured("p2p.latency --sizes 8 --max-time 5s --precision 50%");
     assert!(easy.rows[0].trust.iter().all(|n| n.code != "not_converged"), "{:?}", easy.rows[0].trust);
 }
 
