@@ -64,18 +64,20 @@ impl<O: Op, S: Sync, M: Mode> Access<O, S, M> {
     /// Why an operation does not go with a synchronisation, a size or a target.
     fn fits(case: &Case) -> Result<()> {
         let active = S::LEGS == 2;
-        let why = if O::HAS_REQUESTS && active {
-            "operations with requests are for passive targets, not for pscw and fence"
-        } else if O::ONE_ELEMENT && ![1, 2, 4, 8].contains(&case.bytes.0) {
-            "works on one element of 1, 2, 4 or 8 bytes"
-        } else if case.axis(&TARGET) == "computing" && active {
-            "a target that computes takes no part in pscw and fence"
-        } else if M::NEEDS_ACTIVE && !active {
-            "accesses both ways at once need pscw or fence"
-        } else {
-            return Ok(());
-        };
-        Err(Error::unsupported(why))
+        let one_element = [1, 2, 4, 8].contains(&case.bytes.0);
+        let reasons = [
+            (
+                O::HAS_REQUESTS && active,
+                "operations with requests are for passive targets, not for pscw and fence",
+            ),
+            (O::ONE_ELEMENT && !one_element, "works on one element of 1, 2, 4 or 8 bytes"),
+            (
+                active && case.axis(&TARGET) == "computing",
+                "a target that computes takes no part in pscw and fence",
+            ),
+            (!active && M::NEEDS_ACTIVE, "accesses both ways at once need pscw or fence"),
+        ];
+        reasons.iter().find(|(hit, _)| *hit).map_or(Ok(()), |(_, why)| Err(Error::unsupported(*why)))
     }
 }
 
