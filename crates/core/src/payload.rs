@@ -26,6 +26,14 @@ pub enum Check {
     Off,
 }
 
+impl Check {
+    /// This check, or the other if this one passed.
+    #[must_use]
+    pub fn and(self, other: Check) -> Check {
+        if self == Check::Passed { other } else { self }
+    }
+}
+
 /// The first wrong byte of a buffer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Mismatch {

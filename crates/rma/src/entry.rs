@@ -65,12 +65,6 @@ pub const fn latency<O: Op>(name: &'static str, about: &'static str) -> Benchmar
     entry::<O, One>(name, about)
 }
 
-/// An entry for the latency of an operation on one element.
-#[track_caller]
-pub const fn atomic<O: Op>(name: &'static str, about: &'static str) -> Benchmark {
-    entry::<O, One>(name, about).sizes("8")
-}
-
 /// An entry for the bandwidth of an operation.
 #[track_caller]
 pub const fn bandwidth<O: Op>(name: &'static str, about: &'static str) -> Benchmark {

@@ -61,8 +61,3 @@ impl Memory<'_> {
         }
     }
 }
-
-/// The first of two checks that did not pass.
-pub fn both(first: Check, second: Check) -> Check {
-    if first == Check::Passed { second } else { first }
-}

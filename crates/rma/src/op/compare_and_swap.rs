@@ -1,7 +1,7 @@
 //! `MPI_Compare_and_swap`: the origin replaces one element of the target's window if it is as expected.
 
 use super::{Check, Epoch, Fill, Memory, Op, Result};
-use crate::{entry::atomic, memory::both};
+use crate::entry::latency;
 
 /// The first of an iteration's swaps succeeds, later ones find what it wrote.
 pub enum CompareAndSwap {}
@@ -25,11 +25,11 @@ impl Op for CompareAndSwap {
         let found = if fill.iterations > 1 { (fill, m.rank) } else { (fill.beside(), m.peer) };
         let swapped = if m.is_target { fill.check(m.peer, m.slots, m.window, m.rank) } else { Check::Passed };
         let mut back = || found.0.check(found.1, m.slots, m.locals[1].bytes_mut(), m.rank);
-        both(swapped, if m.is_origin { back() } else { Check::Passed })
+        swapped.and(if m.is_origin { back() } else { Check::Passed })
     }
 }
 
 ombx_core::inventory::submit! {
-    atomic::<CompareAndSwap>("rma.cas_latency", "one compare_and_swap and its synchronisation")
+    latency::<CompareAndSwap>("rma.cas_latency", "one compare_and_swap and its synchronisation").sizes("8")
         .osu("osu_cas_latency", "OSU MPI_Compare_and_swap latency Test").available(ombx_mpi::compare_and_swap_works)
 }

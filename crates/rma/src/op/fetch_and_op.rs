@@ -1,7 +1,7 @@
 //! `MPI_Fetch_and_op`: the origin adds to one element of the target's window and gets what stood there before.
 
 use super::{Check, Epoch, Fill, Memory, Op, Reduction, Result};
-use crate::{entry::atomic, memory::both};
+use crate::entry::latency;
 
 /// A counter: the operation of work stealing and ticket locks.
 pub enum FetchAndOp {}
@@ -20,11 +20,11 @@ impl Op for FetchAndOp {
     }
 
     fn check(memory: &mut Memory<'_>, fill: Fill) -> Check {
-        both(memory.check_summed(fill), memory.check_fetched(fill))
+        memory.check_summed(fill).and(memory.check_fetched(fill))
     }
 }
 
 ombx_core::inventory::submit! {
-    atomic::<FetchAndOp>("rma.fop_latency", "one fetch_and_op (sum) and its synchronisation")
+    latency::<FetchAndOp>("rma.fop_latency", "one fetch_and_op (sum) and its synchronisation").sizes("8")
         .osu("osu_fop_latency", "OSU MPI_Fetch_and_op latency Test")
 }

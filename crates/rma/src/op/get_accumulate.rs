@@ -1,10 +1,7 @@
 //! `MPI_Get_accumulate`: the origin adds to the target's window and gets what stood there before.
 
 use super::{Check, Epoch, Fill, Memory, Op, Reduction, Result};
-use crate::{
-    entry::{bandwidth, latency},
-    memory::both,
-};
+use crate::entry::{bandwidth, latency};
 
 /// Unsigned integers are added, so that the sum is exact however often.
 pub enum GetAccumulate {}
@@ -22,7 +19,7 @@ impl Op for GetAccumulate {
     }
 
     fn check(memory: &mut Memory<'_>, fill: Fill) -> Check {
-        both(memory.check_summed(fill), memory.check_fetched(fill))
+        memory.check_summed(fill).and(memory.check_fetched(fill))
     }
 }
 
