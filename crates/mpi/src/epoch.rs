@@ -1,4 +1,4 @@
-//! Epochs: one-sided calls exist only inside one, and every epoch that is opened is closed.
+//! Access epochs: one-sided calls exist only inside one.
 
 use std::ffi::{c_int, c_void};
 
@@ -11,7 +11,7 @@ use crate::{
 };
 
 /// Proof that an access epoch towards the window's peer is open.
-pub struct Epoch<'w>(&'w Window);
+pub struct Epoch<'w>(pub(crate) &'w Window);
 
 /// How an accumulating operation combines elements, which are unsigned integers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,22 +44,10 @@ impl Reduction {
     }
 }
 
-/// Who else may hold a lock on the same target.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum LockKind {
-    /// Others that share it.
-    Shared,
-    /// Nobody.
-    Exclusive,
-}
-
 /// The local buffers: what the origin sends or gets, what atomics return, what they compare with.
 const ORIGIN: usize = 0;
 const RESULT: usize = 1;
 const COMPARE: usize = 2;
-
-/// No assertion: what users' programs pass.
-const ASSERT: c_int = 0;
 
 impl Epoch<'_> {
     #[inline(always)]
@@ -91,9 +79,7 @@ impl Epoch<'_> {
             ffi::MPI_Get(self.here(ORIGIN, slot), count, BYTE, peer, self.there(slot), count, BYTE, raw)
         })
     }
-}
 
-impl Epoch<'_> {
     /// `MPI_Accumulate` of a local slot into the peer's.
     #[inline(always)]
     pub fn accumulate(&self, slot: u32, how: Reduction) -> Result<()> {
@@ -174,113 +160,5 @@ impl Epoch<'_> {
         check("MPI_Waitall", unsafe {
             ffi::MPI_Waitall(self.0.slots.count as c_int, self.request(0), ffi::RSMPI_STATUSES_IGNORE)
         })
-    }
-}
-
-impl Window {
-    /// `MPI_Win_fence`: ends the epochs before it. Collective.
-    #[inline(always)]
-    pub fn fence(&self) -> Result<()> {
-        // SAFETY: a live window.
-        check("MPI_Win_fence", unsafe { ffi::MPI_Win_fence(ASSERT, self.raw) })
-    }
-
-    /// A last fence, after which other synchronisation may be used (MPI 4.1, 12.5.1). Collective.
-    pub fn fence_for_good(&self) -> Result<()> {
-        // SAFETY: a live window.
-        check("MPI_Win_fence", unsafe { ffi::MPI_Win_fence(ffi::MPI_MODE_NOSUCCEED as c_int, self.raw) })
-    }
-
-    /// Operations after a fence; the next fence ends their epoch.
-    #[inline(always)]
-    pub fn after_fence(&self, issue: impl FnOnce(&Epoch<'_>) -> Result<()>) -> Result<()> {
-        self.fence()?;
-        issue(&Epoch(self))
-    }
-
-    /// `MPI_Win_start`, operations, `MPI_Win_complete`.
-    #[inline(always)]
-    pub fn start_complete(&self, issue: impl FnOnce(&Epoch<'_>) -> Result<()>) -> Result<()> {
-        // SAFETY: a live window and group.
-        check("MPI_Win_start", unsafe { ffi::MPI_Win_start(self.partner, ASSERT, self.raw) })?;
-        let issued = issue(&Epoch(self));
-        // SAFETY: the epoch that was just opened.
-        let closed = check("MPI_Win_complete", unsafe { ffi::MPI_Win_complete(self.raw) });
-        issued.and(closed)
-    }
-
-    /// `MPI_Win_post`, whatever is done meanwhile, `MPI_Win_wait`: an exposure epoch.
-    #[inline(always)]
-    pub fn post_wait(&self, meanwhile: impl FnOnce() -> Result<()>) -> Result<()> {
-        // SAFETY: a live window and group.
-        check("MPI_Win_post", unsafe { ffi::MPI_Win_post(self.partner, ASSERT, self.raw) })?;
-        meanwhile()?;
-        // SAFETY: the epoch that was just opened.
-        check("MPI_Win_wait", unsafe { ffi::MPI_Win_wait(self.raw) })
-    }
-
-    /// `MPI_Win_lock`, operations, `MPI_Win_unlock`.
-    #[inline(always)]
-    pub fn lock_unlock(&self, kind: LockKind, issue: impl FnOnce(&Epoch<'_>) -> Result<()>) -> Result<()> {
-        self.lock(kind)?;
-        let issued = issue(&Epoch(self));
-        issued.and(self.unlock())
-    }
-
-    /// `MPI_Win_lock_all`, operations, `MPI_Win_unlock_all`.
-    #[inline(always)]
-    pub fn lock_all_unlock_all(&self, issue: impl FnOnce(&Epoch<'_>) -> Result<()>) -> Result<()> {
-        // SAFETY: a live window.
-        check("MPI_Win_lock_all", unsafe { ffi::MPI_Win_lock_all(ASSERT, self.raw) })?;
-        let issued = issue(&Epoch(self));
-        // SAFETY: the epoch that was just opened.
-        let closed = check("MPI_Win_unlock_all", unsafe { ffi::MPI_Win_unlock_all(self.raw) });
-        issued.and(closed)
-    }
-
-    /// Locks the peer until [`Window::release`], for operations that end with a flush.
-    pub fn hold(&self) -> Result<()> {
-        self.lock(LockKind::Shared)?;
-        self.held.set(true);
-        Ok(())
-    }
-
-    /// Unlocks what [`Window::hold`] locked; nothing otherwise.
-    pub fn release(&self) -> Result<()> {
-        if self.held.replace(false) { self.unlock() } else { Ok(()) }
-    }
-
-    /// Operations inside a held lock, then `MPI_Win_flush`: complete at the target.
-    #[inline(always)]
-    pub fn then_flush(&self, issue: impl FnOnce(&Epoch<'_>) -> Result<()>) -> Result<()> {
-        debug_assert!(self.held.get());
-        issue(&Epoch(self))?;
-        // SAFETY: a live window, locked by `hold`.
-        check("MPI_Win_flush", unsafe { ffi::MPI_Win_flush(self.peer, self.raw) })
-    }
-
-    /// Operations inside a held lock, then `MPI_Win_flush_local`: complete at the origin only.
-    #[inline(always)]
-    pub fn then_flush_local(&self, issue: impl FnOnce(&Epoch<'_>) -> Result<()>) -> Result<()> {
-        debug_assert!(self.held.get());
-        issue(&Epoch(self))?;
-        // SAFETY: a live window, locked by `hold`.
-        check("MPI_Win_flush_local", unsafe { ffi::MPI_Win_flush_local(self.peer, self.raw) })
-    }
-
-    #[inline(always)]
-    fn lock(&self, kind: LockKind) -> Result<()> {
-        let kind = match kind {
-            LockKind::Shared => ffi::MPI_LOCK_SHARED as c_int,
-            LockKind::Exclusive => ffi::MPI_LOCK_EXCLUSIVE as c_int,
-        };
-        // SAFETY: a live window.
-        check("MPI_Win_lock", unsafe { ffi::MPI_Win_lock(kind, self.peer, ASSERT, self.raw) })
-    }
-
-    #[inline(always)]
-    fn unlock(&self) -> Result<()> {
-        // SAFETY: a live window, locked before.
-        check("MPI_Win_unlock", unsafe { ffi::MPI_Win_unlock(self.peer, self.raw) })
     }
 }

@@ -9,6 +9,7 @@ mod comm;
 mod epoch;
 mod ext;
 mod library;
+mod synchronise;
 mod team;
 mod window;
 
@@ -16,8 +17,9 @@ pub use self::{
     buffer::Buffer,
     channel::Channel,
     comm::Comm,
-    epoch::{Epoch, LockKind, Reduction},
+    epoch::{Epoch, Reduction},
     library::{Family, Mpi, compare_and_swap_works, family, library_version},
+    synchronise::{Epochs, LockKind},
     team::MpiTeam,
     window::{Hints, Make, Shape, Window},
 };

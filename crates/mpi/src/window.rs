@@ -15,7 +15,7 @@ use ombx_core::{
 };
 
 use crate::{
-    Buffer, Comm, MpiTeam,
+    Buffer, Comm, Epochs as _, MpiTeam,
     ext::{self, check},
 };
 

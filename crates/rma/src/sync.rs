@@ -5,7 +5,7 @@ use ombx_core::{
     error::Result,
     kernel::Role,
 };
-use ombx_mpi::{Epoch, LockKind, Window};
+use ombx_mpi::{Epochs, LockKind};
 
 /// A way to open and close the epochs of one-sided operations.
 pub trait Sync: 'static {
@@ -15,40 +15,40 @@ pub trait Sync: 'static {
     const HOLDS: bool = false;
 
     /// The origin's accesses, complete as far as this synchronisation completes them.
-    fn access(window: &Window, issue: impl FnOnce(&Epoch<'_>) -> Result<()>) -> Result<()>;
+    fn access<W: Epochs>(window: &W, issue: impl FnOnce(&W::Epoch<'_>) -> Result<()>) -> Result<()>;
 
     /// What the target does during the origin's access.
-    fn expose(_: &Window) -> Result<()> {
+    fn expose<W: Epochs>(_: &W) -> Result<()> {
         Ok(())
     }
 
     /// An iteration of the origin: its access and, if there are two legs, the target's.
     #[inline(always)]
-    fn ping(window: &Window, issue: impl FnOnce(&Epoch<'_>) -> Result<()>) -> Result<()> {
+    fn ping<W: Epochs>(window: &W, issue: impl FnOnce(&W::Epoch<'_>) -> Result<()>) -> Result<()> {
         Self::access(window, issue)?;
         Self::expose(window)
     }
 
     /// The same iteration at the target.
     #[inline(always)]
-    fn pong(window: &Window, issue: impl FnOnce(&Epoch<'_>) -> Result<()>) -> Result<()> {
+    fn pong<W: Epochs>(window: &W, issue: impl FnOnce(&W::Epoch<'_>) -> Result<()>) -> Result<()> {
         Self::expose(window)?;
         if Self::LEGS == 2 { Self::access(window, issue) } else { Ok(()) }
     }
 
     /// An iteration in which both ranks access each other at once, inside both ranks' epochs.
     #[inline(always)]
-    fn both(window: &Window, issue: impl FnOnce(&Epoch<'_>) -> Result<()>) -> Result<()> {
+    fn both<W: Epochs>(window: &W, issue: impl FnOnce(&W::Epoch<'_>) -> Result<()>) -> Result<()> {
         Self::access(window, issue)
     }
 
     /// Before the iterations, untimed.
-    fn begin(window: &Window, role: Role) -> Result<()> {
+    fn begin<W: Epochs>(window: &W, role: Role) -> Result<()> {
         if Self::HOLDS && role == Role::Active { window.hold() } else { Ok(()) }
     }
 
     /// After the iterations, untimed.
-    fn end(window: &Window) -> Result<()> {
+    fn end<W: Epochs>(window: &W) -> Result<()> {
         window.release()
     }
 }
@@ -60,32 +60,32 @@ impl Sync for Fence {
     const LEGS: u64 = 2;
 
     #[inline(always)]
-    fn access(window: &Window, issue: impl FnOnce(&Epoch<'_>) -> Result<()>) -> Result<()> {
+    fn access<W: Epochs>(window: &W, issue: impl FnOnce(&W::Epoch<'_>) -> Result<()>) -> Result<()> {
         window.after_fence(issue)?;
         window.fence()
     }
 
     #[inline(always)]
-    fn expose(window: &Window) -> Result<()> {
+    fn expose<W: Epochs>(window: &W) -> Result<()> {
         window.fence()?;
         window.fence()
     }
 
     #[inline(always)]
-    fn ping(window: &Window, issue: impl FnOnce(&Epoch<'_>) -> Result<()>) -> Result<()> {
+    fn ping<W: Epochs>(window: &W, issue: impl FnOnce(&W::Epoch<'_>) -> Result<()>) -> Result<()> {
         window.after_fence(issue)?;
         window.fence()?;
         window.fence()
     }
 
     #[inline(always)]
-    fn pong(window: &Window, issue: impl FnOnce(&Epoch<'_>) -> Result<()>) -> Result<()> {
+    fn pong<W: Epochs>(window: &W, issue: impl FnOnce(&W::Epoch<'_>) -> Result<()>) -> Result<()> {
         window.fence()?;
         window.after_fence(issue)?;
         window.fence()
     }
 
-    fn end(window: &Window) -> Result<()> {
+    fn end<W: Epochs>(window: &W) -> Result<()> {
         window.fence_for_good()
     }
 }
@@ -97,17 +97,17 @@ impl Sync for Pscw {
     const LEGS: u64 = 2;
 
     #[inline(always)]
-    fn access(window: &Window, issue: impl FnOnce(&Epoch<'_>) -> Result<()>) -> Result<()> {
+    fn access<W: Epochs>(window: &W, issue: impl FnOnce(&W::Epoch<'_>) -> Result<()>) -> Result<()> {
         window.start_complete(issue)
     }
 
     #[inline(always)]
-    fn expose(window: &Window) -> Result<()> {
+    fn expose<W: Epochs>(window: &W) -> Result<()> {
         window.post_wait(|| Ok(()))
     }
 
     #[inline(always)]
-    fn both(window: &Window, issue: impl FnOnce(&Epoch<'_>) -> Result<()>) -> Result<()> {
+    fn both<W: Epochs>(window: &W, issue: impl FnOnce(&W::Epoch<'_>) -> Result<()>) -> Result<()> {
         window.post_wait(|| window.start_complete(issue))
     }
 }
@@ -119,7 +119,7 @@ impl Sync for Lock {
     const LEGS: u64 = 1;
 
     #[inline(always)]
-    fn access(window: &Window, issue: impl FnOnce(&Epoch<'_>) -> Result<()>) -> Result<()> {
+    fn access<W: Epochs>(window: &W, issue: impl FnOnce(&W::Epoch<'_>) -> Result<()>) -> Result<()> {
         window.lock_unlock(LockKind::Shared, issue)
     }
 }
@@ -131,7 +131,7 @@ impl Sync for LockExclusive {
     const LEGS: u64 = 1;
 
     #[inline(always)]
-    fn access(window: &Window, issue: impl FnOnce(&Epoch<'_>) -> Result<()>) -> Result<()> {
+    fn access<W: Epochs>(window: &W, issue: impl FnOnce(&W::Epoch<'_>) -> Result<()>) -> Result<()> {
         window.lock_unlock(LockKind::Exclusive, issue)
     }
 }
@@ -143,7 +143,7 @@ impl Sync for LockAll {
     const LEGS: u64 = 1;
 
     #[inline(always)]
-    fn access(window: &Window, issue: impl FnOnce(&Epoch<'_>) -> Result<()>) -> Result<()> {
+    fn access<W: Epochs>(window: &W, issue: impl FnOnce(&W::Epoch<'_>) -> Result<()>) -> Result<()> {
         window.lock_all_unlock_all(issue)
     }
 }
@@ -156,7 +156,7 @@ impl Sync for Flush {
     const HOLDS: bool = true;
 
     #[inline(always)]
-    fn access(window: &Window, issue: impl FnOnce(&Epoch<'_>) -> Result<()>) -> Result<()> {
+    fn access<W: Epochs>(window: &W, issue: impl FnOnce(&W::Epoch<'_>) -> Result<()>) -> Result<()> {
         window.then_flush(issue)
     }
 }
@@ -169,7 +169,7 @@ impl Sync for FlushLocal {
     const HOLDS: bool = true;
 
     #[inline(always)]
-    fn access(window: &Window, issue: impl FnOnce(&Epoch<'_>) -> Result<()>) -> Result<()> {
+    fn access<W: Epochs>(window: &W, issue: impl FnOnce(&W::Epoch<'_>) -> Result<()>) -> Result<()> {
         window.then_flush_local(issue)
     }
 }

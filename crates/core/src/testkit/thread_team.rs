@@ -48,9 +48,11 @@ struct State {
 }
 
 /// A message on its way, in virtual time.
-pub(super) struct Letter {
-    pub(super) bytes: Vec<u8>,
-    pub(super) arrives_at: u64,
+pub struct Letter {
+    /// What it says.
+    pub bytes: Vec<u8>,
+    /// When it is there, on the receiver's clock, in nanoseconds.
+    pub arrives_at: u64,
 }
 
 impl Shared {
@@ -90,12 +92,14 @@ impl ThreadTeam {
         Ok(state.delivered.clone())
     }
 
-    pub(super) fn post(&self, to: Rank, letter: Letter) {
+    /// Sends a letter, which does not wait.
+    pub fn post(&self, to: Rank, letter: Letter) {
         self.shared.lock().mail.entry((self.rank, to.0)).or_default().push_back(letter);
         self.shared.changed.notify_all();
     }
 
-    pub(super) fn fetch(&self, from: Rank) -> Result<Letter> {
+    /// Waits for the next letter of a rank; the clock is left alone.
+    pub fn fetch(&self, from: Rank) -> Result<Letter> {
         let mut state = self.shared.lock();
         loop {
             if let Some(letter) = state.mail.entry((from.0, self.rank)).or_default().pop_front() {

@@ -1,0 +1,277 @@
+//! The legs of every synchronisation, on a probe window whose calls are logged and cost known virtual time.
+
+use std::{cell::RefCell, marker::PhantomData, sync::Mutex};
+
+use ombx_core::{
+    case::Case,
+    error::Result,
+    kernel::{Cx, Kernel, Method, Metric, Role, Work},
+    plan::{Effort, Plan, parse_sizes},
+    registry::Benchmark,
+    result::Measurement,
+    testkit::{Letter, ThreadTeam, measure},
+    unit::Rank,
+};
+use ombx_mpi::{Epochs, LockKind};
+use ombx_rma::{
+    mode::{BothWays, Many, Mode, One},
+    sync::{Fence, Flush, FlushLocal, Lock, LockAll, LockExclusive, Pscw, Sync},
+};
+
+/// What one operation takes, and what a signal between ranks takes.
+const OP: u64 = 1000;
+const SIGNAL: u64 = 100;
+
+struct Probe {
+    team: ThreadTeam,
+    peer: Rank,
+    log: RefCell<Vec<&'static str>>,
+}
+
+/// Proof of nothing but that a call was made inside an epoch.
+struct Inside<'w>(&'w Probe);
+
+impl Probe {
+    fn call(&self, name: &'static str) {
+        self.log.borrow_mut().push(name);
+    }
+
+    fn signal(&self) {
+        self.team.post(self.peer, Letter { bytes: vec![], arrives_at: self.team.clock.raw() + SIGNAL });
+    }
+
+    fn await_signal(&self) -> Result<()> {
+        let arrives_at = self.team.fetch(self.peer)?.arrives_at;
+        self.team.hand.advance(arrives_at.saturating_sub(self.team.clock.raw()));
+        Ok(())
+    }
+}
+
+impl Inside<'_> {
+    fn op(&self) -> Result<()> {
+        self.0.call("op");
+        self.0.team.hand.advance(OP);
+        Ok(())
+    }
+}
+
+impl Epochs for Probe {
+    type Epoch<'w> = Inside<'w>;
+
+    fn fence(&self) -> Result<()> {
+        self.call("fence");
+        self.signal();
+        self.await_signal()
+    }
+
+    fn fence_for_good(&self) -> Result<()> {
+        Ok(())
+    }
+
+    fn after_fence(&self, issue: impl FnOnce(&Inside<'_>) -> Result<()>) -> Result<()> {
+        self.fence()?;
+        issue(&Inside(self))
+    }
+
+    fn start_complete(&self, issue: impl FnOnce(&Inside<'_>) -> Result<()>) -> Result<()> {
+        self.call("start");
+        self.await_signal()?;
+        issue(&Inside(self))?;
+        self.call("complete");
+        self.signal();
+        Ok(())
+    }
+
+    fn post_wait(&self, meanwhile: impl FnOnce() -> Result<()>) -> Result<()> {
+        self.call("post");
+        self.signal();
+        meanwhile()?;
+        self.call("wait");
+        self.await_signal()
+    }
+
+    fn lock_unlock(&self, kind: LockKind, issue: impl FnOnce(&Inside<'_>) -> Result<()>) -> Result<()> {
+        self.call(if kind == LockKind::Shared { "lock" } else { "lock_exclusive" });
+        issue(&Inside(self))?;
+        self.call("unlock");
+        Ok(())
+    }
+
+    fn lock_all_unlock_all(&self, issue: impl FnOnce(&Inside<'_>) -> Result<()>) -> Result<()> {
+        self.call("lock_all");
+        issue(&Inside(self))?;
+        self.call("unlock_all");
+        Ok(())
+    }
+
+    fn hold(&self) -> Result<()> {
+        Ok(())
+    }
+
+    fn release(&self) -> Result<()> {
+        Ok(())
+    }
+
+    fn then_flush(&self, issue: impl FnOnce(&Inside<'_>) -> Result<()>) -> Result<()> {
+        issue(&Inside(self))?;
+        self.call("flush");
+        Ok(())
+    }
+
+    fn then_flush_local(&self, issue: impl FnOnce(&Inside<'_>) -> Result<()>) -> Result<()> {
+        issue(&Inside(self))?;
+        self.call("flush_local");
+        Ok(())
+    }
+}
+
+/// Which calls of a synchronisation a mode makes; the same ones as `ombx_rma::mode` makes on a real window.
+trait Calls: Mode {
+    fn active<S: Sync>(probe: &Probe, depth: u32) -> Result<()>;
+    fn passive<S: Sync>(probe: &Probe, depth: u32) -> Result<()>;
+}
+
+fn all(inside: &Inside<'_>, depth: u32) -> Result<()> {
+    (0..depth).try_for_each(|_| inside.op())
+}
+
+impl Calls for One {
+    fn active<S: Sync>(probe: &Probe, _: u32) -> Result<()> {
+        S::ping(probe, |inside| inside.op())
+    }
+
+    fn passive<S: Sync>(probe: &Probe, _: u32) -> Result<()> {
+        S::pong(probe, |inside| inside.op())
+    }
+}
+
+impl Calls for Many {
+    fn active<S: Sync>(probe: &Probe, depth: u32) -> Result<()> {
+        S::access(probe, |inside| all(inside, depth))
+    }
+
+    fn passive<S: Sync>(probe: &Probe, _: u32) -> Result<()> {
+        S::expose(probe)
+    }
+}
+
+impl Calls for BothWays {
+    fn active<S: Sync>(probe: &Probe, depth: u32) -> Result<()> {
+        S::both(probe, |inside| all(inside, depth))
+    }
+
+    fn passive<S: Sync>(probe: &Probe, depth: u32) -> Result<()> {
+        S::both(probe, |inside| all(inside, depth))
+    }
+}
+
+struct Legs<S, M> {
+    probe: Probe,
+    role: Role,
+    depth: u32,
+    types: PhantomData<fn() -> (S, M)>,
+}
+
+/// What the last iteration of each rank called: timed rank, other rank.
+static LAST: Mutex<[Vec<&str>; 2]> = Mutex::new([Vec::new(), Vec::new()]);
+/// Only one test looks at the log at a time.
+static TURN: Mutex<()> = Mutex::new(());
+
+impl<S: Sync, M: Calls> Kernel for Legs<S, M> {
+    const METRIC: Metric = M::METRIC;
+    const METHOD: Method = M::METHOD;
+
+    fn work(case: &Case) -> Work {
+        M::work::<S>(case)
+    }
+
+    fn open(cx: &Cx<'_>, case: &Case) -> Result<Self> {
+        let probe =
+            Probe { team: cx.fabric::<ThreadTeam>()?.clone(), peer: cx.peer, log: RefCell::default() };
+        Ok(Legs { probe, role: cx.role, depth: case.depth, types: PhantomData })
+    }
+
+    fn active(&mut self) -> Result<()> {
+        self.probe.log.borrow_mut().clear();
+        <M as Calls>::active::<S>(&self.probe, self.depth)
+    }
+
+    fn passive(&mut self) -> Result<()> {
+        self.probe.log.borrow_mut().clear();
+        <M as Calls>::passive::<S>(&self.probe, self.depth)
+    }
+
+    fn close(self) -> Result<()> {
+        let at = if self.role == Role::Active { 0 } else { 1 };
+        LAST.lock().unwrap()[at] = self.probe.log.take();
+        Ok(())
+    }
+}
+
+/// Measures a kernel and returns the row and what each rank called in an iteration.
+fn legs(bench: &'static Benchmark) -> (Measurement, [String; 2]) {
+    let _turn = TURN.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    let plan = Plan {
+        sizes: Some(parse_sizes("1000").unwrap()),
+        depth: 4,
+        effort: Effort::Fixed { iterations: 60, warmup: 3 },
+        ..Plan::default()
+    };
+    let row = measure(2, bench, &plan).unwrap().rows.remove(0);
+    let calls = LAST.lock().unwrap().clone();
+    (row, calls.map(|calls| calls.join(" ")))
+}
+
+macro_rules! latency {
+    ($test:ident, $sync:ty, $ns:expr, $origin:literal, $target:literal) => {
+        #[test]
+        fn $test() {
+            static BENCH: Benchmark = Benchmark::of::<Legs<$sync, One>>("probe.latency", "x");
+            let (row, calls) = legs(&BENCH);
+            assert_eq!(calls, [$origin, $target]);
+            assert_eq!(row.summary.unwrap().median, $ns as f64);
+        }
+    };
+}
+
+// Active target: the origin's operation and the target's, and a signal after each; half of it is one of each.
+latency!(pscw, Pscw, OP + SIGNAL, "start op complete post wait", "post wait start op complete");
+// A fence returns a signal after the later rank has entered it: one of the three is free, because both come from another.
+latency!(fence, Fence, OP + SIGNAL, "fence op fence fence", "fence fence op fence");
+// Passive target: the origin's single access, whole.
+latency!(lock, Lock, OP, "lock op unlock", "");
+latency!(lock_exclusive, LockExclusive, OP, "lock_exclusive op unlock", "");
+latency!(lock_all, LockAll, OP, "lock_all op unlock_all", "");
+latency!(flush, Flush, OP, "op flush", "");
+latency!(flush_local, FlushLocal, OP, "op flush_local", "");
+
+#[test]
+fn a_window_of_operations_is_one_leg() {
+    static ACTIVE: Benchmark = Benchmark::of::<Legs<Pscw, Many>>("probe.bw", "x").streaming();
+    let (row, calls) = legs(&ACTIVE);
+    assert_eq!(calls, ["start op op op op complete", "post wait"]);
+    // The target posts again when the origin's completion has arrived: a signal each way.
+    let iteration = (4 * OP + 2 * SIGNAL) as f64;
+    assert_eq!(row.summary.as_ref().unwrap().median, iteration);
+    assert!((row.mb_per_s().unwrap().median - 4.0 * 1000.0 / iteration * 1e3).abs() < 1e-9);
+
+    static PASSIVE: Benchmark = Benchmark::of::<Legs<Flush, Many>>("probe.bw", "x").streaming();
+    let (row, calls) = legs(&PASSIVE);
+    assert_eq!(calls, ["op op op op flush", ""]);
+    assert!((row.mb_per_s().unwrap().median - 1000.0 / OP as f64 * 1e3).abs() < 1e-9);
+}
+
+#[test]
+fn both_ways_counts_both_directions() {
+    static PSCW: Benchmark = Benchmark::of::<Legs<Pscw, BothWays>>("probe.bibw", "x").streaming();
+    static FENCE: Benchmark = Benchmark::of::<Legs<Fence, BothWays>>("probe.bibw", "x").streaming();
+    for (bench, each) in
+        [(&PSCW, "post start op op op op complete wait"), (&FENCE, "fence op op op op fence")]
+    {
+        let (row, calls) = legs(bench);
+        assert_eq!(calls, [each, each]);
+        let iteration = (4 * OP + 2 * SIGNAL) as f64;
+        assert_eq!(row.summary.as_ref().unwrap().median, iteration);
+        assert!((row.mb_per_s().unwrap().median - 2.0 * 4.0 * 1000.0 / iteration * 1e3).abs() < 1e-9);
+    }
+}
