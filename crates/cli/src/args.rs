@@ -90,7 +90,7 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "ARG", allow_hyphen_values = true, help_heading = "Ranks")]
     pub(crate) launcher_arg: Vec<String>,
     /// Time after which the whole job is ended, for example: 10m [default: from the plan]
-    #[arg(long, value_name = "TIME", value_parser = unit::parse_duration, help_heading = "Ranks")]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = unit::parse_duration, help_heading = "Ranks")]
     pub(crate) timeout: Option<Duration>,
 
     /// Message sizes: 1..4M doubles, 8,1K,64K lists, 1..4M:x4 grows by 4 [default: the benchmark's]
@@ -107,10 +107,10 @@ pub(crate) struct RunArgs {
     pub(crate) no_verify: bool,
 
     /// A row is done when half its 95 % interval is below this part of the median
-    #[arg(long, default_value = "1%", value_parser = unit::parse_percent, help_heading = "How long")]
+    #[arg(long, default_value = "1%", allow_hyphen_values = true, value_parser = unit::parse_percent, help_heading = "How long")]
     pub(crate) precision: f64,
     /// Time for measuring one row at the most
-    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = unit::parse_duration, help_heading = "How long")]
+    #[arg(long, value_name = "TIME", default_value = "1s", allow_hyphen_values = true, value_parser = unit::parse_duration, help_heading = "How long")]
     pub(crate) max_time: Duration,
     /// A fixed number of timed iterations instead, as the OSU benchmarks have, for example: 1000
     #[arg(long, value_name = "I", value_parser = clap::value_parser!(u64).range(1..=1 << 32), conflicts_with_all = ["precision", "max_time"], help_heading = "How long")]

@@ -66,7 +66,7 @@ fn long(b: &Benchmark) -> String {
     line("ranks", &b.layout.describe());
     line("sizes", b.sizes);
     for axis in b.axes {
-        line(axis.name, &format!("{} (default {})", axis.values.join(", "), axis.default));
+        line(axis.name, &format!("{} (default {})", axis.values.join(", "), b.default_of(axis)));
     }
     if !osu_names(b).is_empty() {
         line("OSU names", &osu_names(b).join(", "));
@@ -85,7 +85,7 @@ fn describe(b: &Benchmark) -> Value {
     let axes: Vec<Value> = b
         .axes
         .iter()
-        .map(|a| json!({"name": a.name, "about": a.about, "values": a.values, "default": a.default}))
+        .map(|a| json!({"name": a.name, "about": a.about, "values": a.values, "default": b.default_of(a)}))
         .collect();
     json!({
         "name": b.name,

@@ -75,9 +75,10 @@ pub(crate) fn ranks(args: &RunArgs, choices: &[Choice]) -> u32 {
 /// How many rows that makes.
 pub(crate) fn rows(plan: &Plan, choices: &[Choice]) -> Result<u64> {
     let mut rows = 0u64;
-    for Choice { bench, preset } in choices {
-        let values = |axis: &&Axis| selected(axis, preset, plan).len();
-        rows += (sizes_of(bench, plan)?.len() * bench.axes.iter().map(values).product::<usize>()) as u64;
+    for choice in choices {
+        let values = |axis: &&Axis| selected(axis, *choice, plan).len();
+        rows += (sizes_of(choice.bench, plan)?.len()
+            * choice.bench.axes.iter().map(values).product::<usize>()) as u64;
     }
     Ok(rows)
 }

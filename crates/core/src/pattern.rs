@@ -1,7 +1,9 @@
 //! Two-sided patterns, written once and crossed with links at compile time: MPI and sockets run the same loops.
 
+use std::marker::PhantomData;
+
 use crate::{
-    case::Case,
+    case::{Axis, Case, Named},
     error::Result,
     kernel::{Cx, Kernel, Method, Metric, Role, Work},
     payload::{Check, Fill, Slots},
@@ -18,6 +20,8 @@ pub trait Link: Sized {
     fn push(&mut self) -> Result<()>;
     /// Starts receiving every message, then waits for all.
     fn pull(&mut self) -> Result<()>;
+    /// Starts receiving and sending every message, then waits for all of both.
+    fn swap(&mut self) -> Result<()>;
     /// Tells the other end that a window has arrived.
     fn acknowledge(&mut self) -> Result<()>;
     /// Waits to be told so.
@@ -31,116 +35,291 @@ pub trait Link: Sized {
     fn incoming(&mut self) -> &mut [u8];
 }
 
+/// Whether messages in flight have buffers of their own.
+pub const BUFFERS: Axis = Axis {
+    name: "buffers",
+    about: "whether each message in flight has its own buffer, or all share a single one as in OMB (hot, and not legal MPI)",
+    values: &["multiple", "single"],
+    default: "multiple",
+    named: Named::IfChosen,
+};
+
 /// A link with what is needed to fill and check its buffers.
-struct End<L> {
+pub struct End<L> {
     link: L,
     slots: Slots,
+    role: Role,
     rank: Rank,
     peer: Rank,
 }
 
-impl<L: Link> End<L> {
-    fn open(cx: &Cx<'_>, slots: Slots) -> Result<End<L>> {
+/// What two ends do in an iteration, written once for every link.
+pub trait Pattern: 'static {
+    /// What the headline is.
+    const METRIC: Metric;
+    /// What is timed.
+    const METHOD: Method;
+    /// Whether data flows to the timed rank too.
+    const BOTH_WAYS: bool;
+
+    /// Messages that have a buffer: one, or the whole window.
+    fn messages(depth: u32) -> u32;
+    /// Bytes, operations and legs of one pair.
+    fn work(bytes: u64, depth: u64) -> Work;
+    /// An iteration of the timed end.
+    fn active<L: Link>(link: &mut L, depth: u32) -> Result<()>;
+    /// The same iteration of the other end.
+    fn passive<L: Link>(link: &mut L, depth: u32) -> Result<()>;
+}
+
+/// A pattern over a link: the kernel of every two-sided benchmark.
+pub struct Over<P, L> {
+    end: End<L>,
+    depth: u32,
+    pattern: PhantomData<fn() -> P>,
+}
+
+impl<P: Pattern, L: Link> Kernel for Over<P, L> {
+    const METRIC: Metric = P::METRIC;
+    const METHOD: Method = P::METHOD;
+
+    fn work(case: &Case) -> Work {
+        let Work { bytes, ops, legs } = P::work(case.bytes.0, u64::from(case.depth));
+        let pairs = u64::from(case.pairs);
+        Work { bytes: bytes * pairs, ops: ops * pairs, legs }
+    }
+
+    fn open(cx: &Cx<'_>, case: &Case) -> Result<Self> {
+        let messages = P::messages(case.depth);
+        let slots = match case.axis(&BUFFERS) {
+            "single" => Slots::shared(case.bytes.0, messages),
+            _ => Slots::new(case.bytes.0, messages),
+        };
         cx.afford(2 * slots.total())?;
-        Ok(End { link: L::open(cx, slots)?, slots, rank: cx.rank(), peer: cx.peer })
+        let end = End { link: L::open(cx, slots)?, slots, role: cx.role, rank: cx.rank(), peer: cx.peer };
+        Ok(Over { end, depth: case.depth, pattern: PhantomData })
     }
 
-    fn fill(&mut self, fill: Fill) {
-        fill.write(self.rank, self.slots, self.link.outgoing());
-        fill.poison(self.peer, self.slots, self.link.incoming());
+    fn fill(&mut self, fill: Fill) -> Result<()> {
+        let End { link, slots, rank, peer, .. } = &mut self.end;
+        fill.write(*rank, *slots, link.outgoing());
+        fill.poison(*peer, *slots, link.incoming());
+        Ok(())
     }
 
-    fn check(&mut self, fill: Fill) -> Check {
-        fill.check(self.peer, self.slots, self.link.incoming(), self.rank)
+    #[inline]
+    fn active(&mut self) -> Result<()> {
+        P::active(&mut self.end.link, self.depth)
+    }
+
+    #[inline]
+    fn passive(&mut self) -> Result<()> {
+        P::passive(&mut self.end.link, self.depth)
+    }
+
+    fn check(&mut self, fill: Fill) -> Result<Check> {
+        let End { link, slots, role, rank, peer } = &mut self.end;
+        Ok(match role {
+            Role::Active if !P::BOTH_WAYS => Check::Passed,
+            _ => fill.check(*peer, *slots, link.incoming(), *rank),
+        })
     }
 }
 
 /// Ping-pong: rank 0 sends and receives, rank 1 receives and sends; two legs.
-pub struct PingPong<L>(End<L>);
+pub enum PingPong {}
 
-impl<L: Link> Kernel for PingPong<L> {
+impl Pattern for PingPong {
     const METRIC: Metric = Metric::Latency;
     const METHOD: Method = Method {
         timed: "one blocking send and one blocking receive on rank 0, a receive and a send on rank 1; the figure is half of it",
         untimed: "connections, buffers, filling and checking them",
-        like: "osu_latency; IMB PingPong; LinkTest's semidirectional test",
+        like: "osu_latency; IMB PingPong",
     };
+    const BOTH_WAYS: bool = true;
 
-    fn work(case: &Case) -> Work {
-        let pairs = u64::from(case.pairs);
-        Work { bytes: 2 * case.bytes.0 * pairs, ops: 2 * pairs, legs: 2 }
+    fn messages(_: u32) -> u32 {
+        1
     }
 
-    fn open(cx: &Cx<'_>, case: &Case) -> Result<Self> {
-        End::open(cx, Slots::new(case.bytes.0, 1)).map(PingPong)
+    fn work(bytes: u64, _: u64) -> Work {
+        Work { bytes: 2 * bytes, ops: 2, legs: 2 }
     }
 
-    fn fill(&mut self, fill: Fill) -> Result<()> {
-        self.0.fill(fill);
-        Ok(())
+    #[inline(always)]
+    fn active<L: Link>(link: &mut L, _: u32) -> Result<()> {
+        link.send()?;
+        link.receive()
     }
 
-    #[inline]
-    fn active(&mut self) -> Result<()> {
-        self.0.link.send()?;
-        self.0.link.receive()
-    }
-
-    #[inline]
-    fn passive(&mut self) -> Result<()> {
-        self.0.link.receive()?;
-        self.0.link.send()
-    }
-
-    fn check(&mut self, fill: Fill) -> Result<Check> {
-        Ok(self.0.check(fill))
+    #[inline(always)]
+    fn passive<L: Link>(link: &mut L, _: u32) -> Result<()> {
+        link.receive()?;
+        link.send()
     }
 }
 
 /// Stream: rank 0 keeps a window of messages in flight, rank 1 acknowledges the whole window; one leg.
-pub struct Stream<L> {
-    end: End<L>,
-    role: Role,
-}
+pub enum Stream {}
 
-impl<L: Link> Kernel for Stream<L> {
+impl Pattern for Stream {
     const METRIC: Metric = Metric::Bandwidth;
     const METHOD: Method = Method {
         timed: "a window of nonblocking sends on rank 0, waiting for all, and the receipt from rank 1, which posted all receives and waited",
-        untimed: "connections, buffers, filling and checking them; every message in flight has its own buffer",
-        like: "osu_bw, which reuses one buffer; IMB Uniband",
+        untimed: "connections, buffers, filling and checking them",
+        like: "osu_bw, whose messages share a single buffer; IMB Uniband",
     };
+    const BOTH_WAYS: bool = false;
 
-    fn work(case: &Case) -> Work {
-        let ops = u64::from(case.depth) * u64::from(case.pairs);
-        Work { bytes: case.bytes.0 * ops, ops, legs: 1 }
+    fn messages(depth: u32) -> u32 {
+        depth
     }
 
-    fn open(cx: &Cx<'_>, case: &Case) -> Result<Self> {
-        Ok(Stream { end: End::open(cx, Slots::new(case.bytes.0, case.depth))?, role: cx.role })
+    fn work(bytes: u64, depth: u64) -> Work {
+        Work { bytes: bytes * depth, ops: depth, legs: 1 }
     }
 
-    fn fill(&mut self, fill: Fill) -> Result<()> {
-        self.end.fill(fill);
-        Ok(())
+    #[inline(always)]
+    fn active<L: Link>(link: &mut L, _: u32) -> Result<()> {
+        link.push()?;
+        link.acknowledged()
     }
 
-    #[inline]
-    fn active(&mut self) -> Result<()> {
-        self.end.link.push()?;
-        self.end.link.acknowledged()
+    #[inline(always)]
+    fn passive<L: Link>(link: &mut L, _: u32) -> Result<()> {
+        link.pull()?;
+        link.acknowledge()
+    }
+}
+
+/// Streams both ways at once: each end keeps a window in flight and receives the other's; one leg.
+pub enum BiStream {}
+
+impl Pattern for BiStream {
+    const METRIC: Metric = Metric::Bandwidth;
+    const METHOD: Method = Method {
+        timed: "on both ranks a window of nonblocking receives, a window of nonblocking sends, and waiting for all of them",
+        untimed: "connections, buffers, filling and checking them",
+        like: "osu_bibw, whose messages share a single buffer; IMB Biband",
+    };
+    const BOTH_WAYS: bool = true;
+
+    fn messages(depth: u32) -> u32 {
+        depth
     }
 
-    #[inline]
-    fn passive(&mut self) -> Result<()> {
-        self.end.link.pull()?;
-        self.end.link.acknowledge()
+    fn work(bytes: u64, depth: u64) -> Work {
+        Work { bytes: 2 * bytes * depth, ops: 2 * depth, legs: 1 }
     }
 
-    fn check(&mut self, fill: Fill) -> Result<Check> {
-        Ok(match self.role {
-            Role::Active => Check::Passed,
-            Role::Passive => self.end.check(fill),
-        })
+    #[inline(always)]
+    fn active<L: Link>(link: &mut L, _: u32) -> Result<()> {
+        link.swap()
+    }
+
+    #[inline(always)]
+    fn passive<L: Link>(link: &mut L, _: u32) -> Result<()> {
+        link.swap()
+    }
+}
+
+/// LinkTest's semidirectional test: a ping-pong, as bandwidth.
+pub enum Semidirectional {}
+
+impl Pattern for Semidirectional {
+    const METRIC: Metric = Metric::Bandwidth;
+    const METHOD: Method = Method {
+        timed: "a ping-pong of blocking messages; the figure is the message by half its time",
+        untimed: "connections, buffers, filling and checking them",
+        like: "LinkTest, semidirectional",
+    };
+    const BOTH_WAYS: bool = true;
+
+    fn messages(_: u32) -> u32 {
+        1
+    }
+
+    fn work(bytes: u64, depth: u64) -> Work {
+        PingPong::work(bytes, depth)
+    }
+
+    #[inline(always)]
+    fn active<L: Link>(link: &mut L, depth: u32) -> Result<()> {
+        PingPong::active(link, depth)
+    }
+
+    #[inline(always)]
+    fn passive<L: Link>(link: &mut L, depth: u32) -> Result<()> {
+        PingPong::passive(link, depth)
+    }
+}
+
+/// LinkTest's bidirectional test: two ping-pongs at once, one begun by each end; two legs.
+pub enum Bidirectional {}
+
+impl Pattern for Bidirectional {
+    const METRIC: Metric = Metric::Bandwidth;
+    const METHOD: Method = Method {
+        timed: "two ping-pongs at once, one begun by each rank; the figure is two messages by half their time",
+        untimed: "connections, buffers, filling and checking them",
+        like: "LinkTest, bidirectional",
+    };
+    const BOTH_WAYS: bool = true;
+
+    fn messages(_: u32) -> u32 {
+        1
+    }
+
+    fn work(bytes: u64, _: u64) -> Work {
+        Work { bytes: 4 * bytes, ops: 4, legs: 2 }
+    }
+
+    #[inline(always)]
+    fn active<L: Link>(link: &mut L, _: u32) -> Result<()> {
+        link.swap()?;
+        link.swap()
+    }
+
+    #[inline(always)]
+    fn passive<L: Link>(link: &mut L, _: u32) -> Result<()> {
+        link.swap()?;
+        link.swap()
+    }
+}
+
+/// LinkTest's unidirectional test: a window of blocking messages back to back, then one receipt; one leg.
+pub enum Unidirectional {}
+
+impl Pattern for Unidirectional {
+    const METRIC: Metric = Metric::Bandwidth;
+    const METHOD: Method = Method {
+        timed: "a window of blocking sends back to back and one receipt; the figure is the window by that time",
+        untimed: "connections, buffers, filling and checking them",
+        like: "LinkTest, unidirectional",
+    };
+    const BOTH_WAYS: bool = false;
+
+    fn messages(_: u32) -> u32 {
+        1
+    }
+
+    fn work(bytes: u64, depth: u64) -> Work {
+        Stream::work(bytes, depth)
+    }
+
+    #[inline(always)]
+    fn active<L: Link>(link: &mut L, depth: u32) -> Result<()> {
+        for _ in 0..depth {
+            link.send()?;
+        }
+        link.acknowledged()
+    }
+
+    #[inline(always)]
+    fn passive<L: Link>(link: &mut L, depth: u32) -> Result<()> {
+        for _ in 0..depth {
+            link.receive()?;
+        }
+        link.acknowledge()
     }
 }

@@ -63,7 +63,7 @@ pub struct Slots {
     pub bytes: u64,
     /// Messages.
     pub count: u32,
-    /// Bytes from the start of one to the start of the next.
+    /// Bytes from the start of one to the start of the next; 0 where all share one place.
     pub stride: u64,
 }
 
@@ -78,9 +78,17 @@ impl Slots {
         Slots { bytes, count, stride: bytes.next_multiple_of(LINE).max(LINE) }
     }
 
+    /// `count` messages that all use one buffer, as the OSU benchmarks do: hot, and overwritten while others arrive.
+    pub fn shared(bytes: u64, count: u32) -> Slots {
+        Slots { stride: 0, ..Slots::new(bytes, count) }
+    }
+
     /// Bytes of the buffer that holds them all, and a cache line at the least.
     pub fn total(&self) -> u64 {
-        self.stride * u64::from(self.count)
+        match self.stride {
+            0 => Slots::new(self.bytes, 1).total(),
+            stride => stride * u64::from(self.count),
+        }
     }
 
     /// Where message `slot` starts.
@@ -89,7 +97,10 @@ impl Slots {
     }
 
     fn messages(&self, buffer_len: usize) -> impl Iterator<Item = (u64, std::ops::Range<usize>)> + use<> {
-        let Slots { bytes, count, stride } = *self;
+        let Slots { bytes, mut count, stride } = *self;
+        if stride == 0 {
+            count = count.min(1);
+        }
         debug_assert!(buffer_len as u64 >= self.total());
         (0..u64::from(count)).map(move |slot| {
             let start = (slot * stride) as usize;
@@ -248,6 +259,17 @@ mod tests {
         }
         buffer.rotate_left(64);
         assert_ne!(fill(1, 64).check(Rank(0), slots, &buffer, Rank(0)), Check::Passed);
+    }
+
+    #[test]
+    fn messages_that_share_a_place_are_one_to_check() {
+        let slots = Slots::shared(100, 64);
+        assert_eq!((slots.total(), slots.offset(63)), (128, 0));
+        let mut buffer = vec![0u8; 128];
+        fill(1, 100).write(Rank(0), slots, &mut buffer);
+        assert_eq!(fill(1, 100).check(Rank(0), slots, &buffer, Rank(1)), Check::Passed);
+        buffer[99] ^= 1;
+        assert_ne!(fill(1, 100).check(Rank(0), slots, &buffer, Rank(1)), Check::Passed);
     }
 
     #[test]

@@ -43,6 +43,8 @@ pub struct Benchmark {
     pub streams: bool,
     /// What the user can choose.
     pub axes: &'static [&'static Axis],
+    /// Values that it takes on its axes by default, where those differ from the axes' own.
+    pub usual: Preset,
     /// Its OSU counterparts: the program itself, and one that is this benchmark with something chosen.
     pub osu: [Option<Osu>; 2],
     /// Why this build cannot run it, if so.
@@ -103,6 +105,7 @@ impl Benchmark {
             sizes: "1..4M",
             streams: false,
             axes: &[],
+            usual: &[],
             osu: [None; 2],
             available: || Ok(()),
             at: Location::caller(),
@@ -136,6 +139,18 @@ impl Benchmark {
     pub const fn axes(mut self, axes: &'static [&'static Axis]) -> Benchmark {
         self.axes = axes;
         self
+    }
+
+    /// Values that it takes on its axes by default.
+    #[must_use]
+    pub const fn usually(mut self, values: Preset) -> Benchmark {
+        self.usual = values;
+        self
+    }
+
+    /// The default of one of its axes.
+    pub fn default_of(&self, axis: &Axis) -> &'static str {
+        self.usual.iter().find(|(name, _)| *name == axis.name).map_or(axis.default, |(_, value)| value)
     }
 
     /// The OSU program it succeeds, and that program's title.
@@ -180,9 +195,9 @@ impl Benchmark {
         if let Err(e) = parse_sizes(self.sizes) {
             return bad(format!("its sizes are {:?}: {e}", self.sizes));
         }
-        for (name, value) in self.osu_names().flat_map(|osu| osu.axes) {
+        for (name, value) in self.osu_names().flat_map(|osu| osu.axes).chain(self.usual) {
             if !self.axes.iter().any(|axis| axis.name == *name && axis.values.contains(value)) {
-                return bad(format!("an OSU name chooses {name}={value}, which it does not have"));
+                return bad(format!("{name}={value} is chosen, which it does not have"));
             }
         }
         match self.axes.iter().find(|axis| !axis.values.contains(&axis.default)) {

@@ -170,9 +170,9 @@ fn describe(plan: &Plan, choices: &[Choice]) -> BTreeMap<String, String> {
     if let Some(pairs) = plan.pairs {
         set("pairs", pairs.to_string());
     }
-    for Choice { bench, preset } in choices {
-        for axis in bench.axes {
-            set(axis.name, selected(axis, preset, plan).join(","));
+    for choice in choices {
+        for axis in choice.bench.axes {
+            set(axis.name, selected(axis, *choice, plan).join(","));
         }
     }
     options

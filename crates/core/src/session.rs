@@ -26,7 +26,7 @@ pub struct Session<'a> {
     /// Notices that hold for every row.
     pub standing: &'a [Notice],
     /// The benchmark.
-    pub bench: &'a Benchmark,
+    pub bench: &'static Benchmark,
     /// Where rows go; used on rank 0.
     pub sink: &'a mut dyn Sink,
     preset: Preset,
@@ -61,7 +61,7 @@ impl<'a> Session<'a> {
     }
 
     fn selected(&self, axis: &Axis) -> Vec<&'static str> {
-        selected(axis, self.preset, self.plan)
+        selected(axis, Choice { bench: self.bench, preset: self.preset }, self.plan)
     }
 
     /// The cases of this session: every selected value of every axis that is not chosen yet, by every size.
@@ -91,9 +91,9 @@ fn named(axis: &Axis, value: &'static str) -> Option<(&'static str, &'static str
 }
 
 /// The values of an axis that are measured: the user's, else those of the name that was asked for, else the default.
-pub fn selected(axis: &Axis, preset: Preset, plan: &Plan) -> Vec<&'static str> {
+pub fn selected(axis: &Axis, Choice { bench, preset }: Choice, plan: &Plan) -> Vec<&'static str> {
     let named = || preset.iter().find(|(name, _)| *name == axis.name).map(|(_, value)| *value);
-    plan.axes.get(axis.name).cloned().unwrap_or_else(|| vec![named().unwrap_or(axis.default)])
+    plan.axes.get(axis.name).cloned().unwrap_or_else(|| vec![named().unwrap_or(bench.default_of(axis))])
 }
 
 /// The sizes of a benchmark under a plan.

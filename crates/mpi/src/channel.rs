@@ -26,20 +26,44 @@ pub struct Channel {
 
 impl Channel {
     #[inline(always)]
-    fn wait_all(&mut self) -> Result<()> {
+    fn wait_all(&mut self, requests: usize) -> Result<()> {
+        let count = requests.min(self.requests.len()) as c_int;
         // SAFETY: the requests are ours, started on buffers that live as long as we do.
         check("MPI_Waitall", unsafe {
-            ffi::MPI_Waitall(
-                self.requests.len() as c_int,
-                self.requests.as_mut_ptr(),
-                ffi::RSMPI_STATUSES_IGNORE,
-            )
+            ffi::MPI_Waitall(count, self.requests.as_mut_ptr(), ffi::RSMPI_STATUSES_IGNORE)
         })
     }
 
     #[inline(always)]
     fn slot(start: *mut u8, stride: u64, at: usize) -> *mut c_void {
         start.wrapping_add(at * stride as usize).cast()
+    }
+
+    /// Starts sending every message, with the requests from `first` on.
+    #[inline(always)]
+    fn start_sends(&mut self, first: usize) -> Result<()> {
+        let requests = self.requests[first..].iter_mut().take(self.slots.count as usize);
+        for (at, request) in requests.enumerate() {
+            let from = Self::slot(self.outgoing.start(), self.slots.stride, at);
+            // SAFETY: slot `at` lies in the buffer, which lives until the request has completed.
+            check("MPI_Isend", unsafe {
+                ffi::MPI_Isend(from, self.bytes, BYTE, self.peer, TAG, self.comm, request)
+            })?;
+        }
+        Ok(())
+    }
+
+    /// Starts receiving every message, with the first requests.
+    #[inline(always)]
+    fn start_receives(&mut self) -> Result<()> {
+        for (at, request) in self.requests.iter_mut().take(self.slots.count as usize).enumerate() {
+            let into = Self::slot(self.incoming.start(), self.slots.stride, at);
+            // SAFETY: slot `at` lies in the buffer, which lives until the request has completed.
+            check("MPI_Irecv", unsafe {
+                ffi::MPI_Irecv(into, self.bytes, BYTE, self.peer, TAG, self.comm, request)
+            })?;
+        }
+        Ok(())
     }
 }
 
@@ -52,7 +76,7 @@ impl Link for Channel {
         });
         let (bytes, outgoing, incoming) = cx.agree(parts)?;
         // SAFETY: the null request is a constant of the library.
-        let requests = vec![unsafe { ffi::RSMPI_REQUEST_NULL }; slots.count as usize];
+        let requests = vec![unsafe { ffi::RSMPI_REQUEST_NULL }; 2 * slots.count as usize];
         let (comm, peer) = (team.comm().raw(), cx.peer.0 as c_int);
         Ok(Channel { comm, peer, bytes, slots, outgoing, incoming, requests })
     }
@@ -76,26 +100,21 @@ impl Link for Channel {
 
     #[inline(always)]
     fn push(&mut self) -> Result<()> {
-        for (at, request) in self.requests.iter_mut().enumerate() {
-            let from = Self::slot(self.outgoing.start(), self.slots.stride, at);
-            // SAFETY: slot `at` lies in the buffer, which lives until the request has completed.
-            check("MPI_Isend", unsafe {
-                ffi::MPI_Isend(from, self.bytes, BYTE, self.peer, TAG, self.comm, request)
-            })?;
-        }
-        self.wait_all()
+        self.start_sends(0)?;
+        self.wait_all(self.slots.count as usize)
     }
 
     #[inline(always)]
     fn pull(&mut self) -> Result<()> {
-        for (at, request) in self.requests.iter_mut().enumerate() {
-            let into = Self::slot(self.incoming.start(), self.slots.stride, at);
-            // SAFETY: slot `at` lies in the buffer, which lives until the request has completed.
-            check("MPI_Irecv", unsafe {
-                ffi::MPI_Irecv(into, self.bytes, BYTE, self.peer, TAG, self.comm, request)
-            })?;
-        }
-        self.wait_all()
+        self.start_receives()?;
+        self.wait_all(self.slots.count as usize)
+    }
+
+    #[inline(always)]
+    fn swap(&mut self) -> Result<()> {
+        self.start_receives()?;
+        self.start_sends(self.slots.count as usize)?;
+        self.wait_all(2 * self.slots.count as usize)
     }
 
     #[inline(always)]

@@ -9,6 +9,7 @@ mod comm;
 mod epoch;
 mod ext;
 mod library;
+mod persistent;
 mod synchronise;
 mod team;
 mod window;
@@ -19,6 +20,7 @@ pub use self::{
     comm::Comm,
     epoch::{Epoch, Reduction},
     library::{Family, Mpi, compare_and_swap_works, family, library_version},
+    persistent::PersistentChannel,
     synchronise::{Epochs, LockKind},
     team::MpiTeam,
     window::{Hints, Make, Shape, Window},

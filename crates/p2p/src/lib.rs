@@ -1,4 +1,8 @@
-//! Two-sided MPI benchmarks: core's patterns over an MPI channel.
+//! Two-sided MPI benchmarks: core's patterns over MPI channels.
 
+mod bibw;
 mod bw;
 mod latency;
+mod link;
+mod pairs;
+mod persistent;

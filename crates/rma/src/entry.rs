@@ -46,6 +46,9 @@ pub const HINTS: Axis = Axis {
 /// What the `osu_passive_*` names of OMB 3.x choose.
 pub const PASSIVE: Preset = &[("sync", "lock")];
 
+/// What operations for passive targets only take by default.
+pub const FLUSH: Preset = &[("sync", "flush")];
+
 const AXES: &[&Axis] = &[&SYNC, &WIN, &TARGET, &HINTS];
 
 /// An entry for an operation in a mode.

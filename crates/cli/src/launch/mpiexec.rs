@@ -40,10 +40,17 @@ pub(crate) fn command(
     Ok(command)
 }
 
-/// Cores that a rank on this host could have; hosts of a job are taken to be alike.
+/// Cores that ranks on this host could have, hardware threads of one core counted once; hosts of a job are taken to be alike.
 #[cfg(feature = "mpi")]
 fn cores() -> usize {
-    std::thread::available_parallelism().map_or(1, usize::from)
+    let sibling = |cpu: u32| {
+        let path = format!("/sys/devices/system/cpu/cpu{cpu}/topology/thread_siblings_list");
+        let list = std::fs::read_to_string(path).unwrap_or_default();
+        ombx_core::env::parse_cpus(list.trim()).first().copied().unwrap_or(cpu)
+    };
+    let cores: std::collections::BTreeSet<u32> =
+        ombx_core::team::Place::here().cpu_numbers().into_iter().map(sibling).collect();
+    cores.len().min(std::thread::available_parallelism().map_or(1, usize::from)).max(1)
 }
 
 /// One core each while cores last; MPICH binds nothing by itself.

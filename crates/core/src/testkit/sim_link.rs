@@ -69,6 +69,11 @@ impl<const LATENCY: u64, const PER_BYTE: u64, const CORRUPT: usize> Link
         (0..self.slots.count).try_for_each(|slot| self.receive_slot(slot))
     }
 
+    fn swap(&mut self) -> Result<()> {
+        self.push()?;
+        self.pull()
+    }
+
     fn acknowledge(&mut self) -> Result<()> {
         self.post(Vec::new());
         Ok(())
@@ -91,7 +96,9 @@ impl<const LATENCY: u64, const PER_BYTE: u64, const CORRUPT: usize> Link
 mod tests {
     use super::*;
     use crate::{
-        pattern::{PingPong, Stream},
+        pattern::{
+            BUFFERS, BiStream, Bidirectional, Over, PingPong, Semidirectional, Stream, Unidirectional,
+        },
         payload::Check,
         plan::{Effort, Plan, parse_sizes},
         registry::Benchmark,
@@ -102,13 +109,15 @@ mod tests {
     type Slow = SimLink<5000, 2>;
     type Broken = SimLink<5000, 2, 3>;
 
-    static PING: Benchmark = Benchmark::of::<PingPong<Slow>>("sim.latency", "ping-pong of known cost");
-    static STREAM: Benchmark = Benchmark::of::<Stream<Slow>>("sim.bw", "stream of known cost").streaming();
-    static PAIRS: Benchmark = Benchmark::of::<Stream<Slow>>("sim.pairs", "streams")
+    static PING: Benchmark = Benchmark::of::<Over<PingPong, Slow>>("sim.latency", "ping-pong of known cost");
+    static STREAM: Benchmark =
+        Benchmark::of::<Over<Stream, Slow>>("sim.bw", "stream of known cost").streaming();
+    static PAIRS: Benchmark = Benchmark::of::<Over<Stream, Slow>>("sim.pairs", "streams")
         .streaming()
         .layout(crate::layout::Layout::Pairs(crate::layout::Pairs::Most));
-    static BAD_PING: Benchmark = Benchmark::of::<PingPong<Broken>>("sim.bad_latency", "flips a bit");
-    static BAD_STREAM: Benchmark = Benchmark::of::<Stream<Broken>>("sim.bad_bw", "flips a bit").streaming();
+    static BAD_PING: Benchmark = Benchmark::of::<Over<PingPong, Broken>>("sim.bad_latency", "flips a bit");
+    static BAD_STREAM: Benchmark =
+        Benchmark::of::<Over<Stream, Broken>>("sim.bad_bw", "flips a bit").streaming();
 
     fn plan(sizes: &str) -> Plan {
         Plan {
@@ -134,6 +143,39 @@ mod tests {
         assert_eq!(row.summary.as_ref().unwrap().median, iteration_ns);
         assert!((row.mb_per_s().unwrap().median - 8.0 * 1000.0 / iteration_ns * 1e3).abs() < 1e-9);
         assert!((row.messages_per_s().unwrap().median - 8.0 / iteration_ns * 1e9).abs() < 1e-3);
+    }
+
+    fn mb_per_s(bench: &'static Benchmark, depth: u32) -> f64 {
+        let plan = Plan { depth, ..plan("1000") };
+        let row = measure(2, bench, &plan).unwrap().rows.remove(0);
+        assert_eq!(row.check, Check::Passed);
+        row.mb_per_s().unwrap().median
+    }
+
+    #[test]
+    fn each_pattern_counts_its_bytes_and_legs() {
+        static BI: Benchmark = Benchmark::of::<Over<BiStream, Slow>>("sim.bibw", "x").streaming();
+        static SEMI: Benchmark = Benchmark::of::<Over<Semidirectional, Slow>>("sim.semi", "x");
+        static DUO: Benchmark = Benchmark::of::<Over<Bidirectional, Slow>>("sim.duo", "x");
+        static UNI: Benchmark = Benchmark::of::<Over<Unidirectional, Slow>>("sim.uni", "x").streaming();
+        let close = |a: f64, b: f64| assert!((a - b).abs() < 1e-9, "{a} is not {b}");
+        // A message of 1000 bytes occupies its sender for 2000 ns and arrives 5000 ns later.
+        close(mb_per_s(&BI, 8), 2.0 * 8.0 * 1000.0 / (8.0 * 2000.0 + 5000.0) * 1e3);
+        close(mb_per_s(&SEMI, 8), 1000.0 / 7000.0 * 1e3);
+        close(mb_per_s(&DUO, 8), 2.0 * 1000.0 / 7000.0 * 1e3);
+        close(mb_per_s(&UNI, 8), 8.0 * 1000.0 / (8.0 * 2000.0 + 5000.0 + 5000.0) * 1e3);
+    }
+
+    #[test]
+    fn a_single_buffer_is_said_and_checked() {
+        static SINGLE: Benchmark =
+            Benchmark::of::<Over<Stream, Slow>>("sim.bw", "x").streaming().axes(&[&BUFFERS]);
+        let mut plan = plan("1000");
+        plan.axes.insert("buffers".into(), vec!["multiple", "single"]);
+        let rows = measure(2, &SINGLE, &plan).unwrap().rows;
+        let keys: Vec<&str> = rows.iter().map(|r| r.key.as_str()).collect();
+        assert_eq!(keys, ["sim.bw/bytes=1000,depth=8", "sim.bw/buffers=single,bytes=1000,depth=8"]);
+        assert!(rows.iter().all(|r| r.check == Check::Passed));
     }
 
     #[test]

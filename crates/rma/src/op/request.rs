@@ -1,7 +1,7 @@
 //! `MPI_Rput` and `MPI_Rget`: operations with requests, waited for before the synchronisation; for passive targets.
 
 use super::{Check, Epoch, Fill, Get, Memory, Op, Put, Result};
-use crate::entry::{bandwidth, latency};
+use crate::entry::{FLUSH, bandwidth, latency};
 
 /// The form of an operation that has a request.
 macro_rules! requested {
@@ -29,7 +29,7 @@ requested!(/// A put, complete at the origin when its request is.
 requested!(/// A get, complete when its request is.
     Rget, Get, rget);
 
-ombx_core::inventory::submit! { latency::<Rput>("rma.rput_latency", "one put with a request, its wait and its synchronisation") }
-ombx_core::inventory::submit! { bandwidth::<Rput>("rma.rput_bw", "many puts with requests, waited for at once") }
-ombx_core::inventory::submit! { latency::<Rget>("rma.rget_latency", "one get with a request, its wait and its synchronisation") }
-ombx_core::inventory::submit! { bandwidth::<Rget>("rma.rget_bw", "many gets with requests, waited for at once") }
+ombx_core::inventory::submit! { latency::<Rput>("rma.rput_latency", "one put with a request, its wait and its synchronisation").usually(FLUSH) }
+ombx_core::inventory::submit! { bandwidth::<Rput>("rma.rput_bw", "many puts with requests, waited for at once").usually(FLUSH) }
+ombx_core::inventory::submit! { latency::<Rget>("rma.rget_latency", "one get with a request, its wait and its synchronisation").usually(FLUSH) }
+ombx_core::inventory::submit! { bandwidth::<Rget>("rma.rget_bw", "many gets with requests, waited for at once").usually(FLUSH) }

@@ -1,0 +1,156 @@
+//! One end of two-sided traffic with a peer over persistent requests, made once and started each time.
+
+use std::ffi::{c_int, c_void};
+
+use mpi::ffi;
+use ombx_core::{error::Result, kernel::Cx, pattern::Link, payload::Slots};
+
+use crate::{
+    Buffer, MpiTeam,
+    ext::{self, BYTE, check},
+};
+
+const TAG: c_int = 2;
+
+/// Two-sided MPI with one peer by `MPI_Send_init`, `MPI_Recv_init` and `MPI_Start`. It owns the buffers that its requests
+/// use, and frees the requests before them.
+#[derive(Debug)]
+pub struct PersistentChannel {
+    /// Receives of every message, then sends of every message, then the receipt's receive and send.
+    requests: Vec<ffi::MPI_Request>,
+    depth: usize,
+    outgoing: Buffer,
+    incoming: Buffer,
+}
+
+impl PersistentChannel {
+    /// Starts `count` requests from `first` on, and waits for them.
+    #[inline(always)]
+    fn run(&mut self, first: usize, count: usize) -> Result<()> {
+        let requests = self.requests[first..first + count].as_mut_ptr();
+        // SAFETY: inactive persistent requests of ours, on buffers that live as long as we do.
+        unsafe {
+            check("MPI_Startall", ffi::MPI_Startall(count as c_int, requests))?;
+            check("MPI_Waitall", ffi::MPI_Waitall(count as c_int, requests, ffi::RSMPI_STATUSES_IGNORE))
+        }
+    }
+
+    /// Starts one request and waits for it.
+    #[inline(always)]
+    fn run_one(&mut self, at: usize) -> Result<()> {
+        let request = &raw mut self.requests[at];
+        // SAFETY: as in `run`.
+        unsafe {
+            check("MPI_Start", ffi::MPI_Start(request))?;
+            check("MPI_Wait", ffi::MPI_Wait(request, ffi::RSMPI_STATUS_IGNORE))
+        }
+    }
+}
+
+impl Link for PersistentChannel {
+    fn open(cx: &Cx<'_>, slots: Slots) -> Result<PersistentChannel> {
+        let comm = cx.fabric::<MpiTeam>()?.comm().raw();
+        let parts = ext::count(slots.bytes).and_then(|bytes| {
+            let (outgoing, incoming) = (Buffer::zeroed(slots.total())?, Buffer::zeroed(slots.total())?);
+            Ok((bytes, outgoing, incoming))
+        });
+        let (bytes, outgoing, incoming) = cx.agree(parts)?;
+        let (depth, peer) = (slots.count as usize, cx.peer.0 as c_int);
+        let mut channel = PersistentChannel { requests: Vec::new(), depth, outgoing, incoming };
+        let (to, from) = (channel.outgoing.start(), channel.incoming.start());
+        let mut add = |start: *mut u8, length: c_int, sends: Sends| -> Result<()> {
+            let place = start.cast::<c_void>();
+            // SAFETY: `length` bytes at `start` lie in a buffer of the channel; the request is written by MPI.
+            unsafe {
+                let mut request = ffi::RSMPI_REQUEST_NULL;
+                let out = &raw mut request;
+                match sends {
+                    Sends::Yes => {
+                        check(
+                            "MPI_Send_init",
+                            ffi::MPI_Send_init(place, length, BYTE, peer, TAG, comm, out),
+                        )?;
+                    }
+                    Sends::No => {
+                        check(
+                            "MPI_Recv_init",
+                            ffi::MPI_Recv_init(place, length, BYTE, peer, TAG, comm, out),
+                        )?;
+                    }
+                }
+                channel.requests.push(request);
+            }
+            Ok(())
+        };
+        for slot in 0..slots.count {
+            add(from.wrapping_add(slots.offset(slot)), bytes, Sends::No)?;
+        }
+        for slot in 0..slots.count {
+            add(to.wrapping_add(slots.offset(slot)), bytes, Sends::Yes)?;
+        }
+        add(from, 0, Sends::No)?;
+        add(to, 0, Sends::Yes)?;
+        Ok(channel)
+    }
+
+    #[inline(always)]
+    fn send(&mut self) -> Result<()> {
+        self.run_one(self.depth)
+    }
+
+    #[inline(always)]
+    fn receive(&mut self) -> Result<()> {
+        self.run_one(0)
+    }
+
+    #[inline(always)]
+    fn push(&mut self) -> Result<()> {
+        self.run(self.depth, self.depth)
+    }
+
+    #[inline(always)]
+    fn pull(&mut self) -> Result<()> {
+        self.run(0, self.depth)
+    }
+
+    #[inline(always)]
+    fn swap(&mut self) -> Result<()> {
+        self.run(0, 2 * self.depth)
+    }
+
+    #[inline(always)]
+    fn acknowledge(&mut self) -> Result<()> {
+        self.run_one(2 * self.depth + 1)
+    }
+
+    #[inline(always)]
+    fn acknowledged(&mut self) -> Result<()> {
+        self.run_one(2 * self.depth)
+    }
+
+    fn outgoing(&mut self) -> &mut [u8] {
+        self.outgoing.bytes_mut()
+    }
+
+    fn incoming(&mut self) -> &mut [u8] {
+        self.incoming.bytes_mut()
+    }
+}
+
+/// The direction of a request.
+#[derive(Clone, Copy)]
+enum Sends {
+    Yes,
+    No,
+}
+
+impl Drop for PersistentChannel {
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            for request in &mut self.requests {
+                // SAFETY: inactive, ours, freed once.
+                unsafe { ffi::MPI_Request_free(&raw mut *request) };
+            }
+        }
+    }
+}

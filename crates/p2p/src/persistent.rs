@@ -1,0 +1,20 @@
+//! `p2p.*_persistent`: the same patterns over requests that are made once and started each time.
+
+use ombx_core::{
+    pattern::{BUFFERS, BiStream, Over, PingPong, Stream},
+    registry::Benchmark,
+};
+use ombx_mpi::PersistentChannel;
+
+ombx_core::inventory::submit! {
+    Benchmark::of::<Over<PingPong, PersistentChannel>>("p2p.latency_persistent", "ping-pong over persistent requests, one way")
+        .sizes("0,1..4M").osu("osu_latency_persistent", "OSU MPI Persistent Latency Test")
+}
+ombx_core::inventory::submit! {
+    Benchmark::of::<Over<Stream, PersistentChannel>>("p2p.bw_persistent", "window of persistent sends, acknowledged once")
+        .streaming().axes(&[&BUFFERS]).osu("osu_bw_persistent", "OSU MPI Persistent Bandwidth Test")
+}
+ombx_core::inventory::submit! {
+    Benchmark::of::<Over<BiStream, PersistentChannel>>("p2p.bibw_persistent", "windows of persistent messages both ways at once")
+        .streaming().axes(&[&BUFFERS]).osu("osu_bibw_persistent", "OSU MPI Persistent Bi-Directional Bandwidth Test")
+}
