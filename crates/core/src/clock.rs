@@ -44,6 +44,11 @@ impl Clock {
         self.inner.raw()
     }
 
+    /// Marks a moment on this clock, for what surrounds a timed region.
+    pub fn mark(&self) -> Mark<'_> {
+        Mark { clock: self, at: self.raw() }
+    }
+
     /// Nanoseconds from one raw reading to a later one; 0 if the clock stepped back.
     pub fn nanos(&self, from: u64, to: u64) -> u64 {
         self.inner.delta_as_nanos(from, to.max(from))
@@ -55,6 +60,20 @@ impl Clock {
     }
 }
 
+/// A moment on a clock.
+#[derive(Debug, Clone, Copy)]
+pub struct Mark<'c> {
+    clock: &'c Clock,
+    at: u64,
+}
+
+impl Mark<'_> {
+    /// Nanoseconds since then.
+    pub fn elapsed_ns(&self) -> u64 {
+        self.clock.nanos(self.at, self.clock.raw())
+    }
+}
+
 /// Moves a manual clock.
 #[derive(Debug, Clone)]
 pub struct Hand(Arc<Mock>);
@@ -63,6 +82,11 @@ impl Hand {
     /// Lets this much time pass.
     pub fn advance(&self, nanoseconds: u64) {
         self.0.increment(nanoseconds);
+    }
+
+    /// What the clock shows, in nanoseconds.
+    pub fn now(&self) -> u64 {
+        self.0.value()
     }
 }
 

@@ -140,13 +140,13 @@ impl Rig<'_, '_> {
         let Session { team, clock, .. } = *self.session;
         let mut stamps = [0; 2];
         team.barrier()?;
-        let start = clock.raw();
+        let start = clock.mark();
         match self.role {
             Role::Active => kernel.timed(clock, iterations, &mut stamps)?,
             Role::Passive => kernel.answered(iterations)?,
         }
         team.barrier()?;
-        Ok((clock.nanos(stamps[0], stamps[1]), clock.nanos(start, clock.raw())))
+        Ok((clock.nanos(stamps[0], stamps[1]), start.elapsed_ns()))
     }
 
     /// Warms up with the very loop that is timed, and sizes batches from it. Returns the batch, the estimated time that a
@@ -232,13 +232,13 @@ impl Rig<'_, '_> {
         let mut stamps =
             if self.role == Role::Active { vec![u64::MAX; samples as usize + 1] } else { Vec::new() };
         team.barrier()?;
-        let start = clock.raw();
+        let start = clock.mark();
         match self.role {
             Role::Active => kernel.timed(clock, batch, &mut stamps)?,
             Role::Passive => kernel.answered(batch * samples)?,
         }
         team.barrier()?;
-        let wall = clock.nanos(start, clock.raw());
+        let wall = start.elapsed_ns();
         Ok((stamps.windows(2).map(|w| clock.nanos(w[0], w[1])).collect(), wall))
     }
 

@@ -148,9 +148,10 @@ impl Window {
             check("MPI_Get_address", unsafe {
                 ffi::MPI_Get_address(exposed.cast::<c_void>(), &raw mut base)
             })?;
-            let all = comm.all_gather(&(base as i64).to_ne_bytes())?;
-            let theirs = &all[cx.peer.0 as usize * 8..][..8];
-            window.remote = i64::from_ne_bytes(theirs.try_into().unwrap_or_default()) as ffi::MPI_Aint;
+            let all = comm.all_gather(&base.to_ne_bytes())?;
+            let theirs =
+                &all[cx.peer.0 as usize * size_of::<ffi::MPI_Aint>()..][..size_of::<ffi::MPI_Aint>()];
+            window.remote = ffi::MPI_Aint::from_ne_bytes(theirs.try_into().unwrap_or_default());
         }
         cx.agree(window.base_is_ours())?;
         Ok(window)

@@ -31,7 +31,7 @@ pub struct Access<O, S, M> {
     peer: Rank,
     role: Role,
     computing: Option<Compute>,
-    types: PhantomData<fn() -> (O, S, M)>,
+    types: PhantomData<(O, S, M)>,
 }
 
 impl<O: Op, S: Sync, M: Mode> Access<O, S, M> {

@@ -37,12 +37,12 @@ impl Probe {
     }
 
     fn signal(&self) {
-        self.team.post(self.peer, Letter { bytes: vec![], arrives_at: self.team.clock.raw() + SIGNAL });
+        self.team.post(self.peer, Letter { bytes: vec![], arrives_at: self.team.hand.now() + SIGNAL });
     }
 
     fn await_signal(&self) -> Result<()> {
         let arrives_at = self.team.fetch(self.peer)?.arrives_at;
-        self.team.hand.advance(arrives_at.saturating_sub(self.team.clock.raw()));
+        self.team.hand.advance(arrives_at.saturating_sub(self.team.hand.now()));
         Ok(())
     }
 }

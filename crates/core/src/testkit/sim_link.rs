@@ -20,12 +20,12 @@ impl<const LATENCY: u64, const PER_BYTE: u64, const CORRUPT: usize> SimLink<LATE
         if let Some(byte) = CORRUPT.checked_sub(1).and_then(|at| bytes.get_mut(at)) {
             *byte ^= 1;
         }
-        self.team.post(self.peer, Letter { bytes, arrives_at: self.team.clock.raw() + LATENCY });
+        self.team.post(self.peer, Letter { bytes, arrives_at: self.team.hand.now() + LATENCY });
     }
 
     fn fetch(&self) -> Result<Vec<u8>> {
         let letter = self.team.fetch(self.peer)?;
-        self.team.hand.advance(letter.arrives_at.saturating_sub(self.team.clock.raw()));
+        self.team.hand.advance(letter.arrives_at.saturating_sub(self.team.hand.now()));
         Ok(letter.bytes)
     }
 
