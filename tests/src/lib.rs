@@ -10,9 +10,14 @@ pub mod results;
 
 pub use self::job::{Done, Files, Job, Running};
 
-/// Says why a test tests nothing here, past the harness, which shows nothing of a test that passes.
+/// Says why a test tests nothing here.
 pub fn skipped(why: &str) {
+    tell(&format!("skipped: {why}"));
+}
+
+/// Says what a test has found, past the harness, which shows nothing of a test that passes.
+pub fn tell(what: &str) {
     let name = std::thread::current().name().unwrap_or_default().to_owned();
-    // Nobody may listen.
-    let _ = writeln!(std::io::stderr(), "{name}: skipped: {why}");
+    // Only what `print!` and its kin write is captured. Nobody may listen.
+    let _ = writeln!(std::io::stderr(), "{name}: {what}");
 }

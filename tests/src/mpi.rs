@@ -43,6 +43,11 @@ pub fn other_mpiexec() -> Option<PathBuf> {
     launcher_of(if is_open_mpi() { Family::Mpich } else { Family::OpenMpi })
 }
 
+/// What it is called.
+pub fn name() -> &'static str {
+    ombx_mpi::family().name()
+}
+
 /// Whether it is Open MPI; else it is MPICH or made from it.
 pub fn is_open_mpi() -> bool {
     ombx_mpi::family() == Family::OpenMpi

@@ -1,6 +1,6 @@
 //! The engine's loop: the one place of ombx where the clock is read around benchmark work.
 //!
-//! [`timed`] is monomorphised for each kernel; everything around it, in `measure.rs`, calls it once a round.
+//! `timed` is monomorphised for each kernel; everything around it, in `measure.rs`, calls it once a round.
 
 pub use crate::session::{Session, selected, sizes_of};
 use crate::{

@@ -6,7 +6,7 @@ use ombx_core::{
     payload::{Check, Fill, Slots},
     team::Team,
 };
-use ombx_mpi::{Epoch, Hints, LockKind, Make, MpiTeam, Shape, Window};
+use ombx_mpi::{Epoch, Epochs as _, Hints, LockKind, Make, MpiTeam, Shape, Window};
 
 use crate::{RankTest, channels::on_a_pair};
 
