@@ -52,7 +52,7 @@ pub(crate) fn main(options: &Options) -> Result<ExitCode> {
     let binary = binary.display();
     println!("  {binary} list                 # every benchmark");
     println!("  {binary} run --help           # sizes, ranks, hosts, formats");
-    println!("  {binary} doctor               # what could spoil a measurement here");
+    println!("  {binary} run 'p2p.*' -o p2p.jsonl   # a family, kept in a file");
     Ok(status.code().and_then(|code| u8::try_from(code).ok()).map_or(ExitCode::FAILURE, ExitCode::from))
 }
 

@@ -156,7 +156,7 @@ fn in_every_way(what: &str) {
         caught += 1;
     }
     assert_eq!(ways.len(), benches.len() * SYNCS.len() * WINDOWS.len(), "{what}\n{done}");
-    assert_eq!(done.stdout.matches("FAILED").count(), caught, "{what}\n{done}");
+    assert_eq!(done.stdout.matches("FAILED at ").count(), caught, "{what}\n{done}");
     assert_eq!(run.end.unwrap().1.corrupt as usize, caught, "{what}\n{done}");
     tell(&format!("{}: {what}: caught in {caught} rows of {} ways", mpi::name(), ways.len()));
 }

@@ -44,71 +44,71 @@ static void ping_target(const struct setup *setup, long iterations)
     }
 }
 
-static void put_pscw_origin(const struct setup *setup, long iterations)
-{
-    const struct setup s = *setup;
-    for (long i = 0; i < iterations; i++) {
-        MPI_Win_start(s.partner, 0, s.win);
-        MPI_Put(s.out, BYTES, MPI_BYTE, s.peer, 0, BYTES, MPI_BYTE, s.win);
-        MPI_Win_complete(s.win);
-        MPI_Win_post(s.partner, 0, s.win);
-        MPI_Win_wait(s.win);
+/* The loops of one operation under each synchronisation; those of flush are inside a lock that the caller holds. */
+#define ONE_SIDED(NAME, OPERATION)                                              \
+    static void NAME##_pscw_origin(const struct setup *setup, long iterations)  \
+    {                                                                           \
+        const struct setup s = *setup;                                          \
+        for (long i = 0; i < iterations; i++) {                                 \
+            MPI_Win_start(s.partner, 0, s.win);                                 \
+            OPERATION;                                                          \
+            MPI_Win_complete(s.win);                                            \
+            MPI_Win_post(s.partner, 0, s.win);                                  \
+            MPI_Win_wait(s.win);                                                \
+        }                                                                       \
+    }                                                                           \
+    static void NAME##_pscw_target(const struct setup *setup, long iterations)  \
+    {                                                                           \
+        const struct setup s = *setup;                                          \
+        for (long i = 0; i < iterations; i++) {                                 \
+            MPI_Win_post(s.partner, 0, s.win);                                  \
+            MPI_Win_wait(s.win);                                                \
+            MPI_Win_start(s.partner, 0, s.win);                                 \
+            OPERATION;                                                          \
+            MPI_Win_complete(s.win);                                            \
+        }                                                                       \
+    }                                                                           \
+    static void NAME##_fence_origin(const struct setup *setup, long iterations) \
+    {                                                                           \
+        const struct setup s = *setup;                                          \
+        for (long i = 0; i < iterations; i++) {                                 \
+            MPI_Win_fence(0, s.win);                                            \
+            OPERATION;                                                          \
+            MPI_Win_fence(0, s.win);                                            \
+            MPI_Win_fence(0, s.win);                                            \
+        }                                                                       \
+    }                                                                           \
+    static void NAME##_fence_target(const struct setup *setup, long iterations) \
+    {                                                                           \
+        const struct setup s = *setup;                                          \
+        for (long i = 0; i < iterations; i++) {                                 \
+            MPI_Win_fence(0, s.win);                                            \
+            MPI_Win_fence(0, s.win);                                            \
+            OPERATION;                                                          \
+            MPI_Win_fence(0, s.win);                                            \
+        }                                                                       \
+    }                                                                           \
+    static void NAME##_lock_origin(const struct setup *setup, long iterations)  \
+    {                                                                           \
+        const struct setup s = *setup;                                          \
+        for (long i = 0; i < iterations; i++) {                                 \
+            MPI_Win_lock(MPI_LOCK_SHARED, s.peer, 0, s.win);                    \
+            OPERATION;                                                          \
+            MPI_Win_unlock(s.peer, s.win);                                      \
+        }                                                                       \
+    }                                                                           \
+    static void NAME##_flush_origin(const struct setup *setup, long iterations) \
+    {                                                                           \
+        const struct setup s = *setup;                                          \
+        for (long i = 0; i < iterations; i++) {                                 \
+            OPERATION;                                                          \
+            MPI_Win_flush(s.peer, s.win);                                       \
+        }                                                                       \
     }
-}
 
-static void put_pscw_target(const struct setup *setup, long iterations)
-{
-    const struct setup s = *setup;
-    for (long i = 0; i < iterations; i++) {
-        MPI_Win_post(s.partner, 0, s.win);
-        MPI_Win_wait(s.win);
-        MPI_Win_start(s.partner, 0, s.win);
-        MPI_Put(s.out, BYTES, MPI_BYTE, s.peer, 0, BYTES, MPI_BYTE, s.win);
-        MPI_Win_complete(s.win);
-    }
-}
-
-static void put_fence_origin(const struct setup *setup, long iterations)
-{
-    const struct setup s = *setup;
-    for (long i = 0; i < iterations; i++) {
-        MPI_Win_fence(0, s.win);
-        MPI_Put(s.out, BYTES, MPI_BYTE, s.peer, 0, BYTES, MPI_BYTE, s.win);
-        MPI_Win_fence(0, s.win);
-        MPI_Win_fence(0, s.win);
-    }
-}
-
-static void put_fence_target(const struct setup *setup, long iterations)
-{
-    const struct setup s = *setup;
-    for (long i = 0; i < iterations; i++) {
-        MPI_Win_fence(0, s.win);
-        MPI_Win_fence(0, s.win);
-        MPI_Put(s.out, BYTES, MPI_BYTE, s.peer, 0, BYTES, MPI_BYTE, s.win);
-        MPI_Win_fence(0, s.win);
-    }
-}
-
-static void put_lock_origin(const struct setup *setup, long iterations)
-{
-    const struct setup s = *setup;
-    for (long i = 0; i < iterations; i++) {
-        MPI_Win_lock(MPI_LOCK_SHARED, s.peer, 0, s.win);
-        MPI_Put(s.out, BYTES, MPI_BYTE, s.peer, 0, BYTES, MPI_BYTE, s.win);
-        MPI_Win_unlock(s.peer, s.win);
-    }
-}
-
-/* Inside a lock that the caller holds. */
-static void put_flush_origin(const struct setup *setup, long iterations)
-{
-    const struct setup s = *setup;
-    for (long i = 0; i < iterations; i++) {
-        MPI_Put(s.out, BYTES, MPI_BYTE, s.peer, 0, BYTES, MPI_BYTE, s.win);
-        MPI_Win_flush(s.peer, s.win);
-    }
-}
+ONE_SIDED(put, MPI_Put(s.out, BYTES, MPI_BYTE, s.peer, 0, BYTES, MPI_BYTE, s.win))
+ONE_SIDED(get, MPI_Get(s.in, BYTES, MPI_BYTE, s.peer, 0, BYTES, MPI_BYTE, s.win))
+ONE_SIDED(fop, MPI_Fetch_and_op(s.out, s.in, MPI_UINT64_T, s.peer, 0, MPI_SUM, s.win))
 
 /* A passive target: it goes on to the next barrier. */
 static void nothing(const struct setup *setup, long iterations)
@@ -127,6 +127,14 @@ static const struct {
     { "put_fence", put_fence_origin, put_fence_target, 0 },
     { "put_lock", put_lock_origin, nothing, 0 },
     { "put_flush", put_flush_origin, nothing, 1 },
+    { "get_pscw", get_pscw_origin, get_pscw_target, 0 },
+    { "get_fence", get_fence_origin, get_fence_target, 0 },
+    { "get_lock", get_lock_origin, nothing, 0 },
+    { "get_flush", get_flush_origin, nothing, 1 },
+    { "fop_pscw", fop_pscw_origin, fop_pscw_target, 0 },
+    { "fop_fence", fop_fence_origin, fop_fence_target, 0 },
+    { "fop_lock", fop_lock_origin, nothing, 0 },
+    { "fop_flush", fop_flush_origin, nothing, 1 },
 };
 
 static long long now(void)
@@ -171,7 +179,7 @@ int main(int argc, char **argv)
     struct setup s = { .out = room(), .in = room(), .peer = 1 - rank };
     MPI_Comm_dup(MPI_COMM_WORLD, &s.comm);
     /* A window slows two-sided calls in some libraries, so only the loops that use one have one. */
-    int one_sided = strncmp(LOOPS[which].name, "put", 3) == 0;
+    int one_sided = LOOPS[which].origin != ping_origin;
     if (one_sided) {
         void *exposed;
         MPI_Win_allocate(ROOM, 1, MPI_INFO_NULL, s.comm, &exposed, &s.win);
@@ -208,7 +216,7 @@ int main(int argc, char **argv)
             printf("%s%.1f", c ? "," : "", (stamps[c + 1] - stamps[c]) * unit);
         printf("]}\n");
     }
-    if (LOOPS[which].origin == put_fence_origin)
+    if (strstr(LOOPS[which].name, "fence") != NULL)
         MPI_Win_fence(MPI_MODE_NOSUCCEED, s.win);
     if (one_sided)
         MPI_Win_free(&s.win);
