@@ -11,6 +11,7 @@ pub mod env;
 pub mod error;
 pub mod kernel;
 pub mod layout;
+pub mod links;
 mod measure;
 pub mod pattern;
 pub mod payload;
@@ -19,7 +20,9 @@ pub mod registry;
 pub mod render;
 pub mod result;
 pub mod runner;
+pub mod schedule;
 mod session;
+mod shuffle;
 pub mod sink;
 pub mod stats;
 pub mod stop;
@@ -28,6 +31,7 @@ pub mod team;
 pub mod testkit;
 pub mod trust;
 pub mod unit;
+pub mod verdict;
 pub mod wire;
 
 /// Re-exported so that every crate submits to the same registry.

@@ -14,7 +14,7 @@ use crate::{
     session::selected,
     sink::Sink,
     team::{Place, Team},
-    trust,
+    trust::{self, Notice},
     unit::Rank,
 };
 
@@ -27,27 +27,8 @@ pub fn run_all(
     sink: &mut dyn Sink,
     argv: Vec<String>,
 ) -> Result<Tally> {
-    let places = gather_places(team)?;
-    let profile = if cfg!(debug_assertions) { "debug" } else { "release" };
-    let standing = trust::standing(&places, clock.facts(), cfg!(debug_assertions));
+    let Opening { mut sink, standing, .. } = open(team, clock, sink, describe(plan, choices), argv)?;
     let leader = team.rank() == Rank(0);
-    let mut counted = Counted { tally: Tally::default(), sink };
-    if leader {
-        let fabric = team.fabric();
-        counted.run(&Run {
-            id: env::run_id(),
-            argv,
-            started: env::timestamp(),
-            version: env!("CARGO_PKG_VERSION").into(),
-            profile: profile.into(),
-            fabric: fabric.name.into(),
-            library: fabric.library,
-            places,
-            clock: clock.facts().into(),
-            plan: describe(plan, choices),
-            env: env::kept_variables(),
-        })?;
-    }
     for &choice in choices {
         let bench = choice.bench;
         let why = (bench.available)().map_err(Error::unsupported);
@@ -56,34 +37,82 @@ pub fn run_all(
             Ok(seating) => seating,
             Err(e) if e.kind() == crate::error::Kind::Unsupported => {
                 if leader {
-                    counted.case(&skipped(bench, team.size(), e.to_string()))?;
+                    sink.case(&skipped(bench, team.size(), e.to_string()))?;
                 }
                 continue;
             }
             Err(e) => return Err(e),
         };
         if seating.ranks == team.size() {
-            let mut session = Session::new(team, seating, (plan, clock, &standing), choice, &mut counted);
+            let mut session = Session::new(team, seating, (plan, clock, &standing), choice, &mut sink);
             (bench.run)(&mut session)?;
         } else if let Some(part) = team.take(seating.ranks)? {
             let mut standing = standing.clone();
             standing.push(trust::idle_ranks(seating.ranks, team.size()));
-            let mut session = Session::new(&*part, seating, (plan, clock, &standing), choice, &mut counted);
+            let mut session = Session::new(&*part, seating, (plan, clock, &standing), choice, &mut sink);
             (bench.run)(&mut session)?;
         }
         team.rest()?;
     }
     if leader {
-        let tally = counted.tally;
-        counted.end(&tally)?;
+        sink.finish()?;
     }
-    Ok(counted.tally)
+    Ok(sink.tally)
+}
+
+/// A run that has begun.
+pub(crate) struct Opening<'a> {
+    /// Where rows go.
+    pub(crate) sink: Counted<'a>,
+    /// Where every rank runs.
+    pub(crate) places: Vec<Place>,
+    /// Notices that hold for every row.
+    pub(crate) standing: Vec<Notice>,
+}
+
+/// Begins a run: every rank learns where all of them are, and the sink of rank 0 gets its first record.
+pub(crate) fn open<'a>(
+    team: &dyn Team,
+    clock: &Clock,
+    sink: &'a mut dyn Sink,
+    plan: BTreeMap<String, String>,
+    argv: Vec<String>,
+) -> Result<Opening<'a>> {
+    let places = gather_places(team)?;
+    let profile = if cfg!(debug_assertions) { "debug" } else { "release" };
+    let standing = trust::standing(&places, clock.facts(), cfg!(debug_assertions));
+    let mut sink = Counted { tally: Tally::default(), sink };
+    if team.rank() == Rank(0) {
+        let fabric = team.fabric();
+        sink.run(&Run {
+            id: env::run_id(),
+            argv,
+            started: env::timestamp(),
+            version: env!("CARGO_PKG_VERSION").into(),
+            profile: profile.into(),
+            fabric: fabric.name.into(),
+            library: fabric.library,
+            places: places.clone(),
+            clock: clock.facts().into(),
+            plan,
+            env: env::kept_variables(),
+        })?;
+    }
+    Ok(Opening { sink, places, standing })
 }
 
 /// Counts rows on their way to the sink.
-struct Counted<'a> {
-    tally: Tally,
+pub(crate) struct Counted<'a> {
+    pub(crate) tally: Tally,
     sink: &'a mut dyn Sink,
+}
+
+impl Counted<'_> {
+    /// The last record.
+    pub(crate) fn finish(&mut self) -> Result<()> {
+        let tally = self.tally;
+        self.sink.end(&tally)
+    }
 }
 
 impl Sink for Counted<'_> {
@@ -147,7 +176,7 @@ fn skipped(bench: &Benchmark, ranks: u32, reason: String) -> Measurement {
 }
 
 /// The resolved plan, option by option, as it is kept in results.
-fn describe(plan: &Plan, choices: &[Choice]) -> BTreeMap<String, String> {
+pub(crate) fn describe(plan: &Plan, choices: &[Choice]) -> BTreeMap<String, String> {
     let mut options: BTreeMap<String, String> = BTreeMap::new();
     let mut set = |name: &str, value: String| options.insert(name.into(), value);
     set("benchmarks", choices.iter().map(|c| c.bench.name).collect::<Vec<_>>().join(","));

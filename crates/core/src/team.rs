@@ -32,7 +32,7 @@ pub struct Fabric {
 }
 
 /// Ranks 0 to size - 1 that take part in a benchmark. Every call but `rank`, `size`, `fabric`, `name_task` and `abort` is
-/// collective: all ranks make it, in the same order.
+/// collective: all ranks make it, in the same order. `pair` is made by the two ranks of the pair alone.
 pub trait Team: Any {
     /// This rank.
     fn rank(&self) -> Rank;
@@ -48,6 +48,8 @@ pub trait Team: Any {
     fn gather(&self, mine: &[u8]) -> Result<Option<Vec<Vec<u8>>>>;
     /// The first `ranks` ranks as a team of their own; `None` on the others.
     fn take(&self, ranks: u32) -> Result<Option<Box<dyn Team>>>;
+    /// This rank and another as a team of their own, in which `first`, one of the two, is rank 0. Only the two call it.
+    fn pair(&self, partner: Rank, first: Rank) -> Result<Box<dyn Team>>;
     /// A barrier in which waiting ranks sleep, so that idle ones leave the cores to those that measure.
     fn rest(&self) -> Result<()>;
     /// Names what runs now, for the messages of error handlers.

@@ -9,5 +9,5 @@ pub use self::{
     batches::time_batches,
     probe::Probe,
     sim_link::SimLink,
-    thread_team::{Letter, ThreadTeam, measure, on_ranks},
+    thread_team::{Delay, Letter, ThreadTeam, measure, on_ranks, on_uneven_ranks},
 };

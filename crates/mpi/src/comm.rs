@@ -10,6 +10,9 @@ use ombx_core::{
 
 use crate::ext::{self, BYTE, check};
 
+/// Of the messages by which two ranks agree on a communicator.
+const PAIR_TAG: c_int = 2;
+
 /// A communicator of ours, freed when dropped; errors on it end the job with a sentence.
 #[derive(Debug)]
 pub struct Comm {
@@ -53,6 +56,26 @@ impl Comm {
                 ffi::MPI_Comm_split(self.raw, color, self.rank.0 as c_int, &raw mut raw),
             )?;
             if raw == ffi::RSMPI_COMM_NULL { Ok(None) } else { Comm::own(raw).map(Some) }
+        }
+    }
+
+    /// This rank and another as a communicator in which `first`, one of the two, is rank 0. Only the two call it.
+    pub(crate) fn pair(&self, partner: Rank, first: Rank) -> Result<Comm> {
+        let me = self.rank;
+        let second = if first == me { partner } else { me };
+        let ends = [first, second].map(|rank| rank.0 as c_int);
+        // SAFETY: a live communicator; the groups are freed here, the new communicator is owned.
+        unsafe {
+            let (mut all, mut two) = (ffi::RSMPI_GROUP_NULL, ffi::RSMPI_GROUP_NULL);
+            check("MPI_Comm_group", ffi::MPI_Comm_group(self.raw, &raw mut all))?;
+            check("MPI_Group_incl", ffi::MPI_Group_incl(all, 2, ends.as_ptr(), &raw mut two))?;
+            let mut raw = ffi::RSMPI_COMM_NULL;
+            // MPI 4.1, 7.4.2: collective over the group alone, so that pairs do not wait for each other.
+            let rc = ffi::MPI_Comm_create_group(self.raw, two, PAIR_TAG, &raw mut raw);
+            check("MPI_Comm_create_group", rc)?;
+            check("MPI_Group_free", ffi::MPI_Group_free(&raw mut two))?;
+            check("MPI_Group_free", ffi::MPI_Group_free(&raw mut all))?;
+            Comm::own(raw)
         }
     }
 

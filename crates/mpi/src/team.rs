@@ -60,6 +60,11 @@ impl Team for MpiTeam {
         Ok(part.map(|comm| Box::new(MpiTeam { comm }) as Box<dyn Team>))
     }
 
+    fn pair(&self, partner: Rank, first: Rank) -> Result<Box<dyn Team>> {
+        let comm = self.comm.pair(partner, first)?;
+        Ok(Box::new(MpiTeam { comm }))
+    }
+
     fn rest(&self) -> Result<()> {
         self.comm.rest(NAP)
     }

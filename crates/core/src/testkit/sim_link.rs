@@ -20,7 +20,8 @@ impl<const LATENCY: u64, const PER_BYTE: u64, const CORRUPT: usize> SimLink<LATE
         if let Some(byte) = CORRUPT.checked_sub(1).and_then(|at| bytes.get_mut(at)) {
             *byte ^= 1;
         }
-        self.team.post(self.peer, Letter { bytes, arrives_at: self.team.hand.now() + LATENCY });
+        let arrives_at = self.team.hand.now() + LATENCY + self.team.delay_to(self.peer);
+        self.team.post(self.peer, Letter { bytes, arrives_at });
     }
 
     fn fetch(&self) -> Result<Vec<u8>> {

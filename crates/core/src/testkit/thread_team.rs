@@ -25,11 +25,17 @@ const PATIENCE: Duration = Duration::from_secs(20);
 pub struct ThreadTeam {
     rank: u32,
     shared: Arc<Shared>,
+    /// What each of its ranks is called in the team that it came from.
+    names: Arc<[u32]>,
+    delay: Delay,
     /// This rank's clock; moved by [`ThreadTeam::hand`].
     pub clock: Clock,
     /// Moves this rank's clock.
     pub hand: Hand,
 }
+
+/// Nanoseconds that a message takes longer between two ranks, by their numbers in the outermost team.
+pub type Delay = fn(u32, u32) -> u64;
 
 struct Shared {
     size: u32,
@@ -43,6 +49,8 @@ struct State {
     waiting: Vec<Option<Vec<u8>>>,
     delivered: Vec<Vec<u8>>,
     child: Option<Arc<Shared>>,
+    /// Teams of two that one rank has made and the other not yet joined, by who is first, who second, and who made it.
+    pairs: HashMap<[u32; 3], VecDeque<Arc<Shared>>>,
     mail: HashMap<(u32, u32), VecDeque<Letter>>,
     aborted: Option<u8>,
 }
@@ -90,6 +98,11 @@ impl ThreadTeam {
             state = self.shared.wait(state)?;
         }
         Ok(state.delivered.clone())
+    }
+
+    /// How much longer than others a message to a rank takes.
+    pub fn delay_to(&self, to: Rank) -> u64 {
+        (self.delay)(self.names[self.rank as usize], self.names[to.0 as usize])
     }
 
     /// Sends a letter, which does not wait.
@@ -148,6 +161,20 @@ impl Team for ThreadTeam {
         Ok(child.map(|shared| Box::new(ThreadTeam { shared, ..self.clone() }) as Box<dyn Team>))
     }
 
+    fn pair(&self, partner: Rank, first: Rank) -> Result<Box<dyn Team>> {
+        let (me, other) = (self.rank, partner.0);
+        let ends = if first.0 == me { [me, other] } else { [other, me] };
+        let mut state = self.shared.lock();
+        let joined = state.pairs.get_mut(&[ends[0], ends[1], other]).and_then(VecDeque::pop_front);
+        let shared = joined.unwrap_or_else(|| {
+            let made = Shared::new(2);
+            state.pairs.entry([ends[0], ends[1], me]).or_default().push_back(Arc::clone(&made));
+            made
+        });
+        let names = ends.map(|rank| self.names[rank as usize]).into();
+        Ok(Box::new(ThreadTeam { rank: u32::from(first.0 != me), shared, names, ..self.clone() }))
+    }
+
     fn rest(&self) -> Result<()> {
         self.barrier()
     }
@@ -163,15 +190,21 @@ impl Team for ThreadTeam {
 
 /// Runs `body` on every rank of a new team and returns what each returned, in rank order.
 pub fn on_ranks<R: Send>(ranks: u32, body: impl Fn(&ThreadTeam) -> R + Sync) -> Vec<R> {
+    on_uneven_ranks(ranks, |_, _| 0, body)
+}
+
+/// The same with links of unequal cost.
+pub fn on_uneven_ranks<R: Send>(ranks: u32, delay: Delay, body: impl Fn(&ThreadTeam) -> R + Sync) -> Vec<R> {
     let shared = Shared::new(ranks);
+    let names: Arc<[u32]> = (0..ranks).collect();
     std::thread::scope(|scope| {
         let threads: Vec<_> = (0..ranks)
             .map(|rank| {
-                let shared = Arc::clone(&shared);
+                let (shared, names) = (Arc::clone(&shared), Arc::clone(&names));
                 let body = &body;
                 scope.spawn(move || {
                     let (clock, hand) = Clock::manual(9);
-                    body(&ThreadTeam { rank, shared, clock, hand })
+                    body(&ThreadTeam { rank, shared, names, delay, clock, hand })
                 })
             })
             .collect();

@@ -1,0 +1,220 @@
+//! The tests: hosts, then ranks, then links, each against others of its kind.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::{Hosts, Link, Slow, Times, What};
+
+/// Chance of naming anything on a healthy machine, if times had normal noise.
+const LEVEL: f64 = 0.01;
+/// What is less than this many times slower is not worth a sentence, however sure it is.
+const SLOWER: f64 = 1.15;
+/// What is less than this many times slower when measured alone was slow only in the sweep.
+const STILL_SLOWER: f64 = 1.1;
+/// So is what has lost more than the other part of its excess.
+const STILL_PART: f64 = 0.5;
+/// Spread of logarithms below which machines do not repeat themselves.
+const LEAST_SPREAD: f64 = 0.01;
+/// Fewer links of a kind say nothing about one of them.
+const FEWEST_LINKS: usize = 10;
+/// Fewer hosts or ranks say nothing about one of them; so do fewer partners of one.
+const FEWEST_GROUPS: usize = 4;
+/// From the median absolute deviation to the standard deviation of normal noise.
+const NORMAL: f64 = 1.4826;
+
+/// A link relative to its kind: the logarithm of how many times as long as their median it takes.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Excess {
+    pub(super) from: u32,
+    pub(super) to: u32,
+    pub(super) log: f64,
+    pub(super) inside: bool,
+}
+
+/// What is slow, the worst first; one sentence for each, whatever the number of sizes.
+pub fn judge(times: &[Times], hosts: &Hosts) -> Vec<Slow> {
+    let mut found: BTreeMap<What, Slow> = BTreeMap::new();
+    for of_size in times {
+        for slow in at_one_size(of_size, hosts, times.len().max(1)) {
+            let worst = found.entry(slow.what.clone()).or_insert_with(|| slow.clone());
+            if slow.factor > worst.factor {
+                *worst = slow;
+            }
+        }
+    }
+    // Both directions at different sizes are still one link.
+    let links: Vec<(u32, u32)> =
+        found.keys().filter_map(|w| if let What::Link(a, b) = w { Some((*a, *b)) } else { None }).collect();
+    let one = |what: &What| matches!(what, What::OneWay(a, b) if links.contains(&(*a.min(b), *a.max(b))));
+    let mut all: Vec<Slow> = found.into_values().filter(|s| !one(&s.what)).collect();
+    all.sort_by(|a, b| b.factor.total_cmp(&a.factor));
+    all
+}
+
+pub(super) fn at_one_size(times: &Times, hosts: &Hosts, sizes: usize) -> Vec<Slow> {
+    let again = Again::of(times, hosts);
+    let mut links = excesses(&times.sweep, hosts);
+    let mut slow = Vec::new();
+    let mut name = |what, log: f64| slow.push(Slow { what, factor: log.exp(), bytes: times.bytes });
+
+    for inside in [false, true] {
+        let kind: Vec<Excess> = links.iter().copied().filter(|l| l.inside == inside).collect();
+        let ends = |l: &Excess| [hosts.number(l.from), hosts.number(l.to)];
+        for (host, log) in slow_groups(&kind, ends, sizes) {
+            let of_host = |l: &Excess| l.inside == inside && ends(l).contains(&host);
+            if again.confirms(links.iter().filter(|l| of_host(l)), log) {
+                name(if inside { What::HostWithin(host) } else { What::HostBetween(host) }, log);
+                links.retain(|l| !of_host(l));
+            }
+        }
+    }
+    recentre(&mut links);
+    if hosts.count() < hosts.ranks() as usize {
+        for (rank, log) in slow_groups(&links, |l| [l.from, l.to], sizes) {
+            let of_rank = |l: &Excess| l.from == rank || l.to == rank;
+            if again.confirms(links.iter().filter(|l| of_rank(l)), log) {
+                name(What::Rank(rank), log);
+                links.retain(|l| !of_rank(l));
+            }
+        }
+        recentre(&mut links);
+    }
+    let single: Vec<Excess> =
+        outstanding(&links, sizes).into_iter().filter(|l| again.confirms([l].into_iter(), l.log)).collect();
+    let ways: BTreeSet<(u32, u32)> = single.iter().map(|l| (l.from, l.to)).collect();
+    for l in &single {
+        match ways.contains(&(l.to, l.from)) {
+            true if l.from > l.to => {}
+            true => name(What::Link(l.from, l.to), l.log),
+            false => name(What::OneWay(l.from, l.to), l.log),
+        }
+    }
+    slow
+}
+
+/// Links relative to the median of their kind.
+pub(super) fn excesses(links: &[Link], hosts: &Hosts) -> Vec<Excess> {
+    let known = links.iter().filter(|l| l.ns.is_finite() && l.ns > 0.0);
+    let mut all: Vec<Excess> = known
+        .map(|l| Excess {
+            from: l.from,
+            to: l.to,
+            log: f64::from(l.ns).ln(),
+            inside: hosts.share(l.from, l.to),
+        })
+        .collect();
+    recentre(&mut all);
+    all
+}
+
+fn recentre(links: &mut [Excess]) {
+    for inside in [false, true] {
+        let centre = median(links.iter().filter(|l| l.inside == inside).map(|l| l.log).collect());
+        links.iter_mut().filter(|l| l.inside == inside).for_each(|l| l.log -= centre);
+    }
+}
+
+/// Single links that stand out from their kind.
+fn outstanding(links: &[Excess], sizes: usize) -> Vec<Excess> {
+    let mut found = Vec::new();
+    for inside in [false, true] {
+        let kind: Vec<&Excess> = links.iter().filter(|l| l.inside == inside).collect();
+        if kind.len() < FEWEST_LINKS {
+            continue;
+        }
+        let spread = spread(kind.iter().map(|l| l.log).collect());
+        let limit = threshold(links.len() * sizes, spread, kind.len());
+        found.extend(kind.into_iter().filter(|l| l.log >= limit));
+    }
+    found
+}
+
+/// Hosts or ranks most of whose links are slow, and by how much.
+fn slow_groups(links: &[Excess], ends: impl Fn(&Excess) -> [u32; 2], sizes: usize) -> Vec<(u32, f64)> {
+    let mut values: BTreeMap<u32, (Vec<f64>, BTreeSet<u32>)> = BTreeMap::new();
+    for l in links {
+        let [a, b] = ends(l);
+        for (group, other) in if a == b { vec![(a, l.from), (a, l.to)] } else { vec![(a, b), (b, a)] } {
+            let (logs, partners) = values.entry(group).or_default();
+            logs.push(l.log);
+            partners.insert(other);
+        }
+    }
+    // Inside a host there are no partners to be short of.
+    let apart = links.iter().any(|l| ends(l)[0] != ends(l)[1]);
+    let few = if apart { FEWEST_GROUPS - 1 } else { 1 };
+    values.retain(|_, (_, partners)| partners.len() >= few);
+    if values.len() < FEWEST_GROUPS {
+        return Vec::new();
+    }
+    let partners = values.values().map(|(_, partners)| partners.len()).min().unwrap_or(1);
+    let centres: BTreeMap<u32, f64> =
+        values.into_iter().map(|(group, (logs, _))| (group, median(logs))).collect();
+    let middle = median(centres.values().copied().collect());
+    let above = |group: u32| centres.get(&group).map_or(0.0, |c| c - middle);
+    // What is left of the noise of a link without what its two ends explain.
+    let left = links.iter().map(|l| {
+        let [a, b] = ends(l);
+        l.log - if a == b { above(a) } else { above(a) + above(b) }
+    });
+    let noise = 1.2533 * spread(left.collect()) / (partners as f64).sqrt();
+    let deviations = centres.values().map(|c| (c - middle).abs()).collect();
+    let spread = (NORMAL * median(deviations)).max(noise).max(LEAST_SPREAD);
+    let limit = threshold(centres.len() * sizes, spread, centres.len());
+    centres.iter().map(|(group, _)| (*group, above(*group))).filter(|(_, log)| *log >= limit).collect()
+}
+
+/// The logarithm from which one of `tests` is slow: Bonferroni's correction with the bound exp(-z²/2) of the normal tail,
+/// wider where the spread itself comes from few values.
+fn threshold(tests: usize, spread: f64, values: usize) -> f64 {
+    let z = (2.0 * (tests as f64 / LEVEL).ln()).sqrt();
+    (z * spread * (1.0 + 5.0 / values as f64)).max(SLOWER.ln())
+}
+
+/// Robust standard deviation: the larger of what the middle half says and what the slow side says, up to a sixth of it.
+fn spread(mut logs: Vec<f64>) -> f64 {
+    if logs.is_empty() {
+        return LEAST_SPREAD;
+    }
+    logs.sort_unstable_by(f64::total_cmp);
+    let upper = logs[(logs.len() - 1) * 84 / 100];
+    let middle = median(logs.clone());
+    let deviations = logs.iter().map(|x| (x - middle).abs()).collect();
+    (NORMAL * median(deviations)).max(upper - middle).max(LEAST_SPREAD)
+}
+
+pub(super) fn median(mut values: Vec<f64>) -> f64 {
+    let n = values.len();
+    if n == 0 {
+        return 0.0;
+    }
+    values.sort_unstable_by(f64::total_cmp);
+    (values[(n - 1) / 2] + values[n / 2]) / 2.0
+}
+
+/// What links that were measured again, alone, took of the time of ordinary ones.
+struct Again(BTreeMap<(u32, u32), f64>);
+
+impl Again {
+    fn of(times: &Times, hosts: &Hosts) -> Again {
+        let usual = |inside: bool| {
+            let of = |links: &[Link]| {
+                let kind = links.iter().filter(|l| hosts.share(l.from, l.to) == inside);
+                kind.map(|l| f64::from(l.ns).ln()).collect::<Vec<_>>()
+            };
+            let reference = of(&times.reference);
+            median(if reference.is_empty() { of(&times.sweep) } else { reference })
+        };
+        let usual = [usual(false), usual(true)];
+        let log = |l: &Link| f64::from(l.ns).ln() - usual[usize::from(hosts.share(l.from, l.to))];
+        Again(times.alone.iter().map(|l| ((l.from, l.to), log(l))).collect())
+    }
+
+    /// Whether links that were slow by `log` in the sweep are so alone; those not measured again are believed.
+    fn confirms<'a>(&self, links: impl Iterator<Item = &'a Excess>, log: f64) -> bool {
+        let known: Vec<f64> = links.filter_map(|l| self.0.get(&(l.from, l.to)).copied()).collect();
+        known.is_empty() || median(known) >= STILL_SLOWER.ln().max(log * STILL_PART)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,80 @@
+//! Which links are measured again alone: the slowest, those that stand out, and a few ordinary ones to compare with.
+
+use super::{
+    Hosts, Times, What,
+    judge::{Excess, at_one_size, excesses},
+};
+
+/// At one size, single links that are measured again at the most, beyond those that the user asks for.
+const MOST: usize = 32;
+/// Links of a host or rank that seems slow.
+const OF_GROUP: usize = 4;
+/// Ordinary links of each kind.
+const ORDINARY: usize = 3;
+
+/// A link to be measured again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Again {
+    /// The timed rank.
+    pub from: u32,
+    /// The one that answers.
+    pub to: u32,
+    /// Message size.
+    pub bytes: u64,
+    /// Whether it is a suspect; else it is an ordinary link.
+    pub suspect: bool,
+}
+
+/// The slowest `count` links of each size and those that stand out, and ordinary ones of the same kinds.
+pub fn suspects(times: &[Times], hosts: &Hosts, count: usize) -> Vec<Again> {
+    let mut all = Vec::new();
+    if count == 0 {
+        return all;
+    }
+    for of_size in times {
+        let mut links = excesses(&of_size.sweep, hosts);
+        links.sort_by(|a, b| b.log.total_cmp(&a.log));
+        let mut slowest: Vec<Excess> = links.iter().take(count).copied().collect();
+        let mut add = |links: Vec<Excess>| {
+            let new = |l: &Excess| slowest.iter().all(|s| (s.from, s.to) != (l.from, l.to));
+            let new: Vec<Excess> = links.into_iter().filter(new).collect();
+            slowest.extend(new);
+        };
+        let mut singles = 0;
+        for slow in at_one_size(of_size, hosts, times.len()) {
+            let of = |is: &dyn Fn(&Excess) -> bool| {
+                links.iter().filter(|l| is(l)).take(OF_GROUP).copied().collect()
+            };
+            match slow.what {
+                What::HostBetween(h) => {
+                    add(of(&|l| !l.inside && [l.from, l.to].iter().any(|r| hosts.number(*r) == h)))
+                }
+                What::HostWithin(h) => add(of(&|l| l.inside && hosts.number(l.from) == h)),
+                What::Rank(r) => add(of(&|l| l.from == r || l.to == r)),
+                What::Link(..) | What::OneWay(..) if singles >= MOST => {}
+                What::Link(a, b) => {
+                    singles += 2;
+                    add(of(&|l| [(a, b), (b, a)].contains(&(l.from, l.to))));
+                }
+                What::OneWay(a, b) => {
+                    singles += 1;
+                    add(of(&|l| (l.from, l.to) == (a, b)));
+                }
+            }
+        }
+        let again = |l: &Excess, suspect| Again { from: l.from, to: l.to, bytes: of_size.bytes, suspect };
+        all.extend(slowest.iter().map(|l| again(l, true)));
+        for inside in [false, true] {
+            if slowest.iter().all(|l| l.inside != inside) {
+                continue;
+            }
+            let mut usual: Vec<&Excess> = links
+                .iter()
+                .filter(|l| l.inside == inside && !slowest.iter().any(|s| (s.from, s.to) == (l.from, l.to)))
+                .collect();
+            usual.sort_by(|a, b| a.log.abs().total_cmp(&b.log.abs()));
+            all.extend(usual.into_iter().take(ORDINARY).map(|l| again(l, false)));
+        }
+    }
+    all
+}
