@@ -5,12 +5,12 @@ use std::{path::PathBuf, time::Duration};
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum, error::ErrorKind};
 use ombx_core::{
     error::{Error, Result},
-    plan,
+    plan::{self, Effort},
     registry::Registry,
     unit::{self, Bytes},
 };
 
-use crate::axes;
+use crate::{axes, links::LinksArgs};
 
 #[derive(Debug, Parser)]
 #[command(
@@ -31,6 +31,8 @@ pub(crate) enum Task {
     List(ListArgs),
     /// Runs benchmarks, starting their ranks unless a launcher has
     Run(Box<RunArgs>),
+    /// Measures every pair of ranks, names what is slow, starting ranks unless a launcher has
+    Links(Box<LinksArgs>),
     /// Prints result files again, in any format
     Show(ShowArgs),
     /// Prints a completion script for a shell
@@ -74,6 +76,31 @@ pub(crate) struct RunArgs {
     /// Benchmarks: a name, a glob such as 'rma.*', or an OSU name such as osu_put_bw
     pub(crate) patterns: Vec<String>,
 
+    #[command(flatten)]
+    pub(crate) start: StartArgs,
+
+    /// Message sizes: 1..4M doubles, 8,1K,64K lists, 1..4M:x4 grows by 4 [default: the benchmark's]
+    #[arg(long, value_parser = Sizes::parse, help_heading = "What is measured")]
+    pub(crate) sizes: Option<Sizes>,
+    /// Operations in flight of bandwidth tests
+    #[arg(long, default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..=1 << 20), help_heading = "What is measured")]
+    pub(crate) window: u32,
+    /// Pairs of ranks at the same time, where a benchmark is of pairs
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..), help_heading = "What is measured")]
+    pub(crate) pairs: Option<u32>,
+    /// Leave payloads unchecked
+    #[arg(long, help_heading = "What is measured")]
+    pub(crate) no_verify: bool,
+
+    #[command(flatten)]
+    pub(crate) effort: EffortArgs,
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+}
+
+/// Which ranks there are and what starts them.
+#[derive(Debug, Args)]
+pub(crate) struct StartArgs {
     /// Ranks to start, for example: -n 4 [default: as many as the benchmarks need]
     #[arg(short = 'n', long, value_parser = clap::value_parser!(u32).range(1..), help_heading = "Ranks")]
     pub(crate) ranks: Option<u32>,
@@ -92,20 +119,11 @@ pub(crate) struct RunArgs {
     /// Time after which the whole job is ended, for example: 10m [default: from the plan]
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = unit::parse_duration, help_heading = "Ranks")]
     pub(crate) timeout: Option<Duration>,
+}
 
-    /// Message sizes: 1..4M doubles, 8,1K,64K lists, 1..4M:x4 grows by 4 [default: the benchmark's]
-    #[arg(long, value_parser = Sizes::parse, help_heading = "What is measured")]
-    pub(crate) sizes: Option<Sizes>,
-    /// Operations in flight of bandwidth tests
-    #[arg(long, default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..=1 << 20), help_heading = "What is measured")]
-    pub(crate) window: u32,
-    /// Pairs of ranks at the same time, where a benchmark is of pairs
-    #[arg(long, value_parser = clap::value_parser!(u32).range(1..), help_heading = "What is measured")]
-    pub(crate) pairs: Option<u32>,
-    /// Leave payloads unchecked
-    #[arg(long, help_heading = "What is measured")]
-    pub(crate) no_verify: bool,
-
+/// When a row is done.
+#[derive(Debug, Args)]
+pub(crate) struct EffortArgs {
     /// A row is done when half its 95 % interval is below this part of the median
     #[arg(long, default_value = "1%", allow_hyphen_values = true, value_parser = unit::parse_percent, help_heading = "How long")]
     pub(crate) precision: f64,
@@ -121,7 +139,22 @@ pub(crate) struct RunArgs {
     /// Iterations in one sample; auto keeps reading the clock below 1 %
     #[arg(long, value_name = "auto|N", default_value = "auto", value_parser = Batch::parse, help_heading = "How long")]
     pub(crate) batch: Batch,
+}
 
+impl EffortArgs {
+    pub(crate) fn effort(&self) -> Effort {
+        match self.iterations {
+            Some(iterations) => {
+                Effort::Fixed { iterations, warmup: self.warmup.unwrap_or(iterations.div_ceil(10)) }
+            }
+            None => Effort::Precision { precision: self.precision, max_time: self.max_time },
+        }
+    }
+}
+
+/// Where rows go and what is said beside them.
+#[derive(Debug, Args)]
+pub(crate) struct OutputArgs {
     /// What is printed
     #[arg(long, value_enum, default_value_t = Format::Table, help_heading = "Output")]
     pub(crate) format: Format,
@@ -206,7 +239,7 @@ pub(crate) enum Relay {
 pub(crate) struct Sizes(pub(crate) Vec<Bytes>);
 
 impl Sizes {
-    fn parse(text: &str) -> Result<Sizes> {
+    pub(crate) fn parse(text: &str) -> Result<Sizes> {
         plan::parse_sizes(text).map(Sizes)
     }
 }
@@ -237,7 +270,10 @@ fn host(text: &str) -> std::result::Result<String, String> {
 
 /// The command with one option for each axis of the registered benchmarks.
 pub(crate) fn command(registry: &Registry) -> clap::Command {
-    Cli::command().mut_subcommand("run", |run| axes::add_options(run, registry))
+    let links = |links: clap::Command| links.mut_arg("max_time", |time| time.default_value("20ms"));
+    Cli::command()
+        .mut_subcommand("run", |run| axes::add_options(run, registry))
+        .mut_subcommand("links", links)
 }
 
 /// Tells what clap found: help and version as it words them, a mistake in one sentence.

@@ -4,7 +4,7 @@
 pub(crate) use self::mpi::be_a_rank;
 
 #[cfg(not(feature = "mpi"))]
-pub(crate) fn be_a_rank(_: &crate::run::Job<'_>) -> ombx_core::error::Result<u8> {
+pub(crate) fn be_a_rank(_: &crate::job::Job<'_>) -> ombx_core::error::Result<u8> {
     Err(ombx_core::error::Error::usage("this build has no benchmarks that need ranks"))
 }
 
@@ -16,7 +16,7 @@ mod mpi {
         clock::Clock,
         engine,
         error::{Error, Result},
-        runner,
+        links, runner,
         sink::Sink,
         team::Team,
         unit::Rank,
@@ -24,9 +24,10 @@ mod mpi {
     use ombx_mpi::Mpi;
 
     use crate::{
-        deadline, launch,
+        deadline,
+        job::{Job, Work},
+        launch,
         output::{Output, RelaySink, Silent},
-        run::Job,
         watchdog,
     };
 
@@ -34,7 +35,7 @@ mod mpi {
     const FIRST_SPEAKS: Duration = Duration::from_millis(300);
 
     pub(crate) fn be_a_rank(job: &Job<'_>) -> Result<u8> {
-        watchdog::guard(deadline::of_silence(&job.plan, job.args.timeout));
+        watchdog::guard(deadline::of_silence(&job.plan, job.start.timeout));
         Mpi::abort_on_panic();
         let mpi = Mpi::start()?;
         let team = mpi.team();
@@ -47,14 +48,18 @@ mod mpi {
     }
 
     fn measure(job: &Job<'_>, team: &dyn Team, clock: &Clock) -> Result<u8> {
-        let mut sink: Box<dyn Sink> = match (team.rank(), job.args.relay) {
+        let mut sink: Box<dyn Sink> = match (team.rank(), job.output.relay) {
             (Rank(0), Some(relay)) => Box::new(RelaySink(relay)),
-            (Rank(0), None) => Box::new(Output::open(job.args)?),
+            (Rank(0), None) => Box::new(Output::open(job.output, &job.work)?),
             _ => Box::new(Silent),
         };
-        let tally = runner::run_all(team, &job.choices, &job.plan, clock, &mut *sink, launch::shown_argv())?;
-        let leads = team.rank() == Rank(0) && job.args.relay.is_none();
-        Ok(if leads { tally.exit_code(job.args.allow_skips) } else { 0 })
+        let argv = launch::shown_argv();
+        let tally = match &job.work {
+            Work::Benchmarks(choices) => runner::run_all(team, choices, &job.plan, clock, &mut *sink, argv)?,
+            Work::Links(task) => links::run(team, task, &job.plan, clock, &mut *sink, argv)?,
+        };
+        let leads = team.rank() == Rank(0) && job.output.relay.is_none();
+        Ok(if leads { tally.exit_code(job.output.allow_skips) } else { 0 })
     }
 
     fn fail(team: &dyn Team, error: &Error) -> ! {

@@ -11,29 +11,28 @@ use ombx_core::error::{Error, Result};
 use crate::{
     args::{Launcher, Relay},
     deadline,
+    job::{Extent, Job},
     output::Output,
     progress::Progress,
-    run::Job,
-    select,
 };
 
 /// Starts the ranks of a job and returns its exit code.
 pub(crate) fn launch(job: &Job<'_>) -> Result<u8> {
-    let ranks = select::ranks(job.args, &job.choices);
-    let progress = Progress::new(job.rows, job.args.quiet);
+    let Extent { ranks, rows, steps } = job.extent;
+    let progress = Progress::new(rows, job.output.quiet);
     let relay = if progress.is_shown() { Relay::Progress } else { Relay::Quiet };
-    let launcher = match job.args.launcher {
+    let launcher = match job.start.launcher {
         Launcher::Auto if detect::in_slurm_allocation() => Launcher::Srun,
         Launcher::Auto => Launcher::Mpiexec,
         other => other,
     };
-    let command = mpiexec::command(job.args, launcher, ranks, rank_arguments(relay)?)?;
-    let mut output = Output::open(job.args)?;
-    if job.args.verbose {
+    let command = mpiexec::command(job.start, launcher, ranks, rank_arguments(relay)?)?;
+    let mut output = Output::open(job.output, &job.work)?;
+    if job.output.verbose {
         eprintln!("ombx: starting {command:?}");
     }
-    let limit = deadline::of_job(&job.plan, job.rows, job.args.timeout);
-    supervise::supervise(command, limit, job.args, &mut output, &progress)
+    let limit = deadline::of_job(&job.plan, steps, job.start.timeout);
+    supervise::supervise(command, limit, job.output, &mut output, &progress)
 }
 
 /// This program and its own arguments, with what makes it a rank of ours.

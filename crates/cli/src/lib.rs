@@ -7,8 +7,10 @@ mod axes;
 mod codegen;
 mod deadline;
 mod fabric;
+mod job;
 mod launch;
 mod link;
+mod links;
 mod list;
 mod output;
 mod progress;
@@ -51,6 +53,7 @@ fn dispatch(registry: &Registry) -> Result<u8> {
     match cli.task {
         Task::List(task) => list::list(registry, &task),
         Task::Run(task) => run::run(registry, &task, chosen),
+        Task::Links(task) => links::links(registry, &task),
         Task::Show(task) => show::show(&task),
         Task::Completions { shell } => codegen::completions(command, shell),
         Task::Codegen { what } => codegen::codegen(command, what),

@@ -10,7 +10,7 @@ use ombx_core::{
     case::Case,
     error::{Error, Result},
     registry::{Osu, Registry},
-    render::{Csv, JsonLines, OsuTable, Paint, Renderer, Table},
+    render::{Csv, JsonLines, Links, LinksCsv, OsuTable, Paint, Renderer, Table},
     result::{Measurement, Run, Tally},
     sink::Sink,
     wire::{self, Outcome, Record},
@@ -18,7 +18,8 @@ use ombx_core::{
 use serde_json::json;
 
 use crate::{
-    args::{Color, Format, Relay, RunArgs},
+    args::{Color, Format, OutputArgs, Relay},
+    job::Work,
     watchdog,
 };
 
@@ -34,6 +35,15 @@ pub(crate) fn renderer(format: Format, color: Color) -> Box<dyn Renderer> {
         Format::Osu => Box::new(OsuTable::new(osu_of)),
         Format::Csv => Box::new(Csv::default()),
         Format::Jsonl => Box::new(JsonLines),
+    }
+}
+
+/// The same for a run of `ombx links`.
+pub(crate) fn links_renderer(format: Format, color: Color) -> Box<dyn Renderer> {
+    match format {
+        Format::Table => Box::new(Links::default()),
+        Format::Csv => Box::new(LinksCsv::default()),
+        Format::Osu | Format::Jsonl => renderer(format, color),
     }
 }
 
@@ -53,12 +63,16 @@ pub(crate) struct Output {
 
 impl Output {
     /// Opens the result file, so that a path that cannot be written is told before anything starts.
-    pub(crate) fn open(args: &RunArgs) -> Result<Output> {
+    pub(crate) fn open(args: &OutputArgs, work: &Work) -> Result<Output> {
         let file = match &args.out {
             None => None,
             Some(path) => Some((path.clone(), File::create(path).map_err(|e| unwritable(path, &e))?)),
         };
-        Ok(Output { renderer: renderer(args.format, args.color), file, deaf: false, tally: Tally::default() })
+        let renderer = match work {
+            Work::Links(_) => links_renderer(args.format, args.color),
+            Work::Benchmarks(_) => renderer(args.format, args.color),
+        };
+        Ok(Output { renderer, file, deaf: false, tally: Tally::default() })
     }
 
     /// What has been written so far.

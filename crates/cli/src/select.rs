@@ -4,7 +4,7 @@ use ombx_core::{
     case::Axis,
     engine::{selected, sizes_of},
     error::{Error, Result},
-    plan::{Effort, Plan},
+    plan::Plan,
     registry::{Choice, Registry},
 };
 
@@ -40,22 +40,16 @@ pub(crate) fn plan(args: &RunArgs, chosen: Chosen, choices: &[Choice]) -> Result
         let names: Vec<&str> = choices.iter().map(|c| c.bench.name).collect();
         return Err(Error::usage(format!("--pairs means nothing to {}", names.join(", "))));
     }
-    let effort = match args.iterations {
-        Some(iterations) => {
-            Effort::Fixed { iterations, warmup: args.warmup.unwrap_or(iterations.div_ceil(10)) }
-        }
-        None => Effort::Precision { precision: args.precision, max_time: args.max_time },
-    };
     let plan = Plan {
         sizes: args.sizes.clone().map(|s| s.0),
         depth: args.window,
         pairs: args.pairs,
-        effort,
-        batch: args.batch.0,
+        effort: args.effort.effort(),
+        batch: args.effort.batch.0,
         verify: !args.no_verify,
         axes: chosen,
     };
-    if let (Some(ranks), Some(pairs)) = (args.ranks, args.pairs)
+    if let (Some(ranks), Some(pairs)) = (args.start.ranks, args.pairs)
         && u64::from(pairs) * 2 > u64::from(ranks)
     {
         return Err(Error::usage(format!(
@@ -69,7 +63,7 @@ pub(crate) fn plan(args: &RunArgs, chosen: Chosen, choices: &[Choice]) -> Result
 /// Ranks to start: what the user says, or what the most demanding benchmark needs.
 pub(crate) fn ranks(args: &RunArgs, choices: &[Choice]) -> u32 {
     let needed = choices.iter().map(|c| c.bench.layout.ranks_wanted(args.pairs)).max().unwrap_or(1);
-    args.ranks.unwrap_or(needed)
+    args.start.ranks.unwrap_or(needed)
 }
 
 /// How many rows that makes.

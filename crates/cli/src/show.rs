@@ -8,6 +8,7 @@ use std::{
 
 use ombx_core::{
     error::{Error, Result},
+    links,
     result::Tally,
     wire::{self, Outcome, RunWithRows},
 };
@@ -42,7 +43,12 @@ fn read(path: &Path) -> Result<wire::File> {
 }
 
 fn render(run: &RunWithRows, args: &ShowArgs, out: &mut dyn Write) -> io::Result<()> {
-    let mut renderer = output::renderer(args.format, args.color);
+    let of_links = !run.rows.is_empty() && run.rows.iter().all(|row| row.bench == links::BENCH);
+    let mut renderer = if of_links {
+        output::links_renderer(args.format, args.color)
+    } else {
+        output::renderer(args.format, args.color)
+    };
     renderer.run(out, &run.run)?;
     let mut tally = Tally::default();
     for row in &run.rows {

@@ -27,6 +27,16 @@ pub enum Check {
 }
 
 impl Check {
+    /// Name in results.
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Check::Passed => "passed",
+            Check::Failed(_) => "failed",
+            Check::Unsupported => "unsupported",
+            Check::Off => "off",
+        }
+    }
+
     /// This check, or the other if this one passed.
     #[must_use]
     pub fn and(self, other: Check) -> Check {

@@ -2,6 +2,7 @@
 
 mod csv;
 mod jsonl;
+mod links;
 mod osu;
 mod table;
 
@@ -10,6 +11,7 @@ use std::io::{Result, Write};
 pub use self::{
     csv::Csv,
     jsonl::JsonLines,
+    links::{Links, LinksCsv},
     osu::OsuTable,
     table::{Paint, Table},
 };

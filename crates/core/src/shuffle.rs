@@ -5,7 +5,7 @@ const ROUNDS: usize = 4;
 
 /// A permutation of `0..n`, evaluated and inverted in constant memory and, on average, fewer than four passes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Shuffle {
+pub(crate) struct Shuffle {
     n: u32,
     /// Bits of half a block; two halves hold every number below `n`.
     half: u32,
@@ -14,7 +14,7 @@ pub struct Shuffle {
 
 impl Shuffle {
     /// The permutation of a seed.
-    pub fn new(n: u32, seed: u64) -> Shuffle {
+    pub(crate) fn new(n: u32, seed: u64) -> Shuffle {
         let bits = u32::BITS - n.saturating_sub(1).leading_zeros();
         let mut state = seed;
         let keys = std::array::from_fn(|_| {
@@ -25,7 +25,7 @@ impl Shuffle {
     }
 
     /// Where `at`, which is below n, goes.
-    pub fn forth(&self, at: u32) -> u32 {
+    pub(crate) fn forth(&self, at: u32) -> u32 {
         let pass = |block| {
             self.keys.iter().fold(block, |(left, right), key| (right, left ^ self.noise(right, *key)))
         };
@@ -33,7 +33,7 @@ impl Shuffle {
     }
 
     /// What goes to `at`.
-    pub fn back(&self, at: u32) -> u32 {
+    pub(crate) fn back(&self, at: u32) -> u32 {
         let undo = |(left, right): (u64, u64), key: &u64| (right ^ self.noise(left, *key), left);
         self.walk(at, |block| self.keys.iter().rev().fold(block, undo))
     }

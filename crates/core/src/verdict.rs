@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 
 pub use self::{
     judge::judge,
-    suspects::{Again, suspects},
+    suspects::{Again, slowest, suspects},
 };
 use crate::{result::Measurement, unit::Bytes};
 

@@ -8,7 +8,7 @@ use std::{
 
 use ombx_core::error::{Error, Result};
 
-use crate::args::{Launcher, RunArgs};
+use crate::args::{Launcher, StartArgs};
 
 /// A program in the search path.
 pub(crate) fn in_path(name: &str) -> Option<PathBuf> {
@@ -17,14 +17,14 @@ pub(crate) fn in_path(name: &str) -> Option<PathBuf> {
 }
 
 #[cfg(not(feature = "mpi"))]
-pub(crate) fn command(_: &RunArgs, _: Launcher, _: u32, _: Vec<OsString>) -> Result<Command> {
+pub(crate) fn command(_: &StartArgs, _: Launcher, _: u32, _: Vec<OsString>) -> Result<Command> {
     Err(Error::usage("this build has no benchmarks that need ranks"))
 }
 
 /// The command line for `ranks` ranks of `program`, whose first word is the program itself.
 #[cfg(feature = "mpi")]
 pub(crate) fn command(
-    args: &RunArgs,
+    args: &StartArgs,
     launcher: Launcher,
     ranks: u32,
     program: Vec<OsString>,
@@ -55,13 +55,13 @@ fn cores() -> usize {
 
 /// One core each while cores last; MPICH binds nothing by itself.
 #[cfg(feature = "mpi")]
-fn bindable(args: &RunArgs, ranks: u32) -> bool {
+fn bindable(args: &StartArgs, ranks: u32) -> bool {
     let hosts = args.hosts.len().max(1);
     args.hostfile.is_some() || (ranks as usize).div_ceil(hosts) <= cores()
 }
 
 #[cfg(feature = "mpi")]
-fn hydra(args: &RunArgs, ranks: u32) -> Result<Command> {
+fn hydra(args: &StartArgs, ranks: u32) -> Result<Command> {
     let names = ["mpiexec.mpich", "mpiexec.hydra", "mpiexec", "mpirun"];
     let mut command = Command::new(find(&names, &["hydra", "intel(r) mpi", "mpich"])?);
     command.arg("-n").arg(ranks.to_string());
@@ -77,7 +77,7 @@ fn hydra(args: &RunArgs, ranks: u32) -> Result<Command> {
 }
 
 #[cfg(feature = "mpi")]
-fn open_mpi(args: &RunArgs, ranks: u32) -> Result<Command> {
+fn open_mpi(args: &StartArgs, ranks: u32) -> Result<Command> {
     let names = ["mpiexec.openmpi", "mpirun.openmpi", "mpiexec", "mpirun", "orterun", "prterun"];
     let mut command = Command::new(find(&names, &["openrte", "open mpi", "prrte", "prte"])?);
     command.arg("-n").arg(ranks.to_string());
@@ -108,7 +108,7 @@ fn open_mpi(args: &RunArgs, ranks: u32) -> Result<Command> {
 }
 
 #[cfg(feature = "mpi")]
-fn srun(args: &RunArgs, family: ombx_mpi::Family, ranks: u32) -> Result<Command> {
+fn srun(args: &StartArgs, family: ombx_mpi::Family, ranks: u32) -> Result<Command> {
     let program = in_path("srun").ok_or_else(|| Error::fabric("srun is not in the search path"))?;
     let mut command = Command::new(program);
     // Slurm's name for what each MPI speaks; the wrong one starts singletons.

@@ -20,7 +20,7 @@ use signal_hook::{
 };
 
 use crate::{
-    args::RunArgs,
+    args::OutputArgs,
     output::{Output, PROGRESS},
     progress::Progress,
 };
@@ -54,7 +54,7 @@ enum Told {
 pub(crate) fn supervise(
     mut command: Command,
     limit: Duration,
-    args: &RunArgs,
+    args: &OutputArgs,
     output: &mut Output,
     progress: &Progress,
 ) -> Result<u8> {
@@ -139,7 +139,7 @@ fn read_lines(pipe: Option<impl Read + Send + 'static>, to: Sender<Event>, event
 struct Watched<'a> {
     output: &'a mut Output,
     progress: &'a Progress,
-    args: &'a RunArgs,
+    args: &'a OutputArgs,
     words: Vec<String>,
     sentences: u32,
     complete: bool,

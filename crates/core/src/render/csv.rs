@@ -81,12 +81,6 @@ impl Csv {
             CaseOutcome::Skipped(why) => ("skipped", why.as_str()),
             CaseOutcome::Failed(why) => ("failed", why.as_str()),
         };
-        let check = match row.check {
-            crate::payload::Check::Passed => "passed",
-            crate::payload::Check::Failed(_) => "failed",
-            crate::payload::Check::Unsupported => "unsupported",
-            crate::payload::Check::Off => "off",
-        };
         let axes: Vec<String> = row.axes.iter().map(|(k, v)| format!("{k}={v}")).collect();
         let trust: Vec<&str> = row.trust.iter().map(|n| n.code.as_str()).collect();
         let s = row.summary.as_ref();
@@ -106,7 +100,7 @@ impl Csv {
             row.across.name().into(),
             outcome.into(),
             reason.into(),
-            check.into(),
+            row.check.name().into(),
             text(s.map(|s| s.n)),
             text(row.samples.first().map(|s| s.batch)),
             of(|s| Some(s.median)),

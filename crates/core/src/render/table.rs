@@ -206,14 +206,14 @@ fn heading(row: &Measurement) -> String {
 }
 
 /// The library's name and version, without the story of its build.
-fn library(run: &Run) -> String {
+pub(super) fn library(run: &Run) -> String {
     let first = run.library.lines().next().unwrap_or_default();
     let short = first.split(',').next().unwrap_or_default();
     short.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 /// Which rank runs where, shortened to hosts when there are many.
-fn places(run: &Run) -> String {
+pub(super) fn places(run: &Run) -> String {
     let count = |n: usize, what: &str| format!("{n} {what}{}", if n == 1 { "" } else { "s" });
     let ranks = count(run.places.len(), "rank");
     let each: Vec<String> = run

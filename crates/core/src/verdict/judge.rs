@@ -10,8 +10,8 @@ const LEVEL: f64 = 0.01;
 const SLOWER: f64 = 1.15;
 /// What is less than this many times slower when measured alone was slow only in the sweep.
 const STILL_SLOWER: f64 = 1.1;
-/// So is what has lost more than the other part of its excess.
-const STILL_PART: f64 = 0.5;
+/// So is what is less than this many times the spread of its kind slower.
+const STILL_SPREADS: f64 = 4.0;
 /// Spread of logarithms below which machines do not repeat themselves.
 const LEAST_SPREAD: f64 = 0.01;
 /// Fewer links of a kind say nothing about one of them.
@@ -61,7 +61,7 @@ pub(super) fn at_one_size(times: &Times, hosts: &Hosts, sizes: usize) -> Vec<Slo
         let ends = |l: &Excess| [hosts.number(l.from), hosts.number(l.to)];
         for (host, log) in slow_groups(&kind, ends, sizes) {
             let of_host = |l: &Excess| l.inside == inside && ends(l).contains(&host);
-            if again.confirms(links.iter().filter(|l| of_host(l)), log) {
+            if let Some(log) = again.confirms(links.iter().filter(|l| of_host(l)), log, 0.0) {
                 name(if inside { What::HostWithin(host) } else { What::HostBetween(host) }, log);
                 links.retain(|l| !of_host(l));
             }
@@ -71,15 +71,17 @@ pub(super) fn at_one_size(times: &Times, hosts: &Hosts, sizes: usize) -> Vec<Slo
     if hosts.count() < hosts.ranks() as usize {
         for (rank, log) in slow_groups(&links, |l| [l.from, l.to], sizes) {
             let of_rank = |l: &Excess| l.from == rank || l.to == rank;
-            if again.confirms(links.iter().filter(|l| of_rank(l)), log) {
+            if let Some(log) = again.confirms(links.iter().filter(|l| of_rank(l)), log, 0.0) {
                 name(What::Rank(rank), log);
                 links.retain(|l| !of_rank(l));
             }
         }
         recentre(&mut links);
     }
-    let single: Vec<Excess> =
-        outstanding(&links, sizes).into_iter().filter(|l| again.confirms([l].into_iter(), l.log)).collect();
+    let confirmed = |(l, spread): (Excess, f64)| {
+        again.confirms([&l].into_iter(), l.log, spread).map(|log| Excess { log, ..l })
+    };
+    let single: Vec<Excess> = outstanding(&links, sizes).into_iter().filter_map(confirmed).collect();
     let ways: BTreeSet<(u32, u32)> = single.iter().map(|l| (l.from, l.to)).collect();
     for l in &single {
         match ways.contains(&(l.to, l.from)) {
@@ -113,8 +115,8 @@ fn recentre(links: &mut [Excess]) {
     }
 }
 
-/// Single links that stand out from their kind.
-fn outstanding(links: &[Excess], sizes: usize) -> Vec<Excess> {
+/// Single links that stand out from their kind, and its spread.
+fn outstanding(links: &[Excess], sizes: usize) -> Vec<(Excess, f64)> {
     let mut found = Vec::new();
     for inside in [false, true] {
         let kind: Vec<&Excess> = links.iter().filter(|l| l.inside == inside).collect();
@@ -123,7 +125,7 @@ fn outstanding(links: &[Excess], sizes: usize) -> Vec<Excess> {
         }
         let spread = spread(kind.iter().map(|l| l.log).collect());
         let limit = threshold(links.len() * sizes, spread, kind.len());
-        found.extend(kind.into_iter().filter(|l| l.log >= limit));
+        found.extend(kind.into_iter().filter(|l| l.log >= limit).map(|l| (*l, spread)));
     }
     found
 }
@@ -209,10 +211,15 @@ impl Again {
         Again(times.alone.iter().map(|l| ((l.from, l.to), log(l))).collect())
     }
 
-    /// Whether links that were slow by `log` in the sweep are so alone; those not measured again are believed.
-    fn confirms<'a>(&self, links: impl Iterator<Item = &'a Excess>, log: f64) -> bool {
+    /// How much slower links are that were slower by `log` in the sweep, if they are so alone. Without any second measurement
+    /// the sweep is believed.
+    fn confirms<'a>(&self, links: impl Iterator<Item = &'a Excess>, log: f64, spread: f64) -> Option<f64> {
+        if self.0.is_empty() {
+            return Some(log);
+        }
         let known: Vec<f64> = links.filter_map(|l| self.0.get(&(l.from, l.to)).copied()).collect();
-        known.is_empty() || median(known) >= STILL_SLOWER.ln().max(log * STILL_PART)
+        let alone = median(known);
+        (alone >= STILL_SLOWER.ln().max(STILL_SPREADS * spread)).then_some(alone.min(log))
     }
 }
 

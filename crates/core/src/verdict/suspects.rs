@@ -1,11 +1,12 @@
 //! Which links are measured again alone: the slowest, those that stand out, and a few ordinary ones to compare with.
 
 use super::{
-    Hosts, Times, What,
+    Hosts, Link, Times, What,
     judge::{Excess, at_one_size, excesses},
 };
 
-/// At one size, single links that are measured again at the most, beyond those that the user asks for.
+/// At one size, single links that are measured again at the most, beyond those that the user asks for: this, or two for each
+/// rank, which takes about as long as the sweep.
 const MOST: usize = 32;
 /// Links of a host or rank that seems slow.
 const OF_GROUP: usize = 4;
@@ -40,8 +41,10 @@ pub fn suspects(times: &[Times], hosts: &Hosts, count: usize) -> Vec<Again> {
             let new: Vec<Excess> = links.into_iter().filter(new).collect();
             slowest.extend(new);
         };
-        let mut singles = 0;
-        for slow in at_one_size(of_size, hosts, times.len()) {
+        let (mut singles, most) = (0, MOST.max(2 * hosts.ranks() as usize));
+        let mut found = at_one_size(of_size, hosts, times.len());
+        found.sort_by(|a, b| b.factor.total_cmp(&a.factor));
+        for slow in found {
             let of = |is: &dyn Fn(&Excess) -> bool| {
                 links.iter().filter(|l| is(l)).take(OF_GROUP).copied().collect()
             };
@@ -51,7 +54,7 @@ pub fn suspects(times: &[Times], hosts: &Hosts, count: usize) -> Vec<Again> {
                 }
                 What::HostWithin(h) => add(of(&|l| l.inside && hosts.number(l.from) == h)),
                 What::Rank(r) => add(of(&|l| l.from == r || l.to == r)),
-                What::Link(..) | What::OneWay(..) if singles >= MOST => {}
+                What::Link(..) | What::OneWay(..) if singles >= most => {}
                 What::Link(a, b) => {
                     singles += 2;
                     add(of(&|l| [(a, b), (b, a)].contains(&(l.from, l.to))));
@@ -77,4 +80,12 @@ pub fn suspects(times: &[Times], hosts: &Hosts, count: usize) -> Vec<Again> {
         }
     }
     all
+}
+
+/// The slowest links relative to their kind, and how many times its median they take.
+pub fn slowest(times: &Times, hosts: &Hosts, count: usize) -> Vec<(Link, f64)> {
+    let mut links = excesses(&times.sweep, hosts);
+    links.sort_by(|a, b| b.log.total_cmp(&a.log));
+    let ns = |l: &Excess| times.sweep.iter().find(|s| (s.from, s.to) == (l.from, l.to)).map_or(0.0, |s| s.ns);
+    links.iter().take(count).map(|l| (Link { from: l.from, to: l.to, ns: ns(l) }, l.log.exp())).collect()
 }

@@ -27,7 +27,9 @@ fn machine(
     let names: Vec<String> = (0..hosts * each).map(|rank| format!("n{:02}", rank / each)).collect();
     let hosts_of = Hosts::of(names.iter().map(String::as_str));
     let mut dice = Noise(seed * 7919 + 1);
-    (0..10).for_each(|_| drop(dice.uniform()));
+    (0..10).for_each(|_| {
+        dice.uniform();
+    });
     let mut times = Times { bytes: 1 << 20, ..Times::default() };
     for (from, to) in (0..hosts * each).flat_map(|a| (0..hosts * each).map(move |b| (a, b))) {
         if from == to {
@@ -88,7 +90,7 @@ fn one_direction_is_named_as_one() {
 
 #[test]
 fn a_slow_host_is_named_and_its_links_are_not() {
-    for (hosts, each) in [(4, 1), (8, 2), (16, 4)] {
+    for (hosts, each) in [(6, 1), (8, 2), (16, 4)] {
         for seed in 0..20 {
             let on_it = move |rank: u32| rank / each == 2;
             let slow = |from, to| if on_it(from) != on_it(to) { 1.5 } else { 1.0 };

@@ -1,0 +1,185 @@
+//! All links of a run for people: a heat map of each size, the slowest links, and the verdict.
+
+mod csv;
+mod map;
+
+use std::{
+    collections::BTreeMap,
+    io::{Result, Write},
+};
+
+use comfy_table::{CellAlignment, presets};
+
+pub use self::csv::LinksCsv;
+use super::{Renderer, plain, table};
+use crate::{
+    result::{Measurement, Outcome as CaseOutcome, Run, Tally},
+    unit::Bytes,
+    verdict::{self, Collected, Hosts, Link, Times},
+    wire::Outcome,
+};
+
+/// Links in the table of the slowest.
+const SLOWEST: usize = 8;
+
+/// Collects links and prints them when the run has ended.
+#[derive(Debug, Default)]
+pub struct Links {
+    hosts: Hosts,
+    times: Collected,
+    pattern: String,
+    /// Bytes of one leg, by message size: what a bandwidth is computed from.
+    leg_bytes: BTreeMap<u64, f64>,
+    /// MB/s of all pairs that were measured at the same time, by size, round and whether the lower rank was timed.
+    together: BTreeMap<(u64, u32, bool), f64>,
+    troubles: BTreeMap<String, usize>,
+    notes: BTreeMap<String, (String, usize)>,
+}
+
+impl Renderer for Links {
+    fn run(&mut self, out: &mut dyn Write, run: &Run) -> Result<()> {
+        *self = Links { hosts: Hosts::of(run.places.iter().map(|p| p.host.as_str())), ..Links::default() };
+        let (library, places) = (table::library(run), table::places(run));
+        writeln!(out, "{}", plain(&format!("ombx {} ({}) · {library} · {places}", run.version, run.profile)))
+    }
+
+    fn case(&mut self, _: &mut dyn Write, row: &Measurement) -> Result<()> {
+        match &row.outcome {
+            CaseOutcome::Ok => {}
+            CaseOutcome::Skipped(why) => {
+                *self.troubles.entry(format!("skipped: {}", plain(why))).or_default() += 1
+            }
+            CaseOutcome::Failed(why) => {
+                *self.troubles.entry(plain(&format!("FAILED {}: {why}", row.key))).or_default() += 1;
+            }
+        }
+        for notice in &row.trust {
+            self.notes.entry(notice.code.clone()).or_insert_with(|| (notice.advice.clone(), 0)).1 += 1;
+        }
+        self.times.add(row);
+        let (Some(bytes), Some(work)) = (row.bytes, row.work) else { return Ok(()) };
+        self.leg_bytes.insert(bytes, work.bytes as f64 / work.legs as f64);
+        let number = |axis: &str| row.axes.get(axis).and_then(|value| value.parse::<u32>().ok());
+        if let (Some(round), Some(from), Some(to), Some(rate)) =
+            (number("round"), number("from"), number("to"), row.mb_per_s())
+        {
+            *self.together.entry((bytes, round, from < to)).or_default() += rate.median;
+        }
+        if let Some(pattern) = row.axes.get("pattern") {
+            self.pattern.clone_from(pattern);
+        }
+        Ok(())
+    }
+
+    fn end(&mut self, out: &mut dyn Write, outcome: Outcome, tally: &Tally) -> Result<()> {
+        for times in &self.times.0 {
+            self.size(out, times)?;
+        }
+        for (what, count) in &self.troubles {
+            writeln!(out, "{what} ({count} rows)")?;
+        }
+        for (code, (advice, count)) in &self.notes {
+            writeln!(out, "{}", plain(&format!("{code}, {count} rows: {advice}")))?;
+        }
+        let rows = tally.cases;
+        match outcome {
+            Outcome::Complete => self.verdict(out)?,
+            Outcome::Interrupted => {
+                writeln!(out, "\nnot complete: interrupted after {rows} rows; no verdict")?
+            }
+            Outcome::Broken => {
+                writeln!(out, "\nnot complete: a rank or a connection failed after {rows} rows; no verdict")?;
+            }
+        }
+        out.flush()
+    }
+}
+
+impl Links {
+    fn size(&self, out: &mut dyn Write, times: &Times) -> Result<()> {
+        let bytes = Bytes(times.bytes);
+        writeln!(
+            out,
+            "\nlinks, {bytes} bytes, {}: median time from (row) to (column)",
+            plain(&self.pattern)
+        )?;
+        map::draw(out, times, &self.hosts)?;
+        let mut ns: Vec<f32> = times.sweep.iter().map(|l| l.ns).collect();
+        ns.sort_by(f32::total_cmp);
+        if let (Some(fastest), Some(slowest)) = (ns.first(), ns.last()) {
+            let middle = ns[ns.len() / 2];
+            let each = [fastest, &middle, slowest].map(|ns| self.figures(times.bytes, *ns));
+            writeln!(out, "fastest {} · median {} · slowest {}", each[0], each[1], each[2])?;
+        }
+        let sums: Vec<f64> = self
+            .together
+            .range((times.bytes, 0, false)..=(times.bytes, u32::MAX, true))
+            .map(|(_, sum)| *sum)
+            .collect();
+        if !sums.is_empty() && times.bytes > 0 {
+            let (low, high) = sums.iter().fold((f64::MAX, 0f64), |(l, h), s| (l.min(*s), h.max(*s)));
+            let mean = sums.iter().sum::<f64>() / sums.len() as f64;
+            let pairs = self.hosts.ranks() / 2;
+            writeln!(
+                out,
+                "bisection, {pairs} pairs at the same time: min {low:.1}, avg {mean:.1}, max {high:.1} MB/s over {} steps",
+                sums.len()
+            )?;
+        }
+        self.slowest(out, times)
+    }
+
+    fn figures(&self, bytes: u64, ns: f32) -> String {
+        let us = f64::from(ns) / 1e3;
+        match self.rate(bytes, ns) {
+            Some(rate) => format!("{us:.2} us ({rate:.1} MB/s)"),
+            None => format!("{us:.2} us"),
+        }
+    }
+
+    fn rate(&self, bytes: u64, ns: f32) -> Option<f64> {
+        let moved = self.leg_bytes.get(&bytes).copied().filter(|b| *b > 0.0 && ns > 0.0)?;
+        Some(moved / f64::from(ns) * 1e3)
+    }
+
+    /// The slowest links relative to their kind, and what they took alone.
+    fn slowest(&self, out: &mut dyn Write, times: &Times) -> Result<()> {
+        let mut grid = comfy_table::Table::new();
+        grid.load_style(presets::NOTHING)
+            .set_header(["from", "to", "us", "MB/s", "x median", "alone us", ""]);
+        grid.column_iter_mut().skip(2).take(4).for_each(|c| c.set_cell_alignment(CellAlignment::Right));
+        let usual = |inside: bool| {
+            let of = times.reference.iter().filter(|l| self.hosts.share(l.from, l.to) == inside);
+            let mut ns: Vec<f32> = of.map(|l| l.ns).collect();
+            ns.sort_by(f32::total_cmp);
+            ns.get(ns.len() / 2).copied()
+        };
+        for (link, factor) in verdict::slowest(times, &self.hosts, SLOWEST) {
+            let Link { from, to, ns } = link;
+            let alone = times.alone.iter().find(|l| (l.from, l.to) == (from, to)).map(|l| l.ns);
+            let of_usual = alone.zip(usual(self.hosts.share(from, to))).map(|(ns, usual)| ns / usual);
+            grid.add_row([
+                plain(&format!("{} {from}", self.hosts.name(from))),
+                plain(&format!("{} {to}", self.hosts.name(to))),
+                format!("{:.2}", ns / 1e3),
+                self.rate(times.bytes, ns).map_or(String::new(), |rate| format!("{rate:.1}")),
+                format!("{factor:.2}"),
+                alone.map_or(String::new(), |ns| format!("{:.2}", ns / 1e3)),
+                of_usual.map_or(String::new(), |f| format!("{f:.2} x ordinary links alone")),
+            ]);
+        }
+        writeln!(out, "slowest of their kind:\n{}", grid.trim_fmt())
+    }
+
+    fn verdict(&self, out: &mut dyn Write) -> Result<()> {
+        let found = verdict::judge(&self.times.0, &self.hosts);
+        writeln!(out)?;
+        for slow in &found {
+            writeln!(out, "verdict: {}", plain(&slow.sentence(&self.hosts)))?;
+        }
+        if found.is_empty() {
+            writeln!(out, "verdict: no host, rank or link stands out")?;
+        }
+        Ok(())
+    }
+}
