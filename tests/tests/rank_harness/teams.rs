@@ -17,6 +17,7 @@ pub(crate) const TESTS: &[RankTest] = &[
     RankTest::of("team::broadcast", &[1, 2, 3], broadcast),
     RankTest::of("team::agree", &[1, 2, 3], agree),
     RankTest::of("team::parts", &[1, 2, 3], parts),
+    RankTest::of("team::pairs", &[2, 3], pairs),
     RankTest::of("team::rest_waits_for_all", &[2, 3], rest_waits_for_all),
 ];
 
@@ -85,6 +86,21 @@ fn parts(team: &MpiTeam) {
         assert!(all.is_none_or(|all| all.concat() == (0..ranks as u8).collect::<Vec<u8>>()));
         let first = part.take(1).unwrap();
         assert_eq!(first.is_some(), part.rank() == Rank(0));
+    }
+    team.barrier().unwrap();
+}
+
+/// The first two ranks and nobody else make a team, either of them first.
+fn pairs(team: &MpiTeam) {
+    let me = team.rank().0;
+    for first in [0, 1, 0] {
+        if me > 1 {
+            continue;
+        }
+        let pair = team.pair(Rank(1 - me), Rank(first)).unwrap();
+        assert_eq!((pair.rank().0, pair.size()), (u32::from(me != first), 2));
+        let all = pair.gather(&[me as u8]).unwrap();
+        assert!(all.is_none_or(|all| all.concat() == [first as u8, 1 - first as u8]));
     }
     team.barrier().unwrap();
 }

@@ -3,6 +3,7 @@
 mod corruption;
 mod failures;
 mod launching;
+mod links;
 mod one_sided;
 mod two_sided;
 

@@ -119,10 +119,13 @@ impl Links {
         if !sums.is_empty() && times.bytes > 0 {
             let (low, high) = sums.iter().fold((f64::MAX, 0f64), |(l, h), s| (l.min(*s), h.max(*s)));
             let mean = sums.iter().sum::<f64>() / sums.len() as f64;
-            let pairs = self.hosts.ranks() / 2;
+            let pairs = match self.hosts.ranks() / 2 {
+                1 => "1 pair".into(),
+                pairs => format!("{pairs} pairs at the same time"),
+            };
             writeln!(
                 out,
-                "bisection, {pairs} pairs at the same time: min {low:.1}, avg {mean:.1}, max {high:.1} MB/s over {} steps",
+                "bisection, {pairs}: min {low:.1}, avg {mean:.1}, max {high:.1} MB/s over {} steps",
                 sums.len()
             )?;
         }
@@ -172,6 +175,15 @@ impl Links {
     }
 
     fn verdict(&self, out: &mut dyn Write) -> Result<()> {
+        // Ranks that take turns on a CPU wait for the scheduler, not for a link.
+        if let Some(code) =
+            ["oversubscribed", "shared_cpu"].into_iter().find(|code| self.notes.contains_key(*code))
+        {
+            return writeln!(
+                out,
+                "\nno verdict: ranks share CPUs ({code}), so that times tell more of them than of links"
+            );
+        }
         let found = verdict::judge(&self.times.0, &self.hosts);
         writeln!(out)?;
         for slow in &found {
@@ -181,5 +193,95 @@ impl Links {
             writeln!(out, "verdict: no host, rank or link stands out")?;
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        kernel::{Metric, Work},
+        layout::Across,
+        payload::Check,
+        result::ClockFacts,
+        stats::Summary,
+        team::Place,
+        trust::Notice,
+    };
+
+    /// Four hosts of one rank each, 1 ms for 1 MB, with the slow link of ranks 1 and 3; rendered.
+    fn rendered(renderer: &mut dyn Renderer, trust: &[Notice]) -> String {
+        let host = |at: u32| format!("n{at}");
+        let place = |at| Place { host: host(at), cpus: "0".into(), online: 1, governor: None };
+        let run = Run {
+            id: "r".into(),
+            argv: vec![],
+            started: "2026-01-01T00:00:00Z".into(),
+            version: "0".into(),
+            profile: "release".into(),
+            fabric: "mpi".into(),
+            library: "MPI".into(),
+            places: (0..4).map(place).collect(),
+            clock: ClockFacts { source: "tsc".into(), resolution_ns: 1, overhead_ns: 9 },
+            plan: BTreeMap::new(),
+            env: BTreeMap::new(),
+        };
+        let mut out = Vec::new();
+        renderer.run(&mut out, &run).unwrap();
+        for (from, to) in (0u32..4).flat_map(|a| (0u32..4).map(move |b| (a, b))).filter(|(a, b)| a != b) {
+            let ns = if from.min(to) == 1 && from.max(to) == 3 { 2e6 } else { 1e6 };
+            let axes =
+                [("pattern", "semidirectional".into()), ("from", from.to_string()), ("to", to.to_string())];
+            let round = ("round", ((from + to) % 3).to_string());
+            let row = Measurement {
+                bench: "links".into(),
+                key: format!("links/from={from},to={to}"),
+                metric: Metric::Bandwidth,
+                bytes: Some(1_000_000),
+                depth: None,
+                pairs: 1,
+                ranks: 2,
+                axes: axes.into_iter().chain([round]).map(|(k, v)| (k.to_owned(), v)).collect(),
+                work: Some(Work { bytes: 2_000_000, ops: 2, legs: 2 }),
+                across: Across::Origin,
+                outcome: CaseOutcome::Ok,
+                check: Check::Passed,
+                samples: vec![],
+                summary: Summary::of(&[ns; 10]),
+                trust: trust.to_vec(),
+            };
+            renderer.case(&mut out, &row).unwrap();
+        }
+        renderer.end(&mut out, Outcome::Complete, &Tally::default()).unwrap();
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn the_map_and_the_verdict_show_the_slow_link() {
+        let text = rendered(&mut Links::default(), &[]);
+        assert!(text.contains("n1 1  · ·█\n"), "{text}");
+        assert!(text.contains("fastest 1000.00 us (1000.0 MB/s)"), "{text}");
+        assert!(text.contains("verdict: the link between rank 1 on n1 and rank 3 on n3 is slow"), "{text}");
+        assert_eq!(text.matches("verdict:").count(), 1, "{text}");
+    }
+
+    #[test]
+    fn ranks_that_share_cpus_get_no_verdict() {
+        let notice = Notice { code: "oversubscribed".into(), short: "x".into(), advice: "y".into() };
+        let text = rendered(&mut Links::default(), &[notice]);
+        assert!(text.contains("no verdict: ranks share CPUs"), "{text}");
+    }
+
+    #[test]
+    fn csv_has_a_line_for_each_direction() {
+        let text = rendered(&mut LinksCsv::default(), &[]);
+        assert_eq!(text.lines().count(), 13);
+        assert!(
+            text.lines()
+                .nth(1)
+                .unwrap()
+                .starts_with("r,0,1,n0,n1,semidirectional,1000000,,1,,ok,passed,10,1000,"),
+            "{text}"
+        );
     }
 }
