@@ -122,7 +122,7 @@ mod tests {
     fn is_complete(schedule: Schedule, ranks: u32) {
         let n = ranks as usize;
         let mut met = vec![false; n * n];
-        assert_eq!(schedule.rounds(), if ranks % 2 == 0 { ranks - 1 } else { ranks });
+        assert_eq!(schedule.rounds(), if ranks.is_multiple_of(2) { ranks - 1 } else { ranks });
         for round in 0..schedule.rounds() {
             let mut byes = 0;
             for rank in (0..ranks).map(Rank) {

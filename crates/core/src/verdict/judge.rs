@@ -162,7 +162,7 @@ fn slow_groups(links: &[Excess], ends: impl Fn(&Excess) -> [u32; 2], sizes: usiz
     let deviations = centres.values().map(|c| (c - middle).abs()).collect();
     let spread = (NORMAL * median(deviations)).max(noise).max(LEAST_SPREAD);
     let limit = threshold(centres.len() * sizes, spread, centres.len());
-    centres.iter().map(|(group, _)| (*group, above(*group))).filter(|(_, log)| *log >= limit).collect()
+    centres.keys().map(|group| (*group, above(*group))).filter(|(_, log)| *log >= limit).collect()
 }
 
 /// The logarithm from which one of `tests` is slow: Bonferroni's correction with the bound exp(-z²/2) of the normal tail,
