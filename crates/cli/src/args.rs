@@ -270,7 +270,11 @@ fn host(text: &str) -> std::result::Result<String, String> {
 
 /// The command with one option for each axis of the registered benchmarks.
 pub(crate) fn command(registry: &Registry) -> clap::Command {
-    let links = |links: clap::Command| links.mut_arg("max_time", |time| time.default_value("20ms"));
+    let links = |links: clap::Command| {
+        links.mut_arg("max_time", |time| time.default_value("20ms")).mut_arg("ranks", |ranks| {
+            ranks.help("Ranks to start, for example: -n 4 [default: one for each of --hosts, at least 2]")
+        })
+    };
     Cli::command()
         .mut_subcommand("run", |run| axes::add_options(run, registry))
         .mut_subcommand("links", links)
