@@ -27,7 +27,7 @@ mod mpi {
         deadline, launch,
         output::{Output, RelaySink, Silent},
         run::Job,
-        watchdog,
+        select, watchdog,
     };
 
     /// An error that all ranks have is told by the first; the others give it this long.
@@ -36,7 +36,7 @@ mod mpi {
     pub(crate) fn be_a_rank(job: &Job<'_>) -> Result<u8> {
         watchdog::guard(deadline::of_silence(&job.plan, job.args.timeout));
         Mpi::abort_on_panic();
-        let mpi = Mpi::start()?;
+        let mpi = Mpi::start(select::threading(&job.choices))?;
         let team = mpi.team();
         launch::detect::refuse_singletons(team.size())?;
         let clock = Clock::measured();

@@ -6,6 +6,7 @@ use ombx_core::{
     error::{Error, Result},
     plan::{Effort, Plan},
     registry::{Choice, Registry},
+    threads::Threading,
 };
 
 use crate::{
@@ -40,6 +41,10 @@ pub(crate) fn plan(args: &RunArgs, chosen: Chosen, choices: &[Choice]) -> Result
         let names: Vec<&str> = choices.iter().map(|c| c.bench.name).collect();
         return Err(Error::usage(format!("--pairs means nothing to {}", names.join(", "))));
     }
+    if args.threads.is_some() && threading(choices) == Threading::Single {
+        let names: Vec<&str> = choices.iter().map(|c| c.bench.name).collect();
+        return Err(Error::usage(format!("--threads means nothing to {}", names.join(", "))));
+    }
     let effort = match args.iterations {
         Some(iterations) => {
             Effort::Fixed { iterations, warmup: args.warmup.unwrap_or(iterations.div_ceil(10)) }
@@ -50,6 +55,7 @@ pub(crate) fn plan(args: &RunArgs, chosen: Chosen, choices: &[Choice]) -> Result
         sizes: args.sizes.clone().map(|s| s.0),
         depth: args.window,
         pairs: args.pairs,
+        threads: args.threads,
         effort,
         batch: args.batch.0,
         verify: !args.no_verify,
@@ -81,4 +87,12 @@ pub(crate) fn rows(plan: &Plan, choices: &[Choice]) -> Result<u64> {
             * choice.bench.axes.iter().map(values).product::<usize>()) as u64;
     }
     Ok(rows)
+}
+
+/// What the benchmarks together ask of the library for threads.
+pub(crate) fn threading(choices: &[Choice]) -> Threading {
+    match choices.iter().any(|c| c.bench.threading == Threading::Multiple) {
+        true => Threading::Multiple,
+        false => Threading::Single,
+    }
 }

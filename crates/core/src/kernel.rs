@@ -66,6 +66,8 @@ pub struct Cx<'a> {
     pub role: Role,
     /// The other rank of its pair; itself where the layout has no pairs.
     pub peer: Rank,
+    /// Which of the rank's threads this is; 0 where it has one.
+    pub thread: u32,
 }
 
 impl<'a> Cx<'a> {

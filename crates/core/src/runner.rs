@@ -8,12 +8,14 @@ use crate::{
     env,
     error::{Error, Result},
     payload::Check,
+    placement::Placement,
     plan::{Effort, Plan},
     registry::{Benchmark, Choice},
     result::{Measurement, Outcome, Run, Tally},
     session::selected,
     sink::Sink,
     team::{Place, Team},
+    threads::Threading,
     trust,
     unit::Rank,
 };
@@ -30,10 +32,13 @@ pub fn run_all(
     let places = gather_places(team)?;
     let profile = if cfg!(debug_assertions) { "debug" } else { "release" };
     let standing = trust::standing(&places, clock.facts(), cfg!(debug_assertions));
+    let multiple = choices.iter().any(|c| c.bench.threading == Threading::Multiple);
     let leader = team.rank() == Rank(0);
     let mut counted = Counted { tally: Tally::default(), sink };
     if leader {
         let fabric = team.fabric();
+        let mut described = describe(plan, choices);
+        described.insert("placement".into(), Placement::of(&places).name().into());
         counted.run(&Run {
             id: env::run_id(),
             argv,
@@ -42,9 +47,9 @@ pub fn run_all(
             profile: profile.into(),
             fabric: fabric.name.into(),
             library: fabric.library,
-            places,
+            places: places.clone(),
             clock: clock.facts().into(),
-            plan: describe(plan, choices),
+            plan: described,
             env: env::kept_variables(),
         })?;
     }
@@ -62,11 +67,15 @@ pub fn run_all(
             }
             Err(e) => return Err(e),
         };
+        let mut standing = standing.clone();
+        match bench.threads_of(plan) {
+            Some(threads) => standing.extend(trust::crowded_threads(&places, threads)),
+            None => standing.extend(multiple.then(trust::thread_multiple)),
+        }
         if seating.ranks == team.size() {
             let mut session = Session::new(team, seating, (plan, clock, &standing), choice, &mut counted);
             (bench.run)(&mut session)?;
         } else if let Some(part) = team.take(seating.ranks)? {
-            let mut standing = standing.clone();
             standing.push(trust::idle_ranks(seating.ranks, team.size()));
             let mut session = Session::new(&*part, seating, (plan, clock, &standing), choice, &mut counted);
             (bench.run)(&mut session)?;
@@ -169,6 +178,9 @@ fn describe(plan: &Plan, choices: &[Choice]) -> BTreeMap<String, String> {
     set("verify", plan.verify.to_string());
     if let Some(pairs) = plan.pairs {
         set("pairs", pairs.to_string());
+    }
+    if let Some(threads) = choices.iter().find_map(|c| c.bench.threads_of(plan)) {
+        set("threads", threads.to_string());
     }
     for choice in choices {
         for axis in choice.bench.axes {

@@ -10,6 +10,7 @@ mod epoch;
 mod ext;
 mod library;
 mod persistent;
+mod shared;
 mod synchronise;
 mod team;
 mod window;
@@ -21,6 +22,7 @@ pub use self::{
     epoch::{Epoch, Reduction},
     library::{Family, Mpi, compare_and_swap_works, family, library_version},
     persistent::PersistentChannel,
+    shared::SharedChannel,
     synchronise::{Epochs, LockKind},
     team::MpiTeam,
     window::{Hints, Make, Shape, Window},

@@ -3,6 +3,7 @@
 mod bibw;
 mod bw;
 mod latency;
+mod latency_mt;
 mod link;
 mod pairs;
 mod persistent;
