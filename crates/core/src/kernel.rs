@@ -76,6 +76,14 @@ impl<'a> Cx<'a> {
         self.team.rank()
     }
 
+    /// Those with whom this rank exchanges messages: its peer, or every other rank where it has none.
+    pub fn partners(&self) -> Vec<Rank> {
+        match self.peer == self.rank() {
+            true => (0..self.team.size()).map(Rank).filter(|rank| *rank != self.rank()).collect(),
+            false => vec![self.peer],
+        }
+    }
+
     /// The team as the concrete type that a family needs.
     pub fn fabric<T: Team>(&self) -> Result<&'a T> {
         let any: &'a dyn Any = self.team;

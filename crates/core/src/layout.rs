@@ -14,6 +14,8 @@ pub enum Layout {
     Pair,
     /// P pairs by [`PAIRING`], P being `--pairs`, else this; the first of each is timed. A last odd rank stays idle.
     Pairs(Pairs),
+    /// Rank 0 is timed, every other answers it.
+    Star,
     /// Every rank is timed.
     Everyone {
         /// The fewest that make sense.
@@ -86,6 +88,7 @@ impl Layout {
             (Layout::Pair, _) => 2,
             (Layout::Pairs(_), None) => 2,
             (Layout::Pairs(_), Some(pairs)) => pairs.saturating_mul(2),
+            (Layout::Star, _) => 3,
             (Layout::Everyone { least }, _) => least,
         }
     }
@@ -110,6 +113,8 @@ impl Layout {
                     need => short(need.unwrap_or(u32::MAX)),
                 }
             }
+            Layout::Star if available < 2 => short(2),
+            Layout::Star => seated(available, 1),
             Layout::Everyone { least } if available < least => short(least),
             Layout::Everyone { .. } => seated(available, 1),
         }
@@ -123,7 +128,7 @@ impl Layout {
     /// How times combine.
     pub const fn across(self) -> Across {
         match self {
-            Layout::Pair | Layout::Pairs(Pairs::One) => Across::Origin,
+            Layout::Pair | Layout::Pairs(Pairs::One) | Layout::Star => Across::Origin,
             Layout::Pairs(Pairs::Most) => Across::Pairs,
             Layout::Everyone { .. } => Across::Slowest,
         }
@@ -134,6 +139,7 @@ impl Layout {
         match self {
             Layout::Pair => "2".into(),
             Layout::Pairs(_) => "2 x pairs".into(),
+            Layout::Star => "2..".into(),
             Layout::Everyone { least } => format!("{least}.."),
         }
     }
@@ -156,6 +162,8 @@ impl Seating {
     pub fn role(&self, rank: Rank) -> (Role, Rank) {
         match (self.layout, self.pairing) {
             (Layout::Everyone { .. }, _) => (Role::Active, rank),
+            (Layout::Star, _) if rank == Rank(0) => (Role::Active, rank),
+            (Layout::Star, _) => (Role::Passive, Rank(0)),
             (_, Pairing::Adjacent) if rank.0.is_multiple_of(2) => (Role::Active, Rank(rank.0 + 1)),
             (_, Pairing::Adjacent) => (Role::Passive, Rank(rank.0 - 1)),
             (_, Pairing::Block) if rank.0 < self.pairs => (Role::Active, Rank(rank.0 + self.pairs)),
@@ -182,6 +190,15 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn every_other_rank_of_a_star_answers_the_first() {
+        let seating = Layout::Star.seat(5, None).unwrap();
+        assert_eq!((seating.ranks, seating.pairs, seating.across()), (5, 1, Across::Origin));
+        assert_eq!(seating.role(Rank(0)), (Role::Active, Rank(0)));
+        assert!((1..5).all(|rank| seating.role(Rank(rank)) == (Role::Passive, Rank(0))));
+        assert!(Layout::Star.seat(1, None).is_err());
     }
 
     #[test]

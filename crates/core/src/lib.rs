@@ -10,6 +10,7 @@ mod crew;
 pub mod engine;
 pub mod env;
 pub mod error;
+pub mod fan;
 pub mod kernel;
 pub mod layout;
 mod measure;

@@ -11,6 +11,7 @@ mod ext;
 mod library;
 mod persistent;
 mod shared;
+mod star;
 mod synchronise;
 mod team;
 mod window;
@@ -23,6 +24,7 @@ pub use self::{
     library::{Family, Mpi, compare_and_swap_works, family, library_version},
     persistent::PersistentChannel,
     shared::SharedChannel,
+    star::Star,
     synchronise::{Epochs, LockKind},
     team::MpiTeam,
     window::{Hints, Make, Shape, Window},

@@ -2,6 +2,7 @@
 
 mod bibw;
 mod bw;
+mod fan;
 mod latency;
 mod latency_mt;
 mod link;
