@@ -32,7 +32,7 @@ impl Direction for In {
         timed: "on rank 0 a window of nonblocking receives from every other rank, waiting for all, and a receipt to each, \
                 which sent its window and waited",
         untimed: "connections, buffers, filling and checking them",
-        like: "osu_bw_fan_in, which needs several nodes; IMB has none",
+        like: "the fan-in bandwidth of OMB 7.4, which needs several nodes",
     };
     const RECEIVER: Role = Role::Active;
 
@@ -57,7 +57,7 @@ impl Direction for Out {
         timed: "on rank 0 a window of nonblocking sends to every other rank, waiting for all, and the receipt of each, \
                 which posted its receives and waited",
         untimed: "connections, buffers, filling and checking them",
-        like: "osu_bw_fan_out, which needs several nodes; IMB has none",
+        like: "the fan-out bandwidth of OMB 7.4, which needs several nodes",
     };
     const RECEIVER: Role = Role::Passive;
 

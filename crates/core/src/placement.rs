@@ -40,6 +40,12 @@ impl Placement {
         }
     }
 
+    /// Whether it is worth a word: several hosts, of which one has several ranks.
+    pub fn matters(self, places: &[Place]) -> bool {
+        let hosts: BTreeSet<&str> = places.iter().map(|p| p.host.as_str()).collect();
+        self != Placement::OneHost && hosts.len() < places.len()
+    }
+
     /// In words, as in results.
     pub const fn name(self) -> &'static str {
         match self {

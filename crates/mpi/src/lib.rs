@@ -11,6 +11,7 @@ mod ext;
 mod library;
 mod persistent;
 mod shared;
+mod sleeper;
 mod star;
 mod synchronise;
 mod team;
@@ -24,6 +25,7 @@ pub use self::{
     library::{Family, Mpi, compare_and_swap_works, family, library_version},
     persistent::PersistentChannel,
     shared::SharedChannel,
+    sleeper::Sleeper,
     star::Star,
     synchronise::{Epochs, LockKind},
     team::MpiTeam,

@@ -4,6 +4,7 @@ mod bibw;
 mod bw;
 mod fan;
 mod latency;
+mod latency_mp;
 mod latency_mt;
 mod link;
 mod pairs;

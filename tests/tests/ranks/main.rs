@@ -5,6 +5,7 @@ mod failures;
 mod launching;
 mod one_sided;
 mod two_sided;
+mod two_sided_more;
 
 use std::path::PathBuf;
 

@@ -218,8 +218,8 @@ fn places(run: &Run) -> String {
     let count = |n: usize, what: &str| format!("{n} {what}{}", if n == 1 { "" } else { "s" });
     let ranks = count(run.places.len(), "rank");
     let dealt = match Placement::of(&run.places) {
-        Placement::OneHost => String::new(),
-        several => format!(", {} placement", several.name()),
+        several if several.matters(&run.places) => format!(", {} placement", several.name()),
+        _ => String::new(),
     };
     let each: Vec<String> = run
         .places
