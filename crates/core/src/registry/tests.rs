@@ -90,7 +90,7 @@ fn an_entry_that_cannot_be_run_is_refused_with_its_place() {
     ] {
         let error = Registry::of([&LATENCY, entry].into_iter()).unwrap_err().to_string();
         assert!(
-            error.contains(&format!("registry.rs:{}", entry.at.line())) && error.contains(why),
+            error.contains(&format!("tests.rs:{}", entry.at.line())) && error.contains(why),
             "{error}"
         );
     }
