@@ -89,10 +89,7 @@ fn an_entry_that_cannot_be_run_is_refused_with_its_place() {
         (&NO_DEFAULT, "default \"allocate\" of the axis win"),
     ] {
         let error = Registry::of([&LATENCY, entry].into_iter()).unwrap_err().to_string();
-        assert!(
-            error.contains(&format!("tests.rs:{}", entry.at.line())) && error.contains(why),
-            "{error}"
-        );
+        assert!(error.contains(&format!("tests.rs:{}", entry.at.line())) && error.contains(why), "{error}");
     }
 }
 
