@@ -1,7 +1,11 @@
 /* What Rust cannot say: constants that MPI defines as macros, and error handlers, which are variadic. */
 #include <mpi.h>
+#include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 const MPI_Datatype ombx_BYTE = MPI_BYTE;
@@ -55,4 +59,28 @@ int ombx_guard_win(MPI_Win win) {
     int rc = MPI_SUCCESS;
     if (handler == MPI_ERRHANDLER_NULL) rc = MPI_Win_create_errhandler(ombx_win_error, &handler);
     return rc == MPI_SUCCESS ? MPI_Win_set_errhandler(win, handler) : rc;
+}
+
+/* A child that shares this process's memory until either writes, and sleeps until it is killed; -1 if there can be none.
+   Between fork and its end the child makes system calls only, as it must where the parent has threads. */
+int ombx_fork_sleeper(void) {
+    pid_t parent = getpid(), child = fork();
+    if (child == 0) {
+        /* No child survives a rank that is killed. */
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        while (getppid() == parent) pause();
+        _exit(0);
+    }
+    return (int)child;
+}
+
+/* Ends such a child and waits until it is gone; 0 if it had lived until now. */
+int ombx_end_sleeper(int child) {
+    int status = 0;
+    pid_t ended;
+    if (kill(child, SIGKILL) != 0) return -1;
+    do {
+        ended = waitpid(child, &status, 0);
+    } while (ended < 0 && errno == EINTR);
+    return ended == child && WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL ? 0 : -1;
 }

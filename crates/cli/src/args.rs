@@ -7,6 +7,7 @@ use ombx_core::{
     error::{Error, Result},
     plan::{self, Effort},
     registry::Registry,
+    threads::Threads,
     unit::{self, Bytes},
 };
 
@@ -88,6 +89,9 @@ pub(crate) struct RunArgs {
     /// Pairs of ranks at the same time, where a benchmark is of pairs
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..), help_heading = "What is measured")]
     pub(crate) pairs: Option<u32>,
+    /// Threads that send and threads that receive, where a benchmark has them, for example: --threads 2:4 [default: 1:2]
+    #[arg(long, value_name = "S:R", help_heading = "What is measured")]
+    pub(crate) threads: Option<Threads>,
     /// Leave payloads unchecked
     #[arg(long, help_heading = "What is measured")]
     pub(crate) no_verify: bool,

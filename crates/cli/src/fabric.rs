@@ -37,7 +37,7 @@ mod mpi {
     pub(crate) fn be_a_rank(job: &Job<'_>) -> Result<u8> {
         watchdog::guard(deadline::of_silence(&job.plan, job.start.timeout));
         Mpi::abort_on_panic();
-        let mpi = Mpi::start()?;
+        let mpi = Mpi::start(job.work.threading())?;
         let team = mpi.team();
         launch::detect::refuse_singletons(team.size())?;
         let clock = Clock::measured();

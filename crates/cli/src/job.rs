@@ -5,11 +5,12 @@ use ombx_core::{
     links,
     plan::Plan,
     registry::Choice,
+    threads::Threading,
 };
 
 use crate::{
     args::{Launcher, OutputArgs, StartArgs},
-    fabric, launch,
+    fabric, launch, select,
 };
 
 /// What `ombx run` and `ombx links` have in common.
@@ -25,6 +26,16 @@ pub(crate) struct Job<'a> {
 pub(crate) enum Work {
     Benchmarks(Vec<Choice>),
     Links(links::Task),
+}
+
+impl Work {
+    /// What it asks of the library for threads.
+    pub(crate) fn threading(&self) -> Threading {
+        match self {
+            Work::Benchmarks(choices) => select::threading(choices),
+            Work::Links(_) => Threading::Single,
+        }
+    }
 }
 
 /// How much that is, if this process starts the ranks.

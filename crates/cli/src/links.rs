@@ -102,6 +102,7 @@ pub(crate) fn links(registry: &Registry, args: &LinksArgs) -> Result<u8> {
         sizes: Some(args.sizes.0.clone()),
         depth: args.window,
         pairs: None,
+        threads: None,
         effort: args.effort.effort(),
         batch: args.effort.batch.0,
         verify: !args.no_verify,

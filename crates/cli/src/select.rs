@@ -6,6 +6,7 @@ use ombx_core::{
     error::{Error, Result},
     plan::Plan,
     registry::{Choice, Registry},
+    threads::Threading,
 };
 
 use crate::{
@@ -40,12 +41,17 @@ pub(crate) fn plan(args: &RunArgs, chosen: Chosen, choices: &[Choice]) -> Result
         let names: Vec<&str> = choices.iter().map(|c| c.bench.name).collect();
         return Err(Error::usage(format!("--pairs means nothing to {}", names.join(", "))));
     }
+    if args.threads.is_some() && threading(choices) == Threading::Single {
+        let names: Vec<&str> = choices.iter().map(|c| c.bench.name).collect();
+        return Err(Error::usage(format!("--threads means nothing to {}", names.join(", "))));
+    }
     let plan = Plan {
         sizes: args.sizes.clone().map(|s| s.0),
         depth: args.window,
         pairs: args.pairs,
         effort: args.effort.effort(),
         batch: args.effort.batch.0,
+        threads: args.threads,
         verify: !args.no_verify,
         axes: chosen,
     };
@@ -75,4 +81,12 @@ pub(crate) fn rows(plan: &Plan, choices: &[Choice]) -> Result<u64> {
             * choice.bench.axes.iter().map(values).product::<usize>()) as u64;
     }
     Ok(rows)
+}
+
+/// What the benchmarks together ask of the library for threads.
+pub(crate) fn threading(choices: &[Choice]) -> Threading {
+    match choices.iter().any(|c| c.bench.threading == Threading::Multiple) {
+        true => Threading::Multiple,
+        false => Threading::Single,
+    }
 }

@@ -1,7 +1,8 @@
 //! One row to measure: a size, a depth, and a value on every axis of its benchmark.
 
-use crate::unit::Bytes;
 use std::fmt::Write as _;
+
+use crate::{threads::Threads, unit::Bytes};
 
 /// A choice that a user can make for a benchmark, such as the synchronisation of a one-sided test.
 ///
@@ -39,6 +40,10 @@ pub struct Case {
     pub depth: u32,
     /// Pairs of ranks that run at the same time.
     pub pairs: u32,
+    /// Ranks that take part.
+    pub ranks: u32,
+    /// Threads of each rank, where the benchmark runs several.
+    pub threads: Option<Threads>,
     /// The value chosen on each axis of the benchmark that rows name.
     pub axes: Vec<(&'static str, &'static str)>,
 }
@@ -62,6 +67,9 @@ impl Case {
         if self.pairs > 1 {
             let _ = write!(key, ",pairs={}", self.pairs);
         }
+        if let Some(threads) = self.threads {
+            let _ = write!(key, ",threads={threads}");
+        }
         key
     }
 }
@@ -76,12 +84,18 @@ mod tests {
             bytes: Bytes(65536),
             depth: 64,
             pairs: 1,
+            ranks: 2,
+            threads: None,
             axes: vec![("sync", "pscw"), ("win", "allocate")],
         };
         assert_eq!(case.key("rma.put_bw", true), "rma.put_bw/sync=pscw,win=allocate,bytes=65536,depth=64");
         assert_eq!(
-            Case { pairs: 2, axes: vec![], ..case }.key("p2p.latency", false),
+            Case { pairs: 2, axes: vec![], ..case.clone() }.key("p2p.latency", false),
             "p2p.latency/bytes=65536,pairs=2"
+        );
+        assert_eq!(
+            Case { threads: Some(Threads::default()), axes: vec![], ..case }.key("p2p.latency_mt", false),
+            "p2p.latency_mt/bytes=65536,threads=1:2"
         );
     }
 }

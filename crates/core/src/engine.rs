@@ -6,6 +6,7 @@ pub use crate::session::{Session, selected, sizes_of};
 use crate::{
     case::Case,
     clock::Clock,
+    crew,
     error::{Error, Result},
     kernel::{Cx, Kernel},
     measure,
@@ -29,7 +30,7 @@ pub(crate) fn timed<K: Kernel>(kernel: &mut K, clock: &Clock, batch: u64, stamps
 
 /// The same iterations on a rank that answers.
 #[inline(never)]
-fn answered<K: Kernel>(kernel: &mut K, iterations: u64) -> Result<()> {
+pub(crate) fn answered<K: Kernel>(kernel: &mut K, iterations: u64) -> Result<()> {
     for _ in 0..iterations {
         kernel.passive()?;
     }
@@ -41,11 +42,18 @@ pub fn run<K: Kernel>(session: &mut Session<'_>) -> Result<()> {
     measure::every_case(session, &measure::Make { metric: K::METRIC, work: K::work, open: open::<K> })
 }
 
+/// Runs a kernel on several threads of each rank at the same time: what [`crate::registry::Benchmark::threaded`] registers.
+pub fn run_threaded<K: Kernel + Send + 'static>(session: &mut Session<'_>) -> Result<()> {
+    measure::every_case(session, &measure::Make { metric: K::METRIC, work: K::work, open: crew::open::<K> })
+}
+
 /// A kernel once it is open, behind a table of functions: a dynamic call a round, none an iteration.
 pub(crate) trait Opened {
+    /// Threads that are timed, each into stamps of its own.
+    fn clocks(&self) -> usize;
     fn fill(&mut self, fill: Fill) -> Result<()>;
     fn begin(&mut self) -> Result<()>;
-    fn timed(&mut self, clock: &Clock, batch: u64, stamps: &mut [u64]) -> Result<()>;
+    fn timed(&mut self, clock: &Clock, batch: u64, stamps: &mut [Vec<u64>]) -> Result<()>;
     fn answered(&mut self, iterations: u64) -> Result<()>;
     fn end(&mut self) -> Result<()>;
     fn check(&mut self, fill: Fill) -> Result<Check>;
@@ -55,6 +63,10 @@ pub(crate) trait Opened {
 struct Running<K>(K);
 
 impl<K: Kernel> Opened for Running<K> {
+    fn clocks(&self) -> usize {
+        1
+    }
+
     fn fill(&mut self, fill: Fill) -> Result<()> {
         self.0.fill(fill)
     }
@@ -63,8 +75,8 @@ impl<K: Kernel> Opened for Running<K> {
         self.0.begin()
     }
 
-    fn timed(&mut self, clock: &Clock, batch: u64, stamps: &mut [u64]) -> Result<()> {
-        timed(&mut self.0, clock, batch, stamps)
+    fn timed(&mut self, clock: &Clock, batch: u64, stamps: &mut [Vec<u64>]) -> Result<()> {
+        stamps.iter_mut().try_for_each(|stamps| timed(&mut self.0, clock, batch, stamps))
     }
 
     fn answered(&mut self, iterations: u64) -> Result<()> {

@@ -66,12 +66,22 @@ pub struct Cx<'a> {
     pub role: Role,
     /// The other rank of its pair; itself where the layout has no pairs.
     pub peer: Rank,
+    /// Which of the rank's threads this is; 0 where it has one.
+    pub thread: u32,
 }
 
 impl<'a> Cx<'a> {
     /// This rank.
     pub fn rank(&self) -> Rank {
         self.team.rank()
+    }
+
+    /// Those with whom this rank exchanges messages: its peer, or every other rank where it has none.
+    pub fn partners(&self) -> Vec<Rank> {
+        match self.peer == self.rank() {
+            true => (0..self.team.size()).map(Rank).filter(|rank| *rank != self.rank()).collect(),
+            false => vec![self.peer],
+        }
     }
 
     /// The team as the concrete type that a family needs.

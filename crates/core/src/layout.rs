@@ -1,6 +1,7 @@
 //! Which ranks take part in a benchmark, what each does, and how their times combine.
 
 use crate::{
+    case::{Axis, Named},
     error::{Error, Result},
     kernel::Role,
     unit::Rank,
@@ -11,8 +12,10 @@ use crate::{
 pub enum Layout {
     /// Rank 0 is timed, rank 1 answers; others stay idle.
     Pair,
-    /// Ranks 0 to P-1 are timed, rank i + P answers rank i; P is `--pairs`, else this. A last odd rank stays idle.
+    /// P pairs by [`PAIRING`], P being `--pairs`, else this; the first of each is timed. A last odd rank stays idle.
     Pairs(Pairs),
+    /// Rank 0 is timed, every other answers it.
+    Star,
     /// Every rank is timed.
     Everyone {
         /// The fewest that make sense.
@@ -51,6 +54,22 @@ impl Across {
     }
 }
 
+/// Which two ranks are a pair.
+pub const PAIRING: Axis = Axis {
+    name: "pairing",
+    about: "which ranks are a pair: block, i with i + pairs; or adjacent, 2i with 2i + 1",
+    values: &["block", "adjacent"],
+    default: "block",
+    named: Named::IfChosen,
+};
+
+/// Which two ranks are a pair.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Pairing {
+    Block,
+    Adjacent,
+}
+
 /// A layout laid over a number of ranks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Seating {
@@ -59,6 +78,7 @@ pub struct Seating {
     /// Pairs among them; 1 where there are none.
     pub pairs: u32,
     layout: Layout,
+    pairing: Pairing,
 }
 
 impl Layout {
@@ -68,18 +88,20 @@ impl Layout {
             (Layout::Pair, _) => 2,
             (Layout::Pairs(_), None) => 2,
             (Layout::Pairs(_), Some(pairs)) => pairs.saturating_mul(2),
+            (Layout::Star, _) => 3,
             (Layout::Everyone { least }, _) => least,
         }
     }
 
     /// Lays it over `available` ranks.
     pub fn seat(self, available: u32, pairs: Option<u32>) -> Result<Seating> {
+        let seated = |ranks, pairs| Ok(Seating { ranks, pairs, layout: self, pairing: Pairing::Block });
         let short = |need: u32| {
             Err(Error::unsupported(format!("needs {need} ranks, has {available}; start it with -n {need}")))
         };
         match self {
             Layout::Pair if available < 2 => short(2),
-            Layout::Pair => Ok(Seating { ranks: 2, pairs: 1, layout: self }),
+            Layout::Pair => seated(2, 1),
             Layout::Pairs(usual) => {
                 let most = match usual {
                     Pairs::One => 1,
@@ -87,12 +109,14 @@ impl Layout {
                 };
                 let pairs = pairs.unwrap_or(most);
                 match pairs.checked_mul(2) {
-                    Some(ranks) if ranks <= available => Ok(Seating { ranks, pairs, layout: self }),
+                    Some(ranks) if ranks <= available => seated(ranks, pairs),
                     need => short(need.unwrap_or(u32::MAX)),
                 }
             }
+            Layout::Star if available < 2 => short(2),
+            Layout::Star => seated(available, 1),
             Layout::Everyone { least } if available < least => short(least),
-            Layout::Everyone { .. } => Ok(Seating { ranks: available, pairs: 1, layout: self }),
+            Layout::Everyone { .. } => seated(available, 1),
         }
     }
 
@@ -104,7 +128,7 @@ impl Layout {
     /// How times combine.
     pub const fn across(self) -> Across {
         match self {
-            Layout::Pair | Layout::Pairs(Pairs::One) => Across::Origin,
+            Layout::Pair | Layout::Pairs(Pairs::One) | Layout::Star => Across::Origin,
             Layout::Pairs(Pairs::Most) => Across::Pairs,
             Layout::Everyone { .. } => Across::Slowest,
         }
@@ -115,12 +139,20 @@ impl Layout {
         match self {
             Layout::Pair => "2".into(),
             Layout::Pairs(_) => "2 x pairs".into(),
+            Layout::Star => "2..".into(),
             Layout::Everyone { least } => format!("{least}.."),
         }
     }
 }
 
 impl Seating {
+    /// The same ranks paired by a value of [`PAIRING`].
+    #[must_use]
+    pub fn paired(self, pairing: &str) -> Seating {
+        let pairing = if pairing == "adjacent" { Pairing::Adjacent } else { Pairing::Block };
+        Seating { pairing, ..self }
+    }
+
     /// How times combine: several pairs have several clocks.
     pub const fn across(&self) -> Across {
         if self.pairs > 1 { Across::Pairs } else { self.layout.across() }
@@ -128,12 +160,14 @@ impl Seating {
 
     /// What a rank does and with whom.
     pub fn role(&self, rank: Rank) -> (Role, Rank) {
-        match self.layout {
-            Layout::Everyone { .. } => (Role::Active, rank),
-            Layout::Pair | Layout::Pairs(_) if rank.0 < self.pairs => {
-                (Role::Active, Rank(rank.0 + self.pairs))
-            }
-            Layout::Pair | Layout::Pairs(_) => (Role::Passive, Rank(rank.0 - self.pairs)),
+        match (self.layout, self.pairing) {
+            (Layout::Everyone { .. }, _) => (Role::Active, rank),
+            (Layout::Star, _) if rank == Rank(0) => (Role::Active, rank),
+            (Layout::Star, _) => (Role::Passive, Rank(0)),
+            (_, Pairing::Adjacent) if rank.0.is_multiple_of(2) => (Role::Active, Rank(rank.0 + 1)),
+            (_, Pairing::Adjacent) => (Role::Passive, Rank(rank.0 - 1)),
+            (_, Pairing::Block) if rank.0 < self.pairs => (Role::Active, Rank(rank.0 + self.pairs)),
+            (_, Pairing::Block) => (Role::Passive, Rank(rank.0 - self.pairs)),
         }
     }
 }
@@ -147,13 +181,39 @@ mod tests {
         for available in 2..9 {
             let seating = Layout::Pairs(Pairs::Most).seat(available, None).unwrap();
             assert_eq!(seating.ranks, available / 2 * 2);
-            for rank in (0..seating.ranks).map(Rank) {
-                let (role, peer) = seating.role(rank);
-                let (other, back) = seating.role(peer);
-                assert_ne!(role, other);
-                assert_eq!(back, rank);
+            for seating in PAIRING.values.iter().map(|pairing| seating.paired(pairing)) {
+                for rank in (0..seating.ranks).map(Rank) {
+                    let (role, peer) = seating.role(rank);
+                    let (other, back) = seating.role(peer);
+                    assert_ne!(role, other);
+                    assert_eq!(back, rank);
+                }
             }
         }
+    }
+
+    #[test]
+    fn every_other_rank_of_a_star_answers_the_first() {
+        let seating = Layout::Star.seat(5, None).unwrap();
+        assert_eq!((seating.ranks, seating.pairs, seating.across()), (5, 1, Across::Origin));
+        assert_eq!(seating.role(Rank(0)), (Role::Active, Rank(0)));
+        assert!((1..5).all(|rank| seating.role(Rank(rank)) == (Role::Passive, Rank(0))));
+        assert!(Layout::Star.seat(1, None).is_err());
+    }
+
+    #[test]
+    fn pairs_are_far_or_near() {
+        let seating = Layout::Pairs(Pairs::Most).seat(7, Some(3)).unwrap();
+        let timed = |pairing: &str| -> Vec<(u32, u32)> {
+            let seating = seating.paired(pairing);
+            let of = |rank: u32| match seating.role(Rank(rank)) {
+                (Role::Active, peer) => Some((rank, peer.0)),
+                (Role::Passive, _) => None,
+            };
+            (0..seating.ranks).filter_map(of).collect()
+        };
+        assert_eq!(timed("block"), [(0, 3), (1, 4), (2, 5)]);
+        assert_eq!(timed("adjacent"), [(0, 1), (2, 3), (4, 5)]);
     }
 
     #[test]

@@ -9,7 +9,7 @@ use crate::{
     env::Vitals,
     error::{Kind, Result},
     kernel::{Cx, Metric, Role, Work},
-    layout::Across,
+    layout::{Across, PAIRING},
     payload::{Check, Fill, Mismatch},
     plan::Effort,
     result::{Measurement, Outcome, Samples},
@@ -48,7 +48,8 @@ pub(crate) fn every_case(session: &mut Session<'_>, make: &Make<'_>) -> Result<(
 /// Measures one case. Every rank returns a row; rank 0's is the one that counts.
 fn measure(session: &Session<'_>, make: &Make<'_>, case: &Case) -> Result<Measurement> {
     let (team, bench) = (session.team, session.bench);
-    let (role, peer) = session.seating.role(team.rank());
+    let seating = session.seating.paired(case.axis(&PAIRING));
+    let (role, peer) = seating.role(team.rank());
     let mut row = Measurement {
         bench: bench.name.into(),
         key: case.key(bench.name, bench.streams),
@@ -57,16 +58,16 @@ fn measure(session: &Session<'_>, make: &Make<'_>, case: &Case) -> Result<Measur
         depth: bench.streams.then_some(case.depth),
         pairs: case.pairs,
         ranks: team.size(),
-        axes: case.axes.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect::<BTreeMap<_, _>>(),
+        axes: choices(case),
         work: Some((make.work)(case)),
-        across: session.seating.across(),
+        across: seating.across(),
         outcome: Outcome::Ok,
         check: Check::Off,
         samples: Vec::new(),
         summary: None,
         trust: Vec::new(),
     };
-    let mut kernel = match team.agree((make.open)(&Cx { team, role, peer }, case)) {
+    let mut kernel = match team.agree((make.open)(&Cx { team, role, peer, thread: 0 }, case)) {
         Ok(kernel) => kernel,
         Err(e) if e.kind() == Kind::Unsupported => {
             row.outcome = Outcome::Skipped(e.to_string());
@@ -74,7 +75,7 @@ fn measure(session: &Session<'_>, make: &Make<'_>, case: &Case) -> Result<Measur
         }
         Err(e) => return Err(e),
     };
-    let rig = Rig { session, role, legs: (make.work)(case).legs, across: session.seating.across() };
+    let rig = Rig { session, role, legs: (make.work)(case).legs, across: seating.across() };
     let mut fill = Fill { round: 0, bytes: case.bytes.0, iterations: 0 };
     let verify = session.plan.verify;
     rig.prepare(&mut *kernel, fill, verify)?;
@@ -105,6 +106,22 @@ fn measure(session: &Session<'_>, make: &Make<'_>, case: &Case) -> Result<Measur
     kernel.close()?;
     rig.conclude(&mut row, sampled, vitals)?;
     Ok(row)
+}
+
+/// What a row names: values on axes, and threads.
+fn choices(case: &Case) -> BTreeMap<String, String> {
+    let axes = case.axes.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned()));
+    axes.chain(case.threads.map(|threads| ("threads".into(), threads.to_string()))).collect()
+}
+
+/// Adds a round of every rank and thread to what is known of them.
+fn extend(all: &mut Vec<Samples>, batch: u64, round: impl Iterator<Item = ((u32, u32), Vec<u64>)>) {
+    for (at, ((rank, thread), elapsed_ns)) in round.enumerate() {
+        match all.get_mut(at) {
+            Some(known) => known.elapsed_ns.extend(elapsed_ns),
+            None => all.push(Samples { rank, thread, batch, elapsed_ns }),
+        }
+    }
 }
 
 /// What the steps of measuring a case have in common on one rank.
@@ -138,7 +155,7 @@ impl Rig<'_, '_> {
     /// all ranks had done theirs, in nanoseconds.
     fn iterate(&self, kernel: &mut dyn Opened, iterations: u64) -> Result<(u64, u64)> {
         let Session { team, clock, .. } = *self.session;
-        let mut stamps = [0; 2];
+        let mut stamps = vec![vec![0; 2]; kernel.clocks()];
         team.barrier()?;
         let start = clock.mark();
         match self.role {
@@ -146,7 +163,8 @@ impl Rig<'_, '_> {
             Role::Passive => kernel.answered(iterations)?,
         }
         team.barrier()?;
-        Ok((clock.nanos(stamps[0], stamps[1]), start.elapsed_ns()))
+        let elapsed = stamps.iter().map(|s| clock.nanos(s[0], s[1])).max();
+        Ok((elapsed.unwrap_or(0), start.elapsed_ns()))
     }
 
     /// Warms up with the very loop that is timed, and sizes batches from it. Returns the batch, the estimated time that a
@@ -189,7 +207,7 @@ impl Rig<'_, '_> {
             }
             Effort::Precision { max_time, .. } => (batch, stop::first_round(sample_ns, max_time)),
         };
-        let mut mine = Samples { rank: team.rank().0, batch, elapsed_ns: Vec::new() };
+        let mut mine: Vec<Samples> = Vec::new();
         let mut all: Vec<Samples> = Vec::new();
         let mut spent = Duration::ZERO;
         let mut more = team.tell(first)?;
@@ -200,7 +218,7 @@ impl Rig<'_, '_> {
             total += more;
             spent += Duration::from_nanos(wall);
             all = self.collect(all, batch, &round)?;
-            mine.elapsed_ns.extend(round);
+            extend(&mut mine, batch, (0..).zip(round).map(|(thread, ns)| ((team.rank().0, thread), ns)));
             more = 0;
             if team.rank() == Rank(0) {
                 summary = Summary::of(&Measurement::combine(&all, self.legs));
@@ -215,7 +233,7 @@ impl Rig<'_, '_> {
             self.session.sink.alive();
             more = team.tell(more)?;
         }
-        let samples = if all.is_empty() { vec![mine] } else { all };
+        let samples = if all.is_empty() { mine } else { all };
         Ok(Sampled { samples, iterations: total * batch, ending, summary, spent })
     }
 
@@ -227,10 +245,12 @@ impl Rig<'_, '_> {
         batch: u64,
         samples: u64,
         clock: &Clock,
-    ) -> Result<(Vec<u64>, u64)> {
+    ) -> Result<(Vec<Vec<u64>>, u64)> {
         let team = self.session.team;
-        let mut stamps =
-            if self.role == Role::Active { vec![u64::MAX; samples as usize + 1] } else { Vec::new() };
+        let mut stamps = match self.role {
+            Role::Active => vec![vec![u64::MAX; samples as usize + 1]; kernel.clocks()],
+            Role::Passive => Vec::new(),
+        };
         team.barrier()?;
         let start = clock.mark();
         match self.role {
@@ -239,30 +259,32 @@ impl Rig<'_, '_> {
         }
         team.barrier()?;
         let wall = start.elapsed_ns();
-        Ok((stamps.windows(2).map(|w| clock.nanos(w[0], w[1])).collect(), wall))
+        let between = |stamps: &Vec<u64>| stamps.windows(2).map(|w| clock.nanos(w[0], w[1])).collect();
+        Ok((stamps.iter().map(between).collect(), wall))
     }
 
     /// Adds a round's samples of every rank whose clock counts to those that rank 0 has.
-    fn collect(&self, mut all: Vec<Samples>, batch: u64, round: &[u64]) -> Result<Vec<Samples>> {
+    fn collect(&self, mut all: Vec<Samples>, batch: u64, round: &[Vec<u64>]) -> Result<Vec<Samples>> {
         let team = self.session.team;
-        let rounds = match self.across {
-            Across::Origin if team.rank() == Rank(0) => vec![(0, round.to_vec())],
+        let rounds: Vec<((u32, u32), Vec<u64>)> = match self.across {
+            Across::Origin if team.rank() == Rank(0) => {
+                (0..).zip(round).map(|(thread, ns)| ((0, thread), ns.clone())).collect()
+            }
             Across::Origin => return Ok(all),
             Across::Pairs | Across::Slowest => {
-                let bytes: Vec<u8> = round.iter().flat_map(|ns| ns.to_le_bytes()).collect();
+                let bytes: Vec<u8> = round.iter().flatten().flat_map(|ns| ns.to_le_bytes()).collect();
                 let words = |b: Vec<u8>| {
                     b.chunks_exact(8).map(|w| u64::from_le_bytes(w.try_into().unwrap_or_default())).collect()
                 };
                 let gathered = team.gather(&bytes)?.unwrap_or_default();
-                (0..).zip(gathered).filter(|(_, b)| !b.is_empty()).map(|(rank, b)| (rank, words(b))).collect()
+                (0..)
+                    .zip(gathered)
+                    .filter(|(_, b)| !b.is_empty())
+                    .map(|(rank, b)| ((rank, 0), words(b)))
+                    .collect()
             }
         };
-        for (at, (rank, elapsed)) in rounds.into_iter().enumerate() {
-            match all.get_mut(at) {
-                Some(known) => known.elapsed_ns.extend::<Vec<u64>>(elapsed),
-                None => all.push(Samples { rank, batch, elapsed_ns: elapsed }),
-            }
-        }
+        extend(&mut all, batch, rounds.into_iter());
         Ok(all)
     }
 

@@ -4,6 +4,7 @@ use std::{collections::BTreeMap, time::Duration};
 
 use crate::{
     error::{Error, Result},
+    threads::Threads,
     unit::Bytes,
 };
 
@@ -16,6 +17,8 @@ pub struct Plan {
     pub depth: u32,
     /// Pairs of ranks; as many as the ranks allow where `None` and the benchmark is of pairs.
     pub pairs: Option<u32>,
+    /// Threads of the benchmarks that run several in a rank; as the OSU benchmark has it where `None`.
+    pub threads: Option<Threads>,
     /// When a row is done.
     pub effort: Effort,
     /// Iterations in one sample; calibrated where `None`.
@@ -51,6 +54,7 @@ impl Default for Plan {
             sizes: None,
             depth: 64,
             pairs: None,
+            threads: None,
             effort: Effort::Precision { precision: 0.01, max_time: Duration::from_secs(1) },
             batch: None,
             verify: true,

@@ -8,7 +8,8 @@ use crate::{
     error::{Error, Result},
     kernel::{Kernel, Method, Metric},
     layout::Layout,
-    plan::parse_sizes,
+    plan::{Plan, parse_sizes},
+    threads::{Threading, Threads},
 };
 
 /// One benchmark: a line of data.
@@ -41,6 +42,8 @@ pub struct Benchmark {
     pub sizes: &'static str,
     /// Whether it keeps `depth` operations in flight.
     pub streams: bool,
+    /// What it asks of the library for threads.
+    pub threading: Threading,
     /// What the user can choose.
     pub axes: &'static [&'static Axis],
     /// Values that it takes on its axes by default, where those differ from the axes' own.
@@ -87,6 +90,13 @@ impl Benchmark {
         Benchmark::custom(name, about, K::METRIC, K::METHOD, engine::run::<K>)
     }
 
+    /// An entry that runs a kernel on several threads of each rank at the same time.
+    #[track_caller]
+    pub const fn threaded<K: Kernel + Send + 'static>(name: &'static str, about: &'static str) -> Benchmark {
+        let entry = Benchmark::custom(name, about, K::METRIC, K::METHOD, engine::run_threaded::<K>);
+        Benchmark { threading: Threading::Multiple, ..entry }
+    }
+
     /// An entry that runs what is no single kernel.
     #[track_caller]
     pub const fn custom(
@@ -104,6 +114,7 @@ impl Benchmark {
             layout: Layout::Pair,
             sizes: "1..4M",
             streams: false,
+            threading: Threading::Single,
             axes: &[],
             usual: &[],
             osu: [None; 2],
@@ -165,6 +176,11 @@ impl Benchmark {
     pub const fn osu_with(mut self, name: &'static str, title: &'static str, axes: Preset) -> Benchmark {
         self.osu[1] = Some(Osu { name, title, axes });
         self
+    }
+
+    /// Threads of each rank under a plan, where it runs several.
+    pub fn threads_of(&self, plan: &Plan) -> Option<Threads> {
+        (self.threading == Threading::Multiple).then(|| plan.threads.unwrap_or_default())
     }
 
     /// Its OSU names.

@@ -1,6 +1,6 @@
 //! What is kept of a run in memory: provenance, rows with their raw samples, and how it ended.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::{
     clock::Facts,
@@ -57,11 +57,13 @@ impl From<Facts> for ClockFacts {
     }
 }
 
-/// Raw samples of one timed rank.
+/// Raw samples of one timed rank, or of one thread of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Samples {
     /// Whose clock.
     pub rank: u32,
+    /// Which thread of the rank; 0 where it has one.
+    pub thread: u32,
     /// Iterations in each sample.
     pub batch: u64,
     /// Time of each batch, in the order in which they ran.
@@ -143,11 +145,17 @@ impl Measurement {
         Some(Rate { median: of(summary.median), ci95 })
     }
 
-    /// The combined time of one leg, sample by sample, in nanoseconds: the slowest rank or pair of each sample.
+    /// The combined time of one leg, sample by sample, in nanoseconds: the slowest rank or pair of each
+    /// sample. Threads of a rank do not iterate in step, so the samples of each count by themselves.
     pub fn combine(samples: &[Samples], legs: u64) -> Vec<f64> {
         let n = samples.iter().map(|s| s.elapsed_ns.len()).min().unwrap_or(0);
+        let threads: BTreeSet<u32> = samples.iter().map(|s| s.thread).collect();
+        let threads = &threads;
         let leg = |s: &Samples, i: usize| s.elapsed_ns[i] as f64 / (s.batch as f64 * legs as f64);
-        (0..n).map(|i| samples.iter().map(|s| leg(s, i)).fold(0.0, f64::max)).collect()
+        let slowest = move |i: usize, thread: &u32| {
+            samples.iter().filter(|s| s.thread == *thread).map(|s| leg(s, i)).fold(0.0, f64::max)
+        };
+        (0..n).flat_map(|i| threads.iter().map(move |thread| slowest(i, thread))).collect()
     }
 }
 
@@ -234,10 +242,18 @@ mod tests {
 
     #[test]
     fn the_slowest_of_each_sample_counts() {
-        let of = |rank, batch, elapsed_ns: &[u64]| Samples { rank, batch, elapsed_ns: elapsed_ns.to_vec() };
+        let of = |rank, batch, elapsed_ns: &[u64]| Samples {
+            rank,
+            thread: 0,
+            batch,
+            elapsed_ns: elapsed_ns.to_vec(),
+        };
         let both = [of(0, 10, &[100, 300]), of(1, 10, &[200, 100])];
         assert_eq!(Measurement::combine(&both, 1), [20.0, 30.0]);
         assert_eq!(Measurement::combine(&both[..1], 2), [5.0, 15.0]);
+        // Threads do not iterate in step: the samples of each count by themselves.
+        let threads = [of(0, 10, &[100, 300]), Samples { thread: 1, ..of(0, 10, &[200, 100]) }];
+        assert_eq!(Measurement::combine(&threads, 1), [10.0, 20.0, 30.0, 10.0]);
     }
 
     #[test]

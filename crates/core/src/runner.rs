@@ -8,12 +8,14 @@ use crate::{
     env,
     error::{Error, Result},
     payload::Check,
+    placement::Placement,
     plan::{Effort, Plan},
     registry::{Benchmark, Choice},
     result::{Measurement, Outcome, Run, Tally},
     session::selected,
     sink::Sink,
     team::{Place, Team},
+    threads::Threading,
     trust::{self, Notice},
     unit::Rank,
 };
@@ -27,8 +29,9 @@ pub fn run_all(
     sink: &mut dyn Sink,
     argv: Vec<String>,
 ) -> Result<Tally> {
-    let Opening { mut sink, standing, .. } = open(team, clock, sink, describe(plan, choices), argv)?;
+    let Opening { mut sink, places, standing } = open(team, clock, sink, describe(plan, choices), argv)?;
     let leader = team.rank() == Rank(0);
+    let multiple = choices.iter().any(|c| c.bench.threading == Threading::Multiple);
     for &choice in choices {
         let bench = choice.bench;
         let why = (bench.available)().map_err(Error::unsupported);
@@ -43,11 +46,15 @@ pub fn run_all(
             }
             Err(e) => return Err(e),
         };
+        let mut standing = standing.clone();
+        match bench.threads_of(plan) {
+            Some(threads) => standing.extend(trust::crowded_threads(&places, threads)),
+            None => standing.extend(multiple.then(trust::thread_multiple)),
+        }
         if seating.ranks == team.size() {
             let mut session = Session::new(team, seating, (plan, clock, &standing), choice, &mut sink);
             (bench.run)(&mut session)?;
         } else if let Some(part) = team.take(seating.ranks)? {
-            let mut standing = standing.clone();
             standing.push(trust::idle_ranks(seating.ranks, team.size()));
             let mut session = Session::new(&*part, seating, (plan, clock, &standing), choice, &mut sink);
             (bench.run)(&mut session)?;
@@ -84,6 +91,8 @@ pub(crate) fn open<'a>(
     let mut sink = Counted { tally: Tally::default(), sink };
     if team.rank() == Rank(0) {
         let fabric = team.fabric();
+        let mut plan = plan;
+        plan.insert("placement".into(), Placement::of(&places).name().into());
         sink.run(&Run {
             id: env::run_id(),
             argv,
@@ -198,6 +207,9 @@ pub(crate) fn describe(plan: &Plan, choices: &[Choice]) -> BTreeMap<String, Stri
     set("verify", plan.verify.to_string());
     if let Some(pairs) = plan.pairs {
         set("pairs", pairs.to_string());
+    }
+    if let Some(threads) = choices.iter().find_map(|c| c.bench.threads_of(plan)) {
+        set("threads", threads.to_string());
     }
     for choice in choices {
         for axis in choice.bench.axes {

@@ -79,6 +79,8 @@ impl<'a> Session<'a> {
             bytes,
             depth: if self.bench.streams { self.plan.depth } else { 1 },
             pairs: self.seating.pairs,
+            ranks: self.seating.ranks,
+            threads: self.bench.threads_of(self.plan),
             axes: axes.clone(),
         };
         Ok(combinations.iter().flat_map(|axes| sizes.iter().map(move |bytes| case(axes, *bytes))).collect())

@@ -1,6 +1,6 @@
 //! What could have spoiled a row, and what to do about it; silent when nothing did.
 
-use crate::{clock::Facts, env::Vitals, stats::Summary, stop::Ending, team::Place};
+use crate::{clock::Facts, env::Vitals, stats::Summary, stop::Ending, team::Place, threads::Threads};
 
 /// One reason for doubt.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -90,6 +90,33 @@ pub fn idle_ranks(used: u32, started: u32) -> Notice {
         format!("{} idle", started - used),
         format!("{used} of {started} ranks take part; the others sleep"),
     )
+}
+
+/// The notice that the library was started for several threads in a rank, which this benchmark does not need.
+pub fn thread_multiple() -> Notice {
+    Notice::new(
+        "thread_multiple",
+        "thread multiple",
+        "another benchmark of this run needs MPI_THREAD_MULTIPLE, whose locks cost time: run this one alone",
+    )
+}
+
+/// The notice that threads of a rank share CPUs: more of them spin than it may use.
+pub fn crowded_threads(places: &[Place], threads: Threads) -> Option<Notice> {
+    let of = [(0, threads.senders), (1, threads.receivers)];
+    let crowded = |(rank, threads): &(usize, u32)| {
+        places.get(*rank).is_some_and(|place| (place.cpu_numbers().len() as u32) < *threads)
+    };
+    of.into_iter().find(crowded).map(|(rank, threads)| {
+        Notice::new(
+            "crowded_threads",
+            "crowded threads",
+            format!(
+                "{threads} threads of rank {rank} spin on CPUs {} of {}: give each its own",
+                places[rank].cpus, places[rank].host
+            ),
+        )
+    })
 }
 
 /// A host with more ranks than CPUs for them.
@@ -236,6 +263,16 @@ mod tests {
             assert_eq!(codes(&standing(places, clock, debug)), [code]);
         }
         assert!(standing(&[place("a", "0"), place("b", "0")], GOOD, false).is_empty());
+    }
+
+    #[test]
+    fn threads_need_a_cpu_each() {
+        let threads = |text: &str| text.parse::<Threads>().unwrap();
+        let places = [place("a", "0"), place("a", "1-3")];
+        assert_eq!(crowded_threads(&places, threads("1:3")), None);
+        let advice = |text: &str| crowded_threads(&places, threads(text)).unwrap().advice;
+        assert!(advice("2:3").starts_with("2 threads of rank 0 spin on CPUs 0"));
+        assert!(advice("1:4").starts_with("4 threads of rank 1 spin on CPUs 1-3"));
     }
 
     #[test]

@@ -10,6 +10,9 @@ mod epoch;
 mod ext;
 mod library;
 mod persistent;
+mod shared;
+mod sleeper;
+mod star;
 mod synchronise;
 mod team;
 mod window;
@@ -21,6 +24,9 @@ pub use self::{
     epoch::{Epoch, Reduction},
     library::{Family, Mpi, compare_and_swap_works, family, library_version},
     persistent::PersistentChannel,
+    shared::SharedChannel,
+    sleeper::Sleeper,
+    star::Star,
     synchronise::{Epochs, LockKind},
     team::MpiTeam,
     window::{Hints, Make, Shape, Window},

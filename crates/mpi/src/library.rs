@@ -2,8 +2,11 @@
 
 use std::{ffi::c_int, time::Duration};
 
-use mpi::{Threading, environment::Universe, ffi};
-use ombx_core::error::{Error, Result};
+use mpi::{environment::Universe, ffi};
+use ombx_core::{
+    error::{Error, Result},
+    threads::Threading,
+};
 
 use crate::{MpiTeam, ext};
 
@@ -63,6 +66,14 @@ pub fn compare_and_swap_works() -> std::result::Result<(), String> {
     }
 }
 
+/// Whether the library that was started lets several threads call it at the same time.
+pub(crate) fn thread_multiple() -> Result<()> {
+    match mpi::environment::threading_support() {
+        mpi::Threading::Multiple => Ok(()),
+        level => Err(Error::unsupported(format!("needs MPI_THREAD_MULTIPLE, the library grants {level:?}"))),
+    }
+}
+
 /// A started MPI. It is finished when dropped, which every rank must do.
 pub struct Mpi {
     // Dropped in this order: communicators, then MPI.
@@ -71,12 +82,15 @@ pub struct Mpi {
 }
 
 impl Mpi {
-    /// Starts MPI on this process, whose main thread alone will call it.
-    pub fn start() -> Result<Mpi> {
+    /// Starts MPI on this process, for its main thread alone or for several threads.
+    pub fn start(threading: Threading) -> Result<Mpi> {
         if !ext::same_headers() {
             return Err(Error::fabric("two MPIs are mixed in this build: use one target directory for each"));
         }
-        let started = mpi::initialize_with_threading(Threading::Funneled);
+        let started = mpi::initialize_with_threading(match threading {
+            Threading::Single => mpi::Threading::Funneled,
+            Threading::Multiple => mpi::Threading::Multiple,
+        });
         let (universe, _) = started.ok_or_else(|| Error::fabric("MPI was started twice"))?;
         Ok(Mpi { team: Some(MpiTeam::world()?), universe: Some(universe) })
     }

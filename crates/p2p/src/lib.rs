@@ -2,7 +2,10 @@
 
 mod bibw;
 mod bw;
+mod fan;
 mod latency;
+mod latency_mp;
+mod latency_mt;
 mod link;
 mod pairs;
 mod persistent;

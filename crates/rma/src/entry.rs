@@ -4,7 +4,7 @@ use ombx_core::{
     case::{Axis, Named},
     engine::Session,
     error::Result,
-    layout::{Layout, Pairs},
+    layout::{Layout, PAIRING, Pairs},
     registry::{Benchmark, Preset},
 };
 use ombx_mpi::Make;
@@ -49,7 +49,7 @@ pub const PASSIVE: Preset = &[("sync", "lock")];
 /// What operations for passive targets only take by default.
 pub const FLUSH: Preset = &[("sync", "flush")];
 
-const AXES: &[&Axis] = &[&SYNC, &WIN, &TARGET, &HINTS];
+const AXES: &[&Axis] = &[&SYNC, &WIN, &TARGET, &HINTS, &PAIRING];
 
 /// An entry for an operation in a mode.
 #[track_caller]

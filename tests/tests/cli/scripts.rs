@@ -81,11 +81,12 @@ fn the_schema_describes_what_a_run_writes() {
     let validator = jsonschema::draft202012::new(&schema).unwrap();
     let files = Files::default();
     let out = files.path("r.jsonl");
-    let options = "run p2p.latency p2p.bw rma.put_bw --sizes 0,8,4K --max-time 20ms -q -o";
+    let options =
+        "run p2p.latency p2p.latency_mt p2p.bw rma.put_bw --threads 2:1 --sizes 0,8,4K --max-time 20ms -q -o";
     let done = Job::ombx(options).arg(&out).run().expect(0);
     assert!(done.stderr.is_empty(), "{done}");
     let lines = results::lines_of(&out);
-    assert_eq!(lines.len(), 1 + 9 + 1, "{done}");
+    assert_eq!(lines.len(), 1 + 12 + 1, "{done}");
     for line in &lines {
         let errors: Vec<String> = validator.iter_errors(line).map(|e| e.to_string()).collect();
         assert!(errors.is_empty(), "{line}: {errors:?}");

@@ -8,6 +8,7 @@ mod windows;
 use std::{env, fs, process::ExitCode, time::Duration};
 
 use libtest_mimic::{Arguments, Failed, Trial};
+use ombx_core::threads::Threading;
 use ombx_mpi::{Mpi, MpiTeam};
 use ombx_tests::{Done, Job};
 
@@ -62,7 +63,7 @@ fn main() -> ExitCode {
 fn be_a_rank(name: &str) -> ExitCode {
     let test = tests().find(|test| test.name == name).expect("the driver names a test");
     Mpi::abort_on_panic();
-    let mpi = Mpi::start().expect("MPI starts");
+    let mpi = Mpi::start(Threading::Multiple).expect("MPI starts");
     (test.body)(mpi.team());
     drop(mpi);
     ExitCode::SUCCESS

@@ -6,6 +6,7 @@ mod launching;
 mod links;
 mod one_sided;
 mod two_sided;
+mod two_sided_more;
 
 use std::path::PathBuf;
 

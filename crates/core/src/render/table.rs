@@ -13,6 +13,7 @@ use comfy_table::{CellAlignment, presets};
 use super::{Renderer, plain};
 use crate::{
     kernel::Metric,
+    placement::Placement,
     result::{Measurement, Outcome as CaseOutcome, Run, Tally},
     trust::Notice,
     unit::Bytes,
@@ -216,14 +217,18 @@ pub(super) fn library(run: &Run) -> String {
 pub(super) fn places(run: &Run) -> String {
     let count = |n: usize, what: &str| format!("{n} {what}{}", if n == 1 { "" } else { "s" });
     let ranks = count(run.places.len(), "rank");
+    let dealt = match Placement::of(&run.places) {
+        several if several.matters(&run.places) => format!(", {} placement", several.name()),
+        _ => String::new(),
+    };
     let each: Vec<String> = run
         .places
         .iter()
         .map(|p| if p.cpus.is_empty() { p.host.clone() } else { format!("{}:{}", p.host, p.cpus) })
         .collect();
     if each.len() <= 4 {
-        return format!("{ranks} on {}", each.join(" "));
+        return format!("{ranks} on {}{dealt}", each.join(" "));
     }
     let hosts: BTreeSet<&str> = run.places.iter().map(|p| p.host.as_str()).collect();
-    format!("{ranks} on {}", count(hosts.len(), "host"))
+    format!("{ranks} on {}{dealt}", count(hosts.len(), "host"))
 }

@@ -8,37 +8,46 @@ use crate::{error::Result, kernel::Cx, pattern::Link, payload::Slots, unit::Rank
 /// Where `CORRUPT` is not 0, bit 0 of byte `CORRUPT - 1` of each message that is so long is flipped on the way.
 pub struct SimLink<const LATENCY: u64, const PER_BYTE: u64, const CORRUPT: usize = 0> {
     team: ThreadTeam,
-    peer: Rank,
+    partners: Vec<Rank>,
     slots: Slots,
     outgoing: Vec<u8>,
     incoming: Vec<u8>,
 }
 
 impl<const LATENCY: u64, const PER_BYTE: u64, const CORRUPT: usize> SimLink<LATENCY, PER_BYTE, CORRUPT> {
-    fn post(&self, mut bytes: Vec<u8>) {
+    fn post(&self, to: Rank, mut bytes: Vec<u8>) {
         self.team.hand.advance(bytes.len() as u64 * PER_BYTE);
         if let Some(byte) = CORRUPT.checked_sub(1).and_then(|at| bytes.get_mut(at)) {
             *byte ^= 1;
         }
-        let arrives_at = self.team.hand.now() + LATENCY + self.team.delay_to(self.peer);
-        self.team.post(self.peer, Letter { bytes, arrives_at });
+        let arrives_at = self.team.hand.now() + LATENCY + self.team.delay_to(to);
+        self.team.post(to, Letter { bytes, arrives_at });
     }
 
-    fn fetch(&self) -> Result<Vec<u8>> {
-        let letter = self.team.fetch(self.peer)?;
+    fn fetch(&self, from: Rank) -> Result<Vec<u8>> {
+        let letter = self.team.fetch(from)?;
         self.team.hand.advance(letter.arrives_at.saturating_sub(self.team.hand.now()));
         Ok(letter.bytes)
     }
 
+    /// Where a message from or to a partner starts.
+    fn start(&self, partner: usize, slot: u32) -> usize {
+        partner * self.slots.total() as usize + self.slots.offset(slot)
+    }
+
     fn send_slot(&self, slot: u32) {
-        let start = self.slots.offset(slot);
-        self.post(self.outgoing[start..start + self.slots.bytes as usize].to_vec());
+        for (at, partner) in self.partners.iter().enumerate() {
+            let start = self.start(at, slot);
+            self.post(*partner, self.outgoing[start..start + self.slots.bytes as usize].to_vec());
+        }
     }
 
     fn receive_slot(&mut self, slot: u32) -> Result<()> {
-        let bytes = self.fetch()?;
-        let start = self.slots.offset(slot);
-        self.incoming[start..start + bytes.len()].copy_from_slice(&bytes);
+        for (at, partner) in self.partners.iter().enumerate() {
+            let bytes = self.fetch(*partner)?;
+            let start = self.start(at, slot);
+            self.incoming[start..start + bytes.len()].copy_from_slice(&bytes);
+        }
         Ok(())
     }
 }
@@ -48,8 +57,9 @@ impl<const LATENCY: u64, const PER_BYTE: u64, const CORRUPT: usize> Link
 {
     fn open(cx: &Cx<'_>, slots: Slots) -> Result<Self> {
         let team = cx.fabric::<ThreadTeam>()?.clone();
-        let buffer = vec![0; slots.total() as usize];
-        Ok(SimLink { team, peer: cx.peer, slots, outgoing: buffer.clone(), incoming: buffer })
+        let partners = cx.partners();
+        let buffer = vec![0; slots.total() as usize * partners.len()];
+        Ok(SimLink { team, partners, slots, outgoing: buffer.clone(), incoming: buffer })
     }
 
     fn send(&mut self) -> Result<()> {
@@ -76,12 +86,12 @@ impl<const LATENCY: u64, const PER_BYTE: u64, const CORRUPT: usize> Link
     }
 
     fn acknowledge(&mut self) -> Result<()> {
-        self.post(Vec::new());
+        self.partners.iter().for_each(|partner| self.post(*partner, Vec::new()));
         Ok(())
     }
 
     fn acknowledged(&mut self) -> Result<()> {
-        self.fetch().map(|_| ())
+        self.partners.iter().try_for_each(|partner| self.fetch(*partner).map(|_| ()))
     }
 
     fn outgoing(&mut self) -> &mut [u8] {
@@ -97,6 +107,8 @@ impl<const LATENCY: u64, const PER_BYTE: u64, const CORRUPT: usize> Link
 mod tests {
     use super::*;
     use crate::{
+        fan::{Fan, In, Out},
+        layout::Layout,
         pattern::{
             BUFFERS, BiStream, Bidirectional, Over, PingPong, Semidirectional, Stream, Unidirectional,
         },
@@ -185,6 +197,44 @@ mod tests {
         assert_eq!((row.pairs, row.ranks, row.samples.len()), (2, 4, 2));
         assert!(row.trust.iter().any(|n| n.short == "1 idle"), "{:?}", row.trust);
         assert!((row.mb_per_s().unwrap().median - 2.0 * 8.0 * 1000.0 / 26_000.0 * 1e3).abs() < 1e-9);
+    }
+
+    #[test]
+    fn a_fan_moves_the_bytes_of_every_sender() {
+        static FAN_IN: Benchmark =
+            Benchmark::of::<Fan<In, Slow>>("sim.fan_in", "x").streaming().layout(Layout::Star);
+        static FAN_OUT: Benchmark =
+            Benchmark::of::<Fan<Out, Slow>>("sim.fan_out", "x").streaming().layout(Layout::Star);
+        for ranks in 2..6 {
+            let senders = f64::from(ranks) - 1.0;
+            // Each sender is busy for its window, the last message and the receipts take a latency each. One that sends to
+            // all is busy with all windows.
+            for (bench, busy) in [(&FAN_IN, 16_000.0), (&FAN_OUT, 16_000.0 * senders)] {
+                let row = measure(ranks, bench, &plan("1000")).unwrap().rows.remove(0);
+                assert_eq!(
+                    (row.check.clone(), row.ranks, row.pairs),
+                    (Check::Passed, ranks, 1),
+                    "{}",
+                    row.key
+                );
+                assert_eq!(row.summary.as_ref().unwrap().median, busy + 10_000.0, "{}", row.key);
+                let rate = senders * 8.0 * 1000.0 / (busy + 10_000.0) * 1e3;
+                assert!((row.mb_per_s().unwrap().median - rate).abs() < 1e-9, "{}", row.key);
+            }
+        }
+    }
+
+    #[test]
+    fn a_fan_that_flips_a_bit_fails() {
+        static BAD_IN: Benchmark =
+            Benchmark::of::<Fan<In, Broken>>("sim.bad_in", "x").streaming().layout(Layout::Star);
+        static BAD_OUT: Benchmark =
+            Benchmark::of::<Fan<Out, Broken>>("sim.bad_out", "x").streaming().layout(Layout::Star);
+        for (bench, rank) in [(&BAD_IN, 0), (&BAD_OUT, 2)] {
+            let row = measure(3, bench, &plan("64")).unwrap().rows.remove(0);
+            let Check::Failed(m) = &row.check else { panic!("{row:?}") };
+            assert_eq!((m.rank, m.byte, m.expected ^ m.actual), (Rank(rank), 2, 1));
+        }
     }
 
     #[test]

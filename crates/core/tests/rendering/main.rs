@@ -43,7 +43,7 @@ fn complete(renderer: &mut dyn Renderer, rows: &[Measurement]) -> String {
 
 /// A row of a ping-pong whose samples, of one iteration each, took these nanoseconds.
 fn latency(bytes: u64, elapsed_ns: &[u64]) -> Measurement {
-    let samples = vec![Samples { rank: 0, batch: 1, elapsed_ns: elapsed_ns.to_vec() }];
+    let samples = vec![Samples { rank: 0, thread: 0, batch: 1, elapsed_ns: elapsed_ns.to_vec() }];
     Measurement {
         bench: "p2p.latency".into(),
         key: format!("p2p.latency/bytes={bytes}"),

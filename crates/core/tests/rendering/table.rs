@@ -183,6 +183,9 @@ fn a_heading_names_hosts_and_the_library_shortly() {
         rendered(&mut Table::default(), run, &[], wire::Outcome::Complete).lines().next().unwrap().to_owned()
     };
     assert_eq!(head(&run), "ombx 0.1.0 (release) · Open MPI v4.1.4 · 2 ranks on n01:0 n02:0");
+    let apart = run.places.clone();
+    run.places = [&apart[..], &apart[..]].concat();
+    assert!(head(&run).ends_with("4 ranks on n01:0 n02:0 n01:0 n02:0, cyclic placement"), "{}", head(&run));
     run.places = vec![run.places[0].clone(); 8];
     run.library = "MPICH Version:\t4.0.2\nMPICH Release date".into();
     assert_eq!(head(&run), "ombx 0.1.0 (release) · MPICH Version: 4.0.2 · 8 ranks on 1 host");

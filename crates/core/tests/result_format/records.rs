@@ -66,8 +66,10 @@ pub(crate) fn any_run() -> impl Strategy<Value = Run> {
 }
 
 fn any_samples() -> impl Strategy<Value = Vec<Samples>> {
-    vec((any::<u32>(), 1..=u64::MAX, vec(any::<u64>(), 0..12)), 0..3).prop_map(|all| {
-        all.into_iter().map(|(rank, batch, elapsed_ns)| Samples { rank, batch, elapsed_ns }).collect()
+    vec((any::<u32>(), any::<u32>(), 1..=u64::MAX, vec(any::<u64>(), 0..12)), 0..3).prop_map(|all| {
+        all.into_iter()
+            .map(|(rank, thread, batch, elapsed_ns)| Samples { rank, thread, batch, elapsed_ns })
+            .collect()
     })
 }
 

@@ -133,7 +133,12 @@ fn row_of(line: CaseLine) -> Result<Measurement, String> {
         samples: line
             .samples
             .into_iter()
-            .map(|SamplesLine { rank, batch, elapsed_ns }| Samples { rank, batch, elapsed_ns })
+            .map(|SamplesLine { rank, thread, batch, elapsed_ns }| Samples {
+                rank,
+                thread,
+                batch,
+                elapsed_ns,
+            })
             .collect(),
         summary: line.summary.map(summary_of),
         trust: line

@@ -113,7 +113,8 @@ fn case_line(row: &Measurement) -> CaseLine {
 }
 
 fn samples_line(samples: &Samples) -> SamplesLine {
-    SamplesLine { rank: samples.rank, batch: samples.batch, elapsed_ns: samples.elapsed_ns.clone() }
+    let Samples { rank, thread, batch, elapsed_ns } = samples;
+    SamplesLine { rank: *rank, thread: *thread, batch: *batch, elapsed_ns: elapsed_ns.clone() }
 }
 
 fn summary_line(row: &Measurement, s: &Summary) -> SummaryLine {

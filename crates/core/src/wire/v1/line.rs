@@ -214,11 +214,14 @@ pub(super) struct WorkLine {
     pub(super) legs: u64,
 }
 
-/// Raw samples of one rank.
+/// Raw samples of one rank, or of one thread of it.
 #[derive(Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(super) struct SamplesLine {
     pub(super) rank: u32,
+    /// Which thread of the rank, from 0; absent where it is the first.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub(super) thread: u32,
     /// Iterations in each sample.
     #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
     pub(super) batch: u64,
@@ -319,6 +322,11 @@ pub(super) enum EndOutcome {
     Complete,
     Interrupted,
     Broken,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
+fn is_zero(number: &u32) -> bool {
+    *number == 0
 }
 
 fn one() -> u32 {

@@ -1,0 +1,103 @@
+//! One thread's end of the traffic between two ranks, where any thread of the second answers.
+
+use std::{ffi::c_int, mem::MaybeUninit};
+
+use mpi::ffi;
+use ombx_core::{error::Result, kernel::Cx, payload::Slots, shared::SharedLink};
+
+use crate::{
+    Buffer, MpiTeam,
+    ext::{self, BYTE, check},
+    library,
+};
+
+/// No message was taken yet; tags are the numbers of threads.
+const NOTHING: c_int = -1;
+
+/// Two-sided MPI with one peer, for one of several threads. It owns the buffers that its calls use.
+#[derive(Debug)]
+pub struct SharedChannel {
+    comm: ffi::MPI_Comm,
+    peer: c_int,
+    bytes: c_int,
+    thread: c_int,
+    taken: c_int,
+    outgoing: Buffer,
+    incoming: Buffer,
+}
+
+// SAFETY: `open` checks that the library grants MPI_THREAD_MULTIPLE, so that any thread may use the communicator's handle;
+// the buffers have no other owner.
+unsafe impl Send for SharedChannel {}
+
+impl SharedChannel {
+    #[inline(always)]
+    fn send_as(&self, thread: c_int) -> Result<()> {
+        // SAFETY: the buffer holds `bytes`.
+        check("MPI_Send", unsafe {
+            ffi::MPI_Send(self.outgoing.start().cast(), self.bytes, BYTE, self.peer, thread, self.comm)
+        })
+    }
+}
+
+impl SharedLink for SharedChannel {
+    fn open(cx: &Cx<'_>, slots: Slots) -> Result<SharedChannel> {
+        let comm = cx.fabric::<MpiTeam>()?.comm().raw();
+        let parts = library::thread_multiple().and_then(|()| {
+            let bytes = ext::count(slots.bytes)?;
+            Ok((bytes, Buffer::zeroed(slots.total())?, Buffer::zeroed(slots.total())?))
+        });
+        let (bytes, outgoing, incoming) = cx.agree(parts)?;
+        let (peer, thread) = (cx.peer.0 as c_int, cx.thread as c_int);
+        Ok(SharedChannel { comm, peer, bytes, thread, taken: NOTHING, outgoing, incoming })
+    }
+
+    #[inline(always)]
+    fn send(&mut self) -> Result<()> {
+        self.send_as(self.thread)
+    }
+
+    #[inline(always)]
+    fn receive(&mut self) -> Result<()> {
+        let (into, thread) = (self.incoming.start().cast(), self.thread);
+        // SAFETY: the buffer holds `bytes`.
+        check("MPI_Recv", unsafe {
+            ffi::MPI_Recv(into, self.bytes, BYTE, self.peer, thread, self.comm, ffi::RSMPI_STATUS_IGNORE)
+        })
+    }
+
+    #[inline(always)]
+    fn take(&mut self) -> Result<()> {
+        let mut status = MaybeUninit::<ffi::MPI_Status>::uninit();
+        let into = self.incoming.start().cast();
+        // SAFETY: the buffer holds `bytes`; a receive that succeeded has written its status.
+        unsafe {
+            let any = ffi::RSMPI_ANY_TAG;
+            let code = ffi::MPI_Recv(into, self.bytes, BYTE, self.peer, any, self.comm, status.as_mut_ptr());
+            check("MPI_Recv", code)?;
+            self.taken = status.assume_init_ref().MPI_TAG;
+        }
+        Ok(())
+    }
+
+    #[inline(always)]
+    fn answer(&mut self) -> Result<()> {
+        self.send_as(self.taken)
+    }
+
+    fn taken(&self) -> Option<u32> {
+        u32::try_from(self.taken).ok()
+    }
+
+    fn forget(&mut self) {
+        self.taken = NOTHING;
+    }
+
+    fn outgoing(&mut self) -> &mut [u8] {
+        self.outgoing.bytes_mut()
+    }
+
+    fn incoming(&mut self) -> &mut [u8] {
+        self.incoming.bytes_mut()
+    }
+}

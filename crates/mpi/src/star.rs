@@ -1,0 +1,168 @@
+//! One end of two-sided traffic with several partners at the same time.
+
+use std::ffi::{c_int, c_void};
+
+use mpi::ffi;
+use ombx_core::{error::Result, kernel::Cx, pattern::Link, payload::Slots};
+
+use crate::{
+    Buffer, MpiTeam,
+    ext::{self, BYTE, check},
+};
+
+const TAG: c_int = 3;
+
+/// Two-sided MPI with every partner of a rank. It owns the buffers that its requests use, so that none is freed under a
+/// transfer; they hold the messages of one partner behind those of the other.
+#[derive(Debug)]
+pub struct Star {
+    comm: ffi::MPI_Comm,
+    /// Messages of one iteration, in the order in which they are started: message by message, partner by partner.
+    messages: Vec<Message>,
+    partners: Vec<c_int>,
+    bytes: c_int,
+    outgoing: Buffer,
+    incoming: Buffer,
+    /// Of receives, then of sends.
+    requests: Vec<ffi::MPI_Request>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Message {
+    partner: c_int,
+    offset: usize,
+}
+
+impl Star {
+    #[inline(always)]
+    fn start_receives(&mut self) -> Result<()> {
+        let start = self.incoming.start();
+        for (request, Message { partner, offset }) in self.requests.iter_mut().zip(&self.messages) {
+            let into = start.wrapping_add(*offset).cast::<c_void>();
+            // SAFETY: the message lies in the buffer, which lives until the request has completed.
+            check("MPI_Irecv", unsafe {
+                ffi::MPI_Irecv(into, self.bytes, BYTE, *partner, TAG, self.comm, request)
+            })?;
+        }
+        Ok(())
+    }
+
+    #[inline(always)]
+    fn start_sends(&mut self) -> Result<()> {
+        let start = self.outgoing.start();
+        let requests = self.requests[self.messages.len()..].iter_mut();
+        for (request, Message { partner, offset }) in requests.zip(&self.messages) {
+            let from = start.wrapping_add(*offset).cast::<c_void>();
+            // SAFETY: the message lies in the buffer, which lives until the request has completed.
+            check("MPI_Isend", unsafe {
+                ffi::MPI_Isend(from, self.bytes, BYTE, *partner, TAG, self.comm, request)
+            })?;
+        }
+        Ok(())
+    }
+
+    #[inline(always)]
+    fn wait(&mut self, first: usize, count: usize) -> Result<()> {
+        let requests = self.requests[first..first + count].as_mut_ptr();
+        // SAFETY: the requests are ours, started on buffers that live as long as we do.
+        check("MPI_Waitall", unsafe {
+            ffi::MPI_Waitall(count as c_int, requests, ffi::RSMPI_STATUSES_IGNORE)
+        })
+    }
+}
+
+impl Link for Star {
+    fn open(cx: &Cx<'_>, slots: Slots) -> Result<Star> {
+        let comm = cx.fabric::<MpiTeam>()?.comm().raw();
+        let partners: Vec<c_int> = cx.partners().iter().map(|rank| rank.0 as c_int).collect();
+        let parts = ext::count(slots.bytes).and_then(|bytes| {
+            let total = slots.total() * partners.len() as u64;
+            Ok((bytes, Buffer::zeroed(total)?, Buffer::zeroed(total)?))
+        });
+        let (bytes, outgoing, incoming) = cx.agree(parts)?;
+        let each = slots.total() as usize;
+        let message = |slot: u32| {
+            let place = move |(at, partner): (usize, &c_int)| Message {
+                partner: *partner,
+                offset: at * each + slots.offset(slot),
+            };
+            partners.iter().enumerate().map(place)
+        };
+        let messages: Vec<Message> = (0..slots.count).flat_map(message).collect();
+        // SAFETY: the null request is a constant of the library.
+        let requests = vec![unsafe { ffi::RSMPI_REQUEST_NULL }; 2 * messages.len()];
+        Ok(Star { comm, messages, partners, bytes, outgoing, incoming, requests })
+    }
+
+    #[inline(always)]
+    fn send(&mut self) -> Result<()> {
+        for (at, partner) in self.partners.iter().enumerate() {
+            let from = self.outgoing.start().wrapping_add(self.messages[at].offset).cast();
+            // SAFETY: the first message to the partner lies in the buffer.
+            check("MPI_Send", unsafe { ffi::MPI_Send(from, self.bytes, BYTE, *partner, TAG, self.comm) })?;
+        }
+        Ok(())
+    }
+
+    #[inline(always)]
+    fn receive(&mut self) -> Result<()> {
+        for (at, partner) in self.partners.iter().enumerate() {
+            let into = self.incoming.start().wrapping_add(self.messages[at].offset).cast();
+            // SAFETY: the first message from the partner lies in the buffer.
+            check("MPI_Recv", unsafe {
+                ffi::MPI_Recv(into, self.bytes, BYTE, *partner, TAG, self.comm, ffi::RSMPI_STATUS_IGNORE)
+            })?;
+        }
+        Ok(())
+    }
+
+    #[inline(always)]
+    fn push(&mut self) -> Result<()> {
+        self.start_sends()?;
+        self.wait(self.messages.len(), self.messages.len())
+    }
+
+    #[inline(always)]
+    fn pull(&mut self) -> Result<()> {
+        self.start_receives()?;
+        self.wait(0, self.messages.len())
+    }
+
+    #[inline(always)]
+    fn swap(&mut self) -> Result<()> {
+        self.start_receives()?;
+        self.start_sends()?;
+        self.wait(0, 2 * self.messages.len())
+    }
+
+    #[inline(always)]
+    fn acknowledge(&mut self) -> Result<()> {
+        for partner in &self.partners {
+            // SAFETY: nothing is read from the buffer.
+            check("MPI_Send", unsafe {
+                ffi::MPI_Send(self.outgoing.start().cast(), 0, BYTE, *partner, TAG, self.comm)
+            })?;
+        }
+        Ok(())
+    }
+
+    #[inline(always)]
+    fn acknowledged(&mut self) -> Result<()> {
+        for partner in &self.partners {
+            let into = self.incoming.start().cast();
+            // SAFETY: nothing is written to the buffer.
+            check("MPI_Recv", unsafe {
+                ffi::MPI_Recv(into, 0, BYTE, *partner, TAG, self.comm, ffi::RSMPI_STATUS_IGNORE)
+            })?;
+        }
+        Ok(())
+    }
+
+    fn outgoing(&mut self) -> &mut [u8] {
+        self.outgoing.bytes_mut()
+    }
+
+    fn incoming(&mut self) -> &mut [u8] {
+        self.incoming.bytes_mut()
+    }
+}

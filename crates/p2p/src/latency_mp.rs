@@ -1,0 +1,71 @@
+//! `p2p.latency_mp`: a ping-pong between ranks that have forked children.
+
+use ombx_core::{
+    case::Case,
+    error::Result,
+    kernel::{Cx, Kernel, Method, Metric, Role, Work},
+    pattern::{Over, PingPong},
+    payload::{Check, Fill},
+    registry::Benchmark,
+};
+use ombx_mpi::{Channel, Sleeper};
+
+type Ping = Over<PingPong, Channel>;
+
+/// A ping-pong with a child beside it, which shares the rank's memory and never calls MPI.
+struct Forked {
+    ping: Ping,
+    child: Sleeper,
+}
+
+impl Kernel for Forked {
+    const METRIC: Metric = Metric::Latency;
+    const METHOD: Method = Method {
+        timed: "one blocking send and one blocking receive on rank 0, a receive and a send on rank 1, each of which has forked a \
+                child that sleeps; the figure is half of it",
+        untimed: "forking after a first message, so that buffers are known to the library; ending the children; buffers, \
+                  filling and checking them",
+        like: "osu_latency_mp, whose children end after two seconds",
+    };
+
+    fn work(case: &Case) -> Work {
+        Ping::work(case)
+    }
+
+    fn open(cx: &Cx<'_>, case: &Case) -> Result<Self> {
+        let mut ping = Ping::open(cx, case)?;
+        match cx.role {
+            Role::Active => ping.active()?,
+            Role::Passive => ping.passive()?,
+        }
+        Ok(Forked { ping, child: cx.agree(Sleeper::fork())? })
+    }
+
+    fn fill(&mut self, fill: Fill) -> Result<()> {
+        self.ping.fill(fill)
+    }
+
+    #[inline]
+    fn active(&mut self) -> Result<()> {
+        self.ping.active()
+    }
+
+    #[inline]
+    fn passive(&mut self) -> Result<()> {
+        self.ping.passive()
+    }
+
+    fn check(&mut self, fill: Fill) -> Result<Check> {
+        self.ping.check(fill)
+    }
+
+    fn close(self) -> Result<()> {
+        self.child.end()?;
+        self.ping.close()
+    }
+}
+
+ombx_core::inventory::submit! {
+    Benchmark::of::<Forked>("p2p.latency_mp", "blocking ping-pong between ranks that forked children, one way")
+        .sizes("0,1..4M").osu("osu_latency_mp", "OSU MPI Multi-process Latency Test")
+}

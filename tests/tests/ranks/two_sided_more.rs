@@ -1,0 +1,116 @@
+//! Many pairs, fans, threads and forked children, with even and odd numbers of ranks.
+
+use ombx_core::{payload::Check, result::Outcome};
+use ombx_tests::Job;
+
+use crate::{Kept, assert_plausible, measured};
+
+const QUICK: &str = "--iterations 20 --warmup 2 --sizes 1,4K";
+
+/// Every row is measured and verified; several clocks may count.
+fn rows_of(options: &str) -> Vec<ombx_core::result::Measurement> {
+    let kept = Kept::new();
+    let done = kept.job(options).run().expect(0);
+    let run = kept.run();
+    for row in &run.rows {
+        assert!(
+            row.outcome == Outcome::Ok && row.check == Check::Passed,
+            "{}: {:?}\n{done}",
+            row.key,
+            row.check
+        );
+    }
+    run.rows
+}
+
+#[test]
+fn every_benchmark_on_even_and_odd_ranks() {
+    for ranks in 2..6 {
+        let run = measured(&format!("p2p.fan_in p2p.fan_out p2p.latency_mp -n {ranks} --window 8 {QUICK}"));
+        assert_eq!(run.rows.len(), 6);
+        for row in run.rows.iter().filter(|row| row.bench.contains("fan")) {
+            let (work, senders) = (row.work.unwrap(), u64::from(ranks) - 1);
+            assert_eq!((row.ranks, work.ops), (ranks, 8 * senders), "{}", row.key);
+            assert_eq!((work.bytes, work.legs), (8 * senders * row.bytes.unwrap(), 1), "{}", row.key);
+        }
+        assert_eq!(run.run.plan["placement"], "one host");
+    }
+}
+
+#[test]
+fn pairs_are_far_or_adjacent() {
+    for ranks in 2..6 {
+        let rows = rows_of(&format!(
+            "p2p.mbw_mr p2p.multi_latency -n {ranks} --pairing block,adjacent --window 8 {QUICK}"
+        ));
+        assert_eq!(rows.len(), 8);
+        let pairs = ranks / 2;
+        for row in &rows {
+            let timed: Vec<u32> = row.samples.iter().map(|s| s.rank).collect();
+            let step = if row.axes.contains_key("pairing") { 2 } else { 1 };
+            assert_eq!(timed, (0..pairs).map(|pair| pair * step).collect::<Vec<_>>(), "{}", row.key);
+        }
+        assert_eq!(rows.iter().filter(|row| row.axes.contains_key("pairing")).count(), 4);
+    }
+}
+
+#[test]
+fn every_thread_has_samples_of_its_own() {
+    for (threads, senders) in [("1:1", 1), ("1:2", 1), ("2:2", 2), ("4:4", 4), ("3:1", 3)] {
+        let rows = rows_of(&format!("p2p.latency_mt --threads {threads} --batch 1 {QUICK}"));
+        assert_eq!(rows.len(), 2);
+        for row in &rows {
+            assert_eq!(row.axes["threads"], threads);
+            let of: Vec<(u32, u32, usize)> =
+                row.samples.iter().map(|s| (s.rank, s.thread, s.elapsed_ns.len())).collect();
+            assert_eq!(of, (0..senders).map(|thread| (0, thread, 20)).collect::<Vec<_>>(), "{}", row.key);
+            assert_eq!(row.summary.as_ref().unwrap().n, 20 * senders as usize, "{}", row.key);
+        }
+        let different = |row: &ombx_core::result::Measurement| {
+            row.samples.windows(2).all(|pair| pair[0].elapsed_ns != pair[1].elapsed_ns)
+        };
+        assert!(rows.iter().all(different), "{threads}");
+    }
+}
+
+#[test]
+fn threads_are_more_than_ranks_and_say_so() {
+    for ranks in 3..6 {
+        let rows = rows_of(&format!("p2p.latency_mt p2p.latency -n {ranks} --threads 1:2 {QUICK}"));
+        assert_eq!(rows.len(), 4);
+        for row in &rows {
+            let warned = row.trust.iter().any(|n| n.code == "thread_multiple");
+            assert_eq!(warned, row.bench == "p2p.latency", "{}: {:?}", row.key, row.trust);
+            assert_plausible(row);
+        }
+    }
+}
+
+#[test]
+fn no_child_outlives_its_ranks() {
+    measured(&format!("p2p.latency_mp {QUICK}"));
+    let Ok(processes) = std::fs::read_dir("/proc") else { return };
+    for process in processes.flatten() {
+        let command = std::fs::read(process.path().join("cmdline")).unwrap_or_default();
+        let status = std::fs::read_to_string(process.path().join("status")).unwrap_or_default();
+        let orphan = status.lines().any(|line| line == "PPid:\t1");
+        let words = String::from_utf8_lossy(&command).replace('\0', " ");
+        assert!(!(orphan && words.contains("p2p.latency_mp --iterations 20 --warmup 2")), "{words}");
+    }
+}
+
+#[test]
+fn bad_threads_are_told_before_anything_starts() {
+    for options in [
+        "p2p.latency_mt --threads 0:2",
+        "p2p.latency_mt --threads x",
+        "p2p.latency_mt --threads 1:2:3",
+        "p2p.latency_mt --threads 65:1",
+        "p2p.latency --threads 1:2",
+        "p2p.multi_latency --pairing sideways",
+        "p2p.latency --pairing adjacent",
+    ] {
+        let done = Job::ombx("run").args(options.split_whitespace()).run().expect(2);
+        assert!(done.stdout.is_empty() && done.stderr.lines().count() == 1, "{options}: {done}");
+    }
+}
