@@ -85,10 +85,9 @@ impl Layout {
     /// Ranks that `ombx run` starts when the user does not say.
     pub const fn ranks_wanted(self, pairs: Option<u32>) -> u32 {
         match (self, pairs) {
-            (Layout::Pair, _) => 2,
+            (Layout::Pair | Layout::Star, _) => 2,
             (Layout::Pairs(_), None) => 2,
             (Layout::Pairs(_), Some(pairs)) => pairs.saturating_mul(2),
-            (Layout::Star, _) => 3,
             (Layout::Everyone { least }, _) => least,
         }
     }
