@@ -26,7 +26,7 @@ pub(crate) fn launch(job: &Job<'_>) -> Result<u8> {
         Launcher::Auto => Launcher::Mpiexec,
         other => other,
     };
-    let command = mpiexec::command(job.start, launcher, ranks, rank_arguments(relay)?)?;
+    let command = mpiexec::command(job.start, launcher, ranks, job.work.threading(), rank_arguments(relay)?)?;
     let mut output = Output::open(job.output, &job.work)?;
     if job.output.verbose {
         eprintln!("ombx: starting {command:?}");

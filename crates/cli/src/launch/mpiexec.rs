@@ -6,7 +6,10 @@ use std::{
     process::{Command, Stdio},
 };
 
-use ombx_core::error::{Error, Result};
+use ombx_core::{
+    error::{Error, Result},
+    threads::Threading,
+};
 
 use crate::args::{Launcher, StartArgs};
 
@@ -17,7 +20,7 @@ pub(crate) fn in_path(name: &str) -> Option<PathBuf> {
 }
 
 #[cfg(not(feature = "mpi"))]
-pub(crate) fn command(_: &StartArgs, _: Launcher, _: u32, _: Vec<OsString>) -> Result<Command> {
+pub(crate) fn command(_: &StartArgs, _: Launcher, _: u32, _: Threading, _: Vec<OsString>) -> Result<Command> {
     Err(Error::usage("this build has no benchmarks that need ranks"))
 }
 
@@ -27,14 +30,15 @@ pub(crate) fn command(
     args: &StartArgs,
     launcher: Launcher,
     ranks: u32,
+    threading: Threading,
     program: Vec<OsString>,
 ) -> Result<Command> {
     use ombx_mpi::Family;
     let family = ombx_mpi::family();
     let mut command = match (launcher, family) {
         (Launcher::Srun, _) => srun(args, family, ranks)?,
-        (_, Family::OpenMpi) => open_mpi(args, ranks)?,
-        (_, Family::Mpich | Family::Other) => hydra(args, ranks)?,
+        (_, Family::OpenMpi) => open_mpi(args, ranks, threading)?,
+        (_, Family::Mpich | Family::Other) => hydra(args, ranks, threading)?,
     };
     command.args(&args.launcher_arg).args(program).stdin(Stdio::null());
     Ok(command)
@@ -53,19 +57,19 @@ fn cores() -> usize {
     cores.len().min(std::thread::available_parallelism().map_or(1, usize::from)).max(1)
 }
 
-/// One core each while cores last; MPICH binds nothing by itself.
+/// One core each while cores last, but for ranks whose threads would then share it; MPICH binds nothing by itself.
 #[cfg(feature = "mpi")]
-fn bindable(args: &StartArgs, ranks: u32) -> bool {
+fn bindable(args: &StartArgs, ranks: u32, threading: Threading) -> bool {
     let hosts = args.hosts.len().max(1);
-    args.hostfile.is_some() || (ranks as usize).div_ceil(hosts) <= cores()
+    threading == Threading::Single && (args.hostfile.is_some() || (ranks as usize).div_ceil(hosts) <= cores())
 }
 
 #[cfg(feature = "mpi")]
-fn hydra(args: &StartArgs, ranks: u32) -> Result<Command> {
+fn hydra(args: &StartArgs, ranks: u32, threading: Threading) -> Result<Command> {
     let names = ["mpiexec.mpich", "mpiexec.hydra", "mpiexec", "mpirun"];
     let mut command = Command::new(find(&names, &["hydra", "intel(r) mpi", "mpich"])?);
     command.arg("-n").arg(ranks.to_string());
-    if bindable(args, ranks) {
+    if bindable(args, ranks, threading) {
         command.args(["-bind-to", "core"]);
     }
     if !args.hosts.is_empty() {
@@ -77,11 +81,11 @@ fn hydra(args: &StartArgs, ranks: u32) -> Result<Command> {
 }
 
 #[cfg(feature = "mpi")]
-fn open_mpi(args: &StartArgs, ranks: u32) -> Result<Command> {
+fn open_mpi(args: &StartArgs, ranks: u32, threading: Threading) -> Result<Command> {
     let names = ["mpiexec.openmpi", "mpirun.openmpi", "mpiexec", "mpirun", "orterun", "prterun"];
     let mut command = Command::new(find(&names, &["openrte", "open mpi", "prrte", "prte"])?);
     command.arg("-n").arg(ranks.to_string());
-    command.args(["--bind-to", if bindable(args, ranks) { "core" } else { "none" }]);
+    command.args(["--bind-to", if bindable(args, ranks, threading) { "core" } else { "none" }]);
     if !args.hosts.is_empty() {
         command.arg("--host").arg(args.hosts.join(","));
         for name in ombx_core::env::kept_variables().keys().filter(|n| !n.starts_with("OMPI_MCA_")) {
