@@ -10,7 +10,7 @@ pub(crate) fn be_a_rank(_: &crate::job::Job<'_>) -> ombx_core::error::Result<u8>
 
 #[cfg(feature = "mpi")]
 mod mpi {
-    use std::time::Duration;
+    use std::{fs::File, time::Duration};
 
     use ombx_core::{
         clock::Clock,
@@ -27,7 +27,7 @@ mod mpi {
         deadline,
         job::{Job, Work},
         launch,
-        output::{Output, RelaySink, Silent},
+        output::{self, Output, RelaySink, Silent},
         watchdog,
     };
 
@@ -36,20 +36,21 @@ mod mpi {
 
     pub(crate) fn be_a_rank(job: &Job<'_>) -> Result<u8> {
         watchdog::guard(deadline::of_silence(&job.plan, job.start.timeout));
+        let pipe = job.output.relay.map(|_| output::claim_stdout()).transpose()?;
         Mpi::abort_on_panic();
         let mpi = Mpi::start(job.work.threading())?;
         let team = mpi.team();
         launch::detect::refuse_singletons(team.size())?;
         let clock = Clock::measured();
-        match measure(job, team, &clock) {
+        match measure(job, team, &clock, pipe) {
             Ok(code) => Ok(code),
             Err(error) => fail(team, &error),
         }
     }
 
-    fn measure(job: &Job<'_>, team: &dyn Team, clock: &Clock) -> Result<u8> {
-        let mut sink: Box<dyn Sink> = match (team.rank(), job.output.relay) {
-            (Rank(0), Some(relay)) => Box::new(RelaySink(relay)),
+    fn measure(job: &Job<'_>, team: &dyn Team, clock: &Clock, pipe: Option<File>) -> Result<u8> {
+        let mut sink: Box<dyn Sink> = match (team.rank(), job.output.relay.zip(pipe)) {
+            (Rank(0), Some((relay, pipe))) => Box::new(RelaySink { relay, pipe }),
             (Rank(0), None) => Box::new(Output::open(job.output, &job.work)?),
             _ => Box::new(Silent),
         };

@@ -131,16 +131,28 @@ impl Sink for Output {
     }
 }
 
-/// Rank 0 under a process of ours: records go to standard output, which that process reads.
-pub(crate) struct RelaySink(pub(crate) Relay);
+/// Takes standard output for records alone: what a library prints there would end up inside one. From now on this process's
+/// words on standard output go to standard error.
+pub(crate) fn claim_stdout() -> Result<File> {
+    let claimed = rustix::io::dup(rustix::stdio::stdout()).and_then(|pipe| {
+        rustix::stdio::dup2_stdout(rustix::stdio::stderr())?;
+        Ok(File::from(pipe))
+    });
+    claimed.map_err(|e| Error::fabric(format!("standard output: {e}")))
+}
+
+/// Rank 0 under a process of ours: records go to a pipe that that process reads.
+pub(crate) struct RelaySink {
+    pub(crate) relay: Relay,
+    pub(crate) pipe: File,
+}
 
 /// The kind of a line that tells which case starts; only ever in a relay, never in a file.
 pub(crate) const PROGRESS: &str = "progress";
 
 impl RelaySink {
     fn send(&mut self, record: &Record) -> Result<()> {
-        let mut out = io::stdout().lock();
-        let sent = wire::write(&mut out, record).and_then(|()| out.flush());
+        let sent = wire::write(&mut self.pipe, record);
         sent.map_err(|e| Error::fabric(format!("the process that started this job is gone: {e}")))
     }
 }
@@ -152,10 +164,9 @@ impl Sink for RelaySink {
 
     fn starting(&mut self, bench: &str, case: &Case) {
         watchdog::alive_in(bench, case);
-        if self.0 == Relay::Progress {
+        if self.relay == Relay::Progress {
             let line = json!({"kind": PROGRESS, "bench": bench, "bytes": case.bytes.0});
-            let mut out = io::stdout().lock();
-            let _ = writeln!(out, "{line}").and_then(|()| out.flush());
+            let _ = self.pipe.write_all(format!("{line}\n").as_bytes());
         }
     }
 

@@ -59,7 +59,7 @@ pub fn compare_and_swap_works() -> std::result::Result<(), String> {
     });
     match version.starts_with("Open MPI v4.") && !without_rdma {
         true => Err(format!(
-            "{} crashes in MPI_Compare_and_swap; set OMPI_MCA_osc=^rdma",
+            "{} crashes in MPI_Compare_and_swap; set OMPI_MCA_osc=^rdma,ucx",
             &version[.."Open MPI v4.1.4".len().min(version.len())]
         )),
         false => Ok(()),

@@ -153,7 +153,14 @@ impl Watched<'_> {
         let news = text.starts_with("{\"bench\"") || text.contains(PROGRESS);
         match wire::parse(text.trim_end(), 1) {
             Ok(Some(record)) => {
-                self.complete |= matches!(record, Record::End(Outcome::Complete, _));
+                if let Record::End(Outcome::Complete, sent) = &record {
+                    let arrived = self.output.tally().cases;
+                    self.complete = sent.cases == arrived;
+                    if !self.complete {
+                        let lost = format!("{} rows were measured, {arrived} arrived", sent.cases);
+                        self.trouble.get_or_insert(Error::fabric(lost));
+                    }
+                }
                 if matches!(record, Record::Case(_)) {
                     self.progress.row();
                 }
