@@ -22,7 +22,7 @@ pub(crate) fn pair(team: &dyn Team) -> Cx<'_> {
         Rank(0) => (Role::Active, Rank(1)),
         _ => (Role::Passive, Rank(0)),
     };
-    Cx { team, role, peer }
+    Cx { team, role, peer, thread: 0 }
 }
 
 /// Calls `body` on the first two ranks.
