@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -21,6 +22,22 @@ void ombx_name_task(const char *task) {
     strncpy(ombx_task, task, sizeof ombx_task - 1);
 }
 
+static int ombx_code = 6;
+
+static void ombx_leave(void) {
+    _exit(ombx_code);
+}
+
+/* Ends every rank of the job. MPICH's MPI_Abort can fail an assertion of its own when another rank is quicker, and would then
+   leave with exit code 1: whatever ends this process, it leaves with the code that was asked for. */
+void ombx_abort(int code) {
+    usleep(100000); /* a launcher that is told to abort may drop what it has not read yet */
+    ombx_code = code;
+    atexit(ombx_leave);
+    MPI_Abort(MPI_COMM_WORLD, code);
+    ombx_leave();
+}
+
 /* Says on one line which rank, benchmark and MPI error it was, and ends the job with exit code 6. */
 static void ombx_die(int code) {
     char text[MPI_MAX_ERROR_STRING + 1] = "", host[256] = "?";
@@ -33,8 +50,7 @@ static void ombx_die(int code) {
     gethostname(host, sizeof host - 1);
     fprintf(stderr, "ombx: rank %d on %s: %s: MPI error: %s\n", rank, host, ombx_task, text);
     fflush(stderr);
-    usleep(100000); /* a launcher that is told to abort may drop what it has not read yet */
-    MPI_Abort(MPI_COMM_WORLD, 6);
+    ombx_abort(6);
 }
 
 static void ombx_comm_error(MPI_Comm *comm, int *code, ...) {

@@ -17,6 +17,7 @@ unsafe extern "C" {
     #[link_name = "ombx_sizeof_status"]
     safe static SIZEOF_STATUS: c_int;
     fn ombx_name_task(task: *const c_char);
+    fn ombx_abort(code: c_int);
     fn ombx_guard_comm(comm: ffi::MPI_Comm) -> c_int;
     fn ombx_guard_win(win: ffi::MPI_Win) -> c_int;
 }
@@ -55,6 +56,12 @@ pub(crate) fn name_task(task: &str) {
     let plain: Vec<u8> = task.bytes().filter(|b| *b != 0).chain([0]).collect();
     // SAFETY: ends with a zero; the shim copies it.
     unsafe { ombx_name_task(plain.as_ptr().cast()) };
+}
+
+/// Ends every rank of the job; MPI is started and not finished.
+pub(crate) fn abort(code: u8) {
+    // SAFETY: between MPI_Init and MPI_Finalize, as callers check; it does not return.
+    unsafe { ombx_abort(c_int::from(code)) };
 }
 
 /// Makes errors on a communicator end the job with a sentence.

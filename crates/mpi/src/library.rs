@@ -1,8 +1,8 @@
 //! The MPI library itself: which it is, starting and finishing it, and ending the job.
 
-use std::{ffi::c_int, time::Duration};
+use std::time::Duration;
 
-use mpi::{environment::Universe, ffi};
+use mpi::environment::Universe;
 use ombx_core::{
     error::{Error, Result},
     threads::Threading,
@@ -116,15 +116,10 @@ impl Drop for Mpi {
     }
 }
 
-/// A launcher that is told to abort may drop what ranks have just printed (MPICH's does): it gets this long to read it.
-const LAST_WORDS: Duration = Duration::from_millis(100);
-
 /// Ends every rank of the job at once.
 pub(crate) fn abort(code: u8) -> ! {
     if mpi::environment::is_initialized() && !mpi::environment::is_finalized() {
-        std::thread::sleep(LAST_WORDS);
-        // SAFETY: between MPI_Init and MPI_Finalize; it does not return.
-        unsafe { ffi::MPI_Abort(ffi::RSMPI_COMM_WORLD, c_int::from(code)) };
+        ext::abort(code);
     }
     std::process::exit(i32::from(code))
 }
