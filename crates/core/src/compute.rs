@@ -43,15 +43,15 @@ mod tests {
 
     #[test]
     fn it_takes_about_as_long_as_it_says() {
-        let wanted = Duration::from_millis(20);
-        let compute = Compute::lasting(wanted);
-        let took = (0..5).map(|_| {
+        let wanted = Duration::from_millis(5);
+        // A busy machine spoils a calibration or a run; a wrong calibration is wrong every time.
+        let ratio = || {
+            let compute = Compute::lasting(wanted);
             let since = Since::now();
             compute.run();
-            since.elapsed()
-        });
-        let ratio = took.min().unwrap().as_secs_f64() / wanted.as_secs_f64();
-        // A busy machine stretches it; a wrong calibration is off by far more.
-        assert!((0.2..10.0).contains(&ratio), "{ratio}");
+            since.elapsed().as_secs_f64() / wanted.as_secs_f64()
+        };
+        let ratios: Vec<f64> = (0..20).map(|_| ratio()).collect();
+        assert!(ratios.iter().any(|r| (0.8..1.25).contains(r)), "{ratios:?}");
     }
 }
