@@ -3,13 +3,15 @@
 use std::{env, path::Path};
 
 /// Calls that not every MPI has; each found one becomes `cfg(mpi_has = "..")` and `OMBX_HAVE_..` for the shim.
-const OPTIONAL: [&str; 4] = ["MPI_Bcast_init", "MPI_Psend_init", "MPI_Send_c", "MPI_Put_c"];
+const OPTIONAL: [&str; 5] =
+    ["MPI_Bcast_init", "MPIX_Bcast_init", "MPI_Psend_init", "MPI_Send_c", "MPI_Put_c"];
 
 fn main() {
     for variable in ["MPICC", "MPI_PKG_CONFIG", "CRAY_MPICH_DIR"] {
         println!("cargo::rerun-if-env-changed={variable}");
     }
     println!("cargo::rerun-if-changed=shim.c");
+    println!("cargo::rerun-if-changed=persistent.c");
     println!(
         "cargo::rustc-check-cfg=cfg(mpi_has, values({}))",
         OPTIONAL.map(|name| format!("{name:?}")).join(", ")
@@ -21,7 +23,7 @@ fn main() {
         panic!("no MPI found ({}): run cargo xtask setup", reasons.join("; "))
     });
     let mut shim = cc::Build::new();
-    shim.file("shim.c").warnings(true);
+    shim.file("shim.c").file("persistent.c").warnings(true);
     match &library.mpicc {
         Some(mpicc) => {
             shim.compiler(mpicc);
@@ -45,10 +47,10 @@ fn main() {
     shim.compile("ombx_shim");
 }
 
-/// `mpi.h` after the preprocessor, without spaces before parentheses, and a word that names the family.
+/// `mpi.h`, and the extensions of Open MPI, after the preprocessor, without spaces before parentheses, and a word that names the family.
 fn expanded_header(library: &build_probe_mpi::Library) -> String {
     let probe = Path::new(&env::var("OUT_DIR").expect("cargo sets OUT_DIR")).join("probe.c");
-    let text = "#include <mpi.h>\n#if defined(OPEN_MPI)\nombx_family_openmpi ;\n#elif defined(MPICH_VERSION)\nombx_family_mpich ;\n#endif\n";
+    let text = "#include <mpi.h>\n#if defined(OPEN_MPI)\n#include <mpi-ext.h>\nombx_family_openmpi ;\n#elif defined(MPICH_VERSION)\nombx_family_mpich ;\n#endif\n";
     std::fs::write(&probe, text).expect("OUT_DIR is writable");
     let mut build = cc::Build::new();
     build.file(&probe).cargo_metadata(false);

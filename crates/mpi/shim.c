@@ -12,6 +12,7 @@
 const MPI_Datatype ombx_BYTE = MPI_BYTE;
 const MPI_Op ombx_REPLACE = MPI_REPLACE;
 const MPI_Op ombx_NO_OP = MPI_NO_OP;
+void *const ombx_IN_PLACE = MPI_IN_PLACE;
 const int ombx_sizeof_comm = (int)sizeof(MPI_Comm);
 const int ombx_sizeof_status = (int)sizeof(MPI_Status);
 
@@ -39,7 +40,7 @@ void ombx_abort(int code) {
 }
 
 /* Says on one line which rank, benchmark and MPI error it was, and ends the job with exit code 6. */
-static void ombx_die(int code) {
+void ombx_die(const char *call, int code) {
     char text[MPI_MAX_ERROR_STRING + 1] = "", host[256] = "?";
     int length = 0, rank = -1;
     MPI_Error_string(code, text, &length);
@@ -48,19 +49,19 @@ static void ombx_die(int code) {
     }
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     gethostname(host, sizeof host - 1);
-    fprintf(stderr, "ombx: rank %d on %s: %s: MPI error: %s\n", rank, host, ombx_task, text);
+    fprintf(stderr, "ombx: rank %d on %s: %s: %s: %s\n", rank, host, ombx_task, call, text);
     fflush(stderr);
     ombx_abort(6);
 }
 
 static void ombx_comm_error(MPI_Comm *comm, int *code, ...) {
     (void)comm;
-    ombx_die(*code);
+    ombx_die("MPI error", *code);
 }
 
 static void ombx_win_error(MPI_Win *win, int *code, ...) {
     (void)win;
-    ombx_die(*code);
+    ombx_die("MPI error", *code);
 }
 
 int ombx_guard_comm(MPI_Comm comm) {

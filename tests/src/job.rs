@@ -102,6 +102,13 @@ impl Job {
         self
     }
 
+    /// Another directory to start in.
+    #[must_use]
+    pub fn directory(mut self, path: &Path) -> Job {
+        self.command.current_dir(path);
+        self
+    }
+
     /// Another standard output.
     #[must_use]
     pub fn stdout(mut self, to: impl Into<Stdio>) -> Job {

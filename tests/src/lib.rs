@@ -2,11 +2,13 @@
 
 use std::io::Write as _;
 
+pub mod browser;
 pub mod interpose;
 mod job;
 pub mod mpi;
 pub mod process;
 pub mod results;
+pub mod shim;
 
 pub use self::job::{Done, Files, Job, Running};
 

@@ -33,6 +33,16 @@ impl Process {
         self.rank().is_some() && self.program == fs::canonicalize(crate::mpi::ombx()).unwrap_or_default()
     }
 
+    /// Whether it is a rank of ombx over sockets.
+    pub fn is_worker(&self) -> bool {
+        self.argv.get(1).is_some_and(|word| word == "worker")
+    }
+
+    /// Whether it holds ranks over sockets together.
+    pub fn is_coordinator(&self) -> bool {
+        self.argv.iter().any(|word| word == "--coordinator")
+    }
+
     /// Whether its program's name begins with one of `names`.
     pub fn is_called(&self, names: &[&str]) -> bool {
         let program = self.program.file_name().unwrap_or_default().to_string_lossy();

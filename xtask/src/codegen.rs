@@ -16,7 +16,7 @@ use crate::{
     workspace::{Workspace, cargo},
 };
 
-/// Write docs/BENCHMARKS.md, docs/result.schema.json and docs/ombx.1 from the built binary
+/// Write docs/BENCHMARKS.md, docs/OMB.md, docs/result.schema.json and docs/ombx.1 from the built binary
 #[derive(clap::Args)]
 #[command(after_help = "Example: cargo xtask codegen --check")]
 pub(crate) struct Options {
@@ -28,6 +28,7 @@ pub(crate) struct Options {
 /// Where each file comes from.
 const GENERATED: &[(&str, &[&str])] = &[
     ("docs/BENCHMARKS.md", &["list", "--json"]),
+    ("docs/OMB.md", &["codegen", "omb"]),
     ("docs/result.schema.json", &["codegen", "schema"]),
     ("docs/ombx.1", &["codegen", "man"]),
 ];
@@ -90,7 +91,7 @@ fn generate(workspace: &Workspace, mpi: &Mpi) -> Result<Vec<(PathBuf, String)>> 
     let mut files = Vec::new();
     for (path, arguments) in GENERATED {
         let said = ask(&binary, arguments)?;
-        let text = if path.ends_with(".md") { benchmarks::page(&benchmarks::entries(&said)?) } else { said };
+        let text = if arguments[0] == "list" { benchmarks::page(&benchmarks::entries(&said)?) } else { said };
         files.push((workspace.root.join(path), format!("{}\n", text.trim_end())));
     }
     Ok(files)

@@ -17,6 +17,27 @@ pub(crate) enum Failure {
     Missing(String),
     #[error("{0}; nothing was installed")]
     NotInstalled(String),
+    #[error("{0}")]
+    Usage(String),
+    #[error("{0}")]
+    Hosts(String),
+}
+
+impl Failure {
+    /// The exit code: of ombx where ombx has one for it.
+    pub(crate) fn code(&self) -> u8 {
+        match self {
+            Self::Usage(_) => 2,
+            Self::Hosts(_) => 6,
+            _ => 1,
+        }
+    }
+
+    /// What a file operation on `path` turns into.
+    pub(crate) fn file(path: impl Into<PathBuf>) -> impl FnOnce(io::Error) -> Self {
+        let path = path.into();
+        move |source| Self::File { path, source }
+    }
 }
 
 /// The result of everything in xtask.

@@ -5,19 +5,29 @@
     reason = "a binary that talks to a person or to a CI log"
 )]
 
+mod benches;
 mod ci;
+mod cluster;
 mod codegen;
 mod consent;
+mod coverage;
 mod demo;
 mod failure;
+mod faults;
 mod fidelity;
+mod fuzz;
 mod libclang;
 mod mpi;
 mod package;
+mod sanitize;
+mod scale;
 mod setup;
+mod speed;
 mod step;
+mod svg;
 mod tally;
 mod test;
+mod testbed;
 mod tidy;
 mod workspace;
 
@@ -45,7 +55,16 @@ enum Task {
     Ci(ci::Options),
     Tidy(tidy::Options),
     Codegen(codegen::Options),
+    Faults(faults::Options),
     Fidelity(fidelity::Options),
+    Speed(speed::Options),
+    Benches(benches::Options),
+    Fuzz(fuzz::Options),
+    Sanitize(sanitize::Options),
+    Coverage(coverage::Options),
+    Scale(scale::Options),
+    Testbed(testbed::Options),
+    ClusterBench(cluster::Options),
 }
 
 fn main() -> ExitCode {
@@ -56,11 +75,20 @@ fn main() -> ExitCode {
         Task::Ci(options) => ci::main(&options),
         Task::Tidy(options) => tidy::main(&options),
         Task::Codegen(options) => codegen::main(&options),
+        Task::Faults(options) => faults::main(&options),
         Task::Fidelity(options) => fidelity::main(&options),
+        Task::Speed(options) => speed::main(&options),
+        Task::Benches(options) => benches::main(&options),
+        Task::Fuzz(options) => fuzz::main(&options),
+        Task::Sanitize(options) => sanitize::main(&options),
+        Task::Coverage(options) => coverage::main(&options),
+        Task::Scale(options) => scale::main(&options),
+        Task::Testbed(options) => testbed::main(&options),
+        Task::ClusterBench(options) => cluster::main(&options),
     };
     done.unwrap_or_else(|failure| {
         eprintln!("xtask: {failure}");
-        ExitCode::FAILURE
+        ExitCode::from(failure.code())
     })
 }
 

@@ -2,12 +2,14 @@
 
 use crate::mpi::{Flavour, Places};
 
-/// Something that a build of ombx needs.
+/// Something that a build or a test of ombx needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Need {
     Compiler,
     Libclang,
     Mpi(Flavour),
+    Browser,
+    Testbed,
 }
 
 /// A system's package manager.
@@ -47,12 +49,25 @@ impl Manager {
     /// The packages for one need; none where the distribution does not have it.
     fn packages(self, need: Need) -> &'static [&'static str] {
         use Flavour::{Mpich, OpenMpi};
-        use Need::{Compiler, Libclang, Mpi};
+        use Need::{Browser, Compiler, Libclang, Mpi, Testbed};
         match (self, need) {
+            (_, Browser) => &["chromium"],
             (Self::Apt, Compiler) => &["gcc", "libc6-dev"],
             (Self::Apt, Libclang) => &["libclang-dev"],
             (Self::Apt, Mpi(Mpich)) => &["mpich", "libmpich-dev"],
             (Self::Apt, Mpi(OpenMpi)) => &["openmpi-bin", "libopenmpi-dev"],
+            (Self::Apt, Testbed) => &[
+                "iproute2",
+                "iputils-ping",
+                "openssh-client",
+                "openssh-server",
+                "procps",
+                "slurm-wlm",
+                "munge",
+            ],
+            (Self::Dnf, Testbed) => &["iproute", "iputils", "openssh-clients", "openssh-server", "procps-ng"],
+            (Self::Zypper, Testbed) => &["iproute2", "iputils", "openssh", "procps"],
+            (Self::Pacman, Testbed) => &["iproute2", "iputils", "openssh", "procps-ng"],
             (Self::Dnf, Compiler) => &["gcc", "glibc-devel"],
             (Self::Dnf, Libclang) => &["clang-devel"],
             (Self::Dnf, Mpi(Mpich)) => &["mpich", "mpich-devel"],
@@ -126,6 +141,7 @@ mod tests {
             [Need::Mpi(Flavour::Mpich)]
         );
         for manager in [Manager::Apt, Manager::Dnf, Manager::Zypper] {
+            assert!(manager.unknown(&[Need::Testbed]).is_empty());
             let needs =
                 [Need::Compiler, Need::Libclang, Need::Mpi(Flavour::Mpich), Need::Mpi(Flavour::OpenMpi)];
             assert!(manager.unknown(&needs).is_empty(), "{manager:?}");

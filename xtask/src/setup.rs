@@ -11,6 +11,7 @@ use crate::{
     libclang,
     mpi::{Flavour, Mpi, Places, Which},
     package::{Manager, Need, Rights},
+    testbed,
 };
 
 /// Find or install what a build needs: a C compiler, libclang and an MPI
@@ -24,6 +25,12 @@ pub(crate) struct Options {
     /// The MPI to have
     #[arg(long, value_enum, default_value = "all")]
     mpi: Which,
+    /// Also have Chromium, in which pages of `ombx report` are tested
+    #[arg(long)]
+    browser: bool,
+    /// Also what `cargo xtask testbed` and its tests need: ssh, iproute2, ping, Slurm
+    #[arg(long)]
+    testbed: bool,
     /// Install without asking
     #[arg(long)]
     yes: bool,
@@ -91,6 +98,23 @@ impl Facts {
 
 pub(crate) fn main(options: &Options) -> Result<ExitCode> {
     ensure(options.mpi.flavours(), options.yes)?;
+    if options.browser {
+        let browser = || Places::here().program("chromium").ok_or_else(|| "no chromium on PATH".to_owned());
+        if browser().is_err() {
+            install(&[Need::Browser], options.yes, Manager::find(&Places::here()), consent::rights)?;
+        }
+        print_tool("Chromium", &browser());
+    }
+    if options.testbed {
+        let bed = || match testbed::missing().as_slice() {
+            [] => Ok(PathBuf::from("all its programs are there")),
+            programs => Err(format!("no {} on PATH", programs.join(", "))),
+        };
+        if bed().is_err() {
+            install(&[Need::Testbed], options.yes, Manager::find(&Places::here()), consent::rights)?;
+        }
+        print_tool("Test bed", &bed());
+    }
     Ok(ExitCode::SUCCESS)
 }
 
@@ -182,6 +206,8 @@ fn named(need: Need) -> String {
         Need::Compiler => "a C compiler".into(),
         Need::Libclang => "libclang".into(),
         Need::Mpi(flavour) => flavour.to_string(),
+        Need::Testbed => "a test bed".into(),
+        Need::Browser => "Chromium".into(),
     }
 }
 

@@ -14,6 +14,12 @@ use crate::{
 /// Packages that no MPI can change: tested once. All others are tested with each MPI.
 const DEAF_TO_MPI: &[&str] = &["ombx-core", "ombx-sockets", "ombx-report", "xtask"];
 
+/// The package of integration tests.
+const TESTS: &str = "ombx-tests";
+/// Tests between hosts in which an MPI or its launcher takes part.
+const ON_HOSTS: [&str; 7] =
+    ["failures::", "network::", "slurm::", "smoke::links", "truth::a_broadcast", "verdicts::one", "ways::"];
+
 /// Run all tests, with every MPI that is there
 ///
 /// Each MPI gets a target directory of its own (target/mpich, target/openmpi; under CARGO_TARGET_DIR if that is
@@ -93,15 +99,40 @@ pub(crate) fn run(workspace: &Workspace, facts: &Facts, quick: bool) -> Vec<Step
             steps.push(Step { tally, ..Step::skipped(format!("{name}: tests"), "ombx was not built") });
             continue;
         }
-        let mut tests = cargo_test(workspace, &mpi, &listening, quick);
         // One at a time: ranks spin while they wait, so that two jobs on the same cores starve each other.
-        tests.args(["--", "--test-threads=1"]);
+        let one_by_one = ["--", "--test-threads=1"];
+        if Some(mpi.flavour) == first {
+            let mut tests = cargo_test(workspace, &mpi, &listening, quick);
+            steps.push(Step::count(format!("{name}: tests"), tests.args(one_by_one)));
+            steps.push(faults(workspace, &mpi, &name));
+            continue;
+        }
+        // What no MPI can change was tested with the first.
+        let others: Vec<&str> = listening.iter().copied().filter(|name| *name != TESTS).collect();
+        let mut tests = cargo_test(workspace, &mpi, &others, quick);
+        steps.push(Step::count(format!("{name}: unit tests"), tests.args(one_by_one)));
+        let mut tests = cargo_test(workspace, &mpi, &[TESTS], quick);
+        tests.args(["--test", "cli", "--test", "ranks", "--test", "rank_harness"]).args(one_by_one);
+        tests.args(["--skip", "mistakes"]);
         steps.push(Step::count(format!("{name}: tests"), &mut tests));
+        let mut tests = cargo_test(workspace, &mpi, &[TESTS], quick);
+        tests.args(["--test", "hosts"]).args(one_by_one).args(ON_HOSTS);
+        steps.push(Step::count(format!("{name}: tests between hosts"), &mut tests));
+        steps.push(faults(workspace, &mpi, &name));
     }
     for (flavour, _) in facts.absent() {
         steps.push(Step::skipped(flavour.to_string(), "not installed (cargo xtask setup)"));
     }
     steps
+}
+
+/// Those faults that every change has to pass, by this program itself.
+fn faults(workspace: &Workspace, mpi: &Mpi, name: &str) -> Step {
+    let mut command = Command::new(std::env::current_exe().unwrap_or_default());
+    command.args(["faults", "--gate", "--no-build", "--mpi", mpi.flavour.key()]).current_dir(&workspace.root);
+    // The workspace's own directory: this program finds that of the MPI below it.
+    command.env("CARGO_TARGET_DIR", &workspace.target);
+    Step::run(format!("{name}: faults"), &mut command)
 }
 
 fn cargo_test(workspace: &Workspace, mpi: &Mpi, packages: &[&str], quick: bool) -> Command {
@@ -121,6 +152,9 @@ fn prepare(command: &mut Command, workspace: &Workspace, mpi: &Mpi) {
     mpi.build_with(command, &workspace.target);
     mpi.launch_with(command);
     command.env("OMBX_BIN", mpi.target(&workspace.target).join("debug/ombx")).current_dir(&workspace.root);
+    if let Ok(own) = std::env::current_exe() {
+        command.env("OMBX_XTASK", own);
+    }
 }
 
 #[cfg(test)]

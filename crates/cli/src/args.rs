@@ -1,17 +1,21 @@
-//! The arguments, and how a mistake in them is told.
+//! The arguments.
 
 use std::{path::PathBuf, time::Duration};
 
-use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum, error::ErrorKind};
+use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum, builder::NonEmptyStringValueParser};
 use ombx_core::{
-    error::{Error, Result},
-    plan::{self, Effort},
+    error::Result,
+    plan::{self, Effort, Launch},
     registry::Registry,
+    render::OsuColumns,
+    root::Root,
     threads::Threads,
     unit::{self, Bytes},
 };
 
-use crate::{axes, links::LinksArgs};
+use crate::{
+    ab::AbArgs, axes, compare::CompareArgs, doctor::DoctorArgs, links::LinksArgs, osu::OsuArgs, plain,
+};
 
 #[derive(Debug, Parser)]
 #[command(
@@ -34,13 +38,34 @@ pub(crate) enum Task {
     Run(Box<RunArgs>),
     /// Measures every pair of ranks, names what is slow, starting ranks unless a launcher has
     Links(Box<LinksArgs>),
+    /// Says what could spoil a measurement here, and what to do about it
+    Doctor(DoctorArgs),
+    /// Drop-in for the OSU benchmarks: their names, options and output; alone it lists them
+    #[command(disable_help_flag = true)]
+    Osu(Box<OsuArgs>),
     /// Prints result files again, in any format
     Show(ShowArgs),
+    /// Compares two sides of result files, case by case; gates CI
+    Compare(CompareArgs),
+    /// Measures with two builds of ombx in turns and compares them
+    Ab(Box<AbArgs>),
+    /// Draws result files as one HTML page that needs no network
+    Report(ReportArgs),
     /// Prints a completion script for a shell
     Completions {
         /// The shell, for example: ombx completions bash > ~/.local/share/bash-completion/completions/ombx
         shell: clap_complete::Shell,
     },
+    /// One process of sockets.pipeline; reads what it is from the socket that is its standard input
+    #[cfg(feature = "sockets")]
+    #[command(hide = true, name = ombx_sockets::pipeline::SUBCOMMAND)]
+    PipelineProcess {
+        /// What ps shows
+        name: String,
+    },
+    /// Is a rank of a session over sockets; what it does comes through standard input
+    #[command(hide = true)]
+    Worker,
     /// Prints what the repository generates from this binary
     #[command(hide = true)]
     Codegen {
@@ -55,11 +80,15 @@ pub(crate) enum Generated {
     Schema,
     /// Manual page
     Man,
+    /// Page about the drop-in for the OSU benchmarks
+    Omb,
+    /// Every option of every command, in JSON
+    Options,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct ListArgs {
-    /// Names, globs or OSU names, for example: 'rma.*'
+    /// Names, globs or OSU names, for example: 'rma.*'; or a suite: suite:smoke
     pub(crate) patterns: Vec<String>,
     /// One JSON array instead of a table
     #[arg(long)]
@@ -74,7 +103,7 @@ pub(crate) struct ListArgs {
     after_help = "Examples:\n  ombx run rma.put_bw\n  ombx run rma.put_bw --sync lock --win create --sizes 1..1M -o put.jsonl\n  mpiexec -n 2 ombx run 'p2p.*'"
 )]
 pub(crate) struct RunArgs {
-    /// Benchmarks: a name, a glob such as 'rma.*', or an OSU name such as osu_put_bw
+    /// Benchmarks: a name, a glob such as 'rma.*', or an OSU name such as osu_put_bw; or a suite: suite:smoke, my.toml
     pub(crate) patterns: Vec<String>,
 
     #[command(flatten)]
@@ -89,27 +118,50 @@ pub(crate) struct RunArgs {
     /// Pairs of ranks at the same time, where a benchmark is of pairs
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..), help_heading = "What is measured")]
     pub(crate) pairs: Option<u32>,
-    /// Threads that send and threads that receive, where a benchmark has them, for example: --threads 2:4 [default: 1:2]
+    /// Threads that send and threads that receive, where a benchmark has them, for example: --threads 2:4 [default: 1:2];
+    /// alone: threads instead of processes, the same as --workers threads
     #[arg(long, value_name = "S:R", help_heading = "What is measured")]
-    pub(crate) threads: Option<Threads>,
+    pub(crate) threads: Option<Option<Threads>>,
+    /// Root of collective operations that have one: a rank, or rotate for another in each iteration
+    #[arg(long, value_name = "R|rotate", help_heading = "What is measured")]
+    pub(crate) root: Option<Root>,
+    /// Bytes of buffers that a rank may have; rows that need more are skipped, for example: 512M [default: what the host has free]
+    #[arg(long, value_name = "BYTES", value_parser = unit::parse_memory, help_heading = "What is measured")]
+    pub(crate) memory_limit: Option<Bytes>,
     /// Leave payloads unchecked
     #[arg(long, help_heading = "What is measured")]
     pub(crate) no_verify: bool,
 
+    #[command(flatten)]
+    pub(crate) launches: LaunchesArgs,
     #[command(flatten)]
     pub(crate) effort: EffortArgs,
     #[command(flatten)]
     pub(crate) output: OutputArgs,
 }
 
+/// How often everything is started anew.
+#[derive(Debug, Args)]
+pub(crate) struct LaunchesArgs {
+    /// Start the ranks so often and run everything each time, in random order; the file keeps each launch [default: 1]
+    #[arg(long, value_name = "L", value_parser = clap::value_parser!(u32).range(1..=10_000), help_heading = "How long")]
+    pub(crate) launches: Option<u32>,
+    /// Seed of the random order of --launches [default: another each time]
+    #[arg(long, value_name = "SEED", help_heading = "How long")]
+    pub(crate) seed: Option<u64>,
+    /// Which launch of several this is, and its order
+    #[arg(long, hide = true)]
+    pub(crate) launch: Option<Launch>,
+}
+
 /// Which ranks there are and what starts them.
 #[derive(Debug, Args)]
 pub(crate) struct StartArgs {
     /// Ranks to start, for example: -n 4 [default: as many as the benchmarks need]
-    #[arg(short = 'n', long, value_parser = clap::value_parser!(u32).range(1..), help_heading = "Ranks")]
+    #[arg(short = 'n', long, value_parser = clap::value_parser!(u32).range(1..=1 << 20), help_heading = "Ranks")]
     pub(crate) ranks: Option<u32>,
     /// Hosts for the ranks, for example: --hosts n01,n02
-    #[arg(long, value_delimiter = ',', value_parser = host, conflicts_with = "hostfile", help_heading = "Ranks")]
+    #[arg(long, value_delimiter = ',', value_parser = plain::host, conflicts_with = "hostfile", help_heading = "Ranks")]
     pub(crate) hosts: Vec<String>,
     /// File with a host on each line, in the form of the launcher
     #[arg(long, value_name = "FILE", help_heading = "Ranks")]
@@ -117,9 +169,21 @@ pub(crate) struct StartArgs {
     /// What starts the ranks; none: this process is one
     #[arg(long, value_enum, default_value_t = Launcher::Auto, help_heading = "Ranks")]
     pub(crate) launcher: Launcher,
+    /// What reaches other hosts, in place of ssh: a program that takes its arguments
+    #[arg(long, value_name = "PROGRAM", value_parser = plain::program, help_heading = "Ranks")]
+    pub(crate) ssh: Option<String>,
+    /// Network interface of launchers between hosts, and of Open MPI over TCP, for example: --interface eth0
+    #[arg(long, value_name = "NAME", value_parser = plain::interface, help_heading = "Ranks")]
+    pub(crate) interface: Option<String>,
+    /// Which cores ranks get; auto: one each, where there are enough
+    #[arg(long, value_enum, default_value_t = Bind::Auto, help_heading = "Ranks")]
+    pub(crate) bind: Bind,
     /// One more argument for the launcher; may be repeated, for example: --launcher-arg=-v
-    #[arg(long, value_name = "ARG", allow_hyphen_values = true, help_heading = "Ranks")]
+    #[arg(long, value_name = "ARG", allow_hyphen_values = true, value_parser = NonEmptyStringValueParser::new(), help_heading = "Ranks")]
     pub(crate) launcher_arg: Vec<String>,
+    /// File on a file system that all ranks share, by which ranks that a launcher started meet over sockets; it must not exist
+    #[arg(long, value_name = "FILE", help_heading = "Ranks")]
+    pub(crate) rendezvous: Option<PathBuf>,
     /// Time after which the whole job is ended, for example: 10m [default: from the plan]
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = unit::parse_duration, help_heading = "Ranks")]
     pub(crate) timeout: Option<Duration>,
@@ -174,13 +238,26 @@ pub(crate) struct OutputArgs {
     /// Show how ranks are started and all that the launcher says
     #[arg(short, long, help_heading = "Output")]
     pub(crate) verbose: bool,
+    /// Draw a chart below each table
+    #[arg(long, help_heading = "Output")]
+    pub(crate) plot: bool,
     /// Colours
     #[arg(long, value_enum, default_value_t = Color::Auto, help_heading = "Output")]
     pub(crate) color: Color,
+    /// Columns of the OSU format, of the drop-in alone
+    #[arg(skip)]
+    pub(crate) osu: Option<OsuColumns>,
 
     /// Records go to standard output, for the process that started this one
     #[arg(long, hide = true, value_enum)]
     pub(crate) relay: Option<Relay>,
+    /// Starts ranks that are connected by sockets and holds them together, for the process that started this one
+    #[arg(long, hide = true, requires = "relay")]
+    pub(crate) coordinator: bool,
+
+    /// This process measures what needs no ranks
+    #[arg(long, hide = true, requires = "relay")]
+    pub(crate) alone: bool,
 }
 
 #[derive(Debug, Args)]
@@ -191,9 +268,28 @@ pub(crate) struct ShowArgs {
     /// What is printed
     #[arg(long, value_enum, default_value_t = Format::Table)]
     pub(crate) format: Format,
+    /// Draw a chart below each table
+    #[arg(long)]
+    pub(crate) plot: bool,
     /// Colours
     #[arg(long, value_enum, default_value_t = Color::Auto)]
     pub(crate) color: Color,
+}
+
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  ombx report p2p.jsonl links.jsonl -o report.html\n  ombx report before.jsonl --against after.jsonl -o report.html"
+)]
+pub(crate) struct ReportArgs {
+    /// Result files
+    #[arg(required = true)]
+    pub(crate) files: Vec<PathBuf>,
+    /// Result files of a new side, which is compared with the others; may be repeated
+    #[arg(long, value_name = "FILE")]
+    pub(crate) against: Vec<PathBuf>,
+    /// The page; a file of that name is replaced
+    #[arg(short, long, value_name = "FILE", required = true)]
+    pub(crate) out: PathBuf,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -209,6 +305,16 @@ pub(crate) enum Launcher {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Bind {
+    /// One core each, where there are enough
+    Auto,
+    /// One core each
+    Core,
+    /// As the launcher's own environment says
+    None,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Format {
     /// For people
     Table,
@@ -218,6 +324,9 @@ pub(crate) enum Format {
     Csv,
     /// The result file itself
     Jsonl,
+    /// Text for Prometheus and its kin, for example through a textfile collector
+    #[value(name = "openmetrics")]
+    OpenMetrics,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -232,10 +341,8 @@ pub(crate) enum Color {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Relay {
-    /// Records only
-    Quiet,
-    /// And a line as each case starts
-    Progress,
+    /// Records, and a line as each case starts
+    Records,
 }
 
 /// A list of sizes, as one value.
@@ -262,46 +369,16 @@ impl Batch {
     }
 }
 
-/// A host name or address; nothing that a launcher could take for an option or a shell for a command.
-fn host(text: &str) -> std::result::Result<String, String> {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "-._:[]@".contains(c);
-    if !text.is_empty() && !text.starts_with('-') && text.chars().all(plain) {
-        Ok(text.to_owned())
-    } else {
-        Err("not a host name".into())
-    }
-}
-
 /// The command with one option for each axis of the registered benchmarks.
 pub(crate) fn command(registry: &Registry) -> clap::Command {
     let links = |links: clap::Command| {
+        let links = links.mut_arg("plot", |plot| plot.hide(true));
         links.mut_arg("max_time", |time| time.default_value("20ms")).mut_arg("ranks", |ranks| {
             ranks.help("Ranks to start, for example: -n 4 [default: one for each of --hosts, at least 2]")
         })
     };
     Cli::command()
         .mut_subcommand("run", |run| axes::add_options(run, registry))
+        .mut_subcommand("ab", |ab| axes::add_options(ab, registry))
         .mut_subcommand("links", links)
-}
-
-/// Tells what clap found: help and version as it words them, a mistake in one sentence.
-pub(crate) fn refuse(error: &clap::Error) -> Result<u8> {
-    if !error.use_stderr() {
-        // A closed pipe (ombx --help | head) is no error.
-        let _ = error.print();
-        return Ok(0);
-    }
-    if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
-        let _ = error.print();
-        return Ok(2);
-    }
-    let text = error.render().to_string();
-    let told = text
-        .lines()
-        .take_while(|line| !line.starts_with("Usage:") && !line.starts_with("For more information"));
-    let words: Vec<&str> = told.map(str::trim).filter(|line| !line.is_empty()).collect();
-    let sentence = words.join(" ");
-    let sentence = sentence.strip_prefix("error: ").unwrap_or(&sentence).replace(" tip: ", "; ");
-    let sentence: String = sentence.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
-    Err(Error::usage(format!("{sentence} (ombx --help shows all)")))
 }

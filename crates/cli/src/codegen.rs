@@ -1,11 +1,15 @@
-//! What is generated from the command line and the result format: completions, manual page, schema.
+//! What is generated from the command line and the result format: completions, manual page, schema, table of options.
 
 use std::io::{self, Write};
 
 use clap::Command;
-use ombx_core::error::{Error, Result};
+use ombx_core::{
+    error::{Error, Result},
+    registry::Registry,
+};
+use serde_json::{Value, json};
 
-use crate::args::Generated;
+use crate::{args::Generated, osu};
 
 pub(crate) fn completions(mut command: Command, shell: clap_complete::Shell) -> Result<u8> {
     let mut script = Vec::new();
@@ -13,10 +17,12 @@ pub(crate) fn completions(mut command: Command, shell: clap_complete::Shell) -> 
     print(&script)
 }
 
-pub(crate) fn codegen(command: Command, what: Generated) -> Result<u8> {
+pub(crate) fn codegen(registry: &Registry, command: Command, what: Generated) -> Result<u8> {
     match what {
         Generated::Schema => print(format!("{:#}\n", ombx_core::wire::schema()).as_bytes()),
+        Generated::Omb => print(osu::document::page(registry).as_bytes()),
         Generated::Man => print(&manual(command)?),
+        Generated::Options => print(format!("{:#}\n", options(command)).as_bytes()),
     }
 }
 
@@ -34,6 +40,31 @@ fn manual(mut command: Command) -> Result<Vec<u8>> {
         man.render_options_section(&mut page).map_err(failed)?;
     }
     Ok(page)
+}
+
+/// Every option of every command: what it is called, what it takes, and which values are right where they can be listed.
+fn options(mut command: Command) -> Value {
+    command.build();
+    let visible = command.get_subcommands().filter(|sub| !sub.is_hide_set());
+    let all = visible.flat_map(|sub| {
+        sub.get_arguments().map(|arg| {
+            let values: Vec<String> =
+                arg.get_possible_values().iter().map(|value| value.get_name().to_owned()).collect();
+            let takes = arg.get_action().takes_values();
+            json!({
+                "command": sub.get_name(),
+                "long": arg.get_long(),
+                "short": arg.get_short(),
+                "value": takes.then(|| arg.get_value_names().map_or(String::new(), |names| names.join(" "))),
+                "optional": arg.get_num_args().is_some_and(|range| range.min_values() == 0),
+                "values": if takes { values } else { Vec::new() },
+                "default": arg.get_default_values().first().map(|value| value.to_string_lossy()),
+                "repeats": matches!(arg.get_action(), clap::ArgAction::Append),
+                "hidden": arg.is_hide_set(),
+            })
+        })
+    });
+    all.collect()
 }
 
 fn print(text: &[u8]) -> Result<u8> {

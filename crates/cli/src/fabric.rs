@@ -1,73 +1,169 @@
-//! Being a rank: starts the fabric, runs the benchmarks, and makes sure that an error here ends the job everywhere.
+//! Being a rank: joins the others, runs the benchmarks, and makes sure that an error here ends the job everywhere.
 
+#[cfg(feature = "sockets")]
+mod coordinator;
 #[cfg(feature = "mpi")]
-pub(crate) use self::mpi::be_a_rank;
+mod crew;
+#[cfg(all(feature = "sockets", any(test, fuzzing)))]
+mod fuzz;
+#[cfg(feature = "sockets")]
+mod hosts;
+#[cfg(feature = "sockets")]
+mod invitation;
+#[cfg(feature = "mpi")]
+mod mpi;
+mod own;
+#[cfg(feature = "sockets")]
+mod rendezvous;
+#[cfg(feature = "sockets")]
+mod worker;
 
-#[cfg(not(feature = "mpi"))]
-pub(crate) fn be_a_rank(_: &crate::job::Job<'_>) -> ombx_core::error::Result<u8> {
-    Err(ombx_core::error::Error::usage("this build has no benchmarks that need ranks"))
+use std::{fs::File, time::Duration};
+
+use ombx_core::{
+    clock::Clock, error::Result, links, registry::Medium, runner, sink::Sink, team::Team, unit::Rank,
+};
+
+#[cfg(all(feature = "sockets", any(test, fuzzing)))]
+pub use self::fuzz::hosts as fuzz;
+#[cfg(feature = "sockets")]
+pub(crate) use self::{
+    coordinator::{check, coordinate},
+    invitation::invited_argv,
+    worker::work,
+};
+use crate::{
+    argv, deadline,
+    job::{Job, Work},
+    output::{self, Output, RelaySink, Silent},
+    watchdog,
+};
+
+/// Is a rank of a job: under a process of ours for its one medium, under another launcher for one medium after the other.
+pub(crate) fn be_a_rank(job: &Job<'_>) -> Result<u8> {
+    // Under a launcher of the user's, how many rows there are is not known yet, and the user's time limit is theirs.
+    let known = job.output.relay.is_some() || job.start.timeout.is_some();
+    let whole = deadline::of_job(job.extent.time, job.start.timeout);
+    let whole = if known { whole.saturating_add(deadline::BEYOND) } else { Duration::MAX };
+    watchdog::guard(job.work.silence(job.start.timeout), whole);
+    let mut stage = Stage { job, pipe: None, sink: None, code: 0 };
+    stage.pipe = job.output.relay.map(|_| output::claim_stdout()).transpose()?;
+    let parts = match (job.output.relay, invited_argv()) {
+        (None, _) => job.parts(),
+        _ if job.output.alone => vec![job.part(Medium::Own)],
+        (Some(_), Some(_)) => vec![job.part(Medium::Sockets)],
+        (Some(_), None) => vec![job.part(Medium::Mpi)],
+    };
+    if job.output.relay.is_none() {
+        parts.iter().filter(|part| part.medium() == Medium::Sockets).try_for_each(check)?;
+    }
+    // MPI stays until the last of them has ended: a launcher of its takes an early end for a failure.
+    let mut held = Vec::new();
+    for part in &parts {
+        match part.medium() {
+            Medium::Mpi => held.push(mpi_part(&mut stage, part)?),
+            Medium::Sockets => sockets_part(&mut stage, part)?,
+            Medium::Own => own::take_part(&mut stage, part)?,
+        }
+    }
+    if let Some(Kept::Output(output)) = &mut stage.sink {
+        output.finish()?;
+    }
+    drop(held);
+    Ok(stage.code)
 }
 
 #[cfg(feature = "mpi")]
-mod mpi {
-    use std::{fs::File, time::Duration};
+fn mpi_part(stage: &mut Stage<'_>, part: &Job<'_>) -> Result<ombx_mpi::Mpi> {
+    mpi::take_part(stage, part)
+}
 
+#[cfg(not(feature = "mpi"))]
+fn mpi_part(_: &mut Stage<'_>, _: &Job<'_>) -> Result<()> {
+    Err(ombx_core::error::Error::usage("this build has no MPI"))
+}
+
+#[cfg(feature = "sockets")]
+fn sockets_part(stage: &mut Stage<'_>, part: &Job<'_>) -> Result<()> {
+    worker::take_part(stage, part)
+}
+
+#[cfg(not(feature = "sockets"))]
+mod without_sockets {
     use ombx_core::{
-        clock::Clock,
-        engine,
         error::{Error, Result},
-        links, runner,
-        sink::Sink,
-        team::Team,
-        unit::Rank,
-    };
-    use ombx_mpi::Mpi;
-
-    use crate::{
-        deadline,
-        job::{Job, Work},
-        launch,
-        output::{self, Output, RelaySink, Silent},
-        watchdog,
+        registry::Registry,
     };
 
-    /// An error that all ranks have is told by the first; the others give it this long.
-    const FIRST_SPEAKS: Duration = Duration::from_millis(300);
+    use super::Stage;
+    use crate::job::Job;
 
-    pub(crate) fn be_a_rank(job: &Job<'_>) -> Result<u8> {
-        watchdog::guard(deadline::of_silence(&job.plan, job.start.timeout));
-        let pipe = job.output.relay.map(|_| output::claim_stdout()).transpose()?;
-        Mpi::abort_on_panic();
-        let mpi = Mpi::start(job.work.threading())?;
-        let team = mpi.team();
-        launch::detect::refuse_singletons(team.size())?;
-        let clock = Clock::measured();
-        match measure(job, team, &clock, pipe) {
-            Ok(code) => Ok(code),
-            Err(error) => fail(team, &error),
-        }
+    fn none<T>() -> Result<T> {
+        Err(Error::usage("this build has no ranks that are connected by sockets"))
     }
 
-    fn measure(job: &Job<'_>, team: &dyn Team, clock: &Clock, pipe: Option<File>) -> Result<u8> {
-        let mut sink: Box<dyn Sink> = match (team.rank(), job.output.relay.zip(pipe)) {
-            (Rank(0), Some((relay, pipe))) => Box::new(RelaySink { relay, pipe }),
-            (Rank(0), None) => Box::new(Output::open(job.output, &job.work)?),
-            _ => Box::new(Silent),
-        };
-        let argv = launch::shown_argv();
-        let tally = match &job.work {
-            Work::Benchmarks(choices) => runner::run_all(team, choices, &job.plan, clock, &mut *sink, argv)?,
-            Work::Links(task) => links::run(team, task, &job.plan, clock, &mut *sink, argv)?,
-        };
-        let leads = team.rank() == Rank(0) && job.output.relay.is_none();
-        Ok(if leads { tally.exit_code(job.output.allow_skips) } else { 0 })
+    pub(crate) fn sockets_part(_: &mut Stage<'_>, _: &Job<'_>) -> Result<()> {
+        none()
     }
 
-    fn fail(team: &dyn Team, error: &Error) -> ! {
-        if team.rank() != Rank(0) {
-            std::thread::sleep(FIRST_SPEAKS);
+    pub(crate) fn check(_: &Job<'_>) -> Result<()> {
+        none()
+    }
+
+    pub(crate) fn coordinate(_: &Job<'_>) -> Result<u8> {
+        none()
+    }
+
+    pub(crate) fn work(_: &Registry) -> Result<u8> {
+        none()
+    }
+
+    pub(crate) fn invited_argv() -> Option<Vec<String>> {
+        None
+    }
+}
+#[cfg(not(feature = "sockets"))]
+use self::without_sockets::sockets_part;
+#[cfg(not(feature = "sockets"))]
+pub(crate) use self::without_sockets::{check, coordinate, invited_argv, work};
+
+/// Where the rows of a rank go, over all parts of its job.
+struct Stage<'a> {
+    job: &'a Job<'a>,
+    pipe: Option<File>,
+    sink: Option<Kept>,
+    code: u8,
+}
+
+enum Kept {
+    Output(Box<Output>),
+    Other(Box<dyn Sink>),
+}
+
+impl Stage<'_> {
+    /// Measures a part of the job on a team.
+    fn measure(&mut self, team: &dyn Team, part: &Job<'_>) -> Result<()> {
+        let (job, clock) = (self.job, Clock::measured());
+        let sink = match &mut self.sink {
+            Some(sink) => sink,
+            empty => empty.insert(match (team.rank(), self.pipe.take()) {
+                (Rank(0), Some(pipe)) => Kept::Other(Box::new(RelaySink { pipe })),
+                (Rank(0), None) => Kept::Output(Box::new(Output::open(job)?)),
+                _ => Kept::Other(Box::new(Silent)),
+            }),
+        };
+        let sink: &mut dyn Sink = match sink {
+            Kept::Output(output) => &mut **output,
+            Kept::Other(other) => &mut **other,
+        };
+        let argv = argv::shown();
+        let tally = match &part.work {
+            Work::Benchmarks(parts) => runner::run_all(team, parts, &clock, sink, argv)?,
+            Work::Links(task, plan) => links::run(team, task, plan, &clock, sink, argv)?,
+        };
+        if team.rank() == Rank(0) && job.output.relay.is_none() {
+            self.code = self.code.max(tally.exit_code(job.output.allow_skips));
         }
-        eprintln!("ombx: rank {} on {}: {error}", team.rank(), ombx_core::env::hostname());
-        engine::give_up(team, error)
+        Ok(())
     }
 }

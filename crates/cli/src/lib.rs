@@ -1,25 +1,40 @@
 //! The ombx command line as a library: a program that links benchmarks of its own calls [`main`] and lists them beside ours.
 
-#![expect(clippy::print_stderr, reason = "the one crate that talks to users")]
+/// One line on standard error. Nobody may listen any more, which is no reason to fail.
+macro_rules! tell {
+    ($($words:tt)*) => { $crate::plain::tell(format_args!($($words)*)) };
+}
 
+mod ab;
 mod args;
+mod argv;
 mod axes;
 mod codegen;
+mod compare;
 mod deadline;
+mod doctor;
 mod fabric;
+#[cfg(any(test, fuzzing))]
+pub mod fuzz;
 mod job;
 mod launch;
 mod link;
 mod links;
 mod list;
+mod osu;
 mod output;
+mod plain;
 mod progress;
+mod report;
 mod run;
 mod select;
 mod show;
+mod start;
+mod suite;
+mod typed;
 mod watchdog;
 
-use std::process::ExitCode;
+use std::{ffi::OsString, process::ExitCode};
 
 use clap::FromArgMatches;
 use ombx_core::{
@@ -42,27 +57,41 @@ pub fn main() -> ExitCode {
 }
 
 fn dispatch(registry: &Registry) -> Result<u8> {
+    let words = argv::words();
+    argv::check(&words)?;
+    dispatch_words(registry, &mut words.into_iter())
+}
+
+fn dispatch_words(registry: &Registry, words: &mut dyn Iterator<Item = OsString>) -> Result<u8> {
     let command = args::command(registry);
-    let matches = match command.clone().try_get_matches() {
+    let matches = match command.clone().try_get_matches_from(words) {
         Ok(matches) => matches,
-        Err(error) => return args::refuse(&error),
+        Err(error) => return typed::refuse(&error, &command),
     };
     let cli = Cli::from_arg_matches(&matches).map_err(|e| Error::usage(e.to_string()))?;
     let chosen =
         matches.subcommand().map(|(_, sub)| axes::chosen(registry, sub)).transpose()?.unwrap_or_default();
     match cli.task {
-        Task::List(task) => list::list(registry, &task),
-        Task::Run(task) => run::run(registry, &task, chosen),
+        Task::List(task) => list::list(registry, &command, &task),
+        Task::Run(task) => run::run(registry, &command, &matches, &task, chosen),
         Task::Links(task) => links::links(registry, &task),
+        Task::Doctor(task) => doctor::doctor(&task),
+        Task::Osu(task) => osu::osu(registry, &task),
         Task::Show(task) => show::show(&task),
+        Task::Compare(task) => compare::compare(&task),
+        Task::Ab(task) => ab::ab(registry, &task, chosen, &command, &matches),
+        #[cfg(feature = "sockets")]
+        Task::PipelineProcess { .. } => Ok(ombx_sockets::pipeline::serve()),
+        Task::Report(task) => report::report(&task),
         Task::Completions { shell } => codegen::completions(command, shell),
-        Task::Codegen { what } => codegen::codegen(command, what),
+        Task::Worker => fabric::work(registry),
+        Task::Codegen { what } => codegen::codegen(registry, command, what),
     }
 }
 
 /// One sentence on stderr; of several ranks only the first speaks.
 fn say(error: &Error) {
     if launch::detect::speaks() {
-        eprintln!("ombx: {error}");
+        tell!("ombx: {}", plain::line(&error.to_string()));
     }
 }

@@ -7,17 +7,19 @@ use ombx_core::{
     error::{Error, Result},
     links::{Mode, Task},
     plan::Plan,
-    registry::Registry,
+    registry::{Choice, Registry},
 };
 
 use crate::{
     args::{EffortArgs, Format, OutputArgs, Sizes, StartArgs},
-    job::{Extent, Job, Work},
+    deadline,
+    job::{Extent, Job, Launches, Work},
 };
 
-/// The benchmark of two ranks that measures a link.
-const BENCH: &str = "p2p.link";
+/// The benchmarks of two ranks that measure a link, over MPI and over sockets.
+const BENCHES: [&str; 2] = ["p2p.link", "sockets.link"];
 const PATTERN: &str = "pattern";
+const TRANSPORT: &str = "transport";
 
 #[derive(Debug, Args)]
 #[command(
@@ -27,6 +29,9 @@ pub(crate) struct LinksArgs {
     #[command(flatten)]
     pub(crate) start: StartArgs,
 
+    /// What connects ranks; all but mpi need no MPI
+    #[arg(long, value_enum, default_value_t = Fabric::Mpi, help_heading = "What is measured")]
+    pub(crate) fabric: Fabric,
     /// How a link is loaded
     #[arg(long, value_enum, default_value_t = Pattern::Semidirectional, help_heading = "What is measured")]
     pub(crate) pattern: Pattern,
@@ -58,6 +63,31 @@ pub(crate) struct LinksArgs {
     pub(crate) output: OutputArgs,
 }
 
+/// What connects ranks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Fabric {
+    /// MPI
+    Mpi,
+    /// TCP
+    Tcp,
+    /// Unix-domain sockets, inside a host
+    Unix,
+    /// UDP
+    Udp,
+}
+
+impl Fabric {
+    /// The benchmark that measures its links, and what it chooses there.
+    const fn bench(self) -> (&'static str, Option<&'static str>) {
+        match self {
+            Fabric::Mpi => (BENCHES[0], None),
+            Fabric::Tcp => (BENCHES[1], Some("tcp")),
+            Fabric::Unix => (BENCHES[1], Some("unix")),
+            Fabric::Udp => (BENCHES[1], Some("udp")),
+        }
+    }
+}
+
 /// LinkTest's patterns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Pattern {
@@ -80,19 +110,40 @@ impl Pattern {
 }
 
 pub(crate) fn links(registry: &Registry, args: &LinksArgs) -> Result<u8> {
+    prepare(registry, args, |job| job.run())
+}
+
+/// Makes a job of a command line, and starts nothing.
+pub(crate) fn prepare(
+    registry: &Registry,
+    args: &LinksArgs,
+    then: impl FnOnce(&Job<'_>) -> Result<u8>,
+) -> Result<u8> {
     if args.output.format == Format::Osu {
         return Err(Error::usage("--format osu has no form for links; choose table, csv or jsonl"));
+    }
+    if args.output.plot {
+        return Err(Error::usage(
+            "--plot is for ombx run and ombx show; links are drawn as a map without it",
+        ));
     }
     // One on each host, since links between hosts are what is of interest.
     let ranks = args.start.ranks.unwrap_or(u32::try_from(args.start.hosts.len()).unwrap_or(u32::MAX).max(2));
     if ranks < 2 {
         return Err(Error::usage(format!("links are between two ranks and more; -n gives {ranks}")));
     }
-    let named = registry.all().iter().any(|b| b.name == BENCH);
-    let choice = match registry.find(BENCH)?.first() {
-        Some(choice) if named => *choice,
-        _ => return Err(Error::usage(format!("this build has no {BENCH}, by which links are measured"))),
+    let (bench, transport) = args.fabric.bench();
+    let choice = match registry.all().iter().find(|b| b.name == bench) {
+        Some(bench) => Choice { bench, preset: &[] },
+        None => {
+            let instead = if args.fabric == Fabric::Mpi { "; --fabric tcp needs no MPI" } else { "" };
+            return Err(Error::usage(format!(
+                "this build has no {bench}, by which such links are measured{instead}"
+            )));
+        }
     };
+    let mut axes = BTreeMap::from([(PATTERN.into(), vec![args.pattern.name()])]);
+    axes.extend(transport.map(|transport| (TRANSPORT.into(), vec![transport])));
     let mode = match (args.serial, args.bisection) {
         (true, _) => Mode::Serial,
         (_, true) => Mode::Bisection,
@@ -101,15 +152,20 @@ pub(crate) fn links(registry: &Registry, args: &LinksArgs) -> Result<u8> {
     let plan = Plan {
         sizes: Some(args.sizes.0.clone()),
         depth: args.window,
-        pairs: None,
-        threads: None,
         effort: args.effort.effort(),
         batch: args.effort.batch.0,
         verify: !args.no_verify,
-        axes: BTreeMap::from([(PATTERN.into(), vec![args.pattern.name()])]),
+        axes,
+        ..Plan::default()
     };
     let (steps, rows) = mode.extent(ranks, args.sizes.0.len());
     let task = Task { choice, mode, seed: args.randomize, retest: args.retest };
-    let extent = Extent { ranks, rows, steps };
-    Job { start: &args.start, output: &args.output, plan, work: Work::Links(task), extent }.run()
+    let extent = Extent { ranks, rows, time: deadline::of_rows(&plan, steps) };
+    then(&Job {
+        start: &args.start,
+        output: &args.output,
+        work: Work::Links(task, Box::new(plan)),
+        extent,
+        launches: Launches::one(),
+    })
 }

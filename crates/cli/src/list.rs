@@ -2,6 +2,7 @@
 
 use std::io::{self, Write};
 
+use clap::Command;
 use comfy_table::presets;
 use ombx_core::{
     error::{Error, Result},
@@ -9,18 +10,28 @@ use ombx_core::{
 };
 use serde_json::{Value, json};
 
-use crate::{args::ListArgs, select};
+use crate::{
+    args::ListArgs,
+    select,
+    suite::{self, Resolved},
+};
 
-pub(crate) fn list(registry: &Registry, args: &ListArgs) -> Result<u8> {
-    let benches = match args.patterns.as_slice() {
-        [] => registry.all().to_vec(),
-        patterns => select::benchmarks(registry, patterns)?.iter().map(|c| c.bench).collect(),
+pub(crate) fn list(registry: &Registry, command: &Command, args: &ListArgs) -> Result<u8> {
+    let suite = suite::named(command, &args.patterns)?
+        .map(|suite| suite.resolve(registry, command, None))
+        .transpose()?;
+    let benches = match (&suite, args.patterns.as_slice()) {
+        (Some(suite), _) => suite.benchmarks(),
+        (None, []) => registry.all().to_vec(),
+        (None, patterns) => select::benchmarks(registry, patterns)?.iter().map(|c| c.bench).collect(),
     };
     let text = if args.json {
         let all: Vec<Value> = benches.iter().map(|b| describe(b)).collect();
         format!("{:#}\n", Value::from(all))
     } else if args.long {
         benches.iter().map(|b| long(b)).collect()
+    } else if let Some(suite) = &suite {
+        of_suite(suite)
     } else {
         short(&benches)
     };
@@ -33,7 +44,17 @@ pub(crate) fn list(registry: &Registry, args: &ListArgs) -> Result<u8> {
     }
 }
 
-fn short(benches: &[&'static Benchmark]) -> String {
+/// A suite: each entry's options and benchmarks.
+fn of_suite(suite: &Resolved) -> String {
+    let mut text = format!("{}; ranks: {}\n", suite.about, suite.ranks);
+    for (options, part) in &suite.parts {
+        let benches: Vec<&Benchmark> = part.choices.iter().map(|choice| choice.bench).collect();
+        text += &format!("\n{options}\n{}", short(&benches));
+    }
+    text
+}
+
+fn short(benches: &[&Benchmark]) -> String {
     let mut grid = comfy_table::Table::new();
     grid.load_style(presets::NOTHING).set_header([
         "name",
@@ -67,6 +88,10 @@ fn long(b: &Benchmark) -> String {
     line("sizes", b.sizes);
     for axis in b.axes {
         line(axis.name, &format!("{} (default {})", axis.values.join(", "), b.default_of(axis)));
+    }
+    for setting in b.settings {
+        let default = setting.default.map_or(String::new(), |default| format!(" (default {default})"));
+        line(setting.name, &format!("{}{default}", setting.about));
     }
     if !osu_names(b).is_empty() {
         line("OSU names", &osu_names(b).join(", "));

@@ -3,26 +3,25 @@
 use std::{io::IsTerminal, time::Duration};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use ombx_core::unit::Bytes;
+use ombx_core::{plan::Launch, unit::Bytes};
 
 /// A bar over all rows, or nothing.
 pub(crate) struct Progress(Option<ProgressBar>);
 
 impl Progress {
     /// A bar if stderr is a terminal and the user did not ask for quiet.
-    pub(crate) fn new(rows: u64, quiet: bool) -> Progress {
+    pub(crate) fn new(rows: u64, quiet: bool, launch: Option<Launch>) -> Progress {
         let wanted = !quiet && std::io::stderr().is_terminal();
         Progress(wanted.then(|| {
             let bar = ProgressBar::with_draw_target(Some(rows), ProgressDrawTarget::stderr());
-            let style = ProgressStyle::with_template("{bar:24} {pos}/{len} rows · {msg} · {eta} left");
+            let style =
+                ProgressStyle::with_template("{prefix}{bar:24} {pos}/{len} rows · {msg} · {eta} left");
             bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
+            if let Some(launch) = launch {
+                bar.set_prefix(format!("launch {}/{} ", launch.number, launch.of));
+            }
             bar
         }))
-    }
-
-    /// Whether anybody looks.
-    pub(crate) fn is_shown(&self) -> bool {
-        self.0.is_some()
     }
 
     /// A case starts.
@@ -37,6 +36,10 @@ impl Progress {
     pub(crate) fn row(&self) {
         if let Some(bar) = &self.0 {
             bar.inc(1);
+            // Links that stand out are measured again, which nobody could know before.
+            if bar.length().is_some_and(|rows| rows < bar.position()) {
+                bar.set_length(bar.position());
+            }
         }
     }
 

@@ -6,6 +6,7 @@ use ombx_core::{
     error::{Error, Result},
     plan::Plan,
     registry::{Choice, Registry},
+    root::Root,
     threads::Threading,
 };
 
@@ -14,12 +15,16 @@ use crate::{
     axes::{self, Chosen},
 };
 
+/// The axis that says what a benchmark's workers are, and its value for threads.
+const WORKERS: &str = "workers";
+const THREADS: &str = "threads";
+
 /// The benchmarks that the patterns name, in the order of the patterns, each once.
 pub(crate) fn benchmarks(registry: &Registry, patterns: &[String]) -> Result<Vec<Choice>> {
     if patterns.is_empty() {
         let names: Vec<&str> = registry.all().iter().map(|b| b.name).collect();
         return Err(Error::usage(format!(
-            "say what to run: a name, a glob such as 'rma.*' or an OSU name; there are {} (ombx list tells more)",
+            "say what to run: a name, a glob such as 'rma.*', an OSU name or a suite such as suite:smoke; there are {} (ombx list tells more)",
             names.join(", ")
         )));
     }
@@ -37,13 +42,26 @@ pub(crate) fn benchmarks(registry: &Registry, patterns: &[String]) -> Result<Vec
 /// The plan that the options describe, checked against the benchmarks.
 pub(crate) fn plan(args: &RunArgs, chosen: Chosen, choices: &[Choice]) -> Result<Plan> {
     axes::fit(&chosen, choices)?;
+    let Chosen { mut axes, settings } = chosen;
     if args.pairs.is_some() && !choices.iter().any(|c| c.bench.layout.has_pairs()) {
         let names: Vec<&str> = choices.iter().map(|c| c.bench.name).collect();
         return Err(Error::usage(format!("--pairs means nothing to {}", names.join(", "))));
     }
-    if args.threads.is_some() && threading(choices) == Threading::Single {
+    let several = threading(choices) == Threading::Multiple;
+    let workers = choices.iter().flat_map(|c| c.bench.axes).find(|axis| axis.name == WORKERS);
+    match args.threads {
+        // Alone, it is the short form of a choice that some benchmarks have.
+        Some(None) if workers.is_some() => drop(axes.insert(WORKERS.into(), vec![THREADS])),
+        Some(_) if !several => {
+            let names: Vec<&str> = choices.iter().map(|c| c.bench.name).collect();
+            let hint = if workers.is_some() { " with numbers; alone it makes workers threads" } else { "" };
+            return Err(Error::usage(format!("--threads means nothing to {}{hint}", names.join(", "))));
+        }
+        _ => {}
+    }
+    if args.root.is_some() && !choices.iter().any(|c| c.bench.rooted) {
         let names: Vec<&str> = choices.iter().map(|c| c.bench.name).collect();
-        return Err(Error::usage(format!("--threads means nothing to {}", names.join(", "))));
+        return Err(Error::usage(format!("--root means nothing to {}", names.join(", "))));
     }
     let plan = Plan {
         sizes: args.sizes.clone().map(|s| s.0),
@@ -51,10 +69,22 @@ pub(crate) fn plan(args: &RunArgs, chosen: Chosen, choices: &[Choice]) -> Result
         pairs: args.pairs,
         effort: args.effort.effort(),
         batch: args.effort.batch.0,
-        threads: args.threads,
+        root: args.root.unwrap_or_default(),
+        memory_limit: args.memory_limit.map(|limit| limit.0),
+        threads: args.threads.flatten(),
         verify: !args.no_verify,
-        axes: chosen,
+        axes,
+        settings,
+        ..Plan::default()
     };
+    if let (Some(ranks), Some(Root::Fixed(root))) = (args.start.ranks, args.root)
+        && root.0 >= ranks
+    {
+        return Err(Error::usage(format!(
+            "--root {root} is none of the ranks that -n {ranks} gives, 0 to {}",
+            ranks - 1
+        )));
+    }
     if let (Some(ranks), Some(pairs)) = (args.start.ranks, args.pairs)
         && u64::from(pairs) * 2 > u64::from(ranks)
     {
@@ -69,7 +99,11 @@ pub(crate) fn plan(args: &RunArgs, chosen: Chosen, choices: &[Choice]) -> Result
 /// Ranks to start: what the user says, or what the most demanding benchmark needs.
 pub(crate) fn ranks(args: &RunArgs, choices: &[Choice]) -> u32 {
     let needed = choices.iter().map(|c| c.bench.layout.ranks_wanted(args.pairs)).max().unwrap_or(1);
-    args.start.ranks.unwrap_or(needed)
+    let rooted = match args.root {
+        Some(Root::Fixed(root)) => root.0.saturating_add(1),
+        _ => 1,
+    };
+    args.start.ranks.unwrap_or(needed.max(rooted))
 }
 
 /// How many rows that makes.
@@ -77,15 +111,16 @@ pub(crate) fn rows(plan: &Plan, choices: &[Choice]) -> Result<u64> {
     let mut rows = 0u64;
     for choice in choices {
         let values = |axis: &&Axis| selected(axis, *choice, plan).len();
-        rows += (sizes_of(choice.bench, plan)?.len()
-            * choice.bench.axes.iter().map(values).product::<usize>()) as u64;
+        let of_axes: usize = choice.bench.axes.iter().map(values).product();
+        rows =
+            rows.saturating_add((sizes_of(choice.bench, plan)?.len() as u64).saturating_mul(of_axes as u64));
     }
     Ok(rows)
 }
 
 /// What the benchmarks together ask of the library for threads.
-pub(crate) fn threading(choices: &[Choice]) -> Threading {
-    match choices.iter().any(|c| c.bench.threading == Threading::Multiple) {
+pub(crate) fn threading<'c>(choices: impl IntoIterator<Item = &'c Choice>) -> Threading {
+    match choices.into_iter().any(|c| c.bench.threading == Threading::Multiple) {
         true => Threading::Multiple,
         false => Threading::Single,
     }

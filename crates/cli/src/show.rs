@@ -9,52 +9,102 @@ use std::{
 use ombx_core::{
     error::{Error, Result},
     links,
+    render::{Overhead, Renderer},
     result::Tally,
     wire::{self, Outcome, RunWithRows},
 };
 
-use crate::{args::ShowArgs, output};
+use crate::{
+    args::{Format, ShowArgs},
+    output::{self, gone},
+};
 
 pub(crate) fn show(args: &ShowArgs) -> Result<u8> {
+    let plot = output::plot_columns(args.format, args.plot)?;
     let mut out = io::BufWriter::new(io::stdout().lock());
+    // For programs, all files are one; for people, what belongs together has a table.
+    let mut whole: Option<Option<(bool, Box<dyn Renderer>)>> =
+        matches!(args.format, Format::Csv | Format::OpenMetrics).then_some(None);
     for path in &args.files {
         let file = read(path)?;
-        let written =
-            file.runs.iter().try_for_each(|run| render(run, args, &mut out)).and_then(|()| out.flush());
-        match written {
-            Err(e) if e.kind() == io::ErrorKind::BrokenPipe => return Ok(0),
-            Err(e) => return Err(Error::storage(format!("standard output: {e}"))),
-            Ok(()) => {}
+        let mut overhead = Overhead::default();
+        if args.format == Format::Table {
+            file.runs.iter().flat_map(|run| &run.rows).for_each(|row| overhead.add(row));
+        }
+        let written = match &mut whole {
+            Some(kept) => file.runs.iter().try_for_each(|run| {
+                let links = of_links(run) && args.format == Format::Csv;
+                let (_, renderer) = match kept.take().filter(|(before, _)| *before == links) {
+                    Some(same) => kept.insert(same),
+                    None => kept.insert((links, chosen(args, links, Launched::Once, None))),
+                };
+                render(std::slice::from_ref(run), &mut **renderer, &mut out)
+            }),
+            None => file.runs.chunk_by(same_launches).try_for_each(|runs| {
+                let launched = if runs.len() > 1 { Launched::Often } else { Launched::Once };
+                let mut renderer = chosen(args, runs.iter().all(of_links), launched, plot);
+                render(runs, &mut *renderer, &mut out)?;
+                renderer.finish(&mut out)
+            }),
+        };
+        if gone(written.and_then(|()| overhead.write(&mut out)).and_then(|()| out.flush()))? {
+            return Ok(0);
         }
         if file.cut_off {
-            eprintln!(
+            tell!(
                 "ombx: {} was cut off in the middle of a record; everything before it is shown",
                 path.display()
             );
         }
     }
+    if let Some(Some((_, mut renderer))) = whole {
+        gone(renderer.finish(&mut out).and_then(|()| out.flush()))?;
+    }
     Ok(0)
 }
 
-fn read(path: &Path) -> Result<wire::File> {
+/// Whether the launches of one plan were several.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Launched {
+    Once,
+    Often,
+}
+
+fn chosen(args: &ShowArgs, of_links: bool, launched: Launched, plot: Option<usize>) -> Box<dyn Renderer> {
+    match (of_links, launched) {
+        (true, _) => output::links_renderer(args.format, args.color),
+        (_, Launched::Often) => output::launches_renderer(args.format, args.color),
+        _ => output::renderer(args.format, args.color, plot),
+    }
+}
+
+/// Reads a result file.
+pub(crate) fn read(path: &Path) -> Result<wire::File> {
     let told = |e: &dyn std::fmt::Display| Error::storage(format!("{}: {e}", path.display()));
     let file = File::open(path).map_err(|e| told(&e))?;
     wire::read(BufReader::new(file)).map_err(|e| told(&e))
 }
 
-fn render(run: &RunWithRows, args: &ShowArgs, out: &mut dyn Write) -> io::Result<()> {
-    let of_links = !run.rows.is_empty() && run.rows.iter().all(|row| row.bench == links::BENCH);
-    let mut renderer = if of_links {
-        output::links_renderer(args.format, args.color)
-    } else {
-        output::renderer(args.format, args.color)
-    };
-    renderer.run(out, &run.run)?;
-    let mut tally = Tally::default();
-    for row in &run.rows {
-        tally.add(row);
-        renderer.case(out, row)?;
+/// Whether the second of two runs is the next launch of the same plan.
+fn same_launches(first: &RunWithRows, second: &RunWithRows) -> bool {
+    let number = |run: &RunWithRows| run.run.plan.get("launch").and_then(|n| n.parse::<u32>().ok());
+    number(first).zip(number(second)).is_some_and(|(first, second)| first < second)
+}
+
+fn of_links(run: &RunWithRows) -> bool {
+    !run.rows.is_empty() && run.rows.iter().all(|row| row.bench == links::BENCH)
+}
+
+fn render(runs: &[RunWithRows], renderer: &mut dyn Renderer, out: &mut dyn Write) -> io::Result<()> {
+    for run in runs {
+        renderer.run(out, &run.run)?;
+        let mut tally = Tally::default();
+        for row in &run.rows {
+            tally.add(row);
+            renderer.case(out, row)?;
+        }
+        let (outcome, tally) = run.end.unwrap_or((Outcome::Broken, tally));
+        renderer.end(out, outcome, &tally)?;
     }
-    let (outcome, tally) = run.end.unwrap_or((Outcome::Broken, tally));
-    renderer.end(out, outcome, &tally)
+    Ok(())
 }

@@ -4,7 +4,8 @@ use std::hint::black_box;
 
 use criterion::{Criterion, criterion_group, criterion_main};
 use ombx_core::{
-    plan::parse_sizes,
+    engine::{selected, sizes_of},
+    plan::{Plan, parse_sizes},
     registry::{Benchmark, Registry},
     testkit::Probe,
 };
@@ -58,5 +59,21 @@ fn sizes(c: &mut Criterion) {
     c.bench_function("sizes/list of 2000", |b| b.iter(|| parse_sizes(black_box(&list))));
 }
 
-criterion_group!(choosing, registry, sizes);
+/// The rows of a plan, as they are counted before anything starts.
+fn plan(c: &mut Criterion) {
+    let loaded = Registry::load().unwrap();
+    let choices = loaded.find("*").unwrap();
+    let plan = Plan { sizes: Some(parse_sizes("1..4M").unwrap()), ..Plan::default() };
+    c.bench_function("plan/rows of 24 benchmarks", |b| {
+        b.iter(|| {
+            let rows = choices.iter().map(|choice| {
+                let axes = choice.bench.axes.iter().map(|axis| selected(axis, *choice, &plan).len());
+                sizes_of(choice.bench, &plan).map_or(0, |sizes| sizes.len()) * axes.product::<usize>()
+            });
+            black_box(rows.sum::<usize>())
+        });
+    });
+}
+
+criterion_group!(choosing, registry, sizes, plan);
 criterion_main!(choosing);

@@ -58,7 +58,8 @@ fn bounds(c: &mut Criterion) {
 fn file(c: &mut Criterion) {
     let mut golden = wire::read(GOLDEN.as_bytes()).unwrap().runs.remove(0);
     let run = Record::Run(Box::new(golden.run));
-    let samples = vec![Samples { rank: 0, thread: 0, batch: 20, elapsed_ns: times(200) }];
+    let samples =
+        vec![Samples { rank: 0, thread: 0, batch: 20, elapsed_ns: times(200), ..Samples::default() }];
     let row = Measurement { samples, ..golden.rows.swap_remove(1) };
     let case = Record::Case(Box::new(row));
     let write = || {

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use crate::{threads::Threads, unit::Bytes};
+use crate::{root::Root, threads::Threads, unit::Bytes};
 
 /// A choice that a user can make for a benchmark, such as the synchronisation of a one-sided test.
 ///
@@ -44,6 +44,8 @@ pub struct Case {
     pub ranks: u32,
     /// Threads of each rank, where the benchmark runs several.
     pub threads: Option<Threads>,
+    /// The root, where the operation has one.
+    pub root: Option<Root>,
     /// The value chosen on each axis of the benchmark that rows name.
     pub axes: Vec<(&'static str, &'static str)>,
 }
@@ -52,6 +54,11 @@ impl Case {
     /// The value on an axis; its default where nothing was chosen.
     pub fn axis(&self, axis: &Axis) -> &'static str {
         self.axes.iter().find(|(name, _)| *name == axis.name).map_or(axis.default, |(_, value)| value)
+    }
+
+    /// The root, where it is not the usual one.
+    pub fn chosen_root(&self) -> Option<Root> {
+        self.root.filter(|root| *root != Root::default())
     }
 
     /// The stable name of this row in results: benchmark, axes, size and depth.
@@ -70,6 +77,9 @@ impl Case {
         if let Some(threads) = self.threads {
             let _ = write!(key, ",threads={threads}");
         }
+        if let Some(root) = self.chosen_root() {
+            let _ = write!(key, ",root={root}");
+        }
         key
     }
 }
@@ -86,12 +96,17 @@ mod tests {
             pairs: 1,
             ranks: 2,
             threads: None,
+            root: None,
             axes: vec![("sync", "pscw"), ("win", "allocate")],
         };
         assert_eq!(case.key("rma.put_bw", true), "rma.put_bw/sync=pscw,win=allocate,bytes=65536,depth=64");
         assert_eq!(
             Case { pairs: 2, axes: vec![], ..case.clone() }.key("p2p.latency", false),
             "p2p.latency/bytes=65536,pairs=2"
+        );
+        assert_eq!(
+            Case { root: Some(Root::Rotating), axes: vec![], ..case.clone() }.key("collective.bcast", false),
+            "collective.bcast/bytes=65536,root=rotate"
         );
         assert_eq!(
             Case { threads: Some(Threads::default()), axes: vec![], ..case }.key("p2p.latency_mt", false),

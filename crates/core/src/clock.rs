@@ -1,7 +1,13 @@
 //! The one room that reads time: raw ticks for samples, and what a reading costs.
 
 use quanta::Mock;
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
 
 /// The clock of a rank: the TSC where it is invariant, else `CLOCK_MONOTONIC`; by hand in tests.
 ///
@@ -33,8 +39,15 @@ impl Clock {
 
     /// A clock that stands still until [`Hand::advance`] moves it; its cost is what a test says it is.
     pub fn manual(overhead_ns: u64) -> (Clock, Hand) {
-        let (inner, mock) = quanta::Clock::mock();
-        (Clock { inner, facts: Facts { source: "manual", resolution_ns: 1, overhead_ns } }, Hand(mock))
+        Clock::skewed(overhead_ns, Skew::default())
+    }
+
+    /// The same, but it shows another time than the one that passes.
+    pub fn skewed(overhead_ns: u64, skew: Skew) -> (Clock, Hand) {
+        let (inner, shown) = quanta::Clock::mock();
+        shown.increment(skew.offset_ns);
+        let facts = Facts { source: "manual", resolution_ns: 1, overhead_ns };
+        (Clock { inner, facts }, Hand { truth: Arc::default(), shown, skew })
     }
 
     /// Reads the clock: raw ticks, the only thing that a timed region does besides the work.
@@ -47,6 +60,24 @@ impl Clock {
     /// Marks a moment on this clock, for what surrounds a timed region.
     pub fn mark(&self) -> Mark<'_> {
         Mark { clock: self, at: self.raw() }
+    }
+
+    /// Waits until the raw reading is at least `ticks`; `linger` passes the time, told how many ticks are left.
+    #[inline(always)]
+    pub fn wait_until(&self, ticks: u64, mut linger: impl FnMut(u64)) {
+        loop {
+            let now = self.raw();
+            if now >= ticks {
+                return;
+            }
+            linger(ticks - now);
+        }
+    }
+
+    /// Nanoseconds of one raw tick.
+    pub fn tick_ns(&self) -> f64 {
+        const MANY: u64 = 1 << 50;
+        self.inner.delta_as_nanos(0, MANY) as f64 / MANY as f64
     }
 
     /// Nanoseconds from one raw reading to a later one; 0 if the clock stepped back.
@@ -68,25 +99,46 @@ pub struct Mark<'c> {
 }
 
 impl Mark<'_> {
+    /// The raw reading, for what maps it to another rank's clock.
+    pub fn ticks(&self) -> u64 {
+        self.at
+    }
+
     /// Nanoseconds since then.
     pub fn elapsed_ns(&self) -> u64 {
         self.clock.nanos(self.at, self.clock.raw())
     }
 }
 
+/// How a manual clock is wrong.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Skew {
+    /// What it shows when nothing has passed, in nanoseconds.
+    pub offset_ns: u64,
+    /// Nanoseconds that it gains in a second.
+    pub drift_ppb: i64,
+}
+
 /// Moves a manual clock.
 #[derive(Debug, Clone)]
-pub struct Hand(Arc<Mock>);
+pub struct Hand {
+    truth: Arc<AtomicU64>,
+    shown: Arc<Mock>,
+    skew: Skew,
+}
 
 impl Hand {
     /// Lets this much time pass.
     pub fn advance(&self, nanoseconds: u64) {
-        self.0.increment(nanoseconds);
+        let truth = self.truth.fetch_add(nanoseconds, Ordering::Relaxed) + nanoseconds;
+        let gained = i128::from(truth) * i128::from(self.skew.drift_ppb) / 1_000_000_000;
+        let shows = i128::from(self.skew.offset_ns) + i128::from(truth) + gained;
+        self.shown.increment(u64::try_from(shows).unwrap_or(0).saturating_sub(self.shown.value()));
     }
 
-    /// What the clock shows, in nanoseconds.
+    /// The time that has passed, in nanoseconds; what the clock shows where it is right.
     pub fn now(&self) -> u64 {
-        self.0.value()
+        self.truth.load(Ordering::Relaxed)
     }
 }
 
@@ -105,6 +157,13 @@ impl Since {
     pub fn elapsed(&self) -> Duration {
         self.0.elapsed()
     }
+}
+
+/// A moment on `CLOCK_MONOTONIC`, in nanoseconds: the one clock that all processes of a host share, for what begins in one
+/// process and ends in another.
+pub fn host_ns() -> u64 {
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
+    now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
 }
 
 #[expect(clippy::disallowed_methods, reason = "this is the clock room")]
@@ -149,9 +208,27 @@ mod tests {
     }
 
     #[test]
+    fn a_skewed_clock_shows_another_time() {
+        let (clock, hand) = Clock::skewed(9, Skew { offset_ns: 5000, drift_ppb: -100_000 });
+        let start = clock.raw();
+        hand.advance(1_000_000);
+        hand.advance(1_000_000);
+        assert_eq!((start, clock.raw(), hand.now()), (5000, 5000 + 2_000_000 - 200, 2_000_000));
+        assert!((clock.tick_ns() - 1.0).abs() < 1e-12);
+    }
+
+    #[test]
     fn a_step_back_is_no_huge_time() {
         let (clock, _) = Clock::manual(1);
         assert_eq!(clock.nanos(10, 5), 0);
+    }
+
+    #[test]
+    fn the_clock_of_the_host_runs_forward_in_nanoseconds() {
+        let (since, before) = (Since::now(), host_ns());
+        std::thread::sleep(Duration::from_millis(20));
+        let (ours, theirs) = ((host_ns() - before) as f64, since.elapsed().as_nanos() as f64);
+        assert!((ours / theirs - 1.0).abs() < 0.02, "{ours} against {theirs}");
     }
 
     #[test]

@@ -1,13 +1,21 @@
 //! Work that keeps a CPU busy for a known time without communicating or reading a clock.
 
-use std::{hint::black_box, time::Duration};
+use std::{cell::Cell, hint::black_box, time::Duration};
 
 use crate::clock::Since;
 
+/// What keeps a rank busy.
+pub trait Busy {
+    /// Is busy once.
+    fn run(&self);
+}
+
 /// A number of arithmetic steps that takes a given time on this CPU.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct Compute {
     steps: u64,
+    /// Where the last run ended and the next one begins, so that a CPU cannot do two at once.
+    reached: Cell<u64>,
 }
 
 /// Steps of one calibration pass; the fastest of several passes counts.
@@ -16,24 +24,27 @@ const PASS: u64 = 200_000;
 impl Compute {
     /// Calibrates, in a few milliseconds.
     pub fn lasting(time: Duration) -> Compute {
-        let pass = Compute { steps: PASS };
+        let steps = |steps| Compute { steps, reached: Cell::new(1) };
+        let pass = steps(PASS);
         let fastest = (0..5).map(|_| {
             let since = Since::now();
             pass.run();
             since.elapsed()
         });
         let fastest = fastest.min().unwrap_or_default().as_secs_f64().max(1e-9);
-        Compute { steps: (time.as_secs_f64() / fastest * PASS as f64).max(1.0) as u64 }
+        steps((time.as_secs_f64() / fastest * PASS as f64).max(1.0) as u64)
     }
+}
 
+impl Busy for Compute {
     /// Computes: each step depends on the one before, so that nothing can be left out or done at once.
     #[inline(never)]
-    pub fn run(&self) {
-        let mut x = black_box(1u64);
+    fn run(&self) {
+        let mut x = black_box(self.reached.get());
         for _ in 0..self.steps {
             x = x.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         }
-        black_box(x);
+        self.reached.set(black_box(x));
     }
 }
 

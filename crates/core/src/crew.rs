@@ -14,6 +14,7 @@ use crate::{
     error::{Error, Result},
     kernel::{Cx, Kernel},
     payload::{Check, Fill},
+    result::Figures,
 };
 
 type Job<K> = Box<dyn FnOnce(&mut K) + Send>;
@@ -124,7 +125,8 @@ impl<K: Kernel + Send + 'static> Opened for Crew<K> {
         Ok(())
     }
 
-    fn answered(&mut self, iterations: u64) -> Result<()> {
+    fn answered(&mut self, batch: u64, samples: u64) -> Result<()> {
+        let iterations = batch * samples;
         let (messages, receivers) = (iterations * self.senders, self.jobs.len() as u64);
         let shares = (0..receivers).map(|thread| quota(messages, receivers, thread));
         self.each(shares, |kernel, share| answered(kernel, share)).map(|_| ())
@@ -132,6 +134,10 @@ impl<K: Kernel + Send + 'static> Opened for Crew<K> {
 
     fn end(&mut self) -> Result<()> {
         self.all(K::end)
+    }
+
+    fn figures(&mut self) -> Result<Figures> {
+        Ok(Figures::new())
     }
 
     fn check(&mut self, fill: Fill) -> Result<Check> {

@@ -27,13 +27,22 @@ pub fn hostname() -> String {
     if name.trim().is_empty() { "localhost".into() } else { name.trim().to_owned() }
 }
 
+/// Names this boot of this kernel, unlike that of any other host; the host's name where the kernel does not tell.
+pub fn boot_id() -> String {
+    let id = read("/proc/sys/kernel/random/boot_id");
+    if id.trim().is_empty() { hostname() } else { id.trim().to_owned() }
+}
+
+/// More CPUs than any kernel has.
+const MOST_CPUS: u32 = 1 << 16;
+
 /// Reads a kernel list of CPUs, `0-3,8`; what is malformed is left out.
 pub fn parse_cpus(list: &str) -> Vec<u32> {
     let range = |item: &str| {
         let (from, to) = item.split_once('-').unwrap_or((item, item));
-        Some(from.trim().parse::<u32>().ok()?..=to.trim().parse::<u32>().ok()?.min(1 << 16))
+        Some(from.trim().parse::<u32>().ok()?..=to.trim().parse::<u32>().ok()?.min(MOST_CPUS))
     };
-    list.split(',').filter_map(range).flatten().collect()
+    list.split(',').filter_map(range).flatten().take(MOST_CPUS as usize).collect()
 }
 
 /// Bytes that could be allocated on this host without swapping; `None` where the kernel does not tell.
@@ -49,6 +58,8 @@ pub struct Vitals {
     pub preemptions: u64,
     /// Time that the hypervisor took from this host's CPUs, in clock ticks (usually 10 ms).
     pub stolen_ticks: u64,
+    /// Time for which this thread could have run but something else had its CPU, in nanoseconds.
+    pub waited_ns: u64,
 }
 
 impl Vitals {
@@ -58,7 +69,14 @@ impl Vitals {
         let stat = read("/proc/stat");
         let steal = stat.lines().next().and_then(|line| line.split_whitespace().nth(8));
         let number = |text: Option<&str>| text.and_then(|t| t.parse().ok()).unwrap_or(0);
-        Vitals { preemptions: number(switches.as_deref()), stolen_ticks: number(steal) }
+        // On a CPU, waiting for one, and how often: in nanoseconds.
+        let schedule = read("/proc/thread-self/schedstat");
+        let waited = schedule.split_whitespace().nth(1);
+        Vitals {
+            preemptions: number(switches.as_deref()),
+            stolen_ticks: number(steal),
+            waited_ns: number(waited),
+        }
     }
 
     /// What was added since `earlier`.
@@ -67,20 +85,28 @@ impl Vitals {
         Vitals {
             preemptions: self.preemptions.saturating_sub(earlier.preemptions),
             stolen_ticks: self.stolen_ticks.saturating_sub(earlier.stolen_ticks),
+            waited_ns: self.waited_ns.saturating_sub(earlier.waited_ns),
         }
     }
 
-    pub(crate) fn to_bytes(self) -> [u8; 16] {
-        let mut bytes = [0; 16];
-        bytes[..8].copy_from_slice(&self.preemptions.to_le_bytes());
-        bytes[8..].copy_from_slice(&self.stolen_ticks.to_le_bytes());
-        bytes
+    /// Of two threads together.
+    #[must_use]
+    pub fn and(self, other: Vitals) -> Vitals {
+        Vitals {
+            preemptions: self.preemptions.saturating_add(other.preemptions),
+            stolen_ticks: self.stolen_ticks.saturating_add(other.stolen_ticks),
+            waited_ns: self.waited_ns.saturating_add(other.waited_ns),
+        }
+    }
+
+    pub(crate) fn to_bytes(self) -> Vec<u8> {
+        [self.preemptions, self.stolen_ticks, self.waited_ns].iter().flat_map(|n| n.to_le_bytes()).collect()
     }
 
     pub(crate) fn from_bytes(bytes: &[u8]) -> Vitals {
         let word =
             |at: usize| bytes.get(at..at + 8).and_then(|b| b.try_into().ok()).map_or(0, u64::from_le_bytes);
-        Vitals { preemptions: word(0), stolen_ticks: word(8) }
+        Vitals { preemptions: word(0), stolen_ticks: word(8), waited_ns: word(16) }
     }
 }
 
@@ -156,7 +182,7 @@ mod tests {
         let place = Place::here();
         assert!(!place.host.is_empty() && !place.cpu_numbers().is_empty(), "{place:?}");
         assert!(available_memory().is_some_and(|m| m > 1 << 20));
-        let vitals = Vitals { preemptions: 3, stolen_ticks: 9 };
+        let vitals = Vitals { preemptions: 3, stolen_ticks: 9, waited_ns: 1 << 40 };
         assert_eq!(Vitals::from_bytes(&vitals.to_bytes()), vitals);
     }
 

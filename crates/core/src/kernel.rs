@@ -7,6 +7,7 @@ use crate::{
     env,
     error::{Error, Result},
     payload::{Check, Fill},
+    result::Figures,
     team::Team,
     unit::Rank,
 };
@@ -68,9 +69,16 @@ pub struct Cx<'a> {
     pub peer: Rank,
     /// Which of the rank's threads this is; 0 where it has one.
     pub thread: u32,
+    /// Bytes of buffers that a rank may have, if the user set a limit.
+    pub memory_limit: Option<u64>,
 }
 
 impl<'a> Cx<'a> {
+    /// A rank that is timed and has no peer.
+    pub fn of(team: &'a dyn Team) -> Cx<'a> {
+        Cx { team, role: Role::Active, peer: team.rank(), thread: 0, memory_limit: None }
+    }
+
     /// This rank.
     pub fn rank(&self) -> Rank {
         self.team.rank()
@@ -92,15 +100,28 @@ impl<'a> Cx<'a> {
         })
     }
 
-    /// Refuses a case whose buffers, `mine` bytes on this rank, do not fit into the memory of a host. Collective.
+    /// Refuses a case whose buffers, `mine` bytes on this rank, are more than a rank may have, or do not fit into the
+    /// memory of a host. Collective.
     pub fn afford(&self, mine: u64) -> Result<()> {
+        if let Some(limit) = self.memory_limit {
+            let rank = self.rank();
+            let excess = || {
+                Error::unsupported(format!(
+                    "needs {mine} bytes of buffers on rank {rank}, --memory-limit is {limit}"
+                ))
+            };
+            self.agree(if mine > limit { Err(excess()) } else { Ok(()) })?;
+        }
         let free = env::available_memory().unwrap_or(u64::MAX);
         let note = [&mine.to_le_bytes()[..], &free.to_le_bytes()[..], env::hostname().as_bytes()].concat();
         let mut hosts: BTreeMap<Vec<u8>, (u64, u64)> = BTreeMap::new();
         for note in self.team.gather(&note)?.unwrap_or_default() {
-            let word = |at: usize| note[at..at + 8].try_into().map_or(0, u64::from_le_bytes);
-            let (need, free) = hosts.entry(note[16..].to_vec()).or_insert((0, u64::MAX));
-            (*need, *free) = (need.saturating_add(word(0)), (*free).min(word(8)));
+            // Every rank says two numbers and its host.
+            let Some((mine, rest)) = note.split_first_chunk() else { continue };
+            let Some((spare, host)) = rest.split_first_chunk() else { continue };
+            let (need, free) = hosts.entry(host.to_vec()).or_insert((0, u64::MAX));
+            *need = need.saturating_add(u64::from_le_bytes(*mine));
+            *free = (*free).min(u64::from_le_bytes(*spare));
         }
         let full = hosts.iter().find(|(_, (need, free))| need > free).map(|(host, (need, free))| {
             let (host, mib) = (String::from_utf8_lossy(host), 1 << 20);
@@ -122,13 +143,17 @@ impl<'a> Cx<'a> {
 /// One benchmark's work, as one rank sees it.
 ///
 /// The engine calls, on every rank of the case and in this order: `open`, `fill`, `begin`, then many times `active` or
-/// `passive` by role, `end`, `check`, once more `fill` to `check` with a fresh pattern, and `close`. Only `active` is timed.
+/// `passive` by role, `end`, `figures`, `check`, once more `fill` to `check` with a fresh pattern, and `close`. Only `active` is timed.
 pub trait Kernel: Sized {
     /// What the headline is.
     const METRIC: Metric;
     /// What is timed, what is not, and which benchmark of others it corresponds to.
     const METHOD: Method;
 
+    /// Whether it is the kernel for such a case; [`crate::registry::Benchmark::either`] has another for those that it cannot.
+    fn carries(_case: &Case) -> bool {
+        true
+    }
     /// Bytes, operations and legs of one iteration.
     fn work(case: &Case) -> Work;
     /// Collective, untimed. [`Error::unsupported`] on any rank skips the case on all of them.
@@ -154,6 +179,10 @@ pub trait Kernel: Sized {
     /// Compares what arrived with what `fill` sent; a payload mismatch is a [`Check`], not an error.
     fn check(&mut self, _fill: Fill) -> Result<Check> {
         Ok(Check::Unsupported)
+    }
+    /// What it tells beside times, of the iterations between `begin` and `end`. Collective, untimed; rank 0's is kept.
+    fn figures(&mut self) -> Result<Figures> {
+        Ok(Figures::new())
     }
     /// Collective, untimed.
     fn close(self) -> Result<()> {

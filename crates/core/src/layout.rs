@@ -16,6 +16,8 @@ pub enum Layout {
     Pairs(Pairs),
     /// Rank 0 is timed, every other answers it.
     Star,
+    /// Rank 0 is timed, by itself: the benchmark brings its own processes. Others stay idle.
+    Alone,
     /// Every rank is timed.
     Everyone {
         /// The fewest that make sense.
@@ -41,6 +43,8 @@ pub enum Across {
     Pairs,
     /// For each sample the slowest rank.
     Slowest,
+    /// For each sample from the first rank's start to the last rank's end, on one clock for all.
+    Global,
 }
 
 impl Across {
@@ -50,6 +54,7 @@ impl Across {
             Across::Origin => "origin",
             Across::Pairs => "pairs",
             Across::Slowest => "slowest",
+            Across::Global => "global",
         }
     }
 }
@@ -85,10 +90,17 @@ impl Layout {
     /// Ranks that `ombx run` starts when the user does not say.
     pub const fn ranks_wanted(self, pairs: Option<u32>) -> u32 {
         match (self, pairs) {
+            (Layout::Alone, _) => 1,
             (Layout::Pair | Layout::Star, _) => 2,
             (Layout::Pairs(_), None) => 2,
             (Layout::Pairs(_), Some(pairs)) => pairs.saturating_mul(2),
-            (Layout::Everyone { least }, _) => least,
+            (Layout::Everyone { least }, _) => {
+                if least > 2 {
+                    least
+                } else {
+                    2
+                }
+            }
         }
     }
 
@@ -112,6 +124,7 @@ impl Layout {
                     need => short(need.unwrap_or(u32::MAX)),
                 }
             }
+            Layout::Alone => seated(1, 1),
             Layout::Star if available < 2 => short(2),
             Layout::Star => seated(available, 1),
             Layout::Everyone { least } if available < least => short(least),
@@ -127,7 +140,7 @@ impl Layout {
     /// How times combine.
     pub const fn across(self) -> Across {
         match self {
-            Layout::Pair | Layout::Pairs(Pairs::One) | Layout::Star => Across::Origin,
+            Layout::Alone | Layout::Pair | Layout::Pairs(Pairs::One) | Layout::Star => Across::Origin,
             Layout::Pairs(Pairs::Most) => Across::Pairs,
             Layout::Everyone { .. } => Across::Slowest,
         }
@@ -136,6 +149,7 @@ impl Layout {
     /// In words, for `ombx list`.
     pub fn describe(self) -> String {
         match self {
+            Layout::Alone => "1".into(),
             Layout::Pair => "2".into(),
             Layout::Pairs(_) => "2 x pairs".into(),
             Layout::Star => "2..".into(),
@@ -160,7 +174,7 @@ impl Seating {
     /// What a rank does and with whom.
     pub fn role(&self, rank: Rank) -> (Role, Rank) {
         match (self.layout, self.pairing) {
-            (Layout::Everyone { .. }, _) => (Role::Active, rank),
+            (Layout::Alone | Layout::Everyone { .. }, _) => (Role::Active, rank),
             (Layout::Star, _) if rank == Rank(0) => (Role::Active, rank),
             (Layout::Star, _) => (Role::Passive, Rank(0)),
             (_, Pairing::Adjacent) if rank.0.is_multiple_of(2) => (Role::Active, Rank(rank.0 + 1)),

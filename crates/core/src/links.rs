@@ -63,8 +63,8 @@ impl Mode {
     pub fn extent(self, ranks: u32, sizes: usize) -> (u64, u64) {
         let schedule = self.schedule(ranks, None);
         let per_pair = 2 * sizes as u64;
-        let rounds = u64::from(schedule.rounds()) * per_pair;
-        let rows = rounds * u64::from(schedule.pairs());
+        let rounds = u64::from(schedule.rounds()).saturating_mul(per_pair);
+        let rows = rounds.saturating_mul(u64::from(schedule.pairs()));
         (if self == Mode::Serial { rows } else { rounds }, rows)
     }
 }

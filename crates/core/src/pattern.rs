@@ -7,11 +7,17 @@ use crate::{
     error::Result,
     kernel::{Cx, Kernel, Method, Metric, Role, Work},
     payload::{Check, Fill, Slots},
+    result::Figures,
     unit::Rank,
 };
 
 /// Two ends that exchange messages of equal size. Every call in the first group may stand in a timed region.
 pub trait Link: Sized {
+    /// Bytes of a message at the most.
+    const MOST: u64 = u64::MAX;
+    /// Whether messages of a window lie one directly behind the other.
+    const PACKED: bool = false;
+
     /// Sends message 0 and returns when its buffer can be used again.
     fn send(&mut self) -> Result<()>;
     /// Receives message 0.
@@ -29,6 +35,10 @@ pub trait Link: Sized {
 
     /// Opens the end of this rank. Collective, untimed.
     fn open(cx: &Cx<'_>, slots: Slots) -> Result<Self>;
+    /// What it tells beside times; untimed.
+    fn figures(&mut self) -> Result<Figures> {
+        Ok(Figures::new())
+    }
     /// What this end sends.
     fn outgoing(&mut self) -> &mut [u8];
     /// Where this end receives.
@@ -83,6 +93,10 @@ impl<P: Pattern, L: Link> Kernel for Over<P, L> {
     const METRIC: Metric = P::METRIC;
     const METHOD: Method = P::METHOD;
 
+    fn carries(case: &Case) -> bool {
+        case.bytes.0 <= L::MOST
+    }
+
     fn work(case: &Case) -> Work {
         let Work { bytes, ops, legs } = P::work(case.bytes.0, u64::from(case.depth));
         let pairs = u64::from(case.pairs);
@@ -93,6 +107,7 @@ impl<P: Pattern, L: Link> Kernel for Over<P, L> {
         let messages = P::messages(case.depth);
         let slots = match case.axis(&BUFFERS) {
             "single" => Slots::shared(case.bytes.0, messages),
+            _ if L::PACKED => Slots::packed(case.bytes.0, messages),
             _ => Slots::new(case.bytes.0, messages),
         };
         cx.afford(2 * slots.total())?;
@@ -115,6 +130,10 @@ impl<P: Pattern, L: Link> Kernel for Over<P, L> {
     #[inline]
     fn passive(&mut self) -> Result<()> {
         P::passive(&mut self.end.link, self.depth)
+    }
+
+    fn figures(&mut self) -> Result<Figures> {
+        self.end.link.figures()
     }
 
     fn check(&mut self, fill: Fill) -> Result<Check> {
@@ -222,6 +241,15 @@ impl Pattern for BiStream {
         link.swap()
     }
 }
+
+/// The three patterns of LinkTest, as the values of an axis.
+pub const PATTERNS: Axis = Axis {
+    name: "pattern",
+    about: "how two ranks load a link: a ping-pong, two ping-pongs at once, or messages one way and a receipt",
+    values: &["semidirectional", "bidirectional", "unidirectional"],
+    default: "semidirectional",
+    named: Named::Always,
+};
 
 /// LinkTest's semidirectional test: a ping-pong, as bandwidth.
 pub enum Semidirectional {}

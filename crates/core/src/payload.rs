@@ -88,6 +88,11 @@ impl Slots {
         Slots { bytes, count, stride: bytes.next_multiple_of(LINE).max(LINE) }
     }
 
+    /// `count` messages one directly behind the other.
+    pub fn packed(bytes: u64, count: u32) -> Slots {
+        Slots { stride: bytes, ..Slots::new(bytes, count) }
+    }
+
     /// `count` messages that all use one buffer, as the OSU benchmarks do: hot, and overwritten while others arrive.
     pub fn shared(bytes: u64, count: u32) -> Slots {
         Slots { stride: 0, ..Slots::new(bytes, count) }
@@ -142,15 +147,15 @@ impl Fill {
 
     fn write_as(&self, owner: Rank, slots: Slots, buffer: &mut [u8], flip: u64) {
         for (slot, range) in slots.messages(buffer.len()) {
-            let mut word = self.key(owner, slot);
-            let mut words = buffer[range].chunks_exact_mut(8);
-            for chunk in &mut words {
-                chunk.copy_from_slice(&(word ^ flip).to_le_bytes());
-                word = word.wrapping_add(STEP);
-            }
-            let rest = words.into_remainder();
-            rest.copy_from_slice(&(word ^ flip).to_le_bytes()[..rest.len()]);
+            let word = self.words(owner, slot);
+            write_words(|at| word(at) ^ flip, &mut buffer[range]);
         }
+    }
+
+    /// What `owner` sends as message `slot`: its words of eight bytes by their position.
+    pub fn words(&self, owner: Rank, slot: u64) -> impl Fn(u64) -> u64 + use<> {
+        let key = self.key(owner, slot);
+        move |at| key.wrapping_add(at.wrapping_mul(STEP))
     }
 
     /// The same filling seen as another's: a second pattern of the same owner, such as what a window holds at first.
@@ -170,55 +175,75 @@ impl Fill {
         found: &[u8],
         rank: Rank,
     ) -> Check {
-        let total = slots.total() as usize;
-        let (mut expected, mut added) = (vec![0; total], vec![0; total]);
-        self.beside().write(first, slots, &mut expected);
-        self.write(owner, slots, &mut added);
-        for (sum, term) in expected.chunks_exact_mut(width).zip(added.chunks_exact(width)) {
-            let total = unsigned(sum).wrapping_add(unsigned(term).wrapping_mul(times));
-            sum.copy_from_slice(&total.to_le_bytes()[..width]);
-        }
-        compare(slots, &expected, found, rank)
+        let messages = slots.messages(found.len());
+        messages.fold(Check::Passed, |check, (slot, range)| match check {
+            Check::Passed => {
+                let (before, added) = (self.beside().words(first, slot), self.words(owner, slot));
+                let word = |at| sum([(before(at), 1), (added(at), times)], width);
+                check_words(word, &found[range], (rank, slot))
+            }
+            failed => failed,
+        })
     }
 
     /// Compares every message with what `owner` sent; `rank` is where it arrived.
     pub fn check(&self, owner: Rank, slots: Slots, buffer: &[u8], rank: Rank) -> Check {
-        for (slot, range) in slots.messages(buffer.len()) {
-            let mut word = self.key(owner, slot);
-            for (at, chunk) in buffer[range].chunks(8).enumerate() {
-                let expected = word.to_le_bytes();
-                if chunk != &expected[..chunk.len()] {
-                    let byte = chunk.iter().zip(expected).position(|(a, e)| *a != e).unwrap_or(0);
-                    return Check::Failed(Mismatch {
-                        rank,
-                        slot,
-                        byte: (at * 8 + byte) as u64,
-                        expected: expected[byte],
-                        actual: chunk[byte],
-                    });
-                }
-                word = word.wrapping_add(STEP);
-            }
-        }
-        Check::Passed
+        let messages = slots.messages(buffer.len());
+        messages.fold(Check::Passed, |check, (slot, range)| match check {
+            Check::Passed => check_words(self.words(owner, slot), &buffer[range], (rank, slot)),
+            failed => failed,
+        })
     }
 }
 
-/// Up to eight bytes as an integer.
-fn unsigned(bytes: &[u8]) -> u64 {
-    let mut word = [0; 8];
-    word[..bytes.len()].copy_from_slice(bytes);
-    u64::from_le_bytes(word)
+/// Words that are compared at once, whichever of them differs: compilers make a few instructions of that.
+const AT_ONCE: usize = 64;
+
+/// Writes words by their position, the last one as far as it fits.
+pub fn write_words(word: impl Fn(u64) -> u64, message: &mut [u8]) {
+    let (whole, rest) = message.as_chunks_mut();
+    let last = word(whole.len() as u64).to_le_bytes();
+    whole.iter_mut().zip(0..).for_each(|(chunk, at)| *chunk = word(at).to_le_bytes());
+    rest.copy_from_slice(&last[..rest.len()]);
 }
 
-fn compare(slots: Slots, expected: &[u8], found: &[u8], rank: Rank) -> Check {
-    for (slot, range) in slots.messages(found.len()) {
-        let mut pairs = expected[range.clone()].iter().zip(&found[range]).zip(0..);
-        if let Some(((expected, actual), byte)) = pairs.find(|((e, a), _)| e != a) {
-            return Check::Failed(Mismatch { rank, slot, byte, expected: *expected, actual: *actual });
+/// Compares a message, and where it is, with the words that it should consist of.
+pub fn check_words(word: impl Fn(u64) -> u64, message: &[u8], (rank, slot): (Rank, u64)) -> Check {
+    let differing = |(chunk, at): (&[u8; 8], u64)| (u64::from_le_bytes(*chunk) ^ word(at), at);
+    let (whole, rest) = message.as_chunks();
+    let end = whole.len() as u64;
+    let mut last = word(end).to_le_bytes();
+    last[..rest.len()].copy_from_slice(rest);
+    let blocks = whole.chunks(AT_ONCE).zip((0..).step_by(AT_ONCE));
+    let mut wrong = blocks.filter_map(|(block, start)| {
+        let bits = || block.iter().zip(start..).map(differing);
+        let any = bits().fold(0, |any, (bits, _)| any | bits) != 0;
+        any.then(|| bits().find(|(bits, _)| *bits != 0)).flatten()
+    });
+    match wrong.next().unwrap_or_else(|| differing((&last, end))) {
+        (0, _) => Check::Passed,
+        (bits, at) => {
+            let byte = bits.trailing_zeros() / 8;
+            let expected = word(at).to_le_bytes()[byte as usize];
+            let byte = at * 8 + u64::from(byte);
+            Check::Failed(Mismatch { rank, slot, byte, expected, actual: message[byte as usize] })
         }
     }
-    Check::Passed
+}
+
+/// The sum of words, each so many times, in unsigned integers of `width` bytes that wrap, as many as a word holds.
+#[inline]
+pub fn sum(terms: [(u64, u64); 2], width: usize) -> u64 {
+    // What is above an element in its word does not reach it.
+    let total = |shift: usize| {
+        let term = |(word, times): &(u64, u64)| (word >> shift).wrapping_mul(*times);
+        terms.iter().map(term).fold(0, u64::wrapping_add)
+    };
+    if width == 8 {
+        return total(0);
+    }
+    let mask = u64::MAX >> (64 - 8 * width);
+    (0..8).step_by(width).fold(0, |word, byte| word | (total(8 * byte) & mask) << (8 * byte))
 }
 
 #[cfg(test)]
@@ -292,8 +317,12 @@ mod tests {
             fill(1, 16).write(Rank(1), slots, &mut added);
             for _ in 0..300 {
                 for (sum, term) in memory.chunks_exact_mut(width).zip(added.chunks_exact(width)) {
-                    let total = unsigned(sum).wrapping_add(unsigned(term));
-                    sum.copy_from_slice(&total.to_le_bytes()[..width]);
+                    // As by hand: from the lowest byte up, what is left at the end is dropped.
+                    let mut carry = 0;
+                    for (sum, term) in sum.iter_mut().zip(term) {
+                        let total = u16::from(*sum) + u16::from(*term) + carry;
+                        (*sum, carry) = (total as u8, total >> 8);
+                    }
                 }
             }
             let check = |times, memory: &[u8]| {

@@ -1,9 +1,17 @@
 //! What the user chose: sizes, depth, precision, time, fixed counts and a value for each axis.
 
-use std::{collections::BTreeMap, time::Duration};
+mod launch;
 
+use std::{
+    collections::{BTreeMap, HashSet},
+    time::Duration,
+};
+
+pub use self::launch::Launch;
 use crate::{
     error::{Error, Result},
+    registry::Setting,
+    root::Root,
     threads::Threads,
     unit::Bytes,
 };
@@ -19,14 +27,31 @@ pub struct Plan {
     pub pairs: Option<u32>,
     /// Threads of the benchmarks that run several in a rank; as the OSU benchmark has it where `None`.
     pub threads: Option<Threads>,
+    /// The root of collective operations that have one.
+    pub root: Root,
+    /// Bytes of buffers that a rank may have; as many as the host has free where `None`.
+    pub memory_limit: Option<u64>,
     /// When a row is done.
     pub effort: Effort,
+    /// Messages above a size have an effort of their own, as in the OSU benchmarks.
+    pub effort_above: Option<(Bytes, Effort)>,
     /// Iterations in one sample; calibrated where `None`.
     pub batch: Option<u64>,
     /// Whether payloads are checked.
     pub verify: bool,
     /// Axis name to the chosen values.
     pub axes: BTreeMap<String, Vec<&'static str>>,
+    /// What was chosen of the settings that benchmarks have, by name.
+    pub settings: BTreeMap<String, String>,
+    /// Which of several launches this is.
+    pub launch: Option<Launch>,
+}
+
+impl Plan {
+    /// What was chosen of a setting, or its default.
+    pub fn setting(&self, setting: &Setting) -> Option<&str> {
+        self.settings.get(setting.name).map(String::as_str).or(setting.default)
+    }
 }
 
 /// When a row is done.
@@ -55,23 +80,42 @@ impl Default for Plan {
             depth: 64,
             pairs: None,
             threads: None,
+            root: Root::default(),
+            memory_limit: None,
             effort: Effort::Precision { precision: 0.01, max_time: Duration::from_secs(1) },
+            effort_above: None,
             batch: None,
             verify: true,
             axes: BTreeMap::new(),
+            settings: BTreeMap::new(),
+            launch: None,
+        }
+    }
+}
+
+impl Plan {
+    /// When a row of messages of this size is done.
+    pub fn effort_for(&self, bytes: Bytes) -> Effort {
+        match self.effort_above {
+            Some((limit, effort)) if bytes > limit => effort,
+            _ => self.effort,
         }
     }
 }
 
 /// The most sizes that one list may have.
 const MOST_SIZES: usize = 10_000;
+/// What a process can address: a larger message is a typing error.
+const LARGEST: Bytes = Bytes(1 << 47);
+/// The largest factor between sizes.
+const MOST_FACTOR: u64 = 1 << 32;
 
 /// Reads a list of sizes: `8`, `8,1K,64K`, `1..4M` (doubling), `1..4M:x4` (by another factor), `0..8` (0, 1, 2, 4, 8).
 pub fn parse_sizes(text: &str) -> Result<Vec<Bytes>> {
-    let mut sizes = Vec::new();
+    let (mut sizes, mut known) = (Vec::new(), HashSet::new());
     for item in text.split(',') {
         for size in parse_item(item.trim())? {
-            if !sizes.contains(&size) {
+            if known.insert(size) {
                 sizes.push(size);
             }
             if sizes.len() > MOST_SIZES {
@@ -82,15 +126,25 @@ pub fn parse_sizes(text: &str) -> Result<Vec<Bytes>> {
     Ok(sizes)
 }
 
+fn possible(size: Bytes) -> Result<Bytes> {
+    match size > LARGEST {
+        true => Err(Error::usage(format!("size {size} is more than a process can address, {LARGEST}"))),
+        false => Ok(size),
+    }
+}
+
 fn parse_item(item: &str) -> Result<Vec<Bytes>> {
     let Some((from, rest)) = item.split_once("..") else {
-        return Ok(vec![item.parse()?]);
+        return Ok(vec![possible(item.parse()?)?]);
     };
     let (to, factor) = match rest.split_once(':') {
         None => (rest, 2),
         Some((to, step)) => {
-            let factor =
-                step.trim().strip_prefix('x').and_then(|f| f.parse::<u64>().ok()).filter(|f| *f >= 2);
+            let factor = step
+                .trim()
+                .strip_prefix('x')
+                .and_then(|f| f.parse::<u64>().ok())
+                .filter(|f| (2..=MOST_FACTOR).contains(f));
             let bad = || {
                 Error::usage(format!(
                     "step {step:?} of sizes {item:?} is not a factor of 2 or more, such as x4"
@@ -99,7 +153,7 @@ fn parse_item(item: &str) -> Result<Vec<Bytes>> {
             (to, factor.ok_or_else(bad)?)
         }
     };
-    let (from, to): (Bytes, Bytes) = (from.parse()?, to.parse()?);
+    let (from, to): (Bytes, Bytes) = (from.parse()?, possible(to.parse()?)?);
     if from > to {
         return Err(Error::usage(format!("sizes {item:?} run from {from} down to {to}; write {to}..{from}")));
     }
@@ -125,6 +179,15 @@ mod tests {
 
     fn read(text: &str) -> Vec<u64> {
         parse_sizes(text).unwrap().into_iter().map(|b| b.0).collect()
+    }
+
+    #[test]
+    fn large_messages_may_have_an_effort_of_their_own() {
+        let [small, large] =
+            [1000, 10].map(|iterations| Effort::Fixed { iterations, warmup: iterations / 10 });
+        let plan = Plan { effort: small, effort_above: Some((Bytes(8192), large)), ..Plan::default() };
+        assert_eq!([1, 8192, 8193].map(|n| plan.effort_for(Bytes(n))), [small, small, large]);
+        assert_eq!(Plan { effort_above: None, ..plan }.effort_for(Bytes(1 << 20)), small);
     }
 
     #[test]
@@ -162,7 +225,11 @@ mod tests {
 
     #[test]
     fn the_largest_size_ends() {
-        assert_eq!(read("1..18446744073709551615").len(), 64);
+        assert_eq!(read("1..128T").len(), 48);
+        for text in ["1..18446744073709551615", "18446744073709551615", "129T", "1..8:x18446744073709551615"]
+        {
+            assert!(parse_sizes(text).is_err(), "{text}");
+        }
     }
 
     proptest! {

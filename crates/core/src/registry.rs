@@ -1,5 +1,8 @@
 //! The benchmarks of this binary: const entries that register themselves.
 
+mod choice;
+mod setting;
+
 use std::{fmt, panic::Location};
 
 use crate::{
@@ -10,6 +13,11 @@ use crate::{
     layout::Layout,
     plan::{Plan, parse_sizes},
     threads::{Threading, Threads},
+};
+
+pub use self::{
+    choice::{Choice, Osu, Preset},
+    setting::Setting,
 };
 
 /// One benchmark: a line of data.
@@ -40,14 +48,26 @@ pub struct Benchmark {
     pub layout: Layout,
     /// Sizes measured by default, in the form of `--sizes`.
     pub sizes: &'static str,
+    /// Whether it has messages, whose sizes the user can choose.
+    pub sized: bool,
     /// Whether it keeps `depth` operations in flight.
     pub streams: bool,
+    /// Whether its operation has a root.
+    pub rooted: bool,
     /// What it asks of the library for threads.
     pub threading: Threading,
+    /// What connects its ranks.
+    pub medium: Medium,
     /// What the user can choose.
     pub axes: &'static [&'static Axis],
+    /// What the user can set freely.
+    pub settings: &'static [&'static Setting],
+    /// The one of its settings that is a list of sizes and stands for `--sizes`.
+    pub sized_by: Option<&'static Setting>,
     /// Values that it takes on its axes by default, where those differ from the axes' own.
     pub usual: Preset,
+    /// Whether it is a broadcast, which takes no less than an empty message one way; rows that do say so.
+    pub one_way: bool,
     /// Its OSU counterparts: the program itself, and one that is this benchmark with something chosen.
     pub osu: [Option<Osu>; 2],
     /// Why this build cannot run it, if so.
@@ -58,27 +78,15 @@ pub struct Benchmark {
     pub run: fn(&mut Session<'_>) -> Result<()>,
 }
 
-/// The OSU program that a benchmark succeeds, for the drop-in and the osu format.
+/// What connects the ranks of a benchmark.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Osu {
-    /// Program: `osu_put_bw`.
-    pub name: &'static str,
-    /// Its header without number: `OSU MPI_Put Bandwidth Test`.
-    pub title: &'static str,
-    /// What it chooses on the benchmark's axes, if the user does not.
-    pub axes: Preset,
-}
-
-/// Axis and value, chosen by a name.
-pub type Preset = &'static [(&'static str, &'static str)];
-
-/// A benchmark that was asked for, by its own name or by another that chooses something.
-#[derive(Debug, Clone, Copy)]
-pub struct Choice {
-    /// The benchmark.
-    pub bench: &'static Benchmark,
-    /// What its name chose.
-    pub preset: Preset,
+pub enum Medium {
+    /// MPI.
+    Mpi,
+    /// Sockets, without MPI.
+    Sockets,
+    /// None: the benchmark brings its own processes, and one process of ombx starts them.
+    Own,
 }
 
 inventory::collect!(Benchmark);
@@ -88,6 +96,12 @@ impl Benchmark {
     #[track_caller]
     pub const fn of<K: Kernel>(name: &'static str, about: &'static str) -> Benchmark {
         Benchmark::custom(name, about, K::METRIC, K::METHOD, engine::run::<K>)
+    }
+
+    /// An entry that runs a kernel, and another in cases that the first does not carry, such as longer messages.
+    #[track_caller]
+    pub const fn either<K: Kernel, L: Kernel>(name: &'static str, about: &'static str) -> Benchmark {
+        Benchmark::custom(name, about, K::METRIC, K::METHOD, engine::run_either::<K, L>)
     }
 
     /// An entry that runs a kernel on several threads of each rank at the same time.
@@ -113,10 +127,16 @@ impl Benchmark {
             method,
             layout: Layout::Pair,
             sizes: "1..4M",
+            sized: true,
             streams: false,
+            rooted: false,
             threading: Threading::Single,
+            medium: Medium::Mpi,
             axes: &[],
+            settings: &[],
+            sized_by: None,
             usual: &[],
+            one_way: false,
             osu: [None; 2],
             available: || Ok(()),
             at: Location::caller(),
@@ -128,6 +148,20 @@ impl Benchmark {
     #[must_use]
     pub const fn sizes(mut self, sizes: &'static str) -> Benchmark {
         self.sizes = sizes;
+        self
+    }
+
+    /// It has no messages: one row, whatever sizes the user chooses.
+    #[must_use]
+    pub const fn without_sizes(mut self) -> Benchmark {
+        (self.sizes, self.sized) = ("0", false);
+        self
+    }
+
+    /// Its operation has a root.
+    #[must_use]
+    pub const fn with_root(mut self) -> Benchmark {
+        self.rooted = true;
         self
     }
 
@@ -152,10 +186,46 @@ impl Benchmark {
         self
     }
 
+    /// What the user can set freely.
+    #[must_use]
+    pub const fn settings(mut self, settings: &'static [&'static Setting]) -> Benchmark {
+        self.settings = settings;
+        self
+    }
+
+    /// A setting that is a list of sizes and stands for `--sizes`.
+    #[must_use]
+    pub const fn sized_by(mut self, setting: &'static Setting) -> Benchmark {
+        self.sized_by = Some(setting);
+        self
+    }
+
+    /// It brings its own processes and needs one rank, which starts them.
+    #[must_use]
+    pub const fn by_itself(mut self) -> Benchmark {
+        self.medium = Medium::Own;
+        self.layout = Layout::Alone;
+        self
+    }
+
+    /// Its ranks are connected by sockets and know no MPI.
+    #[must_use]
+    pub const fn over_sockets(mut self) -> Benchmark {
+        self.medium = Medium::Sockets;
+        self
+    }
+
     /// Values that it takes on its axes by default.
     #[must_use]
     pub const fn usually(mut self, values: Preset) -> Benchmark {
         self.usual = values;
+        self
+    }
+
+    /// It takes no less than an empty message one way, which is measured too where it is paced.
+    #[must_use]
+    pub const fn above_one_way(mut self) -> Benchmark {
+        self.one_way = true;
         self
     }
 
@@ -231,6 +301,9 @@ impl fmt::Debug for Benchmark {
     }
 }
 
+/// What is longer is no name with a typing error in it.
+const LONGEST_NAME: usize = 64;
+
 /// All entries, sorted by name, no name twice.
 #[derive(Debug)]
 pub struct Registry {
@@ -274,6 +347,15 @@ impl Registry {
         axes
     }
 
+    /// Every setting that a benchmark here has, once, by name.
+    pub fn settings(&self) -> Vec<&'static Setting> {
+        let mut settings: Vec<&'static Setting> =
+            self.entries.iter().flat_map(|b| b.settings.iter().copied()).collect();
+        settings.sort_by_key(|s| s.name);
+        settings.dedup_by_key(|s| s.name);
+        settings
+    }
+
     /// Those that a pattern names: a name, a glob (`rma.*`) or an OSU name; none is an error with the nearest name.
     pub fn find(&self, pattern: &str) -> Result<Vec<Choice>> {
         let glob = glob::Pattern::new(pattern)
@@ -301,6 +383,9 @@ impl Registry {
         let names =
             || self.entries.iter().flat_map(|b| [b.name].into_iter().chain(b.osu_names().map(|o| o.name)));
         let length = wrong.chars().count();
+        if length > LONGEST_NAME {
+            return None;
+        }
         let containing =
             names().filter(|name| length >= 3 && name.contains(wrong)).min_by_key(|name| name.len());
         let scored = names().map(|name| (strsim::damerau_levenshtein(name, wrong), name));

@@ -1,9 +1,15 @@
 //! Results to text: pure functions from rows to a writer, one module per format.
 
+pub mod compare;
 mod csv;
 mod jsonl;
+mod launches;
 mod links;
+mod openmetrics;
 mod osu;
+mod overhead;
+mod pipeline;
+mod plot;
 mod table;
 
 use std::io::{Result, Write};
@@ -11,9 +17,12 @@ use std::io::{Result, Write};
 pub use self::{
     csv::Csv,
     jsonl::JsonLines,
+    launches::Launches,
     links::{Links, LinksCsv},
-    osu::OsuTable,
-    table::{Paint, Table},
+    openmetrics::OpenMetrics,
+    osu::{OsuColumns, OsuTable},
+    overhead::Overhead,
+    table::{Paint, Row, Table, figure, head, heading, library, measured},
 };
 use crate::{
     result::{Measurement, Run, Tally},
@@ -26,8 +35,12 @@ pub trait Renderer {
     fn run(&mut self, out: &mut dyn Write, run: &Run) -> Result<()>;
     /// A row.
     fn case(&mut self, out: &mut dyn Write, row: &Measurement) -> Result<()>;
-    /// No more rows.
+    /// No more rows of this run.
     fn end(&mut self, out: &mut dyn Write, outcome: Outcome, tally: &Tally) -> Result<()>;
+    /// No more runs.
+    fn finish(&mut self, _out: &mut dyn Write) -> Result<()> {
+        Ok(())
+    }
 }
 
 /// Text from a file without the control characters that would move a terminal's cursor or begin a line of their own.

@@ -7,6 +7,7 @@ use crate::{
     kernel::{Metric, Work},
     layout::Across,
     payload::Check,
+    phases::Phases,
     stats::Summary,
     team::Place,
     trust::Notice,
@@ -58,7 +59,7 @@ impl From<Facts> for ClockFacts {
 }
 
 /// Raw samples of one timed rank, or of one thread of it.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Samples {
     /// Whose clock.
     pub rank: u32,
@@ -66,8 +67,50 @@ pub struct Samples {
     pub thread: u32,
     /// Iterations in each sample.
     pub batch: u64,
+    /// Time of each batch, in the order in which they ran. Across a global clock: from the first rank's start of that batch
+    /// to this rank's end.
+    pub elapsed_ns: Vec<u64>,
+    /// Samples that this rank started after the time that was agreed on, where one was.
+    pub late: Vec<u64>,
+    /// Round trips that were measured in turn with the samples, of which a part is subtracted from each.
+    pub round_trips: Option<RoundTrips>,
+}
+
+impl Samples {
+    /// What is subtracted from the time of each iteration, in nanoseconds.
+    pub fn correction_ns(&self) -> f64 {
+        let median = |trips: &RoundTrips| Some((trips.halves as f64, Summary::of(&trips.each_ns())?.median));
+        self.round_trips.as_ref().and_then(median).map_or(0.0, |(halves, median)| halves * median / 2.0)
+    }
+}
+
+/// Round trips of empty messages, measured in turn with samples that contain such a message.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct RoundTrips {
+    /// How many halves of the median round trip are subtracted from a sample: 0, 1 or 2.
+    pub halves: u64,
+    /// Round trips in each of these samples.
+    pub batch: u64,
     /// Time of each batch, in the order in which they ran.
     pub elapsed_ns: Vec<u64>,
+}
+
+/// The mean times of ranks, in nanoseconds of one leg, combined in the ways that OMB prints.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct AcrossRanks {
+    /// Of all ranks' means the mean: OMB's `Avg Latency`.
+    pub mean: f64,
+    /// The smallest.
+    pub min: f64,
+    /// The largest.
+    pub max: f64,
+}
+
+impl RoundTrips {
+    /// Time of one round trip, sample by sample, in nanoseconds.
+    pub fn each_ns(&self) -> Vec<f64> {
+        self.elapsed_ns.iter().map(|ns| *ns as f64 / self.batch as f64).collect()
+    }
 }
 
 /// How a row ended.
@@ -80,6 +123,18 @@ pub enum Outcome {
     /// It ran and went wrong.
     Failed(String),
 }
+
+/// A figure of a row beside its times.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Figure {
+    /// In the unit that the figure's name ends with; finite.
+    Value(f64),
+    /// It could not be resolved, and why.
+    Unresolved(String),
+}
+
+/// Figures by name; a name ends with its unit: `overlap_percent`, `round_trip_us`.
+pub type Figures = BTreeMap<String, Figure>;
 
 /// One row.
 #[derive(Debug, Clone, PartialEq)]
@@ -112,8 +167,12 @@ pub struct Measurement {
     pub samples: Vec<Samples>,
     /// Of the time of one leg, in nanoseconds, combined over ranks as `across` says.
     pub summary: Option<Summary>,
+    /// What the benchmark tells beside times.
+    pub figures: Figures,
     /// What could have spoiled it.
     pub trust: Vec<Notice>,
+    /// Where its time went, where the engine measured it.
+    pub phases: Option<Phases>,
 }
 
 /// A rate with its interval, derived from the time of an iteration by division.
@@ -121,6 +180,15 @@ pub struct Measurement {
 pub struct Rate {
     /// Per second.
     pub median: f64,
+    /// Low and high.
+    pub ci95: Option<[f64; 2]>,
+}
+
+/// The figure of a row that is shown first, in the unit of its metric: microseconds or MB/s.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Headline {
+    /// The median, above 0.
+    pub value: f64,
     /// Low and high.
     pub ci95: Option<[f64; 2]>,
 }
@@ -137,6 +205,17 @@ impl Measurement {
         self.rate(self.work?.ops as f64)
     }
 
+    /// The headline; `None` where the row has no figure that counts.
+    pub fn headline(&self) -> Option<Headline> {
+        let summary = self.summary.as_ref().filter(|s| s.median > 0.0 && self.outcome == Outcome::Ok)?;
+        let us = |ns: f64| ns / 1e3;
+        let (value, ci95) = match self.metric {
+            Metric::Bandwidth => self.mb_per_s().map(|rate| (rate.median, rate.ci95))?,
+            Metric::Latency => (us(summary.median), summary.ci95.map(|ends| ends.map(us))),
+        };
+        value.is_finite().then_some(Headline { value, ci95 })
+    }
+
     fn rate(&self, per_iteration: f64) -> Option<Rate> {
         let summary = self.summary.as_ref().filter(|s| self.metric == Metric::Bandwidth && s.median > 0.0)?;
         let legs = self.work?.legs as f64;
@@ -145,17 +224,58 @@ impl Measurement {
         Some(Rate { median: of(summary.median), ci95 })
     }
 
+    /// Summary of the combined times. Where a part of round trips is subtracted, the interval holds their uncertainty too.
+    pub fn summarise(samples: &[Samples], legs: u64) -> Option<Summary> {
+        let mut summary = Summary::of(&Measurement::combine(samples, legs))?;
+        for trips in samples.iter().filter_map(|s| s.round_trips.as_ref()) {
+            let halves = trips.halves as f64 / 2.0;
+            let interval = Summary::of(&trips.each_ns()).and_then(|trips| Some((trips.median, trips.ci95?)));
+            if let (Some([low, high]), Some((median, [least, most]))) = (summary.ci95, interval) {
+                // What is subtracted turns round: its upper end lowers the difference.
+                let below = (summary.median - low).hypot(halves * (most - median));
+                let above = (high - summary.median).hypot(halves * (median - least));
+                summary.ci95 = Some([summary.median - below, summary.median + above]);
+            }
+        }
+        Some(summary)
+    }
+
+    /// Mean, smallest and largest of the ranks' mean times, where every rank was timed.
+    pub fn across_ranks(&self) -> Option<AcrossRanks> {
+        let legs = self.work?.legs as f64;
+        let every = matches!(self.across, Across::Slowest | Across::Global);
+        let timed = self.samples.iter().filter(|s| every && !s.elapsed_ns.is_empty());
+        let mean = |s: &Samples| {
+            s.elapsed_ns.iter().map(|ns| *ns as f64).sum::<f64>()
+                / (s.elapsed_ns.len() as f64 * s.batch as f64 * legs)
+        };
+        let means: Vec<f64> = timed.map(mean).collect();
+        let first = *means.first()?;
+        Some(AcrossRanks {
+            mean: means.iter().sum::<f64>() / means.len() as f64,
+            min: means.iter().copied().fold(first, f64::min),
+            max: means.iter().copied().fold(first, f64::max),
+        })
+    }
+
     /// The combined time of one leg, sample by sample, in nanoseconds: the slowest rank or pair of each
-    /// sample. Threads of a rank do not iterate in step, so the samples of each count by themselves.
+    /// sample, less what is subtracted of round trips. Threads of a rank do not iterate in step, so the samples of each
+    /// count by themselves. Samples that a rank started late are left out, unless there are no others.
     pub fn combine(samples: &[Samples], legs: u64) -> Vec<f64> {
         let n = samples.iter().map(|s| s.elapsed_ns.len()).min().unwrap_or(0);
         let threads: BTreeSet<u32> = samples.iter().map(|s| s.thread).collect();
-        let threads = &threads;
-        let leg = |s: &Samples, i: usize| s.elapsed_ns[i] as f64 / (s.batch as f64 * legs as f64);
-        let slowest = move |i: usize, thread: &u32| {
-            samples.iter().filter(|s| s.thread == *thread).map(|s| leg(s, i)).fold(0.0, f64::max)
+        let less: Vec<f64> = samples.iter().map(Samples::correction_ns).collect();
+        let leg = |(s, less): (&Samples, &f64), i: usize| {
+            s.elapsed_ns[i] as f64 / (s.batch as f64 * legs as f64) - less
         };
-        (0..n).flat_map(|i| threads.iter().map(move |thread| slowest(i, thread))).collect()
+        let slowest = |i: usize, thread: u32| {
+            let of = samples.iter().zip(&less).filter(|(s, _)| s.thread == thread);
+            of.map(|one| leg(one, i)).reduce(f64::max).unwrap_or(0.0)
+        };
+        let late: BTreeSet<u64> = samples.iter().flat_map(|s| s.late.iter().copied()).collect();
+        let counts = |i: &usize| late.len() >= n || !late.contains(&(*i as u64));
+        let slowest = &slowest;
+        (0..n).filter(counts).flat_map(|i| threads.iter().map(move |thread| slowest(i, *thread))).collect()
     }
 }
 
@@ -196,73 +316,4 @@ impl Tally {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn row(metric: Metric, work: Work, leg_ns: f64) -> Measurement {
-        Measurement {
-            bench: "x.y".into(),
-            key: "x.y/bytes=8".into(),
-            metric,
-            bytes: Some(8),
-            depth: None,
-            pairs: 1,
-            ranks: 2,
-            axes: BTreeMap::new(),
-            work: Some(work),
-            across: Across::Origin,
-            outcome: Outcome::Ok,
-            check: Check::Passed,
-            samples: vec![],
-            summary: Summary::of(&[leg_ns; 10]),
-            trust: vec![],
-        }
-    }
-
-    #[test]
-    fn bandwidth_is_bytes_by_the_time_of_an_iteration() {
-        let stream = row(Metric::Bandwidth, Work { bytes: 64_000_000, ops: 64, legs: 1 }, 1e9);
-        assert!((stream.mb_per_s().unwrap().median - 64.0).abs() < 1e-9);
-        assert!((stream.messages_per_s().unwrap().median - 64.0).abs() < 1e-9);
-        // A ping-pong of 2 x 1 MB in 2 ms moves 1 MB in each leg of 1 ms.
-        let ping = row(Metric::Bandwidth, Work { bytes: 2_000_000, ops: 2, legs: 2 }, 1e6);
-        assert!((ping.mb_per_s().unwrap().median - 1000.0).abs() < 1e-9);
-        assert_eq!(row(Metric::Latency, Work { bytes: 16, ops: 2, legs: 2 }, 1e3).mb_per_s(), None);
-        assert_eq!(row(Metric::Bandwidth, Work { bytes: 0, ops: 64, legs: 1 }, 1e3).mb_per_s(), None);
-    }
-
-    #[test]
-    fn the_interval_of_a_rate_turns_round() {
-        let mut slow = row(Metric::Bandwidth, Work { bytes: 1_000_000, ops: 1, legs: 1 }, 1e9);
-        slow.summary.as_mut().unwrap().ci95 = Some([0.5e9, 2e9]);
-        assert_eq!(slow.mb_per_s().unwrap().ci95, Some([0.5, 2.0]));
-        slow.summary.as_mut().unwrap().ci95 = Some([0.0, 2e9]);
-        assert_eq!(slow.mb_per_s().unwrap().ci95, None);
-    }
-
-    #[test]
-    fn the_slowest_of_each_sample_counts() {
-        let of = |rank, batch, elapsed_ns: &[u64]| Samples {
-            rank,
-            thread: 0,
-            batch,
-            elapsed_ns: elapsed_ns.to_vec(),
-        };
-        let both = [of(0, 10, &[100, 300]), of(1, 10, &[200, 100])];
-        assert_eq!(Measurement::combine(&both, 1), [20.0, 30.0]);
-        assert_eq!(Measurement::combine(&both[..1], 2), [5.0, 15.0]);
-        // Threads do not iterate in step: the samples of each count by themselves.
-        let threads = [of(0, 10, &[100, 300]), Samples { thread: 1, ..of(0, 10, &[200, 100]) }];
-        assert_eq!(Measurement::combine(&threads, 1), [10.0, 20.0, 30.0, 10.0]);
-    }
-
-    #[test]
-    fn a_wrong_payload_outweighs_everything() {
-        let mut tally = Tally { cases: 9, skipped: 1, failed: 1, corrupt: 1 };
-        assert_eq!(tally.exit_code(true), 5);
-        tally.corrupt = 0;
-        assert_eq!(tally.exit_code(true), 4);
-        tally.failed = 0;
-        assert_eq!((tally.exit_code(true), tally.exit_code(false)), (0, 4));
-    }
-}
+mod tests;

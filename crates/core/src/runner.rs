@@ -9,7 +9,7 @@ use crate::{
     error::{Error, Result},
     payload::Check,
     placement::Placement,
-    plan::{Effort, Plan},
+    plan::{Effort, Launch, Plan},
     registry::{Benchmark, Choice},
     result::{Measurement, Outcome, Run, Tally},
     session::selected,
@@ -20,19 +20,32 @@ use crate::{
     unit::Rank,
 };
 
-/// Runs benchmarks in the given order. Every rank calls it with the same arguments; the sink of rank 0 gets the rows.
+/// Benchmarks that are run under one plan.
+#[derive(Debug, Clone)]
+pub struct Part {
+    /// Which, in this order.
+    pub choices: Vec<Choice>,
+    /// What was chosen for them.
+    pub plan: Plan,
+}
+
+/// Runs benchmarks in the given order, part by part. Every rank calls it with the same arguments; the sink of rank 0 gets the rows.
 pub fn run_all(
     team: &dyn Team,
-    choices: &[Choice],
-    plan: &Plan,
+    parts: &[Part],
     clock: &Clock,
     sink: &mut dyn Sink,
     argv: Vec<String>,
 ) -> Result<Tally> {
-    let Opening { mut sink, places, standing } = open(team, clock, sink, describe(plan, choices), argv)?;
+    let Opening { mut sink, places, standing } = open(team, clock, sink, describe_all(parts), argv)?;
     let leader = team.rank() == Rank(0);
-    let multiple = choices.iter().any(|c| c.bench.threading == Threading::Multiple);
-    for &choice in choices {
+    let every = || parts.iter().flat_map(|part| part.choices.iter().map(move |choice| (*choice, &part.plan)));
+    let multiple = every().any(|(choice, _)| choice.bench.threading == Threading::Multiple);
+    let ordered = match parts.first().and_then(|part| part.plan.launch) {
+        Some(launch) => launch.arrange(every().collect()),
+        None => every().collect::<Vec<_>>(),
+    };
+    for (choice, plan) in ordered {
         let bench = choice.bench;
         let why = (bench.available)().map_err(Error::unsupported);
         let seating = team.agree(why.and_then(|()| bench.layout.seat(team.size(), plan.pairs)));
@@ -71,13 +84,13 @@ pub fn run_all(
 pub(crate) struct Opening<'a> {
     /// Where rows go.
     pub(crate) sink: Counted<'a>,
-    /// Where every rank runs.
+    /// Where every rank runs; on rank 0 alone.
     pub(crate) places: Vec<Place>,
     /// Notices that hold for every row.
     pub(crate) standing: Vec<Notice>,
 }
 
-/// Begins a run: every rank learns where all of them are, and the sink of rank 0 gets its first record.
+/// Begins a run: rank 0 learns where all ranks are, all of them learn what that means for rows, and the sink of rank 0 gets its first record.
 pub(crate) fn open<'a>(
     team: &dyn Team,
     clock: &Clock,
@@ -87,7 +100,7 @@ pub(crate) fn open<'a>(
 ) -> Result<Opening<'a>> {
     let places = gather_places(team)?;
     let profile = if cfg!(debug_assertions) { "debug" } else { "release" };
-    let standing = trust::standing(&places, clock.facts(), cfg!(debug_assertions));
+    let standing = share(team, trust::standing(&places, clock.facts(), cfg!(debug_assertions)))?;
     let mut sink = Counted { tally: Tally::default(), sink };
     if team.rank() == Rank(0) {
         let fabric = team.fabric();
@@ -147,20 +160,29 @@ impl Sink for Counted<'_> {
     }
 }
 
-/// Where every rank runs, on every rank.
+/// Where every rank runs, on rank 0; nothing elsewhere: a table of all ranks on every one of them is more than a large machine can hold.
 fn gather_places(team: &dyn Team) -> Result<Vec<Place>> {
     let mine = serde_json::to_vec(&Place::here()).unwrap_or_default();
-    let mut text = match team.gather(&mine)? {
-        Some(all) => [b"[".as_slice(), &all.join(b",".as_slice()), b"]"].concat(),
-        None => Vec::new(),
-    };
-    text.resize(team.tell(text.len() as u64)? as usize, 0);
-    team.broadcast(&mut text)?;
-    serde_json::from_slice(&text).map_err(|e| {
+    let read = |all: Vec<Vec<u8>>| all.iter().map(|text| serde_json::from_slice(text)).collect();
+    let places: std::result::Result<Vec<Place>, serde_json::Error> =
+        team.gather(&mine)?.map_or(Ok(Vec::new()), read);
+    team.agree(places.map_err(|e| {
         Error::fabric(format!(
             "ranks disagree on how to describe a host ({e}): is every rank the same build of ombx?"
         ))
-    })
+    }))
+}
+
+/// Rank 0's notices, on every rank: any of them may be the one whose row counts.
+fn share(team: &dyn Team, mine: Vec<Notice>) -> Result<Vec<Notice>> {
+    let words: Vec<[&str; 3]> =
+        mine.iter().map(|notice| [&*notice.code, &*notice.short, &*notice.advice]).collect();
+    let mut text = serde_json::to_vec(&words).unwrap_or_default();
+    text.resize(team.tell(text.len() as u64)? as usize, 0);
+    team.broadcast(&mut text)?;
+    let words: Vec<[String; 3]> = serde_json::from_slice(&text)
+        .map_err(|e| Error::fabric(format!("what rank 0 says of this run cannot be read ({e})")))?;
+    Ok(words.into_iter().map(|[code, short, advice]| Notice { code, short, advice }).collect())
 }
 
 /// The row of a benchmark that cannot run at all.
@@ -180,8 +202,30 @@ fn skipped(bench: &Benchmark, ranks: u32, reason: String) -> Measurement {
         check: Check::Off,
         samples: Vec::new(),
         summary: None,
+        figures: BTreeMap::new(),
         trust: Vec::new(),
+        phases: None,
     }
+}
+
+/// The plan of every part; where there are several, an option is named by its part: `2.sizes`.
+fn describe_all(parts: &[Part]) -> BTreeMap<String, String> {
+    let mut options: BTreeMap<String, String> = match parts {
+        [Part { plan, choices }] => describe(plan, choices),
+        parts => (1..)
+            .zip(parts)
+            .flat_map(|(n, part)| {
+                let options = describe(&part.plan, &part.choices).into_iter();
+                options.map(move |(name, value)| (format!("{n}.{name}"), value))
+            })
+            .collect(),
+    };
+    if let Some(Launch { number, of, order }) = parts.first().and_then(|part| part.plan.launch) {
+        let told =
+            [("launch", number.to_string()), ("launches", of.to_string()), ("order", order.to_string())];
+        options.extend(told.map(|(name, value)| (name.to_owned(), value)));
+    }
+    options
 }
 
 /// The resolved plan, option by option, as it is kept in results.
@@ -203,6 +247,11 @@ pub(crate) fn describe(plan: &Plan, choices: &[Choice]) -> BTreeMap<String, Stri
             set("warmup", warmup.to_string());
         }
     }
+    if let Some((limit, Effort::Fixed { iterations, warmup })) = plan.effort_above {
+        set("above", limit.to_string());
+        set("iterations_above", iterations.to_string());
+        set("warmup_above", warmup.to_string());
+    }
     set("batch", plan.batch.map_or("auto".into(), |b| b.to_string()));
     set("verify", plan.verify.to_string());
     if let Some(pairs) = plan.pairs {
@@ -211,9 +260,20 @@ pub(crate) fn describe(plan: &Plan, choices: &[Choice]) -> BTreeMap<String, Stri
     if let Some(threads) = choices.iter().find_map(|c| c.bench.threads_of(plan)) {
         set("threads", threads.to_string());
     }
+    if choices.iter().any(|c| c.bench.rooted) {
+        set("root", plan.root.to_string());
+    }
+    if let Some(limit) = plan.memory_limit {
+        set("memory_limit", limit.to_string());
+    }
     for choice in choices {
         for axis in choice.bench.axes {
             set(axis.name, selected(axis, *choice, plan).join(","));
+        }
+        for setting in choice.bench.settings {
+            if let Some(value) = plan.setting(setting) {
+                set(setting.name, value.into());
+            }
         }
     }
     options

@@ -31,6 +31,7 @@ pub struct Session<'a> {
     pub sink: &'a mut dyn Sink,
     preset: Preset,
     chosen: Vec<(&'static str, &'static str)>,
+    meaningless: Vec<&'static str>,
 }
 
 impl<'a> Session<'a> {
@@ -42,7 +43,18 @@ impl<'a> Session<'a> {
         Choice { bench, preset }: Choice,
         sink: &'a mut dyn Sink,
     ) -> Session<'a> {
-        Session { team, seating, plan, clock, standing, bench, sink, preset, chosen: Vec::new() }
+        Session {
+            team,
+            seating,
+            plan,
+            clock,
+            standing,
+            bench,
+            sink,
+            preset,
+            chosen: Vec::new(),
+            meaningless: Vec::new(),
+        }
     }
 
     /// Calls `each` for every value of an axis that the plan selects, so that it can be dispatched to a type before any loop.
@@ -60,6 +72,19 @@ impl<'a> Session<'a> {
         Ok(())
     }
 
+    /// Calls `then` with axes left out that mean nothing to what was chosen before.
+    pub fn without(
+        &mut self,
+        axes: &[&'static Axis],
+        then: impl FnOnce(&mut Session<'a>) -> Result<()>,
+    ) -> Result<()> {
+        let before = self.meaningless.len();
+        self.meaningless.extend(axes.iter().map(|axis| axis.name));
+        let done = then(self);
+        self.meaningless.truncate(before);
+        done
+    }
+
     fn selected(&self, axis: &Axis) -> Vec<&'static str> {
         selected(axis, Choice { bench: self.bench, preset: self.preset }, self.plan)
     }
@@ -68,7 +93,10 @@ impl<'a> Session<'a> {
     pub fn cases(&self) -> Result<Vec<Case>> {
         let sizes = sizes_of(self.bench, self.plan)?;
         let mut combinations = vec![self.chosen.clone()];
-        for axis in self.bench.axes.iter().filter(|a| self.chosen.iter().all(|(name, _)| name != &a.name)) {
+        let open = |axis: &&&Axis| {
+            self.chosen.iter().all(|(name, _)| *name != axis.name) && !self.meaningless.contains(&axis.name)
+        };
+        for axis in self.bench.axes.iter().filter(open) {
             let values = self.selected(axis);
             combinations = combinations
                 .iter()
@@ -81,9 +109,15 @@ impl<'a> Session<'a> {
             pairs: self.seating.pairs,
             ranks: self.seating.ranks,
             threads: self.bench.threads_of(self.plan),
+            root: self.bench.rooted.then_some(self.plan.root),
             axes: axes.clone(),
         };
-        Ok(combinations.iter().flat_map(|axes| sizes.iter().map(move |bytes| case(axes, *bytes))).collect())
+        let cases =
+            combinations.iter().flat_map(|axes| sizes.iter().map(move |bytes| case(axes, *bytes))).collect();
+        Ok(match self.plan.launch {
+            Some(launch) => launch.arrange(cases),
+            None => cases,
+        })
     }
 }
 
@@ -100,8 +134,10 @@ pub fn selected(axis: &Axis, Choice { bench, preset }: Choice, plan: &Plan) -> V
 
 /// The sizes of a benchmark under a plan.
 pub fn sizes_of(bench: &Benchmark, plan: &Plan) -> Result<Vec<Bytes>> {
-    match &plan.sizes {
-        Some(sizes) => Ok(sizes.clone()),
-        None => crate::plan::parse_sizes(bench.sizes),
+    let own = bench.sized_by.and_then(|setting| plan.settings.get(setting.name));
+    match (own, &plan.sizes) {
+        (Some(text), _) => crate::plan::parse_sizes(text),
+        (None, Some(sizes)) if bench.sized => Ok(sizes.clone()),
+        (None, _) => crate::plan::parse_sizes(bench.sizes),
     }
 }

@@ -1,11 +1,21 @@
 //! Estimates from samples: the median, its distribution-free interval, percentiles only where they have a bound.
 
+pub mod rank_sum;
+pub mod several;
+
 /// One less than this level is the chance that an interval misses, half of it on each side.
 const TAIL: f64 = 0.025;
 /// Lag-1 autocorrelation above which samples are not treated as independent.
 const CORRELATED: f64 = 0.1;
+/// Fewer samples have no interval.
+const LEAST_FOR_INTERVAL: usize = 6;
 /// Fewer block medians than this say too little about their own correlation.
 const FEWEST_BLOCKS: usize = 10;
+
+/// Fewer blocks than this say too little about how much more than by chance they vary.
+const FEWEST_LONG_BLOCKS: usize = 16;
+/// Standard errors by which they have to.
+const SIGNIFICANT: f64 = 2.5;
 
 /// What samples say, in the unit of the samples.
 #[derive(Debug, Clone, PartialEq)]
@@ -74,9 +84,9 @@ impl Summary {
         self.ci95.filter(|_| self.median > 0.0).map(|[low, high]| (high - low) / 2.0 / self.median)
     }
 
-    /// Whether the interval allows for dependence between samples, or need not.
+    /// Whether the interval allows for dependence between samples, or need not; too few samples tell nothing of it.
     pub fn independent(&self) -> bool {
-        self.ci95.is_some() || self.lag1 <= CORRELATED
+        self.ci95.is_some() || self.n < LEAST_FOR_INTERVAL
     }
 }
 
@@ -165,23 +175,82 @@ pub fn lag1(values: &[f64]) -> f64 {
     if spread > 0.0 { joint / spread } else { 0.0 }
 }
 
-/// The interval, from samples or, where they are correlated, from medians of blocks long enough not to be.
+/// Values that do not depend on those before them, at most `most` and at least ten: the samples, or medians of blocks of them.
+/// `None` where samples depend on each other however they are grouped.
+pub fn independent(samples: &[f64], most: usize) -> Option<Vec<f64>> {
+    let mut block = samples.len().div_ceil(most.max(FEWEST_BLOCKS)).max(1);
+    loop {
+        let values: Vec<f64> = samples.chunks_exact(block).map(|b| middle(&sorted(b))).collect();
+        if lag1(&values) <= CORRELATED {
+            return Some(values);
+        }
+        block *= 2;
+        if samples.len() / block < FEWEST_BLOCKS {
+            return None;
+        }
+    }
+}
+
+/// The median; `None` of no values.
+pub fn median(values: &[f64]) -> Option<f64> {
+    (!values.is_empty()).then(|| middle(&sorted(values)))
+}
+
+/// The interval, from samples or, where they are correlated, from medians of blocks long enough not to be; and the length of blocks.
 fn interval(samples: &[f64], sorted_samples: &[f64], correlation: f64) -> (Option<[f64; 2]>, usize) {
-    let of = |sorted: &[f64]| order_bounds(sorted.len(), 0.5).map(|(l, u)| [sorted[l - 1], sorted[u - 1]]);
     if correlation <= CORRELATED {
-        return (of(sorted_samples), 1);
+        let unsure = 1.0 / (samples.len().max(1) as f64).sqrt();
+        let known = if correlation > unsure { correlation } else { 0.0 };
+        let wider = dependence(samples, middle(sorted_samples), known);
+        return (bounded(sorted_samples, wider), 1);
     }
     let mut block = 2;
     while samples.len() / block >= FEWEST_BLOCKS {
         let medians: Vec<f64> = samples.chunks_exact(block).map(|b| middle(&sorted(b))).collect();
-        if lag1(&medians) <= CORRELATED {
+        let correlation = lag1(&medians);
+        if correlation <= CORRELATED {
+            // So few values read their own correlation low by about 1/n.
+            let correlation = correlation + 1.0 / medians.len() as f64;
+            let of_blocks = sorted(&medians);
+            let wider = dependence(&medians, middle(&of_blocks), correlation);
+            let ends = bounded(&of_blocks, wider);
             // Of a skewed sample the median of block medians lies elsewhere: the interval must hold the headline too.
             let median = middle(sorted_samples);
-            return (of(&sorted(&medians)).map(|[low, high]| [low.min(median), high.max(median)]), block);
+            return (ends.map(|[low, high]| [low.min(median), high.max(median)]), block);
         }
         block *= 2;
     }
     (None, block)
+}
+
+/// The order statistics about the median with 95 % confidence, so many times farther from it; `None` where there are none.
+fn bounded(sorted: &[f64], wider: f64) -> Option<[f64; 2]> {
+    let (lower, upper) = order_bounds(sorted.len(), 0.5)?;
+    let more = ((upper - lower) as f64 / 2.0 * (wider - 1.0)).ceil() as usize;
+    (more < lower).then(|| [sorted[lower - 1 - more], sorted[upper - 1 + more]])
+}
+
+/// How many times wider an interval has to be because values depend on each other: by their lag-1 correlation, which is small, and
+/// by what is slower, as far as this many values show it.
+///
+/// What is slower shows in blocks: how many of a block's values lie above the median varies more than chance lets it.
+fn dependence(values: &[f64], median: f64, correlation: f64) -> f64 {
+    let near = correlation.max(0.0);
+    let mut variance = (1.0 + near) / (1.0 - near);
+    let sides: Vec<f64> =
+        values.iter().map(|x| f64::from(u8::from(*x > median)) - f64::from(u8::from(*x < median))).collect();
+    let of_one = sides.iter().map(|side| side * side).sum::<f64>() / sides.len().max(1) as f64;
+    let mut block = 2;
+    while of_one > 0.0 && values.len() / block >= FEWEST_LONG_BLOCKS {
+        let sums = sides.chunks_exact(block).map(|sides| sides.iter().sum::<f64>());
+        let count = (values.len() / block) as f64;
+        let ratio = sums.map(|sum| sum * sum).sum::<f64>() / (count - 1.0) / (block as f64 * of_one);
+        if ratio > 1.0 + SIGNIFICANT * (2.0 / (count - 1.0)).sqrt() {
+            variance = variance.max(ratio);
+        }
+        block *= 2;
+    }
+    variance.sqrt()
 }
 
 /// Two groups, each at least a tenth of the samples, with a gap far wider than either's own spread and 5 % of the median.
@@ -199,142 +268,4 @@ fn bimodal(sorted: &[f64]) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
-
-    #[test]
-    fn order_statistics_of_the_median() {
-        for (n, bounds) in
-            [(6, (1, 6)), (10, (2, 9)), (20, (6, 15)), (30, (10, 21)), (100, (40, 61)), (1000, (469, 532))]
-        {
-            assert_eq!(order_bounds(n, 0.5), Some(bounds), "n = {n}");
-        }
-        for n in 0..6 {
-            assert_eq!(order_bounds(n, 0.5), None, "n = {n}");
-        }
-    }
-
-    #[test]
-    fn percentiles_need_enough_samples() {
-        for (q, least) in [(0.95, 72), (0.99, 368), (0.999, 3688)] {
-            assert_eq!(order_bounds(least - 1, q), None, "{q}");
-            assert!(order_bounds(least, q).is_some(), "{q}");
-        }
-        let samples: Vec<f64> = (0..400).map(|i| f64::from(i * 7919 % 400)).collect();
-        let s = Summary::of(&samples).unwrap();
-        assert_eq!((s.p95, s.p99, s.p999), (Some(379.0), Some(395.0), None));
-    }
-
-    #[test]
-    fn many_samples_do_not_underflow() {
-        let (l, u) = order_bounds(200_000, 0.5).unwrap();
-        assert!(u - l < 1000 && l < 100_000 && u > 100_000);
-    }
-
-    #[test]
-    fn the_interval_covers_the_truth_as_often_as_it_says() {
-        // Bounds of the coverage itself: 95 % or more by construction, and not absurdly wide.
-        for n in [6, 10, 31, 100, 365] {
-            let (l, u) = order_bounds(n, 0.5).unwrap();
-            let pmf = Binomial::new(n, 0.5);
-            let covered: f64 = pmf.p[l - pmf.from..u - pmf.from].iter().sum();
-            assert!((0.95..0.99).contains(&covered), "n = {n}: {covered}");
-        }
-    }
-
-    #[test]
-    fn correlated_samples_widen_the_interval_or_say_so() {
-        let mut state = 1u64;
-        let mut noise = move || {
-            state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-            (state >> 33) as f64 / (1u64 << 31) as f64 - 0.5
-        };
-        let mut x = 0.0;
-        let walk: Vec<f64> = (0..4000)
-            .map(|_| {
-                x = 0.9 * x + noise();
-                100.0 + x
-            })
-            .collect();
-        let s = Summary::of(&walk).unwrap();
-        assert!(s.lag1 > 0.8 && s.block > 1, "{s:?}");
-        let naive =
-            order_bounds(4000, 0.5).map(|(l, u)| sorted(&walk)[u - 1] - sorted(&walk)[l - 1]).unwrap();
-        let [low, high] = s.ci95.unwrap();
-        assert!(high - low > 2.0 * naive);
-        let drift: Vec<f64> = (0..100).map(f64::from).collect();
-        let s = Summary::of(&drift).unwrap();
-        assert!(s.ci95.is_none() && !s.independent());
-    }
-
-    #[test]
-    fn two_modes_are_seen_and_one_is_not() {
-        let two: Vec<f64> =
-            (0..200).map(|i| if i % 3 == 0 { 570.0 } else { 130.0 } + f64::from(i % 7)).collect();
-        assert!(Summary::of(&two).unwrap().bimodal);
-        let one: Vec<f64> = (0..200).map(|i| 130.0 + f64::from(i * 37 % 200) / 10.0).collect();
-        assert!(!Summary::of(&one).unwrap().bimodal);
-        let outlier: Vec<f64> =
-            (0..200).map(|i| if i == 7 { 1e6 } else { 130.0 + f64::from(i % 5) }).collect();
-        assert!(!Summary::of(&outlier).unwrap().bimodal);
-    }
-
-    #[test]
-    fn one_outlier_moves_the_mean_and_not_the_median() {
-        let mut samples = vec![10.0; 99];
-        samples.push(1e5);
-        let s = Summary::of(&samples).unwrap();
-        assert_eq!((s.median, s.ci95, s.mad), (10.0, Some([10.0, 10.0]), 0.0));
-        assert!(s.mean > 1000.0);
-        assert_eq!(Summary::of(&[]), None);
-    }
-
-    proptest! {
-        #[test]
-        fn a_summary_is_ordered_whatever_the_samples(samples in prop::collection::vec(0.0f64..1e12, 1..400)) {
-            let s = Summary::of(&samples).unwrap();
-            prop_assert!(s.min <= s.median && s.median <= s.max);
-            prop_assert!(s.min <= s.mean * (1.0 + 1e-12) && s.mean <= s.max * (1.0 + 1e-12));
-            if let Some([low, high]) = s.ci95 {
-                prop_assert!(s.min <= low && low <= high && high <= s.max);
-            }
-            prop_assert!((-1.0..=1.0).contains(&s.lag1));
-            for p in [s.p95, s.p99, s.p999].into_iter().flatten() {
-                prop_assert!(p >= s.median && p <= s.max);
-            }
-        }
-
-        #[test]
-        fn the_interval_holds_the_headline(seed in any::<u64>(), pull in 0.0f64..0.95, skew in 1i32..9) {
-            let mut state = seed;
-            let mut x = 0.0;
-            let samples: Vec<f64> = (0..500).map(|_| {
-                state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-                x = pull * x + ((state >> 33) as f64 / (1u64 << 31) as f64).powi(skew);
-                1.0 + x
-            }).collect();
-            let s = Summary::of(&samples).unwrap();
-            if let Some([low, high]) = s.ci95 {
-                prop_assert!(low <= s.median && s.median <= high);
-            }
-        }
-
-        #[test]
-        fn scaling_samples_scales_the_summary(samples in prop::collection::vec(1.0f64..1e6, 6..80)) {
-            let doubled: Vec<f64> = samples.iter().map(|x| x * 2.0).collect();
-            let (a, b) = (Summary::of(&samples).unwrap(), Summary::of(&doubled).unwrap());
-            prop_assert!((b.median - 2.0 * a.median).abs() < 1e-6);
-            prop_assert_eq!(a.ci95.is_some(), b.ci95.is_some());
-        }
-
-        #[test]
-        fn bounds_match_their_definition(n in 6usize..300) {
-            let (l, u) = order_bounds(n, 0.5).unwrap();
-            prop_assert_eq!(l + u, n + 1);
-            let Binomial { from, p } = Binomial::new(n, 0.5);
-            let below = |j: usize| p[..j - from].iter().sum::<f64>();
-            prop_assert!(below(l) <= TAIL && below(l + 1) > TAIL);
-        }
-    }
-}
+mod tests;

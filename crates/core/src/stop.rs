@@ -15,6 +15,11 @@ const GROWTH: f64 = 1.6;
 /// The stamp that a sample needs is at most this part of the sample.
 const STAMP_PART: f64 = 0.01;
 
+/// Time for which a case is warmed up, if the user gives no number of iterations.
+const WARM_NS: u64 = 3_000_000;
+/// Iterations before measuring at the least: first touch of pages and connections is not what is measured.
+const LEAST_WARM: u64 = 2;
+
 /// Why sampling ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ending {
@@ -37,6 +42,16 @@ pub fn divide(iterations: u64, batch: u64) -> (u64, u64) {
     let even = (batch..=most.min(batch.saturating_mul(8))).find(|b| iterations.is_multiple_of(*b));
     let batch = even.unwrap_or(batch);
     (iterations.div_ceil(batch), batch)
+}
+
+/// After `run` iterations of warming up that took `spent_ns`, the fastest of them `each_ns`: how many more, or 0. They double, but
+/// go no further than the time for it.
+pub fn more_warm_up(run: u64, spent_ns: u64, each_ns: f64) -> u64 {
+    let left = WARM_NS.saturating_sub(spent_ns);
+    if run >= LEAST_WARM && left == 0 || run >= 1 << 40 {
+        return 0;
+    }
+    ((left as f64 / each_ns.max(1.0)).ceil() as u64).clamp(1, run.max(1))
 }
 
 /// Samples of the first round.
@@ -99,6 +114,26 @@ mod tests {
         assert_eq!(next_round(n, SECOND / 100, Some(0.02), 0.01, SECOND), Ok(3000));
         assert!(next_round(n, SECOND / 100, None, 0.01, SECOND).is_ok());
         assert_eq!(next_round(MOST_SAMPLES, SECOND / 2, Some(0.5), 0.01, SECOND), Err(Ending::OutOfBudget));
+    }
+
+    #[test]
+    fn warming_up_lasts_its_time_and_little_longer() {
+        for (each, cold) in
+            [(0.0, 0), (50.0, 0), (700.0, 20_000_000), (4e5, 0), (2.9e6, 0), (5e7, 1_000_000_000)]
+        {
+            let (mut run, mut spent, mut next) = (0, 0, 1);
+            while next > 0 {
+                let took = (next as f64 * each) as u64 + if run == 0 { cold } else { 0 };
+                (run, spent) = (run + next, spent + took);
+                next = more_warm_up(run, spent, each);
+                assert!(next <= run);
+            }
+            let most = (WARM_NS as f64 + 2.0 * each) as u64 + cold;
+            assert!(
+                run >= LEAST_WARM && (spent >= WARM_NS || run >= 1 << 40) && spent <= most,
+                "{each} {run} {spent}"
+            );
+        }
     }
 
     #[test]

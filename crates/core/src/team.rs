@@ -58,6 +58,54 @@ pub trait Team: Any {
     fn abort(&self, code: u8) -> !;
 }
 
+/// A team of one, for a benchmark that brings its own processes.
+#[derive(Debug, Clone)]
+pub struct Alone(pub Fabric);
+
+impl Team for Alone {
+    fn rank(&self) -> Rank {
+        Rank(0)
+    }
+
+    fn size(&self) -> u32 {
+        1
+    }
+
+    fn fabric(&self) -> Fabric {
+        self.0.clone()
+    }
+
+    fn barrier(&self) -> Result<()> {
+        Ok(())
+    }
+
+    fn broadcast(&self, _: &mut [u8]) -> Result<()> {
+        Ok(())
+    }
+
+    fn gather(&self, mine: &[u8]) -> Result<Option<Vec<Vec<u8>>>> {
+        Ok(Some(vec![mine.to_vec()]))
+    }
+
+    fn take(&self, ranks: u32) -> Result<Option<Box<dyn Team>>> {
+        Ok((ranks > 0).then(|| Box::new(self.clone()) as Box<dyn Team>))
+    }
+
+    fn pair(&self, _: Rank, _: Rank) -> Result<Box<dyn Team>> {
+        Err(Error::unsupported("a team of one has no pairs"))
+    }
+
+    fn rest(&self) -> Result<()> {
+        Ok(())
+    }
+
+    fn name_task(&self, _: &str) {}
+
+    fn abort(&self, code: u8) -> ! {
+        std::process::exit(code.into())
+    }
+}
+
 impl dyn Team {
     /// Rank 0's number, on every rank.
     pub fn tell(&self, number: u64) -> Result<u64> {
@@ -67,7 +115,15 @@ impl dyn Team {
     }
 
     /// Passes `mine` on if every rank has `Ok`; else every rank gets the first rank's error, so that all take the same way.
+    ///
+    /// A rank on which MPI or a connection has failed asks nobody: the others may still be in the call that failed here, and
+    /// would never come to agree. Its error ends the job.
     pub fn agree<T>(&self, mine: Result<T>) -> Result<T> {
+        if let Err(error) = &mine
+            && error.kind() == Kind::Fabric
+        {
+            return mine;
+        }
         let note = match &mine {
             Ok(_) => Vec::new(),
             Err(e) => [&[e.kind().index()], e.to_string().as_bytes()].concat(),

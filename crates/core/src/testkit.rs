@@ -1,13 +1,21 @@
 //! For tests: ranks as threads, each with a clock of its own moved by hand, and links of known cost in virtual time.
 
 mod batches;
+pub mod coverage;
+mod hostile;
+pub mod noise;
 mod probe;
+mod sim_broadcast;
 mod sim_link;
+mod sim_mesh;
 mod thread_team;
 
 pub use self::{
     batches::time_batches,
-    probe::Probe,
+    hostile::hostile,
+    probe::{Probe, Uneven},
+    sim_broadcast::SimBroadcast,
     sim_link::SimLink,
-    thread_team::{Delay, Letter, ThreadTeam, measure, on_ranks, on_uneven_ranks},
+    sim_mesh::SimMesh,
+    thread_team::{Delay, Letter, ThreadTeam, measure, on_ranks, on_skewed_ranks, on_uneven_ranks},
 };

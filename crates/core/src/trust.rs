@@ -1,6 +1,10 @@
 //! What could have spoiled a row, and what to do about it; silent when nothing did.
 
-use crate::{clock::Facts, env::Vitals, stats::Summary, stop::Ending, team::Place, threads::Threads};
+use std::collections::BTreeSet;
+
+use crate::{
+    clock::Facts, env::Vitals, result::Samples, stats::Summary, stop::Ending, team::Place, threads::Threads,
+};
 
 /// One reason for doubt.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -14,15 +18,25 @@ pub struct Notice {
 }
 
 impl Notice {
-    fn new(code: &str, short: impl Into<String>, advice: impl Into<String>) -> Notice {
+    /// One reason: its word, what is shown, what to do.
+    pub fn new(code: &str, short: impl Into<String>, advice: impl Into<String>) -> Notice {
         Notice { code: code.into(), short: short.into(), advice: advice.into() }
     }
 }
+
+/// Words of notices that say that samples do not allow what an interval says.
+pub const SPOILS_THE_INTERVAL: [&str; 4] = ["no_interval", "not_converged", "autocorrelated", "bimodal"];
 
 /// Of the samples of a row, the part that may be touched by preemption before it is marked.
 const PREEMPTED_PART: f64 = 0.01;
 /// Of the CPU time of a row, the part that a hypervisor may take before it is marked.
 const STOLEN_PART: f64 = 0.01;
+/// Of the time of a row, the part for which ranks may wait for a CPU before it is marked.
+const WAITED_PART: f64 = 0.02;
+/// Of a sample, the part that a reading of the clock may be before the row is marked.
+const CLOCK_PART: f64 = 0.01;
+/// Of the samples of a row, the part that a rank may start late before it is marked.
+const LATE_PART: f64 = 0.01;
 /// The kernel's clock tick of `/proc/stat`.
 const TICK_NS: f64 = 1e7;
 /// A clock coarser or slower than this is worth a word.
@@ -47,11 +61,7 @@ pub fn standing(places: &[Place], clock: Facts, debug_build: bool) -> Vec<Notice
         ));
     }
     if let Some((host, ranks, cores)) = crowded(places) {
-        notices.push(Notice::new(
-            "oversubscribed",
-            "oversubscribed",
-            format!("{ranks} ranks spin on {cores} CPUs of {host}: use fewer ranks or more hosts"),
-        ));
+        notices.push(oversubscribed(host, ranks, cores));
     } else if let Some((a, b)) = sharing(places) {
         notices.push(Notice::new(
             "shared_cpu",
@@ -81,6 +91,65 @@ pub fn standing(places: &[Place], clock: Facts, debug_build: bool) -> Vec<Notice
         ));
     }
     notices
+}
+
+/// The notice that a reading of the clock is a good part of a sample, in which there is one.
+pub fn costly_clock(overhead_ns: u64, sample_ns: f64) -> Option<Notice> {
+    let part = overhead_ns as f64 / sample_ns.max(1.0);
+    (part > CLOCK_PART).then(|| {
+        Notice::new(
+            "clock_cost",
+            format!("clock {:.0}%", part * 100.0),
+            format!("a sample holds one reading of the clock, {overhead_ns} ns, which is not subtracted: --batch 10 divides it by 10"),
+        )
+    })
+}
+
+/// The notice that a host has more ranks than CPUs.
+pub fn oversubscribed(host: &str, ranks: usize, cpus: u32) -> Notice {
+    Notice::new(
+        "oversubscribed",
+        "oversubscribed",
+        format!("{ranks} ranks spin on {cpus} CPUs of {host}: use fewer ranks or more hosts"),
+    )
+}
+
+/// The notice that a broadcast took less than an empty message takes one way, by more than its interval leaves open.
+pub fn below_one_way(summary: &Summary, one_way_ns: f64) -> Option<Notice> {
+    let most = summary.ci95.map_or(summary.median, |[_, high]| high);
+    (most < one_way_ns).then(|| {
+        Notice::new(
+            "below_one_way",
+            "below one way",
+            format!(
+                "an empty message takes {:.3} us one way in this run: broadcasts overlapped, or ranks started apart",
+                one_way_ns / 1e3
+            ),
+        )
+    })
+}
+
+/// The notice that ranks started samples after the agreed time.
+pub fn late_starts(samples: &[Samples]) -> Option<Notice> {
+    let late: BTreeSet<u64> = samples.iter().flat_map(|s| s.late.iter().copied()).collect();
+    let all = samples.iter().map(|s| s.elapsed_ns.len()).max().unwrap_or(0);
+    let part = late.len() as f64 / all.max(1) as f64;
+    (part > LATE_PART).then(|| {
+        Notice::new(
+            "late_starts",
+            format!("late {:.0}%", part * 100.0),
+            "a rank started after the agreed time in so many samples, which do not count: give each rank its own CPU",
+        )
+    })
+}
+
+/// The notice that a broadcast of no bytes was replaced by one that is sent at all.
+pub fn one_byte() -> Notice {
+    Notice::new(
+        "one_byte",
+        "1 byte",
+        "a broadcast of 0 bytes sends nothing, so that its acknowledgement waits for nothing: one byte was broadcast",
+    )
 }
 
 /// The notice that some ranks take no part in a benchmark.
@@ -164,6 +233,14 @@ pub fn of_row(row: Happened<'_>) -> Vec<Notice> {
             "preempted",
             format!("preempted {count}x"),
             "something else ran on the ranks' CPUs: free them, or bind ranks elsewhere",
+        ));
+    }
+    let waited = vitals.waited_ns as f64 / cpu_ns.max(1.0);
+    if waited > WAITED_PART {
+        notices.push(Notice::new(
+            "waited",
+            format!("waited {:.0}%", (waited * 100.0).min(100.0)),
+            "ranks waited for so much of their time while something else had their CPUs: free them, or bind ranks elsewhere",
         ));
     }
     let stolen = vitals.stolen_ticks as f64 * TICK_NS / cpu_ns.max(1.0);
@@ -278,10 +355,14 @@ mod tests {
     #[test]
     fn each_accident_of_a_row_is_named() {
         let steady = Summary::of(&[10.0; 200]).unwrap();
-        let preempted = Happened { vitals: Vitals { preemptions: 12, stolen_ticks: 0 }, ..quiet(&steady) };
+        let preempted =
+            Happened { vitals: Vitals { preemptions: 12, ..Vitals::default() }, ..quiet(&steady) };
         assert_eq!(of_row(preempted)[0].short, "preempted 12x");
-        let stolen = Happened { vitals: Vitals { preemptions: 0, stolen_ticks: 20 }, ..quiet(&steady) };
+        let stolen = Happened { vitals: Vitals { stolen_ticks: 20, ..Vitals::default() }, ..quiet(&steady) };
         assert_eq!(codes(&of_row(stolen)), ["stolen"]);
+        let waited_ns = (quiet(&steady).cpu_ns * 0.3) as u64;
+        let waited = Happened { vitals: Vitals { waited_ns, ..Vitals::default() }, ..quiet(&steady) };
+        assert_eq!(of_row(waited)[0].short, "waited 30%");
         assert_eq!(codes(&of_row(Happened { verified: false, ..quiet(&steady) })), ["unverified"]);
         let wide = Summary::of(&[10.0, 30.0, 12.0, 28.0, 11.0, 29.0, 13.0]).unwrap();
         let late = Happened { ending: Some(Ending::OutOfBudget), ..quiet(&wide) };
@@ -295,7 +376,7 @@ mod tests {
     #[test]
     fn one_preemption_in_thousands_of_samples_is_no_notice() {
         let steady = Summary::of(&[10.0; 1000]).unwrap();
-        let once = Happened { vitals: Vitals { preemptions: 1, stolen_ticks: 0 }, ..quiet(&steady) };
+        let once = Happened { vitals: Vitals { preemptions: 1, ..Vitals::default() }, ..quiet(&steady) };
         assert!(of_row(once).is_empty());
     }
 }

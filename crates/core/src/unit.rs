@@ -64,14 +64,32 @@ pub fn parse_duration(text: &str) -> Result<Duration> {
     };
     let seconds = number.parse::<f64>().map_err(|_| bad())? * scale;
     let year = 365.0 * 86400.0;
-    if seconds > 0.0 && seconds <= year { Ok(Duration::from_secs_f64(seconds)) } else { Err(bad()) }
+    if !(seconds > 0.0 && seconds <= year) {
+        return Err(bad());
+    }
+    // What rounds to nothing is none.
+    Some(Duration::from_secs_f64(seconds)).filter(|time| !time.is_zero()).ok_or_else(bad)
+}
+
+/// Reads an amount of memory, which is above zero.
+pub fn parse_memory(text: &str) -> Result<Bytes> {
+    match text.parse()? {
+        Bytes(0) => Err(Error::usage("no memory at all is too little; give a number of bytes such as 512M")),
+        some => Ok(some),
+    }
+}
+
+/// Reads a percentage without a sign, with or without its `%`: `2.5%` is 2.5.
+pub fn percentage(text: &str) -> Option<f64> {
+    let trimmed = text.trim();
+    let number = trimmed.strip_suffix('%').unwrap_or(trimmed).trim();
+    number.parse().ok().filter(|_| number.starts_with(|c: char| c.is_ascii_digit() || c == '.'))
 }
 
 /// Reads a percentage above 0 and up to 100, as a fraction: `1%` or `1` is 0.01.
 pub fn parse_percent(text: &str) -> Result<f64> {
     let trimmed = text.trim();
-    let value = trimmed.strip_suffix('%').unwrap_or(trimmed).trim().parse::<f64>().ok();
-    match value {
+    match percentage(text) {
         Some(v) if v > 0.0 && v <= 100.0 => Ok(v / 100.0),
         _ => Err(Error::usage(format!(
             "percentage {trimmed:?} is not a number above 0 and up to 100, such as 1%"
@@ -103,11 +121,11 @@ mod tests {
     fn durations_and_percentages_refuse_nonsense() {
         assert_eq!(parse_duration("1.5s").unwrap(), Duration::from_millis(1500));
         assert_eq!(parse_duration("250ms").unwrap(), Duration::from_millis(250));
-        for text in ["", "0s", "-1s", "1 fortnight", "nan", "inf", "1e400s", "99999999h"] {
+        for text in ["", "0s", "-1s", "1 fortnight", "nan", "inf", "1e400s", "99999999h", "0.0000000001s"] {
             assert!(parse_duration(text).is_err(), "{text}");
         }
         assert!((parse_percent("2.5%").unwrap() - 0.025).abs() < 1e-12);
-        for text in ["", "0", "-1%", "101%", "NaN", "inf%"] {
+        for text in ["", "0", "-1%", "+1", "101%", "1%%", "NaN", "inf%"] {
             assert!(parse_percent(text).is_err(), "{text}");
         }
     }

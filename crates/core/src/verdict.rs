@@ -71,6 +71,12 @@ pub struct Slow {
     pub bytes: u64,
 }
 
+/// Why times say nothing of links where rows have these notices: ranks that take turns on a CPU wait for the scheduler.
+pub fn hindrance<'a>(codes: impl IntoIterator<Item = &'a str>) -> Option<String> {
+    let code = codes.into_iter().find(|code| ["oversubscribed", "shared_cpu"].contains(code))?;
+    Some(format!("ranks share CPUs ({code}), so that times tell more of them than of links"))
+}
+
 /// Which host each rank is on, by number.
 #[derive(Debug, Clone, Default)]
 pub struct Hosts {

@@ -1,15 +1,18 @@
 //! The result file: JSON Lines, one object a line, written row by row and readable however it was cut off.
 
+mod records;
 mod v1;
 
-use std::io::{BufRead, Read, Write};
+use std::{
+    io::{BufRead, BufReader, Write},
+    path::Path,
+};
 
+pub use self::records::Records;
 use crate::result::{Measurement, Run, Tally};
 
 /// Schema version that this ombx writes: it reads every minor version of the same major one.
 pub const SCHEMA: (&str, u32, u32) = ("ombx.result", v1::MAJOR, v1::MINOR);
-/// A longer line is not a record of ombx.
-const LONGEST_LINE: u64 = 1 << 30;
 
 /// One record of a file.
 #[derive(Debug, Clone, PartialEq)]
@@ -89,60 +92,25 @@ pub fn parse(line: &str, number: usize) -> Result<Option<Record>, ReadError> {
     v1::from_json(line, number)
 }
 
+/// Reads a result file by its path: the beginning of every program that does something with results.
+pub fn open(path: impl AsRef<Path>) -> Result<File, ReadError> {
+    read(BufReader::new(std::fs::File::open(path)?))
+}
+
 /// Reads a file; a last line that is cut off is left out, everything else must be well-formed.
 pub fn read(input: impl BufRead) -> Result<File, ReadError> {
-    read_lines(input, LONGEST_LINE)
-}
-
-fn read_lines(mut input: impl BufRead, longest: u64) -> Result<File, ReadError> {
     let mut file = File::default();
-    let mut line = Vec::new();
-    for number in 1.. {
-        line.clear();
-        if (&mut input).take(longest).read_until(b'\n', &mut line)? == 0 {
-            break;
-        }
-        let bad = |why: String| ReadError::NotAResult { line: number, why };
-        let whole = line.last() == Some(&b'\n');
-        if !whole && line.len() as u64 == longest {
-            return Err(bad(format!("it is longer than {longest} bytes")));
-        }
-        let record = std::str::from_utf8(&line)
-            .map_err(|e| bad(e.to_string()))
-            .and_then(|text| if text.trim().is_empty() { Ok(None) } else { parse(text, number) });
-        match record {
-            Err(ReadError::NotAResult { .. }) if !whole && number > 1 => {
-                file.cut_off = true;
-                break;
-            }
-            Err(e) => return Err(e),
-            Ok(None) => {}
-            Ok(Some(record)) => file.add(record).map_err(|why| bad(why.into()))?,
+    let mut records = Records::of(input);
+    for record in &mut records {
+        match (record?, file.runs.last_mut()) {
+            (Record::Run(run), _) => file.runs.push(RunWithRows { run: *run, rows: Vec::new(), end: None }),
+            (Record::Case(row), Some(last)) => last.rows.push(*row),
+            (Record::End(outcome, tally), Some(last)) => last.end = Some((outcome, tally)),
+            (_, None) => {}
         }
     }
-    if file.runs.is_empty() {
-        return Err(ReadError::NotAResult { line: 1, why: "the file has no run record".into() });
-    }
+    file.cut_off = records.cut_off();
     Ok(file)
-}
-
-impl File {
-    fn add(&mut self, record: Record) -> Result<(), &'static str> {
-        if let Record::Run(run) = record {
-            self.runs.push(RunWithRows { run: *run, rows: Vec::new(), end: None });
-            return Ok(());
-        }
-        let last = self.runs.last_mut().ok_or("a run record must come first")?;
-        if last.end.is_some() {
-            return Err("its run has ended before");
-        }
-        match record {
-            Record::Case(row) => last.rows.push(*row),
-            Record::End(outcome, tally) => last.end = Some((outcome, tally)),
-            Record::Run(_) => {}
-        }
-        Ok(())
-    }
 }
 
 /// The JSON Schema of one line.
@@ -155,15 +123,3 @@ pub fn schema() -> serde_json::Value {
 #[cfg(doctest)]
 #[doc = include_str!("../../../FORMAT.md")]
 pub struct FormatDocument;
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_line_without_end_is_refused_before_it_fills_memory() {
-        let endless = std::io::BufReader::new(std::io::repeat(b'1'));
-        let error = read_lines(endless, 1000).unwrap_err();
-        assert_eq!(error.to_string(), "line 1 is no record of ombx results: it is longer than 1000 bytes");
-    }
-}

@@ -1,30 +1,31 @@
 //! One end of two-sided traffic with a peer: its buffers, its requests, and the calls of a timed loop.
 
-use std::ffi::{c_int, c_void};
+use std::ffi::c_int;
 
 use mpi::ffi;
 use ombx_core::{error::Result, kernel::Cx, pattern::Link, payload::Slots};
 
 use crate::{
     Buffer, MpiTeam,
-    ext::{self, BYTE, check},
+    counting::{Counting, End, Int},
+    ext::check,
 };
 
 const TAG: c_int = 1;
 
 /// Two-sided MPI with one peer. It owns the buffers that its requests use, so that none is freed under a transfer.
 #[derive(Debug)]
-pub struct Channel {
-    comm: ffi::MPI_Comm,
-    peer: c_int,
-    bytes: c_int,
+pub struct Channel<C: Counting = Int> {
+    end: End,
+    bytes: C::Count,
+    none: C::Count,
     slots: Slots,
     outgoing: Buffer,
     incoming: Buffer,
     requests: Vec<ffi::MPI_Request>,
 }
 
-impl Channel {
+impl<C: Counting> Channel<C> {
     #[inline(always)]
     fn wait_all(&mut self, requests: usize) -> Result<()> {
         let count = requests.min(self.requests.len()) as c_int;
@@ -34,21 +35,14 @@ impl Channel {
         })
     }
 
-    #[inline(always)]
-    fn slot(start: *mut u8, stride: u64, at: usize) -> *mut c_void {
-        start.wrapping_add(at * stride as usize).cast()
-    }
-
     /// Starts sending every message, with the requests from `first` on.
     #[inline(always)]
     fn start_sends(&mut self, first: usize) -> Result<()> {
-        let requests = self.requests[first..].iter_mut().take(self.slots.count as usize);
-        for (at, request) in requests.enumerate() {
-            let from = Self::slot(self.outgoing.start(), self.slots.stride, at);
-            // SAFETY: slot `at` lies in the buffer, which lives until the request has completed.
-            check("MPI_Isend", unsafe {
-                ffi::MPI_Isend(from, self.bytes, BYTE, self.peer, TAG, self.comm, request)
-            })?;
+        let (mut from, stride) = (self.outgoing.start(), self.slots.stride as usize);
+        for request in &mut self.requests[first..first + self.slots.count as usize] {
+            // SAFETY: the message lies in the buffer, which lives until the request has completed.
+            check("MPI_Isend", unsafe { C::start_send(from.cast(), self.bytes, self.end, request) })?;
+            from = from.wrapping_add(stride);
         }
         Ok(())
     }
@@ -56,46 +50,43 @@ impl Channel {
     /// Starts receiving every message, with the first requests.
     #[inline(always)]
     fn start_receives(&mut self) -> Result<()> {
-        for (at, request) in self.requests.iter_mut().take(self.slots.count as usize).enumerate() {
-            let into = Self::slot(self.incoming.start(), self.slots.stride, at);
-            // SAFETY: slot `at` lies in the buffer, which lives until the request has completed.
-            check("MPI_Irecv", unsafe {
-                ffi::MPI_Irecv(into, self.bytes, BYTE, self.peer, TAG, self.comm, request)
-            })?;
+        let (mut into, stride) = (self.incoming.start(), self.slots.stride as usize);
+        for request in &mut self.requests[..self.slots.count as usize] {
+            // SAFETY: the message lies in the buffer, which lives until the request has completed.
+            check("MPI_Irecv", unsafe { C::start_receive(into.cast(), self.bytes, self.end, request) })?;
+            into = into.wrapping_add(stride);
         }
         Ok(())
     }
 }
 
-impl Link for Channel {
-    fn open(cx: &Cx<'_>, slots: Slots) -> Result<Channel> {
+impl<C: Counting> Link for Channel<C> {
+    const MOST: u64 = C::MOST;
+
+    fn open(cx: &Cx<'_>, slots: Slots) -> Result<Channel<C>> {
         let team: &MpiTeam = cx.fabric()?;
-        let parts = ext::count(slots.bytes).and_then(|bytes| {
+        let parts = C::count(slots.bytes).and_then(|bytes| {
             let (outgoing, incoming) = (Buffer::zeroed(slots.total())?, Buffer::zeroed(slots.total())?);
-            Ok((bytes, outgoing, incoming))
+            Ok(([bytes, C::count(0)?], outgoing, incoming))
         });
-        let (bytes, outgoing, incoming) = cx.agree(parts)?;
+        let ([bytes, none], outgoing, incoming) = cx.agree(parts)?;
         // SAFETY: the null request is a constant of the library.
         let requests = vec![unsafe { ffi::RSMPI_REQUEST_NULL }; 2 * slots.count as usize];
-        let (comm, peer) = (team.comm().raw(), cx.peer.0 as c_int);
-        Ok(Channel { comm, peer, bytes, slots, outgoing, incoming, requests })
+        let end = End { peer: cx.peer.0 as c_int, tag: TAG, comm: team.comm().raw() };
+        Ok(Channel { end, bytes, none, slots, outgoing, incoming, requests })
     }
 
     #[inline(always)]
     fn send(&mut self) -> Result<()> {
         // SAFETY: the buffer holds `bytes`.
-        check("MPI_Send", unsafe {
-            ffi::MPI_Send(self.outgoing.start().cast(), self.bytes, BYTE, self.peer, TAG, self.comm)
-        })
+        check("MPI_Send", unsafe { C::send(self.outgoing.start().cast(), self.bytes, self.end) })
     }
 
     #[inline(always)]
     fn receive(&mut self) -> Result<()> {
         let from = self.incoming.start().cast();
         // SAFETY: the buffer holds `bytes`.
-        check("MPI_Recv", unsafe {
-            ffi::MPI_Recv(from, self.bytes, BYTE, self.peer, TAG, self.comm, ffi::RSMPI_STATUS_IGNORE)
-        })
+        check("MPI_Recv", unsafe { C::receive(from, self.bytes, self.end) })
     }
 
     #[inline(always)]
@@ -120,18 +111,14 @@ impl Link for Channel {
     #[inline(always)]
     fn acknowledge(&mut self) -> Result<()> {
         // SAFETY: nothing is read from the buffer.
-        check("MPI_Send", unsafe {
-            ffi::MPI_Send(self.outgoing.start().cast(), 0, BYTE, self.peer, TAG, self.comm)
-        })
+        check("MPI_Send", unsafe { C::send(self.outgoing.start().cast(), self.none, self.end) })
     }
 
     #[inline(always)]
     fn acknowledged(&mut self) -> Result<()> {
         let from = self.incoming.start().cast();
         // SAFETY: nothing is written to the buffer.
-        check("MPI_Recv", unsafe {
-            ffi::MPI_Recv(from, 0, BYTE, self.peer, TAG, self.comm, ffi::RSMPI_STATUS_IGNORE)
-        })
+        check("MPI_Recv", unsafe { C::receive(from, self.none, self.end) })
     }
 
     fn outgoing(&mut self) -> &mut [u8] {

@@ -34,7 +34,7 @@ impl Comm {
     }
 
     /// Takes ownership of a live communicator.
-    unsafe fn own(raw: ffi::MPI_Comm) -> Result<Comm> {
+    pub(crate) unsafe fn own(raw: ffi::MPI_Comm) -> Result<Comm> {
         ext::guard_comm(raw)?;
         let (mut rank, mut size) = (0, 0);
         // SAFETY: the caller passes a live communicator.
@@ -153,19 +153,29 @@ impl Comm {
         Ok(all)
     }
 
-    /// Each rank's bytes on rank 0, in rank order; lengths may differ.
+    /// Each rank's bytes on rank 0, in rank order; lengths may differ. Only rank 0 holds anything for every rank.
     pub(crate) fn gather(&self, mine: &[u8]) -> Result<Option<Vec<Vec<u8>>>> {
-        let lengths = self.all_gather(&length(mine.len())?.to_ne_bytes())?;
-        let lengths: Vec<c_int> =
-            lengths.chunks_exact(4).map(|b| c_int::from_ne_bytes(b.try_into().unwrap_or_default())).collect();
-        let mut total = 0usize;
-        let mut starts = Vec::with_capacity(lengths.len());
-        for each in &lengths {
-            starts.push(length(total)?);
-            total += *each as usize;
+        let root = self.rank.0 == 0;
+        let mut lengths = vec![0u8; if root { self.size as usize * 8 } else { 1 }];
+        let own = (mine.len() as u64).to_ne_bytes();
+        // SAFETY: eight bytes of each rank go to rank 0, whose buffer holds as many of every one; others' is ignored by MPI.
+        check("MPI_Gather", unsafe {
+            let (from, to) = (own.as_ptr().cast::<c_void>(), lengths.as_mut_ptr().cast::<c_void>());
+            ffi::MPI_Gather(from, 8, BYTE, to, 8, BYTE, 0, self.raw)
+        })?;
+        let lengths = lengths.chunks_exact(8).map(|b| u64::from_ne_bytes(b.try_into().unwrap_or_default()));
+        let lengths: Vec<u64> = lengths.collect();
+        let mut total = lengths.iter().sum::<u64>().to_ne_bytes();
+        self.broadcast(&mut total)?;
+        // All ranks know the sum, so that they give up together.
+        let total = length(usize::try_from(u64::from_ne_bytes(total)).unwrap_or(usize::MAX))?;
+        if total == 0 {
+            return Ok(root.then(|| vec![Vec::new(); lengths.len()]));
         }
-        length(total)?;
-        let mut all = vec![0u8; if self.rank.0 == 0 { total.max(1) } else { 1 }];
+        let counts: Vec<c_int> = lengths.iter().map(|length| *length as c_int).collect();
+        let before = |at: &mut c_int, count: &c_int| Some(std::mem::replace(at, *at + count));
+        let starts: Vec<c_int> = counts.iter().scan(0, before).collect();
+        let mut all = vec![0u8; if root { total as usize } else { 1 }];
         // SAFETY: rank 0's buffer holds every rank's count at its displacement; others' is ignored by MPI.
         check("MPI_Gatherv", unsafe {
             ffi::MPI_Gatherv(
@@ -173,7 +183,7 @@ impl Comm {
                 mine.len() as c_int,
                 BYTE,
                 all.as_mut_ptr().cast::<c_void>(),
-                lengths.as_ptr(),
+                counts.as_ptr(),
                 starts.as_ptr(),
                 BYTE,
                 0,
@@ -182,22 +192,22 @@ impl Comm {
         })?;
         let part =
             |(start, length): (&c_int, &c_int)| all[*start as usize..(*start + *length) as usize].to_vec();
-        Ok((self.rank.0 == 0).then(|| starts.iter().zip(&lengths).map(part).collect()))
+        Ok(root.then(|| starts.iter().zip(&counts).map(part).collect()))
     }
 }
 
 impl Drop for Comm {
     fn drop(&mut self) {
-        // A panic ends the job; a collective call in the middle of it would hang.
-        if !std::thread::panicking() {
+        if ext::may_free() {
             // SAFETY: owned, live, and freed once.
-            unsafe { ffi::MPI_Comm_free(&raw mut self.raw) };
+            ext::freed(c"MPI_Comm_free", unsafe { ffi::MPI_Comm_free(&raw mut self.raw) });
         }
     }
 }
 
 /// Where a slice starts. An empty one starts at address 1 in Rust, which is Open MPI's `MPI_IN_PLACE`.
-fn start(bytes: &[u8]) -> *const c_void {
+#[inline(always)]
+pub(crate) fn start(bytes: &[u8]) -> *const c_void {
     if bytes.is_empty() { std::ptr::null() } else { bytes.as_ptr().cast() }
 }
 

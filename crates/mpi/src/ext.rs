@@ -1,6 +1,9 @@
 //! What the `mpi` crate lacks: constants and error handlers from the shim, and the check of a return code.
 
-use std::ffi::{CStr, c_char, c_int};
+use std::{
+    ffi::{CStr, c_char, c_int, c_void},
+    sync::atomic::{AtomicBool, Ordering},
+};
 
 use mpi::ffi;
 use ombx_core::error::{Error, Result};
@@ -12,12 +15,15 @@ unsafe extern "C" {
     pub(crate) safe static NO_OP: ffi::MPI_Op;
     #[link_name = "ombx_REPLACE"]
     pub(crate) safe static REPLACE: ffi::MPI_Op;
+    #[link_name = "ombx_IN_PLACE"]
+    pub(crate) safe static IN_PLACE: *mut c_void;
     #[link_name = "ombx_sizeof_comm"]
     safe static SIZEOF_COMM: c_int;
     #[link_name = "ombx_sizeof_status"]
     safe static SIZEOF_STATUS: c_int;
     fn ombx_name_task(task: *const c_char);
     fn ombx_abort(code: c_int);
+    fn ombx_die(call: *const c_char, code: c_int);
     fn ombx_guard_comm(comm: ffi::MPI_Comm) -> c_int;
     fn ombx_guard_win(win: ffi::MPI_Win) -> c_int;
 }
@@ -40,9 +46,27 @@ pub(crate) fn check(call: &'static str, code: c_int) -> Result<()> {
     if code == ffi::MPI_SUCCESS as c_int { Ok(()) } else { Err(failed(call, code)) }
 }
 
+/// Whether a call has failed here: the job is ending.
+static FAILED: AtomicBool = AtomicBool::new(false);
+
+/// Whether handles may be given back. Much of that is collective: a rank that ends the job, by an error or a panic, would wait in it
+/// for ranks that do not come.
+pub(crate) fn may_free() -> bool {
+    !FAILED.load(Ordering::Relaxed) && !std::thread::panicking()
+}
+
+/// Checks a call that gives a handle back, where nobody takes an error: it ends the job.
+pub(crate) fn freed(call: &'static CStr, code: c_int) {
+    if code != ffi::MPI_SUCCESS as c_int {
+        // SAFETY: ends with a zero; MPI is started and not finished as long as there are handles.
+        unsafe { ombx_die(call.as_ptr(), code) };
+    }
+}
+
 #[cold]
 #[inline(never)]
 fn failed(call: &'static str, code: c_int) -> Error {
+    FAILED.store(true, Ordering::Relaxed);
     let mut text = vec![0u8; ffi::MPI_MAX_ERROR_STRING as usize + 1];
     let mut length = 0;
     // SAFETY: the buffer is as long as MPI asks for, and one zero longer.
@@ -78,22 +102,34 @@ pub(crate) fn guard_win(win: ffi::MPI_Win) -> Result<()> {
 
 /// The widest unsigned integer of which `bytes` is a multiple, and its width: reductions in it are exact, with wrapping.
 pub(crate) fn element(bytes: u64) -> (ffi::MPI_Datatype, u64) {
+    let width = element_width(bytes);
     // SAFETY: constants of the library.
-    unsafe {
-        match bytes {
-            b if b.is_multiple_of(8) => (ffi::RSMPI_UINT64_T, 8),
-            b if b.is_multiple_of(4) => (ffi::RSMPI_UINT32_T, 4),
-            b if b.is_multiple_of(2) => (ffi::RSMPI_UINT16_T, 2),
-            _ => (ffi::RSMPI_UINT8_T, 1),
+    let kind = unsafe {
+        match width {
+            8 => ffi::RSMPI_UINT64_T,
+            4 => ffi::RSMPI_UINT32_T,
+            2 => ffi::RSMPI_UINT16_T,
+            _ => ffi::RSMPI_UINT8_T,
         }
-    }
+    };
+    (kind, width)
 }
 
-/// A length as MPI-3 counts: an `int`.
+/// The width of that integer.
+pub(crate) fn element_width(bytes: u64) -> u64 {
+    [8, 4, 2].into_iter().find(|width| bytes.is_multiple_of(*width)).unwrap_or(1)
+}
+
+/// A length as MPI-3 counts: an `int`. Inlined, because it stands in timed loops.
+#[inline(always)]
 pub(crate) fn count(bytes: u64) -> Result<c_int> {
-    c_int::try_from(bytes).map_err(|_| {
-        Error::unsupported(format!(
-            "messages of {bytes} bytes need large-count calls; this build counts up to 2 GiB"
-        ))
-    })
+    c_int::try_from(bytes).map_err(|_| uncountable(bytes))
+}
+
+#[cold]
+#[inline(never)]
+fn uncountable(bytes: u64) -> Error {
+    Error::unsupported(format!(
+        "messages of {bytes} bytes need large-count calls; this build counts up to 2 GiB"
+    ))
 }

@@ -3,12 +3,17 @@
 //! Handles own what MPI needs to stay alive (buffers beside requests and windows), so that everything public is safe. Hot
 //! calls are thin and inlined: the MPI call and one comparison. Start-up and finalisation go through the `mpi` crate.
 
+mod broadcast;
 mod buffer;
 mod channel;
+pub mod collective;
 mod comm;
+mod counting;
 mod epoch;
 mod ext;
 mod library;
+mod mesh;
+mod partitioned;
 mod persistent;
 mod shared;
 mod sleeper;
@@ -18,11 +23,15 @@ mod team;
 mod window;
 
 pub use self::{
+    broadcast::Broadcast,
     buffer::Buffer,
     channel::Channel,
     comm::Comm,
+    counting::{Counting, End, Int, Large},
     epoch::{Epoch, Reduction},
     library::{Family, Mpi, compare_and_swap_works, family, library_version},
+    mesh::Mesh,
+    partitioned::PartitionedChannel,
     persistent::PersistentChannel,
     shared::SharedChannel,
     sleeper::Sleeper,

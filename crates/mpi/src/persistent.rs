@@ -7,10 +7,18 @@ use ombx_core::{error::Result, kernel::Cx, pattern::Link, payload::Slots};
 
 use crate::{
     Buffer, MpiTeam,
+    counting::{Counting, Large},
     ext::{self, BYTE, check},
 };
 
+#[cfg(not(mpi_has = "MPI_Send_c"))]
+use mpi::ffi::{MPI_Recv_init as recv_init, MPI_Send_init as send_init};
+#[cfg(mpi_has = "MPI_Send_c")]
+use mpi::ffi::{MPI_Recv_init_c as recv_init, MPI_Send_init_c as send_init};
+
 const TAG: c_int = 2;
+
+type Length = <Large as Counting>::Count;
 
 /// Two-sided MPI with one peer by `MPI_Send_init`, `MPI_Recv_init` and `MPI_Start`. It owns the buffers that its requests
 /// use, and frees the requests before them.
@@ -50,7 +58,7 @@ impl PersistentChannel {
 impl Link for PersistentChannel {
     fn open(cx: &Cx<'_>, slots: Slots) -> Result<PersistentChannel> {
         let comm = cx.fabric::<MpiTeam>()?.comm().raw();
-        let parts = ext::count(slots.bytes).and_then(|bytes| {
+        let parts = Large::count(slots.bytes).and_then(|bytes| {
             let (outgoing, incoming) = (Buffer::zeroed(slots.total())?, Buffer::zeroed(slots.total())?);
             Ok((bytes, outgoing, incoming))
         });
@@ -58,7 +66,7 @@ impl Link for PersistentChannel {
         let (depth, peer) = (slots.count as usize, cx.peer.0 as c_int);
         let mut channel = PersistentChannel { requests: Vec::new(), depth, outgoing, incoming };
         let (to, from) = (channel.outgoing.start(), channel.incoming.start());
-        let mut add = |start: *mut u8, length: c_int, sends: Sends| -> Result<()> {
+        let mut add = |start: *mut u8, length: Length, sends: Sends| -> Result<()> {
             let place = start.cast::<c_void>();
             // SAFETY: `length` bytes at `start` lie in a buffer of the channel; the request is written by MPI.
             unsafe {
@@ -66,16 +74,10 @@ impl Link for PersistentChannel {
                 let out = &raw mut request;
                 match sends {
                     Sends::Yes => {
-                        check(
-                            "MPI_Send_init",
-                            ffi::MPI_Send_init(place, length, BYTE, peer, TAG, comm, out),
-                        )?;
+                        check("MPI_Send_init", send_init(place, length, BYTE, peer, TAG, comm, out))?;
                     }
                     Sends::No => {
-                        check(
-                            "MPI_Recv_init",
-                            ffi::MPI_Recv_init(place, length, BYTE, peer, TAG, comm, out),
-                        )?;
+                        check("MPI_Recv_init", recv_init(place, length, BYTE, peer, TAG, comm, out))?;
                     }
                 }
                 channel.requests.push(request);
@@ -146,10 +148,10 @@ enum Sends {
 
 impl Drop for PersistentChannel {
     fn drop(&mut self) {
-        if !std::thread::panicking() {
+        if ext::may_free() {
             for request in &mut self.requests {
                 // SAFETY: inactive, ours, freed once.
-                unsafe { ffi::MPI_Request_free(&raw mut *request) };
+                ext::freed(c"MPI_Request_free", unsafe { ffi::MPI_Request_free(&raw mut *request) });
             }
         }
     }

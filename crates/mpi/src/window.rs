@@ -216,17 +216,20 @@ impl Window {
 
 impl Drop for Window {
     fn drop(&mut self) {
-        if std::thread::panicking() {
+        if !ext::may_free() {
+            // Others may still write to it.
+            std::mem::forget(self.memory.take());
             return;
         }
         let _ = self.release();
         // SAFETY: live handles, freed once; memory is detached before it goes.
         unsafe {
             if self.make == Make::Dynamic {
-                ffi::MPI_Win_detach(self.raw, self.exposed.cast::<c_void>());
+                let code = ffi::MPI_Win_detach(self.raw, self.exposed.cast::<c_void>());
+                ext::freed(c"MPI_Win_detach", code);
             }
             ffi::MPI_Group_free(&raw mut self.partner);
-            ffi::MPI_Win_free(&raw mut self.raw);
+            ext::freed(c"MPI_Win_free", ffi::MPI_Win_free(&raw mut self.raw));
         }
         self.memory = None;
     }

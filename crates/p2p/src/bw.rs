@@ -1,12 +1,9 @@
 //! `p2p.bw`: a window of nonblocking messages and one receipt.
 
-use ombx_core::{
-    pattern::{BUFFERS, Over, Stream},
-    registry::Benchmark,
-};
-use ombx_mpi::Channel;
+use crate::two_sided;
+use ombx_core::pattern::{BUFFERS, Stream};
 
 ombx_core::inventory::submit! {
-    Benchmark::of::<Over<Stream, Channel>>("p2p.bw", "window of nonblocking sends, acknowledged once")
+    two_sided::<Stream>("p2p.bw", "window of nonblocking sends, acknowledged once")
         .streaming().axes(&[&BUFFERS]).osu("osu_bw", "OSU MPI Bandwidth Test")
 }

@@ -8,4 +8,24 @@ mod latency_mp;
 mod latency_mt;
 mod link;
 mod pairs;
+mod partitioned;
 mod persistent;
+
+use ombx_core::{
+    engine::{Session, run_either},
+    error::Result,
+    pattern::{Over, Pattern},
+    registry::Benchmark,
+};
+use ombx_mpi::{Channel, Large};
+
+/// A pattern over messages of any length: those that an `int` cannot count go by MPI 4's large-count calls.
+#[track_caller]
+const fn two_sided<P: Pattern>(name: &'static str, about: &'static str) -> Benchmark {
+    Benchmark::either::<Over<P, Channel>, Over<P, Channel<Large>>>(name, about)
+}
+
+/// The same, as a part of a benchmark.
+fn run_two_sided<P: Pattern>(session: &mut Session<'_>) -> Result<()> {
+    run_either::<Over<P, Channel>, Over<P, Channel<Large>>>(session)
+}

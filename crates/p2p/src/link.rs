@@ -1,21 +1,12 @@
 //! `p2p.link`: the three patterns of LinkTest between two ranks.
 
+use crate::run_two_sided;
 use ombx_core::{
-    case::{Axis, Named},
-    engine::{Session, run},
+    engine::Session,
     error::Result,
     kernel::{Method, Metric},
-    pattern::{Bidirectional, Over, Semidirectional, Unidirectional},
+    pattern::{Bidirectional, PATTERNS, Semidirectional, Unidirectional},
     registry::Benchmark,
-};
-use ombx_mpi::Channel;
-
-const PATTERN: Axis = Axis {
-    name: "pattern",
-    about: "how two ranks load a link: a ping-pong, two ping-pongs at once, or messages one way and a receipt",
-    values: &["semidirectional", "bidirectional", "unidirectional"],
-    default: "semidirectional",
-    named: Named::Always,
 };
 
 const METHOD: Method = Method {
@@ -26,14 +17,14 @@ const METHOD: Method = Method {
 };
 
 fn by_pattern(session: &mut Session<'_>) -> Result<()> {
-    session.split(&PATTERN, |session, value| match value {
-        "bidirectional" => run::<Over<Bidirectional, Channel>>(session),
-        "unidirectional" => run::<Over<Unidirectional, Channel>>(session),
-        _ => run::<Over<Semidirectional, Channel>>(session),
+    session.split(&PATTERNS, |session, value| match value {
+        "bidirectional" => run_two_sided::<Bidirectional>(session),
+        "unidirectional" => run_two_sided::<Unidirectional>(session),
+        _ => run_two_sided::<Semidirectional>(session),
     })
 }
 
 ombx_core::inventory::submit! {
     Benchmark::custom("p2p.link", "one link under LinkTest's patterns", Metric::Bandwidth, METHOD, by_pattern)
-        .streaming().axes(&[&PATTERN])
+        .streaming().axes(&[&PATTERNS])
 }

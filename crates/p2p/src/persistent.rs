@@ -8,13 +8,13 @@ use ombx_mpi::PersistentChannel;
 
 ombx_core::inventory::submit! {
     Benchmark::of::<Over<PingPong, PersistentChannel>>("p2p.latency_persistent", "ping-pong over persistent requests, one way")
-        .sizes("0,1..4M").osu("osu_latency_persistent", "OSU MPI Persistent Latency Test")
+        .sizes("0,1..4M").osu("osu_latency_persistent", "OSU MPI Latency Persistent Test")
 }
 ombx_core::inventory::submit! {
     Benchmark::of::<Over<Stream, PersistentChannel>>("p2p.bw_persistent", "window of persistent sends, acknowledged once")
-        .streaming().axes(&[&BUFFERS]).osu("osu_bw_persistent", "OSU MPI Persistent Bandwidth Test")
+        .streaming().axes(&[&BUFFERS]).osu("osu_bw_persistent", "OSU MPI Bandwidth Persistent Test")
 }
 ombx_core::inventory::submit! {
     Benchmark::of::<Over<BiStream, PersistentChannel>>("p2p.bibw_persistent", "windows of persistent messages both ways at once")
-        .streaming().axes(&[&BUFFERS]).osu("osu_bibw_persistent", "OSU MPI Persistent Bi-Directional Bandwidth Test")
+        .streaming().axes(&[&BUFFERS]).osu("osu_bibw_persistent", "OSU MPI Bi-Directional Bandwidth Persistent Test")
 }

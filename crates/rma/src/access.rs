@@ -4,7 +4,7 @@ use std::{marker::PhantomData, time::Duration};
 
 use ombx_core::{
     case::Case,
-    compute::Compute,
+    compute::{Busy, Compute},
     error::{Error, Result},
     kernel::{Cx, Kernel, Method, Metric, Role, Work},
     payload::{Check, Fill, Slots},

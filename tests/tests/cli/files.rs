@@ -51,10 +51,17 @@ fn a_file_that_was_cut_off_is_shown_as_far_as_it_goes() {
 }
 
 #[test]
+fn a_file_of_a_run_that_never_began_has_no_rows() {
+    let files = Files::default();
+    let done = show(&files.write("nothing.jsonl", ""), "").expect(0);
+    assert!(done.sentence().contains("was cut off") && done.stdout.trim().is_empty(), "{done}");
+}
+
+#[test]
 fn what_is_no_result_is_refused() {
     let files = Files::default();
     let future = GOLDEN.replace("\"major\":1", "\"major\":9");
-    let (garbage, empty) = (files.write("garbage", "hello\nworld\n"), files.write("empty", ""));
+    let (garbage, empty) = (files.write("garbage", "hello\nworld\n"), files.write("empty", "\n"));
     let binary = files.write("binary", [0u8, 159, 146, 150, 10, 0]);
     for (path, part) in [
         (garbage, "line 1"),

@@ -22,7 +22,7 @@ pub(crate) fn pair(team: &dyn Team) -> Cx<'_> {
         Rank(0) => (Role::Active, Rank(1)),
         _ => (Role::Passive, Rank(0)),
     };
-    Cx { team, role, peer, thread: 0 }
+    Cx { team, role, peer, thread: 0, memory_limit: None }
 }
 
 /// Calls `body` on the first two ranks.
@@ -44,7 +44,7 @@ fn ping_pong(team: &MpiTeam) {
     on_a_pair(team, |cx| {
         for bytes in [0, 1, 63, 4096, 1 << 20] {
             let slots = Slots::new(bytes, 1);
-            let mut channel = Channel::open(cx, slots).unwrap();
+            let mut channel = Channel::<ombx_mpi::Int>::open(cx, slots).unwrap();
             for round in 0..3 {
                 let fill = fill(cx, &mut channel, slots, round);
                 match cx.role {
@@ -62,7 +62,7 @@ fn windows_of_messages(team: &MpiTeam) {
     on_a_pair(team, |cx| {
         for (bytes, count) in [(0, 4), (1, 1), (100, 5), (65536, 64)] {
             let slots = Slots::new(bytes, count);
-            let mut channel = Channel::open(cx, slots).unwrap();
+            let mut channel = Channel::<ombx_mpi::Int>::open(cx, slots).unwrap();
             for round in 0..3 {
                 let fill = fill(cx, &mut channel, slots, round);
                 match cx.role {

@@ -41,7 +41,7 @@ fn overflows(team: &MpiTeam) {
     team.name_task("a message too long");
     on_a_pair(team, |cx| {
         let bytes = if cx.rank() == Rank(0) { 100 } else { 10 };
-        let mut channel = Channel::open(cx, Slots::new(bytes, 1)).unwrap();
+        let mut channel = Channel::<ombx_mpi::Int>::open(cx, Slots::new(bytes, 1)).unwrap();
         let _ = if cx.rank() == Rank(0) { channel.send() } else { channel.receive() };
     });
 }

@@ -56,7 +56,7 @@ fn look<R>(window: &mut Window, look: impl FnOnce(&mut [u8], &mut [u8]) -> R) ->
 }
 
 fn memory_is_ours_and_zero(team: &MpiTeam) {
-    let cx = Cx { team, role: Role::Active, peer: team.rank(), thread: 0 };
+    let cx = Cx { team, role: Role::Active, peer: team.rank(), thread: 0, memory_limit: None };
     for make in MAKES {
         // Sizes that are no multiples of anything: MPICH over UCX gave a wrong base for such.
         for (bytes, count) in [(0, 1), (1, 1), (7, 3), (100, 5), (4097, 2)] {

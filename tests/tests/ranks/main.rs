@@ -1,10 +1,19 @@
 //! `ombx` on real ranks of the MPI under test: figures, launching, failures, wrong data.
 
+mod broadcast;
+mod collectives;
 mod corruption;
 mod failures;
+mod fidelity;
+mod killed;
+mod launches;
 mod launching;
 mod links;
+mod memory;
+mod neighbours;
 mod one_sided;
+mod osu;
+mod suites;
 mod two_sided;
 mod two_sided_more;
 
@@ -55,17 +64,18 @@ fn measured(options: &str) -> RunWithRows {
 /// Every row is measured and verified, and the run is complete.
 fn assert_good(run: &RunWithRows, done: &Done) {
     for row in &run.rows {
-        assert!(
-            row.outcome == Outcome::Ok && row.check == Check::Passed,
-            "{}: {:?}\n{done}",
-            row.key,
-            row.check
-        );
+        assert_measured(row, done);
         assert_plausible(row);
     }
     let (outcome, tally) = run.end.expect("an end record");
     assert_eq!((outcome, tally.cases as usize), (wire::Outcome::Complete, run.rows.len()), "{done}");
     assert_eq!((tally.skipped, tally.failed, tally.corrupt), (0, 0, 0), "{done}");
+}
+
+/// The row is measured and verified.
+fn assert_measured(row: &Measurement, done: &Done) {
+    let good = row.outcome == Outcome::Ok && row.check == Check::Passed;
+    assert!(good, "{}: {:?}\n{done}", row.key, row.check);
 }
 
 /// What holds of every measured row, whatever the machine.

@@ -1,9 +1,8 @@
 //! Many pairs, fans, threads and forked children, with even and odd numbers of ranks.
 
-use ombx_core::{payload::Check, result::Outcome};
-use ombx_tests::Job;
+use ombx_tests::{Job, mpi};
 
-use crate::{Kept, assert_plausible, measured};
+use crate::{Kept, assert_measured, assert_plausible, measured};
 
 const QUICK: &str = "--iterations 20 --warmup 2 --sizes 1,4K";
 
@@ -12,14 +11,7 @@ fn rows_of(options: &str) -> Vec<ombx_core::result::Measurement> {
     let kept = Kept::new();
     let done = kept.job(options).run().expect(0);
     let run = kept.run();
-    for row in &run.rows {
-        assert!(
-            row.outcome == Outcome::Ok && row.check == Check::Passed,
-            "{}: {:?}\n{done}",
-            row.key,
-            row.check
-        );
-    }
+    run.rows.iter().for_each(|row| assert_measured(row, &done));
     run.rows
 }
 
@@ -113,4 +105,36 @@ fn bad_threads_are_told_before_anything_starts() {
         let done = Job::ombx("run").args(options.split_whitespace()).run().expect(2);
         assert!(done.stdout.is_empty() && done.stderr.lines().count() == 1, "{options}: {done}");
     }
+}
+
+#[test]
+fn partitions_arrive_or_are_not_there() {
+    let line = format!("p2p.latency_partitioned p2p.bw_partitioned --window 8 {QUICK},1001");
+    if mpi::is_open_mpi() {
+        let done = Job::ombx("run").args(line.split_whitespace()).run().expect(4);
+        assert_eq!(done.stdout.matches("needs partitioned messages of MPI 4").count(), 2, "{done}");
+        return;
+    }
+    for ranks in 2..6 {
+        let run = measured(&format!("{line} -n {ranks}"));
+        assert_eq!(run.rows.len(), 6);
+        let ops: Vec<u64> = run.rows.iter().map(|row| row.work.unwrap().ops).collect();
+        assert_eq!(ops, [2, 2, 2, 8, 8, 8]);
+    }
+}
+
+/// Longer than an `int` counts: by large-count calls, or not at all.
+#[test]
+fn messages_beyond_an_int() {
+    let two = "p2p.latency p2p.latency_persistent --sizes 2G --iterations 1 --warmup 0";
+    if mpi::is_open_mpi() {
+        let done = Job::ombx("run").args(two.split_whitespace()).run().expect(4);
+        assert_eq!(done.stdout.matches("need the large-count calls of MPI 4").count(), 2, "{done}");
+        return;
+    }
+    if ombx_core::env::available_memory().is_none_or(|free| free < 12 << 30) {
+        return ombx_tests::skipped("two ranks with two buffers of 2 GiB need 12 GiB of free memory");
+    }
+    let run = measured("p2p.latency --sizes 2G --iterations 1 --warmup 0 --timeout 240s");
+    assert_eq!(run.rows[0].bytes, Some(1 << 31));
 }

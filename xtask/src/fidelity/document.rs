@@ -4,6 +4,7 @@ use std::fs;
 
 use super::{
     callgrind::Count,
+    launch::Launched,
     ratio::{Launch, Ratio, Verdict, median},
     row::Row,
 };
@@ -16,22 +17,18 @@ pub(crate) struct Pair {
     pub(crate) ombx: Launch,
 }
 
-/// Launches close to each other in time and in random order.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Group {
-    /// With the same counts.
-    pub(crate) same: Pair,
-    /// With what ombx does by itself, and chunks as long in C.
-    pub(crate) default: Pair,
-}
-
 /// All that was measured of a row with one MPI.
 #[derive(Debug)]
 pub(crate) struct Compared {
     pub(crate) flavour: Flavour,
-    pub(crate) row: &'static Row,
-    pub(crate) groups: Vec<Group>,
+    pub(crate) row: Row,
+    /// With the same counts.
+    pub(crate) same: Vec<Pair>,
+    /// With what ombx does by itself, and as much in C.
+    pub(crate) default: Vec<Pair>,
     pub(crate) count: Option<Count>,
+    /// Why it does not run with this MPI.
+    pub(crate) skipped: Option<String>,
 }
 
 /// Under which circumstances.
@@ -48,86 +45,122 @@ pub(crate) struct Circumstances {
     pub(crate) seed: u64,
 }
 
+impl Circumstances {
+    /// Keeps what a launch says of its start and its library.
+    pub(crate) fn met(&mut self, launched: &Launched) {
+        if self.started.is_empty() {
+            self.started.clone_from(&launched.started);
+        }
+        if !self.libraries.contains(&launched.library) {
+            self.libraries.push(launched.library.clone());
+        }
+    }
+}
+
 impl Compared {
-    /// The pairs of both modes.
-    fn modes(&self) -> [(&'static str, Vec<Pair>); 2] {
-        [
-            ("same counts", self.groups.iter().map(|group| group.same).collect()),
-            ("default", self.groups.iter().map(|group| group.default).collect()),
-        ]
+    pub(crate) fn new(flavour: Flavour, row: Row) -> Compared {
+        Compared { flavour, row, same: Vec::new(), default: Vec::new(), count: None, skipped: None }
+    }
+
+    /// The pairs of both modes, where there are any.
+    fn modes(&self) -> impl Iterator<Item = (&'static str, &[Pair])> {
+        let modes = [("same counts", &self.same[..]), ("default", &self.default[..])];
+        modes.into_iter().filter(|(_, pairs)| !pairs.is_empty())
     }
 
     /// Whether a goal is certainly missed.
     pub(crate) fn missed(&self) -> bool {
         let missed = |ratio: Ratio| ratio.verdict(self.row.goal) == Verdict::Missed;
-        self.modes().iter().any(|(_, pairs)| ratio(pairs, |launch| launch.median).is_some_and(missed))
+        self.modes().any(|(_, pairs)| of_medians(pairs).is_some_and(missed))
             || self.count.as_ref().is_some_and(|count| !count.faults().is_empty())
     }
 
     fn line(&self, mode: &str, pairs: &[Pair]) -> Vec<String> {
-        let ombx: Vec<f64> = pairs.iter().map(|pair| pair.ombx.median).collect();
-        let reference: Vec<f64> = pairs.iter().map(|pair| pair.reference.median).collect();
-        let middle = |values: &[f64]| median(values).map_or("n/a".into(), |ns| format!("{ns:.1}"));
-        let least = |values: &[f64]| values.iter().copied().fold(f64::INFINITY, f64::min);
-        let plain = |ratio: Option<Ratio>| ratio.map_or("n/a".into(), |ratio| format!("{:.3}", ratio.median));
-        let decides = ratio(pairs, |launch| launch.median);
+        let middle = |figure: fn(&Pair) -> f64| {
+            let all: Vec<f64> = pairs.iter().map(figure).collect();
+            median(&all).map_or("n/a".into(), |ns| format!("{ns:.1}"))
+        };
+        let decides = of_medians(pairs);
+        let quiet: Option<Vec<(f64, f64)>> =
+            pairs.iter().map(|pair| Some((pair.ombx.quiet?, pair.reference.quiet?))).collect();
+        let quiet = quiet.and_then(|quiet| Ratio::of(&quiet));
         vec![
-            self.flavour.to_string(),
-            self.row.name.to_owned(),
+            self.row.name.clone(),
             mode.to_owned(),
-            middle(&reference),
-            middle(&ombx),
+            middle(|pair| pair.reference.median),
+            middle(|pair| pair.ombx.median),
             decides.map_or("n/a".into(), |ratio| ratio.to_string()),
-            plain(ratio(pairs, |launch| launch.quiet)),
-            plain(ratio(pairs, |launch| launch.whole)),
-            format!("{:.3}", least(&ombx) / least(&reference)),
+            quiet.map_or("n/a".into(), |ratio| ratio.to_string()),
             pairs.len().to_string(),
+            format!("{:.2}", self.row.goal),
             decides.map_or(Verdict::Unresolved, |ratio| ratio.verdict(self.row.goal)).to_string(),
         ]
     }
 }
 
-fn ratio(pairs: &[Pair], figure: impl Fn(&Launch) -> f64) -> Option<Ratio> {
-    Ratio::of(&pairs.iter().map(|pair| (figure(&pair.ombx), figure(&pair.reference))).collect::<Vec<_>>())
+fn of_medians(pairs: &[Pair]) -> Option<Ratio> {
+    Ratio::of(&pairs.iter().map(|pair| (pair.ombx.median, pair.reference.median)).collect::<Vec<_>>())
 }
 
-/// Times and ratios.
+/// The flavours among rows, each with its rows.
+fn by_flavour(compared: &[Compared]) -> impl Iterator<Item = (Flavour, Vec<&Compared>)> {
+    Flavour::ALL.into_iter().filter_map(|flavour| {
+        let rows: Vec<&Compared> = compared.iter().filter(|one| one.flavour == flavour).collect();
+        (!rows.is_empty()).then_some((flavour, rows))
+    })
+}
+
+/// Times and ratios, a table for each MPI, and before it how many goals are met.
 pub(crate) fn times(compared: &[Compared]) -> String {
-    let lines = |row: &Compared| row.modes().map(|(mode, pairs)| row.line(mode, &pairs));
-    let head = [
-        "MPI",
-        "row",
-        "ombx",
-        "C ns",
-        "ombx ns",
-        "ratio (95 % interval)",
-        "of quiet",
-        "of whole",
-        "of minima",
-        "pairs",
-        "verdict",
-    ];
-    table(&head, compared.iter().flat_map(lines).collect())
+    let head =
+        ["row", "ombx", "C ns", "ombx ns", "ratio (95 % interval)", "of quiet", "pairs", "goal", "verdict"];
+    let mut text = String::new();
+    for (flavour, rows) in by_flavour(compared) {
+        let lines: Vec<Vec<String>> =
+            rows.iter().flat_map(|one| one.modes().map(|(mode, pairs)| one.line(mode, pairs))).collect();
+        text += &format!("### {flavour}\n\n{}\n\n{}\n", tally(&lines), table(&head, lines.clone()));
+        let skipped =
+            rows.iter().filter_map(|one| Some(format!("- {}: {}\n", one.row.name, one.skipped.as_ref()?)));
+        let skipped: String = skipped.collect();
+        if !skipped.is_empty() {
+            text += &format!("Not here:\n{skipped}\n");
+        }
+    }
+    text
 }
 
-/// Instructions; nothing where none were counted.
+/// How often each verdict was given: the last cell of a line.
+fn tally(lines: &[Vec<String>]) -> String {
+    let mut counts = std::collections::BTreeMap::<&str, usize>::new();
+    for verdict in lines.iter().filter_map(|line| line.last()) {
+        *counts.entry(verdict).or_default() += 1;
+    }
+    let words: Vec<String> = counts.iter().map(|(verdict, count)| format!("{count} {verdict}")).collect();
+    format!("{} lines: {}.", lines.len(), words.join(", "))
+}
+
+/// Instructions, a table for each MPI; nothing where none were counted.
 pub(crate) fn instructions(compared: &[Compared]) -> Option<String> {
-    let head = ["MPI", "row", "C", "ombx", "added", "calls of an iteration", "verdict"];
-    let lines: Vec<Vec<String>> = compared
-        .iter()
-        .filter_map(|compared| {
-            let count = compared.count.as_ref()?;
+    let head = ["row", "C", "ombx", "added", "calls of an iteration", "verdict"];
+    let mut text = String::new();
+    for (flavour, rows) in by_flavour(compared) {
+        let line = |one: &&Compared| {
+            let count = one.count.as_ref()?;
             let numbers =
                 [count.reference.own, count.ombx.own, count.added()].map(|number| format!("{number:.1}"));
-            let names = [compared.flavour.to_string(), compared.row.name.to_owned()];
+            let names = [one.row.name.clone()];
             Some(names.into_iter().chain(numbers).chain([count.calls(), count.to_string()]).collect())
-        })
-        .collect();
-    (!lines.is_empty()).then(|| table(&head, lines))
+        };
+        let lines: Vec<Vec<String>> = rows.iter().filter_map(line).collect();
+        if !lines.is_empty() {
+            text += &format!("### {flavour}\n\n{}\n", table(&head, lines));
+        }
+    }
+    (!text.is_empty()).then_some(text)
 }
 
 /// An aligned table in Markdown, readable as it is.
-fn table(head: &[&str], lines: Vec<Vec<String>>) -> String {
+pub(crate) fn table(head: &[&str], lines: Vec<Vec<String>>) -> String {
     let head: Vec<String> = head.iter().map(|word| (*word).to_owned()).collect();
     let width = |column: usize| {
         let cells = lines.iter().chain([&head]).map(|line| line[column].chars().count());
@@ -141,22 +174,46 @@ fn table(head: &[&str], lines: Vec<Vec<String>>) -> String {
     [head.clone(), rule].iter().chain(&lines).map(show).collect()
 }
 
-/// The whole of docs/FIDELITY.md.
-pub(crate) fn page(compared: &[Compared], about: &Circumstances) -> String {
-    let libraries = about.libraries.join("; ");
-    let Circumstances { started, cpu, cpus, load, seed, .. } = about;
+/// Where a part of the page begins.
+const MEASURED: &str = "## MPI\n";
+const SOCKETS: &str = "## Sockets\n";
+
+/// The page with what was measured over MPI, keeping what it says of sockets.
+pub(crate) fn with_measured(page: &str, compared: &[Compared], about: &Circumstances) -> String {
+    let sockets = page.find(SOCKETS).map_or("", |at| &page[at..]);
     let counted = instructions(compared).unwrap_or_else(|| {
         "Not counted in this run: `cargo xtask fidelity --callgrind` does, where valgrind is installed.\n"
             .into()
     });
+    let (measured, libraries) = (times(compared), about.libraries.join("; "));
+    format!(
+        "{}{MEASURED}\n{}; {libraries}.\n\n{measured}## Instructions\n\n{counted}\n{sockets}",
+        head(),
+        about.machine()
+    )
+}
+
+/// The page with what was measured over sockets, keeping what it says of MPI.
+pub(crate) fn with_sockets(page: &str, table: &str, about: &Circumstances) -> String {
+    let measured = page.find(MEASURED).map_or("", |at| &page[at..]);
+    let measured = measured.find(SOCKETS).map_or(measured, |at| &measured[..at]);
+    format!("{}{measured}{SOCKETS}\n{}.\n\n{table}", head(), about.machine())
+}
+
+fn head() -> String {
     let method = include_str!("method.md");
     format!(
-        "# Fidelity\n\n<!-- Written by `cargo xtask fidelity --callgrind --write`; do not edit. -->\n\n{method}\n\
-         ## Measured\n\n\
-         {started} on {cpus} CPUs ({cpu}); {libraries}; load average before: {load}; seed {seed}.\n\n\
-         {}\n## Instructions\n\n{counted}",
-        times(compared)
+        "# Fidelity\n\n<!-- Written by `cargo xtask fidelity --callgrind --write` and `cargo xtask fidelity --sockets \
+         --write`; do not edit. -->\n\n{method}\n"
     )
+}
+
+impl Circumstances {
+    /// Date and machine.
+    fn machine(&self) -> String {
+        let Circumstances { started, cpu, cpus, load, seed, .. } = self;
+        format!("{started} on {cpus} CPUs ({cpu}); load average before: {load}; seed {seed}")
+    }
 }
 
 /// What the machine says of itself.
@@ -176,38 +233,53 @@ pub(crate) fn machine(seed: u64) -> Circumstances {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fidelity::row::ROWS;
+    use crate::fidelity::row;
 
     fn compared(slowdown: f64) -> Compared {
-        let groups = (0..7).map(|i| {
-            let reference = Launch { median: 200.0 + f64::from(i), quiet: 190.0, whole: 220.0 };
-            let slower = |by: f64| Launch { median: reference.median * by, quiet: 191.9, whole: 220.0 };
-            let pair = |by| Pair { reference, ombx: slower(by) };
-            Group { same: pair(slowdown), default: pair(1.01) }
-        });
-        Compared { flavour: Flavour::OpenMpi, row: &ROWS[0], groups: groups.collect(), count: None }
+        let pairs = |by: f64| -> Vec<Pair> {
+            (0..7)
+                .map(|i| {
+                    let reference = Launch { median: 200.0 + f64::from(i), quiet: Some(190.0) };
+                    Pair { reference, ombx: Launch { median: reference.median * by, quiet: Some(191.9) } }
+                })
+                .collect()
+        };
+        let row = row::matching("p2p.latency")[0].clone();
+        Compared { same: pairs(slowdown), default: pairs(1.005), ..Compared::new(Flavour::OpenMpi, row) }
     }
 
     #[test]
     fn a_row_has_a_line_for_each_mode() {
         let text = times(&[compared(1.5)]);
-        let lines: Vec<&str> = text.lines().collect();
-        assert_eq!(lines.len(), 4);
+        assert!(text.starts_with("### Open MPI\n\n2 lines: 1 MISSED, 1 met.\n\n"), "{text}");
+        let lines: Vec<&str> = text.lines().skip(6).collect();
         assert!(
-            lines[2].contains("| same counts | 203.0 | 304.5   | 1.500 (1.500 to 1.500) | 1.010"),
+            lines[0].contains("| same counts | 203.0 | 304.5   | 1.500 (1.500 to 1.500) | 1.010"),
             "{text}"
         );
         assert!(
-            lines[2].contains("MISSED")
-                && lines[3].contains("| default ")
-                && lines[3].ends_with("| met     |")
+            lines[0].contains("MISSED")
+                && lines[1].contains("| default ")
+                && lines[1].ends_with("| 1.01 | met     |")
         );
-        assert!(compared(1.5).missed() && !compared(1.01).missed());
+        assert!(compared(1.5).missed() && !compared(1.005).missed());
     }
 
     #[test]
-    fn a_page_says_what_was_not_done() {
-        let page = page(&[compared(1.0)], &machine(7));
+    fn a_part_is_replaced_and_the_other_kept() {
+        let about = machine(7);
+        let page = with_measured("", &[compared(1.0)], &about);
         assert!(page.starts_with("# Fidelity\n") && page.contains("seed 7") && page.contains("Not counted"));
+        let page = with_sockets(&page, "| a table |\n", &about);
+        assert!(page.contains("p2p.latency") && page.ends_with("| a table |\n"));
+        let skipped = Compared {
+            skipped: Some("needs MPI 4".into()),
+            same: Vec::new(),
+            default: Vec::new(),
+            ..compared(1.0)
+        };
+        let page = with_measured(&page, &[skipped], &about);
+        assert!(page.contains("- p2p.latency: needs MPI 4") && page.ends_with("| a table |\n"));
+        assert_eq!(page.matches("## Sockets\n").count(), 1);
     }
 }

@@ -1,14 +1,21 @@
-//! Building both programs with one MPI, starting them alike, and reading what they print.
+//! Building the programs with one MPI, starting them alike, and reading what they print.
 
 use std::{
-    fs,
+    env, fs,
     path::{Path, PathBuf},
     process::{Command, Stdio},
 };
 
+use ombx_core::{
+    result::{Figure, Measurement, Outcome},
+    wire,
+};
 use serde_json::Value;
 
-use super::row::{CHUNK, Row};
+use super::{
+    counts::{self, Counts, Mode},
+    row::{Room, Row},
+};
 use crate::{
     failure::{Failure, Result},
     mpi::{Flavour, Mpi},
@@ -17,44 +24,66 @@ use crate::{
 };
 
 /// A launch that takes longer has hung; both families of launchers end the job then.
-const DEADLINE_SECONDS: &str = "120";
+const DEADLINE_SECONDS: &str = "300";
 
-/// The C program, built into this one so that the two cannot part.
-const REFERENCE: &str = include_str!("reference.c");
+/// The C programs, built into this one so that they cannot part from it.
+const SOURCES: [(&str, &str); 4] = [
+    ("room.h", include_str!("reference/room.h")),
+    ("two_sided.c", include_str!("reference/two_sided.c")),
+    ("one_sided.c", include_str!("reference/one_sided.c")),
+    ("collective.c", include_str!("reference/collective.c")),
+];
 
-/// Both programs, built with one MPI.
+/// Which ombx is compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Build {
+    /// As it is released; built first, unless it is to be taken as it stands.
+    Release { build: bool },
+    /// As tests have it.
+    Debug,
+}
+
+/// All programs, built with one MPI.
 #[derive(Debug)]
 pub(crate) struct Programs {
     pub(crate) mpi: Mpi,
     pub(crate) ombx: PathBuf,
-    pub(crate) reference: PathBuf,
     /// For files of ours, in the target directory.
     pub(crate) room: PathBuf,
 }
 
-/// What ombx printed of one row.
-#[derive(Debug, PartialEq)]
+/// What a program told of one row.
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Told {
-    /// Nanoseconds of an iteration, by sample.
+    /// Nanoseconds of an iteration, by sample; of a pure operation its median alone.
     pub(crate) samples: Vec<f64>,
     pub(crate) batch: u64,
+    /// Equal parts of an iteration, of which the figure is one.
     pub(crate) legs: u64,
+}
+
+/// What a launch of ombx told.
+#[derive(Debug)]
+pub(crate) struct Launched {
+    /// Row by row; the reason where it was not measured.
+    pub(crate) told: Vec<std::result::Result<Told, String>>,
     /// First line of what the library says it is.
     pub(crate) library: String,
     pub(crate) started: String,
 }
 
 impl Programs {
-    pub(crate) fn build(mpi: &Mpi, workspace: &Workspace, build: bool) -> Result<Self> {
+    pub(crate) fn build(mpi: &Mpi, workspace: &Workspace, how: Build) -> Result<Self> {
         let target = mpi.target(&workspace.target);
-        let room = target.join("fidelity");
-        let programs = Self {
-            mpi: mpi.clone(),
-            ombx: target.join("release/ombx"),
-            reference: room.join("reference"),
-            room: room.clone(),
-        };
-        if build {
+        let profile = if how == Build::Debug { "debug" } else { "release" };
+        let mut ombx = target.join(profile).join("ombx");
+        // Of the tests that this one may be part of.
+        if let Some(tested) = env::var_os("OMBX_BIN").filter(|_| how == Build::Debug) {
+            ombx = tested.into();
+        }
+        let room = ombx.ancestors().nth(2).unwrap_or(&target).join("fidelity");
+        let programs = Self { mpi: mpi.clone(), ombx, room };
+        if how == (Build::Release { build: true }) {
             let mut command = cargo();
             command.args(["build", "--release", "-p", "ombx-cli"]).current_dir(&workspace.root);
             mpi.build_with(&mut command, &workspace.target);
@@ -62,65 +91,57 @@ impl Programs {
         } else if !programs.ombx.is_file() {
             return Err(Failure::Missing(format!("{} is not built", programs.ombx.display())));
         }
-        let source = room.join("reference.c");
-        let fail = |source| Failure::File { path: room.clone(), source };
-        fs::create_dir_all(&room).map_err(fail)?;
-        fs::write(&source, REFERENCE).map_err(fail)?;
-        let mut command = Command::new(&mpi.mpicc);
-        command.args(["-O2", "-Wall", "-o"]).arg(&programs.reference).arg(&source);
-        done(&Step::run(format!("{} C reference", mpi.flavour), &mut command))?;
+        fs::create_dir_all(&programs.room).map_err(Failure::file(&programs.room))?;
+        for (name, text) in SOURCES {
+            let path = programs.room.join(name);
+            fs::write(&path, text).map_err(Failure::file(path))?;
+        }
+        for program in ["two_sided", "one_sided", "collective"] {
+            let mut command = Command::new(&mpi.mpicc);
+            // MPICH's MPI_STATUSES_IGNORE is an address of no array, of which gcc warns.
+            command.args(["-O2", "-g", "-Wall", "-Wno-stringop-overflow", "-pthread", "-o"]);
+            command.arg(programs.room.join(program)).arg(programs.room.join(program).with_extension("c"));
+            done(&Step::run(format!("{} {program}.c", mpi.flavour), &mut command))?;
+        }
         Ok(programs)
     }
 
-    /// The C loop: nanoseconds of an iteration, by chunk.
-    pub(crate) fn run_reference(&self, row: &Row, chunk: u64) -> Result<Vec<f64>> {
+    /// The C loops of a room: nanoseconds of an iteration, by sample, row by row.
+    pub(crate) fn run_reference(
+        &self,
+        room: Room,
+        rows: &[&Row],
+        counts: &[Counts],
+    ) -> Result<Vec<Vec<f64>>> {
         let mut command = self.mpiexec();
-        command.args(["-n", "2"]).args(self.reference_words(row, row.iterations, chunk));
+        command.args(["-n", "2"]).args(self.reference_words(room, rows, counts));
         let text = output(&mut command)?;
-        reference_chunks(&text, chunk).ok_or_else(|| unreadable(&command, &text))
+        let lines: Vec<&str> = text.lines().filter(|line| line.starts_with('{')).collect();
+        let each = lines.iter().zip(counts).map(|(line, counts)| reference_samples(line, counts));
+        let told = each.collect::<Option<Vec<_>>>().filter(|told| told.len() == rows.len());
+        told.ok_or_else(|| unreadable(&command, &text))
     }
 
-    /// ombx with the counts of the C loop.
-    pub(crate) fn run_fixed(&self, row: &Row) -> Result<Told> {
-        self.run_ombx(row, &self.fixed_words(row, row.iterations, CHUNK))
-    }
-
-    /// ombx as users run it.
-    pub(crate) fn run_default(&self, row: &Row) -> Result<Told> {
-        self.run_ombx(row, &self.default_words(row))
-    }
-
-    fn run_ombx(&self, row: &Row, words: &[String]) -> Result<Told> {
+    /// ombx on the rows of a room, in one launch.
+    pub(crate) fn run_ombx(&self, rows: &[&Row], mode: Mode<'_>) -> Result<Launched> {
         let mut command = self.mpiexec();
-        command.args(["-n", "2"]).args(words);
-        let text = output(&mut command)?;
-        let told = told(&text).ok_or_else(|| unreadable(&command, &text))?;
-        if told.legs == row.legs {
-            return Ok(told);
-        }
-        let (row, ours, theirs) = (row.name, row.legs, told.legs);
-        Err(Failure::Missing(format!("{row} has {theirs} legs in ombx and {ours} here: correct row.rs")))
+        command.args(["-n", "2"]).args(self.ombx_words(&counts::suite(rows, mode, true))?);
+        // A row whose data arrives wrong ends it with another code than 0, and with a complete result.
+        let text = output_if_complete(&mut command)?;
+        launched(rows, &text).ok_or_else(|| unreadable(&command, &text))
     }
 
-    pub(crate) fn reference_words(&self, row: &Row, iterations: u64, chunk: u64) -> Vec<String> {
-        let counts = [iterations, row.iterations / 10, chunk].map(|count| count.to_string());
-        let words = [self.reference.display().to_string(), row.reference.to_owned()];
-        words.into_iter().chain(counts).collect()
+    pub(crate) fn reference_words(&self, room: Room, rows: &[&Row], counts: &[Counts]) -> Vec<String> {
+        let program = self.room.join(room.program()).display().to_string();
+        [program].into_iter().chain(counts::words(room, rows, counts)).collect()
     }
 
-    pub(crate) fn fixed_words(&self, row: &Row, iterations: u64, batch: u64) -> Vec<String> {
-        let counts = [iterations, row.iterations / 10, batch].map(|count| count.to_string());
-        let mut words = self.default_words(row);
-        for (option, count) in ["--iterations", "--warmup", "--batch"].iter().zip(counts) {
-            words.extend([(*option).to_owned(), count]);
-        }
-        words
-    }
-
-    fn default_words(&self, row: &Row) -> Vec<String> {
-        let fixed = ["--sizes", "8", "--format", "jsonl", "--quiet"];
-        let words = ["run"].iter().chain(row.benchmark).chain(&fixed).map(|word| (*word).to_owned());
-        [self.ombx.display().to_string()].into_iter().chain(words).collect()
+    pub(crate) fn ombx_words(&self, suite: &str) -> Result<Vec<String>> {
+        let path = self.room.join("fidelity.toml");
+        fs::write(&path, suite).map_err(Failure::file(&path))?;
+        let path = path.display().to_string();
+        let words = ["run", &path, "--format", "jsonl", "--quiet"].map(str::to_owned);
+        Ok([self.ombx.display().to_string()].into_iter().chain(words).collect())
     }
 
     /// The launcher with what is common to both programs: every rank bound to a core of its own.
@@ -140,19 +161,35 @@ impl Programs {
 
 /// Standard output of a command that succeeded.
 pub(crate) fn output(command: &mut Command) -> Result<String> {
+    let (text, failure) = run(command)?;
+    failure.map_or(Ok(text), Err)
+}
+
+/// Standard output of a command, whose result says by itself whether it is complete.
+fn output_if_complete(command: &mut Command) -> Result<String> {
+    let (text, failure) = run(command)?;
+    match failure {
+        Some(failure) if !text.contains("\"kind\":\"end\"") => Err(failure),
+        _ => Ok(text),
+    }
+}
+
+fn run(command: &mut Command) -> Result<(String, Option<Failure>)> {
     let program = command.get_program().to_string_lossy().into_owned();
     let output = command.output().map_err(|source| Failure::Run { program, source })?;
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
     if output.status.success() {
-        return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
+        return Ok((text, None));
     }
     let words = String::from_utf8_lossy(&output.stderr);
     let last = words.lines().rfind(|line| !line.trim().is_empty()).unwrap_or_default();
-    Err(Failure::Command { command: shown(command), detail: format!("{}: {last}", output.status) })
+    let failure = Failure::Command { command: shown(command), detail: format!("{}: {last}", output.status) };
+    Ok((text, Some(failure)))
 }
 
 /// Reads a file, or says which.
 pub(crate) fn read(path: &Path) -> Result<String> {
-    fs::read_to_string(path).map_err(|source| Failure::File { path: path.into(), source })
+    fs::read_to_string(path).map_err(Failure::file(path))
 }
 
 fn done(step: &Step) -> Result<()> {
@@ -171,61 +208,86 @@ fn unreadable(command: &Command, text: &str) -> Failure {
     Failure::Command { command: shown(command), detail }
 }
 
-fn reference_chunks(text: &str, chunk: u64) -> Option<Vec<f64>> {
-    let line = text.lines().find(|line| line.starts_with('{'))?;
+fn reference_samples(line: &str, counts: &Counts) -> Option<Vec<f64>> {
     let value: Value = serde_json::from_str(line).ok()?;
-    per_iteration(&value["elapsed_ns"], chunk)
+    let times = value["elapsed_ns"].as_array()?.iter();
+    let each = times.map(|ns| Some(ns.as_f64()? / counts.batch as f64)).collect::<Option<Vec<f64>>>();
+    each.filter(|each| each.len() as u64 == counts.samples)
 }
 
-fn told(text: &str) -> Option<Told> {
-    let records = text.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
-    let records: Vec<Value> = records.collect();
-    let of = |kind: &str| records.iter().find(|record| record["kind"] == kind);
-    let (run, case) = (of("run")?, of("case").filter(|case| case["outcome"] == "ok")?);
-    let samples = &case["samples"][0];
-    let batch = samples["batch"].as_u64()?;
-    let word = |value: &Value| Some(value.as_str()?.lines().next()?.to_owned());
-    Some(Told {
-        samples: per_iteration(&samples["elapsed_ns"], batch)?,
-        batch,
-        legs: case["work"]["legs"].as_u64()?,
-        library: word(&run["fabric"]["library"])?,
-        started: word(&run["started"])?,
+/// The rows that a launch of ombx printed, amid words of the launcher; `None` where they are not those that were asked for.
+fn launched(rows: &[&Row], text: &str) -> Option<Launched> {
+    let records: String =
+        text.lines().filter(|line| line.starts_with('{')).flat_map(|line| [line, "\n"]).collect();
+    let file = wire::read(records.as_bytes()).ok()?;
+    let [run] = file.runs.as_slice() else { return None };
+    run.end?;
+    // Of an operation whose ranks acknowledge in turn, the row of the slowest is one of the others again.
+    let is_own = |row: &&Measurement| row.axes.get("acker").is_none_or(|acker| acker != "slowest");
+    let found: Vec<&Measurement> = run.rows.iter().filter(is_own).collect();
+    if found.len() != rows.len() || found.iter().zip(rows).any(|(found, row)| found.bench != row.benchmark) {
+        return None;
+    }
+    let first = |words: &str| words.lines().next().unwrap_or_default().to_owned();
+    Some(Launched {
+        told: rows.iter().zip(found).map(|(row, found)| told(row, found)).collect(),
+        library: first(&run.run.library),
+        started: run.run.started.clone(),
     })
 }
 
-fn per_iteration(elapsed: &Value, batch: u64) -> Option<Vec<f64>> {
-    let times = elapsed.as_array()?.iter().map(|ns| Some(ns.as_f64()? / batch as f64));
-    times.collect::<Option<Vec<f64>>>().filter(|times| !times.is_empty())
+fn told(row: &Row, found: &Measurement) -> std::result::Result<Told, String> {
+    if let Outcome::Skipped(why) | Outcome::Failed(why) = &found.outcome {
+        return Err(why.clone());
+    }
+    let missing = || "the row has no samples".to_owned();
+    let (work, first) = (found.work.ok_or_else(missing)?, found.samples.first().ok_or_else(missing)?);
+    let batch = first.batch;
+    let slowest = |at: usize| found.samples.iter().filter_map(|rank| rank.elapsed_ns.get(at)).max();
+    let per_iteration = |ns: &u64| *ns as f64 / batch as f64;
+    let mut samples: Vec<f64> = (0..first.elapsed_ns.len()).filter_map(slowest).map(per_iteration).collect();
+    if row.pure {
+        let Some(Figure::Value(us)) = found.figures.get("pure_us") else { return Err(missing()) };
+        samples = vec![us * 1e3];
+    }
+    Ok(Told { samples, batch, legs: work.legs })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::fidelity::row;
 
-    const RUN: &str =
-        r#"{"kind":"run","started":"2026-01-02T03:04:05Z","fabric":{"library":"MPICH 4\nmore"}}"#;
-    const CASE: &str =
-        r#"{"kind":"case","outcome":"ok","work":{"legs":2},"samples":[{"batch":10,"elapsed_ns":[100,110]}]}"#;
+    const RUN: &str = r#"{"kind":"run","schema":{"name":"ombx.result","major":1,"minor":0},"run":"r","argv":[],"started":"2026-01-02T03:04:05Z","ombx":{"version":"0","profile":"release"},"fabric":{"name":"mpi","library":"MPICH 4\nmore"},"ranks":[],"clock":{"source":"tsc","resolution_ns":1,"overhead_ns":9},"plan":{},"env":{}}"#;
+    const CASE: &str = r#"{"kind":"case","bench":"p2p.latency","key":"p2p.latency/bytes=8","metric":"latency","bytes":8,"ranks":2,"work":{"bytes":16,"ops":2,"legs":2},"across":"slowest","outcome":"ok","check":"passed","samples":[{"rank":0,"batch":10,"elapsed_ns":[100,110]},{"rank":1,"batch":10,"elapsed_ns":[90,120]}],"trust":[]}"#;
+    const END: &str = r#"{"kind":"end","outcome":"complete","cases":1,"skipped":0,"failed":0,"corrupt":0}"#;
 
-    #[test]
-    fn a_result_of_ombx_is_reduced_to_its_samples() {
-        let told = told(&format!("noise\n{RUN}\n{CASE}\n")).unwrap();
-        assert_eq!((told.samples, told.batch, told.legs), (vec![10.0, 11.0], 10, 2));
-        assert_eq!((told.library.as_str(), told.started.as_str()), ("MPICH 4", "2026-01-02T03:04:05Z"));
+    fn told_of(text: &str) -> Option<std::result::Result<Told, String>> {
+        let rows = row::matching("p2p.latency");
+        launched(&[&rows[0]], text).map(|launched| launched.told[0].clone())
     }
 
     #[test]
-    fn a_row_that_was_not_measured_is_no_result() {
-        assert_eq!(told(&format!("{RUN}\n{}", CASE.replace("ok", "skipped"))), None);
-        assert_eq!(told(RUN), None);
+    fn a_result_of_ombx_is_reduced_to_the_slowest_rank_of_each_sample() {
+        let told = told_of(&format!("noise\n{RUN}\n{CASE}\n{END}\n")).unwrap().unwrap();
+        assert_eq!(told, Told { samples: vec![10.0, 12.0], batch: 10, legs: 2 });
     }
 
     #[test]
-    fn the_reference_may_be_surrounded_by_words_of_the_launcher() {
-        let text = "warning\n{\"elapsed_ns\":[2000.0,3000.5]}\n";
-        assert_eq!(reference_chunks(text, 1000), Some(vec![2.0, 3.0005]));
-        assert_eq!(reference_chunks("{\"elapsed_ns\":[]}", 1000), None);
-        assert_eq!(reference_chunks("", 1000), None);
+    fn a_row_that_was_not_measured_has_its_reason_and_another_row_is_no_result() {
+        let skipped = CASE.replace("\"ok\"", "\"skipped\",\"reason\":\"needs MPI 4\"");
+        assert_eq!(told_of(&format!("{RUN}\n{skipped}\n{END}\n")), Some(Err("needs MPI 4".into())));
+        let other = CASE.replace("\"p2p.latency\"", "\"p2p.bw\"");
+        assert_eq!(told_of(&format!("{RUN}\n{other}\n{END}\n")), None);
+        assert_eq!(told_of(&format!("{RUN}\n{CASE}\n")), None);
+    }
+
+    #[test]
+    fn a_line_of_the_reference_has_the_samples_that_were_asked_for() {
+        let counts = Counts { batch: 1000, samples: 2, warmup: 1 };
+        let line = "{\"row\":\"ping\",\"elapsed_ns\":[2000.0,3000.5]}";
+        assert_eq!(reference_samples(line, &counts), Some(vec![2.0, 3.0005]));
+        assert_eq!(reference_samples(line, &Counts { samples: 3, ..counts }), None);
+        assert_eq!(reference_samples("{}", &counts), None);
     }
 }

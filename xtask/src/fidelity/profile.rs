@@ -10,7 +10,7 @@ pub(crate) struct Call {
 }
 
 /// What was collected of one program.
-#[derive(Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Profile {
     /// Instructions of the program's own functions, without those of whom they call.
     pub(crate) own: BTreeMap<String, u64>,

@@ -9,22 +9,16 @@ use ombx_core::stats::order_bounds;
 pub(crate) struct Launch {
     /// Median over chunks: what ombx prints as its headline.
     pub(crate) median: f64,
-    /// The chunk that a tenth of them beat: what a machine without other work would show.
-    pub(crate) quiet: f64,
-    /// All chunks together: one pair of clock readings around everything.
-    pub(crate) whole: f64,
+    /// The chunk that a tenth of them beat: what a machine without other work would show. `None` of a single one.
+    pub(crate) quiet: Option<f64>,
 }
 
 impl Launch {
     /// From chunks of equal numbers of iterations; `None` of none.
     pub(crate) fn of(chunks: &[f64]) -> Option<Self> {
         let sorted = sorted(chunks);
-        let quiet = *sorted.get(sorted.len() / 10)?;
-        Some(Self {
-            median: middle(&sorted)?,
-            quiet,
-            whole: chunks.iter().sum::<f64>() / chunks.len() as f64,
-        })
+        let quiet = sorted.get(sorted.len() / 10).copied().filter(|_| sorted.len() > 1);
+        Some(Self { median: middle(&sorted)?, quiet })
     }
 }
 
@@ -137,7 +131,8 @@ mod tests {
     #[test]
     fn a_launch_is_its_chunks() {
         let chunks: Vec<f64> = (1..=20).map(f64::from).rev().collect();
-        assert_eq!(Launch::of(&chunks), Some(Launch { median: 10.5, quiet: 3.0, whole: 10.5 }));
+        assert_eq!(Launch::of(&chunks), Some(Launch { median: 10.5, quiet: Some(3.0) }));
+        assert_eq!(Launch::of(&[7.0]), Some(Launch { median: 7.0, quiet: None }));
         assert_eq!(Launch::of(&[]), None);
     }
 

@@ -2,23 +2,28 @@
 
 use std::env;
 
+#[cfg(feature = "mpi")]
 use ombx_core::error::{Error, Result};
 
 /// What the environment says of a launcher.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Started {
     /// Who.
-    by: &'static str,
+    pub(crate) by: &'static str,
     /// As which rank.
-    rank: u64,
+    pub(crate) rank: u64,
     /// Of how many, where it says.
-    of: Option<u64>,
+    pub(crate) of: Option<u64>,
 }
+
+/// What the launchers are called that start ranks of one family of MPI alone.
+pub(crate) const OPEN_MPI: &str = "Open MPI's mpiexec";
+pub(crate) const HYDRA: &str = "a Hydra mpiexec (MPICH and its kin)";
 
 /// Variables that launchers set for each rank: whose, rank, size. Open MPI's come before the PMIx that it also speaks.
 const MARKS: [(&str, &str, &str); 4] = [
-    ("Open MPI's mpiexec", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"),
-    ("a Hydra mpiexec (MPICH and its kin)", "PMI_RANK", "PMI_SIZE"),
+    (OPEN_MPI, "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"),
+    (HYDRA, "PMI_RANK", "PMI_SIZE"),
     ("a PMIx launcher", "PMIX_RANK", "PMIX_SIZE"),
     ("srun", "SLURM_PROCID", "SLURM_STEP_NUM_TASKS"),
 ];
@@ -36,6 +41,12 @@ fn started(get: &dyn Fn(&str) -> Option<String>) -> Option<Started> {
         let shell = *rank == "SLURM_PROCID" && (get("SLURM_STEP_ID").is_none() || of.is_none_or(|n| n < 2));
         (!shell).then_some(Started { by, rank: rank_value, of })
     })
+}
+
+/// Ranks of the same launcher on this host, where it says.
+pub(crate) fn ranks_here() -> Option<u64> {
+    let names = ["OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS", "SLURM_NTASKS_PER_NODE"];
+    names.iter().find_map(|name| env::var(name).ok()?.parse().ok())
 }
 
 /// Whether this process is the one of its launcher's that talks.

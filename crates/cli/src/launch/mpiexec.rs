@@ -1,17 +1,78 @@
 //! The command that starts ranks: the mpiexec of the MPI that this program was built with, or srun.
 
-use std::{
-    ffi::OsString,
-    path::{Path, PathBuf},
-    process::{Command, Stdio},
-};
+use std::{ffi::OsString, path::PathBuf, process::Command};
+#[cfg(feature = "mpi")]
+use std::{path::Path, process::Stdio};
 
 use ombx_core::{
     error::{Error, Result},
     threads::Threading,
 };
 
+#[cfg(feature = "mpi")]
+use crate::args::Bind;
 use crate::args::{Launcher, StartArgs};
+
+/// The variable that marks every process of a job, wherever it runs: what is left of a job is found by it.
+#[cfg(feature = "mpi")]
+const MARK: &str = "OMBX_JOB";
+
+/// What launchers of each family say of themselves.
+#[cfg(feature = "mpi")]
+const HYDRA: &[&str] = &["hydra", "intel(r) mpi", "mpich"];
+#[cfg(feature = "mpi")]
+const OPEN_MPI: &[&str] = &["openrte", "open mpi", "prrte", "prte"];
+/// What is said of a launcher that cannot start ranks of this program.
+const FOREIGN: &str = "belongs to another MPI";
+
+/// Whether ranks could not be started because the launcher is of another MPI.
+pub(crate) fn is_foreign(error: &Error) -> bool {
+    error.to_string().contains(FOREIGN)
+}
+
+/// The MPI of this build.
+#[cfg(feature = "mpi")]
+pub(crate) fn library() -> String {
+    ombx_mpi::library_version()
+}
+
+/// The MPI of this build.
+#[cfg(not(feature = "mpi"))]
+pub(crate) fn library() -> String {
+    "no MPI".into()
+}
+
+/// Whether a launcher, as detection calls it, starts ranks of this build's MPI; `None` where several MPIs share it.
+pub(crate) fn speaks_to(by: &str) -> Option<bool> {
+    #[cfg(feature = "mpi")]
+    {
+        use crate::launch::detect;
+        let open_mpi = ombx_mpi::family() == ombx_mpi::Family::OpenMpi;
+        match by {
+            detect::OPEN_MPI => Some(open_mpi),
+            detect::HYDRA => Some(!open_mpi),
+            _ => None,
+        }
+    }
+    #[cfg(not(feature = "mpi"))]
+    {
+        let _ = by;
+        None
+    }
+}
+
+/// The mpiexec or mpirun that a user would get by name, if it is of another MPI than this build.
+pub(crate) fn foreign_in_path() -> Option<String> {
+    #[cfg(feature = "mpi")]
+    {
+        let open_mpi = ombx_mpi::family() == ombx_mpi::Family::OpenMpi;
+        let (ours, theirs) = if open_mpi { (OPEN_MPI, HYDRA) } else { (HYDRA, OPEN_MPI) };
+        let mut found = ["mpiexec", "mpirun"].into_iter().filter_map(in_path);
+        found.find(|path| says(path, theirs) && !says(path, ours)).map(|path| path.display().to_string())
+    }
+    #[cfg(not(feature = "mpi"))]
+    None
+}
 
 /// A program in the search path.
 pub(crate) fn in_path(name: &str) -> Option<PathBuf> {
@@ -34,48 +95,71 @@ pub(crate) fn command(
     program: Vec<OsString>,
 ) -> Result<Command> {
     use ombx_mpi::Family;
+    if let Some(file) = &args.hostfile {
+        crate::plain::hostfile(file)?;
+    }
     let family = ombx_mpi::family();
     let mut command = match (launcher, family) {
         (Launcher::Srun, _) => srun(args, family, ranks)?,
         (_, Family::OpenMpi) => open_mpi(args, ranks, threading)?,
         (_, Family::Mpich | Family::Other) => hydra(args, ranks, threading)?,
     };
+    // UCX's own handler of crashes can hang while it frees memory; without it the launcher sees the signal.
+    if std::env::var_os("UCX_HANDLE_ERRORS").is_none() {
+        command.env("UCX_HANDLE_ERRORS", "none");
+    }
     command.args(&args.launcher_arg).args(program).stdin(Stdio::null());
     Ok(command)
-}
-
-/// Cores that ranks on this host could have, hardware threads of one core counted once; hosts of a job are taken to be alike.
-#[cfg(feature = "mpi")]
-fn cores() -> usize {
-    let sibling = |cpu: u32| {
-        let path = format!("/sys/devices/system/cpu/cpu{cpu}/topology/thread_siblings_list");
-        let list = std::fs::read_to_string(path).unwrap_or_default();
-        ombx_core::env::parse_cpus(list.trim()).first().copied().unwrap_or(cpu)
-    };
-    let cores: std::collections::BTreeSet<u32> =
-        ombx_core::team::Place::here().cpu_numbers().into_iter().map(sibling).collect();
-    cores.len().min(std::thread::available_parallelism().map_or(1, usize::from)).max(1)
 }
 
 /// One core each while cores last, but for ranks whose threads would then share it; MPICH binds nothing by itself.
 #[cfg(feature = "mpi")]
 fn bindable(args: &StartArgs, ranks: u32, threading: Threading) -> bool {
     let hosts = args.hosts.len().max(1);
-    threading == Threading::Single && (args.hostfile.is_some() || (ranks as usize).div_ceil(hosts) <= cores())
+    match args.bind {
+        Bind::Core => return true,
+        Bind::None => return false,
+        Bind::Auto => {}
+    }
+    threading == Threading::Single
+        && (args.hostfile.is_some() || (ranks as usize).div_ceil(hosts) <= super::cores::cores().len())
+}
+
+/// Ranks on each of the hosts, where they have to share them and the user has not said how.
+#[cfg(feature = "mpi")]
+fn per_host(args: &StartArgs, ranks: u32) -> Option<u32> {
+    let hosts = u32::try_from(args.hosts.len()).ok().filter(|n| *n > 0)?;
+    let said = args.hosts.iter().any(|host| host.contains(':'));
+    (!said && ranks > hosts).then(|| ranks.div_ceil(hosts))
+}
+
+/// Whether the user's own arguments bind ranks, or leave them unbound.
+#[cfg(feature = "mpi")]
+fn binds(args: &StartArgs) -> bool {
+    args.launcher_arg.iter().any(|arg| arg.trim_start_matches('-').starts_with("bind-to"))
 }
 
 #[cfg(feature = "mpi")]
 fn hydra(args: &StartArgs, ranks: u32, threading: Threading) -> Result<Command> {
     let names = ["mpiexec.mpich", "mpiexec.hydra", "mpiexec", "mpirun"];
-    let mut command = Command::new(find(&names, &["hydra", "intel(r) mpi", "mpich"])?);
+    let mut command = Command::new(find(&names, HYDRA)?);
     command.arg("-n").arg(ranks.to_string());
-    if bindable(args, ranks, threading) {
+    if bindable(args, ranks, threading) && !binds(args) {
         command.args(["-bind-to", "core"]);
     }
     if !args.hosts.is_empty() {
         command.arg("-hosts").arg(args.hosts.join(","));
+        if let Some(ranks) = per_host(args, ranks) {
+            command.arg("-ppn").arg(ranks.to_string());
+        }
     } else if let Some(file) = &args.hostfile {
         command.arg("-f").arg(file);
+    }
+    if let Some(ssh) = &args.ssh {
+        command.args(["-launcher", "ssh", "-launcher-exec", ssh]);
+    }
+    if let Some(interface) = &args.interface {
+        command.args(["-iface", interface]);
     }
     Ok(command)
 }
@@ -83,16 +167,19 @@ fn hydra(args: &StartArgs, ranks: u32, threading: Threading) -> Result<Command> 
 #[cfg(feature = "mpi")]
 fn open_mpi(args: &StartArgs, ranks: u32, threading: Threading) -> Result<Command> {
     let names = ["mpiexec.openmpi", "mpirun.openmpi", "mpiexec", "mpirun", "orterun", "prterun"];
-    let mut command = Command::new(find(&names, &["openrte", "open mpi", "prrte", "prte"])?);
+    let mut command = Command::new(find(&names, OPEN_MPI)?);
     command.arg("-n").arg(ranks.to_string());
-    command.args(["--bind-to", if bindable(args, ranks, threading) { "core" } else { "none" }]);
+    if !binds(args) {
+        command.args(["--bind-to", if bindable(args, ranks, threading) { "core" } else { "none" }]);
+    }
     if !args.hosts.is_empty() {
-        command.arg("--host").arg(args.hosts.join(","));
-        for name in ombx_core::env::kept_variables().keys().filter(|n| !n.starts_with("OMPI_MCA_")) {
-            command.arg("-x").arg(name);
-        }
+        let slots = per_host(args, ranks).map_or(String::new(), |ranks| format!(":{ranks}"));
+        let hosts: Vec<String> = args.hosts.iter().map(|host| format!("{host}{slots}")).collect();
+        command.arg("--host").arg(hosts.join(","));
+        forward(&mut command);
     } else if let Some(file) = &args.hostfile {
         command.arg("--hostfile").arg(file);
+        forward(&mut command);
     } else {
         // More ranks than cores is the user's choice; the trust column says so.
         command.arg("--oversubscribe");
@@ -100,6 +187,12 @@ fn open_mpi(args: &StartArgs, ranks: u32, threading: Threading) -> Result<Comman
             // Open MPI looks for a remote shell even where it needs none.
             command.args(["--mca", "plm_rsh_agent", "sh"]);
         }
+    }
+    if let Some(ssh) = &args.ssh {
+        command.args(["--mca", "plm_rsh_agent", ssh]);
+    }
+    if let Some(interface) = &args.interface {
+        command.args(["--mca", "oob_tcp_if_include", interface, "--mca", "btl_tcp_if_include", interface]);
     }
     if rustix::process::geteuid().is_root() {
         // Containers and CI run as root; Open MPI wants to be told twice.
@@ -111,17 +204,36 @@ fn open_mpi(args: &StartArgs, ranks: u32, threading: Threading) -> Result<Comman
     Ok(command)
 }
 
+/// Open MPI gives ranks on other hosts its own variables and those that are named.
+#[cfg(feature = "mpi")]
+fn forward(command: &mut Command) {
+    let kept = ombx_core::env::kept_variables().into_keys().filter(|name| !name.starts_with("OMPI_MCA_"));
+    let mark = std::env::var_os(MARK).map(|_| MARK.to_owned());
+    for name in kept.chain(mark) {
+        command.arg("-x").arg(name);
+    }
+}
+
 #[cfg(feature = "mpi")]
 fn srun(args: &StartArgs, family: ombx_mpi::Family, ranks: u32) -> Result<Command> {
     let program = in_path("srun").ok_or_else(|| Error::fabric("srun is not in the search path"))?;
     let mut command = Command::new(program);
     // Slurm's name for what each MPI speaks; the wrong one starts singletons.
     let speaks = if family == ombx_mpi::Family::OpenMpi { "--mpi=pmix" } else { "--mpi=pmi2" };
-    command.arg("-n").arg(ranks.to_string()).args(["-K1", speaks, "--cpu-bind=cores"]);
+    command.arg("-n").arg(ranks.to_string()).args(["-K1", speaks]);
+    command.arg(if args.bind == Bind::None { "--cpu-bind=none" } else { "--cpu-bind=cores" });
     if !args.hosts.is_empty() {
         command.arg("-w").arg(args.hosts.join(","));
+        let hosts = args.hosts.len();
+        if ranks as usize >= hosts {
+            command.arg("-N").arg(hosts.to_string());
+        }
+        if let Some(ranks) = per_host(args, ranks) {
+            command.arg(format!("--ntasks-per-node={ranks}"));
+        }
     } else if let Some(file) = &args.hostfile {
-        command.arg("-w").arg(file);
+        // What has no slash would be the name of a host.
+        command.arg("-w").arg(std::path::absolute(file).unwrap_or_else(|_| file.clone()));
     }
     Ok(command)
 }
@@ -140,7 +252,7 @@ fn find(names: &[&str], words: &[&str]) -> Result<PathBuf> {
         let tried = match candidates.as_slice() {
             [] => format!("none of {} is installed", names.join(", ")),
             some => format!(
-                "{} belongs to another MPI",
+                "{} {FOREIGN}",
                 some.iter().map(|p| p.display().to_string()).collect::<Vec<_>>().join(", ")
             ),
         };

@@ -21,7 +21,8 @@ use signal_hook::{
 
 use crate::{
     args::OutputArgs,
-    output::{Output, PROGRESS},
+    launch::crew::Crew,
+    output::{CREW, LOST, Output, PROGRESS},
     progress::Progress,
 };
 
@@ -29,6 +30,11 @@ use crate::{
 const GRACE: Duration = Duration::from_secs(5);
 /// After the launcher has ended, what is still in its pipes has this long; an orphan may hold them open for ever.
 const DRAIN: Duration = Duration::from_secs(2);
+/// After the last record of a complete run, ranks and launcher have this long: MPICH over TCP can hang in MPI_Finalize.
+const FINISH: Duration = Duration::from_secs(8);
+/// So often, while nothing happens, it is seen whether ranks on this host are there: a launcher may have lost its helper and wait for
+/// ever. Twice is sure.
+const LOOK: Duration = Duration::from_secs(5);
 /// Of a launcher's own words, the last so many lines are shown when a job fails without a sentence of ours.
 const LAST_WORDS: usize = 12;
 /// What ranks of ours begin their sentences with.
@@ -47,12 +53,26 @@ enum Event {
 enum Told {
     Signal(i32),
     Deadline,
+    /// A rank is gone, and its launcher has not noticed.
+    Gone,
+    /// All is measured, but its processes stayed.
+    Finished,
     Storage,
+}
+
+/// What was started.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Started {
+    /// A launcher, whose exit code says little.
+    Launcher,
+    /// This program again, whose exit code is the job's.
+    Itself,
 }
 
 /// Runs the launcher to its end. Success is a complete run, whatever the launcher's own exit code.
 pub(crate) fn supervise(
     mut command: Command,
+    started: Started,
     limit: Duration,
     args: &OutputArgs,
     output: &mut Output,
@@ -75,14 +95,40 @@ pub(crate) fn supervise(
     });
     std::thread::spawn(move || drop(sender.send(Event::Exit(child.wait()))));
 
-    let mut job =
-        Watched { output, progress, args, words: Vec::new(), sentences: 0, complete: false, trouble: None };
+    let mut job = Watched {
+        output,
+        progress,
+        args,
+        words: Vec::new(),
+        sentences: 0,
+        complete: false,
+        trouble: None,
+        lost: None,
+        scene: None,
+        crew: Crew::default(),
+    };
     let since = Since::now();
     let (mut told, mut status, mut open): (Option<Told>, Option<ExitStatus>, u32) = (None, None, 2);
-    let mut due = limit;
+    let (mut due, mut missing) = (limit, 0);
     while open > 0 || status.is_none() {
-        match events.recv_timeout(due.saturating_sub(since.elapsed())) {
-            Ok(Event::Out(line)) => job.out(&line),
+        let left = due.saturating_sub(since.elapsed());
+        match events.recv_timeout(left.min(LOOK)) {
+            Err(RecvTimeoutError::Timeout) if left > LOOK => {
+                missing =
+                    if job.complete || told.is_some() || !job.crew.is_missing() { 0 } else { missing + 1 };
+                if missing == 2 {
+                    told = Some(Told::Gone);
+                    let _ = kill_process_group(group, Signal::TERM);
+                    due = since.elapsed() + GRACE;
+                }
+            }
+            Ok(Event::Out(line)) => {
+                let before = job.complete;
+                job.out(&line);
+                if job.complete && !before && told.is_none() {
+                    due = due.min(since.elapsed() + FINISH);
+                }
+            }
             Ok(Event::Err(line)) => job.err(line),
             Ok(Event::Closed) => open -= 1,
             Ok(Event::Exit(ended)) => {
@@ -97,7 +143,7 @@ pub(crate) fn supervise(
             Ok(Event::Signal(_)) => drop(kill_process_group(group, Signal::KILL)),
             Err(RecvTimeoutError::Timeout) if status.is_some() => break,
             Err(RecvTimeoutError::Timeout) if told.is_none() => {
-                told = Some(Told::Deadline);
+                told = Some(if job.complete { Told::Finished } else { Told::Deadline });
                 let _ = kill_process_group(group, Signal::TERM);
                 due = since.elapsed() + GRACE;
             }
@@ -117,7 +163,7 @@ pub(crate) fn supervise(
     // Whoever is left of the job, launcher or rank, must not outlive it.
     let _ = kill_process_group(group, Signal::KILL);
     progress.done();
-    job.conclude(told, status, limit)
+    job.conclude(told, (started, status), limit)
 }
 
 /// Sends every line of a pipe, then that it has closed.
@@ -144,13 +190,18 @@ struct Watched<'a> {
     sentences: u32,
     complete: bool,
     trouble: Option<Error>,
+    /// Why a launcher of ours says that the job failed.
+    lost: Option<String>,
+    /// Which case runs.
+    scene: Option<String>,
+    /// Process and host of each rank.
+    crew: Crew,
 }
 
 impl Watched<'_> {
     /// A line of the ranks: a record, news, or something that a library printed.
     fn out(&mut self, line: &[u8]) {
         let text = String::from_utf8_lossy(line);
-        let news = text.starts_with("{\"bench\"") || text.contains(PROGRESS);
         match wire::parse(text.trim_end(), 1) {
             Ok(Some(record)) => {
                 if let Record::End(Outcome::Complete, sent) = &record {
@@ -163,20 +214,27 @@ impl Watched<'_> {
                 }
                 if matches!(record, Record::Case(_)) {
                     self.progress.row();
+                    self.scene = None;
                 }
                 let Watched { progress, output, .. } = self;
                 if let Err(error) = progress.aside(|| output.record(&record)) {
                     self.trouble.get_or_insert(error);
                 }
             }
-            Ok(None) if news => {
+            Ok(None) => {
                 let value: serde_json::Value = serde_json::from_str(&text).unwrap_or_default();
-                self.progress.starting(
-                    value["bench"].as_str().unwrap_or_default(),
-                    value["bytes"].as_u64().unwrap_or(0),
-                );
+                match value["kind"].as_str() {
+                    Some(PROGRESS) => {
+                        let bench = value["bench"].as_str().unwrap_or_default();
+                        let bytes = value["bytes"].as_u64().unwrap_or(0);
+                        self.scene = Some(format!("{bench}, {bytes} bytes"));
+                        self.progress.starting(bench, bytes);
+                    }
+                    Some(LOST) => self.lost = value["why"].as_str().map(str::to_owned),
+                    Some(CREW) => self.crew = Crew::of(&value),
+                    _ => {}
+                }
             }
-            Ok(None) => {}
             Err(_) => self.err(text.into_owned()),
         }
     }
@@ -187,15 +245,20 @@ impl Watched<'_> {
         let ours = line.find(OURS).filter(|at| *at < 40);
         self.sentences += u32::from(ours.is_some());
         if ours.is_some() || self.args.verbose {
-            self.progress.aside(|| eprintln!("{}", &line[ours.unwrap_or(0)..]));
+            self.progress.aside(|| tell!("{}", &line[ours.unwrap_or(0)..]));
         } else if !line.is_empty() {
             self.words.push(line);
         }
     }
 
     /// The exit code, and one sentence if the job did not complete.
-    fn conclude(mut self, told: Option<Told>, status: Option<ExitStatus>, limit: Duration) -> Result<u8> {
-        if self.complete && told.is_none() {
+    fn conclude(
+        mut self,
+        told: Option<Told>,
+        (started, status): (Started, Option<ExitStatus>),
+        limit: Duration,
+    ) -> Result<u8> {
+        if self.complete && matches!(told, None | Some(Told::Finished)) {
             return Ok(self.output.tally().exit_code(self.args.allow_skips));
         }
         if let Some(error) = self.trouble.take() {
@@ -206,34 +269,51 @@ impl Watched<'_> {
             if matches!(told, Some(Told::Signal(_))) { Outcome::Interrupted } else { Outcome::Broken };
         self.output.record(&Record::End(outcome, tally))?;
         let kept = match &self.args.out {
-            Some(path) => format!("{} measured rows are in {}", tally.cases, path.display()),
-            None => format!("{} rows had been measured", tally.cases),
+            Some(path) => format!("{} measured rows are in {}", self.output.rows(), path.display()),
+            None => format!("{} rows had been measured", self.output.rows()),
         };
+        let scene = self.scene.take().map(|scene| format!(" in {scene}")).unwrap_or_default();
         match told {
             Some(Told::Signal(signal)) => {
-                eprintln!("{OURS}interrupted; {kept}");
+                tell!("{OURS}interrupted; {kept}");
                 Ok(128u8.saturating_add(u8::try_from(signal).unwrap_or(0)))
             }
             Some(Told::Deadline) => Err(Error::fabric(format!(
-                "the job did not end within {} s and was ended; {kept}; --timeout gives it longer",
+                "the job did not end within {} s and was ended{scene}; {kept}; --timeout gives it longer",
                 limit.as_secs()
             ))),
-            Some(Told::Storage) | None => {
+            Some(Told::Storage | Told::Finished | Told::Gone) | None if self.lost.is_some() => {
+                Err(Error::fabric(format!("{}{scene}; {kept}", self.lost.unwrap_or_default())))
+            }
+            Some(Told::Storage | Told::Finished | Told::Gone) | None => {
+                let own = status
+                    .and_then(|s| s.code())
+                    .filter(|_| started == Started::Itself && self.sentences > 0);
+                if let Some(code @ 2..=7) = own {
+                    // It has said what went wrong.
+                    return Ok(code as u8);
+                }
                 if self.sentences == 0 {
                     let from = self.words.len().saturating_sub(LAST_WORDS);
-                    self.words[from..].iter().for_each(|line| eprintln!("  {line}"));
+                    self.words[from..].iter().for_each(|line| tell!("  {line}"));
                 }
-                let how = status.map_or("in an unknown way".into(), ended);
-                Err(Error::new(Kind::Fabric, format!("the job ended early, {how}; {kept}")))
+                let how = status.map_or("in an unknown way".into(), |status| ended(started, status));
+                let who = self
+                    .crew
+                    .lost(&self.words)
+                    .or_else(|| self.crew.gone().filter(|_| told == Some(Told::Gone)));
+                let who = who.unwrap_or_else(|| "the job".into());
+                Err(Error::new(Kind::Fabric, format!("{who} ended early{scene}, {how}; {kept}")))
             }
         }
     }
 }
 
-fn ended(status: ExitStatus) -> String {
+fn ended(started: Started, status: ExitStatus) -> String {
+    let who = if started == Started::Launcher { "its launcher" } else { "its first process" };
     match (status.code(), status.signal()) {
-        (Some(code), _) => format!("its launcher with exit code {code}"),
-        (None, Some(signal)) => format!("its launcher by signal {signal}"),
+        (Some(code), _) => format!("{who} with exit code {code}"),
+        (None, Some(signal)) => format!("{who} by signal {signal}"),
         (None, None) => "in an unknown way".into(),
     }
 }

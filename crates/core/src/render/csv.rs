@@ -4,12 +4,12 @@ use std::io::{Result, Write};
 
 use super::Renderer;
 use crate::{
-    result::{Measurement, Outcome as CaseOutcome, Rate, Run, Tally},
+    result::{Figure, Measurement, Outcome as CaseOutcome, Rate, Run, Tally},
     wire::Outcome,
 };
 
 /// The columns, in order; new ones are only ever added at the end.
-pub(super) const COLUMNS: [&str; 32] = [
+pub(super) const COLUMNS: [&str; 35] = [
     "run",
     "bench",
     "key",
@@ -42,6 +42,9 @@ pub(super) const COLUMNS: [&str; 32] = [
     "messages_per_s",
     "library",
     "trust",
+    "figures",
+    "started",
+    "launch",
 ];
 
 /// Writes a header line once, then rows.
@@ -49,6 +52,8 @@ pub(super) const COLUMNS: [&str; 32] = [
 pub struct Csv {
     run: String,
     library: String,
+    started: String,
+    launch: String,
     headed: bool,
 }
 
@@ -56,6 +61,8 @@ impl Renderer for Csv {
     fn run(&mut self, _: &mut dyn Write, run: &Run) -> Result<()> {
         self.run.clone_from(&run.id);
         self.library.clone_from(&run.library);
+        self.started.clone_from(&run.started);
+        self.launch = run.plan.get("launch").cloned().unwrap_or_default();
         Ok(())
     }
 
@@ -83,6 +90,11 @@ impl Csv {
         };
         let axes: Vec<String> = row.axes.iter().map(|(k, v)| format!("{k}={v}")).collect();
         let trust: Vec<&str> = row.trust.iter().map(|n| n.code.as_str()).collect();
+        let figures = row.figures.iter().map(|(name, figure)| match figure {
+            Figure::Value(value) => format!("{name}={value}"),
+            Figure::Unresolved(_) => format!("{name}="),
+        });
+        let figures: Vec<String> = figures.collect();
         let s = row.summary.as_ref();
         let of = |f: fn(&crate::stats::Summary) -> Option<f64>| text(s.and_then(f));
         let rate = row.mb_per_s();
@@ -120,6 +132,9 @@ impl Csv {
             text(row.messages_per_s().map(|r| r.median)),
             self.library.clone(),
             trust.join(";"),
+            figures.join(";"),
+            self.started.clone(),
+            self.launch.clone(),
         ]
     }
 }

@@ -10,10 +10,13 @@ use crate::{
 
 /// Writes records as the file has them, flushed one by one.
 #[derive(Debug, Default)]
-pub struct JsonLines;
+pub struct JsonLines {
+    open: bool,
+}
 
 impl Renderer for JsonLines {
     fn run(&mut self, out: &mut dyn Write, run: &Run) -> Result<()> {
+        self.open = true;
         wire::write(out, &Record::Run(Box::new(run.clone())))?;
         out.flush()
     }
@@ -24,6 +27,10 @@ impl Renderer for JsonLines {
     }
 
     fn end(&mut self, out: &mut dyn Write, outcome: Outcome, tally: &Tally) -> Result<()> {
+        // A launch may end before it has begun a run: then there is nothing to end.
+        if !std::mem::take(&mut self.open) {
+            return Ok(());
+        }
         wire::write(out, &Record::End(outcome, *tally))?;
         out.flush()
     }

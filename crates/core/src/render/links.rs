@@ -175,14 +175,8 @@ impl Links {
     }
 
     fn verdict(&self, out: &mut dyn Write) -> Result<()> {
-        // Ranks that take turns on a CPU wait for the scheduler, not for a link.
-        if let Some(code) =
-            ["oversubscribed", "shared_cpu"].into_iter().find(|code| self.notes.contains_key(*code))
-        {
-            return writeln!(
-                out,
-                "\nno verdict: ranks share CPUs ({code}), so that times tell more of them than of links"
-            );
+        if let Some(why) = verdict::hindrance(self.notes.keys().map(String::as_str)) {
+            return writeln!(out, "\nno verdict: {why}");
         }
         let found = verdict::judge(&self.times.0, &self.hosts);
         writeln!(out)?;
@@ -247,8 +241,10 @@ mod tests {
                 outcome: CaseOutcome::Ok,
                 check: Check::Passed,
                 samples: vec![],
+                figures: BTreeMap::new(),
                 summary: Summary::of(&[ns; 10]),
                 trust: trust.to_vec(),
+                phases: None,
             };
             renderer.case(&mut out, &row).unwrap();
         }

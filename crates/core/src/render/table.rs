@@ -10,11 +10,16 @@ use std::{
 use anstyle::{AnsiColor, Style};
 use comfy_table::{CellAlignment, presets};
 
-use super::{Renderer, plain};
+pub use self::cells::{Row, figure, head, measured};
+use super::{
+    Renderer,
+    pipeline::{drawing, is_part},
+    plain, plot,
+};
 use crate::{
     kernel::Metric,
     placement::Placement,
-    result::{Measurement, Outcome as CaseOutcome, Run, Tally},
+    result::{Headline, Measurement, Outcome as CaseOutcome, Run, Tally},
     trust::Notice,
     unit::Bytes,
     wire::Outcome,
@@ -25,15 +30,19 @@ use crate::{
 pub struct Table {
     heading: String,
     metric: Option<Metric>,
-    rows: Vec<Vec<String>>,
+    rows: Vec<Row>,
+    points: Vec<(u64, Headline)>,
     skips: BTreeMap<String, usize>,
     failures: Vec<String>,
-    absent: BTreeSet<&'static str>,
+    absent: BTreeSet<String>,
+    drawings: Vec<String>,
     notes: BTreeMap<String, Note>,
     told: BTreeSet<(String, String)>,
     tables: usize,
     runs: usize,
     paint: Paint,
+    /// Columns of the screen, if charts are wanted.
+    plot: Option<usize>,
 }
 
 /// Whether doubt and failure are coloured.
@@ -47,7 +56,7 @@ pub enum Paint {
 }
 
 impl Paint {
-    fn with(self, style: Style, text: &str) -> String {
+    pub(super) fn with(self, style: Style, text: &str) -> String {
         match self {
             Paint::Coloured if !text.is_empty() => format!("{style}{text}{style:#}"),
             _ => text.to_owned(),
@@ -96,10 +105,12 @@ impl Renderer for Table {
                 self.rows.push(cells::failed(row));
             }
             CaseOutcome::Ok => {
-                let (cells, absent) = cells::measured(row);
+                let (cells, absent) = measured(row);
                 self.rows.push(cells);
                 self.absent.extend(absent);
+                self.drawings.extend(drawing(row));
                 row.trust.iter().for_each(|notice| self.note(notice));
+                self.points.extend(row.bytes.zip(row.headline()));
             }
         }
         Ok(())
@@ -126,6 +137,12 @@ impl Table {
         Table { paint, ..Table::default() }
     }
 
+    /// Draws a chart below each table, this many columns wide at the most.
+    #[must_use]
+    pub fn plotted(self, columns: usize) -> Table {
+        Table { plot: Some(columns), ..self }
+    }
+
     fn note(&mut self, notice: &Notice) {
         let (word, advice) = (plain(&notice.code.replace('_', " ")), plain(&notice.advice));
         let note = self.notes.entry(word).or_insert_with(|| Note { advice: advice.clone(), others: 0 });
@@ -140,6 +157,9 @@ impl Table {
         writeln!(out, "\n{}", self.paint.with(BOLD, &self.heading))?;
         if !self.rows.is_empty() {
             writeln!(out, "{}", self.grid())?;
+        }
+        for drawing in self.drawings.drain(..) {
+            writeln!(out, "\n{drawing}")?;
         }
         for failure in self.failures.drain(..) {
             writeln!(out, "  {}", self.paint.with(FAILURE, &failure))?;
@@ -161,6 +181,10 @@ impl Table {
                 writeln!(out, "  {word}: {advice}{others}")?;
             }
         }
+        if let (Some(columns), Some(metric)) = (self.plot, self.metric) {
+            plot::draw(out, &self.points, metric, columns)?;
+        }
+        self.points.clear();
         self.rows.clear();
         self.heading.clear();
         self.tables += 1;
@@ -170,9 +194,12 @@ impl Table {
     fn grid(&self) -> String {
         let mut grid = comfy_table::Table::new();
         grid.load_style(presets::NOTHING);
-        let head = cells::head(self.metric);
+        let figures: BTreeSet<&str> =
+            self.rows.iter().flat_map(Row::figures).filter(|name| !is_part(name)).collect();
+        let head = head(self.metric, &figures);
+        let columns = head.len();
         grid.set_header(head);
-        for row in &self.rows {
+        for row in self.rows.iter().map(|row| row.cells(&figures)) {
             // Only the last column: what does not print must not count in the width of another.
             let last = row.len() - 1;
             let cells = row.iter().enumerate();
@@ -180,7 +207,7 @@ impl Table {
                 cells.map(|(i, cell)| if i == last { self.paint.with(DOUBT, cell) } else { cell.clone() }),
             );
         }
-        for column in grid.column_iter_mut().take(head.len() - 1) {
+        for column in grid.column_iter_mut().take(columns - 1) {
             column.set_cell_alignment(CellAlignment::Right);
         }
         grid.trim_fmt()
@@ -191,23 +218,29 @@ fn rows(count: u64) -> String {
     if count == 1 { "1 row".into() } else { format!("{count} rows") }
 }
 
-fn heading(row: &Measurement) -> String {
-    let axes: Vec<String> = row.axes.iter().map(|(k, v)| format!("{k}={v}")).collect();
-    let mut parts = vec![row.bench.clone()];
+/// A row's benchmark with all that was chosen but the size: rows with the same are one series.
+pub fn heading(row: &Measurement) -> String {
+    title(&row.bench, &row.axes, row.depth, row.pairs)
+}
+
+/// What rows of one table have in common.
+pub(super) fn title(bench: &str, axes: &BTreeMap<String, String>, depth: Option<u32>, pairs: u32) -> String {
+    let axes: Vec<String> = axes.iter().map(|(k, v)| format!("{k}={v}")).collect();
+    let mut parts = vec![bench.to_owned()];
     if !axes.is_empty() {
         parts.push(axes.join(" "));
     }
-    if let Some(depth) = row.depth {
+    if let Some(depth) = depth {
         parts.push(format!("window {depth}"));
     }
-    if row.pairs > 1 {
-        parts.push(format!("{} pairs", row.pairs));
+    if pairs > 1 {
+        parts.push(format!("{pairs} pairs"));
     }
     parts.join(" · ")
 }
 
 /// The library's name and version, without the story of its build.
-pub(super) fn library(run: &Run) -> String {
+pub fn library(run: &Run) -> String {
     let first = run.library.lines().next().unwrap_or_default();
     let short = first.split(',').next().unwrap_or_default();
     short.split_whitespace().collect::<Vec<_>>().join(" ")

@@ -90,6 +90,29 @@ impl<const ITERATION: u64> Kernel for Probe<ITERATION> {
     }
 }
 
+/// 1000 ns an iteration on rank 0, and as much more on every further rank.
+pub struct Uneven {
+    team: ThreadTeam,
+}
+
+impl Kernel for Uneven {
+    const METRIC: Metric = Metric::Latency;
+    const METHOD: Method = Method { timed: "nothing", untimed: "everything", like: "nothing" };
+
+    fn work(_: &Case) -> Work {
+        Work { bytes: 0, ops: 1, legs: 1 }
+    }
+
+    fn open(cx: &Cx<'_>, _: &Case) -> Result<Self> {
+        Ok(Uneven { team: cx.fabric::<ThreadTeam>()?.clone() })
+    }
+
+    fn active(&mut self) -> Result<()> {
+        self.team.hand.advance(1000 * (u64::from(self.team.rank) + 1));
+        Ok(())
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -140,6 +163,19 @@ mod tests {
     }
 
     #[test]
+    fn the_time_of_a_row_is_told_by_phase() {
+        let plan = Plan { sizes: Some(parse_sizes("1000").unwrap()), ..Plan::default() };
+        let row = measure(2, &FAST, &plan).unwrap().rows.remove(0);
+        let phases = row.phases.unwrap();
+        // Iterations alone take time here: the slow first one while warming up, one more to check a second pattern, which is
+        // cold again nowhere.
+        let sampled: u64 = row.samples[0].elapsed_ns.iter().sum();
+        assert_eq!((phases.sample_ns, phases.verify_ns), (sampled, 50));
+        assert!(phases.warm_up_ns >= 1_000_000_000, "{phases:?}");
+        assert_eq!(phases.total_ns(), phases.warm_up_ns + sampled + 50);
+    }
+
+    #[test]
     fn what_one_rank_cannot_run_is_skipped_on_all() {
         let plan = Plan { sizes: Some(parse_sizes("8,404,16").unwrap()), ..Plan::default() };
         let memory = measure(2, &FAST, &plan).unwrap();
@@ -150,10 +186,10 @@ mod tests {
     }
 
     #[test]
-    fn an_error_while_opening_reaches_every_rank_and_names_the_case() {
+    fn an_error_while_opening_ends_all_and_names_the_case() {
         let plan = Plan { sizes: Some(parse_sizes("500").unwrap()), ..Plan::default() };
         let error = measure(2, &FAST, &plan).unwrap_err();
-        assert_eq!(error.to_string(), "probe.fast/bytes=500: rank 1: rank 1 broke");
+        assert_eq!(error.to_string(), "probe.fast/bytes=500: rank 1 broke");
     }
 
     #[test]

@@ -7,11 +7,11 @@ use std::{
 };
 
 use crate::{
-    clock::{Clock, Hand},
+    clock::{Clock, Hand, Skew},
     error::{Error, Result},
     plan::Plan,
     registry::{Benchmark, Choice},
-    runner,
+    runner::{self, Part},
     sink::Memory,
     team::{Fabric, Team},
     unit::Rank,
@@ -23,7 +23,7 @@ const PATIENCE: Duration = Duration::from_secs(20);
 /// One rank of a team of threads.
 #[derive(Clone)]
 pub struct ThreadTeam {
-    rank: u32,
+    pub(super) rank: u32,
     shared: Arc<Shared>,
     /// What each of its ranks is called in the team that it came from.
     names: Arc<[u32]>,
@@ -98,6 +98,15 @@ impl ThreadTeam {
             state = self.shared.wait(state)?;
         }
         Ok(state.delivered.clone())
+    }
+
+    /// A barrier in virtual time: every clock is moved to where the last rank's is.
+    pub fn meet(&self) -> Result<()> {
+        let times = self.exchange(&self.hand.now().to_le_bytes())?;
+        let times = times.iter().filter_map(|time| time.as_slice().try_into().ok()).map(u64::from_le_bytes);
+        let last = times.max().unwrap_or(0);
+        self.hand.advance(last.saturating_sub(self.hand.now()));
+        Ok(())
     }
 
     /// How much longer than others a message to a rank takes.
@@ -195,6 +204,16 @@ pub fn on_ranks<R: Send>(ranks: u32, body: impl Fn(&ThreadTeam) -> R + Sync) -> 
 
 /// The same with links of unequal cost.
 pub fn on_uneven_ranks<R: Send>(ranks: u32, delay: Delay, body: impl Fn(&ThreadTeam) -> R + Sync) -> Vec<R> {
+    on_skewed_ranks(ranks, delay, |_| Skew::default(), body)
+}
+
+/// The same with clocks that are wrong.
+pub fn on_skewed_ranks<R: Send>(
+    ranks: u32,
+    delay: Delay,
+    skew: fn(u32) -> Skew,
+    body: impl Fn(&ThreadTeam) -> R + Sync,
+) -> Vec<R> {
     let shared = Shared::new(ranks);
     let names: Arc<[u32]> = (0..ranks).collect();
     std::thread::scope(|scope| {
@@ -203,7 +222,7 @@ pub fn on_uneven_ranks<R: Send>(ranks: u32, delay: Delay, body: impl Fn(&ThreadT
                 let (shared, names) = (Arc::clone(&shared), Arc::clone(&names));
                 let body = &body;
                 scope.spawn(move || {
-                    let (clock, hand) = Clock::manual(9);
+                    let (clock, hand) = Clock::skewed(9, skew(rank));
                     body(&ThreadTeam { rank, shared, names, delay, clock, hand })
                 })
             })
@@ -216,15 +235,8 @@ pub fn on_uneven_ranks<R: Send>(ranks: u32, delay: Delay, body: impl Fn(&ThreadT
 pub fn measure(ranks: u32, bench: &'static Benchmark, plan: &Plan) -> Result<Memory> {
     let mut all = on_ranks(ranks, |team| {
         let mut sink = Memory::default();
-        runner::run_all(
-            team,
-            &[Choice { bench, preset: &[] }],
-            plan,
-            &team.clock,
-            &mut sink,
-            vec!["test".into()],
-        )
-        .map(|_| sink)
+        let part = Part { choices: vec![Choice { bench, preset: &[] }], plan: plan.clone() };
+        runner::run_all(team, &[part], &team.clock, &mut sink, vec!["test".into()]).map(|_| sink)
     });
     let first = all.swap_remove(0);
     all.into_iter().try_for_each(|other| other.map(|_| ())).and(first)

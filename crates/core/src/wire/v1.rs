@@ -2,6 +2,7 @@
 
 mod decode;
 mod encode;
+mod holds;
 mod line;
 
 pub(super) use self::{decode::from_json, encode::to_json};

@@ -3,6 +3,7 @@
 mod csv;
 mod jsonl;
 mod osu;
+mod pipeline;
 mod table;
 
 use std::collections::BTreeMap;
@@ -43,7 +44,8 @@ fn complete(renderer: &mut dyn Renderer, rows: &[Measurement]) -> String {
 
 /// A row of a ping-pong whose samples, of one iteration each, took these nanoseconds.
 fn latency(bytes: u64, elapsed_ns: &[u64]) -> Measurement {
-    let samples = vec![Samples { rank: 0, thread: 0, batch: 1, elapsed_ns: elapsed_ns.to_vec() }];
+    let samples =
+        vec![Samples { rank: 0, thread: 0, batch: 1, elapsed_ns: elapsed_ns.to_vec(), ..Samples::default() }];
     Measurement {
         bench: "p2p.latency".into(),
         key: format!("p2p.latency/bytes={bytes}"),
@@ -59,7 +61,9 @@ fn latency(bytes: u64, elapsed_ns: &[u64]) -> Measurement {
         check: Check::Passed,
         summary: Summary::of(&Measurement::combine(&samples, 2)),
         samples,
+        figures: BTreeMap::new(),
         trust: Vec::new(),
+        phases: None,
     }
 }
 

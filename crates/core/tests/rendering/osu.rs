@@ -1,9 +1,14 @@
 //! The OSU format, which parsers in frameworks and site scripts read.
 
 use ombx_core::{
+    kernel::Work,
+    layout::Across,
+    payload::{Check, Mismatch},
     registry::Osu,
-    render::OsuTable,
-    result::{Measurement, Outcome},
+    render::{OsuColumns, OsuTable},
+    result::{Figure, Measurement, Outcome, Samples},
+    stats::Summary,
+    unit::Rank,
     wire,
 };
 
@@ -14,6 +19,12 @@ fn titles(bench: &str) -> Option<Osu> {
         "p2p.latency" => ("osu_latency", "OSU MPI Latency Test"),
         "p2p.mbw_mr" => ("osu_mbw_mr", "OSU MPI Multiple Bandwidth / Message Rate Test"),
         "rma.put_bw" => ("osu_put_bw", "OSU MPI_Put Bandwidth Test"),
+        "p2p.latency_mt" => ("osu_latency_mt", "OSU MPI Multi-threaded Latency Test"),
+        "p2p.latency_mp" => ("osu_latency_mp", "OSU MPI Multi-process Latency Test"),
+        "collective.allreduce" => ("osu_allreduce", "OSU MPI Allreduce Latency Test"),
+        "collective.iallreduce" => ("osu_iallreduce", "OSU MPI Non-blocking Allreduce Latency Test"),
+        "collective.barrier" => ("osu_barrier", "OSU MPI Barrier Latency Test"),
+        "collective.ibarrier" => ("osu_ibarrier", "OSU MPI Non-blocking Barrier Latency Test"),
         "rma.get_latency" => ("osu_get_latency", "OSU MPI_Get latency Test"),
         _ => return None,
     };
@@ -135,4 +146,110 @@ fn an_incomplete_run_ends_with_a_comment() {
     let row = latency(8, &[320; 10]);
     let text = rendered(&mut OsuTable::new(titles), &golden().run, &[row], wire::Outcome::Interrupted);
     assert!(text.ends_with("# not complete: the run ended after 1 rows\n"), "{text}");
+}
+
+fn with(columns: OsuColumns, rows: &[Measurement]) -> String {
+    complete(&mut OsuTable::with(titles, columns), rows)
+}
+
+/// A row of a collective on two ranks.
+fn collective(bench: &str, bytes: u64, elapsed_ns: [&[u64]; 2]) -> Measurement {
+    let row = latency(bytes, elapsed_ns[0]);
+    let samples: Vec<Samples> = (0..)
+        .zip(elapsed_ns)
+        .map(|(rank, ns)| Samples { rank, elapsed_ns: ns.to_vec(), ..row.samples[0].clone() })
+        .collect();
+    Measurement {
+        bench: bench.into(),
+        work: Some(Work { bytes, ops: 1, legs: 1 }),
+        across: Across::Slowest,
+        summary: Summary::of(&Measurement::combine(&samples, 1)),
+        samples,
+        ..row
+    }
+}
+
+#[test]
+fn a_collective_is_the_mean_of_its_ranks() {
+    let row = collective("collective.allreduce", 8, [&[350; 10], &[450; 10]]);
+    let expected = "\
+# OSU MPI Allreduce Latency Test v7.4 (ombx 0.1.0)
+# Datatype: MPI_CHAR.
+# Size       Avg Latency(us)   Min Latency(us)   Max Latency(us)  Iterations
+8                       0.40              0.35              0.45          10
+";
+    let full = OsuColumns { full: true, ..OsuColumns::default() };
+    assert_eq!(with(full, std::slice::from_ref(&row)), expected);
+    assert_eq!(osu(&[row]).lines().last(), Some("8                       0.40"));
+}
+
+#[test]
+fn a_barrier_has_no_sizes() {
+    let row = collective("collective.barrier", 0, [&[380; 10], &[380; 10]]);
+    let expected = "\
+# OSU MPI Barrier Latency Test v7.4 (ombx 0.1.0)
+# Avg Latency(us)
+             0.38
+";
+    assert_eq!(osu(&[row]), expected);
+}
+
+#[test]
+fn a_nonblocking_collective_tells_what_is_hidden() {
+    let mut row = collective("collective.iallreduce", 8, [&[2790; 10], &[2790; 10]]);
+    let figures = [("compute_us", 1.38), ("pure_us", 1.09), ("overlap_percent", 0.0)];
+    row.figures = figures.map(|(name, value)| (name.to_owned(), Figure::Value(value))).into();
+    let expected = "\
+# OSU MPI Non-blocking Allreduce Latency Test v7.4 (ombx 0.1.0)
+# Overall = Coll. Init + Compute + MPI_Test + MPI_Wait
+# Datatype: MPI_CHAR.
+# Size           Overall(us)       Compute(us)    Pure Comm.(us)        Overlap(%)
+8                       2.79              1.38              1.09              0.00
+";
+    assert_eq!(osu(&[row.clone()]), expected);
+    row.bench = "collective.ibarrier".into();
+    let expected = "\
+# OSU MPI Non-blocking Barrier Latency Test v7.4 (ombx 0.1.0)
+# Overall = Coll. Init + Compute + MPI_Test + MPI_Wait
+# Overall(us)       Compute(us)    Pure Comm.(us)        Overlap(%)
+         2.79              1.38              1.09              0.00
+";
+    assert_eq!(osu(&[row]), expected);
+}
+
+#[test]
+fn validation_and_percentiles_are_columns() {
+    let columns = OsuColumns { validation: true, percentiles: vec![50, 99], ..OsuColumns::default() };
+    let expected = "\
+# OSU MPI Latency Test v7.4 (ombx 0.1.0)
+# Datatype: MPI_CHAR.
+# Size       Avg Latency(us)        Validation  P50 Tail Lat(us)  P99 Tail Lat(us)
+8                       0.20              Pass              0.16              0.32
+";
+    let mut row = latency(8, &[320, 320, 320, 640]);
+    assert_eq!(with(columns.clone(), std::slice::from_ref(&row)), expected);
+    row.check = Check::Failed(Mismatch { rank: Rank(1), slot: 0, byte: 3, expected: 7, actual: 9 });
+    row.outcome = Outcome::Failed("data arrived wrong".into());
+    let text = with(columns, std::slice::from_ref(&row));
+    assert!(
+        text.contains("# 8 FAILED: data arrived wrong\n8                       0.20              Fail"),
+        "{text}"
+    );
+    assert_eq!(parsed(&osu(&[row]), "8"), None);
+}
+
+#[test]
+fn threads_and_processes_are_told_before_the_title() {
+    let mut row = latency(8, &[660; 10]);
+    row.bench = "p2p.latency_mt".into();
+    row.axes.insert("threads".into(), "1:2".into());
+    let expected = "\
+# Number of Sender threads: 1 \n# Number of Receiver threads: 2
+# OSU MPI Multi-threaded Latency Test v7.4 (ombx 0.1.0)
+";
+    assert!(osu(&[row.clone()]).starts_with(expected));
+    row.bench = "p2p.latency_mp".into();
+    let text = osu(&[row]);
+    assert!(text.starts_with("# Number of forked processes in sender: 1\n"), "{text}");
+    assert!(text.ends_with("# Size       Avg Latency(us)\n8               0.33\n"), "{text}");
 }

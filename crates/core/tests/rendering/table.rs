@@ -2,7 +2,7 @@
 
 use ombx_core::{
     render::Table,
-    result::{Measurement, Outcome},
+    result::{Figure, Measurement, Outcome},
     trust::Notice,
     wire,
 };
@@ -213,4 +213,15 @@ fn rows_of_one_benchmark_share_a_table() {
         [latency(1, &around(1000, 400)), latency(2, &around(1000, 400)), bandwidth(1, &around(1000, 400))];
     let text = table(&rows);
     assert_eq!(text.matches(" bytes ").count(), 2, "{text}");
+}
+
+#[test]
+fn figures_have_columns_of_their_own_and_reasons_where_there_are_none() {
+    let mut row = latency(1, &around(1000, 400));
+    row.figures.insert("overlap_percent".into(), Figure::Value(93.25));
+    row.figures.insert("residual_us".into(), Figure::Unresolved("the clocks drift".into()));
+    let text = table(&[row]);
+    for part in ["overlap percent", "93.250", "n/a: the clocks drift"] {
+        assert!(text.contains(part), "{part} in {text}");
+    }
 }

@@ -1,6 +1,7 @@
 //! What the result format promises: it reads back, survives being cut off, and refuses what it cannot know.
 
 mod broken_files;
+mod comparing;
 mod golden;
 mod records;
 mod round_trip;

@@ -6,14 +6,19 @@ use ombx_core::{
     kernel::{Metric, Work},
     layout::Across,
     payload::{Check, Mismatch},
-    result::{ClockFacts, Measurement, Outcome, Run, Samples, Tally},
+    phases::Phases,
+    result::{ClockFacts, Figure, Measurement, Outcome, RoundTrips, Run, Samples, Tally},
     stats::Summary,
     team::Place,
     trust::Notice,
     unit::Rank,
     wire::{self, Record},
 };
-use proptest::{collection::vec, option, prelude::*};
+use proptest::{
+    collection::{btree_map, vec},
+    option,
+    prelude::*,
+};
 
 pub(crate) fn any_record() -> impl Strategy<Value = Record> {
     prop_oneof![
@@ -66,11 +71,23 @@ pub(crate) fn any_run() -> impl Strategy<Value = Run> {
 }
 
 fn any_samples() -> impl Strategy<Value = Vec<Samples>> {
-    vec((any::<u32>(), any::<u32>(), 1..=u64::MAX, vec(any::<u64>(), 0..12)), 0..3).prop_map(|all| {
-        all.into_iter()
-            .map(|(rank, thread, batch, elapsed_ns)| Samples { rank, thread, batch, elapsed_ns })
-            .collect()
-    })
+    let times = || vec(any::<u64>(), 0..12);
+    let round_trips = (0..3u64, 1..=u64::MAX, times()).prop_map(|(halves, batch, elapsed_ns)| RoundTrips {
+        halves,
+        batch,
+        elapsed_ns,
+    });
+    let one = (any::<[u32; 2]>(), 1..=u64::MAX, times(), times(), option::of(round_trips)).prop_map(
+        |([rank, thread], batch, elapsed_ns, late, round_trips)| Samples {
+            rank,
+            thread,
+            batch,
+            elapsed_ns,
+            late,
+            round_trips,
+        },
+    );
+    vec(one, 0..3)
 }
 
 fn any_ending() -> impl Strategy<Value = (Outcome, Check)> {
@@ -92,10 +109,14 @@ fn any_ending() -> impl Strategy<Value = (Outcome, Check)> {
     ]
 }
 
+fn phases_of([open_ns, fill_ns, warm_up_ns, sample_ns, decide_ns, verify_ns, close_ns]: [u64; 7]) -> Phases {
+    Phases { open_ns, fill_ns, warm_up_ns, sample_ns, decide_ns, verify_ns, close_ns }
+}
+
 pub(crate) fn any_row() -> impl Strategy<Value = Measurement> {
     let shape = (
         prop_oneof![Just(Metric::Latency), Just(Metric::Bandwidth)],
-        prop_oneof![Just(Across::Origin), Just(Across::Pairs), Just(Across::Slowest)],
+        prop_oneof![Just(Across::Origin), Just(Across::Pairs), Just(Across::Slowest), Just(Across::Global)],
         option::of(any::<u64>()),
         option::of(1..=u32::MAX),
         [1..=u32::MAX, 1..=u32::MAX],
@@ -104,34 +125,40 @@ pub(crate) fn any_row() -> impl Strategy<Value = Measurement> {
     );
     let notice = (text(), text(), text()).prop_map(|(code, short, advice)| Notice { code, short, advice });
     let times = option::of(vec(0.0..1e15f64, 1..40));
-    (text(), text(), shape, any_ending(), any_samples(), times, vec(notice, 0..3)).prop_map(
-        |(
-            bench,
-            key,
-            (metric, across, bytes, depth, [pairs, ranks], axes, work),
-            ending,
-            samples,
-            times,
-            trust,
-        )| {
-            let (outcome, check) = ending;
-            Measurement {
+    let figure = prop_oneof![(-1e15..1e15f64).prop_map(Figure::Value), text().prop_map(Figure::Unresolved)];
+    let figures = btree_map(text(), figure, 0..3);
+    let phases = option::of(any::<[u64; 7]>()).prop_map(|parts| parts.map(phases_of));
+    (text(), text(), shape, any_ending(), any_samples(), times, (figures, vec(notice, 0..3), phases))
+        .prop_map(
+            |(
                 bench,
                 key,
-                metric,
-                bytes,
-                depth,
-                pairs,
-                ranks,
-                axes,
-                work: work.map(|(bytes, ops, legs)| Work { bytes, ops, legs }),
-                across,
-                outcome,
-                check,
+                (metric, across, bytes, depth, [pairs, ranks], axes, work),
+                ending,
                 samples,
-                summary: times.and_then(|t| Summary::of(&t)),
-                trust,
-            }
-        },
-    )
+                times,
+                (figures, trust, phases),
+            )| {
+                let (outcome, check) = ending;
+                Measurement {
+                    bench,
+                    key,
+                    metric,
+                    bytes,
+                    depth,
+                    pairs,
+                    ranks,
+                    axes,
+                    work: work.map(|(bytes, ops, legs)| Work { bytes, ops, legs }),
+                    across,
+                    outcome,
+                    check,
+                    samples,
+                    summary: times.and_then(|t| Summary::of(&t)),
+                    figures,
+                    trust,
+                    phases,
+                }
+            },
+        )
 }

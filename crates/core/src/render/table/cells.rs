@@ -1,7 +1,15 @@
 //! The cells of one row: figures, or why there are none.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use super::super::plain;
-use crate::{kernel::Metric, payload::Check, result::Measurement, stats::Summary, unit::Bytes};
+use crate::{
+    kernel::Metric,
+    payload::Check,
+    result::{Figure, Measurement},
+    stats::Summary,
+    unit::Bytes,
+};
 
 /// What stands where a number cannot be resolved.
 const NO_FIGURE: &str = "n/a";
@@ -12,8 +20,40 @@ const NO_SAMPLES: &str = "nothing was sampled";
 const NO_BYTES: &str = "0 bytes have no bandwidth";
 const NO_TIME: &str = "a time of 0 is below what the clock resolves";
 
+/// A row as text: its cells but those of further figures, which stand between times and samples.
+#[derive(Debug)]
+pub struct Row {
+    cells: Vec<String>,
+    figures: BTreeMap<String, String>,
+}
+
+impl Row {
+    /// All cells, with one for each of these figures.
+    pub fn cells(&self, figures: &BTreeSet<&str>) -> Vec<String> {
+        let extra = figures.iter().map(|name| self.figures.get(*name).cloned().unwrap_or_default());
+        let (times, rest) = self.cells.split_at(TIMES);
+        times.iter().cloned().chain(extra).chain(rest.iter().cloned()).collect()
+    }
+
+    /// Names of its further figures.
+    pub fn figures(&self) -> impl Iterator<Item = &str> {
+        self.figures.keys().map(String::as_str)
+    }
+}
+
+/// Bytes, and the five cells of the headline.
+const TIMES: usize = 6;
+
+/// The columns, those of further figures among them.
+pub fn head(metric: Option<Metric>, figures: &BTreeSet<&str>) -> Vec<String> {
+    let fixed = fixed_head(metric);
+    let (times, rest) = fixed.split_at(TIMES);
+    let extra = figures.iter().map(|name| plain(&name.replace('_', " ")));
+    times.iter().map(|&s| s.into()).chain(extra).chain(rest.iter().map(|&s| s.into())).collect()
+}
+
 /// The columns. 1 % of batches are slower than the p99 of a time, which is the p1 of a rate.
-pub(super) fn head(metric: Option<Metric>) -> [&'static str; 8] {
+fn fixed_head(metric: Option<Metric>) -> [&'static str; 8] {
     match metric {
         Some(Metric::Bandwidth) => ["bytes", "MB/s", "95% interval", "p1", "min", "max", "samples", "trust"],
         _ => ["bytes", "us", "95% interval", "p99", "min", "max", "samples", "trust"],
@@ -21,23 +61,25 @@ pub(super) fn head(metric: Option<Metric>) -> [&'static str; 8] {
 }
 
 /// A row that went wrong: its figures, if any, are of something else.
-pub(super) fn failed(row: &Measurement) -> Vec<String> {
+pub(super) fn failed(row: &Measurement) -> Row {
     let why = if matches!(row.check, Check::Failed(_)) { "wrong data" } else { "" };
     let mut cells = vec![bytes(row), "FAILED".into()];
     cells.resize(7, String::new());
     cells.push(why.into());
-    cells
+    Row { cells, figures: BTreeMap::new() }
 }
 
 /// A row's figures, and why some are missing.
-pub(super) fn measured(row: &Measurement) -> (Vec<String>, Vec<&'static str>) {
+pub fn measured(row: &Measurement) -> (Row, Vec<String>) {
     let batch = row.samples.first().map_or(1, |s| s.batch);
     let samples = match &row.summary {
         Some(s) if batch == 1 => s.n.to_string(),
         Some(s) => format!("{} x {batch}", s.n),
-        None => "0".into(),
+        None => row.samples.first().map_or(0, |s| s.elapsed_ns.len()).to_string(),
     };
     let (figures, mut absent) = match (&row.summary, row.metric) {
+        // Of what was sampled and not resolved a figure says why.
+        (None, _) if !row.samples.is_empty() => (none(), vec![]),
         (None, _) => (none(), vec![NO_SAMPLES]),
         (Some(s), _) if s.median <= 0.0 => (none(), vec![NO_TIME]),
         (Some(s), Metric::Latency) => (times(s), missing(s, NO_TAIL[0])),
@@ -53,7 +95,19 @@ pub(super) fn measured(row: &Measurement) -> (Vec<String>, Vec<&'static str>) {
     let mut cells = vec![bytes(row)];
     cells.extend(figures);
     cells.extend([samples, plain(&trust.join(", "))]);
-    (cells, absent)
+    let mut absent: Vec<String> = absent.into_iter().map(str::to_owned).collect();
+    let mut figures = BTreeMap::new();
+    for (name, value) in &row.figures {
+        let cell = match value {
+            Figure::Value(x) => figure(*x),
+            Figure::Unresolved(why) => {
+                absent.push(plain(why));
+                NO_FIGURE.into()
+            }
+        };
+        figures.insert(name.clone(), cell);
+    }
+    (Row { cells, figures }, absent)
 }
 
 fn bytes(row: &Measurement) -> String {
@@ -91,14 +145,14 @@ fn or_none(text: Option<String>) -> String {
 }
 
 /// Four significant digits or more; of small values four decimals, a tenth of a nanosecond.
-fn figure(value: f64) -> String {
-    let digits = if value >= 100_000.0 {
+pub fn figure(value: f64) -> String {
+    let digits = if value.abs() >= 100_000.0 {
         0
-    } else if value >= 1000.0 {
+    } else if value.abs() >= 1000.0 {
         1
-    } else if value >= 100.0 {
+    } else if value.abs() >= 100.0 {
         2
-    } else if value >= 1.0 {
+    } else if value.abs() >= 1.0 {
         3
     } else {
         4

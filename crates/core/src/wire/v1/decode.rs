@@ -11,7 +11,8 @@ use crate::{
     kernel::{Metric, Work},
     layout::Across,
     payload::{Check, Mismatch},
-    result::{self, ClockFacts, Measurement, Run, Samples, Tally},
+    phases::Phases,
+    result::{self, ClockFacts, Figure, Measurement, RoundTrips, Run, Samples, Tally},
     stats::Summary,
     team::Place,
     trust::Notice,
@@ -117,6 +118,7 @@ fn row_of(line: CaseLine) -> Result<Measurement, String> {
             AcrossLine::Origin => Across::Origin,
             AcrossLine::Pairs => Across::Pairs,
             AcrossLine::Slowest => Across::Slowest,
+            AcrossLine::Global => Across::Global,
         },
         outcome: match line.outcome {
             CaseOutcome::Ok => result::Outcome::Ok,
@@ -130,23 +132,46 @@ fn row_of(line: CaseLine) -> Result<Measurement, String> {
             (CheckLine::Failed, Some(mismatch)) => Check::Failed(mismatch),
             (CheckLine::Failed, None) => return Err("a failed check does not say where".into()),
         },
-        samples: line
-            .samples
-            .into_iter()
-            .map(|SamplesLine { rank, thread, batch, elapsed_ns }| Samples {
-                rank,
-                thread,
-                batch,
-                elapsed_ns,
-            })
-            .collect(),
+        samples: line.samples.into_iter().map(samples_of).collect(),
         summary: line.summary.map(summary_of),
+        figures: line.figures.into_iter().map(|(name, figure)| (name, figure_of(figure))).collect(),
         trust: line
             .trust
             .into_iter()
             .map(|NoticeLine { code, short, advice }| Notice { code, short, advice })
             .collect(),
+        phases: line.phases_ns.map(phases_of),
     })
+}
+
+fn samples_of(line: SamplesLine) -> Samples {
+    let SamplesLine { rank, thread, batch, elapsed_ns, late, round_trips } = line;
+    let round_trips = round_trips.map(|RoundTripsLine { halves, batch, elapsed_ns }| RoundTrips {
+        halves,
+        batch,
+        elapsed_ns,
+    });
+    Samples { rank, thread, batch, elapsed_ns, late, round_trips }
+}
+
+fn phases_of(line: PhasesLine) -> Phases {
+    let PhasesLine { open, fill, warm_up, sample, decide, verify, close } = line;
+    Phases {
+        open_ns: open,
+        fill_ns: fill,
+        warm_up_ns: warm_up,
+        sample_ns: sample,
+        decide_ns: decide,
+        verify_ns: verify,
+        close_ns: close,
+    }
+}
+
+fn figure_of(line: FigureLine) -> Figure {
+    match line {
+        FigureLine::Value(x) => Figure::Value(x),
+        FigureLine::Unresolved { unresolved } => Figure::Unresolved(unresolved),
+    }
 }
 
 /// The times; rates are derived from them again.

@@ -9,7 +9,8 @@ use crate::{
     kernel::{Metric, Work},
     layout::Across,
     payload::{Check, Mismatch},
-    result::{self, Measurement, Rate, Run, Samples},
+    phases::Phases,
+    result::{self, Figure, Measurement, Rate, RoundTrips, Run, Samples},
     stats::Summary,
     team::Place,
 };
@@ -96,6 +97,7 @@ fn case_line(row: &Measurement) -> CaseLine {
             Across::Origin => AcrossLine::Origin,
             Across::Pairs => AcrossLine::Pairs,
             Across::Slowest => AcrossLine::Slowest,
+            Across::Global => AcrossLine::Global,
         },
         outcome,
         reason,
@@ -103,18 +105,45 @@ fn case_line(row: &Measurement) -> CaseLine {
         mismatch,
         samples: row.samples.iter().map(samples_line).collect(),
         summary: row.summary.as_ref().map(|s| summary_line(row, s)),
+        figures: row.figures.iter().map(|(name, figure)| (name.clone(), figure_line(figure))).collect(),
         trust: row
             .trust
             .iter()
             .cloned()
             .map(|n| NoticeLine { code: n.code, short: n.short, advice: n.advice })
             .collect(),
+        phases_ns: row.phases.map(phases_line),
+    }
+}
+
+fn phases_line(phases: Phases) -> PhasesLine {
+    let Phases { open_ns, fill_ns, warm_up_ns, sample_ns, decide_ns, verify_ns, close_ns } = phases;
+    PhasesLine {
+        open: open_ns,
+        fill: fill_ns,
+        warm_up: warm_up_ns,
+        sample: sample_ns,
+        decide: decide_ns,
+        verify: verify_ns,
+        close: close_ns,
+    }
+}
+
+fn figure_line(figure: &Figure) -> FigureLine {
+    match figure {
+        Figure::Value(x) => FigureLine::Value(*x),
+        Figure::Unresolved(why) => FigureLine::Unresolved { unresolved: why.clone() },
     }
 }
 
 fn samples_line(samples: &Samples) -> SamplesLine {
-    let Samples { rank, thread, batch, elapsed_ns } = samples;
-    SamplesLine { rank: *rank, thread: *thread, batch: *batch, elapsed_ns: elapsed_ns.clone() }
+    let Samples { rank, thread, batch, elapsed_ns, late, round_trips } = samples.clone();
+    let round_trips = round_trips.map(|RoundTrips { halves, batch, elapsed_ns }| RoundTripsLine {
+        halves,
+        batch,
+        elapsed_ns,
+    });
+    SamplesLine { rank, thread, batch, elapsed_ns, late, round_trips }
 }
 
 fn summary_line(row: &Measurement, s: &Summary) -> SummaryLine {

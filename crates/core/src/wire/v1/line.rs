@@ -142,9 +142,35 @@ pub(super) struct CaseLine {
     /// Absent where nothing was measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) summary: Option<SummaryLine>,
+    /// What the benchmark tells beside times; the end of a name is the unit.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub(super) figures: BTreeMap<String, FigureLine>,
     /// What could have spoiled the row; empty when all is well.
     #[serde(default)]
     pub(super) trust: Vec<NoticeLine>,
+    /// Where the time of the row went; absent where nothing was measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) phases_ns: Option<PhasesLine>,
+}
+
+/// The time of a row on rank 0 from its beginning to its end, in parts that follow one another, in nanoseconds.
+#[derive(Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub(super) struct PhasesLine {
+    /// Opening buffers, windows, threads.
+    pub(super) open: u64,
+    /// Filling buffers with the first pattern.
+    pub(super) fill: u64,
+    /// Warming up, and finding how many iterations make a sample.
+    pub(super) warm_up: u64,
+    /// Rounds of samples.
+    pub(super) sample: u64,
+    /// Between rounds: gathering, summarising, deciding whether there are enough.
+    pub(super) decide: u64,
+    /// Comparing what arrived, and the same for a second pattern.
+    pub(super) verify: u64,
+    /// Closing what was opened.
+    pub(super) close: u64,
 }
 
 /// What the headline is.
@@ -156,7 +182,8 @@ pub(super) enum MetricLine {
     Bandwidth,
 }
 
-/// How the times of ranks combine: rank 0's clock, or for each sample the slowest pair or rank.
+/// How the times of ranks combine: rank 0's clock, for each sample the slowest pair or rank, or the time from the first
+/// rank's start to the last rank's end on one clock for all.
 #[derive(Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
@@ -164,6 +191,7 @@ pub(super) enum AcrossLine {
     Origin,
     Pairs,
     Slowest,
+    Global,
 }
 
 /// How the row ended.
@@ -223,6 +251,27 @@ pub(super) struct SamplesLine {
     #[serde(default, skip_serializing_if = "is_zero")]
     pub(super) thread: u32,
     /// Iterations in each sample.
+    #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
+    pub(super) batch: u64,
+    /// Time of each batch in nanoseconds, in the order in which they ran; where `across` is `global`, from the first rank's
+    /// start of that batch to this rank's end.
+    pub(super) elapsed_ns: Vec<u64>,
+    /// Samples, from 0, that this rank started after the time that was agreed on.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) late: Vec<u64>,
+    /// Round trips measured in turn with the samples, of which a part is subtracted from each.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) round_trips: Option<RoundTripsLine>,
+}
+
+/// Round trips of empty messages, measured in turn with samples that contain such a message.
+#[derive(Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub(super) struct RoundTripsLine {
+    /// How many halves of the median round trip are subtracted from a sample: 0, 1 or 2.
+    #[cfg_attr(feature = "schema", schemars(range(max = 2)))]
+    pub(super) halves: u64,
+    /// Round trips in each of these samples.
     #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
     pub(super) batch: u64,
     /// Time of each batch in nanoseconds, in the order in which they ran.
@@ -286,6 +335,15 @@ pub(super) struct RateLine {
     pub(super) ci95: Option<[f64; 2]>,
 }
 
+/// A number, or why there is none.
+#[derive(Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(untagged)]
+pub(super) enum FigureLine {
+    Value(f64),
+    Unresolved { unresolved: String },
+}
+
 /// One reason for doubt.
 #[derive(Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -335,58 +393,4 @@ fn one() -> u32 {
 
 fn one_sample() -> usize {
     1
-}
-
-impl CaseLine {
-    /// What every row holds to, here and in what is read; the sentence says what is broken.
-    pub(super) fn holds(&self) -> Result<(), String> {
-        let must = |holds: bool, else_say: &str| if holds { Ok(()) } else { Err(else_say.to_owned()) };
-        must(self.ranks > 0 && self.pairs > 0, "a row has no ranks or no pairs")?;
-        must(self.depth != Some(0), "depth is 0")?;
-        must(self.work.as_ref().is_none_or(|w| w.legs > 0), "an iteration has no legs")?;
-        must(self.samples.iter().all(|s| s.batch > 0), "a sample has no iterations")?;
-        must(
-            self.outcome == CaseOutcome::Ok || self.reason.is_some(),
-            "a row that is not ok gives no reason",
-        )?;
-        let corrupt = matches!(self.check, CheckLine::Failed);
-        must(!corrupt || self.mismatch.is_some(), "a failed check does not say where")?;
-        must(!corrupt || self.outcome == CaseOutcome::Failed, "a row with a failed check is not failed")?;
-        self.summary.as_ref().map_or(Ok(()), SummaryLine::holds)
-    }
-}
-
-impl SummaryLine {
-    fn holds(&self) -> Result<(), String> {
-        let times = [
-            ("median_ns", Some(self.median_ns)),
-            ("min_ns", Some(self.min_ns)),
-            ("mean_ns", Some(self.mean_ns)),
-            ("max_ns", Some(self.max_ns)),
-            ("mad_ns", Some(self.mad_ns)),
-            ("p95_ns", self.p95_ns),
-            ("p99_ns", self.p99_ns),
-            ("p999_ns", self.p999_ns),
-            ("ci95_ns", self.ci95_ns.map(|c| c[0])),
-            ("ci95_ns", self.ci95_ns.map(|c| c[1])),
-        ];
-        for (name, time) in times.into_iter().filter_map(|(name, time)| Some((name, time?))) {
-            if !(time.is_finite() && time >= 0.0) {
-                return Err(format!("{name} is {time}, which is no time"));
-            }
-        }
-        if self.n == 0 || self.block == 0 {
-            return Err("a summary of no samples".into());
-        }
-        if !self.lag1.is_finite() {
-            return Err(format!("lag1 is {}", self.lag1));
-        }
-        if self.ci95_ns.is_some_and(|[low, high]| low > high) {
-            return Err("the low end of ci95_ns is above the high end".into());
-        }
-        if !(self.min_ns <= self.median_ns && self.median_ns <= self.max_ns) {
-            return Err("median_ns is not between min_ns and max_ns".into());
-        }
-        Ok(())
-    }
 }

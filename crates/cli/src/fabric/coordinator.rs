@@ -1,0 +1,273 @@
+//! `ombx run` for ranks that are connected by sockets: starts them here or by ssh, holds them together, and says how a job
+//! failed. It is to them what mpiexec is to MPI ranks, a process of its own beside the one that writes results.
+
+use std::{
+    env,
+    ffi::OsString,
+    os::unix::process::ExitStatusExt,
+    process::{Child, Command, ExitStatus, Stdio},
+    sync::mpsc::{self, Receiver, RecvTimeoutError, Sender},
+    thread,
+    time::Duration,
+};
+
+use ombx_core::{
+    clock::Since,
+    error::{Error, Result},
+    unit::Rank,
+};
+use ombx_sockets::{
+    coordinator::{Coordinator, Happening, Reach, address_towards, open_door},
+    token::Token,
+};
+use rustix::process::{Pid, Signal, kill_process, set_parent_process_death_signal};
+use serde_json::json;
+
+use super::{
+    hosts::{self, Seat},
+    invitation::{Invitation, invitation},
+    rendezvous,
+};
+use crate::{
+    args::Launcher,
+    job::Job,
+    launch::{self, detect},
+    output::LOST,
+};
+
+/// All ranks arrive within this time.
+const ARRIVAL: Duration = Duration::from_secs(60);
+/// How a rank ended that the coordinator has lost is known after this time at the latest.
+const AUTOPSY: Duration = Duration::from_secs(2);
+/// Ranks that were told to end have this long.
+const GRACE: Duration = Duration::from_secs(3);
+
+/// What is said of strangers, once.
+pub(super) const STRANGER: &str = "ombx: a connection that does not know this session's token was refused; others will be too, without a word";
+
+enum Event {
+    Session(Happening),
+    Exit(u32, std::io::Result<ExitStatus>),
+}
+
+/// How a session ended before its work was done.
+struct Failure {
+    code: u8,
+    /// Told by this process; a rank has spoken itself where there is none.
+    why: Option<String>,
+}
+
+/// Finds mistakes before anything starts.
+pub(crate) fn check(job: &Job<'_>) -> Result<()> {
+    if invitation().is_some() {
+        return Ok(());
+    }
+    match job.start.launcher {
+        Launcher::None => return rendezvous::place(job.start).map(|_| ()),
+        Launcher::Auto if detect::launcher().is_some() => return rendezvous::place(job.start).map(|_| ()),
+        _ => {}
+    }
+    hosts::seats(job.start, job.extent.ranks).map(|_| ())
+}
+
+/// Starts the ranks of a job and returns when all have ended.
+pub(crate) fn coordinate(job: &Job<'_>) -> Result<u8> {
+    // Whoever started this process and is gone cannot end it any more.
+    let _ = set_parent_process_death_signal(Some(Signal::TERM));
+    let seats = hosts::seats(job.start, job.extent.ranks)?;
+    let here = seats.iter().all(|seat| seat.host.is_none());
+    let token = Token::random()?;
+    let door = open_door(token, if here { Reach::ThisHost } else { Reach::Everywhere })?;
+    let port = door.port();
+    let (send, events) = mpsc::channel();
+    let hears = send.clone();
+    let hears = Box::new(move |event| drop(hears.send(Event::Session(event))));
+    let coordinator = Coordinator::start(door, job.extent.ranks, hears)?;
+    let mut session =
+        Session { coordinator: &coordinator, seats: &seats, pids: Vec::new(), events, status: Vec::new() };
+    session.status.resize_with(seats.len(), || None);
+    for (seat, rank) in seats.iter().zip(0..) {
+        let invitation = Invitation {
+            token,
+            port,
+            addresses: match &seat.host {
+                None => vec![[127, 0, 0, 1].into()],
+                Some(host) => address_towards(host).into_iter().collect(),
+            },
+            rank,
+            seat: seat.of_host,
+            argv: launch::argv_of_ranks().iter().map(|word| word.to_string_lossy().into_owned()).collect(),
+        };
+        match start(job, seat, &invitation) {
+            Ok(child) => session.watch(rank, child, send.clone())?,
+            Err(error) => {
+                session.end(Failure { code: 6, why: None });
+                return Err(error);
+            }
+        }
+    }
+    drop(send);
+    match session.run() {
+        Ok(()) => Ok(0),
+        Err(failure) => Ok(session.end(failure)),
+    }
+}
+
+/// Starts one rank and gives it its invitation.
+fn start(job: &Job<'_>, seat: &Seat, invitation: &Invitation) -> Result<Child> {
+    let program =
+        env::current_exe().map_err(|e| Error::fabric(format!("this program does not find itself: {e}")))?;
+    let mut command = match &seat.host {
+        None => Command::new(&program),
+        Some(host) => {
+            let ssh = env::var_os("OMBX_SSH").unwrap_or_else(|| OsString::from("ssh"));
+            let mut command = Command::new(ssh);
+            command
+                .args(["-T", "-o", "BatchMode=yes", "-o", "ConnectTimeout=15"])
+                .args(&job.start.launcher_arg);
+            let program =
+                program.to_str().ok_or_else(|| Error::fabric("the path of this program is no text"))?;
+            command.arg("--").arg(host).arg(format!("exec {}", quoted(program)));
+            command
+        }
+    };
+    // Over ssh it is one more word for the shell there.
+    command.arg("worker");
+    let stdout = if invitation.rank == 0 { Stdio::inherit() } else { Stdio::null() };
+    command.stdin(Stdio::piped()).stdout(stdout);
+    let mut child = command.spawn().map_err(|e| {
+        let program = command.get_program().to_string_lossy().into_owned();
+        Error::fabric(format!("rank {} could not be started: {program}: {e}", invitation.rank))
+    })?;
+    if let Some(mut stdin) = child.stdin.take() {
+        // One that has ended already tells by its exit code why.
+        let _ = invitation.write(&mut stdin);
+    }
+    Ok(child)
+}
+
+/// One word for a shell.
+fn quoted(word: &str) -> String {
+    format!("'{}'", word.replace('\'', "'\\''"))
+}
+
+struct Session<'a> {
+    coordinator: &'a Coordinator,
+    seats: &'a [Seat],
+    pids: Vec<Option<Pid>>,
+    events: Receiver<Event>,
+    status: Vec<Option<String>>,
+}
+
+impl Session<'_> {
+    fn watch(&mut self, rank: u32, mut child: Child, send: Sender<Event>) -> Result<()> {
+        self.pids.push(Some(Pid::from_child(&child)));
+        let wait = move || drop(send.send(Event::Exit(rank, child.wait())));
+        let started = thread::Builder::new().name("exit".into()).stack_size(64 * 1024).spawn(wait);
+        started.map(|_| ()).map_err(|e| Error::fabric(format!("a thread could not be started: {e}")))
+    }
+
+    /// Until every rank has done its work and has ended.
+    fn run(&mut self) -> std::result::Result<(), Failure> {
+        let (mut done, mut complete, mut told) = (vec![false; self.seats.len()], false, false);
+        let since = Since::now();
+        while self.status.iter().any(Option::is_none) || !done.iter().all(|done| *done) {
+            // A rank that has ended may have said before that it was done; that word is still on its way.
+            let early =
+                (0..).zip(&done).find(|(rank, done)| !**done && self.status[*rank as usize].is_some());
+            let early = early.map(|(rank, _)| rank);
+            let event = match early {
+                Some(_) => self.events.recv_timeout(AUTOPSY),
+                None if complete => self.events.recv().map_err(|_| RecvTimeoutError::Disconnected),
+                None => self.events.recv_timeout(ARRIVAL.saturating_sub(since.elapsed())),
+            };
+            match event {
+                Ok(Event::Session(Happening::Complete)) => complete = true,
+                Ok(Event::Session(Happening::Strangers(_))) => {
+                    if !std::mem::replace(&mut told, true) {
+                        tell!("{STRANGER}");
+                    }
+                }
+                Ok(Event::Session(Happening::Done(Rank(rank)))) => done[rank as usize] = true,
+                Ok(Event::Session(Happening::Ended { code, .. })) => return Err(Failure { code, why: None }),
+                Ok(Event::Session(Happening::Lost { rank: Rank(rank), why, .. })) => {
+                    let how = self.autopsy(rank).unwrap_or_else(|| format!("was lost: {why}"));
+                    return Err(self.failure(rank, &how));
+                }
+                Ok(Event::Exit(rank, status)) => self.exited(rank, status),
+                Err(_) => {
+                    let missing = || self.coordinator.missing().first().map_or(0, |rank| rank.0);
+                    let rank = early.unwrap_or_else(missing);
+                    let late = || format!("did not arrive within {} s", ARRIVAL.as_secs());
+                    let how = self.status[rank as usize].clone().unwrap_or_else(late);
+                    return Err(self.failure(rank, &how));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn failure(&self, rank: u32, how: &str) -> Failure {
+        let here = || ombx_core::env::hostname();
+        let host = self.seats[rank as usize].host.clone().unwrap_or_else(here);
+        Failure { code: 6, why: Some(format!("rank {rank} on {host} {how}")) }
+    }
+
+    fn exited(&mut self, rank: u32, status: std::io::Result<ExitStatus>) {
+        self.pids[rank as usize] = None;
+        let how = match status.map(|status| (status.code(), status.signal())) {
+            Ok((_, Some(signal))) => format!("was ended by signal {signal}"),
+            Ok((Some(255), _)) if self.seats[rank as usize].host.is_some() => {
+                "was lost: its ssh session ended".into()
+            }
+            Ok((Some(code), _)) => format!("ended early with exit code {code}"),
+            Ok(_) | Err(_) => "ended in an unknown way".into(),
+        };
+        self.status[rank as usize] = Some(how);
+    }
+
+    /// How a rank ended whose connection was lost.
+    fn autopsy(&mut self, rank: u32) -> Option<String> {
+        let since = Since::now();
+        while self.status[rank as usize].is_none() {
+            match self.events.recv_timeout(AUTOPSY.saturating_sub(since.elapsed())).ok()? {
+                Event::Exit(other, status) => self.exited(other, status),
+                Event::Session(_) => {}
+            }
+        }
+        self.status[rank as usize].clone()
+    }
+
+    /// Ends every rank that is left, gently and then not, tells why, and returns the exit code.
+    fn end(&mut self, Failure { code, why }: Failure) -> u8 {
+        self.coordinator.end_all(code, why.as_deref().unwrap_or_default());
+        let since = Since::now();
+        while self.pids.iter().any(Option::is_some) {
+            match self.events.recv_timeout(GRACE.saturating_sub(since.elapsed())) {
+                Ok(Event::Exit(rank, status)) => self.exited(rank, status),
+                Ok(Event::Session(_)) => {}
+                Err(_) => break,
+            }
+        }
+        for pid in self.pids.iter().flatten() {
+            let _ = kill_process(*pid, Signal::KILL);
+        }
+        if let Some(why) = why {
+            use std::io::Write;
+            // Whoever reads may have gone.
+            let _ = writeln!(std::io::stdout(), "{}", json!({"kind": LOST, "why": why}));
+        }
+        code
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_for_a_shell_are_quoted() {
+        assert_eq!(quoted("/opt/a b/ombx"), "'/opt/a b/ombx'");
+        assert_eq!(quoted("it's $(x)"), "'it'\\''s $(x)'");
+    }
+}

@@ -1,0 +1,90 @@
+//! The kernel of every collective benchmark: an operation in a mode.
+
+use std::{marker::PhantomData, time::Duration};
+
+use ombx_core::{
+    case::Case,
+    compute::Compute,
+    error::Result,
+    kernel::{Cx, Kernel, Method, Metric, Work},
+    overlap,
+    payload::{Check, Fill},
+    unit::Rank,
+};
+use ombx_mpi::collective::{Call, Choices, Operation, Topology};
+
+use crate::{
+    content,
+    entry::{IN_PLACE, TOPOLOGY},
+    mode::{Mode, Nonblocking},
+};
+
+/// Operation `C` in mode `M`.
+pub struct Collective<C, M> {
+    operation: Operation<C>,
+    mode: PhantomData<M>,
+}
+
+fn choices(case: &Case) -> Choices {
+    Choices {
+        bytes: case.bytes.0,
+        root: case.root.unwrap_or_default(),
+        in_place: case.axis(&IN_PLACE) == "on",
+        topology: match case.axis(&TOPOLOGY) {
+            "graph" => Topology::Graph,
+            _ => Topology::Cartesian,
+        },
+    }
+}
+
+impl<C: Call, M: Mode> Kernel for Collective<C, M> {
+    const METRIC: Metric = Metric::Latency;
+    const METHOD: Method = M::METHOD;
+
+    fn work(case: &Case) -> Work {
+        let arrives = |rank| choices(case).part::<C>(rank, case.ranks).arrives();
+        Work { bytes: (0..case.ranks).map(arrives).sum(), ops: 1, legs: 1 }
+    }
+
+    fn open(cx: &Cx<'_>, case: &Case) -> Result<Self> {
+        let mut operation = Operation::open(cx, choices(case))?;
+        M::prepare(&mut operation)?;
+        Ok(Collective { operation, mode: PhantomData })
+    }
+
+    fn fill(&mut self, fill: Fill) -> Result<()> {
+        let part = self.operation.part();
+        let (outgoing, incoming) = (content::outgoing(part), content::incoming(part, 0).unwrap_or_default());
+        content::write(&outgoing, fill, self.operation.from());
+        content::write(&incoming, fill, self.operation.to());
+        self.operation.rewind();
+        Ok(())
+    }
+
+    #[inline]
+    fn active(&mut self) -> Result<()> {
+        M::run(&mut self.operation)
+    }
+
+    fn check(&mut self, fill: Fill) -> Result<Check> {
+        let rank = Rank(self.operation.part().place.rank);
+        Ok(match content::incoming(self.operation.part(), fill.iterations) {
+            Some(incoming) => content::check(&incoming, fill, self.operation.to(), rank),
+            // What overwrites its own input is checked after the single iteration that follows.
+            None => Check::Passed,
+        })
+    }
+}
+
+impl<C: Call> overlap::Nonblocking for Collective<C, Nonblocking> {
+    type Busy = Compute;
+
+    fn busy(&self, time: Duration) -> Compute {
+        Compute::lasting(time)
+    }
+
+    #[inline(always)]
+    fn overlapped(&mut self, tests: u32, slice: impl FnMut()) -> Result<()> {
+        self.operation.overlapped(tests, slice)
+    }
+}

@@ -1,0 +1,56 @@
+//! Names of hosts, which are data and never words of a command.
+
+use crate::error::{Error, Result};
+
+/// Refuses what is no host name or address, so that no program takes it for an option or a shell for a command: a letter,
+/// digit, `:` or `[` first, then also `.`, `-`, `_`, `]`, `%`; before it possibly `user@`.
+pub fn check_host(name: &str) -> Result<&str> {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-._:[]%".contains(c);
+    let word = |part: &str| {
+        part.starts_with(|c: char| c.is_ascii_alphanumeric() || c == ':' || c == '[')
+            && part.chars().all(plain)
+    };
+    let good = match name.split_once('@') {
+        Some((user, host)) => word(user) && word(host),
+        None => word(name),
+    };
+    match good && name.len() <= 255 {
+        true => Ok(name),
+        false => Err(Error::usage(format!("{name:?} is not the name or address of a host"))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn host_names_are_told_from_options_and_commands() {
+        for name in ["n01", "node-7.cluster", "10.0.0.1", "fe80::1%eth0", "[::1]", "::1", "me@n01", "a_b"] {
+            assert!(check_host(name).is_ok(), "{name}");
+        }
+        for name in [
+            "",
+            "-oProxyCommand=x",
+            "a b",
+            "a;b",
+            "$(x)",
+            "`x`",
+            "a\nb",
+            "a\0b",
+            "me@-x",
+            "@a",
+            "a@",
+            "a@b@c",
+            "é",
+            "a/b",
+            "'a",
+            "a,b",
+            ".",
+            "%x",
+        ] {
+            assert!(check_host(name).is_err(), "{name:?}");
+        }
+        assert!(check_host(&"a".repeat(256)).is_err());
+    }
+}

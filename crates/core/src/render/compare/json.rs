@@ -1,0 +1,73 @@
+//! A comparison as one JSON object. A value that does not exist is absent.
+
+use serde_json::{Map, Value, json};
+
+use crate::compare::{Compared, Comparison, Level, Side, Subject, Unmatched, Verdict, Which};
+
+/// Name and version of the object.
+const SCHEMA: (&str, u32, u32) = ("ombx.comparison", 1, 0);
+
+/// The object.
+pub fn json(comparison: &Comparison) -> Value {
+    let count = |name: &str| comparison.cases.iter().filter(|case| case.verdict.name() == name).count();
+    json!({
+        "schema": {"name": SCHEMA.0, "major": SCHEMA.1, "minor": SCHEMA.2},
+        "base": side(&comparison.base),
+        "new": side(&comparison.new),
+        "summary": {
+            "cases": comparison.cases.len(), "worse": count("worse"), "better": count("better"),
+            "unresolved": count("unresolved"),
+        },
+        "cases": comparison.cases.iter().map(case).collect::<Vec<_>>(),
+        "unmatched": comparison.unmatched.iter().map(unmatched).collect::<Vec<_>>(),
+        "broken": comparison.broken.iter().map(|(key, why)| json!({"key": key, "reason": why})).collect::<Vec<_>>(),
+        "notes": comparison.notes.iter().map(|n| json!({"code": n.code, "text": n.text})).collect::<Vec<_>>(),
+    })
+}
+
+fn side(side: &Side) -> Value {
+    json!({"name": side.name, "runs": side.runs, "libraries": side.libraries})
+}
+
+fn case(case: &Compared) -> Value {
+    let Subject { bench, key, metric, unit, bytes, depth, pairs, axes } = &case.subject;
+    let (change, evidence) = (&case.change, &case.evidence);
+    let why = match &case.verdict {
+        Verdict::Unresolved(why) => Some(why),
+        Verdict::Better | Verdict::Worse => None,
+    };
+    present(json!({
+        "bench": bench, "key": key, "metric": metric.name(), "unit": unit, "bytes": bytes, "depth": depth,
+        "pairs": pairs, "axes": axes,
+        "base": level(&case.base),
+        "new": level(&case.new),
+        "change": present(json!({"median": change.median, "ci95": change.ci95})),
+        "method": evidence.method.name(), "p": evidence.p, "p_adjusted": evidence.p_adjusted,
+        "allowance": evidence.allowance,
+        "verdict": case.verdict.name(), "reason": why,
+    }))
+}
+
+fn level(level: &Level) -> Value {
+    present(json!({
+        "median": level.median, "launches": level.launches, "spread": level.spread(), "trust": level.doubts,
+    }))
+}
+
+fn unmatched(lost: &Unmatched) -> Value {
+    let only = match lost.only {
+        Which::Base => "base",
+        Which::New => "new",
+    };
+    json!({"key": lost.key, "only": only, "reason": lost.why})
+}
+
+/// Without what does not exist.
+fn present(value: Value) -> Value {
+    match value {
+        Value::Object(fields) => {
+            Value::Object(fields.into_iter().filter(|(_, field)| !field.is_null()).collect::<Map<_, _>>())
+        }
+        other => other,
+    }
+}

@@ -1,0 +1,123 @@
+//! How figures follow from samples.
+
+use super::*;
+
+fn row(metric: Metric, work: Work, leg_ns: f64) -> Measurement {
+    Measurement {
+        bench: "x.y".into(),
+        key: "x.y/bytes=8".into(),
+        metric,
+        bytes: Some(8),
+        depth: None,
+        pairs: 1,
+        ranks: 2,
+        axes: BTreeMap::new(),
+        work: Some(work),
+        across: Across::Origin,
+        outcome: Outcome::Ok,
+        check: Check::Passed,
+        samples: vec![],
+        summary: Summary::of(&[leg_ns; 10]),
+        figures: BTreeMap::new(),
+        trust: vec![],
+        phases: None,
+    }
+}
+
+#[test]
+fn bandwidth_is_bytes_by_the_time_of_an_iteration() {
+    let stream = row(Metric::Bandwidth, Work { bytes: 64_000_000, ops: 64, legs: 1 }, 1e9);
+    assert!((stream.mb_per_s().unwrap().median - 64.0).abs() < 1e-9);
+    assert!((stream.messages_per_s().unwrap().median - 64.0).abs() < 1e-9);
+    // A ping-pong of 2 x 1 MB in 2 ms moves 1 MB in each leg of 1 ms.
+    let ping = row(Metric::Bandwidth, Work { bytes: 2_000_000, ops: 2, legs: 2 }, 1e6);
+    assert!((ping.mb_per_s().unwrap().median - 1000.0).abs() < 1e-9);
+    assert_eq!(row(Metric::Latency, Work { bytes: 16, ops: 2, legs: 2 }, 1e3).mb_per_s(), None);
+    assert_eq!(row(Metric::Bandwidth, Work { bytes: 0, ops: 64, legs: 1 }, 1e3).mb_per_s(), None);
+}
+
+#[test]
+fn the_headline_has_the_unit_of_its_metric() {
+    let work = Work { bytes: 2_000_000, ops: 2, legs: 2 };
+    assert_eq!(row(Metric::Latency, work, 1500.0).headline().unwrap().value, 1.5);
+    assert_eq!(row(Metric::Bandwidth, work, 1e6).headline().unwrap().value, 1000.0);
+    assert_eq!(row(Metric::Latency, work, 0.0).headline(), None);
+    let failed = Measurement { outcome: Outcome::Failed("x".into()), ..row(Metric::Latency, work, 1e3) };
+    assert_eq!(failed.headline(), None);
+}
+
+#[test]
+fn the_interval_of_a_rate_turns_round() {
+    let mut slow = row(Metric::Bandwidth, Work { bytes: 1_000_000, ops: 1, legs: 1 }, 1e9);
+    slow.summary.as_mut().unwrap().ci95 = Some([0.5e9, 2e9]);
+    assert_eq!(slow.mb_per_s().unwrap().ci95, Some([0.5, 2.0]));
+    slow.summary.as_mut().unwrap().ci95 = Some([0.0, 2e9]);
+    assert_eq!(slow.mb_per_s().unwrap().ci95, None);
+}
+
+#[test]
+fn the_slowest_of_each_sample_counts() {
+    let of = |rank, batch, elapsed_ns: &[u64]| Samples {
+        rank,
+        thread: 0,
+        batch,
+        elapsed_ns: elapsed_ns.to_vec(),
+        ..Samples::default()
+    };
+    let both = [of(0, 10, &[100, 300]), of(1, 10, &[200, 100])];
+    assert_eq!(Measurement::combine(&both, 1), [20.0, 30.0]);
+    assert_eq!(Measurement::combine(&both[..1], 2), [5.0, 15.0]);
+    // What a rank started late does not count, unless nothing else is there.
+    let late =
+        |late: &[u64]| [of(0, 10, &[100, 300]), Samples { late: late.to_vec(), ..of(1, 10, &[200, 100]) }];
+    assert_eq!(Measurement::combine(&late(&[0]), 1), [30.0]);
+    assert_eq!(Measurement::combine(&late(&[0, 1]), 1), [20.0, 30.0]);
+    // Threads do not iterate in step: the samples of each count by themselves.
+    let threads = [of(0, 10, &[100, 300]), Samples { thread: 1, ..of(0, 10, &[200, 100]) }];
+    assert_eq!(Measurement::combine(&threads, 1), [10.0, 20.0, 30.0, 10.0]);
+}
+
+#[test]
+fn half_a_round_trip_is_subtracted_and_widens_the_interval() {
+    let times: Vec<u64> = (0..40).map(|i| 2000 + 10 * (i % 5)).collect();
+    let with = |halves| {
+        let round_trips =
+            Some(RoundTrips { halves, batch: 10, elapsed_ns: times.iter().map(|t| 5 * t).collect() });
+        let elapsed_ns = times.clone();
+        Measurement::summarise(&[Samples { batch: 1, elapsed_ns, round_trips, ..Samples::default() }], 1)
+            .unwrap()
+    };
+    // A round trip takes half as long as a sample: 1010 ns.
+    assert_eq!([0, 1, 2].map(|halves| with(halves).median), [2020.0, 1515.0, 1010.0]);
+    let width = |halves| with(halves).ci95.map(|[low, high]| high - low).unwrap();
+    assert!(width(0) > 0.0 && width(1) > width(0) && width(2) > width(1));
+}
+
+#[test]
+fn ranks_are_averaged_as_omb_does() {
+    let of = |rank, elapsed_ns: &[u64]| Samples {
+        rank,
+        thread: 0,
+        batch: 10,
+        elapsed_ns: elapsed_ns.to_vec(),
+        ..Samples::default()
+    };
+    let mut row = row(Metric::Latency, Work { bytes: 8, ops: 1, legs: 1 }, 1e3);
+    row.samples = vec![of(0, &[100, 300]), of(1, &[100, 100]), of(2, &[1000, 400])];
+    assert_eq!(row.across_ranks(), None, "only rank 0's clock counts");
+    row.across = Across::Slowest;
+    let AcrossRanks { mean, min, max } = row.across_ranks().unwrap();
+    assert_eq!((mean, min, max), ((20.0 + 10.0 + 70.0) / 3.0, 10.0, 70.0));
+    row.samples.clear();
+    assert_eq!(row.across_ranks(), None);
+}
+
+#[test]
+fn a_wrong_payload_outweighs_everything() {
+    let mut tally = Tally { cases: 9, skipped: 1, failed: 1, corrupt: 1 };
+    assert_eq!(tally.exit_code(true), 5);
+    tally.corrupt = 0;
+    assert_eq!(tally.exit_code(true), 4);
+    tally.failed = 0;
+    assert_eq!((tally.exit_code(true), tally.exit_code(false)), (0, 4));
+}

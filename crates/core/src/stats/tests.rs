@@ -1,0 +1,136 @@
+//! What estimates promise.
+
+use super::*;
+use proptest::prelude::*;
+
+#[test]
+fn order_statistics_of_the_median() {
+    for (n, bounds) in
+        [(6, (1, 6)), (10, (2, 9)), (20, (6, 15)), (30, (10, 21)), (100, (40, 61)), (1000, (469, 532))]
+    {
+        assert_eq!(order_bounds(n, 0.5), Some(bounds), "n = {n}");
+    }
+    for n in 0..6 {
+        assert_eq!(order_bounds(n, 0.5), None, "n = {n}");
+    }
+}
+
+#[test]
+fn percentiles_need_enough_samples() {
+    for (q, least) in [(0.95, 72), (0.99, 368), (0.999, 3688)] {
+        assert_eq!(order_bounds(least - 1, q), None, "{q}");
+        assert!(order_bounds(least, q).is_some(), "{q}");
+    }
+    let samples: Vec<f64> = (0..400).map(|i| f64::from(i * 7919 % 400)).collect();
+    let s = Summary::of(&samples).unwrap();
+    assert_eq!((s.p95, s.p99, s.p999), (Some(379.0), Some(395.0), None));
+}
+
+#[test]
+fn many_samples_do_not_underflow() {
+    let (l, u) = order_bounds(200_000, 0.5).unwrap();
+    assert!(u - l < 1000 && l < 100_000 && u > 100_000);
+}
+
+#[test]
+fn the_interval_covers_the_truth_as_often_as_it_says() {
+    // Bounds of the coverage itself: 95 % or more by construction, and not absurdly wide.
+    for n in [6, 10, 31, 100, 365] {
+        let (l, u) = order_bounds(n, 0.5).unwrap();
+        let pmf = Binomial::new(n, 0.5);
+        let covered: f64 = pmf.p[l - pmf.from..u - pmf.from].iter().sum();
+        assert!((0.95..0.99).contains(&covered), "n = {n}: {covered}");
+    }
+}
+
+#[test]
+fn correlated_samples_widen_the_interval_or_say_so() {
+    let mut state = 1u64;
+    let mut noise = move || {
+        state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+        (state >> 33) as f64 / (1u64 << 31) as f64 - 0.5
+    };
+    let mut x = 0.0;
+    let walk: Vec<f64> = (0..4000)
+        .map(|_| {
+            x = 0.9 * x + noise();
+            100.0 + x
+        })
+        .collect();
+    let s = Summary::of(&walk).unwrap();
+    assert!(s.lag1 > 0.8 && s.block > 1, "{s:?}");
+    let naive = order_bounds(4000, 0.5).map(|(l, u)| sorted(&walk)[u - 1] - sorted(&walk)[l - 1]).unwrap();
+    let [low, high] = s.ci95.unwrap();
+    assert!(high - low > 2.0 * naive);
+    let drift: Vec<f64> = (0..100).map(f64::from).collect();
+    let s = Summary::of(&drift).unwrap();
+    assert!(s.ci95.is_none() && !s.independent());
+}
+
+#[test]
+fn two_modes_are_seen_and_one_is_not() {
+    let two: Vec<f64> = (0..200).map(|i| if i % 3 == 0 { 570.0 } else { 130.0 } + f64::from(i % 7)).collect();
+    assert!(Summary::of(&two).unwrap().bimodal);
+    let one: Vec<f64> = (0..200).map(|i| 130.0 + f64::from(i * 37 % 200) / 10.0).collect();
+    assert!(!Summary::of(&one).unwrap().bimodal);
+    let outlier: Vec<f64> = (0..200).map(|i| if i == 7 { 1e6 } else { 130.0 + f64::from(i % 5) }).collect();
+    assert!(!Summary::of(&outlier).unwrap().bimodal);
+}
+
+#[test]
+fn one_outlier_moves_the_mean_and_not_the_median() {
+    let mut samples = vec![10.0; 99];
+    samples.push(1e5);
+    let s = Summary::of(&samples).unwrap();
+    assert_eq!((s.median, s.ci95, s.mad), (10.0, Some([10.0, 10.0]), 0.0));
+    assert!(s.mean > 1000.0);
+    assert_eq!(Summary::of(&[]), None);
+}
+
+proptest! {
+    #[test]
+    fn a_summary_is_ordered_whatever_the_samples(samples in prop::collection::vec(0.0f64..1e12, 1..400)) {
+        let s = Summary::of(&samples).unwrap();
+        prop_assert!(s.min <= s.median && s.median <= s.max);
+        prop_assert!(s.min <= s.mean * (1.0 + 1e-12) && s.mean <= s.max * (1.0 + 1e-12));
+        if let Some([low, high]) = s.ci95 {
+            prop_assert!(s.min <= low && low <= high && high <= s.max);
+        }
+        prop_assert!((-1.0..=1.0).contains(&s.lag1));
+        for p in [s.p95, s.p99, s.p999].into_iter().flatten() {
+            prop_assert!(p >= s.median && p <= s.max);
+        }
+    }
+
+    #[test]
+    fn the_interval_holds_the_headline(seed in any::<u64>(), pull in 0.0f64..0.95, skew in 1i32..9) {
+        let mut state = seed;
+        let mut x = 0.0;
+        let samples: Vec<f64> = (0..500).map(|_| {
+            state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+            x = pull * x + ((state >> 33) as f64 / (1u64 << 31) as f64).powi(skew);
+            1.0 + x
+        }).collect();
+        let s = Summary::of(&samples).unwrap();
+        if let Some([low, high]) = s.ci95 {
+            prop_assert!(low <= s.median && s.median <= high);
+        }
+    }
+
+    #[test]
+    fn scaling_samples_scales_the_summary(samples in prop::collection::vec(1.0f64..1e6, 6..80)) {
+        let doubled: Vec<f64> = samples.iter().map(|x| x * 2.0).collect();
+        let (a, b) = (Summary::of(&samples).unwrap(), Summary::of(&doubled).unwrap());
+        prop_assert!((b.median - 2.0 * a.median).abs() < 1e-6);
+        prop_assert_eq!(a.ci95.is_some(), b.ci95.is_some());
+    }
+
+    #[test]
+    fn bounds_match_their_definition(n in 6usize..300) {
+        let (l, u) = order_bounds(n, 0.5).unwrap();
+        prop_assert_eq!(l + u, n + 1);
+        let Binomial { from, p } = Binomial::new(n, 0.5);
+        let below = |j: usize| p[..j - from].iter().sum::<f64>();
+        prop_assert!(below(l) <= TAIL && below(l + 1) > TAIL);
+    }
+}

@@ -1,0 +1,222 @@
+//! Noise whose median is known: the times that a simulated benchmark takes.
+
+use statrs::distribution::{ContinuousCDF, Normal};
+
+/// Time of an undisturbed iteration, in nanoseconds: long enough for every iteration to be a sample.
+const UNDISTURBED_NS: f64 = 100_000.0;
+/// Scatter of a mode, as a part of its time.
+const WITHIN_A_MODE: f64 = 0.02;
+
+/// A model of noise, with its parameters.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Noise {
+    /// Independent, normal in the logarithm.
+    Independent {
+        /// Standard deviation of the logarithm.
+        sigma: f64,
+    },
+    /// Independent, with an exponential tail: nothing is faster than the undisturbed time.
+    Tailed {
+        /// Mean of what is added, as a part of the undisturbed time.
+        mean: f64,
+    },
+    /// The first-order autoregression, in the logarithm.
+    Correlated {
+        /// Correlation of neighbours.
+        phi: f64,
+        /// Standard deviation of the logarithm.
+        sigma: f64,
+    },
+    /// Two modes; the slower one has a share of all iterations, and comes in runs.
+    Bimodal {
+        /// Of the slow mode, below a half.
+        share: f64,
+        /// By which it is slower, as a part of the undisturbed time.
+        apart: f64,
+        /// Mean length of its runs in iterations; 0 where iterations do not depend on each other.
+        run: f64,
+    },
+    /// Independent noise on a time that grows steadily.
+    Ramp {
+        /// Growth in 1000 iterations, as a part of the undisturbed time.
+        growth: f64,
+        /// Standard deviation of the logarithm.
+        sigma: f64,
+    },
+    /// Independent noise on a time that swings, from a random phase.
+    Swing {
+        /// Largest change, in the logarithm.
+        amplitude: f64,
+        /// Iterations of one period.
+        period: f64,
+        /// Standard deviation of the logarithm.
+        sigma: f64,
+    },
+    /// Independent noise on a time that wanders about its median.
+    Wander {
+        /// Standard deviation of the wandering, in the logarithm.
+        amplitude: f64,
+        /// Iterations in which it forgets where it was.
+        memory: f64,
+        /// Standard deviation of the noise, in the logarithm.
+        sigma: f64,
+    },
+}
+
+/// What iterations take, one after the other.
+#[derive(Debug, Clone)]
+pub struct Stream {
+    noise: Noise,
+    random: Random,
+    /// Of the process so far: its value, its mode, its phase.
+    state: f64,
+    iteration: f64,
+}
+
+impl Noise {
+    /// What iterations take from a seed on.
+    pub fn stream(self, seed: u64) -> Stream {
+        let mut random = Random(seed ^ 0x5DEE_CE66_D1CE_4E5B);
+        let state = match self {
+            Noise::Correlated { .. } | Noise::Wander { .. } => random.normal(),
+            Noise::Bimodal { share, .. } => f64::from(random.uniform() < share),
+            Noise::Swing { .. } => random.uniform(),
+            Noise::Independent { .. } | Noise::Tailed { .. } | Noise::Ramp { .. } => 0.0,
+        };
+        Stream { noise: self, random, state, iteration: 0.0 }
+    }
+
+    /// The true median in nanoseconds of the iterations of a row; they are numbered from the first of a stream.
+    ///
+    /// Of what drifts it is the median of all that could have been drawn in just these iterations; of the rest that of the process, for ever.
+    pub fn median_ns(self, seed: u64, iterations: std::ops::Range<u64>) -> f64 {
+        let part = match self {
+            Noise::Independent { .. } | Noise::Correlated { .. } | Noise::Wander { .. } => 1.0,
+            Noise::Tailed { mean } => 1.0 + mean * std::f64::consts::LN_2,
+            Noise::Bimodal { share, .. } => {
+                (WITHIN_A_MODE * standard().inverse_cdf(0.5 / (1.0 - share))).exp()
+            }
+            Noise::Ramp { sigma, .. } | Noise::Swing { sigma, .. } => {
+                let stream = self.stream(seed);
+                let step = ((iterations.end - iterations.start) as usize / 512).max(1);
+                let levels: Vec<f64> = iterations.step_by(step).map(|i| stream.level(i as f64)).collect();
+                median_of_mixture(&levels, sigma).exp()
+            }
+        };
+        UNDISTURBED_NS * part
+    }
+}
+
+fn standard() -> Normal {
+    Normal::standard()
+}
+
+/// The median of equal parts of normal distributions about these levels.
+fn median_of_mixture(levels: &[f64], sigma: f64) -> f64 {
+    let normal = standard();
+    let mut low = levels.iter().copied().fold(f64::INFINITY, f64::min);
+    let mut high = levels.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    for _ in 0..40 {
+        let middle = (low + high) / 2.0;
+        let below: f64 = levels.iter().map(|level| normal.cdf((middle - level) / sigma)).sum();
+        if below * 2.0 < levels.len() as f64 { low = middle } else { high = middle }
+    }
+    (low + high) / 2.0
+}
+
+impl Stream {
+    /// What the next iteration takes, in nanoseconds.
+    pub fn next_ns(&mut self) -> f64 {
+        let random = &mut self.random;
+        let part = match self.noise {
+            Noise::Independent { sigma } => (sigma * random.normal()).exp(),
+            Noise::Tailed { mean } => 1.0 - mean * (1.0 - random.uniform()).ln(),
+            Noise::Correlated { phi, sigma } => {
+                self.state = phi * self.state + (1.0 - phi * phi).sqrt() * random.normal();
+                (sigma * self.state).exp()
+            }
+            Noise::Bimodal { share, apart, run } => {
+                let slow = self.state > 0.5;
+                // Independent iterations leave the slow mode with the share of the fast one.
+                let leave = if run > 0.0 { 1.0 / run } else { 1.0 - share };
+                let change = if slow { leave } else { leave * share / (1.0 - share) };
+                if random.uniform() < change {
+                    self.state = 1.0 - self.state;
+                }
+                (1.0 + apart * self.state) * (WITHIN_A_MODE * random.normal()).exp()
+            }
+            Noise::Ramp { sigma, .. } | Noise::Swing { sigma, .. } => {
+                let noise = sigma * random.normal();
+                (self.level(self.iteration) + noise).exp()
+            }
+            Noise::Wander { amplitude, memory, sigma } => {
+                let phi = (-1.0 / memory).exp();
+                self.state = phi * self.state + (1.0 - phi * phi).sqrt() * random.normal();
+                (amplitude * self.state + sigma * random.normal()).exp()
+            }
+        };
+        self.iteration += 1.0;
+        UNDISTURBED_NS * part
+    }
+
+    /// Of what drifts: where it is, in the logarithm, at an iteration.
+    fn level(&self, iteration: f64) -> f64 {
+        match self.noise {
+            Noise::Ramp { growth, .. } => (growth * iteration / 1000.0).ln_1p(),
+            Noise::Swing { amplitude, period, .. } => {
+                amplitude * (std::f64::consts::TAU * (self.state + iteration / period)).sin()
+            }
+            _ => 0.0,
+        }
+    }
+}
+
+/// SplitMix64.
+#[derive(Debug, Clone)]
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        z ^ (z >> 31)
+    }
+
+    /// From 0 up to 1.
+    fn uniform(&mut self) -> f64 {
+        (self.next() >> 11) as f64 / (1u64 << 53) as f64
+    }
+
+    fn normal(&mut self) -> f64 {
+        let radius = (-2.0 * (1.0 - self.uniform()).ln()).sqrt();
+        radius * (std::f64::consts::TAU * self.uniform()).cos()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::stats;
+
+    #[test]
+    fn medians_are_as_they_are_said_to_be() {
+        let models = [
+            Noise::Independent { sigma: 0.5 },
+            Noise::Tailed { mean: 0.3 },
+            Noise::Correlated { phi: 0.6, sigma: 0.1 },
+            Noise::Bimodal { share: 0.3, apart: 0.5, run: 0.0 },
+            Noise::Bimodal { share: 0.45, apart: 0.5, run: 5.0 },
+            Noise::Ramp { growth: 0.001, sigma: 0.05 },
+            Noise::Swing { amplitude: 0.1, period: 1500.0, sigma: 0.05 },
+            Noise::Wander { amplitude: 0.05, memory: 20.0, sigma: 0.05 },
+        ];
+        for noise in models {
+            let mut stream = noise.stream(7);
+            let times: Vec<f64> = (0..400_000).map(|_| stream.next_ns()).collect();
+            let (found, truth) = (stats::median(&times).unwrap(), noise.median_ns(7, 0..400_000));
+            assert!((found / truth - 1.0).abs() < 0.004, "{noise:?}: {found} against {truth}");
+        }
+    }
+}

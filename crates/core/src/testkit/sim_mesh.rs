@@ -1,0 +1,128 @@
+//! A mesh whose messages take a known time, in virtual time.
+
+use super::thread_team::{Letter, ThreadTeam};
+use crate::{clock::Clock, error::Result, kernel::Cx, mesh::Mesh, unit::Rank};
+
+/// A message occupies its sender for 1 ns and arrives `LATENCY` ns later, plus the delay of its link. The barrier is free: every
+/// rank goes on when the last has come.
+pub struct SimMesh<const LATENCY: u64> {
+    team: ThreadTeam,
+}
+
+impl<const LATENCY: u64> Mesh for SimMesh<LATENCY> {
+    fn open(cx: &Cx<'_>) -> Result<Self> {
+        Ok(SimMesh { team: cx.fabric::<ThreadTeam>()?.clone() })
+    }
+
+    fn barrier(&mut self) -> Result<()> {
+        self.team.meet()
+    }
+
+    fn pass(&mut self, to: Rank, from: Rank) -> Result<()> {
+        self.send(to, &[])?;
+        self.receive(from, &mut [])
+    }
+
+    fn send(&mut self, to: Rank, bytes: &[u8]) -> Result<()> {
+        self.team.hand.advance(1);
+        let arrives_at = self.team.hand.now() + LATENCY + self.team.delay_to(to);
+        self.team.post(to, Letter { bytes: bytes.to_vec(), arrives_at });
+        Ok(())
+    }
+
+    fn receive(&mut self, from: Rank, bytes: &mut [u8]) -> Result<()> {
+        let letter = self.team.fetch(from)?;
+        self.team.hand.advance(letter.arrives_at.saturating_sub(self.team.hand.now()));
+        bytes.copy_from_slice(&letter.bytes);
+        Ok(())
+    }
+
+    fn linger(&mut self, ticks: u64) {
+        self.team.hand.advance(ticks);
+    }
+
+    fn clock_of(&self, _: &Clock) -> String {
+        self.team.rank.to_string()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        layout::Across,
+        pace::{Dissemination, PACE, Pace, Pacer},
+        plan::{Effort, Plan},
+        registry::Benchmark,
+        testkit::{Probe, Uneven, measure, on_ranks},
+    };
+
+    #[test]
+    fn nobody_leaves_a_dissemination_barrier_before_everybody_has_come() {
+        for ranks in 1..=9 {
+            let times = on_ranks(ranks, |team| {
+                let mut pacer = Pacer::<SimMesh<700>>::open(&Cx::of(team)).unwrap();
+                let mut times = Vec::new();
+                for turn in 0..6 {
+                    // Each turn another rank comes much later than all others.
+                    let late = if team.rank == turn % ranks { 1_000_000 } else { 10 * u64::from(team.rank) };
+                    team.hand.advance(late);
+                    let came = team.hand.now();
+                    Dissemination::wait(&mut pacer, &team.clock).unwrap();
+                    times.push((came, team.hand.now()));
+                }
+                times
+            });
+            for turn in 0..6 {
+                let last_came = times.iter().map(|t| t[turn].0).max().unwrap();
+                let first_left = times.iter().map(|t| t[turn].1).min().unwrap();
+                assert!(first_left >= last_came, "{ranks} ranks, turn {turn}: {first_left} < {last_came}");
+                // Rounds one after the other: nobody waits for more than log2 n messages.
+                let last_left = times.iter().map(|t| t[turn].1).max().unwrap();
+                let rounds = u64::from(ranks.next_power_of_two().ilog2());
+                assert!(last_left <= last_came + rounds * 702, "{ranks} ranks, turn {turn}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_time_of_pacing_is_in_no_sample() {
+        static PACED: Benchmark =
+            Benchmark::paced::<Probe<3000>, SimMesh<50_000>>("sim.paced", "3 us").sizes("8");
+        let mut plan = Plan { effort: Effort::Fixed { iterations: 40, warmup: 2 }, ..Plan::default() };
+        plan.axes.insert("pace".into(), PACE.values.to_vec());
+        for ranks in [2, 3, 5] {
+            let rows = measure(ranks, &PACED, &plan).unwrap().rows;
+            assert_eq!(rows.len(), PACE.values.len());
+            for row in rows {
+                assert_eq!((row.samples.len(), row.samples[0].batch), (ranks as usize, 1), "{}", row.key);
+                assert_eq!(row.summary.unwrap().median, 3000.0, "{}", row.key);
+            }
+        }
+    }
+
+    #[test]
+    fn the_slowest_rank_of_each_sample_is_the_headline() {
+        static UNEVEN: Benchmark =
+            Benchmark::paced::<Uneven, SimMesh<100>>("sim.uneven", "uneven").sizes("8");
+        let plan = Plan { effort: Effort::Fixed { iterations: 40, warmup: 2 }, ..Plan::default() };
+        let row = measure(4, &UNEVEN, &plan).unwrap().rows.remove(0);
+        // Rank r takes 1000 (r + 1) ns.
+        assert_eq!((row.across, row.summary.as_ref().unwrap().median), (Across::Slowest, 4000.0));
+        let ranks = row.across_ranks().unwrap();
+        assert_eq!((ranks.mean, ranks.min, ranks.max), (2500.0, 1000.0, 4000.0));
+    }
+
+    #[test]
+    fn a_reading_that_is_a_part_of_a_sample_is_told() {
+        static SHORT: Benchmark =
+            Benchmark::paced::<Probe<300>, SimMesh<100>>("sim.short", "300 ns").sizes("8");
+        let told = |batch| {
+            let plan = Plan { batch, ..Plan::default() };
+            let row = measure(2, &SHORT, &plan).unwrap().rows.remove(0);
+            row.trust.into_iter().find(|notice| notice.code == "clock_cost").map(|notice| notice.short)
+        };
+        assert_eq!(told(None).as_deref(), Some("clock 3%"), "9 ns of 300");
+        assert_eq!(told(Some(10)), None);
+    }
+}

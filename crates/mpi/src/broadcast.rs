@@ -1,0 +1,40 @@
+//! One rank's end of a broadcast of one message.
+
+use std::ffi::c_int;
+
+use mpi::ffi;
+use ombx_core::{broadcast, error::Result, kernel::Cx, payload::Slots, unit::Rank};
+
+use crate::{
+    Buffer, MpiTeam,
+    ext::{self, BYTE, check},
+};
+
+/// `MPI_Bcast` on the communicator of its team, from and to one buffer.
+#[derive(Debug)]
+pub struct Broadcast {
+    comm: ffi::MPI_Comm,
+    bytes: c_int,
+    buffer: Buffer,
+}
+
+impl broadcast::Broadcast for Broadcast {
+    fn open(cx: &Cx<'_>, slots: Slots) -> Result<Broadcast> {
+        let comm = cx.fabric::<MpiTeam>()?.comm().raw();
+        let parts = ext::count(slots.bytes).and_then(|bytes| Ok((bytes, Buffer::zeroed(slots.total())?)));
+        let (bytes, buffer) = cx.agree(parts)?;
+        Ok(Broadcast { comm, bytes, buffer })
+    }
+
+    #[inline(always)]
+    fn broadcast(&mut self, root: Rank) -> Result<()> {
+        // SAFETY: the buffer holds `bytes`, and the team outlives the case.
+        check("MPI_Bcast", unsafe {
+            ffi::MPI_Bcast(self.buffer.start().cast(), self.bytes, BYTE, root.0 as c_int, self.comm)
+        })
+    }
+
+    fn buffer(&mut self) -> &mut [u8] {
+        self.buffer.bytes_mut()
+    }
+}

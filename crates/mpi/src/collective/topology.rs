@@ -1,0 +1,135 @@
+//! Who is whose neighbour: a grid, or a directed graph.
+
+use std::ffi::c_int;
+
+use mpi::ffi;
+use ombx_core::error::Result;
+
+use crate::{Comm, ext::check};
+
+/// How ranks are neighbours.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Topology {
+    /// A grid of two dimensions, as square as may be, with edges: up, down, left, right.
+    Cartesian,
+    /// A directed graph: each rank sends to the next two, around.
+    Graph,
+}
+
+/// The neighbours of a rank, in the order of their blocks; `None` over the edge of a grid.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Neighbours {
+    /// From whom it receives.
+    pub sources: Vec<Option<u32>>,
+    /// To whom it sends.
+    pub destinations: Vec<Option<u32>>,
+}
+
+impl Topology {
+    /// A rank's neighbours among `ranks`.
+    pub fn neighbours(self, rank: u32, ranks: u32) -> Neighbours {
+        match self {
+            Topology::Cartesian => {
+                let [rows, columns] = grid(ranks);
+                let (row, column) = (rank / columns, rank % columns);
+                let at = |row: Option<u32>, column: Option<u32>| {
+                    let (row, column) = (row.filter(|r| *r < rows)?, column.filter(|c| *c < columns)?);
+                    Some(row * columns + column)
+                };
+                // MPI 4.1, 8.6: dimension by dimension, first against its direction, then along it.
+                let all = vec![
+                    at(row.checked_sub(1), Some(column)),
+                    at(Some(row + 1), Some(column)),
+                    at(Some(row), column.checked_sub(1)),
+                    at(Some(row), Some(column + 1)),
+                ];
+                Neighbours { sources: all.clone(), destinations: all }
+            }
+            Topology::Graph => {
+                let steps = || 1..=2u32.min(ranks.saturating_sub(1));
+                Neighbours {
+                    sources: steps().map(|step| Some((rank + ranks - step) % ranks)).collect(),
+                    destinations: steps().map(|step| Some((rank + step) % ranks)).collect(),
+                }
+            }
+        }
+    }
+
+    /// A communicator in which ranks, numbered as in `comm`, are neighbours in this way. Collective.
+    pub(super) fn over(self, comm: &Comm) -> Result<Comm> {
+        // SAFETY: a live communicator; arrays are as long as their lengths say; the new communicator is owned.
+        unsafe {
+            let mut raw = ffi::RSMPI_COMM_NULL;
+            match self {
+                Topology::Cartesian => {
+                    let (dimensions, around) = (grid(comm.size()).map(|n| n as c_int), [0; 2]);
+                    let made = ffi::MPI_Cart_create(
+                        comm.raw(),
+                        2,
+                        dimensions.as_ptr(),
+                        around.as_ptr(),
+                        0,
+                        &raw mut raw,
+                    );
+                    check("MPI_Cart_create", made)?;
+                }
+                Topology::Graph => {
+                    let Neighbours { sources, destinations } = self.neighbours(comm.rank().0, comm.size());
+                    let ranks = |list: &[Option<u32>]| list.iter().flatten().map(|r| *r as c_int).collect();
+                    let [sources, destinations]: [Vec<c_int>; 2] = [ranks(&sources), ranks(&destinations)];
+                    let made = ffi::MPI_Dist_graph_create_adjacent(
+                        comm.raw(),
+                        sources.len() as c_int,
+                        sources.as_ptr(),
+                        ffi::RSMPI_UNWEIGHTED(),
+                        destinations.len() as c_int,
+                        destinations.as_ptr(),
+                        ffi::RSMPI_UNWEIGHTED(),
+                        ffi::RSMPI_INFO_NULL,
+                        0,
+                        &raw mut raw,
+                    );
+                    check("MPI_Dist_graph_create_adjacent", made)?;
+                }
+            }
+            Comm::own(raw)
+        }
+    }
+}
+
+/// Rows and columns, as many of both as may be.
+fn grid(ranks: u32) -> [u32; 2] {
+    let columns = (1..=ranks.isqrt()).rev().find(|n| ranks.is_multiple_of(*n)).unwrap_or(1);
+    [ranks / columns.max(1), columns]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_grid_is_as_square_as_may_be() {
+        let grids = [1, 2, 3, 4, 6, 7, 8, 12].map(grid);
+        assert_eq!(grids, [[1, 1], [2, 1], [3, 1], [2, 2], [3, 2], [7, 1], [4, 2], [4, 3]]);
+    }
+
+    #[test]
+    fn who_sends_to_a_rank_is_a_source_of_it() {
+        for topology in [Topology::Cartesian, Topology::Graph] {
+            for ranks in 1..13 {
+                let all: Vec<Neighbours> = (0..ranks).map(|rank| topology.neighbours(rank, ranks)).collect();
+                for from in 0..ranks {
+                    for to in 0..ranks {
+                        let sends =
+                            all[from as usize].destinations.iter().filter(|d| **d == Some(to)).count();
+                        let receives = all[to as usize].sources.iter().filter(|s| **s == Some(from)).count();
+                        assert!(sends == receives && sends <= 1, "{topology:?}: {from} to {to} of {ranks}");
+                        assert!(sends == 0 || from != to);
+                    }
+                }
+            }
+        }
+        assert_eq!(Topology::Cartesian.neighbours(0, 4).sources, [None, Some(2), None, Some(1)]);
+        assert_eq!(Topology::Graph.neighbours(0, 4).sources, [Some(3), Some(2)]);
+    }
+}

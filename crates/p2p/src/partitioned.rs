@@ -1,0 +1,16 @@
+//! `p2p.*_partitioned`: the same patterns over partitioned messages of MPI 4.
+
+use ombx_core::{
+    pattern::{Over, PingPong, Stream},
+    registry::Benchmark,
+};
+use ombx_mpi::PartitionedChannel;
+
+ombx_core::inventory::submit! {
+    Benchmark::of::<Over<PingPong, PartitionedChannel>>("p2p.latency_partitioned", "ping-pong of messages of one partition, one way")
+        .available(PartitionedChannel::available)
+}
+ombx_core::inventory::submit! {
+    Benchmark::of::<Over<Stream, PartitionedChannel>>("p2p.bw_partitioned", "one message with a window of partitions, each marked ready by itself, acknowledged once")
+        .streaming().available(PartitionedChannel::available)
+}

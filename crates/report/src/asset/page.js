@@ -1,0 +1,47 @@
+"use strict";
+{
+  const root = document.documentElement;
+  const button = document.getElementById("theme");
+  const wanted = matchMedia("(prefers-color-scheme: dark)");
+  const dark = () => (root.dataset.theme ? root.dataset.theme === "dark" : wanted.matches);
+  const label = () => { button.textContent = dark() ? "Light theme" : "Dark theme"; };
+  button.addEventListener("click", () => { root.dataset.theme = dark() ? "light" : "dark"; label(); });
+  wanted.addEventListener("change", label);
+  label();
+  button.hidden = false;
+
+  // A heat map is one stop of the Tab key; arrows go from link to link.
+  const steps = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] };
+  for (const map of document.querySelectorAll("svg.heat")) {
+    // Chromium would make an SVG that listens for focus a stop of its own.
+    const frame = map.parentElement;
+    const readout = map.closest("figure").querySelector(".readout");
+    const rows = [...map.querySelectorAll("[role=row]")].map((row) => [...row.querySelectorAll("[role=gridcell]")]);
+    const show = (cell) => { readout.textContent = cell.querySelector("title").textContent; };
+    frame.addEventListener("pointerover", (event) => { if (event.target.matches("[role=gridcell]")) show(event.target); });
+    frame.addEventListener("focusin", (event) => { if (event.target.matches("[role=gridcell]")) show(event.target); });
+    frame.addEventListener("keydown", (event) => {
+      const r = rows.findIndex((row) => row.includes(event.target));
+      if (r < 0) return;
+      const c = rows[r].indexOf(event.target);
+      const [down, right] = steps[event.key] ?? [0, 0];
+      const row = rows[r + down] ?? rows[r];
+      let next = row[c + right];
+      if (event.key === "Home") next = row[0];
+      if (event.key === "End") next = row[row.length - 1];
+      if (!next || next === event.target) return;
+      event.preventDefault();
+      event.target.tabIndex = -1;
+      next.tabIndex = 0;
+      next.focus();
+    });
+  }
+
+  // What is folded away on screen is on paper too.
+  let folded = [];
+  addEventListener("beforeprint", () => {
+    folded = [...document.querySelectorAll("details:not([open])")];
+    for (const details of folded) details.open = true;
+  });
+  addEventListener("afterprint", () => { for (const details of folded) details.open = false; });
+}

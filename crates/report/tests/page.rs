@@ -1,0 +1,360 @@
+//! The page as text: what it holds, in which order, and that nothing of a result file becomes markup.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use ombx_core::{
+    compare::{Comparison, Launches},
+    kernel::{Metric, Work},
+    layout::Across,
+    payload::{Check, Mismatch},
+    result::{ClockFacts, Figure, Measurement, Outcome, Run, Samples, Tally},
+    stats::Summary,
+    team::Place,
+    trust::Notice,
+    unit::Rank,
+    wire::{self, File, RunWithRows},
+};
+use ombx_report::{Report, Source, page};
+
+/// A sample that would be seen if samples were part of the page.
+const SAMPLE: u64 = 987_654_321;
+
+fn run(hosts: &[&str]) -> Run {
+    let place = |host: &&str| Place { host: (*host).into(), cpus: "0".into(), online: 2, governor: None };
+    Run {
+        id: "run-1".into(),
+        argv: vec!["ombx".into(), "run".into(), "rma.*".into()],
+        started: "2026-01-01T00:00:00Z".into(),
+        version: "0.1.0".into(),
+        profile: "release".into(),
+        fabric: "mpi".into(),
+        library: "MPI 4.1, a long story".into(),
+        places: hosts.iter().map(place).collect(),
+        clock: ClockFacts { source: "tsc".into(), resolution_ns: 1, overhead_ns: 9 },
+        plan: BTreeMap::from([("precision".into(), "1%".into())]),
+        env: BTreeMap::from([("UCX_TLS".into(), "rc".into())]),
+    }
+}
+
+fn row(bench: &str, axes: &[(&str, &str)], bytes: u64, ns: f64) -> Measurement {
+    let axes: BTreeMap<String, String> = axes.iter().map(|(k, v)| ((*k).into(), (*v).into())).collect();
+    let own: Vec<String> = axes.iter().map(|(name, value)| format!("{name}={value},")).collect();
+    Measurement {
+        bench: bench.into(),
+        key: format!("{bench}/{}bytes={bytes}", own.concat()),
+        metric: Metric::Latency,
+        bytes: Some(bytes),
+        depth: None,
+        pairs: 1,
+        ranks: 2,
+        axes,
+        work: Some(Work { bytes: 2 * bytes, ops: 2, legs: 2 }),
+        across: Across::Origin,
+        outcome: Outcome::Ok,
+        check: Check::Passed,
+        samples: vec![Samples { batch: 1, elapsed_ns: vec![SAMPLE; 20], ..Samples::default() }],
+        summary: Summary::of(&(0..20).map(|i| ns + f64::from(i % 3)).collect::<Vec<_>>()),
+        figures: BTreeMap::new(),
+        trust: vec![],
+        phases: None,
+    }
+}
+
+fn file(run: Run, rows: Vec<Measurement>) -> File {
+    let end = Some((wire::Outcome::Complete, Tally { cases: rows.len() as u64, ..Tally::default() }));
+    File { runs: vec![RunWithRows { run, rows, end }], cut_off: false }
+}
+
+fn sweep(bench: &str, axes: &[(&str, &str)]) -> Vec<Measurement> {
+    [1u64, 64, 4096, 1 << 18]
+        .iter()
+        .map(|bytes| row(bench, axes, *bytes, 500.0 + *bytes as f64 / 10.0))
+        .collect()
+}
+
+fn rendered(files: &[(&str, &File)]) -> String {
+    let sources: Vec<Source<'_>> = files.iter().map(|(name, file)| Source { name, file }).collect();
+    page(&Report { sources: &sources, comparison: None })
+}
+
+fn of_rows(rows: Vec<Measurement>) -> String {
+    rendered(&[("x.jsonl", &file(run(&["a", "b"]), rows))])
+}
+
+/// Values of an attribute, in order.
+fn attributes<'a>(html: &'a str, name: &str) -> Vec<&'a str> {
+    let begin = format!(" {name}=\"");
+    let parts = html.split(begin.as_str()).skip(1);
+    parts.filter_map(|rest| rest.split('"').next()).collect()
+}
+
+#[test]
+fn what_needs_attention_comes_first() {
+    let mut rows = sweep("p2p.latency", &[]);
+    rows[0].trust = vec![Notice {
+        code: "preempted".into(),
+        short: "preempted 3x".into(),
+        advice: "free the CPUs".into(),
+    }];
+    rows[1].outcome = Outcome::Failed("data arrived wrong".into());
+    rows[1].check = Check::Failed(Mismatch { rank: Rank(1), slot: 2, byte: 3, expected: 4, actual: 5 });
+    rows[2].outcome = Outcome::Failed("MPI_ERR_X".into());
+    rows[3].outcome = Outcome::Skipped("needs 4 ranks".into());
+    let html = of_rows(rows);
+    let at = |part: &str| html.find(part).unwrap_or_else(|| panic!("{part} is missing"));
+    let order = [
+        "Data arrived wrong: rank 1, message 2, byte 3",
+        "MPI_ERR_X",
+        "needs 4 ranks",
+        "free the CPUs",
+        "id=\"curves\"",
+    ];
+    assert!(order.windows(2).all(|pair| at(pair[0]) < at(pair[1])), "{:?}", order.map(at));
+    for (what, n) in
+        [("rows", 4), ("measured", 1), ("wrong data", 1), ("failed", 1), ("skipped", 1), ("with a notice", 1)]
+    {
+        assert!(html.contains(&format!("<b>{n}</b>{what}<")), "{n} {what}");
+    }
+    assert!(html.contains("href=\"#r0\"") && html.contains("id=\"r0\""));
+    assert!(!html.contains("All well"));
+}
+
+#[test]
+fn a_good_run_is_said_to_be_good() {
+    assert!(of_rows(sweep("p2p.latency", &[])).contains("All well"));
+}
+
+#[test]
+fn runs_without_an_end_are_told() {
+    let mut killed = file(run(&["a"]), sweep("x.y", &[]));
+    killed.runs[0].end = None;
+    assert!(
+        rendered(&[("k.jsonl", &killed)]).contains("k.jsonl after 4 rows: the run did not come to its end")
+    );
+    killed.cut_off = true;
+    assert!(rendered(&[("k.jsonl", &killed)]).contains("stops in the middle of a record"));
+    killed.runs[0].end = Some((wire::Outcome::Interrupted, Tally::default()));
+    killed.cut_off = false;
+    assert!(rendered(&[("k.jsonl", &killed)]).contains("interrupted"));
+}
+
+#[test]
+fn curves_have_a_mark_for_each_row_that_counts() {
+    let mut rows = sweep("p2p.latency", &[]);
+    rows.extend(sweep("p2p.other", &[("mode", "a")]));
+    rows.push(row("p2p.latency", &[], 0, 400.0));
+    rows[1].outcome = Outcome::Failed("x".into());
+    let html = of_rows(rows);
+    let charts = html.matches("<svg class=\"plot\"").count();
+    assert_eq!(charts, 1, "one family, one chart");
+    assert_eq!(html.matches("class=\"line\"").count(), 4, "two curves, and two in the legend");
+    let marks = html.matches("<title>p2p.").count();
+    assert_eq!(marks, 8, "nine rows, one of them failed");
+    assert_eq!(html.matches("class=\"ci\"").count(), 8);
+    assert!(html.contains(">256K</text>") && html.contains("both axes logarithmic"));
+    assert_eq!(html.matches("type=\"checkbox\" checked").count(), 2);
+}
+
+#[test]
+fn rows_of_one_size_are_dots_with_names() {
+    let rows = ["fence", "lock"].map(|sync| row("rma.put_latency", &[("sync", sync)], 8, 700.0));
+    let html = of_rows(rows.to_vec());
+    assert!(html.contains(">sync=fence</text>") && html.contains(">sync=lock</text>"), "{html}");
+    assert!(html.contains("rma.put_latency · 8 bytes"));
+}
+
+#[test]
+fn many_series_are_split_so_that_they_can_be_told_apart() {
+    let names: Vec<String> = (0..20).map(|i| format!("v{i}")).collect();
+    let rows = names.iter().flat_map(|name| sweep("rma.put_latency", &[("sync", name)])).collect();
+    let html = of_rows(rows);
+    assert_eq!(html.matches("<svg class=\"plot\"").count(), 3);
+    assert!(html.contains("rma.put_latency, 17 to 20 of 20") && !html.contains("class=\"series s8\""));
+}
+
+#[test]
+fn launches_of_the_same_are_one_curve_and_files_are_two() {
+    let mut launches = file(run(&["a", "b"]), sweep("p2p.latency", &[]));
+    launches.runs.push(launches.runs[0].clone());
+    let html = rendered(&[("base", &launches), ("new", &launches)]);
+    assert_eq!(html.matches("type=\"checkbox\"").count(), 2, "one key for each file");
+    assert_eq!(html.matches("<title>base, ").count(), 8, "and marks of all launches");
+}
+
+fn links(trust: &[Notice]) -> File {
+    let name = |rank: u32| rank.to_string();
+    let pairs = (0u32..4).flat_map(|a| (0u32..4).map(move |b| (a, b))).filter(|(a, b)| a != b);
+    let rows = pairs.map(|(from, to)| {
+        let ns = if from.min(to) == 1 && from.max(to) == 3 { 2e6 } else { 1e6 };
+        let axes = [("pattern", "semidirectional"), ("from", &name(from)), ("to", &name(to))];
+        let work = Some(Work { bytes: 2_000_000, ops: 2, legs: 2 });
+        Measurement {
+            metric: Metric::Bandwidth,
+            work,
+            trust: trust.to_vec(),
+            ..row("links", &axes, 1_000_000, ns)
+        }
+    });
+    file(run(&["n0", "n1", "n2", "n3"]), rows.collect())
+}
+
+#[test]
+fn the_map_has_a_cell_for_each_link_and_outlines_what_is_slow() {
+    let html = rendered(&[("l", &links(&[]))]);
+    assert_eq!(html.matches("role=\"gridcell\"").count(), 16);
+    assert_eq!(html.matches("tabindex=\"0\" x=").count(), 1, "one stop of the Tab key");
+    assert_eq!(html.matches("class=\"none\"").count(), 4, "a rank and itself");
+    let outlines = html.split("class=\"outlines\"").nth(1).unwrap().split("</g>").next().unwrap();
+    assert_eq!(outlines.matches("<rect").count(), 2, "both directions of the slow link");
+    assert!(html.contains("from rank 1 on n1 to rank 3 on n3: 2000.0"), "cells say what they are");
+    assert_eq!(
+        html.matches("the link between rank 1 on n1 and rank 3 on n3 is slow").count(),
+        2,
+        "attention and links"
+    );
+    assert!(html.find("is slow") < html.find("id=\"links\""));
+    let shared = Notice { code: "shared_cpu".into(), short: "s".into(), advice: "a".into() };
+    let html = rendered(&[("l", &links(&[shared]))]);
+    assert!(html.contains("no verdict: ranks share CPUs") && !html.contains("is slow"));
+}
+
+#[test]
+fn a_pipeline_is_drawn_from_its_figures() {
+    let mut pipeline = row(
+        "sockets.pipeline",
+        &[("source", "memory"), ("sink", "file"), ("nodes", "2"), ("phases", "3")],
+        1 << 18,
+        1e9,
+    );
+    for node in 0..2 {
+        pipeline.figures.insert(format!("node{node}_mb_per_s"), Figure::Value(123.0));
+        for (phase, what) in (1..4).flat_map(|p| ["data", "room"].map(|what| (p, what))) {
+            let name = format!("node{node}_phase{phase}_waited_for_{what}_ms");
+            pipeline.figures.insert(name, Figure::Value(f64::from(phase)));
+        }
+    }
+    pipeline.figures.insert("buffer_p99_us".into(), Figure::Unresolved("too few buffers".into()));
+    let html = of_rows(vec![pipeline]);
+    assert_eq!(html.matches("class=\"stage ").count(), 6);
+    assert_eq!(html.matches("class=\"tcp\"").count(), 4 + 1, "two crossings between phases, and the legend");
+    assert!(
+        html.contains("123.00 MB/s") && html.contains("to file") && html.contains("n/a: too few buffers")
+    );
+}
+
+#[test]
+fn two_sides_are_compared() {
+    let slower = |factor: f64| {
+        let mut rows = sweep("p2p.latency", &[]);
+        for (at, row) in rows.iter_mut().enumerate() {
+            let elapsed = (0..60).map(|i| ((1000.0 + f64::from(i * 7 % 13)) * factor) as u64).collect();
+            row.samples[0].elapsed_ns = elapsed;
+            row.summary = Summary::of(&Measurement::combine(&row.samples, 2));
+            row.key = format!("p2p.latency/bytes={at}");
+        }
+        rows
+    };
+    let (base, new) = (file(run(&["a", "b"]), slower(1.0)), file(run(&["a", "b"]), slower(3.0)));
+    let mut sides = [Launches::named("base.jsonl"), Launches::named("new.jsonl")];
+    sides[0].run(&base.runs[0]);
+    sides[1].run(&new.runs[0]);
+    let comparison = Comparison::of(&sides[0], &sides[1]);
+    let sources = [Source { name: "base.jsonl", file: &base }, Source { name: "new.jsonl", file: &new }];
+    let html = page(&Report { sources: &sources, comparison: Some(&comparison) });
+    assert!(html.contains("4 cases worse than the base, 0 better"), "{:?}", comparison.cases);
+    assert!(html.contains("id=\"comparison\"") && html.contains("+200.0 %"));
+}
+
+#[test]
+fn the_page_is_whole_and_refers_to_nothing_outside() {
+    let mut rows = sweep("p2p.latency", &[]);
+    rows[0].trust = vec![Notice { code: "clock".into(), short: "clock".into(), advice: "x".into() }];
+    let html = rendered(&[("x.jsonl", &file(run(&["a", "b"]), rows)), ("l", &links(&[]))]);
+    for outside in ["http:", "https:", "//", "url(", "@import", " src=", "fetch("] {
+        let scripted =
+            html.matches(outside).count() - html.matches("  // ").count() * usize::from(outside == "//");
+        assert_eq!(scripted, 0, "{outside}");
+    }
+    assert!(html.contains("default-src 'none'"));
+    let ids = attributes(&html, "id");
+    assert_eq!(ids.iter().collect::<BTreeSet<_>>().len(), ids.len(), "{ids:?}");
+    let named = attributes(&html, "aria-labelledby").into_iter().flat_map(str::split_whitespace);
+    let linked =
+        attributes(&html, "href").into_iter().map(|href| href.strip_prefix('#').expect("within the page"));
+    for target in named.chain(linked) {
+        assert!(ids.contains(&target), "nothing has the id {target}");
+    }
+    assert!(!html.contains(&SAMPLE.to_string()), "raw samples are not part of the page");
+    for part in ["run-1", "ombx run &#39;rma.*&#39;", "UCX_TLS", "precision", "9 ns a reading"] {
+        assert!(html.replace("'", "&#39;").contains(part), "{part}");
+    }
+}
+
+#[test]
+fn nothing_of_a_file_becomes_markup() {
+    const EVIL: &str =
+        "\"'><script>alert(1)</script><img src=x onerror=alert(1)></title></style><!--&\u{202e}";
+    let evil = || EVIL.to_owned();
+    let mut bad = run(&[EVIL, EVIL]);
+    (bad.id, bad.started, bad.version, bad.profile) = (evil(), evil(), evil(), evil());
+    (bad.fabric, bad.library, bad.argv) = (evil(), format!("{EVIL}\n{EVIL}"), vec![evil()]);
+    (bad.clock.source, bad.plan, bad.env) =
+        (evil(), BTreeMap::from([(evil(), evil())]), BTreeMap::from([(evil(), evil())]));
+    bad.places[0] = Place { host: evil(), cpus: evil(), online: 1, governor: Some(evil()) };
+    let notice = Notice { code: evil(), short: evil(), advice: evil() };
+    let mut rows = sweep(EVIL, &[(EVIL, EVIL)]);
+    rows.push(row(EVIL, &[("other", EVIL)], 8, 100.0));
+    rows[0].trust = vec![notice.clone()];
+    rows[1].outcome = Outcome::Failed(evil());
+    rows[2].outcome = Outcome::Skipped(evil());
+    rows[3].figures =
+        BTreeMap::from([(evil(), Figure::Value(1.0)), (format!("{EVIL}2"), Figure::Unresolved(evil()))]);
+    rows.extend(links(&[notice]).runs[0].rows.clone());
+    let mut pipeline = row(
+        "sockets.pipeline",
+        &[("source", EVIL), ("sink", EVIL), ("nodes", EVIL), ("phases", EVIL)],
+        8,
+        1e9,
+    );
+    pipeline.figures.insert("node0_phase1_waited_for_data_ms".into(), Figure::Value(1.0));
+    pipeline.figures.insert(format!("node0_{EVIL}"), Figure::Value(1.0));
+    rows.push(pipeline);
+    let (one, two) = (file(bad.clone(), rows.clone()), file(bad, rows));
+    let mut sides = [Launches::named(EVIL), Launches::named(EVIL)];
+    sides[0].run(&one.runs[0]);
+    sides[1].run(&two.runs[0]);
+    let mut comparison = Comparison::of(&sides[0], &sides[1]);
+    comparison.broken.push((evil(), evil()));
+    let sources = [Source { name: EVIL, file: &one }, Source { name: EVIL, file: &two }];
+    let html = page(&Report { sources: &sources, comparison: Some(&comparison) });
+    let scripts = html.matches("<script").count();
+    assert_eq!((scripts, html.matches("</script").count()), (1, 1));
+    for markup in ["<img", "<!--", "alert(1)</script", "\"'>"] {
+        assert!(!html.contains(markup), "{markup}");
+    }
+    assert!(html.contains("&lt;img src=x"), "it is shown as text");
+    // Every quotation mark of a file is escaped, so attributes end where they should: tags have an even number.
+    let outside = html.split("<style>").next().unwrap().to_owned()
+        + html.split("</style>").nth(1).unwrap().split("<script>").next().unwrap();
+    for tag in outside.split('<').skip(1).map(|rest| rest.split('>').next().unwrap_or_default()) {
+        assert_eq!(tag.matches('"').count() % 2, 0, "{tag}");
+    }
+}
+
+#[test]
+fn nothing_measured_is_no_error() {
+    let html = rendered(&[("x", &file(run(&[]), vec![]))]);
+    assert!(html.contains("There are none.") && !html.contains("id=\"curves\""));
+    assert!(page(&Report::default()).contains("no files"));
+}
+
+#[test]
+fn odd_figures_are_drawn_or_left_out() {
+    let mut rows = sweep("p2p.latency", &[]);
+    for (row, ns) in rows.iter_mut().zip([0.0, 1e-30, 1e30, f64::MAX]) {
+        let summary = row.summary.as_mut().unwrap();
+        (summary.median, summary.ci95) = (ns, Some([0.0, f64::MAX]));
+    }
+    let html = of_rows(rows);
+    assert!(!html.contains("NaN") && !html.contains(">inf") && !html.contains("\"inf"), "{html}");
+}

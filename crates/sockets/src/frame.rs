@@ -1,0 +1,184 @@
+//! Frames: how everything but payload travels between processes of a session. A length, a kind, and as many bytes.
+//!
+//! ```text
+//! length of kind and body, u32 little-endian | kind, u8 | body
+//! ```
+//! Whoever reads says how long a frame may be; a longer one is refused before anything is allocated for it.
+
+use std::io::{self, Read, Write};
+
+use ombx_core::error::Error;
+
+/// The longest body that a session of ours sends; longer messages are sent in parts.
+pub const MOST: usize = 1 << 20;
+/// Bytes before the body.
+pub const HEAD: usize = 5;
+
+/// A frame.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Frame {
+    /// What it is; each side knows its own kinds.
+    pub kind: u8,
+    /// What it says.
+    pub body: Vec<u8>,
+}
+
+/// Why a frame was not read or written.
+#[derive(Debug, thiserror::Error)]
+pub enum FrameError {
+    /// The other end closed the connection between two frames.
+    #[error("the connection was closed")]
+    Closed,
+    /// The other end closed the connection inside a frame.
+    #[error("the connection was closed in the middle of a frame")]
+    Torn,
+    /// It says that it is longer than is allowed.
+    #[error("a frame of {found} bytes was announced, at most {most} are allowed")]
+    TooLong {
+        /// What it says.
+        found: usize,
+        /// What is allowed.
+        most: usize,
+    },
+    /// It has not even a kind.
+    #[error("a frame without a kind was announced")]
+    Empty,
+    /// Nothing came in time.
+    #[error("nothing came in time")]
+    Late,
+    /// The connection.
+    #[error("{0}")]
+    Io(io::Error),
+}
+
+impl From<io::Error> for FrameError {
+    fn from(error: io::Error) -> FrameError {
+        match error.kind() {
+            io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => FrameError::Late,
+            io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe => FrameError::Closed,
+            _ => FrameError::Io(error),
+        }
+    }
+}
+
+impl From<FrameError> for Error {
+    fn from(error: FrameError) -> Error {
+        Error::fabric(error.to_string())
+    }
+}
+
+impl Frame {
+    /// A frame.
+    pub fn new(kind: u8, body: impl Into<Vec<u8>>) -> Frame {
+        Frame { kind, body: body.into() }
+    }
+
+    /// Its bytes on the way.
+    pub fn encode(&self) -> Result<Vec<u8>, FrameError> {
+        let length = self.body.len() + 1;
+        let announced = u32::try_from(length)
+            .map_err(|_| FrameError::TooLong { found: length, most: u32::MAX as usize })?;
+        let mut bytes = Vec::with_capacity(HEAD + self.body.len());
+        bytes.extend(announced.to_le_bytes());
+        bytes.push(self.kind);
+        bytes.extend(&self.body);
+        Ok(bytes)
+    }
+
+    /// The first frame of some bytes and how many it takes; `None` while it is not complete.
+    pub fn parse(bytes: &[u8], most: usize) -> Result<Option<(Frame, usize)>, FrameError> {
+        let Some(head) = bytes.first_chunk::<4>() else { return Ok(None) };
+        let length = length(*head, most)?;
+        let Some(rest) = bytes.get(4..4 + length) else { return Ok(None) };
+        Ok(rest.split_first().map(|(kind, body)| (Frame::new(*kind, body), 4 + length)))
+    }
+
+    /// Reads one frame whose body has at most `most` bytes.
+    pub fn read(from: &mut impl Read, most: usize) -> Result<Frame, FrameError> {
+        let mut head = [0; 4];
+        let mut filled = 0;
+        while filled < head.len() {
+            match from.read(&mut head[filled..]) {
+                Ok(0) if filled == 0 => return Err(FrameError::Closed),
+                Ok(0) => return Err(FrameError::Torn),
+                Ok(read) => filled += read,
+                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+                Err(e) => return Err(e.into()),
+            }
+        }
+        let mut bytes = vec![0; length(head, most)?];
+        from.read_exact(&mut bytes).map_err(|e| match e.kind() {
+            io::ErrorKind::UnexpectedEof => FrameError::Torn,
+            _ => e.into(),
+        })?;
+        let kind = bytes.remove(0);
+        Ok(Frame { kind, body: bytes })
+    }
+
+    /// Writes it in one call.
+    pub fn write(&self, to: &mut impl Write) -> Result<(), FrameError> {
+        to.write_all(&self.encode()?)?;
+        Ok(to.flush()?)
+    }
+}
+
+fn length(head: [u8; 4], most: usize) -> Result<usize, FrameError> {
+    let found = u32::from_le_bytes(head) as usize;
+    match found.checked_sub(1) {
+        None => Err(FrameError::Empty),
+        Some(body) if body > most => Err(FrameError::TooLong { found, most: most + 1 }),
+        Some(_) => Ok(found),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn frames_survive_the_way(kind: u8, body in prop::collection::vec(any::<u8>(), 0..300), rest in prop::collection::vec(any::<u8>(), 0..20)) {
+            let frame = Frame::new(kind, body);
+            let bytes = [frame.encode().unwrap(), rest.clone()].concat();
+            let (parsed, used) = Frame::parse(&bytes, 300).unwrap().unwrap();
+            prop_assert_eq!(&parsed, &frame);
+            prop_assert_eq!(&bytes[used..], &rest[..]);
+            prop_assert_eq!(Frame::read(&mut bytes.as_slice(), 300).unwrap(), frame);
+        }
+
+        #[test]
+        fn any_bytes_are_a_frame_an_error_or_not_complete(bytes in prop::collection::vec(any::<u8>(), 0..64), most in 0usize..64) {
+            let parsed = Frame::parse(&bytes, most);
+            let read = Frame::read(&mut bytes.as_slice(), most);
+            match parsed {
+                Ok(Some((frame, used))) => {
+                    prop_assert!(frame.body.len() <= most && used <= bytes.len());
+                    prop_assert_eq!(read.unwrap(), frame);
+                }
+                Ok(None) => prop_assert!(matches!(read, Err(FrameError::Closed | FrameError::Torn))),
+                Err(FrameError::Empty) => prop_assert!(matches!(read, Err(FrameError::Empty))),
+                Err(FrameError::TooLong { .. }) => {
+                    let too_long = matches!(read, Err(FrameError::TooLong { .. }));
+                    prop_assert!(too_long);
+                }
+                Err(other) => prop_assert!(false, "{:?}", other),
+            }
+        }
+
+        #[test]
+        fn a_frame_cut_anywhere_is_never_another_frame(kind: u8, body in prop::collection::vec(any::<u8>(), 0..100), cut: prop::sample::Index) {
+            let bytes = Frame::new(kind, body).encode().unwrap();
+            let cut = cut.index(bytes.len());
+            prop_assert!(Frame::parse(&bytes[..cut], 100).unwrap().is_none());
+            prop_assert!(Frame::read(&mut &bytes[..cut], 100).is_err());
+        }
+    }
+
+    #[test]
+    fn a_huge_length_is_refused_without_reading_on() {
+        let bytes = [0xff, 0xff, 0xff, 0xff, 1];
+        assert!(matches!(Frame::parse(&bytes, MOST), Err(FrameError::TooLong { found: 0xffff_ffff, .. })));
+        assert!(matches!(Frame::read(&mut bytes.as_slice(), MOST), Err(FrameError::TooLong { .. })));
+    }
+}

@@ -1,0 +1,274 @@
+//! Links between threads as ranks of a real session on this host: every pattern over every link, with losses, with wrong data.
+
+use std::{
+    cell::{Cell, RefCell},
+    sync::mpsc,
+    thread,
+    time::Duration,
+};
+
+use ombx_core::{
+    clock::Clock,
+    error::Result,
+    kernel::Cx,
+    pattern::{BUFFERS, BiStream, Bidirectional, Link, Over, Pattern, PingPong, Stream, Unidirectional},
+    payload::{Check, Slots},
+    plan::{Effort, Plan},
+    registry::{Benchmark, Choice},
+    result::{Figure, Outcome},
+    runner,
+    sink::Memory,
+    team::Team,
+    unit::{Bytes, Rank},
+};
+
+use super::{Tcp, Unix, ZeroCopyTcp, datagrams::Datagrams, flow::Flow};
+use crate::{
+    SocketTeam,
+    coordinator::{Coordinator, Happening, Reach, open_door},
+    token::Token,
+};
+
+thread_local! {
+    /// Of so many datagrams of this thread one is lost; none where 0.
+    static LOSSES: Cell<u64> = const { Cell::new(0) };
+    static SENT: RefCell<u64> = const { RefCell::new(0) };
+}
+
+/// Whether the next datagram of this thread is lost.
+pub(super) fn loses() -> bool {
+    let sent = SENT.with_borrow_mut(|sent| {
+        *sent = sent.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+        *sent >> 33
+    });
+    LOSSES.get() > 0 && sent.is_multiple_of(LOSSES.get())
+}
+
+/// Runs a body on every rank of a session.
+fn on_ranks<R: Send>(ranks: u32, body: impl Fn(&SocketTeam) -> R + Sync) -> Vec<R> {
+    let token = Token::random().unwrap();
+    let door = open_door(token, Reach::ThisHost).unwrap();
+    let address = ([127, 0, 0, 1], door.port()).into();
+    let (tell, told) = mpsc::channel();
+    let tell = std::sync::Mutex::new(tell);
+    Coordinator::start(door, ranks, Box::new(move |event| drop(tell.lock().unwrap().send(event)))).unwrap();
+    let results = thread::scope(|scope| {
+        let threads: Vec<_> = (0..ranks)
+            .map(|rank| {
+                let body = &body;
+                scope.spawn(move || {
+                    let team = SocketTeam::join(&[address], token, rank, |_, _| ()).unwrap();
+                    let result = body(&team);
+                    team.barrier().unwrap();
+                    team.leave();
+                    result
+                })
+            })
+            .collect();
+        threads.into_iter().map(|t| t.join().unwrap()).collect()
+    });
+    let mut done = 0;
+    while done < ranks {
+        match told.recv_timeout(Duration::from_secs(10)).unwrap() {
+            Happening::Done(_) => done += 1,
+            Happening::Complete => {}
+            other => panic!("{other:?}"),
+        }
+    }
+    results
+}
+
+fn plan(sizes: &[u64], iterations: u64, depth: u32) -> Plan {
+    Plan {
+        sizes: Some(sizes.iter().copied().map(Bytes).collect()),
+        depth,
+        effort: Effort::Fixed { iterations, warmup: 2 },
+        batch: Some(1),
+        ..Plan::default()
+    }
+}
+
+/// What rank 0 records of a pattern over a link.
+fn measure<P: Pattern, L: Link + 'static>(plan: &Plan, losses: u64) -> Memory {
+    let bench: &'static Benchmark =
+        Box::leak(Box::new(Benchmark::of::<Over<P, L>>("test.link", "a test").streaming().axes(&[&BUFFERS])));
+    let mut all = on_ranks(2, |team| {
+        LOSSES.set(losses);
+        let mut sink = Memory::default();
+        let clock = Clock::measured();
+        let part = runner::Part { choices: vec![Choice { bench, preset: &[] }], plan: plan.clone() };
+        runner::run_all(team, &[part], &clock, &mut sink, vec!["test".into()]).unwrap();
+        sink
+    });
+    all.swap_remove(0)
+}
+
+fn passes<P: Pattern, L: Link + 'static>(sizes: &[u64], losses: u64) -> f64 {
+    let memory = measure::<P, L>(&plan(sizes, 20, 8), losses);
+    assert_eq!(memory.rows.len(), sizes.len());
+    for row in &memory.rows {
+        assert_eq!((&row.outcome, &row.check), (&Outcome::Ok, &Check::Passed), "{}", row.key);
+    }
+    let lost = memory.rows.iter().filter_map(|row| match row.figures.get("lost_messages") {
+        Some(Figure::Value(lost)) => Some(*lost),
+        _ => None,
+    });
+    lost.sum()
+}
+
+#[test]
+fn every_pattern_passes_over_streams() {
+    // Larger than the buffers of sockets: whoever only sends waits for ever.
+    let sizes = [1, 3, 1000, 3 << 20];
+    passes::<PingPong, Flow<Tcp>>(&sizes, 0);
+    passes::<Stream, Flow<Tcp>>(&sizes, 0);
+    passes::<BiStream, Flow<Tcp>>(&sizes, 0);
+    passes::<Bidirectional, Flow<Tcp>>(&sizes, 0);
+    passes::<Unidirectional, Flow<Tcp>>(&sizes, 0);
+    passes::<PingPong, Flow<ZeroCopyTcp>>(&sizes, 0);
+    passes::<Stream, Flow<ZeroCopyTcp>>(&sizes, 0);
+    passes::<BiStream, Flow<ZeroCopyTcp>>(&sizes, 0);
+    passes::<PingPong, Flow<Unix>>(&sizes, 0);
+    passes::<BiStream, Flow<Unix>>(&sizes, 0);
+}
+
+#[test]
+fn every_pattern_passes_over_datagrams() {
+    let sizes = [0, 1, 1000, 60_000];
+    passes::<PingPong, Datagrams>(&sizes, 0);
+    passes::<Stream, Datagrams>(&sizes, 0);
+    passes::<BiStream, Datagrams>(&sizes, 0);
+    passes::<Bidirectional, Datagrams>(&sizes, 0);
+    passes::<Unidirectional, Datagrams>(&sizes, 0);
+}
+
+#[test]
+fn lost_datagrams_are_sent_again_and_counted() {
+    let sizes = [64, 2000];
+    assert!(passes::<PingPong, Datagrams>(&sizes, 7) > 0.0);
+    assert!(passes::<Stream, Datagrams>(&sizes, 7) > 0.0);
+    assert!(passes::<BiStream, Datagrams>(&sizes, 7) > 0.0);
+    assert!(passes::<Bidirectional, Datagrams>(&sizes, 7) > 0.0);
+    assert!(passes::<Unidirectional, Datagrams>(&sizes, 7) > 0.0);
+}
+
+#[test]
+fn what_does_not_fit_is_skipped_with_the_reason() {
+    let too_long = measure::<PingPong, Datagrams>(&plan(&[1 << 20], 1, 1), 0);
+    assert_eq!(too_long.rows[0].outcome, Outcome::Skipped("a datagram carries at most 65499 bytes".into()));
+    let empty = measure::<PingPong, Flow<Tcp>>(&plan(&[0], 1, 1), 0);
+    assert_eq!(empty.rows[0].outcome, Outcome::Skipped("a stream carries no empty message".into()));
+}
+
+/// Flips a bit of one message of those that arrive on one rank.
+struct Flip<L, const RANK: u32, const SLOT: u32> {
+    link: L,
+    /// The byte, of what arrives here; none on another rank.
+    byte: Option<usize>,
+}
+
+impl<L: Link, const RANK: u32, const SLOT: u32> Flip<L, RANK, SLOT> {
+    fn flip(&mut self) -> Result<()> {
+        if let Some(byte) = self.byte {
+            self.link.incoming()[byte] ^= 4;
+        }
+        Ok(())
+    }
+}
+
+impl<L: Link, const RANK: u32, const SLOT: u32> Link for Flip<L, RANK, SLOT> {
+    fn send(&mut self) -> Result<()> {
+        self.link.send()
+    }
+    fn receive(&mut self) -> Result<()> {
+        self.link.receive()?;
+        self.flip()
+    }
+    fn push(&mut self) -> Result<()> {
+        self.link.push()
+    }
+    fn pull(&mut self) -> Result<()> {
+        self.link.pull()?;
+        self.flip()
+    }
+    fn swap(&mut self) -> Result<()> {
+        self.link.swap()?;
+        self.flip()
+    }
+    fn acknowledge(&mut self) -> Result<()> {
+        self.link.acknowledge()
+    }
+    fn acknowledged(&mut self) -> Result<()> {
+        self.link.acknowledged()
+    }
+    fn open(cx: &Cx<'_>, slots: Slots) -> Result<Self> {
+        let byte = (cx.rank() == Rank(RANK)).then(|| slots.offset(SLOT) + 5);
+        Ok(Flip { link: L::open(cx, slots)?, byte })
+    }
+    fn outgoing(&mut self) -> &mut [u8] {
+        self.link.outgoing()
+    }
+    fn incoming(&mut self) -> &mut [u8] {
+        self.link.incoming()
+    }
+}
+
+fn is_caught<P: Pattern, L: Link + 'static, const RANK: u32, const SLOT: u32>() {
+    let memory = measure::<P, Flip<L, RANK, SLOT>>(&plan(&[64], 5, 3), 0);
+    let Check::Failed(mismatch) = &memory.rows[0].check else { panic!("{:?}", memory.rows[0].check) };
+    assert_eq!((mismatch.rank, mismatch.slot), (Rank(RANK), SLOT.into()));
+    assert_eq!((mismatch.byte, mismatch.expected ^ mismatch.actual), (5, 4));
+    assert!(matches!(&memory.rows[0].outcome, Outcome::Failed(_)));
+}
+
+/// In every pattern, on every rank that is given something, in the first and the last message.
+fn is_caught_everywhere<L: Link + 'static>() {
+    is_caught::<PingPong, L, 0, 0>();
+    is_caught::<PingPong, L, 1, 0>();
+    is_caught::<Stream, L, 1, 0>();
+    is_caught::<Stream, L, 1, 2>();
+    is_caught::<BiStream, L, 0, 0>();
+    is_caught::<BiStream, L, 0, 2>();
+    is_caught::<BiStream, L, 1, 0>();
+    is_caught::<BiStream, L, 1, 2>();
+    is_caught::<Bidirectional, L, 0, 0>();
+    is_caught::<Bidirectional, L, 1, 0>();
+    is_caught::<Unidirectional, L, 1, 0>();
+}
+
+#[test]
+fn a_flipped_bit_is_caught_everywhere() {
+    is_caught_everywhere::<Flow<Tcp>>();
+    is_caught_everywhere::<Flow<Unix>>();
+    is_caught_everywhere::<Flow<ZeroCopyTcp>>();
+    is_caught_everywhere::<Datagrams>();
+}
+
+#[test]
+fn a_team_gathers_tells_and_pairs() {
+    let found = on_ranks(4, |team| {
+        let mine = vec![team.rank().0 as u8; 3 * team.rank().0 as usize];
+        let all = team.gather(&mine).unwrap();
+        // Longer than a frame.
+        let mut long = vec![if team.rank() == Rank(0) { 7 } else { 0 }; 3 << 20];
+        team.broadcast(&mut long).unwrap();
+        assert!(long.iter().all(|byte| *byte == 7));
+        let part = team.take(3).unwrap();
+        assert_eq!(part.is_some(), team.rank().0 < 3);
+        if let Some(part) = part {
+            part.barrier().unwrap();
+        }
+        let partner = Rank(team.rank().0 ^ 1);
+        let pair = team.pair(partner, Rank(team.rank().0.max(partner.0))).unwrap();
+        assert_eq!(pair.rank().0, u32::from(team.rank().0 < partner.0));
+        let mut word = [if pair.rank() == Rank(0) { 9 } else { 0 }];
+        pair.broadcast(&mut word).unwrap();
+        assert_eq!(word, [9]);
+        let wrong = if team.rank() == Rank(2) { Err(ombx_core::error::Error::usage("no")) } else { Ok(()) };
+        assert_eq!((team as &dyn Team).agree(wrong).unwrap_err().to_string(), "rank 2: no");
+        all
+    });
+    let all = found[0].as_ref().unwrap();
+    assert_eq!(all.iter().map(Vec::len).collect::<Vec<_>>(), [0, 3, 6, 9]);
+    assert!(found[1..].iter().all(Option::is_none));
+}

@@ -1,0 +1,290 @@
+//! A row of a pipeline: runs until the stop rule is content, compared each time, and what they tell.
+
+use std::{collections::BTreeMap, fs::OpenOptions, path::Path, time::Duration};
+
+use ombx_core::{
+    case::Case,
+    engine::Session,
+    env::Vitals,
+    error::{Error, Result},
+    kernel::{Metric, Work},
+    payload::{Check, Mismatch},
+    plan::Effort,
+    result::{Figure, Figures, Measurement, Outcome, Samples},
+    stats::Summary,
+    stop,
+    team::Place,
+    trust::{self, Notice},
+    unit::Rank,
+};
+
+use super::{
+    coordinator::{Pipeline, Run},
+    ends::Data,
+    hosts::Hosts,
+    process::Crew,
+    task::Plan,
+};
+
+/// Runs before measuring, unless the user gives a number.
+const WARM: u64 = 2;
+/// Times of buffers that are kept: enough for any percentile.
+const MOST_TIMES: usize = 1_000_000;
+
+/// Measures one case and hands the row to the session's sink.
+pub(super) fn measure(
+    session: &mut Session<'_>,
+    case: &Case,
+    (plan, hosts): (&Plan, &Hosts),
+    nodes: Crew,
+) -> Result<()> {
+    let mut row = empty_row(session, case, plan);
+    session.team.name_task(&row.key);
+    session.sink.starting(session.bench.name, case);
+    let within = |e: Error| e.within(session.bench.name);
+    let sink = plan.sink.path();
+    if let Some(path) = sink {
+        empty(path).map_err(within)?;
+    }
+    let before = Vitals::now();
+    let mut rig = Rig {
+        pipeline: Pipeline::start(plan, hosts, nodes).map_err(within)?,
+        session,
+        plan,
+        // What cannot be read again cannot be compared.
+        checks: session.plan.verify && sink.is_none_or(Path::is_file),
+        check: Check::Off,
+        seen: Vec::new(),
+    };
+    let (ending, spent) = rig.sample().map_err(within)?;
+    let vitals = Vitals { preemptions: 0, waited_ns: 0, ..Vitals::now().since(before) };
+    rig.fresh().map_err(within)?;
+    let strangers = rig.pipeline.strangers();
+    let Rig { check, seen, pipeline, .. } = rig;
+    drop(pipeline);
+    row.check = if session.plan.verify && check == Check::Off { Check::Unsupported } else { check };
+    if let Check::Failed(mismatch) = &row.check {
+        row.outcome = Outcome::Failed(format!("data arrived wrong at node {mismatch}"));
+    }
+    let elapsed_ns = seen.iter().map(|run| run.total_ns).collect();
+    row.samples = vec![Samples { batch: 1, elapsed_ns, ..Samples::default() }];
+    row.summary = Summary::of(&Measurement::combine(&row.samples, 1));
+    row.figures = figures(plan, &seen);
+    row.trust.extend(doubts(plan, hosts, strangers));
+    if let Some(summary) = &row.summary {
+        row.trust.extend(trust::of_row(trust::Happened {
+            summary,
+            vitals,
+            cpu_ns: spent.as_nanos() as f64 * f64::from(Place::here().online),
+            ending,
+            precision: match session.plan.effort {
+                Effort::Precision { precision, .. } => precision,
+                Effort::Fixed { .. } => f64::INFINITY,
+            },
+            verified: !matches!(row.check, Check::Off | Check::Unsupported),
+        }));
+    }
+    session.sink.case(&row)
+}
+
+fn empty_row(session: &Session<'_>, case: &Case, plan: &Plan) -> Measurement {
+    let (bench, shape) = (session.bench, plan.shape);
+    let mut axes: BTreeMap<String, String> =
+        [("nodes", shape.nodes), ("phases", shape.phases), ("buffers", shape.buffers)]
+            .map(|(name, value)| (name.to_owned(), value.to_string()))
+            .into();
+    let mut own = format!("nodes={},phases={},buffers={},", shape.nodes, shape.phases, shape.buffers);
+    for (name, end) in [("source", &plan.source), ("sink", &plan.sink)] {
+        axes.insert(name.into(), end.name().into());
+        own += &format!("{name}={},", end.name());
+    }
+    axes.extend(case.axes.iter().map(|(name, value)| ((*name).into(), (*value).into())));
+    let key = case.key(bench.name, false);
+    let rest = key.strip_prefix(bench.name).and_then(|rest| rest.strip_prefix('/')).unwrap_or(&key);
+    let nodes = u64::from(shape.nodes);
+    Measurement {
+        bench: bench.name.into(),
+        key: format!("{}/{own}{rest}", bench.name),
+        metric: Metric::Bandwidth,
+        bytes: Some(shape.block),
+        depth: None,
+        pairs: 1,
+        ranks: session.team.size(),
+        axes,
+        work: Some(Work { bytes: shape.bytes(), ops: nodes * nodes * u64::from(shape.buffers), legs: 1 }),
+        across: session.seating.across(),
+        outcome: Outcome::Ok,
+        check: Check::Off,
+        samples: Vec::new(),
+        summary: None,
+        figures: Figures::new(),
+        // Processes that are not bound are as they should be here: the kernel deals them to CPUs.
+        trust: session.standing.iter().filter(|notice| notice.code != "unbound").cloned().collect(),
+        phases: None,
+    }
+}
+
+/// Makes the sink's file, and takes away what it held: what an earlier run wrote must not pass for this one's.
+fn empty(path: &Path) -> Result<()> {
+    let opened = OpenOptions::new().write(true).create(true).truncate(true).open(path);
+    opened.map(drop).map_err(|e| Error::storage(format!("sink file {}: {e}", path.display())))
+}
+
+/// A pipeline and what its runs have told.
+struct Rig<'r, 'a> {
+    pipeline: Pipeline,
+    session: &'r Session<'a>,
+    plan: &'r Plan,
+    checks: bool,
+    check: Check,
+    seen: Vec<Run>,
+}
+
+impl Rig<'_, '_> {
+    /// Runs until there is enough; why it ended, and how long the runs took.
+    fn sample(&mut self) -> Result<(Option<stop::Ending>, Duration)> {
+        let (warm, fixed) = match self.session.plan.effort {
+            Effort::Fixed { iterations, warmup } => (warmup, Some(iterations)),
+            Effort::Precision { .. } => (WARM, None),
+        };
+        let mut last_ns = 0;
+        for _ in 0..warm {
+            last_ns = self.run(Data::Standing)?.total_ns;
+        }
+        let mut more = match (self.session.plan.effort, fixed) {
+            (Effort::Precision { max_time, .. }, None) => stop::first_round(last_ns as f64, max_time),
+            (_, count) => count.unwrap_or(1),
+        };
+        let mut spent = 0;
+        loop {
+            for _ in 0..more {
+                let run = self.run(Data::Standing)?;
+                spent += run.total_ns;
+                self.seen.push(run);
+                if matches!(self.check, Check::Failed(_)) {
+                    return Ok((None, Duration::from_nanos(spent)));
+                }
+            }
+            let Effort::Precision { precision, max_time } = self.session.plan.effort else {
+                return Ok((None, Duration::from_nanos(spent)));
+            };
+            let times: Vec<f64> = self.seen.iter().map(|run| run.total_ns as f64).collect();
+            let reached = Summary::of(&times).as_ref().and_then(Summary::precision);
+            let spent = Duration::from_nanos(spent);
+            match stop::next_round(times.len() as u64, spent, reached, precision, max_time) {
+                Ok(next) => more = next,
+                Err(ending) => return Ok((Some(ending), spent)),
+            }
+        }
+    }
+
+    /// One more run, in which every buffer has data of its own and every byte is compared. From file to file every run is one.
+    fn fresh(&mut self) -> Result<()> {
+        let files = self.plan.source.path().is_some() && self.plan.sink.path().is_some();
+        if self.checks && !files && self.check == Check::Passed {
+            self.run(Data::Fresh)?;
+        }
+        Ok(())
+    }
+
+    /// One run, and what arrived compared.
+    fn run(&mut self, data: Data) -> Result<Run> {
+        if let Some(path) = self.plan.sink.path() {
+            empty(path)?;
+        }
+        let run = self.pipeline.run(data)?;
+        if self.checks {
+            self.check = match self.pipeline.check(data)? {
+                None => Check::Passed,
+                Some((node, [slot, byte, expected, actual])) => Check::Failed(Mismatch {
+                    rank: Rank(node),
+                    slot,
+                    byte,
+                    expected: expected as u8,
+                    actual: actual as u8,
+                }),
+            };
+        }
+        self.session.sink.alive();
+        Ok(run)
+    }
+}
+
+/// What a row tells beside the times of runs: of buffers, of nodes and of phases.
+fn figures(plan: &Plan, seen: &[Run]) -> Figures {
+    let shape = plan.shape;
+    let mut figures = Figures::new();
+    let processes = if plan.crew == Crew::Processes { shape.processes() } else { shape.nodes.into() };
+    figures.insert("started_processes".into(), Figure::Value(processes as f64));
+    let times: Vec<f64> = seen.iter().flat_map(buffer_ns).take(MOST_TIMES).collect();
+    let of_buffers = Summary::of(&times);
+    let percentiles = [
+        ("buffer_p50_us", of_buffers.as_ref().map(|s| s.median), 1),
+        ("buffer_p95_us", of_buffers.as_ref().and_then(|s| s.p95), 72),
+        ("buffer_p99_us", of_buffers.as_ref().and_then(|s| s.p99), 368),
+    ];
+    for (name, ns, least) in percentiles {
+        let absent = || match seen.iter().all(|run| run.one_clock) {
+            true => Figure::Unresolved(format!("{name} needs the times of {least} buffers")),
+            false => {
+                Figure::Unresolved("the clocks of different hosts do not tell how long a buffer takes".into())
+            }
+        };
+        figures.insert(name.into(), ns.map_or_else(absent, |ns| Figure::Value(ns / 1e3)));
+    }
+    for node in 0..shape.nodes as usize {
+        let rate = median(seen, |run| {
+            shape.section() as f64 * 1e3 / (run.nodes[node].ended - run.nodes[node].began).max(1) as f64
+        });
+        figures.insert(format!("node{node}_mb_per_s"), Figure::Value(rate));
+        for (phase, (lack, what)) in
+            (0..shape.phases as usize).flat_map(|phase| [(0, "data"), (1, "room")].map(|lack| (phase, lack)))
+        {
+            let waited = median(seen, |run| run.nodes[node].waits[phase][lack] as f64 / 1e6);
+            let name = format!("node{node}_phase{}_waited_for_{what}_ms", phase + 1);
+            figures.insert(name, Figure::Value(waited));
+        }
+    }
+    figures
+}
+
+/// For every buffer at every sink: from when the first node began to send the buffer of that number until all of it was there.
+fn buffer_ns(run: &Run) -> Vec<f64> {
+    if !run.one_clock {
+        return Vec::new();
+    }
+    let run = &run.nodes;
+    let buffers = run.iter().map(|node| node.left.len()).min().unwrap_or(0);
+    let of = |i: usize| {
+        let left = run.iter().map(|node| node.left[i]).min().unwrap_or(0);
+        run.iter().map(move |node| node.arrived[i].saturating_sub(left) as f64)
+    };
+    (0..buffers).flat_map(of).collect()
+}
+
+fn median(seen: &[Run], of: impl Fn(&Run) -> f64) -> f64 {
+    let values: Vec<f64> = seen.iter().map(of).collect();
+    Summary::of(&values).map_or(0.0, |s| s.median)
+}
+
+/// What is to be said of a pipeline whatever it measured.
+fn doubts(plan: &Plan, hosts: &Hosts, strangers: u64) -> Vec<Notice> {
+    let shape = plan.shape;
+    let busy = 2 * u64::from(shape.nodes) * u64::from(shape.nodes) * u64::from(shape.phases - 1);
+    let cpus = Place::here().cpu_numbers().len() as u64;
+    let crowded = (hosts.are_one() && busy > cpus).then(|| Notice {
+        code: "crowded".into(),
+        short: format!("{busy} on {cpus} CPUs"),
+        advice: format!(
+            "{busy} senders and receivers take turns on {cpus} CPUs: the figure is what this host can copy, not what a network carries"
+        ),
+    });
+    let knocked = (strangers > 0).then(|| Notice {
+        code: "strangers".into(),
+        short: format!("{strangers} strangers"),
+        advice: format!(
+            "{strangers} connections without this session's token were turned away at the nodes' ports"
+        ),
+    });
+    crowded.into_iter().chain(knocked).collect()
+}

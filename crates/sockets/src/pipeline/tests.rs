@@ -1,0 +1,237 @@
+//! Whole pipelines, with threads in place of processes.
+
+use std::{fs, path::PathBuf};
+
+use ombx_core::{
+    case::Case,
+    error::Kind,
+    payload::Check,
+    plan::Effort,
+    result::{Figure, Outcome},
+    testkit,
+};
+
+use super::{coordinator::Pipeline, ends::Data, *};
+
+fn planned(shape: Shape, waiting: Waiting, source: End, sink: End) -> Plan {
+    Plan { shape, crew: Crew::Threads, waiting, source, sink }
+}
+
+fn started(plan: &Plan) -> Result<Pipeline> {
+    Pipeline::start(plan, &Hosts::parse("")?, Crew::Threads)
+}
+
+/// A directory of this test's own, removed at its end.
+struct Directory(PathBuf);
+
+impl Directory {
+    fn new(name: &str) -> Directory {
+        let path = std::env::temp_dir().join(format!("ombx-pipeline-{name}-{}", std::process::id()));
+        fs::create_dir_all(&path).unwrap();
+        Directory(path)
+    }
+
+    fn file(&self, name: &str, bytes: &[u8]) -> PathBuf {
+        let path = self.0.join(name);
+        fs::write(&path, bytes).unwrap();
+        path
+    }
+}
+
+impl Drop for Directory {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+fn noise(length: usize) -> Vec<u8> {
+    let mut state = 7u64;
+    let next = |_| {
+        state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+        (state >> 56) as u8
+    };
+    (0..length).map(next).collect()
+}
+
+#[test]
+fn every_byte_arrives_whatever_the_shape() {
+    let shapes =
+        [(1, 2, 1, 1), (1, 2, 5, 1000), (2, 2, 3, 65), (3, 3, 4, 4096), (2, 5, 2, 100), (4, 2, 7, 7)];
+    for (nodes, phases, buffers, block) in shapes {
+        for waiting in [Waiting::Asleep, Waiting::Spinning] {
+            let shape = Shape { nodes, phases, buffers, block };
+            let plan = planned(shape, waiting, End::Memory, End::Memory);
+            let mut pipeline = started(&plan).unwrap();
+            for data in [Data::Standing, Data::Fresh, Data::Standing, Data::Fresh] {
+                let run = pipeline.run(data).unwrap().nodes;
+                assert_eq!(pipeline.check(data).unwrap(), None, "{shape:?} {waiting:?} {data:?}");
+                assert_eq!(run.len(), nodes as usize);
+                for node in run {
+                    assert!(node.began < node.ended && node.waits.len() == phases as usize);
+                    assert!(node.left.iter().zip(&node.arrived).all(|(left, there)| *left > 0 && *there > 0));
+                    assert!(node.arrived.iter().all(|there| *there <= node.ended));
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_block_that_is_not_the_one_sent_is_found() {
+    let shape = Shape { nodes: 2, phases: 3, buffers: 5, block: 100 };
+    let plan = planned(shape, Waiting::Asleep, End::Memory, End::Memory);
+    let mut pipeline = started(&plan).unwrap();
+    pipeline.run(Data::Standing).unwrap();
+    // As if the data of an earlier run had arrived: the fourth buffer, its first block, its first byte.
+    pipeline.pretend_another_run();
+    let (node, [slot, byte, expected, actual]) = pipeline.check(Data::Standing).unwrap().unwrap();
+    assert_eq!((node, slot, byte), (0, 6, 0));
+    assert_ne!(expected, actual);
+}
+
+/// What must be in the sink's file, computed phase by phase: node j's block a becomes what node a's block j was.
+fn passed_on(nodes: usize, phases: usize, buffers: usize, block: usize, source: &[u8]) -> Vec<u8> {
+    let section = buffers * nodes * block;
+    let mut now: Vec<Vec<Vec<u8>>> = (0..nodes)
+        .map(|n| source[n * section..][..section].chunks(block).map(<[u8]>::to_vec).collect())
+        .collect();
+    for _ in 1..phases {
+        let mut next = now.clone();
+        for (buffer, (from, to)) in
+            (0..buffers).flat_map(|i| (0..nodes).flat_map(move |a| (0..nodes).map(move |b| (i, (a, b)))))
+        {
+            next[to][buffer * nodes + from] = now[from][buffer * nodes + to].clone();
+        }
+        now = next;
+    }
+    now.concat().concat()
+}
+
+#[test]
+fn a_file_arrives_transposed_as_documented() {
+    let directory = Directory::new("files");
+    for (nodes, phases, buffers, block) in
+        [(1, 2, 3, 10), (2, 2, 4, 33), (3, 3, 2, 64), (3, 4, 5, 100), (4, 2, 1, 1)]
+    {
+        let bytes = noise((nodes * nodes * buffers * block) as usize);
+        let source = directory.file("source", &bytes);
+        let sink = directory.file("sink", b"");
+        let shape = Shape { nodes, phases, buffers, block: block.into() };
+        let plan = planned(shape, Waiting::Asleep, End::File(source), End::File(sink.clone()));
+        let mut pipeline = started(&plan).unwrap();
+        pipeline.run(Data::Standing).unwrap();
+        assert_eq!(pipeline.check(Data::Standing).unwrap(), None);
+        let sizes = [nodes, phases, buffers, block].map(|n| n as usize);
+        let found = fs::read(sink).unwrap();
+        assert!(found == passed_on(sizes[0], sizes[1], sizes[2], sizes[3], &bytes), "{shape:?}");
+        assert_eq!(found == bytes, nodes == 1 || phases % 2 == 1, "{shape:?}");
+    }
+}
+
+#[test]
+fn a_file_that_changed_on_the_way_is_found() {
+    let directory = Directory::new("changed");
+    let shape = Shape { nodes: 2, phases: 2, buffers: 3, block: 10 };
+    let source = directory.file("source", &noise(120));
+    let sink = directory.file("sink", b"");
+    let plan = planned(shape, Waiting::Asleep, End::File(source), End::File(sink.clone()));
+    let mut pipeline = started(&plan).unwrap();
+    pipeline.run(Data::Standing).unwrap();
+    let mut bytes = fs::read(&sink).unwrap();
+    bytes[60 + 20 + 10 + 3] ^= 1;
+    fs::write(&sink, &bytes).unwrap();
+    let (node, [slot, byte, ..]) = pipeline.check(Data::Standing).unwrap().unwrap();
+    assert_eq!((node, slot, byte), (1, 3, 3));
+}
+
+fn threaded(session: &mut Session<'_>) -> Result<()> {
+    for case in session.cases()? {
+        let (plan, hosts) = plan(session.plan, &case)?;
+        let plan = Plan { crew: Crew::Threads, ..plan };
+        report::measure(session, &case, (&plan, &hosts), Crew::Threads)?;
+    }
+    Ok(())
+}
+
+static BENCH: Benchmark = Benchmark::custom("test.pipeline", "x", Metric::Bandwidth, METHOD, threaded)
+    .by_itself()
+    .sizes("256K")
+    .sized_by(&BLOCK)
+    .settings(&[&NODES, &PHASES, &BUFFERS, &BLOCK, &SOURCE, &SINK])
+    .axes(&[&WORKERS, &SPIN]);
+
+fn choices(settings: &[(&str, &str)]) -> Choices {
+    let settings = settings.iter().map(|(name, value)| ((*name).into(), (*value).into())).collect();
+    Choices { settings, effort: Effort::Fixed { iterations: 8, warmup: 1 }, ..Choices::default() }
+}
+
+#[test]
+fn a_row_tells_everything() {
+    let given = choices(&[("nodes", "2"), ("phases", "3"), ("buffers", "50"), ("block", "1K,4K")]);
+    let rows = testkit::measure(1, &BENCH, &given).unwrap().rows;
+    assert_eq!(rows.iter().map(|row| row.bytes).collect::<Vec<_>>(), [Some(1024), Some(4096)]);
+    let row = &rows[0];
+    assert_eq!((&row.outcome, &row.check), (&Outcome::Ok, &Check::Passed));
+    assert_eq!(row.key, "test.pipeline/nodes=2,phases=3,buffers=50,source=memory,sink=memory,bytes=1024");
+    let work = row.work.unwrap();
+    assert_eq!((work.bytes, work.ops, row.samples[0].elapsed_ns.len()), (2 * 50 * 2 * 1024, 200, 8));
+    let value = |name: &str| match &row.figures[name] {
+        Figure::Value(x) => *x,
+        Figure::Unresolved(why) => panic!("{name}: {why}"),
+    };
+    assert!(value("buffer_p50_us") > 0.0 && value("buffer_p99_us") >= value("buffer_p95_us"));
+    assert!(value("node0_mb_per_s") > 0.0 && value("node1_phase2_waited_for_data_ms") >= 0.0);
+    // The first phase has its source, the last its sink, at hand: both wait for neither.
+    assert_eq!(
+        (value("node1_phase1_waited_for_data_ms"), value("node1_phase3_waited_for_room_ms")),
+        (0.0, 0.0)
+    );
+}
+
+#[test]
+fn what_is_not_checked_is_told() {
+    let mut given = choices(&[("nodes", "1"), ("phases", "2"), ("buffers", "2"), ("block", "64")]);
+    given.verify = false;
+    assert_eq!(testkit::measure(1, &BENCH, &given).unwrap().rows[0].check, Check::Off);
+    given.verify = true;
+    given.settings.insert("sink".into(), "file:/dev/null".into());
+    assert_eq!(testkit::measure(1, &BENCH, &given).unwrap().rows[0].check, Check::Unsupported);
+}
+
+fn refused(settings: &[(&str, &str)]) -> Error {
+    let case = |bytes| Case {
+        bytes: Bytes(bytes),
+        depth: 1,
+        pairs: 1,
+        ranks: 1,
+        threads: None,
+        root: None,
+        axes: vec![],
+    };
+    plan(&choices(settings), &case(100)).unwrap_err()
+}
+
+#[test]
+fn ends_that_cannot_be_are_refused_in_one_sentence() {
+    let directory = Directory::new("refused");
+    let whole = format!("file:{}", directory.file("whole", &[0; 8 * 100]).display());
+    let odd = format!("file:{}", directory.file("odd", &[0; 801]).display());
+    let empty = format!("file:{}", directory.file("empty", b"").display());
+    let two = ("nodes", "2");
+    for (settings, kind, says) in [
+        (vec![two, ("source", "file:/no/such")], Kind::Storage, "source file /no/such: No such file"),
+        (vec![two, ("source", &*odd)], Kind::Usage, "no multiple of 2 nodes x 2 blocks of 100 = 400 bytes"),
+        (vec![two, ("source", &*odd)], Kind::Usage, "pad it to 1200"),
+        (vec![two, ("source", &*empty)], Kind::Usage, "has 0 bytes"),
+        (vec![two, ("source", "file:/dev/zero")], Kind::Usage, "no regular file"),
+        (vec![two, ("source", &*whole), ("buffers", "3")], Kind::Usage, "has 2 buffers"),
+        (vec![two, ("source", &*whole), ("sink", &*whole)], Kind::Usage, "one file"),
+        (vec![("source", "file:")], Kind::Usage, "neither memory nor file:PATH"),
+        (vec![("nodes", "0")], Kind::Usage, "from 1 to 100"),
+        (vec![("phases", "1")], Kind::Usage, "from 2 to 1000"),
+        (vec![("nodes", "100"), ("phases", "1000")], Kind::Usage, "processes"),
+    ] {
+        let error = refused(&settings);
+        assert!(error.kind() == kind && error.to_string().contains(says), "{settings:?}: {error}");
+    }
+}

@@ -1,0 +1,126 @@
+//! Sends whose bytes the kernel takes from where they are (`MSG_ZEROCOPY`, Linux 4.14): it tells by the socket's error queue when
+//! it needs them no more.
+
+#![expect(unsafe_code, reason = "neither the option nor the queue has a safe interface in rustix")]
+
+use std::{
+    ffi::{c_int, c_void},
+    mem::{size_of, zeroed},
+    os::fd::{AsFd, AsRawFd},
+    ptr,
+};
+
+use rustix::{
+    event::{PollFd, PollFlags, poll},
+    io::Errno,
+    net::SendFlags,
+};
+
+use crate::{deadline::timespec, link::SILENCE};
+
+/// The flag of such a send.
+pub(crate) const FLAG: SendFlags = SendFlags::from_bits_retain(libc::MSG_ZEROCOPY as u32);
+
+/// Of notifications, from linux/errqueue.h.
+const ORIGIN: u8 = 5;
+const COPIED: u8 = 1;
+
+/// Sends on one socket: how many there were, of how many the kernel has said that it is done, and how many it copied after all.
+#[derive(Debug, Default)]
+pub(crate) struct Sends {
+    pub(crate) made: u64,
+    done: u64,
+    copied: u64,
+}
+
+/// Allows them on a socket.
+pub(crate) fn allow(socket: impl AsFd) -> rustix::io::Result<()> {
+    let on: c_int = 1;
+    // SAFETY: the option's value is an int, which lives through the call.
+    let code = unsafe {
+        libc::setsockopt(
+            socket.as_fd().as_raw_fd(),
+            libc::SOL_SOCKET,
+            libc::SO_ZEROCOPY,
+            (&raw const on).cast::<c_void>(),
+            size_of::<c_int>() as libc::socklen_t,
+        )
+    };
+    if code == 0 { Ok(()) } else { Err(last_error()) }
+}
+
+impl Sends {
+    /// Returns when the kernel is done with all sends so far.
+    pub(crate) fn finish(&mut self, socket: impl AsFd) -> rustix::io::Result<()> {
+        while self.done < self.made {
+            self.notified(&socket)?;
+        }
+        Ok(())
+    }
+
+    /// Waits for one notification or more.
+    pub(crate) fn notified(&mut self, socket: impl AsFd) -> rustix::io::Result<()> {
+        loop {
+            match notification(&socket) {
+                Ok((sends, copied)) => {
+                    self.done += sends;
+                    self.copied += if copied { sends } else { 0 };
+                    return Ok(());
+                }
+                Err(Errno::INTR) => {}
+                // Errors are told without being asked for.
+                Err(Errno::AGAIN) => {
+                    match poll(&mut [PollFd::new(&socket, PollFlags::empty())], Some(&timespec(SILENCE))) {
+                        Ok(0) => return Err(Errno::AGAIN),
+                        Ok(_) | Err(Errno::INTR) => {}
+                        Err(error) => return Err(error),
+                    }
+                }
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// The part of them that the kernel copied after all, in percent.
+    pub(crate) fn copied_percent(&self) -> Option<f64> {
+        (self.done > 0).then(|| 100.0 * self.copied as f64 / self.done as f64)
+    }
+}
+
+/// The next notification: of how many sends, and whether they were copied.
+fn notification(socket: impl AsFd) -> rustix::io::Result<(u64, bool)> {
+    const ROOM: usize = 128;
+    #[repr(align(8))]
+    struct Control([u8; ROOM]);
+    let mut control = Control([0; ROOM]);
+    // SAFETY: the kernel writes at most as many bytes of control data as the length says, into memory that is ours; headers
+    // are read where the macros of the C library find whole ones within what the kernel wrote.
+    unsafe {
+        let mut message: libc::msghdr = zeroed();
+        message.msg_control = control.0.as_mut_ptr().cast();
+        message.msg_controllen = ROOM;
+        let flags = libc::MSG_ERRQUEUE | libc::MSG_DONTWAIT;
+        if libc::recvmsg(socket.as_fd().as_raw_fd(), &raw mut message, flags) < 0 {
+            return Err(last_error());
+        }
+        let mut header = libc::CMSG_FIRSTHDR(&raw const message);
+        while !header.is_null() {
+            let is_ip = |level, kind| (*header).cmsg_level == level && (*header).cmsg_type == kind;
+            if is_ip(libc::SOL_IP, libc::IP_RECVERR) || is_ip(libc::SOL_IPV6, libc::IPV6_RECVERR) {
+                let error: libc::sock_extended_err = ptr::read_unaligned(libc::CMSG_DATA(header).cast());
+                if error.ee_origin == ORIGIN {
+                    // Sends are numbered; the range may run past the end of their 32 bits.
+                    let sends = u64::from(error.ee_data.wrapping_sub(error.ee_info)) + 1;
+                    return Ok((sends, error.ee_code & COPIED != 0));
+                }
+                return Err(Errno::from_raw_os_error(error.ee_errno as i32));
+            }
+            header = libc::CMSG_NXTHDR(&raw const message, header);
+        }
+    }
+    Ok((0, false))
+}
+
+fn last_error() -> Errno {
+    Errno::from_io_error(&std::io::Error::last_os_error()).unwrap_or(Errno::IO)
+}

@@ -1,0 +1,4 @@
+//! Command lines, a word a line; nothing is started.
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| ombx_cli::fuzz::command_line(bytes));

@@ -1,0 +1,4 @@
+//! Host files, invitations and rendezvous files.
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| ombx_cli::fuzz::hosts(bytes));

@@ -1,0 +1,28 @@
+//! Small libraries in C that stand between a program and the system (LD_PRELOAD).
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+/// Compiles `src/NAME.c` of this package into the directory that cargo gives tests. Without MPI, so that any process may run with it.
+pub fn library(name: &str, directory: &str) -> PathBuf {
+    compiled("cc", &["-shared", "-fPIC"], name, directory, "so")
+}
+
+/// Compiles `src/NAME.c` with the MPI under test to a program.
+pub fn program(name: &str, directory: &str) -> PathBuf {
+    compiled(ombx_mpi::COMPILER, &[], name, directory, "program")
+}
+
+fn compiled(compiler: &str, options: &[&str], name: &str, directory: &str, ending: &str) -> PathBuf {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("src").join(name).with_extension("c");
+    let path = Path::new(directory).join(format!("{name}-{}.{ending}", std::process::id()));
+    fs::create_dir_all(directory).expect("the directory of tests can be made");
+    let mut compile = Command::new(compiler);
+    compile.args(options).args(["-O1", "-Wall", "-Wextra", "-o"]).arg(&path).arg(&source).arg("-ldl");
+    let output = compile.output().unwrap_or_else(|e| panic!("{compile:?}: {e}"));
+    assert!(output.status.success(), "{compile:?}: {}", String::from_utf8_lossy(&output.stderr));
+    path
+}

@@ -1,0 +1,108 @@
+//! The doctor finds what was planted: a launcher of another MPI, too many ranks, ranks that are not bound.
+
+use std::{os::unix::fs::symlink, path::Path};
+
+use ombx_tests::{Done, Files, Job, mpi, skipped};
+use serde_json::Value;
+
+fn doctor(options: &str) -> Job {
+    Job::ombx("doctor --json").args(options.split_whitespace())
+}
+
+/// The codes of what was found; the exit code says whether anything was.
+#[track_caller]
+fn found(done: &Done) -> Vec<String> {
+    let report: Value = serde_json::from_str(&done.stdout).unwrap_or_else(|e| panic!("{e}\n{done}"));
+    let findings = report["findings"].as_array().expect("findings");
+    for finding in findings {
+        assert!(finding["advice"].as_str().is_some_and(|a| !a.is_empty()), "{done}");
+    }
+    assert_eq!(done.code, Some(if findings.is_empty() { 0 } else { 4 }), "{done}");
+    assert!(report["mpi"].is_string() && report["clock"]["overhead_ns"].is_u64(), "{done}");
+    findings.iter().map(|finding| finding["code"].as_str().unwrap().to_owned()).collect()
+}
+
+fn has(codes: &[String], code: &str) -> bool {
+    codes.iter().any(|c| c == code)
+}
+
+#[test]
+fn bound_ranks_on_cores_of_their_own_are_fine() {
+    if mpi::cores() < 2 {
+        return skipped("one core");
+    }
+    let codes = found(&doctor("").run());
+    for code in ["wrong_launcher", "launcher", "oversubscribed", "unbound", "shared_cpu"] {
+        assert!(!has(&codes, code), "{codes:?}");
+    }
+}
+
+#[test]
+fn more_ranks_than_cores() {
+    let online = std::thread::available_parallelism().map_or(1, usize::from);
+    let done = doctor(&format!("-n {}", online * 4)).run();
+    assert!(has(&found(&done), "oversubscribed"), "{done}");
+    let report: Value = serde_json::from_str(&done.stdout).unwrap();
+    assert_eq!(report["ranks"].as_array().map(Vec::len), Some(online * 4), "{done}");
+}
+
+#[test]
+fn an_unbound_run() {
+    if mpi::cores() < 2 {
+        return skipped("one core");
+    }
+    let done = doctor("--launcher-arg=--bind-to --launcher-arg=none").run();
+    let hydra = doctor("--launcher-arg=-bind-to --launcher-arg=none").run();
+    let codes = found(if mpi::is_open_mpi() { &done } else { &hydra });
+    assert!(has(&codes, "unbound"), "{codes:?}");
+}
+
+#[test]
+fn a_launcher_of_another_mpi_that_was_named() {
+    let Some(other) = mpi::other_mpiexec() else { return skipped("no other MPI is installed") };
+    let done = doctor("").env("OMBX_MPIEXEC", other).run();
+    assert!(has(&found(&done), "wrong_launcher"), "{done}");
+}
+
+#[test]
+fn a_launcher_of_another_mpi_in_the_search_path() {
+    let Some(other) = mpi::other_mpiexec() else { return skipped("no other MPI is installed") };
+    let files = Files::default();
+    symlink(other, files.path("mpiexec")).unwrap();
+    let path = std::env::var("PATH").unwrap_or_default();
+    let done = doctor("").env("PATH", format!("{}:{path}", files.root().display())).run();
+    let codes = found(&done);
+    assert!(has(&codes, "path_launcher") && !has(&codes, "wrong_launcher"), "{done}");
+}
+
+/// The doctor as a rank itself.
+#[test]
+fn under_a_launcher_the_first_rank_speaks() {
+    let ours = Job::mpiexec(2, "doctor --json").run();
+    let report: Value =
+        serde_json::from_str(&ours.stdout).unwrap_or_else(|e| panic!("one report: {e}\n{ours}"));
+    assert!(!report.to_string().contains("wrong_launcher"), "{ours}");
+
+    let Some(other) = mpi::other_mpiexec() else { return skipped("no other MPI is installed") };
+    let mut job = Job::of(&other).args(["-n", "2"]).arg(mpi::ombx()).args(["doctor", "--json"]);
+    for name in ["OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"] {
+        job = job.env(name, "1");
+    }
+    let done = job.env("OMPI_MCA_plm_rsh_agent", "sh").run();
+    assert!(done.stdout.contains("\"wrong_launcher\""), "{done}");
+}
+
+#[test]
+fn people_read_sentences() {
+    let done = Job::ombx("doctor -n 64").run().expect(4);
+    assert!(done.stdout.contains("\noversubscribed: ") && done.stdout.contains("use fewer ranks"), "{done}");
+    assert!(done.stdout.starts_with(&format!("{} ", mpi::name())), "{done}");
+    done.leaves_nothing();
+}
+
+#[test]
+fn no_launcher_at_all() {
+    let done = doctor("").env("OMBX_MPIEXEC", Path::new("/nonexistent/mpiexec")).run();
+    let codes = found(&done);
+    assert!(has(&codes, "wrong_launcher") || has(&codes, "launcher"), "{done}");
+}

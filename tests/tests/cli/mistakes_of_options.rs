@@ -1,0 +1,151 @@
+//! Mistakes with every option of every command, made from the table of options that the binary itself prints.
+
+use std::collections::BTreeSet;
+
+use ombx_tests::{Job, mpi};
+use proptest::prelude::*;
+use serde_json::Value;
+
+use crate::Tripwire;
+
+const GOLDEN: &str = include_str!("../../../crates/core/tests/golden/v1.jsonl");
+
+/// What no option takes that has a form of its own.
+const NONSENSE: &[&str] = &[
+    "",
+    " ",
+    "-",
+    "~",
+    "🦀",
+    "１２",
+    "a\u{1}b\nc",
+    "\u{1b}[2J",
+    "$(reboot)",
+    "99999999999999999999999999",
+    "-99999999999999999999",
+    "1e400",
+    "nan",
+    "0x10",
+    "1,,2",
+    "%s%n",
+    "../../etc",
+    "'",
+    "\"",
+];
+/// Options that take any text, any path, or any host name, and are mistaken in ways of their own.
+const FREE: &[&str] =
+    &["out", "launcher-arg", "junit", "against", "install-links", "validation", "hosts", "ssh", "interface"];
+
+/// An option of a command.
+struct Known {
+    command: String,
+    long: String,
+    takes: bool,
+    optional: bool,
+    repeats: bool,
+    values: Vec<String>,
+}
+
+fn table() -> Vec<Known> {
+    let printed = Job::ombx("codegen options").run().expect(0).stdout;
+    let rows: Vec<Value> = serde_json::from_str(&printed).expect("a table");
+    let text = |value: &Value| value.as_str().map(str::to_owned);
+    let known = |row: &Value| {
+        Some(Known {
+            command: text(&row["command"])?,
+            long: text(&row["long"])?,
+            takes: !row["value"].is_null(),
+            optional: row["optional"] == true,
+            repeats: row["repeats"] == true,
+            values: row["values"].as_array()?.iter().filter_map(text).collect(),
+        })
+    };
+    let ends_at_once = |known: &Known| known.long != "help" && known.long != "version";
+    rows.iter().filter_map(known).filter(ends_at_once).collect()
+}
+
+/// A command line without a mistake, to put one in.
+fn right(wire: &Tripwire, command: &str) -> Vec<String> {
+    let golden = wire.files.write("golden.jsonl", GOLDEN).display().to_string();
+    let build = mpi::ombx().display().to_string();
+    let words: &[&str] = match command {
+        "run" => &["p2p.latency"],
+        "show" => &[&golden],
+        "compare" => &[&golden, &golden],
+        "report" => &[&golden, "--out=page.html"],
+        "ab" => &["--a", &build, "--b", &build, "p2p.latency"],
+        "osu" => &["osu_latency"],
+        "completions" => &["bash"],
+        _ => &[],
+    };
+    [command].iter().chain(words).map(|&word| word.to_owned()).collect()
+}
+
+#[test]
+fn every_option_given_wrongly_is_one_sentence_and_starts_nothing() {
+    let wire = Tripwire::new();
+    let table = table();
+    assert!(table.len() > 100, "only {} options are in the table", table.len());
+    let names: BTreeSet<(&str, &str)> = table.iter().map(|o| (o.command.as_str(), o.long.as_str())).collect();
+    let mut lines = Vec::new();
+    // What ab hands on is read as it is by run.
+    let own = |option: &&Known| option.command != "ab" || !names.contains(&("run", option.long.as_str()));
+    for option in table.iter().filter(own) {
+        let Known { command, long, takes, optional, repeats, values } = option;
+        let mut mistake = |more: &[String]| lines.push([right(&wire, command), more.to_vec()].concat());
+        let short = &long[..long.len() - 1];
+        for wrong in [format!("{long}x"), short.to_owned()] {
+            if !wrong.is_empty() && !names.contains(&(command.as_str(), wrong.as_str())) {
+                mistake(&[format!("--{wrong}")]);
+            }
+        }
+        match takes {
+            false => mistake(&[format!("--{long}=1")]),
+            true if !optional => mistake(&[format!("--{long}")]),
+            true => {}
+        }
+        if !repeats {
+            let value = values.first().map_or("1", String::as_str);
+            let word = if *takes { format!("--{long}={value}") } else { format!("--{long}") };
+            mistake(&[word.clone(), word]);
+        }
+        if !takes || FREE.contains(&long.as_str()) {
+            continue;
+        }
+        // One list of words is as good as another.
+        for nonsense in NONSENSE.iter().take(if values.is_empty() { NONSENSE.len() } else { 3 }) {
+            mistake(&[format!("--{long}={nonsense}")]);
+        }
+        mistake(&[format!("--{long}={}", "x".repeat(70_000))]);
+        mistake(&[format!("--{long}={}", "1".repeat(4_000))]);
+        if let Some(value) = values.first() {
+            mistake(&[format!("--{long}={value}x")]);
+        }
+    }
+    wire.judge_all(&lines);
+}
+
+#[test]
+fn any_mistake_among_right_words_is_found() {
+    let wire = Tripwire::new();
+    let table = table();
+    let forms: Vec<&Known> =
+        table.iter().filter(|o| o.takes && !FREE.contains(&o.long.as_str()) && o.command != "osu").collect();
+    let around = ["--sizes=8", "--no-verify", "--ranks=2", "--quiet", "--json"];
+    // No value that means anything begins with a tilde.
+    let mistake =
+        (0..forms.len(), "~\\PC{0,30}", proptest::sample::subsequence(around.to_vec(), 0..4), any::<bool>());
+    let cases = ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(100) };
+    proptest!(cases, |((at, value, others, first) in mistake)| {
+        let option = forms[at];
+        let known = |word: &&str| table.iter().any(|o| {
+            o.command == option.command && o.long != option.long && word[2..].split('=').next() == Some(o.long.as_str())
+        });
+        let others: Vec<String> = others.into_iter().filter(known).map(str::to_owned).collect();
+        let wrong = vec![format!("--{}={value}", option.long)];
+        let [one, other] = if first { [wrong, others] } else { [others, wrong] };
+        let words = [right(&wire, &option.command), one, other].concat();
+        let judged = wire.judge(&words);
+        prop_assert!(judged.is_ok(), "{:?}: {}", words, judged.unwrap_err());
+    });
+}

@@ -1,0 +1,198 @@
+//! A test bed for one test, taken down with it.
+
+use std::{
+    env, fs,
+    path::{Path, PathBuf},
+    process::{Command, Output, Stdio},
+};
+
+use ombx_tests::{Files, Job, mpi, skipped};
+use rustix::process::{Pid, Signal, kill_process};
+
+/// Hosts that are up.
+pub(crate) struct Bed {
+    pub(crate) files: Files,
+}
+
+/// `cargo xtask`, as `cargo xtask test` names it, else through cargo.
+fn xtask() -> Vec<String> {
+    match env::var("OMBX_XTASK") {
+        Ok(path) => vec![path],
+        Err(_) => {
+            let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../Cargo.toml");
+            let words =
+                [env!("CARGO"), "run", "--quiet", "--package", "xtask", "--manifest-path", root, "--"];
+            words.map(str::to_owned).to_vec()
+        }
+    }
+}
+
+/// `cargo xtask cluster-bench` with the ombx that is tested.
+pub(crate) fn cluster_bench() -> Job {
+    let own = xtask();
+    Job::of(&own[0]).args(&own[1..]).arg("cluster-bench").arg("--bin").arg(mpi::ombx())
+}
+
+impl Bed {
+    /// Brings it up for figures that are to be believed or for faults that take their time, or says why not.
+    pub(crate) fn up(options: &str) -> Option<Bed> {
+        // Figures of an emulated network are only as good as the machine is quiet, which one for many is not.
+        if env::var_os("CI").is_some() && env::var_os("OMBX_TEST_HOSTS").is_none() {
+            skipped(
+                "an emulated network needs a quiet machine; set OMBX_TEST_HOSTS=1 to test on one all the same",
+            );
+            return None;
+        }
+        Self::anywhere(options)
+    }
+
+    /// Brings it up for what no load can spoil, or says why not.
+    pub(crate) fn anywhere(options: &str) -> Option<Bed> {
+        if !rustix::process::geteuid().is_root() {
+            skipped("a test bed needs root");
+            return None;
+        }
+        let bed = Bed { files: Files::default() };
+        let output = bed.xtask("up", options);
+        let words = String::from_utf8_lossy(&output.stderr).into_owned();
+        // What this machine cannot do is no failure of the test; all else is.
+        if !output.status.success()
+            && ["which this machine lacks", "not permitted", "no /dev/net/tun"]
+                .iter()
+                .any(|w| words.contains(w))
+        {
+            skipped(words.trim());
+            return None;
+        }
+        assert!(output.status.success(), "testbed up {options}: {words}");
+        Some(bed)
+    }
+
+    /// A subcommand of the bed with words separated by blanks, to its end.
+    pub(crate) fn xtask(&self, task: &str, words: &str) -> Output {
+        let own = xtask();
+        let mut command = Command::new(&own[0]);
+        command.args(&own[1..]).args(["testbed", "--dir"]).arg(self.files.path("bed")).arg(task);
+        command.args(words.split_whitespace()).stdin(Stdio::null());
+        command.output().unwrap_or_else(|e| panic!("{own:?}: {e}"))
+    }
+
+    /// Ends a host with everything on it.
+    pub(crate) fn kill_host(&self, host: &str) {
+        let init = fs::read_to_string(self.files.path(&format!("bed/{host}.pid"))).expect("a process");
+        let init = init.trim().parse().ok().and_then(Pid::from_raw).expect("a number");
+        kill_process(init, Signal::KILL).expect("a process");
+    }
+
+    /// What a command prints on a host.
+    pub(crate) fn on(&self, host: &str, words: &str) -> String {
+        let output = self.xtask("exec", &format!("{host} -- {words}"));
+        let told = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert!(
+            output.status.success(),
+            "{words} on {host}: {told}{}",
+            String::from_utf8_lossy(&output.stderr)
+        );
+        told
+    }
+
+    /// A job that starts on the first host; `words` are arguments.
+    pub(crate) fn job(&self, words: &[String]) -> Job {
+        let own = xtask();
+        let job = Job::of(&own[0]).args(&own[1..]).args(["testbed", "--dir"]).arg(self.files.path("bed"));
+        job.args(["exec", "h1", "--", "env"]).args(transports()).args(words)
+    }
+
+    /// `ombx` on ranks of these hosts, over TCP, with its results in a file.
+    pub(crate) fn ombx(&self, hosts: &str, options: &str) -> Job {
+        let mut words = vec![mpi::ombx().to_string_lossy().into_owned()];
+        words.extend(options.split_whitespace().map(str::to_owned));
+        words.extend(["--hosts", hosts, "--bind", "none", "--interface", "eth0", "-o"].map(str::to_owned));
+        words.push(self.out().to_string_lossy().into_owned());
+        self.job(&words)
+    }
+
+    pub(crate) fn out(&self) -> PathBuf {
+        self.files.path("results.jsonl")
+    }
+
+    /// `cargo xtask cluster-bench` on all hosts.
+    pub(crate) fn cluster_bench(&self, options: &str) -> Job {
+        self.cluster_bench_of(&self.files.path("bed/cluster.toml"), options)
+    }
+
+    /// The same with an inventory of one's own.
+    pub(crate) fn cluster_bench_of(&self, inventory: &Path, options: &str) -> Job {
+        let job = cluster_bench().arg("--inventory").arg(inventory).arg("--runs").arg(self.runs());
+        job.args(options.split_whitespace())
+    }
+
+    /// The inventory of the bed, changed, beside the first.
+    pub(crate) fn inventory(&self, change: impl Fn(String) -> String) -> PathBuf {
+        let text = fs::read_to_string(self.files.path("bed/cluster.toml")).expect("an inventory");
+        self.files.write("bed/changed.toml", change(text))
+    }
+
+    pub(crate) fn runs(&self) -> PathBuf {
+        self.files.path("runs")
+    }
+
+    /// A file of the last run.
+    pub(crate) fn kept(&self, name: &str) -> String {
+        fs::read_to_string(self.runs().join("latest").join(name)).unwrap_or_default()
+    }
+
+    /// Bytes that a host has sent over its network.
+    pub(crate) fn sent(&self, host: &str) -> u64 {
+        self.on(host, "cat /sys/class/net/eth0/statistics/tx_bytes").trim().parse().expect("a counter")
+    }
+
+    /// Fails if a process of a job of cluster-bench is still there; hosts share this machine's processes.
+    #[track_caller]
+    pub(crate) fn has_nothing_left(&self) {
+        let marked = |pid: &PathBuf| {
+            let environment = fs::read(pid.join("environ")).unwrap_or_default();
+            let id = fs::read_link(self.runs().join("latest")).unwrap_or_default();
+            let mark = format!("OMBX_JOB={}", id.display());
+            environment
+                .split(|b| *b == 0)
+                .any(|v| String::from_utf8_lossy(v).trim_start_matches("LC_").starts_with(&mark))
+        };
+        let all = fs::read_dir("/proc").expect("/proc").flatten().map(|entry| entry.path());
+        let left: Vec<PathBuf> = all.filter(marked).collect();
+        let named: Vec<String> =
+            left.iter().map(|p| fs::read_to_string(p.join("cmdline")).unwrap_or_default()).collect();
+        assert!(left.is_empty(), "still running: {named:?}");
+    }
+}
+
+impl Drop for Bed {
+    fn drop(&mut self) {
+        drop(self.xtask("down", ""));
+    }
+}
+
+/// Over TCP between hosts, whatever else there is.
+fn transports() -> Vec<&'static str> {
+    vec!["UCX_TLS=tcp,self", "UCX_NET_DEVICES=eth0", "OMPI_MCA_pml=ob1", "OMPI_MCA_btl=tcp,self"]
+}
+
+/// Tries until something holds. If it never does and the machine has been busy with other things, nothing can be said.
+#[track_caller]
+pub(crate) fn eventually(tries: u32, mut attempt: impl FnMut() -> Result<(), String>) {
+    let mut why = String::new();
+    for _ in 0..tries {
+        match attempt() {
+            Ok(()) => return,
+            Err(found) => why = found,
+        }
+    }
+    let load = fs::read_to_string("/proc/loadavg").unwrap_or_default();
+    let running: f64 = load.split(' ').next().and_then(|l| l.parse().ok()).unwrap_or(0.0);
+    let cores = std::thread::available_parallelism().map_or(1, usize::from) as f64;
+    // Two ranks that poll and a switch are ours.
+    if running > cores + 2.0 {
+        return skipped(&format!("this machine is busy (load {running}), no figure can be trusted: {why}"));
+    }
+    panic!("{why} (load {running})");
+}

@@ -1,0 +1,89 @@
+//! Figures against the delay and the rate that the network was given.
+
+use ombx_tests::results;
+
+use crate::bed::{Bed, eventually};
+
+/// Of the frames of a TCP stream with timestamps: 1448 bytes of 1514 are payload.
+const PAYLOAD: f64 = 1448.0 / 1514.0;
+
+/// Half of the smallest round trip of a ping, in microseconds.
+fn ping(bed: &Bed) -> f64 {
+    let text = bed.on("h1", "ping -q -c 100 -i 0.01 h2");
+    let times = text.lines().find_map(|line| line.split_once(" = ")).unwrap_or_else(|| panic!("{text}")).1;
+    times.split('/').next().and_then(|min| min.parse::<f64>().ok()).expect("a time") * 1e3 / 2.0
+}
+
+#[test]
+fn latency_is_the_delay_of_the_link() {
+    for (delay, us) in [("2ms", 2000.0), ("5ms", 5000.0)] {
+        let Some(bed) = Bed::up(&format!("--hosts 2 --delay {delay} --rate 100Mbit")) else { return };
+        eventually(4, || {
+            let before = ping(&bed);
+            bed.ombx("h1,h2", "run p2p.latency --sizes 8 --max-time 2s --precision 0.5%").run().expect(0);
+            let truth = before.min(ping(&bed));
+            let row = &results::run_of(&bed.out()).rows[0];
+            let summary = row.summary.as_ref().expect("a summary");
+            let (least, median) = (summary.min / 1e3, summary.median / 1e3);
+            let told = format!(
+                "{delay}: ping {truth:.0} us, half a round trip at least {least:.0} us, median {median:.0} us"
+            );
+            ombx_tests::tell(&told);
+            // What is faster than the wire is wrong on any machine.
+            assert!(least > us, "{told}");
+            match [least, median].iter().any(|time| (time / truth - 1.0).abs() < 0.03) {
+                true => Ok(()),
+                false => Err(told),
+            }
+        });
+    }
+}
+
+#[test]
+fn bandwidth_is_the_rate_of_the_link() {
+    for (rate, mbit) in [("100Mbit", 100.0), ("40Mbit", 40.0)] {
+        let Some(bed) = Bed::up(&format!("--hosts 2 --delay 2ms --rate {rate}")) else { return };
+        let theory = mbit / 8.0 * PAYLOAD;
+        eventually(4, || {
+            let sent = bed.sent("h1");
+            bed.ombx("h1,h2", "run p2p.bw --sizes 1M --window 16 --iterations 2 --warmup 1").run().expect(0);
+            let sent = bed.sent("h1") - sent;
+            let row = &results::run_of(&bed.out()).rows[0];
+            let payload: u64 = row.samples[0].elapsed_ns.len() as u64 * row.samples[0].batch * 16 * 1_048_576;
+            assert!(sent > payload, "{sent} bytes went over the network, {payload} were measured");
+            // The best window too: it ends with a receipt for all of it, so that none is faster than the wire.
+            let median = row.mb_per_s().expect("a rate").median;
+            let best = median * row.summary.as_ref().expect("a summary").median
+                / row.summary.as_ref().expect("a summary").min;
+            let told =
+                format!("{rate}: median {median:.2} MB/s, best {best:.2}, of {theory:.2} that TCP can have");
+            ombx_tests::tell(&told);
+            assert!(median < 1.03 * theory, "{told}");
+            match [median, best].iter().any(|found| (found / theory - 1.0).abs() < 0.03) {
+                true => Ok(()),
+                false => Err(told),
+            }
+        });
+    }
+}
+
+#[test]
+fn hosts_are_hosts_of_their_own() {
+    let Some(bed) = Bed::up("--hosts 2") else { return };
+    let of = |file: &str| [bed.on("h1", &format!("cat {file}")), bed.on("h2", &format!("cat {file}"))];
+    for file in
+        ["/proc/sys/kernel/hostname", "/proc/sys/kernel/random/boot_id", "/sys/class/net/eth0/address"]
+    {
+        let [one, other] = of(file);
+        assert_ne!(one, other, "{file}");
+    }
+    assert!(bed.on("h1", "ssh h2 hostname").trim() == "h2");
+    bed.on("h1", "touch /dev/shm/only-here");
+    assert!(!bed.on("h2", "ls /dev/shm").contains("only-here"));
+    // Once more from nothing: taking down is complete, and may be repeated.
+    for _ in 0..2 {
+        assert!(bed.xtask("down", "").status.success());
+    }
+    assert!(bed.xtask("up", "--hosts 2 --delay 1ms").status.success());
+    assert!(bed.on("h2", "ping -q -c 2 h1").contains(" 0% packet loss"));
+}

@@ -1,0 +1,69 @@
+//! `cargo xtask cluster-bench` on networks where one link or one host is slow.
+
+use ombx_tests::mpi;
+
+use crate::bed::{Bed, eventually};
+
+const SHORT: &str = "--timeout 60s -- --sizes 8 --max-time 100ms";
+
+/// What is named slow: all verdicts of a run.
+fn verdicts(bed: &Bed) -> Vec<String> {
+    let text = bed.kept("summary.txt");
+    text.lines().filter(|line| line.starts_with("verdict")).map(str::to_owned).collect()
+}
+
+#[test]
+fn one_slow_link_of_six_is_named_and_nothing_else() {
+    let Some(bed) = Bed::up("--hosts 4 --delay 2ms --link h2-h4:delay=6ms") else { return };
+    eventually(3, || {
+        bed.cluster_bench(SHORT).run().expect(0);
+        let found = verdicts(&bed);
+        let right = |line: &String| line.contains(" link ") && line.contains("h2") && line.contains("h4");
+        match !found.is_empty() && found.iter().all(right) {
+            true => Ok(()),
+            false => Err(format!("{found:?}")),
+        }
+    });
+    let matrix = bed.kept("links.csv");
+    assert!(matrix.lines().filter(|line| line.starts_with("pairs-")).count() >= 12, "{matrix}");
+    assert!(matrix.contains("pairs-h1-h2,pairs,h1,h2,0,1,8,"), "{matrix}");
+    for host in ["h1", "h2"] {
+        let job: serde_json::Value = serde_json::from_str(&bed.kept("jobs/pairs-h1-h2/job.json")).unwrap();
+        let of = job["network"].as_array().unwrap().iter().find(|n| n["host"] == host).unwrap();
+        assert!(of["tx_bytes"].as_u64() > Some(1000) && of["rx_bytes"].as_u64() > Some(1000), "{job}");
+    }
+    bed.has_nothing_left();
+}
+
+#[test]
+fn one_slow_host_of_four_is_named_and_nothing_else() {
+    let Some(bed) = Bed::up("--hosts 4 --delay 2ms --host h3:delay=6ms") else { return };
+    eventually(3, || {
+        bed.cluster_bench(SHORT).run().expect(0);
+        let found = verdicts(&bed);
+        let right = |line: &String| {
+            line.contains("host h3 is slow") && !["h1", "h2", "h4"].iter().any(|h| line.contains(h))
+        };
+        match !found.is_empty() && found.iter().all(right) {
+            true => Ok(()),
+            false => Err(format!("{found:?}")),
+        }
+    });
+}
+
+#[test]
+fn a_plan_is_shown_and_mistakes_are_found_before_anything_starts() {
+    let Some(bed) = Bed::up("--hosts 2") else { return };
+    let done = bed.cluster_bench("--dry-run").run().expect(0);
+    for part in ["pairs-h1-h2", "--hosts h1,h2", "export UCX_TLS=tcp,self", mpi::ombx().to_str().unwrap()] {
+        assert!(done.stdout.contains(part), "{part}\n{done}");
+    }
+    let template = bed.files.write("pbs", "#PBS -l nodes={{nodes}}:ppn={{ranks_per_host}}\n{{command}}\n");
+    let done = bed.cluster_bench("--dry-run --launcher script --template").arg(template).run().expect(0);
+    assert!(done.stdout.contains("#PBS -l nodes=2:ppn=1\n"), "{done}");
+    assert!(!bed.runs().exists());
+    for options in ["--hosts h9", "--pairs h1-h9", "--launcher script"] {
+        bed.cluster_bench(options).run().expect(2);
+    }
+    assert!(!bed.runs().exists());
+}

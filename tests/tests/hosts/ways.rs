@@ -1,0 +1,130 @@
+//! Ways of starting jobs: a binary that has to be copied, a scheduler's template, rings, several ranks a host, single benchmarks.
+
+use std::{fs, path::PathBuf};
+
+use ombx_tests::{mpi, results};
+
+use crate::bed::Bed;
+
+const SHORT: &str = "--timeout 60s -- --sizes 8 --iterations 10 --warmup 1";
+
+/// Hosts that see nothing of this machine's build and runs; copies go to a file system of their own. The inventory says so.
+fn without_shared_files(bed: &Bed, sizes: [&str; 2]) -> PathBuf {
+    let build = mpi::ombx().parent().expect("a directory").display().to_string();
+    let (work, runs) = (bed.files.path("work"), bed.runs());
+    for (host, size) in ["h1", "h2"].iter().zip(sizes) {
+        for directory in [&work, &runs] {
+            fs::create_dir_all(directory).expect("a directory");
+            bed.on(host, &format!("mount -t tmpfs -o size={size} tmpfs {}", directory.display()));
+        }
+        bed.on(host, &format!("mount -t tmpfs tmpfs {build}"));
+    }
+    let text = format!("shared = false\nwork_dir = {work:?}\n");
+    bed.inventory(|inventory| {
+        inventory.replace("shared = true", &text.replace('#', "")).replace(&text, &format!("{text}#"))
+    })
+}
+
+#[test]
+fn a_binary_is_copied_to_hosts_that_share_no_files() {
+    let Some(bed) = Bed::up("--hosts 2") else { return };
+    let inventory = without_shared_files(&bed, ["400m", "400m"]);
+    bed.cluster_bench_of(&inventory, SHORT).run().expect(0);
+    assert!(bed.kept("links.csv").contains("pairs-h1-h2,pairs,h1,h2,0,1,8,"), "{}", bed.kept("links.csv"));
+    assert!(bed.kept("report.html").contains("<html"));
+    let there = bed.on("h2", &format!("find {} -name ombx", bed.files.path("work").display()));
+    assert!(there.trim().ends_with("/ombx"), "{there}");
+    bed.has_nothing_left();
+}
+
+#[test]
+fn a_host_whose_disk_is_full_is_named() {
+    let Some(bed) = Bed::up("--hosts 2") else { return };
+    let inventory = without_shared_files(&bed, ["400m", "1m"]);
+    let done = bed.cluster_bench_of(&inventory, SHORT).run().expect(6);
+    assert!(done.stderr.contains("host h2") && done.stderr.contains("could not be copied"), "{done}");
+    assert!(!done.stderr.contains("host h1"), "{done}");
+}
+
+/// A scheduler in one line: it runs what it is given on the first host, and says a number as LSF does.
+#[test]
+fn a_template_of_any_scheduler_is_submitted_and_followed() {
+    let Some(bed) = Bed::up("--hosts 2") else { return };
+    let config = bed.files.path("bed/ssh_config");
+    let submit = bed.files.write(
+        "submit.sh",
+        format!(
+            "ssh -F {0} h1 \"setsid sh '$1' >/dev/null 2>&1 </dev/null &\"\necho 'Job <7> is submitted.'\n",
+            config.display()
+        ),
+    );
+    let template = bed
+        .files
+        .write("template", "#!/bin/sh\n#X -N {{name}} -n {{nodes}} -t {{minutes}} {{hosts}}\n{{command}}\n");
+    let line = format!("submit = [\"sh\", {submit:?}]\n[env]");
+    let inventory = bed.inventory(|text| text.replace("[env]", &line));
+    let job = bed.cluster_bench_of(&inventory, "--launcher script --template").arg(template);
+    job.args(SHORT.split(' ')).run().expect(0);
+    let batch = bed.kept("jobs/pairs-h1-h2/batch.sh");
+    assert!(batch.contains("#X -N ombx-pairs-h1-h2 -n 2 -t 2 h1,h2\n"), "{batch}");
+    assert_eq!(bed.kept("jobs/pairs-h1-h2/exit").trim(), "0");
+    assert!(bed.kept("links.csv").contains("pairs-h1-h2,pairs,h1,h2,0,1,8,"));
+    bed.has_nothing_left();
+}
+
+#[test]
+fn rings_and_several_ranks_a_host() {
+    let Some(bed) = Bed::up("--hosts 3") else { return };
+    // A line of shell makes the MPI usable.
+    let inventory = bed.inventory(|text| {
+        text.replace("slots = 1", "slots = 2")
+            .replace("[env]", "setup = [\"export OMPI_MCA_x='a b'\"]\n[env]")
+    });
+    bed.cluster_bench_of(&inventory, &format!("--pairs ring --hosts h1,h2 {SHORT}")).run().expect(0);
+    let summary = bed.kept("summary.txt");
+    assert!(summary.starts_with("3 of 3 jobs complete"), "{summary}");
+    let run = results::run_of(&bed.runs().join("latest/jobs/crowded/results.jsonl")).run;
+    let hosts: Vec<&str> = run.places.iter().map(|place| place.host.as_str()).collect();
+    assert_eq!(
+        {
+            let mut sorted = hosts.clone();
+            sorted.sort();
+            sorted
+        },
+        ["h1", "h1", "h2", "h2"],
+        "{hosts:?}"
+    );
+    let done = bed.cluster_bench("--pairs ring --dry-run").run().expect(0);
+    for pair in ["pairs-h1-h2", "pairs-h2-h3", "pairs-h1-h3"] {
+        assert!(done.stdout.contains(pair), "{done}");
+    }
+}
+
+#[test]
+fn single_benchmarks_go_where_a_hostfile_says() {
+    let Some(bed) = Bed::up("--hosts 2") else { return };
+    let lines = if mpi::is_open_mpi() { "h1 slots=1\nh2 slots=1\n" } else { "h1:1\nh2:1\n" };
+    let hostfile = bed.files.write("hosts", lines);
+    let (ombx, out) = (mpi::ombx().display().to_string(), bed.out().display().to_string());
+    let words = [
+        "run",
+        "p2p.latency",
+        "-n",
+        "2",
+        "--sizes",
+        "8",
+        "--iterations",
+        "20",
+        "--bind",
+        "none",
+        "--interface",
+        "eth0",
+        "-o",
+        &out,
+    ];
+    let words: Vec<String> = [ombx.as_str()].iter().chain(&words).map(|word| (*word).to_owned()).collect();
+    bed.job(&words).arg("--hostfile").arg(&hostfile).run().expect(0);
+    let run = results::run_of(&bed.out()).run;
+    let hosts: Vec<&str> = run.places.iter().map(|place| place.host.as_str()).collect();
+    assert_eq!(hosts, ["h1", "h2"]);
+}

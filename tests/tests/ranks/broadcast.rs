@@ -1,0 +1,136 @@
+//! Four ways to time a broadcast on real ranks, and what they owe to one another.
+
+use ombx_core::{
+    layout::Across,
+    payload::Check,
+    result::{Figure, Measurement, Outcome},
+};
+
+use crate::Kept;
+
+/// Runs to a good end; every row is verified.
+fn rows_of(options: &str) -> Vec<Measurement> {
+    let kept = Kept::new();
+    let done = kept.job(options).run().expect(0);
+    let rows = kept.run().rows;
+    for row in &rows {
+        assert_eq!((&row.outcome, &row.check), (&Outcome::Ok, &Check::Passed), "{}\n{done}", row.key);
+    }
+    rows
+}
+
+fn value(row: &Measurement, figure: &str) -> f64 {
+    match row.figures.get(figure) {
+        Some(Figure::Value(x)) => *x,
+        other => panic!("{}: {figure} is {other:?}", row.key),
+    }
+}
+
+fn of<'r>(rows: &'r [Measurement], bench: &str, axis: (&str, &str)) -> &'r Measurement {
+    let wanted = |row: &&Measurement| {
+        row.bench == bench && (axis.0.is_empty() || row.axes.get(axis.0).is_some_and(|value| value == axis.1))
+    };
+    rows.iter().find(wanted).unwrap_or_else(|| panic!("no row of {bench} with {axis:?}"))
+}
+
+#[test]
+fn one_command_shows_every_way() {
+    let rows = rows_of("collective.bcast* -n 2 --sizes 8,4K --max-time 50ms");
+    for (bench, across) in [
+        ("collective.bcast_round", Across::Slowest),
+        ("collective.bcast_window", Across::Global),
+        ("collective.bcast_ack", Across::Origin),
+        ("collective.bcast_acked", Across::Origin),
+    ] {
+        assert_eq!(of(&rows, bench, ("", "")).across, across, "{bench}");
+    }
+    for row in rows.iter().filter(|row| row.figures.contains_key("one_way_us")) {
+        let Some(summary) = &row.summary else { panic!("{} has no summary", row.key) };
+        let most = summary.ci95.map_or(summary.median, |[_, high]| high) / 1e3;
+        let told = row.trust.iter().any(|notice| notice.code == "below_one_way");
+        assert_eq!(told, most < value(row, "one_way_us"), "{}: {most} us, {:?}", row.key, row.trust);
+    }
+}
+
+#[test]
+fn with_two_ranks_and_no_bytes_an_acked_broadcast_is_a_message_one_way() {
+    let kept = Kept::new();
+    let options = "collective.bcast_acked p2p.latency -n 2 --sizes 0 --max-time 200ms --ack-correction all";
+    let done = kept.job(options).run().expect(0);
+    let rows = kept.run().rows;
+    let latency = of(&rows, "p2p.latency", ("", "")).summary.as_ref().unwrap().median;
+    let acked = |how| of(&rows, "collective.bcast_acked", ("ack-correction", how));
+    if let Some(half) = &acked("half").summary {
+        let ratio = half.median / latency;
+        assert!((0.3..4.0).contains(&ratio), "{ratio} times the latency\n{done}");
+    }
+    let whole = acked("none").summary.as_ref().unwrap().median;
+    assert!(whole > latency, "a broadcast and an acknowledgement are two messages\n{done}");
+    for row in rows.iter().filter(|row| row.bench == "collective.bcast_acked") {
+        assert_eq!((&row.outcome, &row.check), (&Outcome::Ok, &Check::Passed), "{}", row.key);
+        assert!(row.trust.iter().any(|notice| notice.code == "one_byte"), "{}", row.key);
+        // A time or the reason why there is none; never 0, never negative.
+        match (&row.summary, row.figures.get("corrected_us")) {
+            (Some(summary), None) => assert!(summary.min > 0.0 && summary.median > 0.0, "{}", row.key),
+            (None, Some(Figure::Unresolved(why))) => assert!(why.contains("not resolved"), "{why}"),
+            other => panic!("{}: {other:?}", row.key),
+        }
+    }
+}
+
+#[test]
+fn every_acker_has_a_row_and_the_slowest_counts() {
+    let rows = rows_of("collective.bcast_acked -n 3 --sizes 64K --iterations 20 --batch 1 --warmup 2");
+    let ackers: Vec<&str> = rows.iter().map(|row| row.axes["acker"].as_str()).collect();
+    assert_eq!(ackers, ["1", "2", "slowest"]);
+    for row in &rows {
+        let trips = row.samples[0].round_trips.as_ref().unwrap();
+        assert_eq!((row.samples[0].elapsed_ns.len(), trips.elapsed_ns.len(), trips.halves), (20, 20, 1));
+        assert!((value(row, "bound_us") * 2.0 - value(row, "round_trip_us")).abs() < 1e-9);
+    }
+    let median = |at: usize| rows[at].summary.as_ref().map_or(f64::INFINITY, |summary| summary.median);
+    assert!(median(2) >= median(0) && median(2) >= median(1), "{} {} {}", median(0), median(1), median(2));
+}
+
+#[test]
+fn clocks_that_were_learnt_agree_with_the_one_that_is_shared() {
+    let rows = rows_of("collective.bcast_window -n 2 --sizes 8 --no-sync-hosts --max-time 100ms");
+    let error = value(&rows[0], "sync_error_us");
+    assert!(error < 1.0, "{error} us apart, on one host");
+    for name in ["sync_residual_us", "sync_residual_after_us", "late_starts"] {
+        assert!(value(&rows[0], name) >= 0.0);
+    }
+    let late: usize = rows[0].samples.iter().map(|samples| samples.late.len()).sum();
+    assert_eq!(late as f64, value(&rows[0], "late_starts"), "warming up is not counted");
+}
+
+#[test]
+fn each_way_of_pacing_times_every_rank() {
+    let rows = rows_of("collective.bcast_window -n 3 --sizes 8 --pace all --iterations 10 --warmup 2");
+    let paces: Vec<&str> = rows.iter().map(|row| row.axes["pace"].as_str()).collect();
+    assert_eq!(paces, ["barrier", "dissemination", "window"]);
+    for row in &rows {
+        assert_eq!((row.samples.len(), row.samples[2].elapsed_ns.len()), (3, 10), "{}", row.key);
+        let ranks = row.across_ranks().unwrap();
+        assert!(ranks.min <= ranks.mean && ranks.mean <= ranks.max, "{ranks:?}");
+    }
+}
+
+/// A tree of plain messages has nothing but messages: on two ranks it is a ping-pong, also of 0 bytes.
+#[test]
+fn a_tree_of_messages_is_a_message_on_two_ranks_and_arrives_on_all() {
+    let rows = rows_of("collective.bcast_acked p2p.latency -n 2 --by tree --sizes 0 --max-time 200ms");
+    let time = |bench| of(&rows, bench, ("", "")).summary.as_ref().unwrap().median;
+    let ratio = time("collective.bcast_acked") / time("p2p.latency");
+    assert!((0.5..2.0).contains(&ratio), "{ratio} times the latency");
+    assert!(rows.iter().all(|row| row.trust.iter().all(|notice| notice.code != "one_byte")));
+    for ranks in 2..6 {
+        let line =
+            format!("collective.bcast_acked -n {ranks} --by all --sizes 0,8,64K --iterations 5 --warmup 1");
+        let kept = Kept::new();
+        let done = kept.job(&line).run().expect(0);
+        let rows = kept.run().rows;
+        assert_eq!(rows.len(), 2 * 3 * ranks as usize, "{done}");
+        assert!(rows.iter().all(|row| row.check == Check::Passed), "{done}");
+    }
+}

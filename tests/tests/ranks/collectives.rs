@@ -1,0 +1,257 @@
+//! Collective benchmarks: every operation in every mode, verified on every rank or unavailable for a reason.
+
+use std::{collections::BTreeSet, time::Duration};
+
+use ombx_core::{
+    payload::Check,
+    result::{Figure, Measurement, Outcome},
+    wire::RunWithRows,
+};
+use ombx_tests::{Done, Job, mpi, tell};
+
+use crate::Kept;
+
+/// Operations on all ranks, and those on neighbours.
+pub(crate) const OPERATIONS: [&str; 17] = [
+    "allgather",
+    "allgatherv",
+    "allreduce",
+    "alltoall",
+    "alltoallv",
+    "alltoallw",
+    "barrier",
+    "bcast",
+    "exscan",
+    "gather",
+    "gatherv",
+    "reduce",
+    "reduce_scatter",
+    "reduce_scatter_block",
+    "scan",
+    "scatter",
+    "scatterv",
+];
+pub(crate) const ON_NEIGHBOURS: [&str; 5] = [
+    "neighbor_allgather",
+    "neighbor_allgatherv",
+    "neighbor_alltoall",
+    "neighbor_alltoallv",
+    "neighbor_alltoallw",
+];
+
+/// How an operation is completed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Mode {
+    Blocking,
+    Nonblocking,
+    Persistent,
+}
+
+pub(crate) const MODES: [Mode; 3] = [Mode::Blocking, Mode::Nonblocking, Mode::Persistent];
+
+impl Mode {
+    /// The benchmark of an operation.
+    pub(crate) fn of(self, operation: &str) -> String {
+        match self {
+            Mode::Blocking => format!("collective.{operation}"),
+            Mode::Nonblocking => format!("collective.i{operation}"),
+            Mode::Persistent => format!("collective.{operation}_persistent"),
+        }
+    }
+
+    /// Those of all operations.
+    pub(crate) fn benches(self) -> Vec<String> {
+        OPERATIONS.iter().chain(&ON_NEIGHBOURS).map(|operation| self.of(operation)).collect()
+    }
+}
+
+/// The defects of MPICH 4.0 and 4.1: what may be wrong there in a row of a persistent request that is started again.
+pub(crate) fn may_be_wrong(row: &Measurement) -> bool {
+    let defective = ["allgather", "gather", "scatter"].map(|operation| Mode::Persistent.of(operation));
+    is_old_mpich() && defective.contains(&row.bench)
+}
+
+fn is_old_mpich() -> bool {
+    let version = ombx_mpi::library_version();
+    ["MPICH Version: 4.0", "MPICH Version: 4.1"].iter().any(|old| version.starts_with(old))
+}
+
+/// A run in which every row is verified on every rank, or what is known to be wrong with this MPI.
+fn verified(done: &Done, run: &RunWithRows, ranks: u32) {
+    let mut known = BTreeSet::new();
+    for row in &run.rows {
+        match &row.outcome {
+            Outcome::Ok => assert_eq!(row.check, Check::Passed, "{}\n{done}", row.key),
+            Outcome::Failed(why) if may_be_wrong(row) => {
+                assert!(why.contains("arrived wrong"), "{}: {why}", row.key);
+                known.insert(format!("{}: FAILED", row.bench));
+            }
+            Outcome::Skipped(why) if may_be_wrong(row) && ranks > 1 => {
+                assert!(why.contains("ends the job when a persistent MPI_"), "{}: {why}", row.key);
+                known.insert(format!("{}: {why}", row.bench));
+            }
+            outcome => panic!("{}: {outcome:?}\n{done}", row.key),
+        }
+        if row.outcome == Outcome::Ok {
+            assert_eq!((row.ranks, row.samples.len()), (ranks, ranks as usize), "{}: all are timed", row.key);
+            assert!(row.summary.as_ref().unwrap().min > 0.0, "{}", row.key);
+        }
+    }
+    for what in known {
+        tell(&format!("{} ({}), {ranks} ranks: {what}", mpi::name(), ombx_mpi::library_version()));
+    }
+}
+
+fn run(benches: &[String], options: &str, ranks: u32) -> (Done, RunWithRows) {
+    let kept = Kept::new();
+    let job = kept.job(&benches.join(" ")).args(options.split_whitespace()).args(["-n", &ranks.to_string()]);
+    let done = job.limit(Duration::from_secs(400)).run();
+    assert!([Some(0), Some(4), Some(5)].contains(&done.code), "{done}");
+    let run = kept.run();
+    verified(&done, &run, ranks);
+    (done, run)
+}
+
+/// Each benchmark has a row of each size and topology; the barrier has one.
+fn every_mode(ranks: u32, modes: &[Mode], sizes: &str, counts: &str) {
+    for mode in modes {
+        let options = format!("--sizes {sizes} {counts} --topology all");
+        let (done, run) = run(&mode.benches(), &options, ranks);
+        let bytes: Vec<u64> = sizes.split(',').map(|size| size.parse().unwrap()).collect();
+        for bench in mode.benches() {
+            let rows: Vec<u64> =
+                run.rows.iter().filter(|row| row.bench == bench).map(|row| row.bytes.unwrap()).collect();
+            let expected = match &bench {
+                bench if bench.contains("barrier") => vec![0],
+                bench if bench.contains("neighbor") => [&bytes[..], &bytes[..]].concat(),
+                _ => bytes.clone(),
+            };
+            assert_eq!(rows, expected, "{bench}\n{done}");
+        }
+        tell(&format!("{}: {mode:?} on {ranks} ranks: {} rows", mpi::name(), run.rows.len()));
+    }
+}
+
+const COUNTS: &str = "--iterations 3 --warmup 1";
+
+#[test]
+fn every_operation_in_every_mode_on_one_rank() {
+    every_mode(1, &MODES, "0,8,1000", COUNTS);
+}
+
+#[test]
+fn every_operation_in_every_mode_on_two_ranks() {
+    every_mode(2, &MODES, "0,1,6,8,1000,65536", COUNTS);
+}
+
+/// Ranks of MPICH spin while they wait for others that have no core: few rows.
+#[test]
+fn every_operation_in_every_mode_on_more_ranks_than_cores() {
+    let counts = if mpi::is_open_mpi() { COUNTS } else { "--iterations 1 --warmup 1" };
+    let sizes = if mpi::is_open_mpi() { "8,1000" } else { "1000" };
+    for ranks in [3, 4] {
+        every_mode(ranks, &MODES, sizes, counts);
+    }
+}
+
+#[test]
+fn eight_ranks() {
+    let some = ["allreduce", "alltoall", "bcast", "neighbor_alltoallw", "reduce_scatter", "scan", "scatterv"];
+    if mpi::is_open_mpi() {
+        every_mode(8, &MODES, "1000", "--iterations 1 --warmup 1");
+    } else {
+        let benches: Vec<String> = some.iter().map(|operation| Mode::Blocking.of(operation)).collect();
+        let (done, run) = run(&benches, "--sizes 1000 --iterations 1 --warmup 1", 8);
+        assert_eq!(run.rows.len(), some.len(), "{done}");
+    }
+}
+
+#[test]
+fn in_place_and_every_root() {
+    let all = [Mode::Blocking.benches(), Mode::Nonblocking.benches(), Mode::Persistent.benches()].concat();
+    let in_place: Vec<String> = all
+        .iter()
+        .filter(|b| !["bcast", "barrier", "neighbor"].iter().any(|no| b.contains(no)))
+        .cloned()
+        .collect();
+    let rooted: Vec<String> = ["bcast", "gather", "gatherv", "reduce", "scatter", "scatterv"]
+        .iter()
+        .flat_map(|operation| MODES.map(|mode| mode.of(operation)))
+        .collect();
+    let counts = "--sizes 8,1000 --iterations 5 --warmup 2";
+    for ranks in if mpi::is_open_mpi() { vec![2, 3] } else { vec![2] } {
+        let (_, run) = self::run(&in_place, &format!("--in-place {counts}"), ranks);
+        assert!(run.rows.iter().all(|row| row.axes["in-place"] == "on"));
+        for root in ["1", "rotate"] {
+            let (_, run) = self::run(&rooted, &format!("--root {root} {counts}"), ranks);
+            assert_eq!(run.rows.len(), 2 * rooted.len());
+            assert!(
+                run.rows
+                    .iter()
+                    .all(|row| row.axes["root"] == root && row.key.contains(&format!("root={root}")))
+            );
+        }
+    }
+    let some = ["gather", "reduce", "scatter"].map(|operation| Mode::Blocking.of(operation));
+    let (_, run) = self::run(&some, &format!("--in-place=all --root rotate {counts}"), 2);
+    assert_eq!(run.rows.len(), 12);
+}
+
+/// What overlap is made of stands in the row, or the reason why it is not known.
+#[test]
+fn overlap_is_told_with_what_it_is_made_of() {
+    let benches = [Mode::Nonblocking.of("allreduce"), Mode::Nonblocking.of("alltoall")];
+    let (_, run) = run(&benches, "--sizes 8,65536 --tests 0,10 --max-time 50ms", 2);
+    assert_eq!(run.rows.len(), 8);
+    for row in &run.rows {
+        for name in ["compute_us", "pure_us"] {
+            let Figure::Value(us) = row.figures[name] else { panic!("{}: {name}", row.key) };
+            assert!(us > 0.0, "{}: {name} {us}", row.key);
+        }
+        match &row.figures["overlap_percent"] {
+            Figure::Value(percent) => assert!(*percent >= 0.0, "{}: {percent}", row.key),
+            Figure::Unresolved(why) => assert!(!why.is_empty(), "{}", row.key),
+        }
+    }
+}
+
+#[test]
+fn memory_is_bounded_by_what_a_rank_needs() {
+    let kept = Kept::new();
+    let done = kept
+        .job("collective.gather collective.alltoall collective.allreduce --sizes 1000 --memory-limit 2500 -n 2")
+        .args(COUNTS.split_whitespace())
+        .run()
+        .expect(4);
+    let outcomes: Vec<Outcome> = kept.run().rows.into_iter().map(|row| row.outcome).collect();
+    // The root of a gather has three blocks, ranks of an alltoall have four, of an allreduce two.
+    let skipped = |bytes: u32| {
+        Outcome::Skipped(format!("needs {bytes} bytes of buffers on rank 0, --memory-limit is 2500"))
+    };
+    assert_eq!(outcomes, [skipped(3000), skipped(4000), Outcome::Ok], "{done}");
+}
+
+#[test]
+fn a_root_that_is_not_there_is_a_mistake() {
+    Job::ombx("run collective.bcast --root 2 -n 2").run().expect(2).complains(&["--root 2", "-n 2"]);
+    Job::ombx("run collective.allreduce --root 0").run().expect(2).complains(&["--root means nothing to"]);
+    Job::ombx("run collective.bcast --root last").run().expect(2).complains(&["last"]);
+    // Under a launcher it is known only once all have started.
+    let done = Job::mpiexec(2, "run collective.bcast --sizes 8 --root 2").run().expect(4);
+    assert!(done.stdout.contains("root 2 is none of the 2 ranks"), "{done}");
+    // Without -n there are as many ranks as that root needs.
+    let kept = Kept::new();
+    kept.job("collective.bcast --sizes 8 --root 2").args(COUNTS.split_whitespace()).run().expect(0);
+    assert_eq!(kept.run().rows[0].ranks, 3);
+}
+
+/// The lists above are those of the program.
+#[test]
+fn every_form_of_every_operation_is_registered() {
+    let listed = Job::ombx("list --json collective.*").run().expect(0).stdout;
+    let listed: Vec<serde_json::Value> = serde_json::from_str(&listed).unwrap();
+    let names: BTreeSet<&str> = listed.iter().map(|entry| entry["name"].as_str().unwrap()).collect();
+    let forms: Vec<String> = MODES.iter().flat_map(|mode| mode.benches()).collect();
+    assert_eq!(forms.len(), 66);
+    assert!(forms.iter().all(|form| names.contains(form.as_str())), "{names:?}");
+}

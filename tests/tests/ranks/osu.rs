@@ -1,0 +1,203 @@
+//! The drop-in: every OSU name of this build through its link, alone and under a launcher, looks as OMB does.
+
+use std::path::{Path, PathBuf};
+
+use ombx_tests::{Done, Files, Job, mpi, results};
+use serde_json::Value;
+
+/// Header lines that OMB 7.4 printed, program by program.
+const OMB: &str = include_str!("omb-7.4.txt");
+const QUICK: [&str; 6] = ["-m", "8:8", "-i", "100", "-x", "10"];
+
+/// Links of all OSU programs.
+struct Links(Files);
+
+impl Links {
+    fn new() -> Links {
+        let files = Files::default();
+        Job::ombx("osu --install-links").arg(files.path("bin")).run().expect(0);
+        Links(files)
+    }
+
+    fn program(&self, name: &str) -> PathBuf {
+        self.0.path("bin").join(name)
+    }
+
+    /// Started by itself.
+    fn alone(&self, name: &str) -> Job {
+        Job::of(self.program(name)).env("OMBX_MPIEXEC", mpi::mpiexec()).env("OMPI_MCA_osc", "^rdma,ucx")
+    }
+
+    /// As ranks of a launcher.
+    fn launched(&self, ranks: u32, name: &str) -> Job {
+        Job::on_ranks(ranks, &self.program(name)).env("OMPI_MCA_osc", "^rdma,ucx")
+    }
+}
+
+fn names() -> Vec<String> {
+    let json = Job::ombx("list --json").run().expect(0).stdout;
+    let all: Value = serde_json::from_str(&json).unwrap();
+    let names = |bench: &Value| -> Vec<String> {
+        if bench["available"] != Value::Bool(true) && !bench["available"].to_string().contains("OMPI_MCA_osc")
+        {
+            ombx_tests::skipped(&format!("{}: {}", bench["name"], bench["available"]));
+            return Vec::new();
+        }
+        bench["osu"].as_array().unwrap().iter().map(|name| name.as_str().unwrap().to_owned()).collect()
+    };
+    all.as_array().unwrap().iter().flat_map(names).collect()
+}
+
+/// What `^8\s+(\S+)` finds; a barrier has no sizes, and its line is a figure alone.
+fn figure<'a>(name: &str, stdout: &'a str) -> Option<&'a str> {
+    let mut rows = stdout.lines().filter(|line| !line.starts_with('#') && !line.trim().is_empty());
+    if name.contains("barrier") {
+        return rows.next_back().and_then(|line| line.split_whitespace().next());
+    }
+    let mut rest = rows.filter_map(|line| line.strip_prefix('8'));
+    rest.find(|rest| rest.starts_with(char::is_whitespace)).and_then(|rest| rest.split_whitespace().next())
+}
+
+/// Header lines without what ombx adds to the first.
+fn headers(stdout: &str) -> Vec<String> {
+    let lines =
+        stdout.lines().filter(|line| line.starts_with("# ") && !line.starts_with("# Number of forked"));
+    let lines = lines.filter(|line| !line.contains(" FAILED: "));
+    lines.map(|line| line.split(" (ombx ").next().unwrap_or(line).trim_end().to_owned()).collect()
+}
+
+/// Of OMB 7.4, where it has the program.
+fn expected(name: &str) -> Option<Vec<String>> {
+    let program = OMB.split("== ").find(|program| program.lines().next() == Some(name))?;
+    Some(program.lines().skip(1).map(str::to_owned).collect())
+}
+
+#[track_caller]
+fn looks_like_omb(name: &str, done: &Done) {
+    let found = figure(name, &done.stdout);
+    assert!(found.is_some_and(|f| f.parse::<f64>().is_ok()), "{name}: {found:?}\n{done}");
+    let headers = headers(&done.stdout);
+    match expected(name) {
+        Some(expected) => assert_eq!(headers, expected, "{name}\n{done}"),
+        None => assert!(headers[0].starts_with("# OSU ") && headers[0].ends_with(" v7.4"), "{name}\n{done}"),
+    }
+}
+
+#[test]
+fn every_name_alone_and_under_a_launcher() {
+    let links = Links::new();
+    let names = names();
+    assert!(names.len() > 9, "{names:?}");
+    for name in &names {
+        for job in [links.alone(name), links.launched(2, name)] {
+            let done = job.args(QUICK).run();
+            if !mpi::is_open_mpi() && name == "osu_allgather_persistent" && done.code == Some(4) {
+                // Nor is it there at all where it may end the job.
+                assert!(done.stdout.contains("ends the job"), "{done}");
+                continue;
+            }
+            looks_like_omb(name, &done);
+            // MPICH 4.0.2 delivers nothing in the second start of some: the figure is there, and so is what is wrong with it.
+            let defect = !mpi::is_open_mpi() && name.ends_with("_persistent") && done.code == Some(5);
+            assert_eq!(done.stdout.contains("FAILED: data arrived wrong"), defect, "{done}");
+            assert!(defect || done.code == Some(0), "{name}\n{done}");
+        }
+    }
+}
+
+#[test]
+fn options_and_buffers_as_in_job_scripts() {
+    let links = Links::new();
+    let options = ["-m", "4:1K", "-x", "10", "-i", "1000", "-c", "-z50,99", "D", "D"];
+    let done = links.launched(2, "osu_latency").args(options).run().expect(0);
+    let rows: Vec<Vec<&str>> = done.stdout.lines().skip(3).map(|l| l.split_whitespace().collect()).collect();
+    assert_eq!(
+        rows.iter().map(|row| row[0]).collect::<Vec<_>>(),
+        "4 8 16 32 64 128 256 512 1024".split(' ').collect::<Vec<_>>(),
+        "{done}"
+    );
+    assert!(rows.iter().all(|row| row.len() == 5 && row[2] == "Pass"), "{done}");
+    assert!(done.stdout.contains("        Validation  P50 Tail Lat(us)  P99 Tail Lat(us)\n"), "{done}");
+    done.complains(&["D D: this build has no device memory"]);
+
+    let rate = links
+        .alone("osu_mbw_mr")
+        .args(QUICK)
+        .args(["-R", "0", "-p", "1", "-W", "8", "-b", "multiple"])
+        .run()
+        .expect(0);
+    assert!(
+        rate.stdout.contains("# [ pairs: 1 ] [ window size: 8 ]") && !rate.stdout.contains("Messages/s"),
+        "{rate}"
+    );
+    assert!(!rate.stderr.contains("not legal MPI"), "{rate}");
+}
+
+#[test]
+fn an_odd_rank_does_not_hang() {
+    let links = Links::new();
+    for name in ["osu_mbw_mr", "osu_latency"] {
+        looks_like_omb(name, &links.launched(3, name).args(QUICK).run().expect(0));
+    }
+    let done = links.alone("osu_multi_lat").args(["-n", "3"]).args(QUICK).run().expect(0);
+    looks_like_omb("osu_multi_lat", &done);
+}
+
+/// OMB's defaults: fewer iterations of messages above 8 KiB.
+#[test]
+fn iterations_by_size() {
+    let (links, files) = (Links::new(), Files::default());
+    let out = files.path("r.jsonl");
+    for (name, options, expected) in [
+        ("osu_bw", "", [(8192, 100), (16384, 20)]),
+        ("osu_latency", "", [(8192, 10_000), (16384, 1000)]),
+        ("osu_latency", "-i 50", [(8192, 50), (16384, 50)]),
+    ] {
+        let job = links.alone(name).args(["-m", "8K:16K", "-o"]).arg(&out).args(options.split_whitespace());
+        job.run().expect(0);
+        let rows = results::run_of(&out).rows;
+        let counted = |row: &ombx_core::result::Measurement| {
+            let samples = &row.samples[0];
+            (row.bytes.unwrap(), samples.elapsed_ns.len() as u64 * samples.batch)
+        };
+        assert_eq!(rows.iter().map(counted).collect::<Vec<_>>(), expected, "{name} {options}");
+    }
+}
+
+#[test]
+fn a_name_works_without_a_link_too() {
+    for name in ["osu_latency", "latency"] {
+        let done = Job::ombx("osu").arg(name).args(QUICK).run().expect(0);
+        looks_like_omb("osu_latency", &done);
+    }
+}
+
+#[test]
+fn version_and_help_are_said_once() {
+    let links = Links::new();
+    for (option, says) in
+        [("-v", "# OSU MPI Latency Test v7.4"), ("-h", "Usage: osu_latency"), ("--help", "-z")]
+    {
+        let done = links.launched(2, "osu_latency").arg(option).run().expect(0);
+        assert_eq!(
+            done.stdout.matches("OSU MPI").count().max(done.stdout.matches("Usage:").count()),
+            1,
+            "{done}"
+        );
+        assert!(done.stdout.contains(says), "{done}");
+    }
+}
+
+#[test]
+fn links_are_made_and_nothing_else_is_touched() {
+    let files = Files::default();
+    let bin = files.path("bin");
+    let install = || Job::ombx("osu --install-links").arg(&bin).run();
+    install().expect(0);
+    install().expect(0);
+    assert!(Path::new(&bin.join("osu_latency")).is_symlink());
+    std::fs::remove_file(bin.join("osu_latency")).unwrap();
+    std::fs::write(bin.join("osu_latency"), "mine").unwrap();
+    assert!(install().expect(7).sentence().contains("osu_latency"));
+    assert_eq!(std::fs::read_to_string(bin.join("osu_latency")).unwrap(), "mine");
+}

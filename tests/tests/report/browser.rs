@@ -1,0 +1,144 @@
+//! A page in Chromium: what is drawn, which theme, where the keyboard leads, and that nothing complains or is asked of the network.
+
+use ombx_tests::{
+    Files, Job,
+    browser::{self, Browser},
+    skipped,
+};
+
+use crate::links;
+
+const BACKGROUND: &str = "getComputedStyle(document.body).backgroundColor";
+const LIGHT: &str = "rgb(255, 255, 255)";
+const DARK: &str = "rgb(20, 23, 28)";
+/// What has the focus, in a word.
+const FOCUS: &str = "(e => e.id || (e.matches('.skip') && 'skip') || e.getAttribute('role') || e.type || e.tagName)(document.activeElement)";
+
+#[test]
+fn a_page_is_drawn_and_follows_theme_and_keyboard() {
+    let Some(program) = browser::find() else {
+        return skipped("no Chromium on the path (cargo xtask setup --browser)");
+    };
+    let files = Files::default();
+    let (results, pairs) = (files.path("p2p.jsonl"), files.write("links.jsonl", links()));
+    Job::ombx("run p2p.latency p2p.bw --sizes 1..64K:x4 --max-time 10ms -q -o").arg(&results).run().expect(0);
+    let path = files.path("page.html");
+    Job::ombx("report").args([&results, &pairs]).arg("-o").arg(&path).run().expect(0);
+
+    let mut page = Browser::start(&program);
+    page.prefer("light", "screen");
+    page.load(&path);
+    curves(&mut page);
+    theme(&mut page);
+    assert_eq!(page.complaints(), Vec::<String>::new());
+    page.load(&path);
+    keyboard(&mut page);
+    paper(&mut page);
+    assert_eq!(page.complaints(), Vec::<String>::new());
+    assert_eq!(page.requests(), [format!("file://{}", path.display())], "nothing but the page is loaded");
+
+    page.prefer("dark", "screen");
+    page.load(&path);
+    assert_eq!(page.look(BACKGROUND), DARK, "a reader who prefers dark gets it");
+    assert_eq!(page.look("document.getElementById('theme').textContent"), "Light theme");
+    assert_eq!(page.complaints(), Vec::<String>::new());
+}
+
+/// Curves and intervals are there, inside their charts, with text that is text.
+fn curves(page: &mut Browser) {
+    assert_eq!(page.look("document.querySelectorAll('#curves .plot').length"), 2, "latency and bandwidth");
+    assert_eq!(page.look("document.querySelectorAll('#curves .plot .mark').length"), 18, "nine sizes each");
+    let intervals = page.look("document.querySelectorAll('#curves .plot .ci').length").as_u64().unwrap();
+    assert!(intervals > 0, "intervals are drawn");
+    let wide = "Math.min(...[...document.querySelectorAll('#curves .plot .line')].map(l => l.getBoundingClientRect().width))";
+    assert!(page.look(wide).as_f64().unwrap() > 300.0, "curves go across their charts");
+    let inside = "[...document.querySelectorAll('#curves .plot')].every(plot => { const box = plot.getBoundingClientRect(); \
+        return [...plot.querySelectorAll('.mark, text')].every(e => { const b = e.getBoundingClientRect(); \
+        return b.left >= box.left - 1 && b.right <= box.right + 1 && b.top >= box.top - 1 && b.bottom <= box.bottom + 1; }); })";
+    assert_eq!(page.look(inside), true, "nothing is cut off");
+    let text = page.look("document.querySelector('#curves .plot').textContent");
+    assert!(text.as_str().unwrap().contains("message size in bytes"), "{text}");
+    assert_eq!(
+        page.look("document.documentElement.scrollWidth <= innerWidth"),
+        true,
+        "the page is as wide as the window"
+    );
+}
+
+fn theme(page: &mut Browser) {
+    assert_eq!(page.look(BACKGROUND), LIGHT);
+    let stroke = "getComputedStyle(document.querySelector('#curves .plot .line')).stroke";
+    let before = page.look(stroke);
+    page.look("document.getElementById('theme').focus()");
+    page.press("Enter");
+    assert_eq!(page.look(BACKGROUND), DARK);
+    assert_ne!(page.look(stroke), before, "curves change with their paper");
+    page.press(" ");
+    assert_eq!(page.look(BACKGROUND), LIGHT);
+}
+
+/// The Tab key leads through all that can be done, and the focus is seen everywhere.
+fn keyboard(page: &mut Browser) {
+    let (mut order, mut curve, mut map) = (Vec::new(), false, false);
+    for _ in 0..80 {
+        page.press("Tab");
+        let at = page.look(FOCUS).as_str().unwrap_or_default().to_owned();
+        if at == "BODY" {
+            break;
+        }
+        let outline = page.look("getComputedStyle(document.activeElement).outlineStyle");
+        assert!(outline != "none" || at == "skip", "the focus on {at} is not seen");
+        match at.as_str() {
+            "checkbox" if !curve => {
+                curve = true;
+                let shown =
+                    "getComputedStyle(document.querySelector('#curves .plot .s0')).display !== 'none'";
+                assert_eq!(page.look(shown), true);
+                page.press(" ");
+                assert_eq!(page.look(shown), false, "the curve is gone");
+                page.press(" ");
+                assert_eq!(page.look(shown), true, "and back");
+            }
+            "gridcell" => {
+                map = true;
+                arrows(page);
+            }
+            _ => {}
+        }
+        order.push(at);
+    }
+    assert!(curve && map && order[0] == "skip", "{order:?}");
+    let place =
+        |what: &str| order.iter().position(|at| at == what).unwrap_or_else(|| panic!("{what}: {order:?}"));
+    assert!(place("theme") < place("checkbox") && place("checkbox") < place("gridcell"), "{order:?}");
+    assert_eq!(order.iter().filter(|at| *at == "gridcell").count(), 1, "a map is one stop: {order:?}");
+}
+
+/// From a cell to others; what stands below the map says where.
+fn arrows(page: &mut Browser) {
+    let told = "document.activeElement.querySelector('title').textContent";
+    let below = "document.activeElement.closest('figure').querySelector('.readout').textContent";
+    page.press("ArrowRight");
+    assert!(
+        page.look(told).as_str().unwrap().starts_with("from rank 0 on n0 to rank 1 on n1: 1000"),
+        "{}",
+        page.look(told)
+    );
+    page.press("ArrowDown");
+    page.press("End");
+    let cell = page.look(told);
+    assert!(cell.as_str().unwrap().contains("to rank 3 on n3: 2000.0 µs, 2.00 times the median"), "{cell}");
+    assert_eq!(page.look(below), cell);
+}
+
+/// On paper there is nothing to press, the paper is white, and nothing is folded away.
+fn paper(page: &mut Browser) {
+    page.look(
+        "document.querySelector('details').open = false, document.documentElement.dataset.theme = 'dark'",
+    );
+    page.prefer("light", "print");
+    assert_eq!(page.look("getComputedStyle(document.querySelector('.bar')).display"), "none");
+    assert_eq!(page.look(BACKGROUND), LIGHT);
+    page.look("dispatchEvent(new Event('beforeprint'))");
+    assert_eq!(page.look("document.querySelectorAll('details:not([open])').length"), 0);
+}

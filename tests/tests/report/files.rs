@@ -1,0 +1,101 @@
+//! Files in, one page out; what cannot be read or written is told in one sentence.
+
+use std::fs;
+
+use ombx_tests::{Files, Job};
+
+use crate::{GOLDEN, links};
+
+#[test]
+fn several_files_become_one_page() {
+    let files = Files::default();
+    let (golden, links) = (files.write("golden.jsonl", GOLDEN), files.write("links.jsonl", links()));
+    let out = files.write("page.html", "something else\n".repeat(100_000));
+    let done = Job::ombx("report").args([&golden, &links]).arg("-o").arg(&out).run().expect(0);
+    assert!(done.stdout.is_empty() && done.stderr.is_empty(), "{done}");
+    let page = fs::read_to_string(&out).unwrap();
+    assert!(page.starts_with("<!DOCTYPE html>") && page.ends_with("</html>"), "the whole file is the page");
+    for part in
+        ["golden.jsonl", "needs 4 ranks", "the link between rank 1 on n1 and rank 3 on n3 is slow", "UCX_TLS"]
+    {
+        assert!(page.contains(part), "{part} is missing");
+    }
+}
+
+#[test]
+fn two_sides_are_compared_on_the_page() {
+    let files = Files::default();
+    let (base, new) = (files.write("base.jsonl", GOLDEN), files.write("new.jsonl", GOLDEN));
+    let out = files.path("page.html");
+    Job::ombx("report").arg(&base).arg("--against").arg(&new).arg("-o").arg(&out).run().expect(0);
+    let page = fs::read_to_string(&out).unwrap();
+    assert!(page.contains("id=\"comparison\"") && page.contains("No verdict for any of"));
+}
+
+#[test]
+fn a_page_that_cannot_be_written_is_told() {
+    let files = Files::default();
+    let golden = files.write("golden.jsonl", GOLDEN);
+    for out in ["/nonexistent/page.html", "/dev/full", "/"] {
+        let done = Job::ombx("report").arg(&golden).args(["-o", out]).run().expect(7);
+        assert!(done.sentence().contains(out), "{done}");
+    }
+}
+
+#[test]
+fn results_are_not_replaced_by_their_page() {
+    let files = Files::default();
+    let golden = files.write("golden.jsonl", GOLDEN);
+    let same = files.root().join(".").join("golden.jsonl");
+    for against in [false, true] {
+        let job = Job::ombx("report").arg(if against {
+            files.write("other.jsonl", GOLDEN)
+        } else {
+            golden.clone()
+        });
+        let job = if against { job.arg("--against").arg(&golden) } else { job };
+        let done = job.arg("-o").arg(&same).run().expect(2);
+        assert!(done.sentence().contains("the page needs another name"), "{done}");
+    }
+    assert_eq!(fs::read_to_string(&golden).unwrap(), GOLDEN);
+}
+
+#[test]
+fn what_is_no_result_makes_no_page() {
+    let files = Files::default();
+    let (garbage, out) = (files.write("garbage", "hello\n"), files.path("page.html"));
+    let done = Job::ombx("report").arg(&garbage).arg("-o").arg(&out).run().expect(7);
+    assert!(done.sentence().contains("garbage: line 1"), "{done}");
+    assert!(!out.exists());
+    let done = Job::ombx("report").arg(&garbage).run().expect(2);
+    assert!(done.sentence().contains("--out <FILE>"), "{done}");
+}
+
+#[test]
+fn a_file_that_was_cut_off_is_drawn_as_far_as_it_goes() {
+    let files = Files::default();
+    let (cut, out) = (files.write("cut.jsonl", &GOLDEN[..GOLDEN.len() * 2 / 3]), files.path("page.html"));
+    Job::ombx("report").arg(&cut).arg("-o").arg(&out).run().expect(0);
+    assert!(fs::read_to_string(&out).unwrap().contains("the file stops in the middle of a record"));
+}
+
+/// The figures are for people: a machine that is busy must not fail the test.
+#[test]
+fn ten_thousand_rows_are_a_page() {
+    let files = Files::default();
+    let mut lines: Vec<String> = GOLDEN.lines().take(2).map(str::to_owned).collect();
+    let row = lines.pop().unwrap();
+    for at in 0..10_000u32 {
+        let (series, size) = (at / 20, 1u64 << (at % 20));
+        let row = row.replace("p2p.latency/bytes=8", &format!("p2p.latency/v={series},bytes={size}"));
+        lines.push(
+            row.replace("\"bytes\":8,", &format!("\"bytes\":{size},"))
+                .replace("\"axes\":{}", &format!("\"axes\":{{\"v\":\"{series}\"}}")),
+        );
+    }
+    let (path, out) = (files.write("large.jsonl", lines.join("\n") + "\n"), files.path("page.html"));
+    let done = Job::ombx("report").arg(&path).arg("-o").arg(&out).run().expect(0);
+    let page = fs::read_to_string(&out).unwrap();
+    assert_eq!(page.matches("<tr id=\"r").count(), 10_000);
+    ombx_tests::tell(&format!("10000 rows in {:.2?}, a page of {} KB", done.elapsed, page.len() / 1000));
+}

@@ -1,0 +1,88 @@
+//! Processes of a session that are killed: the others end soon, one sentence names who it was, rows are kept.
+
+use std::time::Duration;
+
+use ombx_core::clock::Since;
+use ombx_tests::{Done, Running, results};
+use rustix::process::Signal;
+
+use crate::{Kept, in_the_middle, ombx, workers};
+
+/// A job that goes wrong has ended after this time.
+const SOON: Duration = Duration::from_secs(10);
+
+fn harmed(harm: &str, code: i32, act: impl FnOnce(&Running)) -> Done {
+    let kept = Kept::new();
+    let job = in_the_middle(&kept);
+    let since = Since::now();
+    act(&job);
+    let done = job.wait().expect(code);
+    assert!(since.elapsed() < SOON, "{harm}: it took {:.1?}\n{done}", since.elapsed());
+    done.leaves_nothing();
+    let (file, rows) = (results::lines_of(&kept.out()), kept.rows());
+    assert!(rows.len() >= 2 && file.last().unwrap()["kind"] == "end", "{harm}: {done}");
+    done
+}
+
+#[test]
+fn a_rank_is_killed() {
+    for rank in [0, 1] {
+        let done = harmed("kill -9 of a rank", 6, |job| workers(job)[rank].signal(Signal::KILL));
+        let sentence = done.sentence();
+        assert!(sentence.starts_with(&format!("rank {rank} on ")) && sentence.contains("signal 9"), "{done}");
+    }
+}
+
+#[test]
+fn an_idle_rank_is_killed() {
+    let kept = Kept::new();
+    let mut job =
+        kept.job("run sockets.latency -n 3 --sizes 8 --iterations 4294967296 --batch 1000000").start();
+    job.until("three ranks run", |job| workers(job).len() == 3);
+    std::thread::sleep(Duration::from_millis(500));
+    workers(&job)[2].signal(Signal::KILL);
+    let done = job.wait().expect(6);
+    assert!(done.sentence().starts_with("rank 2 on ") && done.elapsed < SOON, "{done}");
+    done.leaves_nothing();
+}
+
+#[test]
+fn the_coordinator_is_killed() {
+    harmed("kill -9 of the coordinator", 6, |job| {
+        job.processes().iter().filter(|p| p.is_coordinator()).for_each(|p| p.signal(Signal::KILL));
+    })
+    .complains(&["signal 9", "measured rows are in"]);
+}
+
+#[test]
+fn it_is_interrupted() {
+    harmed("Ctrl-C", 130, |job| job.signal(Signal::INT));
+}
+
+#[test]
+fn whoever_started_it_is_killed() {
+    let kept = Kept::new();
+    let job = in_the_middle(&kept);
+    job.signal(Signal::KILL);
+    job.wait().leaves_nothing();
+    assert!(kept.rows().len() >= 2);
+}
+
+#[test]
+fn it_takes_too_long() {
+    let job = "run sockets.latency --sizes 8 --iterations 4294967296 --batch 1000000 --timeout 2s";
+    let done = ombx(job).run().expect(6);
+    assert!(done.sentence().contains("--timeout") && done.elapsed < SOON, "{done}");
+    done.leaves_nothing();
+}
+
+#[test]
+fn a_rank_that_does_not_start_is_named() {
+    // The program that starts ranks on other hosts fails.
+    let done = ombx("run sockets.latency --hosts elsewhere.invalid,localhost --sizes 8")
+        .env("OMBX_SSH", "false")
+        .run();
+    let done = done.expect(6);
+    assert!(done.sentence().starts_with("rank 0 on elsewhere.invalid "), "{done}");
+    done.leaves_nothing();
+}

@@ -1,0 +1,57 @@
+//! The binary on ranks that are connected by sockets: every benchmark, ends of every kind, strangers, mistakes.
+
+mod ends;
+mod measures;
+mod pipeline;
+mod strangers;
+
+use std::path::PathBuf;
+
+use ombx_tests::{Files, Job, Running, process::Process, results};
+use serde_json::Value;
+
+/// `ombx` as it is where there is no MPI to start.
+fn ombx(arguments: &str) -> Job {
+    Job::of(ombx_tests::mpi::ombx()).args(arguments.split_whitespace())
+}
+
+/// `ombx` with a result file.
+struct Kept(Files);
+
+impl Kept {
+    fn new() -> Kept {
+        Kept(Files::default())
+    }
+
+    fn out(&self) -> PathBuf {
+        self.0.path("out.jsonl")
+    }
+
+    fn job(&self, arguments: &str) -> Job {
+        ombx(arguments).arg("-o").arg(self.out())
+    }
+
+    fn rows(&self) -> Vec<Value> {
+        let lines = results::lines_of(&self.out());
+        results::rows(&lines).into_iter().cloned().collect()
+    }
+}
+
+/// Many rows of about 50 ms: time enough to do harm in the middle.
+const MANY_ROWS: &str = "run sockets.latency --transport all --ip all --nodelay all --sizes 1..32K:x4 \
+                         --precision 0.0001% --max-time 50ms --format csv";
+
+/// Such a run, some rows having been measured.
+fn in_the_middle(kept: &Kept) -> Running {
+    let mut job = kept.job(MANY_ROWS).start();
+    let out = kept.out();
+    job.until("two rows are in the file", |_| results::rows_so_far(&out) >= 2);
+    job
+}
+
+/// The ranks of a job, in their order.
+fn workers(job: &Running) -> Vec<Process> {
+    let mut workers: Vec<Process> = job.processes().into_iter().filter(Process::is_worker).collect();
+    workers.sort_by_key(|process| process.pid.as_raw_nonzero());
+    workers
+}

@@ -1,0 +1,117 @@
+//! What is measured, verified, and how mistakes are told.
+
+use ombx_tests::{Files, Job};
+
+use crate::{Kept, ombx};
+
+const QUICK: &str = "--max-time 10ms --precision 50% --window 4";
+
+#[test]
+fn every_benchmark_over_every_socket_is_verified() {
+    let kept = Kept::new();
+    let arguments = format!(
+        "run sockets.latency sockets.bw sockets.bibw sockets.link --transport all --ip all --nodelay all --buffers all \
+         --pattern all --sizes 1,1000,60000 {QUICK} --format csv"
+    );
+    kept.job(&arguments).run().expect(0).leaves_nothing();
+    let rows = kept.rows();
+    // tcp 2 x 2, unix 1, udp 2; the windows have two kinds of buffers, the link three patterns.
+    assert_eq!(rows.len(), 3 * 7 * (1 + 2 + 2 + 3));
+    for row in &rows {
+        assert_eq!((row["outcome"].as_str(), row["check"].as_str()), (Some("ok"), Some("passed")), "{row}");
+        let udp = row["axes"]["transport"] == "udp";
+        assert_eq!(row["figures"]["lost_messages"].is_number(), udp, "{row}");
+    }
+}
+
+#[test]
+fn settings_are_recorded_and_idle_ranks_told() {
+    let kept = Kept::new();
+    let settings = "--socket-buffer 64K --congestion reno";
+    kept.job(&format!("run sockets.bw --sizes 64K -n 3 {settings} {QUICK}")).run().expect(0);
+    let text = std::fs::read_to_string(kept.out()).unwrap();
+    let run: serde_json::Value = serde_json::from_str(text.lines().next().unwrap()).unwrap();
+    assert_eq!(run["fabric"]["name"], "sockets");
+    assert_eq!(run["plan"]["socket-buffer"], "64K");
+    assert_eq!(run["plan"]["congestion"], "reno");
+    assert_eq!(run["ranks"].as_array().unwrap().len(), 3);
+    assert!(!text.contains("token"), "the session's token is in the results");
+    let bare: Vec<&str> = run["argv"].as_array().unwrap().iter().filter_map(|w| w.as_str()).collect();
+    assert!(
+        bare.contains(&"sockets.bw") && !bare.iter().any(|w| w.contains("relay") || *w == "worker"),
+        "{bare:?}"
+    );
+}
+
+/// Over the loopback interface the kernel copies all the same, and says so.
+#[test]
+fn sends_without_copying_tell_what_was_copied() {
+    let kept = Kept::new();
+    kept.job(&format!("run sockets.bw sockets.bibw --zero-copy=all --sizes 64K {QUICK}")).run().expect(0);
+    let rows = kept.rows();
+    assert_eq!(rows.len(), 4);
+    for row in &rows {
+        let zero_copy = row["axes"]["zero-copy"] == "on";
+        let copied = row["figures"]["copied_percent"].as_f64();
+        assert_eq!(copied.is_some_and(|percent| (0.0..=100.0).contains(&percent)), zero_copy, "{row}");
+        assert_eq!(row["check"], "passed", "{row}");
+    }
+}
+
+#[test]
+fn all_pairs_need_no_mpi() {
+    for fabric in ["tcp", "unix", "udp"] {
+        let kept = Kept::new();
+        kept.job(&format!("links --fabric {fabric} -n 4 --sizes 8 --retest 0 --max-time 5ms"))
+            .run()
+            .expect(0);
+        let rows = kept.rows();
+        assert_eq!(rows.len(), 12, "{fabric}");
+        assert!(rows.iter().all(|row| row["check"] == "passed" && row["axes"]["transport"] == fabric));
+    }
+}
+
+#[test]
+fn mistakes_are_one_sentence_and_start_nothing() {
+    let files = Files::default();
+    let empty = files.write("empty", "# nothing\n");
+    let odd = files.write("odd", "n01\nn02 $(reboot)\n");
+    for (arguments, says) in [
+        ("run sockets.bw --socket-buffer 7", "4K"),
+        ("run sockets.bw --congestion ../x", "congestion"),
+        ("run sockets.latency --transport rdma", "rdma"),
+        ("run sockets.latency --window-x", "window"),
+        ("run sockets.bw --ip 5", "5"),
+        ("run sockets.latency --hosts=-oProxyCommand=x", "host"),
+        ("run sockets.latency --hosts a;b", "host"),
+        ("run sockets.latency --launcher mpiexec", "--rendezvous"),
+        ("run sockets.latency --launcher none", "launcher"),
+        ("run sockets.latency --rendezvous x", "launcher"),
+        (&format!("run sockets.latency --hostfile {}", empty.display()), "no host"),
+        (&format!("run sockets.latency --hostfile {}", odd.display()), "line 2"),
+        ("run sockets.latency --hostfile /does/not/exist", "/does/not/exist"),
+        ("worker", "standard input"),
+    ] {
+        let done = ombx(arguments).run().expect(2);
+        assert!(done.sentence().contains(says), "{arguments}: {done}");
+        done.leaves_nothing();
+    }
+}
+
+#[test]
+fn ranks_of_another_launcher_meet_by_a_file() {
+    let files = Files::default();
+    let (meet, out) = (files.path("meet"), files.path("out.jsonl"));
+    let script = format!(
+        "for rank in 1 0; do PMI_RANK=$rank PMI_SIZE=2 '{}' run sockets.latency --sizes 8 {QUICK} --rendezvous '{}' -o '{}' & \
+         pids=\"$pids $!\"; done; for pid in $pids; do wait $pid || exit $?; done",
+        ombx_tests::mpi::ombx().display(),
+        meet.display(),
+        out.display()
+    );
+    Job::of("sh").arg("-c").arg(script).run().expect(0).leaves_nothing();
+    assert!(std::fs::read_to_string(&out).unwrap().contains("\"check\":\"passed\""));
+    assert!(!meet.exists(), "the file with the token is left");
+    let alone = ombx("run sockets.latency").env("PMI_RANK", "0").env("PMI_SIZE", "2").run().expect(2);
+    assert!(alone.sentence().contains("--rendezvous"));
+}

@@ -1,0 +1,228 @@
+//! The pipeline with its processes: how many there are, what arrives, and what is left when one of them dies.
+
+use std::{collections::BTreeMap, fs, path::Path};
+
+use ombx_core::{payload::Check, result::Figure};
+use ombx_tests::{Done, Files, Running, process::Process, results};
+use rustix::process::Signal;
+
+use crate::ombx;
+
+/// What its processes are called.
+const ROLES: [&str; 4] = ["node ", "phase ", "sender ", "receiver "];
+
+/// A pipeline that runs until it is ended.
+const ENDLESS: &str = "run sockets.pipeline --iterations 1000000 --buffers 16 --block 16K";
+
+fn role(process: &Process) -> Option<&'static str> {
+    let shown = process.to_string();
+    let (_, name) = shown.split_once(" pipeline-process ")?;
+    ROLES.into_iter().find(|role| name.starts_with(role))
+}
+
+fn roles(job: &Running) -> BTreeMap<&'static str, usize> {
+    let mut count = BTreeMap::new();
+    job.processes().iter().filter_map(role).for_each(|role| *count.entry(role).or_default() += 1);
+    count
+}
+
+fn shared_memory() -> Vec<String> {
+    let names = fs::read_dir("/dev/shm").into_iter().flatten().flatten();
+    names
+        .map(|entry| entry.file_name().to_string_lossy().into_owned())
+        .filter(|n| n.contains("ombx"))
+        .collect()
+}
+
+#[test]
+fn there_are_as_many_processes_as_the_formula_says() {
+    let mut job = ombx(ENDLESS).args(["--nodes", "3", "--phases", "3"]).start();
+    // N (1 + F + 2 N (F - 1)) = 48: 3 nodes, and 45 that they start.
+    let all = BTreeMap::from([("node ", 3), ("phase ", 9), ("sender ", 18), ("receiver ", 18)]);
+    job.until("all processes are there", |job| roles(job) == all);
+    job.signal(Signal::TERM);
+    let done = job.wait().expect(143);
+    done.complains(&["interrupted"]);
+    done.leaves_nothing();
+}
+
+#[test]
+fn every_byte_is_verified_and_times_are_told_for_each_node_and_in_all() {
+    let files = Files::default();
+    let before = shared_memory();
+    let done = ombx("run sockets.pipeline --nodes 3 --phases 3 --buffers 64 --block 256K --iterations 6 -o")
+        .arg(files.path("out"))
+        .run()
+        .expect(0);
+    done.leaves_nothing();
+    assert_eq!(shared_memory(), before);
+    let run = results::run_of(&files.path("out"));
+    let row = &run.rows[0];
+    assert_eq!((&row.check, row.samples[0].elapsed_ns.len()), (&Check::Passed, 6));
+    assert_eq!(row.work.unwrap().bytes, 3 * 3 * 64 * (256 << 10));
+    let names = ["started_processes", "buffer_p50_us", "node0_mb_per_s", "node2_phase3_waited_for_data_ms"];
+    for name in names {
+        assert!(matches!(row.figures[name], Figure::Value(x) if x > 0.0), "{name}: {:?}", row.figures[name]);
+    }
+    assert_eq!(row.figures["started_processes"], Figure::Value(48.0));
+    for part in ["phase 3", "node 2", "48 processes", "45 that they start", "MB/s in all"] {
+        assert!(done.stdout.contains(part), "{part} is not drawn\n{done}");
+    }
+}
+
+#[test]
+fn workers_may_be_threads_and_may_spin() {
+    let files = Files::default();
+    ombx("run sockets.pipeline --threads --spin=all --nodes 2 --phases 3 --buffers 9 --block 1000 --iterations 2 -o")
+        .arg(files.path("out"))
+        .run()
+        .expect(0)
+        .leaves_nothing();
+    let run = results::run_of(&files.path("out"));
+    assert_eq!(run.rows.len(), 2);
+    for row in &run.rows {
+        assert_eq!((row.axes["workers"].as_str(), &row.check), ("threads", &Check::Passed));
+        assert_eq!(row.figures["started_processes"], Figure::Value(2.0));
+    }
+}
+
+/// Kills the first process that shows `who` and returns how the job ended.
+fn killed(who: &str) -> Done {
+    let mut job = ombx(ENDLESS).args(["--nodes", "2", "--phases", "3"]).start();
+    // 2 nodes, 6 phases, 8 senders and 8 receivers.
+    job.until("all processes are there", |job| roles(job).values().sum::<usize>() == 24);
+    let victim = job.processes().into_iter().find(|process| process.to_string().contains(who));
+    victim.unwrap_or_else(|| panic!("nobody is called {who}")).signal(Signal::KILL);
+    job.wait()
+}
+
+fn named_when_killed(who: &str) {
+    let done = killed(&format!("pipeline-process {who}")).expect(6);
+    done.leaves_nothing();
+    let sentence = done.sentence();
+    let (before, after) = (format!("{who} (process "), "was killed (signal 9)");
+    assert!(sentence.contains(&before) && sentence.ends_with(after), "{done}");
+}
+
+#[test]
+fn a_node_that_is_killed_is_named() {
+    named_when_killed("node 1");
+}
+
+#[test]
+fn a_phase_that_is_killed_is_named() {
+    named_when_killed("phase 2 of node 0");
+    named_when_killed("phase 3 of node 1");
+}
+
+#[test]
+fn a_sender_that_is_killed_is_named() {
+    named_when_killed("sender to node 1 in phase 1 of node 0");
+    named_when_killed("sender to node 1 in phase 2 of node 1");
+}
+
+#[test]
+fn a_receiver_that_is_killed_is_named() {
+    named_when_killed("receiver from node 0 in phase 3 of node 1");
+    named_when_killed("receiver from node 0 in phase 2 of node 0");
+}
+
+#[test]
+fn nothing_is_left_when_whoever_started_it_is_killed() {
+    let done = killed("--relay=").expect(6);
+    done.leaves_nothing();
+    done.sentence();
+    let done = killed("run sockets.pipeline");
+    done.leaves_nothing();
+    assert_eq!(done.signal, Some(9), "{done}");
+}
+
+/// What must be in the sink's file: node by node, buffer by buffer, block by block. Between two phases, block j of node a goes to
+/// node j, where it becomes block a; computed by following every block.
+fn expected(nodes: usize, phases: usize, block: usize, source: &[u8]) -> Vec<u8> {
+    let buffers = source.len() / (nodes * nodes * block);
+    let place =
+        |node: usize, buffer: usize, index: usize| ((node * buffers + buffer) * nodes + index) * block;
+    let mut sink = vec![0; source.len()];
+    for (from, buffer, index) in
+        (0..nodes).flat_map(|n| (0..buffers).flat_map(move |i| (0..nodes).map(move |b| (n, i, b))))
+    {
+        let (mut node, mut position) = (from, index);
+        for _ in 1..phases {
+            (node, position) = (position, node);
+        }
+        let (to, from) = (place(node, buffer, position), place(from, buffer, index));
+        sink[to..to + block].copy_from_slice(&source[from..from + block]);
+    }
+    sink
+}
+
+fn noise(length: usize) -> Vec<u8> {
+    (0..length as u64).map(|i| (i.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 53) as u8).collect()
+}
+
+fn from_file_to_file(files: &Files, shape: &str, source: &Path) -> Done {
+    let end = |name: &str, path: &Path| format!("--{name}=file:{}", path.display());
+    let sink = files.path("sink");
+    ombx("run sockets.pipeline --iterations 2")
+        .args(shape.split_whitespace())
+        .args([end("source", source), end("sink", &sink)])
+        .run()
+}
+
+#[test]
+fn from_file_to_file_every_byte_is_where_it_should_be() {
+    let files = Files::default();
+    for (nodes, phases, buffers, block) in [(2, 2, 5, 1000), (3, 3, 4, 4096), (3, 2, 3, 77), (2, 4, 1, 1)] {
+        let bytes = noise(nodes * nodes * buffers * block);
+        let source = files.write("source", &bytes);
+        let shape = format!("--nodes {nodes} --phases {phases} --block {block}");
+        from_file_to_file(&files, &shape, &source).expect(0).leaves_nothing();
+        let found = fs::read(files.path("sink")).unwrap();
+        assert!(found == expected(nodes, phases, block, &bytes), "{shape}");
+    }
+}
+
+#[test]
+fn files_that_fail_end_it_with_one_sentence() {
+    let files = Files::default();
+    let source = files.write("source", noise(4 * 1000 * 3 + 1));
+    let small = "run sockets.pipeline --nodes 2 --phases 2 --buffers 4 --block 64K --iterations 2";
+    let done = ombx(small).args(["--sink", "file:/dev/full"]).run().expect(7);
+    done.leaves_nothing();
+    assert!(done.sentence().contains("/dev/full: No space left on device"), "{done}");
+    let done = ombx(small).args(["--source", "file:/no/such/file"]).run().expect(7);
+    assert!(done.sentence().contains("source file /no/such/file: No such file"), "{done}");
+    let done = ombx(small).args(["--sink", "file:/no/such/file"]).run().expect(7);
+    assert!(done.sentence().contains("sink file /no/such/file: No such file"), "{done}");
+    let done = from_file_to_file(&files, "--nodes 2 --phases 2 --block 1000", &source).expect(2);
+    assert!(done.sentence().contains("pad it to 16000"), "{done}");
+}
+
+#[test]
+fn mistakes_are_found_before_anything_starts() {
+    let files = Files::default();
+    files.write("hosts", "n01\n");
+    for (options, says) in [
+        ("--nodes 0", "from 1 to 100"),
+        ("--phases 1", "from 2 to 1000"),
+        ("--buffers many", "buffers"),
+        ("--block 0", "at least 1 byte"),
+        ("--block 1Q", "1Q"),
+        ("--source ftp:x", "neither memory nor file:PATH"),
+        ("--buffers single", "--buffers means nothing to sockets.pipeline"),
+        ("--threads 1:2", "alone it makes workers threads"),
+        ("--nodes 100 --phases 1000", "processes on this host"),
+        ("--block 1T", "MiB free"),
+        ("--hostfile /dev/null", "names no host"),
+        ("--hostfile hosts", "--hosts a,b,c"),
+    ] {
+        let done = ombx("run sockets.pipeline")
+            .directory(&files.path(""))
+            .args(options.split_whitespace())
+            .run()
+            .expect(2);
+        assert!(done.sentence().contains(says), "{options}: {done}");
+        done.leaves_nothing();
+    }
+}

@@ -1,0 +1,76 @@
+//! Strangers at every port of a session while it runs: refused, told once, and the run is unharmed.
+
+use std::{
+    collections::BTreeSet,
+    fs,
+    io::{Read, Write},
+    net::TcpStream,
+    time::Duration,
+};
+
+use ombx_tests::{Running, results};
+
+use crate::{Kept, in_the_middle};
+
+/// TCP ports on which a process of the job listens.
+fn ports(job: &Running) -> BTreeSet<u16> {
+    let mut sockets = BTreeSet::new();
+    for process in job.processes() {
+        let descriptors = fs::read_dir(format!("/proc/{}/fd", process.pid.as_raw_nonzero()));
+        for descriptor in descriptors.into_iter().flatten().flatten() {
+            let target = fs::read_link(descriptor.path()).unwrap_or_default().to_string_lossy().into_owned();
+            if let Some(inode) = target.strip_prefix("socket:[").and_then(|t| t.strip_suffix(']')) {
+                sockets.insert(inode.to_owned());
+            }
+        }
+    }
+    let mut ports = BTreeSet::new();
+    for table in ["/proc/net/tcp", "/proc/net/tcp6"] {
+        for line in fs::read_to_string(table).unwrap_or_default().lines().skip(1) {
+            let words: Vec<&str> = line.split_whitespace().collect();
+            let [_, local, _, state, _, _, _, _, _, inode, ..] = words.as_slice() else { continue };
+            // 0A: it listens.
+            if *state == "0A" && sockets.contains(*inode) {
+                ports.extend(local.rsplit(':').next().and_then(|port| u16::from_str_radix(port, 16).ok()));
+            }
+        }
+    }
+    ports
+}
+
+#[test]
+fn strangers_are_refused_and_the_run_goes_on() {
+    let kept = Kept::new();
+    let job = in_the_middle(&kept);
+    let before = results::rows_so_far(&kept.out());
+    let open = ports(&job);
+    assert!(!open.is_empty(), "nothing listens");
+    let hello = |token: &[u8]| [&[1 + token.len() as u8, 0, 0, 0, 1], token].concat();
+    let mut held = Vec::new();
+    for port in open.into_iter().flat_map(|port| [port; 3]) {
+        for bytes in
+            [&hello(&[7; 16])[..], &hello(&[]), &[0xff; 4096], b"GET / HTTP/1.1\r\n\r\n", &[0; 5], &[1], &[]]
+        {
+            // A port of one case may have closed by now.
+            let Ok(mut stranger) = TcpStream::connect(("127.0.0.1", port)) else { continue };
+            let _ = stranger.write_all(bytes);
+            held.push((bytes.len(), stranger));
+        }
+    }
+    assert!(held.len() >= 7, "nobody was reached");
+    for (said, stranger) in &mut held {
+        // Who says nothing is turned away after five seconds.
+        stranger.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+        let mut heard = Vec::new();
+        let _ = stranger.take(100).read_to_end(&mut heard);
+        assert!(heard.is_empty(), "a stranger who said {said} bytes was answered {heard:?}");
+    }
+    let done = job.wait();
+    let ours = done.stderr.lines().filter(|line| line.starts_with("ombx: ")).count();
+    assert!(ours == 1 && done.stderr.contains("session's token"), "{done}");
+    let done = done.expect(0);
+    done.leaves_nothing();
+    let rows = kept.rows();
+    assert!(rows.len() > before + 3, "the run did not go on");
+    assert!(rows.iter().all(|row| row["outcome"] == "ok" && row["check"] == "passed"));
+}

@@ -1,0 +1,98 @@
+//! `cargo xtask coverage`: how often intervals hold the truth, of simulated noise, and of launches on this machine.
+
+mod document;
+mod drawing;
+mod launches;
+
+use std::{fs, path::Path, process::ExitCode};
+
+use ombx_core::{
+    plan::Plan,
+    testkit::coverage::{self, Coverage, MODELS, Model},
+};
+
+use crate::{
+    failure::{Failure, Result},
+    mpi::{Flavour, Mpi, Places},
+    workspace::Workspace,
+};
+
+/// Count how often the interval of a row holds the true median of simulated noise, or the row is marked
+///
+/// Rows are measured by everything that measures real ones, with the default precision and time; only what an iteration
+/// takes is drawn from a model. Fails when rows without a mark certainly miss the truth more often than 7 times in 100.
+#[derive(clap::Args)]
+#[command(after_help = "Example: cargo xtask coverage --rows 500 --model bimodal")]
+pub(crate) struct Options {
+    /// Rows of each model
+    #[arg(long, value_name = "N", default_value_t = 2000, value_parser = clap::value_parser!(u64).range(1..=10_000))]
+    rows: u64,
+    /// Only models whose family or name contains this
+    #[arg(long, value_name = "PATTERN", default_value = "", hide_default_value = true)]
+    model: String,
+    /// Other rows
+    #[arg(long, value_name = "SEED", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+    seed: u64,
+    /// Launch p2p.latency so often with each MPI too, and count whose interval holds the median of all launches
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    launches: u32,
+    /// Put table and drawing into docs/COVERAGE.md and docs/coverage.svg, and the table into METHODOLOGY.md
+    #[arg(long, conflicts_with = "model")]
+    write: bool,
+}
+
+/// A model and what became of its rows.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Line {
+    pub(crate) model: &'static Model,
+    pub(crate) coverage: Coverage,
+}
+
+pub(crate) fn main(options: &Options) -> Result<ExitCode> {
+    let workspace = Workspace::read()?;
+    let chosen =
+        |model: &&Model| model.family.contains(&options.model) || model.name.contains(&options.model);
+    let mut lines = Vec::new();
+    for model in MODELS.iter().filter(chosen) {
+        let coverage = coverage::cover(model, options.rows, options.seed, &Plan::default())
+            .map_err(|e| Failure::Missing(format!("{}: {e}", model.name)))?;
+        let line = Line { model, coverage };
+        println!("   {}", document::told(&line));
+        lines.push(line);
+    }
+    if lines.is_empty() {
+        return Err(Failure::Missing(format!("no model contains {:?}", options.model)));
+    }
+    let mut launched = Vec::new();
+    if options.launches > 0 {
+        for mpi in Flavour::ALL.iter().filter_map(|flavour| Mpi::find(*flavour, &Places::here()).ok()) {
+            launched.extend(launches::measure(&mpi, &workspace, options.launches)?);
+        }
+    }
+    println!("\n{}", document::table(&lines));
+    if !launched.is_empty() {
+        println!("{}", document::launches(&launched));
+    }
+    if options.write {
+        write(&workspace.root.join("docs/coverage.svg"), &drawing::draw(&lines))?;
+        write(&workspace.root.join("docs/COVERAGE.md"), &document::page(&lines, &launched, options.rows))?;
+        let path = workspace.root.join("METHODOLOGY.md");
+        let text =
+            fs::read_to_string(&path).map_err(|source| Failure::File { path: path.clone(), source })?;
+        let text = document::placed(&text, &document::families(&lines)).ok_or_else(|| {
+            Failure::Missing(format!(
+                "{} has no place for the table: {}",
+                path.display(),
+                document::BEGINNING
+            ))
+        })?;
+        write(&path, &text)?;
+        println!("Written: docs/COVERAGE.md, docs/coverage.svg, METHODOLOGY.md");
+    }
+    let failed = lines.iter().any(|line| document::verdict(line) == document::Verdict::Low);
+    Ok(if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+}
+
+fn write(path: &Path, text: &str) -> Result<()> {
+    fs::write(path, text).map_err(|source| Failure::File { path: path.into(), source })
+}

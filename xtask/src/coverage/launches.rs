@@ -1,0 +1,80 @@
+//! Launch after launch of one benchmark on this machine.
+
+use std::process::{Command, Stdio};
+
+use ombx_core::stats;
+use serde_json::Value;
+
+use crate::{
+    failure::{Failure, Result},
+    fidelity,
+    mpi::Mpi,
+    workspace::Workspace,
+};
+
+/// Sizes in bytes: an eager message, and one by rendezvous.
+const SIZES: &str = "8,64K";
+
+/// All launches of a size.
+#[derive(Debug)]
+pub(super) struct Launched {
+    pub(super) mpi: String,
+    pub(super) bytes: u64,
+    pub(super) launches: u64,
+    /// Median of the launches' medians.
+    pub(super) median_us: f64,
+    pub(super) ends_us: [f64; 2],
+    /// Half an interval as a part of its median, in the middle of all launches.
+    pub(super) half: f64,
+    /// Launches whose interval holds the median of all.
+    pub(super) covered: u64,
+}
+
+pub(super) fn measure(mpi: &Mpi, workspace: &Workspace, launches: u32) -> Result<Vec<Launched>> {
+    let programs = fidelity::Programs::build(mpi, workspace, fidelity::Build::Release { build: true })?;
+    let mut command = Command::new(&programs.ombx);
+    mpi.launch_with(&mut command);
+    command.args(["run", "p2p.latency", "--sizes", SIZES, "--format", "jsonl", "--quiet", "--launches"]);
+    command.arg(launches.to_string()).stdin(Stdio::null());
+    let text = fidelity::output(&mut command)?;
+    let rows = text.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+    let rows: Vec<Value> = rows.filter(|record| record["kind"] == "case").collect();
+    let mut sizes: Vec<u64> = rows.iter().filter_map(|row| row["bytes"].as_u64()).collect();
+    sizes.sort_unstable();
+    sizes.dedup();
+    let of = |bytes: &u64| {
+        let rows = rows.iter().filter(|row| row["bytes"].as_u64() == Some(*bytes));
+        launched(mpi, *bytes, &rows.filter_map(figures).collect::<Vec<_>>())
+    };
+    sizes
+        .iter()
+        .map(of)
+        .collect::<Option<Vec<_>>>()
+        .ok_or_else(|| Failure::Missing("launches without a row".into()))
+}
+
+/// Median and interval of a row, in nanoseconds.
+fn figures(row: &Value) -> Option<[f64; 3]> {
+    let summary = &row["summary"];
+    let end = |at: usize| summary["ci95_ns"][at].as_f64();
+    Some([summary["median_ns"].as_f64()?, end(0)?, end(1)?])
+}
+
+fn launched(mpi: &Mpi, bytes: u64, rows: &[[f64; 3]]) -> Option<Launched> {
+    let medians: Vec<f64> = rows.iter().map(|[median, ..]| *median).collect();
+    let halves: Vec<f64> = rows.iter().map(|[median, low, high]| (high - low) / 2.0 / median).collect();
+    let median = stats::median(&medians)?;
+    let covered = rows.iter().filter(|[_, low, high]| *low <= median && median <= *high).count();
+    Some(Launched {
+        mpi: mpi.flavour.to_string(),
+        bytes,
+        launches: rows.len() as u64,
+        median_us: median / 1e3,
+        ends_us: [
+            medians.iter().copied().fold(f64::INFINITY, f64::min) / 1e3,
+            medians.iter().copied().fold(0.0, f64::max) / 1e3,
+        ],
+        half: stats::median(&halves)?,
+        covered: covered as u64,
+    })
+}
