@@ -11,7 +11,7 @@ int main(int argc, char **argv) {
     MPI_Barrier(MPI_COMM_WORLD);
     FILE *memory = fopen("/proc/self/smaps_rollup", "r");
     while (memory != NULL && fgets(line, sizeof line, memory) != NULL) {
-        if (strncmp(line, "Pss:", 4) == 0) printf("rank %d %s", rank, line);
+        if (strncmp(line, "Pss", 3) == 0) printf("rank %d %s", rank, line);
     }
     MPI_Barrier(MPI_COMM_WORLD);
     MPI_Finalize();

@@ -172,7 +172,7 @@ impl Running {
     }
 
     /// Waits until `condition` holds; the job must not end before.
-    pub fn until(&mut self, what: &str, condition: impl Fn(&Running) -> bool) {
+    pub fn until(&mut self, what: &str, mut condition: impl FnMut(&Running) -> bool) {
         while !condition(self) {
             let ended = self.child.try_wait().expect("the job can be waited for");
             if ended.is_some() || self.since.elapsed() > self.limit {

@@ -277,6 +277,10 @@ pub(crate) const PROGRESS: &str = "progress";
 impl RelaySink {
     fn send(&mut self, record: &Record) -> Result<()> {
         let sent = wire::write(&mut self.pipe, record);
+        RelaySink::told(sent)
+    }
+
+    fn told(sent: io::Result<()>) -> Result<()> {
         sent.map_err(|e| Error::fabric(format!("the process that started this job is gone: {e}")))
     }
 }
@@ -297,7 +301,7 @@ impl Sink for RelaySink {
     }
 
     fn case(&mut self, row: &Measurement) -> Result<()> {
-        self.send(&Record::Case(Box::new(row.clone())))
+        RelaySink::told(wire::write_row(&mut self.pipe, row))
     }
 
     fn end(&mut self, tally: &Tally) -> Result<()> {

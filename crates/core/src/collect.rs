@@ -57,12 +57,13 @@ impl Taken {
 }
 
 /// Brings a round of every rank whose clock counts to rank 0; nothing elsewhere. Collective unless one clock counts.
-pub(crate) fn collect(team: &dyn Team, across: Across, round: &[Taken]) -> Result<Vec<(Who, Taken)>> {
+pub(crate) fn collect(team: &dyn Team, across: Across, round: Vec<Taken>) -> Result<Vec<(Who, Taken)>> {
     if across == Across::Origin {
-        let mine = if team.rank() == Rank(0) { round } else { &[] };
-        return Ok((0..).zip(mine).map(|(thread, taken)| ((0, thread), taken.clone())).collect());
+        let mine = if team.rank() == Rank(0) { round } else { Vec::new() };
+        return Ok((0..).zip(mine).map(|(thread, taken)| ((0, thread), taken)).collect());
     }
     let mine = round.first().map(Taken::to_bytes).unwrap_or_default();
+    drop(round);
     let gathered = team.gather(&mine)?.unwrap_or_default();
     let timed = (0..).zip(gathered).filter(|(_, bytes)| !bytes.is_empty());
     let read = |(rank, bytes): (u32, Vec<u8>)| {

@@ -120,7 +120,7 @@ pub fn ranks(bytes: &[u8]) {
     let team = Liars(bytes.split(|byte| *byte == 0xfe).map(<[u8]>::to_vec).collect());
     let team: &dyn Team = &team;
     for across in [Across::Origin, Across::Pairs, Across::Slowest, Across::Global] {
-        if let Ok(round) = collect::collect(team, across, &[]) {
+        if let Ok(round) = collect::collect(team, across, Vec::new()) {
             let mut samples = Vec::new();
             collect::extend(&mut samples, 1, round);
         }

@@ -166,7 +166,7 @@ impl Sweep<'_> {
         self.team.rest()?;
         let mut mine = Vec::new();
         if let Some(row) = row {
-            wire::write(&mut mine, &Record::Case(Box::new(row)))
+            wire::write_row(&mut mine, &row)
                 .map_err(|e| Error::fabric(format!("a row could not be sent to rank 0: {e}")))?;
         }
         for line in self.team.gather(&mine)?.into_iter().flatten().filter(|line| !line.is_empty()) {

@@ -184,7 +184,7 @@ struct Rig<'s, 'a> {
 
 /// The samples of a case.
 struct Sampled {
-    /// Of every timed rank, on rank 0; elsewhere this rank's own.
+    /// Of every timed rank, on rank 0; elsewhere none.
     samples: Vec<Samples>,
     iterations: u64,
     ending: Option<Ending>,
@@ -259,8 +259,7 @@ impl Rig<'_, '_> {
                 (batch, stop::first_round(sample_ns, max_time / self.sharing).min(most))
             }
         };
-        let mut mine: Vec<Samples> = Vec::new();
-        let mut all: Vec<Samples> = Vec::new();
+        let mut samples: Vec<Samples> = Vec::new();
         let mut spent = Duration::ZERO;
         let mut more = team.tell(first)?;
         let mut total = 0;
@@ -269,16 +268,10 @@ impl Rig<'_, '_> {
             let (round, wall) = self.round(kernel, batch, more)?;
             total += more;
             spent += Duration::from_nanos(wall);
-            extend(&mut all, batch, collect(team, self.across, &round)?);
-            let rank = team.rank().0;
-            extend(
-                &mut mine,
-                batch,
-                (0..).zip(round).map(|(thread, taken)| ((rank, thread), taken)).collect(),
-            );
+            extend(&mut samples, batch, collect(team, self.across, round)?);
             more = 0;
             if team.rank() == Rank(0) {
-                summary = Measurement::summarise(&all, self.legs);
+                summary = Measurement::summarise(&samples, self.legs);
                 if let Effort::Precision { precision, max_time } = self.effort {
                     let reached = summary.as_ref().and_then(Summary::precision);
                     let max_time = max_time / self.sharing;
@@ -292,7 +285,6 @@ impl Rig<'_, '_> {
             self.session.sink.alive();
             more = team.tell(more)?;
         }
-        let samples = if all.is_empty() { mine } else { all };
         let stamped = kernel.batch().is_some();
         Ok(Sampled { samples, iterations: total * batch, ending, summary, spent, batch, stamped })
     }

@@ -57,12 +57,10 @@ impl Summary {
         }
         let sorted = sorted(samples);
         let median = middle(&sorted);
-        let mut deviations: Vec<f64> = sorted.iter().map(|x| (x - median).abs()).collect();
-        deviations.sort_by(f64::total_cmp);
         let lag1 = lag1(samples);
         let (ci95, block) = interval(samples, &sorted, lag1);
         let percentile = |q: f64| order_bounds(n, q).map(|_| sorted[rank_of(n, q)]);
-        Some(Summary {
+        let mut summary = Summary {
             n,
             median,
             ci95,
@@ -70,13 +68,18 @@ impl Summary {
             min: sorted[0],
             mean: samples.iter().sum::<f64>() / n as f64,
             max: sorted[n - 1],
-            mad: middle(&deviations),
+            mad: 0.0,
             p95: percentile(0.95),
             p99: percentile(0.99),
             p999: percentile(0.999),
             lag1,
             bimodal: bimodal(&sorted),
-        })
+        };
+        let mut deviations = sorted;
+        deviations.iter_mut().for_each(|x| *x = (*x - median).abs());
+        deviations.sort_unstable_by(f64::total_cmp);
+        summary.mad = middle(&deviations);
+        Some(summary)
     }
 
     /// Half the interval's width as a fraction of the median; `None` where either does not exist.
@@ -237,12 +240,12 @@ fn bounded(sorted: &[f64], wider: f64) -> Option<[f64; 2]> {
 fn dependence(values: &[f64], median: f64, correlation: f64) -> f64 {
     let near = correlation.max(0.0);
     let mut variance = (1.0 + near) / (1.0 - near);
-    let sides: Vec<f64> =
-        values.iter().map(|x| f64::from(u8::from(*x > median)) - f64::from(u8::from(*x < median))).collect();
-    let of_one = sides.iter().map(|side| side * side).sum::<f64>() / sides.len().max(1) as f64;
+    let sides: Vec<i8> = values.iter().map(|x| i8::from(*x > median) - i8::from(*x < median)).collect();
+    let of_one = sides.iter().filter(|side| **side != 0).count() as f64 / sides.len().max(1) as f64;
     let mut block = 2;
     while of_one > 0.0 && values.len() / block >= FEWEST_LONG_BLOCKS {
-        let sums = sides.chunks_exact(block).map(|sides| sides.iter().sum::<f64>());
+        let sums =
+            sides.chunks_exact(block).map(|sides| sides.iter().map(|side| f64::from(*side)).sum::<f64>());
         let count = (values.len() / block) as f64;
         let ratio = sums.map(|sum| sum * sum).sum::<f64>() / (count - 1.0) / (block as f64 * of_one);
         if ratio > 1.0 + SIGNIFICANT * (2.0 / (count - 1.0)).sqrt() {

@@ -82,7 +82,16 @@ pub enum ReadError {
 
 /// Writes one record and its line end, in one call.
 pub fn write(out: &mut dyn Write, record: &Record) -> std::io::Result<()> {
-    let mut line = v1::to_json(record).map_err(std::io::Error::other)?;
+    write_line(out, v1::to_json(record))
+}
+
+/// Writes the record of a row, as [`write`] does, without a copy of it.
+pub fn write_row(out: &mut dyn Write, row: &Measurement) -> std::io::Result<()> {
+    write_line(out, v1::row_to_json(row))
+}
+
+fn write_line(out: &mut dyn Write, line: Result<Vec<u8>, String>) -> std::io::Result<()> {
+    let mut line = line.map_err(std::io::Error::other)?;
     line.push(b'\n');
     out.write_all(&line)
 }

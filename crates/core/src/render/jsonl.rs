@@ -22,7 +22,7 @@ impl Renderer for JsonLines {
     }
 
     fn case(&mut self, out: &mut dyn Write, row: &Measurement) -> Result<()> {
-        wire::write(out, &Record::Case(Box::new(row.clone())))?;
+        wire::write_row(out, row)?;
         out.flush()
     }
 

@@ -5,14 +5,17 @@ mod encode;
 mod holds;
 mod line;
 
-pub(super) use self::{decode::from_json, encode::to_json};
+pub(super) use self::{
+    decode::from_json,
+    encode::{row_to_json, to_json},
+};
 
 pub(super) const MAJOR: u32 = 1;
 pub(super) const MINOR: u32 = 0;
 
 #[cfg(feature = "schema")]
 pub(super) fn schema() -> serde_json::Value {
-    let mut schema = schemars::schema_for!(line::Line).to_value();
+    let mut schema = schemars::schema_for!(line::Line<'static>).to_value();
     schema["title"] = "One line of an ombx result file, format 1".into();
     schema
 }

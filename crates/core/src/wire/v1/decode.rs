@@ -91,7 +91,7 @@ fn end_of(line: EndLine) -> Record {
     Record::End(outcome, Tally { cases, skipped, failed, corrupt })
 }
 
-fn row_of(line: CaseLine) -> Result<Measurement, String> {
+fn row_of(line: CaseLine<'_>) -> Result<Measurement, String> {
     line.holds()?;
     let reason = line.reason.unwrap_or_default();
     let mismatch = line.mismatch.map(|MismatchLine { rank, slot, byte, expected, actual }| Mismatch {
@@ -144,13 +144,14 @@ fn row_of(line: CaseLine) -> Result<Measurement, String> {
     })
 }
 
-fn samples_of(line: SamplesLine) -> Samples {
+fn samples_of(line: SamplesLine<'_>) -> Samples {
     let SamplesLine { rank, thread, batch, elapsed_ns, late, round_trips } = line;
     let round_trips = round_trips.map(|RoundTripsLine { halves, batch, elapsed_ns }| RoundTrips {
         halves,
         batch,
-        elapsed_ns,
+        elapsed_ns: elapsed_ns.into_owned(),
     });
+    let (elapsed_ns, late) = (elapsed_ns.into_owned(), late.into_owned());
     Samples { rank, thread, batch, elapsed_ns, late, round_trips }
 }
 

@@ -19,11 +19,7 @@ use crate::{
 pub(in crate::wire) fn to_json(record: &Record) -> Result<Vec<u8>, String> {
     let line = match record {
         Record::Run(run) => Line::Run(Box::new(run_line(run))),
-        Record::Case(row) => {
-            let line = case_line(row);
-            line.holds().map_err(|why| format!("{}: {why}", row.key))?;
-            Line::Case(Box::new(line))
-        }
+        Record::Case(row) => return row_to_json(row),
         Record::End(outcome, tally) => Line::End(EndLine {
             outcome: match outcome {
                 Outcome::Complete => EndOutcome::Complete,
@@ -37,6 +33,13 @@ pub(in crate::wire) fn to_json(record: &Record) -> Result<Vec<u8>, String> {
         }),
     };
     serde_json::to_vec(&line).map_err(|e| e.to_string())
+}
+
+/// The line of a row, which is not copied for it.
+pub(in crate::wire) fn row_to_json(row: &Measurement) -> Result<Vec<u8>, String> {
+    let line = case_line(row);
+    line.holds().map_err(|why| format!("{}: {why}", row.key))?;
+    serde_json::to_vec(&Line::Case(Box::new(line))).map_err(|e| e.to_string())
 }
 
 fn run_line(run: &Run) -> RunLine {
@@ -65,7 +68,7 @@ fn run_line(run: &Run) -> RunLine {
     }
 }
 
-fn case_line(row: &Measurement) -> CaseLine {
+fn case_line(row: &Measurement) -> CaseLine<'_> {
     let (outcome, reason) = match &row.outcome {
         result::Outcome::Ok => (CaseOutcome::Ok, None),
         result::Outcome::Skipped(why) => (CaseOutcome::Skipped, Some(why.clone())),
@@ -136,14 +139,21 @@ fn figure_line(figure: &Figure) -> FigureLine {
     }
 }
 
-fn samples_line(samples: &Samples) -> SamplesLine {
-    let Samples { rank, thread, batch, elapsed_ns, late, round_trips } = samples.clone();
-    let round_trips = round_trips.map(|RoundTrips { halves, batch, elapsed_ns }| RoundTripsLine {
-        halves,
-        batch,
-        elapsed_ns,
+fn samples_line(samples: &Samples) -> SamplesLine<'_> {
+    let Samples { rank, thread, batch, elapsed_ns, late, round_trips } = samples;
+    let round_trips = round_trips.as_ref().map(|RoundTrips { halves, batch, elapsed_ns }| RoundTripsLine {
+        halves: *halves,
+        batch: *batch,
+        elapsed_ns: elapsed_ns.into(),
     });
-    SamplesLine { rank, thread, batch, elapsed_ns, late, round_trips }
+    SamplesLine {
+        rank: *rank,
+        thread: *thread,
+        batch: *batch,
+        elapsed_ns: elapsed_ns.into(),
+        late: late.into(),
+        round_trips,
+    }
 }
 
 fn summary_line(row: &Measurement, s: &Summary) -> SummaryLine {

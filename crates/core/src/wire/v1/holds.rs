@@ -2,7 +2,7 @@
 
 use super::line::*;
 
-impl CaseLine {
+impl CaseLine<'_> {
     /// What every row holds to, here and in what is read; the sentence says what is broken.
     pub(super) fn holds(&self) -> Result<(), String> {
         let must = |holds: bool, else_say: &str| if holds { Ok(()) } else { Err(else_say.to_owned()) };

@@ -1,6 +1,6 @@
 //! The lines of a file as serde writes them; their comments are the descriptions of the JSON Schema.
 
-use std::collections::BTreeMap;
+use std::{borrow::Cow, collections::BTreeMap};
 
 use serde::{Deserialize, Serialize};
 
@@ -8,9 +8,9 @@ use serde::{Deserialize, Serialize};
 #[derive(Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "kind", rename_all = "lowercase")]
-pub(super) enum Line {
+pub(super) enum Line<'a> {
     Run(Box<RunLine>),
-    Case(Box<CaseLine>),
+    Case(Box<CaseLine<'a>>),
     End(EndLine),
 }
 
@@ -101,7 +101,7 @@ pub(super) struct ClockLine {
 /// One row.
 #[derive(Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub(super) struct CaseLine {
+pub(super) struct CaseLine<'a> {
     /// Benchmark.
     pub(super) bench: String,
     /// Stable name of the row: benchmark, axes, size and depth.
@@ -138,7 +138,7 @@ pub(super) struct CaseLine {
     pub(super) mismatch: Option<MismatchLine>,
     /// Raw samples of every rank whose clock counts.
     #[serde(default)]
-    pub(super) samples: Vec<SamplesLine>,
+    pub(super) samples: Vec<SamplesLine<'a>>,
     /// Absent where nothing was measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) summary: Option<SummaryLine>,
@@ -245,7 +245,7 @@ pub(super) struct WorkLine {
 /// Raw samples of one rank, or of one thread of it.
 #[derive(Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub(super) struct SamplesLine {
+pub(super) struct SamplesLine<'a> {
     pub(super) rank: u32,
     /// Which thread of the rank, from 0; absent where it is the first.
     #[serde(default, skip_serializing_if = "is_zero")]
@@ -255,19 +255,19 @@ pub(super) struct SamplesLine {
     pub(super) batch: u64,
     /// Time of each batch in nanoseconds, in the order in which they ran; where `across` is `global`, from the first rank's
     /// start of that batch to this rank's end.
-    pub(super) elapsed_ns: Vec<u64>,
+    pub(super) elapsed_ns: Cow<'a, [u64]>,
     /// Samples, from 0, that this rank started after the time that was agreed on.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub(super) late: Vec<u64>,
+    #[serde(default, skip_serializing_if = "<[u64]>::is_empty")]
+    pub(super) late: Cow<'a, [u64]>,
     /// Round trips measured in turn with the samples, of which a part is subtracted from each.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) round_trips: Option<RoundTripsLine>,
+    pub(super) round_trips: Option<RoundTripsLine<'a>>,
 }
 
 /// Round trips of empty messages, measured in turn with samples that contain such a message.
 #[derive(Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub(super) struct RoundTripsLine {
+pub(super) struct RoundTripsLine<'a> {
     /// How many halves of the median round trip are subtracted from a sample: 0, 1 or 2.
     #[cfg_attr(feature = "schema", schemars(range(max = 2)))]
     pub(super) halves: u64,
@@ -275,7 +275,7 @@ pub(super) struct RoundTripsLine {
     #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
     pub(super) batch: u64,
     /// Time of each batch in nanoseconds, in the order in which they ran.
-    pub(super) elapsed_ns: Vec<u64>,
+    pub(super) elapsed_ns: Cow<'a, [u64]>,
 }
 
 /// Of the time of one leg of one iteration, in nanoseconds, combined over ranks as `across` says.
