@@ -5,6 +5,8 @@ pub(crate) mod cores;
 mod crew;
 pub(crate) mod detect;
 pub(crate) mod mpiexec;
+mod orphans;
+mod session;
 mod supervise;
 
 use std::{

@@ -21,7 +21,7 @@ use signal_hook::{
 
 use crate::{
     args::OutputArgs,
-    launch::crew::Crew,
+    launch::{crew::Crew, orphans, session},
     output::{CREW, LOST, Output, PROGRESS},
     progress::Progress,
 };
@@ -83,9 +83,10 @@ pub(crate) fn supervise(
     let (sender, events) = mpsc::channel();
     let mut signals =
         Signals::new([SIGINT, SIGTERM, SIGHUP]).map_err(|e| Error::fabric(format!("signals: {e}")))?;
+    orphans::adopt();
     let mut child =
         command.spawn().map_err(|e| Error::fabric(format!("{program} could not be started: {e}")))?;
-    let group = Pid::from_child(&child);
+    let (group, launcher) = (Pid::from_child(&child), child.id());
     let handle = signals.handle();
     let to_main = sender.clone();
     std::thread::spawn(move || signals.forever().for_each(|s| drop(to_main.send(Event::Signal(s)))));
@@ -102,30 +103,33 @@ pub(crate) fn supervise(
         words: Vec::new(),
         sentences: 0,
         complete: false,
+        told: None,
         trouble: None,
         lost: None,
         scene: None,
         crew: Crew::default(),
     };
     let since = Since::now();
-    let (mut told, mut status, mut open): (Option<Told>, Option<ExitStatus>, u32) = (None, None, 2);
+    let (mut status, mut open): (Option<ExitStatus>, u32) = (None, 2);
     let (mut due, mut missing) = (limit, 0);
     while open > 0 || status.is_none() {
         let left = due.saturating_sub(since.elapsed());
         match events.recv_timeout(left.min(LOOK)) {
             Err(RecvTimeoutError::Timeout) if left > LOOK => {
-                missing =
-                    if job.complete || told.is_some() || !job.crew.is_missing() { 0 } else { missing + 1 };
+                missing = if job.complete || job.told.is_some() || !job.crew.is_missing() {
+                    0
+                } else {
+                    missing + 1
+                };
                 if missing == 2 {
-                    told = Some(Told::Gone);
-                    let _ = kill_process_group(group, Signal::TERM);
+                    job.tell(Told::Gone, group);
                     due = since.elapsed() + GRACE;
                 }
             }
             Ok(Event::Out(line)) => {
                 let before = job.complete;
                 job.out(&line);
-                if job.complete && !before && told.is_none() {
+                if job.complete && !before && job.told.is_none() {
                     due = due.min(since.elapsed() + FINISH);
                 }
             }
@@ -135,16 +139,14 @@ pub(crate) fn supervise(
                 status = Some(ended.map_err(|e| Error::fabric(format!("{program}: {e}")))?);
                 due = since.elapsed() + DRAIN;
             }
-            Ok(Event::Signal(signal)) if told.is_none() => {
-                told = Some(Told::Signal(signal));
-                let _ = kill_process_group(group, Signal::TERM);
+            Ok(Event::Signal(signal)) if job.told.is_none() => {
+                job.tell(Told::Signal(signal), group);
                 due = since.elapsed() + GRACE;
             }
             Ok(Event::Signal(_)) => drop(kill_process_group(group, Signal::KILL)),
             Err(RecvTimeoutError::Timeout) if status.is_some() => break,
-            Err(RecvTimeoutError::Timeout) if told.is_none() => {
-                told = Some(if job.complete { Told::Finished } else { Told::Deadline });
-                let _ = kill_process_group(group, Signal::TERM);
+            Err(RecvTimeoutError::Timeout) if job.told.is_none() => {
+                job.tell(if job.complete { Told::Finished } else { Told::Deadline }, group);
                 due = since.elapsed() + GRACE;
             }
             Err(RecvTimeoutError::Timeout) => {
@@ -153,17 +155,18 @@ pub(crate) fn supervise(
             }
             Err(RecvTimeoutError::Disconnected) => break,
         }
-        if job.trouble.is_some() && told.is_none() {
-            told = Some(Told::Storage);
-            let _ = kill_process_group(group, Signal::TERM);
+        if job.trouble.is_some() && job.told.is_none() {
+            job.tell(Told::Storage, group);
             due = since.elapsed() + GRACE;
         }
     }
     handle.close();
     // Whoever is left of the job, launcher or rank, must not outlive it.
     let _ = kill_process_group(group, Signal::KILL);
+    orphans::end();
+    session::remove(launcher);
     progress.done();
-    job.conclude(told, (started, status), limit)
+    job.conclude((started, status), limit)
 }
 
 /// Sends every line of a pipe, then that it has closed.
@@ -189,16 +192,24 @@ struct Watched<'a> {
     words: Vec<String>,
     sentences: u32,
     complete: bool,
+    /// Why it was told to end, if it was.
+    told: Option<Told>,
     trouble: Option<Error>,
     /// Why a launcher of ours says that the job failed.
     lost: Option<String>,
-    /// Which case runs.
+    /// Which case runs, or ran when the job was told to end: a rank that was stopped goes on then.
     scene: Option<String>,
     /// Process and host of each rank.
     crew: Crew,
 }
 
 impl Watched<'_> {
+    /// Tells the job to end.
+    fn tell(&mut self, why: Told, group: Pid) {
+        self.told = Some(why);
+        let _ = kill_process_group(group, Signal::TERM);
+    }
+
     /// A line of the ranks: a record, news, or something that a library printed.
     fn out(&mut self, line: &[u8]) {
         let text = String::from_utf8_lossy(line);
@@ -214,7 +225,7 @@ impl Watched<'_> {
                 }
                 if matches!(record, Record::Case(_)) {
                     self.progress.row();
-                    self.scene = None;
+                    self.scene.take_if(|_| self.told.is_none());
                 }
                 let Watched { progress, output, .. } = self;
                 if let Err(error) = progress.aside(|| output.record(&record)) {
@@ -227,7 +238,9 @@ impl Watched<'_> {
                     Some(PROGRESS) => {
                         let bench = value["bench"].as_str().unwrap_or_default();
                         let bytes = value["bytes"].as_u64().unwrap_or(0);
-                        self.scene = Some(format!("{bench}, {bytes} bytes"));
+                        if self.told.is_none() {
+                            self.scene = Some(format!("{bench}, {bytes} bytes"));
+                        }
                         self.progress.starting(bench, bytes);
                     }
                     Some(LOST) => self.lost = value["why"].as_str().map(str::to_owned),
@@ -252,12 +265,8 @@ impl Watched<'_> {
     }
 
     /// The exit code, and one sentence if the job did not complete.
-    fn conclude(
-        mut self,
-        told: Option<Told>,
-        (started, status): (Started, Option<ExitStatus>),
-        limit: Duration,
-    ) -> Result<u8> {
+    fn conclude(mut self, (started, status): (Started, Option<ExitStatus>), limit: Duration) -> Result<u8> {
+        let told = self.told;
         if self.complete && matches!(told, None | Some(Told::Finished)) {
             return Ok(self.output.tally().exit_code(self.args.allow_skips));
         }

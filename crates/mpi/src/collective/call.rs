@@ -13,6 +13,10 @@ pub trait Call: 'static {
     const SHAPE: Shape;
     /// What its blocking form is called, for messages.
     const NAME: &'static str;
+    /// The same of its nonblocking form.
+    const START: &'static str;
+    /// The same of the call that makes a persistent request.
+    const INIT: &'static str;
 
     /// The blocking form.
     ///
@@ -67,6 +71,8 @@ macro_rules! calls {
         impl Call for $name {
             const SHAPE: Shape = $shape;
             const NAME: &'static str = stringify!($call);
+            const START: &'static str = stringify!($start);
+            const INIT: &'static str = concat!(stringify!($call), "_init");
 
             #[inline(always)]
             unsafe fn call($a: &Arguments) -> c_int {

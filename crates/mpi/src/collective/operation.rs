@@ -149,7 +149,7 @@ impl<C: Call> Operation<C> {
         // SAFETY: as in `call`; the request has completed before anyone else sees the buffers.
         unsafe {
             let mut request = ffi::RSMPI_REQUEST_NULL;
-            check(C::NAME, C::start(&self.arguments, &raw mut request))?;
+            check(C::START, C::start(&self.arguments, &raw mut request))?;
             slice();
             for _ in 0..tests {
                 let mut done = 0;
@@ -172,7 +172,7 @@ impl<C: Call> Operation<C> {
                 let mut request = ffi::RSMPI_REQUEST_NULL;
                 let made = C::init(&self.arguments, &raw mut request)
                     .ok_or_else(|| Error::unsupported("needs persistent collectives, of MPI 4"))?;
-                check(C::NAME, made)?;
+                check(C::INIT, made)?;
                 self.requests.push(request);
             }
             self.advance();

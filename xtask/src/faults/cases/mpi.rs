@@ -68,8 +68,8 @@ const ROWS: &[Row] = &[
     gate("Waitall", Measuring, "p2p.bw", "", 5),
     row("Start", Measuring, "p2p.latency_persistent", "", 9),
     row("Startall", Measuring, "p2p.bw_persistent", "", 5),
-    row("Pready", Measuring, "p2p.bw_partitioned", "", 5),
-    row("Recv", Measuring, "p2p.latency_mt", "--threads 2", 9),
+    row("Pready", Measuring, "p2p.latency_partitioned", "", 5),
+    row("Recv", Measuring, "p2p.latency_mt", "--threads 2:2", 9),
     row("Recv", Measuring, "p2p.latency_mp", "", 9),
     row("Recv", Measuring, "p2p.link", "", 9),
     row("Waitall", Measuring, "p2p.fan_out", "", 5),
@@ -125,11 +125,7 @@ impl Row {
         let rule = Rule::new(call, "error:ERR_OTHER").on(1).nth(nth).times(1);
         let rule = if has_size(self) { rule.bytes(SIZE) } else { rule };
         let words = format!("run {bench} {options} {COUNTS}");
-        // A persistent collective is told by its operation.
-        let said = format!(
-            "MPI_{}",
-            if bench.starts_with("collective.") { call.trim_end_matches("_init") } else { call }
-        );
+        let said = format!("MPI_{call}");
         let whole = format!("{bench}/");
         let fault = format!("MPI_{call} fails");
         let case = Case::of(&fault, place, bench, &words, 6).rule(rule);
