@@ -48,6 +48,17 @@ pub(super) fn cases(stage: &Stage) -> Vec<Case> {
                 .says(&["sockets.latency"]),
         );
     }
+    cases.push(
+        Case::of("rank 1 is slow for a second", Place::Measuring, "sockets.latency", CHECKED, 0).rows(3).act(
+            |job| {
+                job.until("both ranks run", |job| workers(job).len() == 2)?;
+                send(job, 1, Signal::STOP);
+                std::thread::sleep(std::time::Duration::from_secs(1));
+                send(job, 1, Signal::CONT);
+                Ok(())
+            },
+        ),
+    );
     cases.push(harmed("the coordinator is killed", 6, |job| {
         let all = job.processes();
         all.iter()
@@ -59,8 +70,12 @@ pub(super) fn cases(stage: &Stage) -> Vec<Case> {
     for (whose, to) in
         [("the measured connection", "worker"), ("a rank's connection to its coordinator", "--coordinator")]
     {
-        for (what, harm) in [("cut", Harm::Cut), ("half closed", Harm::Half), ("sent garbage", Harm::Garbage)]
-        {
+        for (what, harm) in [
+            ("cut", Harm::Cut),
+            ("reset", Harm::Reset),
+            ("half closed", Harm::Half),
+            ("sent garbage", Harm::Garbage),
+        ] {
             let fault = format!("{whose} is {what}");
             // What arrives is looked at when a row is done.
             let of_data = to == "worker" && what == "sent garbage";
@@ -104,6 +119,7 @@ fn send(job: &Running<'_>, rank: usize, signal: Signal) {
 #[derive(Clone, Copy)]
 enum Harm {
     Cut,
+    Reset,
     Half,
     Garbage,
 }
@@ -149,11 +165,12 @@ fn harm_it(job: &Running<'_>, to: &str, harm: Harm) -> Result<(), String> {
         TcpStream::from(pidfd_getfd(process, descriptor, PidfdGetfdFlags::empty()).map_err(told)?);
     let done = match harm {
         Harm::Cut => stream.shutdown(Shutdown::Both),
+        Harm::Reset => rustix::net::connect_unspec(&stream).map_err(Into::into),
         Harm::Half => stream.shutdown(Shutdown::Write),
         Harm::Garbage => stream.write_all(&[0xff; 4099]),
     };
     // Once it has noticed, it may close it sooner than all is written.
-    if let (Err(e), Harm::Cut | Harm::Half) = (done, harm) {
+    if let (Err(e), Harm::Cut | Harm::Reset | Harm::Half) = (done, harm) {
         return Err(e.to_string());
     }
     Ok(())
