@@ -2,7 +2,7 @@
 
 use super::{
     Hosts, Link, Times, What,
-    judge::{Excess, at_one_size, excesses},
+    judge::{Excess, at_one_size, excesses, median},
 };
 
 /// At one size, single links that are measured again at the most, beyond those that the user asks for: this, or two for each
@@ -41,12 +41,16 @@ pub fn suspects(times: &[Times], hosts: &Hosts, count: usize) -> Vec<Again> {
             let new: Vec<Excess> = links.into_iter().filter(new).collect();
             slowest.extend(new);
         };
+        // Of a slow host, links that are not measured again are no more ordinary than the others.
+        let mut named: Vec<(u32, u32)> = Vec::new();
         let (mut singles, most) = (0, MOST.max(2 * hosts.ranks() as usize));
         let mut found = at_one_size(of_size, hosts, times.len());
         found.sort_by(|a, b| b.factor.total_cmp(&a.factor));
         for slow in found {
-            let of = |is: &dyn Fn(&Excess) -> bool| {
-                links.iter().filter(|l| is(l)).take(OF_GROUP).copied().collect()
+            let mut of = |is: &dyn Fn(&Excess) -> bool| {
+                let all: Vec<Excess> = links.iter().filter(|l| is(l)).copied().collect();
+                named.extend(all.iter().map(|l| (l.from, l.to)));
+                all.into_iter().take(OF_GROUP).collect()
             };
             match slow.what {
                 What::HostBetween(h) => {
@@ -71,11 +75,14 @@ pub fn suspects(times: &[Times], hosts: &Hosts, count: usize) -> Vec<Again> {
             if slowest.iter().all(|l| l.inside != inside) {
                 continue;
             }
-            let mut usual: Vec<&Excess> = links
-                .iter()
-                .filter(|l| l.inside == inside && !slowest.iter().any(|s| (s.from, s.to) == (l.from, l.to)))
-                .collect();
-            usual.sort_by(|a, b| a.log.abs().total_cmp(&b.log.abs()));
+            let again_anyway = |l: &Excess| slowest.iter().any(|s| (s.from, s.to) == (l.from, l.to));
+            let mut usual: Vec<&Excess> =
+                links.iter().filter(|l| l.inside == inside && !again_anyway(l)).collect();
+            if usual.iter().any(|l| !named.contains(&(l.from, l.to))) {
+                usual.retain(|l| !named.contains(&(l.from, l.to)));
+            }
+            let centre = median(usual.iter().map(|l| l.log).collect());
+            usual.sort_by(|a, b| (a.log - centre).abs().total_cmp(&(b.log - centre).abs()));
             all.extend(usual.into_iter().take(ORDINARY).map(|l| again(l, false)));
         }
     }
