@@ -39,6 +39,16 @@ void ombx_abort(int code) {
     ombx_leave();
 }
 
+/* What helps, where that is known; windows are made on a communicator, whose errors these are. */
+static const char *ombx_advice(int code) {
+    int class = MPI_SUCCESS;
+    MPI_Error_class(code, &class);
+#ifdef OPEN_MPI
+    if (class == MPI_ERR_WIN) return "; over TCP Open MPI makes windows with OMPI_MCA_osc=^ucx in the environment";
+#endif
+    return "";
+}
+
 /* Says on one line which rank, benchmark and MPI error it was, and ends the job with exit code 6. */
 void ombx_die(const char *call, int code) {
     char text[MPI_MAX_ERROR_STRING + 1] = "", host[256] = "?";
@@ -49,7 +59,7 @@ void ombx_die(const char *call, int code) {
     }
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     gethostname(host, sizeof host - 1);
-    fprintf(stderr, "ombx: rank %d on %s: %s: %s: %s\n", rank, host, ombx_task, call, text);
+    fprintf(stderr, "ombx: rank %d on %s: %s: %s: %s%s\n", rank, host, ombx_task, call, text, ombx_advice(code));
     fflush(stderr);
     ombx_abort(6);
 }

@@ -174,7 +174,13 @@ impl Drop for Bed {
 
 /// Over TCP between hosts, whatever else there is.
 fn transports() -> Vec<&'static str> {
-    vec!["UCX_TLS=tcp,self", "UCX_NET_DEVICES=eth0", "OMPI_MCA_pml=ob1", "OMPI_MCA_btl=tcp,self"]
+    vec![
+        "UCX_TLS=tcp,self",
+        "UCX_NET_DEVICES=eth0",
+        "OMPI_MCA_pml=ob1",
+        "OMPI_MCA_btl=tcp,self",
+        "OMPI_MCA_osc=^ucx",
+    ]
 }
 
 /// Tries until something holds. If it never does and the machine has been busy with other things, nothing can be said.
