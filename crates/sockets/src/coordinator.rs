@@ -154,8 +154,7 @@ impl Coordinator {
                 Ok(Frame { kind: BYE, .. }) => return self.tell(Happening::Done(Rank(rank))),
                 Ok(Frame { kind: END, body }) => {
                     let (code, why) = decode_end(&body);
-                    self.end_all(code, &why);
-                    return self.tell(Happening::Ended { rank: Rank(rank), code });
+                    return self.over(code, &why, Some(Happening::Ended { rank: Rank(rank), code }));
                 }
                 Ok(Frame { kind, .. }) => break format!("it sent a frame of unknown kind {kind}"),
                 Err(FrameError::Late) => {}
@@ -167,8 +166,8 @@ impl Coordinator {
 
     fn lost(&self, rank: u32, why: String) {
         let host = self.host(rank);
-        self.end_all(6, &format!("rank {rank} on {host} was lost: {why}"));
-        self.tell(Happening::Lost { rank: Rank(rank), host, why });
+        let told = format!("rank {rank} on {host} was lost: {why}");
+        self.over(6, &told, Some(Happening::Lost { rank: Rank(rank), host, why }));
     }
 
     /// Where a rank runs, as far as it has said.
@@ -185,14 +184,23 @@ impl Coordinator {
 
     /// Tells every rank to end, the first time that it is called.
     pub fn end_all(&self, code: u8, why: &str) {
-        {
+        self.over(code, why, None);
+    }
+
+    /// The session is over. What ended it is told before any rank hears of it: those that then go are not to be taken for it.
+    fn over(&self, code: u8, why: &str, event: Option<Happening>) {
+        let first = {
             let mut over = lock(&self.over);
-            if over.is_some() {
-                return;
-            }
-            *over = Some((code, why.to_owned()));
+            let first = over.is_none();
+            over.get_or_insert_with(|| (code, why.to_owned()));
+            first
+        };
+        if let Some(event) = event {
+            self.tell(event);
         }
-        (0..self.ranks.len() as u32).for_each(|rank| self.send(rank, &end(code, why)));
+        if first {
+            (0..self.ranks.len() as u32).for_each(|rank| self.send(rank, &end(code, why)));
+        }
     }
 
     fn send(&self, rank: u32, frame: &Frame) {
@@ -273,4 +281,41 @@ pub enum Reach {
 /// A deadline for ranks to arrive.
 pub(crate) fn arrival() -> Deadline {
     Deadline::after(Duration::from_secs(60))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+
+    use super::*;
+    use crate::{door, stream::Address};
+
+    /// The others go as soon as they are told to; whoever listens still hears first who it was.
+    #[test]
+    fn the_rank_that_was_lost_is_told_first() {
+        for _ in 0..100 {
+            let token = Token::random().unwrap();
+            let door = open_door(token, Reach::ThisHost).unwrap();
+            let address = Address::Tcp(([127, 0, 0, 1], door.port()).into());
+            let (tell, told) = mpsc::channel();
+            let tell = Mutex::new(tell);
+            Coordinator::start(door, 4, Box::new(move |event| drop(lock(&tell).send(event)))).unwrap();
+            let enter = |rank| {
+                let card = Card::mine(rank).encode();
+                let limit = Deadline::after(Duration::from_secs(10));
+                door::enter(&address, &token, card.as_bytes(), &Default::default(), limit).unwrap()
+            };
+            let mut ranks: Vec<Stream> = (0..4).map(enter).collect();
+            assert!(matches!(told.recv().unwrap(), Happening::Complete));
+            let lost = ranks.pop();
+            let others = ranks.into_iter().map(|mut rank| {
+                thread::spawn(move || while Frame::read(&mut rank, MOST).unwrap().kind != END {})
+            });
+            let others: Vec<_> = others.collect();
+            drop(lost);
+            let first = told.recv().unwrap();
+            assert!(matches!(first, Happening::Lost { rank: Rank(3), .. }), "{first:?}");
+            others.into_iter().for_each(|other| other.join().unwrap());
+        }
+    }
 }

@@ -57,16 +57,21 @@ fn records_have_the_documented_fields() {
             (sample["batch"].as_u64(), sample["elapsed_ns"].as_array().map(Vec::len)),
             (Some(4), Some(100))
         );
-        for field in ["n", "median_ns", "ci95_ns", "min_ns", "mean_ns", "max_ns", "mad_ns", "lag1"] {
+        for field in ["n", "median_ns", "min_ns", "mean_ns", "max_ns", "mad_ns", "lag1"] {
             assert!(!row["summary"][field].is_null(), "{field}: {}", row["summary"]);
         }
-        assert!(row["trust"].is_array());
+        // Samples that depend on each other may be too few for an interval; the row says so then.
+        let mut words = row["trust"].as_array().unwrap().iter();
+        let without = words.any(|word| word["code"] == "no_interval");
+        assert_eq!(row["summary"]["ci95_ns"].is_array(), !without, "{row}");
+        if bench == "p2p.bw" {
+            assert_eq!(row["summary"]["messages_per_s"]["ci95"].is_array(), !without, "{row}");
+        }
     }
     assert_eq!(bw["key"], "p2p.bw/bytes=8,depth=64");
     let (rate, median) = (&bw["summary"]["mb_per_s"]["median"], &bw["summary"]["median_ns"]);
     let expected = bw["work"]["bytes"].as_f64().unwrap() / median.as_f64().unwrap() * 1e3;
     assert!((rate.as_f64().unwrap() / expected - 1.0).abs() < 1e-9, "{rate} {expected}");
-    assert!(bw["summary"]["messages_per_s"]["ci95"].is_array());
     assert!(latency["summary"]["mb_per_s"].is_null());
     assert_eq!(
         (&end["kind"], &end["outcome"], &end["cases"]),
