@@ -5,9 +5,9 @@ use std::process::ExitCode;
 use crate::{
     failure::{Failure, Result},
     mpi::{Flavour, Mpi, Places, Which},
-    setup,
-    step::{Step, shown},
-    workspace::{Workspace, cargo},
+    release, setup,
+    step::shown,
+    workspace::Workspace,
 };
 
 /// Build ombx for one MPI and measure the bandwidth of MPI_Put
@@ -33,14 +33,7 @@ pub(crate) fn main(options: &Options) -> Result<ExitCode> {
     let facts = setup::ensure(&[flavour], options.yes)?;
     let workspace = Workspace::read()?;
     let mpi = facts.mpis().remove(0);
-    let mut build = cargo();
-    build.args(["build", "--release", "-p", "ombx-cli"]).current_dir(&workspace.root);
-    mpi.build_with(&mut build, &workspace.target);
-    if Step::run("building ombx", &mut build).failed() {
-        return Err(Failure::Missing("ombx was not built (see above)".into()));
-    }
-
-    let binary = mpi.target(&workspace.target).join("release/ombx");
+    let binary = release::built(&mpi, &workspace, &workspace.target)?;
     let mut ombx = std::process::Command::new(&binary);
     ombx.args(["run", "rma.put_bw"]);
     mpi.launch_with(&mut ombx);

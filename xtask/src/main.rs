@@ -19,6 +19,7 @@ mod fuzz;
 mod libclang;
 mod mpi;
 mod package;
+mod release;
 mod sanitize;
 mod scale;
 mod setup;

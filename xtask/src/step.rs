@@ -2,14 +2,15 @@
 
 use std::{
     fmt,
-    io::{BufRead, BufReader},
+    io::{BufRead, BufReader, Read},
     process::{Command, ExitStatus, Stdio},
+    thread,
     time::{Duration, Instant},
 };
 
 use crate::{
     failure::{Failure, Result},
-    tally::Tally,
+    tally::{Skipped, Tally},
 };
 
 /// How a step ended.
@@ -59,33 +60,52 @@ impl Step {
         })
     }
 
-    /// Runs a test command: echoes its output and adds up its `test result:` lines.
+    /// Runs a test command: echoes its output, adds up its `test result:` lines, and counts as skipped those that say so.
     pub(crate) fn count(what: impl Into<String>, command: &mut Command) -> Self {
-        let mut tally = Tally::default();
+        let (mut tally, mut skipped) = (Tally::default(), Skipped::default());
         let step = Self::of(what, || {
             println!("   $ {}", shown(command));
-            let mut child =
-                command.stdout(Stdio::piped()).spawn().map_err(|source| cannot_run(command, source))?;
-            if let Some(stdout) = child.stdout.take() {
-                // Bytes, not lines of text: a program under test may print anything.
-                for line in BufReader::new(stdout).split(b'\n').map_while(std::result::Result::ok) {
-                    let line = String::from_utf8_lossy(&line);
+            command.stdout(Stdio::piped()).stderr(Stdio::piped());
+            let mut child = command.spawn().map_err(|source| cannot_run(command, source))?;
+            let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
+            thread::scope(|scope| {
+                scope.spawn(|| {
+                    for line in stderr.into_iter().flat_map(lines) {
+                        eprintln!("{line}");
+                        skipped.see(&line);
+                    }
+                });
+                for line in stdout.into_iter().flat_map(lines) {
                     println!("{line}");
                     tally += Tally::of_line(&line);
                 }
-            }
+            });
             Ok(ended(child.wait().map_err(|source| cannot_run(command, source))?))
         });
         // A command that failed without naming a failed test (it did not compile, say) is one failure.
         if step.failed() && tally.failed == 0 {
             tally.failed = 1;
         }
-        Self { tally, ..step }
+        Self { tally: skipped.out_of(tally), ..step }
     }
 
     pub(crate) fn failed(&self) -> bool {
         matches!(self.outcome, Outcome::Failed(_))
     }
+
+    /// An error where what it builds was not built.
+    pub(crate) fn built(&self) -> Result<()> {
+        if self.failed() {
+            return Err(Failure::Missing(format!("{} was not built (see above)", self.what)));
+        }
+        Ok(())
+    }
+}
+
+/// Bytes, not lines of text: a program under test may print anything.
+fn lines(of: impl Read) -> impl Iterator<Item = String> {
+    let lines = BufReader::new(of).split(b'\n').map_while(std::result::Result::ok);
+    lines.map(|line| String::from_utf8_lossy(&line).into_owned())
 }
 
 /// The summary of several steps, one line each.
@@ -150,6 +170,17 @@ mod tests {
         let step = Step::count("t", &mut shell(&format!("echo '{line}'; echo '{line}'")));
         assert_eq!(step.outcome, Outcome::Passed);
         assert_eq!(step.tally, Tally { passed: 6, failed: 0, skipped: 2 });
+    }
+
+    #[test]
+    fn tests_that_test_nothing_are_skipped_not_passed() {
+        let line = "test result: ok. 3 passed; 0 failed; 1 ignored; 0 measured; 2 filtered out";
+        let said = "test a::b ... a::b: skipped: no root";
+        let script = format!(
+            "echo '{line}'; echo '{said}' >&2; echo 'a::b: skipped: no disk' >&2; echo 'c: found 1' >&2"
+        );
+        let step = Step::count("t", &mut shell(&script));
+        assert_eq!(step.tally, Tally { passed: 2, failed: 0, skipped: 2 });
     }
 
     #[test]

@@ -46,7 +46,10 @@ pub(crate) fn main(options: &Options) -> Result<ExitCode> {
 
 /// The summary, with the counts alone on the last line, and the exit code.
 pub(crate) fn report(steps: &[Step]) -> ExitCode {
-    let tally: Tally = steps.iter().map(|step| step.tally).sum();
+    // A step that failed and counts no tests is one failure.
+    let uncounted = steps.iter().filter(|step| step.failed() && step.tally.failed == 0).count();
+    let mut tally: Tally = steps.iter().map(|step| step.tally).sum();
+    tally.failed += uncounted as u64;
     println!("\n{}\n{tally}", Summary(steps));
     if steps.iter().any(Step::failed) { ExitCode::FAILURE } else { ExitCode::SUCCESS }
 }

@@ -6,7 +6,7 @@ use mpi::ffi;
 use ombx_core::error::Result;
 
 use crate::{
-    ext::{BYTE, NO_OP, REPLACE, check},
+    ext::{BYTE, REPLACE, check},
     window::Window,
 };
 
@@ -18,14 +18,8 @@ pub struct Epoch<'w>(pub(crate) &'w Window);
 pub enum Reduction {
     /// Sum, wrapping.
     Sum,
-    /// Largest.
-    Max,
-    /// Bitwise exclusive or.
-    Xor,
     /// What is sent replaces what was there: an atomic put.
     Replace,
-    /// Nothing changes: an atomic get.
-    NoOp,
 }
 
 impl Reduction {
@@ -35,10 +29,7 @@ impl Reduction {
         unsafe {
             match self {
                 Reduction::Sum => ffi::RSMPI_SUM,
-                Reduction::Max => ffi::RSMPI_MAX,
-                Reduction::Xor => ffi::RSMPI_BXOR,
                 Reduction::Replace => REPLACE,
-                Reduction::NoOp => NO_OP,
             }
         }
     }

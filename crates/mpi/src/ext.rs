@@ -11,8 +11,6 @@ use ombx_core::error::{Error, Result};
 unsafe extern "C" {
     #[link_name = "ombx_BYTE"]
     pub(crate) safe static BYTE: ffi::MPI_Datatype;
-    #[link_name = "ombx_NO_OP"]
-    pub(crate) safe static NO_OP: ffi::MPI_Op;
     #[link_name = "ombx_REPLACE"]
     pub(crate) safe static REPLACE: ffi::MPI_Op;
     #[link_name = "ombx_IN_PLACE"]

@@ -16,6 +16,7 @@ use ombx_core::{
 };
 use rustix::{
     event::{PollFd, PollFlags, poll},
+    io::Errno,
     net::{AddressFamily, SocketFlags, SocketType, bind, ipproto, listen, socket_with, sockopt},
 };
 
@@ -91,7 +92,10 @@ impl Door {
         }
         options.before_connecting(&socket)?;
         options.on_tcp(&socket)?;
-        bind(&socket, &SocketAddr::new(at, 0)).map_err(|e| failed(e.into()))?;
+        bind(&socket, &SocketAddr::new(at, 0)).map_err(|e| match e {
+            Errno::ADDRNOTAVAIL => Error::unsupported(format!("this host has no {at}: {e}")),
+            _ => failed(e.into()),
+        })?;
         listen(&socket, 1024).map_err(|e| failed(e.into()))?;
         Ok(Door::new(Listener::Tcp(socket.into()), token))
     }

@@ -94,7 +94,8 @@ fn under_a_launcher_the_first_rank_speaks() {
 
 #[test]
 fn people_read_sentences() {
-    let done = Job::ombx("doctor -n 64").run().expect(4);
+    let ranks = 4 * std::thread::available_parallelism().map_or(1, usize::from).max(16);
+    let done = Job::ombx(&format!("doctor -n {ranks}")).run().expect(4);
     assert!(done.stdout.contains("\noversubscribed: ") && done.stdout.contains("use fewer ranks"), "{done}");
     assert!(done.stdout.starts_with(&format!("{} ", mpi::name())), "{done}");
     done.leaves_nothing();

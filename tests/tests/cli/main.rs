@@ -101,7 +101,7 @@ impl Tripwire {
     }
 }
 
-/// Runs the same until it takes less than a second, as it does unless the machine is busy with something else.
+/// Runs the same five times: the fastest is at once, unless the machine is busy with something else all the time.
 fn at_once(run: impl Fn() -> Done) -> Done {
     let runs: Vec<Done> = (0..5).map(|_| run()).collect();
     let fastest = runs.into_iter().min_by_key(|done| done.elapsed).expect("five runs");

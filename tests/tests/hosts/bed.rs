@@ -4,8 +4,10 @@ use std::{
     env, fs,
     path::{Path, PathBuf},
     process::{Command, Output, Stdio},
+    time::Duration,
 };
 
+use ombx_core::clock::Since;
 use ombx_tests::{Files, Job, mpi, skipped};
 use rustix::process::{Pid, Signal, kill_process};
 
@@ -158,8 +160,17 @@ impl Bed {
                 .split(|b| *b == 0)
                 .any(|v| String::from_utf8_lossy(v).trim_start_matches("LC_").starts_with(&mark))
         };
-        let all = fs::read_dir("/proc").expect("/proc").flatten().map(|entry| entry.path());
-        let left: Vec<PathBuf> = all.filter(marked).collect();
+        let look = || {
+            let all = fs::read_dir("/proc").expect("/proc").flatten().map(|entry| entry.path());
+            all.filter(marked).collect::<Vec<PathBuf>>()
+        };
+        // Ranks behind a dead link end by their own deadline.
+        let since = Since::now();
+        let mut left = look();
+        while !left.is_empty() && since.elapsed() < Duration::from_secs(20) {
+            std::thread::sleep(Duration::from_millis(100));
+            left = look();
+        }
         let named: Vec<String> =
             left.iter().map(|p| fs::read_to_string(p.join("cmdline")).unwrap_or_default()).collect();
         assert!(left.is_empty(), "still running: {named:?}");

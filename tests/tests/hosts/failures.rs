@@ -30,8 +30,6 @@ fn fails_and_resumes(harm: impl Fn(&Bed), mend: impl Fn(&Bed)) {
     assert!(complete.contains("\"outcome\": \"complete\""), "{complete}\n{done}");
     let rows = results::rows_so_far(&bed.runs().join("latest/jobs/pairs-h2-h3/results.jsonl"));
     assert!(rows >= 1, "{done}");
-    // Ranks behind a dead link end by their own deadline.
-    std::thread::sleep(Duration::from_secs(3));
     bed.has_nothing_left();
     mend(&bed);
     let again =

@@ -31,7 +31,8 @@ fn a_rank_needs_little_more_than_a_bare_one() {
     let bare = Job::on_ranks(2, &bare).run().expect(0).stdout;
     let [bare_own, bare_all] = [OWN, ALL].map(|kind| largest(&bare, kind).expect("memory of a bare program"));
     let kept = Kept::new();
-    let options = "p2p.latency p2p.bw collective.allreduce rma.put_latency --sizes 8 --precision 0.0001% --max-time 300ms";
+    let options =
+        "p2p.latency p2p.bw collective.allreduce rma.put_latency --sizes 8 --precision 0.0001% --max-time 1s";
     let mut job = kept.job(options).start();
     let out = kept.out();
     let (mut peak, mut least, mut looks) = (0, u64::MAX, 0);
@@ -54,7 +55,7 @@ fn a_rank_needs_little_more_than_a_bare_one() {
     tell(&format!(
         "{looks} looks; own at the most {peak} kB, bare {bare_own}; all at the least {least} kB, bare {bare_all}"
     ));
-    assert!(looks > 10 && peak > bare_own && least > bare_all / 2, "{looks} looks: {peak} and {least} kB");
+    assert!(looks >= 3 && peak > bare_own && least > bare_all / 2, "{looks} looks: {peak} and {least} kB");
     assert!(
         peak < bare_own + MOST && least < bare_all + MOST,
         "{peak} of {bare_own}, {least} of {bare_all} kB"

@@ -126,6 +126,9 @@ fn unnoticed(quiet: &BTreeMap<String, f64>, loaded: &BTreeMap<String, Measuremen
 fn neighbours_are_noticed() {
     let cpus = cpus();
     let &[first, second] = &cpus[..] else { return skipped("two ranks need two CPUs") };
+    if mpi::cores() < std::thread::available_parallelism().map_or(1, usize::from) {
+        return skipped("who shares a core's other hardware thread is not noticed");
+    }
     let foreign = Host::here(None).foreign.unwrap_or(1.0);
     if foreign > FOREIGN {
         let busy = foreign * 100.0;

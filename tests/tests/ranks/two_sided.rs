@@ -98,7 +98,9 @@ fn a_calibrated_batch_hides_the_clock() {
     let [small, large] = [0, 1].map(|at: usize| run.rows[at].samples[0].batch);
     let overhead = run.run.clock.overhead_ns;
     // A debug build on a busy machine: only the order of magnitude is certain.
-    assert!(small > 1 || overhead <= 10, "0 bytes in batches of {small}, the clock costs {overhead} ns");
+    let least = run.rows[0].samples[0].elapsed_ns.iter().min().unwrap() / small;
+    let slow = least >= 50 * overhead;
+    assert!(small > 1 || slow, "{least} ns one by one, and the clock costs {overhead} ns");
     assert!(large <= small, "1 MiB in batches of {large}, 0 bytes in batches of {small}");
 }
 
@@ -110,7 +112,9 @@ fn precision_and_time_decide_when_a_row_ends() {
     assert!(row.trust.iter().any(|n| n.code == "not_converged"), "{:?}", row.trust);
     assert!(spent < 2_000_000_000, "{spent} ns of 20 ms");
     let easy = measured("p2p.latency --sizes 8 --max-time 5s --precision 50%");
-    assert!(easy.rows[0].trust.iter().all(|n| n.code != "not_converged"), "{:?}", easy.rows[0].trust);
+    let told = |code: &str| easy.rows[0].trust.iter().any(|n| n.code == code);
+    // Samples that depend on each other however they are grouped have no interval at all.
+    assert!(!told("not_converged") || told("no_interval"), "{:?}", easy.rows[0].trust);
 }
 
 #[test]

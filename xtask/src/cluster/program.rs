@@ -9,9 +9,8 @@ use super::{Options, inventory::Inventory};
 use crate::{
     failure::{Failure, Result},
     mpi::{Flavour, Mpi, Places, Which},
-    setup,
-    step::Step,
-    workspace::{Workspace, cargo},
+    release, setup,
+    workspace::Workspace,
 };
 
 /// The ombx that measures: one that is named, or one that is built for an MPI of this machine.
@@ -32,22 +31,12 @@ pub(super) fn binary(
     let places = Places::here();
     let there = |flavour: &Flavour| Mpi::find(*flavour, &places).is_ok();
     let flavour = wanted.or_else(|| Flavour::ALL.into_iter().find(there)).unwrap_or(Flavour::Mpich);
-    let built = |mpi: Option<&Mpi>| match mpi {
-        Some(mpi) => mpi.target(&workspace.target),
-        None => workspace.target.join(flavour.key()),
-    };
     if options.dry_run {
-        return Ok((Some(flavour), built(None).join("release/ombx")));
+        return Ok((Some(flavour), workspace.target.join(flavour.key()).join("release/ombx")));
     }
     let facts = setup::ensure(&[flavour], options.yes)?;
     let mpi = facts.mpis().remove(0);
-    let mut build = cargo();
-    build.args(["build", "--release", "-p", "ombx-cli"]).current_dir(&workspace.root);
-    mpi.build_with(&mut build, &workspace.target);
-    if Step::run("building ombx", &mut build).failed() {
-        return Err(Failure::Missing("ombx was not built (see above)".into()));
-    }
-    Ok((Some(flavour), built(Some(&mpi)).join("release/ombx")))
+    Ok((Some(flavour), release::built(&mpi, workspace, &workspace.target)?))
 }
 
 /// Whether this ombx has a subcommand.

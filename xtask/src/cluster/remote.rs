@@ -177,10 +177,10 @@ mod tests {
     fn a_script_has_a_deadline_and_its_words_are_kept() {
         let directory = tempfile::tempdir().unwrap();
         let files = Files::named(directory.path(), "x");
-        let run = |script: &str| Place::Here.run(script, &files, Duration::from_millis(300)).unwrap();
-        assert_eq!(run("echo a; echo b >&2; exit 3"), Ended::Code(3));
+        let run = |script: &str, limit| Place::Here.run(script, &files, limit).unwrap();
+        assert_eq!(run("echo a; echo b >&2; exit 3", Duration::from_secs(30)), Ended::Code(3));
         assert_eq!((files.text().as_str(), files.last_words().as_str()), ("a\n", "b"));
-        assert_eq!(run("sleep 60 & sleep 60"), Ended::Deadline);
+        assert_eq!(run("sleep 60 & sleep 60", Duration::from_millis(300)), Ended::Deadline);
     }
 
     #[test]

@@ -119,7 +119,7 @@ pub(super) fn table(lines: &[Line]) -> String {
 /// Every family, for METHODOLOGY.md: the least and the most of its models.
 pub(super) fn families(lines: &[Line]) -> String {
     let mut text = String::from(
-        "| noise | models | without a mark, covered % | marked % | covered or marked % |\n|---|---|---|---|---|\n",
+        "| noise | models | without a mark, of models not mostly marked: covered % | marked % | covered or marked % |\n|---|---|---|---|---|\n",
     );
     for family in lines.chunk_by(|a, b| a.model.family == b.model.family) {
         let range = |of: &dyn Fn(&Line) -> Option<f64>| {

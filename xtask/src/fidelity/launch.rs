@@ -19,8 +19,9 @@ use super::{
 use crate::{
     failure::{Failure, Result},
     mpi::{Flavour, Mpi},
+    release,
     step::{Step, shown},
-    workspace::{Workspace, cargo},
+    workspace::Workspace,
 };
 
 /// A launch that takes longer has hung; both families of launchers end the job then.
@@ -84,10 +85,7 @@ impl Programs {
         let room = ombx.ancestors().nth(2).unwrap_or(&target).join("fidelity");
         let programs = Self { mpi: mpi.clone(), ombx, room };
         if how == (Build::Release { build: true }) {
-            let mut command = cargo();
-            command.args(["build", "--release", "-p", "ombx-cli"]).current_dir(&workspace.root);
-            mpi.build_with(&mut command, &workspace.target);
-            done(&Step::run(format!("{} ombx", mpi.flavour), &mut command))?;
+            release::built(mpi, workspace, &workspace.target)?;
         } else if !programs.ombx.is_file() {
             return Err(Failure::Missing(format!("{} is not built", programs.ombx.display())));
         }
@@ -101,7 +99,7 @@ impl Programs {
             // MPICH's MPI_STATUSES_IGNORE is an address of no array, of which gcc warns.
             command.args(["-O2", "-g", "-Wall", "-Wno-stringop-overflow", "-pthread", "-o"]);
             command.arg(programs.room.join(program)).arg(programs.room.join(program).with_extension("c"));
-            done(&Step::run(format!("{} {program}.c", mpi.flavour), &mut command))?;
+            Step::run(format!("{} {program}.c", mpi.flavour), &mut command).built()?;
         }
         Ok(programs)
     }
@@ -190,14 +188,6 @@ fn run(command: &mut Command) -> Result<(String, Option<Failure>)> {
 /// Reads a file, or says which.
 pub(crate) fn read(path: &Path) -> Result<String> {
     fs::read_to_string(path).map_err(Failure::file(path))
-}
-
-fn done(step: &Step) -> Result<()> {
-    if step.failed() {
-        Err(Failure::Missing(format!("{} was not built (see above)", step.what)))
-    } else {
-        Ok(())
-    }
 }
 
 fn unreadable(command: &Command, text: &str) -> Failure {

@@ -12,8 +12,9 @@ use ombx_core::{clock::Since, stats::median};
 use crate::{
     failure::{Failure, Result},
     mpi::{Flavour, Mpi},
+    release,
     step::{Step, shown},
-    workspace::{Workspace, cargo},
+    workspace::Workspace,
 };
 
 /// What only starts and ends MPI, built into this program so that the two cannot part.
@@ -51,9 +52,7 @@ impl Program {
         let target = mpi.target(&workspace.target);
         let (ombx, room) = (target.join("release/ombx"), target.join("speed"));
         if build {
-            let mut command = release();
-            mpi.build_with(command.current_dir(&workspace.root), &workspace.target);
-            done(&Step::run(format!("{} ombx", mpi.flavour), &mut command))?;
+            release::built(mpi, workspace, &workspace.target)?;
         } else if !ombx.is_file() {
             return Err(Failure::Missing(format!("{} is not built", ombx.display())));
         }
@@ -61,7 +60,7 @@ impl Program {
         fs::create_dir_all(&room).and_then(|()| fs::write(&source, BARE)).map_err(Failure::file(&source))?;
         let mut command = Command::new(&mpi.mpicc);
         command.args(["-O2", "-o"]).arg(&bare).arg(&source);
-        done(&Step::run(format!("{} bare program", mpi.flavour), &mut command))?;
+        Step::run(format!("{} bare program", mpi.flavour), &mut command).built()?;
         Ok(Self { mpi: mpi.clone(), ombx, room, bare })
     }
 
@@ -109,24 +108,11 @@ impl Start {
 /// How long the release binary takes to build from nothing, in a directory that is removed afterwards.
 pub(crate) fn cold_build(mpi: &Mpi, workspace: &Workspace) -> Result<Duration> {
     let room = workspace.target.join("cold");
-    let mut command = release();
-    mpi.build_with(command.current_dir(&workspace.root), &room);
-    let step = Step::run(format!("{} ombx, from nothing", mpi.flavour), &mut command);
+    let since = Since::now();
+    let built = release::built(mpi, workspace, &room);
+    let took = since.elapsed();
     let _ = fs::remove_dir_all(&room);
-    done(&step).map(|()| step.took)
-}
-
-fn release() -> Command {
-    let mut command = cargo();
-    command.args(["build", "--release", "-p", "ombx-cli"]);
-    command
-}
-
-fn done(step: &Step) -> Result<()> {
-    if step.failed() {
-        return Err(Failure::Missing(format!("{} was not built (see above)", step.what)));
-    }
-    Ok(())
+    built.map(|_| took)
 }
 
 /// Seconds that a command takes, if it succeeds.

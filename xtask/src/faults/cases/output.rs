@@ -27,6 +27,7 @@ const GATE: [&str; 4] = [
 ];
 
 pub(super) fn cases(_: &Stage) -> Vec<Case> {
+    let no_root = (!rustix::process::geteuid().is_root()).then(|| "only root may mount".to_owned());
     let mut cases = vec![
         of("the disk is full", FEW, 7).without_out().prepared(|command, _, _| {
             command.args(["--out", "/dev/full"]);
@@ -34,9 +35,13 @@ pub(super) fn cases(_: &Stage) -> Vec<Case> {
         }),
         of("the disk becomes full", MANY, 7)
             .without_out()
+            .says(&["No space left"])
+            .skip_if(no_root.clone())
             .prepared(|c, _, room| shell(c, room, &tiny("size=12k", ""))),
         of("the output is read-only", FEW, 7)
             .without_out()
+            .says(&["Read-only"])
+            .skip_if(no_root)
             .prepared(|c, _, room| shell(c, room, &tiny("ro", ""))),
         of("the output directory is none", FEW, 7).without_out().prepared(|command, _, _| {
             command.args(["--out", "/nonexistent/directory/out.jsonl"]);
@@ -149,7 +154,7 @@ fn limits(fault: &str, limit: &str) -> Case {
 /// A small file system of memory, on which the result file is.
 fn tiny(options: &str, more: &str) -> String {
     format!(
-        "mkdir \"$ROOM/disk\" && mount -t tmpfs -o {options} tmpfs \"$ROOM/disk\" || exit 7\n\
+        "mkdir \"$ROOM/disk\" && mount -t tmpfs -o {options} tmpfs \"$ROOM/disk\" || exit 77\n\
          \"$@\" --out \"$ROOM/disk/out.jsonl\"; code=$?; {more}\n\
          umount \"$ROOM/disk\"; exit $code"
     )
