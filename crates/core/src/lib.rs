@@ -19,12 +19,12 @@ pub mod fan;
 #[cfg(any(test, fuzzing))]
 pub mod fuzz;
 pub mod host;
+pub mod host_name;
 pub mod kernel;
 pub mod layout;
 pub mod links;
 mod measure;
 pub mod mesh;
-pub mod name;
 pub mod overlap;
 pub mod pace;
 mod paced;
@@ -40,21 +40,21 @@ pub mod root;
 pub mod runner;
 pub mod schedule;
 mod session;
-pub mod shared;
 mod shuffle;
 pub mod sink;
+mod starts;
 pub mod stats;
 pub mod stop;
 pub mod sync;
 pub mod team;
 #[cfg(any(test, feature = "testkit"))]
 pub mod testkit;
+pub mod threaded;
 pub mod threads;
 pub mod tree;
 pub mod trust;
 pub mod unit;
 pub mod verdict;
-mod window;
 pub mod wire;
 
 /// Re-exported so that every crate submits to the same registry.

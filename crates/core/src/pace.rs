@@ -6,8 +6,8 @@ use crate::{
     error::Result,
     kernel::Cx,
     mesh::Mesh,
+    starts::Starts,
     unit::Rank,
-    window::Starts,
 };
 
 /// How ranks are paced between samples.

@@ -16,11 +16,11 @@ use crate::{
     payload::{Check, Fill},
     registry::Benchmark,
     result::Figures,
+    starts::{Shared, Windows},
     stats::Summary,
     sync::{SYNC_HOSTS, Sync},
     team::Team,
     unit::Rank,
-    window::{Shared, Windows},
 };
 
 impl Benchmark {

@@ -15,11 +15,11 @@ mod library;
 mod mesh;
 mod partitioned;
 mod persistent;
-mod shared;
 mod sleeper;
 mod star;
 mod synchronise;
 mod team;
+mod threaded;
 mod window;
 
 pub use self::{
@@ -33,11 +33,11 @@ pub use self::{
     mesh::Mesh,
     partitioned::PartitionedChannel,
     persistent::PersistentChannel,
-    shared::SharedChannel,
     sleeper::Sleeper,
     star::Star,
     synchronise::{Epochs, LockKind},
     team::MpiTeam,
+    threaded::SharedChannel,
     window::{Hints, Make, Shape, Window},
 };
 

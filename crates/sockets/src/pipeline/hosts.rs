@@ -8,7 +8,7 @@ use std::{
 
 use ombx_core::{
     error::{Error, Result},
-    name::check_host,
+    host_name::check_host,
 };
 
 use super::process::SUBCOMMAND;

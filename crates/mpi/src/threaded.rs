@@ -3,7 +3,7 @@
 use std::{ffi::c_int, mem::MaybeUninit};
 
 use mpi::ffi;
-use ombx_core::{error::Result, kernel::Cx, payload::Slots, shared::SharedLink};
+use ombx_core::{error::Result, kernel::Cx, payload::Slots, threaded::SharedLink};
 
 use crate::{
     Buffer, MpiTeam,
