@@ -6,7 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use ombx_core::name;
+use ombx_core::host_name;
 use serde::Deserialize;
 
 use crate::failure::{Failure, Result};
@@ -176,7 +176,7 @@ impl Inventory {
 
 /// A name or address that no program takes for anything else.
 pub(super) fn host_name(text: &str) -> std::result::Result<(), String> {
-    name::check_host(text).map(|_| ()).map_err(|e| e.to_string())
+    host_name::check_host(text).map(|_| ()).map_err(|e| e.to_string())
 }
 
 /// What files of a host are called.

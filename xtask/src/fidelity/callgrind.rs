@@ -54,9 +54,9 @@ pub(crate) fn count(programs: &Programs, room: Room, rows: &[&Row]) -> Result<Ve
     let counts: Vec<Counts> = rows.iter().map(|row| Counts::counted(row, ITERATIONS, WARMUP)).collect();
     println!("   {}: {} rows of {} in {timed}", programs.mpi.flavour, rows.len(), room.program());
     let words = programs.reference_words(room, &rows, &counts);
-    let reference = profiles(programs, &words, REFERENCE)?;
+    let reference = profiles(programs, room, &words, REFERENCE)?;
     let words = programs.ombx_words(&counts::suite(&rows, Mode::Fixed(&counts), false))?;
-    let ombx = profiles(programs, &words, timed)?;
+    let ombx = profiles(programs, room, &words, timed)?;
     // A nonblocking operation is followed by computing, and by both.
     let loops = |row: &Row| if row.pure { 6 } else { 2 };
     let expected: usize = rows.iter().map(|row| loops(row)).sum();
@@ -78,13 +78,13 @@ pub(crate) fn count(programs: &Programs, room: Room, rows: &[&Row]) -> Result<Ve
 
 /// What each run of a loop did, in their order. Callgrind 3.19 takes neither patterns nor several names that begin alike for
 /// what is written when it returns.
-fn profiles(programs: &Programs, words: &[String], timed: &str) -> Result<Vec<Profile>> {
+fn profiles(programs: &Programs, room: Room, words: &[String], timed: &str) -> Result<Vec<Profile>> {
     let place = programs.room.join("callgrind");
     // Left by an earlier run, they would be taken for this one's.
     drop(fs::remove_dir_all(&place));
     fs::create_dir_all(&place).map_err(Failure::file(&place))?;
     let out = place.join("out");
-    let mut command = programs.mpiexec();
+    let mut command = programs.mpiexec(room);
     command.args([
         "-n",
         "1",

@@ -71,7 +71,7 @@ impl<'a> Lane<'a> {
     }
 
     fn run(&self, compared: &[Compared], at: &[usize], mode: Mode<'_>) -> Result<Launched> {
-        self.programs.run_ombx(&Self::rows(compared, at), mode)
+        self.programs.run_ombx(self.room, &Self::rows(compared, at), mode)
     }
 
     /// What every row told; a row that ran before and now did not is an error.
