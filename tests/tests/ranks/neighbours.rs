@@ -10,7 +10,7 @@ use std::{
 };
 
 use ombx_core::{host::Host, result::Measurement};
-use ombx_tests::{skipped, tell};
+use ombx_tests::{mpi, skipped, tell};
 use rustix::thread::{CpuSet, sched_setaffinity};
 
 use crate::Kept;
