@@ -4,6 +4,7 @@ use std::{
     fmt,
     io::{BufRead, BufReader, Read},
     process::{Command, ExitStatus, Stdio},
+    sync::mpsc,
     thread,
     time::{Duration, Instant},
 };
@@ -12,6 +13,9 @@ use crate::{
     failure::{Failure, Result},
     tally::{Skipped, Tally},
 };
+
+/// After a command has ended, what it wrote to standard error has arrived within this time.
+const LAST_WORDS: Duration = Duration::from_secs(5);
 
 /// How a step ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -68,19 +72,23 @@ impl Step {
             command.stdout(Stdio::piped()).stderr(Stdio::piped());
             let mut child = command.spawn().map_err(|source| cannot_run(command, source))?;
             let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
-            thread::scope(|scope| {
-                scope.spawn(|| {
-                    for line in stderr.into_iter().flat_map(lines) {
-                        eprintln!("{line}");
-                        skipped.see(&line);
-                    }
-                });
-                for line in stdout.into_iter().flat_map(lines) {
-                    println!("{line}");
-                    tally += Tally::of_line(&line);
+            let (send, said) = mpsc::channel();
+            thread::spawn(move || {
+                for line in stderr.into_iter().flat_map(lines) {
+                    eprintln!("{line}");
+                    let _ = send.send(line);
                 }
             });
-            Ok(ended(child.wait().map_err(|source| cannot_run(command, source))?))
+            for line in stdout.into_iter().flat_map(lines) {
+                println!("{line}");
+                tally += Tally::of_line(&line);
+            }
+            let ended = ended(child.wait().map_err(|source| cannot_run(command, source))?);
+            // What has stayed behind may hold standard error open.
+            while let Ok(line) = said.recv_timeout(LAST_WORDS) {
+                skipped.see(&line);
+            }
+            Ok(ended)
         });
         // A command that failed without naming a failed test (it did not compile, say) is one failure.
         if step.failed() && tally.failed == 0 {

@@ -3,6 +3,7 @@
 mod attribute;
 mod file;
 mod graph;
+mod module;
 mod path;
 mod registry;
 mod room;
@@ -77,6 +78,7 @@ pub(crate) fn check(workspace: &Workspace) -> Result<usize> {
             }
         }
     }
+    violations.extend(module::check(&sources));
     for source in &sources {
         violations.extend(room::check(source));
         violations.extend(attribute::check(source));

@@ -3,7 +3,7 @@
 use crate::run_two_sided;
 use ombx_core::{
     engine::Session,
-    error::Result,
+    error::{Error, Result},
     kernel::{Method, Metric},
     pattern::{Bidirectional, PATTERNS, Semidirectional, Unidirectional},
     registry::Benchmark,
@@ -20,7 +20,8 @@ fn by_pattern(session: &mut Session<'_>) -> Result<()> {
     session.split(&PATTERNS, |session, value| match value {
         "bidirectional" => run_two_sided::<Bidirectional>(session),
         "unidirectional" => run_two_sided::<Unidirectional>(session),
-        _ => run_two_sided::<Semidirectional>(session),
+        "semidirectional" => run_two_sided::<Semidirectional>(session),
+        other => Err(Error::usage(format!("no benchmark runs {other} links"))),
     })
 }
 

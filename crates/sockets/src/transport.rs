@@ -97,7 +97,7 @@ fn by_transport<P: Pattern>(session: &mut Session<'_>) -> Result<()> {
                 run::<Over<P, Datagrams>>(session)
             })
         }),
-        _ => by_ip(session, |session, ip| {
+        "tcp" => by_ip(session, |session, ip| {
             session.split(&NODELAY, |session, nodelay| {
                 set(session, ip, nodelay == "on")?;
                 session.split(&ZERO_COPY, |session, zero_copy| match zero_copy {
@@ -106,6 +106,7 @@ fn by_transport<P: Pattern>(session: &mut Session<'_>) -> Result<()> {
                 })
             })
         }),
+        other => Err(Error::usage(format!("no benchmark runs over {other}"))),
     })
 }
 
@@ -136,7 +137,8 @@ fn by_pattern(session: &mut Session<'_>) -> Result<()> {
     session.split(&PATTERNS, |session, value| match value {
         "bidirectional" => by_transport::<Bidirectional>(session),
         "unidirectional" => by_transport::<Unidirectional>(session),
-        _ => by_transport::<Semidirectional>(session),
+        "semidirectional" => by_transport::<Semidirectional>(session),
+        other => Err(Error::usage(format!("no benchmark runs {other} links"))),
     })
 }
 

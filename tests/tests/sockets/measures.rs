@@ -16,7 +16,7 @@ fn every_benchmark_over_every_socket_is_verified() {
     kept.job(&arguments).run().expect(0).leaves_nothing();
     let rows = kept.rows();
     // tcp 2 x 2, unix 1, udp 2; the windows have two kinds of buffers, the link three patterns.
-    assert_eq!(rows.len(), 3 * 7 * (1 + 2 + 2 + 3));
+    assert_eq!(rows.len(), 3 * 7 * (1 + 2 + 2 + 3), "3 sizes of 7 sockets; a new kind makes more");
     for row in &rows {
         assert_eq!((row["outcome"].as_str(), row["check"].as_str()), (Some("ok"), Some("passed")), "{row}");
         let udp = row["axes"]["transport"] == "udp";

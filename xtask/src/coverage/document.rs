@@ -148,14 +148,14 @@ pub(super) fn families(lines: &[Line]) -> String {
 /// Launches on this machine.
 pub(super) fn launches(launched: &[Launched]) -> String {
     let mut text = String::from(
-        "| MPI | bytes | launches | median of launches | smallest | largest | half an interval, % | their intervals hold it, % |\n\
+        "| over | bytes | launches | median of launches | smallest | largest | half an interval, % | their intervals hold it, % |\n\
          |---|---|---|---|---|---|---|---|\n",
     );
     for one in launched {
         let [least, most] = one.ends_us;
         text += &format!(
             "| {} | {} | {} | {:.3} us | {least:.3} | {most:.3} | {:.2} | {} |\n",
-            one.mpi,
+            one.over,
             one.bytes,
             one.launches,
             one.median_us,

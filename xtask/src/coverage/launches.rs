@@ -1,6 +1,10 @@
-//! Launch after launch of one benchmark on this machine.
+//! Launch after launch of one benchmark on this machine, and over a link whose delay is known.
 
-use std::process::{Command, Stdio};
+use std::{
+    env,
+    path::Path,
+    process::{Command, Stdio},
+};
 
 use ombx_core::stats;
 use serde_json::Value;
@@ -9,16 +13,20 @@ use crate::{
     failure::{Failure, Result},
     fidelity,
     mpi::Mpi,
+    release,
     workspace::Workspace,
 };
 
 /// Sizes in bytes: an eager message, and one by rendezvous.
 const SIZES: &str = "8,64K";
+/// The emulated link.
+const LINK: [&str; 6] = ["--hosts", "2", "--delay", "2ms", "--rate", "100Mbit"];
 
 /// All launches of a size.
 #[derive(Debug)]
 pub(super) struct Launched {
-    pub(super) mpi: String,
+    /// What it went through.
+    pub(super) over: String,
     pub(super) bytes: u64,
     pub(super) launches: u64,
     /// Median of the launches' medians.
@@ -30,13 +38,37 @@ pub(super) struct Launched {
     pub(super) covered: u64,
 }
 
+/// `p2p.latency` on this host.
 pub(super) fn measure(mpi: &Mpi, workspace: &Workspace, launches: u32) -> Result<Vec<Launched>> {
-    let programs = fidelity::Programs::build(mpi, workspace, fidelity::Build::Release { build: true })?;
-    let mut command = Command::new(&programs.ombx);
+    let ombx = release::built(mpi, workspace, &workspace.target)?;
+    let mut command = Command::new(ombx);
     mpi.launch_with(&mut command);
-    command.args(["run", "p2p.latency", "--sizes", SIZES, "--format", "jsonl", "--quiet", "--launches"]);
+    command.args(["run", "p2p.latency"]);
+    launched_all(&mpi.flavour.to_string(), &mut command, launches)
+}
+
+/// `sockets.latency` between two hosts of a test bed, which is there for that time alone.
+pub(super) fn over_a_link(mpi: &Mpi, workspace: &Workspace, launches: u32) -> Result<Vec<Launched>> {
+    let ombx = release::built(mpi, workspace, &workspace.target)?;
+    let own = env::current_exe().map_err(Failure::file(Path::new("xtask")))?;
+    let bed = |task: &str| {
+        let mut command = Command::new(&own);
+        command.args(["testbed", "--dir"]).arg(workspace.target.join("coverage")).arg(task);
+        command
+    };
+    fidelity::output(bed("up").args(LINK).stdin(Stdio::null()))?;
+    let mut command = bed("exec");
+    command.args(["h1", "--"]).arg(ombx).args(["run", "sockets.latency", "--hosts", "h1,h2"]);
+    command.args(["--interface", "eth0", "--bind", "none"]);
+    let launched = launched_all("sockets, an emulated link of 2 ms", &mut command, launches);
+    fidelity::output(bed("down").stdin(Stdio::null()))?;
+    launched
+}
+
+fn launched_all(over: &str, command: &mut Command, launches: u32) -> Result<Vec<Launched>> {
+    command.args(["--sizes", SIZES, "--format", "jsonl", "--quiet", "--launches"]);
     command.arg(launches.to_string()).stdin(Stdio::null());
-    let text = fidelity::output(&mut command)?;
+    let text = fidelity::output(command)?;
     let rows = text.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
     let rows: Vec<Value> = rows.filter(|record| record["kind"] == "case").collect();
     let mut sizes: Vec<u64> = rows.iter().filter_map(|row| row["bytes"].as_u64()).collect();
@@ -44,7 +76,7 @@ pub(super) fn measure(mpi: &Mpi, workspace: &Workspace, launches: u32) -> Result
     sizes.dedup();
     let of = |bytes: &u64| {
         let rows = rows.iter().filter(|row| row["bytes"].as_u64() == Some(*bytes));
-        launched(mpi, *bytes, &rows.filter_map(figures).collect::<Vec<_>>())
+        launched(over, *bytes, &rows.filter_map(figures).collect::<Vec<_>>())
     };
     sizes
         .iter()
@@ -60,13 +92,13 @@ fn figures(row: &Value) -> Option<[f64; 3]> {
     Some([summary["median_ns"].as_f64()?, end(0)?, end(1)?])
 }
 
-fn launched(mpi: &Mpi, bytes: u64, rows: &[[f64; 3]]) -> Option<Launched> {
+fn launched(over: &str, bytes: u64, rows: &[[f64; 3]]) -> Option<Launched> {
     let medians: Vec<f64> = rows.iter().map(|[median, ..]| *median).collect();
     let halves: Vec<f64> = rows.iter().map(|[median, low, high]| (high - low) / 2.0 / median).collect();
     let median = stats::median(&medians)?;
     let covered = rows.iter().filter(|[_, low, high]| *low <= median && median <= *high).count();
     Some(Launched {
-        mpi: mpi.flavour.to_string(),
+        over: over.to_owned(),
         bytes,
         launches: rows.len() as u64,
         median_us: median / 1e3,

@@ -57,13 +57,16 @@ fn amount(bytes: f64) -> String {
 
 /// On paper.
 pub(super) fn model(constants: &Constants) -> String {
+    let growth = match constants.own_growth {
+        bytes if bytes > 0.0 => format!("{bytes:.0} bytes for every rank of the job"),
+        bytes => format!("nothing that grows with the ranks of the job ({bytes:.0} bytes for each, by least squares)"),
+    };
     let mut text = format!(
-        "A row of links takes {:.0} bytes; the first record {:.0} bytes a rank; ombx adds {} to a bare rank and {:.0} bytes for every rank of the job.\n\n\
+        "A row of links takes {:.0} bytes; the first record {:.0} bytes a rank; ombx adds {} to a bare rank and {growth}.\n\n\
          | sweep | ranks | rows | result | kept by rank 0 | a step's gather | places on rank 0 | time, h |\n|---|---|---|---|---|---|---|---|\n",
         constants.row_bytes,
         constants.place_bytes,
         amount(constants.own_bytes),
-        constants.own_growth,
     );
     let sweeps: [(&str, &dyn Fn(f64) -> Modelled); 2] =
         [("all pairs", &|n| constants.all_pairs(n)), ("bisection", &|n| constants.bisection(n))];

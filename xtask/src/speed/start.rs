@@ -117,12 +117,17 @@ pub(crate) fn cold_build(mpi: &Mpi, workspace: &Workspace) -> Result<Duration> {
 
 /// Seconds that a command takes, if it succeeds.
 pub(crate) fn timed(command: &mut Command) -> Result<f64> {
+    timed_or(command, None)
+}
+
+/// Seconds that a command takes, if it succeeds or ends with this exit code.
+pub(crate) fn timed_or(command: &mut Command, accepted: Option<i32>) -> Result<f64> {
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
     let program = command.get_program().to_string_lossy().into_owned();
     let since = Since::now();
     let output = command.output().map_err(|source| Failure::Run { program, source })?;
     let took = since.elapsed().as_secs_f64();
-    if output.status.success() {
+    if output.status.success() || output.status.code().is_some_and(|code| accepted == Some(code)) {
         return Ok(took);
     }
     let words = String::from_utf8_lossy(&output.stderr);
