@@ -263,7 +263,8 @@ mod tests {
         let over_mpi = known.filter(|name| !name.starts_with("sockets."));
         let missing: Vec<&str> =
             over_mpi.filter(|name| !rows.iter().any(|row| row.benchmark == *name)).collect();
-        let advice = "give each a row in xtask/src/fidelity/row.rs and its loop in xtask/src/fidelity/reference";
+        let advice =
+            "give each a row in xtask/src/fidelity/row.rs and its loop in xtask/src/fidelity/reference";
         assert!(missing.is_empty(), "no C loop is compared with {missing:?}: {advice}");
     }
 

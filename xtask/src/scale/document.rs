@@ -59,7 +59,9 @@ fn amount(bytes: f64) -> String {
 pub(super) fn model(constants: &Constants) -> String {
     let growth = match constants.own_growth {
         bytes if bytes > 0.0 => format!("{bytes:.0} bytes for every rank of the job"),
-        bytes => format!("nothing that grows with the ranks of the job ({bytes:.0} bytes for each, by least squares)"),
+        bytes => format!(
+            "nothing that grows with the ranks of the job ({bytes:.0} bytes for each, by least squares)"
+        ),
     };
     let mut text = format!(
         "A row of links takes {:.0} bytes; the first record {:.0} bytes a rank; ombx adds {} to a bare rank and {growth}.\n\n\

@@ -82,7 +82,9 @@ pub(crate) fn in_path(name: &str) -> Option<PathBuf> {
 
 #[cfg(not(feature = "mpi"))]
 pub(crate) fn command(_: &StartArgs, _: Launcher, _: u32, _: Threading, _: Vec<OsString>) -> Result<Command> {
-    Err(Error::usage("this needs ranks over MPI, which this build has not: build it with the feature `mpi` of ombx-cli"))
+    Err(Error::usage(
+        "this needs ranks over MPI, which this build has not: build it with the feature `mpi` of ombx-cli",
+    ))
 }
 
 /// The command line for `ranks` ranks of `program`, whose first word is the program itself.
