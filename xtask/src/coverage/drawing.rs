@@ -10,7 +10,7 @@ use crate::svg::{n, page};
 
 const WIDTH: f64 = 860.0;
 const LINE: f64 = 20.0;
-const LEFT: f64 = 290.0;
+const LEFT: f64 = 316.0;
 const RIGHT: f64 = WIDTH - 110.0;
 const TOP: f64 = 34.0;
 /// The smallest share that is drawn.

@@ -42,6 +42,8 @@ fn panel(lines: &[&Line], from: f64, title: &str, curves: &[Curve]) -> Markup {
     let (left, right) = (from + 46.0, from + WIDTH / 2.0 - 16.0);
     let across = |ranks: u32| left + x.at(f64::from(ranks)) * (right - left);
     let down = |value: f64| BOTTOM - y.at(value) * (BOTTOM - TOP);
+    // Behind the names before it.
+    let key = |at: usize| left + curves[..at].iter().map(|(name, _)| 7.0 * name.len() as f64 + 28.0).sum::<f64>();
     html! {
         text x=(left) y="18" { (title) }
         @for value in y.marks(8) {
@@ -57,9 +59,9 @@ fn panel(lines: &[&Line], from: f64, title: &str, curves: &[Curve]) -> Markup {
             g class={ "s" (at) } {
                 polyline.line points=(points.iter().map(|(x, y)| format!("{},{}", n(*x), n(*y))).collect::<Vec<_>>().join(" ")) {}
                 @for (x, y) in &points { circle cx=(n(*x)) cy=(n(*y)) r="3.5" {} }
-                circle cx=(left + 140.0 * at as f64 + 4.0) cy="32" r="4" {}
+                circle cx=(key(at) + 4.0) cy="32" r="4" {}
             }
-            text.soft x=(left + 140.0 * at as f64 + 14.0) y="36" { (name) }
+            text.soft x=(key(at) + 14.0) y="36" { (name) }
         }
     }
 }
