@@ -43,7 +43,8 @@ fn panel(lines: &[&Line], from: f64, title: &str, curves: &[Curve]) -> Markup {
     let across = |ranks: u32| left + x.at(f64::from(ranks)) * (right - left);
     let down = |value: f64| BOTTOM - y.at(value) * (BOTTOM - TOP);
     // Behind the names before it.
-    let key = |at: usize| left + curves[..at].iter().map(|(name, _)| 7.0 * name.len() as f64 + 28.0).sum::<f64>();
+    let key =
+        |at: usize| left + curves[..at].iter().map(|(name, _)| 7.0 * name.len() as f64 + 28.0).sum::<f64>();
     html! {
         text x=(left) y="18" { (title) }
         @for value in y.marks(8) {
