@@ -10,9 +10,17 @@ mod run;
 mod stage;
 mod table;
 
-use std::{fs, process::ExitCode};
+use std::{
+    fs,
+    process::ExitCode,
+    sync::{Arc, atomic::AtomicBool},
+};
 
 use ombx_core::clock::Since;
+use signal_hook::{
+    consts::{SIGHUP, SIGINT},
+    flag::register_conditional_shutdown,
+};
 
 use crate::{
     failure::{Failure, Result},
@@ -57,6 +65,7 @@ pub(crate) struct Options {
 
 pub(crate) fn main(options: &Options) -> Result<ExitCode> {
     let workspace = Workspace::read()?;
+    take_signals();
     let since = Since::now();
     let mut lines = Vec::new();
     let mut versions = Vec::new();
@@ -97,6 +106,15 @@ pub(crate) fn main(options: &Options) -> Result<ExitCode> {
         println!("Written: docs/FAULTS.md");
     }
     Ok(if lines.iter().any(Line::is_wrong) { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+}
+
+/// What a script starts in the background ignores SIGINT, and so does all that it starts; what a program handles is
+/// default in the programs that it starts.
+fn take_signals() {
+    let always = Arc::new(AtomicBool::new(true));
+    for signal in [SIGINT, SIGHUP] {
+        let _ = register_conditional_shutdown(signal, 128 + signal, Arc::clone(&always));
+    }
 }
 
 /// The chosen MPIs, or those that are there.
