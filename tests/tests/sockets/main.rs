@@ -38,7 +38,7 @@ impl Kept {
 }
 
 /// Many rows of about 50 ms: time enough to do harm in the middle.
-const MANY_ROWS: &str = "run sockets.latency --transport all --ip all --nodelay all --sizes 1..32K:x4 \
+const MANY_ROWS: &str = "run sockets.latency --transport all --nodelay all --sizes 1..32K \
                          --precision 0.0001% --max-time 50ms --format csv";
 
 /// Such a run, some rows having been measured.
