@@ -55,17 +55,16 @@ fn one_command_shows_every_way() {
 #[test]
 fn with_two_ranks_and_no_bytes_an_acked_broadcast_is_a_message_one_way() {
     let kept = Kept::new();
-    let options = "collective.bcast_acked -n 2 --sizes 0 --max-time 200ms --ack-correction all";
+    let options = "collective.bcast_acked p2p.latency -n 2 --sizes 0 --max-time 200ms --ack-correction all";
     let done = kept.job(options).run().expect(0);
     let rows = kept.run().rows;
+    let latency = of(&rows, "p2p.latency", ("", "")).summary.as_ref().unwrap().median;
     let acked = |how| of(&rows, "collective.bcast_acked", ("ack-correction", how));
-    // Round trips of the same row, taken in turn with it: another row may have met the machine in another mood.
     if let Some(half) = &acked("half").summary {
-        let ratio = half.median / (value(acked("half"), "round_trip_us") * 500.0);
+        let ratio = half.median / latency;
         assert!((0.3..4.0).contains(&ratio), "{ratio} times the latency\n{done}");
     }
     let whole = acked("none").summary.as_ref().unwrap().median;
-    let latency = value(acked("none"), "round_trip_us") * 500.0;
     assert!(whole > latency, "a broadcast and an acknowledgement are two messages\n{done}");
     for row in rows.iter().filter(|row| row.bench == "collective.bcast_acked") {
         assert_eq!((&row.outcome, &row.check), (&Outcome::Ok, &Check::Passed), "{}", row.key);
@@ -97,8 +96,10 @@ fn every_acker_has_a_row_and_the_slowest_counts() {
 fn clocks_that_were_learnt_agree_with_the_one_that_is_shared() {
     let try_one = || rows_of("collective.bcast_window -n 2 --sizes 8 --no-sync-hosts --max-time 100ms");
     let error = |rows: &[Measurement]| value(&rows[0], "sync_error_us");
-    let rows = (0..3).map(|_| try_one()).min_by(|a, b| error(a).total_cmp(&error(b))).unwrap();
-    assert!(error(&rows) < 1.0, "{} us apart at the best, on one host", error(&rows));
+    let mut tries: Vec<_> = (0..3).map(|_| try_one()).collect();
+    tries.sort_by(|a, b| error(a).total_cmp(&error(b)));
+    let rows = tries.swap_remove(1);
+    assert!(error(&rows) < 1.0, "{} us apart in the median of three runs, on one host", error(&rows));
     for name in ["sync_residual_us", "sync_residual_after_us", "late_starts"] {
         assert!(value(&rows[0], name) >= 0.0);
     }
@@ -121,11 +122,17 @@ fn each_way_of_pacing_times_every_rank() {
 /// A tree of plain messages has nothing but messages: on two ranks it is a ping-pong, also of 0 bytes.
 #[test]
 fn a_tree_of_messages_is_a_message_on_two_ranks_and_arrives_on_all() {
-    let rows =
-        rows_of("collective.bcast_acked -n 2 --by tree --sizes 0 --max-time 200ms --ack-correction none");
+    let rows = rows_of(
+        "collective.bcast_acked p2p.latency -n 2 --by tree --sizes 0 --max-time 200ms --ack-correction all",
+    );
     // Both ways, and round trips of the same row taken in turn with it.
-    let ratio = rows[0].summary.as_ref().unwrap().median / (value(&rows[0], "round_trip_us") * 1e3);
+    let acked = |how| of(&rows, "collective.bcast_acked", ("ack-correction", how));
+    let ratio =
+        acked("none").summary.as_ref().unwrap().median / (value(acked("none"), "round_trip_us") * 1e3);
     assert!((0.5..2.0).contains(&ratio), "{ratio} times a round trip");
+    let time = |row: &Measurement| row.summary.as_ref().unwrap().median;
+    let ratio = time(acked("half")) / time(of(&rows, "p2p.latency", ("", "")));
+    assert!((0.5..2.0).contains(&ratio), "{ratio} times the latency");
     assert!(rows.iter().all(|row| row.trust.iter().all(|notice| notice.code != "one_byte")));
     for ranks in 2..6 {
         let line =

@@ -153,7 +153,7 @@ impl Programs {
         self.mpi.launch_with(&mut command);
         if self.mpi.flavour == Flavour::OpenMpi && room == Room::Collective {
             // In its rings two ranks that send at once meet in the same half of a cache line or not, by all that was
-            // sent before: an allreduce takes 0.56 or 0.93 us, in a C loop as in ombx.
+            // sent before, in a C loop as in ombx.
             command.env("OMPI_MCA_btl_vader_fbox_max", "0");
         }
         // Open MPI looks for a remote shell even where it needs none.
