@@ -2,7 +2,7 @@
 
 use std::{fs, io::BufReader, path::Path};
 
-use ombx_core::wire::{self, RunWithRows};
+use ombx_results::wire::{self, RunWithRows};
 use serde_json::Value;
 
 /// The lines of a result file or of JSON Lines on standard output.

@@ -7,7 +7,7 @@ use std::{
     process::ExitCode,
 };
 
-use ombx_core::env;
+use ombx_core::system::environment;
 use serde_json::Value;
 
 use crate::{
@@ -108,7 +108,8 @@ fn natural(name: &str) -> Vec<(u64, &str)> {
 }
 
 fn text(figures: &[Figure]) -> String {
-    let mut text = format!("{INTRODUCTION}\n{} on {}; {}.\n\n", env::timestamp(), processor(), compiler());
+    let mut text =
+        format!("{INTRODUCTION}\n{} on {}; {}.\n\n", environment::timestamp(), processor(), compiler());
     text += "| bench | median | 95 % interval |\n|---|---|---|\n";
     for Figure { name, ns: [middle, low, high] } in figures {
         let _ = writeln!(text, "| `{name}` | {} | {} to {} |", time(*middle), time(*low), time(*high));

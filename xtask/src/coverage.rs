@@ -7,7 +7,7 @@ mod launches;
 use std::{fs, path::Path, process::ExitCode};
 
 use ombx_core::{
-    plan::Plan,
+    measure::plan::Plan,
     testkit::coverage::{self, Coverage, MODELS, Model},
 };
 

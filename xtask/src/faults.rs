@@ -16,7 +16,7 @@ use std::{
     sync::{Arc, atomic::AtomicBool},
 };
 
-use ombx_core::clock::Since;
+use ombx_core::system::clock::Since;
 use signal_hook::{
     consts::{SIGHUP, SIGINT},
     flag::register_conditional_shutdown,

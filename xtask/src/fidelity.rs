@@ -12,7 +12,7 @@ mod sockets;
 
 use std::{fs, process::ExitCode, time::Duration};
 
-use ombx_core::clock::Since;
+use ombx_core::system::clock::Since;
 
 use crate::{
     failure::{Failure, Result},

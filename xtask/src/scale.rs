@@ -7,7 +7,7 @@ mod model;
 
 use std::{fs, path::PathBuf, process::ExitCode};
 
-use ombx_core::env;
+use ombx_core::system::environment;
 
 use crate::{
     failure::{Failure, Result},
@@ -73,7 +73,7 @@ pub(crate) fn main(options: &Options) -> Result<ExitCode> {
         let bare = bare(&programs)?;
         for &ranks in &options.ranks {
             let needed = u64::from(ranks) * RANK_NEEDS;
-            let free = env::available_memory().unwrap_or(0);
+            let free = environment::available_memory().unwrap_or(0);
             if needed > free {
                 println!(
                     "   {ranks} ranks: left out, they may need {} MiB and {} are free",

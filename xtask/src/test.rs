@@ -12,7 +12,8 @@ use crate::{
 };
 
 /// Packages that no MPI can change: tested once. All others are tested with each MPI.
-const DEAF_TO_MPI: &[&str] = &["ombx-core", "ombx-sockets", "ombx-report", "xtask"];
+const DEAF_TO_MPI: &[&str] =
+    &["ombx-core", "ombx-results", "ombx-links", "ombx-sockets", "ombx-report", "xtask"];
 
 /// The package of integration tests.
 const TESTS: &str = "ombx-tests";

@@ -18,10 +18,12 @@ use std::{
 
 use clap::{ArgMatches, Args};
 use ombx_core::{
-    compare::{self, Launches},
+    benchmark::registry::Registry,
     error::{Error, Result},
-    plan::Launch,
-    registry::Registry,
+    measure::plan::Launch,
+};
+use ombx_results::{
+    compare::{self, Launches},
     wire::{self, Outcome, Record},
 };
 use rustix::process::{Pid, Signal, kill_process};

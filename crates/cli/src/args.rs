@@ -4,14 +4,12 @@ use std::{path::PathBuf, time::Duration};
 
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum, builder::NonEmptyStringValueParser};
 use ombx_core::{
+    benchmark::{registry::Registry, root::Root, threads::Threads},
     error::Result,
-    plan::{self, Effort, Launch},
-    registry::Registry,
-    render::OsuColumns,
-    root::Root,
-    threads::Threads,
+    measure::plan::{self, Effort, Launch},
     unit::{self, Bytes},
 };
+use ombx_results::render::OsuColumns;
 
 use crate::{
     ab::AbArgs, axes, compare::CompareArgs, doctor::DoctorArgs, links::LinksArgs, osu::OsuArgs, plain,

@@ -7,9 +7,8 @@ use clap::{
     builder::{PossibleValuesParser, ValueParser},
 };
 use ombx_core::{
-    case::Axis,
+    benchmark::{axis::Axis, entry::Choice, registry::Registry, setting::Setting},
     error::{Error, Result},
-    registry::{Choice, Registry, Setting},
 };
 
 const ALL: &str = "all";

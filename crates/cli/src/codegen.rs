@@ -4,8 +4,8 @@ use std::io::{self, Write};
 
 use clap::Command;
 use ombx_core::{
+    benchmark::registry::Registry,
     error::{Error, Result},
-    registry::Registry,
 };
 use serde_json::{Value, json};
 
@@ -19,7 +19,7 @@ pub(crate) fn completions(mut command: Command, shell: clap_complete::Shell) -> 
 
 pub(crate) fn codegen(registry: &Registry, command: Command, what: Generated) -> Result<u8> {
     match what {
-        Generated::Schema => print(format!("{:#}\n", ombx_core::wire::schema()).as_bytes()),
+        Generated::Schema => print(format!("{:#}\n", ombx_results::wire::schema()).as_bytes()),
         Generated::Omb => print(osu::document::page(registry).as_bytes()),
         Generated::Man => print(&manual(command)?),
         Generated::Options => print(format!("{:#}\n", options(command)).as_bytes()),

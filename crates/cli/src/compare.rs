@@ -9,9 +9,9 @@ use std::{
 };
 
 use clap::Args;
-use ombx_core::{
+use ombx_core::error::{Error, Result};
+use ombx_results::{
     compare::{Comparison, Launches},
-    error::{Error, Result},
     render::compare as render,
 };
 
@@ -112,7 +112,7 @@ fn nothing(comparison: &Comparison) -> Error {
             format!("{side} has {} and {} others", lost.key, keys.count())
         })
     };
-    use ombx_core::compare::Which;
+    use ombx_results::compare::Which;
     Error::usage(format!(
         "no case is on both sides: {}; {}",
         first("base", Which::Base),

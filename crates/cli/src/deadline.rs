@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use ombx_core::plan::{Effort, Plan};
+use ombx_core::measure::plan::{Effort, Plan};
 
 /// Starting MPI on a tired cluster.
 const START: Duration = Duration::from_secs(120);

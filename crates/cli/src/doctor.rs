@@ -6,12 +6,12 @@ use std::io::{self, Write};
 
 use clap::Args;
 use ombx_core::{
-    clock::Clock,
+    benchmark::threads::Threading,
     error::{Error, Result},
-    host::Host,
+    result::Notice,
+    system::{clock::Clock, host::Host},
     team::Place,
-    threads::Threading,
-    trust::{self, Notice},
+    trust,
 };
 use serde_json::{Value, json};
 

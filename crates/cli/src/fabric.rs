@@ -21,8 +21,14 @@ mod worker;
 use std::{fs::File, time::Duration};
 
 use ombx_core::{
-    clock::Clock, error::Result, links, registry::Medium, runner, sink::Sink, team::Team, unit::Rank,
+    benchmark::entry::Medium,
+    error::Result,
+    measure::{runner, sink::Sink},
+    system::clock::Clock,
+    team::Team,
+    unit::Rank,
 };
+use ombx_links::sweep;
 
 #[cfg(all(feature = "sockets", any(test, fuzzing)))]
 pub use self::fuzz::hosts as fuzz;
@@ -91,8 +97,8 @@ fn sockets_part(stage: &mut Stage<'_>, part: &Job<'_>) -> Result<()> {
 #[cfg(not(feature = "sockets"))]
 mod without_sockets {
     use ombx_core::{
+        benchmark::registry::Registry,
         error::{Error, Result},
-        registry::Registry,
     };
 
     use super::Stage;
@@ -159,7 +165,7 @@ impl Stage<'_> {
         let argv = argv::shown();
         let tally = match &part.work {
             Work::Benchmarks(parts) => runner::run_all(team, parts, &clock, sink, argv)?,
-            Work::Links(task, plan) => links::run(team, task, plan, &clock, sink, argv)?,
+            Work::Links(task, plan) => sweep::run(team, task, plan, &clock, sink, argv)?,
         };
         if team.rank() == Rank(0) && job.output.relay.is_none() {
             self.code = self.code.max(tally.exit_code(job.output.allow_skips));

@@ -5,12 +5,14 @@ use std::{ffi::OsString, os::unix::ffi::OsStringExt, sync::LazyLock};
 
 use clap::FromArgMatches;
 use ombx_core::{
-    compare::{Comparison, Launches},
+    benchmark::registry::Registry,
     error::{Error, Kind, Result},
-    registry::Registry,
-    wire,
 };
 use ombx_report::{Report, Source, page};
+use ombx_results::{
+    compare::{Comparison, Launches},
+    wire,
+};
 
 #[cfg(feature = "sockets")]
 pub use crate::fabric::fuzz as hosts;

@@ -6,13 +6,17 @@ use std::{
 };
 
 use ombx_core::{
+    benchmark::{
+        entry::{Choice, Medium},
+        threads::Threading,
+    },
     error::{Error, Result},
-    links,
-    plan::{Launch, Plan},
-    registry::{Choice, Medium},
-    runner::Part,
-    threads::Threading,
+    measure::{
+        plan::{Launch, Plan},
+        runner::Part,
+    },
 };
+use ombx_links::sweep;
 
 use crate::{
     args::{Launcher, LaunchesArgs, OutputArgs, StartArgs},
@@ -62,7 +66,7 @@ impl Launches {
 pub(crate) enum Work {
     /// Part after part, all of them in one start of the ranks.
     Benchmarks(Vec<Part>),
-    Links(links::Task, Box<Plan>),
+    Links(sweep::Task, Box<Plan>),
 }
 
 impl Work {

@@ -17,9 +17,9 @@ use std::{
 };
 
 use ombx_core::{
+    benchmark::entry::Medium,
     error::{Error, Result},
-    plan::Launch,
-    registry::Medium,
+    measure::plan::Launch,
 };
 
 use crate::{

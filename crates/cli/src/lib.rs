@@ -21,6 +21,7 @@ mod launch;
 mod link;
 mod links;
 mod list;
+mod lookup;
 mod osu;
 mod output;
 mod plain;
@@ -38,8 +39,8 @@ use std::{ffi::OsString, process::ExitCode};
 
 use clap::FromArgMatches;
 use ombx_core::{
+    benchmark::registry::Registry,
     error::{Error, Result},
-    registry::Registry,
 };
 
 use crate::args::{Cli, Task};

@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 
 use clap::{Args, ValueEnum};
 use ombx_core::{
+    benchmark::{entry::Choice, registry::Registry},
     error::{Error, Result},
-    links::{Mode, Task},
-    plan::Plan,
-    registry::{Choice, Registry},
+    measure::plan::Plan,
 };
+use ombx_links::sweep::{Mode, Task};
 
 use crate::{
     args::{EffortArgs, Format, OutputArgs, Sizes, StartArgs},

@@ -5,8 +5,8 @@ use std::io::{self, Write};
 use clap::Command;
 use comfy_table::presets;
 use ombx_core::{
+    benchmark::{entry::Benchmark, registry::Registry},
     error::{Error, Result},
-    registry::{Benchmark, Registry},
 };
 use serde_json::{Value, json};
 

@@ -12,11 +12,11 @@ use std::{
 
 use clap::{Args, CommandFactory, ValueEnum};
 use ombx_core::{
+    benchmark::registry::Registry,
     error::{Error, Result},
-    registry::Registry,
-    render::OsuTable,
-    runner::Part,
+    measure::runner::Part,
 };
+use ombx_results::render::OsuTable;
 
 use crate::{
     args::{Cli, Color, Format, OutputArgs, Relay, StartArgs},
@@ -83,7 +83,7 @@ pub(crate) struct OsuArgs {
     pub(crate) mem_limit: Option<ombx_core::unit::Bytes>,
     /// Root of rooted collectives: a rank, or rotate
     #[arg(short = 'k', long, value_name = "RANK", allow_hyphen_values = true, help_heading = "As OMB")]
-    pub(crate) root_rank: Option<ombx_core::root::Root>,
+    pub(crate) root_rank: Option<ombx_core::benchmark::root::Root>,
     /// Collectives in place
     #[arg(short = 'l', long, help_heading = "As OMB")]
     pub(crate) in_place: bool,

@@ -9,14 +9,15 @@ use std::{
 };
 
 use ombx_core::{
-    case::Case,
+    benchmark::{case::Case, preset::Osu, registry::Registry},
     error::{Error, Result},
-    registry::{Osu, Registry},
+    measure::sink::Sink,
+    result::{Measurement, Run, Tally},
+};
+use ombx_results::{
     render::{
         Csv, JsonLines, Launches, Links, LinksCsv, OpenMetrics, OsuTable, Overhead, Paint, Renderer, Table,
     },
-    result::{Measurement, Run, Tally},
-    sink::Sink,
     wire::{self, Outcome, Record},
 };
 use serde_json::json;

@@ -36,13 +36,13 @@ fn shortened(word: &str) -> String {
 
 /// A host name or address; nothing that a launcher could take for an option or a shell for a command.
 pub(crate) fn host(text: &str) -> std::result::Result<String, String> {
-    ombx_core::host_name::check_host(text).map(str::to_owned).map_err(|_| "not a host name".into())
+    ombx_core::system::host_name::check_host(text).map(str::to_owned).map_err(|_| "not a host name".into())
 }
 
 /// Refuses a hostfile with a line that begins with anything but hosts: launchers hand its words to ssh.
 #[cfg(feature = "mpi")]
 pub(crate) fn hostfile(path: &std::path::Path) -> ombx_core::error::Result<()> {
-    use ombx_core::{error::Error, host_name::check_host};
+    use ombx_core::{error::Error, system::host_name::check_host};
     let named = |why: String| Error::usage(format!("hostfile {}: {why}", path.display()));
     let text = std::fs::read_to_string(path).map_err(|e| named(e.to_string()))?;
     let mut hosts = 0;

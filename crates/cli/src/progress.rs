@@ -3,7 +3,7 @@
 use std::{io::IsTerminal, time::Duration};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use ombx_core::{plan::Launch, unit::Bytes};
+use ombx_core::{measure::plan::Launch, unit::Bytes};
 
 /// A bar over all rows, or nothing.
 pub(crate) struct Progress(Option<ProgressBar>);

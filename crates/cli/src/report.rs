@@ -5,12 +5,12 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use ombx_core::{
+use ombx_core::error::{Error, Result};
+use ombx_report::{Report, Source, page};
+use ombx_results::{
     compare::{Comparison, Launches},
-    error::{Error, Result},
     wire::File,
 };
-use ombx_report::{Report, Source, page};
 
 use crate::{args::ReportArgs, show};
 

@@ -2,9 +2,9 @@
 
 use clap::{ArgMatches, Command};
 use ombx_core::{
+    benchmark::registry::Registry,
     error::{Error, Result},
-    registry::Registry,
-    runner::Part,
+    measure::runner::Part,
 };
 
 use crate::{

@@ -1,18 +1,18 @@
 //! From patterns and options to benchmarks and a plan; every mistake is found here, before anything starts.
 
 use ombx_core::{
-    case::Axis,
-    engine::{selected, sizes_of},
+    benchmark::{axis::Axis, entry::Choice, registry::Registry, root::Root, threads::Threading},
     error::{Error, Result},
-    plan::Plan,
-    registry::{Choice, Registry},
-    root::Root,
-    threads::Threading,
+    measure::{
+        plan::Plan,
+        session::{selected, sizes_of},
+    },
 };
 
 use crate::{
     args::RunArgs,
     axes::{self, Chosen},
+    lookup,
 };
 
 /// The axis that says what a benchmark's workers are, and its value for threads.
@@ -30,7 +30,7 @@ pub(crate) fn benchmarks(registry: &Registry, patterns: &[String]) -> Result<Vec
     }
     let mut found: Vec<Choice> = Vec::new();
     for pattern in patterns {
-        for choice in registry.find(pattern)? {
+        for choice in lookup::find(registry, pattern)? {
             if found.iter().all(|c| (c.bench.name, c.preset) != (choice.bench.name, choice.preset)) {
                 found.push(choice);
             }

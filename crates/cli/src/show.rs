@@ -8,9 +8,10 @@ use std::{
 
 use ombx_core::{
     error::{Error, Result},
-    links,
-    render::{Overhead, Renderer},
     result::Tally,
+};
+use ombx_results::{
+    render::{Overhead, Renderer},
     wire::{self, Outcome, RunWithRows},
 };
 
@@ -18,6 +19,7 @@ use crate::{
     args::{Format, ShowArgs},
     output::{self, gone},
 };
+use ombx_results::verdict;
 
 pub(crate) fn show(args: &ShowArgs) -> Result<u8> {
     let plot = output::plot_columns(args.format, args.plot)?;
@@ -92,7 +94,7 @@ fn same_launches(first: &RunWithRows, second: &RunWithRows) -> bool {
 }
 
 fn of_links(run: &RunWithRows) -> bool {
-    !run.rows.is_empty() && run.rows.iter().all(|row| row.bench == links::BENCH)
+    !run.rows.is_empty() && run.rows.iter().all(|row| row.bench == verdict::BENCH)
 }
 
 fn render(runs: &[RunWithRows], renderer: &mut dyn Renderer, out: &mut dyn Write) -> io::Result<()> {

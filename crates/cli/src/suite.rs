@@ -7,12 +7,15 @@ use std::{fs, path::Path};
 
 use clap::{ArgMatches, Command};
 use ombx_core::{
+    benchmark::{
+        entry::{Benchmark, Choice},
+        registry::Registry,
+    },
     error::{Error, Result},
-    registry::{Benchmark, Choice, Registry},
-    runner::Part,
+    measure::runner::Part,
 };
 
-use crate::{args::RunArgs, select, typed};
+use crate::{args::RunArgs, lookup, select, typed};
 use layers::{Known, Layer};
 use read::Entry;
 
@@ -144,8 +147,12 @@ impl Suite {
 
     /// The benchmarks of an entry; what a suite of ours names and this build does not have is left out.
     fn choices(&self, registry: &Registry, entry: &Entry) -> Result<Vec<Choice>> {
-        let here: Vec<String> =
-            entry.patterns.iter().filter(|p| !self.built_in || registry.find(p).is_ok()).cloned().collect();
+        let here: Vec<String> = entry
+            .patterns
+            .iter()
+            .filter(|p| !self.built_in || lookup::find(registry, p).is_ok())
+            .cloned()
+            .collect();
         match here.is_empty() {
             true => Ok(Vec::new()),
             false => select::benchmarks(registry, &here).map_err(|e| self.at(entry.run_line, &e)),

@@ -2,8 +2,8 @@
 
 use clap::{FromArgMatches, error::ErrorKind};
 use ombx_core::{
+    benchmark::registry::Registry,
     error::{Error, Result},
-    registry::Registry,
 };
 
 use crate::{

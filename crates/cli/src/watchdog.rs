@@ -8,7 +8,10 @@ use std::{
     time::Duration,
 };
 
-use ombx_core::{case::Case, clock::Since, env};
+use ombx_core::{
+    benchmark::case::Case,
+    system::{clock::Since, environment},
+};
 use rustix::process::{Signal, getpid, getppid, kill_process, set_parent_process_death_signal};
 
 /// What starts the ranks of Hydra on each host.
@@ -50,7 +53,7 @@ pub(crate) fn guard(limit: Duration, whole: Duration) {
                 tell!(
                     "ombx: process {} on {}: {why} {} s in {task}: ending it",
                     getpid().as_raw_nonzero(),
-                    env::hostname(),
+                    environment::hostname(),
                     time.as_secs()
                 );
                 end_proxy();

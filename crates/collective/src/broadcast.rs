@@ -1,17 +1,27 @@
 //! `collective.bcast_round`, `bcast_window`, `bcast_ack` and `bcast_acked`: four ways to time a broadcast, to be seen beside
 //! `collective.bcast`.
 
-use ombx_core::{
-    acked::ACK_CORRECTION,
-    broadcast::{Once, Round},
-    engine::{Session, run_acked, run_back_to_back, run_last_ack},
-    error::Result,
-    kernel::{Kernel, Method, Metric},
-    layout::Layout,
-    pace::PACE,
-    registry::Benchmark,
-    sync::SYNC_HOSTS,
+use crate::broadcast::{
+    acked::{ACK_CORRECTION, run_acked, run_last_ack},
+    kernel::{Once, Round},
     tree::{BY, Tree},
+};
+pub mod acked;
+pub mod kernel;
+#[cfg(test)]
+mod sim_broadcast;
+pub mod tree;
+
+use ombx_core::{
+    benchmark::{
+        entry::Benchmark,
+        kernel::Kernel,
+        layout::Layout,
+        work::{Method, Metric},
+    },
+    error::Result,
+    measure::session::Session,
+    pacing::{clock_sync::SYNC_HOSTS, pace::PACE, paced::run_back_to_back},
 };
 use ombx_mpi::{Broadcast, Mesh};
 

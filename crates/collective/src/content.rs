@@ -6,8 +6,10 @@
 use std::ops::Range;
 
 use ombx_core::{
-    payload::{Check, Fill, check_words, sum, write_words},
-    root::Root,
+    benchmark::{
+        payload::{Check, Fill, check_words, sum, write_words},
+        root::Root,
+    },
     unit::Rank,
 };
 use ombx_mpi::collective::{Blocks, Part, Place, Reduces, Who};

@@ -1,13 +1,14 @@
 //! Registry entries: what an operation registers itself with in a mode, and what users choose.
 
+use crate::overlap::{self, TESTS};
 use ombx_core::{
-    case::{Axis, Named},
-    kernel::Metric,
-    layout::Layout,
-    overlap::{self, TESTS},
-    pace::PACE,
-    registry::Benchmark,
-    sync::SYNC_HOSTS,
+    benchmark::{
+        axis::{Axis, Named},
+        entry::Benchmark,
+        layout::Layout,
+        work::Metric,
+    },
+    pacing::{clock_sync::SYNC_HOSTS, pace::PACE},
 };
 use ombx_mpi::{
     Mesh,

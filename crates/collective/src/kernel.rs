@@ -2,13 +2,17 @@
 
 use std::{marker::PhantomData, time::Duration};
 
+use crate::overlap;
 use ombx_core::{
-    case::Case,
-    compute::Compute,
+    benchmark::{
+        case::Case,
+        compute::Compute,
+        context::Cx,
+        kernel::Kernel,
+        payload::{Check, Fill},
+        work::{Method, Metric, Work},
+    },
     error::Result,
-    kernel::{Cx, Kernel, Method, Metric, Work},
-    overlap,
-    payload::{Check, Fill},
     unit::Rank,
 };
 use ombx_mpi::collective::{Call, Choices, Operation, Topology};

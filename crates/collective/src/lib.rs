@@ -11,4 +11,5 @@ pub mod entry;
 pub mod kernel;
 pub mod mode;
 pub mod nonblocking;
+pub mod overlap;
 pub mod persistent;

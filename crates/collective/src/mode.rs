@@ -1,6 +1,7 @@
 //! Modes: how an operation is completed.
 
-use ombx_core::{error::Result, kernel::Method, overlap};
+use crate::overlap;
+use ombx_core::{benchmark::work::Method, error::Result};
 use ombx_mpi::collective::{Call, Operation};
 
 /// What an iteration calls.

@@ -4,9 +4,14 @@ use std::hint::black_box;
 
 use criterion::{Criterion, criterion_group, criterion_main};
 use ombx_core::{
-    engine::{selected, sizes_of},
-    plan::{Plan, parse_sizes},
-    registry::{Benchmark, Registry},
+    benchmark::{
+        entry::{Benchmark, Choice},
+        registry::Registry,
+    },
+    measure::{
+        plan::{Plan, parse_sizes},
+        session::{selected, sizes_of},
+    },
     testkit::Probe,
 };
 
@@ -46,10 +51,6 @@ entries![
 fn registry(c: &mut Criterion) {
     let mut group = c.benchmark_group("registry");
     group.bench_function("load", |b| b.iter(|| Registry::load().unwrap().all().len()));
-    let loaded = Registry::load().unwrap();
-    for (what, pattern) in [("name", "rma.put_bw"), ("glob", "rma.*_latency"), ("nearest", "rma.putbw")] {
-        group.bench_function(what, |b| b.iter(|| loaded.find(black_box(pattern)).map(|found| found.len())));
-    }
     group.finish();
 }
 
@@ -62,7 +63,7 @@ fn sizes(c: &mut Criterion) {
 /// The rows of a plan, as they are counted before anything starts.
 fn plan(c: &mut Criterion) {
     let loaded = Registry::load().unwrap();
-    let choices = loaded.find("*").unwrap();
+    let choices: Vec<Choice> = loaded.all().iter().map(|bench| Choice { bench, preset: &[] }).collect();
     let plan = Plan { sizes: Some(parse_sizes("1..4M").unwrap()), ..Plan::default() };
     c.bench_function("plan/rows of 24 benchmarks", |b| {
         b.iter(|| {

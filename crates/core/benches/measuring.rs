@@ -4,10 +4,14 @@ use std::hint::black_box;
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use ombx_core::{
-    case::Case,
-    clock::Clock,
+    benchmark::{
+        case::Case,
+        context::Cx,
+        kernel::Kernel,
+        work::{Method, Metric, Work},
+    },
     error::Result,
-    kernel::{Cx, Kernel, Method, Metric, Work},
+    system::clock::Clock,
     testkit::time_batches,
 };
 

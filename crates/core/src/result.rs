@@ -3,14 +3,16 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::{
-    clock::Facts,
-    kernel::{Metric, Work},
-    layout::Across,
-    payload::Check,
-    phases::Phases,
+    benchmark::{
+        figure::Figures,
+        layout::Across,
+        payload::Check,
+        work::{Metric, Work},
+    },
+    measure::phases::Phases,
     stats::Summary,
+    system::clock::Facts,
     team::Place,
-    trust::Notice,
 };
 
 /// Where, when and how rows were measured.
@@ -124,17 +126,23 @@ pub enum Outcome {
     Failed(String),
 }
 
-/// A figure of a row beside its times.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Figure {
-    /// In the unit that the figure's name ends with; finite.
-    Value(f64),
-    /// It could not be resolved, and why.
-    Unresolved(String),
+/// One reason for doubt.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Notice {
+    /// Stable word for programs: `preempted`.
+    pub code: String,
+    /// For the trust column: `preempted 12x`.
+    pub short: String,
+    /// What it means and what to do.
+    pub advice: String,
 }
 
-/// Figures by name; a name ends with its unit: `overlap_percent`, `round_trip_us`.
-pub type Figures = BTreeMap<String, Figure>;
+impl Notice {
+    /// One reason: its word, what is shown, what to do.
+    pub fn new(code: &str, short: impl Into<String>, advice: impl Into<String>) -> Notice {
+        Notice { code: code.into(), short: short.into(), advice: advice.into() }
+    }
+}
 
 /// One row.
 #[derive(Debug, Clone, PartialEq)]

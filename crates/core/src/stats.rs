@@ -1,8 +1,5 @@
 //! Estimates from samples: the median, its distribution-free interval, percentiles only where they have a bound.
 
-pub mod rank_sum;
-pub mod several;
-
 /// One less than this level is the chance that an interval misses, half of it on each side.
 const TAIL: f64 = 0.025;
 /// Lag-1 autocorrelation above which samples are not treated as independent.

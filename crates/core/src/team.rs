@@ -2,15 +2,14 @@
 
 use std::any::Any;
 
-use serde::{Deserialize, Serialize};
-
 use crate::{
     error::{Error, Kind, Result},
     unit::Rank,
 };
 
 /// Where a rank runs.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Place {
     /// Host name.
     pub host: String,
@@ -20,6 +19,34 @@ pub struct Place {
     pub online: u32,
     /// Frequency governor of its first CPU, where the kernel tells.
     pub governor: Option<String>,
+}
+
+impl Place {
+    /// Encodes the place for the gather to rank 0.
+    pub(crate) fn to_bytes(&self) -> Vec<u8> {
+        let online = self.online.to_string();
+        join_texts([&*self.host, &*self.cpus, &*online, self.governor.as_deref().unwrap_or_default()])
+    }
+
+    /// Decodes what [`Place::to_bytes`] wrote; `None` for anything else.
+    pub(crate) fn from_bytes(bytes: &[u8]) -> Option<Place> {
+        let [host, cpus, online, governor] = split_texts(bytes)?.try_into().ok()?;
+        let governor = Some(governor).filter(|name| !name.is_empty());
+        Some(Place { host, cpus, online: online.parse().ok()?, governor })
+    }
+}
+
+/// Joins texts that hold no NUL into one message.
+pub(crate) fn join_texts<'a>(texts: impl IntoIterator<Item = &'a str>) -> Vec<u8> {
+    texts.into_iter().flat_map(|text| text.bytes().chain([0])).collect()
+}
+
+/// Splits a message of [`join_texts`]; `None` where it is not UTF-8 or does not end with NUL.
+pub(crate) fn split_texts(bytes: &[u8]) -> Option<Vec<String>> {
+    match std::str::from_utf8(bytes).ok()? {
+        "" => Some(Vec::new()),
+        text => Some(text.strip_suffix('\0')?.split('\0').map(str::to_owned).collect()),
+    }
 }
 
 /// What connects the ranks.

@@ -5,7 +5,6 @@ pub mod coverage;
 mod hostile;
 pub mod noise;
 mod probe;
-mod sim_broadcast;
 mod sim_link;
 mod sim_mesh;
 mod thread_team;
@@ -14,7 +13,6 @@ pub use self::{
     batches::time_batches,
     hostile::hostile,
     probe::{Probe, Uneven},
-    sim_broadcast::SimBroadcast,
     sim_link::SimLink,
     sim_mesh::SimMesh,
     thread_team::{Delay, Letter, ThreadTeam, measure, on_ranks, on_skewed_ranks, on_uneven_ranks},

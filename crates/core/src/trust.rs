@@ -3,26 +3,13 @@
 use std::collections::BTreeSet;
 
 use crate::{
-    clock::Facts, env::Vitals, result::Samples, stats::Summary, stop::Ending, team::Place, threads::Threads,
+    benchmark::threads::Threads,
+    measure::stop::Ending,
+    result::{Notice, Samples},
+    stats::Summary,
+    system::{clock::Facts, environment::Vitals},
+    team::Place,
 };
-
-/// One reason for doubt.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Notice {
-    /// Stable word for programs: `preempted`.
-    pub code: String,
-    /// For the trust column: `preempted 12x`.
-    pub short: String,
-    /// What it means and what to do.
-    pub advice: String,
-}
-
-impl Notice {
-    /// One reason: its word, what is shown, what to do.
-    pub fn new(code: &str, short: impl Into<String>, advice: impl Into<String>) -> Notice {
-        Notice { code: code.into(), short: short.into(), advice: advice.into() }
-    }
-}
 
 /// Words of notices that say that samples do not allow what an interval says.
 pub const SPOILS_THE_INTERVAL: [&str; 4] = ["no_interval", "not_converged", "autocorrelated", "bimodal"];

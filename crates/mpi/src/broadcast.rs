@@ -3,7 +3,11 @@
 use std::ffi::c_int;
 
 use mpi::ffi;
-use ombx_core::{broadcast, error::Result, kernel::Cx, payload::Slots, unit::Rank};
+use ombx_core::{
+    benchmark::{context::Cx, payload::Slots},
+    error::Result,
+    unit::Rank,
+};
 
 use crate::{
     Buffer, MpiTeam,
@@ -18,23 +22,29 @@ pub struct Broadcast {
     buffer: Buffer,
 }
 
-impl broadcast::Broadcast for Broadcast {
-    fn open(cx: &Cx<'_>, slots: Slots) -> Result<Broadcast> {
+impl Broadcast {
+    /// Allocates the buffer for one message. Collective.
+    ///
+    /// # Errors
+    /// Where the team is not one of MPI ranks, or the memory is not available.
+    pub fn open(cx: &Cx<'_>, slots: Slots) -> Result<Broadcast> {
         let comm = cx.fabric::<MpiTeam>()?.comm().raw();
         let parts = ext::count(slots.bytes).and_then(|bytes| Ok((bytes, Buffer::zeroed(slots.total())?)));
         let (bytes, buffer) = cx.agree(parts)?;
         Ok(Broadcast { comm, bytes, buffer })
     }
 
+    /// Broadcasts the buffer of `root`.
     #[inline(always)]
-    fn broadcast(&mut self, root: Rank) -> Result<()> {
+    pub fn broadcast(&mut self, root: Rank) -> Result<()> {
         // SAFETY: the buffer holds `bytes`, and the team outlives the case.
         check("MPI_Bcast", unsafe {
             ffi::MPI_Bcast(self.buffer.start().cast(), self.bytes, BYTE, root.0 as c_int, self.comm)
         })
     }
 
-    fn buffer(&mut self) -> &mut [u8] {
+    /// Returns what is sent, or where it arrives.
+    pub fn buffer(&mut self) -> &mut [u8] {
         self.buffer.bytes_mut()
     }
 }

@@ -3,7 +3,11 @@
 use std::ffi::c_int;
 
 use mpi::ffi;
-use ombx_core::{error::Result, kernel::Cx, pattern::Link, payload::Slots};
+use ombx_core::{
+    benchmark::{context::Cx, payload::Slots},
+    error::Result,
+    two_sided::pattern::Link,
+};
 
 use crate::{
     Buffer, MpiTeam,

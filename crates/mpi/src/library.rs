@@ -4,9 +4,9 @@ use std::{ptr, time::Duration};
 
 use mpi::ffi;
 use ombx_core::{
-    clock::Since,
+    benchmark::threads::Threading,
     error::{Error, Result},
-    threads::Threading,
+    system::clock::Since,
 };
 
 use crate::{MpiTeam, ext};

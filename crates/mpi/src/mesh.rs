@@ -3,7 +3,7 @@
 use std::ffi::c_int;
 
 use mpi::ffi;
-use ombx_core::{error::Result, kernel::Cx, mesh, unit::Rank};
+use ombx_core::{benchmark::context::Cx, error::Result, pacing::mesh, unit::Rank};
 
 use crate::{
     MpiTeam,

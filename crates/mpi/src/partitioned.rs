@@ -1,6 +1,10 @@
 //! One end of two-sided traffic by partitioned messages: a window is one message, each of its parts marked ready by itself.
 
-use ombx_core::{error::Result, kernel::Cx, pattern::Link, payload::Slots};
+use ombx_core::{
+    benchmark::{context::Cx, payload::Slots},
+    error::Result,
+    two_sided::pattern::Link,
+};
 
 #[cfg(not(mpi_has = "MPI_Psend_init"))]
 pub use self::absent::PartitionedChannel;

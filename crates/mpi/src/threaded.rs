@@ -3,7 +3,11 @@
 use std::{ffi::c_int, mem::MaybeUninit};
 
 use mpi::ffi;
-use ombx_core::{error::Result, kernel::Cx, payload::Slots, threaded::SharedLink};
+use ombx_core::{
+    benchmark::{context::Cx, payload::Slots},
+    error::Result,
+    two_sided::threaded::SharedLink,
+};
 
 use crate::{
     Buffer, MpiTeam,

@@ -8,9 +8,8 @@ use std::{
 
 use mpi::ffi;
 use ombx_core::{
+    benchmark::{context::Cx, payload::Slots},
     error::{Error, Result},
-    kernel::Cx,
-    payload::Slots,
     unit::Rank,
 };
 

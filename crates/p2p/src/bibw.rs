@@ -1,7 +1,7 @@
 //! `p2p.bibw`: a window of nonblocking messages each way at once.
 
 use crate::two_sided;
-use ombx_core::pattern::{BUFFERS, BiStream};
+use ombx_core::two_sided::pattern::{BUFFERS, BiStream};
 
 ombx_core::inventory::submit! {
     two_sided::<BiStream>("p2p.bibw", "windows of nonblocking messages both ways at once")

@@ -1,7 +1,7 @@
 //! `p2p.bw`: a window of nonblocking messages and one receipt.
 
 use crate::two_sided;
-use ombx_core::pattern::{BUFFERS, Stream};
+use ombx_core::two_sided::pattern::{BUFFERS, Stream};
 
 ombx_core::inventory::submit! {
     two_sided::<Stream>("p2p.bw", "window of nonblocking sends, acknowledged once")

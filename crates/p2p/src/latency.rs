@@ -1,7 +1,7 @@
 //! `p2p.latency`: a blocking ping-pong.
 
 use crate::two_sided;
-use ombx_core::pattern::PingPong;
+use ombx_core::two_sided::pattern::PingPong;
 
 ombx_core::inventory::submit! {
     two_sided::<PingPong>("p2p.latency", "blocking ping-pong between two ranks, one way")

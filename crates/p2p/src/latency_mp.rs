@@ -1,12 +1,16 @@
 //! `p2p.latency_mp`: a ping-pong between ranks that have forked children.
 
 use ombx_core::{
-    case::Case,
+    benchmark::{
+        case::Case,
+        context::Cx,
+        entry::Benchmark,
+        kernel::Kernel,
+        payload::{Check, Fill},
+        work::{Method, Metric, Role, Work},
+    },
     error::Result,
-    kernel::{Cx, Kernel, Method, Metric, Role, Work},
-    pattern::{Over, PingPong},
-    payload::{Check, Fill},
-    registry::Benchmark,
+    two_sided::pattern::{Over, PingPong},
 };
 use ombx_mpi::{Channel, Sleeper};
 

@@ -1,6 +1,6 @@
 //! `p2p.latency_mt`: ping-pongs of several threads, any of which answers on the other rank.
 
-use ombx_core::{registry::Benchmark, threaded::SharedPing};
+use ombx_core::{benchmark::entry::Benchmark, two_sided::threaded::SharedPing};
 use ombx_mpi::SharedChannel;
 
 ombx_core::inventory::submit! {

@@ -12,10 +12,10 @@ mod partitioned;
 mod persistent;
 
 use ombx_core::{
-    engine::{Session, run_either},
+    benchmark::entry::Benchmark,
     error::Result,
-    pattern::{Over, Pattern},
-    registry::Benchmark,
+    measure::{engine::run_either, session::Session},
+    two_sided::pattern::{Over, Pattern},
 };
 use ombx_mpi::{Channel, Large};
 

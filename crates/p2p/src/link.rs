@@ -2,11 +2,13 @@
 
 use crate::run_two_sided;
 use ombx_core::{
-    engine::Session,
+    benchmark::{
+        entry::Benchmark,
+        work::{Method, Metric},
+    },
     error::{Error, Result},
-    kernel::{Method, Metric},
-    pattern::{Bidirectional, PATTERNS, Semidirectional, Unidirectional},
-    registry::Benchmark,
+    measure::session::Session,
+    two_sided::pattern::{Bidirectional, PATTERNS, Semidirectional, Unidirectional},
 };
 
 const METHOD: Method = Method {

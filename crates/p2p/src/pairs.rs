@@ -2,8 +2,8 @@
 
 use crate::two_sided;
 use ombx_core::{
-    layout::{Layout, PAIRING, Pairs},
-    pattern::{BUFFERS, PingPong, Stream},
+    benchmark::layout::{Layout, PAIRING, Pairs},
+    two_sided::pattern::{BUFFERS, PingPong, Stream},
 };
 
 ombx_core::inventory::submit! {

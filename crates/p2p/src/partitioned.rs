@@ -1,8 +1,8 @@
 //! `p2p.*_partitioned`: the same patterns over partitioned messages of MPI 4.
 
 use ombx_core::{
-    pattern::{Over, PingPong, Stream},
-    registry::Benchmark,
+    benchmark::entry::Benchmark,
+    two_sided::pattern::{Over, PingPong, Stream},
 };
 use ombx_mpi::PartitionedChannel;
 

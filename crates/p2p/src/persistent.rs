@@ -1,8 +1,8 @@
 //! `p2p.*_persistent`: the same patterns over requests that are made once and started each time.
 
 use ombx_core::{
-    pattern::{BUFFERS, BiStream, Over, PingPong, Stream},
-    registry::Benchmark,
+    benchmark::entry::Benchmark,
+    two_sided::pattern::{BUFFERS, BiStream, Over, PingPong, Stream},
 };
 use ombx_mpi::PersistentChannel;
 

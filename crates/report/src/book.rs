@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use ombx_core::{
-    links,
-    result::{Measurement, Outcome as RowOutcome, Tally},
+use ombx_core::result::{Measurement, Outcome as RowOutcome, Tally};
+use ombx_results::{
+    verdict,
     wire::{self, Outcome, RunWithRows},
 };
 
@@ -103,7 +103,7 @@ impl<'a> Chapter<'a> {
 
 /// Whether a row is of `ombx links`.
 pub(crate) fn is_link(row: &Measurement) -> bool {
-    row.bench == links::BENCH
+    row.bench == verdict::BENCH
 }
 
 /// Whether a row was measured and nothing is known against its data.

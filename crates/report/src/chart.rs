@@ -1,12 +1,10 @@
 //! Curves over message size: both axes logarithmic, 95 % intervals, one mark and one colour for each series.
 
 use maud::{Markup, html};
-use ombx_core::{
-    axis::{LogAxis, Round},
-    kernel::Metric,
+use ombx_core::{benchmark::work::Metric, result::Headline, unit::Bytes};
+use ombx_results::{
+    log_axis::{LogAxis, Round},
     render::figure,
-    result::Headline,
-    unit::Bytes,
 };
 
 use crate::svg::{interval, mark, n, polyline};

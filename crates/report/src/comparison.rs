@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use maud::{Markup, html};
-use ombx_core::{
+use ombx_results::{
     compare::{Compared, Comparison, Side, Verdict, Which},
     render::figure,
 };

@@ -4,11 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use maud::{Markup, html};
 use ombx_core::{
-    kernel::Metric,
-    render::heading,
+    benchmark::work::Metric,
     result::{Measurement, Outcome},
     unit::Bytes,
 };
+use ombx_results::render::heading;
 
 use crate::{
     book::{Book, is_link},

@@ -1,9 +1,9 @@
 //! Figures of one size each, such as all synchronisations of an operation at 8 bytes: a dot and its interval on a line with its name.
 
 use maud::{Markup, html};
-use ombx_core::{
-    axis::{LogAxis, Round},
-    kernel::Metric,
+use ombx_core::benchmark::work::Metric;
+use ombx_results::{
+    log_axis::{LogAxis, Round},
     render::figure,
 };
 

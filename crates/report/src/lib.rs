@@ -17,7 +17,7 @@ mod rows;
 mod summary;
 mod svg;
 
-use ombx_core::{compare::Comparison, wire};
+use ombx_results::{compare::Comparison, wire};
 
 pub use self::page::page;
 

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use maud::{Markup, html};
-use ombx_core::{
+use ombx_core::unit::Bytes;
+use ombx_results::{
     render::figure,
-    unit::Bytes,
     verdict::{self, Collected, Hosts, Slow, Times, What},
     wire::Outcome,
 };

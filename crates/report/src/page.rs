@@ -83,7 +83,7 @@ fn lead(book: &Book<'_>) -> String {
             n => count(n, "host"),
         };
         let part =
-            format!("{}, {} on {at}", ombx_core::render::library(run), count(run.places.len(), "rank"));
+            format!("{}, {} on {at}", ombx_results::render::library(run), count(run.places.len(), "rank"));
         if !parts.contains(&part) {
             parts.push(part);
         }

@@ -3,11 +3,8 @@
 use std::collections::BTreeMap;
 
 use maud::{Markup, html};
-use ombx_core::{
-    render::figure,
-    result::{Figure, Measurement},
-    unit::Bytes,
-};
+use ombx_core::{benchmark::figure::Figure, result::Measurement, unit::Bytes};
+use ombx_results::render::figure;
 
 use crate::{
     book::{Book, count, is_sound},

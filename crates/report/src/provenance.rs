@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use maud::{Markup, html};
-use ombx_core::{placement::Placement, render::library, wire::Outcome};
+use ombx_core::system::placement::Placement;
+use ombx_results::{render::library, wire::Outcome};
 
 use crate::book::{Book, Chapter, count};
 

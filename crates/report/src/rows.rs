@@ -4,12 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use maud::{Markup, html};
 use ombx_core::{
-    kernel::Metric,
-    payload::Check,
-    render::{Row, head, measured},
+    benchmark::{payload::Check, work::Metric},
     result::{Measurement, Outcome},
     unit::Bytes,
 };
+use ombx_results::render::{Row, head, measured};
 
 use crate::{
     book::{Book, Numbered, count},

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use maud::{Markup, html};
-use ombx_core::{compare::Comparison, payload::Check, result::Outcome as RowOutcome, wire::Outcome};
+use ombx_core::{benchmark::payload::Check, result::Outcome as RowOutcome};
+use ombx_results::{compare::Comparison, wire::Outcome};
 
 use crate::{
     book::{Book, Numbered, count, is_sound},

@@ -3,18 +3,22 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use ombx_core::{
-    compare::{Comparison, Launches},
-    kernel::{Metric, Work},
-    layout::Across,
-    payload::{Check, Mismatch},
-    result::{ClockFacts, Figure, Measurement, Outcome, Run, Samples, Tally},
+    benchmark::{
+        figure::Figure,
+        layout::Across,
+        payload::{Check, Mismatch},
+        work::{Metric, Work},
+    },
+    result::{ClockFacts, Measurement, Notice, Outcome, Run, Samples, Tally},
     stats::Summary,
     team::Place,
-    trust::Notice,
     unit::Rank,
-    wire::{self, File, RunWithRows},
 };
 use ombx_report::{Report, Source, page};
+use ombx_results::{
+    compare::{Comparison, Launches},
+    wire::{self, File, RunWithRows},
+};
 
 /// A sample that would be seen if samples were part of the page.
 const SAMPLE: u64 = 987_654_321;

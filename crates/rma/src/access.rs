@@ -3,11 +3,15 @@
 use std::{marker::PhantomData, time::Duration};
 
 use ombx_core::{
-    case::Case,
-    compute::{Busy, Compute},
+    benchmark::{
+        case::Case,
+        compute::{Busy, Compute},
+        context::Cx,
+        kernel::Kernel,
+        payload::{Check, Fill, Slots},
+        work::{Method, Metric, Role, Work},
+    },
     error::{Error, Result},
-    kernel::{Cx, Kernel, Method, Metric, Role, Work},
-    payload::{Check, Fill, Slots},
     unit::Rank,
 };
 use ombx_mpi::{Epoch, Hints, Make, Shape, Window};

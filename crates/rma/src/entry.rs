@@ -1,11 +1,14 @@
 //! Registry entries: what an operation registers itself with, and what users choose.
 
 use ombx_core::{
-    case::{Axis, Named},
-    engine::Session,
+    benchmark::{
+        axis::{Axis, Named},
+        entry::Benchmark,
+        layout::{Layout, PAIRING, Pairs},
+        preset::Preset,
+    },
     error::Result,
-    layout::{Layout, PAIRING, Pairs},
-    registry::{Benchmark, Preset},
+    measure::session::Session,
 };
 use ombx_mpi::Make;
 

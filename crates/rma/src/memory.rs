@@ -1,7 +1,7 @@
 //! A rank's memories while nothing is under way, as an operation fills and checks them.
 
 use ombx_core::{
-    payload::{Check, Fill, Slots},
+    benchmark::payload::{Check, Fill, Slots},
     unit::Rank,
 };
 use ombx_mpi::Buffer;

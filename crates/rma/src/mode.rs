@@ -1,9 +1,11 @@
 //! Modes: one access an iteration, a window of them, or a window both ways.
 
 use ombx_core::{
-    case::Case,
+    benchmark::{
+        case::Case,
+        work::{Method, Metric, Work},
+    },
     error::Result,
-    kernel::{Method, Metric, Work},
 };
 
 use crate::{access::Access, op::Op, sync::Sync};

@@ -9,8 +9,8 @@ pub mod put;
 pub mod request;
 
 use ombx_core::{
+    benchmark::payload::{Check, Fill},
     error::Result,
-    payload::{Check, Fill},
 };
 use ombx_mpi::{Epoch, Reduction};
 

@@ -1,9 +1,11 @@
 //! Synchronisations: how an origin's accesses become complete, and what its target does meanwhile.
 
 use ombx_core::{
-    case::{Axis, Named},
+    benchmark::{
+        axis::{Axis, Named},
+        work::Role,
+    },
     error::Result,
-    kernel::Role,
 };
 use ombx_mpi::{Epochs, LockKind};
 
@@ -190,7 +192,7 @@ macro_rules! synchronisations {
         macro_rules! by_sync {
             ($session:expr, $kernel:ident < $op:ident, .., $mode:ident >) => {
                 $session.split(&$crate::sync::SYNC, |session, value| match value {
-                    $($name => ombx_core::engine::run::<$kernel<$op, $type, $mode>>(session),)*
+                    $($name => ombx_core::measure::engine::run::<$kernel<$op, $type, $mode>>(session),)*
                     other => unreachable!("{other} is no synchronisation"),
                 })
             };

@@ -3,11 +3,15 @@
 use std::{cell::RefCell, marker::PhantomData, sync::Mutex};
 
 use ombx_core::{
-    case::Case,
+    benchmark::{
+        case::Case,
+        context::Cx,
+        entry::Benchmark,
+        kernel::Kernel,
+        work::{Method, Metric, Role, Work},
+    },
     error::Result,
-    kernel::{Cx, Kernel, Method, Metric, Role, Work},
-    plan::{Effort, Plan, parse_sizes},
-    registry::Benchmark,
+    measure::plan::{Effort, Plan, parse_sizes},
     result::Measurement,
     testkit::{Letter, ThreadTeam, measure},
     unit::Rank,

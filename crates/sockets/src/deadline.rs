@@ -2,7 +2,7 @@
 
 use std::{io, time::Duration};
 
-use ombx_core::clock::Since;
+use ombx_core::system::clock::Since;
 use rustix::event::Timespec;
 
 /// A moment by which something must have happened: everything that waits for others has one.

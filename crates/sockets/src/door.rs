@@ -11,8 +11,8 @@ use std::{
 };
 
 use ombx_core::{
-    clock::Since,
     error::{Error, Result},
+    system::clock::Since,
 };
 use rustix::{
     event::{PollFd, PollFlags, poll},

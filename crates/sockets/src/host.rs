@@ -2,11 +2,11 @@
 
 use std::{fs, net::Ipv6Addr};
 
-use ombx_core::env;
+use ombx_core::system::environment;
 
 /// Whether this machine is what a name means: `localhost`, a loopback address, or its own name.
 pub fn is_here(name: &str) -> bool {
-    let own = env::hostname();
+    let own = environment::hostname();
     let short = |name: &str| name.split('.').next().unwrap_or_default().to_ascii_lowercase();
     let loopback = name.parse::<std::net::IpAddr>().is_ok_and(|ip| ip.is_loopback());
     let is_address = name.parse::<std::net::IpAddr>().is_ok();
@@ -21,7 +21,7 @@ pub fn is_here(name: &str) -> bool {
 pub fn identity() -> String {
     let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
     let network = fs::read_link("/proc/self/ns/net").unwrap_or_default();
-    format!("{} {} {}", env::hostname(), boot.trim(), network.display())
+    format!("{} {} {}", environment::hostname(), boot.trim(), network.display())
 }
 
 /// An IPv6 address by which others may reach this host, if it has one.
@@ -53,7 +53,12 @@ mod tests {
 
     #[test]
     fn this_host_is_known_by_its_names() {
-        assert!(is_here("localhost") && is_here("127.0.0.1") && is_here("::1") && is_here(&env::hostname()));
+        assert!(
+            is_here("localhost")
+                && is_here("127.0.0.1")
+                && is_here("::1")
+                && is_here(&environment::hostname())
+        );
         assert!(!is_here("no-such-host") && !is_here("192.0.2.1") && !is_here("127.example"));
         assert!(!identity().is_empty());
     }

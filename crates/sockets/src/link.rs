@@ -3,8 +3,8 @@
 use std::os::fd::OwnedFd;
 
 use ombx_core::{
+    benchmark::{context::Cx, work::Role},
     error::{Error, Result},
-    kernel::{Cx, Role},
 };
 
 use crate::{

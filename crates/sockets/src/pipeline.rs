@@ -20,12 +20,18 @@ mod worker;
 use std::{fs::File, os::unix::fs::MetadataExt};
 
 use ombx_core::{
-    case::{Axis, Case, Named},
-    engine::Session,
+    benchmark::{
+        axis::{Axis, Named},
+        case::Case,
+        entry::Benchmark,
+        setting::Setting,
+        work::{Method, Metric},
+    },
     error::{Error, Result},
-    kernel::{Method, Metric},
-    plan::{self, Plan as Choices},
-    registry::{Benchmark, Setting},
+    measure::{
+        plan::{self, Plan as Choices},
+        session::Session,
+    },
     unit::Bytes,
 };
 

@@ -3,8 +3,8 @@
 use std::net::{IpAddr, Ipv6Addr};
 
 use ombx_core::{
-    env,
     error::{Error, Result},
+    system::environment,
 };
 
 use crate::{frame::MOST, host};
@@ -43,7 +43,7 @@ impl Card {
         Card {
             rank,
             version: version(),
-            host: env::hostname(),
+            host: environment::hostname(),
             identity: host::identity(),
             ipv6: host::global_ipv6(),
             seen: None,

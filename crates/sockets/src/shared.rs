@@ -8,7 +8,7 @@ use std::{
     sync::atomic::{AtomicU32, AtomicU64},
 };
 
-use ombx_core::env;
+use ombx_core::system::environment;
 use rustix::{
     fs::{FallocateFlags, MemfdFlags, SealFlags},
     io,
@@ -30,7 +30,7 @@ impl Shared {
     /// Memory of `length` bytes, all of it there, of a size that nobody can change. It lives as long as a process has it.
     pub(crate) fn create(name: &str, length: usize) -> io::Result<OwnedFd> {
         // The kernel would take what there is, bit by bit, before it noticed.
-        if env::available_memory().is_some_and(|free| length as u64 > free) {
+        if environment::available_memory().is_some_and(|free| length as u64 > free) {
             return Err(io::Errno::NOMEM);
         }
         let fd = rustix::fs::memfd_create(name, MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)?;

@@ -1,15 +1,19 @@
 //! Benchmarks of two ranks over each kind of socket: core's patterns over links of this crate.
 
 use ombx_core::{
-    case::{Axis, Named},
-    engine::{Session, run},
+    benchmark::{
+        axis::{Axis, Named},
+        entry::Benchmark,
+        kernel::Kernel,
+        setting::Setting,
+        work::{Method, Metric},
+    },
     error::{Error, Result},
-    kernel::{Kernel, Method, Metric},
-    pattern::{
+    measure::{engine::run, session::Session},
+    two_sided::pattern::{
         BUFFERS, BiStream, Bidirectional, Over, PATTERNS, Pattern, PingPong, Semidirectional, Stream,
         Unidirectional,
     },
-    registry::{Benchmark, Setting},
     unit::Bytes,
 };
 

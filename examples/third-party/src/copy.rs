@@ -2,15 +2,7 @@
 
 use std::hint::black_box;
 
-use ombx_core::{
-    case::Case,
-    error::{Error, Result},
-    kernel::{Cx, Kernel, Method, Metric, Work},
-    layout::Layout,
-    payload::{Check, Fill, Slots},
-    registry::Benchmark,
-    unit::Rank,
-};
+use ombx_core::{benchmark::{case::Case, context::Cx, kernel::Kernel, work::{Method, Metric, Work}, layout::Layout, payload::{Check, Fill, Slots}, entry::Benchmark}, error::{Error, Result}, unit::Rank};
 
 /// Every rank copies from a buffer of its own to another.
 struct Copy {

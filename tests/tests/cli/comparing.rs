@@ -5,12 +5,12 @@ use std::path::PathBuf;
 use ombx_core::{
     result::{Measurement, Run, Tally},
     stats::Summary,
-    wire::{self, Outcome, Record},
 };
+use ombx_results::wire::{self, Outcome, Record};
 use ombx_tests::{Done, Files, Job, skipped};
 use serde_json::Value;
 
-const GOLDEN: &str = include_str!("../../../crates/core/tests/golden/v1.jsonl");
+const GOLDEN: &str = include_str!("../../../crates/results/tests/golden/v1.jsonl");
 /// Rows of the large file of the test of memory, and samples in each.
 const LARGE: (u64, u64) = (10_000, 200);
 /// Memory that comparing and showing it may take.

@@ -6,7 +6,7 @@ use ombx_tests::{Done, Files, Job, results};
 
 use crate::Tripwire;
 
-const GOLDEN: &str = include_str!("../../../crates/core/tests/golden/v1.jsonl");
+const GOLDEN: &str = include_str!("../../../crates/results/tests/golden/v1.jsonl");
 
 fn show(path: &PathBuf, options: &str) -> Done {
     Job::ombx("show").arg(path).args(options.split_whitespace()).run()

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::Tripwire;
 
-const GOLDEN: &str = include_str!("../../../crates/core/tests/golden/v1.jsonl");
+const GOLDEN: &str = include_str!("../../../crates/results/tests/golden/v1.jsonl");
 
 /// What no option takes that has a form of its own.
 const NONSENSE: &[&str] = &[

@@ -65,5 +65,5 @@ fn a_benchmark_of_another_crate() {
     assert_eq!(run.rows.len(), 4, "{done}");
     let copy = &run.rows[0];
     assert_eq!((copy.bench.as_str(), copy.samples.len()), ("acme.copy", 2), "both ranks are timed\n{done}");
-    assert!(run.rows.iter().all(|row| row.check == ombx_core::payload::Check::Passed), "{done}");
+    assert!(run.rows.iter().all(|row| row.check == ombx_core::benchmark::payload::Check::Passed), "{done}");
 }

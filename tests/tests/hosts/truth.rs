@@ -1,8 +1,8 @@
 //! What else is measured between hosts, against what the network was given: sockets, broadcasts, clocks, the pipeline.
 
 use ombx_core::{
-    payload::Check,
-    result::{Figure, Measurement, Outcome},
+    benchmark::{figure::Figure, payload::Check},
+    result::{Measurement, Outcome},
 };
 use ombx_tests::{results, tell};
 

@@ -1,10 +1,13 @@
 //! `Channel`: two-sided traffic of one pair.
 
 use ombx_core::{
-    kernel::{Cx, Role},
-    pattern::Link,
-    payload::{Check, Fill, Slots},
+    benchmark::{
+        context::Cx,
+        payload::{Check, Fill, Slots},
+        work::Role,
+    },
     team::Team,
+    two_sided::pattern::Link,
     unit::Rank,
 };
 use ombx_mpi::{Channel, MpiTeam};

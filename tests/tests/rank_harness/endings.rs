@@ -1,6 +1,6 @@
 //! How a job ends when a rank fails: soon, with a word of the cause, and with nothing left.
 
-use ombx_core::{pattern::Link, payload::Slots, team::Team, unit::Rank};
+use ombx_core::{benchmark::payload::Slots, team::Team, two_sided::pattern::Link, unit::Rank};
 use ombx_mpi::{Channel, MpiTeam};
 
 use crate::{RankTest, channels::on_a_pair};

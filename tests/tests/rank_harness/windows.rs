@@ -1,9 +1,12 @@
 //! `Window` and `Epoch`: each way to make a window with each way to synchronise.
 
 use ombx_core::{
+    benchmark::{
+        context::Cx,
+        payload::{Check, Fill, Slots},
+        work::Role,
+    },
     error::Result,
-    kernel::{Cx, Role},
-    payload::{Check, Fill, Slots},
     team::Team,
 };
 use ombx_mpi::{Epoch, Epochs as _, Hints, LockKind, Make, MpiTeam, Shape, Window};

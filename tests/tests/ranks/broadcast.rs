@@ -1,9 +1,8 @@
 //! Four ways to time a broadcast on real ranks, and what they owe to one another.
 
 use ombx_core::{
-    layout::Across,
-    payload::Check,
-    result::{Figure, Measurement, Outcome},
+    benchmark::{figure::Figure, layout::Across, payload::Check},
+    result::{Measurement, Outcome},
 };
 
 use crate::Kept;

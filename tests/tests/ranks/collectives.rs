@@ -3,10 +3,10 @@
 use std::{collections::BTreeSet, time::Duration};
 
 use ombx_core::{
-    payload::Check,
-    result::{Figure, Measurement, Outcome},
-    wire::RunWithRows,
+    benchmark::{figure::Figure, payload::Check},
+    result::{Measurement, Outcome},
 };
+use ombx_results::wire::RunWithRows;
 use ombx_tests::{Done, Job, mpi, tell};
 
 use crate::Kept;

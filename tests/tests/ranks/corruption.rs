@@ -2,7 +2,7 @@
 //! catches it is for `cargo xtask faults`.
 
 use ombx_core::{
-    payload::{Check, Mismatch},
+    benchmark::payload::{Check, Mismatch},
     result::Outcome,
 };
 use ombx_tests::{interpose, results};

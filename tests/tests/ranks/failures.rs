@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use ombx_core::wire::Outcome;
+use ombx_results::wire::Outcome;
 use ombx_tests::{Done, Job, Running, results};
 use rustix::process::Signal;
 
@@ -39,7 +39,7 @@ fn assert_kept(kept: &Kept, harm: &str, done: &Done, took: Duration, outcome: Ou
 fn harmed(harm: &str, act: impl FnOnce(&Running)) {
     let kept = Kept::new();
     let job = in_the_middle(&kept);
-    let since = ombx_core::clock::Since::now();
+    let since = ombx_core::system::clock::Since::now();
     act(&job);
     let done = job.wait().expect(6);
     let took = since.elapsed();
@@ -77,7 +77,7 @@ fn the_user_interrupts() {
     for (signal, code) in [(Signal::INT, 130), (Signal::TERM, 143)] {
         let kept = Kept::new();
         let job = in_the_middle(&kept);
-        let since = ombx_core::clock::Since::now();
+        let since = ombx_core::system::clock::Since::now();
         job.signal(signal);
         let done = job.wait().expect(code);
         let took = since.elapsed();

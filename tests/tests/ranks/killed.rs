@@ -2,7 +2,7 @@
 
 use std::{fs, thread, time::Duration};
 
-use ombx_core::wire;
+use ombx_results::wire;
 use ombx_tests::{Job, results, tell};
 use rustix::process::Signal;
 

@@ -1,6 +1,6 @@
 //! Several launches of one plan, and two builds in turns.
 
-use ombx_core::wire;
+use ombx_results::wire;
 use ombx_tests::{Files, Job, mpi};
 
 const SMALL: &str = "p2p.latency p2p.bw --sizes 8,64 --max-time 20ms";

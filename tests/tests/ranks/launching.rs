@@ -2,7 +2,7 @@
 
 use std::{env, ffi::OsStr};
 
-use ombx_core::wire;
+use ombx_results::wire;
 use ombx_tests::{Files, Job, mpi, results, skipped};
 
 use crate::{Kept, assert_good, measured};

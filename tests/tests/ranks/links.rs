@@ -2,7 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use ombx_core::{payload::Check, result::Outcome, wire};
+use ombx_core::{benchmark::payload::Check, result::Outcome};
+use ombx_results::wire;
 use ombx_tests::{Job, results};
 
 use crate::Kept;

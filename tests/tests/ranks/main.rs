@@ -20,10 +20,10 @@ mod two_sided_more;
 use std::path::PathBuf;
 
 use ombx_core::{
-    payload::Check,
+    benchmark::payload::Check,
     result::{Measurement, Outcome},
-    wire::{self, RunWithRows},
 };
+use ombx_results::wire::{self, RunWithRows};
 use ombx_tests::{Done, Files, Job, results};
 
 /// A run whose result file is kept.

@@ -9,7 +9,7 @@ use std::{
     thread,
 };
 
-use ombx_core::{host::Host, result::Measurement};
+use ombx_core::{result::Measurement, system::host::Host};
 use ombx_tests::{mpi, skipped, tell};
 use rustix::thread::{CpuSet, sched_setaffinity};
 

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use ombx_core::{
-    payload::Check,
+    benchmark::payload::Check,
     result::{Measurement, Outcome},
 };
 use ombx_tests::{Job, mpi, tell};

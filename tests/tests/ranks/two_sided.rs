@@ -122,7 +122,7 @@ fn unverified_rows_say_so() {
     let kept = Kept::new();
     kept.job("p2p.latency --sizes 8 --iterations 100 --no-verify").run().expect(0);
     let row = &kept.run().rows[0];
-    assert_eq!(row.check, ombx_core::payload::Check::Off);
+    assert_eq!(row.check, ombx_core::benchmark::payload::Check::Off);
     assert!(row.trust.iter().any(|n| n.code == "unverified"), "{:?}", row.trust);
 }
 

@@ -125,7 +125,7 @@ fn messages_beyond_an_int() {
         assert_eq!(done.stdout.matches("need the large-count calls of MPI 4").count(), 2, "{done}");
         return;
     }
-    if ombx_core::env::available_memory().is_none_or(|free| free < 12 << 30) {
+    if ombx_core::system::environment::available_memory().is_none_or(|free| free < 12 << 30) {
         return ombx_tests::skipped("two ranks with two buffers of 2 GiB need 12 GiB of free memory");
     }
     let run = measured("p2p.latency --sizes 2G --iterations 1 --warmup 0 --timeout 240s");

@@ -7,7 +7,7 @@ mod plots;
 use serde_json::{Value, json};
 
 /// A result file of one format version that is kept for ever.
-const GOLDEN: &str = include_str!("../../../crates/core/tests/golden/v1.jsonl");
+const GOLDEN: &str = include_str!("../../../crates/results/tests/golden/v1.jsonl");
 
 /// A result file of `ombx links`: four hosts, each a rank; the link between ranks 1 and 3 takes twice as long as others.
 fn links() -> String {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use ombx_core::clock::Since;
+use ombx_core::system::clock::Since;
 use ombx_tests::{Done, Running, results};
 use rustix::process::Signal;
 

@@ -2,8 +2,8 @@
 
 use std::{collections::BTreeMap, fs::File, io::BufReader};
 
-use ombx_core::{
-    result::{Measurement, Outcome, Run},
+use ombx_core::result::{Measurement, Outcome, Run};
+use ombx_results::{
     verdict::{self, Collected, Hosts, RETEST},
     wire,
 };

@@ -2,7 +2,7 @@
 
 use std::{fs, path::Path, time::Duration};
 
-use ombx_core::clock::Since;
+use ombx_core::system::clock::Since;
 use serde_json::{Value, json};
 
 use super::{
@@ -40,7 +40,7 @@ pub(super) fn run(cluster: &Cluster, job: &Job, facts: &[Facts]) -> Result<Endin
         sweep(cluster, job, &directory, &mark);
     }
     let since = Since::now();
-    let started = ombx_core::env::timestamp();
+    let started = ombx_core::system::environment::timestamp();
     let before = looks(cluster, job, &directory, "before");
     let absent = |looks: &[std::result::Result<Look, String>]| -> Vec<String> {
         let of = job.hosts.iter().zip(looks).filter_map(|(host, look)| Some((*host, look.as_ref().err()?)));

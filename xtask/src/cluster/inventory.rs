@@ -6,7 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use ombx_core::host_name;
+use ombx_core::system::host_name;
 use serde::Deserialize;
 
 use crate::failure::{Failure, Result};
@@ -154,8 +154,12 @@ impl Inventory {
     pub(super) fn this_machine() -> Self {
         let cores = std::thread::available_parallelism().map_or(2, usize::from);
         let slots = u32::try_from(cores).unwrap_or(2).clamp(2, 8);
-        let host =
-            Host { name: ombx_core::env::hostname(), address: None, interface: Some("lo".into()), slots };
+        let host = Host {
+            name: ombx_core::system::environment::hostname(),
+            address: None,
+            interface: Some("lo".into()),
+            slots,
+        };
         Self { hosts: vec![host], ..Self::default() }
     }
 

@@ -1,6 +1,6 @@
 //! What is measured in which order: pairs of hosts, disjoint in each round, then all together with one rank a host, then several.
 
-use ombx_core::schedule::Schedule;
+use ombx_links::schedule::Schedule;
 
 use super::inventory::{Host, file_name};
 use crate::failure::{Failure, Result};

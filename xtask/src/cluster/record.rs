@@ -6,7 +6,7 @@ use std::{
     process::Command,
 };
 
-use ombx_core::wire::{self, Outcome};
+use ombx_results::wire::{self, Outcome};
 use serde_json::{Value, json};
 
 use super::plan::Job;
@@ -29,7 +29,7 @@ pub(super) enum Ending {
 impl Record {
     /// A new run.
     pub(super) fn create(runs: &Path) -> Result<Self> {
-        let id = ombx_core::env::run_id();
+        let id = ombx_core::system::environment::run_id();
         let directory = runs.join(&id);
         fs::create_dir_all(directory.join("jobs")).map_err(Failure::file(&*directory))?;
         fs::create_dir_all(directory.join("preflight")).map_err(Failure::file(&*directory))?;

@@ -9,7 +9,7 @@ use std::{
     time::Duration,
 };
 
-use ombx_core::clock::Since;
+use ombx_core::system::clock::Since;
 use rustix::process::{Pid, Signal, kill_process_group};
 
 use crate::failure::{Failure, Result};

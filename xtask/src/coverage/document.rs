@@ -173,7 +173,7 @@ pub(super) fn page(lines: &[Line], launched: &[Launched], rows: u64) -> String {
     } else {
         launches(launched)
     };
-    let date = ombx_core::env::timestamp();
+    let date = ombx_core::system::environment::timestamp();
     format!(include_str!("method.md"), rows = rows, date = date, table = table(lines), launched = launched)
 }
 

@@ -8,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-use ombx_core::clock::Since;
+use ombx_core::system::clock::Since;
 
 use super::marked;
 

@@ -11,10 +11,8 @@ use std::{
     time::Duration,
 };
 
-use ombx_core::{
-    clock::Since,
-    wire::{self, ReadError},
-};
+use ombx_core::system::clock::Since;
+use ombx_results::wire::{self, ReadError};
 use rustix::process::{Pid, Signal, kill_process};
 
 use super::{

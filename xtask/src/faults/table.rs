@@ -3,7 +3,7 @@
 use std::{collections::BTreeSet, time::Duration};
 
 use comfy_table::{Table, TableStyle, presets};
-use ombx_core::env;
+use ombx_core::system::environment;
 
 use super::{case::Case, judge::Verdict};
 use crate::mpi::Flavour;
@@ -74,7 +74,7 @@ pub(super) fn page(lines: &[Line], versions: &[String], sums: &str) -> String {
     format!(
         "# Faults\n\nWritten by `cargo xtask faults --write` on {}, with {}. What a line means: `xtask/src/faults.rs`.\n\n\
          {sums}.\n\n{}\n",
-        env::timestamp().get(..10).unwrap_or_default(),
+        environment::timestamp().get(..10).unwrap_or_default(),
         versions.join(" and "),
         grid(lines, presets::ASCII_MARKDOWN)
     )

@@ -136,7 +136,7 @@ impl Iteration {
 
 /// Stubs through which calls leave a program count with the loop.
 fn is_the_loop(function: &str) -> bool {
-    ["fidelity_", "ombx_core::engine::", "0x"].iter().any(|name| function.starts_with(name))
+    ["fidelity_", "ombx_core::measure::timed_loop::", "0x"].iter().any(|name| function.starts_with(name))
 }
 
 impl Count {
@@ -204,7 +204,8 @@ mod tests {
         let many = ITERATIONS - WARMUP;
         let calls: Vec<(&str, u64)> = calls.iter().map(|(name, n)| (*name, n * many / 10)).collect();
         let reference = profile(&[("fidelity_ping", 20 * many)], &[("PMPI_Send", many)]);
-        let loops = [("ombx_core::engine::timed", own * many / 10), ("helper", helper * many / 10)];
+        let loops =
+            [("ombx_core::measure::timed_loop::timed", own * many / 10), ("helper", helper * many / 10)];
         let none = profile(&[("helper", 0)], &[]);
         Count {
             reference: Iteration::between(&[none.clone(), reference]),
@@ -235,7 +236,8 @@ mod tests {
     #[test]
     fn the_clock_is_told_apart() {
         let few = profile(&[("quanta::Clock::raw", 10)], &[]);
-        let many = profile(&[("quanta::Clock::raw", 900), ("ombx_core::engine::paced", 640)], &[]);
+        let many =
+            profile(&[("quanta::Clock::raw", 900), ("ombx_core::measure::timed_loop::paced", 640)], &[]);
         let one = Iteration::between(&[few, many]);
         assert_eq!((one.own, one.outlined), (10.0, vec!["quanta::Clock::raw".to_owned()]));
     }

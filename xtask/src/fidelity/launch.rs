@@ -7,9 +7,10 @@ use std::{
 };
 
 use ombx_core::{
-    result::{Figure, Measurement, Outcome},
-    wire,
+    benchmark::figure::Figure,
+    result::{Measurement, Outcome},
 };
+use ombx_results::wire;
 use serde_json::Value;
 
 use super::{

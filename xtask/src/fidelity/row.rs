@@ -40,9 +40,9 @@ impl Shape {
     /// The loop of ombx that takes them.
     pub(crate) fn timed(self) -> &'static str {
         match self {
-            Shape::Chained | Shape::Rounds => "ombx_core::engine::timed",
-            Shape::Paced => "ombx_core::engine::paced",
-            Shape::Turns => "ombx_core::engine::in_turn",
+            Shape::Chained | Shape::Rounds => "ombx_core::measure::timed_loop::timed",
+            Shape::Paced => "ombx_core::measure::timed_loop::paced",
+            Shape::Turns => "ombx_core::measure::timed_loop::in_turn",
         }
     }
 }

@@ -1,6 +1,6 @@
 //! The tables, as printed and as kept in docs/SCALE.md.
 
-use ombx_core::env;
+use ombx_core::system::environment;
 
 use super::{
     Line, TASKS,
@@ -93,7 +93,7 @@ pub(super) fn model(constants: &Constants) -> String {
 pub(super) fn page(lines: &[Line], libraries: &[String]) -> String {
     format!(
         include_str!("method.md"),
-        date = env::timestamp(),
+        date = environment::timestamp(),
         libraries = libraries.join("; "),
         cpus = std::thread::available_parallelism().map_or(1, usize::from),
         table = table(lines),

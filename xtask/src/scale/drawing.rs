@@ -1,7 +1,7 @@
 //! The drawing: start-up and memory of a rank against the number of ranks, both axes logarithmic.
 
 use maud::{Markup, html};
-use ombx_core::axis::{LogAxis, Round};
+use ombx_results::log_axis::{LogAxis, Round};
 
 use super::Line;
 use crate::svg::{n, page};

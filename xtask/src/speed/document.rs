@@ -35,7 +35,7 @@ pub(crate) fn sweeps(swept: &[Swept]) -> String {
 
 /// Where their time goes, in milliseconds.
 pub(crate) fn phases(swept: &[Swept]) -> String {
-    let names = ombx_core::phases::Phases::default().named().map(|(name, _)| name);
+    let names = ombx_core::measure::phases::Phases::default().named().map(|(name, _)| name);
     let head: Vec<&str> = ["MPI", "command, ms of"].into_iter().chain(names).chain(["around rows"]).collect();
     let line = |swept: &Swept| {
         let words = [swept.flavour.to_string(), format!("`{}`", swept.sweep.command())];
@@ -82,7 +82,7 @@ pub(crate) fn starts(starts: &[Start]) -> String {
 /// The whole of docs/SPEED.md.
 pub(crate) fn page(swept: &[Swept], started: &[Start], about: &Circumstances) -> String {
     let Circumstances { cpu, cpus, load, .. } = about;
-    let when = ombx_core::env::timestamp();
+    let when = ombx_core::system::environment::timestamp();
     format!(
         "# Speed to a number\n\n<!-- Written by `cargo xtask speed --write`; do not edit. -->\n\n{}\n\
          ## Measured\n\n{when} on {cpus} CPUs ({cpu}); load average before: {load}.\n\n\
@@ -96,7 +96,7 @@ pub(crate) fn page(swept: &[Swept], started: &[Start], about: &Circumstances) ->
 
 #[cfg(test)]
 mod tests {
-    use ombx_core::phases::Phases;
+    use ombx_core::measure::phases::Phases;
 
     use super::*;
     use crate::{fidelity::document::machine, mpi::Flavour, speed::sweep::SWEEPS};

@@ -7,7 +7,7 @@ use std::{
     time::Duration,
 };
 
-use ombx_core::{clock::Since, stats::median};
+use ombx_core::{stats::median, system::clock::Since};
 
 use crate::{
     failure::{Failure, Result},

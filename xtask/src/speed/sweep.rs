@@ -3,11 +3,11 @@
 use std::{fs, path::Path};
 
 use ombx_core::{
-    phases::Phases,
+    measure::phases::Phases,
     result::Measurement,
     stats::{Summary, median},
-    wire,
 };
+use ombx_results::wire;
 
 use super::start::{Program, timed_or};
 use crate::{

@@ -6,18 +6,30 @@ use crate::workspace::{Kind, Package};
 /// Which crates of the workspace a crate may depend on.
 const EDGES: &[(&str, &[&str])] = &[
     ("ombx-core", &[]),
+    ("ombx-results", &["ombx-core"]),
+    ("ombx-links", &["ombx-core", "ombx-results"]),
     ("ombx-mpi", &["ombx-core"]),
     ("ombx-p2p", &["ombx-core", "ombx-mpi"]),
     ("ombx-collective", &["ombx-core", "ombx-mpi"]),
     ("ombx-rma", &["ombx-core", "ombx-mpi"]),
     ("ombx-sockets", &["ombx-core"]),
-    ("ombx-report", &["ombx-core"]),
+    ("ombx-report", &["ombx-core", "ombx-results"]),
     (
         "ombx-cli",
-        &["ombx-core", "ombx-mpi", "ombx-p2p", "ombx-collective", "ombx-rma", "ombx-sockets", "ombx-report"],
+        &[
+            "ombx-core",
+            "ombx-results",
+            "ombx-links",
+            "ombx-mpi",
+            "ombx-p2p",
+            "ombx-collective",
+            "ombx-rma",
+            "ombx-sockets",
+            "ombx-report",
+        ],
     ),
-    ("ombx-tests", &["ombx-core", "ombx-mpi"]),
-    ("xtask", &["ombx-core", "ombx-report"]),
+    ("ombx-tests", &["ombx-core", "ombx-results", "ombx-links", "ombx-mpi"]),
+    ("xtask", &["ombx-core", "ombx-results", "ombx-links", "ombx-report"]),
 ];
 
 const FAMILIES: &[&str] = &["ombx-p2p", "ombx-collective", "ombx-rma", "ombx-sockets"];
@@ -26,7 +38,8 @@ const FAMILIES: &[&str] = &["ombx-p2p", "ombx-collective", "ombx-rma", "ombx-soc
 const ARGUMENT_READERS: &[&str] = &["ombx-cli", "xtask"];
 
 /// Packages that must build where there is no MPI.
-const WITHOUT_MPI: &[&str] = &["ombx-core", "ombx-sockets", "ombx-report", "xtask"];
+const WITHOUT_MPI: &[&str] =
+    &["ombx-core", "ombx-results", "ombx-links", "ombx-sockets", "ombx-report", "xtask"];
 
 const ASYNC_RUNTIMES: &[&str] = &["tokio", "async-std", "smol", "futures"];
 

@@ -6,11 +6,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use ombx_core::{
-    compare::Launches,
-    error::{Error, Result},
-    wire::Records,
-};
+use ombx_core::error::{Error, Result};
+use ombx_results::{compare::Launches, wire::Records};
 
 /// Reads all files of a side.
 pub(super) fn side(names: &[String]) -> Result<Launches> {

@@ -1,6 +1,6 @@
 //! A comparison as a JUnit report: what CI systems show.
 
-use ombx_core::{
+use ombx_results::{
     compare::{Compared, Comparison, Verdict},
     render::compare::percent,
 };

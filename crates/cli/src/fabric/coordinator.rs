@@ -12,8 +12,8 @@ use std::{
 };
 
 use ombx_core::{
-    clock::Since,
     error::{Error, Result},
+    system::clock::Since,
     unit::Rank,
 };
 use ombx_sockets::{
@@ -208,7 +208,7 @@ impl Session<'_> {
     }
 
     fn failure(&self, rank: u32, how: &str) -> Failure {
-        let here = || ombx_core::env::hostname();
+        let here = || ombx_core::system::environment::hostname();
         let host = self.seats[rank as usize].host.clone().unwrap_or_else(here);
         Failure { code: 6, why: Some(format!("rank {rank} on {host} {how}")) }
     }

@@ -8,8 +8,8 @@ use std::{
 };
 
 use ombx_core::{
-    env,
     error::{Error, Result},
+    system::environment,
     team::Team,
 };
 use rustix::process::getpid;
@@ -29,12 +29,12 @@ pub(super) fn meet(team: &dyn Team, to: Option<&mut File>) -> Result<()> {
     let [build, words] = same;
     let other = build?.or(words?);
     team.agree(other.map_or(Ok(()), |what| {
-        let host = env::hostname();
+        let host = environment::hostname();
         Err(Error::fabric(format!(
             "{host} runs another {what} than rank 0: start the same ombx, with the same words, on every rank"
         )))
     }))?;
-    let mine = json!([getpid().as_raw_nonzero().get(), env::hostname()]).to_string();
+    let mine = json!([getpid().as_raw_nonzero().get(), environment::hostname()]).to_string();
     let crew = team.gather(mine.as_bytes())?;
     if let Some((to, crew)) = to.zip(crew) {
         let crew: Vec<Value> =

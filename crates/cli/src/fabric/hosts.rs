@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, fs, path::Path};
 
 use ombx_core::{
     error::{Error, Result},
-    host_name::check_host,
+    system::host_name::check_host,
 };
 use ombx_sockets::host;
 

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use ombx_core::{
-    engine,
     error::{Error, Result},
+    measure::engine,
     team::Team,
     unit::Rank,
 };
@@ -36,7 +36,7 @@ fn not_started(error: &Error) -> ! {
     if rank != 0 {
         std::thread::sleep(FIRST_SPEAKS);
     }
-    tell!("ombx: rank {rank} on {}: {error}", ombx_core::env::hostname());
+    tell!("ombx: rank {rank} on {}: {error}", ombx_core::system::environment::hostname());
     Mpi::abort(error.kind().exit_code())
 }
 
@@ -44,6 +44,6 @@ fn fail(team: &dyn Team, error: &Error) -> ! {
     if team.rank() != Rank(0) {
         std::thread::sleep(FIRST_SPEAKS);
     }
-    tell!("ombx: rank {} on {}: {error}", team.rank(), ombx_core::env::hostname());
+    tell!("ombx: rank {} on {}: {error}", team.rank(), ombx_core::system::environment::hostname());
     engine::give_up(team, error)
 }

@@ -15,9 +15,8 @@ use std::{
 };
 
 use ombx_core::{
-    clock::Since,
-    env,
     error::{Error, Result},
+    system::{clock::Since, environment},
 };
 use ombx_sockets::{
     SocketTeam,
@@ -77,7 +76,7 @@ pub(super) fn place(start: &StartArgs) -> Result<(u32, u32, &Path)> {
 /// Meets the other ranks.
 pub(super) fn meet(start: &StartArgs) -> Result<Rendezvous> {
     let (rank, of, file) = place(start)?;
-    let within = |e: Error| e.within(format!("rank {rank} on {}", env::hostname()));
+    let within = |e: Error| e.within(format!("rank {rank} on {}", environment::hostname()));
     if rank > 0 {
         let (token, addresses) = find(file).map_err(within)?;
         let ends = |code: u8, why: &str| {
@@ -119,7 +118,7 @@ pub(super) fn meet(start: &StartArgs) -> Result<Rendezvous> {
 fn write(file: &Path, token: Token, port: u16) -> Result<()> {
     let addresses: Vec<String> = address_towards(ELSEWHERE).iter().map(IpAddr::to_string).collect();
     let text = json!({
-        "token": token.to_string(), "port": port, "host": env::hostname(), "identity": host::identity(),
+        "token": token.to_string(), "port": port, "host": environment::hostname(), "identity": host::identity(),
         "addresses": addresses,
     });
     let failed = |e: std::io::Error| match e.kind() {

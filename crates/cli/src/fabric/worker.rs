@@ -3,9 +3,10 @@
 use std::{net::SocketAddr, time::Duration};
 
 use ombx_core::{
-    engine, env,
+    benchmark::registry::Registry,
     error::{Error, Kind, Result},
-    registry::Registry,
+    measure::engine,
+    system::environment,
     team::Team,
     unit::Rank,
 };
@@ -51,7 +52,7 @@ pub(super) fn take_part(stage: &mut Stage<'_>, part: &Job<'_>) -> Result<()> {
 
 fn join(addresses: &[SocketAddr], token: Token, rank: u32, ends: ombx_sockets::End) -> Result<SocketTeam> {
     SocketTeam::join(addresses, token, rank, ends)
-        .map_err(|e| e.within(format!("rank {rank} on {}", env::hostname())))
+        .map_err(|e| e.within(format!("rank {rank} on {}", environment::hostname())))
 }
 
 fn measure(stage: &mut Stage<'_>, part: &Job<'_>, team: &SocketTeam) {
@@ -69,7 +70,7 @@ fn fail(team: &SocketTeam, error: &Error) -> ! {
     if team.rank() != Rank(0) {
         std::thread::sleep(FIRST_SPEAKS);
     }
-    tell!("ombx: rank {} on {}: {error}", team.rank(), env::hostname());
+    tell!("ombx: rank {} on {}: {error}", team.rank(), environment::hostname());
     engine::give_up(team, error)
 }
 

@@ -2,14 +2,14 @@
 
 use std::{collections::BTreeMap, fs, thread};
 
-use ombx_core::{env, team::Place};
+use ombx_core::{system::environment, team::Place};
 
 /// The first hardware thread of every core, as many as this process may keep busy; hosts of a job are taken to be alike.
 pub(crate) fn cores() -> Vec<u32> {
     let sibling = |cpu: u32| {
         let path = format!("/sys/devices/system/cpu/cpu{cpu}/topology/thread_siblings_list");
         let list = fs::read_to_string(path).unwrap_or_default();
-        env::parse_cpus(list.trim()).first().copied().unwrap_or(cpu)
+        environment::parse_cpus(list.trim()).first().copied().unwrap_or(cpu)
     };
     let mut cores: BTreeMap<u32, u32> = BTreeMap::new();
     for cpu in Place::here().cpu_numbers() {

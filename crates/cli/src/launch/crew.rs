@@ -31,7 +31,7 @@ impl Crew {
 
     /// `rank 1 on n01`, which is this host, and its process is no more.
     pub(super) fn gone(&self) -> Option<String> {
-        let here = ombx_core::env::hostname();
+        let here = ombx_core::system::environment::hostname();
         // Of one that has ended and that nobody has waited for, it is not told which program it was.
         let lives = |pid: u64| std::fs::read_link(format!("/proc/{pid}/exe")).is_ok();
         let mut ours = (0..).zip(&self.0).filter(|(_, (_, host))| *host == here);

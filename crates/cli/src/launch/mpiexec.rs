@@ -5,13 +5,12 @@ use std::{ffi::OsString, path::PathBuf, process::Command};
 use std::{path::Path, process::Stdio};
 
 use ombx_core::{
+    benchmark::threads::Threading,
     error::{Error, Result},
-    threads::Threading,
 };
 
 #[cfg(feature = "mpi")]
-use crate::args::Bind;
-use crate::args::{Launcher, StartArgs};
+use crate::args::{Bind, Launcher, StartArgs};
 
 /// The variable that marks every process of a job, wherever it runs: what is left of a job is found by it.
 #[cfg(feature = "mpi")]
@@ -209,7 +208,9 @@ fn open_mpi(args: &StartArgs, ranks: u32, threading: Threading) -> Result<Comman
 /// Open MPI gives ranks on other hosts its own variables and those that are named.
 #[cfg(feature = "mpi")]
 fn forward(command: &mut Command) {
-    let kept = ombx_core::env::kept_variables().into_keys().filter(|name| !name.starts_with("OMPI_MCA_"));
+    let kept = ombx_core::system::environment::kept_variables()
+        .into_keys()
+        .filter(|name| !name.starts_with("OMPI_MCA_"));
     let mark = std::env::var_os(MARK).map(|_| MARK.to_owned());
     for name in kept.chain(mark) {
         command.arg("-x").arg(name);

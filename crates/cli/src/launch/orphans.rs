@@ -2,7 +2,7 @@
 
 use std::{fs, time::Duration};
 
-use ombx_core::clock::Since;
+use ombx_core::system::clock::Since;
 use rustix::process::{Pid, Signal, WaitOptions, getpid, kill_process, set_child_subreaper, waitpid};
 
 /// Processes that were killed have this long to be gone; one that waits for a device may take longer than anyone likes.

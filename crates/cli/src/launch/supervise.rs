@@ -9,10 +9,10 @@ use std::{
 };
 
 use ombx_core::{
-    clock::Since,
     error::{Error, Kind, Result},
-    wire::{self, Outcome, Record},
+    system::clock::Since,
 };
+use ombx_results::wire::{self, Outcome, Record};
 use rustix::process::{Pid, Signal, kill_process_group};
 use signal_hook::{
     consts::{SIGHUP, SIGINT, SIGTERM},

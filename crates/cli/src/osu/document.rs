@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use ombx_core::registry::Registry;
+use ombx_core::benchmark::registry::Registry;
 
 use super::names;
 

@@ -3,8 +3,8 @@
 use std::{env, fmt::Write as _, fs, os::unix::fs::symlink, path::Path};
 
 use ombx_core::{
+    benchmark::{entry::Benchmark, preset::Osu, registry::Registry},
     error::{Error, Result},
-    registry::{Benchmark, Osu, Registry},
 };
 
 /// Every MPI program of OMB 3.x and 7.4.

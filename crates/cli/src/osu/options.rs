@@ -4,13 +4,15 @@ use std::collections::BTreeMap;
 
 use clap::ValueEnum;
 use ombx_core::{
-    case::Axis,
+    benchmark::{
+        axis::Axis,
+        threads::{Threading, Threads},
+    },
     error::{Error, Result},
-    plan::{Plan, parse_sizes},
-    render::OsuColumns,
-    threads::{Threading, Threads},
+    measure::plan::{Plan, parse_sizes},
     unit::Bytes,
 };
+use ombx_results::render::OsuColumns;
 
 use super::{
     Buffers, OsuArgs,

@@ -1,12 +1,10 @@
 //! An OSU program: which benchmark it is here, and what it does when nobody says otherwise.
 
+use crate::lookup;
 use ombx_core::{
-    case::Axis,
+    benchmark::{axis::Axis, entry::Choice, layout::Layout, preset::Osu, registry::Registry, work::Metric},
     error::{Error, Result},
-    kernel::Metric,
-    layout::Layout,
-    plan::Effort,
-    registry::{Choice, Osu, Registry},
+    measure::plan::Effort,
     unit::Bytes,
 };
 
@@ -43,7 +41,7 @@ impl Program {
         let Some((bench, osu)) = all.find(|(_, osu)| osu.name == full) else {
             return Err(match names::uncovered(&full) {
                 Some(why) => Error::usage(format!("{full} is not covered: {why}")),
-                None => match registry.find(&glob_free(&full)) {
+                None => match lookup::find(registry, &glob_free(&full)) {
                     Err(error) => error,
                     Ok(_) => Error::usage(format!("{name} is no OSU program (ombx osu lists them)")),
                 },

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use clap::{Arg, ArgMatches, Command, parser::ValueSource};
-use ombx_core::{registry::Choice, threads::Threading};
+use ombx_core::benchmark::{entry::Choice, threads::Threading};
 
 use crate::axes;
 
@@ -168,7 +168,7 @@ fn means(name: &str, choices: &[Choice]) -> bool {
 
 /// Whether options of this name are made from benchmarks' axes and settings.
 fn is_of_benchmarks(name: &str) -> bool {
-    let registry = ombx_core::registry::Registry::load();
+    let registry = ombx_core::benchmark::registry::Registry::load();
     registry.is_ok_and(|registry| {
         registry.axes().iter().any(|axis| axis.name == name)
             || registry.settings().iter().any(|setting| setting.name == name)

@@ -5,16 +5,24 @@ use super::{
     thread_team::{ThreadTeam, on_ranks},
 };
 use crate::{
-    case::{Axis, Case, Named},
+    benchmark::{
+        axis::{Axis, Named},
+        case::Case,
+        context::Cx,
+        entry::{Benchmark, Choice},
+        figure::{Figure, Figures},
+        kernel::Kernel,
+        layout::Layout,
+        payload::{Check, Fill},
+        work::{Method, Metric, Work},
+    },
     error::Result,
-    kernel::{Cx, Kernel, Method, Metric, Work},
-    layout::Layout,
-    payload::{Check, Fill},
-    plan::Plan,
-    registry::{Benchmark, Choice},
-    result::{Figure, Figures, Measurement, Run, Tally},
-    runner::{self, Part},
-    sink::Sink,
+    measure::{
+        plan::Plan,
+        runner::{self, Part},
+        sink::Sink,
+    },
+    result::{Measurement, Run, Tally},
     trust,
     unit::Bytes,
 };

@@ -4,10 +4,14 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::thread_team::ThreadTeam;
 use crate::{
-    case::Case,
+    benchmark::{
+        case::Case,
+        context::Cx,
+        kernel::Kernel,
+        payload::{Check, Fill},
+        work::{Method, Metric, Role, Work},
+    },
     error::{Error, Result},
-    kernel::{Cx, Kernel, Method, Metric, Role, Work},
-    payload::{Check, Fill},
     unit::Rank,
 };
 
@@ -117,9 +121,8 @@ impl Kernel for Uneven {
 mod tests {
     use super::*;
     use crate::{
-        layout::Layout,
-        plan::{Effort, Plan, parse_sizes},
-        registry::Benchmark,
+        benchmark::{entry::Benchmark, layout::Layout},
+        measure::plan::{Effort, Plan, parse_sizes},
         result::Outcome,
         testkit::measure,
     };

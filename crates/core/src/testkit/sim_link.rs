@@ -1,7 +1,12 @@
 //! A link whose cost is known: latency and time per byte, in virtual time.
 
 use super::thread_team::{Letter, ThreadTeam};
-use crate::{error::Result, kernel::Cx, pattern::Link, payload::Slots, unit::Rank};
+use crate::{
+    benchmark::{context::Cx, payload::Slots},
+    error::Result,
+    two_sided::pattern::Link,
+    unit::Rank,
+};
 
 /// A message occupies its sender for `PER_BYTE` ns a byte and arrives `LATENCY` ns later; waiting moves the receiver's clock.
 ///
@@ -107,16 +112,13 @@ impl<const LATENCY: u64, const PER_BYTE: u64, const CORRUPT: usize> Link
 mod tests {
     use super::*;
     use crate::{
-        fan::{Fan, In, Out},
-        layout::Layout,
-        pattern::{
-            BUFFERS, BiStream, Bidirectional, Over, PingPong, Semidirectional, Stream, Unidirectional,
-        },
-        payload::Check,
-        plan::{Effort, Plan, parse_sizes},
-        registry::Benchmark,
+        benchmark::{entry::Benchmark, payload::Check},
+        measure::plan::{Effort, Plan, parse_sizes},
         result::Outcome,
         testkit::measure,
+        two_sided::pattern::{
+            BUFFERS, BiStream, Bidirectional, Over, PingPong, Semidirectional, Stream, Unidirectional,
+        },
     };
 
     type Slow = SimLink<5000, 2>;
@@ -127,7 +129,7 @@ mod tests {
         Benchmark::of::<Over<Stream, Slow>>("sim.bw", "stream of known cost").streaming();
     static PAIRS: Benchmark = Benchmark::of::<Over<Stream, Slow>>("sim.pairs", "streams")
         .streaming()
-        .layout(crate::layout::Layout::Pairs(crate::layout::Pairs::Most));
+        .layout(crate::benchmark::layout::Layout::Pairs(crate::benchmark::layout::Pairs::Most));
     static BAD_PING: Benchmark = Benchmark::of::<Over<PingPong, Broken>>("sim.bad_latency", "flips a bit");
     static BAD_STREAM: Benchmark =
         Benchmark::of::<Over<Stream, Broken>>("sim.bad_bw", "flips a bit").streaming();
@@ -197,44 +199,6 @@ mod tests {
         assert_eq!((row.pairs, row.ranks, row.samples.len()), (2, 4, 2));
         assert!(row.trust.iter().any(|n| n.short == "1 idle"), "{:?}", row.trust);
         assert!((row.mb_per_s().unwrap().median - 2.0 * 8.0 * 1000.0 / 26_000.0 * 1e3).abs() < 1e-9);
-    }
-
-    #[test]
-    fn a_fan_moves_the_bytes_of_every_sender() {
-        static FAN_IN: Benchmark =
-            Benchmark::of::<Fan<In, Slow>>("sim.fan_in", "x").streaming().layout(Layout::Star);
-        static FAN_OUT: Benchmark =
-            Benchmark::of::<Fan<Out, Slow>>("sim.fan_out", "x").streaming().layout(Layout::Star);
-        for ranks in 2..6 {
-            let senders = f64::from(ranks) - 1.0;
-            // Each sender is busy for its window, the last message and the receipts take a latency each. One that sends to
-            // all is busy with all windows.
-            for (bench, busy) in [(&FAN_IN, 16_000.0), (&FAN_OUT, 16_000.0 * senders)] {
-                let row = measure(ranks, bench, &plan("1000")).unwrap().rows.remove(0);
-                assert_eq!(
-                    (row.check.clone(), row.ranks, row.pairs),
-                    (Check::Passed, ranks, 1),
-                    "{}",
-                    row.key
-                );
-                assert_eq!(row.summary.as_ref().unwrap().median, busy + 10_000.0, "{}", row.key);
-                let rate = senders * 8.0 * 1000.0 / (busy + 10_000.0) * 1e3;
-                assert!((row.mb_per_s().unwrap().median - rate).abs() < 1e-9, "{}", row.key);
-            }
-        }
-    }
-
-    #[test]
-    fn a_fan_that_flips_a_bit_fails() {
-        static BAD_IN: Benchmark =
-            Benchmark::of::<Fan<In, Broken>>("sim.bad_in", "x").streaming().layout(Layout::Star);
-        static BAD_OUT: Benchmark =
-            Benchmark::of::<Fan<Out, Broken>>("sim.bad_out", "x").streaming().layout(Layout::Star);
-        for (bench, rank) in [(&BAD_IN, 0), (&BAD_OUT, 2)] {
-            let row = measure(3, bench, &plan("64")).unwrap().rows.remove(0);
-            let Check::Failed(m) = &row.check else { panic!("{row:?}") };
-            assert_eq!((m.rank, m.byte, m.expected ^ m.actual), (Rank(rank), 2, 1));
-        }
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! A mesh whose messages take a known time, in virtual time.
 
 use super::thread_team::{Letter, ThreadTeam};
-use crate::{clock::Clock, error::Result, kernel::Cx, mesh::Mesh, unit::Rank};
+use crate::{benchmark::context::Cx, error::Result, pacing::mesh::Mesh, system::clock::Clock, unit::Rank};
 
 /// A message occupies its sender for 1 ns and arrives `LATENCY` ns later, plus the delay of its link. The barrier is free: every
 /// rank goes on when the last has come.
@@ -50,10 +50,9 @@ impl<const LATENCY: u64> Mesh for SimMesh<LATENCY> {
 mod tests {
     use super::*;
     use crate::{
-        layout::Across,
-        pace::{Dissemination, PACE, Pace, Pacer},
-        plan::{Effort, Plan},
-        registry::Benchmark,
+        benchmark::{entry::Benchmark, layout::Across},
+        measure::plan::{Effort, Plan},
+        pacing::pace::{Dissemination, PACE, Pace, Pacer},
         testkit::{Probe, Uneven, measure, on_ranks},
     };
 

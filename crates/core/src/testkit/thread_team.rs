@@ -7,12 +7,14 @@ use std::{
 };
 
 use crate::{
-    clock::{Clock, Hand, Skew},
+    benchmark::entry::{Benchmark, Choice},
     error::{Error, Result},
-    plan::Plan,
-    registry::{Benchmark, Choice},
-    runner::{self, Part},
-    sink::Memory,
+    measure::{
+        plan::Plan,
+        runner::{self, Part},
+        sink::Memory,
+    },
+    system::clock::{Clock, Hand, Skew},
     team::{Fabric, Team},
     unit::Rank,
 };

@@ -4,9 +4,8 @@ use std::{ffi::c_int, marker::PhantomData};
 
 use mpi::ffi;
 use ombx_core::{
+    benchmark::{context::Cx, root::Root},
     error::{Error, Result},
-    kernel::Cx,
-    root::Root,
 };
 
 use super::{

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use ombx_core::{root::Root, unit::Rank};
+use ombx_core::{benchmark::root::Root, unit::Rank};
 
 use super::{
     shape::{Blocks, Shape, Share, Who},

@@ -18,12 +18,14 @@ use std::{
 };
 
 use ombx_core::{
-    clock::Since,
+    benchmark::{
+        context::Cx,
+        figure::{Figure, Figures},
+        payload::Slots,
+    },
     error::{Error, Result},
-    kernel::Cx,
-    pattern::Link,
-    payload::Slots,
-    result::{Figure, Figures},
+    system::clock::Since,
+    two_sided::pattern::Link,
 };
 use rustix::{
     io::Errno,

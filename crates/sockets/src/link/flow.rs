@@ -4,11 +4,13 @@
 use std::{marker::PhantomData, ops::Range, os::fd::OwnedFd};
 
 use ombx_core::{
+    benchmark::{
+        context::Cx,
+        figure::{Figure, Figures},
+        payload::Slots,
+    },
     error::{Error, Result},
-    kernel::Cx,
-    pattern::Link,
-    payload::Slots,
-    result::{Figure, Figures},
+    two_sided::pattern::Link,
 };
 use rustix::{
     event::{PollFd, PollFlags, poll},

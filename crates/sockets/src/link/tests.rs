@@ -8,17 +8,24 @@ use std::{
 };
 
 use ombx_core::{
-    clock::Clock,
+    benchmark::{
+        context::Cx,
+        entry::{Benchmark, Choice},
+        figure::Figure,
+        payload::{Check, Slots},
+    },
     error::Result,
-    kernel::Cx,
-    pattern::{BUFFERS, BiStream, Bidirectional, Link, Over, Pattern, PingPong, Stream, Unidirectional},
-    payload::{Check, Slots},
-    plan::{Effort, Plan},
-    registry::{Benchmark, Choice},
-    result::{Figure, Outcome},
-    runner,
-    sink::Memory,
+    measure::{
+        plan::{Effort, Plan},
+        runner,
+        sink::Memory,
+    },
+    result::Outcome,
+    system::clock::Clock,
     team::Team,
+    two_sided::pattern::{
+        BUFFERS, BiStream, Bidirectional, Link, Over, Pattern, PingPong, Stream, Unidirectional,
+    },
     unit::{Bytes, Rank},
 };
 

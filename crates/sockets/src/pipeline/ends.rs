@@ -8,8 +8,8 @@ use std::{
 };
 
 use ombx_core::{
+    benchmark::payload::{Check, Fill, Slots},
     error::{Error, Result},
-    payload::{Check, Fill, Slots},
     unit::Rank,
 };
 

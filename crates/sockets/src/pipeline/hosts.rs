@@ -8,7 +8,7 @@ use std::{
 
 use ombx_core::{
     error::{Error, Result},
-    host_name::check_host,
+    system::host_name::check_host,
 };
 
 use super::process::SUBCOMMAND;

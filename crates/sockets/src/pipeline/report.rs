@@ -3,18 +3,19 @@
 use std::{collections::BTreeMap, fs::OpenOptions, path::Path, time::Duration};
 
 use ombx_core::{
-    case::Case,
-    engine::Session,
-    env::Vitals,
+    benchmark::{
+        case::Case,
+        figure::{Figure, Figures},
+        payload::{Check, Mismatch},
+        work::{Metric, Work},
+    },
     error::{Error, Result},
-    kernel::{Metric, Work},
-    payload::{Check, Mismatch},
-    plan::Effort,
-    result::{Figure, Figures, Measurement, Outcome, Samples},
+    measure::{plan::Effort, session::Session, stop},
+    result::{Measurement, Notice, Outcome, Samples},
     stats::Summary,
-    stop,
+    system::environment::Vitals,
     team::Place,
-    trust::{self, Notice},
+    trust,
     unit::Rank,
 };
 

@@ -103,7 +103,7 @@ impl Shape {
             )));
         }
         let need = self.memory_of_a_node().saturating_mul(u64::from(local));
-        let free = ombx_core::env::available_memory().unwrap_or(u64::MAX);
+        let free = ombx_core::system::environment::available_memory().unwrap_or(u64::MAX);
         if need > free {
             return Err(Error::usage(format!(
                 "the buffers of {} nodes, {} phases and blocks of {} take {} MiB on this host, which has {} MiB free: take smaller blocks",

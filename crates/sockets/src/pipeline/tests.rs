@@ -3,11 +3,10 @@
 use std::{fs, path::PathBuf};
 
 use ombx_core::{
-    case::Case,
+    benchmark::{case::Case, figure::Figure, payload::Check},
     error::Kind,
-    payload::Check,
-    plan::Effort,
-    result::{Figure, Outcome},
+    measure::plan::Effort,
+    result::Outcome,
     testkit,
 };
 

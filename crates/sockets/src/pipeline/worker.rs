@@ -6,7 +6,7 @@ use std::{
     thread,
 };
 
-use ombx_core::{clock::host_ns, error::Error};
+use ombx_core::{error::Error, system::clock::host_ns};
 use rustix::{
     event::{PollFd, PollFlags, poll},
     io::Errno,

@@ -6,7 +6,7 @@ mod groups;
 use std::{collections::BTreeSet, rc::Rc};
 
 use ombx_core::{
-    payload::{Check, Mismatch},
+    benchmark::payload::{Check, Mismatch},
     result::{Measurement, Outcome},
 };
 

@@ -1,6 +1,6 @@
 //! Calls of MPI that fail, one by one, in every part of a job.
 
-use ombx_core::env;
+use ombx_core::system::environment;
 
 use super::super::{
     case::{Case, Place},
@@ -132,14 +132,14 @@ impl Row {
         // What fails before a case is open has no benchmark yet.
         let case = if matches!(place, Start | Between) { case } else { case.says(&[&whole]) };
         let skip = stage.bench(bench).and_then(|bench| bench.unavailable.clone());
-        let case = case.says(&["rank 1", &env::hostname(), &said]).skip_if(skip);
+        let case = case.says(&["rank 1", &environment::hostname(), &said]).skip_if(skip);
         if gate { case } else { case.on_demand() }
     }
 }
 
 pub(super) fn cases(stage: &Stage) -> Vec<Case> {
     let mut cases: Vec<Case> = ROWS.iter().map(|row| row.case(stage)).collect();
-    let host = env::hostname();
+    let host = environment::hostname();
     let latency = format!("run p2p.latency {COUNTS}");
     let of = |fault, place, words: &str, rule: Rule| {
         Case::of(fault, place, "p2p.latency", words, 6).rule(rule.on(1)).says(&["rank 1", &host])

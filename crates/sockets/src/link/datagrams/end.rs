@@ -2,7 +2,7 @@
 
 use std::{cell::Cell, io::IoSlice, net::UdpSocket, rc::Rc};
 
-use ombx_core::{error::Result, payload::Slots};
+use ombx_core::{benchmark::payload::Slots, error::Result};
 use rustix::{
     io::Errno,
     net::{RecvFlags, SendAncillaryBuffer, SendFlags, recv, send, sendmsg},

@@ -1,0 +1,92 @@
+//! One row to measure: a size, a depth, and a value on every axis of its benchmark.
+
+use std::fmt::Write as _;
+
+use crate::{
+    benchmark::{axis::Axis, root::Root, threads::Threads},
+    unit::Bytes,
+};
+
+/// One row to measure.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Case {
+    /// Message size; the bytes of one operation.
+    pub bytes: Bytes,
+    /// Operations in flight; 1 unless the benchmark streams.
+    pub depth: u32,
+    /// Pairs of ranks that run at the same time.
+    pub pairs: u32,
+    /// Ranks that take part.
+    pub ranks: u32,
+    /// Threads of each rank, where the benchmark runs several.
+    pub threads: Option<Threads>,
+    /// The root, where the operation has one.
+    pub root: Option<Root>,
+    /// The value chosen on each axis of the benchmark that rows name.
+    pub axes: Vec<(&'static str, &'static str)>,
+}
+
+impl Case {
+    /// The value on an axis; its default where nothing was chosen.
+    pub fn axis(&self, axis: &Axis) -> &'static str {
+        self.axes.iter().find(|(name, _)| *name == axis.name).map_or(axis.default, |(_, value)| value)
+    }
+
+    /// The root, where it is not the usual one.
+    pub fn chosen_root(&self) -> Option<Root> {
+        self.root.filter(|root| *root != Root::default())
+    }
+
+    /// The stable name of this row in results: benchmark, axes, size and depth.
+    pub fn key(&self, bench: &str, streams: bool) -> String {
+        let mut key = format!("{bench}/");
+        for (name, value) in &self.axes {
+            let _ = write!(key, "{name}={value},");
+        }
+        let _ = write!(key, "bytes={}", self.bytes.0);
+        if streams {
+            let _ = write!(key, ",depth={}", self.depth);
+        }
+        if self.pairs > 1 {
+            let _ = write!(key, ",pairs={}", self.pairs);
+        }
+        if let Some(threads) = self.threads {
+            let _ = write!(key, ",threads={threads}");
+        }
+        if let Some(root) = self.chosen_root() {
+            let _ = write!(key, ",root={root}");
+        }
+        key
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_names_everything_that_was_chosen() {
+        let case = Case {
+            bytes: Bytes(65536),
+            depth: 64,
+            pairs: 1,
+            ranks: 2,
+            threads: None,
+            root: None,
+            axes: vec![("sync", "pscw"), ("win", "allocate")],
+        };
+        assert_eq!(case.key("rma.put_bw", true), "rma.put_bw/sync=pscw,win=allocate,bytes=65536,depth=64");
+        assert_eq!(
+            Case { pairs: 2, axes: vec![], ..case.clone() }.key("p2p.latency", false),
+            "p2p.latency/bytes=65536,pairs=2"
+        );
+        assert_eq!(
+            Case { root: Some(Root::Rotating), axes: vec![], ..case.clone() }.key("collective.bcast", false),
+            "collective.bcast/bytes=65536,root=rotate"
+        );
+        assert_eq!(
+            Case { threads: Some(Threads::default()), axes: vec![], ..case }.key("p2p.latency_mt", false),
+            "p2p.latency_mt/bytes=65536,threads=1:2"
+        );
+    }
+}

@@ -1,0 +1,241 @@
+//! Which ranks take part in a benchmark, what each does, and how their times combine.
+
+use crate::{
+    benchmark::{
+        axis::{Axis, Named},
+        work::Role,
+    },
+    error::{Error, Result},
+    unit::Rank,
+};
+
+/// The shape of a benchmark over ranks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Layout {
+    /// Rank 0 is timed, rank 1 answers; others stay idle.
+    Pair,
+    /// P pairs by [`PAIRING`], P being `--pairs`, else this; the first of each is timed. A last odd rank stays idle.
+    Pairs(Pairs),
+    /// Rank 0 is timed, every other answers it.
+    Star,
+    /// Rank 0 is timed, by itself: the benchmark brings its own processes. Others stay idle.
+    Alone,
+    /// Every rank is timed.
+    Everyone {
+        /// The fewest that make sense.
+        least: u32,
+    },
+}
+
+/// How many pairs there are when the user does not say.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Pairs {
+    /// One.
+    One,
+    /// As many as the ranks allow.
+    Most,
+}
+
+/// How the times of timed ranks become one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Across {
+    /// Rank 0's clock.
+    Origin,
+    /// For each sample the slowest pair.
+    Pairs,
+    /// For each sample the slowest rank.
+    Slowest,
+    /// For each sample from the first rank's start to the last rank's end, on one clock for all.
+    Global,
+}
+
+impl Across {
+    /// Name in results.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Across::Origin => "origin",
+            Across::Pairs => "pairs",
+            Across::Slowest => "slowest",
+            Across::Global => "global",
+        }
+    }
+}
+
+/// Which two ranks are a pair.
+pub const PAIRING: Axis = Axis {
+    name: "pairing",
+    about: "which ranks are a pair: block, i with i + pairs; or adjacent, 2i with 2i + 1",
+    values: &["block", "adjacent"],
+    default: "block",
+    named: Named::IfChosen,
+};
+
+/// Which two ranks are a pair.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Pairing {
+    Block,
+    Adjacent,
+}
+
+/// A layout laid over a number of ranks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Seating {
+    /// Ranks that take part, from 0.
+    pub ranks: u32,
+    /// Pairs among them; 1 where there are none.
+    pub pairs: u32,
+    layout: Layout,
+    pairing: Pairing,
+}
+
+impl Layout {
+    /// Ranks that `ombx run` starts when the user does not say.
+    pub const fn ranks_wanted(self, pairs: Option<u32>) -> u32 {
+        match (self, pairs) {
+            (Layout::Alone, _) => 1,
+            (Layout::Pair | Layout::Star, _) => 2,
+            (Layout::Pairs(_), None) => 2,
+            (Layout::Pairs(_), Some(pairs)) => pairs.saturating_mul(2),
+            (Layout::Everyone { least }, _) => {
+                if least > 2 {
+                    least
+                } else {
+                    2
+                }
+            }
+        }
+    }
+
+    /// Lays it over `available` ranks.
+    pub fn seat(self, available: u32, pairs: Option<u32>) -> Result<Seating> {
+        let seated = |ranks, pairs| Ok(Seating { ranks, pairs, layout: self, pairing: Pairing::Block });
+        let short = |need: u32| {
+            Err(Error::unsupported(format!("needs {need} ranks, has {available}; start it with -n {need}")))
+        };
+        match self {
+            Layout::Pair if available < 2 => short(2),
+            Layout::Pair => seated(2, 1),
+            Layout::Pairs(usual) => {
+                let most = match usual {
+                    Pairs::One => 1,
+                    Pairs::Most => (available / 2).max(1),
+                };
+                let pairs = pairs.unwrap_or(most);
+                match pairs.checked_mul(2) {
+                    Some(ranks) if ranks <= available => seated(ranks, pairs),
+                    need => short(need.unwrap_or(u32::MAX)),
+                }
+            }
+            Layout::Alone => seated(1, 1),
+            Layout::Star if available < 2 => short(2),
+            Layout::Star => seated(available, 1),
+            Layout::Everyone { least } if available < least => short(least),
+            Layout::Everyone { .. } => seated(available, 1),
+        }
+    }
+
+    /// Whether `--pairs` means something to it.
+    pub const fn has_pairs(self) -> bool {
+        matches!(self, Layout::Pairs(_))
+    }
+
+    /// How times combine.
+    pub const fn across(self) -> Across {
+        match self {
+            Layout::Alone | Layout::Pair | Layout::Pairs(Pairs::One) | Layout::Star => Across::Origin,
+            Layout::Pairs(Pairs::Most) => Across::Pairs,
+            Layout::Everyone { .. } => Across::Slowest,
+        }
+    }
+
+    /// In words, for `ombx list`.
+    pub fn describe(self) -> String {
+        match self {
+            Layout::Alone => "1".into(),
+            Layout::Pair => "2".into(),
+            Layout::Pairs(_) => "2 x pairs".into(),
+            Layout::Star => "2..".into(),
+            Layout::Everyone { least } => format!("{least}.."),
+        }
+    }
+}
+
+impl Seating {
+    /// The same ranks paired by a value of [`PAIRING`].
+    #[must_use]
+    pub fn paired(self, pairing: &str) -> Seating {
+        let pairing = if pairing == "adjacent" { Pairing::Adjacent } else { Pairing::Block };
+        Seating { pairing, ..self }
+    }
+
+    /// How times combine: several pairs have several clocks.
+    pub const fn across(&self) -> Across {
+        if self.pairs > 1 { Across::Pairs } else { self.layout.across() }
+    }
+
+    /// What a rank does and with whom.
+    pub fn role(&self, rank: Rank) -> (Role, Rank) {
+        match (self.layout, self.pairing) {
+            (Layout::Alone | Layout::Everyone { .. }, _) => (Role::Active, rank),
+            (Layout::Star, _) if rank == Rank(0) => (Role::Active, rank),
+            (Layout::Star, _) => (Role::Passive, Rank(0)),
+            (_, Pairing::Adjacent) if rank.0.is_multiple_of(2) => (Role::Active, Rank(rank.0 + 1)),
+            (_, Pairing::Adjacent) => (Role::Passive, Rank(rank.0 - 1)),
+            (_, Pairing::Block) if rank.0 < self.pairs => (Role::Active, Rank(rank.0 + self.pairs)),
+            (_, Pairing::Block) => (Role::Passive, Rank(rank.0 - self.pairs)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_active_rank_has_a_passive_peer_that_knows_it() {
+        for available in 2..9 {
+            let seating = Layout::Pairs(Pairs::Most).seat(available, None).unwrap();
+            assert_eq!(seating.ranks, available / 2 * 2);
+            for seating in PAIRING.values.iter().map(|pairing| seating.paired(pairing)) {
+                for rank in (0..seating.ranks).map(Rank) {
+                    let (role, peer) = seating.role(rank);
+                    let (other, back) = seating.role(peer);
+                    assert_ne!(role, other);
+                    assert_eq!(back, rank);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn every_other_rank_of_a_star_answers_the_first() {
+        let seating = Layout::Star.seat(5, None).unwrap();
+        assert_eq!((seating.ranks, seating.pairs, seating.across()), (5, 1, Across::Origin));
+        assert_eq!(seating.role(Rank(0)), (Role::Active, Rank(0)));
+        assert!((1..5).all(|rank| seating.role(Rank(rank)) == (Role::Passive, Rank(0))));
+        assert!(Layout::Star.seat(1, None).is_err());
+    }
+
+    #[test]
+    fn pairs_are_far_or_near() {
+        let seating = Layout::Pairs(Pairs::Most).seat(7, Some(3)).unwrap();
+        let timed = |pairing: &str| -> Vec<(u32, u32)> {
+            let seating = seating.paired(pairing);
+            let of = |rank: u32| match seating.role(Rank(rank)) {
+                (Role::Active, peer) => Some((rank, peer.0)),
+                (Role::Passive, _) => None,
+            };
+            (0..seating.ranks).filter_map(of).collect()
+        };
+        assert_eq!(timed("block"), [(0, 3), (1, 4), (2, 5)]);
+        assert_eq!(timed("adjacent"), [(0, 1), (2, 3), (4, 5)]);
+    }
+
+    #[test]
+    fn too_few_ranks_are_refused_with_the_number_needed() {
+        let error = Layout::Pairs(Pairs::Most).seat(4, Some(9)).unwrap_err();
+        assert!(error.to_string().contains("needs 18 ranks, has 4"), "{error}");
+        assert!(Layout::Pair.seat(1, None).is_err());
+        assert!(Layout::Pairs(Pairs::Most).seat(4, Some(u32::MAX)).is_err());
+    }
+}

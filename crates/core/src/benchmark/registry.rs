@@ -1,0 +1,62 @@
+//! The benchmarks of this binary: const entries that register themselves.
+
+use crate::{
+    benchmark::{axis::Axis, entry::Benchmark, setting::Setting},
+    error::{Error, Result},
+};
+
+/// All entries, sorted by name, no name twice.
+#[derive(Debug)]
+pub struct Registry {
+    entries: Vec<&'static Benchmark>,
+}
+
+impl Registry {
+    /// Collects what is linked into this binary.
+    pub fn load() -> Result<Registry> {
+        Registry::of(inventory::iter::<Benchmark>.into_iter())
+    }
+
+    /// A registry of given entries; one that cannot be run and a name that stands twice are errors that name the places.
+    pub fn of(entries: impl Iterator<Item = &'static Benchmark>) -> Result<Registry> {
+        let mut entries: Vec<_> = entries.collect();
+        entries.sort_by_key(|b| (b.name, b.at.file(), b.at.line()));
+        entries.iter().try_for_each(|b| b.check())?;
+        let mut axes: Vec<&Axis> = entries.iter().flat_map(|b| b.axes.iter().copied()).collect();
+        axes.sort_by_key(|a| a.name);
+        if let Some(pair) = axes.windows(2).find(|w| w[0].name == w[1].name && w[0].values != w[1].values) {
+            return Err(Error::usage(format!("two axes are called {}, with different values", pair[0].name)));
+        }
+        match entries.windows(2).find(|pair| pair[0].name == pair[1].name) {
+            None => Ok(Registry { entries }),
+            Some(pair) => {
+                Err(Error::usage(format!("two benchmarks have one name: {:?} and {:?}", pair[0], pair[1])))
+            }
+        }
+    }
+
+    /// All of them, by name.
+    pub fn all(&self) -> &[&'static Benchmark] {
+        &self.entries
+    }
+
+    /// Every axis that a benchmark here has, once, by name.
+    pub fn axes(&self) -> Vec<&'static Axis> {
+        let mut axes: Vec<&'static Axis> = self.entries.iter().flat_map(|b| b.axes.iter().copied()).collect();
+        axes.sort_by_key(|a| a.name);
+        axes.dedup_by_key(|a| a.name);
+        axes
+    }
+
+    /// Every setting that a benchmark here has, once, by name.
+    pub fn settings(&self) -> Vec<&'static Setting> {
+        let mut settings: Vec<&'static Setting> =
+            self.entries.iter().flat_map(|b| b.settings.iter().copied()).collect();
+        settings.sort_by_key(|s| s.name);
+        settings.dedup_by_key(|s| s.name);
+        settings
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,64 @@
+//! The rules of the registry.
+
+use super::*;
+use crate::{benchmark::axis::Named, measure::plan::parse_sizes, testkit::Probe};
+
+static AXIS: Axis =
+    Axis { name: "sync", about: "x", values: &["pscw", "lock"], default: "pscw", named: Named::Always };
+static PUT_BW: Benchmark = Benchmark::of::<Probe<1>>("rma.put_bw", "x")
+    .osu("osu_put_bw", "OSU MPI_Put Bandwidth Test")
+    .axes(&[&AXIS])
+    .streaming();
+static PUT_LATENCY: Benchmark = Benchmark::of::<Probe<2>>("rma.put_latency", "x")
+    .osu("osu_put_latency", "OSU MPI_Put Latency Test")
+    .axes(&[&AXIS]);
+static LATENCY: Benchmark =
+    Benchmark::of::<Probe<3>>("p2p.latency", "x").osu("osu_latency", "OSU MPI Latency Test").sizes("0,1..4M");
+static TWIN: Benchmark = Benchmark::of::<Probe<4>>("p2p.latency", "x");
+
+fn registry() -> Registry {
+    Registry::of([&PUT_LATENCY, &LATENCY, &PUT_BW].into_iter()).unwrap()
+}
+
+#[test]
+fn entries_are_sorted_by_name() {
+    let names: Vec<_> = registry().all().iter().map(|b| b.name).collect();
+    assert_eq!(names, ["p2p.latency", "rma.put_bw", "rma.put_latency"]);
+    assert_eq!(registry().axes().iter().map(|a| a.name).collect::<Vec<_>>(), ["sync"]);
+}
+
+#[test]
+fn two_entries_of_one_name_are_both_located() {
+    let error = Registry::of([&TWIN, &PUT_BW, &LATENCY].into_iter()).unwrap_err().to_string();
+    for entry in [&LATENCY, &TWIN] {
+        assert!(error.contains(&format!("p2p.latency ({}:{})", file!(), entry.at.line())), "{error}");
+    }
+    assert_ne!(LATENCY.at.line(), TWIN.at.line());
+}
+
+#[test]
+fn an_entry_that_cannot_be_run_is_refused_with_its_place() {
+    static NO_SIZE: Benchmark = Benchmark::of::<Probe<5>>("a.b", "x").sizes("1..x");
+    static NO_FAMILY: Benchmark = Benchmark::of::<Probe<6>>("ab", "x");
+    static ODD_NAME: Benchmark = Benchmark::of::<Probe<7>>("a.b*", "x");
+    static SILENT: Benchmark = Benchmark::of::<Probe<8>>("a.c", "");
+    static STRANGER: Axis =
+        Axis { name: "win", about: "x", values: &["create"], default: "allocate", named: Named::Always };
+    static NO_DEFAULT: Benchmark = Benchmark::of::<Probe<9>>("a.d", "x").axes(&[&STRANGER]);
+    for (entry, why) in [
+        (&NO_SIZE, "1..x"),
+        (&NO_FAMILY, "family.name"),
+        (&ODD_NAME, "family.name"),
+        (&SILENT, "sentence"),
+        (&NO_DEFAULT, "default \"allocate\" of the axis win"),
+    ] {
+        let error = Registry::of([&LATENCY, entry].into_iter()).unwrap_err().to_string();
+        assert!(error.contains(&format!("tests.rs:{}", entry.at.line())) && error.contains(why), "{error}");
+    }
+}
+
+#[test]
+fn what_is_linked_here_is_sound() {
+    let registry = Registry::load().unwrap();
+    assert!(registry.all().iter().all(|b| parse_sizes(b.sizes).is_ok()));
+}

@@ -1,0 +1,200 @@
+//! What a round of samples took on one rank, and how the rounds and the checks of all ranks come together.
+
+use crate::{
+    benchmark::{
+        layout::Across,
+        payload::{Check, Mismatch},
+    },
+    error::{Error, Result},
+    result::{RoundTrips, Samples},
+    team::Team,
+    unit::Rank,
+};
+
+/// What one thread of one rank measured in a round.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Taken {
+    /// Of every sample; with a start that was agreed on, from that start to this rank's end.
+    pub elapsed_ns: Vec<u64>,
+    /// From the agreed start of every sample to this rank's own; empty where none was agreed on.
+    pub started_ns: Vec<u64>,
+    /// Samples of the round that this rank started late.
+    pub late: Vec<u64>,
+    /// Round trips measured in turn with the samples; of rank 0 alone, so that they never travel.
+    pub round_trips: Option<RoundTrips>,
+}
+
+/// Rank and thread.
+type Who = (u32, u32);
+
+impl Taken {
+    /// Of stamps in a chain: each ends a sample and begins the next.
+    pub fn chained(elapsed_ns: Vec<u64>) -> Taken {
+        Taken { elapsed_ns, ..Taken::default() }
+    }
+
+    fn to_bytes(&self) -> Vec<u8> {
+        let parts = [&self.elapsed_ns, &self.started_ns, &self.late];
+        let words = parts.iter().flat_map(|part| [part.len() as u64].into_iter().chain(part.iter().copied()));
+        words.flat_map(u64::to_le_bytes).collect()
+    }
+
+    /// None where the parts do not fit together: then the rank is another program.
+    fn from_bytes(bytes: &[u8]) -> Option<Taken> {
+        let (mut words, rest) = bytes.as_chunks::<8>();
+        let mut part = || {
+            let (length, more) = words.split_first()?;
+            let (part, more) = more.split_at_checked(usize::try_from(u64::from_le_bytes(*length)).ok()?)?;
+            words = more;
+            Some(part.iter().copied().map(u64::from_le_bytes).collect::<Vec<u64>>())
+        };
+        let [elapsed_ns, started_ns, late] = [part()?, part()?, part()?];
+        let samples = elapsed_ns.len();
+        let fits = rest.is_empty()
+            && words.is_empty()
+            && (started_ns.is_empty() || started_ns.len() == samples)
+            && late.iter().all(|at| *at < samples as u64);
+        fits.then_some(Taken { elapsed_ns, started_ns, late, round_trips: None })
+    }
+}
+
+/// Brings a round of every rank whose clock counts to rank 0; nothing elsewhere. Collective unless one clock counts.
+pub(crate) fn collect(team: &dyn Team, across: Across, round: Vec<Taken>) -> Result<Vec<(Who, Taken)>> {
+    if across == Across::Origin {
+        let mine = if team.rank() == Rank(0) { round } else { Vec::new() };
+        return Ok((0..).zip(mine).map(|(thread, taken)| ((0, thread), taken)).collect());
+    }
+    let mine = round.first().map(Taken::to_bytes).unwrap_or_default();
+    drop(round);
+    let gathered = team.gather(&mine)?.unwrap_or_default();
+    let timed = (0..).zip(gathered).filter(|(_, bytes)| !bytes.is_empty());
+    let read = |(rank, bytes): (u32, Vec<u8>)| {
+        let taken = Taken::from_bytes(&bytes).ok_or_else(|| {
+            Error::fabric(format!(
+                "rank {rank} sent samples that cannot be read: is it the same build of ombx?"
+            ))
+        });
+        Ok(((rank, 0), taken?))
+    };
+    let mut all = timed.map(read).collect::<Result<Vec<_>>>()?;
+    if across == Across::Global {
+        since_the_first(&mut all);
+    }
+    Ok(all)
+}
+
+/// Counts every rank's time from the moment at which the first rank started: the slowest then has the time of the operation.
+fn since_the_first(all: &mut [(Who, Taken)]) {
+    let samples = all.iter().map(|(_, taken)| taken.started_ns.len()).min().unwrap_or(0);
+    for at in 0..samples {
+        let first = all.iter().map(|(_, taken)| taken.started_ns[at]).min().unwrap_or(0);
+        all.iter_mut()
+            .for_each(|(_, taken)| taken.elapsed_ns[at] = taken.elapsed_ns[at].saturating_sub(first));
+    }
+}
+
+/// Adds a round to what is known of each rank and thread.
+pub(crate) fn extend(all: &mut Vec<Samples>, batch: u64, round: Vec<(Who, Taken)>) {
+    for (at, ((rank, thread), taken)) in round.into_iter().enumerate() {
+        if all.len() == at {
+            all.push(Samples { rank, thread, batch, ..Samples::default() });
+        }
+        let known = &mut all[at];
+        let before = known.elapsed_ns.len() as u64;
+        known.late.extend(taken.late.iter().map(|sample| before + sample));
+        known.elapsed_ns.extend(taken.elapsed_ns);
+        match (&mut known.round_trips, taken.round_trips) {
+            (Some(known), Some(more)) => known.elapsed_ns.extend(more.elapsed_ns),
+            (known, more) => *known = known.take().or(more),
+        }
+    }
+}
+
+/// The first mismatch of any rank, on every rank.
+pub(crate) fn first_mismatch(team: &dyn Team, mine: Check) -> Result<Check> {
+    let note = match &mine {
+        Check::Passed | Check::Off => vec![],
+        Check::Unsupported => vec![0],
+        Check::Failed(m) => {
+            let mut note = vec![1, m.expected, m.actual];
+            note.extend([m.slot, m.byte].iter().flat_map(|n| n.to_le_bytes()));
+            note
+        }
+    };
+    let all = team.gather(&note)?.unwrap_or_default();
+    let worst = all.iter().enumerate().max_by_key(|(_, note)| note.len());
+    let mut wire = [0; 24];
+    if let Some((rank, note)) = worst.filter(|(_, note)| !note.is_empty()) {
+        if ![1, 19].contains(&note.len()) || note[0] > 1 {
+            return Err(Error::fabric(format!(
+                "rank {rank} sent a verdict that cannot be read: is it the same build of ombx?"
+            )));
+        }
+        wire[0] = note[0] + 1;
+        wire[1..note.len()].copy_from_slice(&note[1..]);
+        wire[20..].copy_from_slice(&(rank as u32).to_le_bytes());
+    }
+    team.broadcast(&mut wire)?;
+    let long = |at: usize| u64::from_le_bytes(wire[at..at + 8].try_into().unwrap_or_default());
+    Ok(match wire[0] {
+        0 => Check::Passed,
+        1 => Check::Unsupported,
+        _ => Check::Failed(Mismatch {
+            rank: Rank(u32::from_le_bytes(wire[20..].try_into().unwrap_or_default())),
+            slot: long(3),
+            byte: long(11),
+            expected: wire[1],
+            actual: wire[2],
+        }),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_round_arrives_as_it_was_sent() {
+        let taken = Taken { elapsed_ns: vec![5, 6], late: vec![1], ..Taken::default() };
+        let bytes = taken.to_bytes();
+        assert_eq!(Taken::from_bytes(&bytes), Some(taken));
+        assert!((0..bytes.len()).all(|cut| Taken::from_bytes(&bytes[..cut]).is_none()));
+    }
+
+    #[test]
+    fn a_round_that_does_not_fit_together_is_none() {
+        let of = |elapsed: &[u64], started: &[u64], late: &[u64]| {
+            let [elapsed_ns, started_ns, late] = [elapsed, started, late].map(<[u64]>::to_vec);
+            Taken::from_bytes(&Taken { elapsed_ns, started_ns, late, round_trips: None }.to_bytes())
+        };
+        assert!(of(&[1, 2], &[3, 4], &[1]).is_some());
+        assert_eq!(
+            (of(&[1, 2], &[3], &[]), of(&[1], &[3, 4], &[]), of(&[1, 2], &[], &[2])),
+            (None, None, None)
+        );
+        // More samples than there are bytes.
+        assert!(Taken::from_bytes(&u64::MAX.to_le_bytes()).is_none());
+    }
+
+    #[test]
+    fn an_operation_takes_from_the_first_start_to_the_last_end() {
+        let of = |started: u64, ended: u64| Taken {
+            elapsed_ns: vec![ended],
+            started_ns: vec![started],
+            ..Taken::default()
+        };
+        // The first starts 10 after the agreed moment and ends at 60; the second starts at 30 and ends at 100.
+        let mut all = vec![((0, 0), of(10, 60)), ((1, 0), of(30, 100))];
+        since_the_first(&mut all);
+        assert_eq!([all[0].1.elapsed_ns[0], all[1].1.elapsed_ns[0]], [50, 90]);
+    }
+
+    #[test]
+    fn late_samples_are_counted_from_the_first_round_on() {
+        let taken = Taken { elapsed_ns: vec![7, 7, 7], late: vec![0, 2], ..Taken::default() };
+        let mut all = Vec::new();
+        extend(&mut all, 1, vec![((4, 0), taken.clone())]);
+        extend(&mut all, 1, vec![((4, 0), taken)]);
+        assert_eq!((all[0].rank, all[0].elapsed_ns.len(), &all[0].late), (4, 6, &vec![0, 2, 3, 5]));
+    }
+}

@@ -1,0 +1,246 @@
+//! What the user chose: sizes, depth, precision, time, fixed counts and a value for each axis.
+
+mod launch;
+
+use std::{
+    collections::{BTreeMap, HashSet},
+    time::Duration,
+};
+
+pub use self::launch::Launch;
+use crate::{
+    benchmark::{root::Root, setting::Setting, threads::Threads},
+    error::{Error, Result},
+    unit::Bytes,
+};
+
+/// Everything that decides which rows are measured and when a row is good enough.
+#[derive(Debug, Clone)]
+pub struct Plan {
+    /// Message sizes; the benchmark's own where `None`.
+    pub sizes: Option<Vec<Bytes>>,
+    /// Operations in flight of the benchmarks that stream.
+    pub depth: u32,
+    /// Pairs of ranks; as many as the ranks allow where `None` and the benchmark is of pairs.
+    pub pairs: Option<u32>,
+    /// Threads of the benchmarks that run several in a rank; as the OSU benchmark has it where `None`.
+    pub threads: Option<Threads>,
+    /// The root of collective operations that have one.
+    pub root: Root,
+    /// Bytes of buffers that a rank may have; as many as the host has free where `None`.
+    pub memory_limit: Option<u64>,
+    /// When a row is done.
+    pub effort: Effort,
+    /// Messages above a size have an effort of their own, as in the OSU benchmarks.
+    pub effort_above: Option<(Bytes, Effort)>,
+    /// Iterations in one sample; calibrated where `None`.
+    pub batch: Option<u64>,
+    /// Whether payloads are checked.
+    pub verify: bool,
+    /// Axis name to the chosen values.
+    pub axes: BTreeMap<String, Vec<&'static str>>,
+    /// What was chosen of the settings that benchmarks have, by name.
+    pub settings: BTreeMap<String, String>,
+    /// Which of several launches this is.
+    pub launch: Option<Launch>,
+}
+
+impl Plan {
+    /// What was chosen of a setting, or its default.
+    pub fn setting(&self, setting: &Setting) -> Option<&str> {
+        self.settings.get(setting.name).map(String::as_str).or(setting.default)
+    }
+}
+
+/// When a row is done.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Effort {
+    /// As soon as half the interval is below `precision` of the median, and at the latest after `max_time`.
+    Precision {
+        /// Fraction of the median.
+        precision: f64,
+        /// Time for measuring one row.
+        max_time: Duration,
+    },
+    /// After a fixed number of iterations, as the OSU benchmarks do.
+    Fixed {
+        /// Timed iterations; rounded up to whole batches.
+        iterations: u64,
+        /// Iterations before them.
+        warmup: u64,
+    },
+}
+
+impl Default for Plan {
+    fn default() -> Plan {
+        Plan {
+            sizes: None,
+            depth: 64,
+            pairs: None,
+            threads: None,
+            root: Root::default(),
+            memory_limit: None,
+            effort: Effort::Precision { precision: 0.01, max_time: Duration::from_secs(1) },
+            effort_above: None,
+            batch: None,
+            verify: true,
+            axes: BTreeMap::new(),
+            settings: BTreeMap::new(),
+            launch: None,
+        }
+    }
+}
+
+impl Plan {
+    /// When a row of messages of this size is done.
+    pub fn effort_for(&self, bytes: Bytes) -> Effort {
+        match self.effort_above {
+            Some((limit, effort)) if bytes > limit => effort,
+            _ => self.effort,
+        }
+    }
+}
+
+/// The most sizes that one list may have.
+const MOST_SIZES: usize = 10_000;
+/// What a process can address: a larger message is a typing error.
+const LARGEST: Bytes = Bytes(1 << 47);
+/// The largest factor between sizes.
+const MOST_FACTOR: u64 = 1 << 32;
+
+/// Reads a list of sizes: `8`, `8,1K,64K`, `1..4M` (doubling), `1..4M:x4` (by another factor), `0..8` (0, 1, 2, 4, 8).
+pub fn parse_sizes(text: &str) -> Result<Vec<Bytes>> {
+    let (mut sizes, mut known) = (Vec::new(), HashSet::new());
+    for item in text.split(',') {
+        for size in parse_item(item.trim())? {
+            if known.insert(size) {
+                sizes.push(size);
+            }
+            if sizes.len() > MOST_SIZES {
+                return Err(Error::usage(format!("sizes {text:?} are more than {MOST_SIZES}")));
+            }
+        }
+    }
+    Ok(sizes)
+}
+
+fn possible(size: Bytes) -> Result<Bytes> {
+    match size > LARGEST {
+        true => Err(Error::usage(format!("size {size} is more than a process can address, {LARGEST}"))),
+        false => Ok(size),
+    }
+}
+
+fn parse_item(item: &str) -> Result<Vec<Bytes>> {
+    let Some((from, rest)) = item.split_once("..") else {
+        return Ok(vec![possible(item.parse()?)?]);
+    };
+    let (to, factor) = match rest.split_once(':') {
+        None => (rest, 2),
+        Some((to, step)) => {
+            let factor = step
+                .trim()
+                .strip_prefix('x')
+                .and_then(|f| f.parse::<u64>().ok())
+                .filter(|f| (2..=MOST_FACTOR).contains(f));
+            let bad = || {
+                Error::usage(format!(
+                    "step {step:?} of sizes {item:?} is not a factor of 2 or more, such as x4"
+                ))
+            };
+            (to, factor.ok_or_else(bad)?)
+        }
+    };
+    let (from, to): (Bytes, Bytes) = (from.parse()?, possible(to.parse()?)?);
+    if from > to {
+        return Err(Error::usage(format!("sizes {item:?} run from {from} down to {to}; write {to}..{from}")));
+    }
+    let mut sizes = Vec::new();
+    let mut next = from.0;
+    while next <= to.0 {
+        sizes.push(Bytes(next));
+        next = match next {
+            0 => 1,
+            n => match n.checked_mul(factor) {
+                Some(n) => n,
+                None => break,
+            },
+        };
+    }
+    Ok(sizes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn read(text: &str) -> Vec<u64> {
+        parse_sizes(text).unwrap().into_iter().map(|b| b.0).collect()
+    }
+
+    #[test]
+    fn large_messages_may_have_an_effort_of_their_own() {
+        let [small, large] =
+            [1000, 10].map(|iterations| Effort::Fixed { iterations, warmup: iterations / 10 });
+        let plan = Plan { effort: small, effort_above: Some((Bytes(8192), large)), ..Plan::default() };
+        assert_eq!([1, 8192, 8193].map(|n| plan.effort_for(Bytes(n))), [small, small, large]);
+        assert_eq!(Plan { effort_above: None, ..plan }.effort_for(Bytes(1 << 20)), small);
+    }
+
+    #[test]
+    fn the_three_forms_of_sizes() {
+        assert_eq!(read("1..16"), [1, 2, 4, 8, 16]);
+        assert_eq!(read("8,1K,64K"), [8, 1024, 65536]);
+        assert_eq!(read("1..4M:x4").last(), Some(&(4 << 20)));
+        assert_eq!(read("1..4M").len(), 23);
+        assert_eq!(read("0..4"), [0, 1, 2, 4]);
+        assert_eq!(read("0,1..4,2"), [0, 1, 2, 4]);
+        assert_eq!(read("3..20"), [3, 6, 12]);
+    }
+
+    #[test]
+    fn bad_sizes_are_named() {
+        for text in [
+            "",
+            ",",
+            "4M..1",
+            "1..",
+            "..8",
+            "1..8:x1",
+            "1..8:4",
+            "1..8:x0",
+            "a..b",
+            "1...4",
+            "1-8",
+            "1..4M:x4:x2",
+        ] {
+            let error = parse_sizes(text).unwrap_err();
+            assert_eq!(error.kind(), crate::error::Kind::Usage, "{text}");
+        }
+        assert!(parse_sizes("4M..1").unwrap_err().to_string().contains("1..4M"));
+    }
+
+    #[test]
+    fn the_largest_size_ends() {
+        assert_eq!(read("1..128T").len(), 48);
+        for text in ["1..18446744073709551615", "18446744073709551615", "129T", "1..8:x18446744073709551615"]
+        {
+            assert!(parse_sizes(text).is_err(), "{text}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_is_read_or_refused(text in "[0-9KMGx:.,]{0,20}") {
+            let _ = parse_sizes(&text);
+        }
+
+        #[test]
+        fn a_range_grows_by_its_factor(from in 1u64..1000, factor in 2u64..9) {
+            let sizes = read(&format!("{from}..100000:x{factor}"));
+            prop_assert!(sizes.windows(2).all(|w| w[1] == w[0] * factor));
+            prop_assert!(sizes[sizes.len() - 1] * factor > 100_000);
+        }
+    }
+}

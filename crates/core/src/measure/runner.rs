@@ -1,0 +1,281 @@
+//! Runs the chosen benchmarks one after the other on a team, each on just the ranks that it needs.
+
+use std::collections::BTreeMap;
+
+use crate::{
+    benchmark::{
+        entry::{Benchmark, Choice},
+        payload::Check,
+        threads::Threading,
+    },
+    error::{Error, Result},
+    measure::{
+        plan::{Effort, Launch, Plan},
+        session::{Session, selected},
+        sink::Sink,
+    },
+    result::{Measurement, Notice, Outcome, Run, Tally},
+    system::{clock::Clock, environment, placement::Placement},
+    team::{Place, Team, join_texts, split_texts},
+    trust,
+    unit::Rank,
+};
+
+/// Benchmarks that are run under one plan.
+#[derive(Debug, Clone)]
+pub struct Part {
+    /// Which, in this order.
+    pub choices: Vec<Choice>,
+    /// What was chosen for them.
+    pub plan: Plan,
+}
+
+/// Runs benchmarks in the given order, part by part. Every rank calls it with the same arguments; the sink of rank 0 gets the rows.
+pub fn run_all(
+    team: &dyn Team,
+    parts: &[Part],
+    clock: &Clock,
+    sink: &mut dyn Sink,
+    argv: Vec<String>,
+) -> Result<Tally> {
+    let Opening { mut sink, places, standing } = open(team, clock, sink, describe_all(parts), argv)?;
+    let leader = team.rank() == Rank(0);
+    let every = || parts.iter().flat_map(|part| part.choices.iter().map(move |choice| (*choice, &part.plan)));
+    let multiple = every().any(|(choice, _)| choice.bench.threading == Threading::Multiple);
+    let ordered = match parts.first().and_then(|part| part.plan.launch) {
+        Some(launch) => launch.arrange(every().collect()),
+        None => every().collect::<Vec<_>>(),
+    };
+    for (choice, plan) in ordered {
+        let bench = choice.bench;
+        let why = (bench.available)().map_err(Error::unsupported);
+        let seating = team.agree(why.and_then(|()| bench.layout.seat(team.size(), plan.pairs)));
+        let seating = match seating {
+            Ok(seating) => seating,
+            Err(e) if e.kind() == crate::error::Kind::Unsupported => {
+                if leader {
+                    sink.case(&skipped(bench, team.size(), e.to_string()))?;
+                }
+                continue;
+            }
+            Err(e) => return Err(e),
+        };
+        let mut standing = standing.clone();
+        match bench.threads_of(plan) {
+            Some(threads) => standing.extend(trust::crowded_threads(&places, threads)),
+            None => standing.extend(multiple.then(trust::thread_multiple)),
+        }
+        if seating.ranks == team.size() {
+            let mut session = Session::new(team, seating, (plan, clock, &standing), choice, &mut sink);
+            (bench.run)(&mut session)?;
+        } else if let Some(part) = team.take(seating.ranks)? {
+            standing.push(trust::idle_ranks(seating.ranks, team.size()));
+            let mut session = Session::new(&*part, seating, (plan, clock, &standing), choice, &mut sink);
+            (bench.run)(&mut session)?;
+        }
+        team.rest()?;
+    }
+    if leader {
+        sink.finish()?;
+    }
+    Ok(sink.tally)
+}
+
+/// A run that has begun.
+pub struct Opening<'a> {
+    /// Where rows go.
+    pub sink: Counted<'a>,
+    /// Where every rank runs; on rank 0 alone.
+    pub places: Vec<Place>,
+    /// Notices that hold for every row.
+    pub standing: Vec<Notice>,
+}
+
+/// Begins a run: rank 0 learns where all ranks are, all of them learn what that means for rows, and the sink of rank 0 gets its first record.
+pub fn open<'a>(
+    team: &dyn Team,
+    clock: &Clock,
+    sink: &'a mut dyn Sink,
+    plan: BTreeMap<String, String>,
+    argv: Vec<String>,
+) -> Result<Opening<'a>> {
+    let places = gather_places(team)?;
+    let profile = if cfg!(debug_assertions) { "debug" } else { "release" };
+    let standing = share(team, trust::standing(&places, clock.facts(), cfg!(debug_assertions)))?;
+    let mut sink = Counted { tally: Tally::default(), sink };
+    if team.rank() == Rank(0) {
+        let fabric = team.fabric();
+        let mut plan = plan;
+        plan.insert("placement".into(), Placement::of(&places).name().into());
+        sink.run(&Run {
+            id: environment::run_id(),
+            argv,
+            started: environment::timestamp(),
+            version: env!("CARGO_PKG_VERSION").into(),
+            profile: profile.into(),
+            fabric: fabric.name.into(),
+            library: fabric.library,
+            places: places.clone(),
+            clock: clock.facts().into(),
+            plan,
+            env: environment::kept_variables(),
+        })?;
+    }
+    Ok(Opening { sink, places, standing })
+}
+
+/// Counts rows on their way to the sink.
+pub struct Counted<'a> {
+    /// Counts of rows so far.
+    pub tally: Tally,
+    sink: &'a mut dyn Sink,
+}
+
+impl Counted<'_> {
+    /// The last record.
+    pub fn finish(&mut self) -> Result<()> {
+        let tally = self.tally;
+        self.sink.end(&tally)
+    }
+}
+
+impl Sink for Counted<'_> {
+    fn run(&mut self, run: &Run) -> Result<()> {
+        self.sink.run(run)
+    }
+
+    fn starting(&mut self, bench: &str, case: &crate::benchmark::case::Case) {
+        self.sink.starting(bench, case);
+    }
+
+    fn alive(&self) {
+        self.sink.alive();
+    }
+
+    fn case(&mut self, row: &Measurement) -> Result<()> {
+        self.tally.add(row);
+        self.sink.case(row)
+    }
+
+    fn end(&mut self, tally: &Tally) -> Result<()> {
+        self.sink.end(tally)
+    }
+}
+
+/// Gathers the place of every rank on rank 0; empty elsewhere, because a table of all ranks on every rank does not scale.
+fn gather_places(team: &dyn Team) -> Result<Vec<Place>> {
+    let places: Option<Vec<Place>> = match team.gather(&Place::here().to_bytes())? {
+        Some(all) => all.iter().map(|bytes| Place::from_bytes(bytes)).collect(),
+        None => Some(Vec::new()),
+    };
+    team.agree(places.ok_or_else(|| {
+        Error::fabric("a rank describes its host in an unknown form: is every rank the same build of ombx?")
+    }))
+}
+
+/// Broadcasts rank 0's notices: any rank may be the one whose row counts.
+fn share(team: &dyn Team, mine: Vec<Notice>) -> Result<Vec<Notice>> {
+    let mut bytes =
+        join_texts(mine.iter().flat_map(|notice| [&*notice.code, &*notice.short, &*notice.advice]));
+    bytes.resize(team.tell(bytes.len() as u64)? as usize, 0);
+    team.broadcast(&mut bytes)?;
+    let texts = split_texts(&bytes).filter(|texts| texts.len() % 3 == 0);
+    let texts = texts.ok_or_else(|| {
+        Error::fabric("the notices of rank 0 cannot be read: is it the same build of ombx?")
+    })?;
+    Ok(texts.chunks_exact(3).map(|text| Notice::new(&text[0], &*text[1], &*text[2])).collect())
+}
+
+/// The row of a benchmark that cannot run at all.
+fn skipped(bench: &Benchmark, ranks: u32, reason: String) -> Measurement {
+    Measurement {
+        bench: bench.name.into(),
+        key: format!("{}/", bench.name),
+        metric: bench.metric,
+        bytes: None,
+        depth: None,
+        pairs: 1,
+        ranks,
+        axes: BTreeMap::new(),
+        work: None,
+        across: bench.layout.across(),
+        outcome: Outcome::Skipped(reason),
+        check: Check::Off,
+        samples: Vec::new(),
+        summary: None,
+        figures: BTreeMap::new(),
+        trust: Vec::new(),
+        phases: None,
+    }
+}
+
+/// The plan of every part; where there are several, an option is named by its part: `2.sizes`.
+fn describe_all(parts: &[Part]) -> BTreeMap<String, String> {
+    let mut options: BTreeMap<String, String> = match parts {
+        [Part { plan, choices }] => describe(plan, choices),
+        parts => (1..)
+            .zip(parts)
+            .flat_map(|(n, part)| {
+                let options = describe(&part.plan, &part.choices).into_iter();
+                options.map(move |(name, value)| (format!("{n}.{name}"), value))
+            })
+            .collect(),
+    };
+    if let Some(Launch { number, of, order }) = parts.first().and_then(|part| part.plan.launch) {
+        let told =
+            [("launch", number.to_string()), ("launches", of.to_string()), ("order", order.to_string())];
+        options.extend(told.map(|(name, value)| (name.to_owned(), value)));
+    }
+    options
+}
+
+/// The resolved plan, option by option, as it is kept in results.
+pub fn describe(plan: &Plan, choices: &[Choice]) -> BTreeMap<String, String> {
+    let mut options: BTreeMap<String, String> = BTreeMap::new();
+    let mut set = |name: &str, value: String| options.insert(name.into(), value);
+    set("benchmarks", choices.iter().map(|c| c.bench.name).collect::<Vec<_>>().join(","));
+    if let Some(sizes) = &plan.sizes {
+        set("sizes", sizes.iter().map(ToString::to_string).collect::<Vec<_>>().join(","));
+    }
+    set("window", plan.depth.to_string());
+    match plan.effort {
+        Effort::Precision { precision, max_time } => {
+            set("precision", format!("{}%", precision * 100.0));
+            set("max_time_s", max_time.as_secs_f64().to_string());
+        }
+        Effort::Fixed { iterations, warmup } => {
+            set("iterations", iterations.to_string());
+            set("warmup", warmup.to_string());
+        }
+    }
+    if let Some((limit, Effort::Fixed { iterations, warmup })) = plan.effort_above {
+        set("above", limit.to_string());
+        set("iterations_above", iterations.to_string());
+        set("warmup_above", warmup.to_string());
+    }
+    set("batch", plan.batch.map_or("auto".into(), |b| b.to_string()));
+    set("verify", plan.verify.to_string());
+    if let Some(pairs) = plan.pairs {
+        set("pairs", pairs.to_string());
+    }
+    if let Some(threads) = choices.iter().find_map(|c| c.bench.threads_of(plan)) {
+        set("threads", threads.to_string());
+    }
+    if choices.iter().any(|c| c.bench.rooted) {
+        set("root", plan.root.to_string());
+    }
+    if let Some(limit) = plan.memory_limit {
+        set("memory_limit", limit.to_string());
+    }
+    for choice in choices {
+        for axis in choice.bench.axes {
+            set(axis.name, selected(axis, *choice, plan).join(","));
+        }
+        for setting in choice.bench.settings {
+            if let Some(value) = plan.setting(setting) {
+                set(setting.name, value.into());
+            }
+        }
+    }
+    options
+}

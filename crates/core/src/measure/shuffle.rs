@@ -1,0 +1,99 @@
+//! A seeded permutation of 0 to n - 1 that needs no table: a small Feistel network, walked until it lands inside.
+
+/// Rounds of the network.
+const ROUNDS: usize = 4;
+
+/// A permutation of `0..n`, evaluated and inverted in constant memory and, on average, fewer than four passes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Shuffle {
+    n: u32,
+    /// Bits of half a block; two halves hold every number below `n`.
+    half: u32,
+    keys: [u64; ROUNDS],
+}
+
+impl Shuffle {
+    /// The permutation of a seed.
+    pub fn new(n: u32, seed: u64) -> Shuffle {
+        let bits = u32::BITS - n.saturating_sub(1).leading_zeros();
+        let mut state = seed;
+        let keys = std::array::from_fn(|_| {
+            state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+            mix(state)
+        });
+        Shuffle { n, half: bits.div_ceil(2).max(1), keys }
+    }
+
+    /// Where `at`, which is below n, goes.
+    pub fn forth(&self, at: u32) -> u32 {
+        let pass = |block| {
+            self.keys.iter().fold(block, |(left, right), key| (right, left ^ self.noise(right, *key)))
+        };
+        self.walk(at, pass)
+    }
+
+    /// What goes to `at`.
+    pub fn back(&self, at: u32) -> u32 {
+        let undo = |(left, right): (u64, u64), key: &u64| (right ^ self.noise(left, *key), left);
+        self.walk(at, |block| self.keys.iter().rev().fold(block, undo))
+    }
+
+    /// Passes until a number below n comes out: a permutation of the blocks, followed along its cycle, is one of `0..n`.
+    fn walk(&self, at: u32, pass: impl Fn((u64, u64)) -> (u64, u64)) -> u32 {
+        let mut block = u64::from(at);
+        loop {
+            let (left, right) = pass((block >> self.half, block & self.mask()));
+            block = left << self.half | right;
+            if block < u64::from(self.n) {
+                return block as u32;
+            }
+        }
+    }
+
+    fn noise(&self, half: u64, key: u64) -> u64 {
+        mix(half ^ key) & self.mask()
+    }
+
+    fn mask(&self) -> u64 {
+        (1 << self.half) - 1
+    }
+}
+
+/// The finaliser of SplitMix64.
+fn mix(mut x: u64) -> u64 {
+    x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    x ^ (x >> 31)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn each_number_goes_somewhere_else_and_back(n in 1u32..3000, seed in any::<u64>()) {
+            let shuffle = Shuffle::new(n, seed);
+            let mut seen = vec![false; n as usize];
+            for at in 0..n {
+                let to = shuffle.forth(at);
+                prop_assert!(to < n && !std::mem::replace(&mut seen[to as usize], true));
+                prop_assert_eq!(shuffle.back(to), at);
+            }
+        }
+
+        #[test]
+        fn large_ones_invert_too(n in 1u32.., at in any::<u32>(), seed in any::<u64>()) {
+            let shuffle = Shuffle::new(n, seed);
+            prop_assert_eq!(shuffle.back(shuffle.forth(at % n)), at % n);
+        }
+    }
+
+    #[test]
+    fn seeds_differ() {
+        let of = |seed| (0..100).map(|at| Shuffle::new(100, seed).forth(at)).collect::<Vec<_>>();
+        assert_ne!(of(1), of(2));
+        assert_eq!(of(7), of(7));
+    }
+}

@@ -1,0 +1,126 @@
+//! The timed loops: the one place of ombx where the clock is read around benchmark work.
+//!
+//! Each loop is monomorphised for its kernel; everything around it is called once a round.
+
+use crate::{
+    benchmark::kernel::Kernel,
+    error::Result,
+    pacing::{
+        mesh::Mesh,
+        pace::{Pace, Pacer},
+    },
+    system::clock::Clock,
+    unit::Rank,
+};
+
+/// Times batches: `stamps[i+1] - stamps[i]` is the time of `batch` iterations. Everything else is done elsewhere.
+#[inline(never)]
+pub(crate) fn timed<K: Kernel>(kernel: &mut K, clock: &Clock, batch: u64, stamps: &mut [u64]) -> Result<()> {
+    let Some((first, rest)) = stamps.split_first_mut() else { return Ok(()) };
+    *first = clock.raw();
+    for stamp in rest {
+        for _ in 0..batch {
+            kernel.active()?;
+        }
+        *stamp = clock.raw();
+    }
+    Ok(())
+}
+
+/// The same iterations on a rank that answers.
+#[inline(never)]
+pub(crate) fn answered<K: Kernel>(kernel: &mut K, iterations: u64) -> Result<()> {
+    for _ in 0..iterations {
+        kernel.passive()?;
+    }
+    Ok(())
+}
+
+/// Times batches one by one, ranks being brought together before each, untimed: `stamps` are their beginnings and ends.
+#[inline(never)]
+pub(crate) fn paced<K: Kernel, P: Pace<M>, M>(
+    kernel: &mut K,
+    pacer: &mut Pacer<M>,
+    clock: &Clock,
+    batch: u64,
+    stamps: &mut [u64],
+) -> Result<()> {
+    for [start, end] in stamps.as_chunks_mut().0 {
+        P::wait(pacer, clock)?;
+        *start = clock.raw();
+        for _ in 0..batch {
+            kernel.active()?;
+        }
+        *end = clock.raw();
+    }
+    Ok(())
+}
+
+/// What a rank does by turns, in a loop.
+pub trait Turns {
+    /// The broadcast, and its acknowledgement.
+    fn work(&mut self) -> Result<()>;
+    /// A round trip with the acker.
+    fn echo(&mut self) -> Result<()>;
+}
+
+/// Times two kinds of iterations in turn: each sample is a batch of work and then a batch of echoes, each after one more that
+/// is not timed. `stamps` are the beginnings and ends of both.
+#[inline(never)]
+pub fn in_turn<T: Turns>(
+    turns: &mut T,
+    clock: &Clock,
+    [work, echoes]: [u64; 2],
+    stamps: &mut [u64],
+) -> Result<()> {
+    for [work_start, work_end, echo_start, echo_end] in stamps.as_chunks_mut().0 {
+        turns.work()?;
+        *work_start = clock.raw();
+        for _ in 0..work {
+            turns.work()?;
+        }
+        *work_end = clock.raw();
+        turns.echo()?;
+        *echo_start = clock.raw();
+        for _ in 0..echoes {
+            turns.echo()?;
+        }
+        *echo_end = clock.raw();
+    }
+    Ok(())
+}
+
+/// The same iterations on a rank that answers.
+#[inline(never)]
+pub fn answered_in_turn<T: Turns>(turns: &mut T, [work, echoes]: [u64; 2], samples: u64) -> Result<()> {
+    for _ in 0..samples {
+        for _ in 0..=work {
+            turns.work()?;
+        }
+        for _ in 0..=echoes {
+            turns.echo()?;
+        }
+    }
+    Ok(())
+}
+
+/// Times batches of round trips of an empty message; stamps are in a chain.
+#[inline(never)]
+pub fn round_trips<M: Mesh>(
+    mesh: &mut M,
+    other: Rank,
+    clock: &Clock,
+    batch: u64,
+    stamps: &mut [u64],
+) -> Result<()> {
+    let Some((first, rest)) = stamps.split_first_mut() else { return Ok(()) };
+    *first = clock.raw();
+    for stamp in rest {
+        for _ in 0..batch {
+            mesh.send(other, &[])?;
+            mesh.receive(other, &mut [])?;
+        }
+        *stamp = clock.raw();
+    }
+    Ok(())
+}

@@ -1,0 +1,241 @@
+//! What of this host stands against measuring on it: limits, shared memory, other load, what the kernel forbids.
+
+use std::{fs, thread::sleep, time::Duration};
+
+use crate::{result::Notice, unit::Bytes};
+
+/// How long other load is watched.
+const WATCH: Duration = Duration::from_millis(400);
+/// Of all CPU time, the part that others may use.
+const FOREIGN_PART: f64 = 0.05;
+/// Of all CPU time, the part that a hypervisor may take.
+const STOLEN_PART: f64 = 0.01;
+/// A stack below this is too small for some libraries.
+const LEAST_STACK: u64 = 2 << 20;
+/// Files that a rank may need beside one for each other rank.
+const LEAST_FILES: u64 = 256;
+/// Free shared memory below this is too little for windows of large messages, for each rank.
+const LEAST_SHARED: u64 = 64 << 20;
+
+/// Facts of this host; what the kernel does not tell is absent and stands against nothing.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Host {
+    /// Memory that may be locked; no limit where absent.
+    pub memlock: Option<u64>,
+    /// Files that may be open.
+    pub nofile: Option<u64>,
+    /// Stack.
+    pub stack: Option<u64>,
+    /// Whether there is an adapter that needs locked memory.
+    pub rdma: bool,
+    /// Bytes free in `/dev/shm`.
+    pub shared_free: Option<u64>,
+    /// The part of all CPU time that others used while this process slept.
+    pub foreign: Option<f64>,
+    /// The part that a hypervisor took meanwhile.
+    pub stolen: Option<f64>,
+    /// Huge pages are made at once, by stopping who asks.
+    pub compacts: bool,
+    /// A process may not read the memory of its siblings.
+    pub traced: bool,
+}
+
+impl Host {
+    /// Looks at this host for a moment; free shared memory is `shared_free`.
+    pub fn here(shared_free: Option<u64>) -> Host {
+        let limits = read("/proc/self/limits");
+        let before = Ticks::read(&read("/proc/stat"));
+        sleep(WATCH);
+        let spent = before.zip(Ticks::read(&read("/proc/stat"))).map(|(a, b)| b.since(a));
+        let scope = read("/proc/sys/kernel/yama/ptrace_scope").trim().parse::<u32>().unwrap_or(0);
+        let privileged = effective(&read("/proc/self/status")) == Some(0);
+        Host {
+            memlock: limit(&limits, "Max locked memory"),
+            nofile: limit(&limits, "Max open files"),
+            stack: limit(&limits, "Max stack size"),
+            rdma: fs::read_dir("/sys/class/infiniband").is_ok_and(|mut adapters| adapters.next().is_some()),
+            shared_free,
+            foreign: spent.map(|spent| spent.part(spent.busy)),
+            stolen: spent.map(|spent| spent.part(spent.stolen)),
+            compacts: read("/sys/kernel/mm/transparent_hugepage/defrag").contains("[always]"),
+            traced: scope >= 3 || scope >= 1 && !privileged,
+        }
+    }
+
+    /// What stands against so many ranks on this host.
+    pub fn against(&self, ranks: u32) -> Vec<Notice> {
+        let mut notices = Vec::new();
+        let mut say =
+            |code: &str, short: String, advice: &str| notices.push(Notice::new(code, short, advice));
+        let bytes = |n: u64| Bytes(n >> 20 << 20).to_string();
+        if let Some(limit) = self.memlock.filter(|_| self.rdma) {
+            let short = format!("{} KiB may be locked", limit >> 10);
+            say(
+                "memlock",
+                short,
+                "RDMA registers memory by locking it: ulimit -l unlimited, also for remote shells",
+            );
+        }
+        let needed = LEAST_FILES + 4 * u64::from(ranks);
+        if let Some(limit) = self.nofile.filter(|limit| *limit < needed) {
+            say(
+                "nofile",
+                format!("{limit} open files"),
+                "each rank may need several for each other: ulimit -n 65536",
+            );
+        }
+        if let Some(limit) = self.stack.filter(|limit| *limit < LEAST_STACK) {
+            say(
+                "stack",
+                format!("a stack of {} KiB", limit >> 10),
+                "libraries overflow small stacks: ulimit -s 8192",
+            );
+        }
+        let needed = LEAST_SHARED * u64::from(ranks);
+        if let Some(free) = self.shared_free.filter(|free| ranks > 1 && *free < needed) {
+            let short = format!("{} free in /dev/shm", bytes(free));
+            say(
+                "shared_memory",
+                short,
+                "ranks of one host talk through it: make it larger (docker run --shm-size=1g), or remove what jobs left",
+            );
+        }
+        if let Some(part) = self.foreign.filter(|part| *part > FOREIGN_PART) {
+            let short = format!("{:.0}% of the CPUs are busy", part * 100.0);
+            say(
+                "foreign_load",
+                short,
+                "something else runs here: wait until it has ended, or measure elsewhere",
+            );
+        }
+        if let Some(part) = self.stolen.filter(|part| *part > STOLEN_PART) {
+            let short = format!("{:.0}% of the CPU time is stolen", part * 100.0);
+            say("stolen", short, "the hypervisor gives it to others: ask for dedicated cores");
+        }
+        if self.compacts {
+            say(
+                "huge_pages",
+                "huge pages are made at once".into(),
+                "touching memory may wait for compaction: echo madvise > /sys/kernel/mm/transparent_hugepage/defrag",
+            );
+        }
+        if self.traced && ranks > 1 {
+            say(
+                "ptrace_scope",
+                "ranks may not read each other's memory".into(),
+                "large messages inside a host are copied twice: sysctl kernel.yama.ptrace_scope=0",
+            );
+        }
+        notices
+    }
+}
+
+/// CPU time of all CPUs, in ticks of the kernel.
+#[derive(Clone, Copy)]
+struct Ticks {
+    busy: f64,
+    stolen: f64,
+    all: f64,
+}
+
+impl Ticks {
+    /// The first line of `/proc/stat`: user, nice, system, idle, iowait, irq, softirq, steal.
+    fn read(stat: &str) -> Option<Ticks> {
+        let fields = stat.lines().next()?.strip_prefix("cpu ")?.split_whitespace();
+        let ticks: Vec<f64> = fields.take(8).filter_map(|field| field.parse().ok()).collect();
+        let [user, nice, system, idle, waiting, irq, softirq, stolen] = ticks.try_into().ok()?;
+        let busy = user + nice + system + irq + softirq;
+        Some(Ticks { busy, stolen, all: busy + stolen + idle + waiting })
+    }
+
+    fn since(self, earlier: Ticks) -> Ticks {
+        Ticks {
+            busy: self.busy - earlier.busy,
+            stolen: self.stolen - earlier.stolen,
+            all: self.all - earlier.all,
+        }
+    }
+
+    fn part(self, of: f64) -> f64 {
+        of / self.all.max(1.0)
+    }
+}
+
+/// The soft limit of a line of `/proc/self/limits`; `None` where there is none.
+fn limit(limits: &str, name: &str) -> Option<u64> {
+    let line = limits.lines().find_map(|line| line.strip_prefix(name))?;
+    line.split_whitespace().next()?.parse().ok()
+}
+
+/// The effective user of `/proc/self/status`.
+fn effective(status: &str) -> Option<u32> {
+    let line = status.lines().find_map(|line| line.strip_prefix("Uid:"))?;
+    line.split_whitespace().nth(1)?.parse().ok()
+}
+
+fn read(path: &str) -> String {
+    fs::read_to_string(path).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn codes(host: &Host, ranks: u32) -> Vec<String> {
+        host.against(ranks).into_iter().map(|notice| notice.code).collect()
+    }
+
+    #[test]
+    fn a_host_without_faults_is_silent() {
+        let good = Host {
+            nofile: Some(1024),
+            stack: Some(8 << 20),
+            shared_free: Some(1 << 30),
+            foreign: Some(0.01),
+            stolen: Some(0.0),
+            memlock: Some(8 << 20),
+            ..Host::default()
+        };
+        assert_eq!((codes(&good, 2), codes(&Host::default(), 2)), (vec![], vec![]));
+        assert_eq!(codes(&good, 300), ["nofile", "shared_memory"]);
+    }
+
+    #[test]
+    fn each_fault_has_its_word() {
+        let bad = Host {
+            memlock: Some(64 << 10),
+            nofile: Some(64),
+            stack: Some(64 << 10),
+            rdma: true,
+            shared_free: Some(64 << 20),
+            foreign: Some(0.5),
+            stolen: Some(0.2),
+            compacts: true,
+            traced: true,
+        };
+        let all = [
+            "memlock",
+            "nofile",
+            "stack",
+            "shared_memory",
+            "foreign_load",
+            "stolen",
+            "huge_pages",
+            "ptrace_scope",
+        ];
+        assert_eq!(codes(&bad, 2), all);
+        assert!(!codes(&bad, 1).contains(&"ptrace_scope".into()), "one rank has no sibling");
+    }
+
+    #[test]
+    fn the_kernels_words_are_read() {
+        let limits = "Limit  Soft Limit  Hard Limit  Units\nMax open files            1024                 524288               files\n\
+                      Max locked memory         unlimited            unlimited            bytes\n";
+        assert_eq!((limit(limits, "Max open files"), limit(limits, "Max locked memory")), (Some(1024), None));
+        let (a, b) = ("cpu  100 0 50 800 50 0 0 0 0 0\n", "cpu  150 0 70 820 50 0 0 10 0 0\n");
+        let spent = Ticks::read(b).unwrap().since(Ticks::read(a).unwrap());
+        assert_eq!((spent.part(spent.busy), spent.part(spent.stolen)), (0.7, 0.1));
+        assert!(Ticks::read("cpu 1 2").is_none() && Ticks::read("").is_none());
+        assert_eq!(effective("Name:\tx\nUid:\t1000\t0\t0\t0\n"), Some(0));
+    }
+}

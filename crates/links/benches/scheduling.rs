@@ -1,0 +1,23 @@
+//! What finding a partner costs: nanoseconds, whatever the number of ranks.
+
+use std::hint::black_box;
+
+use criterion::{Criterion, criterion_group, criterion_main};
+use ombx_core::unit::Rank;
+use ombx_links::schedule::Schedule;
+
+fn partner(c: &mut Criterion) {
+    let mut group = c.benchmark_group("partner");
+    for ranks in [2, 2_000, 1_799_999, 1_800_000] {
+        let plain = Schedule::all_pairs(ranks);
+        for (what, schedule) in [("plain", plain), ("shuffled", plain.shuffled(7))] {
+            group.bench_function(format!("{what}/{ranks}"), |b| {
+                b.iter(|| schedule.partner(black_box(Rank(1)), black_box(ranks / 3)));
+            });
+        }
+    }
+    group.finish();
+}
+
+criterion_group!(scheduling, partner);
+criterion_main!(scheduling);

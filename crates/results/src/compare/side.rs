@@ -1,0 +1,211 @@
+//! One side as it is read: run after run, row after row, of which only what is compared is kept.
+
+use std::{
+    collections::{BTreeSet, HashMap},
+    sync::Arc,
+};
+
+use super::{Side, Subject};
+use crate::{
+    compare::rank_sum,
+    render::library,
+    wire::{Outcome, Record, RunWithRows},
+};
+use ombx_core::{
+    benchmark::work::Metric,
+    result::{self, Measurement, Run},
+    stats,
+};
+
+/// Values kept of a launch; more samples are kept as medians of longer blocks.
+const MOST_VALUES: usize = 100;
+
+/// What of a row's notices says that this launch was disturbed, or gives no steady figure.
+const DISTURBED: [&str; 7] =
+    ["preempted", "waited", "stolen", "not_converged", "no_interval", "autocorrelated", "bimodal"];
+
+/// All launches of one side. Raw samples are summarised as rows come in, so that a large file needs little memory.
+#[derive(Debug, Default)]
+pub struct Launches {
+    name: String,
+    pub(super) runs: Vec<Run>,
+    /// How many of them came to their end.
+    pub(super) complete: usize,
+    /// When the last of them began.
+    started: Arc<str>,
+    rows: Vec<Row>,
+    places: HashMap<String, usize>,
+}
+
+/// One case of one side.
+#[derive(Debug)]
+pub(super) struct Row {
+    pub(super) subject: Subject,
+    pub(super) launches: Vec<Launch>,
+    /// Why there is no figure, of the last launch without one.
+    pub(super) missing: Option<String>,
+    /// The same, where it failed.
+    pub(super) failed: Option<String>,
+}
+
+/// One case of one launch, in the unit of its headline.
+#[derive(Debug)]
+pub(super) struct Launch {
+    run: usize,
+    /// When its run began.
+    pub(super) started: Arc<str>,
+    pub(super) median: f64,
+    /// Values that do not depend on each other; none where samples do however they are grouped.
+    pub(super) values: Option<Vec<f64>>,
+    pub(super) doubts: BTreeSet<String>,
+}
+
+impl Launches {
+    /// A side without launches yet, by the name that the user gave it.
+    pub fn named(name: impl Into<String>) -> Launches {
+        Launches { name: name.into(), ..Launches::default() }
+    }
+
+    /// A record as it is read.
+    pub fn record(&mut self, record: Record) {
+        match record {
+            Record::Run(run) => self.begin(*run),
+            Record::Case(row) => self.add(&row),
+            Record::End(outcome, _) => self.complete += usize::from(outcome == Outcome::Complete),
+        }
+    }
+
+    /// A whole run.
+    pub fn run(&mut self, run: &RunWithRows) {
+        self.begin(run.run.clone());
+        run.rows.iter().for_each(|row| self.add(row));
+        self.complete += usize::from(matches!(run.end, Some((Outcome::Complete, _))));
+    }
+
+    /// How many there are.
+    pub fn count(&self) -> usize {
+        self.runs.len()
+    }
+
+    pub(super) fn rows(&self) -> impl Iterator<Item = &Row> {
+        self.rows.iter()
+    }
+
+    pub(super) fn row(&self, key: &str) -> Option<&Row> {
+        self.places.get(key).map(|at| &self.rows[*at])
+    }
+
+    pub(super) fn side(&self) -> Side {
+        Side {
+            name: self.name.clone(),
+            runs: self.runs.iter().map(|run| run.id.clone()).collect(),
+            libraries: self.runs.iter().map(library).collect(),
+        }
+    }
+
+    fn begin(&mut self, run: Run) {
+        self.started = run.started.as_str().into();
+        self.runs.push(run);
+    }
+
+    fn add(&mut self, row: &Measurement) {
+        let at = *self.places.entry(row.key.clone()).or_insert_with(|| {
+            self.rows.push(Row { subject: subject(row), launches: Vec::new(), missing: None, failed: None });
+            self.rows.len() - 1
+        });
+        let case = &mut self.rows[at];
+        let run = self.runs.len();
+        match &row.outcome {
+            result::Outcome::Ok => match launch(row, run, &self.started) {
+                // A row that a run has twice counts once: its launch is one.
+                Some(launch) if case.launches.last().is_none_or(|last| last.run != run) => {
+                    case.launches.push(launch);
+                }
+                Some(_) => {}
+                None => case.missing = Some("its time is below what the clock resolves".into()),
+            },
+            result::Outcome::Skipped(why) => case.missing = Some(format!("skipped: {why}")),
+            result::Outcome::Failed(why) => {
+                case.missing = Some(format!("failed: {why}"));
+                case.failed = Some(why.clone());
+            }
+        }
+    }
+}
+
+impl Row {
+    pub(super) fn measured(&self) -> bool {
+        !self.launches.is_empty()
+    }
+}
+
+impl Launch {
+    /// The 95 % interval of the median, in logarithms.
+    pub(super) fn interval(&self) -> Option<[f64; 2]> {
+        let mut values = self.values.clone()?;
+        values.sort_by(f64::total_cmp);
+        let (low, high) = stats::order_bounds(values.len(), 0.5)?;
+        Some([values[low - 1].min(self.median).ln(), values[high - 1].max(self.median).ln()])
+    }
+}
+
+fn subject(row: &Measurement) -> Subject {
+    Subject {
+        bench: row.bench.clone(),
+        key: row.key.clone(),
+        metric: row.metric,
+        unit: if row.metric == Metric::Bandwidth && !moves_bytes(row) {
+            "messages/s"
+        } else {
+            row.metric.unit()
+        },
+        bytes: row.bytes,
+        depth: row.depth,
+        pairs: row.pairs,
+        axes: row.axes.clone(),
+    }
+}
+
+fn moves_bytes(row: &Measurement) -> bool {
+    row.work.is_some_and(|work| work.bytes > 0)
+}
+
+/// A row in the unit of its headline; `None` where a time is not above 0.
+fn launch(row: &Measurement, run: usize, started: &Arc<str>) -> Option<Launch> {
+    let (summary, work) = (row.summary.as_ref()?, row.work?);
+    let figure = |leg_ns: f64| match row.metric {
+        Metric::Latency => leg_ns / 1e3,
+        Metric::Bandwidth if moves_bytes(row) => work.bytes as f64 * 1e3 / (leg_ns * work.legs as f64),
+        Metric::Bandwidth => work.ops as f64 * 1e9 / (leg_ns * work.legs as f64),
+    };
+    let usable = |x: f64| (x.is_finite() && x > 0.0).then_some(x);
+    let samples = Measurement::combine(&row.samples, work.legs);
+    let values = match samples.is_empty() {
+        true => None,
+        false => stats::independent(&samples, MOST_VALUES),
+    };
+    let values =
+        values.and_then(|v| v.into_iter().map(|ns| usable(figure(ns))).collect::<Option<Vec<f64>>>());
+    let codes = row.trust.iter().map(|notice| notice.code.clone());
+    Some(Launch {
+        run,
+        started: Arc::clone(started),
+        median: usable(figure(summary.median))?,
+        values,
+        doubts: codes.filter(|code| DISTURBED.contains(&code.as_str())).collect(),
+    })
+}
+
+/// Logarithms of a side's values, those of all launches that have any together; `None` where none has.
+fn pooled(launches: &[Launch]) -> Option<Vec<f64>> {
+    let all: Vec<f64> =
+        launches.iter().filter_map(|launch| launch.values.as_ref()).flatten().map(|x| x.ln()).collect();
+    (!all.is_empty()).then_some(all)
+}
+
+/// The Mann-Whitney p of two sides by samples, after the new side is moved back by `allowed` (in logarithms).
+pub(super) fn by_samples(base: &[Launch], new: &[Launch], allowed: f64) -> Option<f64> {
+    let (a, b) = (pooled(base)?, pooled(new)?);
+    let moved: Vec<f64> = b.iter().map(|x| x - allowed).collect();
+    rank_sum::mann_whitney(&a, &moved)
+}

@@ -1,0 +1,99 @@
+//! Entry points for fuzzing of what reads result files; the programs of `fuzz/` and the tests below call them with any bytes.
+
+use std::io::Write;
+
+use ombx_core::result::Tally;
+
+use crate::{
+    compare::{Comparison, Launches as Side},
+    render::{
+        self, Csv, JsonLines, Launches, Links, LinksCsv, OpenMetrics, OsuTable, Overhead, Paint, Renderer,
+        Table,
+    },
+    verdict::Collected,
+    wire::{self, Outcome, Record, RunWithRows},
+};
+
+/// A result file: what could be read survives being written again, and every format and a comparison can be made of it.
+pub fn results(bytes: &[u8]) {
+    let Ok(file) = wire::read(bytes) else { return };
+    let mut again = Vec::new();
+    for run in &file.runs {
+        let rows = run.rows.iter().map(|row| Record::Case(Box::new(row.clone())));
+        let end = run.end.map(|(outcome, tally)| Record::End(outcome, tally));
+        for record in [Record::Run(Box::new(run.run.clone()))].into_iter().chain(rows).chain(end) {
+            wire::write(&mut again, &record).unwrap();
+        }
+    }
+    assert_eq!(wire::read(again.as_slice()).unwrap().runs, file.runs);
+
+    let for_people: [&mut dyn Renderer; 5] = [
+        &mut Table::painted(Paint::Plain),
+        &mut Table::painted(Paint::Plain).plotted(60),
+        &mut Launches::painted(Paint::Plain),
+        &mut Links::default(),
+        &mut OsuTable::new(|_| None),
+    ];
+    for renderer in for_people {
+        harmless(&rendered(renderer, &file.runs));
+    }
+    for renderer in [&mut Csv::default() as &mut dyn Renderer, &mut LinksCsv::default()] {
+        let text = rendered(renderer, &file.runs[..1]);
+        assert!(csv::Reader::from_reader(text.as_slice()).into_records().all(|row| row.is_ok()));
+    }
+    let lines = rendered(&mut JsonLines::default(), &file.runs);
+    assert_eq!(wire::read(lines.as_slice()).unwrap().runs.len(), file.runs.len());
+    std::str::from_utf8(&rendered(&mut OpenMetrics::default(), &file.runs)).unwrap();
+    let mut overhead = Overhead::default();
+    file.runs.iter().flat_map(|run| &run.rows).for_each(|row| overhead.add(row));
+    let mut text = Vec::new();
+    overhead.write(&mut text).unwrap();
+
+    let [mut base, mut new] = ["base", "new"].map(Side::named);
+    file.runs.iter().for_each(|run| base.run(run));
+    file.runs.iter().rev().for_each(|run| new.run(run));
+    let comparison = Comparison::of(&base, &new);
+    render::compare::table(&mut text, &comparison, Paint::Plain).unwrap();
+    harmless(&text);
+    write!(text, "{}", render::compare::json(&comparison)).unwrap();
+}
+
+fn rendered(renderer: &mut dyn Renderer, runs: &[RunWithRows]) -> Vec<u8> {
+    let mut out = Vec::new();
+    for run in runs {
+        renderer.run(&mut out, &run.run).unwrap();
+        run.rows.iter().for_each(|row| renderer.case(&mut out, row).unwrap());
+        let (outcome, tally) = run.end.unwrap_or((Outcome::Broken, Tally::default()));
+        renderer.end(&mut out, outcome, &tally).unwrap();
+    }
+    renderer.finish(&mut out).unwrap();
+    out
+}
+
+/// Nothing in a file moves the cursor of the terminal on which it is shown.
+fn harmless(text: &[u8]) {
+    let text = std::str::from_utf8(text).unwrap();
+    assert!(!text.chars().any(|c| c.is_control() && c != '\n'), "control characters in {text:?}");
+}
+
+/// A row that a rank sends to rank 0 in a sweep over links.
+pub fn row(bytes: &[u8]) {
+    if let Ok(Some(Record::Case(row))) = wire::parse(&String::from_utf8_lossy(bytes), 1) {
+        Collected::default().add(&row);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use ombx_core::testkit::hostile;
+
+    #[test]
+    fn any_file_is_results_or_refused() {
+        hostile("results", 1500, super::results);
+    }
+
+    #[test]
+    fn any_row_of_a_rank_is_read_or_refused() {
+        hostile("ranks", 1500, super::row);
+    }
+}

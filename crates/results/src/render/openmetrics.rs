@@ -1,0 +1,175 @@
+//! OpenMetrics text, which monitoring systems scrape or pick up as a file: one gauge for each figure of a case.
+//!
+//! Only what the older Prometheus text format has too is used, so that a textfile collector reads it.
+
+use std::{
+    collections::BTreeMap,
+    fmt::Write as _,
+    io::{Result, Write},
+};
+
+use super::{Renderer, table::library};
+use crate::wire::Outcome;
+use ombx_core::{
+    benchmark::figure::Figure,
+    result::{Measurement, Outcome as CaseOutcome, Run, Tally},
+};
+
+/// Families in the order in which they are written: name, unit, help. A name ends with its unit.
+const FAMILIES: [(&str, &str, &str); 15] = [
+    ("ombx_latency_seconds", "seconds", "Median time of one leg."),
+    ("ombx_latency_low_seconds", "seconds", "Low end of the 95 % interval of the median time."),
+    ("ombx_latency_high_seconds", "seconds", "High end of the 95 % interval of the median time."),
+    ("ombx_latency_p99_seconds", "seconds", "99th percentile of the time of one leg."),
+    ("ombx_bandwidth_bytes_per_second", "bytes_per_second", "Bandwidth at the median time."),
+    (
+        "ombx_bandwidth_low_bytes_per_second",
+        "bytes_per_second",
+        "Low end of the 95 % interval of the bandwidth.",
+    ),
+    (
+        "ombx_bandwidth_high_bytes_per_second",
+        "bytes_per_second",
+        "High end of the 95 % interval of the bandwidth.",
+    ),
+    ("ombx_rate_messages_per_second", "messages_per_second", "Message rate at the median time."),
+    ("ombx_samples", "", "Samples of a case."),
+    ("ombx_figure", "", "What a benchmark tells beside times; its name ends with its unit."),
+    ("ombx_doubts", "", "Notices that something could have spoiled a case."),
+    ("ombx_failed", "", "1 where a case failed or its data arrived wrong."),
+    ("ombx_skipped", "", "1 where a case could not run."),
+    ("ombx_complete", "", "1 where a run came to its end."),
+    ("ombx_provenance", "", "Always 1; where and with what a run was measured."),
+];
+
+/// Collects all runs, since the lines of a family must stand together, and writes them at the end.
+#[derive(Debug, Default)]
+pub struct OpenMetrics {
+    runs: Vec<String>,
+    /// By family: labels but for the run, which run, value.
+    lines: BTreeMap<&'static str, Vec<(String, usize, f64)>>,
+}
+
+impl OpenMetrics {
+    fn add(&mut self, family: &'static str, labels: &str, value: Option<f64>) {
+        let at = self.runs.len().saturating_sub(1);
+        if let Some(value) = value.filter(|x| x.is_finite()) {
+            self.lines.entry(family).or_default().push((labels.to_owned(), at, value));
+        }
+    }
+}
+
+impl Renderer for OpenMetrics {
+    fn run(&mut self, _: &mut dyn Write, run: &Run) -> Result<()> {
+        self.runs.push(run.id.clone());
+        let hosts: std::collections::BTreeSet<&str> = run.places.iter().map(|p| p.host.as_str()).collect();
+        let hosts: Vec<&str> = hosts.into_iter().collect();
+        let labels = labels(&[
+            ("id", &run.id),
+            ("started", &run.started),
+            ("version", &run.version),
+            ("profile", &run.profile),
+            ("fabric", &run.fabric),
+            ("library", &library(run)),
+            ("ranks", &run.places.len().to_string()),
+            ("hosts", &hosts.join(" ")),
+        ]);
+        self.add("ombx_provenance", &labels, Some(1.0));
+        Ok(())
+    }
+
+    fn case(&mut self, _: &mut dyn Write, row: &Measurement) -> Result<()> {
+        let axes: Vec<String> = row.axes.iter().map(|(name, value)| format!("{name}={value}")).collect();
+        let (bytes, axes) = (row.bytes.map(|b| b.to_string()).unwrap_or_default(), axes.join(","));
+        let all = [("bench", row.bench.as_str()), ("key", &row.key), ("bytes", &bytes), ("axes", &axes)];
+        let case = labels(&all);
+        let flag = |yes: bool| Some(f64::from(u8::from(yes)));
+        self.add("ombx_failed", &case, flag(matches!(row.outcome, CaseOutcome::Failed(_))));
+        self.add("ombx_skipped", &case, flag(matches!(row.outcome, CaseOutcome::Skipped(_))));
+        let Some(summary) = row.summary.as_ref().filter(|_| row.outcome == CaseOutcome::Ok) else {
+            return Ok(());
+        };
+        let seconds = |ns: f64| ns / 1e9;
+        self.add("ombx_latency_seconds", &case, Some(seconds(summary.median)));
+        self.add("ombx_latency_low_seconds", &case, summary.ci95.map(|ends| seconds(ends[0])));
+        self.add("ombx_latency_high_seconds", &case, summary.ci95.map(|ends| seconds(ends[1])));
+        self.add("ombx_latency_p99_seconds", &case, summary.p99.map(seconds));
+        let rate = row.mb_per_s();
+        self.add("ombx_bandwidth_bytes_per_second", &case, rate.map(|r| r.median * 1e6));
+        let ends = rate.and_then(|r| r.ci95);
+        self.add("ombx_bandwidth_low_bytes_per_second", &case, ends.map(|ends| ends[0] * 1e6));
+        self.add("ombx_bandwidth_high_bytes_per_second", &case, ends.map(|ends| ends[1] * 1e6));
+        self.add("ombx_rate_messages_per_second", &case, row.messages_per_s().map(|r| r.median));
+        self.add("ombx_samples", &case, Some(summary.n as f64));
+        self.add("ombx_doubts", &case, Some(row.trust.len() as f64));
+        for (name, figure) in &row.figures {
+            if let Figure::Value(value) = figure {
+                let named = labels(&[all.as_slice(), &[("name", name)]].concat());
+                self.add("ombx_figure", &named, Some(*value));
+            }
+        }
+        Ok(())
+    }
+
+    fn end(&mut self, _: &mut dyn Write, outcome: Outcome, _: &Tally) -> Result<()> {
+        let complete = f64::from(u8::from(outcome == Outcome::Complete));
+        self.add("ombx_complete", "", Some(complete));
+        Ok(())
+    }
+
+    fn finish(&mut self, out: &mut dyn Write) -> Result<()> {
+        for (family, unit, help) in FAMILIES {
+            let Some(lines) = self.lines.get(family) else { continue };
+            writeln!(out, "# TYPE {family} gauge")?;
+            if !unit.is_empty() {
+                writeln!(out, "# UNIT {family} {unit}")?;
+            }
+            writeln!(out, "# HELP {family} {help}")?;
+            // The last word counts where a run has a case twice: no two lines may have the same labels.
+            let last: BTreeMap<(&str, usize), f64> =
+                lines.iter().map(|(labels, run, value)| ((labels.as_str(), *run), *value)).collect();
+            for ((labels, run), value) in last {
+                let braces = match (labels, self.runs.len() > 1) {
+                    ("", false) => String::new(),
+                    (some, false) => format!("{{{some}}}"),
+                    ("", true) => format!("{{run=\"{}\"}}", escaped(&self.name_of(run))),
+                    (some, true) => format!("{{{some},run=\"{}\"}}", escaped(&self.name_of(run))),
+                };
+                writeln!(out, "{family}{braces} {value}")?;
+            }
+        }
+        writeln!(out, "# EOF")?;
+        out.flush()
+    }
+}
+
+impl OpenMetrics {
+    /// The name of a run; of runs with the same name, which of them besides.
+    fn name_of(&self, at: usize) -> String {
+        let earlier = self.runs[..at].iter().filter(|name| **name == self.runs[at]).count();
+        if earlier == 0 { self.runs[at].clone() } else { format!("{} ({})", self.runs[at], earlier + 1) }
+    }
+}
+
+fn labels(pairs: &[(&str, &str)]) -> String {
+    let mut text = String::new();
+    for (name, value) in pairs {
+        let gap = if text.is_empty() { "" } else { "," };
+        let _ = write!(text, "{gap}{name}=\"{}\"", escaped(value));
+    }
+    text
+}
+
+fn escaped(value: &str) -> String {
+    let mut text = String::new();
+    for c in value.chars() {
+        match c {
+            '\\' => text += "\\\\",
+            '"' => text += "\\\"",
+            '\n' => text += "\\n",
+            c if c.is_control() => text.push(' '),
+            c => text.push(c),
+        }
+    }
+    text
+}

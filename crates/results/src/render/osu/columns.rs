@@ -1,0 +1,165 @@
+//! The columns of a row in the OSU format: means, and what options add to them.
+
+use super::{MESSAGE_RATE, OsuColumns, PROCESSES};
+use ombx_core::{
+    benchmark::{figure::Figure, layout::Across, payload::Check, work::Metric},
+    result::{Measurement, Rate, Samples},
+    stats::Summary,
+};
+
+/// Figures of a nonblocking collective, which OMB prints beside its time: figure, title, whether only with `-f`.
+const OVERLAP: [(&str, &str, bool); 8] = [
+    ("compute_us", "Compute(us)", false),
+    ("init_us", "Coll. Init(us)", true),
+    ("test_us", "MPI_Test(us)", true),
+    ("wait_us", "MPI_Wait(us)", true),
+    ("pure_us", "Pure Comm.(us)", false),
+    ("pure_min_us", "Min Comm.(us)", true),
+    ("pure_max_us", "Max Comm.(us)", true),
+    ("overlap_percent", "Overlap(%)", false),
+];
+
+/// One column of one row.
+pub(super) struct Column {
+    pub(super) title: String,
+    pub(super) text: String,
+    /// Of the title.
+    pub(super) width: usize,
+    /// Of the figure.
+    pub(super) figure: usize,
+}
+
+impl Column {
+    fn new(title: impl Into<String>, text: impl Into<String>) -> Column {
+        Column { title: title.into(), text: text.into(), width: 18, figure: 18 }
+    }
+}
+
+/// Whether a row is of a nonblocking collective.
+pub(super) fn overlaps(row: &Measurement) -> bool {
+    row.figures.contains_key("overlap_percent")
+}
+
+/// The columns of a row after its size.
+pub(super) fn of(row: &Measurement, program: &str, options: &OsuColumns) -> Vec<Column> {
+    let mut columns = if overlaps(row) {
+        let overall = row.summary.as_ref().map(|summary| mean(row, summary) / 1e3);
+        let shown = OVERLAP.iter().filter(|(_, _, full)| options.full || !full);
+        let figures = shown.map(|(figure, title, _)| Column::new(*title, resolved(row, figure)));
+        [Column::new("Overall(us)", two_decimals(overall))].into_iter().chain(figures).collect()
+    } else {
+        headline(row, program, options)
+    };
+    if let Some(ranks) = row.across_ranks().filter(|_| options.full && !overlaps(row)) {
+        columns.push(Column::new("Min Latency(us)", two_decimals(Some(ranks.min / 1e3))));
+        columns.push(Column::new("Max Latency(us)", two_decimals(Some(ranks.max / 1e3))));
+        let timed = |s: &Samples| s.elapsed_ns.len() as u64 * s.batch;
+        let iterations = row.samples.first().map_or(0, timed).to_string();
+        columns.push(Column { width: 12, figure: 12, ..Column::new("Iterations", iterations) });
+    }
+    if options.validation {
+        columns.push(Column::new("Validation", validation(row)));
+    }
+    let unit = if row.metric == Metric::Bandwidth { "BW(MB/s)" } else { "Lat(us)" };
+    let mut figures = if options.percentiles.is_empty() { Vec::new() } else { iterations(row) };
+    figures.sort_by(f64::total_cmp);
+    for percent in &options.percentiles {
+        let figure = two_decimals(percentile(&figures, *percent));
+        columns.push(Column::new(format!("P{percent} Tail {unit}"), figure));
+    }
+    columns
+}
+
+fn headline(row: &Measurement, program: &str, options: &OsuColumns) -> Vec<Column> {
+    let Some(summary) = &row.summary else { return vec![Column::new(title(row, program), "n/a")] };
+    let figure = match row.metric {
+        Metric::Latency => Some(mean(row, summary) / 1e3),
+        Metric::Bandwidth => at_mean(row.mb_per_s(), summary),
+    };
+    let mut columns = vec![Column::new(title(row, program), two_decimals(figure))];
+    if program == PROCESSES {
+        // Its title is as wide as any, its figures are not.
+        columns[0].figure = 10;
+    }
+    if program == MESSAGE_RATE && options.rate {
+        columns.push(Column::new("Messages/s", two_decimals(at_mean(row.messages_per_s(), summary))));
+    }
+    columns
+}
+
+fn title(row: &Measurement, program: &str) -> &'static str {
+    match row.metric {
+        Metric::Bandwidth if program == MESSAGE_RATE => "MB/s",
+        Metric::Bandwidth => "Bandwidth (MB/s)",
+        Metric::Latency if row.axes.contains_key("sync") => "Latency (us)",
+        Metric::Latency => "Avg Latency(us)",
+    }
+}
+
+/// The mean time of a leg, in nanoseconds: where several ranks are timed, the mean of theirs, as OMB's `Avg` is.
+fn mean(row: &Measurement, summary: &Summary) -> f64 {
+    let means = means(row);
+    match row.across {
+        Across::Origin => summary.mean,
+        _ if means.is_empty() => summary.mean,
+        _ => means.iter().sum::<f64>() / means.len() as f64,
+    }
+}
+
+/// The mean time of a leg on each rank, in nanoseconds.
+fn means(row: &Measurement) -> Vec<f64> {
+    let legs = row.work.map_or(1, |work| work.legs) as f64;
+    let of = |s: &Samples| {
+        let iterations = s.elapsed_ns.len() as f64 * s.batch as f64;
+        s.elapsed_ns.iter().map(|ns| *ns as f64).sum::<f64>() / (iterations * legs)
+    };
+    row.samples.iter().filter(|s| !s.elapsed_ns.is_empty()).map(of).collect()
+}
+
+/// The figure of every sample: microseconds (the mean of the timed ranks) or MB/s.
+fn iterations(row: &Measurement) -> Vec<f64> {
+    let Some(work) = row.work else { return Vec::new() };
+    let length = row.samples.iter().map(|s| s.elapsed_ns.len()).min().unwrap_or(0);
+    let leg = |s: &Samples, i: usize| s.elapsed_ns[i] as f64 / (s.batch as f64 * work.legs as f64);
+    let ranks = row.samples.len() as f64;
+    let times = (0..length).map(|i| row.samples.iter().map(|s| leg(s, i)).sum::<f64>() / ranks);
+    times
+        .map(|ns| match row.metric {
+            Metric::Latency => ns / 1e3,
+            Metric::Bandwidth => work.bytes as f64 / (ns * work.legs as f64) * 1e3,
+        })
+        .collect()
+}
+
+/// The smallest figure that so many percent do not exceed.
+fn percentile(sorted: &[f64], percent: u8) -> Option<f64> {
+    let at = (sorted.len() * usize::from(percent)).div_ceil(100).saturating_sub(1);
+    sorted.get(at).copied()
+}
+
+fn validation(row: &Measurement) -> &'static str {
+    let one_sided = row.axes.contains_key("sync");
+    match &row.check {
+        Check::Passed if one_sided => "passed",
+        Check::Passed => "Pass",
+        Check::Failed(_) if one_sided => "failed",
+        Check::Failed(_) => "Fail",
+        Check::Off | Check::Unsupported => "n/a",
+    }
+}
+
+fn resolved(row: &Measurement, figure: &str) -> String {
+    match row.figures.get(figure) {
+        Some(Figure::Value(value)) => format!("{value:.2}"),
+        Some(Figure::Unresolved(_)) | None => "n/a".into(),
+    }
+}
+
+/// The rate at the mean time, which is all of the bytes by all of the time.
+fn at_mean(rate: Option<Rate>, summary: &Summary) -> Option<f64> {
+    rate.map(|rate| rate.median * summary.median / summary.mean)
+}
+
+fn two_decimals(figure: Option<f64>) -> String {
+    figure.filter(|x| x.is_finite() && *x > 0.0).map_or_else(|| "n/a".into(), |x| format!("{x:.2}"))
+}

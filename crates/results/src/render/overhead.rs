@@ -1,0 +1,95 @@
+//! What MPI costs over raw sockets: rows of the same work in both, side by side.
+
+use std::io::{Result, Write};
+
+use comfy_table::{CellAlignment, Table, presets};
+
+use ombx_core::{
+    result::{Measurement, Outcome},
+    unit::Bytes,
+};
+
+/// Collects rows of MPI and of sockets, and compares `p2p.X` with `sockets.X` at the same size and depth.
+#[derive(Debug, Default)]
+pub struct Overhead {
+    mpi: Vec<Timed>,
+    sockets: Vec<Timed>,
+}
+
+/// A row's time and which one it is.
+#[derive(Debug)]
+struct Timed {
+    name: String,
+    axes: String,
+    bytes: u64,
+    depth: Option<u32>,
+    median_ns: f64,
+    ci95_ns: Option<[f64; 2]>,
+}
+
+const MPI: &str = "p2p.";
+const SOCKETS: &str = "sockets.";
+
+impl Overhead {
+    /// Takes a row into account.
+    pub fn add(&mut self, row: &Measurement) {
+        let (Some(bytes), Some(summary), Outcome::Ok) = (row.bytes, &row.summary, &row.outcome) else {
+            return;
+        };
+        let (list, name) = match (row.bench.strip_prefix(MPI), row.bench.strip_prefix(SOCKETS)) {
+            (Some(name), _) => (&mut self.mpi, name),
+            (_, Some(name)) => (&mut self.sockets, name),
+            _ => return,
+        };
+        let axes: Vec<String> = row.axes.iter().map(|(axis, value)| format!("{axis}={value}")).collect();
+        list.push(Timed {
+            name: name.into(),
+            axes: axes.join(" "),
+            bytes,
+            depth: row.depth,
+            median_ns: summary.median,
+            ci95_ns: summary.ci95,
+        });
+    }
+
+    /// Writes the comparison, if there is anything to compare.
+    pub fn write(&self, out: &mut dyn Write) -> Result<()> {
+        let mut grid = Table::new();
+        grid.load_style(presets::NOTHING);
+        grid.set_header(["bytes", "MPI us", "sockets us", "ratio", "95 % interval", "of"]);
+        let mut lines = 0;
+        for ours in &self.sockets {
+            let alike = |theirs: &&Timed| {
+                (&theirs.name, theirs.bytes, theirs.depth) == (&ours.name, ours.bytes, ours.depth)
+            };
+            for theirs in self.mpi.iter().filter(alike) {
+                let interval = match (theirs.ci95_ns, ours.ci95_ns) {
+                    // The widest that both intervals allow: at least 90 % sure.
+                    (Some([low, high]), Some([least, most])) if least > 0.0 => {
+                        format!("{:.2}..{:.2}", low / most, high / least)
+                    }
+                    _ => "n/a".into(),
+                };
+                grid.add_row([
+                    Bytes(ours.bytes).to_string(),
+                    format!("{:.2}", theirs.median_ns / 1e3),
+                    format!("{:.2}", ours.median_ns / 1e3),
+                    format!("{:.2} x", theirs.median_ns / ours.median_ns),
+                    interval,
+                    format!("{MPI}{} {} / {SOCKETS}{} {}", theirs.name, theirs.axes, ours.name, ours.axes)
+                        .split_whitespace()
+                        .collect::<Vec<_>>()
+                        .join(" "),
+                ]);
+                lines += 1;
+            }
+        }
+        if lines == 0 {
+            return Ok(());
+        }
+        for column in grid.column_iter_mut().take(5) {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
+        writeln!(out, "\nMPI over raw sockets, time by time\n{}", grid.trim_fmt())
+    }
+}

@@ -1,0 +1,75 @@
+//! CSV, which spreadsheets and data frames read.
+
+use std::collections::HashMap;
+
+use ombx_results::{
+    render::{Csv, Renderer},
+    wire,
+};
+
+use crate::{around, bandwidth, complete, golden, latency, rendered};
+
+fn records(text: &str) -> Vec<HashMap<String, String>> {
+    let mut reader = csv::Reader::from_reader(text.as_bytes());
+    reader.deserialize().map(|record| record.unwrap()).collect()
+}
+
+#[test]
+fn of_the_golden_run() {
+    let wire::RunWithRows { run, rows, .. } = golden();
+    insta::assert_snapshot!(rendered(&mut Csv::default(), &run, &rows, wire::Outcome::Complete));
+}
+
+#[test]
+fn its_header_stands_once_over_benchmarks_and_runs() {
+    let mut csv = Csv::default();
+    let rows =
+        [latency(8, &around(2000, 400)), bandwidth(8, &around(2000, 400)), latency(8, &around(2000, 10))];
+    let text = complete(&mut csv, &rows) + &complete(&mut csv, &rows);
+    assert_eq!(text.matches("run,bench,key").count(), 1, "{text}");
+    assert_eq!(records(&text).len(), 6);
+    let mut nothing = Vec::new();
+    Csv::default().run(&mut nothing, &golden().run).unwrap();
+    assert!(nothing.is_empty(), "no header before it is known that there are rows");
+}
+
+#[test]
+fn what_does_not_exist_is_empty() {
+    let text = complete(&mut Csv::default(), &golden().rows);
+    let records = records(&text);
+    assert_eq!(records.len(), 4);
+    assert_eq!((records[0]["p99_ns"].as_str(), records[0]["mb_per_s"].as_str()), ("", ""));
+    assert_eq!((records[1]["p99_ns"].as_str(), records[1]["p999_ns"].as_str()), ("354788", ""));
+    assert_eq!(records[1]["axes"], "sync=pscw;win=allocate");
+    assert_eq!((records[2]["bytes"].as_str(), records[2]["n"].as_str()), ("", ""));
+    assert_eq!(records[2]["reason"], "needs 4 ranks, has 2; start it with -n 4");
+    assert_eq!((records[3]["outcome"].as_str(), records[3]["check"].as_str()), ("failed", "failed"));
+    assert!(records[1]["mb_per_s"].parse::<f64>().unwrap() > 11957.0);
+}
+
+#[test]
+fn any_text_survives_quoting() {
+    let wire::RunWithRows { mut run, mut rows, .. } = golden();
+    run.library = "one, \"two\"\nthree;four".into();
+    rows[0].trust[0].code = "a;b,c\"d".into();
+    let text = rendered(&mut Csv::default(), &run, &rows, wire::Outcome::Complete);
+    let records = records(&text);
+    assert_eq!(records.len(), 4);
+    assert_eq!(records[0]["library"], run.library);
+    assert_eq!(records[0]["trust"], "a;b,c\"d");
+}
+
+#[test]
+fn every_column_is_documented() {
+    let document = include_str!("../../../../FORMAT.md");
+    let section = document.split("## CSV").nth(1).unwrap();
+    let text = complete(&mut Csv::default(), &golden().rows);
+    let columns: Vec<&str> = text.lines().next().unwrap().split(',').collect();
+    let mut rest = section;
+    for column in columns {
+        let at = rest
+            .find(&format!("`{column}`"))
+            .unwrap_or_else(|| panic!("FORMAT.md lacks {column}, or its place"));
+        rest = &rest[at..];
+    }
+}

@@ -1,0 +1,89 @@
+//! What people and parsers see of a result.
+
+mod csv;
+mod jsonl;
+mod osu;
+mod pipeline;
+mod table;
+
+use std::collections::BTreeMap;
+
+use ombx_core::{
+    benchmark::{
+        layout::Across,
+        payload::Check,
+        work::{Metric, Work},
+    },
+    result::{Measurement, Outcome, Run, Samples, Tally},
+    stats::Summary,
+};
+use ombx_results::{render::Renderer, wire};
+
+const GOLDEN: &str = include_str!("../golden/v1.jsonl");
+
+fn golden() -> wire::RunWithRows {
+    wire::read(GOLDEN.as_bytes()).unwrap().runs.remove(0)
+}
+
+/// A renderer's text of a whole run.
+fn rendered(renderer: &mut dyn Renderer, run: &Run, rows: &[Measurement], outcome: wire::Outcome) -> String {
+    let mut out = Vec::new();
+    let mut tally = Tally::default();
+    renderer.run(&mut out, run).unwrap();
+    for row in rows {
+        tally.add(row);
+        renderer.case(&mut out, row).unwrap();
+    }
+    renderer.end(&mut out, outcome, &tally).unwrap();
+    String::from_utf8(out).unwrap()
+}
+
+/// The text of rows that were all measured.
+fn complete(renderer: &mut dyn Renderer, rows: &[Measurement]) -> String {
+    rendered(renderer, &golden().run, rows, wire::Outcome::Complete)
+}
+
+/// A row of a ping-pong whose samples, of one iteration each, took these nanoseconds.
+fn latency(bytes: u64, elapsed_ns: &[u64]) -> Measurement {
+    let samples =
+        vec![Samples { rank: 0, thread: 0, batch: 1, elapsed_ns: elapsed_ns.to_vec(), ..Samples::default() }];
+    Measurement {
+        bench: "p2p.latency".into(),
+        key: format!("p2p.latency/bytes={bytes}"),
+        metric: Metric::Latency,
+        bytes: Some(bytes),
+        depth: None,
+        pairs: 1,
+        ranks: 2,
+        axes: BTreeMap::new(),
+        work: Some(Work { bytes: 2 * bytes, ops: 2, legs: 2 }),
+        across: Across::Origin,
+        outcome: Outcome::Ok,
+        check: Check::Passed,
+        summary: Summary::of(&Measurement::combine(&samples, 2)),
+        samples,
+        figures: BTreeMap::new(),
+        trust: Vec::new(),
+        phases: None,
+    }
+}
+
+/// A row of a stream of 64 messages.
+fn bandwidth(bytes: u64, elapsed_ns: &[u64]) -> Measurement {
+    let row = latency(bytes, elapsed_ns);
+    Measurement {
+        bench: "rma.put_bw".into(),
+        key: format!("rma.put_bw/sync=pscw,win=allocate,bytes={bytes},depth=64"),
+        metric: Metric::Bandwidth,
+        depth: Some(64),
+        axes: [("sync", "pscw"), ("win", "allocate")].map(|(k, v)| (k.to_owned(), v.to_owned())).into(),
+        work: Some(Work { bytes: 64 * bytes, ops: 64, legs: 1 }),
+        summary: Summary::of(&Measurement::combine(&row.samples, 1)),
+        ..row
+    }
+}
+
+/// Many different times around a value, in no order.
+fn around(ns: u64, samples: u64) -> Vec<u64> {
+    (0..samples).map(|i| ns + i * 7919 % samples * ns / samples / 100).collect()
+}

@@ -1,0 +1,260 @@
+//! The OSU format, which parsers in frameworks and site scripts read.
+
+use ombx_core::{
+    benchmark::{
+        figure::Figure,
+        layout::Across,
+        payload::{Check, Mismatch},
+        preset::Osu,
+        work::Work,
+    },
+    result::{Measurement, Outcome, Samples},
+    stats::Summary,
+    unit::Rank,
+};
+use ombx_results::{
+    render::{OsuColumns, OsuTable},
+    wire,
+};
+
+use crate::{around, bandwidth, complete, golden, latency, rendered};
+
+fn titles(bench: &str) -> Option<Osu> {
+    let (name, title) = match bench {
+        "p2p.latency" => ("osu_latency", "OSU MPI Latency Test"),
+        "p2p.mbw_mr" => ("osu_mbw_mr", "OSU MPI Multiple Bandwidth / Message Rate Test"),
+        "rma.put_bw" => ("osu_put_bw", "OSU MPI_Put Bandwidth Test"),
+        "p2p.latency_mt" => ("osu_latency_mt", "OSU MPI Multi-threaded Latency Test"),
+        "p2p.latency_mp" => ("osu_latency_mp", "OSU MPI Multi-process Latency Test"),
+        "collective.allreduce" => ("osu_allreduce", "OSU MPI Allreduce Latency Test"),
+        "collective.iallreduce" => ("osu_iallreduce", "OSU MPI Non-blocking Allreduce Latency Test"),
+        "collective.barrier" => ("osu_barrier", "OSU MPI Barrier Latency Test"),
+        "collective.ibarrier" => ("osu_ibarrier", "OSU MPI Non-blocking Barrier Latency Test"),
+        "rma.get_latency" => ("osu_get_latency", "OSU MPI_Get latency Test"),
+        _ => return None,
+    };
+    Some(Osu { name, title, axes: &[] })
+}
+
+fn osu(rows: &[Measurement]) -> String {
+    complete(&mut OsuTable::new(titles), rows)
+}
+
+/// What a parser with `^SIZE\s+(\S+)` in multi-line mode finds.
+fn parsed<'a>(text: &'a str, size: &str) -> Option<&'a str> {
+    text.lines()
+        .filter_map(|line| line.strip_prefix(size))
+        .filter(|rest| rest.starts_with(char::is_whitespace))
+        .find_map(|rest| rest.split_whitespace().next())
+}
+
+#[test]
+fn of_the_golden_run() {
+    let wire::RunWithRows { run, rows, .. } = golden();
+    insta::assert_snapshot!(rendered(&mut OsuTable::new(titles), &run, &rows, wire::Outcome::Complete));
+}
+
+#[test]
+fn a_one_sided_bandwidth_test_looks_as_it_always_did() {
+    let text = osu(&[bandwidth(8, &[0, 9885, 0].repeat(10)), bandwidth(65536, &[1_000_000; 20])]);
+    let expected = "\
+# OSU MPI_Put Bandwidth Test v7.4 (ombx 0.1.0)
+# Window creation: MPI_Win_allocate
+# Synchronization: MPI_Win_post/start/complete/wait
+# Datatype: MPI_CHAR.
+# Size      Bandwidth (MB/s)
+8                        n/a
+65536                4194.30
+";
+    assert_eq!(text, expected, "a median of no time cannot be turned into a rate");
+    // 64 messages of 8 bytes in 4.9425 us.
+    let text = osu(&[bandwidth(8, &[4942, 4943].repeat(10))]);
+    assert_eq!(text.lines().last(), Some("8                     103.59"));
+    assert_eq!(text.lines().last().map(str::len), Some(10 + 18));
+}
+
+#[test]
+fn a_latency_test_shows_the_mean_of_half_the_round_trips() {
+    let text = osu(&[latency(8, &[320, 320, 320, 640]), latency(4_194_304, &around(2_000_000, 400))]);
+    let mut lines = text.lines();
+    assert_eq!(lines.next(), Some("# OSU MPI Latency Test v7.4 (ombx 0.1.0)"));
+    assert_eq!(lines.next(), Some("# Datatype: MPI_CHAR."));
+    assert_eq!(lines.next(), Some("# Size       Avg Latency(us)"));
+    assert_eq!(lines.next(), Some("8                       0.20"));
+    assert_eq!(lines.next(), Some("4194304              1004.99"));
+    assert_eq!(lines.next(), None);
+}
+
+#[test]
+fn a_one_sided_latency_test_has_its_own_column_line() {
+    let mut row = latency(8, &[7760; 10]);
+    row.bench = "rma.get_latency".into();
+    row.axes = [("sync", "flush"), ("win", "create")].map(|(k, v)| (k.to_owned(), v.to_owned())).into();
+    let expected = "\
+# OSU MPI_Get latency Test v7.4 (ombx 0.1.0)
+# Window creation: MPI_Win_create
+# Synchronization: MPI_Win_flush
+# Datatype: MPI_CHAR.
+# Size          Latency (us)
+8                       3.88
+";
+    assert_eq!(osu(&[row.clone()]), expected);
+    for (sync, calls) in [
+        ("pscw", "MPI_Win_post/start/complete/wait"),
+        ("fence", "MPI_Win_fence"),
+        ("lock", "MPI_Win_lock/unlock"),
+        ("lock_all", "MPI_Win_lock_all/unlock_all"),
+        ("flush_local", "MPI_Win_flush_local"),
+    ] {
+        row.axes.insert("sync".into(), sync.into());
+        assert!(osu(&[row.clone()]).contains(&format!("# Synchronization: {calls}\n")), "{sync}");
+    }
+}
+
+#[test]
+fn a_message_rate_test_has_two_columns() {
+    let mut row = bandwidth(8, &[3357; 10]);
+    (row.bench, row.axes) = ("p2p.mbw_mr".into(), Default::default());
+    let expected = "\
+# OSU MPI Multiple Bandwidth / Message Rate Test v7.4 (ombx 0.1.0)
+# [ pairs: 1 ] [ window size: 64 ]
+# Datatype: MPI_CHAR.
+# Size                  MB/s        Messages/s
+8                     152.52       19064641.05
+";
+    assert_eq!(osu(&[row]), expected);
+}
+
+#[test]
+fn parsers_find_the_figure_and_nothing_else() {
+    let text = osu(&[latency(8, &[320; 10]), latency(80, &[640; 10]), latency(18, &[960; 10])]);
+    assert_eq!(
+        (parsed(&text, "8"), parsed(&text, "80"), parsed(&text, "1")),
+        (Some("0.16"), Some("0.32"), None)
+    );
+    let mut failed = latency(8, &[320; 10]);
+    failed.outcome = Outcome::Failed("wrong\n8   1.00".into());
+    let text = osu(&[failed]);
+    assert_eq!(parsed(&text, "8"), None, "a failed row is a comment: {text}");
+    assert!(text.ends_with("# 8 FAILED: wrong 8   1.00\n"), "{text}");
+}
+
+#[test]
+fn other_benchmarks_claim_no_version_of_theirs() {
+    let mut row = latency(8, &[320; 10]);
+    row.bench = "acme.ping".into();
+    assert!(osu(&[row]).starts_with("# acme.ping (ombx 0.1.0)\n# Datatype"));
+}
+
+#[test]
+fn an_incomplete_run_ends_with_a_comment() {
+    let row = latency(8, &[320; 10]);
+    let text = rendered(&mut OsuTable::new(titles), &golden().run, &[row], wire::Outcome::Interrupted);
+    assert!(text.ends_with("# not complete: the run ended after 1 rows\n"), "{text}");
+}
+
+fn with(columns: OsuColumns, rows: &[Measurement]) -> String {
+    complete(&mut OsuTable::with(titles, columns), rows)
+}
+
+/// A row of a collective on two ranks.
+fn collective(bench: &str, bytes: u64, elapsed_ns: [&[u64]; 2]) -> Measurement {
+    let row = latency(bytes, elapsed_ns[0]);
+    let samples: Vec<Samples> = (0..)
+        .zip(elapsed_ns)
+        .map(|(rank, ns)| Samples { rank, elapsed_ns: ns.to_vec(), ..row.samples[0].clone() })
+        .collect();
+    Measurement {
+        bench: bench.into(),
+        work: Some(Work { bytes, ops: 1, legs: 1 }),
+        across: Across::Slowest,
+        summary: Summary::of(&Measurement::combine(&samples, 1)),
+        samples,
+        ..row
+    }
+}
+
+#[test]
+fn a_collective_is_the_mean_of_its_ranks() {
+    let row = collective("collective.allreduce", 8, [&[350; 10], &[450; 10]]);
+    let expected = "\
+# OSU MPI Allreduce Latency Test v7.4 (ombx 0.1.0)
+# Datatype: MPI_CHAR.
+# Size       Avg Latency(us)   Min Latency(us)   Max Latency(us)  Iterations
+8                       0.40              0.35              0.45          10
+";
+    let full = OsuColumns { full: true, ..OsuColumns::default() };
+    assert_eq!(with(full, std::slice::from_ref(&row)), expected);
+    assert_eq!(osu(&[row]).lines().last(), Some("8                       0.40"));
+}
+
+#[test]
+fn a_barrier_has_no_sizes() {
+    let row = collective("collective.barrier", 0, [&[380; 10], &[380; 10]]);
+    let expected = "\
+# OSU MPI Barrier Latency Test v7.4 (ombx 0.1.0)
+# Avg Latency(us)
+             0.38
+";
+    assert_eq!(osu(&[row]), expected);
+}
+
+#[test]
+fn a_nonblocking_collective_tells_what_is_hidden() {
+    let mut row = collective("collective.iallreduce", 8, [&[2790; 10], &[2790; 10]]);
+    let figures = [("compute_us", 1.38), ("pure_us", 1.09), ("overlap_percent", 0.0)];
+    row.figures = figures.map(|(name, value)| (name.to_owned(), Figure::Value(value))).into();
+    let expected = "\
+# OSU MPI Non-blocking Allreduce Latency Test v7.4 (ombx 0.1.0)
+# Overall = Coll. Init + Compute + MPI_Test + MPI_Wait
+# Datatype: MPI_CHAR.
+# Size           Overall(us)       Compute(us)    Pure Comm.(us)        Overlap(%)
+8                       2.79              1.38              1.09              0.00
+";
+    assert_eq!(osu(&[row.clone()]), expected);
+    row.bench = "collective.ibarrier".into();
+    let expected = "\
+# OSU MPI Non-blocking Barrier Latency Test v7.4 (ombx 0.1.0)
+# Overall = Coll. Init + Compute + MPI_Test + MPI_Wait
+# Overall(us)       Compute(us)    Pure Comm.(us)        Overlap(%)
+         2.79              1.38              1.09              0.00
+";
+    assert_eq!(osu(&[row]), expected);
+}
+
+#[test]
+fn validation_and_percentiles_are_columns() {
+    let columns = OsuColumns { validation: true, percentiles: vec![50, 99], ..OsuColumns::default() };
+    let expected = "\
+# OSU MPI Latency Test v7.4 (ombx 0.1.0)
+# Datatype: MPI_CHAR.
+# Size       Avg Latency(us)        Validation  P50 Tail Lat(us)  P99 Tail Lat(us)
+8                       0.20              Pass              0.16              0.32
+";
+    let mut row = latency(8, &[320, 320, 320, 640]);
+    assert_eq!(with(columns.clone(), std::slice::from_ref(&row)), expected);
+    row.check = Check::Failed(Mismatch { rank: Rank(1), slot: 0, byte: 3, expected: 7, actual: 9 });
+    row.outcome = Outcome::Failed("data arrived wrong".into());
+    let text = with(columns, std::slice::from_ref(&row));
+    assert!(
+        text.contains("# 8 FAILED: data arrived wrong\n8                       0.20              Fail"),
+        "{text}"
+    );
+    assert_eq!(parsed(&osu(&[row]), "8"), None);
+}
+
+#[test]
+fn threads_and_processes_are_told_before_the_title() {
+    let mut row = latency(8, &[660; 10]);
+    row.bench = "p2p.latency_mt".into();
+    row.axes.insert("threads".into(), "1:2".into());
+    let expected = "\
+# Number of Sender threads: 1 \n# Number of Receiver threads: 2
+# OSU MPI Multi-threaded Latency Test v7.4 (ombx 0.1.0)
+";
+    assert!(osu(&[row.clone()]).starts_with(expected));
+    row.bench = "p2p.latency_mp".into();
+    let text = osu(&[row]);
+    assert!(text.starts_with("# Number of forked processes in sender: 1\n"), "{text}");
+    assert!(text.ends_with("# Size       Avg Latency(us)\n8               0.33\n"), "{text}");
+}

@@ -1,0 +1,226 @@
+//! The table.
+
+use ombx_core::{
+    benchmark::figure::Figure,
+    result::{Measurement, Notice, Outcome},
+};
+use ombx_results::{render::Table, wire};
+
+use crate::{around, bandwidth, complete, golden, latency, rendered};
+
+fn table(rows: &[Measurement]) -> String {
+    complete(&mut Table::default(), rows)
+}
+
+fn notice(code: &str, short: &str, advice: &str) -> Notice {
+    Notice { code: code.into(), short: short.into(), advice: advice.into() }
+}
+
+/// Lines of a table's grid: those between the heading and the notes, which are indented by two.
+fn grid(text: &str) -> Vec<&str> {
+    let lines: Vec<&str> = text.lines().collect();
+    let head = lines.iter().position(|line| line.trim_start().starts_with("bytes ")).unwrap();
+    lines[head..].iter().take_while(|l| l.starts_with(' ') && !l.starts_with("  n/a")).copied().collect()
+}
+
+#[test]
+fn of_the_golden_run() {
+    let wire::RunWithRows { run, rows, .. } = golden();
+    insta::assert_snapshot!(rendered(&mut Table::default(), &run, &rows, wire::Outcome::Complete));
+}
+
+#[test]
+fn of_every_size_with_doubts() {
+    let mut rows: Vec<Measurement> =
+        (0..23).step_by(2).map(|k| latency(1 << k, &around(2000 + (1 << k) * 3, 400))).collect();
+    rows[0].trust =
+        vec![notice("preempted", "preempted 12x", "something else ran on the ranks' CPUs: free them")];
+    for (row, reached) in [(3, 3.1), (5, 2.4), (6, 9.9)] {
+        let advice = format!("precision reached: {reached}%, asked for 1.0%: raise --max-time");
+        rows[row].trust = vec![notice("not_converged", &format!("not converged ({reached}%)"), &advice)];
+    }
+    insta::assert_snapshot!(table(&rows));
+}
+
+#[test]
+fn missing_figures_are_explained() {
+    let few = table(&[latency(8, &[2000, 2010, 2020])]);
+    assert!(few.contains("n/a: a 95% interval needs 6 independent samples\n"), "{few}");
+    assert!(few.contains("n/a: a p99 needs 368 samples\n"), "{few}");
+    assert_eq!(few.matches("n/a ").count(), 2, "{few}");
+    let rate = table(&[bandwidth(8, &around(2000, 100))]);
+    assert!(rate.contains("n/a: a p1 of the rate needs 368 samples\n"), "{rate}");
+    let enough = table(&[latency(8, &around(2000, 400))]);
+    assert!(!enough.contains("n/a"), "{enough}");
+
+    let mut told = latency(8, &[2000, 2010, 2020]);
+    told.trust =
+        vec![notice("no_interval", "no interval", "fewer than 6 samples have no interval: raise --max-time")];
+    let told = table(&[told]);
+    assert!(!told.contains("a 95% interval needs") && told.contains("no interval: fewer than 6"), "{told}");
+}
+
+#[test]
+fn what_cannot_be_resolved_is_no_number() {
+    for (row, why) in [
+        (latency(0, &[0; 400]), "n/a: a time of 0 is below what the clock resolves\n"),
+        (bandwidth(8, &[0; 400]), "n/a: a time of 0 is below what the clock resolves\n"),
+        (bandwidth(0, &around(2000, 400)), "n/a: 0 bytes have no bandwidth\n"),
+        (Measurement { summary: None, samples: vec![], ..latency(8, &[]) }, "n/a: nothing was sampled\n"),
+    ] {
+        let text = table(&[row]);
+        assert!(text.contains(why), "{text}");
+        let cells: Vec<&str> = grid(&text)[1].split_whitespace().collect();
+        assert_eq!(cells[1..6], ["n/a"; 5], "{text}");
+    }
+    // A rate whose fastest sample took no time has no maximum; its other figures stand.
+    let mut times = around(2000, 400);
+    times[9] = 0;
+    let row =
+        grid(&table(&[bandwidth(8, &times)]))[1].split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+    assert_eq!(row[7], "n/a", "{row:?}");
+    assert_eq!(row.iter().filter(|cell| *cell == "n/a").count(), 1);
+}
+
+#[test]
+fn a_failed_row_shows_no_figure_of_wrong_data() {
+    let mut broken = golden().rows.remove(3);
+    let text = table(&[broken.clone()]);
+    assert!(text.contains("FAILED") && text.contains("wrong data"), "{text}");
+    assert!(text.contains("FAILED at 64 bytes: data arrived wrong at rank 0, message 3, byte 63"), "{text}");
+    assert!(!text.contains("894"), "{text}");
+    broken.check = ombx_core::benchmark::payload::Check::Unsupported;
+    broken.outcome = Outcome::Failed("the file system is full".into());
+    let text = table(&[broken]);
+    assert!(
+        !text.contains("wrong data") && text.contains("FAILED at 64 bytes: the file system is full"),
+        "{text}"
+    );
+}
+
+#[test]
+fn skipped_rows_are_counted_by_reason() {
+    let skip = |bytes, why: &str| Measurement {
+        outcome: Outcome::Skipped(why.into()),
+        summary: None,
+        samples: vec![],
+        ..latency(bytes, &[])
+    };
+    let rows = [
+        skip(1, "too little memory"),
+        latency(2, &around(2000, 400)),
+        skip(4, "too little memory"),
+        skip(8, "no"),
+    ];
+    let text = table(&rows);
+    assert!(text.contains("  skipped 1 row: no\n  skipped 2 rows: too little memory\n"), "{text}");
+    assert_eq!(grid(&text).len(), 2 + 2, "a head, a row and the two reasons: {text}");
+}
+
+#[test]
+fn advice_that_holds_for_the_run_is_given_once() {
+    let doubt = notice("governor", "governor powersave", "set the governor to performance");
+    let row = |row: Measurement| Measurement { trust: vec![doubt.clone()], ..row };
+    let rows = [row(latency(8, &around(2000, 400))), row(bandwidth(8, &around(2000, 400)))];
+    let text = table(&rows);
+    assert_eq!(text.matches("governor: set").count(), 1, "{text}");
+    assert_eq!(text.matches("governor powersave\n").count(), 2, "{text}");
+}
+
+#[test]
+fn columns_are_aligned_however_wide() {
+    let mut rows: Vec<Measurement> = [(1, 900), (1000, 1_234_567), (4_194_303, 98_765_432_100)]
+        .map(|(b, ns)| latency(b, &around(ns, 400)))
+        .into();
+    rows.push(latency(16, &[2000, 2010]));
+    rows[1].trust = vec![notice("stolen", "stolen 12%", "x"), notice("clock", "clock", "y")];
+    let text = table(&rows);
+    let lines = grid(&text);
+    let columns = ["bytes", "us", "95% interval", "p99", "min", "max", "samples"];
+    for (at, name) in columns.iter().enumerate() {
+        let end = lines[0].find(&format!(" {name}")).unwrap() + 1 + name.len();
+        for line in &lines[1..=rows.len()] {
+            let shown = line.chars().take(end).collect::<String>();
+            assert!(
+                !shown.ends_with(' ') && line.chars().nth(end).is_none_or(|c| c == ' '),
+                "column {at}:\n{text}"
+            );
+        }
+    }
+    assert!(lines[2].ends_with("  stolen 12%, clock"), "{text}");
+}
+
+#[test]
+fn without_doubts_it_is_at_most_110_columns_wide() {
+    let mut widest = latency(999_999_999, &around(3_000_000_000_000, 100_000));
+    widest.samples[0].batch = 1_000_000;
+    let mut fastest = bandwidth(999_999_999, &around(50_000, 100_000));
+    fastest.samples[0].batch = 1_000_000;
+    for row in [widest, fastest] {
+        let text = table(&[row]);
+        let longest = grid(&text).iter().map(|line| line.chars().count()).max().unwrap();
+        assert!(longest <= 110, "{longest} columns:\n{text}");
+    }
+}
+
+#[test]
+fn an_incomplete_run_says_so() {
+    let rows = [latency(8, &around(2000, 400))];
+    let of = |rows: &[Measurement], outcome| rendered(&mut Table::default(), &golden().run, rows, outcome);
+    assert!(of(&rows, wire::Outcome::Interrupted).ends_with("\nnot complete: interrupted after 1 row\n"));
+    assert!(
+        of(&[], wire::Outcome::Interrupted).ends_with("no rows\n\nnot complete: interrupted after 0 rows\n")
+    );
+    assert!(of(&rows, wire::Outcome::Broken).contains("a rank or a connection failed after 1 row\n"));
+}
+
+#[test]
+fn a_heading_names_hosts_and_the_library_shortly() {
+    let mut run = golden().run;
+    run.library = "Open MPI v4.1.4, package: Debian OpenMPI, ident: 4.1.4\nmore".into();
+    let head = |run: &_| {
+        rendered(&mut Table::default(), run, &[], wire::Outcome::Complete).lines().next().unwrap().to_owned()
+    };
+    assert_eq!(head(&run), "ombx 0.1.0 (release) · Open MPI v4.1.4 · 2 ranks on n01:0 n02:0");
+    let apart = run.places.clone();
+    run.places = [&apart[..], &apart[..]].concat();
+    assert!(head(&run).ends_with("4 ranks on n01:0 n02:0 n01:0 n02:0, cyclic placement"), "{}", head(&run));
+    run.places = vec![run.places[0].clone(); 8];
+    run.library = "MPICH Version:\t4.0.2\nMPICH Release date".into();
+    assert_eq!(head(&run), "ombx 0.1.0 (release) · MPICH Version: 4.0.2 · 8 ranks on 1 host");
+    run.places.truncate(1);
+    assert!(head(&run).ends_with("1 rank on n01:0"));
+}
+
+#[test]
+fn a_file_cannot_move_the_cursor() {
+    let wire::RunWithRows { mut run, mut rows, .. } = golden();
+    run.library = "\u{1b}[2J".into();
+    run.places[0].host = "a\rb".into();
+    rows[0].bench = "p2p\u{7}".into();
+    rows[0].trust[0].short = "x\u{1b}[31m".into();
+    rows[0].trust[0].advice = "y\nz".into();
+    rows[2].outcome = Outcome::Skipped("\u{1b}]0;title\u{7}".into());
+    rows[3].outcome = Outcome::Failed("a\nb".into());
+    let text = rendered(&mut Table::default(), &run, &rows, wire::Outcome::Complete);
+    assert!(text.chars().all(|c| c == '\n' || !c.is_control()), "{text:?}");
+}
+
+#[test]
+fn rows_of_one_benchmark_share_a_table() {
+    let rows =
+        [latency(1, &around(1000, 400)), latency(2, &around(1000, 400)), bandwidth(1, &around(1000, 400))];
+    let text = table(&rows);
+    assert_eq!(text.matches(" bytes ").count(), 2, "{text}");
+}
+
+#[test]
+fn figures_have_columns_of_their_own_and_reasons_where_there_are_none() {
+    let mut row = latency(1, &around(1000, 400));
+    row.figures.insert("overlap_percent".into(), Figure::Value(93.25));
+    row.figures.insert("residual_us".into(), Figure::Unresolved("the clocks drift".into()));
+    let text = table(&[row]);
+    for part in ["overlap percent", "93.250", "n/a: the clocks drift"] {
+        assert!(text.contains(part), "{part} in {text}");
+    }
+}

@@ -1,0 +1,107 @@
+//! A file of the first version, written by hand: it must be read for ever, with these values.
+
+use std::collections::BTreeMap;
+
+use ombx_core::{
+    benchmark::{
+        layout::Across,
+        payload::{Check, Mismatch},
+        work::{Metric, Work},
+    },
+    result::{Measurement, Outcome, Tally},
+    stats::Summary,
+    unit::Rank,
+};
+use ombx_results::wire::{self, Record};
+
+use crate::{json, line, read};
+
+const GOLDEN: &str = include_str!("../golden/v1.jsonl");
+
+#[test]
+fn the_run_is_read() {
+    let file = read(GOLDEN).unwrap();
+    assert!(!file.cut_off);
+    assert_eq!(file.runs.len(), 1);
+    let run = &file.runs[0].run;
+    assert_eq!(
+        (run.id.as_str(), run.started.as_str()),
+        ("20260102T030405Z-n01-4242", "2026-01-02T03:04:05Z")
+    );
+    assert_eq!((run.version.as_str(), run.profile.as_str()), ("0.1.0", "release"));
+    assert_eq!((run.fabric.as_str(), run.library.as_str()), ("mpi", "MPICH Version: 4.0.2"));
+    assert_eq!(run.argv.len(), 8);
+    assert_eq!((run.clock.source.as_str(), run.clock.resolution_ns, run.clock.overhead_ns), ("tsc", 1, 9));
+    let hosts: Vec<_> = run.places.iter().map(|p| (p.host.as_str(), p.cpus.as_str(), p.online)).collect();
+    assert_eq!(hosts, [("n01", "0", 2), ("n02", "0", 2)]);
+    assert_eq!(
+        (run.places[0].governor.as_deref(), run.places[1].governor.as_deref()),
+        (None, Some("powersave"))
+    );
+    assert_eq!((run.plan["sync"].as_str(), run.env["UCX_TLS"].as_str()), ("pscw", "rc,sm"));
+    let tally = Tally { cases: 4, skipped: 1, failed: 0, corrupt: 1 };
+    assert_eq!(file.runs[0].end, Some((wire::Outcome::Complete, tally)));
+}
+
+#[test]
+fn the_latency_row_is_read() {
+    let row = read(GOLDEN).unwrap().runs.remove(0).rows.remove(0);
+    assert_eq!((row.bench.as_str(), row.key.as_str()), ("p2p.latency", "p2p.latency/bytes=8"));
+    assert_eq!((row.metric, row.across), (Metric::Latency, Across::Origin));
+    assert_eq!((row.bytes, row.depth, row.pairs, row.ranks), (Some(8), None, 1, 2));
+    assert_eq!(row.work, Some(Work { bytes: 16, ops: 2, legs: 2 }));
+    assert_eq!((&row.outcome, &row.check), (&Outcome::Ok, &Check::Passed));
+    assert_eq!((row.samples[0].rank, row.samples[0].batch, row.samples[0].elapsed_ns[9]), (0, 20, 14301));
+    let s = row.summary.as_ref().unwrap();
+    assert_eq!((s.n, s.median, s.ci95, s.block), (10, 357.6875, Some([357.25, 360.05]), 1));
+    assert_eq!((s.min, s.max, s.p95, s.p99, s.p999, s.bimodal), (357.2, 399.75, None, None, None, false));
+    assert_eq!((row.mb_per_s(), row.messages_per_s()), (None, None));
+    assert_eq!(row.trust[0].code, "governor");
+}
+
+#[test]
+fn the_bandwidth_row_is_read() {
+    let row = read(GOLDEN).unwrap().runs.remove(0).rows.remove(1);
+    let axes = [("sync", "pscw"), ("win", "allocate")].map(|(k, v)| (k.to_owned(), v.to_owned()));
+    assert_eq!(row.axes, BTreeMap::from(axes));
+    assert_eq!((row.metric, row.depth, row.bytes), (Metric::Bandwidth, Some(64), Some(65536)));
+    let s = row.summary.as_ref().unwrap();
+    assert_eq!((s.n, s.median, s.ci95), (400, 350_754.5, Some([350_670.0, 350_835.0])));
+    assert_eq!((s.p95, s.p99, s.p999), (Some(351_461.0), Some(354_788.0), None));
+    let rate = row.mb_per_s().unwrap();
+    assert!((rate.median - 11957.948).abs() < 1e-3, "{rate:?}");
+    assert!((rate.ci95.unwrap()[0] - 11955.204).abs() < 1e-3, "{rate:?}");
+    assert!((row.messages_per_s().unwrap().median - 182_463.803).abs() < 1e-3);
+    assert!(row.trust.is_empty());
+}
+
+#[test]
+fn the_rows_without_figures_are_read() {
+    let rows = read(GOLDEN).unwrap().runs.remove(0).rows;
+    assert_eq!(rows[2].outcome, Outcome::Skipped("needs 4 ranks, has 2; start it with -n 4".into()));
+    assert_eq!((rows[2].bytes, rows[2].work, rows[2].across), (None, None, Across::Pairs));
+    assert_eq!((&rows[2].check, &rows[2].summary, rows[2].samples.len()), (&Check::Off, &None, 0));
+    let mismatch = Mismatch { rank: Rank(0), slot: 3, byte: 63, expected: 0xa5, actual: 0 };
+    assert_eq!(rows[3].outcome, Outcome::Failed(format!("data arrived wrong at {mismatch}")));
+    assert_eq!(rows[3].check, Check::Failed(mismatch));
+    let mut tally = Tally::default();
+    rows.iter().for_each(|row| tally.add(row));
+    assert_eq!(tally, Tally { cases: 4, skipped: 1, failed: 0, corrupt: 1 });
+}
+
+#[test]
+fn the_same_samples_give_the_same_summary_today() {
+    for row in read(GOLDEN).unwrap().runs.remove(0).rows {
+        let legs = row.work.map_or(1, |w| w.legs);
+        assert_eq!(Summary::of(&Measurement::combine(&row.samples, legs)), row.summary, "{}", row.key);
+    }
+}
+
+#[test]
+fn it_is_what_is_written_today() {
+    for (number, text) in (1..).zip(GOLDEN.lines()) {
+        let record: Record = wire::parse(text, number).unwrap().unwrap();
+        let written = String::from_utf8(line(&record)).unwrap();
+        assert_eq!(json(&written), json(text), "line {number}");
+    }
+}

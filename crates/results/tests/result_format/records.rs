@@ -1,0 +1,166 @@
+//! Any record that ombx could write, for property tests.
+
+use std::collections::BTreeMap;
+
+use ombx_core::{
+    benchmark::{
+        figure::Figure,
+        layout::Across,
+        payload::{Check, Mismatch},
+        work::{Metric, Work},
+    },
+    measure::phases::Phases,
+    result::{ClockFacts, Measurement, Notice, Outcome, RoundTrips, Run, Samples, Tally},
+    stats::Summary,
+    team::Place,
+    unit::Rank,
+};
+use ombx_results::wire::{self, Record};
+use proptest::{
+    collection::{btree_map, vec},
+    option,
+    prelude::*,
+};
+
+pub(crate) fn any_record() -> impl Strategy<Value = Record> {
+    prop_oneof![
+        any_run().prop_map(|run| Record::Run(Box::new(run))),
+        any_row().prop_map(|row| Record::Case(Box::new(row))),
+        any_end(),
+    ]
+}
+
+pub(crate) fn any_end() -> impl Strategy<Value = Record> {
+    let outcome = prop_oneof![
+        Just(wire::Outcome::Complete),
+        Just(wire::Outcome::Interrupted),
+        Just(wire::Outcome::Broken)
+    ];
+    (outcome, any::<[u64; 4]>()).prop_map(|(outcome, [cases, skipped, failed, corrupt])| {
+        Record::End(outcome, Tally { cases, skipped, failed, corrupt })
+    })
+}
+
+/// Text with quotes, control characters, line ends and letters of any script.
+fn text() -> impl Strategy<Value = String> {
+    prop_oneof![any::<String>(), Just("a \"quoted\"\nline\u{2028}\0".to_owned())]
+}
+
+fn texts() -> impl Strategy<Value = BTreeMap<String, String>> {
+    prop::collection::btree_map(text(), text(), 0..4)
+}
+
+pub(crate) fn any_run() -> impl Strategy<Value = Run> {
+    let place = (text(), text(), any::<u32>(), option::of(text()))
+        .prop_map(|(host, cpus, online, governor)| Place { host, cpus, online, governor });
+    let clock = (text(), any::<u64>(), any::<u64>())
+        .prop_map(|(source, resolution_ns, overhead_ns)| ClockFacts { source, resolution_ns, overhead_ns });
+    (vec(text(), 7), vec(text(), 0..3), vec(place, 0..4), clock, texts(), texts()).prop_map(
+        |(words, argv, places, clock, plan, env)| Run {
+            id: words[0].clone(),
+            argv,
+            started: words[1].clone(),
+            version: words[2].clone(),
+            profile: words[3].clone(),
+            fabric: words[4].clone(),
+            library: words[5].clone(),
+            places,
+            clock,
+            plan,
+            env,
+        },
+    )
+}
+
+fn any_samples() -> impl Strategy<Value = Vec<Samples>> {
+    let times = || vec(any::<u64>(), 0..12);
+    let round_trips = (0..3u64, 1..=u64::MAX, times()).prop_map(|(halves, batch, elapsed_ns)| RoundTrips {
+        halves,
+        batch,
+        elapsed_ns,
+    });
+    let one = (any::<[u32; 2]>(), 1..=u64::MAX, times(), times(), option::of(round_trips)).prop_map(
+        |([rank, thread], batch, elapsed_ns, late, round_trips)| Samples {
+            rank,
+            thread,
+            batch,
+            elapsed_ns,
+            late,
+            round_trips,
+        },
+    );
+    vec(one, 0..3)
+}
+
+fn any_ending() -> impl Strategy<Value = (Outcome, Check)> {
+    let mismatch = (any::<[u64; 2]>(), any::<u32>(), any::<[u8; 2]>()).prop_map(
+        |([slot, byte], rank, [expected, actual])| Mismatch {
+            rank: Rank(rank),
+            slot,
+            byte,
+            expected,
+            actual,
+        },
+    );
+    let check = prop_oneof![Just(Check::Passed), Just(Check::Unsupported), Just(Check::Off)];
+    prop_oneof![
+        check.clone().prop_map(|check| (Outcome::Ok, check)),
+        (text(), check.clone()).prop_map(|(why, check)| (Outcome::Skipped(why), check)),
+        (text(), check).prop_map(|(why, check)| (Outcome::Failed(why), check)),
+        (text(), mismatch).prop_map(|(why, mismatch)| (Outcome::Failed(why), Check::Failed(mismatch))),
+    ]
+}
+
+fn phases_of([open_ns, fill_ns, warm_up_ns, sample_ns, decide_ns, verify_ns, close_ns]: [u64; 7]) -> Phases {
+    Phases { open_ns, fill_ns, warm_up_ns, sample_ns, decide_ns, verify_ns, close_ns }
+}
+
+pub(crate) fn any_row() -> impl Strategy<Value = Measurement> {
+    let shape = (
+        prop_oneof![Just(Metric::Latency), Just(Metric::Bandwidth)],
+        prop_oneof![Just(Across::Origin), Just(Across::Pairs), Just(Across::Slowest), Just(Across::Global)],
+        option::of(any::<u64>()),
+        option::of(1..=u32::MAX),
+        [1..=u32::MAX, 1..=u32::MAX],
+        texts(),
+        option::of((any::<u64>(), any::<u64>(), 1..=u64::MAX)),
+    );
+    let notice = (text(), text(), text()).prop_map(|(code, short, advice)| Notice { code, short, advice });
+    let times = option::of(vec(0.0..1e15f64, 1..40));
+    let figure = prop_oneof![(-1e15..1e15f64).prop_map(Figure::Value), text().prop_map(Figure::Unresolved)];
+    let figures = btree_map(text(), figure, 0..3);
+    let phases = option::of(any::<[u64; 7]>()).prop_map(|parts| parts.map(phases_of));
+    (text(), text(), shape, any_ending(), any_samples(), times, (figures, vec(notice, 0..3), phases))
+        .prop_map(
+            |(
+                bench,
+                key,
+                (metric, across, bytes, depth, [pairs, ranks], axes, work),
+                ending,
+                samples,
+                times,
+                (figures, trust, phases),
+            )| {
+                let (outcome, check) = ending;
+                Measurement {
+                    bench,
+                    key,
+                    metric,
+                    bytes,
+                    depth,
+                    pairs,
+                    ranks,
+                    axes,
+                    work: work.map(|(bytes, ops, legs)| Work { bytes, ops, legs }),
+                    across,
+                    outcome,
+                    check,
+                    samples,
+                    summary: times.and_then(|t| Summary::of(&t)),
+                    figures,
+                    trust,
+                    phases,
+                }
+            },
+        )
+}

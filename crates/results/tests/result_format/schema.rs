@@ -1,0 +1,96 @@
+//! The published JSON Schema describes what is written, and is the one in the documentation.
+
+use std::path::Path;
+
+use ombx_results::wire;
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+use crate::{json, line, records::any_record};
+
+fn validator() -> jsonschema::Validator {
+    jsonschema::draft202012::new(&wire::schema()).unwrap()
+}
+
+#[test]
+fn every_golden_line_is_valid() {
+    let validator = validator();
+    for text in include_str!("../golden/v1.jsonl").lines() {
+        let errors: Vec<String> = validator.iter_errors(&json(text)).map(|e| e.to_string()).collect();
+        assert!(errors.is_empty(), "{text}: {errors:?}");
+    }
+}
+
+#[test]
+fn every_written_line_is_valid() {
+    let validator = validator();
+    let mut runner = proptest::test_runner::TestRunner::default();
+    let checked = runner.run(&any_record(), |record| {
+        let value = json(std::str::from_utf8(&line(&record)).unwrap());
+        let errors: Vec<String> = validator.iter_errors(&value).map(|e| e.to_string()).collect();
+        prop_assert!(errors.is_empty(), "{value}: {errors:?}");
+        Ok(())
+    });
+    checked.unwrap();
+}
+
+#[test]
+fn it_refuses_what_the_reader_refuses() {
+    let validator = validator();
+    let row = json(include_str!("../golden/v1.jsonl").lines().nth(1).unwrap());
+    for (pointer, value) in [
+        ("kind", json!("unheard-of")),
+        ("bench", Value::Null),
+        ("ranks", json!(0)),
+        ("work/legs", json!(0)),
+        ("samples/0/batch", json!(0)),
+        ("samples/0/elapsed_ns/0", json!(-1)),
+        ("summary/n", json!(0)),
+        ("summary/median_ns", json!(-1.0)),
+        ("metric", json!("volume")),
+    ] {
+        let mut spoilt = row.clone();
+        *spoilt.pointer_mut(&format!("/{pointer}")).unwrap() = value;
+        assert!(!validator.is_valid(&spoilt), "{pointer}");
+    }
+}
+
+/// With `OMBX_BLESS` set, writes the document instead, as `cargo xtask codegen` does with the output of the program.
+#[test]
+fn the_documented_schema_is_the_generated_one() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/result.schema.json");
+    let generated = format!("{}\n", serde_json::to_string_pretty(&wire::schema()).unwrap());
+    if std::env::var_os("OMBX_BLESS").is_some() {
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(&path, &generated).unwrap();
+    }
+    let documented = std::fs::read_to_string(&path).unwrap_or_default();
+    assert!(
+        documented == generated,
+        "docs/result.schema.json is not what the code says: run `cargo xtask codegen`"
+    );
+}
+
+/// Names of fields anywhere in a schema.
+fn fields(schema: &Value, found: &mut Vec<String>) {
+    match schema {
+        Value::Object(parts) => {
+            if let Some(Value::Object(properties)) = parts.get("properties") {
+                found.extend(properties.keys().cloned());
+            }
+            parts.values().for_each(|part| fields(part, found));
+        }
+        Value::Array(parts) => parts.iter().for_each(|part| fields(part, found)),
+        _ => {}
+    }
+}
+
+#[test]
+fn every_field_is_documented() {
+    let mut found = Vec::new();
+    fields(&wire::schema(), &mut found);
+    assert!(found.len() > 60, "{found:?}");
+    let document = include_str!("../../../../FORMAT.md");
+    found.retain(|field| !document.contains(&format!("`{field}`")));
+    assert!(found.is_empty(), "FORMAT.md does not say what these are: {found:?}");
+}
