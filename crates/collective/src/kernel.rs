@@ -7,7 +7,7 @@ use ombx_core::{
     benchmark::{
         case::Case,
         compute::Compute,
-        context::Cx,
+        context::Context,
         kernel::Kernel,
         payload::{Check, Fill},
         work::{Method, Metric, Work},
@@ -50,7 +50,7 @@ impl<C: Call, M: Mode> Kernel for Collective<C, M> {
         Work { bytes: (0..case.ranks).map(arrives).sum(), ops: 1, legs: 1 }
     }
 
-    fn open(cx: &Cx<'_>, case: &Case) -> Result<Self> {
+    fn open(cx: &Context<'_>, case: &Case) -> Result<Self> {
         let mut operation = Operation::open(cx, choices(case))?;
         M::prepare(&mut operation)?;
         Ok(Collective { operation, mode: PhantomData })

@@ -7,7 +7,7 @@ use ombx_core::{
         axis::{Axis, Named},
         case::Case,
         compute::Busy,
-        context::Cx,
+        context::Context,
         figure::{Figure, Figures},
         kernel::Kernel,
         payload::{Check, Fill},
@@ -15,7 +15,7 @@ use ombx_core::{
     },
     error::{Error, Result},
     measure::{
-        row::{self, Make},
+        row::{self, KernelFactory},
         session::Session,
     },
     pacing::{mesh::Mesh, pace::PACE, paced::Pacing},
@@ -69,15 +69,15 @@ fn row<'a, N: Nonblocking, M: Mesh>(
     case: &Case,
     pacing: &Pacing<'a, M>,
 ) -> Result<Measurement> {
-    let open = |cx: &Cx<'_>, case: &Case| pacing.opened(cx, case, cx.agree(N::open(cx, case))?);
-    let pure = row::one_case(session, &Make::of::<N>(&open), case)?;
+    let open = |cx: &Context<'_>, case: &Case| pacing.opened(cx, case, cx.agree(N::open(cx, case))?);
+    let pure = row::one_case(session, &KernelFactory::of::<N>(&open), case)?;
     // Every rank knows whether it was measured and arrived right.
     if pure.outcome != Outcome::Ok {
         return Ok(pure);
     }
     let median = pure.summary.as_ref().map_or(0.0, |summary| summary.median);
-    let time = Duration::from_nanos(session.team.tell(median as u64)?);
-    let open = |cx: &Cx<'_>, case: &Case| Computing::<N>::open(cx, case, time);
+    let time = Duration::from_nanos(session.team.broadcast_value(median as u64)?);
+    let open = |cx: &Context<'_>, case: &Case| Computing::<N>::open(cx, case, time);
     let compute = phase(session, case, pacing, &open)?;
     let mut both = phase(session, case, pacing, &|cx, case| open(cx, case).map(Both))?;
     if both.outcome == Outcome::Ok {
@@ -90,10 +90,10 @@ fn phase<'a, K: Kernel, M: Mesh>(
     session: &Session<'a>,
     case: &Case,
     pacing: &Pacing<'a, M>,
-    open: &dyn Fn(&Cx<'_>, &Case) -> Result<K>,
+    open: &dyn Fn(&Context<'_>, &Case) -> Result<K>,
 ) -> Result<Measurement> {
-    let open = |cx: &Cx<'_>, case: &Case| pacing.opened(cx, case, cx.agree(open(cx, case))?);
-    row::measure(session, &Make::of::<K>(&open), case)
+    let open = |cx: &Context<'_>, case: &Case| pacing.opened(cx, case, cx.agree(open(cx, case))?);
+    row::measure(session, &KernelFactory::of::<K>(&open), case)
 }
 
 /// What a row tells beside its time.
@@ -151,7 +151,7 @@ struct Computing<N: Nonblocking> {
 }
 
 impl<N: Nonblocking> Computing<N> {
-    fn open(cx: &Cx<'_>, case: &Case, time: Duration) -> Result<Computing<N>> {
+    fn open(cx: &Context<'_>, case: &Case, time: Duration) -> Result<Computing<N>> {
         let tests: u32 = case.axis(&TESTS).parse().map_err(|_| Error::usage("--tests is no number"))?;
         let operation = N::open(cx, case)?;
         Ok(Computing { slice: operation.busy(time / (tests + 1)), operation, tests })
@@ -166,7 +166,7 @@ impl<N: Nonblocking> Kernel for Computing<N> {
         N::work(case)
     }
 
-    fn open(cx: &Cx<'_>, case: &Case) -> Result<Self> {
+    fn open(cx: &Context<'_>, case: &Case) -> Result<Self> {
         Computing::open(cx, case, Duration::ZERO)
     }
 
@@ -194,7 +194,7 @@ impl<N: Nonblocking> Kernel for Both<N> {
         N::work(case)
     }
 
-    fn open(cx: &Cx<'_>, case: &Case) -> Result<Self> {
+    fn open(cx: &Context<'_>, case: &Case) -> Result<Self> {
         Kernel::open(cx, case).map(Both)
     }
 

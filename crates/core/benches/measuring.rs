@@ -6,7 +6,7 @@ use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_m
 use ombx_core::{
     benchmark::{
         case::Case,
-        context::Cx,
+        context::Context,
         kernel::Kernel,
         work::{Method, Metric, Work},
     },
@@ -26,7 +26,7 @@ impl Kernel for Nothing {
         Work { bytes: 0, ops: 1, legs: 1 }
     }
 
-    fn open(_: &Cx<'_>, _: &Case) -> Result<Self> {
+    fn open(_: &Context<'_>, _: &Case) -> Result<Self> {
         Ok(Nothing(0))
     }
 

@@ -2,7 +2,7 @@
 //! hours, the tests below for a moment.
 
 use crate::{
-    benchmark::{layout::Across, root::Root, threads::Threads},
+    benchmark::{layout::Aggregation, root::Root, threads::Threads},
     error::{Kind, Result},
     measure::{
         collect,
@@ -46,7 +46,7 @@ pub fn grammars(bytes: &[u8]) {
 pub fn ranks(bytes: &[u8]) {
     let team = Liars(bytes.split(|byte| *byte == 0xfe).map(<[u8]>::to_vec).collect());
     let team: &dyn Team = &team;
-    for across in [Across::Origin, Across::Pairs, Across::Slowest, Across::Global] {
+    for across in [Aggregation::Origin, Aggregation::Pairs, Aggregation::Slowest, Aggregation::Global] {
         if let Ok(round) = collect::collect(team, across, Vec::new()) {
             let mut samples = Vec::new();
             collect::extend(&mut samples, 1, round);
@@ -84,15 +84,15 @@ impl Team for Liars {
         Ok(Some(self.0.clone()))
     }
 
-    fn take(&self, ranks: u32) -> Result<Option<Box<dyn Team>>> {
-        Alone(self.fabric()).take(ranks)
+    fn subteam(&self, ranks: u32) -> Result<Option<Box<dyn Team>>> {
+        Alone(self.fabric()).subteam(ranks)
     }
 
     fn pair(&self, partner: Rank, first: Rank) -> Result<Box<dyn Team>> {
         Alone(self.fabric()).pair(partner, first)
     }
 
-    fn rest(&self) -> Result<()> {
+    fn sleeping_barrier(&self) -> Result<()> {
         Ok(())
     }
 

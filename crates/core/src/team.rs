@@ -74,11 +74,11 @@ pub trait Team: Any {
     /// Brings every rank's bytes to rank 0, in rank order; `None` elsewhere. Lengths may differ.
     fn gather(&self, mine: &[u8]) -> Result<Option<Vec<Vec<u8>>>>;
     /// The first `ranks` ranks as a team of their own; `None` on the others.
-    fn take(&self, ranks: u32) -> Result<Option<Box<dyn Team>>>;
+    fn subteam(&self, ranks: u32) -> Result<Option<Box<dyn Team>>>;
     /// This rank and another as a team of their own, in which `first`, one of the two, is rank 0. Only the two call it.
     fn pair(&self, partner: Rank, first: Rank) -> Result<Box<dyn Team>>;
     /// A barrier in which waiting ranks sleep, so that idle ones leave the cores to those that measure.
-    fn rest(&self) -> Result<()>;
+    fn sleeping_barrier(&self) -> Result<()>;
     /// Names what runs now, for the messages of error handlers.
     fn name_task(&self, task: &str);
     /// Ends every rank, at once, with an exit code.
@@ -114,7 +114,7 @@ impl Team for Alone {
         Ok(Some(vec![mine.to_vec()]))
     }
 
-    fn take(&self, ranks: u32) -> Result<Option<Box<dyn Team>>> {
+    fn subteam(&self, ranks: u32) -> Result<Option<Box<dyn Team>>> {
         Ok((ranks > 0).then(|| Box::new(self.clone()) as Box<dyn Team>))
     }
 
@@ -122,7 +122,7 @@ impl Team for Alone {
         Err(Error::unsupported("a team of one has no pairs"))
     }
 
-    fn rest(&self) -> Result<()> {
+    fn sleeping_barrier(&self) -> Result<()> {
         Ok(())
     }
 
@@ -135,7 +135,7 @@ impl Team for Alone {
 
 impl dyn Team {
     /// Rank 0's number, on every rank.
-    pub fn tell(&self, number: u64) -> Result<u64> {
+    pub fn broadcast_value(&self, number: u64) -> Result<u64> {
         let mut bytes = number.to_le_bytes();
         self.broadcast(&mut bytes)?;
         Ok(u64::from_le_bytes(bytes))
@@ -165,7 +165,7 @@ impl dyn Team {
                 [&[note[0]], text.as_bytes()].concat()
             })
             .unwrap_or_default();
-        let length = self.tell(verdict.len() as u64)?;
+        let length = self.broadcast_value(verdict.len() as u64)?;
         if length == 0 {
             return mine;
         }

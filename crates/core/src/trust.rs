@@ -7,7 +7,7 @@ use crate::{
     measure::stop::Ending,
     result::{Notice, Samples},
     stats::Summary,
-    system::{clock::Facts, environment::Vitals},
+    system::{clock::Facts, environment::Counters},
     team::Place,
 };
 
@@ -195,11 +195,11 @@ fn sharing(places: &[Place]) -> Option<(usize, usize)> {
 
 /// What happened while one row was measured.
 #[derive(Debug, Clone, Copy)]
-pub struct Happened<'a> {
+pub struct RowFacts<'a> {
     /// What its samples say.
     pub summary: &'a Summary,
     /// Added over all its ranks.
-    pub vitals: Vitals,
+    pub vitals: Counters,
     /// Wall time of its samples, over all its ranks, in nanoseconds.
     pub cpu_ns: f64,
     /// Why sampling ended; `None` for a fixed number of iterations.
@@ -211,8 +211,8 @@ pub struct Happened<'a> {
 }
 
 /// Notices about one row.
-pub fn of_row(row: Happened<'_>) -> Vec<Notice> {
-    let Happened { summary, vitals, cpu_ns, ending, precision, verified } = row;
+pub fn of_row(row: RowFacts<'_>) -> Vec<Notice> {
+    let RowFacts { summary, vitals, cpu_ns, ending, precision, verified } = row;
     let mut notices = Vec::new();
     if vitals.preemptions as f64 > PREEMPTED_PART * summary.n as f64 {
         let count = vitals.preemptions;
@@ -295,10 +295,10 @@ mod tests {
         notices.iter().map(|n| n.code.as_str()).collect()
     }
 
-    fn quiet(summary: &Summary) -> Happened<'_> {
-        Happened {
+    fn quiet(summary: &Summary) -> RowFacts<'_> {
+        RowFacts {
             summary,
-            vitals: Vitals::default(),
+            vitals: Counters::default(),
             cpu_ns: 1e9,
             ending: Some(Ending::Converged),
             precision: 0.01,
@@ -343,19 +343,20 @@ mod tests {
     fn each_accident_of_a_row_is_named() {
         let steady = Summary::of(&[10.0; 200]).unwrap();
         let preempted =
-            Happened { vitals: Vitals { preemptions: 12, ..Vitals::default() }, ..quiet(&steady) };
+            RowFacts { vitals: Counters { preemptions: 12, ..Counters::default() }, ..quiet(&steady) };
         assert_eq!(of_row(preempted)[0].short, "preempted 12x");
-        let stolen = Happened { vitals: Vitals { stolen_ticks: 20, ..Vitals::default() }, ..quiet(&steady) };
+        let stolen =
+            RowFacts { vitals: Counters { stolen_ticks: 20, ..Counters::default() }, ..quiet(&steady) };
         assert_eq!(codes(&of_row(stolen)), ["stolen"]);
         let waited_ns = (quiet(&steady).cpu_ns * 0.3) as u64;
-        let waited = Happened { vitals: Vitals { waited_ns, ..Vitals::default() }, ..quiet(&steady) };
+        let waited = RowFacts { vitals: Counters { waited_ns, ..Counters::default() }, ..quiet(&steady) };
         assert_eq!(of_row(waited)[0].short, "waited 30%");
-        assert_eq!(codes(&of_row(Happened { verified: false, ..quiet(&steady) })), ["unverified"]);
+        assert_eq!(codes(&of_row(RowFacts { verified: false, ..quiet(&steady) })), ["unverified"]);
         let wide = Summary::of(&[10.0, 30.0, 12.0, 28.0, 11.0, 29.0, 13.0]).unwrap();
-        let late = Happened { ending: Some(Ending::OutOfBudget), ..quiet(&wide) };
+        let late = RowFacts { ending: Some(Ending::OutOfBudget), ..quiet(&wide) };
         assert!(codes(&of_row(late)).contains(&"not_converged"));
         let few = Summary::of(&[10.0, 11.0]).unwrap();
-        assert_eq!(codes(&of_row(Happened { ending: None, ..quiet(&few) })), ["no_interval"]);
+        assert_eq!(codes(&of_row(RowFacts { ending: None, ..quiet(&few) })), ["no_interval"]);
         let drift = Summary::of(&(0..100).map(f64::from).collect::<Vec<_>>()).unwrap();
         assert!(codes(&of_row(quiet(&drift))).contains(&"autocorrelated"));
     }
@@ -363,7 +364,7 @@ mod tests {
     #[test]
     fn one_preemption_in_thousands_of_samples_is_no_notice() {
         let steady = Summary::of(&[10.0; 1000]).unwrap();
-        let once = Happened { vitals: Vitals { preemptions: 1, ..Vitals::default() }, ..quiet(&steady) };
+        let once = RowFacts { vitals: Counters { preemptions: 1, ..Counters::default() }, ..quiet(&steady) };
         assert!(of_row(once).is_empty());
     }
 }

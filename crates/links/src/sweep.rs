@@ -12,7 +12,7 @@ use ombx_core::{
     error::{Error, Result},
     measure::{
         plan::Plan,
-        runner::{self, Opening},
+        runner::{self, OpenRun},
         session::{Session, sizes_of},
         sink::{Memory, Sink},
     },
@@ -130,7 +130,7 @@ struct Sweep<'a> {
     task: &'a Task,
     plan: &'a Plan,
     clock: &'a Clock,
-    opening: Opening<'a>,
+    opening: OpenRun<'a>,
     times: Collected,
 }
 
@@ -159,7 +159,7 @@ impl Sweep<'_> {
             None => None,
         };
         self.opening.sink.alive();
-        self.team.rest()?;
+        self.team.sleeping_barrier()?;
         let mut mine = Vec::new();
         if let Some(row) = row {
             wire::write_row(&mut mine, &row)
@@ -187,11 +187,11 @@ impl Sweep<'_> {
         label: Label<'_>,
     ) -> Result<Option<Measurement>> {
         let plan = Plan { sizes: Some(vec![bytes]), pairs: None, ..self.plan.clone() };
-        let seating = Layout::Pair.seat(2, None)?;
+        let assignment = Layout::Pair.assign(2, None)?;
         let mut rows = Rows { kept: Memory::default(), outer: &mut self.opening.sink };
         let standing: &[Notice] = &self.opening.standing;
         let mut session =
-            Session::new(pair, seating, (&plan, self.clock, standing), self.task.choice, &mut rows);
+            Session::new(pair, assignment, (&plan, self.clock, standing), self.task.choice, &mut rows);
         (self.task.choice.bench.run)(&mut session)
             .map_err(|e| e.within(format!("link of ranks {} and {partner}", self.team.rank())))?;
         let ends = [self.team.rank(), partner];
@@ -209,7 +209,7 @@ impl Sweep<'_> {
                 list.extend([from, to, link.bytes, link.suspect.into()].iter().flat_map(|n| n.to_le_bytes()));
             }
         }
-        list.resize(team.tell(list.len() as u64)? as usize, 0);
+        list.resize(team.broadcast_value(list.len() as u64)? as usize, 0);
         team.broadcast(&mut list)?;
         for link in list.chunks_exact(32) {
             let number = |at: usize| link[8 * at..8 * at + 8].try_into().map_or(0, u64::from_le_bytes);

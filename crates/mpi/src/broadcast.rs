@@ -4,7 +4,7 @@ use std::ffi::c_int;
 
 use mpi::ffi;
 use ombx_core::{
-    benchmark::{context::Cx, payload::Slots},
+    benchmark::{context::Context, payload::Slots},
     error::Result,
     unit::Rank,
 };
@@ -27,7 +27,7 @@ impl Broadcast {
     ///
     /// # Errors
     /// Where the team is not one of MPI ranks, or the memory is not available.
-    pub fn open(cx: &Cx<'_>, slots: Slots) -> Result<Broadcast> {
+    pub fn open(cx: &Context<'_>, slots: Slots) -> Result<Broadcast> {
         let comm = cx.fabric::<MpiTeam>()?.comm().raw();
         let parts = ext::count(slots.bytes).and_then(|bytes| Ok((bytes, Buffer::zeroed(slots.total())?)));
         let (bytes, buffer) = cx.agree(parts)?;

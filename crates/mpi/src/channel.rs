@@ -4,7 +4,7 @@ use std::ffi::c_int;
 
 use mpi::ffi;
 use ombx_core::{
-    benchmark::{context::Cx, payload::Slots},
+    benchmark::{context::Context, payload::Slots},
     error::Result,
     two_sided::pattern::Link,
 };
@@ -67,7 +67,7 @@ impl<C: Counting> Channel<C> {
 impl<C: Counting> Link for Channel<C> {
     const MOST: u64 = C::MOST;
 
-    fn open(cx: &Cx<'_>, slots: Slots) -> Result<Channel<C>> {
+    fn open(cx: &Context<'_>, slots: Slots) -> Result<Channel<C>> {
         let team: &MpiTeam = cx.fabric()?;
         let parts = C::count(slots.bytes).and_then(|bytes| {
             let (outgoing, incoming) = (Buffer::zeroed(slots.total())?, Buffer::zeroed(slots.total())?);

@@ -3,7 +3,7 @@
 use std::ffi::c_int;
 
 use mpi::ffi;
-use ombx_core::{benchmark::context::Cx, error::Result, pacing::mesh, unit::Rank};
+use ombx_core::{benchmark::context::Context, error::Result, pacing::mesh, unit::Rank};
 
 use crate::{
     MpiTeam,
@@ -21,7 +21,7 @@ pub struct Mesh {
 }
 
 impl mesh::Mesh for Mesh {
-    fn open(cx: &Cx<'_>) -> Result<Mesh> {
+    fn open(cx: &Context<'_>) -> Result<Mesh> {
         Ok(Mesh { comm: cx.fabric::<MpiTeam>()?.comm().raw() })
     }
 

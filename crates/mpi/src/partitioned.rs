@@ -1,7 +1,7 @@
 //! One end of two-sided traffic by partitioned messages: a window is one message, each of its parts marked ready by itself.
 
 use ombx_core::{
-    benchmark::{context::Cx, payload::Slots},
+    benchmark::{context::Context, payload::Slots},
     error::Result,
     two_sided::pattern::Link,
 };
@@ -17,7 +17,7 @@ mod present {
 
     use mpi::ffi;
 
-    use super::{Cx, Link, Result, Slots};
+    use super::{Context, Link, Result, Slots};
     use crate::{
         Buffer, MpiTeam,
         ext::{self, BYTE, check},
@@ -72,7 +72,7 @@ mod present {
     impl Link for PartitionedChannel {
         const PACKED: bool = true;
 
-        fn open(cx: &Cx<'_>, slots: Slots) -> Result<PartitionedChannel> {
+        fn open(cx: &Context<'_>, slots: Slots) -> Result<PartitionedChannel> {
             let comm = cx.fabric::<MpiTeam>()?.comm().raw();
             let buffers =
                 Buffer::zeroed(slots.total()).and_then(|out| Ok((out, Buffer::zeroed(slots.total())?)));
@@ -166,7 +166,7 @@ mod present {
 
 #[cfg(not(mpi_has = "MPI_Psend_init"))]
 mod absent {
-    use super::{Cx, Link, Result, Slots};
+    use super::{Context, Link, Result, Slots};
 
     /// There is none: this MPI has no partitioned messages.
     #[derive(Debug)]
@@ -208,7 +208,7 @@ mod absent {
             match *self {}
         }
 
-        fn open(_: &Cx<'_>, _: Slots) -> Result<PartitionedChannel> {
+        fn open(_: &Context<'_>, _: Slots) -> Result<PartitionedChannel> {
             Err(ombx_core::error::Error::unsupported(Self::available().err().unwrap_or_default()))
         }
 

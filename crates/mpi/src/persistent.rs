@@ -4,7 +4,7 @@ use std::ffi::{c_int, c_void};
 
 use mpi::ffi;
 use ombx_core::{
-    benchmark::{context::Cx, payload::Slots},
+    benchmark::{context::Context, payload::Slots},
     error::Result,
     two_sided::pattern::Link,
 };
@@ -60,7 +60,7 @@ impl PersistentChannel {
 }
 
 impl Link for PersistentChannel {
-    fn open(cx: &Cx<'_>, slots: Slots) -> Result<PersistentChannel> {
+    fn open(cx: &Context<'_>, slots: Slots) -> Result<PersistentChannel> {
         let comm = cx.fabric::<MpiTeam>()?.comm().raw();
         let parts = Large::count(slots.bytes).and_then(|bytes| {
             let (outgoing, incoming) = (Buffer::zeroed(slots.total())?, Buffer::zeroed(slots.total())?);

@@ -4,7 +4,7 @@ use std::ffi::{c_int, c_void};
 
 use mpi::ffi;
 use ombx_core::{
-    benchmark::{context::Cx, payload::Slots},
+    benchmark::{context::Context, payload::Slots},
     error::Result,
     two_sided::pattern::Link,
 };
@@ -76,7 +76,7 @@ impl Star {
 }
 
 impl Link for Star {
-    fn open(cx: &Cx<'_>, slots: Slots) -> Result<Star> {
+    fn open(cx: &Context<'_>, slots: Slots) -> Result<Star> {
         let comm = cx.fabric::<MpiTeam>()?.comm().raw();
         let partners: Vec<c_int> = cx.partners().iter().map(|rank| rank.0 as c_int).collect();
         let parts = ext::count(slots.bytes).and_then(|bytes| {

@@ -55,7 +55,7 @@ impl Team for MpiTeam {
         self.comm.gather(mine)
     }
 
-    fn take(&self, ranks: u32) -> Result<Option<Box<dyn Team>>> {
+    fn subteam(&self, ranks: u32) -> Result<Option<Box<dyn Team>>> {
         let part = self.comm.first(ranks)?;
         Ok(part.map(|comm| Box::new(MpiTeam { comm }) as Box<dyn Team>))
     }
@@ -65,7 +65,7 @@ impl Team for MpiTeam {
         Ok(Box::new(MpiTeam { comm }))
     }
 
-    fn rest(&self) -> Result<()> {
+    fn sleeping_barrier(&self) -> Result<()> {
         self.comm.rest(NAP)
     }
 

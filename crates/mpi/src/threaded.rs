@@ -4,7 +4,7 @@ use std::{ffi::c_int, mem::MaybeUninit};
 
 use mpi::ffi;
 use ombx_core::{
-    benchmark::{context::Cx, payload::Slots},
+    benchmark::{context::Context, payload::Slots},
     error::Result,
     two_sided::threaded::SharedLink,
 };
@@ -45,7 +45,7 @@ impl SharedChannel {
 }
 
 impl SharedLink for SharedChannel {
-    fn open(cx: &Cx<'_>, slots: Slots) -> Result<SharedChannel> {
+    fn open(cx: &Context<'_>, slots: Slots) -> Result<SharedChannel> {
         let comm = cx.fabric::<MpiTeam>()?.comm().raw();
         let parts = library::thread_multiple().and_then(|()| {
             let bytes = ext::count(slots.bytes)?;

@@ -8,7 +8,7 @@ use std::{
 
 use mpi::ffi;
 use ombx_core::{
-    benchmark::{context::Cx, payload::Slots},
+    benchmark::{context::Context, payload::Slots},
     error::{Error, Result},
     unit::Rank,
 };
@@ -100,7 +100,7 @@ pub struct Window {
 
 impl Window {
     /// Makes a window on every rank of a case, towards this rank's peer. Collective.
-    pub fn open(cx: &Cx<'_>, shape: Shape) -> Result<Window> {
+    pub fn open(cx: &Context<'_>, shape: Shape) -> Result<Window> {
         let Shape { make, slots, locals, hints } = shape;
         let comm = cx.fabric::<MpiTeam>()?.comm();
         cx.afford((1 + locals as u64) * slots.total())?;

@@ -5,7 +5,7 @@ use std::marker::PhantomData;
 use ombx_core::{
     benchmark::{
         case::Case,
-        context::Cx,
+        context::Context,
         entry::Benchmark,
         kernel::Kernel,
         layout::Layout,
@@ -105,7 +105,7 @@ impl<D: Direction, L: Link> Kernel for Fan<D, L> {
         Work { bytes: case.bytes.0 * messages, ops: messages, legs: 1 }
     }
 
-    fn open(cx: &Cx<'_>, case: &Case) -> Result<Self> {
+    fn open(cx: &Context<'_>, case: &Case) -> Result<Self> {
         let slots = match case.axis(&BUFFERS) {
             "single" => Slots::shared(case.bytes.0, case.depth),
             _ => Slots::new(case.bytes.0, case.depth),

@@ -3,7 +3,7 @@
 use ombx_core::{
     benchmark::{
         case::Case,
-        context::Cx,
+        context::Context,
         entry::Benchmark,
         kernel::Kernel,
         payload::{Check, Fill},
@@ -36,7 +36,7 @@ impl Kernel for Forked {
         Ping::work(case)
     }
 
-    fn open(cx: &Cx<'_>, case: &Case) -> Result<Self> {
+    fn open(cx: &Context<'_>, case: &Case) -> Result<Self> {
         let mut ping = Ping::open(cx, case)?;
         match cx.role {
             Role::Active => ping.active()?,

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use ombx_core::{
     benchmark::{
         figure::Figure,
-        layout::Across,
+        layout::Aggregation,
         payload::{Check, Mismatch},
         work::{Metric, Work},
     },
@@ -53,7 +53,7 @@ fn row(bench: &str, axes: &[(&str, &str)], bytes: u64, ns: f64) -> Measurement {
         ranks: 2,
         axes,
         work: Some(Work { bytes: 2 * bytes, ops: 2, legs: 2 }),
-        across: Across::Origin,
+        across: Aggregation::Origin,
         outcome: Outcome::Ok,
         check: Check::Passed,
         samples: vec![Samples { batch: 1, elapsed_ns: vec![SAMPLE; 20], ..Samples::default() }],

@@ -6,7 +6,7 @@ use ombx_core::{
     benchmark::{
         case::Case,
         compute::{Busy, Compute},
-        context::Cx,
+        context::Context,
         kernel::Kernel,
         payload::{Check, Fill, Slots},
         work::{Method, Metric, Role, Work},
@@ -93,7 +93,7 @@ impl<O: Op, S: Sync, M: Mode> Kernel for Access<O, S, M> {
         M::work::<S>(case)
     }
 
-    fn open(cx: &Cx<'_>, case: &Case) -> Result<Self> {
+    fn open(cx: &Context<'_>, case: &Case) -> Result<Self> {
         Self::fits(case)?;
         let make = Make::named(case.axis(&WIN));
         let hints = if case.axis(&HINTS) == "on" { Hints::Given } else { Hints::None };

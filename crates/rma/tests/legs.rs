@@ -5,7 +5,7 @@ use std::{cell::RefCell, marker::PhantomData, sync::Mutex};
 use ombx_core::{
     benchmark::{
         case::Case,
-        context::Cx,
+        context::Context,
         entry::Benchmark,
         kernel::Kernel,
         work::{Method, Metric, Role, Work},
@@ -189,7 +189,7 @@ impl<S: Sync, M: Calls> Kernel for Legs<S, M> {
         M::work::<S>(case)
     }
 
-    fn open(cx: &Cx<'_>, case: &Case) -> Result<Self> {
+    fn open(cx: &Context<'_>, case: &Case) -> Result<Self> {
         let probe =
             Probe { team: cx.fabric::<ThreadTeam>()?.clone(), peer: cx.peer, log: RefCell::default() };
         Ok(Legs { probe, role: cx.role, depth: case.depth, types: PhantomData })

@@ -85,7 +85,7 @@ impl Coordinator {
         let serve = move || {
             loop {
                 match door.serve(LONG) {
-                    Ok(Some(Knock::Guest(guest))) => coordinator.seat(guest),
+                    Ok(Some(Knock::Guest(guest))) => coordinator.assign(guest),
                     Ok(Some(Knock::Strangers(many))) => coordinator.tell(Happening::Strangers(many)),
                     Ok(None) => {}
                     // Out of descriptors, for instance: those who knock wait.
@@ -102,7 +102,7 @@ impl Coordinator {
     }
 
     /// Gives a guest its seat, unless it is not one of this session's ranks or has come twice.
-    fn seat(self: &Arc<Self>, Guest { stream, said }: Guest) {
+    fn assign(self: &Arc<Self>, Guest { stream, said }: Guest) {
         let card = String::from_utf8(said).ok().and_then(|text| Card::decode(&text));
         let Some(mut card) = card else { return };
         if card.version != protocol::version() {

@@ -3,7 +3,7 @@
 use std::os::fd::OwnedFd;
 
 use ombx_core::{
-    benchmark::{context::Cx, work::Role},
+    benchmark::{context::Context, work::Role},
     error::{Error, Result},
 };
 
@@ -40,16 +40,16 @@ pub(crate) trait Kind: 'static {
     const ZERO_COPY: bool = false;
 
     /// Opens a door on the rank that answers.
-    fn open(cx: &Cx<'_>, team: &SocketTeam, wishes: &Wishes) -> Result<Door>;
+    fn open(cx: &Context<'_>, team: &SocketTeam, wishes: &Wishes) -> Result<Door>;
     /// Where the rank that is timed finds a door of its peer's.
-    fn find(cx: &Cx<'_>, team: &SocketTeam, wishes: &Wishes, told: &str) -> Result<Address>;
+    fn find(cx: &Context<'_>, team: &SocketTeam, wishes: &Wishes, told: &str) -> Result<Address>;
 }
 
 /// TCP.
 pub(crate) enum Tcp {}
 
 impl Kind for Tcp {
-    fn open(cx: &Cx<'_>, team: &SocketTeam, wishes: &Wishes) -> Result<Door> {
+    fn open(cx: &Context<'_>, team: &SocketTeam, wishes: &Wishes) -> Result<Door> {
         let at = match (team.together(cx.rank(), cx.peer), wishes.ip) {
             (true, Ip::V4) => [127, 0, 0, 1].into(),
             (true, Ip::V6) => std::net::Ipv6Addr::LOCALHOST.into(),
@@ -59,7 +59,7 @@ impl Kind for Tcp {
         Door::tcp(at, &wishes.options, *team.token())
     }
 
-    fn find(cx: &Cx<'_>, team: &SocketTeam, wishes: &Wishes, told: &str) -> Result<Address> {
+    fn find(cx: &Context<'_>, team: &SocketTeam, wishes: &Wishes, told: &str) -> Result<Address> {
         let port: u16 = told.parse().map_err(|_| Error::fabric("a rank told no port"))?;
         Ok(Address::Tcp((team.address_of(cx.peer, wishes.ip)?, port).into()))
     }
@@ -71,11 +71,11 @@ pub(crate) enum ZeroCopyTcp {}
 impl Kind for ZeroCopyTcp {
     const ZERO_COPY: bool = true;
 
-    fn open(cx: &Cx<'_>, team: &SocketTeam, wishes: &Wishes) -> Result<Door> {
+    fn open(cx: &Context<'_>, team: &SocketTeam, wishes: &Wishes) -> Result<Door> {
         Tcp::open(cx, team, wishes)
     }
 
-    fn find(cx: &Cx<'_>, team: &SocketTeam, wishes: &Wishes, told: &str) -> Result<Address> {
+    fn find(cx: &Context<'_>, team: &SocketTeam, wishes: &Wishes, told: &str) -> Result<Address> {
         Tcp::find(cx, team, wishes, told)
     }
 }
@@ -84,7 +84,7 @@ impl Kind for ZeroCopyTcp {
 pub(crate) enum Unix {}
 
 impl Kind for Unix {
-    fn open(cx: &Cx<'_>, team: &SocketTeam, wishes: &Wishes) -> Result<Door> {
+    fn open(cx: &Context<'_>, team: &SocketTeam, wishes: &Wishes) -> Result<Door> {
         if team.together(cx.rank(), cx.peer) {
             return Door::unix(&wishes.options, *team.token());
         }
@@ -92,13 +92,13 @@ impl Kind for Unix {
         Err(Error::unsupported(format!("Unix-domain sockets do not reach from {here} to {there}")))
     }
 
-    fn find(_: &Cx<'_>, _: &SocketTeam, _: &Wishes, told: &str) -> Result<Address> {
+    fn find(_: &Context<'_>, _: &SocketTeam, _: &Wishes, told: &str) -> Result<Address> {
         Ok(Address::Unix(told.into()))
     }
 }
 
 /// Connects this rank with its peer: the one that answers opens a door, the one that is timed enters. Collective.
-pub(crate) fn connect<K: Kind>(cx: &Cx<'_>) -> Result<OwnedFd> {
+pub(crate) fn connect<K: Kind>(cx: &Context<'_>) -> Result<OwnedFd> {
     let team: &SocketTeam = cx.fabric()?;
     let wishes = team.wishes();
     let door = match cx.role {

@@ -212,7 +212,7 @@ impl Team for SocketTeam {
         Ok(Some(all))
     }
 
-    fn take(&self, ranks: u32) -> Result<Option<Box<dyn Team>>> {
+    fn subteam(&self, ranks: u32) -> Result<Option<Box<dyn Team>>> {
         let part = || Box::new(self.part(self.ranks[..ranks as usize].to_vec())) as Box<dyn Team>;
         Ok((self.me < ranks).then(part))
     }
@@ -222,7 +222,7 @@ impl Team for SocketTeam {
         Ok(Box::new(self.part(if first == partner { vec![other, mine] } else { vec![mine, other] })))
     }
 
-    fn rest(&self) -> Result<()> {
+    fn sleeping_barrier(&self) -> Result<()> {
         self.barrier()
     }
 

@@ -2,7 +2,7 @@
 
 use std::hint::black_box;
 
-use ombx_core::{benchmark::{case::Case, context::Cx, kernel::Kernel, work::{Method, Metric, Work}, layout::Layout, payload::{Check, Fill, Slots}, entry::Benchmark}, error::{Error, Result}, unit::Rank};
+use ombx_core::{benchmark::{case::Case, context::Context, kernel::Kernel, work::{Method, Metric, Work}, layout::Layout, payload::{Check, Fill, Slots}, entry::Benchmark}, error::{Error, Result}, unit::Rank};
 
 /// Every rank copies from a buffer of its own to another.
 struct Copy {
@@ -24,7 +24,7 @@ impl Kernel for Copy {
         Work { bytes: case.bytes.0, ops: 1, legs: 1 }
     }
 
-    fn open(cx: &Cx<'_>, case: &Case) -> Result<Copy> {
+    fn open(cx: &Context<'_>, case: &Case) -> Result<Copy> {
         let slots = Slots::new(case.bytes.0, 1);
         cx.afford(2 * slots.total())?;
         let length =

@@ -2,7 +2,7 @@
 
 use ombx_core::{
     benchmark::{
-        context::Cx,
+        context::Context,
         payload::{Check, Fill, Slots},
         work::Role,
     },
@@ -20,23 +20,23 @@ pub(crate) const TESTS: &[RankTest] = &[
 ];
 
 /// What a rank of a pair knows: its role and its peer.
-pub(crate) fn pair(team: &dyn Team) -> Cx<'_> {
+pub(crate) fn pair(team: &dyn Team) -> Context<'_> {
     let (role, peer) = match team.rank() {
         Rank(0) => (Role::Active, Rank(1)),
         _ => (Role::Passive, Rank(0)),
     };
-    Cx { team, role, peer, thread: 0, memory_limit: None }
+    Context { team, role, peer, thread: 0, memory_limit: None }
 }
 
 /// Calls `body` on the first two ranks.
-pub(crate) fn on_a_pair(team: &MpiTeam, body: impl Fn(&Cx<'_>)) {
-    if let Some(two) = team.take(2).unwrap() {
+pub(crate) fn on_a_pair(team: &MpiTeam, body: impl Fn(&Context<'_>)) {
+    if let Some(two) = team.subteam(2).unwrap() {
         body(&pair(&*two));
     }
-    team.rest().unwrap();
+    team.sleeping_barrier().unwrap();
 }
 
-fn fill(cx: &Cx<'_>, channel: &mut Channel, slots: Slots, round: u64) -> Fill {
+fn fill(cx: &Context<'_>, channel: &mut Channel, slots: Slots, round: u64) -> Fill {
     let fill = Fill { round, bytes: slots.bytes, iterations: 1 };
     fill.write(cx.rank(), slots, channel.outgoing());
     fill.poison(cx.peer, slots, channel.incoming());

@@ -55,7 +55,7 @@ fn broadcast(team: &MpiTeam) {
         assert!(bytes.iter().all(|b| *b == 7), "{length}");
     }
     let team: &dyn Team = team;
-    assert_eq!(team.tell(u64::from(team.rank().0) + u64::MAX / 2).unwrap(), u64::MAX / 2);
+    assert_eq!(team.broadcast_value(u64::from(team.rank().0) + u64::MAX / 2).unwrap(), u64::MAX / 2);
 }
 
 fn agree(team: &MpiTeam) {
@@ -77,14 +77,14 @@ fn agree(team: &MpiTeam) {
 
 fn parts(team: &MpiTeam) {
     for ranks in 1..=team.size() {
-        let part = team.take(ranks).unwrap();
+        let part = team.subteam(ranks).unwrap();
         assert_eq!(part.is_some(), team.rank().0 < ranks);
         let Some(part) = part else { continue };
         assert_eq!((part.rank(), part.size()), (team.rank(), ranks));
         part.barrier().unwrap();
         let all = part.gather(&[part.rank().0 as u8]).unwrap();
         assert!(all.is_none_or(|all| all.concat() == (0..ranks as u8).collect::<Vec<u8>>()));
-        let first = part.take(1).unwrap();
+        let first = part.subteam(1).unwrap();
         assert_eq!(first.is_some(), part.rank() == Rank(0));
     }
     team.barrier().unwrap();
@@ -117,7 +117,7 @@ fn rest_waits_for_all(team: &MpiTeam) {
         thread::sleep(late);
         std::fs::write(&note, "here").unwrap();
     }
-    team.rest().unwrap();
+    team.sleeping_barrier().unwrap();
     assert!(note.exists(), "rank {} did not wait", team.rank());
     if let (Some(before), Some(after)) = (before, on_cpu()) {
         let spent = Duration::from_nanos(after - before);

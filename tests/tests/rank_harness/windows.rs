@@ -2,7 +2,7 @@
 
 use ombx_core::{
     benchmark::{
-        context::Cx,
+        context::Context,
         payload::{Check, Fill, Slots},
         work::Role,
     },
@@ -50,7 +50,7 @@ const EPOCHS: [Epochs; 7] = [
     Epochs::FlushLocal,
 ];
 
-fn open(cx: &Cx<'_>, make: Make, slots: Slots) -> Window {
+fn open(cx: &Context<'_>, make: Make, slots: Slots) -> Window {
     Window::open(cx, Shape { make, slots, locals: 1, hints: Hints::Given }).unwrap()
 }
 
@@ -59,7 +59,7 @@ fn look<R>(window: &mut Window, look: impl FnOnce(&mut [u8], &mut [u8]) -> R) ->
 }
 
 fn memory_is_ours_and_zero(team: &MpiTeam) {
-    let cx = Cx { team, role: Role::Active, peer: team.rank(), thread: 0, memory_limit: None };
+    let cx = Context { team, role: Role::Active, peer: team.rank(), thread: 0, memory_limit: None };
     for make in MAKES {
         // Sizes that are no multiples of anything: MPICH over UCX gave a wrong base for such.
         for (bytes, count) in [(0, 1), (1, 1), (7, 3), (100, 5), (4097, 2)] {
@@ -99,7 +99,7 @@ fn in_every_epoch(team: &MpiTeam, op: Op) {
 }
 
 /// The origin, rank 0, moves every slot inside one epoch; whoever gets the data checks all of it.
-fn moves(cx: &Cx<'_>, window: &mut Window, epochs: Epochs, op: Op, fill: Fill) {
+fn moves(cx: &Context<'_>, window: &mut Window, epochs: Epochs, op: Op, fill: Fill) {
     let slots = window.slots();
     look(window, |local, exposed| {
         let (from, into) = match op {

@@ -1,7 +1,7 @@
 //! Four ways to time a broadcast on real ranks, and what they owe to one another.
 
 use ombx_core::{
-    benchmark::{figure::Figure, layout::Across, payload::Check},
+    benchmark::{figure::Figure, layout::Aggregation, payload::Check},
     result::{Measurement, Outcome},
 };
 
@@ -36,10 +36,10 @@ fn of<'r>(rows: &'r [Measurement], bench: &str, axis: (&str, &str)) -> &'r Measu
 fn one_command_shows_every_way() {
     let rows = rows_of("collective.bcast* -n 2 --sizes 8,4K --max-time 50ms");
     for (bench, across) in [
-        ("collective.bcast_round", Across::Slowest),
-        ("collective.bcast_window", Across::Global),
-        ("collective.bcast_ack", Across::Origin),
-        ("collective.bcast_acked", Across::Origin),
+        ("collective.bcast_round", Aggregation::Slowest),
+        ("collective.bcast_window", Aggregation::Global),
+        ("collective.bcast_ack", Aggregation::Origin),
+        ("collective.bcast_acked", Aggregation::Origin),
     ] {
         assert_eq!(of(&rows, bench, ("", "")).across, across, "{bench}");
     }

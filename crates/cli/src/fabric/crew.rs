@@ -25,7 +25,7 @@ const HEAD: usize = 4096;
 pub(super) fn meet(team: &dyn Team, to: Option<&mut File>) -> Result<()> {
     let (build, words) = (hash_of(&build()), hash_of(&argv::words()[1..]));
     let same = [(build, "program"), (words, "command line")]
-        .map(|(mine, what)| team.tell(mine).map(|first| (first != mine).then_some(what)));
+        .map(|(mine, what)| team.broadcast_value(mine).map(|first| (first != mine).then_some(what)));
     let [build, words] = same;
     let other = build?.or(words?);
     team.agree(other.map_or(Ok(()), |what| {

@@ -10,16 +10,16 @@ use ombx_core::{
     benchmark::{
         axis::{Axis, Named},
         case::Case,
-        context::Cx,
+        context::Context,
         figure::{Figure, Figures},
         payload::{Check, Fill},
         work::{Metric, Role},
     },
     error::Result,
     measure::{
-        collect::Taken,
-        opened::Opened,
-        row::{Make, one_case},
+        collect::RoundSamples,
+        opened::OpenKernel,
+        row::{KernelFactory, one_case},
         session::Session,
         timed_loop::{Turns, answered_in_turn, in_turn},
     },
@@ -119,7 +119,7 @@ impl<P: Part<B, M>, B: Broadcast, M: Mesh> Turns for Acked<P, B, M> {
 }
 
 impl<P: Part<B, M>, B: Broadcast, M: Mesh> Acked<P, B, M> {
-    fn open<'k>(cx: &Cx<'_>, case: &Case, acker: Rank) -> Result<Box<dyn Opened + 'k>>
+    fn open<'k>(cx: &Context<'_>, case: &Case, acker: Rank) -> Result<Box<dyn OpenKernel + 'k>>
     where
         P: 'k,
         B: 'k,
@@ -136,7 +136,7 @@ impl<P: Part<B, M>, B: Broadcast, M: Mesh> Acked<P, B, M> {
     }
 }
 
-impl<P: Part<B, M>, B: Broadcast, M: Mesh> Opened for Acked<P, B, M> {
+impl<P: Part<B, M>, B: Broadcast, M: Mesh> OpenKernel for Acked<P, B, M> {
     fn clocks(&self) -> usize {
         1
     }
@@ -163,11 +163,11 @@ impl<P: Part<B, M>, B: Broadcast, M: Mesh> Opened for Acked<P, B, M> {
         answered_in_turn(self, [batch, batch], samples)
     }
 
-    fn taken(&mut self, clock: &Clock, stamps: &[u64]) -> Taken {
+    fn taken(&mut self, clock: &Clock, stamps: &[u64]) -> RoundSamples {
         let all = stamps.as_chunks().0.iter();
         let (elapsed_ns, echoes) = all.map(|[a, b, c, d]| (clock.nanos(*a, *b), clock.nanos(*c, *d))).unzip();
         let round_trips = Some(RoundTrips { halves: self.halves, batch: self.batch, elapsed_ns: echoes });
-        Taken { elapsed_ns, round_trips, ..Taken::default() }
+        RoundSamples { elapsed_ns, round_trips, ..RoundSamples::default() }
     }
 
     fn end(&mut self) -> Result<()> {
@@ -230,13 +230,13 @@ fn acknowledged<B: Broadcast, M: Mesh>(
     sharing: u32,
     label: Option<String>,
 ) -> Result<Vec<Measurement>> {
-    let open = |cx: &Cx<'_>, case: &Case| match cx.role {
+    let open = |cx: &Context<'_>, case: &Case| match cx.role {
         Role::Active => Acked::<Root, B, M>::open(cx, case, acker),
         Role::Passive if cx.rank() == acker => Acked::<Acker, B, M>::open(cx, case, acker),
         Role::Passive => Acked::<Bystander, B, M>::open(cx, case, acker),
     };
     let label = label.map(|acker| ("acker", acker));
-    let make = Make { metric: Metric::Latency, work, open: &open, floor_ns: None, label, sharing };
+    let make = KernelFactory { metric: Metric::Latency, work, open: &open, floor_ns: None, label, sharing };
     let mut rows = Vec::new();
     for case in session.cases()? {
         let mut row = one_case(session, &make, &case)?;

@@ -3,7 +3,7 @@
 use ombx_core::{
     benchmark::{
         case::Case,
-        context::Cx,
+        context::Context,
         kernel::Kernel,
         payload::{Check, Fill, Slots},
         work::{Method, Metric, Work},
@@ -18,7 +18,7 @@ pub trait Broadcast: Sized {
     const LEAST: u64 = 1;
 
     /// Opens the end of this rank; `slots` is one message. Collective, untimed.
-    fn open(cx: &Cx<'_>, slots: Slots) -> Result<Self>;
+    fn open(cx: &Context<'_>, slots: Slots) -> Result<Self>;
     /// Gives every rank the message of `root`.
     fn broadcast(&mut self, root: Rank) -> Result<()>;
     /// What is sent, or where it arrives.
@@ -27,7 +27,7 @@ pub trait Broadcast: Sized {
 
 /// The library's own broadcast.
 impl Broadcast for ombx_mpi::Broadcast {
-    fn open(cx: &Cx<'_>, slots: Slots) -> Result<Self> {
+    fn open(cx: &Context<'_>, slots: Slots) -> Result<Self> {
         ombx_mpi::Broadcast::open(cx, slots)
     }
 
@@ -54,12 +54,12 @@ pub(crate) fn work(case: &Case) -> Work {
 }
 
 impl<B: Broadcast> End<B> {
-    pub(crate) fn open(cx: &Cx<'_>, case: &Case) -> Result<End<B>> {
+    pub(crate) fn open(cx: &Context<'_>, case: &Case) -> Result<End<B>> {
         End::of(cx, case.bytes.0)
     }
 
     /// With so many bytes.
-    pub(crate) fn of(cx: &Cx<'_>, bytes: u64) -> Result<End<B>> {
+    pub(crate) fn of(cx: &Context<'_>, bytes: u64) -> Result<End<B>> {
         let slots = Slots::new(bytes, 1);
         cx.afford(slots.total())?;
         Ok(End { tree: B::open(cx, slots)?, slots, rank: cx.rank() })
@@ -97,7 +97,7 @@ impl<B: Broadcast> Kernel for Round<B> {
         work(case)
     }
 
-    fn open(cx: &Cx<'_>, case: &Case) -> Result<Self> {
+    fn open(cx: &Context<'_>, case: &Case) -> Result<Self> {
         Ok(Round { end: End::open(cx, case)?, root: 0, ranks: cx.team.size() })
     }
 
@@ -136,7 +136,7 @@ impl<B: Broadcast> Kernel for Once<B> {
         work(case)
     }
 
-    fn open(cx: &Cx<'_>, case: &Case) -> Result<Self> {
+    fn open(cx: &Context<'_>, case: &Case) -> Result<Self> {
         End::open(cx, case).map(Once)
     }
 

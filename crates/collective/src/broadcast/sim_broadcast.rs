@@ -2,7 +2,7 @@
 
 use crate::broadcast::kernel::Broadcast;
 use ombx_core::{
-    benchmark::{context::Cx, payload::Slots},
+    benchmark::{context::Context, payload::Slots},
     error::Result,
     team::Team,
     testkit::{Letter, ThreadTeam},
@@ -19,7 +19,7 @@ pub(super) struct SimBroadcast<const LATENCY: u64, const PER_BYTE: u64> {
 }
 
 impl<const LATENCY: u64, const PER_BYTE: u64> Broadcast for SimBroadcast<LATENCY, PER_BYTE> {
-    fn open(cx: &Cx<'_>, slots: Slots) -> Result<Self> {
+    fn open(cx: &Context<'_>, slots: Slots) -> Result<Self> {
         let team = cx.fabric::<ThreadTeam>()?.clone();
         let buffer = vec![0; slots.total() as usize];
         Ok(SimBroadcast { team, ranks: cx.team.size(), buffer, bytes: slots.bytes as usize })
@@ -65,7 +65,7 @@ mod tests {
             entry::Benchmark,
             figure::Figure,
             kernel::Kernel,
-            layout::{Across, Layout},
+            layout::{Aggregation, Layout},
             payload::Check,
             work::Metric,
         },
@@ -157,7 +157,7 @@ mod tests {
             let rows = measure(ranks, &ACKED, &plan("1000")).unwrap().rows;
             assert_eq!(rows.len(), ranks as usize, "a row for each acker and the slowest");
             let slowest = rows.last().unwrap();
-            assert_eq!((slowest.axes["acker"].as_str(), slowest.across), ("slowest", Across::Origin));
+            assert_eq!((slowest.axes["acker"].as_str(), slowest.across), ("slowest", Aggregation::Origin));
             assert!(
                 slowest.key.starts_with("sim.bcast_acked/acker=slowest,ack-correction=half,"),
                 "{}",
@@ -194,7 +194,7 @@ mod tests {
         for ranks in [2, 4, 8] {
             let acked = median(measure(ranks, &ACKED, &plan("1000")).unwrap().rows.last().unwrap());
             let row = measure(ranks, &WINDOW, &plan("1000")).unwrap().rows.remove(0);
-            assert_eq!((row.across, row.samples.len()), (Across::Global, ranks as usize));
+            assert_eq!((row.across, row.samples.len()), (Aggregation::Global, ranks as usize));
             assert!((median(&row) / acked - 1.0).abs() < 0.02, "{ranks} ranks: {} and {acked}", median(&row));
             assert!(figure(&row, "sync_residual_us") < 1.0 && figure(&row, "sync_residual_after_us") < 1.0);
             assert_eq!(figure(&row, "late_starts"), 0.0);

@@ -5,7 +5,7 @@ use crate::broadcast::kernel::Broadcast;
 use ombx_core::{
     benchmark::{
         axis::{Axis, Named},
-        context::Cx,
+        context::Context,
         payload::Slots,
     },
     error::Result,
@@ -56,7 +56,7 @@ impl<M> Tree<M> {
 impl<M: Mesh> Broadcast for Tree<M> {
     const LEAST: u64 = 0;
 
-    fn open(cx: &Cx<'_>, slots: Slots) -> Result<Tree<M>> {
+    fn open(cx: &Context<'_>, slots: Slots) -> Result<Tree<M>> {
         let (buffer, bytes) = (vec![0; slots.total() as usize], slots.bytes as usize);
         let (mesh, children) = (M::open(cx)?, Vec::with_capacity(u32::BITS as usize));
         let (me, ranks) = (cx.rank().0, cx.team.size());

@@ -38,7 +38,7 @@ impl<const PROGRESS: u8> Kernel for Simulated<PROGRESS> {
         Work { bytes: 0, ops: 1, legs: 1 }
     }
 
-    fn open(cx: &Cx<'_>, case: &Case) -> Result<Self> {
+    fn open(cx: &Context<'_>, case: &Case) -> Result<Self> {
         if case.bytes.0 == 404 {
             return Err(Error::unsupported("404 is not to be had"));
         }

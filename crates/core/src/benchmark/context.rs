@@ -11,7 +11,7 @@ use crate::{
 };
 
 /// What a kernel learns about where it runs.
-pub struct Cx<'a> {
+pub struct Context<'a> {
     /// The ranks of this case, none of them idle.
     pub team: &'a dyn Team,
     /// What this rank does.
@@ -24,10 +24,10 @@ pub struct Cx<'a> {
     pub memory_limit: Option<u64>,
 }
 
-impl<'a> Cx<'a> {
+impl<'a> Context<'a> {
     /// A rank that is timed and has no peer.
-    pub fn of(team: &'a dyn Team) -> Cx<'a> {
-        Cx { team, role: Role::Active, peer: team.rank(), thread: 0, memory_limit: None }
+    pub fn of(team: &'a dyn Team) -> Context<'a> {
+        Context { team, role: Role::Active, peer: team.rank(), thread: 0, memory_limit: None }
     }
 
     /// This rank.

@@ -21,13 +21,13 @@ use crate::{
 /// One benchmark: a line of data.
 ///
 /// ```
-/// # use ombx_core::{benchmark::{case::Case, context::Cx, entry::Benchmark, kernel::Kernel, work::*}, error::Result};
+/// # use ombx_core::{benchmark::{case::Case, context::Context, entry::Benchmark, kernel::Kernel, work::*}, error::Result};
 /// # struct Nothing;
 /// # impl Kernel for Nothing {
 /// #     const METRIC: Metric = Metric::Latency;
 /// #     const METHOD: Method = Method { timed: "", untimed: "", like: "" };
 /// #     fn work(_: &Case) -> Work { Work { bytes: 0, ops: 1, legs: 1 } }
-/// #     fn open(_: &Cx<'_>, _: &Case) -> Result<Self> { Ok(Nothing) }
+/// #     fn open(_: &Context<'_>, _: &Case) -> Result<Self> { Ok(Nothing) }
 /// #     fn active(&mut self) -> Result<()> { Ok(()) }
 /// # }
 /// ombx_core::inventory::submit! { Benchmark::of::<Nothing>("acme.nothing", "what an empty iteration costs").sizes("0") }

@@ -3,7 +3,7 @@
 use crate::{
     benchmark::{
         case::Case,
-        context::Cx,
+        context::Context,
         figure::Figures,
         payload::{Check, Fill},
         work::{Method, Metric, Work},
@@ -28,7 +28,7 @@ pub trait Kernel: Sized {
     /// Bytes, operations and legs of one iteration.
     fn work(case: &Case) -> Work;
     /// Collective, untimed. [`Error::unsupported`] on any rank skips the case on all of them.
-    fn open(cx: &Cx<'_>, case: &Case) -> Result<Self>;
+    fn open(cx: &Context<'_>, case: &Case) -> Result<Self>;
     /// Writes a pattern into what will be sent and poisons what will be received.
     fn fill(&mut self, _fill: Fill) -> Result<()> {
         Ok(())

@@ -38,7 +38,7 @@ pub enum Pairs {
 
 /// How the times of timed ranks become one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Across {
+pub enum Aggregation {
     /// Rank 0's clock.
     Origin,
     /// For each sample the slowest pair.
@@ -49,14 +49,14 @@ pub enum Across {
     Global,
 }
 
-impl Across {
+impl Aggregation {
     /// Name in results.
     pub const fn name(self) -> &'static str {
         match self {
-            Across::Origin => "origin",
-            Across::Pairs => "pairs",
-            Across::Slowest => "slowest",
-            Across::Global => "global",
+            Aggregation::Origin => "origin",
+            Aggregation::Pairs => "pairs",
+            Aggregation::Slowest => "slowest",
+            Aggregation::Global => "global",
         }
     }
 }
@@ -79,7 +79,7 @@ enum Pairing {
 
 /// A layout laid over a number of ranks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Seating {
+pub struct Assignment {
     /// Ranks that take part, from 0.
     pub ranks: u32,
     /// Pairs among them; 1 where there are none.
@@ -107,8 +107,8 @@ impl Layout {
     }
 
     /// Lays it over `available` ranks.
-    pub fn seat(self, available: u32, pairs: Option<u32>) -> Result<Seating> {
-        let seated = |ranks, pairs| Ok(Seating { ranks, pairs, layout: self, pairing: Pairing::Block });
+    pub fn assign(self, available: u32, pairs: Option<u32>) -> Result<Assignment> {
+        let seated = |ranks, pairs| Ok(Assignment { ranks, pairs, layout: self, pairing: Pairing::Block });
         let short = |need: u32| {
             Err(Error::unsupported(format!("needs {need} ranks, has {available}; start it with -n {need}")))
         };
@@ -140,11 +140,11 @@ impl Layout {
     }
 
     /// How times combine.
-    pub const fn across(self) -> Across {
+    pub const fn across(self) -> Aggregation {
         match self {
-            Layout::Alone | Layout::Pair | Layout::Pairs(Pairs::One) | Layout::Star => Across::Origin,
-            Layout::Pairs(Pairs::Most) => Across::Pairs,
-            Layout::Everyone { .. } => Across::Slowest,
+            Layout::Alone | Layout::Pair | Layout::Pairs(Pairs::One) | Layout::Star => Aggregation::Origin,
+            Layout::Pairs(Pairs::Most) => Aggregation::Pairs,
+            Layout::Everyone { .. } => Aggregation::Slowest,
         }
     }
 
@@ -160,17 +160,17 @@ impl Layout {
     }
 }
 
-impl Seating {
+impl Assignment {
     /// The same ranks paired by a value of [`PAIRING`].
     #[must_use]
-    pub fn paired(self, pairing: &str) -> Seating {
+    pub fn paired(self, pairing: &str) -> Assignment {
         let pairing = if pairing == "adjacent" { Pairing::Adjacent } else { Pairing::Block };
-        Seating { pairing, ..self }
+        Assignment { pairing, ..self }
     }
 
     /// How times combine: several pairs have several clocks.
-    pub const fn across(&self) -> Across {
-        if self.pairs > 1 { Across::Pairs } else { self.layout.across() }
+    pub const fn across(&self) -> Aggregation {
+        if self.pairs > 1 { Aggregation::Pairs } else { self.layout.across() }
     }
 
     /// What a rank does and with whom.
@@ -194,12 +194,12 @@ mod tests {
     #[test]
     fn every_active_rank_has_a_passive_peer_that_knows_it() {
         for available in 2..9 {
-            let seating = Layout::Pairs(Pairs::Most).seat(available, None).unwrap();
-            assert_eq!(seating.ranks, available / 2 * 2);
-            for seating in PAIRING.values.iter().map(|pairing| seating.paired(pairing)) {
-                for rank in (0..seating.ranks).map(Rank) {
-                    let (role, peer) = seating.role(rank);
-                    let (other, back) = seating.role(peer);
+            let assignment = Layout::Pairs(Pairs::Most).assign(available, None).unwrap();
+            assert_eq!(assignment.ranks, available / 2 * 2);
+            for assignment in PAIRING.values.iter().map(|pairing| assignment.paired(pairing)) {
+                for rank in (0..assignment.ranks).map(Rank) {
+                    let (role, peer) = assignment.role(rank);
+                    let (other, back) = assignment.role(peer);
                     assert_ne!(role, other);
                     assert_eq!(back, rank);
                 }
@@ -209,23 +209,23 @@ mod tests {
 
     #[test]
     fn every_other_rank_of_a_star_answers_the_first() {
-        let seating = Layout::Star.seat(5, None).unwrap();
-        assert_eq!((seating.ranks, seating.pairs, seating.across()), (5, 1, Across::Origin));
-        assert_eq!(seating.role(Rank(0)), (Role::Active, Rank(0)));
-        assert!((1..5).all(|rank| seating.role(Rank(rank)) == (Role::Passive, Rank(0))));
-        assert!(Layout::Star.seat(1, None).is_err());
+        let assignment = Layout::Star.assign(5, None).unwrap();
+        assert_eq!((assignment.ranks, assignment.pairs, assignment.across()), (5, 1, Aggregation::Origin));
+        assert_eq!(assignment.role(Rank(0)), (Role::Active, Rank(0)));
+        assert!((1..5).all(|rank| assignment.role(Rank(rank)) == (Role::Passive, Rank(0))));
+        assert!(Layout::Star.assign(1, None).is_err());
     }
 
     #[test]
     fn pairs_are_far_or_near() {
-        let seating = Layout::Pairs(Pairs::Most).seat(7, Some(3)).unwrap();
+        let assignment = Layout::Pairs(Pairs::Most).assign(7, Some(3)).unwrap();
         let timed = |pairing: &str| -> Vec<(u32, u32)> {
-            let seating = seating.paired(pairing);
-            let of = |rank: u32| match seating.role(Rank(rank)) {
+            let assignment = assignment.paired(pairing);
+            let of = |rank: u32| match assignment.role(Rank(rank)) {
                 (Role::Active, peer) => Some((rank, peer.0)),
                 (Role::Passive, _) => None,
             };
-            (0..seating.ranks).filter_map(of).collect()
+            (0..assignment.ranks).filter_map(of).collect()
         };
         assert_eq!(timed("block"), [(0, 3), (1, 4), (2, 5)]);
         assert_eq!(timed("adjacent"), [(0, 1), (2, 3), (4, 5)]);
@@ -233,9 +233,9 @@ mod tests {
 
     #[test]
     fn too_few_ranks_are_refused_with_the_number_needed() {
-        let error = Layout::Pairs(Pairs::Most).seat(4, Some(9)).unwrap_err();
+        let error = Layout::Pairs(Pairs::Most).assign(4, Some(9)).unwrap_err();
         assert!(error.to_string().contains("needs 18 ranks, has 4"), "{error}");
-        assert!(Layout::Pair.seat(1, None).is_err());
-        assert!(Layout::Pairs(Pairs::Most).seat(4, Some(u32::MAX)).is_err());
+        assert!(Layout::Pair.assign(1, None).is_err());
+        assert!(Layout::Pairs(Pairs::Most).assign(4, Some(u32::MAX)).is_err());
     }
 }

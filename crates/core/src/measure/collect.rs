@@ -2,7 +2,7 @@
 
 use crate::{
     benchmark::{
-        layout::Across,
+        layout::Aggregation,
         payload::{Check, Mismatch},
     },
     error::{Error, Result},
@@ -13,7 +13,7 @@ use crate::{
 
 /// What one thread of one rank measured in a round.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Taken {
+pub struct RoundSamples {
     /// Of every sample; with a start that was agreed on, from that start to this rank's end.
     pub elapsed_ns: Vec<u64>,
     /// From the agreed start of every sample to this rank's own; empty where none was agreed on.
@@ -27,10 +27,10 @@ pub struct Taken {
 /// Rank and thread.
 type Who = (u32, u32);
 
-impl Taken {
+impl RoundSamples {
     /// Of stamps in a chain: each ends a sample and begins the next.
-    pub fn chained(elapsed_ns: Vec<u64>) -> Taken {
-        Taken { elapsed_ns, ..Taken::default() }
+    pub fn chained(elapsed_ns: Vec<u64>) -> RoundSamples {
+        RoundSamples { elapsed_ns, ..RoundSamples::default() }
     }
 
     fn to_bytes(&self) -> Vec<u8> {
@@ -40,7 +40,7 @@ impl Taken {
     }
 
     /// None where the parts do not fit together: then the rank is another program.
-    fn from_bytes(bytes: &[u8]) -> Option<Taken> {
+    fn from_bytes(bytes: &[u8]) -> Option<RoundSamples> {
         let (mut words, rest) = bytes.as_chunks::<8>();
         let mut part = || {
             let (length, more) = words.split_first()?;
@@ -54,22 +54,26 @@ impl Taken {
             && words.is_empty()
             && (started_ns.is_empty() || started_ns.len() == samples)
             && late.iter().all(|at| *at < samples as u64);
-        fits.then_some(Taken { elapsed_ns, started_ns, late, round_trips: None })
+        fits.then_some(RoundSamples { elapsed_ns, started_ns, late, round_trips: None })
     }
 }
 
 /// Brings a round of every rank whose clock counts to rank 0; nothing elsewhere. Collective unless one clock counts.
-pub(crate) fn collect(team: &dyn Team, across: Across, round: Vec<Taken>) -> Result<Vec<(Who, Taken)>> {
-    if across == Across::Origin {
+pub(crate) fn collect(
+    team: &dyn Team,
+    across: Aggregation,
+    round: Vec<RoundSamples>,
+) -> Result<Vec<(Who, RoundSamples)>> {
+    if across == Aggregation::Origin {
         let mine = if team.rank() == Rank(0) { round } else { Vec::new() };
         return Ok((0..).zip(mine).map(|(thread, taken)| ((0, thread), taken)).collect());
     }
-    let mine = round.first().map(Taken::to_bytes).unwrap_or_default();
+    let mine = round.first().map(RoundSamples::to_bytes).unwrap_or_default();
     drop(round);
     let gathered = team.gather(&mine)?.unwrap_or_default();
     let timed = (0..).zip(gathered).filter(|(_, bytes)| !bytes.is_empty());
     let read = |(rank, bytes): (u32, Vec<u8>)| {
-        let taken = Taken::from_bytes(&bytes).ok_or_else(|| {
+        let taken = RoundSamples::from_bytes(&bytes).ok_or_else(|| {
             Error::fabric(format!(
                 "rank {rank} sent samples that cannot be read: is it the same build of ombx?"
             ))
@@ -77,14 +81,14 @@ pub(crate) fn collect(team: &dyn Team, across: Across, round: Vec<Taken>) -> Res
         Ok(((rank, 0), taken?))
     };
     let mut all = timed.map(read).collect::<Result<Vec<_>>>()?;
-    if across == Across::Global {
+    if across == Aggregation::Global {
         since_the_first(&mut all);
     }
     Ok(all)
 }
 
 /// Counts every rank's time from the moment at which the first rank started: the slowest then has the time of the operation.
-fn since_the_first(all: &mut [(Who, Taken)]) {
+fn since_the_first(all: &mut [(Who, RoundSamples)]) {
     let samples = all.iter().map(|(_, taken)| taken.started_ns.len()).min().unwrap_or(0);
     for at in 0..samples {
         let first = all.iter().map(|(_, taken)| taken.started_ns[at]).min().unwrap_or(0);
@@ -94,7 +98,7 @@ fn since_the_first(all: &mut [(Who, Taken)]) {
 }
 
 /// Adds a round to what is known of each rank and thread.
-pub(crate) fn extend(all: &mut Vec<Samples>, batch: u64, round: Vec<(Who, Taken)>) {
+pub(crate) fn extend(all: &mut Vec<Samples>, batch: u64, round: Vec<(Who, RoundSamples)>) {
     for (at, ((rank, thread), taken)) in round.into_iter().enumerate() {
         if all.len() == at {
             all.push(Samples { rank, thread, batch, ..Samples::default() });
@@ -155,17 +159,19 @@ mod tests {
 
     #[test]
     fn a_round_arrives_as_it_was_sent() {
-        let taken = Taken { elapsed_ns: vec![5, 6], late: vec![1], ..Taken::default() };
+        let taken = RoundSamples { elapsed_ns: vec![5, 6], late: vec![1], ..RoundSamples::default() };
         let bytes = taken.to_bytes();
-        assert_eq!(Taken::from_bytes(&bytes), Some(taken));
-        assert!((0..bytes.len()).all(|cut| Taken::from_bytes(&bytes[..cut]).is_none()));
+        assert_eq!(RoundSamples::from_bytes(&bytes), Some(taken));
+        assert!((0..bytes.len()).all(|cut| RoundSamples::from_bytes(&bytes[..cut]).is_none()));
     }
 
     #[test]
     fn a_round_that_does_not_fit_together_is_none() {
         let of = |elapsed: &[u64], started: &[u64], late: &[u64]| {
             let [elapsed_ns, started_ns, late] = [elapsed, started, late].map(<[u64]>::to_vec);
-            Taken::from_bytes(&Taken { elapsed_ns, started_ns, late, round_trips: None }.to_bytes())
+            RoundSamples::from_bytes(
+                &RoundSamples { elapsed_ns, started_ns, late, round_trips: None }.to_bytes(),
+            )
         };
         assert!(of(&[1, 2], &[3, 4], &[1]).is_some());
         assert_eq!(
@@ -173,15 +179,15 @@ mod tests {
             (None, None, None)
         );
         // More samples than there are bytes.
-        assert!(Taken::from_bytes(&u64::MAX.to_le_bytes()).is_none());
+        assert!(RoundSamples::from_bytes(&u64::MAX.to_le_bytes()).is_none());
     }
 
     #[test]
     fn an_operation_takes_from_the_first_start_to_the_last_end() {
-        let of = |started: u64, ended: u64| Taken {
+        let of = |started: u64, ended: u64| RoundSamples {
             elapsed_ns: vec![ended],
             started_ns: vec![started],
-            ..Taken::default()
+            ..RoundSamples::default()
         };
         // The first starts 10 after the agreed moment and ends at 60; the second starts at 30 and ends at 100.
         let mut all = vec![((0, 0), of(10, 60)), ((1, 0), of(30, 100))];
@@ -191,7 +197,7 @@ mod tests {
 
     #[test]
     fn late_samples_are_counted_from_the_first_round_on() {
-        let taken = Taken { elapsed_ns: vec![7, 7, 7], late: vec![0, 2], ..Taken::default() };
+        let taken = RoundSamples { elapsed_ns: vec![7, 7, 7], late: vec![0, 2], ..RoundSamples::default() };
         let mut all = Vec::new();
         extend(&mut all, 1, vec![((4, 0), taken.clone())]);
         extend(&mut all, 1, vec![((4, 0), taken)]);

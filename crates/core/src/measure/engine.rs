@@ -1,11 +1,11 @@
 //! What runs the kernel of an entry: in every case, on one thread or several.
 
 use crate::{
-    benchmark::{case::Case, context::Cx, entry::Benchmark, kernel::Kernel, threads::Threading},
+    benchmark::{case::Case, context::Context, entry::Benchmark, kernel::Kernel, threads::Threading},
     error::{Error, Result},
     measure::{
-        opened::{Opened, Running},
-        row::{self, Make},
+        opened::{OpenKernel, SingleThreaded},
+        row::{self, KernelFactory},
         session::Session,
         thread_pool,
     },
@@ -35,23 +35,24 @@ impl Benchmark {
 
 /// Runs a kernel in every case of a session: what [`crate::benchmark::entry::Benchmark::of`] registers.
 pub fn run<K: Kernel>(session: &mut Session<'_>) -> Result<()> {
-    row::every_case(session, &Make::of::<K>(&open::<K>))
+    row::every_case(session, &KernelFactory::of::<K>(&open::<K>))
 }
 
 /// Runs a kernel in every case that it carries, and another in those that it does not; both are of one method.
 pub fn run_either<K: Kernel, L: Kernel>(session: &mut Session<'_>) -> Result<()> {
-    let open =
-        |cx: &Cx<'_>, case: &Case| if K::carries(case) { open::<K>(cx, case) } else { open::<L>(cx, case) };
-    row::every_case(session, &Make::of::<K>(&open))
+    let open = |cx: &Context<'_>, case: &Case| {
+        if K::carries(case) { open::<K>(cx, case) } else { open::<L>(cx, case) }
+    };
+    row::every_case(session, &KernelFactory::of::<K>(&open))
 }
 
 /// Runs a kernel on several threads of each rank at the same time: what [`crate::benchmark::entry::Benchmark::threaded`] registers.
 pub fn run_threaded<K: Kernel + Send + 'static>(session: &mut Session<'_>) -> Result<()> {
-    row::every_case(session, &Make::of::<K>(&thread_pool::open::<K>))
+    row::every_case(session, &KernelFactory::of::<K>(&thread_pool::open::<K>))
 }
 
-fn open<'k, K: Kernel + 'k>(cx: &Cx<'_>, case: &Case) -> Result<Box<dyn Opened + 'k>> {
-    Ok(Box::new(Running(K::open(cx, case)?, None)))
+fn open<'k, K: Kernel + 'k>(cx: &Context<'_>, case: &Case) -> Result<Box<dyn OpenKernel + 'k>> {
+    Ok(Box::new(SingleThreaded(K::open(cx, case)?, None)))
 }
 
 /// Ends all ranks after an error that the others cannot know of; the message has been printed by then.

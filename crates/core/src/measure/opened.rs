@@ -4,19 +4,19 @@ use crate::{
     benchmark::{
         figure::Figures,
         kernel::Kernel,
-        layout::Across,
+        layout::Aggregation,
         payload::{Check, Fill},
     },
     error::Result,
     measure::{
-        collect::Taken,
+        collect::RoundSamples,
         timed_loop::{answered, timed},
     },
     system::clock::Clock,
 };
 
 /// A kernel once it is open, behind a table of functions: a dynamic call a round, none an iteration.
-pub trait Opened {
+pub trait OpenKernel {
     /// Threads that are timed, each into stamps of its own.
     fn clocks(&self) -> usize;
     /// Fills the buffers; see [`Kernel::fill`].
@@ -24,7 +24,7 @@ pub trait Opened {
     /// Opens what iterations need; see [`Kernel::begin`].
     fn begin(&mut self) -> Result<()>;
     /// How the times of ranks combine, where it decides that itself.
-    fn across(&self, usual: Across) -> Across {
+    fn across(&self, usual: Aggregation) -> Aggregation {
         usual
     }
     /// Iterations in a sample that need no calibration.
@@ -40,8 +40,8 @@ pub trait Opened {
     /// Runs a round on a rank that answers.
     fn answered(&mut self, batch: u64, samples: u64) -> Result<()>;
     /// What the readings of one thread say.
-    fn taken(&mut self, clock: &Clock, stamps: &[u64]) -> Taken {
-        Taken::chained(stamps.windows(2).map(|w| clock.nanos(w[0], w[1])).collect())
+    fn taken(&mut self, clock: &Clock, stamps: &[u64]) -> RoundSamples {
+        RoundSamples::chained(stamps.windows(2).map(|w| clock.nanos(w[0], w[1])).collect())
     }
     /// Closes what `begin` opened; see [`Kernel::end`].
     fn end(&mut self) -> Result<()>;
@@ -54,9 +54,9 @@ pub trait Opened {
 }
 
 /// A kernel, and the iterations in a sample where they need no calibration.
-pub struct Running<K>(pub K, pub Option<u64>);
+pub struct SingleThreaded<K>(pub K, pub Option<u64>);
 
-impl<K: Kernel> Opened for Running<K> {
+impl<K: Kernel> OpenKernel for SingleThreaded<K> {
     fn clocks(&self) -> usize {
         1
     }

@@ -56,15 +56,15 @@ impl Phases {
 }
 
 /// A watch that is never stopped, so that its laps add up to all that it has run.
-pub(crate) struct Laps<'c> {
+pub(crate) struct Stopwatch<'c> {
     start: Mark<'c>,
     told: u64,
 }
 
-impl<'c> Laps<'c> {
+impl<'c> Stopwatch<'c> {
     /// From now on.
-    pub(crate) fn from_now(clock: &'c Clock) -> Laps<'c> {
-        Laps { start: clock.mark(), told: 0 }
+    pub(crate) fn from_now(clock: &'c Clock) -> Stopwatch<'c> {
+        Stopwatch { start: clock.mark(), told: 0 }
     }
 
     /// Nanoseconds since the last lap.
@@ -81,11 +81,11 @@ mod tests {
     #[test]
     fn laps_add_up_to_the_whole() {
         let (clock, hand) = Clock::manual(1);
-        let mut laps = Laps::from_now(&clock);
+        let mut laps = Stopwatch::from_now(&clock);
         let told: Vec<u64> = [5, 0, 17].map(|ns| (hand.advance(ns), laps.lap()).1).into();
         assert_eq!(told, [5, 0, 17]);
         let real = Clock::measured();
-        let (whole, mut laps) = (real.mark(), Laps::from_now(&real));
+        let (whole, mut laps) = (real.mark(), Stopwatch::from_now(&real));
         let sum: u64 = (0..1000).map(|_| laps.lap()).sum();
         assert!(sum <= whole.elapsed_ns() && sum > 0);
     }

@@ -5,25 +5,25 @@ use std::{collections::BTreeMap, time::Duration};
 use crate::{
     benchmark::{
         case::Case,
-        context::Cx,
+        context::Context,
         figure::Figure,
         kernel::Kernel,
-        layout::{Across, PAIRING},
+        layout::{Aggregation, PAIRING},
         payload::{Check, Fill},
         work::{Metric, Role, Work},
     },
     error::{Kind, Result},
     measure::{
-        collect::{Taken, collect, extend, first_mismatch},
-        opened::Opened,
-        phases::{Laps, Phases},
+        collect::{RoundSamples, collect, extend, first_mismatch},
+        opened::OpenKernel,
+        phases::{Phases, Stopwatch},
         plan::Effort,
         session::Session,
         stop::{self, Ending},
     },
     result::{Measurement, Outcome, Samples},
     stats::Summary,
-    system::environment::Vitals,
+    system::environment::Counters,
     trust,
     unit::Rank,
 };
@@ -32,7 +32,7 @@ use crate::{
 const MOST_KEPT: u64 = 1 << 22;
 
 /// A kind of kernel, as values.
-pub struct Make<'k> {
+pub struct KernelFactory<'k> {
     /// Headline of its rows.
     pub metric: Metric,
     /// Bytes, operations and legs of an iteration.
@@ -48,17 +48,17 @@ pub struct Make<'k> {
 }
 
 /// Opens a case.
-pub type Open<'k> = &'k dyn Fn(&Cx<'_>, &Case) -> Result<Box<dyn Opened + 'k>>;
+pub type Open<'k> = &'k dyn Fn(&Context<'_>, &Case) -> Result<Box<dyn OpenKernel + 'k>>;
 
-impl<'k> Make<'k> {
+impl<'k> KernelFactory<'k> {
     /// Rows of a kernel.
-    pub fn of<K: Kernel>(open: Open<'k>) -> Make<'k> {
-        Make { metric: K::METRIC, work: K::work, open, floor_ns: None, label: None, sharing: 1 }
+    pub fn of<K: Kernel>(open: Open<'k>) -> KernelFactory<'k> {
+        KernelFactory { metric: K::METRIC, work: K::work, open, floor_ns: None, label: None, sharing: 1 }
     }
 }
 
 /// Measures every case of a session and hands the rows to its sink.
-pub fn every_case(session: &mut Session<'_>, make: &Make<'_>) -> Result<()> {
+pub fn every_case(session: &mut Session<'_>, make: &KernelFactory<'_>) -> Result<()> {
     each_case(session, |session, case| one_case(session, make, case))
 }
 
@@ -77,7 +77,7 @@ pub fn each_case<'a>(
 }
 
 /// Measures one case of a session, and says so.
-pub fn one_case(session: &mut Session<'_>, make: &Make<'_>, case: &Case) -> Result<Measurement> {
+pub fn one_case(session: &mut Session<'_>, make: &KernelFactory<'_>, case: &Case) -> Result<Measurement> {
     let key = key(session, make, case);
     session.team.name_task(&key);
     session.sink.starting(session.bench.name, case);
@@ -85,7 +85,7 @@ pub fn one_case(session: &mut Session<'_>, make: &Make<'_>, case: &Case) -> Resu
 }
 
 /// The stable name of a row.
-fn key(session: &Session<'_>, make: &Make<'_>, case: &Case) -> String {
+fn key(session: &Session<'_>, make: &KernelFactory<'_>, case: &Case) -> String {
     let key = case.key(session.bench.name, session.bench.streams);
     match &make.label {
         Some((name, value)) => key.replacen('/', &format!("/{name}={value},"), 1),
@@ -94,10 +94,10 @@ fn key(session: &Session<'_>, make: &Make<'_>, case: &Case) -> String {
 }
 
 /// Measures one case. Every rank returns a row; rank 0's is the one that counts.
-pub fn measure(session: &Session<'_>, make: &Make<'_>, case: &Case) -> Result<Measurement> {
+pub fn measure(session: &Session<'_>, make: &KernelFactory<'_>, case: &Case) -> Result<Measurement> {
     let (team, bench) = (session.team, session.bench);
-    let seating = session.seating.paired(case.axis(&PAIRING));
-    let (role, peer) = seating.role(team.rank());
+    let assignment = session.assignment.paired(case.axis(&PAIRING));
+    let (role, peer) = assignment.role(team.rank());
     let mut row = Measurement {
         bench: bench.name.into(),
         key: key(session, make, case),
@@ -108,7 +108,7 @@ pub fn measure(session: &Session<'_>, make: &Make<'_>, case: &Case) -> Result<Me
         ranks: team.size(),
         axes: choices(case, make.label.as_ref()),
         work: Some((make.work)(case)),
-        across: seating.across(),
+        across: assignment.across(),
         outcome: Outcome::Ok,
         check: Check::Off,
         samples: Vec::new(),
@@ -117,8 +117,8 @@ pub fn measure(session: &Session<'_>, make: &Make<'_>, case: &Case) -> Result<Me
         trust: Vec::new(),
         phases: None,
     };
-    let (mut laps, mut phases) = (Laps::from_now(session.clock), Phases::default());
-    let cx = Cx { team, role, peer, thread: 0, memory_limit: session.plan.memory_limit };
+    let (mut laps, mut phases) = (Stopwatch::from_now(session.clock), Phases::default());
+    let cx = Context { team, role, peer, thread: 0, memory_limit: session.plan.memory_limit };
     let mut kernel = match team.agree((make.open)(&cx, case)) {
         Ok(kernel) => kernel,
         Err(e) if e.kind() == Kind::Unsupported => {
@@ -128,7 +128,7 @@ pub fn measure(session: &Session<'_>, make: &Make<'_>, case: &Case) -> Result<Me
         Err(e) => return Err(e),
     };
     row.across = kernel.across(row.across);
-    let Make { floor_ns, sharing, .. } = *make;
+    let KernelFactory { floor_ns, sharing, .. } = *make;
     let (effort, legs) = (session.plan.effort_for(case.bytes), (make.work)(case).legs);
     let rig = Rig { session, effort, role, legs, across: row.across, floor_ns, sharing };
     let mut fill = Fill { round: 0, bytes: case.bytes.0, iterations: 0 };
@@ -139,9 +139,9 @@ pub fn measure(session: &Session<'_>, make: &Make<'_>, case: &Case) -> Result<Me
 
     let (batch, sample_ns, warmed) = rig.warm_up(&mut *kernel)?;
     phases.warm_up_ns = laps.lap();
-    let before = Vitals::now();
+    let before = Counters::now();
     let sampled = rig.sample(&mut *kernel, batch, sample_ns)?;
-    let vitals = Vitals::now().since(before);
+    let vitals = Counters::now().since(before);
     let whole = laps.lap();
     phases.sample_ns = (sampled.spent.as_nanos() as u64).min(whole);
     phases.decide_ns = whole - phases.sample_ns;
@@ -190,7 +190,7 @@ struct Rig<'s, 'a> {
     floor_ns: Option<f64>,
     sharing: u32,
     legs: u64,
-    across: Across,
+    across: Aggregation,
 }
 
 /// The samples of a case.
@@ -208,7 +208,7 @@ struct Sampled {
 }
 
 impl Rig<'_, '_> {
-    fn prepare(&self, kernel: &mut dyn Opened, fill: Fill, verify: bool) -> Result<()> {
+    fn prepare(&self, kernel: &mut dyn OpenKernel, fill: Fill, verify: bool) -> Result<()> {
         if verify {
             kernel.fill(fill)?;
         }
@@ -218,7 +218,7 @@ impl Rig<'_, '_> {
 
     /// Runs iterations by role, between two barriers. Returns the time that they took on a timed rank and the time until
     /// all ranks had done theirs, in nanoseconds.
-    fn iterate(&self, kernel: &mut dyn Opened, iterations: u64) -> Result<(u64, u64)> {
+    fn iterate(&self, kernel: &mut dyn OpenKernel, iterations: u64) -> Result<(u64, u64)> {
         // One sample of them all, unless samples have a size of their own.
         let batch = kernel.batch().unwrap_or(iterations);
         let (round, wall) = self.round(kernel, batch, iterations.div_ceil(batch))?;
@@ -227,7 +227,7 @@ impl Rig<'_, '_> {
 
     /// Warms up with the very loop that is timed, and sizes batches from it. Returns the batch, the estimated time that a
     /// sample takes until all ranks have done it, in nanoseconds, and the iterations that were run.
-    fn warm_up(&self, kernel: &mut dyn Opened) -> Result<(u64, f64, u64)> {
+    fn warm_up(&self, kernel: &mut dyn OpenKernel) -> Result<(u64, f64, u64)> {
         let (mut run, mut iteration_ns, mut wall_ns) = (0, f64::INFINITY, f64::INFINITY);
         if let Effort::Fixed { warmup, .. } = self.effort {
             if warmup > 0 {
@@ -242,18 +242,18 @@ impl Rig<'_, '_> {
                 // The fastest so far: a batch sized by it hides the stamp from every one.
                 iteration_ns = iteration_ns.min(elapsed as f64 / next as f64);
                 wall_ns = wall_ns.min(wall as f64 / next as f64);
-                next = self.session.team.tell(stop::more_warm_up(run, spent, wall_ns))?;
+                next = self.session.team.broadcast_value(stop::more_warm_up(run, spent, wall_ns))?;
             }
         }
         let stamp_ns = self.session.clock.facts().overhead_ns;
         let calibrated = || stop::batch_for(iteration_ns, stamp_ns);
         let batch = self.session.plan.batch.or(kernel.batch()).unwrap_or_else(calibrated);
-        let batch = self.session.team.tell(batch)?;
+        let batch = self.session.team.broadcast_value(batch)?;
         Ok((batch, wall_ns * batch as f64, run))
     }
 
     /// Rounds of samples until the stop rule, evaluated by rank 0 alone, ends them.
-    fn sample(&self, kernel: &mut dyn Opened, batch: u64, sample_ns: f64) -> Result<Sampled> {
+    fn sample(&self, kernel: &mut dyn OpenKernel, batch: u64, sample_ns: f64) -> Result<Sampled> {
         let Session { team, plan, .. } = *self.session;
         let most = self.most_samples();
         let (batch, first) = match self.effort {
@@ -272,7 +272,7 @@ impl Rig<'_, '_> {
         };
         let mut samples: Vec<Samples> = Vec::new();
         let mut spent = Duration::ZERO;
-        let mut more = team.tell(first)?;
+        let mut more = team.broadcast_value(first)?;
         let mut total = 0;
         let (mut ending, mut summary) = (None, None);
         while more > 0 {
@@ -294,7 +294,7 @@ impl Rig<'_, '_> {
                 }
             }
             self.session.sink.alive();
-            more = team.tell(more)?;
+            more = team.broadcast_value(more)?;
         }
         let stamped = kernel.batch().is_some();
         Ok(Sampled { samples, iterations: total * batch, ending, summary, spent, batch, stamped })
@@ -302,13 +302,18 @@ impl Rig<'_, '_> {
 
     /// Samples of a row at the most: where those of every rank are kept, they must fit into rank 0 and the file.
     fn most_samples(&self) -> u64 {
-        let clocks = if self.across == Across::Origin { 1 } else { self.session.team.size() };
+        let clocks = if self.across == Aggregation::Origin { 1 } else { self.session.team.size() };
         (MOST_KEPT / u64::from(clocks)).clamp(stop::LEAST_SAMPLES, stop::MOST_SAMPLES)
     }
 
     /// One round of samples, none on a rank that answers, and the time until all ranks had done it. Storage is touched
     /// before timing starts.
-    fn round(&self, kernel: &mut dyn Opened, batch: u64, samples: u64) -> Result<(Vec<Taken>, u64)> {
+    fn round(
+        &self,
+        kernel: &mut dyn OpenKernel,
+        batch: u64,
+        samples: u64,
+    ) -> Result<(Vec<RoundSamples>, u64)> {
         let Session { team, clock, .. } = *self.session;
         let mut stamps = match self.role {
             Role::Active => vec![vec![u64::MAX; kernel.readings(samples) as usize]; kernel.clocks()],
@@ -326,10 +331,10 @@ impl Rig<'_, '_> {
     }
 
     /// Fills the row from what was measured; collective, because every rank's counters count.
-    fn conclude(&self, row: &mut Measurement, sampled: Sampled, vitals: Vitals) -> Result<()> {
+    fn conclude(&self, row: &mut Measurement, sampled: Sampled, vitals: Counters) -> Result<()> {
         let Session { team, standing, .. } = *self.session;
         let vitals = team.gather(&vitals.to_bytes())?.unwrap_or_default();
-        let vitals = vitals.iter().map(|b| Vitals::from_bytes(b)).fold(Vitals::default(), Vitals::and);
+        let vitals = vitals.iter().map(|b| Counters::from_bytes(b)).fold(Counters::default(), Counters::and);
         if let Check::Failed(mismatch) = &row.check {
             row.outcome = Outcome::Failed(format!("data arrived wrong at {mismatch}"));
         }
@@ -338,7 +343,7 @@ impl Rig<'_, '_> {
             row.figures.insert("one_way_us".into(), Figure::Value(floor_ns / 1e3));
             row.trust.extend(trust::below_one_way(summary, floor_ns));
         }
-        if self.across == Across::Global {
+        if self.across == Aggregation::Global {
             let late: usize = sampled.samples.iter().map(|s| s.late.len()).sum();
             row.figures.insert("late_starts".into(), Figure::Value(late as f64));
             row.trust.extend(trust::late_starts(&sampled.samples));
@@ -352,7 +357,7 @@ impl Rig<'_, '_> {
                 Effort::Precision { precision, .. } => precision,
                 Effort::Fixed { .. } => f64::INFINITY,
             };
-            row.trust.extend(trust::of_row(trust::Happened {
+            row.trust.extend(trust::of_row(trust::RowFacts {
                 summary,
                 vitals,
                 cpu_ns: sampled.spent.as_nanos() as f64 * f64::from(team.size()),

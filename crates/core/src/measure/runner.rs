@@ -38,7 +38,7 @@ pub fn run_all(
     sink: &mut dyn Sink,
     argv: Vec<String>,
 ) -> Result<Tally> {
-    let Opening { mut sink, places, standing } = open(team, clock, sink, describe_all(parts), argv)?;
+    let OpenRun { mut sink, places, standing } = open(team, clock, sink, describe_all(parts), argv)?;
     let leader = team.rank() == Rank(0);
     let every = || parts.iter().flat_map(|part| part.choices.iter().map(move |choice| (*choice, &part.plan)));
     let multiple = every().any(|(choice, _)| choice.bench.threading == Threading::Multiple);
@@ -49,9 +49,9 @@ pub fn run_all(
     for (choice, plan) in ordered {
         let bench = choice.bench;
         let why = (bench.available)().map_err(Error::unsupported);
-        let seating = team.agree(why.and_then(|()| bench.layout.seat(team.size(), plan.pairs)));
-        let seating = match seating {
-            Ok(seating) => seating,
+        let assignment = team.agree(why.and_then(|()| bench.layout.assign(team.size(), plan.pairs)));
+        let assignment = match assignment {
+            Ok(assignment) => assignment,
             Err(e) if e.kind() == crate::error::Kind::Unsupported => {
                 if leader {
                     sink.case(&skipped(bench, team.size(), e.to_string()))?;
@@ -65,15 +65,15 @@ pub fn run_all(
             Some(threads) => standing.extend(trust::crowded_threads(&places, threads)),
             None => standing.extend(multiple.then(trust::thread_multiple)),
         }
-        if seating.ranks == team.size() {
-            let mut session = Session::new(team, seating, (plan, clock, &standing), choice, &mut sink);
+        if assignment.ranks == team.size() {
+            let mut session = Session::new(team, assignment, (plan, clock, &standing), choice, &mut sink);
             (bench.run)(&mut session)?;
-        } else if let Some(part) = team.take(seating.ranks)? {
-            standing.push(trust::idle_ranks(seating.ranks, team.size()));
-            let mut session = Session::new(&*part, seating, (plan, clock, &standing), choice, &mut sink);
+        } else if let Some(part) = team.subteam(assignment.ranks)? {
+            standing.push(trust::idle_ranks(assignment.ranks, team.size()));
+            let mut session = Session::new(&*part, assignment, (plan, clock, &standing), choice, &mut sink);
             (bench.run)(&mut session)?;
         }
-        team.rest()?;
+        team.sleeping_barrier()?;
     }
     if leader {
         sink.finish()?;
@@ -82,7 +82,7 @@ pub fn run_all(
 }
 
 /// A run that has begun.
-pub struct Opening<'a> {
+pub struct OpenRun<'a> {
     /// Where rows go.
     pub sink: Counted<'a>,
     /// Where every rank runs; on rank 0 alone.
@@ -98,7 +98,7 @@ pub fn open<'a>(
     sink: &'a mut dyn Sink,
     plan: BTreeMap<String, String>,
     argv: Vec<String>,
-) -> Result<Opening<'a>> {
+) -> Result<OpenRun<'a>> {
     let places = gather_places(team)?;
     let profile = if cfg!(debug_assertions) { "debug" } else { "release" };
     let standing = share(team, trust::standing(&places, clock.facts(), cfg!(debug_assertions)))?;
@@ -121,7 +121,7 @@ pub fn open<'a>(
             env: environment::kept_variables(),
         })?;
     }
-    Ok(Opening { sink, places, standing })
+    Ok(OpenRun { sink, places, standing })
 }
 
 /// Counts rows on their way to the sink.
@@ -177,7 +177,7 @@ fn gather_places(team: &dyn Team) -> Result<Vec<Place>> {
 fn share(team: &dyn Team, mine: Vec<Notice>) -> Result<Vec<Notice>> {
     let mut bytes =
         join_texts(mine.iter().flat_map(|notice| [&*notice.code, &*notice.short, &*notice.advice]));
-    bytes.resize(team.tell(bytes.len() as u64)? as usize, 0);
+    bytes.resize(team.broadcast_value(bytes.len() as u64)? as usize, 0);
     team.broadcast(&mut bytes)?;
     let texts = split_texts(&bytes).filter(|texts| texts.len() % 3 == 0);
     let texts = texts.ok_or_else(|| {

@@ -5,7 +5,7 @@ use crate::{
         axis::{Axis, Named},
         case::Case,
         entry::{Benchmark, Choice},
-        layout::Seating,
+        layout::Assignment,
         preset::Preset,
     },
     error::Result,
@@ -21,7 +21,7 @@ pub struct Session<'a> {
     /// The ranks of this benchmark, none of them idle.
     pub team: &'a dyn Team,
     /// What each does.
-    pub seating: Seating,
+    pub assignment: Assignment,
     /// What the user chose.
     pub plan: &'a Plan,
     /// The clock.
@@ -41,14 +41,14 @@ impl<'a> Session<'a> {
     /// A session in which no axis is chosen yet.
     pub fn new(
         team: &'a dyn Team,
-        seating: Seating,
+        assignment: Assignment,
         (plan, clock, standing): (&'a Plan, &'a Clock, &'a [Notice]),
         Choice { bench, preset }: Choice,
         sink: &'a mut dyn Sink,
     ) -> Session<'a> {
         Session {
             team,
-            seating,
+            assignment,
             plan,
             clock,
             standing,
@@ -109,8 +109,8 @@ impl<'a> Session<'a> {
         let case = |axes: &Vec<_>, bytes: Bytes| Case {
             bytes,
             depth: if self.bench.streams { self.plan.depth } else { 1 },
-            pairs: self.seating.pairs,
-            ranks: self.seating.ranks,
+            pairs: self.assignment.pairs,
+            ranks: self.assignment.ranks,
             threads: self.bench.threads_of(self.plan),
             root: self.bench.rooted.then_some(self.plan.root),
             axes: axes.clone(),

@@ -10,14 +10,14 @@ use std::{
 use crate::{
     benchmark::{
         case::Case,
-        context::Cx,
+        context::Context,
         figure::Figures,
         kernel::Kernel,
         payload::{Check, Fill},
     },
     error::{Error, Result},
     measure::{
-        opened::Opened,
+        opened::OpenKernel,
         timed_loop::{answered, timed},
     },
     system::clock::Clock,
@@ -34,13 +34,16 @@ struct Crew<K> {
 }
 
 /// Opens a kernel for every thread of this rank.
-pub(crate) fn open<'k, K: Kernel + Send + 'static>(cx: &Cx<'_>, case: &Case) -> Result<Box<dyn Opened + 'k>> {
+pub(crate) fn open<'k, K: Kernel + Send + 'static>(
+    cx: &Context<'_>,
+    case: &Case,
+) -> Result<Box<dyn OpenKernel + 'k>> {
     let threads = case.threads.unwrap_or_default();
     let mine = threads.of(cx.role);
     let mut kernels = Vec::new();
     // Opening is collective: every rank opens as many as the one with most threads.
     for thread in 0..threads.senders.max(threads.receivers) {
-        let kernel = K::open(&Cx { team: cx.team, thread, ..*cx }, case)?;
+        let kernel = K::open(&Context { team: cx.team, thread, ..*cx }, case)?;
         if thread < mine {
             kernels.push(kernel);
         }
@@ -106,7 +109,7 @@ impl<K: Kernel + Send + 'static> Crew<K> {
     }
 }
 
-impl<K: Kernel + Send + 'static> Opened for Crew<K> {
+impl<K: Kernel + Send + 'static> OpenKernel for Crew<K> {
     fn clocks(&self) -> usize {
         self.jobs.len()
     }

@@ -7,7 +7,7 @@
 use crate::{
     benchmark::{
         axis::{Axis, Named},
-        context::Cx,
+        context::Context,
     },
     error::Result,
     pacing::mesh::Mesh,
@@ -111,7 +111,7 @@ pub(crate) struct Sync<'a, M> {
 
 impl<'a, M: Mesh> Sync<'a, M> {
     /// Learns. Collective, and takes about a tenth of a second for each round of the tree.
-    pub(crate) fn learn(cx: &Cx<'a>, clock: &'a Clock, by_host: bool) -> Result<Sync<'a, M>> {
+    pub(crate) fn learn(cx: &Context<'a>, clock: &'a Clock, by_host: bool) -> Result<Sync<'a, M>> {
         let (team, mesh) = (cx.team, M::open(cx)?);
         let here = leaders(team, &mesh.clock_of(clock))?;
         let of = if by_host { here.clone() } else { (0..team.size()).collect() };

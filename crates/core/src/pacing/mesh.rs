@@ -1,7 +1,7 @@
 //! What pacing and clocks need of a fabric: the library's own barrier, and small messages from any rank to any other.
 
 use crate::{
-    benchmark::context::Cx,
+    benchmark::context::Context,
     error::Result,
     system::{clock::Clock, environment},
     unit::Rank,
@@ -10,7 +10,7 @@ use crate::{
 /// One rank's end of small messages to and from every other rank of a case. No call allocates.
 pub trait Mesh: Sized {
     /// Opens the end of this rank. Collective, untimed.
-    fn open(cx: &Cx<'_>) -> Result<Self>;
+    fn open(cx: &Context<'_>) -> Result<Self>;
     /// The fabric's own barrier.
     fn barrier(&mut self) -> Result<()>;
     /// Sends a message of 0 bytes to one rank and waits for one of another, in any order.

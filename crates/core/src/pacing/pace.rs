@@ -3,7 +3,7 @@
 use crate::{
     benchmark::{
         axis::{Axis, Named},
-        context::Cx,
+        context::Context,
     },
     error::Result,
     pacing::{mesh::Mesh, windows::Starts},
@@ -47,7 +47,7 @@ pub(crate) struct Pacer<M> {
 
 impl<M: Mesh> Pacer<M> {
     /// Collective, untimed.
-    pub(crate) fn open(cx: &Cx<'_>) -> Result<Pacer<M>> {
+    pub(crate) fn open(cx: &Context<'_>) -> Result<Pacer<M>> {
         Ok(Pacer { mesh: M::open(cx)?, starts: Starts::default(), rounds: rounds(cx.rank(), cx.team.size()) })
     }
 }

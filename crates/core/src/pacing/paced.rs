@@ -5,18 +5,18 @@ use std::{cell::RefCell, rc::Rc};
 use crate::{
     benchmark::{
         case::Case,
-        context::Cx,
+        context::Context,
         entry::Benchmark,
         figure::Figures,
         kernel::Kernel,
-        layout::{Across, Layout},
+        layout::{Aggregation, Layout},
         payload::{Check, Fill},
     },
     error::{Error, Result},
     measure::{
-        collect::Taken,
-        opened::{Opened, Running},
-        row::{self, Make},
+        collect::RoundSamples,
+        opened::{OpenKernel, SingleThreaded},
+        row::{self, KernelFactory},
         session::Session,
         timed_loop::{paced, round_trips},
     },
@@ -47,8 +47,8 @@ pub fn run_paced<K: Kernel, M: Mesh>(session: &mut Session<'_>) -> Result<()> {
     session.split(&PACE, |session, pace| {
         let pacing = Pacing::<M>::of(session, pace);
         // Learning clocks is collective: no rank may be alone in it.
-        let open = |cx: &Cx<'_>, case: &Case| pacing.opened(cx, case, cx.agree(K::open(cx, case))?);
-        row::every_case(session, &Make { floor_ns, ..Make::of::<K>(&open) })
+        let open = |cx: &Context<'_>, case: &Case| pacing.opened(cx, case, cx.agree(K::open(cx, case))?);
+        row::every_case(session, &KernelFactory { floor_ns, ..KernelFactory::of::<K>(&open) })
     })
 }
 
@@ -70,10 +70,10 @@ impl<'a, M: Mesh> Pacing<'a, M> {
     /// A kernel that is open, paced. Collective.
     pub fn opened<'k, K: Kernel + 'k>(
         &self,
-        cx: &Cx<'_>,
+        cx: &Context<'_>,
         case: &Case,
         kernel: K,
-    ) -> Result<Box<dyn Opened + 'k>>
+    ) -> Result<Box<dyn OpenKernel + 'k>>
     where
         'a: 'k,
         M: 'k,
@@ -97,7 +97,7 @@ impl<'a, M: Mesh> Pacing<'a, M> {
         if let Some((_, sync)) = known {
             return Ok(sync);
         }
-        let sync = Rc::new(RefCell::new(Sync::learn(&Cx::of(self.team), self.clock, by_host)?));
+        let sync = Rc::new(RefCell::new(Sync::learn(&Context::of(self.team), self.clock, by_host)?));
         *self.learnt.borrow_mut() = Some((by_host, Rc::clone(&sync)));
         Ok(sync)
     }
@@ -108,10 +108,10 @@ impl<'a, M: Mesh> Pacing<'a, M> {
 pub fn run_back_to_back<K: Kernel, M: Mesh>(session: &mut Session<'_>) -> Result<()> {
     let floor_ns = floor::<M>(session, true)?;
     let batch = TURNS * u64::from(session.team.size());
-    let open = |cx: &Cx<'_>, case: &Case| {
-        Ok(Box::new(Running(K::open(cx, case)?, Some(batch))) as Box<dyn Opened + '_>)
+    let open = |cx: &Context<'_>, case: &Case| {
+        Ok(Box::new(SingleThreaded(K::open(cx, case)?, Some(batch))) as Box<dyn OpenKernel + '_>)
     };
-    row::every_case(session, &Make { floor_ns, ..Make::of::<K>(&open) })
+    row::every_case(session, &KernelFactory { floor_ns, ..KernelFactory::of::<K>(&open) })
 }
 
 /// Turns of every rank as root in a sample of broadcasts back to back.
@@ -127,7 +127,7 @@ struct Paced<'k, K, M> {
     each: Each<K, M>,
 }
 
-impl<K: Kernel, M: Mesh> Opened for Paced<'_, K, M> {
+impl<K: Kernel, M: Mesh> OpenKernel for Paced<'_, K, M> {
     fn clocks(&self) -> usize {
         1
     }
@@ -140,8 +140,8 @@ impl<K: Kernel, M: Mesh> Opened for Paced<'_, K, M> {
         2 * samples
     }
 
-    fn across(&self, usual: Across) -> Across {
-        if self.windows.is_some() { Across::Global } else { usual }
+    fn across(&self, usual: Aggregation) -> Aggregation {
+        if self.windows.is_some() { Aggregation::Global } else { usual }
     }
 
     fn fill(&mut self, fill: Fill) -> Result<()> {
@@ -170,9 +170,9 @@ impl<K: Kernel, M: Mesh> Opened for Paced<'_, K, M> {
         Err(Error::usage("a paced benchmark times every rank: register it with Layout::Everyone"))
     }
 
-    fn taken(&mut self, clock: &Clock, stamps: &[u64]) -> Taken {
+    fn taken(&mut self, clock: &Clock, stamps: &[u64]) -> RoundSamples {
         let Some(windows) = &mut self.windows else {
-            return Taken::chained(
+            return RoundSamples::chained(
                 stamps.as_chunks().0.iter().map(|[start, end]| clock.nanos(*start, *end)).collect(),
             );
         };
@@ -181,7 +181,7 @@ impl<K: Kernel, M: Mesh> Opened for Paced<'_, K, M> {
         // No rank starts before the agreed time by the model that it waits by; rounding may say so.
         let (started_ns, elapsed_ns) =
             spans.iter().map(|(start, end)| (start.max(0.0) as u64, end.max(0.0) as u64)).unzip();
-        Taken { elapsed_ns, started_ns, late, ..Taken::default() }
+        RoundSamples { elapsed_ns, started_ns, late, ..RoundSamples::default() }
     }
 
     fn end(&mut self) -> Result<()> {
@@ -217,7 +217,7 @@ fn floor<M: Mesh>(session: &Session<'_>, wanted: bool) -> Result<Option<f64>> {
     if !wanted {
         return Ok(None);
     }
-    let mut mesh = M::open(&Cx::of(team))?;
+    let mut mesh = M::open(&Context::of(team))?;
     let (batch, samples, blocks) = ECHOES;
     let mut farthest: Option<f64> = None;
     team.barrier()?;

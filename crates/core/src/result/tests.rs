@@ -13,7 +13,7 @@ fn row(metric: Metric, work: Work, leg_ns: f64) -> Measurement {
         ranks: 2,
         axes: BTreeMap::new(),
         work: Some(work),
-        across: Across::Origin,
+        across: Aggregation::Origin,
         outcome: Outcome::Ok,
         check: Check::Passed,
         samples: vec![],
@@ -105,7 +105,7 @@ fn ranks_are_averaged_as_omb_does() {
     let mut row = row(Metric::Latency, Work { bytes: 8, ops: 1, legs: 1 }, 1e3);
     row.samples = vec![of(0, &[100, 300]), of(1, &[100, 100]), of(2, &[1000, 400])];
     assert_eq!(row.across_ranks(), None, "only rank 0's clock counts");
-    row.across = Across::Slowest;
+    row.across = Aggregation::Slowest;
     let AcrossRanks { mean, min, max } = row.across_ranks().unwrap();
     assert_eq!((mean, min, max), ((20.0 + 10.0 + 70.0) / 3.0, 10.0, 70.0));
     row.samples.clear();

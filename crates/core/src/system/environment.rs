@@ -53,7 +53,7 @@ pub fn available_memory() -> Option<u64> {
 
 /// Counters that show whether something else ran where we measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Vitals {
+pub struct Counters {
     /// Involuntary context switches of this thread.
     pub preemptions: u64,
     /// Time that the hypervisor took from this host's CPUs, in clock ticks (usually 10 ms).
@@ -62,9 +62,9 @@ pub struct Vitals {
     pub waited_ns: u64,
 }
 
-impl Vitals {
+impl Counters {
     /// The counters now; 0 where the kernel does not keep them.
-    pub fn now() -> Vitals {
+    pub fn now() -> Counters {
         let switches = field(&read("/proc/thread-self/status"), "nonvoluntary_ctxt_switches:");
         let stat = read("/proc/stat");
         let steal = stat.lines().next().and_then(|line| line.split_whitespace().nth(8));
@@ -72,7 +72,7 @@ impl Vitals {
         // On a CPU, waiting for one, and how often: in nanoseconds.
         let schedule = read("/proc/thread-self/schedstat");
         let waited = schedule.split_whitespace().nth(1);
-        Vitals {
+        Counters {
             preemptions: number(switches.as_deref()),
             stolen_ticks: number(steal),
             waited_ns: number(waited),
@@ -81,8 +81,8 @@ impl Vitals {
 
     /// What was added since `earlier`.
     #[must_use]
-    pub fn since(self, earlier: Vitals) -> Vitals {
-        Vitals {
+    pub fn since(self, earlier: Counters) -> Counters {
+        Counters {
             preemptions: self.preemptions.saturating_sub(earlier.preemptions),
             stolen_ticks: self.stolen_ticks.saturating_sub(earlier.stolen_ticks),
             waited_ns: self.waited_ns.saturating_sub(earlier.waited_ns),
@@ -91,8 +91,8 @@ impl Vitals {
 
     /// Of two threads together.
     #[must_use]
-    pub fn and(self, other: Vitals) -> Vitals {
-        Vitals {
+    pub fn and(self, other: Counters) -> Counters {
+        Counters {
             preemptions: self.preemptions.saturating_add(other.preemptions),
             stolen_ticks: self.stolen_ticks.saturating_add(other.stolen_ticks),
             waited_ns: self.waited_ns.saturating_add(other.waited_ns),
@@ -103,10 +103,10 @@ impl Vitals {
         [self.preemptions, self.stolen_ticks, self.waited_ns].iter().flat_map(|n| n.to_le_bytes()).collect()
     }
 
-    pub(crate) fn from_bytes(bytes: &[u8]) -> Vitals {
+    pub(crate) fn from_bytes(bytes: &[u8]) -> Counters {
         let word =
             |at: usize| bytes.get(at..at + 8).and_then(|b| b.try_into().ok()).map_or(0, u64::from_le_bytes);
-        Vitals { preemptions: word(0), stolen_ticks: word(8), waited_ns: word(16) }
+        Counters { preemptions: word(0), stolen_ticks: word(8), waited_ns: word(16) }
     }
 }
 
@@ -182,8 +182,8 @@ mod tests {
         let place = Place::here();
         assert!(!place.host.is_empty() && !place.cpu_numbers().is_empty(), "{place:?}");
         assert!(available_memory().is_some_and(|m| m > 1 << 20));
-        let vitals = Vitals { preemptions: 3, stolen_ticks: 9, waited_ns: 1 << 40 };
-        assert_eq!(Vitals::from_bytes(&vitals.to_bytes()), vitals);
+        let vitals = Counters { preemptions: 3, stolen_ticks: 9, waited_ns: 1 << 40 };
+        assert_eq!(Counters::from_bytes(&vitals.to_bytes()), vitals);
     }
 
     #[test]

@@ -8,7 +8,7 @@ use crate::{
     benchmark::{
         axis::{Axis, Named},
         case::Case,
-        context::Cx,
+        context::Context,
         entry::{Benchmark, Choice},
         figure::{Figure, Figures},
         kernel::Kernel,
@@ -185,7 +185,7 @@ impl Kernel for Noisy {
         Work { bytes: 0, ops: 1, legs: 1 }
     }
 
-    fn open(cx: &Cx<'_>, case: &Case) -> Result<Self> {
+    fn open(cx: &Context<'_>, case: &Case) -> Result<Self> {
         let chosen = case.axis(&NOISE);
         let model = MODELS.iter().find(|model| model.name == chosen).unwrap_or(&MODELS[0]);
         let team = cx.fabric::<ThreadTeam>()?.clone();

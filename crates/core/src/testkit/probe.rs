@@ -6,7 +6,7 @@ use super::thread_team::ThreadTeam;
 use crate::{
     benchmark::{
         case::Case,
-        context::Cx,
+        context::Context,
         kernel::Kernel,
         payload::{Check, Fill},
         work::{Method, Metric, Role, Work},
@@ -36,7 +36,7 @@ impl<const ITERATION: u64> Kernel for Probe<ITERATION> {
         Work { bytes: 0, ops: 1, legs: 1 }
     }
 
-    fn open(cx: &Cx<'_>, case: &Case) -> Result<Self> {
+    fn open(cx: &Context<'_>, case: &Case) -> Result<Self> {
         match (case.bytes.0, cx.rank()) {
             (404, Rank(1)) => return Err(Error::unsupported("404 is not to be had")),
             (500, Rank(1)) => return Err(Error::fabric("rank 1 broke")),
@@ -107,7 +107,7 @@ impl Kernel for Uneven {
         Work { bytes: 0, ops: 1, legs: 1 }
     }
 
-    fn open(cx: &Cx<'_>, _: &Case) -> Result<Self> {
+    fn open(cx: &Context<'_>, _: &Case) -> Result<Self> {
         Ok(Uneven { team: cx.fabric::<ThreadTeam>()?.clone() })
     }
 

@@ -2,7 +2,7 @@
 
 use super::thread_team::{Letter, ThreadTeam};
 use crate::{
-    benchmark::{context::Cx, payload::Slots},
+    benchmark::{context::Context, payload::Slots},
     error::Result,
     two_sided::pattern::Link,
     unit::Rank,
@@ -60,7 +60,7 @@ impl<const LATENCY: u64, const PER_BYTE: u64, const CORRUPT: usize> SimLink<LATE
 impl<const LATENCY: u64, const PER_BYTE: u64, const CORRUPT: usize> Link
     for SimLink<LATENCY, PER_BYTE, CORRUPT>
 {
-    fn open(cx: &Cx<'_>, slots: Slots) -> Result<Self> {
+    fn open(cx: &Context<'_>, slots: Slots) -> Result<Self> {
         let team = cx.fabric::<ThreadTeam>()?.clone();
         let partners = cx.partners();
         let buffer = vec![0; slots.total() as usize * partners.len()];

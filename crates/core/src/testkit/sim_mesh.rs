@@ -1,7 +1,9 @@
 //! A mesh whose messages take a known time, in virtual time.
 
 use super::thread_team::{Letter, ThreadTeam};
-use crate::{benchmark::context::Cx, error::Result, pacing::mesh::Mesh, system::clock::Clock, unit::Rank};
+use crate::{
+    benchmark::context::Context, error::Result, pacing::mesh::Mesh, system::clock::Clock, unit::Rank,
+};
 
 /// A message occupies its sender for 1 ns and arrives `LATENCY` ns later, plus the delay of its link. The barrier is free: every
 /// rank goes on when the last has come.
@@ -10,7 +12,7 @@ pub struct SimMesh<const LATENCY: u64> {
 }
 
 impl<const LATENCY: u64> Mesh for SimMesh<LATENCY> {
-    fn open(cx: &Cx<'_>) -> Result<Self> {
+    fn open(cx: &Context<'_>) -> Result<Self> {
         Ok(SimMesh { team: cx.fabric::<ThreadTeam>()?.clone() })
     }
 
@@ -50,7 +52,7 @@ impl<const LATENCY: u64> Mesh for SimMesh<LATENCY> {
 mod tests {
     use super::*;
     use crate::{
-        benchmark::{entry::Benchmark, layout::Across},
+        benchmark::{entry::Benchmark, layout::Aggregation},
         measure::plan::{Effort, Plan},
         pacing::pace::{Dissemination, PACE, Pace, Pacer},
         testkit::{Probe, Uneven, measure, on_ranks},
@@ -60,7 +62,7 @@ mod tests {
     fn nobody_leaves_a_dissemination_barrier_before_everybody_has_come() {
         for ranks in 1..=9 {
             let times = on_ranks(ranks, |team| {
-                let mut pacer = Pacer::<SimMesh<700>>::open(&Cx::of(team)).unwrap();
+                let mut pacer = Pacer::<SimMesh<700>>::open(&Context::of(team)).unwrap();
                 let mut times = Vec::new();
                 for turn in 0..6 {
                     // Each turn another rank comes much later than all others.
@@ -107,7 +109,7 @@ mod tests {
         let plan = Plan { effort: Effort::Fixed { iterations: 40, warmup: 2 }, ..Plan::default() };
         let row = measure(4, &UNEVEN, &plan).unwrap().rows.remove(0);
         // Rank r takes 1000 (r + 1) ns.
-        assert_eq!((row.across, row.summary.as_ref().unwrap().median), (Across::Slowest, 4000.0));
+        assert_eq!((row.across, row.summary.as_ref().unwrap().median), (Aggregation::Slowest, 4000.0));
         let ranks = row.across_ranks().unwrap();
         assert_eq!((ranks.mean, ranks.min, ranks.max), (2500.0, 1000.0, 4000.0));
     }

@@ -162,7 +162,7 @@ impl Team for ThreadTeam {
         Ok((self.rank == 0).then_some(all))
     }
 
-    fn take(&self, ranks: u32) -> Result<Option<Box<dyn Team>>> {
+    fn subteam(&self, ranks: u32) -> Result<Option<Box<dyn Team>>> {
         if self.rank == 0 {
             self.shared.lock().child = Some(Shared::new(ranks));
         }
@@ -186,7 +186,7 @@ impl Team for ThreadTeam {
         Ok(Box::new(ThreadTeam { rank: u32::from(first.0 != me), shared, names, ..self.clone() }))
     }
 
-    fn rest(&self) -> Result<()> {
+    fn sleeping_barrier(&self) -> Result<()> {
         self.barrier()
     }
 

@@ -6,7 +6,7 @@ use crate::{
     benchmark::{
         axis::{Axis, Named},
         case::Case,
-        context::Cx,
+        context::Context,
         figure::Figures,
         kernel::Kernel,
         payload::{Check, Fill, Slots},
@@ -39,7 +39,7 @@ pub trait Link: Sized {
     fn acknowledged(&mut self) -> Result<()>;
 
     /// Opens the end of this rank. Collective, untimed.
-    fn open(cx: &Cx<'_>, slots: Slots) -> Result<Self>;
+    fn open(cx: &Context<'_>, slots: Slots) -> Result<Self>;
     /// What it tells beside times; untimed.
     fn figures(&mut self) -> Result<Figures> {
         Ok(Figures::new())
@@ -108,7 +108,7 @@ impl<P: Pattern, L: Link> Kernel for Over<P, L> {
         Work { bytes: bytes * pairs, ops: ops * pairs, legs }
     }
 
-    fn open(cx: &Cx<'_>, case: &Case) -> Result<Self> {
+    fn open(cx: &Context<'_>, case: &Case) -> Result<Self> {
         let messages = P::messages(case.depth);
         let slots = match case.axis(&BUFFERS) {
             "single" => Slots::shared(case.bytes.0, messages),

@@ -3,7 +3,7 @@
 use crate::{
     benchmark::{
         case::Case,
-        context::Cx,
+        context::Context,
         kernel::Kernel,
         payload::{Check, Fill, Slots},
         work::{Method, Metric, Role, Work},
@@ -15,7 +15,7 @@ use crate::{
 /// One thread's end of the traffic between two ranks. Messages carry the number of the sending thread, and so do answers.
 pub trait SharedLink: Sized + Send + 'static {
     /// Opens the end of a thread. Collective, untimed.
-    fn open(cx: &Cx<'_>, slots: Slots) -> Result<Self>;
+    fn open(cx: &Context<'_>, slots: Slots) -> Result<Self>;
     /// Sends this thread's message.
     fn send(&mut self) -> Result<()>;
     /// Receives the answer to this thread's message.
@@ -63,7 +63,7 @@ impl<L: SharedLink> Kernel for SharedPing<L> {
         Work { bytes: 2 * case.bytes.0, ops: 2, legs: 2 }
     }
 
-    fn open(cx: &Cx<'_>, case: &Case) -> Result<Self> {
+    fn open(cx: &Context<'_>, case: &Case) -> Result<Self> {
         let slots = Slots::new(case.bytes.0, 1);
         cx.afford(2 * slots.total())?;
         let link = L::open(cx, slots)?;

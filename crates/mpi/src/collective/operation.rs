@@ -4,7 +4,7 @@ use std::{ffi::c_int, marker::PhantomData};
 
 use mpi::ffi;
 use ombx_core::{
-    benchmark::{context::Cx, root::Root},
+    benchmark::{context::Context, root::Root},
     error::{Error, Result},
 };
 
@@ -65,7 +65,7 @@ pub struct Operation<C> {
 
 impl<C: Call> Operation<C> {
     /// Opens it. Collective.
-    pub fn open(cx: &Cx<'_>, choices: Choices) -> Result<Operation<C>> {
+    pub fn open(cx: &Context<'_>, choices: Choices) -> Result<Operation<C>> {
         let comm = cx.fabric::<MpiTeam>()?.comm();
         let part = choices.part::<C>(comm.rank().0, comm.size());
         cx.agree(choices.root.is_among(comm.size()))?;

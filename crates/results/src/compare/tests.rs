@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::*;
 use crate::wire::{self, RunWithRows};
 use ombx_core::{
-    benchmark::{entry::Benchmark, layout::Across, payload::Check, work::Work},
+    benchmark::{entry::Benchmark, layout::Aggregation, payload::Check, work::Work},
     measure::plan::{Effort, Plan, parse_sizes},
     result::{ClockFacts, Measurement, Notice, Outcome, Run, Samples},
     stats::Summary,
@@ -81,7 +81,7 @@ fn row(bytes: u64, elapsed_ns: Vec<u64>) -> Measurement {
         ranks: 2,
         axes: BTreeMap::new(),
         work: Some(Work { bytes: 2 * bytes, ops: 2, legs: 2 }),
-        across: Across::Origin,
+        across: Aggregation::Origin,
         outcome: Outcome::Ok,
         check: Check::Passed,
         summary: Summary::of(&Measurement::combine(&samples, 2)),

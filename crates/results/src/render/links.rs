@@ -197,7 +197,7 @@ mod tests {
     use super::*;
     use ombx_core::{
         benchmark::{
-            layout::Across,
+            layout::Aggregation,
             payload::Check,
             work::{Metric, Work},
         },
@@ -240,7 +240,7 @@ mod tests {
                 ranks: 2,
                 axes: axes.into_iter().chain([round]).map(|(k, v)| (k.to_owned(), v)).collect(),
                 work: Some(Work { bytes: 2_000_000, ops: 2, legs: 2 }),
-                across: Across::Origin,
+                across: Aggregation::Origin,
                 outcome: CaseOutcome::Ok,
                 check: Check::Passed,
                 samples: vec![],

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 
 use ombx_core::{
     benchmark::{
-        layout::Across,
+        layout::Aggregation,
         payload::Check,
         work::{Metric, Work},
     },
@@ -57,7 +57,7 @@ fn latency(bytes: u64, elapsed_ns: &[u64]) -> Measurement {
         ranks: 2,
         axes: BTreeMap::new(),
         work: Some(Work { bytes: 2 * bytes, ops: 2, legs: 2 }),
-        across: Across::Origin,
+        across: Aggregation::Origin,
         outcome: Outcome::Ok,
         check: Check::Passed,
         summary: Summary::of(&Measurement::combine(&samples, 2)),

@@ -3,7 +3,7 @@
 use ombx_core::{
     benchmark::{
         figure::Figure,
-        layout::Across,
+        layout::Aggregation,
         payload::{Check, Mismatch},
         preset::Osu,
         work::Work,
@@ -167,7 +167,7 @@ fn collective(bench: &str, bytes: u64, elapsed_ns: [&[u64]; 2]) -> Measurement {
     Measurement {
         bench: bench.into(),
         work: Some(Work { bytes, ops: 1, legs: 1 }),
-        across: Across::Slowest,
+        across: Aggregation::Slowest,
         summary: Summary::of(&Measurement::combine(&samples, 1)),
         samples,
         ..row

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use ombx_core::{
     benchmark::{
         figure::Figure,
-        layout::Across,
+        layout::Aggregation,
         payload::{Check, Mismatch},
         work::{Metric, Work},
     },
@@ -118,7 +118,12 @@ fn phases_of([open_ns, fill_ns, warm_up_ns, sample_ns, decide_ns, verify_ns, clo
 pub(crate) fn any_row() -> impl Strategy<Value = Measurement> {
     let shape = (
         prop_oneof![Just(Metric::Latency), Just(Metric::Bandwidth)],
-        prop_oneof![Just(Across::Origin), Just(Across::Pairs), Just(Across::Slowest), Just(Across::Global)],
+        prop_oneof![
+            Just(Aggregation::Origin),
+            Just(Aggregation::Pairs),
+            Just(Aggregation::Slowest),
+            Just(Aggregation::Global)
+        ],
         option::of(any::<u64>()),
         option::of(1..=u32::MAX),
         [1..=u32::MAX, 1..=u32::MAX],

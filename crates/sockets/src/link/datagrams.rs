@@ -19,7 +19,7 @@ use std::{
 
 use ombx_core::{
     benchmark::{
-        context::Cx,
+        context::Context,
         figure::{Figure, Figures},
         payload::Slots,
     },
@@ -174,7 +174,7 @@ impl Datagrams {
     }
 }
 
-fn socket(cx: &Cx<'_>, team: &SocketTeam, wishes: &Wishes, slots: Slots) -> Result<UdpSocket> {
+fn socket(cx: &Context<'_>, team: &SocketTeam, wishes: &Wishes, slots: Slots) -> Result<UdpSocket> {
     let most = if wishes.ip == Ip::V4 { 65507 } else { 65527 } - HEAD as u64;
     if slots.bytes > most {
         return Err(Error::unsupported(format!("a datagram carries at most {most} bytes")));
@@ -192,7 +192,7 @@ fn socket(cx: &Cx<'_>, team: &SocketTeam, wishes: &Wishes, slots: Slots) -> Resu
 }
 
 impl Link for Datagrams {
-    fn open(cx: &Cx<'_>, slots: Slots) -> Result<Self> {
+    fn open(cx: &Context<'_>, slots: Slots) -> Result<Self> {
         let team: &SocketTeam = cx.fabric()?;
         let wishes = team.wishes();
         let socket = cx.agree(socket(cx, team, &wishes, slots))?;

@@ -5,7 +5,7 @@ use std::{marker::PhantomData, ops::Range, os::fd::OwnedFd};
 
 use ombx_core::{
     benchmark::{
-        context::Cx,
+        context::Context,
         figure::{Figure, Figures},
         payload::Slots,
     },
@@ -176,7 +176,7 @@ impl<K: Kind> Flow<K> {
 }
 
 impl<K: Kind> Link for Flow<K> {
-    fn open(cx: &Cx<'_>, slots: Slots) -> Result<Self> {
+    fn open(cx: &Context<'_>, slots: Slots) -> Result<Self> {
         let sized = match slots.bytes {
             0 => Err(Error::unsupported("a stream carries no empty message")),
             _ => Ok(()),

@@ -9,7 +9,7 @@ use std::{
 
 use ombx_core::{
     benchmark::{
-        context::Cx,
+        context::Context,
         entry::{Benchmark, Choice},
         figure::Figure,
         payload::{Check, Slots},
@@ -208,7 +208,7 @@ impl<L: Link, const RANK: u32, const SLOT: u32> Link for Flip<L, RANK, SLOT> {
     fn acknowledged(&mut self) -> Result<()> {
         self.link.acknowledged()
     }
-    fn open(cx: &Cx<'_>, slots: Slots) -> Result<Self> {
+    fn open(cx: &Context<'_>, slots: Slots) -> Result<Self> {
         let byte = (cx.rank() == Rank(RANK)).then(|| slots.offset(SLOT) + 5);
         Ok(Flip { link: L::open(cx, slots)?, byte })
     }
@@ -260,7 +260,7 @@ fn a_team_gathers_tells_and_pairs() {
         let mut long = vec![if team.rank() == Rank(0) { 7 } else { 0 }; 3 << 20];
         team.broadcast(&mut long).unwrap();
         assert!(long.iter().all(|byte| *byte == 7));
-        let part = team.take(3).unwrap();
+        let part = team.subteam(3).unwrap();
         assert_eq!(part.is_some(), team.rank().0 < 3);
         if let Some(part) = part {
             part.barrier().unwrap();

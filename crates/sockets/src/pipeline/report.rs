@@ -13,7 +13,7 @@ use ombx_core::{
     measure::{plan::Effort, session::Session, stop},
     result::{Measurement, Notice, Outcome, Samples},
     stats::Summary,
-    system::environment::Vitals,
+    system::environment::Counters,
     team::Place,
     trust,
     unit::Rank,
@@ -47,7 +47,7 @@ pub(super) fn measure(
     if let Some(path) = sink {
         empty(path).map_err(within)?;
     }
-    let before = Vitals::now();
+    let before = Counters::now();
     let mut rig = Rig {
         pipeline: Pipeline::start(plan, hosts, nodes).map_err(within)?,
         session,
@@ -58,7 +58,7 @@ pub(super) fn measure(
         seen: Vec::new(),
     };
     let (ending, spent) = rig.sample().map_err(within)?;
-    let vitals = Vitals { preemptions: 0, waited_ns: 0, ..Vitals::now().since(before) };
+    let vitals = Counters { preemptions: 0, waited_ns: 0, ..Counters::now().since(before) };
     rig.fresh().map_err(within)?;
     let strangers = rig.pipeline.strangers();
     let Rig { check, seen, pipeline, .. } = rig;
@@ -73,7 +73,7 @@ pub(super) fn measure(
     row.figures = figures(plan, &seen);
     row.trust.extend(doubts(plan, hosts, strangers));
     if let Some(summary) = &row.summary {
-        row.trust.extend(trust::of_row(trust::Happened {
+        row.trust.extend(trust::of_row(trust::RowFacts {
             summary,
             vitals,
             cpu_ns: spent.as_nanos() as f64 * f64::from(Place::here().online),
@@ -113,7 +113,7 @@ fn empty_row(session: &Session<'_>, case: &Case, plan: &Plan) -> Measurement {
         ranks: session.team.size(),
         axes,
         work: Some(Work { bytes: shape.bytes(), ops: nodes * nodes * u64::from(shape.buffers), legs: 1 }),
-        across: session.seating.across(),
+        across: session.assignment.across(),
         outcome: Outcome::Ok,
         check: Check::Off,
         samples: Vec::new(),

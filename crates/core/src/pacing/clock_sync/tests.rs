@@ -14,7 +14,7 @@ fn wrong(rank: u32) -> Skew {
 
 /// What every rank takes the time of rank 0 to be, at the same moments: after learning, and later.
 fn readings<M: Mesh>(team: &ThreadTeam, later_ns: u64) -> [f64; 2] {
-    let mut sync = Sync::<M>::learn(&Cx::of(team), &team.clock, true).unwrap();
+    let mut sync = Sync::<M>::learn(&Context::of(team), &team.clock, true).unwrap();
     team.meet().unwrap();
     let first = sync.now_ns();
     team.hand.advance(later_ns);
@@ -54,7 +54,7 @@ fn the_residual_is_told_by_the_run_itself() {
             |_, _| 0,
             wrong,
             |team| {
-                let mut sync = Sync::<SimMesh<5000>>::learn(&Cx::of(team), &team.clock, true).unwrap();
+                let mut sync = Sync::<SimMesh<5000>>::learn(&Context::of(team), &team.clock, true).unwrap();
                 // Seconds later the drift that was learnt still holds.
                 team.hand.advance(2_000_000_000);
                 team.meet().unwrap();

@@ -2,7 +2,7 @@
 
 use super::{MESSAGE_RATE, OsuColumns, PROCESSES};
 use ombx_core::{
-    benchmark::{figure::Figure, layout::Across, payload::Check, work::Metric},
+    benchmark::{figure::Figure, layout::Aggregation, payload::Check, work::Metric},
     result::{Measurement, Rate, Samples},
     stats::Summary,
 };
@@ -100,7 +100,7 @@ fn title(row: &Measurement, program: &str) -> &'static str {
 fn mean(row: &Measurement, summary: &Summary) -> f64 {
     let means = means(row);
     match row.across {
-        Across::Origin => summary.mean,
+        Aggregation::Origin => summary.mean,
         _ if means.is_empty() => summary.mean,
         _ => means.iter().sum::<f64>() / means.len() as f64,
     }

@@ -10,7 +10,7 @@ use super::{
 use ombx_core::{
     benchmark::{
         figure::Figure,
-        layout::Across,
+        layout::Aggregation,
         payload::{Check, Mismatch},
         work::{Metric, Work},
     },
@@ -117,10 +117,10 @@ fn row_of(line: CaseLine<'_>) -> Result<Measurement, String> {
         axes: line.axes,
         work: line.work.map(|WorkLine { bytes, ops, legs }| Work { bytes, ops, legs }),
         across: match line.across {
-            AcrossLine::Origin => Across::Origin,
-            AcrossLine::Pairs => Across::Pairs,
-            AcrossLine::Slowest => Across::Slowest,
-            AcrossLine::Global => Across::Global,
+            AcrossLine::Origin => Aggregation::Origin,
+            AcrossLine::Pairs => Aggregation::Pairs,
+            AcrossLine::Slowest => Aggregation::Slowest,
+            AcrossLine::Global => Aggregation::Global,
         },
         outcome: match line.outcome {
             CaseOutcome::Ok => result::Outcome::Ok,

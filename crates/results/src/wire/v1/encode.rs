@@ -8,7 +8,7 @@ use super::{
 use ombx_core::{
     benchmark::{
         figure::Figure,
-        layout::Across,
+        layout::Aggregation,
         payload::{Check, Mismatch},
         work::{Metric, Work},
     },
@@ -100,10 +100,10 @@ fn case_line(row: &Measurement) -> CaseLine<'_> {
         axes: row.axes.clone(),
         work: row.work.map(|Work { bytes, ops, legs }| WorkLine { bytes, ops, legs }),
         across: match row.across {
-            Across::Origin => AcrossLine::Origin,
-            Across::Pairs => AcrossLine::Pairs,
-            Across::Slowest => AcrossLine::Slowest,
-            Across::Global => AcrossLine::Global,
+            Aggregation::Origin => AcrossLine::Origin,
+            Aggregation::Pairs => AcrossLine::Pairs,
+            Aggregation::Slowest => AcrossLine::Slowest,
+            Aggregation::Global => AcrossLine::Global,
         },
         outcome,
         reason,
