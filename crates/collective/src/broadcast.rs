@@ -2,10 +2,11 @@
 //! `collective.bcast`.
 
 use crate::broadcast::{
-    acked::{ACK_CORRECTION, run_acked, run_last_ack},
+    acked::{AckCorrection, run_acked, run_last_ack},
     kernel::{Once, Round},
-    tree::{BY, Tree},
+    tree::{Algorithm, Tree},
 };
+use ombx_core::benchmark::axis::AxisValue;
 pub mod acked;
 pub mod kernel;
 #[cfg(test)]
@@ -21,7 +22,7 @@ use ombx_core::{
     },
     error::Result,
     measure::session::Session,
-    pacing::{clock_sync::SYNC_HOSTS, pace::PACE, paced::run_back_to_back},
+    pacing::{clock_sync::SyncHosts, pace::Pacing, paced::run_back_to_back},
 };
 use ombx_mpi::{Broadcast, Mesh};
 
@@ -43,9 +44,9 @@ const LAST_ACK: Method = Method {
 };
 
 fn acked(session: &mut Session<'_>) -> Result<()> {
-    session.split(&BY, |session, by| match by {
-        "tree" => run_acked::<Tree<Mesh>, Mesh>(session),
-        _ => run_acked::<Broadcast, Mesh>(session),
+    session.split(|session, algorithm| match algorithm {
+        Algorithm::Tree => run_acked::<Tree<Mesh>, Mesh>(session),
+        Algorithm::Library => run_acked::<Broadcast, Mesh>(session),
     })
 }
 
@@ -56,15 +57,15 @@ ombx_core::inventory::submit! {
 }
 ombx_core::inventory::submit! {
     Benchmark::paced::<Once<Broadcast>, Mesh>("collective.bcast_window", "one broadcast, all ranks starting at an agreed time")
-        .axes(&[&PACE, &SYNC_HOSTS]).usually(&[("pace", "window")]).above_one_way().sizes(SIZES)
+        .axes(&[Pacing::AXIS, SyncHosts::AXIS]).usually(&[("pace", "window")]).above_one_way().sizes(SIZES)
 }
 ombx_core::inventory::submit! {
     Benchmark::custom("collective.bcast_ack", "a broadcast that the last rank acknowledges", Metric::Latency, LAST_ACK,
         run_last_ack::<Broadcast, Mesh>)
-        .layout(Layout::Star).axes(&[&ACK_CORRECTION]).usually(&[("ack-correction", "none")]).sizes(SIZES)
+        .layout(Layout::Star).axes(&[AckCorrection::AXIS]).usually(&[("ack-correction", "none")]).sizes(SIZES)
 }
 ombx_core::inventory::submit! {
     Benchmark::custom("collective.bcast_acked", "a broadcast that every rank acknowledges in turn, less the acknowledgement",
         Metric::Latency, ACKED, acked)
-        .layout(Layout::Star).axes(&[&ACK_CORRECTION, &BY]).sizes(SIZES)
+        .layout(Layout::Star).axes(&[AckCorrection::AXIS, Algorithm::AXIS]).sizes(SIZES)
 }

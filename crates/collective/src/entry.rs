@@ -1,18 +1,18 @@
 //! Registry entries: what an operation registers itself with in a mode, and what users choose.
 
-use crate::overlap::{self, TESTS};
+use crate::overlap::{self, TestCalls};
 use ombx_core::{
     benchmark::{
-        axis::{Axis, Named},
+        axis::{Axis, AxisValue},
         entry::Benchmark,
         layout::Layout,
         work::Metric,
     },
-    pacing::{clock_sync::SYNC_HOSTS, pace::PACE},
+    pacing::{clock_sync::SyncHosts, pace::Pacing},
 };
 use ombx_mpi::{
     Mesh,
-    collective::{Call, persistent_calls_exist},
+    collective::{Call, Topology, persistent_calls_exist},
 };
 
 use crate::{
@@ -20,40 +20,32 @@ use crate::{
     mode::{Blocking, Nonblocking, Persistent},
 };
 
-/// Whether what is sent lies where it is received.
-pub const IN_PLACE: Axis = Axis {
-    name: "in-place",
-    about: "MPI_IN_PLACE: what a rank sends lies where it receives; at the root alone where there is one",
-    values: &["off", "on"],
-    default: "off",
-    named: Named::IfChosen,
-};
-
-/// Who is whose neighbour.
-pub const TOPOLOGY: Axis = Axis {
-    name: "topology",
-    about: "neighbours: cartesian, a grid of two dimensions with edges; or graph, a directed one in which each rank sends to the next two",
-    values: &["cartesian", "graph"],
-    default: "cartesian",
-    named: Named::Always,
-};
+ombx_core::axis! {
+    /// MPI_IN_PLACE: what a rank sends lies where it receives; where there is a root, at the root alone
+    pub enum InPlace: "in-place", IfChosen, default Off {
+        /// Separate buffers
+        Off = "off",
+        /// MPI_IN_PLACE
+        On = "on",
+    }
+}
 
 /// Sizes of the OSU benchmarks.
 const SIZES: &str = "1..1M";
 
 const fn axes<C: Call>() -> &'static [&'static Axis] {
     match (C::SHAPE.has_neighbours(), C::SHAPE.in_place()) {
-        (true, _) => const { &[&PACE, &SYNC_HOSTS, &TOPOLOGY] },
-        (_, Some(_)) => const { &[&PACE, &SYNC_HOSTS, &IN_PLACE] },
-        _ => const { &[&PACE, &SYNC_HOSTS] },
+        (true, _) => const { &[Pacing::AXIS, SyncHosts::AXIS, Topology::AXIS] },
+        (_, Some(_)) => const { &[Pacing::AXIS, SyncHosts::AXIS, InPlace::AXIS] },
+        _ => const { &[Pacing::AXIS, SyncHosts::AXIS] },
     }
 }
 
 const fn axes_with_tests<C: Call>() -> &'static [&'static Axis] {
     match (C::SHAPE.has_neighbours(), C::SHAPE.in_place()) {
-        (true, _) => const { &[&PACE, &SYNC_HOSTS, &TOPOLOGY, &TESTS] },
-        (_, Some(_)) => const { &[&PACE, &SYNC_HOSTS, &IN_PLACE, &TESTS] },
-        _ => const { &[&PACE, &SYNC_HOSTS, &TESTS] },
+        (true, _) => const { &[Pacing::AXIS, SyncHosts::AXIS, Topology::AXIS, TestCalls::AXIS] },
+        (_, Some(_)) => const { &[Pacing::AXIS, SyncHosts::AXIS, InPlace::AXIS, TestCalls::AXIS] },
+        _ => const { &[Pacing::AXIS, SyncHosts::AXIS, TestCalls::AXIS] },
     }
 }
 

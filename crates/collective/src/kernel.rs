@@ -15,11 +15,11 @@ use ombx_core::{
     error::Result,
     unit::Rank,
 };
-use ombx_mpi::collective::{Call, Choices, Operation, Topology};
+use ombx_mpi::collective::{Call, Choices, Operation};
 
 use crate::{
     content,
-    entry::{IN_PLACE, TOPOLOGY},
+    entry::InPlace,
     mode::{Mode, Nonblocking},
 };
 
@@ -33,11 +33,8 @@ fn choices(case: &Case) -> Choices {
     Choices {
         bytes: case.bytes.0,
         root: case.root.unwrap_or_default(),
-        in_place: case.axis(&IN_PLACE) == "on",
-        topology: match case.axis(&TOPOLOGY) {
-            "graph" => Topology::Graph,
-            _ => Topology::Cartesian,
-        },
+        in_place: case.choice::<InPlace>() == InPlace::On,
+        topology: case.choice(),
     }
 }
 

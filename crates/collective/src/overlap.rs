@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use ombx_core::{
     benchmark::{
-        axis::{Axis, Named},
         case::Case,
         compute::Busy,
         context::Context,
@@ -13,25 +12,44 @@ use ombx_core::{
         payload::{Check, Fill},
         work::{Method, Metric, Work},
     },
-    error::{Error, Result},
+    error::Result,
     measure::{
         row::{self, KernelFactory},
         session::Session,
     },
-    pacing::{mesh::Mesh, pace::PACE, paced::Pacing},
+    pacing::{mesh::Mesh, pace::Pacing, paced::PacedKernels},
     result::{Measurement, Outcome},
     stats::Summary,
     system::clock::Facts,
 };
 
-/// Calls to the library while a rank computes.
-pub const TESTS: Axis = Axis {
-    name: "tests",
-    about: "how often computing is interrupted by MPI_Test while a nonblocking operation is under way",
-    values: &["0", "1", "10", "100", "1000"],
-    default: "0",
-    named: Named::IfChosen,
-};
+ombx_core::axis! {
+    /// Calls of MPI_Test during the computation that overlaps a nonblocking operation
+    pub enum TestCalls: "tests", IfChosen, default None {
+        /// none
+        None = "0",
+        /// one
+        One = "1",
+        /// 10
+        Ten = "10",
+        /// 100
+        Hundred = "100",
+        /// 1000
+        Thousand = "1000",
+    }
+}
+
+impl TestCalls {
+    const fn count(self) -> u32 {
+        match self {
+            TestCalls::None => 0,
+            TestCalls::One => 1,
+            TestCalls::Ten => 10,
+            TestCalls::Hundred => 100,
+            TestCalls::Thousand => 1000,
+        }
+    }
+}
 
 /// An operation that is started and waited for. As a kernel it is the pure operation: started and waited for at once.
 pub trait Nonblocking: Kernel {
@@ -58,8 +76,8 @@ pub const METHOD: Method = Method {
 /// Three measurements make a row, each with its own warm-up, samples and checks: the operation alone, whose median the
 /// computing is calibrated to last; the computing alone; and both, which is the row's time.
 pub fn run<N: Nonblocking, M: Mesh>(session: &mut Session<'_>) -> Result<()> {
-    session.split(&PACE, |session, pace| {
-        let pacing = Pacing::<M>::of(session, pace);
+    session.split(|session, pace: Pacing| {
+        let pacing = PacedKernels::<M>::of(session, pace);
         row::each_case(session, |session, case| row::<N, M>(session, case, &pacing))
     })
 }
@@ -67,7 +85,7 @@ pub fn run<N: Nonblocking, M: Mesh>(session: &mut Session<'_>) -> Result<()> {
 fn row<'a, N: Nonblocking, M: Mesh>(
     session: &mut Session<'a>,
     case: &Case,
-    pacing: &Pacing<'a, M>,
+    pacing: &PacedKernels<'a, M>,
 ) -> Result<Measurement> {
     let open = |cx: &Context<'_>, case: &Case| pacing.opened(cx, case, cx.agree(N::open(cx, case))?);
     let pure = row::one_case(session, &KernelFactory::of::<N>(&open), case)?;
@@ -89,7 +107,7 @@ fn row<'a, N: Nonblocking, M: Mesh>(
 fn phase<'a, K: Kernel, M: Mesh>(
     session: &Session<'a>,
     case: &Case,
-    pacing: &Pacing<'a, M>,
+    pacing: &PacedKernels<'a, M>,
     open: &dyn Fn(&Context<'_>, &Case) -> Result<K>,
 ) -> Result<Measurement> {
     let open = |cx: &Context<'_>, case: &Case| pacing.opened(cx, case, cx.agree(open(cx, case))?);
@@ -152,7 +170,8 @@ struct Computing<N: Nonblocking> {
 
 impl<N: Nonblocking> Computing<N> {
     fn open(cx: &Context<'_>, case: &Case, time: Duration) -> Result<Computing<N>> {
-        let tests: u32 = case.axis(&TESTS).parse().map_err(|_| Error::usage("--tests is no number"))?;
+        let calls: TestCalls = case.choice();
+        let tests = calls.count();
         let operation = N::open(cx, case)?;
         Ok(Computing { slice: operation.busy(time / (tests + 1)), operation, tests })
     }

@@ -38,7 +38,7 @@ pub use self::{
     synchronise::{Epochs, LockKind},
     team::MpiTeam,
     threaded::SharedChannel,
-    window::{Hints, Make, Shape, Window},
+    window::{Hints, Shape, Window, WindowKind},
 };
 
 /// The compiler wrapper of the MPI that this was built with, as the build found it.

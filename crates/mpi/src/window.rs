@@ -18,31 +18,17 @@ use crate::{
     ext::{self, check},
 };
 
-/// How a window comes by its memory.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Make {
-    /// `MPI_Win_allocate`: the library chooses the memory.
-    Allocate,
-    /// `MPI_Win_create`: over memory of ours.
-    Create,
-    /// `MPI_Win_create_dynamic`, then `MPI_Win_attach`; addressed absolutely.
-    Dynamic,
-    /// `MPI_Win_allocate_shared`: ranks of one host only.
-    Shared,
-}
-
-impl Make {
-    /// The ways by name, for options.
-    pub const NAMES: [&str; 4] = ["allocate", "create", "dynamic", "shared"];
-
-    /// The way of a name; `allocate` if it is none of them.
-    pub fn named(name: &str) -> Make {
-        match name {
-            "create" => Make::Create,
-            "dynamic" => Make::Dynamic,
-            "shared" => Make::Shared,
-            _ => Make::Allocate,
-        }
+ombx_core::axis! {
+    /// How the window is made
+    pub enum WindowKind: "win", Always, default Allocate {
+        /// MPI_Win_allocate: the library chooses the memory
+        Allocate = "allocate",
+        /// MPI_Win_create: memory of ombx
+        Create = "create",
+        /// MPI_Win_create_dynamic and MPI_Win_attach; absolute addresses
+        Dynamic = "dynamic",
+        /// MPI_Win_allocate_shared: ranks of one host only
+        Shared = "shared",
     }
 }
 
@@ -50,7 +36,7 @@ impl Make {
 #[derive(Debug, Clone, Copy)]
 pub struct Shape {
     /// How it comes by its memory.
-    pub make: Make,
+    pub kind: WindowKind,
     /// The memory that is exposed, and each local buffer.
     pub slots: Slots,
     /// Local buffers that operations use: 1 for the origin, 2 with one for results, 3 with one to compare with.
@@ -59,13 +45,14 @@ pub struct Shape {
     pub hints: Hints,
 }
 
-/// Whether `MPI_Win_allocate` is told that shared memory is welcome.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Hints {
-    /// `alloc_shm` is true.
-    Given,
-    /// No info at all.
-    None,
+ombx_core::axis! {
+    /// Hints (alloc_shm) for windows that the library allocates
+    pub enum Hints: "hints", IfChosen, default On {
+        /// alloc_shm is true
+        On = "on",
+        /// No info object
+        Off = "off",
+    }
 }
 
 /// The most local buffers that an operation uses.
@@ -95,28 +82,28 @@ pub struct Window {
     exposed: *mut u8,
     /// Keeps the memory of `Create` and `Dynamic`.
     memory: Option<Buffer>,
-    make: Make,
+    kind: WindowKind,
 }
 
 impl Window {
     /// Makes a window on every rank of a case, towards this rank's peer. Collective.
     pub fn open(cx: &Context<'_>, shape: Shape) -> Result<Window> {
-        let Shape { make, slots, locals, hints } = shape;
+        let Shape { kind, slots, locals, hints } = shape;
         let comm = cx.fabric::<MpiTeam>()?.comm();
         cx.afford((1 + locals as u64) * slots.total())?;
-        if make == Make::Shared && !comm.is_on_one_host()? {
+        if kind == WindowKind::Shared && !comm.is_on_one_host()? {
             return Err(Error::unsupported("shared windows need all ranks on one host"));
         }
         let parts = ext::count(slots.bytes).and_then(|count| {
-            let memory = match make {
-                Make::Allocate | Make::Shared => None,
-                Make::Create | Make::Dynamic => Some(Buffer::zeroed(slots.total())?),
+            let memory = match kind {
+                WindowKind::Allocate | WindowKind::Shared => None,
+                WindowKind::Create | WindowKind::Dynamic => Some(Buffer::zeroed(slots.total())?),
             };
             let locals = (0..locals).map(|_| Buffer::zeroed(slots.total())).collect::<Result<Vec<_>>>()?;
             Ok((count, memory, locals))
         });
         let (count, memory, locals) = cx.agree(parts)?;
-        let (raw, exposed) = make_window(comm, make, &slots, memory.as_ref(), hints)?;
+        let (raw, exposed) = make_window(comm, kind, &slots, memory.as_ref(), hints)?;
         let (datatype, width) = ext::element(slots.bytes);
         // SAFETY: constants of the library.
         let (no_group, no_request) = unsafe { (ffi::RSMPI_GROUP_EMPTY, ffi::RSMPI_REQUEST_NULL) };
@@ -137,11 +124,11 @@ impl Window {
             me: comm.rank().0 as c_int,
             exposed,
             memory,
-            make,
+            kind,
         };
         ext::guard_win(raw)?;
         window.partner = group_of(comm, cx.peer)?;
-        if make == Make::Dynamic {
+        if kind == WindowKind::Dynamic {
             let mut base = 0;
             // SAFETY: any address may be asked for.
             check("MPI_Get_address", unsafe {
@@ -158,7 +145,7 @@ impl Window {
 
     /// MPICH 4.0.2 over UCX gives a wrong base for some sizes; sizes are multiples of 64 here, and the base is checked.
     fn base_is_ours(&self) -> Result<()> {
-        if self.make == Make::Dynamic {
+        if self.kind == WindowKind::Dynamic {
             return Ok(());
         }
         let (mut base, mut found): (*mut c_void, c_int) = (ptr::null_mut(), 0);
@@ -223,7 +210,7 @@ impl Drop for Window {
         let _ = self.release();
         // SAFETY: live handles, freed once; memory is detached before it goes.
         unsafe {
-            if self.make == Make::Dynamic {
+            if self.kind == WindowKind::Dynamic {
                 let code = ffi::MPI_Win_detach(self.raw, self.exposed.cast::<c_void>());
                 ext::freed(c"MPI_Win_detach", code);
             }
@@ -236,7 +223,7 @@ impl Drop for Window {
 
 fn make_window(
     comm: &Comm,
-    make: Make,
+    kind: WindowKind,
     slots: &Slots,
     memory: Option<&Buffer>,
     hints: Hints,
@@ -248,18 +235,18 @@ fn make_window(
     unsafe {
         let (mut raw, none) = (ffi::RSMPI_WIN_NULL, ffi::RSMPI_INFO_NULL);
         let (out, win) = ((&raw mut start).cast::<c_void>(), &raw mut raw);
-        match make {
-            Make::Allocate => {
+        match kind {
+            WindowKind::Allocate => {
                 check("MPI_Win_allocate", ffi::MPI_Win_allocate(size, 1, info.0, comm.raw(), out, win))?
             }
-            Make::Shared => {
+            WindowKind::Shared => {
                 let rc = ffi::MPI_Win_allocate_shared(size, 1, none, comm.raw(), out, win);
                 check("MPI_Win_allocate_shared", rc)?;
             }
-            Make::Create => {
+            WindowKind::Create => {
                 check("MPI_Win_create", ffi::MPI_Win_create(start, size, 1, none, comm.raw(), win))?
             }
-            Make::Dynamic => {
+            WindowKind::Dynamic => {
                 check("MPI_Win_create_dynamic", ffi::MPI_Win_create_dynamic(none, comm.raw(), win))?;
                 check("MPI_Win_attach", ffi::MPI_Win_attach(raw, start, size))?;
             }
@@ -278,7 +265,7 @@ impl Info {
         // SAFETY: the handle is written by MPI; key and value end with a zero.
         unsafe {
             let mut info = Info(ffi::RSMPI_INFO_NULL);
-            if hints == Hints::Given {
+            if hints == Hints::On {
                 check("MPI_Info_create", ffi::MPI_Info_create(&raw mut info.0))?;
                 let (key, value) = (c"alloc_shm".as_ptr(), c"true".as_ptr());
                 check("MPI_Info_set", ffi::MPI_Info_set(info.0, key, value))?;

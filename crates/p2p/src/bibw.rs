@@ -1,9 +1,12 @@
 //! `p2p.bibw`: a window of nonblocking messages each way at once.
 
 use crate::two_sided;
-use ombx_core::two_sided::pattern::{BUFFERS, BiStream};
+use ombx_core::{
+    benchmark::axis::AxisValue,
+    two_sided::pattern::{BiStream, Buffers},
+};
 
 ombx_core::inventory::submit! {
     two_sided::<BiStream>("p2p.bibw", "windows of nonblocking messages both ways at once")
-        .streaming().axes(&[&BUFFERS]).osu("osu_bibw", "OSU MPI Bi-Directional Bandwidth Test")
+        .streaming().axes(&[Buffers::AXIS]).osu("osu_bibw", "OSU MPI Bi-Directional Bandwidth Test")
 }

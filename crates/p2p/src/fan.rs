@@ -4,6 +4,7 @@ use std::marker::PhantomData;
 
 use ombx_core::{
     benchmark::{
+        axis::AxisValue,
         case::Case,
         context::Context,
         entry::Benchmark,
@@ -13,7 +14,7 @@ use ombx_core::{
         work::{Method, Metric, Role, Work},
     },
     error::Result,
-    two_sided::pattern::{BUFFERS, Link},
+    two_sided::pattern::{Buffers, Link},
     unit::Rank,
 };
 use ombx_mpi::Star;
@@ -106,9 +107,9 @@ impl<D: Direction, L: Link> Kernel for Fan<D, L> {
     }
 
     fn open(cx: &Context<'_>, case: &Case) -> Result<Self> {
-        let slots = match case.axis(&BUFFERS) {
-            "single" => Slots::shared(case.bytes.0, case.depth),
-            _ => Slots::new(case.bytes.0, case.depth),
+        let slots = match case.choice() {
+            Buffers::Single => Slots::shared(case.bytes.0, case.depth),
+            Buffers::Multiple => Slots::new(case.bytes.0, case.depth),
         };
         let partners = cx.partners();
         cx.afford(2 * slots.total() * partners.len() as u64)?;
@@ -150,12 +151,12 @@ impl<D: Direction, L: Link> Kernel for Fan<D, L> {
 
 ombx_core::inventory::submit! {
     Benchmark::of::<Fan<In, Star>>("p2p.fan_in", "windows of messages from every other rank to the first")
-        .streaming().layout(Layout::Star).axes(&[&BUFFERS])
+        .streaming().layout(Layout::Star).axes(&[Buffers::AXIS])
         .osu("osu_bw_fan_in", "OSU MPI Bandwidth Congestion In Test")
 }
 ombx_core::inventory::submit! {
     Benchmark::of::<Fan<Out, Star>>("p2p.fan_out", "windows of messages from the first rank to every other")
-        .streaming().layout(Layout::Star).axes(&[&BUFFERS])
+        .streaming().layout(Layout::Star).axes(&[Buffers::AXIS])
         .osu("osu_bw_fan_out", "OSU MPI Bandwidth Congestion Out Test")
 }
 

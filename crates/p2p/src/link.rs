@@ -3,12 +3,13 @@
 use crate::run_two_sided;
 use ombx_core::{
     benchmark::{
+        axis::AxisValue,
         entry::Benchmark,
         work::{Method, Metric},
     },
-    error::{Error, Result},
+    error::Result,
     measure::session::Session,
-    two_sided::pattern::{Bidirectional, PATTERNS, Semidirectional, Unidirectional},
+    two_sided::pattern::{Bidirectional, LinkPattern, Semidirectional, Unidirectional},
 };
 
 const METHOD: Method = Method {
@@ -19,15 +20,14 @@ const METHOD: Method = Method {
 };
 
 fn by_pattern(session: &mut Session<'_>) -> Result<()> {
-    session.split(&PATTERNS, |session, value| match value {
-        "bidirectional" => run_two_sided::<Bidirectional>(session),
-        "unidirectional" => run_two_sided::<Unidirectional>(session),
-        "semidirectional" => run_two_sided::<Semidirectional>(session),
-        other => Err(Error::usage(format!("no benchmark runs {other} links"))),
+    session.split(|session, pattern| match pattern {
+        LinkPattern::Bidirectional => run_two_sided::<Bidirectional>(session),
+        LinkPattern::Unidirectional => run_two_sided::<Unidirectional>(session),
+        LinkPattern::Semidirectional => run_two_sided::<Semidirectional>(session),
     })
 }
 
 ombx_core::inventory::submit! {
     Benchmark::custom("p2p.link", "one link under LinkTest's patterns", Metric::Bandwidth, METHOD, by_pattern)
-        .streaming().axes(&[&PATTERNS])
+        .streaming().axes(&[LinkPattern::AXIS])
 }

@@ -1,8 +1,8 @@
 //! `p2p.*_persistent`: the same patterns over requests that are made once and started each time.
 
 use ombx_core::{
-    benchmark::entry::Benchmark,
-    two_sided::pattern::{BUFFERS, BiStream, Over, PingPong, Stream},
+    benchmark::{axis::AxisValue, entry::Benchmark},
+    two_sided::pattern::{BiStream, Buffers, Over, PingPong, Stream},
 };
 use ombx_mpi::PersistentChannel;
 
@@ -12,9 +12,9 @@ ombx_core::inventory::submit! {
 }
 ombx_core::inventory::submit! {
     Benchmark::of::<Over<Stream, PersistentChannel>>("p2p.bw_persistent", "window of persistent sends, acknowledged once")
-        .streaming().axes(&[&BUFFERS]).osu("osu_bw_persistent", "OSU MPI Bandwidth Persistent Test")
+        .streaming().axes(&[Buffers::AXIS]).osu("osu_bw_persistent", "OSU MPI Bandwidth Persistent Test")
 }
 ombx_core::inventory::submit! {
     Benchmark::of::<Over<BiStream, PersistentChannel>>("p2p.bibw_persistent", "windows of persistent messages both ways at once")
-        .streaming().axes(&[&BUFFERS]).osu("osu_bibw_persistent", "OSU MPI Bi-Directional Bandwidth Persistent Test")
+        .streaming().axes(&[Buffers::AXIS]).osu("osu_bibw_persistent", "OSU MPI Bi-Directional Bandwidth Persistent Test")
 }

@@ -14,15 +14,9 @@ use ombx_core::{
     error::{Error, Result},
     unit::Rank,
 };
-use ombx_mpi::{Epoch, Hints, Make, Shape, Window};
+use ombx_mpi::{Epoch, Hints, Shape, Window, WindowKind};
 
-use crate::{
-    entry::{HINTS, TARGET, WIN},
-    memory::Memory,
-    mode::Mode,
-    op::Op,
-    sync::Sync,
-};
+use crate::{entry::Target, memory::Memory, mode::Mode, op::Op, sync::Synchronization};
 
 /// A computing target computes this long, calls MPI once, and goes on, once for each iteration of the origin.
 const COMPUTING: Duration = Duration::from_micros(50);
@@ -38,7 +32,7 @@ pub struct Access<O, S, M> {
     types: PhantomData<(O, S, M)>,
 }
 
-impl<O: Op, S: Sync, M: Mode> Access<O, S, M> {
+impl<O: Op, S: Synchronization, M: Mode> Access<O, S, M> {
     /// The only operation of an iteration, without a loop around it.
     #[inline(always)]
     pub(crate) fn issue_one(epoch: &Epoch<'_>) -> Result<()> {
@@ -76,7 +70,7 @@ impl<O: Op, S: Sync, M: Mode> Access<O, S, M> {
             ),
             (O::ONE_ELEMENT && !one_element, "works on one element of 1, 2, 4 or 8 bytes"),
             (
-                active && case.axis(&TARGET) == "computing",
+                active && case.choice::<Target>() == Target::Computing,
                 "a target that computes takes no part in pscw and fence",
             ),
             (!active && M::NEEDS_ACTIVE, "accesses both ways at once need pscw or fence"),
@@ -85,7 +79,7 @@ impl<O: Op, S: Sync, M: Mode> Access<O, S, M> {
     }
 }
 
-impl<O: Op, S: Sync, M: Mode> Kernel for Access<O, S, M> {
+impl<O: Op, S: Synchronization, M: Mode> Kernel for Access<O, S, M> {
     const METRIC: Metric = M::METRIC;
     const METHOD: Method = M::METHOD;
 
@@ -95,16 +89,16 @@ impl<O: Op, S: Sync, M: Mode> Kernel for Access<O, S, M> {
 
     fn open(cx: &Context<'_>, case: &Case) -> Result<Self> {
         Self::fits(case)?;
-        let make = Make::named(case.axis(&WIN));
-        let hints = if case.axis(&HINTS) == "on" { Hints::Given } else { Hints::None };
+        let kind: WindowKind = case.choice();
+        let hints: Hints = case.choice();
         let slots = Slots::new(case.bytes.0, case.depth);
         Ok(Access {
-            window: Window::open(cx, Shape { make, slots, locals: O::LOCALS, hints })?,
+            window: Window::open(cx, Shape { kind, slots, locals: O::LOCALS, hints })?,
             depth: case.depth,
             rank: cx.rank(),
             peer: cx.peer,
             role: cx.role,
-            computing: (case.axis(&TARGET) == "computing").then(|| Compute::lasting(COMPUTING)),
+            computing: (case.choice::<Target>() == Target::Computing).then(|| Compute::lasting(COMPUTING)),
             types: PhantomData,
         })
     }

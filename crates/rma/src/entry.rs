@@ -2,49 +2,32 @@
 
 use ombx_core::{
     benchmark::{
-        axis::{Axis, Named},
+        axis::{Axis, AxisValue},
         entry::Benchmark,
-        layout::{Layout, PAIRING, Pairs},
+        layout::{Layout, Pairing, Pairs},
         preset::Preset,
     },
     error::Result,
     measure::session::Session,
 };
-use ombx_mpi::Make;
+use ombx_mpi::{Hints, WindowKind};
 
 use crate::{
     access::Access,
     mode::{BothWays, Many, Mode, One},
     op::Op,
-    sync::{SYNC, by_sync},
+    sync::{SyncKind, by_sync},
 };
 
-/// How the window comes by its memory.
-pub const WIN: Axis = Axis {
-    name: "win",
-    about: "how the window is made: MPI_Win_allocate, _create, _create_dynamic or _allocate_shared",
-    values: &Make::NAMES,
-    default: "allocate",
-    named: Named::Always,
-};
-
-/// What a passive target does while it is accessed.
-pub const TARGET: Axis = Axis {
-    name: "target",
-    about: "what a passive target does: it waits in a barrier, or computes and seldom calls MPI",
-    values: &["waiting", "computing"],
-    default: "waiting",
-    named: Named::IfChosen,
-};
-
-/// Whether the library is told that shared memory is welcome.
-pub const HINTS: Axis = Axis {
-    name: "hints",
-    about: "hints (alloc_shm) for windows that the library allocates",
-    values: &["on", "off"],
-    default: "on",
-    named: Named::IfChosen,
-};
+ombx_core::axis! {
+    /// What a passive target does meanwhile
+    pub enum Target: "target", IfChosen, default Waiting {
+        /// It waits in a barrier
+        Waiting = "waiting",
+        /// It computes and seldom calls MPI
+        Computing = "computing",
+    }
+}
 
 /// What the `osu_passive_*` names of OMB 3.x choose.
 pub const PASSIVE: Preset = &[("sync", "lock")];
@@ -52,7 +35,7 @@ pub const PASSIVE: Preset = &[("sync", "lock")];
 /// What operations for passive targets only take by default.
 pub const FLUSH: Preset = &[("sync", "flush")];
 
-const AXES: &[&Axis] = &[&SYNC, &WIN, &TARGET, &HINTS, &PAIRING];
+const AXES: &[&Axis] = &[SyncKind::AXIS, WindowKind::AXIS, Target::AXIS, Hints::AXIS, Pairing::AXIS];
 
 /// An entry for an operation in a mode.
 #[track_caller]

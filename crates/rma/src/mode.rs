@@ -8,7 +8,7 @@ use ombx_core::{
     error::Result,
 };
 
-use crate::{access::Access, op::Op, sync::Sync};
+use crate::{access::Access, op::Op, sync::Synchronization};
 
 /// How many operations an iteration has, and who issues them.
 pub trait Mode: 'static + Sized {
@@ -20,15 +20,15 @@ pub trait Mode: 'static + Sized {
     const NEEDS_ACTIVE: bool = false;
 
     /// Bytes, operations and legs.
-    fn work<S: Sync>(case: &Case) -> Work;
+    fn work<S: Synchronization>(case: &Case) -> Work;
     /// Whether the target accesses the origin too.
-    fn answers<S: Sync>() -> bool {
+    fn answers<S: Synchronization>() -> bool {
         S::LEGS == 2
     }
     /// An iteration of the origin.
-    fn active<O: Op, S: Sync>(access: &Access<O, S, Self>) -> Result<()>;
+    fn active<O: Op, S: Synchronization>(access: &Access<O, S, Self>) -> Result<()>;
     /// The same iteration at the target.
-    fn passive<O: Op, S: Sync>(access: &Access<O, S, Self>) -> Result<()>;
+    fn passive<O: Op, S: Synchronization>(access: &Access<O, S, Self>) -> Result<()>;
 }
 
 const UNTIMED: &str =
@@ -46,18 +46,18 @@ impl Mode for One {
         like: "osu_put_latency and its kin; with --target computing IMB-RMA's truly passive tests",
     };
 
-    fn work<S: Sync>(case: &Case) -> Work {
+    fn work<S: Synchronization>(case: &Case) -> Work {
         let ops = S::LEGS * u64::from(case.pairs);
         Work { bytes: case.bytes.0 * ops, ops, legs: S::LEGS }
     }
 
     #[inline(always)]
-    fn active<O: Op, S: Sync>(access: &Access<O, S, Self>) -> Result<()> {
+    fn active<O: Op, S: Synchronization>(access: &Access<O, S, Self>) -> Result<()> {
         S::ping(&access.window, Access::<O, S, Self>::issue_one)
     }
 
     #[inline(always)]
-    fn passive<O: Op, S: Sync>(access: &Access<O, S, Self>) -> Result<()> {
+    fn passive<O: Op, S: Synchronization>(access: &Access<O, S, Self>) -> Result<()> {
         S::pong(&access.window, Access::<O, S, Self>::issue_one)
     }
 }
@@ -73,21 +73,21 @@ impl Mode for Many {
         like: "osu_put_bw and osu_get_bw",
     };
 
-    fn work<S: Sync>(case: &Case) -> Work {
+    fn work<S: Synchronization>(case: &Case) -> Work {
         streamed(case, 1)
     }
 
-    fn answers<S: Sync>() -> bool {
+    fn answers<S: Synchronization>() -> bool {
         false
     }
 
     #[inline(always)]
-    fn active<O: Op, S: Sync>(access: &Access<O, S, Self>) -> Result<()> {
+    fn active<O: Op, S: Synchronization>(access: &Access<O, S, Self>) -> Result<()> {
         S::access(&access.window, |epoch| access.issue(epoch))
     }
 
     #[inline(always)]
-    fn passive<O: Op, S: Sync>(access: &Access<O, S, Self>) -> Result<()> {
+    fn passive<O: Op, S: Synchronization>(access: &Access<O, S, Self>) -> Result<()> {
         S::expose(&access.window)
     }
 }
@@ -104,17 +104,17 @@ impl Mode for BothWays {
     };
     const NEEDS_ACTIVE: bool = true;
 
-    fn work<S: Sync>(case: &Case) -> Work {
+    fn work<S: Synchronization>(case: &Case) -> Work {
         streamed(case, 2)
     }
 
     #[inline(always)]
-    fn active<O: Op, S: Sync>(access: &Access<O, S, Self>) -> Result<()> {
+    fn active<O: Op, S: Synchronization>(access: &Access<O, S, Self>) -> Result<()> {
         S::both(&access.window, |epoch| access.issue(epoch))
     }
 
     #[inline(always)]
-    fn passive<O: Op, S: Sync>(access: &Access<O, S, Self>) -> Result<()> {
+    fn passive<O: Op, S: Synchronization>(access: &Access<O, S, Self>) -> Result<()> {
         S::both(&access.window, |epoch| access.issue(epoch))
     }
 }

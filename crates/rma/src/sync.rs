@@ -1,16 +1,10 @@
 //! Synchronisations: how an origin's accesses become complete, and what its target does meanwhile.
 
-use ombx_core::{
-    benchmark::{
-        axis::{Axis, Named},
-        work::Role,
-    },
-    error::Result,
-};
+use ombx_core::{benchmark::work::Role, error::Result};
 use ombx_mpi::{Epochs, LockKind};
 
 /// A way to open and close the epochs of one-sided operations.
-pub trait Sync: 'static {
+pub trait Synchronization: 'static {
     /// Legs of a latency iteration: 2 where the target takes part and answers in kind, 1 where it does nothing.
     const LEGS: u64;
     /// Whether the origin holds a lock on its target around all iterations.
@@ -58,7 +52,7 @@ pub trait Sync: 'static {
 /// `MPI_Win_fence` on both ranks; the fence that ends one leg opens the next (MPI 4.1, 12.5.1).
 pub enum Fence {}
 
-impl Sync for Fence {
+impl Synchronization for Fence {
     const LEGS: u64 = 2;
 
     #[inline(always)]
@@ -95,7 +89,7 @@ impl Sync for Fence {
 /// `MPI_Win_start`/`complete` at the origin, `MPI_Win_post`/`wait` at the target (MPI 4.1, 12.5.2).
 pub enum Pscw {}
 
-impl Sync for Pscw {
+impl Synchronization for Pscw {
     const LEGS: u64 = 2;
 
     #[inline(always)]
@@ -117,7 +111,7 @@ impl Sync for Pscw {
 /// `MPI_Win_lock` (shared) and `MPI_Win_unlock` around each access (MPI 4.1, 12.5.3).
 pub enum Lock {}
 
-impl Sync for Lock {
+impl Synchronization for Lock {
     const LEGS: u64 = 1;
 
     #[inline(always)]
@@ -129,7 +123,7 @@ impl Sync for Lock {
 /// `MPI_Win_lock` (exclusive) and `MPI_Win_unlock` around each access.
 pub enum LockExclusive {}
 
-impl Sync for LockExclusive {
+impl Synchronization for LockExclusive {
     const LEGS: u64 = 1;
 
     #[inline(always)]
@@ -141,7 +135,7 @@ impl Sync for LockExclusive {
 /// `MPI_Win_lock_all` and `MPI_Win_unlock_all` around each access.
 pub enum LockAll {}
 
-impl Sync for LockAll {
+impl Synchronization for LockAll {
     const LEGS: u64 = 1;
 
     #[inline(always)]
@@ -153,7 +147,7 @@ impl Sync for LockAll {
 /// `MPI_Win_flush` after each access, inside one lock: complete at the target (MPI 4.1, 12.5.4).
 pub enum Flush {}
 
-impl Sync for Flush {
+impl Synchronization for Flush {
     const LEGS: u64 = 1;
     const HOLDS: bool = true;
 
@@ -166,7 +160,7 @@ impl Sync for Flush {
 /// `MPI_Win_flush_local` after each access, inside one lock: complete at the origin only.
 pub enum FlushLocal {}
 
-impl Sync for FlushLocal {
+impl Synchronization for FlushLocal {
     const LEGS: u64 = 1;
     const HOLDS: bool = true;
 
@@ -176,24 +170,23 @@ impl Sync for FlushLocal {
     }
 }
 
-/// The axis `sync`, and the dispatch of its values to types.
-macro_rules! synchronisations {
-    ($($name:literal => $type:ty),* $(,)?) => {
-        /// How accesses are completed.
-        pub const SYNC: Axis = Axis {
-            name: "sync",
-            about: "synchronisation of one-sided operations: fence and pscw are active-target, the others passive",
-            values: &[$($name),*],
-            default: "pscw",
-            named: Named::Always,
-        };
+/// Declares the axis `sync` and the dispatch of its values to types of the same names.
+macro_rules! synchronizations {
+    ($( #[doc = $help:literal] $Type:ident = $name:literal, )+) => {
+        ombx_core::axis! {
+            /// Synchronisation of one-sided operations; pscw and fence are active-target, the others passive
+            pub enum SyncKind: "sync", Always, default Pscw {
+                $( #[doc = $help] $Type = $name, )+
+            }
+        }
 
         /// Runs a benchmark once for each selected synchronisation.
         macro_rules! by_sync {
             ($session:expr, $kernel:ident < $op:ident, .., $mode:ident >) => {
-                $session.split(&$crate::sync::SYNC, |session, value| match value {
-                    $($name => ombx_core::measure::engine::run::<$kernel<$op, $type, $mode>>(session),)*
-                    other => unreachable!("{other} is no synchronisation"),
+                $session.split(|session, kind| match kind {
+                    $($crate::sync::SyncKind::$Type => {
+                        ombx_core::measure::engine::run::<$kernel<$op, $crate::sync::$Type, $mode>>(session)
+                    })+
                 })
             };
         }
@@ -201,12 +194,19 @@ macro_rules! synchronisations {
     };
 }
 
-synchronisations! {
-    "pscw" => crate::sync::Pscw,
-    "fence" => crate::sync::Fence,
-    "lock" => crate::sync::Lock,
-    "lock_exclusive" => crate::sync::LockExclusive,
-    "lock_all" => crate::sync::LockAll,
-    "flush" => crate::sync::Flush,
-    "flush_local" => crate::sync::FlushLocal,
+synchronizations! {
+    /// MPI_Win_post, start, complete and wait
+    Pscw = "pscw",
+    /// MPI_Win_fence
+    Fence = "fence",
+    /// MPI_Win_lock (shared) and MPI_Win_unlock around each access
+    Lock = "lock",
+    /// MPI_Win_lock (exclusive) and MPI_Win_unlock around each access
+    LockExclusive = "lock_exclusive",
+    /// MPI_Win_lock_all and MPI_Win_unlock_all around each access
+    LockAll = "lock_all",
+    /// MPI_Win_flush after each access, inside one lock
+    Flush = "flush",
+    /// MPI_Win_flush_local after each access, inside one lock
+    FlushLocal = "flush_local",
 }

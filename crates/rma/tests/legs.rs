@@ -19,7 +19,7 @@ use ombx_core::{
 use ombx_mpi::{Epochs, LockKind};
 use ombx_rma::{
     mode::{BothWays, Many, Mode, One},
-    sync::{Fence, Flush, FlushLocal, Lock, LockAll, LockExclusive, Pscw, Sync},
+    sync::{Fence, Flush, FlushLocal, Lock, LockAll, LockExclusive, Pscw, Synchronization},
 };
 
 /// What one operation takes, and what a signal between ranks takes.
@@ -131,8 +131,8 @@ impl Epochs for Probe {
 
 /// Which calls of a synchronisation a mode makes; the same ones as `ombx_rma::mode` makes on a real window.
 trait Calls: Mode {
-    fn active<S: Sync>(probe: &Probe, depth: u32) -> Result<()>;
-    fn passive<S: Sync>(probe: &Probe, depth: u32) -> Result<()>;
+    fn active<S: Synchronization>(probe: &Probe, depth: u32) -> Result<()>;
+    fn passive<S: Synchronization>(probe: &Probe, depth: u32) -> Result<()>;
 }
 
 fn all(inside: &Inside<'_>, depth: u32) -> Result<()> {
@@ -140,31 +140,31 @@ fn all(inside: &Inside<'_>, depth: u32) -> Result<()> {
 }
 
 impl Calls for One {
-    fn active<S: Sync>(probe: &Probe, _: u32) -> Result<()> {
+    fn active<S: Synchronization>(probe: &Probe, _: u32) -> Result<()> {
         S::ping(probe, |inside| inside.op())
     }
 
-    fn passive<S: Sync>(probe: &Probe, _: u32) -> Result<()> {
+    fn passive<S: Synchronization>(probe: &Probe, _: u32) -> Result<()> {
         S::pong(probe, |inside| inside.op())
     }
 }
 
 impl Calls for Many {
-    fn active<S: Sync>(probe: &Probe, depth: u32) -> Result<()> {
+    fn active<S: Synchronization>(probe: &Probe, depth: u32) -> Result<()> {
         S::access(probe, |inside| all(inside, depth))
     }
 
-    fn passive<S: Sync>(probe: &Probe, _: u32) -> Result<()> {
+    fn passive<S: Synchronization>(probe: &Probe, _: u32) -> Result<()> {
         S::expose(probe)
     }
 }
 
 impl Calls for BothWays {
-    fn active<S: Sync>(probe: &Probe, depth: u32) -> Result<()> {
+    fn active<S: Synchronization>(probe: &Probe, depth: u32) -> Result<()> {
         S::both(probe, |inside| all(inside, depth))
     }
 
-    fn passive<S: Sync>(probe: &Probe, depth: u32) -> Result<()> {
+    fn passive<S: Synchronization>(probe: &Probe, depth: u32) -> Result<()> {
         S::both(probe, |inside| all(inside, depth))
     }
 }
@@ -181,7 +181,7 @@ static LAST: Mutex<[Vec<&str>; 2]> = Mutex::new([Vec::new(), Vec::new()]);
 /// Only one test looks at the log at a time.
 static TURN: Mutex<()> = Mutex::new(());
 
-impl<S: Sync, M: Calls> Kernel for Legs<S, M> {
+impl<S: Synchronization, M: Calls> Kernel for Legs<S, M> {
     const METRIC: Metric = M::METRIC;
     const METHOD: Method = M::METHOD;
 

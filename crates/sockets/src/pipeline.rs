@@ -21,7 +21,7 @@ use std::{fs::File, os::unix::fs::MetadataExt};
 
 use ombx_core::{
     benchmark::{
-        axis::{Axis, Named},
+        axis::AxisValue,
         case::Case,
         entry::Benchmark,
         setting::Setting,
@@ -113,23 +113,25 @@ pub static HOSTS: Setting = Setting {
     check: |text| Hosts::parse(text).map(drop),
 };
 
-/// What phases, senders and receivers are.
-pub static WORKERS: Axis = Axis {
-    name: "workers",
-    about: "what phases, senders and receivers are: processes, or threads of their node's process",
-    values: &["processes", "threads"],
-    default: "processes",
-    named: Named::IfChosen,
-};
+ombx_core::axis! {
+    /// What phases, senders and receivers are
+    pub enum Workers: "workers", IfChosen, default Processes {
+        /// Processes
+        Processes = "processes",
+        /// Threads of the process of their node
+        Threads = "threads",
+    }
+}
 
-/// How they wait.
-pub static SPIN: Axis = Axis {
-    name: "spin",
-    about: "whether those who wait look again and again instead of sleeping",
-    values: &["off", "on"],
-    default: "off",
-    named: Named::IfChosen,
-};
+ombx_core::axis! {
+    /// Whether waiting processes poll instead of sleeping
+    pub enum Spin: "spin", IfChosen, default Off {
+        /// They sleep
+        Off = "off",
+        /// They poll
+        On = "on",
+    }
+}
 
 const METHOD: Method = Method {
     timed: "one run of all buffers through all phases: from the first signal to a first phase until the last phase of every node has said that it is done",
@@ -140,7 +142,7 @@ const METHOD: Method = Method {
 ombx_core::inventory::submit! {
     Benchmark::custom("sockets.pipeline", "blocks through the phases of several nodes, all to all", Metric::Bandwidth, METHOD, run)
         .by_itself().sizes("256K").sized_by(&BLOCK)
-        .settings(&[&NODES, &PHASES, &BUFFERS, &BLOCK, &SOURCE, &SINK, &HOSTS]).axes(&[&WORKERS, &SPIN])
+        .settings(&[&NODES, &PHASES, &BUFFERS, &BLOCK, &SOURCE, &SINK, &HOSTS]).axes(&[Workers::AXIS, Spin::AXIS])
 }
 
 /// Is a process of a pipeline, until whoever started it ends it; returns its exit code.
@@ -177,8 +179,14 @@ fn plan(choices: &Choices, case: &Case) -> Result<(Plan, Hosts)> {
     if choices.batch.is_some_and(|batch| batch > 1) {
         return Err(Error::usage("--batch means nothing to sockets.pipeline: a sample is one run"));
     }
-    let crew = if case.axis(&WORKERS) == "threads" { Crew::Threads } else { Crew::Processes };
-    let waiting = if case.axis(&SPIN) == "on" { Waiting::Spinning } else { Waiting::Asleep };
+    let crew = match case.choice() {
+        Workers::Threads => Crew::Threads,
+        Workers::Processes => Crew::Processes,
+    };
+    let waiting = match case.choice() {
+        Spin::On => Waiting::Spinning,
+        Spin::Off => Waiting::Asleep,
+    };
     let hosts = Hosts::parse(given(&HOSTS))?;
     shape.check(hosts.local(nodes), crew == Crew::Threads)?;
     shape.buffers = files(&shape, &source, &sink, choices.settings.contains_key(BUFFERS.name))?;

@@ -2,7 +2,7 @@
 
 use ombx_core::{
     benchmark::{
-        axis::{Axis, Named},
+        axis::AxisValue,
         entry::Benchmark,
         kernel::Kernel,
         setting::Setting,
@@ -11,7 +11,7 @@ use ombx_core::{
     error::{Error, Result},
     measure::{engine::run, session::Session},
     two_sided::pattern::{
-        BUFFERS, BiStream, Bidirectional, Over, PATTERNS, Pattern, PingPong, Semidirectional, Stream,
+        BiStream, Bidirectional, Buffers, LinkPattern, Over, Pattern, PingPong, Semidirectional, Stream,
         Unidirectional,
     },
     unit::Bytes,
@@ -23,37 +23,47 @@ use crate::{
     team::{Ip, SocketTeam},
 };
 
-const TRANSPORT: Axis = Axis {
-    name: "transport",
-    about: "the kind of socket: TCP, a Unix-domain stream inside a host, or UDP whose losses are sent again and counted",
-    values: &["tcp", "unix", "udp"],
-    default: "tcp",
-    named: Named::Always,
-};
+ombx_core::axis! {
+    /// Kind of socket
+    enum Transport: "transport", Always, default Tcp {
+        /// TCP
+        Tcp = "tcp",
+        /// Unix-domain stream inside a host
+        Unix = "unix",
+        /// UDP; lost datagrams are sent again and counted
+        Udp = "udp",
+    }
+}
 
-const IP: Axis = Axis {
-    name: "ip",
-    about: "the version of the internet protocol under TCP and UDP",
-    values: &["4", "6"],
-    default: "4",
-    named: Named::Always,
-};
+ombx_core::axis! {
+    /// Version of the internet protocol under TCP and UDP
+    enum IpVersion: "ip", Always, default V4 {
+        /// IPv4
+        V4 = "4",
+        /// IPv6
+        V6 = "6",
+    }
+}
 
-const NODELAY: Axis = Axis {
-    name: "nodelay",
-    about: "whether TCP sends small messages at once (TCP_NODELAY)",
-    values: &["on", "off"],
-    default: "on",
-    named: Named::Always,
-};
+ombx_core::axis! {
+    /// TCP_NODELAY: send small messages at once
+    enum NoDelay: "nodelay", Always, default On {
+        /// Small messages are sent at once
+        On = "on",
+        /// Small messages may wait to be joined
+        Off = "off",
+    }
+}
 
-const ZERO_COPY: Axis = Axis {
-    name: "zero-copy",
-    about: "whether the kernel takes what TCP sends from where it is (MSG_ZEROCOPY); a send then ends once it is done with it",
-    values: &["off", "on"],
-    default: "off",
-    named: Named::IfChosen,
-};
+ombx_core::axis! {
+    /// MSG_ZEROCOPY: the kernel sends from the buffers of ombx; a send ends when the kernel is done with its buffer
+    enum ZeroCopy: "zero-copy", IfChosen, default Off {
+        /// The kernel copies
+        Off = "off",
+        /// The kernel does not copy
+        On = "on",
+    }
+}
 
 const SOCKET_BUFFER: Setting = Setting {
     name: "socket-buffer",
@@ -90,27 +100,26 @@ fn buffer(text: &str) -> Result<usize> {
 
 /// Runs a pattern over every transport that was chosen.
 fn by_transport<P: Pattern>(session: &mut Session<'_>) -> Result<()> {
-    session.split(&TRANSPORT, |session, transport| match transport {
-        "unix" => session.without(&[&IP, &NODELAY, &ZERO_COPY], |session| {
+    session.split(|session, transport| match transport {
+        Transport::Unix => session.without(&[IpVersion::AXIS, NoDelay::AXIS, ZeroCopy::AXIS], |session| {
             set(session, Ip::V4, true)?;
             run::<Over<P, Flow<Unix>>>(session)
         }),
-        "udp" => by_ip(session, |session, ip| {
-            session.without(&[&NODELAY, &ZERO_COPY], |session| {
+        Transport::Udp => by_ip(session, |session, ip| {
+            session.without(&[NoDelay::AXIS, ZeroCopy::AXIS], |session| {
                 set(session, ip, true)?;
                 run::<Over<P, Datagrams>>(session)
             })
         }),
-        "tcp" => by_ip(session, |session, ip| {
-            session.split(&NODELAY, |session, nodelay| {
-                set(session, ip, nodelay == "on")?;
-                session.split(&ZERO_COPY, |session, zero_copy| match zero_copy {
-                    "on" => run::<Over<P, Flow<ZeroCopyTcp>>>(session),
-                    _ => run::<Over<P, Flow<Tcp>>>(session),
+        Transport::Tcp => by_ip(session, |session, ip| {
+            session.split(|session, nodelay: NoDelay| {
+                set(session, ip, nodelay == NoDelay::On)?;
+                session.split(|session, zero_copy| match zero_copy {
+                    ZeroCopy::On => run::<Over<P, Flow<ZeroCopyTcp>>>(session),
+                    ZeroCopy::Off => run::<Over<P, Flow<Tcp>>>(session),
                 })
             })
         }),
-        other => Err(Error::usage(format!("no benchmark runs over {other}"))),
     })
 }
 
@@ -118,7 +127,15 @@ fn by_ip<'a>(
     session: &mut Session<'a>,
     mut each: impl FnMut(&mut Session<'a>, Ip) -> Result<()>,
 ) -> Result<()> {
-    session.split(&IP, |session, ip| each(session, if ip == "6" { Ip::V6 } else { Ip::V4 }))
+    session.split(|session, ip| {
+        each(
+            session,
+            match ip {
+                IpVersion::V4 => Ip::V4,
+                IpVersion::V6 => Ip::V6,
+            },
+        )
+    })
 }
 
 /// Tells the team how connections are to be made from now on.
@@ -138,11 +155,10 @@ fn set(session: &Session<'_>, ip: Ip, nodelay: bool) -> Result<()> {
 }
 
 fn by_pattern(session: &mut Session<'_>) -> Result<()> {
-    session.split(&PATTERNS, |session, value| match value {
-        "bidirectional" => by_transport::<Bidirectional>(session),
-        "unidirectional" => by_transport::<Unidirectional>(session),
-        "semidirectional" => by_transport::<Semidirectional>(session),
-        other => Err(Error::usage(format!("no benchmark runs {other} links"))),
+    session.split(|session, pattern| match pattern {
+        LinkPattern::Bidirectional => by_transport::<Bidirectional>(session),
+        LinkPattern::Unidirectional => by_transport::<Unidirectional>(session),
+        LinkPattern::Semidirectional => by_transport::<Semidirectional>(session),
     })
 }
 
@@ -176,7 +192,7 @@ ombx_core::inventory::submit! {
             "sockperf ping-pong; NetPIPE over TCP",
         ),
         by_transport::<PingPong>,
-    ).axes(&[&TRANSPORT, &IP, &NODELAY, &ZERO_COPY])
+    ).axes(&[Transport::AXIS, IpVersion::AXIS, NoDelay::AXIS, ZeroCopy::AXIS])
 }
 ombx_core::inventory::submit! {
     entry(
@@ -189,7 +205,7 @@ ombx_core::inventory::submit! {
             "iperf3, whose messages share a single buffer and which never waits for a receipt",
         ),
         by_transport::<Stream>,
-    ).streaming().axes(&[&TRANSPORT, &IP, &NODELAY, &ZERO_COPY, &BUFFERS])
+    ).streaming().axes(&[Transport::AXIS, IpVersion::AXIS, NoDelay::AXIS, ZeroCopy::AXIS, Buffers::AXIS])
 }
 ombx_core::inventory::submit! {
     entry(
@@ -202,7 +218,7 @@ ombx_core::inventory::submit! {
             "iperf3 --bidir, which has a connection for each direction",
         ),
         by_transport::<BiStream>,
-    ).streaming().axes(&[&TRANSPORT, &IP, &NODELAY, &ZERO_COPY, &BUFFERS])
+    ).streaming().axes(&[Transport::AXIS, IpVersion::AXIS, NoDelay::AXIS, ZeroCopy::AXIS, Buffers::AXIS])
 }
 ombx_core::inventory::submit! {
     entry(
@@ -215,7 +231,7 @@ ombx_core::inventory::submit! {
             "LinkTest's three patterns over its TCP layer",
         ),
         by_pattern,
-    ).streaming().axes(&[&PATTERNS, &TRANSPORT, &IP, &NODELAY, &ZERO_COPY])
+    ).streaming().axes(&[LinkPattern::AXIS, Transport::AXIS, IpVersion::AXIS, NoDelay::AXIS, ZeroCopy::AXIS])
 }
 
 #[cfg(test)]

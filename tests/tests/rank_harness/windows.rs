@@ -1,4 +1,4 @@
-//! `Window` and `Epoch`: each way to make a window with each way to synchronise.
+//! `Window` and `Epoch`: each kind of window with each way to synchronise.
 
 use ombx_core::{
     benchmark::{
@@ -9,7 +9,7 @@ use ombx_core::{
     error::Result,
     team::Team,
 };
-use ombx_mpi::{Epoch, Epochs as _, Hints, LockKind, Make, MpiTeam, Shape, Window};
+use ombx_mpi::{Epoch, Epochs as _, Hints, LockKind, MpiTeam, Shape, Window, WindowKind};
 
 use crate::{RankTest, channels::on_a_pair};
 
@@ -21,7 +21,8 @@ pub(crate) const TESTS: &[RankTest] = &[
     RankTest::of("window::many_one_after_the_other", &[2], many_one_after_the_other),
 ];
 
-const MAKES: [Make; 4] = [Make::Allocate, Make::Create, Make::Dynamic, Make::Shared];
+const MAKES: [WindowKind; 4] =
+    [WindowKind::Allocate, WindowKind::Create, WindowKind::Dynamic, WindowKind::Shared];
 
 #[derive(Debug, Clone, Copy)]
 enum Op {
@@ -50,8 +51,8 @@ const EPOCHS: [Epochs; 7] = [
     Epochs::FlushLocal,
 ];
 
-fn open(cx: &Context<'_>, make: Make, slots: Slots) -> Window {
-    Window::open(cx, Shape { make, slots, locals: 1, hints: Hints::Given }).unwrap()
+fn open(cx: &Context<'_>, kind: WindowKind, slots: Slots) -> Window {
+    Window::open(cx, Shape { kind, slots, locals: 1, hints: Hints::On }).unwrap()
 }
 
 fn look<R>(window: &mut Window, look: impl FnOnce(&mut [u8], &mut [u8]) -> R) -> R {
@@ -60,11 +61,11 @@ fn look<R>(window: &mut Window, look: impl FnOnce(&mut [u8], &mut [u8]) -> R) ->
 
 fn memory_is_ours_and_zero(team: &MpiTeam) {
     let cx = Context { team, role: Role::Active, peer: team.rank(), thread: 0, memory_limit: None };
-    for make in MAKES {
+    for kind in MAKES {
         // Sizes that are no multiples of anything: MPICH over UCX gave a wrong base for such.
         for (bytes, count) in [(0, 1), (1, 1), (7, 3), (100, 5), (4097, 2)] {
             let slots = Slots::new(bytes, count);
-            let mut window = open(&cx, make, slots);
+            let mut window = open(&cx, kind, slots);
             assert_eq!(window.slots(), slots);
             let total = slots.total() as usize;
             let sound = look(&mut window, |local, exposed| {
@@ -73,11 +74,11 @@ fn memory_is_ours_and_zero(team: &MpiTeam) {
                 exposed.fill(team.rank().0 as u8 + 1);
                 lengths && zero
             });
-            assert!(sound, "{make:?}, {count} x {bytes}");
+            assert!(sound, "{kind:?}, {count} x {bytes}");
             team.barrier().unwrap();
             let kept =
                 look(&mut window, |_, exposed| exposed.iter().all(|b| u32::from(*b) == team.rank().0 + 1));
-            assert!(kept, "{make:?}, {count} x {bytes}: a neighbour wrote into this window");
+            assert!(kept, "{kind:?}, {count} x {bytes}: a neighbour wrote into this window");
             team.barrier().unwrap();
         }
     }
@@ -85,10 +86,10 @@ fn memory_is_ours_and_zero(team: &MpiTeam) {
 
 fn in_every_epoch(team: &MpiTeam, op: Op) {
     on_a_pair(team, |cx| {
-        for make in MAKES {
+        for kind in MAKES {
             for (bytes, count) in [(1, 3), (8, 1), (100, 5), (65536, 4)] {
                 let slots = Slots::new(bytes, count);
-                let mut window = open(cx, make, slots);
+                let mut window = open(cx, kind, slots);
                 for (round, epochs) in (0..).zip(EPOCHS) {
                     let fill = Fill { round, bytes, iterations: 1 };
                     moves(cx, &mut window, epochs, op, fill);

@@ -8,7 +8,6 @@ use std::marker::PhantomData;
 use crate::broadcast::kernel::{Broadcast, End, work};
 use ombx_core::{
     benchmark::{
-        axis::{Axis, Named},
         case::Case,
         context::Context,
         figure::{Figure, Figures},
@@ -31,15 +30,17 @@ use ombx_core::{
     unit::Rank,
 };
 
-/// What is subtracted for the acknowledgement.
-pub const ACK_CORRECTION: Axis = Axis {
-    name: "ack-correction",
-    about: "what is subtracted for the acknowledgement: half a round trip (its way), a whole round-trip (as goptest has it), \
-            or none",
-    values: &["half", "round-trip", "none"],
-    default: "half",
-    named: Named::Always,
-};
+ombx_core::axis! {
+    /// What is subtracted for the acknowledgement
+    pub enum AckCorrection: "ack-correction", Always, default Half {
+        /// Half a round trip: the way of the acknowledgement
+        Half = "half",
+        /// A whole round trip, as goptest subtracts
+        RoundTrip = "round-trip",
+        /// Nothing
+        None = "none",
+    }
+}
 
 /// What one rank has to do.
 trait Part<B, M> {
@@ -125,10 +126,10 @@ impl<P: Part<B, M>, B: Broadcast, M: Mesh> Acked<P, B, M> {
         B: 'k,
         M: 'k,
     {
-        let halves = match case.axis(&ACK_CORRECTION) {
-            "none" => 0,
-            "round-trip" => 2,
-            _ => 1,
+        let halves = match case.choice() {
+            AckCorrection::None => 0,
+            AckCorrection::RoundTrip => 2,
+            AckCorrection::Half => 1,
         };
         // MPI_Bcast of nothing returns at once, and an acknowledgement must have something to wait for.
         let (end, mesh) = (End::of(cx, case.bytes.0.max(B::LEAST))?, M::open(cx)?);

@@ -57,9 +57,10 @@ impl<const LATENCY: u64, const PER_BYTE: u64> Broadcast for SimBroadcast<LATENCY
 mod tests {
     use super::*;
     use crate::broadcast::{
-        acked::{ACK_CORRECTION, run_acked, run_last_ack},
+        acked::{AckCorrection, run_acked, run_last_ack},
         kernel::{Once, Round},
     };
+    use ombx_core::benchmark::axis::AxisValue;
     use ombx_core::{
         benchmark::{
             entry::Benchmark,
@@ -87,7 +88,7 @@ mod tests {
         run_acked::<Tree, Acks>,
     )
     .layout(Layout::Star)
-    .axes(&[&ACK_CORRECTION]);
+    .axes(&[AckCorrection::AXIS]);
     /// The one byte that stands for none takes as long as an acknowledgement.
     static EVEN: Benchmark = Benchmark::custom(
         "sim.bcast_even",
@@ -97,7 +98,7 @@ mod tests {
         run_acked::<SimBroadcast<LATENCY, 1>, Acks>,
     )
     .layout(Layout::Star)
-    .axes(&[&ACK_CORRECTION]);
+    .axes(&[AckCorrection::AXIS]);
     static LAST: Benchmark = Benchmark::custom(
         "sim.bcast_ack",
         "acked by the last",
@@ -106,7 +107,7 @@ mod tests {
         run_last_ack::<Tree, Acks>,
     )
     .layout(Layout::Star)
-    .axes(&[&ACK_CORRECTION]);
+    .axes(&[AckCorrection::AXIS]);
     static ROUND: Benchmark = Benchmark::custom(
         "sim.bcast_round",
         "naive",

@@ -3,24 +3,21 @@
 
 use crate::broadcast::kernel::Broadcast;
 use ombx_core::{
-    benchmark::{
-        axis::{Axis, Named},
-        context::Context,
-        payload::Slots,
-    },
+    benchmark::{context::Context, payload::Slots},
     error::Result,
     pacing::mesh::Mesh,
     unit::Rank,
 };
 
-/// Who broadcasts.
-pub const BY: Axis = Axis {
-    name: "by",
-    about: "who broadcasts: the library, or a binomial tree of our own over blocking messages, which carries 0 bytes too",
-    values: &["library", "tree"],
-    default: "library",
-    named: Named::IfChosen,
-};
+ombx_core::axis! {
+    /// Who broadcasts
+    pub enum Algorithm: "by", IfChosen, default Library {
+        /// The library: MPI_Bcast
+        Library = "library",
+        /// A binomial tree of blocking messages by ombx, which sends 0 bytes too
+        Tree = "tree",
+    }
+}
 
 /// One rank's end of a tree.
 pub struct Tree<M> {

@@ -2,7 +2,8 @@
 
 use super::*;
 use ombx_core::{
-    benchmark::{entry::Benchmark, layout::Layout},
+    benchmark::{axis::AxisValue, entry::Benchmark, layout::Layout},
+    error::Error,
     measure::plan::{Effort, Plan},
     system::clock::Hand,
     testkit::{SimMesh, ThreadTeam, measure},
@@ -92,7 +93,7 @@ const fn entry<const PROGRESS: u8>(name: &'static str) -> Benchmark {
     Benchmark::custom(name, "an operation", Metric::Latency, METHOD, run::<Simulated<PROGRESS>, SimMesh<0>>)
         .layout(Layout::Everyone { least: 1 })
         .sizes("8")
-        .axes(&[&TESTS])
+        .axes(&[TestCalls::AXIS])
 }
 
 static OFFLOADED: Benchmark = entry::<ALONE>("sim.offloaded");

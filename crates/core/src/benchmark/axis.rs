@@ -1,20 +1,27 @@
-//! Choices of a benchmark that users make and rows name.
+//! Axes: choices of a benchmark that users make by an option and rows name.
+//!
+//! An axis is an enum that [`axis!`](crate::axis) declares. Its names and its help are those of the command line, of results and of the
+//! catalogue of benchmarks.
+
+use crate::error::{Error, Result};
 
 /// A choice that a user can make for a benchmark, such as the synchronisation of a one-sided test.
 ///
 /// Its values are either dispatched to types before the loop (see [`crate::measure::session::Session::split`]) or read while
-/// opening a case. The command line has one option per axis, made from this entry.
+/// opening a case. The command line has one option per axis, made from this description.
 #[derive(Debug)]
 pub struct Axis {
     /// Name of the option and of the field in results, lower case.
     pub name: &'static str,
-    /// One sentence for `--help`.
+    /// Help text of the option.
     pub about: &'static str,
-    /// Every value.
+    /// Names of the values.
     pub values: &'static [&'static str],
-    /// The value taken when the user chooses none.
+    /// Help text of each value.
+    pub help: &'static [&'static str],
+    /// Value where the user chooses none.
     pub default: &'static str,
-    /// Whether rows name it even where it has its default.
+    /// When rows name it.
     pub named: Named,
 }
 
@@ -25,4 +32,91 @@ pub enum Named {
     Always,
     /// Only where it is not the default: a refinement that most never use.
     IfChosen,
+}
+
+impl Axis {
+    /// Returns the name of a value as results keep it.
+    ///
+    /// # Errors
+    /// A usage error for anything that is no value of this axis. No other place decides this.
+    pub fn value(&self, name: &str) -> Result<&'static str> {
+        self.values.iter().find(|value| **value == name).copied().ok_or_else(|| {
+            Error::usage(format!("--{} {name}: not a value; use {}", self.name, self.values.join(", ")))
+        })
+    }
+}
+
+/// An enum that is an axis; declared by [`axis!`](crate::axis).
+pub trait AxisValue: Copy + PartialEq + 'static {
+    /// Description for the command line and for results.
+    const AXIS: &'static Axis;
+    /// Every value, in the order of [`Axis::values`].
+    const ALL: &'static [Self];
+    /// Value where the user chooses none.
+    const DEFAULT: Self;
+
+    /// Returns the value of this name.
+    ///
+    /// # Errors
+    /// As [`Axis::value`].
+    fn parse(name: &str) -> Result<Self> {
+        let name = Self::AXIS.value(name)?;
+        let at = Self::AXIS.values.iter().position(|value| *value == name);
+        Ok(at.and_then(|at| Self::ALL.get(at)).copied().unwrap_or(Self::DEFAULT))
+    }
+}
+
+/// Declares an enum that is an axis. The doc comment of the enum is the help of its option; those of the variants are the help of its
+/// values.
+///
+/// ```
+/// use ombx_core::benchmark::axis::AxisValue;
+///
+/// ombx_core::axis! {
+///     /// Protocol under the messages
+///     pub enum Transport: "transport", Always, default Tcp {
+///         /// TCP
+///         Tcp = "tcp",
+///         /// Unix-domain stream inside a host
+///         Unix = "unix",
+///     }
+/// }
+///
+/// assert_eq!(Transport::AXIS.default, "tcp");
+/// assert_eq!(Transport::parse("unix").unwrap(), Transport::Unix);
+/// assert!(Transport::parse("udp").unwrap_err().to_string().contains("use tcp, unix"));
+/// ```
+#[macro_export]
+macro_rules! axis {
+    (
+        #[doc = $about:literal]
+        $vis:vis enum $Axis:ident: $name:literal, $named:ident, default $default:ident {
+            $( #[doc = $help:literal] $Value:ident = $value:literal, )+
+        }
+    ) => {
+        #[doc = $about]
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        $vis enum $Axis { $( #[doc = $help] $Value, )+ }
+
+        impl $Axis {
+            /// Returns the name on the command line and in results.
+            #[allow(dead_code, reason = "not every axis prints its values")]
+            $vis const fn name(self) -> &'static str {
+                match self { $( $Axis::$Value => $value, )+ }
+            }
+        }
+
+        impl $crate::benchmark::axis::AxisValue for $Axis {
+            const AXIS: &'static $crate::benchmark::axis::Axis = &$crate::benchmark::axis::Axis {
+                name: $name,
+                about: $about.trim_ascii(),
+                values: &[$( $value, )+],
+                help: &[$( $help.trim_ascii(), )+],
+                default: $Axis::$default.name(),
+                named: $crate::benchmark::axis::Named::$named,
+            };
+            const ALL: &'static [Self] = &[$( $Axis::$Value, )+];
+            const DEFAULT: Self = $Axis::$default;
+        }
+    };
 }

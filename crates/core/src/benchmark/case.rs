@@ -3,7 +3,11 @@
 use std::fmt::Write as _;
 
 use crate::{
-    benchmark::{axis::Axis, root::Root, threads::Threads},
+    benchmark::{
+        axis::{Axis, AxisValue},
+        root::Root,
+        threads::Threads,
+    },
     unit::Bytes,
 };
 
@@ -30,6 +34,11 @@ impl Case {
     /// The value on an axis; its default where nothing was chosen.
     pub fn axis(&self, axis: &Axis) -> &'static str {
         self.axes.iter().find(|(name, _)| *name == axis.name).map_or(axis.default, |(_, value)| value)
+    }
+
+    /// Returns the value on the axis `A`; its default where nothing was chosen.
+    pub fn choice<A: AxisValue>(&self) -> A {
+        A::parse(self.axis(A::AXIS)).unwrap_or(A::DEFAULT)
     }
 
     /// The root, where it is not the usual one.

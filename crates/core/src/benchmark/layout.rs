@@ -1,10 +1,7 @@
 //! Which ranks take part in a benchmark, what each does, and how their times combine.
 
 use crate::{
-    benchmark::{
-        axis::{Axis, Named},
-        work::Role,
-    },
+    benchmark::work::Role,
     error::{Error, Result},
     unit::Rank,
 };
@@ -14,7 +11,7 @@ use crate::{
 pub enum Layout {
     /// Rank 0 is timed, rank 1 answers; others stay idle.
     Pair,
-    /// P pairs by [`PAIRING`], P being `--pairs`, else this; the first of each is timed. A last odd rank stays idle.
+    /// P pairs by [`Pairing`], P being `--pairs`, else this; the first of each is timed. A last odd rank stays idle.
     Pairs(Pairs),
     /// Rank 0 is timed, every other answers it.
     Star,
@@ -61,20 +58,14 @@ impl Aggregation {
     }
 }
 
-/// Which two ranks are a pair.
-pub const PAIRING: Axis = Axis {
-    name: "pairing",
-    about: "which ranks are a pair: block, i with i + pairs; or adjacent, 2i with 2i + 1",
-    values: &["block", "adjacent"],
-    default: "block",
-    named: Named::IfChosen,
-};
-
-/// Which two ranks are a pair.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Pairing {
-    Block,
-    Adjacent,
+crate::axis! {
+    /// Which ranks are a pair
+    pub enum Pairing: "pairing", IfChosen, default Block {
+        /// Rank i and rank i + pairs
+        Block = "block",
+        /// Ranks 2i and 2i + 1
+        Adjacent = "adjacent",
+    }
 }
 
 /// A layout laid over a number of ranks.
@@ -161,10 +152,9 @@ impl Layout {
 }
 
 impl Assignment {
-    /// The same ranks paired by a value of [`PAIRING`].
+    /// The same ranks paired by a value of [`Pairing`].
     #[must_use]
-    pub fn paired(self, pairing: &str) -> Assignment {
-        let pairing = if pairing == "adjacent" { Pairing::Adjacent } else { Pairing::Block };
+    pub fn paired(self, pairing: Pairing) -> Assignment {
         Assignment { pairing, ..self }
     }
 
@@ -190,13 +180,14 @@ impl Assignment {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::benchmark::axis::AxisValue;
 
     #[test]
     fn every_active_rank_has_a_passive_peer_that_knows_it() {
         for available in 2..9 {
             let assignment = Layout::Pairs(Pairs::Most).assign(available, None).unwrap();
             assert_eq!(assignment.ranks, available / 2 * 2);
-            for assignment in PAIRING.values.iter().map(|pairing| assignment.paired(pairing)) {
+            for assignment in Pairing::ALL.iter().map(|pairing| assignment.paired(*pairing)) {
                 for rank in (0..assignment.ranks).map(Rank) {
                     let (role, peer) = assignment.role(rank);
                     let (other, back) = assignment.role(peer);
@@ -219,7 +210,7 @@ mod tests {
     #[test]
     fn pairs_are_far_or_near() {
         let assignment = Layout::Pairs(Pairs::Most).assign(7, Some(3)).unwrap();
-        let timed = |pairing: &str| -> Vec<(u32, u32)> {
+        let timed = |pairing: Pairing| -> Vec<(u32, u32)> {
             let assignment = assignment.paired(pairing);
             let of = |rank: u32| match assignment.role(Rank(rank)) {
                 (Role::Active, peer) => Some((rank, peer.0)),
@@ -227,8 +218,8 @@ mod tests {
             };
             (0..assignment.ranks).filter_map(of).collect()
         };
-        assert_eq!(timed("block"), [(0, 3), (1, 4), (2, 5)]);
-        assert_eq!(timed("adjacent"), [(0, 1), (2, 3), (4, 5)]);
+        assert_eq!(timed(Pairing::Block), [(0, 3), (1, 4), (2, 5)]);
+        assert_eq!(timed(Pairing::Adjacent), [(0, 1), (2, 3), (4, 5)]);
     }
 
     #[test]

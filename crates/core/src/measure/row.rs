@@ -8,7 +8,7 @@ use crate::{
         context::Context,
         figure::Figure,
         kernel::Kernel,
-        layout::{Aggregation, PAIRING},
+        layout::Aggregation,
         payload::{Check, Fill},
         work::{Metric, Role, Work},
     },
@@ -96,7 +96,7 @@ fn key(session: &Session<'_>, make: &KernelFactory<'_>, case: &Case) -> String {
 /// Measures one case. Every rank returns a row; rank 0's is the one that counts.
 pub fn measure(session: &Session<'_>, make: &KernelFactory<'_>, case: &Case) -> Result<Measurement> {
     let (team, bench) = (session.team, session.bench);
-    let assignment = session.assignment.paired(case.axis(&PAIRING));
+    let assignment = session.assignment.paired(case.choice());
     let (role, peer) = assignment.role(team.rank());
     let mut row = Measurement {
         bench: bench.name.into(),

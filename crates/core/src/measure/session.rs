@@ -2,7 +2,7 @@
 
 use crate::{
     benchmark::{
-        axis::{Axis, Named},
+        axis::{Axis, AxisValue, Named},
         case::Case,
         entry::{Benchmark, Choice},
         layout::Assignment,
@@ -61,13 +61,13 @@ impl<'a> Session<'a> {
     }
 
     /// Calls `each` for every value of an axis that the plan selects, so that it can be dispatched to a type before any loop.
-    pub fn split(
+    pub fn split<A: AxisValue>(
         &mut self,
-        axis: &'static Axis,
-        mut each: impl FnMut(&mut Session<'a>, &'static str) -> Result<()>,
+        mut each: impl FnMut(&mut Session<'a>, A) -> Result<()>,
     ) -> Result<()> {
-        for value in self.selected(axis) {
-            self.chosen.push((axis.name, value));
+        for name in self.selected(A::AXIS) {
+            let value = A::parse(name)?;
+            self.chosen.push((A::AXIS.name, name));
             let done = each(self, value);
             self.chosen.pop();
             done?;

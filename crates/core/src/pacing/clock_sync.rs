@@ -5,27 +5,19 @@
 //! 0's time, by ping-pongs of which the fastest count; since a teacher answers in rank 0's time, models need no merging.
 
 use crate::{
-    benchmark::{
-        axis::{Axis, Named},
-        context::Context,
-    },
-    error::Result,
-    pacing::mesh::Mesh,
-    stats::Summary,
-    system::clock::Clock,
-    team::Team,
-    unit::Rank,
+    benchmark::context::Context, error::Result, pacing::mesh::Mesh, stats::Summary, system::clock::Clock,
+    team::Team, unit::Rank,
 };
 
-/// Whether ranks of one host share a clock.
-pub const SYNC_HOSTS: Axis = Axis {
-    name: "sync-hosts",
-    about: "whether ranks of one host share its clock under --pace window; off: all learn it from one another, and the \
-            error against the shared clock is told",
-    values: &["on", "off"],
-    default: "on",
-    named: Named::IfChosen,
-};
+crate::axis! {
+    /// Clocks of ranks on one host under --pace window
+    pub enum SyncHosts: "sync-hosts", IfChosen, default On {
+        /// One clock for all ranks of a host
+        On = "on",
+        /// Every rank synchronises its own clock
+        Off = "off",
+    }
+}
 
 /// Ping-pongs of which the fastest is a point.
 const PINGS: u32 = 10;

@@ -1,25 +1,24 @@
 //! How ranks are brought together before each sample of a collective operation, outside the time that is measured.
 
 use crate::{
-    benchmark::{
-        axis::{Axis, Named},
-        context::Context,
-    },
+    benchmark::context::Context,
     error::Result,
     pacing::{mesh::Mesh, windows::Starts},
     system::clock::Clock,
     unit::Rank,
 };
 
-/// How ranks are paced between samples.
-pub const PACE: Axis = Axis {
-    name: "pace",
-    about: "what brings ranks together before each sample of a collective: the library's barrier, our own dissemination \
-            barrier over empty messages, or a window, whose start is agreed on and read from one clock",
-    values: &["barrier", "dissemination", "window"],
-    default: "barrier",
-    named: Named::Always,
-};
+crate::axis! {
+    /// How ranks are synchronised before each sample of a collective
+    pub enum Pacing: "pace", Always, default Barrier {
+        /// The library's barrier
+        Barrier = "barrier",
+        /// Dissemination barrier of ombx over empty messages
+        Dissemination = "dissemination",
+        /// Start at an agreed time on one clock
+        Window = "window",
+    }
+}
 
 /// One way of pacing; a type, so that the loop has no choice to make.
 pub(crate) trait Pace<M> {

@@ -4,6 +4,7 @@ use std::{cell::RefCell, rc::Rc};
 
 use crate::{
     benchmark::{
+        axis::AxisValue,
         case::Case,
         context::Context,
         entry::Benchmark,
@@ -21,9 +22,9 @@ use crate::{
         timed_loop::{paced, round_trips},
     },
     pacing::{
-        clock_sync::{SYNC_HOSTS, Sync},
+        clock_sync::{Sync, SyncHosts},
         mesh::Mesh,
-        pace::{self, PACE, Pacer},
+        pace::{self, Pacer, Pacing},
         windows::{Shared, Windows},
     },
     stats::Summary,
@@ -37,15 +38,15 @@ impl Benchmark {
     #[track_caller]
     pub const fn paced<K: Kernel, M: Mesh>(name: &'static str, about: &'static str) -> Benchmark {
         let entry = Benchmark::custom(name, about, K::METRIC, K::METHOD, run_paced::<K, M>);
-        Benchmark { layout: Layout::Everyone { least: 2 }, axes: &[&PACE, &SYNC_HOSTS], ..entry }
+        Benchmark { layout: Layout::Everyone { least: 2 }, axes: &[Pacing::AXIS, SyncHosts::AXIS], ..entry }
     }
 }
 
-/// Runs a kernel whose ranks are paced, by each selected way of [`PACE`]: what [`crate::benchmark::entry::Benchmark::paced`] registers.
+/// Runs a kernel whose ranks are paced, by each selected way of [`Pacing`]: what [`crate::benchmark::entry::Benchmark::paced`] registers.
 pub fn run_paced<K: Kernel, M: Mesh>(session: &mut Session<'_>) -> Result<()> {
     let floor_ns = floor::<M>(session, session.bench.one_way)?;
-    session.split(&PACE, |session, pace| {
-        let pacing = Pacing::<M>::of(session, pace);
+    session.split(|session, pace: Pacing| {
+        let pacing = PacedKernels::<M>::of(session, pace);
         // Learning clocks is collective: no rank may be alone in it.
         let open = |cx: &Context<'_>, case: &Case| pacing.opened(cx, case, cx.agree(K::open(cx, case))?);
         row::every_case(session, &KernelFactory { floor_ns, ..KernelFactory::of::<K>(&open) })
@@ -53,18 +54,18 @@ pub fn run_paced<K: Kernel, M: Mesh>(session: &mut Session<'_>) -> Result<()> {
 }
 
 /// One way of pacing for the cases of a session, whose clocks are synchronised once.
-pub struct Pacing<'a, M> {
-    pace: &'static str,
+pub struct PacedKernels<'a, M> {
+    pace: Pacing,
     team: &'a dyn Team,
     clock: &'a Clock,
     /// Whether ranks of a host share a clock, and what is known of the clocks.
-    learnt: RefCell<Option<(bool, Shared<'a, M>)>>,
+    learnt: RefCell<Option<(SyncHosts, Shared<'a, M>)>>,
 }
 
-impl<'a, M: Mesh> Pacing<'a, M> {
+impl<'a, M: Mesh> PacedKernels<'a, M> {
     /// Nothing is learnt yet.
-    pub fn of(session: &Session<'a>, pace: &'static str) -> Pacing<'a, M> {
-        Pacing { pace, team: session.team, clock: session.clock, learnt: RefCell::default() }
+    pub fn of(session: &Session<'a>, pace: Pacing) -> PacedKernels<'a, M> {
+        PacedKernels { pace, team: session.team, clock: session.clock, learnt: RefCell::default() }
     }
 
     /// A kernel that is open, paced. Collective.
@@ -79,26 +80,27 @@ impl<'a, M: Mesh> Pacing<'a, M> {
         M: 'k,
     {
         let each: Each<K, M> = match self.pace {
-            "window" => paced::<K, pace::Window, M>,
-            "dissemination" => paced::<K, pace::Dissemination, M>,
-            _ => paced::<K, pace::Barrier, M>,
+            Pacing::Window => paced::<K, pace::Window, M>,
+            Pacing::Dissemination => paced::<K, pace::Dissemination, M>,
+            Pacing::Barrier => paced::<K, pace::Barrier, M>,
         };
         let pacer = Pacer::<M>::open(cx)?;
         let windows = match self.pace {
-            "window" => Some(Windows::open(self.team, self.clocks(case.axis(&SYNC_HOSTS) == "on")?)?),
+            Pacing::Window => Some(Windows::open(self.team, self.clocks(case.choice())?)?),
             _ => None,
         };
         Ok(Box::new(Paced { kernel, pacer, windows, each }))
     }
 
     /// What is known of the clocks; collective where it is not known yet.
-    fn clocks(&self, by_host: bool) -> Result<Shared<'a, M>> {
-        let known = self.learnt.borrow().clone().filter(|(known, _)| *known == by_host);
+    fn clocks(&self, hosts: SyncHosts) -> Result<Shared<'a, M>> {
+        let known = self.learnt.borrow().clone().filter(|(known, _)| *known == hosts);
         if let Some((_, sync)) = known {
             return Ok(sync);
         }
-        let sync = Rc::new(RefCell::new(Sync::learn(&Context::of(self.team), self.clock, by_host)?));
-        *self.learnt.borrow_mut() = Some((by_host, Rc::clone(&sync)));
+        let sync =
+            Rc::new(RefCell::new(Sync::learn(&Context::of(self.team), self.clock, hosts == SyncHosts::On)?));
+        *self.learnt.borrow_mut() = Some((hosts, Rc::clone(&sync)));
         Ok(sync)
     }
 }

@@ -90,8 +90,14 @@ const NAMES: [&str; MODELS.len()] = {
     names
 };
 
-static NOISE: Axis =
-    Axis { name: "noise", about: "what is drawn", values: &NAMES, default: NAMES[0], named: Named::Always };
+static NOISE: Axis = Axis {
+    name: "noise",
+    about: "what is drawn",
+    values: &NAMES,
+    help: &[],
+    default: NAMES[0],
+    named: Named::Always,
+};
 
 /// The size of a message is the seed of its row.
 static SIMULATED: Benchmark = Benchmark {

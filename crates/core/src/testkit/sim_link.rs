@@ -112,12 +112,12 @@ impl<const LATENCY: u64, const PER_BYTE: u64, const CORRUPT: usize> Link
 mod tests {
     use super::*;
     use crate::{
-        benchmark::{entry::Benchmark, payload::Check},
+        benchmark::{axis::AxisValue, entry::Benchmark, payload::Check},
         measure::plan::{Effort, Plan, parse_sizes},
         result::Outcome,
         testkit::measure,
         two_sided::pattern::{
-            BUFFERS, BiStream, Bidirectional, Over, PingPong, Semidirectional, Stream, Unidirectional,
+            BiStream, Bidirectional, Buffers, Over, PingPong, Semidirectional, Stream, Unidirectional,
         },
     };
 
@@ -184,7 +184,7 @@ mod tests {
     #[test]
     fn a_single_buffer_is_said_and_checked() {
         static SINGLE: Benchmark =
-            Benchmark::of::<Over<Stream, Slow>>("sim.bw", "x").streaming().axes(&[&BUFFERS]);
+            Benchmark::of::<Over<Stream, Slow>>("sim.bw", "x").streaming().axes(&[Buffers::AXIS]);
         let mut plan = plan("1000");
         plan.axes.insert("buffers".into(), vec!["multiple", "single"]);
         let rows = measure(2, &SINGLE, &plan).unwrap().rows;

@@ -52,9 +52,9 @@ impl<const LATENCY: u64> Mesh for SimMesh<LATENCY> {
 mod tests {
     use super::*;
     use crate::{
-        benchmark::{entry::Benchmark, layout::Aggregation},
+        benchmark::{axis::AxisValue, entry::Benchmark, layout::Aggregation},
         measure::plan::{Effort, Plan},
-        pacing::pace::{Dissemination, PACE, Pace, Pacer},
+        pacing::pace::{Dissemination, Pace, Pacer, Pacing},
         testkit::{Probe, Uneven, measure, on_ranks},
     };
 
@@ -91,10 +91,10 @@ mod tests {
         static PACED: Benchmark =
             Benchmark::paced::<Probe<3000>, SimMesh<50_000>>("sim.paced", "3 us").sizes("8");
         let mut plan = Plan { effort: Effort::Fixed { iterations: 40, warmup: 2 }, ..Plan::default() };
-        plan.axes.insert("pace".into(), PACE.values.to_vec());
+        plan.axes.insert("pace".into(), Pacing::AXIS.values.to_vec());
         for ranks in [2, 3, 5] {
             let rows = measure(ranks, &PACED, &plan).unwrap().rows;
-            assert_eq!(rows.len(), PACE.values.len());
+            assert_eq!(rows.len(), Pacing::AXIS.values.len());
             for row in rows {
                 assert_eq!((row.samples.len(), row.samples[0].batch), (ranks as usize, 1), "{}", row.key);
                 assert_eq!(row.summary.unwrap().median, 3000.0, "{}", row.key);

@@ -4,7 +4,6 @@ use std::marker::PhantomData;
 
 use crate::{
     benchmark::{
-        axis::{Axis, Named},
         case::Case,
         context::Context,
         figure::Figures,
@@ -50,14 +49,15 @@ pub trait Link: Sized {
     fn incoming(&mut self) -> &mut [u8];
 }
 
-/// Whether messages in flight have buffers of their own.
-pub const BUFFERS: Axis = Axis {
-    name: "buffers",
-    about: "whether each message in flight has its own buffer, or all share a single one as in OMB (hot, and not legal MPI)",
-    values: &["multiple", "single"],
-    default: "multiple",
-    named: Named::IfChosen,
-};
+crate::axis! {
+    /// Buffers of the messages in flight
+    pub enum Buffers: "buffers", IfChosen, default Multiple {
+        /// One buffer for each message
+        Multiple = "multiple",
+        /// One buffer for all messages, as in OMB: it stays in the cache, and MPI does not allow it
+        Single = "single",
+    }
+}
 
 /// A link with what is needed to fill and check its buffers.
 pub struct End<L> {
@@ -110,10 +110,10 @@ impl<P: Pattern, L: Link> Kernel for Over<P, L> {
 
     fn open(cx: &Context<'_>, case: &Case) -> Result<Self> {
         let messages = P::messages(case.depth);
-        let slots = match case.axis(&BUFFERS) {
-            "single" => Slots::shared(case.bytes.0, messages),
-            _ if L::PACKED => Slots::packed(case.bytes.0, messages),
-            _ => Slots::new(case.bytes.0, messages),
+        let slots = match case.choice() {
+            Buffers::Single => Slots::shared(case.bytes.0, messages),
+            Buffers::Multiple if L::PACKED => Slots::packed(case.bytes.0, messages),
+            Buffers::Multiple => Slots::new(case.bytes.0, messages),
         };
         cx.afford(2 * slots.total())?;
         let end = End { link: L::open(cx, slots)?, slots, role: cx.role, rank: cx.rank(), peer: cx.peer };
@@ -247,14 +247,17 @@ impl Pattern for BiStream {
     }
 }
 
-/// The three patterns of LinkTest, as the values of an axis.
-pub const PATTERNS: Axis = Axis {
-    name: "pattern",
-    about: "how two ranks load a link: a ping-pong, two ping-pongs at once, or messages one way and a receipt",
-    values: &["semidirectional", "bidirectional", "unidirectional"],
-    default: "semidirectional",
-    named: Named::Always,
-};
+crate::axis! {
+    /// Pattern of LinkTest by which two ranks load a link
+    pub enum LinkPattern: "pattern", Always, default Semidirectional {
+        /// Ping-pong
+        Semidirectional = "semidirectional",
+        /// Two ping-pongs at once
+        Bidirectional = "bidirectional",
+        /// Messages one way and one receipt
+        Unidirectional = "unidirectional",
+    }
+}
 
 /// LinkTest's semidirectional test: a ping-pong, as bandwidth.
 pub enum Semidirectional {}

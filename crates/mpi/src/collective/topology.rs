@@ -7,13 +7,14 @@ use ombx_core::error::Result;
 
 use crate::{Comm, ext::check};
 
-/// How ranks are neighbours.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Topology {
-    /// A grid of two dimensions, as square as may be, with edges: up, down, left, right.
-    Cartesian,
-    /// A directed graph: each rank sends to the next two, around.
-    Graph,
+ombx_core::axis! {
+    /// Neighbours of neighbourhood collectives
+    pub enum Topology: "topology", Always, default Cartesian {
+        /// Grid of two dimensions, as square as possible, with edges
+        Cartesian = "cartesian",
+        /// Directed graph: each rank sends to the next two
+        Graph = "graph",
+    }
 }
 
 /// The neighbours of a rank, in the order of their blocks; `None` over the edge of a grid.

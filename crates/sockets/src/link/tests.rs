@@ -24,7 +24,7 @@ use ombx_core::{
     system::clock::Clock,
     team::Team,
     two_sided::pattern::{
-        BUFFERS, BiStream, Bidirectional, Link, Over, Pattern, PingPong, Stream, Unidirectional,
+        BiStream, Bidirectional, Buffers, Link, Over, Pattern, PingPong, Stream, Unidirectional,
     },
     unit::{Bytes, Rank},
 };
@@ -35,6 +35,7 @@ use crate::{
     coordinator::{Coordinator, Happening, Reach, open_door},
     token::Token,
 };
+use ombx_core::benchmark::axis::AxisValue;
 
 thread_local! {
     /// Of so many datagrams of this thread one is lost; none where 0.
@@ -97,8 +98,9 @@ fn plan(sizes: &[u64], iterations: u64, depth: u32) -> Plan {
 
 /// What rank 0 records of a pattern over a link.
 fn measure<P: Pattern, L: Link + 'static>(plan: &Plan, losses: u64) -> Memory {
-    let bench: &'static Benchmark =
-        Box::leak(Box::new(Benchmark::of::<Over<P, L>>("test.link", "a test").streaming().axes(&[&BUFFERS])));
+    let bench: &'static Benchmark = Box::leak(Box::new(
+        Benchmark::of::<Over<P, L>>("test.link", "a test").streaming().axes(&[Buffers::AXIS]),
+    ));
     let mut all = on_ranks(2, |team| {
         LOSSES.set(losses);
         let mut sink = Memory::default();

@@ -3,7 +3,7 @@
 use std::{fs, path::PathBuf};
 
 use ombx_core::{
-    benchmark::{case::Case, figure::Figure, payload::Check},
+    benchmark::{axis::AxisValue, case::Case, figure::Figure, payload::Check},
     error::Kind,
     measure::plan::Effort,
     result::Outcome,
@@ -157,7 +157,7 @@ static BENCH: Benchmark = Benchmark::custom("test.pipeline", "x", Metric::Bandwi
     .sizes("256K")
     .sized_by(&BLOCK)
     .settings(&[&NODES, &PHASES, &BUFFERS, &BLOCK, &SOURCE, &SINK])
-    .axes(&[&WORKERS, &SPIN]);
+    .axes(&[Workers::AXIS, Spin::AXIS]);
 
 fn choices(settings: &[(&str, &str)]) -> Choices {
     let settings = settings.iter().map(|(name, value)| ((*name).into(), (*value).into())).collect();

@@ -3,8 +3,14 @@
 use super::*;
 use crate::{benchmark::axis::Named, measure::plan::parse_sizes, testkit::Probe};
 
-static AXIS: Axis =
-    Axis { name: "sync", about: "x", values: &["pscw", "lock"], default: "pscw", named: Named::Always };
+static AXIS: Axis = Axis {
+    name: "sync",
+    about: "x",
+    values: &["pscw", "lock"],
+    help: &[],
+    default: "pscw",
+    named: Named::Always,
+};
 static PUT_BW: Benchmark = Benchmark::of::<Probe<1>>("rma.put_bw", "x")
     .osu("osu_put_bw", "OSU MPI_Put Bandwidth Test")
     .axes(&[&AXIS])
@@ -42,8 +48,14 @@ fn an_entry_that_cannot_be_run_is_refused_with_its_place() {
     static NO_FAMILY: Benchmark = Benchmark::of::<Probe<6>>("ab", "x");
     static ODD_NAME: Benchmark = Benchmark::of::<Probe<7>>("a.b*", "x");
     static SILENT: Benchmark = Benchmark::of::<Probe<8>>("a.c", "");
-    static STRANGER: Axis =
-        Axis { name: "win", about: "x", values: &["create"], default: "allocate", named: Named::Always };
+    static STRANGER: Axis = Axis {
+        name: "win",
+        about: "x",
+        values: &["create"],
+        help: &[],
+        default: "allocate",
+        named: Named::Always,
+    };
     static NO_DEFAULT: Benchmark = Benchmark::of::<Probe<9>>("a.d", "x").axes(&[&STRANGER]);
     for (entry, why) in [
         (&NO_SIZE, "1..x"),
