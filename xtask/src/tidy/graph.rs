@@ -12,21 +12,31 @@ const EDGES: &[(&str, &[&str])] = &[
     ("ombx-rma", &["ombx-core", "ombx-mpi"]),
     ("ombx-sockets", &["ombx-core"]),
     ("ombx-report", &["ombx-core"]),
+    ("ombx-cluster", &["ombx-core"]),
     (
         "ombx-cli",
-        &["ombx-core", "ombx-mpi", "ombx-p2p", "ombx-collective", "ombx-rma", "ombx-sockets", "ombx-report"],
+        &[
+            "ombx-core",
+            "ombx-mpi",
+            "ombx-p2p",
+            "ombx-collective",
+            "ombx-rma",
+            "ombx-sockets",
+            "ombx-report",
+            "ombx-cluster",
+        ],
     ),
     ("ombx-tests", &["ombx-core", "ombx-mpi"]),
-    ("xtask", &["ombx-core", "ombx-report"]),
+    ("xtask", &["ombx-core", "ombx-report", "ombx-cluster"]),
 ];
 
 const FAMILIES: &[&str] = &["ombx-p2p", "ombx-collective", "ombx-rma", "ombx-sockets"];
 
 /// The only packages that read a command line.
-const ARGUMENT_READERS: &[&str] = &["ombx-cli", "xtask"];
+const ARGUMENT_READERS: &[&str] = &["ombx-cli", "ombx-cluster", "xtask"];
 
 /// Packages that must build where there is no MPI.
-const WITHOUT_MPI: &[&str] = &["ombx-core", "ombx-sockets", "ombx-report", "xtask"];
+const WITHOUT_MPI: &[&str] = &["ombx-core", "ombx-sockets", "ombx-report", "ombx-cluster", "xtask"];
 
 const ASYNC_RUNTIMES: &[&str] = &["tokio", "async-std", "smol", "futures"];
 

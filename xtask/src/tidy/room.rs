@@ -18,7 +18,7 @@ const TIMED_LOOP: &str = "crates/core/src/engine.rs";
 const DATE_ROOM: &str = "crates/core/src/env.rs";
 
 /// Crates that never print: a library that does breaks the parsers of its user's output.
-const SILENT: &[&str] = &["core", "mpi", "p2p", "rma", "collective", "sockets", "report"];
+const SILENT: &[&str] = &["core", "mpi", "p2p", "rma", "collective", "sockets", "report", "cluster"];
 
 /// Ways to read a monotonic clock.
 const CLOCKS: &[&[&str]] = &[&["Instant", ":", ":", "now"], &["clock_gettime"], &["quanta"]];
