@@ -69,8 +69,7 @@ impl Campaign {
         let plan = self.plan(&binary, &checksum);
         let record = self.record(&plan)?;
         let Self { options, inventory, launcher, rounds } = self;
-        let is_local = options.inventory.is_none();
-        let remote_binary = match is_local || inventory.shared {
+        let remote_binary = match options.inventory.is_none() || inventory.shared {
             true => binary.path.clone(),
             false => {
                 let user = format!("/tmp/ombx-{}", rustix::process::getuid().as_raw());
@@ -80,23 +79,20 @@ impl Campaign {
         };
         let mut cluster = Cluster {
             inventory,
-            is_local,
+            options,
             launcher,
-            suite: options.suite,
-            more: options.more,
-            timeout: options.timeout,
             binary: binary.path,
             remote_binary,
             record,
             facts: Vec::new(),
         };
-        if options.dry_run {
+        if cluster.options.dry_run {
             print_plan(&cluster, &rounds)?;
             return Ok(0);
         }
         interrupt::listen()?;
         cluster.record.write_json("plan.json", &plan)?;
-        if let Some(path) = &options.inventory {
+        if let Some(path) = &cluster.options.inventory {
             let text =
                 fs::read_to_string(path).map_err(|e| Error::usage(format!("{}: {e}", path.display())))?;
             cluster.record.write("inventory.toml", &text)?;
@@ -127,6 +123,7 @@ impl Campaign {
     fn record(&self, plan: &Value) -> Result<Record> {
         let runs = self.options.runs.clone().unwrap_or_else(|| "runs".into());
         if self.options.dry_run {
+            let runs = std::path::absolute(&runs).unwrap_or(runs);
             return Ok(Record { id: "ID".into(), directory: runs.join("ID") });
         }
         match self.options.resume.then(|| Record::latest(&runs, plan)).flatten() {
@@ -169,7 +166,7 @@ fn measure(cluster: &Cluster, rounds: Vec<Vec<Job>>) -> Result<u8> {
     for round in pairs {
         run_round(cluster, round, &mut finished)?;
     }
-    if cluster.suite == "links" && finished.len() > 1 {
+    if cluster.options.suite == "links" && finished.len() > 1 {
         for pair in collect::judge_pairs(cluster, finished.iter().map(|finished| &finished.job)).again {
             let job = Job::pair(Stage::Again, &cluster.inventory.hosts, pair);
             run_round(cluster, vec![job], &mut finished)?;

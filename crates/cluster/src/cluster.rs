@@ -8,11 +8,15 @@ use std::{
 
 use crate::{
     inventory::{Inventory, LaunchSite},
+    options::Options,
     plan::Job,
-    preflight::Facts,
+    preflight::facts::Facts,
     record::Record,
     remote::{Place, output_of},
 };
+
+/// Time between the limit of ombx and that of its launch.
+const MARGIN: Duration = Duration::from_secs(15);
 
 /// What starts the ranks of a job.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,13 +32,8 @@ pub(crate) enum Launcher {
 /// Inputs of all jobs.
 pub(crate) struct Cluster {
     pub(crate) inventory: Inventory,
-    /// The cluster is this machine; no inventory was given.
-    pub(crate) is_local: bool,
+    pub(crate) options: Options,
     pub(crate) launcher: Launcher,
-    pub(crate) suite: String,
-    /// More options for ombx.
-    pub(crate) more: Vec<String>,
-    pub(crate) timeout: Option<Duration>,
     /// Path of ombx on this machine.
     pub(crate) binary: PathBuf,
     /// Path of ombx on the hosts.
@@ -56,14 +55,19 @@ impl Launcher {
 }
 
 impl Cluster {
+    /// Whether the cluster is this machine alone.
+    pub(crate) fn is_local(&self) -> bool {
+        self.options.inventory.is_none()
+    }
+
     /// Whether launchers run on the first host of each job.
     pub(crate) fn launches_on_hosts(&self) -> bool {
-        !self.is_local && self.inventory.launch == LaunchSite::Host
+        !self.is_local() && self.inventory.launch == LaunchSite::Host
     }
 
     /// Returns where scripts for a host run.
     pub(crate) fn place(&self, host: usize) -> Place<'_> {
-        match self.is_local {
+        match self.is_local() {
             true => Place::Here,
             false => {
                 Place::Host { name: self.host_name(host), ssh_config: self.inventory.ssh_config.as_deref() }
@@ -101,7 +105,12 @@ impl Cluster {
     /// Returns the time limit that ombx gets for a job.
     pub(crate) fn limit(&self, job: &Job) -> Duration {
         let pairs = u64::from(job.ranks()).pow(2).max(1);
-        self.timeout.unwrap_or(Duration::from_secs(300 + 20 * pairs))
+        self.options.timeout.unwrap_or(Duration::from_secs(300 + 20 * pairs))
+    }
+
+    /// Returns the time limit of the launch of a job, which leaves ombx time to end the job itself.
+    pub(crate) fn launch_limit(&self, job: &Job) -> Duration {
+        self.limit(job) + MARGIN
     }
 
     /// Returns the value of `OMBX_JOB` in all processes of a job.

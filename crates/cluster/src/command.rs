@@ -10,13 +10,13 @@ use crate::{
 pub(crate) fn of(cluster: &Cluster, job: &Job) -> Vec<String> {
     let mut words = vec![cluster.remote_binary.to_string_lossy().into_owned()];
     let mut add = |more: &[&str]| words.extend(more.iter().map(|&word| word.to_owned()));
-    match cluster.suite.as_str() {
+    match cluster.options.suite.as_str() {
         "links" => {
             add(&["links"]);
             if cluster.at_once() == 1 && !job.is_pair() {
                 add(&["--serial"]);
             }
-            let has_retest = cluster.more.iter().any(|word| word.starts_with("--retest"));
+            let has_retest = cluster.options.more.iter().any(|word| word.starts_with("--retest"));
             if job.ranks() == 2 && job.hosts.len() == 2 && !has_retest {
                 // The only link of a job has no other link to be compared with.
                 add(&["--retest", "0"]);
@@ -27,7 +27,7 @@ pub(crate) fn of(cluster: &Cluster, job: &Job) -> Vec<String> {
     add(&["-n", &job.ranks().to_string(), "--format", "jsonl", "--quiet"]);
     add(&["--timeout", &seconds(cluster.limit(job))]);
     let is_slurm = cluster.launcher == Launcher::Slurm;
-    if !cluster.is_local {
+    if !cluster.is_local() {
         add(&["--hosts", &cluster.host_names(job).join(",")]);
         if cluster.launcher == Launcher::Mpiexec {
             add(&["--ssh", &cluster.ssh_wrapper().to_string_lossy()]);
@@ -37,6 +37,6 @@ pub(crate) fn of(cluster: &Cluster, job: &Job) -> Vec<String> {
     }
     add(&["--launcher", if is_slurm { "srun" } else { "mpiexec" }]);
     add(&["--bind", cluster.inventory.bind.as_deref().unwrap_or("auto")]);
-    words.extend(cluster.more.iter().cloned());
+    words.extend(cluster.options.more.iter().cloned());
     words
 }

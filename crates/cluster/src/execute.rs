@@ -8,19 +8,18 @@ use std::{env, fs, path::Path, time::Duration};
 
 use ombx_core::{clock::Since, env::timestamp, error::Result};
 use serde::Serialize;
+use serde_json::{Value, json};
 
 use self::counters::Counters;
 use crate::{
     cluster::{Cluster, Launcher},
-    command, parallel,
+    command, interrupt, parallel,
     plan::Job,
     record::{self, Ending},
     remote::{Ended, Place, ScriptFiles, at},
     script,
 };
 
-/// Time that ombx gets beyond its own limit to end the job itself.
-const MARGIN: Duration = Duration::from_secs(15);
 /// Time limit of a cleanup.
 const SWEEP_LIMIT: Duration = Duration::from_secs(15);
 
@@ -38,32 +37,7 @@ struct JobRecord<'a> {
     #[serde(flatten)]
     ending: &'a Ending,
     #[serde(flatten)]
-    launch: Option<Launch<'a>>,
-}
-
-/// Part of `job.json` about a job that was launched.
-#[derive(Serialize)]
-struct Launch<'a> {
-    took_s: f64,
-    mark: String,
-    command: Vec<String>,
-    /// Processes that the cleanup ended.
-    left_behind: u64,
-    network: Vec<HostRecord<'a>>,
-}
-
-/// Part of `job.json` about a host.
-#[derive(Serialize)]
-struct HostRecord<'a> {
-    host: &'a str,
-    hostname: Option<&'a str>,
-    kernel: Option<&'a str>,
-    ombx: Option<&'a str>,
-    library: Option<&'a str>,
-    interface: Option<String>,
-    foreign_cpu_percent: Option<f64>,
-    rx_bytes: Option<u64>,
-    tx_bytes: Option<u64>,
+    launch: Option<Value>,
 }
 
 /// Runs a job and writes all its files.
@@ -88,13 +62,13 @@ pub(crate) fn run(cluster: &Cluster, job: &Job) -> Result<Ending> {
         let left = sweep(cluster, job, &directory);
         let after = counters::read(cluster, job, &directory, "after");
         let ending = judge(cluster, job, &files, &ended, &left, &after);
-        let launch = Launch {
-            took_s: (since.elapsed().as_secs_f64() * 10.0).round() / 10.0,
-            mark: cluster.mark(job),
-            command: command::of(cluster, job),
-            left_behind: left.iter().flatten().sum(),
-            network: host_records(cluster, job, &before, &after),
-        };
+        let launch = json!({
+            "took_s": (since.elapsed().as_secs_f64() * 10.0).round() / 10.0,
+            "mark": cluster.mark(job),
+            "command": command::of(cluster, job),
+            "left_behind": left.iter().flatten().sum::<u64>(),
+            "network": host_records(cluster, job, &before, &after),
+        });
         (ending, Some(launch))
     } else {
         (Ending::Failed { reason: missing.join("; ") }, None)
@@ -103,11 +77,6 @@ pub(crate) fn run(cluster: &Cluster, job: &Job) -> Result<Ending> {
     let record = JobRecord { name, stage, hosts, ranks: job.ranks(), started, ending: &ending, launch };
     cluster.record.write_json(&format!("jobs/{name}/job.json"), &record)?;
     Ok(ending)
-}
-
-/// Returns the time limit of a launch.
-fn limit(cluster: &Cluster, job: &Job) -> Duration {
-    cluster.limit(job) + MARGIN
 }
 
 /// Starts ombx where launchers run, or submits the job to a scheduler, and waits for its end.
@@ -121,7 +90,7 @@ fn launch(cluster: &Cluster, job: &Job, files: &ScriptFiles) -> Result<Ended> {
         Launcher::Mpiexec if cluster.launches_on_hosts() => cluster.place(job.hosts[0]),
         _ => Place::Here,
     };
-    place.run(&script, files, limit(cluster, job))
+    place.run(&script, files, cluster.launch_limit(job), interrupt::requested)
 }
 
 /// Decides how a launch ended. It is complete if the result file is, whatever the hosts did afterwards.
@@ -139,7 +108,7 @@ fn judge(
         }
         Ended::Code(code) => format!("ombx ended with exit code {code}"),
         Ended::Killed => "the launcher was killed".to_owned(),
-        Ended::TimedOut => format!("not finished within {}", script::seconds(limit(cluster, job))),
+        Ended::TimedOut => format!("not finished within {}", script::seconds(cluster.launch_limit(job))),
         Ended::Interrupted | Ended::NotRun(_) => ended.to_string(),
     };
     let mut reasons = vec![how, files.error()];
@@ -156,26 +125,25 @@ fn judge(
     Ending::Failed { reason: reasons.join("; ") }
 }
 
-fn host_records<'a>(cluster: &'a Cluster, job: &Job, before: &[Read], after: &[Read]) -> Vec<HostRecord<'a>> {
-    let hosts = job.hosts.iter().zip(before.iter().zip(after));
+/// Returns the part of `job.json` about the hosts.
+fn host_records(cluster: &Cluster, job: &Job, before: &[Read], after: &[Read]) -> Vec<Value> {
+    let difference = |before: Option<u64>, after: Option<u64>| Some(after?.saturating_sub(before?));
     let record = |(&host, (before, after)): (&usize, (&Read, &Read))| {
         let before = before.as_ref().cloned().unwrap_or_default();
         let after = after.as_ref().cloned().unwrap_or_default();
-        let difference = |after: Option<u64>, before: Option<u64>| Some(after?.saturating_sub(before?));
-        let fact = |name: &str| cluster.fact(host, name);
-        HostRecord {
-            host: cluster.host_name(host),
-            hostname: fact("hostname"),
-            kernel: fact("kernel"),
-            ombx: fact("ombx"),
-            library: fact("library"),
-            rx_bytes: difference(after.rx_bytes, before.rx_bytes),
-            tx_bytes: difference(after.tx_bytes, before.tx_bytes),
-            interface: before.interface,
-            foreign_cpu_percent: before.busy_percent,
-        }
+        json!({
+            "host": cluster.host_name(host),
+            "hostname": cluster.fact(host, "hostname"),
+            "kernel": cluster.fact(host, "kernel"),
+            "ombx": cluster.fact(host, "ombx"),
+            "library": cluster.fact(host, "library"),
+            "interface": before.interface,
+            "foreign_cpu_percent": before.busy_percent,
+            "rx_bytes": difference(before.rx_bytes, after.rx_bytes),
+            "tx_bytes": difference(before.tx_bytes, after.tx_bytes),
+        })
     };
-    hosts.map(record).collect()
+    job.hosts.iter().zip(before.iter().zip(after)).map(record).collect()
 }
 
 /// Ends the processes that a job left on its hosts. Returns how many there were on each; none for a host that cannot be reached.
@@ -183,11 +151,11 @@ fn sweep(cluster: &Cluster, job: &Job, directory: &Path) -> Vec<Option<u64>> {
     let script = script::sweep(&cluster.mark(job));
     let sweep = |place: Place<'_>, name: &str| {
         let files = ScriptFiles::named(directory, &format!("{name}.sweep"));
-        let ended = place.run_uninterrupted(&script, &files, SWEEP_LIMIT);
+        let ended = place.run(&script, &files, SWEEP_LIMIT, interrupt::ignored);
         let count = files.text().lines().find_map(|line| line.strip_prefix("swept ")?.parse().ok());
         count.filter(|_| matches!(ended, Ok(Ended::Code(0))))
     };
-    if !cluster.is_local && !cluster.launches_on_hosts() {
+    if !cluster.is_local() && !cluster.launches_on_hosts() {
         sweep(Place::Here, "launcher");
     }
     parallel::map(job.hosts.iter().copied(), |host| sweep(cluster.place(host), cluster.host_name(host)))

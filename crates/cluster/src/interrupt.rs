@@ -25,6 +25,11 @@ pub(crate) fn listen() -> Result<()> {
     Ok(())
 }
 
+/// Stands for [`requested`] where work must end in order, such as a cleanup.
+pub(crate) fn ignored() -> bool {
+    false
+}
+
 /// Whether one of the signals has arrived.
 pub(crate) fn requested() -> bool {
     INTERRUPTED.load(Ordering::Relaxed)

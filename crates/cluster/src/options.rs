@@ -11,6 +11,7 @@ use crate::plan;
 /// Measures disjoint pairs of hosts at the same time. Then measures all hosts together, first with one rank per host, then
 /// with several. More than one host needs an inventory: docs/CLUSTER.md. Keeps all results in runs/ID.
 #[derive(Clone, Debug, clap::Args)]
+#[group(skip)]
 pub struct Options {
     /// Hosts, how to reach them, and their MPI [default: this machine alone]
     #[arg(long, value_name = "FILE")]
@@ -58,7 +59,7 @@ pub enum LauncherChoice {
     Auto,
     /// The mpiexec of the MPI, over ssh
     Mpiexec,
-    /// Srun inside an allocation, else sbatch
+    /// srun inside an allocation, else sbatch
     Slurm,
     /// Another scheduler, with --template
     Script,

@@ -1,22 +1,23 @@
 //! Preparation of all hosts before the first job: checks them, and copies ombx to hosts that lack it.
 
-mod copy;
-mod facts;
+pub(crate) mod facts;
 
-use std::{process::Command, time::Duration};
+use std::{
+    fs::{self, File},
+    os::unix::fs::PermissionsExt,
+    path::Path,
+    process::Command,
+    time::Duration,
+};
 
 use ombx_core::error::{Error, Result};
 use serde_json::json;
 
-pub(crate) use self::facts::Facts;
-use self::{
-    copy::{copy, install_ssh_wrapper},
-    facts::differences,
-};
+use self::facts::{Facts, differences};
 use crate::{
     cluster::{Cluster, checksum},
-    output, parallel,
-    remote::{Ended, ScriptFiles, output_of},
+    interrupt, output, parallel,
+    remote::{Ended, ScriptFiles, at, output_of},
     script,
 };
 
@@ -66,7 +67,7 @@ pub(crate) fn check(cluster: &Cluster) -> Result<Vec<Facts>> {
 /// Gathers the facts about a host. If its ombx differs, copies ombx and gathers them again.
 fn check_host(cluster: &Cluster, host: usize, checksum: &str) -> std::result::Result<Facts, String> {
     let facts = gather(cluster, host)?;
-    if cluster.is_local || facts.first("binary") == Some(checksum) {
+    if cluster.is_local() || facts.first("binary") == Some(checksum) {
         return Ok(facts);
     }
     let remote = &cluster.remote_binary;
@@ -85,7 +86,8 @@ fn gather(cluster: &Cluster, host: usize) -> std::result::Result<Facts, String> 
     let files = ScriptFiles::named(&cluster.record.directory.join("preflight"), name);
     let script = script::facts(&cluster.inventory, &cluster.remote_binary);
     let before = clock();
-    let ended = cluster.place(host).run(&script, &files, LIMIT).map_err(|e| e.to_string())?;
+    let ended =
+        cluster.place(host).run(&script, &files, LIMIT, interrupt::requested).map_err(|e| e.to_string())?;
     let after = clock();
     match ended {
         Ended::Code(0) => {}
@@ -101,6 +103,45 @@ fn gather(cluster: &Cluster, host: usize) -> std::result::Result<Facts, String> 
         facts.add("clock_offset_s", &format!("{:.3}", there - (before + after) / 2.0));
     }
     Ok(facts)
+}
+
+/// Copies a file of this machine to a host.
+fn copy(
+    cluster: &Cluster,
+    host: usize,
+    [from, to]: [&Path; 2],
+    checksum: &str,
+) -> std::result::Result<(), String> {
+    let name = format!("{}.copy", cluster.host_name(host));
+    let files = ScriptFiles::named(&cluster.record.directory.join("preflight"), &name);
+    let input = File::open(from).map_err(|e| format!("{}: {e}", from.display()))?;
+    // Copies take longer than checks.
+    let ended = cluster.place(host).feed(&script::receive(to, checksum), input, &files, 10 * LIMIT);
+    match ended.map_err(|e| e.to_string())? {
+        Ended::Code(0) => Ok(()),
+        other => Err(format!(
+            "{} could not be copied to {} ({other}): {}. Check its free space, or set `work_dir` in the inventory.",
+            from.display(),
+            to.display(),
+            files.error()
+        )),
+    }
+}
+
+/// Writes the program that launchers start instead of ssh, and copies it where launchers run.
+fn install_ssh_wrapper(cluster: &Cluster) -> Result<()> {
+    let config = cluster.inventory.ssh_config.as_deref().filter(|_| !cluster.launches_on_hosts());
+    let path = cluster.record.directory.join("ssh");
+    fs::write(&path, script::ssh_wrapper(config)).map_err(at(&path))?;
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).map_err(at(&path))?;
+    if cluster.launches_on_hosts() && !cluster.inventory.shared {
+        let sum = checksum(&path);
+        for host in 0..cluster.inventory.hosts.len() {
+            copy(cluster, host, [&path, &cluster.ssh_wrapper()], &sum)
+                .map_err(|reason| Error::fabric(format!("host {}: {reason}", cluster.host_name(host))))?;
+        }
+    }
+    Ok(())
 }
 
 /// Returns the clock of this machine in seconds since 1970, read as on the hosts.

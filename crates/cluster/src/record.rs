@@ -8,7 +8,7 @@ use std::{
 
 use ombx_core::{
     error::{Error, Result},
-    wire::{self, Outcome},
+    wire::{self, Outcome, RunWithRows},
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -97,15 +97,16 @@ impl Record {
         earlier.chain([directory.join("results.jsonl")]).filter(|path| path.exists()).collect()
     }
 
+    /// Reads all runs of ombx in a job, also those of incomplete attempts.
+    pub(crate) fn runs(&self, job: &Job) -> Vec<RunWithRows> {
+        let files = self.results(job).into_iter().filter_map(|path| read(&path)).flat_map(|file| file.runs);
+        files.collect()
+    }
+
     /// Writes the checksums of all files of the run.
     pub(crate) fn write_checksums(&self) -> Result<()> {
-        let mut files = Vec::new();
-        list(&self.directory, &mut files).map_err(at(&self.directory))?;
-        let mut names: Vec<&Path> =
-            files.iter().filter_map(|path| path.strip_prefix(&self.directory).ok()).collect();
-        names.retain(|name| *name != Path::new("SHA256SUMS"));
-        names.sort_unstable();
-        let sums = output_of(Command::new("sha256sum").current_dir(&self.directory).arg("--").args(names));
+        let script = "find * -type f ! -path SHA256SUMS -print0 | LC_ALL=C sort -z | xargs -0 sha256sum --";
+        let sums = output_of(Command::new("sh").args(["-c", script]).current_dir(&self.directory));
         self.write("SHA256SUMS", &(sums + "\n"))
     }
 }
@@ -125,10 +126,13 @@ pub(crate) fn keep_earlier_attempt(directory: &Path) -> bool {
     fs::remove_file(directory.join("run.sh")).is_ok()
 }
 
+fn read(path: &Path) -> Option<wire::File> {
+    wire::read(io::BufReader::new(fs::File::open(path).ok()?)).ok()
+}
+
 /// Whether a result file holds only complete runs, and at least one.
 pub(crate) fn is_complete(path: &Path) -> bool {
-    let Ok(file) = fs::File::open(path) else { return false };
-    let Ok(file) = wire::read(io::BufReader::new(file)) else { return false };
+    let Some(file) = read(path) else { return false };
     !file.runs.is_empty() && file.runs.iter().all(|run| matches!(run.end, Some((Outcome::Complete, _))))
 }
 
@@ -140,15 +144,4 @@ pub(crate) fn plan(rounds: &[Vec<Job>], hosts: &[&str], options: Value) -> Value
     };
     let rounds: Vec<Vec<Value>> = rounds.iter().map(|round| round.iter().map(job).collect()).collect();
     json!({"options": options, "rounds": rounds})
-}
-
-fn list(directory: &Path, files: &mut Vec<PathBuf>) -> io::Result<()> {
-    for entry in fs::read_dir(directory)? {
-        let entry = entry?;
-        match entry.file_type()?.is_dir() {
-            true => list(&entry.path(), files)?,
-            false => files.push(entry.path()),
-        }
-    }
-    Ok(())
 }

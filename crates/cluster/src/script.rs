@@ -102,8 +102,7 @@ pub(crate) fn receive(file: &Path, checksum: &str) -> String {
 /// Returns the script that Hydra and Open MPI start instead of ssh. It passes the mark of the job on to the host.
 pub(crate) fn ssh_wrapper(ssh_config: Option<&Path>) -> String {
     let config = ssh_config.map_or(String::new(), |config| format!("-F {} ", quoted_path(config)));
-    let options = SSH_OPTIONS.join(" ");
-    format!("#!/bin/sh\nexec ssh {config}{options} -o SetEnv=LC_OMBX_JOB=\"$OMBX_JOB\" \"$@\"\n")
+    format!("#!/bin/sh\nexec ssh {config}{SSH_OPTIONS} -o SetEnv=LC_OMBX_JOB=\"$OMBX_JOB\" \"$@\"\n")
 }
 
 /// Returns a time as whole seconds, at least one, such as `60s`.

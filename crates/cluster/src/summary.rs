@@ -22,7 +22,7 @@ const INTERRUPTED: u8 = 130;
 
 /// Writes all files that are derived from the jobs, prints the summary and returns the exit code.
 pub(crate) fn conclude(cluster: &Cluster, finished: &[FinishedJob]) -> Result<u8> {
-    if cluster.suite == "links" {
+    if cluster.options.suite == "links" {
         cluster.record.write("links.csv", &collect::matrix(cluster, finished)?)?;
     }
     let text = summary(cluster, finished);
@@ -65,7 +65,7 @@ fn summary(cluster: &Cluster, finished: &[FinishedJob]) -> String {
         let pairs = finished.iter().map(|finished| &finished.job).filter(is_pair_of(host)).count();
         let _ = writeln!(text, "host {} is in {count} failed pairs of its {pairs}", cluster.host_name(host));
     }
-    if cluster.suite == "links" {
+    if cluster.options.suite == "links" {
         text += &verdicts(cluster, finished);
     }
     text

@@ -6,32 +6,16 @@ use ombx_core::{
     verdict::RETEST,
 };
 
-use super::runs;
 use crate::{
     cluster::Cluster,
     plan::Job,
     record::{Ending, FinishedJob},
 };
 
-const COLUMNS: [&str; 17] = [
-    "job",
-    "stage",
-    "from_host",
-    "to_host",
-    "from",
-    "to",
-    "bytes",
-    "depth",
-    "retest",
-    "outcome",
-    "reason",
-    "check",
-    "n",
-    "median_us",
-    "min_us",
-    "mb_per_s",
-    "trust",
-];
+/// Header of the file.
+const HEADER: &str = "job,stage,from_host,to_host,from,to,bytes,depth,retest,outcome,reason,check,n,median_us,min_us,mb_per_s,trust";
+/// Number of columns.
+const COLUMNS: usize = 17;
 
 /// Returns the text of `links.csv`. A failed pair has a line for each direction without figures.
 pub(crate) fn matrix(cluster: &Cluster, jobs: &[FinishedJob]) -> Result<String> {
@@ -42,16 +26,16 @@ pub(crate) fn matrix(cluster: &Cluster, jobs: &[FinishedJob]) -> Result<String> 
 }
 
 fn write(writer: &mut csv::Writer<Vec<u8>>, cluster: &Cluster, jobs: &[FinishedJob]) -> csv::Result<()> {
-    writer.write_record(COLUMNS)?;
+    writer.write_record(HEADER.split(','))?;
     for FinishedJob { job, ending } in jobs {
-        for run in runs(cluster, job) {
+        for run in cluster.record.runs(job) {
             for row in run.rows.iter().filter(|row| row.axes.contains_key("from")) {
                 writer.write_record(line(job, &run.run, row))?;
             }
         }
         if let (Ending::Failed { reason }, [a, b]) = (ending, &*job.hosts) {
             for (from, to) in [(*a, *b), (*b, *a)] {
-                let mut line = [""; COLUMNS.len()];
+                let mut line = [""; COLUMNS];
                 (line[0], line[1]) = (&job.name, job.stage.name());
                 (line[2], line[3]) = (cluster.host_name(from), cluster.host_name(to));
                 (line[9], line[10]) = ("failed", reason);
@@ -63,7 +47,7 @@ fn write(writer: &mut csv::Writer<Vec<u8>>, cluster: &Cluster, jobs: &[FinishedJ
 }
 
 /// Returns the columns of a row.
-fn line(job: &Job, run: &Run, row: &Measurement) -> [String; COLUMNS.len()] {
+fn line(job: &Job, run: &Run, row: &Measurement) -> [String; COLUMNS] {
     let axis = |name: &str| row.axes.get(name).cloned().unwrap_or_default();
     let host = |name: &str| {
         let place = axis(name).parse::<usize>().ok().and_then(|rank| run.places.get(rank));

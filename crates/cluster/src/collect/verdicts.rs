@@ -7,7 +7,6 @@ use ombx_core::{
     verdict::{self, Collected, Hosts},
 };
 
-use super::runs;
 use crate::{cluster::Cluster, plan::Job};
 
 /// Slowest links of each size that are measured again, besides outliers.
@@ -31,7 +30,7 @@ pub(crate) fn judge_pairs<'a>(cluster: &Cluster, jobs: impl Iterator<Item = &'a 
         indices.get(run.places.get(rank)?.host.as_str()).map(usize::to_string)
     };
     let mut times = Collected::default();
-    for run in jobs.filter(|job| job.is_pair()).flat_map(|job| runs(cluster, job)) {
+    for run in jobs.filter(|job| job.is_pair()).flat_map(|job| cluster.record.runs(job)) {
         for mut row in run.rows {
             let ends = (host(&run.run, &row, "from"), host(&run.run, &row, "to"));
             let (Some(from), Some(to)) = ends else { continue };
@@ -70,7 +69,7 @@ fn without_ranks(sentence: &str) -> String {
 
 /// Judges the last run of a job of all hosts, as `ombx links` does.
 pub(crate) fn judge_together(cluster: &Cluster, job: &Job) -> Vec<String> {
-    let runs = runs(cluster, job);
+    let runs = cluster.record.runs(job);
     let Some(run) = runs.last() else { return Vec::new() };
     let mut times = Collected::default();
     run.rows.iter().for_each(|row| times.add(row));

@@ -1,46 +1,36 @@
-//! Batch scripts: for sbatch, or from the template of the user.
+//! Batch scripts: from the template for sbatch or from that of the user.
 
 use std::path::Path;
 
 use ombx_core::error::{Error, Result};
 
-use super::limit;
 use crate::{
     cluster::{Cluster, Launcher},
     plan::Job,
     script,
 };
 
+/// Template for sbatch.
+const SLURM: &str = include_str!("slurm.sh");
+
 /// Returns the batch script that runs the script of a job.
 pub(crate) fn script(cluster: &Cluster, job: &Job, script: &Path) -> Result<String> {
     let directory = cluster.record.job(job);
-    let body = script::batch_body(script, &directory);
-    let minutes = limit(cluster, job).as_secs().div_ceil(60);
-    let hosts = cluster.host_names(job).join(",");
-    let quoted = |path: &Path| shell_words::quote(&path.to_string_lossy()).into_owned();
-    match &cluster.launcher {
-        Launcher::Script { template } => fill(
-            template,
-            &[
-                ("name", format!("ombx-{}", job.name)),
-                ("nodes", job.hosts.len().to_string()),
-                ("hosts", hosts),
-                ("ranks", job.ranks().to_string()),
-                ("ranks_per_host", job.ranks_per_host.to_string()),
-                ("minutes", minutes.to_string()),
-                ("directory", quoted(&directory)),
-                ("command", body.trim_end().to_owned()),
-            ],
-        ),
-        _ => Ok(format!(
-            "#!/bin/sh\n#SBATCH --job-name=ombx-{}\n#SBATCH --nodes={}\n#SBATCH --nodelist={hosts}\n\
-             #SBATCH --ntasks-per-node={}\n#SBATCH --time={minutes}\n#SBATCH --output={}\n{body}",
-            job.name,
-            job.hosts.len(),
-            job.ranks_per_host,
-            quoted(&directory.join("slurm.out")),
-        )),
-    }
+    let template = match &cluster.launcher {
+        Launcher::Script { template } => template,
+        _ => SLURM,
+    };
+    let values = [
+        ("name", format!("ombx-{}", job.name)),
+        ("nodes", job.hosts.len().to_string()),
+        ("hosts", cluster.host_names(job).join(",")),
+        ("ranks", job.ranks().to_string()),
+        ("ranks_per_host", job.ranks_per_host.to_string()),
+        ("minutes", cluster.launch_limit(job).as_secs().div_ceil(60).to_string()),
+        ("directory", shell_words::quote(&directory.to_string_lossy()).into_owned()),
+        ("command", script::batch_body(script, &directory).trim_end().to_owned()),
+    ];
+    fill(template, &values)
 }
 
 /// Replaces each `{{name}}` of a template by its value.

@@ -4,7 +4,7 @@ use std::{path::Path, time::Duration};
 
 use crate::{
     cluster::Cluster,
-    parallel,
+    interrupt, parallel,
     plan::Job,
     remote::{Ended, ScriptFiles},
     script,
@@ -35,7 +35,11 @@ pub(super) fn read(
         let files = ScriptFiles::named(directory, &format!("{name}.{when}"));
         let script = script::counters(&cluster.inventory.hosts[host]);
         let because = |reason: &str| Err(format!("host {name} {reason}: {}", files.error()));
-        match cluster.place(host).run(&script, &files, LIMIT).map_err(|e| e.to_string())? {
+        match cluster
+            .place(host)
+            .run(&script, &files, LIMIT, interrupt::requested)
+            .map_err(|e| e.to_string())?
+        {
             Ended::Code(0) => Ok(parse(&files.text())),
             Ended::Interrupted => Ok(Counters::default()),
             Ended::Code(255) | Ended::TimedOut => because("cannot be reached by ssh"),

@@ -1,9 +1,10 @@
 //! Jobs that a scheduler runs: submitted, followed by the files that they leave, and cancelled at their time limit.
 
 use std::{
-    fs,
+    ffi::OsStr,
+    fs, io,
     path::Path,
-    process::{Command, Stdio},
+    process::{Command, Output, Stdio},
     thread,
     time::Duration,
 };
@@ -13,12 +14,12 @@ use ombx_core::{
     error::{Error, Result},
 };
 
-use super::{batch, limit};
+use super::batch;
 use crate::{
     cluster::{Cluster, Launcher},
     interrupt,
     plan::Job,
-    remote::{Ended, ScriptFiles, at, output_of},
+    remote::{Ended, ScriptFiles, at},
 };
 
 const POLL: Duration = Duration::from_millis(200);
@@ -27,44 +28,44 @@ const QUERY: Duration = Duration::from_secs(3);
 /// Time after a job left the queue for its files to appear on a network file system.
 const SETTLE: Duration = Duration::from_secs(10);
 
-/// Submits a job and waits until it ends.
-pub(super) fn run(cluster: &Cluster, job: &Job, script: &str, files: &ScriptFiles) -> Result<Ended> {
-    let directory = cluster.record.job(job);
-    fs::write(&files.script, script).map_err(at(&files.script))?;
-    let path = directory.join("batch.sh");
-    fs::write(&path, batch::script(cluster, job, &files.script)?).map_err(at(&path))?;
-    follow(cluster, &directory, &path, limit(cluster, job))
+/// Commands of a scheduler. The last two get the job id as their last argument.
+struct Commands {
+    submit: Vec<String>,
+    cancel: Vec<String>,
+    /// Fails once the job has left the queue; empty if the scheduler cannot be asked.
+    status: Vec<String>,
+}
+
+impl Commands {
+    fn of(cluster: &Cluster) -> Self {
+        let inventory = &cluster.inventory;
+        match cluster.launcher {
+            Launcher::Script { .. } => Self {
+                submit: inventory.submit.clone(),
+                cancel: inventory.cancel.clone(),
+                status: inventory.status.clone(),
+            },
+            _ => Self {
+                submit: ["sbatch", "--parsable"].map(str::to_owned).to_vec(),
+                cancel: vec!["scancel".to_owned()],
+                // The exit code of squeue is 0 for some time after the end of a job.
+                status: ["sh", "-c", "squeue -h -o %T -j \"$0\" | grep -q ."].map(str::to_owned).to_vec(),
+            },
+        }
+    }
+}
+
+/// Runs a command with one more argument and without input; none if the command is empty.
+fn run_command(command: &[String], argument: impl AsRef<OsStr>) -> Option<io::Result<Output>> {
+    let (program, arguments) = command.split_first()?;
+    Some(Command::new(program).args(arguments).arg(argument).stdin(Stdio::null()).output())
 }
 
 /// Cancels a job that was submitted but not followed to its end, because that call was killed.
 pub(super) fn withdraw(cluster: &Cluster, directory: &Path) {
     let answer = fs::read_to_string(directory.join("submitted")).unwrap_or_default();
     if !answer.is_empty() && !directory.join("exit").exists() {
-        cancel(cluster, job_id(&answer));
-    }
-}
-
-fn cancel(cluster: &Cluster, id: &str) {
-    let command = match cluster.launcher {
-        Launcher::Script { .. } => cluster.inventory.cancel.clone(),
-        _ => vec!["scancel".to_owned()],
-    };
-    if let [program, arguments @ ..] = command.as_slice() {
-        output_of(Command::new(program).args(arguments).arg(id));
-    }
-}
-
-/// Whether the scheduler still knows a job; true if it cannot be asked.
-fn is_queued(cluster: &Cluster, id: &str) -> bool {
-    match (&cluster.launcher, cluster.inventory.status.as_slice()) {
-        (Launcher::Script { .. }, []) => true,
-        (Launcher::Script { .. }, [program, arguments @ ..]) => {
-            let mut command = Command::new(program);
-            command.args(arguments).arg(id).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-            command.status().is_ok_and(|status| status.success())
-        }
-        // Soon after the end of a job, squeue fails without output.
-        _ => !output_of(Command::new("squeue").args(["-h", "-o", "%T", "-j", id])).is_empty(),
+        run_command(&Commands::of(cluster).cancel, job_id(&answer));
     }
 }
 
@@ -76,36 +77,28 @@ fn job_id(answer: &str) -> &str {
     word.trim_matches(|c: char| !c.is_alphanumeric())
 }
 
-/// Submits a batch script and returns what the scheduler printed, or why it refused.
-fn submit(cluster: &Cluster, batch: &Path) -> Result<std::result::Result<String, Ended>> {
-    let command = match cluster.launcher {
-        Launcher::Script { .. } => cluster.inventory.submit.clone(),
-        _ => vec!["sbatch".to_owned(), "--parsable".to_owned()],
-    };
-    let [program, arguments @ ..] = command.as_slice() else {
-        return Err(Error::usage(
-            "--launcher script needs `submit` in the inventory, such as submit = [\"qsub\"]",
-        ));
-    };
-    let output = Command::new(program).args(arguments).arg(batch).output();
+/// Submits a job and waits for the file with its exit code. The time limit begins when the job starts.
+pub(super) fn run(cluster: &Cluster, job: &Job, script: &str, files: &ScriptFiles) -> Result<Ended> {
+    let directory = cluster.record.job(job);
+    let write = |path: &Path, text: &str| fs::write(path, text).map_err(at(path));
+    let batch = directory.join("batch.sh");
+    write(&files.script, script)?;
+    write(&batch, &batch::script(cluster, job, &files.script)?)?;
+    let Commands { submit, cancel, status } = Commands::of(cluster);
+    let output = run_command(&submit, &batch).ok_or_else(|| {
+        Error::usage("--launcher script needs `submit` in the inventory, such as submit = [\"qsub\"]")
+    })?;
+    let program = &submit[0];
     let output =
         output.map_err(|e| Error::fabric(format!("cannot start {program}: {e}. Is it installed?")))?;
     if !output.status.success() {
         let message = String::from_utf8_lossy(&output.stderr).trim().replace('\n', "; ");
-        return Ok(Err(Ended::NotRun(format!("{program} refused the job: {message}"))));
+        return Ok(Ended::NotRun(format!("{program} refused the job: {message}")));
     }
-    Ok(Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned()))
-}
-
-/// Submits a batch script and waits for the file with its exit code. The time limit begins when the job starts.
-fn follow(cluster: &Cluster, directory: &Path, batch: &Path, limit: Duration) -> Result<Ended> {
-    let answer = match submit(cluster, batch)? {
-        Ok(answer) => answer,
-        Err(refused) => return Ok(refused),
-    };
-    let submitted = directory.join("submitted");
-    fs::write(&submitted, format!("{answer}\n")).map_err(at(&submitted))?;
+    let answer = String::from_utf8_lossy(&output.stdout);
+    write(&directory.join("submitted"), &format!("{}\n", answer.trim()))?;
     let id = job_id(&answer);
+    let is_queued = || run_command(&status, id).is_none_or(|output| output.is_ok_and(|o| o.status.success()));
 
     let (mut started, mut left_queue) = (None::<Since>, None::<Since>);
     let mut queried = Since::now();
@@ -119,7 +112,7 @@ fn follow(cluster: &Cluster, directory: &Path, batch: &Path, limit: Duration) ->
         if interrupt::requested() {
             break Ended::Interrupted;
         }
-        if started.is_some_and(|started| started.elapsed() > limit) {
+        if started.is_some_and(|started| started.elapsed() > cluster.launch_limit(job)) {
             break Ended::TimedOut;
         }
         if left_queue.is_some_and(|left| left.elapsed() > SETTLE) {
@@ -127,11 +120,11 @@ fn follow(cluster: &Cluster, directory: &Path, batch: &Path, limit: Duration) ->
         }
         if left_queue.is_none() && queried.elapsed() > QUERY {
             queried = Since::now();
-            left_queue = (!is_queued(cluster, id)).then(Since::now);
+            left_queue = (!is_queued()).then(Since::now);
         }
         thread::sleep(POLL);
     };
-    cancel(cluster, id);
+    run_command(&cancel, id);
     Ok(reason)
 }
 
