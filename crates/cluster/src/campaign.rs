@@ -155,7 +155,7 @@ fn launcher(options: &Options) -> Result<Launcher> {
 /// Runs all jobs that are not complete yet, and sums up.
 fn measure(cluster: &Cluster, rounds: Vec<Vec<Job>>) -> Result<u8> {
     output::line(format_args!(
-        "Measuring {} hosts in {} jobs; results go to {}",
+        "Hosts: {}. Jobs: {}. Results go to {}",
         cluster.facts.len(),
         rounds.iter().flatten().count(),
         cluster.record.directory.display()
