@@ -159,6 +159,7 @@ mod tests {
     }
 
     #[test]
+    #[expect(clippy::print_stderr, reason = "a test says what it skips")]
     fn a_copy_is_refused_where_other_users_could_replace_it() {
         let directory = tempfile::tempdir().unwrap();
         let (own, foreign) = (directory.path().join("own"), directory.path().join("foreign"));
