@@ -1,10 +1,4 @@
-//! Inventories of `cargo xtask cluster-bench`.
+//! Inventories of `ombx cluster`.
 #![no_main]
-#![expect(dead_code, reason = "xtask uses the rest of its files")]
 
-#[path = "../../xtask/src/failure.rs"]
-mod failure;
-#[path = "../../xtask/src/cluster/inventory.rs"]
-mod inventory;
-
-libfuzzer_sys::fuzz_target!(|bytes: &[u8]| inventory::any(bytes));
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| ombx_cluster::fuzz::inventory(bytes));

@@ -1,4 +1,4 @@
 //! Result files: read, written again, in every format, compared.
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|bytes: &[u8]| ombx_core::fuzz::results(bytes));
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| ombx_results::fuzz::results(bytes));

@@ -21,6 +21,8 @@ pub(crate) enum Failure {
     Usage(String),
     #[error("{0}")]
     Hosts(String),
+    #[error(transparent)]
+    Ombx(#[from] ombx_core::error::Error),
 }
 
 impl Failure {
@@ -29,6 +31,7 @@ impl Failure {
         match self {
             Self::Usage(_) => 2,
             Self::Hosts(_) => 6,
+            Self::Ombx(error) => error.kind().exit_code(),
             _ => 1,
         }
     }

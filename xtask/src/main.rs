@@ -7,7 +7,7 @@
 
 mod benches;
 mod ci;
-mod cluster;
+mod cluster_bench;
 mod codegen;
 mod consent;
 mod coverage;
@@ -65,7 +65,7 @@ enum Task {
     Coverage(coverage::Options),
     Scale(scale::Options),
     Testbed(testbed::Options),
-    ClusterBench(cluster::Options),
+    ClusterBench(cluster_bench::Options),
 }
 
 fn main() -> ExitCode {
@@ -85,7 +85,7 @@ fn main() -> ExitCode {
         Task::Coverage(options) => coverage::main(&options),
         Task::Scale(options) => scale::main(&options),
         Task::Testbed(options) => testbed::main(&options),
-        Task::ClusterBench(options) => cluster::main(&options),
+        Task::ClusterBench(options) => cluster_bench::main(&options),
     };
     done.unwrap_or_else(|failure| {
         eprintln!("xtask: {failure}");

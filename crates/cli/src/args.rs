@@ -36,6 +36,10 @@ pub(crate) enum Task {
     Run(Box<RunArgs>),
     /// Measures every pair of ranks, names what is slow, starting ranks unless a launcher has
     Links(Box<LinksArgs>),
+    #[command(
+        after_help = "Examples:\n  ombx cluster --inventory cluster.toml --dry-run\n  ombx cluster --inventory cluster.toml --launcher slurm --resume\n  ombx cluster --inventory cluster.toml --hosts n01,n02 -- --sizes 8,64K,4M"
+    )]
+    Cluster(Box<ombx_cluster::Options>),
     /// Says what could spoil a measurement here, and what to do about it
     Doctor(DoctorArgs),
     /// Drop-in for the OSU benchmarks: their names, options and output; alone it lists them

@@ -76,6 +76,7 @@ fn dispatch_words(registry: &Registry, words: &mut dyn Iterator<Item = OsString>
         Task::List(task) => list::list(registry, &command, &task),
         Task::Run(task) => run::run(registry, &command, &matches, &task, chosen),
         Task::Links(task) => links::links(registry, &task),
+        Task::Cluster(task) => ombx_cluster::run(*task),
         Task::Doctor(task) => doctor::doctor(&task),
         Task::Osu(task) => osu::osu(registry, &task),
         Task::Show(task) => show::show(&task),

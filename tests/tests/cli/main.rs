@@ -1,5 +1,6 @@
 //! What a user types and reads: lists, help, mistakes, files. Almost none of it starts a rank.
 
+mod cluster;
 mod comparing;
 mod doctor;
 mod files;

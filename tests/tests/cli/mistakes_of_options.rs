@@ -33,8 +33,19 @@ const NONSENSE: &[&str] = &[
     "\"",
 ];
 /// Options that take any text, any path, or any host name, and are mistaken in ways of their own.
-const FREE: &[&str] =
-    &["out", "launcher-arg", "junit", "against", "install-links", "validation", "hosts", "ssh", "interface"];
+const FREE: &[&str] = &[
+    "out",
+    "launcher-arg",
+    "junit",
+    "against",
+    "install-links",
+    "validation",
+    "hosts",
+    "ssh",
+    "interface",
+    "suite",
+    "runs",
+];
 
 /// An option of a command.
 struct Known {

@@ -14,6 +14,7 @@ const EDGES: &[(&str, &[&str])] = &[
     ("ombx-rma", &["ombx-core", "ombx-mpi"]),
     ("ombx-sockets", &["ombx-core"]),
     ("ombx-report", &["ombx-core", "ombx-results"]),
+    ("ombx-cluster", &["ombx-core", "ombx-links", "ombx-results"]),
     (
         "ombx-cli",
         &[
@@ -26,20 +27,21 @@ const EDGES: &[(&str, &[&str])] = &[
             "ombx-rma",
             "ombx-sockets",
             "ombx-report",
+            "ombx-cluster",
         ],
     ),
     ("ombx-tests", &["ombx-core", "ombx-results", "ombx-links", "ombx-mpi"]),
-    ("xtask", &["ombx-core", "ombx-results", "ombx-links", "ombx-report"]),
+    ("xtask", &["ombx-core", "ombx-results", "ombx-links", "ombx-report", "ombx-cluster"]),
 ];
 
 const FAMILIES: &[&str] = &["ombx-p2p", "ombx-collective", "ombx-rma", "ombx-sockets"];
 
 /// The only packages that read a command line.
-const ARGUMENT_READERS: &[&str] = &["ombx-cli", "xtask"];
+const ARGUMENT_READERS: &[&str] = &["ombx-cli", "ombx-cluster", "xtask"];
 
 /// Packages that must build where there is no MPI.
 const WITHOUT_MPI: &[&str] =
-    &["ombx-core", "ombx-results", "ombx-links", "ombx-sockets", "ombx-report", "xtask"];
+    &["ombx-core", "ombx-results", "ombx-links", "ombx-sockets", "ombx-report", "ombx-cluster", "xtask"];
 
 const ASYNC_RUNTIMES: &[&str] = &["tokio", "async-std", "smol", "futures"];
 

@@ -18,7 +18,8 @@ const TIMED_LOOP: &str = "crates/core/src/measure/timed_loop.rs";
 const DATE_ROOM: &str = "crates/core/src/system/environment.rs";
 
 /// Crates that never print: a library that does breaks the parsers of its user's output.
-const SILENT: &[&str] = &["core", "results", "links", "mpi", "p2p", "rma", "collective", "sockets", "report"];
+const SILENT: &[&str] =
+    &["core", "results", "links", "mpi", "p2p", "rma", "collective", "sockets", "report", "cluster"];
 
 /// Ways to read a monotonic clock.
 const CLOCKS: &[&[&str]] = &[&["Instant", ":", ":", "now"], &["clock_gettime"], &["quanta"]];

@@ -1,54 +1,27 @@
-//! What is measured in which order: pairs of hosts, disjoint in each round, then all together with one rank a host, then several.
+//! Plan of a run: rounds of jobs. Pairs of hosts come first, then all hosts with one rank each, then with several.
 
+mod job;
+
+use ombx_core::error::{Error, Result};
 use ombx_links::schedule::Schedule;
 
-use super::inventory::{Host, file_name};
-use crate::failure::{Failure, Result};
+pub use self::job::{Job, Stage};
+use crate::inventory::Host;
 
-/// Which pairs of hosts are measured.
+/// Pairs of hosts to measure.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Pairs {
+pub enum Pairs {
+    /// Every host with every other host.
     All,
+    /// Every host with the next one of the inventory, the last with the first.
     Ring,
+    /// Pairs of names, such as `n01-n02`.
     List(Vec<String>),
 }
 
-/// Part of a plan.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Stage {
-    /// Two hosts, one rank each.
-    Pairs,
-    /// Suspects and a few ordinary pairs once more, with nothing else under way.
-    Again,
-    /// All hosts, one rank each.
-    Together,
-    /// All hosts, as many ranks as they have slots.
-    Crowded,
-}
-
-/// One launch.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Job {
-    pub(super) name: String,
-    pub(super) stage: Stage,
-    /// Numbers of hosts.
-    pub(super) hosts: Vec<usize>,
-    pub(super) per_host: u32,
-}
-
-impl Stage {
-    pub(super) fn name(self) -> &'static str {
-        match self {
-            Stage::Pairs => "pairs",
-            Stage::Again => "again",
-            Stage::Together => "together",
-            Stage::Crowded => "crowded",
-        }
-    }
-}
-
 impl Pairs {
-    pub(super) fn parse(text: &str) -> Self {
+    /// Parses `all`, `ring` or a list such as `n01-n02,n01-n03`.
+    pub fn parse(text: &str) -> Self {
         match text {
             "all" => Pairs::All,
             "ring" => Pairs::Ring,
@@ -57,26 +30,16 @@ impl Pairs {
     }
 }
 
-impl Job {
-    pub(super) fn pair(stage: Stage, hosts: &[Host], [a, b]: [usize; 2]) -> Self {
-        let [one, other] = [a, b].map(|host| file_name(&hosts[host].name));
-        let mut name = format!("{}-{one}-{other}", stage.name());
-        // Names with hyphens may say the same of two pairs: a and b-c, a-b and c.
-        if hosts.iter().any(|host| file_name(&host.name).starts_with(&format!("{one}-"))) {
-            name = format!("{}-{one}+{other}", stage.name());
-        }
-        Self { name, stage, hosts: vec![a, b], per_host: 1 }
-    }
-
-    pub(super) fn ranks(&self) -> u32 {
-        self.hosts.len() as u32 * self.per_host
-    }
-}
-
-/// Rounds of jobs; those of one round have no host in common.
-pub(super) fn rounds(hosts: &[Host], pairs: &Pairs, seed: u64) -> Result<Vec<Vec<Job>>> {
+/// Returns rounds of jobs. The jobs of a round have no host in common; `seed` sets the order of the rounds of all pairs.
+///
+/// # Errors
+/// A pair of [`Pairs::List`] is not two hosts of `hosts`.
+pub fn rounds(hosts: &[Host], pairs: &Pairs, seed: u64) -> Result<Vec<Vec<Job>>> {
     let count = hosts.len();
-    let mut rounds: Vec<Vec<[usize; 2]>> = match pairs {
+    let mut pairs: Vec<Vec<[usize; 2]>> = match pairs {
+        Pairs::List(list) => {
+            disjoint(list.iter().map(|pair| find_pair(hosts, pair)).collect::<Result<Vec<_>>>()?)
+        }
         _ if count < 2 => Vec::new(),
         Pairs::All => {
             let schedule = Schedule::all_pairs(count as u32).shuffled(seed);
@@ -87,42 +50,32 @@ pub(super) fn rounds(hosts: &[Host], pairs: &Pairs, seed: u64) -> Result<Vec<Vec
         }
         Pairs::Ring if count == 2 => vec![vec![[0, 1]]],
         Pairs::Ring => disjoint((0..count).map(|a| [a, (a + 1) % count])),
-        Pairs::List(list) => {
-            let named = list.iter().map(|pair| find_pair(hosts, pair)).collect::<Result<Vec<_>>>()?;
-            disjoint(named.into_iter())
-        }
     };
-    rounds.iter_mut().flatten().for_each(|pair| pair.sort_unstable());
+    pairs.iter_mut().flatten().for_each(|pair| pair.sort_unstable());
     let jobs =
         |round: Vec<[usize; 2]>| round.into_iter().map(|pair| Job::pair(Stage::Pairs, hosts, pair)).collect();
-    let mut rounds: Vec<Vec<Job>> = rounds.into_iter().map(jobs).collect();
-    let all: Vec<usize> = (0..count).collect();
+    let mut rounds: Vec<Vec<Job>> = pairs.into_iter().map(jobs).collect();
     if count >= 2 {
-        rounds.push(vec![Job {
-            name: "together".into(),
-            stage: Stage::Together,
-            hosts: all.clone(),
-            per_host: 1,
-        }]);
+        rounds.push(vec![Job::all(Stage::Together, hosts, 1)]);
     }
     let slots = hosts.iter().map(|host| host.slots).min().unwrap_or(1);
     if slots >= 2 {
-        rounds.push(vec![Job { name: "crowded".into(), stage: Stage::Crowded, hosts: all, per_host: slots }]);
+        rounds.push(vec![Job::all(Stage::Crowded, hosts, slots)]);
     }
     Ok(rounds)
 }
 
-/// Names of suites end up in a command line and in file names.
-pub(super) fn suite(text: &str) -> std::result::Result<String, String> {
+/// Parses the name of a suite, which becomes a part of a command line and of file names.
+pub(crate) fn suite(text: &str) -> std::result::Result<String, String> {
     let good = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
     match !text.is_empty() && !text.starts_with(['-', '.']) && text.chars().all(good) {
         true => Ok(text.to_owned()),
-        false => Err("not the name of a suite".into()),
+        false => Err("must be `links` or the name of a suite".into()),
     }
 }
 
-/// Puts each pair into the first round in which neither of its hosts is busy.
-fn disjoint(pairs: impl Iterator<Item = [usize; 2]>) -> Vec<Vec<[usize; 2]>> {
+/// Puts each pair into the first round that uses neither of its hosts.
+fn disjoint(pairs: impl IntoIterator<Item = [usize; 2]>) -> Vec<Vec<[usize; 2]>> {
     let mut rounds: Vec<Vec<[usize; 2]>> = Vec::new();
     for pair in pairs {
         let free = |round: &&mut Vec<[usize; 2]>| round.iter().flatten().all(|host| !pair.contains(host));
@@ -134,12 +87,14 @@ fn disjoint(pairs: impl Iterator<Item = [usize; 2]>) -> Vec<Vec<[usize; 2]>> {
     rounds
 }
 
-/// `a-b`, where the names of hosts may have hyphens too.
+/// Parses `a-b`. Names of hosts may contain hyphens, so that every hyphen is tried.
 fn find_pair(hosts: &[Host], text: &str) -> Result<[usize; 2]> {
-    let number = |name: &str| hosts.iter().position(|host| host.name == name);
-    let cuts = text.match_indices('-').map(|(at, _)| (number(&text[..at]), number(&text[at + 1..])));
-    cuts.filter_map(|(a, b)| Some([a?, b?])).find(|[a, b]| a != b).ok_or_else(|| {
-        Failure::Usage(format!("--pairs is all, ring or a list such as a-b,c-d of hosts of the inventory; {text:?} is no such pair"))
+    let index = |name: &str| hosts.iter().position(|host| host.name == name);
+    let splits = text.match_indices('-').map(|(at, _)| (index(&text[..at]), index(&text[at + 1..])));
+    splits.filter_map(|(a, b)| Some([a?, b?])).find(|[a, b]| a != b).ok_or_else(|| {
+        Error::usage(format!(
+            "--pairs: {text:?} is not a pair of hosts of the inventory. Use all, ring or a list such as a-b,c-d."
+        ))
     })
 }
 
@@ -186,6 +141,7 @@ mod tests {
         assert_eq!(pairs(Pairs::parse("n-3-n-1")), [[0, 2]]);
         for list in ["n-1-n-1", "x-y", "n-1", "", "; touch x"] {
             rounds(&hosts, &Pairs::parse(list), 1).unwrap_err();
+            rounds(&hosts[..1], &Pairs::parse(list), 1).unwrap_err();
         }
     }
 
@@ -198,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn one_machine_is_measured_inside() {
+    fn one_host_has_no_pairs() {
         let plan = rounds(&hosts(&["me"]), &Pairs::All, 1).unwrap();
         assert_eq!(plan.len(), 1);
         assert_eq!((plan[0][0].stage, plan[0][0].ranks()), (Stage::Crowded, 2));

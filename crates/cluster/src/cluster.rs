@@ -1,0 +1,125 @@
+//! Cluster: everything that is settled before the first job starts.
+
+use std::{
+    path::{Path, PathBuf},
+    process::Command,
+    time::Duration,
+};
+
+use crate::{
+    inventory::{Inventory, LaunchSite},
+    options::Options,
+    plan::Job,
+    preflight::facts::Facts,
+    record::Record,
+    remote::{Place, output_of},
+};
+
+/// Time between the limit of ombx and that of its launch.
+const MARGIN: Duration = Duration::from_secs(15);
+
+/// What starts the ranks of a job.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Launcher {
+    Mpiexec,
+    Slurm,
+    /// Another scheduler, by a job script.
+    Script {
+        template: String,
+    },
+}
+
+/// Inputs of all jobs.
+pub(crate) struct Cluster {
+    pub(crate) inventory: Inventory,
+    pub(crate) options: Options,
+    pub(crate) launcher: Launcher,
+    /// Path of ombx on this machine.
+    pub(crate) binary: PathBuf,
+    /// Path of ombx on the hosts.
+    pub(crate) remote_binary: PathBuf,
+    pub(crate) record: Record,
+    /// Facts about each host; empty before preflight.
+    pub(crate) facts: Vec<Facts>,
+}
+
+impl Launcher {
+    /// Returns the name in `plan.json`.
+    pub(crate) fn name(&self) -> &'static str {
+        match self {
+            Launcher::Mpiexec => "mpiexec",
+            Launcher::Slurm => "slurm",
+            Launcher::Script { .. } => "script",
+        }
+    }
+}
+
+impl Cluster {
+    /// Whether the cluster is this machine alone.
+    pub(crate) fn is_local(&self) -> bool {
+        self.options.inventory.is_none()
+    }
+
+    /// Whether launchers run on the first host of each job.
+    pub(crate) fn launches_on_hosts(&self) -> bool {
+        !self.is_local() && self.inventory.launch == LaunchSite::Host
+    }
+
+    /// Returns where scripts for a host run.
+    pub(crate) fn place(&self, host: usize) -> Place<'_> {
+        match self.is_local() {
+            true => Place::Here,
+            false => {
+                Place::Host { name: self.host_name(host), ssh_config: self.inventory.ssh_config.as_deref() }
+            }
+        }
+    }
+
+    pub(crate) fn host_name(&self, host: usize) -> &str {
+        &self.inventory.hosts[host].name
+    }
+
+    /// Returns the names of the hosts of a job.
+    pub(crate) fn host_names(&self, job: &Job) -> Vec<&str> {
+        job.hosts.iter().map(|&host| self.host_name(host)).collect()
+    }
+
+    /// Returns a fact about a host.
+    pub(crate) fn fact(&self, host: usize, name: &str) -> Option<&str> {
+        self.facts.get(host)?.first(name)
+    }
+
+    /// Returns the path of the program that launchers start instead of ssh.
+    pub(crate) fn ssh_wrapper(&self) -> PathBuf {
+        match self.launches_on_hosts() && !self.inventory.shared {
+            true => self.remote_binary.with_file_name("ssh"),
+            false => self.record.directory.join("ssh"),
+        }
+    }
+
+    /// Returns the maximum number of jobs at the same time.
+    pub(crate) fn at_once(&self) -> usize {
+        self.inventory.at_once.unwrap_or(usize::MAX)
+    }
+
+    /// Returns the time limit that ombx gets for a job.
+    pub(crate) fn limit(&self, job: &Job) -> Duration {
+        let pairs = u64::from(job.ranks()).pow(2).max(1);
+        self.options.timeout.unwrap_or(Duration::from_secs(300 + 20 * pairs))
+    }
+
+    /// Returns the time limit of the launch of a job, which leaves ombx time to end the job itself.
+    pub(crate) fn launch_limit(&self, job: &Job) -> Duration {
+        self.limit(job) + MARGIN
+    }
+
+    /// Returns the value of `OMBX_JOB` in all processes of a job.
+    pub(crate) fn mark(&self, job: &Job) -> String {
+        format!("{}-{}", self.record.id, job.name)
+    }
+}
+
+/// Returns the SHA-256 checksum of a file; empty if it cannot be read.
+pub(crate) fn checksum(file: &Path) -> String {
+    output_of(Command::new("sha256sum").arg(file)).split(' ').next().unwrap_or_default().to_owned()
+}

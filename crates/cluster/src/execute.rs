@@ -1,0 +1,165 @@
+//! Execution of one job: counters of its hosts, launch, cleanup, and `job.json`.
+
+pub(crate) mod batch;
+mod counters;
+mod scheduler;
+
+use std::{env, fs, path::Path, time::Duration};
+
+use ombx_core::{
+    error::Result,
+    system::{clock::Since, environment::timestamp},
+};
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use self::counters::Counters;
+use crate::{
+    cluster::{Cluster, Launcher},
+    command, interrupt, parallel,
+    plan::Job,
+    record::{self, Ending},
+    remote::{Ended, Place, ScriptFiles, at},
+    script,
+};
+
+/// Time limit of a cleanup.
+const SWEEP_LIMIT: Duration = Duration::from_secs(15);
+
+/// Counters of a host, or why there are none.
+type Read = std::result::Result<Counters, String>;
+
+/// Contents of `job.json`.
+#[derive(Serialize)]
+struct JobRecord<'a> {
+    name: &'a str,
+    stage: &'static str,
+    hosts: Vec<&'a str>,
+    ranks: u32,
+    started: String,
+    #[serde(flatten)]
+    ending: &'a Ending,
+    #[serde(flatten)]
+    launch: Option<Value>,
+}
+
+/// Runs a job and writes all its files.
+pub(crate) fn run(cluster: &Cluster, job: &Job) -> Result<Ending> {
+    let directory = cluster.record.job(job);
+    fs::create_dir_all(&directory).map_err(at(&directory))?;
+    scheduler::withdraw(cluster, &directory);
+    if record::keep_earlier_attempt(&directory) {
+        // The earlier call may have been killed before its cleanup.
+        sweep(cluster, job, &directory);
+    }
+    let (since, started) = (Since::now(), timestamp());
+    let before = counters::read(cluster, job, &directory, "before");
+    let missing: Vec<&str> = before.iter().filter_map(|host| Some(host.as_ref().err()?.as_str())).collect();
+    let (ending, launch) = if missing.is_empty() {
+        let files = ScriptFiles {
+            script: directory.join("run.sh"),
+            stdout: directory.join("results.jsonl"),
+            stderr: directory.join("stderr.txt"),
+        };
+        let ended = launch(cluster, job, &files)?;
+        let left = sweep(cluster, job, &directory);
+        let after = counters::read(cluster, job, &directory, "after");
+        let ending = judge(cluster, job, &files, &ended, &left, &after);
+        let launch = json!({
+            "took_s": (since.elapsed().as_secs_f64() * 10.0).round() / 10.0,
+            "mark": cluster.mark(job),
+            "command": command::of(cluster, job),
+            "left_behind": left.iter().flatten().sum::<u64>(),
+            "network": host_records(cluster, job, &before, &after),
+        });
+        (ending, Some(launch))
+    } else {
+        (Ending::Failed { reason: missing.join("; ") }, None)
+    };
+    let (name, stage, hosts) = (job.name.as_str(), job.stage.name(), cluster.host_names(job));
+    let record = JobRecord { name, stage, hosts, ranks: job.ranks(), started, ending: &ending, launch };
+    cluster.record.write_json(&format!("jobs/{name}/job.json"), &record)?;
+    Ok(ending)
+}
+
+/// Starts ombx where launchers run, or submits the job to a scheduler, and waits for its end.
+fn launch(cluster: &Cluster, job: &Job, files: &ScriptFiles) -> Result<Ended> {
+    let script = script::job(&cluster.inventory, &cluster.mark(job), &command::of(cluster, job));
+    let place = match cluster.launcher {
+        Launcher::Slurm if env::var_os("SLURM_JOB_ID").is_none() => {
+            return scheduler::run(cluster, job, &script, files);
+        }
+        Launcher::Script { .. } => return scheduler::run(cluster, job, &script, files),
+        Launcher::Mpiexec if cluster.launches_on_hosts() => cluster.place(job.hosts[0]),
+        _ => Place::Here,
+    };
+    place.run(&script, files, cluster.launch_limit(job), interrupt::requested)
+}
+
+/// Decides how a launch ended. It is complete if the result file is, whatever the hosts did afterwards.
+fn judge(
+    cluster: &Cluster,
+    job: &Job,
+    files: &ScriptFiles,
+    ended: &Ended,
+    left: &[Option<u64>],
+    after: &[Read],
+) -> Ending {
+    let how = match ended {
+        Ended::Code(exit_code @ (0 | 4 | 5)) if record::is_complete(&files.stdout) => {
+            return Ending::Complete { exit_code: *exit_code };
+        }
+        Ended::Code(code) => format!("ombx ended with exit code {code}"),
+        Ended::Killed => "the launcher was killed".to_owned(),
+        Ended::TimedOut => format!("not finished within {}", script::seconds(cluster.launch_limit(job))),
+        Ended::Interrupted | Ended::NotRun(_) => ended.to_string(),
+    };
+    let mut reasons = vec![how, files.error()];
+    reasons.extend(after.iter().filter_map(|host| host.as_ref().err().cloned()));
+    for (&host, left) in job.hosts.iter().zip(left) {
+        if let Some(left) = left.filter(|left| *left > 0) {
+            reasons.push(format!(
+                "{left} processes still ran on host {} and were ended",
+                cluster.host_name(host)
+            ));
+        }
+    }
+    reasons.retain(|reason| !reason.is_empty());
+    Ending::Failed { reason: reasons.join("; ") }
+}
+
+/// Returns the part of `job.json` about the hosts.
+fn host_records(cluster: &Cluster, job: &Job, before: &[Read], after: &[Read]) -> Vec<Value> {
+    let difference = |before: Option<u64>, after: Option<u64>| Some(after?.saturating_sub(before?));
+    let record = |(&host, (before, after)): (&usize, (&Read, &Read))| {
+        let before = before.as_ref().cloned().unwrap_or_default();
+        let after = after.as_ref().cloned().unwrap_or_default();
+        json!({
+            "host": cluster.host_name(host),
+            "hostname": cluster.fact(host, "hostname"),
+            "kernel": cluster.fact(host, "kernel"),
+            "ombx": cluster.fact(host, "ombx"),
+            "library": cluster.fact(host, "library"),
+            "interface": before.interface,
+            "foreign_cpu_percent": before.busy_percent,
+            "rx_bytes": difference(before.rx_bytes, after.rx_bytes),
+            "tx_bytes": difference(before.tx_bytes, after.tx_bytes),
+        })
+    };
+    job.hosts.iter().zip(before.iter().zip(after)).map(record).collect()
+}
+
+/// Ends the processes that a job left on its hosts. Returns how many there were on each; none for a host that cannot be reached.
+fn sweep(cluster: &Cluster, job: &Job, directory: &Path) -> Vec<Option<u64>> {
+    let script = script::sweep(&cluster.mark(job));
+    let sweep = |place: Place<'_>, name: &str| {
+        let files = ScriptFiles::named(directory, &format!("{name}.sweep"));
+        let ended = place.run(&script, &files, SWEEP_LIMIT, interrupt::ignored);
+        let count = files.text().lines().find_map(|line| line.strip_prefix("swept ")?.parse().ok());
+        count.filter(|_| matches!(ended, Ok(Ended::Code(0))))
+    };
+    if !cluster.is_local() && !cluster.launches_on_hosts() {
+        sweep(Place::Here, "launcher");
+    }
+    parallel::map(job.hosts.iter().copied(), |host| sweep(cluster.place(host), cluster.host_name(host)))
+}

@@ -1,0 +1,207 @@
+//! Inventory of a cluster: its hosts, how to reach them, and their MPI.
+
+mod check;
+
+use std::{
+    collections::BTreeMap,
+    fs,
+    path::{Path, PathBuf},
+};
+
+use ombx_core::{
+    error::{Error, Result},
+    system::host_name::check_host,
+};
+use serde::Deserialize;
+
+/// Contents of `cluster.toml`; docs/CLUSTER.md describes the keys.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Inventory {
+    /// `mpich` or `openmpi`.
+    pub mpi: Option<String>,
+    /// Installation of that MPI on the hosts; `PREFIX/bin/mpiexec` starts the ranks.
+    pub prefix: Option<PathBuf>,
+    /// Machine on which launchers run.
+    #[serde(default)]
+    pub launch: LaunchSite,
+    /// Configuration file of ssh on this machine.
+    pub ssh_config: Option<PathBuf>,
+    /// Whether hosts see the files of this machine under the same paths. Nothing is copied then.
+    #[serde(default)]
+    pub shared: bool,
+    /// Directory on the hosts for copies.
+    pub work_dir: Option<PathBuf>,
+    /// Maximum number of pairs that are measured at the same time.
+    pub at_once: Option<usize>,
+    /// `auto`, `core` or `none`, as for `ombx run --bind`.
+    pub bind: Option<String>,
+    /// Lines of shell that make the MPI usable, such as `module load openmpi`.
+    #[serde(default)]
+    pub setup: Vec<String>,
+    /// Environment of ranks and launchers.
+    #[serde(default)]
+    pub env: BTreeMap<String, String>,
+    /// Command that submits a job script, such as `["qsub"]`.
+    #[serde(default)]
+    pub submit: Vec<String>,
+    /// Command that cancels a job; gets the job id as its last argument.
+    #[serde(default)]
+    pub cancel: Vec<String>,
+    /// Command that fails once the scheduler no longer knows a job id, such as `["qstat"]`.
+    #[serde(default)]
+    pub status: Vec<String>,
+    /// Hosts in the order of the file.
+    #[serde(default)]
+    pub hosts: Vec<Host>,
+}
+
+/// One host.
+#[derive(Clone, Debug, Deserialize, PartialEq, Eq)]
+#[serde(deny_unknown_fields)]
+pub struct Host {
+    /// Name for ssh and the launcher.
+    pub name: String,
+    /// Address in the measured network, if the name resolves to another one.
+    pub address: Option<String>,
+    /// Interface whose bytes are counted.
+    pub interface: Option<String>,
+    /// Number of ranks in jobs with several ranks per host.
+    #[serde(default = "one")]
+    pub slots: u32,
+}
+
+/// Machine on which launchers run.
+#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "lowercase")]
+pub enum LaunchSite {
+    /// This machine.
+    #[default]
+    Local,
+    /// The first host of each job.
+    Host,
+}
+
+fn one() -> u32 {
+    1
+}
+
+impl Inventory {
+    /// Reads and checks a file. Relative paths in it start at its directory.
+    pub fn read(path: &Path) -> Result<Self> {
+        let within = |error: Error| error.within(path.display());
+        let text = fs::read_to_string(path).map_err(|e| within(Error::usage(e.to_string())))?;
+        let mut inventory = Self::parse(&text).map_err(within)?;
+        let absolute = std::path::absolute(path).map_err(|e| within(Error::usage(e.to_string())))?;
+        let directory = absolute.parent().unwrap_or(Path::new("/"));
+        inventory.ssh_config = inventory.ssh_config.map(|config| directory.join(config));
+        Ok(inventory)
+    }
+
+    /// Parses and checks the text of an inventory.
+    pub fn parse(text: &str) -> Result<Self> {
+        let inventory: Self =
+            toml::from_str(text).map_err(|e| Error::usage(e.to_string().trim().replace('\n', " ")))?;
+        inventory.check().map_err(Error::usage)?;
+        Ok(inventory)
+    }
+
+    /// Returns this machine as a cluster of one host.
+    pub(crate) fn this_machine() -> Self {
+        let cores = std::thread::available_parallelism().map_or(2, usize::from);
+        let slots = u32::try_from(cores).unwrap_or(2).clamp(2, 8);
+        let host = Host {
+            name: ombx_core::system::environment::hostname(),
+            address: None,
+            interface: Some("lo".into()),
+            slots,
+        };
+        Self { hosts: vec![host], ..Self::default() }
+    }
+
+    /// Keeps the named hosts in the order of the inventory; an empty list keeps all.
+    pub(crate) fn keep(&mut self, names: &[String]) -> Result<()> {
+        for name in names {
+            check_host(name)?;
+            if self.hosts.iter().all(|host| host.name != *name) {
+                return Err(Error::usage(format!(
+                    "--hosts names {name}, which is not in the inventory. Choose from its [[hosts]]."
+                )));
+            }
+        }
+        if !names.is_empty() {
+            self.hosts.retain(|host| names.contains(&host.name));
+        }
+        Ok(())
+    }
+}
+
+/// Returns the name of a host as a part of file names.
+pub(crate) fn file_name(host: &str) -> String {
+    host.chars().map(|c| if c.is_ascii_alphanumeric() || "-._".contains(c) { c } else { '_' }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const GOOD: &str = "mpi = \"mpich\"\n[env]\nUCX_TLS = \"tcp\"\n[[hosts]]\nname = \"n-01\"\nslots = 4\n[[hosts]]\nname = \"me@n02.x\"\n";
+
+    #[test]
+    fn hosts_and_environment_are_parsed() {
+        let inventory = Inventory::parse(GOOD).unwrap();
+        assert_eq!(inventory.hosts.iter().map(|host| host.slots).collect::<Vec<_>>(), [4, 1]);
+        assert_eq!((inventory.launch, inventory.env["UCX_TLS"].as_str()), (LaunchSite::Local, "tcp"));
+    }
+
+    #[test]
+    fn values_that_could_be_options_or_shell_code_are_refused() {
+        for name in [
+            "a; touch x",
+            "-oProxyCommand=x",
+            "me@-oProxyCommand",
+            "a b",
+            "$(x)",
+            "",
+            "a\nb",
+            "a'b",
+            "`x`",
+            "a|b",
+            "a\tb",
+        ] {
+            for key in ["name", "address"] {
+                let text = format!("[[hosts]]\nname = \"n\"\n{key} = {name:?}\n")
+                    .replace("name = \"n\"\nname", "name");
+                assert!(Inventory::parse(&text).unwrap_err().to_string().contains("host"), "{key} {name}");
+            }
+        }
+        for interface in ["", "-x", "eth0; x", "$(x)", "eth 0", "eth0\n", "a/../b", "sixteen-letters0"] {
+            let text = format!("[[hosts]]\nname = \"n\"\ninterface = {interface:?}\n");
+            assert!(Inventory::parse(&text).unwrap_err().to_string().contains("interface"), "{interface}");
+        }
+        for line in ["A-B = \"x\"", "\"A;x\" = \"x\"", "A = \"x\\ny\""] {
+            Inventory::parse(&GOOD.replace("UCX_TLS = \"tcp\"", line)).unwrap_err();
+        }
+        for line in [
+            "prefix = \"/a b\"",
+            "prefix = \"a\"",
+            "work_dir = \"/x;y\"",
+            "bind = \"x\"",
+            "at_once = 0",
+            "nonsense = 1",
+        ] {
+            Inventory::parse(&format!("{line}\n{GOOD}")).unwrap_err();
+        }
+        for twin in ["n-01", "N-01", "me_n02.x"] {
+            Inventory::parse(&format!("{GOOD}[[hosts]]\nname = \"{twin}\"\n")).unwrap_err();
+        }
+    }
+
+    #[test]
+    fn hosts_are_chosen_by_name() {
+        let mut inventory = Inventory::parse(GOOD).unwrap();
+        inventory.keep(&["n03".into()]).unwrap_err();
+        inventory.keep(&["n-01".into()]).unwrap();
+        assert_eq!(inventory.hosts.len(), 1);
+    }
+}

@@ -1,0 +1,150 @@
+//! Preparation of all hosts before the first job: checks them, and copies ombx to hosts that lack it.
+
+pub(crate) mod facts;
+
+use std::{
+    fs::{self, File},
+    os::unix::fs::PermissionsExt,
+    path::Path,
+    process::Command,
+    time::Duration,
+};
+
+use ombx_core::error::{Error, Result};
+use serde_json::json;
+
+use self::facts::{Facts, differences};
+use crate::{
+    cluster::{Cluster, checksum},
+    interrupt, output, parallel,
+    remote::{Ended, ScriptFiles, at, output_of},
+    script,
+};
+
+/// Time limit of the checks of a host.
+const LIMIT: Duration = Duration::from_secs(60);
+/// Largest clock difference without a note, in seconds.
+const CLOCK_DIFFERENCE: f64 = 2.0;
+
+/// Prepares all hosts and returns the facts about each, in the order of the inventory.
+///
+/// # Errors
+/// Hosts prevent a measurement; the message names every one with its reason.
+pub(crate) fn check(cluster: &Cluster) -> Result<Vec<Facts>> {
+    let checksum = checksum(&cluster.binary);
+    let hosts = 0..cluster.inventory.hosts.len();
+    let results = parallel::map(hosts.clone(), |host| check_host(cluster, host, &checksum));
+    let mut failures: Vec<(usize, String)> = Vec::new();
+    let mut facts: Vec<Facts> = Vec::new();
+    for (host, result) in results.into_iter().enumerate() {
+        facts.push(result.unwrap_or_else(|reason| {
+            failures.push((host, reason));
+            Facts::default()
+        }));
+    }
+    if failures.is_empty() {
+        failures = differences(&facts, &checksum);
+    }
+    let found = hosts.map(|host| json!({"host": cluster.host_name(host), "facts": facts[host]}));
+    cluster.record.write_json("preflight.json", &found.collect::<Vec<_>>())?;
+    for (host, facts) in facts.iter().enumerate() {
+        let offset = facts.first("clock_offset_s").and_then(|offset| offset.parse::<f64>().ok());
+        if let Some(offset) = offset.filter(|offset| offset.abs() > CLOCK_DIFFERENCE) {
+            let name = cluster.host_name(host);
+            output::line(format_args!(
+                "note: the clock of {name} differs by {offset:.1} s from this machine's"
+            ));
+        }
+    }
+    if failures.is_empty() {
+        install_ssh_wrapper(cluster)?;
+        return Ok(facts);
+    }
+    let named = failures.iter().map(|(host, reason)| format!("host {}: {reason}", cluster.host_name(*host)));
+    Err(Error::fabric(named.collect::<Vec<_>>().join("; ")))
+}
+
+/// Gathers the facts about a host. If its ombx differs, copies ombx and gathers them again.
+fn check_host(cluster: &Cluster, host: usize, checksum: &str) -> std::result::Result<Facts, String> {
+    let facts = gather(cluster, host)?;
+    if cluster.is_local() || facts.first("binary") == Some(checksum) {
+        return Ok(facts);
+    }
+    let remote = &cluster.remote_binary;
+    if cluster.inventory.shared {
+        return Err(format!(
+            "{} differs from the file on this machine. Remove `shared = true` from the inventory, or share the directory.",
+            remote.display()
+        ));
+    }
+    copy(cluster, host, [&cluster.binary, remote], checksum)?;
+    gather(cluster, host)
+}
+
+fn gather(cluster: &Cluster, host: usize) -> std::result::Result<Facts, String> {
+    let name = cluster.host_name(host);
+    let files = ScriptFiles::named(&cluster.record.directory.join("preflight"), name);
+    let script = script::facts(&cluster.inventory, &cluster.remote_binary);
+    let before = clock();
+    let ended =
+        cluster.place(host).run(&script, &files, LIMIT, interrupt::requested).map_err(|e| e.to_string())?;
+    let after = clock();
+    match ended {
+        Ended::Code(0) => {}
+        Ended::Code(255) => {
+            return Err(format!("cannot be reached by ssh: {}. Check `ssh {name} true`.", files.error()));
+        }
+        Ended::TimedOut => return Err(format!("no answer within {} s", LIMIT.as_secs())),
+        other => return Err(format!("its check failed ({other}): {}", files.error())),
+    }
+    let mut facts = Facts::parse(&files.text());
+    let there = facts.first("clock").and_then(|clock| clock.parse::<f64>().ok());
+    if let (Some(there), Some(before), Some(after)) = (there, before, after) {
+        facts.add("clock_offset_s", &format!("{:.3}", there - (before + after) / 2.0));
+    }
+    Ok(facts)
+}
+
+/// Copies a file of this machine to a host.
+fn copy(
+    cluster: &Cluster,
+    host: usize,
+    [from, to]: [&Path; 2],
+    checksum: &str,
+) -> std::result::Result<(), String> {
+    let name = format!("{}.copy", cluster.host_name(host));
+    let files = ScriptFiles::named(&cluster.record.directory.join("preflight"), &name);
+    let input = File::open(from).map_err(|e| format!("{}: {e}", from.display()))?;
+    // Copies take longer than checks.
+    let ended = cluster.place(host).feed(&script::receive(to, checksum), input, &files, 10 * LIMIT);
+    match ended.map_err(|e| e.to_string())? {
+        Ended::Code(0) => Ok(()),
+        other => Err(format!(
+            "{} could not be copied to {} ({other}): {}. Check its free space, or set `work_dir` in the inventory.",
+            from.display(),
+            to.display(),
+            files.error()
+        )),
+    }
+}
+
+/// Writes the program that launchers start instead of ssh, and copies it where launchers run.
+fn install_ssh_wrapper(cluster: &Cluster) -> Result<()> {
+    let config = cluster.inventory.ssh_config.as_deref().filter(|_| !cluster.launches_on_hosts());
+    let path = cluster.record.directory.join("ssh");
+    fs::write(&path, script::ssh_wrapper(config)).map_err(at(&path))?;
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).map_err(at(&path))?;
+    if cluster.launches_on_hosts() && !cluster.inventory.shared {
+        let sum = checksum(&path);
+        for host in 0..cluster.inventory.hosts.len() {
+            copy(cluster, host, [&path, &cluster.ssh_wrapper()], &sum)
+                .map_err(|reason| Error::fabric(format!("host {}: {reason}", cluster.host_name(host))))?;
+        }
+    }
+    Ok(())
+}
+
+/// Returns the clock of this machine in seconds since 1970, read as on the hosts.
+fn clock() -> Option<f64> {
+    output_of(Command::new("date").arg("+%s.%N")).parse().ok()
+}

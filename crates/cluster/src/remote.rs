@@ -1,0 +1,202 @@
+//! Scripts on a host or on this machine, with a time limit. `sh` reads them from standard input, so that no remote shell splits
+//! their words.
+
+use std::{
+    fmt,
+    fs::{self, File},
+    io,
+    os::unix::process::CommandExt,
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+    thread,
+    time::Duration,
+};
+
+use ombx_core::{
+    error::{Error, Result},
+    system::clock::Since,
+};
+use rustix::process::{Pid, Signal, kill_process_group};
+
+use crate::interrupt;
+
+/// Options of ssh for unattended use: no questions, and a dead connection ends.
+pub(crate) const SSH_OPTIONS: &str =
+    "-o BatchMode=yes -o ConnectTimeout=5 -o ServerAliveInterval=5 -o ServerAliveCountMax=3";
+
+const POLL: Duration = Duration::from_millis(20);
+/// Time between SIGTERM and SIGKILL.
+const GRACE: Duration = Duration::from_secs(2);
+/// Longest part of a line of standard error in a message, in characters.
+const LINE: usize = 300;
+
+/// Machine that runs a script.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Place<'a> {
+    Here,
+    Host { name: &'a str, ssh_config: Option<&'a Path> },
+}
+
+impl Place<'_> {
+    /// Returns the command that runs a program there; `line` is its command line in the syntax of a shell.
+    fn shell(self, line: &str) -> Command {
+        match self {
+            Place::Here => {
+                let mut command = Command::new("sh");
+                command.args(["-c", &format!("exec {line}")]);
+                command
+            }
+            Place::Host { name, ssh_config } => {
+                let mut command = Command::new("ssh");
+                if let Some(config) = ssh_config {
+                    command.arg("-F").arg(config);
+                }
+                command.args(SSH_OPTIONS.split(' ')).args(["--", name, line]);
+                command
+            }
+        }
+    }
+
+    /// Runs a script until it ends, until its time limit, or until `interrupted` returns true.
+    pub(crate) fn run(
+        self,
+        script: &str,
+        files: &ScriptFiles,
+        limit: Duration,
+        interrupted: fn() -> bool,
+    ) -> Result<Ended> {
+        fs::write(&files.script, script).map_err(at(&files.script))?;
+        let input = File::open(&files.script).map_err(at(&files.script))?;
+        run_command(self.shell("sh -s"), input, files, limit, interrupted)
+    }
+
+    /// Runs a command line with a file as its standard input.
+    pub(crate) fn feed(self, line: &str, input: File, files: &ScriptFiles, limit: Duration) -> Result<Ended> {
+        run_command(self.shell(line), input, files, limit, interrupt::requested)
+    }
+}
+
+/// Paths of the files of one script.
+pub(crate) struct ScriptFiles {
+    pub(crate) script: PathBuf,
+    pub(crate) stdout: PathBuf,
+    pub(crate) stderr: PathBuf,
+}
+
+impl ScriptFiles {
+    /// Returns `NAME.sh`, `NAME.out` and `NAME.err` in a directory.
+    pub(crate) fn named(directory: &Path, name: &str) -> Self {
+        let file = |extension: &str| directory.join(format!("{name}.{extension}"));
+        Self { script: file("sh"), stdout: file("out"), stderr: file("err") }
+    }
+
+    /// Returns the standard output; empty if there is none.
+    pub(crate) fn text(&self) -> String {
+        fs::read_to_string(&self.stdout).unwrap_or_default()
+    }
+
+    /// Returns what standard error says about the failure, in one line: the last message of ombx or else the last line, and
+    /// the line in which Open MPI or Hydra names the host of a process that died.
+    pub(crate) fn error(&self) -> String {
+        let text = fs::read(&self.stderr).unwrap_or_default();
+        let text = String::from_utf8_lossy(&text);
+        let lines: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+        let message = lines.iter().rev().find(|line| line.starts_with("ombx: ")).or(lines.last());
+        let host = lines.iter().find(|line| line.contains(" on node ") || line.contains(" RUNNING AT "));
+        let short = |line: &&str| line.trim_start_matches('=').trim().chars().take(LINE).collect::<String>();
+        [message, host].into_iter().flatten().map(short).collect::<Vec<_>>().join("; ")
+    }
+}
+
+/// How a script or a submitted job ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Ended {
+    Code(i32),
+    /// By a signal that this process did not send.
+    Killed,
+    TimedOut,
+    Interrupted,
+    /// The scheduler refused or lost the job; contains the reason.
+    NotRun(String),
+}
+
+impl fmt::Display for Ended {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Ended::Code(code) => write!(f, "exit code {code}"),
+            Ended::Killed => f.write_str("killed by a signal"),
+            Ended::TimedOut => f.write_str("time limit exceeded"),
+            Ended::Interrupted => f.write_str("interrupted"),
+            Ended::NotRun(reason) => f.write_str(reason),
+        }
+    }
+}
+
+/// Runs a command as the leader of a process group, and ends the group at the time limit or when `interrupted` returns true.
+/// Output goes to files, because an orphan could keep a pipe open.
+fn run_command(
+    mut command: Command,
+    input: File,
+    files: &ScriptFiles,
+    limit: Duration,
+    interrupted: fn() -> bool,
+) -> Result<Ended> {
+    let create = |path: &Path| File::create(path).map_err(at(path));
+    command.stdin(input).stdout(create(&files.stdout)?).stderr(create(&files.stderr)?).process_group(0);
+    let program = command.get_program().to_string_lossy().into_owned();
+    let mut child = command
+        .spawn()
+        .map_err(|e| Error::fabric(format!("cannot start {program}: {e}. Is it installed?")))?;
+    let since = Since::now();
+    let group = Pid::from_child(&child);
+    let reason = loop {
+        match child.try_wait() {
+            Ok(Some(status)) => return Ok(status.code().map_or(Ended::Killed, Ended::Code)),
+            Ok(None) if interrupted() => break Ended::Interrupted,
+            Ok(None) if since.elapsed() < limit => thread::sleep(POLL),
+            Ok(None) | Err(_) => break Ended::TimedOut,
+        }
+    };
+    let _ = kill_process_group(group, Signal::TERM);
+    let signalled = Since::now();
+    while signalled.elapsed() < GRACE && matches!(child.try_wait(), Ok(None)) {
+        thread::sleep(POLL);
+    }
+    let _ = kill_process_group(group, Signal::KILL);
+    let _ = child.wait();
+    Ok(reason)
+}
+
+/// Runs a program on this machine without input and returns its trimmed standard output; empty if it cannot be started.
+pub(crate) fn output_of(command: &mut Command) -> String {
+    let output = command.stdin(Stdio::null()).stderr(Stdio::null()).output();
+    output.map(|output| String::from_utf8_lossy(&output.stdout).trim().to_owned()).unwrap_or_default()
+}
+
+/// Returns the error of an operation on `path`.
+pub(crate) fn at(path: &Path) -> impl FnOnce(io::Error) -> Error {
+    move |error| Error::storage(format!("{}: {error}", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_script_has_a_time_limit_and_its_output_is_kept() {
+        let directory = tempfile::tempdir().unwrap();
+        let files = ScriptFiles::named(directory.path(), "x");
+        let run = |script: &str, limit| Place::Here.run(script, &files, limit, interrupt::ignored).unwrap();
+        assert_eq!(run("echo a; echo b >&2; exit 3", Duration::from_secs(30)), Ended::Code(3));
+        assert_eq!((files.text().as_str(), files.error().as_str()), ("a\n", "b"));
+        assert_eq!(run("sleep 60 & sleep 60", Duration::from_millis(300)), Ended::TimedOut);
+    }
+
+    #[test]
+    fn a_host_is_an_argument_of_its_own_after_all_options() {
+        let command = Place::Host { name: "n1", ssh_config: Some(Path::new("/c d")) }.shell("sh -s");
+        let words: Vec<_> = command.get_args().map(|word| word.to_string_lossy().into_owned()).collect();
+        assert_eq!(words[..2], ["-F", "/c d"]);
+        assert_eq!(words[words.len() - 3..], ["--", "n1", "sh -s"]);
+    }
+}

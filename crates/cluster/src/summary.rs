@@ -1,0 +1,147 @@
+//! End of a run: link matrix, summary, HTML report and checksums.
+
+use std::{
+    collections::BTreeMap,
+    fmt::Write as _,
+    path::PathBuf,
+    process::{Command, Stdio},
+};
+
+use ombx_core::error::Result;
+
+use crate::{
+    cluster::Cluster,
+    collect, interrupt, output,
+    plan::{Job, Stage},
+    record::{Ending, FinishedJob},
+};
+
+/// Exit code of ombx after a failure of a host, a launcher or a job.
+const FAILED: u8 = 6;
+const INTERRUPTED: u8 = 130;
+
+/// Writes all files that are derived from the jobs, prints the summary and returns the exit code.
+pub(crate) fn conclude(cluster: &Cluster, finished: &[FinishedJob]) -> Result<u8> {
+    if cluster.options.suite == "links" {
+        cluster.record.write("links.csv", &collect::matrix(cluster, finished)?)?;
+    }
+    let text = summary(cluster, finished);
+    cluster.record.write("summary.txt", &text)?;
+    output::line(format_args!("\n{text}"));
+    if let Err(reason) = report(cluster, finished) {
+        output::line(format_args!("note: report.html is missing: {reason}"));
+    }
+    cluster.record.write_checksums()?;
+    output::line(format_args!("All results are in {}", cluster.record.directory.display()));
+    Ok(exit_code(finished, interrupt::requested()))
+}
+
+/// Returns 6 if a job failed, else the largest exit code of the jobs.
+fn exit_code(finished: &[FinishedJob], interrupted: bool) -> u8 {
+    let code = |finished: &FinishedJob| match finished.ending {
+        Ending::Failed { .. } => FAILED,
+        Ending::Complete { exit_code } => u8::try_from(exit_code).unwrap_or(FAILED),
+    };
+    match finished.iter().map(code).max().unwrap_or(0) {
+        FAILED if interrupted => INTERRUPTED,
+        code => code,
+    }
+}
+
+fn summary(cluster: &Cluster, finished: &[FinishedJob]) -> String {
+    let failed: Vec<(&Job, &str)> = finished
+        .iter()
+        .filter_map(|FinishedJob { job, ending }| match ending {
+            Ending::Failed { reason } => Some((job, reason.as_str())),
+            Ending::Complete { .. } => None,
+        })
+        .collect();
+    let mut text = format!("{} of {} jobs complete\n", finished.len() - failed.len(), finished.len());
+    for (job, reason) in &failed {
+        let _ = writeln!(text, "failed: {} ({}): {reason}", job.name, cluster.host_names(job).join(", "));
+    }
+    let is_pair_of = |host: usize| move |job: &&Job| job.stage == Stage::Pairs && job.hosts.contains(&host);
+    for (host, count) in often_failed(&failed) {
+        let pairs = finished.iter().map(|finished| &finished.job).filter(is_pair_of(host)).count();
+        let _ = writeln!(text, "host {} is in {count} failed pairs of its {pairs}", cluster.host_name(host));
+    }
+    if cluster.options.suite == "links" {
+        text += &verdicts(cluster, finished);
+    }
+    text
+}
+
+/// Returns a line for each verdict, after the name of its job.
+fn verdicts(cluster: &Cluster, finished: &[FinishedJob]) -> String {
+    let mut text = String::new();
+    let mut add = |job: &str, sentences: Vec<String>| {
+        for sentence in sentences {
+            let _ = writeln!(text, "verdict ({job}): {sentence}");
+        }
+    };
+    add("pairs", collect::judge_pairs(cluster, finished.iter().map(|finished| &finished.job)).sentences);
+    for FinishedJob { job, ending } in finished {
+        // An incomplete sweep may lack the links that the others are compared with.
+        if matches!(ending, Ending::Complete { .. }) && !job.is_pair() {
+            add(&job.name, collect::judge_together(cluster, job));
+        }
+    }
+    if text.is_empty() {
+        text += "verdict: no host, rank or link stands out\n";
+    }
+    text
+}
+
+/// Returns the hosts with the most failed pairs, at least two, and their number.
+fn often_failed(failed: &[(&Job, &str)]) -> BTreeMap<usize, usize> {
+    let mut counts = BTreeMap::new();
+    for host in failed.iter().filter(|(job, _)| job.stage == Stage::Pairs).flat_map(|(job, _)| &job.hosts) {
+        *counts.entry(*host).or_insert(0) += 1;
+    }
+    let most = counts.values().copied().max().unwrap_or(0);
+    counts.retain(|_, count| *count > 1 && *count == most);
+    counts
+}
+
+/// Writes `report.html` with `ombx report`.
+fn report(cluster: &Cluster, finished: &[FinishedJob]) -> std::result::Result<(), String> {
+    let has_run = |path: &PathBuf| path.metadata().is_ok_and(|file| file.len() > 0);
+    let files = finished.iter().flat_map(|finished| cluster.record.results(&finished.job)).filter(has_run);
+    let mut command = Command::new(&cluster.binary);
+    command.arg("report").args(files).arg("-o").arg(cluster.record.directory.join("report.html"));
+    let output = command.stdin(Stdio::null()).output().map_err(|e| e.to_string())?;
+    match output.status.success() {
+        true => Ok(()),
+        false => Err(String::from_utf8_lossy(&output.stderr).trim().replace('\n', "; ")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn job(stage: Stage, hosts: &[usize]) -> Job {
+        Job { name: "j".into(), stage, hosts: hosts.to_vec(), ranks_per_host: 1 }
+    }
+
+    #[test]
+    fn the_exit_code_is_that_of_the_worst_job() {
+        let code = |endings: &[Ending], interrupted| {
+            let finished =
+                |ending: &Ending| FinishedJob { job: job(Stage::Pairs, &[0, 1]), ending: ending.clone() };
+            exit_code(&endings.iter().map(finished).collect::<Vec<_>>(), interrupted)
+        };
+        let complete = |exit_code| Ending::Complete { exit_code };
+        let failed = || Ending::Failed { reason: "x".into() };
+        assert_eq!(code(&[complete(0), complete(4)], false), 4);
+        assert_eq!(code(&[complete(5), failed()], false), 6);
+        assert_eq!((code(&[failed()], true), code(&[complete(0)], true)), (130, 0));
+    }
+
+    #[test]
+    fn the_host_of_most_failed_pairs_is_named() {
+        let jobs = [job(Stage::Pairs, &[0, 1]), job(Stage::Pairs, &[1, 2]), job(Stage::Together, &[0, 1, 2])];
+        let failed: Vec<(&Job, &str)> = jobs.iter().map(|job| (job, "x")).collect();
+        assert_eq!(often_failed(&failed), BTreeMap::from([(1, 2)]));
+    }
+}

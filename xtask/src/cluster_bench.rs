@@ -1,0 +1,62 @@
+//! `cargo xtask cluster-bench`: `ombx cluster` with a release build of ombx.
+
+use std::{path::PathBuf, process::ExitCode};
+
+use ombx_cluster::{Binary, Campaign};
+
+use crate::{
+    failure::{Failure, Result},
+    mpi::{Flavour, Mpi, Places, Which},
+    release, setup,
+    workspace::Workspace,
+};
+
+#[derive(clap::Args)]
+#[command(
+    after_help = "Examples:\n  cargo xtask cluster-bench\n  cargo xtask cluster-bench --inventory cluster.toml --hosts n01,n02 --dry-run\n  cargo xtask cluster-bench --inventory cluster.toml --launcher slurm --resume\n  cargo xtask cluster-bench --inventory cluster.toml -- --sizes 8,64K,4M"
+)]
+pub(crate) struct Options {
+    #[command(flatten)]
+    cluster: ombx_cluster::Options,
+    /// The MPI [default: the inventory's, else the first that is installed]
+    #[arg(long, value_enum)]
+    mpi: Option<Which>,
+    /// Use this ombx instead of building one with --release
+    #[arg(long, value_name = "FILE")]
+    bin: Option<PathBuf>,
+    /// Install what is missing to build ombx without asking
+    #[arg(long)]
+    yes: bool,
+}
+
+pub(crate) fn main(options: &Options) -> Result<ExitCode> {
+    let workspace = Workspace::read()?;
+    let mut cluster = options.cluster.clone();
+    cluster.runs.get_or_insert_with(|| workspace.root.join("runs"));
+    let campaign = Campaign::prepare(cluster)?;
+    let wanted = match (options.mpi, campaign.mpi()) {
+        (Some(Which::Mpich), _) | (None, Some("mpich")) => Some(Flavour::Mpich),
+        (Some(Which::Openmpi), _) | (None, Some("openmpi")) => Some(Flavour::OpenMpi),
+        _ => None,
+    };
+    Ok(ExitCode::from(campaign.run(binary(options, wanted, &workspace)?)?))
+}
+
+/// Returns the ombx of `--bin`, or builds one for the wanted MPI, else for the first that is installed.
+fn binary(options: &Options, wanted: Option<Flavour>, workspace: &Workspace) -> Result<Binary> {
+    let of = |flavour: Option<Flavour>, path| Binary {
+        path,
+        mpi: flavour.map(|flavour| flavour.key().to_owned()),
+    };
+    if let Some(path) = &options.bin {
+        return Ok(of(wanted, path.canonicalize().map_err(Failure::file(path))?));
+    }
+    let places = Places::here();
+    let is_installed = |flavour: &Flavour| Mpi::find(*flavour, &places).is_ok();
+    let flavour = wanted.or_else(|| Flavour::ALL.into_iter().find(is_installed)).unwrap_or(Flavour::Mpich);
+    if options.cluster.dry_run {
+        return Ok(of(Some(flavour), workspace.target.join(flavour.key()).join("release/ombx")));
+    }
+    let mpi = setup::ensure(&[flavour], options.yes)?.mpis().remove(0);
+    Ok(of(Some(flavour), release::built(&mpi, workspace, &workspace.target)?))
+}
