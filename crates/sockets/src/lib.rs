@@ -1,27 +1,28 @@
-//! The same benchmarks over sockets without MPI, and the phase pipeline.
+//! Sockets without MPI: sessions of ranks, benchmarks of their links, and the phase pipeline.
 //!
-//! What both share: a [`token::Token`] that everyone of a session knows, [`frame`]s of checked length, a [`door::Door`] that
-//! admits only who shows the token, [`deadline::Deadline`]s and [`options::Options`] of sockets.
+//! A session has a [`Coordinator`]; each rank joins it as a [`SocketTeam`], on which the engine runs benchmarks. The crate
+//! registers `sockets.latency`, `sockets.bw`, `sockets.bibw`, `sockets.link` and `sockets.pipeline`.
 //!
-//! A session of ranks has a [`coordinator::Coordinator`]; each rank joins it as a [`SocketTeam`].
+//! | module | content |
+//! |---|---|
+//! | [`socket`] | streams, socket options, deadlines, identity of hosts |
+//! | [`control`] | token, listener, messages, channels, processes: shared by sessions and the pipeline |
+//! | [`session`] | coordinator, a rank's connection to it, the team |
+//! | `link` | connections that carry payload: streams and datagrams |
+//! | [`pipeline`] | the phase pipeline, which starts its own processes |
+//!
 
-pub mod coordinator;
-pub mod deadline;
-pub mod door;
-pub mod frame;
+pub mod control;
 #[cfg(any(test, fuzzing))]
 pub mod fuzz;
-pub mod host;
 mod link;
-pub mod options;
 pub mod pipeline;
-mod post;
-mod protocol;
-mod shared;
-pub mod stream;
-mod team;
-pub mod token;
+pub mod session;
+pub mod socket;
 mod transport;
-mod zero_copy;
 
-pub use self::{post::End, team::SocketTeam};
+pub use self::{
+    control::token::Token,
+    session::{Coordinator, SocketTeam},
+    socket::host,
+};

@@ -14,14 +14,18 @@ use ombx_core::{
 };
 
 use crate::{
-    link::{Tcp, Unix, ZeroCopyTcp, datagrams::Datagrams, flow::Flow},
-    options::Options,
-    team::{Ip, SocketTeam},
+    link::{
+        connect::{Tcp, Unix, ZeroCopyTcp},
+        datagrams::Datagrams,
+        stream::StreamLink,
+    },
+    session::SocketTeam,
+    socket::options::{Ip, LinkOptions, SocketOptions},
 };
 
 const TRANSPORT: Axis = Axis {
     name: "transport",
-    about: "the kind of socket: TCP, a Unix-domain stream inside a host, or UDP whose losses are sent again and counted",
+    about: "kind of socket: TCP, a Unix-domain stream within a host, or UDP with retransmission of lost messages",
     values: &["tcp", "unix", "udp"],
     default: "tcp",
     named: Named::Always,
@@ -29,7 +33,7 @@ const TRANSPORT: Axis = Axis {
 
 const IP: Axis = Axis {
     name: "ip",
-    about: "the version of the internet protocol under TCP and UDP",
+    about: "version of the internet protocol for TCP and UDP",
     values: &["4", "6"],
     default: "4",
     named: Named::Always,
@@ -37,7 +41,7 @@ const IP: Axis = Axis {
 
 const NODELAY: Axis = Axis {
     name: "nodelay",
-    about: "whether TCP sends small messages at once (TCP_NODELAY)",
+    about: "whether TCP sends small messages without delay (TCP_NODELAY)",
     values: &["on", "off"],
     default: "on",
     named: Named::Always,
@@ -45,7 +49,7 @@ const NODELAY: Axis = Axis {
 
 const ZERO_COPY: Axis = Axis {
     name: "zero-copy",
-    about: "whether the kernel takes what TCP sends from where it is (MSG_ZEROCOPY); a send then ends once it is done with it",
+    about: "whether TCP sends without copying (MSG_ZEROCOPY); a send then ends when the kernel releases the buffer",
     values: &["off", "on"],
     default: "off",
     named: Named::IfChosen,
@@ -54,7 +58,7 @@ const ZERO_COPY: Axis = Axis {
 const SOCKET_BUFFER: Setting = Setting {
     name: "socket-buffer",
     value: "BYTES",
-    about: "Send and receive buffers of sockets, for example: --socket-buffer 4M [default: the kernel's]",
+    about: "Size of the send and receive buffers of sockets, for example: --socket-buffer 4M [default: the kernel's]",
     default: None,
     check: |text| buffer(text).map(|_| ()),
 };
@@ -70,7 +74,7 @@ const CONGESTION: Setting = Setting {
     {
         true => Ok(()),
         false => {
-            Err(Error::usage(format!("{text:?} is not the name of a congestion control, such as cubic")))
+            Err(Error::usage(format!("{text:?} is no name of a congestion control; give one such as cubic")))
         }
     },
 };
@@ -78,9 +82,9 @@ const CONGESTION: Setting = Setting {
 fn buffer(text: &str) -> Result<usize> {
     let Bytes(bytes) = text.parse()?;
     match bytes {
-        // The kernel takes an int and doubles it.
+        // The kernel's option is an int, which it doubles.
         4096..=0x3fff_ffff => Ok(bytes as usize),
-        _ => Err(Error::usage(format!("a socket buffer has from 4K to 1G bytes less one, not {text}"))),
+        _ => Err(Error::usage(format!("a socket buffer has at least 4K and less than 1G bytes, not {text}"))),
     }
 }
 
@@ -88,21 +92,21 @@ fn buffer(text: &str) -> Result<usize> {
 fn by_transport<P: Pattern>(session: &mut Session<'_>) -> Result<()> {
     session.split(&TRANSPORT, |session, transport| match transport {
         "unix" => session.without(&[&IP, &NODELAY, &ZERO_COPY], |session| {
-            set(session, Ip::V4, true)?;
-            run::<Over<P, Flow<Unix>>>(session)
+            set_options(session, Ip::V4, true)?;
+            run::<Over<P, StreamLink<Unix>>>(session)
         }),
         "udp" => by_ip(session, |session, ip| {
             session.without(&[&NODELAY, &ZERO_COPY], |session| {
-                set(session, ip, true)?;
+                set_options(session, ip, true)?;
                 run::<Over<P, Datagrams>>(session)
             })
         }),
         "tcp" => by_ip(session, |session, ip| {
             session.split(&NODELAY, |session, nodelay| {
-                set(session, ip, nodelay == "on")?;
+                set_options(session, ip, nodelay == "on")?;
                 session.split(&ZERO_COPY, |session, zero_copy| match zero_copy {
-                    "on" => run::<Over<P, Flow<ZeroCopyTcp>>>(session),
-                    _ => run::<Over<P, Flow<Tcp>>>(session),
+                    "on" => run::<Over<P, StreamLink<ZeroCopyTcp>>>(session),
+                    _ => run::<Over<P, StreamLink<Tcp>>>(session),
                 })
             })
         }),
@@ -117,19 +121,19 @@ fn by_ip<'a>(
     session.split(&IP, |session, ip| each(session, if ip == "6" { Ip::V6 } else { Ip::V4 }))
 }
 
-/// Tells the team how connections are to be made from now on.
-fn set(session: &Session<'_>, ip: Ip, nodelay: bool) -> Result<()> {
+/// Sets how the team makes its next connections.
+fn set_options(session: &Session<'_>, ip: Ip, nodelay: bool) -> Result<()> {
     let team: &dyn std::any::Any = session.team;
     let team: &SocketTeam = team
         .downcast_ref()
-        .ok_or_else(|| Error::unsupported("needs ranks that are connected by sockets, without MPI"))?;
+        .ok_or_else(|| Error::unsupported("needs ranks that are connected by sockets; run it without MPI"))?;
     let plan = session.plan;
-    let options = Options {
+    let socket = SocketOptions {
         nodelay,
         buffer: plan.setting(&SOCKET_BUFFER).map(buffer).transpose()?,
         congestion: plan.setting(&CONGESTION).map(str::to_owned),
     };
-    team.wish(|wishes| (wishes.ip, wishes.options) = (ip, options));
+    team.set_link_options(LinkOptions { ip, socket });
     Ok(())
 }
 
@@ -142,7 +146,7 @@ fn by_pattern(session: &mut Session<'_>) -> Result<()> {
     })
 }
 
-/// What is timed where messages go through a socket, and what is not.
+/// Returns the description of what is timed.
 const fn method(timed: &'static str, like: &'static str) -> Method {
     let untimed = "connecting and authenticating, socket options, buffers, filling and checking them";
     Method { timed, untimed, like }
@@ -165,10 +169,10 @@ ombx_core::inventory::submit! {
     entry(
         "sockets.latency",
         "blocking ping-pong between two processes over sockets, one way",
-        <Over<PingPong, Flow<Tcp>> as Kernel>::METRIC,
+        <Over<PingPong, StreamLink<Tcp>> as Kernel>::METRIC,
         method(
-            "one send and one recv of the whole message on rank 0, a recv and a send on rank 1; the figure is half of it; over \
-             udp each message has 8 bytes of its own before it, and one that is lost is sent again",
+            "one send and one recv of the whole message on rank 0, a recv and a send on rank 1; the figure is half of it; a message \
+             over udp has a header of 8 bytes, and a lost one is sent again",
             "sockperf ping-pong; NetPIPE over TCP",
         ),
         by_transport::<PingPong>,
@@ -180,9 +184,9 @@ ombx_core::inventory::submit! {
         "window of messages over sockets, acknowledged once",
         Metric::Bandwidth,
         method(
-            "a window of blocking sends on rank 0 and the receipt of rank 1, one byte or datagram, which it sends once it has \
-             received all, each by one recv",
-            "iperf3, whose messages share a single buffer and which never waits for a receipt",
+            "a window of blocking sends on rank 0, one recv for each message on rank 1, and one acknowledgement of one byte or \
+             datagram after the last",
+            "iperf3, whose messages share a single buffer and which waits for no acknowledgement",
         ),
         by_transport::<Stream>,
     ).streaming().axes(&[&TRANSPORT, &IP, &NODELAY, &ZERO_COPY, &BUFFERS])
@@ -193,8 +197,8 @@ ombx_core::inventory::submit! {
         "windows of messages over sockets both ways at once",
         Metric::Bandwidth,
         method(
-            "on both ranks a window of sends and a window of recvs on one socket; a send that finds no room gives way to \
-             recvs of what is there, and poll waits only where neither can go on",
+            "on both ranks a window of sends and a window of recvs on one socket; when a send would block, the rank receives; \
+             poll waits only when neither can proceed",
             "iperf3 --bidir, which has a connection for each direction",
         ),
         by_transport::<BiStream>,
@@ -206,8 +210,8 @@ ombx_core::inventory::submit! {
         "one link over sockets under LinkTest's patterns",
         Metric::Bandwidth,
         method(
-            "semidirectional: a ping-pong, S by half its time; bidirectional: two ping-pongs at once, 2 S by half their time; \
-             unidirectional: a window of blocking messages and one receipt, S by its part of that time",
+            "semidirectional: a ping-pong, S over half its time; bidirectional: two ping-pongs at once, 2 S over half their time; \
+             unidirectional: a window of blocking messages and one acknowledgement, S over the time per message",
             "LinkTest's three patterns over its TCP layer",
         ),
         by_pattern,
@@ -219,7 +223,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn settings_are_checked_before_anything_starts() {
+    fn settings_are_checked() {
         assert_eq!(buffer("4M").unwrap(), 4 << 20);
         for text in ["", "x", "0", "1", "2G", "-1"] {
             assert!((SOCKET_BUFFER.check)(text).is_err(), "{text}");

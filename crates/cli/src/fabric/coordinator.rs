@@ -17,8 +17,9 @@ use ombx_core::{
     unit::Rank,
 };
 use ombx_sockets::{
-    coordinator::{Coordinator, Happening, Reach, address_towards, open_door},
-    token::Token,
+    Coordinator, Token,
+    host::address_towards,
+    session::{Reach, SessionEvent, listen},
 };
 use rustix::process::{Pid, Signal, kill_process, set_parent_process_death_signal};
 use serde_json::json;
@@ -46,7 +47,7 @@ const GRACE: Duration = Duration::from_secs(3);
 pub(super) const STRANGER: &str = "ombx: a connection that does not know this session's token was refused; others will be too, without a word";
 
 enum Event {
-    Session(Happening),
+    Session(SessionEvent),
     Exit(u32, std::io::Result<ExitStatus>),
 }
 
@@ -77,12 +78,12 @@ pub(crate) fn coordinate(job: &Job<'_>) -> Result<u8> {
     let seats = hosts::seats(job.start, job.extent.ranks)?;
     let here = seats.iter().all(|seat| seat.host.is_none());
     let token = Token::random()?;
-    let door = open_door(token, if here { Reach::ThisHost } else { Reach::Everywhere })?;
-    let port = door.port();
+    let listener = listen(token, if here { Reach::ThisHost } else { Reach::Everywhere })?;
+    let port = listener.port();
     let (send, events) = mpsc::channel();
     let hears = send.clone();
     let hears = Box::new(move |event| drop(hears.send(Event::Session(event))));
-    let coordinator = Coordinator::start(door, job.extent.ranks, hears)?;
+    let coordinator = Coordinator::start(listener, job.extent.ranks, hears)?;
     let mut session =
         Session { coordinator: &coordinator, seats: &seats, pids: Vec::new(), events, status: Vec::new() };
     session.status.resize_with(seats.len(), || None);
@@ -182,15 +183,17 @@ impl Session<'_> {
                 None => self.events.recv_timeout(ARRIVAL.saturating_sub(since.elapsed())),
             };
             match event {
-                Ok(Event::Session(Happening::Complete)) => complete = true,
-                Ok(Event::Session(Happening::Strangers(_))) => {
+                Ok(Event::Session(SessionEvent::Complete)) => complete = true,
+                Ok(Event::Session(SessionEvent::Rejected(_))) => {
                     if !std::mem::replace(&mut told, true) {
                         tell!("{STRANGER}");
                     }
                 }
-                Ok(Event::Session(Happening::Done(Rank(rank)))) => done[rank as usize] = true,
-                Ok(Event::Session(Happening::Ended { code, .. })) => return Err(Failure { code, why: None }),
-                Ok(Event::Session(Happening::Lost { rank: Rank(rank), why, .. })) => {
+                Ok(Event::Session(SessionEvent::Done(Rank(rank)))) => done[rank as usize] = true,
+                Ok(Event::Session(SessionEvent::Ended { code, .. })) => {
+                    return Err(Failure { code, why: None });
+                }
+                Ok(Event::Session(SessionEvent::Lost { rank: Rank(rank), why, .. })) => {
                     let how = self.autopsy(rank).unwrap_or_else(|| format!("was lost: {why}"));
                     return Err(self.failure(rank, &how));
                 }

@@ -1,6 +1,7 @@
-//! A connection, whichever kind of socket carries it.
+//! A connected stream socket, TCP or Unix domain.
 
 use std::{
+    fmt,
     io::{self, Read, Write},
     net::{SocketAddr, TcpStream},
     os::{
@@ -13,45 +14,41 @@ use std::{
 
 use rustix::net::sockopt::{self, Timeout};
 
-use crate::deadline::Deadline;
-
 /// A connected stream socket.
 #[derive(Debug)]
 pub enum Stream {
-    /// TCP.
+    /// A TCP socket.
     Tcp(TcpStream),
-    /// Unix domain.
+    /// A Unix-domain socket.
     Unix(UnixStream),
 }
 
-/// Where a stream can be connected to.
+/// The address of a listening socket.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Address {
-    /// An address and a port.
+    /// An IP address and a port.
     Tcp(SocketAddr),
-    /// A name in the abstract Unix-domain namespace of a host, which leaves nothing in a file system.
+    /// A name in the abstract Unix-domain namespace of a host; it leaves no file behind.
     Unix(String),
 }
 
-impl Stream {
-    /// Connects; every read and write has the deadline's limit from then on.
-    pub fn connect(to: &Address, deadline: Deadline) -> io::Result<Stream> {
-        let stream = match to {
-            Address::Tcp(address) => Stream::Tcp(TcpStream::connect_timeout(address, deadline.check()?)?),
-            // Connecting to a Unix-domain socket succeeds or fails at once, unless the listener's queue is full.
-            Address::Unix(name) => Stream::Unix(UnixStream::connect_addr(&unix_address(name)?)?),
-        };
-        stream.limit(Some(deadline.limit()))?;
-        Ok(stream)
+impl fmt::Display for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Address::Tcp(address) => address.fmt(f),
+            Address::Unix(name) => write!(f, "the Unix-domain socket {name}"),
+        }
     }
+}
 
-    /// The most time that a read or a write waits.
-    pub fn limit(&self, limit: Option<Duration>) -> io::Result<()> {
+impl Stream {
+    /// Sets the longest time for which one read or one write waits.
+    pub fn set_timeout(&self, limit: Option<Duration>) -> io::Result<()> {
         sockopt::set_socket_timeout(self, Timeout::Recv, limit)?;
         Ok(sockopt::set_socket_timeout(self, Timeout::Send, limit)?)
     }
 
-    /// Whether reads and writes return at once.
+    /// Sets whether reads and writes return without waiting.
     pub fn set_nonblocking(&self, yes: bool) -> io::Result<()> {
         match self {
             Stream::Tcp(stream) => stream.set_nonblocking(yes),
@@ -59,7 +56,7 @@ impl Stream {
         }
     }
 
-    /// Another handle of the same connection.
+    /// Returns another handle of the same connection.
     pub fn try_clone(&self) -> io::Result<Stream> {
         Ok(match self {
             Stream::Tcp(stream) => Stream::Tcp(stream.try_clone()?),
@@ -67,34 +64,26 @@ impl Stream {
         })
     }
 
-    /// Ends both directions; whoever waits in a read returns.
+    /// Closes both directions; a read that waits returns.
     pub fn shutdown(&self) {
         let both = std::net::Shutdown::Both;
-        // One that has ended already cannot be ended.
+        // Fails if the connection is closed already.
         let _ = match self {
             Stream::Tcp(stream) => stream.shutdown(both),
             Stream::Unix(stream) => stream.shutdown(both),
         };
     }
 
-    /// Address of the other end, of TCP.
+    /// Returns the address of the other end; `None` for Unix-domain sockets.
     pub fn peer(&self) -> Option<SocketAddr> {
         match self {
             Stream::Tcp(stream) => stream.peer_addr().ok(),
             Stream::Unix(_) => None,
         }
     }
-
-    /// Address of this end, of TCP.
-    pub fn local(&self) -> Option<SocketAddr> {
-        match self {
-            Stream::Tcp(stream) => stream.local_addr().ok(),
-            Stream::Unix(_) => None,
-        }
-    }
 }
 
-/// A name in the abstract namespace.
+/// Returns the address with this name in the abstract namespace.
 pub(crate) fn unix_address(name: &str) -> io::Result<unix::SocketAddr> {
     unix::SocketAddr::from_abstract_name(name)
 }
@@ -117,20 +106,20 @@ impl From<Stream> for OwnedFd {
     }
 }
 
-impl Read for Stream {
+impl Read for &Stream {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         match self {
-            Stream::Tcp(stream) => stream.read(into),
-            Stream::Unix(stream) => stream.read(into),
+            Stream::Tcp(stream) => (&mut &*stream).read(into),
+            Stream::Unix(stream) => (&mut &*stream).read(into),
         }
     }
 }
 
-impl Write for Stream {
+impl Write for &Stream {
     fn write(&mut self, from: &[u8]) -> io::Result<usize> {
         match self {
-            Stream::Tcp(stream) => stream.write(from),
-            Stream::Unix(stream) => stream.write(from),
+            Stream::Tcp(stream) => (&mut &*stream).write(from),
+            Stream::Unix(stream) => (&mut &*stream).write(from),
         }
     }
 

@@ -1,0 +1,13 @@
+//! The control layer that sessions and the pipeline share.
+//!
+//! A [`process::ProcessGroup`] starts processes of this binary in another role, watches them and ends them. Processes exchange
+//! [`message::Message`]s over a [`channel::Channel`]: a socket or a pair of pipes. A [`listener::Listener`] admits only peers
+//! that show the session's [`token::Token`].
+
+pub mod channel;
+pub mod frame;
+pub mod listener;
+pub mod message;
+pub mod process;
+pub(crate) mod thread;
+pub mod token;
