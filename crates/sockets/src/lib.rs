@@ -11,6 +11,39 @@
 //! | `link` | connections that carry payload: streams and datagrams |
 //! | [`pipeline`] | the phase pipeline, which starts its own processes |
 //!
+//! # Example
+//!
+//! Two ranks measure the latency of TCP. Here they are threads of one process.
+//!
+//! ```
+//! use ombx_core::{clock::Clock, error::Result, plan::{Effort, Plan}, registry::Registry, runner, sink::Memory, unit::Bytes};
+//! use ombx_sockets::{Coordinator, SocketTeam, Token, session::{Reach, listen}};
+//!
+//! let token = Token::random()?;
+//! let listener = listen(token, Reach::ThisHost)?;
+//! let address = ([127, 0, 0, 1], listener.port()).into();
+//! Coordinator::start(listener, 2, Box::new(|_| ()))?;
+//!
+//! let measure = move |rank| -> Result<Memory> {
+//!     let team = SocketTeam::join(&[address], token, rank, |_, why| panic!("{why}"))?;
+//!     let plan = Plan {
+//!         sizes: Some(vec![Bytes(8)]),
+//!         effort: Effort::Fixed { iterations: 100, warmup: 10 },
+//!         ..Plan::default()
+//!     };
+//!     let choices = Registry::load()?.find("sockets.latency")?;
+//!     let mut rows = Memory::default();
+//!     runner::run_all(&team, &[runner::Part { choices, plan }], &Clock::measured(), &mut rows, Vec::new())?;
+//!     team.leave();
+//!     Ok(rows)
+//! };
+//! let other = std::thread::spawn(move || measure(1));
+//! let rows = measure(0)?.rows;
+//! other.join().unwrap()?;
+//! assert_eq!(rows[0].bytes, Some(8));
+//! println!("{:.1} us", rows[0].summary.as_ref().unwrap().median / 1e3);
+//! # Ok::<(), ombx_core::error::Error>(())
+//! ```
 
 pub mod control;
 #[cfg(any(test, fuzzing))]

@@ -68,7 +68,7 @@ impl Sends {
                     return Ok(());
                 }
                 Err(Errno::INTR) => {}
-                // Errors are told without being asked for.
+                // `poll` reports errors without a requested event.
                 Err(Errno::AGAIN) => {
                     match poll(
                         &mut [PollFd::new(&socket, PollFlags::empty())],
