@@ -11,3 +11,12 @@ pub mod message;
 pub mod process;
 pub(crate) mod thread;
 pub mod token;
+
+pub use self::{
+    channel::{Channel, MAX_PIPELINE_MESSAGE, MessageReader, MessageWriter},
+    frame::{FrameError, MAX_BODY},
+    listener::{Attempt, Listener, Peer},
+    message::{Kind, Message},
+    process::{Execution, ProcessGroup, Started},
+    token::Token,
+};

@@ -1,20 +1,23 @@
 //! Readers of bytes from other processes, called with any bytes. The programs in `fuzz/` and the tests below call them.
 
-use std::{io::Write, os::unix::net::UnixStream, time::Duration};
+use std::{
+    io::Write,
+    os::{
+        linux::net::SocketAddrExt,
+        unix::net::{SocketAddr, UnixStream},
+    },
+    time::Duration,
+};
 
 pub use crate::pipeline::fuzz as pipeline;
 use crate::{
     control::{
-        frame::{Frame, MAX_BODY},
-        listener::{Attempt, HELLO, Listener, MAX_HELLO, Peer},
-        message::Message,
-        token::Token,
+        Attempt, Listener, MAX_BODY, Message, Peer, Token,
+        frame::Frame,
+        listener::{HELLO, MAX_HELLO},
     },
     session::protocol::{Hello, data, end, rank_table, read_data, read_end, read_rank_table},
-    socket::{
-        options::SocketOptions,
-        stream::{Address, unix_address},
-    },
+    socket::{Address, SocketOptions},
 };
 
 /// The token of the seed that is admitted.
@@ -62,8 +65,9 @@ pub fn listener(bytes: &[u8]) {
             Listener::unix(&SocketOptions::default(), TOKEN.into()).unwrap().into();
     }
     LISTENER.with_borrow_mut(|listener| {
-        let Ok(Address::Unix(name)) = listener.address() else { return };
-        let mut peer = UnixStream::connect_addr(&unix_address(&name).unwrap()).unwrap();
+        let Address::Unix(name) = listener.address() else { return };
+        let address = SocketAddr::from_abstract_name(name).unwrap();
+        let mut peer = UnixStream::connect_addr(&address).unwrap();
         // Fails if the listener rejects the connection before all bytes are written.
         let _ = peer.write_all(bytes);
         drop(peer);

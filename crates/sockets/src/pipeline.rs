@@ -42,13 +42,9 @@ use self::{
     shape::{MAX_BUFFERS, MAX_NODES, MAX_PHASES, Shape},
     task::Plan,
 };
-use crate::control::{
-    channel::{Channel, MAX_PIPELINE_MESSAGE},
-    process::Execution,
-};
+use crate::control::{Channel, Execution, MAX_PIPELINE_MESSAGE};
 
-/// Option `--nodes`.
-pub static NODES: Setting = Setting {
+static NODES: Setting = Setting {
     name: "nodes",
     value: "N",
     about: "number of nodes, each a process with its phases",
@@ -56,8 +52,7 @@ pub static NODES: Setting = Setting {
     check: |text| number(text, 1, MAX_NODES, "nodes").map(drop),
 };
 
-/// Option `--phases`.
-pub static PHASES: Setting = Setting {
+static PHASES: Setting = Setting {
     name: "phases",
     value: "F",
     about: "number of phases of each node; between two phases every node sends to every node",
@@ -65,8 +60,7 @@ pub static PHASES: Setting = Setting {
     check: |text| number(text, 2, MAX_PHASES, "phases").map(drop),
 };
 
-/// Option `--buffers`.
-pub static BUFFERS: Setting = Setting {
+static BUFFERS: Setting = Setting {
     name: "buffers",
     value: "B",
     about: "buffers that pass through each node in a run, each with a block for every node; set by a source file",
@@ -74,8 +68,7 @@ pub static BUFFERS: Setting = Setting {
     check: |text| number(text, 1, MAX_BUFFERS, "buffers").map(drop),
 };
 
-/// Option `--block`.
-pub static BLOCK: Setting = Setting {
+static BLOCK: Setting = Setting {
     name: "block",
     value: "BYTES",
     about: "size of a block, or a list of sizes",
@@ -86,8 +79,7 @@ pub static BLOCK: Setting = Setting {
     },
 };
 
-/// Option `--source`.
-pub static SOURCE: Setting = Setting {
+static SOURCE: Setting = Setting {
     name: "source",
     value: "memory|file:PATH",
     about: "source of the blocks",
@@ -95,8 +87,7 @@ pub static SOURCE: Setting = Setting {
     check: |text| Storage::parse(text).map(drop),
 };
 
-/// Option `--sink`.
-pub static SINK: Setting = Setting {
+static SINK: Setting = Setting {
     name: "sink",
     value: "memory|file:PATH",
     about: "destination of the blocks; a file is overwritten",
@@ -104,8 +95,7 @@ pub static SINK: Setting = Setting {
     check: |text| Storage::parse(text).map(drop),
 };
 
-/// Option `--hosts`.
-pub static HOSTS: Setting = Setting {
+static HOSTS: Setting = Setting {
     name: "hosts",
     value: "HOST,..",
     about: "hosts on which nodes are placed in turn",
@@ -113,8 +103,7 @@ pub static HOSTS: Setting = Setting {
     check: |text| Hosts::parse(text).map(drop),
 };
 
-/// Axis `--workers`.
-pub static WORKERS: Axis = Axis {
+static WORKERS: Axis = Axis {
     name: "workers",
     about: "how phases, senders and receivers run: as processes, or as threads of their node's process",
     values: &["processes", "threads"],
@@ -122,8 +111,7 @@ pub static WORKERS: Axis = Axis {
     named: Named::IfChosen,
 };
 
-/// Axis `--spin`.
-pub static SPIN: Axis = Axis {
+static SPIN: Axis = Axis {
     name: "spin",
     about: "whether waiting processes poll instead of sleeping",
     values: &["off", "on"],

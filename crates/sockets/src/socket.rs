@@ -4,3 +4,10 @@ pub mod deadline;
 pub mod host;
 pub mod options;
 pub mod stream;
+
+pub(crate) use self::options::{Ip, LinkOptions};
+pub use self::{
+    deadline::Deadline,
+    options::SocketOptions,
+    stream::{Address, Stream},
+};

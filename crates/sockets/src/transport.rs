@@ -20,7 +20,7 @@ use crate::{
         stream::StreamLink,
     },
     session::SocketTeam,
-    socket::options::{Ip, LinkOptions, SocketOptions},
+    socket::{Ip, LinkOptions, SocketOptions},
 };
 
 const TRANSPORT: Axis = Axis {

@@ -4,10 +4,7 @@ use std::{
     fs::File,
     io::{self, IoSlice, IoSliceMut, Read, Write},
     mem::MaybeUninit,
-    os::{
-        fd::{AsFd, BorrowedFd, OwnedFd},
-        unix::net::UnixStream,
-    },
+    os::fd::{AsFd, BorrowedFd, OwnedFd},
     sync::{Arc, Mutex, PoisonError},
 };
 
@@ -20,7 +17,7 @@ use super::{
     frame::{Frame, FrameError},
     message::Message,
 };
-use crate::socket::stream::Stream;
+use crate::socket::Stream;
 
 /// Maximum bytes of a message of the pipeline, which may hold the time stamps of the largest number of buffers.
 pub const MAX_PIPELINE_MESSAGE: usize = 64 << 20;
@@ -28,7 +25,6 @@ pub const MAX_PIPELINE_MESSAGE: usize = 64 << 20;
 const MAX_FILES: usize = 253;
 
 /// Both directions of a control channel.
-#[derive(Debug)]
 pub struct Channel {
     /// The incoming messages.
     pub reader: MessageReader,
@@ -57,7 +53,7 @@ impl Channel {
     pub fn to_parent(max: usize) -> io::Result<Channel> {
         let input = rustix::stdio::stdin().try_clone_to_owned()?;
         if rustix::net::sockopt::socket_type(&input).is_ok() {
-            return Channel::over(Stream::Unix(input.into()), max);
+            return Channel::over(input.into(), max);
         }
         let output = rustix::stdio::stdout().try_clone_to_owned()?;
         rustix::stdio::dup2_stdout(rustix::stdio::stderr().as_fd())?;
@@ -76,12 +72,6 @@ enum Input {
     Pipe(Box<dyn Read + Send>),
 }
 
-impl std::fmt::Debug for MessageReader {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("MessageReader").field("max", &self.max).finish_non_exhaustive()
-    }
-}
-
 impl MessageReader {
     /// Returns a reader of a pipe or of bytes in memory.
     pub fn pipe(from: impl Read + Send + 'static, max: usize) -> MessageReader {
@@ -92,19 +82,18 @@ impl MessageReader {
     pub fn read(&mut self) -> Result<Message, FrameError> {
         match &mut self.input {
             Input::Pipe(pipe) => Message::try_from(Frame::read(pipe, self.max)?),
-            Input::Stream(Stream::Unix(socket)) => {
-                let mut reader = FileReader { socket, files: Vec::new() };
+            Input::Stream(stream) => {
+                let mut reader = FileReader { stream, files: Vec::new() };
                 let message = Message::try_from(Frame::read(&mut reader, self.max)?)?;
                 Ok(Message { files: reader.files, ..message })
             }
-            Input::Stream(stream) => Message::try_from(Frame::read(&mut &*stream, self.max)?),
         }
     }
 }
 
 /// Reads bytes from a socket and collects the open files that come with them.
 struct FileReader<'s> {
-    socket: &'s UnixStream,
+    stream: &'s Stream,
     files: Vec<OwnedFd>,
 }
 
@@ -113,7 +102,7 @@ impl Read for FileReader<'_> {
         let mut space = vec![MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MAX_FILES))];
         let mut control = RecvAncillaryBuffer::new(&mut space);
         let flags = RecvFlags::CMSG_CLOEXEC;
-        let received = recvmsg(self.socket, &mut [IoSliceMut::new(into)], &mut control, flags)?;
+        let received = recvmsg(self.stream, &mut [IoSliceMut::new(into)], &mut control, flags)?;
         for message in control.drain() {
             if let RecvAncillaryMessage::ScmRights(files) = message {
                 self.files.extend(files);
@@ -133,12 +122,6 @@ enum Output {
     Pipe(Mutex<Box<dyn Write + Send>>),
 }
 
-impl std::fmt::Debug for MessageWriter {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("MessageWriter(..)")
-    }
-}
-
 impl MessageWriter {
     fn new(output: Output) -> MessageWriter {
         MessageWriter(Arc::new(output))
@@ -151,25 +134,22 @@ impl MessageWriter {
 
     /// Writes a message with open files, of which the receiver gets its own handles.
     ///
-    /// Fails with `InvalidInput` if there are more than 253 files, or if the channel is no Unix-domain socket.
+    /// Fails with `InvalidInput` if there are more than 253 files, or if the channel is a pipe. Only a Unix-domain socket
+    /// delivers them.
     pub fn write_with_files(&self, message: &Message, files: &[BorrowedFd<'_>]) -> io::Result<()> {
         let bytes = message.frame().encode().map_err(|e| io::Error::other(e.to_string()))?;
         match &*self.0 {
-            Output::Stream(Stream::Unix(socket), order) => {
+            Output::Stream(stream, order) => {
                 let _order = order.lock();
                 let mut space = vec![MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(files.len()))];
                 let mut control = SendAncillaryBuffer::new(&mut space);
                 if !files.is_empty() && !control.push(SendAncillaryMessage::ScmRights(files)) {
                     return Err(io::ErrorKind::InvalidInput.into());
                 }
-                let sent = sendmsg(socket, &[IoSlice::new(&bytes)], &mut control, SendFlags::NOSIGNAL)?;
-                (&mut &*socket).write_all(&bytes[sent..])
+                let sent = sendmsg(stream, &[IoSlice::new(&bytes)], &mut control, SendFlags::NOSIGNAL)?;
+                (&mut &*stream).write_all(&bytes[sent..])
             }
-            _ if !files.is_empty() => Err(io::ErrorKind::InvalidInput.into()),
-            Output::Stream(stream, order) => {
-                let _order = order.lock();
-                (&mut &*stream).write_all(&bytes)
-            }
+            Output::Pipe(_) if !files.is_empty() => Err(io::ErrorKind::InvalidInput.into()),
             Output::Pipe(pipe) => {
                 let mut pipe = pipe.lock().unwrap_or_else(PoisonError::into_inner);
                 pipe.write_all(&bytes).and_then(|()| pipe.flush())
@@ -187,13 +167,16 @@ impl MessageWriter {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::net::UnixStream;
+
     use super::*;
     use crate::control::message::Kind;
 
     #[test]
     fn a_message_arrives_with_its_files() {
         let (a, b) = UnixStream::pair().unwrap();
-        let [sender, mut receiver] = [a, b].map(|end| Channel::over(Stream::Unix(end), 1000).unwrap());
+        let [sender, mut receiver] =
+            [a, b].map(|end| Channel::over(OwnedFd::from(end).into(), 1000).unwrap());
         let file = File::open("/proc/self/cmdline").unwrap();
         let sent = Message::new(Kind::Task).numbers([1, u64::MAX]).texts(["node".into(), "ü".into()]);
         sender.writer.write_with_files(&sent, &[file.as_fd(), file.as_fd()]).unwrap();

@@ -2,11 +2,8 @@
 
 use std::{
     io::{self, Read},
-    net::{IpAddr, SocketAddr, TcpListener},
-    os::{
-        fd::{AsFd, BorrowedFd, OwnedFd},
-        unix::net::{UnixListener, UnixStream},
-    },
+    net::{IpAddr, SocketAddr},
+    os::fd::OwnedFd,
     time::Duration,
 };
 
@@ -17,18 +14,17 @@ use ombx_core::{
 use rustix::{
     event::{PollFd, PollFlags, poll},
     io::Errno,
-    net::{AddressFamily, SocketFlags, SocketType, bind, ipproto, listen, socket_with, sockopt},
+    net::{
+        AddressFamily, SocketAddrUnix, SocketFlags, SocketType, accept_with, bind, getsockname, ipproto,
+        listen, socket_with, sockopt,
+    },
 };
 
 use super::{
     frame::{Frame, FrameError},
     token::Token,
 };
-use crate::socket::{
-    deadline::{Deadline, timespec},
-    options::SocketOptions,
-    stream::{Address, Stream, unix_address},
-};
+use crate::socket::{Address, Deadline, SocketOptions, Stream, deadline::timespec};
 
 /// Kind of the first frame of a connection: the token, then the peer's hello.
 pub const HELLO: u8 = 1;
@@ -39,16 +35,16 @@ const HELLO_TIMEOUT: Duration = Duration::from_secs(5);
 /// Maximum number of connections that have not shown a token yet; one more rejects the oldest.
 const MAX_PENDING: usize = 64;
 
-#[derive(Debug)]
-enum Socket {
-    Tcp(TcpListener),
-    Unix(UnixListener, String),
-}
+/// Flags of a listening socket.
+const FLAGS: SocketFlags = SocketFlags::CLOEXEC.union(SocketFlags::NONBLOCK);
+/// Maximum number of connections in the kernel's queue.
+const QUEUE: i32 = 1024;
 
 /// A listening socket of a session. A silent or hostile connection delays no peer that shows the token.
 #[derive(Debug)]
 pub struct Listener {
-    socket: Socket,
+    socket: OwnedFd,
+    address: Address,
     token: Token,
     pending: Vec<Pending>,
     rejected: u64,
@@ -83,22 +79,22 @@ pub enum Attempt {
 impl Listener {
     /// Listens on any port of an address. Accepted connections inherit the options.
     pub fn tcp(at: IpAddr, options: &SocketOptions, token: Token) -> Result<Listener> {
-        let failed = |e: io::Error| Error::fabric(format!("cannot listen on {at}: {e}"));
+        let failed = |e: Errno| Error::fabric(format!("cannot listen on {at}: {e}"));
+        let missing = |e: Errno| Error::unsupported(format!("this host has no {at}: {e}"));
         let family = if at.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
-        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
-        let socket = socket_with(family, SocketType::STREAM, flags, Some(ipproto::TCP));
-        let socket = socket.map_err(|e| Error::unsupported(format!("this host has no {at}: {e}")))?;
+        let socket = socket_with(family, SocketType::STREAM, FLAGS, Some(ipproto::TCP)).map_err(missing)?;
         if at.is_ipv6() && at.is_unspecified() {
-            sockopt::set_ipv6_v6only(&socket, false).map_err(|e| failed(e.into()))?;
+            sockopt::set_ipv6_v6only(&socket, false).map_err(failed)?;
         }
         options.set_buffers(&socket)?;
         options.set_tcp(&socket)?;
         bind(&socket, &SocketAddr::new(at, 0)).map_err(|e| match e {
-            Errno::ADDRNOTAVAIL => Error::unsupported(format!("this host has no {at}: {e}")),
-            _ => failed(e.into()),
+            Errno::ADDRNOTAVAIL => missing(e),
+            _ => failed(e),
         })?;
-        listen(&socket, 1024).map_err(|e| failed(e.into()))?;
-        Ok(Listener::new(Socket::Tcp(socket.into()), token))
+        listen(&socket, QUEUE).map_err(failed)?;
+        let address = getsockname(&socket).and_then(SocketAddr::try_from).map_err(failed)?;
+        Ok(Listener::new(socket, Address::Tcp(address), token))
     }
 
     /// Listens on every address of this host, over IPv6 and IPv4 if it has both.
@@ -109,38 +105,30 @@ impl Listener {
 
     /// Listens under a random name in the abstract Unix-domain namespace of this host.
     pub fn unix(options: &SocketOptions, token: Token) -> Result<Listener> {
-        let failed = |e: io::Error| Error::fabric(format!("cannot listen on a Unix-domain socket: {e}"));
+        let failed = |e: Errno| Error::fabric(format!("cannot listen on a Unix-domain socket: {e}"));
         // Nobody can guess the name and occupy it. It is no secret.
         let name = format!("ombx-{}", Token::random()?);
-        let address = unix_address(&name).map_err(failed)?;
-        let listener = UnixListener::bind_addr(&address).map_err(failed)?;
-        options.set_buffers(&listener)?;
-        listener.set_nonblocking(true).map_err(failed)?;
-        Ok(Listener::new(Socket::Unix(listener, name), token))
+        let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, FLAGS, None).map_err(failed)?;
+        let address = SocketAddrUnix::new_abstract_name(name.as_bytes()).map_err(failed)?;
+        bind(&socket, &address).and_then(|()| listen(&socket, QUEUE)).map_err(failed)?;
+        options.set_buffers(&socket)?;
+        Ok(Listener::new(socket, Address::Unix(name), token))
     }
 
-    fn new(socket: Socket, token: Token) -> Listener {
-        Listener { socket, token, pending: Vec::new(), rejected: 0 }
+    fn new(socket: OwnedFd, address: Address, token: Token) -> Listener {
+        Listener { socket, address, token, pending: Vec::new(), rejected: 0 }
     }
 
     /// Returns the address on which it listens.
-    pub fn address(&self) -> Result<Address> {
-        match &self.socket {
-            Socket::Unix(_, name) => Ok(Address::Unix(name.clone())),
-            Socket::Tcp(listener) => {
-                let address = listener.local_addr();
-                address
-                    .map(Address::Tcp)
-                    .map_err(|e| Error::fabric(format!("cannot read the address of a listening socket: {e}")))
-            }
-        }
+    pub fn address(&self) -> &Address {
+        &self.address
     }
 
     /// Returns the TCP port; 0 for a Unix-domain socket.
     pub fn port(&self) -> u16 {
-        match self.address() {
-            Ok(Address::Tcp(address)) => address.port(),
-            _ => 0,
+        match &self.address {
+            Address::Tcp(address) => address.port(),
+            Address::Unix(_) => 0,
         }
     }
 
@@ -185,8 +173,8 @@ impl Listener {
     fn poll(&self, deadline: Deadline) -> io::Result<()> {
         let silent = self.pending.iter().map(|p| HELLO_TIMEOUT.saturating_sub(p.since.elapsed())).min();
         let limit = deadline.left().unwrap_or_default();
-        let mut fds = vec![PollFd::from_borrowed_fd(self.as_fd(), PollFlags::IN)];
-        fds.extend(self.pending.iter().map(|p| PollFd::from_borrowed_fd(p.stream.as_fd(), PollFlags::IN)));
+        let mut fds = vec![PollFd::new(&self.socket, PollFlags::IN)];
+        fds.extend(self.pending.iter().map(|p| PollFd::new(&p.stream, PollFlags::IN)));
         match poll(&mut fds, Some(&timespec(silent.map_or(limit, |s| s.min(limit))))) {
             Ok(_) | Err(Errno::INTR) => Ok(()),
             Err(e) => Err(e.into()),
@@ -196,16 +184,12 @@ impl Listener {
     /// Accepts connections up to [`MAX_PENDING`]; the others stay in the kernel's queue.
     fn accept_pending(&mut self) -> io::Result<()> {
         while self.pending.len() < MAX_PENDING {
-            let accepted = match &self.socket {
-                Socket::Tcp(listener) => listener.accept().map(|(stream, _)| Stream::Tcp(stream)),
-                Socket::Unix(listener, _) => listener.accept().map(|(stream, _)| Stream::Unix(stream)),
-            };
-            let stream = match accepted {
-                Ok(stream) => stream,
-                Err(e) if e.kind() == io::ErrorKind::WouldBlock => return Ok(()),
+            let stream = match accept_with(&self.socket, SocketFlags::CLOEXEC) {
+                Ok(socket) => Stream::from(socket),
+                Err(Errno::AGAIN) => return Ok(()),
                 // The peer has closed the connection already.
-                Err(e) if e.kind() == io::ErrorKind::ConnectionAborted => continue,
-                Err(e) => return Err(e),
+                Err(Errno::CONNABORTED | Errno::INTR) => continue,
+                Err(e) => return Err(e.into()),
             };
             if stream.set_nonblocking(true).is_ok() {
                 self.pending.push(Pending { stream, received: Vec::new(), since: Since::now() });
@@ -233,15 +217,6 @@ impl Listener {
             }
         }
         None
-    }
-}
-
-impl AsFd for Listener {
-    fn as_fd(&self) -> BorrowedFd<'_> {
-        match &self.socket {
-            Socket::Tcp(listener) => listener.as_fd(),
-            Socket::Unix(listener, _) => listener.as_fd(),
-        }
     }
 }
 
@@ -293,24 +268,19 @@ pub fn connect(
     deadline: Deadline,
 ) -> Result<Stream> {
     let failed = |e: io::Error| Error::fabric(format!("cannot connect to {to}: {e}"));
-    let stream = match to {
-        Address::Tcp(address) => {
-            let family = if address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
-            let socket = socket_with(family, SocketType::STREAM, SocketFlags::CLOEXEC, Some(ipproto::TCP));
-            let socket: OwnedFd = socket.map_err(|e| failed(e.into()))?;
-            options.set_buffers(&socket)?;
-            options.set_tcp(&socket)?;
-            connect_until(&socket, address, deadline).map_err(failed)?;
-            Stream::Tcp(socket.into())
-        }
-        // Connecting succeeds or fails at once, unless the listener's queue is full.
-        Address::Unix(name) => {
-            let connected = unix_address(name).and_then(|address| UnixStream::connect_addr(&address));
-            let stream = connected.map_err(failed)?;
-            options.set_buffers(&stream)?;
-            Stream::Unix(stream)
-        }
+    let (family, protocol) = match to {
+        Address::Tcp(SocketAddr::V4(_)) => (AddressFamily::INET, Some(ipproto::TCP)),
+        Address::Tcp(SocketAddr::V6(_)) => (AddressFamily::INET6, Some(ipproto::TCP)),
+        Address::Unix(_) => (AddressFamily::UNIX, None),
     };
+    let socket = socket_with(family, SocketType::STREAM, SocketFlags::CLOEXEC, protocol);
+    let socket = socket.map_err(|e| failed(e.into()))?;
+    options.set_buffers(&socket)?;
+    if let Address::Tcp(_) = to {
+        options.set_tcp(&socket)?;
+    }
+    connect_until(&socket, to, deadline).map_err(failed)?;
+    let stream = Stream::from(socket);
     stream.set_timeout(Some(deadline.limit())).map_err(failed)?;
     let hello = Frame::new(HELLO, [token.bytes(), hello].concat());
     hello.write(&mut &stream).map_err(|e: FrameError| failed(io::Error::other(e)))?;
@@ -318,15 +288,19 @@ pub fn connect(
 }
 
 /// Connects within a deadline: `SO_SNDTIMEO` limits `connect` too.
-fn connect_until(socket: &OwnedFd, to: &SocketAddr, deadline: Deadline) -> io::Result<()> {
+fn connect_until(socket: &OwnedFd, to: &Address, deadline: Deadline) -> io::Result<()> {
     sockopt::set_socket_timeout(socket, sockopt::Timeout::Send, Some(deadline.check()?))?;
-    match rustix::net::connect(socket, to) {
-        Ok(()) => Ok(()),
-        Err(Errno::INPROGRESS | Errno::AGAIN) => {
-            Err(io::Error::new(io::ErrorKind::TimedOut, "no answer before the timeout"))
+    let connected = match to {
+        Address::Tcp(address) => rustix::net::connect(socket, address),
+        Address::Unix(name) => SocketAddrUnix::new_abstract_name(name.as_bytes())
+            .and_then(|address| rustix::net::connect(socket, &address)),
+    };
+    connected.map_err(|e| match e {
+        Errno::INPROGRESS | Errno::AGAIN => {
+            io::Error::new(io::ErrorKind::TimedOut, "no answer before the timeout")
         }
-        Err(e) => Err(e.into()),
-    }
+        _ => e.into(),
+    })
 }
 
 #[cfg(test)]

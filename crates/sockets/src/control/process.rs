@@ -25,7 +25,6 @@ use super::{
     message::Message,
     thread,
 };
-use crate::socket::stream::Stream;
 
 /// Processes that were asked to end are killed after this time.
 const GRACE: Duration = Duration::from_secs(3);
@@ -71,7 +70,6 @@ fn quoted(word: &str) -> String {
 }
 
 /// A process or thread that was started and is not watched yet.
-#[derive(Debug)]
 pub struct Started {
     name: String,
     channel: Option<Channel>,
@@ -109,8 +107,8 @@ impl Started {
     /// Starts a thread that gets the other end of the control channel.
     pub fn thread(name: String, run: impl FnOnce(Channel) + Send + 'static) -> Result<Started> {
         let (ours, theirs) = UnixStream::pair().map_err(|e| failed(&name, &e))?;
-        let theirs =
-            Channel::over(Stream::Unix(theirs), MAX_PIPELINE_MESSAGE).map_err(|e| failed(&name, &e))?;
+        let theirs = Channel::over(OwnedFd::from(theirs).into(), MAX_PIPELINE_MESSAGE)
+            .map_err(|e| failed(&name, &e))?;
         std::thread::Builder::new()
             .name(name.clone())
             .spawn(move || run(theirs))
@@ -119,7 +117,7 @@ impl Started {
     }
 
     fn over(socket: UnixStream, name: String, child: Option<Child>) -> Result<Started> {
-        let channel = Channel::over(Stream::Unix(socket), MAX_PIPELINE_MESSAGE);
+        let channel = Channel::over(OwnedFd::from(socket).into(), MAX_PIPELINE_MESSAGE);
         let channel = channel.map_err(|e| failed(&name, &e))?;
         Ok(Started { name, channel: Some(channel), child })
     }
@@ -200,12 +198,6 @@ struct State {
     exited: Condvar,
     /// Set when the group ends its members; from then on no event is reported.
     ending: AtomicBool,
-}
-
-impl fmt::Debug for ProcessGroup {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ProcessGroup").field("members", &self.members.len()).finish_non_exhaustive()
-    }
 }
 
 impl ProcessGroup {

@@ -9,13 +9,12 @@ use ombx_core::{
 
 use super::{error::TRANSFER_TIMEOUT, zero_copy};
 use crate::{
-    control::listener::{self, Listener},
-    session::SocketTeam,
-    socket::{
-        deadline::Deadline,
-        options::LinkOptions,
-        stream::{Address, Stream},
+    control::{
+        Listener,
+        listener::{self},
     },
+    session::SocketTeam,
+    socket::{Address, Deadline, Ip, LinkOptions, Stream},
 };
 
 /// Two ranks connect within this time.
@@ -23,59 +22,50 @@ pub(crate) const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// A kind of stream socket.
 pub(crate) trait SocketKind: 'static {
+    /// Whether it is a Unix-domain socket; else it is TCP.
+    const UNIX: bool = false;
     /// Whether sends avoid a copy (`MSG_ZEROCOPY`).
     const ZERO_COPY: bool = false;
-
-    /// Opens the listener of the passive rank.
-    fn listen(cx: &Cx<'_>, team: &SocketTeam, options: &LinkOptions) -> Result<Listener>;
-    /// Returns the address of the passive rank's listener from its port or name.
-    fn address(cx: &Cx<'_>, team: &SocketTeam, options: &LinkOptions, name: &str) -> Result<Address>;
 }
 
 /// TCP.
 pub(crate) enum Tcp {}
 
-impl SocketKind for Tcp {
-    fn listen(cx: &Cx<'_>, team: &SocketTeam, options: &LinkOptions) -> Result<Listener> {
-        Listener::tcp(team.listen_address(cx.peer, options.ip), &options.socket, *team.token())
-    }
-
-    fn address(cx: &Cx<'_>, team: &SocketTeam, options: &LinkOptions, name: &str) -> Result<Address> {
-        let port: u16 = name.parse().map_err(|_| Error::fabric("the other rank sent no port"))?;
-        Ok(Address::Tcp((team.address_of(cx.peer, options.ip)?, port).into()))
-    }
-}
+impl SocketKind for Tcp {}
 
 /// TCP with sends that avoid a copy.
 pub(crate) enum ZeroCopyTcp {}
 
 impl SocketKind for ZeroCopyTcp {
     const ZERO_COPY: bool = true;
-
-    fn listen(cx: &Cx<'_>, team: &SocketTeam, options: &LinkOptions) -> Result<Listener> {
-        Tcp::listen(cx, team, options)
-    }
-
-    fn address(cx: &Cx<'_>, team: &SocketTeam, options: &LinkOptions, name: &str) -> Result<Address> {
-        Tcp::address(cx, team, options, name)
-    }
 }
 
 /// Unix-domain stream sockets.
 pub(crate) enum Unix {}
 
 impl SocketKind for Unix {
-    fn listen(cx: &Cx<'_>, team: &SocketTeam, options: &LinkOptions) -> Result<Listener> {
-        if team.same_host(cx.rank(), cx.peer) {
-            return Listener::unix(&options.socket, *team.token());
-        }
-        let [here, there] = [cx.rank(), cx.peer].map(|rank| team.host(rank));
-        Err(Error::unsupported(format!("Unix-domain sockets do not connect {here} and {there}")))
-    }
+    const UNIX: bool = true;
+}
 
-    fn address(_: &Cx<'_>, _: &SocketTeam, _: &LinkOptions, name: &str) -> Result<Address> {
-        Ok(Address::Unix(name.into()))
+/// Opens the listener of the passive rank.
+fn listen<K: SocketKind>(cx: &Cx<'_>, team: &SocketTeam, options: &LinkOptions) -> Result<Listener> {
+    if !K::UNIX {
+        return Listener::tcp(team.listen_address(cx.peer, options.ip), &options.socket, *team.token());
     }
+    if !team.same_host(cx.rank(), cx.peer) {
+        let [here, there] = [cx.rank(), cx.peer].map(|rank| team.host(rank));
+        return Err(Error::unsupported(format!("Unix-domain sockets do not connect {here} and {there}")));
+    }
+    Listener::unix(&options.socket, *team.token())
+}
+
+/// Returns the address of the passive rank's listener from its name or port.
+fn address<K: SocketKind>(cx: &Cx<'_>, team: &SocketTeam, ip: Ip, name: String) -> Result<Address> {
+    if K::UNIX {
+        return Ok(Address::Unix(name));
+    }
+    let port: u16 = name.parse().map_err(|_| Error::fabric("the other rank sent no port"))?;
+    Ok(Address::Tcp((team.address_of(cx.peer, ip)?, port).into()))
 }
 
 /// Connects this rank with its peer. Both ranks call it.
@@ -83,15 +73,15 @@ pub(crate) fn connect<K: SocketKind>(cx: &Cx<'_>) -> Result<OwnedFd> {
     let team: &SocketTeam = cx.fabric()?;
     let options = team.link_options();
     let listener = match cx.role {
-        Role::Passive => K::listen(cx, team, &options).map(Some),
+        Role::Passive => listen::<K>(cx, team, &options).map(Some),
         Role::Active => Ok(None),
     };
     let deadline = || Deadline::after(CONNECT_TIMEOUT);
     let stream = match cx.agree(listener)? {
         Some(mut listener) => {
-            let name = match listener.address()? {
+            let name = match listener.address() {
                 Address::Tcp(address) => address.port().to_string(),
-                Address::Unix(name) => name,
+                Address::Unix(name) => name.clone(),
             };
             team.send(cx.peer, name.as_bytes())?;
             let failed = |e| Error::fabric(format!("rank {} did not connect: {e}", cx.peer));
@@ -99,7 +89,7 @@ pub(crate) fn connect<K: SocketKind>(cx: &Cx<'_>) -> Result<OwnedFd> {
         }
         None => {
             let name = String::from_utf8_lossy(&team.receive(cx.peer)?).into_owned();
-            K::address(cx, team, &options, &name)
+            address::<K>(cx, team, options.ip, name)
                 .and_then(|to| listener::connect(&to, team.token(), b"", &options.socket, deadline()))
         }
     };
@@ -108,10 +98,10 @@ pub(crate) fn connect<K: SocketKind>(cx: &Cx<'_>) -> Result<OwnedFd> {
 }
 
 fn prepare<K: SocketKind>(stream: Stream, options: &LinkOptions) -> Result<Stream> {
-    if let Stream::Tcp(_) = stream {
-        options.socket.set_tcp(&stream)?;
-    } else {
+    if K::UNIX {
         options.socket.set_buffers(&stream)?;
+    } else {
+        options.socket.set_tcp(&stream)?;
     }
     let limited = stream.set_timeout(Some(TRANSFER_TIMEOUT));
     limited.map_err(|e| Error::fabric(format!("cannot set the timeout of a connection: {e}")))?;

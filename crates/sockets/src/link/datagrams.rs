@@ -43,9 +43,9 @@ use super::{
     error::{closed, failed},
 };
 use crate::{
-    control::token::Token,
+    control::Token,
     session::SocketTeam,
-    socket::options::{Ip, LinkOptions},
+    socket::{Ip, LinkOptions},
 };
 
 /// A request is repeated after this time, or after three round trips if that is longer.

@@ -28,7 +28,7 @@ use super::{
     stream::StreamLink,
 };
 use crate::{
-    control::token::Token,
+    control::Token,
     session::{Coordinator, Reach, SessionEvent, SocketTeam, listen},
 };
 

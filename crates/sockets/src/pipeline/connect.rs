@@ -11,17 +11,11 @@ use ombx_core::error::{Error, Result};
 use super::shape::Shape;
 use crate::{
     control::{
-        channel::MessageWriter,
-        listener::{self, Attempt, Listener},
-        message::{Kind, Message},
+        Attempt, Kind, Listener, Message, MessageWriter, Token,
+        listener::{self},
         thread,
-        token::Token,
     },
-    socket::{
-        deadline::Deadline,
-        options::SocketOptions,
-        stream::{Address, Stream},
-    },
+    socket::{Address, Deadline, SocketOptions, Stream},
 };
 
 /// All nodes connect within this time.
@@ -150,12 +144,9 @@ fn accept(
     Ok(accepted)
 }
 
-/// Returns a connection without timeout, which sends the rest of a block without delay.
+/// Returns a connection without timeout. The default options let it send the rest of a block without delay.
 fn for_data(stream: Stream) -> Result<OwnedFd> {
     let failed = |e: std::io::Error| Error::fabric(format!("cannot set up a connection between nodes: {e}"));
     stream.set_timeout(None).map_err(failed)?;
-    if let Stream::Tcp(tcp) = &stream {
-        tcp.set_nodelay(true).map_err(failed)?;
-    }
     Ok(stream.into())
 }

@@ -21,11 +21,10 @@ use super::{
 };
 use crate::{
     control::{
-        message::{Kind, Message},
-        process::{self, Event, Execution, ProcessGroup, Started},
-        token::Token,
+        Execution, Kind, Message, ProcessGroup, Started, Token,
+        process::{self, Event},
     },
-    socket::deadline::Deadline,
+    socket::Deadline,
 };
 
 /// Time limit for starting the processes; each further hundred of them adds the same.

@@ -4,10 +4,7 @@ use std::io;
 
 use ombx_core::error::{Error, Kind as ErrorKind};
 
-use crate::control::{
-    message::{Kind, Message},
-    process::Exit,
-};
+use crate::control::{Kind, Message, process::Exit};
 
 /// Exit code of a process that has reported its failure.
 pub(super) const REPORTED: u8 = 77;

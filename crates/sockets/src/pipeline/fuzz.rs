@@ -9,10 +9,7 @@ use super::{
     shape::{MAX_BUFFERS, MAX_NODES, MAX_PHASES, Shape},
     task::Plan,
 };
-use crate::control::{
-    channel::{MAX_PIPELINE_MESSAGE, MessageReader},
-    message::Message,
-};
+use crate::control::{MAX_PIPELINE_MESSAGE, Message, MessageReader};
 
 /// Reads messages. Checks that each survives encoding and that a task is within the limits.
 pub fn pipeline(bytes: &[u8]) {

@@ -13,9 +13,8 @@ use super::{
     task::{Plan, Role, RunRole},
 };
 use crate::control::{
-    channel::{MessageReader, MessageWriter},
-    message::{Kind, Message},
-    process::{self, Event, Execution, ProcessGroup, Started},
+    Execution, Kind, Message, MessageReader, MessageWriter, ProcessGroup, Started,
+    process::{self, Event},
     thread,
 };
 

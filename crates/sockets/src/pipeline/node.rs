@@ -24,12 +24,7 @@ use super::{
     shape::{SLOTS, Shape},
     task::{Assignment, Plan, Role, RunRole},
 };
-use crate::control::{
-    channel::{Channel, MessageWriter},
-    message::{Kind, Message},
-    process::ProcessGroup,
-    token::Token,
-};
+use crate::control::{Channel, Kind, Message, MessageWriter, ProcessGroup, Token};
 
 /// The phases of a node, once it has started them.
 type Phases = Arc<Mutex<Option<ProcessGroup>>>;

@@ -15,10 +15,7 @@ use super::{
     shape::SLOTS,
     task::{Assignment, Role},
 };
-use crate::control::{
-    channel::Channel,
-    message::{Kind, Message},
-};
+use crate::control::{Channel, Kind, Message};
 
 /// Starts senders and receivers and does the work of the first or the last phase, until the node closes the channel.
 pub(super) fn phase(assignment: Assignment, node: u32, phase: u32) -> Result<(), Failure> {

@@ -24,7 +24,7 @@ use super::{
     hosts::Hosts,
     task::Plan,
 };
-use crate::control::process::Execution;
+use crate::control::Execution;
 
 /// Number of untimed runs at the start, unless the user sets it.
 const WARMUP: u64 = 2;
@@ -64,7 +64,7 @@ pub(super) fn measure(
     drop(pipeline);
     row.check = if session.plan.verify && check == Check::Off { Check::Unsupported } else { check };
     if let Check::Failed(mismatch) = &row.check {
-        row.outcome = Outcome::Failed(format!("wrong data at node {mismatch}"));
+        row.outcome = Outcome::Failed(format!("data arrived wrong at node {mismatch}"));
     }
     let elapsed_ns = runs.iter().map(|run| run.total_ns).collect();
     row.samples = vec![Samples { batch: 1, elapsed_ns, ..Samples::default() }];

@@ -9,7 +9,7 @@ use super::{
     task::{Assignment, Plan, Role},
     worker::{receiver, sender},
 };
-use crate::control::{channel::Channel, process::Execution};
+use crate::control::{Channel, Execution};
 
 /// Receives a task and does it, until the parent closes the channel, or until the role fails and has reported why.
 pub(super) fn run_role(mut channel: Channel, execution: Execution) -> io::Result<()> {

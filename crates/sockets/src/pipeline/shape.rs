@@ -5,7 +5,7 @@ use ombx_core::{
     unit::Bytes,
 };
 
-use crate::control::process::Execution;
+use crate::control::Execution;
 
 /// Maximum number of nodes: one message carries the memory and all connections of a phase, at most 253 open files.
 pub(super) const MAX_NODES: u32 = 100;

@@ -5,12 +5,7 @@ use std::{io, net::IpAddr, os::fd::OwnedFd};
 use ombx_core::error::{Error, Result};
 
 use super::{ends::Storage, memory::WaitMode, shape::Shape};
-use crate::control::{
-    channel::Channel,
-    message::{Kind, Message},
-    process::Execution,
-    token::Token,
-};
+use crate::control::{Channel, Execution, Kind, Message, Token};
 
 /// What all processes of a pipeline know.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -19,10 +19,7 @@ use super::{
     shape::{SLOTS, Shape},
     task::Assignment,
 };
-use crate::control::{
-    channel::Channel,
-    message::{Kind, Message},
-};
+use crate::control::{Channel, Kind, Message};
 
 /// Sends block `peer` of every buffer to node `peer`.
 pub(super) fn sender(assignment: Assignment, phase: u32, peer: u32) -> std::result::Result<(), Failure> {

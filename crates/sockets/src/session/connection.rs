@@ -18,18 +18,9 @@ use ombx_core::error::{Error, Result};
 use super::protocol::{Hello, MAX_PART, data, end, read_data, read_end, read_rank_table, set_keep_alive};
 use crate::{
     control::{
-        channel::{Channel, MessageReader, MessageWriter},
-        frame::{FrameError, MAX_BODY},
-        listener,
-        message::{Kind, Message},
-        thread,
-        token::Token,
+        Channel, FrameError, Kind, MAX_BODY, Message, MessageReader, MessageWriter, Token, listener, thread,
     },
-    socket::{
-        deadline::Deadline,
-        options::SocketOptions,
-        stream::{Address, Stream},
-    },
+    socket::{Address, Deadline, SocketOptions, Stream},
 };
 
 /// All ranks join within this time.

@@ -12,14 +12,10 @@ use ombx_core::{error::Result, unit::Rank};
 use super::protocol::{Hello, data, end, rank_table, read_data, read_end, set_keep_alive, version};
 use crate::{
     control::{
-        channel::{Channel, MessageReader, MessageWriter},
-        frame::{FrameError, MAX_BODY},
-        listener::{Attempt, Listener, Peer},
-        message::{Kind, Message},
-        thread,
-        token::Token,
+        Attempt, Channel, FrameError, Kind, Listener, MAX_BODY, Message, MessageReader, MessageWriter, Peer,
+        Token, thread,
     },
-    socket::options::SocketOptions,
+    socket::SocketOptions,
 };
 
 /// An event of a session.
@@ -60,7 +56,6 @@ pub struct Coordinator {
 }
 
 /// A rank that has joined.
-#[derive(Debug)]
 struct Joined {
     hello: Hello,
     writer: MessageWriter,

@@ -12,11 +12,8 @@ use ombx_core::{
 use rustix::net::sockopt;
 
 use crate::{
-    control::{
-        frame::MAX_BODY,
-        message::{Kind, Message},
-    },
-    socket::{host, stream::Stream},
+    control::{Kind, MAX_BODY, Message},
+    socket::{Stream, host},
 };
 
 /// Maximum bytes of one part of a message: what a frame holds beside the counts, the other rank and the flag.
@@ -118,7 +115,7 @@ pub(crate) fn read_end(message: &Message) -> (u8, &str) {
 pub(super) fn set_keep_alive(stream: &Stream) -> std::io::Result<()> {
     sockopt::set_socket_timeout(stream, sockopt::Timeout::Recv, None)?;
     sockopt::set_socket_timeout(stream, sockopt::Timeout::Send, Some(SEND_TIMEOUT))?;
-    if let Stream::Tcp(_) = stream {
+    if stream.is_tcp() {
         sockopt::set_socket_keepalive(stream, true)?;
         sockopt::set_tcp_nodelay(stream, true)?;
         sockopt::set_tcp_keepidle(stream, Duration::from_secs(5))?;

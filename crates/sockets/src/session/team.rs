@@ -18,8 +18,8 @@ use super::{
     protocol::Hello,
 };
 use crate::{
-    control::token::Token,
-    socket::options::{Ip, LinkOptions},
+    control::Token,
+    socket::{Ip, LinkOptions},
 };
 
 /// A rank that aborts waits for this time before it exits, so that its last message is sent.

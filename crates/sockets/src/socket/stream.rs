@@ -3,25 +3,19 @@
 use std::{
     fmt,
     io::{self, Read, Write},
-    net::{SocketAddr, TcpStream},
-    os::{
-        fd::{AsFd, BorrowedFd, OwnedFd},
-        linux::net::SocketAddrExt,
-        unix::net::{self as unix, UnixStream},
-    },
+    net::SocketAddr,
+    os::fd::{AsFd, BorrowedFd, OwnedFd},
     time::Duration,
 };
 
-use rustix::net::sockopt::{self, Timeout};
+use rustix::net::{
+    RecvFlags, SendFlags, Shutdown, getpeername, recv, send, shutdown,
+    sockopt::{self, Timeout},
+};
 
 /// A connected stream socket.
 #[derive(Debug)]
-pub enum Stream {
-    /// A TCP socket.
-    Tcp(TcpStream),
-    /// A Unix-domain socket.
-    Unix(UnixStream),
-}
+pub struct Stream(OwnedFd);
 
 /// The address of a listening socket.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -50,77 +44,58 @@ impl Stream {
 
     /// Sets whether reads and writes return without waiting.
     pub fn set_nonblocking(&self, yes: bool) -> io::Result<()> {
-        match self {
-            Stream::Tcp(stream) => stream.set_nonblocking(yes),
-            Stream::Unix(stream) => stream.set_nonblocking(yes),
-        }
+        Ok(rustix::io::ioctl_fionbio(self, yes)?)
     }
 
     /// Returns another handle of the same connection.
     pub fn try_clone(&self) -> io::Result<Stream> {
-        Ok(match self {
-            Stream::Tcp(stream) => Stream::Tcp(stream.try_clone()?),
-            Stream::Unix(stream) => Stream::Unix(stream.try_clone()?),
-        })
+        self.0.try_clone().map(Stream)
     }
 
     /// Closes both directions; a read that waits returns.
     pub fn shutdown(&self) {
-        let both = std::net::Shutdown::Both;
         // Fails if the connection is closed already.
-        let _ = match self {
-            Stream::Tcp(stream) => stream.shutdown(both),
-            Stream::Unix(stream) => stream.shutdown(both),
-        };
+        let _ = shutdown(self, Shutdown::Both);
     }
 
     /// Returns the address of the other end; `None` for Unix-domain sockets.
     pub fn peer(&self) -> Option<SocketAddr> {
-        match self {
-            Stream::Tcp(stream) => stream.peer_addr().ok(),
-            Stream::Unix(_) => None,
-        }
+        getpeername(self).ok()??.try_into().ok()
     }
-}
 
-/// Returns the address with this name in the abstract namespace.
-pub(crate) fn unix_address(name: &str) -> io::Result<unix::SocketAddr> {
-    unix::SocketAddr::from_abstract_name(name)
+    /// Returns whether this is a TCP connection.
+    pub fn is_tcp(&self) -> bool {
+        sockopt::socket_domain(self).is_ok_and(|domain| domain != rustix::net::AddressFamily::UNIX)
+    }
 }
 
 impl AsFd for Stream {
     fn as_fd(&self) -> BorrowedFd<'_> {
-        match self {
-            Stream::Tcp(stream) => stream.as_fd(),
-            Stream::Unix(stream) => stream.as_fd(),
-        }
+        self.0.as_fd()
+    }
+}
+
+impl From<OwnedFd> for Stream {
+    fn from(socket: OwnedFd) -> Stream {
+        Stream(socket)
     }
 }
 
 impl From<Stream> for OwnedFd {
     fn from(stream: Stream) -> OwnedFd {
-        match stream {
-            Stream::Tcp(stream) => stream.into(),
-            Stream::Unix(stream) => stream.into(),
-        }
+        stream.0
     }
 }
 
 impl Read for &Stream {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
-        match self {
-            Stream::Tcp(stream) => (&mut &*stream).read(into),
-            Stream::Unix(stream) => (&mut &*stream).read(into),
-        }
+        Ok(recv(self, into, RecvFlags::empty())?.0)
     }
 }
 
 impl Write for &Stream {
     fn write(&mut self, from: &[u8]) -> io::Result<usize> {
-        match self {
-            Stream::Tcp(stream) => (&mut &*stream).write(from),
-            Stream::Unix(stream) => (&mut &*stream).write(from),
-        }
+        Ok(send(self, from, SendFlags::NOSIGNAL)?)
     }
 
     fn flush(&mut self) -> io::Result<()> {

@@ -12,7 +12,7 @@ fn deadline() -> Deadline {
 fn tcp() -> (Listener, Address, Token) {
     let token = Token::random().unwrap();
     let listener = Listener::tcp(IpAddr::from([127, 0, 0, 1]), &SocketOptions::default(), token).unwrap();
-    let address = listener.address().unwrap();
+    let address = listener.address().clone();
     (listener, address, token)
 }
 
@@ -25,7 +25,7 @@ fn a_peer_is_admitted_over_tcp_and_unix() {
         Listener::unix(&options, token).unwrap(),
     ];
     for mut listener in listeners {
-        let address = listener.address().unwrap();
+        let address = listener.address().clone();
         let (token, options) = (token, options.clone());
         let peer =
             thread::spawn(move || connect(&address, &token, b"it is me", &options, deadline()).unwrap());

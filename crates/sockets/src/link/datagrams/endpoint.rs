@@ -10,7 +10,7 @@ use rustix::{
 
 use super::header::{ACKNOWLEDGEMENT, Header, Kind, LENGTH};
 use crate::{
-    control::token::Token,
+    control::Token,
     link::{buffer::Buffer, error::failed},
     session::IdleTask,
 };
@@ -18,7 +18,7 @@ use crate::{
 /// Maximum number of messages that may arrive before a missing one.
 pub(super) const MAX_AHEAD: u64 = 4096;
 
-/// Kind the link and its [`Responder`] share.
+/// What the link and its [`Responder`] share.
 pub(super) struct Endpoint {
     pub(super) socket: UdpSocket,
     pub(super) token: Token,
