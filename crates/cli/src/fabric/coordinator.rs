@@ -80,11 +80,8 @@ pub(crate) fn coordinate(job: &Job<'_>) -> Result<u8> {
     let hears = send.clone();
     let hears = Box::new(move |event| drop(hears.send(Event::Session(event))));
     let coordinator = Coordinator::start(listener, job.extent.ranks, hears)?;
-    let ranks = ProcessGroup::new(move |event| {
-        if let process::Event::Exited(rank, exit) = event {
-            drop(send.send(Event::Exit(rank as u32, exit.status)));
-        }
-    });
+    let exited = move |rank, exit: process::Exit| drop(send.send(Event::Exit(rank as u32, exit.status)));
+    let ranks = ProcessGroup::watch_exits(exited);
     let status = vec![None; seats.len()];
     let mut session = Session { coordinator: &coordinator, seats: &seats, ranks, events, status };
     for (seat, rank) in seats.iter().zip(0..) {

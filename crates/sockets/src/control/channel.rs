@@ -20,27 +20,29 @@ use super::{
 use crate::socket::Stream;
 
 /// Maximum bytes of a message of the pipeline, which may hold the time stamps of the largest number of buffers.
-pub const MAX_PIPELINE_MESSAGE: usize = 64 << 20;
+pub(crate) const MAX_PIPELINE_MESSAGE: usize = 64 << 20;
 /// Maximum number of open files in a message, a limit of the kernel (`SCM_MAX_FD`).
 const MAX_FILES: usize = 253;
 
 /// Both directions of a control channel.
-pub struct Channel {
-    /// The incoming messages.
-    pub reader: MessageReader,
-    /// The outgoing messages.
-    pub writer: MessageWriter,
+pub(crate) struct Channel {
+    pub(crate) reader: MessageReader,
+    pub(crate) writer: MessageWriter,
 }
 
 impl Channel {
     /// Returns a channel over a connection; a longer message than `max` bytes is rejected.
-    pub fn over(stream: Stream, max: usize) -> io::Result<Channel> {
+    pub(crate) fn over(stream: Stream, max: usize) -> io::Result<Channel> {
         let writer = MessageWriter::new(Output::Stream(stream.try_clone()?, Mutex::new(())));
         Ok(Channel { reader: MessageReader { input: Input::Stream(stream), max }, writer })
     }
 
     /// Returns a channel over two pipes.
-    pub fn pipes(from: impl Read + Send + 'static, to: impl Write + Send + 'static, max: usize) -> Channel {
+    pub(crate) fn pipes(
+        from: impl Read + Send + 'static,
+        to: impl Write + Send + 'static,
+        max: usize,
+    ) -> Channel {
         Channel {
             reader: MessageReader::pipe(from, max),
             writer: MessageWriter::new(Output::Pipe(Mutex::new(Box::new(to)))),
@@ -50,7 +52,7 @@ impl Channel {
     /// Returns the channel to the parent process: standard input if that is a socket, else standard input and output.
     ///
     /// In the second case, standard output is redirected to standard error.
-    pub fn to_parent(max: usize) -> io::Result<Channel> {
+    pub(crate) fn to_parent(max: usize) -> io::Result<Channel> {
         let input = rustix::stdio::stdin().try_clone_to_owned()?;
         if rustix::net::sockopt::socket_type(&input).is_ok() {
             return Channel::over(input.into(), max);
@@ -61,8 +63,7 @@ impl Channel {
     }
 }
 
-/// Reads messages.
-pub struct MessageReader {
+pub(crate) struct MessageReader {
     input: Input,
     max: usize,
 }
@@ -74,12 +75,12 @@ enum Input {
 
 impl MessageReader {
     /// Returns a reader of a pipe or of bytes in memory.
-    pub fn pipe(from: impl Read + Send + 'static, max: usize) -> MessageReader {
+    pub(crate) fn pipe(from: impl Read + Send + 'static, max: usize) -> MessageReader {
         MessageReader { input: Input::Pipe(Box::new(from)), max }
     }
 
     /// Waits for the next message.
-    pub fn read(&mut self) -> Result<Message, FrameError> {
+    pub(crate) fn read(&mut self) -> Result<Message, FrameError> {
         match &mut self.input {
             Input::Pipe(pipe) => Message::try_from(Frame::read(pipe, self.max)?),
             Input::Stream(stream) => {
@@ -114,7 +115,7 @@ impl Read for FileReader<'_> {
 
 /// Writes messages; clones write to the same channel.
 #[derive(Clone)]
-pub struct MessageWriter(Arc<Output>);
+pub(crate) struct MessageWriter(Arc<Output>);
 
 enum Output {
     /// The mutex orders writers; closing does not wait for one that is blocked.
@@ -127,8 +128,7 @@ impl MessageWriter {
         MessageWriter(Arc::new(output))
     }
 
-    /// Writes a message.
-    pub fn write(&self, message: &Message) -> io::Result<()> {
+    pub(crate) fn write(&self, message: &Message) -> io::Result<()> {
         self.write_with_files(message, &[])
     }
 
@@ -136,7 +136,7 @@ impl MessageWriter {
     ///
     /// Fails with `InvalidInput` if there are more than 253 files, or if the channel is a pipe. Only a Unix-domain socket
     /// delivers them.
-    pub fn write_with_files(&self, message: &Message, files: &[BorrowedFd<'_>]) -> io::Result<()> {
+    pub(crate) fn write_with_files(&self, message: &Message, files: &[BorrowedFd<'_>]) -> io::Result<()> {
         let bytes = message.frame().encode().map_err(|e| io::Error::other(e.to_string()))?;
         match &*self.0 {
             Output::Stream(stream, order) => {
@@ -158,7 +158,7 @@ impl MessageWriter {
     }
 
     /// Closes the channel: the readers at both ends return. A pipe is closed when its last writer is dropped.
-    pub fn close(&self) {
+    pub(crate) fn close(&self) {
         if let Output::Stream(stream, _) = &*self.0 {
             stream.shutdown();
         }

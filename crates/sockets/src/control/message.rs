@@ -4,12 +4,23 @@ use std::os::fd::OwnedFd;
 
 use super::frame::{Frame, FrameError};
 
-/// The kind of a message. Its value is the kind of the frame; 1 is the kind of the first frame of a connection
-/// (see [`super::listener::HELLO`]).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+/// Defines the enum of kinds and the list of them in its order.
+macro_rules! kinds {
+    ($($(#[$doc:meta])* $kind:ident,)*) => {
+        /// The kind of a message.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        pub(crate) enum Kind { $($(#[$doc])* $kind,)* }
+
+        const KINDS: &[Kind] = &[$(Kind::$kind),*];
+    };
+}
+
+/// Kind of the frame of the first kind of message; smaller ones belong to the listener (see [`super::listener::HELLO`]).
+const FIRST: u8 = 2;
+
+kinds! {
     /// Coordinator to every rank, once all have joined: the rank table.
-    RankTable = 2,
+    RankTable,
     /// Rank to rank, through the coordinator: the other rank, whether a part follows, a part of a message.
     Data,
     /// Coordinator to every rank, or a rank to the coordinator: an exit code and a sentence. The session ends.
@@ -42,77 +53,50 @@ pub enum Kind {
     Checked,
 }
 
-const KINDS: [Kind; 16] = [
-    Kind::RankTable,
-    Kind::Data,
-    Kind::End,
-    Kind::Leave,
-    Kind::Task,
-    Kind::Ready,
-    Kind::Failure,
-    Kind::Port,
-    Kind::Peers,
-    Kind::Rejected,
-    Kind::Prepare,
-    Kind::Prepared,
-    Kind::Start,
-    Kind::Done,
-    Kind::Check,
-    Kind::Checked,
-];
-
 /// One message. Its body: the count of numbers, the numbers, the count of texts, each text after its length, the data.
 /// Counts and lengths are `u32`, numbers `u64`, all little-endian.
 #[derive(Debug)]
-pub struct Message {
-    /// What the message means.
-    pub kind: Kind,
-    /// Numbers, by position.
-    pub numbers: Vec<u64>,
-    /// Texts, by position.
-    pub texts: Vec<String>,
-    /// Raw bytes.
-    pub data: Vec<u8>,
+pub(crate) struct Message {
+    pub(crate) kind: Kind,
+    pub(crate) numbers: Vec<u64>,
+    pub(crate) texts: Vec<String>,
+    pub(crate) data: Vec<u8>,
     /// Open files; only a Unix-domain socket carries them.
-    pub files: Vec<OwnedFd>,
+    pub(crate) files: Vec<OwnedFd>,
 }
 
 impl Message {
-    /// Returns a message without content.
-    pub fn new(kind: Kind) -> Message {
+    pub(crate) fn new(kind: Kind) -> Message {
         Message { kind, numbers: Vec::new(), texts: Vec::new(), data: Vec::new(), files: Vec::new() }
     }
 
-    /// Appends numbers.
-    pub fn numbers(mut self, numbers: impl IntoIterator<Item = u64>) -> Message {
+    pub(crate) fn numbers(mut self, numbers: impl IntoIterator<Item = u64>) -> Message {
         self.numbers.extend(numbers);
         self
     }
 
-    /// Appends texts.
-    pub fn texts(mut self, texts: impl IntoIterator<Item = String>) -> Message {
+    pub(crate) fn texts(mut self, texts: impl IntoIterator<Item = String>) -> Message {
         self.texts.extend(texts);
         self
     }
 
-    /// Sets the raw bytes.
-    pub fn data(mut self, data: impl Into<Vec<u8>>) -> Message {
+    pub(crate) fn data(mut self, data: impl Into<Vec<u8>>) -> Message {
         self.data = data.into();
         self
     }
 
     /// Returns the number at a position; 0 if the message has fewer.
-    pub fn number(&self, at: usize) -> u64 {
+    pub(crate) fn number(&self, at: usize) -> u64 {
         self.numbers.get(at).copied().unwrap_or(0)
     }
 
     /// Returns the text at a position; empty if the message has fewer.
-    pub fn text(&self, at: usize) -> &str {
+    pub(crate) fn text(&self, at: usize) -> &str {
         self.texts.get(at).map_or("", String::as_str)
     }
 
     /// Returns the frame of the message, without its files.
-    pub fn frame(&self) -> Frame {
+    pub(crate) fn frame(&self) -> Frame {
         let mut body = Vec::with_capacity(8 + 8 * self.numbers.len() + self.data.len());
         body.extend((self.numbers.len() as u32).to_le_bytes());
         body.extend(self.numbers.iter().flat_map(|number| number.to_le_bytes()));
@@ -122,7 +106,7 @@ impl Message {
             body.extend(text.as_bytes());
         }
         body.extend(&self.data);
-        Frame::new(self.kind as u8, body)
+        Frame::new(FIRST + self.kind as u8, body)
     }
 }
 
@@ -130,8 +114,8 @@ impl TryFrom<Frame> for Message {
     type Error = FrameError;
 
     fn try_from(frame: Frame) -> Result<Message, FrameError> {
-        let kind = KINDS.into_iter().find(|kind| *kind as u8 == frame.kind);
-        kind.and_then(|kind| parse(kind, &frame.body)).ok_or(FrameError::Invalid(frame.kind))
+        let kind = frame.kind.checked_sub(FIRST).and_then(|at| KINDS.get(usize::from(at)));
+        kind.and_then(|kind| parse(*kind, &frame.body)).ok_or(FrameError::Invalid(frame.kind))
     }
 }
 

@@ -21,7 +21,7 @@ use ombx_core::error::{Error, Result};
 use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
 
 use super::{
-    channel::{Channel, MAX_PIPELINE_MESSAGE, MessageReader, MessageWriter},
+    channel::{Channel, MAX_PIPELINE_MESSAGE, MessageWriter},
     message::Message,
     thread,
 };
@@ -31,8 +31,7 @@ const GRACE: Duration = Duration::from_secs(3);
 
 /// How a role of this binary runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Execution {
-    /// As a process.
+pub(crate) enum Execution {
     Process,
     /// As a thread of the process that starts it.
     Thread,
@@ -78,7 +77,7 @@ pub struct Started {
 
 impl Started {
     /// Starts a process of this host, whose standard input is a socket: the control channel.
-    pub fn with_socket(mut command: Command, name: String) -> Result<Started> {
+    pub(crate) fn with_socket(mut command: Command, name: String) -> Result<Started> {
         let (ours, theirs) = UnixStream::pair().map_err(|e| failed(&name, &e))?;
         command.stdin(OwnedFd::from(theirs)).stdout(Stdio::null());
         let child = spawn(&mut command, &name)?;
@@ -86,7 +85,7 @@ impl Started {
     }
 
     /// Starts a process whose standard input and output are the control channel, through ssh for instance.
-    pub fn with_pipes(mut command: Command, name: String) -> Result<Started> {
+    pub(crate) fn with_pipes(mut command: Command, name: String) -> Result<Started> {
         command.stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut child = spawn(&mut command, &name)?;
         let pipes = child.stdout.take().zip(child.stdin.take());
@@ -105,7 +104,7 @@ impl Started {
     }
 
     /// Starts a thread that gets the other end of the control channel.
-    pub fn thread(name: String, run: impl FnOnce(Channel) + Send + 'static) -> Result<Started> {
+    pub(crate) fn thread(name: String, run: impl FnOnce(Channel) + Send + 'static) -> Result<Started> {
         let (ours, theirs) = UnixStream::pair().map_err(|e| failed(&name, &e))?;
         let theirs = Channel::over(OwnedFd::from(theirs).into(), MAX_PIPELINE_MESSAGE)
             .map_err(|e| failed(&name, &e))?;
@@ -123,7 +122,7 @@ impl Started {
     }
 
     /// Sends a message with open files. A process that has ended is no error: its watcher reports it.
-    pub fn send(&self, message: &Message, files: &[BorrowedFd<'_>]) -> Result<()> {
+    pub(crate) fn send(&self, message: &Message, files: &[BorrowedFd<'_>]) -> Result<()> {
         let Some(Channel { writer, .. }) = &self.channel else { return Ok(()) };
         match writer.write_with_files(message, files) {
             Err(e) if e.kind() == io::ErrorKind::InvalidInput => Err(failed(&self.name, &e)),
@@ -144,10 +143,8 @@ fn failed(name: &str, error: &io::Error) -> Error {
 
 /// An event of a process group. The number is the member's, in the order of [`ProcessGroup::add`].
 #[derive(Debug)]
-pub enum Event {
-    /// A member has sent a message.
+pub(crate) enum Event {
     Message(usize, Message),
-    /// A member has ended.
     Exited(usize, Exit),
 }
 
@@ -201,8 +198,16 @@ struct State {
 }
 
 impl ProcessGroup {
+    /// Returns an empty group. `handler` is called with the number of a member and its end, on any thread.
+    pub fn watch_exits(handler: impl Fn(usize, Exit) + Send + Sync + 'static) -> ProcessGroup {
+        ProcessGroup::new(move |event| match event {
+            Event::Exited(member, exit) => handler(member, exit),
+            Event::Message(..) => {}
+        })
+    }
+
     /// Returns an empty group. `handler` is called for every event, on any thread.
-    pub fn new(handler: impl Fn(Event) + Send + Sync + 'static) -> ProcessGroup {
+    pub(crate) fn new(handler: impl Fn(Event) + Send + Sync + 'static) -> ProcessGroup {
         ProcessGroup { members: Vec::new(), state: Arc::default(), handler: Arc::new(handler) }
     }
 
@@ -221,7 +226,11 @@ impl ProcessGroup {
                     handler(event);
                 }
             };
-            read_all(reader, |message| report(Event::Message(index, message)));
+            if let Some(mut reader) = reader {
+                while let Ok(message) = reader.read() {
+                    report(Event::Message(index, message));
+                }
+            }
             report(Event::Exited(index, wait(name, &child)));
             *lock(&state.running) -= 1;
             state.exited.notify_all();
@@ -234,7 +243,7 @@ impl ProcessGroup {
     }
 
     /// Sends a message to every member. A member that has ended is skipped: its watcher reports it.
-    pub fn broadcast(&self, message: &Message) {
+    pub(crate) fn broadcast(&self, message: &Message) {
         self.members.iter().filter_map(|m| m.writer.as_ref()).for_each(|to| drop(to.write(message)));
     }
 
@@ -272,15 +281,6 @@ impl Drop for ProcessGroup {
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// Reads messages until the channel is closed.
-fn read_all(reader: Option<MessageReader>, mut on_message: impl FnMut(Message)) {
-    if let Some(mut reader) = reader {
-        while let Ok(message) = reader.read() {
-            on_message(message);
-        }
-    }
 }
 
 /// Waits until a member has ended. The child's mutex is free meanwhile, so that the group can kill it.
