@@ -23,7 +23,7 @@ const NOISE: &str = "xtask/src/sanitize/mpi.supp";
 const OPEN_MPI_NOISE: &str = "share/openmpi/openmpi-valgrind.supp";
 /// Tests of ombx-sockets in which unsafe code has a part. Not those of `memory`: rustix reads the clock by a header that valgrind
 /// has moved, and where threads spin, one that waits keeps valgrind from the other.
-const OF_SOCKETS: [&str; 2] = ["shared::", "link::tests::a_"];
+const OF_SOCKETS: [&str; 2] = ["shared_memory::", "link::tests::a_"];
 /// Benchmarks whose buffers, windows and requests between them go through every unsafe file of ombx-mpi.
 const BENCHMARKS: [&str; 8] = [
     "p2p.latency",

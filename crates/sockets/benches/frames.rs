@@ -1,16 +1,16 @@
-//! What a frame costs on its way: between ranks and their coordinator, never in a timed loop.
+//! Cost of a frame between ranks and their coordinator, outside timed loops.
 
 use std::hint::black_box;
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
-use ombx_sockets::{
-    frame::{Frame, MOST},
+use ombx_sockets::control::{
+    frame::{Frame, MAX_BODY},
     token::Token,
 };
 
 fn frames(c: &mut Criterion) {
     let mut group = c.benchmark_group("frame");
-    for bytes in [16, 1024, 65_536, MOST] {
+    for bytes in [16, 1024, 65_536, MAX_BODY] {
         let frame = Frame::new(3, vec![7; bytes]);
         let encoded = frame.encode().unwrap();
         group.throughput(Throughput::Bytes(bytes as u64));
@@ -18,10 +18,10 @@ fn frames(c: &mut Criterion) {
             b.iter(|| frame.encode());
         });
         group.bench_with_input(BenchmarkId::new("parse", bytes), &encoded, |b, encoded| {
-            b.iter(|| Frame::parse(black_box(encoded), MOST));
+            b.iter(|| Frame::parse(black_box(encoded), MAX_BODY));
         });
         group.bench_with_input(BenchmarkId::new("read", bytes), &encoded, |b, encoded| {
-            b.iter(|| Frame::read(&mut black_box(encoded.as_slice()), MOST));
+            b.iter(|| Frame::read(&mut black_box(encoded.as_slice()), MAX_BODY));
         });
     }
     group.finish();

@@ -1,77 +1,89 @@
-//! What reads what processes of a session say to each other, called with any bytes. The programs of `fuzz/` call these for
-//! hours, the tests below for a moment.
+//! Readers of bytes from other processes, called with any bytes. The programs in `fuzz/` and the tests below call them.
 
-use std::{io::Write, os::unix::net::UnixStream, time::Duration};
+use std::{
+    io::Write,
+    os::{
+        linux::net::SocketAddrExt,
+        unix::net::{SocketAddr, UnixStream},
+    },
+    time::Duration,
+};
 
 pub use crate::pipeline::fuzz as pipeline;
 use crate::{
-    coordinator::{decode_end, end},
-    door::{Door, Guest, HELLO, Knock, MOST_SAID},
-    frame::{Frame, MOST},
-    options::Options,
-    protocol::{Card, decode_mail, decode_roster, encode_mail, encode_roster},
-    stream::{Address, unix_address},
-    token::Token,
+    control::{
+        Attempt, Listener, MAX_BODY, Message, Peer, Token,
+        frame::Frame,
+        listener::{HELLO, MAX_HELLO},
+    },
+    session::protocol::{Hello, data, end, rank_table, read_data, read_end, read_rank_table},
+    socket::{Address, SocketOptions},
 };
 
-/// The token of the seed that is let in.
+/// The token of the seed that is admitted.
 const TOKEN: [u8; Token::BYTES] = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15];
 
-/// Frames, what is in them, and the token as text: what is read survives being written again.
+/// Reads frames, the messages in them, and the token as text. Checks that each survives encoding.
 pub fn frames(bytes: &[u8]) {
     let mut rest = bytes;
-    while let Ok(Some((frame, used))) = Frame::parse(rest, MOST) {
+    while let Ok(Some((frame, used))) = Frame::parse(rest, MAX_BODY) {
         assert_eq!(frame.encode().unwrap(), rest[..used]);
-        assert_eq!(Frame::read(&mut &rest[..used], MOST).unwrap(), frame);
-        body(&frame.body);
+        assert_eq!(Frame::read(&mut &rest[..used], MAX_BODY).unwrap(), frame);
+        if let Some(hello) = std::str::from_utf8(&frame.body).ok().and_then(Hello::decode) {
+            assert!(hello.encode().split('\t').count() == 6);
+        }
+        if let Ok(message) = Message::try_from(frame) {
+            session_message(&message);
+        }
         rest = &rest[used..];
     }
-    assert!(Frame::read(&mut &rest[..], MOST).is_err());
+    assert!(Frame::read(&mut &rest[..], MAX_BODY).is_err());
     let text = String::from_utf8_lossy(bytes);
     if let Ok(token) = text.parse::<Token>() {
         assert_eq!(token.to_string(), text.to_ascii_lowercase());
     }
 }
 
-fn body(body: &[u8]) {
-    if let Some((rank, more, part)) = decode_mail(body) {
-        assert_eq!(encode_mail(rank, more, part), body);
+fn session_message(message: &Message) {
+    if let Some((rank, more)) = read_data(message) {
+        let again = data(rank, more, &message.data);
+        assert_eq!((again.numbers, &again.data), (message.numbers.clone(), &message.data));
     }
-    if let Ok(cards) = decode_roster(body) {
-        assert_eq!(decode_roster(&encode_roster(&cards)).unwrap(), cards);
+    if let Ok(ranks) = read_rank_table(message) {
+        assert_eq!(read_rank_table(&rank_table(&ranks)).unwrap(), ranks);
     }
-    if let Some(card) = std::str::from_utf8(body).ok().and_then(Card::decode) {
-        assert!(card.encode().split('\t').count() == 6);
-    }
-    let (code, why) = decode_end(body);
-    let again = end(code, &why);
-    assert!(again.body.len() <= 1 + 4 * 1000 && decode_end(&again.body).0 == code);
+    let (code, why) = read_end(message);
+    let again = end(code, why);
+    assert!(again.text(0).len() <= 4 * 1000 && read_end(&again).0 == code);
 }
 
-/// A door: only who shows the token, and all of it in the first frame, gets in; everyone else is turned away.
-pub fn door(bytes: &[u8]) {
+/// Connects to a listener and sends the bytes. Checks that the listener admits the peer if and only if they are the token in a
+/// first frame, and nothing follows it.
+pub fn listener(bytes: &[u8]) {
     thread_local! {
-        static DOOR: std::cell::RefCell<Door> = Door::unix(&Options::default(), TOKEN.into()).unwrap().into();
+        static LISTENER: std::cell::RefCell<Listener> =
+            Listener::unix(&SocketOptions::default(), TOKEN.into()).unwrap().into();
     }
-    DOOR.with_borrow_mut(|door| {
-        let Ok(Address::Unix(name)) = door.address() else { return };
-        let mut guest = UnixStream::connect_addr(&unix_address(&name).unwrap()).unwrap();
-        // Somebody who is turned away early cannot say the rest.
-        let _ = guest.write_all(bytes);
-        drop(guest);
-        let admitted = match door.serve(Duration::from_secs(10)).unwrap() {
-            Some(Knock::Guest(Guest { said, .. })) => Some(said),
-            Some(Knock::Strangers(_)) => None,
-            None => panic!("neither let in nor turned away"),
+    LISTENER.with_borrow_mut(|listener| {
+        let Address::Unix(name) = listener.address() else { return };
+        let address = SocketAddr::from_abstract_name(name).unwrap();
+        let mut peer = UnixStream::connect_addr(&address).unwrap();
+        // Fails if the listener rejects the connection before all bytes are written.
+        let _ = peer.write_all(bytes);
+        drop(peer);
+        let admitted = match listener.wait(Duration::from_secs(10)).unwrap() {
+            Some(Attempt::Admitted(Peer { hello, .. })) => Some(hello),
+            Some(Attempt::Rejected(_)) => None,
+            None => panic!("the connection was neither admitted nor rejected"),
         };
-        let first = match Frame::parse(bytes, MOST_SAID) {
+        let first = match Frame::parse(bytes, MAX_HELLO) {
             Ok(Some((Frame { kind: HELLO, body }, used))) if body.starts_with(&TOKEN) => Some((body, used)),
             _ => None,
         };
         match (admitted, first) {
-            (Some(said), Some((body, _))) => assert_eq!(said, body[Token::BYTES..]),
-            (Some(_), None) => panic!("a stranger was let in"),
-            (None, Some((_, used))) => assert!(used < bytes.len(), "a guest was turned away"),
+            (Some(hello), Some((body, _))) => assert_eq!(hello, body[Token::BYTES..]),
+            (Some(_), None) => panic!("a connection without the token was admitted"),
+            (None, Some((_, used))) => assert!(used < bytes.len(), "a peer with the token was rejected"),
             (None, None) => {}
         }
     });
@@ -83,17 +95,17 @@ mod tests {
     use ombx_core::testkit::hostile;
 
     #[test]
-    fn any_bytes_are_frames_or_refused() {
+    fn any_bytes_are_frames_or_rejected() {
         hostile("frames", 20_000, frames);
     }
 
     #[test]
-    fn a_door_lets_in_who_shows_the_token_and_nobody_else() {
-        hostile("door", 3000, door);
+    fn a_listener_admits_only_peers_with_the_token() {
+        hostile("listener", 3000, listener);
     }
 
     #[test]
-    fn any_bytes_are_notes_or_refused() {
+    fn any_bytes_are_pipeline_messages_or_rejected() {
         hostile("pipeline", 20_000, pipeline);
     }
 }

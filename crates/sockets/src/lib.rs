@@ -1,27 +1,61 @@
-//! The same benchmarks over sockets without MPI, and the phase pipeline.
+//! Sockets without MPI: sessions of ranks, benchmarks of their links, and the phase pipeline.
 //!
-//! What both share: a [`token::Token`] that everyone of a session knows, [`frame`]s of checked length, a [`door::Door`] that
-//! admits only who shows the token, [`deadline::Deadline`]s and [`options::Options`] of sockets.
+//! A session has a [`Coordinator`]; each rank joins it as a [`SocketTeam`], on which the engine runs benchmarks. The crate
+//! registers `sockets.latency`, `sockets.bw`, `sockets.bibw`, `sockets.link` and `sockets.pipeline`.
 //!
-//! A session of ranks has a [`coordinator::Coordinator`]; each rank joins it as a [`SocketTeam`].
+//! | module | content |
+//! |---|---|
+//! | [`socket`] | streams, socket options, deadlines, identity of hosts |
+//! | [`control`] | token, listener, messages, channels, processes: shared by sessions and the pipeline |
+//! | [`session`] | coordinator, a rank's connection to it, the team |
+//! | `link` | connections that carry payload: streams and datagrams |
+//! | [`pipeline`] | the phase pipeline, which starts its own processes |
+//!
+//! # Example
+//!
+//! Two ranks measure the latency of TCP. Here they are threads of one process.
+//!
+//! ```
+//! use ombx_core::{system::clock::Clock, error::Result, measure::{plan::{Effort, Plan}, runner, sink::Memory}, benchmark::registry::Registry, unit::Bytes};
+//! use ombx_sockets::{Coordinator, SocketTeam, Token, session::{Reach, listen}};
+//!
+//! let token = Token::random()?;
+//! let listener = listen(token, Reach::ThisHost)?;
+//! let address = ([127, 0, 0, 1], listener.port()).into();
+//! Coordinator::start(listener, 2, Box::new(|_| ()))?;
+//!
+//! let measure = move |rank| -> Result<Memory> {
+//!     let team = SocketTeam::join(&[address], token, rank, |_, why| panic!("{why}"))?;
+//!     let plan = Plan {
+//!         sizes: Some(vec![Bytes(8)]),
+//!         effort: Effort::Fixed { iterations: 100, warmup: 10 },
+//!         ..Plan::default()
+//!     };
+//!     let choices = Registry::load()?.find("sockets.latency")?;
+//!     let mut rows = Memory::default();
+//!     runner::run_all(&team, &[runner::Part { choices, plan }], &Clock::measured(), &mut rows, Vec::new())?;
+//!     team.leave();
+//!     Ok(rows)
+//! };
+//! let other = std::thread::spawn(move || measure(1));
+//! let rows = measure(0)?.rows;
+//! other.join().unwrap()?;
+//! assert_eq!(rows[0].bytes, Some(8));
+//! println!("{:.1} us", rows[0].summary.as_ref().unwrap().median / 1e3);
+//! # Ok::<(), ombx_core::error::Error>(())
+//! ```
 
-pub mod coordinator;
-pub mod deadline;
-pub mod door;
-pub mod frame;
+pub mod control;
 #[cfg(any(test, fuzzing))]
 pub mod fuzz;
-pub mod host;
 mod link;
-pub mod options;
 pub mod pipeline;
-mod post;
-mod protocol;
-mod shared;
-pub mod stream;
-mod team;
-pub mod token;
+pub mod session;
+pub mod socket;
 mod transport;
-mod zero_copy;
 
-pub use self::{post::End, team::SocketTeam};
+pub use self::{
+    control::token::Token,
+    session::{Coordinator, SocketTeam},
+    socket::host,
+};

@@ -1,4 +1,4 @@
-//! `sockets.pipeline`: blocks pass through the phases of several nodes, transposed from phase to phase.
+//! `sockets.pipeline`: blocks pass through the phases of several nodes, and each step transposes nodes and blocks.
 
 mod connect;
 mod coordinator;
@@ -7,13 +7,14 @@ mod failure;
 #[cfg(any(test, fuzzing))]
 mod fuzz;
 mod hosts;
+mod member;
 mod memory;
 mod node;
-mod note;
 mod phase;
-mod process;
 mod report;
+mod role;
 mod shape;
+mod shared_memory;
 mod task;
 mod worker;
 
@@ -37,45 +38,43 @@ use ombx_core::{
 
 #[cfg(any(test, fuzzing))]
 pub use self::fuzz::pipeline as fuzz;
-pub use self::process::SUBCOMMAND;
+pub use self::member::SUBCOMMAND;
 use self::{
-    ends::End,
+    ends::Storage,
+    failure::REPORTED,
     hosts::Hosts,
-    memory::Waiting,
-    process::{Crew, Line, Orphan, TOLD},
-    shape::{MOST_BUFFERS, MOST_NODES, MOST_PHASES, Shape},
+    memory::WaitMode,
+    role::run_role,
+    shape::{MAX_BUFFERS, MAX_NODES, MAX_PHASES, Shape},
     task::Plan,
 };
+use crate::control::{Channel, Execution, MAX_PIPELINE_MESSAGE};
 
-/// How many nodes.
-pub static NODES: Setting = Setting {
+static NODES: Setting = Setting {
     name: "nodes",
     value: "N",
-    about: "nodes of the pipeline, each a process with its phases",
+    about: "number of nodes, each a process with its phases",
     default: Some("3"),
-    check: |text| number(text, 1, MOST_NODES, "nodes").map(drop),
+    check: |text| number(text, 1, MAX_NODES, "nodes").map(drop),
 };
 
-/// How many phases.
-pub static PHASES: Setting = Setting {
+static PHASES: Setting = Setting {
     name: "phases",
     value: "F",
-    about: "phases of each node; between two of them every node sends to every node",
+    about: "number of phases of each node; between two phases every node sends to every node",
     default: Some("3"),
-    check: |text| number(text, 2, MOST_PHASES, "phases").map(drop),
+    check: |text| number(text, 2, MAX_PHASES, "phases").map(drop),
 };
 
-/// How many buffers.
-pub static BUFFERS: Setting = Setting {
+static BUFFERS: Setting = Setting {
     name: "buffers",
     value: "B",
-    about: "buffers that pass through each node in a run, of one block for each node; of a source file: as many as it has",
+    about: "buffers that pass through each node in a run, each with a block for every node; set by a source file",
     default: Some("64"),
-    check: |text| number(text, 1, MOST_BUFFERS, "buffers").map(drop),
+    check: |text| number(text, 1, MAX_BUFFERS, "buffers").map(drop),
 };
 
-/// How large a block is.
-pub static BLOCK: Setting = Setting {
+static BLOCK: Setting = Setting {
     name: "block",
     value: "BYTES",
     about: "size of a block, or a list of sizes",
@@ -86,46 +85,43 @@ pub static BLOCK: Setting = Setting {
     },
 };
 
-/// Where blocks come from.
-pub static SOURCE: Setting = Setting {
+static SOURCE: Setting = Setting {
     name: "source",
     value: "memory|file:PATH",
-    about: "where blocks come from",
+    about: "source of the blocks",
     default: Some("memory"),
-    check: |text| End::parse(text).map(drop),
+    check: |text| Storage::parse(text).map(drop),
 };
 
-/// Where blocks go to.
-pub static SINK: Setting = Setting {
+static SINK: Setting = Setting {
     name: "sink",
     value: "memory|file:PATH",
-    about: "where blocks go to; a file is overwritten",
+    about: "destination of the blocks; a file is overwritten",
     default: Some("memory"),
-    check: |text| End::parse(text).map(drop),
+    check: |text| Storage::parse(text).map(drop),
 };
 
-/// Where nodes are.
-pub static HOSTS: Setting = Setting {
+static HOSTS: Setting = Setting {
     name: "hosts",
     value: "HOST,..",
-    about: "hosts to which nodes are dealt in turn",
+    about: "hosts on which nodes are placed in turn",
     default: None,
     check: |text| Hosts::parse(text).map(drop),
 };
 
 ombx_core::axis! {
-    /// What phases, senders and receivers are
-    pub enum Workers: "workers", IfChosen, default Processes {
-        /// Processes
+    /// How phases, senders and receivers run
+    enum Workers: "workers", IfChosen, default Processes {
+        /// As processes
         Processes = "processes",
-        /// Threads of the process of their node
+        /// As threads of the process of their node
         Threads = "threads",
     }
 }
 
 ombx_core::axis! {
     /// Whether waiting processes poll instead of sleeping
-    pub enum Spin: "spin", IfChosen, default Off {
+    enum Spin: "spin", IfChosen, default Off {
         /// They sleep
         Off = "off",
         /// They poll
@@ -134,8 +130,8 @@ ombx_core::axis! {
 }
 
 const METHOD: Method = Method {
-    timed: "one run of all buffers through all phases: from the first signal to a first phase until the last phase of every node has said that it is done",
-    untimed: "starting processes, connecting them, filling a source in memory, comparing what arrived (in a further run with fresh data, every byte)",
+    timed: "one run of all buffers through all phases: from the first signal to a first phase until the last phase of every node is done",
+    untimed: "starting and connecting processes, filling a source in memory, comparing the data (every byte, in a further run with fresh data)",
     like: "the phase pipeline of the SP2: N (1 + F + 2 N (F - 1)) processes, two buffers in each phase, Unix-domain sockets inside a node and TCP between nodes",
 };
 
@@ -145,13 +141,14 @@ ombx_core::inventory::submit! {
         .settings(&[&NODES, &PHASES, &BUFFERS, &BLOCK, &SOURCE, &SINK, &HOSTS]).axes(&[Workers::AXIS, Spin::AXIS])
 }
 
-/// Is a process of a pipeline, until whoever started it ends it; returns its exit code.
+/// Runs this process as one of a pipeline, until its parent ends it; returns the exit code.
 pub fn serve() -> u8 {
-    // Whatever ends the one who started this process, ends this one too.
+    // The kernel ends this process with its parent.
     let _ = rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL));
-    match Line::of_this_process().and_then(|line| task::serve(line, Orphan::Ends)) {
-        Ok(()) => TOLD,
-        // Nobody is there any more.
+    let channel = Channel::to_parent(MAX_PIPELINE_MESSAGE);
+    match channel.and_then(|channel| run_role(channel, Execution::Process)) {
+        Ok(()) => REPORTED,
+        // The parent has ended.
         Err(_) => 1,
     }
 }
@@ -160,53 +157,53 @@ pub fn serve() -> u8 {
 fn run(session: &mut Session<'_>) -> Result<()> {
     for case in session.cases()? {
         let (plan, hosts) = plan(session.plan, &case)?;
-        report::measure(session, &case, (&plan, &hosts), Crew::Processes)?;
+        report::measure(session, &case, (&plan, &hosts), Execution::Process)?;
     }
     Ok(())
 }
 
-/// What the user chose, made sense of and checked against this host.
+/// Reads the user's choices and checks them against this host.
 fn plan(choices: &Choices, case: &Case) -> Result<(Plan, Hosts)> {
     let given = |setting| choices.setting(setting).unwrap_or_default();
-    let nodes = number(given(&NODES), 1, MOST_NODES, "nodes")?;
-    let phases = number(given(&PHASES), 2, MOST_PHASES, "phases")?;
-    let buffers = number(given(&BUFFERS), 1, MOST_BUFFERS, "buffers")?;
-    let (source, sink) = (End::parse(given(&SOURCE))?, End::parse(given(&SINK))?);
+    let nodes = number(given(&NODES), 1, MAX_NODES, "nodes")?;
+    let phases = number(given(&PHASES), 2, MAX_PHASES, "phases")?;
+    let buffers = number(given(&BUFFERS), 1, MAX_BUFFERS, "buffers")?;
+    let (source, sink) = (Storage::parse(given(&SOURCE))?, Storage::parse(given(&SINK))?);
     let mut shape = Shape { nodes, phases, buffers, block: case.bytes.0 };
     if shape.block == 0 {
-        return Err(Error::usage("a block has at least 1 byte, --block or --sizes says 0"));
+        return Err(Error::usage("--block and --sizes must be at least 1 byte"));
     }
     if choices.batch.is_some_and(|batch| batch > 1) {
-        return Err(Error::usage("--batch means nothing to sockets.pipeline: a sample is one run"));
+        return Err(Error::usage("sockets.pipeline has no option --batch: a sample is one run"));
     }
-    let crew = match case.choice() {
-        Workers::Threads => Crew::Threads,
-        Workers::Processes => Crew::Processes,
+    let workers = match case.choice() {
+        Workers::Threads => Execution::Thread,
+        Workers::Processes => Execution::Process,
     };
-    let waiting = match case.choice() {
-        Spin::On => Waiting::Spinning,
-        Spin::Off => Waiting::Asleep,
+    let wait_mode = match case.choice() {
+        Spin::On => WaitMode::Spin,
+        Spin::Off => WaitMode::Sleep,
     };
     let hosts = Hosts::parse(given(&HOSTS))?;
-    shape.check(hosts.local(nodes), crew == Crew::Threads)?;
+    shape.check(hosts.local(nodes), workers)?;
     shape.buffers = files(&shape, &source, &sink, choices.settings.contains_key(BUFFERS.name))?;
-    Ok((Plan { shape, crew, waiting, source, sink }, hosts))
+    Ok((Plan { shape, workers, wait_mode, source, sink }, hosts))
 }
 
-/// Checks the files of both ends and returns how many buffers there are: of a source file, as many as it has.
-fn files(shape: &Shape, source: &End, sink: &End, chosen: bool) -> Result<u32> {
+/// Checks the files of source and sink and returns the number of buffers, which a source file determines.
+fn files(shape: &Shape, source: &Storage, sink: &Storage, chosen: bool) -> Result<u32> {
     let Some(path) = source.path() else { return Ok(shape.buffers) };
     let shown = path.display();
     let facts = File::open(path).and_then(|file| file.metadata());
     let facts = facts.map_err(|e| Error::storage(format!("source file {shown}: {e}")))?;
     if !facts.is_file() {
         return Err(Error::usage(format!(
-            "source {shown} is no regular file, so that its size says nothing"
+            "source {shown} is no regular file; its size cannot set the number of buffers"
         )));
     }
     let same = |path| std::fs::metadata(path).is_ok_and(|s| (s.dev(), s.ino()) == (facts.dev(), facts.ino()));
     if sink.path().is_some_and(same) {
-        return Err(Error::usage(format!("source and sink are one file, {shown}")));
+        return Err(Error::usage(format!("source and sink are one file, {shown}; choose two")));
     }
     let Shape { nodes, block, .. } = *shape;
     let round = shape.buffer().saturating_mul(u64::from(nodes));
@@ -214,26 +211,26 @@ fn files(shape: &Shape, source: &End, sink: &End, chosen: bool) -> Result<u32> {
     let described = format!("{nodes} nodes x {nodes} blocks of {} = {round} bytes", Bytes(block));
     if rest != 0 || buffers == 0 {
         return Err(Error::usage(format!(
-            "source file {shown} has {} bytes, which is no multiple of {described}: choose another --block, or pad it to {}",
+            "source file {shown} has {} bytes, which is no multiple of {described}; choose another --block, or pad it to {}",
             facts.len(),
             (buffers + 1) * round
         )));
     }
-    match u32::try_from(buffers).ok().filter(|buffers| *buffers <= MOST_BUFFERS) {
+    match u32::try_from(buffers).ok().filter(|buffers| *buffers <= MAX_BUFFERS) {
         Some(found) if chosen && found != shape.buffers => Err(Error::usage(format!(
-            "source file {shown} has {found} buffers of {described}, --buffers says {}: leave --buffers out",
+            "source file {shown} has {found} buffers of {described}, but --buffers is {}; omit --buffers",
             shape.buffers
         ))),
         Some(found) => Ok(found),
         None => Err(Error::usage(format!(
-            "source file {shown} has {buffers} buffers, more than {MOST_BUFFERS}: take larger blocks"
+            "source file {shown} has {buffers} buffers; the limit is {MAX_BUFFERS}; choose larger blocks"
         ))),
     }
 }
 
-fn number(text: &str, least: u32, most: u32, what: &str) -> Result<u32> {
-    let number = text.parse::<u32>().ok().filter(|number| (least..=most).contains(number));
-    number.ok_or_else(|| Error::usage(format!("{text:?} is no number of {what} from {least} to {most}")))
+fn number(text: &str, min: u32, max: u32, what: &str) -> Result<u32> {
+    let number = text.parse::<u32>().ok().filter(|number| (min..=max).contains(number));
+    number.ok_or_else(|| Error::usage(format!("{text:?} is no number of {what} from {min} to {max}")))
 }
 
 #[cfg(test)]

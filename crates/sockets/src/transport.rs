@@ -18,9 +18,13 @@ use ombx_core::{
 };
 
 use crate::{
-    link::{Tcp, Unix, ZeroCopyTcp, datagrams::Datagrams, flow::Flow},
-    options::Options,
-    team::{Ip, SocketTeam},
+    link::{
+        connect::{Tcp, Unix, ZeroCopyTcp},
+        datagrams::Datagrams,
+        stream::StreamLink,
+    },
+    session::SocketTeam,
+    socket::{Ip, LinkOptions, SocketOptions},
 };
 
 ombx_core::axis! {
@@ -68,7 +72,7 @@ ombx_core::axis! {
 const SOCKET_BUFFER: Setting = Setting {
     name: "socket-buffer",
     value: "BYTES",
-    about: "Send and receive buffers of sockets, for example: --socket-buffer 4M [default: the kernel's]",
+    about: "Size of the send and receive buffers of sockets, for example: --socket-buffer 4M [default: the kernel's]",
     default: None,
     check: |text| buffer(text).map(|_| ()),
 };
@@ -84,7 +88,7 @@ const CONGESTION: Setting = Setting {
     {
         true => Ok(()),
         false => {
-            Err(Error::usage(format!("{text:?} is not the name of a congestion control, such as cubic")))
+            Err(Error::usage(format!("{text:?} is no name of a congestion control; give one such as cubic")))
         }
     },
 };
@@ -92,9 +96,9 @@ const CONGESTION: Setting = Setting {
 fn buffer(text: &str) -> Result<usize> {
     let Bytes(bytes) = text.parse()?;
     match bytes {
-        // The kernel takes an int and doubles it.
+        // The kernel's option is an int, which it doubles.
         4096..=0x3fff_ffff => Ok(bytes as usize),
-        _ => Err(Error::usage(format!("a socket buffer has from 4K to 1G bytes less one, not {text}"))),
+        _ => Err(Error::usage(format!("a socket buffer has at least 4K and less than 1G bytes, not {text}"))),
     }
 }
 
@@ -102,21 +106,21 @@ fn buffer(text: &str) -> Result<usize> {
 fn by_transport<P: Pattern>(session: &mut Session<'_>) -> Result<()> {
     session.split(|session, transport| match transport {
         Transport::Unix => session.without(&[IpVersion::AXIS, NoDelay::AXIS, ZeroCopy::AXIS], |session| {
-            set(session, Ip::V4, true)?;
-            run::<Over<P, Flow<Unix>>>(session)
+            set_options(session, Ip::V4, true)?;
+            run::<Over<P, StreamLink<Unix>>>(session)
         }),
         Transport::Udp => by_ip(session, |session, ip| {
             session.without(&[NoDelay::AXIS, ZeroCopy::AXIS], |session| {
-                set(session, ip, true)?;
+                set_options(session, ip, true)?;
                 run::<Over<P, Datagrams>>(session)
             })
         }),
         Transport::Tcp => by_ip(session, |session, ip| {
             session.split(|session, nodelay: NoDelay| {
-                set(session, ip, nodelay == NoDelay::On)?;
+                set_options(session, ip, nodelay == NoDelay::On)?;
                 session.split(|session, zero_copy| match zero_copy {
-                    ZeroCopy::On => run::<Over<P, Flow<ZeroCopyTcp>>>(session),
-                    ZeroCopy::Off => run::<Over<P, Flow<Tcp>>>(session),
+                    ZeroCopy::On => run::<Over<P, StreamLink<ZeroCopyTcp>>>(session),
+                    ZeroCopy::Off => run::<Over<P, StreamLink<Tcp>>>(session),
                 })
             })
         }),
@@ -138,19 +142,19 @@ fn by_ip<'a>(
     })
 }
 
-/// Tells the team how connections are to be made from now on.
-fn set(session: &Session<'_>, ip: Ip, nodelay: bool) -> Result<()> {
+/// Sets how the team makes its next connections.
+fn set_options(session: &Session<'_>, ip: Ip, nodelay: bool) -> Result<()> {
     let team: &dyn std::any::Any = session.team;
     let team: &SocketTeam = team
         .downcast_ref()
-        .ok_or_else(|| Error::unsupported("needs ranks that are connected by sockets, without MPI"))?;
+        .ok_or_else(|| Error::unsupported("needs ranks that are connected by sockets; run it without MPI"))?;
     let plan = session.plan;
-    let options = Options {
+    let socket = SocketOptions {
         nodelay,
         buffer: plan.setting(&SOCKET_BUFFER).map(buffer).transpose()?,
         congestion: plan.setting(&CONGESTION).map(str::to_owned),
     };
-    team.wish(|wishes| (wishes.ip, wishes.options) = (ip, options));
+    team.set_link_options(LinkOptions { ip, socket });
     Ok(())
 }
 
@@ -162,7 +166,7 @@ fn by_pattern(session: &mut Session<'_>) -> Result<()> {
     })
 }
 
-/// What is timed where messages go through a socket, and what is not.
+/// Returns the description of what is timed.
 const fn method(timed: &'static str, like: &'static str) -> Method {
     let untimed = "connecting and authenticating, socket options, buffers, filling and checking them";
     Method { timed, untimed, like }
@@ -185,10 +189,10 @@ ombx_core::inventory::submit! {
     entry(
         "sockets.latency",
         "blocking ping-pong between two processes over sockets, one way",
-        <Over<PingPong, Flow<Tcp>> as Kernel>::METRIC,
+        <Over<PingPong, StreamLink<Tcp>> as Kernel>::METRIC,
         method(
-            "one send and one recv of the whole message on rank 0, a recv and a send on rank 1; the figure is half of it; over \
-             udp each message has 8 bytes of its own before it, and one that is lost is sent again",
+            "one send and one recv of the whole message on rank 0, a recv and a send on rank 1; the figure is half of it; a message \
+             over udp has a header of 8 bytes, and a lost one is sent again",
             "sockperf ping-pong; NetPIPE over TCP",
         ),
         by_transport::<PingPong>,
@@ -200,9 +204,9 @@ ombx_core::inventory::submit! {
         "window of messages over sockets, acknowledged once",
         Metric::Bandwidth,
         method(
-            "a window of blocking sends on rank 0 and the receipt of rank 1, one byte or datagram, which it sends once it has \
-             received all, each by one recv",
-            "iperf3, whose messages share a single buffer and which never waits for a receipt",
+            "a window of blocking sends on rank 0, one recv for each message on rank 1, and one acknowledgement of one byte or \
+             datagram after the last",
+            "iperf3, whose messages share a single buffer and which waits for no acknowledgement",
         ),
         by_transport::<Stream>,
     ).streaming().axes(&[Transport::AXIS, IpVersion::AXIS, NoDelay::AXIS, ZeroCopy::AXIS, Buffers::AXIS])
@@ -213,8 +217,8 @@ ombx_core::inventory::submit! {
         "windows of messages over sockets both ways at once",
         Metric::Bandwidth,
         method(
-            "on both ranks a window of sends and a window of recvs on one socket; a send that finds no room gives way to \
-             recvs of what is there, and poll waits only where neither can go on",
+            "on both ranks a window of sends and a window of recvs on one socket; when a send would block, the rank receives; \
+             poll waits only when neither can proceed",
             "iperf3 --bidir, which has a connection for each direction",
         ),
         by_transport::<BiStream>,
@@ -226,8 +230,8 @@ ombx_core::inventory::submit! {
         "one link over sockets under LinkTest's patterns",
         Metric::Bandwidth,
         method(
-            "semidirectional: a ping-pong, S by half its time; bidirectional: two ping-pongs at once, 2 S by half their time; \
-             unidirectional: a window of blocking messages and one receipt, S by its part of that time",
+            "semidirectional: a ping-pong, S over half its time; bidirectional: two ping-pongs at once, 2 S over half their time; \
+             unidirectional: a window of blocking messages and one acknowledgement, S over the time per message",
             "LinkTest's three patterns over its TCP layer",
         ),
         by_pattern,
@@ -239,7 +243,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn settings_are_checked_before_anything_starts() {
+    fn settings_are_checked() {
         assert_eq!(buffer("4M").unwrap(), 4 << 20);
         for text in ["", "x", "0", "1", "2G", "-1"] {
             assert!((SOCKET_BUFFER.check)(text).is_err(), "{text}");

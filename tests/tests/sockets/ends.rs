@@ -1,4 +1,4 @@
-//! Processes of a session that are killed: the others end soon, one sentence names who it was, rows are kept.
+//! Killed processes of a session: the others end soon, one sentence names the process, and rows are kept.
 
 use std::time::Duration;
 
@@ -8,26 +8,27 @@ use rustix::process::Signal;
 
 use crate::{Kept, in_the_middle, ombx, workers};
 
-/// A job that goes wrong has ended after this time.
-const SOON: Duration = Duration::from_secs(10);
+/// A failed job ends within this time.
+const END_LIMIT: Duration = Duration::from_secs(10);
 
-fn harmed(harm: &str, code: i32, act: impl FnOnce(&Running)) -> Done {
+/// Fails a job in the middle; checks its exit code, its time and its result file.
+fn failed(fault: &str, code: i32, act: impl FnOnce(&Running)) -> Done {
     let kept = Kept::new();
     let job = in_the_middle(&kept);
     let since = Since::now();
     act(&job);
     let done = job.wait().expect(code);
-    assert!(since.elapsed() < SOON, "{harm}: it took {:.1?}\n{done}", since.elapsed());
+    assert!(since.elapsed() < END_LIMIT, "{fault}: it took {:.1?}\n{done}", since.elapsed());
     done.leaves_nothing();
     let (file, rows) = (results::lines_of(&kept.out()), kept.rows());
-    assert!(rows.len() >= 2 && file.last().unwrap()["kind"] == "end", "{harm}: {done}");
+    assert!(rows.len() >= 2 && file.last().unwrap()["kind"] == "end", "{fault}: {done}");
     done
 }
 
 #[test]
 fn a_rank_is_killed() {
     for rank in [0, 1] {
-        let done = harmed("kill -9 of a rank", 6, |job| workers(job)[rank].signal(Signal::KILL));
+        let done = failed("kill -9 of a rank", 6, |job| workers(job)[rank].signal(Signal::KILL));
         let sentence = done.sentence();
         assert!(sentence.starts_with(&format!("rank {rank} on ")) && sentence.contains("signal 9"), "{done}");
     }
@@ -42,25 +43,25 @@ fn an_idle_rank_is_killed() {
     std::thread::sleep(Duration::from_millis(500));
     workers(&job)[2].signal(Signal::KILL);
     let done = job.wait().expect(6);
-    assert!(done.sentence().starts_with("rank 2 on ") && done.elapsed < SOON, "{done}");
+    assert!(done.sentence().starts_with("rank 2 on ") && done.elapsed < END_LIMIT, "{done}");
     done.leaves_nothing();
 }
 
 #[test]
 fn the_coordinator_is_killed() {
-    harmed("kill -9 of the coordinator", 6, |job| {
+    failed("kill -9 of the coordinator", 6, |job| {
         job.processes().iter().filter(|p| p.is_coordinator()).for_each(|p| p.signal(Signal::KILL));
     })
     .complains(&["signal 9", "measured rows are in"]);
 }
 
 #[test]
-fn it_is_interrupted() {
-    harmed("Ctrl-C", 130, |job| job.signal(Signal::INT));
+fn a_job_is_interrupted() {
+    failed("Ctrl-C", 130, |job| job.signal(Signal::INT));
 }
 
 #[test]
-fn whoever_started_it_is_killed() {
+fn the_starting_process_is_killed() {
     let kept = Kept::new();
     let job = in_the_middle(&kept);
     job.signal(Signal::KILL);
@@ -69,16 +70,16 @@ fn whoever_started_it_is_killed() {
 }
 
 #[test]
-fn it_takes_too_long() {
+fn a_job_times_out() {
     let job = "run sockets.latency --sizes 8 --iterations 4294967296 --batch 1000000 --timeout 2s";
     let done = ombx(job).run().expect(6);
-    assert!(done.sentence().contains("--timeout") && done.elapsed < SOON, "{done}");
+    assert!(done.sentence().contains("--timeout") && done.elapsed < END_LIMIT, "{done}");
     done.leaves_nothing();
 }
 
 #[test]
 fn a_rank_that_does_not_start_is_named() {
-    // The program that starts ranks on other hosts fails.
+    // The program that replaces ssh fails.
     let done = ombx("run sockets.latency --hosts elsewhere.invalid,localhost --sizes 8")
         .env("OMBX_SSH", "false")
         .run();

@@ -1,21 +1,21 @@
-//! The binary on ranks that are connected by sockets: every benchmark, ends of every kind, strangers, mistakes.
+//! The binary on ranks that are connected by sockets: every benchmark, failures, hostile connections, wrong options.
 
 mod ends;
 mod measures;
 mod pipeline;
-mod strangers;
+mod unauthorised;
 
 use std::path::PathBuf;
 
 use ombx_tests::{Files, Job, Running, process::Process, results};
 use serde_json::Value;
 
-/// `ombx` as it is where there is no MPI to start.
+/// Returns a job of `ombx` on this host.
 fn ombx(arguments: &str) -> Job {
     Job::of(ombx_tests::mpi::ombx()).args(arguments.split_whitespace())
 }
 
-/// `ombx` with a result file.
+/// A job with a result file.
 struct Kept(Files);
 
 impl Kept {
@@ -37,11 +37,11 @@ impl Kept {
     }
 }
 
-/// Many rows of about 50 ms: time enough to do harm in the middle.
+/// Arguments for many rows of about 50 ms, so that a test can act in the middle.
 const MANY_ROWS: &str = "run sockets.latency --transport all --nodelay all --sizes 1..32K \
                          --precision 0.0001% --max-time 50ms --format csv";
 
-/// Such a run, some rows having been measured.
+/// Starts such a job and returns when it has measured two rows.
 fn in_the_middle(kept: &Kept) -> Running {
     let mut job = kept.job(MANY_ROWS).start();
     let out = kept.out();
@@ -49,7 +49,7 @@ fn in_the_middle(kept: &Kept) -> Running {
     job
 }
 
-/// The ranks of a job, in their order.
+/// Returns the ranks of a job, by process number.
 fn workers(job: &Running) -> Vec<Process> {
     let mut workers: Vec<Process> = job.processes().into_iter().filter(Process::is_worker).collect();
     workers.sort_by_key(|process| process.pid.as_raw_nonzero());

@@ -1,4 +1,4 @@
-//! What is measured, verified, and how mistakes are told.
+//! Measured and verified rows, settings, and wrong options.
 
 use ombx_tests::{Files, Job, tell};
 
@@ -33,7 +33,7 @@ fn every_benchmark_over_every_socket_is_verified() {
 }
 
 #[test]
-fn settings_are_recorded_and_idle_ranks_told() {
+fn settings_are_recorded() {
     let kept = Kept::new();
     let settings = "--socket-buffer 64K --congestion reno";
     kept.job(&format!("run sockets.bw --sizes 64K -n 3 {settings} {QUICK}")).run().expect(0);
@@ -51,9 +51,9 @@ fn settings_are_recorded_and_idle_ranks_told() {
     );
 }
 
-/// Over the loopback interface the kernel copies all the same, and says so.
+/// Over loopback the kernel copies nevertheless and reports it.
 #[test]
-fn sends_without_copying_tell_what_was_copied() {
+fn zero_copy_rows_have_the_share_of_copied_sends() {
     let kept = Kept::new();
     kept.job(&format!("run sockets.bw sockets.bibw --zero-copy=all --sizes 64K {QUICK}")).run().expect(0);
     let rows = kept.rows();
@@ -80,7 +80,7 @@ fn all_pairs_need_no_mpi() {
 }
 
 #[test]
-fn mistakes_are_one_sentence_and_start_nothing() {
+fn wrong_options_are_one_sentence_and_start_nothing() {
     let files = Files::default();
     let empty = files.write("empty", "# nothing\n");
     let odd = files.write("odd", "n01\nn02 $(reboot)\n");

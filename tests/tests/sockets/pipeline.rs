@@ -1,4 +1,4 @@
-//! The pipeline with its processes: how many there are, what arrives, and what is left when one of them dies.
+//! The pipeline: the number of its processes, its data, and its end when a process dies.
 
 use std::{collections::BTreeMap, fs, path::Path};
 
@@ -8,10 +8,10 @@ use rustix::process::Signal;
 
 use crate::ombx;
 
-/// What its processes are called.
+/// First words of the names of its processes.
 const ROLES: [&str; 4] = ["node ", "phase ", "sender ", "receiver "];
 
-/// A pipeline that runs until it is ended.
+/// Arguments of a pipeline that runs until it is ended.
 const ENDLESS: &str = "run sockets.pipeline --iterations 1000000 --buffers 16 --block 16K";
 
 fn role(process: &Process) -> Option<&'static str> {
@@ -35,7 +35,7 @@ fn shared_memory() -> Vec<String> {
 }
 
 #[test]
-fn there_are_as_many_processes_as_the_formula_says() {
+fn the_number_of_processes_is_that_of_the_formula() {
     let mut job = ombx(ENDLESS).args(["--nodes", "3", "--phases", "3"]).start();
     // N (1 + F + 2 N (F - 1)) = 48: 3 nodes, and 45 that they start.
     let all = BTreeMap::from([("node ", 3), ("phase ", 9), ("sender ", 18), ("receiver ", 18)]);
@@ -47,7 +47,7 @@ fn there_are_as_many_processes_as_the_formula_says() {
 }
 
 #[test]
-fn every_byte_is_verified_and_times_are_told_for_each_node_and_in_all() {
+fn every_byte_is_verified_and_every_node_has_times() {
     let files = Files::default();
     let before = shared_memory();
     let done = ombx("run sockets.pipeline --nodes 3 --phases 3 --buffers 64 --block 256K --iterations 6 -o")
@@ -86,13 +86,13 @@ fn workers_may_be_threads_and_may_spin() {
     }
 }
 
-/// Kills the first process that shows `who` and returns how the job ended.
+/// Kills the first process whose command line contains `who`; returns how the job ended.
 fn killed(who: &str) -> Done {
     let mut job = ombx(ENDLESS).args(["--nodes", "2", "--phases", "3"]).start();
     // 2 nodes, 6 phases, 8 senders and 8 receivers.
     job.until("all processes are there", |job| roles(job).values().sum::<usize>() == 24);
     let victim = job.processes().into_iter().find(|process| process.to_string().contains(who));
-    victim.unwrap_or_else(|| panic!("nobody is called {who}")).signal(Signal::KILL);
+    victim.unwrap_or_else(|| panic!("no process is called {who}")).signal(Signal::KILL);
     job.wait()
 }
 
@@ -128,7 +128,7 @@ fn a_receiver_that_is_killed_is_named() {
 }
 
 #[test]
-fn nothing_is_left_when_whoever_started_it_is_killed() {
+fn no_process_is_left_when_the_starting_process_is_killed() {
     let done = killed("--relay=").expect(6);
     done.leaves_nothing();
     done.sentence();
@@ -137,8 +137,8 @@ fn nothing_is_left_when_whoever_started_it_is_killed() {
     assert_eq!(done.signal, Some(9), "{done}");
 }
 
-/// What must be in the sink's file: node by node, buffer by buffer, block by block. Between two phases, block j of node a goes to
-/// node j, where it becomes block a; computed by following every block.
+/// Returns the expected content of the sink's file by following every block: between two phases, block j of node a goes to
+/// node j and becomes block a.
 fn expected(nodes: usize, phases: usize, block: usize, source: &[u8]) -> Vec<u8> {
     let buffers = source.len() / (nodes * nodes * block);
     let place =
@@ -171,7 +171,7 @@ fn from_file_to_file(files: &Files, shape: &str, source: &Path) -> Done {
 }
 
 #[test]
-fn from_file_to_file_every_byte_is_where_it_should_be() {
+fn from_file_to_file_every_byte_has_the_right_place() {
     let files = Files::default();
     for (nodes, phases, buffers, block) in [(2, 2, 5, 1000), (3, 3, 4, 4096), (3, 2, 3, 77), (2, 4, 1, 1)] {
         let bytes = noise(nodes * nodes * buffers * block);
@@ -184,7 +184,7 @@ fn from_file_to_file_every_byte_is_where_it_should_be() {
 }
 
 #[test]
-fn files_that_fail_end_it_with_one_sentence() {
+fn failing_files_end_the_job_with_one_sentence() {
     let files = Files::default();
     let source = files.write("source", noise(4 * 1000 * 3 + 1));
     let small = "run sockets.pipeline --nodes 2 --phases 2 --buffers 4 --block 64K --iterations 2";
@@ -200,7 +200,7 @@ fn files_that_fail_end_it_with_one_sentence() {
 }
 
 #[test]
-fn mistakes_are_found_before_anything_starts() {
+fn wrong_options_are_found_before_any_start() {
     let files = Files::default();
     files.write("hosts", "n01\n");
     for (options, says) in [

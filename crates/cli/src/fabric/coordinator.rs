@@ -2,12 +2,9 @@
 //! failed. It is to them what mpiexec is to MPI ranks, a process of its own beside the one that writes results.
 
 use std::{
-    env,
-    ffi::OsString,
     os::unix::process::ExitStatusExt,
-    process::{Child, Command, ExitStatus, Stdio},
-    sync::mpsc::{self, Receiver, RecvTimeoutError, Sender},
-    thread,
+    process::{ExitStatus, Stdio},
+    sync::mpsc::{self, Receiver, RecvTimeoutError},
     time::Duration,
 };
 
@@ -17,10 +14,12 @@ use ombx_core::{
     unit::Rank,
 };
 use ombx_sockets::{
-    coordinator::{Coordinator, Happening, Reach, address_towards, open_door},
-    token::Token,
+    Coordinator, Token,
+    control::process::{self, ProcessGroup, Started},
+    host::address_towards,
+    session::{Reach, SessionEvent, listen},
 };
-use rustix::process::{Pid, Signal, kill_process, set_parent_process_death_signal};
+use rustix::process::{Signal, set_parent_process_death_signal};
 use serde_json::json;
 
 use super::{
@@ -39,15 +38,13 @@ use crate::{
 const ARRIVAL: Duration = Duration::from_secs(60);
 /// How a rank ended that the coordinator has lost is known after this time at the latest.
 const AUTOPSY: Duration = Duration::from_secs(2);
-/// Ranks that were told to end have this long.
-const GRACE: Duration = Duration::from_secs(3);
 
 /// What is said of strangers, once.
 pub(super) const STRANGER: &str = "ombx: a connection that does not know this session's token was refused; others will be too, without a word";
 
 enum Event {
-    Session(Happening),
-    Exit(u32, std::io::Result<ExitStatus>),
+    Session(SessionEvent),
+    Exit(u32, Option<ExitStatus>),
 }
 
 /// How a session ended before its work was done.
@@ -77,15 +74,16 @@ pub(crate) fn coordinate(job: &Job<'_>) -> Result<u8> {
     let seats = hosts::seats(job.start, job.extent.ranks)?;
     let here = seats.iter().all(|seat| seat.host.is_none());
     let token = Token::random()?;
-    let door = open_door(token, if here { Reach::ThisHost } else { Reach::Everywhere })?;
-    let port = door.port();
+    let listener = listen(token, if here { Reach::ThisHost } else { Reach::Everywhere })?;
+    let port = listener.port();
     let (send, events) = mpsc::channel();
     let hears = send.clone();
     let hears = Box::new(move |event| drop(hears.send(Event::Session(event))));
-    let coordinator = Coordinator::start(door, job.extent.ranks, hears)?;
-    let mut session =
-        Session { coordinator: &coordinator, seats: &seats, pids: Vec::new(), events, status: Vec::new() };
-    session.status.resize_with(seats.len(), || None);
+    let coordinator = Coordinator::start(listener, job.extent.ranks, hears)?;
+    let exited = move |rank, exit: process::Exit| drop(send.send(Event::Exit(rank as u32, exit.status)));
+    let ranks = ProcessGroup::watch_exits(exited);
+    let status = vec![None; seats.len()];
+    let mut session = Session { coordinator: &coordinator, seats: &seats, ranks, events, status };
     for (seat, rank) in seats.iter().zip(0..) {
         let invitation = Invitation {
             token,
@@ -98,15 +96,11 @@ pub(crate) fn coordinate(job: &Job<'_>) -> Result<u8> {
             seat: seat.of_host,
             argv: launch::argv_of_ranks().iter().map(|word| word.to_string_lossy().into_owned()).collect(),
         };
-        match start(job, seat, &invitation) {
-            Ok(child) => session.watch(rank, child, send.clone())?,
-            Err(error) => {
-                session.end(Failure { code: 6, why: None });
-                return Err(error);
-            }
+        if let Err(error) = start(job, seat, &invitation).and_then(|rank| session.ranks.add(rank)) {
+            session.end(Failure { code: 6, why: None });
+            return Err(error);
         }
     }
-    drop(send);
     match session.run() {
         Ok(()) => Ok(0),
         Err(failure) => Ok(session.end(failure)),
@@ -114,59 +108,23 @@ pub(crate) fn coordinate(job: &Job<'_>) -> Result<u8> {
 }
 
 /// Starts one rank and gives it its invitation.
-fn start(job: &Job<'_>, seat: &Seat, invitation: &Invitation) -> Result<Child> {
-    let program =
-        env::current_exe().map_err(|e| Error::fabric(format!("this program does not find itself: {e}")))?;
-    let mut command = match &seat.host {
-        None => Command::new(&program),
-        Some(host) => {
-            let ssh = env::var_os("OMBX_SSH").unwrap_or_else(|| OsString::from("ssh"));
-            let mut command = Command::new(ssh);
-            command
-                .args(["-T", "-o", "BatchMode=yes", "-o", "ConnectTimeout=15"])
-                .args(&job.start.launcher_arg);
-            let program =
-                program.to_str().ok_or_else(|| Error::fabric("the path of this program is no text"))?;
-            command.arg("--").arg(host).arg(format!("exec {}", quoted(program)));
-            command
-        }
-    };
-    // Over ssh it is one more word for the shell there.
-    command.arg("worker");
-    let stdout = if invitation.rank == 0 { Stdio::inherit() } else { Stdio::null() };
-    command.stdin(Stdio::piped()).stdout(stdout);
-    let mut child = command.spawn().map_err(|e| {
-        let program = command.get_program().to_string_lossy().into_owned();
-        Error::fabric(format!("rank {} could not be started: {program}: {e}", invitation.rank))
-    })?;
-    if let Some(mut stdin) = child.stdin.take() {
-        // One that has ended already tells by its exit code why.
-        let _ = invitation.write(&mut stdin);
-    }
-    Ok(child)
-}
-
-/// One word for a shell.
-fn quoted(word: &str) -> String {
-    format!("'{}'", word.replace('\'', "'\\''"))
+fn start(job: &Job<'_>, seat: &Seat, invitation: &Invitation) -> Result<Started> {
+    let mut command = process::command(seat.host.as_deref(), &job.start.launcher_arg, "worker", &[])?;
+    command.stdout(if invitation.rank == 0 { Stdio::inherit() } else { Stdio::null() });
+    let mut input = Vec::new();
+    invitation.write(&mut input).map_err(|e| Error::fabric(format!("cannot write an invitation: {e}")))?;
+    Started::with_input(command, format!("rank {}", invitation.rank), &input)
 }
 
 struct Session<'a> {
     coordinator: &'a Coordinator,
     seats: &'a [Seat],
-    pids: Vec<Option<Pid>>,
+    ranks: ProcessGroup,
     events: Receiver<Event>,
     status: Vec<Option<String>>,
 }
 
 impl Session<'_> {
-    fn watch(&mut self, rank: u32, mut child: Child, send: Sender<Event>) -> Result<()> {
-        self.pids.push(Some(Pid::from_child(&child)));
-        let wait = move || drop(send.send(Event::Exit(rank, child.wait())));
-        let started = thread::Builder::new().name("exit".into()).stack_size(64 * 1024).spawn(wait);
-        started.map(|_| ()).map_err(|e| Error::fabric(format!("a thread could not be started: {e}")))
-    }
-
     /// Until every rank has done its work and has ended.
     fn run(&mut self) -> std::result::Result<(), Failure> {
         let (mut done, mut complete, mut told) = (vec![false; self.seats.len()], false, false);
@@ -182,15 +140,17 @@ impl Session<'_> {
                 None => self.events.recv_timeout(ARRIVAL.saturating_sub(since.elapsed())),
             };
             match event {
-                Ok(Event::Session(Happening::Complete)) => complete = true,
-                Ok(Event::Session(Happening::Strangers(_))) => {
+                Ok(Event::Session(SessionEvent::Complete)) => complete = true,
+                Ok(Event::Session(SessionEvent::Rejected(_))) => {
                     if !std::mem::replace(&mut told, true) {
                         tell!("{STRANGER}");
                     }
                 }
-                Ok(Event::Session(Happening::Done(Rank(rank)))) => done[rank as usize] = true,
-                Ok(Event::Session(Happening::Ended { code, .. })) => return Err(Failure { code, why: None }),
-                Ok(Event::Session(Happening::Lost { rank: Rank(rank), why, .. })) => {
+                Ok(Event::Session(SessionEvent::Done(Rank(rank)))) => done[rank as usize] = true,
+                Ok(Event::Session(SessionEvent::Ended { code, .. })) => {
+                    return Err(Failure { code, why: None });
+                }
+                Ok(Event::Session(SessionEvent::Lost { rank: Rank(rank), why, .. })) => {
                     let how = self.autopsy(rank).unwrap_or_else(|| format!("was lost: {why}"));
                     return Err(self.failure(rank, &how));
                 }
@@ -213,15 +173,14 @@ impl Session<'_> {
         Failure { code: 6, why: Some(format!("rank {rank} on {host} {how}")) }
     }
 
-    fn exited(&mut self, rank: u32, status: std::io::Result<ExitStatus>) {
-        self.pids[rank as usize] = None;
+    fn exited(&mut self, rank: u32, status: Option<ExitStatus>) {
         let how = match status.map(|status| (status.code(), status.signal())) {
-            Ok((_, Some(signal))) => format!("was ended by signal {signal}"),
-            Ok((Some(255), _)) if self.seats[rank as usize].host.is_some() => {
+            Some((_, Some(signal))) => format!("was ended by signal {signal}"),
+            Some((Some(255), _)) if self.seats[rank as usize].host.is_some() => {
                 "was lost: its ssh session ended".into()
             }
-            Ok((Some(code), _)) => format!("ended early with exit code {code}"),
-            Ok(_) | Err(_) => "ended in an unknown way".into(),
+            Some((Some(code), _)) => format!("ended early with exit code {code}"),
+            _ => "ended in an unknown way".into(),
         };
         self.status[rank as usize] = Some(how);
     }
@@ -241,33 +200,12 @@ impl Session<'_> {
     /// Ends every rank that is left, gently and then not, tells why, and returns the exit code.
     fn end(&mut self, Failure { code, why }: Failure) -> u8 {
         self.coordinator.end_all(code, why.as_deref().unwrap_or_default());
-        let since = Since::now();
-        while self.pids.iter().any(Option::is_some) {
-            match self.events.recv_timeout(GRACE.saturating_sub(since.elapsed())) {
-                Ok(Event::Exit(rank, status)) => self.exited(rank, status),
-                Ok(Event::Session(_)) => {}
-                Err(_) => break,
-            }
-        }
-        for pid in self.pids.iter().flatten() {
-            let _ = kill_process(*pid, Signal::KILL);
-        }
+        self.ranks.end();
         if let Some(why) = why {
             use std::io::Write;
             // Whoever reads may have gone.
             let _ = writeln!(std::io::stdout(), "{}", json!({"kind": LOST, "why": why}));
         }
         code
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn words_for_a_shell_are_quoted() {
-        assert_eq!(quoted("/opt/a b/ombx"), "'/opt/a b/ombx'");
-        assert_eq!(quoted("it's $(x)"), "'it'\\''s $(x)'");
     }
 }

@@ -8,7 +8,7 @@ use std::{
 };
 
 use ombx_core::error::{Error, Result};
-use ombx_sockets::token::Token;
+use ombx_sockets::Token;
 use serde_json::{Value, json};
 
 /// The longest invitation that is read.

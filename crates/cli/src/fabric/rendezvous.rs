@@ -19,10 +19,9 @@ use ombx_core::{
     system::{clock::Since, environment},
 };
 use ombx_sockets::{
-    SocketTeam,
-    coordinator::{Coordinator, Happening, Reach, address_towards, open_door},
-    host,
-    token::Token,
+    Coordinator, SocketTeam, Token,
+    host::{self, address_towards},
+    session::{Reach, SessionEvent, listen},
 };
 use serde_json::{Value, json};
 
@@ -90,19 +89,19 @@ pub(super) fn meet(start: &StartArgs) -> Result<Rendezvous> {
         return Ok(Rendezvous { team, held: Held(None) });
     }
     let token = Token::random()?;
-    let door = open_door(token, Reach::Everywhere)?;
-    let port = door.port();
+    let listener = listen(token, Reach::Everywhere)?;
+    let port = listener.port();
     let (tell, done) = mpsc::channel();
     let told = AtomicBool::new(false);
-    let hears = move |event: Happening| match event {
-        Happening::Done(_) => drop(tell.send(())),
-        Happening::Strangers(_) if !told.swap(true, Ordering::Relaxed) => {
+    let hears = move |event: SessionEvent| match event {
+        SessionEvent::Done(_) => drop(tell.send(())),
+        SessionEvent::Rejected(_) if !told.swap(true, Ordering::Relaxed) => {
             tell!("{}", super::coordinator::STRANGER)
         }
         _ => {}
     };
     // It lives as long as its threads do.
-    let _ = Coordinator::start(door, of, Box::new(hears))?;
+    let _ = Coordinator::start(listener, of, Box::new(hears))?;
     write(file, token, port)?;
     let ends = |code: u8, why: &str| {
         if !why.is_empty() {

@@ -10,7 +10,7 @@ use ombx_core::{
     team::Team,
     unit::Rank,
 };
-use ombx_sockets::{SocketTeam, token::Token};
+use ombx_sockets::{SocketTeam, Token};
 use rustix::thread::{CpuSet, sched_setaffinity};
 
 use super::{
@@ -50,7 +50,12 @@ pub(super) fn take_part(stage: &mut Stage<'_>, part: &Job<'_>) -> Result<()> {
     Ok(())
 }
 
-fn join(addresses: &[SocketAddr], token: Token, rank: u32, ends: ombx_sockets::End) -> Result<SocketTeam> {
+fn join(
+    addresses: &[SocketAddr],
+    token: Token,
+    rank: u32,
+    ends: ombx_sockets::session::OnEnd,
+) -> Result<SocketTeam> {
     SocketTeam::join(addresses, token, rank, ends)
         .map_err(|e| e.within(format!("rank {rank} on {}", environment::hostname())))
 }

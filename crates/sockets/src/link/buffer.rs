@@ -1,8 +1,8 @@
-//! Memory for messages: page-aligned, and touched before anything is timed.
+//! Page-aligned memory for messages.
 
 const PAGE: usize = 4096;
 
-/// Bytes that start on a page.
+/// Bytes that start on a page boundary.
 #[derive(Debug)]
 pub(crate) struct Buffer {
     memory: Vec<u8>,
@@ -11,10 +11,11 @@ pub(crate) struct Buffer {
 }
 
 impl Buffer {
+    /// Returns a buffer whose pages the kernel has allocated.
     pub(crate) fn touched(len: u64) -> Buffer {
         let len = len as usize;
         let mut memory = vec![0; len + PAGE];
-        // The kernel gives a page when it is first written to.
+        // The kernel allocates a page at the first write.
         memory.fill(1);
         let start = memory.as_ptr().align_offset(PAGE).min(PAGE);
         Buffer { memory, start, len }

@@ -1,18 +1,18 @@
-//! UDP between two ranks: messages that are lost are sent again and counted, and nobody waits for ever.
+//! UDP between two ranks: lost messages are sent again and counted.
 //!
-//! A datagram is a [`word::Word`] of 8 bytes and the message. Messages are numbered; one that comes too early is put where it
-//! belongs, and those between are asked for. Who waits and hears nothing for a while asks too: for messages from the first
-//! that is missing on, or for a receipt. A rank that waits elsewhere has a [`end::Watchman`] who answers. So the data arrives
-//! whole, the time of a sample holds what its losses cost, and `lost_messages` counts what had to be sent again.
+//! A datagram is a [`header::Header`] of 8 bytes and a message. Messages have numbers. One that arrives early is stored at its
+//! place, and the missing ones are requested. A rank that receives nothing for a while repeats a request: for the messages
+//! from the first missing one on, or for an acknowledgement. While a rank waits for its coordinator, an [`endpoint::Responder`]
+//! answers. So all data arrives, the time of a sample contains the cost of its losses, and `lost_messages` counts them.
 
-mod end;
-mod word;
+mod endpoint;
+mod header;
 
 use std::{
     cell::Cell,
     collections::BTreeMap,
     io::IoSliceMut,
-    net::{IpAddr, SocketAddr, UdpSocket},
+    net::{SocketAddr, UdpSocket},
     rc::Rc,
     time::Duration,
 };
@@ -36,69 +36,75 @@ use rustix::{
 };
 
 use self::{
-    end::{AHEAD, End, Watchman},
-    word::{HEAD, RECEIPT, What, Word},
+    endpoint::{Endpoint, MAX_AHEAD, Responder},
+    header::{ACKNOWLEDGEMENT, Header, Kind, LENGTH},
 };
-use super::{MEET, Wishes, broken, buffer::Buffer, closed};
+use super::{
+    buffer::Buffer,
+    connect::CONNECT_TIMEOUT,
+    error::{closed, failed},
+};
 use crate::{
-    team::{Ip, SocketTeam},
-    token::Token,
+    control::Token,
+    session::SocketTeam,
+    socket::{Ip, LinkOptions},
 };
 
-/// Whoever hears nothing asks after this time, or after three round trips if that is longer.
-const ASKS: Duration = Duration::from_millis(20);
-/// Asking so often without hearing anything, the connection has failed.
-const PATIENCE: u32 = 500;
+/// A request is repeated after this time, or after three round trips if that is longer.
+const REQUEST_INTERVAL: Duration = Duration::from_millis(20);
+/// After this number of requests without an answer the connection has failed.
+const MAX_REQUESTS: u32 = 500;
 
-/// UDP with one peer.
+/// A UDP socket that is connected to one peer.
 pub(crate) struct Datagrams {
     team: SocketTeam,
-    end: Rc<End>,
+    endpoint: Rc<Endpoint>,
     outgoing: Rc<Buffer>,
     incoming: Buffer,
-    /// Messages that came early, by their number modulo [`AHEAD`].
+    /// Whether a message arrived early, by its number modulo [`MAX_AHEAD`].
     early: Vec<bool>,
-    /// Messages before this number have been asked for.
-    asked: u64,
-    /// Messages before this number belong to what has been received.
-    taken: u64,
+    /// Messages before this number were requested.
+    requested: u64,
+    /// Messages before this number belong to windows that were received.
+    received: u64,
 }
 
 impl Datagrams {
-    /// The next datagram; a message is put where it belongs. `None` when nothing came in time.
+    /// Receives the next datagram, a message into its place. Returns `None` after [`REQUEST_INTERVAL`].
     #[inline(always)]
-    fn hear(&mut self) -> Result<Option<Word>> {
-        let Datagrams { end, incoming, .. } = self;
-        let mut head = [0; HEAD];
-        let range = end.message(end.wanted.get());
-        let mut parts = [IoSliceMut::new(&mut head), IoSliceMut::new(&mut incoming.bytes_mut()[range])];
-        let came = recvmsg(&end.socket, &mut parts, &mut RecvAncillaryBuffer::default(), RecvFlags::empty());
-        match came {
-            Ok(came) if came.bytes < HEAD => Ok(Some(Word::new(What::Greeting, 0, 1))),
-            Ok(_) => Ok(Some(Word::decode(head))),
+    fn receive_next(&mut self) -> Result<Option<Header>> {
+        let Datagrams { endpoint, incoming, .. } = self;
+        let mut header = [0; LENGTH];
+        let range = endpoint.message(endpoint.wanted.get());
+        let mut parts = [IoSliceMut::new(&mut header), IoSliceMut::new(&mut incoming.bytes_mut()[range])];
+        let received =
+            recvmsg(&endpoint.socket, &mut parts, &mut RecvAncillaryBuffer::default(), RecvFlags::empty());
+        match received {
+            Ok(received) if received.bytes < LENGTH => Ok(Some(Header::new(Kind::Hello, 0, 1))),
+            Ok(_) => Ok(Some(Header::decode(header))),
             Err(Errno::AGAIN) => Ok(None),
-            Err(Errno::INTR) => Ok(Some(Word::new(What::Greeting, 0, 1))),
+            Err(Errno::INTR) => Ok(Some(Header::new(Kind::Hello, 0, 1))),
             Err(Errno::CONNREFUSED) => Err(closed()),
-            Err(errno) => Err(broken(errno)),
+            Err(errno) => Err(failed(errno)),
         }
     }
 
     /// Receives until all messages before `until` have arrived.
     #[inline(always)]
     fn receive_until(&mut self, until: u64) -> Result<()> {
-        let mut asks = 0;
-        while self.end.wanted.get() < until {
-            let wanted = self.end.wanted.get();
-            match self.hear()? {
-                Some(Word { what: What::Message, number, .. }) if number == wanted => {
-                    self.end.wanted.set(wanted + 1);
-                    asks = 0;
+        let mut requests = 0;
+        while self.endpoint.wanted.get() < until {
+            let wanted = self.endpoint.wanted.get();
+            match self.receive_next()? {
+                Some(Header { kind: Kind::Message, number, .. }) if number == wanted => {
+                    self.endpoint.wanted.set(wanted + 1);
+                    requests = 0;
                     self.skip_early();
                 }
-                Some(word) => self.other(word)?,
+                Some(header) => self.handle(header)?,
                 None => {
-                    asks += 1;
-                    self.ask(Word::new(What::Ask, wanted, 0), asks)?;
+                    requests += 1;
+                    self.request(Header::new(Kind::Request, wanted, 0), requests)?;
                 }
             }
         }
@@ -108,140 +114,140 @@ impl Datagrams {
     #[inline(always)]
     fn skip_early(&mut self) {
         loop {
-            let wanted = self.end.wanted.get();
-            let early = &mut self.early[(wanted % AHEAD) as usize];
+            let wanted = self.endpoint.wanted.get();
+            let early = &mut self.early[(wanted % MAX_AHEAD) as usize];
             if !std::mem::take(early) {
                 return;
             }
-            self.end.wanted.set(wanted + 1);
+            self.endpoint.wanted.set(wanted + 1);
         }
     }
 
-    /// What is not the message that is waited for.
+    /// Handles a datagram that is not the expected message.
     #[cold]
-    fn other(&mut self, word: Word) -> Result<()> {
-        let wanted = self.end.wanted.get();
-        let Word { what: What::Message, number, .. } = word else {
-            return self.end.answer(word, self.outgoing.bytes());
+    fn handle(&mut self, header: Header) -> Result<()> {
+        let wanted = self.endpoint.wanted.get();
+        let Header { kind: Kind::Message, number, .. } = header else {
+            return self.endpoint.answer(header, self.outgoing.bytes());
         };
-        // One slot holds every message of a window of equal ones.
-        let ahead = match u64::from(self.end.slots.count) {
-            1 => AHEAD,
-            count => AHEAD.min(count),
+        // All messages of a window with one buffer share a slot.
+        let ahead = match u64::from(self.endpoint.slots.count) {
+            1 => MAX_AHEAD,
+            count => MAX_AHEAD.min(count),
         };
         if number <= wanted || number - wanted >= ahead {
             return Ok(());
         }
-        let range = self.end.message(wanted);
-        let to = self.end.message(number).start;
+        let range = self.endpoint.message(wanted);
+        let to = self.endpoint.message(number).start;
         self.incoming.bytes_mut().copy_within(range, to);
-        self.early[(number % AHEAD) as usize] = true;
-        let first = wanted.max(self.asked);
+        self.early[(number % MAX_AHEAD) as usize] = true;
+        let first = wanted.max(self.requested);
         if first < number {
-            self.asked = number;
-            self.end.lost.set(self.end.lost.get() + number - first);
-            self.end.say(Word::new(What::Ask, first, number - first))?;
+            self.requested = number;
+            self.endpoint.lost.set(self.endpoint.lost.get() + number - first);
+            self.endpoint.send_header(Header::new(Kind::Request, first, number - first))?;
         }
         Ok(())
     }
 
     #[cold]
-    fn ask(&mut self, word: Word, times: u32) -> Result<()> {
-        if times >= PATIENCE {
-            return Err(broken(Errno::AGAIN));
+    fn request(&mut self, header: Header, count: u32) -> Result<()> {
+        if count >= MAX_REQUESTS {
+            return Err(failed(Errno::AGAIN));
         }
-        self.end.say(word)
+        self.endpoint.send_header(header)
     }
 
-    fn meet(&self, peer: &str) -> Result<Duration> {
+    /// Waits for the other end; returns the time of a round trip.
+    fn handshake(&self, peer: &str) -> Result<Duration> {
         let since = Since::now();
-        let mut word = [0; HEAD + Token::BYTES];
-        while since.elapsed() < MEET {
-            let asked = Since::now();
-            self.end.greet(0)?;
-            while let Ok((bytes, _)) = recv(&self.end.socket, &mut word, RecvFlags::empty()) {
-                let (head, token) = word.split_at(HEAD);
-                let head = Word::decode(head.try_into().unwrap_or_default());
-                if bytes == word.len() && head.what == What::Greeting && self.end.token.is(token) {
-                    if head.count == 0 {
-                        self.end.greet(1)?;
+        let mut datagram = [0; LENGTH + Token::BYTES];
+        while since.elapsed() < CONNECT_TIMEOUT {
+            let sent = Since::now();
+            self.endpoint.send_hello(0)?;
+            while let Ok((bytes, _)) = recv(&self.endpoint.socket, &mut datagram, RecvFlags::empty()) {
+                let (header, token) = datagram.split_at(LENGTH);
+                let header = Header::decode(header.try_into().unwrap_or_default());
+                if bytes == datagram.len() && header.kind == Kind::Hello && self.endpoint.token.is(token) {
+                    if header.count == 0 {
+                        self.endpoint.send_hello(1)?;
                     }
-                    return Ok(asked.elapsed());
+                    return Ok(sent.elapsed());
                 }
             }
         }
-        Err(Error::unsupported(format!("no datagram of {peer} arrived within {} s", MEET.as_secs())))
+        Err(Error::unsupported(format!(
+            "no datagram of {peer} arrived within {} s",
+            CONNECT_TIMEOUT.as_secs()
+        )))
     }
 }
 
-fn socket(cx: &Context<'_>, team: &SocketTeam, wishes: &Wishes, slots: Slots) -> Result<UdpSocket> {
-    let most = if wishes.ip == Ip::V4 { 65507 } else { 65527 } - HEAD as u64;
+fn socket(cx: &Context<'_>, team: &SocketTeam, options: &LinkOptions, slots: Slots) -> Result<UdpSocket> {
+    let most = if options.ip == Ip::V4 { 65507 } else { 65527 } - LENGTH as u64;
     if slots.bytes > most {
         return Err(Error::unsupported(format!("a datagram carries at most {most} bytes")));
     }
-    let at: IpAddr = match (team.together(cx.rank(), cx.peer), wishes.ip) {
-        (true, Ip::V4) => [127, 0, 0, 1].into(),
-        (true, Ip::V6) => std::net::Ipv6Addr::LOCALHOST.into(),
-        (false, Ip::V4) => [0u8; 4].into(),
-        (false, Ip::V6) => [0u16; 8].into(),
-    };
+    let at = team.listen_address(cx.peer, options.ip);
     let socket = UdpSocket::bind((at, 0));
     let socket = socket.map_err(|e| Error::unsupported(format!("this host has no {at}: {e}")))?;
-    wishes.options.before_connecting(&socket)?;
+    options.socket.set_buffers(&socket)?;
     Ok(socket)
 }
 
 impl Link for Datagrams {
     fn open(cx: &Context<'_>, slots: Slots) -> Result<Self> {
         let team: &SocketTeam = cx.fabric()?;
-        let wishes = team.wishes();
-        let socket = cx.agree(socket(cx, team, &wishes, slots))?;
-        let failed = |e: std::io::Error| Error::fabric(format!("a datagram socket failed: {e}"));
-        let port = socket.local_addr().map_err(failed)?.port();
+        let options = team.link_options();
+        let socket = cx.agree(socket(cx, team, &options, slots))?;
+        let set_up = |e: std::io::Error| Error::fabric(format!("cannot set up a datagram socket: {e}"));
+        let port = socket.local_addr().map_err(set_up)?.port();
         team.send(cx.peer, &port.to_le_bytes())?;
-        let told: [u8; 2] = team.receive(cx.peer)?.try_into().unwrap_or_default();
-        let address = cx.agree(team.address_of(cx.peer, wishes.ip))?;
-        let connected = socket.connect(SocketAddr::new(address, u16::from_le_bytes(told)));
-        let limited = connected.and_then(|()| Ok(set_socket_timeout(&socket, Timeout::Recv, Some(ASKS))?));
-        cx.agree(limited.map_err(failed))?;
+        let port: [u8; 2] = team.receive(cx.peer)?.try_into().unwrap_or_default();
+        let address = cx.agree(team.address_of(cx.peer, options.ip))?;
+        let connected = socket.connect(SocketAddr::new(address, u16::from_le_bytes(port)));
+        let limited =
+            connected.and_then(|()| Ok(set_socket_timeout(&socket, Timeout::Recv, Some(REQUEST_INTERVAL))?));
+        cx.agree(limited.map_err(set_up))?;
         let [next, wanted, lost] = [(); 3].map(|()| Cell::new(0));
-        let end = Rc::new(End { socket, token: *team.token(), slots, next, wanted, lost });
+        let endpoint = Rc::new(Endpoint { socket, token: *team.token(), slots, next, wanted, lost });
         let [outgoing, incoming] = [(); 2].map(|()| Buffer::touched(slots.total()));
-        let early = vec![false; AHEAD as usize];
+        let early = vec![false; MAX_AHEAD as usize];
         let link = Datagrams {
             team: team.clone(),
-            end,
+            endpoint,
             outgoing: Rc::new(outgoing),
             incoming,
             early,
-            asked: 0,
-            taken: 0,
+            requested: 0,
+            received: 0,
         };
-        let met = link.meet(&format!("rank {}", cx.peer)).and_then(|round_trip| {
-            let asks = ASKS.max(3 * round_trip).min(Duration::from_secs(2));
-            set_socket_timeout(&link.end.socket, Timeout::Recv, Some(asks)).map_err(broken)
+        let met = link.handshake(&format!("rank {}", cx.peer)).and_then(|round_trip| {
+            let interval = REQUEST_INTERVAL.max(3 * round_trip).min(Duration::from_secs(2));
+            set_socket_timeout(&link.endpoint.socket, Timeout::Recv, Some(interval)).map_err(failed)
         });
-        link.watch();
+        link.answer_while_idle();
         cx.agree(met)?;
         Ok(link)
     }
 
     #[inline(always)]
     fn send(&mut self) -> Result<()> {
-        let number = self.end.next.get();
-        self.end.next.set(number + 1);
-        self.end.post(number, self.outgoing.bytes())
+        let number = self.endpoint.next.get();
+        self.endpoint.next.set(number + 1);
+        self.endpoint.send_message(number, self.outgoing.bytes())
     }
 
     #[inline(always)]
     fn receive(&mut self) -> Result<()> {
-        self.taken += 1;
-        self.receive_until(self.taken)
+        self.received += 1;
+        self.receive_until(self.received)
     }
 
     #[inline(always)]
     fn push(&mut self) -> Result<()> {
-        for _ in 0..self.end.slots.count {
+        for _ in 0..self.endpoint.slots.count {
             self.send()?;
         }
         Ok(())
@@ -249,8 +255,8 @@ impl Link for Datagrams {
 
     #[inline(always)]
     fn pull(&mut self) -> Result<()> {
-        self.taken += u64::from(self.end.slots.count);
-        self.receive_until(self.taken)
+        self.received += u64::from(self.endpoint.slots.count);
+        self.receive_until(self.received)
     }
 
     #[inline(always)]
@@ -261,31 +267,31 @@ impl Link for Datagrams {
 
     #[inline(always)]
     fn acknowledge(&mut self) -> Result<()> {
-        self.end.say(Word::new(What::Receipt, self.end.wanted.get(), 0))
+        self.endpoint.send_header(Header::new(Kind::Acknowledgement, self.endpoint.wanted.get(), 0))
     }
 
     #[inline(always)]
     fn acknowledged(&mut self) -> Result<()> {
-        let (sent, mut asks) = (self.end.next.get(), 0);
+        let (sent, mut requests) = (self.endpoint.next.get(), 0);
         loop {
-            match self.hear()? {
-                Some(Word { what: What::Receipt, number, .. }) if number == sent => return Ok(()),
-                Some(word) => self.other(word)?,
+            match self.receive_next()? {
+                Some(Header { kind: Kind::Acknowledgement, number, .. }) if number == sent => return Ok(()),
+                Some(header) => self.handle(header)?,
                 None => {
-                    asks += 1;
-                    self.ask(Word::new(What::Ask, sent, RECEIPT), asks)?;
+                    requests += 1;
+                    self.request(Header::new(Kind::Request, sent, ACKNOWLEDGEMENT), requests)?;
                 }
             }
         }
     }
 
     fn figures(&mut self) -> Result<Figures> {
-        Ok(BTreeMap::from([("lost_messages".into(), Figure::Value(self.end.lost.get() as f64))]))
+        Ok(BTreeMap::from([("lost_messages".into(), Figure::Value(self.endpoint.lost.get() as f64))]))
     }
 
     fn outgoing(&mut self) -> &mut [u8] {
-        // The watchman sends what stands here: he goes while it changes, and returns with `incoming`.
-        self.team.look_after(None);
+        // The responder sends from this buffer: it stops while the buffer changes, until `incoming` is called.
+        self.team.set_idle_task(None);
         match Rc::get_mut(&mut self.outgoing) {
             Some(buffer) => buffer.bytes_mut(),
             None => &mut [],
@@ -293,20 +299,22 @@ impl Link for Datagrams {
     }
 
     fn incoming(&mut self) -> &mut [u8] {
-        self.watch();
+        self.answer_while_idle();
         self.incoming.bytes_mut()
     }
 }
 
 impl Datagrams {
-    fn watch(&self) {
-        let watchman = Watchman { end: Rc::clone(&self.end), outgoing: Rc::clone(&self.outgoing) };
-        self.team.look_after(Some(Rc::new(watchman)));
+    /// Lets a [`Responder`] answer the other end while this rank waits for its coordinator.
+    fn answer_while_idle(&self) {
+        let responder =
+            Responder { endpoint: Rc::clone(&self.endpoint), outgoing: Rc::clone(&self.outgoing) };
+        self.team.set_idle_task(Some(Rc::new(responder)));
     }
 }
 
 impl Drop for Datagrams {
     fn drop(&mut self) {
-        self.team.look_after(None);
+        self.team.set_idle_task(None);
     }
 }

@@ -1,4 +1,4 @@
-//! Links between threads as ranks of a real session on this host: every pattern over every link, with losses, with wrong data.
+//! Every pattern over every link, with losses and with wrong data. Ranks are threads of a session on this host.
 
 use std::{
     cell::{Cell, RefCell},
@@ -29,16 +29,19 @@ use ombx_core::{
     unit::{Bytes, Rank},
 };
 
-use super::{Tcp, Unix, ZeroCopyTcp, datagrams::Datagrams, flow::Flow};
+use super::{
+    connect::{Tcp, Unix, ZeroCopyTcp},
+    datagrams::Datagrams,
+    stream::StreamLink,
+};
 use crate::{
-    SocketTeam,
-    coordinator::{Coordinator, Happening, Reach, open_door},
-    token::Token,
+    control::Token,
+    session::{Coordinator, Reach, SessionEvent, SocketTeam, listen},
 };
 use ombx_core::benchmark::axis::AxisValue;
 
 thread_local! {
-    /// Of so many datagrams of this thread one is lost; none where 0.
+    /// One in this number of datagrams of this thread is lost; 0: none.
     static LOSSES: Cell<u64> = const { Cell::new(0) };
     static SENT: RefCell<u64> = const { RefCell::new(0) };
 }
@@ -55,11 +58,10 @@ pub(super) fn loses() -> bool {
 /// Runs a body on every rank of a session.
 fn on_ranks<R: Send>(ranks: u32, body: impl Fn(&SocketTeam) -> R + Sync) -> Vec<R> {
     let token = Token::random().unwrap();
-    let door = open_door(token, Reach::ThisHost).unwrap();
-    let address = ([127, 0, 0, 1], door.port()).into();
-    let (tell, told) = mpsc::channel();
-    let tell = std::sync::Mutex::new(tell);
-    Coordinator::start(door, ranks, Box::new(move |event| drop(tell.lock().unwrap().send(event)))).unwrap();
+    let listener = listen(token, Reach::ThisHost).unwrap();
+    let address = ([127, 0, 0, 1], listener.port()).into();
+    let (sender, events) = mpsc::channel();
+    Coordinator::start(listener, ranks, Box::new(move |event| drop(sender.send(event)))).unwrap();
     let results = thread::scope(|scope| {
         let threads: Vec<_> = (0..ranks)
             .map(|rank| {
@@ -77,9 +79,9 @@ fn on_ranks<R: Send>(ranks: u32, body: impl Fn(&SocketTeam) -> R + Sync) -> Vec<
     });
     let mut done = 0;
     while done < ranks {
-        match told.recv_timeout(Duration::from_secs(10)).unwrap() {
-            Happening::Done(_) => done += 1,
-            Happening::Complete => {}
+        match events.recv_timeout(Duration::from_secs(10)).unwrap() {
+            SessionEvent::Done(_) => done += 1,
+            SessionEvent::Complete => {}
             other => panic!("{other:?}"),
         }
     }
@@ -96,7 +98,7 @@ fn plan(sizes: &[u64], iterations: u64, depth: u32) -> Plan {
     }
 }
 
-/// What rank 0 records of a pattern over a link.
+/// Returns what rank 0 records of a pattern over a link.
 fn measure<P: Pattern, L: Link + 'static>(plan: &Plan, losses: u64) -> Memory {
     let bench: &'static Benchmark = Box::leak(Box::new(
         Benchmark::of::<Over<P, L>>("test.link", "a test").streaming().axes(&[Buffers::AXIS]),
@@ -127,18 +129,18 @@ fn passes<P: Pattern, L: Link + 'static>(sizes: &[u64], losses: u64) -> f64 {
 
 #[test]
 fn every_pattern_passes_over_streams() {
-    // Larger than the buffers of sockets: whoever only sends waits for ever.
+    // The largest exceeds the socket buffers: two blocking sends would deadlock.
     let sizes = [1, 3, 1000, 3 << 20];
-    passes::<PingPong, Flow<Tcp>>(&sizes, 0);
-    passes::<Stream, Flow<Tcp>>(&sizes, 0);
-    passes::<BiStream, Flow<Tcp>>(&sizes, 0);
-    passes::<Bidirectional, Flow<Tcp>>(&sizes, 0);
-    passes::<Unidirectional, Flow<Tcp>>(&sizes, 0);
-    passes::<PingPong, Flow<ZeroCopyTcp>>(&sizes, 0);
-    passes::<Stream, Flow<ZeroCopyTcp>>(&sizes, 0);
-    passes::<BiStream, Flow<ZeroCopyTcp>>(&sizes, 0);
-    passes::<PingPong, Flow<Unix>>(&sizes, 0);
-    passes::<BiStream, Flow<Unix>>(&sizes, 0);
+    passes::<PingPong, StreamLink<Tcp>>(&sizes, 0);
+    passes::<Stream, StreamLink<Tcp>>(&sizes, 0);
+    passes::<BiStream, StreamLink<Tcp>>(&sizes, 0);
+    passes::<Bidirectional, StreamLink<Tcp>>(&sizes, 0);
+    passes::<Unidirectional, StreamLink<Tcp>>(&sizes, 0);
+    passes::<PingPong, StreamLink<ZeroCopyTcp>>(&sizes, 0);
+    passes::<Stream, StreamLink<ZeroCopyTcp>>(&sizes, 0);
+    passes::<BiStream, StreamLink<ZeroCopyTcp>>(&sizes, 0);
+    passes::<PingPong, StreamLink<Unix>>(&sizes, 0);
+    passes::<BiStream, StreamLink<Unix>>(&sizes, 0);
 }
 
 #[test]
@@ -162,17 +164,17 @@ fn lost_datagrams_are_sent_again_and_counted() {
 }
 
 #[test]
-fn what_does_not_fit_is_skipped_with_the_reason() {
+fn sizes_that_do_not_fit_are_skipped_with_the_reason() {
     let too_long = measure::<PingPong, Datagrams>(&plan(&[1 << 20], 1, 1), 0);
     assert_eq!(too_long.rows[0].outcome, Outcome::Skipped("a datagram carries at most 65499 bytes".into()));
-    let empty = measure::<PingPong, Flow<Tcp>>(&plan(&[0], 1, 1), 0);
+    let empty = measure::<PingPong, StreamLink<Tcp>>(&plan(&[0], 1, 1), 0);
     assert_eq!(empty.rows[0].outcome, Outcome::Skipped("a stream carries no empty message".into()));
 }
 
-/// Flips a bit of one message of those that arrive on one rank.
+/// Flips a bit of one message that arrives on one rank.
 struct Flip<L, const RANK: u32, const SLOT: u32> {
     link: L,
-    /// The byte, of what arrives here; none on another rank.
+    /// Position of the byte in the incoming buffer; `None` on other ranks.
     byte: Option<usize>,
 }
 
@@ -230,7 +232,7 @@ fn is_caught<P: Pattern, L: Link + 'static, const RANK: u32, const SLOT: u32>() 
     assert!(matches!(&memory.rows[0].outcome, Outcome::Failed(_)));
 }
 
-/// In every pattern, on every rank that is given something, in the first and the last message.
+/// Checks every pattern, every receiving rank, and the first and last message.
 fn is_caught_everywhere<L: Link + 'static>() {
     is_caught::<PingPong, L, 0, 0>();
     is_caught::<PingPong, L, 1, 0>();
@@ -247,14 +249,14 @@ fn is_caught_everywhere<L: Link + 'static>() {
 
 #[test]
 fn a_flipped_bit_is_caught_everywhere() {
-    is_caught_everywhere::<Flow<Tcp>>();
-    is_caught_everywhere::<Flow<Unix>>();
-    is_caught_everywhere::<Flow<ZeroCopyTcp>>();
+    is_caught_everywhere::<StreamLink<Tcp>>();
+    is_caught_everywhere::<StreamLink<Unix>>();
+    is_caught_everywhere::<StreamLink<ZeroCopyTcp>>();
     is_caught_everywhere::<Datagrams>();
 }
 
 #[test]
-fn a_team_gathers_tells_and_pairs() {
+fn a_team_gathers_broadcasts_and_pairs() {
     let found = on_ranks(4, |team| {
         let mine = vec![team.rank().0 as u8; 3 * team.rank().0 as usize];
         let all = team.gather(&mine).unwrap();

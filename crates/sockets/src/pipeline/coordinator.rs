@@ -1,4 +1,4 @@
-//! The coordinator: starts the nodes, lets them run, and knows who is to blame when something goes wrong.
+//! The coordinator of a pipeline: starts the nodes, times the runs, and finds the cause of a failure.
 
 use std::{
     sync::mpsc::{self, Receiver, RecvTimeoutError},
@@ -13,64 +13,70 @@ use ombx_core::{
 use super::{
     ends::{Data, Wrong},
     failure::{Cause, Failure},
-    hosts::{self, Hosts},
-    note::{Kind, Note},
-    process::{Crew, Event, Family, Member},
+    hosts::Hosts,
+    member::{self, SUBCOMMAND},
+    role::run_role,
     shape::Shape,
     task::{Plan, Role},
 };
-use crate::{deadline::Deadline, token::Token};
+use crate::{
+    control::{
+        Execution, Kind, Message, ProcessGroup, Started, Token,
+        process::{self, Event},
+    },
+    socket::Deadline,
+};
 
-/// Starting all processes takes this long at the most, and as much again for each hundred of them.
-const START: Duration = Duration::from_secs(60);
-/// After the first failure, a cause of it is waited for.
-const CAUSE: Duration = Duration::from_millis(700);
-/// Whoever moves fewer bytes per second is taken for dead.
-const SLOWEST: u64 = 500_000;
+/// Time limit for starting the processes; each further hundred of them adds the same.
+const START_TIMEOUT: Duration = Duration::from_secs(60);
+/// After the first failure, the coordinator waits this long for the failure that caused it.
+const CAUSE_TIMEOUT: Duration = Duration::from_millis(700);
+/// Bytes per second below which a run times out.
+const MIN_RATE: u64 = 500_000;
 
-/// A pipeline whose connections stand.
+/// A pipeline whose processes are connected.
 pub(super) struct Pipeline {
     shape: Shape,
     names: Vec<String>,
-    family: Family,
+    group: ProcessGroup,
     events: Receiver<Event>,
     run: u32,
-    strangers: Vec<u64>,
+    rejected: Vec<u64>,
     one_clock: bool,
 }
 
-/// What is known of a run.
+/// The times of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Run {
-    /// Node by node.
+    /// The nodes, by number.
     pub(super) nodes: Vec<NodeRun>,
-    /// From the first signal to a first phase until every last phase was done. Where nodes have clocks of their own, from
-    /// telling them until all have answered.
+    /// From the first signal to a first phase until every last phase was done. If nodes have different clocks: from the
+    /// coordinator's start message until all nodes have answered.
     pub(super) total_ns: u64,
-    /// Whether all times are of one clock.
+    /// Whether all times are from one clock.
     pub(super) one_clock: bool,
 }
 
-/// What one node says of a run.
+/// The times of one node in a run, on the clock of its host.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct NodeRun {
-    /// When its first phase was told to begin, on its host's clock.
+    /// Start of the first phase.
     pub(super) began: u64,
-    /// When its last phase had said that it was done.
+    /// End of the last phase.
     pub(super) ended: u64,
-    /// Phase by phase, nanoseconds waited for data and for room.
+    /// By phase: nanoseconds of waiting for data, and for space.
     pub(super) waits: Vec<[u64; 2]>,
-    /// When each buffer began to leave its source.
+    /// By buffer: when it began to leave the source.
     pub(super) left: Vec<u64>,
-    /// When each buffer was complete at its sink.
+    /// By buffer: when it was complete at the sink.
     pub(super) arrived: Vec<u64>,
 }
 
 impl NodeRun {
-    pub(super) fn of(Note { numbers, .. }: Note, shape: &Shape) -> Result<NodeRun> {
+    pub(super) fn of(Message { numbers, .. }: Message, shape: &Shape) -> Result<NodeRun> {
         let (phases, buffers) = (shape.phases as usize, shape.buffers as usize);
         if numbers.len() != 2 + 2 * phases + 2 * buffers {
-            return Err(Error::fabric("a node's report is not complete"));
+            return Err(Error::fabric("a node sent an incomplete report"));
         }
         let (times, rest) = numbers.split_at(2);
         let (waits, stamps) = rest.split_at(2 * phases);
@@ -78,7 +84,7 @@ impl NodeRun {
         Ok(NodeRun {
             began: times[0],
             ended: times[1],
-            waits: waits.chunks_exact(2).map(|w| [w[0], w[1]]).collect(),
+            waits: waits.as_chunks().0.to_vec(),
             left: left.to_vec(),
             arrived: arrived.to_vec(),
         })
@@ -86,126 +92,123 @@ impl NodeRun {
 }
 
 impl Pipeline {
-    /// Starts all processes and waits until all connections stand. `nodes` says how node processes of this host are started.
-    pub(super) fn start(plan: &Plan, hosts: &Hosts, nodes: Crew) -> Result<Pipeline> {
+    /// Starts all processes and waits until they are connected. `nodes` says how the nodes on this host run.
+    pub(super) fn start(plan: &Plan, hosts: &Hosts, nodes: Execution) -> Result<Pipeline> {
         let shape = plan.shape;
         let token = Token::random()?;
-        let mut members = Vec::new();
-        for node in 0..shape.nodes {
-            let name = Role::Node { node }.name();
-            let member = match hosts.of(node) {
-                None => Member::start(nodes, name)?,
-                Some(host) => Member::remote(hosts::command(host, &name)?, format!("{name} on {host}"))?,
-            };
-            member.task(&plan.task_of_a_node(node, token, hosts.listens()), &[])?;
-            members.push(member);
-        }
-        let names = members.iter().map(|m| m.name.clone()).collect();
         let (sender, events) = mpsc::channel();
-        let heard = move |event| drop(sender.send(event));
-        let family = Family::watch(members, heard);
-        let strangers = vec![0; shape.nodes as usize];
-        let one_clock = hosts.are_one();
-        let mut pipeline = Pipeline { shape, names, family, events, run: 0, strangers, one_clock };
-        let limit = Deadline::after(START.saturating_mul(1 + (shape.processes() / 100) as u32));
-        let ports = pipeline.each(Kind::Address, limit)?;
-        let peers = (0..).zip(&ports).map(|(node, note)| hosts.address(node, note.number(0)));
+        let mut group = ProcessGroup::new(move |event| drop(sender.send(event)));
+        let mut names = Vec::new();
+        for node in 0..shape.nodes {
+            let mut name = Role::Node { node }.name();
+            let started = match hosts.of(node) {
+                None => member::start(nodes, name.clone(), run_role)?,
+                Some(host) => {
+                    let command = process::command(Some(host), &[], SUBCOMMAND, &[&name])?;
+                    name = format!("{name} on {host}");
+                    Started::with_pipes(command, name.clone())?
+                }
+            };
+            started.send(&plan.node_task(node, token, hosts.listen_address()), &[])?;
+            group.add(started)?;
+            names.push(name);
+        }
+        let rejected = vec![0; shape.nodes as usize];
+        let mut pipeline =
+            Pipeline { shape, names, group, events, run: 0, rejected, one_clock: hosts.are_here() };
+        let limit = Deadline::after(START_TIMEOUT.saturating_mul(1 + (shape.processes() / 100) as u32));
+        let ports = pipeline.wait_for_all(Kind::Port, limit)?;
+        let peers = (0..).zip(&ports).map(|(node, message)| hosts.address(node, message.number(0)));
         let peers = peers.collect::<Result<Vec<_>>>()?;
-        pipeline.family.tell(&Note::new(Kind::Peers).words(peers));
-        pipeline.each(Kind::Ready, limit)?;
+        pipeline.group.broadcast(&Message::new(Kind::Peers).texts(peers));
+        pipeline.wait_for_all(Kind::Ready, limit)?;
         Ok(pipeline)
     }
 
-    /// As if there had been one run more.
+    /// Counts a run that did not take place, so that the data of the last one is wrong.
     #[cfg(test)]
-    pub(super) fn pretend_another_run(&mut self) {
+    pub(super) fn skip_run(&mut self) {
         self.run += 1;
     }
 
-    /// Strangers who knocked at the nodes' ports.
-    pub(super) fn strangers(&self) -> u64 {
-        self.strangers.iter().sum()
+    /// Returns how many connections the nodes have rejected.
+    pub(super) fn rejected(&self) -> u64 {
+        self.rejected.iter().sum()
     }
 
-    /// One run of all buffers through all phases.
+    /// Runs all buffers through all phases once.
     pub(super) fn run(&mut self, data: Data) -> Result<Run> {
         self.run += 1;
-        let number = [self.run.into(), data as u64];
-        self.family.tell(&Note::new(Kind::Prepare).numbers(number));
-        self.each(Kind::Prepared, self.limit())?;
-        let told = host_ns();
-        self.family.tell(&Note::new(Kind::Go).numbers(number));
-        let done = self.each(Kind::Done, self.limit())?;
+        let run = [self.run.into(), data as u64];
+        self.group.broadcast(&Message::new(Kind::Prepare).numbers(run));
+        self.wait_for_all(Kind::Prepared, self.limit())?;
+        let started = host_ns();
+        self.group.broadcast(&Message::new(Kind::Start).numbers(run));
+        let done = self.wait_for_all(Kind::Done, self.limit())?;
         let answered = host_ns();
-        let nodes =
-            done.into_iter().map(|note| NodeRun::of(note, &self.shape)).collect::<Result<Vec<_>>>()?;
+        let nodes = done.into_iter().map(|message| NodeRun::of(message, &self.shape));
+        let nodes = nodes.collect::<Result<Vec<_>>>()?;
         let began = nodes.iter().map(|node| node.began).min().unwrap_or(0);
         let ended = nodes.iter().map(|node| node.ended).max().unwrap_or(0);
-        let total_ns =
-            if self.one_clock { ended.saturating_sub(began) } else { answered.saturating_sub(told) };
-        Ok(Run { nodes, total_ns, one_clock: self.one_clock })
+        let (from, to) = if self.one_clock { (began, ended) } else { (started, answered) };
+        Ok(Run { nodes, total_ns: to.saturating_sub(from), one_clock: self.one_clock })
     }
 
-    /// Lets every node compare what arrived in the last run: the first wrong byte, and the node that has it.
+    /// Lets every node compare the data of the last run; returns the first node with a wrong byte, and the byte.
     pub(super) fn check(&mut self, data: Data) -> Result<Option<(u32, Wrong)>> {
-        self.family.tell(&Note::new(Kind::Check).numbers([self.run.into(), data as u64]));
-        let found = self.each(Kind::Checked, self.limit())?;
-        Ok((0..).zip(found).find_map(|(node, note)| Some((node, Wrong::try_from(note.numbers).ok()?))))
+        self.group.broadcast(&Message::new(Kind::Check).numbers([self.run.into(), data as u64]));
+        let found = self.wait_for_all(Kind::Checked, self.limit())?;
+        Ok((0..).zip(found).find_map(|(node, message)| Some((node, Wrong::try_from(message.numbers).ok()?))))
     }
 
-    /// Time for a step of a run; far more than it needs anywhere.
+    /// Returns the time limit for a step of a run.
     fn limit(&self) -> Deadline {
         let bytes = self.shape.bytes().saturating_mul(u64::from(self.shape.phases));
-        Deadline::after(START + Duration::from_secs(bytes / SLOWEST))
+        Deadline::after(START_TIMEOUT + Duration::from_secs(bytes / MIN_RATE))
     }
 
-    /// A note of this kind from every node, in their order.
-    fn each(&mut self, kind: Kind, limit: Deadline) -> Result<Vec<Note>> {
-        let mut notes: Vec<Option<Note>> = self.names.iter().map(|_| None).collect();
-        while notes.iter().any(Option::is_none) {
+    /// Waits for a message of this kind from every node; returns them in the nodes' order.
+    fn wait_for_all(&mut self, kind: Kind, limit: Deadline) -> Result<Vec<Message>> {
+        let mut messages: Vec<Option<Message>> = self.names.iter().map(|_| None).collect();
+        while messages.iter().any(Option::is_none) {
             match self.events.recv_timeout(limit.left().unwrap_or_default()) {
-                Ok(Event::Note(node, note)) if note.kind == kind => notes[node] = Some(note),
-                Ok(Event::Note(node, note)) if note.kind == Kind::Strangers => {
-                    self.strangers[node] = note.number(0);
+                Ok(Event::Message(node, message)) if message.kind == kind => messages[node] = Some(message),
+                Ok(Event::Message(node, message)) if message.kind == Kind::Rejected => {
+                    self.rejected[node] = message.number(0);
                 }
                 Ok(event) => return Err(self.explain(self.failure(&event))),
                 Err(RecvTimeoutError::Timeout) => {
-                    let silent = notes.iter().zip(&self.names).find(|(note, _)| note.is_none());
+                    let silent = messages.iter().zip(&self.names).find(|(message, _)| message.is_none());
                     let name = silent.map_or("a node", |(_, name)| name);
                     let seconds = limit.limit().as_secs();
-                    return Err(Error::fabric(format!("{name} said nothing for {seconds} s and was ended")));
+                    return Err(Error::fabric(format!("{name} did not answer within {seconds} s")));
                 }
                 Err(RecvTimeoutError::Disconnected) => return Err(Error::fabric("all nodes are gone")),
             }
         }
-        Ok(notes.into_iter().flatten().collect())
+        Ok(messages.into_iter().flatten().collect())
     }
 
     fn failure(&self, event: &Event) -> Failure {
         match event {
-            Event::Ended(node, end) => end.failure(&self.names[*node]),
-            Event::Note(_, note) if note.kind == Kind::Failure => Failure::of(note),
-            Event::Note(node, note) => {
-                Error::fabric(format!("{} said {:?} out of turn", self.names[*node], note.kind)).into()
+            Event::Exited(_, exit) => Failure::exited(exit),
+            Event::Message(_, message) if message.kind == Kind::Failure => Failure::of(message),
+            Event::Message(node, message) => {
+                let (name, kind) = (&self.names[*node], message.kind);
+                Error::fabric(format!("{name} sent an unexpected message ({kind:?})")).into()
             }
         }
     }
 
-    /// The cause of a failure: when a process dies, those connected to it may be heard first.
-    fn explain(&self, mut worst: Failure) -> Error {
-        let limit = Deadline::after(CAUSE);
-        while worst.cause < Cause::Root {
+    /// Returns the cause of a failure. When a process dies, the processes that are connected to it may report first.
+    fn explain(&self, mut failure: Failure) -> Error {
+        let limit = Deadline::after(CAUSE_TIMEOUT);
+        while failure.cause < Cause::Root {
             let Ok(event) = self.events.recv_timeout(limit.left().unwrap_or_default()) else { break };
-            let of_failure = !matches!(&event, Event::Note(_, note) if note.kind != Kind::Failure);
-            let next = of_failure.then(|| self.failure(&event));
-            worst = next.filter(|next| next.cause > worst.cause).unwrap_or(worst);
+            let is_failure = !matches!(&event, Event::Message(_, message) if message.kind != Kind::Failure);
+            let next = is_failure.then(|| self.failure(&event));
+            failure = next.filter(|next| next.cause > failure.cause).unwrap_or(failure);
         }
-        worst.error
-    }
-}
-
-impl Drop for Pipeline {
-    fn drop(&mut self) {
-        self.family.end();
+        failure.error
     }
 }

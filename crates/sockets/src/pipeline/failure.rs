@@ -1,49 +1,57 @@
-//! Something that went wrong in a process of a pipeline, on its way to the coordinator.
+//! Errors of the processes of a pipeline, on their way to the coordinator.
 
 use std::io;
 
-use ombx_core::error::{Error, Kind as Fault};
+use ombx_core::error::{Error, Kind as ErrorKind};
 
-use super::note::{Kind, Note};
+use crate::control::{Kind, Message, process::Exit};
 
-/// What went wrong, and whether it is a cause: when a process dies, the others only see a connection break.
+/// Exit code of a process that has reported its failure.
+pub(super) const REPORTED: u8 = 77;
+
+/// An error, and whether it may be the consequence of another.
 #[derive(Debug)]
 pub(super) struct Failure {
     pub(super) cause: Cause,
     pub(super) error: Error,
 }
 
-/// Of two failures the one that explains more.
+/// Position of a failure in a chain; the larger one explains the smaller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Cause {
-    /// Another's end may have caused it.
+    /// The end of another process may have caused it: its connections break.
     Consequence,
-    /// It explains itself.
+    /// Nothing else caused it.
     Root,
 }
 
-const FAULTS: [Fault; 5] = [Fault::Usage, Fault::Unsupported, Fault::Payload, Fault::Fabric, Fault::Storage];
+const KINDS: [ErrorKind; 5] =
+    [ErrorKind::Usage, ErrorKind::Unsupported, ErrorKind::Payload, ErrorKind::Fabric, ErrorKind::Storage];
 
 impl Failure {
-    /// A connection or a neighbour is gone.
-    pub(super) fn broken(who: &str, what: &str, why: &io::Error) -> Failure {
-        Failure { cause: Cause::Consequence, error: Error::fabric(format!("{who}: {what}: {why}")) }
+    /// Returns the failure of a broken connection.
+    pub(super) fn broken(name: &str, what: &str, why: &io::Error) -> Failure {
+        Failure { cause: Cause::Consequence, error: Error::fabric(format!("{name}: {what}: {why}")) }
     }
 
-    /// A process ended that should not have.
-    pub(super) fn lost(who: &str, how: &str) -> Failure {
-        Failure { cause: Cause::Root, error: Error::fabric(format!("{who} {how}")) }
+    /// Returns the failure of a member that ended. It is the root unless the member has reported another; threads always do.
+    pub(super) fn exited(exit: &Exit) -> Failure {
+        let code = exit.status.and_then(|status| status.code());
+        let reported = exit.pid.is_none() || code == Some(REPORTED.into());
+        let cause = if reported { Cause::Consequence } else { Cause::Root };
+        Failure { cause, error: Error::fabric(exit.to_string()) }
     }
 
-    pub(super) fn note(&self) -> Note {
-        let fault = self.error.kind().exit_code();
-        Note::new(Kind::Failure).numbers([self.cause as u64, fault.into()]).words([self.error.to_string()])
+    pub(super) fn message(&self) -> Message {
+        let code = self.error.kind().exit_code();
+        Message::new(Kind::Failure).numbers([self.cause as u64, code.into()]).texts([self.error.to_string()])
     }
 
-    pub(super) fn of(note: &Note) -> Failure {
-        let cause = if note.number(0) == 0 { Cause::Consequence } else { Cause::Root };
-        let fault = FAULTS.into_iter().find(|fault| u64::from(fault.exit_code()) == note.number(1));
-        Failure { cause, error: Error::new(fault.unwrap_or(Fault::Fabric), note.word(0)) }
+    /// Reads a failure; an unknown kind of error counts as one of the fabric.
+    pub(super) fn of(message: &Message) -> Failure {
+        let cause = if message.number(0) == 0 { Cause::Consequence } else { Cause::Root };
+        let kind = KINDS.into_iter().find(|kind| u64::from(kind.exit_code()) == message.number(1));
+        Failure { cause, error: Error::new(kind.unwrap_or(ErrorKind::Fabric), message.text(0)) }
     }
 }
 
@@ -55,19 +63,32 @@ impl From<Error> for Failure {
 
 #[cfg(test)]
 mod tests {
+    use std::{os::unix::process::ExitStatusExt, process::ExitStatus};
+
     use super::*;
 
     #[test]
-    fn a_failure_survives_the_way() {
-        for fault in FAULTS {
-            let sent = Failure::from(Error::new(fault, "no room"));
-            let heard = Failure::of(&sent.note());
+    fn a_failure_survives_transport() {
+        for kind in KINDS {
+            let sent = Failure::from(Error::new(kind, "disk full"));
+            let received = Failure::of(&sent.message());
             assert_eq!(
-                (heard.cause, heard.error.kind(), heard.error.to_string()),
-                (Cause::Root, fault, "no room".into())
+                (received.cause, received.error.kind(), received.error.to_string()),
+                (Cause::Root, kind, "disk full".into())
             );
         }
         let broken = Failure::broken("sender 1", "node 2", &io::ErrorKind::BrokenPipe.into());
-        assert!(Failure::of(&broken.note()).cause < Cause::Root);
+        assert!(Failure::of(&broken.message()).cause < Cause::Root);
+    }
+
+    #[test]
+    fn an_exit_is_the_root_unless_the_process_has_reported_another() {
+        let cause = |pid, code: i32| {
+            let status = Some(ExitStatus::from_raw(code << 8));
+            Failure::exited(&Exit { name: "node 1".into(), pid, status }).cause
+        };
+        assert_eq!(cause(Some(7), 1), Cause::Root);
+        assert_eq!(cause(Some(7), REPORTED.into()), Cause::Consequence);
+        assert_eq!(cause(None, 1), Cause::Consequence);
     }
 }

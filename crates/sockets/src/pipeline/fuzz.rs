@@ -1,4 +1,4 @@
-//! Notes, and what processes of a pipeline make of them, from any bytes.
+//! Messages of a pipeline, parsed from any bytes.
 
 use std::io::Cursor;
 
@@ -6,27 +6,31 @@ use super::{
     coordinator::NodeRun,
     failure::Failure,
     hosts::Hosts,
-    note::{Inlet, Note},
-    shape::{MOST_BUFFERS, MOST_NODES, MOST_PHASES, Shape},
+    shape::{MAX_BUFFERS, MAX_NODES, MAX_PHASES, Shape},
     task::Plan,
 };
+use crate::control::{MAX_PIPELINE_MESSAGE, Message, MessageReader};
 
-/// Every note that can be read: who is told to be someone has a task that some machine could do.
+/// Reads messages. Checks that each survives encoding and that a task is within the limits.
 pub fn pipeline(bytes: &[u8]) {
-    let mut inlet = Inlet::Pipe(Box::new(Cursor::new(bytes.to_vec())));
-    while let Ok(note) = inlet.receive() {
-        let Note { kind, numbers, words, .. } = Note::of(&note.frame()).unwrap();
-        assert_eq!((kind, &numbers, &words), (note.kind, &note.numbers, &note.words));
-        Failure::of(&note);
-        if let Ok((plan, role)) = Plan::of(&note) {
+    let mut reader = MessageReader::pipe(Cursor::new(bytes.to_vec()), MAX_PIPELINE_MESSAGE);
+    while let Ok(message) = reader.read() {
+        let again = Message::try_from(message.frame()).unwrap();
+        assert_eq!(
+            (again.kind, &again.numbers, &again.texts),
+            (message.kind, &message.numbers, &message.texts)
+        );
+        assert_eq!(again.data, message.data);
+        Failure::of(&message);
+        if let Ok((plan, role)) = Plan::of(&message) {
             let Shape { nodes, phases, buffers, block } = plan.shape;
-            assert!(nodes <= MOST_NODES && phases <= MOST_PHASES && buffers <= MOST_BUFFERS && block > 0);
+            assert!(nodes <= MAX_NODES && phases <= MAX_PHASES && buffers <= MAX_BUFFERS && block > 0);
             assert_eq!(Plan::of(&plan.task(role)).unwrap(), (plan, role));
         }
-        if let Ok(hosts) = Hosts::parse(note.word(0)) {
+        if let Ok(hosts) = Hosts::parse(message.text(0)) {
             hosts.local(3);
         }
-        if let Ok(run) = NodeRun::of(note, &Shape { nodes: 2, phases: 2, buffers: 1, block: 1 }) {
+        if let Ok(run) = NodeRun::of(message, &Shape { nodes: 2, phases: 2, buffers: 1, block: 1 }) {
             assert_eq!((run.waits.len(), run.left.len(), run.arrived.len()), (2, 1, 1));
         }
     }

@@ -1,4 +1,4 @@
-//! The process of a node: connects to the others, starts its phases, times the runs and reports.
+//! The process of a node: connects to the other nodes, starts its phases, times the runs and reports.
 
 use std::{
     ops::Range,
@@ -7,7 +7,6 @@ use std::{
         Arc, Mutex, PoisonError,
         mpsc::{self, Receiver},
     },
-    thread,
 };
 
 use ombx_core::{
@@ -17,108 +16,94 @@ use ombx_core::{
 
 use super::{
     connect,
-    ends::{Data, Ends, Pass, Wrong},
+    ends::{Data, Ends, RunId, Wrong},
     failure::Failure,
+    member::{Members, watch_parent},
     memory::{AHEAD, Counter, Lack, Memory},
-    note::{Inlet, Kind, Note, Outlet},
-    phase::go_phase,
-    process::{Crewed, Family, Member, Orphan},
+    phase::start_value,
     shape::{SLOTS, Shape},
-    task::{Plan, Role, Told},
+    task::{Assignment, Plan, Role, RunRole},
 };
-use crate::token::Token;
+use crate::control::{Channel, Kind, Message, MessageWriter, ProcessGroup, Token};
 
-/// Those whom a node has started, once it has.
-type Shared = Arc<Mutex<Option<Family>>>;
+/// The phases of a node, once it has started them.
+type Phases = Arc<Mutex<Option<ProcessGroup>>>;
 
-/// Sets up the phases of a node and lets them run as it is told to, until it is ended.
-pub(super) fn node(told: Told, node: u32) -> std::result::Result<(), Failure> {
-    let Told { plan, name, words, line, orphan, .. } = told;
-    let (family, up) = (Shared::default(), line.outlet);
-    let notes = listen(line.inlet, Arc::clone(&family), orphan)
-        .map_err(|e| Failure::broken(&name, "a thread", &e))?;
-    if let Err(failure) = serve((&plan, node, &name), &words, &notes, &up, &family) {
-        // Whoever this would be told to may be gone: then this process ends anyway.
-        let _ = up.send(&failure.note());
+/// Sets up the phases of a node and runs them as the coordinator asks, until the coordinator closes the channel.
+pub(super) fn node(assignment: Assignment, node: u32) -> std::result::Result<(), Failure> {
+    let Assignment { plan, name, texts, channel, execution, run_role, .. } = assignment;
+    let Channel { reader, writer: parent } = channel;
+    let phases = Phases::default();
+    let (sender, messages) = mpsc::channel();
+    let ended = Arc::clone(&phases);
+    let on_close = move || drop(ended.lock().unwrap_or_else(PoisonError::into_inner).take());
+    let watching = watch_parent(reader, execution, move |message| drop(sender.send(message)), on_close)?;
+    let node = Node { plan: &plan, node, name: &name, messages: &messages, parent: &parent, run_role };
+    if let Err(failure) = node.serve(&texts, &phases) {
+        // Fails if the coordinator has ended: then this process ends too.
+        let _ = parent.write(&failure.message());
     }
-    // One of its phases has failed, or it has, or it is being ended: by the thread that listens.
-    while notes.recv().is_ok() {}
-    match orphan {
-        Orphan::Returns => Ok(()),
-        Orphan::Ends => loop {
-            thread::park();
-        },
-    }
-}
-
-/// Sets everything up, then obeys.
-fn serve(
-    (plan, node, name): (&Plan, u32, &str),
-    words: &[String],
-    notes: &Receiver<Note>,
-    up: &Outlet,
-    family: &Shared,
-) -> std::result::Result<(), Failure> {
-    let shape = plan.shape;
-    let gone = |e| Failure::broken(name, "who started it", &e);
-    let next = || notes.recv().map_err(|_| gone(std::io::ErrorKind::BrokenPipe.into()));
-
-    let token: Token = words.get(2).map_or("", String::as_str).parse()?;
-    let at = words.get(3).and_then(|address| address.parse().ok());
-    let door = connect::open(at, token)?;
-    up.send(&Note::new(Kind::Address).numbers([door.port().into()])).map_err(gone)?;
-    let peers = next()?.words;
-    let connections = connect::connect(&shape, node, door, token, &peers, up)?;
-
-    let ends = Ends::open(shape, node, &plan.source, &plan.sink)?;
-    let memories = (0..shape.phases).map(|_| Memory::create(&shape)).collect::<Result<Vec<_>>>()?;
-    let mut members = Vec::new();
-    let steps = connections.incoming.iter().zip(&connections.outgoing);
-    for ((phase, memory), (incoming, outgoing)) in (0..).zip(&memories).zip(steps) {
-        let role = Role::Phase { node, phase };
-        let member = Member::start(plan.crew, role.name())?;
-        let files: Vec<BorrowedFd<'_>> =
-            [memory].into_iter().chain(incoming).chain(outgoing).map(OwnedFd::as_fd).collect();
-        member.task(&plan.task(role), &files)?;
-        members.push(member);
-    }
-    // Only the workers keep them: if one dies, its connection breaks.
-    drop(connections);
-    let crewed = Crewed::watch(members, up);
-    let ready = crewed.ready();
-    *family.lock().unwrap_or_else(PoisonError::into_inner) = Some(crewed.into_family());
-    if ready {
-        let mapped = memories.iter().map(|fd| Memory::map(fd, &shape, plan.waiting));
-        let mut runs = Runs { shape, ends, memories: mapped.collect::<Result<_>>()? };
-        up.send(&Note::new(Kind::Ready)).map_err(gone)?;
-        while let Ok(note) = notes.recv() {
-            up.send(&runs.obey(&note)?).map_err(gone)?;
-        }
-    }
+    // The watching thread ends this process, also after a failure.
+    let _ = watching.join();
     Ok(())
 }
 
-/// Hands on what whoever started this process says, and ends everything when nothing more can come.
-fn listen(mut inlet: Inlet, family: Shared, orphan: Orphan) -> std::io::Result<Receiver<Note>> {
-    let (sender, notes) = mpsc::channel();
-    let listen = move || {
-        while let Ok(note) = inlet.receive() {
-            if sender.send(note).is_err() {
-                break;
-            }
-        }
-        if let Some(family) = &mut *family.lock().unwrap_or_else(PoisonError::into_inner) {
-            family.end();
-        }
-        if orphan == Orphan::Ends {
-            std::process::exit(0);
-        }
-    };
-    thread::Builder::new().spawn(listen)?;
-    Ok(notes)
+/// A node and its channel to the coordinator.
+struct Node<'a> {
+    plan: &'a Plan,
+    node: u32,
+    name: &'a str,
+    messages: &'a Receiver<Message>,
+    parent: &'a MessageWriter,
+    run_role: RunRole,
 }
 
-/// The runs of a node: what it does in each, and what it has seen.
+impl Node<'_> {
+    /// Connects to the other nodes, starts the phases and answers the coordinator's requests.
+    fn serve(&self, texts: &[String], phases: &Phases) -> std::result::Result<(), Failure> {
+        let Node { plan, node, .. } = *self;
+        let shape = plan.shape;
+        let token: Token = texts.get(2).map_or("", String::as_str).parse()?;
+        let at = texts.get(3).and_then(|address| address.parse().ok());
+        let listener = connect::listen(at, token)?;
+        self.write(&Message::new(Kind::Port).numbers([listener.port().into()]))?;
+        let peers = self.messages.recv().map_err(|_| self.gone(std::io::ErrorKind::BrokenPipe.into()))?;
+        let connections = connect::connect(&shape, node, listener, token, &peers.texts, self.parent)?;
+
+        let ends = Ends::open(shape, node, &plan.source, &plan.sink)?;
+        let memories = (0..shape.phases).map(|_| Memory::create(&shape)).collect::<Result<Vec<_>>>()?;
+        let mut members = Members::new(self.parent.clone());
+        let steps = connections.incoming.iter().zip(&connections.outgoing);
+        for ((phase, memory), (incoming, outgoing)) in (0..).zip(&memories).zip(steps) {
+            let files: Vec<BorrowedFd<'_>> =
+                [memory].into_iter().chain(incoming).chain(outgoing).map(OwnedFd::as_fd).collect();
+            members.start(plan, Role::Phase { node, phase }, self.run_role, &files)?;
+        }
+        // Senders and receivers hold the only handles: if one dies, its connection breaks.
+        drop(connections);
+        let ready = members.are_ready();
+        *phases.lock().unwrap_or_else(PoisonError::into_inner) = Some(members.into_group());
+        if ready {
+            let mapped = memories.iter().map(|fd| Memory::map(fd, &shape, plan.wait_mode));
+            let mut runs = Runs { shape, ends, memories: mapped.collect::<Result<_>>()? };
+            self.write(&Message::new(Kind::Ready))?;
+            while let Ok(request) = self.messages.recv() {
+                self.write(&runs.answer(&request)?)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn write(&self, message: &Message) -> std::result::Result<(), Failure> {
+        self.parent.write(message).map_err(|e| self.gone(e))
+    }
+
+    fn gone(&self, error: std::io::Error) -> Failure {
+        Failure::broken(self.name, "the coordinator is gone", &error)
+    }
+}
+
+/// The runs of a node.
 struct Runs {
     shape: Shape,
     ends: Ends,
@@ -126,18 +111,18 @@ struct Runs {
 }
 
 impl Runs {
-    /// Does what a note says and answers it.
-    fn obey(&mut self, note: &Note) -> Result<Note> {
-        let data = if note.number(1) == 0 { Data::Standing } else { Data::Fresh };
-        let pass = Pass { number: note.number(0) as u32, data };
-        match note.kind {
-            Kind::Prepare => self.prepare(pass).map(|()| Note::new(Kind::Prepared)),
-            Kind::Go => Ok(self.run(pass)),
+    /// Does what the coordinator requests and returns the answer.
+    fn answer(&mut self, request: &Message) -> Result<Message> {
+        let data = if request.number(1) == 0 { Data::Repeated } else { Data::Fresh };
+        let run = RunId { number: request.number(0) as u32, data };
+        match request.kind {
+            Kind::Prepare => self.prepare(run).map(|()| Message::new(Kind::Prepared)),
+            Kind::Start => Ok(self.run(run)),
             Kind::Check => {
-                let wrong = self.check(pass)?;
-                Ok(Note::new(Kind::Checked).numbers(wrong.into_iter().flatten()))
+                let wrong = self.check(run)?;
+                Ok(Message::new(Kind::Checked).numbers(wrong.into_iter().flatten()))
             }
-            other => Err(Error::fabric(format!("a node cannot obey {other:?}"))),
+            other => Err(Error::fabric(format!("a node received an unexpected message ({other:?})"))),
         }
     }
 
@@ -150,35 +135,35 @@ impl Runs {
         &mut self.memories[last]
     }
 
-    /// Everything that is not timed: counters, what a source in memory sends, and what must not be left in the sink. All phases
-    /// but the first may begin, and wait for data.
-    fn prepare(&mut self, pass: Pass) -> Result<()> {
+    /// Prepares a run, untimed: resets counters, fills a source in memory and poisons the sink. Then it starts all phases but
+    /// the first; they wait for data.
+    fn prepare(&mut self, run: RunId) -> Result<()> {
         self.memories.iter().for_each(Memory::reset);
         let Runs { shape, ends, memories } = self;
         let [first, .., last] = memories.as_mut_slice() else { return Err(Error::fabric("too few phases")) };
-        ends.poison(pass, last);
-        if !ends.fills(pass) {
-            (0..SLOTS.min(shape.buffers)).try_for_each(|buffer| ends.fill(pass, buffer, first))?;
+        ends.poison(run, last);
+        if !ends.fills(run) {
+            (0..SLOTS.min(shape.buffers)).try_for_each(|buffer| ends.fill(run, buffer, first))?;
             (0..SLOTS).for_each(|slot| first.set(Counter::Filled(slot), AHEAD));
         }
-        if ends.drains(pass) {
-            last.set(Counter::GoPhase, go_phase(pass));
+        if ends.drains(run) {
+            last.set(Counter::StartPhase, start_value(run));
         } else {
             (0..SLOTS).for_each(|slot| last.set(Counter::Drained(slot), AHEAD));
         }
-        memories[1..].iter().for_each(|memory| memory.set(Counter::Go, pass.number));
+        memories[1..].iter().for_each(|memory| memory.set(Counter::Start, run.number));
         Ok(())
     }
 
-    /// One run, from the signal to the first phase to that of the last.
-    fn run(&mut self, pass: Pass) -> Note {
+    /// Runs all buffers through the phases, timed from the signal to the first phase until the last phase is done.
+    fn run(&mut self, run: RunId) -> Message {
         let nodes = self.shape.nodes;
-        let (fills, drains) = (u32::from(self.ends.fills(pass)), u32::from(self.ends.drains(pass)));
+        let (fills, drains) = (u32::from(self.ends.fills(run)), u32::from(self.ends.drains(run)));
         let began = host_ns();
         if fills > 0 {
-            self.first().set(Counter::GoPhase, go_phase(pass));
+            self.first().set(Counter::StartPhase, start_value(run));
         }
-        self.first().set(Counter::Go, pass.number);
+        self.first().set(Counter::Start, run.number);
         self.last().wait(Counter::Done, nodes + drains);
         let ended = host_ns();
         self.first().wait(Counter::Done, nodes + fills);
@@ -188,12 +173,13 @@ impl Runs {
         }
         let left = (0..self.shape.buffers).map(|i| self.memories[0].stamps(i).min().unwrap_or(0));
         let arrived = (0..self.shape.buffers).map(|i| self.memories[between].stamps(i).max().unwrap_or(0));
-        Note::new(Kind::Done).numbers([began, ended]).numbers(self.waits()).numbers(left).numbers(arrived)
+        Message::new(Kind::Done).numbers([began, ended]).numbers(self.waits()).numbers(left).numbers(arrived)
     }
 
-    /// For data and for room, phase by phase, how long its senders or receivers waited on the average: for data the receivers
-    /// at their sockets, in the first phase the senders for the source; for room the senders at their sockets, in the last
-    /// phase the receivers for the sink.
+    /// Returns the mean nanoseconds of waiting by phase, for data and for space.
+    ///
+    /// Receivers wait for data at their sockets; in the first phase, senders wait for the source. Senders wait for space at their
+    /// sockets; in the last phase, receivers wait for the sink.
     fn waits(&self) -> Vec<u64> {
         let (nodes, last) = (self.shape.nodes, self.memories.len() - 1);
         let (senders, receivers) = (0..nodes, nodes..2 * nodes);
@@ -204,36 +190,28 @@ impl Runs {
                 let all = workers.clone().map(|worker| memory.waits(worker).of(lack));
                 all.sum::<u64>() / u64::from(nodes)
             };
-            [mean(workers[0], Lack::Data), mean(workers[1], Lack::Room)]
+            [mean(workers[0], Lack::Data), mean(workers[1], Lack::Space)]
         };
         self.memories.iter().enumerate().flat_map(of).collect()
     }
 
-    /// Compares what arrived: the file, or what the last two buffers hold, and what the last phase found meanwhile.
-    fn check(&mut self, pass: Pass) -> Result<Option<Wrong>> {
+    /// Compares the data that arrived: the sink's file or the last two buffers, and what the last phase has found.
+    fn check(&mut self, run: RunId) -> Result<Option<Wrong>> {
         let found = self.last().wrong();
         if found.is_some() {
             return Ok(found);
         }
-        if self.ends.drains(pass) {
-            return self.ends.read_back(pass);
+        if self.ends.drains(run) {
+            return self.ends.read_back(run);
         }
         let Runs { shape, ends, memories } = self;
         let Some(last) = memories.last_mut() else { return Ok(None) };
         for buffer in shape.buffers.saturating_sub(SLOTS)..shape.buffers {
-            let wrong = ends.compare(pass, buffer, last)?;
+            let wrong = ends.compare(run, buffer, last)?;
             if wrong.is_some() {
                 return Ok(wrong);
             }
         }
         Ok(None)
-    }
-}
-
-impl Plan {
-    /// The task of a node: the token, and where it listens; everywhere where that is none.
-    pub(super) fn task_of_a_node(&self, node: u32, token: Token, at: Option<std::net::IpAddr>) -> Note {
-        let at = at.map_or(String::new(), |at| at.to_string());
-        self.task(Role::Node { node }).words([token.to_string(), at])
     }
 }

@@ -1,115 +1,103 @@
-//! The process of a phase: starts its senders and receivers; the first fills the buffers, the last drains them.
+//! The process of a phase: starts its senders and receivers. The first phase fills the buffers, the last drains them.
 
 use std::{
     os::fd::{AsFd, OwnedFd},
-    sync::Mutex,
-    thread,
+    sync::{Mutex, PoisonError},
 };
 
 use ombx_core::error::Error;
 
 use super::{
-    ends::{Data, Ends, Pass},
+    ends::{Data, Ends, RunId},
     failure::Failure,
+    member::{Members, watch_parent},
     memory::{Counter, Memory},
-    note::{Kind, Note},
-    process::{Crewed, Member, Orphan},
     shape::SLOTS,
-    task::{Role, Told},
+    task::{Assignment, Role},
 };
+use crate::control::{Channel, Kind, Message};
 
-/// Starts senders and receivers and does the work of the first or the last phase, until it is ended.
-pub(super) fn phase(told: Told, node: u32, phase: u32) -> Result<(), Failure> {
-    let Told { plan, name, files, mut line, orphan, .. } = told;
+/// Starts senders and receivers and does the work of the first or the last phase, until the node closes the channel.
+pub(super) fn phase(assignment: Assignment, node: u32, phase: u32) -> Result<(), Failure> {
+    let Assignment { plan, name, files, channel, execution, run_role, .. } = assignment;
+    let Channel { reader, writer: parent } = channel;
     let shape = plan.shape;
     let (first, last) = (phase == 0, phase + 1 == shape.phases);
     let peers = 0..shape.nodes;
     let mut files = files.into_iter();
-    let short = || Error::fabric(format!("{name} was started without its memory or its connections"));
-    let memory = files.next().ok_or_else(short)?;
-    // Where data comes from first, then where it goes to.
+    let incomplete = || Error::fabric(format!("{name} received no memory or too few connections"));
+    let memory = files.next().ok_or_else(incomplete)?;
     let receivers = peers.clone().filter(|_| !first).map(|peer| Role::Receiver { node, phase, peer });
     let senders = peers.filter(|_| !last).map(|peer| Role::Sender { node, phase, peer });
     let workers: Vec<(Role, OwnedFd)> = receivers.chain(senders).zip(files).collect();
     if workers.len() != shape.nodes as usize * if first || last { 1 } else { 2 } {
-        return Err(short().into());
+        return Err(incomplete().into());
     }
-    let mut members = Vec::new();
+    let mut members = Members::new(parent.clone());
     for (role, connection) in &workers {
-        let member = Member::start(plan.crew, role.name())?;
-        member.task(&plan.task(*role), &[memory.as_fd(), connection.as_fd()])?;
-        members.push(member);
+        members.start(&plan, *role, run_role, &[memory.as_fd(), connection.as_fd()])?;
     }
-    // Only the workers keep their connections: if one dies, its connection breaks.
+    // Senders and receivers hold the only handles: if one dies, its connection breaks.
     drop(workers);
-    let crewed = Crewed::watch(members, &line.outlet);
     let ends = (first || last).then(|| Ends::open(shape, node, &plan.source, &plan.sink)).transpose()?;
-    let mut memory = Memory::map(memory, &shape, plan.waiting)?;
-    if crewed.ready() {
-        // Who started it is gone if this fails, and then it is ended too.
-        let _ = line.outlet.send(&Note::new(Kind::Ready));
+    let mut memory = Memory::map(memory, &shape, plan.wait_mode)?;
+    if members.are_ready() {
+        // Fails if the node has ended: then this process ends too.
+        let _ = parent.write(&Message::new(Kind::Ready));
     }
-    let family = Mutex::new(crewed.into_family());
-    let up = line.outlet.clone();
-    let watch = move || {
-        while line.inlet.receive().is_ok() {}
-        family.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner).end();
-        if orphan == Orphan::Ends {
-            std::process::exit(0);
-        }
-    };
-    let watching = thread::Builder::new().spawn(watch).map_err(|e| Failure::broken(&name, "a thread", &e))?;
+    let group = Mutex::new(members.into_group());
+    let end = move || group.into_inner().unwrap_or_else(PoisonError::into_inner).end();
+    let watching = watch_parent(reader, execution, drop, end)?;
     if let Some(ends) = ends {
         let mut last = 0;
         loop {
-            // It has no work in every run.
-            memory.wait(Counter::GoPhase, 2 * (last + 1));
-            let pass = pass_of(memory.read(Counter::GoPhase));
-            last = pass.number;
-            let worked = if first { fill(&ends, pass, &mut memory) } else { drain(&ends, pass, &mut memory) };
+            // A run in which it has no work leaves the counter unchanged.
+            memory.wait(Counter::StartPhase, 2 * (last + 1));
+            let run = run_of(memory.read(Counter::StartPhase));
+            last = run.number;
+            let worked = if first { fill(&ends, run, &mut memory) } else { drain(&ends, run, &mut memory) };
             if let Err(error) = worked {
-                let _ = up.send(&Failure::from(error).note());
+                let _ = parent.write(&Failure::from(error).message());
                 break;
             }
             memory.advance(Counter::Done, 1);
         }
     }
-    // In the middle it steps aside.
     let _ = watching.join();
     Ok(())
 }
 
-/// What the counter says that tells the process of a phase to begin: the run, and whether it has fresh data.
-pub(super) fn go_phase(pass: Pass) -> u32 {
-    2 * pass.number + u32::from(pass.data == Data::Fresh)
+/// Returns the value of [`Counter::StartPhase`] for a run: twice its number, plus 1 for fresh data.
+pub(super) fn start_value(run: RunId) -> u32 {
+    2 * run.number + u32::from(run.data == Data::Fresh)
 }
 
-fn pass_of(go: u32) -> Pass {
-    Pass { number: go / 2, data: if go.is_multiple_of(2) { Data::Standing } else { Data::Fresh } }
+fn run_of(value: u32) -> RunId {
+    RunId { number: value / 2, data: if value.is_multiple_of(2) { Data::Repeated } else { Data::Fresh } }
 }
 
-/// The first phase: puts a buffer there as soon as the senders have drained it.
-fn fill(ends: &Ends, pass: Pass, memory: &mut Memory) -> Result<(), Error> {
+/// Fills a buffer of the first phase as soon as the senders have drained it.
+fn fill(ends: &Ends, run: RunId, memory: &mut Memory) -> Result<(), Error> {
     let nodes = ends.shape.nodes;
-    for buffer in (0..ends.shape.buffers).take_while(|_| ends.fills(pass)) {
+    for buffer in (0..ends.shape.buffers).take_while(|_| ends.fills(run)) {
         let (slot, turn) = (buffer % SLOTS, buffer / SLOTS);
         memory.wait(Counter::Drained(slot), nodes * turn);
-        ends.fill(pass, buffer, memory)?;
+        ends.fill(run, buffer, memory)?;
         memory.advance(Counter::Filled(slot), nodes);
     }
     Ok(())
 }
 
-/// The last phase: takes a buffer away as soon as the receivers have filled it.
-fn drain(ends: &Ends, pass: Pass, memory: &mut Memory) -> Result<(), Error> {
+/// Drains a buffer of the last phase as soon as the receivers have filled it.
+fn drain(ends: &Ends, run: RunId, memory: &mut Memory) -> Result<(), Error> {
     let nodes = ends.shape.nodes;
-    for buffer in (0..ends.shape.buffers).take_while(|_| ends.drains(pass)) {
+    for buffer in (0..ends.shape.buffers).take_while(|_| ends.drains(run)) {
         let (slot, turn) = (buffer % SLOTS, buffer / SLOTS);
         memory.wait(Counter::Filled(slot), nodes * (turn + 1));
-        if let Some(wrong) = ends.drain(pass, buffer, memory)?
+        if let Some(wrong) = ends.drain(run, buffer, memory)?
             && memory.wrong().is_none()
         {
-            memory.note_wrong(wrong);
+            memory.set_wrong(wrong);
         }
         memory.advance(Counter::Drained(slot), nodes);
     }

@@ -1,4 +1,4 @@
-//! A row of a pipeline: runs until the stop rule is content, compared each time, and what they tell.
+//! Measuring a pipeline: repeats and checks runs until the stop rule is met, and fills a row.
 
 use std::{collections::BTreeMap, fs::OpenOptions, path::Path, time::Duration};
 
@@ -23,21 +23,21 @@ use super::{
     coordinator::{Pipeline, Run},
     ends::Data,
     hosts::Hosts,
-    process::Crew,
     task::Plan,
 };
+use crate::control::Execution;
 
-/// Runs before measuring, unless the user gives a number.
-const WARM: u64 = 2;
-/// Times of buffers that are kept: enough for any percentile.
-const MOST_TIMES: usize = 1_000_000;
+/// Number of untimed runs at the start, unless the user sets it.
+const WARMUP: u64 = 2;
+/// Maximum number of buffer times for the percentiles.
+const MAX_TIMES: usize = 1_000_000;
 
-/// Measures one case and hands the row to the session's sink.
+/// Measures one case and gives the row to the session's sink. `nodes` says how the nodes on this host run.
 pub(super) fn measure(
     session: &mut Session<'_>,
     case: &Case,
     (plan, hosts): (&Plan, &Hosts),
-    nodes: Crew,
+    nodes: Execution,
 ) -> Result<()> {
     let mut row = empty_row(session, case, plan);
     session.team.name_task(&row.key);
@@ -45,33 +45,33 @@ pub(super) fn measure(
     let within = |e: Error| e.within(session.bench.name);
     let sink = plan.sink.path();
     if let Some(path) = sink {
-        empty(path).map_err(within)?;
+        truncate(path).map_err(within)?;
     }
     let before = Counters::now();
-    let mut rig = Rig {
+    let mut measuring = Measuring {
         pipeline: Pipeline::start(plan, hosts, nodes).map_err(within)?,
         session,
         plan,
-        // What cannot be read again cannot be compared.
+        // A sink that is no regular file cannot be read back.
         checks: session.plan.verify && sink.is_none_or(Path::is_file),
         check: Check::Off,
-        seen: Vec::new(),
+        runs: Vec::new(),
     };
-    let (ending, spent) = rig.sample().map_err(within)?;
+    let (ending, spent) = measuring.sample().map_err(within)?;
     let vitals = Counters { preemptions: 0, waited_ns: 0, ..Counters::now().since(before) };
-    rig.fresh().map_err(within)?;
-    let strangers = rig.pipeline.strangers();
-    let Rig { check, seen, pipeline, .. } = rig;
+    measuring.run_fresh().map_err(within)?;
+    let rejected = measuring.pipeline.rejected();
+    let Measuring { check, runs, pipeline, .. } = measuring;
     drop(pipeline);
     row.check = if session.plan.verify && check == Check::Off { Check::Unsupported } else { check };
     if let Check::Failed(mismatch) = &row.check {
         row.outcome = Outcome::Failed(format!("data arrived wrong at node {mismatch}"));
     }
-    let elapsed_ns = seen.iter().map(|run| run.total_ns).collect();
+    let elapsed_ns = runs.iter().map(|run| run.total_ns).collect();
     row.samples = vec![Samples { batch: 1, elapsed_ns, ..Samples::default() }];
     row.summary = Summary::of(&Measurement::combine(&row.samples, 1));
-    row.figures = figures(plan, &seen);
-    row.trust.extend(doubts(plan, hosts, strangers));
+    row.figures = figures(plan, &runs);
+    row.trust.extend(notices(plan, hosts, rejected));
     if let Some(summary) = &row.summary {
         row.trust.extend(trust::of_row(trust::RowFacts {
             summary,
@@ -119,38 +119,38 @@ fn empty_row(session: &Session<'_>, case: &Case, plan: &Plan) -> Measurement {
         samples: Vec::new(),
         summary: None,
         figures: Figures::new(),
-        // Processes that are not bound are as they should be here: the kernel deals them to CPUs.
+        // Here the kernel places the processes: being unbound is no fault.
         trust: session.standing.iter().filter(|notice| notice.code != "unbound").cloned().collect(),
         phases: None,
     }
 }
 
-/// Makes the sink's file, and takes away what it held: what an earlier run wrote must not pass for this one's.
-fn empty(path: &Path) -> Result<()> {
+/// Creates or empties the sink's file, so that the data of an earlier run cannot pass the check.
+fn truncate(path: &Path) -> Result<()> {
     let opened = OpenOptions::new().write(true).create(true).truncate(true).open(path);
     opened.map(drop).map_err(|e| Error::storage(format!("sink file {}: {e}", path.display())))
 }
 
-/// A pipeline and what its runs have told.
-struct Rig<'r, 'a> {
+/// A pipeline and its runs so far.
+struct Measuring<'r, 'a> {
     pipeline: Pipeline,
     session: &'r Session<'a>,
     plan: &'r Plan,
     checks: bool,
     check: Check,
-    seen: Vec<Run>,
+    runs: Vec<Run>,
 }
 
-impl Rig<'_, '_> {
-    /// Runs until there is enough; why it ended, and how long the runs took.
+impl Measuring<'_, '_> {
+    /// Repeats timed runs until the stop rule is met; returns why it stopped, and the total time of the runs.
     fn sample(&mut self) -> Result<(Option<stop::Ending>, Duration)> {
         let (warm, fixed) = match self.session.plan.effort {
             Effort::Fixed { iterations, warmup } => (warmup, Some(iterations)),
-            Effort::Precision { .. } => (WARM, None),
+            Effort::Precision { .. } => (WARMUP, None),
         };
         let mut last_ns = 0;
         for _ in 0..warm {
-            last_ns = self.run(Data::Standing)?.total_ns;
+            last_ns = self.run(Data::Repeated)?.total_ns;
         }
         let mut more = match (self.session.plan.effort, fixed) {
             (Effort::Precision { max_time, .. }, None) => stop::first_round(last_ns as f64, max_time),
@@ -159,9 +159,9 @@ impl Rig<'_, '_> {
         let mut spent = 0;
         loop {
             for _ in 0..more {
-                let run = self.run(Data::Standing)?;
+                let run = self.run(Data::Repeated)?;
                 spent += run.total_ns;
-                self.seen.push(run);
+                self.runs.push(run);
                 if matches!(self.check, Check::Failed(_)) {
                     return Ok((None, Duration::from_nanos(spent)));
                 }
@@ -169,7 +169,7 @@ impl Rig<'_, '_> {
             let Effort::Precision { precision, max_time } = self.session.plan.effort else {
                 return Ok((None, Duration::from_nanos(spent)));
             };
-            let times: Vec<f64> = self.seen.iter().map(|run| run.total_ns as f64).collect();
+            let times: Vec<f64> = self.runs.iter().map(|run| run.total_ns as f64).collect();
             let reached = Summary::of(&times).as_ref().and_then(Summary::precision);
             let spent = Duration::from_nanos(spent);
             match stop::next_round(times.len() as u64, spent, reached, precision, max_time) {
@@ -179,8 +179,8 @@ impl Rig<'_, '_> {
         }
     }
 
-    /// One more run, in which every buffer has data of its own and every byte is compared. From file to file every run is one.
-    fn fresh(&mut self) -> Result<()> {
+    /// Runs once more with fresh data, of which every byte is compared. From file to file, every run has done that.
+    fn run_fresh(&mut self) -> Result<()> {
         let files = self.plan.source.path().is_some() && self.plan.sink.path().is_some();
         if self.checks && !files && self.check == Check::Passed {
             self.run(Data::Fresh)?;
@@ -188,10 +188,10 @@ impl Rig<'_, '_> {
         Ok(())
     }
 
-    /// One run, and what arrived compared.
+    /// Runs once and checks the data.
     fn run(&mut self, data: Data) -> Result<Run> {
         if let Some(path) = self.plan.sink.path() {
-            empty(path)?;
+            truncate(path)?;
         }
         let run = self.pipeline.run(data)?;
         if self.checks {
@@ -211,13 +211,13 @@ impl Rig<'_, '_> {
     }
 }
 
-/// What a row tells beside the times of runs: of buffers, of nodes and of phases.
-fn figures(plan: &Plan, seen: &[Run]) -> Figures {
+/// Returns the figures of buffers, nodes and phases.
+fn figures(plan: &Plan, runs: &[Run]) -> Figures {
     let shape = plan.shape;
     let mut figures = Figures::new();
-    let processes = if plan.crew == Crew::Processes { shape.processes() } else { shape.nodes.into() };
-    figures.insert("started_processes".into(), Figure::Value(processes as f64));
-    let times: Vec<f64> = seen.iter().flat_map(buffer_ns).take(MOST_TIMES).collect();
+    let processes = shape.started_processes(plan.workers) as f64;
+    figures.insert("started_processes".into(), Figure::Value(processes));
+    let times: Vec<f64> = runs.iter().flat_map(buffer_ns).take(MAX_TIMES).collect();
     let of_buffers = Summary::of(&times);
     let percentiles = [
         ("buffer_p50_us", of_buffers.as_ref().map(|s| s.median), 1),
@@ -225,23 +225,21 @@ fn figures(plan: &Plan, seen: &[Run]) -> Figures {
         ("buffer_p99_us", of_buffers.as_ref().and_then(|s| s.p99), 368),
     ];
     for (name, ns, least) in percentiles {
-        let absent = || match seen.iter().all(|run| run.one_clock) {
+        let absent = || match runs.iter().all(|run| run.one_clock) {
             true => Figure::Unresolved(format!("{name} needs the times of {least} buffers")),
-            false => {
-                Figure::Unresolved("the clocks of different hosts do not tell how long a buffer takes".into())
-            }
+            false => Figure::Unresolved("needs one clock: the nodes are on different hosts".into()),
         };
         figures.insert(name.into(), ns.map_or_else(absent, |ns| Figure::Value(ns / 1e3)));
     }
     for node in 0..shape.nodes as usize {
-        let rate = median(seen, |run| {
+        let rate = median(runs, |run| {
             shape.section() as f64 * 1e3 / (run.nodes[node].ended - run.nodes[node].began).max(1) as f64
         });
         figures.insert(format!("node{node}_mb_per_s"), Figure::Value(rate));
         for (phase, (lack, what)) in
             (0..shape.phases as usize).flat_map(|phase| [(0, "data"), (1, "room")].map(|lack| (phase, lack)))
         {
-            let waited = median(seen, |run| run.nodes[node].waits[phase][lack] as f64 / 1e6);
+            let waited = median(runs, |run| run.nodes[node].waits[phase][lack] as f64 / 1e6);
             let name = format!("node{node}_phase{}_waited_for_{what}_ms", phase + 1);
             figures.insert(name, Figure::Value(waited));
         }
@@ -249,7 +247,7 @@ fn figures(plan: &Plan, seen: &[Run]) -> Figures {
     figures
 }
 
-/// For every buffer at every sink: from when the first node began to send the buffer of that number until all of it was there.
+/// Returns the time of every buffer at every sink: from the first node that began to send it until all of it had arrived.
 fn buffer_ns(run: &Run) -> Vec<f64> {
     if !run.one_clock {
         return Vec::new();
@@ -263,29 +261,27 @@ fn buffer_ns(run: &Run) -> Vec<f64> {
     (0..buffers).flat_map(of).collect()
 }
 
-fn median(seen: &[Run], of: impl Fn(&Run) -> f64) -> f64 {
-    let values: Vec<f64> = seen.iter().map(of).collect();
+fn median(runs: &[Run], of: impl Fn(&Run) -> f64) -> f64 {
+    let values: Vec<f64> = runs.iter().map(of).collect();
     Summary::of(&values).map_or(0.0, |s| s.median)
 }
 
-/// What is to be said of a pipeline whatever it measured.
-fn doubts(plan: &Plan, hosts: &Hosts, strangers: u64) -> Vec<Notice> {
+/// Returns the notices about CPUs and rejected connections.
+fn notices(plan: &Plan, hosts: &Hosts, rejected: u64) -> Vec<Notice> {
     let shape = plan.shape;
     let busy = 2 * u64::from(shape.nodes) * u64::from(shape.nodes) * u64::from(shape.phases - 1);
     let cpus = Place::here().cpu_numbers().len() as u64;
-    let crowded = (hosts.are_one() && busy > cpus).then(|| Notice {
+    let crowded = (hosts.are_here() && busy > cpus).then(|| Notice {
         code: "crowded".into(),
         short: format!("{busy} on {cpus} CPUs"),
         advice: format!(
-            "{busy} senders and receivers take turns on {cpus} CPUs: the figure is what this host can copy, not what a network carries"
+            "{busy} senders and receivers share {cpus} CPUs: the figure shows how fast this host copies, not what a network carries"
         ),
     });
-    let knocked = (strangers > 0).then(|| Notice {
+    let unknown = (rejected > 0).then(|| Notice {
         code: "strangers".into(),
-        short: format!("{strangers} strangers"),
-        advice: format!(
-            "{strangers} connections without this session's token were turned away at the nodes' ports"
-        ),
+        short: format!("{rejected} strangers"),
+        advice: format!("the nodes rejected {rejected} connections without this session's token"),
     });
-    crowded.into_iter().chain(knocked).collect()
+    crowded.into_iter().chain(unknown).collect()
 }

@@ -1,32 +1,24 @@
-//! What a process of a pipeline is told when it starts, and becoming that.
+//! The tasks of a pipeline's processes.
 
-use std::os::fd::OwnedFd;
+use std::{io, net::IpAddr, os::fd::OwnedFd};
 
 use ombx_core::error::{Error, Result};
 
-use super::{
-    ends::End,
-    failure::Failure,
-    memory::Waiting,
-    node,
-    note::{Kind, Note},
-    phase,
-    process::{Crew, Line, Orphan},
-    shape::Shape,
-    worker,
-};
+use super::{ends::Storage, memory::WaitMode, shape::Shape};
+use crate::control::{Channel, Execution, Kind, Message, Token};
 
 /// What all processes of a pipeline know.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Plan {
     pub(super) shape: Shape,
-    pub(super) crew: Crew,
-    pub(super) waiting: Waiting,
-    pub(super) source: End,
-    pub(super) sink: End,
+    /// How phases, senders and receivers run.
+    pub(super) workers: Execution,
+    pub(super) wait_mode: WaitMode,
+    pub(super) source: Storage,
+    pub(super) sink: Storage,
 }
 
-/// Which process this is.
+/// The role of a process. Nodes and phases are counted from 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Role {
     /// A node.
@@ -40,7 +32,7 @@ pub(super) enum Role {
 }
 
 impl Role {
-    /// As failures and `ps` show it. Phases are counted from 1, nodes from 0.
+    /// Returns the name for `ps` and error messages. It counts phases from 1.
     pub(super) fn name(self) -> String {
         match self {
             Role::Node { node } => format!("node {node}"),
@@ -54,85 +46,83 @@ impl Role {
         }
     }
 
-    /// Whether a pipeline of this shape has it.
+    /// Returns a number for the variant, the node, the phase and the peer.
+    fn numbers(self) -> [u32; 4] {
+        match self {
+            Role::Node { node } => [0, node, 0, 0],
+            Role::Phase { node, phase } => [1, node, phase, 0],
+            Role::Sender { node, phase, peer } => [2, node, phase, peer],
+            Role::Receiver { node, phase, peer } => [3, node, phase, peer],
+        }
+    }
+
+    /// Returns whether a pipeline of this shape has the role.
     fn is_of(self, shape: &Shape) -> bool {
-        let (node, phase, peer) = match self {
-            Role::Node { node } => (node, 0, 0),
-            Role::Phase { node, phase } => (node, phase, 0),
-            Role::Sender { node, phase, peer } | Role::Receiver { node, phase, peer } => (node, phase, peer),
-        };
+        let [_, node, phase, peer] = self.numbers();
         node < shape.nodes && phase < shape.phases && peer < shape.nodes
     }
 }
 
 impl Plan {
-    /// The note that makes a process of this plan someone.
-    pub(super) fn task(&self, role: Role) -> Note {
-        let (kind, place) = match role {
-            Role::Node { node } => (0, [node, 0, 0]),
-            Role::Phase { node, phase } => (1, [node, phase, 0]),
-            Role::Sender { node, phase, peer } => (2, [node, phase, peer]),
-            Role::Receiver { node, phase, peer } => (3, [node, phase, peer]),
-        };
+    /// Returns the message that gives a process its role.
+    pub(super) fn task(&self, role: Role) -> Message {
         let Shape { nodes, phases, buffers, block } = self.shape;
-        Note::new(Kind::Task)
-            .numbers([kind].into_iter().chain(place.map(u64::from)))
+        Message::new(Kind::Task)
+            .numbers(role.numbers().map(u64::from))
             .numbers([nodes, phases, buffers].map(u64::from))
-            .numbers([block, self.crew as u64, self.waiting as u64])
-            .words([self.source.text(), self.sink.text()])
+            .numbers([block, self.workers as u64, self.wait_mode as u64])
+            .texts([self.source.text(), self.sink.text()])
     }
 
-    pub(super) fn of(note: &Note) -> Result<(Plan, Role)> {
-        // What does not fit is beyond every limit.
-        let short = |at| u32::try_from(note.number(at)).unwrap_or(u32::MAX);
-        let (node, phase, peer) = (short(1), short(2), short(3));
-        let role = match note.number(0) {
+    /// Returns the task of a node, with the token and the address on which it listens: `None` for every address.
+    pub(super) fn node_task(&self, node: u32, token: Token, at: Option<IpAddr>) -> Message {
+        let at = at.map_or(String::new(), |at| at.to_string());
+        self.task(Role::Node { node }).texts([token.to_string(), at])
+    }
+
+    /// Reads a task; fails if it exceeds the limits of a pipeline.
+    pub(super) fn of(message: &Message) -> Result<(Plan, Role)> {
+        // A number that does not fit exceeds every limit.
+        let number = |at| u32::try_from(message.number(at)).unwrap_or(u32::MAX);
+        let (node, phase, peer) = (number(1), number(2), number(3));
+        let role = match message.number(0) {
             0 => Role::Node { node },
             1 => Role::Phase { node, phase },
             2 => Role::Sender { node, phase, peer },
             _ => Role::Receiver { node, phase, peer },
         };
-        let shape = Shape { nodes: short(4), phases: short(5), buffers: short(6), block: note.number(7) };
-        if note.kind != Kind::Task
-            || note.numbers.len() < 10
+        let shape =
+            Shape { nodes: number(4), phases: number(5), buffers: number(6), block: message.number(7) };
+        if message.kind != Kind::Task
+            || message.numbers.len() < 10
             || !shape.is_within_limits()
             || !role.is_of(&shape)
         {
-            return Err(Error::fabric("a process of a pipeline was told something else than its task"));
+            return Err(Error::fabric("a process of a pipeline received an invalid task"));
         }
-        let crew = if note.number(8) == 0 { Crew::Processes } else { Crew::Threads };
-        let waiting = if note.number(9) == 0 { Waiting::Asleep } else { Waiting::Spinning };
-        let (source, sink) = (End::parse(note.word(0))?, End::parse(note.word(1))?);
-        Ok((Plan { shape, crew, waiting, source, sink }, role))
+        let workers = if message.number(8) == 0 { Execution::Process } else { Execution::Thread };
+        let wait_mode = if message.number(9) == 0 { WaitMode::Sleep } else { WaitMode::Spin };
+        let (source, sink) = (Storage::parse(message.text(0))?, Storage::parse(message.text(1))?);
+        Ok((Plan { shape, workers, wait_mode, source, sink }, role))
     }
 }
 
-/// A process with what it was told.
-pub(super) struct Told {
+/// Function that runs a role: receives its task from the channel and returns when the role has ended.
+pub(super) type RunRole = fn(Channel, Execution) -> io::Result<()>;
+
+/// What a process has received with its task.
+pub(super) struct Assignment {
     pub(super) plan: Plan,
     pub(super) name: String,
-    /// The rest of the note: what came behind the plan.
-    pub(super) words: Vec<String>,
+    /// Texts of the task; the first two belong to the plan.
+    pub(super) texts: Vec<String>,
     pub(super) files: Vec<OwnedFd>,
-    pub(super) line: Line,
-    pub(super) orphan: Orphan,
-}
-
-/// Waits for the task and does it, until whoever started this process ends it or is gone, or until it fails and has said so.
-pub(super) fn serve(mut line: Line, orphan: Orphan) -> std::io::Result<()> {
-    let mut note = line.inlet.receive()?;
-    let up = line.outlet.clone();
-    let done = Plan::of(&note).map_err(Failure::from).and_then(|(plan, role)| {
-        let files = std::mem::take(&mut note.files);
-        let told = Told { plan, name: role.name(), words: note.words, files, line, orphan };
-        match role {
-            Role::Node { node } => node::node(told, node),
-            Role::Phase { node, phase } => phase::phase(told, node, phase),
-            Role::Sender { phase, peer, .. } => worker::sender(told, phase, peer),
-            Role::Receiver { phase, peer, .. } => worker::receiver(told, phase, peer),
-        }
-    });
-    done.or_else(|failure| up.send(&failure.note()))
+    /// The channel to the process that started this one.
+    pub(super) channel: Channel,
+    /// How this role runs.
+    pub(super) execution: Execution,
+    /// Runs the roles that this one starts as threads.
+    pub(super) run_role: RunRole,
 }
 
 #[cfg(test)]
@@ -140,10 +130,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_task_survives_the_way() {
+    fn a_task_survives_transport() {
         let shape = Shape { nodes: 3, phases: 4, buffers: 5, block: 1 << 40 };
-        let sink = End::File("/tmp/a:b c".into());
-        let plan = Plan { shape, crew: Crew::Threads, waiting: Waiting::Spinning, source: End::Memory, sink };
+        let sink = Storage::File("/tmp/a:b c".into());
+        let (workers, wait_mode) = (Execution::Thread, WaitMode::Spin);
+        let plan = Plan { shape, workers, wait_mode, source: Storage::Memory, sink };
         for role in [
             Role::Node { node: 2 },
             Role::Phase { node: 1, phase: 3 },
@@ -152,7 +143,7 @@ mod tests {
         ] {
             assert_eq!(Plan::of(&plan.task(role)).unwrap(), (plan.clone(), role));
         }
-        assert!(Plan::of(&Note::new(Kind::Ready)).is_err());
-        assert!(Plan::of(&Note::new(Kind::Task)).is_err());
+        assert!(Plan::of(&Message::new(Kind::Ready)).is_err());
+        assert!(Plan::of(&Message::new(Kind::Task)).is_err());
     }
 }

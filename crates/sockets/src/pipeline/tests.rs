@@ -12,15 +12,15 @@ use ombx_core::{
 
 use super::{coordinator::Pipeline, ends::Data, *};
 
-fn planned(shape: Shape, waiting: Waiting, source: End, sink: End) -> Plan {
-    Plan { shape, crew: Crew::Threads, waiting, source, sink }
+fn planned(shape: Shape, wait_mode: WaitMode, source: Storage, sink: Storage) -> Plan {
+    Plan { shape, workers: Execution::Thread, wait_mode, source, sink }
 }
 
 fn started(plan: &Plan) -> Result<Pipeline> {
-    Pipeline::start(plan, &Hosts::parse("")?, Crew::Threads)
+    Pipeline::start(plan, &Hosts::parse("")?, Execution::Thread)
 }
 
-/// A directory of this test's own, removed at its end.
+/// A directory of one test, removed at its end.
 struct Directory(PathBuf);
 
 impl Directory {
@@ -53,17 +53,17 @@ fn noise(length: usize) -> Vec<u8> {
 }
 
 #[test]
-fn every_byte_arrives_whatever_the_shape() {
+fn every_byte_arrives_in_every_shape() {
     let shapes =
         [(1, 2, 1, 1), (1, 2, 5, 1000), (2, 2, 3, 65), (3, 3, 4, 4096), (2, 5, 2, 100), (4, 2, 7, 7)];
     for (nodes, phases, buffers, block) in shapes {
-        for waiting in [Waiting::Asleep, Waiting::Spinning] {
+        for wait_mode in [WaitMode::Sleep, WaitMode::Spin] {
             let shape = Shape { nodes, phases, buffers, block };
-            let plan = planned(shape, waiting, End::Memory, End::Memory);
+            let plan = planned(shape, wait_mode, Storage::Memory, Storage::Memory);
             let mut pipeline = started(&plan).unwrap();
-            for data in [Data::Standing, Data::Fresh, Data::Standing, Data::Fresh] {
+            for data in [Data::Repeated, Data::Fresh, Data::Repeated, Data::Fresh] {
                 let run = pipeline.run(data).unwrap().nodes;
-                assert_eq!(pipeline.check(data).unwrap(), None, "{shape:?} {waiting:?} {data:?}");
+                assert_eq!(pipeline.check(data).unwrap(), None, "{shape:?} {wait_mode:?} {data:?}");
                 assert_eq!(run.len(), nodes as usize);
                 for node in run {
                     assert!(node.began < node.ended && node.waits.len() == phases as usize);
@@ -76,19 +76,19 @@ fn every_byte_arrives_whatever_the_shape() {
 }
 
 #[test]
-fn a_block_that_is_not_the_one_sent_is_found() {
+fn a_wrong_block_is_found() {
     let shape = Shape { nodes: 2, phases: 3, buffers: 5, block: 100 };
-    let plan = planned(shape, Waiting::Asleep, End::Memory, End::Memory);
+    let plan = planned(shape, WaitMode::Sleep, Storage::Memory, Storage::Memory);
     let mut pipeline = started(&plan).unwrap();
-    pipeline.run(Data::Standing).unwrap();
-    // As if the data of an earlier run had arrived: the fourth buffer, its first block, its first byte.
-    pipeline.pretend_another_run();
-    let (node, [slot, byte, expected, actual]) = pipeline.check(Data::Standing).unwrap().unwrap();
+    pipeline.run(Data::Repeated).unwrap();
+    // The data is that of an earlier run: the fourth buffer, its first block, its first byte.
+    pipeline.skip_run();
+    let (node, [slot, byte, expected, actual]) = pipeline.check(Data::Repeated).unwrap().unwrap();
     assert_eq!((node, slot, byte), (0, 6, 0));
     assert_ne!(expected, actual);
 }
 
-/// What must be in the sink's file, computed phase by phase: node j's block a becomes what node a's block j was.
+/// Returns the expected content of the sink's file, computed phase by phase: block j of node a becomes block a of node j.
 fn passed_on(nodes: usize, phases: usize, buffers: usize, block: usize, source: &[u8]) -> Vec<u8> {
     let section = buffers * nodes * block;
     let mut now: Vec<Vec<Vec<u8>>> = (0..nodes)
@@ -116,10 +116,10 @@ fn a_file_arrives_transposed_as_documented() {
         let source = directory.file("source", &bytes);
         let sink = directory.file("sink", b"");
         let shape = Shape { nodes, phases, buffers, block: block.into() };
-        let plan = planned(shape, Waiting::Asleep, End::File(source), End::File(sink.clone()));
+        let plan = planned(shape, WaitMode::Sleep, Storage::File(source), Storage::File(sink.clone()));
         let mut pipeline = started(&plan).unwrap();
-        pipeline.run(Data::Standing).unwrap();
-        assert_eq!(pipeline.check(Data::Standing).unwrap(), None);
+        pipeline.run(Data::Repeated).unwrap();
+        assert_eq!(pipeline.check(Data::Repeated).unwrap(), None);
         let sizes = [nodes, phases, buffers, block].map(|n| n as usize);
         let found = fs::read(sink).unwrap();
         assert!(found == passed_on(sizes[0], sizes[1], sizes[2], sizes[3], &bytes), "{shape:?}");
@@ -128,26 +128,26 @@ fn a_file_arrives_transposed_as_documented() {
 }
 
 #[test]
-fn a_file_that_changed_on_the_way_is_found() {
+fn a_changed_byte_in_the_sink_is_found() {
     let directory = Directory::new("changed");
     let shape = Shape { nodes: 2, phases: 2, buffers: 3, block: 10 };
     let source = directory.file("source", &noise(120));
     let sink = directory.file("sink", b"");
-    let plan = planned(shape, Waiting::Asleep, End::File(source), End::File(sink.clone()));
+    let plan = planned(shape, WaitMode::Sleep, Storage::File(source), Storage::File(sink.clone()));
     let mut pipeline = started(&plan).unwrap();
-    pipeline.run(Data::Standing).unwrap();
+    pipeline.run(Data::Repeated).unwrap();
     let mut bytes = fs::read(&sink).unwrap();
     bytes[60 + 20 + 10 + 3] ^= 1;
     fs::write(&sink, &bytes).unwrap();
-    let (node, [slot, byte, ..]) = pipeline.check(Data::Standing).unwrap().unwrap();
+    let (node, [slot, byte, ..]) = pipeline.check(Data::Repeated).unwrap().unwrap();
     assert_eq!((node, slot, byte), (1, 3, 3));
 }
 
 fn threaded(session: &mut Session<'_>) -> Result<()> {
     for case in session.cases()? {
         let (plan, hosts) = plan(session.plan, &case)?;
-        let plan = Plan { crew: Crew::Threads, ..plan };
-        report::measure(session, &case, (&plan, &hosts), Crew::Threads)?;
+        let plan = Plan { workers: Execution::Thread, ..plan };
+        report::measure(session, &case, (&plan, &hosts), Execution::Thread)?;
     }
     Ok(())
 }
@@ -165,7 +165,7 @@ fn choices(settings: &[(&str, &str)]) -> Choices {
 }
 
 #[test]
-fn a_row_tells_everything() {
+fn a_row_has_all_figures() {
     let given = choices(&[("nodes", "2"), ("phases", "3"), ("buffers", "50"), ("block", "1K,4K")]);
     let rows = testkit::measure(1, &BENCH, &given).unwrap().rows;
     assert_eq!(rows.iter().map(|row| row.bytes).collect::<Vec<_>>(), [Some(1024), Some(4096)]);
@@ -180,7 +180,7 @@ fn a_row_tells_everything() {
     };
     assert!(value("buffer_p50_us") > 0.0 && value("buffer_p99_us") >= value("buffer_p95_us"));
     assert!(value("node0_mb_per_s") > 0.0 && value("node1_phase2_waited_for_data_ms") >= 0.0);
-    // The first phase has its source, the last its sink, at hand: both wait for neither.
+    // Source and sink are in memory: nobody waits for them.
     assert_eq!(
         (value("node1_phase1_waited_for_data_ms"), value("node1_phase3_waited_for_room_ms")),
         (0.0, 0.0)
@@ -188,7 +188,7 @@ fn a_row_tells_everything() {
 }
 
 #[test]
-fn what_is_not_checked_is_told() {
+fn an_unchecked_row_says_so() {
     let mut given = choices(&[("nodes", "1"), ("phases", "2"), ("buffers", "2"), ("block", "64")]);
     given.verify = false;
     assert_eq!(testkit::measure(1, &BENCH, &given).unwrap().rows[0].check, Check::Off);
@@ -197,7 +197,7 @@ fn what_is_not_checked_is_told() {
     assert_eq!(testkit::measure(1, &BENCH, &given).unwrap().rows[0].check, Check::Unsupported);
 }
 
-fn refused(settings: &[(&str, &str)]) -> Error {
+fn rejected(settings: &[(&str, &str)]) -> Error {
     let case = |bytes| Case {
         bytes: Bytes(bytes),
         depth: 1,
@@ -211,8 +211,8 @@ fn refused(settings: &[(&str, &str)]) -> Error {
 }
 
 #[test]
-fn ends_that_cannot_be_are_refused_in_one_sentence() {
-    let directory = Directory::new("refused");
+fn wrong_choices_are_rejected_with_one_sentence() {
+    let directory = Directory::new("rejected");
     let whole = format!("file:{}", directory.file("whole", &[0; 8 * 100]).display());
     let odd = format!("file:{}", directory.file("odd", &[0; 801]).display());
     let empty = format!("file:{}", directory.file("empty", b"").display());
@@ -230,7 +230,7 @@ fn ends_that_cannot_be_are_refused_in_one_sentence() {
         (vec![("phases", "1")], Kind::Usage, "from 2 to 1000"),
         (vec![("nodes", "100"), ("phases", "1000")], Kind::Usage, "processes"),
     ] {
-        let error = refused(&settings);
+        let error = rejected(&settings);
         assert!(error.kind() == kind && error.to_string().contains(says), "{settings:?}: {error}");
     }
 }

@@ -1,9 +1,8 @@
-//! Senders and receivers: one at each end of every connection, taking turns on the two buffers of their phase.
+//! Senders and receivers: one at each end of every connection. They take turns on the two buffers of their phase.
 
 use std::{
     io,
     os::fd::{AsFd, OwnedFd},
-    thread,
 };
 
 use ombx_core::{error::Error, system::clock::host_ns};
@@ -15,36 +14,36 @@ use rustix::{
 
 use super::{
     failure::Failure,
-    memory::{Counter, Lack, Memory, Waiting, Waits, pause},
-    note::{Kind, Note},
-    process::Orphan,
+    member::watch_parent,
+    memory::{Counter, Lack, Memory, WaitMode, Waits, pause},
     shape::{SLOTS, Shape},
-    task::Told,
+    task::Assignment,
 };
+use crate::control::{Channel, Kind, Message};
 
 /// Sends block `peer` of every buffer to node `peer`.
-pub(super) fn sender(told: Told, phase: u32, peer: u32) -> std::result::Result<(), Failure> {
-    let mut worker = Worker::ready(told)?;
+pub(super) fn sender(assignment: Assignment, phase: u32, peer: u32) -> std::result::Result<(), Failure> {
+    let mut worker = Worker::start(assignment)?;
     let (nodes, first) = (worker.shape.nodes, phase == 0);
-    worker.every_run(peer, |worker, buffer, waits| {
+    worker.repeat(peer, |worker, buffer, waits| {
         let (slot, turn) = (buffer % SLOTS, buffer / SLOTS);
         waits.add(Lack::Data, worker.memory.wait(Counter::Filled(slot), nodes * (turn + 1)));
         if first {
             worker.memory.stamp(buffer, peer);
         }
-        waits.add(Lack::Room, worker.send(slot, peer)?);
+        waits.add(Lack::Space, worker.send(slot, peer)?);
         worker.memory.advance(Counter::Drained(slot), 1);
         Ok(())
     })
 }
 
 /// Receives block `peer` of every buffer from node `peer`.
-pub(super) fn receiver(told: Told, phase: u32, peer: u32) -> std::result::Result<(), Failure> {
-    let mut worker = Worker::ready(told)?;
+pub(super) fn receiver(assignment: Assignment, phase: u32, peer: u32) -> std::result::Result<(), Failure> {
+    let mut worker = Worker::start(assignment)?;
     let (nodes, last) = (worker.shape.nodes, phase + 1 == worker.shape.phases);
-    worker.every_run(nodes + peer, |worker, buffer, waits| {
+    worker.repeat(nodes + peer, |worker, buffer, waits| {
         let (slot, turn) = (buffer % SLOTS, buffer / SLOTS);
-        waits.add(Lack::Room, worker.memory.wait(Counter::Drained(slot), nodes * turn));
+        waits.add(Lack::Space, worker.memory.wait(Counter::Drained(slot), nodes * turn));
         waits.add(Lack::Data, worker.receive(slot, peer)?);
         if last {
             worker.memory.stamp(buffer, peer);
@@ -54,64 +53,58 @@ pub(super) fn receiver(told: Told, phase: u32, peer: u32) -> std::result::Result
     })
 }
 
-/// A sender or a receiver with its end of a connection.
+/// A sender or a receiver.
 struct Worker {
     shape: Shape,
-    waiting: Waiting,
+    wait_mode: WaitMode,
     name: String,
     memory: Memory,
     socket: OwnedFd,
 }
 
 impl Worker {
-    fn ready(told: Told) -> std::result::Result<Worker, Failure> {
-        let Told { plan, name, files, mut line, orphan, .. } = told;
+    /// Maps the memory of the phase and reports that it is ready.
+    fn start(assignment: Assignment) -> std::result::Result<Worker, Failure> {
+        let Assignment { plan, name, files, channel, execution, .. } = assignment;
+        let Channel { reader, writer } = channel;
         let Ok([memory, socket]) = <[OwnedFd; 2]>::try_from(files) else {
-            return Err(
-                Error::fabric(format!("{name} was started without its memory and its connection")).into()
-            );
+            return Err(Error::fabric(format!("{name} received no memory or no connection")).into());
         };
-        let memory = Memory::map(memory, &plan.shape, plan.waiting)?;
-        let lost = |e: io::Error| Failure::broken(&name, "who started it", &e);
-        line.outlet.send(&Note::new(Kind::Ready)).map_err(lost)?;
-        let watch = move || {
-            while line.inlet.receive().is_ok() {}
-            if orphan == Orphan::Ends {
-                std::process::exit(0);
-            }
-        };
-        thread::Builder::new().stack_size(64 << 10).spawn(watch).map_err(lost)?;
-        Ok(Worker { shape: plan.shape, waiting: plan.waiting, name, memory, socket })
+        let memory = Memory::map(memory, &plan.shape, plan.wait_mode)?;
+        let gone = |e: io::Error| Failure::broken(&name, "the phase is gone", &e);
+        writer.write(&Message::new(Kind::Ready)).map_err(gone)?;
+        watch_parent(reader, execution, drop, || ())?;
+        Ok(Worker { shape: plan.shape, wait_mode: plan.wait_mode, name, memory, socket })
     }
 
-    /// Handles every buffer of every run, until this process is ended.
-    fn every_run(
+    /// Handles every buffer of every run, until the connection breaks or this process ends.
+    fn repeat(
         &mut self,
         place: u32,
         mut each: impl FnMut(&mut Worker, u32, &mut Waits) -> io::Result<()>,
     ) -> std::result::Result<(), Failure> {
         for run in 1.. {
-            self.memory.wait(Counter::Go, run);
+            self.memory.wait(Counter::Start, run);
             let mut waits = Waits::default();
             for buffer in 0..self.shape.buffers {
                 each(self, buffer, &mut waits)
                     .map_err(|e| Failure::broken(&self.name, "its connection broke", &e))?;
             }
-            self.memory.note_waits(place, waits);
+            self.memory.set_waits(place, waits);
             self.memory.advance(Counter::Done, 1);
         }
         Ok(())
     }
 
-    /// Sends a block; returns for how long there was no room, in nanoseconds.
+    /// Sends a block; returns the nanoseconds of waiting for space in the socket.
     fn send(&mut self, slot: u32, block: u32) -> io::Result<u64> {
-        let Worker { memory, socket, waiting, .. } = self;
+        let Worker { memory, socket, wait_mode, .. } = self;
         let mut left = &*memory.block(slot, block);
         let mut waited = 0;
         while !left.is_empty() {
             match send(&*socket, left, SendFlags::DONTWAIT | SendFlags::NOSIGNAL) {
                 Ok(sent) => left = &left[sent..],
-                Err(Errno::AGAIN) => waited += until(socket, PollFlags::OUT, *waiting)?,
+                Err(Errno::AGAIN) => waited += wait_for(socket, PollFlags::OUT, *wait_mode)?,
                 Err(Errno::INTR) => {}
                 Err(e) => return Err(e.into()),
             }
@@ -119,16 +112,16 @@ impl Worker {
         Ok(waited)
     }
 
-    /// Receives a block; returns for how long there was nothing to receive, in nanoseconds.
+    /// Receives a block; returns the nanoseconds of waiting for data.
     fn receive(&mut self, slot: u32, block: u32) -> io::Result<u64> {
-        let Worker { memory, socket, waiting, .. } = self;
+        let Worker { memory, socket, wait_mode, .. } = self;
         let mut left = memory.block(slot, block);
         let mut waited = 0;
         while !left.is_empty() {
             match recv(&*socket, &mut *left, RecvFlags::DONTWAIT) {
                 Ok((0, _)) => return Err(io::ErrorKind::UnexpectedEof.into()),
                 Ok((received, _)) => left = &mut left[received..],
-                Err(Errno::AGAIN) => waited += until(socket, PollFlags::IN, *waiting)?,
+                Err(Errno::AGAIN) => waited += wait_for(socket, PollFlags::IN, *wait_mode)?,
                 Err(Errno::INTR) => {}
                 Err(e) => return Err(e.into()),
             }
@@ -137,17 +130,17 @@ impl Worker {
     }
 }
 
-/// Waits until a socket has something, or room for something; returns how long that took, in nanoseconds.
-fn until(socket: &OwnedFd, what: PollFlags, waiting: Waiting) -> io::Result<u64> {
+/// Waits until a socket has data or space; returns the nanoseconds.
+fn wait_for(socket: &OwnedFd, event: PollFlags, wait_mode: WaitMode) -> io::Result<u64> {
     let since = host_ns();
-    let mut looks = 0;
+    let mut polls = 0;
     loop {
-        let limit = match waiting {
-            Waiting::Asleep => None,
-            Waiting::Spinning => Some(&rustix::event::Timespec { tv_sec: 0, tv_nsec: 0 }),
+        let limit = match wait_mode {
+            WaitMode::Sleep => None,
+            WaitMode::Spin => Some(&rustix::event::Timespec { tv_sec: 0, tv_nsec: 0 }),
         };
-        match poll(&mut [PollFd::from_borrowed_fd(socket.as_fd(), what)], limit) {
-            Ok(0) => looks = pause(looks),
+        match poll(&mut [PollFd::from_borrowed_fd(socket.as_fd(), event)], limit) {
+            Ok(0) => polls = pause(polls),
             Ok(_) => return Ok(host_ns().saturating_sub(since)),
             Err(Errno::INTR) => {}
             Err(e) => return Err(e.into()),

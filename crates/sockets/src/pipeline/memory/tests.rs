@@ -1,4 +1,4 @@
-//! The counters and blocks of a phase, between threads, between processes, and in every order of steps.
+//! Counters and blocks of a phase: between threads, between processes, and in every order of steps.
 
 use std::{
     collections::BTreeSet,
@@ -10,15 +10,15 @@ use super::*;
 
 const SHAPE: Shape = Shape { nodes: 3, phases: 3, buffers: 5, block: 100 };
 
-fn two(waiting: Waiting) -> [Memory; 2] {
+fn two(wait_mode: WaitMode) -> [Memory; 2] {
     let fd = Memory::create(&SHAPE).unwrap();
-    [(); 2].map(|()| Memory::map(&fd, &SHAPE, waiting).unwrap())
+    [(); 2].map(|()| Memory::map(&fd, &SHAPE, wait_mode).unwrap())
 }
 
 #[test]
-fn who_waits_goes_on_when_the_other_is_far_enough() {
-    for waiting in [Waiting::Asleep, Waiting::Spinning] {
-        let [a, b] = two(waiting);
+fn a_wait_ends_when_the_counter_is_reached() {
+    for wait_mode in [WaitMode::Sleep, WaitMode::Spin] {
+        let [a, b] = two(wait_mode);
         let (here, there) = std::sync::mpsc::channel();
         let waiter = std::thread::spawn(move || {
             let mut waited = 0;
@@ -35,50 +35,50 @@ fn who_waits_goes_on_when_the_other_is_far_enough() {
             b.advance(Counter::Filled(1), 1);
             b.wait(Counter::Drained(1), turn);
         }
-        assert!(waiter.join().unwrap() >= 15_000_000, "{waiting:?}");
+        assert!(waiter.join().unwrap() >= 15_000_000, "{wait_mode:?}");
     }
 }
 
 #[test]
-fn nothing_lies_on_anything_else() {
-    let [mut a, mut b] = two(Waiting::Asleep);
+fn no_regions_overlap() {
+    let [mut a, mut b] = two(WaitMode::Sleep);
     a.reset();
     for slot in 0..SLOTS {
         (0..3).for_each(|block| a.block(slot, block).fill(0xFF));
     }
-    (0..6).for_each(|worker| a.note_waits(worker, Waits([u64::from(worker), 77])));
+    (0..6).for_each(|worker| a.set_waits(worker, Waits([u64::from(worker), 77])));
     (0..5).for_each(|buffer| (0..3).for_each(|block| a.stamp(buffer, block)));
-    a.note_wrong([1, 2, 3, 4]);
-    a.set(Counter::Go, 9);
-    for counter in [Counter::GoPhase, Counter::Done, Counter::Filled(0), Counter::Drained(1)] {
+    a.set_wrong([1, 2, 3, 4]);
+    a.set(Counter::Start, 9);
+    for counter in [Counter::StartPhase, Counter::Done, Counter::Filled(0), Counter::Drained(1)] {
         assert_eq!(b.read(counter), 0, "{counter:?}");
     }
     assert!((0..6).all(|worker| b.waits(worker) == Waits([u64::from(worker), 77])));
-    assert_eq!((b.read(Counter::Go), b.wrong()), (9, Some([1, 2, 3, 4])));
+    assert_eq!((b.read(Counter::Start), b.wrong()), (9, Some([1, 2, 3, 4])));
     assert!((0..5).all(|buffer| b.stamps(buffer).all(|ns| ns > 0)));
     assert!((0..3).all(|block| b.block(1, block).iter().all(|byte| *byte == 0xFF)));
     b.reset();
-    assert_eq!((a.read(Counter::Go), a.wrong(), a.waits(5)), (9, None, Waits::default()));
+    assert_eq!((a.read(Counter::Start), a.wrong(), a.waits(5)), (9, None, Waits::default()));
 }
 
-/// What says to the other process of a test that it is the other.
+/// Environment variable that marks the second process of a test.
 const OTHER: &str = "OMBX_TEST_OTHER_PROCESS";
-/// Buffers that go through the memory of two processes.
-const HANDED_OVER: u32 = 3000;
+/// Buffers that pass through the memory of two processes.
+const BUFFERS: u32 = 3000;
 
-/// One byte for every block of every buffer, unlike that of the buffer before it in the same place.
+/// Returns the content of a block; it differs from the previous content of the same memory.
 fn mark(buffer: u32, block: u32) -> u8 {
     (buffer * 7 + block * 3 + 1) as u8
 }
 
-/// As many threads as there are blocks, each with a mapping of its own, as senders and receivers have.
-fn in_threads(fd: impl AsFd + Sync, waiting: Waiting, each: impl Fn(&mut Memory, u32, u32) + Sync) {
+/// Calls `each` for every buffer, on one thread for each block. Each thread has its own mapping, as senders and receivers have.
+fn in_threads(fd: impl AsFd + Sync, wait_mode: WaitMode, each: impl Fn(&mut Memory, u32, u32) + Sync) {
     thread::scope(|scope| {
         for block in 0..SHAPE.nodes {
             let (fd, each) = (&fd, &each);
             scope.spawn(move || {
-                let mut memory = Memory::map(fd, &SHAPE, waiting).unwrap();
-                (0..HANDED_OVER).for_each(|buffer| each(&mut memory, buffer, block));
+                let mut memory = Memory::map(fd, &SHAPE, wait_mode).unwrap();
+                (0..BUFFERS).for_each(|buffer| each(&mut memory, buffer, block));
             });
         }
     });
@@ -87,15 +87,15 @@ fn in_threads(fd: impl AsFd + Sync, waiting: Waiting, each: impl Fn(&mut Memory,
 #[test]
 fn no_block_is_seen_before_it_is_whole() {
     let nodes = SHAPE.nodes;
-    if let Ok(waiting) = std::env::var(OTHER) {
-        let waiting = if waiting == "asleep" { Waiting::Asleep } else { Waiting::Spinning };
-        // Should the first process be ended, nobody would end this one.
+    if let Ok(wait_mode) = std::env::var(OTHER) {
+        let wait_mode = if wait_mode == "asleep" { WaitMode::Sleep } else { WaitMode::Spin };
+        // This process ends with the first one.
         let _ = rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL));
-        // The memory is its standard input. It takes out what the first process puts in.
-        return in_threads(rustix::stdio::stdin(), waiting, |memory, buffer, block| {
+        // The memory is standard input. This process drains what the first one fills.
+        return in_threads(rustix::stdio::stdin(), wait_mode, |memory, buffer, block| {
             let (slot, turn) = (buffer % SLOTS, buffer / SLOTS);
             memory.wait(Counter::Filled(slot), nodes * (turn + 1));
-            // Not the block that a thread of the same number wrote.
+            // Another block than the thread of the same number wrote.
             let block = (block + buffer) % nodes;
             let expected = mark(buffer, block);
             assert!(
@@ -105,20 +105,20 @@ fn no_block_is_seen_before_it_is_whole() {
             memory.advance(Counter::Drained(slot), 1);
         });
     }
-    for (waiting, name) in [(Waiting::Asleep, "asleep"), (Waiting::Spinning, "spinning")] {
+    for (wait_mode, name) in [(WaitMode::Sleep, "asleep"), (WaitMode::Spin, "spinning")] {
         let fd = Memory::create(&SHAPE).unwrap();
         let test = "pipeline::memory::tests::no_block_is_seen_before_it_is_whole";
         let mut other = Command::new(std::env::current_exe().unwrap());
         other.args(["--exact", test]).env(OTHER, name).stdout(Stdio::null());
         let mut other = other.stdin(fd.try_clone().unwrap()).spawn().unwrap();
-        let freed = Memory::map(&fd, &SHAPE, waiting).unwrap();
+        let freed = Memory::map(&fd, &SHAPE, wait_mode).unwrap();
         let ended = thread::spawn(move || {
             let good = other.wait().unwrap().success();
-            // Nobody waits for one that has failed.
+            // After a failure no thread may wait for the other process.
             (0..SLOTS).filter(|_| !good).for_each(|slot| freed.set(Counter::Drained(slot), AHEAD));
             good
         });
-        in_threads(fd, waiting, |memory, buffer, block| {
+        in_threads(fd, wait_mode, |memory, buffer, block| {
             let (slot, turn) = (buffer % SLOTS, buffer / SLOTS);
             memory.wait(Counter::Drained(slot), nodes * turn);
             memory.block(slot, block).fill(mark(buffer, block));
@@ -128,7 +128,7 @@ fn no_block_is_seen_before_it_is_whole() {
     }
 }
 
-/// The steps of `sleep` and `advance`, each of which is one atomic access or one system call.
+/// The steps of `sleep` and `advance`: each is one atomic access or one system call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum At {
     Count,
@@ -143,10 +143,10 @@ enum At {
     Done,
 }
 
-/// The word, the number of those who sleep on it, and where each process is.
+/// The counter, the number of sleepers, and the step of each process.
 type State = (u32, u32, Vec<At>);
 
-/// What process `who` does next; none if it is asleep or done.
+/// Returns the state after the next step of process `who`; `None` if it is asleep or done.
 fn step((word, sleepers, places): &State, who: usize, least: u32) -> Option<State> {
     let (mut word, mut sleepers, mut next) = (*word, *sleepers, places.clone());
     next[who] = match places[who] {
@@ -156,7 +156,7 @@ fn step((word, sleepers, places): &State, who: usize, least: u32) -> Option<Stat
         }
         At::Look if word < least => At::Sleep { seen: word },
         At::Look => At::Uncount,
-        // The kernel looks and sleeps in one.
+        // The kernel compares and sleeps atomically.
         At::Sleep { seen } if seen == word => At::Asleep,
         At::Sleep { .. } => At::Uncount,
         At::Uncount => {
@@ -180,9 +180,9 @@ fn step((word, sleepers, places): &State, who: usize, least: u32) -> Option<Stat
     Some((word, sleepers, next))
 }
 
-/// Every order of the steps of two who wait and two who advance.
+/// Tries every order of the steps of two processes that wait and two that advance.
 #[test]
-fn nobody_sleeps_through_what_it_waits_for() {
+fn no_wake_up_is_lost() {
     let mut open: Vec<State> = vec![(0, 0, vec![At::Count, At::Count, At::Add, At::Add])];
     let mut known = BTreeSet::new();
     while let Some(state) = open.pop() {

@@ -1,11 +1,11 @@
-//! A moment by which something must have happened.
+//! Deadlines for everything that waits for another process.
 
 use std::{io, time::Duration};
 
 use ombx_core::system::clock::Since;
 use rustix::event::Timespec;
 
-/// A moment by which something must have happened: everything that waits for others has one.
+/// A point in time at which waiting for another process ends.
 #[derive(Debug, Clone, Copy)]
 pub struct Deadline {
     since: Since,
@@ -13,28 +13,28 @@ pub struct Deadline {
 }
 
 impl Deadline {
-    /// So long from now.
+    /// Returns the deadline that is `limit` from now.
     pub fn after(limit: Duration) -> Deadline {
         Deadline { since: Since::now(), limit }
     }
 
-    /// Time that is left; none once it has passed.
+    /// Returns the remaining time; `None` once the deadline has passed.
     pub fn left(&self) -> Option<Duration> {
         self.limit.checked_sub(self.since.elapsed()).filter(|left| !left.is_zero())
     }
 
-    /// Time that is left, or the error that it has passed.
+    /// Returns the remaining time, or a `TimedOut` error once the deadline has passed.
     pub fn check(&self) -> io::Result<Duration> {
-        self.left().ok_or_else(|| io::Error::new(io::ErrorKind::TimedOut, "nothing came in time"))
+        self.left().ok_or_else(|| io::Error::new(io::ErrorKind::TimedOut, "timed out"))
     }
 
-    /// The whole time that it gave.
+    /// Returns the time from the creation of the deadline until it passes.
     pub fn limit(&self) -> Duration {
         self.limit
     }
 }
 
-/// A duration, as the kernel wants it.
+/// Converts a duration to the kernel's type.
 pub(crate) fn timespec(time: Duration) -> Timespec {
     Timespec {
         tv_sec: i64::try_from(time.as_secs()).unwrap_or(i64::MAX),

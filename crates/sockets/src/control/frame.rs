@@ -1,29 +1,29 @@
-//! Frames: how everything but payload travels between processes of a session. A length, a kind, and as many bytes.
+//! Frames of a control channel.
 //!
 //! ```text
 //! length of kind and body, u32 little-endian | kind, u8 | body
 //! ```
-//! Whoever reads says how long a frame may be; a longer one is refused before anything is allocated for it.
+//! The reader sets the maximum length. It rejects a longer frame before it allocates memory.
 
 use std::io::{self, Read, Write};
 
 use ombx_core::error::Error;
 
-/// The longest body that a session of ours sends; longer messages are sent in parts.
-pub const MOST: usize = 1 << 20;
+/// Maximum bytes of a body between ranks and their coordinator; a longer message is sent in parts.
+pub const MAX_BODY: usize = 1 << 20;
 /// Bytes before the body.
-pub const HEAD: usize = 5;
+const HEAD: usize = 5;
 
-/// A frame.
+/// A kind and a body.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Frame {
-    /// What it is; each side knows its own kinds.
+    /// The kind, a number of the protocol.
     pub kind: u8,
-    /// What it says.
+    /// The content.
     pub body: Vec<u8>,
 }
 
-/// Why a frame was not read or written.
+/// A failure to read or write a frame or the message in it.
 #[derive(Debug, thiserror::Error)]
 pub enum FrameError {
     /// The other end closed the connection between two frames.
@@ -32,21 +32,24 @@ pub enum FrameError {
     /// The other end closed the connection inside a frame.
     #[error("the connection was closed in the middle of a frame")]
     Torn,
-    /// It says that it is longer than is allowed.
-    #[error("a frame of {found} bytes was announced, at most {most} are allowed")]
+    /// The announced length exceeds the limit.
+    #[error("the peer announced a frame of {found} bytes; the limit is {max}")]
     TooLong {
-        /// What it says.
+        /// Announced bytes.
         found: usize,
-        /// What is allowed.
-        most: usize,
+        /// Maximum bytes.
+        max: usize,
     },
-    /// It has not even a kind.
-    #[error("a frame without a kind was announced")]
+    /// The announced length has no place for the kind.
+    #[error("the peer announced a frame without a kind")]
     Empty,
-    /// Nothing came in time.
-    #[error("nothing came in time")]
-    Late,
-    /// The connection.
+    /// The frame is no message: unknown kind or malformed body.
+    #[error("the peer sent an invalid message of kind {0}")]
+    Invalid(u8),
+    /// The connection's timeout passed.
+    #[error("timed out")]
+    TimedOut,
+    /// Another error of the connection.
     #[error("{0}")]
     Io(io::Error),
 }
@@ -54,7 +57,7 @@ pub enum FrameError {
 impl From<io::Error> for FrameError {
     fn from(error: io::Error) -> FrameError {
         match error.kind() {
-            io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => FrameError::Late,
+            io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => FrameError::TimedOut,
             io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe => FrameError::Closed,
             _ => FrameError::Io(error),
         }
@@ -68,16 +71,16 @@ impl From<FrameError> for Error {
 }
 
 impl Frame {
-    /// A frame.
+    /// Returns a frame.
     pub fn new(kind: u8, body: impl Into<Vec<u8>>) -> Frame {
         Frame { kind, body: body.into() }
     }
 
-    /// Its bytes on the way.
+    /// Returns the bytes to send.
     pub fn encode(&self) -> Result<Vec<u8>, FrameError> {
         let length = self.body.len() + 1;
         let announced = u32::try_from(length)
-            .map_err(|_| FrameError::TooLong { found: length, most: u32::MAX as usize })?;
+            .map_err(|_| FrameError::TooLong { found: length, max: u32::MAX as usize })?;
         let mut bytes = Vec::with_capacity(HEAD + self.body.len());
         bytes.extend(announced.to_le_bytes());
         bytes.push(self.kind);
@@ -85,16 +88,16 @@ impl Frame {
         Ok(bytes)
     }
 
-    /// The first frame of some bytes and how many it takes; `None` while it is not complete.
-    pub fn parse(bytes: &[u8], most: usize) -> Result<Option<(Frame, usize)>, FrameError> {
+    /// Returns the first frame in `bytes` and its length in bytes; `None` if it is incomplete.
+    pub fn parse(bytes: &[u8], max: usize) -> Result<Option<(Frame, usize)>, FrameError> {
         let Some(head) = bytes.first_chunk::<4>() else { return Ok(None) };
-        let length = length(*head, most)?;
+        let length = length(*head, max)?;
         let Some(rest) = bytes.get(4..4 + length) else { return Ok(None) };
         Ok(rest.split_first().map(|(kind, body)| (Frame::new(*kind, body), 4 + length)))
     }
 
-    /// Reads one frame whose body has at most `most` bytes.
-    pub fn read(from: &mut impl Read, most: usize) -> Result<Frame, FrameError> {
+    /// Reads one frame whose body has at most `max` bytes.
+    pub fn read(from: &mut impl Read, max: usize) -> Result<Frame, FrameError> {
         let mut head = [0; 4];
         let mut filled = 0;
         while filled < head.len() {
@@ -106,7 +109,7 @@ impl Frame {
                 Err(e) => return Err(e.into()),
             }
         }
-        let mut bytes = vec![0; length(head, most)?];
+        let mut bytes = vec![0; length(head, max)?];
         from.read_exact(&mut bytes).map_err(|e| match e.kind() {
             io::ErrorKind::UnexpectedEof => FrameError::Torn,
             _ => e.into(),
@@ -115,18 +118,18 @@ impl Frame {
         Ok(Frame { kind, body: bytes })
     }
 
-    /// Writes it in one call.
+    /// Writes the frame in one call.
     pub fn write(&self, to: &mut impl Write) -> Result<(), FrameError> {
         to.write_all(&self.encode()?)?;
         Ok(to.flush()?)
     }
 }
 
-fn length(head: [u8; 4], most: usize) -> Result<usize, FrameError> {
+fn length(head: [u8; 4], max: usize) -> Result<usize, FrameError> {
     let found = u32::from_le_bytes(head) as usize;
     match found.checked_sub(1) {
         None => Err(FrameError::Empty),
-        Some(body) if body > most => Err(FrameError::TooLong { found, most: most + 1 }),
+        Some(body) if body > max => Err(FrameError::TooLong { found, max: max + 1 }),
         Some(_) => Ok(found),
     }
 }
@@ -138,7 +141,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn frames_survive_the_way(kind: u8, body in prop::collection::vec(any::<u8>(), 0..300), rest in prop::collection::vec(any::<u8>(), 0..20)) {
+        fn frames_survive_transport(kind: u8, body in prop::collection::vec(any::<u8>(), 0..300), rest in prop::collection::vec(any::<u8>(), 0..20)) {
             let frame = Frame::new(kind, body);
             let bytes = [frame.encode().unwrap(), rest.clone()].concat();
             let (parsed, used) = Frame::parse(&bytes, 300).unwrap().unwrap();
@@ -148,12 +151,12 @@ mod tests {
         }
 
         #[test]
-        fn any_bytes_are_a_frame_an_error_or_not_complete(bytes in prop::collection::vec(any::<u8>(), 0..64), most in 0usize..64) {
-            let parsed = Frame::parse(&bytes, most);
-            let read = Frame::read(&mut bytes.as_slice(), most);
+        fn any_bytes_are_a_frame_an_error_or_incomplete(bytes in prop::collection::vec(any::<u8>(), 0..64), max in 0usize..64) {
+            let parsed = Frame::parse(&bytes, max);
+            let read = Frame::read(&mut bytes.as_slice(), max);
             match parsed {
                 Ok(Some((frame, used))) => {
-                    prop_assert!(frame.body.len() <= most && used <= bytes.len());
+                    prop_assert!(frame.body.len() <= max && used <= bytes.len());
                     prop_assert_eq!(read.unwrap(), frame);
                 }
                 Ok(None) => prop_assert!(matches!(read, Err(FrameError::Closed | FrameError::Torn))),
@@ -176,9 +179,12 @@ mod tests {
     }
 
     #[test]
-    fn a_huge_length_is_refused_without_reading_on() {
+    fn a_huge_length_is_rejected_without_reading_on() {
         let bytes = [0xff, 0xff, 0xff, 0xff, 1];
-        assert!(matches!(Frame::parse(&bytes, MOST), Err(FrameError::TooLong { found: 0xffff_ffff, .. })));
-        assert!(matches!(Frame::read(&mut bytes.as_slice(), MOST), Err(FrameError::TooLong { .. })));
+        assert!(matches!(
+            Frame::parse(&bytes, MAX_BODY),
+            Err(FrameError::TooLong { found: 0xffff_ffff, .. })
+        ));
+        assert!(matches!(Frame::read(&mut bytes.as_slice(), MAX_BODY), Err(FrameError::TooLong { .. })));
     }
 }

@@ -1,4 +1,4 @@
-//! The secret that everyone of a session knows, and nobody else.
+//! The secret that admits a process to a session.
 
 use std::{fmt, str::FromStr};
 
@@ -6,32 +6,32 @@ use ombx_core::error::{Error, Result};
 use rustix::rand::{GetRandomFlags, getrandom};
 use subtle::ConstantTimeEq;
 
-/// A random secret of 128 bits. It is never an argument or an environment variable, which others on a host can read: it
-/// travels through pipes and standard input.
+/// A random secret of 128 bits. It travels through pipes and standard input only: other users of a host can read arguments
+/// and environment variables.
 #[derive(Clone, Copy)]
 pub struct Token([u8; Token::BYTES]);
 
 impl Token {
-    /// Its length.
+    /// Length in bytes.
     pub const BYTES: usize = 16;
 
-    /// A new one, from the kernel.
+    /// Returns a new token from the kernel's random numbers.
     pub fn random() -> Result<Token> {
         let mut bytes = [0u8; Token::BYTES];
         let mut filled = 0;
         while filled < bytes.len() {
             filled += getrandom(&mut bytes[filled..], GetRandomFlags::empty())
-                .map_err(|e| Error::fabric(format!("the kernel gives no random numbers: {e}")))?;
+                .map_err(|e| Error::fabric(format!("cannot read random numbers from the kernel: {e}")))?;
         }
         Ok(Token(bytes))
     }
 
-    /// What is sent to whoever knows it too.
+    /// Returns the bytes that a peer has to show.
     pub fn bytes(&self) -> &[u8; Token::BYTES] {
         &self.0
     }
 
-    /// Whether these bytes are the token; takes the same time wherever they differ.
+    /// Returns whether `shown` is the token, in a time that does not depend on where they differ.
     pub fn is(&self, shown: &[u8]) -> bool {
         self.0.ct_eq(shown).into()
     }
@@ -43,14 +43,14 @@ impl From<[u8; Token::BYTES]> for Token {
     }
 }
 
-/// Does not show it.
+/// Hides the token, so that no log contains it.
 impl fmt::Debug for Token {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Token(..)")
     }
 }
 
-/// In hexadecimal digits, for a pipe or a file that nobody else can read.
+/// Writes hexadecimal digits, for a pipe or a file that only this user can read.
 impl fmt::Display for Token {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
@@ -61,7 +61,7 @@ impl FromStr for Token {
     type Err = Error;
 
     fn from_str(text: &str) -> Result<Token> {
-        let bad = || Error::fabric("a session token is 32 hexadecimal digits; what came is something else");
+        let bad = || Error::fabric("this is no session token: it must have 32 hexadecimal digits");
         let digits = text.as_bytes();
         if digits.len() != 2 * Token::BYTES || !digits.iter().all(u8::is_ascii_hexdigit) {
             return Err(bad());
@@ -80,7 +80,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_token_is_like_no_other_and_survives_text() {
+    fn tokens_differ_and_survive_text() {
         let (a, b) = (Token::random().unwrap(), Token::random().unwrap());
         assert!(a.is(a.bytes()) && !a.is(b.bytes()) && !a.is(&a.bytes()[..8]) && !a.is(&[]));
         assert!(a.to_string().parse::<Token>().unwrap().is(a.bytes()));
@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_token_is_refused() {
+    fn other_text_is_rejected() {
         for text in ["", "0", "zz", &"0".repeat(31), &"0".repeat(33), &"+".repeat(32), &"é".repeat(16)] {
             assert!(text.parse::<Token>().is_err(), "{text}");
         }

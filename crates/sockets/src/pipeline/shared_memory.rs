@@ -1,6 +1,6 @@
-//! Memory that processes share without a name in any file system.
+//! Memory that processes share, without a name in any file system.
 
-#![expect(unsafe_code, reason = "mapping memory and looking at it")]
+#![expect(unsafe_code, reason = "maps memory and returns references into it")]
 
 use std::{
     os::fd::{AsFd, OwnedFd},
@@ -15,33 +15,35 @@ use rustix::{
     mm::{MapFlags, ProtFlags},
 };
 
-/// A mapping of shared memory: first a header of words, to which every process that has it mapped may write at any time, then
-/// bytes, which those processes leave to one writer or to many readers at a time by what the words say.
-pub(crate) struct Shared {
+/// A mapping of shared memory: a header of atomic words, then bytes.
+///
+/// Every process may write to the header at any time. By its words the processes agree who uses which bytes: one writer or
+/// several readers at a time.
+pub(crate) struct SharedMemory {
     start: NonNull<u8>,
     header: usize,
     length: usize,
 }
 
-// SAFETY: the mapping belongs to this value alone; nothing of it is bound to a thread.
-unsafe impl Send for Shared {}
+// SAFETY: the mapping belongs to this value alone and is bound to no thread.
+unsafe impl Send for SharedMemory {}
 
-impl Shared {
-    /// Memory of `length` bytes, all of it there, of a size that nobody can change. It lives as long as a process has it.
+impl SharedMemory {
+    /// Allocates `length` bytes, whose size is sealed. The memory is freed when no process holds it.
     pub(crate) fn create(name: &str, length: usize) -> io::Result<OwnedFd> {
-        // The kernel would take what there is, bit by bit, before it noticed.
+        // The kernel would fill all free memory before it failed.
         if environment::available_memory().is_some_and(|free| length as u64 > free) {
             return Err(io::Errno::NOMEM);
         }
         let fd = rustix::fs::memfd_create(name, MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)?;
-        // Taken now, so that a lack of memory is an error here and no signal later.
+        // Allocated now, so that a lack of memory is an error here and no SIGBUS later.
         rustix::fs::fallocate(&fd, FallocateFlags::empty(), 0, length as u64)?;
         rustix::fs::fcntl_add_seals(&fd, SealFlags::SHRINK | SealFlags::GROW)?;
         Ok(fd)
     }
 
-    /// Maps it, with a header of `header` bytes.
-    pub(crate) fn map(fd: impl AsFd, header: usize) -> io::Result<Shared> {
+    /// Maps the memory, with a header of `header` bytes. Memory that could shrink is rejected.
+    pub(crate) fn map(fd: impl AsFd, header: usize) -> io::Result<SharedMemory> {
         let sealed = rustix::fs::fcntl_get_seals(&fd)?.contains(SealFlags::SHRINK);
         let length = rustix::fs::fstat(&fd)?.st_size as usize;
         if !sealed || header > length || !header.is_multiple_of(64) {
@@ -59,37 +61,37 @@ impl Shared {
             )
         }?;
         let start = NonNull::new(start.cast()).ok_or(io::Errno::NOMEM)?;
-        Ok(Shared { start, header, length })
+        Ok(SharedMemory { start, header, length })
     }
 
-    /// The 32-bit word at a place in the header.
+    /// Returns the 32-bit word at an offset in the header; panics outside it.
     pub(crate) fn word(&self, at: usize) -> &AtomicU32 {
         assert!(at.is_multiple_of(4) && at + 4 <= self.header, "word {at} is outside the header");
-        // SAFETY: inside the mapping, aligned, and only ever looked at as an atomic: `bytes` begin behind the header.
+        // SAFETY: inside the mapping, aligned, and accessed as an atomic only: `bytes` start after the header.
         unsafe { AtomicU32::from_ptr(self.start.as_ptr().add(at).cast()) }
     }
 
-    /// The 64-bit word at a place in the header.
+    /// Returns the 64-bit word at an offset in the header; panics outside it.
     pub(crate) fn long(&self, at: usize) -> &AtomicU64 {
         assert!(at.is_multiple_of(8) && at + 8 <= self.header, "word {at} is outside the header");
-        // SAFETY: as for `word`; no place is used in both widths (see `Memory`).
+        // SAFETY: as for `word`; no offset is used with both widths (see `Memory`).
         unsafe { AtomicU64::from_ptr(self.start.as_ptr().add(at).cast()) }
     }
 
-    /// `length` bytes from `at`, counted from the end of the header. Whoever asks has learnt from the words that no other
-    /// process writes there now.
+    /// Returns `length` bytes from offset `at` after the header; panics outside the mapping. The caller has learnt from the words
+    /// that no other process writes there.
     pub(crate) fn bytes(&mut self, at: usize, length: usize) -> &mut [u8] {
         let end = at.checked_add(length).and_then(|end| end.checked_add(self.header));
         assert!(end.is_some_and(|end| end <= self.length), "bytes {at}+{length} are outside the mapping");
-        // SAFETY: inside the mapping and behind the header. Within this process the mapping is borrowed for as long; other
-        // mappings of the same memory are kept away by the words, whose release and acquire order what is written.
+        // SAFETY: inside the mapping and after the header. This mapping is borrowed for as long. Other mappings of the same
+        // memory do not use these bytes meanwhile, by the words, whose release and acquire order the accesses.
         unsafe { std::slice::from_raw_parts_mut(self.start.as_ptr().add(self.header + at), length) }
     }
 }
 
-impl Drop for Shared {
+impl Drop for SharedMemory {
     fn drop(&mut self) {
-        // SAFETY: the mapping was made by `map` with this length, and nothing borrows it any more.
+        // SAFETY: `map` made the mapping with this length, and nothing borrows it any more.
         let _ = unsafe { rustix::mm::munmap(self.start.as_ptr().cast(), self.length) };
     }
 }
@@ -101,8 +103,8 @@ mod tests {
 
     #[test]
     fn two_mappings_show_the_same_memory() {
-        let fd = Shared::create("test", 64 + 100).unwrap();
-        let (mut a, mut b) = (Shared::map(&fd, 64).unwrap(), Shared::map(&fd, 64).unwrap());
+        let fd = SharedMemory::create("test", 64 + 100).unwrap();
+        let (mut a, mut b) = (SharedMemory::map(&fd, 64).unwrap(), SharedMemory::map(&fd, 64).unwrap());
         a.word(8).store(7, Ordering::Release);
         a.bytes(99, 1)[0] = 9;
         assert_eq!((b.word(8).load(Ordering::Acquire), b.bytes(99, 1)[0]), (7, 9));
@@ -111,13 +113,13 @@ mod tests {
     }
 
     #[test]
-    fn what_is_outside_is_refused() {
-        let fd = Shared::create("test", 164).unwrap();
-        let mut shared = Shared::map(&fd, 64).unwrap();
-        let panics = |look: &mut dyn FnMut(&mut Shared)| {
-            std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| look(&mut shared))).is_err()
+    fn accesses_outside_panic() {
+        let fd = SharedMemory::create("test", 164).unwrap();
+        let mut shared = SharedMemory::map(&fd, 64).unwrap();
+        let panics = |access: &mut dyn FnMut(&mut SharedMemory)| {
+            std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| access(&mut shared))).is_err()
         };
-        let outside: [&mut dyn FnMut(&mut Shared); 5] = [
+        let outside: [&mut dyn FnMut(&mut SharedMemory); 5] = [
             &mut |s| s.word(64).store(1, Ordering::Relaxed),
             &mut |s| s.word(2).store(1, Ordering::Relaxed),
             &mut |s| s.long(60).store(1, Ordering::Relaxed),
@@ -131,11 +133,11 @@ mod tests {
     fn memory_that_could_shrink_is_not_mapped() {
         let fd = rustix::fs::memfd_create("test", MemfdFlags::CLOEXEC).unwrap();
         rustix::fs::ftruncate(&fd, 4096).unwrap();
-        assert!(Shared::map(&fd, 64).is_err());
+        assert!(SharedMemory::map(&fd, 64).is_err());
     }
 
     #[test]
-    fn more_than_there_is_is_an_error() {
-        assert!(Shared::create("test", 1 << 50).is_err());
+    fn more_than_the_free_memory_is_an_error() {
+        assert!(SharedMemory::create("test", 1 << 50).is_err());
     }
 }

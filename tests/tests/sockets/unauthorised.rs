@@ -1,4 +1,4 @@
-//! Strangers at every port of a session while it runs: refused, told once, and the run is unharmed.
+//! Connections without the token to every port of a session: rejected, reported once, and the run goes on.
 
 use std::{
     collections::BTreeSet,
@@ -12,7 +12,7 @@ use ombx_tests::{Running, results};
 
 use crate::{Kept, in_the_middle};
 
-/// TCP ports on which a process of the job listens.
+/// Returns the TCP ports on which a process of the job listens.
 fn ports(job: &Running) -> BTreeSet<u16> {
     let mut sockets = BTreeSet::new();
     for process in job.processes() {
@@ -29,7 +29,7 @@ fn ports(job: &Running) -> BTreeSet<u16> {
         for line in fs::read_to_string(table).unwrap_or_default().lines().skip(1) {
             let words: Vec<&str> = line.split_whitespace().collect();
             let [_, local, _, state, _, _, _, _, _, inode, ..] = words.as_slice() else { continue };
-            // 0A: it listens.
+            // 0A: the state of a listening socket.
             if *state == "0A" && sockets.contains(*inode) {
                 ports.extend(local.rsplit(':').next().and_then(|port| u16::from_str_radix(port, 16).ok()));
             }
@@ -39,7 +39,7 @@ fn ports(job: &Running) -> BTreeSet<u16> {
 }
 
 #[test]
-fn strangers_are_refused_and_the_run_goes_on() {
+fn connections_without_the_token_are_rejected_and_the_run_goes_on() {
     let kept = Kept::new();
     let job = in_the_middle(&kept);
     let before = results::rows_so_far(&kept.out());
@@ -52,18 +52,18 @@ fn strangers_are_refused_and_the_run_goes_on() {
             [&hello(&[7; 16])[..], &hello(&[]), &[0xff; 4096], b"GET / HTTP/1.1\r\n\r\n", &[0; 5], &[1], &[]]
         {
             // A port of one case may have closed by now.
-            let Ok(mut stranger) = TcpStream::connect(("127.0.0.1", port)) else { continue };
-            let _ = stranger.write_all(bytes);
-            held.push((bytes.len(), stranger));
+            let Ok(mut stream) = TcpStream::connect(("127.0.0.1", port)) else { continue };
+            let _ = stream.write_all(bytes);
+            held.push((bytes.len(), stream));
         }
     }
-    assert!(held.len() >= 7, "nobody was reached");
-    for (said, stranger) in &mut held {
-        // Who says nothing is turned away after five seconds.
-        stranger.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
-        let mut heard = Vec::new();
-        let _ = stranger.take(100).read_to_end(&mut heard);
-        assert!(heard.is_empty(), "a stranger who said {said} bytes was answered {heard:?}");
+    assert!(held.len() >= 7, "no connection was accepted");
+    for (sent, stream) in &mut held {
+        // A silent connection is closed after five seconds.
+        stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+        let mut received = Vec::new();
+        let _ = stream.take(100).read_to_end(&mut received);
+        assert!(received.is_empty(), "a connection that sent {sent} bytes was answered {received:?}");
     }
     let done = job.wait();
     let ours = done.stderr.lines().filter(|line| line.starts_with("ombx: ")).count();

@@ -1,5 +1,5 @@
-//! A stream socket between two ranks: each message is written by one `send` and read by one `recv`, unless the kernel takes
-//! or gives less at a time.
+//! A stream socket between two ranks. One `send` writes a message and one `recv` reads it, unless the kernel transfers less
+//! at a time.
 
 use std::{marker::PhantomData, ops::Range, os::fd::OwnedFd};
 
@@ -18,14 +18,16 @@ use rustix::{
     net::{RecvFlags, SendFlags, recv, send},
 };
 
-use super::{Kind, SILENCE, broken, buffer::Buffer, closed, connect};
-use crate::{
-    deadline::timespec,
+use super::{
+    buffer::Buffer,
+    connect::{SocketKind, connect},
+    error::{TRANSFER_TIMEOUT, closed, failed},
     zero_copy::{self, Sends},
 };
+use crate::socket::deadline::timespec;
 
-/// A stream socket of kind `K` with one peer.
-pub(crate) struct Flow<K> {
+/// A stream socket of kind `K`.
+pub(crate) struct StreamLink<K> {
     socket: OwnedFd,
     slots: Slots,
     outgoing: Buffer,
@@ -34,7 +36,7 @@ pub(crate) struct Flow<K> {
     kind: PhantomData<fn() -> K>,
 }
 
-/// How far a window has come: the message and the byte in it.
+/// Position in a window: the message, and the byte in it.
 #[derive(Clone, Copy, Default)]
 struct Progress {
     slot: u32,
@@ -42,9 +44,9 @@ struct Progress {
 }
 
 impl Progress {
-    /// What is left of the current message.
+    /// Returns the remaining bytes of the current message.
     #[inline(always)]
-    fn rest(self, slots: &Slots) -> Range<usize> {
+    fn remaining(self, slots: &Slots) -> Range<usize> {
         let start = slots.offset(self.slot);
         start + self.byte..start + slots.bytes as usize
     }
@@ -58,7 +60,7 @@ impl Progress {
     }
 }
 
-/// What one system call did.
+/// Result of one system call.
 enum Moved {
     Bytes(usize),
     Nothing,
@@ -70,11 +72,11 @@ fn moved(result: rustix::io::Result<usize>) -> Result<Moved> {
         Ok(bytes) => Ok(Moved::Bytes(bytes)),
         Err(Errno::AGAIN) => Ok(Moved::Nothing),
         Err(Errno::INTR) => Ok(Moved::Bytes(0)),
-        Err(errno) => Err(broken(errno)),
+        Err(errno) => Err(failed(errno)),
     }
 }
 
-impl<K: Kind> Flow<K> {
+impl<K: SocketKind> StreamLink<K> {
     const FLAGS: SendFlags =
         if K::ZERO_COPY { SendFlags::NOSIGNAL.union(zero_copy::FLAG) } else { SendFlags::NOSIGNAL };
 
@@ -90,18 +92,18 @@ impl<K: Kind> Flow<K> {
                 Ok(sent) => range.start += sent,
                 Err(Errno::INTR) => {}
                 Err(Errno::NOBUFS) if K::ZERO_COPY => {
-                    self.sends.notified(&self.socket).map_err(broken)?;
+                    self.sends.wait_for_notification(&self.socket).map_err(failed)?;
                 }
-                Err(errno) => return Err(broken(errno)),
+                Err(errno) => return Err(failed(errno)),
             }
         }
     }
 
-    /// Returns when what was sent may be written again.
+    /// Waits until the kernel has released the buffers of all sends.
     #[inline(always)]
-    fn sent(&mut self) -> Result<()> {
+    fn wait_for_release(&mut self) -> Result<()> {
         if K::ZERO_COPY {
-            self.sends.finish(&self.socket).map_err(broken)?;
+            self.sends.finish(&self.socket).map_err(failed)?;
         }
         Ok(())
     }
@@ -114,7 +116,7 @@ impl<K: Kind> Flow<K> {
                 Ok((0, _)) => return Err(closed()),
                 Ok((read, _)) => range.start += read,
                 Err(Errno::INTR) => {}
-                Err(errno) => return Err(broken(errno)),
+                Err(errno) => return Err(failed(errno)),
             }
         }
     }
@@ -125,17 +127,17 @@ impl<K: Kind> Flow<K> {
         start..start + self.slots.bytes as usize
     }
 
-    /// Sends the rest of a window as far as the kernel takes it without waiting; whether all of it.
+    /// Sends from a window until the kernel would block; returns whether the window is complete.
     #[inline(always)]
     fn send_some(&mut self, at: &mut Progress) -> Result<bool> {
         let flags = Self::FLAGS.union(SendFlags::DONTWAIT);
         while at.slot < self.slots.count {
-            let from = &self.outgoing.bytes()[at.rest(&self.slots)];
+            let from = &self.outgoing.bytes()[at.remaining(&self.slots)];
             let sent = send(&self.socket, from, flags);
             if K::ZERO_COPY {
                 self.sends.made += u64::from(sent.is_ok());
                 if sent == Err(Errno::NOBUFS) {
-                    self.sends.notified(&self.socket).map_err(broken)?;
+                    self.sends.wait_for_notification(&self.socket).map_err(failed)?;
                     continue;
                 }
             }
@@ -147,35 +149,35 @@ impl<K: Kind> Flow<K> {
         Ok(true)
     }
 
-    /// Receives what is there of a window without waiting; whether anything was.
+    /// Receives into a window until the kernel would block; returns whether anything arrived.
     #[inline(always)]
     fn receive_some(&mut self, at: &mut Progress) -> Result<bool> {
         let before = (at.slot, at.byte);
         while at.slot < self.slots.count {
-            let into = &mut self.incoming.bytes_mut()[at.rest(&self.slots)];
+            let into = &mut self.incoming.bytes_mut()[at.remaining(&self.slots)];
             match recv(&self.socket, into, RecvFlags::DONTWAIT) {
                 Ok((0, _)) => return Err(closed()),
                 Ok((read, _)) => at.advance(read, &self.slots),
                 Err(Errno::AGAIN) => break,
                 Err(Errno::INTR) => {}
-                Err(errno) => return Err(broken(errno)),
+                Err(errno) => return Err(failed(errno)),
             }
         }
         Ok(before != (at.slot, at.byte))
     }
 
-    /// Returns when the socket takes or, if so wished, gives something.
+    /// Waits until the socket takes bytes or, if `receives`, has bytes to read.
     fn wait(&self, receives: bool) -> Result<()> {
         let events = if receives { PollFlags::IN | PollFlags::OUT } else { PollFlags::OUT };
-        match poll(&mut [PollFd::new(&self.socket, events)], Some(&timespec(SILENCE))) {
-            Ok(0) => Err(broken(Errno::AGAIN)),
+        match poll(&mut [PollFd::new(&self.socket, events)], Some(&timespec(TRANSFER_TIMEOUT))) {
+            Ok(0) => Err(failed(Errno::AGAIN)),
             Ok(_) | Err(Errno::INTR) => Ok(()),
-            Err(errno) => Err(broken(errno)),
+            Err(errno) => Err(failed(errno)),
         }
     }
 }
 
-impl<K: Kind> Link for Flow<K> {
+impl<K: SocketKind> Link for StreamLink<K> {
     fn open(cx: &Context<'_>, slots: Slots) -> Result<Self> {
         let sized = match slots.bytes {
             0 => Err(Error::unsupported("a stream carries no empty message")),
@@ -184,13 +186,13 @@ impl<K: Kind> Link for Flow<K> {
         cx.agree(sized)?;
         let socket = connect::<K>(cx)?;
         let [outgoing, incoming] = [(); 2].map(|()| Buffer::touched(slots.total()));
-        Ok(Flow { socket, slots, outgoing, incoming, sends: Sends::default(), kind: PhantomData })
+        Ok(StreamLink { socket, slots, outgoing, incoming, sends: Sends::default(), kind: PhantomData })
     }
 
     #[inline(always)]
     fn send(&mut self) -> Result<()> {
         self.send_all(self.message(0))?;
-        self.sent()
+        self.wait_for_release()
     }
 
     #[inline(always)]
@@ -203,7 +205,7 @@ impl<K: Kind> Link for Flow<K> {
         for slot in 0..self.slots.count {
             self.send_all(self.message(slot))?;
         }
-        self.sent()
+        self.wait_for_release()
     }
 
     #[inline(always)]
@@ -214,9 +216,9 @@ impl<K: Kind> Link for Flow<K> {
         Ok(())
     }
 
-    /// Both ends send at the same time: whoever waited for room while the other does too would wait for ever. Each sends
-    /// what the kernel takes; where it takes no more, it receives what is there, and only where nothing is there either it
-    /// waits for one or the other. Once all is sent it receives the rest, waiting.
+    /// Sends a window and receives one. Both ends do this at the same time, and two blocking sends could wait for each other.
+    /// So each end sends until the kernel would block, then receives what has arrived. It waits only if neither can proceed.
+    /// After the last send it receives the remaining messages with blocking calls.
     #[inline(always)]
     fn swap(&mut self) -> Result<()> {
         let (mut out, mut into) = (Progress::default(), Progress::default());
@@ -226,10 +228,10 @@ impl<K: Kind> Link for Flow<K> {
             }
         }
         while into.slot < self.slots.count {
-            self.receive_all(into.rest(&self.slots))?;
+            self.receive_all(into.remaining(&self.slots))?;
             into = Progress { slot: into.slot + 1, byte: 0 };
         }
-        self.sent()
+        self.wait_for_release()
     }
 
     fn figures(&mut self) -> Result<Figures> {
@@ -243,7 +245,7 @@ impl<K: Kind> Link for Flow<K> {
             match send(&self.socket, &self.outgoing.bytes()[..1], SendFlags::NOSIGNAL) {
                 Ok(_) => return Ok(()),
                 Err(Errno::INTR) => {}
-                Err(errno) => return Err(broken(errno)),
+                Err(errno) => return Err(failed(errno)),
             }
         }
     }
@@ -256,7 +258,7 @@ impl<K: Kind> Link for Flow<K> {
                 Ok((0, _)) => return Err(closed()),
                 Ok(_) => return Ok(()),
                 Err(Errno::INTR) => {}
-                Err(errno) => return Err(broken(errno)),
+                Err(errno) => return Err(failed(errno)),
             }
         }
     }

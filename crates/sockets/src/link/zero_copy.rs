@@ -1,5 +1,4 @@
-//! Sends whose bytes the kernel takes from where they are (`MSG_ZEROCOPY`, Linux 4.14): it tells by the socket's error queue when
-//! it needs them no more.
+//! Sends without copying (`MSG_ZEROCOPY`, Linux 4.14). The socket's error queue reports when the kernel has released a buffer.
 
 #![expect(unsafe_code, reason = "neither the option nor the queue has a safe interface in rustix")]
 
@@ -16,24 +15,25 @@ use rustix::{
     net::SendFlags,
 };
 
-use crate::{deadline::timespec, link::SILENCE};
+use super::error::TRANSFER_TIMEOUT;
+use crate::socket::deadline::timespec;
 
-/// The flag of such a send.
+/// The flag of a send without copying.
 pub(crate) const FLAG: SendFlags = SendFlags::from_bits_retain(libc::MSG_ZEROCOPY as u32);
 
-/// Of notifications, from linux/errqueue.h.
+/// Constants of notifications, from linux/errqueue.h.
 const ORIGIN: u8 = 5;
 const COPIED: u8 = 1;
 
-/// Sends on one socket: how many there were, of how many the kernel has said that it is done, and how many it copied after all.
+/// Counters of the sends on one socket: made, released by the kernel, and copied by the kernel nevertheless.
 #[derive(Debug, Default)]
 pub(crate) struct Sends {
     pub(crate) made: u64,
-    done: u64,
+    released: u64,
     copied: u64,
 }
 
-/// Allows them on a socket.
+/// Enables sends without copying on a socket.
 pub(crate) fn allow(socket: impl AsFd) -> rustix::io::Result<()> {
     let on: c_int = 1;
     // SAFETY: the option's value is an int, which lives through the call.
@@ -50,27 +50,30 @@ pub(crate) fn allow(socket: impl AsFd) -> rustix::io::Result<()> {
 }
 
 impl Sends {
-    /// Returns when the kernel is done with all sends so far.
+    /// Waits until the kernel has released the buffers of all sends.
     pub(crate) fn finish(&mut self, socket: impl AsFd) -> rustix::io::Result<()> {
-        while self.done < self.made {
-            self.notified(&socket)?;
+        while self.released < self.made {
+            self.wait_for_notification(&socket)?;
         }
         Ok(())
     }
 
-    /// Waits for one notification or more.
-    pub(crate) fn notified(&mut self, socket: impl AsFd) -> rustix::io::Result<()> {
+    /// Waits for a notification of at least one send.
+    pub(crate) fn wait_for_notification(&mut self, socket: impl AsFd) -> rustix::io::Result<()> {
         loop {
             match notification(&socket) {
                 Ok((sends, copied)) => {
-                    self.done += sends;
+                    self.released += sends;
                     self.copied += if copied { sends } else { 0 };
                     return Ok(());
                 }
                 Err(Errno::INTR) => {}
-                // Errors are told without being asked for.
+                // `poll` reports errors without a requested event.
                 Err(Errno::AGAIN) => {
-                    match poll(&mut [PollFd::new(&socket, PollFlags::empty())], Some(&timespec(SILENCE))) {
+                    match poll(
+                        &mut [PollFd::new(&socket, PollFlags::empty())],
+                        Some(&timespec(TRANSFER_TIMEOUT)),
+                    ) {
                         Ok(0) => return Err(Errno::AGAIN),
                         Ok(_) | Err(Errno::INTR) => {}
                         Err(error) => return Err(error),
@@ -81,24 +84,24 @@ impl Sends {
         }
     }
 
-    /// The part of them that the kernel copied after all, in percent.
+    /// Returns the percentage of sends that the kernel copied nevertheless; `None` before the first release.
     pub(crate) fn copied_percent(&self) -> Option<f64> {
-        (self.done > 0).then(|| 100.0 * self.copied as f64 / self.done as f64)
+        (self.released > 0).then(|| 100.0 * self.copied as f64 / self.released as f64)
     }
 }
 
-/// The next notification: of how many sends, and whether they were copied.
+/// Reads the next notification: the number of sends, and whether the kernel copied them.
 fn notification(socket: impl AsFd) -> rustix::io::Result<(u64, bool)> {
-    const ROOM: usize = 128;
+    const SPACE: usize = 128;
     #[repr(align(8))]
-    struct Control([u8; ROOM]);
-    let mut control = Control([0; ROOM]);
+    struct Control([u8; SPACE]);
+    let mut control = Control([0; SPACE]);
     // SAFETY: the kernel writes at most as many bytes of control data as the length says, into memory that is ours; headers
     // are read where the macros of the C library find whole ones within what the kernel wrote.
     unsafe {
         let mut message: libc::msghdr = zeroed();
         message.msg_control = control.0.as_mut_ptr().cast();
-        message.msg_controllen = ROOM;
+        message.msg_controllen = SPACE;
         let flags = libc::MSG_ERRQUEUE | libc::MSG_DONTWAIT;
         if libc::recvmsg(socket.as_fd().as_raw_fd(), &raw mut message, flags) < 0 {
             return Err(last_error());
@@ -109,7 +112,7 @@ fn notification(socket: impl AsFd) -> rustix::io::Result<(u64, bool)> {
             if is_ip(libc::SOL_IP, libc::IP_RECVERR) || is_ip(libc::SOL_IPV6, libc::IPV6_RECVERR) {
                 let error: libc::sock_extended_err = ptr::read_unaligned(libc::CMSG_DATA(header).cast());
                 if error.ee_origin == ORIGIN {
-                    // Sends are numbered; the range may run past the end of their 32 bits.
+                    // Sends have 32-bit numbers, which wrap around.
                     let sends = u64::from(error.ee_data.wrapping_sub(error.ee_info)) + 1;
                     return Ok((sends, error.ee_code & COPIED != 0));
                 }

@@ -1,0 +1,26 @@
+//! The control layer that sessions and the pipeline share.
+//!
+//! A [`process::ProcessGroup`] starts processes of this binary in another role, watches them and ends them. Processes exchange
+//! messages over a channel: a socket or a pair of pipes. A [`listener::Listener`] admits only peers
+//! that show the session's [`token::Token`].
+
+pub(crate) mod channel;
+pub mod frame;
+pub mod listener;
+pub(crate) mod message;
+pub mod process;
+pub(crate) mod thread;
+pub mod token;
+
+pub(crate) use self::{
+    channel::{Channel, MAX_PIPELINE_MESSAGE, MessageReader, MessageWriter},
+    frame::{FrameError, MAX_BODY},
+    listener::{Attempt, Peer},
+    message::{Kind, Message},
+    process::Execution,
+};
+pub use self::{
+    listener::Listener,
+    process::{ProcessGroup, Started},
+    token::Token,
+};

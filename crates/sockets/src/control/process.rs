@@ -1,0 +1,355 @@
+//! Processes of this binary in another role: starting them here or on another host, watching them and ending them.
+
+use std::{
+    env,
+    ffi::OsString,
+    fmt,
+    io::{self, Write},
+    os::{
+        fd::{BorrowedFd, OwnedFd},
+        unix::{net::UnixStream, process::ExitStatusExt},
+    },
+    process::{Child, Command, ExitStatus, Stdio},
+    sync::{
+        Arc, Condvar, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
+
+use ombx_core::error::{Error, Result};
+use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
+
+use super::{
+    channel::{Channel, MAX_PIPELINE_MESSAGE, MessageWriter},
+    message::Message,
+    thread,
+};
+
+/// Processes that were asked to end are killed after this time.
+const GRACE: Duration = Duration::from_secs(3);
+
+/// How a role of this binary runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Execution {
+    Process,
+    /// As a thread of the process that starts it.
+    Thread,
+}
+
+/// Returns the command that runs this binary with a subcommand and arguments: on this host, or through ssh on another.
+///
+/// The environment variable `OMBX_SSH` replaces `ssh`. The command contains no secret: those follow on standard input.
+pub fn command(
+    host: Option<&str>,
+    ssh_options: &[String],
+    subcommand: &str,
+    arguments: &[&str],
+) -> Result<Command> {
+    let program = env::current_exe();
+    let program = program.map_err(|e| Error::fabric(format!("cannot locate the ombx executable: {e}")))?;
+    let Some(host) = host else {
+        let mut command = Command::new(program);
+        command.arg(subcommand).args(arguments);
+        return Ok(command);
+    };
+    let program = program.to_str().ok_or_else(|| {
+        Error::fabric("the path of the ombx executable is not UTF-8; install it at another path")
+    })?;
+    let mut command = Command::new(env::var_os("OMBX_SSH").unwrap_or_else(|| OsString::from("ssh")));
+    command.args(["-T", "-o", "BatchMode=yes", "-o", "ConnectTimeout=15"]).args(ssh_options);
+    let arguments: String = arguments.iter().map(|word| format!(" {}", quoted(word))).collect();
+    command.arg("--").arg(host).arg(format!("exec {} {subcommand}{arguments}", quoted(program)));
+    Ok(command)
+}
+
+/// Quotes one word for the shell on another host.
+fn quoted(word: &str) -> String {
+    format!("'{}'", word.replace('\'', "'\\''"))
+}
+
+/// A process or thread that was started and is not watched yet.
+pub struct Started {
+    name: String,
+    channel: Option<Channel>,
+    child: Option<Child>,
+}
+
+impl Started {
+    /// Starts a process of this host, whose standard input is a socket: the control channel.
+    pub(crate) fn with_socket(mut command: Command, name: String) -> Result<Started> {
+        let (ours, theirs) = UnixStream::pair().map_err(|e| failed(&name, &e))?;
+        command.stdin(OwnedFd::from(theirs)).stdout(Stdio::null());
+        let child = spawn(&mut command, &name)?;
+        Started::over(ours, name, Some(child))
+    }
+
+    /// Starts a process whose standard input and output are the control channel, through ssh for instance.
+    pub(crate) fn with_pipes(mut command: Command, name: String) -> Result<Started> {
+        command.stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut child = spawn(&mut command, &name)?;
+        let pipes = child.stdout.take().zip(child.stdin.take());
+        let channel = pipes.map(|(from, to)| Channel::pipes(from, to, MAX_PIPELINE_MESSAGE));
+        Ok(Started { name, channel, child: Some(child) })
+    }
+
+    /// Starts a process, writes its task to its standard input and closes that. It has no control channel.
+    pub fn with_input(mut command: Command, name: String, task: &[u8]) -> Result<Started> {
+        let mut child = spawn(command.stdin(Stdio::piped()), &name)?;
+        if let Some(mut stdin) = child.stdin.take() {
+            // Fails if the process has ended already; its exit code tells why.
+            let _ = stdin.write_all(task);
+        }
+        Ok(Started { name, channel: None, child: Some(child) })
+    }
+
+    /// Starts a thread that gets the other end of the control channel.
+    pub(crate) fn thread(name: String, run: impl FnOnce(Channel) + Send + 'static) -> Result<Started> {
+        let (ours, theirs) = UnixStream::pair().map_err(|e| failed(&name, &e))?;
+        let theirs = Channel::over(OwnedFd::from(theirs).into(), MAX_PIPELINE_MESSAGE)
+            .map_err(|e| failed(&name, &e))?;
+        std::thread::Builder::new()
+            .name(name.clone())
+            .spawn(move || run(theirs))
+            .map_err(|e| failed(&name, &e))?;
+        Started::over(ours, name, None)
+    }
+
+    fn over(socket: UnixStream, name: String, child: Option<Child>) -> Result<Started> {
+        let channel = Channel::over(OwnedFd::from(socket).into(), MAX_PIPELINE_MESSAGE);
+        let channel = channel.map_err(|e| failed(&name, &e))?;
+        Ok(Started { name, channel: Some(channel), child })
+    }
+
+    /// Sends a message with open files. A process that has ended is no error: its watcher reports it.
+    pub(crate) fn send(&self, message: &Message, files: &[BorrowedFd<'_>]) -> Result<()> {
+        let Some(Channel { writer, .. }) = &self.channel else { return Ok(()) };
+        match writer.write_with_files(message, files) {
+            Err(e) if e.kind() == io::ErrorKind::InvalidInput => Err(failed(&self.name, &e)),
+            _ => Ok(()),
+        }
+    }
+}
+
+fn spawn(command: &mut Command, name: &str) -> Result<Child> {
+    command.spawn().map_err(|e| {
+        Error::fabric(format!("cannot start {name}: {}: {e}", command.get_program().to_string_lossy()))
+    })
+}
+
+fn failed(name: &str, error: &io::Error) -> Error {
+    Error::fabric(format!("cannot start {name}: {error}"))
+}
+
+/// An event of a process group. The number is the member's, in the order of [`ProcessGroup::add`].
+#[derive(Debug)]
+pub(crate) enum Event {
+    Message(usize, Message),
+    Exited(usize, Exit),
+}
+
+/// How a member ended.
+#[derive(Debug)]
+pub struct Exit {
+    /// The member's name.
+    pub name: String,
+    /// Process number; `None` for a thread.
+    pub pid: Option<u32>,
+    /// Exit status of a process, if the kernel knows it.
+    pub status: Option<ExitStatus>,
+}
+
+impl fmt::Display for Exit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.name)?;
+        if let Some(pid) = self.pid {
+            write!(f, " (process {pid})")?;
+        }
+        match self.status.map(|status| (status.signal(), status.code())) {
+            Some((Some(9), _)) => f.write_str(" was killed (signal 9)"),
+            Some((Some(signal), _)) => write!(f, " died of signal {signal}"),
+            Some((None, Some(code))) => write!(f, " ended with exit code {code}"),
+            _ => f.write_str(" ended"),
+        }
+    }
+}
+
+type Handler = Arc<dyn Fn(Event) + Send + Sync>;
+
+/// Processes or threads that one process has started. Dropping the group ends its members.
+pub struct ProcessGroup {
+    members: Vec<Member>,
+    state: Arc<State>,
+    handler: Handler,
+}
+
+struct Member {
+    writer: Option<MessageWriter>,
+    child: Arc<Mutex<Option<Child>>>,
+}
+
+/// State of a group that its watching threads share.
+#[derive(Default)]
+struct State {
+    running: Mutex<usize>,
+    exited: Condvar,
+    /// Set when the group ends its members; from then on no event is reported.
+    ending: AtomicBool,
+}
+
+impl ProcessGroup {
+    /// Returns an empty group. `handler` is called with the number of a member and its end, on any thread.
+    pub fn watch_exits(handler: impl Fn(usize, Exit) + Send + Sync + 'static) -> ProcessGroup {
+        ProcessGroup::new(move |event| match event {
+            Event::Exited(member, exit) => handler(member, exit),
+            Event::Message(..) => {}
+        })
+    }
+
+    /// Returns an empty group. `handler` is called for every event, on any thread.
+    pub(crate) fn new(handler: impl Fn(Event) + Send + Sync + 'static) -> ProcessGroup {
+        ProcessGroup { members: Vec::new(), state: Arc::default(), handler: Arc::new(handler) }
+    }
+
+    /// Adds a member and starts a thread that watches it.
+    pub fn add(&mut self, started: Started) -> Result<()> {
+        let Started { name, channel, child } = started;
+        let index = self.members.len();
+        let (reader, writer) = channel.map(|Channel { reader, writer }| (reader, writer)).unzip();
+        let child = Arc::new(Mutex::new(child));
+        self.members.push(Member { writer, child: Arc::clone(&child) });
+        *lock(&self.state.running) += 1;
+        let (state, handler) = (Arc::clone(&self.state), Arc::clone(&self.handler));
+        let watch = move || {
+            let report = |event| {
+                if !state.ending.load(Ordering::SeqCst) {
+                    handler(event);
+                }
+            };
+            if let Some(mut reader) = reader {
+                while let Ok(message) = reader.read() {
+                    report(Event::Message(index, message));
+                }
+            }
+            report(Event::Exited(index, wait(name, &child)));
+            *lock(&state.running) -= 1;
+            state.exited.notify_all();
+        };
+        let watching = thread::spawn("watch", watch).map(drop);
+        if watching.is_err() {
+            *lock(&self.state.running) -= 1;
+        }
+        watching
+    }
+
+    /// Sends a message to every member. A member that has ended is skipped: its watcher reports it.
+    pub(crate) fn broadcast(&self, message: &Message) {
+        self.members.iter().filter_map(|m| m.writer.as_ref()).for_each(|to| drop(to.write(message)));
+    }
+
+    /// Ends every member: closes the control channels, and kills the processes that are left after 3 s.
+    pub fn end(&mut self) {
+        self.state.ending.store(true, Ordering::SeqCst);
+        for member in &mut self.members {
+            if let Some(writer) = member.writer.take() {
+                writer.close();
+            }
+        }
+        if !self.wait_for_exits() {
+            for member in &self.members {
+                if let Some(child) = &mut *lock(&member.child) {
+                    let _ = child.kill();
+                }
+            }
+            self.wait_for_exits();
+        }
+    }
+
+    /// Waits until all members have ended, at most [`GRACE`]; returns whether they have.
+    fn wait_for_exits(&self) -> bool {
+        let running = lock(&self.state.running);
+        let waited = self.state.exited.wait_timeout_while(running, GRACE, |running| *running > 0);
+        *waited.unwrap_or_else(PoisonError::into_inner).0 == 0
+    }
+}
+
+impl Drop for ProcessGroup {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Waits until a member has ended. The child's mutex is free meanwhile, so that the group can kill it.
+fn wait(name: String, child: &Mutex<Option<Child>>) -> Exit {
+    let pid = lock(child).as_ref().map(Child::id);
+    if let Some(pid) = pid.and_then(|pid| Pid::from_raw(pid.cast_signed())) {
+        // `NOWAIT` leaves the process number in use: a kill meanwhile cannot hit another process.
+        while waitid(WaitId::Pid(pid), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT)
+            .is_err_and(|e| e == rustix::io::Errno::INTR)
+        {}
+    }
+    let status = lock(child).as_mut().and_then(|child| child.wait().ok());
+    Exit { name, pid, status }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+
+    use super::*;
+    use crate::control::message::Kind;
+
+    fn shell(script: &str) -> Command {
+        let mut command = Command::new("sh");
+        command.args(["-c", script]);
+        command
+    }
+
+    #[test]
+    fn a_remote_shell_gets_whole_words_and_no_secret() {
+        let options = ["-p".to_owned(), "22".to_owned()];
+        let command = command(Some("n02"), &options, "pipeline-process", &["node 1"]).unwrap();
+        let words: Vec<String> = command.get_args().map(|w| w.to_string_lossy().into_owned()).collect();
+        let [.., p, _, separator, host, last] = words.as_slice() else { panic!("{words:?}") };
+        assert_eq!([&**p, separator, host], ["-p", "--", "n02"]);
+        assert!(last.starts_with("exec '/") && last.ends_with("' pipeline-process 'node 1'"), "{last}");
+    }
+
+    #[test]
+    fn words_for_a_shell_are_quoted() {
+        assert_eq!(quoted("/opt/a b/ombx"), "'/opt/a b/ombx'");
+        assert_eq!(quoted("it's $(x)"), "'it'\\''s $(x)'");
+    }
+
+    #[test]
+    fn members_send_messages_and_their_exits_are_reported() {
+        let (sender, events) = mpsc::channel();
+        let mut group = ProcessGroup::new(move |event| drop(sender.send(event)));
+        let task = b"exit 3\n";
+        group
+            .add(Started::with_input(shell("read line; eval \"$line\""), "a".into(), task).unwrap())
+            .unwrap();
+        let Event::Exited(0, exit) = events.recv().unwrap() else { panic!() };
+        assert!(exit.to_string().starts_with("a (process ") && exit.to_string().ends_with("exit code 3"));
+        let echo = |mut channel: Channel| channel.writer.write(&channel.reader.read().unwrap()).unwrap();
+        group.add(Started::thread("b".into(), echo).unwrap()).unwrap();
+        group.broadcast(&Message::new(Kind::Ready));
+        assert!(matches!(events.recv().unwrap(), Event::Message(1, Message { kind: Kind::Ready, .. })));
+        assert!(matches!(events.recv().unwrap(), Event::Exited(1, Exit { status: None, .. })));
+    }
+
+    #[test]
+    fn a_process_that_does_not_end_is_killed() {
+        let (sender, events) = mpsc::channel();
+        let mut group = ProcessGroup::new(move |event| drop(sender.send(event)));
+        group.add(Started::with_socket(shell("exec sleep 1000"), "a".into()).unwrap()).unwrap();
+        group.end();
+        let child = group.members[0].child.lock().unwrap().as_mut().unwrap().try_wait().unwrap();
+        assert_eq!(child.unwrap().signal(), Some(9));
+        assert!(events.try_recv().is_err(), "an end that was asked for was reported");
+    }
+}

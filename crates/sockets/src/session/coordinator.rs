@@ -1,0 +1,266 @@
+//! The coordinator of a session: admits ranks, relays their messages, and ends all ranks when one is lost.
+//!
+//! Its threads wait in the kernel: they use no CPU time while ranks measure.
+
+use std::{
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use ombx_core::{error::Result, unit::Rank};
+
+use super::protocol::{Hello, data, end, rank_table, read_data, read_end, set_keep_alive, version};
+use crate::{
+    control::{
+        Attempt, Channel, FrameError, Kind, Listener, MAX_BODY, Message, MessageReader, MessageWriter, Peer,
+        Token, thread,
+    },
+    socket::SocketOptions,
+};
+
+/// An event of a session.
+#[derive(Debug)]
+pub enum SessionEvent {
+    /// All ranks have joined.
+    Complete,
+    /// Connections without the token were rejected: how many until now.
+    Rejected(u64),
+    /// A rank has done its work.
+    Done(Rank),
+    /// The connection to a rank broke before its work was done. The other ranks are ended after this event.
+    Lost {
+        /// The lost rank.
+        rank: Rank,
+        /// Its host.
+        host: String,
+        /// How the connection broke.
+        why: String,
+    },
+    /// A rank ended the session and has reported why. The other ranks are ended after this event.
+    Ended {
+        /// The rank.
+        rank: Rank,
+        /// Its exit code.
+        code: u8,
+    },
+}
+
+/// Handler of session events; called on any thread.
+pub type OnEvent = Box<dyn Fn(SessionEvent) + Send + Sync>;
+
+/// Relays control messages between ranks and ends the session on failure.
+pub struct Coordinator {
+    ranks: Vec<Mutex<Option<Joined>>>,
+    ended: Mutex<Option<(u8, String)>>,
+    on_event: OnEvent,
+}
+
+/// A rank that has joined.
+struct Joined {
+    hello: Hello,
+    writer: MessageWriter,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Coordinator {
+    /// Admits `size` ranks, on threads that run until this process ends.
+    pub fn start(mut listener: Listener, size: u32, on_event: OnEvent) -> Result<Arc<Coordinator>> {
+        let ranks = (0..size).map(|_| Mutex::new(None)).collect();
+        let this = Arc::new(Coordinator { ranks, ended: Mutex::new(None), on_event });
+        let coordinator = Arc::clone(&this);
+        let admit = move || {
+            loop {
+                match listener.wait(Duration::from_secs(3600)) {
+                    Ok(Some(Attempt::Admitted(peer))) => coordinator.join(peer),
+                    Ok(Some(Attempt::Rejected(count))) => coordinator.report(SessionEvent::Rejected(count)),
+                    Ok(None) => {}
+                    // Out of file descriptors, for instance: new connections wait in the kernel.
+                    Err(_) => std::thread::sleep(Duration::from_secs(1)),
+                }
+            }
+        };
+        thread::spawn("listener", admit)?;
+        Ok(this)
+    }
+
+    fn report(&self, event: SessionEvent) {
+        (self.on_event)(event);
+    }
+
+    /// Adds a peer as a rank; closes the connection of an unknown rank or one that has joined already.
+    fn join(self: &Arc<Self>, Peer { stream, hello }: Peer) {
+        let hello = String::from_utf8(hello).ok().and_then(|text| Hello::decode(&text));
+        let Some(mut hello) = hello else { return };
+        let rank = hello.rank;
+        if hello.version != version() {
+            let why = format!(
+                "rank {rank} on {} has another build of ombx; install the same on every host",
+                hello.host
+            );
+            return self.end_all(6, &why);
+        }
+        hello.seen = stream.peer().map(|address| address.ip().to_canonical());
+        let Some(place) = self.ranks.get(rank as usize) else { return };
+        let channel = set_keep_alive(&stream).and_then(|()| Channel::over(stream, MAX_BODY));
+        let Ok(Channel { reader, writer }) = channel else { return };
+        {
+            let mut place = lock(place);
+            if place.is_some() {
+                return;
+            }
+            *place = Some(Joined { hello, writer });
+        }
+        if let Some((code, why)) = lock(&self.ended).clone() {
+            self.send(rank, &end(code, &why));
+        }
+        if self.missing().is_empty() {
+            self.complete();
+        }
+        let this = Arc::clone(self);
+        if thread::spawn("rank", move || this.relay(rank, reader)).is_err() {
+            self.lost(rank, "no thread could be started for it".into());
+        }
+    }
+
+    fn complete(&self) {
+        let hello = |place: &Mutex<Option<Joined>>| lock(place).as_ref().map(|joined| joined.hello.clone());
+        let ranks: Vec<Hello> = self.ranks.iter().filter_map(hello).collect();
+        self.broadcast(&rank_table(&ranks));
+        self.report(SessionEvent::Complete);
+    }
+
+    /// Relays the messages of a rank until it leaves, ends the session or is lost.
+    fn relay(&self, rank: u32, mut reader: MessageReader) {
+        let why = loop {
+            match reader.read() {
+                Ok(message) => match message.kind {
+                    Kind::Leave => return self.report(SessionEvent::Done(Rank(rank))),
+                    Kind::End => {
+                        let (code, why) = read_end(&message);
+                        return self.end(code, why, Some(SessionEvent::Ended { rank: Rank(rank), code }));
+                    }
+                    _ => match read_data(&message) {
+                        Some((to, more)) if (to as usize) < self.ranks.len() => {
+                            self.send(to, &data(rank, more, &message.data));
+                        }
+                        _ => break format!("it sent an invalid message ({:?})", message.kind),
+                    },
+                },
+                Err(FrameError::TimedOut) => {}
+                Err(error) => break error.to_string(),
+            }
+        };
+        self.lost(rank, why);
+    }
+
+    fn lost(&self, rank: u32, why: String) {
+        let joined = self.ranks.get(rank as usize).map(lock);
+        let host = joined.and_then(|joined| joined.as_ref().map(|joined| joined.hello.host.clone()));
+        let host = host.unwrap_or_default();
+        let sentence = format!("rank {rank} on {host} was lost: {why}");
+        self.end(6, &sentence, Some(SessionEvent::Lost { rank: Rank(rank), host, why }));
+    }
+
+    /// Returns the ranks that have not joined yet.
+    pub fn missing(&self) -> Vec<Rank> {
+        let missing = |rank: &u32| lock(&self.ranks[*rank as usize]).is_none();
+        (0..self.ranks.len() as u32).filter(missing).map(Rank).collect()
+    }
+
+    /// Ends every rank. Only the first call has an effect.
+    pub fn end_all(&self, code: u8, why: &str) {
+        self.end(code, why, None);
+    }
+
+    /// Ends the session. The event is reported before any rank is ended, so that no rank's end is taken for the cause.
+    fn end(&self, code: u8, why: &str, event: Option<SessionEvent>) {
+        let first = {
+            let mut ended = lock(&self.ended);
+            let first = ended.is_none();
+            ended.get_or_insert_with(|| (code, why.to_owned()));
+            first
+        };
+        if let Some(event) = event {
+            self.report(event);
+        }
+        if first {
+            self.broadcast(&end(code, why));
+        }
+    }
+
+    fn broadcast(&self, message: &Message) {
+        (0..self.ranks.len() as u32).for_each(|rank| self.send(rank, message));
+    }
+
+    /// Sends a message to a rank that has joined.
+    fn send(&self, rank: u32, message: &Message) {
+        let writer = lock(&self.ranks[rank as usize]).as_ref().map(|joined| joined.writer.clone());
+        if let Some(writer) = writer
+            && writer.write(message).is_err()
+        {
+            // The thread that reads from the rank reports the loss.
+            writer.close();
+        }
+    }
+}
+
+/// From where ranks connect.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reach {
+    /// From this host.
+    ThisHost,
+    /// From other hosts too.
+    Everywhere,
+}
+
+/// Opens the listener of a session: on loopback if every rank is on this host, else on every address.
+pub fn listen(token: Token, reach: Reach) -> Result<Listener> {
+    match reach {
+        Reach::ThisHost => Listener::tcp([127, 0, 0, 1].into(), &SocketOptions::default(), token),
+        Reach::Everywhere => Listener::on_all_addresses(token),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+
+    use super::*;
+    use crate::{
+        control::listener,
+        socket::{deadline::Deadline, stream::Address},
+    };
+
+    /// The other ranks end as soon as they are asked to; the lost rank is still reported first.
+    #[test]
+    fn the_lost_rank_is_reported_first() {
+        for _ in 0..100 {
+            let token = Token::random().unwrap();
+            let listener = listen(token, Reach::ThisHost).unwrap();
+            let address = Address::Tcp(([127, 0, 0, 1], listener.port()).into());
+            let (sender, events) = mpsc::channel();
+            Coordinator::start(listener, 4, Box::new(move |event| drop(sender.send(event)))).unwrap();
+            let join = |rank| {
+                let hello = Hello::of_this_process(rank).encode();
+                let limit = Deadline::after(Duration::from_secs(10));
+                let joined =
+                    listener::connect(&address, &token, hello.as_bytes(), &Default::default(), limit);
+                Channel::over(joined.unwrap(), MAX_BODY).unwrap()
+            };
+            let mut ranks: Vec<Channel> = (0..4).map(join).collect();
+            assert!(matches!(events.recv().unwrap(), SessionEvent::Complete));
+            let lost = ranks.pop();
+            let until_end = |mut rank: Channel| {
+                std::thread::spawn(move || while rank.reader.read().unwrap().kind != Kind::End {})
+            };
+            let others: Vec<_> = ranks.into_iter().map(until_end).collect();
+            drop(lost);
+            let first = events.recv().unwrap();
+            assert!(matches!(first, SessionEvent::Lost { rank: Rank(3), .. }), "{first:?}");
+            others.into_iter().for_each(|other| other.join().unwrap());
+        }
+    }
+}

@@ -1,0 +1,13 @@
+//! Sockets and the hosts at their ends: streams, addresses, socket options, deadlines.
+
+pub mod deadline;
+pub mod host;
+pub mod options;
+pub mod stream;
+
+pub(crate) use self::options::{Ip, LinkOptions};
+pub use self::{
+    deadline::Deadline,
+    options::SocketOptions,
+    stream::{Address, Stream},
+};
