@@ -16,7 +16,13 @@
 //! Two ranks measure the latency of TCP. Here they are threads of one process.
 //!
 //! ```
-//! use ombx_core::{system::clock::Clock, error::Result, measure::{plan::{Effort, Plan}, runner, sink::Memory}, benchmark::registry::Registry, unit::Bytes};
+//! use ombx_core::{
+//!     benchmark::registry::Registry,
+//!     error::Result,
+//!     measure::{plan::{Effort, Plan}, runner, sink::Memory},
+//!     system::clock::Clock,
+//!     unit::Bytes,
+//! };
 //! use ombx_sockets::{Coordinator, SocketTeam, Token, session::{Reach, listen}};
 //!
 //! let token = Token::random()?;
@@ -31,7 +37,7 @@
 //!         effort: Effort::Fixed { iterations: 100, warmup: 10 },
 //!         ..Plan::default()
 //!     };
-//!     let choices = Registry::load()?.find("sockets.latency")?;
+//!     let choices = vec![Registry::load()?.get("sockets.latency")?];
 //!     let mut rows = Memory::default();
 //!     runner::run_all(&team, &[runner::Part { choices, plan }], &Clock::measured(), &mut rows, Vec::new())?;
 //!     team.leave();

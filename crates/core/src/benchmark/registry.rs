@@ -1,7 +1,11 @@
 //! The benchmarks of this binary: const entries that register themselves.
 
 use crate::{
-    benchmark::{axis::Axis, entry::Benchmark, setting::Setting},
+    benchmark::{
+        axis::Axis,
+        entry::{Benchmark, Choice},
+        setting::Setting,
+    },
     error::{Error, Result},
 };
 
@@ -38,6 +42,20 @@ impl Registry {
     /// All of them, by name.
     pub fn all(&self) -> &[&'static Benchmark] {
         &self.entries
+    }
+
+    /// Returns the benchmark of this exact name.
+    ///
+    /// # Errors
+    /// A usage error if no crate that is linked registers it.
+    pub fn get(&self, name: &str) -> Result<Choice> {
+        let bench = self.entries.iter().find(|bench| bench.name == name);
+        let bench = bench.ok_or_else(|| {
+            Error::usage(format!(
+                "no linked crate registers the benchmark {name}; link the crate of its family"
+            ))
+        })?;
+        Ok(Choice { bench, preset: &[] })
     }
 
     /// Every axis that a benchmark here has, once, by name.
