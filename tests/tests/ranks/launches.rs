@@ -70,6 +70,6 @@ fn a_build_that_is_none_is_told() {
     with(&files.path("nothing"), 2).complains(&["nothing is no build of ombx"]);
     with(std::path::Path::new("/bin/false"), 6).complains(&["/bin/false ended early, with exit code 1"]);
     let done = with(std::path::Path::new("/bin/echo"), 6);
-    done.complains(&["prints what is no result"]);
+    done.complains(&["prints something other than results"]);
     done.leaves_nothing();
 }

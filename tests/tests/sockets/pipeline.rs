@@ -210,12 +210,12 @@ fn mistakes_are_found_before_anything_starts() {
         ("--block 0", "at least 1 byte"),
         ("--block 1Q", "1Q"),
         ("--source ftp:x", "neither memory nor file:PATH"),
-        ("--buffers single", "--buffers means nothing to sockets.pipeline"),
-        ("--threads 1:2", "alone it makes workers threads"),
+        ("--buffers single", "sockets.pipeline has no option --buffers"),
+        ("--threads 1:2", "--threads alone"),
         ("--nodes 100 --phases 1000", "processes on this host"),
         ("--block 1T", "MiB free"),
         ("--hostfile /dev/null", "names no host"),
-        ("--hostfile hosts", "--hosts a,b,c"),
+        ("--hostfile hosts", "nodes by --hosts"),
     ] {
         let done = ombx("run sockets.pipeline")
             .directory(&files.path(""))

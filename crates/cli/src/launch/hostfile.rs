@@ -1,0 +1,62 @@
+//! Host files: one host per line, in the format of the launcher. `#` begins a comment.
+
+use std::{fmt::Display, fs, path::Path};
+
+use ombx_core::error::{Error, Result};
+#[cfg(feature = "mpi")]
+use ombx_core::host_name::check_host;
+
+/// Lines of a host file that name hosts. There is at least one.
+pub(crate) struct Hostfile {
+    name: String,
+    lines: Vec<(usize, String)>,
+}
+
+impl Hostfile {
+    pub(crate) fn read(path: &Path) -> Result<Hostfile> {
+        let name = path.display().to_string();
+        match fs::read_to_string(path) {
+            Ok(text) => Hostfile::parse(&name, &text),
+            Err(e) => Err(Error::usage(format!("cannot read the host file {name}: {e}"))),
+        }
+    }
+
+    pub(crate) fn parse(name: &str, text: &str) -> Result<Hostfile> {
+        let wrong = |why: &dyn Display| Err(Error::usage(format!("the host file {name} {why}")));
+        if text.contains(|c: char| c.is_control() && !c.is_whitespace()) {
+            return wrong(&"is not a text file");
+        }
+        let lines = text.lines().map(|line| line.split('#').next().unwrap_or_default().trim());
+        let lines = (1..).zip(lines).filter(|(_, line)| !line.is_empty());
+        let lines: Vec<(usize, String)> = lines.map(|(number, line)| (number, line.to_owned())).collect();
+        match lines.is_empty() {
+            true => wrong(&"names no host"),
+            false => Ok(Hostfile { name: name.to_owned(), lines }),
+        }
+    }
+
+    /// Returns the number of lines that name hosts.
+    pub(crate) fn len(&self) -> usize {
+        self.lines.len()
+    }
+
+    /// Reads each line with a parser. Errors name the file and the line.
+    pub(crate) fn each<T>(&self, parse: impl Fn(&str) -> Result<T>) -> Result<Vec<T>> {
+        let parse = |(number, line): &(usize, String)| {
+            parse(line).map_err(|e| e.within(format!("{}, line {number}", self.name)))
+        };
+        self.lines.iter().map(parse).collect()
+    }
+
+    /// Rejects a line that begins with anything but hosts: launchers pass its first word to ssh.
+    #[cfg(feature = "mpi")]
+    pub(super) fn check_first_words(&self) -> Result<()> {
+        let hosts_of = |line: &str| {
+            let first = line.split_whitespace().next().unwrap_or_default();
+            // Slurm writes n01*4 for four ranks on n01.
+            let mut hosts = first.split(',').filter(|host| !host.is_empty());
+            hosts.try_for_each(|host| check_host(host.split('*').next().unwrap_or_default()).map(|_| ()))
+        };
+        self.each(hosts_of).map(|_| ())
+    }
+}

@@ -1,0 +1,101 @@
+//! What a rank does: connects to the others, measures, and ends the whole job on an error.
+
+#[cfg(any(feature = "mpi", feature = "sockets"))]
+mod failure;
+#[cfg(feature = "mpi")]
+mod handshake;
+#[cfg(feature = "mpi")]
+mod mpi;
+mod own_processes;
+#[cfg(feature = "sockets")]
+pub(crate) mod rendezvous;
+mod sink;
+#[cfg(feature = "sockets")]
+mod sockets;
+mod state;
+mod watchdog;
+
+use std::time::Duration;
+
+use ombx_core::{error::Result, registry::Medium};
+
+use self::state::RankState;
+use crate::job::{Job, time_limit};
+#[cfg(feature = "sockets")]
+use crate::launch::invitation;
+
+/// Measures as a rank. A rank of the launching process has one medium; a rank of the user's launcher uses one medium after the other.
+pub(crate) fn run(job: &Job) -> Result<u8> {
+    // Under the user's launcher the number of rows is unknown here, and time limits are the user's.
+    let limited = job.role.relay.is_some() || job.start.timeout.is_some();
+    let limit = match limited {
+        true => time_limit::of_job(job.extent.time, job.start.timeout).saturating_add(time_limit::AFTER_JOB),
+        false => Duration::MAX,
+    };
+    watchdog::start(job.work.silence(job.start.timeout), limit);
+    let mut state = RankState::new(job)?;
+    let media = match job.role.relay {
+        None => job.work.media(),
+        Some(_) if job.role.alone => vec![Medium::Own],
+        Some(_) if is_worker() => vec![Medium::Sockets],
+        Some(_) => vec![Medium::Mpi],
+    };
+    if job.role.relay.is_none() && media.contains(&Medium::Sockets) {
+        sockets::check(&job.start)?;
+    }
+    // MPI is finalized after the last medium: its launcher takes an earlier end of a rank for a failure.
+    let mut mpi = Vec::new();
+    for medium in media {
+        let work = job.work.over(medium);
+        match medium {
+            Medium::Mpi => mpi.push(mpi::measure(&mut state, &work)?),
+            Medium::Sockets => sockets::measure(&mut state, &work)?,
+            Medium::Own => own_processes::measure(&mut state, &work)?,
+        }
+    }
+    let code = state.finish()?;
+    drop(mpi);
+    Ok(code)
+}
+
+#[cfg(feature = "sockets")]
+fn is_worker() -> bool {
+    invitation::accepted().is_some()
+}
+
+#[cfg(not(feature = "sockets"))]
+fn is_worker() -> bool {
+    false
+}
+
+#[cfg(not(feature = "mpi"))]
+mod mpi {
+    //! What stands for MPI ranks in a build without MPI.
+
+    use ombx_core::error::{Error, Result};
+
+    use super::RankState;
+    use crate::job::Work;
+
+    pub(super) fn measure(_: &mut RankState<'_>, _: &Work) -> Result<()> {
+        Err(Error::usage("this build of ombx has no MPI: build ombx-cli with the feature `mpi`"))
+    }
+}
+
+#[cfg(not(feature = "sockets"))]
+mod sockets {
+    //! What stands for ranks over sockets in a build without them.
+
+    use ombx_core::error::{Error, Result};
+
+    use super::RankState;
+    use crate::{arguments::start::StartArgs, job::Work};
+
+    pub(super) fn check(_: &StartArgs) -> Result<()> {
+        Err(Error::usage("this build of ombx has no sockets: build ombx-cli with the feature `sockets`"))
+    }
+
+    pub(super) fn measure(state: &mut RankState<'_>, _: &Work) -> Result<()> {
+        check(&state.job.start)
+    }
+}

@@ -1,0 +1,138 @@
+//! Layers of options: the defaults of a suite, the options of an entry, and the command line.
+
+use std::collections::BTreeMap;
+
+use clap::{ArgMatches, parser::ValueSource};
+use ombx_core::{
+    registry::{Choice, Registry},
+    threads::Threading,
+};
+
+use super::options::{RunOption, RunOptions};
+use crate::arguments::axes;
+
+/// Options that conflict. An option in an upper layer replaces conflicting ones in lower layers.
+const CONFLICTS: [(&[&str], &[&str]); 3] = [
+    (&["precision", "max-time"], &["iterations", "warmup"]),
+    (&["hosts"], &["hostfile"]),
+    (&["quiet"], &["verbose"]),
+];
+
+/// An option with its value.
+#[derive(Debug, Clone)]
+pub(super) struct Given {
+    /// Words on a command line.
+    pub(super) words: Vec<String>,
+    /// Line in a file.
+    pub(super) line: Option<usize>,
+}
+
+/// Options by name.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Layer(BTreeMap<String, Given>);
+
+impl Layer {
+    /// Returns the options of the command line.
+    pub(super) fn from_matches(options: &RunOptions<'_>, matches: &ArgMatches) -> Layer {
+        let mut layer = Layer::default();
+        for RunOption { name, takes_value, id, .. } in options.all() {
+            if matches.value_source(id) != Some(ValueSource::CommandLine) {
+                continue;
+            }
+            let raw = matches.get_raw(id).into_iter().flatten().map(|value| value.to_string_lossy());
+            let valued: Vec<String> = raw.map(|value| format!("--{name}={value}")).collect();
+            let words = if *takes_value && !valued.is_empty() { valued } else { vec![format!("--{name}")] };
+            layer.set(name, Given { words, line: None });
+        }
+        layer
+    }
+
+    /// Sets an option and removes those that conflict with it.
+    pub(super) fn set(&mut self, name: &str, given: Given) {
+        for (some, others) in CONFLICTS {
+            for (mine, theirs) in [(some, others), (others, some)] {
+                if mine.contains(&name) {
+                    self.0.retain(|other, _| !theirs.contains(&other.as_str()));
+                }
+            }
+        }
+        let negated = name.strip_prefix("no-").map_or_else(|| format!("no-{name}"), str::to_owned);
+        self.0.remove(&negated);
+        self.0.insert(name.to_owned(), given);
+    }
+
+    /// Returns this layer under another one, which takes precedence.
+    pub(super) fn under(&self, upper: &Layer) -> Layer {
+        let mut both = self.clone();
+        upper.0.iter().for_each(|(name, given)| both.set(name, given.clone()));
+        both
+    }
+
+    /// Returns the options that one of these benchmarks has.
+    pub(super) fn applicable_to(&self, choices: &[Choice]) -> Layer {
+        let kept = self.0.iter().filter(|(name, _)| applies(name, choices));
+        Layer(kept.map(|(name, given)| (name.clone(), given.clone())).collect())
+    }
+
+    /// Returns an option that none of these benchmarks has.
+    pub(super) fn inapplicable_to(&self, choices: &[Choice]) -> Option<&str> {
+        self.0.keys().map(String::as_str).find(|name| !applies(name, choices))
+    }
+
+    pub(super) fn words(&self) -> impl Iterator<Item = &String> {
+        self.0.values().flat_map(|given| &given.words)
+    }
+
+    /// Returns the options that hold for a single entry, as on a command line.
+    pub(super) fn words_of_entry(&self, options: &RunOptions<'_>) -> String {
+        let of = |name: &str| options.key(name).is_some_and(|option| !option.of_job);
+        let words = self.0.iter().filter(|(name, _)| of(name)).flat_map(|(_, given)| given.words.clone());
+        words.collect::<Vec<_>>().join(" ")
+    }
+
+    /// Returns the line of the option that a message names.
+    pub(super) fn line_named_in(&self, message: &str) -> Option<usize> {
+        let named = |name: &str| {
+            let mut at = message.match_indices("--").map(|(at, _)| &message[at + 2..]);
+            at.any(|rest| {
+                rest.strip_prefix(name)
+                    .is_some_and(|rest| !rest.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '-'))
+            })
+        };
+        self.0
+            .iter()
+            .find(|(name, given)| given.line.is_some() && named(name))
+            .and_then(|(_, given)| given.line)
+    }
+}
+
+/// Returns whether at least one of these benchmarks has an option.
+fn applies(name: &str, choices: &[Choice]) -> bool {
+    let any = |test: &dyn Fn(&Choice) -> bool| choices.iter().any(test);
+    let axis = name.strip_prefix("no-").unwrap_or(name);
+    match name {
+        axes::HOSTS => true,
+        "root" => any(&|choice| choice.bench.rooted),
+        "pairs" => any(&|choice| choice.bench.layout.has_pairs()),
+        "threads" => any(&|choice| {
+            choice.bench.threading == Threading::Multiple
+                || choice.bench.axes.iter().any(|axis| axis.name == "workers")
+        }),
+        _ => {
+            let has = any(&|choice| {
+                choice.bench.axes.iter().any(|a| a.name == axis)
+                    || choice.bench.settings.iter().any(|s| s.name == name)
+            });
+            has || !is_of_some_benchmark(axis)
+        }
+    }
+}
+
+/// Returns whether this is the name of an axis or setting.
+fn is_of_some_benchmark(name: &str) -> bool {
+    let registry = Registry::load();
+    registry.is_ok_and(|registry| {
+        registry.axes().iter().any(|axis| axis.name == name)
+            || registry.settings().iter().any(|setting| setting.name == name)
+    })
+}
