@@ -3,6 +3,7 @@
 pub(crate) mod argv;
 pub(crate) mod axes;
 pub(crate) mod effort;
+pub(crate) mod given;
 pub(crate) mod launches;
 pub(crate) mod mistake;
 pub(crate) mod output;

@@ -22,7 +22,7 @@ use ombx_core::{
 
 use crate::{
     arguments::{axes, mistake},
-    launch, role,
+    role,
 };
 
 #[derive(Debug, Parser)]
@@ -69,6 +69,7 @@ pub(crate) enum Command {
         name: String,
     },
     /// Run one rank over sockets; standard input says which
+    #[cfg(feature = "sockets")]
     #[command(hide = true)]
     Worker,
     /// Print a file of the repository that is generated from this binary
@@ -108,7 +109,8 @@ pub(crate) fn dispatch(registry: &Registry, words: Vec<OsString>) -> Result<u8> 
         Command::Completions(args) => completions::completions(parser, &args),
         #[cfg(feature = "sockets")]
         Command::PipelineProcess { .. } => Ok(ombx_sockets::pipeline::serve()),
-        Command::Worker => dispatch(registry, launch::accept_invitation()?),
+        #[cfg(feature = "sockets")]
+        Command::Worker => dispatch(registry, crate::launch::invitation::accept()?),
         Command::Codegen(args) => codegen::codegen(registry, parser, args.file),
     }
 }

@@ -16,7 +16,7 @@ use crate::{
     arguments::{argv, axes, mistake},
     commands::{self, Cli, Command, compare::junit, links, osu, run},
     job::Job,
-    launch, stderr,
+    stderr,
     suite::Suite,
 };
 
@@ -63,10 +63,11 @@ pub fn command_line(bytes: &[u8]) {
 /// Checks what holds for every job that could be started.
 fn check_job(job: &Job) -> Result<()> {
     assert!(job.extent.ranks > 0 && !job.work.media().is_empty());
-    match job.start.hostfile {
-        None => launch::check_placement(job),
-        Some(_) => Ok(()),
+    #[cfg(feature = "sockets")]
+    if job.start.hostfile.is_none() {
+        crate::launch::placement::of_ranks(&job.start, job.extent.ranks)?;
     }
+    Ok(())
 }
 
 /// Reads the text of a suite.

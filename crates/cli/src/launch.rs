@@ -12,7 +12,7 @@ mod job_state;
 #[cfg(feature = "mpi")]
 pub(crate) mod mpiexec;
 #[cfg(not(feature = "mpi"))]
-mod no_mpi;
+pub(crate) mod no_mpi;
 mod orphans;
 #[cfg(feature = "sockets")]
 pub(crate) mod placement;
@@ -41,6 +41,14 @@ use crate::{
     job::{Job, time_limit},
     output::{Output, progress::Progress},
 };
+
+/// Error of a build without ranks over sockets.
+#[cfg(not(feature = "sockets"))]
+pub(crate) const NO_SOCKETS: &str =
+    "this build of ombx has no sockets: build ombx-cli with the feature `sockets`";
+/// Error of a build without MPI.
+#[cfg(not(feature = "mpi"))]
+pub(crate) const NO_MPI: &str = "this build of ombx has no MPI: build ombx-cli with the feature `mpi`";
 
 /// Starts the ranks of a job, one medium after the other, as many times as the job says. Returns the worst exit code.
 pub(crate) fn run(job: &Job) -> Result<u8> {
@@ -101,10 +109,13 @@ fn command(job: &Job, medium: Medium, launch: Option<Launch>) -> Result<Command>
             let threading = job.work.over(medium).threading();
             mpiexec::command(&job.start, job.extent.ranks, threading, rank_command(launch, None)?)
         }
+        #[cfg(feature = "sockets")]
         Medium::Sockets => {
-            check_placement(job)?;
+            placement::of_ranks(&job.start, job.extent.ranks)?;
             child_command(launch, role::COORDINATOR)
         }
+        #[cfg(not(feature = "sockets"))]
+        Medium::Sockets => Err(Error::usage(NO_SOCKETS)),
         Medium::Own if job.start.hostfile.is_some() => Err(Error::usage(
             "--hostfile is for ranks, which a pipeline does not have: give the hosts of its nodes by --hosts",
         )),
@@ -129,37 +140,3 @@ fn rank_command(launch: Option<Launch>, role: Option<&str>) -> Result<Vec<OsStri
     let added = [Some(role::RELAY.into()), launch];
     Ok(first.into_iter().chain(added).flatten().chain(typed).collect())
 }
-
-#[cfg(feature = "sockets")]
-pub(crate) use self::{coordinator::coordinate, invitation::accept as accept_invitation};
-
-/// Checks the hosts of ranks that connect by sockets.
-#[cfg(feature = "sockets")]
-pub(crate) fn check_placement(job: &Job) -> Result<()> {
-    placement::of_ranks(&job.start, job.extent.ranks).map(|_| ())
-}
-
-#[cfg(not(feature = "sockets"))]
-mod no_sockets {
-    //! What stands for ranks over sockets in a build without them.
-
-    use super::{Error, Job, OsString, Result};
-
-    fn unavailable<T>() -> Result<T> {
-        Err(Error::usage("this build of ombx has no sockets: build ombx-cli with the feature `sockets`"))
-    }
-
-    pub(crate) fn check_placement(_: &Job) -> Result<()> {
-        unavailable()
-    }
-
-    pub(crate) fn coordinate(_: &Job) -> Result<u8> {
-        unavailable()
-    }
-
-    pub(crate) fn accept_invitation() -> Result<Vec<OsString>> {
-        unavailable()
-    }
-}
-#[cfg(not(feature = "sockets"))]
-pub(crate) use self::no_sockets::{accept_invitation, check_placement, coordinate};

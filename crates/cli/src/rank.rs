@@ -17,6 +17,8 @@ mod watchdog;
 
 use std::time::Duration;
 
+#[cfg(not(all(feature = "mpi", feature = "sockets")))]
+use ombx_core::error::Error;
 use ombx_core::{error::Result, registry::Medium};
 
 use self::state::RankState;
@@ -37,65 +39,33 @@ pub(crate) fn run(job: &Job) -> Result<u8> {
     let media = match job.role.relay {
         None => job.work.media(),
         Some(_) if job.role.alone => vec![Medium::Own],
-        Some(_) if is_worker() => vec![Medium::Sockets],
+        #[cfg(feature = "sockets")]
+        Some(_) if invitation::accepted().is_some() => vec![Medium::Sockets],
         Some(_) => vec![Medium::Mpi],
     };
+    #[cfg(feature = "sockets")]
     if job.role.relay.is_none() && media.contains(&Medium::Sockets) {
         sockets::check(&job.start)?;
     }
     // MPI is finalized after the last medium: its launcher takes an earlier end of a rank for a failure.
+    #[cfg(feature = "mpi")]
     let mut mpi = Vec::new();
     for medium in media {
         let work = job.work.over(medium);
         match medium {
+            #[cfg(feature = "mpi")]
             Medium::Mpi => mpi.push(mpi::measure(&mut state, &work)?),
+            #[cfg(feature = "sockets")]
             Medium::Sockets => sockets::measure(&mut state, &work)?,
+            #[cfg(not(feature = "mpi"))]
+            Medium::Mpi => return Err(Error::usage(crate::launch::NO_MPI)),
+            #[cfg(not(feature = "sockets"))]
+            Medium::Sockets => return Err(Error::usage(crate::launch::NO_SOCKETS)),
             Medium::Own => own_processes::measure(&mut state, &work)?,
         }
     }
     let code = state.finish()?;
+    #[cfg(feature = "mpi")]
     drop(mpi);
     Ok(code)
-}
-
-#[cfg(feature = "sockets")]
-fn is_worker() -> bool {
-    invitation::accepted().is_some()
-}
-
-#[cfg(not(feature = "sockets"))]
-fn is_worker() -> bool {
-    false
-}
-
-#[cfg(not(feature = "mpi"))]
-mod mpi {
-    //! What stands for MPI ranks in a build without MPI.
-
-    use ombx_core::error::{Error, Result};
-
-    use super::RankState;
-    use crate::job::Work;
-
-    pub(super) fn measure(_: &mut RankState<'_>, _: &Work) -> Result<()> {
-        Err(Error::usage("this build of ombx has no MPI: build ombx-cli with the feature `mpi`"))
-    }
-}
-
-#[cfg(not(feature = "sockets"))]
-mod sockets {
-    //! What stands for ranks over sockets in a build without them.
-
-    use ombx_core::error::{Error, Result};
-
-    use super::RankState;
-    use crate::{arguments::start::StartArgs, job::Work};
-
-    pub(super) fn check(_: &StartArgs) -> Result<()> {
-        Err(Error::usage("this build of ombx has no sockets: build ombx-cli with the feature `sockets`"))
-    }
-
-    pub(super) fn measure(state: &mut RankState<'_>, _: &Work) -> Result<()> {
-        check(&state.job.start)
-    }
 }

@@ -11,8 +11,9 @@ use crate::{
 
 /// Runs a job in the role of this process and returns the exit code.
 pub(crate) fn run(job: &Job) -> Result<u8> {
+    #[cfg(feature = "sockets")]
     if job.role.coordinator {
-        return launch::coordinate(job);
+        return launch::coordinator::run(job);
     }
     if job.role.relay.is_some() {
         return rank::run(job);

@@ -18,7 +18,6 @@ pub(crate) use self::file::Suite;
 use self::{
     file::{Entry, PREFIX, is_suite},
     layer::Layer,
-    options::RunOptions,
 };
 use crate::{
     arguments::{
@@ -75,9 +74,8 @@ pub(crate) fn named(parser: &Command, patterns: &[String]) -> Result<Option<Suit
 
 fn open(parser: &Command, pattern: &str) -> Result<Suite> {
     let name = pattern.strip_prefix(PREFIX).unwrap_or(pattern);
-    let options = RunOptions::of(parser);
     if let Some((_, text)) = BUILT_IN.iter().find(|(built_in, _)| *built_in == name) {
-        return file::parse(pattern, text, file::Origin::BuiltIn, &options);
+        return file::parse(pattern, text, file::Origin::BuiltIn, parser);
     }
     if !name.ends_with(".toml") && !name.contains('/') {
         let names = BUILT_IN.map(|(name, _)| name);
@@ -90,14 +88,14 @@ fn open(parser: &Command, pattern: &str) -> Result<Suite> {
     }
     let text = fs::read_to_string(Path::new(name))
         .map_err(|e| Error::usage(format!("cannot read the suite {name}: {e}")))?;
-    file::parse(name, &text, file::Origin::User, &options)
+    file::parse(name, &text, file::Origin::User, parser)
 }
 
 impl Suite {
     /// Parses the text of a suite.
     #[cfg(any(test, fuzzing))]
     pub(crate) fn parse(name: &str, text: &str, parser: &Command) -> Result<Suite> {
-        file::parse(name, text, file::Origin::User, &RunOptions::of(parser))
+        file::parse(name, text, file::Origin::User, parser)
     }
 
     /// Returns benchmarks and plans. Options of the command line take precedence over those of an entry, and those over the defaults.
@@ -107,8 +105,7 @@ impl Suite {
         parser: &Command,
         matches: Option<&ArgMatches>,
     ) -> Result<Resolved> {
-        let options = RunOptions::of(parser);
-        let typed = matches.map(|matches| Layer::from_matches(&options, matches)).unwrap_or_default();
+        let typed = matches.map(|matches| Layer::from_matches(parser, matches)).unwrap_or_default();
         let mut parts = Vec::new();
         let (mut ranks, mut args) = (0, None);
         for entry in &self.entries {
@@ -122,7 +119,7 @@ impl Suite {
             let (run, chosen) = parse(registry, parser, &entry.patterns, layer.words()).map_err(located)?;
             let plan = plan::plan(&run, chosen, &choices).map_err(located)?;
             ranks = ranks.max(plan::ranks(&run, &choices));
-            parts.push((layer.words_of_entry(&options), Part { choices, plan }));
+            parts.push((layer.words_of_entry(parser), Part { choices, plan }));
             args.get_or_insert(run);
         }
         let choices: Vec<Choice> = parts.iter().flat_map(|(_, part)| part.choices.iter().copied()).collect();

@@ -1,6 +1,5 @@
 //! `ombx ab`: two builds of ombx measure alternately, and are compared.
 
-mod forwarded;
 mod interruption;
 
 use std::{
@@ -29,7 +28,7 @@ use super::{
     run::{arguments::RunArgs, plan},
 };
 use crate::{
-    arguments::{axes::Chosen, launches, output::Format},
+    arguments::{axes::Chosen, given, launches, output::Format},
     job::selection,
     launch::{FIRST_SIGNAL_CODE, preflight},
     output::unwritable,
@@ -52,6 +51,10 @@ pub(crate) struct AbArgs {
     #[command(flatten)]
     gate: GateArgs,
 }
+
+/// Options of `ab` itself. Each launch gets all others.
+const OF_AB: [&str; 11] =
+    ["a", "b", "json", "fail_on", "junit", "out", "launches", "seed", "format", "color", "launch"];
 
 /// One of the two builds, and what it has measured.
 struct Build {
@@ -78,7 +81,14 @@ pub(crate) fn ab(
     let cases = usize::try_from(selection::rows(&plan, &choices)?).unwrap_or(usize::MAX);
     let needed = u32::try_from(compare::launches_for(cases)).unwrap_or(u32::MAX);
     let launches = run.launches.or(needed);
-    let words = forwarded::words(parser, matches, &run.patterns);
+    let ab = parser.find_subcommand("ab").into_iter();
+    let given = ab.flat_map(|ab| given::options(ab, matches));
+    let mut words: Vec<OsString> = given
+        .filter(|(arg, _)| !OF_AB.contains(&arg.get_id().as_str()))
+        .flat_map(|(_, words)| words)
+        .collect();
+    words.push("--".into());
+    words.extend(run.patterns.iter().map(OsString::from));
     if run.start.rendezvous.is_some() {
         return Err(Error::usage("ombx ab has no option --rendezvous: it starts its own ranks"));
     }

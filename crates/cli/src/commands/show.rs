@@ -53,13 +53,12 @@ pub(crate) fn show(args: &ShowArgs) -> Result<u8> {
                 let links = of_links(run) && args.format == Format::Csv;
                 let (_, renderer) = match kept.take().filter(|(before, _)| *before == links) {
                     Some(same) => kept.insert(same),
-                    None => kept.insert((links, renderer(args, links, Launched::Once, None))),
+                    None => kept.insert((links, renderer(args, links, 1, None))),
                 };
                 render(std::slice::from_ref(run), &mut **renderer, &mut out)
             }),
             None => file.runs.chunk_by(same_launches).try_for_each(|runs| {
-                let launched = if runs.len() > 1 { Launched::Often } else { Launched::Once };
-                let mut renderer = renderer(args, runs.iter().all(of_links), launched, plot);
+                let mut renderer = renderer(args, runs.iter().all(of_links), runs.len(), plot);
                 render(runs, &mut *renderer, &mut out)?;
                 renderer.finish(&mut out)
             }),
@@ -80,17 +79,11 @@ pub(crate) fn show(args: &ShowArgs) -> Result<u8> {
     Ok(0)
 }
 
-/// How many launches of one plan are shown together.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Launched {
-    Once,
-    Often,
-}
-
-fn renderer(args: &ShowArgs, of_links: bool, launched: Launched, plot: Option<usize>) -> Box<dyn Renderer> {
-    match (of_links, launched) {
+/// Returns the renderer for runs that are shown together.
+fn renderer(args: &ShowArgs, of_links: bool, launches: usize, plot: Option<usize>) -> Box<dyn Renderer> {
+    match (of_links, launches) {
         (true, _) => renderers::links(args.format, args.color),
-        (_, Launched::Often) => renderers::launches(args.format, args.color),
+        (_, 2..) => renderers::launches(args.format, args.color),
         _ => renderers::rows(args.format, args.color, plot),
     }
 }

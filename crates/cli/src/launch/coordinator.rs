@@ -57,14 +57,8 @@ struct Failure {
     why: Option<String>,
 }
 
-impl Failure {
-    fn printed_by_rank(code: u8) -> Failure {
-        Failure { code, why: None }
-    }
-}
-
 /// Starts the ranks of a job and returns the exit code when all have ended.
-pub(crate) fn coordinate(job: &Job) -> Result<u8> {
+pub(crate) fn run(job: &Job) -> Result<u8> {
     // If the launching process dies it cannot end this one.
     let _ = set_parent_process_death_signal(Some(Signal::TERM));
     let placements = placement::of_ranks(&job.start, job.extent.ranks)?;
@@ -95,7 +89,7 @@ pub(crate) fn coordinate(job: &Job) -> Result<u8> {
         match start(job, placement, &invitation) {
             Ok(child) => session.watch(rank, child, send.clone())?,
             Err(error) => {
-                session.end(Failure::printed_by_rank(Kind::Fabric.exit_code()));
+                session.end(Failure { code: Kind::Fabric.exit_code(), why: None });
                 return Err(error);
             }
         }
@@ -184,7 +178,7 @@ impl Session<'_> {
                 }
                 Ok(Event::Session(Happening::Done(Rank(rank)))) => done[rank as usize] = true,
                 Ok(Event::Session(Happening::Ended { code, .. })) => {
-                    return Err(Failure::printed_by_rank(code));
+                    return Err(Failure { code, why: None });
                 }
                 Ok(Event::Session(Happening::Lost { rank: Rank(rank), why, .. })) => {
                     let how = self.exit_of(rank).unwrap_or_else(|| format!("was lost: {why}"));

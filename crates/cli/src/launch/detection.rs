@@ -5,8 +5,6 @@ use std::env;
 #[cfg(feature = "mpi")]
 use ombx_core::error::{Error, Result};
 
-use crate::search_path;
-
 /// A launcher, and this process as one of its ranks, from the environment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct StartedBy {
@@ -54,11 +52,6 @@ pub(crate) fn ranks_here() -> Option<u64> {
 /// Returns whether this process prints messages for all processes of its launcher: it is the first, or there is no launcher.
 pub(crate) fn is_first_process() -> bool {
     launcher().is_none_or(|started| started.rank == 0)
-}
-
-/// Returns whether srun can start ranks here.
-pub(crate) fn in_slurm_allocation() -> bool {
-    env::var_os("SLURM_JOB_ID").is_some() && launcher().is_none() && search_path::find("srun").is_some()
 }
 
 /// Fails if the launcher belongs to another MPI: it then started N processes that are each rank 0 of 1.

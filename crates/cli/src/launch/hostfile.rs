@@ -7,9 +7,12 @@ use ombx_core::error::{Error, Result};
 use ombx_core::host_name::check_host;
 
 /// Lines of a host file that name hosts. There is at least one.
-pub(crate) struct Hostfile {
-    name: String,
-    lines: Vec<(usize, String)>,
+pub(crate) struct Hostfile(Vec<Line>);
+
+struct Line {
+    text: String,
+    /// Name of the file and number of the line.
+    place: String,
 }
 
 impl Hostfile {
@@ -27,25 +30,24 @@ impl Hostfile {
             return wrong(&"is not a text file");
         }
         let lines = text.lines().map(|line| line.split('#').next().unwrap_or_default().trim());
-        let lines = (1..).zip(lines).filter(|(_, line)| !line.is_empty());
-        let lines: Vec<(usize, String)> = lines.map(|(number, line)| (number, line.to_owned())).collect();
+        let lines = (1..).zip(lines).filter(|(_, text)| !text.is_empty());
+        let line =
+            |(number, text): (u32, &str)| Line { text: text.into(), place: format!("{name}, line {number}") };
+        let lines: Vec<Line> = lines.map(line).collect();
         match lines.is_empty() {
             true => wrong(&"names no host"),
-            false => Ok(Hostfile { name: name.to_owned(), lines }),
+            false => Ok(Hostfile(lines)),
         }
     }
 
     /// Returns the number of lines that name hosts.
     pub(crate) fn len(&self) -> usize {
-        self.lines.len()
+        self.0.len()
     }
 
-    /// Reads each line with a parser. Errors name the file and the line.
+    /// Parses each line. Errors name the file and the line.
     pub(crate) fn each<T>(&self, parse: impl Fn(&str) -> Result<T>) -> Result<Vec<T>> {
-        let parse = |(number, line): &(usize, String)| {
-            parse(line).map_err(|e| e.within(format!("{}, line {number}", self.name)))
-        };
-        self.lines.iter().map(parse).collect()
+        self.0.iter().map(|line| parse(&line.text).map_err(|e| e.within(&line.place))).collect()
     }
 
     /// Rejects a line that begins with anything but hosts: launchers pass its first word to ssh.

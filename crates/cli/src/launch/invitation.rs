@@ -73,7 +73,9 @@ pub(crate) fn accept() -> Result<Vec<OsString>> {
     let mut text = String::new();
     let read = std::io::stdin().take(LONGEST).read_to_string(&mut text);
     let invitation = read.ok().and_then(|_| Invitation::parse(&text)).ok_or_else(|| {
-        Error::usage("ombx run starts ombx worker and gives it an invitation: use ombx run")
+        Error::usage(
+            "the standard input of ombx worker is not an invitation: use ombx run, which starts workers",
+        )
     })?;
     Ok(INVITATION.get_or_init(|| invitation).argv.iter().map(OsString::from).collect())
 }

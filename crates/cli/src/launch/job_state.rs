@@ -47,69 +47,36 @@ pub(super) enum EndReason {
 
 /// What has been seen of a job.
 pub(super) struct JobState<'a> {
-    output: &'a mut Output,
-    progress: &'a Progress,
-    args: &'a OutputArgs,
+    pub(super) output: &'a mut Output,
+    pub(super) progress: &'a Progress,
+    pub(super) args: &'a OutputArgs,
     /// Process group of the launcher.
-    group: Pid,
+    pub(super) group: Pid,
+    pub(super) history: History,
+}
+
+/// What has happened in a job so far.
+#[derive(Default)]
+pub(super) struct History {
     /// Lines of the launcher.
     launcher_output: Vec<String>,
     /// Number of messages that ranks have printed.
     messages: u32,
-    complete: bool,
-    end_reason: Option<EndReason>,
-    error: Option<Error>,
+    /// All rows of the run have arrived.
+    pub(super) complete: bool,
+    pub(super) end_reason: Option<EndReason>,
+    pub(super) error: Option<Error>,
     /// The coordinator's reason of a failure.
     failure: Option<String>,
     /// The case that runs, or that ran when the job was told to end. A rank that was stopped continues then.
     current_case: Option<String>,
-    ranks: RankTable,
+    pub(super) ranks: RankTable,
 }
 
-impl<'a> JobState<'a> {
-    pub(super) fn new(
-        args: &'a OutputArgs,
-        output: &'a mut Output,
-        progress: &'a Progress,
-        group: Pid,
-    ) -> JobState<'a> {
-        JobState {
-            output,
-            progress,
-            args,
-            group,
-            launcher_output: Vec::new(),
-            messages: 0,
-            complete: false,
-            end_reason: None,
-            error: None,
-            failure: None,
-            current_case: None,
-            ranks: RankTable::default(),
-        }
-    }
-
-    /// Returns whether all rows of the run have arrived.
-    pub(super) fn is_complete(&self) -> bool {
-        self.complete
-    }
-
-    pub(super) fn is_ending(&self) -> bool {
-        self.end_reason.is_some()
-    }
-
-    pub(super) fn has_error(&self) -> bool {
-        self.error.is_some()
-    }
-
-    /// Returns whether a rank on this host has ended.
-    pub(super) fn has_lost_rank(&self) -> bool {
-        self.ranks.ended_here().is_some()
-    }
-
+impl JobState<'_> {
     /// Asks the launcher to end the job.
     pub(super) fn end(&mut self, reason: EndReason) {
-        self.end_reason = Some(reason);
+        self.history.end_reason = Some(reason);
         let _ = kill_process_group(self.group, Signal::TERM);
     }
 
@@ -126,12 +93,12 @@ impl<'a> JobState<'a> {
             Ok(None) => match Message::parse(&text) {
                 Some(Message::Progress { bench, bytes }) => {
                     self.progress.starting(&bench, bytes);
-                    if !self.is_ending() {
-                        self.current_case = Some(format!("{bench}, {bytes} bytes"));
+                    if self.history.end_reason.is_none() {
+                        self.history.current_case = Some(format!("{bench}, {bytes} bytes"));
                     }
                 }
-                Some(Message::Failure(why)) => self.failure = Some(why),
-                Some(Message::Ranks(ranks)) => self.ranks = RankTable(ranks),
+                Some(Message::Failure(why)) => self.history.failure = Some(why),
+                Some(Message::Ranks(ranks)) => self.history.ranks = RankTable(ranks),
                 None => {}
             },
             Err(_) => self.read_stderr(&text),
@@ -141,19 +108,19 @@ impl<'a> JobState<'a> {
     fn read_record(&mut self, record: &Record) {
         if let Record::End(Outcome::Complete, sent) = record {
             let arrived = self.output.tally().cases;
-            self.complete = sent.cases == arrived;
-            if !self.complete {
+            self.history.complete = sent.cases == arrived;
+            if !self.history.complete {
                 let lost = format!("{} rows were measured, but only {arrived} arrived", sent.cases);
-                self.error.get_or_insert(Error::fabric(lost));
+                self.history.error.get_or_insert(Error::fabric(lost));
             }
         }
         if matches!(record, Record::Case(_)) {
             self.progress.row();
-            self.current_case.take_if(|_| self.end_reason.is_none());
+            self.history.current_case.take_if(|_| self.history.end_reason.is_none());
         }
         let JobState { progress, output, .. } = self;
         if let Err(error) = progress.suspend(|| output.record(record)) {
-            self.error.get_or_insert(error);
+            self.history.error.get_or_insert(error);
         }
     }
 
@@ -161,11 +128,11 @@ impl<'a> JobState<'a> {
     pub(super) fn read_stderr(&mut self, line: &str) {
         let line = line.trim_end();
         let message = line.find(OMBX).filter(|at| *at < LONGEST_PREFIX);
-        self.messages += u32::from(message.is_some());
+        self.history.messages += u32::from(message.is_some());
         if message.is_some() || self.args.verbose {
             self.progress.suspend(|| stderr_line!("{}", &line[message.unwrap_or(0)..]));
         } else if !line.is_empty() {
-            self.launcher_output.push(line.to_owned());
+            self.history.launcher_output.push(line.to_owned());
         }
     }
 
@@ -176,14 +143,14 @@ impl<'a> JobState<'a> {
         status: Option<ExitStatus>,
         limit: Duration,
     ) -> Result<u8> {
-        if self.complete && matches!(self.end_reason, None | Some(EndReason::Complete)) {
+        if self.history.complete && matches!(self.history.end_reason, None | Some(EndReason::Complete)) {
             return Ok(self.output.tally().exit_code(self.args.allow_skips));
         }
-        if let Some(error) = self.error.take() {
+        if let Some(error) = self.history.error.take() {
             return Err(error);
         }
         let tally = self.output.tally();
-        let interrupted = matches!(self.end_reason, Some(EndReason::Signal(_)));
+        let interrupted = matches!(self.history.end_reason, Some(EndReason::Signal(_)));
         let outcome = if interrupted { Outcome::Interrupted } else { Outcome::Broken };
         self.output.record(&Record::End(outcome, tally))?;
         let rows = self.output.rows();
@@ -191,8 +158,8 @@ impl<'a> JobState<'a> {
             Some(path) => format!("{rows} measured rows are in {}", path.display()),
             None => format!("{rows} rows had been measured"),
         };
-        let case = self.current_case.take().map(|case| format!(" in {case}")).unwrap_or_default();
-        match self.end_reason {
+        let case = self.history.current_case.take().map(|case| format!(" in {case}")).unwrap_or_default();
+        match self.history.end_reason {
             Some(EndReason::Signal(signal)) => {
                 stderr_line!("{OMBX}interrupted; {kept}");
                 return Ok(FIRST_SIGNAL_CODE.saturating_add(u8::try_from(signal).unwrap_or(0)));
@@ -205,21 +172,21 @@ impl<'a> JobState<'a> {
             }
             _ => {}
         }
-        if let Some(why) = self.failure {
+        if let Some(why) = self.history.failure {
             return Err(Error::fabric(format!("{why}{case}; {kept}")));
         }
         let code = status.and_then(|status| status.code());
-        if let Some(code @ 2..=7) = code.filter(|_| child == Child::Ombx && self.messages > 0) {
+        if let Some(code @ 2..=7) = code.filter(|_| child == Child::Ombx && self.history.messages > 0) {
             // The process has printed what went wrong.
             return Ok(code as u8);
         }
-        if self.messages == 0 {
-            let from = self.launcher_output.len().saturating_sub(LAST_LINES);
-            self.launcher_output[from..].iter().for_each(|line| stderr_line!("  {line}"));
+        if self.history.messages == 0 {
+            let from = self.history.launcher_output.len().saturating_sub(LAST_LINES);
+            self.history.launcher_output[from..].iter().for_each(|line| stderr_line!("  {line}"));
         }
-        let unnoticed = self.end_reason == Some(EndReason::LostRank);
-        let rank = self.ranks.lost(&self.launcher_output);
-        let rank = rank.or_else(|| self.ranks.ended_here().filter(|_| unnoticed));
+        let unnoticed = self.history.end_reason == Some(EndReason::LostRank);
+        let rank = self.history.ranks.lost(&self.history.launcher_output);
+        let rank = rank.or_else(|| self.history.ranks.ended_here().filter(|_| unnoticed));
         let what = rank.unwrap_or_else(|| "the job".into());
         Err(Error::fabric(format!("{what} ended early{case}, {}; {kept}", ended(child, status))))
     }

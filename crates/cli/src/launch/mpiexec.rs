@@ -70,7 +70,7 @@ pub(crate) fn command(
         Hostfile::read(file)?.check_first_words()?;
     }
     let family = ombx_mpi::family();
-    let srun_here = || args.launcher == Launcher::Auto && detection::in_slurm_allocation();
+    let srun_here = || args.launcher == Launcher::Auto && in_slurm_allocation();
     let mut command = if args.launcher == Launcher::Srun || srun_here() {
         srun(args, family, ranks)?
     } else if family == Family::OpenMpi {
@@ -84,6 +84,13 @@ pub(crate) fn command(
     }
     command.args(&args.launcher_arg).args(program).stdin(Stdio::null());
     Ok(command)
+}
+
+/// Returns whether srun can start ranks here.
+fn in_slurm_allocation() -> bool {
+    env::var_os("SLURM_JOB_ID").is_some()
+        && detection::launcher().is_none()
+        && search_path::find("srun").is_some()
 }
 
 /// Returns whether each rank is bound to a core. By default, ranks are bound if there are enough cores and ranks have no threads

@@ -26,5 +26,5 @@ pub(crate) fn of_another_mpi_in_path() -> Option<String> {
 }
 
 pub(crate) fn command(_: &StartArgs, _: u32, _: Threading, _: Vec<OsString>) -> Result<Command> {
-    Err(Error::usage("this build of ombx has no MPI: build ombx-cli with the feature `mpi`"))
+    Err(Error::usage(super::NO_MPI))
 }

@@ -20,7 +20,7 @@ use signal_hook::{
 };
 
 use super::{
-    job_state::{Child, EndReason, JobState},
+    job_state::{Child, EndReason, History, JobState},
     orphans, session_directory,
 };
 use crate::{
@@ -76,26 +76,27 @@ impl Supervision<'_> {
         thread::spawn(move || drop(sender.send(Event::Exit(child.wait()))));
 
         let Supervision { args, limit, output, progress } = self;
-        let mut job = JobState::new(args, output, progress, group);
+        let mut job = JobState { args, output, progress, group, history: History::default() };
         let since = Since::now();
         let (mut status, mut open_pipes): (Option<ExitStatus>, u32) = (None, 2);
         // The next action is due at this time.
         let (mut due, mut polls_without_rank) = (limit, 0);
         while open_pipes > 0 || status.is_none() {
             let left = due.saturating_sub(since.elapsed());
-            let was_ending = job.is_ending();
+            let was_ending = job.history.end_reason.is_some();
             match events.recv_timeout(left.min(POLL)) {
                 Err(RecvTimeoutError::Timeout) if left > POLL => {
-                    let missing = !job.is_complete() && !was_ending && job.has_lost_rank();
+                    let missing =
+                        !job.history.complete && !was_ending && job.history.ranks.ended_here().is_some();
                     polls_without_rank = if missing { polls_without_rank + 1 } else { 0 };
                     if polls_without_rank == POLLS_WITHOUT_RANK {
                         job.end(EndReason::LostRank);
                     }
                 }
                 Ok(Event::Stdout(line)) => {
-                    let before = job.is_complete();
+                    let before = job.history.complete;
                     job.read_stdout(&line);
-                    if job.is_complete() && !before && !was_ending {
+                    if job.history.complete && !before && !was_ending {
                         due = due.min(since.elapsed() + FINISH);
                     }
                 }
@@ -109,7 +110,7 @@ impl Supervision<'_> {
                 Ok(Event::Signal(_)) => job.kill(),
                 Err(RecvTimeoutError::Timeout) if status.is_some() => break,
                 Err(RecvTimeoutError::Timeout) if !was_ending => {
-                    job.end(if job.is_complete() { EndReason::Complete } else { EndReason::TimeLimit });
+                    job.end(if job.history.complete { EndReason::Complete } else { EndReason::TimeLimit });
                 }
                 Err(RecvTimeoutError::Timeout) => {
                     job.kill();
@@ -117,10 +118,10 @@ impl Supervision<'_> {
                 }
                 Err(RecvTimeoutError::Disconnected) => break,
             }
-            if job.has_error() && !job.is_ending() {
+            if job.history.error.is_some() && job.history.end_reason.is_none() {
                 job.end(EndReason::Error);
             }
-            if job.is_ending() && !was_ending {
+            if job.history.end_reason.is_some() && !was_ending {
                 due = since.elapsed() + GRACE;
             }
         }

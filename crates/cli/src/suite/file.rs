@@ -2,13 +2,13 @@
 
 use std::ops::Range;
 
+use clap::Command;
 use ombx_core::error::{Error, Result};
 use toml::de::{DeTable, DeValue};
 
 use super::{
     layer::{Given, Layer},
-    nearest,
-    options::RunOptions,
+    nearest, options,
 };
 
 const KEYS: [&str; 3] = ["about", "defaults", "entry"];
@@ -48,8 +48,8 @@ pub(super) fn is_suite(pattern: &str) -> bool {
 }
 
 /// Reads a suite.
-pub(super) fn parse(name: &str, text: &str, origin: Origin, run_options: &RunOptions<'_>) -> Result<Suite> {
-    let reader = Reader { name, text, origin, run_options };
+pub(super) fn parse(name: &str, text: &str, origin: Origin, parser: &Command) -> Result<Suite> {
+    let reader = Reader { name, text, origin, parser };
     let root = DeTable::parse(text).map_err(|e| {
         let message = e.message().trim().replace('\n', ", ");
         reader.wrong(e.span().unwrap_or(0..0), &message)
@@ -88,7 +88,7 @@ struct Reader<'r> {
     name: &'r str,
     text: &'r str,
     origin: Origin,
-    run_options: &'r RunOptions<'r>,
+    parser: &'r Command,
 }
 
 impl Reader<'_> {
@@ -129,7 +129,7 @@ impl Reader<'_> {
             if section == Section::Entry && name == RUN {
                 continue;
             }
-            let Some(option) = self.run_options.key(name) else {
+            let Some(option) = options::key(self.parser, name) else {
                 if self.origin == Origin::BuiltIn {
                     // This build lacks the benchmarks that have this axis.
                     continue;
@@ -138,15 +138,17 @@ impl Reader<'_> {
                 return Err(self.unknown(
                     key.span(),
                     name,
-                    self.run_options.keys().map(|option| option.name).chain(run),
+                    options::keys(self.parser).map(|(name, _)| name).chain(run),
                 ));
             };
-            if section == Section::Entry && option.of_job {
+            if section == Section::Entry && options::is_of_job(option) {
                 return Err(self
                     .wrong(key.span(), &format!("{name} holds for the whole suite: move it to [defaults]")));
             }
-            let words = match (value.get_ref(), option.takes_value) {
-                (DeValue::Boolean(true), takes) if !takes || option.value_is_optional => {
+            let words = match (value.get_ref(), option.get_action().takes_values()) {
+                (DeValue::Boolean(true), takes)
+                    if !takes || option.get_num_args().is_some_and(|n| n.min_values() == 0) =>
+                {
                     vec![format!("--{name}")]
                 }
                 (DeValue::Boolean(false), false) => continue,

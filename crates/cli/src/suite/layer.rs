@@ -2,14 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use clap::{ArgMatches, parser::ValueSource};
+use clap::{ArgMatches, Command};
 use ombx_core::{
     registry::{Choice, Registry},
     threads::Threading,
 };
 
-use super::options::{RunOption, RunOptions};
-use crate::arguments::axes;
+use super::options;
+use crate::arguments::{axes, given};
 
 /// Options that conflict. An option in an upper layer replaces conflicting ones in lower layers.
 const CONFLICTS: [(&[&str], &[&str]); 3] = [
@@ -33,16 +33,12 @@ pub(super) struct Layer(BTreeMap<String, Given>);
 
 impl Layer {
     /// Returns the options of the command line.
-    pub(super) fn from_matches(options: &RunOptions<'_>, matches: &ArgMatches) -> Layer {
+    pub(super) fn from_matches(parser: &Command, matches: &ArgMatches) -> Layer {
         let mut layer = Layer::default();
-        for RunOption { name, takes_value, id, .. } in options.all() {
-            if matches.value_source(id) != Some(ValueSource::CommandLine) {
-                continue;
-            }
-            let raw = matches.get_raw(id).into_iter().flatten().map(|value| value.to_string_lossy());
-            let valued: Vec<String> = raw.map(|value| format!("--{name}={value}")).collect();
-            let words = if *takes_value && !valued.is_empty() { valued } else { vec![format!("--{name}")] };
-            layer.set(name, Given { words, line: None });
+        let run = parser.find_subcommand("run").into_iter();
+        for (arg, words) in run.flat_map(|run| given::options(run, matches)) {
+            let words = words.iter().map(|word| word.to_string_lossy().into_owned()).collect();
+            layer.set(arg.get_long().unwrap_or_default(), Given { words, line: None });
         }
         layer
     }
@@ -84,8 +80,8 @@ impl Layer {
     }
 
     /// Returns the options that hold for a single entry, as on a command line.
-    pub(super) fn words_of_entry(&self, options: &RunOptions<'_>) -> String {
-        let of = |name: &str| options.key(name).is_some_and(|option| !option.of_job);
+    pub(super) fn words_of_entry(&self, parser: &Command) -> String {
+        let of = |name: &str| options::key(parser, name).is_some_and(|option| !options::is_of_job(option));
         let words = self.0.iter().filter(|(name, _)| of(name)).flat_map(|(_, given)| given.words.clone());
         words.collect::<Vec<_>>().join(" ")
     }

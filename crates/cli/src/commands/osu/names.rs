@@ -1,6 +1,6 @@
 //! Names of the OSU programs of OMB 3.x and 7.4, and links for those of this build.
 
-use std::{fmt::Write as _, fs, os::unix::fs::symlink, path::Path};
+use std::{fs, os::unix::fs::symlink, path::Path};
 
 use ombx_core::{
     error::{Error, Result},
@@ -55,15 +55,19 @@ pub(super) fn list(registry: &Registry) -> String {
     let mut text = String::new();
     let covered = covered(registry);
     for (osu, bench) in &covered {
-        let chosen: Vec<String> = osu.axes.iter().map(|(axis, value)| format!(" --{axis} {value}")).collect();
-        // Writing to a String cannot fail.
-        let _ = writeln!(text, "{:<28}{}{}", osu.name, bench.name, chosen.concat());
+        text += &format!("{:<28}{}{}\n", osu.name, bench.name, options(osu, " "));
     }
     let missing: Vec<&str> = all().filter(|name| covered.iter().all(|(osu, _)| osu.name != *name)).collect();
     if !missing.is_empty() {
-        let _ = writeln!(text, "\nnot supported: {}", missing.join(" "));
+        text += &format!("\nnot supported: {}\n", missing.join(" "));
     }
     text
+}
+
+/// Returns the options of `ombx run` that a program's name stands for, each between marks.
+pub(super) fn options(osu: &Osu, mark: &str) -> String {
+    let option = |(axis, value): &(&str, &str)| format!("{mark}--{axis} {value}{}", mark.trim_start());
+    osu.axes.iter().map(option).collect()
 }
 
 /// Creates a link to ombx for each OSU program of this build. Replaces links, but no other files.
