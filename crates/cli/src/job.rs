@@ -34,7 +34,6 @@ pub(crate) struct Extent {
     pub(crate) time: Duration,
 }
 
-/// What a job measures.
 #[derive(Clone)]
 pub(crate) enum Work {
     /// Parts that run one after the other in a single start of the ranks.

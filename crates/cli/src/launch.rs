@@ -46,9 +46,6 @@ use crate::{
 #[cfg(not(feature = "sockets"))]
 pub(crate) const NO_SOCKETS: &str =
     "this build of ombx has no sockets: build ombx-cli with the feature `sockets`";
-/// Error of a build without MPI.
-#[cfg(not(feature = "mpi"))]
-pub(crate) const NO_MPI: &str = "this build of ombx has no MPI: build ombx-cli with the feature `mpi`";
 
 /// Starts the ranks of a job, one medium after the other, as many times as the job says. Returns the worst exit code.
 pub(crate) fn run(job: &Job) -> Result<u8> {

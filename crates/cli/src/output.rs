@@ -71,7 +71,6 @@ impl Output {
         })
     }
 
-    /// Returns the tally of the current run.
     pub(crate) fn tally(&self) -> Tally {
         self.tally
     }

@@ -58,7 +58,7 @@ pub(crate) fn run(job: &Job) -> Result<u8> {
             #[cfg(feature = "sockets")]
             Medium::Sockets => sockets::measure(&mut state, &work)?,
             #[cfg(not(feature = "mpi"))]
-            Medium::Mpi => return Err(Error::usage(crate::launch::NO_MPI)),
+            Medium::Mpi => return Err(Error::usage(crate::launch::no_mpi::NO_MPI)),
             #[cfg(not(feature = "sockets"))]
             Medium::Sockets => return Err(Error::usage(crate::launch::NO_SOCKETS)),
             Medium::Own => own_processes::measure(&mut state, &work)?,

@@ -8,7 +8,6 @@ use ombx_core::{
     wire::{self, Records},
 };
 
-/// Reads a whole result file.
 pub(crate) fn read(path: &Path) -> Result<wire::File> {
     wire::read(open(path)?).map_err(|e| named(path, &e))
 }

@@ -11,7 +11,6 @@ pub(crate) fn find(name: &str) -> Option<PathBuf> {
     env::split_paths(&path).map(|directory| directory.join(name)).find(|file| file.is_file())
 }
 
-/// Returns whether a program exists, by its path or in the search path.
 pub(crate) fn has(program: &str) -> bool {
     if program.contains('/') { Path::new(program).is_file() } else { find(program).is_some() }
 }

@@ -2,7 +2,6 @@
 
 mod file;
 mod layer;
-mod nearest;
 mod options;
 
 use std::{fs, path::Path};
@@ -28,7 +27,6 @@ use crate::{
     job::selection,
 };
 
-/// Suites that every build has.
 const BUILT_IN: [(&str, &str); 4] = [
     ("full", include_str!("../../../suites/full.toml")),
     ("links", include_str!("../../../suites/links.toml")),
@@ -36,13 +34,10 @@ const BUILT_IN: [(&str, &str); 4] = [
     ("smoke", include_str!("../../../suites/smoke.toml")),
 ];
 
-/// Benchmarks and plans of a suite.
 pub(crate) struct Resolved {
-    /// One sentence.
     pub(crate) about: String,
     /// Options of each entry as on a command line, and its benchmarks and plan.
     pub(crate) parts: Vec<(String, Part)>,
-    /// Number of ranks to start.
     pub(crate) ranks: u32,
     /// Arguments that hold for the whole job.
     pub(crate) args: RunArgs,
@@ -79,7 +74,7 @@ fn open(parser: &Command, pattern: &str) -> Result<Suite> {
     }
     if !name.ends_with(".toml") && !name.contains('/') {
         let names = BUILT_IN.map(|(name, _)| name);
-        let near = nearest::name(name, names.into_iter());
+        let near = options::nearest(name, names.into_iter());
         let near = near.map(|near| format!(": did you mean suite:{near}?")).unwrap_or_default();
         return Err(Error::usage(format!(
             "there is no suite {name:?}{near} (built in are {}; a file is given as suite:./my.toml)",

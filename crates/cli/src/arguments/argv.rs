@@ -18,7 +18,6 @@ const LONGEST_VALUE: usize = 4096;
 /// The command that replaces the OSU benchmarks.
 const OSU: &str = "osu";
 
-/// Returns the path of the ombx executable.
 pub(crate) fn executable() -> Result<PathBuf> {
     env::current_exe().map_err(|e| Error::fabric(format!("cannot locate the ombx executable: {e}")))
 }

@@ -38,7 +38,6 @@ pub(crate) struct Launches {
 impl Launches {
     pub(crate) const ONE: Launches = Launches { count: 1, seed: 0 };
 
-    /// Returns the launches in order.
     pub(crate) fn each(self) -> impl Iterator<Item = Launch> {
         let Launches { count, seed } = self;
         (1..=count).map(move |number| Launch {

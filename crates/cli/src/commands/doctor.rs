@@ -58,6 +58,8 @@ pub(crate) fn doctor(args: &DoctorArgs) -> Result<u8> {
     if started.as_ref().is_some_and(|s| s.rank > 0) {
         return Ok(0);
     }
+    let shared_memory = rustix::fs::statvfs("/dev/shm").ok();
+    let free_shared_memory = shared_memory.map(|fs| fs.f_bavail.saturating_mul(fs.f_frsize));
     let clock = Clock::measured();
     let mut examination = match &started {
         Some(started) => within(started),
@@ -72,7 +74,7 @@ pub(crate) fn doctor(args: &DoctorArgs) -> Result<u8> {
     let debug = cfg!(debug_assertions);
     let standing = trust::standing(&examination.ranks, clock.facts(), debug);
     examination.findings.extend(standing.into_iter().filter(|n| n.code != "shared_cpu" || started.is_none()));
-    examination.findings.extend(Host::here(shared_memory()).against(examination.ranks_here));
+    examination.findings.extend(Host::here(free_shared_memory).against(examination.ranks_here));
     let facts = clock.facts();
     let text = if args.json {
         format!("{:#}\n", examination.json(json!({"source": facts.source, "resolution_ns": facts.resolution_ns, "overhead_ns": facts.overhead_ns})))
@@ -163,11 +165,6 @@ fn wrong_launcher(by: &str) -> Option<Notice> {
 
 fn oversubscribed(ranks: u32, place: &Place) -> Notice {
     trust::oversubscribed(&place.host, ranks as usize, place.online)
-}
-
-/// Returns the free bytes in `/dev/shm`.
-fn shared_memory() -> Option<u64> {
-    rustix::fs::statvfs("/dev/shm").ok().map(|fs| fs.f_bavail.saturating_mul(fs.f_frsize))
 }
 
 impl Examination {

@@ -24,9 +24,6 @@ use crate::{
 /// Benchmarks of two ranks that measure a link, over MPI and over sockets.
 const OVER_MPI: &str = "p2p.link";
 const OVER_SOCKETS: &str = "sockets.link";
-/// Axes of these benchmarks.
-const PATTERN: &str = "pattern";
-const TRANSPORT: &str = "transport";
 
 #[derive(Debug, Args)]
 #[command(
@@ -149,8 +146,8 @@ pub(crate) fn prepare(registry: &Registry, args: LinksArgs) -> Result<Job> {
             "this build lacks the benchmark {bench}, which measures these links{instead}"
         )));
     };
-    let mut axes = BTreeMap::from([(PATTERN.into(), vec![args.pattern.name()])]);
-    axes.extend(transport.map(|transport| (TRANSPORT.into(), vec![transport])));
+    let mut axes = BTreeMap::from([("pattern".into(), vec![args.pattern.name()])]);
+    axes.extend(transport.map(|transport| ("transport".into(), vec![transport])));
     let mode = match (args.serial, args.bisection) {
         (true, _) => Mode::Serial,
         (_, true) => Mode::Bisection,

@@ -59,14 +59,8 @@ fn entries(suite: &Resolved) -> String {
 
 fn short(benches: &[&Benchmark]) -> String {
     let mut grid = comfy_table::Table::new();
-    grid.load_style(presets::NOTHING).set_header([
-        "name",
-        "unit",
-        "ranks",
-        "axes",
-        "OSU name",
-        "what it measures",
-    ]);
+    let header = ["name", "unit", "ranks", "axes", "OSU name", "what it measures"];
+    grid.load_style(presets::NOTHING).set_header(header);
     for b in benches {
         let axes: Vec<&str> = b.axes.iter().map(|a| a.name).collect();
         let unavailable =

@@ -65,7 +65,6 @@ fn read(paths: &[PathBuf]) -> Result<(Vec<(String, File)>, Launches)> {
     Ok((files, side))
 }
 
-/// Returns whether two paths name the same file.
 fn is_same(one: &Path, other: &Path) -> bool {
     one == other || fs::canonicalize(one).ok().zip(fs::canonicalize(other).ok()).is_some_and(|(a, b)| a == b)
 }

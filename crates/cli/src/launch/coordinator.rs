@@ -66,8 +66,8 @@ pub(crate) fn run(job: &Job) -> Result<u8> {
     let token = Token::random()?;
     let listener = open_door(token, if here { Reach::ThisHost } else { Reach::Everywhere })?;
     let port = listener.port();
-    let argv: Vec<OsString> = argv::typed().into_iter().filter(|word| word != role::COORDINATOR).collect();
-    let argv: Vec<String> = argv.iter().map(|word| word.to_string_lossy().into_owned()).collect();
+    let typed = argv::typed().into_iter().filter(|word| word != role::COORDINATOR);
+    let argv: Vec<String> = typed.map(|word| word.to_string_lossy().into_owned()).collect();
     let (send, events) = mpsc::channel();
     let to_session = send.clone();
     let on_event = Box::new(move |event| drop(to_session.send(Event::Session(event))));

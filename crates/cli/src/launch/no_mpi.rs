@@ -9,6 +9,8 @@ use ombx_core::{
 
 use crate::arguments::start::StartArgs;
 
+pub(crate) const NO_MPI: &str = "this build of ombx has no MPI: build ombx-cli with the feature `mpi`";
+
 pub(crate) fn library() -> String {
     "no MPI".into()
 }
@@ -26,5 +28,5 @@ pub(crate) fn of_another_mpi_in_path() -> Option<String> {
 }
 
 pub(crate) fn command(_: &StartArgs, _: u32, _: Threading, _: Vec<OsString>) -> Result<Command> {
-    Err(Error::usage(super::NO_MPI))
+    Err(Error::usage(NO_MPI))
 }

@@ -23,7 +23,6 @@ impl Progress {
         }))
     }
 
-    /// Shows that a case starts.
     pub(crate) fn starting(&self, bench: &str, bytes: u64) {
         if let Some(bar) = &self.0 {
             bar.set_message(format!("{bench} {}", Bytes(bytes)));
@@ -31,7 +30,6 @@ impl Progress {
         }
     }
 
-    /// Counts a row.
     pub(crate) fn row(&self) {
         if let Some(bar) = &self.0 {
             bar.inc(1);
@@ -50,10 +48,8 @@ impl Progress {
         }
     }
 
-    /// Removes the bar.
     pub(crate) fn done(&self) {
         if let Some(bar) = &self.0 {
-            bar.disable_steady_tick();
             bar.set_draw_target(ProgressDrawTarget::stderr_with_hz(20));
             bar.finish_and_clear();
         }

@@ -84,15 +84,15 @@ pub(super) fn place(start: &StartArgs) -> Result<(u32, u32, &Path)> {
 pub(super) fn join(start: &StartArgs) -> Result<Rendezvous> {
     let (rank, ranks, file) = place(start)?;
     let within = |e: Error| e.within(format!("rank {rank} on {}", hostname()));
+    let on_end = |code: u8, why: &str| {
+        // Rank 0 has the coordinator and reports everything but the coordinator's own end.
+        if !why.is_empty() && (detection::is_first_process() || why.starts_with("the coordinator")) {
+            stderr_line!("ombx: {why}");
+        }
+        std::process::exit(code.into())
+    };
     if rank > 0 {
         let (token, addresses) = find(file).map_err(within)?;
-        let on_end = |code: u8, why: &str| {
-            // The coordinator in rank 0 reports everything but its own end.
-            if why.starts_with("the coordinator") {
-                stderr_line!("ombx: {why}");
-            }
-            std::process::exit(code.into())
-        };
         let team = SocketTeam::join(&addresses, token, rank, on_end).map_err(within)?;
         return Ok(Rendezvous { team, session: Session(None) });
     }
@@ -111,12 +111,6 @@ pub(super) fn join(start: &StartArgs) -> Result<Rendezvous> {
     // The coordinator lives as long as its threads.
     let _ = Coordinator::start(listener, ranks, Box::new(on_event))?;
     write(file, token, port)?;
-    let on_end = |code: u8, why: &str| {
-        if !why.is_empty() {
-            stderr_line!("ombx: {why}");
-        }
-        std::process::exit(code.into())
-    };
     let team = SocketTeam::join(&[([127, 0, 0, 1], port).into()], token, 0, on_end).map_err(within);
     let _ = fs::remove_file(file);
     Ok(Rendezvous { team: team?, session: Session(Some((left, ranks))) })

@@ -8,15 +8,13 @@ use toml::de::{DeTable, DeValue};
 
 use super::{
     layer::{Given, Layer},
-    nearest, options,
+    options,
 };
 
 const KEYS: [&str; 3] = ["about", "defaults", "entry"];
 const RUN: &str = "run";
-/// Prefix of the name of a suite among patterns.
 pub(super) const PREFIX: &str = "suite:";
 
-/// A suite as it was read.
 pub(crate) struct Suite {
     /// Path or `suite:smoke`, for messages.
     pub(super) name: String,
@@ -42,12 +40,10 @@ pub(super) struct Entry {
     pub(super) run_line: usize,
 }
 
-/// Returns whether a pattern is the name of a suite.
 pub(super) fn is_suite(pattern: &str) -> bool {
     pattern.starts_with(PREFIX) || pattern.ends_with(".toml")
 }
 
-/// Reads a suite.
 pub(super) fn parse(name: &str, text: &str, origin: Origin, parser: &Command) -> Result<Suite> {
     let reader = Reader { name, text, origin, parser };
     let root = DeTable::parse(text).map_err(|e| {
@@ -184,7 +180,7 @@ impl Reader<'_> {
 
     fn unknown<'n>(&self, span: Range<usize>, key: &str, names: impl Iterator<Item = &'n str>) -> Error {
         let near =
-            nearest::name(key, names).map(|near| format!(": did you mean {near}?")).unwrap_or_default();
+            options::nearest(key, names).map(|near| format!(": did you mean {near}?")).unwrap_or_default();
         self.wrong(span, &format!("there is no key {key:?}{near}"))
     }
 

@@ -18,7 +18,6 @@ const CONFLICTS: [(&[&str], &[&str]); 3] = [
     (&["quiet"], &["verbose"]),
 ];
 
-/// An option with its value.
 #[derive(Debug, Clone)]
 pub(super) struct Given {
     /// Words on a command line.
@@ -27,12 +26,10 @@ pub(super) struct Given {
     pub(super) line: Option<usize>,
 }
 
-/// Options by name.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Layer(BTreeMap<String, Given>);
 
 impl Layer {
-    /// Returns the options of the command line.
     pub(super) fn from_matches(parser: &Command, matches: &ArgMatches) -> Layer {
         let mut layer = Layer::default();
         let run = parser.find_subcommand("run").into_iter();
@@ -124,7 +121,6 @@ fn applies(name: &str, choices: &[Choice]) -> bool {
     }
 }
 
-/// Returns whether this is the name of an axis or setting.
 fn is_of_some_benchmark(name: &str) -> bool {
     let registry = Registry::load();
     registry.is_ok_and(|registry| {

@@ -9,7 +9,6 @@ use ombx_core::{
 
 use crate::result_file;
 
-/// Reads all files of one side.
 pub(super) fn side(names: &[String]) -> Result<Launches> {
     let mut paths = Vec::new();
     for name in names {

@@ -25,7 +25,6 @@ pub(super) struct Request {
     pub(super) notes: Vec<String>,
 }
 
-/// Reads the options of a program.
 pub(super) fn read(args: &OsuArgs, program: &Program) -> Result<Request> {
     let mut reader = Reader { program, notes: Vec::new(), axes: BTreeMap::new() };
     reject(args, program)?;
@@ -64,7 +63,7 @@ fn reject(args: &OsuArgs, program: &Program) -> Result<()> {
     let (collective, rates) = (program.family == Family::Collective, program.osu.name == "osu_mbw_mr");
     let tests = program.axis("tests").is_some();
     let forked = program.osu.name == "osu_latency_mp";
-    let foreign = [
+    let inapplicable = [
         ("-W", args.window_size.is_some() && !bench.streams),
         ("-b multiple", args.buffer_num == Some(Buffers::Multiple) && program.axis("buffers").is_none()),
         ("-f", args.full && !collective),
@@ -78,44 +77,30 @@ fn reject(args: &OsuArgs, program: &Program) -> Result<()> {
         ("-l", args.in_place && program.axis("in-place").is_none()),
         ("-N", args.nhbr.is_some() && program.axis("topology").is_none()),
         ("-t", args.num_test_calls.is_some() && !(bench.threading == Threading::Multiple || forked || tests)),
-        ("H and D", !args.buffers.is_empty() && collective),
+        ("H, D or M", !args.buffers.is_empty() && collective),
     ];
-    if let Some((option, _)) = foreign.iter().find(|(_, given)| *given) {
+    if let Some((option, _)) = inapplicable.iter().find(|(_, given)| *given) {
         return Err(Error::usage(format!("{} has no option {option}", program.osu.name)));
     }
     let unsupported = &args.unsupported;
+    let directory = args.validation.as_ref().is_some_and(|directory| !directory.is_empty());
+    let children = forked && !matches!(args.num_test_calls.as_deref(), None | Some("1" | "1:1"));
     let why = [
         (args.vary_window, "-V: a run has one window size: choose it with -W"),
         (unsupported.accelerator.is_some(), "-d: this build supports host memory only"),
         (unsupported.array_size.is_some(), "-a: this build supports host memory only"),
         (unsupported.cuda_target.is_some(), "-r: this build supports host memory only"),
-        (
-            unsupported.graph.is_some(),
-            "-G: graphs are drawn from result files: write one with -o FILE, then use ombx report",
-        ),
+        (unsupported.graph.is_some(), "-G: use ombx report, which draws graphs from result files (-o FILE)"),
         (unsupported.papi.is_some(), "-P: PAPI counters are not supported: run it under perf"),
         (unsupported.ddt.is_some(), "-D: messages are contiguous bytes"),
         (unsupported.session, "-I: ombx starts MPI by MPI_Init_thread, not as a session"),
-        (
-            args.validation.as_ref().is_some_and(|dir| !dir.is_empty()),
-            "-c takes no directory: wrong data is reported on standard error",
-        ),
-        (
-            forked && !matches!(args.num_test_calls.as_deref(), None | Some("1" | "1:1")),
-            "-t: each rank forks exactly one child",
-        ),
+        (directory, "-c takes no directory: wrong data is reported on standard error"),
+        (children, "-t: each rank forks exactly one child"),
     ];
-    match why.iter().find(|(given, _)| *given) {
-        Some((_, why)) => Err(Error::usage(format!("{}: {why}", program.osu.name))),
-        None => datatype(args),
-    }
-}
-
-fn datatype(args: &OsuArgs) -> Result<()> {
-    match args.datatype.as_deref() {
-        Some(other) if !other.eq_ignore_ascii_case("mpi_char") => {
-            Err(Error::usage(format!("-T {other}: messages are bytes: only mpi_char is supported")))
-        }
+    let datatype = args.datatype.as_deref().filter(|name| !name.eq_ignore_ascii_case("mpi_char"));
+    match (why.iter().find(|(given, _)| *given), datatype) {
+        (Some((_, why)), _) => Err(Error::usage(format!("{}: {why}", program.osu.name))),
+        (_, Some(other)) => Err(Error::usage(format!("-T {other}: only mpi_char is supported"))),
         _ => Ok(()),
     }
 }

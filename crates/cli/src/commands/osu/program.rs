@@ -27,7 +27,6 @@ pub(super) enum Family {
     Collective,
 }
 
-/// An OSU program and its benchmark.
 pub(crate) struct Program {
     pub(super) osu: Osu,
     pub(super) choice: Choice,
@@ -43,7 +42,7 @@ impl Program {
         let Some((bench, osu)) = all.find(|(_, osu)| osu.name == full) else {
             return Err(match names::uncovered(&full) {
                 Some(why) => Error::usage(format!("{full} is not supported: {why}")),
-                None => match registry.find(&without_globs(&full)) {
+                None => match registry.find(&full.replace(['*', '?', '[', ']'], "")) {
                     Err(error) => error,
                     Ok(_) => Error::usage(format!("{name} is not an OSU program: see ombx osu")),
                 },
@@ -59,7 +58,6 @@ impl Program {
         Ok(Program { osu, choice: Choice { bench, preset: osu.axes }, family })
     }
 
-    /// Returns the benchmark's axis of this name.
     pub(super) fn axis(&self, name: &str) -> Option<&'static Axis> {
         self.choice.bench.axes.iter().find(|axis| axis.name == name).copied()
     }
@@ -78,7 +76,6 @@ impl Program {
         axis.values.iter().find(|known| **known == value).copied()
     }
 
-    /// Returns the smallest and the largest message by default.
     pub(super) fn sizes(&self) -> (Bytes, Bytes) {
         match (self.family, self.choice.bench.metric) {
             (Family::Collective, _) => (Bytes(1), LARGEST_COLLECTIVE),
@@ -100,9 +97,4 @@ impl Program {
         };
         (fixed(small), (LARGE, fixed(large)))
     }
-}
-
-/// Returns the name without the characters of globs.
-fn without_globs(name: &str) -> String {
-    name.chars().filter(|c| !"*?[]".contains(*c)).collect()
 }

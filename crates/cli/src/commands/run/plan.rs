@@ -13,10 +13,6 @@ use crate::{
     job::selection,
 };
 
-/// The axis that chooses processes or threads as workers, and its value for threads.
-const WORKERS: &str = "workers";
-const THREADS: &str = "threads";
-
 /// Returns the plan after checking the arguments against the benchmarks.
 pub(crate) fn plan(args: &RunArgs, chosen: Chosen, choices: &[Choice]) -> Result<Plan> {
     axes::check(&chosen, choices)?;
@@ -24,10 +20,10 @@ pub(crate) fn plan(args: &RunArgs, chosen: Chosen, choices: &[Choice]) -> Result
     if args.pairs.is_some() && !choices.iter().any(|c| c.bench.layout.has_pairs()) {
         return Err(unsupported("pairs", choices));
     }
-    let workers = choices.iter().flat_map(|c| c.bench.axes).any(|axis| axis.name == WORKERS);
+    let workers = choices.iter().flat_map(|c| c.bench.axes).any(|axis| axis.name == "workers");
     match args.threads {
         // Without numbers, --threads is short for --workers threads.
-        Some(None) if workers => drop(axes.insert(WORKERS.into(), vec![THREADS])),
+        Some(None) if workers => drop(axes.insert("workers".into(), vec!["threads"])),
         Some(_) if selection::threading(choices) == Threading::Single => {
             let error = unsupported("threads", choices);
             return Err(match workers {
