@@ -2,11 +2,12 @@
 
 use std::{fmt::Display, fs, path::Path};
 
-use ombx_core::error::{Error, Result};
-#[cfg(feature = "mpi")]
-use ombx_core::host_name::check_host;
+use ombx_core::{
+    error::{Error, Result},
+    host_name::check_host,
+};
 
-/// Lines of a host file that name hosts. There is at least one.
+/// Lines of a host file that name hosts. There is at least one, and each begins with hosts.
 pub(crate) struct Hostfile(Vec<Line>);
 
 struct Line {
@@ -34,10 +35,9 @@ impl Hostfile {
         let line =
             |(number, text): (u32, &str)| Line { text: text.into(), place: format!("{name}, line {number}") };
         let lines: Vec<Line> = lines.map(line).collect();
-        match lines.is_empty() {
-            true => wrong(&"names no host"),
-            false => Ok(Hostfile(lines)),
-        }
+        let file = Hostfile(lines);
+        file.each(check_first_word)?;
+        if file.0.is_empty() { wrong(&"names no host") } else { Ok(file) }
     }
 
     /// Returns the number of lines that name hosts.
@@ -49,16 +49,12 @@ impl Hostfile {
     pub(crate) fn each<T>(&self, parse: impl Fn(&str) -> Result<T>) -> Result<Vec<T>> {
         self.0.iter().map(|line| parse(&line.text).map_err(|e| e.within(&line.place))).collect()
     }
+}
 
-    /// Rejects a line that begins with anything but hosts: launchers pass its first word to ssh.
-    #[cfg(feature = "mpi")]
-    pub(super) fn check_first_words(&self) -> Result<()> {
-        let hosts_of = |line: &str| {
-            let first = line.split_whitespace().next().unwrap_or_default();
-            // Slurm writes n01*4 for four ranks on n01.
-            let mut hosts = first.split(',').filter(|host| !host.is_empty());
-            hosts.try_for_each(|host| check_host(host.split('*').next().unwrap_or_default()).map(|_| ()))
-        };
-        self.each(hosts_of).map(|_| ())
-    }
+/// Rejects a line that does not begin with hosts: launchers pass its first word to ssh.
+fn check_first_word(line: &str) -> Result<()> {
+    let first = line.split_whitespace().next().unwrap_or_default();
+    let mut hosts = first.split(',').filter(|host| !host.is_empty());
+    // Slurm writes n01*4 for four ranks on n01.
+    hosts.try_for_each(|host| check_host(host.split('*').next().unwrap_or_default()).map(|_| ()))
 }

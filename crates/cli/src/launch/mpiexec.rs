@@ -14,7 +14,7 @@ use ombx_core::{
 };
 use ombx_mpi::Family;
 
-use super::{cores::cores, detection, hostfile::Hostfile};
+use super::{cores::cores, detection};
 use crate::{
     arguments::start::{Bind, Launcher, StartArgs},
     search_path,
@@ -66,9 +66,6 @@ pub(crate) fn command(
     threading: Threading,
     program: Vec<OsString>,
 ) -> Result<Command> {
-    if let Some(file) = &args.hostfile {
-        Hostfile::read(file)?.check_first_words()?;
-    }
     let family = ombx_mpi::family();
     let srun_here = || args.launcher == Launcher::Auto && in_slurm_allocation();
     let mut command = if args.launcher == Launcher::Srun || srun_here() {
