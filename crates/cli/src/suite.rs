@@ -143,7 +143,7 @@ impl Suite {
     }
 }
 
-/// Parses the command line of `ombx run` that an entry stands for. Each new option of `ombx run` is so a key of suites too.
+/// Parses the command line of `ombx run` that an entry stands for. Every option of `ombx run` is therefore also a key of suites.
 fn parse<'w>(
     registry: &Registry,
     parser: &Command,

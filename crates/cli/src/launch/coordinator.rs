@@ -38,7 +38,7 @@ use crate::{
 const CONNECT: Duration = Duration::from_secs(60);
 /// Time to learn the exit status of a rank whose connection was lost.
 const EXIT_STATUS: Duration = Duration::from_secs(2);
-/// Time for ranks to end after they were told to.
+/// Time for ranks to end after they were asked to.
 const GRACE: Duration = Duration::from_secs(3);
 
 /// Warning about a connection attempt that is not from a rank. It is printed once per session.

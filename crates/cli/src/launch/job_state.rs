@@ -68,7 +68,7 @@ pub(super) struct History {
     pub(super) error: Option<Error>,
     /// The coordinator's reason of a failure.
     failure: Option<String>,
-    /// The case that runs, or that ran when the job was told to end. A rank that was stopped continues then.
+    /// The case that runs, or that ran when the job was asked to end. A stopped rank continues then and reports another.
     current_case: Option<String>,
     pub(super) ranks: RankTable,
 }
