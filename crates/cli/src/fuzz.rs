@@ -1,5 +1,5 @@
-//! What reads what users and other programs wrote, called with any bytes; nothing is started. The programs of `fuzz/` call these
-//! for hours, the tests below for a moment.
+//! Readers of text from users and other programs, called with any bytes. Nothing is started. The programs of `fuzz/` call these
+//! functions for hours, the tests below for a moment.
 
 use std::{ffi::OsString, os::unix::ffi::OsStringExt, sync::LazyLock};
 
@@ -14,79 +14,75 @@ use ombx_results::{
     wire,
 };
 
-#[cfg(feature = "sockets")]
-pub use crate::fabric::fuzz as hosts;
 use crate::{
-    args::{self, Cli, Task},
-    argv, axes,
-    compare::junit,
+    arguments::{argv, axes, mistake},
+    commands::{self, Cli, Command, compare::junit, links, osu, run},
     job::Job,
-    links, osu, plain, run,
+    stderr,
     suite::Suite,
-    typed,
 };
 
-static KNOWN: LazyLock<(Registry, clap::Command)> = LazyLock::new(|| {
+static PARSER: LazyLock<(Registry, clap::Command)> = LazyLock::new(|| {
     let registry = Registry::load().unwrap();
-    let command = args::command(&registry);
-    (registry, command)
+    let parser = commands::parser(&registry);
+    (registry, parser)
 });
 
-/// A command line, a word a line, as far as it goes before anything is started: a mistake is a usage error of one line.
+/// Reads a command line of one word per line and prepares its job. A mistake is a usage error of one line.
 pub fn command_line(bytes: &[u8]) {
-    let (registry, command) = &*KNOWN;
+    let (registry, parser) = &*PARSER;
     let words = bytes.split(|byte| *byte == b'\n').map(|word| OsString::from_vec(word.to_vec()));
     let words: Vec<OsString> = words.collect();
-    if let Err(error) = argv::check(&words) {
-        return told(&error.to_string());
+    if let Err(error) = argv::check_lengths(&words) {
+        return check_message(&error.to_string());
     }
-    let words = argv::read(words);
-    let matches = match command.clone().try_get_matches_from(words) {
+    let matches = match parser.clone().try_get_matches_from(argv::normalized(words)) {
         Ok(matches) => matches,
-        Err(error) => return told(&typed::sentence(&error)),
+        Err(error) => return check_message(&mistake::sentence(&error)),
     };
     let cli = Cli::from_arg_matches(&matches).unwrap();
-    let read = || {
-        let sub = matches.subcommand().map(|(_, sub)| sub);
-        let chosen = sub.map(|sub| axes::chosen(registry, sub)).transpose()?.unwrap_or_default();
-        match &cli.task {
+    let Some((_, matches)) = matches.subcommand() else { return };
+    let prepare = || {
+        let chosen = axes::chosen(registry, matches)?;
+        let job = match cli.command {
             // A suite would be a file.
-            Task::Run(task) if task.patterns.iter().any(|p| p.ends_with(".toml") || p.contains('/')) => Ok(0),
-            Task::Run(task) => run::prepare(registry, command, &matches, task, chosen, judge),
-            Task::Links(task) => links::prepare(registry, task, judge),
-            Task::Osu(task) => match &task.name {
-                Some(name) => {
-                    osu::prepare(task, &osu::program::Program::find(registry, name)?, |_, job| judge(job))
-                }
-                None => Ok(0),
-            },
-            _ => Ok(0),
-        }
+            Command::Run(args) if args.patterns.iter().any(|p| p.ends_with(".toml") || p.contains('/')) => {
+                return Ok(());
+            }
+            Command::Run(args) => run::prepare(registry, parser, matches, *args, chosen)?,
+            Command::Links(args) => links::prepare(registry, *args)?,
+            Command::Osu(args) => {
+                let Some(name) = args.name.clone() else { return Ok(()) };
+                osu::prepare(*args, &osu::program::Program::find(registry, &name)?)?.0
+            }
+            _ => return Ok(()),
+        };
+        check_job(&job)
     };
-    refused_or(read());
+    check_refusal(prepare());
 }
 
-/// What holds of every job that could be started.
-fn judge(job: &Job<'_>) -> Result<u8> {
-    assert!(job.extent.ranks > 0 && !job.parts().is_empty());
+/// Checks what holds for every job that could be started.
+fn check_job(job: &Job) -> Result<()> {
+    assert!(job.extent.ranks > 0 && !job.work.media().is_empty());
     #[cfg(feature = "sockets")]
     if job.start.hostfile.is_none() {
-        job.parts().iter().try_for_each(crate::fabric::check)?;
+        crate::launch::placement::of_ranks(&job.start, job.extent.ranks)?;
     }
-    Ok(0)
+    Ok(())
 }
 
-/// The text of a suite.
+/// Reads the text of a suite.
 pub fn suites(bytes: &[u8]) {
-    let (registry, command) = &*KNOWN;
+    let (registry, parser) = &*PARSER;
     let Ok(text) = std::str::from_utf8(bytes) else { return };
-    let resolved = Suite::of("suite.toml", text, command)
-        .and_then(|suite| suite.resolve(registry, command, None))
+    let resolved = Suite::parse("suite.toml", text, parser)
+        .and_then(|suite| suite.resolve(registry, parser, None))
         .map(|resolved| assert!(!resolved.parts.is_empty() && resolved.ranks > 0));
-    refused_or(resolved);
+    check_refusal(resolved);
 }
 
-/// A result file, as a page and as a report for CI: none of its text becomes markup.
+/// Writes a result file as a page and as a JUnit report. None of its text becomes markup.
 pub fn pages(bytes: &[u8]) {
     let Ok(file) = wire::read(bytes) else { return };
     let [mut base, mut new] = ["base", "new"].map(Launches::named);
@@ -103,20 +99,46 @@ pub fn pages(bytes: &[u8]) {
     junit::report(&comparison, 0.05);
 }
 
-fn refused_or<T>(read: Result<T>) {
-    if let Err(error) = read {
-        assert!(
-            matches!(error.kind(), Kind::Usage | Kind::Unsupported),
-            "{:?}: {error}",
-            Error::kind(&error)
-        );
-        told(&error.to_string());
+/// Reads a host file, an invitation and a rendezvous file. No host is an option or a command, and an invitation can be written and
+/// read again.
+#[cfg(feature = "sockets")]
+pub fn hosts(bytes: &[u8]) {
+    use crate::{
+        launch::{hostfile::Hostfile, invitation::Invitation, placement},
+        rank::rendezvous,
+    };
+    let text = String::from_utf8_lossy(bytes);
+    match Hostfile::parse("hosts", &text).and_then(|file| file.each(placement::host_and_slots)) {
+        Ok(hosts) => {
+            let plain = |c: char| c.is_ascii_alphanumeric() || "-._:[]%@".contains(c);
+            let sound = |host: &str| !host.starts_with('-') && host.chars().all(plain);
+            assert!(hosts.iter().all(|(host, slots)| sound(host) && (1..=4096).contains(slots)));
+        }
+        Err(error) => check_message(&error.to_string()),
+    }
+    if let Some(invitation) = Invitation::parse(&text) {
+        let mut again = Vec::new();
+        invitation.write(&mut again).unwrap();
+        let read = Invitation::parse(std::str::from_utf8(&again).unwrap()).unwrap();
+        assert_eq!((read.argv, read.addresses), (invitation.argv, invitation.addresses));
+    }
+    // The name of another host would be resolved.
+    if text.contains("\"identity\":\"\"") || !text.contains("identity") {
+        let _ = rendezvous::parse(&text);
     }
 }
 
-/// A mistake is one line, without what moves a cursor.
-pub(crate) fn told(why: &str) {
-    let line = plain::line(why);
+fn check_refusal(read: Result<()>) {
+    if let Err(error) = read {
+        let kind = Error::kind(&error);
+        assert!(matches!(kind, Kind::Usage | Kind::Unsupported), "{kind:?}: {error}");
+        check_message(&error.to_string());
+    }
+}
+
+/// Checks that a message is one line without control characters.
+fn check_message(message: &str) {
+    let line = stderr::printable(message);
     assert!(!line.trim().is_empty() && !line.contains(char::is_control), "{line:?}");
 }
 

@@ -1,18 +1,28 @@
-//! Starting ranks: finds a launcher, starts it, and watches over the job until it has ended.
+//! Launching: starts the ranks of a job through a launcher and supervises them until all have ended.
 
+#[cfg(feature = "sockets")]
+pub(crate) mod coordinator;
 #[cfg(any(feature = "mpi", feature = "sockets"))]
 pub(crate) mod cores;
-mod crew;
-pub(crate) mod detect;
+pub(crate) mod detection;
+pub(crate) mod hostfile;
+#[cfg(feature = "sockets")]
+pub(crate) mod invitation;
+mod job_state;
+#[cfg(feature = "mpi")]
 pub(crate) mod mpiexec;
+#[cfg(not(feature = "mpi"))]
+pub(crate) mod no_mpi;
 mod orphans;
-mod session;
-mod supervise;
+#[cfg(feature = "sockets")]
+pub(crate) mod placement;
+pub(crate) mod preflight;
+mod rank_table;
+mod session_directory;
+mod supervision;
 
 use std::{
-    env,
     ffi::OsString,
-    path::PathBuf,
     process::{Command, Stdio},
 };
 
@@ -22,59 +32,49 @@ use ombx_core::{
     measure::plan::Launch,
 };
 
+pub(crate) use self::job_state::FIRST_SIGNAL_CODE;
+#[cfg(not(feature = "mpi"))]
+pub(crate) use self::no_mpi as mpiexec;
+use self::{job_state::Child, supervision::Supervision};
 use crate::{
-    args::Launcher,
-    argv, deadline, fabric,
-    job::{Extent, INTERRUPTED, Job},
-    launch::supervise::Started,
-    output::Output,
-    progress::Progress,
-    start,
+    arguments::{argv, role, start::Launcher},
+    job::{Job, time_limit},
+    output::{Output, progress::Progress},
 };
 
-/// Starts the ranks of a job, for each medium after the other and all of it as often as it says, and returns its exit code: the
-/// worst of all.
-pub(crate) fn launch(job: &Job<'_>) -> Result<u8> {
-    let Extent { rows, time, .. } = job.extent;
-    let parts = job.parts();
-    if matches!(job.start.launcher, Launcher::Mpiexec | Launcher::Srun)
-        && parts.iter().all(|part| part.medium() == Medium::Sockets)
-    {
-        return Err(Error::usage(
-            "--launcher starts MPI ranks, and ranks over sockets need none; to use one all the same, put it before ombx and \
-             give --rendezvous",
-        ));
-    }
-    if job.start.ranks.is_some() && parts.iter().all(|part| part.medium() == Medium::Own) {
-        return Err(Error::usage(
-            "-n is for ranks, and a pipeline has none; --nodes says how many nodes it has",
-        ));
-    }
-    start::check(job.start, job.extent.ranks)?;
-    // What cannot be started is found before a file is touched.
-    parts.iter().try_for_each(|part| command(part, None).map(|_| ()))?;
+/// Error of a build without ranks over sockets.
+#[cfg(not(feature = "sockets"))]
+pub(crate) const NO_SOCKETS: &str =
+    "this build of ombx has no sockets: build ombx-cli with the feature `sockets`";
+
+/// Starts the ranks of a job, one medium after the other, as many times as the job says. Returns the worst exit code.
+pub(crate) fn run(job: &Job) -> Result<u8> {
+    let media = job.work.media();
+    check(job, &media)?;
     let mut output = Output::open(job)?;
-    let limit = deadline::of_job(time, job.start.timeout);
+    let limit = time_limit::of_job(job.extent.time, job.start.timeout);
     let mut worst = Ok(0);
     'launches: for launch in job.launches.each() {
-        let progress = Progress::new(rows, job.output.quiet, launch);
-        for part in &parts {
+        let launch = (launch.of > 1).then_some(launch);
+        let progress = Progress::new(job.extent.rows, job.output.quiet, launch);
+        for medium in &media {
             output.next_run();
-            let mut command = command(part, launch)?;
-            // Both launchers heed it, even when this process is gone; it comes after ours, which can say more.
-            let late = limit.saturating_add(deadline::BEYOND).as_secs().min(1 << 30);
+            let mut command = command(job, *medium, launch)?;
+            // Hydra and Open MPI end the job after this time even if this process is gone. This process ends it earlier.
+            let late = limit.saturating_add(time_limit::AFTER_JOB).as_secs().min(1 << 30);
             command.env("MPIEXEC_TIMEOUT", late.to_string());
-            // Ranks over sockets and pipelines reach other hosts by it.
+            // Ranks over sockets and pipelines reach other hosts through this program.
             if let Some(ssh) = &job.start.ssh {
                 command.env("OMBX_SSH", ssh);
             }
             if job.output.verbose {
-                tell!("ombx: starting {command:?}");
+                stderr_line!("ombx: starting {command:?}");
             }
-            let started = if part.medium() == Medium::Own { Started::Itself } else { Started::Launcher };
-            let ended = supervise::supervise(command, started, limit, job.output, &mut output, &progress);
-            worst = ended.map(|code| code.max(worst.unwrap_or(0)));
-            if !matches!(worst, Ok(..INTERRUPTED)) {
+            let child = if *medium == Medium::Own { Child::Ombx } else { Child::Launcher };
+            let supervision =
+                Supervision { args: &job.output, limit, output: &mut output, progress: &progress };
+            worst = supervision.run(command, child).map(|code| code.max(worst.unwrap_or(0)));
+            if !matches!(worst, Ok(..FIRST_SIGNAL_CODE)) {
                 break 'launches;
             }
         }
@@ -83,65 +83,57 @@ pub(crate) fn launch(job: &Job<'_>) -> Result<u8> {
     worst
 }
 
-/// The launcher that starts ranks here.
-pub(crate) fn chosen(launcher: Launcher) -> Launcher {
-    match launcher {
-        Launcher::Auto if detect::in_slurm_allocation() => Launcher::Srun,
-        Launcher::Auto => Launcher::Mpiexec,
-        other => other,
+/// Finds everything that prevents a start before a result file is touched.
+fn check(job: &Job, media: &[Medium]) -> Result<()> {
+    let all = |medium| media.iter().all(|other| *other == medium);
+    if matches!(job.start.launcher, Launcher::Mpiexec | Launcher::Srun) && all(Medium::Sockets) {
+        return Err(Error::usage(
+            "--launcher starts MPI ranks, but these ranks connect by sockets: leave it out, or put the launcher before ombx and \
+             give --rendezvous",
+        ));
     }
+    if job.start.ranks.is_some() && all(Medium::Own) {
+        return Err(Error::usage("-n starts ranks, which a pipeline does not have: give --nodes"));
+    }
+    preflight::check(&job.start, job.extent.ranks)?;
+    media.iter().try_for_each(|medium| command(job, *medium, None).map(|_| ()))
 }
 
-/// What starts the ranks of a job that has one medium.
-fn command(job: &Job<'_>, launch: Option<Launch>) -> Result<Command> {
-    match job.medium() {
+/// Returns the command that starts the ranks of one medium.
+fn command(job: &Job, medium: Medium, launch: Option<Launch>) -> Result<Command> {
+    match medium {
         Medium::Mpi => {
-            let (ranks, threading) = (job.extent.ranks, job.work.threading());
-            let arguments = rank_arguments(launch)?;
-            mpiexec::command(job.start, chosen(job.start.launcher), ranks, threading, arguments)
+            let threading = job.work.over(medium).threading();
+            mpiexec::command(&job.start, job.extent.ranks, threading, rank_command(launch, None)?)
         }
+        #[cfg(feature = "sockets")]
         Medium::Sockets => {
-            fabric::check(job)?;
-            itself(launch, COORDINATOR)
+            placement::of_ranks(&job.start, job.extent.ranks)?;
+            child_command(launch, role::COORDINATOR)
         }
-        Medium::Own if job.start.hostfile.is_some() => {
-            Err(Error::usage("--hostfile is for ranks; a pipeline's nodes are dealt to --hosts a,b,c"))
-        }
-        Medium::Own => itself(launch, ALONE),
+        #[cfg(not(feature = "sockets"))]
+        Medium::Sockets => Err(Error::usage(NO_SOCKETS)),
+        Medium::Own if job.start.hostfile.is_some() => Err(Error::usage(
+            "--hostfile is for ranks, which a pipeline does not have: give the hosts of its nodes by --hosts",
+        )),
+        Medium::Own => child_command(launch, role::ALONE),
     }
 }
 
-/// This program again, with what makes it something else.
-fn itself(launch: Option<Launch>, role: &str) -> Result<Command> {
-    let mut words = rank_arguments(launch)?.into_iter();
+/// Returns the command that executes this binary in another role.
+fn child_command(launch: Option<Launch>, role: &str) -> Result<Command> {
+    let mut words = rank_command(launch, Some(role))?.into_iter();
     let mut command = Command::new(words.next().unwrap_or_default());
-    command.args(words.next()).arg(role).args(words).stdin(Stdio::null());
+    command.args(words).stdin(Stdio::null());
     Ok(command)
 }
 
-/// What makes this program a launcher of ranks over sockets.
-pub(crate) const COORDINATOR: &str = "--coordinator";
-
-/// What makes this program the one that measures what needs no ranks.
-pub(crate) const ALONE: &str = "--alone";
-
-/// The path of this program, as it is for its ranks.
-pub(crate) fn this_program() -> Result<PathBuf> {
-    env::current_exe().map_err(|e| Error::fabric(format!("this program does not find itself: {e}")))
-}
-
-/// This program and its own arguments, with what makes it a rank of ours.
-fn rank_arguments(launch: Option<Launch>) -> Result<Vec<OsString>> {
-    let program = this_program()?;
-    let mut own = argv::words().into_iter().skip(1);
-    // The subcommand first: an option after a lone -- would be a pattern.
-    let which = launch.map(|launch| format!("--launch={launch}").into());
-    let ours = [Some(program.into()), own.next(), Some("--relay=records".into()), which];
-    Ok(ours.into_iter().flatten().chain(own).collect())
-}
-
-/// The command line of a rank that this process, which starts ranks itself, invites.
-#[cfg(feature = "sockets")]
-pub(crate) fn argv_of_ranks() -> Vec<OsString> {
-    argv::words().into_iter().filter(|word| word != COORDINATOR).collect()
+/// Returns the command line of this process with the arguments of a child of this job. They stand behind the command's name, since
+/// words behind a lone -- would be patterns.
+fn rank_command(launch: Option<Launch>, role: Option<&str>) -> Result<Vec<OsString>> {
+    let mut typed = argv::typed().into_iter().skip(1);
+    let launch = launch.map(|launch| format!("--launch={launch}").into());
+    let first = [Some(argv::executable()?.into()), typed.next(), role.map(OsString::from)];
+    let added = [Some(role::RELAY.into()), launch];
+    Ok(first.into_iter().chain(added).flatten().chain(typed).collect())
 }

@@ -1,11 +1,12 @@
-//! Suites: files in TOML that say what is run and how, all of it in one start of the ranks.
+//! Suites: TOML files that say what to run and how, in a single start of the ranks.
 
-mod layers;
-mod read;
+mod file;
+mod layer;
+mod options;
 
 use std::{fs, path::Path};
 
-use clap::{ArgMatches, Command};
+use clap::{ArgMatches, Command, FromArgMatches};
 use ombx_core::{
     benchmark::{
         entry::{Benchmark, Choice},
@@ -15,44 +16,38 @@ use ombx_core::{
     measure::runner::Part,
 };
 
-use crate::{args::RunArgs, lookup, select, typed};
-use layers::{Known, Layer};
-use read::Entry;
+pub(crate) use self::file::Suite;
+use self::{
+    file::{Entry, PREFIX, is_suite},
+    layer::Layer,
+};
+use crate::{
+    arguments::{
+        axes::{self, Chosen},
+        mistake::sentence,
+    },
+    commands::run::{arguments::RunArgs, plan},
+    job::{lookup, selection},
+};
 
-/// What every binary has.
 const BUILT_IN: [(&str, &str); 4] = [
     ("full", include_str!("../../../suites/full.toml")),
     ("links", include_str!("../../../suites/links.toml")),
     ("osu", include_str!("../../../suites/osu.toml")),
     ("smoke", include_str!("../../../suites/smoke.toml")),
 ];
-/// What a suite's name begins with among patterns.
-const PREFIX: &str = "suite:";
 
-/// A suite that was read.
-pub(crate) struct Suite {
-    /// For messages: a path, or `suite:smoke`.
-    name: String,
-    built_in: bool,
-    about: String,
-    defaults: Layer,
-    entries: Vec<Entry>,
-}
-
-/// What a suite comes to.
 pub(crate) struct Resolved {
-    /// One sentence.
     pub(crate) about: String,
-    /// The options of each entry as on a command line, and what they mean.
+    /// Options of each entry as on a command line, and its benchmarks and plan.
     pub(crate) parts: Vec<(String, Part)>,
-    /// Ranks to start.
     pub(crate) ranks: u32,
-    /// Ranks, output and all that holds for the whole job.
-    pub(crate) job: RunArgs,
+    /// Arguments that hold for the whole job.
+    pub(crate) args: RunArgs,
 }
 
 impl Resolved {
-    /// The benchmarks of all entries, each once.
+    /// Returns the benchmarks of all entries, each once.
     pub(crate) fn benchmarks(&self) -> Vec<&'static Benchmark> {
         let mut found: Vec<&'static Benchmark> = Vec::new();
         for choice in self.parts.iter().flat_map(|(_, part)| &part.choices) {
@@ -64,102 +59,104 @@ impl Resolved {
     }
 }
 
-/// Whether a pattern is the name of a suite.
-pub(crate) fn is_suite(pattern: &str) -> bool {
-    pattern.starts_with(PREFIX) || pattern.ends_with(".toml")
-}
-
-/// The suite that patterns name, if they name one; it stands alone.
-pub(crate) fn named(command: &Command, patterns: &[String]) -> Result<Option<Suite>> {
+/// Returns the suite that patterns name, if they name one. No other pattern may stand beside it.
+pub(crate) fn named(parser: &Command, patterns: &[String]) -> Result<Option<Suite>> {
     match (patterns, patterns.iter().find(|pattern| is_suite(pattern))) {
         (_, None) => Ok(None),
-        ([one], _) => open(command, one).map(Some),
-        (_, Some(suite)) => {
-            Err(Error::usage(format!("{suite} is a suite and stands alone; give it without other patterns")))
-        }
+        ([one], _) => open(parser, one).map(Some),
+        (_, Some(suite)) => Err(Error::usage(format!(
+            "the suite {suite} stands alone: leave out all other names and patterns"
+        ))),
     }
 }
 
-fn open(command: &Command, pattern: &str) -> Result<Suite> {
+fn open(parser: &Command, pattern: &str) -> Result<Suite> {
     let name = pattern.strip_prefix(PREFIX).unwrap_or(pattern);
-    let known = Known::of(command);
     if let Some((_, text)) = BUILT_IN.iter().find(|(built_in, _)| *built_in == name) {
-        return read::suite(pattern.to_owned(), text, true, &known);
+        return file::parse(pattern, text, file::Origin::BuiltIn, parser);
     }
     if !name.ends_with(".toml") && !name.contains('/') {
         let names = BUILT_IN.map(|(name, _)| name);
-        let near = layers::nearest(name, names.into_iter());
-        let near = near.map(|near| format!("; did you mean suite:{near}?")).unwrap_or_default();
+        let near = options::nearest(name, names.into_iter());
+        let near = near.map(|near| format!(": did you mean suite:{near}?")).unwrap_or_default();
         return Err(Error::usage(format!(
-            "no suite is called {name:?}{near} (there are {}, and files: suite:./my.toml)",
+            "there is no suite {name:?}{near} (built in are {}; a file is given as suite:./my.toml)",
             names.join(", ")
         )));
     }
     let text = fs::read_to_string(Path::new(name))
-        .map_err(|e| Error::usage(format!("the suite {name} cannot be read: {e}")))?;
-    read::suite(name.to_owned(), &text, false, &known)
+        .map_err(|e| Error::usage(format!("cannot read the suite {name}: {e}")))?;
+    file::parse(name, &text, file::Origin::User, parser)
 }
 
 impl Suite {
-    /// The suite that a text describes, as a file of this name would.
+    /// Parses the text of a suite.
     #[cfg(any(test, fuzzing))]
-    pub(crate) fn of(name: &str, text: &str, command: &Command) -> Result<Suite> {
-        read::suite(name.to_owned(), text, false, &Known::of(command))
+    pub(crate) fn parse(name: &str, text: &str, parser: &Command) -> Result<Suite> {
+        file::parse(name, text, file::Origin::User, parser)
     }
 
-    /// Entries with the options of the command line over their own.
+    /// Returns benchmarks and plans. Options of the command line take precedence over those of an entry, and those over the defaults.
     pub(crate) fn resolve(
         &self,
         registry: &Registry,
-        command: &Command,
-        typed: Option<&ArgMatches>,
+        parser: &Command,
+        matches: Option<&ArgMatches>,
     ) -> Result<Resolved> {
-        let known = Known::of(command);
-        let typed = typed.map(|matches| Layer::typed(&known, matches)).unwrap_or_default();
+        let typed = matches.map(|matches| Layer::from_matches(parser, matches)).unwrap_or_default();
         let mut parts = Vec::new();
-        let (mut ranks, mut job) = (0, None);
+        let (mut ranks, mut args) = (0, None);
         for entry in &self.entries {
             let choices = self.choices(registry, entry)?;
             if choices.is_empty() {
                 continue;
             }
-            let options = self.defaults.meant(&choices).under(&entry.options).under(&typed.meant(&choices));
-            let told = |e: Error| self.at(options.line_in(&e.to_string()).unwrap_or(entry.line), &e);
-            let (run, chosen) =
-                typed::run_of(registry, command, &entry.patterns, options.words()).map_err(told)?;
-            let plan = select::plan(&run, chosen, &choices).map_err(told)?;
-            ranks = ranks.max(select::ranks(&run, &choices));
-            parts.push((options.measured(&known), Part { choices, plan }));
-            job.get_or_insert(run);
+            let layer = self.defaults.applicable_to(&choices).under(&entry.options);
+            let layer = layer.under(&typed.applicable_to(&choices));
+            let located = |e: Error| self.at(layer.line_named_in(&e.to_string()).unwrap_or(entry.line), &e);
+            let (run, chosen) = parse(registry, parser, &entry.patterns, layer.words()).map_err(located)?;
+            let plan = plan::plan(&run, chosen, &choices).map_err(located)?;
+            ranks = ranks.max(plan::ranks(&run, &choices));
+            parts.push((layer.words_of_entry(parser), Part { choices, plan }));
+            args.get_or_insert(run);
         }
-        let every = || parts.iter().flat_map(|(_, part): &(String, Part)| part.choices.iter().copied());
-        if let Some(name) = typed.foreign(&every().collect::<Vec<_>>()) {
-            return Err(Error::usage(format!("--{name} means nothing to what is in {}", self.name)));
+        let choices: Vec<Choice> = parts.iter().flat_map(|(_, part)| part.choices.iter().copied()).collect();
+        if let Some(name) = typed.inapplicable_to(&choices) {
+            return Err(Error::usage(format!("no benchmark in {} has an option --{name}", self.name)));
         }
-        match job {
-            Some(job) => Ok(Resolved { about: self.about.clone(), parts, ranks, job }),
-            None => Err(Error::usage(format!(
-                "{}: this build has none of the benchmarks of its entries",
-                self.name
-            ))),
+        match args {
+            Some(args) => Ok(Resolved { about: self.about.clone(), parts, ranks, args }),
+            None => Err(Error::usage(format!("{}: this build has none of its benchmarks", self.name))),
         }
     }
 
-    /// The benchmarks of an entry; what a suite of ours names and this build does not have is left out.
+    /// Returns the benchmarks of an entry. Benchmarks that this build lacks are left out of built-in suites.
     fn choices(&self, registry: &Registry, entry: &Entry) -> Result<Vec<Choice>> {
-        let here: Vec<String> = entry
-            .patterns
-            .iter()
-            .filter(|p| !self.built_in || lookup::find(registry, p).is_ok())
-            .cloned()
-            .collect();
+        let built_in = self.origin == file::Origin::BuiltIn;
+        let here =
+            entry.patterns.iter().filter(|pattern| !built_in || lookup::find(registry, pattern).is_ok());
+        let here: Vec<String> = here.cloned().collect();
         match here.is_empty() {
             true => Ok(Vec::new()),
-            false => select::benchmarks(registry, &here).map_err(|e| self.at(entry.run_line, &e)),
+            false => selection::benchmarks(registry, &here).map_err(|e| self.at(entry.run_line, &e)),
         }
     }
 
     fn at(&self, line: usize, error: &Error) -> Error {
         Error::usage(format!("{}:{line}: {error}", self.name))
     }
+}
+
+/// Parses the command line of `ombx run` that an entry stands for. Every option of `ombx run` is therefore also a key of suites.
+fn parse<'w>(
+    registry: &Registry,
+    parser: &Command,
+    patterns: &'w [String],
+    words: impl Iterator<Item = &'w String>,
+) -> Result<(RunArgs, Chosen)> {
+    let line = ["ombx", "run"].into_iter().chain(patterns.iter().chain(words).map(String::as_str));
+    let mistake = |e: clap::Error| Error::usage(sentence(&e));
+    let matches = parser.clone().try_get_matches_from(line).map_err(mistake)?;
+    let (_, run) = matches.subcommand().ok_or_else(|| Error::usage("there is no command"))?;
+    Ok((RunArgs::from_arg_matches(run).map_err(mistake)?, axes::chosen(registry, run)?))
 }

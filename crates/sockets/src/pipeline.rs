@@ -67,7 +67,7 @@ static PHASES: Setting = Setting {
 };
 
 static BUFFERS: Setting = Setting {
-    name: "buffers",
+    name: "buffer-count",
     value: "B",
     about: "buffers that pass through each node in a run, each with a block for every node; set by a source file",
     default: Some("64"),
@@ -218,7 +218,7 @@ fn files(shape: &Shape, source: &Storage, sink: &Storage, chosen: bool) -> Resul
     }
     match u32::try_from(buffers).ok().filter(|buffers| *buffers <= MAX_BUFFERS) {
         Some(found) if chosen && found != shape.buffers => Err(Error::usage(format!(
-            "source file {shown} has {found} buffers of {described}, but --buffers is {}; omit --buffers",
+            "source file {shown} has {found} buffers of {described}, but --buffer-count is {}; omit --buffer-count",
             shape.buffers
         ))),
         Some(found) => Ok(found),

@@ -111,7 +111,7 @@ fn a_pipeline_crosses_the_network_between_its_nodes_alone() {
     let Some(bed) = Bed::up("--hosts 2") else { return };
     let before = bed.sent("h1");
     let line =
-        "run sockets.pipeline --nodes 2 --phases 2 --buffers 16 --block 256K --iterations 2 --warmup 0";
+        "run sockets.pipeline --nodes 2 --phases 2 --buffer-count 16 --block 256K --iterations 2 --warmup 0";
     let row = &rows(&bed, "h1,h2", line)[0];
     let sent = bed.sent("h1") - before;
     tell(&format!("{} at {:?}: {sent} bytes left the first host", row.key, row.mb_per_s().map(|r| r.median)));

@@ -39,7 +39,7 @@ fn each_launch_is_a_run_of_the_file_in_an_order_of_its_own() {
 fn a_launcher_repeats_its_command_itself() {
     let done = Job::mpiexec(2, "run p2p.latency --sizes 8 --launches 2").run();
     assert_ne!(done.code, Some(0), "{done}");
-    done.complains(&["--launches 2 starts ranks so often, but a launcher has started these"]);
+    done.complains(&["--launches cannot repeat ranks that a launcher has started"]);
 }
 
 #[test]
@@ -67,9 +67,9 @@ fn a_build_that_is_none_is_told() {
         let job = Job::ombx("ab --launches 1 --quiet p2p.latency --sizes 8 --iterations 10 --a").arg(build);
         job.arg("--b").arg(program).run().expect(code)
     };
-    with(&files.path("nothing"), 2).complains(&["nothing is no build of ombx"]);
+    with(&files.path("nothing"), 2).complains(&["nothing is not a build of ombx"]);
     with(std::path::Path::new("/bin/false"), 6).complains(&["/bin/false ended early, with exit code 1"]);
     let done = with(std::path::Path::new("/bin/echo"), 6);
-    done.complains(&["prints what is no result"]);
+    done.complains(&["prints something other than results"]);
     done.leaves_nothing();
 }

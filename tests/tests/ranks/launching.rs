@@ -134,7 +134,7 @@ fn a_launcher_of_another_mpi_is_explained() {
     let done = job.env("OMPI_MCA_plm_rsh_agent", "sh").run();
     assert_eq!(done.code, Some(6), "{done}");
     let told: Vec<&str> = done.stderr.lines().filter(|line| line.contains("ombx: ")).collect();
-    assert!(told.len() == 1 && told[0].contains("2 processes were started by"), "{done}");
+    assert!(told.len() == 1 && told[0].contains("started 2 processes"), "{done}");
     assert!(done.stdout.is_empty(), "nothing is measured\n{done}");
     done.leaves_nothing();
 }

@@ -55,7 +55,7 @@ fn results_are_not_replaced_by_their_page() {
         });
         let job = if against { job.arg("--against").arg(&golden) } else { job };
         let done = job.arg("-o").arg(&same).run().expect(2);
-        assert!(done.sentence().contains("the page needs another name"), "{done}");
+        assert!(done.sentence().contains("give another name"), "{done}");
     }
     assert_eq!(fs::read_to_string(&golden).unwrap(), GOLDEN);
 }

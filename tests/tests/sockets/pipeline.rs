@@ -12,7 +12,7 @@ use crate::ombx;
 const ROLES: [&str; 4] = ["node ", "phase ", "sender ", "receiver "];
 
 /// Arguments of a pipeline that runs until it is ended.
-const ENDLESS: &str = "run sockets.pipeline --iterations 1000000 --buffers 16 --block 16K";
+const ENDLESS: &str = "run sockets.pipeline --iterations 1000000 --buffer-count 16 --block 16K";
 
 fn role(process: &Process) -> Option<&'static str> {
     let shown = process.to_string();
@@ -50,10 +50,11 @@ fn the_number_of_processes_is_that_of_the_formula() {
 fn every_byte_is_verified_and_every_node_has_times() {
     let files = Files::default();
     let before = shared_memory();
-    let done = ombx("run sockets.pipeline --nodes 3 --phases 3 --buffers 64 --block 256K --iterations 6 -o")
-        .arg(files.path("out"))
-        .run()
-        .expect(0);
+    let done =
+        ombx("run sockets.pipeline --nodes 3 --phases 3 --buffer-count 64 --block 256K --iterations 6 -o")
+            .arg(files.path("out"))
+            .run()
+            .expect(0);
     done.leaves_nothing();
     assert_eq!(shared_memory(), before);
     let run = results::run_of(&files.path("out"));
@@ -73,7 +74,7 @@ fn every_byte_is_verified_and_every_node_has_times() {
 #[test]
 fn workers_may_be_threads_and_may_spin() {
     let files = Files::default();
-    ombx("run sockets.pipeline --threads --spin=all --nodes 2 --phases 3 --buffers 9 --block 1000 --iterations 2 -o")
+    ombx("run sockets.pipeline --workers threads --spin=all --nodes 2 --phases 3 --buffer-count 9 --block 1000 --iterations 2 -o")
         .arg(files.path("out"))
         .run()
         .expect(0)
@@ -187,7 +188,7 @@ fn from_file_to_file_every_byte_has_the_right_place() {
 fn failing_files_end_the_job_with_one_sentence() {
     let files = Files::default();
     let source = files.write("source", noise(4 * 1000 * 3 + 1));
-    let small = "run sockets.pipeline --nodes 2 --phases 2 --buffers 4 --block 64K --iterations 2";
+    let small = "run sockets.pipeline --nodes 2 --phases 2 --buffer-count 4 --block 64K --iterations 2";
     let done = ombx(small).args(["--sink", "file:/dev/full"]).run().expect(7);
     done.leaves_nothing();
     assert!(done.sentence().contains("/dev/full: No space left on device"), "{done}");
@@ -206,16 +207,16 @@ fn wrong_options_are_found_before_any_start() {
     for (options, says) in [
         ("--nodes 0", "from 1 to 100"),
         ("--phases 1", "from 2 to 1000"),
-        ("--buffers many", "buffers"),
+        ("--buffer-count many", "buffers"),
         ("--block 0", "at least 1 byte"),
         ("--block 1Q", "1Q"),
         ("--source ftp:x", "neither memory nor file:PATH"),
-        ("--buffers single", "--buffers means nothing to sockets.pipeline"),
-        ("--threads 1:2", "alone it makes workers threads"),
+        ("--buffers single", "sockets.pipeline has no option --buffers"),
+        ("--threads 1:2", "sockets.pipeline has no option --threads"),
         ("--nodes 100 --phases 1000", "processes on this host"),
         ("--block 1T", "MiB free"),
         ("--hostfile /dev/null", "names no host"),
-        ("--hostfile hosts", "--hosts a,b,c"),
+        ("--hostfile hosts", "nodes by --hosts"),
     ] {
         let done = ombx("run sockets.pipeline")
             .directory(&files.path(""))

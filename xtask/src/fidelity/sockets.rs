@@ -92,7 +92,7 @@ const LINES: &[Line] = &[
             "1",
             "--phases",
             "2",
-            "--buffers",
+            "--buffer-count",
             "64",
             "--block",
             "1M",

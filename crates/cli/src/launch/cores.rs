@@ -1,10 +1,10 @@
-//! Cores that ranks on this host could have.
+//! Cores of this host that ranks can be bound to.
 
 use std::{collections::BTreeMap, fs, thread};
 
 use ombx_core::{system::environment, team::Place};
 
-/// The first hardware thread of every core, as many as this process may keep busy; hosts of a job are taken to be alike.
+/// Returns the first hardware thread of each core that this process may use, at most as many as its CPU quota allows.
 pub(crate) fn cores() -> Vec<u32> {
     let sibling = |cpu: u32| {
         let path = format!("/sys/devices/system/cpu/cpu{cpu}/topology/thread_siblings_list");

@@ -1,121 +1,98 @@
-//! The command that starts ranks: the mpiexec of the MPI that this program was built with, or srun.
+//! The command that starts MPI ranks: the mpiexec of the MPI that ombx was built with, or srun.
 
-use std::{ffi::OsString, path::PathBuf, process::Command};
-#[cfg(feature = "mpi")]
-use std::{path::Path, process::Stdio};
+use std::{
+    env,
+    ffi::OsString,
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+};
 
 use ombx_core::{
     benchmark::threads::Threading,
     error::{Error, Result},
+    system::environment::kept_variables,
+};
+use ombx_mpi::Family;
+
+use super::{cores::cores, detection};
+use crate::{
+    arguments::start::{Bind, Launcher, StartArgs},
+    search_path,
 };
 
-#[cfg(feature = "mpi")]
-use crate::args::{Bind, Launcher, StartArgs};
+/// Variable in every process of a job on every host. The processes that a job leaves behind are found by it.
+const JOB_VARIABLE: &str = "OMBX_JOB";
 
-/// The variable that marks every process of a job, wherever it runs: what is left of a job is found by it.
-#[cfg(feature = "mpi")]
-const MARK: &str = "OMBX_JOB";
-
-/// What launchers of each family say of themselves.
-#[cfg(feature = "mpi")]
+/// Words in the output of `--version` of each family of launchers.
 const HYDRA: &[&str] = &["hydra", "intel(r) mpi", "mpich"];
-#[cfg(feature = "mpi")]
 const OPEN_MPI: &[&str] = &["openrte", "open mpi", "prrte", "prte"];
-/// What is said of a launcher that cannot start ranks of this program.
-const FOREIGN: &str = "belongs to another MPI";
+/// Part of the message about a launcher that cannot start ranks of this build.
+const OF_ANOTHER_MPI: &str = "belongs to another MPI";
 
-/// Whether ranks could not be started because the launcher is of another MPI.
-pub(crate) fn is_foreign(error: &Error) -> bool {
-    error.to_string().contains(FOREIGN)
-}
-
-/// The MPI of this build.
-#[cfg(feature = "mpi")]
+/// Returns the name and version of the MPI of this build.
 pub(crate) fn library() -> String {
     ombx_mpi::library_version()
 }
 
-/// The MPI of this build.
-#[cfg(not(feature = "mpi"))]
-pub(crate) fn library() -> String {
-    "no MPI".into()
+/// Returns whether an error says that the launcher belongs to another MPI.
+pub(crate) fn is_of_another_mpi(error: &Error) -> bool {
+    error.to_string().contains(OF_ANOTHER_MPI)
 }
 
-/// Whether a launcher, as detection calls it, starts ranks of this build's MPI; `None` where several MPIs share it.
-pub(crate) fn speaks_to(by: &str) -> Option<bool> {
-    #[cfg(feature = "mpi")]
-    {
-        use crate::launch::detect;
-        let open_mpi = ombx_mpi::family() == ombx_mpi::Family::OpenMpi;
-        match by {
-            detect::OPEN_MPI => Some(open_mpi),
-            detect::HYDRA => Some(!open_mpi),
-            _ => None,
-        }
-    }
-    #[cfg(not(feature = "mpi"))]
-    {
-        let _ = by;
-        None
+/// Returns whether a launcher, by its name in [`detection`], starts ranks of this build's MPI. `None`: it starts ranks of several.
+pub(crate) fn is_of_this_mpi(launcher: &str) -> Option<bool> {
+    let open_mpi = ombx_mpi::family() == Family::OpenMpi;
+    match launcher {
+        detection::OPEN_MPI => Some(open_mpi),
+        detection::HYDRA => Some(!open_mpi),
+        _ => None,
     }
 }
 
-/// The mpiexec or mpirun that a user would get by name, if it is of another MPI than this build.
-pub(crate) fn foreign_in_path() -> Option<String> {
-    #[cfg(feature = "mpi")]
-    {
-        let open_mpi = ombx_mpi::family() == ombx_mpi::Family::OpenMpi;
-        let (ours, theirs) = if open_mpi { (OPEN_MPI, HYDRA) } else { (HYDRA, OPEN_MPI) };
-        let mut found = ["mpiexec", "mpirun"].into_iter().filter_map(in_path);
-        found.find(|path| says(path, theirs) && !says(path, ours)).map(|path| path.display().to_string())
-    }
-    #[cfg(not(feature = "mpi"))]
-    None
+/// Returns the mpiexec or mpirun of the search path if it belongs to another MPI than this build.
+pub(crate) fn of_another_mpi_in_path() -> Option<String> {
+    let open_mpi = ombx_mpi::family() == Family::OpenMpi;
+    let (ours, theirs) = if open_mpi { (OPEN_MPI, HYDRA) } else { (HYDRA, OPEN_MPI) };
+    let mut found = ["mpiexec", "mpirun"].into_iter().filter_map(search_path::find);
+    found
+        .find(|path| has_version(path, theirs) && !has_version(path, ours))
+        .map(|path| path.display().to_string())
 }
 
-/// A program in the search path.
-pub(crate) fn in_path(name: &str) -> Option<PathBuf> {
-    let path = std::env::var_os("PATH")?;
-    std::env::split_paths(&path).map(|dir| dir.join(name)).find(|file| file.is_file())
-}
-
-#[cfg(not(feature = "mpi"))]
-pub(crate) fn command(_: &StartArgs, _: Launcher, _: u32, _: Threading, _: Vec<OsString>) -> Result<Command> {
-    Err(Error::usage(
-        "this needs ranks over MPI, which this build has not: build it with the feature `mpi` of ombx-cli",
-    ))
-}
-
-/// The command line for `ranks` ranks of `program`, whose first word is the program itself.
-#[cfg(feature = "mpi")]
+/// Returns the command that starts `ranks` ranks of `program`, whose first word is the executable.
 pub(crate) fn command(
     args: &StartArgs,
-    launcher: Launcher,
     ranks: u32,
     threading: Threading,
     program: Vec<OsString>,
 ) -> Result<Command> {
-    use ombx_mpi::Family;
-    if let Some(file) = &args.hostfile {
-        crate::plain::hostfile(file)?;
-    }
     let family = ombx_mpi::family();
-    let mut command = match (launcher, family) {
-        (Launcher::Srun, _) => srun(args, family, ranks)?,
-        (_, Family::OpenMpi) => open_mpi(args, ranks, threading)?,
-        (_, Family::Mpich | Family::Other) => hydra(args, ranks, threading)?,
+    let srun_here = || args.launcher == Launcher::Auto && in_slurm_allocation();
+    let mut command = if args.launcher == Launcher::Srun || srun_here() {
+        srun(args, family, ranks)?
+    } else if family == Family::OpenMpi {
+        open_mpi(args, ranks, threading)?
+    } else {
+        hydra(args, ranks, threading)?
     };
-    // UCX's own handler of crashes can hang while it frees memory; without it the launcher sees the signal.
-    if std::env::var_os("UCX_HANDLE_ERRORS").is_none() {
+    // UCX's own handler of crashes can hang while it frees memory. Without it the launcher sees the signal.
+    if env::var_os("UCX_HANDLE_ERRORS").is_none() {
         command.env("UCX_HANDLE_ERRORS", "none");
     }
     command.args(&args.launcher_arg).args(program).stdin(Stdio::null());
     Ok(command)
 }
 
-/// One core each while cores last, but for ranks whose threads would then share it; MPICH binds nothing by itself.
-#[cfg(feature = "mpi")]
-fn bindable(args: &StartArgs, ranks: u32, threading: Threading) -> bool {
+/// Returns whether srun can start ranks here.
+fn in_slurm_allocation() -> bool {
+    env::var_os("SLURM_JOB_ID").is_some()
+        && detection::launcher().is_none()
+        && search_path::find("srun").is_some()
+}
+
+/// Returns whether each rank is bound to a core. By default, ranks are bound if there are enough cores and ranks have no threads
+/// that would share the core.
+fn binds_to_core(args: &StartArgs, ranks: u32, threading: Threading) -> bool {
     let hosts = args.hosts.len().max(1);
     match args.bind {
         Bind::Core => return true,
@@ -123,34 +100,31 @@ fn bindable(args: &StartArgs, ranks: u32, threading: Threading) -> bool {
         Bind::Auto => {}
     }
     threading == Threading::Single
-        && (args.hostfile.is_some() || (ranks as usize).div_ceil(hosts) <= super::cores::cores().len())
+        && (args.hostfile.is_some() || (ranks as usize).div_ceil(hosts) <= cores().len())
 }
 
-/// Ranks on each of the hosts, where they have to share them and the user has not said how.
-#[cfg(feature = "mpi")]
-fn per_host(args: &StartArgs, ranks: u32) -> Option<u32> {
+/// Returns the number of ranks per host if ranks share hosts and the user has not given slots.
+fn ranks_per_host(args: &StartArgs, ranks: u32) -> Option<u32> {
     let hosts = u32::try_from(args.hosts.len()).ok().filter(|n| *n > 0)?;
-    let said = args.hosts.iter().any(|host| host.contains(':'));
-    (!said && ranks > hosts).then(|| ranks.div_ceil(hosts))
+    let slots = args.hosts.iter().any(|host| host.contains(':'));
+    (!slots && ranks > hosts).then(|| ranks.div_ceil(hosts))
 }
 
-/// Whether the user's own arguments bind ranks, or leave them unbound.
-#[cfg(feature = "mpi")]
-fn binds(args: &StartArgs) -> bool {
+/// Returns whether the user's own launcher arguments choose the binding.
+fn user_binds(args: &StartArgs) -> bool {
     args.launcher_arg.iter().any(|arg| arg.trim_start_matches('-').starts_with("bind-to"))
 }
 
-#[cfg(feature = "mpi")]
 fn hydra(args: &StartArgs, ranks: u32, threading: Threading) -> Result<Command> {
     let names = ["mpiexec.mpich", "mpiexec.hydra", "mpiexec", "mpirun"];
     let mut command = Command::new(find(&names, HYDRA)?);
     command.arg("-n").arg(ranks.to_string());
-    if bindable(args, ranks, threading) && !binds(args) {
+    if binds_to_core(args, ranks, threading) && !user_binds(args) {
         command.args(["-bind-to", "core"]);
     }
     if !args.hosts.is_empty() {
         command.arg("-hosts").arg(args.hosts.join(","));
-        if let Some(ranks) = per_host(args, ranks) {
+        if let Some(ranks) = ranks_per_host(args, ranks) {
             command.arg("-ppn").arg(ranks.to_string());
         }
     } else if let Some(file) = &args.hostfile {
@@ -165,16 +139,15 @@ fn hydra(args: &StartArgs, ranks: u32, threading: Threading) -> Result<Command> 
     Ok(command)
 }
 
-#[cfg(feature = "mpi")]
 fn open_mpi(args: &StartArgs, ranks: u32, threading: Threading) -> Result<Command> {
     let names = ["mpiexec.openmpi", "mpirun.openmpi", "mpiexec", "mpirun", "orterun", "prterun"];
     let mut command = Command::new(find(&names, OPEN_MPI)?);
     command.arg("-n").arg(ranks.to_string());
-    if !binds(args) {
-        command.args(["--bind-to", if bindable(args, ranks, threading) { "core" } else { "none" }]);
+    if !user_binds(args) {
+        command.args(["--bind-to", if binds_to_core(args, ranks, threading) { "core" } else { "none" }]);
     }
     if !args.hosts.is_empty() {
-        let slots = per_host(args, ranks).map_or(String::new(), |ranks| format!(":{ranks}"));
+        let slots = ranks_per_host(args, ranks).map_or(String::new(), |ranks| format!(":{ranks}"));
         let hosts: Vec<String> = args.hosts.iter().map(|host| format!("{host}{slots}")).collect();
         command.arg("--host").arg(hosts.join(","));
         forward(&mut command);
@@ -182,10 +155,10 @@ fn open_mpi(args: &StartArgs, ranks: u32, threading: Threading) -> Result<Comman
         command.arg("--hostfile").arg(file);
         forward(&mut command);
     } else {
-        // More ranks than cores is the user's choice; the trust column says so.
+        // The user may start more ranks than cores; the trust column reports it.
         command.arg("--oversubscribe");
-        if in_path("ssh").is_none() && in_path("rsh").is_none() {
-            // Open MPI looks for a remote shell even where it needs none.
+        if search_path::find("ssh").is_none() && search_path::find("rsh").is_none() {
+            // Open MPI looks for a remote shell even if it needs none.
             command.args(["--mca", "plm_rsh_agent", "sh"]);
         }
     }
@@ -196,7 +169,7 @@ fn open_mpi(args: &StartArgs, ranks: u32, threading: Threading) -> Result<Comman
         command.args(["--mca", "oob_tcp_if_include", interface, "--mca", "btl_tcp_if_include", interface]);
     }
     if rustix::process::geteuid().is_root() {
-        // Containers and CI run as root; Open MPI wants to be told twice.
+        // Containers and CI run as root, which Open MPI allows only with both variables.
         for prefix in ["OMPI", "PRTE"] {
             command.env(format!("{prefix}_ALLOW_RUN_AS_ROOT"), "1");
             command.env(format!("{prefix}_ALLOW_RUN_AS_ROOT_CONFIRM"), "1");
@@ -205,25 +178,21 @@ fn open_mpi(args: &StartArgs, ranks: u32, threading: Threading) -> Result<Comman
     Ok(command)
 }
 
-/// Open MPI gives ranks on other hosts its own variables and those that are named.
-#[cfg(feature = "mpi")]
+/// Passes variables to ranks on other hosts. Open MPI itself passes only its own.
 fn forward(command: &mut Command) {
-    let kept = ombx_core::system::environment::kept_variables()
-        .into_keys()
-        .filter(|name| !name.starts_with("OMPI_MCA_"));
-    let mark = std::env::var_os(MARK).map(|_| MARK.to_owned());
-    for name in kept.chain(mark) {
+    let kept = kept_variables().into_keys().filter(|name| !name.starts_with("OMPI_MCA_"));
+    let job = env::var_os(JOB_VARIABLE).map(|_| JOB_VARIABLE.to_owned());
+    for name in kept.chain(job) {
         command.arg("-x").arg(name);
     }
 }
 
-#[cfg(feature = "mpi")]
-fn srun(args: &StartArgs, family: ombx_mpi::Family, ranks: u32) -> Result<Command> {
-    let program = in_path("srun").ok_or_else(|| Error::fabric("srun is not in the search path"))?;
+fn srun(args: &StartArgs, family: Family, ranks: u32) -> Result<Command> {
+    let program = search_path::find("srun").ok_or_else(|| Error::fabric("srun is not in the search path"))?;
     let mut command = Command::new(program);
-    // Slurm's name for what each MPI speaks; the wrong one starts singletons.
-    let speaks = if family == ombx_mpi::Family::OpenMpi { "--mpi=pmix" } else { "--mpi=pmi2" };
-    command.arg("-n").arg(ranks.to_string()).args(["-K1", speaks]);
+    // With the wrong protocol each process is rank 0 of 1.
+    let protocol = if family == Family::OpenMpi { "--mpi=pmix" } else { "--mpi=pmi2" };
+    command.arg("-n").arg(ranks.to_string()).args(["-K1", protocol]);
     command.arg(if args.bind == Bind::None { "--cpu-bind=none" } else { "--cpu-bind=cores" });
     if !args.hosts.is_empty() {
         command.arg("-w").arg(args.hosts.join(","));
@@ -231,48 +200,51 @@ fn srun(args: &StartArgs, family: ombx_mpi::Family, ranks: u32) -> Result<Comman
         if ranks as usize >= hosts {
             command.arg("-N").arg(hosts.to_string());
         }
-        if let Some(ranks) = per_host(args, ranks) {
+        if let Some(ranks) = ranks_per_host(args, ranks) {
             command.arg(format!("--ntasks-per-node={ranks}"));
         }
     } else if let Some(file) = &args.hostfile {
-        // What has no slash would be the name of a host.
+        // srun takes a name without a slash for a host.
         command.arg("-w").arg(std::path::absolute(file).unwrap_or_else(|_| file.clone()));
     }
     Ok(command)
 }
 
-/// The first of `names` whose `--version` has one of `words`: several MPIs share the name mpiexec. `OMBX_MPIEXEC` overrides.
-#[cfg(feature = "mpi")]
+/// Returns the first program of these names whose version has one of these words, since several MPIs share the name mpiexec.
+/// `OMBX_MPIEXEC` takes precedence.
 fn find(names: &[&str], words: &[&str]) -> Result<PathBuf> {
-    let beside = |name: &&str| beside_compiler().map(|dir| dir.join(name)).filter(|file| file.is_file());
-    let chosen = std::env::var_os("OMBX_MPIEXEC").map(PathBuf::from);
+    let beside = |name: &&str| compiler_directory().map(|dir| dir.join(name)).filter(|file| file.is_file());
+    let chosen = env::var_os("OMBX_MPIEXEC").map(PathBuf::from);
     let candidates: Vec<PathBuf> = match chosen {
         Some(path) => vec![path],
-        None => names.iter().filter_map(beside).chain(names.iter().filter_map(|n| in_path(n))).collect(),
+        None => names
+            .iter()
+            .filter_map(beside)
+            .chain(names.iter().filter_map(|name| search_path::find(name)))
+            .collect(),
     };
-    candidates.iter().find(|path| says(path, words)).cloned().ok_or_else(|| {
+    candidates.iter().find(|path| has_version(path, words)).cloned().ok_or_else(|| {
         let library = ombx_mpi::library_version();
         let tried = match candidates.as_slice() {
             [] => format!("none of {} is installed", names.join(", ")),
             some => format!(
-                "{} {FOREIGN}",
+                "{} {OF_ANOTHER_MPI}",
                 some.iter().map(|p| p.display().to_string()).collect::<Vec<_>>().join(", ")
             ),
         };
         Error::fabric(format!(
-            "no mpiexec for {library}: {tried}; install it, or set OMBX_MPIEXEC to its path"
+            "cannot find the mpiexec of {library}: {tried}. Install it, or set OMBX_MPIEXEC to its path"
         ))
     })
 }
 
-/// Where the compiler that built this program lives: its MPI's launcher is usually there too.
-#[cfg(feature = "mpi")]
-fn beside_compiler() -> Option<PathBuf> {
+/// Returns the directory of the MPI compiler that built ombx, where the launcher usually is.
+fn compiler_directory() -> Option<PathBuf> {
     Path::new(ombx_mpi::COMPILER).parent().filter(|dir| dir.is_absolute()).map(Path::to_path_buf)
 }
 
-#[cfg(feature = "mpi")]
-fn says(path: &Path, words: &[&str]) -> bool {
+/// Returns whether the version that a program prints has one of these words.
+fn has_version(path: &Path, words: &[&str]) -> bool {
     let Ok(output) = Command::new(path).arg("--version").stdin(Stdio::null()).output() else { return false };
     let text = [output.stdout, output.stderr].concat();
     let text = String::from_utf8_lossy(&text).to_lowercase();

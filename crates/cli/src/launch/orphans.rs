@@ -1,34 +1,34 @@
-//! Processes of a job that its launcher leaves behind: they become children of the process that started the launcher.
+//! Orphans: processes of a job that outlive their launcher. They become children of the launching process.
 
 use std::{fs, time::Duration};
 
 use ombx_core::system::clock::Since;
 use rustix::process::{Pid, Signal, WaitOptions, getpid, kill_process, set_child_subreaper, waitpid};
 
-/// Processes that were killed have this long to be gone; one that waits for a device may take longer than anyone likes.
-const GONE: Duration = Duration::from_secs(2);
-const NAP: Duration = Duration::from_millis(5);
+/// Maximum wait for killed processes. A process that waits for a device may take longer.
+const LIMIT: Duration = Duration::from_secs(2);
+/// Interval between two looks at the list of processes.
+const INTERVAL: Duration = Duration::from_millis(5);
 
-/// From now on, who loses its parent below this process becomes its child. Kernels that cannot do that give orphans to the first
-/// process of the machine, and [`end`] then finds none.
+/// Makes this process the parent of all orphans among its descendants. On kernels without this feature [`end`] finds none.
 pub(super) fn adopt() {
     let _ = set_child_subreaper(Some(getpid()));
 }
 
-/// Ends all children of this process, and theirs.
+/// Kills all descendants of this process.
 pub(super) fn end() {
     let since = Since::now();
-    // Each that ends leaves its own children to this process.
+    // The children of a killed process become children of this process.
     loop {
         let children = children();
         for child in &children {
             let _ = kill_process(*child, Signal::KILL);
             let _ = waitpid(Some(*child), WaitOptions::NOHANG);
         }
-        if children.is_empty() || since.elapsed() > GONE {
+        if children.is_empty() || since.elapsed() > LIMIT {
             return;
         }
-        std::thread::sleep(NAP);
+        std::thread::sleep(INTERVAL);
     }
 }
 
@@ -42,7 +42,7 @@ fn children() -> Vec<Pid> {
 
 fn parent(pid: i32) -> Option<i32> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // After the name, which may hold anything: state, parent.
+    // The name in parentheses may contain any character. State and parent follow it.
     stat.rsplit_once(')')?.1.split_whitespace().nth(1)?.parse().ok()
 }
 
@@ -51,7 +51,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_parent_of_a_process_is_known() {
+    fn children_are_found_by_their_parent() {
         let own = getpid().as_raw_nonzero().get();
         assert_eq!(parent(own), rustix::process::getppid().map(|pid| pid.as_raw_nonzero().get()));
         let mut child = std::process::Command::new("sleep").arg("5").spawn().unwrap();

@@ -31,6 +31,12 @@ impl Registry {
         if let Some(pair) = axes.windows(2).find(|w| w[0].name == w[1].name && w[0].values != w[1].values) {
             return Err(Error::usage(format!("two axes are called {}, with different values", pair[0].name)));
         }
+        let settings = entries.iter().flat_map(|b| b.settings.iter());
+        if let Some(setting) =
+            settings.clone().find(|setting| axes.iter().any(|axis| axis.name == setting.name))
+        {
+            return Err(Error::usage(format!("{} is the name of an axis and of a setting", setting.name)));
+        }
         match entries.windows(2).find(|pair| pair[0].name == pair[1].name) {
             None => Ok(Registry { entries }),
             Some(pair) => {

@@ -1,0 +1,12 @@
+//! Arguments that several commands share.
+
+pub(crate) mod argv;
+pub(crate) mod axes;
+pub(crate) mod effort;
+pub(crate) mod given;
+pub(crate) mod launches;
+pub(crate) mod mistake;
+pub(crate) mod output;
+pub(crate) mod role;
+pub(crate) mod start;
+mod values;

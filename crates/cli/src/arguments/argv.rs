@@ -1,0 +1,106 @@
+//! The words of the command line. A link to ombx named `osu_latency` stands for `ombx osu osu_latency`.
+
+use std::{
+    env,
+    ffi::OsString,
+    path::{Path, PathBuf},
+};
+
+use ombx_core::error::{Error, Result};
+
+use super::role;
+
+/// Maximum length of the name of a command or option, in bytes.
+const LONGEST_NAME: usize = 64;
+/// Maximum length of a value, or of an element of a list, in bytes: the limit of paths.
+const LONGEST_VALUE: usize = 4096;
+
+/// The command that replaces the OSU benchmarks.
+const OSU: &str = "osu";
+
+pub(crate) fn executable() -> Result<PathBuf> {
+    env::current_exe().map_err(|e| Error::fabric(format!("cannot locate the ombx executable: {e}")))
+}
+
+/// Returns the words of this process, the program's name first.
+pub(crate) fn typed() -> Vec<OsString> {
+    normalized(env::args_os().collect())
+}
+
+/// Returns the command line as the user typed it, for result files: without the words that the launching process added.
+pub(crate) fn as_typed(words: Vec<OsString>) -> Vec<String> {
+    let words = words.into_iter().filter(|word| !role::is_internal(word));
+    words.map(|word| word.to_string_lossy().into_owned()).collect()
+}
+
+/// Rejects words that are too long to mean anything. Searching for similar names would take seconds.
+pub(crate) fn check_lengths(words: &[OsString]) -> Result<()> {
+    for (word, at) in words.iter().skip(1).zip(1..).take_while(|(word, _)| *word != "--") {
+        let word = word.as_encoded_bytes();
+        let named = word.starts_with(b"--") || at == 1;
+        let name = word.split(|byte| *byte == b'=').next().unwrap_or_default();
+        let too_long = |what: &str, bytes: &[u8], most| {
+            let shown = String::from_utf8_lossy(&bytes[..bytes.len().min(20)]).into_owned();
+            Err(Error::usage(format!("{shown}.. has {} bytes: a {what} has at most {most}", bytes.len())))
+        };
+        if named && name.len() > LONGEST_NAME {
+            return too_long("name of a command or option", name, LONGEST_NAME);
+        }
+        if let Some(part) = word.split(|byte| *byte == b',').find(|part| part.len() > LONGEST_VALUE) {
+            return too_long("value", part, LONGEST_VALUE);
+        }
+    }
+    Ok(())
+}
+
+/// Returns the words with `ombx osu` in place of a link's name, and OMB's attached values in clap's form.
+pub(crate) fn normalized(typed: Vec<OsString>) -> Vec<OsString> {
+    let called = typed.first().and_then(|word| Path::new(word).file_name()).and_then(|name| name.to_str());
+    let mut words = match called {
+        Some(name) if name.starts_with("osu_") => {
+            let program = ["ombx", OSU, name].map(OsString::from);
+            program.into_iter().chain(typed.iter().skip(1).cloned()).collect()
+        }
+        _ => typed,
+    };
+    if words.get(1).is_some_and(|word| word == OSU) {
+        words.iter_mut().for_each(separate);
+    }
+    words
+}
+
+/// Rewrites `-z50,99` and `-cDIR` as long options. OMB takes these values only when attached, which clap supports for long
+/// options only.
+fn separate(word: &mut OsString) {
+    for (short, long) in [("-z", "--tail-lat"), ("-c", "--validation")] {
+        let value = word.to_str().and_then(|word| word.strip_prefix(short)).filter(|value| !value.is_empty());
+        let Some(value) = value else { continue };
+        if short == "-c" || value.starts_with(|c: char| c.is_ascii_digit()) {
+            *word = format!("{long}={value}").into();
+            return;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(typed: &str) -> String {
+        let words = normalized(typed.split(' ').map(OsString::from).collect());
+        words.iter().map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" ")
+    }
+
+    #[test]
+    fn a_link_is_the_osu_program_of_its_name() {
+        assert_eq!(of("/opt/omb/osu_latency -m 8:8 H H"), "ombx osu osu_latency -m 8:8 H H");
+        assert_eq!(of("osu_bw"), "ombx osu osu_bw");
+        assert_eq!(of("./ombx run p2p.latency -z50"), "./ombx run p2p.latency -z50");
+    }
+
+    #[test]
+    fn attached_values_become_long_options() {
+        assert_eq!(of("osu_bcast -f -c -z50,99 -z"), "ombx osu osu_bcast -f -c --tail-lat=50,99 -z");
+        assert_eq!(of("ombx osu osu_bw -clog -i 5"), "ombx osu osu_bw --validation=log -i 5");
+    }
+}

@@ -1,0 +1,65 @@
+//! Arguments that choose sizes and the effort for each row.
+
+use std::time::Duration;
+
+use clap::Args;
+use ombx_core::{
+    error::Result,
+    measure::plan::{self, Effort},
+    unit::{self, Bytes},
+};
+
+/// How much is measured for each row.
+#[derive(Debug, Args)]
+pub(crate) struct EffortArgs {
+    /// Stop a row when its 95 % interval is within ± this percentage of the median
+    #[arg(long, default_value = "1%", allow_hyphen_values = true, value_parser = unit::parse_percent, help_heading = "How long")]
+    pub(crate) precision: f64,
+    /// Maximum time for measuring one row
+    #[arg(long, value_name = "TIME", default_value = "1s", allow_hyphen_values = true, value_parser = unit::parse_duration, help_heading = "How long")]
+    pub(crate) max_time: Duration,
+    /// Fixed number of timed iterations per row, as in the OSU benchmarks, for example: 1000
+    #[arg(long, value_name = "I", value_parser = clap::value_parser!(u64).range(1..=1 << 32), conflicts_with_all = ["precision", "max_time"], help_heading = "How long")]
+    pub(crate) iterations: Option<u64>,
+    /// Untimed iterations before the timed ones; needs --iterations [default: a tenth of them]
+    #[arg(long, value_name = "X", value_parser = clap::value_parser!(u64).range(0..=1 << 32), requires = "iterations", help_heading = "How long")]
+    pub(crate) warmup: Option<u64>,
+    /// Iterations per sample; auto keeps the cost of reading the clock below 1 %
+    #[arg(long, value_name = "auto|N", default_value = "auto", value_parser = Batch::parse, help_heading = "How long")]
+    pub(crate) batch: Batch,
+}
+
+impl EffortArgs {
+    pub(crate) fn effort(&self) -> Effort {
+        match self.iterations {
+            Some(iterations) => {
+                Effort::Fixed { iterations, warmup: self.warmup.unwrap_or(iterations.div_ceil(10)) }
+            }
+            None => Effort::Precision { precision: self.precision, max_time: self.max_time },
+        }
+    }
+}
+
+/// List of message sizes in one option value.
+#[derive(Debug, Clone)]
+pub(crate) struct Sizes(pub(crate) Vec<Bytes>);
+
+impl Sizes {
+    pub(crate) fn parse(text: &str) -> Result<Sizes> {
+        plan::parse_sizes(text).map(Sizes)
+    }
+}
+
+/// Iterations per sample; `None` means calibrated.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Batch(pub(crate) Option<u64>);
+
+impl Batch {
+    fn parse(text: &str) -> std::result::Result<Batch, String> {
+        match (text, text.parse::<u64>()) {
+            ("auto", _) => Ok(Batch(None)),
+            (_, Ok(n @ 1..=0x1_0000_0000)) => Ok(Batch(Some(n))),
+            _ => Err("not auto or a positive number of iterations".into()),
+        }
+    }
+}

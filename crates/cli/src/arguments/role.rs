@@ -1,0 +1,36 @@
+//! Hidden arguments that give a process of a job its role. The launching process adds them to its own command line.
+
+use std::ffi::OsStr;
+
+use clap::{Args, ValueEnum};
+
+/// Arguments of [`RoleArgs`] as they are passed to a child process.
+pub(crate) const RELAY: &str = "--relay=records";
+pub(crate) const COORDINATOR: &str = "--coordinator";
+pub(crate) const ALONE: &str = "--alone";
+
+/// Role of this process in a job that another process of ombx started.
+#[derive(Debug, Default, Args)]
+pub(crate) struct RoleArgs {
+    /// Write records to standard output, for the launching process
+    #[arg(long, hide = true, value_enum)]
+    pub(crate) relay: Option<Relay>,
+    /// Start ranks over sockets and coordinate them
+    #[arg(long, hide = true, requires = "relay")]
+    pub(crate) coordinator: bool,
+    /// Measure benchmarks that start their own processes
+    #[arg(long, hide = true, requires = "relay")]
+    pub(crate) alone: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Relay {
+    /// Records, and a line as each case starts
+    Records,
+}
+
+/// Returns whether the launching process added this argument.
+pub(crate) fn is_internal(argument: &OsStr) -> bool {
+    let argument = argument.to_string_lossy();
+    [RELAY, COORDINATOR, ALONE].contains(&&*argument) || argument.starts_with("--launch=")
+}

@@ -1,0 +1,31 @@
+//! Parsers of values that are passed on to launchers. They reject what a launcher could take for an option, or a shell for a
+//! command.
+
+use ombx_core::system::host_name::check_host;
+
+/// Accepts a host name or an address.
+pub(super) fn host(text: &str) -> Result<String, String> {
+    check_host(text).map(str::to_owned).map_err(|_| "not a host name".into())
+}
+
+/// Accepts the name or path of a program. Launchers split it at blanks.
+pub(super) fn program(text: &str) -> Result<String, String> {
+    match is_plain(text, "-._/+@") {
+        true => Ok(text.to_owned()),
+        false => Err("not the name or path of a program without blanks".into()),
+    }
+}
+
+/// Accepts the name of a network interface, which the kernel limits to 15 bytes.
+pub(super) fn interface(text: &str) -> Result<String, String> {
+    match is_plain(text, "-._:") && text.len() < 16 {
+        true => Ok(text.to_owned()),
+        false => Err("not the name of a network interface".into()),
+    }
+}
+
+/// Returns whether a text has only letters, digits and the given marks, and does not look like an option.
+fn is_plain(text: &str, marks: &str) -> bool {
+    let plain = |c: char| c.is_ascii_alphanumeric() || marks.contains(c);
+    !text.is_empty() && !text.starts_with('-') && text.chars().all(plain)
+}

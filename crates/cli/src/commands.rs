@@ -1,0 +1,119 @@
+//! The commands of ombx. A command is a module with its arguments, a variant of [`Command`], and an arm of [`dispatch`].
+
+mod ab;
+mod codegen;
+pub(crate) mod compare;
+mod completions;
+mod doctor;
+pub(crate) mod links;
+mod list;
+pub(crate) mod osu;
+mod report;
+pub(crate) mod run;
+mod show;
+
+use std::ffi::OsString;
+
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
+use ombx_core::{
+    benchmark::registry::Registry,
+    error::{Error, Result},
+};
+
+use crate::{
+    arguments::{axes, mistake},
+    role,
+};
+
+#[derive(Debug, Parser)]
+#[command(
+    name = "ombx",
+    version,
+    about = "Trustworthy communication benchmarks for clusters",
+    max_term_width = 110,
+    disable_help_subcommand = true
+)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// List the benchmarks of this build
+    List(list::ListArgs),
+    /// Run benchmarks; start the ranks unless a launcher has
+    Run(Box<run::arguments::RunArgs>),
+    /// Measure every pair of ranks and report slow links; start the ranks unless a launcher has
+    Links(Box<links::LinksArgs>),
+    /// Measure every link of a cluster: pairs of hosts, then all hosts together
+    Cluster(ombx_cluster::Options),
+    /// Check this system for causes of wrong measurements and say how to remove them
+    Doctor(doctor::DoctorArgs),
+    /// Replace an OSU benchmark: same name, options and output; without a name, list all programs
+    #[command(disable_help_flag = true)]
+    Osu(Box<osu::arguments::OsuArgs>),
+    /// Print result files in any format
+    Show(show::ShowArgs),
+    /// Compare two sets of result files case by case; usable as a gate in CI
+    Compare(compare::CompareArgs),
+    /// Compare two builds of ombx that measure alternately
+    Ab(Box<ab::AbArgs>),
+    /// Write result files as one self-contained HTML page
+    Report(report::ReportArgs),
+    /// Print a completion script for a shell
+    Completions(completions::CompletionsArgs),
+    /// Run one process of the benchmark sockets.pipeline; its standard input is the control connection
+    #[cfg(feature = "sockets")]
+    #[command(hide = true, name = ombx_sockets::pipeline::SUBCOMMAND)]
+    PipelineProcess {
+        /// Name of the process, as ps shows it
+        name: String,
+    },
+    /// Run one rank over sockets; standard input says which
+    #[cfg(feature = "sockets")]
+    #[command(hide = true)]
+    Worker,
+    /// Print a file of the repository that is generated from this binary
+    #[command(hide = true)]
+    Codegen(codegen::CodegenArgs),
+}
+
+/// Returns clap's parser, with an option for each axis and setting of the registered benchmarks.
+pub(crate) fn parser(registry: &Registry) -> clap::Command {
+    Cli::command()
+        .mut_subcommand("run", |run| axes::add_options(run, registry))
+        .mut_subcommand("ab", |ab| axes::add_options(ab, registry))
+        .mut_subcommand("links", links::adapt_options)
+}
+
+/// Runs the command that the words name and returns the exit code.
+pub(crate) fn dispatch(registry: &Registry, words: Vec<OsString>) -> Result<u8> {
+    let parser = parser(registry);
+    let matches = match parser.clone().try_get_matches_from(words) {
+        Ok(matches) => matches,
+        Err(error) => return mistake::report(&error, &parser),
+    };
+    let cli = Cli::from_arg_matches(&matches).map_err(|e| Error::usage(e.to_string()))?;
+    let (_, matches) =
+        matches.subcommand().ok_or_else(|| Error::usage("give a command (see ombx --help)"))?;
+    let chosen = axes::chosen(registry, matches)?;
+    match cli.command {
+        Command::List(args) => list::list(registry, &parser, &args),
+        Command::Run(args) => role::run(&run::prepare(registry, &parser, matches, *args, chosen)?),
+        Command::Links(args) => role::run(&links::prepare(registry, *args)?),
+        Command::Cluster(options) => ombx_cluster::run(options),
+        Command::Doctor(args) => doctor::doctor(&args),
+        Command::Osu(args) => osu::osu(registry, &parser, *args),
+        Command::Show(args) => show::show(&args),
+        Command::Compare(args) => compare::compare(&args),
+        Command::Ab(args) => ab::ab(registry, &parser, matches, *args, chosen),
+        Command::Report(args) => report::report(&args),
+        Command::Completions(args) => completions::completions(parser, &args),
+        #[cfg(feature = "sockets")]
+        Command::PipelineProcess { .. } => Ok(ombx_sockets::pipeline::serve()),
+        #[cfg(feature = "sockets")]
+        Command::Worker => dispatch(registry, crate::launch::invitation::accept()?),
+        Command::Codegen(args) => codegen::codegen(registry, parser, args.file),
+    }
+}

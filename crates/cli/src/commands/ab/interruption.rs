@@ -1,0 +1,51 @@
+//! The user's signals, passed on to the build that is measuring. It ends its ranks and reports what it kept.
+
+use std::{
+    process::Child,
+    sync::{
+        Arc,
+        atomic::{AtomicI32, Ordering},
+    },
+};
+
+use ombx_core::error::{Error, Result};
+use rustix::process::{Pid, Signal, kill_process};
+use signal_hook::{
+    consts::{SIGHUP, SIGINT, SIGTERM},
+    iterator::{Handle, Signals},
+};
+
+/// Thread that passes signals on until this is dropped.
+pub(super) struct Interruption {
+    child: Arc<AtomicI32>,
+    handle: Handle,
+}
+
+impl Interruption {
+    pub(super) fn watch() -> Result<Interruption> {
+        let mut signals =
+            Signals::new([SIGINT, SIGTERM, SIGHUP]).map_err(|e| Error::fabric(format!("signals: {e}")))?;
+        let child = Arc::new(AtomicI32::new(0));
+        let (handle, target) = (signals.handle(), Arc::clone(&child));
+        std::thread::spawn(move || {
+            for signal in signals.forever() {
+                let pid = Pid::from_raw(target.load(Ordering::SeqCst));
+                let which = if signal == SIGINT { Signal::INT } else { Signal::TERM };
+                pid.map(|pid| kill_process(pid, which));
+            }
+        });
+        Ok(Interruption { child, handle })
+    }
+
+    pub(super) fn pass_on_to(&self, child: &Child) -> Result<()> {
+        let pid = i32::try_from(child.id()).map_err(|e| Error::fabric(e.to_string()))?;
+        self.child.store(pid, Ordering::SeqCst);
+        Ok(())
+    }
+}
+
+impl Drop for Interruption {
+    fn drop(&mut self) {
+        self.handle.close();
+    }
+}

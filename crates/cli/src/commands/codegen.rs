@@ -1,0 +1,84 @@
+//! `ombx codegen`: files of the repository that are generated from the arguments, the registry and the result format.
+
+use std::io::{self, Write};
+
+use clap::{Args, Command, ValueEnum};
+use ombx_core::{
+    benchmark::registry::Registry,
+    error::{Error, Result},
+};
+use serde_json::{Value, json};
+
+use super::osu;
+use crate::output::stdout;
+
+#[derive(Debug, Args)]
+pub(crate) struct CodegenArgs {
+    /// File to print
+    #[arg(value_enum)]
+    pub(crate) file: Generated,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(crate) enum Generated {
+    /// JSON Schema of the lines of a result file
+    Schema,
+    /// Manual page
+    Man,
+    /// Page about the replacement of the OSU benchmarks
+    Omb,
+    /// Every option of every command, in JSON
+    Options,
+}
+
+pub(crate) fn codegen(registry: &Registry, parser: Command, file: Generated) -> Result<u8> {
+    match file {
+        Generated::Schema => stdout::print(format!("{:#}\n", ombx_results::wire::schema())),
+        Generated::Omb => stdout::print(osu::document::page(registry)),
+        Generated::Man => {
+            let page =
+                manual(parser).map_err(|e| Error::storage(format!("cannot write the manual page: {e}")))?;
+            stdout::print(page)
+        }
+        Generated::Options => stdout::print(format!("{:#}\n", options(parser))),
+    }
+}
+
+/// Returns one page: ombx itself, then a section for each command.
+fn manual(mut parser: Command) -> io::Result<Vec<u8>> {
+    let mut page = Vec::new();
+    parser.build();
+    clap_mangen::Man::new(parser.clone()).date("").render(&mut page)?;
+    for command in parser.get_subcommands().filter(|command| !command.is_hide_set()) {
+        writeln!(page, ".SH \"{}\"", command.get_bin_name().unwrap_or_default().to_uppercase())?;
+        let section = clap_mangen::Man::new(command.clone());
+        section.render_description_section(&mut page)?;
+        section.render_options_section(&mut page)?;
+    }
+    Ok(page)
+}
+
+/// Returns every option of every command: its names, its value, and the possible values if they can be listed.
+fn options(mut parser: Command) -> Value {
+    parser.build();
+    let visible = parser.get_subcommands().filter(|command| !command.is_hide_set());
+    let all = visible.flat_map(|command| {
+        command.get_arguments().map(|arg| {
+            let values: Vec<String> =
+                arg.get_possible_values().iter().map(|value| value.get_name().to_owned()).collect();
+            let takes = arg.get_action().takes_values();
+            json!({
+                "command": command.get_name(),
+                "long": arg.get_long(),
+                "short": arg.get_short(),
+                "value": takes.then(|| arg.get_value_names().map_or(String::new(), |names| names.join(" "))),
+                "optional": arg.get_num_args().is_some_and(|range| range.min_values() == 0),
+                "values": if takes { values } else { Vec::new() },
+                "default": arg.get_default_values().first().map(|value| value.to_string_lossy()),
+                "repeats": matches!(arg.get_action(), clap::ArgAction::Append),
+                "hidden": arg.is_hide_set(),
+            })
+        })
+    });
+    all.collect()
+}

@@ -1,0 +1,43 @@
+//! The files that the user names as one side of a comparison.
+
+use std::path::{Path, PathBuf};
+
+use ombx_core::error::{Error, Result};
+use ombx_results::compare::Launches;
+
+use crate::result_file;
+
+pub(super) fn side(names: &[String]) -> Result<Launches> {
+    let mut paths = Vec::new();
+    for name in names {
+        paths.extend(expand(name)?);
+    }
+    let mut launches = Launches::named(names.join(" "));
+    paths.iter().try_for_each(|path| result_file::add_to(&mut launches, path))?;
+    Ok(launches)
+}
+
+/// Returns the files that a name stands for: a file, the result files of a directory, a list with commas, or a glob.
+fn expand(name: &str) -> Result<Vec<PathBuf>> {
+    let path = Path::new(name);
+    let none = |what: &str| Err(Error::storage(format!("{name}: {what}")));
+    if path.is_dir() {
+        let escaped = PathBuf::from(glob::Pattern::escape(name)).join("*.jsonl");
+        let found = matches(&escaped.to_string_lossy())?;
+        return if found.is_empty() { none("the directory has no *.jsonl files") } else { Ok(found) };
+    }
+    if !path.exists() && name.contains(',') {
+        let parts = name.split(',').filter(|part| !part.is_empty()).map(expand);
+        return Ok(parts.collect::<Result<Vec<_>>>()?.concat());
+    }
+    if !path.exists() && name.contains(['*', '?', '[']) {
+        let found = matches(name)?;
+        return if found.is_empty() { none("no file matches") } else { Ok(found) };
+    }
+    Ok(vec![path.to_owned()])
+}
+
+fn matches(pattern: &str) -> Result<Vec<PathBuf>> {
+    let paths = glob::glob(pattern).map_err(|e| Error::usage(format!("{pattern}: {e}")))?;
+    Ok(paths.filter_map(std::result::Result::ok).collect())
+}

@@ -1,0 +1,111 @@
+//! Processes of a launcher that print where they run, start no MPI, and end.
+
+use std::{
+    io::Read,
+    os::unix::process::CommandExt,
+    process::{Command, Stdio},
+    sync::mpsc,
+    time::Duration,
+};
+
+use ombx_core::{
+    error::{Error, Result},
+    team::Place,
+};
+use rustix::process::{Pid, Signal, kill_process_group};
+use serde_json::{Value, json};
+
+use crate::launch::detection;
+
+/// Default time limit, which a slow cluster needs.
+const LIMIT: Duration = Duration::from_secs(60);
+/// Begin of the line of a rank, among the launcher's own output.
+const MARK: &str = "ombx-probe ";
+
+/// A rank as it describes itself.
+pub(super) struct Rank {
+    pub(super) place: Place,
+    /// Launcher that it detects.
+    pub(super) launcher: Option<String>,
+}
+
+/// Returns the line that describes this rank.
+pub(super) fn line() -> String {
+    let launcher = detection::launcher().map(|started| started.launcher);
+    format!("{MARK}{}\n", json!({"place": Place::here(), "launcher": launcher}))
+}
+
+/// Runs a launcher and returns its ranks. Fails if the launcher hangs or does not start all of them.
+pub(super) fn run(mut command: Command, ranks: u32, limit: Option<Duration>) -> Result<Vec<Rank>> {
+    let program = command.get_program().to_string_lossy().into_owned();
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
+    let mut child = command.spawn().map_err(|e| Error::fabric(format!("cannot start {program}: {e}")))?;
+    let group = Pid::from_child(&child);
+    let (sender, received) = mpsc::channel();
+    let pipes: [Option<Box<dyn Read + Send>>; 2] = [
+        child.stdout.take().map(|pipe| Box::new(pipe) as Box<dyn Read + Send>),
+        child.stderr.take().map(|pipe| Box::new(pipe) as Box<dyn Read + Send>),
+    ];
+    for pipe in pipes.into_iter().flatten() {
+        let sender = sender.clone();
+        std::thread::spawn(move || {
+            let (mut pipe, mut text) = (pipe, Vec::new());
+            let _ = pipe.read_to_end(&mut text);
+            drop(sender.send(String::from_utf8_lossy(&text).into_owned()));
+        });
+    }
+    drop(sender);
+    let limit = limit.unwrap_or(LIMIT);
+    let texts: Vec<String> = (0..2).map_while(|_| received.recv_timeout(limit).ok()).collect();
+    // No process may outlive the job.
+    let _ = kill_process_group(group, Signal::KILL);
+    let _ = child.wait();
+    if texts.len() < 2 {
+        return Err(Error::fabric(format!(
+            "{program} did not end within {} s: give a longer --timeout",
+            limit.as_secs()
+        )));
+    }
+    let seen: Vec<Rank> = texts.iter().flat_map(|text| text.lines()).filter_map(read).collect();
+    if seen.len() == ranks as usize {
+        return Ok(seen);
+    }
+    let last = texts.iter().flat_map(|text| text.lines()).rfind(|line| !line.trim().is_empty());
+    Err(Error::fabric(format!(
+        "{program} started {} of {ranks} ranks; its last line is: {}",
+        seen.len(),
+        last.unwrap_or("(none)").trim()
+    )))
+}
+
+fn read(line: &str) -> Option<Rank> {
+    let (_, json) = line.split_once(MARK)?;
+    let mut value: Value = serde_json::from_str(json).ok()?;
+    let launcher = value["launcher"].as_str().map(str::to_owned);
+    Some(Rank { place: serde_json::from_value(value["place"].take()).ok()?, launcher })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_line_of_a_rank_is_read_and_other_lines_are_not() {
+        let rank = read(&format!("[1,0]<stdout>:{}", line())).unwrap();
+        assert_eq!(rank.place, Place::here());
+        assert!(read("ombx-probe {").is_none() && read("hello").is_none());
+    }
+
+    #[test]
+    fn a_launcher_that_hangs_or_fails_is_reported() {
+        let shell = |script: &str| {
+            let mut command = Command::new("sh");
+            command.args(["-c", script]);
+            command
+        };
+        let error = |command, limit| run(command, 2, Some(limit)).err().unwrap().to_string();
+        assert!(error(shell("sleep 90"), Duration::from_millis(100)).contains("did not end"));
+        let why = error(shell("echo no such host >&2; exit 1"), LIMIT);
+        assert!(why.contains("started 0 of 2 ranks; its last line is: no such host"), "{why}");
+    }
+}

@@ -1,0 +1,81 @@
+//! `ombx osu`, and links to ombx named `osu_latency` and so on: replaces the OSU benchmarks with the same names, options and output.
+
+pub(crate) mod arguments;
+pub(crate) mod document;
+mod names;
+mod options;
+pub(crate) mod program;
+
+use ombx_core::{benchmark::registry::Registry, error::Result, measure::runner::Part};
+use ombx_results::render::OsuTable;
+
+use self::{arguments::OsuArgs, program::Program};
+use crate::{
+    arguments::{
+        launches::Launches,
+        output::{Color, Format, OutputArgs},
+    },
+    job::{Extent, Job, Work, selection, time_limit},
+    launch::{detection, preflight},
+    output::stdout,
+    role,
+};
+
+/// Lists programs, installs links, prints help, or measures.
+pub(crate) fn osu(registry: &Registry, parser: &clap::Command, args: OsuArgs) -> Result<u8> {
+    if let Some(directory) = &args.install_links {
+        return stdout::print(names::install(registry, directory)?);
+    }
+    let Some(name) = args.name.clone() else {
+        return stdout::print(if args.help { help(parser, "ombx osu") } else { names::list(registry) });
+    };
+    let program = Program::find(registry, &name)?;
+    let prints = args.role.relay.is_none() && detection::is_first_process();
+    if args.help || args.version {
+        let text = match args.help {
+            true => help(parser, &name),
+            false => OsuTable::title(&program.osu, env!("CARGO_PKG_VERSION")),
+        };
+        return if prints { stdout::print(text) } else { Ok(0) };
+    }
+    let (job, notes) = prepare(args, &program)?;
+    if prints {
+        notes.iter().for_each(|note| stderr_line!("ombx: {name}: {note}"));
+    }
+    role::run(&job)
+}
+
+/// Returns the job of a program's options after finding every mistake in them, and notes about differences from OMB. Starts nothing.
+pub(crate) fn prepare(args: OsuArgs, program: &Program) -> Result<(Job, Vec<String>)> {
+    let options::Request { plan, columns, notes } = options::read(&args, program)?;
+    let rooted = args.root_rank.map_or(0, |root| root.first().0.saturating_add(1));
+    let wanted = program.choice.bench.layout.ranks_wanted(args.num_pairs).max(rooted);
+    let ranks = args.start.ranks.unwrap_or(wanted);
+    if args.role.relay.is_none() && detection::launcher().is_none() {
+        // Mistakes are reported before notes.
+        preflight::check(&args.start, ranks)?;
+    }
+    let choices = vec![program.choice];
+    let rows = selection::rows(&plan, &choices)?;
+    let output = OutputArgs {
+        format: Format::Osu,
+        out: args.out,
+        allow_skips: false,
+        quiet: true,
+        verbose: false,
+        color: Color::Never,
+        plot: false,
+        osu: Some(columns),
+    };
+    let extent = Extent { ranks, rows, time: time_limit::of_rows(&plan, rows) };
+    let work = Work::Benchmarks(vec![Part { choices, plan }]);
+    let (start, role) = (args.start, args.role);
+    Ok((Job { start, output, role, work, extent, launches: Launches::ONE }, notes))
+}
+
+/// Returns the help of `ombx osu` for a program of this name.
+fn help(parser: &clap::Command, name: &str) -> String {
+    let osu =
+        parser.find_subcommand("osu").map(|osu| osu.clone().bin_name(name.to_owned()).name(name.to_owned()));
+    osu.map(|mut osu| osu.render_help().to_string()).unwrap_or_default()
+}

@@ -1,0 +1,181 @@
+//! The arguments of `ombx osu`: those of OMB, whose meaning depends on the program, and some of ombx.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+use ombx_core::{
+    benchmark::root::Root,
+    error::{Error, Result},
+    unit::{Bytes, parse_memory},
+};
+
+use crate::arguments::{role::RoleArgs, start::StartArgs};
+
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  ombx osu osu_latency -m 8:8 -i 1000 -x 10\n  ombx osu --install-links bin && mpiexec -n 2 bin/osu_bw\n\nSupported programs and options: docs/OMB.md"
+)]
+pub(crate) struct OsuArgs {
+    /// OSU program, for example: osu_latency [default: list all programs]
+    pub(crate) name: Option<String>,
+    /// Memory of the buffers of both ranks; this build uses host memory in any case
+    #[arg(value_name = "H|D|M")]
+    pub(crate) buffers: Vec<String>,
+
+    /// Message sizes: -m 128, -m 2:128, -m 2:, with K, M and G as in 1M
+    #[arg(short, long, value_name = "[MIN:]MAX", value_parser = MessageSize::parse, help_heading = "As OMB")]
+    pub(crate) message_size: Option<MessageSize>,
+    /// Timed iterations for all sizes [default: OMB's, by program and size]
+    #[arg(short, long, value_name = "ITER", allow_hyphen_values = true, value_parser = clap::value_parser!(u64).range(1..=1 << 32), help_heading = "As OMB")]
+    pub(crate) iterations: Option<u64>,
+    /// Untimed iterations before the timed ones [default: OMB's, by program and size]
+    #[arg(short = 'x', long, value_name = "ITER", allow_hyphen_values = true, value_parser = clap::value_parser!(u64).range(0..=1 << 32), help_heading = "As OMB")]
+    pub(crate) warmup: Option<u64>,
+    /// Operations in flight in bandwidth tests [default: 64]
+    #[arg(short = 'W', long, value_name = "SIZE", allow_hyphen_values = true, value_parser = clap::value_parser!(u32).range(1..=1 << 20), help_heading = "As OMB")]
+    pub(crate) window_size: Option<u32>,
+    /// Threads or processes, SEND:RECV or RECV; in nonblocking collectives the number of calls of MPI_Test
+    #[arg(short = 't', long, value_name = "CALLS|S:R", allow_hyphen_values = true, help_heading = "As OMB")]
+    pub(crate) num_test_calls: Option<String>,
+    /// Buffers of the messages in flight: a single one, or one for each [default: single]
+    #[arg(short, long, value_enum, help_heading = "As OMB")]
+    pub(crate) buffer_num: Option<Buffers>,
+    /// Print the result of the verification, which every run does
+    #[arg(short = 'c', long, value_name = "DIR", num_args = 0..=1, require_equals = true, default_missing_value = "", help_heading = "As OMB")]
+    pub(crate) validation: Option<String>,
+    /// Warm-up iterations of the validation (no effect)
+    #[arg(short = 'u', long, value_name = "ITER", allow_hyphen_values = true, value_parser = clap::value_parser!(u32), help_heading = "As OMB")]
+    pub(crate) validation_warmup: Option<u32>,
+    /// Print percentiles of single iterations, for example: -z50,99
+    #[arg(short = 'z', long, value_name = "P,P", num_args = 0..=1, require_equals = true, default_missing_value = "50,90,99", value_parser = Percentiles::parse, help_heading = "As OMB")]
+    pub(crate) tail_lat: Option<Percentiles>,
+    /// Print also minimum, maximum and iterations of collectives
+    #[arg(short, long, help_heading = "As OMB")]
+    pub(crate) full: bool,
+    /// Data type; only mpi_char is supported
+    #[arg(short = 'T', long = "type", value_name = "TYPE", help_heading = "As OMB")]
+    pub(crate) datatype: Option<String>,
+    /// Synchronization in one-sided tests
+    #[arg(short, long, value_name = "SYNC", help_heading = "As OMB")]
+    pub(crate) sync_option: Option<String>,
+    /// Kind of window in one-sided tests
+    #[arg(short, long, value_name = "WIN", help_heading = "As OMB")]
+    pub(crate) win_options: Option<String>,
+    /// Memory limit of a rank, which limits the message sizes of collectives, for example: 1G
+    #[arg(short = 'M', long, value_name = "SIZE", value_parser = parse_memory, help_heading = "As OMB")]
+    pub(crate) mem_limit: Option<Bytes>,
+    /// Root of rooted collectives: a rank, or rotate [default: 0]
+    #[arg(short = 'k', long, value_name = "RANK", allow_hyphen_values = true, help_heading = "As OMB")]
+    pub(crate) root_rank: Option<Root>,
+    /// Run collectives in place
+    #[arg(short = 'l', long, help_heading = "As OMB")]
+    pub(crate) in_place: bool,
+    /// Neighbourhood of neighbourhood collectives, for example: cart:1:1
+    #[arg(short = 'N', long, value_name = "NHBR", help_heading = "As OMB")]
+    pub(crate) nhbr: Option<String>,
+    /// Measure a list of window sizes in one table (not supported)
+    #[arg(short = 'V', long, help_heading = "As OMB")]
+    pub(crate) vary_window: bool,
+    /// Print message rates in addition to bandwidth: 1 or 0 [default: 1]
+    #[arg(short = 'R', long, value_name = "0|1", value_enum, help_heading = "As OMB")]
+    pub(crate) print_rate: Option<Switch>,
+    /// Pairs of ranks that communicate at the same time [default: as many as the ranks allow]
+    #[arg(short = 'p', long, value_name = "PAIRS", allow_hyphen_values = true, value_parser = clap::value_parser!(u32).range(1..), help_heading = "As OMB")]
+    pub(crate) num_pairs: Option<u32>,
+    #[command(flatten)]
+    pub(crate) unsupported: UnsupportedArgs,
+    /// Print help
+    #[arg(short, long, help_heading = "As OMB")]
+    pub(crate) help: bool,
+    /// Print version
+    #[arg(short = 'v', long, help_heading = "As OMB")]
+    pub(crate) version: bool,
+
+    #[command(flatten)]
+    pub(crate) start: StartArgs,
+
+    /// Result file in JSON Lines with all raw data
+    #[arg(short, long, value_name = "FILE", help_heading = "Output")]
+    pub(crate) out: Option<PathBuf>,
+    /// Create a link to ombx for each OSU program of this build in a directory
+    #[arg(long, value_name = "DIR", conflicts_with = "name", help_heading = "Output")]
+    pub(crate) install_links: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) role: RoleArgs,
+}
+
+/// Options of OMB that ombx rejects, each with a reason.
+#[derive(Debug, Args)]
+pub(crate) struct UnsupportedArgs {
+    #[arg(short = 'd', long, hide = true)]
+    pub(crate) accelerator: Option<String>,
+    #[arg(short = 'a', long, hide = true)]
+    pub(crate) array_size: Option<String>,
+    #[arg(short = 'r', long, hide = true)]
+    pub(crate) cuda_target: Option<String>,
+    #[arg(short = 'G', long, hide = true)]
+    pub(crate) graph: Option<String>,
+    #[arg(short = 'P', long, hide = true)]
+    pub(crate) papi: Option<String>,
+    #[arg(short = 'D', long, hide = true)]
+    pub(crate) ddt: Option<String>,
+    #[arg(short = 'I', long, hide = true)]
+    pub(crate) session: bool,
+}
+
+/// Buffers of the messages in flight.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Buffers {
+    /// One for all messages
+    #[value(alias = "SINGLE")]
+    Single,
+    /// One for each message
+    #[value(alias = "MULTIPLE")]
+    Multiple,
+}
+
+/// 0 or 1.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Switch {
+    /// No
+    #[value(name = "0")]
+    Off,
+    /// Yes
+    #[value(name = "1")]
+    On,
+}
+
+/// OMB's `-m [MIN:]MAX`, of which one part may be absent.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct MessageSize {
+    pub(super) least: Option<Bytes>,
+    pub(super) most: Option<Bytes>,
+}
+
+impl MessageSize {
+    fn parse(text: &str) -> Result<MessageSize> {
+        let size = |part: &str| if part.is_empty() { Ok(None) } else { part.parse().map(Some) };
+        let (least, most) = text.split_once(':').unwrap_or(("", text));
+        match (size(least)?, size(most)?) {
+            (None, None) => Err(Error::usage("not a size: give MAX, MIN:MAX or MIN:, as in 2:128")),
+            (Some(least), Some(most)) if least > most => Err(Error::usage(format!(
+                "{least} is larger than {most}: give MIN:MAX, as in {most}:{least}"
+            ))),
+            (least, most) => Ok(MessageSize { least, most }),
+        }
+    }
+}
+
+/// OMB's `-z`: at most five percentiles.
+#[derive(Debug, Clone)]
+pub(crate) struct Percentiles(pub(super) Vec<u8>);
+
+impl Percentiles {
+    fn parse(text: &str) -> std::result::Result<Percentiles, String> {
+        let number = |part: &str| part.trim().parse::<u8>().ok().filter(|percent| *percent <= 100);
+        match text.split(',').map(number).collect::<Option<Vec<u8>>>() {
+            Some(all) if all.len() <= 5 => Ok(Percentiles(all)),
+            _ => Err("give at most five percentiles from 0 to 100, as in -z50,99".into()),
+        }
+    }
+}

@@ -1,0 +1,94 @@
+//! Names of the OSU programs of OMB 3.x and 7.4, and links for those of this build.
+
+use std::{fs, os::unix::fs::symlink, path::Path};
+
+use ombx_core::{
+    benchmark::{entry::Benchmark, preset::Osu, registry::Registry},
+    error::{Error, Result},
+};
+
+use crate::arguments::argv;
+
+/// Every MPI program of OMB 3.x and 7.4.
+const OMB: &str = "
+    osu_latency osu_latency_mt osu_latency_mp osu_multi_lat osu_latency_persistent
+    osu_bw osu_bibw osu_mbw_mr osu_bw_persistent osu_bibw_persistent osu_bw_fan_in osu_bw_fan_out
+    osu_put_latency osu_get_latency osu_acc_latency osu_get_acc_latency osu_cas_latency osu_fop_latency
+    osu_put_bw osu_get_bw osu_put_bibw
+    osu_passive_put_latency osu_passive_get_latency osu_passive_acc_latency osu_passive_put_bw osu_passive_get_bw
+    osu_allgather osu_allgatherv osu_allreduce osu_alltoall osu_alltoallv osu_alltoallw osu_barrier osu_bcast
+    osu_gather osu_gatherv osu_reduce osu_reduce_scatter osu_reduce_scatter_block osu_scatter osu_scatterv
+    osu_iallgather osu_iallgatherv osu_iallreduce osu_ialltoall osu_ialltoallv osu_ialltoallw osu_ibarrier osu_ibcast
+    osu_igather osu_igatherv osu_ireduce osu_ireduce_scatter osu_ireduce_scatter_block osu_iscatter osu_iscatterv
+    osu_allgather_persistent osu_allgatherv_persistent osu_allreduce_persistent osu_alltoall_persistent
+    osu_alltoallv_persistent osu_alltoallw_persistent osu_barrier_persistent osu_bcast_persistent
+    osu_gather_persistent osu_gatherv_persistent osu_reduce_persistent osu_reduce_scatter_persistent
+    osu_scatter_persistent osu_scatterv_persistent
+    osu_neighbor_allgather osu_neighbor_allgatherv osu_neighbor_alltoall osu_neighbor_alltoallv osu_neighbor_alltoallw
+    osu_ineighbor_allgather osu_ineighbor_allgatherv osu_ineighbor_alltoall osu_ineighbor_alltoallv
+    osu_ineighbor_alltoallw
+    osu_init osu_hello";
+
+pub(super) fn all() -> impl Iterator<Item = &'static str> {
+    OMB.split_whitespace()
+}
+
+/// Returns the programs of this build in OMB's order, then those that OMB does not have.
+pub(super) fn covered(registry: &Registry) -> Vec<(&'static Osu, &'static Benchmark)> {
+    let mut names: Vec<(&Osu, &Benchmark)> =
+        registry.all().iter().flat_map(|bench| bench.osu_names().map(move |osu| (osu, *bench))).collect();
+    names.sort_by_key(|(osu, _)| all().position(|name| name == osu.name).unwrap_or(usize::MAX));
+    names
+}
+
+/// Returns why this build has no such OSU program; `None` if OMB has no such program either.
+pub(super) fn uncovered(name: &str) -> Option<&'static str> {
+    all().find(|known| *known == name).map(|name| match name {
+        "osu_init" => "starting MPI is not communication between ranks",
+        "osu_hello" => "it measures nothing",
+        _ => "this build has no such benchmark",
+    })
+}
+
+/// Returns the text that `ombx osu` without a name prints.
+pub(super) fn list(registry: &Registry) -> String {
+    let mut text = String::new();
+    let covered = covered(registry);
+    for (osu, bench) in &covered {
+        text += &format!("{:<28}{}{}\n", osu.name, bench.name, options(osu, " "));
+    }
+    let missing: Vec<&str> = all().filter(|name| covered.iter().all(|(osu, _)| osu.name != *name)).collect();
+    if !missing.is_empty() {
+        text += &format!("\nnot supported: {}\n", missing.join(" "));
+    }
+    text
+}
+
+/// Returns the options of `ombx run` that a program's name stands for, each between marks.
+pub(super) fn options(osu: &Osu, mark: &str) -> String {
+    let option = |(axis, value): &(&str, &str)| format!("{mark}--{axis} {value}{}", mark.trim_start());
+    osu.axes.iter().map(option).collect()
+}
+
+/// Creates a link to ombx for each OSU program of this build. Replaces links, but no other files.
+pub(super) fn install(registry: &Registry, directory: &Path) -> Result<String> {
+    let failed = |path: &Path, e: &dyn std::fmt::Display| Error::storage(format!("{}: {e}", path.display()));
+    let program = argv::executable()?;
+    fs::create_dir_all(directory).map_err(|e| failed(directory, &e))?;
+    let covered = covered(registry);
+    for (osu, _) in &covered {
+        let link = directory.join(osu.name);
+        match fs::symlink_metadata(&link) {
+            Ok(found) if found.is_symlink() => fs::remove_file(&link).map_err(|e| failed(&link, &e))?,
+            Ok(_) => {
+                return Err(failed(
+                    &link,
+                    &"the file exists and is not a link: remove it or choose another directory",
+                ));
+            }
+            Err(_) => {}
+        }
+        symlink(&program, &link).map_err(|e| failed(&link, &e))?;
+    }
+    Ok(format!("{} links to {} in {}\n", covered.len(), program.display(), directory.display()))
+}

@@ -1,0 +1,228 @@
+//! The plan and the columns that OMB's options give for a program. Options without an equivalent are rejected with a reason.
+
+use std::collections::BTreeMap;
+
+use ombx_core::{
+    benchmark::{
+        axis::Axis,
+        threads::{Threading, Threads},
+    },
+    error::{Error, Result},
+    measure::plan::{Plan, parse_sizes},
+    unit::Bytes,
+};
+use ombx_results::render::OsuColumns;
+
+use super::{
+    arguments::{Buffers, OsuArgs, Switch},
+    program::{Family, Program},
+};
+use crate::launch::detection;
+
+/// What the options of a program ask for.
+pub(super) struct Request {
+    pub(super) plan: Plan,
+    pub(super) columns: OsuColumns,
+    /// Differences from OMB that the user should know.
+    pub(super) notes: Vec<String>,
+}
+
+pub(super) fn read(args: &OsuArgs, program: &Program) -> Result<Request> {
+    let mut reader = Reader { program, notes: Vec::new(), axes: BTreeMap::new() };
+    reject(args, program)?;
+    reader.check_memory(args)?;
+    reader.axes(args)?;
+    let bench = program.choice.bench;
+    let sizes = reader.sizes(args)?;
+    let (effort, large) = program.effort(args.iterations, args.warmup);
+    let percentiles = args.tail_lat.clone().map(|z| z.0).unwrap_or_default();
+    let columns = OsuColumns {
+        program: Some(program.osu),
+        full: args.full,
+        validation: args.validation.is_some(),
+        rate: args.print_rate != Some(Switch::Off),
+        percentiles,
+    };
+    let plan = Plan {
+        sizes: Some(sizes),
+        depth: args.window_size.unwrap_or(64),
+        pairs: args.num_pairs,
+        threads: if bench.threading == Threading::Multiple { threads(args)? } else { None },
+        root: args.root_rank.unwrap_or_default(),
+        effort,
+        effort_above: Some(large),
+        // Percentiles need a sample per iteration.
+        batch: (!columns.percentiles.is_empty()).then_some(1),
+        axes: reader.axes,
+        ..Plan::default()
+    };
+    Ok(Request { plan, columns, notes: reader.notes })
+}
+
+/// Rejects options that the program or ombx does not have.
+fn reject(args: &OsuArgs, program: &Program) -> Result<()> {
+    let bench = program.choice.bench;
+    let (collective, rates) = (program.family == Family::Collective, program.osu.name == "osu_mbw_mr");
+    let tests = program.axis("tests").is_some();
+    let forked = program.osu.name == "osu_latency_mp";
+    let inapplicable = [
+        ("-W", args.window_size.is_some() && !bench.streams),
+        ("-b multiple", args.buffer_num == Some(Buffers::Multiple) && program.axis("buffers").is_none()),
+        ("-f", args.full && !collective),
+        ("-M", args.mem_limit.is_some() && !collective),
+        ("-R", args.print_rate.is_some() && !rates),
+        ("-V", args.vary_window && !rates),
+        ("-p", args.num_pairs.is_some() && !bench.layout.has_pairs()),
+        ("-s", args.sync_option.is_some() && program.axis("sync").is_none()),
+        ("-w", args.win_options.is_some() && program.axis("win").is_none()),
+        ("-k", args.root_rank.is_some() && !bench.rooted),
+        ("-l", args.in_place && program.axis("in-place").is_none()),
+        ("-N", args.nhbr.is_some() && program.axis("topology").is_none()),
+        ("-t", args.num_test_calls.is_some() && !(bench.threading == Threading::Multiple || forked || tests)),
+        ("H, D or M", !args.buffers.is_empty() && collective),
+    ];
+    if let Some((option, _)) = inapplicable.iter().find(|(_, given)| *given) {
+        return Err(Error::usage(format!("{} has no option {option}", program.osu.name)));
+    }
+    let unsupported = &args.unsupported;
+    let directory = args.validation.as_ref().is_some_and(|directory| !directory.is_empty());
+    let children = forked && !matches!(args.num_test_calls.as_deref(), None | Some("1" | "1:1"));
+    let why = [
+        (args.vary_window, "-V: a run has one window size: choose it with -W"),
+        (unsupported.accelerator.is_some(), "-d: this build supports host memory only"),
+        (unsupported.array_size.is_some(), "-a: this build supports host memory only"),
+        (unsupported.cuda_target.is_some(), "-r: this build supports host memory only"),
+        (unsupported.graph.is_some(), "-G: use ombx report, which draws graphs from result files (-o FILE)"),
+        (unsupported.papi.is_some(), "-P: PAPI counters are not supported: run it under perf"),
+        (unsupported.ddt.is_some(), "-D: messages are contiguous bytes"),
+        (unsupported.session, "-I: ombx starts MPI by MPI_Init_thread, not as a session"),
+        (directory, "-c takes no directory: wrong data is reported on standard error"),
+        (children, "-t: each rank forks exactly one child"),
+    ];
+    let datatype = args.datatype.as_deref().filter(|name| !name.eq_ignore_ascii_case("mpi_char"));
+    match (why.iter().find(|(given, _)| *given), datatype) {
+        (Some((_, why)), _) => Err(Error::usage(format!("{}: {why}", program.osu.name))),
+        (_, Some(other)) => Err(Error::usage(format!("-T {other}: only mpi_char is supported"))),
+        _ => Ok(()),
+    }
+}
+
+/// Reads OMB's `-t SEND:RECV` or `-t RECV`.
+fn threads(args: &OsuArgs) -> Result<Option<Threads>> {
+    let Some(text) = &args.num_test_calls else { return Ok(None) };
+    let text = if text.contains(':') { text.clone() } else { format!("1:{text}") };
+    text.parse().map(Some)
+}
+
+/// Reader of the options that give more than one field of the plan.
+struct Reader<'p> {
+    program: &'p Program,
+    notes: Vec<String>,
+    axes: BTreeMap<String, Vec<&'static str>>,
+}
+
+impl Reader<'_> {
+    /// Checks the memory of the buffers, which is host memory in any case.
+    fn check_memory(&mut self, args: &OsuArgs) -> Result<()> {
+        let places = |word: &str| matches!(word.len(), 1 | 2) && word.chars().all(|c| "HDM".contains(c));
+        if let Some(word) = args.buffers.iter().find(|word| !places(word)) {
+            return Err(Error::usage(format!("{word:?} is not a kind of buffer memory: give H, D or M")));
+        }
+        if args.buffers.len() > 2 {
+            return Err(Error::usage(
+                "give at most two kinds of buffer memory, one for each rank, as in H H",
+            ));
+        }
+        if args.buffers.iter().any(|word| word != "H") {
+            self.notes.push(format!(
+                "{}: this build does not support device memory: all buffers are in host memory",
+                args.buffers.join(" ")
+            ));
+        }
+        if args.validation_warmup.is_some() {
+            self.notes.push("-u has no effect: data is verified after each row, not during warm-up".into());
+        }
+        Ok(())
+    }
+
+    /// Chooses a value on each axis: the option's, or OMB's default.
+    fn axes(&mut self, args: &OsuArgs) -> Result<()> {
+        let program = self.program;
+        let buffers = args.buffer_num.map(|buffers| match buffers {
+            Buffers::Single => "single".to_owned(),
+            Buffers::Multiple => "multiple".to_owned(),
+        });
+        let options = [
+            ("sync", "-s", args.sync_option.clone()),
+            ("win", "-w", args.win_options.clone()),
+            ("buffers", "-b", buffers),
+            ("in-place", "-l", args.in_place.then(|| "on".to_owned())),
+            (
+                "topology",
+                "-N",
+                args.nhbr.as_deref().map(|shape| match shape {
+                    "cart" | "cart:1:1" => "cartesian".to_owned(),
+                    other => other.to_owned(),
+                }),
+            ),
+            ("tests", "-t", args.num_test_calls.clone()),
+        ];
+        for (name, option, given) in options {
+            let Some(axis) = program.axis(name) else { continue };
+            let value = match &given {
+                Some(given) => Some(value_of(axis, option, given)?),
+                None => program.default_on(axis),
+            };
+            if let Some(value) = value {
+                self.axes.insert(name.into(), vec![value]);
+            }
+            if given.is_none() && value == Some("single") {
+                self.notes.push(
+                    "all messages of a window are received into one buffer, as in OMB. MPI does not allow this, and it gives higher \
+                     figures inside a node: use -b multiple for one buffer per message"
+                        .into(),
+                );
+            }
+        }
+        Ok(())
+    }
+
+    fn sizes(&mut self, args: &OsuArgs) -> Result<Vec<Bytes>> {
+        let (least, most) = self.program.sizes();
+        let asked = args.message_size;
+        let most = asked.and_then(|m| m.most).unwrap_or(most).min(self.limit(args));
+        let least = asked.and_then(|m| m.least).unwrap_or(least.min(most));
+        if least > most {
+            return Err(Error::usage(format!(
+                "the smallest message, {least} bytes, is larger than the largest, {most}: change -m or -M"
+            )));
+        }
+        let sizes = parse_sizes(&format!("{}..{}", least.0, most.0))?;
+        // A program with a single size, such as an operation on one element, ignores -m.
+        let own = parse_sizes(self.program.choice.bench.sizes)?;
+        if own.len() > 1 {
+            return Ok(sizes);
+        }
+        if asked.is_some() && own[0].0 > 0 && !sizes.contains(&own[0]) {
+            self.notes.push(format!("-m has no effect: this program measures {} bytes only", own[0]));
+        }
+        Ok(own)
+    }
+
+    /// Returns the largest message that OMB's memory limit allows: the limit divided by the number of ranks.
+    fn limit(&mut self, args: &OsuArgs) -> Bytes {
+        let ranks =
+            detection::launcher().and_then(|started| started.ranks).or(args.start.ranks.map(u64::from));
+        let wanted = u64::from(self.program.choice.bench.layout.ranks_wanted(None));
+        args.mem_limit.map_or(Bytes(u64::MAX), |limit| Bytes(limit.0 / ranks.unwrap_or(wanted).max(1)))
+    }
+}
+
+/// Returns a value of an axis, or an error that lists all values.
+fn value_of(axis: &Axis, option: &str, given: &str) -> Result<&'static str> {
+    axis.values
+        .iter()
+        .find(|value| **value == given)
+        .copied()
+        .ok_or_else(|| Error::usage(format!("{option} {given:?} is not one of {}", axis.values.join(", "))))
+}

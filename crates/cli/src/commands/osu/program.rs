@@ -1,0 +1,98 @@
+//! An OSU program: its benchmark and the defaults of OMB.
+
+use crate::job::lookup;
+use ombx_core::{
+    benchmark::{axis::Axis, entry::Choice, layout::Layout, preset::Osu, registry::Registry, work::Metric},
+    error::{Error, Result},
+    measure::plan::Effort,
+    unit::Bytes,
+};
+
+use super::names;
+
+/// Larger messages get fewer iterations.
+const LARGE: Bytes = Bytes(8192);
+/// OMB's largest message by default.
+const LARGEST: Bytes = Bytes(4 << 20);
+/// OMB's largest message of a collective by default.
+const LARGEST_COLLECTIVE: Bytes = Bytes(1 << 20);
+
+/// Kinds of OSU programs, which accept different options.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Family {
+    TwoSided,
+    OneSided,
+    Collective,
+}
+
+pub(crate) struct Program {
+    pub(super) osu: Osu,
+    pub(super) choice: Choice,
+    pub(super) family: Family,
+}
+
+impl Program {
+    /// Finds a program by its name, with or without `osu_`.
+    pub(crate) fn find(registry: &Registry, name: &str) -> Result<Program> {
+        let full = if name.starts_with("osu_") { name.to_owned() } else { format!("osu_{name}") };
+        let mut all =
+            registry.all().iter().flat_map(|bench| bench.osu_names().map(move |osu| (*bench, *osu)));
+        let Some((bench, osu)) = all.find(|(_, osu)| osu.name == full) else {
+            return Err(match names::uncovered(&full) {
+                Some(why) => Error::usage(format!("{full} is not supported: {why}")),
+                None => match lookup::find(registry, &full.replace(['*', '?', '[', ']'], "")) {
+                    Err(error) => error,
+                    Ok(_) => Error::usage(format!("{name} is not an OSU program: see ombx osu")),
+                },
+            });
+        };
+        let family = if bench.axes.iter().any(|axis| axis.name == "sync") {
+            Family::OneSided
+        } else if matches!(bench.layout, Layout::Everyone { .. }) {
+            Family::Collective
+        } else {
+            Family::TwoSided
+        };
+        Ok(Program { osu, choice: Choice { bench, preset: osu.axes }, family })
+    }
+
+    pub(super) fn axis(&self, name: &str) -> Option<&'static Axis> {
+        self.choice.bench.axes.iter().find(|axis| axis.name == name).copied()
+    }
+
+    /// Returns OMB 7.4's default on an axis, if it differs from the benchmark's and the program's name does not choose a value.
+    pub(super) fn default_on(&self, axis: &Axis) -> Option<&'static str> {
+        let value = match (axis.name, self.osu.name) {
+            _ if self.osu.axes.iter().any(|(name, _)| *name == axis.name) => return None,
+            ("sync", "osu_put_bibw") => "pscw",
+            ("sync", "osu_get_acc_latency") => "lock",
+            ("win", "osu_get_acc_latency") => "create",
+            ("sync", _) => "flush",
+            ("buffers", _) => "single",
+            _ => return None,
+        };
+        axis.values.iter().find(|known| **known == value).copied()
+    }
+
+    pub(super) fn sizes(&self) -> (Bytes, Bytes) {
+        match (self.family, self.choice.bench.metric) {
+            (Family::Collective, _) => (Bytes(1), LARGEST_COLLECTIVE),
+            (Family::TwoSided, Metric::Latency) => (Bytes(0), LARGEST),
+            _ => (Bytes(1), LARGEST),
+        }
+    }
+
+    /// Returns the effort for small messages, and for those above a size.
+    pub(super) fn effort(&self, iterations: Option<u64>, warmup: Option<u64>) -> (Effort, (Bytes, Effort)) {
+        let fixed = |(timed, untimed)| Effort::Fixed {
+            iterations: iterations.unwrap_or(timed),
+            warmup: warmup.unwrap_or(untimed),
+        };
+        let (small, large) = match (self.family, self.choice.bench.metric) {
+            (Family::Collective, _) => ((1000, 100), (100, 10)),
+            (_, Metric::Bandwidth) => ((100, 10), (20, 2)),
+            (_, Metric::Latency) => ((10_000, 100), (1000, 10)),
+        };
+        (fixed(small), (LARGE, fixed(large)))
+    }
+}

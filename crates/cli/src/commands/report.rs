@@ -1,0 +1,70 @@
+//! `ombx report`: writes result files as one HTML page.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+use clap::Args;
+use ombx_core::error::{Error, Result};
+use ombx_report::{Report, Source, page};
+use ombx_results::{
+    compare::{Comparison, Launches},
+    wire::File,
+};
+
+use crate::result_file;
+
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  ombx report p2p.jsonl links.jsonl -o report.html\n  ombx report before.jsonl --against after.jsonl -o report.html"
+)]
+pub(crate) struct ReportArgs {
+    /// Result files
+    #[arg(required = true)]
+    files: Vec<PathBuf>,
+    /// Result file to compare with FILES; may be repeated
+    #[arg(long, value_name = "FILE")]
+    against: Vec<PathBuf>,
+    /// HTML file to write; an existing file is replaced
+    #[arg(short, long, value_name = "FILE", required = true)]
+    out: PathBuf,
+}
+
+pub(crate) fn report(args: &ReportArgs) -> Result<u8> {
+    let out = args.out.as_path();
+    if let Some(input) = args.files.iter().chain(&args.against).find(|file| is_same(file, out)) {
+        let input = input.display();
+        return Err(Error::usage(format!(
+            "{input} is a result file that is read: give another name after -o"
+        )));
+    }
+    let (mut files, base) = read(&args.files)?;
+    let (against, new) = read(&args.against)?;
+    files.extend(against);
+    let sources = files.iter().map(|(name, file)| Source { name, file }).collect::<Vec<_>>();
+    let comparison = (!args.against.is_empty()).then(|| Comparison::of(&base, &new));
+    let text = page(&Report { sources: &sources, comparison: comparison.as_ref() });
+    let written = fs::write(out, text);
+    written.map_err(|e| Error::storage(format!("cannot write the page to {}: {e}", out.display())))?;
+    Ok(0)
+}
+
+/// Reads files, and collects their runs as one side of a comparison. Drops raw samples, which a page does not show, before it reads
+/// the next file.
+fn read(paths: &[PathBuf]) -> Result<(Vec<(String, File)>, Launches)> {
+    let names: Vec<String> = paths.iter().map(|path| path.display().to_string()).collect();
+    let (mut files, mut side) = (Vec::new(), Launches::named(names.join(" ")));
+    for (path, name) in paths.iter().zip(names) {
+        let mut file = result_file::read(path)?;
+        file.runs.iter().for_each(|run| side.run(run));
+        let rows = file.runs.iter_mut().flat_map(|run| &mut run.rows);
+        rows.flat_map(|row| &mut row.samples).for_each(|samples| samples.elapsed_ns = Vec::new());
+        files.push((name, file));
+    }
+    Ok((files, side))
+}
+
+fn is_same(one: &Path, other: &Path) -> bool {
+    one == other || fs::canonicalize(one).ok().zip(fs::canonicalize(other).ok()).is_some_and(|(a, b)| a == b)
+}

@@ -1,0 +1,56 @@
+//! `ombx run`: measures benchmarks.
+
+pub(crate) mod arguments;
+pub(crate) mod plan;
+
+use clap::{ArgMatches, Command};
+use ombx_core::{
+    benchmark::registry::Registry,
+    error::{Error, Result},
+    measure::runner::Part,
+};
+
+use self::arguments::RunArgs;
+use crate::{
+    arguments::axes::Chosen,
+    job::{Extent, Job, Work, selection, time_limit},
+    output::renderers,
+    suite,
+};
+
+/// Returns the job of a command line after finding every mistake in it. Starts nothing.
+pub(crate) fn prepare(
+    registry: &Registry,
+    command: &Command,
+    matches: &ArgMatches,
+    args: RunArgs,
+    chosen: Chosen,
+) -> Result<Job> {
+    if let Some(suite) = suite::named(command, &args.patterns)? {
+        let suite = suite.resolve(registry, command, Some(matches))?;
+        return job(suite.args, suite.ranks, suite.parts.into_iter().map(|(_, part)| part).collect());
+    }
+    let choices = selection::benchmarks(registry, &args.patterns)?;
+    let plan = plan::plan(&args, chosen, &choices)?;
+    let ranks = plan::ranks(&args, &choices);
+    job(args, ranks, vec![Part { choices, plan }])
+}
+
+fn job(args: RunArgs, ranks: u32, parts: Vec<Part>) -> Result<Job> {
+    let launches = args.launches.or(1);
+    if args.output.plot && launches.count > 1 {
+        return Err(Error::usage("--plot draws a single launch: leave out --plot or --launches"));
+    }
+    if args.launches.seed.is_some() && args.launches.launches.is_none() {
+        return Err(Error::usage("--seed needs --launches, whose order it chooses: give both or neither"));
+    }
+    renderers::plot_columns(args.output.format, args.output.plot)?;
+    let mut extent = Extent { ranks, ..Extent::default() };
+    for Part { choices, plan } in &parts {
+        let rows = selection::rows(plan, choices)?;
+        extent.rows = extent.rows.saturating_add(rows);
+        extent.time = extent.time.saturating_add(time_limit::of_rows(plan, rows));
+    }
+    let RunArgs { start, output, role, .. } = args;
+    Ok(Job { start, output, role, work: Work::Benchmarks(parts), extent, launches })
+}

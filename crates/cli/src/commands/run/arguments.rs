@@ -1,0 +1,58 @@
+//! The arguments of `ombx run`, which `ombx ab` and suites share.
+
+use clap::Args;
+use ombx_core::{
+    benchmark::{root::Root, threads::Threads},
+    unit::{self, Bytes},
+};
+
+use crate::arguments::{
+    effort::{EffortArgs, Sizes},
+    launches::LaunchesArgs,
+    output::OutputArgs,
+    role::RoleArgs,
+    start::StartArgs,
+};
+
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  ombx run rma.put_bw\n  ombx run rma.put_bw --sync lock --win create --sizes 1..1M -o put.jsonl\n  mpiexec -n 2 ombx run 'p2p.*'"
+)]
+pub(crate) struct RunArgs {
+    /// Benchmarks: names, globs such as 'rma.*', or OSU names such as osu_put_bw; or one suite: suite:smoke, my.toml
+    pub(crate) patterns: Vec<String>,
+
+    #[command(flatten)]
+    pub(crate) start: StartArgs,
+
+    /// Message sizes: 1..4M (doubling), 8,1K,64K (list), 1..4M:x4 (growing by 4) [default: the benchmark's]
+    #[arg(long, value_parser = Sizes::parse, help_heading = "What is measured")]
+    pub(crate) sizes: Option<Sizes>,
+    /// Operations in flight in bandwidth benchmarks
+    #[arg(long, default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..=1 << 20), help_heading = "What is measured")]
+    pub(crate) window: u32,
+    /// Pairs of ranks that communicate at the same time, in benchmarks of pairs [default: as many as the ranks allow]
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..), help_heading = "What is measured")]
+    pub(crate) pairs: Option<u32>,
+    /// Sending and receiving threads of each rank, for example: --threads 2:4 [default: 1:2]
+    #[arg(long, value_name = "S:R", help_heading = "What is measured")]
+    pub(crate) threads: Option<Threads>,
+    /// Root of rooted collective operations: a rank, or rotate to change it in each iteration [default: 0]
+    #[arg(long, value_name = "R|rotate", help_heading = "What is measured")]
+    pub(crate) root: Option<Root>,
+    /// Maximum memory for the buffers of a rank; rows that need more are skipped, for example: 512M [default: the host's free memory]
+    #[arg(long, value_name = "BYTES", value_parser = unit::parse_memory, help_heading = "What is measured")]
+    pub(crate) memory_limit: Option<Bytes>,
+    /// Do not verify payloads
+    #[arg(long, help_heading = "What is measured")]
+    pub(crate) no_verify: bool,
+
+    #[command(flatten)]
+    pub(crate) launches: LaunchesArgs,
+    #[command(flatten)]
+    pub(crate) effort: EffortArgs,
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+    #[command(flatten)]
+    pub(crate) role: RoleArgs,
+}

@@ -1,0 +1,62 @@
+//! The plan that the arguments of `ombx run` describe. All mistakes in them are found here.
+
+use ombx_core::{
+    benchmark::{entry::Choice, threads::Threading},
+    error::{Error, Result},
+    measure::plan::Plan,
+};
+
+use super::arguments::RunArgs;
+use crate::{
+    arguments::axes::{self, Chosen, unsupported},
+    job::selection,
+};
+
+/// Returns the plan after checking the arguments against the benchmarks.
+pub(crate) fn plan(args: &RunArgs, chosen: Chosen, choices: &[Choice]) -> Result<Plan> {
+    axes::check(&chosen, choices)?;
+    let Chosen { axes, settings } = chosen;
+    if args.pairs.is_some() && !choices.iter().any(|c| c.bench.layout.has_pairs()) {
+        return Err(unsupported("pairs", choices));
+    }
+    if args.threads.is_some() && selection::threading(choices) == Threading::Single {
+        return Err(unsupported("threads", choices));
+    }
+    if args.root.is_some() && !choices.iter().any(|c| c.bench.rooted) {
+        return Err(unsupported("root", choices));
+    }
+    if let Some(ranks) = args.start.ranks {
+        if let Some(root) = args.root.filter(|root| root.first().0 >= ranks) {
+            let last = ranks - 1;
+            return Err(Error::usage(format!(
+                "--root {root} is not a rank: -n {ranks} gives ranks 0 to {last}"
+            )));
+        }
+        if let Some(pairs) = args.pairs.filter(|pairs| u64::from(*pairs) * 2 > u64::from(ranks)) {
+            let needed = u64::from(pairs) * 2;
+            return Err(Error::usage(format!("--pairs {pairs} needs {needed} ranks, but -n gives {ranks}")));
+        }
+    }
+    Ok(Plan {
+        sizes: args.sizes.clone().map(|sizes| sizes.0),
+        depth: args.window,
+        pairs: args.pairs,
+        effort: args.effort.effort(),
+        batch: args.effort.batch.0,
+        root: args.root.unwrap_or_default(),
+        memory_limit: args.memory_limit.map(|limit| limit.0),
+        threads: args.threads,
+        verify: !args.no_verify,
+        launch: args.launches.launch,
+        axes,
+        settings,
+        ..Plan::default()
+    })
+}
+
+/// Returns the number of ranks to start: the user's, or what the most demanding benchmark needs.
+pub(crate) fn ranks(args: &RunArgs, choices: &[Choice]) -> u32 {
+    let needed = choices.iter().map(|c| c.bench.layout.ranks_wanted(args.pairs)).max().unwrap_or(1);
+    let rooted = args.root.map_or(1, |root| root.first().0.saturating_add(1));
+    args.start.ranks.unwrap_or(needed.max(rooted))
+}

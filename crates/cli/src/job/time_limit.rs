@@ -1,0 +1,38 @@
+//! Time limits of a job: the user's, or one that the plan cannot exceed unless something hangs.
+
+use std::time::Duration;
+
+use ombx_core::measure::plan::{Effort, Plan};
+
+/// Time for starting MPI on a slow cluster.
+const START: Duration = Duration::from_secs(120);
+/// Time for opening, warming up and verifying a row, in addition to measuring it.
+const ROW: Duration = Duration::from_secs(20);
+/// Time for a row with a fixed number of iterations, whose duration is unknown.
+const FIXED_ROW: Duration = Duration::from_secs(3600);
+
+/// Time that the launcher and its ranks have for ending by themselves after the launching process has ended the job.
+pub(crate) const AFTER_JOB: Duration = Duration::from_secs(10);
+
+/// Returns the limit for starting the ranks and measuring rows that take up to `rows`.
+pub(crate) fn of_job(rows: Duration, timeout: Option<Duration>) -> Duration {
+    timeout.unwrap_or_else(|| START.saturating_add(rows))
+}
+
+/// Returns the limit for measuring this many rows one after the other.
+pub(crate) fn of_rows(plan: &Plan, rows: u64) -> Duration {
+    let per_row = match plan.effort {
+        Effort::Precision { max_time, .. } => max_time.saturating_mul(10).saturating_add(ROW),
+        Effort::Fixed { .. } => FIXED_ROW,
+    };
+    per_row.saturating_mul(u32::try_from(rows).unwrap_or(u32::MAX))
+}
+
+/// Returns the limit for a rank that shows no progress.
+pub(crate) fn of_silence(plan: &Plan, timeout: Option<Duration>) -> Duration {
+    let silence = match plan.effort {
+        Effort::Precision { max_time, .. } => START.saturating_add(max_time.saturating_mul(10)),
+        Effort::Fixed { .. } => FIXED_ROW,
+    };
+    timeout.map_or(silence, |timeout| timeout.min(silence))
+}

@@ -1,0 +1,192 @@
+//! The coordinator: starts ranks over sockets here or by ssh, relays their control messages, and reports how a job failed. It is the
+//! mpiexec of these ranks, a process beside the one that writes results.
+
+use std::{
+    io,
+    os::unix::process::ExitStatusExt,
+    process::{ExitStatus, Stdio},
+    sync::mpsc::{self, Receiver, RecvTimeoutError},
+    time::Duration,
+};
+
+use ombx_core::{
+    error::{Error, Kind, Result},
+    system::{clock::Since, environment::hostname},
+    unit::Rank,
+};
+use ombx_sockets::{
+    Coordinator, Token,
+    control::process::{self, ProcessGroup, Started},
+    host::address_towards,
+    session::{Reach, SessionEvent, listen},
+};
+use rustix::process::{Signal, set_parent_process_death_signal};
+
+use super::{
+    invitation::Invitation,
+    placement::{self, Placement},
+};
+use crate::{
+    arguments::{argv, role},
+    job::Job,
+    output::relay::Message,
+};
+
+/// Time in which all ranks must connect.
+const CONNECT: Duration = Duration::from_secs(60);
+/// Time to learn the exit status of a rank whose connection was lost.
+const EXIT_STATUS: Duration = Duration::from_secs(2);
+
+/// Warning about a connection attempt that is not from a rank. It is printed once per session.
+pub(crate) const CONNECTION_REJECTED: &str =
+    "ombx: a connection without this session's token was rejected; further ones will be rejected silently";
+
+enum Event {
+    Session(SessionEvent),
+    Exit(u32, Option<ExitStatus>),
+}
+
+/// Early end of a session.
+struct Failure {
+    code: u8,
+    /// The reason; `None` if a rank has already printed it.
+    why: Option<String>,
+}
+
+/// Starts the ranks of a job and returns the exit code when all have ended.
+pub(crate) fn run(job: &Job) -> Result<u8> {
+    // If the launching process dies it cannot end this one.
+    let _ = set_parent_process_death_signal(Some(Signal::TERM));
+    let placements = placement::of_ranks(&job.start, job.extent.ranks)?;
+    let here = placements.iter().all(|placement| placement.host.is_none());
+    let token = Token::random()?;
+    let listener = listen(token, if here { Reach::ThisHost } else { Reach::Everywhere })?;
+    let port = listener.port();
+    let typed = argv::typed().into_iter().filter(|word| word != role::COORDINATOR);
+    let argv: Vec<String> = typed.map(|word| word.to_string_lossy().into_owned()).collect();
+    let (send, events) = mpsc::channel();
+    let to_session = send.clone();
+    let on_event = Box::new(move |event| drop(to_session.send(Event::Session(event))));
+    let coordinator = Coordinator::start(listener, job.extent.ranks, on_event)?;
+    let exited = move |rank, exit: process::Exit| drop(send.send(Event::Exit(rank as u32, exit.status)));
+    let ranks = ProcessGroup::watch_exits(exited);
+    let exits = vec![None; placements.len()];
+    let mut session = Session { coordinator: &coordinator, placements: &placements, ranks, events, exits };
+    for (placement, rank) in placements.iter().zip(0..) {
+        let addresses = match &placement.host {
+            None => vec![[127, 0, 0, 1].into()],
+            Some(host) => address_towards(host).into_iter().collect(),
+        };
+        let (on_host, argv) = (placement.on_host, argv.clone());
+        let invitation = Invitation { token, port, addresses, rank, on_host, argv };
+        if let Err(error) = start(job, placement, &invitation).and_then(|rank| session.ranks.add(rank)) {
+            session.end(Failure { code: Kind::Fabric.exit_code(), why: None });
+            return Err(error);
+        }
+    }
+    match session.run() {
+        Ok(()) => Ok(0),
+        Err(failure) => Ok(session.end(failure)),
+    }
+}
+
+/// Starts one rank and sends its invitation.
+fn start(job: &Job, placement: &Placement, invitation: &Invitation) -> Result<Started> {
+    let mut command = process::command(placement.host.as_deref(), &job.start.launcher_arg, "worker", &[])?;
+    command.stdout(if invitation.rank == 0 { Stdio::inherit() } else { Stdio::null() });
+    let mut input = Vec::new();
+    invitation.write(&mut input).map_err(|e| Error::fabric(format!("cannot write an invitation: {e}")))?;
+    Started::with_input(command, format!("rank {}", invitation.rank), &input)
+}
+
+struct Session<'a> {
+    coordinator: &'a Coordinator,
+    placements: &'a [Placement],
+    ranks: ProcessGroup,
+    events: Receiver<Event>,
+    /// How each rank ended.
+    exits: Vec<Option<String>>,
+}
+
+impl Session<'_> {
+    /// Returns when every rank has done its work and has ended.
+    fn run(&mut self) -> std::result::Result<(), Failure> {
+        let (mut done, mut connected, mut warned) = (vec![false; self.placements.len()], false, false);
+        let since = Since::now();
+        while self.exits.iter().any(Option::is_none) || !done.iter().all(|done| *done) {
+            // The message that a rank has done its work may arrive after its exit status.
+            let early = (0..).zip(&done).find(|(rank, done)| !**done && self.exits[*rank as usize].is_some());
+            let early = early.map(|(rank, _)| rank);
+            let event = match early {
+                Some(_) => self.events.recv_timeout(EXIT_STATUS),
+                None if connected => self.events.recv().map_err(|_| RecvTimeoutError::Disconnected),
+                None => self.events.recv_timeout(CONNECT.saturating_sub(since.elapsed())),
+            };
+            match event {
+                Ok(Event::Session(SessionEvent::Complete)) => connected = true,
+                Ok(Event::Session(SessionEvent::Rejected(_))) => {
+                    if !std::mem::replace(&mut warned, true) {
+                        stderr_line!("{}", CONNECTION_REJECTED);
+                    }
+                }
+                Ok(Event::Session(SessionEvent::Done(Rank(rank)))) => done[rank as usize] = true,
+                Ok(Event::Session(SessionEvent::Ended { code, .. })) => {
+                    return Err(Failure { code, why: None });
+                }
+                Ok(Event::Session(SessionEvent::Lost { rank: Rank(rank), why, .. })) => {
+                    let how = self.exit_of(rank).unwrap_or_else(|| format!("was lost: {why}"));
+                    return Err(self.failure(rank, &how));
+                }
+                Ok(Event::Exit(rank, status)) => self.exited(rank, status),
+                Err(_) => {
+                    let missing = || self.coordinator.missing().first().map_or(0, |rank| rank.0);
+                    let rank = early.unwrap_or_else(missing);
+                    let late = || format!("did not connect within {} s", CONNECT.as_secs());
+                    let how = self.exits[rank as usize].clone().unwrap_or_else(late);
+                    return Err(self.failure(rank, &how));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn failure(&self, rank: u32, how: &str) -> Failure {
+        let host = self.placements[rank as usize].host.clone().unwrap_or_else(hostname);
+        Failure { code: Kind::Fabric.exit_code(), why: Some(format!("rank {rank} on {host} {how}")) }
+    }
+
+    fn exited(&mut self, rank: u32, status: Option<ExitStatus>) {
+        let how = match status.map(|status| (status.code(), status.signal())) {
+            Some((_, Some(signal))) => format!("was ended by signal {signal}"),
+            Some((Some(255), _)) if self.placements[rank as usize].host.is_some() => {
+                "was lost: its ssh session ended".into()
+            }
+            Some((Some(code), _)) => format!("ended early with exit code {code}"),
+            _ => "ended in an unknown way".into(),
+        };
+        self.exits[rank as usize] = Some(how);
+    }
+
+    /// Waits for the exit status of a rank whose connection was lost, and returns how it ended.
+    fn exit_of(&mut self, rank: u32) -> Option<String> {
+        let since = Since::now();
+        while self.exits[rank as usize].is_none() {
+            match self.events.recv_timeout(EXIT_STATUS.saturating_sub(since.elapsed())).ok()? {
+                Event::Exit(other, status) => self.exited(other, status),
+                Event::Session(_) => {}
+            }
+        }
+        self.exits[rank as usize].clone()
+    }
+
+    /// Asks the remaining ranks to end, kills those that do not, reports the reason, and returns the exit code.
+    fn end(&mut self, Failure { code, why }: Failure) -> u8 {
+        self.coordinator.end_all(code, why.as_deref().unwrap_or_default());
+        self.ranks.end();
+        if let Some(why) = why {
+            // The launching process may have ended.
+            let _ = Message::Failure(why).write(&mut io::stdout());
+        }
+        code
+    }
+}

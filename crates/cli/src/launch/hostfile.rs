@@ -1,0 +1,60 @@
+//! Host files: one host per line, in the format of the launcher. `#` begins a comment.
+
+use std::{fmt::Display, fs, path::Path};
+
+use ombx_core::{
+    error::{Error, Result},
+    system::host_name::check_host,
+};
+
+/// Lines of a host file that name hosts. There is at least one, and each begins with hosts.
+pub(crate) struct Hostfile(Vec<Line>);
+
+struct Line {
+    text: String,
+    /// Name of the file and number of the line.
+    place: String,
+}
+
+impl Hostfile {
+    pub(crate) fn read(path: &Path) -> Result<Hostfile> {
+        let name = path.display().to_string();
+        match fs::read_to_string(path) {
+            Ok(text) => Hostfile::parse(&name, &text),
+            Err(e) => Err(Error::usage(format!("cannot read the host file {name}: {e}"))),
+        }
+    }
+
+    pub(crate) fn parse(name: &str, text: &str) -> Result<Hostfile> {
+        let wrong = |why: &dyn Display| Err(Error::usage(format!("the host file {name} {why}")));
+        if text.contains(|c: char| c.is_control() && !c.is_whitespace()) {
+            return wrong(&"is not a text file");
+        }
+        let lines = text.lines().map(|line| line.split('#').next().unwrap_or_default().trim());
+        let lines = (1..).zip(lines).filter(|(_, text)| !text.is_empty());
+        let line =
+            |(number, text): (u32, &str)| Line { text: text.into(), place: format!("{name}, line {number}") };
+        let lines: Vec<Line> = lines.map(line).collect();
+        let file = Hostfile(lines);
+        file.each(check_first_word)?;
+        if file.0.is_empty() { wrong(&"names no host") } else { Ok(file) }
+    }
+
+    /// Returns the number of lines that name hosts.
+    pub(crate) fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Parses each line. Errors name the file and the line.
+    pub(crate) fn each<T>(&self, parse: impl Fn(&str) -> Result<T>) -> Result<Vec<T>> {
+        self.0.iter().map(|line| parse(&line.text).map_err(|e| e.within(&line.place))).collect()
+    }
+}
+
+/// Rejects a line that does not begin with hosts: launchers pass its first word to ssh.
+fn check_first_word(line: &str) -> Result<()> {
+    let first = line.split_whitespace().next().unwrap_or_default();
+    let mut hosts = first.split(',').filter(|host| !host.is_empty());
+    // Slurm writes n01*4 for four ranks on n01.
+    hosts.try_for_each(|host| check_host(host.split('*').next().unwrap_or_default()).map(|_| ()))
+}

@@ -1,0 +1,200 @@
+//! State of a supervised job: what its processes have reported, why it is ending, and how it ended.
+
+use std::{os::unix::process::ExitStatusExt, process::ExitStatus, time::Duration};
+
+use ombx_core::error::{Error, Result};
+use ombx_results::wire::{self, Outcome, Record};
+use rustix::process::{Pid, Signal, kill_process_group};
+
+use super::rank_table::RankTable;
+use crate::{
+    arguments::output::OutputArgs,
+    output::{Output, progress::Progress, relay::Message},
+};
+
+/// Number of lines of the launcher's output that are shown if a job fails without a message of ombx.
+const LAST_LINES: usize = 12;
+/// Begin of the messages of ombx. Launchers may put up to this many bytes before it.
+const OMBX: &str = "ombx: ";
+const LONGEST_PREFIX: usize = 40;
+
+/// Lowest exit code that stands for a signal.
+pub(crate) const FIRST_SIGNAL_CODE: u8 = 128;
+
+/// The process that is supervised.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Child {
+    /// A launcher, whose exit code is not reliable.
+    Launcher,
+    /// This binary in another role, whose exit code is that of the job.
+    Ombx,
+}
+
+/// Why the launching process ends a job.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum EndReason {
+    Signal(i32),
+    TimeLimit,
+    /// A rank has ended and its launcher has not noticed.
+    LostRank,
+    /// Everything is measured, but processes are left.
+    Complete,
+    /// Results cannot be written, or records were lost.
+    Error,
+}
+
+/// What has been seen of a job.
+pub(super) struct JobState<'a> {
+    pub(super) output: &'a mut Output,
+    pub(super) progress: &'a Progress,
+    pub(super) args: &'a OutputArgs,
+    /// Process group of the launcher.
+    pub(super) group: Pid,
+    pub(super) history: History,
+}
+
+/// What has happened in a job so far.
+#[derive(Default)]
+pub(super) struct History {
+    /// Lines of the launcher.
+    launcher_output: Vec<String>,
+    /// Number of messages that ranks have printed.
+    messages: u32,
+    /// All rows of the run have arrived.
+    pub(super) complete: bool,
+    pub(super) end_reason: Option<EndReason>,
+    pub(super) error: Option<Error>,
+    /// The coordinator's reason of a failure.
+    failure: Option<String>,
+    /// The case that runs, or that ran when the job was asked to end. A stopped rank continues then and reports another.
+    current_case: Option<String>,
+    pub(super) ranks: RankTable,
+}
+
+impl JobState<'_> {
+    /// Asks the launcher to end the job.
+    pub(super) fn end(&mut self, reason: EndReason) {
+        self.history.end_reason = Some(reason);
+        let _ = kill_process_group(self.group, Signal::TERM);
+    }
+
+    /// Kills the launcher and all processes of its group.
+    pub(super) fn kill(&self) {
+        let _ = kill_process_group(self.group, Signal::KILL);
+    }
+
+    /// Takes a line of standard output: a record, a message, or text that a library printed.
+    pub(super) fn read_stdout(&mut self, line: &[u8]) {
+        let text = String::from_utf8_lossy(line);
+        match wire::parse(text.trim_end(), 1) {
+            Ok(Some(record)) => self.read_record(&record),
+            Ok(None) => match Message::parse(&text) {
+                Some(Message::Progress { bench, bytes }) => {
+                    self.progress.starting(&bench, bytes);
+                    if self.history.end_reason.is_none() {
+                        self.history.current_case = Some(format!("{bench}, {bytes} bytes"));
+                    }
+                }
+                Some(Message::Failure(why)) => self.history.failure = Some(why),
+                Some(Message::Ranks(ranks)) => self.history.ranks = RankTable(ranks),
+                None => {}
+            },
+            Err(_) => self.read_stderr(&text),
+        }
+    }
+
+    fn read_record(&mut self, record: &Record) {
+        if let Record::End(Outcome::Complete, sent) = record {
+            let arrived = self.output.tally().cases;
+            self.history.complete = sent.cases == arrived;
+            if !self.history.complete {
+                let lost = format!("{} rows were measured, but only {arrived} arrived", sent.cases);
+                self.history.error.get_or_insert(Error::fabric(lost));
+            }
+        }
+        if matches!(record, Record::Case(_)) {
+            self.progress.row();
+            self.history.current_case.take_if(|_| self.history.end_reason.is_none());
+        }
+        let JobState { progress, output, .. } = self;
+        if let Err(error) = progress.suspend(|| output.record(record)) {
+            self.history.error.get_or_insert(error);
+        }
+    }
+
+    /// Takes a line of standard error. Messages of ombx are printed at once, those of the launcher only if the job fails.
+    pub(super) fn read_stderr(&mut self, line: &str) {
+        let line = line.trim_end();
+        let message = line.find(OMBX).filter(|at| *at < LONGEST_PREFIX);
+        self.history.messages += u32::from(message.is_some());
+        if message.is_some() || self.args.verbose {
+            self.progress.suspend(|| stderr_line!("{}", &line[message.unwrap_or(0)..]));
+        } else if !line.is_empty() {
+            self.history.launcher_output.push(line.to_owned());
+        }
+    }
+
+    /// Returns the exit code, or the reason why the job is incomplete.
+    pub(super) fn conclude(
+        mut self,
+        child: Child,
+        status: Option<ExitStatus>,
+        limit: Duration,
+    ) -> Result<u8> {
+        if self.history.complete && matches!(self.history.end_reason, None | Some(EndReason::Complete)) {
+            return Ok(self.output.tally().exit_code(self.args.allow_skips));
+        }
+        if let Some(error) = self.history.error.take() {
+            return Err(error);
+        }
+        let tally = self.output.tally();
+        let interrupted = matches!(self.history.end_reason, Some(EndReason::Signal(_)));
+        let outcome = if interrupted { Outcome::Interrupted } else { Outcome::Broken };
+        self.output.record(&Record::End(outcome, tally))?;
+        let rows = self.output.rows();
+        let kept = match &self.args.out {
+            Some(path) => format!("{rows} measured rows are in {}", path.display()),
+            None => format!("{rows} rows had been measured"),
+        };
+        let case = self.history.current_case.take().map(|case| format!(" in {case}")).unwrap_or_default();
+        match self.history.end_reason {
+            Some(EndReason::Signal(signal)) => {
+                stderr_line!("{OMBX}interrupted; {kept}");
+                return Ok(FIRST_SIGNAL_CODE.saturating_add(u8::try_from(signal).unwrap_or(0)));
+            }
+            Some(EndReason::TimeLimit) => {
+                return Err(Error::fabric(format!(
+                    "the job did not end within {} s and was ended{case}; {kept}. Give a longer --timeout",
+                    limit.as_secs()
+                )));
+            }
+            _ => {}
+        }
+        if let Some(why) = self.history.failure {
+            return Err(Error::fabric(format!("{why}{case}; {kept}")));
+        }
+        let code = status.and_then(|status| status.code());
+        if let Some(code @ 2..=7) = code.filter(|_| child == Child::Ombx && self.history.messages > 0) {
+            // The process has printed what went wrong.
+            return Ok(code as u8);
+        }
+        if self.history.messages == 0 {
+            let from = self.history.launcher_output.len().saturating_sub(LAST_LINES);
+            self.history.launcher_output[from..].iter().for_each(|line| stderr_line!("  {line}"));
+        }
+        let unnoticed = self.history.end_reason == Some(EndReason::LostRank);
+        let rank = self.history.ranks.lost(&self.history.launcher_output);
+        let rank = rank.or_else(|| self.history.ranks.ended_here().filter(|_| unnoticed));
+        let what = rank.unwrap_or_else(|| "the job".into());
+        Err(Error::fabric(format!("{what} ended early{case}, {}; {kept}", ended(child, status))))
+    }
+}
+
+fn ended(child: Child, status: Option<ExitStatus>) -> String {
+    let what = if child == Child::Launcher { "its launcher" } else { "its first process" };
+    match status.map(|status| (status.code(), status.signal())) {
+        Some((Some(code), _)) => format!("{what} with exit code {code}"),
+        Some((None, Some(signal))) => format!("{what} by signal {signal}"),
+        _ => "in an unknown way".into(),
+    }
+}

@@ -1,0 +1,32 @@
+//! What stands for the launcher of MPI ranks in a build without MPI.
+
+use std::{ffi::OsString, process::Command};
+
+use ombx_core::{
+    benchmark::threads::Threading,
+    error::{Error, Result},
+};
+
+use crate::arguments::start::StartArgs;
+
+pub(crate) const NO_MPI: &str = "this build of ombx has no MPI: build ombx-cli with the feature `mpi`";
+
+pub(crate) fn library() -> String {
+    "no MPI".into()
+}
+
+pub(crate) fn is_of_another_mpi(_: &Error) -> bool {
+    false
+}
+
+pub(crate) fn is_of_this_mpi(_: &str) -> Option<bool> {
+    None
+}
+
+pub(crate) fn of_another_mpi_in_path() -> Option<String> {
+    None
+}
+
+pub(crate) fn command(_: &StartArgs, _: u32, _: Threading, _: Vec<OsString>) -> Result<Command> {
+    Err(Error::usage(NO_MPI))
+}

@@ -1,0 +1,66 @@
+//! Process and host of each rank, which identify the rank that ended first.
+
+use std::{fs, path::Path};
+
+use ombx_core::system::environment;
+
+/// Process ID and host of each rank.
+#[derive(Debug, Default)]
+pub(super) struct RankTable(pub(super) Vec<(u64, String)>);
+
+impl RankTable {
+    /// Returns the rank that the launcher's output names as lost, as `rank 1 on n01`.
+    pub(super) fn lost(&self, output: &[String]) -> Option<String> {
+        let rank = output.iter().find_map(|line| self.hydra(line).or_else(|| open_mpi(line)))?;
+        self.0.get(rank).map(|(_, host)| format!("rank {rank} on {host}"))
+    }
+
+    /// Returns a rank on this host whose process has ended, as `rank 1 on n01`. Its launcher may not have noticed.
+    pub(super) fn ended_here(&self) -> Option<String> {
+        let here = environment::hostname();
+        // A zombie has no executable.
+        let lives = |pid: u64| fs::read_link(Path::new("/proc").join(pid.to_string()).join("exe")).is_ok();
+        let mut ours = (0..).zip(&self.0).filter(|(_, (_, host))| *host == here);
+        ours.find(|(_, (pid, _))| !lives(*pid)).map(|(rank, (_, host))| format!("rank {rank} on {host}"))
+    }
+
+    /// Reads `=   PID 4711 RUNNING AT n01`.
+    fn hydra(&self, line: &str) -> Option<usize> {
+        let (pid, host) = line.split_once("PID ")?.1.split_once(" RUNNING AT ")?;
+        let (pid, host): (u64, &str) = (pid.trim().parse().ok()?, host.trim());
+        self.0.iter().position(|(known, place)| (*known, place.as_str()) == (pid, host))
+    }
+}
+
+/// Reads `mpiexec noticed that process rank 1 with PID 0 on node n01 exited on signal 9` or `Process name: [[57341,1],1]`.
+fn open_mpi(line: &str) -> Option<usize> {
+    let number = |text: &str| {
+        let digits: String = text.chars().take_while(char::is_ascii_digit).collect();
+        digits.parse().ok()
+    };
+    match line.split_once("process rank ") {
+        Some((_, after)) => number(after),
+        None => number(line.split_once("Process name: [[")?.1.split_once("],")?.1),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn launchers_name_the_lost_rank() {
+        let ranks = RankTable(vec![(4710, "n01".into()), (4711, "n02".into())]);
+        for line in [
+            "=   PID 4711 RUNNING AT n02",
+            "mpiexec noticed that process rank 1 with PID 0 on node n02 exited on signal 9 (Killed).",
+            "  Process name: [[57341,1],1]",
+        ] {
+            let output = ["==========".to_owned(), line.to_owned()];
+            assert_eq!(ranks.lost(&output).as_deref(), Some("rank 1 on n02"), "{line}");
+        }
+        for line in ["", "=   PID 4711 RUNNING AT n01", "Process name: [[57341,1],7]", "PID x RUNNING AT y"] {
+            assert_eq!(ranks.lost(&[line.to_owned()]), None, "{line}");
+        }
+    }
+}

@@ -1,0 +1,151 @@
+//! Supervision of a launcher: its records, its messages, its end, the user's signals and the time limit.
+
+use std::{
+    io::{BufRead, BufReader, Read},
+    os::unix::process::CommandExt,
+    process::{Command, ExitStatus, Stdio},
+    sync::mpsc::{self, RecvTimeoutError, Sender},
+    thread,
+    time::Duration,
+};
+
+use ombx_core::{
+    error::{Error, Result},
+    system::clock::Since,
+};
+use rustix::process::Pid;
+use signal_hook::{
+    consts::{SIGHUP, SIGINT, SIGTERM},
+    iterator::Signals,
+};
+
+use super::{
+    job_state::{Child, EndReason, History, JobState},
+    orphans, session_directory,
+};
+use crate::{
+    arguments::output::OutputArgs,
+    output::{Output, progress::Progress},
+};
+
+/// Time for a launcher to end after SIGTERM.
+const GRACE: Duration = Duration::from_secs(5);
+/// Time for reading what is left in the pipes after the launcher has ended. An orphan may hold them open forever.
+const DRAIN: Duration = Duration::from_secs(2);
+/// Time for ranks and launcher to end after the last record. MPICH over TCP can hang in MPI_Finalize.
+const FINISH: Duration = Duration::from_secs(8);
+/// Interval at which the ranks on this host are checked while nothing happens. A launcher that has lost its helper may wait forever.
+const POLL: Duration = Duration::from_secs(5);
+/// A rank is reported as lost after this many polls without it: a launcher may still be about to report it.
+const POLLS_WITHOUT_RANK: u32 = 2;
+
+enum Event {
+    Stdout(Vec<u8>),
+    Stderr(String),
+    Closed,
+    Exit(std::io::Result<ExitStatus>),
+    Signal(i32),
+}
+
+/// What the supervision of one launcher needs.
+pub(super) struct Supervision<'a> {
+    pub(super) args: &'a OutputArgs,
+    pub(super) limit: Duration,
+    pub(super) output: &'a mut Output,
+    pub(super) progress: &'a Progress,
+}
+
+impl Supervision<'_> {
+    /// Runs a launcher to its end and returns the exit code. Success is a complete run, whatever the launcher's own exit code.
+    pub(super) fn run(self, mut command: Command, which: Child) -> Result<u8> {
+        let program = command.get_program().to_string_lossy().into_owned();
+        command.stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
+        let (sender, events) = mpsc::channel();
+        let mut signals =
+            Signals::new([SIGINT, SIGTERM, SIGHUP]).map_err(|e| Error::fabric(format!("signals: {e}")))?;
+        orphans::adopt();
+        let mut child = command.spawn().map_err(|e| Error::fabric(format!("cannot start {program}: {e}")))?;
+        let (group, launcher) = (Pid::from_child(&child), child.id());
+        let handle = signals.handle();
+        let to_main = sender.clone();
+        thread::spawn(move || signals.forever().for_each(|s| drop(to_main.send(Event::Signal(s)))));
+        read_lines(child.stdout.take(), sender.clone(), Event::Stdout);
+        read_lines(child.stderr.take(), sender.clone(), |line| {
+            Event::Stderr(String::from_utf8_lossy(&line).into_owned())
+        });
+        thread::spawn(move || drop(sender.send(Event::Exit(child.wait()))));
+
+        let Supervision { args, limit, output, progress } = self;
+        let mut job = JobState { args, output, progress, group, history: History::default() };
+        let since = Since::now();
+        let (mut status, mut open_pipes): (Option<ExitStatus>, u32) = (None, 2);
+        // The next action is due at this time.
+        let (mut due, mut polls_without_rank) = (limit, 0);
+        while open_pipes > 0 || status.is_none() {
+            let left = due.saturating_sub(since.elapsed());
+            let was_ending = job.history.end_reason.is_some();
+            match events.recv_timeout(left.min(POLL)) {
+                Err(RecvTimeoutError::Timeout) if left > POLL => {
+                    let missing =
+                        !job.history.complete && !was_ending && job.history.ranks.ended_here().is_some();
+                    polls_without_rank = if missing { polls_without_rank + 1 } else { 0 };
+                    if polls_without_rank == POLLS_WITHOUT_RANK {
+                        job.end(EndReason::LostRank);
+                    }
+                }
+                Ok(Event::Stdout(line)) => {
+                    let before = job.history.complete;
+                    job.read_stdout(&line);
+                    if job.history.complete && !before && !was_ending {
+                        due = due.min(since.elapsed() + FINISH);
+                    }
+                }
+                Ok(Event::Stderr(line)) => job.read_stderr(&line),
+                Ok(Event::Closed) => open_pipes -= 1,
+                Ok(Event::Exit(ended)) => {
+                    status = Some(ended.map_err(|e| Error::fabric(format!("{program}: {e}")))?);
+                    due = since.elapsed() + DRAIN;
+                }
+                Ok(Event::Signal(signal)) if !was_ending => job.end(EndReason::Signal(signal)),
+                Ok(Event::Signal(_)) => job.kill(),
+                Err(RecvTimeoutError::Timeout) if status.is_some() => break,
+                Err(RecvTimeoutError::Timeout) if !was_ending => {
+                    job.end(if job.history.complete { EndReason::Complete } else { EndReason::TimeLimit });
+                }
+                Err(RecvTimeoutError::Timeout) => {
+                    job.kill();
+                    due = since.elapsed() + GRACE;
+                }
+                Err(RecvTimeoutError::Disconnected) => break,
+            }
+            if job.history.error.is_some() && job.history.end_reason.is_none() {
+                job.end(EndReason::Error);
+            }
+            if job.history.end_reason.is_some() && !was_ending {
+                due = since.elapsed() + GRACE;
+            }
+        }
+        handle.close();
+        // No process of the job, launcher or rank, may outlive it.
+        job.kill();
+        orphans::end();
+        session_directory::remove(launcher);
+        progress.done();
+        job.conclude(which, status, limit)
+    }
+}
+
+/// Sends each line of a pipe, then that it has closed.
+fn read_lines(pipe: Option<impl Read + Send + 'static>, to: Sender<Event>, event: fn(Vec<u8>) -> Event) {
+    thread::spawn(move || {
+        let mut lines = pipe.map(BufReader::new);
+        while let Some(reader) = &mut lines {
+            let mut line = Vec::new();
+            match reader.read_until(b'\n', &mut line) {
+                Ok(1..) => drop(to.send(event(line))),
+                Ok(0) | Err(_) => break,
+            }
+        }
+        drop(to.send(Event::Closed));
+    });
+}

@@ -1,0 +1,77 @@
+//! Lines that a job's processes send to the launching process, beside its records. They never appear in a result file.
+
+use std::{
+    fs::File,
+    io::{self, Write},
+};
+
+use ombx_core::error::{Error, Result};
+use serde_json::{Value, json};
+
+/// Line from rank 0 or from the coordinator to the launching process.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Message {
+    /// A case starts.
+    Progress { bench: String, bytes: u64 },
+    /// Process ID and host of each rank.
+    Ranks(Vec<(u64, String)>),
+    /// The reason why the job failed.
+    Failure(String),
+}
+
+impl Message {
+    pub(crate) fn write(&self, to: &mut dyn Write) -> io::Result<()> {
+        let line = match self {
+            Message::Progress { bench, bytes } => json!({"kind": "progress", "bench": bench, "bytes": bytes}),
+            Message::Ranks(ranks) => json!({"kind": "ranks", "ranks": ranks}),
+            Message::Failure(why) => json!({"kind": "failure", "why": why}),
+        };
+        to.write_all(format!("{line}\n").as_bytes())
+    }
+
+    /// Returns `None` for other lines.
+    pub(crate) fn parse(line: &str) -> Option<Message> {
+        let value: Value = serde_json::from_str(line).ok()?;
+        let text = |key: &str| value[key].as_str().map(str::to_owned);
+        match value["kind"].as_str()? {
+            "progress" => Some(Message::Progress { bench: text("bench")?, bytes: value["bytes"].as_u64()? }),
+            "ranks" => serde_json::from_value(value["ranks"].clone()).ok().map(Message::Ranks),
+            "failure" => text("why").map(Message::Failure),
+            _ => None,
+        }
+    }
+}
+
+/// Returns the error that the launching process no longer reads.
+pub(crate) fn broken(why: &io::Error) -> Error {
+    Error::fabric(format!("the process that started this job has ended: {why}"))
+}
+
+/// Returns the pipe to the launching process and redirects standard output to standard error. What a library prints would otherwise
+/// end up inside a record.
+pub(crate) fn claim_stdout() -> Result<File> {
+    let claimed = rustix::io::dup(rustix::stdio::stdout()).and_then(|pipe| {
+        rustix::stdio::dup2_stdout(rustix::stdio::stderr())?;
+        Ok(File::from(pipe))
+    });
+    claimed.map_err(|e| Error::fabric(format!("standard output: {e}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_are_read_as_they_were_written() {
+        for message in [
+            Message::Progress { bench: "p2p.latency".into(), bytes: 8 },
+            Message::Ranks(vec![(4710, "n01".into())]),
+            Message::Failure("rank 1 on n01 ended".into()),
+        ] {
+            let mut line = Vec::new();
+            message.write(&mut line).unwrap();
+            assert_eq!(Message::parse(std::str::from_utf8(&line).unwrap()), Some(message));
+        }
+        assert_eq!(Message::parse("{\"kind\":\"run\"}"), None);
+    }
+}

@@ -1,0 +1,88 @@
+//! The renderer for each format.
+
+use std::{
+    env,
+    io::{self, IsTerminal},
+};
+
+use ombx_core::{
+    benchmark::{preset::Osu, registry::Registry},
+    error::{Error, Result},
+};
+use ombx_results::render::{
+    Csv, JsonLines, Launches, Links, LinksCsv, OpenMetrics, OsuColumns, OsuTable, Paint, Renderer, Table,
+};
+
+use crate::arguments::output::{Color, Format};
+
+/// Width of charts if neither `COLUMNS` nor a terminal gives one.
+const COLUMNS: usize = 80;
+
+/// Returns the width of charts in columns, or `None` without charts. Only tables have charts.
+pub(crate) fn plot_columns(format: Format, plot: bool) -> Result<Option<usize>> {
+    if plot && format != Format::Table {
+        return Err(Error::usage("--plot needs --format table: leave out one of them"));
+    }
+    let columns = || {
+        let variable = env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
+        let screen =
+            || rustix::termios::tcgetwinsize(rustix::stdio::stdout()).ok().map(|size| size.ws_col.into());
+        variable.or_else(screen).filter(|columns| *columns > 0).unwrap_or(COLUMNS)
+    };
+    Ok(plot.then(columns))
+}
+
+/// Returns the renderer for the rows of benchmarks.
+pub(crate) fn rows(format: Format, color: Color, plot: Option<usize>) -> Box<dyn Renderer> {
+    match format {
+        Format::Table => {
+            let table = Table::painted(paint(color));
+            Box::new(match plot {
+                Some(columns) => table.plotted(columns),
+                None => table,
+            })
+        }
+        Format::Osu => Box::new(OsuTable::new(osu_program)),
+        Format::Csv => Box::new(Csv::default()),
+        Format::Jsonl => Box::new(JsonLines::default()),
+        Format::OpenMetrics => Box::new(OpenMetrics::default()),
+    }
+}
+
+/// Returns the renderer for `ombx osu`.
+pub(crate) fn osu(columns: OsuColumns) -> Box<dyn Renderer> {
+    Box::new(OsuTable::with(osu_program, columns))
+}
+
+/// Returns the renderer for several launches of one plan.
+pub(crate) fn launches(format: Format, color: Color) -> Box<dyn Renderer> {
+    match format {
+        Format::Table => Box::new(Launches::painted(paint(color))),
+        _ => rows(format, color, None),
+    }
+}
+
+/// Returns the renderer for a run of `ombx links`.
+pub(crate) fn links(format: Format, color: Color) -> Box<dyn Renderer> {
+    match format {
+        Format::Table => Box::new(Links::default()),
+        Format::Csv => Box::new(LinksCsv::default()),
+        Format::Osu | Format::Jsonl | Format::OpenMetrics => rows(format, color, None),
+    }
+}
+
+/// Returns whether standard output is coloured.
+pub(crate) fn paint(color: Color) -> Paint {
+    let coloured = match color {
+        Color::Always => true,
+        Color::Never => false,
+        Color::Auto => io::stdout().is_terminal() && env::var_os("NO_COLOR").is_none(),
+    };
+    if coloured { Paint::Coloured } else { Paint::Plain }
+}
+
+/// Returns the first OSU program of a benchmark.
+fn osu_program(bench: &str) -> Option<Osu> {
+    let registry = Registry::load().ok()?;
+    registry.all().iter().find(|b| b.name == bench).and_then(|b| b.osu[0])
+}

@@ -1,0 +1,19 @@
+//! Standard output. A reader that closes the pipe early (ombx list | head) is no error.
+
+use std::io::{self, Write};
+
+use ombx_core::error::{Error, Result};
+
+/// Prints a text and returns the exit code 0.
+pub(crate) fn print(text: impl AsRef<[u8]>) -> Result<u8> {
+    is_closed(io::stdout().lock().write_all(text.as_ref())).map(|_| 0)
+}
+
+/// Returns whether printing failed because the reader closed the pipe. Other failures are errors.
+pub(crate) fn is_closed(printed: io::Result<()>) -> Result<bool> {
+    match printed {
+        Err(e) if e.kind() == io::ErrorKind::BrokenPipe => Ok(true),
+        Err(e) => Err(Error::storage(format!("standard output: {e}"))),
+        Ok(()) => Ok(false),
+    }
+}

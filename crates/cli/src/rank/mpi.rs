@@ -1,0 +1,28 @@
+//! A rank over MPI.
+
+use ombx_core::{
+    error::{Error, Result},
+    team::Team,
+};
+use ombx_mpi::Mpi;
+
+use super::{failure, handshake, state::RankState};
+use crate::{job::Work, launch::detection};
+
+/// Initializes MPI and measures. MPI is finalized when the returned value is dropped.
+pub(super) fn measure(state: &mut RankState<'_>, work: &Work) -> Result<Mpi> {
+    Mpi::abort_on_panic();
+    let mpi = Mpi::start(work.threading()).unwrap_or_else(|error| abort_without_mpi(&error));
+    detection::refuse_singletons(mpi.team().size())?;
+    let team = mpi.team();
+    let measured = handshake::run(team, state.pipe.as_mut()).and_then(|()| state.measure(team, work));
+    measured.unwrap_or_else(|error| failure::abort(team, &error));
+    Ok(mpi)
+}
+
+/// Ends the job: the other ranks would wait for this one, which has no MPI.
+fn abort_without_mpi(error: &Error) -> ! {
+    let rank = detection::launcher().map_or(0, |started| started.rank);
+    failure::print(rank, error);
+    Mpi::abort(error.kind().exit_code())
+}

@@ -1,0 +1,65 @@
+//! Where the rows of a rank go. Every call also tells the watchdog that the rank makes progress.
+
+use std::fs::File;
+
+use ombx_core::{
+    benchmark::case::Case,
+    error::Result,
+    measure::sink::Sink,
+    result::{Measurement, Run, Tally},
+};
+use ombx_results::wire::{self, Outcome, Record};
+
+use super::watchdog;
+use crate::output::{
+    Output,
+    relay::{self, Message},
+};
+
+pub(super) enum RankSink {
+    /// Rank 0 of the user's launcher prints rows and writes the result file.
+    Output(Box<Output>),
+    /// Rank 0 of the launching process sends records to it.
+    Relay(File),
+    /// All other ranks.
+    None,
+}
+
+impl RankSink {
+    fn record(&mut self, record: impl FnOnce() -> Record) -> Result<()> {
+        match self {
+            RankSink::Output(output) => output.record(&record()),
+            RankSink::Relay(pipe) => wire::write(pipe, &record()).map_err(|e| relay::broken(&e)),
+            RankSink::None => Ok(()),
+        }
+    }
+}
+
+impl Sink for RankSink {
+    fn run(&mut self, run: &Run) -> Result<()> {
+        self.record(|| Record::Run(Box::new(run.clone())))
+    }
+
+    fn starting(&mut self, bench: &str, case: &Case) {
+        watchdog::progress_in(bench, case);
+        if let RankSink::Relay(pipe) = self {
+            let _ = Message::Progress { bench: bench.into(), bytes: case.bytes.0 }.write(pipe);
+        }
+    }
+
+    fn alive(&self) {
+        watchdog::progress();
+    }
+
+    fn case(&mut self, row: &Measurement) -> Result<()> {
+        match self {
+            // A row with raw samples is large: it is written without a copy.
+            RankSink::Relay(pipe) => wire::write_row(pipe, row).map_err(|e| relay::broken(&e)),
+            _ => self.record(|| Record::Case(Box::new(row.clone()))),
+        }
+    }
+
+    fn end(&mut self, tally: &Tally) -> Result<()> {
+        self.record(|| Record::End(Outcome::Complete, *tally))
+    }
+}

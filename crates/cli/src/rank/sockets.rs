@@ -1,0 +1,76 @@
+//! A rank over sockets: a worker that the coordinator has invited, or a rank of the user's launcher.
+
+use std::{process, thread, time::Duration};
+
+use ombx_core::{
+    error::{Kind, Result},
+    system::environment::hostname,
+    team::Team,
+};
+use ombx_sockets::SocketTeam;
+use rustix::thread::{CpuSet, sched_setaffinity};
+
+use super::{
+    failure,
+    rendezvous::{self, Rendezvous},
+    state::RankState,
+};
+use crate::{
+    arguments::start::{Bind, StartArgs},
+    job::Work,
+    launch::{
+        cores::cores,
+        invitation::{self, Invitation},
+    },
+};
+
+/// Time that the coordinator has for reporting a lost rank, which is the usual reason of a failed connection.
+const COORDINATOR_PRINTS: Duration = Duration::from_millis(700);
+
+/// Finds mistakes in how ranks of the user's launcher connect.
+pub(super) fn check(start: &StartArgs) -> Result<()> {
+    rendezvous::place(start).map(|_| ())
+}
+
+/// Joins the session and measures.
+pub(super) fn measure(state: &mut RankState<'_>, work: &Work) -> Result<()> {
+    let start = &state.job.start;
+    if let Some(invitation) = invitation::accepted() {
+        let Invitation { token, rank, on_host, .. } = invitation;
+        if start.bind != Bind::None {
+            bind(*on_host);
+        }
+        let on_end = |code: u8, _: &str| process::exit(code.into());
+        let team = SocketTeam::join(&invitation.coordinator(), *token, *rank, on_end)
+            .map_err(|e| e.within(format!("rank {rank} on {}", hostname())))?;
+        measure_on(&team, state, work);
+        return Ok(());
+    }
+    let Rendezvous { team, session } = rendezvous::join(start)?;
+    measure_on(&team, state, work);
+    session.wait();
+    Ok(())
+}
+
+/// Measures and leaves the session, or ends it with an error.
+fn measure_on(team: &SocketTeam, state: &mut RankState<'_>, work: &Work) {
+    // The barrier keeps each rank in the session while others still measure.
+    let measured = state.measure(team, work).and_then(|()| team.barrier());
+    if let Err(error) = measured {
+        if error.kind() == Kind::Fabric {
+            thread::sleep(COORDINATOR_PRINTS);
+        }
+        failure::abort(team, &error);
+    }
+    team.leave();
+}
+
+/// Binds this rank to a core if this host has one for each of its ranks.
+fn bind((rank, ranks): (u32, u32)) {
+    let cores = cores();
+    let Some(core) = cores.get(rank as usize).filter(|_| ranks as usize <= cores.len()) else { return };
+    let mut set = CpuSet::new();
+    set.set(*core as usize);
+    // If binding is not permitted, results show where the rank may run.
+    let _ = sched_setaffinity(None, &set);
+}

@@ -1,0 +1,51 @@
+//! Lines on standard error.
+
+use std::{
+    fmt::Arguments,
+    io::{self, Write},
+};
+
+/// Longer words are shortened: only their two ends are shown. Counted in characters.
+const LONGEST_WORD: usize = 160;
+/// Characters shown of each end of a long word.
+const END_OF_WORD: usize = 40;
+/// Longer lines are cut. The names of all benchmarks fit. Counted in characters.
+const LONGEST_LINE: usize = 8000;
+
+/// Writes one line in a single call. Ignores errors: a closed standard error is no reason to fail.
+pub(crate) fn write_line(text: Arguments<'_>) {
+    let _ = io::stderr().write_all(format!("{text}\n").as_bytes());
+}
+
+/// Returns the text as one line of limited length without control characters.
+pub(crate) fn printable(text: &str) -> String {
+    let clean: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+    let line = clean.split(' ').map(shortened).collect::<Vec<_>>().join(" ");
+    line.chars().take(LONGEST_LINE).collect()
+}
+
+fn shortened(word: &str) -> String {
+    let count = word.chars().count();
+    if count <= LONGEST_WORD {
+        return word.to_owned();
+    }
+    let first: String = word.chars().take(END_OF_WORD).collect();
+    let last: String = word.chars().skip(count - END_OF_WORD).collect();
+    format!("{first}[{} more]{last}", count - 2 * END_OF_WORD)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_is_short_and_moves_no_cursor() {
+        assert_eq!(printable("pattern \"a\x1b[2J\nb\" is no name"), "pattern \"a [2J b\" is no name");
+        let long = printable(&format!("no benchmark is called {} here", "é".repeat(70_000)));
+        assert!(
+            long.contains("[69920 more]") && long.ends_with(" here") && long.chars().count() < 200,
+            "{long}"
+        );
+        assert_eq!(printable(&"x ".repeat(70_000)).chars().count(), LONGEST_LINE);
+    }
+}

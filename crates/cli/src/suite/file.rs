@@ -1,0 +1,198 @@
+//! The text of a suite. Mistakes are reported with their line and the most similar key.
+
+use std::ops::Range;
+
+use clap::Command;
+use ombx_core::error::{Error, Result};
+use toml::de::{DeTable, DeValue};
+
+use super::{
+    layer::{Given, Layer},
+    options,
+};
+
+const KEYS: [&str; 3] = ["about", "defaults", "entry"];
+const RUN: &str = "run";
+pub(super) const PREFIX: &str = "suite:";
+
+pub(crate) struct Suite {
+    /// Path or `suite:smoke`, for messages.
+    pub(super) name: String,
+    pub(super) origin: Origin,
+    pub(super) about: String,
+    pub(super) defaults: Layer,
+    pub(super) entries: Vec<Entry>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Origin {
+    BuiltIn,
+    User,
+}
+
+/// Benchmarks that run with the same options.
+pub(super) struct Entry {
+    pub(super) patterns: Vec<String>,
+    pub(super) options: Layer,
+    /// Line of its first key.
+    pub(super) line: usize,
+    /// Line of its patterns.
+    pub(super) run_line: usize,
+}
+
+pub(super) fn is_suite(pattern: &str) -> bool {
+    pattern.starts_with(PREFIX) || pattern.ends_with(".toml")
+}
+
+pub(super) fn parse(name: &str, text: &str, origin: Origin, parser: &Command) -> Result<Suite> {
+    let reader = Reader { name, text, origin, parser };
+    let root = DeTable::parse(text).map_err(|e| {
+        let message = e.message().trim().replace('\n', ", ");
+        reader.wrong(e.span().unwrap_or(0..0), &message)
+    })?;
+    let (mut about, mut defaults, mut entries) = (String::new(), Layer::default(), Vec::new());
+    for (key, value) in root.get_ref() {
+        match (key.get_ref().as_ref(), value.get_ref()) {
+            ("about", DeValue::String(text)) => about = text.clone().into_owned(),
+            ("about", _) => return Err(reader.wrong(value.span(), "about must be a sentence in quotes")),
+            ("defaults", DeValue::Table(table)) => defaults = reader.options(table, Section::Defaults)?,
+            ("defaults", _) => return Err(reader.wrong(value.span(), "defaults must be a table: [defaults]")),
+            ("entry", DeValue::Array(all)) => {
+                for entry in all.iter() {
+                    entries.push(reader.entry(entry.get_ref(), entry.span())?);
+                }
+            }
+            ("entry", _) => {
+                return Err(reader.wrong(value.span(), "entries must be tables of a list: [[entry]]"));
+            }
+            (other, _) => return Err(reader.unknown(key.span(), other, KEYS.into_iter())),
+        }
+    }
+    if entries.is_empty() {
+        return Err(reader.wrong(0..0, "there is nothing to run: add an [[entry]]"));
+    }
+    Ok(Suite { name: name.to_owned(), origin, about, defaults, entries })
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Section {
+    Defaults,
+    Entry,
+}
+
+struct Reader<'r> {
+    name: &'r str,
+    text: &'r str,
+    origin: Origin,
+    parser: &'r Command,
+}
+
+impl Reader<'_> {
+    fn entry(&self, value: &DeValue<'_>, span: Range<usize>) -> Result<Entry> {
+        let DeValue::Table(table) = value else {
+            return Err(self.wrong(span, "an entry must be a table: [[entry]]"));
+        };
+        let line = table.keys().map(|key| self.line(key.span().start)).min().unwrap_or(self.line(span.start));
+        let Some((key, run)) = table.iter().find(|(key, _)| key.get_ref() == RUN) else {
+            return Err(self.wrong_at(line, "the entry has no key run: add for example run = [\"p2p.*\"]"));
+        };
+        let texts = match run.get_ref() {
+            DeValue::String(one) => Some(vec![one.clone().into_owned()]),
+            DeValue::Array(all) => all.iter().map(|v| v.get_ref().as_str().map(str::to_owned)).collect(),
+            _ => None,
+        };
+        let patterns = texts.filter(|all| !all.is_empty()).ok_or_else(|| {
+            self.wrong(run.span(), "run must be a name, a glob or an OSU name, or a list of them, in quotes")
+        })?;
+        if let Some(suite) = patterns.iter().find(|pattern| is_suite(pattern)) {
+            return Err(self.wrong(run.span(), &format!("{suite}: a suite cannot run another suite")));
+        }
+        if let Some(option) = patterns.iter().find(|pattern| pattern.starts_with('-')) {
+            return Err(self.wrong(run.span(), &format!("{option} is an option: give it a key of its own")));
+        }
+        Ok(Entry {
+            patterns,
+            options: self.options(table, Section::Entry)?,
+            line,
+            run_line: self.line(key.span().start),
+        })
+    }
+
+    fn options(&self, table: &DeTable<'_>, section: Section) -> Result<Layer> {
+        let mut layer = Layer::default();
+        for (key, value) in table {
+            let name = key.get_ref().as_ref();
+            if section == Section::Entry && name == RUN {
+                continue;
+            }
+            let Some(option) = options::key(self.parser, name) else {
+                if self.origin == Origin::BuiltIn {
+                    // This build lacks the benchmarks that have this axis.
+                    continue;
+                }
+                let run = Some(RUN).filter(|_| section == Section::Entry);
+                return Err(self.unknown(
+                    key.span(),
+                    name,
+                    options::keys(self.parser).map(|(name, _)| name).chain(run),
+                ));
+            };
+            if section == Section::Entry && options::is_of_job(option) {
+                return Err(self
+                    .wrong(key.span(), &format!("{name} holds for the whole suite: move it to [defaults]")));
+            }
+            let words = match (value.get_ref(), option.get_action().takes_values()) {
+                (DeValue::Boolean(true), takes)
+                    if !takes || option.get_num_args().is_some_and(|n| n.min_values() == 0) =>
+                {
+                    vec![format!("--{name}")]
+                }
+                (DeValue::Boolean(false), false) => continue,
+                (_, false) => return Err(self.wrong(value.span(), &format!("{name} must be true or false"))),
+                (value_of, true) => self.words(name, value_of, value.span())?,
+            };
+            layer.set(name, Given { words, line: Some(self.line(key.span().start)) });
+        }
+        Ok(layer)
+    }
+
+    fn words(&self, name: &str, value: &DeValue<'_>, span: Range<usize>) -> Result<Vec<String>> {
+        let text = |value: &DeValue<'_>| match value {
+            DeValue::String(text) => Some(text.clone().into_owned()),
+            DeValue::Integer(number) => Some(number.to_string()),
+            DeValue::Float(number) => Some(number.to_string()),
+            // An axis with the values on and off.
+            DeValue::Boolean(on) => Some(if *on { "on" } else { "off" }.to_owned()),
+            _ => None,
+        };
+        let value = match value {
+            DeValue::Array(all) => {
+                let all: Option<Vec<String>> = all.iter().map(|value| text(value.get_ref())).collect();
+                all.map(|all| all.join(","))
+            }
+            one => text(one),
+        };
+        match value {
+            Some(value) => Ok(vec![format!("--{name}={value}")]),
+            None => Err(self.wrong(span, &format!("{name} must be a text, a number or a list of them"))),
+        }
+    }
+
+    fn unknown<'n>(&self, span: Range<usize>, key: &str, names: impl Iterator<Item = &'n str>) -> Error {
+        let near =
+            options::nearest(key, names).map(|near| format!(": did you mean {near}?")).unwrap_or_default();
+        self.wrong(span, &format!("there is no key {key:?}{near}"))
+    }
+
+    fn wrong(&self, span: Range<usize>, why: &str) -> Error {
+        self.wrong_at(self.line(span.start), why)
+    }
+
+    fn wrong_at(&self, line: usize, why: &str) -> Error {
+        Error::usage(format!("{}:{line}: {why}", self.name))
+    }
+
+    fn line(&self, at: usize) -> usize {
+        self.text.bytes().take(at).filter(|byte| *byte == b'\n').count() + 1
+    }
+}
