@@ -5,15 +5,15 @@ mod benchmarks;
 use std::{
     fs, io,
     path::{Path, PathBuf},
-    process::{Command, ExitCode, Stdio},
+    process::{Command, ExitCode},
 };
 
-use crate::{
-    failure::{Failure, Result},
-    mpi::{Mpi, Which},
-    setup,
-    step::{Step, shown},
-    workspace::{Workspace, cargo},
+use ombx_toolchain::{
+    command::output,
+    failure::{Failure, Result, failed_if},
+    mpi::{Mpi, installed},
+    release,
+    workspace::Workspace,
 };
 
 /// Write docs/BENCHMARKS.md, docs/OMB.md, docs/result.schema.json and docs/ombx.1 from the built binary
@@ -34,16 +34,12 @@ const GENERATED: &[(&str, &[&str])] = &[
 ];
 
 pub(crate) fn main(options: &Options) -> Result<ExitCode> {
-    let facts = setup::Facts::gather(Which::All.flavours());
-    let mpis = facts.mpis();
-    let mpi =
-        mpis.first().ok_or_else(|| Failure::Missing("no MPI to build with: cargo xtask setup".into()))?;
+    let mpi = installed(None)?.remove(0);
     let workspace = Workspace::read()?;
     if options.check {
-        let stale = stale(&workspace, mpi)?;
-        return Ok(if stale.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE });
+        return Ok(failed_if(!stale(&workspace, &mpi)?.is_empty()));
     }
-    for (path, text) in generate(&workspace, mpi)? {
+    for (path, text) in generate(&workspace, &mpi)? {
         let file = |source| Failure::File { path: path.clone(), source };
         if current(&path).map_err(file)?.as_deref() == Some(text.as_str()) {
             println!("{} is up to date", path.display());
@@ -81,38 +77,20 @@ fn differs(now: Option<&str>, generated: &str) -> Option<String> {
 }
 
 fn generate(workspace: &Workspace, mpi: &Mpi) -> Result<Vec<(PathBuf, String)>> {
-    let mut build = cargo();
-    build.args(["build", "-p", "ombx-cli"]).current_dir(&workspace.root);
-    mpi.build_with(&mut build, &workspace.target);
-    if Step::run("build", &mut build).failed() {
-        return Err(Failure::Missing("ombx was not built (see above)".into()));
-    }
-    let binary = mpi.target(&workspace.target).join("debug/ombx");
+    let binary = release::built_for_tests(mpi, workspace)?;
     let mut files = Vec::new();
     for (path, arguments) in GENERATED {
-        let said = ask(&binary, arguments)?;
-        let text = if arguments[0] == "list" { benchmarks::page(&benchmarks::entries(&said)?) } else { said };
+        let printed = output(Command::new(&binary).args(*arguments))?;
+        let text =
+            if arguments[0] == "list" { benchmarks::page(&benchmarks::entries(&printed)?) } else { printed };
         files.push((workspace.root.join(path), format!("{}\n", text.trim_end())));
     }
     Ok(files)
 }
 
-/// What the binary prints for these arguments.
-pub(crate) fn ask(binary: &Path, arguments: &[&str]) -> Result<String> {
-    let mut command = Command::new(binary);
-    command.args(arguments).stdin(Stdio::null());
-    let output =
-        command.output().map_err(|source| Failure::Run { program: binary.display().to_string(), source })?;
-    if output.status.success() {
-        return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
-    }
-    let detail = format!("{}, {}", output.status, String::from_utf8_lossy(&output.stderr).trim());
-    Err(Failure::Command { command: shown(&command), detail })
-}
-
 /// The names of all benchmarks that a built binary has.
 pub(crate) fn names(binary: &Path) -> Result<Vec<String>> {
-    Ok(benchmarks::names(&benchmarks::entries(&ask(binary, &["list", "--json"])?)?))
+    Ok(benchmarks::names(&benchmarks::entries(&output(Command::new(binary).args(["list", "--json"]))?)?))
 }
 
 fn current(path: &Path) -> io::Result<Option<String>> {
@@ -132,11 +110,5 @@ mod tests {
         assert_eq!(differs(None, "a\n").as_deref(), Some("missing"));
         assert_eq!(differs(Some("a\nb\n"), "a\nc\n").as_deref(), Some("stale from line 2"));
         assert_eq!(differs(Some("a\n"), "a\n"), None);
-    }
-
-    #[test]
-    fn a_program_that_fails_is_quoted() {
-        let failure = ask(Path::new("/bin/sh"), &["-c", "echo no such thing >&2; exit 2"]).unwrap_err();
-        assert!(failure.to_string().contains("no such thing"), "{failure}");
     }
 }

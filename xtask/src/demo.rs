@@ -2,13 +2,15 @@
 
 use std::process::ExitCode;
 
-use crate::{
-    failure::{Failure, Result},
+use ombx_toolchain::{
+    command::{cannot_run, shown},
+    failure::Result,
     mpi::{Flavour, Mpi, Places, Which},
-    release, setup,
-    step::shown,
+    release,
     workspace::Workspace,
 };
+
+use crate::setup;
 
 /// Build ombx for one MPI and measure the bandwidth of MPI_Put
 ///
@@ -38,8 +40,7 @@ pub(crate) fn main(options: &Options) -> Result<ExitCode> {
     ombx.args(["run", "rma.put_bw"]);
     mpi.launch_with(&mut ombx);
     println!("\n$ {}", shown(&ombx));
-    let status =
-        ombx.status().map_err(|source| Failure::Run { program: binary.display().to_string(), source })?;
+    let status = ombx.status().map_err(|source| cannot_run(&ombx, source))?;
 
     println!("\nThis was {}. Next:", mpi.flavour);
     let binary = binary.display();

@@ -1,6 +1,9 @@
 //! Which packages bring what is missing, on each kind of system, and the commands that install them.
 
-use crate::mpi::{Flavour, Places};
+use ombx_toolchain::{
+    consent::Rights,
+    mpi::{Flavour, Places},
+};
 
 /// Something that a build or a test of ombx needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,14 +22,6 @@ pub(crate) enum Manager {
     Dnf,
     Zypper,
     Pacman,
-}
-
-/// How this process may change the system.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Rights {
-    Root,
-    Sudo,
-    None,
 }
 
 impl Manager {

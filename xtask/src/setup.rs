@@ -5,13 +5,17 @@ use std::{
     process::{Command, ExitCode, Stdio},
 };
 
-use crate::{
-    consent::{self, Consent},
+use ombx_toolchain::{
+    command::succeeds,
+    consent::{self, Rights},
     failure::{Failure, Result},
-    libclang,
     mpi::{Flavour, Mpi, Places, Which},
-    package::{Manager, Need, Rights},
     testbed,
+};
+
+use crate::{
+    libclang,
+    package::{Manager, Need},
 };
 
 /// Find or install what a build needs: a C compiler, libclang and an MPI
@@ -106,7 +110,7 @@ pub(crate) fn main(options: &Options) -> Result<ExitCode> {
         print_tool("Chromium", &browser());
     }
     if options.testbed {
-        let bed = || match testbed::missing().as_slice() {
+        let bed = || match testbed::missing(&[testbed::PROGRAMS, testbed::OF_TESTS].concat()).as_slice() {
             [] => Ok(PathBuf::from("all its programs are there")),
             programs => Err(format!("no {} on PATH", programs.join(", "))),
         };
@@ -163,12 +167,7 @@ fn install(missing: &[Need], yes: bool, manager: Option<Manager>, rights: impl F
     if rights == Rights::None {
         return stop("not root, and `sudo -n` is not allowed");
     }
-    match consent::ask(yes) {
-        Ok(Consent::Given) => {}
-        Ok(Consent::Refused) => return stop("not agreed to"),
-        Ok(Consent::NoTerminal) => return stop("no terminal to ask on (--yes agrees)"),
-        Err(source) => return Err(Failure::Run { program: "the question".into(), source }),
-    }
+    consent::ask(yes)?;
     for words in commands {
         println!("\n$ {}", words.join(" "));
         let status = Command::new(words[0])
@@ -186,12 +185,11 @@ fn install(missing: &[Need], yes: bool, manager: Option<Manager>, rights: impl F
 /// rustc links with `cc`, the MPI wrappers call `gcc` or whatever they were built with.
 fn compiler(places: &Places) -> std::result::Result<PathBuf, String> {
     let cc = places.program("cc").or_else(|| places.program("gcc")).ok_or("no cc on PATH")?;
-    let runs = Command::new(&cc)
-        .arg("--version")
-        .stdin(Stdio::null())
-        .output()
-        .is_ok_and(|output| output.status.success());
-    if runs { Ok(cc) } else { Err(format!("{} does not run", cc.display())) }
+    if succeeds(Command::new(&cc).arg("--version")) {
+        Ok(cc)
+    } else {
+        Err(format!("{} does not run", cc.display()))
+    }
 }
 
 fn print_tool(name: &str, found: &std::result::Result<PathBuf, String>) {

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use serde_json::{Deserializer, Value};
 
-use crate::failure::{Failure, Result};
+use ombx_toolchain::failure::{Failure, Result};
 
 /// The entries of `ombx list --json`, be it one array, one object that holds an array, or an object a line.
 pub(crate) fn entries(json: &str) -> Result<Vec<Value>> {

@@ -1,0 +1,200 @@
+//! One job: when its first record comes, what its ranks hold meanwhile, and what it writes.
+
+use std::{
+    fmt, fs,
+    io::{BufRead, BufReader},
+    os::unix::process::CommandExt,
+    process::{Command, Stdio},
+    sync::mpsc::{self, RecvTimeoutError},
+    thread,
+    time::{Duration, Instant},
+};
+
+use rustix::process::{Pid, Signal, kill_process_group};
+
+use ombx_toolchain::{command::cannot_run, failure::Result, mpi::Flavour};
+
+use crate::Programs;
+
+/// Names the processes of a job, for whoever looks for them.
+const MARK: &str = "OMBX_SCALE";
+/// How often memory is looked at.
+const LOOK: Duration = Duration::from_millis(300);
+/// From the signal to end until the end.
+const GRACE: Duration = Duration::from_secs(10);
+
+/// What a job may take.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Limits {
+    pub(crate) seconds: u64,
+    pub(crate) ranks: u32,
+}
+
+/// What a job did.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Outcome {
+    /// Whether it ended well before its deadline.
+    pub(crate) complete: bool,
+    /// Until its first record: all ranks were there.
+    pub(crate) start_s: Option<f64>,
+    pub(crate) total_s: f64,
+    /// Mean memory of a rank, shared parts divided by those who share them, in bytes; the most that was seen.
+    pub(crate) rank_bytes: u64,
+    /// The same of the rank that holds most.
+    pub(crate) most_bytes: u64,
+    /// Of the first record, and of all rows.
+    pub(crate) run_bytes: u64,
+    pub(crate) row_bytes: u64,
+    pub(crate) rows: u64,
+}
+
+impl fmt::Display for Outcome {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let start = self.start_s.map_or("n/a".into(), |s| format!("{s:.2} s"));
+        let mib = |bytes: u64| bytes as f64 / f64::from(1 << 20);
+        write!(
+            f,
+            "{}start {start}, in all {:.1} s, {} rows, {:.1} MiB a rank ({:.1} at the most)",
+            if self.complete { "" } else { "NOT COMPLETE, " },
+            self.total_s,
+            self.rows,
+            mib(self.rank_bytes),
+            mib(self.most_bytes)
+        )
+    }
+}
+
+/// ombx, started as users start it.
+pub(crate) fn ombx(programs: &Programs, words: &[&str], limits: Limits) -> Result<Outcome> {
+    let mut command = Command::new(&programs.ombx);
+    programs.mpi.launch_with(&mut command);
+    command.args(words).args(["--format", "jsonl", "--quiet", "-n", &limits.ranks.to_string()]);
+    command.args(["--timeout", &format!("{}s", limits.seconds)]);
+    watch(command, limits)
+}
+
+/// The bare program under the launcher.
+pub(crate) fn bare(programs: &Programs, limits: Limits) -> Result<Outcome> {
+    let mut command = Command::new(&programs.mpi.mpiexec);
+    command.args(["-n", &limits.ranks.to_string()]);
+    if programs.mpi.flavour == Flavour::OpenMpi {
+        command.args(["--oversubscribe", "--bind-to", "none"]);
+    }
+    programs.mpi.launch_with(&mut command);
+    command.env("OMPI_MCA_plm_rsh_agent", "sh").arg(&programs.bare);
+    watch(command, limits)
+}
+
+#[expect(clippy::disallowed_methods, reason = "seconds of a whole job are no measurement of ombx")]
+fn watch(mut command: Command, limits: Limits) -> Result<Outcome> {
+    let mark = format!("{}-{}", std::process::id(), limits.ranks);
+    command.env(MARK, &mark).process_group(0);
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
+    let start = Instant::now();
+    let mut child = command.spawn().map_err(|source| cannot_run(&command, source))?;
+    let (send, receive) = mpsc::channel();
+    let reader = child.stdout.take().map(|out| {
+        thread::spawn(move || {
+            let lines = BufReader::new(out).lines().map_while(std::result::Result::ok);
+            lines
+                .map(|line| send.send((Instant::now(), line)))
+                .take_while(std::result::Result::is_ok)
+                .for_each(drop);
+        })
+    });
+    let deadline = Duration::from_secs(limits.seconds);
+    let mut outcome = Outcome::default();
+    let mut told = false;
+    loop {
+        match receive.recv_timeout(LOOK) {
+            Ok((at, line)) => outcome.note(&line, (at - start).as_secs_f64()),
+            Err(RecvTimeoutError::Disconnected) => break,
+            Err(RecvTimeoutError::Timeout) => {}
+        }
+        if outcome.start_s.is_some() && outcome.rows < 2 {
+            outcome.weigh(&mark, limits.ranks);
+        }
+        let late = start.elapsed().saturating_sub(deadline);
+        if late > GRACE || late > Duration::ZERO && !told {
+            let signal = if told { Signal::KILL } else { Signal::TERM };
+            told = true;
+            let _ = kill_process_group(Pid::from_child(&child), signal);
+        }
+    }
+    let status = child.wait().map_err(|source| cannot_run(&command, source))?;
+    if let Some(reader) = reader {
+        let _ = reader.join();
+    }
+    outcome.total_s = start.elapsed().as_secs_f64();
+    // Skips and notices are no failure here; a job that was ended or died is.
+    outcome.complete = !told && status.code().is_some_and(|code| code == 0 || code == 4);
+    Ok(outcome)
+}
+
+impl Outcome {
+    fn note(&mut self, line: &str, seconds: f64) {
+        let bytes = line.len() as u64 + 1;
+        if line.starts_with("{\"kind\":\"run\"") {
+            self.start_s.get_or_insert(seconds);
+            self.run_bytes = bytes;
+        } else if line.starts_with("{\"kind\":\"case\"") {
+            self.rows += 1;
+            self.row_bytes += bytes;
+        }
+    }
+
+    /// Looks at the memory of all ranks, if they are all there.
+    fn weigh(&mut self, mark: &str, ranks: u32) {
+        let memory: Vec<u64> = ranks_of(mark).iter().filter_map(|pid| proportional(pid)).collect();
+        if memory.len() as u32 == ranks {
+            self.rank_bytes = self.rank_bytes.max(memory.iter().sum::<u64>() / u64::from(ranks));
+            self.most_bytes = self.most_bytes.max(memory.iter().copied().max().unwrap_or(0));
+        }
+    }
+}
+
+/// Processes that a launcher has made ranks of.
+fn ranks_of(mark: &str) -> Vec<String> {
+    let wanted = format!("{MARK}={mark}");
+    let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
+    let names = processes.filter_map(|entry| entry.file_name().into_string().ok());
+    let is_rank = |pid: &String| {
+        let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+        let has =
+            |start: &[u8]| environment.split(|byte| *byte == 0).any(|variable| variable.starts_with(start));
+        has(wanted.as_bytes()) && (has(b"OMPI_COMM_WORLD_RANK=") || has(b"PMI_RANK="))
+    };
+    names.filter(|name| name.bytes().all(|byte| byte.is_ascii_digit())).filter(is_rank).collect()
+}
+
+/// Memory of a process in bytes, what it shares divided by those who share it.
+fn proportional(pid: &str) -> Option<u64> {
+    let text = fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix("Pss:"))?;
+    line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok().map(|kib| kib * 1024)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn records_are_counted_by_kind() {
+        let mut outcome = Outcome::default();
+        for (line, at) in
+            [("{\"kind\":\"run\"}", 1.0), ("{\"kind\":\"case\"}", 2.0), ("{\"kind\":\"end\"}", 3.0)]
+        {
+            outcome.note(line, at);
+        }
+        assert_eq!(
+            (outcome.start_s, outcome.rows, outcome.row_bytes, outcome.run_bytes),
+            (Some(1.0), 1, 16, 15)
+        );
+    }
+
+    #[test]
+    fn a_process_has_memory() {
+        assert!(proportional("self").is_some_and(|bytes| bytes > 1 << 16));
+        assert!(ranks_of("no such job").is_empty());
+    }
+}
