@@ -1,4 +1,4 @@
-//! The processes of a job, found by a mark in their environment, wherever in the tree and the groups they are.
+//! Processes of a job, found by a mark in their environment in any process group.
 
 use std::{
     collections::BTreeMap,
@@ -9,49 +9,48 @@ use std::{
 
 use rustix::process::{Pid, Signal, kill_process};
 
-/// The variable that marks them; local ranks inherit the environment of whoever started them.
+/// Environment variable with the mark. Local ranks inherit it from their launcher.
 pub const MARK: &str = "OMBX_TEST_JOB";
 
-/// A live process.
+/// Running process.
 pub struct Process {
-    /// Its number.
+    /// Process id.
     pub pid: Pid,
-    /// Its program.
+    /// Path of its executable.
     pub program: PathBuf,
     argv: Vec<String>,
     variables: BTreeMap<String, String>,
 }
 
 impl Process {
-    /// Its rank, if a launcher has made it one.
+    /// Returns its rank, if a launcher started it as one.
     pub fn rank(&self) -> Option<u32> {
         ["OMPI_COMM_WORLD_RANK", "PMI_RANK"].iter().find_map(|name| self.variables.get(*name)?.parse().ok())
     }
 
-    /// Whether it is a rank of ombx, and not a launcher's helper.
+    /// Returns whether it is an MPI rank of ombx, and not a helper of a launcher.
     pub fn is_rank(&self) -> bool {
         self.rank().is_some() && self.program == fs::canonicalize(crate::mpi::ombx()).unwrap_or_default()
     }
 
-    /// Whether it is a rank of ombx over sockets.
+    /// Returns whether it is a rank of ombx over sockets.
     pub fn is_worker(&self) -> bool {
         self.argv.get(1).is_some_and(|word| word == "worker")
     }
 
-    /// Whether it holds ranks over sockets together.
+    /// Returns whether it is the coordinator of ranks over sockets.
     pub fn is_coordinator(&self) -> bool {
         self.argv.iter().any(|word| word == "--coordinator")
     }
 
-    /// Whether its program's name begins with one of `names`.
+    /// Returns whether the name of its executable starts with one of `names`.
     pub fn is_called(&self, names: &[&str]) -> bool {
         let program = self.program.file_name().unwrap_or_default().to_string_lossy();
         names.iter().any(|name| program.starts_with(name))
     }
 
-    /// Sends it a signal.
+    /// Sends it a signal, if it is still running.
     pub fn signal(&self, signal: Signal) {
-        // It may have ended by now.
         let _ = kill_process(self.pid, signal);
     }
 
@@ -74,14 +73,14 @@ impl fmt::Display for Process {
     }
 }
 
-/// Every live process with a mark, this one left out. A process that has ended and waits for its parent has none.
+/// Returns every running process with a mark. Zombies have no environment and are not found.
 pub fn marked(mark: &str) -> Vec<Process> {
     let entries = fs::read_dir("/proc").expect("/proc can be read").flatten();
     let processes = entries.filter_map(|entry| Process::read(&entry));
     processes.filter(|p| p.variables.get(MARK).is_some_and(|m| m == mark)).collect()
 }
 
-/// Ends every process with a mark, those that are started meanwhile too.
+/// Kills every process with a mark, including those that start meanwhile.
 pub fn kill_marked(mark: &str) {
     for _ in 0..100 {
         let left = marked(mark);

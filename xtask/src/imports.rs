@@ -4,7 +4,10 @@ mod graph;
 mod scan;
 mod tree;
 
-use std::process::ExitCode;
+use std::{
+    io::{self, Write},
+    process::ExitCode,
+};
 
 use ombx_toolchain::{
     failure::{Failure, Result},
@@ -53,10 +56,12 @@ pub(crate) fn main(options: &Options) -> Result<ExitCode> {
         }
         drawn += 1;
         let graph = Graph::of(directory, &sources);
-        match options.format {
-            Format::Text => println!("{directory}: {graph}"),
-            Format::Dot => print!("{}", graph.dot(name)),
-        }
+        let text = match options.format {
+            Format::Text => format!("{directory}: {graph}\n"),
+            Format::Dot => graph.dot(name),
+        };
+        // The reader may have closed the pipe.
+        drop(io::stdout().write_all(text.as_bytes()));
     }
     if drawn == 0 {
         return Err(Failure::Usage(format!("no crate has the directory {}", options.crates.join(", "))));

@@ -3,10 +3,7 @@
 use maud::html;
 use ombx_toolchain::svg::{n, page};
 
-use crate::{
-    Line,
-    document::{Verdict, verdict, wilson},
-};
+use crate::line::{Line, Verdict, wilson};
 
 const WIDTH: f64 = 860.0;
 const LINE: f64 = 20.0;
@@ -32,7 +29,7 @@ pub(crate) fn draw(lines: &[Line]) -> String {
             @let c = line.coverage;
             @let y = TOP + LINE * (at as f64 + 0.5);
             text x=(LEFT - 10.0) y=(n(y + 4.0)) text-anchor="end" { (line.model.family) ", " (line.model.name) }
-            @if verdict(line) != Verdict::Marked {
+            @if line.verdict() != Verdict::Marked {
                 @let [low, high] = wilson(c.silent_covered, c.silent);
                 path.ci d={ "M" (n(across(low))) " " (n(y)) "H" (n(across(high))) } {}
                 circle.s0 cx=(n(across(c.silent_covered as f64 / c.silent as f64))) cy=(n(y)) r="4" {}

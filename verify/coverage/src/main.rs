@@ -4,13 +4,14 @@
 mod document;
 mod drawing;
 mod launches;
+mod line;
 
 use std::{fs, process::ExitCode};
 
 use clap::Parser as _;
 use ombx_core::{
     plan::Plan,
-    testkit::coverage::{self, Coverage, MODELS, Model},
+    testkit::coverage::{self, MODELS, Model},
 };
 
 use ombx_toolchain::{
@@ -18,6 +19,8 @@ use ombx_toolchain::{
     mpi::{Flavour, Mpi, Places},
     workspace::Workspace,
 };
+
+use line::{Line, Verdict};
 
 /// Count how often the interval of a row holds the true median of simulated noise, or the row is marked
 ///
@@ -48,13 +51,6 @@ struct Options {
     write: bool,
 }
 
-/// A model and what became of its rows.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Line {
-    pub(crate) model: &'static Model,
-    pub(crate) coverage: Coverage,
-}
-
 fn main() -> ExitCode {
     exit_code(run(&Options::parse()))
 }
@@ -68,7 +64,7 @@ fn run(options: &Options) -> Result<ExitCode> {
         let coverage = coverage::cover(model, options.rows, options.seed, &Plan::default())
             .map_err(|e| Failure::Missing(format!("{}: {e}", model.name)))?;
         let line = Line { model, coverage };
-        println!("   {}", document::told(&line));
+        println!("   {}", document::progress(&line));
         lines.push(line);
     }
     if lines.is_empty() {
@@ -101,6 +97,6 @@ fn run(options: &Options) -> Result<ExitCode> {
         let text = document::placed(&text, &document::families(&lines)).ok_or_else(missing)?;
         workspace.write("METHODOLOGY.md", &text)?;
     }
-    let failed = lines.iter().any(|line| document::verdict(line) == document::Verdict::Low);
+    let failed = lines.iter().any(|line| line.verdict() == Verdict::Low);
     Ok(failed_if(failed))
 }

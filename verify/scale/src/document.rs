@@ -3,8 +3,8 @@
 use ombx_core::env;
 
 use crate::{
-    Line, TASKS,
     job::Outcome,
+    line::{Line, TASKS},
     model::{Constants, Modelled},
 };
 

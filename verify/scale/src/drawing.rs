@@ -5,7 +5,7 @@ use ombx_core::axis::{LogAxis, Round};
 
 use ombx_toolchain::svg::{n, page};
 
-use crate::Line;
+use crate::line::Line;
 
 const WIDTH: f64 = 860.0;
 const HEIGHT: f64 = 330.0;

@@ -14,7 +14,7 @@ use rustix::process::{Pid, Signal, kill_process_group};
 
 use ombx_toolchain::{command::cannot_run, failure::Result, mpi::Flavour};
 
-use crate::Programs;
+use crate::programs::Programs;
 
 /// Names the processes of a job, for whoever looks for them.
 const MARK: &str = "OMBX_SCALE";

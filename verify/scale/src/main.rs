@@ -4,34 +4,26 @@
 mod document;
 mod drawing;
 mod job;
+mod line;
 mod model;
+mod programs;
 
-use std::{path::PathBuf, process::ExitCode};
+use std::process::ExitCode;
 
 use clap::Parser as _;
 use ombx_core::env;
 
-use job::{Limits, Outcome};
+use job::Limits;
+use line::{Line, TASKS};
 use ombx_toolchain::{
-    command::compile,
     failure::{Failure, Result, exit_code, failed_if},
-    mpi::{Flavour, Mpi, Which, installed},
-    release,
+    mpi::{Which, installed},
     workspace::Workspace,
 };
+use programs::Programs;
 
 /// Memory that a rank may need, in bytes: a job that does not fit is not started.
 const RANK_NEEDS: u64 = 64 << 20;
-/// What is measured; few iterations, because ranks share cores.
-const TASKS: [(&str, &[&str]); 3] = [
-    ("links", &["links", "--sizes", "8", "--iterations", "4", "--warmup", "1", "--retest", "0"]),
-    ("allreduce", &["run", "collective.allreduce", "--sizes", "8", "--iterations", "20", "--warmup", "2"]),
-    (
-        "mbw_mr",
-        &["run", "p2p.mbw_mr", "--sizes", "8", "--window", "8", "--iterations", "20", "--warmup", "2"],
-    ),
-];
-
 /// Run ever wider jobs on this machine: start-up, memory of a rank, size of results, beside a bare MPI program
 ///
 /// Ranks share cores, so that times of messages say nothing here; what ombx adds to start-up and memory does. A number of
@@ -59,15 +51,6 @@ struct Options {
     /// Put the result into docs/SCALE.md and docs/scale.svg
     #[arg(long)]
     write: bool,
-}
-
-/// All of one number of ranks.
-#[derive(Debug)]
-pub(crate) struct Line {
-    pub(crate) flavour: Flavour,
-    pub(crate) ranks: u32,
-    pub(crate) bare: Outcome,
-    pub(crate) tasks: Vec<Outcome>,
 }
 
 fn main() -> ExitCode {
@@ -112,25 +95,4 @@ fn run(options: &Options) -> Result<ExitCode> {
     }
     let failed = lines.iter().flat_map(|line| &line.tasks).any(|task| !task.complete);
     Ok(failed_if(failed))
-}
-
-/// Programs that are measured, built with one MPI.
-struct Programs {
-    mpi: Mpi,
-    ombx: PathBuf,
-    /// C program that only starts MPI and prints a line.
-    bare: PathBuf,
-}
-
-impl Programs {
-    fn build(mpi: Mpi, workspace: &Workspace, build: bool) -> Result<Self> {
-        let target = mpi.target(&workspace.target);
-        let ombx = match build {
-            true => release::built(&mpi, workspace, &workspace.target)?,
-            false => release::existing(target.join("release/ombx"))?,
-        };
-        let source = include_str!("bare.c");
-        let bare = compile(&mpi.mpicc, &["-O2"], &target.join("scale"), "bare.c", source)?;
-        Ok(Self { mpi, ombx, bare })
-    }
 }

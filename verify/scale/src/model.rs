@@ -1,6 +1,6 @@
 //! What measured constants say of machines that are not here.
 
-use crate::Line;
+use crate::line::Line;
 
 /// Measured on this machine.
 #[derive(Debug, Clone, Copy)]

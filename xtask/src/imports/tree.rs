@@ -12,8 +12,10 @@ type Name = Vec<String>;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Target {
     Module(Name),
-    /// Item of the file with this number.
-    Item(usize),
+    /// Item and the number of the file that defines it.
+    Item(usize, String),
+    /// Item of another crate.
+    External,
 }
 
 /// Modules that a `lib.rs`, a `main.rs` or a file of `src/bin` reaches through `mod`.
@@ -50,30 +52,28 @@ impl Tree {
         tree
     }
 
-    /// Returns every import of one file by another, with the name that is imported.
+    /// Returns every import of one file by another, with the name of the item.
     pub(super) fn imports(&self) -> BTreeSet<(usize, usize, String)> {
         let mut imports = BTreeSet::new();
         for (own, (file, module)) in &self.modules {
-            let mut add = |target: usize, name: &[String]| {
-                if target != *file {
-                    imports.insert((*file, target, name.last().cloned().unwrap_or_default()));
-                }
-            };
             for Use { path, name, public } in &module.uses {
-                match self.resolve(own, path) {
-                    // A module that shows names of its own submodules declares them.
+                match self.resolve(own, path, &mut BTreeSet::new()) {
+                    // A module that re-exports names of its own submodules declares them.
                     Some(target) if *public && self.is_below(own, &target) => {}
-                    Some(Target::Item(target)) => add(target, path),
-                    Some(Target::Module(target)) if name == "*" => add(self.modules[&target].0, &target),
+                    Some(Target::Item(target, name)) => drop(imports.insert((*file, target, name))),
+                    Some(Target::Module(target)) if name == "*" => {
+                        imports.insert((*file, self.modules[&target].0, "*".to_owned()));
+                    }
                     _ => {}
                 }
             }
             for path in &module.paths {
-                if let Some(Target::Item(target)) = self.resolve(own, path) {
-                    add(target, path);
+                if let Some(Target::Item(target, name)) = self.resolve(own, path, &mut BTreeSet::new()) {
+                    imports.insert((*file, target, name));
                 }
             }
         }
+        imports.retain(|(from, to, _)| from != to);
         imports
     }
 
@@ -86,21 +86,15 @@ impl Tree {
         let below = |name: &Name| name.len() > own.len() && name.starts_with(own);
         match target {
             Target::Module(name) => below(name),
-            Target::Item(file) => self.modules.iter().any(|(name, (of, _))| of == file && below(name)),
+            Target::Item(file, _) => self.modules.iter().any(|(name, (of, _))| of == file && below(name)),
+            Target::External => false,
         }
     }
 
-    fn resolve(&self, from: &Name, path: &[String]) -> Option<Target> {
-        self.resolve_once(from, path, &mut BTreeSet::new())
-    }
-
+    /// Returns what a path names in a module. `None` is a local name, or the first segment of a path of another crate.
+    ///
     /// `seen` are the names that are being looked up, since globs and re-exports may refer to each other.
-    fn resolve_once(
-        &self,
-        from: &Name,
-        path: &[String],
-        seen: &mut BTreeSet<(Name, String)>,
-    ) -> Option<Target> {
+    fn resolve(&self, from: &Name, path: &[String], seen: &mut BTreeSet<(Name, String)>) -> Option<Target> {
         let mut at = from.clone();
         let mut rest = path;
         let mut anchored = false;
@@ -114,11 +108,13 @@ impl Tree {
             (rest, anchored) = (others, true);
         }
         while let [name, others @ ..] = rest {
-            match self.lookup(&at, name, others.is_empty(), seen) {
+            match self.lookup(&at, name, seen) {
                 Some(Target::Module(module)) => at = module,
-                Some(item) => return Some(item),
+                Some(target) => return Some(target),
                 // The item comes from a macro.
-                None if anchored => return self.modules.get(&at).map(|(file, _)| Target::Item(*file)),
+                None if anchored => {
+                    return self.modules.get(&at).map(|(file, _)| Target::Item(*file, name.clone()));
+                }
                 None => return None,
             }
             (rest, anchored) = (others, true);
@@ -126,37 +122,28 @@ impl Tree {
         self.modules.contains_key(&at).then_some(Target::Module(at))
     }
 
-    /// Returns what a single name is in a module.
-    fn lookup(
-        &self,
-        at: &Name,
-        name: &str,
-        last: bool,
-        seen: &mut BTreeSet<(Name, String)>,
-    ) -> Option<Target> {
+    /// Returns what a single name is in a module; a submodule goes before a function of the same name.
+    fn lookup(&self, at: &Name, name: &str, seen: &mut BTreeSet<(Name, String)>) -> Option<Target> {
         let (file, module) = self.modules.get(at)?;
         let child = [&**at, &[name.to_owned()]].concat();
-        let is_item = module.items.contains(name);
-        if self.modules.contains_key(&child) && !(last && is_item) {
+        if self.modules.contains_key(&child) {
             return Some(Target::Module(child));
         }
-        if is_item {
-            return Some(Target::Item(*file));
+        if module.items.contains(name) {
+            return Some(Target::Item(*file, name.to_owned()));
         }
         if !seen.insert((at.clone(), name.to_owned())) {
             return None;
         }
-        let named = module.uses.iter().filter(|one| one.name == name);
-        if let Some(target) = named.filter_map(|one| self.resolve_once(at, &one.path, seen)).next() {
-            return Some(target);
+        if let Some(one) = module.uses.iter().find(|one| one.name == name) {
+            return self.resolve(at, &one.path, seen).or(Some(Target::External));
         }
         let globs = module.uses.iter().filter(|one| one.name == "*");
-        let mut targets = globs.filter_map(|one| match self.resolve_once(at, &one.path, seen)? {
-            Target::Module(module) => self.lookup(&module, name, last, seen),
-            Target::Item(_) => None,
+        let mut targets = globs.filter_map(|one| match self.resolve(at, &one.path, seen)? {
+            Target::Module(module) => self.lookup(&module, name, seen),
+            _ => None,
         });
-        let exported =
-            || self.exported_macros.get(name).filter(|_| at.is_empty()).map(|file| Target::Item(*file));
-        targets.next().or_else(exported)
+        let exported = self.exported_macros.get(name).filter(|_| at.is_empty());
+        targets.next().or_else(|| exported.map(|file| Target::Item(*file, name.to_owned())))
     }
 }
