@@ -100,7 +100,7 @@ pub(crate) fn summary(lines: &[Line], versions: &[String], sums: &str) -> String
             *reasons.entry(why).or_default() += 1;
         }
     }
-    let skipped: String = reasons.iter().map(|(why, count)| format!("- {count} cases: {why}\n")).collect();
+    let skipped: String = reasons.iter().map(|(why, count)| format!("- {why}: {count}\n")).collect();
     format!(
         include_str!("summary.md"),
         date = env::timestamp().get(..10).unwrap_or_default(),
