@@ -1,4 +1,4 @@
-//! A case: a fault at a place of a benchmark, how it is brought about, and how the job has to end.
+//! Case: a fault at a place of a benchmark, how it is produced, and how the job must end.
 
 use std::{cell::OnceCell, fmt, path::Path, process::Command, rc::Rc, time::Duration};
 
@@ -8,7 +8,7 @@ use super::{
     stage::Stage,
 };
 
-/// In what part of a job the fault happens.
+/// Part of a job in which the fault happens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Place {
     /// Before ranks are connected: command line, launcher, start of MPI.
@@ -18,88 +18,88 @@ pub(crate) enum Place {
     WarmUp,
     Calibration,
     Measuring,
-    /// The payload is checked.
+    /// While the payload is checked.
     Verifying,
-    /// What a case has opened is closed.
+    /// While the resources of a case are freed.
     Closing,
-    /// Between cases, in the harness's own messages.
+    /// Between cases, in the messages of ombx itself.
     Between,
-    /// Rows are written or shown.
+    /// While rows are written or printed.
     Output,
-    /// The job ends.
+    /// While the job ends.
     End,
 }
 
-/// A fault, and what must come of it. Made by [`Case::of`] and completed by the calls below.
+/// Fault and the required end of its job, built by [`Case::of`] and the methods below.
 pub(crate) struct Case {
-    /// What goes wrong, in the words of the table.
+    /// Description of the fault in the table.
     pub(crate) fault: String,
     pub(crate) place: Place,
-    /// The benchmark, or what else runs.
+    /// Benchmark or subcommand.
     pub(crate) subject: String,
-    /// Why it is not run here.
+    /// Reason why it is not run here.
     pub(crate) skip: Option<String>,
-    /// Whether every change has to pass it.
+    /// Whether every change must pass it.
     pub(crate) gate: bool,
-    /// Several cases may look at one job, which then runs once.
+    /// Cases may share a job, which then runs once.
     pub(crate) job: Rc<Job>,
     pub(crate) expect: Expect,
 }
 
-/// What is done before the job starts, to the command of ombx that starts it.
+/// Change of the command before the job starts; the path is the directory of the job.
 pub(crate) type Prepare = Box<dyn Fn(&mut Command, &Stage, &Path) -> Result<(), String>>;
-/// What is done to a job under way.
+/// Action on the running job.
 pub(crate) type Act = Box<dyn Fn(&mut Running<'_>) -> Result<(), String>>;
-/// What else has to hold of a job that has ended: a remark for the table, or what is wrong.
+/// Additional check of the ended job: a remark for the table, or what is wrong.
 pub(crate) type Look = Box<dyn Fn(&Done) -> Result<String, String>>;
 
-/// How the fault is brought about.
+/// Job with a fault.
 pub(crate) struct Job {
     /// Arguments of ombx, separated by blanks.
-    pub(crate) words: String,
-    /// Whether `--out FILE` is added, which is read afterwards.
+    pub(crate) arguments: String,
+    /// Whether `--out FILE` is added; the file is read afterwards.
     pub(crate) out: bool,
-    /// What the interposed library does in the ranks.
+    /// Rules of the interposed library in the ranks.
     pub(crate) rules: Vec<Rule>,
-    /// Whether each of them has to come to act; some cases look themselves at what became of each.
+    /// Whether each rule must act. Cases that check each rule themselves set this to false.
     pub(crate) all_act: bool,
     pub(crate) prepare: Option<Prepare>,
     pub(crate) act: Option<Act>,
     pub(crate) deadline: Duration,
-    /// What it did, once it has run.
+    /// Its result, once it has run.
     pub(crate) done: OnceCell<Result<Done, String>>,
 }
 
-/// How the job has to end.
+/// Required end of a job.
 pub(crate) struct Expect {
-    /// Any of these exit codes; a signal that ends it is 128 and its number.
+    /// Accepted exit codes; a signal counts as 128 plus its number.
     pub(crate) codes: Vec<i32>,
-    /// Each of these stands on standard error or in a row's reason.
-    pub(crate) says: Vec<String>,
-    /// Rows in the file at the end, at least; whatever there is has to be readable.
+    /// Parts of standard error or of the reason of a row.
+    pub(crate) messages: Vec<String>,
+    /// Least number of rows in the file, which must be readable.
     pub(crate) rows: usize,
     pub(crate) look: Option<Look>,
 }
 
 impl Case {
-    /// `ombx` with these words, with a result file and without a fault, which has to end with `code`.
+    /// Returns a case of `ombx` with these arguments and a result file that must end with `code`.
     pub(crate) fn of(fault: &str, place: Place, subject: &str, words: &str, code: i32) -> Self {
         Self::about(fault, place, subject, Rc::new(Job::of(words)), code)
     }
 
-    /// A job that other cases look at too.
+    /// Returns a case of a shared job.
     pub(crate) fn about(fault: &str, place: Place, subject: &str, job: Rc<Job>, code: i32) -> Self {
-        let expect = Expect { codes: vec![code], says: Vec::new(), rows: 0, look: None };
+        let expect = Expect { codes: vec![code], messages: Vec::new(), rows: 0, look: None };
         let (fault, subject) = (fault.to_owned(), subject.to_owned());
         Self { fault, place, subject, skip: None, gate: true, job, expect }
     }
 
-    /// The interposed library does this in the ranks.
+    /// Adds a rule of the interposed library.
     pub(crate) fn rule(self, rule: Rule) -> Self {
         self.with(|job| job.rules.push(rule))
     }
 
-    /// Something is done to the command before it starts; the path is the job's own directory.
+    /// Sets the change of the command before the job starts.
     pub(crate) fn prepared(
         self,
         prepare: impl Fn(&mut Command, &Stage, &Path) -> Result<(), String> + 'static,
@@ -107,30 +107,30 @@ impl Case {
         self.with(|job| job.prepare = Some(Box::new(prepare)))
     }
 
-    /// Something is done to the job while it runs.
+    /// Sets the action on the running job.
     pub(crate) fn act(self, act: impl Fn(&mut Running<'_>) -> Result<(), String> + 'static) -> Self {
         self.with(|job| job.act = Some(Box::new(act)))
     }
 
-    /// Standard error or a row's reason says so.
-    pub(crate) fn says(mut self, words: &[&str]) -> Self {
-        self.expect.says.extend(words.iter().map(|&word| word.to_owned()));
+    /// Requires these parts on standard error or in the reason of a row.
+    pub(crate) fn says(mut self, parts: &[&str]) -> Self {
+        self.expect.messages.extend(parts.iter().map(|&part| part.to_owned()));
         self
     }
 
-    /// These exit codes are right too.
+    /// Accepts another exit code.
     pub(crate) fn or_code(mut self, code: i32) -> Self {
         self.expect.codes.push(code);
         self
     }
 
-    /// So many rows at least are in the file.
+    /// Requires at least this many rows in the file.
     pub(crate) fn rows(mut self, rows: usize) -> Self {
         self.expect.rows = rows;
         self
     }
 
-    /// More has to hold of how it ended.
+    /// Sets an additional check of the ended job.
     pub(crate) fn look(mut self, look: impl Fn(&Done) -> Result<String, String> + 'static) -> Self {
         self.expect.look = Some(Box::new(look));
         self
@@ -140,30 +140,30 @@ impl Case {
         self.with(|job| job.deadline = Duration::from_secs(seconds))
     }
 
-    /// Without `--out`.
+    /// Runs without `--out`.
     pub(crate) fn without_out(self) -> Self {
         self.with(|job| job.out = false)
     }
 
-    /// Changes its job, which no other case looks at.
+    /// Changes the job, which must not be shared.
     fn with(mut self, change: impl FnOnce(&mut Job)) -> Self {
         change(Rc::get_mut(&mut self.job).expect("a job of one case"));
         self
     }
 
-    /// Not run here if there is a reason.
+    /// Skips the case if there is a reason.
     pub(crate) fn skip_if(mut self, why: Option<String>) -> Self {
         self.skip = self.skip.or(why);
         self
     }
 
-    /// Not run for every change, only on demand.
+    /// Leaves the case out of `--gate`.
     pub(crate) fn on_demand(mut self) -> Self {
         self.gate = false;
         self
     }
 
-    /// Whether its line contains all words.
+    /// Returns whether its line contains all words, in any case of letters.
     pub(crate) fn matches(&self, words: &str) -> bool {
         let line = self.to_string().to_lowercase();
         words.to_lowercase().split_whitespace().all(|word| line.contains(word))
@@ -171,10 +171,10 @@ impl Case {
 }
 
 impl Job {
-    /// `ombx` with these words and a result file.
-    pub(crate) fn of(words: &str) -> Self {
+    /// Returns a job of `ombx` with these arguments and a result file.
+    pub(crate) fn of(arguments: &str) -> Self {
         Self {
-            words: words.to_owned(),
+            arguments: arguments.to_owned(),
             out: true,
             rules: Vec::new(),
             all_act: true,

@@ -1,4 +1,4 @@
-//! The cases, by what goes wrong. A new one is a line in the file of its kind; a new kind is a file, named here.
+//! All cases, by kind of fault. A new case is a line in the file of its kind.
 
 mod corruption;
 mod launcher;
@@ -9,7 +9,7 @@ mod sockets;
 
 use super::{case::Case, stage::Stage};
 
-/// All cases of one MPI, in the order of the table.
+/// Returns all cases of one MPI, in the order of the table.
 pub(crate) fn all(stage: &Stage) -> Vec<Case> {
     [corruption::cases, mpi::cases, process::cases, launcher::cases, output::cases, sockets::cases]
         .iter()

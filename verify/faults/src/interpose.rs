@@ -1,4 +1,4 @@
-//! The library that stands between ombx and MPI in the ranks: compiled here, told by rules what to do.
+//! Library between ombx and MPI in the ranks (`LD_PRELOAD`), and the rules that control it.
 
 use std::{
     fmt,
@@ -11,52 +11,51 @@ use ombx_toolchain::{
     mpi::{Flavour, Mpi},
 };
 
-/// Its source, built into this program so that the two cannot part.
+/// Source of the library.
 const SOURCE: &str = include_str!("interpose.c");
 
-/// One thing that it does: in which call, on which rank, when, and what.
+/// Action of the library: in which call, on which rank, when and what.
 #[derive(Clone, Debug)]
 pub(crate) struct Rule(String);
 
 impl Rule {
-    /// `call` is a call's name without `MPI_` (`Recv`), `*` every one; `what` is what is done there: `flip`, `short`,
-    /// `trunc`, `error:CLASS` and `raise:CLASS` (a number, or a name such as `ERR_OTHER`), `less`, `exit:CODE`, `abort`, `segv`,
-    /// `kill`, `stop`, `hang`: see the source.
+    /// Returns a rule for a call, named without `MPI_`; `*` is every call. The actions are `flip`, `short`, `trunc`, `error:CLASS`,
+    /// `raise:CLASS`, `less`, `exit:CODE`, `abort`, `segv`, `kill`, `stop` and `hang`: see `interpose.c`.
     pub(crate) fn new(call: &str, what: &str) -> Self {
         Self(format!("call={call},do={what}"))
     }
 
-    /// On this rank of the world alone.
+    /// Limits it to one rank of the world.
     pub(crate) fn on(self, rank: u32) -> Self {
         self.with("rank", rank)
     }
 
-    /// From the n-th call on that fits otherwise, counted from 1.
+    /// Starts with the n-th matching call, counted from 1.
     pub(crate) fn nth(self, nth: u64) -> Self {
         self.with("nth", nth)
     }
 
-    /// At most so often.
+    /// Limits how many times it acts.
     pub(crate) fn times(self, times: u64) -> Self {
         self.with("times", times)
     }
 
-    /// Messages of so many bytes alone; of a collective, blocks.
+    /// Limits it to messages, or blocks of a collective, of this size.
     pub(crate) fn bytes(self, bytes: u64) -> Self {
         self.with("bytes", bytes)
     }
 
-    /// Of every `of` times, the one with number `slot`, from 0: a place in a window.
+    /// Limits it to number `slot`, from 0, of every `of` matching calls: a place in a window.
     pub(crate) fn slot(self, slot: u64, of: u64) -> Self {
         self.with("slot", slot).with("of", of)
     }
 
-    /// What this rank gives to others, not what it is given.
+    /// Applies it to data that the rank sends instead of data that it receives.
     pub(crate) fn given(self) -> Self {
         self.with("way", "out")
     }
 
-    /// The byte that is flipped.
+    /// Sets the byte that is flipped.
     pub(crate) fn byte(self, byte: u64) -> Self {
         self.with("byte", byte)
     }

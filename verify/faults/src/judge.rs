@@ -1,4 +1,4 @@
-//! The verdict on a case: everything that is asked of how its job ended.
+//! Verdict on a case: all checks of the ended job.
 
 use std::fmt;
 
@@ -10,16 +10,16 @@ use super::{
     stage::Stage,
 };
 
-/// What became of a case.
+/// Verdict on a case.
 pub(crate) enum Verdict {
-    /// With a remark.
+    /// The job ended as required; a remark for the table.
     Right(String),
     Wrong(Vec<String>),
     Skipped(String),
 }
 
 impl Case {
-    /// Runs it and judges.
+    /// Runs the job, unless another case has run it, and judges its end.
     pub(crate) fn verdict(&self, stage: &Stage, verbose: bool) -> Verdict {
         if let Some(why) = &self.skip {
             return Verdict::Skipped(why.clone());
@@ -31,25 +31,25 @@ impl Case {
         let mut verdict = judge(&self.expect, done);
         let idle = (0..self.job.rules.len()).find(|rule| !done.acted.iter().any(|(acted, _)| acted == rule));
         if let Some(rule) = idle.filter(|_| self.job.all_act) {
-            verdict.add(format!("it never came to this: {}", self.job.rules[rule]));
+            verdict.add(format!("this rule never acted: {}", self.job.rules[rule]));
         }
         if verbose && matches!(verdict, Verdict::Wrong(_)) {
             let rules: Vec<String> = self.job.rules.iter().map(ToString::to_string).collect();
-            println!("   ombx {}\n   {}\n{done}", self.job.words, rules.join(";"));
+            println!("   ombx {}\n   {}\n{done}", self.job.arguments, rules.join(";"));
         }
         verdict
     }
 }
 
 fn judge(expect: &Expect, done: &Done) -> Verdict {
-    let mut wrong: Vec<String> = done.spoilt.iter().cloned().collect();
+    let mut wrong: Vec<String> = done.action_error.iter().cloned().collect();
     match done.code {
         None => wrong.push(format!("not ended after {:.0?}", done.took)),
         Some(code) if !expect.codes.contains(&code) => wrong.push(format!("exit code {code}")),
         Some(_) => {}
     }
     let reasons = reasons(done);
-    for words in &expect.says {
+    for words in &expect.messages {
         if !done.stderr.contains(words) && !reasons.contains(words) {
             wrong.push(format!("does not say {words:?}"));
         }
@@ -86,7 +86,7 @@ fn judge(expect: &Expect, done: &Done) -> Verdict {
 }
 
 impl Verdict {
-    /// One more thing is wrong.
+    /// Adds a fault.
     fn add(&mut self, wrong: String) {
         match self {
             Self::Wrong(all) => all.push(wrong),
@@ -95,7 +95,7 @@ impl Verdict {
     }
 }
 
-/// Why rows failed or were skipped.
+/// Returns the reasons of failed and skipped rows.
 fn reasons(done: &Done) -> String {
     let Some(Ok(file)) = &done.out else { return String::new() };
     let rows = file.runs.iter().flat_map(|run| &run.rows);

@@ -1,4 +1,4 @@
-//! `cargo xtask faults`: what goes wrong on purpose, where, and whether ombx ends as it must.
+//! `cargo xtask faults`: puts faults into jobs of ombx and judges how the jobs end.
 #![expect(clippy::print_stdout, reason = "a program that reports to a person or to a CI log")]
 
 mod case;
@@ -35,9 +35,9 @@ use table::Line;
 
 /// Put faults into jobs of ombx and judge how they end
 ///
-/// Each case is a fault at one place of one benchmark. A job has to end before its deadline, with the exit code of its
-/// fault and one sentence that names it, keep the rows that it measured, and leave nothing behind: no process, no file
-/// of shared memory, no lock. One line for each case; exit 1 when one is wrong.
+/// Each case is a fault at one place of one benchmark. Its job must end before the deadline with the exit code of the fault and
+/// one sentence that names it. It must keep the measured rows and leave nothing behind: no process, no file in shared memory, no
+/// lock. Prints one line per case and exits with 1 if a case is wrong.
 #[derive(clap::Parser)]
 #[command(
     name = "cargo xtask faults",
@@ -45,25 +45,25 @@ use table::Line;
     after_help = "Example: cargo xtask faults --mpi mpich --only 'killed'"
 )]
 struct Options {
-    /// The MPI to put faults into [default: every one that is there]
+    /// MPI to test [default: every installed one]
     #[arg(long, value_enum)]
     mpi: Option<Which>,
-    /// Only cases whose line (fault, place, benchmark) contains all these words
+    /// Run only cases whose line (fault, place, benchmark) contains all these words
     #[arg(long, value_name = "WORDS", default_value = "", hide_default_value = true)]
     only: String,
-    /// Only the cases that every change has to pass
+    /// Run only the cases that every change must pass
     #[arg(long)]
     gate: bool,
-    /// Say which cases there are, and run none
+    /// Print the cases and run none
     #[arg(long)]
     list: bool,
-    /// Show what jobs of wrong cases printed
+    /// Show the output of jobs of wrong cases
     #[arg(long, short)]
     verbose: bool,
-    /// Put the table into docs/FAULTS.md
+    /// Write the summary to docs/FAULTS.md and the full table to target/faults.md
     #[arg(long, conflicts_with_all = ["only", "gate", "list"])]
     write: bool,
-    /// Take ombx as it is built
+    /// Use the existing binary of ombx
     #[arg(long)]
     no_build: bool,
 }
@@ -74,7 +74,7 @@ fn main() -> ExitCode {
 
 fn run(options: &Options) -> Result<ExitCode> {
     let workspace = Workspace::read()?;
-    take_signals();
+    handle_signals();
     let since = Since::now();
     let mut lines = Vec::new();
     let mut versions = Vec::new();
@@ -103,7 +103,7 @@ fn run(options: &Options) -> Result<ExitCode> {
     }
     if lines.is_empty() {
         return Err(Failure::Usage(format!(
-            "no case contains {:?}; --list says which there are",
+            "no case contains {:?}; --list prints all cases",
             options.only
         )));
     }
@@ -117,9 +117,9 @@ fn run(options: &Options) -> Result<ExitCode> {
     Ok(failed_if(lines.iter().any(Line::is_wrong)))
 }
 
-/// What a script starts in the background ignores SIGINT, and so does all that it starts; what a program handles is
-/// default in the programs that it starts.
-fn take_signals() {
+/// Handles SIGINT and SIGHUP. A process that a script starts in the background ignores them, and so would its children; a signal
+/// that is handled is reset to its default in children.
+fn handle_signals() {
     let always = Arc::new(AtomicBool::new(true));
     for signal in [SIGINT, SIGHUP] {
         let _ = register_conditional_shutdown(signal, 128 + signal, Arc::clone(&always));

@@ -1,4 +1,4 @@
-//! Processes of a job, found by a mark in their environment, wherever in the tree and the groups they are.
+//! Processes of a job, found by a mark in their environment in any process group.
 
 use std::{
     collections::BTreeMap,
@@ -11,10 +11,10 @@ use std::{
 
 use rustix::process::{Pid, Signal, kill_process};
 
-/// The variable that marks them; ranks of this host inherit the environment of whoever started them.
+/// Environment variable with the mark. Ranks of this host inherit it from their launcher.
 pub(crate) const MARK: &str = "OMBX_FAULT_JOB";
 
-/// A live process.
+/// Running process.
 pub(crate) struct Process {
     pub(crate) pid: Pid,
     pub(crate) program: PathBuf,
@@ -23,19 +23,19 @@ pub(crate) struct Process {
 }
 
 impl Process {
-    /// Its rank, if a launcher has made it one.
+    /// Returns its rank, if a launcher started it as one.
     pub(crate) fn rank(&self) -> Option<u32> {
         ["OMPI_COMM_WORLD_RANK", "PMI_RANK"].iter().find_map(|name| self.variables.get(*name)?.parse().ok())
     }
 
-    /// Whether its program's name begins with one of `names`.
+    /// Returns whether the name of its executable starts with one of `names`.
     pub(crate) fn is_called(&self, names: &[&str]) -> bool {
         let program = self.program.file_name().unwrap_or_default().to_string_lossy();
         names.iter().any(|name| program.starts_with(name))
     }
 
+    /// Sends a signal, if it is still running.
     pub(crate) fn signal(&self, signal: Signal) {
-        // It may have ended by now.
         let _ = kill_process(self.pid, signal);
     }
 
@@ -59,14 +59,14 @@ impl fmt::Display for Process {
     }
 }
 
-/// Every live process with a mark. A process that has ended and waits for its parent has none.
+/// Returns every running process with a mark. Zombies have no environment and are not found.
 pub(crate) fn processes(mark: &str) -> Vec<Process> {
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
     let processes = entries.filter_map(|entry| Process::read(&entry));
     processes.filter(|p| p.variables.get(MARK).is_some_and(|m| m == mark)).collect()
 }
 
-/// Ends every process with a mark, those that are started meanwhile too.
+/// Kills every process with a mark, including those that start meanwhile.
 pub(crate) fn kill(mark: &str) {
     for _ in 0..100 {
         let left = processes(mark);

@@ -1,4 +1,4 @@
-//! A job from its start to its end or its deadline.
+//! Run of a job, from its start to its end or its deadline.
 
 use std::{
     collections::BTreeSet,
@@ -24,33 +24,33 @@ use super::{
     stage::Stage,
 };
 
-const NAP: Duration = Duration::from_millis(5);
+const POLL: Duration = Duration::from_millis(5);
 
-/// A job under way, for what is done to it.
+/// Running job.
 pub(crate) struct Running<'a> {
     child: Child,
     since: Since,
     deadline: Duration,
     mark: &'a str,
-    /// Its result file.
+    /// Path of its result file.
     pub(crate) out: PathBuf,
     pub(crate) stage: &'a Stage,
 }
 
-/// What a job did.
+/// Ended job.
 pub(crate) struct Done {
     pub(crate) stdout: String,
     pub(crate) stderr: String,
-    /// Its exit code, or 128 and the signal that ended it; `None` if the deadline did.
+    /// Exit code, or 128 plus the signal that ended it; `None` at the deadline.
     pub(crate) code: Option<i32>,
     pub(crate) took: Duration,
-    /// Its result file; `None` if there is none.
+    /// Result file; `None` if there is none.
     pub(crate) out: Option<Result<wire::File, ReadError>>,
-    /// What is left of it.
+    /// Leftovers.
     pub(crate) left: Vec<String>,
-    /// What could not be done to it.
-    pub(crate) spoilt: Option<String>,
-    /// Which of its rules have acted, and on which ranks.
+    /// Error of the action on the running job.
+    pub(crate) action_error: Option<String>,
+    /// Rules that acted, and their ranks.
     pub(crate) acted: BTreeSet<(usize, u32)>,
 }
 
@@ -59,60 +59,60 @@ impl Running<'_> {
         marked::processes(self.mark)
     }
 
-    /// The process that is a rank of MPI, once it is there.
+    /// Waits for the process of an MPI rank and returns it.
     pub(crate) fn rank(&mut self, rank: u32) -> Result<Process, String> {
         let ombx = fs::canonicalize(&self.stage.ombx).unwrap_or_default();
         let is_it = move |p: &Process| p.rank() == Some(rank) && p.program == ombx;
         let mut found = None;
-        self.until(&format!("rank {rank} is there"), |job| {
+        self.until(&format!("rank {rank} runs"), |job| {
             found = job.processes().into_iter().find(|p| is_it(p));
             found.is_some()
         })?;
         found.ok_or_else(|| format!("no rank {rank}"))
     }
 
-    /// Sends a signal to ombx, and to it alone.
+    /// Sends a signal to the first process of the job, and to no other.
     pub(crate) fn signal(&self, signal: Signal) {
         let _ = kill_process(Pid::from_child(&self.child), signal);
     }
 
-    /// Rows in the result file so far.
+    /// Returns the number of rows in the result file so far.
     pub(crate) fn rows(&self) -> usize {
         let text = fs::read_to_string(&self.out).unwrap_or_default();
         text.split_inclusive('\n').filter(|l| l.contains("\"kind\":\"case\"") && l.ends_with('\n')).count()
     }
 
-    /// Waits until so many rows are in the file.
+    /// Waits until the file has this many rows.
     pub(crate) fn until_rows(&mut self, rows: usize) -> Result<(), String> {
         self.until(&format!("{rows} rows are in the file"), |job| job.rows() >= rows)
     }
 
-    /// Waits until something holds; the job must not end before.
+    /// Waits until a condition holds. An error if the job ends or its deadline passes before.
     pub(crate) fn until(&mut self, what: &str, mut holds: impl FnMut(&Self) -> bool) -> Result<(), String> {
         while !holds(self) {
             let ended = matches!(self.child.try_wait(), Ok(Some(_)));
             if ended || self.since.elapsed() > self.deadline {
-                return Err(format!("it never came to this: {what}"));
+                return Err(format!("this never happened: {what}"));
             }
-            thread::sleep(NAP);
+            thread::sleep(POLL);
         }
         Ok(())
     }
 }
 
-/// Runs the job of a case.
+/// Runs a job. The error says why it could not be started.
 pub(crate) fn run(job: &Job, stage: &Stage) -> Result<Done, String> {
     static COUNT: AtomicU32 = AtomicU32::new(0);
     let mark = format!("{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
-    let room = tempfile::Builder::new().prefix("of").tempdir().map_err(|e| format!("no directory: {e}"))?;
-    let temporary = room.path().join("t");
+    let directory = tempfile::Builder::new().prefix("of").tempdir().map_err(|e| format!("no directory: {e}"))?;
+    let temporary = directory.path().join("t");
     let [out, stdout, stderr, log] =
-        ["out.jsonl", "stdout", "stderr", "log"].map(|name| room.path().join(name));
+        ["out.jsonl", "stdout", "stderr", "log"].map(|name| directory.path().join(name));
     fs::create_dir(&temporary).map_err(|e| e.to_string())?;
     let before = Before::now();
 
     let mut command = Command::new(&stage.ombx);
-    command.args(job.words.split_whitespace()).args(stage.arguments(&job.rules, &log));
+    command.args(job.arguments.split_whitespace()).args(stage.arguments(&job.rules, &log));
     if job.out {
         command.arg("--out").arg(&out);
     }
@@ -124,14 +124,14 @@ pub(crate) fn run(job: &Job, stage: &Stage) -> Result<Done, String> {
     let file = |path: &Path| File::create(path).map_err(|e| format!("{}: {e}", path.display()));
     command.stdin(Stdio::null()).stdout(file(&stdout)?).stderr(file(&stderr)?).process_group(0);
     if let Some(prepare) = &job.prepare {
-        prepare(&mut command, stage, room.path())?;
+        prepare(&mut command, stage, directory.path())?;
     }
 
     let since = Since::now();
     let child = command.spawn().map_err(|e| format!("{} could not be started: {e}", stage.ombx.display()))?;
     let (deadline, mark) = (job.deadline, mark.as_str());
     let mut running = Running { child, since, deadline, mark, out: out.clone(), stage };
-    let spoilt = job.act.as_ref().and_then(|act| act(&mut running).err());
+    let action_error = job.act.as_ref().and_then(|act| act(&mut running).err());
     let status = end(&mut running);
     let took = running.since.elapsed();
     let left = before.left(mark, &temporary);
@@ -143,26 +143,26 @@ pub(crate) fn run(job: &Job, stage: &Stage) -> Result<Done, String> {
         stderr: text(&stderr),
         code: status.and_then(|s| s.code().or(s.signal().map(|signal| 128 + signal))),
         took,
-        // One that ended before its first record has an empty file.
+        // The file is empty if the job ended before its first record.
         out: out.metadata().is_ok_and(|file| file.len() > 0).then(|| wire::open(&out)),
         left,
-        spoilt,
+        action_error,
         acted: text(&log).lines().filter_map(acted).collect(),
     })
 }
 
-/// A line of what the interposed library writes.
+/// Parses a line of the log of the interposed library: rule and rank.
 fn acted(line: &str) -> Option<(usize, u32)> {
     let (rule, rank) = line.split_once(' ')?;
     Some((rule.parse().ok()?, rank.parse().ok()?))
 }
 
-/// How it ended; past its deadline it is ended, with all that belongs to it.
+/// Waits for the end of a job. At its deadline, kills all its processes and returns `None`.
 fn end(running: &mut Running<'_>) -> Option<ExitStatus> {
     loop {
         match running.child.try_wait() {
             Ok(Some(status)) => return Some(status),
-            Ok(None) if running.since.elapsed() < running.deadline => thread::sleep(NAP),
+            Ok(None) if running.since.elapsed() < running.deadline => thread::sleep(POLL),
             _ => {
                 marked::kill(running.mark);
                 let _ = running.child.kill();

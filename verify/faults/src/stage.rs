@@ -1,4 +1,4 @@
-//! Where faults happen: ombx built with one MPI, the interposed library, and the benchmarks that there are.
+//! Setup for the cases of one MPI: ombx, the interposed library, and the registered benchmarks.
 
 use std::{
     path::{Path, PathBuf},
@@ -16,19 +16,19 @@ use ombx_toolchain::{
     workspace::Workspace,
 };
 
-/// All that a case of one MPI needs.
+/// Setup for the cases of one MPI.
 pub(crate) struct Stage {
     pub(crate) mpi: Mpi,
     pub(crate) ombx: PathBuf,
-    /// The interposed library.
+    /// Path of the interposed library.
     pub(crate) library: PathBuf,
     pub(crate) benches: Vec<Bench>,
 }
 
-/// A registered benchmark, as `ombx list --json` has it.
+/// Registered benchmark, from `ombx list --json`.
 pub(crate) struct Bench {
     pub(crate) name: String,
-    /// Why it cannot run with this MPI.
+    /// Reason why it cannot run with this MPI.
     pub(crate) unavailable: Option<String>,
 }
 
@@ -45,7 +45,7 @@ impl Stage {
         Ok(Self { mpi: mpi.clone(), ombx, library, benches })
     }
 
-    /// Arguments of `ombx run` that put rules into ranks.
+    /// Returns arguments of `ombx run` that apply rules in the ranks.
     pub(crate) fn arguments(&self, rules: &[Rule], log: &Path) -> Vec<String> {
         if rules.is_empty() {
             return Vec::new();
@@ -53,6 +53,7 @@ impl Stage {
         interpose::arguments(self.mpi.flavour, &self.library, rules, log)
     }
 
+    /// Finds a benchmark by its name.
     pub(crate) fn bench(&self, name: &str) -> Option<&Bench> {
         self.benches.iter().find(|bench| bench.name == name)
     }
