@@ -84,8 +84,9 @@ mod tests {
         let before = Before::now();
         // Other programs may use shared memory meanwhile.
         let ours = |one: &String| one.contains(&*directory.path().to_string_lossy());
-        let look =
-            || -> Vec<String> { before.look("no such mark", directory.path()).into_iter().filter(ours).collect() };
+        let look = || -> Vec<String> {
+            before.look("no such mark", directory.path()).into_iter().filter(ours).collect()
+        };
         fs::create_dir(directory.path().join("empty")).unwrap();
         assert_eq!(look(), Vec::<String>::new());
         fs::write(directory.path().join("lock"), "").unwrap();

@@ -102,10 +102,7 @@ fn run(options: &Options) -> Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     if lines.is_empty() {
-        return Err(Failure::Usage(format!(
-            "no case contains {:?}; --list prints all cases",
-            options.only
-        )));
+        return Err(Failure::Usage(format!("no case contains {:?}; --list prints all cases", options.only)));
     }
     let sums = table::sums(&lines, since.elapsed());
     let full = table::full(&lines);

@@ -104,7 +104,8 @@ impl Running<'_> {
 pub(crate) fn run(job: &Job, stage: &Stage) -> Result<Done, String> {
     static COUNT: AtomicU32 = AtomicU32::new(0);
     let mark = format!("{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
-    let directory = tempfile::Builder::new().prefix("of").tempdir().map_err(|e| format!("no directory: {e}"))?;
+    let directory =
+        tempfile::Builder::new().prefix("of").tempdir().map_err(|e| format!("no directory: {e}"))?;
     let temporary = directory.path().join("t");
     let [out, stdout, stderr, log] =
         ["out.jsonl", "stdout", "stderr", "log"].map(|name| directory.path().join(name));

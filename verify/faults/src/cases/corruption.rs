@@ -1,5 +1,4 @@
-//! One byte of what a call delivers is flipped: every registered benchmark has to say on which rank, in which message, at
-//! which byte.
+//! Flipped bytes: every registered benchmark must report the rank, the message and the byte.
 
 mod groups;
 
@@ -21,54 +20,54 @@ use ombx_toolchain::mpi::Flavour;
 /// Operations in flight.
 const WINDOW: u64 = 4;
 
-/// One byte of messages of one size: every size of a job is a fault of its own.
+/// Flipped byte in messages of one size. Each size of a job is a separate fault.
 #[derive(Clone, Copy, Debug)]
 struct Flip {
-    /// Size of the row.
+    /// Message size of the row, in bytes.
     size: u64,
-    /// The rank whose calls are met.
+    /// Rank in whose calls the byte is flipped.
     actor: u32,
-    /// Whether that rank gives the message to the other, and not the other to it.
+    /// Whether that rank sends the message; otherwise it receives it.
     given: bool,
-    /// The message that is hit, of so many of an iteration, or the block of the buffer of a collective.
+    /// Message of an iteration, or block of the buffer of a collective, from 0.
     slot: u64,
     byte: u64,
 }
 
 impl Flip {
-    /// The rank that has the wrong byte in the end.
+    /// Returns the rank that receives the wrong byte.
     fn hit(self) -> u32 {
         if self.given { 1 - self.actor } else { self.actor }
     }
 }
 
-/// How the messages of an iteration are told apart.
+/// How the messages of an iteration are distinguished.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Slots {
-    /// Calls take turns.
+    /// By the order of calls: this many per iteration.
     Calls(u64),
-    /// They are parts of one buffer, one behind the other.
+    /// By their position in one buffer.
     Parts,
 }
 
-/// Benchmarks that run in one job, with the same faults.
+/// Benchmarks that run in one job with the same faults.
 struct Group {
     names: Vec<String>,
     words: String,
     given: bool,
     slots: Slots,
-    /// Slots that are hit, on each rank.
+    /// Messages that are hit, on each rank.
     hit: Vec<u64>,
     sizes: Vec<u64>,
-    /// How much of a message arrives on a rank: one of so many parts.
+    /// A rank receives this fraction of a message: 1 / portion.
     portion: u64,
     gate: bool,
 }
 
-/// A size that nothing happens to.
+/// Message size without a fault.
 const UNTOUCHED: u64 = 64;
 
-/// What an atomic operation returns arrives at its origin, whatever it does at its target.
+/// Returns whether the wrong byte arrives where the benchmark checks. The result of an atomic operation arrives at its origin.
 fn arrives_of(row: &Measurement, flip: Flip) -> bool {
     let fetches = ["rma.get_acc", "rma.fop", "rma.cas"].iter().any(|start| row.bench.starts_with(start));
     let ranks = groups::arrives(row);
@@ -90,7 +89,7 @@ impl Group {
     }
 
     fn rule(&self, flip: Flip) -> Rule {
-        // One element is as long as what ranks tell each other between rows: there the call has to be named.
+        // Messages between rows have the size of one element too: there the call must be named.
         let call = match self.names.first().map(String::as_str) {
             Some("rma.fop_latency") => "Fetch_and_op",
             Some("rma.cas_latency") => "Compare_and_swap",
@@ -108,7 +107,7 @@ impl Group {
         let known: Vec<&Bench> = self.names.iter().filter_map(|name| stage.bench(name)).collect();
         let flips = self.flips();
         let mut sizes: Vec<String> = flips.iter().map(|flip| flip.size.to_string()).collect();
-        // Operations on one element know no other size.
+        // Operations on one element have no other size.
         if self.sizes[0] > UNTOUCHED {
             sizes.push(UNTOUCHED.to_string());
         }
@@ -123,7 +122,7 @@ impl Group {
         let mut job = Job { rules, all_act: false, ..Job::of(&words) };
         job.deadline = std::time::Duration::from_secs(300);
         if stage.mpi.flavour == Flavour::OpenMpi && names.iter().any(|name| name.starts_with("rma.cas")) {
-            // Open MPI 4 crashes in MPI_Compare_and_swap with the component that it would choose.
+            // Open MPI 4 crashes in MPI_Compare_and_swap with its default component.
             job.prepare = Some(Box::new(|command, _, _| {
                 command.env("OMPI_MCA_osc", "^rdma");
                 Ok(())
@@ -144,7 +143,7 @@ impl Group {
     }
 }
 
-/// Persistent requests that deliver wrong data when they are started again: defects of MPICH 4.0 and 4.1.
+/// Returns benchmarks whose persistent requests deliver wrong data when restarted: defects of MPICH 4.0 and 4.1.
 fn defect(stage: &Stage) -> &'static [&'static str] {
     let old = ["4.0", "4.1"].iter().any(|version| stage.mpi.version.starts_with(version));
     if stage.mpi.flavour == Flavour::Mpich && old {
@@ -154,7 +153,7 @@ fn defect(stage: &Stage) -> &'static [&'static str] {
     }
 }
 
-/// Every row of a benchmark is FAILED where its byte was flipped, and passed where none was.
+/// Checks that rows with a flipped byte failed with the right place, and that all others passed.
 fn caught(done: &Done, name: &str, flips: &[Flip], defective: bool) -> Result<String, String> {
     let Some(Ok(file)) = &done.out else { return Err("no result file".into()) };
     let rows = file.runs.iter().flat_map(|run| &run.rows).filter(|row| row.bench == name);
@@ -167,7 +166,7 @@ fn caught(done: &Done, name: &str, flips: &[Flip], defective: bool) -> Result<St
         let expected = flip.filter(|flip| arrives_of(row, **flip));
         match (expected, &row.check) {
             (None, Check::Passed) => {}
-            (None, check) => return Err(format!("{}: untouched, but {check:?}", row.key)),
+            (None, check) => return Err(format!("{}: no byte was flipped, but {check:?}", row.key)),
             (Some(flip), Check::Failed(Mismatch { rank, slot, byte, .. })) => {
                 if (rank.0, *slot, *byte) != (flip.hit(), flip.slot, flip.byte) {
                     return Err(format!("{}: found {:?}, flipped {flip:?}", row.key, row.check));
@@ -197,32 +196,34 @@ pub(crate) fn cases(stage: &Stage) -> Vec<Case> {
     cases
 }
 
-/// A pipeline's connections are its own system calls; what it writes into its last file is not.
+/// Returns the case of the pipeline, where the library flips a byte of the final file.
 fn pipeline() -> Case {
     const BLOCK: u64 = 4096;
     let words =
         format!("run sockets.pipeline --nodes 2 --phases 2 --buffers 4 --block {BLOCK} --max-time 50ms");
     let rule = Rule::new("pwrite", "flip").bytes(BLOCK).given().byte(77).to_string();
     Case::of("one byte of what is given flips", Place::Verifying, "sockets.pipeline", &words, 5)
-        .prepared(move |command, stage, room| {
-            command.arg(format!("--sink=file:{}", room.join("sink").display()));
+        .prepared(move |command, stage, directory| {
+            command.arg(format!("--sink=file:{}", directory.join("sink").display()));
             command.env("LD_PRELOAD", &stage.library).env("OMBX_FAULTS", &rule);
             Ok(())
         })
         .says(&["data arrived wrong at node", "byte 77"])
 }
 
-/// A benchmark without a case: there has to be a reason.
+/// Returns a case for a benchmark whose bytes no case flips: skipped with a reason, otherwise wrong.
 fn without(bench: &Bench) -> Case {
     let case = Case::of("one byte flips", Place::Verifying, &bench.name, "list", 0).without_out();
     if bench.name.contains("barrier") {
         return case.skip_if(Some("moves no data".into()));
     }
     if bench.name.starts_with("sockets.") {
-        // Its system calls are its own: no library can stand between.
+        // It makes system calls directly: no library can intercept them.
         return case.skip_if(Some(
             "flipped by tests of crates/sockets: link::tests::a_flipped_bit_is_caught_everywhere".into(),
         ));
     }
-    case.look(|_| Err("no case flips its bytes: add it to cases/corruption/groups.rs".into()))
+    case.look(|_| {
+        Err("no case flips its bytes: add it to verify/faults/src/cases/corruption/groups.rs".into())
+    })
 }

@@ -1,4 +1,4 @@
-//! Launchers and ombx itself that are killed, interrupted, wrong or late, and builds that do not fit each other.
+//! Launchers and ombx that are killed, interrupted, wrong or late, and builds that do not match.
 
 use std::{fs, os::unix::fs::PermissionsExt, path::Path, process::Command};
 
@@ -11,17 +11,17 @@ use crate::{
 };
 use ombx_toolchain::mpi::{Flavour, Mpi, Places};
 
-/// Many rows of about 50 ms: time enough to do harm in the middle.
+/// Many rows of about 50 ms: enough time for a fault in the middle.
 const MANY: &str = "run p2p.latency --sizes 1..64K --precision 0.0001% --max-time 50ms --format csv -n 2";
-/// One row that would take hours.
+/// One row that takes hours.
 const ENDLESS: &str = "run p2p.latency --sizes 8 --iterations 4294967296 --batch 1000000 --timeout 3s -n 2";
 const LAUNCHERS: [&str; 4] = ["mpiexec", "mpirun", "orterun", "prterun"];
 
-/// Why it is no case there: who could tidy up is dead.
+/// Reason for no such case with Open MPI.
 const UNTIDY: &str =
-    "Open MPI leaves its shared memory behind at times when ombx and with it the launcher is killed";
+    "Open MPI sometimes leaves shared memory behind when ombx and with it the launcher are killed";
 
-/// What every change has to pass.
+/// Faults that every change must pass.
 const GATE: [&str; 4] =
     ["the launcher is killed", "SIGINT", "the launcher is another MPI's", "two builds of ombx in one job"];
 
@@ -60,21 +60,21 @@ pub(crate) fn cases(stage: &Stage) -> Vec<Case> {
             .prepared(|command, _, _| set(command, "OMBX_MPIEXEC", Path::new("/nonexistent/mpiexec")))
             .says(&["/nonexistent/mpiexec"]),
         Case::of("the launcher fails", Place::Start, "p2p.latency", MANY, 6)
-            .prepared(|command, stage, room| launcher(command, stage, room, "echo 'no licence left' >&2; exit 9"))
+            .prepared(|command, stage, directory| launcher(command, stage, directory, "echo 'no licence left' >&2; exit 9"))
             .says(&["no licence left", "exit code 9"]),
         Case::of("the launcher succeeds and starts nothing", Place::Start, "p2p.latency", MANY, 6)
-            .prepared(|command, stage, room| launcher(command, stage, room, "exit 0"))
+            .prepared(|command, stage, directory| launcher(command, stage, directory, "exit 0"))
             .says(&["ended early"]),
         Case::of("the launcher prints garbage", Place::Start, "p2p.latency", MANY, 6)
-            .prepared(|command, stage, room| {
-                launcher(command, stage, room, "head -c 300000 /dev/urandom; echo '{\"kind\":\"case\"}'; exit 0")
+            .prepared(|command, stage, directory| {
+                launcher(command, stage, directory, "head -c 300000 /dev/urandom; echo '{\"kind\":\"case\"}'; exit 0")
             })
             .says(&["ended early"]),
         Case::of("the launcher starts one rank twice", Place::Start, "p2p.latency", MANY, 6)
-            .prepared(|command, stage, room| {
+            .prepared(|command, stage, directory| {
                 let script = "export PMI_RANK=0 PMI_SIZE=2 OMPI_COMM_WORLD_RANK=0 OMPI_COMM_WORLD_SIZE=2; unset PMI_FD; \
                               while [ \"${1##*/}\" != ombx ]; do shift; done; exec \"$@\"";
-                launcher(command, stage, room, script)
+                launcher(command, stage, directory, script)
             }),
     ];
     let helpers = match stage.mpi.flavour {
@@ -100,7 +100,7 @@ pub(crate) fn cases(stage: &Stage) -> Vec<Case> {
     for (what, words) in [("two builds of ombx", ""), ("two command lines", "--no-verify")] {
         cases.push(
             Case::of(&format!("{what} in one job"), Place::Start, "p2p.latency", MANY, 6)
-                .prepared(move |command, stage, room| mixed(command, stage, room, words))
+                .prepared(move |command, stage, directory| mixed(command, stage, directory, words))
                 .says(&["rank 1", "another"]),
         );
     }
@@ -110,7 +110,7 @@ pub(crate) fn cases(stage: &Stage) -> Vec<Case> {
         .collect()
 }
 
-/// Something is done to a job that has measured two rows; it ends, and keeps them.
+/// Returns a case that acts on a job after two rows. The job must end and keep them.
 fn harmed(fault: &str, code: i32, act: impl Fn(&mut Running<'_>) + 'static) -> Case {
     let case = Case::of(fault, Place::Measuring, "p2p.latency", MANY, code).rows(2);
     case.says(&["measured rows are in"]).act(move |job| {
@@ -136,9 +136,9 @@ fn set(command: &mut Command, name: &str, value: &Path) -> Result<(), String> {
     Ok(())
 }
 
-/// A launcher that says what it is, and then does something of its own.
-fn launcher(command: &mut Command, stage: &Stage, room: &Path, script: &str) -> Result<(), String> {
-    let path = room.join("mpiexec");
+/// Sets a launcher that reports the version of the real one and then runs a script.
+fn launcher(command: &mut Command, stage: &Stage, directory: &Path, script: &str) -> Result<(), String> {
+    let path = directory.join("mpiexec");
     let real = stage.mpi.mpiexec.display();
     let text = format!("#!/bin/sh\n[ \"$1\" = --version ] && exec '{real}' --version\n{script}\n");
     fs::write(&path, text).map_err(|e| e.to_string())?;
@@ -146,9 +146,9 @@ fn launcher(command: &mut Command, stage: &Stage, room: &Path, script: &str) -> 
     set(command, "OMBX_MPIEXEC", &path)
 }
 
-/// Rank 1 runs a copy of ombx that is another file, or has more words on its command line.
-fn mixed(command: &mut Command, stage: &Stage, room: &Path, words: &str) -> Result<(), String> {
-    let other = room.join("other");
+/// Starts rank 1 with a changed copy of ombx, or with additional arguments.
+fn mixed(command: &mut Command, stage: &Stage, directory: &Path, words: &str) -> Result<(), String> {
+    let other = directory.join("other");
     fs::copy(&stage.ombx, &other).map_err(|e| e.to_string())?;
     if words.is_empty() {
         let mut bytes = fs::OpenOptions::new().append(true).open(&other).map_err(|e| e.to_string())?;
@@ -159,5 +159,5 @@ fn mixed(command: &mut Command, stage: &Stage, room: &Path, words: &str) -> Resu
         "while [ \"${{1##*/}}\" != ombx ]; do shift; done; first=$1; shift\n\
          exec '{real}' -n 1 \"$first\" \"$@\" : -n 1 '{other}' \"$@\" {words}"
     );
-    launcher(command, stage, room, &script)
+    launcher(command, stage, directory, &script)
 }

@@ -1,4 +1,4 @@
-//! Calls of MPI that fail, one by one, in every part of a job.
+//! MPI calls that fail, in every part of a job.
 
 use ombx_core::env;
 
@@ -9,19 +9,19 @@ use crate::{
 };
 use Place::{Between, Calibration, Closing, End, Measuring, Open, Start, Verifying, WarmUp};
 
-/// A call that returns an error.
+/// MPI call that returns an error.
 struct Row {
     call: &'static str,
     place: Place,
     bench: &'static str,
     options: &'static str,
-    /// The n-th time on rank 1 that it is called for a message.
+    /// Number of the matching call on rank 1, from 1.
     nth: u64,
-    /// Whether every change has to pass it.
+    /// Whether every change must pass it.
     gate: bool,
 }
 
-/// Messages of a size that nothing else has. Warm-up is 2 iterations, 10 are measured, one more is verified.
+/// Message size that nothing else has. 2 iterations warm up, 10 are measured, one more is verified.
 const SIZE: u64 = 1000;
 const COUNTS: &str = "--iterations 10 --warmup 2 --batch 1 --window 2 -n 2 --sizes 1000";
 
@@ -111,7 +111,7 @@ const ROWS: &[Row] = &[
     row("Gatherv", Between, "p2p.latency", "", 2),
 ];
 
-/// Calls that are matched whatever their size, or have none.
+/// Returns whether the call is matched by the size of its message.
 fn has_size(row: &Row) -> bool {
     let data =
         ["end", "ecv", "Put", "Get", "ccumulate", "llre", "lltoall", "educe", "Scan", "catter", "gather"];
@@ -125,14 +125,14 @@ impl Row {
         let rule = Rule::new(call, "error:ERR_OTHER").on(1).nth(nth).times(1);
         let rule = if has_size(self) { rule.bytes(SIZE) } else { rule };
         let words = format!("run {bench} {options} {COUNTS}");
-        let said = format!("MPI_{call}");
+        let name = format!("MPI_{call}");
         let whole = format!("{bench}/");
         let fault = format!("MPI_{call} fails");
         let case = Case::of(&fault, place, bench, &words, 6).rule(rule);
-        // What fails before a case is open has no benchmark yet.
+        // Before a case is open, a failure has no benchmark.
         let case = if matches!(place, Start | Between) { case } else { case.says(&[&whole]) };
         let skip = stage.bench(bench).and_then(|bench| bench.unavailable.clone());
-        let case = case.says(&["rank 1", &env::hostname(), &said]).skip_if(skip);
+        let case = case.says(&["rank 1", &env::hostname(), &name]).skip_if(skip);
         if gate { case } else { case.on_demand() }
     }
 }
@@ -167,14 +167,14 @@ pub(crate) fn cases(stage: &Stage) -> Vec<Case> {
         )
         .says(&["p2p.latency/", "MPI error"]),
     ]);
-    // All was measured by then: whether the launcher minds is its own affair.
+    // All rows are measured by then: the launcher may report success or failure.
     cases.push(
         Case::of("MPI_Finalize fails", End, "p2p.latency", &latency, 0)
             .or_code(6)
             .rule(Rule::new("Finalize", "error:ERR_OTHER").on(1))
             .rows(1),
     );
-    // The first rank is the one that writes.
+    // Rank 0 writes the results.
     cases.push(
         Case::of("MPI_Recv fails on rank 0", Measuring, "p2p.latency", &format!("{latency},1008"), 6)
             .rule(Rule::new("Recv", "error:ERR_OTHER").on(0).bytes(1008).nth(5))

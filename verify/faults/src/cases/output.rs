@@ -1,4 +1,4 @@
-//! Result files, standard output and error that cannot be written; limits of the system; a clock that steps.
+//! Outputs that cannot be written, limits of the system, clocks that step back, and hostile result files.
 
 use std::{
     fs,
@@ -16,10 +16,10 @@ use ombx_toolchain::command::compile;
 
 const FEW: &str = "run p2p.latency --sizes 8,64,512 --iterations 50 -n 2";
 const MANY: &str = "run p2p.latency --sizes 1..64K --precision 0.0001% --max-time 50ms --format csv -n 2";
-/// A library that moves the clocks of a process back now and then.
+/// Library that moves the clocks of a process back from time to time.
 const CLOCKS: &str = include_str!("clocks.c");
 
-/// What every change has to pass.
+/// Faults that every change must pass.
 const GATE: [&str; 4] = [
     "the disk becomes full",
     "the output directory vanishes",
@@ -38,12 +38,12 @@ pub(crate) fn cases(_: &Stage) -> Vec<Case> {
             .without_out()
             .says(&["No space left"])
             .skip_if(no_root.clone())
-            .prepared(|c, _, room| shell(c, room, &tiny("size=12k", ""))),
+            .prepared(|c, _, directory| shell(c, directory, &tiny("size=12k", ""))),
         of("the output is read-only", FEW, 7)
             .without_out()
             .says(&["Read-only"])
             .skip_if(no_root)
-            .prepared(|c, _, room| shell(c, room, &tiny("ro", ""))),
+            .prepared(|c, _, directory| shell(c, directory, &tiny("ro", ""))),
         of("the output directory is none", FEW, 7).without_out().prepared(|command, _, _| {
             command.args(["--out", "/nonexistent/directory/out.jsonl"]);
             Ok(())
@@ -60,28 +60,28 @@ pub(crate) fn cases(_: &Stage) -> Vec<Case> {
             .prepared(|c, _, _| file_of(c, "/dev/full", Command::stderr)),
         of("standard error is full, and there is much to say", "run p2p.latency --sizes 8 --sizes 8", 2)
             .prepared(|c, _, _| file_of(c, "/dev/full", Command::stderr)),
-        of("the screen is closed", FEW, 0).rows(3).prepared(|c, _, room| shell(c, room, "exec \"$@\" >&-")),
+        of("the screen is closed", FEW, 0).rows(3).prepared(|c, _, directory| shell(c, directory, "exec \"$@\" >&-")),
         of("standard error is closed", FEW, 0)
             .rows(3)
-            .prepared(|c, _, room| shell(c, room, "exec \"$@\" 2>&-")),
+            .prepared(|c, _, directory| shell(c, directory, "exec \"$@\" 2>&-")),
         of("standard input is closed", FEW, 0)
             .rows(3)
-            .prepared(|c, _, room| shell(c, room, "exec \"$@\" <&-")),
+            .prepared(|c, _, directory| shell(c, directory, "exec \"$@\" <&-")),
         of("all three are closed", FEW, 0)
             .rows(3)
-            .prepared(|c, _, room| shell(c, room, "exec \"$@\" <&- >&- 2>&-")),
-        of("the reader of the screen goes", MANY, 0).rows(17).prepared(|c, _, room| {
+            .prepared(|c, _, directory| shell(c, directory, "exec \"$@\" <&- >&- 2>&-")),
+        of("the reader of the screen goes", MANY, 0).rows(17).prepared(|c, _, directory| {
             shell(
                 c,
-                room,
-                "{ \"$@\"; echo $? >\"$ROOM/code\"; } | head -n 1 >/dev/null; exit $(cat \"$ROOM/code\")",
+                directory,
+                "{ \"$@\"; echo $? >\"$DIRECTORY/code\"; } | head -n 1 >/dev/null; exit $(cat \"$DIRECTORY/code\")",
             )
         }),
-        of("the reader of standard error goes", &format!("{FEW} -v"), 0).rows(3).prepared(|c, _, room| {
+        of("the reader of standard error goes", &format!("{FEW} -v"), 0).rows(3).prepared(|c, _, directory| {
             shell(
                 c,
-                room,
-                "{ \"$@\" 2>&1 >/dev/null; echo $? >\"$ROOM/code\"; } | true; exit $(cat \"$ROOM/code\")",
+                directory,
+                "{ \"$@\" 2>&1 >/dev/null; echo $? >\"$DIRECTORY/code\"; } | true; exit $(cat \"$DIRECTORY/code\")",
             )
         }),
         limits("no file can be opened", "ulimit -n 4"),
@@ -98,15 +98,15 @@ pub(crate) fn cases(_: &Stage) -> Vec<Case> {
                 0,
             )
             .rows(1)
-            .prepared(move |command, stage, room| clocks(command, stage, room, which))
+            .prepared(move |command, stage, directory| clocks(command, stage, directory, which))
             .look(honest),
         );
     }
     cases.push(
         Case::of("two neighbours are busy", Place::Measuring, "p2p.latency", FEW, 0)
             .rows(3)
-            .prepared(|c, _, room| {
-                shell(c, room, "sleep 3 & (while kill -0 $! 2>/dev/null; do :; done) & (while kill -0 $! 2>/dev/null; do :; done) & \"$@\"; code=$?; \
+            .prepared(|c, _, directory| {
+                shell(c, directory, "sleep 3 & (while kill -0 $! 2>/dev/null; do :; done) & (while kill -0 $! 2>/dev/null; do :; done) & \"$@\"; code=$?; \
                     kill $(jobs -p); wait; exit $code")
             }),
     );
@@ -116,13 +116,13 @@ pub(crate) fn cases(_: &Stage) -> Vec<Case> {
             cases.push(
                 Case::of(&format!("the file is {what}"), Place::Start, command, command, 7)
                     .without_out()
-                    .prepared(move |c, _, room| {
-                        let path = room.join("hostile.jsonl");
+                    .prepared(move |c, _, directory| {
+                        let path = directory.join("hostile.jsonl");
                         fs::write(&path, &bytes).map_err(|e| e.to_string())?;
                         c.arg(&path);
                         match command {
                             "compare" => drop(c.arg(&path)),
-                            "report" => drop(c.arg("-o").arg(room.join("page.html"))),
+                            "report" => drop(c.arg("-o").arg(directory.join("page.html"))),
                             _ => {}
                         }
                         Ok(())
@@ -142,27 +142,29 @@ fn of(fault: &str, words: &str, code: i32) -> Case {
     Case::of(fault, Place::Output, "p2p.latency", words, code)
 }
 
-/// The job ends soon, whatever it comes to, and says why if it comes to nothing.
+/// Returns a case with a limit of the system. The job must end, and give a reason unless it succeeds.
 fn limits(fault: &str, limit: &str) -> Case {
     let script = format!("{limit}; exec \"$@\"");
     let case = Case::of(fault, Place::Start, "p2p.latency", &format!("{FEW} --timeout 15s"), 0);
-    case.or_code(4).or_code(6).or_code(7).prepared(move |c, _, room| shell(c, room, &script)).look(|done| {
-        let ours = done.stderr.lines().any(|line| line.contains("ombx: "));
-        if done.code == Some(0) || ours { Ok(String::new()) } else { Err("does not say why".into()) }
-    })
-}
-
-/// A small file system of memory, on which the result file is.
-fn tiny(options: &str, more: &str) -> String {
-    format!(
-        "mkdir \"$ROOM/disk\" && mount -t tmpfs -o {options} tmpfs \"$ROOM/disk\" || exit 77\n\
-         \"$@\" --out \"$ROOM/disk/out.jsonl\"; code=$?; {more}\n\
-         umount \"$ROOM/disk\"; exit $code"
+    case.or_code(4).or_code(6).or_code(7).prepared(move |c, _, directory| shell(c, directory, &script)).look(
+        |done| {
+            let ours = done.stderr.lines().any(|line| line.contains("ombx: "));
+            if done.code == Some(0) || ours { Ok(String::new()) } else { Err("gives no reason".into()) }
+        },
     )
 }
 
-/// Lets a shell start the command: its words are `"$@"`.
-fn shell(command: &mut Command, room: &Path, script: &str) -> Result<(), String> {
+/// Returns a script that puts the result file on a small file system in memory.
+fn tiny(options: &str, more: &str) -> String {
+    format!(
+        "mkdir \"$DIRECTORY/disk\" && mount -t tmpfs -o {options} tmpfs \"$DIRECTORY/disk\" || exit 77\n\
+         \"$@\" --out \"$DIRECTORY/disk/out.jsonl\"; code=$?; {more}\n\
+         umount \"$DIRECTORY/disk\"; exit $code"
+    )
+}
+
+/// Starts the command through a shell script, in which it is `"$@"`.
+fn shell(command: &mut Command, directory: &Path, script: &str) -> Result<(), String> {
     use std::os::unix::process::CommandExt;
     let mut through = Command::new("sh");
     through.args(["-c", script, "sh"]).arg(command.get_program()).args(command.get_args());
@@ -172,9 +174,10 @@ fn shell(command: &mut Command, room: &Path, script: &str) -> Result<(), String>
             None => through.env_remove(name),
         };
     }
-    let file =
-        |name: &str| fs::OpenOptions::new().append(true).open(room.join(name)).map_err(|e| e.to_string());
-    through.env("ROOM", room).stdin(Stdio::null()).process_group(0);
+    let file = |name: &str| {
+        fs::OpenOptions::new().append(true).open(directory.join(name)).map_err(|e| e.to_string())
+    };
+    through.env("DIRECTORY", directory).stdin(Stdio::null()).process_group(0);
     through.stdout(file("stdout")?).stderr(file("stderr")?);
     *command = through;
     Ok(())
@@ -201,20 +204,20 @@ fn clocks(command: &mut Command, stage: &Stage, directory: &Path, which: &str) -
     Ok(())
 }
 
-/// A figure that no clock could have given is not there, or is doubted.
+/// Checks that impossible figures are absent or marked.
 fn honest(done: &Done) -> Result<String, String> {
     let Some(Ok(file)) = &done.out else { return Err("no result file".into()) };
     for row in file.runs.iter().flat_map(|run| &run.rows) {
         let Some(summary) = &row.summary else { continue };
         let sane = summary.min > 0.0 && summary.median < 1e8 && summary.max.is_finite();
         if !sane && row.trust.is_empty() {
-            return Err(format!("{}: median {} ns, and no doubt", row.key, summary.median));
+            return Err(format!("{}: median {} ns without a mark", row.key, summary.median));
         }
     }
     Ok(String::new())
 }
 
-/// Files that somebody might hand over.
+/// Returns hostile result files with a description.
 fn hostile() -> Vec<(&'static str, Vec<u8>)> {
     let run = r#"{"kind":"run","schema":{"name":"ombx.result","major":1,"minor":0},"run":"x","argv":[],"started":"2026-01-01T00:00:00Z","ombx":{"version":"0","profile":"x"},"fabric":{"name":"mpi","library":"x"},"ranks":[],"clock":{"source":"tsc","resolution_ns":1,"overhead_ns":9},"plan":{},"env":{}}"#;
     let after = |text: &str| format!("{run}\n{text}\n").into_bytes();

@@ -7,13 +7,13 @@ use crate::{
 };
 use ombx_toolchain::mpi::Flavour;
 
-/// Warm-up, timed and checked iterations of each of two cases, every one a message of its own.
+/// Two cases; each warm-up, timed and checked iteration is one message.
 const SENDING: &str = "run p2p.latency --sizes 8,64 --iterations 10 --warmup 5 --batch 1 -n 2 --timeout 8s";
-/// Its second case opens and closes the second window.
+/// Two cases; the second opens and closes the second window.
 const WINDOWS: &str =
     "run rma.put_latency --sync lock --win create --sizes 8,64 --iterations 10 --batch 1 -n 2 --timeout 8s";
 
-/// Where the second case is when the n-th of these calls is made.
+/// Part of the second case in which the n-th of these calls is made.
 const PLACES: [(Place, &str, &str, &str, u64); 6] = [
     (Place::Open, "rma.put_latency", WINDOWS, "Win_create", 2),
     (Place::WarmUp, "p2p.latency", SENDING, "Recv", 3),
@@ -40,12 +40,12 @@ pub(crate) fn cases(stage: &Stage) -> Vec<Case> {
             let rule = Rule::new(call, how).on(rank).nth(nth);
             let rule = if call == "Recv" { rule.bytes(64) } else { rule };
             let ends_late = place == Place::End;
-            // Once all rows have arrived, how the last process ends is nobody's loss.
+            // All rows have arrived by then: the job is complete.
             let code = if ends_late { 0 } else { 6 };
             let case = Case::of(&format!("rank {rank} {what}"), place, subject, words, code).rule(rule);
             let case = case.rows(if ends_late { 2 } else { 1 });
             let case = if ends_late { case } else { case.says(&[subject, "measured rows are in"]) };
-            // Of a rank that exits, Hydra does not say which it was.
+            // Hydra does not report which rank exited.
             let exits = how.starts_with("exit") && (how == "exit:0" || stage.mpi.flavour == Flavour::Mpich);
             let known = !ends_late && how != "stop" && !exits;
             let case = if known { case.says(&[&format!("rank {rank} on ")]) } else { case };

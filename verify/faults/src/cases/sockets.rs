@@ -1,4 +1,4 @@
-//! Ranks over sockets that are killed or stopped, and connections that are cut, half-open or hostile.
+//! Ranks over sockets that are killed or stopped, and connections that are cut, half open or hostile.
 
 use std::{
     fs,
@@ -20,15 +20,15 @@ const MANY: &str = "run sockets.latency --transport all --sizes 1..32K:x4 --prec
 const ENDLESS: &str =
     "run sockets.latency --sizes 8 --iterations 4294967296 --batch 1000000 --timeout 3s -n 2";
 
-/// Rows that are checked.
+/// Job whose rows are checked.
 const CHECKED: &str =
     "run sockets.latency --sizes 8,64,512 --precision 0.0001% --max-time 1s -n 2 --timeout 12s";
 
-/// What every change has to pass.
+/// Faults that every change must pass.
 const GATE: [&str; 2] = ["the coordinator is killed", "the measured connection is cut"];
 
 pub(crate) fn cases(stage: &Stage) -> Vec<Case> {
-    // They need no MPI, and are the same with every one.
+    // These cases need no MPI: one run is enough.
     let once =
         (stage.mpi.flavour != Flavour::Mpich).then(|| "no MPI in it: done with MPICH's build".to_owned());
     let mut cases = Vec::new();
@@ -71,13 +71,13 @@ pub(crate) fn cases(stage: &Stage) -> Vec<Case> {
         [("the measured connection", "worker"), ("a rank's connection to its coordinator", "--coordinator")]
     {
         for (what, harm) in [
-            ("cut", Harm::Cut),
-            ("reset", Harm::Reset),
-            ("half closed", Harm::Half),
-            ("sent garbage", Harm::Garbage),
+            ("cut", Fault::Cut),
+            ("reset", Fault::Reset),
+            ("half closed", Fault::Half),
+            ("sent garbage", Fault::Garbage),
         ] {
             let fault = format!("{whose} is {what}");
-            // What arrives is looked at when a row is done.
+            // Data is checked at the end of a row.
             let of_data = to == "worker" && what == "sent garbage";
             let (words, code, says) =
                 if of_data { (CHECKED, 5, "sockets.latency") } else { (ENDLESS, 6, "rank ") };
@@ -86,7 +86,7 @@ pub(crate) fn cases(stage: &Stage) -> Vec<Case> {
             cases.push(case.says(&[says]).act(move |job| {
                 job.until("both ranks are connected", |job| connection(job, to).is_some())?;
                 std::thread::sleep(std::time::Duration::from_millis(300));
-                harm_it(job, to, harm)
+                break_connection(job, to, harm)
             }));
         }
     }
@@ -103,7 +103,7 @@ fn harmed(fault: &str, code: i32, act: impl Fn(&mut Running<'_>) + 'static) -> C
     })
 }
 
-/// Its ranks, in their order.
+/// Returns the ranks in order.
 fn workers(job: &Running<'_>) -> Vec<Process> {
     let is_worker = |p: &Process| p.argv.get(1).is_some_and(|word| word == "worker");
     let mut all: Vec<Process> = job.processes().into_iter().filter(is_worker).collect();
@@ -115,16 +115,16 @@ fn send(job: &Running<'_>, rank: usize, signal: Signal) {
     workers(job).get(rank).into_iter().for_each(|p| p.signal(signal));
 }
 
-/// What is done to a connection.
+/// Fault of a connection.
 #[derive(Clone, Copy)]
-enum Harm {
+enum Fault {
     Cut,
     Reset,
     Half,
     Garbage,
 }
 
-/// A connection of rank 1 to a process with this word on its command line: the rank, and which of its descriptors.
+/// Returns rank 1 and its descriptor of a connection to a process with this argument.
 fn connection(job: &Running<'_>, to: &str) -> Option<(Pid, i32)> {
     let rank = workers(job).pop()?;
     let sockets = |p: &Process| -> Vec<(i32, String)> {
@@ -157,20 +157,20 @@ fn connection(job: &Running<'_>, to: &str) -> Option<(Pid, i32)> {
     })
 }
 
-fn harm_it(job: &Running<'_>, to: &str, harm: Harm) -> Result<(), String> {
-    let (pid, descriptor) = connection(job, to).ok_or("the connection has gone")?;
-    let told = |e: rustix::io::Errno| format!("its descriptor cannot be had: {e}");
-    let process = pidfd_open(pid, PidfdFlags::empty()).map_err(told)?;
+fn break_connection(job: &Running<'_>, to: &str, fault: Fault) -> Result<(), String> {
+    let (pid, descriptor) = connection(job, to).ok_or("the connection is closed")?;
+    let failure = |e: rustix::io::Errno| format!("cannot open its descriptor: {e}");
+    let process = pidfd_open(pid, PidfdFlags::empty()).map_err(failure)?;
     let mut stream =
-        TcpStream::from(pidfd_getfd(process, descriptor, PidfdGetfdFlags::empty()).map_err(told)?);
-    let done = match harm {
-        Harm::Cut => stream.shutdown(Shutdown::Both),
-        Harm::Reset => rustix::net::connect_unspec(&stream).map_err(Into::into),
-        Harm::Half => stream.shutdown(Shutdown::Write),
-        Harm::Garbage => stream.write_all(&[0xff; 4099]),
+        TcpStream::from(pidfd_getfd(process, descriptor, PidfdGetfdFlags::empty()).map_err(failure)?);
+    let done = match fault {
+        Fault::Cut => stream.shutdown(Shutdown::Both),
+        Fault::Reset => rustix::net::connect_unspec(&stream).map_err(Into::into),
+        Fault::Half => stream.shutdown(Shutdown::Write),
+        Fault::Garbage => stream.write_all(&[0xff; 4099]),
     };
-    // Once it has noticed, it may close it sooner than all is written.
-    if let (Err(e), Harm::Cut | Harm::Reset | Harm::Half) = (done, harm) {
+    // The rank may close the connection before all is written.
+    if let (Err(e), Fault::Cut | Fault::Reset | Fault::Half) = (done, fault) {
         return Err(e.to_string());
     }
     Ok(())

@@ -1,10 +1,10 @@
-//! Which benchmarks are hit in which way, and where their data arrives.
+//! Groups of benchmarks by the way in which they move data.
 
 use ombx_core::result::Measurement;
 
 use super::{Group, Slots, WINDOW};
 
-/// The ranks on which data of a row arrives, from the way in which the benchmark moves it.
+/// Returns the ranks on which data of a row arrives.
 pub(crate) fn arrives(row: &Measurement) -> &'static [u32] {
     const BOTH: &[u32] = &[0, 1];
     let axis = |name: &str| row.axes.get(name).map(String::as_str).unwrap_or_default();
@@ -28,23 +28,23 @@ pub(crate) fn arrives(row: &Measurement) -> &'static [u32] {
     }
 }
 
-/// Six faults of a job: three places on each of two ranks. The last is sent as large messages are.
+/// Sizes of the six faults of a job: three places on each of two ranks. The last uses the rendezvous protocol.
 const SIZES: [u64; 6] = [1000, 1008, 1016, 1024, 1032, 65536];
 const ELEMENTS: [u64; 2] = [8, 4];
 
 const MANY: &str = "--iterations 2 --warmup 1 --batch 1";
-/// Nothing is added twice, nor fetched after it was spoilt.
+/// One iteration: a flipped byte is not accumulated again.
 const ONCE: &str = "--iterations 1 --warmup 0 --batch 1";
-/// Every synchronisation and every window of one-sided operations.
+/// Every synchronisation and window kind of one-sided operations.
 const WAYS: &str = "--sync all --win all";
 
-/// Operations of which every rank, or the root, gets a block from each.
+/// Operations in which every rank, or the root, receives a block from each rank.
 const TO_BLOCKS: [&str; 7] =
     ["allgather", "allgatherv", "alltoall", "alltoallv", "alltoallw", "gather", "gatherv"];
-/// Those that give a rank one block.
+/// Operations in which a rank receives one block.
 const TO_ONE: [&str; 8] =
     ["allreduce", "bcast", "exscan", "reduce", "reduce_scatter_block", "scan", "scatter", "scatterv"];
-/// Those on neighbours: of two ranks in a graph each has one.
+/// Neighbourhood operations. In a graph of two ranks each has one neighbour.
 const TO_A_NEIGHBOUR: [&str; 5] = [
     "neighbor_allgather",
     "neighbor_allgatherv",
@@ -52,7 +52,7 @@ const TO_A_NEIGHBOUR: [&str; 5] = [
     "neighbor_alltoallv",
     "neighbor_alltoallw",
 ];
-/// Broadcasts as they are timed by the literature.
+/// Broadcasts with timing methods of the literature.
 const BROADCASTS: [&str; 4] = ["bcast_ack", "bcast_acked", "bcast_round", "bcast_window"];
 
 fn group(names: &[&str], words: &[&str], slots: Slots, hit: [u64; 3]) -> Group {
@@ -69,18 +69,18 @@ fn group(names: &[&str], words: &[&str], slots: Slots, hit: [u64; 3]) -> Group {
 }
 
 impl Group {
-    /// What a rank gives is wrong, not what it is given.
+    /// Flips sent bytes instead of received ones.
     fn given(self) -> Self {
         Self { given: true, ..self }
     }
 
-    /// Of one element.
+    /// Limits the group to messages of one element.
     fn of_elements(self) -> Self {
         Self { hit: vec![0], sizes: ELEMENTS.to_vec(), ..self }
     }
 }
 
-/// The three modes of collective operations.
+/// Returns the blocking, nonblocking and persistent forms of collective operations.
 fn collective(operations: &[&str], slots: Slots, hit: [u64; 3]) -> Group {
     let modes = |name: &&str| {
         [format!("collective.{name}"), format!("collective.i{name}"), format!("collective.{name}_persistent")]
