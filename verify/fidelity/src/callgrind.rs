@@ -1,4 +1,4 @@
-//! Counting instructions: what a timed loop executes itself, and whom it calls, by valgrind's callgrind.
+//! Instructions and calls of a timed loop, counted by callgrind of valgrind.
 
 use std::{collections::BTreeMap, fmt, fs};
 
@@ -14,43 +14,43 @@ use ombx_toolchain::{
     mpi::Places,
 };
 
-/// Fewer instructions than this may ombx add to an iteration.
+/// Goal: ombx adds fewer instructions than this to an iteration.
 const ADDED: f64 = 10.0;
-/// To one with many calls it may add this for each: a comparison of the return code, and a jump.
+/// Goal for iterations with many calls, per call: a comparison of the return code and a jump.
 const ADDED_BY_CALL: f64 = 2.0;
 
-/// Iterations that warm up, and that are timed: their difference cancels everything that is done once. Both are whole
-/// turns of `Shape::Rounds`.
+/// Iterations of the warm-up and of the timed loop. Their difference cancels everything that is done once. Both are multiples
+/// of a round of `Shape::Rounds`.
 const WARMUP: u64 = 8;
 const ITERATIONS: u64 = 72;
-/// Bytes of a message, whatever a row has: they change nothing in the loops, and copying many takes long here.
+/// Message size of all rows: it does not change the loops, and copying is slow under valgrind.
 const BYTES: u32 = 8;
 
-/// Functions of the clock, which the C programs read in place: a part of each sample, not of an iteration, and told apart.
+/// Prefix of the functions of the clock, which are not counted: they belong to a sample, not to an iteration.
 const CLOCK: &str = "quanta::";
-/// Through which a C program runs each of its timed loops.
+/// Function through which a C program runs each of its timed loops.
 const REFERENCE: &str = "fidelity_timed";
 
-/// One iteration of one program.
+/// Iteration of one program.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct Iteration {
     /// Instructions of the program's own code.
     pub(crate) own: f64,
     /// Calls that leave the program, by function.
     pub(crate) calls: BTreeMap<String, f64>,
-    /// Functions of the program itself that the loop calls instead of containing.
+    /// Functions of the program that are not inlined into the loop.
     pub(crate) outlined: Vec<String>,
 }
 
-/// Both programs on one row.
+/// Iterations of both programs on one row.
 #[derive(Debug)]
 pub(crate) struct Count {
     pub(crate) reference: Iteration,
     pub(crate) ombx: Iteration,
 }
 
-/// Counts rows of one kind that one loop of ombx times, on rank 0; the other rank runs as it is. One launch of each program:
-/// what the loop does is written whenever it returns, that is once for warming up and once for what is timed, row by row.
+/// Counts rows of one kind that share a timed loop of ombx, on rank 0, in one launch of each program. callgrind writes a profile
+/// whenever the loop returns: for each row one of the warm-up and one of the timed loop.
 pub(crate) fn count(programs: &Programs, kind: Kind, rows: &[&Row]) -> Result<Vec<Count>> {
     let Some(timed) = rows.first().map(|row| row.shape.timed()) else { return Ok(Vec::new()) };
     let short: Vec<Row> = rows.iter().map(|row| Row { bytes: BYTES, ..(*row).clone() }).collect();
@@ -67,7 +67,7 @@ pub(crate) fn count(programs: &Programs, kind: Kind, rows: &[&Row]) -> Result<Ve
     if reference.len() != 2 * rows.len() || ombx.len() != expected {
         let (c, ours) = (reference.len(), ombx.len());
         return Err(Failure::Missing(format!(
-            "callgrind saw {c} loops of the C program and {ours} of ombx, and should see {} and {expected}: stripped?",
+            "callgrind saw {c} loops of the C program and {ours} of ombx instead of {} and {expected}. Are the binaries stripped?",
             2 * rows.len()
         )));
     }
@@ -80,11 +80,11 @@ pub(crate) fn count(programs: &Programs, kind: Kind, rows: &[&Row]) -> Result<Ve
     Ok(each.collect())
 }
 
-/// What each run of a loop did, in their order. Callgrind 3.19 takes neither patterns nor several names that begin alike for
-/// what is written when it returns.
+/// Returns the profile of each run of a loop, in order. callgrind 3.19 accepts neither patterns nor several names with the same
+/// prefix for `--dump-after`.
 fn profiles(programs: &Programs, kind: Kind, words: &[String], timed: &str) -> Result<Vec<Profile>> {
     let place = programs.directory.join("callgrind");
-    // Left by an earlier run, they would be taken for this one's.
+    // Removes profiles of an earlier run.
     drop(fs::remove_dir_all(&place));
     fs::create_dir_all(&place).map_err(Failure::file(&place))?;
     let out = place.join("out");
@@ -100,7 +100,7 @@ fn profiles(programs: &Programs, kind: Kind, words: &[String], timed: &str) -> R
     command.arg(format!("--callgrind-out-file={}", out.display()));
     command.arg(format!("--toggle-collect={timed}")).arg(format!("--dump-after={timed}"));
     command.args(words).args([":", "-n", "1"]).args(words);
-    // The other rank waits most of the time. Its turns change nothing in what is counted.
+    // The other rank waits most of the time and is not counted.
     command.env("OMPI_MCA_mpi_yield_when_idle", "1");
     output(&mut command)?;
     let parts = (1..).map(|number| out.with_extension(number.to_string())).take_while(|path| path.is_file());
@@ -110,7 +110,7 @@ fn profiles(programs: &Programs, kind: Kind, words: &[String], timed: &str) -> R
 }
 
 impl Iteration {
-    /// The difference of warming up and of what is timed.
+    /// Returns the difference of the warm-up and the timed loop, per iteration.
     fn between(pair: &[Profile]) -> Self {
         let [few, many] = pair else { return Self::default() };
         let per = |few: u64, many: u64| many.saturating_sub(few) as f64 / (ITERATIONS - WARMUP) as f64;
@@ -124,7 +124,7 @@ impl Iteration {
                 few.calls.iter().filter(|(call, _)| call.function == *function).map(|(_, n)| n).sum();
             let count = per(before, *count);
             if count > 0.0 {
-                // The profiling interface's name of the same function.
+                // The profiling interface names the same function PMPI_.
                 let name = function.strip_prefix('P').filter(|name| name.starts_with("MPI_"));
                 *calls.entry(name.unwrap_or(function).to_owned()).or_insert(0.0) += count;
             }
@@ -134,13 +134,13 @@ impl Iteration {
         Self { own, calls, outlined: outlined.filter(|name| !is_the_loop(name)).collect() }
     }
 
-    /// Calls of MPI, of which both programs must make the same.
+    /// Returns the MPI calls, which must be the same in both programs.
     fn of_mpi(&self) -> impl Iterator<Item = (&String, &f64)> {
         self.calls.iter().filter(|(name, _)| name.starts_with("MPI_"))
     }
 }
 
-/// Stubs through which calls leave a program count with the loop.
+/// Returns whether a function belongs to the loop. Stubs of calls to libraries do.
 fn is_the_loop(function: &str) -> bool {
     ["fidelity_", "ombx_core::engine::", "0x"].iter().any(|name| function.starts_with(name))
 }
@@ -150,7 +150,7 @@ impl Count {
         self.ombx.own - self.reference.own
     }
 
-    /// What is wrong with ombx's loop, in words; empty if nothing is.
+    /// Returns what is wrong with the loop of ombx.
     pub(crate) fn faults(&self) -> Vec<String> {
         let mut faults = Vec::new();
         let allowed = ADDED.max(ADDED_BY_CALL * self.ombx.of_mpi().map(|(_, count)| count).sum::<f64>());
@@ -160,13 +160,13 @@ impl Count {
         if !self.ombx.of_mpi().eq(self.reference.of_mpi()) {
             faults.push("other MPI calls than the C loop".into());
         }
-        // A reading of the clock where there is no TSC, as under valgrind; everything else could allocate or trap.
+        // valgrind has no TSC, so that the clock is a call. Any other call could allocate or enter the kernel.
         let is_foreign = |name: &&String| !name.starts_with("MPI_") && !name.contains("clock_gettime");
         faults.extend(self.ombx.calls.keys().filter(is_foreign).map(|name| format!("calls {name}")));
         faults
     }
 
-    /// The calls of an iteration of ombx.
+    /// Returns the calls of an iteration of ombx as text.
     pub(crate) fn calls(&self) -> String {
         let word = |(name, count): (&String, &f64)| match count {
             count if (count - 1.0).abs() < 0.005 => name.clone(),
@@ -183,12 +183,12 @@ impl fmt::Display for Count {
             [] => f.write_str("met")?,
             some => write!(f, "MISSED: {}", some.join(", "))?,
         }
-        // No fault: what such a function executes and calls has been counted.
+        // This is no fault: instructions and calls of such a function are counted.
         self.ombx.outlined.iter().try_for_each(|name| write!(f, "; {name} is not inlined"))
     }
 }
 
-/// Why instructions cannot be counted here, if they cannot.
+/// Returns the reason why instructions cannot be counted here, if any.
 pub(crate) fn unavailable() -> Option<&'static str> {
     let found = Places::here().program("valgrind").is_some();
     (!found).then_some("valgrind is not installed (Debian: apt-get install valgrind)")
@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn the_clock_is_told_apart() {
+    fn the_clock_is_not_counted() {
         let few = profile(&[("quanta::Clock::raw", 10)], &[]);
         let many = profile(&[("quanta::Clock::raw", 900), ("ombx_core::engine::paced", 640)], &[]);
         let one = Iteration::between(&[few, many]);

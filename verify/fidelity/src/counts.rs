@@ -1,4 +1,4 @@
-//! How much each program does: counts of a row, the suite that tells them to ombx, and the words that tell them to C.
+//! Iterations of each row in one launch, as a suite for ombx and as arguments of the C programs.
 
 use std::fmt::Write;
 
@@ -13,33 +13,33 @@ pub(crate) struct Counts {
     pub(crate) warmup: u64,
 }
 
-/// The time of a chunk of iterations and of all of a row: readings of the clock are nothing beside the first, the second
-/// is long enough for a median and short enough for many launches.
-const CHUNK_NS: f64 = 250e3;
+/// Time of a batch and of a row. A reading of the clock is negligible beside the first. The second is long enough for a median
+/// and short enough for many launches.
+const BATCH_NS: f64 = 250e3;
 const ROW_NS: f64 = 12e6;
-/// Samples of a row whose iterations are each a sample.
+/// Least and most samples of a row with one iteration per sample.
 const PACED: [u64; 2] = [200, 4000];
-/// A batch of broadcasts back to back: four turns of two ranks.
+/// Batch of back-to-back broadcasts: four rounds of two ranks.
 const TURNS: u64 = 8;
 
 impl Counts {
-    /// For a row of which an iteration takes so long.
+    /// Returns the counts of a row with this time of an iteration.
     pub(crate) fn of(row: &Row, iteration_ns: f64) -> Counts {
         let iteration_ns = iteration_ns.max(10.0);
         let in_all = (ROW_NS / iteration_ns) as u64;
         let (batch, samples) = match row.shape {
-            // The barrier before it takes about as long.
+            // The barrier before an iteration takes about as long.
             Shape::Paced => (1, (in_all / 2).clamp(PACED[0], PACED[1])),
             Shape::Rounds => (TURNS, (in_all / TURNS).clamp(PACED[0], PACED[1])),
             Shape::Chained | Shape::Turns => {
-                let batch = ((CHUNK_NS / iteration_ns) as u64).max(1);
+                let batch = ((BATCH_NS / iteration_ns) as u64).max(1);
                 (batch, (in_all / batch).clamp(15, 60))
             }
         };
         Counts { batch, samples, warmup: (batch * samples / 10).max(2 * batch) }
     }
 
-    /// A handful, to see whether everything works.
+    /// Returns few iterations, for a check that everything works.
     pub(crate) fn few(row: &Row) -> Counts {
         match row.shape {
             Shape::Rounds => Counts { batch: TURNS, samples: 6, warmup: TURNS },
@@ -47,7 +47,7 @@ impl Counts {
         }
     }
 
-    /// For counting instructions: as few samples as there can be of so many iterations.
+    /// Returns counts for callgrind: this many iterations in as few samples as possible.
     pub(crate) fn counted(row: &Row, iterations: u64, warmup: u64) -> Counts {
         match row.shape {
             Shape::Chained | Shape::Turns => Counts { batch: iterations, samples: 1, warmup },
@@ -57,16 +57,16 @@ impl Counts {
     }
 }
 
-/// What a launch of ombx is told of its rows.
+/// Who decides the counts of a launch of ombx.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Mode<'a> {
     /// These counts, row by row.
     Fixed(&'a [Counts]),
-    /// Its own, for so many milliseconds a row.
+    /// ombx, with this limit per row.
     Own { milliseconds: u32 },
 }
 
-/// A suite of these rows.
+/// Returns a suite of these rows.
 pub(crate) fn suite(rows: &[&Row], mode: Mode<'_>, verify: bool) -> String {
     let mut text = String::from("about = \"fidelity\"\n\n[defaults]\nallow-skips = true\n");
     if let Mode::Own { milliseconds } = mode {
@@ -95,7 +95,7 @@ pub(crate) fn suite(rows: &[&Row], mode: Mode<'_>, verify: bool) -> String {
     text
 }
 
-/// The arguments of a kind's C program.
+/// Returns the arguments of the C program of a kind.
 pub(crate) fn words(kind: Kind, rows: &[&Row], counts: &[Counts]) -> Vec<String> {
     let each = rows.iter().zip(counts).map(|(row, Counts { batch, samples, warmup })| {
         let (bytes, depth) = (row.bytes, row.depth.unwrap_or(1));
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn both_programs_are_told_the_same() {
+    fn both_programs_get_the_same_counts() {
         let rows = row::matching("p2p.bw 64 x 8 B");
         let rows: Vec<&Row> = rows.iter().collect();
         let counts = [Counts { batch: 7, samples: 3, warmup: 5 }];

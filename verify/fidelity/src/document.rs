@@ -8,33 +8,33 @@ use crate::{
 };
 use ombx_toolchain::{machine::Machine, mpi::Flavour, table::table};
 
-/// A launch of each program, measured alike.
+/// One launch of each program with the same counts.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Pair {
     pub(crate) reference: Launch,
     pub(crate) ombx: Launch,
 }
 
-/// All that was measured of a row with one MPI.
+/// Results of a row with one MPI.
 #[derive(Debug)]
 pub(crate) struct Compared {
     pub(crate) flavour: Flavour,
     pub(crate) row: Row,
-    /// With the same counts.
+    /// Pairs with the same fixed counts.
     pub(crate) same: Vec<Pair>,
-    /// With what ombx does by itself, and as much in C.
+    /// Pairs in which ombx decides the counts, and the C loops repeat them.
     pub(crate) default: Vec<Pair>,
     pub(crate) count: Option<Count>,
-    /// Why it does not run with this MPI.
+    /// Reason why it does not run with this MPI.
     pub(crate) skipped: Option<String>,
 }
 
-/// Under which circumstances.
+/// Circumstances of a measurement.
 #[derive(Debug, Default)]
 pub(crate) struct Circumstances {
-    /// When the first launch started.
+    /// Start of the first launch.
     pub(crate) started: String,
-    /// What each library says of itself.
+    /// Version strings of the MPI libraries.
     pub(crate) libraries: Vec<String>,
     pub(crate) machine: Machine,
     pub(crate) seed: u64,
@@ -67,13 +67,13 @@ impl Compared {
         Compared { flavour, row, same: Vec::new(), default: Vec::new(), count: None, skipped: None }
     }
 
-    /// The pairs of both modes, where there are any.
+    /// Returns the pairs of each mode that was measured.
     pub(crate) fn modes(&self) -> impl Iterator<Item = (&'static str, &[Pair])> {
         let modes = [("same counts", &self.same[..]), ("default", &self.default[..])];
         modes.into_iter().filter(|(_, pairs)| !pairs.is_empty())
     }
 
-    /// Whether a goal is certainly missed.
+    /// Returns whether a goal is certainly missed.
     pub(crate) fn missed(&self) -> bool {
         let missed = |ratio: Ratio| ratio.verdict(self.row.goal) == Verdict::Missed;
         self.modes().any(|(_, pairs)| of_medians(pairs).is_some_and(missed))
@@ -107,7 +107,7 @@ pub(crate) fn of_medians(pairs: &[Pair]) -> Option<Ratio> {
     Ratio::of(&pairs.iter().map(|pair| (pair.ombx.median, pair.reference.median)).collect::<Vec<_>>())
 }
 
-/// The flavours among rows, each with its rows.
+/// Returns the rows of each MPI.
 pub(crate) fn by_flavour(compared: &[Compared]) -> impl Iterator<Item = (Flavour, Vec<&Compared>)> {
     Flavour::ALL.into_iter().filter_map(|flavour| {
         let rows: Vec<&Compared> = compared.iter().filter(|one| one.flavour == flavour).collect();
@@ -134,7 +134,7 @@ pub(crate) fn times(compared: &[Compared]) -> String {
     text
 }
 
-/// Instructions, a table for each MPI; nothing where none were counted.
+/// Returns instructions, a table for each MPI; `None` if none were counted.
 pub(crate) fn instructions(compared: &[Compared]) -> Option<String> {
     let head = ["row", "C", "ombx", "added", "calls of an iteration", "verdict"];
     let mut text = String::new();

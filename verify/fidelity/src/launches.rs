@@ -1,4 +1,4 @@
-//! One kind with one MPI: how much its rows do, and groups of launches of both programs.
+//! Launches of both programs on the rows of one kind with one MPI.
 
 use crate::{
     callgrind,
@@ -10,25 +10,25 @@ use crate::{
 };
 use ombx_toolchain::failure::{Failure, Result};
 
-/// Time of a row in the launch from which its counts come, in milliseconds.
+/// Time limit of a row in the trial launch that determines its counts, in milliseconds.
 const TRIAL: u32 = 5;
-/// Time of a row where ombx decides itself, in milliseconds at the most.
+/// Time limit of a row if ombx decides the counts, in milliseconds.
 const OWN: u32 = 200;
 
-/// The rows of a kind that run with an MPI.
+/// Rows of one kind that run with one MPI, and their counts.
 pub(crate) struct Launches<'a> {
     pub(crate) programs: &'a Programs,
     kind: Kind,
-    /// Where they stand among all that is compared.
+    /// Positions of the rows among all compared rows.
     at: Vec<usize>,
     counts: Vec<Counts>,
-    /// Those that are also measured as users run them, and the counts of ombx's previous launch of that kind.
+    /// Rows that are also measured by default settings, and the counts of the previous such launch of ombx.
     own: Vec<usize>,
     own_counts: Vec<Counts>,
 }
 
 impl<'a> Launches<'a> {
-    /// Runs the rows of a kind once to see which can be run, and how long they take.
+    /// Runs the rows of a kind once to find which of them run, and how long they take.
     pub(crate) fn open(
         programs: &'a Programs,
         kind: Kind,
@@ -51,12 +51,12 @@ impl<'a> Launches<'a> {
         let milliseconds = if quick { 1 } else { TRIAL };
         let trial = launches.run(compared, &launches.at, Mode::Own { milliseconds })?;
         let mut runs = Vec::new();
-        for (at, told) in launches.at.iter().zip(trial.told) {
-            match told {
-                Ok(told) => {
+        for (at, samples) in launches.at.iter().zip(trial.rows) {
+            match samples {
+                Ok(samples) => {
                     let row = &compared[*at].row;
-                    // The fastest: what else runs on the machine now says nothing of the row.
-                    let least = told.samples.iter().copied().fold(f64::INFINITY, f64::min);
+                    // The fastest sample depends least on other load of the machine.
+                    let least = samples.ns.iter().copied().fold(f64::INFINITY, f64::min);
                     launches.counts.push(if quick { Counts::few(row) } else { Counts::of(row, least) });
                     runs.push(*at);
                 }
@@ -81,16 +81,16 @@ impl<'a> Launches<'a> {
         self.programs.run_ombx(self.kind, &Self::rows(compared, at), mode)
     }
 
-    /// What every row told; a row that ran before and now did not is an error.
+    /// Returns the samples of every row. An error if a row did not run this time.
     fn read(&self, compared: &[Compared], at: &[usize], launched: Launched) -> Result<Vec<Samples>> {
-        let each = at.iter().zip(launched.told).map(|(at, told)| {
-            told.map_err(|why| Failure::Missing(format!("{}: {why}", compared[*at].row.name)))
+        let each = at.iter().zip(launched.rows).map(|(at, samples)| {
+            samples.map_err(|why| Failure::Missing(format!("{}: {why}", compared[*at].row.name)))
         });
         each.collect()
     }
 
-    /// A launch of each: both programs with the same counts, ombx by itself, and the C loops with the counts of ombx's
-    /// previous launch of that kind.
+    /// Runs a group of launches in random order: both programs with the same counts, ombx by default settings, and the C loops
+    /// with the counts of the previous such launch.
     pub(crate) fn group(
         &mut self,
         compared: &mut [Compared],
@@ -121,7 +121,7 @@ impl<'a> Launches<'a> {
         }
         for ((at, counts), (plain, fixed)) in self.at.iter().zip(&self.counts).zip(plain.iter().zip(&fixed)) {
             let row = &compared[*at].row;
-            if !row.pure && (fixed.batch, fixed.samples.len() as u64) != (counts.batch, counts.samples) {
+            if !row.pure && (fixed.batch, fixed.ns.len() as u64) != (counts.batch, counts.samples) {
                 return Err(Failure::Missing(format!("{}: the programs did not do the same", row.name)));
             }
             let pair = pair(row, plain, fixed)?;
@@ -139,7 +139,7 @@ impl<'a> Launches<'a> {
         self.programs.run_reference(self.kind, &Self::rows(compared, at), counts)
     }
 
-    /// Counts instructions of every row.
+    /// Counts the instructions of every row.
     pub(crate) fn count(&self, compared: &mut [Compared]) -> Result<()> {
         for timed in [Shape::Chained, Shape::Paced, Shape::Turns].map(Shape::timed) {
             let is_timed = |at: &usize| compared[*at].row.shape.timed() == timed;
@@ -154,10 +154,10 @@ impl<'a> Launches<'a> {
     }
 }
 
-/// The same work again.
-fn counts_of(told: &Samples) -> Counts {
-    let samples = told.samples.len() as u64;
-    Counts { batch: told.batch, samples, warmup: (told.batch * samples / 10).max(1) }
+/// Returns the counts that repeat the work of a launch of ombx.
+fn counts_of(of: &Samples) -> Counts {
+    let samples = of.ns.len() as u64;
+    Counts { batch: of.batch, samples, warmup: (of.batch * samples / 10).max(1) }
 }
 
 fn pair(row: &Row, plain: &[f64], ombx: &Samples) -> Result<Pair> {
@@ -165,5 +165,5 @@ fn pair(row: &Row, plain: &[f64], ombx: &Samples) -> Result<Pair> {
         let legs: Vec<f64> = samples.iter().map(|ns| ns / ombx.legs as f64).collect();
         Launch::of(&legs).ok_or_else(|| Failure::Missing(format!("{}: nothing was measured", row.name)))
     };
-    Ok(Pair { reference: of(plain)?, ombx: of(&ombx.samples)? })
+    Ok(Pair { reference: of(plain)?, ombx: of(&ombx.ns)? })
 }

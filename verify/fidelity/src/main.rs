@@ -28,14 +28,13 @@ use programs::{Build, Programs};
 use row::{Kind, Row};
 
 const DOCUMENT: &str = "docs/FIDELITY.md";
-/// Pairs below which there is no interval.
+/// Least number of pairs with an interval.
 const LEAST: u16 = 6;
 
 /// Compare ombx with plain C loops: time of an iteration, and instructions added to it
 ///
-/// Builds both with each MPI, runs them in pairs, bound to cores and in random order, and prints the ratio of their
-/// medians with its 95 % interval. Fails when a ratio lies above its goal with certainty. Leave the machine alone while
-/// it runs.
+/// Builds both with each MPI, runs them in pairs, bound to cores and in random order, and prints the ratio of their medians with
+/// its 95 % interval. Fails if the interval of a ratio lies above its goal. Run nothing else on the machine meanwhile.
 #[derive(clap::Parser)]
 #[command(
     name = "cargo xtask fidelity",
@@ -43,34 +42,34 @@ const LEAST: u16 = 6;
     after_help = "Example: cargo xtask fidelity --mpi mpich --row p2p"
 )]
 struct Options {
-    /// The MPI to compare with [default: every one that is there]
+    /// MPI to compare with [default: every installed one]
     #[arg(long, value_enum)]
     mpi: Option<Which>,
-    /// Pairs of launches at the most; an interval needs 6, and 0 is for counting instructions alone
+    /// Maximum number of pairs of launches; an interval needs 6, and 0 only counts instructions
     #[arg(long, value_name = "N", default_value_t = 25, value_parser = clap::value_parser!(u16).range(0..=1000))]
     pairs: u16,
-    /// Time for all pairs of all MPIs; at least 6 are run where that many are asked for
+    /// Time limit of all pairs of all MPIs, after the first 6
     #[arg(long, value_name = "MINUTES", default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..=600))]
     minutes: u64,
-    /// Only rows whose name contains this
+    /// Run only rows whose name contains this
     #[arg(long, value_name = "PATTERN", default_value = "", hide_default_value = true)]
     row: String,
-    /// Count instructions too, where valgrind is installed
+    /// Also count instructions, if valgrind is installed
     #[arg(long)]
     callgrind: bool,
-    /// Only the benchmarks over sockets, with iperf3 and sockperf where they are installed
+    /// Compare only the benchmarks over sockets, also with iperf3 and sockperf if they are installed
     #[arg(long, conflicts_with_all = ["mpi", "row", "callgrind", "quick"])]
     sockets: bool,
-    /// See whether both programs run every row alike: one pair of a few iterations, with the ombx that tests use
+    /// Check that both programs run every row alike: one pair of a few iterations, with the debug build of ombx
     #[arg(long, conflicts_with_all = ["write", "callgrind"])]
     quick: bool,
-    /// Put the result into docs/FIDELITY.md
+    /// Write the summary to docs/FIDELITY.md and the full tables to target/fidelity.md
     #[arg(long, conflicts_with = "row")]
     write: bool,
-    /// Take ombx as it is built
+    /// Use the existing binary of ombx
     #[arg(long)]
     no_build: bool,
-    /// For the random order of launches
+    /// Seed of the random order of launches
     #[arg(long, value_name = "SEED", default_value_t = 2012)]
     seed: u64,
 }
@@ -95,12 +94,12 @@ fn run(options: &Options) -> Result<ExitCode> {
         return sockets::main(options, &workspace);
     }
     if options.pairs() == 0 && options.write {
-        return Err(Failure::Usage("--pairs 0 measures no times that --write could keep".into()));
+        return Err(Failure::Usage("--pairs 0 measures no times for --write".into()));
     }
     let rows = row::matching(&options.row);
     if rows.is_empty() {
         return Err(Failure::Missing(format!(
-            "no row contains {:?}; rows are called as benchmarks are, for example {}",
+            "no row contains {:?}; rows have the names of benchmarks, for example {}",
             options.row,
             row::all()[0].name
         )));
@@ -136,7 +135,7 @@ fn renew(workspace: &Workspace, change: impl FnOnce(&str) -> String) -> Result<(
     workspace.write(DOCUMENT, &change(&page))
 }
 
-/// Pairs outside and rows within, so that a slow change of the machine meets every row alike.
+/// Measures every row once per pair, so that a slow change of the machine affects all rows alike.
 fn measure(
     programs: &[Programs],
     rows: &[Row],

@@ -1,24 +1,24 @@
-//! A file of callgrind, reduced to one program's own instructions and the calls that leave it.
+//! Profile of callgrind: instructions of one program without libraries, and its calls of libraries.
 
 use std::{collections::BTreeMap, path::Path};
 
-/// Whom a program calls outside itself.
+/// Function of a library that a program calls.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Call {
     pub(crate) object: String,
     pub(crate) function: String,
 }
 
-/// What was collected of one program.
+/// Instructions and calls of one program.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Profile {
-    /// Instructions of the program's own functions, without those of whom they call.
+    /// Instructions of each function of the program, without its callees.
     pub(crate) own: BTreeMap<String, u64>,
-    /// How often they call functions of other objects.
+    /// Number of calls of functions of other objects.
     pub(crate) calls: BTreeMap<Call, u64>,
 }
 
-/// Names are written once as `(7) name` and then as `(7)`.
+/// Names by number: the file has `(7) name` once and then `(7)`.
 #[derive(Default)]
 struct Names(BTreeMap<String, String>);
 
@@ -35,7 +35,7 @@ impl Names {
 }
 
 impl Profile {
-    /// Reads the text of a callgrind file (format version 1, one event) about the program of this path.
+    /// Parses a callgrind file (format version 1, one event) for the program with this path.
     pub(crate) fn parse(text: &str, program: &str) -> Self {
         let is_ours = |object: &str| {
             object == program || Path::new(object).file_name() == Path::new(program).file_name()

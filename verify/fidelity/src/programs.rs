@@ -1,4 +1,4 @@
-//! Building the programs with one MPI, starting them alike, and reading what they print.
+//! The compared programs: built with one MPI, started alike, and their output.
 
 use std::{env, fs, path::PathBuf, process::Command};
 
@@ -20,50 +20,50 @@ use ombx_toolchain::{
     workspace::Workspace,
 };
 
-/// A launch that takes longer has hung; both families of launchers end the job then.
+/// Deadline of a launch. Both launchers end the job then.
 const DEADLINE_SECONDS: &str = "300";
 
-/// The C programs, built into this one so that they cannot part from it.
+/// Sources of the C programs.
 const SOURCES: [(&str, &str); 3] = [
     ("two_sided.c", include_str!("reference/two_sided.c")),
     ("one_sided.c", include_str!("reference/one_sided.c")),
     ("collective.c", include_str!("reference/collective.c")),
 ];
 
-/// Which ombx is compared.
+/// Build of ombx that is compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Build {
-    /// As it is released; built first, unless it is to be taken as it stands.
+    /// Release build; `build` tells whether to build it first or to use the existing binary.
     Release { build: bool },
-    /// As tests have it.
+    /// Debug build of the tests.
     Debug,
 }
 
-/// All programs, built with one MPI.
+/// Programs that were built with one MPI.
 #[derive(Debug)]
 pub(crate) struct Programs {
     pub(crate) mpi: Mpi,
     pub(crate) ombx: PathBuf,
-    /// For files of ours, in the target directory.
+    /// Directory of the C programs, below the target directory.
     pub(crate) directory: PathBuf,
 }
 
-/// What a program told of one row.
+/// Samples of one row.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Samples {
-    /// Nanoseconds of an iteration, by sample; of a pure operation its median alone.
-    pub(crate) samples: Vec<f64>,
+    /// Nanoseconds of an iteration, by sample; only the median for the pure time of a nonblocking operation.
+    pub(crate) ns: Vec<f64>,
     pub(crate) batch: u64,
-    /// Equal parts of an iteration, of which the figure is one.
+    /// Number of equal parts of an iteration; the figure is the time of one.
     pub(crate) legs: u64,
 }
 
-/// What a launch of ombx told.
+/// Results of a launch of ombx.
 #[derive(Debug)]
 pub(crate) struct Launched {
-    /// Row by row; the reason where it was not measured.
-    pub(crate) told: Vec<std::result::Result<Samples, String>>,
-    /// First line of what the library says it is.
+    /// Row by row; the reason if it was not measured.
+    pub(crate) rows: Vec<std::result::Result<Samples, String>>,
+    /// First line of the version string of the library.
     pub(crate) library: String,
     pub(crate) started: String,
 }
@@ -73,7 +73,7 @@ impl Programs {
         let target = mpi.target(&workspace.target);
         let profile = if how == Build::Debug { "debug" } else { "release" };
         let mut ombx = target.join(profile).join("ombx");
-        // Of the tests that this one may be part of.
+        // A test that runs this program names its binary.
         if let Some(tested) = env::var_os("OMBX_BIN").filter(|_| how == Build::Debug) {
             ombx = tested.into();
         }
@@ -94,7 +94,7 @@ impl Programs {
         Ok(Self { mpi: mpi.clone(), ombx, directory })
     }
 
-    /// The C loops of a kind: nanoseconds of an iteration, by sample, row by row.
+    /// Runs the C loops of a kind and returns nanoseconds of an iteration, by sample, row by row.
     pub(crate) fn run_reference(
         &self,
         kind: Kind,
@@ -106,15 +106,15 @@ impl Programs {
         let text = output(&mut command)?;
         let lines: Vec<&str> = text.lines().filter(|line| line.starts_with('{')).collect();
         let each = lines.iter().zip(counts).map(|(line, counts)| reference_samples(line, counts));
-        let told = each.collect::<Option<Vec<_>>>().filter(|told| told.len() == rows.len());
-        told.ok_or_else(|| unreadable(&command, &text))
+        let samples = each.collect::<Option<Vec<_>>>().filter(|samples| samples.len() == rows.len());
+        samples.ok_or_else(|| unreadable(&command, &text))
     }
 
-    /// ombx on the rows of a kind, in one launch.
+    /// Runs ombx on the rows of a kind in one launch.
     pub(crate) fn run_ombx(&self, kind: Kind, rows: &[&Row], mode: Mode<'_>) -> Result<Launched> {
         let mut command = self.mpiexec(kind);
         command.args(["-n", "2"]).args(self.ombx_words(&counts::suite(rows, mode, true))?);
-        // A row whose data arrives wrong ends it with another code than 0, and with a complete result.
+        // A row with wrong data gives an exit code other than 0, but the result is complete.
         let text = output_if_complete(&mut command)?;
         launched(rows, &text).ok_or_else(|| unreadable(&command, &text))
     }
@@ -132,8 +132,7 @@ impl Programs {
         Ok([self.ombx.display().to_string()].into_iter().chain(words).collect())
     }
 
-    /// The launcher with what is common to both programs: every rank bound to a core of its own, and a library whose
-    /// speed does not depend on what was sent before.
+    /// Returns the launcher with options for both programs: each rank is bound to a core of its own.
     pub(crate) fn mpiexec(&self, kind: Kind) -> Command {
         let mut command = Command::new(&self.mpi.mpiexec);
         command.args(match self.mpi.flavour {
@@ -142,17 +141,16 @@ impl Programs {
         });
         self.mpi.launch_with(&mut command);
         if self.mpi.flavour == Flavour::OpenMpi && kind == Kind::Collective {
-            // In its rings two ranks that send at once meet in the same half of a cache line or not, by all that was
-            // sent before, in a C loop as in ombx.
+            // Its short-message rings have two states with different speed, which depend on all messages before.
             command.env("OMPI_MCA_btl_vader_fbox_max", "0");
         }
-        // Open MPI looks for a remote shell even where it needs none.
+        // Open MPI looks for a remote shell even if it needs none.
         command.env("OMPI_MCA_plm_rsh_agent", "sh").env("MPIEXEC_TIMEOUT", DEADLINE_SECONDS);
         command
     }
 }
 
-/// Standard output of a command, whose result says by itself whether it is complete.
+/// Returns standard output of a command, also after a failure if the result is complete.
 fn output_if_complete(command: &mut Command) -> Result<String> {
     let (text, failure) = output_and_failure(command)?;
     match failure {
@@ -176,14 +174,14 @@ fn reference_samples(line: &str, counts: &Counts) -> Option<Vec<f64>> {
     each.filter(|each| each.len() as u64 == counts.samples)
 }
 
-/// The rows that a launch of ombx printed, amid words of the launcher; `None` where they are not those that were asked for.
+/// Parses the output of a launch of ombx, which may contain messages of the launcher. `None` if it has other rows.
 fn launched(rows: &[&Row], text: &str) -> Option<Launched> {
     let records: String =
         text.lines().filter(|line| line.starts_with('{')).flat_map(|line| [line, "\n"]).collect();
     let file = wire::read(records.as_bytes()).ok()?;
     let [run] = file.runs.as_slice() else { return None };
     run.end?;
-    // Of an operation whose ranks acknowledge in turn, the row of the slowest is one of the others again.
+    // For acknowledged broadcasts, the row of the slowest rank repeats one of the others.
     let is_own = |row: &&Measurement| row.axes.get("acker").is_none_or(|acker| acker != "slowest");
     let found: Vec<&Measurement> = run.rows.iter().filter(is_own).collect();
     if found.len() != rows.len() || found.iter().zip(rows).any(|(found, row)| found.bench != row.benchmark) {
@@ -191,13 +189,13 @@ fn launched(rows: &[&Row], text: &str) -> Option<Launched> {
     }
     let first = |words: &str| words.lines().next().unwrap_or_default().to_owned();
     Some(Launched {
-        told: rows.iter().zip(found).map(|(row, found)| told(row, found)).collect(),
+        rows: rows.iter().zip(found).map(|(row, found)| samples(row, found)).collect(),
         library: first(&run.run.library),
         started: run.run.started.clone(),
     })
 }
 
-fn told(row: &Row, found: &Measurement) -> std::result::Result<Samples, String> {
+fn samples(row: &Row, found: &Measurement) -> std::result::Result<Samples, String> {
     if let Outcome::Skipped(why) | Outcome::Failed(why) = &found.outcome {
         return Err(why.clone());
     }
@@ -211,7 +209,7 @@ fn told(row: &Row, found: &Measurement) -> std::result::Result<Samples, String> 
         let Some(Figure::Value(us)) = found.figures.get("pure_us") else { return Err(missing()) };
         samples = vec![us * 1e3];
     }
-    Ok(Samples { samples, batch, legs: work.legs })
+    Ok(Samples { ns: samples, batch, legs: work.legs })
 }
 
 #[cfg(test)]
@@ -223,24 +221,24 @@ mod tests {
     const CASE: &str = r#"{"kind":"case","bench":"p2p.latency","key":"p2p.latency/bytes=8","metric":"latency","bytes":8,"ranks":2,"work":{"bytes":16,"ops":2,"legs":2},"across":"slowest","outcome":"ok","check":"passed","samples":[{"rank":0,"batch":10,"elapsed_ns":[100,110]},{"rank":1,"batch":10,"elapsed_ns":[90,120]}],"trust":[]}"#;
     const END: &str = r#"{"kind":"end","outcome":"complete","cases":1,"skipped":0,"failed":0,"corrupt":0}"#;
 
-    fn told_of(text: &str) -> Option<std::result::Result<Samples, String>> {
+    fn read(text: &str) -> Option<std::result::Result<Samples, String>> {
         let rows = row::matching("p2p.latency");
-        launched(&[&rows[0]], text).map(|launched| launched.told[0].clone())
+        launched(&[&rows[0]], text).map(|launched| launched.rows[0].clone())
     }
 
     #[test]
     fn a_result_of_ombx_is_reduced_to_the_slowest_rank_of_each_sample() {
-        let told = told_of(&format!("noise\n{RUN}\n{CASE}\n{END}\n")).unwrap().unwrap();
-        assert_eq!(told, Samples { samples: vec![10.0, 12.0], batch: 10, legs: 2 });
+        let samples = read(&format!("noise\n{RUN}\n{CASE}\n{END}\n")).unwrap().unwrap();
+        assert_eq!(samples, Samples { ns: vec![10.0, 12.0], batch: 10, legs: 2 });
     }
 
     #[test]
     fn a_row_that_was_not_measured_has_its_reason_and_another_row_is_no_result() {
         let skipped = CASE.replace("\"ok\"", "\"skipped\",\"reason\":\"needs MPI 4\"");
-        assert_eq!(told_of(&format!("{RUN}\n{skipped}\n{END}\n")), Some(Err("needs MPI 4".into())));
+        assert_eq!(read(&format!("{RUN}\n{skipped}\n{END}\n")), Some(Err("needs MPI 4".into())));
         let other = CASE.replace("\"p2p.latency\"", "\"p2p.bw\"");
-        assert_eq!(told_of(&format!("{RUN}\n{other}\n{END}\n")), None);
-        assert_eq!(told_of(&format!("{RUN}\n{CASE}\n")), None);
+        assert_eq!(read(&format!("{RUN}\n{other}\n{END}\n")), None);
+        assert_eq!(read(&format!("{RUN}\n{CASE}\n")), None);
     }
 
     #[test]

@@ -1,51 +1,51 @@
-//! What launches say: the figures of one, the ratio of two programs over many pairs, and the verdict on it.
+//! Figures of a launch, the ratio of two programs over many pairs, and the verdict on it.
 
 use std::fmt;
 
 use ombx_core::stats::order_bounds;
 
-/// The figures of one launch, in nanoseconds a leg.
+/// Figures of one launch, in nanoseconds per leg.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Launch {
-    /// Median over chunks: what ombx prints as its headline.
+    /// Median over samples, the main figure of ombx.
     pub(crate) median: f64,
-    /// The chunk that a tenth of them beat: what a machine without other work would show. `None` of a single one.
+    /// The 10th percentile, which depends less on other load of the machine. `None` for a single sample.
     pub(crate) quiet: Option<f64>,
 }
 
 impl Launch {
-    /// From chunks of equal numbers of iterations; `None` of none.
-    pub(crate) fn of(chunks: &[f64]) -> Option<Self> {
-        let sorted = sorted(chunks);
+    /// Returns the figures of samples; `None` without a sample.
+    pub(crate) fn of(samples: &[f64]) -> Option<Self> {
+        let sorted = sorted(samples);
         let quiet = sorted.get(sorted.len() / 10).copied().filter(|_| sorted.len() > 1);
         Some(Self { median: middle(&sorted)?, quiet })
     }
 }
 
-/// The ratio of one program's time to another's.
+/// Ratio of the times of two programs.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Ratio {
-    /// Median over pairs of the ratio within a pair.
+    /// Median over pairs of the ratio in a pair.
     pub(crate) median: f64,
-    /// Its distribution-free 95 % interval; of fewer than 6 pairs there is none.
+    /// Distribution-free 95 % interval; `None` below 6 pairs.
     pub(crate) interval: Option<[f64; 2]>,
 }
 
 impl Ratio {
-    /// From pairs of (time, reference time); `None` of none.
+    /// Returns the ratio of pairs of time and reference time; `None` without a pair.
     pub(crate) fn of(pairs: &[(f64, f64)]) -> Option<Self> {
         let ratios = sorted(&pairs.iter().map(|(time, reference)| time / reference).collect::<Vec<_>>());
         let interval = order_bounds(ratios.len(), 0.5).map(|(low, high)| [ratios[low - 1], ratios[high - 1]]);
         Some(Self { median: middle(&ratios)?, interval })
     }
 
-    /// What it says of a goal.
+    /// Compares it with a goal.
     pub(crate) fn verdict(&self, goal: f64) -> Verdict {
         match self.interval {
             Some([low, _]) if low > goal => Verdict::Missed,
             Some([_, high]) if high < 1.0 / goal => Verdict::Below,
             Some([_, high]) if high <= goal => Verdict::Met,
-            // Wider than the goal's distance from 1 on both sides: it could not tell a miss from noise.
+            // Wider than twice the tolerance: it cannot distinguish a miss from noise.
             Some([low, high]) if high - low > 2.0 * (goal - 1.0) => Verdict::Unresolved,
             Some(_) if self.median <= goal => Verdict::Met,
             Some(_) => Verdict::Doubtful,
@@ -64,16 +64,16 @@ impl fmt::Display for Ratio {
     }
 }
 
-/// Whether a goal is met.
+/// Result of a comparison with a goal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
-    /// The interval lies below the goal, or is narrow and the median does.
+    /// The interval is below the goal, or it is narrow and the median is below.
     Met,
-    /// The median lies above the goal, but a narrow interval does not exclude it.
+    /// The median is above the goal, but the narrow interval contains the goal.
     Doubtful,
-    /// The whole interval lies above the goal.
+    /// The whole interval is above the goal.
     Missed,
-    /// The whole interval lies as far below 1 as the goal above: ombx cannot be faster than the same calls alone.
+    /// The whole interval is below the reciprocal of the goal: ombx cannot be faster than the same calls alone.
     Below,
     /// The interval is wider than what the goal allows.
     Unresolved,
@@ -91,12 +91,12 @@ impl fmt::Display for Verdict {
     }
 }
 
-/// The median; `None` of nothing.
+/// Returns the median; `None` without a value.
 pub(crate) fn median(values: &[f64]) -> Option<f64> {
     middle(&sorted(values))
 }
 
-/// Puts `order` into a random order, the same for the same seed (SplitMix64 and Fisher-Yates).
+/// Shuffles by a seed (SplitMix64 and Fisher-Yates).
 pub(crate) fn shuffle<T>(order: &mut [T], seed: &mut u64) {
     for last in (1..order.len()).rev() {
         *seed = seed.wrapping_add(0x9E37_79B9_7F4A_7C15);
@@ -129,9 +129,9 @@ mod tests {
     }
 
     #[test]
-    fn a_launch_is_its_chunks() {
-        let chunks: Vec<f64> = (1..=20).map(f64::from).rev().collect();
-        assert_eq!(Launch::of(&chunks), Some(Launch { median: 10.5, quiet: Some(3.0) }));
+    fn a_launch_is_its_samples() {
+        let samples: Vec<f64> = (1..=20).map(f64::from).rev().collect();
+        assert_eq!(Launch::of(&samples), Some(Launch { median: 10.5, quiet: Some(3.0) }));
         assert_eq!(Launch::of(&[7.0]), Some(Launch { median: 7.0, quiet: None }));
         assert_eq!(Launch::of(&[]), None);
     }

@@ -1,10 +1,10 @@
-//! What is compared: each benchmark of ombx with the C loop that makes the same MPI calls.
+//! Table of comparisons: each benchmark of ombx with the C loop that makes the same MPI calls.
 
-/// The C programs, one for each kind of communication.
+/// Kind of communication. Each has a C program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     TwoSided,
-    /// Two-sided, where several threads may call MPI: a launch of its own, since that slows other rows.
+    /// Two-sided under `MPI_THREAD_MULTIPLE`, in a separate launch because that slows other rows.
     Threads,
     OneSided,
     Collective,
@@ -13,7 +13,7 @@ pub(crate) enum Kind {
 impl Kind {
     pub(crate) const ALL: [Kind; 4] = [Kind::TwoSided, Kind::Threads, Kind::OneSided, Kind::Collective];
 
-    /// The program's name, and that of its source.
+    /// Returns the name of the program and of its source.
     pub(crate) fn program(self) -> &'static str {
         match self {
             Kind::TwoSided | Kind::Threads => "two_sided",
@@ -23,21 +23,21 @@ impl Kind {
     }
 }
 
-/// How samples are taken.
+/// Way of taking samples.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Shape {
-    /// Batches back to back.
+    /// Batches, back to back.
     Chained,
-    /// An iteration a sample, after ranks met.
+    /// One iteration per sample, after a barrier.
     Paced,
-    /// Broadcasts back to back, four times every rank's turn in a batch.
+    /// Back-to-back broadcasts; each rank is root four times in a batch.
     Rounds,
-    /// Batches by turns with batches of round trips.
+    /// Batches that alternate with batches of round trips.
     Turns,
 }
 
 impl Shape {
-    /// The loop of ombx that takes them.
+    /// Returns the timed loop of ombx.
     pub(crate) fn timed(self) -> &'static str {
         match self {
             Shape::Chained | Shape::Rounds => "ombx_core::engine::timed",
@@ -47,38 +47,38 @@ impl Shape {
     }
 }
 
-/// One comparison.
+/// Comparison of one benchmark.
 #[derive(Clone, Debug)]
 pub(crate) struct Row {
     pub(crate) name: String,
     pub(crate) kind: Kind,
-    /// The loop of the kind's program.
+    /// Name of the loop in the C program.
     pub(crate) reference: String,
     pub(crate) benchmark: String,
     /// Other options of `ombx run`, as keys of a suite.
     pub(crate) options: Vec<(&'static str, &'static str)>,
     pub(crate) bytes: u32,
-    /// Messages in flight where the benchmark has several.
+    /// Messages in flight, if the benchmark has several.
     pub(crate) depth: Option<u32>,
     pub(crate) shape: Shape,
-    /// The time of ombx over that of C may be this, and the reverse.
+    /// Largest accepted ratio of times, in both directions.
     pub(crate) goal: f64,
-    /// Whether it is also measured as users run it.
+    /// Whether it is also measured by default settings.
     pub(crate) default: bool,
-    /// Whether what is compared is the operation alone, which is not the row's own time.
+    /// Whether the pure time of a nonblocking operation is compared instead of the time of the row.
     pub(crate) pure: bool,
 }
 
-/// 8-byte latency and put.
+/// Goal of 8-byte latency and put.
 const LATENCY: f64 = 1.01;
-/// Message rates and bandwidths.
+/// Goal of message rates and bandwidths.
 const RATE: f64 = 1.02;
-/// Everything else.
+/// Goal of everything else.
 const OTHER: f64 = 1.03;
 
-/// Messages in flight: the default of ombx.
+/// Messages in flight, the default of ombx.
 const WINDOW: u32 = 64;
-/// A large message.
+/// Size of a large message, in bytes.
 const LARGE: u32 = 1 << 16;
 
 impl Row {
@@ -181,7 +181,7 @@ fn one_sided() -> Vec<Row> {
     rows
 }
 
-/// Operations with their blocking, nonblocking and persistent forms.
+/// Operations with blocking, nonblocking and persistent forms.
 const OPERATIONS: [&str; 22] = [
     "allgather",
     "allgatherv",
@@ -231,12 +231,12 @@ fn collective() -> Vec<Row> {
     rows
 }
 
-/// Every comparison. A new row is an entry here and, unless its loop is there, one in its kind's program.
+/// Returns every comparison. A new row is an entry here, and a loop in the C program of its kind unless that exists.
 pub(crate) fn all() -> Vec<Row> {
     [two_sided(), one_sided(), collective()].concat()
 }
 
-/// The rows whose name contains `pattern`.
+/// Returns the rows whose name contains `pattern`.
 pub(crate) fn matching(pattern: &str) -> Vec<Row> {
     all().into_iter().filter(|row| row.name.contains(pattern)).collect()
 }
@@ -247,14 +247,14 @@ mod tests {
     use std::collections::BTreeSet;
 
     #[test]
-    fn names_tell_rows_apart() {
+    fn names_of_rows_are_unique() {
         let rows = all();
         let names: BTreeSet<&str> = rows.iter().map(|row| row.name.as_str()).collect();
         assert_eq!(names.len(), rows.len());
         assert!(rows.iter().all(|row| row.goal > 1.0 && row.goal < 1.05));
     }
 
-    /// Of `docs/BENCHMARKS.md`, which is generated from the registry.
+    /// `docs/BENCHMARKS.md` is generated from the registry.
     #[test]
     fn every_benchmark_over_mpi_has_a_row() {
         let catalogue = include_str!("../../../docs/BENCHMARKS.md");
@@ -264,7 +264,7 @@ mod tests {
         let missing: Vec<&str> =
             over_mpi.filter(|name| !rows.iter().any(|row| row.benchmark == *name)).collect();
         let advice =
-            "give each a row in xtask/src/fidelity/row.rs and its loop in xtask/src/fidelity/reference";
+            "give each a row in verify/fidelity/src/row.rs and its loop in verify/fidelity/src/reference";
         assert!(missing.is_empty(), "no C loop is compared with {missing:?}: {advice}");
     }
 

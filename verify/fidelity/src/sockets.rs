@@ -1,4 +1,4 @@
-//! Benchmarks over sockets against other tools and a plain loop in C, in turns and pinned to the same two cores.
+//! Benchmarks over sockets compared with other tools and plain C loops, alternately and pinned to the same two cores.
 
 use std::{
     net::TcpListener,
@@ -28,28 +28,28 @@ use crate::{
 
 const SOURCE: &str = include_str!("reference/sockets.c");
 
-/// Time of one run of a program, in milliseconds; iperf3 and sockperf count whole seconds.
+/// Time of one run of a program, in milliseconds; iperf3 and sockperf accept whole seconds only.
 const MILLISECONDS: u64 = 1000;
-/// Where other tools listen: unlikely to be taken.
+/// Port of other tools, unlikely to be in use.
 const PORT: &str = "39217";
 
-/// What is compared with what.
+/// Comparison of one benchmark with other programs.
 struct Line {
     name: &'static str,
-    /// Whether more is better; a latency in microseconds otherwise.
+    /// Whether it is a rate in MB/s; otherwise a latency in microseconds.
     rate: bool,
     ours: Run,
     others: &'static [(&'static str, Run)],
-    /// Ours over the other's: at least this of a rate, at most this of a latency.
+    /// Goal of the ratio of both figures: at least this for a rate, at most this for a latency.
     goal: f64,
 }
 
-/// A run of one program.
+/// Run of one program.
 #[derive(Clone, Copy)]
 enum Run {
-    /// `ombx run` with these words.
+    /// `ombx run` with these arguments.
     Ombx(&'static [&'static str]),
-    /// The C program with these words, and the bytes of an iteration.
+    /// The C program with these arguments, and the bytes or legs of an iteration.
     Plain(&'static [&'static str], f64),
     Iperf3,
     Sockperf,
@@ -107,7 +107,7 @@ const LINES: &[Line] = &[
     },
 ];
 
-/// The programs.
+/// Programs that are compared.
 struct Tools {
     ombx: PathBuf,
     plain: PathBuf,
@@ -153,7 +153,7 @@ pub(crate) fn main(options: &Options, workspace: &Workspace) -> Result<ExitCode>
 }
 
 impl Line {
-    /// The cells of a comparison, and whether its goal is certainly missed.
+    /// Returns the cells of a comparison, and whether its goal is certainly missed.
     fn compare(&self, other: &str, ours: &[f64], others: &[f64]) -> (Vec<String>, bool) {
         let pairs: Vec<(f64, f64)> = ours.iter().copied().zip(others.iter().copied()).collect();
         let ratio = Ratio::of(&pairs);
@@ -162,7 +162,7 @@ impl Line {
             Some((_, [low, high])) if good(low) && good(high) => "met",
             Some((_, [low, high])) if !good(low) && !good(high) => "MISSED",
             Some((median, _)) if good(median) => "met by the median",
-            Some(_) => "below the goal, which the interval holds",
+            Some(_) => "below the goal, within the interval",
             None => "too few pairs",
         };
         let show = |values: &[f64]| median(values).map_or("n/a".into(), |value| format!("{value:.4}"));
@@ -182,7 +182,7 @@ impl Line {
 }
 
 impl Tools {
-    /// Whether a program is there; says so if not.
+    /// Returns whether a program is installed, and prints if it is not.
     fn has(&self, name: &str, run: Run) -> bool {
         let program = match run {
             Run::Iperf3 => "iperf3",
@@ -196,7 +196,7 @@ impl Tools {
         found
     }
 
-    /// The figure of one run: MB/s, or microseconds one way.
+    /// Returns the figure of one run: MB/s, or microseconds one way.
     fn run(&self, run: Run) -> Result<f64> {
         match run {
             Run::Ombx(words) => self.ombx(words),
@@ -233,7 +233,7 @@ impl Tools {
         Ok(if words[0] == "ping" { middle / work / 1e3 } else { work / middle * 1e3 })
     }
 
-    /// When this began, as ombx tells it.
+    /// Returns the current date, from a short run of ombx.
     fn now(&self) -> Result<String> {
         let mut command = Command::new(&self.ombx);
         command.args([
@@ -253,14 +253,14 @@ impl Tools {
     }
 }
 
-/// A tool pinned to a core.
+/// Returns a command of a tool pinned to a core.
 fn pinned(core: &str, program: &str, words: &[&str]) -> Command {
     let mut command = Command::new("taskset");
     command.args(["-c", core, program]).args(words).stdin(Stdio::null());
     command
 }
 
-/// A server that is ended with its guard.
+/// Server of a tool, killed when it is dropped.
 struct Server(Child);
 
 impl Server {
@@ -268,7 +268,7 @@ impl Server {
         let mut command = pinned("1", program, words);
         command.stdout(Stdio::null()).stderr(Stdio::null());
         let child = command.spawn().map_err(|source| Failure::Run { program: program.into(), source })?;
-        // It says nothing that can be waited for.
+        // It prints nothing that could be waited for.
         std::thread::sleep(Duration::from_millis(300));
         Ok(Server(child))
     }
@@ -296,7 +296,7 @@ fn iperf3() -> Result<f64> {
 }
 
 fn sockperf() -> Result<f64> {
-    // It takes no port that was in use a moment ago: one of its own for each run.
+    // It does not reuse a port at once: each run has its own.
     let free = TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr());
     let port = free.map_err(|source| Failure::Run { program: "sockperf".into(), source })?.port().to_string();
     let _server = Server::start("sockperf", &["server", "--tcp", "-i", "127.0.0.1", "-p", &port])?;
@@ -306,7 +306,7 @@ fn sockperf() -> Result<f64> {
     percentile(&text).ok_or_else(|| unreadable("sockperf", &text))
 }
 
-/// The median of sockperf's latencies, which are halves of round trips.
+/// Parses the median latency of sockperf, half a round trip.
 fn percentile(text: &str) -> Option<f64> {
     let line = text.lines().find(|line| line.contains("percentile 50.0"))?;
     line.rsplit('=').next()?.split_whitespace().next()?.parse().ok()
@@ -314,7 +314,7 @@ fn percentile(text: &str) -> Option<f64> {
 
 fn unreadable(program: &str, text: &str) -> Failure {
     let last: String = text.lines().last().unwrap_or("nothing").chars().take(200).collect();
-    Failure::Missing(format!("{program} gave output that cannot be read: {last}"))
+    Failure::Missing(format!("cannot read the output of {program}: {last}"))
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! The tables, as printed and as kept in docs/SCALE.md.
+//! Tables, and docs/SCALE.md.
 
 use ombx_core::env;
 
@@ -8,7 +8,7 @@ use crate::{
     model::{Constants, Modelled},
 };
 
-/// Machines that are not here.
+/// Extrapolated numbers of ranks.
 const RANKS: [f64; 3] = [10_000.0, 100_000.0, 1_800_000.0];
 
 fn mib(bytes: u64) -> String {
@@ -19,10 +19,10 @@ fn seconds(of: Option<f64>) -> String {
     of.map_or("n/a".into(), |s| format!("{s:.2}"))
 }
 
-/// Every number of ranks.
+/// Returns a line for each job.
 pub(crate) fn table(lines: &[Line]) -> String {
     let mut text = String::from(
-        "| MPI | ranks | program | start s | in all s | MiB a rank | MiB at the most | rows | bytes a row |\n\
+        "| MPI | ranks | program | start s | total s | MiB per rank | largest MiB | rows | bytes per row |\n\
          |---|---|---|---|---|---|---|---|---|\n",
     );
     for line in lines {
@@ -55,17 +55,17 @@ fn amount(bytes: f64) -> String {
     format!("{value:.1} {unit}")
 }
 
-/// On paper.
+/// Returns the extrapolation.
 pub(crate) fn model(constants: &Constants) -> String {
     let growth = match constants.own_growth {
-        bytes if bytes > 0.0 => format!("{bytes:.0} bytes for every rank of the job"),
+        bytes if bytes > 0.0 => format!("{bytes:.0} bytes per rank of the job"),
         bytes => format!(
-            "nothing that grows with the ranks of the job ({bytes:.0} bytes for each, by least squares)"
+            "nothing that grows with the number of ranks ({bytes:.0} bytes per rank, by least squares)"
         ),
     };
     let mut text = format!(
-        "A row of links takes {:.0} bytes; the first record {:.0} bytes a rank; ombx adds {} to a bare rank and {growth}.\n\n\
-         | sweep | ranks | rows | result | kept by rank 0 | a step's gather | places on rank 0 | time, h |\n|---|---|---|---|---|---|---|---|\n",
+        "A row of links has {:.0} bytes, the first record {:.0} bytes per rank. ombx adds {} to a bare rank, and {growth}.\n\n\
+         | sweep | ranks | rows | result | kept by rank 0 | gather of a step | places on rank 0 | time, h |\n|---|---|---|---|---|---|---|---|\n",
         constants.row_bytes,
         constants.place_bytes,
         amount(constants.own_bytes),
@@ -89,7 +89,7 @@ pub(crate) fn model(constants: &Constants) -> String {
     text
 }
 
-/// docs/SCALE.md.
+/// Returns docs/SCALE.md.
 pub(crate) fn page(lines: &[Line], libraries: &[String]) -> String {
     format!(
         include_str!("method.md"),

@@ -1,4 +1,4 @@
-//! The drawing: start-up and memory of a rank against the number of ranks, both axes logarithmic.
+//! Drawing of start-up and memory of a rank against the number of ranks, on logarithmic axes.
 
 use maud::{Markup, html};
 use ombx_core::axis::{LogAxis, Round};
@@ -12,7 +12,7 @@ const HEIGHT: f64 = 330.0;
 const TOP: f64 = 48.0;
 const BOTTOM: f64 = HEIGHT - 42.0;
 
-/// A curve: its name, and what it is of a line.
+/// Curve: its name and its value.
 type Curve = (&'static str, fn(&Line) -> Option<f64>);
 
 fn mib(bytes: u64) -> Option<f64> {
@@ -31,7 +31,7 @@ pub(crate) fn draw(lines: &[Line]) -> String {
     ];
     let content = html! {
         (panel(&lines, 0.0, "seconds to the first record", &start))
-        (panel(&lines, WIDTH / 2.0, "MiB a rank", &memory))
+        (panel(&lines, WIDTH / 2.0, "MiB per rank", &memory))
     };
     page(WIDTH, HEIGHT, "Start-up and memory against ranks", &content)
 }
@@ -43,7 +43,7 @@ fn panel(lines: &[&Line], from: f64, title: &str, curves: &[Curve]) -> Markup {
     let (left, right) = (from + 46.0, from + WIDTH / 2.0 - 16.0);
     let across = |ranks: u32| left + x.at(f64::from(ranks)) * (right - left);
     let down = |value: f64| BOTTOM - y.at(value) * (BOTTOM - TOP);
-    // Behind the names before it.
+    // Horizontal place of a key, after the names before it.
     let key =
         |at: usize| left + curves[..at].iter().map(|(name, _)| 7.0 * name.len() as f64 + 28.0).sum::<f64>();
     html! {

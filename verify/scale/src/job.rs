@@ -1,4 +1,4 @@
-//! One job: when its first record comes, what its ranks hold meanwhile, and what it writes.
+//! Job: time of its first record, memory of its ranks, and size of its records.
 
 use std::{
     fmt, fs,
@@ -16,33 +16,33 @@ use ombx_toolchain::{command::cannot_run, failure::Result, mpi::Flavour};
 
 use crate::programs::Programs;
 
-/// Names the processes of a job, for whoever looks for them.
+/// Environment variable that marks the processes of a job.
 const MARK: &str = "OMBX_SCALE";
-/// How often memory is looked at.
-const LOOK: Duration = Duration::from_millis(300);
-/// From the signal to end until the end.
+/// Interval of reading memory.
+const INTERVAL: Duration = Duration::from_millis(300);
+/// Time from SIGTERM to SIGKILL.
 const GRACE: Duration = Duration::from_secs(10);
 
-/// What a job may take.
+/// Limits of a job.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Limits {
     pub(crate) seconds: u64,
     pub(crate) ranks: u32,
 }
 
-/// What a job did.
+/// Outcome of a job.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Outcome {
-    /// Whether it ended well before its deadline.
+    /// Whether it succeeded before its deadline.
     pub(crate) complete: bool,
-    /// Until its first record: all ranks were there.
+    /// Seconds until its first record, when all ranks have started.
     pub(crate) start_s: Option<f64>,
     pub(crate) total_s: f64,
-    /// Mean memory of a rank, shared parts divided by those who share them, in bytes; the most that was seen.
+    /// Largest mean proportional set size (PSS) of a rank, in bytes.
     pub(crate) rank_bytes: u64,
-    /// The same of the rank that holds most.
+    /// Largest PSS of any rank, in bytes.
     pub(crate) most_bytes: u64,
-    /// Of the first record, and of all rows.
+    /// Bytes of the first record and of all rows.
     pub(crate) run_bytes: u64,
     pub(crate) row_bytes: u64,
     pub(crate) rows: u64,
@@ -54,7 +54,7 @@ impl fmt::Display for Outcome {
         let mib = |bytes: u64| bytes as f64 / f64::from(1 << 20);
         write!(
             f,
-            "{}start {start}, in all {:.1} s, {} rows, {:.1} MiB a rank ({:.1} at the most)",
+            "{}start {start}, in all {:.1} s, {} rows, {:.1} MiB a rank (at most {:.1})",
             if self.complete { "" } else { "NOT COMPLETE, " },
             self.total_s,
             self.rows,
@@ -64,7 +64,7 @@ impl fmt::Display for Outcome {
     }
 }
 
-/// ombx, started as users start it.
+/// Runs ombx as users do.
 pub(crate) fn ombx(programs: &Programs, words: &[&str], limits: Limits) -> Result<Outcome> {
     let mut command = Command::new(&programs.ombx);
     programs.mpi.launch_with(&mut command);
@@ -73,7 +73,7 @@ pub(crate) fn ombx(programs: &Programs, words: &[&str], limits: Limits) -> Resul
     watch(command, limits)
 }
 
-/// The bare program under the launcher.
+/// Runs the bare program under the launcher.
 pub(crate) fn bare(programs: &Programs, limits: Limits) -> Result<Outcome> {
     let mut command = Command::new(&programs.mpi.mpiexec);
     command.args(["-n", &limits.ranks.to_string()]);
@@ -104,20 +104,20 @@ fn watch(mut command: Command, limits: Limits) -> Result<Outcome> {
     });
     let deadline = Duration::from_secs(limits.seconds);
     let mut outcome = Outcome::default();
-    let mut told = false;
+    let mut signalled = false;
     loop {
-        match receive.recv_timeout(LOOK) {
-            Ok((at, line)) => outcome.note(&line, (at - start).as_secs_f64()),
+        match receive.recv_timeout(INTERVAL) {
+            Ok((at, line)) => outcome.read(&line, (at - start).as_secs_f64()),
             Err(RecvTimeoutError::Disconnected) => break,
             Err(RecvTimeoutError::Timeout) => {}
         }
         if outcome.start_s.is_some() && outcome.rows < 2 {
-            outcome.weigh(&mark, limits.ranks);
+            outcome.read_memory(&mark, limits.ranks);
         }
         let late = start.elapsed().saturating_sub(deadline);
-        if late > GRACE || late > Duration::ZERO && !told {
-            let signal = if told { Signal::KILL } else { Signal::TERM };
-            told = true;
+        if late > GRACE || late > Duration::ZERO && !signalled {
+            let signal = if signalled { Signal::KILL } else { Signal::TERM };
+            signalled = true;
             let _ = kill_process_group(Pid::from_child(&child), signal);
         }
     }
@@ -126,13 +126,14 @@ fn watch(mut command: Command, limits: Limits) -> Result<Outcome> {
         let _ = reader.join();
     }
     outcome.total_s = start.elapsed().as_secs_f64();
-    // Skips and notices are no failure here; a job that was ended or died is.
-    outcome.complete = !told && status.code().is_some_and(|code| code == 0 || code == 4);
+    // Skipped rows (exit code 4) are no failure here.
+    outcome.complete = !signalled && status.code().is_some_and(|code| code == 0 || code == 4);
     Ok(outcome)
 }
 
 impl Outcome {
-    fn note(&mut self, line: &str, seconds: f64) {
+    /// Reads a line of output that arrived at this time.
+    fn read(&mut self, line: &str, seconds: f64) {
         let bytes = line.len() as u64 + 1;
         if line.starts_with("{\"kind\":\"run\"") {
             self.start_s.get_or_insert(seconds);
@@ -143,8 +144,8 @@ impl Outcome {
         }
     }
 
-    /// Looks at the memory of all ranks, if they are all there.
-    fn weigh(&mut self, mark: &str, ranks: u32) {
+    /// Reads the memory of all ranks, if all have started.
+    fn read_memory(&mut self, mark: &str, ranks: u32) {
         let memory: Vec<u64> = ranks_of(mark).iter().filter_map(|pid| proportional(pid)).collect();
         if memory.len() as u32 == ranks {
             self.rank_bytes = self.rank_bytes.max(memory.iter().sum::<u64>() / u64::from(ranks));
@@ -153,7 +154,7 @@ impl Outcome {
     }
 }
 
-/// Processes that a launcher has made ranks of.
+/// Returns the processes that a launcher started as ranks.
 fn ranks_of(mark: &str) -> Vec<String> {
     let wanted = format!("{MARK}={mark}");
     let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
@@ -167,7 +168,7 @@ fn ranks_of(mark: &str) -> Vec<String> {
     names.filter(|name| name.bytes().all(|byte| byte.is_ascii_digit())).filter(is_rank).collect()
 }
 
-/// Memory of a process in bytes, what it shares divided by those who share it.
+/// Returns the proportional set size of a process, in bytes.
 fn proportional(pid: &str) -> Option<u64> {
     let text = fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).ok()?;
     let line = text.lines().find_map(|line| line.strip_prefix("Pss:"))?;
@@ -184,7 +185,7 @@ mod tests {
         for (line, at) in
             [("{\"kind\":\"run\"}", 1.0), ("{\"kind\":\"case\"}", 2.0), ("{\"kind\":\"end\"}", 3.0)]
         {
-            outcome.note(line, at);
+            outcome.read(line, at);
         }
         assert_eq!(
             (outcome.start_s, outcome.rows, outcome.row_bytes, outcome.run_bytes),

@@ -1,4 +1,4 @@
-//! `cargo xtask scale`: start-up, memory and results against the number of ranks, and what follows for large machines.
+//! `cargo xtask scale`: start-up, memory and results against the number of ranks, extrapolated to large machines.
 #![expect(clippy::print_stdout, reason = "a program that reports to a person or to a CI log")]
 
 mod document;
@@ -22,12 +22,12 @@ use ombx_toolchain::{
 };
 use programs::Programs;
 
-/// Memory that a rank may need, in bytes: a job that does not fit is not started.
+/// Memory reserved for a rank, in bytes: a job that does not fit is not started.
 const RANK_NEEDS: u64 = 64 << 20;
-/// Run ever wider jobs on this machine: start-up, memory of a rank, size of results, beside a bare MPI program
+/// Measure start-up, memory of a rank and size of results for more and more ranks, beside a bare MPI program
 ///
-/// Ranks share cores, so that times of messages say nothing here; what ombx adds to start-up and memory does. A number of
-/// ranks for which memory does not suffice is left out, and a job that takes too long is ended and told.
+/// Ranks share cores, so that times of messages have no meaning here. Numbers of ranks that do not fit into memory are left out. A
+/// job that exceeds the deadline is ended and reported.
 #[derive(clap::Parser)]
 #[command(
     name = "cargo xtask scale",
@@ -39,16 +39,16 @@ struct Options {
     #[arg(long, value_name = "N,..", value_delimiter = ',', default_value = "2,4,8,16,32,64,128",
         value_parser = clap::value_parser!(u32).range(2..=4096))]
     ranks: Vec<u32>,
-    /// The MPI; Open MPI's ranks yield their core where they are many
+    /// MPI; many ranks of Open MPI yield their core
     #[arg(long, value_enum, default_value = "openmpi")]
     mpi: Which,
-    /// Seconds after which a job is ended
+    /// Deadline of a job, in seconds
     #[arg(long, value_name = "S", default_value_t = 240)]
     deadline: u64,
-    /// Take ombx as it is built
+    /// Use the existing binary of ombx
     #[arg(long)]
     no_build: bool,
-    /// Put the result into docs/SCALE.md and docs/scale.svg
+    /// Write docs/SCALE.md and docs/scale.svg
     #[arg(long)]
     write: bool,
 }
@@ -69,7 +69,7 @@ fn run(options: &Options) -> Result<ExitCode> {
             let free = env::available_memory().unwrap_or(0);
             if needed > free {
                 println!(
-                    "   {ranks} ranks: left out, they may need {} MiB and {} are free",
+                    "   {ranks} ranks: left out, {} MiB of memory needed, {} MiB free",
                     needed >> 20,
                     free >> 20
                 );
@@ -86,7 +86,9 @@ fn run(options: &Options) -> Result<ExitCode> {
         }
     }
     if lines.is_empty() {
-        return Err(Failure::Missing("no number of ranks fits into the memory of this machine".into()));
+        return Err(Failure::Missing(
+            "no number of ranks fits into memory; choose fewer with --ranks".into(),
+        ));
     }
     println!("\n{}\n{}", document::table(&lines), document::model(&model::Constants::of(&lines)));
     if options.write {

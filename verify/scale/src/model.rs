@@ -1,29 +1,29 @@
-//! What measured constants say of machines that are not here.
+//! Extrapolation of measured constants to large machines.
 
 use crate::line::Line;
 
-/// Measured on this machine.
+/// Constants measured on this machine.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Constants {
-    /// Bytes of a row of `links` without raw samples beyond the few that were taken.
+    /// Bytes of a row of `links` with few samples.
     pub(crate) row_bytes: f64,
-    /// Bytes of the first record for each rank.
+    /// Bytes of the first record per rank.
     pub(crate) place_bytes: f64,
-    /// What ombx adds to a bare program's memory, in bytes: of the mean rank, and how that grows with every rank of the job.
+    /// Bytes that ombx adds to the memory of a bare rank: constant part, and growth per rank of the job.
     pub(crate) own_bytes: f64,
     pub(crate) own_growth: f64,
 }
 
-/// Bytes that rank 0 keeps of each row of `links`, by which it finds the slowest: two ranks and a time.
+/// Bytes that rank 0 keeps per row of `links` to find the slowest: two ranks and a time.
 const KEPT_BYTES: f64 = 12.0;
-/// Bytes that every rank sends to rank 0 in each step: the length of what it has.
+/// Bytes that each rank sends to rank 0 in each step: a length.
 const LENGTH_BYTES: f64 = 8.0;
-/// A row of `links` takes at least this long by default: a hundredth of `--max-time`, warm-up and verification.
+/// Least time of a row of `links` by default: a hundredth of `--max-time`, warm-up and verification.
 const ROW_S: f64 = 0.015;
-/// Rank 0 takes in so many bytes a second, and parses and writes as many.
+/// Bytes per second that rank 0 receives, parses and writes.
 const ROOT_BYTES_PER_S: f64 = 200e6;
 
-/// Of one number of ranks.
+/// Extrapolation to one number of ranks.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Modelled {
     pub(crate) ranks: f64,
@@ -41,7 +41,7 @@ impl Constants {
         let links = widest.map(|line| &line.tasks[0]);
         let row_bytes = links.map_or(0.0, |links| links.row_bytes as f64 / links.rows as f64);
         let place_bytes = widest.map_or(0.0, |line| line.tasks[0].run_bytes as f64 / f64::from(line.ranks));
-        // Where ranks are few, what they share (the code of libraries) is divided by few, which is no growth.
+        // Few ranks share the code of libraries among few: such jobs are left out of the growth.
         let many = |line: &&Line| line.ranks >= 16 || lines.len() < 4;
         let own = |line: &Line| {
             let ours = line.tasks[1]
@@ -55,12 +55,12 @@ impl Constants {
         Constants { row_bytes, place_bytes, own_bytes, own_growth }
     }
 
-    /// All pairs, each in both directions at one size.
+    /// Returns a sweep of all pairs, in both directions at one size.
     pub(crate) fn all_pairs(&self, ranks: f64) -> Modelled {
         self.of_rounds(ranks, ranks - 1.0)
     }
 
-    /// The bisection: one round.
+    /// Returns a bisection: one round.
     pub(crate) fn bisection(&self, ranks: f64) -> Modelled {
         self.of_rounds(ranks, 1.0)
     }
@@ -80,7 +80,7 @@ impl Constants {
     }
 }
 
-/// Slope and value at 0 of the line nearest to points.
+/// Returns slope and intercept of the least-squares line.
 pub(crate) fn line_through(points: &[(f64, f64)]) -> (f64, f64) {
     let n = points.len().max(1) as f64;
     let mean = |of: fn(&(f64, f64)) -> f64| points.iter().map(of).sum::<f64>() / n;
