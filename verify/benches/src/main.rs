@@ -1,4 +1,4 @@
-//! `cargo xtask benches`: what ombx's own work costs, by criterion, and the table of it.
+//! `cargo xtask benches`: cost of the work of ombx itself, measured by criterion.
 #![expect(clippy::print_stdout, reason = "a program that reports to a person or to a CI log")]
 
 use std::{
@@ -20,15 +20,15 @@ use ombx_toolchain::{
 };
 
 const DOCUMENT: &str = "docs/BENCHES.md";
-const INTRODUCTION: &str = "# What ombx's own work costs
+const INTRODUCTION: &str = "# Cost of the work of ombx
 
 <!-- Written by `cargo xtask benches --write`; do not edit. -->
 
-Criterion's medians with their 95 % intervals. They are of one machine, named below, and of no other. Of all of them only `stamp` and
-`timed_loop` are inside a timed region; the rest is what stands around it. Repeat it with `cargo xtask benches`.
+Medians of criterion with 95 % intervals, for the machine below. Only `stamp` and `timed_loop` are inside a timed region. Repeat with
+`cargo xtask benches`.
 ";
 
-/// Measure what ombx's own work costs: stamps, statistics, registry, files, schedules, frames
+/// Measure the cost of the work of ombx itself: clock, statistics, registry, files, schedules, frames
 #[derive(clap::Parser)]
 #[command(
     name = "cargo xtask benches",
@@ -36,7 +36,7 @@ Criterion's medians with their 95 % intervals. They are of one machine, named be
     after_help = "Example: cargo xtask benches summary"
 )]
 struct Options {
-    /// Only benches whose name contains this
+    /// Run only benches whose name contains this
     filter: Option<String>,
     /// Write docs/BENCHES.md
     #[arg(long, conflicts_with = "filter")]
@@ -51,7 +51,7 @@ fn run(options: &Options) -> Result<ExitCode> {
     let workspace = Workspace::read()?;
     let directory = workspace.target.join("criterion");
     if options.write && directory.exists() {
-        // Benches that are gone must not be in the table.
+        // Removes results of benches that no longer exist.
         fs::remove_dir_all(&directory).map_err(Failure::file(&*directory))?;
     }
     let mut bench = cargo();
@@ -76,14 +76,14 @@ fn run(options: &Options) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// A bench, and its median with the interval, in nanoseconds.
+/// Median and interval of a bench, in nanoseconds.
 #[derive(Debug, PartialEq)]
 struct Figure {
     name: String,
     ns: [f64; 3],
 }
 
-/// What criterion left in its directory.
+/// Reads the results in the directory of criterion.
 fn read(directory: &Path) -> Result<Vec<Figure>> {
     let mut figures = Vec::new();
     let mut directories = vec![directory.to_path_buf()];
@@ -111,7 +111,7 @@ fn figure(benchmark: &Value, estimates: &Value) -> Option<Figure> {
     Some(Figure { name: benchmark["full_id"].as_str()?.to_owned(), ns: [middle, low, high] })
 }
 
-/// Names with numbers in the order of the numbers.
+/// Returns a sorting key that orders numbers in names by value.
 fn natural(name: &str) -> Vec<(u64, &str)> {
     name.split(['/', ' ']).map(|word| (word.parse().unwrap_or(0), word)).collect()
 }

@@ -1,11 +1,11 @@
-//! What coverage says, in tables.
+//! Tables, and docs/COVERAGE.md.
 
 use crate::{
     launches::Launched,
     line::{Line, Verdict, wilson},
 };
 
-/// Where the table of METHODOLOGY.md begins and ends.
+/// Lines before and after the table of METHODOLOGY.md.
 pub(crate) const BEGINNING: &str = "<!-- Written by `cargo xtask coverage --write`. -->\n";
 const END: &str = "<!-- End of what is written. -->\n";
 
@@ -39,7 +39,7 @@ pub(crate) fn progress(line: &Line) -> String {
 const HEAD: &str = "| noise | parameter | rows | samples | covered % | marked % | without a mark, covered % | covered or marked % | |\n\
     |---|---|---|---|---|---|---|---|---|\n";
 
-/// Every model.
+/// Returns a line for each model.
 pub(crate) fn table(lines: &[Line]) -> String {
     let line = |line: &Line| {
         let c = line.coverage;
@@ -59,7 +59,7 @@ pub(crate) fn table(lines: &[Line]) -> String {
     HEAD.chars().chain(lines.iter().map(line).collect::<String>().chars()).collect()
 }
 
-/// Every family, for METHODOLOGY.md: the least and the most of its models.
+/// Returns a line for each family, with the range over its models, for METHODOLOGY.md.
 pub(crate) fn families(lines: &[Line]) -> String {
     let mut text = String::from(
         "| noise | models | without a mark, of models not mostly marked: covered % | marked % | covered or marked % |\n|---|---|---|---|---|\n",
@@ -88,7 +88,7 @@ pub(crate) fn families(lines: &[Line]) -> String {
     text
 }
 
-/// Launches on this machine.
+/// Returns the table of launches on this machine.
 pub(crate) fn launches(launched: &[Launched]) -> String {
     let mut text = String::from(
         "| over | bytes | launches | median of launches | smallest | largest | half an interval, % | their intervals hold it, % |\n\
@@ -109,7 +109,7 @@ pub(crate) fn launches(launched: &[Launched]) -> String {
     text
 }
 
-/// docs/COVERAGE.md.
+/// Returns docs/COVERAGE.md.
 pub(crate) fn page(lines: &[Line], launched: &[Launched], rows: u64) -> String {
     let launched = if launched.is_empty() {
         "Not measured in this run: `cargo xtask coverage --launches 30` does.\n".into()
@@ -120,7 +120,7 @@ pub(crate) fn page(lines: &[Line], launched: &[Launched], rows: u64) -> String {
     format!(include_str!("method.md"), rows = rows, date = date, table = table(lines), launched = launched)
 }
 
-/// A text with a table in its place.
+/// Replaces the table of a text; `None` if the text has no place for it.
 pub(crate) fn placed(text: &str, table: &str) -> Option<String> {
     let (before, rest) = text.split_once(BEGINNING)?;
     let (_, after) = rest.split_once(END)?;

@@ -1,4 +1,4 @@
-//! The drawing: a line for each model, its share with an interval, and the band where it should be.
+//! Drawing: for each model its share with an interval, and the band of accepted shares.
 
 use maud::html;
 use ombx_toolchain::svg::{n, page};
@@ -10,7 +10,7 @@ const LINE: f64 = 20.0;
 const LEFT: f64 = 316.0;
 const RIGHT: f64 = WIDTH - 110.0;
 const TOP: f64 = 34.0;
-/// The smallest share that is drawn.
+/// Smallest share that is drawn.
 const FROM: f64 = 0.8;
 
 pub(crate) fn draw(lines: &[Line]) -> String {

@@ -1,4 +1,4 @@
-//! Launch after launch of one benchmark on this machine, and over a link whose delay is known.
+//! Repeated launches of one benchmark, on this machine and over a link of known delay.
 
 use std::process::Command;
 
@@ -13,28 +13,28 @@ use ombx_toolchain::{
     workspace::{Workspace, cargo},
 };
 
-/// Sizes in bytes: an eager message, and one by rendezvous.
+/// Message sizes: eager and rendezvous.
 const SIZES: &str = "8,64K";
-/// The emulated link.
+/// Options of the emulated link.
 const LINK: [&str; 6] = ["--hosts", "2", "--delay", "2ms", "--rate", "100Mbit"];
 
-/// All launches of a size.
+/// All launches of one size.
 #[derive(Debug)]
 pub(crate) struct Launched {
-    /// What it went through.
+    /// Transport.
     pub(crate) over: String,
     pub(crate) bytes: u64,
     pub(crate) launches: u64,
     /// Median of the launches' medians.
     pub(crate) median_us: f64,
     pub(crate) ends_us: [f64; 2],
-    /// Half an interval as a part of its median, in the middle of all launches.
+    /// Median over launches of the half-width of the interval, relative to the median.
     pub(crate) half: f64,
-    /// Launches whose interval holds the median of all.
+    /// Launches whose interval holds the median of all launches.
     pub(crate) covered: u64,
 }
 
-/// `p2p.latency` on this host.
+/// Measures `p2p.latency` on this host.
 pub(crate) fn measure(mpi: &Mpi, workspace: &Workspace, launches: u32) -> Result<Vec<Launched>> {
     let ombx = release::built(mpi, workspace, &workspace.target)?;
     let mut command = Command::new(ombx);
@@ -43,7 +43,7 @@ pub(crate) fn measure(mpi: &Mpi, workspace: &Workspace, launches: u32) -> Result
     launched_all(&mpi.flavour.to_string(), &mut command, launches)
 }
 
-/// `sockets.latency` between two hosts of a test bed, which is there for that time alone.
+/// Measures `sockets.latency` between two hosts of a temporary test bed.
 pub(crate) fn over_a_link(mpi: &Mpi, workspace: &Workspace, launches: u32) -> Result<Vec<Launched>> {
     let ombx = release::built(mpi, workspace, &workspace.target)?;
     let bed = |task: &str| {
@@ -78,10 +78,10 @@ fn launched_all(over: &str, command: &mut Command, launches: u32) -> Result<Vec<
         .iter()
         .map(of)
         .collect::<Option<Vec<_>>>()
-        .ok_or_else(|| Failure::Missing("launches without a row".into()))
+        .ok_or_else(|| Failure::Missing("a launch measured no row".into()))
 }
 
-/// Median and interval of a row, in nanoseconds.
+/// Returns median and interval of a row, in nanoseconds.
 fn figures(row: &Value) -> Option<[f64; 3]> {
     let summary = &row["summary"];
     let end = |at: usize| summary["ci95_ns"][at].as_f64();

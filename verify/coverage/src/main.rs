@@ -1,4 +1,4 @@
-//! `cargo xtask coverage`: how often intervals hold the truth, of simulated noise, and of launches on this machine.
+//! `cargo xtask coverage`: how often intervals hold the true median, for simulated noise and for launches on this machine.
 #![expect(clippy::print_stdout, reason = "a program that reports to a person or to a CI log")]
 
 mod document;
@@ -22,10 +22,10 @@ use ombx_toolchain::{
 
 use line::{Line, Verdict};
 
-/// Count how often the interval of a row holds the true median of simulated noise, or the row is marked
+/// Count how often the interval of a row holds the true median of simulated noise, or the row has a mark
 ///
-/// Rows are measured by everything that measures real ones, with the default precision and time; only what an iteration
-/// takes is drawn from a model. Fails when rows without a mark certainly miss the truth more often than 7 times in 100.
+/// The code that measures real rows measures these, with the default precision and time. Only the time of an iteration is drawn
+/// from a model. Fails if rows without a mark certainly miss the true median more than 7 times in 100.
 #[derive(clap::Parser)]
 #[command(
     name = "cargo xtask coverage",
@@ -33,20 +33,20 @@ use line::{Line, Verdict};
     after_help = "Example: cargo xtask coverage --rows 500 --model bimodal"
 )]
 struct Options {
-    /// Rows of each model
+    /// Rows per model
     #[arg(long, value_name = "N", default_value_t = 2000, value_parser = clap::value_parser!(u64).range(1..=10_000))]
     rows: u64,
-    /// Only models whose family or name contains this
+    /// Simulate only models whose family or name contains this
     #[arg(long, value_name = "PATTERN", default_value = "", hide_default_value = true)]
     model: String,
-    /// Other rows
+    /// Seed of the noise
     #[arg(long, value_name = "SEED", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     seed: u64,
-    /// Launch p2p.latency so often with each MPI, and sockets.latency over an emulated link, and count whose interval holds
-    /// the median of all launches
+    /// Launch p2p.latency this many times with each MPI, and sockets.latency over an emulated link, and count the intervals that
+    /// hold the median of all launches
     #[arg(long, value_name = "N", default_value_t = 0)]
     launches: u32,
-    /// Put table and drawing into docs/COVERAGE.md and docs/coverage.svg, and the table into METHODOLOGY.md
+    /// Write docs/COVERAGE.md, docs/coverage.svg and the table of METHODOLOGY.md
     #[arg(long, conflicts_with = "model")]
     write: bool,
 }
@@ -68,7 +68,7 @@ fn run(options: &Options) -> Result<ExitCode> {
         lines.push(line);
     }
     if lines.is_empty() {
-        return Err(Failure::Missing(format!("no model contains {:?}", options.model)));
+        return Err(Failure::Missing(format!("no family or name of a model contains {:?}", options.model)));
     }
     let mut launched = Vec::new();
     if options.launches > 0 {

@@ -1,4 +1,4 @@
-//! `cargo xtask fuzz`: what reads what others wrote, called with any bytes by libFuzzer.
+//! `cargo xtask fuzz`: runs the fuzz targets of `fuzz/` with libFuzzer.
 #![expect(clippy::print_stdout, reason = "a program that reports to a person or to a CI log")]
 
 use std::{
@@ -20,18 +20,17 @@ use ombx_toolchain::{
     workspace::{Workspace, cargo},
 };
 
-/// An input that takes longer is one that hangs.
+/// Time limit of an input.
 const SLOWEST: Duration = Duration::from_secs(10);
-/// The most memory for an input, in MiB.
+/// Memory limit of an input, in MiB.
 const MEMORY: u32 = 1024;
-/// The longest input, in bytes: what is read is lines and short files.
+/// Length limit of an input, in bytes.
 const LONGEST: u32 = 8192;
 
-/// Call what reads what others wrote with any bytes: command lines, suites, host files, results, frames
+/// Fuzz the readers of command lines, suites, host files, results and frames
 ///
-/// Needs cargo-fuzz, which it installs when allowed to, and a C++ compiler. What it learns is kept in target/fuzz. An input
-/// that fails is a file there too; once its reason is mended it belongs in fuzz/seeds, where it is a test: `cargo test` calls
-/// the same functions with all seeds and changes of them.
+/// Needs a C++ compiler and cargo-fuzz, which it installs with consent. The corpus and inputs that fail are in target/fuzz. Move a
+/// failed input to fuzz/seeds once it is fixed: `cargo test` calls the same functions with all seeds and with variations of them.
 #[derive(clap::Parser)]
 #[command(
     name = "cargo xtask fuzz",
@@ -39,9 +38,9 @@ const LONGEST: u32 = 8192;
     after_help = "Example: cargo xtask fuzz --time 5m results suites"
 )]
 struct Options {
-    /// Targets, as the files of fuzz/fuzz_targets are called [default: all]
+    /// Names of targets, as in fuzz/fuzz_targets [default: all]
     targets: Vec<String>,
-    /// Time for each
+    /// Time per target
     #[arg(long, default_value = "10s", value_parser = parse_duration)]
     time: Duration,
     /// Install cargo-fuzz without asking
@@ -58,12 +57,12 @@ fn run(options: &Options) -> Result<ExitCode> {
     let known = targets(&workspace.root)?;
     if let Some(wrong) = options.targets.iter().find(|name| !known.contains(name)) {
         return Err(Failure::Usage(format!(
-            "no fuzz target is called {wrong}; there are {}",
+            "there is no fuzz target {wrong}; targets are {}",
             known.join(", ")
         )));
     }
     if Places::here().program("c++").is_none() {
-        return Err(Failure::Missing("no C++ compiler, of which libFuzzer is built (Debian: g++)".into()));
+        return Err(Failure::Missing("no C++ compiler for libFuzzer. Install one (Debian: g++)".into()));
     }
     has_cargo_fuzz(options.yes)?;
     let mpi = installed(None)?.remove(0);
@@ -75,7 +74,7 @@ fn run(options: &Options) -> Result<ExitCode> {
     Ok(failed_if(steps.iter().any(Step::failed)))
 }
 
-/// The programs of `fuzz/`.
+/// Returns the names of the programs of `fuzz/`.
 fn targets(root: &Path) -> Result<Vec<String>> {
     let directory = root.join("fuzz/fuzz_targets");
     let entries = fs::read_dir(&directory).map_err(Failure::file(directory))?;
@@ -94,7 +93,7 @@ fn has_cargo_fuzz(yes: bool) -> Result<()> {
     Step::run("cargo-fuzz", cargo().args(["install", "--locked", "cargo-fuzz"])).built()
 }
 
-/// Everything is safe Rust: a sanitizer, which stable Rust does not have, would find nothing here.
+/// Returns a command of cargo-fuzz without a sanitizer: the code is safe Rust, and stable Rust has no sanitizers.
 fn fuzz(workspace: &Workspace, mpi: &Mpi, what: &str) -> Command {
     let mut command = cargo();
     mpi.build_with(&mut command, &workspace.target);
@@ -124,7 +123,7 @@ fn step(workspace: &Workspace, mpi: &Mpi, target: &str, time: Duration) -> Resul
 mod tests {
     use super::*;
 
-    /// The root of the repository, by this package.
+    /// Root of the repository.
     fn root() -> &'static Path {
         Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).unwrap()
     }

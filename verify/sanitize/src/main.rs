@@ -1,4 +1,4 @@
-//! `cargo xtask sanitize`: the rooms with unsafe code under valgrind's memcheck.
+//! `cargo xtask sanitize`: unsafe code under memcheck of valgrind.
 #![expect(clippy::print_stdout, reason = "a program that reports to a person or to a CI log")]
 
 use std::{
@@ -18,16 +18,16 @@ use ombx_toolchain::{
     workspace::{Workspace, cargo},
 };
 
-/// What valgrind ends with where it has found something.
-const FOUND: &str = "--error-exitcode=99";
-/// What libraries do with memory of their own.
-const NOISE: &str = "verify/sanitize/src/mpi.supp";
-/// The suppressions that come with Open MPI, below its prefix.
-const OPEN_MPI_NOISE: &str = "share/openmpi/openmpi-valgrind.supp";
-/// Tests of ombx-sockets in which unsafe code has a part. Not those of `memory`: rustix reads the clock by a header that valgrind
-/// has moved, and where threads spin, one that waits keeps valgrind from the other.
+/// Option for the exit code of an error.
+const ERROR_CODE: &str = "--error-exitcode=99";
+/// Suppressions of errors in libraries.
+const SUPPRESSIONS: &str = "verify/sanitize/src/mpi.supp";
+/// Suppressions of Open MPI, below its prefix.
+const OPEN_MPI_SUPPRESSIONS: &str = "share/openmpi/openmpi-valgrind.supp";
+/// Tests of ombx-sockets that run unsafe code. Those of `memory` are left out: rustix reads the vDSO, which valgrind moves, and a
+/// spinning thread starves others under valgrind.
 const OF_SOCKETS: [&str; 2] = ["shared::", "link::tests::a_"];
-/// Benchmarks whose buffers, windows and requests between them go through every unsafe file of ombx-mpi.
+/// Benchmarks that together run every file of ombx-mpi with unsafe code.
 const BENCHMARKS: [&str; 8] = [
     "p2p.latency",
     "p2p.bw",
@@ -39,9 +39,9 @@ const BENCHMARKS: [&str; 8] = [
     "collective.bcast_acked",
 ];
 
-/// Run the unsafe rooms under valgrind: tests of ombx-mpi and ombx-sockets, tests on ranks, and a short run on two
+/// Run unsafe code under valgrind: tests of ombx-mpi and ombx-sockets, tests on ranks, and a short run on two ranks
 ///
-/// What an MPI does with memory of its own is suppressed: verify/sanitize/src/mpi.supp, and Open MPI's own list.
+/// Errors inside MPI libraries are suppressed: verify/sanitize/src/mpi.supp, and the list of Open MPI.
 #[derive(clap::Parser)]
 #[command(
     name = "cargo xtask sanitize",
@@ -49,7 +49,7 @@ const BENCHMARKS: [&str; 8] = [
     after_help = "Example: cargo xtask sanitize --mpi mpich"
 )]
 struct Options {
-    /// The MPI [default: every one that is there]
+    /// MPI to test [default: every installed one]
     #[arg(long, value_enum)]
     mpi: Option<Which>,
 }
@@ -99,18 +99,18 @@ impl Memcheck<'_> {
         let mut run = self.on_ranks();
         run.arg(ombx).arg("run").args(BENCHMARKS);
         run.args(["--sizes", "8,9000", "--iterations", "3", "--window", "4", "--quiet", "--timeout", "5m"]);
-        // What an MPI lacks is no fault of memory.
+        // Operations that an MPI does not support are skipped.
         run.arg("--allow-skips");
         steps.push(Step::run(name("a run"), &mut run));
         Ok(steps)
     }
 
     fn valgrind_words(&self) -> Vec<String> {
-        let mut words = vec![self.valgrind.display().to_string(), "--quiet".into(), FOUND.into()];
-        let mut noise = vec![self.workspace.root.join(NOISE)];
+        let mut words = vec![self.valgrind.display().to_string(), "--quiet".into(), ERROR_CODE.into()];
+        let mut suppressions = vec![self.workspace.root.join(SUPPRESSIONS)];
         let prefix = self.mpi.mpicc.parent().and_then(Path::parent).unwrap_or(Path::new("/usr"));
-        noise.extend(Some(prefix.join(OPEN_MPI_NOISE)).filter(|file| file.is_file()));
-        words.extend(noise.iter().map(|file| format!("--suppressions={}", file.display())));
+        suppressions.extend(Some(prefix.join(OPEN_MPI_SUPPRESSIONS)).filter(|file| file.is_file()));
+        words.extend(suppressions.iter().map(|file| format!("--suppressions={}", file.display())));
         words
     }
 
@@ -122,7 +122,7 @@ impl Memcheck<'_> {
         command
     }
 
-    /// Two ranks, each under valgrind.
+    /// Returns a launcher command for two ranks, each under valgrind.
     fn on_ranks(&self) -> Command {
         let mut command = Command::new(&self.mpi.mpiexec);
         command.args(["-n", "2"]);
@@ -134,7 +134,7 @@ impl Memcheck<'_> {
         command
     }
 
-    /// Builds the tests of a package and returns the program of one.
+    /// Builds the tests of a package and returns one program.
     fn test(&self, package: &str, name: &str) -> Result<PathBuf> {
         let mut build = cargo();
         build.args(["test", "--no-run", "-p", package, "--message-format=json"]);
@@ -155,14 +155,14 @@ impl Memcheck<'_> {
         found.ok_or_else(|| Failure::Missing(format!("the tests of {package} were not built (see above)")))
     }
 
-    /// The tests of the library on real ranks that need no more than two and end well.
+    /// Returns the tests of the rank harness that need two ranks and must succeed.
     fn tests_on_two_ranks(&self, harness: &Path) -> Result<Vec<String>> {
         let listed = output(Command::new(harness).args(["--list", "--format", "terse"]))?;
         Ok(listed.lines().filter_map(on_two).collect())
     }
 }
 
-/// `window::put_on_2: test`, without how many; none of a test that is to end badly.
+/// Parses `window::put_on_2: test` to its name without `_on_2`; `None` for tests that must fail.
 fn on_two(line: &str) -> Option<String> {
     let name = line.strip_suffix(": test")?.strip_suffix("_on_2")?;
     (!name.starts_with("ending::")).then(|| name.to_owned())
@@ -173,7 +173,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn tests_of_two_ranks_are_told_from_others() {
+    fn tests_of_two_ranks_are_found() {
         assert_eq!(on_two("a_window_on_2: test").as_deref(), Some("a_window"));
         assert_eq!(on_two("a_window_on_4: test"), None);
         assert_eq!(on_two("a_window_on_2: benchmark"), None);

@@ -1,4 +1,4 @@
-//! The tables, as printed and as kept in docs/SPEED.md.
+//! Tables, and docs/SPEED.md.
 
 use ombx_toolchain::{machine::Machine, table::table};
 
@@ -7,7 +7,7 @@ use crate::{
     sweep::{Swept, Taken},
 };
 
-/// How long sweeps take.
+/// Returns the time of each sweep.
 pub(crate) fn sweeps(swept: &[Swept]) -> String {
     let head =
         ["MPI", "command", "runs", "rows", "at 1 %", "whole s", "bare MPI s", "own s", "goal s", "verdict"];
@@ -34,7 +34,7 @@ pub(crate) fn sweeps(swept: &[Swept]) -> String {
     table(&head, swept.iter().map(line).collect())
 }
 
-/// Where their time goes, in milliseconds.
+/// Returns where the time of each sweep goes, in milliseconds.
 pub(crate) fn phases(swept: &[Swept]) -> String {
     let names = ombx_core::phases::Phases::default().named().map(|(name, _)| name);
     let head: Vec<&str> = ["MPI", "command, ms of"].into_iter().chain(names).chain(["around rows"]).collect();
@@ -48,7 +48,7 @@ pub(crate) fn phases(swept: &[Swept]) -> String {
     table(&head, swept.iter().map(line).collect())
 }
 
-/// What is spent before anything is measured.
+/// Returns the time before anything is measured.
 pub(crate) fn starts(starts: &[Start]) -> String {
     let head = [
         "MPI",
@@ -80,7 +80,7 @@ pub(crate) fn starts(starts: &[Start]) -> String {
     table(&head, starts.iter().map(line).collect())
 }
 
-/// The whole of docs/SPEED.md.
+/// Returns docs/SPEED.md.
 pub(crate) fn page(swept: &[Swept], started: &[Start], machine: &Machine) -> String {
     let when = ombx_core::env::timestamp();
     format!(

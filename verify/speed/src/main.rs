@@ -1,4 +1,4 @@
-//! `cargo xtask speed`: how long ombx takes to a number, and where that time goes.
+//! `cargo xtask speed`: time from a command to its results, and where that time goes.
 #![expect(clippy::print_stdout, reason = "a program that reports to a person or to a CI log")]
 
 mod document;
@@ -20,8 +20,8 @@ use sweep::{SUITE, SWEEPS, Swept};
 
 /// Measure how long sweeps, starting ranks and `ombx list` take, and where the time of a sweep goes
 ///
-/// Builds ombx with each MPI and runs the sweeps that have a goal, each after a program that only starts and ends MPI.
-/// Fails when a goal is missed. Leave the machine alone while it runs.
+/// Builds ombx with each MPI and runs the sweeps that have a goal, each after a program that only starts and ends MPI. Fails if a
+/// goal is missed. Run nothing else on the machine meanwhile.
 #[derive(clap::Parser)]
 #[command(
     name = "cargo xtask speed",
@@ -29,22 +29,22 @@ use sweep::{SUITE, SWEEPS, Swept};
     after_help = "Example: cargo xtask speed --mpi openmpi --times 3"
 )]
 struct Options {
-    /// The MPI to measure with [default: every one that is there]
+    /// MPI to measure with [default: every installed one]
     #[arg(long, value_enum)]
     mpi: Option<Which>,
-    /// How often each sweep is run
+    /// Runs of each sweep
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u16).range(1..=1000))]
     times: u16,
-    /// Run suite:osu once too, which takes some minutes
+    /// Also run suite:osu once, which takes some minutes
     #[arg(long)]
     suite: bool,
-    /// Build the release binary from nothing too, in a directory of its own
+    /// Also build the release binary from scratch, in a directory of its own
     #[arg(long)]
     cold_build: bool,
-    /// Put the result into docs/SPEED.md
+    /// Write docs/SPEED.md
     #[arg(long)]
     write: bool,
-    /// Take ombx as it is built
+    /// Use the existing binary of ombx
     #[arg(long, conflicts_with = "cold_build")]
     no_build: bool,
 }

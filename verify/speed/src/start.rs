@@ -1,4 +1,4 @@
-//! The programs that are measured, and what is spent before anything is: the launcher, MPI, `ombx list`, the build.
+//! Measured programs, and the time before any measurement: launcher, MPI, `ombx list`, build.
 
 use std::{
     fs,
@@ -17,10 +17,10 @@ use ombx_toolchain::{
     workspace::Workspace,
 };
 
-/// A launch that takes longer has hung.
+/// Deadline of a launch.
 const DEADLINE_SECONDS: &str = "900";
 
-/// ombx as it is released, and the bare program, built with one MPI.
+/// Release build of ombx and the bare program, built with one MPI.
 pub(crate) struct Program {
     pub(crate) mpi: Mpi,
     pub(crate) ombx: PathBuf,
@@ -28,24 +28,24 @@ pub(crate) struct Program {
     bare: PathBuf,
 }
 
-/// What is spent before ranks measure.
+/// Time before ranks measure.
 pub(crate) struct Start {
     pub(crate) flavour: Flavour,
     pub(crate) version: String,
-    /// Of a bare MPI program on two ranks, from the launcher's start to its end, in seconds.
+    /// Seconds of a bare MPI program on two ranks, from start to end of the launcher.
     pub(crate) bare_s: Vec<f64>,
-    /// Of `ombx list`.
+    /// Seconds of `ombx list`.
     pub(crate) list_s: Vec<f64>,
-    /// Of the binary.
+    /// Size of the binary.
     pub(crate) bytes: u64,
-    /// Of the binary without symbols and line tables, where `strip` is installed.
+    /// Size of the binary without symbols and line tables, if `strip` is installed.
     pub(crate) stripped: Option<u64>,
-    /// Of building the release binary from nothing, where that was asked for.
+    /// Time of building the release binary from scratch, if requested.
     pub(crate) cold: Option<Duration>,
 }
 
 impl Program {
-    /// Builds both, ombx if it is wanted.
+    /// Builds both programs; `build` tells whether ombx is built or used as it is.
     pub(crate) fn build(mpi: &Mpi, workspace: &Workspace, build: bool) -> Result<Self> {
         let target = mpi.target(&workspace.target);
         let directory = target.join("speed");
@@ -57,7 +57,7 @@ impl Program {
         Ok(Self { mpi: mpi.clone(), ombx, directory, bare })
     }
 
-    /// Seconds that the bare program takes on so many ranks.
+    /// Returns seconds of the bare program on this many ranks.
     pub(crate) fn bare(&self, ranks: u32) -> Result<f64> {
         let mut command = self.command(&self.mpi.mpiexec);
         command.args(["-n", &ranks.to_string()]);
@@ -67,18 +67,18 @@ impl Program {
         timed(command.arg(&self.bare))
     }
 
-    /// A command that can start ranks.
+    /// Returns a command that can start ranks.
     pub(crate) fn command(&self, program: &Path) -> Command {
         let mut command = Command::new(program);
         self.mpi.launch_with(&mut command);
-        // Open MPI looks for a remote shell even where it needs none.
+        // Open MPI looks for a remote shell even if it needs none.
         command.env("OMPI_MCA_plm_rsh_agent", "sh").env("MPIEXEC_TIMEOUT", DEADLINE_SECONDS);
         command
     }
 }
 
 impl Start {
-    /// Each so many times, by turns; `ombx list`, which is short, five times in a turn.
+    /// Measures both programs alternately; `ombx list`, which is short, five times per turn.
     pub(crate) fn measure(program: &Program, times: u16, cold: Option<Duration>) -> Result<Self> {
         let (mut bare_s, mut list_s) = (Vec::new(), Vec::new());
         for _ in 0..times {
@@ -98,7 +98,7 @@ impl Start {
     }
 }
 
-/// How long the release binary takes to build from nothing, in a directory that is removed afterwards.
+/// Measures the time to build the release binary from scratch, in a directory that is removed afterwards.
 pub(crate) fn cold_build(mpi: &Mpi, workspace: &Workspace) -> Result<Duration> {
     let directory = workspace.target.join("cold");
     let since = Since::now();
@@ -108,12 +108,12 @@ pub(crate) fn cold_build(mpi: &Mpi, workspace: &Workspace) -> Result<Duration> {
     built.map(|_| took)
 }
 
-/// Seconds that a command takes, if it succeeds.
+/// Returns seconds of a command that succeeds.
 pub(crate) fn timed(command: &mut Command) -> Result<f64> {
     timed_or(command, None)
 }
 
-/// Seconds that a command takes, if it succeeds or ends with this exit code.
+/// Returns seconds of a command that succeeds or ends with an accepted exit code.
 pub(crate) fn timed_or(command: &mut Command, accepted: Option<i32>) -> Result<f64> {
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
     let since = Since::now();
@@ -127,7 +127,7 @@ pub(crate) fn timed_or(command: &mut Command, accepted: Option<i32>) -> Result<f
     Err(Failure::Command { command: shown(command), detail: format!("{}: {last}", output.status) })
 }
 
-/// The median, and the fastest.
+/// Returns median and minimum.
 pub(crate) fn middle_and_least(values: &[f64]) -> (f64, f64) {
     let least = values.iter().copied().fold(f64::INFINITY, f64::min);
     (median(values).unwrap_or(f64::NAN), least)

@@ -1,4 +1,4 @@
-//! The sweeps that have a goal, and what a result file says of one.
+//! Sweeps with a goal, and the times in their result files.
 
 use std::{fs, path::Path};
 
@@ -15,10 +15,10 @@ use ombx_toolchain::{
     mpi::Flavour,
 };
 
-/// Half an interval, as a part of the median, at which a row is precise.
+/// Half-width of the interval, relative to the median, up to which a row is precise.
 const PRECISE: f64 = 0.01;
 
-/// A command, and how long it may take beside starting MPI.
+/// Command and its time limit, not counting the start of MPI.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Sweep {
     pub(crate) words: &'static [&'static str],
@@ -27,7 +27,7 @@ pub(crate) struct Sweep {
     pub(crate) goal_s: Option<f64>,
 }
 
-/// Every size from 1 B to 4 MiB as by default, and every other with the time that suite:osu gives a row.
+/// Every size from 1 B to 4 MiB by default settings, and every other size with the time limit of suite:osu.
 pub(crate) const SWEEPS: [Sweep; 6] = [
     Sweep {
         words: &["p2p.latency", "--sizes", "1..4M"],
@@ -53,7 +53,7 @@ pub(crate) const SWEEPS: [Sweep; 6] = [
         flavours: &Flavour::ALL,
         goal_s: Some(0.8),
     },
-    // More ranks of MPICH than cores would only wait for each other's turns.
+    // Ranks of MPICH do not yield: more ranks than cores would only wait for the scheduler.
     Sweep {
         words: &["p2p.mbw_mr", "-n", "4", "--sizes", "1..4M"],
         ranks: 4,
@@ -68,27 +68,27 @@ pub(crate) const SWEEPS: [Sweep; 6] = [
     },
 ];
 
-/// All of it.
+/// The suite of all OSU benchmarks.
 pub(crate) const SUITE: Sweep =
     Sweep { words: &["suite:osu"], ranks: 2, flavours: &Flavour::ALL, goal_s: None };
-/// The suite's exit code where persistent collectives of MPICH 4.0 and 4.1 deliver wrong data (METHODOLOGY.md, section 12);
-/// the run is complete.
+/// Exit code of the complete suite with MPICH 4.0 and 4.1, whose persistent collectives deliver wrong data (METHODOLOGY.md,
+/// section 12).
 const WRONG_DATA: i32 = 5;
 
-/// One run of a sweep.
+/// Run of a sweep.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Taken {
-    /// Of the bare program before it, and of the whole command, in seconds.
+    /// Seconds of the bare program before it, and of the whole command.
     pub(crate) bare_s: f64,
     pub(crate) whole_s: f64,
-    /// Of all rows.
+    /// Sum over all rows.
     pub(crate) phases: Phases,
-    /// Rows that were measured, and those of them that are precise.
+    /// Measured rows, and those that are precise.
     pub(crate) rows: usize,
     pub(crate) precise: usize,
 }
 
-/// A sweep with one MPI.
+/// Runs of a sweep with one MPI.
 #[derive(Debug)]
 pub(crate) struct Swept {
     pub(crate) flavour: Flavour,
@@ -97,18 +97,18 @@ pub(crate) struct Swept {
 }
 
 impl Sweep {
-    /// As one types it.
+    /// Returns the command line.
     pub(crate) fn command(&self) -> String {
         format!("ombx run {}", self.words.join(" "))
     }
 
-    /// Runs it so many times, each after the bare program.
+    /// Runs it repeatedly, each time after the bare program.
     pub(crate) fn measure(&'static self, program: &Program, times: u16) -> Result<Swept> {
         let out = program.directory.join("sweep.jsonl");
         let run = |_| {
             let bare_s = program.bare(self.ranks)?;
             let mut command = program.command(&program.ombx);
-            // A skipped row is no failure here, as in the suite.
+            // A skipped row is no failure, as in the suite.
             command.arg("run").args(self.words).args(["--quiet", "--allow-skips", "-o"]).arg(&out);
             let whole_s = timed_or(&mut command, self.goal_s.is_none().then_some(WRONG_DATA))?;
             read(&out).map(|taken| Taken { bare_s, whole_s, ..taken })
@@ -120,30 +120,30 @@ impl Sweep {
 }
 
 impl Taken {
-    /// Beside starting and ending MPI.
+    /// Returns seconds without starting and ending MPI.
     pub(crate) fn own_s(&self) -> f64 {
         self.whole_s - self.bare_s
     }
 
-    /// All that is not the time of a row: the launcher, MPI, reading and printing.
+    /// Returns seconds outside rows: launcher, MPI, reading and printing.
     pub(crate) fn around_s(&self) -> f64 {
         self.whole_s - self.phases.total_ns() as f64 / 1e9
     }
 }
 
 impl Swept {
-    /// The median over runs.
+    /// Returns the median over runs.
     pub(crate) fn median(&self, figure: impl Fn(&Taken) -> f64) -> f64 {
         median(&self.runs.iter().map(figure).collect::<Vec<_>>()).unwrap_or(f64::NAN)
     }
 
-    /// Whether the sweep takes longer than it should, more often than not.
+    /// Returns whether the median exceeds the goal.
     pub(crate) fn missed(&self) -> bool {
         self.sweep.goal_s.is_some_and(|goal| self.median(Taken::own_s) > goal)
     }
 }
 
-/// What the rows of a file took.
+/// Reads the times of all rows of a result file.
 fn read(path: &Path) -> Result<Taken> {
     let file = wire::open(path).map_err(|e| Failure::Missing(format!("{}: {e}", path.display())))?;
     Ok(of_rows(file.runs.iter().flat_map(|run| &run.rows)))
@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn every_sweep_says_how_many_ranks_it_has() {
+    fn every_sweep_has_the_ranks_of_its_command() {
         for sweep in &SWEEPS {
             let said = sweep.words.iter().skip_while(|word| **word != "-n").nth(1);
             assert_eq!(said.map_or(2, |n| n.parse().unwrap()), sweep.ranks, "{}", sweep.command());

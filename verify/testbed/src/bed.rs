@@ -1,4 +1,4 @@
-//! A test bed by its directory: names of its namespaces, its files, and the processes in it.
+//! Test bed: its directory, files, namespaces and processes.
 
 use std::{
     fs,
@@ -16,19 +16,19 @@ use ombx_toolchain::{
     failure::{Failure, Result},
 };
 
-/// The subnet of a bed; hosts are .1, .2, .., and the head, from which the machine reaches them, is the last.
+/// Subnet of a bed. Hosts have the addresses .1, .2, ..; the machine reaches them through the head.
 pub(crate) const SUBNET: &str = "10.77.0";
-/// The head's last number.
+/// Last number of the address of the head.
 pub(crate) const HEAD: u8 = 254;
 
-/// A bed that is up, or could be.
+/// Test bed, which may run or not.
 pub(crate) struct Bed {
     directory: PathBuf,
     prefix: String,
 }
 
 impl Bed {
-    /// The bed whose files are in `directory`. Two beds of one machine differ by it, and so do their namespaces.
+    /// Returns the bed with its files in `directory`. The names of its namespaces contain a hash of the directory.
     pub(crate) fn at(directory: &Path) -> Result<Self> {
         fs::create_dir_all(directory).map_err(Failure::file(directory))?;
         let directory = directory.canonicalize().map_err(Failure::file(directory))?;
@@ -45,12 +45,12 @@ impl Bed {
         self.directory.join(name)
     }
 
-    /// The network namespace of a host, or of the switch, which is called `sw`.
+    /// Returns the network namespace of a host, or of the switch with the name `sw`.
     pub(crate) fn namespace(&self, host: &str) -> String {
         format!("{}{host}", self.prefix)
     }
 
-    /// The network namespaces that exist, by the names of their hosts, sorted.
+    /// Returns the hosts with a network namespace, sorted.
     pub(crate) fn namespaces(&self) -> Result<Vec<String>> {
         let list = ip("netns list")?;
         let names = list.lines().filter_map(|line| line.split(' ').next()?.strip_prefix(&self.prefix));
@@ -59,27 +59,27 @@ impl Bed {
         Ok(names)
     }
 
-    /// How many hosts there are, also such as were killed.
+    /// Returns the number of hosts, including killed ones.
     pub(crate) fn hosts(&self) -> usize {
         let is_host = |name: &&String| host_number(name).is_ok();
         self.namespaces().map_or(0, |names| names.iter().filter(is_host).count())
     }
 
-    /// Process 1 of a host, as this machine numbers it.
+    /// Returns process 1 of a host, by its number on this machine.
     pub(crate) fn init_of(&self, host: &str) -> Option<Pid> {
         let text = fs::read_to_string(self.file(&format!("{host}.pid"))).ok()?;
         let pid = text.trim().parse().ok()?;
-        // The number may be another's by now: a host has a network namespace of its own.
+        // Another process may have the number by now: the network namespace proves that it is the host.
         let of_netns = output(Command::new("ip").args(["netns", "identify", &format!("{pid}")])).ok()?;
         (of_netns.trim() == self.namespace(host)).then(|| Pid::from_raw(pid)).flatten()
     }
 
-    /// Ends every process of the bed and removes its namespaces; files stay.
+    /// Kills every process of the bed and removes its namespaces. Files stay.
     pub(crate) fn remove(&self) -> Result<()> {
         for name in self.namespaces()? {
             let namespace = self.namespace(&name);
             for _ in 0..100 {
-                // Of a namespace that was half made when its maker was killed, only the name is there.
+                // A namespace may exist only by name if its creation was interrupted.
                 let pids = ip(&format!("netns pids {namespace}")).unwrap_or_default();
                 let pids: Vec<Pid> =
                     pids.lines().filter_map(|pid| Pid::from_raw(pid.trim().parse().ok()?)).collect();

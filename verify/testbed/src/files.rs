@@ -1,4 +1,4 @@
-//! Files of a bed: names, keys and configuration of ssh, and the inventory that cluster-bench takes.
+//! Files of a bed: host names, keys and configuration of ssh, and the inventory for cluster-bench.
 
 use std::{fs, os::unix::fs::PermissionsExt, path::Path, process::Command};
 
@@ -11,7 +11,7 @@ use ombx_toolchain::{
     failure::{Failure, Result},
 };
 
-/// Writes everything but the shape of the network.
+/// Writes all files except the shape of the network.
 pub(crate) fn write(bed: &Bed, hosts: usize, mpi: &str) -> Result<()> {
     let names: Vec<String> = (0..hosts).map(host_name).collect();
     let addressed = || (1..).zip(&names);
@@ -29,7 +29,7 @@ pub(crate) fn write(bed: &Bed, hosts: usize, mpi: &str) -> Result<()> {
     let lines: String = addressed().map(|(number, name)| format!("{SUBNET}.{number} {name}\n")).collect();
     put(bed, "hosts", &format!("127.0.0.1 localhost\n{SUBNET}.{HEAD} head\n{lines}"))?;
     put(bed, "ssh_config.inside", &ssh(bed, &addressed().collect::<Vec<_>>(), None))?;
-    let own = std::env::current_exe().map_err(Failure::file("this program"))?;
+    let own = std::env::current_exe().map_err(Failure::file("the path of this program"))?;
     let through = format!(
         "ip netns exec {} {} pipe %h %p",
         bed.namespace("sw"),
@@ -40,7 +40,7 @@ pub(crate) fn write(bed: &Bed, hosts: usize, mpi: &str) -> Result<()> {
     put(bed, "init.sh", INIT)
 }
 
-/// What makes a process the first of a host: `sh init.sh DIRECTORY NAME`.
+/// Script of process 1 of a host: `sh init.sh DIRECTORY NAME`.
 const INIT: &str = "\
 set -e
 directory=$1 name=$2
@@ -99,7 +99,7 @@ fn inventory(names: &[String], mpi: &str) -> String {
     text
 }
 
-/// Makes a key pair unless there is one, and returns its public half.
+/// Makes a key pair unless it exists, and returns the public key.
 fn key(bed: &Bed, name: &str) -> Result<String> {
     let (private, public) = (bed.file(name), bed.file(&format!("{name}.pub")));
     if !public.exists() {

@@ -1,4 +1,4 @@
-//! Bringing hosts and the network between them up.
+//! Start of the hosts and of the network between them.
 
 use std::{
     fs::{self, File},
@@ -19,20 +19,20 @@ use ombx_toolchain::{
     failure::{Failure, Result},
 };
 
-/// What joins hosts.
+/// Network between hosts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Network {
-    /// The kernel's bridge: as fast as it goes.
+    /// Bridge of the kernel, without delay.
     Bridge,
-    /// The emulated switch, with delays and rates.
+    /// Emulated switch with delays and rates.
     Switch,
 }
 
-/// How often and how long something is waited for that takes a moment.
+/// Number of polls for a start, and their interval.
 const TRIES: u32 = 250;
-const NAP: Duration = Duration::from_millis(20);
+const POLL: Duration = Duration::from_millis(20);
 
-/// Brings a bed up in which nothing is up.
+/// Starts a bed in which nothing runs.
 pub(crate) fn up(bed: &Bed, shape: &Shape, network: Network, mpi: &str) -> Result<()> {
     let hosts = shape.hosts();
     files::write(bed, hosts, mpi)?;
@@ -70,7 +70,7 @@ pub(crate) fn up(bed: &Bed, shape: &Shape, network: Network, mpi: &str) -> Resul
     Ok(())
 }
 
-/// A bridge in the namespace of the switch, and a pair of devices to each host; the bridge itself is the head.
+/// Makes a bridge in the namespace of the switch and a pair of devices to each host. The bridge is the head.
 fn bridge(bed: &Bed, hosts: usize) -> Result<()> {
     let switch = bed.namespace("sw");
     ip(&format!("-n {switch} link add head type bridge"))?;
@@ -82,12 +82,12 @@ fn bridge(bed: &Bed, hosts: usize) -> Result<()> {
     Ok(())
 }
 
-/// The emulated switch as a process of its own, before all others of this machine where that is allowed.
+/// Starts the emulated switch as a process, with real-time priority if permitted.
 fn start_switch(bed: &Bed) -> Result<()> {
-    let own = std::env::current_exe().map_err(Failure::file("this program"))?;
+    let own = std::env::current_exe().map_err(Failure::file("the path of this program"))?;
     let first = Command::new("chrt").args(["-f", "50", "true"]).output().is_ok_and(|o| o.status.success());
     if !first {
-        println!("note: no right to SCHED_FIFO: the emulated switch will be late more often");
+        println!("note: SCHED_FIFO is not permitted: the emulated switch will deliver more frames late");
     }
     let mut command = Command::new("ip");
     command.args(["netns", "exec", &bed.namespace("sw")]);
@@ -102,13 +102,13 @@ fn start_switch(bed: &Bed) -> Result<()> {
         if let Ok(Some(_)) = child.try_wait() {
             break;
         }
-        std::thread::sleep(NAP);
+        std::thread::sleep(POLL);
     }
     let log = fs::read_to_string(bed.file("switch.log")).unwrap_or_default();
     Err(Failure::Missing(format!("the emulated switch did not start: {}", log.trim())))
 }
 
-/// Gives a device of a namespace its addresses and brings it up.
+/// Sets the addresses of a device in a namespace and starts it.
 fn address(namespace: &str, device: &str, number: usize, port: usize) -> Result<()> {
     ip(&format!("-n {namespace} link set {device} address 02:6f:6d:62:78:{port:02x}"))?;
     ip(&format!("-n {namespace} addr add {SUBNET}.{number}/24 dev {device}"))?;
@@ -117,7 +117,7 @@ fn address(namespace: &str, device: &str, number: usize, port: usize) -> Result<
     Ok(())
 }
 
-/// Starts process 1 of a host in namespaces of its own.
+/// Starts process 1 of a host in its namespaces.
 fn start(bed: &Bed, name: &str, hosts: usize) -> Result<Child> {
     let mut command = Command::new("ip");
     command.args(["netns", "exec", &bed.namespace(name), "taskset", "-c", &cores_of(name, hosts)]);
@@ -126,8 +126,8 @@ fn start(bed: &Bed, name: &str, hosts: usize) -> Result<Child> {
     detached(command, &bed.file(&format!("{name}.log")))
 }
 
-/// The core on which a host lives, where there is one for each. Else all of them: hosts that had to share one core would starve
-/// each other even when the others are idle.
+/// Returns the core of a host if there is one for each, otherwise all cores: hosts that share one core would starve each other
+/// even if other cores are idle.
 pub(crate) fn cores_of(name: &str, hosts: usize) -> String {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     match super::shape::host_number(name) {
@@ -157,13 +157,13 @@ fn wait_for(bed: &Bed, name: &str, mut child: Child) -> Result<()> {
         if let Ok(Some(_)) = child.try_wait() {
             break;
         }
-        std::thread::sleep(NAP);
+        std::thread::sleep(POLL);
     }
     let log = fs::read_to_string(bed.file(&format!("{name}.log"))).unwrap_or_default();
-    Err(Failure::Missing(format!("host {name} did not come up: {}", log.trim())))
+    Err(Failure::Missing(format!("host {name} did not start: {}", log.trim())))
 }
 
-/// A process that outlives this one, and hears nothing of its terminal.
+/// Starts a process that outlives this one and gets no signals of its terminal.
 fn detached(mut command: Command, log: &Path) -> Result<Child> {
     let out = File::create(log).map_err(Failure::file(log))?;
     let err = out.try_clone().map_err(Failure::file(log))?;

@@ -1,4 +1,4 @@
-//! `cargo xtask testbed`: several Linux hosts on one machine, joined by a network of known delay and rate.
+//! `cargo xtask testbed`: several Linux hosts on one machine, connected by a network of known delay and rate.
 #![expect(clippy::print_stdout, reason = "a program that reports to a person or to a CI log")]
 
 mod bed;
@@ -33,7 +33,7 @@ use ombx_toolchain::{
     workspace::Workspace,
 };
 
-/// Several Linux hosts on this machine, with ssh, joined by a network of known delay and rate
+/// Make several Linux hosts on this machine, connected by ssh and a network of known delay and rate
 ///
 /// Each host has its own network, host name, processes, shared memory and boot id. Needs root. The inventory
 /// target/testbed/cluster.toml is for `cargo xtask cluster-bench --inventory`.
@@ -44,7 +44,7 @@ use ombx_toolchain::{
     after_help = "Examples:\n  cargo xtask testbed up --hosts 4\n  cargo xtask testbed up --hosts 4 --delay 2ms --rate 100Mbit --link h1-h3:rate=10Mbit\n  cargo xtask testbed exec h1 -- ping -c 3 h2\n  cargo xtask testbed down"
 )]
 struct Options {
-    /// Directory of the bed's files; beds in different directories do not meet [default: target/testbed]
+    /// Directory of the test bed; beds in different directories are independent [default: target/testbed]
     #[arg(long, global = true)]
     dir: Option<PathBuf>,
     #[command(subcommand)]
@@ -53,26 +53,26 @@ struct Options {
 
 #[derive(clap::Subcommand)]
 enum Task {
-    /// Bring hosts h1, h2, .. up; with a delay, a rate, a link or a host set, on an emulated network
+    /// Start hosts h1, h2, ..; with --delay, --rate, --link or --host, on an emulated network
     Up(Up),
-    /// Run a command on a host, with its exit code
+    /// Run a command on a host and return its exit code
     Exec {
-        /// The host, for example: h1
+        /// Host, for example: h1
         host: String,
-        /// The command and its arguments, after --
+        /// Command and its arguments, after --
         #[arg(last = true, required = true)]
         command: Vec<String>,
     },
-    /// Cut a host off, or the link between two hosts of an emulated network: cut h2, cut h1-h2
+    /// Disconnect a host, or cut the link between two hosts of an emulated network: cut h2, cut h1-h2
     Cut {
-        /// A host or a link
+        /// Host or link
         what: String,
     },
-    /// Mend all that was cut
+    /// Restore everything that was cut
     Mend,
-    /// Say what is up, and how late the emulated network was
+    /// Print the hosts that run, and the delay errors of the emulated network
     Status,
-    /// Take everything down, also what a crash left
+    /// Stop everything, including leftovers of a crash
     Down,
     #[command(hide = true)]
     Switch,
@@ -82,7 +82,7 @@ enum Task {
 
 #[derive(clap::Args)]
 struct Up {
-    /// Hosts
+    /// Number of hosts
     #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u8).range(1..=64))]
     hosts: u8,
     /// One-way delay of every link, for example: --delay 2ms
@@ -91,10 +91,10 @@ struct Up {
     /// Rate of every link in each direction, for example: --rate 100Mbit
     #[arg(long)]
     rate: Option<Rate>,
-    /// A link that differs, for example: --link h1-h2:delay=5ms,rate=10Mbit
+    /// Link that differs, for example: --link h1-h2:delay=5ms,rate=10Mbit
     #[arg(long)]
     link: Vec<OfLink>,
-    /// A host all of whose links differ, for example: --host h3:delay=5ms
+    /// Host whose links differ, for example: --host h3:delay=5ms
     #[arg(long)]
     host: Vec<OfHost>,
 }
@@ -129,12 +129,11 @@ fn run(options: &Options) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Refuses where a bed cannot be.
+/// Returns an error if a bed cannot be made here.
 fn permitted(to_make_one: bool) -> Result<()> {
     if !rustix::process::geteuid().is_root() {
         return Err(Failure::Missing(
-            "a test bed is made of namespaces and needs root: use sudo, or a container with --privileged"
-                .into(),
+            "a test bed needs root for its namespaces: use sudo, or a container with --privileged".into(),
         ));
     }
     let lacking: Vec<&str> = if to_make_one { testbed::missing(&testbed::PROGRAMS) } else { Vec::new() };
@@ -151,7 +150,7 @@ fn up(bed: &Bed, options: &Up) -> Result<()> {
     let hosts = usize::from(options.hosts);
     if bed.hosts() > 0 {
         return Err(Failure::Missing(format!(
-            "a test bed is up in {}; take it down first: cargo xtask testbed down",
+            "a test bed already runs in {}. Stop it first: cargo xtask testbed down",
             bed.directory().display()
         )));
     }
@@ -176,7 +175,7 @@ fn up(bed: &Bed, options: &Up) -> Result<()> {
         return Err(failure);
     }
     println!("Up: {} on {}.", names(hosts), described(network));
-    for line in shape.promises() {
+    for line in shape.expectations() {
         println!("  {line}");
     }
     let directory = bed.directory().display();
@@ -197,7 +196,7 @@ fn described(network: Network) -> &'static str {
     }
 }
 
-/// The command that runs another on a host: in all its namespaces, on its core, in the same directory.
+/// Returns a command that runs another on a host: in all its namespaces, on its core, in the same directory.
 fn enter(bed: &Bed, host: &str) -> Result<Command> {
     let init = bed.init_of(host).ok_or_else(|| {
         Failure::Hosts(format!(
@@ -225,6 +224,7 @@ fn exec(bed: &Bed, host: &str, words: &[String]) -> Result<ExitCode> {
     Err(Failure::Run { program: "nsenter".into(), source })
 }
 
+/// Returns the process of the emulated network.
 fn switch_of(bed: &Bed) -> Option<Pid> {
     let pid = fs::read_to_string(bed.file("switch.pid")).ok()?.parse().ok()?;
     let ours = fs::read(format!("/proc/{pid}/cmdline")).ok()?;
@@ -233,11 +233,11 @@ fn switch_of(bed: &Bed) -> Option<Pid> {
     is_switch.then(|| Pid::from_raw(pid)).flatten()
 }
 
-/// An emulated network ends with its process.
+/// Returns an error if the process of the emulated network was killed.
 fn still_emulated(bed: &Bed) -> Result<()> {
     match bed.file("switch.pid").exists() && switch_of(bed).is_none() {
         true => Err(Failure::Hosts(
-            "the process of the emulated network was killed, and its links are gone: cargo xtask testbed down".into(),
+            "the process of the emulated network was killed, and its links are lost. Stop the bed: cargo xtask testbed down".into(),
         )),
         false => Ok(()),
     }
@@ -264,7 +264,7 @@ fn cut(bed: &Bed, what: &str) -> Result<()> {
         (None, None) => drop(ip::ip(&format!("-n {} link set port{} down", bed.namespace("sw"), hosts[0]))?),
         (None, Some(_)) => {
             return Err(Failure::Usage(
-                "a bridge cuts off whole hosts only; bring the bed up with --delay 0 for links".into(),
+                "a bridge can disconnect only whole hosts. Start the bed with --delay 0 to cut links".into(),
             ));
         }
     }
@@ -283,7 +283,7 @@ fn mend(bed: &Bed) -> Result<()> {
             }
         }
     }
-    println!("All is mended.");
+    println!("All links are restored.");
     Ok(())
 }
 

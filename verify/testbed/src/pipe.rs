@@ -1,4 +1,4 @@
-//! Standard input and output joined to a TCP connection: how ssh of this machine reaches hosts of a bed.
+//! Relay between standard input and output and a TCP connection, through which ssh of this machine reaches hosts of a bed.
 
 use std::{
     fs::File,
@@ -9,7 +9,7 @@ use std::{
 
 use ombx_toolchain::failure::{Failure, Result};
 
-/// Runs until the other side has closed.
+/// Runs until the peer closes the connection.
 pub(crate) fn run(address: &str, port: u16) -> Result<()> {
     let name = format!("{address} port {port}");
     let mut from = TcpStream::connect((address, port)).map_err(Failure::file(&*name))?;
@@ -18,7 +18,7 @@ pub(crate) fn run(address: &str, port: u16) -> Result<()> {
     let own = |copy: rustix::io::Result<_>| {
         copy.map(File::from).map_err(|e| Failure::Missing(format!("standard input and output: {e}")))
     };
-    // Without the buffers of the library, which hold back what has no line end.
+    // Unbuffered: the buffer of the standard library would hold back incomplete lines.
     let mut input = own(rustix::io::dup(rustix::stdio::stdin()))?;
     let mut output = own(rustix::io::dup(rustix::stdio::stdout()))?;
     thread::spawn(move || {
@@ -28,7 +28,7 @@ pub(crate) fn run(address: &str, port: u16) -> Result<()> {
     copy(&mut from, &mut output).map_err(Failure::file(&*name))
 }
 
-/// [`io::copy`] waits for a whole pipe where the kernel copies for it.
+/// Copies without delay. [`io::copy`] may wait for a full pipe if the kernel copies.
 fn copy(from: &mut impl Read, to: &mut impl Write) -> io::Result<()> {
     let mut buffer = [0; 32 << 10];
     loop {

@@ -1,37 +1,37 @@
-//! Frames on their way: when each arrives, by the delay, rate and backlog of its wire, and which is next.
+//! Queue of frames: arrival times by delay, rate and backlog of each wire.
 
 use std::{cmp::Reverse, collections::BinaryHeap};
 
 use crate::shape::Shape;
 
-/// What may wait on a wire at the least.
+/// Least backlog of a wire, in bytes.
 const LEAST_BACKLOG: u64 = 512 << 10;
 
-/// A frame on its way to a port.
+/// Frame on its way to a port.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Frame {
-    /// When it arrives, in nanoseconds.
+    /// Arrival time, in nanoseconds.
     pub(crate) due: u64,
-    /// Frames that are due at the same time arrive in the order in which they were sent.
+    /// Order of sending, which decides between frames with the same arrival time.
     turn: u64,
     pub(crate) to: usize,
     pub(crate) bytes: Vec<u8>,
 }
 
-/// One direction of a link.
+/// Direction of a link.
 #[derive(Debug)]
 struct Line {
     delay: u64,
-    /// Nanoseconds that a byte takes.
+    /// Nanoseconds per byte.
     per_byte: f64,
-    /// When the last bit of the last frame has left.
+    /// Time when the last frame is completely sent.
     free: f64,
-    /// Nanoseconds of backlog beyond which frames are dropped.
+    /// Backlog in nanoseconds above which frames are dropped.
     patience: f64,
     cut: bool,
 }
 
-/// All wires and the frames on them.
+/// All wires and their frames.
 #[derive(Debug)]
 pub(crate) struct Queue {
     pub(crate) ports: usize,
@@ -42,14 +42,14 @@ pub(crate) struct Queue {
 }
 
 impl Queue {
-    /// Wires between all hosts and the head, which is the last port.
+    /// Makes wires between all hosts and the head, which is the last port.
     pub(crate) fn new(shape: &Shape) -> Self {
         let ports = shape.hosts() + 1;
         let line = |at: usize| {
             let wire = shape.wire(at / ports, at % ports);
             let delay = wire.delay.as_nanos() as u64;
             let per_byte = wire.rate.map_or(0.0, |rate| 8e9 / rate as f64);
-            // Four times what fills a round trip: a wire shows its rate, not how TCP fares with losses.
+            // Four times the bandwidth-delay product: TCP reaches the rate of the wire without losses.
             let filling = wire.rate.map_or(0, |rate| (rate as f64 * 8.0 * delay as f64 / 8e9) as u64);
             let patience = filling.max(LEAST_BACKLOG) as f64 * per_byte;
             Line { delay, per_byte, free: 0.0, patience, cut: false }
@@ -58,7 +58,7 @@ impl Queue {
         Self { ports, lines, frames: BinaryHeap::new(), turn: 0, dropped: 0 }
     }
 
-    /// Cuts these pairs of hosts, and mends all others.
+    /// Cuts the links of these pairs of hosts, and restores all others.
     pub(crate) fn cut(&mut self, pairs: &[[usize; 2]]) {
         for (at, line) in self.lines.iter_mut().enumerate() {
             let (from, to) = (at / self.ports, at % self.ports);
@@ -66,7 +66,7 @@ impl Queue {
         }
     }
 
-    /// A frame that a host sends now.
+    /// Sends a frame at this time.
     pub(crate) fn send(&mut self, now: u64, from: usize, to: usize, bytes: &[u8]) {
         let line = &mut self.lines[from * self.ports + to];
         let begins = line.free.max(now as f64);
@@ -80,19 +80,19 @@ impl Queue {
         self.frames.push(Reverse(Frame { due, turn: self.turn, to, bytes: bytes.to_vec() }));
     }
 
-    /// To every port but the sender's.
+    /// Sends a frame to every port except that of the sender.
     pub(crate) fn send_to_all(&mut self, now: u64, from: usize, bytes: &[u8]) {
         for to in (0..self.ports).filter(|to| *to != from) {
             self.send(now, from, to, bytes);
         }
     }
 
-    /// When the next frame arrives.
+    /// Returns the arrival time of the next frame.
     pub(crate) fn next_due(&self) -> Option<u64> {
         self.frames.peek().map(|frame| frame.0.due)
     }
 
-    /// The next frame, if it has arrived by `now`.
+    /// Removes and returns the next frame, if it has arrived by `now`.
     pub(crate) fn arrived(&mut self, now: u64) -> Option<Frame> {
         if self.next_due()? > now {
             return None;

@@ -1,38 +1,39 @@
-//! What the network of a test bed is like: the delay and rate of the wire between every two hosts.
+//! Shape of the network: delay and rate of the wire between each pair of hosts.
 
 use std::{str::FromStr, time::Duration};
 
 use ombx_core::unit::parse_duration;
 
-/// One direction between two hosts.
+/// Direction between two hosts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Wire {
     pub(crate) delay: Duration,
-    /// Bits in a second; unlimited where there is none.
+    /// Bits per second; `None` is unlimited.
     pub(crate) rate: Option<u64>,
 }
 
-/// Of a full frame of a TCP stream with timestamps: Ethernet's 14 bytes, IP's 20, TCP's 32 and payload.
+/// Payload and length of a full frame of a TCP stream with timestamps: 14 bytes of Ethernet, 20 of IP, 32 of TCP, and payload.
 const FRAME: (f64, f64) = (1448.0, 1514.0);
 
 impl Wire {
-    /// What TCP has of it, with the formula; of a wire without limits there is nothing to say.
-    fn promise(self) -> Option<String> {
+    /// Returns the expected TCP rate and delay with their formulas; `None` for a wire without limits.
+    fn expectation(self) -> Option<String> {
         let delay = self.delay.as_secs_f64() * 1e3;
         let Some(rate) = self.rate.map(|rate| rate as f64 / 1e6) else {
-            return (delay > 0.0)
-                .then(|| format!("A link of {delay} ms: one way takes {delay} ms and what hosts take."));
+            return (delay > 0.0).then(|| {
+                format!("A link of {delay} ms: one way takes {delay} ms plus the time of the hosts.")
+            });
         };
         let (payload, frame) = FRAME;
         Some(format!(
-            "A link of {delay} ms, {rate} Mbit/s: TCP has {payload}/{frame} of it, {rate} / 8 * {payload} / {frame} = {:.3} MB/s; one way takes \
-             {delay} ms and 8 * bytes of the frame / {rate} us, and what hosts take.",
+            "A link of {delay} ms, {rate} Mbit/s: TCP payload is {payload}/{frame} of it, {rate} / 8 * {payload} / {frame} = {:.3} MB/s; one way takes \
+             {delay} ms plus 8 * bytes of the frame / {rate} us plus the time of the hosts.",
             rate / 8.0 * payload / frame
         ))
     }
 }
 
-/// Some settings of a wire; what is not said stays as it is.
+/// Settings of a wire; `None` keeps the value.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Setting {
     delay: Option<Duration>,
@@ -53,11 +54,11 @@ pub(crate) struct OfHost {
     setting: Setting,
 }
 
-/// Bits in a second: `100Mbit`.
+/// Bits per second: `100Mbit`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Rate(pub(crate) u64);
 
-/// The wires of a full mesh of hosts: each direction of each pair has its own.
+/// Wires of a full mesh of hosts; each direction of each pair has its own.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Shape {
     hosts: usize,
@@ -65,7 +66,7 @@ pub(crate) struct Shape {
 }
 
 impl Shape {
-    /// All wires alike, then hosts that differ, then links that differ.
+    /// Sets all wires alike, then the given hosts, then the given links.
     pub(crate) fn new(
         hosts: usize,
         all: Wire,
@@ -97,7 +98,7 @@ impl Shape {
         }
     }
 
-    /// From one host to another; beyond the hosts is the head, whose wires are plain.
+    /// Returns the wire from one host to another. Wires of the head have no limits.
     pub(crate) fn wire(&self, from: usize, to: usize) -> Wire {
         match from < self.hosts && to < self.hosts {
             true => self.wires[from * self.hosts + to],
@@ -105,10 +106,10 @@ impl Shape {
         }
     }
 
-    /// What can be measured at the best on each kind of wire that there is.
-    pub(crate) fn promises(&self) -> Vec<String> {
+    /// Returns the expected rate and delay of each different wire.
+    pub(crate) fn expectations(&self) -> Vec<String> {
         let pairs = (0..self.hosts).flat_map(|a| (0..a).map(move |b| (a, b)));
-        let mut lines: Vec<String> = pairs.filter_map(|(a, b)| self.wire(a, b).promise()).collect();
+        let mut lines: Vec<String> = pairs.filter_map(|(a, b)| self.wire(a, b).expectation()).collect();
         lines.sort();
         lines.dedup();
         lines
@@ -118,7 +119,7 @@ impl Shape {
         self.hosts
     }
 
-    /// One line for each direction: from, to, nanoseconds, bits in a second (0: unlimited).
+    /// Returns one line per direction: from, to, nanoseconds, bits per second (0: unlimited).
     pub(crate) fn to_text(&self) -> String {
         let line = |at: usize| {
             let wire = self.wires[at];
@@ -128,7 +129,7 @@ impl Shape {
         format!("{}\n", self.hosts) + &(0..self.wires.len()).map(line).collect::<String>()
     }
 
-    /// What [`Shape::to_text`] wrote.
+    /// Parses the text of [`Shape::to_text`].
     pub(crate) fn from_text(text: &str) -> Option<Self> {
         let mut lines = text.lines();
         let hosts: usize = lines.next()?.parse().ok()?;
@@ -144,16 +145,16 @@ impl Shape {
     }
 }
 
-/// The name of a host by its number from 0.
+/// Returns the name of a host by its number, from 0.
 pub(crate) fn host_name(host: usize) -> String {
     format!("h{}", host + 1)
 }
 
-/// The number of a host by its name.
+/// Returns the number of a host by its name.
 pub(crate) fn host_number(name: &str) -> Result<usize, String> {
     let number =
         name.strip_prefix('h').and_then(|n| n.parse::<usize>().ok()).filter(|n| (1..=99).contains(n));
-    number.map(|n| n - 1).ok_or_else(|| format!("{name:?} is no host of a test bed; they are h1, h2, .."))
+    number.map(|n| n - 1).ok_or_else(|| format!("{name:?} is not a host of a test bed; hosts are h1, h2, .."))
 }
 
 impl FromStr for Rate {
@@ -161,7 +162,7 @@ impl FromStr for Rate {
 
     fn from_str(text: &str) -> Result<Self, String> {
         let lower = text.to_ascii_lowercase();
-        let bad = || format!("{text:?} is no rate such as 100Mbit, 1Gbit or 500kbit");
+        let bad = || format!("{text:?} is not a rate such as 100Mbit, 1Gbit or 500kbit");
         let number = lower.strip_suffix("bit").or(lower.strip_suffix("bit/s")).ok_or_else(bad)?;
         let (number, unit) = match number.char_indices().last() {
             Some((at, 'k')) => (&number[..at], 1e3),
@@ -194,7 +195,7 @@ impl FromStr for OfLink {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let (hosts, setting) = text.split_once(':').ok_or("a link is set as h1-h2:delay=5ms,rate=10Mbit")?;
+        let (hosts, setting) = text.split_once(':').ok_or("write a link as h1-h2:delay=5ms,rate=10Mbit")?;
         Ok(Self { hosts: parse_link(hosts)?, setting: setting.parse()? })
     }
 }
@@ -203,19 +204,19 @@ impl FromStr for OfHost {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let (host, setting) = text.split_once(':').ok_or("a host is set as h3:delay=5ms,rate=10Mbit")?;
+        let (host, setting) = text.split_once(':').ok_or("write a host as h3:delay=5ms,rate=10Mbit")?;
         Ok(Self { host: host_number(host)?, setting: setting.parse()? })
     }
 }
 
-/// `h1-h2`.
+/// Parses a link such as `h1-h2`.
 pub(crate) fn parse_link(text: &str) -> Result<[usize; 2], String> {
-    let (a, b) = text.split_once('-').ok_or_else(|| format!("{text:?} is no link such as h1-h2"))?;
+    let (a, b) = text.split_once('-').ok_or_else(|| format!("{text:?} is not a link such as h1-h2"))?;
     let hosts = [host_number(a)?, host_number(b)?];
     if hosts[0] == hosts[1] { Err(format!("{text:?} joins a host to itself")) } else { Ok(hosts) }
 }
 
-/// One way, up to ten seconds.
+/// Parses a one-way delay of at most ten seconds.
 pub(crate) fn parse_delay(text: &str) -> Result<Duration, String> {
     if text == "0" {
         return Ok(Duration::ZERO);
@@ -246,12 +247,12 @@ mod tests {
     }
 
     #[test]
-    fn what_tcp_can_have_is_told() {
+    fn the_expected_rate_of_tcp_is_printed() {
         let all = Wire { delay: 2 * MS, rate: Some(100_000_000) };
-        let told = Shape::new(3, all, &[], &["h1-h2:rate=40Mbit".parse().unwrap()]).unwrap().promises();
-        assert_eq!(told.len(), 2);
-        assert!(told[0].contains("2 ms, 100 Mbit/s") && told[0].contains("= 11.955 MB/s"), "{told:?}");
-        assert!(told[1].contains("= 4.782 MB/s"), "{told:?}");
+        let lines = Shape::new(3, all, &[], &["h1-h2:rate=40Mbit".parse().unwrap()]).unwrap().expectations();
+        assert_eq!(lines.len(), 2);
+        assert!(lines[0].contains("2 ms, 100 Mbit/s") && lines[0].contains("= 11.955 MB/s"), "{lines:?}");
+        assert!(lines[1].contains("= 4.782 MB/s"), "{lines:?}");
     }
 
     #[test]
@@ -265,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn mistakes_are_told() {
+    fn mistakes_are_errors() {
         for text in
             ["h1-h1:delay=1ms", "h1:delay=1ms", "h1-x:delay=1ms", "h1-h2:jitter=1ms", "h0-h1:delay=1ms"]
         {

@@ -1,4 +1,4 @@
-//! The emulated network: a switch between TAP devices that holds each frame back as long as its wire takes.
+//! Emulated network: a switch between TAP devices that delays each frame as its wire does.
 
 use std::{
     fs,
@@ -28,21 +28,21 @@ use ombx_toolchain::{
     failure::{Failure, Result},
 };
 
-/// More than any frame of these devices.
+/// Size of the buffer, larger than any frame of these devices.
 const LONGEST: usize = 65_536;
-/// Wake-ups whose lateness is known before the first frame.
-const REHEARSALS: usize = 25;
-/// How fast estimates of the lateness follow, in nanoseconds a wake-up.
+/// Wake-ups that are measured before the first frame.
+const TRIALS: usize = 25;
+/// Step of the estimates of lateness, in nanoseconds per wake-up.
 const STEP: u64 = 100;
-/// No wake-up is taken to be later than this.
+/// Upper bound of the estimates, in nanoseconds.
 const LATEST: u64 = 150_000;
-/// Of the time that it sleeps, the part that the switch may spend on waiting awake: hosts need the cores too.
+/// The switch may spin for this fraction (1 / n) of the time that it sleeps: hosts need the cores too.
 const AWAKE_PART: u64 = 5;
 
-/// The wake-ups of this process: how late they are, and how late frames were.
+/// Lateness of the wake-ups of this process, and of frames.
 #[derive(Default)]
 struct Lateness {
-    /// One wake-up of ten is later than the one and sooner than the other.
+    /// 90th and 10th percentile of the lateness of wake-ups, in nanoseconds.
     high: u64,
     low: u64,
     frames: u64,
@@ -50,17 +50,17 @@ struct Lateness {
     over_100us: u64,
 }
 
-/// When to be woken for a frame.
+/// Wake-up for a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Alarm {
     at: u64,
-    /// The rest of the time is spent awake, until this.
+    /// End of spinning.
     until: u64,
 }
 
 impl Lateness {
-    /// Before almost every wake-up's lateness, where there is time to sleep; where frames follow each other closely, as early
-    /// as nearly all wake-ups are late.
+    /// Returns the wake-up for a frame. With time to sleep, it is earlier by the 90th percentile, and the switch spins until the
+    /// frame is due. Otherwise it is earlier by the 10th percentile.
     fn alarm(&self, due: u64, now: u64) -> Alarm {
         let soon = due.saturating_sub(self.low);
         match due.saturating_sub(now) > AWAKE_PART * self.high {
@@ -69,7 +69,7 @@ impl Lateness {
         }
     }
 
-    /// Of a wake-up. Each estimate goes up nine times as fast as down, or the other way.
+    /// Updates the estimates by a wake-up. Steps up and down in the ratio 9:1 give the 90th percentile, 1:9 the 10th.
     fn woke(&mut self, at: u64, now: u64) {
         let late = now.saturating_sub(at);
         let follow = |estimate: u64, up: u64, down: u64| match late > estimate {
@@ -79,13 +79,12 @@ impl Lateness {
         (self.high, self.low) = (follow(self.high, 9, 1), follow(self.low, 1, 9));
     }
 
-    /// When a frame came that ended a sleep. It came during that sleep, and waited for a wake-up at least as long as nearly all
-    /// do.
+    /// Estimates the arrival of a frame that ended a sleep: earlier by the 10th percentile, at most by the length of the sleep.
     fn came(&self, slept: u64, now: u64) -> u64 {
         now - self.low.min(slept)
     }
 
-    /// Of a frame that is handed over.
+    /// Records a frame that is delivered.
     fn saw(&mut self, due: u64, now: u64) {
         let after = now.saturating_sub(due);
         self.frames += 1;
@@ -95,7 +94,7 @@ impl Lateness {
 
     fn line(&self, dropped: u64) -> String {
         format!(
-            "{} frames; a wake-up takes {:.0} to {:.0} us; {} were more than 100 us late, the latest {:.0} us; {dropped} dropped",
+            "{} frames; a wake-up takes {:.0} to {:.0} us; {} frames were more than 100 us late, the latest {:.0} us; {dropped} dropped",
             self.frames,
             self.low as f64 / 1e3,
             self.high as f64 / 1e3,
@@ -114,12 +113,12 @@ pub(crate) fn run(bed: &Bed) -> Result<()> {
     for (signal, flag) in [(SIGTERM, &stop), (SIGUSR1, &news)] {
         signal_hook::flag::register(signal, Arc::clone(flag)).map_err(Failure::file("signals"))?;
     }
-    // Without either right the switch is late more often, and says so.
+    // Both may not be permitted: more frames are late then.
     let _ = mlockall(MlockAllFlags::CURRENT | MlockAllFlags::FUTURE);
     let _ = set_current_timer_slack(NonZeroU64::new(1));
 
     let mut queue = Queue::new(&shape);
-    let mut lateness = rehearsed();
+    let mut lateness = measured();
     fs::write(bed.file("switch.ready"), "").map_err(Failure::file(bed.file("switch.ready")))?;
     let mut buffer = vec![0; LONGEST];
     use std::sync::atomic::Ordering::Relaxed;
@@ -137,7 +136,7 @@ pub(crate) fn run(bed: &Bed) -> Result<()> {
             let came = poll(&mut fds, Some(&timeout));
             let woken = now();
             match (came, alarm) {
-                // Nothing came before the time was up.
+                // No frame arrived before the wake-up.
                 (Ok(0), Some(alarm)) => {
                     lateness.woke(alarm.at, woken);
                     while now() < alarm.until {
@@ -145,7 +144,7 @@ pub(crate) fn run(bed: &Bed) -> Result<()> {
                     }
                 }
                 (Ok(_) | Err(Errno::INTR), _) => {}
-                (Err(e), _) => return Err(Failure::Missing(format!("the switch cannot wait: {e}"))),
+                (Err(e), _) => return Err(Failure::Missing(format!("the switch cannot poll: {e}"))),
             }
             let came = lateness.came(woken - before, woken);
             for (port, fd) in fds.iter().enumerate() {
@@ -156,19 +155,19 @@ pub(crate) fn run(bed: &Bed) -> Result<()> {
         }
         while let Some(frame) = queue.arrived(now() + lateness.low) {
             lateness.saw(frame.due, now());
-            // A device that is down, or whose queue is full, loses it: so does a real one.
+            // A device that is down or full loses the frame, as in a real network.
             let _ = taps[frame.to].send(&frame.bytes);
         }
     }
     Ok(())
 }
 
-/// Takes all that a host has sent; the first frame came at the time given.
+/// Reads all frames that a host has sent; the first arrived at the given time.
 fn read(tap: &Tap, (mut came, port): (u64, usize), queue: &mut Queue, buffer: &mut [u8]) {
     while let Ok(length) = tap.recv(buffer) {
         let frame = &buffer[..length];
         match frame {
-            // Addresses of the bed end with the number of the port, from 1.
+            // Addresses of the bed end with the port number, from 1.
             [2, b'o', b'm', b'b', b'x', to, ..] if *to > 0 => {
                 let to = usize::from(*to) - 1;
                 if to != port && to < queue.ports {
@@ -182,7 +181,7 @@ fn read(tap: &Tap, (mut came, port): (u64, usize), queue: &mut Queue, buffer: &m
     }
 }
 
-/// One TAP device for each host, moved into it, and one for the head, which stays here.
+/// Makes a TAP device for each host and moves it there, and one for the head, which stays here.
 fn devices(bed: &Bed, hosts: usize) -> Result<Vec<Tap>> {
     let mut taps = Vec::new();
     for port in 0..=hosts {
@@ -202,7 +201,7 @@ fn devices(bed: &Bed, hosts: usize) -> Result<Vec<Tap>> {
     Ok(taps)
 }
 
-/// Hosts and pairs of hosts without a link, one a line.
+/// Reads the pairs without a link: a host or a link per line.
 fn cuts(path: &Path, hosts: usize) -> Vec<[usize; 2]> {
     let text = fs::read_to_string(path).unwrap_or_default();
     let mut pairs = Vec::new();
@@ -216,9 +215,9 @@ fn cuts(path: &Path, hosts: usize) -> Vec<[usize; 2]> {
     pairs
 }
 
-/// How late wake-ups are here.
-fn rehearsed() -> Lateness {
-    let mut late: Vec<u64> = (0..REHEARSALS)
+/// Measures the lateness of wake-ups on this machine.
+fn measured() -> Lateness {
+    let mut late: Vec<u64> = (0..TRIALS)
         .map(|_| {
             let due = now() + 1_000_000;
             let _ = poll(&mut [], Some(&timespec(1_000_000)));
@@ -226,7 +225,7 @@ fn rehearsed() -> Lateness {
         })
         .collect();
     late.sort_unstable();
-    Lateness { low: late[REHEARSALS / 10], high: late[REHEARSALS * 9 / 10], ..Lateness::default() }
+    Lateness { low: late[TRIALS / 10], high: late[TRIALS * 9 / 10], ..Lateness::default() }
 }
 
 fn now() -> u64 {
