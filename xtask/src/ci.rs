@@ -1,4 +1,4 @@
-//! `cargo xtask ci`: what a change must pass, fastest first.
+//! `cargo xtask ci`: all checks that a change must pass, fastest first.
 
 use std::process::ExitCode;
 
@@ -16,14 +16,14 @@ use crate::{
     tidy,
 };
 
-/// Check everything: format, lints, tidy, docs, generated files, dependencies, then all tests
+/// Run every check: format, lints, tidy, docs, generated files, dependencies, then `cargo xtask test`
 #[derive(clap::Args)]
 #[command(after_help = "Example: cargo xtask ci --mpi mpich")]
 pub(crate) struct Options {
-    /// The MPI to test with [default: every one that is there]
+    /// MPI to test with [default: every installed one]
     #[arg(long, value_enum)]
     mpi: Option<Which>,
-    /// Install what is missing without asking
+    /// Install missing packages without asking
     #[arg(long)]
     yes: bool,
 }
@@ -31,7 +31,7 @@ pub(crate) struct Options {
 pub(crate) fn main(options: &Options) -> Result<ExitCode> {
     let facts = test::facts(options.mpi, options.yes)?;
     let workspace = Workspace::read()?;
-    // Lints and docs do not depend on which MPI is bound: the first is enough.
+    // Lints and docs do not depend on the MPI: the first is enough.
     let mpis = facts.mpis();
     let in_first = |arguments: &[&str]| {
         let mut command = cargo();
@@ -54,7 +54,7 @@ pub(crate) fn main(options: &Options) -> Result<ExitCode> {
         }));
     }
     steps.push(if succeeds(cargo().args(["deny", "--version"])) {
-        // Advisories are fetched, which a machine without a network cannot: `cargo deny check` has them too.
+        // Without advisories, which need a network.
         Step::run("cargo deny", &mut in_first(&["deny", "check", "bans", "licenses", "sources"]))
     } else {
         Step::skipped("cargo deny", "cargo-deny is not installed (cargo install --locked cargo-deny)")

@@ -1,5 +1,4 @@
 //! `cargo xtask benches`: cost of the work of ombx itself, measured by criterion.
-#![expect(clippy::print_stdout, reason = "a program that reports to a person or to a CI log")]
 
 use std::{
     fmt::Write as _,

@@ -1,22 +1,22 @@
-/* Stands between ombx and MPI (LD_PRELOAD) and does what OMBX_FAULTS says: rules separated by `;`, each of `key=value`
- * separated by `,`. See interpose.rs, which writes them.
+/* Library between ombx and MPI (LD_PRELOAD). OMBX_FAULTS has its rules, separated by `;`, each a list of `key=value` separated
+ * by `,`. interpose.rs writes them.
  *
- *   call=NAME   in this call, without `MPI_`, or in every one: `*`
+ *   call=NAME   name of the call without `MPI_`, or `*` for every call
  *   do=WHAT     flip      a bit of one byte that is delivered
  *               short     half of a message is sent
- *               trunc     half of the room is offered to a message
+ *               trunc     the receive buffer is half as long as the message
  *               error:N   the call returns this error class instead of being made
  *               raise:N   the same, through the error handler of the communicator or window
- *               less      Query_thread says that one thread alone may call
- *               exit:N abort segv kill stop hang    the rank itself does so; `hang` sleeps in the call
- *   way=in|out  of flip: what this rank is given (default), or what it gives to others
- *   rank=N      on this rank alone               bytes=N   messages, or blocks of a collective, of this size alone
- *   nth=N       from the n-th time on, from 1    times=N   at most so often
- *   slot=N of=M of every M that fit, the N-th, from 0
+ *               less      Query_thread reports that only one thread may call MPI
+ *               exit:N abort segv kill stop hang    the rank does so; `hang` sleeps in the call
+ *   way=in|out  of flip: received data (default) or sent data
+ *   rank=N      on this rank only                bytes=N   only messages, or blocks of a collective, of this size
+ *   nth=N       from the n-th call, from 1       times=N   at most this many times
+ *   slot=N of=M the N-th, from 0, of every M matching calls
  *   byte=N      the byte that is flipped, from the start of what the call delivers
- *   end=1       once the call is made, not instead of it
+ *   end=1       after the call, not instead of it
  *
- * The number of a rule that acts, and the rank, are added to the file OMBX_FAULTS_LOG, once each.
+ * The number of each rule that acts, and the rank, are appended to the file OMBX_FAULTS_LOG once.
  */
 #define _GNU_SOURCE
 #include <mpi.h>
@@ -107,7 +107,7 @@ static void tell(const struct rule *rule) {
     close(file);
 }
 
-/* Whether a rule acts now. It counts every call that fits, so that ranks count alike. */
+/* Returns whether a rule acts now. Counts every matching call, so that ranks count alike. */
 static int acts(struct rule *rule, const char *call, long bytes) {
     if (strcmp(rule->call, "*") != 0 && strcmp(rule->call, call) != 0) return 0;
     if (rule->rank != ANY && rule->rank != own_rank) return 0;
@@ -132,7 +132,7 @@ static void end_rank(const struct rule *rule) {
     if (is(rule, "hang")) for (;;) pause();
 }
 
-/* What a rule does instead of a call, or after it: the error that it returns, or success. */
+/* Performs a rule instead of a call or after it. Returns its error, or success. */
 static int trouble(const char *call, long bytes, const MPI_Comm *comm, const MPI_Win *win, int end) {
     for (int i = 0; i < rule_count; i++) {
         struct rule *rule = &rules[i];
@@ -152,7 +152,7 @@ static int is_halved(const char *what, const char *call, long bytes) {
     return halved;
 }
 
-/* The byte of what a call delivers that is to be flipped, or -1. */
+/* Returns the byte to flip in the data of a call, or -1. */
 static long flipped(const char *call, long bytes, int out) {
     long byte = -1;
     for (int i = 0; i < rule_count; i++) {
@@ -169,7 +169,7 @@ static long size_of(long count, MPI_Datatype type) {
     return count * size;
 }
 
-/* What will have arrived once a request is complete, or a window is synchronised: of this thread. */
+/* Data of this thread that arrives when a request completes or a window is synchronised. */
 static __thread struct { MPI_Request request; MPI_Win win; void *bytes; long byte; } pending[MOST];
 static __thread int pendings;
 
@@ -200,8 +200,8 @@ static int synchronised(MPI_Win win, int code) {
     return code;
 }
 
-/* What is sent instead: a copy for each address and size. A slot is sent again only after its last operation is complete
- * here, so that the copy may be written again; it is never freed. */
+/* Changed data that is sent instead: a copy per address and size. A buffer is reused only after its last operation is complete,
+ * so that the copy may be overwritten. It is never freed. */
 static struct { const void *origin; void *copy; long bytes; } copies[MOST];
 
 static const void *given(const char *call, const void *origin, long bytes) {
@@ -223,7 +223,7 @@ static const void *given(const char *call, const void *origin, long bytes) {
     return copies[i].copy;
 }
 
-/* Persistent requests, known by their handles, which are there as long as they are. */
+/* Persistent requests by handle. */
 static struct { MPI_Request request; char call[40]; void *bytes; long block; } persistent[MOST];
 static int persistents;
 
@@ -244,7 +244,7 @@ static void started(MPI_Request request) {
     }
 }
 
-/* A call: trouble before it, the call, trouble after it. `bytes` of it may be matched by rules. */
+/* Wraps a call: rules before it, the call, rules after it. Rules may match `bytes`. */
 #define CALL(name, bytes, comm, win, made) \
     do { \
         int code = trouble(name, bytes, comm, win, 0); \
@@ -253,7 +253,7 @@ static void started(MPI_Request request) {
         return late; \
     } while (0)
 
-/* Calls that deliver nothing. */
+/* Calls without received data. */
 #define LIST(...) __VA_ARGS__
 #define PLAIN(name, parameters, arguments, comm, win) \
     int MPI_##name parameters { CALL(#name, 0, comm, win, PMPI_##name arguments); }
@@ -295,7 +295,7 @@ PLAIN(Win_lock, (int type, int rank, int assert, MPI_Win win), (type, rank, asse
 PLAIN(Win_lock_all, (int assert, MPI_Win win), (assert, win), NULL, &win)
 PLAIN(Finalize, (void), (), NULL, NULL)
 
-/* Synchronisations of windows: what was got has arrived. */
+/* Synchronisations of windows: fetched data has arrived. */
 #define SYNCHRONISES(name, parameters, arguments) \
     int MPI_##name parameters { CALL(#name, 0, NULL, &win, synchronised(win, PMPI_##name arguments)); }
 
@@ -316,7 +316,7 @@ int MPI_Query_thread(int *provided) {
     return code;
 }
 
-/* Two-sided, with an `int` and with an `MPI_Count`. */
+/* Two-sided calls, with `int` and `MPI_Count`. */
 #define TWO_SIDED(c, Count) \
     int MPI_Send##c(const void *from, Count count, MPI_Datatype type, int to, int tag, MPI_Comm comm) { \
         long bytes = size_of(count, type); \

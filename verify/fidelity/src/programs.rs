@@ -33,7 +33,7 @@ const SOURCES: [(&str, &str); 3] = [
 /// Build of ombx that is compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Build {
-    /// Release build; `build` tells whether to build it first or to use the existing binary.
+    /// Release build; `build` says whether to build it first or to use the existing binary.
     Release { build: bool },
     /// Debug build of the tests.
     Debug,

@@ -1,4 +1,4 @@
-/* What an MPI program costs before it does anything: rank 0 says when all are there; then all sleep. */
+/* Bare MPI program: rank 0 prints a line when all ranks have started; then all sleep. */
 #include <mpi.h>
 #include <stdio.h>
 #include <unistd.h>

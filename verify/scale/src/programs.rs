@@ -13,7 +13,7 @@ pub(crate) struct Programs {
 }
 
 impl Programs {
-    /// Builds both; `build` tells whether ombx is built or used as it is.
+    /// Builds both; `build` says whether ombx is built or used as it is.
     pub(crate) fn build(mpi: Mpi, workspace: &Workspace, build: bool) -> Result<Self> {
         let target = mpi.target(&workspace.target);
         let ombx = match build {

@@ -1,4 +1,4 @@
-/* Starts MPI and ends it: what every launch of ranks costs, whatever they do. */
+/* Starts and ends MPI: the fixed cost of a launch. */
 #include <mpi.h>
 
 int main(int argc, char **argv) {

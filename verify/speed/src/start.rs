@@ -45,7 +45,7 @@ pub(crate) struct Start {
 }
 
 impl Program {
-    /// Builds both programs; `build` tells whether ombx is built or used as it is.
+    /// Builds both programs; `build` says whether ombx is built or used as it is.
     pub(crate) fn build(mpi: &Mpi, workspace: &Workspace, build: bool) -> Result<Self> {
         let target = mpi.target(&workspace.target);
         let directory = target.join("speed");

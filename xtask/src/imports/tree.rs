@@ -42,7 +42,7 @@ impl Tree {
                     let below = [&[directory.to_owned()], &*module.inline, &[format!("{child}.rs")]].concat();
                     let path = below.join("/");
                     if let Some(file) = sources.iter().position(|source| source.path == path) {
-                        next.push(([&*own, &[child.clone()]].concat(), file));
+                        next.push(([&*own, std::slice::from_ref(child)].concat(), file));
                     }
                 }
                 tree.exported_macros.extend(module.exported_macros.iter().map(|name| (name.clone(), file)));

@@ -1,4 +1,4 @@
-/* Collective loops: each operation blocking, nonblocking and persistent; and broadcasts that are acknowledged. */
+/* Collective loops: each operation in its blocking, nonblocking and persistent form, and acknowledged broadcasts. */
 #include "rows.h"
 #if defined(OPEN_MPI) && MPI_VERSION < 4
 #include <mpi-ext.h>
@@ -15,7 +15,7 @@
 #define OFFSET(BUFFER) s.BUFFER, s.counts, s.offsets, s.kinds
 #define SUM s.out, s.in, WORDS, s.kind, MPI_SUM
 
-/* Function, its nonblocking form, what opens it, its arguments. */
+/* Function, nonblocking form, initialisation of the persistent form, arguments. */
 #define OPERATIONS(X)                                                                                \
     X(allgather, Allgather, Iallgather, lists, BLOCK(out), BLOCK(in), s.comm)                        \
     X(allgatherv, Allgatherv, Iallgatherv, lists, BLOCK(out), BLOCKS(in), s.comm)                    \
@@ -40,7 +40,7 @@
     X(scatter, Scatter, Iscatter, lists, BLOCK(out), BLOCK(in), 0, s.comm)                           \
     X(scatterv, Scatterv, Iscatterv, lists, BLOCKS(out), BLOCK(in), 0, s.comm)
 
-/* The lists of an operation with blocks from and for each of so many. */
+/* Counts and displacements of an operation with a block from and for each rank. */
 static void list(struct setup *s, int blocks)
 {
     s->counts = calloc(blocks, sizeof *s->counts);
@@ -60,7 +60,7 @@ static void lists(struct setup *s)
     list(s, s->ranks);
 }
 
-/* Whole elements of a vector, the first ranks one more. */
+/* Elements per rank; the first ranks have one more. */
 static void portions(struct setup *s)
 {
     lists(s);
@@ -107,7 +107,7 @@ AFTER(DISSEMINATE, allreduce_disseminated, , MPI_Allreduce(SUM, s.comm))
 /* Each rank is root in turn. */
 CHAINED(bcast_round, int root = 0, int now = root; root = (root + 1) % s.ranks; MPI_Bcast(BLOCK(out), now, s.comm))
 
-/* A broadcast and an empty message back, and then empty messages to and fro; one of each kind goes before. */
+/* A broadcast and an empty message back, then round trips of empty messages, after one of each as warm-up. */
 #define EMPTY_SEND MPI_Send(NULL, 0, MPI_BYTE, s.peer, TAG, s.comm)
 #define EMPTY_RECEIVE MPI_Recv(NULL, 0, MPI_BYTE, s.peer, TAG, s.comm, MPI_STATUS_IGNORE)
 #define IN_TURN(NAME, WORK, ANSWER)                                                                           \
@@ -166,7 +166,7 @@ IN_TURN(tree_acked, MPI_Send(BLOCK(out), s.peer, TAG, s.comm); EMPTY_RECEIVE,
         CLOSE(s);                                                        \
     }
 CLOSES(lists, unlist)
-/* As lists, after one empty message one way. */
+/* Acknowledged broadcasts, after one empty message one way. */
 static void shifted(struct setup *s)
 {
     lists(s);

@@ -1,4 +1,4 @@
-/* One-sided loops: each operation under each synchronisation, one access an iteration or a window of them. */
+/* One-sided loops: each operation under each synchronisation, one access per iteration, or a window of accesses. */
 #include "rows.h"
 
 #define AT(BUFFER, W) s.BUFFER + (W) * s.stride, s.bytes, MPI_BYTE
@@ -24,7 +24,7 @@
 #define PSCW_ACCESS(ISSUE) MPI_Win_start(s.partner, 0, s.win); ISSUE; MPI_Win_complete(s.win)
 #define PSCW_EXPOSE(MEANWHILE) MPI_Win_post(s.partner, 0, s.win); MEANWHILE; MPI_Win_wait(s.win)
 
-/* Passive targets: one access and what completes it. */
+/* Passive target: one access and its completion. */
 #define PASSIVE(NAME, ISSUE)                                                                                       \
     CHAINED(NAME##_lock, , MPI_Win_lock(MPI_LOCK_SHARED, s.peer, 0, s.win); ISSUE; MPI_Win_unlock(s.peer, s.win))  \
     CHAINED(NAME##_lock_exclusive, ,                                                                               \
@@ -33,7 +33,7 @@
     CHAINED(NAME##_flush, , ISSUE; MPI_Win_flush(s.peer, s.win))                                                   \
     CHAINED(NAME##_flush_local, , ISSUE; MPI_Win_flush_local(s.peer, s.win))
 
-/* One access, which an active target returns. */
+/* Active target: one access in each direction. */
 #define LATENCY(NAME, ISSUE)                                                  \
     PASSIVE(NAME, ISSUE)                                                      \
     CHAINED(NAME##_pscw, , PSCW_ACCESS(ISSUE); PSCW_EXPOSE())                 \
@@ -49,7 +49,7 @@
     CHAINED(NAME##_many_fence, , FENCE; ISSUE; FENCE)                         \
     ANSWERED(NAME##_many_fence, , FENCE; FENCE)
 
-/* A window of accesses each way at the same time. */
+/* A window of accesses in both directions at once. */
 #define BOTH_WAYS(NAME, ISSUE)                                                \
     CHAINED(NAME##_both_pscw, , PSCW_EXPOSE(PSCW_ACCESS(ISSUE)))              \
     ANSWERED(NAME##_both_pscw, , PSCW_EXPOSE(PSCW_ACCESS(ISSUE)))             \

@@ -1,9 +1,8 @@
-/* What the plain C loops have in common: a row's buffers, two shapes of timed loops, and the driver that runs rows one after
- * the other.
+/* Common part of the plain C loops: buffers of a row, the timed loops, and the driver that runs the rows in order.
  *
  * usage: mpiexec -n 2 PROGRAM [--threads] NAME:BYTES:DEPTH:BATCH:SAMPLES:WARMUP ...
  *
- * Rank 0 prints one line of JSON for each row: the nanoseconds of each sample, the slowest rank's where all ranks are timed. */
+ * Rank 0 prints one line of JSON for each row: the nanoseconds of each sample, of the slowest rank if all ranks are timed. */
 #define _GNU_SOURCE
 #include <mpi.h>
 #include <pthread.h>
@@ -36,10 +35,10 @@ struct setup {
 
 typedef void loop(const struct setup *setup, long batch, long samples, long long *stamps);
 
-/* How samples are taken, and what surrounds them. */
+/* Way of taking samples. */
 enum {
-    PACED = 1,   /* each sample begins after a barrier and has two stamps of its own */
-    TURNS = 2,   /* each sample has two stamps, and two more that are not reported */
+    PACED = 1,   /* each sample starts after a barrier and has two time stamps */
+    TURNS = 2,   /* each sample has two time stamps, and two more that are not reported */
     EVERYONE = 4,/* every rank is timed; the slowest counts */
     HELD = 8,    /* the origin holds a lock around all iterations */
     FORKED = 16, /* ranks fork a child */
@@ -61,7 +60,7 @@ static long long now(void)
     return t.tv_sec * 1000000000LL + t.tv_nsec;
 }
 
-/* Cheaper where it can be, in a unit of its own. */
+/* Raw time in ticks: the TSC if there is one. */
 static inline long long tick(void)
 {
 #if defined(__x86_64__) || defined(__i386__)
@@ -73,7 +72,7 @@ static inline long long tick(void)
 
 #define LOOP(NAME) static __attribute__((noinline)) void NAME(const struct setup *setup, long batch, long samples, long long *stamps)
 
-/* Stamps in a chain: the end of a sample is the beginning of the next. */
+/* Chained time stamps: the end of a sample is the start of the next. */
 #define CHAINED(NAME, BEFORE, ACTIVE)                  \
     LOOP(fidelity_##NAME)                              \
     {                                                  \
@@ -88,7 +87,7 @@ static inline long long tick(void)
         }                                              \
     }
 
-/* The same iterations, without stamps. */
+/* The same iterations without time stamps. */
 #define ANSWERED(NAME, BEFORE, PASSIVE)                \
     LOOP(answer_##NAME)                                \
     {                                                  \
@@ -100,7 +99,7 @@ static inline long long tick(void)
         }                                              \
     }
 
-/* Ranks meet before each sample, which has a stamp at either end. */
+/* A barrier before each sample, and a time stamp at both ends. */
 #define AFTER(PACE, NAME, BEFORE, ACTIVE)              \
     LOOP(fidelity_##NAME)                              \
     {                                                  \
@@ -116,13 +115,13 @@ static inline long long tick(void)
         }                                              \
     }
 
-/* A passive target: it goes on to the next barrier. */
+/* Passive target: continues to the next barrier. */
 __attribute__((unused)) LOOP(nothing)
 {
     (void)setup, (void)batch, (void)samples, (void)stamps;
 }
 
-static void *room(size_t bytes)
+static void *allocated(size_t bytes)
 {
     void *start = NULL;
     if (posix_memalign(&start, PAGE, bytes ? bytes : 1) != 0)
@@ -130,7 +129,7 @@ static void *room(size_t bytes)
     return memset(start, 0, bytes ? bytes : 1);
 }
 
-/* A loop and its arguments, for a thread of its own. */
+/* Loop and arguments of a thread. */
 struct job {
     loop *run;
     const struct setup *setup;
@@ -138,11 +137,11 @@ struct job {
     long long *stamps;
 };
 
-/* What valgrind collects. */
+/* Function that callgrind profiles. */
 static __attribute__((noinline)) void fidelity_timed(const struct job *job)
 {
     job->run(job->setup, job->batch, job->samples, job->stamps);
-    /* Not the last call, which would be a jump. */
+    /* Prevents a tail call, which would be a jump. */
     __asm__ volatile("" ::: "memory");
 }
 
@@ -166,14 +165,14 @@ static void run(const struct row *row, const struct setup *s, long batch, long s
     MPI_Barrier(s->comm);
 }
 
-/* Runs one row; returns the ticks of its samples on rank 0. */
+/* Runs one row and returns the ticks of its samples on rank 0. */
 static long long *measure(const struct row *row, struct setup s, long batch, long samples, long warmup)
 {
     s.stride = (s.bytes + LINE - 1) / LINE * LINE;
     s.stride = s.stride ? s.stride : LINE;
-    /* As large as the largest use: every rank's block for every neighbour, or a window of messages. */
+    /* Size of the largest use: a block per rank and neighbour, or a window of messages. */
     size_t size = (size_t)s.stride * (s.depth > 4 ? s.depth : 4);
-    s.out = room(size), s.in = room(size), s.compare = room(size);
+    s.out = allocated(size), s.in = allocated(size), s.compare = allocated(size);
     if (row->open)
         row->open(&s);
     pid_t child = row->flags & FORKED ? fork() : 1;

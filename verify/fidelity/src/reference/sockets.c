@@ -1,4 +1,4 @@
-/* The plain loops over sockets that ombx is compared with: two processes, each pinned to a core of its own.
+/* Plain loops over sockets: two processes, each pinned to a core of its own.
  *
  * usage: sockets stream|ping tcp|unix BYTES WINDOW MILLISECONDS
  *
@@ -64,20 +64,20 @@ static void take(int end, char *into, size_t bytes)
     }
 }
 
-/* Two ends of a connection over loopback. */
+/* Both ends of a connection over loopback. */
 static void connect_tcp(int ends[2])
 {
     struct sockaddr_in address = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
     socklen_t length = sizeof address;
-    int door = socket(AF_INET, SOCK_STREAM, 0), on = 1;
+    int listener = socket(AF_INET, SOCK_STREAM, 0), on = 1;
     ends[0] = socket(AF_INET, SOCK_STREAM, 0);
-    if (bind(door, (struct sockaddr *)&address, length) || listen(door, 1) ||
-        getsockname(door, (struct sockaddr *)&address, &length) ||
-        connect(ends[0], (struct sockaddr *)&address, length) || (ends[1] = accept(door, NULL, NULL)) < 0)
+    if (bind(listener, (struct sockaddr *)&address, length) || listen(listener, 1) ||
+        getsockname(listener, (struct sockaddr *)&address, &length) ||
+        connect(ends[0], (struct sockaddr *)&address, length) || (ends[1] = accept(listener, NULL, NULL)) < 0)
         fail("tcp");
     for (int i = 0; i < 2; i++)
         setsockopt(ends[i], IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-    close(door);
+    close(listener);
 }
 
 int main(int argc, char **argv)
@@ -93,7 +93,7 @@ int main(int argc, char **argv)
         connect_tcp(ends);
     else if (socketpair(AF_UNIX, SOCK_STREAM, 0, ends) != 0)
         fail("socketpair");
-    /* As in ombx, every message of a window has its own place. */
+    /* As in ombx, each message of a window has its own buffer. */
     char *buffer = malloc(bytes * window), receipt = 1;
     memset(buffer, 1, bytes * window);
     pid_t child = fork();

@@ -1,4 +1,4 @@
-/* Two-sided loops: messages between two ranks, one at a time or a window of them. */
+/* Two-sided loops: messages between two ranks, one per iteration or a window of messages. */
 #include "rows.h"
 
 #define SEND(BYTES) MPI_Send(s.out, BYTES, MPI_BYTE, s.peer, TAG, s.comm)
@@ -30,7 +30,7 @@ ANSWERED(two_pings, , SWAP; SWAP)
 CHAINED(one_way, , for (int w = 0; w < s.depth; w++) SEND(s.bytes); RECEIVE(0))
 ANSWERED(one_way, , for (int w = 0; w < s.depth; w++) RECEIVE(s.bytes); SEND(0))
 
-/* Requests made once: receives, sends, the receipt in, the receipt out. */
+/* Persistent requests: receives, sends, acknowledgement in, acknowledgement out. */
 #define ONE(AT) MPI_Start(&s.requests[AT]); MPI_Wait(&s.requests[AT], MPI_STATUS_IGNORE)
 #define ALL(FIRST, COUNT)                            \
     MPI_Startall(COUNT, &s.requests[FIRST]);         \
@@ -73,14 +73,14 @@ static void forget(struct setup *s)
     done(s);
 }
 
-/* One thread sends, one answers, by the tag that came. */
+/* One thread sends; the other answers with the received tag. */
 CHAINED(ping_threads, , SEND(s.bytes); RECEIVE(s.bytes))
 ANSWERED(ping_threads, MPI_Status status,
          MPI_Recv(s.in, s.bytes, MPI_BYTE, s.peer, MPI_ANY_TAG, s.comm, &status);
          MPI_Send(s.out, s.bytes, MPI_BYTE, s.peer, status.MPI_TAG, s.comm))
 
 #if MPI_VERSION >= 4
-/* One message of many partitions; the message in, the message out, the receipt in, the receipt out. */
+/* Message with many partitions: message in, message out, acknowledgement in, acknowledgement out. */
 #define PUSH                                   \
     MPI_Start(&s.requests[1]);                 \
     for (int w = 0; w < s.depth; w++)          \
