@@ -16,13 +16,11 @@ use std::{
 };
 
 use ombx_core::clock::Since;
+use ombx_toolchain::process::{Mark, Process};
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 
-use crate::{
-    mpi,
-    process::{self, Process},
-};
+use crate::mpi;
 
 /// Default deadline, far more than any job here needs on a busy machine.
 const LIMIT: Duration = Duration::from_secs(90);
@@ -38,7 +36,7 @@ static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 pub struct Job {
     command: Command,
     limit: Duration,
-    mark: String,
+    mark: Mark,
     directory: TempDir,
 }
 
@@ -46,10 +44,11 @@ impl Job {
     /// Returns a job of any program.
     pub fn of(program: impl AsRef<OsStr>) -> Job {
         static COUNT: AtomicU32 = AtomicU32::new(0);
-        let mark = format!("{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
+        let value = format!("{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
+        let mark = Mark { variable: "OMBX_TEST_JOB", value };
         let directory = tempfile::tempdir().expect("a temporary directory");
         let mut command = Command::new(program);
-        command.env(process::MARK, &mark).stdin(Stdio::null()).process_group(0);
+        command.env(mark.variable, &mark.value).stdin(Stdio::null()).process_group(0);
         // Each test sets these itself.
         for name in ["OMBX_RANK_TEST", "LD_PRELOAD", "NO_COLOR", "CLICOLOR_FORCE"] {
             command.env_remove(name);
@@ -99,7 +98,7 @@ impl Job {
     /// Replaces the environment by these variables and the mark by which its processes are found.
     #[must_use]
     pub fn only_env(mut self, variables: &[(&str, &OsStr)]) -> Job {
-        self.command.env_clear().env(process::MARK, &self.mark).envs(variables.iter().copied());
+        self.command.env_clear().env(self.mark.variable, &self.mark.value).envs(variables.iter().copied());
         self
     }
 
@@ -146,7 +145,7 @@ pub struct Running {
     since: Since,
     shown: String,
     limit: Duration,
-    mark: String,
+    mark: Mark,
     directory: TempDir,
     _alone: MutexGuard<'static, ()>,
 }
@@ -159,12 +158,12 @@ impl Running {
 
     /// Returns every process of the job, including the first.
     pub fn processes(&self) -> Vec<Process> {
-        process::marked(&self.mark)
+        self.mark.processes()
     }
 
     /// Returns the processes of `ombx` that are MPI ranks.
     pub fn ranks(&self) -> Vec<Process> {
-        self.processes().into_iter().filter(Process::is_rank).collect()
+        self.processes().into_iter().filter(|process| process.is_rank_of(mpi::ombx())).collect()
     }
 
     /// Sends a signal to the process that was started, and to no other.
@@ -221,12 +220,12 @@ impl Running {
 impl Drop for Running {
     fn drop(&mut self) {
         if let Ok(None) = self.child.try_wait() {
-            process::kill_marked(&self.mark);
+            self.mark.kill();
             let _ = self.child.kill();
             let _ = self.child.wait();
         }
         if thread::panicking() {
-            process::kill_marked(&self.mark);
+            self.mark.kill();
         }
     }
 }
@@ -244,7 +243,7 @@ pub struct Done {
     /// Time from its start to its end.
     pub elapsed: Duration,
     shown: String,
-    mark: String,
+    mark: Mark,
 }
 
 impl Done {
@@ -279,14 +278,14 @@ impl Done {
         let since = Since::now();
         let mut empty = 0;
         loop {
-            let left = process::marked(&self.mark);
+            let left = self.mark.processes();
             // A process has no environment for a moment during exec.
             empty = if left.is_empty() { empty + 1 } else { 0 };
             if empty == 3 {
                 return;
             }
             if since.elapsed() > GONE {
-                process::kill_marked(&self.mark);
+                self.mark.kill();
                 let left: Vec<String> = left.iter().map(ToString::to_string).collect();
                 panic!("still running after the job has ended: {left:#?}\n{self}");
             }

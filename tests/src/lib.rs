@@ -6,9 +6,10 @@ pub mod browser;
 pub mod interpose;
 mod job;
 pub mod mpi;
-pub mod process;
 pub mod results;
 pub mod shim;
+
+pub use ombx_toolchain::process;
 
 pub use self::job::{Done, Files, Job, Running};
 

@@ -9,8 +9,7 @@ use std::{
 };
 
 use ombx_core::clock::Since;
-
-use super::marked;
+use ombx_toolchain::process::Mark;
 
 /// Time within which the leftovers of an ended job must disappear.
 const GONE: Duration = Duration::from_secs(5);
@@ -27,7 +26,7 @@ impl Before {
 
     /// Returns what is left of a job with this mark after [`GONE`], and kills its processes. `temporary` is its directory for
     /// temporary files, which must end empty.
-    pub(crate) fn left(&self, mark: &str, temporary: &Path) -> Vec<String> {
+    pub(crate) fn left(&self, mark: &Mark, temporary: &Path) -> Vec<String> {
         let since = Since::now();
         let mut empty = 0;
         loop {
@@ -35,15 +34,15 @@ impl Before {
             // A process has no environment for a moment during exec.
             empty = if left.is_empty() { empty + 1 } else { 0 };
             if empty == 2 || since.elapsed() > GONE {
-                marked::kill(mark);
+                mark.kill();
                 return left;
             }
             thread::sleep(POLL);
         }
     }
 
-    fn look(&self, mark: &str, temporary: &Path) -> Vec<String> {
-        let processes = marked::processes(mark).into_iter().map(|p| format!("process {p}"));
+    fn look(&self, mark: &Mark, temporary: &Path) -> Vec<String> {
+        let processes = mark.processes().into_iter().map(|p| format!("process {p}"));
         let shared = shared_memory().into_iter().filter(|path| !self.0.contains(path));
         // A file that a running process has mapped belongs to another job.
         let shared = shared.filter(|path| !is_mapped(path)).map(|path| format!("file {}", path.display()));
@@ -82,11 +81,11 @@ mod tests {
     fn a_file_that_stays_is_found() {
         let directory = tempfile::tempdir().unwrap();
         let before = Before::now();
+        let mark = Mark { variable: "OMBX_FAULT_JOB", value: "no such mark".into() };
         // Other programs may use shared memory meanwhile.
         let ours = |one: &String| one.contains(&*directory.path().to_string_lossy());
-        let look = || -> Vec<String> {
-            before.look("no such mark", directory.path()).into_iter().filter(ours).collect()
-        };
+        let look =
+            || -> Vec<String> { before.look(&mark, directory.path()).into_iter().filter(ours).collect() };
         fs::create_dir(directory.path().join("empty")).unwrap();
         assert_eq!(look(), Vec::<String>::new());
         fs::write(directory.path().join("lock"), "").unwrap();

@@ -6,7 +6,6 @@ mod cases;
 mod interpose;
 mod judge;
 mod left;
-mod marked;
 mod run;
 mod stage;
 mod table;

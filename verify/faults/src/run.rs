@@ -15,14 +15,10 @@ use ombx_core::{
     clock::Since,
     wire::{self, ReadError},
 };
+use ombx_toolchain::process::{Mark, Process};
 use rustix::process::{Pid, Signal, kill_process};
 
-use super::{
-    case::Job,
-    left::Before,
-    marked::{self, MARK, Process},
-    stage::Stage,
-};
+use super::{case::Job, left::Before, stage::Stage};
 
 const POLL: Duration = Duration::from_millis(5);
 
@@ -31,7 +27,7 @@ pub(crate) struct Running<'a> {
     child: Child,
     since: Since,
     deadline: Duration,
-    mark: &'a str,
+    mark: &'a Mark,
     /// Path of its result file.
     pub(crate) out: PathBuf,
     pub(crate) stage: &'a Stage,
@@ -56,13 +52,13 @@ pub(crate) struct Done {
 
 impl Running<'_> {
     pub(crate) fn processes(&self) -> Vec<Process> {
-        marked::processes(self.mark)
+        self.mark.processes()
     }
 
     /// Waits for the process of an MPI rank and returns it.
     pub(crate) fn rank(&mut self, rank: u32) -> Result<Process, String> {
-        let ombx = fs::canonicalize(&self.stage.ombx).unwrap_or_default();
-        let is_it = move |p: &Process| p.rank() == Some(rank) && p.program == ombx;
+        let ombx = self.stage.ombx.clone();
+        let is_it = move |p: &Process| p.rank() == Some(rank) && p.is_rank_of(&ombx);
         let mut found = None;
         self.until(&format!("rank {rank} runs"), |job| {
             found = job.processes().into_iter().find(|p| is_it(p));
@@ -103,7 +99,8 @@ impl Running<'_> {
 /// Runs a job. The error says why it could not be started.
 pub(crate) fn run(job: &Job, stage: &Stage) -> Result<Done, String> {
     static COUNT: AtomicU32 = AtomicU32::new(0);
-    let mark = format!("{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
+    let value = format!("{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
+    let mark = Mark { variable: "OMBX_FAULT_JOB", value };
     let directory =
         tempfile::Builder::new().prefix("of").tempdir().map_err(|e| format!("no directory: {e}"))?;
     let temporary = directory.path().join("t");
@@ -118,7 +115,7 @@ pub(crate) fn run(job: &Job, stage: &Stage) -> Result<Done, String> {
         command.arg("--out").arg(&out);
     }
     stage.mpi.launch_with(&mut command);
-    command.env(MARK, &mark).env("TMPDIR", &temporary).env("OMPI_MCA_plm_rsh_agent", "sh");
+    command.env(mark.variable, &mark.value).env("TMPDIR", &temporary).env("OMPI_MCA_plm_rsh_agent", "sh");
     for name in ["LD_PRELOAD", "NO_COLOR", "CLICOLOR_FORCE"] {
         command.env_remove(name);
     }
@@ -130,12 +127,11 @@ pub(crate) fn run(job: &Job, stage: &Stage) -> Result<Done, String> {
 
     let since = Since::now();
     let child = command.spawn().map_err(|e| format!("{} could not be started: {e}", stage.ombx.display()))?;
-    let (deadline, mark) = (job.deadline, mark.as_str());
-    let mut running = Running { child, since, deadline, mark, out: out.clone(), stage };
+    let mut running = Running { child, since, deadline: job.deadline, mark: &mark, out: out.clone(), stage };
     let action_error = job.act.as_ref().and_then(|act| act(&mut running).err());
     let status = end(&mut running);
     let took = running.since.elapsed();
-    let left = before.left(mark, &temporary);
+    let left = before.left(&mark, &temporary);
     let text = |path: &Path| {
         fs::read(path).map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).unwrap_or_default()
     };
@@ -165,7 +161,7 @@ fn end(running: &mut Running<'_>) -> Option<ExitStatus> {
             Ok(Some(status)) => return Some(status),
             Ok(None) if running.since.elapsed() < running.deadline => thread::sleep(POLL),
             _ => {
-                marked::kill(running.mark);
+                running.mark.kill();
                 let _ = running.child.kill();
                 let _ = running.child.wait();
                 return None;

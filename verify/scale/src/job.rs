@@ -12,12 +12,10 @@ use std::{
 
 use rustix::process::{Pid, Signal, kill_process_group};
 
-use ombx_toolchain::{command::cannot_run, failure::Result, mpi::Flavour};
+use ombx_toolchain::{command::cannot_run, failure::Result, mpi::Flavour, process::Mark};
 
 use crate::programs::Programs;
 
-/// Environment variable that marks the processes of a job.
-const MARK: &str = "OMBX_SCALE";
 /// Interval of reading memory.
 const INTERVAL: Duration = Duration::from_millis(300);
 /// Time from SIGTERM to SIGKILL.
@@ -87,8 +85,9 @@ pub(crate) fn bare(programs: &Programs, limits: Limits) -> Result<Outcome> {
 
 #[expect(clippy::disallowed_methods, reason = "seconds of a whole job are no measurement of ombx")]
 fn watch(mut command: Command, limits: Limits) -> Result<Outcome> {
-    let mark = format!("{}-{}", std::process::id(), limits.ranks);
-    command.env(MARK, &mark).process_group(0);
+    let value = format!("{}-{}", std::process::id(), limits.ranks);
+    let mark = Mark { variable: "OMBX_SCALE", value };
+    command.env(mark.variable, &mark.value).process_group(0);
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
     let start = Instant::now();
     let mut child = command.spawn().map_err(|source| cannot_run(&command, source))?;
@@ -145,27 +144,16 @@ impl Outcome {
     }
 
     /// Reads the memory of all ranks, if all have started.
-    fn read_memory(&mut self, mark: &str, ranks: u32) {
-        let memory: Vec<u64> = ranks_of(mark).iter().filter_map(|pid| proportional(pid)).collect();
+    fn read_memory(&mut self, mark: &Mark, ranks: u32) {
+        let processes = mark.processes();
+        let ranks_of_job = processes.iter().filter(|process| process.rank().is_some());
+        let pids = ranks_of_job.map(|process| process.pid.as_raw_nonzero().to_string());
+        let memory: Vec<u64> = pids.filter_map(|pid| proportional(&pid)).collect();
         if memory.len() as u32 == ranks {
             self.rank_bytes = self.rank_bytes.max(memory.iter().sum::<u64>() / u64::from(ranks));
             self.most_bytes = self.most_bytes.max(memory.iter().copied().max().unwrap_or(0));
         }
     }
-}
-
-/// Returns the processes that a launcher started as ranks.
-fn ranks_of(mark: &str) -> Vec<String> {
-    let wanted = format!("{MARK}={mark}");
-    let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
-    let names = processes.filter_map(|entry| entry.file_name().into_string().ok());
-    let is_rank = |pid: &String| {
-        let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
-        let has =
-            |start: &[u8]| environment.split(|byte| *byte == 0).any(|variable| variable.starts_with(start));
-        has(wanted.as_bytes()) && (has(b"OMPI_COMM_WORLD_RANK=") || has(b"PMI_RANK="))
-    };
-    names.filter(|name| name.bytes().all(|byte| byte.is_ascii_digit())).filter(is_rank).collect()
 }
 
 /// Returns the proportional set size of a process, in bytes.
@@ -196,6 +184,5 @@ mod tests {
     #[test]
     fn a_process_has_memory() {
         assert!(proportional("self").is_some_and(|bytes| bytes > 1 << 16));
-        assert!(ranks_of("no such job").is_empty());
     }
 }

@@ -10,6 +10,7 @@ pub mod consent;
 pub mod failure;
 pub mod machine;
 pub mod mpi;
+pub mod process;
 pub mod release;
 pub mod step;
 #[cfg(feature = "svg")]

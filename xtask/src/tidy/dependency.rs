@@ -29,7 +29,7 @@ const EDGES: &[(&str, &[&str])] = &[
             "ombx-cluster",
         ],
     ),
-    ("ombx-tests", &["ombx-core", "ombx-results", "ombx-mpi"]),
+    ("ombx-tests", &["ombx-core", "ombx-results", "ombx-mpi", "ombx-toolchain"]),
     ("ombx-toolchain", &[]),
     // TODO(merge): without ombx-core, once crates/cluster has what is in xtask/src/cluster.
     ("xtask", &["ombx-core", "ombx-cluster", "ombx-toolchain"]),

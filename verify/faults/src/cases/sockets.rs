@@ -10,11 +10,10 @@ use rustix::process::{Pid, PidfdFlags, PidfdGetfdFlags, Signal, pidfd_getfd, pid
 
 use crate::{
     case::{Case, Place},
-    marked::Process,
     run::Running,
     stage::Stage,
 };
-use ombx_toolchain::mpi::Flavour;
+use ombx_toolchain::{mpi::Flavour, process::Process};
 
 const MANY: &str = "run sockets.latency --transport all --sizes 1..32K:x4 --precision 0.0001% --max-time 50ms --format csv -n 2";
 const ENDLESS: &str =
@@ -61,9 +60,7 @@ pub(crate) fn cases(stage: &Stage) -> Vec<Case> {
     );
     cases.push(harmed("the coordinator is killed", 6, |job| {
         let all = job.processes();
-        all.iter()
-            .filter(|p| p.argv.iter().any(|word| word == "--coordinator"))
-            .for_each(|p| p.signal(Signal::KILL));
+        all.iter().filter(|p| p.is_coordinator()).for_each(|p| p.signal(Signal::KILL));
     }));
     cases.push(harmed("SIGINT", 130, |job| job.signal(Signal::INT)).says(&["interrupted"]));
     cases.push(harmed("SIGTERM", 143, |job| job.signal(Signal::TERM)).says(&["interrupted"]));
@@ -105,8 +102,7 @@ fn harmed(fault: &str, code: i32, act: impl Fn(&mut Running<'_>) + 'static) -> C
 
 /// Returns the ranks in order.
 fn workers(job: &Running<'_>) -> Vec<Process> {
-    let is_worker = |p: &Process| p.argv.get(1).is_some_and(|word| word == "worker");
-    let mut all: Vec<Process> = job.processes().into_iter().filter(is_worker).collect();
+    let mut all: Vec<Process> = job.processes().into_iter().filter(Process::is_worker).collect();
     all.sort_by_key(|p| p.pid.as_raw_nonzero());
     all
 }

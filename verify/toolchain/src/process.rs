@@ -4,13 +4,21 @@ use std::{
     collections::BTreeMap,
     fmt,
     fs::{self, DirEntry},
-    path::PathBuf,
+    path::{Path, PathBuf},
+    thread,
+    time::Duration,
 };
 
 use rustix::process::{Pid, Signal, kill_process};
 
-/// Environment variable with the mark. Local ranks inherit it from their launcher.
-pub const MARK: &str = "OMBX_TEST_JOB";
+/// Environment variable and value that mark a job. Ranks of this host inherit it from their launcher.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mark {
+    /// Name of the variable.
+    pub variable: &'static str,
+    /// Value, unique for each job.
+    pub value: String,
+}
 
 /// Running process.
 pub struct Process {
@@ -18,19 +26,41 @@ pub struct Process {
     pub pid: Pid,
     /// Path of its executable.
     pub program: PathBuf,
-    argv: Vec<String>,
+    /// Command line.
+    pub argv: Vec<String>,
     variables: BTreeMap<String, String>,
 }
 
+impl Mark {
+    /// Returns every running process with this mark. Zombies have no environment and are not found.
+    pub fn processes(&self) -> Vec<Process> {
+        let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+        let processes = entries.filter_map(|entry| Process::read(&entry));
+        processes.filter(|process| process.variables.get(self.variable) == Some(&self.value)).collect()
+    }
+
+    /// Kills every process with this mark, including those that start meanwhile.
+    pub fn kill(&self) {
+        for _ in 0..100 {
+            let left = self.processes();
+            if left.is_empty() {
+                break;
+            }
+            left.iter().for_each(|process| process.signal(Signal::KILL));
+            thread::sleep(Duration::from_millis(5));
+        }
+    }
+}
+
 impl Process {
-    /// Returns its rank, if a launcher started it as one.
+    /// Returns its MPI rank, if a launcher started it as one.
     pub fn rank(&self) -> Option<u32> {
         ["OMPI_COMM_WORLD_RANK", "PMI_RANK"].iter().find_map(|name| self.variables.get(*name)?.parse().ok())
     }
 
-    /// Returns whether it is an MPI rank of ombx, and not a helper of a launcher.
-    pub fn is_rank(&self) -> bool {
-        self.rank().is_some() && self.program == fs::canonicalize(crate::mpi::ombx()).unwrap_or_default()
+    /// Returns whether it is an MPI rank of a program, and not a helper of its launcher.
+    pub fn is_rank_of(&self, program: &Path) -> bool {
+        self.rank().is_some() && fs::canonicalize(program).is_ok_and(|program| self.program == program)
     }
 
     /// Returns whether it is a rank of ombx over sockets.
@@ -54,7 +84,7 @@ impl Process {
         let _ = kill_process(self.pid, signal);
     }
 
-    fn read(entry: &DirEntry) -> Option<Process> {
+    fn read(entry: &DirEntry) -> Option<Self> {
         let pid = Pid::from_raw(entry.file_name().to_str()?.parse().ok()?)?;
         let strings = |name: &str| -> Option<Vec<String>> {
             let bytes = fs::read(entry.path().join(name)).ok()?;
@@ -63,31 +93,13 @@ impl Process {
         let pairs = strings("environ")?.into_iter();
         let variables = pairs.filter_map(|s| s.split_once('=').map(|(k, v)| (k.into(), v.into()))).collect();
         let program = fs::read_link(entry.path().join("exe")).ok()?;
-        Some(Process { pid, program, argv: strings("cmdline")?, variables })
+        Some(Self { pid, program, argv: strings("cmdline")?, variables })
     }
 }
 
 impl fmt::Display for Process {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} {}", self.pid.as_raw_nonzero(), self.argv.join(" "))
-    }
-}
-
-/// Returns every running process with a mark. Zombies have no environment and are not found.
-pub fn marked(mark: &str) -> Vec<Process> {
-    let entries = fs::read_dir("/proc").expect("/proc can be read").flatten();
-    let processes = entries.filter_map(|entry| Process::read(&entry));
-    processes.filter(|p| p.variables.get(MARK).is_some_and(|m| m == mark)).collect()
-}
-
-/// Kills every process with a mark, including those that start meanwhile.
-pub fn kill_marked(mark: &str) {
-    for _ in 0..100 {
-        let left = marked(mark);
-        if left.is_empty() {
-            break;
-        }
-        left.iter().for_each(|p| p.signal(Signal::KILL));
-        std::thread::sleep(std::time::Duration::from_millis(5));
+        let words: String = self.argv.join(" ").chars().take(200).collect();
+        write!(f, "{} {words}", self.pid.as_raw_nonzero())
     }
 }
