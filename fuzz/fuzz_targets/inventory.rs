@@ -2,7 +2,7 @@
 #![no_main]
 #![expect(dead_code, reason = "xtask uses the rest of its files")]
 
-#[path = "../../xtask/src/failure.rs"]
+#[path = "../../verify/toolchain/src/failure.rs"]
 mod failure;
 #[path = "../../xtask/src/cluster/inventory.rs"]
 mod inventory;

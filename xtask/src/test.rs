@@ -121,13 +121,13 @@ pub(crate) fn run(workspace: &Workspace, facts: &Facts, parts: Parts) -> Vec<Ste
         .map(|(at, mpi)| Run { workspace, mpi, first: at == 0, quick: parts.quick })
         .collect();
     let mut steps = Vec::new();
+    if parts.default {
+        steps.push(Step::count("without MPI", &mut without_mpi(workspace, parts.quick)));
+    }
     let mut built = Vec::new();
     for run in &runs {
         println!("\n== {}", run.mpi);
         let build = run.build();
-        if run.first && parts.default {
-            steps.push(run.without_mpi());
-        }
         let failed = build.failed();
         steps.push(build);
         if failed {
@@ -177,12 +177,6 @@ impl Run<'_> {
         Step::of(name, || release::built_for_tests(self.mpi, self.workspace).map(|_| Outcome::Passed))
     }
 
-    /// Unit tests of the packages that link no MPI.
-    fn without_mpi(&self) -> Step {
-        let packages = packages(self.workspace, |package| !self.workspace.needs_mpi(package));
-        Step::count("without MPI", &mut self.test(&packages))
-    }
-
     fn default(&self) -> [Step; 3] {
         let packages =
             packages(self.workspace, |package| self.workspace.needs_mpi(package) && package.name != TESTS);
@@ -213,20 +207,31 @@ impl Run<'_> {
 
     /// `cargo test` of packages with this MPI, its launcher and its build of ombx.
     fn test(&self, packages: &[&str]) -> Command {
-        let mut command = cargo();
-        command.args(["test", "--no-fail-fast"]).args(packages.iter().flat_map(|package| ["-p", package]));
-        if self.quick && packages != [TESTS] {
-            command.args(["--lib", "--bins", "--tests"]);
-        }
+        let mut command = cargo_test(self.workspace, packages, self.quick && packages != [TESTS]);
         let target = &self.workspace.target;
         self.mpi.build_with(&mut command, target);
         self.mpi.launch_with(&mut command);
-        command.env("OMBX_BIN", self.mpi.target(target).join("debug/ombx")).current_dir(&self.workspace.root);
+        command.env("OMBX_BIN", self.mpi.target(target).join("debug/ombx"));
         if let Ok(own) = std::env::current_exe() {
             command.env("OMBX_XTASK", own);
         }
         command
     }
+}
+
+/// Tests of the packages that link no MPI, in the target directory of xtask, which has built some of them already.
+fn without_mpi(workspace: &Workspace, quick: bool) -> Command {
+    cargo_test(workspace, &packages(workspace, |package| !workspace.needs_mpi(package)), quick)
+}
+
+fn cargo_test(workspace: &Workspace, packages: &[&str], without_documentation: bool) -> Command {
+    let mut command = cargo();
+    command.args(["test", "--no-fail-fast"]).args(packages.iter().flat_map(|package| ["-p", package]));
+    if without_documentation {
+        command.args(["--lib", "--bins", "--tests"]);
+    }
+    command.env("CARGO_TARGET_DIR", &workspace.target).current_dir(&workspace.root);
+    command
 }
 
 /// Names of the packages that fulfil a condition.

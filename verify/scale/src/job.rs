@@ -52,7 +52,7 @@ impl fmt::Display for Outcome {
         let mib = |bytes: u64| bytes as f64 / f64::from(1 << 20);
         write!(
             f,
-            "{}start {start}, in all {:.1} s, {} rows, {:.1} MiB a rank (at most {:.1})",
+            "{}start {start}, in all {:.1} s, {} rows, {:.1} MiB per rank (at most {:.1})",
             if self.complete { "" } else { "NOT COMPLETE, " },
             self.total_s,
             self.rows,
