@@ -1,4 +1,4 @@
-/* A bare MPI program: starts, meets, says what memory is its own, ends. */
+/* Bare MPI program: starts, runs a barrier, prints its private memory, ends. */
 #include <mpi.h>
 #include <stdio.h>
 #include <string.h>

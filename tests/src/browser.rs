@@ -1,4 +1,5 @@
-//! A headless Chromium, spoken to in the DevTools protocol over a pipe: loads a page, presses keys, looks, and keeps every complaint.
+//! Headless Chromium, controlled over a pipe in the DevTools protocol: loads pages, presses keys, evaluates expressions, and
+//! records errors and requests.
 
 use std::{
     env,
@@ -15,10 +16,10 @@ use rustix::process::{Pid, Signal, kill_process_group};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-/// Far more than any answer takes on a busy machine.
+/// Time limit of an answer, far more than one takes on a busy machine.
 const LIMIT: Duration = Duration::from_secs(60);
 
-/// A page in a browser that ends with this value.
+/// Page in a browser process, which is killed when this value is dropped.
 pub struct Browser {
     child: Child,
     to: ChildStdin,
@@ -29,7 +30,7 @@ pub struct Browser {
     _profile: TempDir,
 }
 
-/// The browser of this machine: `$OMBX_BROWSER`, or a Chromium on the path.
+/// Finds the browser of this machine: `$OMBX_BROWSER`, or a Chromium on `PATH`.
 pub fn find() -> Option<PathBuf> {
     let named = env::var_os("OMBX_BROWSER").map(PathBuf::from);
     let names = ["chromium", "chromium-browser", "chromium-headless-shell", "google-chrome"];
@@ -42,10 +43,10 @@ pub fn find() -> Option<PathBuf> {
 }
 
 impl Browser {
-    /// Starts it with an empty page.
+    /// Starts a browser with an empty page.
     pub fn start(program: &Path) -> Browser {
         let profile = tempfile::tempdir().expect("a temporary directory");
-        // The protocol is spoken on descriptors 3 and 4, which a shell can set and this program, without unsafe code, cannot.
+        // The protocol uses descriptors 3 and 4. A shell sets them, since this program would need unsafe code.
         let mut child = Command::new("sh")
             .args(["-c", r#"exec "$@" 3<&0 4>&1 >/dev/null"#, "sh"])
             .arg(program)
@@ -93,7 +94,7 @@ impl Browser {
         browser
     }
 
-    /// Loads a file, to the end.
+    /// Loads a file and waits for the load event.
     pub fn load(&mut self, path: &Path) {
         self.events.clear();
         self.call("Page.navigate", json!({"url": format!("file://{}", path.display())}));
@@ -103,14 +104,14 @@ impl Browser {
         }
     }
 
-    /// What a JavaScript expression is.
+    /// Returns the value of a JavaScript expression.
     pub fn look(&mut self, expression: &str) -> Value {
         let answer = self.call("Runtime.evaluate", json!({"expression": expression, "returnByValue": true}));
         assert!(answer.get("exceptionDetails").is_none(), "{expression}: {answer}");
         answer["result"]["value"].clone()
     }
 
-    /// Presses a key and lets it go.
+    /// Presses and releases a key.
     pub fn press(&mut self, key: &str) {
         let (code, number, text) = match key {
             "Tab" => ("Tab", 9, None),
@@ -119,7 +120,7 @@ impl Browser {
             "ArrowRight" => (key, 39, None),
             "ArrowDown" => (key, 40, None),
             "End" => (key, 35, None),
-            _ => panic!("the kit does not know the key {key}"),
+            _ => panic!("unknown key {key}"),
         };
         for kind in ["keyDown", "keyUp"] {
             let mut event = json!({"type": kind, "key": key, "code": code, "windowsVirtualKeyCode": number});
@@ -130,13 +131,13 @@ impl Browser {
         }
     }
 
-    /// Makes the page believe that its reader prefers this theme and looks at this medium: `screen` or `print`.
+    /// Emulates the preferred theme and the medium: `screen` or `print`.
     pub fn prefer(&mut self, theme: &str, medium: &str) {
         let features = json!([{"name": "prefers-color-scheme", "value": theme}]);
         self.call("Emulation.setEmulatedMedia", json!({"media": medium, "features": features}));
     }
 
-    /// Every error and warning since the page was loaded.
+    /// Returns every error and warning since the page was loaded.
     pub fn complaints(&self) -> Vec<String> {
         let bad = |event: &&Value| match event["method"].as_str() {
             Some("Runtime.exceptionThrown") => true,
@@ -151,7 +152,7 @@ impl Browser {
         self.events.iter().filter(bad).map(Value::to_string).collect()
     }
 
-    /// Every address that was asked for since the page was loaded, the page's own too.
+    /// Returns every requested address since the page was loaded, including that of the page.
     pub fn requests(&self) -> Vec<String> {
         let asked = self.events.iter().filter(|event| event["method"] == "Network.requestWillBeSent");
         asked.filter_map(|event| event["params"]["request"]["url"].as_str().map(str::to_owned)).collect()
@@ -164,7 +165,7 @@ impl Browser {
             message["sessionId"] = self.session.clone();
         }
         let sent = self.to.write_all(format!("{message}\0").as_bytes()).and_then(|()| self.to.flush());
-        sent.unwrap_or_else(|e| panic!("the browser has gone away: {e}"));
+        sent.unwrap_or_else(|e| panic!("the browser has ended: {e}"));
         loop {
             let mut answer = self.receive();
             if answer["id"] != self.next {
@@ -183,7 +184,7 @@ impl Browser {
 
 impl Drop for Browser {
     fn drop(&mut self) {
-        // Its helpers are in its group.
+        // Its child processes are in its process group.
         let _ = kill_process_group(Pid::from_child(&self.child), Signal::KILL);
         let _ = self.child.wait();
     }

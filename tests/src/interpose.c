@@ -1,8 +1,8 @@
-/* Stands between ombx and MPI (LD_PRELOAD) and does what OMBX_INTERPOSE says:
- *   recv            flips a bit of what MPI_Recv delivers, of messages of 64 bytes and more
+/* Library between ombx and MPI (LD_PRELOAD). OMBX_INTERPOSE selects its action:
+ *   recv            flips a bit of messages of at least 64 bytes in MPI_Recv
  *   init            ends a process that starts MPI
  *   none            changes nothing
- * What flips bits of everything else is xtask/src/faults/interpose.c. */
+ * verify/faults/src/interpose.c flips bits in all other calls. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>

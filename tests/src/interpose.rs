@@ -1,4 +1,4 @@
-//! The library that stands between ombx and MPI and spoils what arrives: see `interpose.c`.
+//! Library between ombx and MPI that corrupts received data: see `interpose.c`.
 
 use std::{
     ffi::OsString,
@@ -10,7 +10,7 @@ use std::{
 
 use crate::mpi;
 
-/// Compiles it with the MPI under test, once for each test binary, into the directory that cargo gives tests.
+/// Compiles it with the MPI under test, once per test binary, into the directory that cargo provides for tests.
 pub fn library(directory: &str) -> &'static Path {
     static LIBRARY: OnceLock<PathBuf> = OnceLock::new();
     LIBRARY.get_or_init(|| {
@@ -26,7 +26,7 @@ pub fn library(directory: &str) -> &'static Path {
     })
 }
 
-/// Arguments of `ombx run` that let ranks, and ranks alone, run with it.
+/// Returns arguments of `ombx run` that load it into the ranks, and into the ranks alone.
 pub fn arguments(library: &Path, what: &str) -> Vec<OsString> {
     [mpi::variable_of_ranks("LD_PRELOAD", library), mpi::variable_of_ranks("OMBX_INTERPOSE", what)].concat()
 }

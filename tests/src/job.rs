@@ -1,4 +1,4 @@
-//! A command with a deadline: its output, its exit, and every process that it started.
+//! Jobs: commands with a deadline, their output, their exit, and every process that they start.
 
 use std::{
     ffi::OsStr,
@@ -16,40 +16,40 @@ use std::{
 };
 
 use ombx_core::system::clock::Since;
+use ombx_toolchain::process::{Mark, Process};
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 
-use crate::{
-    mpi,
-    process::{self, Process},
-};
+use crate::mpi;
 
-/// Far more than any job here needs on a busy machine; a job that takes longer hangs.
+/// Default deadline, far more than any job here needs on a busy machine.
 const LIMIT: Duration = Duration::from_secs(90);
-/// After a job has ended, its processes are gone within this time.
+/// Time within which the processes of an ended job disappear.
 const GONE: Duration = Duration::from_secs(5);
-const NAP: Duration = Duration::from_millis(10);
+/// Interval of polling.
+const POLL: Duration = Duration::from_millis(10);
 
-/// Ranks spin while they wait: two jobs on the same cores starve each other, however many threads run tests.
+/// Lock of the running job. Ranks spin while they wait, so that two jobs on the same cores starve each other.
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
-/// A command that is to be run.
+/// Command to run.
 pub struct Job {
     command: Command,
     limit: Duration,
-    mark: String,
+    mark: Mark,
     directory: TempDir,
 }
 
 impl Job {
-    /// Any program.
+    /// Returns a job of any program.
     pub fn of(program: impl AsRef<OsStr>) -> Job {
         static COUNT: AtomicU32 = AtomicU32::new(0);
-        let mark = format!("{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
+        let value = format!("{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
+        let mark = Mark { variable: "OMBX_TEST_JOB", value };
         let directory = tempfile::tempdir().expect("a temporary directory");
         let mut command = Command::new(program);
-        command.env(process::MARK, &mark).stdin(Stdio::null()).process_group(0);
-        // Tests say themselves what they want to be on.
+        command.env(mark.variable, &mark.value).stdin(Stdio::null()).process_group(0);
+        // Each test sets these itself.
         for name in ["OMBX_RANK_TEST", "LD_PRELOAD", "NO_COLOR", "CLICOLOR_FORCE"] {
             command.env_remove(name);
         }
@@ -58,72 +58,72 @@ impl Job {
         Job { command, limit: LIMIT, mark, directory }
     }
 
-    /// `ombx` with arguments separated by blanks.
+    /// Returns a job of `ombx` with arguments separated by blanks.
     pub fn ombx(arguments: &str) -> Job {
         Job::of(mpi::ombx()).env("OMBX_MPIEXEC", mpi::mpiexec()).args(arguments.split_whitespace())
     }
 
-    /// `ombx` as `ranks` ranks of an explicit `mpiexec`.
+    /// Returns a job of `ombx` as `ranks` ranks of an explicit `mpiexec`.
     pub fn mpiexec(ranks: u32, arguments: &str) -> Job {
         Job::on_ranks(ranks, mpi::ombx()).args(arguments.split_whitespace())
     }
 
-    /// Any program as `ranks` ranks of an explicit `mpiexec`.
+    /// Returns a job of any program as `ranks` ranks of an explicit `mpiexec`.
     pub fn on_ranks(ranks: u32, program: &Path) -> Job {
         let job = Job::of(mpi::mpiexec()).args(mpi::launch_options(ranks));
         mpi::launch_environment().fold(job, |job, (name, value)| job.env(name, value)).arg(program)
     }
 
-    /// One more argument.
+    /// Adds an argument.
     #[must_use]
     pub fn arg(mut self, argument: impl AsRef<OsStr>) -> Job {
         self.command.arg(argument);
         self
     }
 
-    /// More arguments.
+    /// Adds arguments.
     #[must_use]
     pub fn args<A: AsRef<OsStr>>(mut self, arguments: impl IntoIterator<Item = A>) -> Job {
         self.command.args(arguments);
         self
     }
 
-    /// An environment variable.
+    /// Sets an environment variable.
     #[must_use]
     pub fn env(mut self, name: impl AsRef<OsStr>, value: impl AsRef<OsStr>) -> Job {
         self.command.env(name, value);
         self
     }
 
-    /// Nothing in the environment but these, and the mark by which its processes are found.
+    /// Replaces the environment by these variables and the mark by which its processes are found.
     #[must_use]
     pub fn only_env(mut self, variables: &[(&str, &OsStr)]) -> Job {
-        self.command.env_clear().env(process::MARK, &self.mark).envs(variables.iter().copied());
+        self.command.env_clear().env(self.mark.variable, &self.mark.value).envs(variables.iter().copied());
         self
     }
 
-    /// Another directory to start in.
+    /// Sets the working directory.
     #[must_use]
     pub fn directory(mut self, path: &Path) -> Job {
         self.command.current_dir(path);
         self
     }
 
-    /// Another standard output.
+    /// Sets standard output.
     #[must_use]
     pub fn stdout(mut self, to: impl Into<Stdio>) -> Job {
         self.command.stdout(to);
         self
     }
 
-    /// Another deadline.
+    /// Sets the deadline.
     #[must_use]
     pub fn limit(mut self, limit: Duration) -> Job {
         self.limit = limit;
         self
     }
 
-    /// Starts it, once the job before it has ended.
+    /// Waits until no other job runs and starts it.
     pub fn start(mut self) -> Running {
         let alone = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
         let since = Since::now();
@@ -133,56 +133,56 @@ impl Job {
         Running { child, since, shown, limit, mark, directory, _alone: alone }
     }
 
-    /// Runs it to its end, or to its deadline, which is a failure.
+    /// Runs it to its end. Panics at its deadline.
     pub fn run(self) -> Done {
         self.start().wait()
     }
 }
 
-/// A command under way. Dropped, it takes all its processes with it.
+/// Running job. All its processes are killed when it is dropped.
 pub struct Running {
     child: Child,
     since: Since,
     shown: String,
     limit: Duration,
-    mark: String,
+    mark: Mark,
     directory: TempDir,
     _alone: MutexGuard<'static, ()>,
 }
 
 impl Running {
-    /// The process that was started.
+    /// Returns the process that was started.
     pub fn pid(&self) -> Pid {
         Pid::from_child(&self.child)
     }
 
-    /// Every process of the job, the first one too.
+    /// Returns every process of the job, including the first.
     pub fn processes(&self) -> Vec<Process> {
-        process::marked(&self.mark)
+        self.mark.processes()
     }
 
-    /// Processes of `ombx` that are ranks.
+    /// Returns the processes of `ombx` that are MPI ranks.
     pub fn ranks(&self) -> Vec<Process> {
-        self.processes().into_iter().filter(Process::is_rank).collect()
+        self.processes().into_iter().filter(|process| process.is_rank_of(mpi::ombx())).collect()
     }
 
-    /// Sends a signal to the process that was started, and to it alone.
+    /// Sends a signal to the process that was started, and to no other.
     pub fn signal(&self, signal: Signal) {
         kill_process(self.pid(), signal).expect("the job is there");
     }
 
-    /// Waits until `condition` holds; the job must not end before.
+    /// Waits until `condition` holds. Panics if the job ends before.
     pub fn until(&mut self, what: &str, mut condition: impl FnMut(&Running) -> bool) {
         while !condition(self) {
             let ended = self.child.try_wait().expect("the job can be waited for");
             if ended.is_some() || self.since.elapsed() > self.limit {
-                panic!("never came to this: {what}\n{}", self.output(ended));
+                panic!("this did not happen: {what}\n{}", self.output(ended));
             }
-            thread::sleep(NAP);
+            thread::sleep(POLL);
         }
     }
 
-    /// Waits for its end, at most until its deadline, which is a failure.
+    /// Waits for its end. Panics at its deadline.
     pub fn wait(mut self) -> Done {
         loop {
             if let Some(status) = self.child.try_wait().expect("the job can be waited for") {
@@ -194,7 +194,7 @@ impl Running {
                 drop(self);
                 panic!("not ended after its deadline, with {left:#?}\n{output}");
             }
-            thread::sleep(NAP);
+            thread::sleep(POLL);
         }
     }
 
@@ -220,41 +220,41 @@ impl Running {
 impl Drop for Running {
     fn drop(&mut self) {
         if let Ok(None) = self.child.try_wait() {
-            process::kill_marked(&self.mark);
+            self.mark.kill();
             let _ = self.child.kill();
             let _ = self.child.wait();
         }
         if thread::panicking() {
-            process::kill_marked(&self.mark);
+            self.mark.kill();
         }
     }
 }
 
-/// What a command did.
+/// Ended job.
 pub struct Done {
-    /// What it printed.
+    /// Its standard output.
     pub stdout: String,
-    /// What it complained of.
+    /// Its standard error.
     pub stderr: String,
-    /// How it exited.
+    /// Its exit code.
     pub code: Option<i32>,
-    /// What ended it, if a signal did.
+    /// Signal that ended it.
     pub signal: Option<i32>,
-    /// How long it took.
+    /// Time from its start to its end.
     pub elapsed: Duration,
     shown: String,
-    mark: String,
+    mark: Mark,
 }
 
 impl Done {
-    /// Fails, with everything that is known, unless it exited with this code.
+    /// Panics with its output unless it exited with this code.
     #[track_caller]
     pub fn expect(self, code: i32) -> Done {
         assert!(self.code == Some(code), "exit code {code} was expected\n{self}");
         self
     }
 
-    /// Fails unless standard error contains each of `parts`.
+    /// Panics unless standard error contains each of `parts`.
     #[track_caller]
     pub fn complains(&self, parts: &[&str]) {
         for part in parts {
@@ -262,7 +262,7 @@ impl Done {
         }
     }
 
-    /// The one sentence on standard error, without `ombx: `; fails if there is more or less.
+    /// Returns the only line of standard error without `ombx: `. Panics if there is more or less.
     #[track_caller]
     pub fn sentence(&self) -> &str {
         let sentence = self.stderr.strip_prefix("ombx: ").map(str::trim_end);
@@ -272,24 +272,24 @@ impl Done {
         }
     }
 
-    /// Fails if a process of the job lives on.
+    /// Panics if a process of the job is still running.
     #[track_caller]
     pub fn leaves_nothing(&self) {
         let since = Since::now();
-        let mut looks = 0;
+        let mut empty = 0;
         loop {
-            let left = process::marked(&self.mark);
-            // A process has no environment for a moment while it becomes another program.
-            looks = if left.is_empty() { looks + 1 } else { 0 };
-            if looks == 3 {
+            let left = self.mark.processes();
+            // A process has no environment for a moment during exec.
+            empty = if left.is_empty() { empty + 1 } else { 0 };
+            if empty == 3 {
                 return;
             }
             if since.elapsed() > GONE {
-                process::kill_marked(&self.mark);
+                self.mark.kill();
                 let left: Vec<String> = left.iter().map(ToString::to_string).collect();
                 panic!("still running after the job has ended: {left:#?}\n{self}");
             }
-            thread::sleep(NAP);
+            thread::sleep(POLL);
         }
     }
 }
@@ -307,7 +307,7 @@ impl std::fmt::Display for Done {
     }
 }
 
-/// A directory for the files of one test.
+/// Temporary directory for the files of one test.
 pub struct Files(TempDir);
 
 impl Default for Files {
@@ -317,19 +317,19 @@ impl Default for Files {
 }
 
 impl Files {
-    /// A path in it.
+    /// Returns a path in it.
     pub fn path(&self, name: &str) -> PathBuf {
         self.0.path().join(name)
     }
 
-    /// A file in it.
+    /// Writes a file in it and returns its path.
     pub fn write(&self, name: &str, text: impl AsRef<[u8]>) -> PathBuf {
         let path = self.path(name);
         fs::write(&path, text).expect("a file can be written");
         path
     }
 
-    /// The directory.
+    /// Returns its path.
     pub fn root(&self) -> &Path {
         self.0.path()
     }

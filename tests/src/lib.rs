@@ -1,25 +1,34 @@
-//! Test kit: jobs with a deadline that leave no process behind, the MPI under test, and readers of what ombx writes.
+//! Test kit: jobs with a deadline that leave no process behind, the MPI under test, and readers of the output of ombx.
 
-use std::io::Write as _;
+use std::{env, io::Write as _};
 
 pub mod browser;
 pub mod interpose;
 mod job;
 pub mod mpi;
-pub mod process;
 pub mod results;
 pub mod shim;
 
+pub use ombx_toolchain::process;
+
 pub use self::job::{Done, Files, Job, Running};
 
-/// Says why a test tests nothing here.
+/// Reports why a test tests nothing on this machine. `cargo xtask test` counts it as skipped.
 pub fn skipped(why: &str) {
     tell(&format!("skipped: {why}"));
 }
 
-/// Says what a test has found, past the harness, which shows nothing of a test that passes.
+/// Returns the programs that are not installed. System directories are searched although they may not be on `PATH`.
+pub fn missing<'a>(programs: &[&'a str]) -> Vec<&'a str> {
+    let path = env::var_os("PATH").unwrap_or_default();
+    let directories: Vec<_> = env::split_paths(&path).chain(["/usr/sbin".into(), "/sbin".into()]).collect();
+    let installed = |program: &str| directories.iter().any(|directory| directory.join(program).is_file());
+    programs.iter().copied().filter(|program| !installed(program)).collect()
+}
+
+/// Prints a finding of a test to standard error, which the harness does not capture.
 pub fn tell(what: &str) {
     let name = std::thread::current().name().unwrap_or_default().to_owned();
-    // Only what `print!` and its kin write is captured. Nobody may listen.
+    // The harness captures only `print!` and similar macros. The reader of standard error may have gone.
     let _ = writeln!(std::io::stderr(), "{name}: {what}");
 }

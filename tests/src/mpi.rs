@@ -1,4 +1,4 @@
-//! The MPI under test, which is the one that this package was built with: its launcher, its compiler, and `ombx`.
+//! The MPI with which this package was built and which is under test: its launcher, and `ombx`.
 
 use std::{
     collections::BTreeSet,
@@ -13,12 +13,12 @@ use std::{
 
 use ombx_mpi::Family;
 
-/// The binary: `OMBX_BIN`, or what stands beside the tests.
+/// Returns the binary under test: `OMBX_BIN`, or the one beside the tests.
 pub fn ombx() -> &'static Path {
     static OMBX: OnceLock<PathBuf> = OnceLock::new();
     OMBX.get_or_init(|| {
         let beside = || {
-            let own = env::current_exe().expect("a test finds itself");
+            let own = env::current_exe().expect("the path of the test");
             own.parent().and_then(Path::parent).expect("a test is in target/debug/deps").join("ombx")
         };
         let path = env::var_os("OMBX_BIN").map_or_else(beside, PathBuf::from);
@@ -27,7 +27,7 @@ pub fn ombx() -> &'static Path {
     })
 }
 
-/// The launcher: `OMBX_MPIEXEC`, or the first in the search path that belongs to this MPI.
+/// Returns the launcher: `OMBX_MPIEXEC`, or the first on `PATH` that belongs to this MPI.
 pub fn mpiexec() -> &'static Path {
     static MPIEXEC: OnceLock<PathBuf> = OnceLock::new();
     MPIEXEC.get_or_init(|| {
@@ -38,17 +38,17 @@ pub fn mpiexec() -> &'static Path {
     })
 }
 
-/// A launcher of the other MPI, where it is installed.
+/// Returns a launcher of the other MPI, if it is installed.
 pub fn other_mpiexec() -> Option<PathBuf> {
     launcher_of(if is_open_mpi() { Family::Mpich } else { Family::OpenMpi })
 }
 
-/// What it is called.
+/// Returns the name of the MPI.
 pub fn name() -> &'static str {
     ombx_mpi::family().name()
 }
 
-/// Whether it is Open MPI; else it is MPICH or made from it.
+/// Returns whether it is Open MPI; otherwise it is MPICH or derives from it.
 pub fn is_open_mpi() -> bool {
     ombx_mpi::family() == Family::OpenMpi
 }
@@ -74,7 +74,7 @@ fn says(program: &Path, words: &[&str]) -> bool {
     words.iter().any(|word| text.contains(word))
 }
 
-/// Cores of this host; the threads of one core count once.
+/// Returns the number of cores of this host; hardware threads of a core count once.
 pub fn cores() -> usize {
     let siblings = |cpu: usize| {
         let file = format!("/sys/devices/system/cpu/cpu{cpu}/topology/thread_siblings_list");
@@ -84,7 +84,7 @@ pub fn cores() -> usize {
     (0..threads).map(siblings).collect::<BTreeSet<_>>().len()
 }
 
-/// Words after `mpiexec` for ranks on this host, bound while there is a core for each.
+/// Returns options of `mpiexec` for ranks on this host. Ranks are bound if there is a core for each.
 pub fn launch_options(ranks: u32) -> Vec<OsString> {
     let bound = ranks as usize <= cores();
     let mut words = vec!["-n".to_owned(), ranks.to_string()];
@@ -98,7 +98,7 @@ pub fn launch_options(ranks: u32) -> Vec<OsString> {
     words.into_iter().map(Into::into).collect()
 }
 
-/// What an `mpiexec` needs where it runs as root and where there is no remote shell.
+/// Returns environment variables that `mpiexec` needs as root and without a remote shell.
 pub fn launch_environment() -> impl Iterator<Item = (&'static str, &'static str)> {
     let open_mpi = [
         ("OMPI_ALLOW_RUN_AS_ROOT", "1"),
@@ -110,7 +110,7 @@ pub fn launch_environment() -> impl Iterator<Item = (&'static str, &'static str)
     open_mpi.into_iter().filter(|_| is_open_mpi())
 }
 
-/// Arguments of `ombx run` that give an environment variable to the ranks alone, not to their launcher.
+/// Returns arguments of `ombx run` that set an environment variable in the ranks, but not in their launcher.
 pub fn variable_of_ranks(name: &str, value: impl AsRef<OsStr>) -> Vec<OsString> {
     let word = |word: &OsStr| {
         let mut argument = OsString::from("--launcher-arg=");

@@ -1,28 +1,28 @@
-//! What ombx has written, read back.
+//! Readers of result files and of JSON Lines.
 
 use std::{fs, io::BufReader, path::Path};
 
 use ombx_results::wire::{self, RunWithRows};
 use serde_json::Value;
 
-/// The lines of a result file or of JSON Lines on standard output.
+/// Parses the lines of a result file or of JSON Lines on standard output.
 pub fn lines(text: &str) -> Vec<Value> {
     text.lines()
         .map(|line| serde_json::from_str(line).unwrap_or_else(|e| panic!("{line:?} is no JSON: {e}")))
         .collect()
 }
 
-/// The lines of a file.
+/// Parses the lines of a file.
 pub fn lines_of(path: &Path) -> Vec<Value> {
     lines(&fs::read_to_string(path).unwrap_or_else(|e| panic!("{}: {e}", path.display())))
 }
 
-/// Those lines that are rows.
+/// Returns the lines that are rows.
 pub fn rows(lines: &[Value]) -> Vec<&Value> {
     lines.iter().filter(|line| line["kind"] == "case").collect()
 }
 
-/// The one run of a file, through the reader of ombx itself.
+/// Returns the only run of a file, read by the reader of ombx.
 pub fn run_of(path: &Path) -> RunWithRows {
     let file = fs::File::open(path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
     let mut file = wire::read(BufReader::new(file)).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
@@ -31,7 +31,7 @@ pub fn run_of(path: &Path) -> RunWithRows {
     file.runs.remove(0)
 }
 
-/// How many rows a file has so far, while it is written.
+/// Returns the number of complete rows in a file that is being written.
 pub fn rows_so_far(path: &Path) -> usize {
     let text = fs::read_to_string(path).unwrap_or_default();
     text.split_inclusive('\n')

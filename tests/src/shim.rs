@@ -1,4 +1,4 @@
-//! Small libraries in C that stand between a program and the system (LD_PRELOAD).
+//! Small C libraries between a program and the system (`LD_PRELOAD`), and small C programs.
 
 use std::{
     fs,
@@ -6,12 +6,12 @@ use std::{
     process::Command,
 };
 
-/// Compiles `src/NAME.c` of this package into the directory that cargo gives tests. Without MPI, so that any process may run with it.
+/// Compiles `src/NAME.c` to a library without MPI in the directory that cargo provides for tests.
 pub fn library(name: &str, directory: &str) -> PathBuf {
     compiled("cc", &["-shared", "-fPIC"], name, directory, "so")
 }
 
-/// Compiles `src/NAME.c` with the MPI under test to a program.
+/// Compiles `src/NAME.c` to a program with the MPI under test.
 pub fn program(name: &str, directory: &str) -> PathBuf {
     compiled(ombx_mpi::COMPILER, &[], name, directory, "program")
 }

@@ -1,4 +1,4 @@
-/* Notes each attempt to start a process in the file OMBX_STARTS, and lets it go on. */
+/* Records each attempt to start a process in the file OMBX_STARTS. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <fcntl.h>

@@ -1,33 +1,37 @@
-//! `cargo xtask ci`: what a change must pass, fastest first.
+//! `cargo xtask ci`: all checks that a change must pass, fastest first.
 
-use std::process::{Command, ExitCode, Stdio};
+use std::process::ExitCode;
 
-use crate::{
-    codegen,
+use ombx_toolchain::{
+    command::succeeds,
     failure::Result,
     mpi::Which,
     step::{Outcome, Step},
-    test, tidy,
     workspace::{Workspace, cargo},
 };
 
-/// Check everything: format, lints, tidy, docs, generated files, dependencies, then all tests
+use crate::{
+    codegen,
+    test::{self, Parts},
+    tidy,
+};
+
+/// Run every check: format, lints, tidy, docs, generated files, dependencies, then `cargo xtask test`
 #[derive(clap::Args)]
 #[command(after_help = "Example: cargo xtask ci --mpi mpich")]
 pub(crate) struct Options {
-    /// The MPI to test with [default: every one that is there]
+    /// MPI to test with [default: every installed one]
     #[arg(long, value_enum)]
     mpi: Option<Which>,
-    /// Install what is missing without asking
+    /// Install missing packages without asking
     #[arg(long)]
     yes: bool,
 }
 
 pub(crate) fn main(options: &Options) -> Result<ExitCode> {
-    let tests = test::Options { mpi: options.mpi, yes: options.yes, quick: false };
-    let facts = test::facts(&tests)?;
+    let facts = test::facts(options.mpi, options.yes)?;
     let workspace = Workspace::read()?;
-    // Lints and docs do not depend on which MPI is bound: the first is enough.
+    // Lints and docs do not depend on the MPI: the first is enough.
     let mpis = facts.mpis();
     let in_first = |arguments: &[&str]| {
         let mut command = cargo();
@@ -49,22 +53,16 @@ pub(crate) fn main(options: &Options) -> Result<ExitCode> {
             Ok(outcome(codegen::stale(&workspace, mpi)?.len(), "file(s) stale: run `cargo xtask codegen`"))
         }));
     }
-    steps.push(if has_cargo_deny() {
-        // Advisories are fetched, which a machine without a network cannot: `cargo deny check` has them too.
+    steps.push(if succeeds(cargo().args(["deny", "--version"])) {
+        // Without advisories, which need a network.
         Step::run("cargo deny", &mut in_first(&["deny", "check", "bans", "licenses", "sources"]))
     } else {
         Step::skipped("cargo deny", "cargo-deny is not installed (cargo install --locked cargo-deny)")
     });
-    steps.extend(test::run(&workspace, &facts, false));
+    steps.extend(test::run(&workspace, &facts, Parts { default: true, ..Parts::default() }));
     Ok(test::report(&steps))
 }
 
 fn outcome(count: usize, of_what: &str) -> Outcome {
     if count == 0 { Outcome::Passed } else { Outcome::Failed(format!("{count} {of_what}")) }
-}
-
-fn has_cargo_deny() -> bool {
-    let mut command: Command = cargo();
-    command.args(["deny", "--version"]).stdout(Stdio::null()).stderr(Stdio::null());
-    command.status().is_ok_and(|status| status.success())
 }

@@ -4,12 +4,15 @@ use std::{path::PathBuf, process::ExitCode};
 
 use ombx_cluster::{Binary, Campaign};
 
-use crate::{
+use ombx_core::error::Error;
+use ombx_toolchain::{
     failure::{Failure, Result},
     mpi::{Flavour, Mpi, Places, Which},
-    release, setup,
+    release,
     workspace::Workspace,
 };
+
+use crate::setup;
 
 #[derive(clap::Args)]
 #[command(
@@ -33,13 +36,18 @@ pub(crate) fn main(options: &Options) -> Result<ExitCode> {
     let workspace = Workspace::read()?;
     let mut cluster = options.cluster.clone();
     cluster.runs.get_or_insert_with(|| workspace.root.join("runs"));
-    let campaign = Campaign::prepare(cluster)?;
+    let campaign = Campaign::prepare(cluster).map_err(failure)?;
     let wanted = match (options.mpi, campaign.mpi()) {
         (Some(Which::Mpich), _) | (None, Some("mpich")) => Some(Flavour::Mpich),
         (Some(Which::Openmpi), _) | (None, Some("openmpi")) => Some(Flavour::OpenMpi),
         _ => None,
     };
-    Ok(ExitCode::from(campaign.run(binary(options, wanted, &workspace)?)?))
+    let binary = binary(options, wanted, &workspace)?;
+    campaign.run(binary).map(ExitCode::from).map_err(failure)
+}
+
+fn failure(error: Error) -> Failure {
+    Failure::Ombx(error.to_string(), error.kind().exit_code())
 }
 
 /// Returns the ombx of `--bin`, or builds one for the wanted MPI, else for the first that is installed.

@@ -1,25 +1,27 @@
-//! `cargo xtask demo`: from a fresh clone to a first measured benchmark in one command.
+//! `cargo xtask demo`: builds ombx and runs a first benchmark.
 
 use std::process::ExitCode;
 
-use crate::{
-    failure::{Failure, Result},
+use ombx_toolchain::{
+    command::{cannot_run, shown},
+    failure::Result,
     mpi::{Flavour, Mpi, Places, Which},
-    release, setup,
-    step::shown,
+    release,
     workspace::Workspace,
 };
 
+use crate::setup;
+
 /// Build ombx for one MPI and measure the bandwidth of MPI_Put
 ///
-/// Takes MPICH, or Open MPI where that is the only one; asks before installing anything. Exits as ombx does.
+/// Uses MPICH, or Open MPI if that is the only installed MPI. Asks before it installs anything. Exits with the code of ombx.
 #[derive(clap::Args)]
 #[command(after_help = "Example: cargo xtask demo --mpi openmpi")]
 pub(crate) struct Options {
-    /// The MPI to use [default: mpich, unless only openmpi is there]
+    /// MPI to use [default: mpich, unless only openmpi is installed]
     #[arg(long, value_enum)]
     mpi: Option<Which>,
-    /// Install what is missing without asking
+    /// Install missing packages without asking
     #[arg(long)]
     yes: bool,
 }
@@ -38,18 +40,17 @@ pub(crate) fn main(options: &Options) -> Result<ExitCode> {
     ombx.args(["run", "rma.put_bw"]);
     mpi.launch_with(&mut ombx);
     println!("\n$ {}", shown(&ombx));
-    let status =
-        ombx.status().map_err(|source| Failure::Run { program: binary.display().to_string(), source })?;
+    let status = ombx.status().map_err(|source| cannot_run(&ombx, source))?;
 
-    println!("\nThis was {}. Next:", mpi.flavour);
+    println!("\nThat was {}. Next:", mpi.flavour);
     let binary = binary.display();
     println!("  {binary} list                 # every benchmark");
     println!("  {binary} run --help           # sizes, ranks, hosts, formats");
-    println!("  {binary} run 'p2p.*' -o p2p.jsonl   # a family, kept in a file");
+    println!("  {binary} run 'p2p.*' -o p2p.jsonl   # a family, results in a file");
     Ok(status.code().and_then(|code| u8::try_from(code).ok()).map_or(ExitCode::FAILURE, ExitCode::from))
 }
 
-/// MPICH, unless only Open MPI is there.
+/// Returns MPICH, unless only Open MPI is installed.
 fn preferred(places: &Places) -> Flavour {
     let there = |flavour| Mpi::find(flavour, places).is_ok();
     if !there(Flavour::Mpich) && there(Flavour::OpenMpi) { Flavour::OpenMpi } else { Flavour::Mpich }

@@ -1,4 +1,4 @@
-//! Whether bindgen will find libclang and the headers that belong to it.
+//! Search for libclang and its headers, as bindgen does it.
 
 use std::{
     env, fs,
@@ -6,22 +6,22 @@ use std::{
     process::Command,
 };
 
-/// Finds libclang as clang-sys (and so bindgen) does, or says what is missing.
+/// Finds libclang as clang-sys, and so bindgen, does. The error says what is missing.
 pub(crate) fn find() -> Result<PathBuf, String> {
     if let Some(path) = env::var_os("LIBCLANG_PATH").map(PathBuf::from) {
-        // The user's choice is the only one: bindgen does not look elsewhere when it is set.
+        // bindgen does not search elsewhere if the variable is set.
         let library = if is_libclang(&path) { Some(path.clone()) } else { library_in(&path) };
         return library.ok_or_else(|| format!("LIBCLANG_PATH={} has no libclang", path.display()));
     }
     let library = directories(Path::new("/")).iter().find_map(|directory| library_in(directory));
     let library = library.ok_or("no libclang.so")?;
     if !has_headers(Path::new("/")) {
-        return Err(format!("{} is there, but not clang's own headers (stddef.h)", library.display()));
+        return Err(format!("{} exists, but the headers of clang are missing (stddef.h)", library.display()));
     }
     Ok(library)
 }
 
-/// Where distributions put it, newest LLVM first.
+/// Returns the directories that distributions use, newest LLVM first.
 fn directories(root: &Path) -> Vec<PathBuf> {
     let mut found: Vec<PathBuf> = llvm_config().into_iter().collect();
     found.extend(versions(&root.join("usr/lib"), "llvm").into_iter().map(|llvm| llvm.join("lib")));
@@ -40,7 +40,7 @@ fn llvm_config() -> Option<PathBuf> {
     Some(PathBuf::from(String::from_utf8(output.stdout).ok()?.trim()))
 }
 
-/// The subdirectories whose names begin so, last version first.
+/// Returns the subdirectories with this prefix, last version first.
 fn versions(directory: &Path, prefix: &str) -> Vec<PathBuf> {
     let mut found: Vec<PathBuf> = fs::read_dir(directory)
         .into_iter()
@@ -65,7 +65,7 @@ fn library_in(directory: &Path) -> Option<PathBuf> {
     found.into_iter().next()
 }
 
-/// `libclang.so`, `libclang-*.so`, `libclang.so.*` or `libclang-*.so.*`, and no dangling link.
+/// Returns whether a path is `libclang.so`, `libclang-*.so`, `libclang.so.*` or `libclang-*.so.*`, and an existing file.
 fn is_libclang(path: &Path) -> bool {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let rest = name.strip_prefix("libclang").filter(|rest| !rest.starts_with("-cpp"));
@@ -75,7 +75,7 @@ fn is_libclang(path: &Path) -> bool {
     named && path.is_file()
 }
 
-/// libclang without its resource directory parses nothing that includes `stddef.h`, and `mpi.h` does.
+/// Returns whether the resource directory exists. `mpi.h` includes `stddef.h`, which is there.
 fn has_headers(root: &Path) -> bool {
     let mut resources =
         vec![root.join("usr/lib/clang"), root.join("usr/lib64/clang"), root.join("usr/local/lib/clang")];

@@ -1,42 +1,28 @@
-//! `cargo xtask`: what a developer of ombx types, from an empty machine to a checked change.
-#![expect(
-    clippy::print_stdout,
-    clippy::print_stderr,
-    reason = "a binary that talks to a person or to a CI log"
-)]
+//! `cargo xtask`: the commands of a developer of ombx, from an empty machine to a checked change.
+#![expect(clippy::print_stdout, reason = "a program that reports to a person or to a CI log")]
 
-mod benches;
 mod ci;
 mod cluster_bench;
 mod codegen;
-mod consent;
-mod coverage;
+mod delegate;
 mod demo;
-mod failure;
-mod faults;
-mod fidelity;
-mod fuzz;
+mod imports;
 mod libclang;
-mod mpi;
 mod package;
-mod release;
-mod sanitize;
-mod scale;
+mod repository;
 mod setup;
-mod speed;
-mod step;
-mod svg;
-mod tally;
+mod source;
 mod test;
-mod testbed;
 mod tidy;
-mod workspace;
 
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
+use ombx_toolchain::failure;
 
-/// Developer commands of ombx. None of them needs anything but Rust and a C linker to start.
+use delegate::Arguments as Passed;
+
+/// Developer commands of ombx. Rust and a C linker are enough to start any of them.
 #[derive(Parser)]
 #[command(
     name = "cargo xtask",
@@ -55,41 +41,58 @@ enum Task {
     Test(test::Options),
     Ci(ci::Options),
     Tidy(tidy::Options),
+    Graph(imports::Options),
     Codegen(codegen::Options),
-    Faults(faults::Options),
-    Fidelity(fidelity::Options),
-    Speed(speed::Options),
-    Benches(benches::Options),
-    Fuzz(fuzz::Options),
-    Sanitize(sanitize::Options),
-    Coverage(coverage::Options),
-    Scale(scale::Options),
-    Testbed(testbed::Options),
+    /// Measure every link of a cluster by `ombx cluster`, with a release build of ombx
     ClusterBench(cluster_bench::Options),
+    /// Put faults into jobs of ombx and judge how they end
+    #[command(disable_help_flag = true)]
+    Faults(Passed),
+    /// Compare ombx with plain C loops: time of an iteration, and instructions added to it
+    #[command(disable_help_flag = true)]
+    Fidelity(Passed),
+    /// Measure how long sweeps, starting ranks and `ombx list` take, and where the time of a sweep goes
+    #[command(disable_help_flag = true)]
+    Speed(Passed),
+    /// Measure the cost of the work of ombx itself: clock, statistics, registry, files, schedules, frames
+    #[command(disable_help_flag = true)]
+    Benches(Passed),
+    /// Fuzz the readers of command lines, suites, host files, results and frames
+    #[command(disable_help_flag = true)]
+    Fuzz(Passed),
+    /// Run unsafe code under valgrind: unit tests, tests on ranks, and a short run on two ranks
+    #[command(disable_help_flag = true)]
+    Sanitize(Passed),
+    /// Count how often the interval of a row holds the true median of simulated noise
+    #[command(disable_help_flag = true)]
+    Coverage(Passed),
+    /// Measure start-up, memory of a rank and size of results for more and more ranks
+    #[command(disable_help_flag = true)]
+    Scale(Passed),
+    /// Make several Linux hosts on this machine, joined by a network of known delay and rate
+    #[command(disable_help_flag = true)]
+    Testbed(Passed),
 }
 
 fn main() -> ExitCode {
-    let done = match Arguments::parse().task {
+    failure::exit_code(match Arguments::parse().task {
         Task::Setup(options) => setup::main(&options),
         Task::Demo(options) => demo::main(&options),
         Task::Test(options) => test::main(&options),
         Task::Ci(options) => ci::main(&options),
         Task::Tidy(options) => tidy::main(&options),
+        Task::Graph(options) => imports::main(&options),
         Task::Codegen(options) => codegen::main(&options),
-        Task::Faults(options) => faults::main(&options),
-        Task::Fidelity(options) => fidelity::main(&options),
-        Task::Speed(options) => speed::main(&options),
-        Task::Benches(options) => benches::main(&options),
-        Task::Fuzz(options) => fuzz::main(&options),
-        Task::Sanitize(options) => sanitize::main(&options),
-        Task::Coverage(options) => coverage::main(&options),
-        Task::Scale(options) => scale::main(&options),
-        Task::Testbed(options) => testbed::main(&options),
         Task::ClusterBench(options) => cluster_bench::main(&options),
-    };
-    done.unwrap_or_else(|failure| {
-        eprintln!("xtask: {failure}");
-        ExitCode::from(failure.code())
+        Task::Faults(passed) => passed.exec("ombx-faults"),
+        Task::Fidelity(passed) => passed.exec("ombx-fidelity"),
+        Task::Speed(passed) => passed.exec("ombx-speed"),
+        Task::Benches(passed) => passed.exec("ombx-benches"),
+        Task::Fuzz(passed) => passed.exec("ombx-fuzzing"),
+        Task::Sanitize(passed) => passed.exec("ombx-sanitize"),
+        Task::Coverage(passed) => passed.exec("ombx-coverage"),
+        Task::Scale(passed) => passed.exec("ombx-scale"),
+        Task::Testbed(passed) => passed.exec("ombx-testbed"),
     })
 }
 

@@ -1,8 +1,11 @@
-//! Which packages bring what is missing, on each kind of system, and the commands that install them.
+//! Packages of each distribution, and the commands that install them.
 
-use crate::mpi::{Flavour, Places};
+use ombx_toolchain::{
+    consent::Rights,
+    mpi::{Flavour, Places},
+};
 
-/// Something that a build or a test of ombx needs.
+/// Prerequisite of a build or a test of ombx.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Need {
     Compiler,
@@ -12,7 +15,7 @@ pub(crate) enum Need {
     Testbed,
 }
 
-/// A system's package manager.
+/// Package manager.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Manager {
     Apt,
@@ -21,18 +24,10 @@ pub(crate) enum Manager {
     Pacman,
 }
 
-/// How this process may change the system.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Rights {
-    Root,
-    Sudo,
-    None,
-}
-
 impl Manager {
     const ALL: [Self; 4] = [Self::Apt, Self::Dnf, Self::Zypper, Self::Pacman];
 
-    /// The one that is installed.
+    /// Returns the installed package manager.
     pub(crate) fn find(places: &Places) -> Option<Self> {
         Self::ALL.into_iter().find(|manager| places.program(manager.program()).is_some())
     }
@@ -46,7 +41,7 @@ impl Manager {
         }
     }
 
-    /// The packages for one need; none where the distribution does not have it.
+    /// Returns the packages of a prerequisite; empty if the distribution has none.
     fn packages(self, need: Need) -> &'static [&'static str] {
         use Flavour::{Mpich, OpenMpi};
         use Need::{Browser, Compiler, Libclang, Mpi, Testbed};
@@ -83,15 +78,15 @@ impl Manager {
         }
     }
 
-    /// The needs that this manager cannot serve.
+    /// Returns the prerequisites without a package.
     pub(crate) fn unknown(self, needs: &[Need]) -> Vec<Need> {
         needs.iter().copied().filter(|&need| self.packages(need).is_empty()).collect()
     }
 
-    /// The commands that install what is needed, each as its words; `Rights::None` gives what an administrator types.
+    /// Returns the commands that install the prerequisites; with [`Rights::None`] those that an administrator types.
     pub(crate) fn commands(self, needs: &[Need], rights: Rights) -> Vec<Vec<&'static str>> {
         let packages = needs.iter().flat_map(|&need| self.packages(need)).copied();
-        // `env` because sudo does not pass the caller's environment on.
+        // `env`: sudo does not pass the environment of the caller.
         let quiet: &[&'static str] = &["env", "DEBIAN_FRONTEND=noninteractive", "apt-get"];
         let (before, install): (Option<Vec<&'static str>>, Vec<&'static str>) = match self {
             Self::Apt => {
@@ -135,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_distribution_lacks_is_told() {
+    fn missing_packages_are_reported() {
         assert_eq!(
             Manager::Pacman.unknown(&[Need::Mpi(Flavour::Mpich), Need::Compiler]),
             [Need::Mpi(Flavour::Mpich)]
@@ -149,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_manager_none_is_found() {
+    fn a_system_without_a_manager_has_none() {
         assert_eq!(Manager::find(&Places { mpicc: None, directories: Vec::new() }), None);
     }
 }

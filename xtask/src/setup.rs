@@ -1,34 +1,37 @@
-//! `cargo xtask setup`: says what a build of ombx needs and lacks, and installs it when allowed to.
+//! `cargo xtask setup`: reports what a build of ombx needs and lacks, and installs it with consent.
 
 use std::{
     path::PathBuf,
     process::{Command, ExitCode, Stdio},
 };
 
-use crate::{
-    consent::{self, Consent},
+use ombx_toolchain::{
+    command::succeeds,
+    consent::{self, Rights},
     failure::{Failure, Result},
-    libclang,
     mpi::{Flavour, Mpi, Places, Which},
-    package::{Manager, Need, Rights},
     testbed,
+};
+
+use crate::{
+    libclang,
+    package::{Manager, Need},
 };
 
 /// Find or install what a build needs: a C compiler, libclang and an MPI
 ///
-/// When something is missing, shows the packages and asks before installing them with the system's package manager
-/// (apt-get, dnf, zypper or pacman), as root or with `sudo -n`. Without either, prints the commands for your
-/// administrator. When nothing is missing, changes nothing.
+/// If something is missing, shows the packages and asks before it installs them with the package manager (apt-get, dnf, zypper or
+/// pacman), as root or with `sudo -n`. Without these rights, prints the commands for your administrator.
 #[derive(clap::Args)]
 #[command(after_help = "Example: cargo xtask setup --mpi mpich")]
 pub(crate) struct Options {
-    /// The MPI to have
+    /// MPI to install
     #[arg(long, value_enum, default_value = "all")]
     mpi: Which,
-    /// Also have Chromium, in which pages of `ombx report` are tested
+    /// Also install Chromium, in which pages of `ombx report` are tested
     #[arg(long)]
     browser: bool,
-    /// Also what `cargo xtask testbed` and its tests need: ssh, iproute2, ping, Slurm
+    /// Also install what `cargo xtask testbed` and the tests between hosts need: ssh, iproute2, ping, Slurm
     #[arg(long)]
     testbed: bool,
     /// Install without asking
@@ -36,9 +39,9 @@ pub(crate) struct Options {
     yes: bool,
 }
 
-/// Everything that was looked for.
+/// Prerequisites of a build on this machine.
 pub(crate) struct Facts {
-    /// `$MPICC`, if it is set to something that is no MPI of those looked for.
+    /// `$MPICC`, if it is not one of the MPIs.
     unused_mpicc: Option<PathBuf>,
     compiler: std::result::Result<PathBuf, String>,
     libclang: std::result::Result<PathBuf, String>,
@@ -46,7 +49,7 @@ pub(crate) struct Facts {
 }
 
 impl Facts {
-    /// Looks at this machine; changes nothing.
+    /// Searches this machine for compiler, libclang and these MPIs.
     pub(crate) fn gather(flavours: &[Flavour]) -> Self {
         let places = Places::here();
         let mpis: Vec<_> = flavours.iter().map(|&flavour| (flavour, Mpi::find(flavour, &places))).collect();
@@ -56,17 +59,17 @@ impl Facts {
         Self { unused_mpicc, compiler: compiler(&places), libclang: libclang::find(), mpis }
     }
 
-    /// The MPIs that can be used.
+    /// Returns the MPIs that can be used.
     pub(crate) fn mpis(&self) -> Vec<Mpi> {
         self.mpis.iter().filter_map(|(_, found)| found.clone().ok()).collect()
     }
 
-    /// The MPIs that were looked for in vain, and why.
+    /// Returns the MPIs that were not found, with the reason.
     pub(crate) fn absent(&self) -> impl Iterator<Item = (Flavour, &str)> {
         self.mpis.iter().filter_map(|(flavour, found)| Some((*flavour, found.as_ref().err()?.as_str())))
     }
 
-    /// Whether ombx can be built with at least one MPI.
+    /// Returns whether ombx can be built with at least one MPI.
     pub(crate) fn suffice(&self) -> bool {
         self.compiler.is_ok() && self.libclang.is_ok() && self.mpis.iter().any(|(_, found)| found.is_ok())
     }
@@ -91,7 +94,7 @@ impl Facts {
             }
         }
         if let Some(mpicc) = &self.unused_mpicc {
-            println!("  note: MPICC={} is none of these, and is not used", mpicc.display());
+            println!("  note: MPICC={} is not one of these and is not used", mpicc.display());
         }
     }
 }
@@ -106,8 +109,8 @@ pub(crate) fn main(options: &Options) -> Result<ExitCode> {
         print_tool("Chromium", &browser());
     }
     if options.testbed {
-        let bed = || match testbed::missing().as_slice() {
-            [] => Ok(PathBuf::from("all its programs are there")),
+        let bed = || match testbed::missing(&[testbed::PROGRAMS, testbed::OF_TESTS].concat()).as_slice() {
+            [] => Ok(PathBuf::from("all programs are installed")),
             programs => Err(format!("no {} on PATH", programs.join(", "))),
         };
         if bed().is_err() {
@@ -118,7 +121,7 @@ pub(crate) fn main(options: &Options) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Has everything that these MPIs need, or fails with what is missing. Installs only with consent.
+/// Ensures that everything for these MPIs is installed. Installs only with consent; an error if something is missing.
 pub(crate) fn ensure(flavours: &[Flavour], yes: bool) -> Result<Facts> {
     let facts = Facts::gather(flavours);
     facts.print();
@@ -142,13 +145,13 @@ fn install(missing: &[Need], yes: bool, manager: Option<Manager>, rights: impl F
     let stop = |why: &str| Err(Failure::NotInstalled(why.to_owned()));
     let Some(manager) = manager else {
         return stop(
-            "something is missing, and none of apt-get, dnf, zypper and pacman is here to install it",
+            "something is missing (see above), and none of apt-get, dnf, zypper and pacman is installed",
         );
     };
     let unknown = manager.unknown(missing);
     if !unknown.is_empty() {
         let names: Vec<String> = unknown.iter().map(|&need| named(need)).collect();
-        let why = format!("this distribution has no package for {}; install it by hand", names.join(", "));
+        let why = format!("this distribution has no package for {}; install it manually", names.join(", "));
         return stop(&why);
     }
     let rights = rights();
@@ -163,12 +166,7 @@ fn install(missing: &[Need], yes: bool, manager: Option<Manager>, rights: impl F
     if rights == Rights::None {
         return stop("not root, and `sudo -n` is not allowed");
     }
-    match consent::ask(yes) {
-        Ok(Consent::Given) => {}
-        Ok(Consent::Refused) => return stop("not agreed to"),
-        Ok(Consent::NoTerminal) => return stop("no terminal to ask on (--yes agrees)"),
-        Err(source) => return Err(Failure::Run { program: "the question".into(), source }),
-    }
+    consent::ask(yes)?;
     for words in commands {
         println!("\n$ {}", words.join(" "));
         let status = Command::new(words[0])
@@ -183,15 +181,14 @@ fn install(missing: &[Need], yes: bool, manager: Option<Manager>, rights: impl F
     Ok(())
 }
 
-/// rustc links with `cc`, the MPI wrappers call `gcc` or whatever they were built with.
+/// Finds `cc`, with which rustc links, or `gcc`.
 fn compiler(places: &Places) -> std::result::Result<PathBuf, String> {
     let cc = places.program("cc").or_else(|| places.program("gcc")).ok_or("no cc on PATH")?;
-    let runs = Command::new(&cc)
-        .arg("--version")
-        .stdin(Stdio::null())
-        .output()
-        .is_ok_and(|output| output.status.success());
-    if runs { Ok(cc) } else { Err(format!("{} does not run", cc.display())) }
+    if succeeds(Command::new(&cc).arg("--version")) {
+        Ok(cc)
+    } else {
+        Err(format!("{} does not run", cc.display()))
+    }
 }
 
 fn print_tool(name: &str, found: &std::result::Result<PathBuf, String>) {
@@ -218,7 +215,7 @@ mod tests {
     const MISSING: &[Need] = &[Need::Mpi(Flavour::Mpich)];
 
     fn refusal(manager: Option<Manager>, rights: Rights) -> String {
-        // With --yes: only the system stands in the way. These cases never get as far as running a command.
+        // With --yes only the system can refuse. No case here runs a command.
         install(MISSING, true, manager, || rights).unwrap_err().to_string()
     }
 
@@ -238,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_is_what_was_not_found() {
+    fn missing_parts_are_those_not_found() {
         let facts = Facts {
             unused_mpicc: None,
             compiler: Ok("/usr/bin/cc".into()),

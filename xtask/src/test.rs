@@ -1,185 +1,261 @@
-//! `cargo xtask test`: every test, with every MPI of the machine, each built apart from the other.
+//! `cargo xtask test`: the tests, with every MPI of the machine, each built in a target directory of its own.
 
 use std::process::{Command, ExitCode};
 
-use crate::{
-    failure::{Failure, Result},
+use ombx_toolchain::{
+    failure::{Failure, Result, failed_if},
     mpi::{Mpi, Which},
-    setup::{self, Facts},
-    step::{Step, Summary},
+    release,
+    step::{Outcome, Step, Summary},
     tally::Tally,
-    workspace::{Workspace, cargo},
+    workspace::{Package, Workspace, cargo},
 };
 
-/// Packages that no MPI can change: tested once. All others are tested with each MPI.
-const DEAF_TO_MPI: &[&str] =
-    &["ombx-core", "ombx-results", "ombx-links", "ombx-sockets", "ombx-report", "xtask"];
+use crate::{
+    delegate,
+    setup::{self, Facts},
+};
 
-/// The package of integration tests.
+/// Package of integration tests.
 const TESTS: &str = "ombx-tests";
-/// Tests between hosts in which an MPI or its launcher takes part.
-const ON_HOSTS: [&str; 7] =
+/// Integration tests that take part in the default run.
+const INTEGRATION: [&str; 5] = ["cli", "report", "ranks", "sockets", "rank_harness"];
+/// Integration tests that depend on the MPI: these alone run with a second one.
+const OF_MPI: [&str; 3] = ["cli", "ranks", "rank_harness"];
+/// Tests between hosts that depend on the MPI or its launcher.
+const HOSTS_OF_MPI: [&str; 7] =
     ["failures::", "network::", "slurm::", "smoke::links", "truth::a_broadcast", "verdicts::one", "ways::"];
 
-/// Run all tests, with every MPI that is there
+/// Run the tests, with every installed MPI
 ///
-/// Each MPI gets a target directory of its own (target/mpich, target/openmpi; under CARGO_TARGET_DIR if that is
-/// set). Tests on ranks run one after another, since ranks that share cores with other ranks time out.
+/// By default: unit tests, tests of the command line, of ranks and of sockets, and the faults that every change must pass. That
+/// takes at most 15 minutes on 2 cores for both MPIs. Tests between hosts are left out; --all runs them too. Each MPI has a target
+/// directory of its own: target/mpich, target/openmpi.
 #[derive(clap::Args)]
-#[command(after_help = "Example: cargo xtask test --mpi mpich")]
+#[command(after_help = "Examples:\n  cargo xtask test --mpi mpich\n  cargo xtask test --all --yes")]
 pub(crate) struct Options {
-    /// The MPI to test with [default: all; one that is missing and may not be installed is reported and left out]
+    /// MPI to test with [default: all; one that is missing and may not be installed is reported and left out]
     #[arg(long, value_enum)]
     pub(crate) mpi: Option<Which>,
-    /// Install what is missing without asking
+    /// Install missing packages without asking
     #[arg(long)]
     pub(crate) yes: bool,
-    /// Only the first MPI found, and no documentation tests
+    /// Only the first MPI, and no documentation tests
     #[arg(long)]
+    pub(crate) quick: bool,
+    /// Run the tests between hosts too, last: 10 minutes per MPI, as root
+    #[arg(long, conflicts_with = "quick")]
+    pub(crate) all: bool,
+    /// Run only the tests between hosts
+    #[arg(long, conflicts_with_all = ["quick", "all"])]
+    pub(crate) hosts: bool,
+}
+
+/// Parts of the tests that are run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Parts {
+    /// Everything but the tests between hosts.
+    pub(crate) default: bool,
+    pub(crate) hosts: bool,
+    /// Only the first MPI, without documentation tests.
     pub(crate) quick: bool,
 }
 
 pub(crate) fn main(options: &Options) -> Result<ExitCode> {
-    let facts = facts(options)?;
-    let steps = run(&Workspace::read()?, &facts, options.quick);
-    Ok(report(&steps))
+    let facts = facts(options.mpi, options.yes)?;
+    let parts = Parts { default: !options.hosts, hosts: options.hosts || options.all, quick: options.quick };
+    Ok(report(&run(&Workspace::read()?, &facts, parts)))
 }
 
-/// The summary, with the counts alone on the last line, and the exit code.
+/// Prints the summary, with the counts alone on the last line, and returns the exit code.
 pub(crate) fn report(steps: &[Step]) -> ExitCode {
     // A step that failed and counts no tests is one failure.
     let uncounted = steps.iter().filter(|step| step.failed() && step.tally.failed == 0).count();
     let mut tally: Tally = steps.iter().map(|step| step.tally).sum();
     tally.failed += uncounted as u64;
-    println!("\n{}\n{tally}", Summary(steps));
-    if steps.iter().any(Step::failed) { ExitCode::FAILURE } else { ExitCode::SUCCESS }
+    println!("\n{}", Summary(steps));
+    let left_out: Vec<&Step> =
+        steps.iter().filter(|step| matches!(step.outcome, Outcome::Skipped(_))).collect();
+    if !left_out.is_empty() {
+        println!("Left out:");
+    }
+    for step in left_out {
+        if let Outcome::Skipped(why) = &step.outcome {
+            println!("  {}: {why}", step.what);
+        }
+    }
+    if tally.skipped > 0 {
+        println!(
+            "{} tests test nothing on this machine; each printed the reason (`skipped: ..`).",
+            tally.skipped
+        );
+    }
+    println!("{tally}");
+    failed_if(steps.iter().any(Step::failed))
 }
 
-/// What can be tested here, after the setup that was asked for.
-pub(crate) fn facts(options: &Options) -> Result<Facts> {
-    let flavours = options.mpi.unwrap_or(Which::All).flavours();
-    match setup::ensure(flavours, options.yes) {
-        // Nobody named an MPI, and there is one: test what is there and say what is not.
-        Err(Failure::NotInstalled(why)) if options.mpi.is_none() && !options.yes => {
-            let facts = setup::Facts::gather(flavours);
+/// Returns what can be tested here, after the setup that was asked for.
+pub(crate) fn facts(mpi: Option<Which>, yes: bool) -> Result<Facts> {
+    let flavours = mpi.unwrap_or(Which::All).flavours();
+    match setup::ensure(flavours, yes) {
+        // No MPI was named and one is installed: test it, and report the missing one.
+        Err(Failure::NotInstalled(why)) if mpi.is_none() && !yes => {
+            let facts = Facts::gather(flavours);
             if !facts.suffice() {
                 return Err(Failure::NotInstalled(why));
             }
-            println!("Going on with what is there: {why}.");
+            println!("Continuing without the missing packages: {why}.");
             Ok(facts)
         }
         done => done,
     }
 }
 
-/// Runs everything, whatever fails on the way.
-pub(crate) fn run(workspace: &Workspace, facts: &Facts, quick: bool) -> Vec<Step> {
-    let mut steps = Vec::new();
-    let (deaf, listening): (Vec<&str>, Vec<&str>) = workspace
-        .packages
-        .iter()
-        .map(|package| package.name.as_str())
-        .partition(|name| DEAF_TO_MPI.contains(name));
+/// Runs all steps, also after a failure.
+pub(crate) fn run(workspace: &Workspace, facts: &Facts, parts: Parts) -> Vec<Step> {
     let mpis = facts.mpis();
-    let first = mpis.first().map(|mpi| mpi.flavour);
-    for mpi in mpis {
-        let name = format!("{} {}", mpi.flavour, mpi.version);
-        if quick && Some(mpi.flavour) != first {
-            steps.push(Step::skipped(name, "--quick"));
-            continue;
-        }
-        println!("\n== {mpi}");
-        let mut build = cargo();
-        build.args(["build", "-p", "ombx-cli"]);
-        prepare(&mut build, workspace, &mpi);
-        let built = Step::run(format!("{name}: build"), &mut build);
-        let failed = built.failed();
-        steps.push(built);
-        if Some(mpi.flavour) == first {
-            steps.push(Step::count("without MPI", &mut cargo_test(workspace, &mpi, &deaf, quick)));
-        }
+    let tested = if parts.quick { &mpis[..mpis.len().min(1)] } else { &mpis[..] };
+    let runs: Vec<Run<'_>> = tested
+        .iter()
+        .enumerate()
+        .map(|(at, mpi)| Run { workspace, mpi, first: at == 0, quick: parts.quick })
+        .collect();
+    let mut steps = Vec::new();
+    if parts.default {
+        steps.push(Step::count("without MPI", &mut without_mpi(workspace, parts.quick)));
+    }
+    let mut built = Vec::new();
+    for run in &runs {
+        println!("\n== {}", run.mpi);
+        let build = run.build();
+        let failed = build.failed();
+        steps.push(build);
         if failed {
             let tally = Tally { failed: 1, ..Tally::default() };
-            steps.push(Step { tally, ..Step::skipped(format!("{name}: tests"), "ombx was not built") });
+            let skipped = Step::skipped(run.name("tests"), "ombx was not built");
+            steps.push(Step { tally, ..skipped });
             continue;
         }
-        // One at a time: ranks spin while they wait, so that two jobs on the same cores starve each other.
-        let one_by_one = ["--", "--test-threads=1"];
-        if Some(mpi.flavour) == first {
-            let mut tests = cargo_test(workspace, &mpi, &listening, quick);
-            steps.push(Step::count(format!("{name}: tests"), tests.args(one_by_one)));
-            steps.push(faults(workspace, &mpi, &name));
-            continue;
+        built.push(run);
+        if parts.default {
+            steps.extend(run.default());
         }
-        // What no MPI can change was tested with the first.
-        let others: Vec<&str> = listening.iter().copied().filter(|name| *name != TESTS).collect();
-        let mut tests = cargo_test(workspace, &mpi, &others, quick);
-        steps.push(Step::count(format!("{name}: unit tests"), tests.args(one_by_one)));
-        let mut tests = cargo_test(workspace, &mpi, &[TESTS], quick);
-        tests.args(["--test", "cli", "--test", "ranks", "--test", "rank_harness"]).args(one_by_one);
-        tests.args(["--skip", "mistakes"]);
-        steps.push(Step::count(format!("{name}: tests"), &mut tests));
-        let mut tests = cargo_test(workspace, &mpi, &[TESTS], quick);
-        tests.args(["--test", "hosts"]).args(one_by_one).args(ON_HOSTS);
-        steps.push(Step::count(format!("{name}: tests between hosts"), &mut tests));
-        steps.push(faults(workspace, &mpi, &name));
     }
+    for run in built {
+        steps.push(match parts.hosts {
+            true => run.hosts(),
+            false => Step::skipped(
+                run.name("tests between hosts"),
+                "10 minutes, as root with `cargo xtask setup --testbed`: run `cargo xtask test --hosts`",
+            ),
+        });
+    }
+    let others = mpis.iter().skip(tested.len());
+    steps.extend(others.map(|mpi| Step::skipped(mpi.flavour.to_string(), "--quick: run `cargo xtask test`")));
     for (flavour, _) in facts.absent() {
-        steps.push(Step::skipped(flavour.to_string(), "not installed (cargo xtask setup)"));
+        steps.push(Step::skipped(flavour.to_string(), "not installed: run `cargo xtask setup`"));
     }
     steps
 }
 
-/// Those faults that every change has to pass, by this program itself.
-fn faults(workspace: &Workspace, mpi: &Mpi, name: &str) -> Step {
-    let mut command = Command::new(std::env::current_exe().unwrap_or_default());
-    command.args(["faults", "--gate", "--no-build", "--mpi", mpi.flavour.key()]).current_dir(&workspace.root);
-    // The workspace's own directory: this program finds that of the MPI below it.
-    command.env("CARGO_TARGET_DIR", &workspace.target);
-    Step::run(format!("{name}: faults"), &mut command)
+/// Tests with one MPI.
+struct Run<'a> {
+    workspace: &'a Workspace,
+    mpi: &'a Mpi,
+    /// Whether it is the first MPI: tests that no MPI can change run with it alone.
+    first: bool,
+    quick: bool,
 }
 
-fn cargo_test(workspace: &Workspace, mpi: &Mpi, packages: &[&str], quick: bool) -> Command {
-    let mut command = cargo();
-    command.args(["test", "--no-fail-fast"]);
-    for package in packages {
-        command.args(["-p", package]);
+impl Run<'_> {
+    fn name(&self, what: &str) -> String {
+        format!("{} {}: {what}", self.mpi.flavour, self.mpi.version)
     }
-    if quick {
+
+    fn build(&self) -> Step {
+        let name = self.name("build");
+        Step::of(name, || release::built_for_tests(self.mpi, self.workspace).map(|_| Outcome::Passed))
+    }
+
+    fn default(&self) -> [Step; 3] {
+        let packages =
+            packages(self.workspace, |package| self.workspace.needs_mpi(package) && package.name != TESTS);
+        // One at a time: ranks spin while they wait, so that two jobs on the same cores starve each other.
+        let one_by_one = ["--", "--test-threads=1"];
+        let unit = Step::count(self.name("unit tests"), self.test(&packages).args(one_by_one));
+        let mut tests = self.test(&[TESTS]);
+        let chosen = if self.first { &INTEGRATION[..] } else { &OF_MPI };
+        tests.args(chosen.iter().flat_map(|test| ["--test", test])).args(one_by_one);
+        if !self.first {
+            tests.args(["--skip", "mistakes"]);
+        }
+        let tests = Step::count(self.name("tests"), &mut tests);
+        let mut faults = delegate::run("ombx-faults");
+        faults.args(["--gate", "--no-build", "--mpi", self.mpi.flavour.key()]);
+        faults.current_dir(&self.workspace.root).env("CARGO_TARGET_DIR", &self.workspace.target);
+        [unit, tests, Step::run(self.name("faults"), &mut faults)]
+    }
+
+    fn hosts(&self) -> Step {
+        let mut tests = self.test(&[TESTS]);
+        tests.args(["--test", "hosts", "--", "--test-threads=1"]);
+        if !self.first {
+            tests.args(HOSTS_OF_MPI);
+        }
+        Step::count(self.name("tests between hosts"), &mut tests)
+    }
+
+    /// `cargo test` of packages with this MPI, its launcher and its build of ombx.
+    fn test(&self, packages: &[&str]) -> Command {
+        let mut command = cargo_test(self.workspace, packages, self.quick && packages != [TESTS]);
+        let target = &self.workspace.target;
+        self.mpi.build_with(&mut command, target);
+        self.mpi.launch_with(&mut command);
+        command.env("OMBX_BIN", self.mpi.target(target).join("debug/ombx"));
+        if let Ok(own) = std::env::current_exe() {
+            command.env("OMBX_XTASK", own);
+        }
+        command
+    }
+}
+
+/// Tests of the packages that link no MPI, in the target directory of xtask, which has built some of them already.
+fn without_mpi(workspace: &Workspace, quick: bool) -> Command {
+    cargo_test(workspace, &packages(workspace, |package| !workspace.needs_mpi(package)), quick)
+}
+
+fn cargo_test(workspace: &Workspace, packages: &[&str], without_documentation: bool) -> Command {
+    let mut command = cargo();
+    command.args(["test", "--no-fail-fast"]).args(packages.iter().flat_map(|package| ["-p", package]));
+    if without_documentation {
         command.args(["--lib", "--bins", "--tests"]);
     }
-    prepare(&mut command, workspace, mpi);
+    command.env("CARGO_TARGET_DIR", &workspace.target).current_dir(&workspace.root);
     command
 }
 
-fn prepare(command: &mut Command, workspace: &Workspace, mpi: &Mpi) {
-    mpi.build_with(command, &workspace.target);
-    mpi.launch_with(command);
-    command.env("OMBX_BIN", mpi.target(&workspace.target).join("debug/ombx")).current_dir(&workspace.root);
-    if let Ok(own) = std::env::current_exe() {
-        command.env("OMBX_XTASK", own);
-    }
+/// Names of the packages that fulfil a condition.
+fn packages(workspace: &Workspace, condition: impl Fn(&Package) -> bool) -> Vec<&str> {
+    workspace.packages.iter().filter(|package| condition(package)).map(|package| &*package.name).collect()
 }
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-    use crate::mpi::Flavour;
+    use ombx_toolchain::{command::shown, mpi::Flavour};
 
-    fn mpi() -> Mpi {
-        Mpi {
+    use super::*;
+
+    #[test]
+    fn a_test_gets_its_binary_and_its_launcher() {
+        let workspace = Workspace { root: "/w".into(), target: "/w/target".into(), packages: Vec::new() };
+        let mpi = Mpi {
             flavour: Flavour::Mpich,
             mpicc: "mpicc.mpich".into(),
             mpiexec: "mpiexec.mpich".into(),
             version: "4".into(),
-        }
-    }
-
-    #[test]
-    fn a_test_knows_its_binary_and_its_launcher() {
-        let workspace = Workspace { root: "/w".into(), target: "/w/target".into(), packages: Vec::new() };
-        let command = cargo_test(&workspace, &mpi(), &["ombx-mpi"], true);
-        let shown = crate::step::shown(&command);
+        };
+        let run = Run { workspace: &workspace, mpi: &mpi, first: true, quick: true };
+        let shown = shown(&run.test(&["ombx-mpi"]));
         for part in [
             "OMBX_BIN=/w/target/mpich/debug/ombx",
             "OMBX_MPIEXEC=mpiexec.mpich",
@@ -197,5 +273,14 @@ mod tests {
         let failed = Step::run("t", &mut Command::new("/nonexistent/program"));
         assert_eq!(report(&[failed]), ExitCode::FAILURE);
         assert_eq!(report(&[Step::skipped("t", "no need")]), ExitCode::SUCCESS);
+    }
+
+    #[test]
+    fn every_integration_test_belongs_to_a_part() {
+        let manifest = include_str!("../../tests/Cargo.toml");
+        let names = manifest.split("[[test]]\nname = \"").skip(1).filter_map(|rest| rest.split('"').next());
+        let names: Vec<&str> = names.collect();
+        let known = |name: &&str| INTEGRATION.contains(name) || *name == "hosts";
+        assert!(!names.is_empty() && names.iter().all(known), "{names:?}");
     }
 }

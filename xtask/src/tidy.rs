@@ -1,88 +1,58 @@
-//! `cargo xtask tidy`: the rules of the house that neither the compiler nor clippy can check.
+//! `cargo xtask tidy`: rules of the repository that the compiler, Cargo and clippy cannot check.
 
-mod attribute;
+mod cycle;
+mod dependency;
 mod file;
-mod graph;
 mod module;
-mod path;
+mod place;
 mod registry;
-mod room;
-mod source;
-mod tree;
+mod violation;
 
 use std::{
-    fmt,
     path::{Path, PathBuf},
     process::ExitCode,
     time::SystemTime,
 };
 
-use crate::{
-    codegen,
-    failure::{Failure, Result},
+use ombx_toolchain::{
+    failure::{Result, failed_if},
     mpi::Flavour,
     workspace::Workspace,
 };
-use source::Source;
 
-/// Check the rules of the house: who depends on whom, where unsafe code, clocks and printing may be
+use self::violation::Violation;
+use crate::{codegen, repository, source::Source};
+
+/// Check rules of the repository: dependencies, import cycles, files, places of unsafe code and clocks, benchmark names
 ///
-/// Prints every violation as file:line and fails when there is any. Needs no MPI and no network; the names of
-/// benchmarks are checked against a built binary when there is one.
+/// Prints every violation as file:line and fails when there is any. Needs no MPI and no network. Names of benchmarks are checked
+/// against a built binary when there is one.
 #[derive(clap::Args)]
 #[command(after_help = "Example: cargo xtask tidy")]
 pub(crate) struct Options {}
 
-/// One rule broken in one place.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Violation {
-    path: String,
-    line: usize,
-    what: String,
-}
-
-impl Violation {
-    fn new(path: &str, line: usize, what: impl Into<String>) -> Self {
-        Self { path: path.to_owned(), line, what: what.into() }
-    }
-}
-
-impl fmt::Display for Violation {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}:{}: {}", self.path, self.line, self.what)
-    }
-}
-
 pub(crate) fn main(_: &Options) -> Result<ExitCode> {
-    Ok(match check(&Workspace::read()?)? {
-        0 => ExitCode::SUCCESS,
-        _ => ExitCode::FAILURE,
-    })
+    Ok(failed_if(check(&Workspace::read()?)? > 0))
 }
 
-/// Prints all violations and says how many there are.
+/// Prints all violations and returns their number.
 pub(crate) fn check(workspace: &Workspace) -> Result<usize> {
-    let files = tree::files(&workspace.root)?;
-    let mut violations = graph::check(&workspace.packages, |manifest, dependency| {
+    let files = repository::files(&workspace.root)?;
+    let mut violations = dependency::check(&workspace.packages, |manifest, dependency| {
         let text = files.iter().find(|(path, _)| path == manifest).map_or("", |(_, text)| text);
         line_of(text, dependency)
     });
     let mut sources = Vec::new();
-    for (path, text) in &files {
-        violations.extend(path::check(path, text));
-        if path.ends_with(".rs") {
-            violations.extend(file::check(path, text));
-            match Source::parse(path, text) {
-                Ok(source) => sources.push(source),
-                Err(violation) => violations.push(violation),
-            }
+    for (path, text) in files.iter().filter(|(path, _)| path.ends_with(".rs")) {
+        violations.extend(file::check(path, text));
+        match Source::parse(path, text) {
+            Ok(source) => sources.push(source),
+            Err(line) => violations.push(Violation::new(path, line, "is not Rust")),
         }
     }
     violations.extend(module::check(&sources));
-    for source in &sources {
-        violations.extend(room::check(source));
-        violations.extend(attribute::check(source));
-    }
+    violations.extend(cycle::check(workspace, &sources));
+    violations.extend(sources.iter().flat_map(place::check));
     match built(workspace) {
         None => println!("Names of benchmarks: not checked, no binary of ombx is built."),
         Some((binary, when)) if edited(&workspace.root, &sources).is_some_and(|edit| edit > when) => {
@@ -99,14 +69,14 @@ pub(crate) fn check(workspace: &Workspace) -> Result<usize> {
     Ok(violations.len())
 }
 
-/// The line of a manifest that names a dependency.
+/// Returns the line of a manifest that names a dependency.
 fn line_of(manifest: &str, dependency: &str) -> usize {
     let names =
         |line: &str| line.strip_prefix(dependency).is_some_and(|rest| rest.starts_with(['.', ' ', '=']));
     manifest.lines().position(names).map_or(1, |line| line + 1)
 }
 
-/// The newest binary of ombx.
+/// Returns the newest binary of ombx.
 fn built(workspace: &Workspace) -> Option<(PathBuf, SystemTime)> {
     let targets = Flavour::ALL.map(|flavour| workspace.target.join(flavour.key()));
     let targets = targets.into_iter().chain([workspace.target.clone()]);
@@ -116,20 +86,14 @@ fn built(workspace: &Workspace) -> Option<(PathBuf, SystemTime)> {
         .max_by_key(|(_, when)| *when)
 }
 
-/// When the crates were last edited.
+/// Returns when the crates were last edited.
 fn edited(root: &Path, sources: &[Source]) -> Option<SystemTime> {
-    sources
-        .iter()
-        .filter(|source| source.is_crate())
-        .filter_map(|source| modified(&root.join(&source.path)))
-        .max()
+    let crates = sources.iter().filter(|source| source.is_crate());
+    crates.filter_map(|source| modified(&root.join(&source.path))).max()
 }
 
 fn modified(path: &Path) -> Option<SystemTime> {
-    path.metadata()
-        .and_then(|file| file.modified())
-        .map_err(|source| Failure::File { path: path.into(), source })
-        .ok()
+    path.metadata().and_then(|file| file.modified()).ok()
 }
 
 #[cfg(test)]
@@ -142,10 +106,5 @@ mod tests {
         assert_eq!(line_of(manifest, "serde"), 3);
         assert_eq!(line_of(manifest, "serde_json"), 2);
         assert_eq!(line_of(manifest, "clap"), 1);
-    }
-
-    #[test]
-    fn a_violation_is_shown_as_a_place_that_editors_understand() {
-        assert_eq!(Violation::new("a.rs", 3, "too long").to_string(), "a.rs:3: too long");
     }
 }

@@ -8,7 +8,7 @@ use std::{
 };
 
 use ombx_core::system::clock::Since;
-use ombx_tests::{Files, Job, mpi, skipped};
+use ombx_tests::{Files, Job, missing, mpi, skipped};
 use rustix::process::{Pid, Signal, kill_process};
 
 /// Hosts that are up.
@@ -36,20 +36,18 @@ pub(crate) fn cluster_bench() -> Job {
 }
 
 impl Bed {
-    /// Brings it up for figures that are to be believed or for faults that take their time, or says why not.
-    pub(crate) fn up(options: &str) -> Option<Bed> {
-        // Figures of an emulated network are only as good as the machine is quiet, which one for many is not.
-        if env::var_os("CI").is_some() && env::var_os("OMBX_TEST_HOSTS").is_none() {
-            skipped(
-                "an emulated network needs a quiet machine; set OMBX_TEST_HOSTS=1 to test on one all the same",
-            );
+    /// Brings it up for a test that calls these programs, or prints why it cannot.
+    pub(crate) fn with(programs: &[&str], options: &str) -> Option<Bed> {
+        let missing = missing(programs);
+        if !missing.is_empty() {
+            skipped(&format!("{} not installed (cargo xtask setup --testbed)", missing.join(", ")));
             return None;
         }
-        Self::anywhere(options)
+        Self::up(options)
     }
 
-    /// Brings it up for what no load can spoil, or says why not.
-    pub(crate) fn anywhere(options: &str) -> Option<Bed> {
+    /// Brings it up, or prints why it cannot.
+    pub(crate) fn up(options: &str) -> Option<Bed> {
         if !rustix::process::geteuid().is_root() {
             skipped("a test bed needs root");
             return None;

@@ -17,8 +17,8 @@ fn until_measured(running: &mut Running, bed: &Bed, pair: &str) {
     running.until("a row of the pair", |_| results::rows_so_far(&file) >= 1);
 }
 
-fn fails_and_resumes(harm: impl Fn(&Bed), mend: impl Fn(&Bed)) {
-    let Some(bed) = Bed::up("--hosts 3") else { return };
+fn fails_and_resumes(programs: &[&str], harm: impl Fn(&Bed), mend: impl Fn(&Bed)) {
+    let Some(bed) = Bed::with(programs, "--hosts 3") else { return };
     let mut running = bed.cluster_bench(LONG).limit(Duration::from_secs(240)).start();
     until_measured(&mut running, &bed, "pairs-h2-h3");
     harm(&bed);
@@ -43,6 +43,7 @@ fn fails_and_resumes(harm: impl Fn(&Bed), mend: impl Fn(&Bed)) {
 #[test]
 fn a_host_that_is_cut_off_is_named() {
     fails_and_resumes(
+        &[],
         |bed| assert!(bed.xtask("cut", "h3").status.success()),
         |bed| assert!(bed.xtask("mend", "").status.success()),
     );
@@ -50,18 +51,19 @@ fn a_host_that_is_cut_off_is_named() {
 
 #[test]
 fn a_rank_that_dies_is_no_hang() {
-    fails_and_resumes(|bed| drop(bed.xtask("exec", "h3 -- pkill -9 -o -x ombx")), |_| {});
+    fails_and_resumes(&["pkill"], |bed| drop(bed.xtask("exec", "h3 -- pkill -9 -o -x ombx")), |_| {});
 }
 
 #[test]
 fn a_rank_that_is_stopped_is_no_hang() {
-    fails_and_resumes(|bed| drop(bed.xtask("exec", "h3 -- pkill -STOP -o -x ombx")), |_| {});
+    fails_and_resumes(&["pkill"], |bed| drop(bed.xtask("exec", "h3 -- pkill -STOP -o -x ombx")), |_| {});
 }
 
 /// The sshd of a host of a bed is its first process: with it the host goes.
 #[test]
 fn a_host_that_dies_is_named() {
     fails_and_resumes(
+        &[],
         |bed| bed.kill_host("h3"),
         |bed| {
             assert!(bed.xtask("down", "").status.success());
@@ -98,7 +100,7 @@ fn a_call_that_is_killed_is_gone_on_from() {
 /// Hydra's ranks need their helper no more once they run: what they measured is then complete. Open MPI ends the job.
 #[test]
 fn a_helper_of_the_launcher_that_dies_is_no_hang() {
-    let Some(bed) = Bed::up("--hosts 3") else { return };
+    let Some(bed) = Bed::with(&["pkill"], "--hosts 3") else { return };
     let mut running = bed.cluster_bench(LONG).limit(Duration::from_secs(240)).start();
     until_measured(&mut running, &bed, "pairs-h2-h3");
     drop(bed.xtask("exec", "h3 -- pkill -9 hydra_pmi_proxy|orted"));

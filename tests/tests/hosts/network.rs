@@ -17,7 +17,9 @@ fn ping(bed: &Bed) -> f64 {
 #[test]
 fn latency_is_the_delay_of_the_link() {
     for (delay, us) in [("2ms", 2000.0), ("5ms", 5000.0)] {
-        let Some(bed) = Bed::up(&format!("--hosts 2 --delay {delay} --rate 100Mbit")) else { return };
+        let Some(bed) = Bed::with(&["ping"], &format!("--hosts 2 --delay {delay} --rate 100Mbit")) else {
+            return;
+        };
         eventually(4, || {
             let before = ping(&bed);
             bed.ombx("h1,h2", "run p2p.latency --sizes 8 --max-time 2s --precision 0.5%").run().expect(0);
@@ -69,7 +71,7 @@ fn bandwidth_is_the_rate_of_the_link() {
 
 #[test]
 fn hosts_are_hosts_of_their_own() {
-    let Some(bed) = Bed::up("--hosts 2") else { return };
+    let Some(bed) = Bed::with(&["ping"], "--hosts 2") else { return };
     let of = |file: &str| [bed.on("h1", &format!("cat {file}")), bed.on("h2", &format!("cat {file}"))];
     for file in
         ["/proc/sys/kernel/hostname", "/proc/sys/kernel/random/boot_id", "/sys/class/net/eth0/address"]

@@ -2,7 +2,7 @@
 
 use std::{fs, io::Read, os::unix::fs::PermissionsExt, path::Path, time::Duration};
 
-use ombx_tests::{Job, mpi, results, skipped, tell};
+use ombx_tests::{Job, missing, mpi, results, skipped, tell};
 
 use crate::bed::Bed;
 
@@ -28,14 +28,7 @@ PartitionName=all Nodes=h[1-2] Default=YES MaxTime=INFINITE State=UP OverSubscri
 
 /// Starts the daemons on both hosts; they end with the bed.
 fn slurm() -> Option<Bed> {
-    let there = |program: &str| {
-        ["/usr/sbin", "/usr/bin"].iter().any(|d| fs::exists(format!("{d}/{program}")).unwrap_or(false))
-    };
-    if !["slurmctld", "slurmd", "srun", "sbatch"].iter().all(|p| there(p)) {
-        skipped("Slurm is not installed (Debian package slurm-wlm)");
-        return None;
-    }
-    let bed = Bed::up("--hosts 2")?;
+    let bed = Bed::with(&["slurmctld", "slurmd", "sinfo", "salloc", "srun", "sbatch"], "--hosts 2")?;
     let root = bed.files.root().display().to_string();
     fs::create_dir(bed.files.path("state")).unwrap();
     let dirs = format!(
@@ -49,7 +42,7 @@ fn slurm() -> Option<Bed> {
     for host in ["h1", "h2"] {
         bed.on(host, &format!("mount -t tmpfs tmpfs {}", private.display()));
     }
-    let auth = if there("munged") {
+    let auth = if missing(&["munged"]).is_empty() {
         munge(&bed, &private)
     } else {
         tell("munge is not installed: Slurm trusts everyone");

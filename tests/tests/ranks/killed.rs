@@ -3,7 +3,7 @@
 use std::{fs, thread, time::Duration};
 
 use ombx_results::wire;
-use ombx_tests::{Job, results, tell};
+use ombx_tests::{Job, mpi, results, tell};
 use rustix::process::Signal;
 
 use crate::Kept;
@@ -30,7 +30,11 @@ fn whatever_is_killed_whenever_the_file_is_read() {
         let victims = job.processes();
         match moment % 3 {
             0 => job.signal(Signal::KILL),
-            1 => victims.iter().find(|p| p.is_rank()).into_iter().for_each(|p| p.signal(Signal::KILL)),
+            1 => victims
+                .iter()
+                .find(|p| p.is_rank_of(mpi::ombx()))
+                .into_iter()
+                .for_each(|p| p.signal(Signal::KILL)),
             _ => {
                 let launcher =
                     victims.iter().find(|p| p.is_called(&["mpiexec", "mpirun", "orterun", "prterun"]));

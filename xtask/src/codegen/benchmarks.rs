@@ -1,12 +1,12 @@
-//! BENCHMARKS.md: every registered benchmark, from the JSON of `ombx list`.
+//! docs/BENCHMARKS.md: every registered benchmark, from the JSON of `ombx list`.
 
 use std::fmt::Write;
 
 use serde_json::{Deserializer, Value};
 
-use crate::failure::{Failure, Result};
+use ombx_toolchain::failure::{Failure, Result};
 
-/// The entries of `ombx list --json`, be it one array, one object that holds an array, or an object a line.
+/// Returns the entries of `ombx list --json`: an array, an object with an array, or an object per line.
 pub(crate) fn entries(json: &str) -> Result<Vec<Value>> {
     let mut found = Vec::new();
     for value in Deserializer::from_str(json).into_iter::<Value>() {
@@ -22,12 +22,12 @@ pub(crate) fn entries(json: &str) -> Result<Vec<Value>> {
     Ok(found)
 }
 
-/// The names of the entries.
+/// Returns the names of the entries.
 pub(crate) fn names(entries: &[Value]) -> Vec<String> {
     entries.iter().filter_map(|entry| entry["name"].as_str()).map(str::to_owned).collect()
 }
 
-/// The whole page. What an entry does not say is left out.
+/// Returns the page. Missing fields of an entry are left out.
 pub(crate) fn page(entries: &[Value]) -> String {
     let mut page = String::from(
         "<!-- Written by `cargo xtask codegen` from `ombx list --json`. Edit the benchmarks' sources instead. -->\n\
@@ -35,7 +35,7 @@ pub(crate) fn page(entries: &[Value]) -> String {
          | name | what it measures | metric | OSU name |\n|---|---|---|---|\n",
     );
     for entry in entries {
-        let cell = |key: &str| spoken(&entry[key]).replace('|', "\\|");
+        let cell = |key: &str| text_of(&entry[key]).replace('|', "\\|");
         let name = cell("name");
         let anchor: String = name.chars().filter(|c| c.is_alphanumeric() || *c == '_' || *c == '-').collect();
         let row =
@@ -50,12 +50,12 @@ pub(crate) fn page(entries: &[Value]) -> String {
 }
 
 fn section(page: &mut String, entry: &Value) {
-    let mut say = |text: &str| page.push_str(text);
-    say(&format!("\n## {}\n", spoken(&entry["name"])));
+    let mut add = |text: &str| page.push_str(text);
+    add(&format!("\n## {}\n", text_of(&entry["name"])));
     for key in ["about", "doc"] {
-        let text = spoken(&entry[key]);
+        let text = text_of(&entry[key]);
         if !text.is_empty() {
-            say(&format!(
+            add(&format!(
                 "\n{}{}\n",
                 text.trim(),
                 if key == "about" && !text.ends_with('.') { "." } else { "" }
@@ -64,40 +64,40 @@ fn section(page: &mut String, entry: &Value) {
     }
     let mut facts = String::new();
     for (key, label) in [("metric", "Metric"), ("ranks", "Ranks"), ("osu", "In OMB"), ("source", "Source")] {
-        let text = if key == "source" { file_of(&spoken(&entry[key])) } else { spoken(&entry[key]) };
+        let text = if key == "source" { file_of(&text_of(&entry[key])) } else { text_of(&entry[key]) };
         if !text.is_empty() {
             // Writing to a String cannot fail.
             let _ = writeln!(facts, "- {label}: {text}");
         }
     }
     if !facts.is_empty() {
-        say(&format!("\n{facts}"));
+        add(&format!("\n{facts}"));
     }
     let axes = entry["axes"].as_array().map(Vec::as_slice).unwrap_or_default();
     if !axes.is_empty() {
-        say("\n| axis | what it chooses | values | default |\n|---|---|---|---|\n");
+        add("\n| axis | what it chooses | values | default |\n|---|---|---|---|\n");
     }
     for axis in axes {
-        let cell = |key: &str| spoken(&axis[key]).replace('|', "\\|");
+        let cell = |key: &str| text_of(&axis[key]).replace('|', "\\|");
         let row = [cell("name"), cell("about"), cell("values"), cell("default")];
-        say(&format!("| {} |\n", row.join(" | ")));
+        add(&format!("| {} |\n", row.join(" | ")));
     }
 }
 
-/// Line numbers move with every edit above them: a page that quoted them would always be stale.
+/// Removes the line number, which changes with every edit above it.
 fn file_of(source: &str) -> String {
     source.trim_end_matches(|c: char| c.is_ascii_digit() || c == ':').to_owned()
 }
 
-/// A value as text in a sentence: lists are joined, what is absent is empty.
-fn spoken(value: &Value) -> String {
+/// Returns a value as text: lists are joined, null is empty.
+fn text_of(value: &Value) -> String {
     match value {
         Value::Null => String::new(),
         Value::String(text) => text.clone(),
-        Value::Array(values) => values.iter().map(spoken).collect::<Vec<_>>().join(", "),
+        Value::Array(values) => values.iter().map(text_of).collect::<Vec<_>>().join(", "),
         Value::Object(object) => object
             .iter()
-            .map(|(key, value)| format!("{key} {}", spoken(value)))
+            .map(|(key, value)| format!("{key} {}", text_of(value)))
             .collect::<Vec<_>>()
             .join(", "),
         other => other.to_string(),
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_is_left_out() {
+    fn missing_fields_are_left_out() {
         let page = page(&[json!({"name": "p2p.latency"})]);
         assert!(page.contains("## p2p.latency"));
         assert!(!page.contains("Metric:") && !page.contains("axis"), "{page}");

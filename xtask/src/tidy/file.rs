@@ -1,14 +1,14 @@
-//! How long a file may be, what it may be called, and how it begins.
+//! Length, name and first line of each file.
 
-use super::Violation;
+use super::violation::Violation;
 
-/// Lines in a file: one idea fits.
+/// Most lines of a file.
 const LONGEST: usize = 400;
 
-/// Lines in a file of one RMA operation: an operation says only what is special about it.
+/// Most lines of a file of one RMA operation, which has only what differs from other operations.
 const LONGEST_OPERATION: usize = 40;
 
-/// Names that say nothing about what is inside.
+/// File names that do not say what is inside.
 const NAMELESS: &[&str] =
     &["utils.rs", "util.rs", "helpers.rs", "helper.rs", "common.rs", "misc.rs", "mod.rs"];
 
@@ -21,19 +21,23 @@ pub(super) fn check(path: &str, text: &str) -> Vec<Violation> {
         violations.push(Violation::new(path, longest + 1, format!("{lines} lines, more than {longest}")));
     }
     if NAMELESS.contains(&name) {
-        violations.push(Violation::new(path, 1, format!("a file named {name} has no subject")));
+        violations.push(Violation::new(path, 1, format!("the file name {name} does not say what is inside")));
     }
     if is_source(path) && !text.starts_with("//!") {
-        violations.push(Violation::new(path, 1, "does not begin with a `//!` sentence that says what it is"));
+        violations.push(Violation::new(
+            path,
+            1,
+            "the first line is not a `//!` sentence that says what the file is",
+        ));
     }
     violations
 }
 
-/// Under crates/*/src or xtask/src.
+/// Returns whether it is below the `src` of a crate.
 fn is_source(path: &str) -> bool {
     let mut parts = path.split('/');
     match (parts.next(), parts.next(), parts.next()) {
-        (Some("crates"), Some(_), third) => third == Some("src"),
+        (Some("crates" | "verify"), Some(_), third) => third == Some("src"),
         (Some("xtask"), second, _) => second == Some("src"),
         _ => false,
     }

@@ -1,10 +1,12 @@
-//! Files of code that no `mod` names: nothing compiles them, and nobody notices.
+//! Source files that no `mod` names: they are not compiled.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Violation, source::Source};
+use crate::source::Source;
 
-/// Every file below a `src` but the roots of crates is named by a file beside or above it.
+use super::violation::Violation;
+
+/// Checks every file below a `src` except the roots of crates.
 pub(super) fn check(sources: &[Source]) -> Vec<Violation> {
     let named: BTreeMap<&str, BTreeSet<&str>> =
         sources.iter().map(|source| (source.path.as_str(), named(source))).collect();
@@ -22,7 +24,7 @@ pub(super) fn check(sources: &[Source]) -> Vec<Violation> {
     lost.map(|path| Violation::new(path, 1, "no `mod` names this file: it is not compiled")).collect()
 }
 
-/// What a file names by `mod NAME;`.
+/// Returns the names of `mod NAME;` in a file.
 fn named(source: &Source) -> BTreeSet<&str> {
     let tokens = source.tokens.windows(3);
     let declared = tokens.filter(|next| next[0].text == "mod" && next[2].text == ";");

@@ -1,9 +1,10 @@
-//! Every benchmark's name stands as it is in exactly one source file, so that searching for it finds it. The cli may name one
-//! that it runs, and tests any.
+//! Names of benchmarks: each is a literal in exactly one source file, so that a search finds it. The cli and tests may repeat it.
 
-use super::{Violation, source::Source};
+use crate::source::Source;
 
-/// `names` are those that the built binary lists.
+use super::violation::Violation;
+
+/// Checks the names that the built binary lists.
 pub(super) fn check(names: &[String], sources: &[Source]) -> Vec<Violation> {
     let mut violations = Vec::new();
     for name in names {

@@ -1,0 +1,162 @@
+//! `cargo xtask benches`: cost of the work of ombx itself, measured by criterion.
+
+use std::{
+    fmt::Write as _,
+    fs,
+    path::{Path, PathBuf},
+    process::ExitCode,
+};
+
+use clap::Parser as _;
+use ombx_core::system::environment;
+use serde_json::Value;
+
+use ombx_toolchain::{
+    failure::{Failure, Result, exit_code},
+    machine::Machine,
+    step::Step,
+    workspace::{Workspace, cargo},
+};
+
+const DOCUMENT: &str = "docs/BENCHES.md";
+const INTRODUCTION: &str = "# Cost of the work of ombx
+
+<!-- Written by `cargo xtask benches --write`; do not edit. -->
+
+Medians of criterion with 95 % intervals, for the machine below. Only `stamp` and `timed_loop` are inside a timed region. Repeat with
+`cargo xtask benches`.
+";
+
+/// Measure the cost of the work of ombx itself: clock, statistics, registry, files, schedules, frames
+#[derive(clap::Parser)]
+#[command(
+    name = "cargo xtask benches",
+    bin_name = "cargo xtask benches",
+    after_help = "Example: cargo xtask benches summary"
+)]
+struct Options {
+    /// Run only benches whose name contains this
+    filter: Option<String>,
+    /// Write docs/BENCHES.md
+    #[arg(long, conflicts_with = "filter")]
+    write: bool,
+}
+
+fn main() -> ExitCode {
+    exit_code(run(&Options::parse()))
+}
+
+fn run(options: &Options) -> Result<ExitCode> {
+    let workspace = Workspace::read()?;
+    let directory = workspace.target.join("criterion");
+    if options.write && directory.exists() {
+        // Removes results of benches that no longer exist.
+        fs::remove_dir_all(&directory).map_err(Failure::file(&*directory))?;
+    }
+    let mut bench = cargo();
+    bench.args(["bench", "-p", "ombx-core", "-p", "ombx-sockets", "--features", "ombx-core/testkit"]);
+    bench.args([
+        "--benches",
+        "--",
+        "--warm-up-time",
+        "0.3",
+        "--measurement-time",
+        "1",
+        "--sample-size",
+        "30",
+    ]);
+    bench.args(&options.filter).current_dir(&workspace.root).env("CARGO_TARGET_DIR", &workspace.target);
+    if Step::run("benches", &mut bench).failed() {
+        return Ok(ExitCode::FAILURE);
+    }
+    if options.write {
+        workspace.write(DOCUMENT, &text(&read(&directory)?))?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Median and interval of a bench, in nanoseconds.
+#[derive(Debug, PartialEq)]
+struct Figure {
+    name: String,
+    ns: [f64; 3],
+}
+
+/// Reads the results in the directory of criterion.
+fn read(directory: &Path) -> Result<Vec<Figure>> {
+    let mut figures = Vec::new();
+    let mut directories = vec![directory.to_path_buf()];
+    while let Some(directory) = directories.pop() {
+        let entries = fs::read_dir(&directory).map_err(Failure::file(&*directory))?;
+        directories.extend(entries.flatten().map(|entry| entry.path()).filter(|path| path.is_dir()));
+        if directory.ends_with("new") {
+            let json = |name: &str| -> Result<Value> {
+                let path: PathBuf = directory.join(name);
+                let text = fs::read_to_string(&path).map_err(Failure::file(path))?;
+                serde_json::from_str(&text).map_err(|source| Failure::Output { program: "criterion", source })
+            };
+            figures.extend(figure(&json("benchmark.json")?, &json("estimates.json")?));
+        }
+    }
+    figures.sort_by(|a, b| natural(&a.name).cmp(&natural(&b.name)));
+    Ok(figures)
+}
+
+fn figure(benchmark: &Value, estimates: &Value) -> Option<Figure> {
+    let median = &estimates["median"];
+    let interval = &median["confidence_interval"];
+    let ns = [&median["point_estimate"], &interval["lower_bound"], &interval["upper_bound"]];
+    let [Some(middle), Some(low), Some(high)] = ns.map(Value::as_f64) else { return None };
+    Some(Figure { name: benchmark["full_id"].as_str()?.to_owned(), ns: [middle, low, high] })
+}
+
+/// Returns a sorting key that orders numbers in names by value.
+fn natural(name: &str) -> Vec<(u64, &str)> {
+    name.split(['/', ' ']).map(|word| (word.parse().unwrap_or(0), word)).collect()
+}
+
+fn text(figures: &[Figure]) -> String {
+    let mut text =
+        format!("{INTRODUCTION}\n{} on {}; {}.\n\n", environment::timestamp(), Machine::now(), compiler());
+    text += "| bench | median | 95 % interval |\n|---|---|---|\n";
+    for Figure { name, ns: [middle, low, high] } in figures {
+        let _ = writeln!(text, "| `{name}` | {} | {} to {} |", time(*middle), time(*low), time(*high));
+    }
+    text
+}
+
+fn time(ns: f64) -> String {
+    match ns {
+        1e6.. => format!("{:.2} ms", ns / 1e6),
+        1e3.. => format!("{:.2} us", ns / 1e3),
+        _ => format!("{ns:.2} ns"),
+    }
+}
+
+fn compiler() -> String {
+    let asked = std::process::Command::new("rustc").arg("--version").output();
+    asked.map_or_else(
+        |_| "rustc unknown".into(),
+        |output| String::from_utf8_lossy(&output.stdout).trim().to_owned(),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn figures_are_read_in_the_order_of_their_numbers_and_shown() {
+        let estimates = |ns: f64| json!({"median": {"point_estimate": ns, "confidence_interval": {"lower_bound": ns - 1.0, "upper_bound": ns + 1.0}}});
+        let figure = |name: &str, ns| figure(&json!({"full_id": name}), &estimates(ns)).unwrap();
+        let mut all = [figure("summary/1000", 2e6), figure("summary/20", 1500.0), figure("stamp", 9.5)];
+        all.sort_by(|a, b| natural(&a.name).cmp(&natural(&b.name)));
+        let text = text(&all);
+        let places =
+            ["`stamp` | 9.50 ns | 8.50 ns to 10.50 ns", "`summary/20` | 1.50 us", "`summary/1000` | 2.00 ms"]
+                .map(|part| text.find(part).unwrap_or_else(|| panic!("{part} in {text}")));
+        assert!(places.is_sorted());
+        assert!(super::figure(&json!({}), &json!({})).is_none());
+    }
+}

@@ -1,0 +1,210 @@
+//! Case: a fault at a place of a benchmark, how it is produced, and how the job must end.
+
+use std::{cell::OnceCell, fmt, path::Path, process::Command, rc::Rc, time::Duration};
+
+use super::{
+    interpose::Rule,
+    run::{Done, Running},
+    stage::Stage,
+};
+
+/// Part of a job in which the fault happens.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Place {
+    /// Before ranks are connected: command line, launcher, start of MPI.
+    Start,
+    /// While a case is opened: buffers, windows, communicators.
+    Open,
+    WarmUp,
+    Calibration,
+    Measuring,
+    /// While the payload is checked.
+    Verifying,
+    /// While the resources of a case are freed.
+    Closing,
+    /// Between cases, in the messages of ombx itself.
+    Between,
+    /// While rows are written or printed.
+    Output,
+    /// While the job ends.
+    End,
+}
+
+/// Fault and the required end of its job, built by [`Case::of`] and the methods below.
+pub(crate) struct Case {
+    /// Description of the fault in the table.
+    pub(crate) fault: String,
+    pub(crate) place: Place,
+    /// Benchmark or subcommand.
+    pub(crate) subject: String,
+    /// Reason why it is not run here.
+    pub(crate) skip: Option<String>,
+    /// Whether every change must pass it.
+    pub(crate) gate: bool,
+    /// Cases may share a job, which then runs once.
+    pub(crate) job: Rc<Job>,
+    pub(crate) expect: Expect,
+}
+
+/// Change of the command before the job starts; the path is the directory of the job.
+pub(crate) type Prepare = Box<dyn Fn(&mut Command, &Stage, &Path) -> Result<(), String>>;
+/// Action on the running job.
+pub(crate) type Act = Box<dyn Fn(&mut Running<'_>) -> Result<(), String>>;
+/// Additional check of the ended job: a remark for the table, or what is wrong.
+pub(crate) type Look = Box<dyn Fn(&Done) -> Result<String, String>>;
+
+/// Job with a fault.
+pub(crate) struct Job {
+    /// Arguments of ombx, separated by blanks.
+    pub(crate) arguments: String,
+    /// Whether `--out FILE` is added; the file is read afterwards.
+    pub(crate) out: bool,
+    /// Rules of the interposed library in the ranks.
+    pub(crate) rules: Vec<Rule>,
+    /// Whether each rule must act. Cases that check each rule themselves set this to false.
+    pub(crate) all_act: bool,
+    pub(crate) prepare: Option<Prepare>,
+    pub(crate) act: Option<Act>,
+    pub(crate) deadline: Duration,
+    /// Its result, once it has run.
+    pub(crate) done: OnceCell<Result<Done, String>>,
+}
+
+/// Required end of a job.
+pub(crate) struct Expect {
+    /// Accepted exit codes; a signal counts as 128 plus its number.
+    pub(crate) codes: Vec<i32>,
+    /// Parts of standard error or of the reason of a row.
+    pub(crate) messages: Vec<String>,
+    /// Least number of rows in the file, which must be readable.
+    pub(crate) rows: usize,
+    pub(crate) look: Option<Look>,
+}
+
+impl Case {
+    /// Returns a case of `ombx` with these arguments and a result file that must end with `code`.
+    pub(crate) fn of(fault: &str, place: Place, subject: &str, words: &str, code: i32) -> Self {
+        Self::about(fault, place, subject, Rc::new(Job::of(words)), code)
+    }
+
+    /// Returns a case of a shared job.
+    pub(crate) fn about(fault: &str, place: Place, subject: &str, job: Rc<Job>, code: i32) -> Self {
+        let expect = Expect { codes: vec![code], messages: Vec::new(), rows: 0, look: None };
+        let (fault, subject) = (fault.to_owned(), subject.to_owned());
+        Self { fault, place, subject, skip: None, gate: true, job, expect }
+    }
+
+    /// Adds a rule of the interposed library.
+    pub(crate) fn rule(self, rule: Rule) -> Self {
+        self.with(|job| job.rules.push(rule))
+    }
+
+    /// Sets the change of the command before the job starts.
+    pub(crate) fn prepared(
+        self,
+        prepare: impl Fn(&mut Command, &Stage, &Path) -> Result<(), String> + 'static,
+    ) -> Self {
+        self.with(|job| job.prepare = Some(Box::new(prepare)))
+    }
+
+    /// Sets the action on the running job.
+    pub(crate) fn act(self, act: impl Fn(&mut Running<'_>) -> Result<(), String> + 'static) -> Self {
+        self.with(|job| job.act = Some(Box::new(act)))
+    }
+
+    /// Requires these parts on standard error or in the reason of a row.
+    pub(crate) fn says(mut self, parts: &[&str]) -> Self {
+        self.expect.messages.extend(parts.iter().map(|&part| part.to_owned()));
+        self
+    }
+
+    /// Accepts another exit code.
+    pub(crate) fn or_code(mut self, code: i32) -> Self {
+        self.expect.codes.push(code);
+        self
+    }
+
+    /// Requires at least this many rows in the file.
+    pub(crate) fn rows(mut self, rows: usize) -> Self {
+        self.expect.rows = rows;
+        self
+    }
+
+    /// Sets an additional check of the ended job.
+    pub(crate) fn look(mut self, look: impl Fn(&Done) -> Result<String, String> + 'static) -> Self {
+        self.expect.look = Some(Box::new(look));
+        self
+    }
+
+    pub(crate) fn deadline(self, seconds: u64) -> Self {
+        self.with(|job| job.deadline = Duration::from_secs(seconds))
+    }
+
+    /// Runs without `--out`.
+    pub(crate) fn without_out(self) -> Self {
+        self.with(|job| job.out = false)
+    }
+
+    /// Changes the job, which must not be shared.
+    fn with(mut self, change: impl FnOnce(&mut Job)) -> Self {
+        change(Rc::get_mut(&mut self.job).expect("a job of one case"));
+        self
+    }
+
+    /// Skips the case if there is a reason.
+    pub(crate) fn skip_if(mut self, why: Option<String>) -> Self {
+        self.skip = self.skip.or(why);
+        self
+    }
+
+    /// Leaves the case out of `--gate`.
+    pub(crate) fn on_demand(mut self) -> Self {
+        self.gate = false;
+        self
+    }
+
+    /// Returns whether its line contains all words, in any case of letters.
+    pub(crate) fn matches(&self, words: &str) -> bool {
+        let line = self.to_string().to_lowercase();
+        words.to_lowercase().split_whitespace().all(|word| line.contains(word))
+    }
+}
+
+impl Job {
+    /// Returns a job of `ombx` with these arguments and a result file.
+    pub(crate) fn of(arguments: &str) -> Self {
+        Self {
+            arguments: arguments.to_owned(),
+            out: true,
+            rules: Vec::new(),
+            all_act: true,
+            prepare: None,
+            act: None,
+            deadline: Duration::from_secs(25),
+            done: OnceCell::new(),
+        }
+    }
+}
+
+impl fmt::Display for Case {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}, {}, {}", self.fault, self.place, self.subject)
+    }
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Start => "start",
+            Self::Open => "open",
+            Self::WarmUp => "warm-up",
+            Self::Calibration => "calibration",
+            Self::Measuring => "measuring",
+            Self::Verifying => "verifying",
+            Self::Closing => "closing",
+            Self::Between => "between cases",
+            Self::Output => "output",
+            Self::End => "end",
+        })
+    }
+}

@@ -1,0 +1,18 @@
+//! All cases, by kind of fault. A new case is a line in the file of its kind.
+
+mod corruption;
+mod launcher;
+mod mpi;
+mod output;
+mod process;
+mod sockets;
+
+use super::{case::Case, stage::Stage};
+
+/// Returns all cases of one MPI, in the order of the table.
+pub(crate) fn all(stage: &Stage) -> Vec<Case> {
+    [corruption::cases, mpi::cases, process::cases, launcher::cases, output::cases, sockets::cases]
+        .iter()
+        .flat_map(|kind| kind(stage))
+        .collect()
+}

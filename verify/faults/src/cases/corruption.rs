@@ -1,0 +1,229 @@
+//! Flipped bytes: every registered benchmark must report the rank, the message and the byte.
+
+mod groups;
+
+use std::{collections::BTreeSet, rc::Rc};
+
+use ombx_core::{
+    benchmark::payload::{Check, Mismatch},
+    result::{Measurement, Outcome},
+};
+
+use crate::{
+    case::{Case, Job, Place},
+    interpose::Rule,
+    run::Done,
+    stage::{Bench, Stage},
+};
+use ombx_toolchain::mpi::Flavour;
+
+/// Operations in flight.
+const WINDOW: u64 = 4;
+
+/// Flipped byte in messages of one size. Each size of a job is a separate fault.
+#[derive(Clone, Copy, Debug)]
+struct Flip {
+    /// Message size of the row, in bytes.
+    size: u64,
+    /// Rank in whose calls the byte is flipped.
+    actor: u32,
+    /// Whether that rank sends the message; otherwise it receives it.
+    given: bool,
+    /// Message of an iteration, or block of the buffer of a collective, from 0.
+    slot: u64,
+    byte: u64,
+}
+
+impl Flip {
+    /// Returns the rank that receives the wrong byte.
+    fn hit(self) -> u32 {
+        if self.given { 1 - self.actor } else { self.actor }
+    }
+}
+
+/// How the messages of an iteration are distinguished.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Slots {
+    /// By the order of calls: this many per iteration.
+    Calls(u64),
+    /// By their position in one buffer.
+    Parts,
+}
+
+/// Benchmarks that run in one job with the same faults.
+struct Group {
+    names: Vec<String>,
+    words: String,
+    given: bool,
+    slots: Slots,
+    /// Messages that are hit, on each rank.
+    hit: Vec<u64>,
+    sizes: Vec<u64>,
+    /// A rank receives this fraction of a message: 1 / portion.
+    portion: u64,
+    gate: bool,
+}
+
+/// Message size without a fault.
+const UNTOUCHED: u64 = 64;
+
+/// Returns whether the wrong byte arrives where the benchmark checks. The result of an atomic operation arrives at its origin.
+fn arrives_of(row: &Measurement, flip: Flip) -> bool {
+    let fetches = ["rma.get_acc", "rma.fop", "rma.cas"].iter().any(|start| row.bench.starts_with(start));
+    let ranks = groups::arrives(row);
+    let hit = if fetches && !flip.given { 1 - flip.hit() } else { flip.hit() };
+    ranks.contains(&hit)
+}
+
+impl Group {
+    fn flips(&self) -> Vec<Flip> {
+        let slots = |actor| self.hit.iter().map(move |&slot| (actor, slot));
+        let ranks_and_slots = [0, 1].into_iter().flat_map(slots);
+        let places = ranks_and_slots.zip(&self.sizes).enumerate();
+        let flip = |(at, ((actor, slot), &size)): (usize, ((u32, u64), &u64))| {
+            let arrives = size / self.portion;
+            let byte = [0, arrives / 2 - 1, arrives - 1][at % 3];
+            Flip { size, actor, given: self.given, slot, byte }
+        };
+        places.map(flip).collect()
+    }
+
+    fn rule(&self, flip: Flip) -> Rule {
+        // Messages between rows have the size of one element too: there the call must be named.
+        let call = match self.names.first().map(String::as_str) {
+            Some("rma.fop_latency") => "Fetch_and_op",
+            Some("rma.cas_latency") => "Compare_and_swap",
+            _ => "*",
+        };
+        let rule = Rule::new(call, "flip").on(flip.actor).bytes(flip.size);
+        let rule = if flip.given { rule.given() } else { rule };
+        match self.slots {
+            Slots::Calls(of) => rule.slot(flip.slot, of).byte(flip.byte),
+            Slots::Parts => rule.byte(flip.slot * flip.size + flip.byte),
+        }
+    }
+
+    fn cases(self, stage: &Stage) -> Vec<Case> {
+        let known: Vec<&Bench> = self.names.iter().filter_map(|name| stage.bench(name)).collect();
+        let flips = self.flips();
+        let mut sizes: Vec<String> = flips.iter().map(|flip| flip.size.to_string()).collect();
+        // Operations on one element have no other size.
+        if self.sizes[0] > UNTOUCHED {
+            sizes.push(UNTOUCHED.to_string());
+        }
+        let names: Vec<&str> = known.iter().map(|bench| bench.name.as_str()).collect();
+        let words = format!(
+            "run {} --sizes {} --window {WINDOW} -n 2 --allow-skips {}",
+            names.join(" "),
+            sizes.join(","),
+            self.words
+        );
+        let rules = flips.iter().map(|&flip| self.rule(flip)).collect();
+        let mut job = Job { rules, all_act: false, ..Job::of(&words) };
+        job.deadline = std::time::Duration::from_secs(300);
+        if stage.mpi.flavour == Flavour::OpenMpi && names.iter().any(|name| name.starts_with("rma.cas")) {
+            // Open MPI 4 crashes in MPI_Compare_and_swap with its default component.
+            job.prepare = Some(Box::new(|command, _, _| {
+                command.env("OMPI_MCA_osc", "^rdma");
+                Ok(())
+            }));
+        }
+        let job = Rc::new(job);
+        let fault =
+            if self.given { "one byte of what is given flips" } else { "one byte of what arrives flips" };
+        let case = |bench: &&Bench| {
+            let (name, flips, defective) =
+                (bench.name.clone(), flips.clone(), defect(stage).contains(&bench.name.as_str()));
+            let case = Case::about(fault, Place::Verifying, &bench.name, Rc::clone(&job), 5)
+                .look(move |done| caught(done, &name, &flips, defective))
+                .skip_if(bench.unavailable.clone());
+            if self.gate { case } else { case.on_demand() }
+        };
+        known.iter().map(case).collect()
+    }
+}
+
+/// Returns benchmarks whose persistent requests deliver wrong data when restarted: defects of MPICH 4.0 and 4.1.
+fn defect(stage: &Stage) -> &'static [&'static str] {
+    let old = ["4.0", "4.1"].iter().any(|version| stage.mpi.version.starts_with(version));
+    if stage.mpi.flavour == Flavour::Mpich && old {
+        &["collective.allgather_persistent", "collective.gather_persistent", "collective.scatter_persistent"]
+    } else {
+        &[]
+    }
+}
+
+/// Checks that rows with a flipped byte failed with the right place, and that all others passed.
+fn caught(done: &Done, name: &str, flips: &[Flip], defective: bool) -> Result<String, String> {
+    let Some(Ok(file)) = &done.out else { return Err("no result file".into()) };
+    let rows = file.runs.iter().flat_map(|run| &run.rows).filter(|row| row.bench == name);
+    let (mut count, mut ranks, mut slots) = (0, BTreeSet::new(), BTreeSet::new());
+    for row in rows {
+        if matches!(row.outcome, Outcome::Skipped(_)) || defective && matches!(row.check, Check::Failed(_)) {
+            continue;
+        }
+        let flip = flips.iter().find(|flip| Some(flip.size) == row.bytes);
+        let expected = flip.filter(|flip| arrives_of(row, **flip));
+        match (expected, &row.check) {
+            (None, Check::Passed) => {}
+            (None, check) => return Err(format!("{}: no byte was flipped, but {check:?}", row.key)),
+            (Some(flip), Check::Failed(Mismatch { rank, slot, byte, .. })) => {
+                if (rank.0, *slot, *byte) != (flip.hit(), flip.slot, flip.byte) {
+                    return Err(format!("{}: found {:?}, flipped {flip:?}", row.key, row.check));
+                }
+                count += 1;
+                ranks.insert(rank.0);
+                slots.insert(*slot);
+            }
+            (Some(flip), check) => return Err(format!("{}: {check:?}, flipped {flip:?}", row.key)),
+        }
+    }
+    let list = |numbers: Vec<String>| numbers.join(",");
+    let remark = format!(
+        "{count} rows caught, on ranks {}, in slots {}",
+        list(ranks.iter().map(ToString::to_string).collect()),
+        list(slots.iter().map(ToString::to_string).collect())
+    );
+    if count > 0 || defective { Ok(remark) } else { Err("no row in which a byte could be flipped".into()) }
+}
+
+pub(crate) fn cases(stage: &Stage) -> Vec<Case> {
+    let mut cases: Vec<Case> = groups::all().into_iter().flat_map(|group| group.cases(stage)).collect();
+    cases.push(pipeline());
+    let covered: BTreeSet<String> = cases.iter().map(|case| case.subject.clone()).collect();
+    let missing = stage.benches.iter().filter(|bench| !covered.contains(&bench.name));
+    cases.extend(missing.map(without));
+    cases
+}
+
+/// Returns the case of the pipeline, where the library flips a byte of the final file.
+fn pipeline() -> Case {
+    const BLOCK: u64 = 4096;
+    let words =
+        format!("run sockets.pipeline --nodes 2 --phases 2 --buffers 4 --block {BLOCK} --max-time 50ms");
+    let rule = Rule::new("pwrite", "flip").bytes(BLOCK).given().byte(77).to_string();
+    Case::of("one byte of what is given flips", Place::Verifying, "sockets.pipeline", &words, 5)
+        .prepared(move |command, stage, directory| {
+            command.arg(format!("--sink=file:{}", directory.join("sink").display()));
+            command.env("LD_PRELOAD", &stage.library).env("OMBX_FAULTS", &rule);
+            Ok(())
+        })
+        .says(&["data arrived wrong at node", "byte 77"])
+}
+
+/// Returns a case for a benchmark whose bytes no case flips: skipped with a reason, otherwise wrong.
+fn without(bench: &Bench) -> Case {
+    let case = Case::of("one byte flips", Place::Verifying, &bench.name, "list", 0).without_out();
+    if bench.name.contains("barrier") {
+        return case.skip_if(Some("moves no data".into()));
+    }
+    if bench.name.starts_with("sockets.") {
+        // It makes system calls directly: no library can intercept them.
+        return case.skip_if(Some(
+            "flipped by tests of crates/sockets: link::tests::a_flipped_bit_is_caught_everywhere".into(),
+        ));
+    }
+    case.look(|_| {
+        Err("no case flips its bytes: add it to verify/faults/src/cases/corruption/groups.rs".into())
+    })
+}

@@ -1,0 +1,163 @@
+//! Launchers and ombx that are killed, interrupted, wrong or late, and builds that do not match.
+
+use std::{fs, os::unix::fs::PermissionsExt, path::Path, process::Command};
+
+use rustix::process::Signal;
+
+use crate::{
+    case::{Case, Place},
+    run::Running,
+    stage::Stage,
+};
+use ombx_toolchain::mpi::{Flavour, Mpi, Places};
+
+/// Many rows of about 50 ms: enough time for a fault in the middle.
+const MANY: &str = "run p2p.latency --sizes 1..64K --precision 0.0001% --max-time 50ms --format csv -n 2";
+/// One row that takes hours.
+const ENDLESS: &str = "run p2p.latency --sizes 8 --iterations 4294967296 --batch 1000000 --timeout 3s -n 2";
+const LAUNCHERS: [&str; 4] = ["mpiexec", "mpirun", "orterun", "prterun"];
+
+/// Reason for no such case with Open MPI.
+const UNTIDY: &str =
+    "Open MPI sometimes leaves shared memory behind when ombx and with it the launcher are killed";
+
+/// Faults that every change must pass.
+const GATE: [&str; 4] =
+    ["the launcher is killed", "SIGINT", "the launcher is another MPI's", "two builds of ombx in one job"];
+
+pub(crate) fn cases(stage: &Stage) -> Vec<Case> {
+    let untidy = (stage.mpi.flavour == Flavour::OpenMpi).then(|| UNTIDY.to_owned());
+    let mut cases = vec![
+        harmed("the launcher is killed", 6, |job| send(job, &LAUNCHERS, Signal::KILL)),
+        harmed("SIGINT", 130, |job| signal(job, Signal::INT, 1)).says(&["interrupted"]),
+        harmed("SIGTERM", 143, |job| signal(job, Signal::TERM, 1)).says(&["interrupted"]),
+        harmed("SIGHUP", 129, |job| signal(job, Signal::HUP, 1)).says(&["interrupted"]),
+        harmed("SIGINT twice", 130, |job| signal(job, Signal::INT, 2))
+            .says(&["interrupted"])
+            ,
+        harmed("SIGTERM twice", 143, |job| signal(job, Signal::TERM, 2)).on_demand(),
+        Case::of("ombx is killed", Place::Measuring, "p2p.latency", MANY, 137).rows(2).act(|job| {
+            job.until_rows(2)?;
+            job.signal(Signal::KILL);
+            Ok(())
+        }).skip_if(untidy),
+        Case::of("the launcher is stopped", Place::Measuring, "p2p.latency", ENDLESS, 6)
+            .act(|job| {
+                job.rank(1)?;
+                send(job, &LAUNCHERS, Signal::STOP);
+                Ok(())
+            })
+            .says(&["--timeout"]),
+        Case::of("a job takes too long", Place::Measuring, "p2p.latency", ENDLESS, 6)
+            .says(&["3 s", "p2p.latency", "--timeout"]),
+        Case::of("SIGINT", Place::Start, "p2p.latency", MANY, 130)
+            .act(|job| {
+                job.until("something is started", |job| job.processes().len() > 1)?;
+                job.signal(Signal::INT);
+                Ok(())
+            }),
+        Case::of("the launcher is none", Place::Start, "p2p.latency", MANY, 6)
+            .prepared(|command, _, _| set(command, "OMBX_MPIEXEC", Path::new("/nonexistent/mpiexec")))
+            .says(&["/nonexistent/mpiexec"]),
+        Case::of("the launcher fails", Place::Start, "p2p.latency", MANY, 6)
+            .prepared(|command, stage, directory| launcher(command, stage, directory, "echo 'no licence left' >&2; exit 9"))
+            .says(&["no licence left", "exit code 9"]),
+        Case::of("the launcher succeeds and starts nothing", Place::Start, "p2p.latency", MANY, 6)
+            .prepared(|command, stage, directory| launcher(command, stage, directory, "exit 0"))
+            .says(&["ended early"]),
+        Case::of("the launcher prints garbage", Place::Start, "p2p.latency", MANY, 6)
+            .prepared(|command, stage, directory| {
+                launcher(command, stage, directory, "head -c 300000 /dev/urandom; echo '{\"kind\":\"case\"}'; exit 0")
+            })
+            .says(&["ended early"]),
+        Case::of("the launcher starts one rank twice", Place::Start, "p2p.latency", MANY, 6)
+            .prepared(|command, stage, directory| {
+                let script = "export PMI_RANK=0 PMI_SIZE=2 OMPI_COMM_WORLD_RANK=0 OMPI_COMM_WORLD_SIZE=2; unset PMI_FD; \
+                              while [ \"${1##*/}\" != ombx ]; do shift; done; exec \"$@\"";
+                launcher(command, stage, directory, script)
+            }),
+    ];
+    let helpers = match stage.mpi.flavour {
+        Flavour::Mpich => "hydra_pmi_proxy",
+        Flavour::OpenMpi => "orted",
+    };
+    let here = stage.mpi.flavour == Flavour::Mpich;
+    let why = (!here).then(|| "its launcher starts local ranks without a helper".to_owned());
+    cases.push(
+        harmed("the launcher's helper is killed", 6, move |job| send(job, &[helpers], Signal::KILL))
+            .skip_if(why),
+    );
+    let others = Flavour::ALL.into_iter().find(|flavour| *flavour != stage.mpi.flavour);
+    let other = others.and_then(|flavour| Mpi::find(flavour, &Places::here()).ok());
+    let why = other.is_none().then(|| "no other MPI is installed".to_owned());
+    let mpiexec = other.as_ref().map(|mpi| mpi.mpiexec.clone()).unwrap_or_default();
+    cases.push(
+        Case::of("the launcher is another MPI's", Place::Start, "p2p.latency", MANY, 6)
+            .prepared(move |command, _, _| set(command, "OMBX_MPIEXEC", &mpiexec))
+            .says(&["belongs to another MPI"])
+            .skip_if(why),
+    );
+    for (what, words) in [("two builds of ombx", ""), ("two command lines", "--no-verify")] {
+        cases.push(
+            Case::of(&format!("{what} in one job"), Place::Start, "p2p.latency", MANY, 6)
+                .prepared(move |command, stage, directory| mixed(command, stage, directory, words))
+                .says(&["rank 1", "another"]),
+        );
+    }
+    cases
+        .into_iter()
+        .map(|case| if GATE.contains(&case.fault.as_str()) { case } else { case.on_demand() })
+        .collect()
+}
+
+/// Returns a case that acts on a job after two rows. The job must end and keep them.
+fn harmed(fault: &str, code: i32, act: impl Fn(&mut Running<'_>) + 'static) -> Case {
+    let case = Case::of(fault, Place::Measuring, "p2p.latency", MANY, code).rows(2);
+    case.says(&["measured rows are in"]).act(move |job| {
+        job.until_rows(2)?;
+        act(job);
+        Ok(())
+    })
+}
+
+fn send(job: &Running<'_>, names: &[&str], signal: Signal) {
+    job.processes().iter().filter(|p| p.is_called(names)).for_each(|p| p.signal(signal));
+}
+
+fn signal(job: &Running<'_>, signal: Signal, times: u32) {
+    for _ in 0..times {
+        job.signal(signal);
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+}
+
+fn set(command: &mut Command, name: &str, value: &Path) -> Result<(), String> {
+    command.env(name, value);
+    Ok(())
+}
+
+/// Sets a launcher that reports the version of the real one and then runs a script.
+fn launcher(command: &mut Command, stage: &Stage, directory: &Path, script: &str) -> Result<(), String> {
+    let path = directory.join("mpiexec");
+    let real = stage.mpi.mpiexec.display();
+    let text = format!("#!/bin/sh\n[ \"$1\" = --version ] && exec '{real}' --version\n{script}\n");
+    fs::write(&path, text).map_err(|e| e.to_string())?;
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).map_err(|e| e.to_string())?;
+    set(command, "OMBX_MPIEXEC", &path)
+}
+
+/// Starts rank 1 with a changed copy of ombx, or with additional arguments.
+fn mixed(command: &mut Command, stage: &Stage, directory: &Path, words: &str) -> Result<(), String> {
+    let other = directory.join("other");
+    fs::copy(&stage.ombx, &other).map_err(|e| e.to_string())?;
+    if words.is_empty() {
+        let mut bytes = fs::OpenOptions::new().append(true).open(&other).map_err(|e| e.to_string())?;
+        std::io::Write::write_all(&mut bytes, b"another build").map_err(|e| e.to_string())?;
+    }
+    let (real, other) = (stage.mpi.mpiexec.display(), other.display());
+    let script = format!(
+        "while [ \"${{1##*/}}\" != ombx ]; do shift; done; first=$1; shift\n\
+         exec '{real}' -n 1 \"$first\" \"$@\" : -n 1 '{other}' \"$@\" {words}"
+    );
+    launcher(command, stage, directory, &script)
+}

@@ -1,0 +1,236 @@
+//! Outputs that cannot be written, limits of the system, clocks that step back, and hostile result files.
+
+use std::{
+    fs,
+    path::Path,
+    process::{Command, Stdio},
+};
+
+use crate::{
+    case::{Case, Place},
+    interpose,
+    run::Done,
+    stage::Stage,
+};
+use ombx_toolchain::command::compile;
+
+const FEW: &str = "run p2p.latency --sizes 8,64,512 --iterations 50 -n 2";
+const MANY: &str = "run p2p.latency --sizes 1..64K --precision 0.0001% --max-time 50ms --format csv -n 2";
+/// Library that moves the clocks of a process back from time to time.
+const CLOCKS: &str = include_str!("clocks.c");
+
+/// Faults that every change must pass.
+const GATE: [&str; 4] = [
+    "the disk becomes full",
+    "the output directory vanishes",
+    "all three are closed",
+    "few files can be opened",
+];
+
+pub(crate) fn cases(_: &Stage) -> Vec<Case> {
+    let no_root = (!rustix::process::geteuid().is_root()).then(|| "only root may mount".to_owned());
+    let mut cases = vec![
+        of("the disk is full", FEW, 7).without_out().prepared(|command, _, _| {
+            command.args(["--out", "/dev/full"]);
+            Ok(())
+        }),
+        of("the disk becomes full", MANY, 7)
+            .without_out()
+            .says(&["No space left"])
+            .skip_if(no_root.clone())
+            .prepared(|c, _, directory| shell(c, directory, &tiny("size=12k", ""))),
+        of("the output is read-only", FEW, 7)
+            .without_out()
+            .says(&["Read-only"])
+            .skip_if(no_root)
+            .prepared(|c, _, directory| shell(c, directory, &tiny("ro", ""))),
+        of("the output directory is none", FEW, 7).without_out().prepared(|command, _, _| {
+            command.args(["--out", "/nonexistent/directory/out.jsonl"]);
+            Ok(())
+        }),
+        of("the output directory vanishes", MANY, 7)
+            .act(|job| {
+                job.until_rows(2)?;
+                fs::remove_file(&job.out).map_err(|e| e.to_string())
+            })
+            .says(&["out.jsonl"]),
+        of("the screen is full", FEW, 7).prepared(|c, _, _| file_of(c, "/dev/full", Command::stdout)),
+        of("standard error is full", FEW, 0)
+            .rows(3)
+            .prepared(|c, _, _| file_of(c, "/dev/full", Command::stderr)),
+        of("standard error is full, and there is much to say", "run p2p.latency --sizes 8 --sizes 8", 2)
+            .prepared(|c, _, _| file_of(c, "/dev/full", Command::stderr)),
+        of("the screen is closed", FEW, 0).rows(3).prepared(|c, _, directory| shell(c, directory, "exec \"$@\" >&-")),
+        of("standard error is closed", FEW, 0)
+            .rows(3)
+            .prepared(|c, _, directory| shell(c, directory, "exec \"$@\" 2>&-")),
+        of("standard input is closed", FEW, 0)
+            .rows(3)
+            .prepared(|c, _, directory| shell(c, directory, "exec \"$@\" <&-")),
+        of("all three are closed", FEW, 0)
+            .rows(3)
+            .prepared(|c, _, directory| shell(c, directory, "exec \"$@\" <&- >&- 2>&-")),
+        of("the reader of the screen goes", MANY, 0).rows(17).prepared(|c, _, directory| {
+            shell(
+                c,
+                directory,
+                "{ \"$@\"; echo $? >\"$DIRECTORY/code\"; } | head -n 1 >/dev/null; exit $(cat \"$DIRECTORY/code\")",
+            )
+        }),
+        of("the reader of standard error goes", &format!("{FEW} -v"), 0).rows(3).prepared(|c, _, directory| {
+            shell(
+                c,
+                directory,
+                "{ \"$@\" 2>&1 >/dev/null; echo $? >\"$DIRECTORY/code\"; } | true; exit $(cat \"$DIRECTORY/code\")",
+            )
+        }),
+        limits("no file can be opened", "ulimit -n 4"),
+        limits("few files can be opened", "ulimit -n 12"),
+        limits("little memory can be had", "ulimit -v 120000"),
+    ];
+    for (what, which) in [("the time of day", "realtime"), ("every clock", "all")] {
+        cases.push(
+            Case::of(
+                &format!("{what} steps back"),
+                Place::Measuring,
+                "p2p.latency",
+                "run p2p.latency --sizes 8 --max-time 100ms -n 2",
+                0,
+            )
+            .rows(1)
+            .prepared(move |command, stage, directory| clocks(command, stage, directory, which))
+            .look(honest),
+        );
+    }
+    cases.push(
+        Case::of("two neighbours are busy", Place::Measuring, "p2p.latency", FEW, 0)
+            .rows(3)
+            .prepared(|c, _, directory| {
+                shell(c, directory, "sleep 3 & (while kill -0 $! 2>/dev/null; do :; done) & (while kill -0 $! 2>/dev/null; do :; done) & \"$@\"; code=$?; \
+                    kill $(jobs -p); wait; exit $code")
+            }),
+    );
+    for (what, bytes) in hostile() {
+        for command in ["show", "compare", "report"] {
+            let bytes = bytes.clone();
+            cases.push(
+                Case::of(&format!("the file is {what}"), Place::Start, command, command, 7)
+                    .without_out()
+                    .prepared(move |c, _, directory| {
+                        let path = directory.join("hostile.jsonl");
+                        fs::write(&path, &bytes).map_err(|e| e.to_string())?;
+                        c.arg(&path);
+                        match command {
+                            "compare" => drop(c.arg(&path)),
+                            "report" => drop(c.arg("-o").arg(directory.join("page.html"))),
+                            _ => {}
+                        }
+                        Ok(())
+                    })
+                    .says(&["hostile.jsonl"])
+                    .deadline(10),
+            );
+        }
+    }
+    cases
+        .into_iter()
+        .map(|case| if GATE.contains(&case.fault.as_str()) { case } else { case.on_demand() })
+        .collect()
+}
+
+fn of(fault: &str, words: &str, code: i32) -> Case {
+    Case::of(fault, Place::Output, "p2p.latency", words, code)
+}
+
+/// Returns a case with a limit of the system. The job must end, and give a reason unless it succeeds.
+fn limits(fault: &str, limit: &str) -> Case {
+    let script = format!("{limit}; exec \"$@\"");
+    let case = Case::of(fault, Place::Start, "p2p.latency", &format!("{FEW} --timeout 15s"), 0);
+    case.or_code(4).or_code(6).or_code(7).prepared(move |c, _, directory| shell(c, directory, &script)).look(
+        |done| {
+            let ours = done.stderr.lines().any(|line| line.contains("ombx: "));
+            if done.code == Some(0) || ours { Ok(String::new()) } else { Err("gives no reason".into()) }
+        },
+    )
+}
+
+/// Returns a script that puts the result file on a small file system in memory.
+fn tiny(options: &str, more: &str) -> String {
+    format!(
+        "mkdir \"$DIRECTORY/disk\" && mount -t tmpfs -o {options} tmpfs \"$DIRECTORY/disk\" || exit 77\n\
+         \"$@\" --out \"$DIRECTORY/disk/out.jsonl\"; code=$?; {more}\n\
+         umount \"$DIRECTORY/disk\"; exit $code"
+    )
+}
+
+/// Starts the command through a shell script, in which it is `"$@"`.
+fn shell(command: &mut Command, directory: &Path, script: &str) -> Result<(), String> {
+    use std::os::unix::process::CommandExt;
+    let mut through = Command::new("sh");
+    through.args(["-c", script, "sh"]).arg(command.get_program()).args(command.get_args());
+    for (name, value) in command.get_envs() {
+        match value {
+            Some(value) => through.env(name, value),
+            None => through.env_remove(name),
+        };
+    }
+    let file = |name: &str| {
+        fs::OpenOptions::new().append(true).open(directory.join(name)).map_err(|e| e.to_string())
+    };
+    through.env("DIRECTORY", directory).stdin(Stdio::null()).process_group(0);
+    through.stdout(file("stdout")?).stderr(file("stderr")?);
+    *command = through;
+    Ok(())
+}
+
+fn file_of(
+    command: &mut Command,
+    path: &str,
+    set: fn(&mut Command, fs::File) -> &mut Command,
+) -> Result<(), String> {
+    let file = fs::OpenOptions::new().write(true).open(path).map_err(|e| format!("{path}: {e}"))?;
+    set(command, file);
+    Ok(())
+}
+
+/// Loads a library into the ranks that lets their clocks step back.
+fn clocks(command: &mut Command, stage: &Stage, directory: &Path, which: &str) -> Result<(), String> {
+    let options = ["-shared", "-fPIC", "-O1"];
+    let library =
+        compile(Path::new("cc"), &options, directory, "clocks.c", CLOCKS).map_err(|e| e.to_string())?;
+    let library = library.display().to_string();
+    let variables = [("LD_PRELOAD", library.as_str()), ("OMBX_CLOCKS", which)];
+    command.args(interpose::variables(stage.mpi.flavour, &variables));
+    Ok(())
+}
+
+/// Checks that impossible figures are absent or marked.
+fn honest(done: &Done) -> Result<String, String> {
+    let Some(Ok(file)) = &done.out else { return Err("no result file".into()) };
+    for row in file.runs.iter().flat_map(|run| &run.rows) {
+        let Some(summary) = &row.summary else { continue };
+        let sane = summary.min > 0.0 && summary.median < 1e8 && summary.max.is_finite();
+        if !sane && row.trust.is_empty() {
+            return Err(format!("{}: median {} ns without a mark", row.key, summary.median));
+        }
+    }
+    Ok(String::new())
+}
+
+/// Returns hostile result files with a description.
+fn hostile() -> Vec<(&'static str, Vec<u8>)> {
+    let run = r#"{"kind":"run","schema":{"name":"ombx.result","major":1,"minor":0},"run":"x","argv":[],"started":"2026-01-01T00:00:00Z","ombx":{"version":"0","profile":"x"},"fabric":{"name":"mpi","library":"x"},"ranks":[],"clock":{"source":"tsc","resolution_ns":1,"overhead_ns":9},"plan":{},"env":{}}"#;
+    let after = |text: &str| format!("{run}\n{text}\n").into_bytes();
+    vec![
+        ("random bytes", (0u32..100_000).map(|n| (n.wrapping_mul(2_654_435_761) >> 13) as u8).collect()),
+        ("one endless line", vec![b'{'; 4 << 20]),
+        ("nested too deeply", after(&format!("{}1{}", "[".repeat(200_000), "]".repeat(200_000)))),
+        ("zeroes", vec![0; 1 << 20]),
+        ("of another kind", b"{\"kind\":\"case\"}\n".to_vec()),
+        ("of the future", run.replace("\"major\":1", "\"major\":2").into_bytes()),
+        (
+            "with numbers out of range",
+            after(r#"{"kind":"case","bench":"a","key":"a/b","bytes":1e999,"ranks":-1}"#),
+        ),
+    ]
+}

@@ -1,0 +1,57 @@
+//! Ranks that exit, abort, are killed or stopped.
+
+use crate::{
+    case::{Case, Place},
+    interpose::Rule,
+    stage::Stage,
+};
+use ombx_toolchain::mpi::Flavour;
+
+/// Two cases; each warm-up, timed and checked iteration is one message.
+const SENDING: &str = "run p2p.latency --sizes 8,64 --iterations 10 --warmup 5 --batch 1 -n 2 --timeout 8s";
+/// Two cases; the second opens and closes the second window.
+const WINDOWS: &str =
+    "run rma.put_latency --sync lock --win create --sizes 8,64 --iterations 10 --batch 1 -n 2 --timeout 8s";
+
+/// Part of the second case in which the n-th of these calls is made.
+const PLACES: [(Place, &str, &str, &str, u64); 6] = [
+    (Place::Open, "rma.put_latency", WINDOWS, "Win_create", 2),
+    (Place::WarmUp, "p2p.latency", SENDING, "Recv", 3),
+    (Place::Measuring, "p2p.latency", SENDING, "Recv", 10),
+    (Place::Verifying, "p2p.latency", SENDING, "Recv", 16),
+    (Place::Closing, "rma.put_latency", WINDOWS, "Win_free", 2),
+    (Place::End, "p2p.latency", SENDING, "Finalize", 1),
+];
+
+const ENDS: [(&str, &str); 6] = [
+    ("exits with 0", "exit:0"),
+    ("exits with 3", "exit:3"),
+    ("aborts", "abort"),
+    ("crashes", "segv"),
+    ("is killed", "kill"),
+    ("is stopped", "stop"),
+];
+
+pub(crate) fn cases(stage: &Stage) -> Vec<Case> {
+    let mut cases = Vec::new();
+    for (number, (what, how)) in (0..).zip(ENDS) {
+        for (place, subject, words, call, nth) in PLACES {
+            let rank = u32::from((number + nth) % 2 == 0);
+            let rule = Rule::new(call, how).on(rank).nth(nth);
+            let rule = if call == "Recv" { rule.bytes(64) } else { rule };
+            let ends_late = place == Place::End;
+            // All rows have arrived by then: the job is complete.
+            let code = if ends_late { 0 } else { 6 };
+            let case = Case::of(&format!("rank {rank} {what}"), place, subject, words, code).rule(rule);
+            let case = case.rows(if ends_late { 2 } else { 1 });
+            let case = if ends_late { case } else { case.says(&[subject, "measured rows are in"]) };
+            // Hydra does not report which rank exited.
+            let exits = how.starts_with("exit") && (how == "exit:0" || stage.mpi.flavour == Flavour::Mpich);
+            let known = !ends_late && how != "stop" && !exits;
+            let case = if known { case.says(&[&format!("rank {rank} on ")]) } else { case };
+            let often = how == "kill" || (how, place) == ("stop", Place::Measuring);
+            cases.push(if often { case } else { case.on_demand() });
+        }
+    }
+    cases
+}

@@ -1,0 +1,649 @@
+/* Library between ombx and MPI (LD_PRELOAD). OMBX_FAULTS has its rules, separated by `;`, each a list of `key=value` separated
+ * by `,`. interpose.rs writes them.
+ *
+ *   call=NAME   name of the call without `MPI_`, or `*` for every call
+ *   do=WHAT     flip      a bit of one byte that is delivered
+ *               short     half of a message is sent
+ *               trunc     the receive buffer is half as long as the message
+ *               error:N   the call returns this error class instead of being made
+ *               raise:N   the same, through the error handler of the communicator or window
+ *               less      Query_thread reports that only one thread may call MPI
+ *               exit:N abort segv kill stop hang    the rank does so; `hang` sleeps in the call
+ *   way=in|out  of flip: received data (default) or sent data
+ *   rank=N      on this rank only                bytes=N   only messages, or blocks of a collective, of this size
+ *   nth=N       from the n-th call, from 1       times=N   at most this many times
+ *   slot=N of=M the N-th, from 0, of every M matching calls
+ *   byte=N      the byte that is flipped, from the start of what the call delivers
+ *   end=1       after the call, not instead of it
+ *
+ * The number of each rule that acts, and the rank, are appended to the file OMBX_FAULTS_LOG once.
+ */
+#define _GNU_SOURCE
+#include <mpi.h>
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define RULES 64
+#define MOST 8192 /* operations in flight, persistent requests, and copies */
+#define ANY (-1)
+
+struct rule {
+    char call[40], what[16];
+    long argument, rank, bytes, nth, times, slot, of, byte, out, end;
+    long met, acted;
+};
+
+static struct rule rules[RULES];
+static int rule_count, own_rank;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+static int error_class(const char *name) {
+    if (strcmp(name, "ERR_OTHER") == 0) return MPI_ERR_OTHER;
+    if (strcmp(name, "ERR_NO_MEM") == 0) return MPI_ERR_NO_MEM;
+    if (strcmp(name, "ERR_INTERN") == 0) return MPI_ERR_INTERN;
+    if (strcmp(name, "ERR_TRUNCATE") == 0) return MPI_ERR_TRUNCATE;
+    if (strcmp(name, "ERR_RMA_SYNC") == 0) return MPI_ERR_RMA_SYNC;
+    return atoi(name);
+}
+
+static void set(struct rule *rule, const char *key, char *value) {
+    if (strcmp(key, "call") == 0) { snprintf(rule->call, sizeof rule->call, "%s", value); return; }
+    if (strcmp(key, "do") == 0) {
+        char *argument = strchr(value, ':');
+        if (argument != NULL) *argument++ = 0;
+        snprintf(rule->what, sizeof rule->what, "%s", value);
+        int is_error = strcmp(value, "error") == 0 || strcmp(value, "raise") == 0;
+        if (argument != NULL) rule->argument = is_error ? error_class(argument) : atol(argument);
+        return;
+    }
+    if (strcmp(key, "way") == 0) { rule->out = strcmp(value, "out") == 0; return; }
+    struct { const char *key; long *at; } numbers[] = {
+        {"rank", &rule->rank}, {"bytes", &rule->bytes}, {"nth", &rule->nth}, {"times", &rule->times}, {"slot", &rule->slot},
+        {"of", &rule->of}, {"byte", &rule->byte}, {"end", &rule->end},
+    };
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+        if (strcmp(key, numbers[i].key) == 0) { *numbers[i].at = atol(value); return; }
+    }
+    fprintf(stderr, "interpose: no such key: %s\n", key);
+    abort();
+}
+
+__attribute__((constructor)) static void read_rules(void) {
+    const char *rank = getenv("PMI_RANK") ? getenv("PMI_RANK") : getenv("OMPI_COMM_WORLD_RANK");
+    const char *wish = getenv("OMBX_FAULTS");
+    own_rank = rank != NULL ? atoi(rank) : ANY;
+    if (wish == NULL) return;
+    char *text = strdup(wish), *after_rule;
+    for (char *one = strtok_r(text, ";", &after_rule); one != NULL; one = strtok_r(NULL, ";", &after_rule)) {
+        if (rule_count == RULES) abort();
+        struct rule *rule = &rules[rule_count++];
+        rule->rank = rule->bytes = rule->times = ANY;
+        rule->nth = rule->of = 1;
+        char *after_pair;
+        for (char *pair = strtok_r(one, ",", &after_pair); pair != NULL; pair = strtok_r(NULL, ",", &after_pair)) {
+            char *value = strchr(pair, '=');
+            if (value == NULL) abort();
+            *value++ = 0;
+            set(rule, pair, value);
+        }
+    }
+    free(text);
+}
+
+static void tell(const struct rule *rule) {
+    char line[32];
+    const char *path = getenv("OMBX_FAULTS_LOG");
+    int file = path != NULL ? open(path, O_WRONLY | O_CREAT | O_APPEND, 0600) : -1;
+    if (file < 0) return;
+    int length = snprintf(line, sizeof line, "%d %d\n", (int)(rule - rules), own_rank);
+    if (write(file, line, (size_t)length) != length) abort();
+    close(file);
+}
+
+/* Returns whether a rule acts now. Counts every matching call, so that ranks count alike. */
+static int acts(struct rule *rule, const char *call, long bytes) {
+    if (strcmp(rule->call, "*") != 0 && strcmp(rule->call, call) != 0) return 0;
+    if (rule->rank != ANY && rule->rank != own_rank) return 0;
+    if (rule->bytes != ANY && rule->bytes != bytes) return 0;
+    pthread_mutex_lock(&lock);
+    long met = rule->met++;
+    int now = met % rule->of == rule->slot && met + 1 >= rule->nth && (rule->times == ANY || rule->acted < rule->times);
+    rule->acted += now;
+    if (now && rule->acted == 1) tell(rule);
+    pthread_mutex_unlock(&lock);
+    return now;
+}
+
+static int is(const struct rule *rule, const char *what) { return strcmp(rule->what, what) == 0; }
+
+static void end_rank(const struct rule *rule) {
+    if (is(rule, "exit")) exit((int)rule->argument);
+    if (is(rule, "abort")) abort();
+    if (is(rule, "segv")) { signal(SIGSEGV, SIG_DFL); raise(SIGSEGV); }
+    if (is(rule, "kill")) raise(SIGKILL);
+    if (is(rule, "stop")) raise(SIGSTOP);
+    if (is(rule, "hang")) for (;;) pause();
+}
+
+/* Performs a rule instead of a call or after it. Returns its error, or success. */
+static int trouble(const char *call, long bytes, const MPI_Comm *comm, const MPI_Win *win, int end) {
+    for (int i = 0; i < rule_count; i++) {
+        struct rule *rule = &rules[i];
+        if (is(rule, "flip") || is(rule, "short") || is(rule, "trunc") || is(rule, "less") || rule->end != end) continue;
+        if (!acts(rule, call, bytes)) continue;
+        if (is(rule, "raise") && comm != NULL) PMPI_Comm_call_errhandler(*comm, (int)rule->argument);
+        if (is(rule, "raise") && win != NULL) PMPI_Win_call_errhandler(*win, (int)rule->argument);
+        if (is(rule, "raise") || is(rule, "error")) return (int)rule->argument;
+        end_rank(rule);
+    }
+    return MPI_SUCCESS;
+}
+
+static int is_halved(const char *what, const char *call, long bytes) {
+    int halved = 0;
+    for (int i = 0; i < rule_count; i++) halved |= is(&rules[i], what) && acts(&rules[i], call, bytes);
+    return halved;
+}
+
+/* Returns the byte to flip in the data of a call, or -1. */
+static long flipped(const char *call, long bytes, int out) {
+    long byte = -1;
+    for (int i = 0; i < rule_count; i++) {
+        if (is(&rules[i], "flip") && rules[i].out == out && acts(&rules[i], call, bytes)) byte = rules[i].byte;
+    }
+    return byte;
+}
+
+static void flip(void *bytes, long byte) { ((unsigned char *)bytes)[byte] ^= 0x10; }
+
+static long size_of(long count, MPI_Datatype type) {
+    int size;
+    PMPI_Type_size(type, &size);
+    return count * size;
+}
+
+/* Data of this thread that arrives when a request completes or a window is synchronised. */
+static __thread struct { MPI_Request request; MPI_Win win; void *bytes; long byte; } pending[MOST];
+static __thread int pendings;
+
+static void remember(MPI_Request request, MPI_Win win, void *bytes, long byte) {
+    if (byte < 0 || bytes == NULL) return;
+    if (pendings == MOST) abort();
+    pending[pendings].request = request;
+    pending[pendings].win = win;
+    pending[pendings].bytes = bytes;
+    pending[pendings++].byte = byte;
+}
+
+static void completed(MPI_Request request) {
+    if (request == MPI_REQUEST_NULL) return;
+    for (int i = pendings - 1; i >= 0; i--) {
+        if (pending[i].request != request) continue;
+        flip(pending[i].bytes, pending[i].byte);
+        pending[i] = pending[--pendings];
+    }
+}
+
+static int synchronised(MPI_Win win, int code) {
+    for (int i = pendings - 1; i >= 0; i--) {
+        if (pending[i].win != win) continue;
+        flip(pending[i].bytes, pending[i].byte);
+        pending[i] = pending[--pendings];
+    }
+    return code;
+}
+
+/* Changed data that is sent instead: a copy per address and size. A buffer is reused only after its last operation is complete,
+ * so that the copy may be overwritten. It is never freed. */
+static struct { const void *origin; void *copy; long bytes; } copies[MOST];
+
+static const void *given(const char *call, const void *origin, long bytes) {
+    long byte = flipped(call, bytes, 1);
+    if (byte < 0) return origin;
+    pthread_mutex_lock(&lock);
+    int i = 0;
+    while (i < MOST && copies[i].origin != NULL && (copies[i].origin != origin || copies[i].bytes != bytes)) i++;
+    if (i == MOST) abort();
+    if (copies[i].origin == NULL) {
+        copies[i].origin = origin;
+        copies[i].bytes = bytes;
+        copies[i].copy = malloc((size_t)bytes + 1);
+        if (copies[i].copy == NULL) abort();
+    }
+    memcpy(copies[i].copy, origin, (size_t)bytes);
+    flip(copies[i].copy, byte);
+    pthread_mutex_unlock(&lock);
+    return copies[i].copy;
+}
+
+/* Persistent requests by handle. */
+static struct { MPI_Request request; char call[40]; void *bytes; long block; } persistent[MOST];
+static int persistents;
+
+static int made(const char *call, const MPI_Request *request, void *bytes, long block, int code) {
+    if (code != MPI_SUCCESS || bytes == NULL || bytes == MPI_IN_PLACE) return code;
+    if (persistents == MOST) abort();
+    persistent[persistents].request = *request;
+    snprintf(persistent[persistents].call, sizeof persistent->call, "%s", call);
+    persistent[persistents].bytes = bytes;
+    persistent[persistents++].block = block;
+    return code;
+}
+
+static void started(MPI_Request request) {
+    for (int i = 0; i < persistents; i++) {
+        if (persistent[i].request != request) continue;
+        remember(request, MPI_WIN_NULL, persistent[i].bytes, flipped(persistent[i].call, persistent[i].block, 0));
+    }
+}
+
+/* Wraps a call: rules before it, the call, rules after it. Rules may match `bytes`. */
+#define CALL(name, bytes, comm, win, made) \
+    do { \
+        int code = trouble(name, bytes, comm, win, 0); \
+        if (code == MPI_SUCCESS) code = made; \
+        int late = code == MPI_SUCCESS ? trouble(name, bytes, comm, win, 1) : code; \
+        return late; \
+    } while (0)
+
+/* Calls without received data. */
+#define LIST(...) __VA_ARGS__
+#define PLAIN(name, parameters, arguments, comm, win) \
+    int MPI_##name parameters { CALL(#name, 0, comm, win, PMPI_##name arguments); }
+
+PLAIN(Barrier, (MPI_Comm comm), (comm), &comm, NULL)
+PLAIN(Comm_dup, (MPI_Comm comm, MPI_Comm *made), (comm, made), &comm, NULL)
+PLAIN(Comm_split, (MPI_Comm comm, int color, int key, MPI_Comm *made), (comm, color, key, made), &comm, NULL)
+PLAIN(Comm_split_type, (MPI_Comm comm, int type, int key, MPI_Info info, MPI_Comm *made), (comm, type, key, info, made), &comm, NULL)
+PLAIN(Comm_create_group, (MPI_Comm comm, MPI_Group group, int tag, MPI_Comm *made), (comm, group, tag, made), &comm, NULL)
+PLAIN(Comm_free, (MPI_Comm *comm), (comm), comm, NULL)
+PLAIN(Cart_create, (MPI_Comm comm, int n, const int dims[], const int periods[], int reorder, MPI_Comm *made),
+      (comm, n, dims, periods, reorder, made), &comm, NULL)
+PLAIN(Dist_graph_create_adjacent,
+      (MPI_Comm comm, int in, const int sources[], const int from[], int out, const int destinations[], const int to[],
+       MPI_Info info, int reorder, MPI_Comm *made),
+      (comm, in, sources, from, out, destinations, to, info, reorder, made), &comm, NULL)
+PLAIN(Comm_group, (MPI_Comm comm, MPI_Group *group), (comm, group), &comm, NULL)
+PLAIN(Group_incl, (MPI_Group group, int n, const int ranks[], MPI_Group *made), (group, n, ranks, made), NULL, NULL)
+PLAIN(Comm_set_errhandler, (MPI_Comm comm, MPI_Errhandler handler), (comm, handler), NULL, NULL)
+PLAIN(Win_set_errhandler, (MPI_Win win, MPI_Errhandler handler), (win, handler), NULL, NULL)
+PLAIN(Info_create, (MPI_Info *info), (info), NULL, NULL)
+PLAIN(Alloc_mem, (MPI_Aint size, MPI_Info info, void *made), (size, info, made), NULL, NULL)
+PLAIN(Iprobe, (int source, int tag, MPI_Comm comm, int *flag, MPI_Status *status), (source, tag, comm, flag, status), &comm, NULL)
+PLAIN(Win_create, (void *base, MPI_Aint size, int unit, MPI_Info info, MPI_Comm comm, MPI_Win *win),
+      (base, size, unit, info, comm, win), &comm, NULL)
+PLAIN(Win_allocate, (MPI_Aint size, int unit, MPI_Info info, MPI_Comm comm, void *base, MPI_Win *win),
+      (size, unit, info, comm, base, win), &comm, NULL)
+PLAIN(Win_allocate_shared, (MPI_Aint size, int unit, MPI_Info info, MPI_Comm comm, void *base, MPI_Win *win),
+      (size, unit, info, comm, base, win), &comm, NULL)
+PLAIN(Win_create_dynamic, (MPI_Info info, MPI_Comm comm, MPI_Win *win), (info, comm, win), &comm, NULL)
+PLAIN(Win_attach, (MPI_Win win, void *base, MPI_Aint size), (win, base, size), NULL, &win)
+PLAIN(Win_detach, (MPI_Win win, const void *base), (win, base), NULL, &win)
+PLAIN(Win_free, (MPI_Win *win), (win), NULL, win)
+PLAIN(Win_get_attr, (MPI_Win win, int key, void *value, int *flag), (win, key, value, flag), NULL, &win)
+PLAIN(Win_post, (MPI_Group group, int assert, MPI_Win win), (group, assert, win), NULL, &win)
+PLAIN(Win_start, (MPI_Group group, int assert, MPI_Win win), (group, assert, win), NULL, &win)
+PLAIN(Win_wait, (MPI_Win win), (win), NULL, &win)
+PLAIN(Win_lock, (int type, int rank, int assert, MPI_Win win), (type, rank, assert, win), NULL, &win)
+PLAIN(Win_lock_all, (int assert, MPI_Win win), (assert, win), NULL, &win)
+PLAIN(Finalize, (void), (), NULL, NULL)
+
+/* Synchronisations of windows: fetched data has arrived. */
+#define SYNCHRONISES(name, parameters, arguments) \
+    int MPI_##name parameters { CALL(#name, 0, NULL, &win, synchronised(win, PMPI_##name arguments)); }
+
+SYNCHRONISES(Win_fence, (int assert, MPI_Win win), (assert, win))
+SYNCHRONISES(Win_complete, (MPI_Win win), (win))
+SYNCHRONISES(Win_unlock, (int rank, MPI_Win win), (rank, win))
+SYNCHRONISES(Win_unlock_all, (MPI_Win win), (win))
+SYNCHRONISES(Win_flush, (int rank, MPI_Win win), (rank, win))
+SYNCHRONISES(Win_flush_local, (int rank, MPI_Win win), (rank, win))
+
+int MPI_Init(int *argc, char ***argv) { CALL("Init", 0, NULL, NULL, PMPI_Init(argc, argv)); }
+int MPI_Init_thread(int *argc, char ***argv, int required, int *provided) {
+    CALL("Init_thread", 0, NULL, NULL, PMPI_Init_thread(argc, argv, required, provided));
+}
+int MPI_Query_thread(int *provided) {
+    int code = PMPI_Query_thread(provided);
+    if (is_halved("less", "Query_thread", 0)) *provided = MPI_THREAD_SINGLE;
+    return code;
+}
+
+/* Two-sided calls, with `int` and `MPI_Count`. */
+#define TWO_SIDED(c, Count) \
+    int MPI_Send##c(const void *from, Count count, MPI_Datatype type, int to, int tag, MPI_Comm comm) { \
+        long bytes = size_of(count, type); \
+        if (is_halved("short", "Send", bytes)) count /= 2; \
+        CALL("Send", bytes, &comm, NULL, PMPI_Send##c(given("Send", from, bytes), count, type, to, tag, comm)); \
+    } \
+    int MPI_Isend##c(const void *from, Count count, MPI_Datatype type, int to, int tag, MPI_Comm comm, MPI_Request *request) { \
+        long bytes = size_of(count, type); \
+        if (is_halved("short", "Isend", bytes)) count /= 2; \
+        CALL("Isend", bytes, &comm, NULL, PMPI_Isend##c(given("Isend", from, bytes), count, type, to, tag, comm, request)); \
+    } \
+    static int recv##c(void *to, Count count, MPI_Datatype type, int from, int tag, MPI_Comm comm, MPI_Status *status) { \
+        long bytes = size_of(count, type); \
+        if (is_halved("trunc", "Recv", bytes)) count /= 2; \
+        int code = PMPI_Recv##c(to, count, type, from, tag, comm, status); \
+        long byte = code == MPI_SUCCESS ? flipped("Recv", bytes, 0) : -1; \
+        if (byte >= 0) flip(to, byte); \
+        return code; \
+    } \
+    int MPI_Recv##c(void *to, Count count, MPI_Datatype type, int from, int tag, MPI_Comm comm, MPI_Status *status) { \
+        CALL("Recv", size_of(count, type), &comm, NULL, recv##c(to, count, type, from, tag, comm, status)); \
+    } \
+    static int irecv##c(void *to, Count count, MPI_Datatype type, int from, int tag, MPI_Comm comm, MPI_Request *request) { \
+        long bytes = size_of(count, type); \
+        if (is_halved("trunc", "Irecv", bytes)) count /= 2; \
+        int code = PMPI_Irecv##c(to, count, type, from, tag, comm, request); \
+        if (code == MPI_SUCCESS) remember(*request, MPI_WIN_NULL, to, flipped("Irecv", bytes, 0)); \
+        return code; \
+    } \
+    int MPI_Irecv##c(void *to, Count count, MPI_Datatype type, int from, int tag, MPI_Comm comm, MPI_Request *request) { \
+        CALL("Irecv", size_of(count, type), &comm, NULL, irecv##c(to, count, type, from, tag, comm, request)); \
+    }
+
+TWO_SIDED(, int)
+#if MPI_VERSION >= 4
+TWO_SIDED(_c, MPI_Count)
+#endif
+
+static int exchanged(void *to, long bytes, int code) {
+    long byte = code == MPI_SUCCESS ? flipped("Sendrecv", bytes, 0) : -1;
+    if (byte >= 0) flip(to, byte);
+    return code;
+}
+
+int MPI_Sendrecv(const void *from, int sent, MPI_Datatype type, int peer, int tag, void *to, int count, MPI_Datatype kind,
+                 int source, int its_tag, MPI_Comm comm, MPI_Status *status) {
+    long bytes = size_of(count, kind);
+    CALL("Sendrecv", bytes, &comm, NULL,
+         exchanged(to, bytes, PMPI_Sendrecv(given("Sendrecv", from, size_of(sent, type)), sent, type, peer, tag, to, count,
+                                            kind, source, its_tag, comm, status)));
+}
+
+#define PERSISTENT_TWO_SIDED(c, Count) \
+    int MPI_Recv_init##c(void *to, Count count, MPI_Datatype type, int from, int tag, MPI_Comm comm, MPI_Request *request) { \
+        long bytes = size_of(count, type); \
+        if (is_halved("trunc", "Recv_init", bytes)) count /= 2; \
+        CALL("Recv_init", bytes, &comm, NULL, \
+             made("Recv_init", request, to, bytes, PMPI_Recv_init##c(to, count, type, from, tag, comm, request))); \
+    } \
+    int MPI_Send_init##c(const void *from, Count count, MPI_Datatype type, int to, int tag, MPI_Comm comm, MPI_Request *request) { \
+        CALL("Send_init", size_of(count, type), &comm, NULL, PMPI_Send_init##c(from, count, type, to, tag, comm, request)); \
+    }
+
+PERSISTENT_TWO_SIDED(, int)
+#if MPI_VERSION >= 4
+PERSISTENT_TWO_SIDED(_c, MPI_Count)
+#endif
+
+static int start(MPI_Request *request) {
+    int code = PMPI_Start(request);
+    if (code == MPI_SUCCESS) started(*request);
+    return code;
+}
+
+static int startall(int count, MPI_Request requests[]) {
+    int code = PMPI_Startall(count, requests);
+    for (int i = 0; code == MPI_SUCCESS && i < count; i++) started(requests[i]);
+    return code;
+}
+
+int MPI_Start(MPI_Request *request) { CALL("Start", 0, NULL, NULL, start(request)); }
+int MPI_Startall(int count, MPI_Request requests[]) { CALL("Startall", 0, NULL, NULL, startall(count, requests)); }
+
+static int request_free(MPI_Request *request) {
+    /* Its handle may be another's from here on. */
+    for (int i = persistents - 1; i >= 0; i--) {
+        if (persistent[i].request == *request) persistent[i] = persistent[--persistents];
+    }
+    return PMPI_Request_free(request);
+}
+
+int MPI_Request_free(MPI_Request *request) { CALL("Request_free", 0, NULL, NULL, request_free(request)); }
+
+#if MPI_VERSION >= 4
+int MPI_Psend_init(const void *from, int parts, MPI_Count count, MPI_Datatype type, int to, int tag, MPI_Comm comm, MPI_Info info,
+                   MPI_Request *request) {
+    CALL("Psend_init", size_of(count, type), &comm, NULL,
+         PMPI_Psend_init(from, parts, count, type, to, tag, comm, info, request));
+}
+int MPI_Precv_init(void *to, int parts, MPI_Count count, MPI_Datatype type, int from, int tag, MPI_Comm comm, MPI_Info info,
+                   MPI_Request *request) {
+    long bytes = size_of(count, type);
+    CALL("Precv_init", bytes, &comm, NULL,
+         made("Precv_init", request, to, bytes, PMPI_Precv_init(to, parts, count, type, from, tag, comm, info, request)));
+}
+int MPI_Pready(int part, MPI_Request request) { CALL("Pready", 0, NULL, NULL, PMPI_Pready(part, request)); }
+#endif
+
+/* Completion. */
+static int wait_one(MPI_Request *request, MPI_Status *status) {
+    MPI_Request was = *request;
+    int code = PMPI_Wait(request, status);
+    if (code == MPI_SUCCESS) completed(was);
+    return code;
+}
+
+static int test_one(MPI_Request *request, int *flag, MPI_Status *status) {
+    MPI_Request was = *request;
+    int code = PMPI_Test(request, flag, status);
+    if (code == MPI_SUCCESS && *flag) completed(was);
+    return code;
+}
+
+static int wait_all(int count, MPI_Request requests[], MPI_Status statuses[]) {
+    MPI_Request was[count > 0 ? count : 1];
+    memcpy(was, requests, sizeof *was * (size_t)count);
+    int code = PMPI_Waitall(count, requests, statuses);
+    for (int i = 0; code == MPI_SUCCESS && i < count; i++) completed(was[i]);
+    return code;
+}
+
+static int test_all(int count, MPI_Request requests[], int *flag, MPI_Status statuses[]) {
+    MPI_Request was[count > 0 ? count : 1];
+    memcpy(was, requests, sizeof *was * (size_t)count);
+    int code = PMPI_Testall(count, requests, flag, statuses);
+    for (int i = 0; code == MPI_SUCCESS && *flag && i < count; i++) completed(was[i]);
+    return code;
+}
+
+int MPI_Wait(MPI_Request *request, MPI_Status *status) { CALL("Wait", 0, NULL, NULL, wait_one(request, status)); }
+int MPI_Test(MPI_Request *request, int *flag, MPI_Status *status) { CALL("Test", 0, NULL, NULL, test_one(request, flag, status)); }
+int MPI_Waitall(int count, MPI_Request requests[], MPI_Status statuses[]) {
+    CALL("Waitall", 0, NULL, NULL, wait_all(count, requests, statuses));
+}
+int MPI_Testall(int count, MPI_Request requests[], int *flag, MPI_Status statuses[]) {
+    CALL("Testall", 0, NULL, NULL, test_all(count, requests, flag, statuses));
+}
+
+/* One-sided. What an operation returns arrives when its window is synchronised, or when its request is complete. */
+static int returns(const char *call, MPI_Win win, const MPI_Request *request, void *to, long bytes, int code) {
+    if (code == MPI_SUCCESS) {
+        remember(request != NULL ? *request : MPI_REQUEST_NULL, request != NULL ? MPI_WIN_NULL : win, to, flipped(call, bytes, 0));
+    }
+    return code;
+}
+
+#define AT int target, MPI_Aint at, int target_count, MPI_Datatype target_type
+#define AT_ARGUMENTS target, at, target_count, target_type
+#define ONE_SIDED(call) long bytes = size_of(count, type); CALL(#call, bytes, NULL, &win,
+
+int MPI_Put(const void *from, int count, MPI_Datatype type, AT, MPI_Win win) {
+    ONE_SIDED(Put) PMPI_Put(given("Put", from, bytes), count, type, AT_ARGUMENTS, win));
+}
+int MPI_Rput(const void *from, int count, MPI_Datatype type, AT, MPI_Win win, MPI_Request *request) {
+    ONE_SIDED(Rput) PMPI_Rput(given("Rput", from, bytes), count, type, AT_ARGUMENTS, win, request));
+}
+int MPI_Get(void *to, int count, MPI_Datatype type, AT, MPI_Win win) {
+    ONE_SIDED(Get) returns("Get", win, NULL, to, bytes, PMPI_Get(to, count, type, AT_ARGUMENTS, win)));
+}
+int MPI_Rget(void *to, int count, MPI_Datatype type, AT, MPI_Win win, MPI_Request *request) {
+    ONE_SIDED(Rget) returns("Rget", win, request, to, bytes, PMPI_Rget(to, count, type, AT_ARGUMENTS, win, request)));
+}
+int MPI_Accumulate(const void *from, int count, MPI_Datatype type, AT, MPI_Op op, MPI_Win win) {
+    ONE_SIDED(Accumulate) PMPI_Accumulate(given("Accumulate", from, bytes), count, type, AT_ARGUMENTS, op, win));
+}
+int MPI_Raccumulate(const void *from, int count, MPI_Datatype type, AT, MPI_Op op, MPI_Win win, MPI_Request *request) {
+    ONE_SIDED(Raccumulate)
+        PMPI_Raccumulate(given("Raccumulate", from, bytes), count, type, AT_ARGUMENTS, op, win, request));
+}
+int MPI_Get_accumulate(const void *from, int count, MPI_Datatype type, void *to, int to_count, MPI_Datatype to_type, AT, MPI_Op op,
+                       MPI_Win win) {
+    ONE_SIDED(Get_accumulate)
+        returns("Get_accumulate", win, NULL, to, bytes,
+                PMPI_Get_accumulate(given("Get_accumulate", from, bytes), count, type, to, to_count, to_type, AT_ARGUMENTS, op, win)));
+}
+int MPI_Fetch_and_op(const void *from, void *to, MPI_Datatype type, int target, MPI_Aint at, MPI_Op op, MPI_Win win) {
+    int count = 1;
+    ONE_SIDED(Fetch_and_op)
+        returns("Fetch_and_op", win, NULL, to, bytes,
+                PMPI_Fetch_and_op(given("Fetch_and_op", from, bytes), to, type, target, at, op, win)));
+}
+int MPI_Compare_and_swap(const void *from, const void *compare, void *to, MPI_Datatype type, int target, MPI_Aint at, MPI_Win win) {
+    int count = 1;
+    ONE_SIDED(Compare_and_swap)
+        returns("Compare_and_swap", win, NULL, to, bytes,
+                PMPI_Compare_and_swap(given("Compare_and_swap", from, bytes), compare, to, type, target, at, win)));
+}
+#if MPI_VERSION >= 4
+#define AT_C int target, MPI_Aint at, MPI_Count target_count, MPI_Datatype target_type
+int MPI_Put_c(const void *from, MPI_Count count, MPI_Datatype type, AT_C, MPI_Win win) {
+    ONE_SIDED(Put) PMPI_Put_c(given("Put", from, bytes), count, type, AT_ARGUMENTS, win));
+}
+int MPI_Get_c(void *to, MPI_Count count, MPI_Datatype type, AT_C, MPI_Win win) {
+    ONE_SIDED(Get) returns("Get", win, NULL, to, bytes, PMPI_Get_c(to, count, type, AT_ARGUMENTS, win)));
+}
+int MPI_Rput_c(const void *from, MPI_Count count, MPI_Datatype type, AT_C, MPI_Win win, MPI_Request *request) {
+    ONE_SIDED(Rput) PMPI_Rput_c(given("Rput", from, bytes), count, type, AT_ARGUMENTS, win, request));
+}
+int MPI_Rget_c(void *to, MPI_Count count, MPI_Datatype type, AT_C, MPI_Win win, MPI_Request *request) {
+    ONE_SIDED(Rget) returns("Rget", win, request, to, bytes, PMPI_Rget_c(to, count, type, AT_ARGUMENTS, win, request)));
+}
+int MPI_Accumulate_c(const void *from, MPI_Count count, MPI_Datatype type, AT_C, MPI_Op op, MPI_Win win) {
+    ONE_SIDED(Accumulate) PMPI_Accumulate_c(given("Accumulate", from, bytes), count, type, AT_ARGUMENTS, op, win));
+}
+int MPI_Get_accumulate_c(const void *from, MPI_Count count, MPI_Datatype type, void *to, MPI_Count to_count, MPI_Datatype to_type,
+                         AT_C, MPI_Op op, MPI_Win win) {
+    ONE_SIDED(Get_accumulate)
+        returns("Get_accumulate", win, NULL, to, bytes,
+                PMPI_Get_accumulate_c(given("Get_accumulate", from, bytes), count, type, to, to_count, to_type, AT_ARGUMENTS, op, win)));
+}
+#endif
+
+/* Collectives, in three forms: what they are called, parameters and arguments, where data arrives, bytes of a block. */
+#if MPI_VERSION >= 4
+#define INIT(name) MPI_##name##_init
+#define PINIT(name) PMPI_##name##_init
+#elif defined(OPEN_MPI)
+#include <mpi-ext.h>
+#define INIT(name) MPIX_##name##_init
+#define PINIT(name) PMPIX_##name##_init
+#endif
+
+static int is_rank(int rank, MPI_Comm comm) {
+    int me;
+    PMPI_Comm_rank(comm, &me);
+    return me == rank;
+}
+
+/* Bytes of all blocks, as many as there are ranks. */
+static long all_of(const int counts[], MPI_Datatype type, MPI_Comm comm) {
+    int ranks;
+    long sum = 0;
+    PMPI_Comm_size(comm, &ranks);
+    for (int i = 0; i < ranks; i++) sum += size_of(counts[i], type);
+    return sum;
+}
+
+static int arrived(const char *call, void *to, long bytes, int code) {
+    if (code != MPI_SUCCESS || to == NULL || to == MPI_IN_PLACE) return code;
+    long byte = flipped(call, bytes, 0);
+    if (byte >= 0) flip(to, byte);
+    return code;
+}
+
+static int will_arrive(const char *call, MPI_Request request, void *to, long bytes, int code) {
+    if (code == MPI_SUCCESS && to != NULL && to != MPI_IN_PLACE) remember(request, MPI_WIN_NULL, to, flipped(call, bytes, 0));
+    return code;
+}
+
+#ifdef INIT
+#define PERSISTENT(name, parameters, arguments, to, bytes) \
+    int INIT(name)(LIST parameters, MPI_Info info, MPI_Request *request) { \
+        CALL(#name "_init", bytes, &comm, NULL, \
+             made(#name "_init", request, to, bytes, PINIT(name)(LIST arguments, info, request))); \
+    }
+#else
+#define PERSISTENT(name, parameters, arguments, to, bytes)
+#endif
+
+#define COLLECTIVE(name, nonblocking, parameters, arguments, to, bytes) \
+    int MPI_##name(LIST parameters) { \
+        CALL(#name, bytes, &comm, NULL, arrived(#name, to, bytes, PMPI_##name(LIST arguments))); \
+    } \
+    static int late_##name(LIST parameters, MPI_Request *request) { \
+        int code = PMPI_##nonblocking(LIST arguments, request); \
+        return will_arrive(#nonblocking, *request, to, bytes, code); \
+    } \
+    int MPI_##nonblocking(LIST parameters, MPI_Request *request) { \
+        CALL(#nonblocking, bytes, &comm, NULL, late_##name(LIST arguments, request)); \
+    } \
+    PERSISTENT(name, parameters, arguments, to, bytes)
+
+#define FROM const void *from, int sent, MPI_Datatype type
+#define FROM_LIST const void *from, const int sent[], const int sent_at[], MPI_Datatype type
+#define TO void *to, int count, MPI_Datatype kind
+#define TO_LIST void *to, const int counts[], const int at[], MPI_Datatype kind
+#define SUM const void *from, void *to, int count, MPI_Datatype kind, MPI_Op op
+
+COLLECTIVE(Allgather, Iallgather, (FROM, TO, MPI_Comm comm), (from, sent, type, to, count, kind, comm), to, size_of(count, kind))
+COLLECTIVE(Allgatherv, Iallgatherv, (FROM, TO_LIST, MPI_Comm comm), (from, sent, type, to, counts, at, kind, comm), to, size_of(counts[0], kind))
+COLLECTIVE(Allreduce, Iallreduce, (SUM, MPI_Comm comm), (from, to, count, kind, op, comm), to, size_of(count, kind))
+COLLECTIVE(Alltoall, Ialltoall, (FROM, TO, MPI_Comm comm), (from, sent, type, to, count, kind, comm), to, size_of(count, kind))
+COLLECTIVE(Alltoallv, Ialltoallv, (FROM_LIST, TO_LIST, MPI_Comm comm), (from, sent, sent_at, type, to, counts, at, kind, comm), to, size_of(counts[0], kind))
+COLLECTIVE(Alltoallw, Ialltoallw,
+           (const void *from, const int sent[], const int sent_at[], const MPI_Datatype types[], void *to, const int counts[],
+            const int at[], const MPI_Datatype kinds[], MPI_Comm comm),
+           (from, sent, sent_at, types, to, counts, at, kinds, comm), to, size_of(counts[0], kinds[0]))
+COLLECTIVE(Bcast, Ibcast, (TO, int root, MPI_Comm comm), (to, count, kind, root, comm), is_rank(root, comm) ? NULL : to, size_of(count, kind))
+COLLECTIVE(Exscan, Iexscan, (SUM, MPI_Comm comm), (from, to, count, kind, op, comm), is_rank(0, comm) ? NULL : to, size_of(count, kind))
+COLLECTIVE(Gather, Igather, (FROM, TO, int root, MPI_Comm comm), (from, sent, type, to, count, kind, root, comm), is_rank(root, comm) ? to : NULL, size_of(is_rank(root, comm) ? count : 0, is_rank(root, comm) ? kind : MPI_BYTE))
+COLLECTIVE(Gatherv, Igatherv, (FROM, TO_LIST, int root, MPI_Comm comm), (from, sent, type, to, counts, at, kind, root, comm), is_rank(root, comm) ? to : NULL, is_rank(root, comm) ? size_of(counts[0], kind) : 0)
+COLLECTIVE(Neighbor_allgather, Ineighbor_allgather, (FROM, TO, MPI_Comm comm), (from, sent, type, to, count, kind, comm), to, size_of(count, kind))
+COLLECTIVE(Neighbor_allgatherv, Ineighbor_allgatherv, (FROM, TO_LIST, MPI_Comm comm), (from, sent, type, to, counts, at, kind, comm), to, size_of(sent, type))
+COLLECTIVE(Neighbor_alltoall, Ineighbor_alltoall, (FROM, TO, MPI_Comm comm), (from, sent, type, to, count, kind, comm), to, size_of(count, kind))
+COLLECTIVE(Neighbor_alltoallv, Ineighbor_alltoallv, (FROM_LIST, TO_LIST, MPI_Comm comm), (from, sent, sent_at, type, to, counts, at, kind, comm), to, size_of(counts[0], kind))
+COLLECTIVE(Neighbor_alltoallw, Ineighbor_alltoallw,
+           (const void *from, const int sent[], const MPI_Aint sent_at[], const MPI_Datatype types[], void *to, const int counts[],
+            const MPI_Aint at[], const MPI_Datatype kinds[], MPI_Comm comm),
+           (from, sent, sent_at, types, to, counts, at, kinds, comm), to, size_of(counts[0], kinds[0]))
+COLLECTIVE(Reduce, Ireduce, (SUM, int root, MPI_Comm comm), (from, to, count, kind, op, root, comm), is_rank(root, comm) ? to : NULL, size_of(count, kind))
+COLLECTIVE(Reduce_scatter, Ireduce_scatter, (const void *from, void *to, const int counts[], MPI_Datatype kind, MPI_Op op, MPI_Comm comm),
+           (from, to, counts, kind, op, comm), to, all_of(counts, kind, comm))
+COLLECTIVE(Reduce_scatter_block, Ireduce_scatter_block, (SUM, MPI_Comm comm), (from, to, count, kind, op, comm), to, size_of(count, kind))
+COLLECTIVE(Scan, Iscan, (SUM, MPI_Comm comm), (from, to, count, kind, op, comm), to, size_of(count, kind))
+COLLECTIVE(Scatter, Iscatter, (FROM, TO, int root, MPI_Comm comm), (from, sent, type, to, count, kind, root, comm), to, size_of(count, kind))
+COLLECTIVE(Scatterv, Iscatterv, (FROM_LIST, TO, int root, MPI_Comm comm), (from, sent, sent_at, type, to, count, kind, root, comm), to, size_of(count, kind))
+
+int MPI_Ibarrier(MPI_Comm comm, MPI_Request *request) { CALL("Ibarrier", 0, &comm, NULL, PMPI_Ibarrier(comm, request)); }
+#ifdef INIT
+int INIT(Barrier)(MPI_Comm comm, MPI_Info info, MPI_Request *request) {
+    CALL("Barrier_init", 0, &comm, NULL, PINIT(Barrier)(comm, info, request));
+}
+#endif
+
+/* Files: what is written at a place, as rank -1 where no launcher numbers it. */
+ssize_t pwrite64(int file, const void *from, size_t bytes, off64_t at) {
+    ssize_t (*real)(int, const void *, size_t, off64_t) = NULL;
+    *(void **)&real = dlsym(RTLD_NEXT, "pwrite64");
+    return real(file, given("pwrite", from, (long)bytes), bytes, at);
+}

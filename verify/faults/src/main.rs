@@ -1,0 +1,123 @@
+//! `cargo xtask faults`: puts faults into jobs of ombx and judges how the jobs end.
+#![expect(clippy::print_stdout, reason = "a program that reports to a person or to a CI log")]
+
+mod case;
+mod cases;
+mod interpose;
+mod judge;
+mod left;
+mod run;
+mod stage;
+mod table;
+
+use std::{
+    process::ExitCode,
+    sync::{Arc, atomic::AtomicBool},
+};
+
+use clap::Parser as _;
+use ombx_core::system::clock::Since;
+use signal_hook::{
+    consts::{SIGHUP, SIGINT},
+    flag::register_conditional_shutdown,
+};
+
+use case::Case;
+use judge::Verdict;
+use ombx_toolchain::{
+    failure::{Failure, Result, exit_code, failed_if},
+    mpi::{Which, installed},
+    workspace::Workspace,
+};
+use stage::Stage;
+use table::Line;
+
+/// Put faults into jobs of ombx and judge how they end
+///
+/// Each case is a fault at one place of one benchmark. Its job must end before the deadline with the exit code of the fault and
+/// one sentence that names it. It must keep the measured rows and leave nothing behind: no process, no file in shared memory, no
+/// lock. Prints one line per case and exits with 1 if a case is wrong.
+#[derive(clap::Parser)]
+#[command(
+    name = "cargo xtask faults",
+    bin_name = "cargo xtask faults",
+    after_help = "Example: cargo xtask faults --mpi mpich --only 'killed'"
+)]
+struct Options {
+    /// MPI to test [default: every installed one]
+    #[arg(long, value_enum)]
+    mpi: Option<Which>,
+    /// Run only cases whose line (fault, place, benchmark) contains all these words
+    #[arg(long, value_name = "WORDS", default_value = "", hide_default_value = true)]
+    only: String,
+    /// Run only the cases that every change must pass
+    #[arg(long)]
+    gate: bool,
+    /// Print the cases and run none
+    #[arg(long)]
+    list: bool,
+    /// Show the output of jobs of wrong cases
+    #[arg(long, short)]
+    verbose: bool,
+    /// Write the summary to docs/FAULTS.md and the full table to target/faults.md
+    #[arg(long, conflicts_with_all = ["only", "gate", "list"])]
+    write: bool,
+    /// Use the existing binary of ombx
+    #[arg(long)]
+    no_build: bool,
+}
+
+fn main() -> ExitCode {
+    exit_code(run(&Options::parse()))
+}
+
+fn run(options: &Options) -> Result<ExitCode> {
+    let workspace = Workspace::read()?;
+    handle_signals();
+    let since = Since::now();
+    let mut lines = Vec::new();
+    let mut versions = Vec::new();
+    for mpi in installed(options.mpi)? {
+        let stage = Stage::set(&mpi, &workspace, !options.no_build)?;
+        versions.push(format!("{} {}", mpi.flavour, mpi.version));
+        let chosen: Vec<Case> = cases::all(&stage)
+            .into_iter()
+            .filter(|case| case.matches(&options.only) && (case.gate || !options.gate))
+            .collect();
+        let count = chosen.len();
+        for (number, case) in (1..).zip(chosen) {
+            if options.list {
+                println!("{}: {case}", mpi.flavour);
+                continue;
+            }
+            let verdict = case.verdict(&stage, options.verbose);
+            if matches!(verdict, Verdict::Wrong(_)) || options.verbose {
+                println!("   {} {number} of {count}: {case}: {verdict}", mpi.flavour);
+            }
+            lines.push(Line::of(&case, mpi.flavour, verdict));
+        }
+    }
+    if options.list {
+        return Ok(ExitCode::SUCCESS);
+    }
+    if lines.is_empty() {
+        return Err(Failure::Usage(format!("no case contains {:?}; --list prints all cases", options.only)));
+    }
+    let sums = table::sums(&lines, since.elapsed());
+    let full = table::full(&lines);
+    println!("{full}\n{sums}");
+    if options.write {
+        workspace.write("docs/FAULTS.md", &table::summary(&lines, &versions, &sums))?;
+        workspace.write_full("faults.md", &full)?;
+    }
+    Ok(failed_if(lines.iter().any(Line::is_wrong)))
+}
+
+/// Handles SIGINT and SIGHUP. A process that a script starts in the background ignores them, and so would its children; a signal
+/// that is handled is reset to its default in children.
+fn handle_signals() {
+    let always = Arc::new(AtomicBool::new(true));
+    for signal in [SIGINT, SIGHUP] {
+        let _ = register_conditional_shutdown(signal, 128 + signal, Arc::clone(&always));
+    }
+}

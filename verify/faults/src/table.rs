@@ -1,0 +1,113 @@
+//! Results of all cases: the full table, and its summary for docs/FAULTS.md.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::Duration,
+};
+
+use ombx_core::system::environment;
+use ombx_toolchain::{mpi::Flavour, table::table};
+
+use crate::{
+    case::{Case, Place},
+    judge::Verdict,
+};
+
+/// Result of one case with one MPI.
+pub(crate) struct Line {
+    fault: String,
+    place: Place,
+    subject: String,
+    flavour: Flavour,
+    verdict: Verdict,
+}
+
+impl Line {
+    pub(crate) fn of(case: &Case, flavour: Flavour, verdict: Verdict) -> Self {
+        let (fault, subject) = (case.fault.clone(), case.subject.clone());
+        Self { fault, place: case.place, subject, flavour, verdict }
+    }
+
+    pub(crate) fn is_wrong(&self) -> bool {
+        matches!(self.verdict, Verdict::Wrong(_))
+    }
+
+    fn cells(&self) -> Vec<String> {
+        let (verdict, outcome) = match &self.verdict {
+            Verdict::Right(remark) => ("right", remark.clone()),
+            Verdict::Wrong(why) => ("WRONG", why.join("; ")),
+            Verdict::Skipped(why) => ("skipped", why.clone()),
+        };
+        let Self { fault, place, subject, flavour, .. } = self;
+        vec![fault.clone(), place.to_string(), subject.clone(), flavour.to_string(), verdict.into(), outcome]
+    }
+}
+
+/// Returns a table with a line for each case.
+pub(crate) fn full(lines: &[Line]) -> String {
+    let head = ["fault", "place", "benchmark", "MPI", "verdict", "outcome"];
+    table(&head, lines.iter().map(Line::cells).collect())
+}
+
+/// Counts of verdicts: right, wrong, skipped.
+fn counts<'a>(lines: impl Iterator<Item = &'a Line>) -> [usize; 3] {
+    let mut counts = [0; 3];
+    for line in lines {
+        counts[match line.verdict {
+            Verdict::Right(_) => 0,
+            Verdict::Wrong(_) => 1,
+            Verdict::Skipped(_) => 2,
+        }] += 1;
+    }
+    counts
+}
+
+/// Returns a sentence with the number of cases, their time and their verdicts.
+pub(crate) fn sums(lines: &[Line], took: Duration) -> String {
+    let run = lines.iter().filter(|line| !matches!(line.verdict, Verdict::Skipped(_)));
+    let distinct: BTreeSet<(&str, Place)> = run.map(|line| (line.fault.as_str(), line.place)).collect();
+    let [right, wrong, skipped] = counts(lines.iter());
+    format!(
+        "{} cases in {:.0} s, {} of them distinct in fault and place: {right} right, {wrong} wrong, {skipped} skipped",
+        lines.len(),
+        took.as_secs_f64(),
+        distinct.len(),
+    )
+}
+
+/// Returns docs/FAULTS.md: counts by place and MPI, wrong cases, and reasons of skipped cases.
+pub(crate) fn summary(lines: &[Line], versions: &[String], sums: &str) -> String {
+    let mut places: BTreeMap<(Place, &str), Vec<&Line>> = BTreeMap::new();
+    for line in lines {
+        places.entry((line.place, line.flavour.key())).or_default().push(line);
+    }
+    let row = |(&(place, _), lines): (&(Place, &str), &Vec<&Line>)| {
+        let faults: BTreeSet<&str> = lines.iter().map(|line| line.fault.as_str()).collect();
+        let numbers = [lines.len(), faults.len()].into_iter().chain(counts(lines.iter().copied()));
+        let names = [place.to_string(), lines[0].flavour.to_string()];
+        names.into_iter().chain(numbers.map(|number| number.to_string())).collect()
+    };
+    let head = ["place", "MPI", "cases", "different faults", "right", "wrong", "skipped"];
+    let by_place = table(&head, places.iter().map(row).collect());
+
+    let wrong =
+        lines.iter().filter(|line| line.is_wrong()).map(|line| format!("- {}\n", line.cells().join(", ")));
+    let wrong: String = wrong.collect();
+    let wrong = if wrong.is_empty() { "None.\n".to_owned() } else { wrong };
+    let mut reasons: BTreeMap<&str, usize> = BTreeMap::new();
+    for line in lines {
+        if let Verdict::Skipped(why) = &line.verdict {
+            *reasons.entry(why).or_default() += 1;
+        }
+    }
+    let skipped: String = reasons.iter().map(|(why, count)| format!("- {why}: {count}\n")).collect();
+    format!(
+        include_str!("summary.md"),
+        date = environment::timestamp().get(..10).unwrap_or_default(),
+        versions = versions.join(" and "),
+        sums = sums,
+        by_place = by_place,
+        wrong = wrong,
+        skipped = if skipped.is_empty() { "None.\n" } else { &skipped },
+    )
+}

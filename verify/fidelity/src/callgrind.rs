@@ -1,0 +1,269 @@
+//! Instructions and calls of a timed loop, counted by callgrind of valgrind.
+
+use std::{collections::BTreeMap, fmt, fs};
+
+use crate::{
+    counts::{self, Counts, Mode},
+    profile::{Call, Profile},
+    programs::Programs,
+    row::{Kind, Row},
+};
+use ombx_toolchain::{
+    command::output,
+    failure::{Failure, Result},
+    mpi::Places,
+};
+
+/// Goal: ombx adds fewer instructions than this to an iteration.
+const ADDED: f64 = 10.0;
+/// Goal for iterations with many calls, per call: a comparison of the return code and a jump.
+const ADDED_BY_CALL: f64 = 2.0;
+
+/// Iterations of the warm-up and of the timed loop. Their difference cancels everything that is done once. Both are multiples
+/// of a round of `Shape::Rounds`.
+const WARMUP: u64 = 8;
+const ITERATIONS: u64 = 72;
+/// Message size of all rows: it does not change the loops, and copying is slow under valgrind.
+const BYTES: u32 = 8;
+
+/// Prefix of the functions of the clock, which are not counted: they belong to a sample, not to an iteration.
+const CLOCK: &str = "quanta::";
+/// Function through which a C program runs each of its timed loops.
+const REFERENCE: &str = "fidelity_timed";
+
+/// Iteration of one program.
+#[derive(Debug, Default, PartialEq)]
+pub(crate) struct Iteration {
+    /// Instructions of the program's own code.
+    pub(crate) own: f64,
+    /// Calls that leave the program, by function.
+    pub(crate) calls: BTreeMap<String, f64>,
+    /// Functions of the program that are not inlined into the loop.
+    pub(crate) outlined: Vec<String>,
+}
+
+/// Iterations of both programs on one row.
+#[derive(Debug)]
+pub(crate) struct Count {
+    pub(crate) reference: Iteration,
+    pub(crate) ombx: Iteration,
+}
+
+/// Counts rows of one kind that share a timed loop of ombx, on rank 0, in one launch of each program. callgrind writes a profile
+/// whenever the loop returns: for each row one of the warm-up and one of the timed loop.
+pub(crate) fn count(programs: &Programs, kind: Kind, rows: &[&Row]) -> Result<Vec<Count>> {
+    let Some(timed) = rows.first().map(|row| row.shape.timed()) else { return Ok(Vec::new()) };
+    let short: Vec<Row> = rows.iter().map(|row| Row { bytes: BYTES, ..(*row).clone() }).collect();
+    let rows: Vec<&Row> = short.iter().collect();
+    let counts: Vec<Counts> = rows.iter().map(|row| Counts::counted(row, ITERATIONS, WARMUP)).collect();
+    println!("   {}: {} rows of {} in {timed}", programs.mpi.flavour, rows.len(), kind.program());
+    let words = programs.reference_words(kind, &rows, &counts);
+    let reference = profiles(programs, kind, &words, REFERENCE)?;
+    let words = programs.ombx_words(&counts::suite(&rows, Mode::Fixed(&counts), false))?;
+    let ombx = profiles(programs, kind, &words, timed)?;
+    // A nonblocking operation is followed by computing, and by both.
+    let loops = |row: &Row| if row.pure { 6 } else { 2 };
+    let expected: usize = rows.iter().map(|row| loops(row)).sum();
+    if reference.len() != 2 * rows.len() || ombx.len() != expected {
+        let (c, ours) = (reference.len(), ombx.len());
+        return Err(Failure::Missing(format!(
+            "callgrind saw {c} loops of the C program and {ours} of ombx instead of {} and {expected}. Are the binaries stripped?",
+            2 * rows.len()
+        )));
+    }
+    let mut at = 0;
+    let each = rows.iter().zip(reference.chunks_exact(2)).map(|(row, reference)| {
+        let own = &ombx[at..at + 2];
+        at += loops(row);
+        Count { reference: Iteration::between(reference), ombx: Iteration::between(own) }
+    });
+    Ok(each.collect())
+}
+
+/// Returns the profile of each run of a loop, in order. callgrind 3.19 accepts neither patterns nor several names with the same
+/// prefix for `--dump-after`.
+fn profiles(programs: &Programs, kind: Kind, words: &[String], timed: &str) -> Result<Vec<Profile>> {
+    let place = programs.directory.join("callgrind");
+    // Removes profiles of an earlier run.
+    drop(fs::remove_dir_all(&place));
+    fs::create_dir_all(&place).map_err(Failure::file(&place))?;
+    let out = place.join("out");
+    let mut command = programs.mpiexec(kind);
+    command.args([
+        "-n",
+        "1",
+        "valgrind",
+        "--tool=callgrind",
+        "--collect-atstart=no",
+        "--separate-threads=no",
+    ]);
+    command.arg(format!("--callgrind-out-file={}", out.display()));
+    command.arg(format!("--toggle-collect={timed}")).arg(format!("--dump-after={timed}"));
+    command.args(words).args([":", "-n", "1"]).args(words);
+    // The other rank waits most of the time and is not counted.
+    command.env("OMPI_MCA_mpi_yield_when_idle", "1");
+    output(&mut command)?;
+    let parts = (1..).map(|number| out.with_extension(number.to_string())).take_while(|path| path.is_file());
+    parts
+        .map(|path| Ok(Profile::parse(&fs::read_to_string(&path).map_err(Failure::file(path))?, &words[0])))
+        .collect()
+}
+
+impl Iteration {
+    /// Returns the difference of the warm-up and the timed loop, per iteration.
+    fn between(pair: &[Profile]) -> Self {
+        let [few, many] = pair else { return Self::default() };
+        let per = |few: u64, many: u64| many.saturating_sub(few) as f64 / (ITERATIONS - WARMUP) as f64;
+        let without_clock = |profile: &Profile| {
+            profile.own.iter().filter(|(name, _)| !name.starts_with(CLOCK)).map(|(_, cost)| cost).sum()
+        };
+        let own = per(without_clock(few), without_clock(many));
+        let mut calls = BTreeMap::new();
+        for (Call { function, .. }, count) in &many.calls {
+            let before =
+                few.calls.iter().filter(|(call, _)| call.function == *function).map(|(_, n)| n).sum();
+            let count = per(before, *count);
+            if count > 0.0 {
+                // The profiling interface names the same function PMPI_.
+                let name = function.strip_prefix('P').filter(|name| name.starts_with("MPI_"));
+                *calls.entry(name.unwrap_or(function).to_owned()).or_insert(0.0) += count;
+            }
+        }
+        let grew = |(name, cost): &(&String, &u64)| few.own.get(*name).is_none_or(|before| before < *cost);
+        let outlined = many.own.iter().filter(grew).map(|(name, _)| name.clone());
+        Self { own, calls, outlined: outlined.filter(|name| !is_the_loop(name)).collect() }
+    }
+
+    /// Returns the MPI calls, which must be the same in both programs.
+    fn of_mpi(&self) -> impl Iterator<Item = (&String, &f64)> {
+        self.calls.iter().filter(|(name, _)| name.starts_with("MPI_"))
+    }
+}
+
+/// Returns whether a function belongs to the loop. Stubs of calls to libraries do.
+fn is_the_loop(function: &str) -> bool {
+    ["fidelity_", "ombx_core::measure::timed_loop::", "0x"].iter().any(|name| function.starts_with(name))
+}
+
+impl Count {
+    pub(crate) fn added(&self) -> f64 {
+        self.ombx.own - self.reference.own
+    }
+
+    /// Returns what is wrong with the loop of ombx.
+    pub(crate) fn faults(&self) -> Vec<String> {
+        let mut faults = Vec::new();
+        let allowed = ADDED.max(ADDED_BY_CALL * self.ombx.of_mpi().map(|(_, count)| count).sum::<f64>());
+        if self.added() >= allowed {
+            faults.push(format!("{:.1} instructions added, {allowed:.0} allowed", self.added()));
+        }
+        if !self.ombx.of_mpi().eq(self.reference.of_mpi()) {
+            faults.push("other MPI calls than the C loop".into());
+        }
+        // valgrind has no TSC, so that the clock is a call. Any other call could allocate or enter the kernel.
+        let is_foreign = |name: &&String| !name.starts_with("MPI_") && !name.contains("clock_gettime");
+        faults.extend(self.ombx.calls.keys().filter(is_foreign).map(|name| format!("calls {name}")));
+        faults
+    }
+
+    /// Returns the calls of an iteration of ombx as text.
+    pub(crate) fn calls(&self) -> String {
+        let word = |(name, count): (&String, &f64)| match count {
+            count if (count - 1.0).abs() < 0.005 => name.clone(),
+            count => format!("{name} x {count:.2}"),
+        };
+        self.ombx.calls.iter().map(word).collect::<Vec<_>>().join(", ")
+    }
+}
+
+impl fmt::Display for Count {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let faults = self.faults();
+        match faults.as_slice() {
+            [] => f.write_str("met")?,
+            some => write!(f, "MISSED: {}", some.join(", "))?,
+        }
+        // This is no fault: instructions and calls of such a function are counted.
+        self.ombx.outlined.iter().try_for_each(|name| write!(f, "; {name} is not inlined"))
+    }
+}
+
+/// Returns the reason why instructions cannot be counted here, if any.
+pub(crate) fn unavailable() -> Option<&'static str> {
+    let found = Places::here().program("valgrind").is_some();
+    (!found).then_some("valgrind is not installed (Debian: apt-get install valgrind)")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn profile(own: &[(&str, u64)], calls: &[(&str, u64)]) -> Profile {
+        let call = |function: &str| Call { object: "libmpi.so".into(), function: function.to_owned() };
+        Profile {
+            own: own.iter().map(|(name, cost)| ((*name).to_owned(), *cost)).collect(),
+            calls: calls.iter().map(|(name, count)| (call(name), *count)).collect(),
+        }
+    }
+
+    fn count(own: u64, calls: &[(&str, u64)], helper: u64) -> Count {
+        let many = ITERATIONS - WARMUP;
+        let calls: Vec<(&str, u64)> = calls.iter().map(|(name, n)| (*name, n * many / 10)).collect();
+        let reference = profile(&[("fidelity_ping", 20 * many)], &[("PMPI_Send", many)]);
+        let loops =
+            [("ombx_core::measure::timed_loop::timed", own * many / 10), ("helper", helper * many / 10)];
+        let none = profile(&[("helper", 0)], &[]);
+        Count {
+            reference: Iteration::between(&[none.clone(), reference]),
+            ombx: Iteration::between(&[none, profile(&loops, &calls)]),
+        }
+    }
+
+    #[test]
+    fn start_up_cancels() {
+        let few = profile(&[("fidelity_ping", 1100)], &[("PMPI_Send", 30), ("getenv", 7)]);
+        let many = profile(
+            &[("fidelity_ping", 1100 + 22 * (ITERATIONS - WARMUP))],
+            &[("PMPI_Send", 30 + ITERATIONS - WARMUP), ("getenv", 7)],
+        );
+        let one = Iteration::between(&[few, many]);
+        assert_eq!(one.own, 22.0);
+        assert_eq!(one.calls, BTreeMap::from([("MPI_Send".to_owned(), 1.0)]));
+    }
+
+    #[test]
+    fn the_same_calls_with_few_instructions_more_are_what_is_wanted() {
+        let count = count(250, &[("PMPI_Send", 10), ("clock_gettime", 1)], 0);
+        assert_eq!((count.added(), count.faults()), (5.0, vec![]));
+        assert_eq!(count.calls(), "MPI_Send, clock_gettime x 0.09");
+        assert_eq!(count.to_string(), "met");
+    }
+
+    #[test]
+    fn the_clock_is_not_counted() {
+        let few = profile(&[("quanta::Clock::raw", 10)], &[]);
+        let many =
+            profile(&[("quanta::Clock::raw", 900), ("ombx_core::measure::timed_loop::paced", 640)], &[]);
+        let one = Iteration::between(&[few, many]);
+        assert_eq!((one.own, one.outlined), (10.0, vec!["quanta::Clock::raw".to_owned()]));
+    }
+
+    #[test]
+    fn everything_else_is_a_fault() {
+        assert_eq!(count(300, &[("MPI_Send", 10)], 0).faults().len(), 1);
+        assert_eq!(count(250, &[("MPI_Send", 20)], 0).faults(), ["other MPI calls than the C loop"]);
+        assert_eq!(count(250, &[("MPI_Send", 10), ("malloc", 1)], 0).faults(), ["calls malloc"]);
+        let outlined = count(250, &[("MPI_Send", 10)], 50);
+        assert_eq!((outlined.added(), outlined.faults().len()), (10.0, 1));
+        let window = Count {
+            reference: Iteration { own: 500.0, ..Iteration::default() },
+            ombx: Iteration {
+                own: 570.0,
+                calls: [("MPI_Isend".to_owned(), 64.0)].into(),
+                outlined: Vec::new(),
+            },
+        };
+        assert_eq!(window.faults(), ["other MPI calls than the C loop"]);
+        assert!(outlined.to_string().ends_with("; helper is not inlined"));
+    }
+}

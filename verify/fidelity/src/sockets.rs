@@ -1,0 +1,339 @@
+//! Benchmarks over sockets compared with other tools and plain C loops, alternately and pinned to the same two cores.
+
+use std::{
+    net::TcpListener,
+    path::{Path, PathBuf},
+    process::{Child, Command, ExitCode, Stdio},
+    time::Duration,
+};
+
+use ombx_results::wire;
+use serde_json::Value;
+
+use ombx_toolchain::{
+    command::{compile, output},
+    failure::{Failure, Result, failed_if},
+    mpi::{Places, installed},
+    table::table,
+    workspace::Workspace,
+};
+
+use crate::{
+    Options,
+    document::Circumstances,
+    programs::Programs,
+    ratio::{self, Ratio, median},
+    summary,
+};
+
+const SOURCE: &str = include_str!("reference/sockets.c");
+
+/// Time of one run of a program, in milliseconds; iperf3 and sockperf accept whole seconds only.
+const MILLISECONDS: u64 = 1000;
+/// Port of other tools, unlikely to be in use.
+const PORT: &str = "39217";
+
+/// Comparison of one benchmark with other programs.
+struct Line {
+    name: &'static str,
+    /// Whether it is a rate in MB/s; otherwise a latency in microseconds.
+    rate: bool,
+    ours: Run,
+    others: &'static [(&'static str, Run)],
+    /// Goal of the ratio of both figures: at least this for a rate, at most this for a latency.
+    goal: f64,
+}
+
+/// Run of one program.
+#[derive(Clone, Copy)]
+enum Run {
+    /// `ombx run` with these arguments.
+    Ombx(&'static [&'static str]),
+    /// The C program with these arguments, and the bytes or legs of an iteration.
+    Plain(&'static [&'static str], f64),
+    Iperf3,
+    Sockperf,
+}
+
+const MIB: &str = "1048576";
+
+const LINES: &[Line] = &[
+    Line {
+        name: "sockets.bw tcp, 64 x 1 MiB, MB/s",
+        rate: true,
+        ours: Run::Ombx(&["sockets.bw", "--transport", "tcp", "--sizes", "1M", "--window", "64"]),
+        others: &[
+            ("iperf3 -l 1M", Run::Iperf3),
+            ("C over TCP", Run::Plain(&["stream", "tcp", MIB, "64"], 64.0 * 1048576.0)),
+        ],
+        goal: 0.95,
+    },
+    Line {
+        name: "sockets.bw unix, 16 x 1 MiB, MB/s",
+        rate: true,
+        ours: Run::Ombx(&["sockets.bw", "--transport", "unix", "--sizes", "1M", "--window", "16"]),
+        others: &[("C over a socketpair", Run::Plain(&["stream", "unix", MIB, "16"], 16.0 * 1048576.0))],
+        goal: 0.95,
+    },
+    Line {
+        name: "sockets.latency tcp, 64 B, p50, us",
+        rate: false,
+        ours: Run::Ombx(&["sockets.latency", "--transport", "tcp", "--sizes", "64", "--batch", "1"]),
+        others: &[
+            ("sockperf ping-pong", Run::Sockperf),
+            ("C over TCP", Run::Plain(&["ping", "tcp", "64", "1"], 2.0)),
+        ],
+        goal: 1.02,
+    },
+    Line {
+        name: "sockets.pipeline, 1 node x 2 phases, 1 MiB, MB/s",
+        rate: true,
+        ours: Run::Ombx(&[
+            "sockets.pipeline",
+            "--nodes",
+            "1",
+            "--phases",
+            "2",
+            "--buffers",
+            "64",
+            "--block",
+            "1M",
+        ]),
+        others: &[(
+            "sockets.bw unix, 16 x 1 MiB",
+            Run::Ombx(&["sockets.bw", "--transport", "unix", "--sizes", "1M", "--window", "16"]),
+        )],
+        goal: 0.9,
+    },
+];
+
+/// Programs that are compared.
+struct Tools {
+    ombx: PathBuf,
+    plain: PathBuf,
+    places: Places,
+}
+
+pub(crate) fn main(options: &Options, workspace: &Workspace) -> Result<ExitCode> {
+    let mpi = installed(None)?.remove(0);
+    let programs = Programs::build(&mpi, workspace, options.build())?;
+    let directory = &programs.directory;
+    let plain = compile(Path::new("cc"), &["-O2", "-Wall"], directory, "sockets.c", SOURCE)?;
+    let tools = Tools { ombx: programs.ombx, plain, places: Places::here() };
+
+    let mut about = Circumstances::now(options.seed);
+    about.started = tools.now()?;
+    let (mut seed, mut lines, mut missed) = (options.seed, Vec::new(), false);
+    for line in LINES {
+        println!("   {}", line.name);
+        let present: Vec<_> = line.others.iter().filter(|(name, run)| tools.has(name, *run)).collect();
+        let mut figures = vec![Vec::new(); present.len() + 1];
+        for _ in 0..options.pairs() {
+            let mut order: Vec<usize> = (0..figures.len()).collect();
+            ratio::shuffle(&mut order, &mut seed);
+            for which in order {
+                let run = if which == 0 { line.ours } else { present[which - 1].1 };
+                figures[which].push(tools.run(run)?);
+            }
+        }
+        for ((name, _), others) in present.iter().zip(&figures[1..]) {
+            let (cells, miss) = line.compare(name, &figures[0], others);
+            missed |= miss;
+            lines.push(cells);
+        }
+    }
+    let head =
+        ["ombx", "figure", "the other", "its figure", "ratio (95 % interval)", "pairs", "goal", "verdict"];
+    let table = table(&head, lines);
+    println!("\n{table}");
+    if options.write {
+        crate::renew(workspace, |page| summary::with_sockets(page, &table, &about))?;
+    }
+    Ok(failed_if(missed))
+}
+
+impl Line {
+    /// Returns the cells of a comparison, and whether its goal is certainly missed.
+    fn compare(&self, other: &str, ours: &[f64], others: &[f64]) -> (Vec<String>, bool) {
+        let pairs: Vec<(f64, f64)> = ours.iter().copied().zip(others.iter().copied()).collect();
+        let ratio = Ratio::of(&pairs);
+        let good = |value: f64| if self.rate { value >= self.goal } else { value <= self.goal };
+        let verdict = match ratio.and_then(|ratio| Some((ratio.median, ratio.interval?))) {
+            Some((_, [low, high])) if good(low) && good(high) => "met",
+            Some((_, [low, high])) if !good(low) && !good(high) => "MISSED",
+            Some((median, _)) if good(median) => "met by the median",
+            Some(_) => "below the goal, within the interval",
+            None => "too few pairs",
+        };
+        let show = |values: &[f64]| median(values).map_or("n/a".into(), |value| format!("{value:.4}"));
+        let sign = if self.rate { "at least" } else { "at most" };
+        let cells = vec![
+            self.name.into(),
+            show(ours),
+            other.into(),
+            show(others),
+            ratio.map_or("n/a".into(), |ratio| ratio.to_string()),
+            pairs.len().to_string(),
+            format!("{sign} {:.2}", self.goal),
+            verdict.into(),
+        ];
+        (cells, verdict == "MISSED")
+    }
+}
+
+impl Tools {
+    /// Returns whether a program is installed, and prints if it is not.
+    fn has(&self, name: &str, run: Run) -> bool {
+        let program = match run {
+            Run::Iperf3 => "iperf3",
+            Run::Sockperf => "sockperf",
+            Run::Ombx(_) | Run::Plain(..) => return true,
+        };
+        let found = self.places.program(program).is_some();
+        if !found {
+            println!("   {name}: skipped, {program} is not installed (Debian: apt-get install {program})");
+        }
+        found
+    }
+
+    /// Returns the figure of one run: MB/s, or microseconds one way.
+    fn run(&self, run: Run) -> Result<f64> {
+        match run {
+            Run::Ombx(words) => self.ombx(words),
+            Run::Plain(words, bytes) => self.plain(words, bytes),
+            Run::Iperf3 => iperf3(),
+            Run::Sockperf => sockperf(),
+        }
+    }
+
+    fn ombx(&self, words: &[&str]) -> Result<f64> {
+        let mut command = Command::new(&self.ombx);
+        let time = format!("{MILLISECONDS}ms");
+        command.arg("run").args(words).args(["--max-time", &time, "--precision", "0.01%"]);
+        command.args(["--format", "jsonl", "--quiet"]).stdin(Stdio::null());
+        let text = output(&mut command)?;
+        let file = wire::read(text.as_bytes()).map_err(|why| unreadable("ombx", &why.to_string()))?;
+        let row = file.runs.first().and_then(|run| run.rows.first());
+        let row = row.ok_or_else(|| unreadable("ombx", &text))?;
+        let rate = row.mb_per_s().map(|rate| rate.median);
+        let time = row.summary.as_ref().map(|summary| summary.median / 1e3);
+        let figure = if row.metric == ombx_core::benchmark::work::Metric::Bandwidth { rate } else { time };
+        figure.ok_or_else(|| unreadable("ombx", &format!("{:?}", row.outcome)))
+    }
+
+    fn plain(&self, words: &[&str], work: f64) -> Result<f64> {
+        let mut command = Command::new(&self.plain);
+        command.args(words).arg(MILLISECONDS.to_string());
+        let text = output(&mut command)?;
+        let value: Value =
+            serde_json::from_str(&text).map_err(|source| Failure::Output { program: "sockets", source })?;
+        let times: Vec<f64> =
+            value["elapsed_ns"].as_array().into_iter().flatten().filter_map(Value::as_f64).collect();
+        let middle = median(&times).ok_or_else(|| unreadable("the C loop", &text))?;
+        Ok(if words[0] == "ping" { middle / work / 1e3 } else { work / middle * 1e3 })
+    }
+
+    /// Returns the current date, from a short run of ombx.
+    fn now(&self) -> Result<String> {
+        let mut command = Command::new(&self.ombx);
+        command.args([
+            "run",
+            "sockets.latency",
+            "--sizes",
+            "8",
+            "--iterations",
+            "6",
+            "--format",
+            "jsonl",
+            "--quiet",
+        ]);
+        let text = output(&mut command)?;
+        let file = wire::read(text.as_bytes()).map_err(|why| unreadable("ombx", &why.to_string()))?;
+        Ok(file.runs.first().map(|run| run.run.started.clone()).unwrap_or_default())
+    }
+}
+
+/// Returns a command of a tool pinned to a core.
+fn pinned(core: &str, program: &str, words: &[&str]) -> Command {
+    let mut command = Command::new("taskset");
+    command.args(["-c", core, program]).args(words).stdin(Stdio::null());
+    command
+}
+
+/// Server of a tool, killed when it is dropped.
+struct Server(Child);
+
+impl Server {
+    fn start(program: &str, words: &[&str]) -> Result<Server> {
+        let mut command = pinned("1", program, words);
+        command.stdout(Stdio::null()).stderr(Stdio::null());
+        let child = command.spawn().map_err(|source| Failure::Run { program: program.into(), source })?;
+        // It prints nothing that could be waited for.
+        std::thread::sleep(Duration::from_millis(300));
+        Ok(Server(child))
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        drop(self.0.kill());
+        drop(self.0.wait());
+    }
+}
+
+fn iperf3() -> Result<f64> {
+    let _server = Server::start("iperf3", &["-s", "-1", "-p", PORT])?;
+    let seconds = (MILLISECONDS / 1000).to_string();
+    let text = output(&mut pinned(
+        "0",
+        "iperf3",
+        &["-c", "127.0.0.1", "-p", PORT, "-l", "1M", "-t", &seconds, "-J"],
+    ))?;
+    let value: Value =
+        serde_json::from_str(&text).map_err(|source| Failure::Output { program: "iperf3", source })?;
+    let bits = value["end"]["sum_received"]["bits_per_second"].as_f64();
+    bits.map(|bits| bits / 8e6).ok_or_else(|| unreadable("iperf3", &text))
+}
+
+fn sockperf() -> Result<f64> {
+    // It does not reuse a port at once: each run has its own.
+    let free = TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr());
+    let port = free.map_err(|source| Failure::Run { program: "sockperf".into(), source })?.port().to_string();
+    let _server = Server::start("sockperf", &["server", "--tcp", "-i", "127.0.0.1", "-p", &port])?;
+    let seconds = (MILLISECONDS / 1000).to_string();
+    let words = ["ping-pong", "--tcp", "-i", "127.0.0.1", "-p", &port, "-m", "64", "-t", &seconds];
+    let text = output(&mut pinned("0", "sockperf", &words))?;
+    percentile(&text).ok_or_else(|| unreadable("sockperf", &text))
+}
+
+/// Parses the median latency of sockperf, half a round trip.
+fn percentile(text: &str) -> Option<f64> {
+    let line = text.lines().find(|line| line.contains("percentile 50.0"))?;
+    line.rsplit('=').next()?.split_whitespace().next()?.parse().ok()
+}
+
+fn unreadable(program: &str, text: &str) -> Failure {
+    let last: String = text.lines().last().unwrap_or("nothing").chars().take(200).collect();
+    Failure::Missing(format!("cannot read the output of {program}: {last}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_rate_should_be_high_and_a_latency_low() {
+        let verdict = |line: &Line, by: f64| line.compare("other", &[100.0 * by; 7], &[100.0; 7]);
+        assert_eq!(verdict(&LINES[0], 0.96).0.last().unwrap(), "met");
+        assert!(verdict(&LINES[0], 0.9).1 && !verdict(&LINES[0], 1.2).1);
+        assert!(verdict(&LINES[2], 1.1).1 && !verdict(&LINES[2], 0.9).1);
+        assert_eq!(LINES[0].compare("other", &[1.0], &[1.0]).0.last().unwrap(), "too few pairs");
+    }
+
+    #[test]
+    fn the_median_of_sockperf_is_found() {
+        let text = "sockperf: ---> percentile 75.000 =   11.9\nsockperf: ---> percentile 50.000 =   11.470\n";
+        assert_eq!(percentile(text), Some(11.47));
+        assert_eq!(percentile("nothing"), None);
+    }
+}

@@ -1,0 +1,18 @@
+/* Bare MPI program: rank 0 prints a line when all ranks have started; then all sleep. */
+#include <mpi.h>
+#include <stdio.h>
+#include <unistd.h>
+
+int main(int argc, char **argv) {
+    int rank;
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (rank == 0) {
+        puts("{\"kind\":\"run\"}");
+        fflush(stdout);
+    }
+    sleep(3);
+    MPI_Finalize();
+    return 0;
+}

@@ -1,0 +1,102 @@
+//! Tables, and docs/SCALE.md.
+
+use ombx_core::system::environment;
+
+use crate::{
+    job::Outcome,
+    line::{Line, TASKS},
+    model::{Constants, Modelled},
+};
+
+/// Extrapolated numbers of ranks.
+const RANKS: [f64; 3] = [10_000.0, 100_000.0, 1_800_000.0];
+
+fn mib(bytes: u64) -> String {
+    if bytes == 0 { "n/a".into() } else { format!("{:.1}", bytes as f64 / f64::from(1 << 20)) }
+}
+
+fn seconds(of: Option<f64>) -> String {
+    of.map_or("n/a".into(), |s| format!("{s:.2}"))
+}
+
+/// Returns a line for each job.
+pub(crate) fn table(lines: &[Line]) -> String {
+    let mut text = String::from(
+        "| MPI | ranks | program | start s | total s | MiB per rank | largest MiB | rows | bytes per row |\n\
+         |---|---|---|---|---|---|---|---|---|\n",
+    );
+    for line in lines {
+        let named = TASKS.iter().map(|(name, _)| *name).zip(&line.tasks);
+        for (name, outcome) in [("bare MPI", &line.bare)].into_iter().chain(named) {
+            let Outcome { complete, start_s, total_s, rank_bytes, most_bytes, row_bytes, rows, .. } = outcome;
+            let each = row_bytes.checked_div(*rows).map_or(String::new(), |bytes| bytes.to_string());
+            text += &format!(
+                "| {} | {} | {name}{} | {} | {total_s:.1} | {} | {} | {} | {each} |\n",
+                line.flavour,
+                line.ranks,
+                if *complete { "" } else { ", not complete" },
+                seconds(*start_s),
+                mib(*rank_bytes),
+                mib(*most_bytes),
+                if *rows > 0 { rows.to_string() } else { String::new() },
+            );
+        }
+    }
+    text
+}
+
+fn amount(bytes: f64) -> String {
+    let (value, unit) = match bytes {
+        b if b >= 1e12 => (b / 1e12, "TB"),
+        b if b >= 1e9 => (b / 1e9, "GB"),
+        b if b >= 1e6 => (b / 1e6, "MB"),
+        b => (b / 1e3, "kB"),
+    };
+    format!("{value:.1} {unit}")
+}
+
+/// Returns the extrapolation.
+pub(crate) fn model(constants: &Constants) -> String {
+    let growth = match constants.own_growth {
+        bytes if bytes > 0.0 => format!("{bytes:.0} bytes per rank of the job"),
+        bytes => format!(
+            "nothing that grows with the number of ranks ({bytes:.0} bytes per rank, by least squares)"
+        ),
+    };
+    let mut text = format!(
+        "A row of links has {:.0} bytes, the first record {:.0} bytes per rank. ombx adds {} to a bare rank, and {growth}.\n\n\
+         | sweep | ranks | rows | result | kept by rank 0 | gather of a step | places on rank 0 | time, h |\n|---|---|---|---|---|---|---|---|\n",
+        constants.row_bytes,
+        constants.place_bytes,
+        amount(constants.own_bytes),
+    );
+    let sweeps: [(&str, &dyn Fn(f64) -> Modelled); 2] =
+        [("all pairs", &|n| constants.all_pairs(n)), ("bisection", &|n| constants.bisection(n))];
+    for (name, sweep) in sweeps {
+        for m in RANKS.map(sweep) {
+            text += &format!(
+                "| {name} | {} | {:.1e} | {} | {} | {} | {} | {:.1} |\n",
+                m.ranks,
+                m.rows,
+                amount(m.result_bytes),
+                amount(m.root_bytes),
+                amount(m.gather_bytes),
+                amount(m.places_bytes),
+                m.hours
+            );
+        }
+    }
+    text
+}
+
+/// Returns docs/SCALE.md.
+pub(crate) fn page(lines: &[Line], libraries: &[String]) -> String {
+    format!(
+        include_str!("method.md"),
+        date = environment::timestamp(),
+        libraries = libraries.join("; "),
+        cpus = std::thread::available_parallelism().map_or(1, usize::from),
+        table = table(lines),
+        model = model(&Constants::of(lines))
+    )
+}

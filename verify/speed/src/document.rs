@@ -1,0 +1,117 @@
+//! Tables, and docs/SPEED.md.
+
+use ombx_toolchain::{machine::Machine, table::table};
+
+use crate::{
+    start::{Start, middle_and_least},
+    sweep::{Swept, Taken},
+};
+
+/// Returns the time of each sweep.
+pub(crate) fn sweeps(swept: &[Swept]) -> String {
+    let head =
+        ["MPI", "command", "runs", "rows", "at 1 %", "whole s", "bare MPI s", "own s", "goal s", "verdict"];
+    let line = |swept: &Swept| {
+        let seconds = |figure: fn(&Taken) -> f64| format!("{:.3}", swept.median(figure));
+        let verdict = match (swept.sweep.goal_s, swept.missed()) {
+            (None, _) => "",
+            (_, true) => "MISSED",
+            (_, false) => "met",
+        };
+        vec![
+            swept.flavour.to_string(),
+            format!("`{}`", swept.sweep.command()),
+            swept.runs.len().to_string(),
+            swept.median(|taken| taken.rows as f64).to_string(),
+            swept.median(|taken| taken.precise as f64).to_string(),
+            seconds(|taken| taken.whole_s),
+            seconds(|taken| taken.bare_s),
+            seconds(Taken::own_s),
+            swept.sweep.goal_s.map_or(String::new(), |goal| goal.to_string()),
+            verdict.into(),
+        ]
+    };
+    table(&head, swept.iter().map(line).collect())
+}
+
+/// Returns where the time of each sweep goes, in milliseconds.
+pub(crate) fn phases(swept: &[Swept]) -> String {
+    let names = ombx_core::measure::phases::Phases::default().named().map(|(name, _)| name);
+    let head: Vec<&str> = ["MPI", "command, ms of"].into_iter().chain(names).chain(["around rows"]).collect();
+    let line = |swept: &Swept| {
+        let words = [swept.flavour.to_string(), format!("`{}`", swept.sweep.command())];
+        let part = |at: usize| swept.median(|taken| taken.phases.named()[at].1 as f64 / 1e6);
+        let around = swept.median(|taken| taken.around_s() * 1e3);
+        let times = (0..names.len()).map(part).chain([around]).map(|ms| format!("{ms:.1}"));
+        words.into_iter().chain(times).collect()
+    };
+    table(&head, swept.iter().map(line).collect())
+}
+
+/// Returns the time before anything is measured.
+pub(crate) fn starts(starts: &[Start]) -> String {
+    let head = [
+        "MPI",
+        "version",
+        "bare MPI program on 2 ranks, ms",
+        "fastest",
+        "`ombx list`, ms",
+        "fastest",
+        "binary, MB",
+        "stripped, MB",
+        "cold build, s",
+    ];
+    let line = |start: &Start| {
+        let both = |seconds: &[f64]| {
+            let (middle, least) = middle_and_least(seconds);
+            [middle, least].map(|s| format!("{:.1}", s * 1e3))
+        };
+        let mb = |bytes: u64| format!("{:.1}", bytes as f64 / 1e6);
+        let cold = start.cold.map(|took| format!("{:.0}", took.as_secs_f64()));
+        let words = [start.flavour.to_string(), start.version.clone()].into_iter();
+        let sizes = [mb(start.bytes), start.stripped.map_or("n/a".into(), mb)];
+        words
+            .chain(both(&start.bare_s))
+            .chain(both(&start.list_s))
+            .chain(sizes)
+            .chain([cold.unwrap_or_else(|| "not measured".into())])
+            .collect()
+    };
+    table(&head, starts.iter().map(line).collect())
+}
+
+/// Returns docs/SPEED.md.
+pub(crate) fn page(swept: &[Swept], started: &[Start], machine: &Machine) -> String {
+    let when = ombx_core::system::environment::timestamp();
+    format!(
+        "# Speed to a number\n\n<!-- Written by `cargo xtask speed --write`; do not edit. -->\n\n{}\n\
+         ## Measured\n\n{when} on {machine}.\n\n\
+         {}\n{}\n{}",
+        include_str!("method.md"),
+        sweeps(swept),
+        phases(swept),
+        starts(started)
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use ombx_core::measure::phases::Phases;
+
+    use super::*;
+    use crate::sweep::SWEEPS;
+    use ombx_toolchain::mpi::Flavour;
+
+    #[test]
+    fn a_page_names_every_phase_and_what_is_around() {
+        let phases = Phases { open_ns: 7_000_000, sample_ns: 200_000_000, ..Phases::default() };
+        let taken = Taken { bare_s: 0.25, whole_s: 0.5, phases, rows: 23, precise: 22 };
+        let swept = Swept { flavour: Flavour::OpenMpi, sweep: &SWEEPS[0], runs: vec![taken] };
+        let page = page(&[swept], &[], &Machine::now());
+        for words in
+            ["| 23   | 22     | 0.500", "| 7.0 ", "| 200.0 ", "| 293.0 ", "| met ", "warm_up", "load average"]
+        {
+            assert!(page.contains(words), "{words}: {page}");
+        }
+    }
+}

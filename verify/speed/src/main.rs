@@ -1,0 +1,78 @@
+//! `cargo xtask speed`: time from a command to its results, and where that time goes.
+#![expect(clippy::print_stdout, reason = "a program that reports to a person or to a CI log")]
+
+mod document;
+mod start;
+mod sweep;
+
+use std::process::ExitCode;
+
+use clap::Parser as _;
+
+use ombx_toolchain::{
+    failure::{Result, exit_code, failed_if},
+    machine::Machine,
+    mpi::{Which, installed},
+    workspace::Workspace,
+};
+use start::{Program, Start};
+use sweep::{SUITE, SWEEPS, Swept};
+
+/// Measure how long sweeps, starting ranks and `ombx list` take, and where the time of a sweep goes
+///
+/// Builds ombx with each MPI and runs the sweeps that have a goal, each after a program that only starts and ends MPI. Fails if a
+/// goal is missed. Run nothing else on the machine meanwhile.
+#[derive(clap::Parser)]
+#[command(
+    name = "cargo xtask speed",
+    bin_name = "cargo xtask speed",
+    after_help = "Example: cargo xtask speed --mpi openmpi --times 3"
+)]
+struct Options {
+    /// MPI to measure with [default: every installed one]
+    #[arg(long, value_enum)]
+    mpi: Option<Which>,
+    /// Runs of each sweep
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u16).range(1..=1000))]
+    times: u16,
+    /// Also run suite:osu once, which takes some minutes
+    #[arg(long)]
+    suite: bool,
+    /// Also build the release binary from scratch, in a directory of its own
+    #[arg(long)]
+    cold_build: bool,
+    /// Write docs/SPEED.md
+    #[arg(long)]
+    write: bool,
+    /// Use the existing binary of ombx
+    #[arg(long, conflicts_with = "cold_build")]
+    no_build: bool,
+}
+
+fn main() -> ExitCode {
+    exit_code(run(&Options::parse()))
+}
+
+fn run(options: &Options) -> Result<ExitCode> {
+    let workspace = Workspace::read()?;
+    let machine = Machine::now();
+    let mut starts: Vec<Start> = Vec::new();
+    let mut swept: Vec<Swept> = Vec::new();
+    for mpi in installed(options.mpi)? {
+        let cold = options.cold_build.then(|| start::cold_build(&mpi, &workspace)).transpose()?;
+        let program = Program::build(&mpi, &workspace, !options.no_build)?;
+        println!("\n-- {}: starting, {} times", mpi.flavour, options.times);
+        starts.push(Start::measure(&program, options.times, cold)?);
+        let suite = options.suite.then_some((&SUITE, 1));
+        let sweeps = SWEEPS.iter().map(|sweep| (sweep, options.times)).chain(suite);
+        for (sweep, times) in sweeps.filter(|(sweep, _)| sweep.flavours.contains(&mpi.flavour)) {
+            println!("-- {}: {}, {times} times", mpi.flavour, sweep.command());
+            swept.push(sweep.measure(&program, times)?);
+        }
+    }
+    println!("\n{}\n{}\n{}", document::sweeps(&swept), document::phases(&swept), document::starts(&starts));
+    if options.write {
+        workspace.write("docs/SPEED.md", &document::page(&swept, &starts, &machine))?;
+    }
+    Ok(failed_if(swept.iter().any(Swept::missed)))
+}

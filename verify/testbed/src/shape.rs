@@ -1,0 +1,278 @@
+//! Shape of the network: delay and rate of the wire between each pair of hosts.
+
+use std::{str::FromStr, time::Duration};
+
+use ombx_core::unit::parse_duration;
+
+/// Direction between two hosts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Wire {
+    pub(crate) delay: Duration,
+    /// Bits per second; `None` is unlimited.
+    pub(crate) rate: Option<u64>,
+}
+
+/// Payload and length of a full frame of a TCP stream with timestamps: 14 bytes of Ethernet, 20 of IP, 32 of TCP, and payload.
+const FRAME: (f64, f64) = (1448.0, 1514.0);
+
+impl Wire {
+    /// Returns the expected TCP rate and delay with their formulas; `None` for a wire without limits.
+    fn expectation(self) -> Option<String> {
+        let delay = self.delay.as_secs_f64() * 1e3;
+        let Some(rate) = self.rate.map(|rate| rate as f64 / 1e6) else {
+            return (delay > 0.0).then(|| {
+                format!("A link of {delay} ms: one way takes {delay} ms plus the time of the hosts.")
+            });
+        };
+        let (payload, frame) = FRAME;
+        Some(format!(
+            "A link of {delay} ms, {rate} Mbit/s: TCP payload is {payload}/{frame} of it, {rate} / 8 * {payload} / {frame} = {:.3} MB/s; one way takes \
+             {delay} ms plus 8 * bytes of the frame / {rate} us plus the time of the hosts.",
+            rate / 8.0 * payload / frame
+        ))
+    }
+}
+
+/// Settings of a wire; `None` keeps the value.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Setting {
+    delay: Option<Duration>,
+    rate: Option<Rate>,
+}
+
+/// Settings of the wires between two hosts: `h1-h2:delay=5ms,rate=10Mbit`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct OfLink {
+    pub(crate) hosts: [usize; 2],
+    setting: Setting,
+}
+
+/// Settings of all wires of a host: `h3:delay=5ms`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct OfHost {
+    host: usize,
+    setting: Setting,
+}
+
+/// Bits per second: `100Mbit`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Rate(pub(crate) u64);
+
+/// Wires of a full mesh of hosts; each direction of each pair has its own.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Shape {
+    hosts: usize,
+    wires: Vec<Wire>,
+}
+
+impl Shape {
+    /// Sets all wires alike, then the given hosts, then the given links.
+    pub(crate) fn new(
+        hosts: usize,
+        all: Wire,
+        of_hosts: &[OfHost],
+        of_links: &[OfLink],
+    ) -> Result<Self, String> {
+        let mut shape = Self { hosts, wires: vec![all; hosts * hosts] };
+        let known = |host: usize| match host < hosts {
+            true => Ok(host),
+            false => Err(format!("there is no {}: hosts are h1 to h{hosts}", host_name(host))),
+        };
+        for OfHost { host, setting } in of_hosts {
+            let host = known(*host)?;
+            for other in 0..hosts {
+                shape.set([host, other], *setting);
+            }
+        }
+        for OfLink { hosts: [a, b], setting } in of_links {
+            shape.set([known(*a)?, known(*b)?], *setting);
+        }
+        Ok(shape)
+    }
+
+    fn set(&mut self, [a, b]: [usize; 2], setting: Setting) {
+        for at in [a * self.hosts + b, b * self.hosts + a] {
+            let wire = &mut self.wires[at];
+            wire.delay = setting.delay.unwrap_or(wire.delay);
+            wire.rate = setting.rate.map_or(wire.rate, |rate| Some(rate.0));
+        }
+    }
+
+    /// Returns the wire from one host to another. Wires of the head have no limits.
+    pub(crate) fn wire(&self, from: usize, to: usize) -> Wire {
+        match from < self.hosts && to < self.hosts {
+            true => self.wires[from * self.hosts + to],
+            false => Wire::default(),
+        }
+    }
+
+    /// Returns the expected rate and delay of each different wire.
+    pub(crate) fn expectations(&self) -> Vec<String> {
+        let pairs = (0..self.hosts).flat_map(|a| (0..a).map(move |b| (a, b)));
+        let mut lines: Vec<String> = pairs.filter_map(|(a, b)| self.wire(a, b).expectation()).collect();
+        lines.sort();
+        lines.dedup();
+        lines
+    }
+
+    pub(crate) fn hosts(&self) -> usize {
+        self.hosts
+    }
+
+    /// Returns one line per direction: from, to, nanoseconds, bits per second (0: unlimited).
+    pub(crate) fn to_text(&self) -> String {
+        let line = |at: usize| {
+            let wire = self.wires[at];
+            let (from, to) = (at / self.hosts, at % self.hosts);
+            format!("{from} {to} {} {}\n", wire.delay.as_nanos(), wire.rate.unwrap_or(0))
+        };
+        format!("{}\n", self.hosts) + &(0..self.wires.len()).map(line).collect::<String>()
+    }
+
+    /// Parses the text of [`Shape::to_text`].
+    pub(crate) fn from_text(text: &str) -> Option<Self> {
+        let mut lines = text.lines();
+        let hosts: usize = lines.next()?.parse().ok()?;
+        let mut shape = Self { hosts, wires: vec![Wire::default(); hosts.checked_mul(hosts)?] };
+        for line in lines {
+            let mut numbers = line.split(' ').map(str::parse::<u64>);
+            let mut next = || numbers.next()?.ok();
+            let (from, to, delay, rate) = (next()? as usize, next()? as usize, next()?, next()?);
+            let wire = shape.wires.get_mut(from * hosts + to)?;
+            *wire = Wire { delay: Duration::from_nanos(delay), rate: Some(rate).filter(|rate| *rate > 0) };
+        }
+        Some(shape)
+    }
+}
+
+/// Returns the name of a host by its number, from 0.
+pub(crate) fn host_name(host: usize) -> String {
+    format!("h{}", host + 1)
+}
+
+/// Returns the number of a host by its name.
+pub(crate) fn host_number(name: &str) -> Result<usize, String> {
+    let number =
+        name.strip_prefix('h').and_then(|n| n.parse::<usize>().ok()).filter(|n| (1..=99).contains(n));
+    number.map(|n| n - 1).ok_or_else(|| format!("{name:?} is not a host of a test bed; hosts are h1, h2, .."))
+}
+
+impl FromStr for Rate {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let lower = text.to_ascii_lowercase();
+        let bad = || format!("{text:?} is not a rate such as 100Mbit, 1Gbit or 500kbit");
+        let number = lower.strip_suffix("bit").or(lower.strip_suffix("bit/s")).ok_or_else(bad)?;
+        let (number, unit) = match number.char_indices().last() {
+            Some((at, 'k')) => (&number[..at], 1e3),
+            Some((at, 'm')) => (&number[..at], 1e6),
+            Some((at, 'g')) => (&number[..at], 1e9),
+            _ => (number, 1.0),
+        };
+        let rate = number.trim().parse::<f64>().map_err(|_| bad())? * unit;
+        if (1e3..=1e12).contains(&rate) { Ok(Self(rate as u64)) } else { Err(bad()) }
+    }
+}
+
+impl FromStr for Setting {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let mut setting = Self::default();
+        for part in text.split(',') {
+            match part.split_once('=') {
+                Some(("delay", value)) => setting.delay = Some(parse_delay(value)?),
+                Some(("rate", value)) => setting.rate = Some(value.parse()?),
+                _ => return Err(format!("{part:?} is neither delay=TIME nor rate=RATE")),
+            }
+        }
+        Ok(setting)
+    }
+}
+
+impl FromStr for OfLink {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (hosts, setting) = text.split_once(':').ok_or("write a link as h1-h2:delay=5ms,rate=10Mbit")?;
+        Ok(Self { hosts: parse_link(hosts)?, setting: setting.parse()? })
+    }
+}
+
+impl FromStr for OfHost {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (host, setting) = text.split_once(':').ok_or("write a host as h3:delay=5ms,rate=10Mbit")?;
+        Ok(Self { host: host_number(host)?, setting: setting.parse()? })
+    }
+}
+
+/// Parses a link such as `h1-h2`.
+pub(crate) fn parse_link(text: &str) -> Result<[usize; 2], String> {
+    let (a, b) = text.split_once('-').ok_or_else(|| format!("{text:?} is not a link such as h1-h2"))?;
+    let hosts = [host_number(a)?, host_number(b)?];
+    if hosts[0] == hosts[1] { Err(format!("{text:?} joins a host to itself")) } else { Ok(hosts) }
+}
+
+/// Parses a one-way delay of at most ten seconds.
+pub(crate) fn parse_delay(text: &str) -> Result<Duration, String> {
+    if text == "0" {
+        return Ok(Duration::ZERO);
+    }
+    let delay = parse_duration(text).map_err(|e| e.to_string())?;
+    if delay <= Duration::from_secs(10) { Ok(delay) } else { Err(format!("a delay of {text} is above 10s")) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: Duration = Duration::from_millis(1);
+
+    #[test]
+    fn a_link_outdoes_its_hosts_and_they_outdo_all() {
+        let all = Wire { delay: 2 * MS, rate: Some(100_000_000) };
+        let host = ["h3:delay=4ms".parse().unwrap()];
+        let link = ["h3-h1:rate=10Mbit".parse().unwrap()];
+        let shape = Shape::new(4, all, &host, &link).unwrap();
+        assert_eq!(shape.wire(0, 1), all);
+        assert_eq!(shape.wire(3, 2), Wire { delay: 4 * MS, ..all });
+        for (from, to) in [(0, 2), (2, 0)] {
+            assert_eq!(shape.wire(from, to), Wire { delay: 4 * MS, rate: Some(10_000_000) });
+        }
+        assert_eq!(shape.wire(0, 4), Wire::default());
+        assert_eq!(Shape::from_text(&shape.to_text()), Some(shape));
+    }
+
+    #[test]
+    fn the_expected_rate_of_tcp_is_printed() {
+        let all = Wire { delay: 2 * MS, rate: Some(100_000_000) };
+        let lines = Shape::new(3, all, &[], &["h1-h2:rate=40Mbit".parse().unwrap()]).unwrap().expectations();
+        assert_eq!(lines.len(), 2);
+        assert!(lines[0].contains("2 ms, 100 Mbit/s") && lines[0].contains("= 11.955 MB/s"), "{lines:?}");
+        assert!(lines[1].contains("= 4.782 MB/s"), "{lines:?}");
+    }
+
+    #[test]
+    fn rates_are_decimal() {
+        for (text, rate) in [("100Mbit", 100_000_000), ("1.5gbit", 1_500_000_000), ("500kbit/s", 500_000)] {
+            assert_eq!(text.parse::<Rate>().unwrap().0, rate);
+        }
+        for text in ["100", "100MB", "-1Mbit", "Mbit", "infbit", "1bit"] {
+            text.parse::<Rate>().unwrap_err();
+        }
+    }
+
+    #[test]
+    fn mistakes_are_errors() {
+        for text in
+            ["h1-h1:delay=1ms", "h1:delay=1ms", "h1-x:delay=1ms", "h1-h2:jitter=1ms", "h0-h1:delay=1ms"]
+        {
+            text.parse::<OfLink>().unwrap_err();
+        }
+        let link = ["h1-h9:delay=1ms".parse().unwrap()];
+        assert!(Shape::new(2, Wire::default(), &[], &link).unwrap_err().contains("no h9"));
+    }
+}

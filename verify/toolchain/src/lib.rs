@@ -1,0 +1,21 @@
+//! What `xtask` and the verification programs share: the workspace, its MPIs, builds, steps with a summary, tables.
+#![expect(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "a library of programs that report to a person or to a CI log"
+)]
+
+pub mod command;
+pub mod consent;
+pub mod failure;
+pub mod machine;
+pub mod mpi;
+pub mod process;
+pub mod release;
+pub mod step;
+#[cfg(feature = "svg")]
+pub mod svg;
+pub mod table;
+pub mod tally;
+pub mod testbed;
+pub mod workspace;

@@ -1,0 +1,211 @@
+//! Steps: commands that run one after another, visibly and timed, and their summary.
+
+use std::{
+    fmt,
+    io::{BufRead, BufReader, Read},
+    process::{Command, ExitStatus, Stdio},
+    sync::mpsc,
+    thread,
+    time::{Duration, Instant},
+};
+
+use crate::{
+    command::{cannot_run, shown},
+    failure::{Failure, Result},
+    tally::{Skipped, Tally},
+};
+
+/// Time within which the standard error of an ended command arrives.
+const LAST_ERRORS: Duration = Duration::from_secs(5);
+
+/// Outcome of a step.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// It succeeded.
+    Passed,
+    /// It failed, with the reason.
+    Failed(String),
+    /// It was not run, with the reason.
+    Skipped(String),
+}
+
+/// Step of a task: a line of the summary.
+#[derive(Clone, Debug)]
+pub struct Step {
+    /// Name in the summary.
+    pub what: String,
+    /// How it ended.
+    pub outcome: Outcome,
+    /// How long it took.
+    pub took: Duration,
+    /// Tests that it ran.
+    pub tally: Tally,
+}
+
+impl Step {
+    /// Prints and returns a step that is not run.
+    pub fn skipped(what: impl Into<String>, why: impl Into<String>) -> Self {
+        let (what, why) = (what.into(), why.into());
+        println!("\n-- {what}: skipped, {why}");
+        Self { what, outcome: Outcome::Skipped(why), took: Duration::ZERO, tally: Tally::default() }
+    }
+
+    /// Runs and times work of this process.
+    pub fn of(what: impl Into<String>, work: impl FnOnce() -> Result<Outcome>) -> Self {
+        let what = what.into();
+        println!("\n-- {what}");
+        #[expect(clippy::disallowed_methods, reason = "how long a step took is no measurement of ombx")]
+        let start = Instant::now();
+        let outcome = work().unwrap_or_else(|failure| Outcome::Failed(failure.to_string()));
+        if let Outcome::Failed(why) = &outcome {
+            println!("-- {what}: failed, {why}");
+        }
+        Self { what, outcome, took: start.elapsed(), tally: Tally::default() }
+    }
+
+    /// Runs a command whose output goes to the terminal.
+    pub fn run(what: impl Into<String>, command: &mut Command) -> Self {
+        Self::of(what, || {
+            println!("   $ {}", shown(command));
+            let status = command.status().map_err(|source| cannot_run(command, source))?;
+            Ok(ended(status))
+        })
+    }
+
+    /// Runs a test command: echoes its output, adds up its `test result:` lines, and counts tests that report a skip.
+    pub fn count(what: impl Into<String>, command: &mut Command) -> Self {
+        let (mut tally, mut skipped) = (Tally::default(), Skipped::default());
+        let step = Self::of(what, || {
+            println!("   $ {}", shown(command));
+            command.stdout(Stdio::piped()).stderr(Stdio::piped());
+            let mut child = command.spawn().map_err(|source| cannot_run(command, source))?;
+            let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
+            let (send, errors) = mpsc::channel();
+            thread::spawn(move || {
+                for line in stderr.into_iter().flat_map(lines) {
+                    eprintln!("{line}");
+                    let _ = send.send(line);
+                }
+            });
+            for line in stdout.into_iter().flat_map(lines) {
+                println!("{line}");
+                tally += Tally::of_line(&line);
+            }
+            let ended = ended(child.wait().map_err(|source| cannot_run(command, source))?);
+            // A process that it left behind may hold standard error open.
+            while let Ok(line) = errors.recv_timeout(LAST_ERRORS) {
+                skipped.read(&line);
+            }
+            Ok(ended)
+        });
+        // A command that failed without a failed test, for example a compiler error, counts as one failure.
+        if step.failed() && tally.failed == 0 {
+            tally.failed = 1;
+        }
+        Self { tally: skipped.moved_in(tally), ..step }
+    }
+
+    /// Returns whether it failed.
+    pub fn failed(&self) -> bool {
+        matches!(self.outcome, Outcome::Failed(_))
+    }
+
+    /// Returns an error if this build step failed.
+    pub fn built(&self) -> Result<()> {
+        if self.failed() {
+            return Err(Failure::Missing(format!("{} was not built (see above)", self.what)));
+        }
+        Ok(())
+    }
+}
+
+/// Returns the lines of a stream; bytes that are not UTF-8 are replaced.
+fn lines(of: impl Read) -> impl Iterator<Item = String> {
+    let lines = BufReader::new(of).split(b'\n').map_while(std::result::Result::ok);
+    lines.map(|line| String::from_utf8_lossy(&line).into_owned())
+}
+
+/// Summary of several steps, one line each.
+pub struct Summary<'a>(pub &'a [Step]);
+
+impl fmt::Display for Summary<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let width = self.0.iter().map(|step| step.what.len()).max().unwrap_or(0);
+        for step in self.0 {
+            write!(f, "{:width$}  ", step.what)?;
+            match &step.outcome {
+                Outcome::Passed => write!(f, "passed   {:7.1} s", step.took.as_secs_f64())?,
+                Outcome::Failed(why) => write!(f, "FAILED   {:7.1} s  {why}", step.took.as_secs_f64())?,
+                Outcome::Skipped(why) => write!(f, "skipped             {why}")?,
+            }
+            if step.tally != Tally::default() {
+                write!(f, "  ({})", step.tally)?;
+            }
+            writeln!(f)?;
+        }
+        Ok(())
+    }
+}
+
+fn ended(status: ExitStatus) -> Outcome {
+    if status.success() { Outcome::Passed } else { Outcome::Failed(status.to_string()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shell(script: &str) -> Command {
+        let mut command = Command::new("sh");
+        command.args(["-c", script]);
+        command
+    }
+
+    #[test]
+    fn test_results_are_added_up() {
+        let line = "test result: ok. 3 passed; 0 failed; 1 ignored; 0 measured; 2 filtered out";
+        let step = Step::count("t", &mut shell(&format!("echo '{line}'; echo '{line}'")));
+        assert_eq!(step.outcome, Outcome::Passed);
+        assert_eq!(step.tally, Tally { passed: 6, failed: 0, skipped: 2 });
+    }
+
+    #[test]
+    fn tests_that_test_nothing_are_skipped_not_passed() {
+        let line = "test result: ok. 3 passed; 0 failed; 1 ignored; 0 measured; 2 filtered out";
+        let said = "test a::b ... a::b: skipped: no root";
+        let script = format!(
+            "echo '{line}'; echo '{said}' >&2; echo 'a::b: skipped: no disk' >&2; echo 'c: found 1' >&2"
+        );
+        let step = Step::count("t", &mut shell(&script));
+        assert_eq!(step.tally, Tally { passed: 2, failed: 0, skipped: 2 });
+    }
+
+    #[test]
+    fn a_failure_without_a_failed_test_counts_once() {
+        let step = Step::count("t", &mut shell("exit 101"));
+        assert!(step.failed());
+        assert_eq!(step.tally.failed, 1);
+    }
+
+    #[test]
+    fn a_program_that_does_not_exist_is_a_failed_step() {
+        let step = Step::run("t", &mut Command::new("/nonexistent/program"));
+        assert!(step.failed());
+    }
+
+    #[test]
+    fn the_summary_names_what_failed_and_what_was_skipped() {
+        let steps = [
+            Step {
+                what: "mpich".into(),
+                outcome: Outcome::Passed,
+                took: Duration::from_secs(2),
+                tally: Tally::default(),
+            },
+            Step::skipped("openmpi", "not installed"),
+        ];
+        let text = Summary(&steps).to_string();
+        assert!(text.contains("mpich    passed       2.0 s"), "{text}");
+        assert!(text.contains("openmpi  skipped             not installed"), "{text}");
+    }
+}

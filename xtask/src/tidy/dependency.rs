@@ -1,0 +1,166 @@
+//! Dependencies between the packages of the workspace, and external crates that some packages must not have.
+
+use ombx_toolchain::workspace::{Kind, MPI_BINDINGS, Package};
+
+use super::violation::Violation;
+
+/// Packages of the workspace on which a package may depend.
+const EDGES: &[(&str, &[&str])] = &[
+    ("ombx-core", &[]),
+    ("ombx-results", &["ombx-core"]),
+    ("ombx-links", &["ombx-core", "ombx-results"]),
+    ("ombx-mpi", &["ombx-core"]),
+    ("ombx-p2p", &["ombx-core", "ombx-mpi"]),
+    ("ombx-collective", &["ombx-core", "ombx-mpi"]),
+    ("ombx-rma", &["ombx-core", "ombx-mpi"]),
+    ("ombx-sockets", &["ombx-core"]),
+    ("ombx-report", &["ombx-core", "ombx-results"]),
+    ("ombx-cluster", &["ombx-core", "ombx-links", "ombx-results"]),
+    (
+        "ombx-cli",
+        &[
+            "ombx-core",
+            "ombx-results",
+            "ombx-links",
+            "ombx-mpi",
+            "ombx-p2p",
+            "ombx-collective",
+            "ombx-rma",
+            "ombx-sockets",
+            "ombx-report",
+            "ombx-cluster",
+        ],
+    ),
+    (
+        "ombx-tests",
+        &["ombx-core", "ombx-results", "ombx-links", "ombx-mpi", "ombx-collective", "ombx-toolchain"],
+    ),
+    ("ombx-toolchain", &[]),
+    ("xtask", &["ombx-core", "ombx-cluster", "ombx-toolchain"]),
+];
+/// Packages of the workspace on which the verification programs may depend.
+const VERIFY: &[&str] = &["ombx-core", "ombx-results", "ombx-links", "ombx-toolchain"];
+
+const FAMILIES: &[&str] = &["ombx-p2p", "ombx-collective", "ombx-rma", "ombx-sockets"];
+
+/// Packages below `crates/` that read a command line.
+const ARGUMENT_READERS: &[&str] = &["ombx-cli", "ombx-cluster"];
+
+const ASYNC_RUNTIMES: &[&str] = &["tokio", "async-std", "smol", "futures"];
+
+/// Checks all packages. `line` finds the line of a manifest that names a dependency.
+pub(super) fn check(packages: &[Package], line: impl Fn(&str, &str) -> usize) -> Vec<Violation> {
+    let mut violations = Vec::new();
+    for package in packages {
+        let Some(allowed) = allowed(package) else {
+            let what = format!("{} is not in the table of xtask/src/tidy/dependency.rs", package.name);
+            violations.push(Violation::new(&package.manifest, 1, what));
+            continue;
+        };
+        for dependency in &package.dependencies {
+            let inside = packages.iter().any(|package| package.name == dependency.name);
+            let what = match inside {
+                true if allowed.contains(&&*dependency.name) => None,
+                true => Some(format!("{} may not depend on {}", package.name, dependency.name)),
+                false => forbidden(package, &dependency.name, dependency.kind),
+            };
+            let line = || line(&package.manifest, &dependency.name);
+            violations.extend(what.map(|what| Violation::new(&package.manifest, line(), what)));
+        }
+    }
+    violations
+}
+
+fn allowed(package: &Package) -> Option<&'static [&'static str]> {
+    let listed = EDGES.iter().find(|(name, _)| *name == package.name).map(|(_, allowed)| *allowed);
+    listed.or(package.manifest.starts_with("verify/").then_some(VERIFY))
+}
+
+/// Returns what is wrong with a dependency on an external crate.
+fn forbidden(package: &Package, to: &str, kind: Kind) -> Option<String> {
+    let from = &*package.name;
+    let is =
+        |name: &str| to == name || to.strip_prefix(name).is_some_and(|rest| rest.starts_with(['_', '-']));
+    if MPI_BINDINGS.contains(&to) && from != "ombx-mpi" {
+        return Some(format!("only ombx-mpi links an MPI; {from} depends on {to}"));
+    }
+    // A test may use what the code may not.
+    if kind == Kind::Dev {
+        return None;
+    }
+    if is("clap") && package.manifest.starts_with("crates/") && !ARGUMENT_READERS.contains(&from) {
+        let readers = ARGUMENT_READERS.join(" and ");
+        return Some(format!("only {readers} read a command line; {from} depends on {to}"));
+    }
+    if is("serde") && FAMILIES.contains(&from) {
+        return Some(format!("a family of benchmarks writes no files; {from} depends on {to}"));
+    }
+    if from == "ombx-core" && ASYNC_RUNTIMES.iter().any(|name| is(name)) {
+        return Some(format!("ombx-core is not asynchronous; it depends on {to}"));
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use ombx_toolchain::workspace::Dependency;
+
+    use super::*;
+
+    fn package(directory: &str, name: &str, dependencies: &[(&str, Kind)]) -> Package {
+        let dependencies =
+            dependencies.iter().map(|&(name, kind)| Dependency { name: name.into(), kind }).collect();
+        Package { name: name.into(), manifest: format!("{directory}/{name}/Cargo.toml"), dependencies }
+    }
+
+    fn found(name: &str, dependency: &str, kind: Kind) -> usize {
+        found_in("crates", name, dependency, kind)
+    }
+
+    fn found_in(directory: &str, name: &str, dependency: &str, kind: Kind) -> usize {
+        let packages = [
+            package("crates", "ombx-core", &[]),
+            package("crates", "ombx-mpi", &[("ombx-core", Kind::Normal), ("mpi", Kind::Normal)]),
+            package(directory, name, &[(dependency, kind)]),
+            package("crates", "ombx-rma", &[("ombx-core", Kind::Normal), ("ombx-mpi", Kind::Normal)]),
+        ];
+        check(&packages, |_, _| 7).len()
+    }
+
+    #[test]
+    fn the_intended_dependencies_pass() {
+        assert_eq!(found("ombx-p2p", "ombx-mpi", Kind::Normal), 0);
+        assert_eq!(found("ombx-cli", "clap", Kind::Normal), 0);
+        assert_eq!(found("ombx-core", "serde_json", Kind::Normal), 0);
+        assert_eq!(found("ombx-p2p", "serde_json", Kind::Dev), 0);
+        assert_eq!(found_in("verify", "ombx-anything", "ombx-core", Kind::Normal), 0);
+        assert_eq!(found_in("verify", "ombx-anything", "clap", Kind::Normal), 0);
+    }
+
+    #[test]
+    fn families_do_not_depend_on_each_other_not_even_in_tests() {
+        assert_eq!(found("ombx-p2p", "ombx-rma", Kind::Normal), 1);
+        assert_eq!(found("ombx-p2p", "ombx-rma", Kind::Dev), 1);
+    }
+
+    #[test]
+    fn families_read_no_arguments_and_write_no_files() {
+        for dependency in ["clap", "clap_complete", "serde", "serde_json"] {
+            assert_eq!(found("ombx-p2p", dependency, Kind::Normal), 1, "{dependency}");
+        }
+    }
+
+    #[test]
+    fn core_has_no_mpi_no_arguments_and_no_runtime() {
+        for dependency in ["mpi", "mpi-sys", "ombx-mpi", "clap", "tokio"] {
+            assert_eq!(found("ombx-core", dependency, Kind::Normal), 1, "{dependency}");
+        }
+        assert_eq!(found("ombx-sockets", "mpi", Kind::Build), 1);
+        assert_eq!(found_in("verify", "ombx-anything", "ombx-mpi", Kind::Normal), 1);
+    }
+
+    #[test]
+    fn a_package_that_is_not_listed_is_found() {
+        assert_eq!(found("ombx-new", "serde", Kind::Normal), 1);
+    }
+}
