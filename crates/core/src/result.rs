@@ -202,6 +202,29 @@ pub struct Headline {
 }
 
 impl Measurement {
+    /// Returns a row of one pair, timed on rank 0, that holds no samples yet; fill in what is known by setting its fields.
+    pub fn new(bench: impl Into<String>, key: impl Into<String>, metric: Metric, ranks: u32) -> Measurement {
+        Measurement {
+            bench: bench.into(),
+            key: key.into(),
+            metric,
+            bytes: None,
+            depth: None,
+            pairs: 1,
+            ranks,
+            axes: BTreeMap::new(),
+            work: None,
+            across: Aggregation::Origin,
+            outcome: Outcome::Ok,
+            check: Check::Off,
+            samples: Vec::new(),
+            summary: None,
+            figures: Figures::new(),
+            trust: Vec::new(),
+            phases: None,
+        }
+    }
+
     /// MB/s (10^6 bytes), where bytes move and the metric is one of bandwidth.
     pub fn mb_per_s(&self) -> Option<Rate> {
         let work = self.work.filter(|w| w.bytes > 0)?;

@@ -99,23 +99,13 @@ pub fn measure(session: &Session<'_>, make: &KernelFactory<'_>, case: &Case) -> 
     let assignment = session.assignment.paired(case.choice());
     let (role, peer) = assignment.role(team.rank());
     let mut row = Measurement {
-        bench: bench.name.into(),
-        key: key(session, make, case),
-        metric: make.metric,
         bytes: Some(case.bytes.0),
         depth: bench.streams.then_some(case.depth),
         pairs: case.pairs,
-        ranks: team.size(),
         axes: choices(case, make.label.as_ref()),
         work: Some((make.work)(case)),
         across: assignment.across(),
-        outcome: Outcome::Ok,
-        check: Check::Off,
-        samples: Vec::new(),
-        summary: None,
-        figures: BTreeMap::new(),
-        trust: Vec::new(),
-        phases: None,
+        ..Measurement::new(bench.name, key(session, make, case), make.metric, team.size())
     };
     let (mut laps, mut phases) = (Stopwatch::from_now(session.clock), Phases::default());
     let cx = Context { team, role, peer, thread: 0, memory_limit: session.plan.memory_limit };

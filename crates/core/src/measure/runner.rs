@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use crate::{
     benchmark::{
         entry::{Benchmark, Choice},
-        payload::Check,
         threads::Threading,
     },
     error::{Error, Result},
@@ -189,23 +188,9 @@ fn share(team: &dyn Team, mine: Vec<Notice>) -> Result<Vec<Notice>> {
 /// The row of a benchmark that cannot run at all.
 fn skipped(bench: &Benchmark, ranks: u32, reason: String) -> Measurement {
     Measurement {
-        bench: bench.name.into(),
-        key: format!("{}/", bench.name),
-        metric: bench.metric,
-        bytes: None,
-        depth: None,
-        pairs: 1,
-        ranks,
-        axes: BTreeMap::new(),
-        work: None,
         across: bench.layout.across(),
         outcome: Outcome::Skipped(reason),
-        check: Check::Off,
-        samples: Vec::new(),
-        summary: None,
-        figures: BTreeMap::new(),
-        trust: Vec::new(),
-        phases: None,
+        ..Measurement::new(bench.name, format!("{}/", bench.name), bench.metric, ranks)
     }
 }
 

@@ -4,23 +4,11 @@ use super::*;
 
 fn row(metric: Metric, work: Work, leg_ns: f64) -> Measurement {
     Measurement {
-        bench: "x.y".into(),
-        key: "x.y/bytes=8".into(),
-        metric,
         bytes: Some(8),
-        depth: None,
-        pairs: 1,
-        ranks: 2,
-        axes: BTreeMap::new(),
         work: Some(work),
-        across: Aggregation::Origin,
-        outcome: Outcome::Ok,
         check: Check::Passed,
-        samples: vec![],
         summary: Summary::of(&[leg_ns; 10]),
-        figures: BTreeMap::new(),
-        trust: vec![],
-        phases: None,
+        ..Measurement::new("x.y", "x.y/bytes=8", metric, 2)
     }
 }
 

@@ -148,13 +148,9 @@ pub(crate) fn any_row() -> impl Strategy<Value = Measurement> {
             )| {
                 let (outcome, check) = ending;
                 Measurement {
-                    bench,
-                    key,
-                    metric,
                     bytes,
                     depth,
                     pairs,
-                    ranks,
                     axes,
                     work: work.map(|(bytes, ops, legs)| Work { bytes, ops, legs }),
                     across,
@@ -165,6 +161,7 @@ pub(crate) fn any_row() -> impl Strategy<Value = Measurement> {
                     figures,
                     trust,
                     phases,
+                    ..Measurement::new(bench, key, metric, ranks)
                 }
             },
         )

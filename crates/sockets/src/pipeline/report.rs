@@ -104,24 +104,18 @@ fn empty_row(session: &Session<'_>, case: &Case, plan: &Plan) -> Measurement {
     let rest = key.strip_prefix(bench.name).and_then(|rest| rest.strip_prefix('/')).unwrap_or(&key);
     let nodes = u64::from(shape.nodes);
     Measurement {
-        bench: bench.name.into(),
-        key: format!("{}/{own}{rest}", bench.name),
-        metric: Metric::Bandwidth,
         bytes: Some(shape.block),
-        depth: None,
-        pairs: 1,
-        ranks: session.team.size(),
         axes,
         work: Some(Work { bytes: shape.bytes(), ops: nodes * nodes * u64::from(shape.buffers), legs: 1 }),
         across: session.assignment.across(),
-        outcome: Outcome::Ok,
-        check: Check::Off,
-        samples: Vec::new(),
-        summary: None,
-        figures: Figures::new(),
         // Processes that are not bound are as they should be here: the kernel deals them to CPUs.
         trust: session.standing.iter().filter(|notice| notice.code != "unbound").cloned().collect(),
-        phases: None,
+        ..Measurement::new(
+            bench.name,
+            format!("{}/{own}{rest}", bench.name),
+            Metric::Bandwidth,
+            session.team.size(),
+        )
     }
 }
 
