@@ -46,8 +46,8 @@ pub fn grammars(bytes: &[u8]) {
 pub fn ranks(bytes: &[u8]) {
     let team = Liars(bytes.split(|byte| *byte == 0xfe).map(<[u8]>::to_vec).collect());
     let team: &dyn Team = &team;
-    for across in [Aggregation::Origin, Aggregation::Pairs, Aggregation::Slowest, Aggregation::Global] {
-        if let Ok(round) = collect::collect(team, across, Vec::new()) {
+    for aggregation in [Aggregation::Origin, Aggregation::Pairs, Aggregation::Slowest, Aggregation::Global] {
+        if let Ok(round) = collect::collect(team, aggregation, Vec::new()) {
             let mut samples = Vec::new();
             collect::extend(&mut samples, 1, round);
         }

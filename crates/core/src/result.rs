@@ -166,7 +166,7 @@ pub struct Measurement {
     /// What one iteration does.
     pub work: Option<Work>,
     /// How the times of ranks combine.
-    pub across: Aggregation,
+    pub aggregation: Aggregation,
     /// How it ended.
     pub outcome: Outcome,
     /// What was found of the payload.
@@ -214,7 +214,7 @@ impl Measurement {
             ranks,
             axes: BTreeMap::new(),
             work: None,
-            across: Aggregation::Origin,
+            aggregation: Aggregation::Origin,
             outcome: Outcome::Ok,
             check: Check::Off,
             samples: Vec::new(),
@@ -274,7 +274,7 @@ impl Measurement {
     /// Mean, smallest and largest of the ranks' mean times, where every rank was timed.
     pub fn across_ranks(&self) -> Option<AcrossRanks> {
         let legs = self.work?.legs as f64;
-        let every = matches!(self.across, Aggregation::Slowest | Aggregation::Global);
+        let every = matches!(self.aggregation, Aggregation::Slowest | Aggregation::Global);
         let timed = self.samples.iter().filter(|s| every && !s.elapsed_ns.is_empty());
         let mean = |s: &Samples| {
             s.elapsed_ns.iter().map(|ns| *ns as f64).sum::<f64>()

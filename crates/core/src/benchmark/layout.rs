@@ -131,7 +131,7 @@ impl Layout {
     }
 
     /// How times combine.
-    pub const fn across(self) -> Aggregation {
+    pub const fn aggregation(self) -> Aggregation {
         match self {
             Layout::Alone | Layout::Pair | Layout::Pairs(Pairs::One) | Layout::Star => Aggregation::Origin,
             Layout::Pairs(Pairs::Most) => Aggregation::Pairs,
@@ -159,8 +159,8 @@ impl Assignment {
     }
 
     /// How times combine: several pairs have several clocks.
-    pub const fn across(&self) -> Aggregation {
-        if self.pairs > 1 { Aggregation::Pairs } else { self.layout.across() }
+    pub const fn aggregation(&self) -> Aggregation {
+        if self.pairs > 1 { Aggregation::Pairs } else { self.layout.aggregation() }
     }
 
     /// What a rank does and with whom.
@@ -201,7 +201,10 @@ mod tests {
     #[test]
     fn every_other_rank_of_a_star_answers_the_first() {
         let assignment = Layout::Star.assign(5, None).unwrap();
-        assert_eq!((assignment.ranks, assignment.pairs, assignment.across()), (5, 1, Aggregation::Origin));
+        assert_eq!(
+            (assignment.ranks, assignment.pairs, assignment.aggregation()),
+            (5, 1, Aggregation::Origin)
+        );
         assert_eq!(assignment.role(Rank(0)), (Role::Active, Rank(0)));
         assert!((1..5).all(|rank| assignment.role(Rank(rank)) == (Role::Passive, Rank(0))));
         assert!(Layout::Star.assign(1, None).is_err());

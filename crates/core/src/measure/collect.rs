@@ -61,10 +61,10 @@ impl RoundSamples {
 /// Brings a round of every rank whose clock counts to rank 0; nothing elsewhere. Collective unless one clock counts.
 pub(crate) fn collect(
     team: &dyn Team,
-    across: Aggregation,
+    aggregation: Aggregation,
     round: Vec<RoundSamples>,
 ) -> Result<Vec<(Who, RoundSamples)>> {
-    if across == Aggregation::Origin {
+    if aggregation == Aggregation::Origin {
         let mine = if team.rank() == Rank(0) { round } else { Vec::new() };
         return Ok((0..).zip(mine).map(|(thread, taken)| ((0, thread), taken)).collect());
     }
@@ -81,7 +81,7 @@ pub(crate) fn collect(
         Ok(((rank, 0), taken?))
     };
     let mut all = timed.map(read).collect::<Result<Vec<_>>>()?;
-    if across == Aggregation::Global {
+    if aggregation == Aggregation::Global {
         since_the_first(&mut all);
     }
     Ok(all)

@@ -24,7 +24,7 @@ pub trait OpenKernel {
     /// Opens what iterations need; see [`Kernel::begin`].
     fn begin(&mut self) -> Result<()>;
     /// How the times of ranks combine, where it decides that itself.
-    fn across(&self, usual: Aggregation) -> Aggregation {
+    fn aggregation(&self, usual: Aggregation) -> Aggregation {
         usual
     }
     /// Iterations in a sample that need no calibration.
@@ -40,7 +40,7 @@ pub trait OpenKernel {
     /// Runs a round on a rank that answers.
     fn answered(&mut self, batch: u64, samples: u64) -> Result<()>;
     /// What the readings of one thread say.
-    fn taken(&mut self, clock: &Clock, stamps: &[u64]) -> RoundSamples {
+    fn samples(&mut self, clock: &Clock, stamps: &[u64]) -> RoundSamples {
         RoundSamples::chained(stamps.windows(2).map(|w| clock.nanos(w[0], w[1])).collect())
     }
     /// Closes what `begin` opened; see [`Kernel::end`].

@@ -71,6 +71,16 @@ pub enum Effort {
     },
 }
 
+impl Effort {
+    /// Returns the requested precision as a fraction of the median; infinite for a fixed number of iterations.
+    pub const fn precision(self) -> f64 {
+        match self {
+            Effort::Precision { precision, .. } => precision,
+            Effort::Fixed { .. } => f64::INFINITY,
+        }
+    }
+}
+
 impl Default for Plan {
     fn default() -> Plan {
         Plan {

@@ -188,7 +188,7 @@ fn share(team: &dyn Team, mine: Vec<Notice>) -> Result<Vec<Notice>> {
 /// The row of a benchmark that cannot run at all.
 fn skipped(bench: &Benchmark, ranks: u32, reason: String) -> Measurement {
     Measurement {
-        across: bench.layout.across(),
+        aggregation: bench.layout.aggregation(),
         outcome: Outcome::Skipped(reason),
         ..Measurement::new(bench.name, format!("{}/", bench.name), bench.metric, ranks)
     }

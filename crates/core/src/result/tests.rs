@@ -93,7 +93,7 @@ fn ranks_are_averaged_as_omb_does() {
     let mut row = row(Metric::Latency, Work { bytes: 8, ops: 1, legs: 1 }, 1e3);
     row.samples = vec![of(0, &[100, 300]), of(1, &[100, 100]), of(2, &[1000, 400])];
     assert_eq!(row.across_ranks(), None, "only rank 0's clock counts");
-    row.across = Aggregation::Slowest;
+    row.aggregation = Aggregation::Slowest;
     let AcrossRanks { mean, min, max } = row.across_ranks().unwrap();
     assert_eq!((mean, min, max), ((20.0 + 10.0 + 70.0) / 3.0, 10.0, 70.0));
     row.samples.clear();

@@ -140,7 +140,7 @@ pub(crate) fn any_row() -> impl Strategy<Value = Measurement> {
             |(
                 bench,
                 key,
-                (metric, across, bytes, depth, [pairs, ranks], axes, work),
+                (metric, aggregation, bytes, depth, [pairs, ranks], axes, work),
                 ending,
                 samples,
                 times,
@@ -153,7 +153,7 @@ pub(crate) fn any_row() -> impl Strategy<Value = Measurement> {
                     pairs,
                     axes,
                     work: work.map(|(bytes, ops, legs)| Work { bytes, ops, legs }),
-                    across,
+                    aggregation,
                     outcome,
                     check,
                     samples,

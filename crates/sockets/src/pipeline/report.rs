@@ -58,7 +58,7 @@ pub(super) fn measure(
         seen: Vec::new(),
     };
     let (ending, spent) = rig.sample().map_err(within)?;
-    let vitals = Counters { preemptions: 0, waited_ns: 0, ..Counters::now().since(before) };
+    let counters = Counters { preemptions: 0, waited_ns: 0, ..Counters::now().since(before) };
     rig.fresh().map_err(within)?;
     let strangers = rig.pipeline.strangers();
     let Rig { check, seen, pipeline, .. } = rig;
@@ -75,13 +75,10 @@ pub(super) fn measure(
     if let Some(summary) = &row.summary {
         row.trust.extend(trust::of_row(trust::RowFacts {
             summary,
-            vitals,
+            counters,
             cpu_ns: spent.as_nanos() as f64 * f64::from(Place::here().online),
             ending,
-            precision: match session.plan.effort {
-                Effort::Precision { precision, .. } => precision,
-                Effort::Fixed { .. } => f64::INFINITY,
-            },
+            precision: session.plan.effort.precision(),
             verified: !matches!(row.check, Check::Off | Check::Unsupported),
         }));
     }
@@ -107,7 +104,7 @@ fn empty_row(session: &Session<'_>, case: &Case, plan: &Plan) -> Measurement {
         bytes: Some(shape.block),
         axes,
         work: Some(Work { bytes: shape.bytes(), ops: nodes * nodes * u64::from(shape.buffers), legs: 1 }),
-        across: session.assignment.across(),
+        aggregation: session.assignment.aggregation(),
         // Processes that are not bound are as they should be here: the kernel deals them to CPUs.
         trust: session.standing.iter().filter(|notice| notice.code != "unbound").cloned().collect(),
         ..Measurement::new(

@@ -113,7 +113,7 @@ fn row_of(line: CaseLine<'_>) -> Result<Measurement, String> {
         pairs: line.pairs,
         axes: line.axes,
         work: line.work.map(|WorkLine { bytes, ops, legs }| Work { bytes, ops, legs }),
-        across: match line.across {
+        aggregation: match line.across {
             AcrossLine::Origin => Aggregation::Origin,
             AcrossLine::Pairs => Aggregation::Pairs,
             AcrossLine::Slowest => Aggregation::Slowest,
