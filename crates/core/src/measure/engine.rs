@@ -41,7 +41,7 @@ pub fn run<K: Kernel>(session: &mut Session<'_>) -> Result<()> {
 /// Runs a kernel in every case that it carries, and another in those that it does not; both are of one method.
 pub fn run_either<K: Kernel, L: Kernel>(session: &mut Session<'_>) -> Result<()> {
     let open = |cx: &Context<'_>, case: &Case| {
-        if K::carries(case) { open::<K>(cx, case) } else { open::<L>(cx, case) }
+        if K::supports(case) { open::<K>(cx, case) } else { open::<L>(cx, case) }
     };
     row::every_case(session, &KernelFactory::of::<K>(&open))
 }
