@@ -1,4 +1,4 @@
-//! Runs the chosen benchmarks one after the other on a team, each on just the ranks that it needs.
+//! Runs the selected benchmarks one after the other, each on the ranks that it needs.
 
 use std::collections::BTreeMap;
 
@@ -20,16 +20,19 @@ use crate::{
     unit::Rank,
 };
 
-/// Benchmarks that are run under one plan.
+/// Benchmarks that run under one plan.
 #[derive(Debug, Clone)]
 pub struct Part {
-    /// Which, in this order.
+    /// Selected benchmarks, in order.
     pub choices: Vec<Choice>,
-    /// What was chosen for them.
+    /// Their plan.
     pub plan: Plan,
 }
 
-/// Runs benchmarks in the given order, part by part. Every rank calls it with the same arguments; the sink of rank 0 gets the rows.
+/// Runs all benchmarks of all parts in order. Collective: every rank passes the same arguments. The sink of rank 0 gets the rows.
+///
+/// # Errors
+/// Errors that every rank returns. A benchmark that cannot run here is a skipped row, not an error.
 pub fn run_all(
     team: &dyn Team,
     parts: &[Part],
@@ -80,17 +83,18 @@ pub fn run_all(
     Ok(sink.tally)
 }
 
-/// A run that has begun.
+/// A run whose first record is written.
 pub struct OpenRun<'a> {
-    /// Where rows go.
-    pub sink: Counted<'a>,
-    /// Where every rank runs; on rank 0 alone.
+    /// Sink of the rows.
+    pub sink: CountingSink<'a>,
+    /// Places of all ranks on rank 0; empty on other ranks.
     pub places: Vec<Place>,
-    /// Notices that hold for every row.
+    /// Marks of every row.
     pub standing: Vec<Notice>,
 }
 
-/// Begins a run: rank 0 learns where all ranks are, all of them learn what that means for rows, and the sink of rank 0 gets its first record.
+/// Opens a run. Collective. Rank 0 gathers the places of all ranks, broadcasts the marks that follow from them, and writes the
+/// first record to its sink.
 pub fn open<'a>(
     team: &dyn Team,
     clock: &Clock,
@@ -100,8 +104,8 @@ pub fn open<'a>(
 ) -> Result<OpenRun<'a>> {
     let places = gather_places(team)?;
     let profile = if cfg!(debug_assertions) { "debug" } else { "release" };
-    let standing = share(team, trust::standing(&places, clock.facts(), cfg!(debug_assertions)))?;
-    let mut sink = Counted { tally: Tally::default(), sink };
+    let standing = broadcast_marks(team, trust::standing(&places, clock.facts(), cfg!(debug_assertions)))?;
+    let mut sink = CountingSink { tally: Tally::default(), sink };
     if team.rank() == Rank(0) {
         let fabric = team.fabric();
         let mut plan = plan;
@@ -123,22 +127,22 @@ pub fn open<'a>(
     Ok(OpenRun { sink, places, standing })
 }
 
-/// Counts rows on their way to the sink.
-pub struct Counted<'a> {
-    /// Counts of rows so far.
+/// A sink that counts the rows that it passes on.
+pub struct CountingSink<'a> {
+    /// Numbers of rows until now.
     pub tally: Tally,
     sink: &'a mut dyn Sink,
 }
 
-impl Counted<'_> {
-    /// The last record.
+impl CountingSink<'_> {
+    /// Writes the last record of the run.
     pub fn finish(&mut self) -> Result<()> {
         let tally = self.tally;
         self.sink.end(&tally)
     }
 }
 
-impl Sink for Counted<'_> {
+impl Sink for CountingSink<'_> {
     fn run(&mut self, run: &Run) -> Result<()> {
         self.sink.run(run)
     }
@@ -161,31 +165,31 @@ impl Sink for Counted<'_> {
     }
 }
 
-/// Gathers the place of every rank on rank 0; empty elsewhere, because a table of all ranks on every rank does not scale.
+/// Gathers the places of all ranks on rank 0. Returns nothing on other ranks, because such a table on every rank does not scale.
 fn gather_places(team: &dyn Team) -> Result<Vec<Place>> {
     let places: Option<Vec<Place>> = match team.gather(&Place::here().to_bytes())? {
         Some(all) => all.iter().map(|bytes| Place::from_bytes(bytes)).collect(),
         None => Some(Vec::new()),
     };
     team.agree(places.ok_or_else(|| {
-        Error::fabric("a rank describes its host in an unknown form: is every rank the same build of ombx?")
+        Error::fabric("cannot read the place of a rank; start the same build of ombx on every rank")
     }))
 }
 
-/// Broadcasts rank 0's notices: any rank may be the one whose row counts.
-fn share(team: &dyn Team, mine: Vec<Notice>) -> Result<Vec<Notice>> {
+/// Broadcasts the marks of rank 0, because rows of other ranks may be kept.
+fn broadcast_marks(team: &dyn Team, mine: Vec<Notice>) -> Result<Vec<Notice>> {
     let mut bytes =
         join_texts(mine.iter().flat_map(|notice| [&*notice.code, &*notice.short, &*notice.advice]));
     bytes.resize(team.broadcast_value(bytes.len() as u64)? as usize, 0);
     team.broadcast(&mut bytes)?;
     let texts = split_texts(&bytes).filter(|texts| texts.len() % 3 == 0);
     let texts = texts.ok_or_else(|| {
-        Error::fabric("the notices of rank 0 cannot be read: is it the same build of ombx?")
+        Error::fabric("cannot read the marks of rank 0; start the same build of ombx on every rank")
     })?;
     Ok(texts.chunks_exact(3).map(|text| Notice::new(&text[0], &*text[1], &*text[2])).collect())
 }
 
-/// The row of a benchmark that cannot run at all.
+/// Returns the row of a benchmark that cannot run here.
 fn skipped(bench: &Benchmark, ranks: u32, reason: String) -> Measurement {
     Measurement {
         aggregation: bench.layout.aggregation(),
@@ -194,7 +198,7 @@ fn skipped(bench: &Benchmark, ranks: u32, reason: String) -> Measurement {
     }
 }
 
-/// The plan of every part; where there are several, an option is named by its part: `2.sizes`.
+/// Returns the plans of all parts. With several parts, names start with the number of the part: `2.sizes`.
 fn describe_all(parts: &[Part]) -> BTreeMap<String, String> {
     let mut options: BTreeMap<String, String> = match parts {
         [Part { plan, choices }] => describe(plan, choices),
@@ -207,14 +211,14 @@ fn describe_all(parts: &[Part]) -> BTreeMap<String, String> {
             .collect(),
     };
     if let Some(Launch { number, of, order }) = parts.first().and_then(|part| part.plan.launch) {
-        let told =
+        let launch =
             [("launch", number.to_string()), ("launches", of.to_string()), ("order", order.to_string())];
-        options.extend(told.map(|(name, value)| (name.to_owned(), value)));
+        options.extend(launch.map(|(name, value)| (name.to_owned(), value)));
     }
     options
 }
 
-/// The resolved plan, option by option, as it is kept in results.
+/// Returns the resolved plan as results keep it, by option.
 pub fn describe(plan: &Plan, choices: &[Choice]) -> BTreeMap<String, String> {
     let mut options: BTreeMap<String, String> = BTreeMap::new();
     let mut set = |name: &str, value: String| options.insert(name.into(), value);
