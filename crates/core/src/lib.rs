@@ -60,7 +60,8 @@
 //!
 //! fn main() -> Result<()> {
 //!     let registry = Registry::load()?;
-//!     let choices = registry.all().iter().map(|bench| Choice { bench, preset: &[] }).collect();
+//!     let selected = registry.all().iter().filter(|bench| bench.name.starts_with("acme.copy"));
+//!     let choices = selected.map(|bench| Choice { bench, preset: &[] }).collect();
 //!     let effort = Effort::Fixed { iterations: 1000, warmup: 10 };
 //!     let parts = [Part { choices, plan: Plan { effort, ..Plan::default() } }];
 //!     let team = Alone(Fabric { name: "none", library: String::new() });
