@@ -62,8 +62,8 @@ impl<'a> Context<'a> {
     /// [`Error::unsupported`] on every rank, with the rank or host that has too little.
     pub fn afford(&self, mine: u64) -> Result<()> {
         if let Some(limit) = self.memory_limit {
-            let rank = self.rank();
             let excess = || {
+                let rank = self.rank();
                 Error::unsupported(format!(
                     "needs {mine} bytes of buffers on rank {rank}, --memory-limit is {limit}"
                 ))
@@ -73,24 +73,8 @@ impl<'a> Context<'a> {
         let free = environment::available_memory().unwrap_or(u64::MAX);
         let note =
             [&mine.to_le_bytes()[..], &free.to_le_bytes()[..], environment::hostname().as_bytes()].concat();
-        let mut hosts: BTreeMap<Vec<u8>, (u64, u64)> = BTreeMap::new();
-        for note in self.team.gather(&note)?.unwrap_or_default() {
-            // A note is two numbers and a host name.
-            let Some((mine, rest)) = note.split_first_chunk() else { continue };
-            let Some((spare, host)) = rest.split_first_chunk() else { continue };
-            let (need, free) = hosts.entry(host.to_vec()).or_insert((0, u64::MAX));
-            *need = need.saturating_add(u64::from_le_bytes(*mine));
-            *free = (*free).min(u64::from_le_bytes(*spare));
-        }
-        let full = hosts.iter().find(|(_, (need, free))| need > free).map(|(host, (need, free))| {
-            let (host, mib) = (String::from_utf8_lossy(host), 1 << 20);
-            Error::unsupported(format!(
-                "needs {} MiB of buffers on {host}, which has {} MiB free",
-                need / mib,
-                free / mib
-            ))
-        });
-        self.agree(full.map_or(Ok(()), Err))
+        let notes = self.team.gather(&note)?.unwrap_or_default();
+        self.agree(check_hosts(&notes))
     }
 
     /// Returns a local result if every rank has `Ok`, else an error on every rank. Collective.
@@ -98,5 +82,28 @@ impl<'a> Context<'a> {
     /// Kernels call it before a collective call that depends on the result.
     pub fn agree<T>(&self, mine: Result<T>) -> Result<T> {
         self.team.agree(mine)
+    }
+}
+
+/// Returns an error if the ranks of a host need more memory than it has. A note is two numbers and a host name.
+fn check_hosts(notes: &[Vec<u8>]) -> Result<()> {
+    let mut hosts: BTreeMap<&[u8], (u64, u64)> = BTreeMap::new();
+    for note in notes {
+        let Some((mine, rest)) = note.split_first_chunk() else { continue };
+        let Some((free, host)) = rest.split_first_chunk() else { continue };
+        let (needed, least_free) = hosts.entry(host).or_insert((0, u64::MAX));
+        *needed = needed.saturating_add(u64::from_le_bytes(*mine));
+        *least_free = (*least_free).min(u64::from_le_bytes(*free));
+    }
+    match hosts.iter().find(|(_, (needed, free))| needed > free) {
+        None => Ok(()),
+        Some((host, (needed, free))) => {
+            let (host, mib) = (String::from_utf8_lossy(host), 1 << 20);
+            Err(Error::unsupported(format!(
+                "needs {} MiB of buffers on {host}, which has {} MiB free",
+                needed / mib,
+                free / mib
+            )))
+        }
     }
 }

@@ -111,6 +111,12 @@ impl Slots {
         (self.stride * u64::from(slot)) as usize
     }
 
+    /// Checks the messages of a buffer in order, until one fails.
+    fn first_failure(&self, buffer: &[u8], check: impl Fn(u64, &[u8]) -> Check) -> Check {
+        let mut checks = self.messages(buffer.len()).map(|(slot, range)| check(slot, &buffer[range]));
+        checks.find(|check| *check != Check::Passed).unwrap_or(Check::Passed)
+    }
+
     fn messages(&self, buffer_len: usize) -> impl Iterator<Item = (u64, std::ops::Range<usize>)> + use<> {
         let Slots { bytes, mut count, stride } = *self;
         if stride == 0 {
@@ -176,23 +182,17 @@ impl Fill {
         found: &[u8],
         rank: Rank,
     ) -> Check {
-        let messages = slots.messages(found.len());
-        messages.fold(Check::Passed, |check, (slot, range)| match check {
-            Check::Passed => {
-                let (before, added) = (self.beside().words(first, slot), self.words(owner, slot));
-                let word = |at| sum([(before(at), 1), (added(at), times)], width);
-                check_words(word, &found[range], (rank, slot))
-            }
-            failed => failed,
+        slots.first_failure(found, |slot, message| {
+            let (before, added) = (self.beside().words(first, slot), self.words(owner, slot));
+            let word = |at| sum([(before(at), 1), (added(at), times)], width);
+            check_words(word, message, (rank, slot))
         })
     }
 
     /// Compares every message with the pattern of `owner`. `rank` is the rank on which it arrived.
     pub fn check(&self, owner: Rank, slots: Slots, buffer: &[u8], rank: Rank) -> Check {
-        let messages = slots.messages(buffer.len());
-        messages.fold(Check::Passed, |check, (slot, range)| match check {
-            Check::Passed => check_words(self.words(owner, slot), &buffer[range], (rank, slot)),
-            failed => failed,
+        slots.first_failure(buffer, |slot, message| {
+            check_words(self.words(owner, slot), message, (rank, slot))
         })
     }
 }

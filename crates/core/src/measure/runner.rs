@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 
 use crate::{
     benchmark::{
+        case::Case,
         entry::{Benchmark, Choice},
         threads::Threading,
     },
-    error::{Error, Result},
+    error::{Error, Kind, Result},
     measure::{
         plan::{Effort, Launch, Plan},
         session::{Session, selected},
@@ -40,47 +41,23 @@ pub fn run_all(
     sink: &mut dyn Sink,
     argv: Vec<String>,
 ) -> Result<Tally> {
-    let OpenRun { mut sink, places, standing } = open(team, clock, sink, describe_all(parts), argv)?;
-    let leader = team.rank() == Rank(0);
-    let every = || parts.iter().flat_map(|part| part.choices.iter().map(move |choice| (*choice, &part.plan)));
-    let multiple = every().any(|(choice, _)| choice.bench.threading == Threading::Multiple);
-    let ordered = match parts.first().and_then(|part| part.plan.launch) {
-        Some(launch) => launch.arrange(every().collect()),
-        None => every().collect::<Vec<_>>(),
+    let mut run = open(team, clock, sink, describe_all(parts), argv)?;
+    let planned = parts.iter().flat_map(|part| part.choices.iter().map(move |choice| (*choice, &part.plan)));
+    let mut benchmarks: Vec<(Choice, &Plan)> = planned.collect();
+    let threading = match benchmarks.iter().any(|(choice, _)| choice.bench.threading == Threading::Multiple) {
+        true => Threading::Multiple,
+        false => Threading::Single,
     };
-    for (choice, plan) in ordered {
-        let bench = choice.bench;
-        let why = (bench.available)().map_err(Error::unsupported);
-        let assignment = team.agree(why.and_then(|()| bench.layout.assign(team.size(), plan.pairs)));
-        let assignment = match assignment {
-            Ok(assignment) => assignment,
-            Err(e) if e.kind() == crate::error::Kind::Unsupported => {
-                if leader {
-                    sink.case(&skipped(bench, team.size(), e.to_string()))?;
-                }
-                continue;
-            }
-            Err(e) => return Err(e),
-        };
-        let mut standing = standing.clone();
-        match bench.threads_of(plan) {
-            Some(threads) => standing.extend(trust::crowded_threads(&places, threads)),
-            None => standing.extend(multiple.then(trust::thread_multiple)),
-        }
-        if assignment.ranks == team.size() {
-            let mut session = Session::new(team, assignment, (plan, clock, &standing), choice, &mut sink);
-            (bench.run)(&mut session)?;
-        } else if let Some(part) = team.subteam(assignment.ranks)? {
-            standing.push(trust::idle_ranks(assignment.ranks, team.size()));
-            let mut session = Session::new(&*part, assignment, (plan, clock, &standing), choice, &mut sink);
-            (bench.run)(&mut session)?;
-        }
-        team.sleeping_barrier()?;
+    if let Some(launch) = parts.first().and_then(|part| part.plan.launch) {
+        benchmarks = launch.arrange(benchmarks);
     }
-    if leader {
-        sink.finish()?;
+    for (choice, plan) in benchmarks {
+        run.benchmark(team, clock, choice, plan, threading)?;
     }
-    Ok(sink.tally)
+    if team.rank() == Rank(0) {
+        run.sink.finish()?;
+    }
+    Ok(run.sink.tally)
 }
 
 /// A run whose first record is written.
@@ -91,6 +68,49 @@ pub struct OpenRun<'a> {
     pub places: Vec<Place>,
     /// Marks of every row.
     pub standing: Vec<Notice>,
+}
+
+impl OpenRun<'_> {
+    /// Runs one benchmark on the ranks that it needs, while other ranks sleep. Collective.
+    ///
+    /// `threading` is the thread support with which the library of this run was started.
+    fn benchmark(
+        &mut self,
+        team: &dyn Team,
+        clock: &Clock,
+        choice: Choice,
+        plan: &Plan,
+        threading: Threading,
+    ) -> Result<()> {
+        let bench = choice.bench;
+        let available = (bench.available)().map_err(Error::unsupported);
+        let assignment = available.and_then(|()| bench.layout.assign(team.size(), plan.pairs));
+        let assignment = match team.agree(assignment) {
+            Ok(assignment) => assignment,
+            Err(e) if e.kind() == Kind::Unsupported => {
+                if team.rank() == Rank(0) {
+                    self.sink.case(&skipped(bench, team.size(), e.to_string()))?;
+                }
+                return Ok(());
+            }
+            Err(e) => return Err(e),
+        };
+        let mut standing = self.standing.clone();
+        match bench.threads_of(plan) {
+            Some(threads) => standing.extend(trust::crowded_threads(&self.places, threads)),
+            None if threading == Threading::Multiple => standing.push(trust::thread_multiple()),
+            None => {}
+        }
+        if assignment.ranks == team.size() {
+            let context = (plan, clock, &*standing);
+            (bench.run)(&mut Session::new(team, assignment, context, choice, &mut self.sink))?;
+        } else if let Some(subteam) = team.subteam(assignment.ranks)? {
+            standing.push(trust::idle_ranks(assignment.ranks, team.size()));
+            let context = (plan, clock, &*standing);
+            (bench.run)(&mut Session::new(&*subteam, assignment, context, choice, &mut self.sink))?;
+        }
+        team.sleeping_barrier()
+    }
 }
 
 /// Opens a run. Collective. Rank 0 gathers the places of all ranks, broadcasts the marks that follow from them, and writes the
@@ -147,7 +167,7 @@ impl Sink for CountingSink<'_> {
         self.sink.run(run)
     }
 
-    fn starting(&mut self, bench: &str, case: &crate::benchmark::case::Case) {
+    fn starting(&mut self, bench: &str, case: &Case) {
         self.sink.starting(bench, case);
     }
 
