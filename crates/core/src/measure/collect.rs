@@ -68,19 +68,19 @@ pub(crate) fn collect(
 ) -> Result<Vec<(ThreadId, RoundSamples)>> {
     if aggregation == Aggregation::Origin {
         let mine = if team.rank() == Rank(0) { round } else { Vec::new() };
-        return Ok((0..).zip(mine).map(|(thread, taken)| ((0, thread), taken)).collect());
+        return Ok((0..).zip(mine).map(|(thread, samples)| ((0, thread), samples)).collect());
     }
     let mine = round.first().map(RoundSamples::to_bytes).unwrap_or_default();
     drop(round);
     let gathered = team.gather(&mine)?.unwrap_or_default();
     let timed = (0..).zip(gathered).filter(|(_, bytes)| !bytes.is_empty());
     let read = |(rank, bytes): (u32, Vec<u8>)| {
-        let taken = RoundSamples::from_bytes(&bytes).ok_or_else(|| {
+        let samples = RoundSamples::from_bytes(&bytes).ok_or_else(|| {
             Error::fabric(format!(
                 "cannot read the samples of rank {rank}; start the same build of ombx on every rank"
             ))
         });
-        Ok(((rank, 0), taken?))
+        Ok(((rank, 0), samples?))
     };
     let mut all = timed.map(read).collect::<Result<Vec<_>>>()?;
     if aggregation == Aggregation::Global {
@@ -91,32 +91,33 @@ pub(crate) fn collect(
 
 /// Makes every time start when the first rank started. The maximum over ranks is then the time of the operation.
 fn count_from_first_start(all: &mut [(ThreadId, RoundSamples)]) {
-    let samples = all.iter().map(|(_, taken)| taken.started_ns.len()).min().unwrap_or(0);
+    let samples = all.iter().map(|(_, round)| round.started_ns.len()).min().unwrap_or(0);
     for at in 0..samples {
-        let first = all.iter().map(|(_, taken)| taken.started_ns[at]).min().unwrap_or(0);
-        all.iter_mut()
-            .for_each(|(_, taken)| taken.elapsed_ns[at] = taken.elapsed_ns[at].saturating_sub(first));
+        let first = all.iter().map(|(_, round)| round.started_ns[at]).min().unwrap_or(0);
+        for (_, round) in all.iter_mut() {
+            round.elapsed_ns[at] = round.elapsed_ns[at].saturating_sub(first);
+        }
     }
 }
 
 /// Appends a round to the samples of each rank and thread.
 pub(crate) fn extend(all: &mut Vec<Samples>, batch: u64, round: Vec<(ThreadId, RoundSamples)>) {
-    for (at, ((rank, thread), taken)) in round.into_iter().enumerate() {
+    for (at, ((rank, thread), new)) in round.into_iter().enumerate() {
         if all.len() == at {
             all.push(Samples { rank, thread, batch, ..Samples::default() });
         }
-        let known = &mut all[at];
-        let before = known.elapsed_ns.len() as u64;
-        known.late.extend(taken.late.iter().map(|sample| before + sample));
-        known.elapsed_ns.extend(taken.elapsed_ns);
-        match (&mut known.round_trips, taken.round_trips) {
+        let samples = &mut all[at];
+        let before = samples.elapsed_ns.len() as u64;
+        samples.late.extend(new.late.iter().map(|sample| before + sample));
+        samples.elapsed_ns.extend(new.elapsed_ns);
+        match (&mut samples.round_trips, new.round_trips) {
             (Some(known), Some(more)) => known.elapsed_ns.extend(more.elapsed_ns),
             (known, more) => *known = known.take().or(more),
         }
     }
 }
 
-/// Returns the first mismatch of any rank, on every rank. Collective.
+/// Returns the worst check of any rank, on every rank: a mismatch, else an unsupported check. Collective.
 pub(crate) fn first_mismatch(team: &dyn Team, mine: Check) -> Result<Check> {
     let note = match &mine {
         Check::Passed | Check::Off => vec![],
@@ -129,28 +130,28 @@ pub(crate) fn first_mismatch(team: &dyn Team, mine: Check) -> Result<Check> {
     };
     let all = team.gather(&note)?.unwrap_or_default();
     let worst = all.iter().enumerate().max_by_key(|(_, note)| note.len());
-    let mut wire = [0; 24];
+    let mut message = [0; 24];
     if let Some((rank, note)) = worst.filter(|(_, note)| !note.is_empty()) {
         if ![1, 19].contains(&note.len()) || note[0] > 1 {
             return Err(Error::fabric(format!(
                 "cannot read the check of rank {rank}; start the same build of ombx on every rank"
             )));
         }
-        wire[0] = note[0] + 1;
-        wire[1..note.len()].copy_from_slice(&note[1..]);
-        wire[20..].copy_from_slice(&(rank as u32).to_le_bytes());
+        message[0] = note[0] + 1;
+        message[1..note.len()].copy_from_slice(&note[1..]);
+        message[20..].copy_from_slice(&(rank as u32).to_le_bytes());
     }
-    team.broadcast(&mut wire)?;
-    let long = |at: usize| u64::from_le_bytes(wire[at..at + 8].try_into().unwrap_or_default());
-    Ok(match wire[0] {
+    team.broadcast(&mut message)?;
+    let number = |at: usize| u64::from_le_bytes(message[at..at + 8].try_into().unwrap_or_default());
+    Ok(match message[0] {
         0 => Check::Passed,
         1 => Check::Unsupported,
         _ => Check::Failed(Mismatch {
-            rank: Rank(u32::from_le_bytes(wire[20..].try_into().unwrap_or_default())),
-            slot: long(3),
-            byte: long(11),
-            expected: wire[1],
-            actual: wire[2],
+            rank: Rank(u32::from_le_bytes(message[20..].try_into().unwrap_or_default())),
+            slot: number(3),
+            byte: number(11),
+            expected: message[1],
+            actual: message[2],
         }),
     })
 }
