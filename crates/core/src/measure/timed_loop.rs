@@ -105,7 +105,7 @@ pub fn answered_in_turn<T: Turns>(turns: &mut T, [work, echoes]: [u64; 2], sampl
     Ok(())
 }
 
-/// Times batches of round trips of an empty message, with stamps as in [`timed`].
+/// Times batches of round trips of an empty message: `stamps[i+1] - stamps[i]` is the time of `batch` round trips.
 #[inline(never)]
 pub fn round_trips<M: Mesh>(
     mesh: &mut M,
