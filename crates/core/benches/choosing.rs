@@ -1,4 +1,4 @@
-//! What a user waits for before anything runs: the registry, and reading sizes.
+//! Cost of selecting rows before a run: the registry, sizes, and the cases of a plan.
 
 use std::hint::black_box;
 
@@ -17,7 +17,7 @@ use ombx_core::{
 
 macro_rules! entries {
     ($($name:literal),* $(,)?) => {
-        $(ombx_core::inventory::submit! { Benchmark::of::<Probe<1>>($name, "of nothing") })*
+        $(ombx_core::inventory::submit! { Benchmark::of::<Probe<1>>($name, "an empty iteration") })*
     };
 }
 
@@ -60,7 +60,7 @@ fn sizes(c: &mut Criterion) {
     c.bench_function("sizes/list of 2000", |b| b.iter(|| parse_sizes(black_box(&list))));
 }
 
-/// The rows of a plan, as they are counted before anything starts.
+/// Counts the rows of a plan, as the command line does before ranks start.
 fn plan(c: &mut Criterion) {
     let loaded = Registry::load().unwrap();
     let choices: Vec<Choice> = loaded.all().iter().map(|bench| Choice { bench, preset: &[] }).collect();

@@ -1,4 +1,4 @@
-//! What measuring costs: one reading of the clock, a batch of the timed loop, turning stamps into samples.
+//! Cost of measuring: a reading of the clock, a batch of the timed loop, conversion of stamps to samples.
 
 use std::hint::black_box;
 
@@ -15,19 +15,19 @@ use ombx_core::{
     testkit::time_batches,
 };
 
-/// One addition: what remains is the loop's own.
-struct Nothing(u64);
+/// A kernel of one addition, so that the cost of the loop remains.
+struct Addition(u64);
 
-impl Kernel for Nothing {
+impl Kernel for Addition {
     const METRIC: Metric = Metric::Latency;
-    const METHOD: Method = Method { timed: "an addition", untimed: "all else", like: "nothing" };
+    const METHOD: Method = Method { timed: "an addition", untimed: "everything else", like: "nothing" };
 
     fn work(_: &Case) -> Work {
         Work { bytes: 0, ops: 1, legs: 1 }
     }
 
     fn open(_: &Context<'_>, _: &Case) -> Result<Self> {
-        Ok(Nothing(0))
+        Ok(Addition(0))
     }
 
     #[inline]
@@ -48,7 +48,7 @@ fn timed_loop(c: &mut Criterion) {
     for batch in [1, 10, 1000] {
         group.throughput(Throughput::Elements(batch * 1000));
         group.bench_with_input(BenchmarkId::new("1000 samples of", batch), &batch, |b, batch| {
-            let (mut kernel, mut stamps) = (Nothing(0), vec![0; 1001]);
+            let (mut kernel, mut stamps) = (Addition(0), vec![0; 1001]);
             b.iter(|| time_batches(&mut kernel, &clock, *batch, black_box(&mut stamps)));
         });
     }

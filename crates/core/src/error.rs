@@ -1,11 +1,11 @@
-//! One small error: a kind that decides the exit code and a sentence that names the thing and the value.
+//! The error type: a kind, which decides the exit code, and a message.
 
 use std::fmt;
 
-/// Result of everything in ombx; one pointer wide, so that a hot loop returns it in a register.
+/// Result with [`Error`]. It is one pointer wide, so that timed loops return it in a register.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// What went wrong, in one sentence.
+/// Error of ombx: what is wrong, then what to do.
 #[derive(Debug)]
 pub struct Error(Box<Inner>);
 
@@ -15,23 +15,23 @@ struct Inner {
     message: String,
 }
 
-/// The kinds of failure; each has one exit code (see [`Kind::exit_code`]).
+/// Kind of an error; see [`Kind::exit_code`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// The user asked for something that does not exist or does not fit.
+    /// Wrong arguments.
     Usage,
-    /// This case cannot run here (too few ranks, no such MPI feature, not enough memory): it is skipped with the reason.
+    /// The case cannot run here: too few ranks, too little memory, or a missing feature of MPI. It is skipped.
     Unsupported,
     /// MPI, a launcher or a connection failed, or a rank died.
     Fabric,
-    /// What arrived is not what was sent.
+    /// Data arrived wrong.
     Payload,
     /// Results could not be written or read.
     Storage,
 }
 
 impl Kind {
-    /// The process exit code of a run that ends with this kind.
+    /// Returns the exit code of a process that ends with this kind of error.
     pub const fn exit_code(self) -> u8 {
         match self {
             Kind::Usage => 2,
@@ -54,42 +54,42 @@ impl Kind {
 }
 
 impl Error {
-    /// An error of a kind, with its sentence.
+    /// Returns an error of a kind with its message.
     #[cold]
     pub fn new(kind: Kind, message: impl Into<String>) -> Error {
         Error(Box::new(Inner { kind, message: message.into() }))
     }
 
-    /// A user's mistake: nothing is started.
+    /// Returns an error about wrong arguments. No rank has started.
     #[cold]
     pub fn usage(message: impl Into<String>) -> Error {
         Error::new(Kind::Usage, message)
     }
 
-    /// Something that this machine, MPI or number of ranks cannot do.
+    /// Returns an error about something that this host, MPI or number of ranks does not support.
     #[cold]
     pub fn unsupported(message: impl Into<String>) -> Error {
         Error::new(Kind::Unsupported, message)
     }
 
-    /// A failure of MPI, a launcher or a connection.
+    /// Returns an error of MPI, a launcher or a connection.
     #[cold]
     pub fn fabric(message: impl Into<String>) -> Error {
         Error::new(Kind::Fabric, message)
     }
 
-    /// A failure to write or read results.
+    /// Returns an error of writing or reading results.
     #[cold]
     pub fn storage(message: impl Into<String>) -> Error {
         Error::new(Kind::Storage, message)
     }
 
-    /// The kind, which decides the exit code.
+    /// Returns the kind.
     pub fn kind(&self) -> Kind {
         self.0.kind
     }
 
-    /// The same error with words before its sentence, for instance the benchmark it happened in.
+    /// Returns the error with a prefix, for instance the benchmark in which it happened.
     #[must_use]
     pub fn within(mut self, what: impl fmt::Display) -> Error {
         self.0.message = format!("{what}: {}", self.0.message);
@@ -110,7 +110,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn kinds_survive_the_wire_between_ranks() {
+    fn kinds_are_restored_from_their_index() {
         for kind in Kind::ALL {
             assert_eq!(Kind::from_index(kind.index()), kind);
         }

@@ -1,5 +1,6 @@
-//! What reads what others wrote, called with any bytes: what must hold, whatever comes. The programs of `fuzz/` call these for
-//! hours, the tests below for a moment.
+//! Fuzz targets: readers of options and of messages between ranks, called with arbitrary bytes.
+//!
+//! The programs of `fuzz/` call them for hours, the tests below for seconds.
 
 use crate::{
     benchmark::{layout::Aggregation, root::Root, threads::Threads},
@@ -15,7 +16,7 @@ use crate::{
     unit::{self, Bytes, Rank},
 };
 
-/// The small grammars of options: what they print they read.
+/// Parses any text as each kind of option value, and checks that printed values parse to the same value.
 pub fn grammars(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
     if let Ok(sizes) = plan::parse_sizes(&text) {
@@ -41,13 +42,12 @@ pub fn grammars(bytes: &[u8]) {
     assert!(environment::parse_cpus(&text).len() <= 1 << 16);
 }
 
-/// What rank 0 hears of the others, of whom one may be another program: the places of ranks, rounds of samples, errors.
-/// Byte 0xFE is between what one rank says and the next.
+/// Decodes any bytes as messages to rank 0: places of ranks, rounds of samples, errors. Byte 0xFE separates ranks.
 pub fn ranks(bytes: &[u8]) {
-    let team = Liars(bytes.split(|byte| *byte == 0xfe).map(<[u8]>::to_vec).collect());
+    let team = FuzzedTeam(bytes.split(|byte| *byte == 0xfe).map(<[u8]>::to_vec).collect());
     let team: &dyn Team = &team;
-    for across in [Aggregation::Origin, Aggregation::Pairs, Aggregation::Slowest, Aggregation::Global] {
-        if let Ok(round) = collect::collect(team, across, Vec::new()) {
+    for aggregation in [Aggregation::Origin, Aggregation::Pairs, Aggregation::Slowest, Aggregation::Global] {
+        if let Ok(round) = collect::collect(team, aggregation, Vec::new()) {
             let mut samples = Vec::new();
             collect::extend(&mut samples, 1, round);
         }
@@ -56,10 +56,10 @@ pub fn ranks(bytes: &[u8]) {
     let _ = runner::open(team, &Clock::manual(1).0, &mut Memory::default(), Default::default(), Vec::new());
 }
 
-/// As rank 0 meets them.
-struct Liars(Vec<Vec<u8>>);
+/// A team on which other ranks send arbitrary bytes.
+struct FuzzedTeam(Vec<Vec<u8>>);
 
-impl Team for Liars {
+impl Team for FuzzedTeam {
     fn rank(&self) -> Rank {
         Rank(0)
     }
@@ -69,7 +69,7 @@ impl Team for Liars {
     }
 
     fn fabric(&self) -> Fabric {
-        Fabric { name: "liars", library: String::new() }
+        Fabric { name: "fuzzed", library: String::new() }
     }
 
     fn barrier(&self) -> Result<()> {
@@ -109,12 +109,12 @@ mod tests {
     use crate::testkit::hostile;
 
     #[test]
-    fn any_text_is_an_option_or_refused() {
+    fn options_of_any_text_do_not_panic() {
         hostile("grammars", 20_000, grammars);
     }
 
     #[test]
-    fn rank_0_survives_what_others_say() {
+    fn messages_of_any_bytes_do_not_panic() {
         hostile("ranks", 1500, ranks);
     }
 }

@@ -1,7 +1,85 @@
 //! The measurement engine of ombx: what a benchmark is and how it is measured.
 //!
-//! It knows no MPI, no command line and no file format, and prints nothing. A benchmark is a [`benchmark::kernel::Kernel`] with a
-//! [`benchmark::entry::Benchmark`] entry. [`measure`] runs it on a [`team::Team`] and passes rows to a [`measure::sink::Sink`].
+//! The crate knows no MPI, no command line and no file format, and prints nothing. A benchmark is a
+//! [`Kernel`](benchmark::kernel::Kernel) with a [`Benchmark`](benchmark::entry::Benchmark) entry.
+//! [`run_all`](measure::runner::run_all) runs entries on a [`Team`](team::Team) of ranks and passes rows to a
+//! [`Sink`](measure::sink::Sink).
+//!
+//! # Example
+//! This program measures copies in memory on one rank, without MPI and without the command line:
+//!
+//! ```
+//! use ombx_core::{
+//!     benchmark::{
+//!         case::Case,
+//!         context::Context,
+//!         entry::{Benchmark, Choice},
+//!         kernel::Kernel,
+//!         layout::Layout,
+//!         registry::Registry,
+//!         work::{Method, Metric, Work},
+//!     },
+//!     error::Result,
+//!     measure::{
+//!         plan::{Effort, Plan},
+//!         runner::{Part, run_all},
+//!         sink::Memory,
+//!     },
+//!     system::clock::Clock,
+//!     team::{Alone, Fabric},
+//! };
+//!
+//! struct CopyBytes {
+//!     from: Vec<u8>,
+//!     to: Vec<u8>,
+//! }
+//!
+//! impl Kernel for CopyBytes {
+//!     const METRIC: Metric = Metric::Bandwidth;
+//!     const METHOD: Method = Method { timed: "one copy", untimed: "allocation", like: "STREAM copy" };
+//!
+//!     fn work(case: &Case) -> Work {
+//!         Work { bytes: case.bytes.0, ops: 1, legs: 1 }
+//!     }
+//!
+//!     fn open(_: &Context<'_>, case: &Case) -> Result<Self> {
+//!         let bytes = case.bytes.0 as usize;
+//!         Ok(CopyBytes { from: vec![1; bytes], to: vec![0; bytes] })
+//!     }
+//!
+//!     fn active(&mut self) -> Result<()> {
+//!         self.to.copy_from_slice(std::hint::black_box(&self.from));
+//!         Ok(())
+//!     }
+//! }
+//!
+//! // Registers the entry in every binary that links this crate.
+//! ombx_core::inventory::submit! {
+//!     Benchmark::of::<CopyBytes>("acme.copy", "a copy in memory").layout(Layout::Alone).sizes("64,4K")
+//! }
+//!
+//! fn main() -> Result<()> {
+//!     let registry = Registry::load()?;
+//!     let selected = registry.all().iter().filter(|bench| bench.name.starts_with("acme.copy"));
+//!     let choices = selected.map(|bench| Choice { bench, preset: &[] }).collect();
+//!     let effort = Effort::Fixed { iterations: 1000, warmup: 10 };
+//!     let parts = [Part { choices, plan: Plan { effort, ..Plan::default() } }];
+//!     let team = Alone(Fabric { name: "none", library: String::new() });
+//!     let mut sink = Memory::default();
+//!     run_all(&team, &parts, &Clock::measured(), &mut sink, vec![])?;
+//!
+//!     for row in &sink.rows {
+//!         let summary = row.summary.as_ref().expect("the row was measured");
+//!         println!("{}: {:.0} ns", row.key, summary.median);
+//!     }
+//!     assert_eq!(sink.rows[1].key, "acme.copy/bytes=4096");
+//!     Ok(())
+//! }
+//! ```
+//!
+//! # Entries of other crates
+//! [`inventory::submit!`] registers an entry when the binary starts, but only if the linker keeps its crate. A program that
+//! never names a family of benchmarks must link it with `use ombx_p2p as _;`.
 
 pub mod benchmark;
 pub mod error;
@@ -19,5 +97,5 @@ pub mod trust;
 pub mod two_sided;
 pub mod unit;
 
-/// Re-exported so that every crate submits to the same registry.
+/// Registry of benchmark entries, re-exported so that every crate submits to the same one.
 pub use inventory;

@@ -5,6 +5,7 @@ pub mod engine;
 pub mod opened;
 pub mod phases;
 pub mod plan;
+mod rounds;
 pub mod row;
 pub mod runner;
 pub mod session;

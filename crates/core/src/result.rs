@@ -1,4 +1,4 @@
-//! What is kept of a run in memory: provenance, rows with their raw samples, and how it ended.
+//! Results of a run in memory: provenance, rows with raw samples and marks, and numbers of rows.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,41 +15,41 @@ use crate::{
     team::Place,
 };
 
-/// Where, when and how rows were measured.
+/// Provenance of rows: where, when and how they were measured.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Run {
-    /// Its name, unlike that of any other run.
+    /// Unique name of the run.
     pub id: String,
-    /// The command line.
+    /// Command line.
     pub argv: Vec<String>,
-    /// UTC, to the second.
+    /// Start in UTC, to the second.
     pub started: String,
     /// Version of ombx.
     pub version: String,
     /// `release` or `debug`.
     pub profile: String,
-    /// What connects the ranks: `mpi`.
+    /// Transport between the ranks, such as `mpi`.
     pub fabric: String,
-    /// The library and its version.
+    /// Library and version, as the library reports them.
     pub library: String,
-    /// Rank by rank.
+    /// Places of the ranks, in rank order.
     pub places: Vec<Place>,
-    /// Rank 0's clock.
+    /// Clock of rank 0.
     pub clock: ClockFacts,
-    /// The resolved plan, option by option.
+    /// Resolved plan, by option.
     pub plan: BTreeMap<String, String>,
-    /// Kept environment variables.
+    /// Environment variables that influence MPI or the network.
     pub env: BTreeMap<String, String>,
 }
 
-/// What is known of a clock, once it has left its process.
+/// Properties of a clock, as results keep them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ClockFacts {
     /// `tsc` or `monotonic`.
     pub source: String,
-    /// Smallest step.
+    /// Smallest step, in nanoseconds.
     pub resolution_ns: u64,
-    /// Cost of a reading.
+    /// Cost of a reading, in nanoseconds.
     pub overhead_ns: u64,
 }
 
@@ -63,157 +63,179 @@ impl From<Facts> for ClockFacts {
 /// Raw samples of one timed rank, or of one thread of it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Samples {
-    /// Whose clock.
+    /// Timed rank.
     pub rank: u32,
-    /// Which thread of the rank; 0 where it has one.
+    /// Thread of the rank, from 0.
     pub thread: u32,
-    /// Iterations in each sample.
+    /// Iterations per sample.
     pub batch: u64,
-    /// Time of each batch, in the order in which they ran. Across a global clock: from the first rank's start of that batch
-    /// to this rank's end.
+    /// Time of each sample, in order. With [`Aggregation::Global`]: from the first rank's start to this rank's end.
     pub elapsed_ns: Vec<u64>,
-    /// Samples that this rank started after the time that was agreed on, where one was.
+    /// Numbers of the samples that this rank started after the agreed time.
     pub late: Vec<u64>,
-    /// Round trips that were measured in turn with the samples, of which a part is subtracted from each.
+    /// Round trips that alternated with the samples; a part of them is subtracted from each sample.
     pub round_trips: Option<RoundTrips>,
 }
 
 impl Samples {
-    /// What is subtracted from the time of each iteration, in nanoseconds.
+    /// Returns what is subtracted from the time of each iteration, in nanoseconds.
     pub fn correction_ns(&self) -> f64 {
         let median = |trips: &RoundTrips| Some((trips.halves as f64, Summary::of(&trips.each_ns())?.median));
         self.round_trips.as_ref().and_then(median).map_or(0.0, |(halves, median)| halves * median / 2.0)
     }
 }
 
-/// Round trips of empty messages, measured in turn with samples that contain such a message.
+/// Round trips of empty messages that alternated with samples which contain such a message.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct RoundTrips {
-    /// How many halves of the median round trip are subtracted from a sample: 0, 1 or 2.
+    /// Halves of the median round trip that are subtracted from an iteration: 0, 1 or 2.
     pub halves: u64,
-    /// Round trips in each of these samples.
+    /// Round trips per batch.
     pub batch: u64,
-    /// Time of each batch, in the order in which they ran.
+    /// Time of each batch, in order.
     pub elapsed_ns: Vec<u64>,
 }
 
-/// The mean times of ranks, in nanoseconds of one leg, combined in the ways that OMB prints.
+/// Mean, minimum and maximum over the mean times of ranks, as OMB prints them; in nanoseconds per leg.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct AcrossRanks {
-    /// Of all ranks' means the mean: OMB's `Avg Latency`.
+    /// Mean of the ranks' means: `Avg Latency` of OMB.
     pub mean: f64,
-    /// The smallest.
+    /// Smallest mean.
     pub min: f64,
-    /// The largest.
+    /// Largest mean.
     pub max: f64,
 }
 
 impl RoundTrips {
-    /// Time of one round trip, sample by sample, in nanoseconds.
+    /// Returns the time of one round trip for each batch, in nanoseconds.
     pub fn each_ns(&self) -> Vec<f64> {
         self.elapsed_ns.iter().map(|ns| *ns as f64 / self.batch as f64).collect()
     }
 }
 
-/// How a row ended.
+/// Outcome of a row.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Outcome {
-    /// Measured.
+    /// The row was measured.
     Ok,
-    /// It cannot run here.
+    /// The case cannot run here, with the reason.
     Skipped(String),
-    /// It ran and went wrong.
+    /// The case failed, with the reason.
     Failed(String),
 }
 
-/// One reason for doubt.
+/// A mark: a reason to doubt a row.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Notice {
-    /// Stable word for programs: `preempted`.
+    /// Stable code for programs, such as `preempted`.
     pub code: String,
-    /// For the trust column: `preempted 12x`.
+    /// Text for the column `trust`, such as `preempted 12x`.
     pub short: String,
-    /// What it means and what to do.
+    /// What happened, then what to do.
     pub advice: String,
 }
 
 impl Notice {
-    /// One reason: its word, what is shown, what to do.
+    /// Returns a mark from its code, its text in the column, and the advice.
     pub fn new(code: &str, short: impl Into<String>, advice: impl Into<String>) -> Notice {
         Notice { code: code.into(), short: short.into(), advice: advice.into() }
     }
 }
 
-/// One row.
+/// One row: a case that was measured, skipped or failed.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Measurement {
-    /// Benchmark.
+    /// Name of the benchmark.
     pub bench: String,
     /// Stable name of the row.
     pub key: String,
-    /// What the headline is.
+    /// Figure that is shown first.
     pub metric: Metric,
-    /// Message size; `None` where the benchmark could not even choose sizes.
+    /// Message size; `None` if the benchmark was skipped as a whole.
     pub bytes: Option<u64>,
-    /// Operations in flight, of a benchmark that streams.
+    /// Operations in flight, for benchmarks that stream.
     pub depth: Option<u32>,
-    /// Pairs at the same time, where there are several.
+    /// Pairs of ranks that ran at the same time; 1 without pairs.
     pub pairs: u32,
-    /// Ranks that took part.
+    /// Number of ranks that took part.
     pub ranks: u32,
-    /// Axis to value.
+    /// Values by axis.
     pub axes: BTreeMap<String, String>,
-    /// What one iteration does.
+    /// Work of one iteration; `None` if the benchmark was skipped as a whole.
     pub work: Option<Work>,
-    /// How the times of ranks combine.
-    pub across: Aggregation,
-    /// How it ended.
+    /// Rule that combined the times of ranks.
+    pub aggregation: Aggregation,
+    /// Whether it was measured.
     pub outcome: Outcome,
-    /// What was found of the payload.
+    /// Result of the payload verification.
     pub check: Check,
-    /// Raw.
+    /// Raw samples of each timed rank and thread.
     pub samples: Vec<Samples>,
-    /// Of the time of one leg, in nanoseconds, combined over ranks as `across` says.
+    /// Estimates of the aggregated time of one leg, in nanoseconds.
     pub summary: Option<Summary>,
-    /// What the benchmark tells beside times.
+    /// Figures of the benchmark in addition to times.
     pub figures: Figures,
-    /// What could have spoiled it.
+    /// Marks: what could have spoiled the row.
     pub trust: Vec<Notice>,
-    /// Where its time went, where the engine measured it.
+    /// Time of its phases; `None` for skipped rows and for rows that the engine did not measure.
     pub phases: Option<Phases>,
 }
 
-/// A rate with its interval, derived from the time of an iteration by division.
+/// A rate with its interval, derived from the time of an iteration.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Rate {
-    /// Per second.
+    /// Median rate per second.
     pub median: f64,
-    /// Low and high.
+    /// Low and high end of the 95 % interval.
     pub ci95: Option<[f64; 2]>,
 }
 
-/// The figure of a row that is shown first, in the unit of its metric: microseconds or MB/s.
+/// Figure of a row that is shown first, in the unit of its metric: microseconds or MB/s.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Headline {
-    /// The median, above 0.
+    /// Median, above 0.
     pub value: f64,
-    /// Low and high.
+    /// Low and high end of the 95 % interval.
     pub ci95: Option<[f64; 2]>,
 }
 
 impl Measurement {
-    /// MB/s (10^6 bytes), where bytes move and the metric is one of bandwidth.
+    /// Returns a row of one pair, timed on rank 0, that holds no samples yet; fill in what is known by setting its fields.
+    pub fn new(bench: impl Into<String>, key: impl Into<String>, metric: Metric, ranks: u32) -> Measurement {
+        Measurement {
+            bench: bench.into(),
+            key: key.into(),
+            metric,
+            bytes: None,
+            depth: None,
+            pairs: 1,
+            ranks,
+            axes: BTreeMap::new(),
+            work: None,
+            aggregation: Aggregation::Origin,
+            outcome: Outcome::Ok,
+            check: Check::Off,
+            samples: Vec::new(),
+            summary: None,
+            figures: Figures::new(),
+            trust: Vec::new(),
+            phases: None,
+        }
+    }
+
+    /// Returns the rate in MB/s (10^6 bytes); `None` if the metric is not bandwidth or no bytes move.
     pub fn mb_per_s(&self) -> Option<Rate> {
         let work = self.work.filter(|w| w.bytes > 0)?;
         self.rate(work.bytes as f64 / 1e6)
     }
 
-    /// Messages per second, where the metric is one of bandwidth.
+    /// Returns the rate in messages per second; `None` if the metric is not bandwidth.
     pub fn messages_per_s(&self) -> Option<Rate> {
         self.rate(self.work?.ops as f64)
     }
 
-    /// The headline; `None` where the row has no figure that counts.
+    /// Returns the figure that is shown first; `None` if the row has no valid one.
     pub fn headline(&self) -> Option<Headline> {
         let summary = self.summary.as_ref().filter(|s| s.median > 0.0 && self.outcome == Outcome::Ok)?;
         let us = |ns: f64| ns / 1e3;
@@ -232,14 +254,14 @@ impl Measurement {
         Some(Rate { median: of(summary.median), ci95 })
     }
 
-    /// Summary of the combined times. Where a part of round trips is subtracted, the interval holds their uncertainty too.
+    /// Summarises the aggregated times. If a part of round trips is subtracted, the interval contains their uncertainty too.
     pub fn summarise(samples: &[Samples], legs: u64) -> Option<Summary> {
         let mut summary = Summary::of(&Measurement::combine(samples, legs))?;
         for trips in samples.iter().filter_map(|s| s.round_trips.as_ref()) {
             let halves = trips.halves as f64 / 2.0;
             let interval = Summary::of(&trips.each_ns()).and_then(|trips| Some((trips.median, trips.ci95?)));
             if let (Some([low, high]), Some((median, [least, most]))) = (summary.ci95, interval) {
-                // What is subtracted turns round: its upper end lowers the difference.
+                // The upper end of what is subtracted is the lower end of the difference.
                 let below = (summary.median - low).hypot(halves * (most - median));
                 let above = (high - summary.median).hypot(halves * (median - least));
                 summary.ci95 = Some([summary.median - below, summary.median + above]);
@@ -248,11 +270,11 @@ impl Measurement {
         Some(summary)
     }
 
-    /// Mean, smallest and largest of the ranks' mean times, where every rank was timed.
+    /// Returns mean, minimum and maximum of the ranks' mean times; `None` if not every rank was timed.
     pub fn across_ranks(&self) -> Option<AcrossRanks> {
         let legs = self.work?.legs as f64;
-        let every = matches!(self.across, Aggregation::Slowest | Aggregation::Global);
-        let timed = self.samples.iter().filter(|s| every && !s.elapsed_ns.is_empty());
+        let every_rank = matches!(self.aggregation, Aggregation::Slowest | Aggregation::Global);
+        let timed = self.samples.iter().filter(|s| every_rank && !s.elapsed_ns.is_empty());
         let mean = |s: &Samples| {
             s.elapsed_ns.iter().map(|ns| *ns as f64).sum::<f64>()
                 / (s.elapsed_ns.len() as f64 * s.batch as f64 * legs)
@@ -266,37 +288,38 @@ impl Measurement {
         })
     }
 
-    /// The combined time of one leg, sample by sample, in nanoseconds: the slowest rank or pair of each
-    /// sample, less what is subtracted of round trips. Threads of a rank do not iterate in step, so the samples of each
-    /// count by themselves. Samples that a rank started late are left out, unless there are no others.
+    /// Returns the aggregated time of one leg for each sample, in nanoseconds.
+    ///
+    /// It is the time of the slowest rank or pair, after subtraction of round trips. Threads of a rank do not iterate in step, so
+    /// the samples of each thread are separate values. Samples that a rank started late are left out, unless all are late.
     pub fn combine(samples: &[Samples], legs: u64) -> Vec<f64> {
         let n = samples.iter().map(|s| s.elapsed_ns.len()).min().unwrap_or(0);
         let threads: BTreeSet<u32> = samples.iter().map(|s| s.thread).collect();
-        let less: Vec<f64> = samples.iter().map(Samples::correction_ns).collect();
-        let leg = |(s, less): (&Samples, &f64), i: usize| {
-            s.elapsed_ns[i] as f64 / (s.batch as f64 * legs as f64) - less
+        let corrections: Vec<f64> = samples.iter().map(Samples::correction_ns).collect();
+        let leg = |(s, correction): (&Samples, &f64), i: usize| {
+            s.elapsed_ns[i] as f64 / (s.batch as f64 * legs as f64) - correction
         };
         let slowest = |i: usize, thread: u32| {
-            let of = samples.iter().zip(&less).filter(|(s, _)| s.thread == thread);
+            let of = samples.iter().zip(&corrections).filter(|(s, _)| s.thread == thread);
             of.map(|one| leg(one, i)).reduce(f64::max).unwrap_or(0.0)
         };
         let late: BTreeSet<u64> = samples.iter().flat_map(|s| s.late.iter().copied()).collect();
-        let counts = |i: &usize| late.len() >= n || !late.contains(&(*i as u64));
+        let on_time = |i: &usize| late.len() >= n || !late.contains(&(*i as u64));
         let slowest = &slowest;
-        (0..n).filter(counts).flat_map(|i| threads.iter().map(move |thread| slowest(i, *thread))).collect()
+        (0..n).filter(on_time).flat_map(|i| threads.iter().map(move |thread| slowest(i, *thread))).collect()
     }
 }
 
-/// How a run ended.
+/// Numbers of rows of a run by outcome.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Tally {
-    /// Rows.
+    /// All rows.
     pub cases: u64,
-    /// Of them skipped.
+    /// Skipped rows.
     pub skipped: u64,
-    /// Of them failed, other than by payload.
+    /// Failed rows whose payload was not wrong.
     pub failed: u64,
-    /// Of them with a wrong payload.
+    /// Rows with a wrong payload.
     pub corrupt: u64,
 }
 
@@ -312,7 +335,7 @@ impl Tally {
         }
     }
 
-    /// The exit code of a run with this tally.
+    /// Returns the exit code of a complete run with these rows.
     pub fn exit_code(&self, allow_skips: bool) -> u8 {
         match self {
             Tally { corrupt: 1.., .. } => 5,

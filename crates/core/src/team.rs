@@ -1,4 +1,4 @@
-//! The ranks that measure together, as the engine sees them: it is deaf to what connects them.
+//! The team: ranks that measure together, independent of the transport between them.
 
 use std::any::Any;
 
@@ -7,17 +7,17 @@ use crate::{
     unit::Rank,
 };
 
-/// Where a rank runs.
+/// Place of a rank: its host and its CPUs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Place {
     /// Host name.
     pub host: String,
-    /// CPUs that it may use, as the kernel lists them: `0`, `0-3,8`.
+    /// CPUs that it may use, as a list of the kernel: `0`, `0-3,8`.
     pub cpus: String,
-    /// CPUs of the host that are online.
+    /// Number of online CPUs of the host.
     pub online: u32,
-    /// Frequency governor of its first CPU, where the kernel tells.
+    /// Frequency governor of its first CPU; `None` if the kernel has none.
     pub governor: Option<String>,
 }
 
@@ -36,12 +36,12 @@ impl Place {
     }
 }
 
-/// Joins texts that hold no NUL into one message.
+/// Joins texts without NUL to one message.
 pub(crate) fn join_texts<'a>(texts: impl IntoIterator<Item = &'a str>) -> Vec<u8> {
     texts.into_iter().flat_map(|text| text.bytes().chain([0])).collect()
 }
 
-/// Splits a message of [`join_texts`]; `None` where it is not UTF-8 or does not end with NUL.
+/// Splits a message of [`join_texts`]; `None` if it is not UTF-8 or does not end with NUL.
 pub(crate) fn split_texts(bytes: &[u8]) -> Option<Vec<String>> {
     match std::str::from_utf8(bytes).ok()? {
         "" => Some(Vec::new()),
@@ -49,43 +49,45 @@ pub(crate) fn split_texts(bytes: &[u8]) -> Option<Vec<String>> {
     }
 }
 
-/// What connects the ranks.
+/// Transport between the ranks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fabric {
     /// `mpi`, `sockets` or `threads`.
     pub name: &'static str,
-    /// The library and its version, in its own words.
+    /// Library and version, as the library reports them.
     pub library: String,
 }
 
-/// Ranks 0 to size - 1 that take part in a benchmark. Every call but `rank`, `size`, `fabric`, `name_task` and `abort` is
-/// collective: all ranks make it, in the same order. `pair` is made by the two ranks of the pair alone.
+/// Ranks 0 to `size` - 1 that take part in a benchmark.
+///
+/// Every function except `rank`, `size`, `fabric`, `name_task`, `abort` and `pair` is collective: all ranks call it, in the same
+/// order.
 pub trait Team: Any {
-    /// This rank.
+    /// Returns this rank.
     fn rank(&self) -> Rank;
-    /// How many there are.
+    /// Returns the number of ranks.
     fn size(&self) -> u32;
-    /// What connects them.
+    /// Returns the transport between the ranks.
     fn fabric(&self) -> Fabric;
-    /// Returns when every rank has called it.
+    /// Waits until every rank has called it.
     fn barrier(&self) -> Result<()>;
-    /// Gives every rank what rank 0 has; all pass the same length.
+    /// Copies the bytes of rank 0 to every rank. All ranks pass the same length.
     fn broadcast(&self, bytes: &mut [u8]) -> Result<()>;
-    /// Brings every rank's bytes to rank 0, in rank order; `None` elsewhere. Lengths may differ.
+    /// Gathers the bytes of every rank on rank 0, in rank order; returns `None` on other ranks. Lengths may differ.
     fn gather(&self, mine: &[u8]) -> Result<Option<Vec<Vec<u8>>>>;
-    /// The first `ranks` ranks as a team of their own; `None` on the others.
+    /// Returns a team of the first `ranks` ranks; `None` on the other ranks.
     fn subteam(&self, ranks: u32) -> Result<Option<Box<dyn Team>>>;
-    /// This rank and another as a team of their own, in which `first`, one of the two, is rank 0. Only the two call it.
+    /// Returns a team of this rank and `partner`, in which `first` is rank 0. Only these two ranks call it.
     fn pair(&self, partner: Rank, first: Rank) -> Result<Box<dyn Team>>;
-    /// A barrier in which waiting ranks sleep, so that idle ones leave the cores to those that measure.
+    /// Waits as [`Team::barrier`], but asleep, so that idle ranks leave the CPUs to ranks that measure.
     fn sleeping_barrier(&self) -> Result<()>;
-    /// Names what runs now, for the messages of error handlers.
+    /// Sets the name of the current case, for the messages of error handlers.
     fn name_task(&self, task: &str);
-    /// Ends every rank, at once, with an exit code.
+    /// Ends every rank immediately with an exit code.
     fn abort(&self, code: u8) -> !;
 }
 
-/// A team of one, for a benchmark that brings its own processes.
+/// A team of one rank, for benchmarks that start processes of their own and for tests.
 #[derive(Debug, Clone)]
 pub struct Alone(pub Fabric);
 
@@ -119,7 +121,7 @@ impl Team for Alone {
     }
 
     fn pair(&self, _: Rank, _: Rank) -> Result<Box<dyn Team>> {
-        Err(Error::unsupported("a team of one has no pairs"))
+        Err(Error::unsupported("a team of one rank has no pairs; start at least 2 ranks"))
     }
 
     fn sleeping_barrier(&self) -> Result<()> {
@@ -134,17 +136,17 @@ impl Team for Alone {
 }
 
 impl dyn Team {
-    /// Rank 0's number, on every rank.
+    /// Returns the number of rank 0 on every rank. Collective.
     pub fn broadcast_value(&self, number: u64) -> Result<u64> {
         let mut bytes = number.to_le_bytes();
         self.broadcast(&mut bytes)?;
         Ok(u64::from_le_bytes(bytes))
     }
 
-    /// Passes `mine` on if every rank has `Ok`; else every rank gets the first rank's error, so that all take the same way.
+    /// Returns `mine` if every rank has `Ok`, else the error of the lowest failed rank on every rank. Collective.
     ///
-    /// A rank on which MPI or a connection has failed asks nobody: the others may still be in the call that failed here, and
-    /// would never come to agree. Its error ends the job.
+    /// A rank whose transport failed returns its error without communication. Other ranks may still wait in the failed call and
+    /// would never join; the caller aborts the job.
     pub fn agree<T>(&self, mine: Result<T>) -> Result<T> {
         if let Err(error) = &mine
             && error.kind() == Kind::Fabric

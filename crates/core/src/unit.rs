@@ -4,11 +4,11 @@ use std::{fmt, str::FromStr, time::Duration};
 
 use crate::error::{Error, Result};
 
-/// A number of bytes. Written `8`, `64K`, `4M`, `1G`; suffixes are powers of 1024.
+/// A number of bytes, written `8`, `64K`, `4M`, `1G`. Suffixes are powers of 1024.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Bytes(pub u64);
 
-/// A rank of a team, 0 to size - 1.
+/// A rank of a team: 0 to size - 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Rank(pub u32);
 
@@ -48,7 +48,10 @@ impl fmt::Display for Rank {
     }
 }
 
-/// Reads a duration: `1s`, `500ms`, `2m`, `1h`; a bare number is seconds. It must be above zero.
+/// Reads a duration: `1s`, `500ms`, `2m`, `1h`. A number without unit is seconds.
+///
+/// # Errors
+/// Usage error if it is malformed, 0, or longer than a year.
 pub fn parse_duration(text: &str) -> Result<Duration> {
     let trimmed = text.trim();
     let bad = || Error::usage(format!("duration {trimmed:?} is not a positive time such as 1s, 500ms or 2m"));
@@ -67,32 +70,40 @@ pub fn parse_duration(text: &str) -> Result<Duration> {
     if !(seconds > 0.0 && seconds <= year) {
         return Err(bad());
     }
-    // What rounds to nothing is none.
+    // Less than a nanosecond rounds to 0.
     Some(Duration::from_secs_f64(seconds)).filter(|time| !time.is_zero()).ok_or_else(bad)
 }
 
-/// Reads an amount of memory, which is above zero.
+/// Reads an amount of memory.
+///
+/// # Errors
+/// Usage error if it is malformed or 0.
 pub fn parse_memory(text: &str) -> Result<Bytes> {
     match text.parse()? {
-        Bytes(0) => Err(Error::usage("no memory at all is too little; give a number of bytes such as 512M")),
+        Bytes(0) => {
+            Err(Error::usage("a memory limit of 0 allows no buffers; give a number of bytes such as 512M"))
+        }
         some => Ok(some),
     }
 }
 
-/// Reads a percentage without a sign, with or without its `%`: `2.5%` is 2.5.
+/// Reads an unsigned percentage, with or without `%`: `2.5%` is 2.5.
 pub fn percentage(text: &str) -> Option<f64> {
     let trimmed = text.trim();
     let number = trimmed.strip_suffix('%').unwrap_or(trimmed).trim();
     number.parse().ok().filter(|_| number.starts_with(|c: char| c.is_ascii_digit() || c == '.'))
 }
 
-/// Reads a percentage above 0 and up to 100, as a fraction: `1%` or `1` is 0.01.
+/// Reads a percentage above 0 and at most 100 as a fraction: `1%` or `1` is 0.01.
+///
+/// # Errors
+/// Usage error for anything else.
 pub fn parse_percent(text: &str) -> Result<f64> {
     let trimmed = text.trim();
     match percentage(text) {
         Some(v) if v > 0.0 && v <= 100.0 => Ok(v / 100.0),
         _ => Err(Error::usage(format!(
-            "percentage {trimmed:?} is not a number above 0 and up to 100, such as 1%"
+            "percentage {trimmed:?} is not a number above 0 and at most 100, such as 1%"
         ))),
     }
 }
@@ -118,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn durations_and_percentages_refuse_nonsense() {
+    fn malformed_durations_and_percentages_are_refused() {
         assert_eq!(parse_duration("1.5s").unwrap(), Duration::from_millis(1500));
         assert_eq!(parse_duration("250ms").unwrap(), Duration::from_millis(250));
         for text in ["", "0s", "-1s", "1 fortnight", "nan", "inf", "1e400s", "99999999h", "0.0000000001s"] {

@@ -5,7 +5,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use ombx_core::{
     benchmark::{
         figure::Figure,
-        layout::Aggregation,
         payload::{Check, Mismatch},
         work::{Metric, Work},
     },
@@ -44,23 +43,13 @@ fn row(bench: &str, axes: &[(&str, &str)], bytes: u64, ns: f64) -> Measurement {
     let axes: BTreeMap<String, String> = axes.iter().map(|(k, v)| ((*k).into(), (*v).into())).collect();
     let own: Vec<String> = axes.iter().map(|(name, value)| format!("{name}={value},")).collect();
     Measurement {
-        bench: bench.into(),
-        key: format!("{bench}/{}bytes={bytes}", own.concat()),
-        metric: Metric::Latency,
         bytes: Some(bytes),
-        depth: None,
-        pairs: 1,
-        ranks: 2,
         axes,
         work: Some(Work { bytes: 2 * bytes, ops: 2, legs: 2 }),
-        across: Aggregation::Origin,
-        outcome: Outcome::Ok,
         check: Check::Passed,
         samples: vec![Samples { batch: 1, elapsed_ns: vec![SAMPLE; 20], ..Samples::default() }],
         summary: Summary::of(&(0..20).map(|i| ns + f64::from(i % 3)).collect::<Vec<_>>()),
-        figures: BTreeMap::new(),
-        trust: vec![],
-        phases: None,
+        ..Measurement::new(bench, format!("{bench}/{}bytes={bytes}", own.concat()), Metric::Latency, 2)
     }
 }
 

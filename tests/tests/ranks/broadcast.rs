@@ -41,7 +41,7 @@ fn one_command_shows_every_way() {
         ("collective.bcast_ack", Aggregation::Origin),
         ("collective.bcast_acked", Aggregation::Origin),
     ] {
-        assert_eq!(of(&rows, bench, ("", "")).across, across, "{bench}");
+        assert_eq!(of(&rows, bench, ("", "")).aggregation, across, "{bench}");
     }
     for row in rows.iter().filter(|row| row.figures.contains_key("one_way_us")) {
         let Some(summary) = &row.summary else { panic!("{} has no summary", row.key) };

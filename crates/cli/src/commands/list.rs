@@ -119,7 +119,7 @@ fn describe(b: &Benchmark) -> Value {
         "metric": b.metric.name(),
         "unit": b.metric.unit(),
         "ranks": b.layout.describe(),
-        "across": b.layout.across().name(),
+        "across": b.layout.aggregation().name(),
         "sizes": b.sizes,
         "streams": b.streams,
         "axes": axes,

@@ -164,7 +164,7 @@ impl<P: Part<B, M>, B: Broadcast, M: Mesh> OpenKernel for Acked<P, B, M> {
         answered_in_turn(self, [batch, batch], samples)
     }
 
-    fn taken(&mut self, clock: &Clock, stamps: &[u64]) -> RoundSamples {
+    fn samples(&mut self, clock: &Clock, stamps: &[u64]) -> RoundSamples {
         let all = stamps.as_chunks().0.iter();
         let (elapsed_ns, echoes) = all.map(|[a, b, c, d]| (clock.nanos(*a, *b), clock.nanos(*c, *d))).unzip();
         let round_trips = Some(RoundTrips { halves: self.halves, batch: self.batch, elapsed_ns: echoes });

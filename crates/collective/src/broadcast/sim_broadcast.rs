@@ -158,7 +158,10 @@ mod tests {
             let rows = measure(ranks, &ACKED, &plan("1000")).unwrap().rows;
             assert_eq!(rows.len(), ranks as usize, "a row for each acker and the slowest");
             let slowest = rows.last().unwrap();
-            assert_eq!((slowest.axes["acker"].as_str(), slowest.across), ("slowest", Aggregation::Origin));
+            assert_eq!(
+                (slowest.axes["acker"].as_str(), slowest.aggregation),
+                ("slowest", Aggregation::Origin)
+            );
             assert!(
                 slowest.key.starts_with("sim.bcast_acked/acker=slowest,ack-correction=half,"),
                 "{}",
@@ -195,7 +198,7 @@ mod tests {
         for ranks in [2, 4, 8] {
             let acked = median(measure(ranks, &ACKED, &plan("1000")).unwrap().rows.last().unwrap());
             let row = measure(ranks, &WINDOW, &plan("1000")).unwrap().rows.remove(0);
-            assert_eq!((row.across, row.samples.len()), (Aggregation::Global, ranks as usize));
+            assert_eq!((row.aggregation, row.samples.len()), (Aggregation::Global, ranks as usize));
             assert!((median(&row) / acked - 1.0).abs() < 0.02, "{ranks} ranks: {} and {acked}", median(&row));
             assert!(figure(&row, "sync_residual_us") < 1.0 && figure(&row, "sync_residual_after_us") < 1.0);
             assert_eq!(figure(&row, "late_starts"), 0.0);

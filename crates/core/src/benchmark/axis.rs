@@ -1,14 +1,14 @@
-//! Axes: choices of a benchmark that users make by an option and rows name.
+//! Axes: options of a benchmark that rows name.
 //!
-//! An axis is an enum that [`axis!`](crate::axis) declares. Its names and its help are those of the command line, of results and of the
-//! catalogue of benchmarks.
+//! An axis is an enum that [`axis!`](crate::axis) declares. The command line, results and the catalogue of benchmarks share its
+//! names and help texts.
 
 use crate::error::{Error, Result};
 
 /// A choice that a user can make for a benchmark, such as the synchronisation of a one-sided test.
 ///
-/// Its values are either dispatched to types before the loop (see [`crate::measure::session::Session::split`]) or read while
-/// opening a case. The command line has one option per axis, made from this description.
+/// [`Session::split`](crate::measure::session::Session::split) dispatches values to types before the timed loop; other values are
+/// read while a case is opened. The command line has one option per axis, made from this description.
 #[derive(Debug)]
 pub struct Axis {
     /// Name of the option and of the field in results, lower case.
@@ -19,9 +19,9 @@ pub struct Axis {
     pub values: &'static [&'static str],
     /// Help text of each value.
     pub help: &'static [&'static str],
-    /// Value where the user chooses none.
+    /// Value if the user chooses none.
     pub default: &'static str,
-    /// When rows name it.
+    /// When rows name the axis.
     pub named: Named,
 }
 
@@ -30,7 +30,7 @@ pub struct Axis {
 pub enum Named {
     /// In every row.
     Always,
-    /// Only where it is not the default: a refinement that most never use.
+    /// Only in rows whose value is not the default; for options that few users need.
     IfChosen,
 }
 
@@ -38,27 +38,27 @@ impl Axis {
     /// Returns the name of a value as results keep it.
     ///
     /// # Errors
-    /// A usage error for anything that is no value of this axis. No other place decides this.
+    /// Usage error for an unknown value. No other code decides this.
     pub fn value(&self, name: &str) -> Result<&'static str> {
         self.values.iter().find(|value| **value == name).copied().ok_or_else(|| {
-            Error::usage(format!("--{} {name}: not a value; use {}", self.name, self.values.join(", ")))
+            Error::usage(format!("--{} has no value {name}; use {}", self.name, self.values.join(", ")))
         })
     }
 }
 
-/// An enum that is an axis; declared by [`axis!`](crate::axis).
+/// An enum that is an axis, declared by [`axis!`](crate::axis).
 pub trait AxisValue: Copy + PartialEq + 'static {
     /// Description for the command line and for results.
     const AXIS: &'static Axis;
     /// Every value, in the order of [`Axis::values`].
     const ALL: &'static [Self];
-    /// Value where the user chooses none.
+    /// Value if the user chooses none.
     const DEFAULT: Self;
 
-    /// Returns the value of this name.
+    /// Returns the value with this name.
     ///
     /// # Errors
-    /// As [`Axis::value`].
+    /// Usage error for an unknown value.
     fn parse(name: &str) -> Result<Self> {
         let name = Self::AXIS.value(name)?;
         let at = Self::AXIS.values.iter().position(|value| *value == name);
@@ -66,8 +66,9 @@ pub trait AxisValue: Copy + PartialEq + 'static {
     }
 }
 
-/// Declares an enum that is an axis. The doc comment of the enum is the help of its option; those of the variants are the help of its
-/// values.
+/// Declares an enum that is an axis.
+///
+/// The doc comment of the enum is the help of its option. The doc comments of the variants are the help of its values.
 ///
 /// ```
 /// use ombx_core::benchmark::axis::AxisValue;

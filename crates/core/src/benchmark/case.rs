@@ -1,4 +1,4 @@
-//! One row to measure: a size, a depth, and a value on every axis of its benchmark.
+//! One case: a size, a depth, and a value on every axis of its benchmark.
 
 use std::fmt::Write as _;
 
@@ -11,42 +11,42 @@ use crate::{
     unit::Bytes,
 };
 
-/// One row to measure.
+/// One row to be measured.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Case {
-    /// Message size; the bytes of one operation.
+    /// Message size of one operation.
     pub bytes: Bytes,
-    /// Operations in flight; 1 unless the benchmark streams.
+    /// Operations in flight; 1 if the benchmark does not stream.
     pub depth: u32,
     /// Pairs of ranks that run at the same time.
     pub pairs: u32,
     /// Ranks that take part.
     pub ranks: u32,
-    /// Threads of each rank, where the benchmark runs several.
+    /// Threads of each rank; `None` for single-threaded benchmarks.
     pub threads: Option<Threads>,
-    /// The root, where the operation has one.
+    /// Root of the operation; `None` if it has none.
     pub root: Option<Root>,
-    /// The value chosen on each axis of the benchmark that rows name.
+    /// Axis and value, for every axis that the row names.
     pub axes: Vec<(&'static str, &'static str)>,
 }
 
 impl Case {
-    /// The value on an axis; its default where nothing was chosen.
+    /// Returns the name of the value on an axis; the default if the case names none.
     pub fn axis(&self, axis: &Axis) -> &'static str {
         self.axes.iter().find(|(name, _)| *name == axis.name).map_or(axis.default, |(_, value)| value)
     }
 
-    /// Returns the value on the axis `A`; its default where nothing was chosen.
+    /// Returns the value on the axis `A`; the default if the case names none.
     pub fn choice<A: AxisValue>(&self) -> A {
         A::parse(self.axis(A::AXIS)).unwrap_or(A::DEFAULT)
     }
 
-    /// The root, where it is not the usual one.
+    /// Returns the root if it is not the default one.
     pub fn chosen_root(&self) -> Option<Root> {
         self.root.filter(|root| *root != Root::default())
     }
 
-    /// The stable name of this row in results: benchmark, axes, size and depth.
+    /// Returns the stable name of the row in results: benchmark, axes, size and depth.
     pub fn key(&self, bench: &str, streams: bool) -> String {
         let mut key = format!("{bench}/");
         for (name, value) in &self.axes {
@@ -74,7 +74,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_key_names_everything_that_was_chosen() {
+    fn a_key_names_every_choice() {
         let case = Case {
             bytes: Bytes(65536),
             depth: 64,

@@ -1,30 +1,30 @@
-//! Work that keeps a CPU busy for a known time without communicating or reading a clock.
+//! Computation of a known length that neither communicates nor reads a clock.
 
 use std::{cell::Cell, hint::black_box, time::Duration};
 
 use crate::system::clock::Since;
 
-/// What keeps a rank busy.
+/// Work that a rank does while an operation is in flight.
 pub trait Busy {
-    /// Is busy once.
+    /// Does the work once.
     fn run(&self);
 }
 
-/// A number of arithmetic steps that takes a given time on this CPU.
+/// Arithmetic steps that take a given time on this CPU.
 #[derive(Debug, Clone)]
 pub struct Compute {
     steps: u64,
-    /// Where the last run ended and the next one begins, so that a CPU cannot do two at once.
-    reached: Cell<u64>,
+    /// Result of the last run and input of the next, so that a CPU cannot overlap two runs.
+    state: Cell<u64>,
 }
 
-/// Steps of one calibration pass; the fastest of several passes counts.
+/// Steps of one calibration pass. The fastest of five passes counts.
 const PASS: u64 = 200_000;
 
 impl Compute {
-    /// Calibrates, in a few milliseconds.
+    /// Returns a computation that lasts `time`. Calibration takes a few milliseconds.
     pub fn lasting(time: Duration) -> Compute {
-        let steps = |steps| Compute { steps, reached: Cell::new(1) };
+        let steps = |steps| Compute { steps, state: Cell::new(1) };
         let pass = steps(PASS);
         let fastest = (0..5).map(|_| {
             let since = Since::now();
@@ -37,14 +37,14 @@ impl Compute {
 }
 
 impl Busy for Compute {
-    /// Computes: each step depends on the one before, so that nothing can be left out or done at once.
+    /// Runs all steps. Each depends on the one before, so that neither compiler nor CPU can skip or overlap steps.
     #[inline(never)]
     fn run(&self) {
-        let mut x = black_box(self.reached.get());
+        let mut x = black_box(self.state.get());
         for _ in 0..self.steps {
             x = x.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         }
-        self.reached.set(black_box(x));
+        self.state.set(black_box(x));
     }
 }
 
@@ -52,15 +52,20 @@ impl Busy for Compute {
 mod tests {
     use super::*;
 
+    /// Returns the CPU time of this thread.
+    fn cpu_time() -> Duration {
+        rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime).try_into().unwrap()
+    }
+
     #[test]
     fn it_takes_about_as_long_as_it_says() {
         let wanted = Duration::from_millis(5);
-        // A busy machine spoils a calibration or a run; a wrong calibration is wrong every time.
+        // CPU time leaves out other programs. They may still spoil one calibration, but not all.
         let ratio = || {
             let compute = Compute::lasting(wanted);
-            let since = Since::now();
+            let before = cpu_time();
             compute.run();
-            since.elapsed().as_secs_f64() / wanted.as_secs_f64()
+            (cpu_time() - before).as_secs_f64() / wanted.as_secs_f64()
         };
         let ratios: Vec<f64> = (0..20).map(|_| ratio()).collect();
         assert!(ratios.iter().any(|r| (0.8..1.25).contains(r)), "{ratios:?}");

@@ -1,4 +1,4 @@
-//! Where a kernel runs: its team, its role and its peer.
+//! Where a kernel runs: its team, role and peer.
 
 use std::{any::Any, collections::BTreeMap};
 
@@ -10,32 +10,32 @@ use crate::{
     unit::Rank,
 };
 
-/// What a kernel learns about where it runs.
+/// What a kernel knows about the rank that it runs on.
 pub struct Context<'a> {
-    /// The ranks of this case, none of them idle.
+    /// Ranks of this case; none is idle.
     pub team: &'a dyn Team,
-    /// What this rank does.
+    /// Role of this rank.
     pub role: Role,
-    /// The other rank of its pair; itself where the layout has no pairs.
+    /// The other rank of the pair; this rank itself if the layout has no pairs.
     pub peer: Rank,
-    /// Which of the rank's threads this is; 0 where it has one.
+    /// Number of this thread in its rank, from 0.
     pub thread: u32,
-    /// Bytes of buffers that a rank may have, if the user set a limit.
+    /// Maximum bytes of buffers per rank, if the user set a limit.
     pub memory_limit: Option<u64>,
 }
 
 impl<'a> Context<'a> {
-    /// A rank that is timed and has no peer.
+    /// Returns the context of a timed rank without peer.
     pub fn of(team: &'a dyn Team) -> Context<'a> {
         Context { team, role: Role::Active, peer: team.rank(), thread: 0, memory_limit: None }
     }
 
-    /// This rank.
+    /// Returns this rank.
     pub fn rank(&self) -> Rank {
         self.team.rank()
     }
 
-    /// Those with whom this rank exchanges messages: its peer, or every other rank where it has none.
+    /// Returns the ranks with which this rank exchanges messages: its peer, or every other rank if it has none.
     pub fn partners(&self) -> Vec<Rank> {
         match self.peer == self.rank() {
             true => (0..self.team.size()).map(Rank).filter(|rank| *rank != self.rank()).collect(),
@@ -43,20 +43,27 @@ impl<'a> Context<'a> {
         }
     }
 
-    /// The team as the concrete type that a family needs.
+    /// Returns the team as the concrete type that a family needs.
+    ///
+    /// # Errors
+    /// [`Error::unsupported`] if the team has another type.
     pub fn fabric<T: Team>(&self) -> Result<&'a T> {
         let any: &'a dyn Any = self.team;
         any.downcast_ref().ok_or_else(|| {
-            Error::unsupported(format!("needs ranks of another kind than {}", self.team.fabric().name))
+            Error::unsupported(format!("ranks over {} cannot run it", self.team.fabric().name))
         })
     }
 
-    /// Refuses a case whose buffers, `mine` bytes on this rank, are more than a rank may have, or do not fit into the
-    /// memory of a host. Collective.
+    /// Checks that the buffers of a case, `mine` bytes on this rank, fit the memory limit and the memory of every host.
+    ///
+    /// Collective.
+    ///
+    /// # Errors
+    /// [`Error::unsupported`] on every rank, with the rank or host that has too little.
     pub fn afford(&self, mine: u64) -> Result<()> {
         if let Some(limit) = self.memory_limit {
-            let rank = self.rank();
             let excess = || {
+                let rank = self.rank();
                 Error::unsupported(format!(
                     "needs {mine} bytes of buffers on rank {rank}, --memory-limit is {limit}"
                 ))
@@ -66,28 +73,37 @@ impl<'a> Context<'a> {
         let free = environment::available_memory().unwrap_or(u64::MAX);
         let note =
             [&mine.to_le_bytes()[..], &free.to_le_bytes()[..], environment::hostname().as_bytes()].concat();
-        let mut hosts: BTreeMap<Vec<u8>, (u64, u64)> = BTreeMap::new();
-        for note in self.team.gather(&note)?.unwrap_or_default() {
-            // Every rank says two numbers and its host.
-            let Some((mine, rest)) = note.split_first_chunk() else { continue };
-            let Some((spare, host)) = rest.split_first_chunk() else { continue };
-            let (need, free) = hosts.entry(host.to_vec()).or_insert((0, u64::MAX));
-            *need = need.saturating_add(u64::from_le_bytes(*mine));
-            *free = (*free).min(u64::from_le_bytes(*spare));
-        }
-        let full = hosts.iter().find(|(_, (need, free))| need > free).map(|(host, (need, free))| {
-            let (host, mib) = (String::from_utf8_lossy(host), 1 << 20);
-            Error::unsupported(format!(
-                "needs {} MiB of buffers on {host}, which has {} MiB free",
-                need / mib,
-                free / mib
-            ))
-        });
-        self.agree(full.map_or(Ok(()), Err))
+        let notes = self.team.gather(&note)?.unwrap_or_default();
+        self.agree(check_hosts(&notes))
     }
 
-    /// Passes a local result on if every rank has `Ok`; to be called before anything collective depends on it.
+    /// Returns a local result if every rank has `Ok`, else an error on every rank. Collective.
+    ///
+    /// Kernels call it before a collective call that depends on the result.
     pub fn agree<T>(&self, mine: Result<T>) -> Result<T> {
         self.team.agree(mine)
+    }
+}
+
+/// Returns an error if the ranks of a host need more memory than it has. A note is two numbers and a host name.
+fn check_hosts(notes: &[Vec<u8>]) -> Result<()> {
+    let mut hosts: BTreeMap<&[u8], (u64, u64)> = BTreeMap::new();
+    for note in notes {
+        let Some((mine, rest)) = note.split_first_chunk() else { continue };
+        let Some((free, host)) = rest.split_first_chunk() else { continue };
+        let (needed, least_free) = hosts.entry(host).or_insert((0, u64::MAX));
+        *needed = needed.saturating_add(u64::from_le_bytes(*mine));
+        *least_free = (*least_free).min(u64::from_le_bytes(*free));
+    }
+    match hosts.iter().find(|(_, (needed, free))| needed > free) {
+        None => Ok(()),
+        Some((host, (needed, free))) => {
+            let (host, mib) = (String::from_utf8_lossy(host), 1 << 20);
+            Err(Error::unsupported(format!(
+                "needs {} MiB of buffers on {host}, which has {} MiB free",
+                needed / mib,
+                free / mib
+            )))
+        }
     }
 }

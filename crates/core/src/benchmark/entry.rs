@@ -1,4 +1,4 @@
-//! One benchmark as a line of data: what it is called, which ranks it needs, what users can choose, and what runs it.
+//! The entry of a benchmark in the registry: name, ranks, options, and the function that runs it.
 
 use std::{fmt, panic::Location};
 
@@ -18,7 +18,7 @@ use crate::{
     },
 };
 
-/// One benchmark: a line of data.
+/// Entry of one benchmark.
 ///
 /// ```
 /// # use ombx_core::{benchmark::{case::Case, context::Context, entry::Benchmark, kernel::Kernel, work::*}, error::Result};
@@ -34,72 +34,72 @@ use crate::{
 /// # fn main() {}
 /// ```
 pub struct Benchmark {
-    /// `family.name`, as on the command line.
+    /// Name on the command line: `family.name`.
     pub name: &'static str,
-    /// One sentence, lower case.
+    /// Description in one sentence, lower case.
     pub about: &'static str,
-    /// What the headline is.
+    /// Figure that is shown first.
     pub metric: Metric,
-    /// What is timed and what is not.
+    /// Description of the method.
     pub method: Method,
-    /// Which ranks do what, and how their times combine.
+    /// Roles of the ranks.
     pub layout: Layout,
-    /// Sizes measured by default, in the form of `--sizes`.
+    /// Default sizes, written as for `--sizes`.
     pub sizes: &'static str,
-    /// Whether it has messages, whose sizes the user can choose.
+    /// Whether it has messages, so that the user can choose sizes.
     pub sized: bool,
     /// Whether it keeps `depth` operations in flight.
     pub streams: bool,
     /// Whether its operation has a root.
     pub rooted: bool,
-    /// What it asks of the library for threads.
+    /// Thread support that it needs from the library.
     pub threading: Threading,
-    /// What connects its ranks.
+    /// Transport between its ranks.
     pub medium: Medium,
-    /// What the user can choose.
+    /// Options with a fixed set of values.
     pub axes: &'static [&'static Axis],
-    /// What the user can set freely.
+    /// Options with free values.
     pub settings: &'static [&'static Setting],
-    /// The one of its settings that is a list of sizes and stands for `--sizes`.
+    /// Setting that is a list of sizes and replaces `--sizes`.
     pub sized_by: Option<&'static Setting>,
-    /// Values that it takes on its axes by default, where those differ from the axes' own.
+    /// Default values of its axes where they differ from the axes' own defaults.
     pub usual: Preset,
-    /// Whether it is a broadcast, which takes no less than an empty message one way; rows that do say so.
+    /// Whether it is a broadcast. It cannot take less than an empty message one way; rows that do get a mark.
     pub one_way: bool,
-    /// Its OSU counterparts: the program itself, and one that is this benchmark with something chosen.
+    /// OSU programs that it replaces: one with default options, and one with options of its own.
     pub osu: [Option<Osu>; 2],
-    /// Why this build cannot run it, if so.
+    /// Returns an error with the reason if this build cannot run it.
     pub available: fn() -> std::result::Result<(), String>,
-    /// Where it is registered.
+    /// Source line that registers it.
     pub at: &'static Location<'static>,
-    /// Runs every case of a session.
+    /// Function that runs every case of a session.
     pub run: fn(&mut Session<'_>) -> Result<()>,
 }
 
-/// What connects the ranks of a benchmark.
+/// Transport between the ranks of a benchmark.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Medium {
     /// MPI.
     Mpi,
     /// Sockets, without MPI.
     Sockets,
-    /// None: the benchmark brings its own processes, and one process of ombx starts them.
+    /// None: one rank starts the processes of the benchmark itself.
     Own,
 }
 
 inventory::collect!(Benchmark);
 
-/// A benchmark that was asked for, by its own name or by another that chooses something.
+/// A selected benchmark. An OSU name selects values on axes too.
 #[derive(Debug, Clone, Copy)]
 pub struct Choice {
-    /// The benchmark.
+    /// Selected benchmark.
     pub bench: &'static Benchmark,
-    /// What its name chose.
+    /// Values that the name selects.
     pub preset: Preset,
 }
 
 impl Benchmark {
-    /// An entry that runs what is no single kernel.
+    /// Returns an entry with its own `run` function instead of one kernel.
     #[track_caller]
     pub const fn custom(
         name: &'static str,
@@ -132,63 +132,63 @@ impl Benchmark {
         }
     }
 
-    /// Sizes measured by default.
+    /// Sets the default sizes.
     #[must_use]
     pub const fn sizes(mut self, sizes: &'static str) -> Benchmark {
         self.sizes = sizes;
         self
     }
 
-    /// It has no messages: one row, whatever sizes the user chooses.
+    /// Declares that it has no messages: it has one row, and ignores `--sizes`.
     #[must_use]
     pub const fn without_sizes(mut self) -> Benchmark {
         (self.sizes, self.sized) = ("0", false);
         self
     }
 
-    /// Its operation has a root.
+    /// Declares that its operation has a root.
     #[must_use]
     pub const fn with_root(mut self) -> Benchmark {
         self.rooted = true;
         self
     }
 
-    /// It keeps `depth` operations in flight.
+    /// Declares that it keeps `depth` operations in flight.
     #[must_use]
     pub const fn streaming(mut self) -> Benchmark {
         self.streams = true;
         self
     }
 
-    /// Which ranks do what.
+    /// Sets the roles of the ranks.
     #[must_use]
     pub const fn layout(mut self, layout: Layout) -> Benchmark {
         self.layout = layout;
         self
     }
 
-    /// What the user can choose.
+    /// Sets the options with a fixed set of values.
     #[must_use]
     pub const fn axes(mut self, axes: &'static [&'static Axis]) -> Benchmark {
         self.axes = axes;
         self
     }
 
-    /// What the user can set freely.
+    /// Sets the options with free values.
     #[must_use]
     pub const fn settings(mut self, settings: &'static [&'static Setting]) -> Benchmark {
         self.settings = settings;
         self
     }
 
-    /// A setting that is a list of sizes and stands for `--sizes`.
+    /// Declares that a setting is a list of sizes and replaces `--sizes`.
     #[must_use]
     pub const fn sized_by(mut self, setting: &'static Setting) -> Benchmark {
         self.sized_by = Some(setting);
         self
     }
 
-    /// It brings its own processes and needs one rank, which starts them.
+    /// Declares that it needs one rank, which starts processes of its own.
     #[must_use]
     pub const fn by_itself(mut self) -> Benchmark {
         self.medium = Medium::Own;
@@ -196,57 +196,57 @@ impl Benchmark {
         self
     }
 
-    /// Its ranks are connected by sockets and know no MPI.
+    /// Declares that its ranks are connected by sockets, without MPI.
     #[must_use]
     pub const fn over_sockets(mut self) -> Benchmark {
         self.medium = Medium::Sockets;
         self
     }
 
-    /// Values that it takes on its axes by default.
+    /// Sets default values of its axes.
     #[must_use]
     pub const fn usually(mut self, values: Preset) -> Benchmark {
         self.usual = values;
         self
     }
 
-    /// It takes no less than an empty message one way, which is measured too where it is paced.
+    /// Declares that it cannot take less than an empty message one way; paced runs measure that time too.
     #[must_use]
     pub const fn above_one_way(mut self) -> Benchmark {
         self.one_way = true;
         self
     }
 
-    /// The default of one of its axes.
+    /// Returns the default value of one of its axes.
     pub fn default_of(&self, axis: &Axis) -> &'static str {
         self.usual.iter().find(|(name, _)| *name == axis.name).map_or(axis.default, |(_, value)| value)
     }
 
-    /// The OSU program it succeeds, and that program's title.
+    /// Sets the OSU program that it replaces, and the title that the program prints.
     #[must_use]
     pub const fn osu(mut self, name: &'static str, title: &'static str) -> Benchmark {
         self.osu[0] = Some(Osu { name, title, axes: &[] });
         self
     }
 
-    /// Another OSU program, which is this benchmark with something chosen on its axes.
+    /// Sets another OSU program that it replaces, with values on its axes.
     #[must_use]
     pub const fn osu_with(mut self, name: &'static str, title: &'static str, axes: Preset) -> Benchmark {
         self.osu[1] = Some(Osu { name, title, axes });
         self
     }
 
-    /// Threads of each rank under a plan, where it runs several.
+    /// Returns the threads of each rank under a plan; `None` for single-threaded benchmarks.
     pub fn threads_of(&self, plan: &Plan) -> Option<Threads> {
         (self.threading == Threading::Multiple).then(|| plan.threads.unwrap_or_default())
     }
 
-    /// Its OSU names.
+    /// Returns its OSU names.
     pub fn osu_names(&self) -> impl Iterator<Item = &Osu> {
         self.osu.iter().flatten()
     }
 
-    /// A test of whether this build can run it; the reason if not.
+    /// Sets the test of whether this build can run it. The test returns the reason if not.
     #[must_use]
     pub const fn available(mut self, test: fn() -> std::result::Result<(), String>) -> Benchmark {
         self.available = test;
@@ -255,28 +255,28 @@ impl Benchmark {
 }
 
 impl Benchmark {
-    /// The rules of an entry: a name of two or more parts, a sentence, sizes that can be read, axes with their default.
+    /// Checks the rules of an entry: a name of two or more parts, a description, valid sizes, and valid default values.
     pub(super) fn check(&self) -> Result<()> {
         let bad = |why: String| Err(Error::usage(format!("benchmark {self:?}: {why}")));
         let part =
             |p: &str| !p.is_empty() && p.bytes().all(|b| matches!(b, b'a'..=b'z' | b'0'..=b'9' | b'_'));
         if !self.name.contains('.') || !self.name.split('.').all(part) {
-            return bad("its name is not family.name in lower case".into());
+            return bad("its name is not `family.name` in lower case".into());
         }
         if self.about.is_empty() {
-            return bad("no sentence says what it is".into());
+            return bad("it has no description".into());
         }
         if let Err(e) = parse_sizes(self.sizes) {
             return bad(format!("its sizes are {:?}: {e}", self.sizes));
         }
         for (name, value) in self.osu_names().flat_map(|osu| osu.axes).chain(self.usual) {
             if !self.axes.iter().any(|axis| axis.name == *name && axis.values.contains(value)) {
-                return bad(format!("{name}={value} is chosen, which it does not have"));
+                return bad(format!("it has no {name}={value}, which is a default or an OSU choice"));
             }
         }
         match self.axes.iter().find(|axis| !axis.values.contains(&axis.default)) {
             Some(Axis { name, default, .. }) => {
-                bad(format!("the default {default:?} of the axis {name} is none of its values"))
+                bad(format!("the default {default:?} of the axis {name} is not one of its values"))
             }
             None => Ok(()),
         }

@@ -1,15 +1,15 @@
-//! Figures that a benchmark reports beside times.
+//! Figures that a benchmark reports in addition to times.
 
 use std::collections::BTreeMap;
 
-/// A figure of a row beside its times.
+/// A figure of a row in addition to its times.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Figure {
-    /// In the unit that the figure's name ends with; finite.
+    /// Finite value, in the unit with which the figure's name ends.
     Value(f64),
-    /// It could not be resolved, and why.
+    /// Reason why no value was resolved.
     Unresolved(String),
 }
 
-/// Figures by name; a name ends with its unit: `overlap_percent`, `round_trip_us`.
+/// Figures by name. A name ends with its unit: `overlap_percent`, `round_trip_us`.
 pub type Figures = BTreeMap<String, Figure>;

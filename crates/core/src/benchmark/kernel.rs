@@ -1,4 +1,4 @@
-//! What a benchmark is: one rank's work, which never reads a clock, loops over sizes, counts iterations or prints.
+//! The work of a benchmark on one rank. A kernel reads no clock, loops over no sizes and prints nothing.
 
 use crate::{
     benchmark::{
@@ -11,51 +11,56 @@ use crate::{
     error::Result,
 };
 
-/// One benchmark's work, as one rank sees it.
+/// Work of a benchmark on one rank.
 ///
-/// The engine calls, on every rank of the case and in this order: `open`, `fill`, `begin`, then many times `active` or
-/// `passive` by role, `end`, `figures`, `check`, once more `fill` to `check` with a fresh pattern, and `close`. Only `active` is timed.
+/// The engine calls these functions on every rank of a case, in this order: `open`, `fill`, `begin`, many times `active` or
+/// `passive` according to the role, `end`, `figures`, `check`. It then repeats `fill` to `check` with a fresh pattern for one
+/// iteration, and calls `close`. Only `active` is timed.
 pub trait Kernel: Sized {
-    /// What the headline is.
+    /// Figure that is shown first.
     const METRIC: Metric;
-    /// What is timed, what is not, and which benchmark of others it corresponds to.
+    /// Description of the method, for the catalogue of benchmarks.
     const METHOD: Method;
 
-    /// Whether it is the kernel for such a case; [`crate::benchmark::entry::Benchmark::either`] has another for those that it cannot.
-    fn carries(_case: &Case) -> bool {
+    /// Returns whether the kernel supports a case; see [`Benchmark::either`](crate::benchmark::entry::Benchmark::either).
+    fn supports(_case: &Case) -> bool {
         true
     }
-    /// Bytes, operations and legs of one iteration.
+    /// Returns the bytes, operations and legs of one iteration.
     fn work(case: &Case) -> Work;
-    /// Collective, untimed. [`Error::unsupported`] on any rank skips the case on all of them.
+    /// Opens the kernel for a case. Collective, untimed.
+    ///
+    /// # Errors
+    /// [`Error::unsupported`](crate::error::Error::unsupported) on any rank skips the case on all ranks.
     fn open(cx: &Context<'_>, case: &Case) -> Result<Self>;
-    /// Writes a pattern into what will be sent and poisons what will be received.
+    /// Writes a pattern into send buffers and poisons receive buffers. Untimed.
     fn fill(&mut self, _fill: Fill) -> Result<()> {
         Ok(())
     }
-    /// Opens what must be open around iterations, for instance a lock; untimed.
+    /// Opens what iterations need, for instance a lock. Untimed.
     fn begin(&mut self) -> Result<()> {
         Ok(())
     }
-    /// One iteration on a timed rank.
+    /// Runs one iteration on a timed rank.
     fn active(&mut self) -> Result<()>;
-    /// The same iteration on its peer.
+    /// Runs the same iteration on a rank that is not timed.
     fn passive(&mut self) -> Result<()> {
         Ok(())
     }
-    /// Closes what `begin` opened; untimed.
+    /// Closes what `begin` opened. Untimed.
     fn end(&mut self) -> Result<()> {
         Ok(())
     }
-    /// Compares what arrived with what `fill` sent; a payload mismatch is a [`Check`], not an error.
+    /// Compares what arrived with what `fill` wrote. A mismatch is a [`Check`], not an error. Untimed.
     fn check(&mut self, _fill: Fill) -> Result<Check> {
         Ok(Check::Unsupported)
     }
-    /// What it tells beside times, of the iterations between `begin` and `end`. Collective, untimed; rank 0's is kept.
+    /// Returns figures of the iterations between `begin` and `end`, in addition to times. Collective, untimed; the row keeps
+    /// those of rank 0.
     fn figures(&mut self) -> Result<Figures> {
         Ok(Figures::new())
     }
-    /// Collective, untimed.
+    /// Releases the kernel. Collective, untimed.
     fn close(self) -> Result<()> {
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! Which ranks take part in a benchmark, what each does, and how their times combine.
+//! Layouts: which ranks take part in a benchmark, their roles, and how their times are aggregated.
 
 use crate::{
     benchmark::work::Role,
@@ -6,25 +6,25 @@ use crate::{
     unit::Rank,
 };
 
-/// The shape of a benchmark over ranks.
+/// Ranks and roles of a benchmark.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Layout {
-    /// Rank 0 is timed, rank 1 answers; others stay idle.
+    /// Rank 0 is timed and rank 1 answers. Other ranks are idle.
     Pair,
-    /// P pairs by [`Pairing`], P being `--pairs`, else this; the first of each is timed. A last odd rank stays idle.
+    /// Pairs of ranks by [`Pairing`]; the first rank of each is timed. `--pairs` overrides their number. An odd last rank is idle.
     Pairs(Pairs),
-    /// Rank 0 is timed, every other answers it.
+    /// Rank 0 is timed and all other ranks answer it.
     Star,
-    /// Rank 0 is timed, by itself: the benchmark brings its own processes. Others stay idle.
+    /// Rank 0 is timed and starts processes of its own. Other ranks are idle.
     Alone,
     /// Every rank is timed.
     Everyone {
-        /// The fewest that make sense.
+        /// Minimum number of ranks.
         least: u32,
     },
 }
 
-/// How many pairs there are when the user does not say.
+/// Default number of pairs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Pairs {
     /// One.
@@ -33,21 +33,21 @@ pub enum Pairs {
     Most,
 }
 
-/// How the times of timed ranks become one.
+/// Rule that combines the times of timed ranks to one time per sample.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Aggregation {
-    /// Rank 0's clock.
+    /// Time of rank 0.
     Origin,
-    /// For each sample the slowest pair.
+    /// Time of the slowest pair.
     Pairs,
-    /// For each sample the slowest rank.
+    /// Time of the slowest rank.
     Slowest,
-    /// For each sample from the first rank's start to the last rank's end, on one clock for all.
+    /// Time from the first rank's start to the last rank's end, on a global clock.
     Global,
 }
 
 impl Aggregation {
-    /// Name in results.
+    /// Returns the name in results.
     pub const fn name(self) -> &'static str {
         match self {
             Aggregation::Origin => "origin",
@@ -68,19 +68,19 @@ crate::axis! {
     }
 }
 
-/// A layout laid over a number of ranks.
+/// A layout that is applied to a number of ranks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Assignment {
-    /// Ranks that take part, from 0.
+    /// Ranks that take part: 0 to `ranks` - 1.
     pub ranks: u32,
-    /// Pairs among them; 1 where there are none.
+    /// Number of pairs; 1 for layouts without pairs.
     pub pairs: u32,
     layout: Layout,
     pairing: Pairing,
 }
 
 impl Layout {
-    /// Ranks that `ombx run` starts when the user does not say.
+    /// Returns the number of ranks that `ombx run` starts by default.
     pub const fn ranks_wanted(self, pairs: Option<u32>) -> u32 {
         match (self, pairs) {
             (Layout::Alone, _) => 1,
@@ -97,15 +97,18 @@ impl Layout {
         }
     }
 
-    /// Lays it over `available` ranks.
+    /// Applies the layout to `available` ranks.
+    ///
+    /// # Errors
+    /// [`Error::unsupported`] if there are too few ranks.
     pub fn assign(self, available: u32, pairs: Option<u32>) -> Result<Assignment> {
-        let seated = |ranks, pairs| Ok(Assignment { ranks, pairs, layout: self, pairing: Pairing::Block });
+        let assigned = |ranks, pairs| Ok(Assignment { ranks, pairs, layout: self, pairing: Pairing::Block });
         let short = |need: u32| {
             Err(Error::unsupported(format!("needs {need} ranks, has {available}; start it with -n {need}")))
         };
         match self {
             Layout::Pair if available < 2 => short(2),
-            Layout::Pair => seated(2, 1),
+            Layout::Pair => assigned(2, 1),
             Layout::Pairs(usual) => {
                 let most = match usual {
                     Pairs::One => 1,
@@ -113,25 +116,25 @@ impl Layout {
                 };
                 let pairs = pairs.unwrap_or(most);
                 match pairs.checked_mul(2) {
-                    Some(ranks) if ranks <= available => seated(ranks, pairs),
+                    Some(ranks) if ranks <= available => assigned(ranks, pairs),
                     need => short(need.unwrap_or(u32::MAX)),
                 }
             }
-            Layout::Alone => seated(1, 1),
+            Layout::Alone => assigned(1, 1),
             Layout::Star if available < 2 => short(2),
-            Layout::Star => seated(available, 1),
+            Layout::Star => assigned(available, 1),
             Layout::Everyone { least } if available < least => short(least),
-            Layout::Everyone { .. } => seated(available, 1),
+            Layout::Everyone { .. } => assigned(available, 1),
         }
     }
 
-    /// Whether `--pairs` means something to it.
+    /// Returns whether the option `--pairs` applies.
     pub const fn has_pairs(self) -> bool {
         matches!(self, Layout::Pairs(_))
     }
 
-    /// How times combine.
-    pub const fn across(self) -> Aggregation {
+    /// Returns the default aggregation.
+    pub const fn aggregation(self) -> Aggregation {
         match self {
             Layout::Alone | Layout::Pair | Layout::Pairs(Pairs::One) | Layout::Star => Aggregation::Origin,
             Layout::Pairs(Pairs::Most) => Aggregation::Pairs,
@@ -139,7 +142,7 @@ impl Layout {
         }
     }
 
-    /// In words, for `ombx list`.
+    /// Returns the number of ranks in words, for `ombx list`.
     pub fn describe(self) -> String {
         match self {
             Layout::Alone => "1".into(),
@@ -152,18 +155,18 @@ impl Layout {
 }
 
 impl Assignment {
-    /// The same ranks paired by a value of [`Pairing`].
+    /// Returns the assignment with another pairing.
     #[must_use]
     pub fn paired(self, pairing: Pairing) -> Assignment {
         Assignment { pairing, ..self }
     }
 
-    /// How times combine: several pairs have several clocks.
-    pub const fn across(&self) -> Aggregation {
-        if self.pairs > 1 { Aggregation::Pairs } else { self.layout.across() }
+    /// Returns the aggregation. Several pairs have several timed ranks.
+    pub const fn aggregation(&self) -> Aggregation {
+        if self.pairs > 1 { Aggregation::Pairs } else { self.layout.aggregation() }
     }
 
-    /// What a rank does and with whom.
+    /// Returns the role of a rank and its peer.
     pub fn role(&self, rank: Rank) -> (Role, Rank) {
         match (self.layout, self.pairing) {
             (Layout::Alone | Layout::Everyone { .. }, _) => (Role::Active, rank),
@@ -183,7 +186,7 @@ mod tests {
     use crate::benchmark::axis::AxisValue;
 
     #[test]
-    fn every_active_rank_has_a_passive_peer_that_knows_it() {
+    fn roles_of_a_pair_are_mutual() {
         for available in 2..9 {
             let assignment = Layout::Pairs(Pairs::Most).assign(available, None).unwrap();
             assert_eq!(assignment.ranks, available / 2 * 2);
@@ -201,14 +204,17 @@ mod tests {
     #[test]
     fn every_other_rank_of_a_star_answers_the_first() {
         let assignment = Layout::Star.assign(5, None).unwrap();
-        assert_eq!((assignment.ranks, assignment.pairs, assignment.across()), (5, 1, Aggregation::Origin));
+        assert_eq!(
+            (assignment.ranks, assignment.pairs, assignment.aggregation()),
+            (5, 1, Aggregation::Origin)
+        );
         assert_eq!(assignment.role(Rank(0)), (Role::Active, Rank(0)));
         assert!((1..5).all(|rank| assignment.role(Rank(rank)) == (Role::Passive, Rank(0))));
         assert!(Layout::Star.assign(1, None).is_err());
     }
 
     #[test]
-    fn pairs_are_far_or_near() {
+    fn pairs_are_blocks_or_adjacent() {
         let assignment = Layout::Pairs(Pairs::Most).assign(7, Some(3)).unwrap();
         let timed = |pairing: Pairing| -> Vec<(u32, u32)> {
             let assignment = assignment.paired(pairing);

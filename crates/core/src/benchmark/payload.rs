@@ -1,33 +1,33 @@
-//! What is sent, so that what arrives can be checked byte by byte: a pattern of rank, position, size and round.
+//! Payload patterns and their verification, byte by byte. A pattern depends on rank, position, size and round.
 
 use crate::unit::Rank;
 
-/// One filling of the buffers: which pattern they hold and how many iterations have run on it.
+/// Pattern of the buffers, and the iterations that ran since they were filled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Fill {
-    /// Distinguishes one filling from the next, so that stale data cannot pass.
+    /// Number of the filling, so that data of an earlier one is detected.
     pub round: u64,
-    /// Message size, mixed into the pattern.
+    /// Message size, a part of the pattern.
     pub bytes: u64,
-    /// Iterations run since the buffers were filled; known when checking.
+    /// Iterations since the buffers were filled; set for the check.
     pub iterations: u64,
 }
 
-/// What a check found.
+/// Result of a verification.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Check {
-    /// Every byte that arrived is the one that was sent.
+    /// Every byte is right.
     Passed,
     /// A byte is wrong.
     Failed(Mismatch),
-    /// The kernel has no payload, or none that can be checked.
+    /// The kernel has no payload that can be checked.
     Unsupported,
-    /// The user asked for none.
+    /// The user disabled verification.
     Off,
 }
 
 impl Check {
-    /// Name in results.
+    /// Returns the name in results.
     pub const fn name(&self) -> &'static str {
         match self {
             Check::Passed => "passed",
@@ -37,25 +37,25 @@ impl Check {
         }
     }
 
-    /// This check, or the other if this one passed.
+    /// Returns this check, or the other if this one passed.
     #[must_use]
     pub fn and(self, other: Check) -> Check {
         if self == Check::Passed { other } else { self }
     }
 }
 
-/// The first wrong byte of a buffer.
+/// First wrong byte of a buffer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Mismatch {
-    /// Where the data arrived.
+    /// Rank on which the data arrived.
     pub rank: Rank,
-    /// The message of the window, from 0.
+    /// Number of the message in the buffer, from 0.
     pub slot: u64,
-    /// Byte of the message, from 0.
+    /// Position in the message, from 0.
     pub byte: u64,
-    /// What should stand there.
+    /// Expected value.
     pub expected: u8,
-    /// What stands there.
+    /// Actual value.
     pub actual: u8,
 }
 
@@ -71,34 +71,34 @@ impl std::fmt::Display for Mismatch {
 pub struct Slots {
     /// Bytes of a message.
     pub bytes: u64,
-    /// Messages.
+    /// Number of messages.
     pub count: u32,
-    /// Bytes from the start of one to the start of the next; 0 where all share one place.
+    /// Bytes from the start of one message to the start of the next; 0 if all share one buffer.
     pub stride: u64,
 }
 
-/// Messages start on cache lines of their own, so that no two share one.
+/// Alignment of messages: a cache line, so that no two messages share one.
 const LINE: u64 = 64;
-/// An odd constant with well mixed bits: the step from one word of a pattern to the next.
+/// Step from one word of a pattern to the next: 2^64 divided by the golden ratio, which is odd and has well mixed bits.
 const STEP: u64 = 0x9E37_79B9_7F4A_7C15;
 
 impl Slots {
-    /// `count` messages of `bytes`, each on cache lines of its own.
+    /// Returns `count` messages of `bytes`, each on its own cache lines.
     pub fn new(bytes: u64, count: u32) -> Slots {
         Slots { bytes, count, stride: bytes.next_multiple_of(LINE).max(LINE) }
     }
 
-    /// `count` messages one directly behind the other.
+    /// Returns `count` messages without gaps.
     pub fn packed(bytes: u64, count: u32) -> Slots {
         Slots { stride: bytes, ..Slots::new(bytes, count) }
     }
 
-    /// `count` messages that all use one buffer, as the OSU benchmarks do: hot, and overwritten while others arrive.
+    /// Returns `count` messages that share one buffer, as in the OSU benchmarks. Later messages overwrite earlier ones.
     pub fn shared(bytes: u64, count: u32) -> Slots {
         Slots { stride: 0, ..Slots::new(bytes, count) }
     }
 
-    /// Bytes of the buffer that holds them all, and a cache line at the least.
+    /// Returns the size of the whole buffer in bytes, at least one cache line.
     pub fn total(&self) -> u64 {
         match self.stride {
             0 => Slots::new(self.bytes, 1).total(),
@@ -106,9 +106,15 @@ impl Slots {
         }
     }
 
-    /// Where message `slot` starts.
+    /// Returns the offset of message `slot` in bytes.
     pub fn offset(&self, slot: u32) -> usize {
         (self.stride * u64::from(slot)) as usize
+    }
+
+    /// Checks the messages of a buffer in order, until one fails.
+    fn first_failure(&self, buffer: &[u8], check: impl Fn(u64, &[u8]) -> Check) -> Check {
+        let mut checks = self.messages(buffer.len()).map(|(slot, range)| check(slot, &buffer[range]));
+        checks.find(|check| *check != Check::Passed).unwrap_or(Check::Passed)
     }
 
     fn messages(&self, buffer_len: usize) -> impl Iterator<Item = (u64, std::ops::Range<usize>)> + use<> {
@@ -125,7 +131,7 @@ impl Slots {
 }
 
 impl Fill {
-    /// The pattern that `owner` sends.
+    /// Returns the first word of message `slot` of `owner`.
     fn key(&self, owner: Rank, slot: u64) -> u64 {
         let mut key = u64::from(owner.0).wrapping_add(1).wrapping_mul(STEP);
         for part in [self.round, self.bytes, slot] {
@@ -135,12 +141,12 @@ impl Fill {
         key
     }
 
-    /// Writes what `owner` sends into every message.
+    /// Writes the pattern of `owner` into every message.
     pub fn write(&self, owner: Rank, slots: Slots, buffer: &mut [u8]) {
         self.write_as(owner, slots, buffer, 0);
     }
 
-    /// Writes into every message what must not be there when `owner`'s data has arrived: every byte differs.
+    /// Writes the complement of `owner`'s pattern, so that every byte that does not arrive is detected.
     pub fn poison(&self, owner: Rank, slots: Slots, buffer: &mut [u8]) {
         self.write_as(owner, slots, buffer, u64::MAX);
     }
@@ -152,20 +158,21 @@ impl Fill {
         }
     }
 
-    /// What `owner` sends as message `slot`: its words of eight bytes by their position.
+    /// Returns the pattern of message `slot` of `owner`: a function from position to 8-byte word.
     pub fn words(&self, owner: Rank, slot: u64) -> impl Fn(u64) -> u64 + use<> {
         let key = self.key(owner, slot);
         move |at| key.wrapping_add(at.wrapping_mul(STEP))
     }
 
-    /// The same filling seen as another's: a second pattern of the same owner, such as what a window holds at first.
+    /// Returns a second pattern for the same owner and round, such as the initial contents of a window.
     #[must_use]
     pub fn beside(self) -> Fill {
         Fill { round: self.round ^ (1 << 63), ..self }
     }
 
-    /// Compares every message with what stands there after `times` additions of `owner`'s data to `first`'s, in unsigned
-    /// integers of `width` bytes that wrap; `rank` is where it is.
+    /// Compares every message with `first`'s initial contents after `times` additions of `owner`'s pattern.
+    ///
+    /// Elements are unsigned integers of `width` bytes that wrap. `rank` is the rank that holds `found`.
     pub fn check_sum(
         &self,
         (first, owner): (Rank, Rank),
@@ -175,31 +182,25 @@ impl Fill {
         found: &[u8],
         rank: Rank,
     ) -> Check {
-        let messages = slots.messages(found.len());
-        messages.fold(Check::Passed, |check, (slot, range)| match check {
-            Check::Passed => {
-                let (before, added) = (self.beside().words(first, slot), self.words(owner, slot));
-                let word = |at| sum([(before(at), 1), (added(at), times)], width);
-                check_words(word, &found[range], (rank, slot))
-            }
-            failed => failed,
+        slots.first_failure(found, |slot, message| {
+            let (before, added) = (self.beside().words(first, slot), self.words(owner, slot));
+            let word = |at| sum([(before(at), 1), (added(at), times)], width);
+            check_words(word, message, (rank, slot))
         })
     }
 
-    /// Compares every message with what `owner` sent; `rank` is where it arrived.
+    /// Compares every message with the pattern of `owner`. `rank` is the rank on which it arrived.
     pub fn check(&self, owner: Rank, slots: Slots, buffer: &[u8], rank: Rank) -> Check {
-        let messages = slots.messages(buffer.len());
-        messages.fold(Check::Passed, |check, (slot, range)| match check {
-            Check::Passed => check_words(self.words(owner, slot), &buffer[range], (rank, slot)),
-            failed => failed,
+        slots.first_failure(buffer, |slot, message| {
+            check_words(self.words(owner, slot), message, (rank, slot))
         })
     }
 }
 
-/// Words that are compared at once, whichever of them differs: compilers make a few instructions of that.
-const AT_ONCE: usize = 64;
+/// Words that are compared without a branch in between, so that compilers vectorise the comparison.
+const BLOCK_WORDS: usize = 64;
 
-/// Writes words by their position, the last one as far as it fits.
+/// Writes words by position. The last one is cut if it does not fit.
 pub fn write_words(word: impl Fn(u64) -> u64, message: &mut [u8]) {
     let (whole, rest) = message.as_chunks_mut();
     let last = word(whole.len() as u64).to_le_bytes();
@@ -207,14 +208,14 @@ pub fn write_words(word: impl Fn(u64) -> u64, message: &mut [u8]) {
     rest.copy_from_slice(&last[..rest.len()]);
 }
 
-/// Compares a message, and where it is, with the words that it should consist of.
+/// Compares message `slot` of `rank` with the words that it should consist of.
 pub fn check_words(word: impl Fn(u64) -> u64, message: &[u8], (rank, slot): (Rank, u64)) -> Check {
     let differing = |(chunk, at): (&[u8; 8], u64)| (u64::from_le_bytes(*chunk) ^ word(at), at);
     let (whole, rest) = message.as_chunks();
     let end = whole.len() as u64;
     let mut last = word(end).to_le_bytes();
     last[..rest.len()].copy_from_slice(rest);
-    let blocks = whole.chunks(AT_ONCE).zip((0..).step_by(AT_ONCE));
+    let blocks = whole.chunks(BLOCK_WORDS).zip((0..).step_by(BLOCK_WORDS));
     let mut wrong = blocks.filter_map(|(block, start)| {
         let bits = || block.iter().zip(start..).map(differing);
         let any = bits().fold(0, |any, (bits, _)| any | bits) != 0;
@@ -231,10 +232,12 @@ pub fn check_words(word: impl Fn(u64) -> u64, message: &[u8], (rank, slot): (Ran
     }
 }
 
-/// The sum of words, each so many times, in unsigned integers of `width` bytes that wrap, as many as a word holds.
+/// Returns the sum of two words, each multiplied by a factor, element by element.
+///
+/// Elements are unsigned integers of `width` bytes that wrap; a word holds 8 / `width` of them.
 #[inline]
 pub fn sum(terms: [(u64, u64); 2], width: usize) -> u64 {
-    // What is above an element in its word does not reach it.
+    // Higher elements of the word do not affect the low bytes of a product or sum.
     let total = |shift: usize| {
         let term = |(word, times): &(u64, u64)| (word >> shift).wrapping_mul(*times);
         terms.iter().map(term).fold(0, u64::wrapping_add)
@@ -257,7 +260,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn one_flipped_bit_anywhere_is_found(
+        fn one_flipped_bit_is_detected(
             bytes in 1u64..300, count in 1u32..9, pick in any::<prop::sample::Index>(), bit in 0u8..8,
         ) {
             let slots = Slots::new(bytes, count);
@@ -275,7 +278,7 @@ mod tests {
         }
 
         #[test]
-        fn every_poisoned_byte_is_wrong(bytes in 1u64..200, owner in 0u32..5) {
+        fn poison_differs_in_every_byte(bytes in 1u64..200, owner in 0u32..5) {
             let slots = Slots::new(bytes, 1);
             let (mut good, mut bad) = (vec![0u8; slots.total() as usize], vec![0u8; slots.total() as usize]);
             fill(1, bytes).write(Rank(owner), slots, &mut good);
@@ -285,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn stale_foreign_and_shifted_data_do_not_pass() {
+    fn stale_and_misplaced_data_is_detected() {
         let slots = Slots::new(64, 2);
         let mut buffer = vec![0u8; slots.total() as usize];
         fill(1, 64).write(Rank(0), slots, &mut buffer);
@@ -297,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn messages_that_share_a_place_are_one_to_check() {
+    fn messages_that_share_a_buffer_are_checked_once() {
         let slots = Slots::shared(100, 64);
         assert_eq!((slots.total(), slots.offset(63)), (128, 0));
         let mut buffer = vec![0u8; 128];
@@ -308,7 +311,7 @@ mod tests {
     }
 
     #[test]
-    fn sums_wrap_in_the_width_of_an_element() {
+    fn sums_wrap_per_element() {
         for width in [1, 2, 4, 8] {
             let slots = Slots::new(16, 2);
             let (mut memory, mut added) =
@@ -317,7 +320,7 @@ mod tests {
             fill(1, 16).write(Rank(1), slots, &mut added);
             for _ in 0..300 {
                 for (sum, term) in memory.chunks_exact_mut(width).zip(added.chunks_exact(width)) {
-                    // As by hand: from the lowest byte up, what is left at the end is dropped.
+                    // Adds byte by byte with carry; the last carry is dropped.
                     let mut carry = 0;
                     for (sum, term) in sum.iter_mut().zip(term) {
                         let total = u16::from(*sum) + u16::from(*term) + carry;
@@ -336,7 +339,7 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_message_has_nothing_to_check_but_its_buffer_is_there() {
+    fn empty_messages_have_a_buffer_and_pass() {
         let slots = Slots::new(0, 4);
         assert_eq!(slots.total(), 256);
         assert_eq!(fill(0, 0).check(Rank(0), slots, &[0; 256], Rank(1)), Check::Passed);

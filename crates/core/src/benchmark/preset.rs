@@ -1,15 +1,15 @@
-//! What a benchmark is asked for by: its own name, or that of an OSU program, which may choose something.
+//! OSU programs that benchmarks replace, and values that their names select.
 
-/// The OSU program that a benchmark succeeds, for the drop-in and the osu format.
+/// OSU program that a benchmark replaces; used by `ombx osu` and the osu format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Osu {
-    /// Program: `osu_put_bw`.
+    /// Name of the program, such as `osu_put_bw`.
     pub name: &'static str,
-    /// Its header without number: `OSU MPI_Put Bandwidth Test`.
+    /// Title that it prints, without version: `OSU MPI_Put Bandwidth Test`.
     pub title: &'static str,
-    /// What it chooses on the benchmark's axes, if the user does not.
+    /// Values on the benchmark's axes, if the user selects none.
     pub axes: Preset,
 }
 
-/// Axis and value, chosen by a name.
+/// Axes and values that a name selects.
 pub type Preset = &'static [(&'static str, &'static str)];

@@ -1,4 +1,4 @@
-//! The benchmarks of this binary: const entries that register themselves.
+//! The registry: the benchmark entries that are linked into this binary.
 
 use crate::{
     benchmark::{
@@ -9,19 +9,25 @@ use crate::{
     error::{Error, Result},
 };
 
-/// All entries, sorted by name, no name twice.
+/// Benchmark entries, sorted by unique name.
 #[derive(Debug)]
 pub struct Registry {
     entries: Vec<&'static Benchmark>,
 }
 
 impl Registry {
-    /// Collects what is linked into this binary.
+    /// Returns the entries that are linked into this binary.
+    ///
+    /// # Errors
+    /// As [`Registry::of`].
     pub fn load() -> Result<Registry> {
         Registry::of(inventory::iter::<Benchmark>.into_iter())
     }
 
-    /// A registry of given entries; one that cannot be run and a name that stands twice are errors that name the places.
+    /// Returns a registry of the given entries.
+    ///
+    /// # Errors
+    /// Usage error for an invalid entry, a duplicate name, or two different axes of one name. It names the source lines of entries.
     pub fn of(entries: impl Iterator<Item = &'static Benchmark>) -> Result<Registry> {
         let mut entries: Vec<_> = entries.collect();
         entries.sort_by_key(|b| (b.name, b.at.file(), b.at.line()));
@@ -29,23 +35,30 @@ impl Registry {
         let mut axes: Vec<&Axis> = entries.iter().flat_map(|b| b.axes.iter().copied()).collect();
         axes.sort_by_key(|a| a.name);
         if let Some(pair) = axes.windows(2).find(|w| w[0].name == w[1].name && w[0].values != w[1].values) {
-            return Err(Error::usage(format!("two axes are called {}, with different values", pair[0].name)));
+            return Err(Error::usage(format!(
+                "two axes with different values have the name {}: rename one",
+                pair[0].name
+            )));
         }
         let settings = entries.iter().flat_map(|b| b.settings.iter());
         if let Some(setting) =
             settings.clone().find(|setting| axes.iter().any(|axis| axis.name == setting.name))
         {
-            return Err(Error::usage(format!("{} is the name of an axis and of a setting", setting.name)));
+            return Err(Error::usage(format!(
+                "{} is the name of an axis and of a setting: rename one",
+                setting.name
+            )));
         }
         match entries.windows(2).find(|pair| pair[0].name == pair[1].name) {
             None => Ok(Registry { entries }),
-            Some(pair) => {
-                Err(Error::usage(format!("two benchmarks have one name: {:?} and {:?}", pair[0], pair[1])))
-            }
+            Some(pair) => Err(Error::usage(format!(
+                "two benchmarks have the same name: {:?} and {:?}; rename one",
+                pair[0], pair[1]
+            ))),
         }
     }
 
-    /// All of them, by name.
+    /// Returns all entries, sorted by name.
     pub fn all(&self) -> &[&'static Benchmark] {
         &self.entries
     }
@@ -64,7 +77,7 @@ impl Registry {
         Ok(Choice { bench, preset: &[] })
     }
 
-    /// Every axis that a benchmark here has, once, by name.
+    /// Returns every axis of the entries once, sorted by name.
     pub fn axes(&self) -> Vec<&'static Axis> {
         let mut axes: Vec<&'static Axis> = self.entries.iter().flat_map(|b| b.axes.iter().copied()).collect();
         axes.sort_by_key(|a| a.name);
@@ -72,7 +85,7 @@ impl Registry {
         axes
     }
 
-    /// Every setting that a benchmark here has, once, by name.
+    /// Returns every setting of the entries once, sorted by name.
     pub fn settings(&self) -> Vec<&'static Setting> {
         let mut settings: Vec<&'static Setting> =
             self.entries.iter().flat_map(|b| b.settings.iter().copied()).collect();

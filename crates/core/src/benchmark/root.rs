@@ -1,4 +1,4 @@
-//! The root of collective operations that have one.
+//! The root of a collective operation.
 
 use std::{fmt, str::FromStr};
 
@@ -7,17 +7,17 @@ use crate::{
     unit::Rank,
 };
 
-/// Which rank is the root.
+/// Choice of the root rank.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Root {
-    /// The same in every iteration.
+    /// The same rank in every iteration.
     Fixed(Rank),
-    /// Another in every iteration: rank 0, then 1, and so on around.
+    /// The next rank in every iteration, from rank 0, in a cycle.
     Rotating,
 }
 
 impl Root {
-    /// The first.
+    /// Returns the root of the first iteration.
     pub fn first(self) -> Rank {
         match self {
             Root::Fixed(rank) => rank,
@@ -25,7 +25,10 @@ impl Root {
         }
     }
 
-    /// Fails if there is no such rank.
+    /// Checks that the root exists among `ranks` ranks.
+    ///
+    /// # Errors
+    /// [`Error::unsupported`] if it does not.
     pub fn is_among(self, ranks: u32) -> Result<()> {
         match self {
             Root::Fixed(rank) if rank.0 >= ranks => Err(Error::unsupported(format!(
@@ -59,7 +62,7 @@ impl FromStr for Root {
         match (text, text.parse()) {
             ("rotate", _) => Ok(Root::Rotating),
             (_, Ok(rank)) => Ok(Root::Fixed(Rank(rank))),
-            _ => Err(Error::usage("neither the number of a rank nor rotate")),
+            _ => Err(Error::usage("a root is the number of a rank, or `rotate`")),
         }
     }
 }
@@ -79,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn a_root_must_be_there() {
+    fn a_root_must_exist() {
         assert!(Root::Fixed(Rank(3)).is_among(4).is_ok() && Root::Rotating.is_among(1).is_ok());
         let error = Root::Fixed(Rank(4)).is_among(4).unwrap_err().to_string();
         assert!(error.contains("root 4 is none of the 4 ranks"), "{error}");

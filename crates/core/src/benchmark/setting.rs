@@ -1,19 +1,20 @@
-//! What a user can set freely.
+//! Settings: options of a benchmark with free values.
 
 use crate::error::Result;
 
-/// One value of a benchmark that is no choice among few, such as a number of bytes. The command line has one option for
-/// each, made from this entry; the value is the same in all rows of a run, and the run's record has it.
+/// An option of a benchmark whose value is free, such as a number of bytes.
+///
+/// The command line has one option for each. The value holds for all rows of a run and is kept in the plan of the run.
 #[derive(Debug)]
 pub struct Setting {
     /// Name of the option and of the field in results, lower case.
     pub name: &'static str,
-    /// What stands for the value in `--help`: `BYTES`.
+    /// Placeholder of the value in `--help`, such as `BYTES`.
     pub value: &'static str,
-    /// One sentence for `--help`.
+    /// Help text of the option, in one sentence.
     pub about: &'static str,
-    /// The value taken when the user gives none.
+    /// Value if the user gives none.
     pub default: Option<&'static str>,
-    /// Refuses what is no value, before anything starts.
+    /// Returns an error for an invalid value. Called before ranks start.
     pub check: fn(&str) -> Result<()>,
 }

@@ -1,4 +1,4 @@
-//! How many threads send and how many receive, where a benchmark runs several in a rank.
+//! Threads per rank of multi-threaded benchmarks.
 
 use std::{fmt, str::FromStr};
 
@@ -7,29 +7,29 @@ use crate::{
     error::{Error, Result},
 };
 
-/// What a benchmark asks of the library for threads.
+/// Thread support that a benchmark needs from the library.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Threading {
-    /// The main thread alone calls it.
+    /// Only the main thread calls the library.
     Single,
-    /// Several threads call it at the same time; a library that allows this may be slower for everyone.
+    /// Several threads call the library at the same time. This mode may slow down all benchmarks of the run.
     Multiple,
 }
 
-/// Threads on the timed rank and on the one that answers.
+/// Threads on the timed rank and on the rank that answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Threads {
-    /// On the timed rank, each timed by itself.
+    /// Threads on the timed rank, each timed separately.
     pub senders: u32,
-    /// On the rank that answers; any of them answers any message.
+    /// Threads on the rank that answers. Any of them may answer any message.
     pub receivers: u32,
 }
 
 impl Threads {
-    /// The most on one rank.
-    const MOST: u32 = 64;
+    /// Maximum number of threads on one rank.
+    const MAX: u32 = 64;
 
-    /// Threads of a rank that does this.
+    /// Returns the number of threads of a rank with this role.
     pub const fn of(self, role: Role) -> u32 {
         match role {
             Role::Active => self.senders,
@@ -38,7 +38,7 @@ impl Threads {
     }
 }
 
-/// As the OSU benchmark has it.
+/// The default of `osu_latency_mt`.
 impl Default for Threads {
     fn default() -> Threads {
         Threads { senders: 1, receivers: 2 }
@@ -57,13 +57,13 @@ impl FromStr for Threads {
     /// Reads `senders:receivers`.
     fn from_str(text: &str) -> Result<Threads> {
         let number =
-            |part: &str| part.parse::<u32>().ok().filter(|threads| (1..=Threads::MOST).contains(threads));
+            |part: &str| part.parse::<u32>().ok().filter(|threads| (1..=Threads::MAX).contains(threads));
         text.split_once(':')
             .and_then(|(s, r)| Some(Threads { senders: number(s)?, receivers: number(r)? }))
             .ok_or_else(|| {
                 Error::usage(format!(
-                    "{text:?} is not senders:receivers, from 1 to {} of each, such as 2:4",
-                    Threads::MOST
+                    "threads {text:?} is not senders:receivers, from 1 to {} each, such as 2:4",
+                    Threads::MAX
                 ))
             })
     }

@@ -1,16 +1,16 @@
-//! What an iteration moves, what its headline is, and what each rank does.
+//! What one iteration does: its bytes and operations, its metric, and the roles of ranks.
 
-/// What a benchmark's headline is.
+/// Figure of a benchmark that is shown first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Metric {
-    /// Time of one leg, in microseconds.
+    /// Time of one leg in microseconds.
     Latency,
-    /// Bytes by time, in MB/s (10^6), and messages per second.
+    /// Bytes per time in MB/s (10^6 bytes), and messages per second.
     Bandwidth,
 }
 
 impl Metric {
-    /// Lower-case name, as in results.
+    /// Returns the name in results.
     pub const fn name(self) -> &'static str {
         match self {
             Metric::Latency => "latency",
@@ -18,7 +18,7 @@ impl Metric {
         }
     }
 
-    /// Unit of the headline.
+    /// Returns the unit of the headline.
     pub const fn unit(self) -> &'static str {
         match self {
             Metric::Latency => "us",
@@ -27,33 +27,33 @@ impl Metric {
     }
 }
 
-/// What one iteration does. Figures are derived from this: no benchmark halves a time itself.
+/// Amount of work of one iteration. The engine derives all figures from it; kernels never divide a time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Work {
-    /// Payload bytes moved in one iteration, over all its operations, both directions and all pairs.
+    /// Payload bytes of all operations, in both directions and over all pairs.
     pub bytes: u64,
-    /// Operations (messages) of one iteration.
+    /// Operations (messages).
     pub ops: u64,
-    /// Equal legs, one after the other: 2 in a ping-pong.
+    /// Equal legs that follow one another: 2 in a ping-pong.
     pub legs: u64,
 }
 
-/// What a rank does in a case.
+/// Role of a rank in a case.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
-    /// It is timed.
+    /// The rank is timed.
     Active,
-    /// It answers.
+    /// The rank answers.
     Passive,
 }
 
-/// The method of a kernel in three sentences, from which the catalogue of benchmarks is generated.
+/// Method of a kernel in three sentences, for the catalogue of benchmarks.
 #[derive(Debug, Clone, Copy)]
 pub struct Method {
-    /// What is between two readings of the clock.
+    /// What happens between two readings of the clock.
     pub timed: &'static str,
-    /// What is deliberately outside.
+    /// What is deliberately not timed.
     pub untimed: &'static str,
-    /// Its counterpart in OMB, IMB or LinkTest, and how it differs.
+    /// Counterpart in OMB, IMB or LinkTest, and the differences.
     pub like: &'static str,
 }

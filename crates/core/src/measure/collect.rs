@@ -1,4 +1,4 @@
-//! What a round of samples took on one rank, and how the rounds and the checks of all ranks come together.
+//! Samples of one round on one rank, and their gathering on rank 0; the same for checks.
 
 use crate::{
     benchmark::{
@@ -11,24 +11,24 @@ use crate::{
     unit::Rank,
 };
 
-/// What one thread of one rank measured in a round.
+/// Samples of one thread of one rank in one round.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct RoundSamples {
-    /// Of every sample; with a start that was agreed on, from that start to this rank's end.
+    /// Time of every sample. With an agreed start: from that start to this rank's end.
     pub elapsed_ns: Vec<u64>,
-    /// From the agreed start of every sample to this rank's own; empty where none was agreed on.
+    /// Time from the agreed start of every sample to this rank's start; empty without agreed starts.
     pub started_ns: Vec<u64>,
-    /// Samples of the round that this rank started late.
+    /// Numbers of the samples that this rank started late.
     pub late: Vec<u64>,
-    /// Round trips measured in turn with the samples; of rank 0 alone, so that they never travel.
+    /// Round trips that alternate with the samples. Only rank 0 has them, so they are never sent.
     pub round_trips: Option<RoundTrips>,
 }
 
 /// Rank and thread.
-type Who = (u32, u32);
+type ThreadId = (u32, u32);
 
 impl RoundSamples {
-    /// Of stamps in a chain: each ends a sample and begins the next.
+    /// Returns samples that have neither agreed starts nor round trips.
     pub fn chained(elapsed_ns: Vec<u64>) -> RoundSamples {
         RoundSamples { elapsed_ns, ..RoundSamples::default() }
     }
@@ -39,7 +39,7 @@ impl RoundSamples {
         words.flat_map(u64::to_le_bytes).collect()
     }
 
-    /// None where the parts do not fit together: then the rank is another program.
+    /// Decodes a round; `None` if it is malformed, as from another build of ombx.
     fn from_bytes(bytes: &[u8]) -> Option<RoundSamples> {
         let (mut words, rest) = bytes.as_chunks::<8>();
         let mut part = || {
@@ -58,63 +58,66 @@ impl RoundSamples {
     }
 }
 
-/// Brings a round of every rank whose clock counts to rank 0; nothing elsewhere. Collective unless one clock counts.
+/// Gathers a round of every timed rank on rank 0; returns nothing on other ranks.
+///
+/// Collective, except for [`Aggregation::Origin`].
 pub(crate) fn collect(
     team: &dyn Team,
-    across: Aggregation,
+    aggregation: Aggregation,
     round: Vec<RoundSamples>,
-) -> Result<Vec<(Who, RoundSamples)>> {
-    if across == Aggregation::Origin {
+) -> Result<Vec<(ThreadId, RoundSamples)>> {
+    if aggregation == Aggregation::Origin {
         let mine = if team.rank() == Rank(0) { round } else { Vec::new() };
-        return Ok((0..).zip(mine).map(|(thread, taken)| ((0, thread), taken)).collect());
+        return Ok((0..).zip(mine).map(|(thread, samples)| ((0, thread), samples)).collect());
     }
     let mine = round.first().map(RoundSamples::to_bytes).unwrap_or_default();
     drop(round);
     let gathered = team.gather(&mine)?.unwrap_or_default();
     let timed = (0..).zip(gathered).filter(|(_, bytes)| !bytes.is_empty());
     let read = |(rank, bytes): (u32, Vec<u8>)| {
-        let taken = RoundSamples::from_bytes(&bytes).ok_or_else(|| {
+        let samples = RoundSamples::from_bytes(&bytes).ok_or_else(|| {
             Error::fabric(format!(
-                "rank {rank} sent samples that cannot be read: is it the same build of ombx?"
+                "cannot read the samples of rank {rank}; start the same build of ombx on every rank"
             ))
         });
-        Ok(((rank, 0), taken?))
+        Ok(((rank, 0), samples?))
     };
     let mut all = timed.map(read).collect::<Result<Vec<_>>>()?;
-    if across == Aggregation::Global {
-        since_the_first(&mut all);
+    if aggregation == Aggregation::Global {
+        count_from_first_start(&mut all);
     }
     Ok(all)
 }
 
-/// Counts every rank's time from the moment at which the first rank started: the slowest then has the time of the operation.
-fn since_the_first(all: &mut [(Who, RoundSamples)]) {
-    let samples = all.iter().map(|(_, taken)| taken.started_ns.len()).min().unwrap_or(0);
+/// Makes every time start when the first rank started. The maximum over ranks is then the time of the operation.
+fn count_from_first_start(all: &mut [(ThreadId, RoundSamples)]) {
+    let samples = all.iter().map(|(_, round)| round.started_ns.len()).min().unwrap_or(0);
     for at in 0..samples {
-        let first = all.iter().map(|(_, taken)| taken.started_ns[at]).min().unwrap_or(0);
-        all.iter_mut()
-            .for_each(|(_, taken)| taken.elapsed_ns[at] = taken.elapsed_ns[at].saturating_sub(first));
+        let first = all.iter().map(|(_, round)| round.started_ns[at]).min().unwrap_or(0);
+        for (_, round) in all.iter_mut() {
+            round.elapsed_ns[at] = round.elapsed_ns[at].saturating_sub(first);
+        }
     }
 }
 
-/// Adds a round to what is known of each rank and thread.
-pub(crate) fn extend(all: &mut Vec<Samples>, batch: u64, round: Vec<(Who, RoundSamples)>) {
-    for (at, ((rank, thread), taken)) in round.into_iter().enumerate() {
+/// Appends a round to the samples of each rank and thread.
+pub(crate) fn extend(all: &mut Vec<Samples>, batch: u64, round: Vec<(ThreadId, RoundSamples)>) {
+    for (at, ((rank, thread), new)) in round.into_iter().enumerate() {
         if all.len() == at {
             all.push(Samples { rank, thread, batch, ..Samples::default() });
         }
-        let known = &mut all[at];
-        let before = known.elapsed_ns.len() as u64;
-        known.late.extend(taken.late.iter().map(|sample| before + sample));
-        known.elapsed_ns.extend(taken.elapsed_ns);
-        match (&mut known.round_trips, taken.round_trips) {
+        let samples = &mut all[at];
+        let before = samples.elapsed_ns.len() as u64;
+        samples.late.extend(new.late.iter().map(|sample| before + sample));
+        samples.elapsed_ns.extend(new.elapsed_ns);
+        match (&mut samples.round_trips, new.round_trips) {
             (Some(known), Some(more)) => known.elapsed_ns.extend(more.elapsed_ns),
             (known, more) => *known = known.take().or(more),
         }
     }
 }
 
-/// The first mismatch of any rank, on every rank.
+/// Returns the worst check of any rank, on every rank: a mismatch, else an unsupported check. Collective.
 pub(crate) fn first_mismatch(team: &dyn Team, mine: Check) -> Result<Check> {
     let note = match &mine {
         Check::Passed | Check::Off => vec![],
@@ -127,28 +130,28 @@ pub(crate) fn first_mismatch(team: &dyn Team, mine: Check) -> Result<Check> {
     };
     let all = team.gather(&note)?.unwrap_or_default();
     let worst = all.iter().enumerate().max_by_key(|(_, note)| note.len());
-    let mut wire = [0; 24];
+    let mut message = [0; 24];
     if let Some((rank, note)) = worst.filter(|(_, note)| !note.is_empty()) {
         if ![1, 19].contains(&note.len()) || note[0] > 1 {
             return Err(Error::fabric(format!(
-                "rank {rank} sent a verdict that cannot be read: is it the same build of ombx?"
+                "cannot read the check of rank {rank}; start the same build of ombx on every rank"
             )));
         }
-        wire[0] = note[0] + 1;
-        wire[1..note.len()].copy_from_slice(&note[1..]);
-        wire[20..].copy_from_slice(&(rank as u32).to_le_bytes());
+        message[0] = note[0] + 1;
+        message[1..note.len()].copy_from_slice(&note[1..]);
+        message[20..].copy_from_slice(&(rank as u32).to_le_bytes());
     }
-    team.broadcast(&mut wire)?;
-    let long = |at: usize| u64::from_le_bytes(wire[at..at + 8].try_into().unwrap_or_default());
-    Ok(match wire[0] {
+    team.broadcast(&mut message)?;
+    let number = |at: usize| u64::from_le_bytes(message[at..at + 8].try_into().unwrap_or_default());
+    Ok(match message[0] {
         0 => Check::Passed,
         1 => Check::Unsupported,
         _ => Check::Failed(Mismatch {
-            rank: Rank(u32::from_le_bytes(wire[20..].try_into().unwrap_or_default())),
-            slot: long(3),
-            byte: long(11),
-            expected: wire[1],
-            actual: wire[2],
+            rank: Rank(u32::from_le_bytes(message[20..].try_into().unwrap_or_default())),
+            slot: number(3),
+            byte: number(11),
+            expected: message[1],
+            actual: message[2],
         }),
     })
 }
@@ -158,7 +161,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_round_arrives_as_it_was_sent() {
+    fn an_encoded_round_decodes() {
         let taken = RoundSamples { elapsed_ns: vec![5, 6], late: vec![1], ..RoundSamples::default() };
         let bytes = taken.to_bytes();
         assert_eq!(RoundSamples::from_bytes(&bytes), Some(taken));
@@ -166,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn a_round_that_does_not_fit_together_is_none() {
+    fn a_malformed_round_is_refused() {
         let of = |elapsed: &[u64], started: &[u64], late: &[u64]| {
             let [elapsed_ns, started_ns, late] = [elapsed, started, late].map(<[u64]>::to_vec);
             RoundSamples::from_bytes(
@@ -178,12 +181,12 @@ mod tests {
             (of(&[1, 2], &[3], &[]), of(&[1], &[3, 4], &[]), of(&[1, 2], &[], &[2])),
             (None, None, None)
         );
-        // More samples than there are bytes.
+        // The length says more samples than there are bytes.
         assert!(RoundSamples::from_bytes(&u64::MAX.to_le_bytes()).is_none());
     }
 
     #[test]
-    fn an_operation_takes_from_the_first_start_to_the_last_end() {
+    fn an_operation_lasts_from_the_first_start_to_the_last_end() {
         let of = |started: u64, ended: u64| RoundSamples {
             elapsed_ns: vec![ended],
             started_ns: vec![started],
@@ -191,12 +194,12 @@ mod tests {
         };
         // The first starts 10 after the agreed moment and ends at 60; the second starts at 30 and ends at 100.
         let mut all = vec![((0, 0), of(10, 60)), ((1, 0), of(30, 100))];
-        since_the_first(&mut all);
+        count_from_first_start(&mut all);
         assert_eq!([all[0].1.elapsed_ns[0], all[1].1.elapsed_ns[0]], [50, 90]);
     }
 
     #[test]
-    fn late_samples_are_counted_from_the_first_round_on() {
+    fn numbers_of_late_samples_continue_over_rounds() {
         let taken = RoundSamples { elapsed_ns: vec![7, 7, 7], late: vec![0, 2], ..RoundSamples::default() };
         let mut all = Vec::new();
         extend(&mut all, 1, vec![((4, 0), taken.clone())]);

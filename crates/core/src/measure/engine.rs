@@ -1,4 +1,4 @@
-//! What runs the kernel of an entry: in every case, on one thread or several.
+//! Functions that run the kernel of an entry in every case, on one thread or several.
 
 use crate::{
     benchmark::{case::Case, context::Context, entry::Benchmark, kernel::Kernel, threads::Threading},
@@ -13,19 +13,19 @@ use crate::{
 };
 
 impl Benchmark {
-    /// An entry that runs a kernel; one pair of ranks, 1 B to 4 MiB, unless said otherwise.
+    /// Returns an entry that runs kernel `K`, by default on one pair of ranks with 1 B to 4 MiB.
     #[track_caller]
     pub const fn of<K: Kernel>(name: &'static str, about: &'static str) -> Benchmark {
         Benchmark::custom(name, about, K::METRIC, K::METHOD, run::<K>)
     }
 
-    /// An entry that runs a kernel, and another in cases that the first does not carry, such as longer messages.
+    /// Returns an entry that runs kernel `K` in cases that it supports, and `L` in others, such as longer messages.
     #[track_caller]
     pub const fn either<K: Kernel, L: Kernel>(name: &'static str, about: &'static str) -> Benchmark {
         Benchmark::custom(name, about, K::METRIC, K::METHOD, run_either::<K, L>)
     }
 
-    /// An entry that runs a kernel on several threads of each rank at the same time.
+    /// Returns an entry that runs a kernel on several threads of each rank at the same time.
     #[track_caller]
     pub const fn threaded<K: Kernel + Send + 'static>(name: &'static str, about: &'static str) -> Benchmark {
         let entry = Benchmark::custom(name, about, K::METRIC, K::METHOD, run_threaded::<K>);
@@ -33,20 +33,20 @@ impl Benchmark {
     }
 }
 
-/// Runs a kernel in every case of a session: what [`crate::benchmark::entry::Benchmark::of`] registers.
+/// Runs a kernel in every case of a session. [`Benchmark::of`] registers it.
 pub fn run<K: Kernel>(session: &mut Session<'_>) -> Result<()> {
     row::every_case(session, &KernelFactory::of::<K>(&open::<K>))
 }
 
-/// Runs a kernel in every case that it carries, and another in those that it does not; both are of one method.
+/// Runs kernel `K` in every case that it supports, and `L` in the others. Both use the same method.
 pub fn run_either<K: Kernel, L: Kernel>(session: &mut Session<'_>) -> Result<()> {
     let open = |cx: &Context<'_>, case: &Case| {
-        if K::carries(case) { open::<K>(cx, case) } else { open::<L>(cx, case) }
+        if K::supports(case) { open::<K>(cx, case) } else { open::<L>(cx, case) }
     };
     row::every_case(session, &KernelFactory::of::<K>(&open))
 }
 
-/// Runs a kernel on several threads of each rank at the same time: what [`crate::benchmark::entry::Benchmark::threaded`] registers.
+/// Runs a kernel on several threads of each rank at the same time. [`Benchmark::threaded`] registers it.
 pub fn run_threaded<K: Kernel + Send + 'static>(session: &mut Session<'_>) -> Result<()> {
     row::every_case(session, &KernelFactory::of::<K>(&thread_pool::open::<K>))
 }
@@ -55,7 +55,7 @@ fn open<'k, K: Kernel + 'k>(cx: &Context<'_>, case: &Case) -> Result<Box<dyn Ope
     Ok(Box::new(SingleThreaded(K::open(cx, case)?, None)))
 }
 
-/// Ends all ranks after an error that the others cannot know of; the message has been printed by then.
+/// Ends all ranks after an error of this rank alone. The caller has printed the message.
 pub fn give_up(team: &dyn Team, error: &Error) -> ! {
     team.abort(error.kind().exit_code())
 }

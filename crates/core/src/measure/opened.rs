@@ -1,4 +1,4 @@
-//! A kernel once it is open, behind a table of functions that is used once a round.
+//! Open kernels as trait objects, which are called once per round.
 
 use crate::{
     benchmark::{
@@ -15,37 +15,37 @@ use crate::{
     system::clock::Clock,
 };
 
-/// A kernel once it is open, behind a table of functions: a dynamic call a round, none an iteration.
+/// An open kernel. The engine makes one dynamic call per round and none per iteration.
 pub trait OpenKernel {
-    /// Threads that are timed, each into stamps of its own.
+    /// Returns the number of timed threads; each has its own stamps.
     fn clocks(&self) -> usize;
     /// Fills the buffers; see [`Kernel::fill`].
     fn fill(&mut self, fill: Fill) -> Result<()>;
     /// Opens what iterations need; see [`Kernel::begin`].
     fn begin(&mut self) -> Result<()>;
-    /// How the times of ranks combine, where it decides that itself.
-    fn across(&self, usual: Aggregation) -> Aggregation {
+    /// Returns how the times of ranks are aggregated. `usual` is the aggregation of the layout.
+    fn aggregation(&self, usual: Aggregation) -> Aggregation {
         usual
     }
-    /// Iterations in a sample that need no calibration.
+    /// Returns the iterations per sample if the kernel fixes them; `None` if they are calibrated.
     fn batch(&self) -> Option<u64> {
         None
     }
-    /// Readings of the clock that so many samples need.
+    /// Returns the number of clock readings for `samples` samples.
     fn readings(&self, samples: u64) -> u64 {
         samples + 1
     }
-    /// Runs a round on a timed rank and writes the readings of each thread into its stamps.
+    /// Runs a round on a timed rank. Writes the clock readings of each thread to its stamps.
     fn timed(&mut self, clock: &Clock, batch: u64, stamps: &mut [Vec<u64>]) -> Result<()>;
     /// Runs a round on a rank that answers.
     fn answered(&mut self, batch: u64, samples: u64) -> Result<()>;
-    /// What the readings of one thread say.
-    fn taken(&mut self, clock: &Clock, stamps: &[u64]) -> RoundSamples {
+    /// Converts the clock readings of one thread to samples.
+    fn samples(&mut self, clock: &Clock, stamps: &[u64]) -> RoundSamples {
         RoundSamples::chained(stamps.windows(2).map(|w| clock.nanos(w[0], w[1])).collect())
     }
     /// Closes what `begin` opened; see [`Kernel::end`].
     fn end(&mut self) -> Result<()>;
-    /// Returns figures beside times; see [`Kernel::figures`].
+    /// Returns figures in addition to times; see [`Kernel::figures`].
     fn figures(&mut self) -> Result<Figures>;
     /// Verifies what arrived; see [`Kernel::check`].
     fn check(&mut self, fill: Fill) -> Result<Check>;
@@ -53,7 +53,7 @@ pub trait OpenKernel {
     fn close(self: Box<Self>) -> Result<()>;
 }
 
-/// A kernel, and the iterations in a sample where they need no calibration.
+/// A kernel on one thread, and the iterations per sample if they are fixed.
 pub struct SingleThreaded<K>(pub K, pub Option<u64>);
 
 impl<K: Kernel> OpenKernel for SingleThreaded<K> {

@@ -1,28 +1,28 @@
-//! Where the time of a row went on rank 0: what is not sampling is what measuring costs.
+//! Time that rank 0 spent on a row, phase by phase.
 
 use crate::system::clock::{Clock, Mark};
 
-/// The time of a row from its beginning to its end, in parts that follow one another, in nanoseconds.
+/// Time of a row on rank 0, in nanoseconds. The phases follow one another without gaps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Phases {
-    /// Memory, windows, threads and whatever else is opened for the case.
+    /// Opening the kernel: memory, windows, threads.
     pub open_ns: u64,
     /// Filling buffers with the first pattern.
     pub fill_ns: u64,
-    /// Warming up, and finding how many iterations make a sample.
+    /// Warm-up and calibration of the batch.
     pub warm_up_ns: u64,
-    /// Rounds of samples, each from the barrier before it to the one after it.
+    /// Rounds of samples, each from the barrier before it to the barrier after it.
     pub sample_ns: u64,
-    /// Between those rounds: storage, bringing samples together, summarising them, deciding whether there are enough.
+    /// Between rounds: gathering samples, summarising them, applying the stop rule.
     pub decide_ns: u64,
-    /// Comparing what arrived, and the same for a second pattern.
+    /// Verification, including one iteration with a second pattern.
     pub verify_ns: u64,
-    /// Closing what was opened.
+    /// Closing the kernel and completing the row.
     pub close_ns: u64,
 }
 
 impl Phases {
-    /// Every part by its name in results, in the order in which they happen.
+    /// Returns every phase with its name in results, in order of time.
     pub const fn named(&self) -> [(&'static str, u64); 7] {
         [
             ("open", self.open_ns),
@@ -35,7 +35,7 @@ impl Phases {
         ]
     }
 
-    /// Those of two rows, part by part.
+    /// Returns the sum of two rows, phase by phase.
     #[must_use]
     pub const fn plus(self, other: Phases) -> Phases {
         Phases {
@@ -49,28 +49,29 @@ impl Phases {
         }
     }
 
-    /// All of it.
+    /// Returns the time of all phases.
     pub fn total_ns(&self) -> u64 {
         self.named().iter().fold(0, |sum, (_, part)| sum.saturating_add(*part))
     }
 }
 
-/// A watch that is never stopped, so that its laps add up to all that it has run.
+/// A stopwatch that is never stopped, so that its laps add up to the whole time.
 pub(crate) struct Stopwatch<'c> {
     start: Mark<'c>,
-    told: u64,
+    /// Time of the last lap since the start, in nanoseconds.
+    last_ns: u64,
 }
 
 impl<'c> Stopwatch<'c> {
-    /// From now on.
-    pub(crate) fn from_now(clock: &'c Clock) -> Stopwatch<'c> {
-        Stopwatch { start: clock.mark(), told: 0 }
+    /// Starts it.
+    pub(crate) fn start(clock: &'c Clock) -> Stopwatch<'c> {
+        Stopwatch { start: clock.mark(), last_ns: 0 }
     }
 
-    /// Nanoseconds since the last lap.
+    /// Returns the nanoseconds since the last lap or the start.
     pub(crate) fn lap(&mut self) -> u64 {
         let now = self.start.elapsed_ns();
-        now - std::mem::replace(&mut self.told, now)
+        now - std::mem::replace(&mut self.last_ns, now)
     }
 }
 
@@ -81,17 +82,17 @@ mod tests {
     #[test]
     fn laps_add_up_to_the_whole() {
         let (clock, hand) = Clock::manual(1);
-        let mut laps = Stopwatch::from_now(&clock);
-        let told: Vec<u64> = [5, 0, 17].map(|ns| (hand.advance(ns), laps.lap()).1).into();
-        assert_eq!(told, [5, 0, 17]);
+        let mut laps = Stopwatch::start(&clock);
+        let measured: Vec<u64> = [5, 0, 17].map(|ns| (hand.advance(ns), laps.lap()).1).into();
+        assert_eq!(measured, [5, 0, 17]);
         let real = Clock::measured();
-        let (whole, mut laps) = (real.mark(), Stopwatch::from_now(&real));
+        let (whole, mut laps) = (real.mark(), Stopwatch::start(&real));
         let sum: u64 = (0..1000).map(|_| laps.lap()).sum();
         assert!(sum <= whole.elapsed_ns() && sum > 0);
     }
 
     #[test]
-    fn a_part_that_is_not_named_would_be_missing_from_the_sum() {
+    fn named_phases_are_complete() {
         let phases = Phases {
             open_ns: 1,
             fill_ns: 2,

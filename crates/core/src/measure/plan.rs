@@ -1,4 +1,4 @@
-//! What the user chose: sizes, depth, precision, time, fixed counts and a value for each axis.
+//! The plan: what the user selected for a run.
 
 mod launch;
 
@@ -14,61 +14,71 @@ use crate::{
     unit::Bytes,
 };
 
-/// Everything that decides which rows are measured and when a row is good enough.
+/// Which rows are measured, and when a row has enough samples.
 #[derive(Debug, Clone)]
 pub struct Plan {
-    /// Message sizes; the benchmark's own where `None`.
+    /// Message sizes; the benchmark's default if `None`.
     pub sizes: Option<Vec<Bytes>>,
-    /// Operations in flight of the benchmarks that stream.
+    /// Operations in flight, for benchmarks that stream.
     pub depth: u32,
-    /// Pairs of ranks; as many as the ranks allow where `None` and the benchmark is of pairs.
+    /// Pairs of ranks; the default of the layout if `None`.
     pub pairs: Option<u32>,
-    /// Threads of the benchmarks that run several in a rank; as the OSU benchmark has it where `None`.
+    /// Threads per rank of multi-threaded benchmarks; [`Threads::default`] if `None`.
     pub threads: Option<Threads>,
-    /// The root of collective operations that have one.
+    /// Root of collective operations that have one.
     pub root: Root,
-    /// Bytes of buffers that a rank may have; as many as the host has free where `None`.
+    /// Maximum bytes of buffers per rank; the free memory of the host if `None`.
     pub memory_limit: Option<u64>,
-    /// When a row is done.
+    /// When a row ends.
     pub effort: Effort,
-    /// Messages above a size have an effort of their own, as in the OSU benchmarks.
+    /// Effort for messages above a size, as in the OSU benchmarks.
     pub effort_above: Option<(Bytes, Effort)>,
-    /// Iterations in one sample; calibrated where `None`.
+    /// Iterations per sample; calibrated if `None`.
     pub batch: Option<u64>,
     /// Whether payloads are checked.
     pub verify: bool,
-    /// Axis name to the chosen values.
+    /// Selected values by axis name.
     pub axes: BTreeMap<String, Vec<&'static str>>,
-    /// What was chosen of the settings that benchmarks have, by name.
+    /// Values of settings by name.
     pub settings: BTreeMap<String, String>,
-    /// Which of several launches this is.
+    /// Number of this launch, if there are several.
     pub launch: Option<Launch>,
 }
 
 impl Plan {
-    /// What was chosen of a setting, or its default.
+    /// Returns the value of a setting, or its default.
     pub fn setting(&self, setting: &Setting) -> Option<&str> {
         self.settings.get(setting.name).map(String::as_str).or(setting.default)
     }
 }
 
-/// When a row is done.
+/// When a row ends.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Effort {
-    /// As soon as half the interval is below `precision` of the median, and at the latest after `max_time`.
+    /// When half the interval is at most `precision` times the median, and at the latest after `max_time`.
     Precision {
         /// Fraction of the median.
         precision: f64,
-        /// Time for measuring one row.
+        /// Maximum time of sampling for one row.
         max_time: Duration,
     },
-    /// After a fixed number of iterations, as the OSU benchmarks do.
+    /// After a fixed number of iterations, as in the OSU benchmarks.
     Fixed {
         /// Timed iterations; rounded up to whole batches.
         iterations: u64,
-        /// Iterations before them.
+        /// Untimed iterations before them.
         warmup: u64,
     },
+}
+
+impl Effort {
+    /// Returns the requested precision as a fraction of the median; infinite for a fixed number of iterations.
+    pub const fn precision(self) -> f64 {
+        match self {
+            Effort::Precision { precision, .. } => precision,
+            Effort::Fixed { .. } => f64::INFINITY,
+        }
+    }
 }
 
 impl Default for Plan {
@@ -92,7 +102,7 @@ impl Default for Plan {
 }
 
 impl Plan {
-    /// When a row of messages of this size is done.
+    /// Returns when a row of this message size ends.
     pub fn effort_for(&self, bytes: Bytes) -> Effort {
         match self.effort_above {
             Some((limit, effort)) if bytes > limit => effort,
@@ -101,14 +111,17 @@ impl Plan {
     }
 }
 
-/// The most sizes that one list may have.
-const MOST_SIZES: usize = 10_000;
-/// What a process can address: a larger message is a typing error.
-const LARGEST: Bytes = Bytes(1 << 47);
-/// The largest factor between sizes.
-const MOST_FACTOR: u64 = 1 << 32;
+/// Maximum number of sizes in one list.
+const MAX_SIZES: usize = 10_000;
+/// Address space of a process on x86-64; a larger message is a typing error.
+const MAX_SIZE: Bytes = Bytes(1 << 47);
+/// Maximum factor between sizes.
+const MAX_FACTOR: u64 = 1 << 32;
 
 /// Reads a list of sizes: `8`, `8,1K,64K`, `1..4M` (doubling), `1..4M:x4` (by another factor), `0..8` (0, 1, 2, 4, 8).
+///
+/// # Errors
+/// Usage error for malformed or too many sizes.
 pub fn parse_sizes(text: &str) -> Result<Vec<Bytes>> {
     let (mut sizes, mut known) = (Vec::new(), HashSet::new());
     for item in text.split(',') {
@@ -116,24 +129,28 @@ pub fn parse_sizes(text: &str) -> Result<Vec<Bytes>> {
             if known.insert(size) {
                 sizes.push(size);
             }
-            if sizes.len() > MOST_SIZES {
-                return Err(Error::usage(format!("sizes {text:?} are more than {MOST_SIZES}")));
+            if sizes.len() > MAX_SIZES {
+                return Err(Error::usage(format!(
+                    "sizes {text:?} are more than {MAX_SIZES}; use a range or a larger factor"
+                )));
             }
         }
     }
     Ok(sizes)
 }
 
-fn possible(size: Bytes) -> Result<Bytes> {
-    match size > LARGEST {
-        true => Err(Error::usage(format!("size {size} is more than a process can address, {LARGEST}"))),
+fn addressable(size: Bytes) -> Result<Bytes> {
+    match size > MAX_SIZE {
+        true => Err(Error::usage(format!(
+            "size {size} is more than a process can address; use at most {MAX_SIZE}"
+        ))),
         false => Ok(size),
     }
 }
 
 fn parse_item(item: &str) -> Result<Vec<Bytes>> {
     let Some((from, rest)) = item.split_once("..") else {
-        return Ok(vec![possible(item.parse()?)?]);
+        return Ok(vec![addressable(item.parse()?)?]);
     };
     let (to, factor) = match rest.split_once(':') {
         None => (rest, 2),
@@ -142,18 +159,18 @@ fn parse_item(item: &str) -> Result<Vec<Bytes>> {
                 .trim()
                 .strip_prefix('x')
                 .and_then(|f| f.parse::<u64>().ok())
-                .filter(|f| (2..=MOST_FACTOR).contains(f));
+                .filter(|f| (2..=MAX_FACTOR).contains(f));
             let bad = || {
                 Error::usage(format!(
-                    "step {step:?} of sizes {item:?} is not a factor of 2 or more, such as x4"
+                    "step {step:?} of sizes {item:?} is not a factor of at least 2, such as x4"
                 ))
             };
             (to, factor.ok_or_else(bad)?)
         }
     };
-    let (from, to): (Bytes, Bytes) = (from.parse()?, possible(to.parse()?)?);
+    let (from, to): (Bytes, Bytes) = (from.parse()?, addressable(to.parse()?)?);
     if from > to {
-        return Err(Error::usage(format!("sizes {item:?} run from {from} down to {to}; write {to}..{from}")));
+        return Err(Error::usage(format!("sizes {item:?} decrease; write {to}..{from}")));
     }
     let mut sizes = Vec::new();
     let mut next = from.0;
@@ -180,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn large_messages_may_have_an_effort_of_their_own() {
+    fn large_messages_may_have_another_effort() {
         let [small, large] =
             [1000, 10].map(|iterations| Effort::Fixed { iterations, warmup: iterations / 10 });
         let plan = Plan { effort: small, effort_above: Some((Bytes(8192), large)), ..Plan::default() };
@@ -189,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn the_three_forms_of_sizes() {
+    fn sizes_have_three_forms() {
         assert_eq!(read("1..16"), [1, 2, 4, 8, 16]);
         assert_eq!(read("8,1K,64K"), [8, 1024, 65536]);
         assert_eq!(read("1..4M:x4").last(), Some(&(4 << 20)));
@@ -200,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn bad_sizes_are_named() {
+    fn malformed_sizes_are_usage_errors() {
         for text in [
             "",
             ",",
@@ -222,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn the_largest_size_ends() {
+    fn ranges_end_at_the_largest_size() {
         assert_eq!(read("1..128T").len(), 48);
         for text in ["1..18446744073709551615", "18446744073709551615", "129T", "1..8:x18446744073709551615"]
         {

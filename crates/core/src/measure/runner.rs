@@ -1,14 +1,14 @@
-//! Runs the chosen benchmarks one after the other on a team, each on just the ranks that it needs.
+//! Runs the selected benchmarks one after the other, each on the ranks that it needs.
 
 use std::collections::BTreeMap;
 
 use crate::{
     benchmark::{
+        case::Case,
         entry::{Benchmark, Choice},
-        payload::Check,
         threads::Threading,
     },
-    error::{Error, Result},
+    error::{Error, Kind, Result},
     measure::{
         plan::{Effort, Launch, Plan},
         session::{Session, selected},
@@ -21,16 +21,19 @@ use crate::{
     unit::Rank,
 };
 
-/// Benchmarks that are run under one plan.
+/// Benchmarks that run under one plan.
 #[derive(Debug, Clone)]
 pub struct Part {
-    /// Which, in this order.
+    /// Selected benchmarks, in order.
     pub choices: Vec<Choice>,
-    /// What was chosen for them.
+    /// Their plan.
     pub plan: Plan,
 }
 
-/// Runs benchmarks in the given order, part by part. Every rank calls it with the same arguments; the sink of rank 0 gets the rows.
+/// Runs all benchmarks of all parts in order. Collective: every rank passes the same arguments. The sink of rank 0 gets the rows.
+///
+/// # Errors
+/// Errors that every rank returns. A benchmark that cannot run here is a skipped row, not an error.
 pub fn run_all(
     team: &dyn Team,
     parts: &[Part],
@@ -38,60 +41,80 @@ pub fn run_all(
     sink: &mut dyn Sink,
     argv: Vec<String>,
 ) -> Result<Tally> {
-    let OpenRun { mut sink, places, standing } = open(team, clock, sink, describe_all(parts), argv)?;
-    let leader = team.rank() == Rank(0);
-    let every = || parts.iter().flat_map(|part| part.choices.iter().map(move |choice| (*choice, &part.plan)));
-    let multiple = every().any(|(choice, _)| choice.bench.threading == Threading::Multiple);
-    let ordered = match parts.first().and_then(|part| part.plan.launch) {
-        Some(launch) => launch.arrange(every().collect()),
-        None => every().collect::<Vec<_>>(),
+    let mut run = open(team, clock, sink, describe_all(parts), argv)?;
+    let planned = parts.iter().flat_map(|part| part.choices.iter().map(move |choice| (*choice, &part.plan)));
+    let mut benchmarks: Vec<(Choice, &Plan)> = planned.collect();
+    let threading = match benchmarks.iter().any(|(choice, _)| choice.bench.threading == Threading::Multiple) {
+        true => Threading::Multiple,
+        false => Threading::Single,
     };
-    for (choice, plan) in ordered {
-        let bench = choice.bench;
-        let why = (bench.available)().map_err(Error::unsupported);
-        let assignment = team.agree(why.and_then(|()| bench.layout.assign(team.size(), plan.pairs)));
-        let assignment = match assignment {
-            Ok(assignment) => assignment,
-            Err(e) if e.kind() == crate::error::Kind::Unsupported => {
-                if leader {
-                    sink.case(&skipped(bench, team.size(), e.to_string()))?;
-                }
-                continue;
-            }
-            Err(e) => return Err(e),
-        };
-        let mut standing = standing.clone();
-        match bench.threads_of(plan) {
-            Some(threads) => standing.extend(trust::crowded_threads(&places, threads)),
-            None => standing.extend(multiple.then(trust::thread_multiple)),
-        }
-        if assignment.ranks == team.size() {
-            let mut session = Session::new(team, assignment, (plan, clock, &standing), choice, &mut sink);
-            (bench.run)(&mut session)?;
-        } else if let Some(part) = team.subteam(assignment.ranks)? {
-            standing.push(trust::idle_ranks(assignment.ranks, team.size()));
-            let mut session = Session::new(&*part, assignment, (plan, clock, &standing), choice, &mut sink);
-            (bench.run)(&mut session)?;
-        }
-        team.sleeping_barrier()?;
+    if let Some(launch) = parts.first().and_then(|part| part.plan.launch) {
+        benchmarks = launch.arrange(benchmarks);
     }
-    if leader {
-        sink.finish()?;
+    for (choice, plan) in benchmarks {
+        run.benchmark(team, clock, choice, plan, threading)?;
     }
-    Ok(sink.tally)
+    if team.rank() == Rank(0) {
+        run.sink.finish()?;
+    }
+    Ok(run.sink.tally)
 }
 
-/// A run that has begun.
+/// A run whose first record is written.
 pub struct OpenRun<'a> {
-    /// Where rows go.
-    pub sink: Counted<'a>,
-    /// Where every rank runs; on rank 0 alone.
+    /// Sink of the rows.
+    pub sink: CountingSink<'a>,
+    /// Places of all ranks on rank 0; empty on other ranks.
     pub places: Vec<Place>,
-    /// Notices that hold for every row.
+    /// Marks of every row.
     pub standing: Vec<Notice>,
 }
 
-/// Begins a run: rank 0 learns where all ranks are, all of them learn what that means for rows, and the sink of rank 0 gets its first record.
+impl OpenRun<'_> {
+    /// Runs one benchmark on the ranks that it needs, while other ranks sleep. Collective.
+    ///
+    /// `threading` is the thread support with which the library of this run was started.
+    fn benchmark(
+        &mut self,
+        team: &dyn Team,
+        clock: &Clock,
+        choice: Choice,
+        plan: &Plan,
+        threading: Threading,
+    ) -> Result<()> {
+        let bench = choice.bench;
+        let available = (bench.available)().map_err(Error::unsupported);
+        let assignment = available.and_then(|()| bench.layout.assign(team.size(), plan.pairs));
+        let assignment = match team.agree(assignment) {
+            Ok(assignment) => assignment,
+            Err(e) if e.kind() == Kind::Unsupported => {
+                if team.rank() == Rank(0) {
+                    self.sink.case(&skipped(bench, team.size(), e.to_string()))?;
+                }
+                return Ok(());
+            }
+            Err(e) => return Err(e),
+        };
+        let mut standing = self.standing.clone();
+        match bench.threads_of(plan) {
+            Some(threads) => standing.extend(trust::crowded_threads(&self.places, threads)),
+            None if threading == Threading::Multiple => standing.push(trust::thread_multiple()),
+            None => {}
+        }
+        if assignment.ranks == team.size() {
+            let context = (plan, clock, &*standing);
+            (bench.run)(&mut Session::new(team, assignment, context, choice, &mut self.sink))?;
+        } else if let Some(subteam) = team.subteam(assignment.ranks)? {
+            standing.push(trust::idle_ranks(assignment.ranks, team.size()));
+            let context = (plan, clock, &*standing);
+            (bench.run)(&mut Session::new(&*subteam, assignment, context, choice, &mut self.sink))?;
+        }
+        team.sleeping_barrier()
+    }
+}
+
+/// Opens a run. Collective. Rank 0 gathers the places of all ranks, broadcasts the marks that follow from them, and writes the
+/// first record to its sink.
 pub fn open<'a>(
     team: &dyn Team,
     clock: &Clock,
@@ -101,8 +124,8 @@ pub fn open<'a>(
 ) -> Result<OpenRun<'a>> {
     let places = gather_places(team)?;
     let profile = if cfg!(debug_assertions) { "debug" } else { "release" };
-    let standing = share(team, trust::standing(&places, clock.facts(), cfg!(debug_assertions)))?;
-    let mut sink = Counted { tally: Tally::default(), sink };
+    let standing = broadcast_marks(team, trust::standing(&places, clock.facts(), cfg!(debug_assertions)))?;
+    let mut sink = CountingSink { tally: Tally::default(), sink };
     if team.rank() == Rank(0) {
         let fabric = team.fabric();
         let mut plan = plan;
@@ -124,27 +147,27 @@ pub fn open<'a>(
     Ok(OpenRun { sink, places, standing })
 }
 
-/// Counts rows on their way to the sink.
-pub struct Counted<'a> {
-    /// Counts of rows so far.
+/// A sink that counts the rows that it passes on.
+pub struct CountingSink<'a> {
+    /// Numbers of rows until now.
     pub tally: Tally,
     sink: &'a mut dyn Sink,
 }
 
-impl Counted<'_> {
-    /// The last record.
+impl CountingSink<'_> {
+    /// Writes the last record of the run.
     pub fn finish(&mut self) -> Result<()> {
         let tally = self.tally;
         self.sink.end(&tally)
     }
 }
 
-impl Sink for Counted<'_> {
+impl Sink for CountingSink<'_> {
     fn run(&mut self, run: &Run) -> Result<()> {
         self.sink.run(run)
     }
 
-    fn starting(&mut self, bench: &str, case: &crate::benchmark::case::Case) {
+    fn starting(&mut self, bench: &str, case: &Case) {
         self.sink.starting(bench, case);
     }
 
@@ -162,54 +185,40 @@ impl Sink for Counted<'_> {
     }
 }
 
-/// Gathers the place of every rank on rank 0; empty elsewhere, because a table of all ranks on every rank does not scale.
+/// Gathers the places of all ranks on rank 0. Returns nothing on other ranks, because such a table on every rank does not scale.
 fn gather_places(team: &dyn Team) -> Result<Vec<Place>> {
     let places: Option<Vec<Place>> = match team.gather(&Place::here().to_bytes())? {
         Some(all) => all.iter().map(|bytes| Place::from_bytes(bytes)).collect(),
         None => Some(Vec::new()),
     };
     team.agree(places.ok_or_else(|| {
-        Error::fabric("a rank describes its host in an unknown form: is every rank the same build of ombx?")
+        Error::fabric("cannot read the place of a rank; start the same build of ombx on every rank")
     }))
 }
 
-/// Broadcasts rank 0's notices: any rank may be the one whose row counts.
-fn share(team: &dyn Team, mine: Vec<Notice>) -> Result<Vec<Notice>> {
+/// Broadcasts the marks of rank 0, because rows of other ranks may be kept.
+fn broadcast_marks(team: &dyn Team, mine: Vec<Notice>) -> Result<Vec<Notice>> {
     let mut bytes =
         join_texts(mine.iter().flat_map(|notice| [&*notice.code, &*notice.short, &*notice.advice]));
     bytes.resize(team.broadcast_value(bytes.len() as u64)? as usize, 0);
     team.broadcast(&mut bytes)?;
     let texts = split_texts(&bytes).filter(|texts| texts.len() % 3 == 0);
     let texts = texts.ok_or_else(|| {
-        Error::fabric("the notices of rank 0 cannot be read: is it the same build of ombx?")
+        Error::fabric("cannot read the marks of rank 0; start the same build of ombx on every rank")
     })?;
     Ok(texts.chunks_exact(3).map(|text| Notice::new(&text[0], &*text[1], &*text[2])).collect())
 }
 
-/// The row of a benchmark that cannot run at all.
+/// Returns the row of a benchmark that cannot run here.
 fn skipped(bench: &Benchmark, ranks: u32, reason: String) -> Measurement {
     Measurement {
-        bench: bench.name.into(),
-        key: format!("{}/", bench.name),
-        metric: bench.metric,
-        bytes: None,
-        depth: None,
-        pairs: 1,
-        ranks,
-        axes: BTreeMap::new(),
-        work: None,
-        across: bench.layout.across(),
+        aggregation: bench.layout.aggregation(),
         outcome: Outcome::Skipped(reason),
-        check: Check::Off,
-        samples: Vec::new(),
-        summary: None,
-        figures: BTreeMap::new(),
-        trust: Vec::new(),
-        phases: None,
+        ..Measurement::new(bench.name, format!("{}/", bench.name), bench.metric, ranks)
     }
 }
 
-/// The plan of every part; where there are several, an option is named by its part: `2.sizes`.
+/// Returns the plans of all parts. With several parts, names start with the number of the part: `2.sizes`.
 fn describe_all(parts: &[Part]) -> BTreeMap<String, String> {
     let mut options: BTreeMap<String, String> = match parts {
         [Part { plan, choices }] => describe(plan, choices),
@@ -222,14 +231,14 @@ fn describe_all(parts: &[Part]) -> BTreeMap<String, String> {
             .collect(),
     };
     if let Some(Launch { number, of, order }) = parts.first().and_then(|part| part.plan.launch) {
-        let told =
+        let launch =
             [("launch", number.to_string()), ("launches", of.to_string()), ("order", order.to_string())];
-        options.extend(told.map(|(name, value)| (name.to_owned(), value)));
+        options.extend(launch.map(|(name, value)| (name.to_owned(), value)));
     }
     options
 }
 
-/// The resolved plan, option by option, as it is kept in results.
+/// Returns the resolved plan as results keep it, by option.
 pub fn describe(plan: &Plan, choices: &[Choice]) -> BTreeMap<String, String> {
     let mut options: BTreeMap<String, String> = BTreeMap::new();
     let mut set = |name: &str, value: String| options.insert(name.into(), value);

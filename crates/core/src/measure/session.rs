@@ -1,4 +1,4 @@
-//! What a benchmark runs in, and the cases that a plan makes of it.
+//! Sessions: a benchmark on its ranks under a plan, and the cases that follow.
 
 use crate::{
     benchmark::{
@@ -16,29 +16,29 @@ use crate::{
     unit::Bytes,
 };
 
-/// What a benchmark runs in: its ranks, the plan, and where rows go.
+/// A benchmark on its ranks, under a plan.
 pub struct Session<'a> {
-    /// The ranks of this benchmark, none of them idle.
+    /// Ranks of this benchmark; none is idle.
     pub team: &'a dyn Team,
-    /// What each does.
+    /// Roles of the ranks.
     pub assignment: Assignment,
-    /// What the user chose.
+    /// Plan of the user.
     pub plan: &'a Plan,
-    /// The clock.
+    /// Clock of this rank.
     pub clock: &'a Clock,
-    /// Notices that hold for every row.
+    /// Marks of every row.
     pub standing: &'a [Notice],
-    /// The benchmark.
+    /// Benchmark that runs.
     pub bench: &'static Benchmark,
-    /// Where rows go; used on rank 0.
+    /// Sink of the rows; used on rank 0.
     pub sink: &'a mut dyn Sink,
     preset: Preset,
     chosen: Vec<(&'static str, &'static str)>,
-    meaningless: Vec<&'static str>,
+    excluded: Vec<&'static str>,
 }
 
 impl<'a> Session<'a> {
-    /// A session in which no axis is chosen yet.
+    /// Returns a session without a chosen value on any axis.
     pub fn new(
         team: &'a dyn Team,
         assignment: Assignment,
@@ -56,11 +56,14 @@ impl<'a> Session<'a> {
             sink,
             preset,
             chosen: Vec::new(),
-            meaningless: Vec::new(),
+            excluded: Vec::new(),
         }
     }
 
-    /// Calls `each` for every value of an axis that the plan selects, so that it can be dispatched to a type before any loop.
+    /// Calls `each` for every selected value of an axis. A benchmark dispatches the value to a type there, before any loop.
+    ///
+    /// # Errors
+    /// The first error of `each`.
     pub fn split<A: AxisValue>(
         &mut self,
         mut each: impl FnMut(&mut Session<'a>, A) -> Result<()>,
@@ -75,16 +78,16 @@ impl<'a> Session<'a> {
         Ok(())
     }
 
-    /// Calls `then` with axes left out that mean nothing to what was chosen before.
+    /// Calls `then` without some axes, because they do not apply to the values that are chosen.
     pub fn without(
         &mut self,
         axes: &[&'static Axis],
         then: impl FnOnce(&mut Session<'a>) -> Result<()>,
     ) -> Result<()> {
-        let before = self.meaningless.len();
-        self.meaningless.extend(axes.iter().map(|axis| axis.name));
+        let before = self.excluded.len();
+        self.excluded.extend(axes.iter().map(|axis| axis.name));
         let done = then(self);
-        self.meaningless.truncate(before);
+        self.excluded.truncate(before);
         done
     }
 
@@ -92,12 +95,12 @@ impl<'a> Session<'a> {
         selected(axis, Choice { bench: self.bench, preset: self.preset }, self.plan)
     }
 
-    /// The cases of this session: every selected value of every axis that is not chosen yet, by every size.
+    /// Returns the cases of this session: all combinations of selected values on the remaining axes, and of sizes.
     pub fn cases(&self) -> Result<Vec<Case>> {
         let sizes = sizes_of(self.bench, self.plan)?;
         let mut combinations = vec![self.chosen.clone()];
         let open = |axis: &&&Axis| {
-            self.chosen.iter().all(|(name, _)| *name != axis.name) && !self.meaningless.contains(&axis.name)
+            self.chosen.iter().all(|(name, _)| *name != axis.name) && !self.excluded.contains(&axis.name)
         };
         for axis in self.bench.axes.iter().filter(open) {
             let values = self.selected(axis);
@@ -124,18 +127,21 @@ impl<'a> Session<'a> {
     }
 }
 
-/// What rows say of a value.
+/// Returns the axis and value if rows name them.
 fn named(axis: &Axis, value: &'static str) -> Option<(&'static str, &'static str)> {
     (axis.named == Named::Always || value != axis.default).then_some((axis.name, value))
 }
 
-/// The values of an axis that are measured: the user's, else those of the name that was asked for, else the default.
+/// Returns the values of an axis that are measured: those of the user, else those of the benchmark's name, else the default.
 pub fn selected(axis: &Axis, Choice { bench, preset }: Choice, plan: &Plan) -> Vec<&'static str> {
     let named = || preset.iter().find(|(name, _)| *name == axis.name).map(|(_, value)| *value);
     plan.axes.get(axis.name).cloned().unwrap_or_else(|| vec![named().unwrap_or(bench.default_of(axis))])
 }
 
-/// The sizes of a benchmark under a plan.
+/// Returns the sizes of a benchmark under a plan.
+///
+/// # Errors
+/// Usage error if the setting that replaces `--sizes` is malformed.
 pub fn sizes_of(bench: &Benchmark, plan: &Plan) -> Result<Vec<Bytes>> {
     let own = bench.sized_by.and_then(|setting| plan.settings.get(setting.name));
     match (own, &plan.sizes) {

@@ -1,19 +1,21 @@
-//! A seeded permutation of 0 to n - 1 that needs no table: a small Feistel network, walked until it lands inside.
+//! A seeded permutation of `0..n` without a table: a Feistel network with cycle walking.
 
 /// Rounds of the network.
 const ROUNDS: usize = 4;
 
-/// A permutation of `0..n`, evaluated and inverted in constant memory and, on average, fewer than four passes.
+/// A permutation of `0..n`. Evaluation and inversion need constant memory and, on average, fewer than four passes.
+///
+/// Method: Black and Rogaway, "Ciphers with Arbitrary Finite Domains" (CT-RSA 2002).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Shuffle {
     n: u32,
-    /// Bits of half a block; two halves hold every number below `n`.
+    /// Bits of half a block. Two halves hold every number below `n`.
     half: u32,
     keys: [u64; ROUNDS],
 }
 
 impl Shuffle {
-    /// The permutation of a seed.
+    /// Returns the permutation of a seed.
     pub fn new(n: u32, seed: u64) -> Shuffle {
         let bits = u32::BITS - n.saturating_sub(1).leading_zeros();
         let mut state = seed;
@@ -24,7 +26,7 @@ impl Shuffle {
         Shuffle { n, half: bits.div_ceil(2).max(1), keys }
     }
 
-    /// Where `at`, which is below n, goes.
+    /// Returns the image of `at`, which is below `n`.
     pub fn forth(&self, at: u32) -> u32 {
         let pass = |block| {
             self.keys.iter().fold(block, |(left, right), key| (right, left ^ self.noise(right, *key)))
@@ -32,13 +34,13 @@ impl Shuffle {
         self.walk(at, pass)
     }
 
-    /// What goes to `at`.
+    /// Returns the number whose image is `at`.
     pub fn back(&self, at: u32) -> u32 {
         let undo = |(left, right): (u64, u64), key: &u64| (right ^ self.noise(left, *key), left);
         self.walk(at, |block| self.keys.iter().rev().fold(block, undo))
     }
 
-    /// Passes until a number below n comes out: a permutation of the blocks, followed along its cycle, is one of `0..n`.
+    /// Repeats passes until the result is below `n`. Following the cycles of a permutation of blocks permutes `0..n`.
     fn walk(&self, at: u32, pass: impl Fn((u64, u64)) -> (u64, u64)) -> u32 {
         let mut block = u64::from(at);
         loop {
@@ -59,7 +61,7 @@ impl Shuffle {
     }
 }
 
-/// The finaliser of SplitMix64.
+/// Mixes bits with the finaliser of SplitMix64.
 fn mix(mut x: u64) -> u64 {
     x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
@@ -73,7 +75,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn each_number_goes_somewhere_else_and_back(n in 1u32..3000, seed in any::<u64>()) {
+        fn it_is_a_permutation_with_an_inverse(n in 1u32..3000, seed in any::<u64>()) {
             let shuffle = Shuffle::new(n, seed);
             let mut seen = vec![false; n as usize];
             for at in 0..n {
@@ -84,14 +86,14 @@ mod tests {
         }
 
         #[test]
-        fn large_ones_invert_too(n in 1u32.., at in any::<u32>(), seed in any::<u64>()) {
+        fn large_permutations_have_an_inverse(n in 1u32.., at in any::<u32>(), seed in any::<u64>()) {
             let shuffle = Shuffle::new(n, seed);
             prop_assert_eq!(shuffle.back(shuffle.forth(at % n)), at % n);
         }
     }
 
     #[test]
-    fn seeds_differ() {
+    fn seeds_give_different_permutations() {
         let of = |seed| (0..100).map(|at| Shuffle::new(100, seed).forth(at)).collect::<Vec<_>>();
         assert_ne!(of(1), of(2));
         assert_eq!(of(7), of(7));

@@ -1,4 +1,4 @@
-//! Where rows go while a run is under way.
+//! Sinks: receivers of rows during a run.
 
 use crate::{
     benchmark::case::Case,
@@ -6,28 +6,30 @@ use crate::{
     result::{Measurement, Run, Tally},
 };
 
-/// Takes a run as it is measured. Called on rank 0, except for [`Sink::starting`] and [`Sink::alive`], which every rank calls.
+/// Receives a run while it is measured.
+///
+/// Every rank calls [`Sink::starting`] and [`Sink::alive`]; only rank 0 calls the other functions.
 pub trait Sink {
-    /// The run begins.
+    /// Receives the description of a run, first.
     fn run(&mut self, run: &Run) -> Result<()>;
-    /// A case begins; its iterations have not started.
+    /// Announces a case before its iterations start.
     fn starting(&mut self, _bench: &str, _case: &Case) {}
-    /// A round of samples has ended: the rank makes progress.
+    /// Reports progress after each round of samples, for watchdogs.
     fn alive(&self) {}
-    /// A row is complete.
+    /// Receives a complete row.
     fn case(&mut self, row: &Measurement) -> Result<()>;
-    /// The run is complete.
+    /// Receives the numbers of rows when the run is complete.
     fn end(&mut self, tally: &Tally) -> Result<()>;
 }
 
-/// Keeps everything in memory; for tests and for programs that embed ombx.
+/// A sink that keeps everything in memory, for tests and for programs that embed ombx.
 #[derive(Debug, Default)]
 pub struct Memory {
-    /// The run, once begun.
+    /// Description of the run, once it began.
     pub run: Option<Run>,
-    /// The rows.
+    /// Rows, in order of measurement.
     pub rows: Vec<Measurement>,
-    /// The tally, once ended.
+    /// Numbers of rows, once the run ended.
     pub tally: Option<Tally>,
 }
 

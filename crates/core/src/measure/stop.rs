@@ -1,41 +1,43 @@
-//! When a row has enough samples: rank 0 asks between rounds, outside timing, at geometrically growing n.
+//! The stop rule. Rank 0 evaluates it between rounds of samples, whose number grows geometrically.
 
 use std::time::Duration;
 
-/// Fewest samples of a row, unless its time is over before.
+/// Minimum samples of a row, unless its time is used up earlier.
 pub const LEAST_SAMPLES: u64 = 30;
-/// Fewest samples of a row in any case: with fewer there is no interval.
+/// Minimum samples of a row in any case; fewer have no interval.
 pub const LEAST_FOR_INTERVAL: u64 = 6;
-/// Most samples of a row; with so many the interval of any steady quantity is narrow.
+/// Maximum samples of a row. With this number the interval of any stationary quantity is narrow.
 pub const MOST_SAMPLES: u64 = 100_000;
-/// A row is measured for this part of its maximum at the least, so that it does not stand on one lucky moment.
-const LEAST_TIME_PART: u32 = 100;
-/// Each round grows the number of samples to this much of what there is.
+/// The first round takes at least 1 / this of the maximum time, so that it does not sample a single moment.
+const LEAST_TIME_DIVISOR: u32 = 100;
+/// Growth factor of the number of samples per round.
 const GROWTH: f64 = 1.6;
-/// The stamp that a sample needs is at most this part of the sample.
+/// Maximum cost of a clock reading as a fraction of a sample.
 const STAMP_PART: f64 = 0.01;
 
-/// Time for which a case is warmed up, if the user gives no number of iterations.
-const WARM_NS: u64 = 3_000_000;
-/// Iterations before measuring at the least: first touch of pages and connections is not what is measured.
-const LEAST_WARM: u64 = 2;
+/// Time of the warm-up in nanoseconds, if the user gives no number of iterations.
+const WARM_UP_NS: u64 = 3_000_000;
+/// Minimum iterations of the warm-up, because the first ones touch pages and establish connections.
+const LEAST_WARM_UP: u64 = 2;
 
 /// Why sampling ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ending {
-    /// The interval is narrow enough.
+    /// The interval reached the requested precision.
     Converged,
-    /// The time or number of samples for a row was used up first.
+    /// The time or the maximum number of samples was used up first.
     OutOfBudget,
 }
 
-/// Iterations in a sample so that reading the clock costs at most 1 % of it.
+/// Returns the iterations per sample for which a clock reading costs at most 1 % of the sample.
 pub fn batch_for(iteration_ns: f64, stamp_ns: u64) -> u64 {
     let least = stamp_ns as f64 / STAMP_PART;
     (least / iteration_ns.max(0.01)).ceil().max(1.0) as u64
 }
 
-/// A fixed number of iterations as (samples, batch): whole batches, at least as many iterations, and no more if it can be.
+/// Divides a fixed number of iterations into (samples, batch).
+///
+/// All batches are whole. Together they run at least `iterations`, and exactly that if a batch up to 8 times larger divides it.
 pub fn divide(iterations: u64, batch: u64) -> (u64, u64) {
     let most = (iterations / LEAST_FOR_INTERVAL).max(1);
     let batch = batch.clamp(1, most);
@@ -44,24 +46,27 @@ pub fn divide(iterations: u64, batch: u64) -> (u64, u64) {
     (iterations.div_ceil(batch), batch)
 }
 
-/// After `run` iterations of warming up that took `spent_ns`, the fastest of them `each_ns`: how many more, or 0. They double, but
-/// go no further than the time for it.
+/// Returns how many more iterations to warm up, or 0, after `run` iterations in `spent_ns`, the fastest in `each_ns`.
+///
+/// The number doubles each time, within the time of the warm-up.
 pub fn more_warm_up(run: u64, spent_ns: u64, each_ns: f64) -> u64 {
-    let left = WARM_NS.saturating_sub(spent_ns);
-    if run >= LEAST_WARM && left == 0 || run >= 1 << 40 {
+    let left = WARM_UP_NS.saturating_sub(spent_ns);
+    if run >= LEAST_WARM_UP && left == 0 || run >= 1 << 40 {
         return 0;
     }
     ((left as f64 / each_ns.max(1.0)).ceil() as u64).clamp(1, run.max(1))
 }
 
-/// Samples of the first round.
+/// Returns the number of samples of the first round. `sample_ns` is the estimated time of a sample.
 pub fn first_round(sample_ns: f64, max_time: Duration) -> u64 {
     let budget = max_time.as_nanos() as f64 / sample_ns.max(1.0);
-    let wanted = (budget / f64::from(LEAST_TIME_PART)).max(LEAST_SAMPLES as f64);
+    let wanted = (budget / f64::from(LEAST_TIME_DIVISOR)).max(LEAST_SAMPLES as f64);
     (wanted.min(budget) as u64).clamp(LEAST_FOR_INTERVAL, MOST_SAMPLES)
 }
 
-/// After `n` samples that took `spent` and reached `reached`: how many more, or why no more.
+/// Returns how many more samples to take, or why sampling ends.
+///
+/// `n` samples took `spent` and `reached` a precision, which is a fraction of the median.
 pub fn next_round(
     n: u64,
     spent: Duration,
@@ -128,9 +133,9 @@ mod tests {
                 next = more_warm_up(run, spent, each);
                 assert!(next <= run);
             }
-            let most = (WARM_NS as f64 + 2.0 * each) as u64 + cold;
+            let most = (WARM_UP_NS as f64 + 2.0 * each) as u64 + cold;
             assert!(
-                run >= LEAST_WARM && (spent >= WARM_NS || run >= 1 << 40) && spent <= most,
+                run >= LEAST_WARM_UP && (spent >= WARM_UP_NS || run >= 1 << 40) && spent <= most,
                 "{each} {run} {spent}"
             );
         }

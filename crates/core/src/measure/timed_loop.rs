@@ -1,6 +1,6 @@
-//! The timed loops: the one place of ombx where the clock is read around benchmark work.
+//! The timed loops: the only place where ombx reads the clock around benchmark work.
 //!
-//! Each loop is monomorphised for its kernel; everything around it is called once a round.
+//! Each loop is monomorphised for its kernel. All other code of the engine runs once per round.
 
 use crate::{
     benchmark::kernel::Kernel,
@@ -13,7 +13,7 @@ use crate::{
     unit::Rank,
 };
 
-/// Times batches: `stamps[i+1] - stamps[i]` is the time of `batch` iterations. Everything else is done elsewhere.
+/// Times batches: `stamps[i+1] - stamps[i]` is the time of `batch` iterations in raw ticks.
 #[inline(never)]
 pub(crate) fn timed<K: Kernel>(kernel: &mut K, clock: &Clock, batch: u64, stamps: &mut [u64]) -> Result<()> {
     let Some((first, rest)) = stamps.split_first_mut() else { return Ok(()) };
@@ -27,7 +27,7 @@ pub(crate) fn timed<K: Kernel>(kernel: &mut K, clock: &Clock, batch: u64, stamps
     Ok(())
 }
 
-/// The same iterations on a rank that answers.
+/// Runs the iterations of [`timed`] on a rank that answers.
 #[inline(never)]
 pub(crate) fn answered<K: Kernel>(kernel: &mut K, iterations: u64) -> Result<()> {
     for _ in 0..iterations {
@@ -36,7 +36,7 @@ pub(crate) fn answered<K: Kernel>(kernel: &mut K, iterations: u64) -> Result<()>
     Ok(())
 }
 
-/// Times batches one by one, ranks being brought together before each, untimed: `stamps` are their beginnings and ends.
+/// Times batches one by one. An untimed synchronisation of ranks precedes each. `stamps` are pairs of start and end.
 #[inline(never)]
 pub(crate) fn paced<K: Kernel, P: Pace<M>, M>(
     kernel: &mut K,
@@ -56,16 +56,17 @@ pub(crate) fn paced<K: Kernel, P: Pace<M>, M>(
     Ok(())
 }
 
-/// What a rank does by turns, in a loop.
+/// Two kinds of iterations that alternate on a rank.
 pub trait Turns {
-    /// The broadcast, and its acknowledgement.
+    /// Runs a broadcast and its acknowledgement.
     fn work(&mut self) -> Result<()>;
-    /// A round trip with the acker.
+    /// Runs a round trip with the rank that acknowledges.
     fn echo(&mut self) -> Result<()>;
 }
 
-/// Times two kinds of iterations in turn: each sample is a batch of work and then a batch of echoes, each after one more that
-/// is not timed. `stamps` are the beginnings and ends of both.
+/// Times two kinds of iterations in turn. Each sample is a batch of work and a batch of echoes.
+///
+/// One untimed iteration precedes each batch. `stamps` are the starts and ends of both batches.
 #[inline(never)]
 pub fn in_turn<T: Turns>(
     turns: &mut T,
@@ -90,7 +91,7 @@ pub fn in_turn<T: Turns>(
     Ok(())
 }
 
-/// The same iterations on a rank that answers.
+/// Runs the iterations of [`in_turn`] on a rank that answers.
 #[inline(never)]
 pub fn answered_in_turn<T: Turns>(turns: &mut T, [work, echoes]: [u64; 2], samples: u64) -> Result<()> {
     for _ in 0..samples {
@@ -104,7 +105,7 @@ pub fn answered_in_turn<T: Turns>(turns: &mut T, [work, echoes]: [u64; 2], sampl
     Ok(())
 }
 
-/// Times batches of round trips of an empty message; stamps are in a chain.
+/// Times batches of round trips of an empty message: `stamps[i+1] - stamps[i]` is the time of `batch` round trips.
 #[inline(never)]
 pub fn round_trips<M: Mesh>(
     mesh: &mut M,

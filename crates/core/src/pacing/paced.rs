@@ -142,7 +142,7 @@ impl<K: Kernel, M: Mesh> OpenKernel for Paced<'_, K, M> {
         2 * samples
     }
 
-    fn across(&self, usual: Aggregation) -> Aggregation {
+    fn aggregation(&self, usual: Aggregation) -> Aggregation {
         if self.windows.is_some() { Aggregation::Global } else { usual }
     }
 
@@ -172,7 +172,7 @@ impl<K: Kernel, M: Mesh> OpenKernel for Paced<'_, K, M> {
         Err(Error::usage("a paced benchmark times every rank: register it with Layout::Everyone"))
     }
 
-    fn taken(&mut self, clock: &Clock, stamps: &[u64]) -> RoundSamples {
+    fn samples(&mut self, clock: &Clock, stamps: &[u64]) -> RoundSamples {
         let Some(windows) = &mut self.windows else {
             return RoundSamples::chained(
                 stamps.as_chunks().0.iter().map(|[start, end]| clock.nanos(*start, *end)).collect(),

@@ -1,26 +1,14 @@
-//! How figures follow from samples.
+//! Figures that are derived from samples.
 
 use super::*;
 
 fn row(metric: Metric, work: Work, leg_ns: f64) -> Measurement {
     Measurement {
-        bench: "x.y".into(),
-        key: "x.y/bytes=8".into(),
-        metric,
         bytes: Some(8),
-        depth: None,
-        pairs: 1,
-        ranks: 2,
-        axes: BTreeMap::new(),
         work: Some(work),
-        across: Aggregation::Origin,
-        outcome: Outcome::Ok,
         check: Check::Passed,
-        samples: vec![],
         summary: Summary::of(&[leg_ns; 10]),
-        figures: BTreeMap::new(),
-        trust: vec![],
-        phases: None,
+        ..Measurement::new("x.y", "x.y/bytes=8", metric, 2)
     }
 }
 
@@ -47,7 +35,7 @@ fn the_headline_has_the_unit_of_its_metric() {
 }
 
 #[test]
-fn the_interval_of_a_rate_turns_round() {
+fn the_interval_of_a_rate_is_reversed() {
     let mut slow = row(Metric::Bandwidth, Work { bytes: 1_000_000, ops: 1, legs: 1 }, 1e9);
     slow.summary.as_mut().unwrap().ci95 = Some([0.5e9, 2e9]);
     assert_eq!(slow.mb_per_s().unwrap().ci95, Some([0.5, 2.0]));
@@ -56,7 +44,7 @@ fn the_interval_of_a_rate_turns_round() {
 }
 
 #[test]
-fn the_slowest_of_each_sample_counts() {
+fn samples_are_aggregated_by_the_slowest_rank() {
     let of = |rank, batch, elapsed_ns: &[u64]| Samples {
         rank,
         thread: 0,
@@ -67,12 +55,12 @@ fn the_slowest_of_each_sample_counts() {
     let both = [of(0, 10, &[100, 300]), of(1, 10, &[200, 100])];
     assert_eq!(Measurement::combine(&both, 1), [20.0, 30.0]);
     assert_eq!(Measurement::combine(&both[..1], 2), [5.0, 15.0]);
-    // What a rank started late does not count, unless nothing else is there.
+    // Late samples are left out, unless all are late.
     let late =
         |late: &[u64]| [of(0, 10, &[100, 300]), Samples { late: late.to_vec(), ..of(1, 10, &[200, 100]) }];
     assert_eq!(Measurement::combine(&late(&[0]), 1), [30.0]);
     assert_eq!(Measurement::combine(&late(&[0, 1]), 1), [20.0, 30.0]);
-    // Threads do not iterate in step: the samples of each count by themselves.
+    // The samples of threads are separate values.
     let threads = [of(0, 10, &[100, 300]), Samples { thread: 1, ..of(0, 10, &[200, 100]) }];
     assert_eq!(Measurement::combine(&threads, 1), [10.0, 20.0, 30.0, 10.0]);
 }
@@ -105,7 +93,7 @@ fn ranks_are_averaged_as_omb_does() {
     let mut row = row(Metric::Latency, Work { bytes: 8, ops: 1, legs: 1 }, 1e3);
     row.samples = vec![of(0, &[100, 300]), of(1, &[100, 100]), of(2, &[1000, 400])];
     assert_eq!(row.across_ranks(), None, "only rank 0's clock counts");
-    row.across = Aggregation::Slowest;
+    row.aggregation = Aggregation::Slowest;
     let AcrossRanks { mean, min, max } = row.across_ranks().unwrap();
     assert_eq!((mean, min, max), ((20.0 + 10.0 + 70.0) / 3.0, 10.0, 70.0));
     row.samples.clear();
@@ -113,7 +101,7 @@ fn ranks_are_averaged_as_omb_does() {
 }
 
 #[test]
-fn a_wrong_payload_outweighs_everything() {
+fn a_wrong_payload_decides_the_exit_code() {
     let mut tally = Tally { cases: 9, skipped: 1, failed: 1, corrupt: 1 };
     assert_eq!(tally.exit_code(true), 5);
     tally.corrupt = 0;

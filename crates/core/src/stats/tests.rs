@@ -1,10 +1,10 @@
-//! What estimates promise.
+//! Properties of the estimates.
 
 use super::*;
 use proptest::prelude::*;
 
 #[test]
-fn order_statistics_of_the_median() {
+fn bounds_of_the_median_match_tables() {
     for (n, bounds) in
         [(6, (1, 6)), (10, (2, 9)), (20, (6, 15)), (30, (10, 21)), (100, (40, 61)), (1000, (469, 532))]
     {
@@ -27,14 +27,14 @@ fn percentiles_need_enough_samples() {
 }
 
 #[test]
-fn many_samples_do_not_underflow() {
+fn probabilities_of_many_samples_do_not_underflow() {
     let (l, u) = order_bounds(200_000, 0.5).unwrap();
     assert!(u - l < 1000 && l < 100_000 && u > 100_000);
 }
 
 #[test]
-fn the_interval_covers_the_truth_as_often_as_it_says() {
-    // Bounds of the coverage itself: 95 % or more by construction, and not absurdly wide.
+fn intervals_have_their_nominal_coverage() {
+    // Coverage is at least 95 % by construction, and not much more.
     for n in [6, 10, 31, 100, 365] {
         let (l, u) = order_bounds(n, 0.5).unwrap();
         let pmf = Binomial::new(n, 0.5);
@@ -44,7 +44,7 @@ fn the_interval_covers_the_truth_as_often_as_it_says() {
 }
 
 #[test]
-fn correlated_samples_widen_the_interval_or_say_so() {
+fn dependence_widens_the_interval_or_removes_it() {
     let mut state = 1u64;
     let mut noise = move || {
         state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
@@ -68,7 +68,7 @@ fn correlated_samples_widen_the_interval_or_say_so() {
 }
 
 #[test]
-fn two_modes_are_seen_and_one_is_not() {
+fn bimodal_samples_are_recognised() {
     let two: Vec<f64> = (0..200).map(|i| if i % 3 == 0 { 570.0 } else { 130.0 } + f64::from(i % 7)).collect();
     assert!(Summary::of(&two).unwrap().bimodal);
     let one: Vec<f64> = (0..200).map(|i| 130.0 + f64::from(i * 37 % 200) / 10.0).collect();
@@ -103,7 +103,7 @@ proptest! {
     }
 
     #[test]
-    fn the_interval_holds_the_headline(seed in any::<u64>(), pull in 0.0f64..0.95, skew in 1i32..9) {
+    fn the_interval_contains_the_median(seed in any::<u64>(), pull in 0.0f64..0.95, skew in 1i32..9) {
         let mut state = seed;
         let mut x = 0.0;
         let samples: Vec<f64> = (0..500).map(|_| {

@@ -109,7 +109,7 @@ mod tests {
         let plan = Plan { effort: Effort::Fixed { iterations: 40, warmup: 2 }, ..Plan::default() };
         let row = measure(4, &UNEVEN, &plan).unwrap().rows.remove(0);
         // Rank r takes 1000 (r + 1) ns.
-        assert_eq!((row.across, row.summary.as_ref().unwrap().median), (Aggregation::Slowest, 4000.0));
+        assert_eq!((row.aggregation, row.summary.as_ref().unwrap().median), (Aggregation::Slowest, 4000.0));
         let ranks = row.across_ranks().unwrap();
         assert_eq!((ranks.mean, ranks.min, ranks.max), (2500.0, 1000.0, 4000.0));
     }

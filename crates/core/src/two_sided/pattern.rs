@@ -98,7 +98,7 @@ impl<P: Pattern, L: Link> Kernel for Over<P, L> {
     const METRIC: Metric = P::METRIC;
     const METHOD: Method = P::METHOD;
 
-    fn carries(case: &Case) -> bool {
+    fn supports(case: &Case) -> bool {
         case.bytes.0 <= L::MOST
     }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::*;
 use crate::wire::{self, RunWithRows};
 use ombx_core::{
-    benchmark::{entry::Benchmark, layout::Aggregation, payload::Check, work::Work},
+    benchmark::{entry::Benchmark, payload::Check, work::Work},
     measure::plan::{Effort, Plan, parse_sizes},
     result::{ClockFacts, Measurement, Notice, Outcome, Run, Samples},
     stats::Summary,
@@ -72,23 +72,12 @@ fn run_at(second: usize) -> Run {
 fn row(bytes: u64, elapsed_ns: Vec<u64>) -> Measurement {
     let samples = vec![Samples { rank: 0, thread: 0, batch: 1, elapsed_ns, late: vec![], round_trips: None }];
     Measurement {
-        bench: "p2p.latency".into(),
-        key: format!("p2p.latency/bytes={bytes}"),
-        metric: Metric::Latency,
         bytes: Some(bytes),
-        depth: None,
-        pairs: 1,
-        ranks: 2,
-        axes: BTreeMap::new(),
         work: Some(Work { bytes: 2 * bytes, ops: 2, legs: 2 }),
-        across: Aggregation::Origin,
-        outcome: Outcome::Ok,
         check: Check::Passed,
         summary: Summary::of(&Measurement::combine(&samples, 2)),
         samples,
-        figures: BTreeMap::new(),
-        trust: vec![],
-        phases: None,
+        ..Measurement::new("p2p.latency", format!("p2p.latency/bytes={bytes}"), Metric::Latency, 2)
     }
 }
 

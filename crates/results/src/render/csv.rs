@@ -110,7 +110,7 @@ impl Csv {
             row.pairs.to_string(),
             row.ranks.to_string(),
             row.metric.name().into(),
-            row.across.name().into(),
+            row.aggregation.name().into(),
             outcome.into(),
             reason.into(),
             row.check.name().into(),

@@ -197,7 +197,6 @@ mod tests {
     use super::*;
     use ombx_core::{
         benchmark::{
-            layout::Aggregation,
             payload::Check,
             work::{Metric, Work},
         },
@@ -231,23 +230,13 @@ mod tests {
                 [("pattern", "semidirectional".into()), ("from", from.to_string()), ("to", to.to_string())];
             let round = ("round", ((from + to) % 3).to_string());
             let row = Measurement {
-                bench: "links".into(),
-                key: format!("links/from={from},to={to}"),
-                metric: Metric::Bandwidth,
                 bytes: Some(1_000_000),
-                depth: None,
-                pairs: 1,
-                ranks: 2,
                 axes: axes.into_iter().chain([round]).map(|(k, v)| (k.to_owned(), v)).collect(),
                 work: Some(Work { bytes: 2_000_000, ops: 2, legs: 2 }),
-                across: Aggregation::Origin,
-                outcome: CaseOutcome::Ok,
                 check: Check::Passed,
-                samples: vec![],
-                figures: BTreeMap::new(),
                 summary: Summary::of(&[ns; 10]),
                 trust: trust.to_vec(),
-                phases: None,
+                ..Measurement::new("links", format!("links/from={from},to={to}"), Metric::Bandwidth, 2)
             };
             renderer.case(&mut out, &row).unwrap();
         }

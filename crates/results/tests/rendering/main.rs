@@ -6,15 +6,12 @@ mod osu;
 mod pipeline;
 mod table;
 
-use std::collections::BTreeMap;
-
 use ombx_core::{
     benchmark::{
-        layout::Aggregation,
         payload::Check,
         work::{Metric, Work},
     },
-    result::{Measurement, Outcome, Run, Samples, Tally},
+    result::{Measurement, Run, Samples, Tally},
     stats::Summary,
 };
 use ombx_results::{render::Renderer, wire};
@@ -48,23 +45,12 @@ fn latency(bytes: u64, elapsed_ns: &[u64]) -> Measurement {
     let samples =
         vec![Samples { rank: 0, thread: 0, batch: 1, elapsed_ns: elapsed_ns.to_vec(), ..Samples::default() }];
     Measurement {
-        bench: "p2p.latency".into(),
-        key: format!("p2p.latency/bytes={bytes}"),
-        metric: Metric::Latency,
         bytes: Some(bytes),
-        depth: None,
-        pairs: 1,
-        ranks: 2,
-        axes: BTreeMap::new(),
         work: Some(Work { bytes: 2 * bytes, ops: 2, legs: 2 }),
-        across: Aggregation::Origin,
-        outcome: Outcome::Ok,
         check: Check::Passed,
         summary: Summary::of(&Measurement::combine(&samples, 2)),
         samples,
-        figures: BTreeMap::new(),
-        trust: Vec::new(),
-        phases: None,
+        ..Measurement::new("p2p.latency", format!("p2p.latency/bytes={bytes}"), Metric::Latency, 2)
     }
 }
 

@@ -167,7 +167,7 @@ fn collective(bench: &str, bytes: u64, elapsed_ns: [&[u64]; 2]) -> Measurement {
     Measurement {
         bench: bench.into(),
         work: Some(Work { bytes, ops: 1, legs: 1 }),
-        across: Aggregation::Slowest,
+        aggregation: Aggregation::Slowest,
         summary: Summary::of(&Measurement::combine(&samples, 1)),
         samples,
         ..row

@@ -47,7 +47,7 @@ fn the_run_is_read() {
 fn the_latency_row_is_read() {
     let row = read(GOLDEN).unwrap().runs.remove(0).rows.remove(0);
     assert_eq!((row.bench.as_str(), row.key.as_str()), ("p2p.latency", "p2p.latency/bytes=8"));
-    assert_eq!((row.metric, row.across), (Metric::Latency, Aggregation::Origin));
+    assert_eq!((row.metric, row.aggregation), (Metric::Latency, Aggregation::Origin));
     assert_eq!((row.bytes, row.depth, row.pairs, row.ranks), (Some(8), None, 1, 2));
     assert_eq!(row.work, Some(Work { bytes: 16, ops: 2, legs: 2 }));
     assert_eq!((&row.outcome, &row.check), (&Outcome::Ok, &Check::Passed));
@@ -79,7 +79,7 @@ fn the_bandwidth_row_is_read() {
 fn the_rows_without_figures_are_read() {
     let rows = read(GOLDEN).unwrap().runs.remove(0).rows;
     assert_eq!(rows[2].outcome, Outcome::Skipped("needs 4 ranks, has 2; start it with -n 4".into()));
-    assert_eq!((rows[2].bytes, rows[2].work, rows[2].across), (None, None, Aggregation::Pairs));
+    assert_eq!((rows[2].bytes, rows[2].work, rows[2].aggregation), (None, None, Aggregation::Pairs));
     assert_eq!((&rows[2].check, &rows[2].summary, rows[2].samples.len()), (&Check::Off, &None, 0));
     let mismatch = Mismatch { rank: Rank(0), slot: 3, byte: 63, expected: 0xa5, actual: 0 };
     assert_eq!(rows[3].outcome, Outcome::Failed(format!("data arrived wrong at {mismatch}")));

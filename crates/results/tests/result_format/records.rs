@@ -140,7 +140,7 @@ pub(crate) fn any_row() -> impl Strategy<Value = Measurement> {
             |(
                 bench,
                 key,
-                (metric, across, bytes, depth, [pairs, ranks], axes, work),
+                (metric, aggregation, bytes, depth, [pairs, ranks], axes, work),
                 ending,
                 samples,
                 times,
@@ -148,16 +148,12 @@ pub(crate) fn any_row() -> impl Strategy<Value = Measurement> {
             )| {
                 let (outcome, check) = ending;
                 Measurement {
-                    bench,
-                    key,
-                    metric,
                     bytes,
                     depth,
                     pairs,
-                    ranks,
                     axes,
                     work: work.map(|(bytes, ops, legs)| Work { bytes, ops, legs }),
-                    across,
+                    aggregation,
                     outcome,
                     check,
                     samples,
@@ -165,6 +161,7 @@ pub(crate) fn any_row() -> impl Strategy<Value = Measurement> {
                     figures,
                     trust,
                     phases,
+                    ..Measurement::new(bench, key, metric, ranks)
                 }
             },
         )

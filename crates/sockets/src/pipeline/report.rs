@@ -58,7 +58,7 @@ pub(super) fn measure(
         runs: Vec::new(),
     };
     let (ending, spent) = measuring.sample().map_err(within)?;
-    let vitals = Counters { preemptions: 0, waited_ns: 0, ..Counters::now().since(before) };
+    let counters = Counters { preemptions: 0, waited_ns: 0, ..Counters::now().since(before) };
     measuring.run_fresh().map_err(within)?;
     let rejected = measuring.pipeline.rejected();
     let Measuring { check, runs, pipeline, .. } = measuring;
@@ -75,13 +75,10 @@ pub(super) fn measure(
     if let Some(summary) = &row.summary {
         row.trust.extend(trust::of_row(trust::RowFacts {
             summary,
-            vitals,
+            counters,
             cpu_ns: spent.as_nanos() as f64 * f64::from(Place::here().online),
             ending,
-            precision: match session.plan.effort {
-                Effort::Precision { precision, .. } => precision,
-                Effort::Fixed { .. } => f64::INFINITY,
-            },
+            precision: session.plan.effort.precision(),
             verified: !matches!(row.check, Check::Off | Check::Unsupported),
         }));
     }
@@ -104,24 +101,18 @@ fn empty_row(session: &Session<'_>, case: &Case, plan: &Plan) -> Measurement {
     let rest = key.strip_prefix(bench.name).and_then(|rest| rest.strip_prefix('/')).unwrap_or(&key);
     let nodes = u64::from(shape.nodes);
     Measurement {
-        bench: bench.name.into(),
-        key: format!("{}/{own}{rest}", bench.name),
-        metric: Metric::Bandwidth,
         bytes: Some(shape.block),
-        depth: None,
-        pairs: 1,
-        ranks: session.team.size(),
         axes,
         work: Some(Work { bytes: shape.bytes(), ops: nodes * nodes * u64::from(shape.buffers), legs: 1 }),
-        across: session.assignment.across(),
-        outcome: Outcome::Ok,
-        check: Check::Off,
-        samples: Vec::new(),
-        summary: None,
-        figures: Figures::new(),
+        aggregation: session.assignment.aggregation(),
         // Here the kernel places the processes: being unbound is no fault.
         trust: session.standing.iter().filter(|notice| notice.code != "unbound").cloned().collect(),
-        phases: None,
+        ..Measurement::new(
+            bench.name,
+            format!("{}/{own}{rest}", bench.name),
+            Metric::Bandwidth,
+            session.team.size(),
+        )
     }
 }
 

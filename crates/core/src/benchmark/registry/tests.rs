@@ -34,7 +34,7 @@ fn entries_are_sorted_by_name() {
 }
 
 #[test]
-fn two_entries_of_one_name_are_both_located() {
+fn an_error_about_a_duplicate_name_locates_both_entries() {
     let error = Registry::of([&TWIN, &PUT_BW, &LATENCY].into_iter()).unwrap_err().to_string();
     for entry in [&LATENCY, &TWIN] {
         assert!(error.contains(&format!("p2p.latency ({}:{})", file!(), entry.at.line())), "{error}");
@@ -43,12 +43,12 @@ fn two_entries_of_one_name_are_both_located() {
 }
 
 #[test]
-fn an_entry_that_cannot_be_run_is_refused_with_its_place() {
+fn invalid_entries_are_refused_with_their_source_line() {
     static NO_SIZE: Benchmark = Benchmark::of::<Probe<5>>("a.b", "x").sizes("1..x");
     static NO_FAMILY: Benchmark = Benchmark::of::<Probe<6>>("ab", "x");
     static ODD_NAME: Benchmark = Benchmark::of::<Probe<7>>("a.b*", "x");
-    static SILENT: Benchmark = Benchmark::of::<Probe<8>>("a.c", "");
-    static STRANGER: Axis = Axis {
+    static NO_ABOUT: Benchmark = Benchmark::of::<Probe<8>>("a.c", "");
+    static WRONG_DEFAULT: Axis = Axis {
         name: "win",
         about: "x",
         values: &["create"],
@@ -56,12 +56,12 @@ fn an_entry_that_cannot_be_run_is_refused_with_its_place() {
         default: "allocate",
         named: Named::Always,
     };
-    static NO_DEFAULT: Benchmark = Benchmark::of::<Probe<9>>("a.d", "x").axes(&[&STRANGER]);
+    static NO_DEFAULT: Benchmark = Benchmark::of::<Probe<9>>("a.d", "x").axes(&[&WRONG_DEFAULT]);
     for (entry, why) in [
         (&NO_SIZE, "1..x"),
         (&NO_FAMILY, "family.name"),
         (&ODD_NAME, "family.name"),
-        (&SILENT, "sentence"),
+        (&NO_ABOUT, "description"),
         (&NO_DEFAULT, "default \"allocate\" of the axis win"),
     ] {
         let error = Registry::of([&LATENCY, entry].into_iter()).unwrap_err().to_string();
@@ -70,7 +70,7 @@ fn an_entry_that_cannot_be_run_is_refused_with_its_place() {
 }
 
 #[test]
-fn what_is_linked_here_is_sound() {
+fn linked_entries_are_valid() {
     let registry = Registry::load().unwrap();
     assert!(registry.all().iter().all(|b| parse_sizes(b.sizes).is_ok()));
 }

@@ -1,4 +1,4 @@
-//! One of several launches of the same plan.
+//! Launches: repetitions of the whole job.
 
 use std::{fmt, str::FromStr};
 
@@ -7,19 +7,19 @@ use crate::{
     measure::shuffle::Shuffle,
 };
 
-/// One of several launches of the same plan, each of which runs the cases in another order.
+/// One of several launches of the same plan. Each runs the cases in another order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Launch {
-    /// Which, from 1.
+    /// Number of this launch, from 1.
     pub number: u32,
-    /// Of how many.
+    /// Number of launches.
     pub of: u32,
-    /// Seed of the order.
+    /// Seed of the order of cases.
     pub order: u64,
 }
 
 impl Launch {
-    /// What there is to run, in the order of this launch.
+    /// Returns the items in the order of this launch.
     pub fn arrange<T>(&self, items: Vec<T>) -> Vec<T> {
         let shuffle = Shuffle::new(u32::try_from(items.len()).unwrap_or(u32::MAX), self.order);
         let mut placed: Vec<(u32, T)> =
@@ -35,7 +35,7 @@ impl fmt::Display for Launch {
     }
 }
 
-/// Reads `2/5/42`: the second of five, in the order of seed 42.
+/// Reads `2/5/42`: the second of five launches, in the order of seed 42.
 impl FromStr for Launch {
     type Err = Error;
 
@@ -46,9 +46,7 @@ impl FromStr for Launch {
         let read = (next().and_then(small), next().and_then(small), next());
         match (read, parts.next()) {
             ((Some(number), Some(of), Some(order)), None) if number <= of => Ok(Launch { number, of, order }),
-            _ => Err(Error::usage(format!(
-                "launch {text:?} is not a number, a count and a seed such as 2/5/42"
-            ))),
+            _ => Err(Error::usage(format!("launch {text:?} is not number/count/seed, such as 2/5/42"))),
         }
     }
 }

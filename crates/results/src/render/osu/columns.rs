@@ -99,7 +99,7 @@ fn title(row: &Measurement, program: &str) -> &'static str {
 /// The mean time of a leg, in nanoseconds: where several ranks are timed, the mean of theirs, as OMB's `Avg` is.
 fn mean(row: &Measurement, summary: &Summary) -> f64 {
     let means = means(row);
-    match row.across {
+    match row.aggregation {
         Aggregation::Origin => summary.mean,
         _ if means.is_empty() => summary.mean,
         _ => means.iter().sum::<f64>() / means.len() as f64,

@@ -103,20 +103,17 @@ fn row_of(line: CaseLine<'_>) -> Result<Measurement, String> {
         expected,
         actual,
     });
+    let metric = match line.metric {
+        MetricLine::Latency => Metric::Latency,
+        MetricLine::Bandwidth => Metric::Bandwidth,
+    };
     Ok(Measurement {
-        bench: line.bench,
-        key: line.key,
-        metric: match line.metric {
-            MetricLine::Latency => Metric::Latency,
-            MetricLine::Bandwidth => Metric::Bandwidth,
-        },
         bytes: line.bytes,
         depth: line.depth,
         pairs: line.pairs,
-        ranks: line.ranks,
         axes: line.axes,
         work: line.work.map(|WorkLine { bytes, ops, legs }| Work { bytes, ops, legs }),
-        across: match line.across {
+        aggregation: match line.across {
             AcrossLine::Origin => Aggregation::Origin,
             AcrossLine::Pairs => Aggregation::Pairs,
             AcrossLine::Slowest => Aggregation::Slowest,
@@ -143,6 +140,7 @@ fn row_of(line: CaseLine<'_>) -> Result<Measurement, String> {
             .map(|NoticeLine { code, short, advice }| Notice { code, short, advice })
             .collect(),
         phases: line.phases_ns.map(phases_of),
+        ..Measurement::new(line.bench, line.key, metric, line.ranks)
     })
 }
 

@@ -99,7 +99,7 @@ fn case_line(row: &Measurement) -> CaseLine<'_> {
         ranks: row.ranks,
         axes: row.axes.clone(),
         work: row.work.map(|Work { bytes, ops, legs }| WorkLine { bytes, ops, legs }),
-        across: match row.across {
+        across: match row.aggregation {
             Aggregation::Origin => AcrossLine::Origin,
             Aggregation::Pairs => AcrossLine::Pairs,
             Aggregation::Slowest => AcrossLine::Slowest,

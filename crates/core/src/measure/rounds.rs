@@ -1,0 +1,226 @@
+//! The steps of an open case on one rank: warm-up, rounds of samples until the stop rule ends them, verification.
+
+use std::time::Duration;
+
+use crate::{
+    benchmark::{
+        layout::Aggregation,
+        payload::{Check, Fill},
+        work::Role,
+    },
+    error::Result,
+    measure::{
+        collect::{RoundSamples, collect, extend, first_mismatch},
+        opened::OpenKernel,
+        plan::Effort,
+        session::Session,
+        stop::{self, Ending},
+    },
+    result::{Measurement, Samples},
+    stats::Summary,
+    unit::Rank,
+};
+
+/// Maximum number of samples that a row keeps, over all ranks.
+const MAX_KEPT_SAMPLES: u64 = 1 << 22;
+
+/// A case whose kernel is open on this rank.
+pub(crate) struct OpenCase<'s, 'a> {
+    pub(crate) session: &'s Session<'a>,
+    pub(crate) kernel: Box<dyn OpenKernel + 's>,
+    pub(crate) role: Role,
+    pub(crate) effort: Effort,
+    pub(crate) legs: u64,
+    pub(crate) aggregation: Aggregation,
+    /// Rows that share the time budget of one row.
+    pub(crate) sharing: u32,
+}
+
+/// Result of a warm-up.
+pub(crate) struct WarmUp {
+    /// Iterations that were run.
+    pub(crate) iterations: u64,
+    /// Iterations per sample.
+    batch: u64,
+    /// Estimated time until all ranks have run one sample, in nanoseconds.
+    sample_ns: f64,
+}
+
+/// Samples of a case and how sampling ended.
+pub(crate) struct Sampling {
+    /// Samples of every timed rank on rank 0; empty on other ranks.
+    pub(crate) samples: Vec<Samples>,
+    pub(crate) summary: Option<Summary>,
+    pub(crate) ending: Option<Ending>,
+    pub(crate) iterations: u64,
+    /// Wall time of all rounds.
+    pub(crate) spent: Duration,
+    /// Iterations per sample.
+    pub(crate) batch: u64,
+    /// Whether the kernel fixes the batch, so that one sample contains one reading of the clock however short it is.
+    pub(crate) one_stamp_each: bool,
+    /// Requested precision; see [`Effort::precision`].
+    pub(crate) precision: f64,
+}
+
+impl OpenCase<'_, '_> {
+    /// Fills the buffers if payloads are checked, and opens what iterations need.
+    pub(crate) fn begin(&mut self, fill: Fill) -> Result<()> {
+        if self.session.plan.verify {
+            self.kernel.fill(fill)?;
+        }
+        self.session.team.barrier()?;
+        self.kernel.begin()
+    }
+
+    /// Warms up with the loop that is timed, and sizes batches from it.
+    pub(crate) fn warm_up(&mut self) -> Result<WarmUp> {
+        let team = self.session.team;
+        let (mut iterations, mut iteration_ns, mut wall_ns) = (0, f64::INFINITY, f64::INFINITY);
+        if let Effort::Fixed { warmup, .. } = self.effort {
+            if warmup > 0 {
+                iteration_ns = self.iterate(warmup)?.0 as f64 / warmup as f64;
+            }
+            iterations = warmup;
+        } else {
+            let (mut spent, mut next) = (0, 1);
+            while next > 0 {
+                let (elapsed, wall) = self.iterate(next)?;
+                (spent, iterations) = (spent + wall, iterations + next);
+                // A batch sized by the fastest iteration hides the cost of the clock in every batch.
+                iteration_ns = iteration_ns.min(elapsed as f64 / next as f64);
+                wall_ns = wall_ns.min(wall as f64 / next as f64);
+                next = team.broadcast_value(stop::more_warm_up(iterations, spent, wall_ns))?;
+            }
+        }
+        let stamp_ns = self.session.clock.facts().overhead_ns;
+        let chosen = self.session.plan.batch.or(self.kernel.batch());
+        let batch = chosen.unwrap_or_else(|| stop::batch_for(iteration_ns, stamp_ns));
+        let batch = team.broadcast_value(batch)?;
+        Ok(WarmUp { iterations, batch, sample_ns: wall_ns * batch as f64 })
+    }
+
+    /// Runs rounds of samples until the stop rule ends them. Rank 0 alone evaluates the rule and broadcasts the decision.
+    pub(crate) fn sample(&mut self, warm_up: &WarmUp) -> Result<Sampling> {
+        let team = self.session.team;
+        let (batch, first) = self.first_round(warm_up);
+        let mut sampling = Sampling {
+            samples: Vec::new(),
+            summary: None,
+            ending: None,
+            iterations: 0,
+            spent: Duration::ZERO,
+            batch,
+            one_stamp_each: self.kernel.batch().is_some(),
+            precision: self.effort.precision(),
+        };
+        let mut more = team.broadcast_value(first)?;
+        let mut total = 0;
+        while more > 0 {
+            let (round, wall) = self.round(batch, more)?;
+            total += more;
+            sampling.spent += Duration::from_nanos(wall);
+            extend(&mut sampling.samples, batch, collect(team, self.aggregation, round)?);
+            more = 0;
+            if team.rank() == Rank(0) {
+                sampling.summary = Measurement::summarise(&sampling.samples, self.legs);
+                match self.next_round(total, &sampling) {
+                    Ok(next) => more = next,
+                    Err(ending) => sampling.ending = ending,
+                }
+            }
+            self.session.sink.alive();
+            more = team.broadcast_value(more)?;
+        }
+        sampling.iterations = total * batch;
+        Ok(sampling)
+    }
+
+    /// Compares what arrived, then runs one iteration with a fresh pattern and compares again.
+    ///
+    /// The second pattern proves that the data moved now and not in an earlier round.
+    pub(crate) fn verify(&mut self, fill: Fill) -> Result<Check> {
+        if !self.session.plan.verify {
+            return Ok(Check::Off);
+        }
+        let team = self.session.team;
+        team.barrier()?;
+        let found = first_mismatch(team, self.kernel.check(fill)?)?;
+        if found != Check::Passed {
+            return Ok(found);
+        }
+        let fresh = Fill { round: 1, iterations: 1, ..fill };
+        team.barrier()?;
+        self.begin(fresh)?;
+        self.iterate(1)?;
+        self.kernel.end()?;
+        team.barrier()?;
+        first_mismatch(team, self.kernel.check(fresh)?)
+    }
+
+    /// Returns the iterations per sample and the number of samples of the first round.
+    fn first_round(&self, warm_up: &WarmUp) -> (u64, u64) {
+        let batch = warm_up.batch;
+        match self.effort {
+            Effort::Fixed { iterations, .. } => {
+                let (samples, batch) = match self.session.plan.batch {
+                    Some(chosen) => (iterations.div_ceil(chosen), chosen),
+                    // A kernel that fixes its batch needs whole batches.
+                    None if self.kernel.batch().is_some() => (iterations.div_ceil(batch), batch),
+                    None => stop::divide(iterations, batch),
+                };
+                (batch, samples)
+            }
+            Effort::Precision { max_time, .. } => {
+                let samples = stop::first_round(warm_up.sample_ns, max_time / self.sharing);
+                (batch, samples.min(self.max_samples()))
+            }
+        }
+    }
+
+    /// Returns the number of samples of the next round, or why there is none; a fixed number of iterations has no reason.
+    fn next_round(&self, total: u64, sampling: &Sampling) -> std::result::Result<u64, Option<Ending>> {
+        let Effort::Precision { precision, max_time } = self.effort else { return Err(None) };
+        let reached = sampling.summary.as_ref().and_then(Summary::precision);
+        let next = stop::next_round(total, sampling.spent, reached, precision, max_time / self.sharing)?;
+        match self.max_samples().saturating_sub(total) {
+            0 => Err(Some(Ending::OutOfBudget)),
+            left => Ok(next.min(left)),
+        }
+    }
+
+    /// Returns the maximum number of samples of the row. Where every rank's samples are kept, they must fit into rank 0's memory
+    /// and the result file.
+    fn max_samples(&self) -> u64 {
+        let clocks = if self.aggregation == Aggregation::Origin { 1 } else { self.session.team.size() };
+        (MAX_KEPT_SAMPLES / u64::from(clocks)).clamp(stop::LEAST_SAMPLES, stop::MOST_SAMPLES)
+    }
+
+    /// Runs iterations between two barriers. Returns their time on the slowest timed thread of this rank and the time until all
+    /// ranks were done, in nanoseconds.
+    fn iterate(&mut self, iterations: u64) -> Result<(u64, u64)> {
+        let batch = self.kernel.batch().unwrap_or(iterations);
+        let (round, wall) = self.round(batch, iterations.div_ceil(batch))?;
+        Ok((round.iter().map(|thread| thread.elapsed_ns.iter().sum()).max().unwrap_or(0), wall))
+    }
+
+    /// Runs one round. Returns the samples of each timed thread and the time until all ranks were done, in nanoseconds.
+    fn round(&mut self, batch: u64, samples: u64) -> Result<(Vec<RoundSamples>, u64)> {
+        let Session { team, clock, .. } = *self.session;
+        let kernel = &mut self.kernel;
+        // The pages of the stamps are touched before timing starts.
+        let mut stamps = match self.role {
+            Role::Active => vec![vec![u64::MAX; kernel.readings(samples) as usize]; kernel.clocks()],
+            Role::Passive => Vec::new(),
+        };
+        team.barrier()?;
+        let start = clock.mark();
+        match self.role {
+            Role::Active => kernel.timed(clock, batch, &mut stamps)?,
+            Role::Passive => kernel.answered(batch, samples)?,
+        }
+        team.barrier()?;
+        let wall = start.elapsed_ns();
+        Ok((stamps.iter().map(|stamps| kernel.samples(clock, stamps)).collect(), wall))
+    }
+}

@@ -1,0 +1,173 @@
+//! Marks of every row of a run or a benchmark: build, clock, placement of ranks, unused features.
+
+use std::collections::HashMap;
+
+use crate::{benchmark::threads::Threads, result::Notice, system::clock::Facts, team::Place};
+
+/// A clock is marked if its resolution or its overhead is above this, in nanoseconds.
+const COARSE_NS: u64 = 100;
+
+/// Returns the marks that hold for every row of a run.
+pub fn standing(places: &[Place], clock: Facts, debug_build: bool) -> Vec<Notice> {
+    let shared = match crowded_host(places) {
+        Some((host, ranks, cpus)) => Some(oversubscribed(host, ranks, cpus)),
+        None => shared_cpu(places),
+    };
+    let debug_build = debug_build.then(|| {
+        Notice::new("debug_build", "debug build", "this is a debug build of ombx: build with --release")
+    });
+    let all = [debug_build, coarse_clock(clock), shared, unbound(places), governor(places)];
+    all.into_iter().flatten().collect()
+}
+
+/// Returns the mark of a host that has more ranks than CPUs.
+pub fn oversubscribed(host: &str, ranks: usize, cpus: u32) -> Notice {
+    Notice::new(
+        "oversubscribed",
+        "oversubscribed",
+        format!("{ranks} ranks poll on {cpus} CPUs of {host}: use fewer ranks or more hosts"),
+    )
+}
+
+/// Returns the mark of a benchmark that uses only some of the ranks.
+pub fn idle_ranks(used: u32, started: u32) -> Notice {
+    Notice::new(
+        "idle_ranks",
+        format!("{} idle", started - used),
+        format!(
+            "{used} of {started} ranks take part, the others sleep: start {used} ranks to have none idle"
+        ),
+    )
+}
+
+/// Returns the mark of a single-threaded benchmark in a run that starts MPI with `MPI_THREAD_MULTIPLE`.
+pub fn thread_multiple() -> Notice {
+    Notice::new(
+        "thread_multiple",
+        "thread multiple",
+        "another benchmark of this run needs MPI_THREAD_MULTIPLE, whose locks cost time: run this one alone",
+    )
+}
+
+/// Returns the mark of a rank that has more threads than CPUs.
+pub fn crowded_threads(places: &[Place], threads: Threads) -> Option<Notice> {
+    let (rank, threads, place) = [threads.senders, threads.receivers]
+        .into_iter()
+        .zip(places)
+        .enumerate()
+        .map(|(rank, (threads, place))| (rank, threads, place))
+        .find(|(_, threads, place)| (place.cpu_numbers().len() as u32) < *threads)?;
+    Some(Notice::new(
+        "crowded_threads",
+        "crowded threads",
+        format!(
+            "{threads} threads of rank {rank} poll on CPUs {} of {}: give each thread its own CPU",
+            place.cpus, place.host
+        ),
+    ))
+}
+
+fn coarse_clock(Facts { source, resolution_ns, overhead_ns }: Facts) -> Option<Notice> {
+    (resolution_ns > COARSE_NS || overhead_ns > COARSE_NS).then(|| {
+        Notice::new(
+            "clock",
+            "clock",
+            format!(
+                "the {source} clock has a resolution of {resolution_ns} ns and a reading costs {overhead_ns} ns: \
+                 raise --batch for short times"
+            ),
+        )
+    })
+}
+
+/// Returns the first host that has more ranks than CPUs, with both numbers.
+fn crowded_host(places: &[Place]) -> Option<(&str, usize, u32)> {
+    places.iter().find_map(|place| {
+        let ranks = places.iter().filter(|other| other.host == place.host).count();
+        (ranks > place.online as usize).then_some((place.host.as_str(), ranks, place.online))
+    })
+}
+
+/// Marks two ranks of one host that are bound to the same single CPU.
+fn shared_cpu(places: &[Place]) -> Option<Notice> {
+    let mut seen = HashMap::new();
+    let (first, second, host) = places.iter().enumerate().find_map(|(rank, place)| {
+        let [cpu] = place.cpu_numbers().try_into().ok()?;
+        let cpu: u32 = cpu;
+        seen.insert((&place.host, cpu), rank).map(|first| (first, rank, &place.host))
+    })?;
+    Some(Notice::new(
+        "shared_cpu",
+        "shared CPU",
+        format!(
+            "ranks {first} and {second} are bound to the same CPU of {host}: bind each rank to its own CPU"
+        ),
+    ))
+}
+
+fn unbound(places: &[Place]) -> Option<Notice> {
+    let (rank, place) = places
+        .iter()
+        .enumerate()
+        .find(|(_, place)| place.online > 1 && place.cpu_numbers().len() as u32 >= place.online)?;
+    Some(Notice::new(
+        "unbound",
+        "unbound",
+        format!("rank {rank} may run on every CPU of {}: bind ranks (mpiexec -bind-to core)", place.host),
+    ))
+}
+
+fn governor(places: &[Place]) -> Option<Notice> {
+    let (host, governor) = places.iter().find_map(|place| {
+        let governor = place.governor.as_deref().filter(|governor| *governor != "performance")?;
+        Some((&place.host, governor))
+    })?;
+    Some(Notice::new(
+        "governor",
+        format!("governor {governor}"),
+        format!("CPUs of {host} change frequency: set the governor to performance"),
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const GOOD: Facts = Facts { source: "tsc", resolution_ns: 1, overhead_ns: 9 };
+
+    fn place(host: &str, cpus: &str) -> Place {
+        Place { host: host.into(), cpus: cpus.into(), online: 2, governor: None }
+    }
+
+    #[test]
+    fn bound_ranks_get_no_mark() {
+        assert!(standing(&[place("a", "0"), place("a", "1")], GOOD, false).is_empty());
+        assert!(standing(&[place("a", "0"), place("b", "0")], GOOD, false).is_empty());
+    }
+
+    #[test]
+    fn each_risk_gets_its_mark() {
+        let cases: [(&[Place], Facts, bool, &str); 6] = [
+            (&[place("a", "0")], GOOD, true, "debug_build"),
+            (&[place("a", "0")], Facts { overhead_ns: 500, ..GOOD }, false, "clock"),
+            (&[place("a", "0"), place("a", "1"), place("a", "0")], GOOD, false, "oversubscribed"),
+            (&[place("a", "1"), place("a", "1")], GOOD, false, "shared_cpu"),
+            (&[place("a", "0-1"), place("b", "0")], GOOD, false, "unbound"),
+            (&[Place { governor: Some("powersave".into()), ..place("a", "0") }], GOOD, false, "governor"),
+        ];
+        for (places, clock, debug, code) in cases {
+            let marks = standing(places, clock, debug);
+            assert_eq!(marks.iter().map(|mark| &*mark.code).collect::<Vec<_>>(), [code]);
+        }
+    }
+
+    #[test]
+    fn threads_need_a_cpu_each() {
+        let threads = |text: &str| text.parse::<Threads>().unwrap();
+        let places = [place("a", "0"), place("a", "1-3")];
+        assert_eq!(crowded_threads(&places, threads("1:3")), None);
+        let advice = |text: &str| crowded_threads(&places, threads(text)).unwrap().advice;
+        assert!(advice("2:3").starts_with("2 threads of rank 0 poll on CPUs 0"));
+        assert!(advice("1:4").starts_with("4 threads of rank 1 poll on CPUs 1-3"));
+    }
+}
