@@ -193,7 +193,7 @@ fn arrived(part: &Part, root: u32) -> Vec<Stretch> {
     }
 }
 
-/// Participants has been root in iterations 0, 1, ..
+/// The roots of iterations 0, 1, ..
 #[derive(Debug, Clone, Copy)]
 struct Turns {
     root: Root,

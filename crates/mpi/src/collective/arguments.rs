@@ -24,13 +24,13 @@ pub struct Arguments {
     pub(super) from: *const c_void,
     pub(super) to: *mut c_void,
     pub(super) count: c_int,
-    pub(super) kind: ffi::MPI_Datatype,
+    pub(super) datatype: ffi::MPI_Datatype,
     pub(super) sum: ffi::MPI_Op,
     pub(super) root: c_int,
     counts: Vec<c_int>,
     displacements: Vec<c_int>,
     byte_displacements: Vec<ffi::MPI_Aint>,
-    kinds: Vec<ffi::MPI_Datatype>,
+    datatypes: Vec<ffi::MPI_Datatype>,
 }
 
 /// Send and receive address of a rank in a role.
@@ -59,7 +59,7 @@ impl Addresses {
 impl Arguments {
     pub(super) fn of(part: &Part) -> Result<Arguments> {
         let Part { ranks, bytes, neighbours, .. } = part;
-        let (kind, width) = match part.flow.reduces {
+        let (datatype, width) = match part.flow.reduces {
             ReductionScope::Nothing => (BYTE, 1),
             _ => datatype::element(*bytes),
         };
@@ -86,13 +86,13 @@ impl Arguments {
             from: std::ptr::null(),
             to: std::ptr::null_mut(),
             count,
-            kind,
+            datatype,
             sum,
             root: part.root.first().0 as c_int,
             counts: counts.collect(),
             displacements: (0..blocks).map(|block| (block * bytes) as c_int).collect(),
             byte_displacements: (0..blocks).map(|block| (block * bytes) as ffi::MPI_Aint).collect(),
-            kinds: vec![kind; blocks as usize],
+            datatypes: vec![datatype; blocks as usize],
         })
     }
 
@@ -114,7 +114,7 @@ impl Arguments {
         self.byte_displacements.as_ptr()
     }
 
-    pub(super) fn kinds(&self) -> *const ffi::MPI_Datatype {
-        self.kinds.as_ptr()
+    pub(super) fn datatypes(&self) -> *const ffi::MPI_Datatype {
+        self.datatypes.as_ptr()
     }
 }
