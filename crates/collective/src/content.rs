@@ -74,13 +74,13 @@ pub fn check(stretches: &[Stretch], fill: Fill, buffer: &[u8], rank: Rank) -> Ch
 
 /// What stands in the buffer that a rank sends from.
 pub fn outgoing(part: &Part) -> Vec<Stretch> {
-    if part.sends() > 0 { input(part) } else { Vec::new() }
+    if part.send_bytes() > 0 { input(part) } else { Vec::new() }
 }
 
 /// What stands in the buffer that a rank receives to, after so many iterations on it; what overwrites itself is known after
 /// one only.
 pub fn incoming(part: &Part, iterations: u64) -> Option<Vec<Stretch>> {
-    if part.receives() == 0 {
+    if part.receive_bytes() == 0 {
         return Some(Vec::new());
     }
     let Part { rank, ranks, root, .. } = *part;

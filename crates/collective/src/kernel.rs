@@ -43,7 +43,7 @@ impl<C: Call, M: Mode> Kernel for Collective<C, M> {
     const METHOD: Method = M::METHOD;
 
     fn work(case: &Case) -> Work {
-        let arrives = |rank| choices(case).part::<C>(rank, case.ranks).arrives();
+        let arrives = |rank| choices(case).part::<C>(rank, case.ranks).arriving_bytes();
         Work { bytes: (0..case.ranks).map(arrives).sum(), ops: 1, legs: 1 }
     }
 

@@ -1,11 +1,11 @@
 //! The activity of a passive target.
 
 ombx_core::axis! {
-    /// What a passive target does meanwhile
+    /// Activity of a passive target during accesses
     pub enum Target: "target", IfChosen, default Waiting {
-        /// It waits in a barrier
+        /// Wait in a barrier
         Waiting = "waiting",
-        /// It computes and seldom calls MPI
+        /// Compute, and call MPI once per 50 us
         Computing = "computing",
     }
 }

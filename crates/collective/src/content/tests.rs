@@ -17,7 +17,8 @@ struct Player {
 
 impl Player {
     fn filled(part: Part) -> Player {
-        let (mut from, mut to) = (vec![0; part.sends() as usize], vec![0; part.receives() as usize]);
+        let (mut from, mut to) =
+            (vec![0; part.send_bytes() as usize], vec![0; part.receive_bytes() as usize]);
         write(&outgoing(&part), FILL, &mut from);
         write(&incoming(&part, 0).unwrap(), FILL, &mut to);
         Player { part, from, to }
@@ -145,7 +146,7 @@ fn holds<C: Call>(in_place: bool, topology: Topology) -> usize {
                     let rank = Rank(player.part.rank);
                     assert_eq!(check(&expected, FILL, &player.to, rank), Check::Passed, "{name}");
                     let covered: u64 = expected.iter().map(|s| s.range.end - s.range.start).sum();
-                    let known = covered == player.part.receives()
+                    let known = covered == player.part.receive_bytes()
                         || in_place
                         || C::FLOW.reduces == ReductionScope::Exclusive;
                     assert!(known, "{name}: every byte is checked");

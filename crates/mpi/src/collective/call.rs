@@ -46,10 +46,10 @@ unsafe extern "C" {
     safe static BCAST_INIT: Option<Routine>;
 }
 
-/// Returns why the library has no persistent collective operations, if so.
+/// Checks that the library has persistent collective operations.
 ///
 /// # Errors
-/// The reason.
+/// A message that names the library.
 pub fn persistent_calls_exist() -> std::result::Result<(), String> {
     match BCAST_INIT {
         Some(_) => Ok(()),

@@ -1,15 +1,16 @@
-//! The data flow of a collective operation: who sends and receives how much, and what is reduced.
+//! The data flow of a collective operation: the blocks that ranks send, receive and reduce.
 
-/// Who sends and receives how many blocks, and which ranks' data is reduced. Bytes per rank follow from it.
+/// The blocks that each rank sends and receives, and the ranks whose data is reduced. It determines the bytes per rank.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DataFlow {
     /// The data that ranks send.
     pub sends: Share,
     /// The data that ranks receive.
     pub receives: Share,
-    /// Which ranks' data is reduced into a result.
+    /// The ranks whose data is reduced into a result.
     pub reduces: ReductionScope,
-    /// Whether the call takes arrays of counts and displacements (MPI's names end with v or w). Displacements must fit an `int`.
+    /// Whether the call takes arrays of counts and displacements, as those with a name in v or w do. The largest displacement
+    /// must fit an `int`.
     pub vector: bool,
 }
 
@@ -18,7 +19,7 @@ pub struct DataFlow {
 pub struct Share {
     /// The ranks that have them.
     pub who: Participants,
-    /// The number on each of these ranks.
+    /// Number of blocks on each of these ranks.
     pub blocks: Blocks,
 }
 

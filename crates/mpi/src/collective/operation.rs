@@ -72,9 +72,9 @@ impl<C: Call> Operation<C> {
         let comm = cx.fabric::<MpiTeam>()?.comm();
         let part = options.part::<C>(comm.rank().0, comm.size());
         cx.agree(options.root.is_among(comm.size()))?;
-        cx.afford(part.sends() + part.receives())?;
+        cx.afford(part.send_bytes() + part.receive_bytes())?;
         let parts = Arguments::of(&part).and_then(|arguments| {
-            Ok((arguments, Buffer::zeroed(part.sends())?, Buffer::zeroed(part.receives())?))
+            Ok((arguments, Buffer::zeroed(part.send_bytes())?, Buffer::zeroed(part.receive_bytes())?))
         });
         let (mut arguments, from, to) = cx.agree(parts)?;
         let neighbourhood = match C::FLOW.has_neighbours() {

@@ -38,17 +38,17 @@ pub(super) enum Role {
 
 impl Part {
     /// Returns the size of the send buffer in bytes; 0 if this rank never sends from it.
-    pub fn sends(&self) -> u64 {
-        self.roles().map(|role| self.sends_as(role)).max().unwrap_or(0)
+    pub fn send_bytes(&self) -> u64 {
+        self.roles().map(|role| self.send_bytes_as(role)).max().unwrap_or(0)
     }
 
     /// Returns the size of the receive buffer in bytes.
-    pub fn receives(&self) -> u64 {
-        self.roles().map(|role| self.receives_as(role)).max().unwrap_or(0)
+    pub fn receive_bytes(&self) -> u64 {
+        self.roles().map(|role| self.receive_bytes_as(role)).max().unwrap_or(0)
     }
 
     /// Returns the number of bytes that arrive on this rank in the first iteration.
-    pub fn arrives(&self) -> u64 {
+    pub fn arriving_bytes(&self) -> u64 {
         match self.flow.receives {
             Share { blocks: Blocks::Neighbours, .. } => {
                 self.neighbours.sources.iter().flatten().count() as u64 * self.bytes
@@ -94,14 +94,14 @@ impl Part {
         [Role::Root, Role::Other].into_iter().filter(has)
     }
 
-    fn sends_as(&self, role: Role) -> u64 {
+    fn send_bytes_as(&self, role: Role) -> u64 {
         match self.is_in_place(role) && self.flow.sends.who == Participants::Everyone {
             true => 0,
             false => self.extent(self.flow.sends, role),
         }
     }
 
-    fn receives_as(&self, role: Role) -> u64 {
+    fn receive_bytes_as(&self, role: Role) -> u64 {
         let DataFlow { sends, receives, .. } = self.flow;
         match (self.is_in_place(role), sends.who) {
             (true, Participants::Everyone) => self.extent(receives, role).max(self.extent(sends, role)),
@@ -149,7 +149,7 @@ mod tests {
 
     fn memory(flow: DataFlow, rank: u32, ranks: u32) -> (u64, u64) {
         let part = part(flow, rank, ranks, Root::default(), false);
-        (part.sends(), part.receives())
+        (part.send_bytes(), part.receive_bytes())
     }
 
     #[test]
@@ -198,7 +198,7 @@ mod tests {
     fn in_place_needs_one_buffer() {
         let with = |flow, rank, root| {
             let part = part(flow, rank, 4, root, true);
-            (part.sends(), part.receives())
+            (part.send_bytes(), part.receive_bytes())
         };
         let zero = Root::default();
         assert_eq!(with(DataFlow::ALLREDUCE, 1, zero), (0, S));
@@ -215,16 +215,17 @@ mod tests {
     fn a_rank_that_may_be_root_has_the_buffers_of_both_roles() {
         for rank in 0..4 {
             let part = part(DataFlow::GATHER, rank, 4, Root::Rotating, false);
-            assert_eq!((part.sends(), part.receives()), (S, 4 * S));
+            assert_eq!((part.send_bytes(), part.receive_bytes()), (S, 4 * S));
             let part = self::part(DataFlow::BCAST, rank, 4, Root::Fixed(Rank(2)), false);
-            assert_eq!((part.sends(), part.receives()), if rank == 2 { (S, 0) } else { (0, S) });
+            assert_eq!((part.send_bytes(), part.receive_bytes()), if rank == 2 { (S, 0) } else { (0, S) });
         }
     }
 
     #[test]
     fn arriving_bytes_are_counted_once() {
-        let total =
-            |flow| (0..4).map(|rank| part(flow, rank, 4, Root::default(), false).arrives()).sum::<u64>();
+        let total = |flow| {
+            (0..4).map(|rank| part(flow, rank, 4, Root::default(), false).arriving_bytes()).sum::<u64>()
+        };
         assert_eq!(total(DataFlow::BCAST), 3 * S);
         assert_eq!(total(DataFlow::GATHER), 4 * S);
         assert_eq!(total(DataFlow::ALLTOALL), 16 * S);

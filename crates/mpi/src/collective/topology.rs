@@ -8,9 +8,9 @@ use ombx_core::error::Result;
 use crate::{Comm, sys::error::check};
 
 ombx_core::axis! {
-    /// Neighbours of neighbourhood collectives
+    /// Topology of neighbourhood collectives
     pub enum Topology: "topology", Always, default Cartesian {
-        /// Grid of two dimensions, as square as possible, with edges
+        /// Two-dimensional grid, as square as possible, not periodic
         Cartesian = "cartesian",
         /// Directed graph: each rank sends to the next two
         Graph = "graph",

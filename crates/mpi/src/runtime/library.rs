@@ -49,12 +49,11 @@ pub(crate) fn library_name() -> String {
     library_version().split(',').next().unwrap_or_default().to_owned()
 }
 
-/// Returns why `MPI_Compare_and_swap` cannot be used, if so.
-///
-/// Open MPI 4 crashes in it on one host unless its component `osc/rdma` is excluded (open-mpi/ompi#11349).
+/// Checks that `MPI_Compare_and_swap` can be used.
 ///
 /// # Errors
-/// The reason, with the environment variable that helps.
+/// The library is Open MPI 4 with its component `osc/rdma`, which crashes in this call on one host (open-mpi/ompi#11349).
+/// The message names the environment variable that excludes the component.
 pub fn compare_and_swap_works() -> std::result::Result<(), String> {
     let version = library_version();
     let without_rdma = std::env::var("OMPI_MCA_osc").is_ok_and(|v| match v.strip_prefix('^') {

@@ -25,7 +25,7 @@ impl Buffer {
         let refused = || Error::unsupported(format!("a buffer of {bytes} bytes could not be allocated"));
         let size = usize::try_from(bytes).map_err(|_| refused())?.max(1);
         let protection = libc::PROT_READ | libc::PROT_WRITE;
-        // MAP_POPULATE maps all pages in one call, which costs two thirds of one page fault per page.
+        // MAP_POPULATE maps all pages at once, which takes two thirds of the time of single page faults.
         let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_POPULATE;
         // SAFETY: a new anonymous mapping at an address of the kernel's choice overlaps no other memory.
         let start = unsafe { libc::mmap(ptr::null_mut(), size, protection, flags, -1, 0) };

@@ -43,11 +43,11 @@ pub struct Window {
     /// Displacement of the peer's first slot: an address in a dynamic window, otherwise 0.
     pub(crate) remote: ffi::MPI_Aint,
     /// The group of the peer alone.
-    pub(crate) partner: ffi::MPI_Group,
+    pub(crate) peer_group: ffi::MPI_Group,
     /// Whether `Epochs::hold` has locked the peer.
     pub(crate) held: Cell<bool>,
     comm: ffi::MPI_Comm,
-    me: c_int,
+    rank: c_int,
     /// Address of this rank's exposed memory.
     exposed: *mut u8,
     /// Owns the exposed memory of `Create` and `Dynamic`; the library owns that of other kinds.
@@ -91,16 +91,16 @@ impl Window {
             width: width as usize,
             locals,
             remote: 0,
-            partner: no_group,
+            peer_group: no_group,
             held: Cell::new(false),
             comm: comm.raw(),
-            me: comm.rank().0 as c_int,
+            rank: comm.rank().0 as c_int,
             exposed,
             memory,
             kind,
         };
         error::guard_win(raw)?;
-        window.partner = group_of(comm, cx.peer)?;
+        window.peer_group = group_of(comm, cx.peer)?;
         if kind == WindowKind::Dynamic {
             let mut base = 0;
             // SAFETY: MPI_Get_address accepts any pointer, and `base` outlives the call.
@@ -116,8 +116,8 @@ impl Window {
         Ok(window)
     }
 
-    /// Refuses a window whose base is not the address that its creation returned. MPICH 4.0.2 over UCX reports a wrong base
-    /// for sizes that are not multiples of 64; sizes of slots are.
+    /// Refuses a window whose base is not the address that its creation returned. MPICH 4.0.2 over UCX reports a wrong base for
+    /// some sizes, which is why slots are multiples of 64 bytes.
     fn check_base(&self) -> Result<()> {
         if self.kind == WindowKind::Dynamic {
             return Ok(());
@@ -167,10 +167,13 @@ impl Window {
         // SAFETY: the window is valid and this rank has no epoch open. The exposed memory has `slots.total()` bytes, and the
         // exclusive lock keeps other ranks from accessing it while the slice exists.
         unsafe {
-            check("MPI_Win_lock", ffi::MPI_Win_lock(ffi::MPI_LOCK_EXCLUSIVE as c_int, self.me, 0, self.raw))?;
+            check(
+                "MPI_Win_lock",
+                ffi::MPI_Win_lock(ffi::MPI_LOCK_EXCLUSIVE as c_int, self.rank, 0, self.raw),
+            )?;
             let exposed = std::slice::from_raw_parts_mut(self.exposed, self.slots.total() as usize);
             let result = access(&mut self.locals, exposed);
-            check("MPI_Win_unlock", ffi::MPI_Win_unlock(self.me, self.raw))?;
+            check("MPI_Win_unlock", ffi::MPI_Win_unlock(self.rank, self.raw))?;
             Ok(result)
         }
     }
@@ -203,7 +206,7 @@ impl Drop for Window {
                 let code = ffi::MPI_Win_detach(self.raw, self.exposed.cast::<c_void>());
                 error::check_freed(c"MPI_Win_detach", code);
             }
-            ffi::MPI_Group_free(&raw mut self.partner);
+            ffi::MPI_Group_free(&raw mut self.peer_group);
             error::check_freed(c"MPI_Win_free", ffi::MPI_Win_free(&raw mut self.raw));
         }
         self.memory = None;

@@ -3,15 +3,15 @@
 use ombx_core::benchmark::payload::Slots;
 
 ombx_core::axis! {
-    /// How the window is made
+    /// MPI call that creates the window
     pub enum WindowKind: "win", Always, default Allocate {
-        /// MPI_Win_allocate: the library chooses the memory
+        /// MPI_Win_allocate: the library allocates the memory
         Allocate = "allocate",
-        /// MPI_Win_create: memory of ombx
+        /// MPI_Win_create: ombx allocates the memory
         Create = "create",
         /// MPI_Win_create_dynamic and MPI_Win_attach; absolute addresses
         Dynamic = "dynamic",
-        /// MPI_Win_allocate_shared: ranks of one host only
+        /// MPI_Win_allocate_shared: all ranks on one host
         Shared = "shared",
     }
 }
@@ -19,7 +19,7 @@ ombx_core::axis! {
 ombx_core::axis! {
     /// Hints (alloc_shm) for windows that the library allocates
     pub enum Hints: "hints", IfChosen, default On {
-        /// alloc_shm is true
+        /// Set alloc_shm=true
         On = "on",
         /// No info object
         Off = "off",

@@ -74,7 +74,7 @@ impl Epochs for Window {
     #[inline(always)]
     fn start_complete(&self, issue: impl FnOnce(&Epoch<'_>) -> Result<()>) -> Result<()> {
         // SAFETY: `self` owns window and group until it is dropped.
-        check("MPI_Win_start", unsafe { ffi::MPI_Win_start(self.partner, ASSERT, self.raw) })?;
+        check("MPI_Win_start", unsafe { ffi::MPI_Win_start(self.peer_group, ASSERT, self.raw) })?;
         let issued = issue(&Epoch(self));
         // SAFETY: `MPI_Win_start` has opened this epoch above.
         let closed = check("MPI_Win_complete", unsafe { ffi::MPI_Win_complete(self.raw) });
@@ -84,7 +84,7 @@ impl Epochs for Window {
     #[inline(always)]
     fn post_wait(&self, meanwhile: impl FnOnce() -> Result<()>) -> Result<()> {
         // SAFETY: `self` owns window and group until it is dropped.
-        check("MPI_Win_post", unsafe { ffi::MPI_Win_post(self.partner, ASSERT, self.raw) })?;
+        check("MPI_Win_post", unsafe { ffi::MPI_Win_post(self.peer_group, ASSERT, self.raw) })?;
         meanwhile()?;
         // SAFETY: `MPI_Win_post` has opened this epoch above.
         check("MPI_Win_wait", unsafe { ffi::MPI_Win_wait(self.raw) })
