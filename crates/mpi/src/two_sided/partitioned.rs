@@ -201,45 +201,30 @@ mod absent {
         }
     }
 
+    /// Defines functions that nobody can call: the type has no values.
+    macro_rules! uncallable {
+        ($($name:ident -> $result:ty;)*) => {$(
+            fn $name(&mut self) -> $result {
+                match *self {}
+            }
+        )*};
+    }
+
     impl Link for PartitionedChannel {
-        fn send(&mut self) -> Result<()> {
-            match *self {}
-        }
-
-        fn receive(&mut self) -> Result<()> {
-            match *self {}
-        }
-
-        fn push(&mut self) -> Result<()> {
-            match *self {}
-        }
-
-        fn pull(&mut self) -> Result<()> {
-            match *self {}
-        }
-
-        fn swap(&mut self) -> Result<()> {
-            match *self {}
-        }
-
-        fn acknowledge(&mut self) -> Result<()> {
-            match *self {}
-        }
-
-        fn acknowledged(&mut self) -> Result<()> {
-            match *self {}
-        }
-
         fn open(_: &Context<'_>, _: Slots) -> Result<PartitionedChannel> {
             Err(ombx_core::error::Error::unsupported(Self::available().err().unwrap_or_default()))
         }
 
-        fn outgoing(&mut self) -> &mut [u8] {
-            match *self {}
-        }
-
-        fn incoming(&mut self) -> &mut [u8] {
-            match *self {}
+        uncallable! {
+            send -> Result<()>;
+            receive -> Result<()>;
+            push -> Result<()>;
+            pull -> Result<()>;
+            swap -> Result<()>;
+            acknowledge -> Result<()>;
+            acknowledged -> Result<()>;
+            outgoing -> &mut [u8];
+            incoming -> &mut [u8];
         }
     }
 }
