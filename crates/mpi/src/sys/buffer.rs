@@ -8,8 +8,8 @@ const PAGE: usize = 4096;
 
 /// Page-aligned memory whose address does not change until it is dropped.
 ///
-/// It is mapped and unmapped through the C library, because MPI libraries intercept these calls to track memory that they
-/// have registered with a network adapter.
+/// It is mapped and unmapped through the C library. MPI libraries intercept these calls to track memory that they have
+/// registered with a network adapter.
 #[derive(Debug)]
 pub struct Buffer {
     start: *mut u8,

@@ -225,8 +225,8 @@ fn create(
     let mut start: *mut c_void = memory.map_or(ptr::null_mut(), |m| m.start().cast());
     let info = Info::of(hints)?;
     // SAFETY: `start` is the address of `size` bytes that the caller keeps until the window is freed, or MPI replaces it by
-    // such an address. Results outlive the calls that write them. Other ranks access the memory only
-    // after the agreement at the end of `Window::open`.
+    // such an address. Results outlive the calls that write them. Other ranks access the memory only after
+    // the agreement at the end of `Window::open`.
     unsafe {
         let (mut raw, none) = (ffi::RSMPI_WIN_NULL, ffi::RSMPI_INFO_NULL);
         let (out, win) = ((&raw mut start).cast::<c_void>(), &raw mut raw);
