@@ -1,8 +1,8 @@
-//! Compiles the C shim with the very MPI that `mpi-sys` found, and looks which optional calls it has.
+//! Compiles the C shim with the MPI that `mpi-sys` found, and detects which optional calls that MPI has.
 
 use std::{env, path::Path};
 
-/// Calls that not every MPI has; each found one becomes `cfg(mpi_has = "..")` and `OMBX_HAVE_..` for the shim.
+/// Calls that not every MPI has. Each call found sets `cfg(mpi_has = "..")`, and `OMBX_HAVE_..` in the shim.
 const OPTIONAL: [&str; 5] =
     ["MPI_Bcast_init", "MPIX_Bcast_init", "MPI_Psend_init", "MPI_Send_c", "MPI_Put_c"];
 
@@ -10,8 +10,8 @@ fn main() {
     for variable in ["MPICC", "MPI_PKG_CONFIG", "CRAY_MPICH_DIR"] {
         println!("cargo::rerun-if-env-changed={variable}");
     }
-    println!("cargo::rerun-if-changed=shim.c");
-    println!("cargo::rerun-if-changed=persistent.c");
+    println!("cargo::rerun-if-changed=src/sys/shim.c");
+    println!("cargo::rerun-if-changed=src/sys/persistent.c");
     println!(
         "cargo::rustc-check-cfg=cfg(mpi_has, values({}))",
         OPTIONAL.map(|name| format!("{name:?}")).join(", ")
@@ -20,10 +20,10 @@ fn main() {
 
     let library = build_probe_mpi::probe().unwrap_or_else(|reasons| {
         let reasons: Vec<String> = reasons.iter().map(ToString::to_string).collect();
-        panic!("no MPI found ({}): run cargo xtask setup", reasons.join("; "))
+        panic!("no MPI found ({}). Run `cargo xtask setup`", reasons.join("; "))
     });
     let mut shim = cc::Build::new();
-    shim.file("shim.c").file("persistent.c").warnings(true);
+    shim.file("src/sys/shim.c").file("src/sys/persistent.c").warnings(true);
     match &library.mpicc {
         Some(mpicc) => {
             shim.compiler(mpicc);
@@ -47,7 +47,8 @@ fn main() {
     shim.compile("ombx_shim");
 }
 
-/// `mpi.h`, and the extensions of Open MPI, after the preprocessor, without spaces before parentheses, and a word that names the family.
+/// Returns the preprocessed `mpi.h` with Open MPI's extensions and a word that names the family. Spaces before parentheses
+/// are removed, so that a search for `NAME(` finds each declared call.
 fn expanded_header(library: &build_probe_mpi::Library) -> String {
     let probe = Path::new(&env::var("OUT_DIR").expect("cargo sets OUT_DIR")).join("probe.c");
     let text = "#include <mpi.h>\n#if defined(OPEN_MPI)\n#include <mpi-ext.h>\nombx_family_openmpi ;\n#elif defined(MPICH_VERSION)\nombx_family_mpich ;\n#endif\n";

@@ -12,7 +12,7 @@ use ombx_core::{
     },
     unit::Rank,
 };
-use ombx_mpi::collective::{Blocks, Part, Place, Reduces, Who};
+use ombx_mpi::collective::{Blocks, Part, Participants, ReductionScope};
 
 /// A message, or another stretch of a buffer that is filled and checked as one.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -74,36 +74,36 @@ pub fn check(stretches: &[Stretch], fill: Fill, buffer: &[u8], rank: Rank) -> Ch
 
 /// What stands in the buffer that a rank sends from.
 pub fn outgoing(part: &Part) -> Vec<Stretch> {
-    if part.sends() > 0 { input(part) } else { Vec::new() }
+    if part.send_bytes() > 0 { input(part) } else { Vec::new() }
 }
 
 /// What stands in the buffer that a rank receives to, after so many iterations on it; what overwrites itself is known after
 /// one only.
 pub fn incoming(part: &Part, iterations: u64) -> Option<Vec<Stretch>> {
-    if part.receives() == 0 {
+    if part.receive_bytes() == 0 {
         return Some(Vec::new());
     }
-    let Place { rank, ranks, root, .. } = part.place;
-    let in_place = if part.place.in_place { part.shape.in_place() } else { None };
+    let Part { rank, ranks, root, .. } = *part;
+    let in_place = if part.in_place { part.flow.in_place() } else { None };
     let turns = Turns { root, rank, ranks, iterations };
     let from = |root: Option<u32>| root.map_or_else(|| initial(part), |root| arrived(part, root));
-    let reduces = part.shape.reduces != Reduces::Nothing;
-    let exchanges = part.shape.sends.blocks == Blocks::Ranks && part.shape.receives.blocks == Blocks::Ranks;
+    let reduces = part.flow.reduces != ReductionScope::Nothing;
+    let exchanges = part.flow.sends.blocks == Blocks::Ranks && part.flow.receives.blocks == Blocks::Ranks;
     let times = turns.as_root();
-    Some(match (part.shape.receives.who, in_place) {
+    Some(match (part.flow.receives.who, in_place) {
         _ if iterations == 0 => initial(part),
-        (Who::Others, _) => from(turns.last_other()),
-        (Who::Root, _) if times == 0 => initial(part),
-        (Who::Root, Some(_)) if reduces => {
+        (Participants::Others, _) => from(turns.last_other()),
+        (Participants::Root, _) if times == 0 => initial(part),
+        (Participants::Root, Some(_)) if reduces => {
             // Each time the contributions of all others are added to its own.
             let (all, own) = (total(u64::from(ranks)), (1, u64::from(rank)));
             let terms = |all: u64, own: u64| own.wrapping_add(times.wrapping_mul(all - own));
             let content = Content::sum(0, (terms(all.0, own.0), terms(all.1, own.1)), part.width());
-            vec![Stretch { range: 0..part.place.bytes, content, arrives: true }]
+            vec![Stretch { range: 0..part.bytes, content, arrives: true }]
         }
-        (Who::Everyone, Some(Who::Root)) => from(turns.last_other()),
-        (Who::Everyone, Some(_)) if reduces && iterations > 1 => return None,
-        (Who::Everyone, Some(_)) if exchanges && iterations.is_multiple_of(2) => input(part),
+        (Participants::Everyone, Some(Participants::Root)) => from(turns.last_other()),
+        (Participants::Everyone, Some(_)) if reduces && iterations > 1 => return None,
+        (Participants::Everyone, Some(_)) if exchanges && iterations.is_multiple_of(2) => input(part),
         _ => arrived(part, turns.last()),
     })
 }
@@ -115,14 +115,14 @@ fn total(n: u64) -> (u64, u64) {
 
 /// What a rank sends, wherever that lies.
 fn input(part: &Part) -> Vec<Stretch> {
-    let Place { rank, ranks, bytes, ref neighbours, .. } = part.place;
-    let content = |slot: u64| match part.shape.reduces {
-        Reduces::Nothing => Content::sent(rank, slot),
+    let Part { rank, ranks, bytes, ref neighbours, .. } = *part;
+    let content = |slot: u64| match part.flow.reduces {
+        ReductionScope::Nothing => Content::sent(rank, slot),
         _ => Content::sum(slot, (1, u64::from(rank)), part.width()),
     };
     let stretch = |range, slot| Stretch { range, content: content(slot), arrives: true };
     let block = |at: u64| at * bytes..(at + 1) * bytes;
-    match (part.shape.sends.blocks, part.shape.receives.blocks) {
+    match (part.flow.sends.blocks, part.flow.receives.blocks) {
         (Blocks::One, Blocks::Portion) => {
             (0..ranks).map(|to| stretch(part.portion(to), u64::from(to))).collect()
         }
@@ -139,15 +139,13 @@ fn input(part: &Part) -> Vec<Stretch> {
 /// What stands in the receiving buffer before anything arrives: what will arrive, every bit of it flipped, and the input
 /// where it lies there.
 fn initial(part: &Part) -> Vec<Stretch> {
-    let rank = part.place.rank;
+    let rank = part.rank;
     let flip = |s: Stretch| Stretch { content: Content { flipped: u64::MAX, ..s.content }, ..s };
-    let mut stretches: Vec<Stretch> = arrived(part, part.place.root.first().0)
-        .into_iter()
-        .map(|s| if s.arrives { flip(s) } else { s })
-        .collect();
-    if part.place.in_place {
-        match (part.shape.sends.blocks, part.shape.receives.blocks) {
-            _ if part.shape.sends.who == Who::Root => {}
+    let mut stretches: Vec<Stretch> =
+        arrived(part, part.root.first().0).into_iter().map(|s| if s.arrives { flip(s) } else { s }).collect();
+    if part.in_place {
+        match (part.flow.sends.blocks, part.flow.receives.blocks) {
+            _ if part.flow.sends.who == Participants::Root => {}
             (Blocks::One, Blocks::Ranks) => stretches[rank as usize].content = Content::sent(rank, 0),
             _ => stretches = input(part),
         }
@@ -157,25 +155,25 @@ fn initial(part: &Part) -> Vec<Stretch> {
 
 /// What has arrived after one iteration with a root.
 fn arrived(part: &Part, root: u32) -> Vec<Stretch> {
-    let Place { rank, ranks, bytes, ref neighbours, .. } = part.place;
+    let Part { rank, ranks, bytes, ref neighbours, .. } = *part;
     let me = u64::from(rank);
     let block = |at: u64| at * bytes..(at + 1) * bytes;
     let all = |range, content| vec![Stretch { range, content, arrives: true }];
     let sum = |slot, terms| Content::sum(slot, terms, part.width());
     // What is sent to this rank alone is told apart by its number.
-    let slot = if part.shape.sends.blocks == Blocks::One { 0 } else { me };
-    match (part.shape.reduces, part.shape.receives.blocks) {
-        (Reduces::All, Blocks::Portion) => {
+    let slot = if part.flow.sends.blocks == Blocks::One { 0 } else { me };
+    match (part.flow.reduces, part.flow.receives.blocks) {
+        (ReductionScope::All, Blocks::Portion) => {
             let Range { start, end } = part.portion(rank);
             all(0..end - start, sum(me, total(u64::from(ranks))))
         }
-        (Reduces::All, _) => all(block(0), sum(slot, total(u64::from(ranks)))),
-        (Reduces::UpTo, _) => all(block(0), sum(0, total(me + 1))),
+        (ReductionScope::All, _) => all(block(0), sum(slot, total(u64::from(ranks)))),
+        (ReductionScope::Inclusive, _) => all(block(0), sum(0, total(me + 1))),
         // MPI 4.1, 6.11.2: undefined on the first rank.
-        (Reduces::Before, _) if rank == 0 => Vec::new(),
-        (Reduces::Before, _) => all(block(0), sum(0, total(me))),
-        (Reduces::Nothing, Blocks::One) => all(block(0), Content::sent(root, slot)),
-        (Reduces::Nothing, Blocks::Ranks) => {
+        (ReductionScope::Exclusive, _) if rank == 0 => Vec::new(),
+        (ReductionScope::Exclusive, _) => all(block(0), sum(0, total(me))),
+        (ReductionScope::Nothing, Blocks::One) => all(block(0), Content::sent(root, slot)),
+        (ReductionScope::Nothing, Blocks::Ranks) => {
             let from = |from: u32| Stretch {
                 range: block(u64::from(from)),
                 content: Content::sent(from, slot),
@@ -183,7 +181,7 @@ fn arrived(part: &Part, root: u32) -> Vec<Stretch> {
             };
             (0..ranks).map(from).collect()
         }
-        (Reduces::Nothing, Blocks::Neighbours) => {
+        (ReductionScope::Nothing, Blocks::Neighbours) => {
             let from = |(at, from): (u64, &Option<u32>)| Stretch {
                 range: block(at),
                 content: Content::sent(from.unwrap_or(rank), slot),
@@ -191,11 +189,11 @@ fn arrived(part: &Part, root: u32) -> Vec<Stretch> {
             };
             (0..).zip(&neighbours.sources).map(from).collect()
         }
-        (Reduces::Nothing, _) => Vec::new(),
+        (ReductionScope::Nothing, _) => Vec::new(),
     }
 }
 
-/// Who has been root in iterations 0, 1, ..
+/// The roots of iterations 0, 1, ..
 #[derive(Debug, Clone, Copy)]
 struct Turns {
     root: Root,

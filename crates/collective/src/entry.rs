@@ -34,7 +34,7 @@ ombx_core::axis! {
 const SIZES: &str = "1..1M";
 
 const fn axes<C: Call>() -> &'static [&'static Axis] {
-    match (C::SHAPE.has_neighbours(), C::SHAPE.in_place()) {
+    match (C::FLOW.has_neighbours(), C::FLOW.in_place()) {
         (true, _) => const { &[Pacing::AXIS, SyncHosts::AXIS, Topology::AXIS] },
         (_, Some(_)) => const { &[Pacing::AXIS, SyncHosts::AXIS, InPlace::AXIS] },
         _ => const { &[Pacing::AXIS, SyncHosts::AXIS] },
@@ -42,7 +42,7 @@ const fn axes<C: Call>() -> &'static [&'static Axis] {
 }
 
 const fn axes_with_tests<C: Call>() -> &'static [&'static Axis] {
-    match (C::SHAPE.has_neighbours(), C::SHAPE.in_place()) {
+    match (C::FLOW.has_neighbours(), C::FLOW.in_place()) {
         (true, _) => const { &[Pacing::AXIS, SyncHosts::AXIS, Topology::AXIS, TestCalls::AXIS] },
         (_, Some(_)) => const { &[Pacing::AXIS, SyncHosts::AXIS, InPlace::AXIS, TestCalls::AXIS] },
         _ => const { &[Pacing::AXIS, SyncHosts::AXIS, TestCalls::AXIS] },
@@ -51,8 +51,8 @@ const fn axes_with_tests<C: Call>() -> &'static [&'static Axis] {
 
 const fn shaped<C: Call>(entry: Benchmark) -> Benchmark {
     let entry = entry.layout(Layout::Everyone { least: 1 }).sizes(SIZES);
-    let entry = if C::SHAPE.is_rooted() { entry.with_root() } else { entry };
-    if C::SHAPE.has_messages() { entry } else { entry.without_sizes() }
+    let entry = if C::FLOW.is_rooted() { entry.with_root() } else { entry };
+    if C::FLOW.has_messages() { entry } else { entry.without_sizes() }
 }
 
 /// An entry for an operation's blocking call.

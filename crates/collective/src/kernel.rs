@@ -15,7 +15,7 @@ use ombx_core::{
     error::Result,
     unit::Rank,
 };
-use ombx_mpi::collective::{Call, Choices, Operation};
+use ombx_mpi::collective::{Call, Operation, Options};
 
 use crate::{
     content,
@@ -29,8 +29,8 @@ pub struct Collective<C, M> {
     mode: PhantomData<M>,
 }
 
-fn choices(case: &Case) -> Choices {
-    Choices {
+fn choices(case: &Case) -> Options {
+    Options {
         bytes: case.bytes.0,
         root: case.root.unwrap_or_default(),
         in_place: case.choice::<InPlace>() == InPlace::On,
@@ -43,7 +43,7 @@ impl<C: Call, M: Mode> Kernel for Collective<C, M> {
     const METHOD: Method = M::METHOD;
 
     fn work(case: &Case) -> Work {
-        let arrives = |rank| choices(case).part::<C>(rank, case.ranks).arrives();
+        let arrives = |rank| choices(case).part::<C>(rank, case.ranks).arriving_bytes();
         Work { bytes: (0..case.ranks).map(arrives).sum(), ops: 1, legs: 1 }
     }
 
@@ -68,7 +68,7 @@ impl<C: Call, M: Mode> Kernel for Collective<C, M> {
     }
 
     fn check(&mut self, fill: Fill) -> Result<Check> {
-        let rank = Rank(self.operation.part().place.rank);
+        let rank = Rank(self.operation.part().rank);
         Ok(match content::incoming(self.operation.part(), fill.iterations) {
             Some(incoming) => content::check(&incoming, fill, self.operation.to(), rank),
             // What overwrites its own input is checked after the single iteration that follows.

@@ -1,10 +1,11 @@
-//! Collective operations: what each moves, its three calls, and a rank's buffers and arguments for them.
+//! Collective operations: the data flow and the three calls of each, and a rank's buffers and arguments for them.
 
 mod arguments;
+pub(crate) mod broadcast;
 mod call;
+mod data_flow;
 mod operation;
 mod part;
-mod shape;
 mod topology;
 
 pub use self::{
@@ -14,8 +15,8 @@ pub use self::{
         NeighborAlltoallw, Reduce, ReduceScatter, ReduceScatterBlock, Scan, Scatter, Scatterv,
         persistent_calls_exist,
     },
-    operation::{Choices, Operation},
-    part::{Part, Place},
-    shape::{Blocks, Reduces, Shape, Share, Who},
+    data_flow::{Blocks, DataFlow, Participants, ReductionScope, Share},
+    operation::{Operation, Options},
+    part::Part,
     topology::{Neighbours, Topology},
 };

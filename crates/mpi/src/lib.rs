@@ -1,45 +1,83 @@
-//! MPI for benchmarks: the only room with unsafe MPI code.
+//! Safe MPI for benchmarks: communicators, channels, windows and collectives.
 //!
-//! Handles own what MPI needs to stay alive (buffers beside requests and windows), so that everything public is safe. Hot
-//! calls are thin and inlined: the MPI call and one comparison. Start-up and finalisation go through the `mpi` crate.
+//! This is the only crate that calls MPI and needs `unsafe` for it. Handles own what MPI needs to stay alive, such as buffers
+//! of requests and windows, so the public functions are safe. Calls in timed loops are thin and inlined: the MPI call
+//! and one comparison of its return code.
+//!
+//! | module | content |
+//! |---|---|
+//! | `runtime` | the library: [`Mpi`] initialises it; family, version, known defects |
+//! | `team` | [`MpiTeam`], the engine's view of the ranks of a [`Comm`]; [`Mesh`] |
+//! | `two_sided` | [`Channel`] and its variants: persistent, partitioned, several partners, several threads |
+//! | `window` | [`Window`], its synchronisation ([`Epochs`]) and the operations in an [`Epoch`] |
+//! | [`collective`] | the table of collective operations |
+//! | `sys` | constants, errors, datatypes, [`Buffer`] |
+//!
+//! # Example
+//! A ping-pong of 8 bytes. Start it with `mpiexec -n 2`.
+//! ```no_run
+//! use ombx_core::{
+//!     benchmark::{context::Context, payload::Slots, threads::Threading, work::Role},
+//!     error::Result,
+//!     team::Team,
+//!     two_sided::pattern::Link,
+//!     unit::Rank,
+//! };
+//! use ombx_mpi::{Channel, Int, Mpi};
+//!
+//! fn main() -> Result<()> {
+//!     let mpi = Mpi::start(Threading::Single)?;
+//!     let team = mpi.team();
+//!     let (role, peer) = match team.rank() {
+//!         Rank(0) => (Role::Active, Rank(1)),
+//!         _ => (Role::Passive, Rank(0)),
+//!     };
+//!     let context = Context { team, role, peer, thread: 0, memory_limit: None };
+//!     let mut channel = Channel::<Int>::open(&context, Slots::new(8, 1))?;
+//!     match role {
+//!         Role::Active => {
+//!             channel.send()?;
+//!             channel.receive()
+//!         }
+//!         Role::Passive => {
+//!             channel.receive()?;
+//!             channel.send()
+//!         }
+//!     }
+//! }
+//! ```
 
-mod broadcast;
-mod buffer;
-mod channel;
 pub mod collective;
-mod comm;
-mod counting;
-mod epoch;
-mod ext;
-mod library;
-mod mesh;
-mod partitioned;
-mod persistent;
-mod sleeper;
-mod star;
-mod synchronise;
+mod runtime;
+mod sys;
 mod team;
-mod threaded;
+mod two_sided;
 mod window;
 
 pub use self::{
-    broadcast::Broadcast,
-    buffer::Buffer,
-    channel::Channel,
-    comm::Comm,
-    counting::{Counting, End, Int, Large},
-    epoch::{Epoch, Reduction},
-    library::{Family, Mpi, compare_and_swap_works, family, library_version},
-    mesh::Mesh,
-    partitioned::PartitionedChannel,
-    persistent::PersistentChannel,
-    sleeper::Sleeper,
-    star::Star,
-    synchronise::{Epochs, LockKind},
-    team::MpiTeam,
-    threaded::SharedChannel,
-    window::{Hints, Shape, Window, WindowKind},
+    collective::broadcast::Broadcast,
+    runtime::{
+        forked_child::ForkedChild,
+        initialization::Mpi,
+        library::{Family, compare_and_swap_works, family, library_version},
+    },
+    sys::buffer::Buffer,
+    team::{communicator::Comm, mesh::Mesh, mpi_team::MpiTeam},
+    two_sided::{
+        channel::Channel,
+        counting::{Counting, Endpoint, Int, Large},
+        partitioned::PartitionedChannel,
+        persistent::PersistentChannel,
+        star::StarChannel,
+        threaded::SharedChannel,
+    },
+    window::{
+        epoch::{Epoch, Reduction},
+        handle::Window,
+        options::{Hints, WindowKind, WindowOptions},
+        synchronization::{Epochs, LockKind},
+    },
 };
 
-/// The compiler wrapper of the MPI that this was built with, as the build found it.
+/// The compiler wrapper of the MPI library that the build has found.
 pub const COMPILER: &str = env!("OMBX_MPICC");

@@ -17,7 +17,7 @@ use ombx_core::{
     two_sided::pattern::{Buffers, Link},
     unit::Rank,
 };
-use ombx_mpi::Star;
+use ombx_mpi::StarChannel;
 
 /// Which way data flows.
 pub(crate) trait Direction: 'static {
@@ -150,12 +150,12 @@ impl<D: Direction, L: Link> Kernel for Fan<D, L> {
 }
 
 ombx_core::inventory::submit! {
-    Benchmark::of::<Fan<In, Star>>("p2p.fan_in", "windows of messages from every other rank to the first")
+    Benchmark::of::<Fan<In, StarChannel>>("p2p.fan_in", "windows of messages from every other rank to the first")
         .streaming().layout(Layout::Star).axes(&[Buffers::AXIS])
         .osu("osu_bw_fan_in", "OSU MPI Bandwidth Congestion In Test")
 }
 ombx_core::inventory::submit! {
-    Benchmark::of::<Fan<Out, Star>>("p2p.fan_out", "windows of messages from the first rank to every other")
+    Benchmark::of::<Fan<Out, StarChannel>>("p2p.fan_out", "windows of messages from the first rank to every other")
         .streaming().layout(Layout::Star).axes(&[Buffers::AXIS])
         .osu("osu_bw_fan_out", "OSU MPI Bandwidth Congestion Out Test")
 }

@@ -12,14 +12,14 @@ use ombx_core::{
     error::Result,
     two_sided::pattern::{Over, PingPong},
 };
-use ombx_mpi::{Channel, Sleeper};
+use ombx_mpi::{Channel, ForkedChild};
 
 type Ping = Over<PingPong, Channel>;
 
 /// A ping-pong with a child beside it, which shares the rank's memory and never calls MPI.
 struct Forked {
     ping: Ping,
-    child: Sleeper,
+    child: ForkedChild,
 }
 
 impl Kernel for Forked {
@@ -42,7 +42,7 @@ impl Kernel for Forked {
             Role::Active => ping.active()?,
             Role::Passive => ping.passive()?,
         }
-        Ok(Forked { ping, child: cx.agree(Sleeper::fork())? })
+        Ok(Forked { ping, child: cx.agree(ForkedChild::fork())? })
     }
 
     fn fill(&mut self, fill: Fill) -> Result<()> {

@@ -1,4 +1,4 @@
-//! Registry entries: what an operation registers itself with, and what users choose.
+//! Constructors of registry entries: an operation calls them to register its benchmarks.
 
 use ombx_core::{
     benchmark::{
@@ -13,34 +13,25 @@ use ombx_core::{
 use ombx_mpi::{Hints, WindowKind};
 
 use crate::{
-    access::Access,
-    mode::{BothWays, Many, Mode, One},
-    op::Op,
+    kernel::Access,
+    mode::{Bandwidth, BidirectionalBandwidth, Latency, Mode},
+    operation::Operation,
     sync::{SyncKind, by_sync},
+    target::Target,
 };
 
-ombx_core::axis! {
-    /// What a passive target does meanwhile
-    pub enum Target: "target", IfChosen, default Waiting {
-        /// It waits in a barrier
-        Waiting = "waiting",
-        /// It computes and seldom calls MPI
-        Computing = "computing",
-    }
-}
+/// Options of the `osu_passive_*` programs of OMB 3.x.
+pub const OSU_PASSIVE: Preset = &[("sync", "lock")];
 
-/// What the `osu_passive_*` names of OMB 3.x choose.
-pub const PASSIVE: Preset = &[("sync", "lock")];
-
-/// What operations for passive targets only take by default.
+/// Default options of operations that need a passive target.
 pub const FLUSH: Preset = &[("sync", "flush")];
 
 const AXES: &[&Axis] = &[SyncKind::AXIS, WindowKind::AXIS, Target::AXIS, Hints::AXIS, Pairing::AXIS];
 
-/// An entry for an operation in a mode.
+/// Returns the entry of an operation in a mode.
 #[track_caller]
-const fn entry<O: Op, M: Mode>(name: &'static str, about: &'static str) -> Benchmark {
-    fn run<O: Op, M: Mode>(session: &mut Session<'_>) -> Result<()> {
+const fn entry<O: Operation, M: Mode>(name: &'static str, about: &'static str) -> Benchmark {
+    fn run<O: Operation, M: Mode>(session: &mut Session<'_>) -> Result<()> {
         by_sync!(session, Access<O, .., M>)
     }
     Benchmark::custom(name, about, M::METRIC, M::METHOD, run::<O, M>)
@@ -48,20 +39,20 @@ const fn entry<O: Op, M: Mode>(name: &'static str, about: &'static str) -> Bench
         .axes(AXES)
 }
 
-/// An entry for the latency of an operation.
+/// Returns the entry for the latency of an operation.
 #[track_caller]
-pub const fn latency<O: Op>(name: &'static str, about: &'static str) -> Benchmark {
-    entry::<O, One>(name, about)
+pub const fn latency<O: Operation>(name: &'static str, about: &'static str) -> Benchmark {
+    entry::<O, Latency>(name, about)
 }
 
-/// An entry for the bandwidth of an operation.
+/// Returns the entry for the bandwidth of an operation.
 #[track_caller]
-pub const fn bandwidth<O: Op>(name: &'static str, about: &'static str) -> Benchmark {
-    entry::<O, Many>(name, about).streaming()
+pub const fn bandwidth<O: Operation>(name: &'static str, about: &'static str) -> Benchmark {
+    entry::<O, Bandwidth>(name, about).streaming()
 }
 
-/// An entry for the bandwidth of an operation both ways at once, which needs active targets.
+/// Returns the entry for the bandwidth of an operation in both directions, which needs active-target synchronisation.
 #[track_caller]
-pub const fn both_ways<O: Op>(name: &'static str, about: &'static str) -> Benchmark {
-    entry::<O, BothWays>(name, about).streaming()
+pub const fn bidirectional_bandwidth<O: Operation>(name: &'static str, about: &'static str) -> Benchmark {
+    entry::<O, BidirectionalBandwidth>(name, about).streaming()
 }

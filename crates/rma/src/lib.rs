@@ -1,11 +1,53 @@
 //! One-sided MPI benchmarks: operation x synchronisation x window, from one kernel.
 //!
-//! An operation is a file in [`op`]; [`sync`] has the synchronisations, [`mode`] what an iteration consists of, [`access`] the
-//! kernel that crosses them, [`entry`] what an operation registers itself with.
+//! | module | content |
+//! |---|---|
+//! | [`op`] | the operations, one file each, with their registry entries |
+//! | [`operation`] | the trait that they implement |
+//! | [`sync`] | the synchronisations: `pscw`, `fence`, `lock` and others |
+//! | [`mode`] | latency, bandwidth, bandwidth in both directions |
+//! | [`kernel`] | the kernel that combines an operation, a synchronisation and a mode |
+//! | [`iteration`], [`memory`], [`target`] | the kernel's operations on a window, its memory, the activity of a passive target |
+//! | [`entry`] | constructors of registry entries |
+//!
+//! # Example
+//! The latency of `MPI_Put` with the default synchronisation and window. Start it with `mpiexec -n 2`.
+//! ```no_run
+//! use ombx_core::{
+//!     benchmark::{entry::Choice, registry::Registry, threads::Threading},
+//!     error::Result,
+//!     measure::{
+//!         plan::{Plan, parse_sizes},
+//!         runner::{Part, run_all},
+//!         sink::Memory,
+//!     },
+//!     system::clock::Clock,
+//! };
+//! use ombx_mpi::Mpi;
+//! use ombx_rma as _; // links the crate, which registers its benchmarks
+//!
+//! fn main() -> Result<()> {
+//!     let mpi = Mpi::start(Threading::Single)?;
+//!     let registry = Registry::load()?;
+//!     let found = registry.all().iter().find(|bench| bench.name == "rma.put_latency");
+//!     let choice = Choice { bench: found.expect("the benchmark is linked"), preset: &[] };
+//!     let plan = Plan { sizes: Some(parse_sizes("8,64K")?), ..Plan::default() };
+//!     let mut rows = Memory::default();
+//!     run_all(mpi.team(), &[Part { choices: vec![choice], plan }], &Clock::measured(), &mut rows, Vec::new())?;
+//!     // Rank 0 has the rows.
+//!     for row in rows.rows {
+//!         println!("{}: {:?}", row.key, row.summary.map(|summary| summary.median));
+//!     }
+//!     Ok(())
+//! }
+//! ```
 
-pub mod access;
 pub mod entry;
+pub mod iteration;
+pub mod kernel;
 pub mod memory;
 pub mod mode;
 pub mod op;
+pub mod operation;
 pub mod sync;
+pub mod target;

@@ -1,4 +1,4 @@
-//! A rank's memories while nothing is under way, as an operation fills and checks them.
+//! A rank's memory while no operation is in progress, for filling and checking.
 
 use ombx_core::{
     benchmark::payload::{Check, Fill, Slots},
@@ -6,33 +6,34 @@ use ombx_core::{
 };
 use ombx_mpi::Buffer;
 
-/// Local buffers and exposed memory, with who does what.
+/// Local buffers and exposed memory of a rank, and the rank's role.
 pub struct Memory<'m> {
-    /// The origin's buffer, and after it those for results and to compare with.
+    /// The local buffers: the origin's data, then fetched results, then values to compare with.
     pub locals: &'m mut [Buffer],
     /// The memory that this rank exposes.
     pub window: &'m mut [u8],
-    /// The shape of all of them.
+    /// The slots of the exposed memory and of each local buffer.
     pub slots: Slots,
-    /// Bytes of an element in reductions.
+    /// Width of an element in reductions, in bytes.
     pub width: usize,
-    /// This rank.
+    /// This rank's number.
     pub rank: Rank,
-    /// The rank that it accesses, or that accesses it.
+    /// The rank on the other side of the operations.
     pub peer: Rank,
     /// Whether this rank issues operations.
     pub is_origin: bool,
-    /// Whether operations are issued on its window.
+    /// Whether the peer issues operations on this rank's window.
     pub is_target: bool,
 }
 
 impl Memory<'_> {
-    /// What the origin sends or gets.
+    /// Returns the local buffer of the origin's data.
     pub fn local(&mut self) -> &mut [u8] {
         self.locals[0].bytes_mut()
     }
 
-    /// For atomics: a pattern to send, another one that stands in the window at first, and poison where results arrive.
+    /// Fills the memory for an atomic operation: a pattern in the origin's data, another one in the window, and poison in the
+    /// result buffer.
     pub fn fill_atomic(&mut self, fill: Fill) {
         let Memory { slots, rank, peer, .. } = *self;
         fill.write(rank, slots, self.locals[0].bytes_mut());
@@ -42,7 +43,7 @@ impl Memory<'_> {
         }
     }
 
-    /// The window holds what it held at first and the peer's data added once an iteration.
+    /// Checks on a target that the window holds its initial pattern plus the peer's data once per iteration.
     pub fn check_summed(&self, fill: Fill) -> Check {
         let Memory { slots, rank, peer, width, .. } = *self;
         match self.is_target {
@@ -51,7 +52,7 @@ impl Memory<'_> {
         }
     }
 
-    /// The result is what the peer's window held before the last iteration.
+    /// Checks on an origin that the result is what the peer's window held before the last iteration.
     pub fn check_fetched(&mut self, fill: Fill) -> Check {
         let Memory { slots, rank, peer, width, .. } = *self;
         let before = fill.iterations.saturating_sub(1);

@@ -1,4 +1,4 @@
-//! Modes: one access an iteration, a window of them, or a window both ways.
+//! Modes: an iteration issues one operation, many, or many in both directions.
 
 use ombx_core::{
     benchmark::{
@@ -8,42 +8,42 @@ use ombx_core::{
     error::Result,
 };
 
-use crate::{access::Access, op::Op, sync::Synchronization};
+use crate::{iteration::Iteration, operation::Operation, sync::Synchronization};
 
-/// How many operations an iteration has, and who issues them.
+/// The number of operations per iteration, and the ranks that issue them.
 pub trait Mode: 'static + Sized {
-    /// What the headline is.
+    /// The main figure of a row.
     const METRIC: Metric;
-    /// What is timed.
+    /// What is timed and what is not, for the documentation.
     const METHOD: Method;
-    /// Whether it makes sense only where both ranks synchronise.
+    /// Whether the mode needs active-target synchronisation.
     const NEEDS_ACTIVE: bool = false;
 
-    /// Bytes, operations and legs.
+    /// Returns bytes, operations and legs of an iteration.
     fn work<S: Synchronization>(case: &Case) -> Work;
-    /// Whether the target accesses the origin too.
+    /// Whether the target issues operations too.
     fn answers<S: Synchronization>() -> bool {
         S::LEGS == 2
     }
-    /// An iteration of the origin.
-    fn active<O: Op, S: Synchronization>(access: &Access<O, S, Self>) -> Result<()>;
-    /// The same iteration at the target.
-    fn passive<O: Op, S: Synchronization>(access: &Access<O, S, Self>) -> Result<()>;
+    /// Runs an iteration of the origin.
+    fn active<O: Operation, S: Synchronization>(iteration: &Iteration<O>) -> Result<()>;
+    /// Runs the target's side of the same iteration.
+    fn passive<O: Operation, S: Synchronization>(iteration: &Iteration<O>) -> Result<()>;
 }
 
 const UNTIMED: &str =
-    "making the window, filling and checking memory, and the lock around flush and flush_local";
+    "creating the window, filling and checking memory, and the lock around flush and flush_local";
 
-/// Latency: one operation and its synchronisation; in active-target synchronisation the target answers in kind.
-pub enum One {}
+/// One operation and its synchronisation. With active-target synchronisation the target then does the same.
+pub enum Latency {}
 
-impl Mode for One {
+impl Mode for Latency {
     const METRIC: Metric = Metric::Latency;
     const METHOD: Method = Method {
-        timed: "one operation between the calls that open and close its epoch; under fence and pscw the target then does the \
-                same towards the origin and the figure is half, under the others the origin's single access is the figure",
+        timed: "one operation between the calls that open and close its epoch. With fence and pscw the target then does the same \
+                towards the origin, and the figure is half the time. With the others the figure is the time of the origin's access",
         untimed: UNTIMED,
-        like: "osu_put_latency and its kin; with --target computing IMB-RMA's truly passive tests",
+        like: "osu_put_latency and the other latency tests of OMB; with --target computing: the truly passive tests of IMB-RMA",
     };
 
     fn work<S: Synchronization>(case: &Case) -> Work {
@@ -52,23 +52,23 @@ impl Mode for One {
     }
 
     #[inline(always)]
-    fn active<O: Op, S: Synchronization>(access: &Access<O, S, Self>) -> Result<()> {
-        S::ping(&access.window, Access::<O, S, Self>::issue_one)
+    fn active<O: Operation, S: Synchronization>(iteration: &Iteration<O>) -> Result<()> {
+        S::ping(&iteration.window, Iteration::<O>::issue_one)
     }
 
     #[inline(always)]
-    fn passive<O: Op, S: Synchronization>(access: &Access<O, S, Self>) -> Result<()> {
-        S::pong(&access.window, Access::<O, S, Self>::issue_one)
+    fn passive<O: Operation, S: Synchronization>(iteration: &Iteration<O>) -> Result<()> {
+        S::pong(&iteration.window, Iteration::<O>::issue_one)
     }
 }
 
-/// Bandwidth: a window of operations at distinct offsets and one synchronisation; one leg.
-pub enum Many {}
+/// Many operations on distinct slots and one synchronisation.
+pub enum Bandwidth {}
 
-impl Mode for Many {
+impl Mode for Bandwidth {
     const METRIC: Metric = Metric::Bandwidth;
     const METHOD: Method = Method {
-        timed: "a window of operations on distinct slots between the calls that open and close their epoch, at the origin",
+        timed: "many operations on distinct slots between the calls that open and close their epoch, at the origin",
         untimed: UNTIMED,
         like: "osu_put_bw and osu_get_bw",
     };
@@ -82,23 +82,23 @@ impl Mode for Many {
     }
 
     #[inline(always)]
-    fn active<O: Op, S: Synchronization>(access: &Access<O, S, Self>) -> Result<()> {
-        S::access(&access.window, |epoch| access.issue(epoch))
+    fn active<O: Operation, S: Synchronization>(iteration: &Iteration<O>) -> Result<()> {
+        S::access(&iteration.window, |epoch| iteration.issue_all(epoch))
     }
 
     #[inline(always)]
-    fn passive<O: Op, S: Synchronization>(access: &Access<O, S, Self>) -> Result<()> {
-        S::expose(&access.window)
+    fn passive<O: Operation, S: Synchronization>(iteration: &Iteration<O>) -> Result<()> {
+        S::expose(&iteration.window)
     }
 }
 
-/// Bandwidth both ways: each rank issues a window of operations to the other, at the same time; one leg.
-pub enum BothWays {}
+/// Many operations from each rank to the other at the same time.
+pub enum BidirectionalBandwidth {}
 
-impl Mode for BothWays {
+impl Mode for BidirectionalBandwidth {
     const METRIC: Metric = Metric::Bandwidth;
     const METHOD: Method = Method {
-        timed: "a window of operations from each rank to the other, between the calls that open and close both ranks' epochs",
+        timed: "many operations from each rank to the other, between the calls that open and close both ranks' epochs",
         untimed: UNTIMED,
         like: "osu_put_bibw",
     };
@@ -109,16 +109,17 @@ impl Mode for BothWays {
     }
 
     #[inline(always)]
-    fn active<O: Op, S: Synchronization>(access: &Access<O, S, Self>) -> Result<()> {
-        S::both(&access.window, |epoch| access.issue(epoch))
+    fn active<O: Operation, S: Synchronization>(iteration: &Iteration<O>) -> Result<()> {
+        S::both(&iteration.window, |epoch| iteration.issue_all(epoch))
     }
 
     #[inline(always)]
-    fn passive<O: Op, S: Synchronization>(access: &Access<O, S, Self>) -> Result<()> {
-        S::both(&access.window, |epoch| access.issue(epoch))
+    fn passive<O: Operation, S: Synchronization>(iteration: &Iteration<O>) -> Result<()> {
+        S::both(&iteration.window, |epoch| iteration.issue_all(epoch))
     }
 }
 
+/// Returns the work of an iteration of `depth` operations per pair and direction, which is one leg.
 fn streamed(case: &Case, directions: u64) -> Work {
     let ops = directions * u64::from(case.depth) * u64::from(case.pairs);
     Work { bytes: case.bytes.0 * ops, ops, legs: 1 }

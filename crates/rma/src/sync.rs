@@ -1,55 +1,55 @@
-//! Synchronisations: how an origin's accesses become complete, and what its target does meanwhile.
+//! Synchronisation of one-sided operations, one type per way.
 
 use ombx_core::{benchmark::work::Role, error::Result};
 use ombx_mpi::{Epochs, LockKind};
 
-/// A way to open and close the epochs of one-sided operations.
+/// A way to open and close the epochs of one-sided operations. All functions except `begin` and `end` are timed.
 pub trait Synchronization: 'static {
-    /// Legs of a latency iteration: 2 where the target takes part and answers in kind, 1 where it does nothing.
+    /// Legs of a latency iteration: 2 with an active target, which then accesses the origin; 1 with a passive target.
     const LEGS: u64;
-    /// Whether the origin holds a lock on its target around all iterations.
+    /// Whether the origin holds a lock on its target during all iterations.
     const HOLDS: bool = false;
 
-    /// The origin's accesses, complete as far as this synchronisation completes them.
+    /// Issues the origin's operations in an epoch and completes them as this synchronisation does.
     fn access<W: Epochs>(window: &W, issue: impl FnOnce(&W::Epoch<'_>) -> Result<()>) -> Result<()>;
 
-    /// What the target does during the origin's access.
+    /// Runs the target's side of the origin's epoch.
     fn expose<W: Epochs>(_: &W) -> Result<()> {
         Ok(())
     }
 
-    /// An iteration of the origin: its access and, if there are two legs, the target's.
+    /// Runs a latency iteration of the origin: its epoch and, if there are two legs, the target's.
     #[inline(always)]
     fn ping<W: Epochs>(window: &W, issue: impl FnOnce(&W::Epoch<'_>) -> Result<()>) -> Result<()> {
         Self::access(window, issue)?;
         Self::expose(window)
     }
 
-    /// The same iteration at the target.
+    /// Runs the target's side of the same iteration.
     #[inline(always)]
     fn pong<W: Epochs>(window: &W, issue: impl FnOnce(&W::Epoch<'_>) -> Result<()>) -> Result<()> {
         Self::expose(window)?;
         if Self::LEGS == 2 { Self::access(window, issue) } else { Ok(()) }
     }
 
-    /// An iteration in which both ranks access each other at once, inside both ranks' epochs.
+    /// Runs an iteration in which both ranks access each other at the same time, in both ranks' epochs.
     #[inline(always)]
     fn both<W: Epochs>(window: &W, issue: impl FnOnce(&W::Epoch<'_>) -> Result<()>) -> Result<()> {
         Self::access(window, issue)
     }
 
-    /// Before the iterations, untimed.
+    /// Prepares the window before the iterations. Untimed.
     fn begin<W: Epochs>(window: &W, role: Role) -> Result<()> {
         if Self::HOLDS && role == Role::Active { window.hold() } else { Ok(()) }
     }
 
-    /// After the iterations, untimed.
+    /// Ends all epochs after the iterations. Untimed.
     fn end<W: Epochs>(window: &W) -> Result<()> {
         window.release()
     }
 }
 
-/// `MPI_Win_fence` on both ranks; the fence that ends one leg opens the next (MPI 4.1, 12.5.1).
+/// `MPI_Win_fence` on both ranks. The fence that ends one leg opens the next (MPI 4.1, 12.5.1).
 pub enum Fence {}
 
 impl Synchronization for Fence {
@@ -82,11 +82,11 @@ impl Synchronization for Fence {
     }
 
     fn end<W: Epochs>(window: &W) -> Result<()> {
-        window.fence_for_good()
+        window.last_fence()
     }
 }
 
-/// `MPI_Win_start`/`complete` at the origin, `MPI_Win_post`/`wait` at the target (MPI 4.1, 12.5.2).
+/// `MPI_Win_start` and `MPI_Win_complete` at the origin, `MPI_Win_post` and `MPI_Win_wait` at the target (MPI 4.1, 12.5.2).
 pub enum Pscw {}
 
 impl Synchronization for Pscw {
@@ -108,7 +108,7 @@ impl Synchronization for Pscw {
     }
 }
 
-/// `MPI_Win_lock` (shared) and `MPI_Win_unlock` around each access (MPI 4.1, 12.5.3).
+/// `MPI_Win_lock` (shared) and `MPI_Win_unlock` in each iteration (MPI 4.1, 12.5.3).
 pub enum Lock {}
 
 impl Synchronization for Lock {
@@ -120,7 +120,7 @@ impl Synchronization for Lock {
     }
 }
 
-/// `MPI_Win_lock` (exclusive) and `MPI_Win_unlock` around each access.
+/// `MPI_Win_lock` (exclusive) and `MPI_Win_unlock` in each iteration.
 pub enum LockExclusive {}
 
 impl Synchronization for LockExclusive {
@@ -132,7 +132,7 @@ impl Synchronization for LockExclusive {
     }
 }
 
-/// `MPI_Win_lock_all` and `MPI_Win_unlock_all` around each access.
+/// `MPI_Win_lock_all` and `MPI_Win_unlock_all` in each iteration.
 pub enum LockAll {}
 
 impl Synchronization for LockAll {
@@ -144,7 +144,7 @@ impl Synchronization for LockAll {
     }
 }
 
-/// `MPI_Win_flush` after each access, inside one lock: complete at the target (MPI 4.1, 12.5.4).
+/// `MPI_Win_flush` in each iteration, in one lock: operations complete at the target (MPI 4.1, 12.5.4).
 pub enum Flush {}
 
 impl Synchronization for Flush {
@@ -157,7 +157,7 @@ impl Synchronization for Flush {
     }
 }
 
-/// `MPI_Win_flush_local` after each access, inside one lock: complete at the origin only.
+/// `MPI_Win_flush_local` in each iteration, in one lock: operations complete at the origin only.
 pub enum FlushLocal {}
 
 impl Synchronization for FlushLocal {
@@ -170,7 +170,7 @@ impl Synchronization for FlushLocal {
     }
 }
 
-/// Declares the axis `sync` and the dispatch of its values to types of the same names.
+/// Declares the axis `sync`, and `by_sync!`, which maps its values to the types of the same names.
 macro_rules! synchronizations {
     ($( #[doc = $help:literal] $Type:ident = $name:literal, )+) => {
         ombx_core::axis! {
@@ -180,7 +180,7 @@ macro_rules! synchronizations {
             }
         }
 
-        /// Runs a benchmark once for each selected synchronisation.
+        /// Runs a benchmark once per selected synchronisation.
         macro_rules! by_sync {
             ($session:expr, $kernel:ident < $op:ident, .., $mode:ident >) => {
                 $session.split(|session, kind| match kind {

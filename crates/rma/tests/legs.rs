@@ -1,4 +1,4 @@
-//! The legs of every synchronisation, on a probe window whose calls are logged and cost known virtual time.
+//! Tests of the legs of every synchronisation, on a probe window that logs its calls. Each call takes a known virtual time.
 
 use std::{cell::RefCell, marker::PhantomData, sync::Mutex};
 
@@ -18,21 +18,23 @@ use ombx_core::{
 };
 use ombx_mpi::{Epochs, LockKind};
 use ombx_rma::{
-    mode::{BothWays, Many, Mode, One},
+    mode::{Bandwidth, BidirectionalBandwidth, Latency, Mode},
     sync::{Fence, Flush, FlushLocal, Lock, LockAll, LockExclusive, Pscw, Synchronization},
 };
 
-/// What one operation takes, and what a signal between ranks takes.
+/// Virtual time of an operation, in nanoseconds.
 const OP: u64 = 1000;
+/// Virtual time of a signal between ranks, in nanoseconds.
 const SIGNAL: u64 = 100;
 
+/// A window that logs calls instead of making them.
 struct Probe {
     team: ThreadTeam,
     peer: Rank,
     log: RefCell<Vec<&'static str>>,
 }
 
-/// Proof of nothing but that a call was made inside an epoch.
+/// An open epoch of the probe.
 struct Inside<'w>(&'w Probe);
 
 impl Probe {
@@ -68,7 +70,7 @@ impl Epochs for Probe {
         self.await_signal()
     }
 
-    fn fence_for_good(&self) -> Result<()> {
+    fn last_fence(&self) -> Result<()> {
         Ok(())
     }
 
@@ -129,17 +131,18 @@ impl Epochs for Probe {
     }
 }
 
-/// Which calls of a synchronisation a mode makes; the same ones as `ombx_rma::mode` makes on a real window.
+/// The calls of a mode on a probe: the same as `ombx_rma::mode` makes on a real window.
 trait Calls: Mode {
     fn active<S: Synchronization>(probe: &Probe, depth: u32) -> Result<()>;
     fn passive<S: Synchronization>(probe: &Probe, depth: u32) -> Result<()>;
 }
 
+/// Issues `depth` operations.
 fn all(inside: &Inside<'_>, depth: u32) -> Result<()> {
     (0..depth).try_for_each(|_| inside.op())
 }
 
-impl Calls for One {
+impl Calls for Latency {
     fn active<S: Synchronization>(probe: &Probe, _: u32) -> Result<()> {
         S::ping(probe, |inside| inside.op())
     }
@@ -149,7 +152,7 @@ impl Calls for One {
     }
 }
 
-impl Calls for Many {
+impl Calls for Bandwidth {
     fn active<S: Synchronization>(probe: &Probe, depth: u32) -> Result<()> {
         S::access(probe, |inside| all(inside, depth))
     }
@@ -159,7 +162,7 @@ impl Calls for Many {
     }
 }
 
-impl Calls for BothWays {
+impl Calls for BidirectionalBandwidth {
     fn active<S: Synchronization>(probe: &Probe, depth: u32) -> Result<()> {
         S::both(probe, |inside| all(inside, depth))
     }
@@ -176,9 +179,9 @@ struct Legs<S, M> {
     types: PhantomData<fn() -> (S, M)>,
 }
 
-/// What the last iteration of each rank called: timed rank, other rank.
+/// The calls of the last iteration on the timed rank and on the other rank.
 static LAST: Mutex<[Vec<&str>; 2]> = Mutex::new([Vec::new(), Vec::new()]);
-/// Only one test looks at the log at a time.
+/// Held by the one test that uses `LAST`.
 static TURN: Mutex<()> = Mutex::new(());
 
 impl<S: Synchronization, M: Calls> Kernel for Legs<S, M> {
@@ -212,7 +215,7 @@ impl<S: Synchronization, M: Calls> Kernel for Legs<S, M> {
     }
 }
 
-/// Measures a kernel and returns the row and what each rank called in an iteration.
+/// Measures a kernel, and returns the row and the calls of an iteration on each rank.
 fn legs(bench: &'static Benchmark) -> (Measurement, [String; 2]) {
     let _turn = TURN.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
     let plan = Plan {
@@ -230,7 +233,7 @@ macro_rules! latency {
     ($test:ident, $sync:ty, $ns:expr, $origin:literal, $target:literal) => {
         #[test]
         fn $test() {
-            static BENCH: Benchmark = Benchmark::of::<Legs<$sync, One>>("probe.latency", "x");
+            static BENCH: Benchmark = Benchmark::of::<Legs<$sync, Latency>>("probe.latency", "x");
             let (row, calls) = legs(&BENCH);
             assert_eq!(calls, [$origin, $target]);
             assert_eq!(row.summary.unwrap().median, $ns as f64);
@@ -238,11 +241,12 @@ macro_rules! latency {
     };
 }
 
-// Active target: the origin's operation and the target's, and a signal after each; half of it is one of each.
+// Active target: an iteration has two operations and two signals. The figure is half of that.
 latency!(pscw, Pscw, OP + SIGNAL, "start op complete post wait", "post wait start op complete");
-// A fence returns a signal after the later rank has entered it: one of the three is free, because both come from another.
+// A fence ends at once on the rank that enters it last, and a signal later on the other rank. So each leg takes an operation
+// and a signal.
 latency!(fence, Fence, OP + SIGNAL, "fence op fence fence", "fence fence op fence");
-// Passive target: the origin's single access, whole.
+// Passive target: the figure is the time of the origin's access.
 latency!(lock, Lock, OP, "lock op unlock", "");
 latency!(lock_exclusive, LockExclusive, OP, "lock_exclusive op unlock", "");
 latency!(lock_all, LockAll, OP, "lock_all op unlock_all", "");
@@ -250,25 +254,27 @@ latency!(flush, Flush, OP, "op flush", "");
 latency!(flush_local, FlushLocal, OP, "op flush_local", "");
 
 #[test]
-fn a_window_of_operations_is_one_leg() {
-    static ACTIVE: Benchmark = Benchmark::of::<Legs<Pscw, Many>>("probe.bw", "x").streaming();
+fn many_operations_are_one_leg() {
+    static ACTIVE: Benchmark = Benchmark::of::<Legs<Pscw, Bandwidth>>("probe.bw", "x").streaming();
     let (row, calls) = legs(&ACTIVE);
     assert_eq!(calls, ["start op op op op complete", "post wait"]);
-    // The target posts again when the origin's completion has arrived: a signal each way.
+    // The target posts again after the origin's completion has arrived: an iteration has a signal in each direction.
     let iteration = (4 * OP + 2 * SIGNAL) as f64;
     assert_eq!(row.summary.as_ref().unwrap().median, iteration);
     assert!((row.mb_per_s().unwrap().median - 4.0 * 1000.0 / iteration * 1e3).abs() < 1e-9);
 
-    static PASSIVE: Benchmark = Benchmark::of::<Legs<Flush, Many>>("probe.bw", "x").streaming();
+    static PASSIVE: Benchmark = Benchmark::of::<Legs<Flush, Bandwidth>>("probe.bw", "x").streaming();
     let (row, calls) = legs(&PASSIVE);
     assert_eq!(calls, ["op op op op flush", ""]);
     assert!((row.mb_per_s().unwrap().median - 1000.0 / OP as f64 * 1e3).abs() < 1e-9);
 }
 
 #[test]
-fn both_ways_counts_both_directions() {
-    static PSCW: Benchmark = Benchmark::of::<Legs<Pscw, BothWays>>("probe.bibw", "x").streaming();
-    static FENCE: Benchmark = Benchmark::of::<Legs<Fence, BothWays>>("probe.bibw", "x").streaming();
+fn bidirectional_bandwidth_counts_both_directions() {
+    static PSCW: Benchmark =
+        Benchmark::of::<Legs<Pscw, BidirectionalBandwidth>>("probe.bibw", "x").streaming();
+    static FENCE: Benchmark =
+        Benchmark::of::<Legs<Fence, BidirectionalBandwidth>>("probe.bibw", "x").streaming();
     for (bench, each) in
         [(&PSCW, "post start op op op op complete wait"), (&FENCE, "fence op op op op fence")]
     {

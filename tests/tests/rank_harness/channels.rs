@@ -1,4 +1,4 @@
-//! `Channel`: two-sided traffic of one pair.
+//! Tests of `Channel`, the two-sided traffic of one pair.
 
 use ombx_core::{
     benchmark::{
@@ -19,7 +19,7 @@ pub(crate) const TESTS: &[RankTest] = &[
     RankTest::of("channel::windows_of_messages", &[2, 3], windows_of_messages),
 ];
 
-/// What a rank of a pair knows: its role and its peer.
+/// Returns the context of a rank of a pair.
 pub(crate) fn pair(team: &dyn Team) -> Context<'_> {
     let (role, peer) = match team.rank() {
         Rank(0) => (Role::Active, Rank(1)),

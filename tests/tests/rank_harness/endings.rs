@@ -1,4 +1,4 @@
-//! How a job ends when a rank fails: soon, with a word of the cause, and with nothing left.
+//! Tests of the end of a job after a failure: it ends soon, names the cause and leaves no process.
 
 use ombx_core::{benchmark::payload::Slots, team::Team, two_sided::pattern::Link, unit::Rank};
 use ombx_mpi::{Channel, MpiTeam};
@@ -16,7 +16,7 @@ pub(crate) const TESTS: &[RankTest] = &[
         .ends(Some(6), &["ombx: rank 1 on ", "a message too long: MPI error: ", "runcate"]),
 ];
 
-/// One rank panics while the others wait for it.
+/// Panics on one rank while the others wait for it in a barrier.
 fn panics(team: &MpiTeam, rank: u32) {
     assert!(team.rank().0 != rank, "on purpose");
     team.barrier().unwrap();
@@ -36,7 +36,7 @@ fn crashes(team: &MpiTeam) {
     team.barrier().unwrap();
 }
 
-/// Rank 1 has less room than rank 0 sends.
+/// Sends more bytes from rank 0 than rank 1 receives.
 fn overflows(team: &MpiTeam) {
     team.name_task("a message too long");
     on_a_pair(team, |cx| {

@@ -1,4 +1,4 @@
-//! Tests of the library on real ranks: a driver like libtest's, which starts itself again as the ranks of each test.
+//! Tests of `ombx-mpi` on real ranks: a test driver that re-executes itself as the ranks of each test.
 
 mod channels;
 mod endings;
@@ -12,29 +12,29 @@ use ombx_core::benchmark::threads::Threading;
 use ombx_mpi::{Mpi, MpiTeam};
 use ombx_tests::{Done, Job};
 
-/// Names the test of which a process is a rank.
+/// Environment variable with the test's name in a process that is a rank.
 const NAME: &str = "OMBX_RANK_TEST";
-/// A test that takes longer hangs.
+/// Time after which a test is ended as hanging.
 const LIMIT: Duration = Duration::from_secs(60);
-/// A job in which a rank fails has ended by then.
-const SOON: Duration = Duration::from_secs(10);
+/// Time within which a job ends after a rank fails.
+const FAILURE_LIMIT: Duration = Duration::from_secs(10);
 
-/// A test of the library.
+/// A test that runs on several ranks.
 struct RankTest {
     name: &'static str,
-    /// On how many ranks it runs, one job each.
+    /// Numbers of ranks, one job each.
     ranks: &'static [u32],
-    /// What every rank does; it fails by panicking.
+    /// The function that every rank calls. It panics on failure.
     body: fn(&MpiTeam),
     ending: Ending,
 }
 
-/// How the job is to end.
+/// The expected end of the job.
 #[derive(Clone, Copy)]
 enum Ending {
     /// Every rank returns.
     Good,
-    /// With this exit code, or any but 0; these words are on standard error.
+    /// The job fails with this exit code, or any other than 0, and standard error contains these phrases.
     Bad(Option<i32>, &'static [&'static str]),
 }
 
@@ -55,12 +55,12 @@ fn tests() -> impl Iterator<Item = &'static RankTest> {
 
 fn main() -> ExitCode {
     match env::var(NAME) {
-        Ok(name) => be_a_rank(&name),
+        Ok(name) => run_rank(&name),
         Err(_) => drive(),
     }
 }
 
-fn be_a_rank(name: &str) -> ExitCode {
+fn run_rank(name: &str) -> ExitCode {
     let test = tests().find(|test| test.name == name).expect("the driver names a test");
     Mpi::abort_on_panic();
     let mpi = Mpi::start(Threading::Multiple).expect("MPI starts");
@@ -95,7 +95,7 @@ fn judge(ending: Ending, done: &Done) -> Result<(), String> {
         Ending::Bad(Some(code), _) if done.code != Some(code) => {
             Err(format!("exit code {code} was expected"))
         }
-        Ending::Bad(..) if done.elapsed > SOON => Err("it took too long to end".into()),
+        Ending::Bad(..) if done.elapsed > FAILURE_LIMIT => Err("it took too long to end".into()),
         Ending::Bad(_, words) => match words.iter().find(|word| !done.stderr.contains(**word)) {
             Some(word) => Err(format!("stderr does not say {word:?}")),
             None => Ok(()),
@@ -103,7 +103,7 @@ fn judge(ending: Ending, done: &Done) -> Result<(), String> {
     }
 }
 
-/// Nanoseconds that this thread has been on a CPU, where the kernel counts.
-fn on_cpu() -> Option<u64> {
+/// Returns the CPU time of this thread in nanoseconds, if the kernel records it.
+fn cpu_time() -> Option<u64> {
     fs::read_to_string("/proc/thread-self/schedstat").ok()?.split_whitespace().next()?.parse().ok()
 }

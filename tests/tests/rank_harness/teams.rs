@@ -1,4 +1,4 @@
-//! `MpiTeam`: what the harness says between ranks, untimed.
+//! Tests of `MpiTeam`, the untimed communication between ranks.
 
 use std::{path::PathBuf, thread, time::Duration};
 
@@ -9,7 +9,7 @@ use ombx_core::{
 };
 use ombx_mpi::MpiTeam;
 
-use crate::{RankTest, on_cpu};
+use crate::{RankTest, cpu_time};
 
 pub(crate) const TESTS: &[RankTest] = &[
     RankTest::of("team::ranks_are_numbered", &[1, 2, 3], ranks_are_numbered),
@@ -18,7 +18,7 @@ pub(crate) const TESTS: &[RankTest] = &[
     RankTest::of("team::agree", &[1, 2, 3], agree),
     RankTest::of("team::parts", &[1, 2, 3], parts),
     RankTest::of("team::pairs", &[2, 3], pairs),
-    RankTest::of("team::rest_waits_for_all", &[2, 3], rest_waits_for_all),
+    RankTest::of("team::sleeping_barrier", &[2, 3], sleeping_barrier),
 ];
 
 fn ranks_are_numbered(team: &MpiTeam) {
@@ -31,7 +31,7 @@ fn ranks_are_numbered(team: &MpiTeam) {
     assert_eq!(all, (team.rank() == Rank(0)).then_some(expected));
 }
 
-/// Rank r sends `each * r` bytes, so that rank 0 sends none.
+/// Gathers `each * r` bytes of rank `r`, so that rank 0 sends none.
 fn gather_of_unequal_lengths(team: &MpiTeam) {
     for each in [0, 1, 1000, 1 << 20] {
         let of = |rank: u32| vec![rank as u8 + 1; rank as usize * each];
@@ -42,7 +42,7 @@ fn gather_of_unequal_lengths(team: &MpiTeam) {
             assert_eq!(all, None);
         }
     }
-    // And the other way round: only rank 0 has something.
+    // Now only rank 0 has data.
     let mine: &[u8] = if team.rank() == Rank(0) { b"x" } else { b"" };
     let all = team.gather(mine).unwrap();
     assert!(all.is_none_or(|all| all[0] == b"x" && all[1..].iter().all(Vec::is_empty)));
@@ -63,9 +63,9 @@ fn agree(team: &MpiTeam) {
     let team: &dyn Team = team;
     assert_eq!(team.agree(Ok(me)).unwrap(), me, "each keeps its own value");
 
-    let mine = if me == last { Err(Error::storage("no room")) } else { Ok(me) };
+    let mine = if me == last { Err(Error::storage("disk full")) } else { Ok(me) };
     let error = team.agree(mine).unwrap_err();
-    assert_eq!((error.kind(), error.to_string()), (Kind::Storage, format!("rank {last}: no room")));
+    assert_eq!((error.kind(), error.to_string()), (Kind::Storage, format!("rank {last}: disk full")));
 
     let mine: Result<(), Error> = Err(Error::unsupported(format!("reason of rank {me}")));
     let error = team.agree(mine).unwrap_err();
@@ -90,7 +90,7 @@ fn parts(team: &MpiTeam) {
     team.barrier().unwrap();
 }
 
-/// The first two ranks and nobody else make a team, either of them first.
+/// Creates teams of the first two ranks, in both orders.
 fn pairs(team: &MpiTeam) {
     let me = team.rank().0;
     for first in [0, 1, 0] {
@@ -105,26 +105,26 @@ fn pairs(team: &MpiTeam) {
     team.barrier().unwrap();
 }
 
-/// The last rank comes late; the others sleep until then.
-fn rest_waits_for_all(team: &MpiTeam) {
+/// Checks that all ranks wait for a late one without using the CPU.
+fn sleeping_barrier(team: &MpiTeam) {
     let late = Duration::from_millis(500);
     let mut name =
-        format!("{}/ombx-rest-{:010}", std::env::temp_dir().display(), std::process::id()).into_bytes();
+        format!("{}/ombx-barrier-{:010}", std::env::temp_dir().display(), std::process::id()).into_bytes();
     team.broadcast(&mut name).unwrap();
-    let note = PathBuf::from(String::from_utf8(name).unwrap());
-    let before = on_cpu();
+    let marker = PathBuf::from(String::from_utf8(name).unwrap());
+    let before = cpu_time();
     if team.rank().0 == team.size() - 1 {
         thread::sleep(late);
-        std::fs::write(&note, "here").unwrap();
+        std::fs::write(&marker, "here").unwrap();
     }
     team.sleeping_barrier().unwrap();
-    assert!(note.exists(), "rank {} did not wait", team.rank());
-    if let (Some(before), Some(after)) = (before, on_cpu()) {
+    assert!(marker.exists(), "rank {} did not wait", team.rank());
+    if let (Some(before), Some(after)) = (before, cpu_time()) {
         let spent = Duration::from_nanos(after - before);
         assert!(spent < late / 2, "rank {} was on a CPU for {spent:?} of {late:?}", team.rank());
     }
     team.barrier().unwrap();
     if team.rank() == Rank(0) {
-        std::fs::remove_file(&note).unwrap();
+        std::fs::remove_file(&marker).unwrap();
     }
 }

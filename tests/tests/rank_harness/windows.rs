@@ -1,4 +1,4 @@
-//! `Window` and `Epoch`: each kind of window with each way to synchronise.
+//! Tests of `Window` and `Epoch`: each kind of window with each synchronisation.
 
 use ombx_core::{
     benchmark::{
@@ -9,29 +9,33 @@ use ombx_core::{
     error::Result,
     team::Team,
 };
-use ombx_mpi::{Epoch, Epochs as _, Hints, LockKind, MpiTeam, Shape, Window, WindowKind};
+use ombx_mpi::{Epoch, Epochs as _, Hints, LockKind, MpiTeam, Window, WindowKind, WindowOptions};
 
 use crate::{RankTest, channels::on_a_pair};
 
 pub(crate) const TESTS: &[RankTest] = &[
-    // Not on one rank: Open MPI 4.1 has no dynamic windows there.
-    RankTest::of("window::memory_is_ours_and_zero", &[2, 3], memory_is_ours_and_zero),
-    RankTest::of("window::put_in_every_epoch", &[2, 3], |team| in_every_epoch(team, Op::Put)),
-    RankTest::of("window::get_in_every_epoch", &[2], |team| in_every_epoch(team, Op::Get)),
-    RankTest::of("window::many_one_after_the_other", &[2], many_one_after_the_other),
+    // Open MPI 4.1 has no dynamic windows on one rank.
+    RankTest::of("window::memory_is_zero_and_private", &[2, 3], memory_is_zero_and_private),
+    RankTest::of("window::put_with_every_synchronization", &[2, 3], |team| {
+        with_every_synchronization(team, Operation::Put)
+    }),
+    RankTest::of("window::get_with_every_synchronization", &[2], |team| {
+        with_every_synchronization(team, Operation::Get)
+    }),
+    RankTest::of("window::many_in_turn", &[2], many_in_turn),
 ];
 
-const MAKES: [WindowKind; 4] =
+const KINDS: [WindowKind; 4] =
     [WindowKind::Allocate, WindowKind::Create, WindowKind::Dynamic, WindowKind::Shared];
 
 #[derive(Debug, Clone, Copy)]
-enum Op {
+enum Operation {
     Put,
     Get,
 }
 
 #[derive(Debug, Clone, Copy)]
-enum Epochs {
+enum Synchronization {
     Fence,
     Pscw,
     Lock,
@@ -41,34 +45,34 @@ enum Epochs {
     FlushLocal,
 }
 
-const EPOCHS: [Epochs; 7] = [
-    Epochs::Fence,
-    Epochs::Pscw,
-    Epochs::Lock,
-    Epochs::LockExclusive,
-    Epochs::LockAll,
-    Epochs::Flush,
-    Epochs::FlushLocal,
+const SYNCHRONIZATIONS: [Synchronization; 7] = [
+    Synchronization::Fence,
+    Synchronization::Pscw,
+    Synchronization::Lock,
+    Synchronization::LockExclusive,
+    Synchronization::LockAll,
+    Synchronization::Flush,
+    Synchronization::FlushLocal,
 ];
 
 fn open(cx: &Context<'_>, kind: WindowKind, slots: Slots) -> Window {
-    Window::open(cx, Shape { kind, slots, locals: 1, hints: Hints::On }).unwrap()
+    Window::open(cx, WindowOptions { kind, slots, locals: 1, hints: Hints::On }).unwrap()
 }
 
-fn look<R>(window: &mut Window, look: impl FnOnce(&mut [u8], &mut [u8]) -> R) -> R {
-    window.memories(|locals, exposed| look(locals[0].bytes_mut(), exposed)).unwrap()
+fn with_memory<R>(window: &mut Window, access: impl FnOnce(&mut [u8], &mut [u8]) -> R) -> R {
+    window.with_memory(|locals, exposed| access(locals[0].bytes_mut(), exposed)).unwrap()
 }
 
-fn memory_is_ours_and_zero(team: &MpiTeam) {
+fn memory_is_zero_and_private(team: &MpiTeam) {
     let cx = Context { team, role: Role::Active, peer: team.rank(), thread: 0, memory_limit: None };
-    for kind in MAKES {
-        // Sizes that are no multiples of anything: MPICH over UCX gave a wrong base for such.
+    for kind in KINDS {
+        // Most sizes are odd: MPICH over UCX reported a wrong base for some sizes.
         for (bytes, count) in [(0, 1), (1, 1), (7, 3), (100, 5), (4097, 2)] {
             let slots = Slots::new(bytes, count);
             let mut window = open(&cx, kind, slots);
             assert_eq!(window.slots(), slots);
             let total = slots.total() as usize;
-            let sound = look(&mut window, |local, exposed| {
+            let sound = with_memory(&mut window, |local, exposed| {
                 let lengths = local.len() >= total && exposed.len() >= total;
                 let zero = exposed.iter().all(|b| *b == 0);
                 exposed.fill(team.rank().0 as u8 + 1);
@@ -76,72 +80,85 @@ fn memory_is_ours_and_zero(team: &MpiTeam) {
             });
             assert!(sound, "{kind:?}, {count} x {bytes}");
             team.barrier().unwrap();
-            let kept =
-                look(&mut window, |_, exposed| exposed.iter().all(|b| u32::from(*b) == team.rank().0 + 1));
+            let kept = with_memory(&mut window, |_, exposed| {
+                exposed.iter().all(|b| u32::from(*b) == team.rank().0 + 1)
+            });
             assert!(kept, "{kind:?}, {count} x {bytes}: a neighbour wrote into this window");
             team.barrier().unwrap();
         }
     }
 }
 
-fn in_every_epoch(team: &MpiTeam, op: Op) {
+fn with_every_synchronization(team: &MpiTeam, operation: Operation) {
     on_a_pair(team, |cx| {
-        for kind in MAKES {
+        for kind in KINDS {
             for (bytes, count) in [(1, 3), (8, 1), (100, 5), (65536, 4)] {
                 let slots = Slots::new(bytes, count);
                 let mut window = open(cx, kind, slots);
-                for (round, epochs) in (0..).zip(EPOCHS) {
+                for (round, synchronization) in (0..).zip(SYNCHRONIZATIONS) {
                     let fill = Fill { round, bytes, iterations: 1 };
-                    moves(cx, &mut window, epochs, op, fill);
+                    move_slots(cx, &mut window, synchronization, operation, fill);
                 }
             }
         }
     });
 }
 
-/// The origin, rank 0, moves every slot inside one epoch; whoever gets the data checks all of it.
-fn moves(cx: &Context<'_>, window: &mut Window, epochs: Epochs, op: Op, fill: Fill) {
+/// Moves every slot from or to the origin, rank 0, in one epoch. The rank that gets the data checks it.
+fn move_slots(
+    cx: &Context<'_>,
+    window: &mut Window,
+    synchronization: Synchronization,
+    operation: Operation,
+    fill: Fill,
+) {
     let slots = window.slots();
-    look(window, |local, exposed| {
-        let (from, into) = match op {
-            Op::Put => (local, exposed),
-            Op::Get => (exposed, local),
+    with_memory(window, |local, exposed| {
+        let (from, into) = match operation {
+            Operation::Put => (local, exposed),
+            Operation::Get => (exposed, local),
         };
         fill.write(cx.rank(), slots, from);
         fill.poison(cx.peer, slots, into);
     });
     cx.team.barrier().unwrap();
     match cx.role {
-        Role::Active => access(window, epochs, op).unwrap(),
-        Role::Passive => expose(window, epochs).unwrap(),
+        Role::Active => access(window, synchronization, operation).unwrap(),
+        Role::Passive => expose(window, synchronization).unwrap(),
     }
     cx.team.barrier().unwrap();
-    let found = look(window, |local, exposed| match (op, cx.role) {
-        (Op::Put, Role::Passive) => fill.check(cx.peer, slots, exposed, cx.rank()),
-        (Op::Get, Role::Active) => fill.check(cx.peer, slots, local, cx.rank()),
+    let found = with_memory(window, |local, exposed| match (operation, cx.role) {
+        (Operation::Put, Role::Passive) => fill.check(cx.peer, slots, exposed, cx.rank()),
+        (Operation::Get, Role::Active) => fill.check(cx.peer, slots, local, cx.rank()),
         _ => Check::Passed,
     });
-    assert_eq!(found, Check::Passed, "{op:?} in {epochs:?}, {} x {} bytes", slots.count, slots.bytes);
+    assert_eq!(
+        found,
+        Check::Passed,
+        "{operation:?} in {synchronization:?}, {} x {} bytes",
+        slots.count,
+        slots.bytes
+    );
     cx.team.barrier().unwrap();
 }
 
-fn access(window: &Window, epochs: Epochs, op: Op) -> Result<()> {
+fn access(window: &Window, synchronization: Synchronization, operation: Operation) -> Result<()> {
     let each = |epoch: &Epoch<'_>| {
-        (0..window.slots().count).try_for_each(|slot| match op {
-            Op::Put => epoch.put(slot),
-            Op::Get => epoch.get(slot),
+        (0..window.slots().count).try_for_each(|slot| match operation {
+            Operation::Put => epoch.put(slot),
+            Operation::Get => epoch.get(slot),
         })
     };
-    match epochs {
-        Epochs::Fence => window.after_fence(each).and_then(|()| window.fence_for_good()),
-        Epochs::Pscw => window.start_complete(each),
-        Epochs::Lock => window.lock_unlock(LockKind::Shared, each),
-        Epochs::LockExclusive => window.lock_unlock(LockKind::Exclusive, each),
-        Epochs::LockAll => window.lock_all_unlock_all(each),
-        Epochs::Flush | Epochs::FlushLocal => {
+    match synchronization {
+        Synchronization::Fence => window.after_fence(each).and_then(|()| window.last_fence()),
+        Synchronization::Pscw => window.start_complete(each),
+        Synchronization::Lock => window.lock_unlock(LockKind::Shared, each),
+        Synchronization::LockExclusive => window.lock_unlock(LockKind::Exclusive, each),
+        Synchronization::LockAll => window.lock_all_unlock_all(each),
+        Synchronization::Flush | Synchronization::FlushLocal => {
             window.hold()?;
-            match epochs {
-                Epochs::Flush => window.then_flush(each)?,
+            match synchronization {
+                Synchronization::Flush => window.then_flush(each)?,
                 _ => window.then_flush_local(each)?,
             }
             window.release()
@@ -149,21 +166,21 @@ fn access(window: &Window, epochs: Epochs, op: Op) -> Result<()> {
     }
 }
 
-fn expose(window: &Window, epochs: Epochs) -> Result<()> {
-    match epochs {
-        Epochs::Fence => window.fence().and_then(|()| window.fence_for_good()),
-        Epochs::Pscw => window.post_wait(|| Ok(())),
+fn expose(window: &Window, synchronization: Synchronization) -> Result<()> {
+    match synchronization {
+        Synchronization::Fence => window.fence().and_then(|()| window.last_fence()),
+        Synchronization::Pscw => window.post_wait(|| Ok(())),
         _ => Ok(()),
     }
 }
 
-/// Every row of a run has a window of its own: handles and memory must come back.
-fn many_one_after_the_other(team: &MpiTeam) {
+/// Opens many windows in turn, as a run does for its rows. Handles and memory must be freed.
+fn many_in_turn(team: &MpiTeam) {
     on_a_pair(team, |cx| {
         for at in 0..60 {
-            let mut window = open(cx, MAKES[at % MAKES.len()], Slots::new(1 << 20, 2));
+            let mut window = open(cx, KINDS[at % KINDS.len()], Slots::new(1 << 20, 2));
             let fill = Fill { round: at as u64, bytes: 1 << 20, iterations: 1 };
-            moves(cx, &mut window, EPOCHS[at % EPOCHS.len()], Op::Put, fill);
+            move_slots(cx, &mut window, SYNCHRONIZATIONS[at % SYNCHRONIZATIONS.len()], Operation::Put, fill);
         }
     });
 }

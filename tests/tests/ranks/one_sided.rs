@@ -1,4 +1,4 @@
-//! One-sided benchmarks: every operation with every synchronisation and every window, verified or unavailable for a reason.
+//! Tests of the one-sided benchmarks: each is verified with every synchronisation and window, or skipped for a known reason.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,58 +10,84 @@ use ombx_tests::{Job, mpi, tell};
 
 use crate::{Kept, assert_plausible, measured};
 
-pub(crate) const SYNCS: [&str; 7] =
-    ["pscw", "fence", "lock", "lock_exclusive", "lock_all", "flush", "flush_local"];
-pub(crate) const WINDOWS: [&str; 4] = ["allocate", "create", "dynamic", "shared"];
+const SYNCS: [&str; 7] = ["pscw", "fence", "lock", "lock_exclusive", "lock_all", "flush", "flush_local"];
+const WINDOWS: [&str; 4] = ["allocate", "create", "dynamic", "shared"];
 
-/// Operations on one element, whose sizes are those of integers.
-const ON_ONE_ELEMENT: [&str; 2] = ["rma.fop_latency", "rma.cas_latency"];
+/// Sizes of benchmarks on one element, as an option and as numbers.
 const ELEMENTS: (&str, &[u64]) = ("4,8", &[4, 8]);
+/// Sizes of the other benchmarks.
 const MESSAGES: (&str, &[u64]) = ("1,8,64K", &[1, 8, 65536]);
 const WINDOW: u64 = 16;
+/// The benchmark that Open MPI 4 runs only with another component.
+const COMPARE_AND_SWAP: &str = "rma.cas_latency";
 
-/// A benchmark in one way of many.
-pub(crate) type Cell<'r> = (&'r str, &'r str, &'r str);
+/// A benchmark, a synchronisation and a window.
+type Cell<'r> = (&'r str, &'r str, &'r str);
 
-/// Which of them a row belongs to.
-pub(crate) fn cell(row: &Measurement) -> Cell<'_> {
+/// Returns the cell of a row.
+fn cell(row: &Measurement) -> Cell<'_> {
     (&row.bench, &row.axes["sync"], &row.axes["win"])
 }
 
-/// Whether both ranks synchronise.
-pub(crate) fn is_active(sync: &str) -> bool {
+/// Whether a synchronisation is active-target.
+fn is_active(sync: &str) -> bool {
     matches!(sync, "pscw" | "fence")
 }
 
-/// The only reasons for which a benchmark may be unavailable here, as rows tell them.
-pub(crate) fn unavailable(bench: &str, sync: &str) -> Option<&'static str> {
-    let has_requests = ["rma.rput_", "rma.rget_"].iter().any(|start| bench.starts_with(start));
-    if has_requests && is_active(sync) {
-        Some("operations with requests are for passive targets, not for pscw and fence")
-    } else if bench.ends_with("_bibw") && !is_active(sync) {
-        Some("accesses both ways at once need pscw or fence")
-    } else {
-        None
+/// A one-sided benchmark, as `ombx list` describes it.
+struct Entry {
+    name: String,
+    /// Whether it works on one element only: its default is one size.
+    one_element: bool,
+    /// Whether its operation returns a request: its default synchronisation is passive-target.
+    has_requests: bool,
+}
+
+impl Entry {
+    fn of(listed: &serde_json::Value) -> Entry {
+        let axes = listed["axes"].as_array().unwrap();
+        let sync = axes.iter().find(|axis| axis["name"] == "sync").unwrap();
+        Entry {
+            name: listed["name"].as_str().unwrap().to_owned(),
+            one_element: listed["sizes"].as_str().unwrap().parse::<u64>().is_ok(),
+            has_requests: !is_active(sync["default"].as_str().unwrap()),
+        }
+    }
+
+    fn sizes(&self) -> (&'static str, &'static [u64]) {
+        if self.one_element { ELEMENTS } else { MESSAGES }
+    }
+
+    /// Returns the reason for which rows with a synchronisation are skipped, if they are.
+    fn unavailable(&self, sync: &str) -> Option<&'static str> {
+        if self.has_requests && is_active(sync) {
+            Some("operations with requests need passive-target synchronisation, not pscw or fence")
+        } else if self.name.ends_with("_bibw") && !is_active(sync) {
+            Some("accesses in both directions need pscw or fence")
+        } else {
+            None
+        }
     }
 }
 
-/// Open MPI 4 crashes in `MPI_Compare_and_swap` with the component that it would choose. What it chooses instead for created
-/// and dynamic windows, `ucx`, swaps elements of 4 and 8 bytes only.
-pub(crate) fn for_compare_and_swap(job: Job) -> Job {
+/// Returns every registered one-sided benchmark.
+fn registered() -> Vec<Entry> {
+    let listed = Job::ombx("list --json rma.*").run().expect(0).stdout;
+    let listed: Vec<serde_json::Value> = serde_json::from_str(&listed).unwrap();
+    listed.iter().map(Entry::of).collect()
+}
+
+/// Excludes the component in which `MPI_Compare_and_swap` of Open MPI 4 crashes. The component that replaces it for created and
+/// dynamic windows, `ucx`, supports elements of 4 and 8 bytes only.
+fn for_compare_and_swap(job: Job) -> Job {
     if mpi::is_open_mpi() { job.env("OMPI_MCA_osc", "^rdma") } else { job }
 }
 
-/// Every registered one-sided benchmark.
-pub(crate) fn registered() -> BTreeSet<String> {
-    let listed = Job::ombx("list --json rma.*").run().expect(0).stdout;
-    let listed: Vec<serde_json::Value> = serde_json::from_str(&listed).unwrap();
-    listed.iter().map(|entry| entry["name"].as_str().unwrap().to_owned()).collect()
-}
-
-/// Measures each in every way.
-fn every_way(benches: &[&str], sizes: &str, adapt: fn(Job) -> Job) -> Vec<Measurement> {
+/// Measures benchmarks with every synchronisation and every window.
+fn every_way(benches: &[&Entry], sizes: &str, adapt: fn(Job) -> Job) -> Vec<Measurement> {
     let kept = Kept::new();
-    let job = kept.job(&benches.join(" ")).args(["--sync", "all", "--win", "all", "--sizes", sizes]);
+    let names: Vec<&str> = benches.iter().map(|bench| bench.name.as_str()).collect();
+    let job = kept.job(&names.join(" ")).args(["--sync", "all", "--win", "all", "--sizes", sizes]);
     let job = job.args(["--max-time", "5ms", "--window", &WINDOW.to_string(), "--allow-skips", "-n", "2"]);
     let done = adapt(job).run().expect(0);
     let run = kept.run();
@@ -70,21 +96,24 @@ fn every_way(benches: &[&str], sizes: &str, adapt: fn(Job) -> Job) -> Vec<Measur
     run.rows
 }
 
-/// Every cell is verified, or unavailable for the very reason that is expected of it; none is missing.
+/// Checks that every cell is verified, or skipped for the expected reason, and that none is missing.
 #[test]
 fn every_operation_in_every_way() {
     let registered = registered();
-    let others = registered.iter().map(String::as_str).filter(|bench| !ON_ONE_ELEMENT.contains(bench));
-    let mut rows = every_way(&others.collect::<Vec<_>>(), MESSAGES.0, |job| job);
-    rows.extend(every_way(&["rma.fop_latency"], ELEMENTS.0, |job| job));
-    rows.extend(every_way(&["rma.cas_latency"], ELEMENTS.0, for_compare_and_swap));
+    let (swap, others): (Vec<_>, Vec<_>) =
+        registered.iter().partition(|bench| bench.name == COMPARE_AND_SWAP);
+    let (elements, messages): (Vec<_>, Vec<_>) = others.into_iter().partition(|bench| bench.one_element);
+    let mut rows = every_way(&messages, MESSAGES.0, |job| job);
+    rows.extend(every_way(&elements, ELEMENTS.0, |job| job));
+    rows.extend(every_way(&swap, ELEMENTS.0, for_compare_and_swap));
+    let entry = |name: &str| registered.iter().find(|bench| bench.name == name).unwrap();
 
     let mut verified = BTreeSet::new();
     let mut skipped: BTreeMap<&str, BTreeSet<Cell<'_>>> = BTreeMap::new();
     let mut sizes: BTreeMap<Cell<'_>, Vec<u64>> = BTreeMap::new();
     for row in &rows {
         sizes.entry(cell(row)).or_default().push(row.bytes.unwrap());
-        let expected = unavailable(&row.bench, &row.axes["sync"]);
+        let expected = entry(&row.bench).unavailable(&row.axes["sync"]);
         match (&row.outcome, expected) {
             (Outcome::Ok, None) => {
                 assert_eq!(row.check, Check::Passed, "{}", row.key);
@@ -100,10 +129,9 @@ fn every_operation_in_every_way() {
         }
     }
     for bench in &registered {
-        let (_, expected) = if ON_ONE_ELEMENT.contains(&bench.as_str()) { ELEMENTS } else { MESSAGES };
-        for cell in SYNCS.iter().flat_map(|sync| WINDOWS.iter().map(move |win| (bench.as_str(), *sync, *win)))
-        {
-            assert_eq!(sizes.remove(&cell).as_deref(), Some(expected), "{cell:?}: each size once");
+        let cells = SYNCS.iter().flat_map(|sync| WINDOWS.map(|win| (bench.name.as_str(), *sync, win)));
+        for cell in cells {
+            assert_eq!(sizes.remove(&cell).as_deref(), Some(bench.sizes().1), "{cell:?}: each size once");
         }
     }
     assert!(sizes.is_empty(), "not registered: {:?}", sizes.keys());
@@ -123,7 +151,7 @@ fn every_operation_in_every_way() {
     ));
 }
 
-/// Active-target latency has a ping and a pong, passive-target one access; bandwidth a window of them, or one each way.
+/// Checks legs, operations and bytes: two legs for active-target latency, `WINDOW` operations per direction for bandwidth.
 fn assert_work(row: &Measurement) {
     let (work, bytes) = (row.work.unwrap(), row.bytes.unwrap());
     if row.bench.ends_with("_latency") {
@@ -140,7 +168,7 @@ fn assert_work(row: &Measurement) {
     assert!((rate / (work.bytes as f64 / median * 1e3) - 1.0).abs() < 1e-9, "{}: {rate}", row.key);
 }
 
-/// Sizes at which libraries change protocol, odd ones, and none at all.
+/// Measures 0 bytes, odd sizes, sizes at which libraries change protocol, and odd depths.
 #[test]
 fn awkward_sizes_and_depths() {
     let run = measured(
@@ -152,7 +180,7 @@ fn awkward_sizes_and_depths() {
     assert!(deep.rows.iter().all(|row| row.depth == Some(1000) && row.work.unwrap().ops == 1000));
 }
 
-/// Where the library would crash, the row says so and what helps.
+/// Checks that rows name the reason and the remedy where the library would crash.
 #[test]
 fn compare_and_swap_is_unavailable_where_it_crashes() {
     if !mpi::is_open_mpi() {
@@ -168,7 +196,7 @@ fn compare_and_swap_is_unavailable_where_it_crashes() {
     }
 }
 
-/// The lists above are those of the program.
+/// Checks that the lists above are those of the program.
 #[test]
 fn the_axes_are_all_covered() {
     let listed = Job::ombx("list --json rma.put_bw").run().expect(0).stdout;

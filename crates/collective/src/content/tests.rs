@@ -2,8 +2,8 @@
 
 use super::*;
 use ombx_mpi::collective::{
-    Allgather, Allreduce, Alltoall, Bcast, Call, Choices, Exscan, Gather, NeighborAllgather,
-    NeighborAlltoall, Reduce, ReduceScatter, ReduceScatterBlock, Scan, Scatter, Topology,
+    Allgather, Allreduce, Alltoall, Bcast, Call, Exscan, Gather, NeighborAllgather, NeighborAlltoall,
+    Options, Reduce, ReduceScatter, ReduceScatterBlock, Scan, Scatter, Topology,
 };
 
 const FILL: Fill = Fill { round: 3, bytes: 12, iterations: 0 };
@@ -17,27 +17,30 @@ struct Player {
 
 impl Player {
     fn filled(part: Part) -> Player {
-        let (mut from, mut to) = (vec![0; part.sends() as usize], vec![0; part.receives() as usize]);
+        let (mut from, mut to) =
+            (vec![0; part.send_bytes() as usize], vec![0; part.receive_bytes() as usize]);
         write(&outgoing(&part), FILL, &mut from);
         write(&incoming(&part, 0).unwrap(), FILL, &mut to);
         Player { part, from, to }
     }
 
     fn is_in_place(&self, root: u32) -> bool {
-        self.part.place.in_place
-            && match self.part.shape.in_place() {
-                Some(Who::Everyone) => true,
-                Some(_) => self.part.place.rank == root,
+        self.part.in_place
+            && match self.part.flow.in_place() {
+                Some(Participants::Everyone) => true,
+                Some(_) => self.part.rank == root,
                 None => false,
             }
     }
 
     /// What it contributes: where it lies is where the standard says.
     fn contribution(&self, root: u32) -> Vec<u8> {
-        let (bytes, rank) = (self.part.place.bytes as usize, self.part.place.rank as usize);
-        match self.part.shape.sends.blocks {
-            _ if !self.is_in_place(root) || self.part.shape.sends.who == Who::Root => self.from.clone(),
-            Blocks::One if self.part.shape.receives.blocks == Blocks::Ranks => {
+        let (bytes, rank) = (self.part.bytes as usize, self.part.rank as usize);
+        match self.part.flow.sends.blocks {
+            _ if !self.is_in_place(root) || self.part.flow.sends.who == Participants::Root => {
+                self.from.clone()
+            }
+            Blocks::One if self.part.flow.receives.blocks == Blocks::Ranks => {
                 self.to[rank * bytes..(rank + 1) * bytes].to_vec()
             }
             _ => self.to.clone(),
@@ -60,16 +63,16 @@ fn play(players: &mut [Player], root: u32) {
     let sent: Vec<Vec<u8>> = players.iter().map(|player| player.contribution(root)).collect();
     let all: Vec<Part> = players.iter().map(|player| player.part.clone()).collect();
     for player in players {
-        let Place { rank, ranks, bytes, ref neighbours, .. } = player.part.place;
-        let shape = player.part.shape;
-        let has = match shape.receives.who {
-            Who::Everyone => {
-                shape.in_place() == Some(Who::Everyone)
+        let Part { rank, ranks, bytes, ref neighbours, .. } = player.part;
+        let flow = player.part.flow;
+        let has = match flow.receives.who {
+            Participants::Everyone => {
+                flow.in_place() == Some(Participants::Everyone)
                     || !player.is_in_place(root)
-                    || shape.sends.who != Who::Root
+                    || flow.sends.who != Participants::Root
             }
-            Who::Root => rank == root,
-            Who::Others => rank != root,
+            Participants::Root => rank == root,
+            Participants::Others => rank != root,
         };
         if !has {
             continue;
@@ -81,19 +84,18 @@ fn play(players: &mut [Player], root: u32) {
             ranks.for_each(|from| add(&mut sum, &sent[from as usize], player.part.width()));
             sum
         };
-        let arrived: Vec<(usize, Vec<u8>)> = match (shape.reduces, shape.sends.blocks, shape.receives.blocks)
-        {
-            (Reduces::All, _, Blocks::Portion) => {
+        let arrived: Vec<(usize, Vec<u8>)> = match (flow.reduces, flow.sends.blocks, flow.receives.blocks) {
+            (ReductionScope::All, _, Blocks::Portion) => {
                 let portion = player.part.portion(rank as u32);
                 vec![(0, summed(0..ranks)[portion.start as usize..portion.end as usize].to_vec())]
             }
-            (Reduces::All, Blocks::Ranks, _) => {
+            (ReductionScope::All, Blocks::Ranks, _) => {
                 vec![(0, summed(0..ranks)[rank * size..(rank + 1) * size].to_vec())]
             }
-            (Reduces::All, ..) => vec![(0, summed(0..ranks))],
-            (Reduces::UpTo, ..) => vec![(0, summed(0..rank as u32 + 1))],
-            (Reduces::Before, ..) if rank == 0 => vec![],
-            (Reduces::Before, ..) => vec![(0, summed(0..rank as u32))],
+            (ReductionScope::All, ..) => vec![(0, summed(0..ranks))],
+            (ReductionScope::Inclusive, ..) => vec![(0, summed(0..rank as u32 + 1))],
+            (ReductionScope::Exclusive, ..) if rank == 0 => vec![],
+            (ReductionScope::Exclusive, ..) => vec![(0, summed(0..rank as u32))],
             (_, Blocks::Ranks, Blocks::One) => vec![(0, block(root, rank))],
             (_, Blocks::One, Blocks::One) => vec![(0, block(root, 0))],
             (_, Blocks::One, Blocks::Ranks) => {
@@ -106,8 +108,7 @@ fn play(players: &mut [Player], root: u32) {
                 let from = |(at, from): (usize, &Option<u32>)| {
                     let from = (*from)?;
                     let to_me = |d: &Option<u32>| *d == Some(rank as u32);
-                    let slot =
-                        all[from as usize].place.neighbours.destinations.iter().position(to_me).unwrap();
+                    let slot = all[from as usize].neighbours.destinations.iter().position(to_me).unwrap();
                     Some((at, block(from, if sends == Blocks::One { 0 } else { slot })))
                 };
                 neighbours.sources.iter().enumerate().filter_map(from).collect()
@@ -126,8 +127,8 @@ fn holds<C: Call>(in_place: bool, topology: Topology) -> usize {
     let mut looked = 0;
     for (ranks, bytes) in [(1, 12), (2, 12), (3, 12), (4, 7), (5, 12), (3, 2)] {
         let roots = (0..ranks).map(|root| Root::Fixed(Rank(root))).chain([Root::Rotating]);
-        for root in roots.take(if C::SHAPE.is_rooted() { 9 } else { 1 }) {
-            let choices = Choices { bytes, root, in_place, topology };
+        for root in roots.take(if C::FLOW.is_rooted() { 9 } else { 1 }) {
+            let choices = Options { bytes, root, in_place, topology };
             let mut players: Vec<Player> =
                 (0..ranks).map(|rank| Player::filled(choices.part::<C>(rank, ranks))).collect();
             for iterations in 1..=7 {
@@ -141,12 +142,13 @@ fn holds<C: Call>(in_place: bool, topology: Topology) -> usize {
                         assert!(in_place && iterations > 1, "after one iteration all is known");
                         continue;
                     };
-                    let name = format!("{}, {:?}, after {iterations}", C::NAME, player.part.place);
-                    let rank = Rank(player.part.place.rank);
+                    let name = format!("{}, {:?}, after {iterations}", C::NAME, player.part);
+                    let rank = Rank(player.part.rank);
                     assert_eq!(check(&expected, FILL, &player.to, rank), Check::Passed, "{name}");
                     let covered: u64 = expected.iter().map(|s| s.range.end - s.range.start).sum();
-                    let known =
-                        covered == player.part.receives() || in_place || C::SHAPE.reduces == Reduces::Before;
+                    let known = covered == player.part.receive_bytes()
+                        || in_place
+                        || C::FLOW.reduces == ReductionScope::Exclusive;
                     assert!(known, "{name}: every byte is checked");
                     for Stretch { range, .. } in &expected {
                         for at in range.clone() {
@@ -197,7 +199,7 @@ fn what_is_expected_is_what_the_standard_says() {
 fn nothing_stands_there_before_it_arrives() {
     fn fresh<C: Call>() {
         let choices =
-            Choices { bytes: 16, root: Root::default(), in_place: false, topology: Topology::Graph };
+            Options { bytes: 16, root: Root::default(), in_place: false, topology: Topology::Graph };
         for rank in 0..4 {
             let player = Player::filled(choices.part::<C>(rank, 4));
             let expected = incoming(&player.part, 1).unwrap();

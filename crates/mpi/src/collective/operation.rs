@@ -1,4 +1,4 @@
-//! An operation that is ready to be called: a rank's buffers, arguments and requests, and the calls of a timed loop.
+//! A collective operation that is ready to be called: a rank's buffers, arguments and requests.
 
 use std::{ffi::c_int, marker::PhantomData};
 
@@ -9,83 +9,86 @@ use ombx_core::{
 };
 
 use super::{
-    arguments::{Arguments, Ends},
+    arguments::{Addresses, Arguments},
     call::Call,
-    part::{Part, Place, Role},
+    part::{Part, Role},
     topology::{Neighbours, Topology},
 };
 use crate::{
     Buffer, Comm, MpiTeam,
-    ext::{self, check},
-    library,
+    runtime::library,
+    sys::error::{self, check},
 };
 
-/// How an operation is done, of what can be chosen.
+/// The options of an operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Choices {
+pub struct Options {
     /// Bytes of a block.
     pub bytes: u64,
-    /// The root, where there is one.
+    /// The root, where the operation has one.
     pub root: Root,
-    /// Whether data that is sent lies where it is received.
+    /// Whether ranks that may pass `MPI_IN_PLACE` do so.
     pub in_place: bool,
-    /// Who is whose neighbour, where that matters.
+    /// The neighbours, where the operation has neighbours.
     pub topology: Topology,
 }
 
-impl Choices {
-    /// A rank's part in an operation.
+impl Options {
+    /// Returns a rank's part in an operation.
     pub fn part<C: Call>(self, rank: u32, ranks: u32) -> Part {
-        let Choices { bytes, root, in_place, topology } = self;
-        let neighbours = match C::SHAPE.has_neighbours() {
+        let Options { bytes, root, in_place, topology } = self;
+        let neighbours = match C::FLOW.has_neighbours() {
             true => topology.neighbours(rank, ranks),
             false => Neighbours::default(),
         };
-        Part { shape: C::SHAPE, place: Place { rank, ranks, bytes, root, in_place, neighbours } }
+        Part { flow: C::FLOW, rank, ranks, bytes, root, in_place, neighbours }
     }
 }
 
-/// An operation on this rank. It owns the buffers that its requests use, and completes or frees the requests before them.
+/// An operation on this rank. It owns the buffers that its requests use, and completes or frees the requests first.
 #[derive(Debug)]
 pub struct Operation<C> {
     arguments: Arguments,
     part: Part,
-    /// As a root and as another.
-    ends: [Ends; 2],
-    /// Persistent requests, one for each root.
+    /// The addresses as the root, and as another rank.
+    addresses: [Addresses; 2],
+    /// Persistent requests, one per root.
     requests: Vec<ffi::MPI_Request>,
-    /// The request of the next iteration.
-    turn: usize,
+    /// Index of the next iteration's persistent request.
+    next_request: usize,
     from: Buffer,
     to: Buffer,
-    /// The communicator of neighbours.
+    /// Keeps the communicator with the topology alive.
     _neighbourhood: Option<Comm>,
     call: PhantomData<fn() -> C>,
 }
 
 impl<C: Call> Operation<C> {
-    /// Opens it. Collective.
-    pub fn open(cx: &Context<'_>, choices: Choices) -> Result<Operation<C>> {
+    /// Allocates the buffers and prepares the arguments. Collective.
+    ///
+    /// # Errors
+    /// The root is not a rank, the memory is not available, or a count does not fit an `int`.
+    pub fn open(cx: &Context<'_>, options: Options) -> Result<Operation<C>> {
         let comm = cx.fabric::<MpiTeam>()?.comm();
-        let part = choices.part::<C>(comm.rank().0, comm.size());
-        cx.agree(choices.root.is_among(comm.size()))?;
-        cx.afford(part.sends() + part.receives())?;
+        let part = options.part::<C>(comm.rank().0, comm.size());
+        cx.agree(options.root.is_among(comm.size()))?;
+        cx.afford(part.send_bytes() + part.receive_bytes())?;
         let parts = Arguments::of(&part).and_then(|arguments| {
-            Ok((arguments, Buffer::zeroed(part.sends())?, Buffer::zeroed(part.receives())?))
+            Ok((arguments, Buffer::zeroed(part.send_bytes())?, Buffer::zeroed(part.receive_bytes())?))
         });
         let (mut arguments, from, to) = cx.agree(parts)?;
-        let neighbourhood = match C::SHAPE.has_neighbours() {
-            true => Some(choices.topology.over(comm)?),
+        let neighbourhood = match C::FLOW.has_neighbours() {
+            true => Some(options.topology.communicator(comm)?),
             false => None,
         };
-        let ends = [Role::Root, Role::Other].map(|role| Ends::of(&part, role, &from, &to));
+        let addresses = [Role::Root, Role::Other].map(|role| Addresses::of(&part, role, &from, &to));
         arguments.comm = neighbourhood.as_ref().map_or(comm.raw(), Comm::raw);
         let mut operation = Operation {
             arguments,
             part,
-            ends,
+            addresses,
             requests: Vec::new(),
-            turn: 0,
+            next_request: 0,
             from,
             to,
             _neighbourhood: neighbourhood,
@@ -95,57 +98,58 @@ impl<C: Call> Operation<C> {
         Ok(operation)
     }
 
-    /// This rank's part in it.
+    /// Returns this rank's part in the operation.
     pub fn part(&self) -> &Part {
         &self.part
     }
 
-    /// What it sends from; no call is under way.
+    /// Returns the send buffer.
     pub fn from(&mut self) -> &mut [u8] {
         self.from.bytes_mut()
     }
 
-    /// What it receives to; no call is under way.
+    /// Returns the receive buffer.
     pub fn to(&mut self) -> &mut [u8] {
         self.to.bytes_mut()
     }
 
-    /// The next iteration has the first root.
+    /// Makes the first root the root of the next iteration.
     pub fn rewind(&mut self) {
-        self.turn = 0;
-        self.has_root(self.part.place.root.first().0);
+        self.next_request = 0;
+        self.set_root(self.part.root.first().0);
     }
 
     #[inline(always)]
-    fn has_root(&mut self, root: u32) {
+    fn set_root(&mut self, root: u32) {
         self.arguments.root = root as c_int;
-        self.arguments.take(self.ends[usize::from(root != self.part.place.rank)]);
+        self.arguments.set_addresses(self.addresses[usize::from(root != self.part.rank)]);
     }
 
-    /// The next iteration has the next root, if it rotates.
+    /// Makes the next rank the root of the next iteration, if the root rotates.
     #[inline(always)]
     fn advance(&mut self) {
-        if C::SHAPE.is_rooted() && self.part.place.root == Root::Rotating {
+        if C::FLOW.is_rooted() && self.part.root == Root::Rotating {
             let next = self.arguments.root as u32 + 1;
-            let root = if next == self.part.place.ranks { 0 } else { next };
-            self.turn = root as usize;
-            self.has_root(root);
+            let root = if next == self.part.ranks { 0 } else { next };
+            self.next_request = root as usize;
+            self.set_root(root);
         }
     }
 
-    /// The blocking form.
+    /// Calls the blocking form.
     #[inline(always)]
     pub fn call(&mut self) -> Result<()> {
-        // SAFETY: the buffers and lists have the sizes of this rank's part, and live as long as we do.
+        // SAFETY: `open` has made buffers and arrays of the sizes of this rank's part. `self` owns them, and `_neighbourhood` or
+        // the team, which outlives the case, owns the communicator.
         check(C::NAME, unsafe { C::call(&self.arguments) })?;
         self.advance();
         Ok(())
     }
 
-    /// The nonblocking form: starts it, runs `slice`, then `tests` times a test and `slice` again, and waits for it.
+    /// Starts the nonblocking form, calls `slice`, then `tests` times `MPI_Test` and `slice`, and waits for completion.
     #[inline(always)]
     pub fn overlapped(&mut self, tests: u32, mut slice: impl FnMut()) -> Result<()> {
-        // SAFETY: as in `call`; the request has completed before anyone else sees the buffers.
+        // SAFETY: as in `call`. `&mut self` excludes other accesses to the buffers until the request has completed.
         unsafe {
             let mut request = ffi::RSMPI_REQUEST_NULL;
             check(C::START, C::start(&self.arguments, &raw mut request))?;
@@ -161,16 +165,19 @@ impl<C: Call> Operation<C> {
         Ok(())
     }
 
-    /// Makes the persistent requests, one for each root that there will be. Collective.
+    /// Creates the persistent requests, one per root. Collective.
+    ///
+    /// # Errors
+    /// The library has no persistent collectives, or this one is known to fail.
     pub fn make_requests(&mut self) -> Result<()> {
-        library::persistent_call_works(C::NAME, self.part.place.ranks)?;
-        let rotates = C::SHAPE.is_rooted() && self.part.place.root == Root::Rotating;
-        for _ in 0..if rotates { self.part.place.ranks } else { 1 } {
-            // SAFETY: as in `call`; requests are freed before the buffers.
+        library::persistent_call_works(C::NAME, self.part.ranks)?;
+        let rotates = C::FLOW.is_rooted() && self.part.root == Root::Rotating;
+        for _ in 0..if rotates { self.part.ranks } else { 1 } {
+            // SAFETY: as in `call`. `drop` frees the requests before the fields that own buffers and communicator.
             unsafe {
                 let mut request = ffi::RSMPI_REQUEST_NULL;
                 let made = C::init(&self.arguments, &raw mut request)
-                    .ok_or_else(|| Error::unsupported("needs persistent collectives, of MPI 4"))?;
+                    .ok_or_else(|| Error::unsupported("needs the persistent collectives of MPI 4"))?;
                 check(C::INIT, made)?;
                 self.requests.push(request);
             }
@@ -180,11 +187,11 @@ impl<C: Call> Operation<C> {
         Ok(())
     }
 
-    /// The persistent form, once its requests are made: starts the next and waits for it.
+    /// Starts the next persistent request and waits for it. [`Operation::make_requests`] has created it.
     #[inline(always)]
     pub fn restart(&mut self) -> Result<()> {
-        let request = &raw mut self.requests[self.turn];
-        // SAFETY: an inactive persistent request of ours, on buffers that live as long as we do.
+        let request = &raw mut self.requests[self.next_request];
+        // SAFETY: an inactive persistent request on buffers that `self` owns.
         unsafe {
             check("MPI_Start", ffi::MPI_Start(request))?;
             check("MPI_Wait", ffi::MPI_Wait(request, ffi::RSMPI_STATUS_IGNORE))?;
@@ -196,10 +203,10 @@ impl<C: Call> Operation<C> {
 
 impl<C> Drop for Operation<C> {
     fn drop(&mut self) {
-        if ext::may_free() {
+        if error::may_free() {
             for request in &mut self.requests {
-                // SAFETY: inactive, ours, freed once.
-                ext::freed(c"MPI_Request_free", unsafe { ffi::MPI_Request_free(&raw mut *request) });
+                // SAFETY: every request is inactive between calls, and only `drop` frees it.
+                error::check_freed(c"MPI_Request_free", unsafe { ffi::MPI_Request_free(&raw mut *request) });
             }
         }
     }

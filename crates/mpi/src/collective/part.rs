@@ -1,42 +1,35 @@
-//! One rank's part in an operation: how many bytes it sends and receives, and where its buffers are needed.
+//! One rank's part in a collective operation, and the sizes of its buffers.
 
 use std::ops::Range;
 
 use ombx_core::{benchmark::root::Root, unit::Rank};
 
 use super::{
-    shape::{Blocks, Shape, Share, Who},
+    data_flow::{Blocks, DataFlow, Participants, Share},
     topology::Neighbours,
 };
-use crate::ext;
+use crate::sys::datatype;
 
-/// Where a rank stands in an operation.
+/// One rank's part in a collective operation: what it sends and receives, from which buffers.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Place {
-    /// This rank.
+pub struct Part {
+    /// The data flow of the operation.
+    pub flow: DataFlow,
+    /// This rank's number.
     pub rank: u32,
-    /// How many there are.
+    /// Number of ranks.
     pub ranks: u32,
     /// Bytes of a block.
     pub bytes: u64,
-    /// The root, where there is one.
+    /// The root, where the operation has one.
     pub root: Root,
-    /// Whether data that is sent lies where it is received.
+    /// Whether ranks that may pass `MPI_IN_PLACE` do so.
     pub in_place: bool,
-    /// Neighbours, where there are some.
+    /// The neighbours of this rank, where the operation has neighbours.
     pub neighbours: Neighbours,
 }
 
-/// A shape laid over a rank.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Part {
-    /// The operation.
-    pub shape: Shape,
-    /// The rank.
-    pub place: Place,
-}
-
-/// What a rank is in an iteration.
+/// Whether a rank is the root of an iteration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Role {
     Root,
@@ -44,86 +37,86 @@ pub(super) enum Role {
 }
 
 impl Part {
-    /// Bytes of its buffer for what goes out; none where it never sends from there.
-    pub fn sends(&self) -> u64 {
-        self.roles().map(|role| self.sends_as(role)).max().unwrap_or(0)
+    /// Returns the size of the send buffer in bytes; 0 if this rank never sends from it.
+    pub fn send_bytes(&self) -> u64 {
+        self.roles().map(|role| self.send_bytes_as(role)).max().unwrap_or(0)
     }
 
-    /// Bytes of its buffer for what comes in.
-    pub fn receives(&self) -> u64 {
-        self.roles().map(|role| self.receives_as(role)).max().unwrap_or(0)
+    /// Returns the size of the receive buffer in bytes.
+    pub fn receive_bytes(&self) -> u64 {
+        self.roles().map(|role| self.receive_bytes_as(role)).max().unwrap_or(0)
     }
 
-    /// Bytes that arrive on it in an iteration, in the first one if the root rotates.
-    pub fn arrives(&self) -> u64 {
-        match self.shape.receives {
+    /// Returns the number of bytes that arrive on this rank in the first iteration.
+    pub fn arriving_bytes(&self) -> u64 {
+        match self.flow.receives {
             Share { blocks: Blocks::Neighbours, .. } => {
-                self.place.neighbours.sources.iter().flatten().count() as u64 * self.place.bytes
+                self.neighbours.sources.iter().flatten().count() as u64 * self.bytes
             }
-            share => self.extent(share, self.role(self.place.root.first())),
+            share => self.extent(share, self.role(self.root.first())),
         }
     }
 
-    /// The place of each rank's portion of a block, in bytes: whole elements, the first ranks have one more.
+    /// Returns the byte range of a rank's portion of a block. Portions are whole elements; the first ranks may have one more.
     pub fn portion(&self, rank: u32) -> Range<u64> {
-        let Place { bytes, ranks, .. } = self.place;
-        let width = ext::element_width(bytes);
+        let Part { bytes, ranks, .. } = *self;
+        let width = datatype::element_width(bytes);
         let (each, more) = (bytes / width / u64::from(ranks), bytes / width % u64::from(ranks));
         let start = |rank: u64| (rank * each + rank.min(more)) * width;
         start(u64::from(rank))..start(u64::from(rank) + 1)
     }
 
-    /// Bytes of an element in reductions.
+    /// Returns the width of an element in reductions, in bytes.
     pub fn width(&self) -> usize {
-        ext::element_width(self.place.bytes) as usize
+        datatype::element_width(self.bytes) as usize
     }
 
-    /// Whether data that this rank sends in a role lies where it receives; the root of a scatter, where it sends from.
+    /// Whether this rank passes `MPI_IN_PLACE` in a role.
     pub(super) fn is_in_place(&self, role: Role) -> bool {
-        self.place.in_place
-            && match self.shape.in_place() {
-                Some(Who::Everyone) => true,
-                Some(Who::Root) => role == Role::Root,
+        self.in_place
+            && match self.flow.in_place() {
+                Some(Participants::Everyone) => true,
+                Some(Participants::Root) => role == Role::Root,
                 _ => false,
             }
     }
 
     pub(super) fn role(&self, root: Rank) -> Role {
-        if root.0 == self.place.rank { Role::Root } else { Role::Other }
+        if root.0 == self.rank { Role::Root } else { Role::Other }
     }
 
-    /// Every role that it may have.
+    /// Returns every role that this rank has in some iteration.
     fn roles(&self) -> impl Iterator<Item = Role> + '_ {
-        let has = |role: &Role| match self.place.root {
+        let has = |role: &Role| match self.root {
             Root::Fixed(root) => *role == self.role(root),
-            Root::Rotating => *role == Role::Root || self.place.ranks > 1,
+            Root::Rotating => *role == Role::Root || self.ranks > 1,
         };
         [Role::Root, Role::Other].into_iter().filter(has)
     }
 
-    fn sends_as(&self, role: Role) -> u64 {
-        match self.is_in_place(role) && self.shape.sends.who == Who::Everyone {
+    fn send_bytes_as(&self, role: Role) -> u64 {
+        match self.is_in_place(role) && self.flow.sends.who == Participants::Everyone {
             true => 0,
-            false => self.extent(self.shape.sends, role),
+            false => self.extent(self.flow.sends, role),
         }
     }
 
-    fn receives_as(&self, role: Role) -> u64 {
-        let Shape { sends, receives, .. } = self.shape;
+    fn receive_bytes_as(&self, role: Role) -> u64 {
+        let DataFlow { sends, receives, .. } = self.flow;
         match (self.is_in_place(role), sends.who) {
-            (true, Who::Everyone) => self.extent(receives, role).max(self.extent(sends, role)),
+            (true, Participants::Everyone) => self.extent(receives, role).max(self.extent(sends, role)),
             (true, _) => 0,
             (false, _) => self.extent(receives, role),
         }
     }
 
     fn extent(&self, share: Share, role: Role) -> u64 {
-        let Place { rank, ranks, bytes, .. } = self.place;
-        let most = self.place.neighbours.sources.len().max(self.place.neighbours.destinations.len());
+        let Part { rank, ranks, bytes, .. } = *self;
+        let most = self.neighbours.sources.len().max(self.neighbours.destinations.len());
         let has = match share.who {
-            Who::Everyone => true,
-            Who::Root => role == Role::Root,
-            Who::Others => role == Role::Other,
+            Participants::Everyone => true,
+            Participants::Root => role == Role::Root,
+            Participants::Others => role == Role::Other,
         };
         let blocks = match share.blocks {
             Blocks::None => 0,
@@ -146,21 +139,21 @@ mod tests {
 
     const S: u64 = 100;
 
-    fn part(shape: Shape, rank: u32, ranks: u32, root: Root, in_place: bool) -> Part {
-        let neighbours = match shape.has_neighbours() {
+    fn part(flow: DataFlow, rank: u32, ranks: u32, root: Root, in_place: bool) -> Part {
+        let neighbours = match flow.has_neighbours() {
             true => Topology::Graph.neighbours(rank, ranks),
             false => Neighbours::default(),
         };
-        Part { shape, place: Place { rank, ranks, bytes: S, root, in_place, neighbours } }
+        Part { flow, rank, ranks, bytes: S, root, in_place, neighbours }
     }
 
-    fn memory(shape: Shape, rank: u32, ranks: u32) -> (u64, u64) {
-        let part = part(shape, rank, ranks, Root::default(), false);
-        (part.sends(), part.receives())
+    fn memory(flow: DataFlow, rank: u32, ranks: u32) -> (u64, u64) {
+        let part = part(flow, rank, ranks, Root::default(), false);
+        (part.send_bytes(), part.receive_bytes())
     }
 
     #[test]
-    fn every_rank_has_what_it_sends_and_receives_and_no_more() {
+    fn buffers_have_exactly_the_bytes_that_a_rank_sends_and_receives() {
         for n in 1..=8 {
             let all = u64::from(n) * S;
             for rank in 0..n {
@@ -168,22 +161,22 @@ mod tests {
                 let at_root = |bytes: u64| if is_root { bytes } else { 0 };
                 let degree = 2.min(u64::from(n) - 1) * S;
                 let expected = [
-                    (Shape::BARRIER, (0, 0)),
-                    (Shape::BCAST, (at_root(S), S - at_root(S))),
-                    (Shape::GATHER, (S, at_root(all))),
-                    (Shape::SCATTER, (at_root(all), S)),
-                    (Shape::ALLGATHER, (S, all)),
-                    (Shape::ALLTOALL, (all, all)),
-                    (Shape::REDUCE, (S, at_root(S))),
-                    (Shape::ALLREDUCE, (S, S)),
-                    (Shape::REDUCE_SCATTER_BLOCK, (all, S)),
-                    (Shape::SCAN, (S, S)),
-                    (Shape::EXSCAN, (S, S)),
-                    (Shape::NEIGHBOR_ALLGATHER, (S, degree)),
-                    (Shape::NEIGHBOR_ALLTOALL, (degree, degree)),
+                    (DataFlow::BARRIER, (0, 0)),
+                    (DataFlow::BCAST, (at_root(S), S - at_root(S))),
+                    (DataFlow::GATHER, (S, at_root(all))),
+                    (DataFlow::SCATTER, (at_root(all), S)),
+                    (DataFlow::ALLGATHER, (S, all)),
+                    (DataFlow::ALLTOALL, (all, all)),
+                    (DataFlow::REDUCE, (S, at_root(S))),
+                    (DataFlow::ALLREDUCE, (S, S)),
+                    (DataFlow::REDUCE_SCATTER_BLOCK, (all, S)),
+                    (DataFlow::SCAN, (S, S)),
+                    (DataFlow::EXSCAN, (S, S)),
+                    (DataFlow::NEIGHBOR_ALLGATHER, (S, degree)),
+                    (DataFlow::NEIGHBOR_ALLTOALL, (degree, degree)),
                 ];
-                for (shape, bytes) in expected {
-                    assert_eq!(memory(shape, rank, n), bytes, "{shape:?}, rank {rank} of {n}");
+                for (flow, bytes) in expected {
+                    assert_eq!(memory(flow, rank, n), bytes, "{flow:?}, rank {rank} of {n}");
                 }
             }
         }
@@ -192,7 +185,7 @@ mod tests {
     #[test]
     fn portions_are_whole_elements_that_make_up_the_block() {
         for n in 1..=8 {
-            let part = part(Shape::REDUCE_SCATTER, 0, n, Root::default(), false);
+            let part = part(DataFlow::REDUCE_SCATTER, 0, n, Root::default(), false);
             let portions: Vec<Range<u64>> = (0..n).map(|rank| part.portion(rank)).collect();
             assert_eq!((portions[0].start, portions[n as usize - 1].end), (0, S));
             assert!(portions.windows(2).all(|two| two[0].end == two[1].start));
@@ -202,37 +195,41 @@ mod tests {
     }
 
     #[test]
-    fn what_lies_in_place_needs_one_buffer() {
-        let with = |shape, rank, root| {
-            let part = part(shape, rank, 4, root, true);
-            (part.sends(), part.receives())
+    fn in_place_needs_one_buffer() {
+        let with = |flow, rank, root| {
+            let part = part(flow, rank, 4, root, true);
+            (part.send_bytes(), part.receive_bytes())
         };
         let zero = Root::default();
-        assert_eq!(with(Shape::ALLREDUCE, 1, zero), (0, S));
-        assert_eq!(with(Shape::REDUCE_SCATTER, 3, zero), (0, S));
-        assert_eq!(with(Shape::REDUCE_SCATTER_BLOCK, 3, zero), (0, 4 * S));
-        assert_eq!((with(Shape::GATHER, 0, zero), with(Shape::GATHER, 1, zero)), ((0, 4 * S), (S, 0)));
-        assert_eq!((with(Shape::SCATTER, 0, zero), with(Shape::SCATTER, 1, zero)), ((4 * S, 0), (0, S)));
+        assert_eq!(with(DataFlow::ALLREDUCE, 1, zero), (0, S));
+        assert_eq!(with(DataFlow::REDUCE_SCATTER, 3, zero), (0, S));
+        assert_eq!(with(DataFlow::REDUCE_SCATTER_BLOCK, 3, zero), (0, 4 * S));
+        assert_eq!((with(DataFlow::GATHER, 0, zero), with(DataFlow::GATHER, 1, zero)), ((0, 4 * S), (S, 0)));
+        assert_eq!(
+            (with(DataFlow::SCATTER, 0, zero), with(DataFlow::SCATTER, 1, zero)),
+            ((4 * S, 0), (0, S))
+        );
     }
 
     #[test]
-    fn who_may_be_root_has_the_buffers_of_both() {
+    fn a_rank_that_may_be_root_has_the_buffers_of_both_roles() {
         for rank in 0..4 {
-            let part = part(Shape::GATHER, rank, 4, Root::Rotating, false);
-            assert_eq!((part.sends(), part.receives()), (S, 4 * S));
-            let part = self::part(Shape::BCAST, rank, 4, Root::Fixed(Rank(2)), false);
-            assert_eq!((part.sends(), part.receives()), if rank == 2 { (S, 0) } else { (0, S) });
+            let part = part(DataFlow::GATHER, rank, 4, Root::Rotating, false);
+            assert_eq!((part.send_bytes(), part.receive_bytes()), (S, 4 * S));
+            let part = self::part(DataFlow::BCAST, rank, 4, Root::Fixed(Rank(2)), false);
+            assert_eq!((part.send_bytes(), part.receive_bytes()), if rank == 2 { (S, 0) } else { (0, S) });
         }
     }
 
     #[test]
-    fn what_arrives_is_counted_once() {
-        let total =
-            |shape| (0..4).map(|rank| part(shape, rank, 4, Root::default(), false).arrives()).sum::<u64>();
-        assert_eq!(total(Shape::BCAST), 3 * S);
-        assert_eq!(total(Shape::GATHER), 4 * S);
-        assert_eq!(total(Shape::ALLTOALL), 16 * S);
-        assert_eq!(total(Shape::REDUCE_SCATTER), S);
-        assert_eq!(total(Shape::NEIGHBOR_ALLGATHER), 8 * S);
+    fn arriving_bytes_are_counted_once() {
+        let total = |flow| {
+            (0..4).map(|rank| part(flow, rank, 4, Root::default(), false).arriving_bytes()).sum::<u64>()
+        };
+        assert_eq!(total(DataFlow::BCAST), 3 * S);
+        assert_eq!(total(DataFlow::GATHER), 4 * S);
+        assert_eq!(total(DataFlow::ALLTOALL), 16 * S);
+        assert_eq!(total(DataFlow::REDUCE_SCATTER), S);
+        assert_eq!(total(DataFlow::NEIGHBOR_ALLGATHER), 8 * S);
     }
 }

@@ -1,33 +1,33 @@
-//! Who is whose neighbour: a grid, or a directed graph.
+//! The neighbours of each rank: in a grid or in a directed graph.
 
 use std::ffi::c_int;
 
 use mpi::ffi;
 use ombx_core::error::Result;
 
-use crate::{Comm, ext::check};
+use crate::{Comm, sys::error::check};
 
 ombx_core::axis! {
-    /// Neighbours of neighbourhood collectives
+    /// Topology of neighbourhood collectives
     pub enum Topology: "topology", Always, default Cartesian {
-        /// Grid of two dimensions, as square as possible, with edges
+        /// Two-dimensional grid, as square as possible, not periodic
         Cartesian = "cartesian",
         /// Directed graph: each rank sends to the next two
         Graph = "graph",
     }
 }
 
-/// The neighbours of a rank, in the order of their blocks; `None` over the edge of a grid.
+/// The neighbours of a rank in the order of their blocks. `None` lies beyond the edge of a grid.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Neighbours {
-    /// From whom it receives.
+    /// The ranks from which it receives.
     pub sources: Vec<Option<u32>>,
-    /// To whom it sends.
+    /// The ranks to which it sends.
     pub destinations: Vec<Option<u32>>,
 }
 
 impl Topology {
-    /// A rank's neighbours among `ranks`.
+    /// Returns the neighbours of a rank among `ranks` ranks.
     pub fn neighbours(self, rank: u32, ranks: u32) -> Neighbours {
         match self {
             Topology::Cartesian => {
@@ -37,7 +37,7 @@ impl Topology {
                     let (row, column) = (row.filter(|r| *r < rows)?, column.filter(|c| *c < columns)?);
                     Some(row * columns + column)
                 };
-                // MPI 4.1, 8.6: dimension by dimension, first against its direction, then along it.
+                // The order of MPI 4.1, 8.6: per dimension, first the negative, then the positive direction.
                 let all = vec![
                     at(row.checked_sub(1), Some(column)),
                     at(Some(row + 1), Some(column)),
@@ -56,19 +56,19 @@ impl Topology {
         }
     }
 
-    /// A communicator in which ranks, numbered as in `comm`, are neighbours in this way. Collective.
-    pub(super) fn over(self, comm: &Comm) -> Result<Comm> {
-        // SAFETY: a live communicator; arrays are as long as their lengths say; the new communicator is owned.
+    /// Creates a communicator with this topology. Ranks keep their numbers. Collective.
+    pub(super) fn communicator(self, comm: &Comm) -> Result<Comm> {
+        // SAFETY: `comm` is valid, and every array has as many elements as MPI reads. The new communicator has no other owner.
         unsafe {
             let mut raw = ffi::RSMPI_COMM_NULL;
             match self {
                 Topology::Cartesian => {
-                    let (dimensions, around) = (grid(comm.size()).map(|n| n as c_int), [0; 2]);
+                    let (dimensions, periods) = (grid(comm.size()).map(|n| n as c_int), [0; 2]);
                     let made = ffi::MPI_Cart_create(
                         comm.raw(),
                         2,
                         dimensions.as_ptr(),
-                        around.as_ptr(),
+                        periods.as_ptr(),
                         0,
                         &raw mut raw,
                     );
@@ -98,7 +98,7 @@ impl Topology {
     }
 }
 
-/// Rows and columns, as many of both as may be.
+/// Returns rows and columns of the most square grid.
 fn grid(ranks: u32) -> [u32; 2] {
     let columns = (1..=ranks.isqrt()).rev().find(|n| ranks.is_multiple_of(*n)).unwrap_or(1);
     [ranks / columns.max(1), columns]
@@ -109,13 +109,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_grid_is_as_square_as_may_be() {
+    fn a_grid_is_as_square_as_possible() {
         let grids = [1, 2, 3, 4, 6, 7, 8, 12].map(grid);
         assert_eq!(grids, [[1, 1], [2, 1], [3, 1], [2, 2], [3, 2], [7, 1], [4, 2], [4, 3]]);
     }
 
     #[test]
-    fn who_sends_to_a_rank_is_a_source_of_it() {
+    fn sources_and_destinations_match() {
         for topology in [Topology::Cartesian, Topology::Graph] {
             for ranks in 1..13 {
                 let all: Vec<Neighbours> = (0..ranks).map(|rank| topology.neighbours(rank, ranks)).collect();

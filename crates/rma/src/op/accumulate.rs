@@ -1,12 +1,12 @@
 //! `MPI_Accumulate`: the origin adds to the target's window.
 
-use super::{Check, Epoch, Fill, Memory, Op, Reduction, Result};
-use crate::entry::{PASSIVE, bandwidth, latency};
+use super::{Check, Epoch, Fill, Memory, Operation, Reduction, Result};
+use crate::entry::{OSU_PASSIVE, bandwidth, latency};
 
-/// Unsigned integers are added, so that the sum is exact however often.
+/// Adds unsigned integers, whose sum is exact in any order.
 pub enum Accumulate {}
 
-impl Op for Accumulate {
+impl Operation for Accumulate {
     #[inline(always)]
     fn issue(epoch: &Epoch<'_>, slot: u32) -> Result<()> {
         epoch.accumulate(slot, Reduction::Sum)
@@ -24,6 +24,6 @@ impl Op for Accumulate {
 ombx_core::inventory::submit! {
     latency::<Accumulate>("rma.acc_latency", "one accumulate (sum) and its synchronisation")
         .osu("osu_acc_latency", "OSU MPI_Accumulate latency Test")
-        .osu_with("osu_passive_acc_latency", "OSU Passive MPI_Accumulate latency Test", PASSIVE)
+        .osu_with("osu_passive_acc_latency", "OSU Passive MPI_Accumulate latency Test", OSU_PASSIVE)
 }
 ombx_core::inventory::submit! { bandwidth::<Accumulate>("rma.acc_bw", "many accumulates (sum), one synchronisation") }

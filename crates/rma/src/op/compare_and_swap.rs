@@ -1,12 +1,12 @@
-//! `MPI_Compare_and_swap`: the origin replaces one element of the target's window if it is as expected.
+//! `MPI_Compare_and_swap`: the origin replaces one element of the target's window if it has the expected value.
 
-use super::{Check, Epoch, Fill, Memory, Op, Result};
+use super::{Check, Epoch, Fill, Memory, Operation, Result};
 use crate::entry::latency;
 
-/// The first of an iteration's swaps succeeds, later ones find what it wrote.
+/// The first swap succeeds. Later ones find the value that it wrote and fail.
 pub enum CompareAndSwap {}
 
-impl Op for CompareAndSwap {
+impl Operation for CompareAndSwap {
     const LOCALS: usize = 3;
     const ONE_ELEMENT: bool = true;
 
@@ -21,11 +21,11 @@ impl Op for CompareAndSwap {
     }
 
     fn check(m: &mut Memory<'_>, fill: Fill) -> Check {
-        // The window holds the peer's value; what came back is what stood there before the last swap.
-        let found = if fill.iterations > 1 { (fill, m.rank) } else { (fill.beside(), m.peer) };
+        // The window holds the peer's value. The result is the value before the last swap.
+        let previous = if fill.iterations > 1 { (fill, m.rank) } else { (fill.beside(), m.peer) };
         let swapped = if m.is_target { fill.check(m.peer, m.slots, m.window, m.rank) } else { Check::Passed };
-        let mut back = || found.0.check(found.1, m.slots, m.locals[1].bytes_mut(), m.rank);
-        swapped.and(if m.is_origin { back() } else { Check::Passed })
+        let mut fetched = || previous.0.check(previous.1, m.slots, m.locals[1].bytes_mut(), m.rank);
+        swapped.and(if m.is_origin { fetched() } else { Check::Passed })
     }
 }
 

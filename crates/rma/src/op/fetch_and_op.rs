@@ -1,12 +1,12 @@
-//! `MPI_Fetch_and_op`: the origin adds to one element of the target's window and gets what stood there before.
+//! `MPI_Fetch_and_op`: the origin adds to one element of the target's window and fetches its previous value.
 
-use super::{Check, Epoch, Fill, Memory, Op, Reduction, Result};
+use super::{Check, Epoch, Fill, Memory, Operation, Reduction, Result};
 use crate::entry::latency;
 
-/// A counter: the operation of work stealing and ticket locks.
+/// Increments a counter, as work stealing and ticket locks do.
 pub enum FetchAndOp {}
 
-impl Op for FetchAndOp {
+impl Operation for FetchAndOp {
     const LOCALS: usize = 2;
     const ONE_ELEMENT: bool = true;
 

@@ -1,12 +1,12 @@
 //! `MPI_Get`: the origin reads from the target's window.
 
-use super::{Check, Epoch, Fill, Memory, Op, Result};
-use crate::entry::{PASSIVE, bandwidth, both_ways, latency};
+use super::{Check, Epoch, Fill, Memory, Operation, Result};
+use crate::entry::{OSU_PASSIVE, bandwidth, bidirectional_bandwidth, latency};
 
-/// The origin's buffer gets what the target's window holds.
+/// Copies the target's window into the origin's buffer.
 pub enum Get {}
 
-impl Op for Get {
+impl Operation for Get {
     #[inline(always)]
     fn issue(epoch: &Epoch<'_>, slot: u32) -> Result<()> {
         epoch.get(slot)
@@ -25,11 +25,11 @@ impl Op for Get {
 ombx_core::inventory::submit! {
     latency::<Get>("rma.get_latency", "one get and its synchronisation")
         .osu("osu_get_latency", "OSU MPI_Get latency Test")
-        .osu_with("osu_passive_get_latency", "OSU Passive MPI_Get latency Test", PASSIVE)
+        .osu_with("osu_passive_get_latency", "OSU Passive MPI_Get latency Test", OSU_PASSIVE)
 }
 ombx_core::inventory::submit! {
     bandwidth::<Get>("rma.get_bw", "many gets, one synchronisation")
         .osu("osu_get_bw", "OSU MPI_Get Bandwidth Test")
-        .osu_with("osu_passive_get_bw", "OSU Passive MPI_Get Bandwidth Test", PASSIVE)
+        .osu_with("osu_passive_get_bw", "OSU Passive MPI_Get Bandwidth Test", OSU_PASSIVE)
 }
-ombx_core::inventory::submit! { both_ways::<Get>("rma.get_bibw", "many gets, both ways at once") }
+ombx_core::inventory::submit! { bidirectional_bandwidth::<Get>("rma.get_bibw", "many gets in both directions") }

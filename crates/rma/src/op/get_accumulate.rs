@@ -1,12 +1,12 @@
-//! `MPI_Get_accumulate`: the origin adds to the target's window and gets what stood there before.
+//! `MPI_Get_accumulate`: the origin adds to the target's window and fetches its previous content.
 
-use super::{Check, Epoch, Fill, Memory, Op, Reduction, Result};
+use super::{Check, Epoch, Fill, Memory, Operation, Reduction, Result};
 use crate::entry::{bandwidth, latency};
 
-/// Unsigned integers are added, so that the sum is exact however often.
+/// Adds unsigned integers, whose sum is exact in any order.
 pub enum GetAccumulate {}
 
-impl Op for GetAccumulate {
+impl Operation for GetAccumulate {
     const LOCALS: usize = 2;
 
     #[inline(always)]

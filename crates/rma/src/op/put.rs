@@ -1,12 +1,12 @@
 //! `MPI_Put`: the origin writes into the target's window.
 
-use super::{Check, Epoch, Fill, Memory, Op, Result};
-use crate::entry::{PASSIVE, bandwidth, both_ways, latency};
+use super::{Check, Epoch, Fill, Memory, Operation, Result};
+use crate::entry::{OSU_PASSIVE, bandwidth, bidirectional_bandwidth, latency};
 
-/// The target's window gets what the origin's buffer holds.
+/// Copies the origin's buffer into the target's window.
 pub enum Put {}
 
-impl Op for Put {
+impl Operation for Put {
     #[inline(always)]
     fn issue(epoch: &Epoch<'_>, slot: u32) -> Result<()> {
         epoch.put(slot)
@@ -25,13 +25,13 @@ impl Op for Put {
 ombx_core::inventory::submit! {
     latency::<Put>("rma.put_latency", "one put and its synchronisation")
         .osu("osu_put_latency", "OSU MPI_Put Latency Test")
-        .osu_with("osu_passive_put_latency", "OSU Passive MPI_Put Latency Test", PASSIVE)
+        .osu_with("osu_passive_put_latency", "OSU Passive MPI_Put Latency Test", OSU_PASSIVE)
 }
 ombx_core::inventory::submit! {
     bandwidth::<Put>("rma.put_bw", "many puts, one synchronisation")
         .osu("osu_put_bw", "OSU MPI_Put Bandwidth Test")
-        .osu_with("osu_passive_put_bw", "OSU Passive MPI_Put Bandwidth Test", PASSIVE)
+        .osu_with("osu_passive_put_bw", "OSU Passive MPI_Put Bandwidth Test", OSU_PASSIVE)
 }
 ombx_core::inventory::submit! {
-    both_ways::<Put>("rma.put_bibw", "many puts, both ways at once").osu("osu_put_bibw", "OSU MPI_Put Bi-directional Bandwidth Test")
+    bidirectional_bandwidth::<Put>("rma.put_bibw", "many puts in both directions").osu("osu_put_bibw", "OSU MPI_Put Bi-directional Bandwidth Test")
 }

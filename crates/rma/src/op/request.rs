@@ -1,15 +1,15 @@
-//! `MPI_Rput` and `MPI_Rget`: operations with requests, waited for before the synchronisation; for passive targets.
+//! `MPI_Rput` and `MPI_Rget`: operations with requests, which the origin waits for before the synchronisation.
 
-use super::{Check, Epoch, Fill, Get, Memory, Op, Put, Result};
+use super::{Check, Epoch, Fill, Memory, Operation, Result, get::Get, put::Put};
 use crate::entry::{FLUSH, bandwidth, latency};
 
-/// The form of an operation that has a request.
+/// Declares the form of an operation that returns a request.
 macro_rules! requested {
     ($(#[$doc:meta])* $name:ident, $plain:ident, $call:ident) => {
         $(#[$doc])*
         pub enum $name {}
 
-        impl Op for $name {
+        impl Operation for $name {
             const HAS_REQUESTS: bool = true;
 
             #[inline(always)]
@@ -24,12 +24,12 @@ macro_rules! requested {
         }
     };
 }
-requested!(/// A put, complete at the origin when its request is.
+requested!(/// Completes at the origin when its request does.
     Rput, Put, rput);
-requested!(/// A get, complete when its request is.
+requested!(/// Completes when its request does.
     Rget, Get, rget);
 
-ombx_core::inventory::submit! { latency::<Rput>("rma.rput_latency", "one put with a request, its wait and its synchronisation").usually(FLUSH) }
-ombx_core::inventory::submit! { bandwidth::<Rput>("rma.rput_bw", "many puts with requests, waited for at once").usually(FLUSH) }
-ombx_core::inventory::submit! { latency::<Rget>("rma.rget_latency", "one get with a request, its wait and its synchronisation").usually(FLUSH) }
-ombx_core::inventory::submit! { bandwidth::<Rget>("rma.rget_bw", "many gets with requests, waited for at once").usually(FLUSH) }
+ombx_core::inventory::submit! { latency::<Rput>("rma.rput_latency", "one put with a request, the wait for it and its synchronisation").usually(FLUSH) }
+ombx_core::inventory::submit! { bandwidth::<Rput>("rma.rput_bw", "many puts with requests, one wait and one synchronisation").usually(FLUSH) }
+ombx_core::inventory::submit! { latency::<Rget>("rma.rget_latency", "one get with a request, the wait for it and its synchronisation").usually(FLUSH) }
+ombx_core::inventory::submit! { bandwidth::<Rget>("rma.rget_bw", "many gets with requests, one wait and one synchronisation").usually(FLUSH) }

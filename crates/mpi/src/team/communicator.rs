@@ -1,4 +1,4 @@
-//! Communicators: the collectives that the harness needs, untimed, and the handle that timed calls use.
+//! Communicators: the handle for timed calls, and the untimed collectives that the engine needs.
 
 use std::ffi::{c_int, c_void};
 
@@ -8,12 +8,15 @@ use ombx_core::{
     unit::Rank,
 };
 
-use crate::ext::{self, BYTE, check};
+use crate::sys::{
+    constants::BYTE,
+    error::{self, check},
+};
 
-/// Of the messages by which two ranks agree on a communicator.
+/// Tag of the messages by which two ranks create a communicator.
 const PAIR_TAG: c_int = 2;
 
-/// A communicator of ours, freed when dropped; errors on it end the job with a sentence.
+/// An owned communicator, freed when dropped. An MPI error on it ends the job with one sentence.
 #[derive(Debug)]
 pub struct Comm {
     raw: ffi::MPI_Comm,
@@ -22,22 +25,26 @@ pub struct Comm {
 }
 
 impl Comm {
-    /// A duplicate of the world, so that the harness cannot meddle with the library's own traffic.
+    /// Duplicates `MPI_COMM_WORLD`, so that traffic of ombx and of other users of the library is separate. Collective.
     pub(crate) fn world() -> Result<Comm> {
-        // SAFETY: MPI is initialised before a team exists; the world lives until it is finalised.
+        // SAFETY: the only caller has just initialised MPI, and `MPI_COMM_WORLD` is valid until it is finalised. `raw` outlives
+        // the call that writes it.
         unsafe {
-            ext::guard_comm(ffi::RSMPI_COMM_WORLD)?;
+            error::guard_comm(ffi::RSMPI_COMM_WORLD)?;
             let mut raw = ffi::RSMPI_COMM_NULL;
             check("MPI_Comm_dup", ffi::MPI_Comm_dup(ffi::RSMPI_COMM_WORLD, &raw mut raw))?;
             Comm::own(raw)
         }
     }
 
-    /// Takes ownership of a live communicator.
+    /// Takes ownership of a communicator.
+    ///
+    /// # Safety
+    /// `raw` is valid and nothing else frees it.
     pub(crate) unsafe fn own(raw: ffi::MPI_Comm) -> Result<Comm> {
-        ext::guard_comm(raw)?;
+        error::guard_comm(raw)?;
         let (mut rank, mut size) = (0, 0);
-        // SAFETY: the caller passes a live communicator.
+        // SAFETY: the caller passes a valid communicator; both results outlive the calls.
         unsafe {
             check("MPI_Comm_rank", ffi::MPI_Comm_rank(raw, &raw mut rank))?;
             check("MPI_Comm_size", ffi::MPI_Comm_size(raw, &raw mut size))?;
@@ -45,9 +52,10 @@ impl Comm {
         Ok(Comm { raw, rank: Rank(rank as u32), size: size as u32 })
     }
 
-    /// The first `ranks` ranks as a communicator of their own; `None` on the others. Collective.
+    /// Creates a communicator of the first `ranks` ranks, and returns `None` on the others. Collective.
     pub(crate) fn first(&self, ranks: u32) -> Result<Option<Comm>> {
-        // SAFETY: a live communicator; undefined colour gives the null communicator.
+        // SAFETY: `self.raw` is valid. The new communicator has no other owner; ranks with an undefined colour get the null
+        // communicator, which is not passed on.
         unsafe {
             let color = if self.rank.0 < ranks { 0 } else { ffi::RSMPI_UNDEFINED };
             let mut raw = ffi::RSMPI_COMM_NULL;
@@ -59,18 +67,19 @@ impl Comm {
         }
     }
 
-    /// This rank and another as a communicator in which `first`, one of the two, is rank 0. Only the two call it.
+    /// Creates a communicator of this rank and `partner`, in which `first`, one of the two, is rank 0. Only these two call it.
     pub(crate) fn pair(&self, partner: Rank, first: Rank) -> Result<Comm> {
         let me = self.rank;
         let second = if first == me { partner } else { me };
         let ends = [first, second].map(|rank| rank.0 as c_int);
-        // SAFETY: a live communicator; the groups are freed here, the new communicator is owned.
+        // SAFETY: `self.raw` is valid, `ends` has the two elements that MPI reads, and each group is freed once. The new
+        // communicator has no other owner.
         unsafe {
             let (mut all, mut two) = (ffi::RSMPI_GROUP_NULL, ffi::RSMPI_GROUP_NULL);
             check("MPI_Comm_group", ffi::MPI_Comm_group(self.raw, &raw mut all))?;
             check("MPI_Group_incl", ffi::MPI_Group_incl(all, 2, ends.as_ptr(), &raw mut two))?;
             let mut raw = ffi::RSMPI_COMM_NULL;
-            // MPI 4.1, 7.4.2: collective over the group alone, so that pairs do not wait for each other.
+            // MPI 4.1, 7.4.2: this call is collective over the group only, so pairs do not wait for each other.
             let rc = ffi::MPI_Comm_create_group(self.raw, two, PAIR_TAG, &raw mut raw);
             check("MPI_Comm_create_group", rc)?;
             check("MPI_Group_free", ffi::MPI_Group_free(&raw mut two))?;
@@ -79,10 +88,10 @@ impl Comm {
         }
     }
 
-    /// Whether all its ranks share memory. Collective.
+    /// Whether all ranks run on one host, that is, can share memory. Collective.
     pub(crate) fn is_on_one_host(&self) -> Result<bool> {
         let mut size = 0;
-        // SAFETY: a live communicator; the part is freed here.
+        // SAFETY: `self.raw` is valid; the new communicator is freed here once.
         unsafe {
             let mut part = ffi::RSMPI_COMM_NULL;
             let (kind, none) = (ffi::RSMPI_COMM_TYPE_SHARED, ffi::RSMPI_INFO_NULL);
@@ -94,30 +103,30 @@ impl Comm {
         Ok(size as u32 == self.size)
     }
 
-    /// The handle, for timed calls.
+    /// Returns the handle for timed calls, valid until `self` is dropped.
     pub(crate) fn raw(&self) -> ffi::MPI_Comm {
         self.raw
     }
 
-    /// This rank.
+    /// Returns this rank's number.
     pub fn rank(&self) -> Rank {
         self.rank
     }
 
-    /// How many there are.
+    /// Returns the number of ranks.
     pub fn size(&self) -> u32 {
         self.size
     }
 
     pub(crate) fn barrier(&self) -> Result<()> {
-        // SAFETY: a live communicator.
+        // SAFETY: `self.raw` is valid until `self` is dropped.
         check("MPI_Barrier", unsafe { ffi::MPI_Barrier(self.raw) })
     }
 
-    /// A barrier that sleeps while it waits.
-    pub(crate) fn rest(&self, nap: std::time::Duration) -> Result<()> {
+    /// Waits for all ranks like a barrier, but sleeps for `pause` between two tests.
+    pub(crate) fn sleeping_barrier(&self, pause: std::time::Duration) -> Result<()> {
         let mut done = 0;
-        // SAFETY: the request lives until the test completes it.
+        // SAFETY: `self.raw` is valid; `request` and `done` outlive the loop, which ends only when the request has completed.
         unsafe {
             let mut request = ffi::RSMPI_REQUEST_NULL;
             check("MPI_Ibarrier", ffi::MPI_Ibarrier(self.raw, &raw mut request))?;
@@ -126,7 +135,7 @@ impl Comm {
                 if done != 0 {
                     return Ok(());
                 }
-                std::thread::sleep(nap);
+                std::thread::sleep(pause);
             }
         }
     }
@@ -136,29 +145,30 @@ impl Comm {
             return Ok(());
         }
         let length = length(bytes.len())?;
-        // SAFETY: the slice is as long as the count says.
+        // SAFETY: the slice has `length` bytes and is exclusively borrowed during the call.
         check("MPI_Bcast", unsafe {
             ffi::MPI_Bcast(bytes.as_mut_ptr().cast::<c_void>(), length, BYTE, 0, self.raw)
         })
     }
 
-    /// Equal numbers of bytes of every rank, on every rank, in rank order.
+    /// Returns the bytes of every rank in rank order. All ranks pass the same number of bytes.
     pub(crate) fn all_gather(&self, mine: &[u8]) -> Result<Vec<u8>> {
         let mut all = vec![0u8; mine.len() * self.size as usize];
         let (each, from) = (length(mine.len())?, start(mine));
-        // SAFETY: the receive buffer holds the count of every rank.
+        // SAFETY: `from` has `each` bytes, and `all` has `each` bytes for every rank.
         check("MPI_Allgather", unsafe {
             ffi::MPI_Allgather(from, each, BYTE, all.as_mut_ptr().cast::<c_void>(), each, BYTE, self.raw)
         })?;
         Ok(all)
     }
 
-    /// Each rank's bytes on rank 0, in rank order; lengths may differ. Only rank 0 holds anything for every rank.
+    /// Returns the bytes of every rank in rank order on rank 0, and `None` elsewhere. Lengths may differ.
     pub(crate) fn gather(&self, mine: &[u8]) -> Result<Option<Vec<Vec<u8>>>> {
         let root = self.rank.0 == 0;
         let mut lengths = vec![0u8; if root { self.size as usize * 8 } else { 1 }];
         let own = (mine.len() as u64).to_ne_bytes();
-        // SAFETY: eight bytes of each rank go to rank 0, whose buffer holds as many of every one; others' is ignored by MPI.
+        // SAFETY: `own` has 8 bytes, and on rank 0 `lengths` has 8 bytes for every rank. MPI ignores the receive buffer of
+        // other ranks.
         check("MPI_Gather", unsafe {
             let (from, to) = (own.as_ptr().cast::<c_void>(), lengths.as_mut_ptr().cast::<c_void>());
             ffi::MPI_Gather(from, 8, BYTE, to, 8, BYTE, 0, self.raw)
@@ -167,7 +177,7 @@ impl Comm {
         let lengths: Vec<u64> = lengths.collect();
         let mut total = lengths.iter().sum::<u64>().to_ne_bytes();
         self.broadcast(&mut total)?;
-        // All ranks know the sum, so that they give up together.
+        // Every rank learns the sum, so that all refuse an impossible length together.
         let total = length(usize::try_from(u64::from_ne_bytes(total)).unwrap_or(usize::MAX))?;
         if total == 0 {
             return Ok(root.then(|| vec![Vec::new(); lengths.len()]));
@@ -176,7 +186,8 @@ impl Comm {
         let before = |at: &mut c_int, count: &c_int| Some(std::mem::replace(at, *at + count));
         let starts: Vec<c_int> = counts.iter().scan(0, before).collect();
         let mut all = vec![0u8; if root { total as usize } else { 1 }];
-        // SAFETY: rank 0's buffer holds every rank's count at its displacement; others' is ignored by MPI.
+        // SAFETY: `mine` has the count that this rank passes. On rank 0 `all` has `counts[r]` bytes at `starts[r]` for every
+        // rank `r`; MPI ignores buffer, counts and displacements of other ranks.
         check("MPI_Gatherv", unsafe {
             ffi::MPI_Gatherv(
                 start(mine),
@@ -198,20 +209,22 @@ impl Comm {
 
 impl Drop for Comm {
     fn drop(&mut self) {
-        if ext::may_free() {
-            // SAFETY: owned, live, and freed once.
-            ext::freed(c"MPI_Comm_free", unsafe { ffi::MPI_Comm_free(&raw mut self.raw) });
+        if error::may_free() {
+            // SAFETY: `self` owns the communicator, and only `drop` frees it.
+            error::check_freed(c"MPI_Comm_free", unsafe { ffi::MPI_Comm_free(&raw mut self.raw) });
         }
     }
 }
 
-/// Where a slice starts. An empty one starts at address 1 in Rust, which is Open MPI's `MPI_IN_PLACE`.
+/// Returns the address of a slice, or null if it is empty. Rust's address of an empty slice is 1, which Open MPI reads as
+/// `MPI_IN_PLACE`.
 #[inline(always)]
 pub(crate) fn start(bytes: &[u8]) -> *const c_void {
     if bytes.is_empty() { std::ptr::null() } else { bytes.as_ptr().cast() }
 }
 
 fn length(bytes: usize) -> Result<c_int> {
-    c_int::try_from(bytes)
-        .map_err(|_| Error::fabric(format!("{bytes} bytes between ranks are more than one message holds")))
+    c_int::try_from(bytes).map_err(|_| {
+        Error::fabric(format!("a message of {bytes} bytes between ranks exceeds 2 GiB; use fewer ranks"))
+    })
 }

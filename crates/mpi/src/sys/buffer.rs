@@ -1,4 +1,4 @@
-//! Memory for messages: page aligned, zeroed and touched, at an address that does not move.
+//! Message memory: page-aligned, zeroed, resident, at a fixed address.
 
 use std::ptr;
 
@@ -6,9 +6,10 @@ use ombx_core::error::{Error, Result};
 
 const PAGE: usize = 4096;
 
-/// Page-aligned bytes that stay where they are until dropped.
+/// Page-aligned memory whose address does not change until it is dropped.
 ///
-/// They are mapped through the C library, where MPI libraries watch for memory that they have registered with a network.
+/// It is mapped and unmapped through the C library. MPI libraries intercept these calls to track memory that they have
+/// registered with a network adapter.
 #[derive(Debug)]
 pub struct Buffer {
     start: *mut u8,
@@ -16,41 +17,44 @@ pub struct Buffer {
 }
 
 impl Buffer {
-    /// At least one byte, all zero and all touched; the reason if the memory is not to be had.
+    /// Maps `bytes` bytes, at least one, all zero and all resident.
+    ///
+    /// # Errors
+    /// The memory is not available.
     pub fn zeroed(bytes: u64) -> Result<Buffer> {
-        let refused = || Error::unsupported(format!("{bytes} bytes of buffer could not be allocated"));
+        let refused = || Error::unsupported(format!("a buffer of {bytes} bytes could not be allocated"));
         let size = usize::try_from(bytes).map_err(|_| refused())?.max(1);
         let protection = libc::PROT_READ | libc::PROT_WRITE;
-        // All pages at once: two thirds of what faults one by one cost.
+        // MAP_POPULATE maps all pages at once, which takes two thirds of the time of single page faults.
         let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_POPULATE;
-        // SAFETY: a new mapping, of which the kernel chooses the place.
+        // SAFETY: a new anonymous mapping at an address of the kernel's choice overlaps no other memory.
         let start = unsafe { libc::mmap(ptr::null_mut(), size, protection, flags, -1, 0) };
         if start == libc::MAP_FAILED {
             return Err(refused());
         }
         let mut buffer = Buffer { start: start.cast(), size };
         for page in buffer.bytes_mut().chunks_mut(PAGE) {
-            // A page that the kernel had no room for yet would be mapped on first write; that must not happen in a timed region.
+            // MAP_POPULATE may leave pages unmapped. A page fault must not happen in a timed region.
             std::hint::black_box(page)[0] = 0;
         }
         Ok(buffer)
     }
 
-    /// Where it starts; valid for its length while it lives.
+    /// Returns the address of the first byte, which is valid for the buffer's length and lifetime.
     pub fn start(&self) -> *mut u8 {
         self.start
     }
 
-    /// Its bytes.
+    /// Returns the whole buffer as a slice.
     pub fn bytes_mut(&mut self) -> &mut [u8] {
-        // SAFETY: mapped with this size, zeroed by the kernel, borrowed for as long as the slice.
+        // SAFETY: the mapping has this size and the kernel has zeroed it. `&mut self` excludes other references to it.
         unsafe { std::slice::from_raw_parts_mut(self.start, self.size) }
     }
 }
 
 impl Drop for Buffer {
     fn drop(&mut self) {
-        // SAFETY: mapped by `zeroed` with this size, and unmapped once.
+        // SAFETY: `zeroed` mapped this address with this size, and only `drop` unmaps it.
         unsafe { libc::munmap(self.start.cast(), self.size) };
     }
 }

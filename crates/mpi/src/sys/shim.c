@@ -1,4 +1,4 @@
-/* What Rust cannot say: constants that MPI defines as macros, and error handlers, which are variadic. */
+/* Constants that MPI defines as macros, and error handlers, which are variadic: Rust can express neither. */
 #include <mpi.h>
 #include <errno.h>
 #include <signal.h>
@@ -15,40 +15,40 @@ void *const ombx_IN_PLACE = MPI_IN_PLACE;
 const int ombx_sizeof_comm = (int)sizeof(MPI_Comm);
 const int ombx_sizeof_status = (int)sizeof(MPI_Status);
 
-/* What runs now, for messages. Written between operations, read when one fails. */
+/* The current task, for error messages. It is written between operations and read when one fails. */
 static char ombx_task[256] = "starting";
 
 void ombx_name_task(const char *task) {
     strncpy(ombx_task, task, sizeof ombx_task - 1);
 }
 
-static int ombx_code = 6;
+static int ombx_exit_code = 6;
 
-static void ombx_leave(void) {
-    _exit(ombx_code);
+static void ombx_exit(void) {
+    _exit(ombx_exit_code);
 }
 
-/* Ends every rank of the job. MPICH's MPI_Abort can fail an assertion of its own when another rank is quicker, and would then
-   leave with exit code 1: whatever ends this process, it leaves with the code that was asked for. */
+/* Ends every rank of the job. MPICH's MPI_Abort can fail an internal assertion when another rank aborts first, and then
+   exits with code 1. The atexit handler makes this process exit with the requested code in any case. */
 void ombx_abort(int code) {
-    usleep(100000); /* a launcher that is told to abort may drop what it has not read yet */
-    ombx_code = code;
-    atexit(ombx_leave);
+    usleep(100000); /* an aborting launcher may discard output that it has not read yet */
+    ombx_exit_code = code;
+    atexit(ombx_exit);
     MPI_Abort(MPI_COMM_WORLD, code);
-    ombx_leave();
+    ombx_exit();
 }
 
-/* What helps, where that is known; windows are made on a communicator, whose errors these are. */
+/* Returns advice for an error class, if there is any. Errors in the creation of a window are errors on its communicator. */
 static const char *ombx_advice(int code) {
     int class = MPI_SUCCESS;
     MPI_Error_class(code, &class);
 #ifdef OPEN_MPI
-    if (class == MPI_ERR_WIN) return "; over TCP Open MPI makes windows with OMPI_MCA_osc=^ucx in the environment";
+    if (class == MPI_ERR_WIN) return "; set OMPI_MCA_osc=^ucx in the environment: Open MPI then creates windows over TCP";
 #endif
     return "";
 }
 
-/* Says on one line which rank, benchmark and MPI error it was, and ends the job with exit code 6. */
+/* Prints rank, host, task, call and MPI error on one line, and ends the job with exit code 6. */
 void ombx_die(const char *call, int code) {
     char text[MPI_MAX_ERROR_STRING + 1] = "", host[256] = "?";
     int length = 0, rank = -1;
@@ -87,12 +87,12 @@ int ombx_guard_win(MPI_Win win) {
     return rc == MPI_SUCCESS ? MPI_Win_set_errhandler(win, handler) : rc;
 }
 
-/* A child that shares this process's memory until either writes, and sleeps until it is killed; -1 if there can be none.
-   Between fork and its end the child makes system calls only, as it must where the parent has threads. */
-int ombx_fork_sleeper(void) {
+/* Forks a child that sleeps until it is killed, and returns its process id, or -1 on failure. The child calls only
+   async-signal-safe functions, as it must where the parent has threads. */
+int ombx_fork_child(void) {
     pid_t parent = getpid(), child = fork();
     if (child == 0) {
-        /* No child survives a rank that is killed. */
+        /* The kernel kills the child when the rank dies. */
         prctl(PR_SET_PDEATHSIG, SIGKILL);
         while (getppid() == parent) pause();
         _exit(0);
@@ -100,8 +100,8 @@ int ombx_fork_sleeper(void) {
     return (int)child;
 }
 
-/* Ends such a child and waits until it is gone; 0 if it had lived until now. */
-int ombx_end_sleeper(int child) {
+/* Kills such a child and waits for its end. Returns 0 if the child was alive until then, else -1. */
+int ombx_end_child(int child) {
     int status = 0;
     pid_t ended;
     if (kill(child, SIGKILL) != 0) return -1;

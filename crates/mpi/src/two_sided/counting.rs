@@ -1,65 +1,72 @@
-//! How calls count bytes: by an `int`, as all MPIs can, or by an `MPI_Count`, as those of MPI 4 can.
+//! Count arguments: `int` in all MPI libraries, `MPI_Count` in the large-count calls of MPI 4.
 
 use std::ffi::{c_int, c_void};
 
 use mpi::ffi;
 use ombx_core::error::{Error, Result};
 
-use crate::ext::BYTE;
+use crate::{runtime::library::library_name, sys::constants::BYTE};
 
-/// What an `int` counts at the most.
-pub(crate) const INT: u64 = c_int::MAX as u64;
+/// The largest count of an `int`.
+const INT_MAX: u64 = c_int::MAX as u64;
 
-/// The two-sided calls of one way to count. Places must be valid for `bytes` until the call, or its request, has completed.
+/// The two-sided calls of MPI with one type of count.
+///
+/// # Safety
+/// This applies to the unsafe functions: the address is valid for `bytes` bytes until the call or its request has completed,
+/// and the communicator of the endpoint is valid.
 pub trait Counting: 'static {
-    /// A number of bytes.
+    /// The type of count arguments.
     type Count: Copy + std::fmt::Debug;
-    /// Bytes of a message at the most.
+    /// Maximum size of a message in bytes.
     const MOST: u64;
 
-    /// As calls want it; why not, if they cannot.
+    /// Converts a number of bytes.
+    ///
+    /// # Errors
+    /// The number does not fit.
     fn count(bytes: u64) -> Result<Self::Count>;
     /// `MPI_Send`.
     ///
     /// # Safety
-    /// As for the trait.
-    unsafe fn send(from: *const c_void, bytes: Self::Count, to: End) -> c_int;
+    /// See the trait.
+    unsafe fn send(from: *const c_void, bytes: Self::Count, to: Endpoint) -> c_int;
     /// `MPI_Recv`.
     ///
     /// # Safety
-    /// As for the trait.
-    unsafe fn receive(into: *mut c_void, bytes: Self::Count, from: End) -> c_int;
+    /// See the trait.
+    unsafe fn receive(into: *mut c_void, bytes: Self::Count, from: Endpoint) -> c_int;
     /// `MPI_Isend`.
     ///
     /// # Safety
-    /// As for the trait.
+    /// See the trait.
     unsafe fn start_send(
         from: *const c_void,
         bytes: Self::Count,
-        to: End,
+        to: Endpoint,
         request: *mut ffi::MPI_Request,
     ) -> c_int;
     /// `MPI_Irecv`.
     ///
     /// # Safety
-    /// As for the trait.
+    /// See the trait.
     unsafe fn start_receive(
         into: *mut c_void,
         bytes: Self::Count,
-        from: End,
+        from: Endpoint,
         request: *mut ffi::MPI_Request,
     ) -> c_int;
 }
 
-/// The other end of a message.
+/// Rank, tag and communicator of the other end of a message.
 #[derive(Debug, Clone, Copy)]
-pub struct End {
+pub struct Endpoint {
     pub(crate) peer: c_int,
     pub(crate) tag: c_int,
     pub(crate) comm: ffi::MPI_Comm,
 }
 
-/// Counts by `int`.
+/// Counts are `int`.
 #[derive(Debug)]
 pub enum Int {}
 
@@ -74,15 +81,15 @@ macro_rules! counting {
             }
 
             #[inline(always)]
-            unsafe fn send(from: *const c_void, bytes: $count, to: End) -> c_int {
-                // SAFETY: the caller's.
+            unsafe fn send(from: *const c_void, bytes: $count, to: Endpoint) -> c_int {
+                // SAFETY: the caller fulfils the contract of the trait.
                 unsafe { ffi::$send(from, bytes, BYTE, to.peer, to.tag, to.comm) }
             }
 
             #[inline(always)]
-            unsafe fn receive(into: *mut c_void, bytes: $count, from: End) -> c_int {
+            unsafe fn receive(into: *mut c_void, bytes: $count, from: Endpoint) -> c_int {
                 let ignored = no_status();
-                // SAFETY: the caller's.
+                // SAFETY: the caller fulfils the contract of the trait.
                 unsafe { ffi::$receive(into, bytes, BYTE, from.peer, from.tag, from.comm, ignored) }
             }
 
@@ -90,10 +97,10 @@ macro_rules! counting {
             unsafe fn start_send(
                 from: *const c_void,
                 bytes: $count,
-                to: End,
+                to: Endpoint,
                 request: *mut ffi::MPI_Request,
             ) -> c_int {
-                // SAFETY: the caller's.
+                // SAFETY: the caller fulfils the contract of the trait.
                 unsafe { ffi::$start_send(from, bytes, BYTE, to.peer, to.tag, to.comm, request) }
             }
 
@@ -101,10 +108,10 @@ macro_rules! counting {
             unsafe fn start_receive(
                 into: *mut c_void,
                 bytes: $count,
-                from: End,
+                from: Endpoint,
                 request: *mut ffi::MPI_Request,
             ) -> c_int {
-                // SAFETY: the caller's.
+                // SAFETY: the caller fulfils the contract of the trait.
                 unsafe { ffi::$start_receive(into, bytes, BYTE, from.peer, from.tag, from.comm, request) }
             }
         }
@@ -113,13 +120,13 @@ macro_rules! counting {
 
 #[inline(always)]
 fn no_status() -> *mut ffi::MPI_Status {
-    // SAFETY: a constant of the library.
+    // SAFETY: this static of mpi-sys is never written.
     unsafe { ffi::RSMPI_STATUS_IGNORE }
 }
 
-counting!(Int, c_int, INT, MPI_Send, MPI_Recv, MPI_Isend, MPI_Irecv);
+counting!(Int, c_int, INT_MAX, MPI_Send, MPI_Recv, MPI_Isend, MPI_Irecv);
 
-/// Counts by `MPI_Count`.
+/// Counts are `MPI_Count`.
 #[cfg(mpi_has = "MPI_Send_c")]
 #[derive(Debug)]
 pub enum Large {}
@@ -127,14 +134,14 @@ pub enum Large {}
 #[cfg(mpi_has = "MPI_Send_c")]
 counting!(Large, ffi::MPI_Count, i64::MAX as u64, MPI_Send_c, MPI_Recv_c, MPI_Isend_c, MPI_Irecv_c);
 
-/// This library has none that counts further.
+/// Counts are `int`: this library has no large-count calls.
 #[cfg(not(mpi_has = "MPI_Send_c"))]
 pub type Large = Int;
 
 fn too_long(bytes: u64) -> Error {
     Error::unsupported(format!(
-        "messages of {bytes} bytes need the large-count calls of MPI 4, which {} has not",
-        crate::library::library_name()
+        "messages of {bytes} bytes need the large-count calls of MPI 4, which {} lacks",
+        library_name()
     ))
 }
 
@@ -144,8 +151,8 @@ mod tests {
 
     #[test]
     fn an_int_ends_below_2_gib() {
-        assert_eq!(Int::count(INT).unwrap(), c_int::MAX);
-        assert!(Int::count(INT + 1).is_err());
-        assert!(Large::count(Large::MOST).is_ok() && Large::MOST >= INT);
+        assert_eq!(Int::count(INT_MAX).unwrap(), c_int::MAX);
+        assert!(Int::count(INT_MAX + 1).is_err());
+        assert!(Large::count(Large::MOST).is_ok() && Large::MOST >= INT_MAX);
     }
 }

@@ -1,4 +1,4 @@
-//! One end of two-sided traffic with several partners at the same time.
+//! Two-sided traffic with several partners at the same time.
 
 use std::ffi::{c_int, c_void};
 
@@ -11,23 +11,23 @@ use ombx_core::{
 
 use crate::{
     Buffer, MpiTeam,
-    ext::{self, BYTE, check},
+    sys::{constants::BYTE, datatype, error::check},
 };
 
 const TAG: c_int = 3;
 
-/// Two-sided MPI with every partner of a rank. It owns the buffers that its requests use, so that none is freed under a
-/// transfer; they hold the messages of one partner behind those of the other.
+/// Traffic with every partner of a rank. It owns the buffers that its requests use, so that none is freed during a transfer.
+/// A buffer holds all messages of the first partner, then those of the second, and so on.
 #[derive(Debug)]
-pub struct Star {
+pub struct StarChannel {
     comm: ffi::MPI_Comm,
-    /// Messages of one iteration, in the order in which they are started: message by message, partner by partner.
+    /// The messages of one iteration in the order of their start: the first of every partner, then the second, and so on.
     messages: Vec<Message>,
     partners: Vec<c_int>,
     bytes: c_int,
     outgoing: Buffer,
     incoming: Buffer,
-    /// Of receives, then of sends.
+    /// Receives of all messages, then sends of all messages.
     requests: Vec<ffi::MPI_Request>,
 }
 
@@ -37,13 +37,14 @@ struct Message {
     offset: usize,
 }
 
-impl Star {
+impl StarChannel {
     #[inline(always)]
     fn start_receives(&mut self) -> Result<()> {
         let start = self.incoming.start();
         for (request, Message { partner, offset }) in self.requests.iter_mut().zip(&self.messages) {
             let into = start.wrapping_add(*offset).cast::<c_void>();
-            // SAFETY: the message lies in the buffer, which lives until the request has completed.
+            // SAFETY: the message lies inside the buffer, which is neither freed nor accessed before `wait` completes the
+            // request.
             check("MPI_Irecv", unsafe {
                 ffi::MPI_Irecv(into, self.bytes, BYTE, *partner, TAG, self.comm, request)
             })?;
@@ -57,7 +58,8 @@ impl Star {
         let requests = self.requests[self.messages.len()..].iter_mut();
         for (request, Message { partner, offset }) in requests.zip(&self.messages) {
             let from = start.wrapping_add(*offset).cast::<c_void>();
-            // SAFETY: the message lies in the buffer, which lives until the request has completed.
+            // SAFETY: the message lies inside the buffer, which is neither freed nor accessed before `wait` completes the
+            // request.
             check("MPI_Isend", unsafe {
                 ffi::MPI_Isend(from, self.bytes, BYTE, *partner, TAG, self.comm, request)
             })?;
@@ -68,18 +70,18 @@ impl Star {
     #[inline(always)]
     fn wait(&mut self, first: usize, count: usize) -> Result<()> {
         let requests = self.requests[first..first + count].as_mut_ptr();
-        // SAFETY: the requests are ours, started on buffers that live as long as we do.
+        // SAFETY: the slice has `count` requests. Each is null or was started on a buffer that `self` owns.
         check("MPI_Waitall", unsafe {
             ffi::MPI_Waitall(count as c_int, requests, ffi::RSMPI_STATUSES_IGNORE)
         })
     }
 }
 
-impl Link for Star {
-    fn open(cx: &Context<'_>, slots: Slots) -> Result<Star> {
+impl Link for StarChannel {
+    fn open(cx: &Context<'_>, slots: Slots) -> Result<StarChannel> {
         let comm = cx.fabric::<MpiTeam>()?.comm().raw();
         let partners: Vec<c_int> = cx.partners().iter().map(|rank| rank.0 as c_int).collect();
-        let parts = ext::count(slots.bytes).and_then(|bytes| {
+        let parts = datatype::count(slots.bytes).and_then(|bytes| {
             let total = slots.total() * partners.len() as u64;
             Ok((bytes, Buffer::zeroed(total)?, Buffer::zeroed(total)?))
         });
@@ -93,16 +95,16 @@ impl Link for Star {
             partners.iter().enumerate().map(place)
         };
         let messages: Vec<Message> = (0..slots.count).flat_map(message).collect();
-        // SAFETY: the null request is a constant of the library.
+        // SAFETY: this static of mpi-sys is never written.
         let requests = vec![unsafe { ffi::RSMPI_REQUEST_NULL }; 2 * messages.len()];
-        Ok(Star { comm, messages, partners, bytes, outgoing, incoming, requests })
+        Ok(StarChannel { comm, messages, partners, bytes, outgoing, incoming, requests })
     }
 
     #[inline(always)]
     fn send(&mut self) -> Result<()> {
         for (at, partner) in self.partners.iter().enumerate() {
             let from = self.outgoing.start().wrapping_add(self.messages[at].offset).cast();
-            // SAFETY: the first message to the partner lies in the buffer.
+            // SAFETY: the first message to the partner lies inside the buffer, and the call returns when MPI no longer reads it.
             check("MPI_Send", unsafe { ffi::MPI_Send(from, self.bytes, BYTE, *partner, TAG, self.comm) })?;
         }
         Ok(())
@@ -112,7 +114,7 @@ impl Link for Star {
     fn receive(&mut self) -> Result<()> {
         for (at, partner) in self.partners.iter().enumerate() {
             let into = self.incoming.start().wrapping_add(self.messages[at].offset).cast();
-            // SAFETY: the first message from the partner lies in the buffer.
+            // SAFETY: the first message from the partner lies inside the buffer, and `&mut self` excludes other accesses.
             check("MPI_Recv", unsafe {
                 ffi::MPI_Recv(into, self.bytes, BYTE, *partner, TAG, self.comm, ffi::RSMPI_STATUS_IGNORE)
             })?;
@@ -142,7 +144,7 @@ impl Link for Star {
     #[inline(always)]
     fn acknowledge(&mut self) -> Result<()> {
         for partner in &self.partners {
-            // SAFETY: nothing is read from the buffer.
+            // SAFETY: the count is 0, so MPI does not read the buffer.
             check("MPI_Send", unsafe {
                 ffi::MPI_Send(self.outgoing.start().cast(), 0, BYTE, *partner, TAG, self.comm)
             })?;
@@ -154,7 +156,7 @@ impl Link for Star {
     fn acknowledged(&mut self) -> Result<()> {
         for partner in &self.partners {
             let into = self.incoming.start().cast();
-            // SAFETY: nothing is written to the buffer.
+            // SAFETY: the count is 0, so MPI does not write to the buffer.
             check("MPI_Recv", unsafe {
                 ffi::MPI_Recv(into, 0, BYTE, *partner, TAG, self.comm, ffi::RSMPI_STATUS_IGNORE)
             })?;

@@ -1,4 +1,4 @@
-//! One end of two-sided traffic by partitioned messages: a window is one message, each of its parts marked ready by itself.
+//! Two-sided traffic with one peer by partitioned messages: all messages in flight are partitions of one message.
 
 use ombx_core::{
     benchmark::{context::Context, payload::Slots},
@@ -20,16 +20,19 @@ mod present {
     use super::{Context, Link, Result, Slots};
     use crate::{
         Buffer, MpiTeam,
-        ext::{self, BYTE, check},
+        sys::{
+            constants::BYTE,
+            error::{self, check},
+        },
     };
 
     const TAG: c_int = 4;
 
-    /// Two-sided MPI with one peer by `MPI_Psend_init`, `MPI_Precv_init`, `MPI_Start` and `MPI_Pready`. It owns the buffers
-    /// that its requests use, and frees the requests before them.
+    /// Traffic with one peer by `MPI_Psend_init`, `MPI_Precv_init`, `MPI_Start` and `MPI_Pready`. It owns the buffers that its
+    /// requests use, and frees the requests first.
     #[derive(Debug)]
     pub struct PartitionedChannel {
-        /// The message in, the message out, the receipt in, the receipt out.
+        /// Indexed by the constants below.
         requests: [ffi::MPI_Request; 4],
         partitions: c_int,
         outgoing: Buffer,
@@ -38,31 +41,35 @@ mod present {
 
     const INCOMING: usize = 0;
     const OUTGOING: usize = 1;
-    const RECEIPT: usize = 2;
+    const ACKNOWLEDGEMENT_IN: usize = 2;
+    const ACKNOWLEDGEMENT_OUT: usize = 3;
 
     impl PartitionedChannel {
-        /// This MPI has them.
+        /// Succeeds: this library has partitioned messages.
+        ///
+        /// # Errors
+        /// Never.
         pub fn available() -> std::result::Result<(), String> {
             Ok(())
         }
 
         #[inline(always)]
         fn start(&mut self, at: usize) -> Result<()> {
-            // SAFETY: an inactive request of ours, on a buffer that lives as long as we do.
+            // SAFETY: an inactive persistent request on a buffer that `self` owns.
             check("MPI_Start", unsafe { ffi::MPI_Start(&raw mut self.requests[at]) })
         }
 
         #[inline(always)]
         fn wait(&mut self, at: usize) -> Result<()> {
             let request = &raw mut self.requests[at];
-            // SAFETY: a started request of ours.
+            // SAFETY: a persistent request that `start` has started, on a buffer that `self` owns.
             check("MPI_Wait", unsafe { ffi::MPI_Wait(request, ffi::RSMPI_STATUS_IGNORE) })
         }
 
         #[inline(always)]
         fn ready(&mut self) -> Result<()> {
             for partition in 0..self.partitions {
-                // SAFETY: a started partitioned send, each of whose partitions is marked once.
+                // SAFETY: the partitioned send is started, and the loop marks each of its partitions once.
                 check("MPI_Pready", unsafe { ffi::MPI_Pready(partition, self.requests[OUTGOING]) })?;
             }
             Ok(())
@@ -80,10 +87,11 @@ mod present {
             let (partitions, peer) = (slots.count as c_int, cx.peer.0 as c_int);
             let (to, from) = (outgoing.start().cast::<c_void>(), incoming.start().cast::<c_void>());
             let bytes = slots.bytes as ffi::MPI_Count;
-            // SAFETY: `partitions` times `bytes` bytes lie in each buffer; the requests are written by MPI.
+            // SAFETY: each buffer has `partitions` times `bytes` bytes, because slots are packed. The channel frees the requests
+            // before the buffers.
             unsafe {
                 let mut requests = [ffi::RSMPI_REQUEST_NULL; 4];
-                let [message_in, message_out, receipt_in, receipt_out] = &mut requests;
+                let [message_in, message_out, acknowledgement_in, acknowledgement_out] = &mut requests;
                 let info = ffi::RSMPI_INFO_NULL;
                 check(
                     "MPI_Precv_init",
@@ -93,8 +101,14 @@ mod present {
                     "MPI_Psend_init",
                     ffi::MPI_Psend_init(to, partitions, bytes, BYTE, peer, TAG, comm, info, message_out),
                 )?;
-                check("MPI_Recv_init", ffi::MPI_Recv_init(from, 0, BYTE, peer, TAG + 1, comm, receipt_in))?;
-                check("MPI_Send_init", ffi::MPI_Send_init(to, 0, BYTE, peer, TAG + 1, comm, receipt_out))?;
+                check(
+                    "MPI_Recv_init",
+                    ffi::MPI_Recv_init(from, 0, BYTE, peer, TAG + 1, comm, acknowledgement_in),
+                )?;
+                check(
+                    "MPI_Send_init",
+                    ffi::MPI_Send_init(to, 0, BYTE, peer, TAG + 1, comm, acknowledgement_out),
+                )?;
                 Ok(PartitionedChannel { requests, partitions, outgoing, incoming })
             }
         }
@@ -133,14 +147,14 @@ mod present {
 
         #[inline(always)]
         fn acknowledge(&mut self) -> Result<()> {
-            self.start(RECEIPT + 1)?;
-            self.wait(RECEIPT + 1)
+            self.start(ACKNOWLEDGEMENT_OUT)?;
+            self.wait(ACKNOWLEDGEMENT_OUT)
         }
 
         #[inline(always)]
         fn acknowledged(&mut self) -> Result<()> {
-            self.start(RECEIPT)?;
-            self.wait(RECEIPT)
+            self.start(ACKNOWLEDGEMENT_IN)?;
+            self.wait(ACKNOWLEDGEMENT_IN)
         }
 
         fn outgoing(&mut self) -> &mut [u8] {
@@ -154,10 +168,12 @@ mod present {
 
     impl Drop for PartitionedChannel {
         fn drop(&mut self) {
-            if ext::may_free() {
+            if error::may_free() {
                 for request in &mut self.requests {
-                    // SAFETY: inactive, ours, freed once.
-                    ext::freed(c"MPI_Request_free", unsafe { ffi::MPI_Request_free(&raw mut *request) });
+                    // SAFETY: every request is inactive between calls, and only `drop` frees it.
+                    error::check_freed(c"MPI_Request_free", unsafe {
+                        ffi::MPI_Request_free(&raw mut *request)
+                    });
                 }
             }
         }
@@ -168,56 +184,47 @@ mod present {
 mod absent {
     use super::{Context, Link, Result, Slots};
 
-    /// There is none: this MPI has no partitioned messages.
+    /// A type without values: this library has no partitioned messages.
     #[derive(Debug)]
     pub enum PartitionedChannel {}
 
     impl PartitionedChannel {
-        /// Why there is none.
+        /// Fails: this library has no partitioned messages.
+        ///
+        /// # Errors
+        /// Always, with the name of the library.
         pub fn available() -> std::result::Result<(), String> {
-            Err(format!("needs partitioned messages of MPI 4; this is {}", crate::library::library_name()))
+            Err(format!(
+                "needs partitioned messages of MPI 4; this is {}",
+                crate::runtime::library::library_name()
+            ))
         }
     }
 
+    /// Defines functions that nobody can call: the type has no values.
+    macro_rules! uncallable {
+        ($($name:ident -> $result:ty;)*) => {$(
+            fn $name(&mut self) -> $result {
+                match *self {}
+            }
+        )*};
+    }
+
     impl Link for PartitionedChannel {
-        fn send(&mut self) -> Result<()> {
-            match *self {}
-        }
-
-        fn receive(&mut self) -> Result<()> {
-            match *self {}
-        }
-
-        fn push(&mut self) -> Result<()> {
-            match *self {}
-        }
-
-        fn pull(&mut self) -> Result<()> {
-            match *self {}
-        }
-
-        fn swap(&mut self) -> Result<()> {
-            match *self {}
-        }
-
-        fn acknowledge(&mut self) -> Result<()> {
-            match *self {}
-        }
-
-        fn acknowledged(&mut self) -> Result<()> {
-            match *self {}
-        }
-
         fn open(_: &Context<'_>, _: Slots) -> Result<PartitionedChannel> {
             Err(ombx_core::error::Error::unsupported(Self::available().err().unwrap_or_default()))
         }
 
-        fn outgoing(&mut self) -> &mut [u8] {
-            match *self {}
-        }
-
-        fn incoming(&mut self) -> &mut [u8] {
-            match *self {}
+        uncallable! {
+            send -> Result<()>;
+            receive -> Result<()>;
+            push -> Result<()>;
+            pull -> Result<()>;
+            swap -> Result<()>;
+            acknowledge -> Result<()>;
+            acknowledged -> Result<()>;
+            outgoing -> &mut [u8];
+            incoming -> &mut [u8];
         }
     }
 }

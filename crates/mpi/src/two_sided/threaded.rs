@@ -1,4 +1,4 @@
-//! One thread's end of the traffic between two ranks, where any thread of the second answers.
+//! Two-sided traffic with one peer for one of several threads. Any thread of the peer may answer.
 
 use std::{ffi::c_int, mem::MaybeUninit};
 
@@ -11,33 +11,35 @@ use ombx_core::{
 
 use crate::{
     Buffer, MpiTeam,
-    ext::{self, BYTE, check},
-    library,
+    runtime::library,
+    sys::{constants::BYTE, datatype, error::check},
 };
 
-/// No message was taken yet; tags are the numbers of threads.
-const NOTHING: c_int = -1;
+/// Value of `taken` before the first message. Tags are thread numbers, which are not negative.
+const NONE: c_int = -1;
 
-/// Two-sided MPI with one peer, for one of several threads. It owns the buffers that its calls use.
+/// One thread's traffic with a peer. Messages carry the number of the sending thread as their tag. It owns the buffers that
+/// its calls use.
 #[derive(Debug)]
 pub struct SharedChannel {
     comm: ffi::MPI_Comm,
     peer: c_int,
     bytes: c_int,
     thread: c_int,
+    /// Tag of the message that was received last for an answer.
     taken: c_int,
     outgoing: Buffer,
     incoming: Buffer,
 }
 
-// SAFETY: `open` checks that the library grants MPI_THREAD_MULTIPLE, so that any thread may use the communicator's handle;
-// the buffers have no other owner.
+// SAFETY: `open` checks that the library grants MPI_THREAD_MULTIPLE, so any thread may use the communicator. The buffers have
+// no other owner.
 unsafe impl Send for SharedChannel {}
 
 impl SharedChannel {
     #[inline(always)]
     fn send_as(&self, thread: c_int) -> Result<()> {
-        // SAFETY: the buffer holds `bytes`.
+        // SAFETY: the buffer has at least `bytes` bytes, and the call returns when MPI no longer reads it.
         check("MPI_Send", unsafe {
             ffi::MPI_Send(self.outgoing.start().cast(), self.bytes, BYTE, self.peer, thread, self.comm)
         })
@@ -48,12 +50,12 @@ impl SharedLink for SharedChannel {
     fn open(cx: &Context<'_>, slots: Slots) -> Result<SharedChannel> {
         let comm = cx.fabric::<MpiTeam>()?.comm().raw();
         let parts = library::thread_multiple().and_then(|()| {
-            let bytes = ext::count(slots.bytes)?;
+            let bytes = datatype::count(slots.bytes)?;
             Ok((bytes, Buffer::zeroed(slots.total())?, Buffer::zeroed(slots.total())?))
         });
         let (bytes, outgoing, incoming) = cx.agree(parts)?;
         let (peer, thread) = (cx.peer.0 as c_int, cx.thread as c_int);
-        Ok(SharedChannel { comm, peer, bytes, thread, taken: NOTHING, outgoing, incoming })
+        Ok(SharedChannel { comm, peer, bytes, thread, taken: NONE, outgoing, incoming })
     }
 
     #[inline(always)]
@@ -64,7 +66,7 @@ impl SharedLink for SharedChannel {
     #[inline(always)]
     fn receive(&mut self) -> Result<()> {
         let (into, thread) = (self.incoming.start().cast(), self.thread);
-        // SAFETY: the buffer holds `bytes`.
+        // SAFETY: the buffer has at least `bytes` bytes, and `&mut self` excludes other accesses.
         check("MPI_Recv", unsafe {
             ffi::MPI_Recv(into, self.bytes, BYTE, self.peer, thread, self.comm, ffi::RSMPI_STATUS_IGNORE)
         })
@@ -74,7 +76,8 @@ impl SharedLink for SharedChannel {
     fn take(&mut self) -> Result<()> {
         let mut status = MaybeUninit::<ffi::MPI_Status>::uninit();
         let into = self.incoming.start().cast();
-        // SAFETY: the buffer holds `bytes`; a receive that succeeded has written its status.
+        // SAFETY: as in `receive`. `check` returns before the status is read if the receive has failed; one that succeeds
+        // writes the status.
         unsafe {
             let any = ffi::RSMPI_ANY_TAG;
             let code = ffi::MPI_Recv(into, self.bytes, BYTE, self.peer, any, self.comm, status.as_mut_ptr());
@@ -94,7 +97,7 @@ impl SharedLink for SharedChannel {
     }
 
     fn forget(&mut self) {
-        self.taken = NOTHING;
+        self.taken = NONE;
     }
 
     fn outgoing(&mut self) -> &mut [u8] {

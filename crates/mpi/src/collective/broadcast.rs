@@ -1,4 +1,4 @@
-//! One rank's end of a broadcast of one message.
+//! `MPI_Bcast` of one message.
 
 use std::ffi::c_int;
 
@@ -11,10 +11,10 @@ use ombx_core::{
 
 use crate::{
     Buffer, MpiTeam,
-    ext::{self, BYTE, check},
+    sys::{constants::BYTE, datatype, error::check},
 };
 
-/// `MPI_Bcast` on the communicator of its team, from and to one buffer.
+/// `MPI_Bcast` on the team's communicator, with one buffer.
 #[derive(Debug)]
 pub struct Broadcast {
     comm: ffi::MPI_Comm,
@@ -26,24 +26,25 @@ impl Broadcast {
     /// Allocates the buffer for one message. Collective.
     ///
     /// # Errors
-    /// Where the team is not one of MPI ranks, or the memory is not available.
+    /// The ranks of the team are not MPI ranks, or the memory is not available.
     pub fn open(cx: &Context<'_>, slots: Slots) -> Result<Broadcast> {
         let comm = cx.fabric::<MpiTeam>()?.comm().raw();
-        let parts = ext::count(slots.bytes).and_then(|bytes| Ok((bytes, Buffer::zeroed(slots.total())?)));
+        let parts =
+            datatype::count(slots.bytes).and_then(|bytes| Ok((bytes, Buffer::zeroed(slots.total())?)));
         let (bytes, buffer) = cx.agree(parts)?;
         Ok(Broadcast { comm, bytes, buffer })
     }
 
-    /// Broadcasts the buffer of `root`.
+    /// Broadcasts the buffer of `root` to all ranks. Collective.
     #[inline(always)]
     pub fn broadcast(&mut self, root: Rank) -> Result<()> {
-        // SAFETY: the buffer holds `bytes`, and the team outlives the case.
+        // SAFETY: the buffer has at least `bytes` bytes, and the communicator is valid: its team outlives the case.
         check("MPI_Bcast", unsafe {
             ffi::MPI_Bcast(self.buffer.start().cast(), self.bytes, BYTE, root.0 as c_int, self.comm)
         })
     }
 
-    /// Returns what is sent, or where it arrives.
+    /// Returns the buffer.
     pub fn buffer(&mut self) -> &mut [u8] {
         self.buffer.bytes_mut()
     }

@@ -1,4 +1,5 @@
-/* Where the calls are that make persistent collective requests: MPI 4 has them, Open MPI 4.1 calls them MPIX_. Others have none. */
+/* Addresses of the calls that create persistent collective requests: MPI_*_init in MPI 4, MPIX_*_init in Open MPI 4.1,
+   null in other libraries. */
 #include <mpi.h>
 #if defined(OMBX_HAVE_MPI_Bcast_init)
 #define CALL(name) MPI_##name##_init

@@ -1,20 +1,20 @@
-//! Small messages from any rank to any other, and the library's barrier: what pacing and clocks need.
+//! Small messages between any two ranks, and `MPI_Barrier`, for pacing and clock synchronisation.
 
 use std::ffi::c_int;
 
 use mpi::ffi;
 use ombx_core::{benchmark::context::Context, error::Result, pacing::mesh, unit::Rank};
 
+use super::communicator::start;
 use crate::{
     MpiTeam,
-    comm::start,
-    ext::{self, BYTE, check},
+    sys::{constants::BYTE, datatype, error::check},
 };
 
-/// Of messages between barriers; no kernel uses it.
+/// Tag that no kernel uses.
 const TAG: c_int = 3;
 
-/// One rank's end of small messages on the communicator of its team.
+/// One rank's endpoint for small messages on its team's communicator.
 #[derive(Debug)]
 pub struct Mesh {
     comm: ffi::MPI_Comm,
@@ -27,21 +27,22 @@ impl mesh::Mesh for Mesh {
 
     #[inline(always)]
     fn barrier(&mut self) -> Result<()> {
-        // SAFETY: the team outlives the case.
+        // SAFETY: the communicator is valid: its team outlives the case.
         check("MPI_Barrier", unsafe { ffi::MPI_Barrier(self.comm) })
     }
 
     #[inline(always)]
     fn send(&mut self, to: Rank, bytes: &[u8]) -> Result<()> {
-        let (from, count) = (start(bytes), ext::count(bytes.len() as u64)?);
-        // SAFETY: the slice is as long as the count says.
+        let (from, count) = (start(bytes), datatype::count(bytes.len() as u64)?);
+        // SAFETY: the communicator is valid, and the slice has `count` bytes, or is empty and its address null.
         check("MPI_Send", unsafe { ffi::MPI_Send(from, count, BYTE, to.0 as c_int, TAG, self.comm) })
     }
 
     #[inline(always)]
     fn receive(&mut self, from: Rank, bytes: &mut [u8]) -> Result<()> {
-        let (into, count) = (start(bytes).cast_mut(), ext::count(bytes.len() as u64)?);
-        // SAFETY: the slice is as long as the count says, and ours to write.
+        let (into, count) = (start(bytes).cast_mut(), datatype::count(bytes.len() as u64)?);
+        // SAFETY: the communicator is valid. The slice is exclusively borrowed and has `count` bytes, or is empty and its
+        // address null.
         check("MPI_Recv", unsafe {
             let ignore = ffi::RSMPI_STATUS_IGNORE;
             ffi::MPI_Recv(into, count, BYTE, from.0 as c_int, TAG, self.comm, ignore)
@@ -52,7 +53,7 @@ impl mesh::Mesh for Mesh {
     fn pass(&mut self, to: Rank, from: Rank) -> Result<()> {
         let none = std::ptr::null_mut();
         let (to, from) = (to.0 as c_int, from.0 as c_int);
-        // SAFETY: nothing is read from or written to the buffers.
+        // SAFETY: the communicator is valid. Both counts are 0, so MPI accesses neither buffer.
         check("MPI_Sendrecv", unsafe {
             let (comm, ignore) = (self.comm, ffi::RSMPI_STATUS_IGNORE);
             ffi::MPI_Sendrecv(none, 0, BYTE, to, TAG, none, 0, BYTE, from, TAG, comm, ignore)

@@ -1,4 +1,4 @@
-//! One end of two-sided traffic with a peer: its buffers, its requests, and the calls of a timed loop.
+//! Two-sided traffic with one peer by blocking and nonblocking calls.
 
 use std::ffi::c_int;
 
@@ -9,20 +9,18 @@ use ombx_core::{
     two_sided::pattern::Link,
 };
 
-use crate::{
-    Buffer, MpiTeam,
-    counting::{Counting, End, Int},
-    ext::check,
-};
+use super::counting::{Counting, Endpoint, Int};
+use crate::{Buffer, MpiTeam, sys::error::check};
 
 const TAG: c_int = 1;
 
-/// Two-sided MPI with one peer. It owns the buffers that its requests use, so that none is freed under a transfer.
+/// Traffic with one peer by `MPI_Send`, `MPI_Recv`, `MPI_Isend` and `MPI_Irecv`. It owns the buffers that its requests use,
+/// so that none is freed during a transfer.
 #[derive(Debug)]
 pub struct Channel<C: Counting = Int> {
-    end: End,
+    endpoint: Endpoint,
     bytes: C::Count,
-    none: C::Count,
+    zero: C::Count,
     slots: Slots,
     outgoing: Buffer,
     incoming: Buffer,
@@ -33,31 +31,33 @@ impl<C: Counting> Channel<C> {
     #[inline(always)]
     fn wait_all(&mut self, requests: usize) -> Result<()> {
         let count = requests.min(self.requests.len()) as c_int;
-        // SAFETY: the requests are ours, started on buffers that live as long as we do.
+        // SAFETY: `count` requests exist. Each is null or was started on a buffer that `self` owns.
         check("MPI_Waitall", unsafe {
             ffi::MPI_Waitall(count, self.requests.as_mut_ptr(), ffi::RSMPI_STATUSES_IGNORE)
         })
     }
 
-    /// Starts sending every message, with the requests from `first` on.
+    /// Starts to send every message. The requests are stored from index `first` on.
     #[inline(always)]
     fn start_sends(&mut self, first: usize) -> Result<()> {
         let (mut from, stride) = (self.outgoing.start(), self.slots.stride as usize);
         for request in &mut self.requests[first..first + self.slots.count as usize] {
-            // SAFETY: the message lies in the buffer, which lives until the request has completed.
-            check("MPI_Isend", unsafe { C::start_send(from.cast(), self.bytes, self.end, request) })?;
+            // SAFETY: the message lies inside the buffer, which is neither freed nor accessed before `wait_all` completes the
+            // request.
+            check("MPI_Isend", unsafe { C::start_send(from.cast(), self.bytes, self.endpoint, request) })?;
             from = from.wrapping_add(stride);
         }
         Ok(())
     }
 
-    /// Starts receiving every message, with the first requests.
+    /// Starts to receive every message. The requests are stored from index 0 on.
     #[inline(always)]
     fn start_receives(&mut self) -> Result<()> {
         let (mut into, stride) = (self.incoming.start(), self.slots.stride as usize);
         for request in &mut self.requests[..self.slots.count as usize] {
-            // SAFETY: the message lies in the buffer, which lives until the request has completed.
-            check("MPI_Irecv", unsafe { C::start_receive(into.cast(), self.bytes, self.end, request) })?;
+            // SAFETY: the message lies inside the buffer, which is neither freed nor accessed before `wait_all` completes the
+            // request.
+            check("MPI_Irecv", unsafe { C::start_receive(into.cast(), self.bytes, self.endpoint, request) })?;
             into = into.wrapping_add(stride);
         }
         Ok(())
@@ -73,24 +73,24 @@ impl<C: Counting> Link for Channel<C> {
             let (outgoing, incoming) = (Buffer::zeroed(slots.total())?, Buffer::zeroed(slots.total())?);
             Ok(([bytes, C::count(0)?], outgoing, incoming))
         });
-        let ([bytes, none], outgoing, incoming) = cx.agree(parts)?;
-        // SAFETY: the null request is a constant of the library.
+        let ([bytes, zero], outgoing, incoming) = cx.agree(parts)?;
+        // SAFETY: this static of mpi-sys is never written.
         let requests = vec![unsafe { ffi::RSMPI_REQUEST_NULL }; 2 * slots.count as usize];
-        let end = End { peer: cx.peer.0 as c_int, tag: TAG, comm: team.comm().raw() };
-        Ok(Channel { end, bytes, none, slots, outgoing, incoming, requests })
+        let endpoint = Endpoint { peer: cx.peer.0 as c_int, tag: TAG, comm: team.comm().raw() };
+        Ok(Channel { endpoint, bytes, zero, slots, outgoing, incoming, requests })
     }
 
     #[inline(always)]
     fn send(&mut self) -> Result<()> {
-        // SAFETY: the buffer holds `bytes`.
-        check("MPI_Send", unsafe { C::send(self.outgoing.start().cast(), self.bytes, self.end) })
+        // SAFETY: the buffer has at least `bytes` bytes, and the call returns when MPI no longer reads it.
+        check("MPI_Send", unsafe { C::send(self.outgoing.start().cast(), self.bytes, self.endpoint) })
     }
 
     #[inline(always)]
     fn receive(&mut self) -> Result<()> {
-        let from = self.incoming.start().cast();
-        // SAFETY: the buffer holds `bytes`.
-        check("MPI_Recv", unsafe { C::receive(from, self.bytes, self.end) })
+        let into = self.incoming.start().cast();
+        // SAFETY: the buffer has at least `bytes` bytes, and `&mut self` excludes other accesses.
+        check("MPI_Recv", unsafe { C::receive(into, self.bytes, self.endpoint) })
     }
 
     #[inline(always)]
@@ -114,15 +114,15 @@ impl<C: Counting> Link for Channel<C> {
 
     #[inline(always)]
     fn acknowledge(&mut self) -> Result<()> {
-        // SAFETY: nothing is read from the buffer.
-        check("MPI_Send", unsafe { C::send(self.outgoing.start().cast(), self.none, self.end) })
+        // SAFETY: the count is 0, so MPI does not read the buffer.
+        check("MPI_Send", unsafe { C::send(self.outgoing.start().cast(), self.zero, self.endpoint) })
     }
 
     #[inline(always)]
     fn acknowledged(&mut self) -> Result<()> {
-        let from = self.incoming.start().cast();
-        // SAFETY: nothing is written to the buffer.
-        check("MPI_Recv", unsafe { C::receive(from, self.none, self.end) })
+        let into = self.incoming.start().cast();
+        // SAFETY: the count is 0, so MPI does not write to the buffer.
+        check("MPI_Recv", unsafe { C::receive(into, self.zero, self.endpoint) })
     }
 
     fn outgoing(&mut self) -> &mut [u8] {

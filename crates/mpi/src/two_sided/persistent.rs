@@ -1,4 +1,4 @@
-//! One end of two-sided traffic with a peer over persistent requests, made once and started each time.
+//! Two-sided traffic with one peer by persistent requests.
 
 use std::ffi::{c_int, c_void};
 
@@ -9,10 +9,13 @@ use ombx_core::{
     two_sided::pattern::Link,
 };
 
+use super::counting::{Counting, Large};
 use crate::{
     Buffer, MpiTeam,
-    counting::{Counting, Large},
-    ext::{self, BYTE, check},
+    sys::{
+        constants::BYTE,
+        error::{self, check},
+    },
 };
 
 #[cfg(not(mpi_has = "MPI_Send_c"))]
@@ -24,11 +27,11 @@ const TAG: c_int = 2;
 
 type Length = <Large as Counting>::Count;
 
-/// Two-sided MPI with one peer by `MPI_Send_init`, `MPI_Recv_init` and `MPI_Start`. It owns the buffers that its requests
-/// use, and frees the requests before them.
+/// Traffic with one peer by `MPI_Send_init`, `MPI_Recv_init` and `MPI_Start`. It owns the buffers that its requests use, and
+/// frees the requests first.
 #[derive(Debug)]
 pub struct PersistentChannel {
-    /// Receives of every message, then sends of every message, then the receipt's receive and send.
+    /// In this order: receives of all messages, sends of all messages, receive and send of the acknowledgement.
     requests: Vec<ffi::MPI_Request>,
     depth: usize,
     outgoing: Buffer,
@@ -36,11 +39,11 @@ pub struct PersistentChannel {
 }
 
 impl PersistentChannel {
-    /// Starts `count` requests from `first` on, and waits for them.
+    /// Starts `count` requests from index `first` on, and waits for them.
     #[inline(always)]
     fn run(&mut self, first: usize, count: usize) -> Result<()> {
         let requests = self.requests[first..first + count].as_mut_ptr();
-        // SAFETY: inactive persistent requests of ours, on buffers that live as long as we do.
+        // SAFETY: the slice has `count` inactive persistent requests on buffers that `self` owns.
         unsafe {
             check("MPI_Startall", ffi::MPI_Startall(count as c_int, requests))?;
             check("MPI_Waitall", ffi::MPI_Waitall(count as c_int, requests, ffi::RSMPI_STATUSES_IGNORE))
@@ -51,7 +54,7 @@ impl PersistentChannel {
     #[inline(always)]
     fn run_one(&mut self, at: usize) -> Result<()> {
         let request = &raw mut self.requests[at];
-        // SAFETY: as in `run`.
+        // SAFETY: an inactive persistent request on a buffer that `self` owns.
         unsafe {
             check("MPI_Start", ffi::MPI_Start(request))?;
             check("MPI_Wait", ffi::MPI_Wait(request, ffi::RSMPI_STATUS_IGNORE))
@@ -70,17 +73,18 @@ impl Link for PersistentChannel {
         let (depth, peer) = (slots.count as usize, cx.peer.0 as c_int);
         let mut channel = PersistentChannel { requests: Vec::new(), depth, outgoing, incoming };
         let (to, from) = (channel.outgoing.start(), channel.incoming.start());
-        let mut add = |start: *mut u8, length: Length, sends: Sends| -> Result<()> {
+        let mut add = |start: *mut u8, length: Length, direction: Direction| -> Result<()> {
             let place = start.cast::<c_void>();
-            // SAFETY: `length` bytes at `start` lie in a buffer of the channel; the request is written by MPI.
+            // SAFETY: the `length` bytes at `start` lie in a buffer of the channel, which frees its requests before its
+            // buffers. `request` outlives the call that writes it.
             unsafe {
                 let mut request = ffi::RSMPI_REQUEST_NULL;
                 let out = &raw mut request;
-                match sends {
-                    Sends::Yes => {
+                match direction {
+                    Direction::Send => {
                         check("MPI_Send_init", send_init(place, length, BYTE, peer, TAG, comm, out))?;
                     }
-                    Sends::No => {
+                    Direction::Receive => {
                         check("MPI_Recv_init", recv_init(place, length, BYTE, peer, TAG, comm, out))?;
                     }
                 }
@@ -89,13 +93,13 @@ impl Link for PersistentChannel {
             Ok(())
         };
         for slot in 0..slots.count {
-            add(from.wrapping_add(slots.offset(slot)), bytes, Sends::No)?;
+            add(from.wrapping_add(slots.offset(slot)), bytes, Direction::Receive)?;
         }
         for slot in 0..slots.count {
-            add(to.wrapping_add(slots.offset(slot)), bytes, Sends::Yes)?;
+            add(to.wrapping_add(slots.offset(slot)), bytes, Direction::Send)?;
         }
-        add(from, 0, Sends::No)?;
-        add(to, 0, Sends::Yes)?;
+        add(from, 0, Direction::Receive)?;
+        add(to, 0, Direction::Send)?;
         Ok(channel)
     }
 
@@ -143,19 +147,18 @@ impl Link for PersistentChannel {
     }
 }
 
-/// The direction of a request.
 #[derive(Clone, Copy)]
-enum Sends {
-    Yes,
-    No,
+enum Direction {
+    Send,
+    Receive,
 }
 
 impl Drop for PersistentChannel {
     fn drop(&mut self) {
-        if ext::may_free() {
+        if error::may_free() {
             for request in &mut self.requests {
-                // SAFETY: inactive, ours, freed once.
-                ext::freed(c"MPI_Request_free", unsafe { ffi::MPI_Request_free(&raw mut *request) });
+                // SAFETY: every request is inactive between calls, and only `drop` frees it.
+                error::check_freed(c"MPI_Request_free", unsafe { ffi::MPI_Request_free(&raw mut *request) });
             }
         }
     }

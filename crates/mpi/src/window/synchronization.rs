@@ -1,52 +1,53 @@
-//! Synchronisation: every epoch that is opened is closed, and what happens inside one is passed in.
+//! Synchronisation: functions that open an epoch, run the operations passed to them, and close it.
 
 use std::ffi::c_int;
 
 use mpi::ffi;
 use ombx_core::error::Result;
 
-use crate::{Epoch, Window, ext::check};
+use super::{epoch::Epoch, handle::Window};
+use crate::sys::error::check;
 
-/// Who else may hold a lock on the same target.
+/// The lock type of `MPI_Win_lock`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LockKind {
-    /// Others that share it.
+    /// `MPI_LOCK_SHARED`: other ranks may hold a shared lock on the same target.
     Shared,
-    /// Nobody.
+    /// `MPI_LOCK_EXCLUSIVE`: no other rank may hold a lock on the same target.
     Exclusive,
 }
 
-/// No assertion: what users' programs pass.
+/// No assertion, as in most programs.
 const ASSERT: c_int = 0;
 
-/// The synchronisation calls of a window towards one peer. A trait, so that tests can watch a probe in its place.
+/// The synchronisation calls of a window towards one peer. It is a trait so that tests can replace the window by a probe.
 pub trait Epochs {
-    /// Proof that an access epoch is open.
+    /// An open access epoch.
     type Epoch<'w>
     where
         Self: 'w;
 
-    /// `MPI_Win_fence`: ends the epochs before it. Collective.
+    /// Calls `MPI_Win_fence`, which ends the epochs before it and opens the next. Collective.
     fn fence(&self) -> Result<()>;
-    /// A last fence, after which other synchronisation may be used (MPI 4.1, 12.5.1). Collective.
-    fn fence_for_good(&self) -> Result<()>;
-    /// Operations after a fence; the next fence ends their epoch.
+    /// Calls `MPI_Win_fence` so that no epoch follows and other synchronisation may be used (MPI 4.1, 12.5.1). Collective.
+    fn last_fence(&self) -> Result<()>;
+    /// Calls `MPI_Win_fence` and issues operations. The next fence completes them.
     fn after_fence(&self, issue: impl FnOnce(&Self::Epoch<'_>) -> Result<()>) -> Result<()>;
-    /// `MPI_Win_start`, operations, `MPI_Win_complete`.
+    /// Issues operations between `MPI_Win_start` and `MPI_Win_complete`.
     fn start_complete(&self, issue: impl FnOnce(&Self::Epoch<'_>) -> Result<()>) -> Result<()>;
-    /// `MPI_Win_post`, whatever is done meanwhile, `MPI_Win_wait`: an exposure epoch.
+    /// Opens an exposure epoch with `MPI_Win_post`, calls `meanwhile`, and closes it with `MPI_Win_wait`.
     fn post_wait(&self, meanwhile: impl FnOnce() -> Result<()>) -> Result<()>;
-    /// `MPI_Win_lock`, operations, `MPI_Win_unlock`.
+    /// Issues operations between `MPI_Win_lock` and `MPI_Win_unlock`.
     fn lock_unlock(&self, kind: LockKind, issue: impl FnOnce(&Self::Epoch<'_>) -> Result<()>) -> Result<()>;
-    /// `MPI_Win_lock_all`, operations, `MPI_Win_unlock_all`.
+    /// Issues operations between `MPI_Win_lock_all` and `MPI_Win_unlock_all`.
     fn lock_all_unlock_all(&self, issue: impl FnOnce(&Self::Epoch<'_>) -> Result<()>) -> Result<()>;
-    /// Locks the peer until [`Epochs::release`], for operations that end with a flush.
+    /// Locks the peer until [`Epochs::release`], as [`Epochs::then_flush`] and [`Epochs::then_flush_local`] need.
     fn hold(&self) -> Result<()>;
-    /// Unlocks what [`Epochs::hold`] locked; nothing otherwise.
+    /// Unlocks the peer if [`Epochs::hold`] has locked it.
     fn release(&self) -> Result<()>;
-    /// Operations inside a held lock, then `MPI_Win_flush`: complete at the target.
+    /// Issues operations in a held lock and completes them at the target with `MPI_Win_flush`.
     fn then_flush(&self, issue: impl FnOnce(&Self::Epoch<'_>) -> Result<()>) -> Result<()>;
-    /// Operations inside a held lock, then `MPI_Win_flush_local`: complete at the origin only.
+    /// Issues operations in a held lock and completes them at the origin only with `MPI_Win_flush_local`.
     fn then_flush_local(&self, issue: impl FnOnce(&Self::Epoch<'_>) -> Result<()>) -> Result<()>;
 }
 
@@ -55,12 +56,12 @@ impl Epochs for Window {
 
     #[inline(always)]
     fn fence(&self) -> Result<()> {
-        // SAFETY: a live window.
+        // SAFETY: `self` owns the window until it is dropped.
         check("MPI_Win_fence", unsafe { ffi::MPI_Win_fence(ASSERT, self.raw) })
     }
 
-    fn fence_for_good(&self) -> Result<()> {
-        // SAFETY: a live window.
+    fn last_fence(&self) -> Result<()> {
+        // SAFETY: `self` owns the window until it is dropped.
         check("MPI_Win_fence", unsafe { ffi::MPI_Win_fence(ffi::MPI_MODE_NOSUCCEED as c_int, self.raw) })
     }
 
@@ -72,20 +73,20 @@ impl Epochs for Window {
 
     #[inline(always)]
     fn start_complete(&self, issue: impl FnOnce(&Epoch<'_>) -> Result<()>) -> Result<()> {
-        // SAFETY: a live window and group.
-        check("MPI_Win_start", unsafe { ffi::MPI_Win_start(self.partner, ASSERT, self.raw) })?;
+        // SAFETY: `self` owns window and group until it is dropped.
+        check("MPI_Win_start", unsafe { ffi::MPI_Win_start(self.peer_group, ASSERT, self.raw) })?;
         let issued = issue(&Epoch(self));
-        // SAFETY: the epoch that was just opened.
+        // SAFETY: `MPI_Win_start` has opened this epoch above.
         let closed = check("MPI_Win_complete", unsafe { ffi::MPI_Win_complete(self.raw) });
         issued.and(closed)
     }
 
     #[inline(always)]
     fn post_wait(&self, meanwhile: impl FnOnce() -> Result<()>) -> Result<()> {
-        // SAFETY: a live window and group.
-        check("MPI_Win_post", unsafe { ffi::MPI_Win_post(self.partner, ASSERT, self.raw) })?;
+        // SAFETY: `self` owns window and group until it is dropped.
+        check("MPI_Win_post", unsafe { ffi::MPI_Win_post(self.peer_group, ASSERT, self.raw) })?;
         meanwhile()?;
-        // SAFETY: the epoch that was just opened.
+        // SAFETY: `MPI_Win_post` has opened this epoch above.
         check("MPI_Win_wait", unsafe { ffi::MPI_Win_wait(self.raw) })
     }
 
@@ -98,10 +99,10 @@ impl Epochs for Window {
 
     #[inline(always)]
     fn lock_all_unlock_all(&self, issue: impl FnOnce(&Epoch<'_>) -> Result<()>) -> Result<()> {
-        // SAFETY: a live window.
+        // SAFETY: `self` owns the window until it is dropped.
         check("MPI_Win_lock_all", unsafe { ffi::MPI_Win_lock_all(ASSERT, self.raw) })?;
         let issued = issue(&Epoch(self));
-        // SAFETY: the epoch that was just opened.
+        // SAFETY: `MPI_Win_lock_all` has opened this epoch above.
         let closed = check("MPI_Win_unlock_all", unsafe { ffi::MPI_Win_unlock_all(self.raw) });
         issued.and(closed)
     }
@@ -113,14 +114,14 @@ impl Epochs for Window {
     }
 
     fn release(&self) -> Result<()> {
-        if self.held.replace(false) { self.unlock() } else { Ok(()) }
+        self.unlock_held()
     }
 
     #[inline(always)]
     fn then_flush(&self, issue: impl FnOnce(&Epoch<'_>) -> Result<()>) -> Result<()> {
         debug_assert!(self.held.get());
         issue(&Epoch(self))?;
-        // SAFETY: a live window, locked by `hold`.
+        // SAFETY: `self` owns the window, and `hold` has locked the peer, which debug builds assert.
         check("MPI_Win_flush", unsafe { ffi::MPI_Win_flush(self.peer, self.raw) })
     }
 
@@ -128,7 +129,7 @@ impl Epochs for Window {
     fn then_flush_local(&self, issue: impl FnOnce(&Epoch<'_>) -> Result<()>) -> Result<()> {
         debug_assert!(self.held.get());
         issue(&Epoch(self))?;
-        // SAFETY: a live window, locked by `hold`.
+        // SAFETY: `self` owns the window, and `hold` has locked the peer, which debug builds assert.
         check("MPI_Win_flush_local", unsafe { ffi::MPI_Win_flush_local(self.peer, self.raw) })
     }
 }
@@ -140,13 +141,7 @@ impl Window {
             LockKind::Shared => ffi::MPI_LOCK_SHARED as c_int,
             LockKind::Exclusive => ffi::MPI_LOCK_EXCLUSIVE as c_int,
         };
-        // SAFETY: a live window.
+        // SAFETY: `self` owns the window until it is dropped.
         check("MPI_Win_lock", unsafe { ffi::MPI_Win_lock(kind, self.peer, ASSERT, self.raw) })
-    }
-
-    #[inline(always)]
-    fn unlock(&self) -> Result<()> {
-        // SAFETY: a live window, locked before.
-        check("MPI_Win_unlock", unsafe { ffi::MPI_Win_unlock(self.peer, self.raw) })
     }
 }

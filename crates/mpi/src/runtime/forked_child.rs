@@ -1,0 +1,72 @@
+//! A forked child that does nothing, to see whether MPI survives a fork.
+
+use std::ffi::c_int;
+
+use ombx_core::error::{Error, Result};
+
+unsafe extern "C" {
+    fn ombx_fork_child() -> c_int;
+    fn ombx_end_child(child: c_int) -> c_int;
+}
+
+/// A forked copy of this process. It sleeps until this value is dropped or the parent dies.
+#[derive(Debug)]
+pub struct ForkedChild(c_int);
+
+impl ForkedChild {
+    /// Forks this process.
+    ///
+    /// # Errors
+    /// The kernel refuses the fork.
+    pub fn fork() -> Result<ForkedChild> {
+        // SAFETY: the child never returns to Rust code. It calls only async-signal-safe functions (prctl, getppid, pause,
+        // _exit), so locks that other threads held at the fork do no harm.
+        match unsafe { ombx_fork_child() } {
+            child @ 1.. => Ok(ForkedChild(child)),
+            _ => Err(Error::unsupported("this process could not be forked")),
+        }
+    }
+
+    /// Ends the child.
+    ///
+    /// # Errors
+    /// The child has ended before.
+    pub fn end(self) -> Result<()> {
+        let child = self.0;
+        std::mem::forget(self);
+        // SAFETY: nobody has waited for this child, so its process id is not reused.
+        match unsafe { ombx_end_child(child) } {
+            0 => Ok(()),
+            _ => Err(Error::fabric("a forked child ended before its case did")),
+        }
+    }
+}
+
+impl Drop for ForkedChild {
+    fn drop(&mut self) {
+        // SAFETY: nobody has waited for this child: `end` forgets the value instead of dropping it.
+        unsafe { ombx_end_child(self.0) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_child_lives_until_it_is_ended() {
+        let child = ForkedChild::fork().unwrap();
+        let stat = format!("/proc/{}/stat", child.0);
+        assert!(std::fs::exists(&stat).unwrap());
+        child.end().unwrap();
+        assert!(!std::fs::exists(&stat).unwrap());
+    }
+
+    #[test]
+    fn a_dropped_child_is_gone() {
+        let child = ForkedChild::fork().unwrap();
+        let stat = format!("/proc/{}/stat", child.0);
+        drop(child);
+        assert!(!std::fs::exists(&stat).unwrap());
+    }
+}

@@ -1,0 +1,91 @@
+//! Initialisation and finalisation of MPI on this process.
+
+use std::{ptr, time::Duration};
+
+use mpi::ffi;
+use ombx_core::{
+    benchmark::threads::Threading,
+    error::{Error, Result},
+    system::clock::Since,
+};
+
+use super::library;
+use crate::{MpiTeam, sys::constants};
+
+/// An initialised MPI. Dropping it finalises MPI, which every rank must do.
+pub struct Mpi {
+    /// Taken out before MPI is finalised.
+    team: Option<MpiTeam>,
+}
+
+impl Mpi {
+    /// Initialises MPI for calls from the main thread alone, or from several threads.
+    ///
+    /// # Errors
+    /// MPI is initialised already, its headers do not match the build, or `MPI_Init_thread` fails.
+    pub fn start(threading: Threading) -> Result<Mpi> {
+        if !constants::same_headers() {
+            return Err(Error::fabric(
+                "this binary mixes two MPI libraries: build with one target directory per MPI",
+            ));
+        }
+        if mpi::environment::is_initialized() {
+            return Err(Error::fabric("MPI is already initialised: call Mpi::start once per process"));
+        }
+        let mut provided = 0;
+        // SAFETY: MPI is not initialised yet, as checked above. Null arguments are allowed (MPI 4.1, 11.2.1), and `provided`
+        // outlives the call. The `mpi` crate's own function ignores the return code.
+        let code = unsafe {
+            let wish = match threading {
+                Threading::Single => ffi::RSMPI_THREAD_FUNNELED,
+                Threading::Multiple => ffi::RSMPI_THREAD_MULTIPLE,
+            };
+            ffi::MPI_Init_thread(ptr::null_mut(), ptr::null_mut(), wish, &raw mut provided)
+        };
+        if code != ffi::MPI_SUCCESS as i32 {
+            // MPI_Error_string may not work before initialisation.
+            return Err(Error::fabric(format!("MPI_Init_thread: error {code}")));
+        }
+        Ok(Mpi { team: Some(MpiTeam::world()?) })
+    }
+
+    /// Returns the team of all ranks.
+    pub fn team(&self) -> &MpiTeam {
+        self.team.as_ref().unwrap_or_else(|| unreachable!("the team lives as long as MPI"))
+    }
+
+    /// Ends every rank of the job, whether MPI is initialised on this process or not.
+    pub fn abort(code: u8) -> ! {
+        library::abort(code)
+    }
+
+    /// Makes a panic on any rank end the whole job: unwinding into `MPI_Finalize` would hang the other ranks.
+    pub fn abort_on_panic() {
+        let usual = std::panic::take_hook();
+        std::panic::set_hook(Box::new(move |info| {
+            usual(info);
+            library::abort(6);
+        }));
+    }
+}
+
+impl Drop for Mpi {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            // MPI_Finalize would wait for ranks that never call it.
+            library::abort(6);
+        }
+        if let Some(team) = self.team.take() {
+            // MPICH over TCP can hang in MPI_Finalize when ranks enter it at different times or with messages in transit.
+            // A barrier, and a pause of four times its duration, prevent that.
+            let since = Since::now();
+            let _ = team.comm().barrier();
+            std::thread::sleep(
+                (since.elapsed() * 4).clamp(Duration::from_millis(5), Duration::from_millis(500)),
+            );
+        }
+        // SAFETY: `start` has initialised MPI, and the team's communicator was freed above. The return code is ignored:
+        // all results are written by now.
+        let _ = unsafe { ffi::MPI_Finalize() };
+    }
+}

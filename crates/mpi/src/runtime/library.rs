@@ -1,0 +1,111 @@
+//! The MPI library of this build: its family, version, known defects, and the end of a job.
+
+use ombx_core::error::{Error, Result};
+
+use crate::sys::error;
+
+/// MPI implementations that differ in launcher and defects.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Family {
+    /// MPICH and its derivatives, with the Hydra launcher.
+    Mpich,
+    /// Open MPI.
+    OpenMpi,
+    /// Any other library.
+    Other,
+}
+
+impl Family {
+    /// Returns the name for messages.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Family::Mpich => "MPICH",
+            Family::OpenMpi => "Open MPI",
+            Family::Other => "MPI",
+        }
+    }
+}
+
+/// Returns the family that this binary was built with.
+pub const fn family() -> Family {
+    if cfg!(mpi_family = "mpich") {
+        Family::Mpich
+    } else if cfg!(mpi_family = "openmpi") {
+        Family::OpenMpi
+    } else {
+        Family::Other
+    }
+}
+
+/// Returns the first line of `MPI_Get_library_version`, which may be called before MPI is initialised.
+pub fn library_version() -> String {
+    let text = mpi::environment::library_version().unwrap_or_default();
+    let line = text.trim_matches('\0').lines().next().unwrap_or_default();
+    line.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// Returns the library's name and version without build details.
+pub(crate) fn library_name() -> String {
+    library_version().split(',').next().unwrap_or_default().to_owned()
+}
+
+/// Checks that `MPI_Compare_and_swap` can be used.
+///
+/// # Errors
+/// The library is Open MPI 4 with its component `osc/rdma`, which crashes in this call on one host (open-mpi/ompi#11349).
+/// The message names the environment variable that excludes the component.
+pub fn compare_and_swap_works() -> std::result::Result<(), String> {
+    let version = library_version();
+    let without_rdma = std::env::var("OMPI_MCA_osc").is_ok_and(|v| match v.strip_prefix('^') {
+        Some(excluded) => excluded.split(',').any(|c| c == "rdma"),
+        None => !v.split(',').any(|c| c == "rdma"),
+    });
+    match version.starts_with("Open MPI v4.") && !without_rdma {
+        true => Err(format!(
+            "{} crashes in MPI_Compare_and_swap; set OMPI_MCA_osc=^rdma,ucx",
+            &version[.."Open MPI v4.1.4".len().min(version.len())]
+        )),
+        false => Ok(()),
+    }
+}
+
+/// Refuses persistent collective calls that end the job in MPICH 4.0 and 4.1 (pmodels/mpich#7078).
+///
+/// There the second start of a persistent scatter on at least 3 ranks, or of an allgather on at least 2, sometimes ends the
+/// job. Other persistent calls sometimes deliver no data, which verification detects.
+pub(crate) fn persistent_call_works(call: &str, ranks: u32) -> Result<()> {
+    let version = library_version();
+    let fails = ["MPICH Version: 4.0", "MPICH Version: 4.1"].iter().any(|v| version.starts_with(v));
+    let most = match call {
+        "MPI_Scatter" => 2,
+        "MPI_Allgather" => 1,
+        _ => u32::MAX,
+    };
+    match fails && ranks > most {
+        true => Err(Error::unsupported(format!(
+            "{version} ends the job when a persistent {call} on {ranks} ranks is started again"
+        ))),
+        false => Ok(()),
+    }
+}
+
+/// Refuses a library that does not let several threads call it concurrently.
+pub(crate) fn thread_multiple() -> Result<()> {
+    match mpi::environment::threading_support() {
+        mpi::Threading::Multiple => Ok(()),
+        level => Err(Error::unsupported(format!("needs MPI_THREAD_MULTIPLE, the library grants {level:?}"))),
+    }
+}
+
+/// Ends every rank of the job at once.
+pub(crate) fn abort(code: u8) -> ! {
+    if mpi::environment::is_initialized() && !mpi::environment::is_finalized() {
+        error::abort(code);
+    }
+    if !mpi::environment::is_initialized() && std::env::var_os("PMI_RANK").is_some() {
+        // The other ranks wait in MPI_Init for this one. Hydra ignores the exit code of a process that has not initialised
+        // MPI, but ends the job when such a process dies by a signal.
+        std::process::abort();
+    }
+    std::process::exit(i32::from(code))
+}

@@ -1,0 +1,78 @@
+//! The engine's `Team`, implemented by an MPI communicator.
+
+use std::time::Duration;
+
+use ombx_core::{
+    error::Result,
+    team::{Fabric, Team},
+    unit::Rank,
+};
+
+use crate::{Comm, runtime::library, sys::error};
+
+/// Pause between two tests of the sleeping barrier.
+const POLL_INTERVAL: Duration = Duration::from_millis(2);
+
+/// The ranks of a communicator.
+#[derive(Debug)]
+pub struct MpiTeam {
+    comm: Comm,
+}
+
+impl MpiTeam {
+    pub(crate) fn world() -> Result<MpiTeam> {
+        Comm::world().map(|comm| MpiTeam { comm })
+    }
+
+    /// Returns the communicator.
+    pub fn comm(&self) -> &Comm {
+        &self.comm
+    }
+}
+
+impl Team for MpiTeam {
+    fn rank(&self) -> Rank {
+        self.comm.rank()
+    }
+
+    fn size(&self) -> u32 {
+        self.comm.size()
+    }
+
+    fn fabric(&self) -> Fabric {
+        Fabric { name: "mpi", library: library::library_version() }
+    }
+
+    fn barrier(&self) -> Result<()> {
+        self.comm.barrier()
+    }
+
+    fn broadcast(&self, bytes: &mut [u8]) -> Result<()> {
+        self.comm.broadcast(bytes)
+    }
+
+    fn gather(&self, mine: &[u8]) -> Result<Option<Vec<Vec<u8>>>> {
+        self.comm.gather(mine)
+    }
+
+    fn subteam(&self, ranks: u32) -> Result<Option<Box<dyn Team>>> {
+        Ok(self.comm.first(ranks)?.map(|comm| Box::new(MpiTeam { comm }) as Box<dyn Team>))
+    }
+
+    fn pair(&self, partner: Rank, first: Rank) -> Result<Box<dyn Team>> {
+        let comm = self.comm.pair(partner, first)?;
+        Ok(Box::new(MpiTeam { comm }))
+    }
+
+    fn sleeping_barrier(&self) -> Result<()> {
+        self.comm.sleeping_barrier(POLL_INTERVAL)
+    }
+
+    fn name_task(&self, task: &str) {
+        error::name_task(task);
+    }
+
+    fn abort(&self, code: u8) -> ! {
+        library::abort(code)
+    }
+}

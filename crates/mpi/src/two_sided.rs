@@ -1,0 +1,8 @@
+//! Two-sided traffic: one file per way of sending.
+
+pub(crate) mod channel;
+pub(crate) mod counting;
+pub(crate) mod partitioned;
+pub(crate) mod persistent;
+pub(crate) mod star;
+pub(crate) mod threaded;

@@ -1,0 +1,295 @@
+//! Windows: exposed memory, and the local buffers of the operations on it.
+
+use std::{
+    cell::{Cell, UnsafeCell},
+    ffi::{c_int, c_void},
+    ptr,
+};
+
+use mpi::ffi;
+use ombx_core::{
+    benchmark::{context::Context, payload::Slots},
+    error::{Error, Result},
+    unit::Rank,
+};
+
+use super::options::{Hints, WindowKind, WindowOptions};
+use crate::{
+    Buffer, Comm, MpiTeam,
+    sys::{
+        datatype,
+        error::{self, check},
+    },
+};
+
+/// Maximum number of local buffers.
+const LOCALS: usize = 3;
+
+/// A window of equal slots towards one peer, with local buffers of the same slots. It owns all its memory, so that none is
+/// freed during a transfer. Dropping it is collective.
+pub struct Window {
+    pub(crate) raw: ffi::MPI_Win,
+    pub(crate) peer: c_int,
+    pub(crate) count: c_int,
+    pub(crate) slots: Slots,
+    /// Address of each local buffer, or null.
+    pub(crate) local: [*mut u8; LOCALS],
+    /// Datatype and number of a slot's elements in reductions.
+    pub(crate) element: (ffi::MPI_Datatype, c_int),
+    /// One request per slot, for operations that return requests.
+    pub(crate) requests: UnsafeCell<Vec<ffi::MPI_Request>>,
+    width: usize,
+    locals: Vec<Buffer>,
+    /// Displacement of the peer's first slot: an address in a dynamic window, otherwise 0.
+    pub(crate) remote: ffi::MPI_Aint,
+    /// The group of the peer alone.
+    pub(crate) peer_group: ffi::MPI_Group,
+    /// Whether `Epochs::hold` has locked the peer.
+    pub(crate) held: Cell<bool>,
+    comm: ffi::MPI_Comm,
+    rank: c_int,
+    /// Address of this rank's exposed memory.
+    exposed: *mut u8,
+    /// Owns the exposed memory of `Create` and `Dynamic`; the library owns that of other kinds.
+    memory: Option<Buffer>,
+    kind: WindowKind,
+}
+
+impl Window {
+    /// Creates a window on every rank of a case, towards this rank's peer. Collective.
+    ///
+    /// # Errors
+    /// The memory is not available, the ranks cannot share memory as `kind` requires, or the library's window is unusable.
+    pub fn open(cx: &Context<'_>, options: WindowOptions) -> Result<Window> {
+        let WindowOptions { kind, slots, locals, hints } = options;
+        let comm = cx.fabric::<MpiTeam>()?.comm();
+        cx.afford((1 + locals as u64) * slots.total())?;
+        if kind == WindowKind::Shared && !comm.is_on_one_host()? {
+            return Err(Error::unsupported("shared windows need all ranks on one host"));
+        }
+        let parts = datatype::count(slots.bytes).and_then(|count| {
+            let memory = match kind {
+                WindowKind::Allocate | WindowKind::Shared => None,
+                WindowKind::Create | WindowKind::Dynamic => Some(Buffer::zeroed(slots.total())?),
+            };
+            let locals = (0..locals).map(|_| Buffer::zeroed(slots.total())).collect::<Result<Vec<_>>>()?;
+            Ok((count, memory, locals))
+        });
+        let (count, memory, locals) = cx.agree(parts)?;
+        let (raw, exposed) = create(comm, kind, &slots, memory.as_ref(), hints)?;
+        let (datatype, width) = datatype::element(slots.bytes);
+        // SAFETY: these statics of mpi-sys are never written.
+        let (no_group, no_request) = unsafe { (ffi::RSMPI_GROUP_EMPTY, ffi::RSMPI_REQUEST_NULL) };
+        let mut window = Window {
+            raw,
+            peer: cx.peer.0 as c_int,
+            count,
+            slots,
+            local: std::array::from_fn(|at| locals.get(at).map_or(ptr::null_mut(), Buffer::start)),
+            element: (datatype, (slots.bytes / width) as c_int),
+            requests: UnsafeCell::new(vec![no_request; slots.count as usize]),
+            width: width as usize,
+            locals,
+            remote: 0,
+            peer_group: no_group,
+            held: Cell::new(false),
+            comm: comm.raw(),
+            rank: comm.rank().0 as c_int,
+            exposed,
+            memory,
+            kind,
+        };
+        error::guard_win(raw)?;
+        window.peer_group = group_of(comm, cx.peer)?;
+        if kind == WindowKind::Dynamic {
+            let mut base = 0;
+            // SAFETY: MPI_Get_address accepts any pointer, and `base` outlives the call.
+            check("MPI_Get_address", unsafe {
+                ffi::MPI_Get_address(exposed.cast::<c_void>(), &raw mut base)
+            })?;
+            let all = comm.all_gather(&base.to_ne_bytes())?;
+            let theirs =
+                &all[cx.peer.0 as usize * size_of::<ffi::MPI_Aint>()..][..size_of::<ffi::MPI_Aint>()];
+            window.remote = ffi::MPI_Aint::from_ne_bytes(theirs.try_into().unwrap_or_default());
+        }
+        cx.agree(window.check_base())?;
+        Ok(window)
+    }
+
+    /// Refuses a window whose base is not the address that its creation returned. MPICH 4.0.2 over UCX reports a wrong base for
+    /// some sizes, which is why slots are multiples of 64 bytes.
+    fn check_base(&self) -> Result<()> {
+        if self.kind == WindowKind::Dynamic {
+            return Ok(());
+        }
+        let (mut base, mut found): (*mut c_void, c_int) = (ptr::null_mut(), 0);
+        // SAFETY: the window is valid, and MPI stores the attribute MPI_WIN_BASE as a pointer into `base`.
+        check("MPI_Win_get_attr", unsafe {
+            ffi::MPI_Win_get_attr(
+                self.raw,
+                ffi::MPI_WIN_BASE as c_int,
+                (&raw mut base).cast(),
+                &raw mut found,
+            )
+        })?;
+        if found != 0 && base.cast() == self.exposed {
+            return Ok(());
+        }
+        Err(Error::fabric(
+            "the MPI library reports a wrong window base, so its one-sided calls cannot be trusted; use another --win",
+        ))
+    }
+
+    /// Returns the slots of the exposed memory and of each local buffer.
+    pub fn slots(&self) -> Slots {
+        self.slots
+    }
+
+    /// Calls `MPI_Iprobe`, so that a library without asynchronous progress serves accesses by other ranks.
+    pub fn make_progress(&self) -> Result<()> {
+        let mut flag = 0;
+        // SAFETY: the communicator is valid: its team outlives the case. A probe receives nothing.
+        check("MPI_Iprobe", unsafe {
+            let (any, tag) = (ffi::RSMPI_ANY_SOURCE, ffi::RSMPI_ANY_TAG);
+            ffi::MPI_Iprobe(any, tag, self.comm, &raw mut flag, ffi::RSMPI_STATUS_IGNORE)
+        })
+    }
+
+    /// Returns the width of an element in reductions, in bytes.
+    pub fn width(&self) -> usize {
+        self.width
+    }
+
+    /// Calls `access` with this rank's local buffers and exposed memory. No operation on them may be in progress.
+    ///
+    /// It holds an exclusive lock on this rank meanwhile, so that public and private copy of the window agree (MPI 4.1, 12.7).
+    pub fn with_memory<R>(&mut self, access: impl FnOnce(&mut [Buffer], &mut [u8]) -> R) -> Result<R> {
+        // SAFETY: the window is valid and this rank has no epoch open. The exposed memory has `slots.total()` bytes, and the
+        // exclusive lock keeps other ranks from accessing it while the slice exists.
+        unsafe {
+            check(
+                "MPI_Win_lock",
+                ffi::MPI_Win_lock(ffi::MPI_LOCK_EXCLUSIVE as c_int, self.rank, 0, self.raw),
+            )?;
+            let exposed = std::slice::from_raw_parts_mut(self.exposed, self.slots.total() as usize);
+            let result = access(&mut self.locals, exposed);
+            check("MPI_Win_unlock", ffi::MPI_Win_unlock(self.rank, self.raw))?;
+            Ok(result)
+        }
+    }
+
+    /// Unlocks the peer, which this rank has locked.
+    #[inline(always)]
+    pub(super) fn unlock(&self) -> Result<()> {
+        // SAFETY: the window is valid, and every caller has locked the peer before.
+        check("MPI_Win_unlock", unsafe { ffi::MPI_Win_unlock(self.peer, self.raw) })
+    }
+
+    /// Unlocks the peer if `Epochs::hold` has locked it.
+    pub(super) fn unlock_held(&self) -> Result<()> {
+        if self.held.replace(false) { self.unlock() } else { Ok(()) }
+    }
+}
+
+impl Drop for Window {
+    fn drop(&mut self) {
+        if !error::may_free() {
+            // Other ranks may still access this memory.
+            std::mem::forget(self.memory.take());
+            return;
+        }
+        let _ = self.unlock_held();
+        // SAFETY: `self` owns both handles, and only `drop` frees them. Attached memory is detached before the window is freed
+        // and unmapped after it.
+        unsafe {
+            if self.kind == WindowKind::Dynamic {
+                let code = ffi::MPI_Win_detach(self.raw, self.exposed.cast::<c_void>());
+                error::check_freed(c"MPI_Win_detach", code);
+            }
+            ffi::MPI_Group_free(&raw mut self.peer_group);
+            error::check_freed(c"MPI_Win_free", ffi::MPI_Win_free(&raw mut self.raw));
+        }
+        self.memory = None;
+    }
+}
+
+/// Creates a window of the given kind, zeroes its memory and returns its handle and address.
+fn create(
+    comm: &Comm,
+    kind: WindowKind,
+    slots: &Slots,
+    memory: Option<&Buffer>,
+    hints: Hints,
+) -> Result<(ffi::MPI_Win, *mut u8)> {
+    let size = slots.total() as ffi::MPI_Aint;
+    let mut start: *mut c_void = memory.map_or(ptr::null_mut(), |m| m.start().cast());
+    let info = Info::of(hints)?;
+    // SAFETY: `start` is the address of `size` bytes that the caller keeps until the window is freed, or MPI replaces it by
+    // such an address. Results outlive the calls that write them. Other ranks access the memory only after
+    // the agreement at the end of `Window::open`.
+    unsafe {
+        let (mut raw, none) = (ffi::RSMPI_WIN_NULL, ffi::RSMPI_INFO_NULL);
+        let (out, win) = ((&raw mut start).cast::<c_void>(), &raw mut raw);
+        match kind {
+            WindowKind::Allocate => {
+                check("MPI_Win_allocate", ffi::MPI_Win_allocate(size, 1, info.0, comm.raw(), out, win))?
+            }
+            WindowKind::Shared => {
+                let rc = ffi::MPI_Win_allocate_shared(size, 1, none, comm.raw(), out, win);
+                check("MPI_Win_allocate_shared", rc)?;
+            }
+            WindowKind::Create => {
+                check("MPI_Win_create", ffi::MPI_Win_create(start, size, 1, none, comm.raw(), win))?
+            }
+            WindowKind::Dynamic => {
+                check("MPI_Win_create_dynamic", ffi::MPI_Win_create_dynamic(none, comm.raw(), win))?;
+                check("MPI_Win_attach", ffi::MPI_Win_attach(raw, start, size))?;
+            }
+        }
+        // Writing makes the library's pages resident before anything is timed.
+        ptr::write_bytes(start.cast::<u8>(), 0, size as usize);
+        Ok((raw, start.cast()))
+    }
+}
+
+/// An owned info object with the hints of a window, or a null handle.
+struct Info(ffi::MPI_Info);
+
+impl Info {
+    fn of(hints: Hints) -> Result<Info> {
+        // SAFETY: `info` outlives the call that writes it, and key and value are zero-terminated.
+        unsafe {
+            let mut info = Info(ffi::RSMPI_INFO_NULL);
+            if hints == Hints::On {
+                check("MPI_Info_create", ffi::MPI_Info_create(&raw mut info.0))?;
+                let (key, value) = (c"alloc_shm".as_ptr(), c"true".as_ptr());
+                check("MPI_Info_set", ffi::MPI_Info_set(info.0, key, value))?;
+            }
+            Ok(info)
+        }
+    }
+}
+
+impl Drop for Info {
+    fn drop(&mut self) {
+        // SAFETY: `self` owns the info object, only `drop` frees it, and a null handle is not freed.
+        unsafe {
+            if self.0 != ffi::RSMPI_INFO_NULL {
+                ffi::MPI_Info_free(&raw mut self.0);
+            }
+        }
+    }
+}
+
+/// Creates the group of one rank of a communicator. The caller frees it.
+fn group_of(comm: &Comm, rank: Rank) -> Result<ffi::MPI_Group> {
+    let member = rank.0 as c_int;
+    // SAFETY: the communicator is valid, `member` is the one element that MPI reads, and the whole group is freed once.
+    unsafe {
+        let (mut whole, mut part) = (ffi::RSMPI_GROUP_NULL, ffi::RSMPI_GROUP_NULL);
+        check("MPI_Comm_group", ffi::MPI_Comm_group(comm.raw(), &raw mut whole))?;
+        check("MPI_Group_incl", ffi::MPI_Group_incl(whole, 1, &raw const member, &raw mut part))?;
+        check("MPI_Group_free", ffi::MPI_Group_free(&raw mut whole))?;
+        Ok(part)
+    }
+}

@@ -1,0 +1,40 @@
+//! The choices that determine how a window is created.
+
+use ombx_core::benchmark::payload::Slots;
+
+ombx_core::axis! {
+    /// MPI call that creates the window
+    pub enum WindowKind: "win", Always, default Allocate {
+        /// MPI_Win_allocate: the library allocates the memory
+        Allocate = "allocate",
+        /// MPI_Win_create: ombx allocates the memory
+        Create = "create",
+        /// MPI_Win_create_dynamic and MPI_Win_attach; absolute addresses
+        Dynamic = "dynamic",
+        /// MPI_Win_allocate_shared: all ranks on one host
+        Shared = "shared",
+    }
+}
+
+ombx_core::axis! {
+    /// Hints (alloc_shm) for windows that the library allocates
+    pub enum Hints: "hints", IfChosen, default On {
+        /// Set alloc_shm=true
+        On = "on",
+        /// No info object
+        Off = "off",
+    }
+}
+
+/// Options of [`Window::open`](crate::Window::open).
+#[derive(Debug, Clone, Copy)]
+pub struct WindowOptions {
+    /// The MPI call that creates the window.
+    pub kind: WindowKind,
+    /// The slots of the exposed memory and of each local buffer.
+    pub slots: Slots,
+    /// Number of local buffers, 1 to 3: the origin's data, fetched results, values to compare with.
+    pub locals: usize,
+    /// Whether `MPI_Win_allocate` gets hints.
+    pub hints: Hints,
+}

@@ -1,0 +1,31 @@
+//! The trait of one-sided operations.
+
+use ombx_core::{
+    benchmark::payload::{Check, Fill},
+    error::Result,
+};
+use ombx_mpi::Epoch;
+
+use crate::memory::Memory;
+
+/// An operation of an origin on its target's window.
+pub trait Operation: 'static {
+    /// Number of local buffers: 1 for the origin's data, 2 with fetched results, 3 with values to compare with.
+    const LOCALS: usize = 1;
+    /// Whether the operation works on one element only, so that a message has 1, 2, 4 or 8 bytes.
+    const ONE_ELEMENT: bool = false;
+    /// Whether the operation returns a request, which needs a passive target (MPI 4.1, 12.3.5).
+    const HAS_REQUESTS: bool = false;
+
+    /// Issues the operation on one slot. The synchronisation completes it.
+    fn issue(epoch: &Epoch<'_>, slot: u32) -> Result<()>;
+    /// Runs after the last operation of an iteration, before the synchronisation.
+    #[inline(always)]
+    fn issued(_: &Epoch<'_>) -> Result<()> {
+        Ok(())
+    }
+    /// Writes the data that the operation moves, and poison where data must arrive.
+    fn fill(memory: &mut Memory<'_>, fill: Fill);
+    /// Compares what has arrived on this rank with what must have arrived.
+    fn check(memory: &mut Memory<'_>, fill: Fill) -> Check;
+}
