@@ -19,9 +19,18 @@ use ombx_mpi::collective::{Call, Choices, Operation};
 
 use crate::{
     content,
-    entry::InPlace,
     mode::{Mode, Nonblocking},
 };
+
+ombx_core::axis! {
+    /// MPI_IN_PLACE: what a rank sends lies where it receives; where there is a root, at the root alone
+    pub enum InPlace: "in-place", IfChosen, default Off {
+        /// Separate buffers
+        Off = "off",
+        /// MPI_IN_PLACE
+        On = "on",
+    }
+}
 
 /// Operation `C` in mode `M`.
 pub struct Collective<C, M> {

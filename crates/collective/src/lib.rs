@@ -4,12 +4,10 @@
 //! buffers, [`mode`] how it is completed, [`kernel`] crosses them, and [`blocking`], [`nonblocking`] and [`persistent`] have
 //! a line for each. [`broadcast`] has other ways to time a broadcast.
 
-pub mod blocking;
 pub mod broadcast;
 pub mod content;
-pub mod entry;
+mod entry;
 pub mod kernel;
 pub mod mode;
-pub mod nonblocking;
+pub mod operations;
 pub mod overlap;
-pub mod persistent;
