@@ -74,7 +74,7 @@ pub(crate) fn doctor(args: &DoctorArgs) -> Result<u8> {
     let debug = cfg!(debug_assertions);
     let standing = trust::standing(&examined.ranks, clock.facts(), debug);
     examined.findings.extend(standing.into_iter().filter(|n| n.code != "shared_cpu" || started.is_none()));
-    examined.findings.extend(Host::here(shared_memory()).against(examined.here));
+    examined.findings.extend(Host::here(shared_memory()).problems(examined.here));
     let facts = clock.facts();
     let text = if args.json {
         format!("{:#}\n", examined.json(json!({"source": facts.source, "resolution_ns": facts.resolution_ns, "overhead_ns": facts.overhead_ns})))

@@ -17,7 +17,7 @@ use ombx_core::{
         row::{self, KernelFactory},
         session::Session,
     },
-    pacing::{mesh::Mesh, pace::Pacing, paced::PacedKernels},
+    pacing::{mesh::Mesh, pace::Pacing, paced_kernel::PacedKernels},
     result::{Measurement, Outcome},
     stats::Summary,
     system::clock::Facts,

@@ -12,8 +12,8 @@ mod thread_team;
 pub use self::{
     batches::time_batches,
     hostile::hostile,
-    probe::{Probe, Uneven},
+    probe::{Probe, SlowerByRank},
     sim_link::SimLink,
     sim_mesh::SimMesh,
-    thread_team::{Delay, Letter, ThreadTeam, measure, on_ranks, on_skewed_ranks, on_uneven_ranks},
+    thread_team::{Delay, SimMessage, ThreadTeam, measure, on_ranks, on_skewed_ranks, on_uneven_ranks},
 };

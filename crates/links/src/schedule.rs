@@ -6,14 +6,14 @@ use ombx_core::{measure::shuffle::Shuffle, unit::Rank};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Schedule {
     ranks: u32,
-    meetings: Meetings,
+    pairing: Pairing,
     shuffle: Option<Shuffle>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Meetings {
-    Everyone,
-    Halves,
+enum Pairing {
+    AllPairs,
+    Bisection,
 }
 
 /// Whom a rank of `ranks` meets in a round, from 0, of the circle method; `None` for the one that sits out of an odd number.
@@ -22,8 +22,8 @@ enum Meetings {
 /// itself meets m - 1 instead, which for odd N is nobody. That is a 1-factorisation of the complete graph.
 #[inline]
 pub fn partner(rank: Rank, round: u32, ranks: u32) -> Option<Rank> {
-    let (me, modulus) = (u64::from(rank.0), circle(ranks));
-    let (round, alone) = (u64::from(round) % modulus, lone(round, modulus));
+    let (me, modulus) = (u64::from(rank.0), circle_size(ranks));
+    let (round, alone) = (u64::from(round) % modulus, unpaired(round, modulus));
     let other = match me {
         me if me == modulus => alone,
         me if me == alone => modulus,
@@ -33,27 +33,27 @@ pub fn partner(rank: Rank, round: u32, ranks: u32) -> Option<Rank> {
 }
 
 /// How many labels go round the circle, which is also how many rounds there are; odd.
-fn circle(ranks: u32) -> u64 {
+fn circle_size(ranks: u32) -> u64 {
     (u64::from(ranks).max(2).div_ceil(2)) * 2 - 1
 }
 
 /// The label that would meet itself: half of the round, in arithmetic modulo an odd number.
-fn lone(round: u32, modulus: u64) -> u64 {
+fn unpaired(round: u32, modulus: u64) -> u64 {
     (u64::from(round) % modulus) * modulus.div_ceil(2) % modulus
 }
 
 impl Schedule {
     /// Every two ranks meet once.
     pub fn all_pairs(ranks: u32) -> Schedule {
-        Schedule { ranks, meetings: Meetings::Everyone, shuffle: None }
+        Schedule { ranks, pairing: Pairing::AllPairs, shuffle: None }
     }
 
     /// One round: rank i meets i + N/2; of an odd number the last sits out.
     pub fn bisection(ranks: u32) -> Schedule {
-        Schedule { meetings: Meetings::Halves, ..Schedule::all_pairs(ranks) }
+        Schedule { pairing: Pairing::Bisection, ..Schedule::all_pairs(ranks) }
     }
 
-    /// The same meetings with the ranks permuted by a seed.
+    /// The same pairing with the ranks permuted by a seed.
     #[must_use]
     pub fn shuffled(self, seed: u64) -> Schedule {
         Schedule { shuffle: Some(Shuffle::new(self.ranks, seed)), ..self }
@@ -61,9 +61,9 @@ impl Schedule {
 
     /// N - 1 for an even number of ranks, N for an odd one; 1 of a bisection.
     pub fn rounds(&self) -> u32 {
-        match self.meetings {
-            Meetings::Everyone => circle(self.ranks) as u32,
-            Meetings::Halves => 1,
+        match self.pairing {
+            Pairing::AllPairs => circle_size(self.ranks) as u32,
+            Pairing::Bisection => 1,
         }
     }
 
@@ -76,9 +76,9 @@ impl Schedule {
     #[inline]
     pub fn partner(&self, rank: Rank, round: u32) -> Option<Rank> {
         let label = self.label(rank);
-        let other = match self.meetings {
-            Meetings::Everyone => partner(label, round, self.ranks),
-            Meetings::Halves => {
+        let other = match self.pairing {
+            Pairing::AllPairs => partner(label, round, self.ranks),
+            Pairing::Bisection => {
                 let half = self.pairs();
                 let other = if label.0 < half { label.0 + half } else { label.0 - half };
                 (label.0 < 2 * half).then_some(Rank(other))
@@ -89,13 +89,13 @@ impl Schedule {
 
     /// One pair of a round, `turn` from 0 to [`Schedule::pairs`] - 1: the lower rank and the higher.
     pub fn pair(&self, round: u32, turn: u32) -> (Rank, Rank) {
-        let label = match self.meetings {
-            Meetings::Halves => u64::from(turn),
-            Meetings::Everyone => {
-                let modulus = circle(self.ranks);
+        let label = match self.pairing {
+            Pairing::Bisection => u64::from(turn),
+            Pairing::AllPairs => {
+                let modulus = circle_size(self.ranks);
                 // In an odd number the lone label sits out, so that its neighbours are the first pair.
                 let step = u64::from(turn) + u64::from(self.ranks % 2);
-                (lone(round, modulus) + step) % modulus
+                (unpaired(round, modulus) + step) % modulus
             }
         };
         let one = self.rank(Rank(label as u32));
@@ -194,7 +194,7 @@ mod tests {
             }
             if a != b {
                 // The one round in which these two meet, and no other.
-                let modulus = circle(ranks);
+                let modulus = circle_size(ranks);
                 let sum = match (u64::from(a.0), u64::from(b.0)) {
                     (a, b) if a == modulus => 2 * b,
                     (a, b) if b == modulus => 2 * a,
@@ -202,7 +202,7 @@ mod tests {
                 };
                 let meets = (sum % modulus) as u32;
                 prop_assert_eq!(partner(a, meets, ranks), Some(b));
-                prop_assert!(round % circle(ranks) as u32 == meets || partner(a, round % circle(ranks) as u32, ranks) != Some(b));
+                prop_assert!(round % circle_size(ranks) as u32 == meets || partner(a, round % circle_size(ranks) as u32, ranks) != Some(b));
             }
         }
     }

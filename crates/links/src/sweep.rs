@@ -1,6 +1,6 @@
 //! Every pair of ranks, or every pair across the bisection, measured round by round; the slowest are measured again alone.
 //!
-//! Each pair is a team of two and is measured as any benchmark of two ranks is. Rows go to rank 0 after every step, one of
+//! Each pair is a team of two and is measured as any benchmark of two ranks is. PairSink go to rank 0 after every step, one of
 //! each timed rank, and from there to the sink: no rank holds the matrix. What grows with the square of the ranks are
 //! 12 bytes for each row on rank 0, by which it finds the slowest.
 
@@ -100,20 +100,20 @@ pub fn run(
         for turn in 0..turns {
             let partner = match task.mode {
                 Mode::Parallel | Mode::Bisection => schedule.partner(team.rank(), round),
-                Mode::Serial => other_of(schedule.pair(round, turn), team.rank()),
+                Mode::Serial => partner_in(schedule.pair(round, turn), team.rank()),
             };
             let label = (task.mode != Mode::Serial).then(|| ("round", round.to_string()));
-            sweep.both_ways(partner, &sizes, label.as_ref())?;
+            sweep.measure_both_directions(partner, &sizes, label.as_ref())?;
         }
     }
-    sweep.again()?;
+    sweep.retest_slowest()?;
     if team.rank() == Rank(0) {
         sweep.opening.sink.finish()?;
     }
     Ok(sweep.opening.sink.tally)
 }
 
-fn other_of((a, b): (Rank, Rank), me: Rank) -> Option<Rank> {
+fn partner_in((a, b): (Rank, Rank), me: Rank) -> Option<Rank> {
     match me {
         me if me == a => Some(b),
         me if me == b => Some(a),
@@ -136,7 +136,12 @@ struct Sweep<'a> {
 
 impl Sweep<'_> {
     /// A turn: this rank and its partner, if it has one, in both directions at every size. Collective over all ranks.
-    fn both_ways(&mut self, partner: Option<Rank>, sizes: &[Bytes], label: Label<'_>) -> Result<()> {
+    fn measure_both_directions(
+        &mut self,
+        partner: Option<Rank>,
+        sizes: &[Bytes],
+        label: Label<'_>,
+    ) -> Result<()> {
         let me = self.team.rank();
         for lower_is_timed in [true, false] {
             let first =
@@ -146,14 +151,19 @@ impl Sweep<'_> {
                 _ => None,
             };
             for bytes in sizes {
-                self.step(pair.as_ref().map(|(partner, pair)| (*partner, &**pair)), *bytes, label)?;
+                self.measure_step(pair.as_ref().map(|(partner, pair)| (*partner, &**pair)), *bytes, label)?;
             }
         }
         Ok(())
     }
 
     /// One row of every pair at the most, and its way to the sink. Who has nothing to measure sleeps until all have done.
-    fn step(&mut self, pair: Option<(Rank, &dyn Team)>, bytes: Bytes, label: Label<'_>) -> Result<()> {
+    fn measure_step(
+        &mut self,
+        pair: Option<(Rank, &dyn Team)>,
+        bytes: Bytes,
+        label: Label<'_>,
+    ) -> Result<()> {
         let row = match pair {
             Some((partner, pair)) => self.measure(partner, pair, bytes, label)?,
             None => None,
@@ -188,18 +198,18 @@ impl Sweep<'_> {
     ) -> Result<Option<Measurement>> {
         let plan = Plan { sizes: Some(vec![bytes]), pairs: None, ..self.plan.clone() };
         let assignment = Layout::Pair.assign(2, None)?;
-        let mut rows = Rows { kept: Memory::default(), outer: &mut self.opening.sink };
+        let mut rows = PairSink { kept: Memory::default(), outer: &mut self.opening.sink };
         let standing: &[Notice] = &self.opening.standing;
         let mut session =
             Session::new(pair, assignment, (&plan, self.clock, standing), self.task.choice, &mut rows);
         (self.task.choice.bench.run)(&mut session)
             .map_err(|e| e.within(format!("link of ranks {} and {partner}", self.team.rank())))?;
         let ends = [self.team.rank(), partner];
-        Ok(rows.kept.rows.pop().map(|row| named(row, ends, label)))
+        Ok(rows.kept.rows.pop().map(|row| renumbered(row, ends, label)))
     }
 
     /// Measures suspects and, for comparison, ordinary links again, each alone.
-    fn again(&mut self) -> Result<()> {
+    fn retest_slowest(&mut self) -> Result<()> {
         let (team, me) = (self.team, self.team.rank());
         let mut list: Vec<u8> = Vec::new();
         if me == Rank(0) {
@@ -215,19 +225,19 @@ impl Sweep<'_> {
             let number = |at: usize| link[8 * at..8 * at + 8].try_into().map_or(0, u64::from_le_bytes);
             let (from, to) = (Rank(number(0) as u32), Rank(number(1) as u32));
             let value = if number(3) == 1 { verdict::ALONE } else { verdict::REFERENCE };
-            let pair = match other_of((from, to), me) {
+            let pair = match partner_in((from, to), me) {
                 Some(partner) => Some((partner, team.pair(partner, from)?)),
                 None => None,
             };
             let pair = pair.as_ref().map(|(partner, pair)| (*partner, &**pair));
-            self.step(pair, Bytes(number(2)), Some(&(verdict::RETEST, value.into())))?;
+            self.measure_step(pair, Bytes(number(2)), Some(&(verdict::RETEST, value.into())))?;
         }
         Ok(())
     }
 }
 
 /// The row of a team of two in the words of the whole: ranks by their numbers there.
-fn named(mut row: Measurement, ends: [Rank; 2], label: Label<'_>) -> Measurement {
+fn renumbered(mut row: Measurement, ends: [Rank; 2], label: Label<'_>) -> Measurement {
     row.bench = verdict::BENCH.into();
     row.axes.insert("from".into(), ends[0].to_string());
     row.axes.insert("to".into(), ends[1].to_string());
@@ -250,12 +260,12 @@ fn named(mut row: Measurement, ends: [Rank; 2], label: Label<'_>) -> Measurement
 }
 
 /// Keeps the row of a team of two on its timed rank; signs of life go on to the sink of the whole.
-struct Rows<'a> {
+struct PairSink<'a> {
     kept: Memory,
     outer: &'a mut dyn Sink,
 }
 
-impl Sink for Rows<'_> {
+impl Sink for PairSink<'_> {
     fn run(&mut self, _: &Run) -> Result<()> {
         Ok(())
     }
@@ -298,12 +308,12 @@ mod tests {
         benchmark::entry::Benchmark,
         measure::plan::{Effort, parse_sizes},
         testkit::{Delay, SimLink, on_uneven_ranks},
-        two_sided::pattern::{Over, Semidirectional},
+        two_sided::pattern::{PatternKernel, Semidirectional},
     };
     use ombx_results::verdict::{What, judge};
 
     static SIM: Benchmark =
-        Benchmark::of::<Over<Semidirectional, SimLink<5000, 2>>>("sim.link", "a link of known cost");
+        Benchmark::of::<PatternKernel<Semidirectional, SimLink<5000, 2>>>("sim.link", "a link of known cost");
 
     fn sweep(ranks: u32, mode: Mode, seed: Option<u64>, retest: u32, delay: Delay) -> Memory {
         let choice = Choice { bench: &SIM, preset: &[] };

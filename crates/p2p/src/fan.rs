@@ -27,9 +27,9 @@ pub(crate) trait Direction: 'static {
     const RECEIVER: Role;
 
     /// An iteration of the one rank.
-    fn one<L: Link>(link: &mut L) -> Result<()>;
+    fn center<L: Link>(link: &mut L) -> Result<()>;
     /// The same iteration of each of the many.
-    fn many<L: Link>(link: &mut L) -> Result<()>;
+    fn leaf<L: Link>(link: &mut L) -> Result<()>;
 }
 
 /// From many to one.
@@ -45,13 +45,13 @@ impl Direction for In {
     const RECEIVER: Role = Role::Active;
 
     #[inline(always)]
-    fn one<L: Link>(link: &mut L) -> Result<()> {
+    fn center<L: Link>(link: &mut L) -> Result<()> {
         link.pull()?;
         link.acknowledge()
     }
 
     #[inline(always)]
-    fn many<L: Link>(link: &mut L) -> Result<()> {
+    fn leaf<L: Link>(link: &mut L) -> Result<()> {
         link.push()?;
         link.acknowledged()
     }
@@ -70,13 +70,13 @@ impl Direction for Out {
     const RECEIVER: Role = Role::Passive;
 
     #[inline(always)]
-    fn one<L: Link>(link: &mut L) -> Result<()> {
+    fn center<L: Link>(link: &mut L) -> Result<()> {
         link.push()?;
         link.acknowledged()
     }
 
     #[inline(always)]
-    fn many<L: Link>(link: &mut L) -> Result<()> {
+    fn leaf<L: Link>(link: &mut L) -> Result<()> {
         link.pull()?;
         link.acknowledge()
     }
@@ -130,12 +130,12 @@ impl<D: Direction, L: Link> Kernel for Fan<D, L> {
 
     #[inline]
     fn active(&mut self) -> Result<()> {
-        D::one(&mut self.link)
+        D::center(&mut self.link)
     }
 
     #[inline]
     fn passive(&mut self) -> Result<()> {
-        D::many(&mut self.link)
+        D::leaf(&mut self.link)
     }
 
     fn check(&mut self, fill: Fill) -> Result<Check> {

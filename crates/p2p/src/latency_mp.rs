@@ -10,11 +10,11 @@ use ombx_core::{
         work::{Method, Metric, Role, Work},
     },
     error::Result,
-    two_sided::pattern::{Over, PingPong},
+    two_sided::pattern::{PatternKernel, PingPong},
 };
 use ombx_mpi::{Channel, Sleeper};
 
-type Ping = Over<PingPong, Channel>;
+type Ping = PatternKernel<PingPong, Channel>;
 
 /// A ping-pong with a child beside it, which shares the rank's memory and never calls MPI.
 struct Forked {

@@ -11,8 +11,8 @@ use ombx_core::{
     error::{Error, Result},
     measure::{engine::run, session::Session},
     two_sided::pattern::{
-        BiStream, Bidirectional, Buffers, LinkPattern, Over, Pattern, PingPong, Semidirectional, Stream,
-        Unidirectional,
+        BiStream, Bidirectional, Buffers, LinkPattern, Pattern, PatternKernel, PingPong, Semidirectional,
+        Stream, Unidirectional,
     },
     unit::Bytes,
 };
@@ -103,20 +103,20 @@ fn by_transport<P: Pattern>(session: &mut Session<'_>) -> Result<()> {
     session.split(|session, transport| match transport {
         Transport::Unix => session.without(&[IpVersion::AXIS, NoDelay::AXIS, ZeroCopy::AXIS], |session| {
             set(session, Ip::V4, true)?;
-            run::<Over<P, Flow<Unix>>>(session)
+            run::<PatternKernel<P, Flow<Unix>>>(session)
         }),
         Transport::Udp => by_ip(session, |session, ip| {
             session.without(&[NoDelay::AXIS, ZeroCopy::AXIS], |session| {
                 set(session, ip, true)?;
-                run::<Over<P, Datagrams>>(session)
+                run::<PatternKernel<P, Datagrams>>(session)
             })
         }),
         Transport::Tcp => by_ip(session, |session, ip| {
             session.split(|session, nodelay: NoDelay| {
                 set(session, ip, nodelay == NoDelay::On)?;
                 session.split(|session, zero_copy| match zero_copy {
-                    ZeroCopy::On => run::<Over<P, Flow<ZeroCopyTcp>>>(session),
-                    ZeroCopy::Off => run::<Over<P, Flow<Tcp>>>(session),
+                    ZeroCopy::On => run::<PatternKernel<P, Flow<ZeroCopyTcp>>>(session),
+                    ZeroCopy::Off => run::<PatternKernel<P, Flow<Tcp>>>(session),
                 })
             })
         }),
@@ -185,7 +185,7 @@ ombx_core::inventory::submit! {
     entry(
         "sockets.latency",
         "blocking ping-pong between two processes over sockets, one way",
-        <Over<PingPong, Flow<Tcp>> as Kernel>::METRIC,
+        <PatternKernel<PingPong, Flow<Tcp>> as Kernel>::METRIC,
         method(
             "one send and one recv of the whole message on rank 0, a recv and a send on rank 1; the figure is half of it; over \
              udp each message has 8 bytes of its own before it, and one that is lost is sent again",

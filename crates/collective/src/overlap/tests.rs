@@ -5,7 +5,7 @@ use ombx_core::{
     benchmark::{axis::AxisValue, entry::Benchmark, layout::Layout},
     error::Error,
     measure::plan::{Effort, Plan},
-    system::clock::Hand,
+    system::clock::VirtualTime,
     testkit::{SimMesh, ThreadTeam, measure},
 };
 
@@ -19,11 +19,11 @@ const IN_CALLS: u8 = 1;
 
 /// An operation that needs [`NEEDS`] ns of progress.
 struct Simulated<const PROGRESS: u8> {
-    hand: Hand,
+    time: VirtualTime,
     wrong: bool,
 }
 
-struct Pass(Hand, Duration);
+struct Pass(VirtualTime, Duration);
 
 impl Busy for Pass {
     fn run(&self) {
@@ -43,7 +43,7 @@ impl<const PROGRESS: u8> Kernel for Simulated<PROGRESS> {
         if case.bytes.0 == 404 {
             return Err(Error::unsupported("404 is not to be had"));
         }
-        Ok(Simulated { hand: cx.fabric::<ThreadTeam>()?.hand.clone(), wrong: case.bytes.0 == 500 })
+        Ok(Simulated { time: cx.fabric::<ThreadTeam>()?.time.clone(), wrong: case.bytes.0 == 500 })
     }
 
     fn active(&mut self) -> Result<()> {
@@ -66,25 +66,25 @@ impl<const PROGRESS: u8> Nonblocking for Simulated<PROGRESS> {
     type Busy = Pass;
 
     fn busy(&self, time: Duration) -> Pass {
-        Pass(self.hand.clone(), time)
+        Pass(self.time.clone(), time)
     }
 
     fn overlapped(&mut self, tests: u32, mut slice: impl FnMut()) -> Result<()> {
-        let started = self.hand.now();
+        let started = self.time.now();
         let mut left = NEEDS;
         slice();
         for _ in 0..tests {
             if PROGRESS == IN_CALLS {
                 let step = left.min(NEEDS / 100);
-                self.hand.advance(step);
+                self.time.advance(step);
                 left -= step;
             }
             slice();
         }
         if PROGRESS == ALONE {
-            left = left.saturating_sub(self.hand.now() - started);
+            left = left.saturating_sub(self.time.now() - started);
         }
-        self.hand.advance(left);
+        self.time.advance(left);
         Ok(())
     }
 }

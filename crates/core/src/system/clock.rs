@@ -37,17 +37,17 @@ impl Clock {
         Clock { inner, facts }
     }
 
-    /// A clock that stands still until [`Hand::advance`] moves it; its cost is what a test says it is.
-    pub fn manual(overhead_ns: u64) -> (Clock, Hand) {
+    /// A clock that stands still until [`VirtualTime::advance`] moves it; its cost is what a test says it is.
+    pub fn manual(overhead_ns: u64) -> (Clock, VirtualTime) {
         Clock::skewed(overhead_ns, Skew::default())
     }
 
     /// The same, but it shows another time than the one that passes.
-    pub fn skewed(overhead_ns: u64, skew: Skew) -> (Clock, Hand) {
+    pub fn skewed(overhead_ns: u64, skew: Skew) -> (Clock, VirtualTime) {
         let (inner, shown) = quanta::Clock::mock();
         shown.increment(skew.offset_ns);
         let facts = Facts { source: "manual", resolution_ns: 1, overhead_ns };
-        (Clock { inner, facts }, Hand { truth: Arc::default(), shown, skew })
+        (Clock { inner, facts }, VirtualTime { truth: Arc::default(), shown, skew })
     }
 
     /// Reads the clock: raw ticks, the only thing that a timed region does besides the work.
@@ -121,13 +121,13 @@ pub struct Skew {
 
 /// Moves a manual clock.
 #[derive(Debug, Clone)]
-pub struct Hand {
+pub struct VirtualTime {
     truth: Arc<AtomicU64>,
     shown: Arc<Mock>,
     skew: Skew,
 }
 
-impl Hand {
+impl VirtualTime {
     /// Lets this much time pass.
     pub fn advance(&self, nanoseconds: u64) {
         let truth = self.truth.fetch_add(nanoseconds, Ordering::Relaxed) + nanoseconds;

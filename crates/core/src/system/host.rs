@@ -63,7 +63,7 @@ impl Host {
     }
 
     /// What stands against so many ranks on this host.
-    pub fn against(&self, ranks: u32) -> Vec<Notice> {
+    pub fn problems(&self, ranks: u32) -> Vec<Notice> {
         let mut notices = Vec::new();
         let mut say =
             |code: &str, short: String, advice: &str| notices.push(Notice::new(code, short, advice));
@@ -182,7 +182,7 @@ mod tests {
     use super::*;
 
     fn codes(host: &Host, ranks: u32) -> Vec<String> {
-        host.against(ranks).into_iter().map(|notice| notice.code).collect()
+        host.problems(ranks).into_iter().map(|notice| notice.code).collect()
     }
 
     #[test]

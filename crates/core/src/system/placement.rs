@@ -41,7 +41,7 @@ impl Placement {
     }
 
     /// Whether it is worth a word: several hosts, of which one has several ranks.
-    pub fn matters(self, places: &[Place]) -> bool {
+    pub fn is_worth_reporting(self, places: &[Place]) -> bool {
         let hosts: BTreeSet<&str> = places.iter().map(|p| p.host.as_str()).collect();
         self != Placement::OneHost && hosts.len() < places.len()
     }

@@ -1,7 +1,7 @@
 //! How often the interval of a row holds the truth: rows of simulated noise, measured by everything that measures real ones.
 
 use super::{
-    noise::{Noise, Stream},
+    noise::{Noise, NoiseStream},
     thread_team::{ThreadTeam, on_ranks},
 };
 use crate::{
@@ -131,7 +131,7 @@ pub fn cover(model: &'static Model, rows: u64, seed: u64, plan: &Plan) -> Result
     plan.axes.insert(NOISE.name.into(), vec![model.name]);
     plan.sizes = Some((seed * rows..(seed + 1) * rows).map(Bytes).collect());
     let mut all = on_ranks(1, |team| {
-        let mut judge = Judge { model, coverage: Coverage::default() };
+        let mut judge = CoverageSink { model, coverage: Coverage::default() };
         let part = Part { choices: vec![Choice { bench: &SIMULATED, preset: &[] }], plan: plan.clone() };
         runner::run_all(team, &[part], &team.clock, &mut judge, vec!["coverage".into()])?;
         Ok(judge.coverage)
@@ -141,12 +141,12 @@ pub fn cover(model: &'static Model, rows: u64, seed: u64, plan: &Plan) -> Result
 }
 
 /// Compares rows with the truth as they come.
-struct Judge {
+struct CoverageSink {
     model: &'static Model,
     coverage: Coverage,
 }
 
-impl Sink for Judge {
+impl Sink for CoverageSink {
     fn run(&mut self, _: &Run) -> Result<()> {
         Ok(())
     }
@@ -179,7 +179,7 @@ impl Sink for Judge {
 /// Moves the clock.
 struct Noisy {
     team: ThreadTeam,
-    stream: Stream,
+    stream: NoiseStream,
     iterations: u64,
 }
 
@@ -200,7 +200,7 @@ impl Kernel for Noisy {
 
     fn active(&mut self) -> Result<()> {
         self.iterations += 1;
-        self.team.hand.advance(self.stream.next_ns().round() as u64);
+        self.team.time.advance(self.stream.next_ns().round() as u64);
         Ok(())
     }
 

@@ -7,9 +7,9 @@ use std::{
 };
 
 /// Characters and bytes at which readers turn off.
-const SHARP: &[u8] = b"\0\n\t\x1b \"',:;=-+.%@#*[]{}()09aeKMx\x7f\x80\xfe\xff";
+const SPECIAL_BYTES: &[u8] = b"\0\n\t\x1b \"',:;=-+.%@#*[]{}()09aeKMx\x7f\x80\xfe\xff";
 /// Numbers at which counting ends.
-const LONG: [&str; 6] =
+const EXTREME_NUMBERS: [&str; 6] =
     ["4294967295", "4294967296", "18446744073709551615", "1e308", "-1", "99999999999999999999"];
 
 /// Calls `reads` with every seed of a fuzz target (the files in `fuzz/seeds/TARGET`), and `tries` times with seeds that were cut,
@@ -56,8 +56,8 @@ fn changed(seeds: &[Vec<u8>], random: &mut Random) -> Vec<u8> {
         let at = random.below(bytes.len() + 1);
         match random.below(8) {
             0 if at < bytes.len() => bytes[at] ^= 1 << random.below(8),
-            1 => bytes.insert(at, SHARP[random.below(SHARP.len())]),
-            2 => drop(bytes.splice(at..at, LONG[random.below(LONG.len())].bytes())),
+            1 => bytes.insert(at, SPECIAL_BYTES[random.below(SPECIAL_BYTES.len())]),
+            2 => drop(bytes.splice(at..at, EXTREME_NUMBERS[random.below(EXTREME_NUMBERS.len())].bytes())),
             3 => drop(bytes.drain(random.range(bytes.len()))),
             4 => {
                 let again = bytes[random.range(bytes.len())].to_vec();

@@ -5,7 +5,7 @@ use statrs::distribution::{ContinuousCDF, Normal};
 /// Time of an undisturbed iteration, in nanoseconds: long enough for every iteration to be a sample.
 const UNDISTURBED_NS: f64 = 100_000.0;
 /// Scatter of a mode, as a part of its time.
-const WITHIN_A_MODE: f64 = 0.02;
+const MODE_SCATTER: f64 = 0.02;
 
 /// A model of noise, with its parameters.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -65,7 +65,7 @@ pub enum Noise {
 
 /// What iterations take, one after the other.
 #[derive(Debug, Clone)]
-pub struct Stream {
+pub struct NoiseStream {
     noise: Noise,
     random: Random,
     /// Of the process so far: its value, its mode, its phase.
@@ -75,7 +75,7 @@ pub struct Stream {
 
 impl Noise {
     /// What iterations take from a seed on.
-    pub fn stream(self, seed: u64) -> Stream {
+    pub fn stream(self, seed: u64) -> NoiseStream {
         let mut random = Random(seed ^ 0x5DEE_CE66_D1CE_4E5B);
         let state = match self {
             Noise::Correlated { .. } | Noise::Wander { .. } => random.normal(),
@@ -83,7 +83,7 @@ impl Noise {
             Noise::Swing { .. } => random.uniform(),
             Noise::Independent { .. } | Noise::Tailed { .. } | Noise::Ramp { .. } => 0.0,
         };
-        Stream { noise: self, random, state, iteration: 0.0 }
+        NoiseStream { noise: self, random, state, iteration: 0.0 }
     }
 
     /// The true median in nanoseconds of the iterations of a row; they are numbered from the first of a stream.
@@ -94,7 +94,7 @@ impl Noise {
             Noise::Independent { .. } | Noise::Correlated { .. } | Noise::Wander { .. } => 1.0,
             Noise::Tailed { mean } => 1.0 + mean * std::f64::consts::LN_2,
             Noise::Bimodal { share, .. } => {
-                (WITHIN_A_MODE * standard().inverse_cdf(0.5 / (1.0 - share))).exp()
+                (MODE_SCATTER * standard().inverse_cdf(0.5 / (1.0 - share))).exp()
             }
             Noise::Ramp { sigma, .. } | Noise::Swing { sigma, .. } => {
                 let stream = self.stream(seed);
@@ -124,7 +124,7 @@ fn median_of_mixture(levels: &[f64], sigma: f64) -> f64 {
     (low + high) / 2.0
 }
 
-impl Stream {
+impl NoiseStream {
     /// What the next iteration takes, in nanoseconds.
     pub fn next_ns(&mut self) -> f64 {
         let random = &mut self.random;
@@ -143,7 +143,7 @@ impl Stream {
                 if random.uniform() < change {
                     self.state = 1.0 - self.state;
                 }
-                (1.0 + apart * self.state) * (WITHIN_A_MODE * random.normal()).exp()
+                (1.0 + apart * self.state) * (MODE_SCATTER * random.normal()).exp()
             }
             Noise::Ramp { sigma, .. } | Noise::Swing { sigma, .. } => {
                 let noise = sigma * random.normal();

@@ -68,10 +68,10 @@ impl<const ITERATION: u64> Kernel for Probe<ITERATION> {
     fn active(&mut self) -> Result<()> {
         assert!(self.begun && self.role == Role::Active);
         self.iterations += 1;
-        self.team.hand.advance(ITERATION);
+        self.team.time.advance(ITERATION);
         if self.cold > 0 {
             self.cold -= 1;
-            self.team.hand.advance(1_000_000_000);
+            self.team.time.advance(1_000_000_000);
         }
         Ok(())
     }
@@ -95,11 +95,11 @@ impl<const ITERATION: u64> Kernel for Probe<ITERATION> {
 }
 
 /// 1000 ns an iteration on rank 0, and as much more on every further rank.
-pub struct Uneven {
+pub struct SlowerByRank {
     team: ThreadTeam,
 }
 
-impl Kernel for Uneven {
+impl Kernel for SlowerByRank {
     const METRIC: Metric = Metric::Latency;
     const METHOD: Method = Method { timed: "nothing", untimed: "everything", like: "nothing" };
 
@@ -108,11 +108,11 @@ impl Kernel for Uneven {
     }
 
     fn open(cx: &Context<'_>, _: &Case) -> Result<Self> {
-        Ok(Uneven { team: cx.fabric::<ThreadTeam>()?.clone() })
+        Ok(SlowerByRank { team: cx.fabric::<ThreadTeam>()?.clone() })
     }
 
     fn active(&mut self) -> Result<()> {
-        self.team.hand.advance(1000 * (u64::from(self.team.rank) + 1));
+        self.team.time.advance(1000 * (u64::from(self.team.rank) + 1));
         Ok(())
     }
 }

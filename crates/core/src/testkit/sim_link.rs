@@ -1,6 +1,6 @@
 //! A link whose cost is known: latency and time per byte, in virtual time.
 
-use super::thread_team::{Letter, ThreadTeam};
+use super::thread_team::{SimMessage, ThreadTeam};
 use crate::{
     benchmark::{context::Context, payload::Slots},
     error::Result,
@@ -20,19 +20,19 @@ pub struct SimLink<const LATENCY: u64, const PER_BYTE: u64, const CORRUPT: usize
 }
 
 impl<const LATENCY: u64, const PER_BYTE: u64, const CORRUPT: usize> SimLink<LATENCY, PER_BYTE, CORRUPT> {
-    fn post(&self, to: Rank, mut bytes: Vec<u8>) {
-        self.team.hand.advance(bytes.len() as u64 * PER_BYTE);
+    fn send_message(&self, to: Rank, mut bytes: Vec<u8>) {
+        self.team.time.advance(bytes.len() as u64 * PER_BYTE);
         if let Some(byte) = CORRUPT.checked_sub(1).and_then(|at| bytes.get_mut(at)) {
             *byte ^= 1;
         }
-        let arrives_at = self.team.hand.now() + LATENCY + self.team.delay_to(to);
-        self.team.post(to, Letter { bytes, arrives_at });
+        let arrives_at = self.team.time.now() + LATENCY + self.team.delay_to(to);
+        self.team.send_message(to, SimMessage { bytes, arrives_at });
     }
 
-    fn fetch(&self, from: Rank) -> Result<Vec<u8>> {
-        let letter = self.team.fetch(from)?;
-        self.team.hand.advance(letter.arrives_at.saturating_sub(self.team.hand.now()));
-        Ok(letter.bytes)
+    fn receive_message(&self, from: Rank) -> Result<Vec<u8>> {
+        let message = self.team.receive_message(from)?;
+        self.team.time.advance(message.arrives_at.saturating_sub(self.team.time.now()));
+        Ok(message.bytes)
     }
 
     /// Where a message from or to a partner starts.
@@ -43,13 +43,13 @@ impl<const LATENCY: u64, const PER_BYTE: u64, const CORRUPT: usize> SimLink<LATE
     fn send_slot(&self, slot: u32) {
         for (at, partner) in self.partners.iter().enumerate() {
             let start = self.start(at, slot);
-            self.post(*partner, self.outgoing[start..start + self.slots.bytes as usize].to_vec());
+            self.send_message(*partner, self.outgoing[start..start + self.slots.bytes as usize].to_vec());
         }
     }
 
     fn receive_slot(&mut self, slot: u32) -> Result<()> {
         for (at, partner) in self.partners.iter().enumerate() {
-            let bytes = self.fetch(*partner)?;
+            let bytes = self.receive_message(*partner)?;
             let start = self.start(at, slot);
             self.incoming[start..start + bytes.len()].copy_from_slice(&bytes);
         }
@@ -91,12 +91,12 @@ impl<const LATENCY: u64, const PER_BYTE: u64, const CORRUPT: usize> Link
     }
 
     fn acknowledge(&mut self) -> Result<()> {
-        self.partners.iter().for_each(|partner| self.post(*partner, Vec::new()));
+        self.partners.iter().for_each(|partner| self.send_message(*partner, Vec::new()));
         Ok(())
     }
 
     fn acknowledged(&mut self) -> Result<()> {
-        self.partners.iter().try_for_each(|partner| self.fetch(*partner).map(|_| ()))
+        self.partners.iter().try_for_each(|partner| self.receive_message(*partner).map(|_| ()))
     }
 
     fn outgoing(&mut self) -> &mut [u8] {
@@ -117,22 +117,25 @@ mod tests {
         result::Outcome,
         testkit::measure,
         two_sided::pattern::{
-            BiStream, Bidirectional, Buffers, Over, PingPong, Semidirectional, Stream, Unidirectional,
+            BiStream, Bidirectional, Buffers, PatternKernel, PingPong, Semidirectional, Stream,
+            Unidirectional,
         },
     };
 
     type Slow = SimLink<5000, 2>;
     type Broken = SimLink<5000, 2, 3>;
 
-    static PING: Benchmark = Benchmark::of::<Over<PingPong, Slow>>("sim.latency", "ping-pong of known cost");
+    static PING: Benchmark =
+        Benchmark::of::<PatternKernel<PingPong, Slow>>("sim.latency", "ping-pong of known cost");
     static STREAM: Benchmark =
-        Benchmark::of::<Over<Stream, Slow>>("sim.bw", "stream of known cost").streaming();
-    static PAIRS: Benchmark = Benchmark::of::<Over<Stream, Slow>>("sim.pairs", "streams")
+        Benchmark::of::<PatternKernel<Stream, Slow>>("sim.bw", "stream of known cost").streaming();
+    static PAIRS: Benchmark = Benchmark::of::<PatternKernel<Stream, Slow>>("sim.pairs", "streams")
         .streaming()
         .layout(crate::benchmark::layout::Layout::Pairs(crate::benchmark::layout::Pairs::Most));
-    static BAD_PING: Benchmark = Benchmark::of::<Over<PingPong, Broken>>("sim.bad_latency", "flips a bit");
+    static BAD_PING: Benchmark =
+        Benchmark::of::<PatternKernel<PingPong, Broken>>("sim.bad_latency", "flips a bit");
     static BAD_STREAM: Benchmark =
-        Benchmark::of::<Over<Stream, Broken>>("sim.bad_bw", "flips a bit").streaming();
+        Benchmark::of::<PatternKernel<Stream, Broken>>("sim.bad_bw", "flips a bit").streaming();
 
     fn plan(sizes: &str) -> Plan {
         Plan {
@@ -169,10 +172,11 @@ mod tests {
 
     #[test]
     fn each_pattern_counts_its_bytes_and_legs() {
-        static BI: Benchmark = Benchmark::of::<Over<BiStream, Slow>>("sim.bibw", "x").streaming();
-        static SEMI: Benchmark = Benchmark::of::<Over<Semidirectional, Slow>>("sim.semi", "x");
-        static DUO: Benchmark = Benchmark::of::<Over<Bidirectional, Slow>>("sim.duo", "x");
-        static UNI: Benchmark = Benchmark::of::<Over<Unidirectional, Slow>>("sim.uni", "x").streaming();
+        static BI: Benchmark = Benchmark::of::<PatternKernel<BiStream, Slow>>("sim.bibw", "x").streaming();
+        static SEMI: Benchmark = Benchmark::of::<PatternKernel<Semidirectional, Slow>>("sim.semi", "x");
+        static DUO: Benchmark = Benchmark::of::<PatternKernel<Bidirectional, Slow>>("sim.duo", "x");
+        static UNI: Benchmark =
+            Benchmark::of::<PatternKernel<Unidirectional, Slow>>("sim.uni", "x").streaming();
         let close = |a: f64, b: f64| assert!((a - b).abs() < 1e-9, "{a} is not {b}");
         // A message of 1000 bytes occupies its sender for 2000 ns and arrives 5000 ns later.
         close(mb_per_s(&BI, 8), 2.0 * 8.0 * 1000.0 / (8.0 * 2000.0 + 5000.0) * 1e3);
@@ -184,7 +188,7 @@ mod tests {
     #[test]
     fn a_single_buffer_is_said_and_checked() {
         static SINGLE: Benchmark =
-            Benchmark::of::<Over<Stream, Slow>>("sim.bw", "x").streaming().axes(&[Buffers::AXIS]);
+            Benchmark::of::<PatternKernel<Stream, Slow>>("sim.bw", "x").streaming().axes(&[Buffers::AXIS]);
         let mut plan = plan("1000");
         plan.axes.insert("buffers".into(), vec!["multiple", "single"]);
         let rows = measure(2, &SINGLE, &plan).unwrap().rows;

@@ -1,6 +1,6 @@
 //! A mesh whose messages take a known time, in virtual time.
 
-use super::thread_team::{Letter, ThreadTeam};
+use super::thread_team::{SimMessage, ThreadTeam};
 use crate::{
     benchmark::context::Context, error::Result, pacing::mesh::Mesh, system::clock::Clock, unit::Rank,
 };
@@ -17,7 +17,7 @@ impl<const LATENCY: u64> Mesh for SimMesh<LATENCY> {
     }
 
     fn barrier(&mut self) -> Result<()> {
-        self.team.meet()
+        self.team.virtual_barrier()
     }
 
     fn pass(&mut self, to: Rank, from: Rank) -> Result<()> {
@@ -26,24 +26,24 @@ impl<const LATENCY: u64> Mesh for SimMesh<LATENCY> {
     }
 
     fn send(&mut self, to: Rank, bytes: &[u8]) -> Result<()> {
-        self.team.hand.advance(1);
-        let arrives_at = self.team.hand.now() + LATENCY + self.team.delay_to(to);
-        self.team.post(to, Letter { bytes: bytes.to_vec(), arrives_at });
+        self.team.time.advance(1);
+        let arrives_at = self.team.time.now() + LATENCY + self.team.delay_to(to);
+        self.team.send_message(to, SimMessage { bytes: bytes.to_vec(), arrives_at });
         Ok(())
     }
 
     fn receive(&mut self, from: Rank, bytes: &mut [u8]) -> Result<()> {
-        let letter = self.team.fetch(from)?;
-        self.team.hand.advance(letter.arrives_at.saturating_sub(self.team.hand.now()));
-        bytes.copy_from_slice(&letter.bytes);
+        let message = self.team.receive_message(from)?;
+        self.team.time.advance(message.arrives_at.saturating_sub(self.team.time.now()));
+        bytes.copy_from_slice(&message.bytes);
         Ok(())
     }
 
     fn linger(&mut self, ticks: u64) {
-        self.team.hand.advance(ticks);
+        self.team.time.advance(ticks);
     }
 
-    fn clock_of(&self, _: &Clock) -> String {
+    fn clock_name(&self, _: &Clock) -> String {
         self.team.rank.to_string()
     }
 }
@@ -55,7 +55,7 @@ mod tests {
         benchmark::{axis::AxisValue, entry::Benchmark, layout::Aggregation},
         measure::plan::{Effort, Plan},
         pacing::pace::{Dissemination, Pace, Pacer, Pacing},
-        testkit::{Probe, Uneven, measure, on_ranks},
+        testkit::{Probe, SlowerByRank, measure, on_ranks},
     };
 
     #[test]
@@ -67,10 +67,10 @@ mod tests {
                 for turn in 0..6 {
                     // Each turn another rank comes much later than all others.
                     let late = if team.rank == turn % ranks { 1_000_000 } else { 10 * u64::from(team.rank) };
-                    team.hand.advance(late);
-                    let came = team.hand.now();
+                    team.time.advance(late);
+                    let came = team.time.now();
                     Dissemination::wait(&mut pacer, &team.clock).unwrap();
-                    times.push((came, team.hand.now()));
+                    times.push((came, team.time.now()));
                 }
                 times
             });
@@ -105,7 +105,7 @@ mod tests {
     #[test]
     fn the_slowest_rank_of_each_sample_is_the_headline() {
         static UNEVEN: Benchmark =
-            Benchmark::paced::<Uneven, SimMesh<100>>("sim.uneven", "uneven").sizes("8");
+            Benchmark::paced::<SlowerByRank, SimMesh<100>>("sim.uneven", "uneven").sizes("8");
         let plan = Plan { effort: Effort::Fixed { iterations: 40, warmup: 2 }, ..Plan::default() };
         let row = measure(4, &UNEVEN, &plan).unwrap().rows.remove(0);
         // Rank r takes 1000 (r + 1) ns.

@@ -14,7 +14,7 @@ use crate::{
         runner::{self, Part},
         sink::Memory,
     },
-    system::clock::{Clock, Hand, Skew},
+    system::clock::{Clock, Skew, VirtualTime},
     team::{Fabric, Team},
     unit::Rank,
 };
@@ -30,10 +30,10 @@ pub struct ThreadTeam {
     /// What each of its ranks is called in the team that it came from.
     names: Arc<[u32]>,
     delay: Delay,
-    /// This rank's clock; moved by [`ThreadTeam::hand`].
+    /// This rank's clock; moved by [`ThreadTeam::time`].
     pub clock: Clock,
     /// Moves this rank's clock.
-    pub hand: Hand,
+    pub time: VirtualTime,
 }
 
 /// Nanoseconds that a message takes longer between two ranks, by their numbers in the outermost team.
@@ -53,12 +53,12 @@ struct State {
     child: Option<Arc<Shared>>,
     /// Teams of two that one rank has made and the other not yet joined, by who is first, who second, and who made it.
     pairs: HashMap<[u32; 3], VecDeque<Arc<Shared>>>,
-    mail: HashMap<(u32, u32), VecDeque<Letter>>,
+    messages: HashMap<(u32, u32), VecDeque<SimMessage>>,
     aborted: Option<u8>,
 }
 
 /// A message on its way, in virtual time.
-pub struct Letter {
+pub struct SimMessage {
     /// What it says.
     pub bytes: Vec<u8>,
     /// When it is there, on the receiver's clock, in nanoseconds.
@@ -103,11 +103,11 @@ impl ThreadTeam {
     }
 
     /// A barrier in virtual time: every clock is moved to where the last rank's is.
-    pub fn meet(&self) -> Result<()> {
-        let times = self.exchange(&self.hand.now().to_le_bytes())?;
+    pub fn virtual_barrier(&self) -> Result<()> {
+        let times = self.exchange(&self.time.now().to_le_bytes())?;
         let times = times.iter().filter_map(|time| time.as_slice().try_into().ok()).map(u64::from_le_bytes);
         let last = times.max().unwrap_or(0);
-        self.hand.advance(last.saturating_sub(self.hand.now()));
+        self.time.advance(last.saturating_sub(self.time.now()));
         Ok(())
     }
 
@@ -116,18 +116,18 @@ impl ThreadTeam {
         (self.delay)(self.names[self.rank as usize], self.names[to.0 as usize])
     }
 
-    /// Sends a letter, which does not wait.
-    pub fn post(&self, to: Rank, letter: Letter) {
-        self.shared.lock().mail.entry((self.rank, to.0)).or_default().push_back(letter);
+    /// Sends a message, which does not wait.
+    pub fn send_message(&self, to: Rank, message: SimMessage) {
+        self.shared.lock().messages.entry((self.rank, to.0)).or_default().push_back(message);
         self.shared.changed.notify_all();
     }
 
-    /// Waits for the next letter of a rank; the clock is left alone.
-    pub fn fetch(&self, from: Rank) -> Result<Letter> {
+    /// Waits for the next message of a rank; the clock is left alone.
+    pub fn receive_message(&self, from: Rank) -> Result<SimMessage> {
         let mut state = self.shared.lock();
         loop {
-            if let Some(letter) = state.mail.entry((from.0, self.rank)).or_default().pop_front() {
-                return Ok(letter);
+            if let Some(message) = state.messages.entry((from.0, self.rank)).or_default().pop_front() {
+                return Ok(message);
             }
             state = self.shared.wait(state)?;
         }
@@ -224,8 +224,8 @@ pub fn on_skewed_ranks<R: Send>(
                 let (shared, names) = (Arc::clone(&shared), Arc::clone(&names));
                 let body = &body;
                 scope.spawn(move || {
-                    let (clock, hand) = Clock::skewed(9, skew(rank));
-                    body(&ThreadTeam { rank, shared, names, delay, clock, hand })
+                    let (clock, time) = Clock::skewed(9, skew(rank));
+                    body(&ThreadTeam { rank, shared, names, delay, clock, time })
                 })
             })
             .collect();
