@@ -1,4 +1,4 @@
-//! For tests: ranks as threads, each with a clock of its own moved by hand, and links of known cost in virtual time.
+//! Test support: threads as ranks, links of known cost in virtual time, simulated noise and malformed input.
 
 mod batches;
 pub mod coverage;

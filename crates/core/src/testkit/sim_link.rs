@@ -1,4 +1,4 @@
-//! A link whose cost is known: latency and time per byte, in virtual time.
+//! A link of known latency and time per byte, in virtual time.
 
 use super::thread_team::{SimMessage, ThreadTeam};
 use crate::{
@@ -8,9 +8,9 @@ use crate::{
     unit::Rank,
 };
 
-/// A message occupies its sender for `PER_BYTE` ns a byte and arrives `LATENCY` ns later; waiting moves the receiver's clock.
+/// Link whose messages occupy the sender for `PER_BYTE` ns per byte and arrive `LATENCY` ns later, on the receiver's clock.
 ///
-/// Where `CORRUPT` is not 0, bit 0 of byte `CORRUPT - 1` of each message that is so long is flipped on the way.
+/// If `CORRUPT` is not 0, bit 0 of byte `CORRUPT - 1` flips in each message that has this byte.
 pub struct SimLink<const LATENCY: u64, const PER_BYTE: u64, const CORRUPT: usize = 0> {
     team: ThreadTeam,
     partners: Vec<Rank>,
@@ -35,7 +35,7 @@ impl<const LATENCY: u64, const PER_BYTE: u64, const CORRUPT: usize> SimLink<LATE
         Ok(message.bytes)
     }
 
-    /// Where a message from or to a partner starts.
+    /// Returns the offset of the message of a slot from or to a partner.
     fn start(&self, partner: usize, slot: u32) -> usize {
         partner * self.slots.total() as usize + self.slots.offset(slot)
     }
@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn a_ping_pong_is_halved_once() {
+    fn the_latency_is_half_a_ping_pong() {
         let memory = measure(2, &PING, &plan("0,1000")).unwrap();
         let medians: Vec<f64> = memory.rows.iter().map(|r| r.summary.as_ref().unwrap().median).collect();
         assert_eq!(medians, [5000.0, 7000.0]);
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stream_counts_every_message_and_one_receipt() {
+    fn a_stream_takes_the_time_of_all_messages_and_one_acknowledgement() {
         let row = measure(2, &STREAM, &plan("1000")).unwrap().rows.remove(0);
         let iteration_ns = 8.0 * 1000.0 * 2.0 + 5000.0 + 5000.0;
         assert_eq!(row.summary.as_ref().unwrap().median, iteration_ns);
@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn a_single_buffer_is_said_and_checked() {
+    fn rows_with_a_single_buffer_have_a_key_of_their_own_and_are_verified() {
         static SINGLE: Benchmark =
             Benchmark::of::<PatternKernel<Stream, Slow>>("sim.bw", "x").streaming().axes(&[Buffers::AXIS]);
         let mut plan = plan("1000");
@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn pairs_move_more_in_the_time_of_the_slowest() {
+    fn pairs_add_their_bytes_in_the_time_of_the_slowest() {
         let row = measure(5, &PAIRS, &plan("1000")).unwrap().rows.remove(0);
         assert_eq!((row.pairs, row.ranks, row.samples.len()), (2, 4, 2));
         assert!(row.trust.iter().any(|n| n.short == "1 idle"), "{:?}", row.trust);
@@ -209,7 +209,7 @@ mod tests {
     fn one_flipped_bit_fails_the_row_and_is_located() {
         for bench in [&BAD_PING, &BAD_STREAM] {
             let memory = measure(2, bench, &plan("2,64")).unwrap();
-            assert_eq!(memory.rows[0].outcome, Outcome::Ok, "2 bytes have no third");
+            assert_eq!(memory.rows[0].outcome, Outcome::Ok, "a message of 2 bytes has no third byte");
             let Check::Failed(m) = &memory.rows[1].check else { panic!("{:?}", memory.rows[1]) };
             assert_eq!((m.slot, m.byte, m.expected ^ m.actual), (0, 2, 1));
             assert_eq!(memory.tally.unwrap().exit_code(true), 5);
@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn no_verification_is_said() {
+    fn a_row_without_verification_has_a_notice() {
         let row = measure(2, &BAD_PING, &Plan { verify: false, ..plan("64") }).unwrap().rows.remove(0);
         assert_eq!((row.check, row.outcome), (Check::Off, Outcome::Ok));
         assert!(row.trust.iter().any(|n| n.code == "unverified"));

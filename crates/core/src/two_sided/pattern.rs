@@ -20,7 +20,7 @@ use crate::{
 /// The methods of the first group are called in the timed region, the others outside.
 pub trait Link: Sized {
     /// Maximum size of a message in bytes.
-    const MOST: u64 = u64::MAX;
+    const MAX_BYTES: u64 = u64::MAX;
     /// Whether the messages of a window are contiguous in memory.
     const PACKED: bool = false;
 
@@ -96,7 +96,7 @@ impl<P: Pattern, L: Link> Kernel for PatternKernel<P, L> {
     const METHOD: Method = P::METHOD;
 
     fn carries(case: &Case) -> bool {
-        case.bytes.0 <= L::MOST
+        case.bytes.0 <= L::MAX_BYTES
     }
 
     fn work(case: &Case) -> Work {
