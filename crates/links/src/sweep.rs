@@ -1,8 +1,8 @@
-//! Every pair of ranks, or every pair across the bisection, measured round by round; the slowest are measured again alone.
+//! Sweep over links: measures pairs of ranks round by round, then measures the slowest links again, alone.
 //!
-//! Each pair is a team of two and is measured as any benchmark of two ranks is. PairSink go to rank 0 after every step, one of
-//! each timed rank, and from there to the sink: no rank holds the matrix. What grows with the square of the ranks are
-//! 12 bytes for each row on rank 0, by which it finds the slowest.
+//! Each pair is a team of two, which runs an ordinary benchmark of two ranks. After each step, rank 0 collects the row of
+//! each timed rank and passes it to the sink. Rank 0 keeps 12 bytes per row to find the slowest links; no rank holds the
+//! matrix.
 
 use std::collections::BTreeMap;
 
@@ -26,19 +26,19 @@ use ombx_results::{
     wire::{self, Record},
 };
 
-/// Which pairs are measured, and which at the same time.
+/// Selection of pairs, and which of them are measured at the same time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mode {
-    /// All pairs, as many at the same time as there are in a round.
+    /// All pairs. The pairs of a round are measured at the same time.
     Parallel,
-    /// All pairs, one at a time; the other ranks sleep.
+    /// All pairs, one at a time. The other ranks sleep.
     Serial,
-    /// Rank i with i + N/2, all at the same time.
+    /// Rank i with i + N/2, all pairs at the same time.
     Bisection,
 }
 
 impl Mode {
-    /// Name in results.
+    /// Returns the name in results.
     pub const fn name(self) -> &'static str {
         match self {
             Mode::Parallel => "parallel",
@@ -55,7 +55,7 @@ impl Mode {
         seed.map_or(plain, |seed| plain.shuffled(seed))
     }
 
-    /// Steps of measuring, each a row of as many pairs as it has, and rows, before anything is measured again.
+    /// Returns the number of measuring steps and of rows, without retests. All pairs of a step take the time of one row.
     pub fn extent(self, ranks: u32, sizes: usize) -> (u64, u64) {
         let schedule = self.schedule(ranks, None);
         let per_pair = 2 * sizes as u64;
@@ -65,20 +65,20 @@ impl Mode {
     }
 }
 
-/// What is measured of links.
+/// Arguments of a sweep.
 #[derive(Debug, Clone)]
 pub struct Task {
-    /// The benchmark of two ranks that measures one direction of one link.
+    /// Benchmark of two ranks that measures one direction of one link.
     pub choice: Choice,
-    /// Which pairs, and when.
+    /// Selection of pairs.
     pub mode: Mode,
-    /// Permutes which rank plays which part of the schedule.
+    /// Seed that permutes the ranks of the schedule.
     pub seed: Option<u64>,
-    /// How many of the slowest links of each size are measured again alone.
+    /// Number of slowest links per size that are measured again, alone.
     pub retest: u32,
 }
 
-/// Measures links. Every rank calls it with the same arguments; the sink of rank 0 gets the rows.
+/// Runs a sweep. All ranks call this with the same arguments; the sink of rank 0 receives the rows.
 pub fn run(
     team: &dyn Team,
     task: &Task,
@@ -88,7 +88,7 @@ pub fn run(
     argv: Vec<String>,
 ) -> Result<Tally> {
     if team.size() < 2 {
-        return Err(Error::usage("links are between two ranks and more; start it with -n 2 or more"));
+        return Err(Error::usage("links need at least 2 ranks: start with -n 2 or more"));
     }
     (task.choice.bench.available)().map_err(Error::unsupported)?;
     let schedule = task.mode.schedule(team.size(), task.seed);
@@ -121,10 +121,10 @@ fn partner_in((a, b): (Rank, Rank), me: Rank) -> Option<Rank> {
     }
 }
 
-/// One more axis of a row.
+/// Extra axis of a row.
 type Label<'a> = Option<&'a (&'static str, String)>;
 
-/// A sweep under way.
+/// State of a sweep.
 struct Sweep<'a> {
     team: &'a dyn Team,
     task: &'a Task,
@@ -135,7 +135,7 @@ struct Sweep<'a> {
 }
 
 impl Sweep<'_> {
-    /// A turn: this rank and its partner, if it has one, in both directions at every size. Collective over all ranks.
+    /// Measures both directions between this rank and its partner at every size. Collective over all ranks.
     fn measure_both_directions(
         &mut self,
         partner: Option<Rank>,
@@ -157,7 +157,7 @@ impl Sweep<'_> {
         Ok(())
     }
 
-    /// One row of every pair at the most, and its way to the sink. Who has nothing to measure sleeps until all have done.
+    /// Measures at most one row per pair and passes the rows to the sink. Ranks without a pair sleep until all are done.
     fn measure_step(
         &mut self,
         pair: Option<(Rank, &dyn Team)>,
@@ -173,13 +173,15 @@ impl Sweep<'_> {
         let mut mine = Vec::new();
         if let Some(row) = row {
             wire::write_row(&mut mine, &row)
-                .map_err(|e| Error::fabric(format!("a row could not be sent to rank 0: {e}")))?;
+                .map_err(|e| Error::fabric(format!("cannot send a row to rank 0: {e}")))?;
         }
         for line in self.team.gather(&mine)?.into_iter().flatten().filter(|line| !line.is_empty()) {
             let row = match wire::parse(&String::from_utf8_lossy(&line), 1) {
                 Ok(Some(Record::Case(row))) => row,
                 _ => {
-                    return Err(Error::fabric("a rank sent a row that cannot be read: is it the same ombx?"));
+                    return Err(Error::fabric(
+                        "cannot read the row of a rank: check that all ranks run the same ombx",
+                    ));
                 }
             };
             self.times.add(&row);
@@ -188,7 +190,7 @@ impl Sweep<'_> {
         Ok(())
     }
 
-    /// Measures one direction at one size; the row is the timed rank's.
+    /// Measures one direction at one size. Returns the row on the timed rank.
     fn measure(
         &mut self,
         partner: Rank,
@@ -208,7 +210,7 @@ impl Sweep<'_> {
         Ok(rows.kept.rows.pop().map(|row| renumbered(row, ends, label)))
     }
 
-    /// Measures suspects and, for comparison, ordinary links again, each alone.
+    /// Measures suspicious links and, for comparison, ordinary links again, each alone.
     fn retest_slowest(&mut self) -> Result<()> {
         let (team, me) = (self.team, self.team.rank());
         let mut list: Vec<u8> = Vec::new();
@@ -236,7 +238,7 @@ impl Sweep<'_> {
     }
 }
 
-/// The row of a team of two in the words of the whole: ranks by their numbers there.
+/// Converts the row of a pair to a row of the sweep, with rank numbers of the whole team.
 fn renumbered(mut row: Measurement, ends: [Rank; 2], label: Label<'_>) -> Measurement {
     row.bench = verdict::BENCH.into();
     row.axes.insert("from".into(), ends[0].to_string());
@@ -259,7 +261,7 @@ fn renumbered(mut row: Measurement, ends: [Rank; 2], label: Label<'_>) -> Measur
     row
 }
 
-/// Keeps the row of a team of two on its timed rank; signs of life go on to the sink of the whole.
+/// Sink of a pair: keeps its row, and forwards progress to the sink of the sweep.
 struct PairSink<'a> {
     kept: Memory,
     outer: &'a mut dyn Sink,
@@ -287,7 +289,7 @@ impl Sink for PairSink<'_> {
     }
 }
 
-/// The resolved plan, as it is kept in results.
+/// Returns the options of the sweep for the result file.
 fn describe(task: &Task, plan: &Plan) -> BTreeMap<String, String> {
     let mut options = runner::describe(plan, &[task.choice]);
     options.insert("benchmarks".into(), verdict::BENCH.into());
@@ -357,7 +359,7 @@ mod tests {
     }
 
     #[test]
-    fn pairs_of_a_round_are_disjoint() {
+    fn pairs_of_a_round_share_no_rank() {
         let memory = sweep(6, Mode::Parallel, Some(1), 0, |_, _| 0);
         for round in 0..5 {
             let of_round = memory.rows.iter().filter(|r| axis(r, "round") == round && r.bytes == Some(8));
@@ -383,10 +385,10 @@ mod tests {
         let memory = sweep(6, Mode::Parallel, None, 4, slow);
         let mut times = Collected::default();
         memory.rows.iter().for_each(|row| times.add(row));
-        let again: Vec<&Measurement> =
+        let retests: Vec<&Measurement> =
             memory.rows.iter().filter(|r| r.axes.get("retest").is_some_and(|v| v == "alone")).collect();
-        assert_eq!(again.len(), 2 * 4);
-        assert_eq!(again.iter().filter(|r| axis(r, "from") + axis(r, "to") == 6).count(), 4);
+        assert_eq!(retests.len(), 2 * 4);
+        assert_eq!(retests.iter().filter(|r| axis(r, "from") + axis(r, "to") == 6).count(), 4);
         let hosts = Hosts::of(["n0", "n0", "n0", "n0", "n0", "n0"]);
         let found = judge(&times.0, &hosts);
         assert_eq!(found.iter().map(|s| s.what.clone()).collect::<Vec<_>>(), [What::Link(2, 4)]);

@@ -27,36 +27,36 @@ pub enum Noise {
         /// Standard deviation of the logarithm.
         sigma: f64,
     },
-    /// Two modes; the slower one has a share of all iterations, and comes in runs.
+    /// Two modes; slow iterations may come in runs.
     Bimodal {
-        /// Of the slow mode, below a half.
+        /// Probability of the slow mode, below 0.5.
         share: f64,
-        /// By which it is slower, as a part of the undisturbed time.
+        /// Extra time of the slow mode, relative to the undisturbed time.
         apart: f64,
-        /// Mean length of its runs in iterations; 0 where iterations do not depend on each other.
+        /// Mean length of runs of slow iterations; 0 for independent iterations.
         run: f64,
     },
-    /// Independent noise on a time that grows steadily.
+    /// Linear growth with independent noise.
     Ramp {
-        /// Growth in 1000 iterations, as a part of the undisturbed time.
+        /// Growth per 1000 iterations, relative to the undisturbed time.
         growth: f64,
         /// Standard deviation of the logarithm.
         sigma: f64,
     },
-    /// Independent noise on a time that swings, from a random phase.
+    /// Sine wave of random phase with independent noise.
     Swing {
-        /// Largest change, in the logarithm.
+        /// Amplitude of the logarithm.
         amplitude: f64,
-        /// Iterations of one period.
+        /// Period in iterations.
         period: f64,
         /// Standard deviation of the logarithm.
         sigma: f64,
     },
-    /// Independent noise on a time that wanders about its median.
+    /// Slow autoregression around the median with independent noise.
     Wander {
-        /// Standard deviation of the wandering, in the logarithm.
+        /// Standard deviation of the autoregression, in the logarithm.
         amplitude: f64,
-        /// Iterations in which it forgets where it was.
+        /// Correlation length in iterations.
         memory: f64,
         /// Standard deviation of the noise, in the logarithm.
         sigma: f64,
