@@ -1,4 +1,4 @@
-//! `p2p.*_partitioned`: the same patterns over partitioned messages of MPI 4.
+//! `p2p.*_partitioned`: ping-pong and stream over partitioned messages of MPI 4.
 
 use ombx_core::{
     benchmark::entry::Benchmark,
@@ -11,6 +11,6 @@ ombx_core::inventory::submit! {
         .available(PartitionedChannel::available)
 }
 ombx_core::inventory::submit! {
-    Benchmark::of::<PatternKernel<Stream, PartitionedChannel>>("p2p.bw_partitioned", "one message with a window of partitions, each marked ready by itself, acknowledged once")
+    Benchmark::of::<PatternKernel<Stream, PartitionedChannel>>("p2p.bw_partitioned", "one message with a window of partitions, each marked ready separately, acknowledged once")
         .streaming().available(PartitionedChannel::available)
 }

@@ -1,4 +1,4 @@
-//! `p2p.*_persistent`: the same patterns over requests that are made once and started each time.
+//! `p2p.*_persistent`: ping-pong and streams over persistent requests.
 
 use ombx_core::{
     benchmark::{axis::AxisValue, entry::Benchmark},
@@ -15,6 +15,6 @@ ombx_core::inventory::submit! {
         .streaming().axes(&[Buffers::AXIS]).osu("osu_bw_persistent", "OSU MPI Bandwidth Persistent Test")
 }
 ombx_core::inventory::submit! {
-    Benchmark::of::<PatternKernel<BiStream, PersistentChannel>>("p2p.bibw_persistent", "windows of persistent messages both ways at once")
+    Benchmark::of::<PatternKernel<BiStream, PersistentChannel>>("p2p.bibw_persistent", "windows of persistent messages in both directions at once")
         .streaming().axes(&[Buffers::AXIS]).osu("osu_bibw_persistent", "OSU MPI Bi-Directional Bandwidth Persistent Test")
 }
