@@ -5,4 +5,5 @@ pub mod mesh;
 pub mod one_way;
 pub mod pace;
 pub mod paced_kernel;
+mod start_times;
 pub mod windows;

@@ -3,7 +3,7 @@
 use crate::{
     benchmark::context::Context,
     error::Result,
-    pacing::{mesh::Mesh, windows::StartTimes},
+    pacing::{mesh::Mesh, start_times::StartTimes},
     system::clock::Clock,
     unit::Rank,
 };

@@ -83,7 +83,7 @@ impl<'a, M: Mesh> PacedKernels<'a, M> {
         'a: 'k,
         M: 'k,
     {
-        let each: SampleLoop<K, M> = match self.pace {
+        let sample_loop: SampleLoop<K, M> = match self.pace {
             Pacing::Window => paced::<K, pace::Window, M>,
             Pacing::Dissemination => paced::<K, pace::Dissemination, M>,
             Pacing::Barrier => paced::<K, pace::Barrier, M>,
@@ -93,7 +93,7 @@ impl<'a, M: Mesh> PacedKernels<'a, M> {
             Pacing::Window => Some(WindowPacing::open(self.team, self.clocks(case.choice())?)?),
             _ => None,
         };
-        Ok(Box::new(Paced { kernel, pacer, windows, each }))
+        Ok(Box::new(Paced { kernel, pacer, windows, sample_loop }))
     }
 
     /// Returns the synchronised clocks. Synchronises them if necessary, which is collective.
@@ -116,7 +116,7 @@ struct Paced<'k, K, M> {
     kernel: K,
     pacer: Pacer<M>,
     windows: Option<WindowPacing<'k, M>>,
-    each: SampleLoop<K, M>,
+    sample_loop: SampleLoop<K, M>,
 }
 
 impl<K: Kernel, M: Mesh> OpenKernel for Paced<'_, K, M> {
@@ -145,13 +145,14 @@ impl<K: Kernel, M: Mesh> OpenKernel for Paced<'_, K, M> {
     }
 
     fn timed(&mut self, clock: &Clock, batch: u64, stamps: &mut [Vec<u64>]) -> Result<()> {
-        let Paced { kernel, pacer, windows, each } = self;
+        let Paced { kernel, pacer, windows, sample_loop } = self;
         for stamps in stamps {
             match windows {
-                None => each(kernel, pacer, clock, batch, stamps)?,
+                None => sample_loop(kernel, pacer, clock, batch, stamps)?,
                 Some(windows) => {
-                    windows
-                        .round(pacer, stamps, |pacer, stamps| each(kernel, pacer, clock, batch, stamps))?;
+                    windows.round(pacer, stamps, |pacer, stamps| {
+                        sample_loop(kernel, pacer, clock, batch, stamps)
+                    })?;
                 }
             }
         }

@@ -6,9 +6,10 @@ use crate::{
     benchmark::figure::{Figure, Figures},
     error::Result,
     pacing::{
-        clock_sync::{ClockModel, ClockSync, Residual},
+        clock_sync::{ClockSync, Residual},
         mesh::Mesh,
         pace::Pacer,
+        start_times::{FIRST_WINDOW_NS, StartTimes},
     },
     team::Team,
 };
@@ -19,9 +20,7 @@ const SAMPLES_PER_START: usize = 20;
 const LEAD_NS: f64 = 100_000.0;
 /// A rank that starts later than this after the agreed time is late.
 const LATE_NS: f64 = 500.0;
-/// Window length before the operation was measured.
-const FIRST_WINDOW_NS: f64 = 1_000_000.0;
-/// Initial ratio of window length to operation time.
+/// Initial and minimum ratio of window length to operation time.
 const MIN_SLACK: f64 = 2.0;
 /// Maximum ratio of window length to operation time when ranks are late.
 const MAX_SLACK: f64 = 64.0;
@@ -29,30 +28,6 @@ const MAX_SLACK: f64 = 64.0;
 const MARGIN_NS: f64 = 2_000.0;
 /// Slack doubles when more than this part of a round's samples started late.
 const MAX_LATE_PART: f64 = 0.02;
-
-/// Start times at equal distances.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct StartTimes {
-    model: ClockModel,
-    next_ns: f64,
-    length_ns: f64,
-}
-
-impl Default for StartTimes {
-    fn default() -> StartTimes {
-        StartTimes { model: ClockModel::default(), next_ns: 0.0, length_ns: FIRST_WINDOW_NS }
-    }
-}
-
-impl StartTimes {
-    /// Returns the next start as a raw reading of this rank's clock.
-    #[inline(always)]
-    pub(crate) fn next_ticks(&mut self) -> u64 {
-        let start = self.next_ns;
-        self.next_ns += self.length_ns;
-        self.model.ticks(start)
-    }
-}
 
 /// Clock synchronisation, shared by all rows of a session.
 pub(crate) type SharedClockSync<'k, M> = Rc<RefCell<ClockSync<'k, M>>>;
