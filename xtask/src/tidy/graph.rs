@@ -28,7 +28,7 @@ const EDGES: &[(&str, &[&str])] = &[
             "ombx-report",
         ],
     ),
-    ("ombx-tests", &["ombx-core", "ombx-results", "ombx-links", "ombx-mpi"]),
+    ("ombx-tests", &["ombx-collective", "ombx-core", "ombx-results", "ombx-links", "ombx-mpi"]),
     ("xtask", &["ombx-core", "ombx-results", "ombx-links", "ombx-report"]),
 ];
 
