@@ -18,7 +18,7 @@ enum Pairing {
 
 /// Returns the partner of a rank in a round of the circle method, or `None` for the idle rank of an odd number of ranks.
 ///
-/// With m = N, or N + 1 for odd N, labels i and j below m - 1 are paired in round i + j mod (m - 1). The label that would
+/// Let m be N, or N + 1 for odd N. Labels i and j below m - 1 are paired in round i + j mod (m - 1). The label that would
 /// be paired with itself gets m - 1 instead, which does not exist for odd N. Rounds are numbered from 0.
 /// This is a 1-factorisation of the complete graph.
 #[inline]

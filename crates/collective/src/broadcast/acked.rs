@@ -239,10 +239,11 @@ fn acknowledged<B: Broadcast, M: Mesh>(
         Role::Passive => Acked::<NonAcker, B, M>::open(cx, case, acker),
     };
     let label = label.map(|acker| ("acker", acker));
-    let make = KernelFactory { metric: Metric::Latency, work, open: &open, floor_ns: None, label, sharing };
+    let factory =
+        KernelFactory { metric: Metric::Latency, work, open: &open, floor_ns: None, label, sharing };
     let mut rows = Vec::new();
     for case in session.cases()? {
-        let mut row = one_case(session, &make, &case)?;
+        let mut row = one_case(session, &factory, &case)?;
         add_ack_figures(&mut row, B::MIN_BYTES);
         if session.team.rank() == Rank(0) {
             session.sink.case(&row)?;
