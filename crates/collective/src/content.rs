@@ -1,7 +1,7 @@
-//! What stands in a rank's buffers before an operation and after so many iterations of it.
+//! Expected content of a rank's buffers before an operation and after a number of iterations.
 //!
-//! What rank r contributes to a reduction is A + r B, with two patterns A and B: sums over ranks are then known without
-//! anybody computing them again, whatever the number of ranks. Elements are unsigned integers that wrap.
+//! Rank r contributes A + r B to a reduction, where A and B are patterns. A sum over ranks follows from the number of ranks
+//! without adding contributions. Elements are unsigned integers that wrap around.
 
 use std::ops::Range;
 
@@ -14,31 +14,32 @@ use ombx_core::{
 };
 use ombx_mpi::collective::{Blocks, Part, Participants, ReductionScope};
 
-/// A message, or another stretch of a buffer that is filled and checked as one.
+/// A range of a buffer that is filled and checked as one, usually a message.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Stretch {
-    /// Where in the buffer.
+pub struct ExpectedRange {
+    /// Byte range in the buffer.
     pub range: Range<u64>,
-    /// What stands there.
+    /// Expected content.
     pub content: Content,
-    /// Whether anything ever arrives there.
+    /// Whether the operation writes this range.
     pub arrives: bool,
 }
 
-/// `first` times the pattern of a rank's message, and `second` times another, in elements of `width` bytes.
+/// Content of a range: `first` times the pattern of a rank's message plus `second` times another pattern.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Content {
     owner: u32,
     slot: u64,
     first: u64,
     second: u64,
+    /// Bytes per element.
     width: usize,
-    /// All bits of a word that are the other way round.
+    /// Mask of flipped bits.
     flipped: u64,
 }
 
 impl Content {
-    /// What `owner` sends as its message `slot`.
+    /// Returns the content of message `slot` of rank `owner`.
     fn sent(owner: u32, slot: u64) -> Content {
         Content { owner, slot, first: 1, second: 0, width: 8, flipped: 0 }
     }
@@ -54,16 +55,16 @@ impl Content {
     }
 }
 
-/// Writes stretches into a buffer.
-pub fn write(stretches: &[Stretch], fill: Fill, buffer: &mut [u8]) {
-    for Stretch { range, content, .. } in stretches {
+/// Writes the expected content into a buffer.
+pub fn write(ranges: &[ExpectedRange], fill: Fill, buffer: &mut [u8]) {
+    for ExpectedRange { range, content, .. } in ranges {
         write_words(content.words(fill), &mut buffer[range.start as usize..range.end as usize]);
     }
 }
 
-/// Compares a buffer of `rank` with what must stand there.
-pub fn check(stretches: &[Stretch], fill: Fill, buffer: &[u8], rank: Rank) -> Check {
-    (0..).zip(stretches).fold(Check::Passed, |found, (slot, Stretch { range, content, .. })| match found {
+/// Compares a buffer of `rank` with its expected content.
+pub fn check(ranges: &[ExpectedRange], fill: Fill, buffer: &[u8], rank: Rank) -> Check {
+    (0..).zip(ranges).fold(Check::Passed, |found, (slot, ExpectedRange { range, content, .. })| match found {
         Check::Passed => {
             let message = &buffer[range.start as usize..range.end as usize];
             check_words(content.words(fill), message, (rank, slot))
@@ -72,95 +73,95 @@ pub fn check(stretches: &[Stretch], fill: Fill, buffer: &[u8], rank: Rank) -> Ch
     })
 }
 
-/// What stands in the buffer that a rank sends from.
-pub fn outgoing(part: &Part) -> Vec<Stretch> {
+/// Returns the content of the send buffer of a rank.
+pub fn outgoing(part: &Part) -> Vec<ExpectedRange> {
     if part.send_bytes() > 0 { input(part) } else { Vec::new() }
 }
 
-/// What stands in the buffer that a rank receives to, after so many iterations on it; what overwrites itself is known after
-/// one only.
-pub fn incoming(part: &Part, iterations: u64) -> Option<Vec<Stretch>> {
+/// Returns the expected content of the receive buffer of a rank after a number of iterations.
+///
+/// Returns `None` after more than one iteration of an operation that overwrites its input.
+pub fn incoming(part: &Part, iterations: u64) -> Option<Vec<ExpectedRange>> {
     if part.receive_bytes() == 0 {
         return Some(Vec::new());
     }
     let Part { rank, ranks, root, .. } = *part;
     let in_place = if part.in_place { part.flow.in_place() } else { None };
-    let turns = Turns { root, rank, ranks, iterations };
+    let roots = RootHistory { root, rank, ranks, iterations };
     let from = |root: Option<u32>| root.map_or_else(|| initial(part), |root| arrived(part, root));
     let reduces = part.flow.reduces != ReductionScope::Nothing;
     let exchanges = part.flow.sends.blocks == Blocks::Ranks && part.flow.receives.blocks == Blocks::Ranks;
-    let times = turns.as_root();
+    let times = roots.as_root();
     Some(match (part.flow.receives.who, in_place) {
         _ if iterations == 0 => initial(part),
-        (Participants::Others, _) => from(turns.last_other()),
+        (Participants::Others, _) => from(roots.last_other()),
         (Participants::Root, _) if times == 0 => initial(part),
         (Participants::Root, Some(_)) if reduces => {
-            // Each time the contributions of all others are added to its own.
+            // Each iteration adds the contributions of all other ranks.
             let (all, own) = (total(u64::from(ranks)), (1, u64::from(rank)));
             let terms = |all: u64, own: u64| own.wrapping_add(times.wrapping_mul(all - own));
             let content = Content::sum(0, (terms(all.0, own.0), terms(all.1, own.1)), part.width());
-            vec![Stretch { range: 0..part.bytes, content, arrives: true }]
+            vec![ExpectedRange { range: 0..part.bytes, content, arrives: true }]
         }
-        (Participants::Everyone, Some(Participants::Root)) => from(turns.last_other()),
+        (Participants::Everyone, Some(Participants::Root)) => from(roots.last_other()),
         (Participants::Everyone, Some(_)) if reduces && iterations > 1 => return None,
         (Participants::Everyone, Some(_)) if exchanges && iterations.is_multiple_of(2) => input(part),
-        _ => arrived(part, turns.last()),
+        _ => arrived(part, roots.last()),
     })
 }
 
-/// The contributions of ranks 0 to n - 1.
+/// Returns the factors of A and B in the sum over ranks 0 to n - 1.
 fn total(n: u64) -> (u64, u64) {
     (n, n.wrapping_mul(n.wrapping_sub(1)) / 2)
 }
 
-/// What a rank sends, wherever that lies.
-fn input(part: &Part) -> Vec<Stretch> {
+/// Returns what a rank sends, from either buffer.
+fn input(part: &Part) -> Vec<ExpectedRange> {
     let Part { rank, ranks, bytes, ref neighbours, .. } = *part;
     let content = |slot: u64| match part.flow.reduces {
         ReductionScope::Nothing => Content::sent(rank, slot),
         _ => Content::sum(slot, (1, u64::from(rank)), part.width()),
     };
-    let stretch = |range, slot| Stretch { range, content: content(slot), arrives: true };
+    let expected = |range, slot| ExpectedRange { range, content: content(slot), arrives: true };
     let block = |at: u64| at * bytes..(at + 1) * bytes;
     match (part.flow.sends.blocks, part.flow.receives.blocks) {
         (Blocks::One, Blocks::Portion) => {
-            (0..ranks).map(|to| stretch(part.portion(to), u64::from(to))).collect()
+            (0..ranks).map(|to| expected(part.portion(to), u64::from(to))).collect()
         }
-        (Blocks::Ranks, _) => (0..u64::from(ranks)).map(|to| stretch(block(to), to)).collect(),
+        (Blocks::Ranks, _) => (0..u64::from(ranks)).map(|to| expected(block(to), to)).collect(),
         (Blocks::Neighbours, _) => {
             let to = |to: &Option<u32>| u64::from(to.unwrap_or(ranks));
-            (0..).zip(&neighbours.destinations).map(|(at, rank)| stretch(block(at), to(rank))).collect()
+            (0..).zip(&neighbours.destinations).map(|(at, rank)| expected(block(at), to(rank))).collect()
         }
-        (Blocks::One, _) => vec![stretch(block(0), 0)],
+        (Blocks::One, _) => vec![expected(block(0), 0)],
         _ => Vec::new(),
     }
 }
 
-/// What stands in the receiving buffer before anything arrives: what will arrive, every bit of it flipped, and the input
-/// where it lies there.
-fn initial(part: &Part) -> Vec<Stretch> {
+/// Returns the initial content of the receive buffer: the expected data with all bits flipped, and the input if in place.
+fn initial(part: &Part) -> Vec<ExpectedRange> {
     let rank = part.rank;
-    let flip = |s: Stretch| Stretch { content: Content { flipped: u64::MAX, ..s.content }, ..s };
-    let mut stretches: Vec<Stretch> =
+    let flip = |s: ExpectedRange| ExpectedRange { content: Content { flipped: u64::MAX, ..s.content }, ..s };
+    let mut ranges: Vec<ExpectedRange> =
         arrived(part, part.root.first().0).into_iter().map(|s| if s.arrives { flip(s) } else { s }).collect();
     if part.in_place {
         match (part.flow.sends.blocks, part.flow.receives.blocks) {
             _ if part.flow.sends.who == Participants::Root => {}
-            (Blocks::One, Blocks::Ranks) => stretches[rank as usize].content = Content::sent(rank, 0),
-            _ => stretches = input(part),
+            (Blocks::One, Blocks::Ranks) => ranges[rank as usize].content = Content::sent(rank, 0),
+            _ => ranges = input(part),
         }
     }
-    stretches
+    ranges
 }
 
-/// What has arrived after one iteration with a root.
-fn arrived(part: &Part, root: u32) -> Vec<Stretch> {
+/// Returns the content of the receive buffer after one iteration with the given root.
+fn arrived(part: &Part, root: u32) -> Vec<ExpectedRange> {
     let Part { rank, ranks, bytes, ref neighbours, .. } = *part;
     let me = u64::from(rank);
     let block = |at: u64| at * bytes..(at + 1) * bytes;
-    let all = |range, content| vec![Stretch { range, content, arrives: true }];
+    let all = |range, content| vec![ExpectedRange { range, content, arrives: true }];
     let sum = |slot, terms| Content::sum(slot, terms, part.width());
-    // What is sent to this rank alone is told apart by its number.
+    // A message to this rank alone has the slot of its rank number.
     let slot = if part.flow.sends.blocks == Blocks::One { 0 } else { me };
     match (part.flow.reduces, part.flow.receives.blocks) {
         (ReductionScope::All, Blocks::Portion) => {
@@ -174,7 +175,7 @@ fn arrived(part: &Part, root: u32) -> Vec<Stretch> {
         (ReductionScope::Exclusive, _) => all(block(0), sum(0, total(me))),
         (ReductionScope::Nothing, Blocks::One) => all(block(0), Content::sent(root, slot)),
         (ReductionScope::Nothing, Blocks::Ranks) => {
-            let from = |from: u32| Stretch {
+            let from = |from: u32| ExpectedRange {
                 range: block(u64::from(from)),
                 content: Content::sent(from, slot),
                 arrives: true,
@@ -182,7 +183,7 @@ fn arrived(part: &Part, root: u32) -> Vec<Stretch> {
             (0..ranks).map(from).collect()
         }
         (ReductionScope::Nothing, Blocks::Neighbours) => {
-            let from = |(at, from): (u64, &Option<u32>)| Stretch {
+            let from = |(at, from): (u64, &Option<u32>)| ExpectedRange {
                 range: block(at),
                 content: Content::sent(from.unwrap_or(rank), slot),
                 arrives: from.is_some(),
@@ -193,17 +194,17 @@ fn arrived(part: &Part, root: u32) -> Vec<Stretch> {
     }
 }
 
-/// The roots of iterations 0, 1, ..
+/// Roots of iterations 0, 1, ...
 #[derive(Debug, Clone, Copy)]
-struct Turns {
+struct RootHistory {
     root: Root,
     rank: u32,
     ranks: u32,
     iterations: u64,
 }
 
-impl Turns {
-    /// The last root, or the first if there has been none.
+impl RootHistory {
+    /// Returns the last root, or the first before any iteration.
     fn last(self) -> u32 {
         match self.root {
             Root::Fixed(root) => root.0,
@@ -211,9 +212,9 @@ impl Turns {
         }
     }
 
-    /// The last root that was another rank.
+    /// Returns the last root that was another rank.
     fn last_other(self) -> Option<u32> {
-        let before = Turns { iterations: self.iterations.saturating_sub(1), ..self };
+        let before = RootHistory { iterations: self.iterations.saturating_sub(1), ..self };
         match (self.last(), self.root) {
             (root, _) if root != self.rank => Some(root),
             (_, Root::Rotating) if self.iterations > 1 && self.ranks > 1 => Some(before.last()),
@@ -221,7 +222,7 @@ impl Turns {
         }
     }
 
-    /// How often this rank was it.
+    /// Returns how many times this rank was root.
     fn as_root(self) -> u64 {
         let (rank, ranks) = (u64::from(self.rank), u64::from(self.ranks));
         match self.root {

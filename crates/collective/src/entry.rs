@@ -1,6 +1,5 @@
-//! Registry entries: what an operation registers itself with in a mode, and what users choose.
+//! Registry entries of collective operations: axes, sizes and kernel of each mode.
 
-use crate::overlap::{self, TestCalls};
 use ombx_core::{
     benchmark::{
         axis::{Axis, AxisValue},
@@ -12,26 +11,54 @@ use ombx_core::{
 };
 use ombx_mpi::{
     Mesh,
-    collective::{Call, Topology, persistent_calls_exist},
+    collective::{Call, Participants, Topology, persistent_calls_exist},
 };
 
 use crate::{
-    kernel::Collective,
+    kernel::{Collective, InPlace},
     mode::{Blocking, Nonblocking, Persistent},
+    overlap::{self, TestCalls},
 };
 
-ombx_core::axis! {
-    /// MPI_IN_PLACE: what a rank sends lies where it receives; where there is a root, at the root alone
-    pub enum InPlace: "in-place", IfChosen, default Off {
-        /// Separate buffers
-        Off = "off",
-        /// MPI_IN_PLACE
-        On = "on",
+/// Default message sizes, as in the OSU benchmarks.
+pub(crate) const SIZES: &str = "1..1M";
+
+/// Returns the entry of the blocking call.
+#[track_caller]
+pub(crate) const fn blocking<C: Call>(name: &'static str, about: &'static str) -> Benchmark {
+    paced::<C>(Benchmark::paced::<Collective<C, Blocking>, Mesh>(name, about))
+}
+
+/// Returns the entry of the persistent request.
+#[track_caller]
+pub(crate) const fn persistent<C: Call>(name: &'static str, about: &'static str) -> Benchmark {
+    paced::<C>(Benchmark::paced::<Collective<C, Persistent>, Mesh>(name, about))
+        .available(persistent_calls_exist)
+}
+
+/// Returns the entry of the nonblocking call, which also measures overlap.
+#[track_caller]
+pub(crate) const fn nonblocking<C: Call>(name: &'static str, about: &'static str) -> Benchmark {
+    let run = overlap::run::<Collective<C, Nonblocking>, Mesh>;
+    shaped::<C>(Benchmark::custom(name, about, Metric::Latency, overlap::METHOD, run))
+        .axes(axes_with_tests::<C>())
+}
+
+/// Completes the entry of a kernel that is paced and whose time may be compared with one message.
+const fn paced<C: Call>(entry: Benchmark) -> Benchmark {
+    let entry = shaped::<C>(entry).axes(axes::<C>());
+    match C::FLOW.receives.who {
+        // A broadcast.
+        Participants::Others => entry.above_one_way(),
+        Participants::Everyone | Participants::Root => entry,
     }
 }
 
-/// Sizes of the OSU benchmarks.
-const SIZES: &str = "1..1M";
+const fn shaped<C: Call>(entry: Benchmark) -> Benchmark {
+    let entry = entry.layout(Layout::Everyone { least: 1 }).sizes(SIZES);
+    let entry = if C::FLOW.is_rooted() { entry.with_root() } else { entry };
+    if C::FLOW.has_messages() { entry } else { entry.without_sizes() }
+}
 
 const fn axes<C: Call>() -> &'static [&'static Axis] {
     match (C::FLOW.has_neighbours(), C::FLOW.in_place()) {
@@ -47,32 +74,4 @@ const fn axes_with_tests<C: Call>() -> &'static [&'static Axis] {
         (_, Some(_)) => const { &[Pacing::AXIS, SyncHosts::AXIS, InPlace::AXIS, TestCalls::AXIS] },
         _ => const { &[Pacing::AXIS, SyncHosts::AXIS, TestCalls::AXIS] },
     }
-}
-
-const fn shaped<C: Call>(entry: Benchmark) -> Benchmark {
-    let entry = entry.layout(Layout::Everyone { least: 1 }).sizes(SIZES);
-    let entry = if C::FLOW.is_rooted() { entry.with_root() } else { entry };
-    if C::FLOW.has_messages() { entry } else { entry.without_sizes() }
-}
-
-/// An entry for an operation's blocking call.
-#[track_caller]
-pub const fn blocking<C: Call>(name: &'static str, about: &'static str) -> Benchmark {
-    shaped::<C>(Benchmark::paced::<Collective<C, Blocking>, Mesh>(name, about)).axes(axes::<C>())
-}
-
-/// An entry for an operation's nonblocking call and what it leaves for computing.
-#[track_caller]
-pub const fn nonblocking<C: Call>(name: &'static str, about: &'static str) -> Benchmark {
-    let run = overlap::run::<Collective<C, Nonblocking>, Mesh>;
-    shaped::<C>(Benchmark::custom(name, about, Metric::Latency, overlap::METHOD, run))
-        .axes(axes_with_tests::<C>())
-}
-
-/// An entry for an operation's persistent request.
-#[track_caller]
-pub const fn persistent<C: Call>(name: &'static str, about: &'static str) -> Benchmark {
-    shaped::<C>(Benchmark::paced::<Collective<C, Persistent>, Mesh>(name, about))
-        .axes(axes::<C>())
-        .available(persistent_calls_exist)
 }

@@ -19,11 +19,20 @@ use ombx_mpi::collective::{Call, Operation, Options};
 
 use crate::{
     content,
-    entry::InPlace,
     mode::{Mode, Nonblocking},
 };
 
-/// Operation `C` in mode `M`.
+ombx_core::axis! {
+    /// MPI_IN_PLACE: a rank sends from its receive buffer; with a root, only the root does
+    pub enum InPlace: "in-place", IfChosen, default Off {
+        /// Separate buffers
+        Off = "off",
+        /// MPI_IN_PLACE
+        On = "on",
+    }
+}
+
+/// Operation `C` in mode `M`, on one rank.
 pub struct Collective<C, M> {
     operation: Operation<C>,
     mode: PhantomData<M>,
@@ -71,16 +80,16 @@ impl<C: Call, M: Mode> Kernel for Collective<C, M> {
         let rank = Rank(self.operation.part().rank);
         Ok(match content::incoming(self.operation.part(), fill.iterations) {
             Some(incoming) => content::check(&incoming, fill, self.operation.to(), rank),
-            // What overwrites its own input is checked after the single iteration that follows.
+            // The operation overwrites its input. Only the run of a single iteration can be verified.
             None => Check::Passed,
         })
     }
 }
 
-impl<C: Call> overlap::Nonblocking for Collective<C, Nonblocking> {
-    type Busy = Compute;
+impl<C: Call> overlap::Overlappable for Collective<C, Nonblocking> {
+    type Computation = Compute;
 
-    fn busy(&self, time: Duration) -> Compute {
+    fn computation(&self, time: Duration) -> Compute {
         Compute::lasting(time)
     }
 

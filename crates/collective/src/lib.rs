@@ -1,15 +1,31 @@
-//! Collective MPI benchmarks: operation x mode, from one kernel.
+//! Collective MPI benchmarks: each operation in a blocking, a nonblocking and a persistent mode.
 //!
-//! What an operation moves and how it is called is in `ombx_mpi::collective`; here [`content`] knows what must stand in its
-//! buffers, [`mode`] how it is completed, [`kernel`] crosses them, and [`blocking`], [`nonblocking`] and [`persistent`] have
-//! a line for each. [`broadcast`] has other ways to time a broadcast.
+//! [`operations`] is the table of operations; each line registers three benchmarks. [`kernel`] combines an operation with a
+//! [`mode`], [`content`] computes the expected data, and [`overlap`] measures overlap with computation. [`broadcast`] has
+//! other ways to time a broadcast. `ombx_mpi::collective` calls MPI.
+//!
+//! The benchmarks are registered in every program that names this crate:
+//!
+//! ```
+//! use ombx_collective::operations::OPERATIONS;
+//! use ombx_core::benchmark::registry::Registry;
+//!
+//! let bcast = OPERATIONS.iter().find(|operation| operation.name == "bcast").unwrap();
+//! assert_eq!(bcast.benchmarks().map(|entry| entry.name),
+//!     ["collective.bcast", "collective.ibcast", "collective.bcast_persistent"]);
+//! assert!(bcast.flow.is_rooted());
+//!
+//! let registry = Registry::load()?;
+//! assert!(registry.all().iter().any(|entry| entry.name == bcast.persistent.name));
+//! # Ok::<(), ombx_core::error::Error>(())
+//! ```
+//!
+//! To run one without the command line, see the example of `ombx-p2p`.
 
-pub mod blocking;
 pub mod broadcast;
 pub mod content;
-pub mod entry;
+mod entry;
 pub mod kernel;
 pub mod mode;
-pub mod nonblocking;
+pub mod operations;
 pub mod overlap;
-pub mod persistent;

@@ -1,31 +1,31 @@
-//! Modes: how an operation is completed.
+//! Modes of a collective operation: blocking, nonblocking and persistent.
 
 use crate::overlap;
 use ombx_core::{benchmark::work::Method, error::Result};
 use ombx_mpi::collective::{Call, Operation};
 
-/// What an iteration calls.
+/// Calls of the library in one iteration.
 pub trait Mode: 'static {
-    /// What is timed.
+    /// Description of what is timed.
     const METHOD: Method;
 
-    /// Before the first iteration, untimed.
+    /// Prepares the iterations. Untimed.
     fn prepare<C: Call>(_: &mut Operation<C>) -> Result<()> {
         Ok(())
     }
-    /// An iteration.
+    /// Runs an iteration.
     fn run<C: Call>(operation: &mut Operation<C>) -> Result<()>;
 }
 
 const UNTIMED: &str =
-    "what paces the ranks between iterations; buffers, communicators of neighbours, filling and checking";
+    "synchronising the ranks between iterations; buffers, communicators of neighbours, filling and checking";
 
 /// The blocking call.
 pub enum Blocking {}
 
 impl Mode for Blocking {
     const METHOD: Method = Method {
-        timed: "one blocking call on every rank; the figure is that of the slowest rank of each iteration",
+        timed: "one blocking call on every rank; the figure is the time of the slowest rank of each iteration",
         untimed: UNTIMED,
         like: "the OSU program of the same name, which prints the mean of the ranks; IMB-MPI1",
     };
@@ -36,7 +36,7 @@ impl Mode for Blocking {
     }
 }
 
-/// The nonblocking call, waited for at once: the pure operation, beside which overlap is measured.
+/// The nonblocking call and waiting for it. This is the operation alone, from which overlap is computed.
 pub enum Nonblocking {}
 
 impl Mode for Nonblocking {
@@ -48,13 +48,13 @@ impl Mode for Nonblocking {
     }
 }
 
-/// A request that is made once and started each time.
+/// A persistent request, which each iteration starts and waits for.
 pub enum Persistent {}
 
 impl Mode for Persistent {
     const METHOD: Method = Method {
-        timed: "starting a persistent request and waiting for it, on every rank; the figure is that of the slowest rank",
-        untimed: "making the request; what paces the ranks between iterations; buffers, filling and checking",
+        timed: "starting a persistent request and waiting for it, on every rank; the figure is the time of the slowest rank",
+        untimed: "creating the request; synchronising the ranks between iterations; buffers, filling and checking",
         like: "osu_*_persistent, which prints the mean of the ranks",
     };
 

@@ -1,4 +1,4 @@
-//! How much of a nonblocking operation hides behind computing: it alone, the computing alone, and both together.
+//! Overlap of a nonblocking operation with computation: times of the operation, of the computation, and of both together.
 
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ use ombx_core::{
         row::{self, KernelFactory},
         session::Session,
     },
-    pacing::{mesh::Mesh, pace::Pacing, paced::PacedKernels},
+    pacing::{mesh::Mesh, pace::Pacing, paced_kernel::PacedKernels},
     result::{Measurement, Outcome},
     stats::Summary,
     system::clock::Facts,
@@ -26,15 +26,15 @@ use ombx_core::{
 ombx_core::axis! {
     /// Calls of MPI_Test during the computation that overlaps a nonblocking operation
     pub enum TestCalls: "tests", IfChosen, default None {
-        /// none
+        /// No calls
         None = "0",
-        /// one
+        /// One call
         One = "1",
-        /// 10
+        /// 10 calls
         Ten = "10",
-        /// 100
+        /// 100 calls
         Hundred = "100",
-        /// 1000
+        /// 1000 calls
         Thousand = "1000",
     }
 }
@@ -51,53 +51,53 @@ impl TestCalls {
     }
 }
 
-/// An operation that is started and waited for. As a kernel it is the pure operation: started and waited for at once.
-pub trait Nonblocking: Kernel {
-    /// What keeps its rank busy.
-    type Busy: Busy;
+/// A nonblocking operation. As a kernel, it starts the operation and waits for it without computation in between.
+pub trait Overlappable: Kernel {
+    /// Work that keeps the CPU busy without calls of the library.
+    type Computation: Busy;
 
-    /// Work that takes a time.
-    fn busy(&self, time: Duration) -> Self::Busy;
-    /// Starts the operation, runs `slice`, then `tests` times a test of the operation and `slice` again, and waits for it.
+    /// Returns work that takes the given time.
+    fn computation(&self, time: Duration) -> Self::Computation;
+    /// Starts the operation, runs `slice`, tests the operation and runs `slice` again `tests` times, and waits.
     fn overlapped(&mut self, tests: u32, slice: impl FnMut()) -> Result<()>;
 }
 
-/// How a row of overlap comes about, for [`ombx_core::benchmark::entry::Benchmark::custom`].
+/// Description of the method, for registry entries.
 pub const METHOD: Method = Method {
-    timed: "starting the operation, computing for as long as the operation takes alone, with --tests calls of MPI_Test in \
-            between, and waiting for it",
-    untimed: "the operation alone and the computing alone, which are measured before and told as pure_us and compute_us; \
+    timed: "starting the operation, computation that lasts as long as the operation alone, with --tests calls of MPI_Test in \
+            between, and waiting for the operation",
+    untimed: "the operation alone (pure_us) and the computation alone (compute_us), which are measured before; \
               buffers, filling and checking them",
-    like: "osu_i*, which calibrates each rank's computing by that rank's own time; here it is the slowest rank's",
+    like: "osu_i*, which calibrates the computation of each rank to that rank's time; ombx uses the slowest rank's",
 };
 
-/// Runs a nonblocking operation in every case of a session.
+/// Measures a nonblocking operation in every case of a session.
 ///
-/// Three measurements make a row, each with its own warm-up, samples and checks: the operation alone, whose median the
-/// computing is calibrated to last; the computing alone; and both, which is the row's time.
-pub fn run<N: Nonblocking, M: Mesh>(session: &mut Session<'_>) -> Result<()> {
+/// A row takes three measurements, each with warm-up, samples and verification: the operation alone, a computation as long
+/// as the median of the operation, and both together. The time of the row is that of both together.
+pub fn run<N: Overlappable, M: Mesh>(session: &mut Session<'_>) -> Result<()> {
     session.split(|session, pace: Pacing| {
         let pacing = PacedKernels::<M>::of(session, pace);
         row::each_case(session, |session, case| row::<N, M>(session, case, &pacing))
     })
 }
 
-fn row<'a, N: Nonblocking, M: Mesh>(
+fn row<'a, N: Overlappable, M: Mesh>(
     session: &mut Session<'a>,
     case: &Case,
     pacing: &PacedKernels<'a, M>,
 ) -> Result<Measurement> {
     let open = |cx: &Context<'_>, case: &Case| pacing.opened(cx, case, cx.agree(N::open(cx, case))?);
     let pure = row::one_case(session, &KernelFactory::of::<N>(&open), case)?;
-    // Every rank knows whether it was measured and arrived right.
+    // All ranks know this outcome, so all return here or none.
     if pure.outcome != Outcome::Ok {
         return Ok(pure);
     }
     let median = pure.summary.as_ref().map_or(0.0, |summary| summary.median);
     let time = Duration::from_nanos(session.team.broadcast_value(median as u64)?);
-    let open = |cx: &Context<'_>, case: &Case| Computing::<N>::open(cx, case, time);
+    let open = |cx: &Context<'_>, case: &Case| ComputationAlone::<N>::open(cx, case, time);
     let compute = phase(session, case, pacing, &open)?;
-    let mut both = phase(session, case, pacing, &|cx, case| open(cx, case).map(Both))?;
+    let mut both = phase(session, case, pacing, &|cx, case| open(cx, case).map(OperationAndComputation))?;
     if both.outcome == Outcome::Ok {
         both.figures.extend(figures(&pure, &compute, &both, session.clock.facts()));
     }
@@ -114,7 +114,7 @@ fn phase<'a, K: Kernel, M: Mesh>(
     row::measure(session, &KernelFactory::of::<K>(&open), case)
 }
 
-/// What a row tells beside its time.
+/// Returns the figures of a row: times of the operation and the computation, and the overlap.
 fn figures(pure: &Measurement, compute: &Measurement, both: &Measurement, clock: Facts) -> Figures {
     let (Some(pure), Some(compute), Some(both)) = (&pure.summary, &compute.summary, &both.summary) else {
         return Figures::new();
@@ -131,15 +131,17 @@ fn figures(pure: &Measurement, compute: &Measurement, both: &Measurement, clock:
     ])
 }
 
-/// The part of the operation that took no time of its own, as the OSU benchmarks define it:
-/// max(0, 100 - 100 (overall - compute) / pure). The reason if it cannot be resolved.
+/// Returns the overlap as the OSU benchmarks define it: max(0, 100 - 100 (overall - compute) / pure).
+///
+/// # Errors
+/// The reason why the samples do not resolve the overlap.
 pub fn overlap_percent(
     pure: &Summary,
     compute: &Summary,
     overall: &Summary,
     clock: Facts,
 ) -> std::result::Result<f64, String> {
-    // Without an interval of the median there is the range, which is wider.
+    // Without an interval of the median, the range is used, which is wider.
     let half = |summary: &Summary| {
         let [low, high] = summary.ci95.unwrap_or([summary.min, summary.max]);
         (high - low) / 2.0
@@ -147,12 +149,12 @@ pub fn overlap_percent(
     let noise = half(overall).hypot(half(compute));
     if pure.median <= clock.resolution_ns as f64 {
         Err(format!(
-            "the operation alone takes no longer than a step of the clock, {} ns",
+            "the operation alone takes at most the resolution of the clock, {} ns",
             clock.resolution_ns
         ))
     } else if noise > pure.median {
         Err(format!(
-            "overall and compute are known to {:.2} us, the operation alone takes {:.2} us",
+            "the error of overall minus compute is {:.2} us, the operation alone takes {:.2} us",
             noise / 1e3,
             pure.median / 1e3
         ))
@@ -161,23 +163,23 @@ pub fn overlap_percent(
     }
 }
 
-/// The computing alone, in as many slices as when it overlaps.
-struct Computing<N: Nonblocking> {
+/// Kernel of the computation alone, in as many slices as when it overlaps.
+struct ComputationAlone<N: Overlappable> {
     operation: N,
-    slice: N::Busy,
+    slice: N::Computation,
     tests: u32,
 }
 
-impl<N: Nonblocking> Computing<N> {
-    fn open(cx: &Context<'_>, case: &Case, time: Duration) -> Result<Computing<N>> {
+impl<N: Overlappable> ComputationAlone<N> {
+    fn open(cx: &Context<'_>, case: &Case, time: Duration) -> Result<ComputationAlone<N>> {
         let calls: TestCalls = case.choice();
         let tests = calls.count();
         let operation = N::open(cx, case)?;
-        Ok(Computing { slice: operation.busy(time / (tests + 1)), operation, tests })
+        Ok(ComputationAlone { slice: operation.computation(time / (tests + 1)), operation, tests })
     }
 }
 
-impl<N: Nonblocking> Kernel for Computing<N> {
+impl<N: Overlappable> Kernel for ComputationAlone<N> {
     const METRIC: Metric = N::METRIC;
     const METHOD: Method = METHOD;
 
@@ -186,7 +188,7 @@ impl<N: Nonblocking> Kernel for Computing<N> {
     }
 
     fn open(cx: &Context<'_>, case: &Case) -> Result<Self> {
-        Computing::open(cx, case, Duration::ZERO)
+        ComputationAlone::open(cx, case, Duration::ZERO)
     }
 
     #[inline]
@@ -202,10 +204,10 @@ impl<N: Nonblocking> Kernel for Computing<N> {
     }
 }
 
-/// The operation and the computing at the same time.
-struct Both<N: Nonblocking>(Computing<N>);
+/// Kernel of the operation and the computation together.
+struct OperationAndComputation<N: Overlappable>(ComputationAlone<N>);
 
-impl<N: Nonblocking> Kernel for Both<N> {
+impl<N: Overlappable> Kernel for OperationAndComputation<N> {
     const METRIC: Metric = N::METRIC;
     const METHOD: Method = METHOD;
 
@@ -214,7 +216,7 @@ impl<N: Nonblocking> Kernel for Both<N> {
     }
 
     fn open(cx: &Context<'_>, case: &Case) -> Result<Self> {
-        Kernel::open(cx, case).map(Both)
+        Kernel::open(cx, case).map(OperationAndComputation)
     }
 
     fn fill(&mut self, fill: Fill) -> Result<()> {
@@ -227,7 +229,7 @@ impl<N: Nonblocking> Kernel for Both<N> {
 
     #[inline]
     fn active(&mut self) -> Result<()> {
-        let Computing { operation, slice, tests } = &mut self.0;
+        let ComputationAlone { operation, slice, tests } = &mut self.0;
         operation.overlapped(*tests, || slice.run())
     }
 

@@ -1,7 +1,9 @@
-//! How ranks start together before a sample: barriers, and windows of time on one synchronised clock.
+//! Synchronisation of ranks before each sample: by a barrier, or by a start time on synchronised clocks.
 
 pub mod clock_sync;
 pub mod mesh;
+pub mod one_way;
 pub mod pace;
-pub mod paced;
+pub mod paced_kernel;
+mod start_times;
 pub mod windows;

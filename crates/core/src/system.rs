@@ -1,4 +1,4 @@
-//! The machine that a rank runs on: clock, host, CPUs, limits and environment.
+//! The machine that a rank runs on: clock, host, placement and environment.
 
 pub mod clock;
 pub mod environment;

@@ -1,4 +1,4 @@
-//! For tests: ranks as threads, each with a clock of its own moved by hand, and links of known cost in virtual time.
+//! Test support: threads as ranks, links of known cost in virtual time, simulated noise and malformed input.
 
 mod batches;
 pub mod coverage;
@@ -12,8 +12,8 @@ mod thread_team;
 pub use self::{
     batches::time_batches,
     hostile::hostile,
-    probe::{Probe, Uneven},
+    probe::{Probe, SlowerByRank},
     sim_link::SimLink,
     sim_mesh::SimMesh,
-    thread_team::{Delay, Letter, ThreadTeam, measure, on_ranks, on_skewed_ranks, on_uneven_ranks},
+    thread_team::{Delay, SimMessage, ThreadTeam, measure, on_ranks, on_skewed_ranks, on_uneven_ranks},
 };

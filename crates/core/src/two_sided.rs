@@ -1,4 +1,4 @@
-//! Two-sided patterns, written once and crossed with links at compile time: MPI and sockets run the same loops.
+//! Two-sided communication: patterns that run over MPI and over sockets in the same loops.
 
 pub mod pattern;
 pub mod threaded;

@@ -1,4 +1,4 @@
-//! What finding a partner costs: nanoseconds, whatever the number of ranks.
+//! Cost of finding a partner. It must not grow with the number of ranks.
 
 use std::hint::black_box;
 
@@ -10,8 +10,8 @@ fn partner(c: &mut Criterion) {
     let mut group = c.benchmark_group("partner");
     for ranks in [2, 2_000, 1_799_999, 1_800_000] {
         let plain = Schedule::all_pairs(ranks);
-        for (what, schedule) in [("plain", plain), ("shuffled", plain.shuffled(7))] {
-            group.bench_function(format!("{what}/{ranks}"), |b| {
+        for (order, schedule) in [("plain", plain), ("shuffled", plain.shuffled(7))] {
+            group.bench_function(format!("{order}/{ranks}"), |b| {
                 b.iter(|| schedule.partner(black_box(Rank(1)), black_box(ranks / 3)));
             });
         }

@@ -1,4 +1,18 @@
-//! The sweep over all pairs of ranks: [`schedule`] says which pairs meet in which round, [`sweep`] measures them.
+//! All-pairs measurements: which pairs of ranks are measured in which round ([`schedule`]), and measuring them ([`sweep`]).
+//!
+//! A schedule of all pairs has rounds in which no rank has two partners:
+//!
+//! ```
+//! use ombx_core::unit::Rank;
+//! use ombx_links::schedule::Schedule;
+//!
+//! let schedule = Schedule::all_pairs(4);
+//! let rounds: Vec<Vec<(u32, u32)>> = (0..schedule.rounds())
+//!     .map(|round| (0..schedule.pairs()).map(|turn| schedule.pair(round, turn)).map(|(a, b)| (a.0, b.0)).collect())
+//!     .collect();
+//! assert_eq!(rounds, [[(0, 3), (1, 2)], [(2, 3), (0, 1)], [(1, 3), (0, 2)]]);
+//! assert_eq!(schedule.partner(Rank(2), 0), Some(Rank(1)));
+//! ```
 
 pub mod schedule;
 pub mod sweep;

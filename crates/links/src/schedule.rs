@@ -1,29 +1,30 @@
-//! Who meets whom: rounds of disjoint pairs in which every two ranks meet once, by the circle method, and the bisection.
+//! Schedules of pairs: rounds of disjoint pairs by the circle method, and the bisection.
 
 use ombx_core::{measure::shuffle::Shuffle, unit::Rank};
 
-/// Rounds of disjoint pairs over a number of ranks. Everything is computed on the spot: it holds no table.
+/// Rounds of disjoint pairs over a number of ranks. Pairs are computed on demand, without a table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Schedule {
     ranks: u32,
-    meetings: Meetings,
+    pairing: Pairing,
     shuffle: Option<Shuffle>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Meetings {
-    Everyone,
-    Halves,
+enum Pairing {
+    AllPairs,
+    Bisection,
 }
 
-/// Whom a rank of `ranks` meets in a round, from 0, of the circle method; `None` for the one that sits out of an odd number.
+/// Returns the partner of a rank in a round of the circle method, or `None` for the idle rank of an odd number of ranks.
 ///
-/// With m = N, or N + 1 for odd N, labels i and j below m - 1 meet in round i + j mod (m - 1); the label that would meet
-/// itself meets m - 1 instead, which for odd N is nobody. That is a 1-factorisation of the complete graph.
+/// Let m be N, or N + 1 for odd N. Labels i and j below m - 1 are paired in round i + j mod (m - 1). The label that would
+/// be paired with itself gets m - 1 instead, which does not exist for odd N. Rounds are numbered from 0.
+/// This is a 1-factorisation of the complete graph.
 #[inline]
 pub fn partner(rank: Rank, round: u32, ranks: u32) -> Option<Rank> {
-    let (me, modulus) = (u64::from(rank.0), circle(ranks));
-    let (round, alone) = (u64::from(round) % modulus, lone(round, modulus));
+    let (me, modulus) = (u64::from(rank.0), circle_size(ranks));
+    let (round, alone) = (u64::from(round) % modulus, unpaired(round, modulus));
     let other = match me {
         me if me == modulus => alone,
         me if me == alone => modulus,
@@ -32,53 +33,53 @@ pub fn partner(rank: Rank, round: u32, ranks: u32) -> Option<Rank> {
     (other < u64::from(ranks)).then_some(Rank(other as u32))
 }
 
-/// How many labels go round the circle, which is also how many rounds there are; odd.
-fn circle(ranks: u32) -> u64 {
+/// Returns the number of labels on the circle. It is odd, and equals the number of rounds.
+fn circle_size(ranks: u32) -> u64 {
     (u64::from(ranks).max(2).div_ceil(2)) * 2 - 1
 }
 
-/// The label that would meet itself: half of the round, in arithmetic modulo an odd number.
-fn lone(round: u32, modulus: u64) -> u64 {
+/// Returns the label that would be paired with itself: half the round, modulo an odd number.
+fn unpaired(round: u32, modulus: u64) -> u64 {
     (u64::from(round) % modulus) * modulus.div_ceil(2) % modulus
 }
 
 impl Schedule {
-    /// Every two ranks meet once.
+    /// Returns a schedule in which every two ranks are paired once.
     pub fn all_pairs(ranks: u32) -> Schedule {
-        Schedule { ranks, meetings: Meetings::Everyone, shuffle: None }
+        Schedule { ranks, pairing: Pairing::AllPairs, shuffle: None }
     }
 
-    /// One round: rank i meets i + N/2; of an odd number the last sits out.
+    /// Returns a schedule of one round, in which rank i is paired with i + N/2. The last of an odd number of ranks is idle.
     pub fn bisection(ranks: u32) -> Schedule {
-        Schedule { meetings: Meetings::Halves, ..Schedule::all_pairs(ranks) }
+        Schedule { pairing: Pairing::Bisection, ..Schedule::all_pairs(ranks) }
     }
 
-    /// The same meetings with the ranks permuted by a seed.
+    /// Permutes the ranks by a seed.
     #[must_use]
     pub fn shuffled(self, seed: u64) -> Schedule {
         Schedule { shuffle: Some(Shuffle::new(self.ranks, seed)), ..self }
     }
 
-    /// N - 1 for an even number of ranks, N for an odd one; 1 of a bisection.
+    /// Returns the number of rounds: N - 1 for even N, N for odd N, 1 for a bisection.
     pub fn rounds(&self) -> u32 {
-        match self.meetings {
-            Meetings::Everyone => circle(self.ranks) as u32,
-            Meetings::Halves => 1,
+        match self.pairing {
+            Pairing::AllPairs => circle_size(self.ranks) as u32,
+            Pairing::Bisection => 1,
         }
     }
 
-    /// Pairs in a round.
+    /// Returns the number of pairs per round.
     pub fn pairs(&self) -> u32 {
         self.ranks / 2
     }
 
-    /// Whom a rank meets in a round.
+    /// Returns the partner of a rank in a round, or `None` if it is idle.
     #[inline]
     pub fn partner(&self, rank: Rank, round: u32) -> Option<Rank> {
         let label = self.label(rank);
-        let other = match self.meetings {
-            Meetings::Everyone => partner(label, round, self.ranks),
-            Meetings::Halves => {
+        let other = match self.pairing {
+            Pairing::AllPairs => partner(label, round, self.ranks),
+            Pairing::Bisection => {
                 let half = self.pairs();
                 let other = if label.0 < half { label.0 + half } else { label.0 - half };
                 (label.0 < 2 * half).then_some(Rank(other))
@@ -87,15 +88,15 @@ impl Schedule {
         other.map(|other| self.rank(other))
     }
 
-    /// One pair of a round, `turn` from 0 to [`Schedule::pairs`] - 1: the lower rank and the higher.
+    /// Returns a pair of a round, lower rank first. `turn` is from 0 to [`Schedule::pairs`] - 1.
     pub fn pair(&self, round: u32, turn: u32) -> (Rank, Rank) {
-        let label = match self.meetings {
-            Meetings::Halves => u64::from(turn),
-            Meetings::Everyone => {
-                let modulus = circle(self.ranks);
-                // In an odd number the lone label sits out, so that its neighbours are the first pair.
+        let label = match self.pairing {
+            Pairing::Bisection => u64::from(turn),
+            Pairing::AllPairs => {
+                let modulus = circle_size(self.ranks);
+                // For odd N the unpaired label is idle, so the first pair is that of its neighbours.
                 let step = u64::from(turn) + u64::from(self.ranks % 2);
-                (lone(round, modulus) + step) % modulus
+                (unpaired(round, modulus) + step) % modulus
             }
         };
         let one = self.rank(Rank(label as u32));
@@ -118,37 +119,37 @@ mod tests {
     use proptest::prelude::*;
     use std::collections::BTreeSet;
 
-    /// Every pair exactly once, symmetric, nobody with itself, one bye a round in an odd number.
+    /// Asserts that every pair occurs once, symmetrically, and that one rank per round is idle for odd N.
     fn is_complete(schedule: Schedule, ranks: u32) {
         let n = ranks as usize;
-        let mut met = vec![false; n * n];
+        let mut paired = vec![false; n * n];
         assert_eq!(schedule.rounds(), if ranks.is_multiple_of(2) { ranks - 1 } else { ranks });
         for round in 0..schedule.rounds() {
-            let mut byes = 0;
+            let mut idle_ranks = 0;
             for rank in (0..ranks).map(Rank) {
                 let Some(other) = schedule.partner(rank, round) else {
-                    byes += 1;
+                    idle_ranks += 1;
                     continue;
                 };
-                assert!(other != rank && other.0 < ranks, "{rank} meets {other} of {ranks}");
+                assert!(other != rank && other.0 < ranks, "{rank} is paired with {other} of {ranks}");
                 assert_eq!(schedule.partner(other, round), Some(rank));
-                let before = std::mem::replace(&mut met[rank.0 as usize * n + other.0 as usize], true);
-                assert!(!before, "{rank} and {other} of {ranks} meet twice");
+                let before = std::mem::replace(&mut paired[rank.0 as usize * n + other.0 as usize], true);
+                assert!(!before, "{rank} and {other} of {ranks} are paired twice");
             }
-            assert_eq!(byes, ranks % 2, "round {round} of {ranks}");
+            assert_eq!(idle_ranks, ranks % 2, "round {round} of {ranks}");
         }
-        assert_eq!(met.iter().filter(|m| **m).count(), n * (n - 1));
+        assert_eq!(paired.iter().filter(|paired| **paired).count(), n * (n - 1));
     }
 
     #[test]
-    fn every_pair_of_few_ranks_meets_once() {
+    fn every_pair_of_few_ranks_occurs_once() {
         (2..80).for_each(|ranks| is_complete(Schedule::all_pairs(ranks), ranks));
         (2..40).for_each(|ranks| is_complete(Schedule::all_pairs(ranks).shuffled(7), ranks));
         [1999, 2000].into_iter().for_each(|ranks| is_complete(Schedule::all_pairs(ranks), ranks));
     }
 
     #[test]
-    fn turns_are_the_pairs_of_a_round() {
+    fn turns_enumerate_the_pairs_of_a_round() {
         for (ranks, seed) in (2..30).flat_map(|n| [(n, None), (n, Some(3))]) {
             for plain in [Schedule::all_pairs(ranks), Schedule::bisection(ranks)] {
                 let schedule = seed.map_or(plain, |seed| plain.shuffled(seed));
@@ -165,22 +166,22 @@ mod tests {
     #[test]
     fn a_bisection_pairs_halves() {
         let schedule = Schedule::bisection(7);
-        let met: Vec<_> = (0..7).map(|r| schedule.partner(Rank(r), 0).map(|p| p.0)).collect();
-        assert_eq!(met, [Some(3), Some(4), Some(5), Some(0), Some(1), Some(2), None]);
+        let partners: Vec<_> = (0..7).map(|r| schedule.partner(Rank(r), 0).map(|p| p.0)).collect();
+        assert_eq!(partners, [Some(3), Some(4), Some(5), Some(0), Some(1), Some(2), None]);
         assert_eq!((schedule.rounds(), schedule.pairs()), (1, 3));
     }
 
     proptest! {
         #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
         #[test]
-        fn every_pair_meets_once(ranks in 2u32..2000) {
+        fn every_pair_occurs_once(ranks in 2u32..2000) {
             is_complete(Schedule::all_pairs(ranks), ranks);
         }
     }
 
     proptest! {
         #[test]
-        fn so_it_does_on_the_largest_machines(
+        fn every_pair_occurs_once_on_the_largest_machines(
             ranks in prop_oneof![Just(1_800_000u32), Just(1_799_999u32), 3_000_000_000u32..],
             a in any::<u32>(), b in any::<u32>(), round in any::<u32>(), seed in any::<u64>(),
         ) {
@@ -193,16 +194,16 @@ mod tests {
                 }
             }
             if a != b {
-                // The one round in which these two meet, and no other.
-                let modulus = circle(ranks);
+                // The only round in which these two are paired.
+                let modulus = circle_size(ranks);
                 let sum = match (u64::from(a.0), u64::from(b.0)) {
                     (a, b) if a == modulus => 2 * b,
                     (a, b) if b == modulus => 2 * a,
                     (a, b) => a + b,
                 };
-                let meets = (sum % modulus) as u32;
-                prop_assert_eq!(partner(a, meets, ranks), Some(b));
-                prop_assert!(round % circle(ranks) as u32 == meets || partner(a, round % circle(ranks) as u32, ranks) != Some(b));
+                let round_of_pair = (sum % modulus) as u32;
+                prop_assert_eq!(partner(a, round_of_pair, ranks), Some(b));
+                prop_assert!(round % circle_size(ranks) as u32 == round_of_pair || partner(a, round % circle_size(ranks) as u32, ranks) != Some(b));
             }
         }
     }

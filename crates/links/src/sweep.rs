@@ -1,8 +1,8 @@
-//! Every pair of ranks, or every pair across the bisection, measured round by round; the slowest are measured again alone.
+//! Sweep over links: measures pairs of ranks round by round, then measures the slowest links again, alone.
 //!
-//! Each pair is a team of two and is measured as any benchmark of two ranks is. Rows go to rank 0 after every step, one of
-//! each timed rank, and from there to the sink: no rank holds the matrix. What grows with the square of the ranks are
-//! 12 bytes for each row on rank 0, by which it finds the slowest.
+//! Each pair is a team of two, which runs an ordinary benchmark of two ranks. After each step, rank 0 collects the row of
+//! each timed rank and passes it to the sink. Rank 0 keeps 12 bytes per row to find the slowest links; no rank holds the
+//! matrix.
 
 use std::collections::BTreeMap;
 
@@ -26,19 +26,19 @@ use ombx_results::{
     wire::{self, Record},
 };
 
-/// Which pairs are measured, and which at the same time.
+/// Selection of pairs, and which of them are measured at the same time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mode {
-    /// All pairs, as many at the same time as there are in a round.
+    /// All pairs. The pairs of a round are measured at the same time.
     Parallel,
-    /// All pairs, one at a time; the other ranks sleep.
+    /// All pairs, one at a time. The other ranks sleep.
     Serial,
-    /// Rank i with i + N/2, all at the same time.
+    /// Rank i with i + N/2, all pairs at the same time.
     Bisection,
 }
 
 impl Mode {
-    /// Name in results.
+    /// Returns the name in results.
     pub const fn name(self) -> &'static str {
         match self {
             Mode::Parallel => "parallel",
@@ -55,7 +55,7 @@ impl Mode {
         seed.map_or(plain, |seed| plain.shuffled(seed))
     }
 
-    /// Steps of measuring, each a row of as many pairs as it has, and rows, before anything is measured again.
+    /// Returns the number of measuring steps and of rows, without retests. All pairs of a step take the time of one row.
     pub fn extent(self, ranks: u32, sizes: usize) -> (u64, u64) {
         let schedule = self.schedule(ranks, None);
         let per_pair = 2 * sizes as u64;
@@ -65,20 +65,20 @@ impl Mode {
     }
 }
 
-/// What is measured of links.
+/// Arguments of a sweep.
 #[derive(Debug, Clone)]
 pub struct Task {
-    /// The benchmark of two ranks that measures one direction of one link.
+    /// Benchmark of two ranks that measures one direction of one link.
     pub choice: Choice,
-    /// Which pairs, and when.
+    /// Selection of pairs.
     pub mode: Mode,
-    /// Permutes which rank plays which part of the schedule.
+    /// Seed that permutes the ranks of the schedule.
     pub seed: Option<u64>,
-    /// How many of the slowest links of each size are measured again alone.
+    /// Number of slowest links per size that are measured again, alone.
     pub retest: u32,
 }
 
-/// Measures links. Every rank calls it with the same arguments; the sink of rank 0 gets the rows.
+/// Runs a sweep. All ranks call this with the same arguments; the sink of rank 0 receives the rows.
 pub fn run(
     team: &dyn Team,
     task: &Task,
@@ -88,7 +88,7 @@ pub fn run(
     argv: Vec<String>,
 ) -> Result<Tally> {
     if team.size() < 2 {
-        return Err(Error::usage("links are between two ranks and more; start it with -n 2 or more"));
+        return Err(Error::usage("links need at least 2 ranks: start with -n 2 or more"));
     }
     (task.choice.bench.available)().map_err(Error::unsupported)?;
     let schedule = task.mode.schedule(team.size(), task.seed);
@@ -100,20 +100,20 @@ pub fn run(
         for turn in 0..turns {
             let partner = match task.mode {
                 Mode::Parallel | Mode::Bisection => schedule.partner(team.rank(), round),
-                Mode::Serial => other_of(schedule.pair(round, turn), team.rank()),
+                Mode::Serial => partner_in(schedule.pair(round, turn), team.rank()),
             };
             let label = (task.mode != Mode::Serial).then(|| ("round", round.to_string()));
-            sweep.both_ways(partner, &sizes, label.as_ref())?;
+            sweep.measure_both_directions(partner, &sizes, label.as_ref())?;
         }
     }
-    sweep.again()?;
+    sweep.retest_slowest()?;
     if team.rank() == Rank(0) {
         sweep.opening.sink.finish()?;
     }
     Ok(sweep.opening.sink.tally)
 }
 
-fn other_of((a, b): (Rank, Rank), me: Rank) -> Option<Rank> {
+fn partner_in((a, b): (Rank, Rank), me: Rank) -> Option<Rank> {
     match me {
         me if me == a => Some(b),
         me if me == b => Some(a),
@@ -121,10 +121,10 @@ fn other_of((a, b): (Rank, Rank), me: Rank) -> Option<Rank> {
     }
 }
 
-/// One more axis of a row.
+/// Extra axis of a row.
 type Label<'a> = Option<&'a (&'static str, String)>;
 
-/// A sweep under way.
+/// State of a sweep.
 struct Sweep<'a> {
     team: &'a dyn Team,
     task: &'a Task,
@@ -135,8 +135,13 @@ struct Sweep<'a> {
 }
 
 impl Sweep<'_> {
-    /// A turn: this rank and its partner, if it has one, in both directions at every size. Collective over all ranks.
-    fn both_ways(&mut self, partner: Option<Rank>, sizes: &[Bytes], label: Label<'_>) -> Result<()> {
+    /// Measures both directions between this rank and its partner at every size. Collective over all ranks.
+    fn measure_both_directions(
+        &mut self,
+        partner: Option<Rank>,
+        sizes: &[Bytes],
+        label: Label<'_>,
+    ) -> Result<()> {
         let me = self.team.rank();
         for lower_is_timed in [true, false] {
             let first =
@@ -146,14 +151,19 @@ impl Sweep<'_> {
                 _ => None,
             };
             for bytes in sizes {
-                self.step(pair.as_ref().map(|(partner, pair)| (*partner, &**pair)), *bytes, label)?;
+                self.measure_step(pair.as_ref().map(|(partner, pair)| (*partner, &**pair)), *bytes, label)?;
             }
         }
         Ok(())
     }
 
-    /// One row of every pair at the most, and its way to the sink. Who has nothing to measure sleeps until all have done.
-    fn step(&mut self, pair: Option<(Rank, &dyn Team)>, bytes: Bytes, label: Label<'_>) -> Result<()> {
+    /// Measures at most one row per pair and passes the rows to the sink. Ranks without a pair sleep until all are done.
+    fn measure_step(
+        &mut self,
+        pair: Option<(Rank, &dyn Team)>,
+        bytes: Bytes,
+        label: Label<'_>,
+    ) -> Result<()> {
         let row = match pair {
             Some((partner, pair)) => self.measure(partner, pair, bytes, label)?,
             None => None,
@@ -163,13 +173,15 @@ impl Sweep<'_> {
         let mut mine = Vec::new();
         if let Some(row) = row {
             wire::write_row(&mut mine, &row)
-                .map_err(|e| Error::fabric(format!("a row could not be sent to rank 0: {e}")))?;
+                .map_err(|e| Error::fabric(format!("cannot send a row to rank 0: {e}")))?;
         }
         for line in self.team.gather(&mine)?.into_iter().flatten().filter(|line| !line.is_empty()) {
             let row = match wire::parse(&String::from_utf8_lossy(&line), 1) {
                 Ok(Some(Record::Case(row))) => row,
                 _ => {
-                    return Err(Error::fabric("a rank sent a row that cannot be read: is it the same ombx?"));
+                    return Err(Error::fabric(
+                        "cannot read the row of a rank: check that all ranks run the same ombx",
+                    ));
                 }
             };
             self.times.add(&row);
@@ -178,7 +190,7 @@ impl Sweep<'_> {
         Ok(())
     }
 
-    /// Measures one direction at one size; the row is the timed rank's.
+    /// Measures one direction at one size. Returns the row on the timed rank.
     fn measure(
         &mut self,
         partner: Rank,
@@ -188,18 +200,18 @@ impl Sweep<'_> {
     ) -> Result<Option<Measurement>> {
         let plan = Plan { sizes: Some(vec![bytes]), pairs: None, ..self.plan.clone() };
         let assignment = Layout::Pair.assign(2, None)?;
-        let mut rows = Rows { kept: Memory::default(), outer: &mut self.opening.sink };
+        let mut rows = PairSink { kept: Memory::default(), outer: &mut self.opening.sink };
         let standing: &[Notice] = &self.opening.standing;
         let mut session =
             Session::new(pair, assignment, (&plan, self.clock, standing), self.task.choice, &mut rows);
         (self.task.choice.bench.run)(&mut session)
             .map_err(|e| e.within(format!("link of ranks {} and {partner}", self.team.rank())))?;
         let ends = [self.team.rank(), partner];
-        Ok(rows.kept.rows.pop().map(|row| named(row, ends, label)))
+        Ok(rows.kept.rows.pop().map(|row| renumbered(row, ends, label)))
     }
 
-    /// Measures suspects and, for comparison, ordinary links again, each alone.
-    fn again(&mut self) -> Result<()> {
+    /// Measures suspicious links and, for comparison, ordinary links again, each alone.
+    fn retest_slowest(&mut self) -> Result<()> {
         let (team, me) = (self.team, self.team.rank());
         let mut list: Vec<u8> = Vec::new();
         if me == Rank(0) {
@@ -215,19 +227,19 @@ impl Sweep<'_> {
             let number = |at: usize| link[8 * at..8 * at + 8].try_into().map_or(0, u64::from_le_bytes);
             let (from, to) = (Rank(number(0) as u32), Rank(number(1) as u32));
             let value = if number(3) == 1 { verdict::ALONE } else { verdict::REFERENCE };
-            let pair = match other_of((from, to), me) {
+            let pair = match partner_in((from, to), me) {
                 Some(partner) => Some((partner, team.pair(partner, from)?)),
                 None => None,
             };
             let pair = pair.as_ref().map(|(partner, pair)| (*partner, &**pair));
-            self.step(pair, Bytes(number(2)), Some(&(verdict::RETEST, value.into())))?;
+            self.measure_step(pair, Bytes(number(2)), Some(&(verdict::RETEST, value.into())))?;
         }
         Ok(())
     }
 }
 
-/// The row of a team of two in the words of the whole: ranks by their numbers there.
-fn named(mut row: Measurement, ends: [Rank; 2], label: Label<'_>) -> Measurement {
+/// Converts the row of a pair to a row of the sweep, with rank numbers of the whole team.
+fn renumbered(mut row: Measurement, ends: [Rank; 2], label: Label<'_>) -> Measurement {
     row.bench = verdict::BENCH.into();
     row.axes.insert("from".into(), ends[0].to_string());
     row.axes.insert("to".into(), ends[1].to_string());
@@ -249,13 +261,13 @@ fn named(mut row: Measurement, ends: [Rank; 2], label: Label<'_>) -> Measurement
     row
 }
 
-/// Keeps the row of a team of two on its timed rank; signs of life go on to the sink of the whole.
-struct Rows<'a> {
+/// Sink of a pair: keeps its row, and forwards progress to the sink of the sweep.
+struct PairSink<'a> {
     kept: Memory,
     outer: &'a mut dyn Sink,
 }
 
-impl Sink for Rows<'_> {
+impl Sink for PairSink<'_> {
     fn run(&mut self, _: &Run) -> Result<()> {
         Ok(())
     }
@@ -277,7 +289,7 @@ impl Sink for Rows<'_> {
     }
 }
 
-/// The resolved plan, as it is kept in results.
+/// Returns the options of the sweep for the result file.
 fn describe(task: &Task, plan: &Plan) -> BTreeMap<String, String> {
     let mut options = runner::describe(plan, &[task.choice]);
     options.insert("benchmarks".into(), verdict::BENCH.into());
@@ -290,102 +302,4 @@ fn describe(task: &Task, plan: &Plan) -> BTreeMap<String, String> {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::{collections::BTreeSet, time::Duration};
-
-    use super::*;
-    use ombx_core::{
-        benchmark::entry::Benchmark,
-        measure::plan::{Effort, parse_sizes},
-        testkit::{Delay, SimLink, on_uneven_ranks},
-        two_sided::pattern::{Over, Semidirectional},
-    };
-    use ombx_results::verdict::{What, judge};
-
-    static SIM: Benchmark =
-        Benchmark::of::<Over<Semidirectional, SimLink<5000, 2>>>("sim.link", "a link of known cost");
-
-    fn sweep(ranks: u32, mode: Mode, seed: Option<u64>, retest: u32, delay: Delay) -> Memory {
-        let choice = Choice { bench: &SIM, preset: &[] };
-        let task = Task { choice, mode, seed, retest };
-        let effort = Effort::Precision { precision: 0.01, max_time: Duration::from_micros(400) };
-        let plan = Plan { sizes: Some(parse_sizes("8,1000").unwrap()), effort, ..Plan::default() };
-        let mut all = on_uneven_ranks(ranks, delay, |team| {
-            let mut sink = Memory::default();
-            run(team, &task, &plan, &team.clock, &mut sink, vec![]).unwrap();
-            sink
-        });
-        assert!(all[1..].iter().all(|other| other.rows.is_empty()));
-        all.swap_remove(0)
-    }
-
-    fn axis(row: &Measurement, name: &str) -> u32 {
-        row.axes[name].parse().unwrap()
-    }
-
-    #[test]
-    fn every_direction_of_every_pair_is_a_row_of_each_size() {
-        for ranks in 2..=7 {
-            for (mode, seed) in [(Mode::Parallel, None), (Mode::Serial, None), (Mode::Parallel, Some(5))] {
-                let memory = sweep(ranks, mode, seed, 0, |_, _| 0);
-                let rows = (ranks * (ranks - 1) * 2) as usize;
-                assert_eq!((memory.rows.len(), memory.tally.unwrap().cases), (rows, rows as u64), "{ranks}");
-                assert_eq!(mode.extent(ranks, 2).1, rows as u64);
-                let keys: BTreeSet<&str> = memory.rows.iter().map(|r| r.key.as_str()).collect();
-                assert_eq!(keys.len(), rows);
-                for row in &memory.rows {
-                    assert_eq!(
-                        (row.outcome.clone(), row.check.clone(), row.ranks),
-                        (Outcome::Ok, Check::Passed, 2)
-                    );
-                    assert_eq!(row.samples[0].rank, axis(row, "from"));
-                    let leg = 5000.0 + 2.0 * row.bytes.unwrap() as f64;
-                    assert_eq!(row.summary.as_ref().unwrap().median, leg, "{}", row.key);
-                }
-            }
-        }
-    }
-
-    #[test]
-    fn pairs_of_a_round_are_disjoint() {
-        let memory = sweep(6, Mode::Parallel, Some(1), 0, |_, _| 0);
-        for round in 0..5 {
-            let of_round = memory.rows.iter().filter(|r| axis(r, "round") == round && r.bytes == Some(8));
-            let ends: Vec<u32> = of_round.flat_map(|r| [axis(r, "from"), axis(r, "to")]).collect();
-            assert_eq!((ends.len(), ends.iter().collect::<BTreeSet<_>>().len()), (12, 6));
-        }
-    }
-
-    #[test]
-    fn a_bisection_is_one_round() {
-        for ranks in 2..=7 {
-            let rows = sweep(ranks, Mode::Bisection, None, 0, |_, _| 0).rows;
-            assert_eq!(rows.len() as u32, ranks / 2 * 4, "{ranks}");
-            assert!(rows.iter().all(|r| axis(r, "from").abs_diff(axis(r, "to")) == ranks / 2));
-        }
-    }
-
-    #[test]
-    fn a_slow_link_is_measured_again_and_named() {
-        fn slow(from: u32, to: u32) -> u64 {
-            if (from.min(to), from.max(to)) == (2, 4) { 2500 } else { 0 }
-        }
-        let memory = sweep(6, Mode::Parallel, None, 4, slow);
-        let mut times = Collected::default();
-        memory.rows.iter().for_each(|row| times.add(row));
-        let again: Vec<&Measurement> =
-            memory.rows.iter().filter(|r| r.axes.get("retest").is_some_and(|v| v == "alone")).collect();
-        assert_eq!(again.len(), 2 * 4);
-        assert_eq!(again.iter().filter(|r| axis(r, "from") + axis(r, "to") == 6).count(), 4);
-        let hosts = Hosts::of(["n0", "n0", "n0", "n0", "n0", "n0"]);
-        let found = judge(&times.0, &hosts);
-        assert_eq!(found.iter().map(|s| s.what.clone()).collect::<Vec<_>>(), [What::Link(2, 4)]);
-        assert!(judge(&times.0[..0], &hosts).is_empty());
-    }
-
-    #[test]
-    fn one_rank_has_no_links() {
-        let result = std::panic::catch_unwind(|| sweep(1, Mode::Parallel, None, 0, |_, _| 0));
-        assert!(result.is_err());
-    }
-}
+mod tests;

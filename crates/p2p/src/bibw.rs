@@ -1,4 +1,4 @@
-//! `p2p.bibw`: a window of nonblocking messages each way at once.
+//! `p2p.bibw`: windows of nonblocking messages in both directions at once.
 
 use crate::two_sided;
 use ombx_core::{
@@ -7,6 +7,6 @@ use ombx_core::{
 };
 
 ombx_core::inventory::submit! {
-    two_sided::<BiStream>("p2p.bibw", "windows of nonblocking messages both ways at once")
+    two_sided::<BiStream>("p2p.bibw", "windows of nonblocking messages in both directions at once")
         .streaming().axes(&[Buffers::AXIS]).osu("osu_bibw", "OSU MPI Bi-Directional Bandwidth Test")
 }

@@ -1,4 +1,4 @@
-//! `p2p.bw`: a window of nonblocking messages and one receipt.
+//! `p2p.bw`: a window of nonblocking messages and one acknowledgement.
 
 use crate::two_sided;
 use ombx_core::{

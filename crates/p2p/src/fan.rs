@@ -19,70 +19,70 @@ use ombx_core::{
 };
 use ombx_mpi::StarChannel;
 
-/// Which way data flows.
+/// Direction of the data.
 pub(crate) trait Direction: 'static {
-    /// What is timed.
+    /// Description of what is timed.
     const METHOD: Method;
-    /// Who receives.
+    /// Role of the ranks that receive.
     const RECEIVER: Role;
 
-    /// An iteration of the one rank.
-    fn one<L: Link>(link: &mut L) -> Result<()>;
-    /// The same iteration of each of the many.
-    fn many<L: Link>(link: &mut L) -> Result<()>;
+    /// Runs an iteration of the rank in the center.
+    fn center<L: Link>(link: &mut L) -> Result<()>;
+    /// Runs the same iteration of each other rank.
+    fn leaf<L: Link>(link: &mut L) -> Result<()>;
 }
 
-/// From many to one.
+/// From all other ranks to the center.
 pub(crate) enum In {}
 
 impl Direction for In {
     const METHOD: Method = Method {
-        timed: "on rank 0 a window of nonblocking receives from every other rank, waiting for all, and a receipt to each, \
-                which sent its window and waited",
+        timed: "on rank 0, a window of nonblocking receives from every other rank, waiting for all, and an acknowledgement \
+                to each rank; each other rank sends its window and waits",
         untimed: "connections, buffers, filling and checking them",
         like: "the fan-in bandwidth of OMB 7.4, which needs several nodes",
     };
     const RECEIVER: Role = Role::Active;
 
     #[inline(always)]
-    fn one<L: Link>(link: &mut L) -> Result<()> {
+    fn center<L: Link>(link: &mut L) -> Result<()> {
         link.pull()?;
         link.acknowledge()
     }
 
     #[inline(always)]
-    fn many<L: Link>(link: &mut L) -> Result<()> {
+    fn leaf<L: Link>(link: &mut L) -> Result<()> {
         link.push()?;
         link.acknowledged()
     }
 }
 
-/// From one to many.
+/// From the center to all other ranks.
 pub(crate) enum Out {}
 
 impl Direction for Out {
     const METHOD: Method = Method {
-        timed: "on rank 0 a window of nonblocking sends to every other rank, waiting for all, and the receipt of each, \
-                which posted its receives and waited",
+        timed: "on rank 0, a window of nonblocking sends to every other rank, waiting for all, and the acknowledgement of \
+                each rank; each other rank posts its receives and waits",
         untimed: "connections, buffers, filling and checking them",
         like: "the fan-out bandwidth of OMB 7.4, which needs several nodes",
     };
     const RECEIVER: Role = Role::Passive;
 
     #[inline(always)]
-    fn one<L: Link>(link: &mut L) -> Result<()> {
+    fn center<L: Link>(link: &mut L) -> Result<()> {
         link.push()?;
         link.acknowledged()
     }
 
     #[inline(always)]
-    fn many<L: Link>(link: &mut L) -> Result<()> {
+    fn leaf<L: Link>(link: &mut L) -> Result<()> {
         link.pull()?;
         link.acknowledge()
     }
 }
 
-/// A direction over a link. Its buffers hold the messages of one partner behind those of the other.
+/// A direction over a link. Its buffers hold the messages of each partner in sequence.
 pub(crate) struct Fan<D, L> {
     link: L,
     slots: Slots,
@@ -92,7 +92,7 @@ pub(crate) struct Fan<D, L> {
     direction: PhantomData<fn() -> D>,
 }
 
-/// The pattern of messages from one rank to another: no two ranks get the same.
+/// Returns the fill pattern of messages to a rank. It differs for each receiver.
 fn to(fill: Fill, receiver: Rank) -> Fill {
     Fill { round: fill.round ^ (u64::from(receiver.0) << 24), ..fill }
 }
@@ -130,12 +130,12 @@ impl<D: Direction, L: Link> Kernel for Fan<D, L> {
 
     #[inline]
     fn active(&mut self) -> Result<()> {
-        D::one(&mut self.link)
+        D::center(&mut self.link)
     }
 
     #[inline]
     fn passive(&mut self) -> Result<()> {
-        D::many(&mut self.link)
+        D::leaf(&mut self.link)
     }
 
     fn check(&mut self, fill: Fill) -> Result<Check> {
@@ -182,15 +182,14 @@ mod tests {
     }
 
     #[test]
-    fn a_fan_moves_the_bytes_of_every_sender() {
+    fn a_fan_counts_the_bytes_of_every_sender() {
         static FAN_IN: Benchmark =
             Benchmark::of::<Fan<In, Slow>>("sim.fan_in", "x").streaming().layout(Layout::Star);
         static FAN_OUT: Benchmark =
             Benchmark::of::<Fan<Out, Slow>>("sim.fan_out", "x").streaming().layout(Layout::Star);
         for ranks in 2..6 {
             let senders = f64::from(ranks) - 1.0;
-            // Each sender is busy for its window, the last message and the receipts take a latency each. One that sends to
-            // all is busy with all windows.
+            // A sender is busy with each of its windows. The last message and the acknowledgements take a latency each.
             for (bench, busy) in [(&FAN_IN, 16_000.0), (&FAN_OUT, 16_000.0 * senders)] {
                 let row = measure(ranks, bench, &plan("1000")).unwrap().rows.remove(0);
                 assert_eq!(
@@ -207,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fan_that_flips_a_bit_fails() {
+    fn a_flipped_bit_fails() {
         static BAD_IN: Benchmark =
             Benchmark::of::<Fan<In, Broken>>("sim.bad_in", "x").streaming().layout(Layout::Star);
         static BAD_OUT: Benchmark =

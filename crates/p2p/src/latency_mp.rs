@@ -1,4 +1,4 @@
-//! `p2p.latency_mp`: a ping-pong between ranks that have forked children.
+//! `p2p.latency_mp`: a ping-pong between ranks that have forked a child each.
 
 use ombx_core::{
     benchmark::{
@@ -10,13 +10,13 @@ use ombx_core::{
         work::{Method, Metric, Role, Work},
     },
     error::Result,
-    two_sided::pattern::{Over, PingPong},
+    two_sided::pattern::{PatternKernel, PingPong},
 };
 use ombx_mpi::{Channel, ForkedChild};
 
-type Ping = Over<PingPong, Channel>;
+type Ping = PatternKernel<PingPong, Channel>;
 
-/// A ping-pong with a child beside it, which shares the rank's memory and never calls MPI.
+/// A ping-pong on a rank with a sleeping child process, which shares the rank's pages and never calls MPI.
 struct Forked {
     ping: Ping,
     child: ForkedChild,
@@ -25,9 +25,9 @@ struct Forked {
 impl Kernel for Forked {
     const METRIC: Metric = Metric::Latency;
     const METHOD: Method = Method {
-        timed: "one blocking send and one blocking receive on rank 0, a receive and a send on rank 1, each of which has forked a \
-                child that sleeps; the figure is half of it",
-        untimed: "forking after a first message, so that buffers are known to the library; ending the children; buffers, \
+        timed: "one blocking send and one blocking receive on rank 0, a receive and a send on rank 1; each rank has forked a \
+                child that sleeps; the figure is half the time",
+        untimed: "a first message, so that the library has registered the buffers; forking and ending the children; buffers, \
                   filling and checking them",
         like: "osu_latency_mp, whose children end after two seconds",
     };

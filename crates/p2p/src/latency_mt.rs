@@ -1,4 +1,4 @@
-//! `p2p.latency_mt`: ping-pongs of several threads, any of which answers on the other rank.
+//! `p2p.latency_mt`: ping-pongs of several threads; any thread of the other rank answers.
 
 use ombx_core::{benchmark::entry::Benchmark, two_sided::threaded::SharedPing};
 use ombx_mpi::SharedChannel;

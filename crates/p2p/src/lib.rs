@@ -1,4 +1,53 @@
-//! Two-sided MPI benchmarks: core's patterns over MPI channels.
+//! Two-sided MPI benchmarks: the patterns of `ombx_core::two_sided` over MPI.
+//!
+//! Each benchmark is an entry that registers itself when this crate is linked. The linker drops a crate that a program never
+//! names, so name it: `use ombx_p2p as _;` is enough.
+//!
+//! ```
+//! use ombx_core::benchmark::registry::Registry;
+//! use ombx_p2p as _;
+//!
+//! let registry = Registry::load()?;
+//! assert!(registry.all().iter().any(|entry| entry.name == "p2p.latency"));
+//! # Ok::<(), ombx_core::error::Error>(())
+//! ```
+//!
+//! # A benchmark without the command line
+//!
+//! This program needs `ombx-core` and `ombx-p2p` only. Start it with `mpiexec -n 2`:
+//!
+//! ```no_run
+//! use ombx_core::{
+//!     benchmark::{entry::Choice, registry::Registry, threads::Threading},
+//!     error::{Error, Result},
+//!     measure::{
+//!         plan::{Plan, parse_sizes},
+//!         runner::{self, Part},
+//!         sink::Memory,
+//!     },
+//!     system::clock::Clock,
+//! };
+//! use ombx_p2p::Mpi;
+//!
+//! fn main() -> Result<()> {
+//!     // A panic on one rank must end the others, which would wait for it.
+//!     Mpi::abort_on_panic();
+//!     let mpi = Mpi::start(Threading::Single)?;
+//!     let registry = Registry::load()?;
+//!     let latency = registry.all().iter().find(|entry| entry.name == "p2p.latency");
+//!     let bench = latency.ok_or_else(|| Error::usage("p2p.latency is not linked"))?;
+//!     let plan = Plan { sizes: Some(parse_sizes("8,1K")?), ..Plan::default() };
+//!     let part = Part { choices: vec![Choice { bench, preset: &[] }], plan };
+//!     let mut sink = Memory::default();
+//!     runner::run_all(mpi.team(), &[part], &Clock::measured(), &mut sink, vec![])?;
+//!     // Only the sink of rank 0 receives rows.
+//!     for row in &sink.rows {
+//!         let median_ns = row.summary.as_ref().map(|summary| summary.median);
+//!         println!("{}: {median_ns:?} ns, {:?}", row.key, row.check);
+//!     }
+//!     Ok(())
+//! }
+//! ```
 
 mod bibw;
 mod bw;
@@ -15,17 +64,18 @@ use ombx_core::{
     benchmark::entry::Benchmark,
     error::Result,
     measure::{engine::run_either, session::Session},
-    two_sided::pattern::{Over, Pattern},
+    two_sided::pattern::{Pattern, PatternKernel},
 };
+pub use ombx_mpi::Mpi;
 use ombx_mpi::{Channel, Large};
 
-/// A pattern over messages of any length: those that an `int` cannot count go by MPI 4's large-count calls.
+/// Returns the entry of a pattern. Messages longer than an `int` can count use the large-count calls of MPI 4.
 #[track_caller]
 const fn two_sided<P: Pattern>(name: &'static str, about: &'static str) -> Benchmark {
-    Benchmark::either::<Over<P, Channel>, Over<P, Channel<Large>>>(name, about)
+    Benchmark::either::<PatternKernel<P, Channel>, PatternKernel<P, Channel<Large>>>(name, about)
 }
 
-/// The same, as a part of a benchmark.
+/// Runs a pattern like [`two_sided`], as one of several in a benchmark.
 fn run_two_sided<P: Pattern>(session: &mut Session<'_>) -> Result<()> {
-    run_either::<Over<P, Channel>, Over<P, Channel<Large>>>(session)
+    run_either::<PatternKernel<P, Channel>, PatternKernel<P, Channel<Large>>>(session)
 }

@@ -13,8 +13,8 @@ use ombx_core::{
 };
 
 const METHOD: Method = Method {
-    timed: "semidirectional: a ping-pong, S by half its time; bidirectional: two ping-pongs at once, 2 S by half their time; \
-            unidirectional: a window of blocking messages and one receipt, S by its part of that time",
+    timed: "for messages of S bytes: semidirectional, a ping-pong, S divided by half the time; bidirectional, two ping-pongs at once, \
+            2 S divided by half the time; unidirectional, a window of W blocking messages and one acknowledgement, W S divided by the time",
     untimed: "connections, buffers, filling and checking them",
     like: "LinkTest's three patterns",
 };

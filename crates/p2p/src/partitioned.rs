@@ -1,16 +1,16 @@
-//! `p2p.*_partitioned`: the same patterns over partitioned messages of MPI 4.
+//! `p2p.*_partitioned`: ping-pong and stream over partitioned messages of MPI 4.
 
 use ombx_core::{
     benchmark::entry::Benchmark,
-    two_sided::pattern::{Over, PingPong, Stream},
+    two_sided::pattern::{PatternKernel, PingPong, Stream},
 };
 use ombx_mpi::PartitionedChannel;
 
 ombx_core::inventory::submit! {
-    Benchmark::of::<Over<PingPong, PartitionedChannel>>("p2p.latency_partitioned", "ping-pong of messages of one partition, one way")
+    Benchmark::of::<PatternKernel<PingPong, PartitionedChannel>>("p2p.latency_partitioned", "ping-pong of messages of one partition, one way")
         .available(PartitionedChannel::available)
 }
 ombx_core::inventory::submit! {
-    Benchmark::of::<Over<Stream, PartitionedChannel>>("p2p.bw_partitioned", "one message with a window of partitions, each marked ready by itself, acknowledged once")
+    Benchmark::of::<PatternKernel<Stream, PartitionedChannel>>("p2p.bw_partitioned", "one message with a window of partitions, each marked ready separately, acknowledged once")
         .streaming().available(PartitionedChannel::available)
 }

@@ -1,20 +1,20 @@
-//! `p2p.*_persistent`: the same patterns over requests that are made once and started each time.
+//! `p2p.*_persistent`: ping-pong and streams over persistent requests.
 
 use ombx_core::{
     benchmark::{axis::AxisValue, entry::Benchmark},
-    two_sided::pattern::{BiStream, Buffers, Over, PingPong, Stream},
+    two_sided::pattern::{BiStream, Buffers, PatternKernel, PingPong, Stream},
 };
 use ombx_mpi::PersistentChannel;
 
 ombx_core::inventory::submit! {
-    Benchmark::of::<Over<PingPong, PersistentChannel>>("p2p.latency_persistent", "ping-pong over persistent requests, one way")
+    Benchmark::of::<PatternKernel<PingPong, PersistentChannel>>("p2p.latency_persistent", "ping-pong over persistent requests, one way")
         .sizes("0,1..4M").osu("osu_latency_persistent", "OSU MPI Latency Persistent Test")
 }
 ombx_core::inventory::submit! {
-    Benchmark::of::<Over<Stream, PersistentChannel>>("p2p.bw_persistent", "window of persistent sends, acknowledged once")
+    Benchmark::of::<PatternKernel<Stream, PersistentChannel>>("p2p.bw_persistent", "window of persistent sends, acknowledged once")
         .streaming().axes(&[Buffers::AXIS]).osu("osu_bw_persistent", "OSU MPI Bandwidth Persistent Test")
 }
 ombx_core::inventory::submit! {
-    Benchmark::of::<Over<BiStream, PersistentChannel>>("p2p.bibw_persistent", "windows of persistent messages both ways at once")
+    Benchmark::of::<PatternKernel<BiStream, PersistentChannel>>("p2p.bibw_persistent", "windows of persistent messages in both directions at once")
         .streaming().axes(&[Buffers::AXIS]).osu("osu_bibw_persistent", "OSU MPI Bi-Directional Bandwidth Persistent Test")
 }

@@ -13,7 +13,7 @@ use ombx_core::{
     error::Result,
     measure::plan::{Effort, Plan, parse_sizes},
     result::Measurement,
-    testkit::{Letter, ThreadTeam, measure},
+    testkit::{SimMessage, ThreadTeam, measure},
     unit::Rank,
 };
 use ombx_mpi::{Epochs, LockKind};
@@ -43,12 +43,13 @@ impl Probe {
     }
 
     fn signal(&self) {
-        self.team.post(self.peer, Letter { bytes: vec![], arrives_at: self.team.hand.now() + SIGNAL });
+        self.team
+            .send_message(self.peer, SimMessage { bytes: vec![], arrives_at: self.team.time.now() + SIGNAL });
     }
 
     fn await_signal(&self) -> Result<()> {
-        let arrives_at = self.team.fetch(self.peer)?.arrives_at;
-        self.team.hand.advance(arrives_at.saturating_sub(self.team.hand.now()));
+        let arrives_at = self.team.receive_message(self.peer)?.arrives_at;
+        self.team.time.advance(arrives_at.saturating_sub(self.team.time.now()));
         Ok(())
     }
 }
@@ -56,7 +57,7 @@ impl Probe {
 impl Inside<'_> {
     fn op(&self) -> Result<()> {
         self.0.call("op");
-        self.0.team.hand.advance(OP);
+        self.0.team.time.advance(OP);
         Ok(())
     }
 }

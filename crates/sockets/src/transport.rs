@@ -11,8 +11,8 @@ use ombx_core::{
     error::{Error, Result},
     measure::{engine::run, session::Session},
     two_sided::pattern::{
-        BiStream, Bidirectional, Buffers, LinkPattern, Over, Pattern, PingPong, Semidirectional, Stream,
-        Unidirectional,
+        BiStream, Bidirectional, Buffers, LinkPattern, Pattern, PatternKernel, PingPong, Semidirectional,
+        Stream, Unidirectional,
     },
     unit::Bytes,
 };
@@ -107,20 +107,20 @@ fn by_transport<P: Pattern>(session: &mut Session<'_>) -> Result<()> {
     session.split(|session, transport| match transport {
         Transport::Unix => session.without(&[IpVersion::AXIS, NoDelay::AXIS, ZeroCopy::AXIS], |session| {
             set_options(session, Ip::V4, true)?;
-            run::<Over<P, StreamLink<Unix>>>(session)
+            run::<PatternKernel<P, StreamLink<Unix>>>(session)
         }),
         Transport::Udp => by_ip(session, |session, ip| {
             session.without(&[NoDelay::AXIS, ZeroCopy::AXIS], |session| {
                 set_options(session, ip, true)?;
-                run::<Over<P, Datagrams>>(session)
+                run::<PatternKernel<P, Datagrams>>(session)
             })
         }),
         Transport::Tcp => by_ip(session, |session, ip| {
             session.split(|session, nodelay: NoDelay| {
                 set_options(session, ip, nodelay == NoDelay::On)?;
                 session.split(|session, zero_copy| match zero_copy {
-                    ZeroCopy::On => run::<Over<P, StreamLink<ZeroCopyTcp>>>(session),
-                    ZeroCopy::Off => run::<Over<P, StreamLink<Tcp>>>(session),
+                    ZeroCopy::On => run::<PatternKernel<P, StreamLink<ZeroCopyTcp>>>(session),
+                    ZeroCopy::Off => run::<PatternKernel<P, StreamLink<Tcp>>>(session),
                 })
             })
         }),
@@ -189,7 +189,7 @@ ombx_core::inventory::submit! {
     entry(
         "sockets.latency",
         "blocking ping-pong between two processes over sockets, one way",
-        <Over<PingPong, StreamLink<Tcp>> as Kernel>::METRIC,
+        <PatternKernel<PingPong, StreamLink<Tcp>> as Kernel>::METRIC,
         method(
             "one send and one recv of the whole message on rank 0, a recv and a send on rank 1; the figure is half of it; a message \
              over udp has a header of 8 bytes, and a lost one is sent again",

@@ -1,10 +1,22 @@
-//! `acme.copy`: what the memory of a host can do while every rank uses it, a ceiling for messages through shared memory.
+//! `acme.copy`: memory bandwidth of a host while every rank copies. It bounds the bandwidth of messages in shared memory.
 
 use std::hint::black_box;
 
-use ombx_core::{benchmark::{case::Case, context::Context, kernel::Kernel, work::{Method, Metric, Work}, layout::Layout, payload::{Check, Fill, Slots}, entry::Benchmark}, error::{Error, Result}, unit::Rank};
+use ombx_core::{
+    benchmark::{
+        case::Case,
+        context::Context,
+        entry::Benchmark,
+        kernel::Kernel,
+        layout::Layout,
+        payload::{Check, Fill, Slots},
+        work::{Method, Metric, Work},
+    },
+    error::{Error, Result},
+    unit::Rank,
+};
 
-/// Every rank copies from a buffer of its own to another.
+/// Copy between two buffers of a rank.
 struct Copy {
     rank: Rank,
     slots: Slots,
@@ -28,7 +40,7 @@ impl Kernel for Copy {
         let slots = Slots::new(case.bytes.0, 1);
         cx.afford(2 * slots.total())?;
         let length =
-            usize::try_from(slots.total()).map_err(|_| Error::unsupported("more than this host addresses"));
+            usize::try_from(slots.total()).map_err(|_| Error::unsupported("the buffer is larger than the address space"));
         let length = cx.agree(length)?;
         Ok(Copy { rank: cx.rank(), slots, from: vec![1; length], to: vec![2; length] })
     }

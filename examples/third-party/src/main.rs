@@ -1,4 +1,4 @@
-//! The command line of ombx with one more benchmark.
+//! The command line of ombx with an additional benchmark.
 
 mod copy;
 

@@ -74,7 +74,7 @@ pub(crate) fn doctor(args: &DoctorArgs) -> Result<u8> {
     let debug = cfg!(debug_assertions);
     let standing = trust::standing(&examination.ranks, clock.facts(), debug);
     examination.findings.extend(standing.into_iter().filter(|n| n.code != "shared_cpu" || started.is_none()));
-    examination.findings.extend(Host::here(free_shared_memory).against(examination.ranks_here));
+    examination.findings.extend(Host::here(free_shared_memory).problems(examination.ranks_here));
     let facts = clock.facts();
     let text = if args.json {
         format!("{:#}\n", examination.json(json!({"source": facts.source, "resolution_ns": facts.resolution_ns, "overhead_ns": facts.overhead_ns})))

@@ -1,11 +1,12 @@
-//! Broadcasts that one rank acknowledges: the time of the root alone, less the way of the acknowledgement [de Supinski & Karonis].
+//! Broadcasts that one rank acknowledges, timed on the root without the time of the acknowledgement [de Supinski & Karonis].
 //!
-//! For every acker in turn, blocks of {broadcast; an empty message from the acker} alternate with blocks of empty round trips with
-//! it, as many in a block, both after one of their kind that is not timed: what a reading of the clock costs is in both alike. The loop holds one message one way: half a round trip.
+//! For each acker in turn, blocks of {broadcast; empty message from the acker} alternate with blocks of empty round trips.
+//! Both kinds of block have equally many iterations and one untimed iteration before them, so clock overhead cancels out.
+//! The time of the acknowledgement, a message one way, is half a round trip.
 
 use std::marker::PhantomData;
 
-use crate::broadcast::kernel::{Broadcast, End, work};
+use crate::broadcast::kernel::{Broadcast, Endpoint, work};
 use ombx_core::{
     benchmark::{
         case::Case,
@@ -33,34 +34,34 @@ use ombx_core::{
 ombx_core::axis! {
     /// What is subtracted for the acknowledgement
     pub enum AckCorrection: "ack-correction", Always, default Half {
-        /// Half a round trip: the way of the acknowledgement
+        /// Half a round trip: the acknowledgement one way
         Half = "half",
-        /// A whole round trip, as goptest subtracts
+        /// A whole round trip, as in goptest
         RoundTrip = "round-trip",
         /// Nothing
         None = "none",
     }
 }
 
-/// What one rank has to do.
-trait Part<B, M> {
+/// Role of one rank. It is a type, so that the timed loop has no branch.
+trait AckRole<B, M> {
     fn work(rank: &mut Acked<Self, B, M>) -> Result<()>;
     fn echo(rank: &mut Acked<Self, B, M>) -> Result<()>;
 }
 
-/// Broadcasts, waits for the acknowledgement, and asks for round trips.
+/// Broadcasts, waits for the acknowledgement, and starts round trips.
 enum Root {}
 
-/// Acknowledges, and returns what it is asked.
+/// Acknowledges the broadcast and answers round trips.
 enum Acker {}
 
-/// Only takes part in the broadcast.
-enum Bystander {}
+/// Takes part in the broadcast only.
+enum NonAcker {}
 
-impl<B: Broadcast, M: Mesh> Part<B, M> for Root {
+impl<B: Broadcast, M: Mesh> AckRole<B, M> for Root {
     #[inline(always)]
     fn work(rank: &mut Acked<Self, B, M>) -> Result<()> {
-        rank.end.tree.broadcast(Rank(0))?;
+        rank.endpoint.operation.broadcast(Rank(0))?;
         rank.mesh.receive(rank.acker, &mut [])
     }
 
@@ -71,10 +72,10 @@ impl<B: Broadcast, M: Mesh> Part<B, M> for Root {
     }
 }
 
-impl<B: Broadcast, M: Mesh> Part<B, M> for Acker {
+impl<B: Broadcast, M: Mesh> AckRole<B, M> for Acker {
     #[inline(always)]
     fn work(rank: &mut Acked<Self, B, M>) -> Result<()> {
-        rank.end.tree.broadcast(Rank(0))?;
+        rank.endpoint.operation.broadcast(Rank(0))?;
         rank.mesh.send(Rank(0), &[])
     }
 
@@ -85,10 +86,10 @@ impl<B: Broadcast, M: Mesh> Part<B, M> for Acker {
     }
 }
 
-impl<B: Broadcast, M: Mesh> Part<B, M> for Bystander {
+impl<B: Broadcast, M: Mesh> AckRole<B, M> for NonAcker {
     #[inline(always)]
     fn work(rank: &mut Acked<Self, B, M>) -> Result<()> {
-        rank.end.tree.broadcast(Rank(0))
+        rank.endpoint.operation.broadcast(Rank(0))
     }
 
     #[inline(always)]
@@ -97,17 +98,18 @@ impl<B: Broadcast, M: Mesh> Part<B, M> for Bystander {
     }
 }
 
-/// One rank of acknowledged broadcasts; what it does is a type, so that its loop does not ask.
+/// Acknowledged broadcasts on one rank, with role `P`.
 struct Acked<P: ?Sized, B, M> {
-    end: End<B>,
+    endpoint: Endpoint<B>,
     mesh: M,
     acker: Rank,
+    /// Half round trips to subtract.
     halves: u64,
     batch: u64,
-    part: PhantomData<fn(&P)>,
+    role: PhantomData<fn(&P)>,
 }
 
-impl<P: Part<B, M>, B: Broadcast, M: Mesh> Turns for Acked<P, B, M> {
+impl<P: AckRole<B, M>, B: Broadcast, M: Mesh> Turns for Acked<P, B, M> {
     #[inline(always)]
     fn work(&mut self) -> Result<()> {
         P::work(self)
@@ -119,7 +121,7 @@ impl<P: Part<B, M>, B: Broadcast, M: Mesh> Turns for Acked<P, B, M> {
     }
 }
 
-impl<P: Part<B, M>, B: Broadcast, M: Mesh> Acked<P, B, M> {
+impl<P: AckRole<B, M>, B: Broadcast, M: Mesh> Acked<P, B, M> {
     fn open<'k>(cx: &Context<'_>, case: &Case, acker: Rank) -> Result<Box<dyn OpenKernel + 'k>>
     where
         P: 'k,
@@ -131,13 +133,13 @@ impl<P: Part<B, M>, B: Broadcast, M: Mesh> Acked<P, B, M> {
             AckCorrection::RoundTrip => 2,
             AckCorrection::Half => 1,
         };
-        // MPI_Bcast of nothing returns at once, and an acknowledgement must have something to wait for.
-        let (end, mesh) = (End::of(cx, case.bytes.0.max(B::LEAST))?, M::open(cx)?);
-        Ok(Box::new(Acked::<P, B, M> { end, mesh, acker, halves, batch: 1, part: PhantomData }))
+        // MPI_Bcast of 0 bytes may return at once, so that the acknowledgement would not wait for the root.
+        let (endpoint, mesh) = (Endpoint::of(cx, case.bytes.0.max(B::MIN_BYTES))?, M::open(cx)?);
+        Ok(Box::new(Acked::<P, B, M> { endpoint, mesh, acker, halves, batch: 1, role: PhantomData }))
     }
 }
 
-impl<P: Part<B, M>, B: Broadcast, M: Mesh> OpenKernel for Acked<P, B, M> {
+impl<P: AckRole<B, M>, B: Broadcast, M: Mesh> OpenKernel for Acked<P, B, M> {
     fn clocks(&self) -> usize {
         1
     }
@@ -147,7 +149,7 @@ impl<P: Part<B, M>, B: Broadcast, M: Mesh> OpenKernel for Acked<P, B, M> {
     }
 
     fn fill(&mut self, fill: Fill) -> Result<()> {
-        self.end.fill(fill);
+        self.endpoint.fill(fill);
         Ok(())
     }
 
@@ -180,7 +182,7 @@ impl<P: Part<B, M>, B: Broadcast, M: Mesh> OpenKernel for Acked<P, B, M> {
     }
 
     fn check(&mut self, fill: Fill) -> Result<Check> {
-        Ok(self.end.check(fill))
+        Ok(self.endpoint.check(fill))
     }
 
     fn close(self: Box<Self>) -> Result<()> {
@@ -188,7 +190,7 @@ impl<P: Part<B, M>, B: Broadcast, M: Mesh> OpenKernel for Acked<P, B, M> {
     }
 }
 
-/// Every rank but the root acknowledges in turn, a row each; the slowest of each case is the last row.
+/// Measures a row for each rank but the root as acker. The last row of each case is the slowest of them.
 pub fn run_acked<B: Broadcast, M: Mesh>(session: &mut Session<'_>) -> Result<()> {
     let ackers = session.team.size() - 1;
     let mut slowest: Vec<Option<Measurement>> = Vec::new();
@@ -212,19 +214,19 @@ pub fn run_acked<B: Broadcast, M: Mesh>(session: &mut Session<'_>) -> Result<()>
     Ok(())
 }
 
-/// Only the last rank acknowledges.
+/// Measures a row with the last rank as acker.
 pub fn run_last_ack<B: Broadcast, M: Mesh>(session: &mut Session<'_>) -> Result<()> {
     let last = Rank(session.team.size() - 1);
     acknowledged::<B, M>(session, last, 1, None).map(|_| ())
 }
 
-/// The row of the acker to which a broadcast takes longer; one that is not resolved could be any.
+/// Returns the row with the higher time. A row without a time counts as the highest.
 fn slower(a: Measurement, b: Measurement) -> Measurement {
     let time = |row: &Measurement| row.summary.as_ref().map_or(f64::INFINITY, |summary| summary.median);
     if time(&b) > time(&a) { b } else { a }
 }
 
-/// Measures every case with one acker, and hands the rows to the sink.
+/// Measures every case with one acker and passes the rows to the sink. `sharing` is the number of rows that share the time limit.
 fn acknowledged<B: Broadcast, M: Mesh>(
     session: &mut Session<'_>,
     acker: Rank,
@@ -234,14 +236,15 @@ fn acknowledged<B: Broadcast, M: Mesh>(
     let open = |cx: &Context<'_>, case: &Case| match cx.role {
         Role::Active => Acked::<Root, B, M>::open(cx, case, acker),
         Role::Passive if cx.rank() == acker => Acked::<Acker, B, M>::open(cx, case, acker),
-        Role::Passive => Acked::<Bystander, B, M>::open(cx, case, acker),
+        Role::Passive => Acked::<NonAcker, B, M>::open(cx, case, acker),
     };
     let label = label.map(|acker| ("acker", acker));
-    let make = KernelFactory { metric: Metric::Latency, work, open: &open, floor_ns: None, label, sharing };
+    let factory =
+        KernelFactory { metric: Metric::Latency, work, open: &open, floor_ns: None, label, sharing };
     let mut rows = Vec::new();
     for case in session.cases()? {
-        let mut row = one_case(session, &make, &case)?;
-        tell(&mut row, B::LEAST);
+        let mut row = one_case(session, &factory, &case)?;
+        add_ack_figures(&mut row, B::MIN_BYTES);
         if session.team.rank() == Rank(0) {
             session.sink.case(&row)?;
             rows.push(row);
@@ -250,8 +253,8 @@ fn acknowledged<B: Broadcast, M: Mesh>(
     Ok(rows)
 }
 
-/// Adds what the method says of a row, and takes away a time that it does not resolve.
-fn tell(row: &mut Measurement, least: u64) {
+/// Adds the figures of the method to a row. Removes the time if the correction is too large to resolve it.
+fn add_ack_figures(row: &mut Measurement, least: u64) {
     let Some(samples) = row.samples.first() else { return };
     let Some(trips) = &samples.round_trips else { return };
     let with_ack: Vec<f64> = samples.elapsed_ns.iter().map(|ns| *ns as f64 / samples.batch as f64).collect();
@@ -275,8 +278,8 @@ fn tell(row: &mut Measurement, least: u64) {
         return;
     }
     let why = format!(
-        "{:.3} us with the acknowledgement less {part} round trips of {:.3} us is {:.3} us, between {:.3} and {:.3}, and {:.3} in one \
-         sample: not resolved",
+        "not resolved: {:.3} us with the acknowledgement minus {part} round trips of {:.3} us is {:.3} us, with a 95 % interval \
+         from {:.3} to {:.3} and a minimum of {:.3}",
         t.median / 1e3,
         rtt.median / 1e3,
         summary.median / 1e3,
@@ -286,11 +289,11 @@ fn tell(row: &mut Measurement, least: u64) {
     );
     row.figures.insert("corrected_us".into(), Figure::Unresolved(why));
     row.summary = None;
-    // Of a time that there is not.
+    // This notice is about the removed time.
     row.trust.retain(|notice| notice.code != "not_converged");
 }
 
-/// Variance of a sample.
+/// Returns the sample variance.
 fn variance(values: &[f64]) -> f64 {
     let n = values.len() as f64;
     let mean = values.iter().sum::<f64>() / n;

@@ -1,4 +1,4 @@
-//! Broadcasts, written once for every fabric: back to back, and one at a time.
+//! Broadcast operations of any fabric, and the kernel of a single broadcast.
 
 use ombx_core::{
     benchmark::{
@@ -12,20 +12,20 @@ use ombx_core::{
     unit::Rank,
 };
 
-/// One rank's end of a broadcast of one message.
+/// One rank's endpoint of a broadcast of one message.
 pub trait Broadcast: Sized {
-    /// Bytes below which nothing need be sent, so that there is nothing to wait for.
-    const LEAST: u64 = 1;
+    /// Minimum size that is really sent. `MPI_Bcast` of 0 bytes may return at once.
+    const MIN_BYTES: u64 = 1;
 
-    /// Opens the end of this rank; `slots` is one message. Collective, untimed.
+    /// Opens the endpoint of this rank; `slots` is one message. Collective, untimed.
     fn open(cx: &Context<'_>, slots: Slots) -> Result<Self>;
-    /// Gives every rank the message of `root`.
+    /// Broadcasts the message of `root`.
     fn broadcast(&mut self, root: Rank) -> Result<()>;
-    /// What is sent, or where it arrives.
+    /// Returns the buffer that the message is sent from or received in.
     fn buffer(&mut self) -> &mut [u8];
 }
 
-/// The library's own broadcast.
+/// `MPI_Bcast`.
 impl Broadcast for ombx_mpi::Broadcast {
     fn open(cx: &Context<'_>, slots: Slots) -> Result<Self> {
         ombx_mpi::Broadcast::open(cx, slots)
@@ -41,56 +41,53 @@ impl Broadcast for ombx_mpi::Broadcast {
     }
 }
 
-/// The end of a rank with what is needed to fill and check its buffer.
-pub(crate) struct End<B> {
-    pub(crate) tree: B,
+/// A broadcast, with what is needed to fill and check its buffer.
+pub(crate) struct Endpoint<B> {
+    pub(crate) operation: B,
     slots: Slots,
     rank: Rank,
 }
 
-/// One broadcast.
+/// Returns the work of one broadcast.
 pub(crate) fn work(case: &Case) -> Work {
     Work { bytes: case.bytes.0, ops: 1, legs: 1 }
 }
 
-impl<B: Broadcast> End<B> {
-    pub(crate) fn open(cx: &Context<'_>, case: &Case) -> Result<End<B>> {
-        End::of(cx, case.bytes.0)
+impl<B: Broadcast> Endpoint<B> {
+    pub(crate) fn open(cx: &Context<'_>, case: &Case) -> Result<Endpoint<B>> {
+        Endpoint::of(cx, case.bytes.0)
     }
 
-    /// With so many bytes.
-    pub(crate) fn of(cx: &Context<'_>, bytes: u64) -> Result<End<B>> {
+    /// Opens a broadcast of `bytes` bytes.
+    pub(crate) fn of(cx: &Context<'_>, bytes: u64) -> Result<Endpoint<B>> {
         let slots = Slots::new(bytes, 1);
         cx.afford(slots.total())?;
-        Ok(End { tree: B::open(cx, slots)?, slots, rank: cx.rank() })
+        Ok(Endpoint { operation: B::open(cx, slots)?, slots, rank: cx.rank() })
     }
 
-    /// The pattern of rank 0 on rank 0, anything else elsewhere.
+    /// Fills the buffer: on rank 0 with its pattern, elsewhere with bytes that differ from it.
     pub(crate) fn fill(&mut self, fill: Fill) {
         match self.rank {
-            Rank(0) => fill.write(self.rank, self.slots, self.tree.buffer()),
-            _ => fill.poison(Rank(0), self.slots, self.tree.buffer()),
+            Rank(0) => fill.write(self.rank, self.slots, self.operation.buffer()),
+            _ => fill.poison(Rank(0), self.slots, self.operation.buffer()),
         }
     }
 
     pub(crate) fn check(&mut self, fill: Fill) -> Check {
-        fill.check(Rank(0), self.slots, self.tree.buffer(), self.rank)
+        fill.check(Rank(0), self.slots, self.operation.buffer(), self.rank)
     }
 }
 
-/// Broadcasts back to back, each from the next rank: what goptest's `BroadcastRound` times.
-pub struct Round<B> {
-    end: End<B>,
-    root: u32,
-    ranks: u32,
-}
+/// Kernel whose iteration is one broadcast from rank 0. Ranks are synchronised before it.
+pub struct SingleBroadcast<B>(Endpoint<B>);
 
-impl<B: Broadcast> Kernel for Round<B> {
+impl<B: Broadcast> Kernel for SingleBroadcast<B> {
     const METRIC: Metric = Metric::Latency;
     const METHOD: Method = Method {
-        timed: "broadcasts back to back, the root advancing by one rank each time, nothing between them; the time by their number",
-        untimed: "buffers, filling and checking them",
-        like: "goptest's BroadcastRound; broadcasts overlap, so that it reads low",
+        timed: "one broadcast from rank 0 after the ranks were synchronised; with a window, from the first rank's start to the \
+                last rank's end",
+        untimed: "synchronising the ranks; buffers, filling and checking them",
+        like: "ReproMPI's broadcast; with a barrier, osu_bcast",
     };
 
     fn work(case: &Case) -> Work {
@@ -98,46 +95,7 @@ impl<B: Broadcast> Kernel for Round<B> {
     }
 
     fn open(cx: &Context<'_>, case: &Case) -> Result<Self> {
-        Ok(Round { end: End::open(cx, case)?, root: 0, ranks: cx.team.size() })
-    }
-
-    fn fill(&mut self, fill: Fill) -> Result<()> {
-        // Rank 0 has the pattern: it goes first, and then every rank has it.
-        self.root = 0;
-        self.end.fill(fill);
-        Ok(())
-    }
-
-    #[inline]
-    fn active(&mut self) -> Result<()> {
-        let root = Rank(self.root);
-        self.root = (self.root + 1) % self.ranks;
-        self.end.tree.broadcast(root)
-    }
-
-    fn check(&mut self, fill: Fill) -> Result<Check> {
-        Ok(self.end.check(fill))
-    }
-}
-
-/// One broadcast from rank 0, ranks being brought together before it.
-pub struct Once<B>(End<B>);
-
-impl<B: Broadcast> Kernel for Once<B> {
-    const METRIC: Metric = Metric::Latency;
-    const METHOD: Method = Method {
-        timed: "one broadcast from rank 0, after ranks were brought together; with a window, from the first rank's start to the \
-                last one's end",
-        untimed: "bringing ranks together, buffers, filling and checking them",
-        like: "ReproMPI's broadcast; osu_bcast where ranks meet in a barrier",
-    };
-
-    fn work(case: &Case) -> Work {
-        work(case)
-    }
-
-    fn open(cx: &Context<'_>, case: &Case) -> Result<Self> {
-        End::open(cx, case).map(Once)
+        Endpoint::open(cx, case).map(SingleBroadcast)
     }
 
     fn fill(&mut self, fill: Fill) -> Result<()> {
@@ -147,7 +105,7 @@ impl<B: Broadcast> Kernel for Once<B> {
 
     #[inline]
     fn active(&mut self) -> Result<()> {
-        self.0.tree.broadcast(Rank(0))
+        self.0.operation.broadcast(Rank(0))
     }
 
     fn check(&mut self, fill: Fill) -> Result<Check> {

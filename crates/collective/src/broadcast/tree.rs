@@ -1,5 +1,6 @@
-//! A broadcast down a binomial tree of messages, of our own: what a library's broadcast can be held against, and one that sends 0
-//! bytes as messages of 0 bytes, where a library may send nothing at all.
+//! A broadcast along a binomial tree of messages: a reference for the broadcast of a library.
+//!
+//! It sends 0 bytes as empty messages, where a library may send nothing.
 
 use crate::broadcast::kernel::Broadcast;
 use ombx_core::{
@@ -10,21 +11,21 @@ use ombx_core::{
 };
 
 ombx_core::axis! {
-    /// Who broadcasts
+    /// Implementation of the broadcast
     pub enum Algorithm: "by", IfChosen, default Library {
-        /// The library: MPI_Bcast
+        /// MPI_Bcast
         Library = "library",
-        /// A binomial tree of blocking messages by ombx, which sends 0 bytes too
+        /// Binomial tree of blocking messages by ombx, which also sends 0 bytes
         Tree = "tree",
     }
 }
 
-/// One rank's end of a tree.
+/// One rank of the tree.
 pub struct Tree<M> {
     mesh: M,
     me: u32,
     ranks: u32,
-    /// Whose tree the branches are of.
+    /// Root for which `parent` and `children` are valid.
     root: Rank,
     parent: Option<Rank>,
     children: Vec<Rank>,
@@ -33,14 +34,14 @@ pub struct Tree<M> {
 }
 
 impl<M> Tree<M> {
-    /// The branches of another root's tree, in the room that is there.
+    /// Sets parent and children for another root, without allocation.
     #[cold]
     #[inline(never)]
     fn turn_to(&mut self, root: Rank) {
         let Tree { me, ranks, .. } = *self;
         let at = |relative: u32| Rank((relative + root.0) % ranks);
         let relative = (me + ranks - root.0) % ranks;
-        // The lowest bit that is set says from whom the message comes, all below it to whom it goes.
+        // The lowest set bit of the rank gives the parent, the bits below it give the children.
         let bit = if relative == 0 { ranks.next_power_of_two() } else { 1 << relative.trailing_zeros() };
         self.root = root;
         self.parent = (relative != 0).then(|| at(relative - bit));
@@ -51,7 +52,7 @@ impl<M> Tree<M> {
 }
 
 impl<M: Mesh> Broadcast for Tree<M> {
-    const LEAST: u64 = 0;
+    const MIN_BYTES: u64 = 0;
 
     fn open(cx: &Context<'_>, slots: Slots) -> Result<Tree<M>> {
         let (buffer, bytes) = (vec![0; slots.total() as usize], slots.bytes as usize);
@@ -84,7 +85,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_rank_but_the_root_has_one_parent_that_knows_it() {
+    fn every_rank_but_the_root_is_a_child_of_its_parent() {
         for ranks in 1..18 {
             for root in (0..ranks).map(Rank) {
                 let tree = |me: u32| {
@@ -97,8 +98,8 @@ mod tests {
                 let trees: Vec<Tree<()>> = (0..ranks).map(tree).collect();
                 for (me, tree) in (0..).map(Rank).zip(&trees) {
                     assert_eq!(tree.parent.is_none(), me == root);
-                    let known = |parent: Rank| trees[parent.0 as usize].children.contains(&me);
-                    assert!(tree.parent.is_none_or(known), "{me} of {ranks} under {root}");
+                    let is_child = |parent: Rank| trees[parent.0 as usize].children.contains(&me);
+                    assert!(tree.parent.is_none_or(is_child), "{me} of {ranks} under {root}");
                 }
                 let children: usize = trees.iter().map(|tree| tree.children.len()).sum();
                 assert_eq!(children as u32, ranks - 1);

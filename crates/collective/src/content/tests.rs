@@ -1,4 +1,4 @@
-//! Every operation played through by ranks in one process: what a plain model of MPI leaves in their buffers is what is expected.
+//! Expected content compared with a simple model of MPI, in which one process executes the operations of all ranks.
 
 use super::*;
 use ombx_mpi::collective::{
@@ -8,20 +8,20 @@ use ombx_mpi::collective::{
 
 const FILL: Fill = Fill { round: 3, bytes: 12, iterations: 0 };
 
-/// A rank's buffers.
-struct Player {
+/// One rank and its buffers.
+struct ModelRank {
     part: Part,
     from: Vec<u8>,
     to: Vec<u8>,
 }
 
-impl Player {
-    fn filled(part: Part) -> Player {
+impl ModelRank {
+    fn filled(part: Part) -> ModelRank {
         let (mut from, mut to) =
             (vec![0; part.send_bytes() as usize], vec![0; part.receive_bytes() as usize]);
         write(&outgoing(&part), FILL, &mut from);
         write(&incoming(&part, 0).unwrap(), FILL, &mut to);
-        Player { part, from, to }
+        ModelRank { part, from, to }
     }
 
     fn is_in_place(&self, root: u32) -> bool {
@@ -33,7 +33,7 @@ impl Player {
             }
     }
 
-    /// What it contributes: where it lies is where the standard says.
+    /// Returns what the rank sends, from the buffer that the standard specifies.
     fn contribution(&self, root: u32) -> Vec<u8> {
         let (bytes, rank) = (self.part.bytes as usize, self.part.rank as usize);
         match self.part.flow.sends.blocks {
@@ -58,17 +58,17 @@ fn add(sum: &mut [u8], term: &[u8], width: usize) {
     }
 }
 
-/// One iteration of an operation with a root, as the standard describes it.
-fn play(players: &mut [Player], root: u32) {
-    let sent: Vec<Vec<u8>> = players.iter().map(|player| player.contribution(root)).collect();
-    let all: Vec<Part> = players.iter().map(|player| player.part.clone()).collect();
-    for player in players {
-        let Part { rank, ranks, bytes, ref neighbours, .. } = player.part;
-        let flow = player.part.flow;
+/// Executes one iteration with the given root, as the standard describes it.
+fn execute(models: &mut [ModelRank], root: u32) {
+    let sent: Vec<Vec<u8>> = models.iter().map(|model| model.contribution(root)).collect();
+    let all: Vec<Part> = models.iter().map(|model| model.part.clone()).collect();
+    for model in models {
+        let Part { rank, ranks, bytes, ref neighbours, .. } = model.part;
+        let flow = model.part.flow;
         let has = match flow.receives.who {
             Participants::Everyone => {
                 flow.in_place() == Some(Participants::Everyone)
-                    || !player.is_in_place(root)
+                    || !model.is_in_place(root)
                     || flow.sends.who != Participants::Root
             }
             Participants::Root => rank == root,
@@ -81,12 +81,12 @@ fn play(players: &mut [Player], root: u32) {
         let block = |from: u32, at: usize| sent[from as usize][at * size..(at + 1) * size].to_vec();
         let summed = |ranks: std::ops::Range<u32>| {
             let mut sum = vec![0; sent[0].len()];
-            ranks.for_each(|from| add(&mut sum, &sent[from as usize], player.part.width()));
+            ranks.for_each(|from| add(&mut sum, &sent[from as usize], model.part.width()));
             sum
         };
         let arrived: Vec<(usize, Vec<u8>)> = match (flow.reduces, flow.sends.blocks, flow.receives.blocks) {
             (ReductionScope::All, _, Blocks::Portion) => {
-                let portion = player.part.portion(rank as u32);
+                let portion = model.part.portion(rank as u32);
                 vec![(0, summed(0..ranks)[portion.start as usize..portion.end as usize].to_vec())]
             }
             (ReductionScope::All, Blocks::Ranks, _) => {
@@ -116,64 +116,65 @@ fn play(players: &mut [Player], root: u32) {
             other => panic!("{other:?}"),
         };
         for (at, bytes) in arrived {
-            player.to[at * size..at * size + bytes.len()].copy_from_slice(&bytes);
+            model.to[at * size..at * size + bytes.len()].copy_from_slice(&bytes);
         }
     }
 }
 
-/// In every number of ranks, with every root, for some iterations: what stands there is what is expected, and one flipped
-/// bit is found wherever it is. Returns the number of buffers that were looked at.
+/// Compares the buffers of the model with the expected content, for several numbers of ranks, roots and iterations.
+///
+/// Also flips one bit of each byte, which the check must find. Returns the number of compared buffers.
 fn holds<C: Call>(in_place: bool, topology: Topology) -> usize {
-    let mut looked = 0;
+    let mut compared = 0;
     for (ranks, bytes) in [(1, 12), (2, 12), (3, 12), (4, 7), (5, 12), (3, 2)] {
         let roots = (0..ranks).map(|root| Root::Fixed(Rank(root))).chain([Root::Rotating]);
         for root in roots.take(if C::FLOW.is_rooted() { 9 } else { 1 }) {
             let choices = Options { bytes, root, in_place, topology };
-            let mut players: Vec<Player> =
-                (0..ranks).map(|rank| Player::filled(choices.part::<C>(rank, ranks))).collect();
+            let mut models: Vec<ModelRank> =
+                (0..ranks).map(|rank| ModelRank::filled(choices.part::<C>(rank, ranks))).collect();
             for iterations in 1..=7 {
                 let this = match root {
                     Root::Fixed(root) => root.0,
                     Root::Rotating => (iterations as u32 - 1) % ranks,
                 };
-                play(&mut players, this);
-                for player in &mut players {
-                    let Some(expected) = incoming(&player.part, iterations) else {
-                        assert!(in_place && iterations > 1, "after one iteration all is known");
+                execute(&mut models, this);
+                for model in &mut models {
+                    let Some(expected) = incoming(&model.part, iterations) else {
+                        assert!(in_place && iterations > 1, "the content is known after one iteration");
                         continue;
                     };
-                    let name = format!("{}, {:?}, after {iterations}", C::NAME, player.part);
-                    let rank = Rank(player.part.rank);
-                    assert_eq!(check(&expected, FILL, &player.to, rank), Check::Passed, "{name}");
+                    let name = format!("{}, {:?}, after {iterations}", C::NAME, model.part);
+                    let rank = Rank(model.part.rank);
+                    assert_eq!(check(&expected, FILL, &model.to, rank), Check::Passed, "{name}");
                     let covered: u64 = expected.iter().map(|s| s.range.end - s.range.start).sum();
-                    let known = covered == player.part.receive_bytes()
+                    let known = covered == model.part.receive_bytes()
                         || in_place
                         || C::FLOW.reduces == ReductionScope::Exclusive;
                     assert!(known, "{name}: every byte is checked");
-                    for Stretch { range, .. } in &expected {
+                    for ExpectedRange { range, .. } in &expected {
                         for at in range.clone() {
-                            player.to[at as usize] ^= 4;
+                            model.to[at as usize] ^= 4;
                             assert_ne!(
-                                check(&expected, FILL, &player.to, rank),
+                                check(&expected, FILL, &model.to, rank),
                                 Check::Passed,
                                 "{name}, byte {at}"
                             );
-                            player.to[at as usize] ^= 4;
+                            model.to[at as usize] ^= 4;
                         }
                     }
-                    looked += 1;
+                    compared += 1;
                 }
             }
         }
     }
-    looked
+    compared
 }
 
 #[test]
-fn what_is_expected_is_what_the_standard_says() {
+fn the_expected_content_follows_the_standard() {
     let grid = Topology::Cartesian;
     for in_place in [false, true] {
-        let looked = [
+        let compared = [
             holds::<Allgather>(in_place, grid),
             holds::<Allreduce>(in_place, grid),
             holds::<Alltoall>(in_place, grid),
@@ -185,7 +186,7 @@ fn what_is_expected_is_what_the_standard_says() {
             holds::<Scan>(in_place, grid),
             holds::<Scatter>(in_place, grid),
         ];
-        assert!(looked.iter().all(|looked| *looked > 0));
+        assert!(compared.iter().all(|compared| *compared > 0));
     }
     holds::<Bcast>(false, grid);
     for topology in [grid, Topology::Graph] {
@@ -194,19 +195,19 @@ fn what_is_expected_is_what_the_standard_says() {
     }
 }
 
-/// Where nothing has arrived no byte looks as if it had.
+/// Before the operation, every byte differs from the byte that it will receive.
 #[test]
-fn nothing_stands_there_before_it_arrives() {
+fn the_initial_content_differs_in_every_byte() {
     fn fresh<C: Call>() {
         let choices =
             Options { bytes: 16, root: Root::default(), in_place: false, topology: Topology::Graph };
         for rank in 0..4 {
-            let player = Player::filled(choices.part::<C>(rank, 4));
-            let expected = incoming(&player.part, 1).unwrap();
-            let mut arrived = player.to.clone();
+            let model = ModelRank::filled(choices.part::<C>(rank, 4));
+            let expected = incoming(&model.part, 1).unwrap();
+            let mut arrived = model.to.clone();
             write(&expected, FILL, &mut arrived);
             let covered = expected.iter().flat_map(|s| s.range.clone());
-            assert!(covered.map(|at| at as usize).all(|at| arrived[at] != player.to[at]), "{}", C::NAME);
+            assert!(covered.map(|at| at as usize).all(|at| arrived[at] != model.to[at]), "{}", C::NAME);
         }
     }
     fresh::<Allgather>();

@@ -1,31 +1,31 @@
-//! Nonblocking operations of known progress in virtual time.
+//! Overlap of simulated operations, in virtual time.
 
 use super::*;
 use ombx_core::{
     benchmark::{axis::AxisValue, entry::Benchmark, layout::Layout},
     error::Error,
     measure::plan::{Effort, Plan},
-    system::clock::Hand,
+    system::clock::VirtualTime,
     testkit::{SimMesh, ThreadTeam, measure},
 };
 
-/// Nanoseconds that the operation needs.
-const NEEDS: u64 = 10_000;
+/// Duration of the operation in nanoseconds.
+const DURATION_NS: u64 = 10_000;
 
-/// It makes progress by itself, as with a network card that does the work.
-const ALONE: u8 = 0;
-/// It makes progress only inside calls to the library; each test does a hundredth.
-const IN_CALLS: u8 = 1;
+/// Progress by a network card, without the CPU.
+const OFFLOADED_PROGRESS: u8 = 0;
+/// Progress only in calls of the library. Each test does a hundredth of the operation.
+const PROGRESS_IN_CALLS: u8 = 1;
 
-/// An operation that needs [`NEEDS`] ns of progress.
+/// An operation that takes [`DURATION_NS`]. Size 404 is unsupported; with size 500, the data is wrong.
 struct Simulated<const PROGRESS: u8> {
-    hand: Hand,
+    time: VirtualTime,
     wrong: bool,
 }
 
-struct Pass(Hand, Duration);
+struct LetTimePass(VirtualTime, Duration);
 
-impl Busy for Pass {
+impl Busy for LetTimePass {
     fn run(&self) {
         self.0.advance(self.1.as_nanos() as u64);
     }
@@ -41,9 +41,9 @@ impl<const PROGRESS: u8> Kernel for Simulated<PROGRESS> {
 
     fn open(cx: &Context<'_>, case: &Case) -> Result<Self> {
         if case.bytes.0 == 404 {
-            return Err(Error::unsupported("404 is not to be had"));
+            return Err(Error::unsupported("404 is not supported"));
         }
-        Ok(Simulated { hand: cx.fabric::<ThreadTeam>()?.hand.clone(), wrong: case.bytes.0 == 500 })
+        Ok(Simulated { time: cx.fabric::<ThreadTeam>()?.time.clone(), wrong: case.bytes.0 == 500 })
     }
 
     fn active(&mut self) -> Result<()> {
@@ -62,29 +62,29 @@ impl<const PROGRESS: u8> Kernel for Simulated<PROGRESS> {
     }
 }
 
-impl<const PROGRESS: u8> Nonblocking for Simulated<PROGRESS> {
-    type Busy = Pass;
+impl<const PROGRESS: u8> Overlappable for Simulated<PROGRESS> {
+    type Computation = LetTimePass;
 
-    fn busy(&self, time: Duration) -> Pass {
-        Pass(self.hand.clone(), time)
+    fn computation(&self, time: Duration) -> LetTimePass {
+        LetTimePass(self.time.clone(), time)
     }
 
     fn overlapped(&mut self, tests: u32, mut slice: impl FnMut()) -> Result<()> {
-        let started = self.hand.now();
-        let mut left = NEEDS;
+        let started = self.time.now();
+        let mut left = DURATION_NS;
         slice();
         for _ in 0..tests {
-            if PROGRESS == IN_CALLS {
-                let step = left.min(NEEDS / 100);
-                self.hand.advance(step);
+            if PROGRESS == PROGRESS_IN_CALLS {
+                let step = left.min(DURATION_NS / 100);
+                self.time.advance(step);
                 left -= step;
             }
             slice();
         }
-        if PROGRESS == ALONE {
-            left = left.saturating_sub(self.hand.now() - started);
+        if PROGRESS == OFFLOADED_PROGRESS {
+            left = left.saturating_sub(self.time.now() - started);
         }
-        self.hand.advance(left);
+        self.time.advance(left);
         Ok(())
     }
 }
@@ -96,8 +96,8 @@ const fn entry<const PROGRESS: u8>(name: &'static str) -> Benchmark {
         .axes(&[TestCalls::AXIS])
 }
 
-static OFFLOADED: Benchmark = entry::<ALONE>("sim.offloaded");
-static LAZY: Benchmark = entry::<IN_CALLS>("sim.lazy");
+static OFFLOADED: Benchmark = entry::<OFFLOADED_PROGRESS>("sim.offloaded");
+static LAZY: Benchmark = entry::<PROGRESS_IN_CALLS>("sim.lazy");
 
 fn row(bench: &'static Benchmark, sizes: &str, tests: &'static str) -> Measurement {
     let mut plan = Plan {
@@ -117,22 +117,26 @@ fn figure(row: &Measurement, name: &str) -> f64 {
 }
 
 #[test]
-fn what_progresses_by_itself_hides_behind_computing() {
+fn an_offloaded_operation_overlaps_completely() {
     let row = row(&OFFLOADED, "8", "0");
-    assert_eq!(row.summary.as_ref().unwrap().median, NEEDS as f64, "overall is no more than the computing");
+    assert_eq!(
+        row.summary.as_ref().unwrap().median,
+        DURATION_NS as f64,
+        "overall is as long as the computation"
+    );
     assert_eq!((figure(&row, "pure_us"), figure(&row, "compute_us")), (10.0, 10.0));
     assert!((figure(&row, "overlap_percent") - 100.0).abs() < 1.0, "{:?}", row.figures);
 }
 
 #[test]
-fn what_progresses_in_calls_only_does_not() {
+fn an_operation_that_progresses_in_calls_does_not_overlap() {
     let row = row(&LAZY, "8", "0");
-    assert_eq!(row.summary.as_ref().unwrap().median, 2.0 * NEEDS as f64, "one after the other");
+    assert_eq!(row.summary.as_ref().unwrap().median, 2.0 * DURATION_NS as f64, "in sequence");
     assert!(figure(&row, "overlap_percent") < 1.0, "{:?}", row.figures);
 }
 
 #[test]
-fn computing_is_as_long_however_often_it_is_interrupted() {
+fn tests_do_not_change_the_length_of_the_computation() {
     for tests in ["1", "10", "100"] {
         let row = row(&OFFLOADED, "8", tests);
         assert!((figure(&row, "compute_us") - 10.0).abs() < 0.2, "{tests}: {:?}", row.figures);
@@ -142,9 +146,9 @@ fn computing_is_as_long_however_often_it_is_interrupted() {
 }
 
 #[test]
-fn a_case_that_is_skipped_or_wrong_has_no_overlap() {
+fn a_skipped_or_wrong_case_has_no_overlap() {
     let skipped = row(&OFFLOADED, "404", "0");
-    assert_eq!(skipped.outcome, Outcome::Skipped("404 is not to be had".into()));
+    assert_eq!(skipped.outcome, Outcome::Skipped("404 is not supported".into()));
     let wrong = row(&OFFLOADED, "500", "0");
     assert!(matches!(wrong.outcome, Outcome::Failed(_)) && wrong.figures.is_empty(), "{wrong:?}");
 }
@@ -154,17 +158,13 @@ fn around(median: f64, half: f64) -> Summary {
 }
 
 #[test]
-fn the_formula_is_that_of_the_osu_benchmarks_and_says_when_it_has_no_answer() {
+fn the_formula_is_that_of_the_osu_benchmarks_or_gives_a_reason() {
     let clock = Facts { source: "manual", resolution_ns: 10, overhead_ns: 9 };
     let percent = |pure: f64, compute: f64, overall: f64, half: f64| {
         overlap_percent(&around(pure, half), &around(compute, half), &around(overall, half), clock)
     };
     assert_eq!(percent(100.0, 100.0, 125.0, 1.0), Ok(75.0));
-    assert_eq!(
-        percent(100.0, 100.0, 300.0, 1.0),
-        Ok(0.0),
-        "slower together than one after the other is none"
-    );
-    assert!(percent(10.0, 10.0, 20.0, 0.0).unwrap_err().contains("step of the clock"));
-    assert!(percent(100.0, 100.0, 200.0, 80.0).unwrap_err().contains("known to 0.11 us"));
+    assert_eq!(percent(100.0, 100.0, 300.0, 1.0), Ok(0.0), "slower together than in sequence: no overlap");
+    assert!(percent(10.0, 10.0, 20.0, 0.0).unwrap_err().contains("resolution of the clock"));
+    assert!(percent(100.0, 100.0, 200.0, 80.0).unwrap_err().contains("compute is 0.11 us"));
 }

@@ -1,8 +1,8 @@
-//! One clock for all ranks: HCA3 of Hunold and Carpen-Amarie, by hosts first, then down a binomial tree.
+//! Clock synchronisation by HCA3 [Hunold & Carpen-Amarie]: first per host, then along a binomial tree.
 //!
-//! Ranks that read the same clock share one model of it. Of those that do not, one for each clock learns from another that
-//! knows already: in round k the first 2^k teach the next 2^k. What it learns is a line from its own raw readings to rank
-//! 0's time, by ping-pongs of which the fastest count; since a teacher answers in rank 0's time, models need no merging.
+//! Ranks that read the same clock share one model, which one of them, the leader, fits. In round k, the first 2^k
+//! leaders are references for the next 2^k. A client fits a line from its raw readings to rank 0's time, using the fastest
+//! ping-pongs. A reference answers in rank 0's time, so models need no merging.
 
 use crate::{
     benchmark::context::Context, error::Result, pacing::mesh::Mesh, stats::Summary, system::clock::Clock,
@@ -19,32 +19,32 @@ crate::axis! {
     }
 }
 
-/// Ping-pongs of which the fastest is a point.
-const PINGS: u32 = 10;
-/// Points by which a rank learns first, and the time between two.
-const FIRST: (u32, u64) = (40, 2_000_000);
-/// Points by which it finds its offset again, as often as it is asked.
-const AGAIN: (u32, u64) = (8, 0);
-/// Points by which the error of a model is found.
-const PROBES: u32 = 5;
-/// Points that are remembered.
-const MOST_POINTS: usize = 400;
+/// Number of ping-pongs per point; only the fastest counts.
+const PINGS_PER_POINT: u32 = 10;
+/// Number of points of the first fit, and nanoseconds between two points.
+const FIRST_FIT: (u32, u64) = (40, 2_000_000);
+/// Number of points of a refresh, and nanoseconds between two points.
+const REFRESH: (u32, u64) = (8, 0);
+/// Number of points by which the error of a model is measured.
+const RESIDUAL_POINTS: u32 = 5;
+/// Maximum number of points that a rank keeps.
+const MAX_POINTS: usize = 400;
 
-/// Raw readings of one clock as nanoseconds of rank 0's.
+/// Linear model from raw readings of one clock to nanoseconds of rank 0's time.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub(crate) struct Model {
+pub(crate) struct ClockModel {
     ticks: u64,
     ns: f64,
     tick_ns: f64,
 }
 
-impl Model {
-    /// Rank 0's nanoseconds at a raw reading.
+impl ClockModel {
+    /// Returns rank 0's time at a raw reading, in nanoseconds.
     pub(crate) fn ns(&self, ticks: u64) -> f64 {
         self.ns + self.tick_ns * ticks.wrapping_sub(self.ticks).cast_signed() as f64
     }
 
-    /// The raw reading at a nanosecond of rank 0.
+    /// Returns the first raw reading at or after a time of rank 0, in nanoseconds.
     pub(crate) fn ticks(&self, ns: f64) -> u64 {
         self.ticks.wrapping_add_signed(((ns - self.ns) / self.tick_ns).ceil() as i64)
     }
@@ -61,101 +61,107 @@ impl Model {
         bytes
     }
 
-    fn from_bytes(bytes: [u8; 24]) -> Model {
+    fn from_bytes(bytes: [u8; 24]) -> ClockModel {
         let word = |at: usize| bytes.as_chunks().0.get(at).copied().map_or(0, u64::from_le_bytes);
-        Model { ticks: word(0), ns: f64::from_bits(word(1)), tick_ns: f64::from_bits(word(2)) }
+        ClockModel { ticks: word(0), ns: f64::from_bits(word(1)), tick_ns: f64::from_bits(word(2)) }
     }
 }
 
-/// The fastest of some ping-pongs: this clock's reading half way, rank 0's time then, and how long it took.
+/// One ping-pong.
 #[derive(Debug, Clone, Copy)]
 struct Point {
+    /// Raw reading half way through the round trip.
     ticks: u64,
+    /// Rank 0's time in the answer, in nanoseconds.
     ns: f64,
+    /// Duration, in raw ticks.
     round_trip: u64,
 }
 
-/// How far models are from what they model, in nanoseconds.
+/// Error of the models.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Residual {
-    /// Median of the absolute differences that ping-pongs with rank 0 show.
+    /// Median of the absolute differences to rank 0's time that ping-pongs with rank 0 show.
     pub(crate) median_ns: f64,
-    /// Median of the absolute errors of ranks that read the very clock of rank 0 but learnt it; `None` if there are none.
-    pub(crate) truth_ns: Option<f64>,
+    /// Median of the absolute errors of ranks that read the clock of rank 0 but fitted a model; `None` without such ranks.
+    pub(crate) true_error_ns: Option<f64>,
 }
 
-/// What one rank knows of the time of all.
-pub(crate) struct Sync<'a, M> {
+/// One rank's synchronised clock.
+pub(crate) struct ClockSync<'a, M> {
     team: &'a dyn Team,
     clock: &'a Clock,
     mesh: M,
-    /// This rank's clock, as rank 0 names it, and which of its readers learns for all.
+    /// Rank that fits the model for all ranks that read this clock.
     leader: Rank,
-    /// One rank for each clock, in the order of the tree.
+    /// Leaders of all clocks, in the order of the tree.
     leaders: Vec<Rank>,
-    /// Those who get their model from this rank.
+    /// Ranks that receive their model from this rank.
     followers: Vec<Rank>,
-    /// Whether this rank reads the clock of rank 0 without being given its model.
-    knows_truth: bool,
-    model: Model,
+    /// Whether this rank reads the clock of rank 0 but fits a model of its own.
+    shares_clock_of_rank_0: bool,
+    model: ClockModel,
     points: Vec<Point>,
 }
 
-impl<'a, M: Mesh> Sync<'a, M> {
-    /// Learns. Collective, and takes about a tenth of a second for each round of the tree.
-    pub(crate) fn learn(cx: &Context<'a>, clock: &'a Clock, by_host: bool) -> Result<Sync<'a, M>> {
+impl<'a, M: Mesh> ClockSync<'a, M> {
+    /// Synchronises the clocks. Collective; takes about 0.1 s per round of the tree.
+    pub(crate) fn new(cx: &Context<'a>, clock: &'a Clock, hosts: SyncHosts) -> Result<ClockSync<'a, M>> {
         let (team, mesh) = (cx.team, M::open(cx)?);
-        let here = leaders(team, &mesh.clock_of(clock))?;
-        let of = if by_host { here.clone() } else { (0..team.size()).collect() };
+        let owners = clock_owners(team, &mesh.clock_name(clock))?;
+        let leader_of = match hosts {
+            SyncHosts::On => owners.clone(),
+            SyncHosts::Off => (0..team.size()).collect(),
+        };
         let me = team.rank();
-        let leader = Rank(of[me.0 as usize]);
-        let ranks = || (0..).zip(&of);
-        let model = Model { ticks: clock.mark().ticks(), ns: 0.0, tick_ns: clock.tick_ns() };
-        let mut sync = Sync {
+        let leader = Rank(leader_of[me.0 as usize]);
+        let ranks = || (0..).zip(&leader_of);
+        let model = ClockModel { ticks: clock.mark().ticks(), ns: 0.0, tick_ns: clock.tick_ns() };
+        let mut sync = ClockSync {
             team,
             clock,
             mesh,
             leader,
             leaders: ranks().filter(|(rank, leader)| rank == *leader).map(|(rank, _)| Rank(rank)).collect(),
             followers: ranks()
-                .filter(|(rank, of)| **of == me.0 && *rank != me.0)
+                .filter(|(rank, leader)| **leader == me.0 && *rank != me.0)
                 .map(|(rank, _)| Rank(rank))
                 .collect(),
-            knows_truth: here[me.0 as usize] == 0 && leader != Rank(0),
+            shares_clock_of_rank_0: owners[me.0 as usize] == 0 && leader != Rank(0),
             model,
             points: Vec::new(),
         };
-        sync.teach(FIRST)?;
+        sync.synchronise(FIRST_FIT)?;
         Ok(sync)
     }
 
-    /// Finds the offsets again, which have drifted since; the longer it is since the beginning, the better the rates. Collective.
+    /// Measures the offsets again, which drift. Rates improve with the time since the first fit. Collective.
     pub(crate) fn refresh(&mut self) -> Result<()> {
-        self.teach(AGAIN)
+        self.synchronise(REFRESH)
     }
 
-    /// This rank's clock in the time of rank 0.
-    pub(crate) fn model(&self) -> Model {
+    /// Returns the model of this rank's clock.
+    pub(crate) fn model(&self) -> ClockModel {
         self.model
     }
 
-    /// Rank 0's time now, as this rank knows it.
+    /// Returns rank 0's time now by this rank's model, in nanoseconds.
     pub(crate) fn now_ns(&self) -> f64 {
         self.model.ns(self.clock.mark().ticks())
     }
 
-    /// From those who know to those who do not, with twice as many in each round.
-    fn teach(&mut self, points: (u32, u64)) -> Result<()> {
+    /// Fits all models along the binomial tree and sends them to the followers. Collective.
+    fn synchronise(&mut self, points: (u32, u64)) -> Result<()> {
         let me = self.team.rank();
         if let Some(at) = self.leaders.iter().position(|rank| *rank == me) {
             let mut known = 1;
             while known < self.leaders.len() {
                 if at < known {
-                    if let Some(pupil) = self.leaders.get(at + known) {
-                        self.answer(*pupil, points.0)?;
+                    if let Some(client) = self.leaders.get(at + known) {
+                        self.answer_pings(*client, points.0)?;
                     }
                 } else if at < 2 * known {
-                    self.ask(self.leaders[at - known], points)?;
+                    self.fit_to(self.leaders[at - known], points)?;
                 }
                 known *= 2;
             }
@@ -165,29 +171,29 @@ impl<'a, M: Mesh> Sync<'a, M> {
         } else {
             let mut bytes = [0; 24];
             self.mesh.receive(self.leader, &mut bytes)?;
-            self.model = Model::from_bytes(bytes);
+            self.model = ClockModel::from_bytes(bytes);
         }
         Ok(())
     }
 
-    /// Answers another rank's pings with rank 0's time.
-    fn answer(&mut self, pupil: Rank, points: u32) -> Result<()> {
-        for _ in 0..points * PINGS {
-            self.mesh.receive(pupil, &mut [0])?;
+    /// Answers the pings of `points` points of another rank with rank 0's time.
+    fn answer_pings(&mut self, client: Rank, points: u32) -> Result<()> {
+        for _ in 0..points * PINGS_PER_POINT {
+            self.mesh.receive(client, &mut [0])?;
             let now = self.now_ns();
-            self.mesh.send(pupil, &now.to_le_bytes())?;
+            self.mesh.send(client, &now.to_le_bytes())?;
         }
         Ok(())
     }
 
-    /// The fastest of some pings of another rank.
-    fn ping(&mut self, teacher: Rank) -> Result<Point> {
+    /// Pings another rank and returns the fastest ping-pong.
+    fn ping(&mut self, reference: Rank) -> Result<Point> {
         let mut best = Point { ticks: 0, ns: 0.0, round_trip: u64::MAX };
-        for _ in 0..PINGS {
+        for _ in 0..PINGS_PER_POINT {
             let mut answer = [0; 8];
             let asked = self.clock.mark().ticks();
-            self.mesh.send(teacher, &[0])?;
-            self.mesh.receive(teacher, &mut answer)?;
+            self.mesh.send(reference, &[0])?;
+            self.mesh.receive(reference, &mut answer)?;
             let round_trip = self.clock.mark().ticks() - asked;
             if round_trip < best.round_trip {
                 best = Point { ticks: asked + round_trip / 2, ns: f64::from_le_bytes(answer), round_trip };
@@ -196,35 +202,37 @@ impl<'a, M: Mesh> Sync<'a, M> {
         Ok(best)
     }
 
-    /// Learns this rank's clock from a rank that knows rank 0's time.
-    fn ask(&mut self, teacher: Rank, (points, gap_ns): (u32, u64)) -> Result<()> {
+    /// Fits this rank's model to a rank whose model is known.
+    fn fit_to(&mut self, reference: Rank, (points, gap_ns): (u32, u64)) -> Result<()> {
         let gap = (gap_ns as f64 / self.clock.tick_ns()) as u64;
         for _ in 0..points {
-            let point = self.ping(teacher)?;
+            let point = self.ping(reference)?;
             self.points.push(point);
             if gap > 0 {
                 self.clock.wait_until(point.ticks + gap, |left| self.mesh.linger(left));
             }
         }
-        let excess = self.points.len().saturating_sub(MOST_POINTS);
+        let excess = self.points.len().saturating_sub(MAX_POINTS);
         self.points.drain(..excess);
         self.model = fit(&self.points, points as usize, self.clock.tick_ns());
         Ok(())
     }
 
-    /// How wrong models are now, on rank 0; it asks nobody else. Collective.
+    /// Measures the current error of all models. Returns it on rank 0, `None` on others and on one rank. Collective.
     pub(crate) fn residual(&mut self) -> Result<Option<Residual>> {
         let me = self.team.rank();
         let mut mine = Vec::new();
-        let mut truth = self.model.to_bytes();
-        self.team.broadcast(&mut truth)?;
+        let mut model_of_rank_0 = self.model.to_bytes();
+        self.team.broadcast(&mut model_of_rank_0)?;
         for rank in (1..self.team.size()).map(Rank) {
             if me == Rank(0) {
-                self.answer(rank, PROBES)?;
+                self.answer_pings(rank, RESIDUAL_POINTS)?;
             } else if me == rank {
-                for _ in 0..PROBES {
+                for _ in 0..RESIDUAL_POINTS {
                     let point = self.ping(Rank(0))?;
-                    let right = self.knows_truth.then(|| Model::from_bytes(truth).ns(point.ticks));
+                    let right = self
+                        .shares_clock_of_rank_0
+                        .then(|| ClockModel::from_bytes(model_of_rank_0).ns(point.ticks));
                     let found = self.model.ns(point.ticks);
                     mine.extend((found - point.ns).abs().to_le_bytes());
                     mine.extend(right.map_or(f64::NAN, |right| (found - right).abs()).to_le_bytes());
@@ -239,12 +247,12 @@ impl<'a, M: Mesh> Sync<'a, M> {
                 all.iter().skip(part).step_by(2).copied().filter(|x| !x.is_nan()).collect();
             Summary::of(&values).map(|summary| summary.median)
         };
-        Ok(of(0).map(|median_ns| Residual { median_ns, truth_ns: of(1) }))
+        Ok(of(0).map(|median_ns| Residual { median_ns, true_error_ns: of(1) }))
     }
 }
 
-/// For every rank the first that reads the same clock.
-fn leaders(team: &dyn Team, clock: &str) -> Result<Vec<u32>> {
+/// Returns for every rank the first rank that reads the same clock. Collective.
+fn clock_owners(team: &dyn Team, clock: &str) -> Result<Vec<u32>> {
     let mut bytes = vec![0; 4 * team.size() as usize];
     if let Some(all) = team.gather(clock.as_bytes())? {
         let first = |name: &Vec<u8>| all.iter().position(|other| other == name).unwrap_or(0) as u32;
@@ -254,14 +262,14 @@ fn leaders(team: &dyn Team, clock: &str) -> Result<Vec<u32>> {
     Ok(bytes.as_chunks().0.iter().map(|word| u32::from_le_bytes(*word)).collect())
 }
 
-/// The line through points: its slope from all of them, its height from the newest; of both the faster half counts.
-fn fit(points: &[Point], newest: usize, usual_tick_ns: f64) -> Model {
-    let all = faster(points);
-    let new = faster(&points[points.len().saturating_sub(newest)..]);
+/// Fits a line: the slope to the faster half of all points, the offset to the faster half of the newest.
+fn fit(points: &[Point], newest: usize, usual_tick_ns: f64) -> ClockModel {
+    let all = faster_half(points);
+    let new = faster_half(&points[points.len().saturating_sub(newest)..]);
     let Some(origin) = new.last().copied() else {
-        return Model { ticks: 0, ns: 0.0, tick_ns: usual_tick_ns };
+        return ClockModel { ticks: 0, ns: 0.0, tick_ns: usual_tick_ns };
     };
-    // Far from the origin, times would be too long for exact differences.
+    // Relative to a near origin, so that floating-point differences stay exact.
     let at = |p: &Point| (p.ticks.wrapping_sub(origin.ticks).cast_signed() as f64, p.ns - origin.ns);
     let n = all.len() as f64;
     let (x, y) = all.iter().map(at).fold((0.0, 0.0), |(x, y), p| (x + p.0 / n, y + p.1 / n));
@@ -272,11 +280,11 @@ fn fit(points: &[Point], newest: usize, usual_tick_ns: f64) -> Model {
     let tick_ns = if xx > 0.0 && xy > 0.0 { xy / xx } else { usual_tick_ns };
     let heights: Vec<f64> = new.iter().map(at).map(|(x, y)| y - tick_ns * x).collect();
     let height = Summary::of(&heights).map_or(0.0, |summary| summary.median);
-    Model { ticks: origin.ticks, ns: origin.ns + height, tick_ns }
+    ClockModel { ticks: origin.ticks, ns: origin.ns + height, tick_ns }
 }
 
-/// The half of the points whose ping-pongs were the fastest, in order of time.
-fn faster(points: &[Point]) -> Vec<Point> {
+/// Returns the points whose round trip is at most the median, in order of time.
+fn faster_half(points: &[Point]) -> Vec<Point> {
     let mut times: Vec<u64> = points.iter().map(|p| p.round_trip).collect();
     times.sort_unstable();
     let Some(middle) = times.get(times.len() / 2) else { return Vec::new() };

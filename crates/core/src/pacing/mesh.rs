@@ -1,4 +1,4 @@
-//! What pacing and clocks need of a fabric: the library's own barrier, and small messages from any rank to any other.
+//! Messages between any two ranks of a case, which pacing and clock synchronisation need.
 
 use crate::{
     benchmark::context::Context,
@@ -7,27 +7,27 @@ use crate::{
     unit::Rank,
 };
 
-/// One rank's end of small messages to and from every other rank of a case. No call allocates.
+/// One rank's endpoint for small messages to and from every other rank of a case. No method allocates after `open`.
 pub trait Mesh: Sized {
-    /// Opens the end of this rank. Collective, untimed.
+    /// Opens the endpoint of this rank. Collective, untimed.
     fn open(cx: &Context<'_>) -> Result<Self>;
-    /// The fabric's own barrier.
+    /// Enters the barrier of the library.
     fn barrier(&mut self) -> Result<()>;
-    /// Sends a message of 0 bytes to one rank and waits for one of another, in any order.
+    /// Sends an empty message to one rank and receives one from another, in any order.
     fn pass(&mut self, to: Rank, from: Rank) -> Result<()>;
-    /// Sends a few bytes, or none, to one rank.
+    /// Sends a message to one rank; `bytes` may be empty.
     fn send(&mut self, to: Rank, bytes: &[u8]) -> Result<()>;
-    /// Waits for as many bytes of one rank.
+    /// Receives a message of exactly `bytes.len()` bytes from one rank.
     fn receive(&mut self, from: Rank, bytes: &mut [u8]) -> Result<()>;
 
-    /// Lets a moment pass while waiting for a time that is so many ticks of the clock away.
+    /// Spins for a moment while a rank waits for a time that is `ticks` ticks away.
     #[inline(always)]
     fn linger(&mut self, _ticks: u64) {
         std::hint::spin_loop();
     }
 
-    /// Names the clock that this rank reads: ranks that name the same one read the same times.
-    fn clock_of(&self, clock: &Clock) -> String {
+    /// Returns a name of the clock that this rank reads. Ranks with equal names read the same clock.
+    fn clock_name(&self, clock: &Clock) -> String {
         format!("{}/{}", environment::boot_id(), clock.facts().source)
     }
 }

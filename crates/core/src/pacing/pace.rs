@@ -1,9 +1,9 @@
-//! How ranks are brought together before each sample of a collective operation, outside the time that is measured.
+//! Pacing methods: how ranks are synchronised before each sample of a collective operation, outside the timed region.
 
 use crate::{
     benchmark::context::Context,
     error::Result,
-    pacing::{mesh::Mesh, windows::Starts},
+    pacing::{mesh::Mesh, start_times::StartTimes},
     system::clock::Clock,
     unit::Rank,
 };
@@ -15,43 +15,47 @@ crate::axis! {
         Barrier = "barrier",
         /// Dissemination barrier of ombx over empty messages
         Dissemination = "dissemination",
-        /// Start at an agreed time on one clock
+        /// Start at an agreed time on synchronised clocks
         Window = "window",
     }
 }
 
-/// One way of pacing; a type, so that the loop has no choice to make.
+/// A pacing method. It is a type, so that the timed loop has no branch.
 pub(crate) trait Pace<M> {
-    /// Returns when this rank may start its next sample.
+    /// Waits until this rank may start its next sample.
     fn wait(pacer: &mut Pacer<M>, clock: &Clock) -> Result<()>;
 }
 
-/// The library's barrier.
+/// Barrier of the library.
 pub(crate) enum Barrier {}
 
-/// Dissemination: in round k every rank signals the one 2^k above it and waits for the one 2^k below, log2 n rounds.
+/// Dissemination barrier. In round k, rank r signals r + 2^k and waits for r - 2^k, modulo the number of ranks.
 pub(crate) enum Dissemination {}
 
-/// Windows: every rank waits for the time of its next start on the clock of all.
+/// Agreed start times: every rank waits for the next one on its synchronised clock.
 pub(crate) enum Window {}
 
-/// What pacing needs on one rank, whichever way is taken.
+/// State of one rank for all pacing methods.
 pub(crate) struct Pacer<M> {
     pub(crate) mesh: M,
-    /// The next starts, on this rank's clock.
-    pub(crate) starts: Starts,
-    /// Whom this rank signals and for whom it waits, round by round.
+    /// Start times of the next samples, for [`Window`].
+    pub(crate) starts: StartTimes,
+    /// Receiver and sender of each round of [`Dissemination`].
     rounds: Vec<(Rank, Rank)>,
 }
 
 impl<M: Mesh> Pacer<M> {
-    /// Collective, untimed.
+    /// Opens the mesh. Collective, untimed.
     pub(crate) fn open(cx: &Context<'_>) -> Result<Pacer<M>> {
-        Ok(Pacer { mesh: M::open(cx)?, starts: Starts::default(), rounds: rounds(cx.rank(), cx.team.size()) })
+        Ok(Pacer {
+            mesh: M::open(cx)?,
+            starts: StartTimes::default(),
+            rounds: rounds(cx.rank(), cx.team.size()),
+        })
     }
 }
 
-/// The partners of a rank in a dissemination barrier of `ranks` [Hensgen, Finkel & Manber, 1988].
+/// Returns receiver and sender of a rank in each round of a dissemination barrier [Hensgen, Finkel & Manber, 1988].
 fn rounds(me: Rank, ranks: u32) -> Vec<(Rank, Rank)> {
     let steps =
         std::iter::successors(Some(1u32), |step| step.checked_mul(2)).take_while(|step| *step < ranks);

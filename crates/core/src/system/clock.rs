@@ -1,4 +1,4 @@
-//! The one room that reads time: raw ticks for samples, and what a reading costs.
+//! Clocks. Only this module reads time: raw ticks for samples, and the resolution and cost of a reading.
 
 use quanta::Mock;
 use std::{
@@ -9,60 +9,60 @@ use std::{
     time::Duration,
 };
 
-/// The clock of a rank: the TSC where it is invariant, else `CLOCK_MONOTONIC`; by hand in tests.
+/// Clock of a rank: the TSC if it is invariant, otherwise `CLOCK_MONOTONIC`. In tests a [`VirtualTime`] moves it.
 ///
-/// A reading is a raw tick; [`Clock::nanos`] turns the difference of two into nanoseconds, outside timed regions.
+/// A reading is a raw tick. [`Clock::nanos`] converts the difference of two readings to nanoseconds, outside timed regions.
 #[derive(Debug, Clone)]
 pub struct Clock {
     inner: quanta::Clock,
     facts: Facts,
 }
 
-/// What is known of a clock; part of every result.
+/// Properties of a clock, which are part of every result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Facts {
     /// `tsc`, `monotonic` or `manual`.
     pub source: &'static str,
     /// Smallest step between two different readings, in nanoseconds, rounded up.
     pub resolution_ns: u64,
-    /// What one reading costs, in nanoseconds, rounded up.
+    /// Cost of one reading, in nanoseconds, rounded up.
     pub overhead_ns: u64,
 }
 
 impl Clock {
-    /// Takes the best clock of this machine and measures its cost and resolution (about a millisecond).
+    /// Opens the best clock of this machine and measures its cost and resolution, which takes about 1 ms.
     pub fn measured() -> Clock {
         let inner = quanta::Clock::new();
         let facts = measure(&inner);
         Clock { inner, facts }
     }
 
-    /// A clock that stands still until [`Hand::advance`] moves it; its cost is what a test says it is.
-    pub fn manual(overhead_ns: u64) -> (Clock, Hand) {
+    /// Returns a clock that stands still until [`VirtualTime::advance`] moves it, with the given cost of a reading.
+    pub fn manual(overhead_ns: u64) -> (Clock, VirtualTime) {
         Clock::skewed(overhead_ns, Skew::default())
     }
 
-    /// The same, but it shows another time than the one that passes.
-    pub fn skewed(overhead_ns: u64, skew: Skew) -> (Clock, Hand) {
+    /// Returns a clock like [`Clock::manual`] whose readings differ from virtual time by `skew`.
+    pub fn skewed(overhead_ns: u64, skew: Skew) -> (Clock, VirtualTime) {
         let (inner, shown) = quanta::Clock::mock();
         shown.increment(skew.offset_ns);
         let facts = Facts { source: "manual", resolution_ns: 1, overhead_ns };
-        (Clock { inner, facts }, Hand { truth: Arc::default(), shown, skew })
+        (Clock { inner, facts }, VirtualTime { truth: Arc::default(), shown, skew })
     }
 
-    /// Reads the clock: raw ticks, the only thing that a timed region does besides the work.
+    /// Reads the clock in raw ticks. A timed region does only this besides the work.
     #[inline(always)]
-    #[expect(clippy::disallowed_methods, reason = "this is the clock room")]
+    #[expect(clippy::disallowed_methods, reason = "this is the clock module")]
     pub fn raw(&self) -> u64 {
         self.inner.raw()
     }
 
-    /// Marks a moment on this clock, for what surrounds a timed region.
+    /// Marks the current time, for code outside timed regions.
     pub fn mark(&self) -> Mark<'_> {
         Mark { clock: self, at: self.raw() }
     }
 
-    /// Waits until the raw reading is at least `ticks`; `linger` passes the time, told how many ticks are left.
+    /// Waits until the raw reading is at least `ticks`. Calls `linger` with the remaining ticks until then.
     #[inline(always)]
     pub fn wait_until(&self, ticks: u64, mut linger: impl FnMut(u64)) {
         loop {
@@ -74,24 +74,24 @@ impl Clock {
         }
     }
 
-    /// Nanoseconds of one raw tick.
+    /// Returns the length of one raw tick in nanoseconds.
     pub fn tick_ns(&self) -> f64 {
         const MANY: u64 = 1 << 50;
         self.inner.delta_as_nanos(0, MANY) as f64 / MANY as f64
     }
 
-    /// Nanoseconds from one raw reading to a later one; 0 if the clock stepped back.
+    /// Returns the nanoseconds from one raw reading to a later one; 0 if the clock stepped back.
     pub fn nanos(&self, from: u64, to: u64) -> u64 {
         self.inner.delta_as_nanos(from, to.max(from))
     }
 
-    /// Source, resolution and cost.
+    /// Returns source, resolution and cost.
     pub fn facts(&self) -> Facts {
         self.facts
     }
 }
 
-/// A moment on a clock.
+/// A point in time on a clock.
 #[derive(Debug, Clone, Copy)]
 pub struct Mark<'c> {
     clock: &'c Clock,
@@ -99,36 +99,36 @@ pub struct Mark<'c> {
 }
 
 impl Mark<'_> {
-    /// The raw reading, for what maps it to another rank's clock.
+    /// Returns the raw reading, for conversion to another rank's time.
     pub fn ticks(&self) -> u64 {
         self.at
     }
 
-    /// Nanoseconds since then.
+    /// Returns the nanoseconds since this mark.
     pub fn elapsed_ns(&self) -> u64 {
         self.clock.nanos(self.at, self.clock.raw())
     }
 }
 
-/// How a manual clock is wrong.
+/// Error of a manual clock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Skew {
-    /// What it shows when nothing has passed, in nanoseconds.
+    /// Reading at virtual time 0, in nanoseconds.
     pub offset_ns: u64,
-    /// Nanoseconds that it gains in a second.
+    /// Nanoseconds that the clock gains per second.
     pub drift_ppb: i64,
 }
 
-/// Moves a manual clock.
+/// Virtual time, which moves a manual clock.
 #[derive(Debug, Clone)]
-pub struct Hand {
+pub struct VirtualTime {
     truth: Arc<AtomicU64>,
     shown: Arc<Mock>,
     skew: Skew,
 }
 
-impl Hand {
-    /// Lets this much time pass.
+impl VirtualTime {
+    /// Lets time pass.
     pub fn advance(&self, nanoseconds: u64) {
         let truth = self.truth.fetch_add(nanoseconds, Ordering::Relaxed) + nanoseconds;
         let gained = i128::from(truth) * i128::from(self.skew.drift_ppb) / 1_000_000_000;
@@ -136,37 +136,36 @@ impl Hand {
         self.shown.increment(u64::try_from(shows).unwrap_or(0).saturating_sub(self.shown.value()));
     }
 
-    /// The time that has passed, in nanoseconds; what the clock shows where it is right.
+    /// Returns the nanoseconds that have passed. A clock without skew shows the same.
     pub fn now(&self) -> u64 {
         self.truth.load(Ordering::Relaxed)
     }
 }
 
-/// A moment from which time is counted, for deadlines and estimates outside timed regions.
+/// Start of a time span, for deadlines and estimates outside timed regions.
 #[derive(Debug, Clone, Copy)]
 pub struct Since(std::time::Instant);
 
 impl Since {
-    /// Now.
-    #[expect(clippy::disallowed_methods, reason = "this is the clock room")]
+    /// Starts a time span now.
+    #[expect(clippy::disallowed_methods, reason = "this is the clock module")]
     pub fn now() -> Since {
         Since(std::time::Instant::now())
     }
 
-    /// Time passed since that moment.
+    /// Returns the time since the start.
     pub fn elapsed(&self) -> Duration {
         self.0.elapsed()
     }
 }
 
-/// A moment on `CLOCK_MONOTONIC`, in nanoseconds: the one clock that all processes of a host share, for what begins in one
-/// process and ends in another.
+/// Reads `CLOCK_MONOTONIC` in nanoseconds. All processes of a host share it, so spans may end in another process.
 pub fn host_ns() -> u64 {
     let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
     now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
 }
 
-#[expect(clippy::disallowed_methods, reason = "this is the clock room")]
+#[expect(clippy::disallowed_methods, reason = "this is the clock module")]
 fn measure(clock: &quanta::Clock) -> Facts {
     const CALLS: u64 = 1000;
     let mut cheapest = u64::MAX;
@@ -183,9 +182,9 @@ fn measure(clock: &quanta::Clock) -> Facts {
         }
         cheapest = cheapest.min(clock.delta_as_nanos(start, last));
     }
-    // A TSC is named by its name only where quanta found it invariant; it then differs from the monotonic clock's nanoseconds.
+    // quanta uses the TSC only if it is invariant; its ticks are then not nanoseconds.
     let source = if clock.delta_as_nanos(0, 1 << 40) == 1 << 40 { "monotonic" } else { "tsc" };
-    // Never 0: a batch is sized by this figure.
+    // Never 0: the batch size is computed from the overhead.
     Facts {
         source,
         resolution_ns: clock.delta_as_nanos(0, finest.min(1 << 40)).max(1),
@@ -198,33 +197,33 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_manual_clock_moves_only_by_hand() {
-        let (clock, hand) = Clock::manual(9);
+    fn a_manual_clock_moves_only_with_virtual_time() {
+        let (clock, time) = Clock::manual(9);
         let start = clock.raw();
         assert_eq!(clock.nanos(start, clock.raw()), 0);
-        hand.advance(1234);
+        time.advance(1234);
         assert_eq!(clock.nanos(start, clock.raw()), 1234);
         assert_eq!(clock.facts().overhead_ns, 9);
     }
 
     #[test]
-    fn a_skewed_clock_shows_another_time() {
-        let (clock, hand) = Clock::skewed(9, Skew { offset_ns: 5000, drift_ppb: -100_000 });
+    fn a_skewed_clock_has_offset_and_drift() {
+        let (clock, time) = Clock::skewed(9, Skew { offset_ns: 5000, drift_ppb: -100_000 });
         let start = clock.raw();
-        hand.advance(1_000_000);
-        hand.advance(1_000_000);
-        assert_eq!((start, clock.raw(), hand.now()), (5000, 5000 + 2_000_000 - 200, 2_000_000));
+        time.advance(1_000_000);
+        time.advance(1_000_000);
+        assert_eq!((start, clock.raw(), time.now()), (5000, 5000 + 2_000_000 - 200, 2_000_000));
         assert!((clock.tick_ns() - 1.0).abs() < 1e-12);
     }
 
     #[test]
-    fn a_step_back_is_no_huge_time() {
+    fn a_step_back_counts_as_0() {
         let (clock, _) = Clock::manual(1);
         assert_eq!(clock.nanos(10, 5), 0);
     }
 
     #[test]
-    fn the_clock_of_the_host_runs_forward_in_nanoseconds() {
+    fn the_host_clock_counts_nanoseconds() {
         let (since, before) = (Since::now(), host_ns());
         std::thread::sleep(Duration::from_millis(20));
         let (ours, theirs) = ((host_ns() - before) as f64, since.elapsed().as_nanos() as f64);

@@ -1,11 +1,11 @@
-//! Where and when: host, CPUs, memory, the counters of a thread, the time of day and the environment worth keeping.
+//! Facts of the environment: host, CPUs, memory, scheduler counters, time of day, and variables that results keep.
 
 use std::{collections::BTreeMap, fs};
 
 use crate::team::Place;
 
 impl Place {
-    /// Where this thread runs.
+    /// Returns host and CPUs of the calling thread.
     pub fn here() -> Place {
         let cpus = field(&read("/proc/thread-self/status"), "Cpus_allowed_list:").unwrap_or_default();
         let online = parse_cpus(read("/sys/devices/system/cpu/online").trim()).len().max(1) as u32;
@@ -15,61 +15,61 @@ impl Place {
         Place { host: hostname(), cpus, online, governor: governor.ok().map(|g| g.trim().to_owned()) }
     }
 
-    /// The CPUs as numbers.
+    /// Returns the numbers of the CPUs.
     pub fn cpu_numbers(&self) -> Vec<u32> {
         parse_cpus(&self.cpus)
     }
 }
 
-/// This host's name.
+/// Returns the name of this host, or `localhost`.
 pub fn hostname() -> String {
     let name = read("/proc/sys/kernel/hostname");
     if name.trim().is_empty() { "localhost".into() } else { name.trim().to_owned() }
 }
 
-/// Names this boot of this kernel, unlike that of any other host; the host's name where the kernel does not tell.
+/// Returns the identifier of this boot, which differs between hosts. Falls back to the name of the host.
 pub fn boot_id() -> String {
     let id = read("/proc/sys/kernel/random/boot_id");
     if id.trim().is_empty() { hostname() } else { id.trim().to_owned() }
 }
 
-/// More CPUs than any kernel has.
-const MOST_CPUS: u32 = 1 << 16;
+/// Limit on CPU numbers in a list, above that of any kernel.
+const MAX_CPUS: u32 = 1 << 16;
 
-/// Reads a kernel list of CPUs, `0-3,8`; what is malformed is left out.
+/// Parses a CPU list of the kernel, as `0-3,8`. Skips malformed items.
 pub fn parse_cpus(list: &str) -> Vec<u32> {
     let range = |item: &str| {
         let (from, to) = item.split_once('-').unwrap_or((item, item));
-        Some(from.trim().parse::<u32>().ok()?..=to.trim().parse::<u32>().ok()?.min(MOST_CPUS))
+        Some(from.trim().parse::<u32>().ok()?..=to.trim().parse::<u32>().ok()?.min(MAX_CPUS))
     };
-    list.split(',').filter_map(range).flatten().take(MOST_CPUS as usize).collect()
+    list.split(',').filter_map(range).flatten().take(MAX_CPUS as usize).collect()
 }
 
-/// Bytes that could be allocated on this host without swapping; `None` where the kernel does not tell.
+/// Returns the bytes that this host can allocate without swapping, or `None` if the kernel does not say.
 pub fn available_memory() -> Option<u64> {
     let line = field(&read("/proc/meminfo"), "MemAvailable:")?;
     line.strip_suffix("kB")?.trim().parse::<u64>().ok().map(|kib| kib * 1024)
 }
 
-/// Counters that show whether something else ran where we measured.
+/// Counters of the kernel that show disturbance by other processes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Counters {
     /// Involuntary context switches of this thread.
     pub preemptions: u64,
-    /// Time that the hypervisor took from this host's CPUs, in clock ticks (usually 10 ms).
+    /// Time that the hypervisor took from all CPUs of this host, in kernel ticks (usually 10 ms).
     pub stolen_ticks: u64,
-    /// Time for which this thread could have run but something else had its CPU, in nanoseconds.
+    /// Time that this thread was runnable but waited for a CPU, in nanoseconds.
     pub waited_ns: u64,
 }
 
 impl Counters {
-    /// The counters now; 0 where the kernel does not keep them.
+    /// Reads the counters. Those that the kernel does not have are 0.
     pub fn now() -> Counters {
         let switches = field(&read("/proc/thread-self/status"), "nonvoluntary_ctxt_switches:");
         let stat = read("/proc/stat");
         let steal = stat.lines().next().and_then(|line| line.split_whitespace().nth(8));
         let number = |text: Option<&str>| text.and_then(|t| t.parse().ok()).unwrap_or(0);
-        // On a CPU, waiting for one, and how often: in nanoseconds.
+        // Nanoseconds on a CPU, nanoseconds waiting for one, number of time slices.
         let schedule = read("/proc/thread-self/schedstat");
         let waited = schedule.split_whitespace().nth(1);
         Counters {
@@ -79,7 +79,7 @@ impl Counters {
         }
     }
 
-    /// What was added since `earlier`.
+    /// Returns the increase since `earlier`.
     #[must_use]
     pub fn since(self, earlier: Counters) -> Counters {
         Counters {
@@ -89,7 +89,7 @@ impl Counters {
         }
     }
 
-    /// Of two threads together.
+    /// Returns the sum over two threads.
     #[must_use]
     pub fn and(self, other: Counters) -> Counters {
         Counters {
@@ -110,17 +110,17 @@ impl Counters {
     }
 }
 
-/// UTC now, to the second, as `2026-01-01T00:00:00Z`.
+/// Returns the time in UTC, to the second, as `2026-01-01T00:00:00Z`.
 pub fn timestamp() -> String {
     jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
 }
 
-/// A name for a run: the time to the nanosecond and the process, so that no two are alike.
+/// Returns a unique identifier of a run, from the time in nanoseconds and the process.
 pub fn run_id() -> String {
     format!("{:x}-{:x}", jiff::Timestamp::now().as_nanosecond(), std::process::id())
 }
 
-/// Variables that change what MPI or the network does; nothing else of the environment is kept.
+/// Prefixes of variables that configure MPI or the network. Results keep only these and [`KEPT`].
 const KEPT_PREFIXES: [&str; 11] = [
     "UCX_",
     "FI_",
@@ -144,11 +144,11 @@ const KEPT: [&str; 8] = [
     "HYDRA_BINDING",
     "MALLOC_ARENA_MAX",
 ];
-/// Set by launchers for themselves: identifiers and addresses, not settings.
+/// Prefixes of variables that launchers set for themselves: identifiers and addresses, not settings.
 const NOT_KEPT_PREFIXES: [&str; 5] =
     ["OMPI_MCA_orte_", "OMPI_MCA_ess_", "OMPI_MCA_pmix", "OMPI_MCA_initial_wdir", "OMPI_MCA_shmem_RUNTIME"];
 
-/// The variables of this process that are kept in results.
+/// Returns the variables of this process that results keep.
 pub fn kept_variables() -> BTreeMap<String, String> {
     let kept = |name: &str| {
         let wanted = KEPT.contains(&name) || KEPT_PREFIXES.iter().any(|p| name.starts_with(p));
@@ -171,19 +171,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn cpu_lists_of_the_kernel() {
+    fn cpu_lists_of_the_kernel_are_parsed() {
         assert_eq!(parse_cpus("0-3,8"), [0, 1, 2, 3, 8]);
         assert_eq!(parse_cpus("5"), [5]);
         assert!(parse_cpus("").is_empty() && parse_cpus("x-y").is_empty());
     }
 
     #[test]
-    fn this_thread_has_a_place_and_vitals() {
+    fn this_thread_has_a_place_and_counters() {
         let place = Place::here();
         assert!(!place.host.is_empty() && !place.cpu_numbers().is_empty(), "{place:?}");
         assert!(available_memory().is_some_and(|m| m > 1 << 20));
-        let vitals = Counters { preemptions: 3, stolen_ticks: 9, waited_ns: 1 << 40 };
-        assert_eq!(Counters::from_bytes(&vitals.to_bytes()), vitals);
+        let counters = Counters { preemptions: 3, stolen_ticks: 9, waited_ns: 1 << 40 };
+        assert_eq!(Counters::from_bytes(&counters.to_bytes()), counters);
     }
 
     #[test]

@@ -1,51 +1,51 @@
-//! What of this host stands against measuring on it: limits, shared memory, other load, what the kernel forbids.
+//! Properties of a host that disturb measurements: limits, shared memory, load, kernel settings.
 
 use std::{fs, thread::sleep, time::Duration};
 
 use crate::{result::Notice, unit::Bytes};
 
-/// How long other load is watched.
-const WATCH: Duration = Duration::from_millis(400);
-/// Of all CPU time, the part that others may use.
-const FOREIGN_PART: f64 = 0.05;
-/// Of all CPU time, the part that a hypervisor may take.
-const STOLEN_PART: f64 = 0.01;
-/// A stack below this is too small for some libraries.
-const LEAST_STACK: u64 = 2 << 20;
-/// Files that a rank may need beside one for each other rank.
-const LEAST_FILES: u64 = 256;
-/// Free shared memory below this is too little for windows of large messages, for each rank.
-const LEAST_SHARED: u64 = 64 << 20;
+/// Time over which load is measured.
+const LOAD_TIME: Duration = Duration::from_millis(400);
+/// Tolerated part of CPU time that other processes use.
+const MAX_FOREIGN_PART: f64 = 0.05;
+/// Tolerated part of CPU time that a hypervisor takes.
+const MAX_STOLEN_PART: f64 = 0.01;
+/// Minimum stack size in bytes; some libraries overflow smaller stacks.
+const MIN_STACK: u64 = 2 << 20;
+/// Open files that a rank may need in addition to those for other ranks.
+const MIN_FILES: u64 = 256;
+/// Minimum free shared memory per rank in bytes, for windows of large messages.
+const MIN_SHARED: u64 = 64 << 20;
 
-/// Facts of this host; what the kernel does not tell is absent and stands against nothing.
+/// Facts of this host. A fact that the kernel does not provide is `None` and causes no notice.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Host {
-    /// Memory that may be locked; no limit where absent.
+    /// Limit on locked memory in bytes; `None` if unlimited.
     pub memlock: Option<u64>,
-    /// Files that may be open.
+    /// Limit on open files.
     pub nofile: Option<u64>,
-    /// Stack.
+    /// Limit on the stack in bytes.
     pub stack: Option<u64>,
-    /// Whether there is an adapter that needs locked memory.
+    /// Whether the host has an RDMA adapter, which needs locked memory.
     pub rdma: bool,
-    /// Bytes free in `/dev/shm`.
+    /// Free bytes in `/dev/shm`.
     pub shared_free: Option<u64>,
-    /// The part of all CPU time that others used while this process slept.
+    /// Part of CPU time that other processes used while this process slept.
     pub foreign: Option<f64>,
-    /// The part that a hypervisor took meanwhile.
+    /// Part of CPU time that a hypervisor took in that time.
     pub stolen: Option<f64>,
-    /// Huge pages are made at once, by stopping who asks.
+    /// Whether a page fault may wait for compaction into huge pages.
     pub compacts: bool,
-    /// A process may not read the memory of its siblings.
+    /// Whether processes are forbidden to read the memory of their siblings.
     pub traced: bool,
 }
 
 impl Host {
-    /// Looks at this host for a moment; free shared memory is `shared_free`.
+    /// Collects the facts of this host, which takes 0.4 s. The caller provides the free shared memory.
     pub fn here(shared_free: Option<u64>) -> Host {
         let limits = read("/proc/self/limits");
         let before = Ticks::read(&read("/proc/stat"));
-        sleep(WATCH);
+        sleep(LOAD_TIME);
         let spent = before.zip(Ticks::read(&read("/proc/stat"))).map(|(a, b)| b.since(a));
         let scope = read("/proc/sys/kernel/yama/ptrace_scope").trim().parse::<u32>().unwrap_or(0);
         let privileged = effective(&read("/proc/self/status")) == Some(0);
@@ -62,67 +62,63 @@ impl Host {
         }
     }
 
-    /// What stands against so many ranks on this host.
-    pub fn against(&self, ranks: u32) -> Vec<Notice> {
+    /// Returns a notice for each problem that `ranks` ranks on this host may have.
+    pub fn problems(&self, ranks: u32) -> Vec<Notice> {
         let mut notices = Vec::new();
-        let mut say =
+        let mut add =
             |code: &str, short: String, advice: &str| notices.push(Notice::new(code, short, advice));
         let bytes = |n: u64| Bytes(n >> 20 << 20).to_string();
         if let Some(limit) = self.memlock.filter(|_| self.rdma) {
             let short = format!("{} KiB may be locked", limit >> 10);
-            say(
+            add(
                 "memlock",
                 short,
                 "RDMA registers memory by locking it: ulimit -l unlimited, also for remote shells",
             );
         }
-        let needed = LEAST_FILES + 4 * u64::from(ranks);
+        let needed = MIN_FILES + 4 * u64::from(ranks);
         if let Some(limit) = self.nofile.filter(|limit| *limit < needed) {
-            say(
+            add(
                 "nofile",
                 format!("{limit} open files"),
-                "each rank may need several for each other: ulimit -n 65536",
+                "a rank may need several per other rank: ulimit -n 65536",
             );
         }
-        if let Some(limit) = self.stack.filter(|limit| *limit < LEAST_STACK) {
-            say(
+        if let Some(limit) = self.stack.filter(|limit| *limit < MIN_STACK) {
+            add(
                 "stack",
                 format!("a stack of {} KiB", limit >> 10),
-                "libraries overflow small stacks: ulimit -s 8192",
+                "some libraries overflow small stacks: ulimit -s 8192",
             );
         }
-        let needed = LEAST_SHARED * u64::from(ranks);
+        let needed = MIN_SHARED * u64::from(ranks);
         if let Some(free) = self.shared_free.filter(|free| ranks > 1 && *free < needed) {
             let short = format!("{} free in /dev/shm", bytes(free));
-            say(
+            add(
                 "shared_memory",
                 short,
-                "ranks of one host talk through it: make it larger (docker run --shm-size=1g), or remove what jobs left",
+                "ranks of one host communicate through it: enlarge it (docker run --shm-size=1g) or remove files of old jobs",
             );
         }
-        if let Some(part) = self.foreign.filter(|part| *part > FOREIGN_PART) {
+        if let Some(part) = self.foreign.filter(|part| *part > MAX_FOREIGN_PART) {
             let short = format!("{:.0}% of the CPUs are busy", part * 100.0);
-            say(
-                "foreign_load",
-                short,
-                "something else runs here: wait until it has ended, or measure elsewhere",
-            );
+            add("foreign_load", short, "other processes run here: wait until they end, or measure elsewhere");
         }
-        if let Some(part) = self.stolen.filter(|part| *part > STOLEN_PART) {
+        if let Some(part) = self.stolen.filter(|part| *part > MAX_STOLEN_PART) {
             let short = format!("{:.0}% of the CPU time is stolen", part * 100.0);
-            say("stolen", short, "the hypervisor gives it to others: ask for dedicated cores");
+            add("stolen", short, "the hypervisor gives it to other machines: request dedicated cores");
         }
         if self.compacts {
-            say(
+            add(
                 "huge_pages",
-                "huge pages are made at once".into(),
-                "touching memory may wait for compaction: echo madvise > /sys/kernel/mm/transparent_hugepage/defrag",
+                "page faults may wait for huge pages".into(),
+                "avoid compaction: echo madvise > /sys/kernel/mm/transparent_hugepage/defrag",
             );
         }
         if self.traced && ranks > 1 {
-            say(
+            add(
                 "ptrace_scope",
-                "ranks may not read each other's memory".into(),
+                "ranks cannot read each other's memory".into(),
                 "large messages inside a host are copied twice: sysctl kernel.yama.ptrace_scope=0",
             );
         }
@@ -130,7 +126,7 @@ impl Host {
     }
 }
 
-/// CPU time of all CPUs, in ticks of the kernel.
+/// Time of all CPUs, in kernel ticks.
 #[derive(Clone, Copy)]
 struct Ticks {
     busy: f64,
@@ -139,7 +135,7 @@ struct Ticks {
 }
 
 impl Ticks {
-    /// The first line of `/proc/stat`: user, nice, system, idle, iowait, irq, softirq, steal.
+    /// Parses the first line of `/proc/stat`: user, nice, system, idle, iowait, irq, softirq, steal.
     fn read(stat: &str) -> Option<Ticks> {
         let fields = stat.lines().next()?.strip_prefix("cpu ")?.split_whitespace();
         let ticks: Vec<f64> = fields.take(8).filter_map(|field| field.parse().ok()).collect();
@@ -161,13 +157,13 @@ impl Ticks {
     }
 }
 
-/// The soft limit of a line of `/proc/self/limits`; `None` where there is none.
+/// Returns a soft limit of `/proc/self/limits`; `None` if unlimited.
 fn limit(limits: &str, name: &str) -> Option<u64> {
     let line = limits.lines().find_map(|line| line.strip_prefix(name))?;
     line.split_whitespace().next()?.parse().ok()
 }
 
-/// The effective user of `/proc/self/status`.
+/// Returns the effective user of `/proc/self/status`.
 fn effective(status: &str) -> Option<u32> {
     let line = status.lines().find_map(|line| line.strip_prefix("Uid:"))?;
     line.split_whitespace().nth(1)?.parse().ok()
@@ -182,11 +178,11 @@ mod tests {
     use super::*;
 
     fn codes(host: &Host, ranks: u32) -> Vec<String> {
-        host.against(ranks).into_iter().map(|notice| notice.code).collect()
+        host.problems(ranks).into_iter().map(|notice| notice.code).collect()
     }
 
     #[test]
-    fn a_host_without_faults_is_silent() {
+    fn a_host_without_problems_has_no_notice() {
         let good = Host {
             nofile: Some(1024),
             stack: Some(8 << 20),
@@ -201,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn each_fault_has_its_word() {
+    fn each_problem_has_a_notice() {
         let bad = Host {
             memlock: Some(64 << 10),
             nofile: Some(64),
@@ -228,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn the_kernels_words_are_read() {
+    fn files_of_the_kernel_are_parsed() {
         let limits = "Limit  Soft Limit  Hard Limit  Units\nMax open files            1024                 524288               files\n\
                       Max locked memory         unlimited            unlimited            bytes\n";
         assert_eq!((limit(limits, "Max open files"), limit(limits, "Max locked memory")), (Some(1024), None));

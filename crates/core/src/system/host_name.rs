@@ -1,9 +1,11 @@
-//! Names of hosts, which are data and never words of a command.
+//! Validation of host names.
 
 use crate::error::{Error, Result};
 
-/// Refuses what is no host name or address, so that no program takes it for an option or a shell for a command: a letter,
-/// digit, `:` or `[` first, then also `.`, `-`, `_`, `]`, `%`; before it possibly `user@`.
+/// Checks that a name is a host name or address, so that it cannot act as an option or a shell command.
+///
+/// The first character is a letter, digit, `:` or `[`. The others may also be `.`, `-`, `_`, `]` or `%`. A prefix `user@` is
+/// allowed.
 pub fn check_host(name: &str) -> Result<&str> {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-._:[]%".contains(c);
     let word = |part: &str| {
@@ -25,7 +27,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn host_names_are_told_from_options_and_commands() {
+    fn options_and_commands_are_no_host_names() {
         for name in ["n01", "node-7.cluster", "10.0.0.1", "fe80::1%eth0", "[::1]", "::1", "me@n01", "a_b"] {
             assert!(check_host(name).is_ok(), "{name}");
         }

@@ -1,4 +1,4 @@
-//! How ranks are dealt to hosts: in blocks, in turn, or otherwise.
+//! Placement of ranks on hosts: block, cyclic or mixed.
 
 use std::collections::BTreeSet;
 
@@ -7,18 +7,18 @@ use crate::team::Place;
 /// How consecutive ranks are placed on hosts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Placement {
-    /// All on one.
+    /// All ranks on one host.
     OneHost,
-    /// Each host has consecutive ranks; also one rank a host.
+    /// Each host has consecutive ranks. Includes one rank per host.
     Block,
-    /// Ranks go round the hosts in turn.
+    /// Consecutive ranks are on consecutive hosts, round robin.
     Cyclic,
-    /// Neither.
+    /// Any other placement.
     Mixed,
 }
 
 impl Placement {
-    /// What the places of ranks 0, 1, .. show.
+    /// Classifies the places of ranks 0, 1, ...
     pub fn of(places: &[Place]) -> Placement {
         let hosts: Vec<&str> = places.iter().map(|p| p.host.as_str()).collect();
         let different = hosts.iter().collect::<BTreeSet<_>>().len();
@@ -40,13 +40,13 @@ impl Placement {
         }
     }
 
-    /// Whether it is worth a word: several hosts, of which one has several ranks.
-    pub fn matters(self, places: &[Place]) -> bool {
+    /// Returns whether there are several hosts, of which at least one has several ranks.
+    pub fn is_worth_reporting(self, places: &[Place]) -> bool {
         let hosts: BTreeSet<&str> = places.iter().map(|p| p.host.as_str()).collect();
         self != Placement::OneHost && hosts.len() < places.len()
     }
 
-    /// In words, as in results.
+    /// Returns the name in results.
     pub const fn name(self) -> &'static str {
         match self {
             Placement::OneHost => "one host",
@@ -67,7 +67,7 @@ mod tests {
     }
 
     #[test]
-    fn places_show_how_ranks_were_dealt() {
+    fn placement_follows_from_places() {
         for (hosts, placement) in [
             ("", Placement::OneHost),
             ("aaaa", Placement::OneHost),

@@ -1,7 +1,9 @@
-//! How often the interval of a row holds the truth: rows of simulated noise, measured by everything that measures real ones.
+//! Coverage of confidence intervals: how often the interval of a row of simulated noise contains the true median.
+//!
+//! Rows are measured by the same code as real ones.
 
 use super::{
-    noise::{Noise, Stream},
+    noise::{Noise, NoiseStream},
     thread_team::{ThreadTeam, on_ranks},
 };
 use crate::{
@@ -27,14 +29,14 @@ use crate::{
     unit::Bytes,
 };
 
-/// A model with a name.
+/// A named model of noise.
 #[derive(Debug, Clone, Copy)]
 pub struct Model {
-    /// What kind of noise it is.
+    /// Family of noise.
     pub family: &'static str,
-    /// Unlike that of any other model.
+    /// Unique name.
     pub name: &'static str,
-    /// What is drawn.
+    /// Distribution of times.
     pub noise: Noise,
 }
 
@@ -42,10 +44,10 @@ const fn model(family: &'static str, name: &'static str, noise: Noise) -> Model 
     Model { family, name, noise }
 }
 
-/// The family of what changes more slowly than a row lasts, or by less than its samples scatter: no row can tell.
+/// Family of changes that no row can detect: slower than a row, or smaller than the scatter of its samples.
 pub const SLOWER: &str = "slower than a row";
 
-/// What is simulated.
+/// All simulated models.
 pub const MODELS: [Model; 27] = [
     model("independent", "normal 2 %", Noise::Independent { sigma: 0.02 }),
     model("independent", "normal 10 %", Noise::Independent { sigma: 0.1 }),
@@ -92,46 +94,46 @@ const NAMES: [&str; MODELS.len()] = {
 
 static NOISE: Axis = Axis {
     name: "noise",
-    about: "what is drawn",
+    about: "model of noise",
     values: &NAMES,
     help: &[],
     default: NAMES[0],
     named: Named::Always,
 };
 
-/// The size of a message is the seed of its row.
+/// Benchmark of simulated noise. The message size is the seed of the row.
 static SIMULATED: Benchmark = Benchmark {
     axes: &[&NOISE],
     layout: Layout::Alone,
-    ..Benchmark::of::<Noisy>("simulated.latency", "an iteration takes what a model of noise says")
+    ..Benchmark::of::<Noisy>("simulated.latency", "iterations whose times a model of noise gives")
 };
 
-/// What became of the rows of a model.
+/// Number of rows of a model by result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Coverage {
-    /// All of them.
+    /// All rows.
     pub rows: u64,
-    /// With an interval.
+    /// Rows with an interval.
     pub intervals: u64,
-    /// Whose interval holds the truth.
+    /// Rows whose interval contains the true median.
     pub covered: u64,
-    /// With a notice that samples do not allow what an interval says.
+    /// Rows with a notice that the interval is not reliable.
     pub marked: u64,
-    /// Without one.
+    /// Rows without such a notice.
     pub silent: u64,
-    /// Of these, whose interval holds the truth.
+    /// Rows without such a notice whose interval contains the true median.
     pub silent_covered: u64,
-    /// Samples of all rows.
+    /// Number of samples of all rows.
     pub samples: u64,
 }
 
-/// Measures rows of a model, by a plan, and compares their intervals with the truth. Equal seeds give equal rows.
+/// Measures rows of a model and compares their intervals with the true median. Equal seeds give equal rows.
 pub fn cover(model: &'static Model, rows: u64, seed: u64, plan: &Plan) -> Result<Coverage> {
     let mut plan = plan.clone();
     plan.axes.insert(NOISE.name.into(), vec![model.name]);
     plan.sizes = Some((seed * rows..(seed + 1) * rows).map(Bytes).collect());
     let mut all = on_ranks(1, |team| {
-        let mut judge = Judge { model, coverage: Coverage::default() };
+        let mut judge = CoverageSink { model, coverage: Coverage::default() };
         let part = Part { choices: vec![Choice { bench: &SIMULATED, preset: &[] }], plan: plan.clone() };
         runner::run_all(team, &[part], &team.clock, &mut judge, vec!["coverage".into()])?;
         Ok(judge.coverage)
@@ -140,13 +142,13 @@ pub fn cover(model: &'static Model, rows: u64, seed: u64, plan: &Plan) -> Result
     all.into_iter().try_for_each(|other| other.map(|_| ())).and(first)
 }
 
-/// Compares rows with the truth as they come.
-struct Judge {
+/// Sink that compares each row with the true median.
+struct CoverageSink {
     model: &'static Model,
     coverage: Coverage,
 }
 
-impl Sink for Judge {
+impl Sink for CoverageSink {
     fn run(&mut self, _: &Run) -> Result<()> {
         Ok(())
     }
@@ -176,10 +178,10 @@ impl Sink for Judge {
     }
 }
 
-/// Moves the clock.
+/// Kernel whose iterations let a random time pass.
 struct Noisy {
     team: ThreadTeam,
-    stream: Stream,
+    stream: NoiseStream,
     iterations: u64,
 }
 
@@ -200,7 +202,7 @@ impl Kernel for Noisy {
 
     fn active(&mut self) -> Result<()> {
         self.iterations += 1;
-        self.team.hand.advance(self.stream.next_ns().round() as u64);
+        self.team.time.advance(self.stream.next_ns().round() as u64);
         Ok(())
     }
 
@@ -208,7 +210,7 @@ impl Kernel for Noisy {
         Ok(Check::Passed)
     }
 
-    /// Iterations so far: the last of them ended the last sample.
+    /// Returns the number of iterations so far. The last one ended the last sample.
     fn figures(&mut self) -> Result<Figures> {
         Ok([("iterations".into(), Figure::Value(self.iterations as f64))].into())
     }
@@ -218,7 +220,7 @@ impl Kernel for Noisy {
 mod tests {
     use super::*;
 
-    /// Fixed seeds: these figures change only with what makes them.
+    /// Measures rows with a fixed seed, so that the result depends on the code only.
     fn of(name: &str, rows: u64) -> Coverage {
         let model = MODELS.iter().find(|model| model.name == name).unwrap();
         let coverage = cover(model, rows, 3, &Plan::default()).unwrap();
@@ -227,8 +229,8 @@ mod tests {
     }
 
     #[test]
-    fn intervals_without_a_mark_hold_the_truth_as_often_as_they_say() {
-        // Two standard errors of 400 rows beside 93 and 98 %; an interval of one standard error would hold it in 68 %.
+    fn intervals_without_a_notice_have_their_nominal_coverage() {
+        // 93 to 98 %, plus or minus two standard errors of 400 rows. An interval of one standard error would cover 68 %.
         for name in
             ["normal 2 %", "normal 10 %", "tail 10 %", "r = 0.3", "r = 0.6", "5 % slow", "0.1 % in 1000"]
         {
@@ -239,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn what_an_interval_cannot_say_is_marked() {
+    fn unreliable_intervals_have_a_notice() {
         for name in ["r = 0.99", "30 % slow", "30 % slow, runs of 3", "wanders by 5 % in 100"] {
             let found = of(name, 40);
             assert!(found.marked + found.silent_covered >= 37, "{name}: {found:?}");
@@ -247,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn quiet_rows_are_not_marked() {
+    fn rows_of_little_noise_have_no_notice() {
         let found = of("normal 2 %", 400);
         assert!(found.marked <= 4, "{found:?}");
     }

@@ -1,81 +1,81 @@
-//! Noise whose median is known: the times that a simulated benchmark takes.
+//! Models of noise with known median: the times of a simulated benchmark.
 
 use statrs::distribution::{ContinuousCDF, Normal};
 
-/// Time of an undisturbed iteration, in nanoseconds: long enough for every iteration to be a sample.
+/// Time of an undisturbed iteration in nanoseconds. It is so long that each iteration becomes a sample.
 const UNDISTURBED_NS: f64 = 100_000.0;
-/// Scatter of a mode, as a part of its time.
-const WITHIN_A_MODE: f64 = 0.02;
+/// Relative standard deviation within a mode.
+const MODE_SCATTER: f64 = 0.02;
 
-/// A model of noise, with its parameters.
+/// A model of noise.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Noise {
-    /// Independent, normal in the logarithm.
+    /// Independent and log-normal.
     Independent {
         /// Standard deviation of the logarithm.
         sigma: f64,
     },
-    /// Independent, with an exponential tail: nothing is faster than the undisturbed time.
+    /// Independent with an exponential tail above the undisturbed time.
     Tailed {
-        /// Mean of what is added, as a part of the undisturbed time.
+        /// Mean of the added time, relative to the undisturbed time.
         mean: f64,
     },
-    /// The first-order autoregression, in the logarithm.
+    /// First-order autoregression of the logarithm.
     Correlated {
-        /// Correlation of neighbours.
+        /// Correlation of consecutive iterations.
         phi: f64,
         /// Standard deviation of the logarithm.
         sigma: f64,
     },
-    /// Two modes; the slower one has a share of all iterations, and comes in runs.
+    /// Two modes; slow iterations may come in runs.
     Bimodal {
-        /// Of the slow mode, below a half.
+        /// Probability of the slow mode, below 0.5.
         share: f64,
-        /// By which it is slower, as a part of the undisturbed time.
+        /// Extra time of the slow mode, relative to the undisturbed time.
         apart: f64,
-        /// Mean length of its runs in iterations; 0 where iterations do not depend on each other.
+        /// Mean length of runs of slow iterations; 0 for independent iterations.
         run: f64,
     },
-    /// Independent noise on a time that grows steadily.
+    /// Linear growth with independent noise.
     Ramp {
-        /// Growth in 1000 iterations, as a part of the undisturbed time.
+        /// Growth per 1000 iterations, relative to the undisturbed time.
         growth: f64,
         /// Standard deviation of the logarithm.
         sigma: f64,
     },
-    /// Independent noise on a time that swings, from a random phase.
+    /// Sine wave of random phase with independent noise.
     Swing {
-        /// Largest change, in the logarithm.
+        /// Amplitude of the logarithm.
         amplitude: f64,
-        /// Iterations of one period.
+        /// Period in iterations.
         period: f64,
         /// Standard deviation of the logarithm.
         sigma: f64,
     },
-    /// Independent noise on a time that wanders about its median.
+    /// Slow autoregression around the median with independent noise.
     Wander {
-        /// Standard deviation of the wandering, in the logarithm.
+        /// Standard deviation of the autoregression, in the logarithm.
         amplitude: f64,
-        /// Iterations in which it forgets where it was.
+        /// Correlation length in iterations.
         memory: f64,
         /// Standard deviation of the noise, in the logarithm.
         sigma: f64,
     },
 }
 
-/// What iterations take, one after the other.
+/// Times of consecutive iterations.
 #[derive(Debug, Clone)]
-pub struct Stream {
+pub struct NoiseStream {
     noise: Noise,
     random: Random,
-    /// Of the process so far: its value, its mode, its phase.
+    /// Current value, mode or phase of the process.
     state: f64,
     iteration: f64,
 }
 
 impl Noise {
-    /// What iterations take from a seed on.
-    pub fn stream(self, seed: u64) -> Stream {
+    /// Returns the times that follow from a seed.
+    pub fn stream(self, seed: u64) -> NoiseStream {
         let mut random = Random(seed ^ 0x5DEE_CE66_D1CE_4E5B);
         let state = match self {
             Noise::Correlated { .. } | Noise::Wander { .. } => random.normal(),
@@ -83,18 +83,19 @@ impl Noise {
             Noise::Swing { .. } => random.uniform(),
             Noise::Independent { .. } | Noise::Tailed { .. } | Noise::Ramp { .. } => 0.0,
         };
-        Stream { noise: self, random, state, iteration: 0.0 }
+        NoiseStream { noise: self, random, state, iteration: 0.0 }
     }
 
-    /// The true median in nanoseconds of the iterations of a row; they are numbered from the first of a stream.
+    /// Returns the true median of a range of iterations of a stream, in nanoseconds.
     ///
-    /// Of what drifts it is the median of all that could have been drawn in just these iterations; of the rest that of the process, for ever.
+    /// For models that drift, it is the median of the distribution over these iterations. For the others, it is the
+    /// median of the process.
     pub fn median_ns(self, seed: u64, iterations: std::ops::Range<u64>) -> f64 {
         let part = match self {
             Noise::Independent { .. } | Noise::Correlated { .. } | Noise::Wander { .. } => 1.0,
             Noise::Tailed { mean } => 1.0 + mean * std::f64::consts::LN_2,
             Noise::Bimodal { share, .. } => {
-                (WITHIN_A_MODE * standard().inverse_cdf(0.5 / (1.0 - share))).exp()
+                (MODE_SCATTER * standard().inverse_cdf(0.5 / (1.0 - share))).exp()
             }
             Noise::Ramp { sigma, .. } | Noise::Swing { sigma, .. } => {
                 let stream = self.stream(seed);
@@ -111,7 +112,7 @@ fn standard() -> Normal {
     Normal::standard()
 }
 
-/// The median of equal parts of normal distributions about these levels.
+/// Returns the median of a mixture of normal distributions with equal weights and these means.
 fn median_of_mixture(levels: &[f64], sigma: f64) -> f64 {
     let normal = standard();
     let mut low = levels.iter().copied().fold(f64::INFINITY, f64::min);
@@ -124,8 +125,8 @@ fn median_of_mixture(levels: &[f64], sigma: f64) -> f64 {
     (low + high) / 2.0
 }
 
-impl Stream {
-    /// What the next iteration takes, in nanoseconds.
+impl NoiseStream {
+    /// Returns the time of the next iteration in nanoseconds.
     pub fn next_ns(&mut self) -> f64 {
         let random = &mut self.random;
         let part = match self.noise {
@@ -137,13 +138,13 @@ impl Stream {
             }
             Noise::Bimodal { share, apart, run } => {
                 let slow = self.state > 0.5;
-                // Independent iterations leave the slow mode with the share of the fast one.
+                // Independent iterations leave the slow mode with the probability of the fast mode.
                 let leave = if run > 0.0 { 1.0 / run } else { 1.0 - share };
                 let change = if slow { leave } else { leave * share / (1.0 - share) };
                 if random.uniform() < change {
                     self.state = 1.0 - self.state;
                 }
-                (1.0 + apart * self.state) * (WITHIN_A_MODE * random.normal()).exp()
+                (1.0 + apart * self.state) * (MODE_SCATTER * random.normal()).exp()
             }
             Noise::Ramp { sigma, .. } | Noise::Swing { sigma, .. } => {
                 let noise = sigma * random.normal();
@@ -159,7 +160,7 @@ impl Stream {
         UNDISTURBED_NS * part
     }
 
-    /// Of what drifts: where it is, in the logarithm, at an iteration.
+    /// Returns the logarithmic drift at an iteration; 0 for models without drift.
     fn level(&self, iteration: f64) -> f64 {
         match self.noise {
             Noise::Ramp { growth, .. } => (growth * iteration / 1000.0).ln_1p(),
@@ -171,7 +172,7 @@ impl Stream {
     }
 }
 
-/// SplitMix64.
+/// Random numbers by SplitMix64.
 #[derive(Debug, Clone)]
 struct Random(u64);
 
@@ -184,7 +185,7 @@ impl Random {
         z ^ (z >> 31)
     }
 
-    /// From 0 up to 1.
+    /// Returns a number from 0 (inclusive) to 1 (exclusive).
     fn uniform(&mut self) -> f64 {
         (self.next() >> 11) as f64 / (1u64 << 53) as f64
     }
@@ -201,7 +202,7 @@ mod tests {
     use crate::stats;
 
     #[test]
-    fn medians_are_as_they_are_said_to_be() {
+    fn samples_have_the_stated_median() {
         let models = [
             Noise::Independent { sigma: 0.5 },
             Noise::Tailed { mean: 0.3 },

@@ -1,4 +1,4 @@
-//! A kernel that does nothing but let a known time pass and remember how it was called.
+//! Kernels that let a known time pass. [`Probe`] also checks how the engine calls it.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -17,8 +17,9 @@ use crate::{
 
 static OPENED: AtomicU64 = AtomicU64::new(0);
 
-/// `ITERATION` ns an iteration on timed ranks. Sizes have a meaning: 404 is unsupported on rank 1, 500 fails on rank 1
-/// while opening, and from 1000 on the first iterations are slow, as if nothing were warm.
+/// Kernel whose iterations take `ITERATION` ns on timed ranks, with special sizes.
+///
+/// Size 404 is unsupported on rank 1. Size 500 fails on rank 1 in `open`. From 1000 on, the first iteration is slow.
 pub struct Probe<const ITERATION: u64> {
     team: ThreadTeam,
     role: Role,
@@ -38,7 +39,7 @@ impl<const ITERATION: u64> Kernel for Probe<ITERATION> {
 
     fn open(cx: &Context<'_>, case: &Case) -> Result<Self> {
         match (case.bytes.0, cx.rank()) {
-            (404, Rank(1)) => return Err(Error::unsupported("404 is not to be had")),
+            (404, Rank(1)) => return Err(Error::unsupported("404 is not supported")),
             (500, Rank(1)) => return Err(Error::fabric("rank 1 broke")),
             _ => {}
         }
@@ -55,7 +56,7 @@ impl<const ITERATION: u64> Kernel for Probe<ITERATION> {
     }
 
     fn fill(&mut self, _: Fill) -> Result<()> {
-        assert!(!self.begun, "filled inside begin and end");
+        assert!(!self.begun, "filled between begin and end");
         self.iterations = 0;
         Ok(())
     }
@@ -68,10 +69,10 @@ impl<const ITERATION: u64> Kernel for Probe<ITERATION> {
     fn active(&mut self) -> Result<()> {
         assert!(self.begun && self.role == Role::Active);
         self.iterations += 1;
-        self.team.hand.advance(ITERATION);
+        self.team.time.advance(ITERATION);
         if self.cold > 0 {
             self.cold -= 1;
-            self.team.hand.advance(1_000_000_000);
+            self.team.time.advance(1_000_000_000);
         }
         Ok(())
     }
@@ -94,12 +95,12 @@ impl<const ITERATION: u64> Kernel for Probe<ITERATION> {
     }
 }
 
-/// 1000 ns an iteration on rank 0, and as much more on every further rank.
-pub struct Uneven {
+/// Kernel whose iterations take 1000 (r + 1) ns on rank r.
+pub struct SlowerByRank {
     team: ThreadTeam,
 }
 
-impl Kernel for Uneven {
+impl Kernel for SlowerByRank {
     const METRIC: Metric = Metric::Latency;
     const METHOD: Method = Method { timed: "nothing", untimed: "everything", like: "nothing" };
 
@@ -108,11 +109,11 @@ impl Kernel for Uneven {
     }
 
     fn open(cx: &Context<'_>, _: &Case) -> Result<Self> {
-        Ok(Uneven { team: cx.fabric::<ThreadTeam>()?.clone() })
+        Ok(SlowerByRank { team: cx.fabric::<ThreadTeam>()?.clone() })
     }
 
     fn active(&mut self) -> Result<()> {
-        self.team.hand.advance(1000 * (u64::from(self.team.rank) + 1));
+        self.team.time.advance(1000 * (u64::from(self.team.rank) + 1));
         Ok(())
     }
 }
@@ -134,16 +135,16 @@ mod tests {
         Benchmark::of::<Probe<3000>>("probe.all", "3 us").sizes("8").layout(Layout::Everyone { least: 1 });
 
     #[test]
-    fn a_batch_hides_the_cost_of_the_stamp() {
+    fn a_batch_makes_the_cost_of_the_clock_negligible() {
         let row = measure(2, &FAST, &Plan::default()).unwrap().rows.remove(0);
-        assert_eq!(row.samples[0].batch, 18, "9 ns a stamp are 1 % of 18 x 50 ns");
+        assert_eq!(row.samples[0].batch, 18, "9 ns per stamp are 1 % of 18 x 50 ns");
         let summary = row.summary.unwrap();
         assert_eq!((summary.median, summary.ci95), (50.0, Some([50.0, 50.0])));
         assert!(summary.n >= 30 && row.trust.iter().all(|n| n.code != "not_converged"));
     }
 
     #[test]
-    fn fixed_counts_are_what_they_say() {
+    fn fixed_counts_are_exact() {
         let plan = Plan { effort: Effort::Fixed { iterations: 1000, warmup: 7 }, ..Plan::default() };
         let row = measure(2, &FAST, &plan).unwrap().rows.remove(0);
         assert_eq!(row.samples[0].elapsed_ns.len() as u64 * row.samples[0].batch, 1000);
@@ -152,26 +153,25 @@ mod tests {
     }
 
     #[test]
-    fn a_slow_row_ends_on_time_and_still_has_an_interval() {
+    fn a_slow_row_ends_at_its_time_limit_with_an_interval() {
         let hasty = Effort::Precision { precision: 1e-9, max_time: Duration::from_millis(100) };
         let row = measure(2, &SLOW, &Plan { effort: hasty, ..Plan::default() }).unwrap().rows.remove(0);
         assert_eq!(row.summary.unwrap().n, 6);
     }
 
     #[test]
-    fn what_is_cold_is_not_measured() {
+    fn cold_iterations_are_not_measured() {
         let plan = Plan { sizes: Some(parse_sizes("1000").unwrap()), ..Plan::default() };
         let row = measure(2, &FAST, &plan).unwrap().rows.remove(0);
         assert_eq!(row.summary.unwrap().max, 50.0);
     }
 
     #[test]
-    fn the_time_of_a_row_is_told_by_phase() {
+    fn a_row_has_the_time_of_each_phase() {
         let plan = Plan { sizes: Some(parse_sizes("1000").unwrap()), ..Plan::default() };
         let row = measure(2, &FAST, &plan).unwrap().rows.remove(0);
         let phases = row.phases.unwrap();
-        // Iterations alone take time here: the slow first one while warming up, one more to check a second pattern, which is
-        // cold again nowhere.
+        // Only iterations take time: the slow first one in the warm-up, and one more to verify a second pattern.
         let sampled: u64 = row.samples[0].elapsed_ns.iter().sum();
         assert_eq!((phases.sample_ns, phases.verify_ns), (sampled, 50));
         assert!(phases.warm_up_ns >= 1_000_000_000, "{phases:?}");
@@ -179,17 +179,17 @@ mod tests {
     }
 
     #[test]
-    fn what_one_rank_cannot_run_is_skipped_on_all() {
+    fn a_case_that_one_rank_cannot_run_is_skipped_on_all() {
         let plan = Plan { sizes: Some(parse_sizes("8,404,16").unwrap()), ..Plan::default() };
         let memory = measure(2, &FAST, &plan).unwrap();
         let outcomes: Vec<_> = memory.rows.iter().map(|r| &r.outcome).collect();
-        let skipped = Outcome::Skipped("404 is not to be had".into());
+        let skipped = Outcome::Skipped("404 is not supported".into());
         assert_eq!(outcomes, [&Outcome::Ok, &skipped, &Outcome::Ok]);
         assert_eq!(memory.tally.unwrap().exit_code(false), 4);
     }
 
     #[test]
-    fn an_error_while_opening_ends_all_and_names_the_case() {
+    fn an_error_in_open_ends_all_ranks_and_names_the_case() {
         let plan = Plan { sizes: Some(parse_sizes("500").unwrap()), ..Plan::default() };
         let error = measure(2, &FAST, &plan).unwrap_err();
         assert_eq!(error.to_string(), "probe.fast/bytes=500: rank 1 broke");

@@ -1,6 +1,6 @@
-//! A link whose cost is known: latency and time per byte, in virtual time.
+//! A link of known latency and time per byte, in virtual time.
 
-use super::thread_team::{Letter, ThreadTeam};
+use super::thread_team::{SimMessage, ThreadTeam};
 use crate::{
     benchmark::{context::Context, payload::Slots},
     error::Result,
@@ -8,9 +8,9 @@ use crate::{
     unit::Rank,
 };
 
-/// A message occupies its sender for `PER_BYTE` ns a byte and arrives `LATENCY` ns later; waiting moves the receiver's clock.
+/// Link whose messages occupy the sender for `PER_BYTE` ns per byte and arrive `LATENCY` ns later, on the receiver's clock.
 ///
-/// Where `CORRUPT` is not 0, bit 0 of byte `CORRUPT - 1` of each message that is so long is flipped on the way.
+/// If `CORRUPT` is not 0, bit 0 of byte `CORRUPT - 1` flips in each message that has this byte.
 pub struct SimLink<const LATENCY: u64, const PER_BYTE: u64, const CORRUPT: usize = 0> {
     team: ThreadTeam,
     partners: Vec<Rank>,
@@ -20,22 +20,22 @@ pub struct SimLink<const LATENCY: u64, const PER_BYTE: u64, const CORRUPT: usize
 }
 
 impl<const LATENCY: u64, const PER_BYTE: u64, const CORRUPT: usize> SimLink<LATENCY, PER_BYTE, CORRUPT> {
-    fn post(&self, to: Rank, mut bytes: Vec<u8>) {
-        self.team.hand.advance(bytes.len() as u64 * PER_BYTE);
+    fn send_message(&self, to: Rank, mut bytes: Vec<u8>) {
+        self.team.time.advance(bytes.len() as u64 * PER_BYTE);
         if let Some(byte) = CORRUPT.checked_sub(1).and_then(|at| bytes.get_mut(at)) {
             *byte ^= 1;
         }
-        let arrives_at = self.team.hand.now() + LATENCY + self.team.delay_to(to);
-        self.team.post(to, Letter { bytes, arrives_at });
+        let arrives_at = self.team.time.now() + LATENCY + self.team.delay_to(to);
+        self.team.send_message(to, SimMessage { bytes, arrives_at });
     }
 
-    fn fetch(&self, from: Rank) -> Result<Vec<u8>> {
-        let letter = self.team.fetch(from)?;
-        self.team.hand.advance(letter.arrives_at.saturating_sub(self.team.hand.now()));
-        Ok(letter.bytes)
+    fn receive_message(&self, from: Rank) -> Result<Vec<u8>> {
+        let message = self.team.receive_message(from)?;
+        self.team.time.advance(message.arrives_at.saturating_sub(self.team.time.now()));
+        Ok(message.bytes)
     }
 
-    /// Where a message from or to a partner starts.
+    /// Returns the offset of the message of a slot from or to a partner.
     fn start(&self, partner: usize, slot: u32) -> usize {
         partner * self.slots.total() as usize + self.slots.offset(slot)
     }
@@ -43,13 +43,13 @@ impl<const LATENCY: u64, const PER_BYTE: u64, const CORRUPT: usize> SimLink<LATE
     fn send_slot(&self, slot: u32) {
         for (at, partner) in self.partners.iter().enumerate() {
             let start = self.start(at, slot);
-            self.post(*partner, self.outgoing[start..start + self.slots.bytes as usize].to_vec());
+            self.send_message(*partner, self.outgoing[start..start + self.slots.bytes as usize].to_vec());
         }
     }
 
     fn receive_slot(&mut self, slot: u32) -> Result<()> {
         for (at, partner) in self.partners.iter().enumerate() {
-            let bytes = self.fetch(*partner)?;
+            let bytes = self.receive_message(*partner)?;
             let start = self.start(at, slot);
             self.incoming[start..start + bytes.len()].copy_from_slice(&bytes);
         }
@@ -91,12 +91,12 @@ impl<const LATENCY: u64, const PER_BYTE: u64, const CORRUPT: usize> Link
     }
 
     fn acknowledge(&mut self) -> Result<()> {
-        self.partners.iter().for_each(|partner| self.post(*partner, Vec::new()));
+        self.partners.iter().for_each(|partner| self.send_message(*partner, Vec::new()));
         Ok(())
     }
 
     fn acknowledged(&mut self) -> Result<()> {
-        self.partners.iter().try_for_each(|partner| self.fetch(*partner).map(|_| ()))
+        self.partners.iter().try_for_each(|partner| self.receive_message(*partner).map(|_| ()))
     }
 
     fn outgoing(&mut self) -> &mut [u8] {
@@ -117,22 +117,25 @@ mod tests {
         result::Outcome,
         testkit::measure,
         two_sided::pattern::{
-            BiStream, Bidirectional, Buffers, Over, PingPong, Semidirectional, Stream, Unidirectional,
+            BiStream, Bidirectional, Buffers, PatternKernel, PingPong, Semidirectional, Stream,
+            Unidirectional,
         },
     };
 
     type Slow = SimLink<5000, 2>;
     type Broken = SimLink<5000, 2, 3>;
 
-    static PING: Benchmark = Benchmark::of::<Over<PingPong, Slow>>("sim.latency", "ping-pong of known cost");
+    static PING: Benchmark =
+        Benchmark::of::<PatternKernel<PingPong, Slow>>("sim.latency", "ping-pong of known cost");
     static STREAM: Benchmark =
-        Benchmark::of::<Over<Stream, Slow>>("sim.bw", "stream of known cost").streaming();
-    static PAIRS: Benchmark = Benchmark::of::<Over<Stream, Slow>>("sim.pairs", "streams")
+        Benchmark::of::<PatternKernel<Stream, Slow>>("sim.bw", "stream of known cost").streaming();
+    static PAIRS: Benchmark = Benchmark::of::<PatternKernel<Stream, Slow>>("sim.pairs", "streams")
         .streaming()
         .layout(crate::benchmark::layout::Layout::Pairs(crate::benchmark::layout::Pairs::Most));
-    static BAD_PING: Benchmark = Benchmark::of::<Over<PingPong, Broken>>("sim.bad_latency", "flips a bit");
+    static BAD_PING: Benchmark =
+        Benchmark::of::<PatternKernel<PingPong, Broken>>("sim.bad_latency", "flips a bit");
     static BAD_STREAM: Benchmark =
-        Benchmark::of::<Over<Stream, Broken>>("sim.bad_bw", "flips a bit").streaming();
+        Benchmark::of::<PatternKernel<Stream, Broken>>("sim.bad_bw", "flips a bit").streaming();
 
     fn plan(sizes: &str) -> Plan {
         Plan {
@@ -144,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn a_ping_pong_is_halved_once() {
+    fn the_latency_is_half_a_ping_pong() {
         let memory = measure(2, &PING, &plan("0,1000")).unwrap();
         let medians: Vec<f64> = memory.rows.iter().map(|r| r.summary.as_ref().unwrap().median).collect();
         assert_eq!(medians, [5000.0, 7000.0]);
@@ -152,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stream_counts_every_message_and_one_receipt() {
+    fn a_stream_takes_the_time_of_all_messages_and_one_acknowledgement() {
         let row = measure(2, &STREAM, &plan("1000")).unwrap().rows.remove(0);
         let iteration_ns = 8.0 * 1000.0 * 2.0 + 5000.0 + 5000.0;
         assert_eq!(row.summary.as_ref().unwrap().median, iteration_ns);
@@ -169,10 +172,11 @@ mod tests {
 
     #[test]
     fn each_pattern_counts_its_bytes_and_legs() {
-        static BI: Benchmark = Benchmark::of::<Over<BiStream, Slow>>("sim.bibw", "x").streaming();
-        static SEMI: Benchmark = Benchmark::of::<Over<Semidirectional, Slow>>("sim.semi", "x");
-        static DUO: Benchmark = Benchmark::of::<Over<Bidirectional, Slow>>("sim.duo", "x");
-        static UNI: Benchmark = Benchmark::of::<Over<Unidirectional, Slow>>("sim.uni", "x").streaming();
+        static BI: Benchmark = Benchmark::of::<PatternKernel<BiStream, Slow>>("sim.bibw", "x").streaming();
+        static SEMI: Benchmark = Benchmark::of::<PatternKernel<Semidirectional, Slow>>("sim.semi", "x");
+        static DUO: Benchmark = Benchmark::of::<PatternKernel<Bidirectional, Slow>>("sim.duo", "x");
+        static UNI: Benchmark =
+            Benchmark::of::<PatternKernel<Unidirectional, Slow>>("sim.uni", "x").streaming();
         let close = |a: f64, b: f64| assert!((a - b).abs() < 1e-9, "{a} is not {b}");
         // A message of 1000 bytes occupies its sender for 2000 ns and arrives 5000 ns later.
         close(mb_per_s(&BI, 8), 2.0 * 8.0 * 1000.0 / (8.0 * 2000.0 + 5000.0) * 1e3);
@@ -182,9 +186,9 @@ mod tests {
     }
 
     #[test]
-    fn a_single_buffer_is_said_and_checked() {
+    fn rows_with_a_single_buffer_have_a_key_of_their_own_and_are_verified() {
         static SINGLE: Benchmark =
-            Benchmark::of::<Over<Stream, Slow>>("sim.bw", "x").streaming().axes(&[Buffers::AXIS]);
+            Benchmark::of::<PatternKernel<Stream, Slow>>("sim.bw", "x").streaming().axes(&[Buffers::AXIS]);
         let mut plan = plan("1000");
         plan.axes.insert("buffers".into(), vec!["multiple", "single"]);
         let rows = measure(2, &SINGLE, &plan).unwrap().rows;
@@ -194,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn pairs_move_more_in_the_time_of_the_slowest() {
+    fn pairs_add_their_bytes_in_the_time_of_the_slowest() {
         let row = measure(5, &PAIRS, &plan("1000")).unwrap().rows.remove(0);
         assert_eq!((row.pairs, row.ranks, row.samples.len()), (2, 4, 2));
         assert!(row.trust.iter().any(|n| n.short == "1 idle"), "{:?}", row.trust);
@@ -205,7 +209,7 @@ mod tests {
     fn one_flipped_bit_fails_the_row_and_is_located() {
         for bench in [&BAD_PING, &BAD_STREAM] {
             let memory = measure(2, bench, &plan("2,64")).unwrap();
-            assert_eq!(memory.rows[0].outcome, Outcome::Ok, "2 bytes have no third");
+            assert_eq!(memory.rows[0].outcome, Outcome::Ok, "a message of 2 bytes has no third byte");
             let Check::Failed(m) = &memory.rows[1].check else { panic!("{:?}", memory.rows[1]) };
             assert_eq!((m.slot, m.byte, m.expected ^ m.actual), (0, 2, 1));
             assert_eq!(memory.tally.unwrap().exit_code(true), 5);
@@ -213,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn no_verification_is_said() {
+    fn a_row_without_verification_has_a_notice() {
         let row = measure(2, &BAD_PING, &Plan { verify: false, ..plan("64") }).unwrap().rows.remove(0);
         assert_eq!((row.check, row.outcome), (Check::Off, Outcome::Ok));
         assert!(row.trust.iter().any(|n| n.code == "unverified"));

@@ -1,12 +1,13 @@
-//! A mesh whose messages take a known time, in virtual time.
+//! A mesh of known latency, in virtual time.
 
-use super::thread_team::{Letter, ThreadTeam};
+use super::thread_team::{SimMessage, ThreadTeam};
 use crate::{
     benchmark::context::Context, error::Result, pacing::mesh::Mesh, system::clock::Clock, unit::Rank,
 };
 
-/// A message occupies its sender for 1 ns and arrives `LATENCY` ns later, plus the delay of its link. The barrier is free: every
-/// rank goes on when the last has come.
+/// Mesh whose messages occupy the sender for 1 ns and arrive `LATENCY` ns later, plus the delay of their link.
+///
+/// The barrier takes no time after the last rank has entered it.
 pub struct SimMesh<const LATENCY: u64> {
     team: ThreadTeam,
 }
@@ -17,7 +18,7 @@ impl<const LATENCY: u64> Mesh for SimMesh<LATENCY> {
     }
 
     fn barrier(&mut self) -> Result<()> {
-        self.team.meet()
+        self.team.virtual_barrier()
     }
 
     fn pass(&mut self, to: Rank, from: Rank) -> Result<()> {
@@ -26,24 +27,24 @@ impl<const LATENCY: u64> Mesh for SimMesh<LATENCY> {
     }
 
     fn send(&mut self, to: Rank, bytes: &[u8]) -> Result<()> {
-        self.team.hand.advance(1);
-        let arrives_at = self.team.hand.now() + LATENCY + self.team.delay_to(to);
-        self.team.post(to, Letter { bytes: bytes.to_vec(), arrives_at });
+        self.team.time.advance(1);
+        let arrives_at = self.team.time.now() + LATENCY + self.team.delay_to(to);
+        self.team.send_message(to, SimMessage { bytes: bytes.to_vec(), arrives_at });
         Ok(())
     }
 
     fn receive(&mut self, from: Rank, bytes: &mut [u8]) -> Result<()> {
-        let letter = self.team.fetch(from)?;
-        self.team.hand.advance(letter.arrives_at.saturating_sub(self.team.hand.now()));
-        bytes.copy_from_slice(&letter.bytes);
+        let message = self.team.receive_message(from)?;
+        self.team.time.advance(message.arrives_at.saturating_sub(self.team.time.now()));
+        bytes.copy_from_slice(&message.bytes);
         Ok(())
     }
 
     fn linger(&mut self, ticks: u64) {
-        self.team.hand.advance(ticks);
+        self.team.time.advance(ticks);
     }
 
-    fn clock_of(&self, _: &Clock) -> String {
+    fn clock_name(&self, _: &Clock) -> String {
         self.team.rank.to_string()
     }
 }
@@ -55,39 +56,42 @@ mod tests {
         benchmark::{axis::AxisValue, entry::Benchmark, layout::Aggregation},
         measure::plan::{Effort, Plan},
         pacing::pace::{Dissemination, Pace, Pacer, Pacing},
-        testkit::{Probe, Uneven, measure, on_ranks},
+        testkit::{Probe, SlowerByRank, measure, on_ranks},
     };
 
     #[test]
-    fn nobody_leaves_a_dissemination_barrier_before_everybody_has_come() {
+    fn no_rank_leaves_a_dissemination_barrier_before_all_have_entered() {
         for ranks in 1..=9 {
             let times = on_ranks(ranks, |team| {
                 let mut pacer = Pacer::<SimMesh<700>>::open(&Context::of(team)).unwrap();
                 let mut times = Vec::new();
                 for turn in 0..6 {
-                    // Each turn another rank comes much later than all others.
+                    // In each turn, another rank enters much later than the others.
                     let late = if team.rank == turn % ranks { 1_000_000 } else { 10 * u64::from(team.rank) };
-                    team.hand.advance(late);
-                    let came = team.hand.now();
+                    team.time.advance(late);
+                    let entered = team.time.now();
                     Dissemination::wait(&mut pacer, &team.clock).unwrap();
-                    times.push((came, team.hand.now()));
+                    times.push((entered, team.time.now()));
                 }
                 times
             });
             for turn in 0..6 {
-                let last_came = times.iter().map(|t| t[turn].0).max().unwrap();
+                let last_entered = times.iter().map(|t| t[turn].0).max().unwrap();
                 let first_left = times.iter().map(|t| t[turn].1).min().unwrap();
-                assert!(first_left >= last_came, "{ranks} ranks, turn {turn}: {first_left} < {last_came}");
-                // Rounds one after the other: nobody waits for more than log2 n messages.
+                assert!(
+                    first_left >= last_entered,
+                    "{ranks} ranks, turn {turn}: {first_left} < {last_entered}"
+                );
+                // A rank waits for at most log2 n messages in sequence.
                 let last_left = times.iter().map(|t| t[turn].1).max().unwrap();
                 let rounds = u64::from(ranks.next_power_of_two().ilog2());
-                assert!(last_left <= last_came + rounds * 702, "{ranks} ranks, turn {turn}");
+                assert!(last_left <= last_entered + rounds * 702, "{ranks} ranks, turn {turn}");
             }
         }
     }
 
     #[test]
-    fn the_time_of_pacing_is_in_no_sample() {
+    fn samples_do_not_contain_the_time_of_pacing() {
         static PACED: Benchmark =
             Benchmark::paced::<Probe<3000>, SimMesh<50_000>>("sim.paced", "3 us").sizes("8");
         let mut plan = Plan { effort: Effort::Fixed { iterations: 40, warmup: 2 }, ..Plan::default() };
@@ -105,7 +109,7 @@ mod tests {
     #[test]
     fn the_slowest_rank_of_each_sample_is_the_headline() {
         static UNEVEN: Benchmark =
-            Benchmark::paced::<Uneven, SimMesh<100>>("sim.uneven", "uneven").sizes("8");
+            Benchmark::paced::<SlowerByRank, SimMesh<100>>("sim.uneven", "uneven").sizes("8");
         let plan = Plan { effort: Effort::Fixed { iterations: 40, warmup: 2 }, ..Plan::default() };
         let row = measure(4, &UNEVEN, &plan).unwrap().rows.remove(0);
         // Rank r takes 1000 (r + 1) ns.
@@ -115,15 +119,15 @@ mod tests {
     }
 
     #[test]
-    fn a_reading_that_is_a_part_of_a_sample_is_told() {
+    fn a_high_cost_of_the_clock_has_a_notice() {
         static SHORT: Benchmark =
             Benchmark::paced::<Probe<300>, SimMesh<100>>("sim.short", "300 ns").sizes("8");
-        let told = |batch| {
+        let notice = |batch| {
             let plan = Plan { batch, ..Plan::default() };
             let row = measure(2, &SHORT, &plan).unwrap().rows.remove(0);
             row.trust.into_iter().find(|notice| notice.code == "clock_cost").map(|notice| notice.short)
         };
-        assert_eq!(told(None).as_deref(), Some("clock 3%"), "9 ns of 300");
-        assert_eq!(told(Some(10)), None);
+        assert_eq!(notice(None).as_deref(), Some("clock 3%"), "9 ns of 300");
+        assert_eq!(notice(Some(10)), None);
     }
 }

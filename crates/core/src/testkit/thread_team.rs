@@ -1,4 +1,4 @@
-//! A team of threads in one process.
+//! A team whose ranks are threads of one process.
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -14,29 +14,29 @@ use crate::{
         runner::{self, Part},
         sink::Memory,
     },
-    system::clock::{Clock, Hand, Skew},
+    system::clock::{Clock, Skew, VirtualTime},
     team::{Fabric, Team},
     unit::Rank,
 };
 
-/// A thread that waits longer than this for another has found a deadlock.
-const PATIENCE: Duration = Duration::from_secs(20);
+/// A thread that waits longer than this for another is deadlocked.
+const DEADLOCK_TIME: Duration = Duration::from_secs(20);
 
 /// One rank of a team of threads.
 #[derive(Clone)]
 pub struct ThreadTeam {
     pub(super) rank: u32,
     shared: Arc<Shared>,
-    /// What each of its ranks is called in the team that it came from.
+    /// Rank numbers in the outermost team.
     names: Arc<[u32]>,
     delay: Delay,
-    /// This rank's clock; moved by [`ThreadTeam::hand`].
+    /// Clock of this rank, which [`ThreadTeam::time`] moves.
     pub clock: Clock,
-    /// Moves this rank's clock.
-    pub hand: Hand,
+    /// Virtual time of this rank.
+    pub time: VirtualTime,
 }
 
-/// Nanoseconds that a message takes longer between two ranks, by their numbers in the outermost team.
+/// Returns the extra delay in nanoseconds of messages between two ranks of the outermost team.
 pub type Delay = fn(u32, u32) -> u64;
 
 struct Shared {
@@ -51,17 +51,17 @@ struct State {
     waiting: Vec<Option<Vec<u8>>>,
     delivered: Vec<Vec<u8>>,
     child: Option<Arc<Shared>>,
-    /// Teams of two that one rank has made and the other not yet joined, by who is first, who second, and who made it.
+    /// Teams of two that one rank has created and the other has not joined: by first rank, second rank and creator.
     pairs: HashMap<[u32; 3], VecDeque<Arc<Shared>>>,
-    mail: HashMap<(u32, u32), VecDeque<Letter>>,
+    messages: HashMap<(u32, u32), VecDeque<SimMessage>>,
     aborted: Option<u8>,
 }
 
 /// A message on its way, in virtual time.
-pub struct Letter {
-    /// What it says.
+pub struct SimMessage {
+    /// Content.
     pub bytes: Vec<u8>,
-    /// When it is there, on the receiver's clock, in nanoseconds.
+    /// Arrival in nanoseconds of virtual time.
     pub arrives_at: u64,
 }
 
@@ -76,11 +76,13 @@ impl Shared {
     }
 
     fn wait<'a>(&self, state: MutexGuard<'a, State>) -> Result<MutexGuard<'a, State>> {
-        let (state, timeout) =
-            self.changed.wait_timeout(state, PATIENCE).unwrap_or_else(std::sync::PoisonError::into_inner);
+        let (state, timeout) = self
+            .changed
+            .wait_timeout(state, DEADLOCK_TIME)
+            .unwrap_or_else(std::sync::PoisonError::into_inner);
         match (state.aborted, timeout.timed_out()) {
             (Some(code), _) => Err(Error::fabric(format!("another rank aborted the team with code {code}"))),
-            (None, true) => Err(Error::fabric("deadlock: a rank waited in vain for another")),
+            (None, true) => Err(Error::fabric("deadlock: a rank waited for another for 20 s")),
             (None, false) => Ok(state),
         }
     }
@@ -102,32 +104,32 @@ impl ThreadTeam {
         Ok(state.delivered.clone())
     }
 
-    /// A barrier in virtual time: every clock is moved to where the last rank's is.
-    pub fn meet(&self) -> Result<()> {
-        let times = self.exchange(&self.hand.now().to_le_bytes())?;
+    /// Enters a barrier and advances this rank's time to that of the latest rank.
+    pub fn virtual_barrier(&self) -> Result<()> {
+        let times = self.exchange(&self.time.now().to_le_bytes())?;
         let times = times.iter().filter_map(|time| time.as_slice().try_into().ok()).map(u64::from_le_bytes);
         let last = times.max().unwrap_or(0);
-        self.hand.advance(last.saturating_sub(self.hand.now()));
+        self.time.advance(last.saturating_sub(self.time.now()));
         Ok(())
     }
 
-    /// How much longer than others a message to a rank takes.
+    /// Returns the extra delay of a message to a rank, in nanoseconds.
     pub fn delay_to(&self, to: Rank) -> u64 {
         (self.delay)(self.names[self.rank as usize], self.names[to.0 as usize])
     }
 
-    /// Sends a letter, which does not wait.
-    pub fn post(&self, to: Rank, letter: Letter) {
-        self.shared.lock().mail.entry((self.rank, to.0)).or_default().push_back(letter);
+    /// Sends a message without waiting.
+    pub fn send_message(&self, to: Rank, message: SimMessage) {
+        self.shared.lock().messages.entry((self.rank, to.0)).or_default().push_back(message);
         self.shared.changed.notify_all();
     }
 
-    /// Waits for the next letter of a rank; the clock is left alone.
-    pub fn fetch(&self, from: Rank) -> Result<Letter> {
+    /// Receives the next message of a rank. Does not advance virtual time.
+    pub fn receive_message(&self, from: Rank) -> Result<SimMessage> {
         let mut state = self.shared.lock();
         loop {
-            if let Some(letter) = state.mail.entry((from.0, self.rank)).or_default().pop_front() {
-                return Ok(letter);
+            if let Some(message) = state.messages.entry((from.0, self.rank)).or_default().pop_front() {
+                return Ok(message);
             }
             state = self.shared.wait(state)?;
         }
@@ -199,17 +201,17 @@ impl Team for ThreadTeam {
     }
 }
 
-/// Runs `body` on every rank of a new team and returns what each returned, in rank order.
+/// Runs `body` on every rank of a new team and returns the results in rank order.
 pub fn on_ranks<R: Send>(ranks: u32, body: impl Fn(&ThreadTeam) -> R + Sync) -> Vec<R> {
     on_uneven_ranks(ranks, |_, _| 0, body)
 }
 
-/// The same with links of unequal cost.
+/// Runs `body` like [`on_ranks`], with an extra delay per link.
 pub fn on_uneven_ranks<R: Send>(ranks: u32, delay: Delay, body: impl Fn(&ThreadTeam) -> R + Sync) -> Vec<R> {
     on_skewed_ranks(ranks, delay, |_| Skew::default(), body)
 }
 
-/// The same with clocks that are wrong.
+/// Runs `body` like [`on_ranks`], with an extra delay per link and a skew per clock.
 pub fn on_skewed_ranks<R: Send>(
     ranks: u32,
     delay: Delay,
@@ -224,8 +226,8 @@ pub fn on_skewed_ranks<R: Send>(
                 let (shared, names) = (Arc::clone(&shared), Arc::clone(&names));
                 let body = &body;
                 scope.spawn(move || {
-                    let (clock, hand) = Clock::skewed(9, skew(rank));
-                    body(&ThreadTeam { rank, shared, names, delay, clock, hand })
+                    let (clock, time) = Clock::skewed(9, skew(rank));
+                    body(&ThreadTeam { rank, shared, names, delay, clock, time })
                 })
             })
             .collect();
@@ -233,7 +235,7 @@ pub fn on_skewed_ranks<R: Send>(
     })
 }
 
-/// Runs one benchmark on a team of threads and returns what rank 0 recorded.
+/// Runs one benchmark on a team of threads and returns the rows of rank 0.
 pub fn measure(ranks: u32, bench: &'static Benchmark, plan: &Plan) -> Result<Memory> {
     let mut all = on_ranks(ranks, |team| {
         let mut sink = Memory::default();

@@ -1,4 +1,4 @@
-//! Two-sided patterns, written once and crossed with links at compile time: MPI and sockets run the same loops.
+//! Two-sided patterns, and the kernel that combines a pattern with a link at compile time.
 
 use std::marker::PhantomData;
 
@@ -15,37 +15,39 @@ use crate::{
     unit::Rank,
 };
 
-/// Two ends that exchange messages of equal size. Every call in the first group may stand in a timed region.
+/// One endpoint of a link between two ranks that exchange messages of equal size.
+///
+/// The methods of the first group are called in the timed region, the others outside.
 pub trait Link: Sized {
-    /// Bytes of a message at the most.
-    const MOST: u64 = u64::MAX;
-    /// Whether messages of a window lie one directly behind the other.
+    /// Maximum size of a message in bytes.
+    const MAX_BYTES: u64 = u64::MAX;
+    /// Whether the messages of a window are contiguous in memory.
     const PACKED: bool = false;
 
-    /// Sends message 0 and returns when its buffer can be used again.
+    /// Sends message 0 and returns when its buffer can be reused.
     fn send(&mut self) -> Result<()>;
     /// Receives message 0.
     fn receive(&mut self) -> Result<()>;
-    /// Starts sending every message, then waits for all.
+    /// Sends a window: starts sending every message, then waits for all.
     fn push(&mut self) -> Result<()>;
-    /// Starts receiving every message, then waits for all.
+    /// Receives a window: starts receiving every message, then waits for all.
     fn pull(&mut self) -> Result<()>;
-    /// Starts receiving and sending every message, then waits for all of both.
+    /// Exchanges windows: starts receiving and sending every message, then waits for all.
     fn swap(&mut self) -> Result<()>;
-    /// Tells the other end that a window has arrived.
+    /// Sends the acknowledgement that a window has arrived.
     fn acknowledge(&mut self) -> Result<()>;
-    /// Waits to be told so.
+    /// Receives the acknowledgement.
     fn acknowledged(&mut self) -> Result<()>;
 
-    /// Opens the end of this rank. Collective, untimed.
+    /// Opens the endpoint of this rank. Collective, untimed.
     fn open(cx: &Context<'_>, slots: Slots) -> Result<Self>;
-    /// What it tells beside times; untimed.
+    /// Returns figures other than times. Untimed.
     fn figures(&mut self) -> Result<Figures> {
         Ok(Figures::new())
     }
-    /// What this end sends.
+    /// Returns the buffer that this endpoint sends from.
     fn outgoing(&mut self) -> &mut [u8];
-    /// Where this end receives.
+    /// Returns the buffer that this endpoint receives in.
     fn incoming(&mut self) -> &mut [u8];
 }
 
@@ -54,52 +56,47 @@ crate::axis! {
     pub enum Buffers: "buffers", IfChosen, default Multiple {
         /// One buffer for each message
         Multiple = "multiple",
-        /// One buffer for all messages, as in OMB: it stays in the cache, and MPI does not allow it
+        /// One buffer for all messages, as in OMB; it stays in the cache, and the MPI standard forbids it
         Single = "single",
     }
 }
 
-/// A link with what is needed to fill and check its buffers.
-pub struct End<L> {
+/// Communication of two endpoints in one iteration.
+pub trait Pattern: 'static {
+    /// Figure that a row shows first.
+    const METRIC: Metric;
+    /// Description of what is timed.
+    const METHOD: Method;
+    /// Whether the timed rank receives data too.
+    const BOTH_WAYS: bool;
+
+    /// Returns the number of messages with a buffer: one, or the whole window.
+    fn messages(depth: u32) -> u32;
+    /// Returns the work of one pair in one iteration.
+    fn work(bytes: u64, depth: u64) -> Work;
+    /// Runs an iteration of the timed rank.
+    fn active<L: Link>(link: &mut L, depth: u32) -> Result<()>;
+    /// Runs the same iteration of the other rank.
+    fn passive<L: Link>(link: &mut L, depth: u32) -> Result<()>;
+}
+
+/// A pattern over a link. This is the kernel of most two-sided benchmarks.
+pub struct PatternKernel<P, L> {
     link: L,
+    depth: u32,
     slots: Slots,
     role: Role,
     rank: Rank,
     peer: Rank,
-}
-
-/// What two ends do in an iteration, written once for every link.
-pub trait Pattern: 'static {
-    /// What the headline is.
-    const METRIC: Metric;
-    /// What is timed.
-    const METHOD: Method;
-    /// Whether data flows to the timed rank too.
-    const BOTH_WAYS: bool;
-
-    /// Messages that have a buffer: one, or the whole window.
-    fn messages(depth: u32) -> u32;
-    /// Bytes, operations and legs of one pair.
-    fn work(bytes: u64, depth: u64) -> Work;
-    /// An iteration of the timed end.
-    fn active<L: Link>(link: &mut L, depth: u32) -> Result<()>;
-    /// The same iteration of the other end.
-    fn passive<L: Link>(link: &mut L, depth: u32) -> Result<()>;
-}
-
-/// A pattern over a link: the kernel of every two-sided benchmark.
-pub struct Over<P, L> {
-    end: End<L>,
-    depth: u32,
     pattern: PhantomData<fn() -> P>,
 }
 
-impl<P: Pattern, L: Link> Kernel for Over<P, L> {
+impl<P: Pattern, L: Link> Kernel for PatternKernel<P, L> {
     const METRIC: Metric = P::METRIC;
     const METHOD: Method = P::METHOD;
 
     fn supports(case: &Case) -> bool {
-        case.bytes.0 <= L::MOST
+        case.bytes.0 <= L::MAX_BYTES
     }
 
     fn work(case: &Case) -> Work {
@@ -116,12 +113,13 @@ impl<P: Pattern, L: Link> Kernel for Over<P, L> {
             Buffers::Multiple => Slots::new(case.bytes.0, messages),
         };
         cx.afford(2 * slots.total())?;
-        let end = End { link: L::open(cx, slots)?, slots, role: cx.role, rank: cx.rank(), peer: cx.peer };
-        Ok(Over { end, depth: case.depth, pattern: PhantomData })
+        let (link, depth) = (L::open(cx, slots)?, case.depth);
+        let (role, rank, peer) = (cx.role, cx.rank(), cx.peer);
+        Ok(PatternKernel { link, depth, slots, role, rank, peer, pattern: PhantomData })
     }
 
     fn fill(&mut self, fill: Fill) -> Result<()> {
-        let End { link, slots, rank, peer, .. } = &mut self.end;
+        let PatternKernel { link, slots, rank, peer, .. } = self;
         fill.write(*rank, *slots, link.outgoing());
         fill.poison(*peer, *slots, link.incoming());
         Ok(())
@@ -129,20 +127,20 @@ impl<P: Pattern, L: Link> Kernel for Over<P, L> {
 
     #[inline]
     fn active(&mut self) -> Result<()> {
-        P::active(&mut self.end.link, self.depth)
+        P::active(&mut self.link, self.depth)
     }
 
     #[inline]
     fn passive(&mut self) -> Result<()> {
-        P::passive(&mut self.end.link, self.depth)
+        P::passive(&mut self.link, self.depth)
     }
 
     fn figures(&mut self) -> Result<Figures> {
-        self.end.link.figures()
+        self.link.figures()
     }
 
     fn check(&mut self, fill: Fill) -> Result<Check> {
-        let End { link, slots, role, rank, peer } = &mut self.end;
+        let PatternKernel { link, slots, role, rank, peer, .. } = self;
         Ok(match role {
             Role::Active if !P::BOTH_WAYS => Check::Passed,
             _ => fill.check(*peer, *slots, link.incoming(), *rank),
@@ -150,13 +148,13 @@ impl<P: Pattern, L: Link> Kernel for Over<P, L> {
     }
 }
 
-/// Ping-pong: rank 0 sends and receives, rank 1 receives and sends; two legs.
+/// Ping-pong: rank 0 sends and receives, rank 1 receives and sends. Two legs.
 pub enum PingPong {}
 
 impl Pattern for PingPong {
     const METRIC: Metric = Metric::Latency;
     const METHOD: Method = Method {
-        timed: "one blocking send and one blocking receive on rank 0, a receive and a send on rank 1; the figure is half of it",
+        timed: "one blocking send and one blocking receive on rank 0, a receive and a send on rank 1; the figure is half the time",
         untimed: "connections, buffers, filling and checking them",
         like: "osu_latency; IMB PingPong",
     };
@@ -183,13 +181,13 @@ impl Pattern for PingPong {
     }
 }
 
-/// Stream: rank 0 keeps a window of messages in flight, rank 1 acknowledges the whole window; one leg.
+/// Stream: rank 0 sends a window of messages, rank 1 acknowledges the whole window. One leg.
 pub enum Stream {}
 
 impl Pattern for Stream {
     const METRIC: Metric = Metric::Bandwidth;
     const METHOD: Method = Method {
-        timed: "a window of nonblocking sends on rank 0, waiting for all, and the receipt from rank 1, which posted all receives and waited",
+        timed: "on rank 0, a window of nonblocking sends, waiting for all, and receiving the acknowledgement; rank 1 posts all receives, waits, and acknowledges",
         untimed: "connections, buffers, filling and checking them",
         like: "osu_bw, whose messages share a single buffer; IMB Uniband",
     };
@@ -216,13 +214,13 @@ impl Pattern for Stream {
     }
 }
 
-/// Streams both ways at once: each end keeps a window in flight and receives the other's; one leg.
+/// Streams in both directions at once: each rank sends a window and receives the other's. One leg.
 pub enum BiStream {}
 
 impl Pattern for BiStream {
     const METRIC: Metric = Metric::Bandwidth;
     const METHOD: Method = Method {
-        timed: "on both ranks a window of nonblocking receives, a window of nonblocking sends, and waiting for all of them",
+        timed: "on both ranks, a window of nonblocking receives, a window of nonblocking sends, and waiting for all of them",
         untimed: "connections, buffers, filling and checking them",
         like: "osu_bibw, whose messages share a single buffer; IMB Biband",
     };
@@ -248,24 +246,24 @@ impl Pattern for BiStream {
 }
 
 crate::axis! {
-    /// Pattern of LinkTest by which two ranks load a link
+    /// Pattern of LinkTest that loads a link
     pub enum LinkPattern: "pattern", Always, default Semidirectional {
         /// Ping-pong
         Semidirectional = "semidirectional",
         /// Two ping-pongs at once
         Bidirectional = "bidirectional",
-        /// Messages one way and one receipt
+        /// Messages one way and one acknowledgement
         Unidirectional = "unidirectional",
     }
 }
 
-/// LinkTest's semidirectional test: a ping-pong, as bandwidth.
+/// LinkTest's semidirectional test: a ping-pong, reported as bandwidth.
 pub enum Semidirectional {}
 
 impl Pattern for Semidirectional {
     const METRIC: Metric = Metric::Bandwidth;
     const METHOD: Method = Method {
-        timed: "a ping-pong of blocking messages; the figure is the message by half its time",
+        timed: "a ping-pong of blocking messages; the figure is one message divided by half the time",
         untimed: "connections, buffers, filling and checking them",
         like: "LinkTest, semidirectional",
     };
@@ -290,13 +288,13 @@ impl Pattern for Semidirectional {
     }
 }
 
-/// LinkTest's bidirectional test: two ping-pongs at once, one begun by each end; two legs.
+/// LinkTest's bidirectional test: two ping-pongs at once, one started by each rank. Two legs.
 pub enum Bidirectional {}
 
 impl Pattern for Bidirectional {
     const METRIC: Metric = Metric::Bandwidth;
     const METHOD: Method = Method {
-        timed: "two ping-pongs at once, one begun by each rank; the figure is two messages by half their time",
+        timed: "two ping-pongs at once, one started by each rank; the figure is two messages divided by half the time",
         untimed: "connections, buffers, filling and checking them",
         like: "LinkTest, bidirectional",
     };
@@ -323,13 +321,13 @@ impl Pattern for Bidirectional {
     }
 }
 
-/// LinkTest's unidirectional test: a window of blocking messages back to back, then one receipt; one leg.
+/// LinkTest's unidirectional test: a window of blocking messages back to back, then an acknowledgement. One leg.
 pub enum Unidirectional {}
 
 impl Pattern for Unidirectional {
     const METRIC: Metric = Metric::Bandwidth;
     const METHOD: Method = Method {
-        timed: "a window of blocking sends back to back and one receipt; the figure is the window by that time",
+        timed: "a window of blocking sends back to back and one acknowledgement; the figure is the window divided by the time",
         untimed: "connections, buffers, filling and checking them",
         like: "LinkTest, unidirectional",
     };

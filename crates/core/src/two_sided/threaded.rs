@@ -1,4 +1,4 @@
-//! Ping-pong between threads of two ranks, where any thread of the second answers: written once for every link.
+//! Ping-pong between threads of two ranks. Any thread of the second rank answers.
 
 use crate::{
     benchmark::{
@@ -12,9 +12,11 @@ use crate::{
     unit::Rank,
 };
 
-/// One thread's end of the traffic between two ranks. Messages carry the number of the sending thread, and so do answers.
+/// One thread's endpoint of a link between two ranks that its threads share.
+///
+/// A message carries the number of the sending thread. Its answer carries the same number.
 pub trait SharedLink: Sized + Send + 'static {
-    /// Opens the end of a thread. Collective, untimed.
+    /// Opens the endpoint of a thread. Collective, untimed.
     fn open(cx: &Context<'_>, slots: Slots) -> Result<Self>;
     /// Sends this thread's message.
     fn send(&mut self) -> Result<()>;
@@ -22,20 +24,20 @@ pub trait SharedLink: Sized + Send + 'static {
     fn receive(&mut self) -> Result<()>;
     /// Receives the next message of any thread.
     fn take(&mut self) -> Result<()>;
-    /// Answers what was taken last.
+    /// Sends the answer to the last message of [`SharedLink::take`].
     fn answer(&mut self) -> Result<()>;
 
-    /// The thread whose message was taken last; `None` before the first.
+    /// Returns the sender of the last message of [`SharedLink::take`]; `None` before the first.
     fn taken(&self) -> Option<u32>;
-    /// Forgets what was taken.
+    /// Makes [`SharedLink::taken`] return `None` until the next message.
     fn forget(&mut self);
-    /// What this end sends.
+    /// Returns the buffer that this endpoint sends from.
     fn outgoing(&mut self) -> &mut [u8];
-    /// Where this end receives.
+    /// Returns the buffer that this endpoint receives in.
     fn incoming(&mut self) -> &mut [u8];
 }
 
-/// A thread's part of the ping-pong.
+/// Kernel of one thread of the ping-pong.
 pub struct SharedPing<L> {
     link: L,
     slots: Slots,
@@ -45,7 +47,7 @@ pub struct SharedPing<L> {
     thread: u32,
 }
 
-/// The pattern of a sending thread: no two are alike. Answers are alike, because any thread gives them.
+/// Returns the fill pattern of one sending thread. Answers have one pattern, because any thread may send them.
 fn of_thread(fill: Fill, thread: u32) -> Fill {
     Fill { round: fill.round ^ (u64::from(thread) << 32), ..fill }
 }
@@ -53,10 +55,10 @@ fn of_thread(fill: Fill, thread: u32) -> Fill {
 impl<L: SharedLink> Kernel for SharedPing<L> {
     const METRIC: Metric = Metric::Latency;
     const METHOD: Method = Method {
-        timed: "on each of rank 0's threads one blocking send and one blocking receive of the answer, which any of rank 1's \
-                threads gives; the figure is half of it, over the samples of all threads",
+        timed: "on each thread of rank 0, one blocking send and one blocking receive of the answer, which any thread of \
+                rank 1 sends; the figure is half the time, over the samples of all threads",
         untimed: "starting threads, buffers, filling and checking them",
-        like: "osu_latency_mt, which tells only the mean of its threads; IMB-MT PingPong",
+        like: "osu_latency_mt, which reports only the mean of its threads; IMB-MT PingPong",
     };
 
     fn work(case: &Case) -> Work {
@@ -99,7 +101,7 @@ impl<L: SharedLink> Kernel for SharedPing<L> {
         let expected = match (role, link.taken()) {
             (Role::Active, _) => fill,
             (Role::Passive, Some(thread)) => of_thread(fill, thread),
-            // Others were quicker.
+            // The other threads answered all messages.
             (Role::Passive, None) => return Ok(Check::Passed),
         };
         Ok(expected.check(*peer, *slots, link.incoming(), *rank))

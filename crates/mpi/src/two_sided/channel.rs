@@ -65,7 +65,7 @@ impl<C: Counting> Channel<C> {
 }
 
 impl<C: Counting> Link for Channel<C> {
-    const MOST: u64 = C::MOST;
+    const MAX_BYTES: u64 = C::MOST;
 
     fn open(cx: &Context<'_>, slots: Slots) -> Result<Channel<C>> {
         let team: &MpiTeam = cx.fabric()?;

@@ -11,17 +11,17 @@ use ombx_core::{
     stats::Summary,
     team::Place,
     testkit::{SimLink, measure},
-    two_sided::pattern::{Over, PingPong, Stream},
+    two_sided::pattern::{PatternKernel, PingPong, Stream},
 };
 
 type Fair = SimLink<5000, 20>;
 /// A tenth slower in everything.
 type Slowed = SimLink<5500, 22>;
 
-static FAIR_PING: Benchmark = Benchmark::of::<Over<PingPong, Fair>>("sim.latency", "x");
-static FAIR_STREAM: Benchmark = Benchmark::of::<Over<Stream, Fair>>("sim.bw", "x").streaming();
-static SLOW_PING: Benchmark = Benchmark::of::<Over<PingPong, Slowed>>("sim.latency", "x");
-static SLOW_STREAM: Benchmark = Benchmark::of::<Over<Stream, Slowed>>("sim.bw", "x").streaming();
+static FAIR_PING: Benchmark = Benchmark::of::<PatternKernel<PingPong, Fair>>("sim.latency", "x");
+static FAIR_STREAM: Benchmark = Benchmark::of::<PatternKernel<Stream, Fair>>("sim.bw", "x").streaming();
+static SLOW_PING: Benchmark = Benchmark::of::<PatternKernel<PingPong, Slowed>>("sim.latency", "x");
+static SLOW_STREAM: Benchmark = Benchmark::of::<PatternKernel<Stream, Slowed>>("sim.bw", "x").streaming();
 
 /// Noise that is the same in every run of the tests.
 struct Noise(u64);

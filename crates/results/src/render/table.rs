@@ -250,7 +250,7 @@ pub(super) fn places(run: &Run) -> String {
     let count = |n: usize, what: &str| format!("{n} {what}{}", if n == 1 { "" } else { "s" });
     let ranks = count(run.places.len(), "rank");
     let dealt = match Placement::of(&run.places) {
-        several if several.matters(&run.places) => format!(", {} placement", several.name()),
+        several if several.is_worth_reporting(&run.places) => format!(", {} placement", several.name()),
         _ => String::new(),
     };
     let each: Vec<String> = run

@@ -24,7 +24,7 @@ use ombx_core::{
     system::clock::Clock,
     team::Team,
     two_sided::pattern::{
-        BiStream, Bidirectional, Buffers, Link, Over, Pattern, PingPong, Stream, Unidirectional,
+        BiStream, Bidirectional, Buffers, Link, Pattern, PatternKernel, PingPong, Stream, Unidirectional,
     },
     unit::{Bytes, Rank},
 };
@@ -101,7 +101,7 @@ fn plan(sizes: &[u64], iterations: u64, depth: u32) -> Plan {
 /// Returns what rank 0 records of a pattern over a link.
 fn measure<P: Pattern, L: Link + 'static>(plan: &Plan, losses: u64) -> Memory {
     let bench: &'static Benchmark = Box::leak(Box::new(
-        Benchmark::of::<Over<P, L>>("test.link", "a test").streaming().axes(&[Buffers::AXIS]),
+        Benchmark::of::<PatternKernel<P, L>>("test.link", "a test").streaming().axes(&[Buffers::AXIS]),
     ));
     let mut all = on_ranks(2, |team| {
         LOSSES.set(losses);

@@ -6,20 +6,20 @@ use crate::{
     testkit::{SimMesh, ThreadTeam, on_skewed_ranks},
 };
 
-/// Seconds of offset, and drifts as of ordinary quartz.
-fn wrong(rank: u32) -> Skew {
+/// Returns seconds of offset, and the drift of ordinary quartz.
+fn quartz(rank: u32) -> Skew {
     let drifts = [0, 12_000, -35_000, 50_000, -7_000];
     Skew { offset_ns: u64::from(rank) * 3_700_000_123, drift_ppb: drifts[rank as usize % drifts.len()] }
 }
 
-/// What every rank takes the time of rank 0 to be, at the same moments: after learning, and later.
+/// Returns rank 0's time by this rank's model at two moments that are the same on all ranks: after the fit, and after a refresh.
 fn readings<M: Mesh>(team: &ThreadTeam, later_ns: u64) -> [f64; 2] {
-    let mut sync = Sync::<M>::learn(&Context::of(team), &team.clock, true).unwrap();
-    team.meet().unwrap();
+    let mut sync = ClockSync::<M>::new(&Context::of(team), &team.clock, SyncHosts::On).unwrap();
+    team.virtual_barrier().unwrap();
     let first = sync.now_ns();
-    team.hand.advance(later_ns);
+    team.time.advance(later_ns);
     sync.refresh().unwrap();
-    team.meet().unwrap();
+    team.virtual_barrier().unwrap();
     [first, sync.now_ns()]
 }
 
@@ -29,54 +29,55 @@ fn spread(readings: &[[f64; 2]], at: usize) -> f64 {
 }
 
 #[test]
-fn clocks_that_are_wrong_agree_with_the_truth() {
+fn skewed_clocks_agree_after_synchronisation() {
     for ranks in [1, 2, 3, 5, 8] {
         let all =
-            on_skewed_ranks(ranks, |_, _| 0, wrong, |team| readings::<SimMesh<20_000>>(team, 1_000_000_000));
+            on_skewed_ranks(ranks, |_, _| 0, quartz, |team| readings::<SimMesh<20_000>>(team, 1_000_000_000));
         let apart = [spread(&all, 0), spread(&all, 1)];
         assert!(apart.iter().all(|ns| *ns < 1000.0), "{ranks} ranks are {apart:?} ns apart");
     }
 }
 
 #[test]
-fn a_link_that_is_slower_one_way_shows_as_half_the_difference_and_no_more() {
+fn an_asymmetric_link_causes_an_error_of_half_its_asymmetry() {
     let delay = |from, _| if from == 0 { 4000 } else { 0 };
-    let all = on_skewed_ranks(2, delay, wrong, |team| readings::<SimMesh<20_000>>(team, 1_000_000));
+    let all = on_skewed_ranks(2, delay, quartz, |team| readings::<SimMesh<20_000>>(team, 1_000_000));
     let apart = spread(&all, 0);
     assert!((1000.0..3000.0).contains(&apart), "{apart}");
 }
 
 #[test]
-fn the_residual_is_told_by_the_run_itself() {
+fn the_residual_is_small_after_seconds() {
     let residual = |ranks| {
         let mut all = on_skewed_ranks(
             ranks,
             |_, _| 0,
-            wrong,
+            quartz,
             |team| {
-                let mut sync = Sync::<SimMesh<5000>>::learn(&Context::of(team), &team.clock, true).unwrap();
-                // Seconds later the drift that was learnt still holds.
-                team.hand.advance(2_000_000_000);
-                team.meet().unwrap();
+                let mut sync =
+                    ClockSync::<SimMesh<5000>>::new(&Context::of(team), &team.clock, SyncHosts::On).unwrap();
+                // The fitted drift still holds seconds later.
+                team.time.advance(2_000_000_000);
+                team.virtual_barrier().unwrap();
                 sync.residual().unwrap()
             },
         );
         all.swap_remove(0).unwrap()
     };
     for ranks in [2, 4, 7] {
-        let Residual { median_ns, truth_ns } = residual(ranks);
+        let Residual { median_ns, true_error_ns } = residual(ranks);
         assert!(median_ns < 1000.0, "{ranks} ranks: {median_ns} ns");
-        assert_eq!(truth_ns, None, "no two ranks read the same clock");
+        assert_eq!(true_error_ns, None, "no two ranks read the same clock");
     }
 }
 
 #[test]
-fn a_point_on_the_line_does_not_move_it_and_a_slow_one_does_not_count() {
+fn a_slow_ping_pong_does_not_change_the_fit() {
     let on_line = |ticks: u64| Point { ticks, ns: 100.0 + ticks as f64 * 0.5, round_trip: 10 };
     let mut points: Vec<Point> = (0..20).map(|i| on_line(1_000_000 + i * 1000)).collect();
     points[7] = Point { ns: 9e9, round_trip: 11, ..points[7] };
     let model = fit(&points, 8, 1.0);
     assert!((model.ns(2_000_000) - 1_000_100.0).abs() < 1e-3, "{model:?}");
     assert_eq!(model.ticks(model.ns(123_456)), 123_456);
-    assert_eq!(Model::from_bytes(model.to_bytes()), model);
+    assert_eq!(ClockModel::from_bytes(model.to_bytes()), model);
 }
