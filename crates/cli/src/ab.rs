@@ -23,8 +23,8 @@ use ombx_core::{
     measure::plan::Launch,
 };
 use ombx_results::{
-    compare::{self, Launches},
-    wire::{self, Outcome, Record},
+    compare::{self, SideResults},
+    file::{self, Record, RunOutcome},
 };
 use rustix::process::{Pid, Signal, kill_process};
 use signal_hook::{
@@ -60,7 +60,7 @@ pub(crate) struct AbArgs {
 struct Build<'a> {
     program: &'a Path,
     file: Option<(PathBuf, std::fs::File)>,
-    launches: Launches,
+    launches: SideResults,
 }
 
 pub(crate) fn ab(
@@ -78,7 +78,7 @@ pub(crate) fn ab(
     let choices = select::benchmarks(registry, &args.run.patterns)?;
     let plan = select::plan(&args.run, chosen, &choices)?;
     let cases = usize::try_from(select::rows(&plan, &choices)?).unwrap_or(usize::MAX);
-    let needed = u32::try_from(compare::launches_for(cases)).unwrap_or(u32::MAX);
+    let needed = u32::try_from(compare::launches_needed(cases)).unwrap_or(u32::MAX);
     let job::Launches { count, seed } = job::Launches {
         count: args.run.launches.launches.unwrap_or(needed),
         ..job::Launches::of(&args.run.launches)
@@ -126,7 +126,7 @@ impl<'a> Build<'a> {
             let file = std::fs::File::create(&path).map_err(|e| unwritable(&path, &e))?;
             Ok::<_, Error>((path, file))
         });
-        let launches = Launches::named(program.display().to_string());
+        let launches = SideResults::named(program.display().to_string());
         Ok(Build { program, file: file.transpose()?, launches })
     }
 
@@ -173,11 +173,11 @@ impl<'a> Build<'a> {
                 Error::fabric(format!("{} prints what is no result: {e}", self.program.display()))
             };
             let line = line.map_err(|e| told(&e))?;
-            let Some(record) = wire::parse(&line, 1).map_err(|e| told(&e))? else { continue };
+            let Some(record) = file::parse(&line, 1).map_err(|e| told(&e))? else { continue };
             if let Some((path, file)) = &mut self.file {
-                wire::write(file, &record).and_then(|()| file.flush()).map_err(|e| unwritable(path, &e))?;
+                file::write(file, &record).and_then(|()| file.flush()).map_err(|e| unwritable(path, &e))?;
             }
-            complete = matches!(record, Record::End(Outcome::Complete, _));
+            complete = matches!(record, Record::End(RunOutcome::Complete, _));
             self.launches.record(record);
         }
         Ok(complete)

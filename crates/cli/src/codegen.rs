@@ -19,7 +19,7 @@ pub(crate) fn completions(mut command: Command, shell: clap_complete::Shell) -> 
 
 pub(crate) fn codegen(registry: &Registry, command: Command, what: Generated) -> Result<u8> {
     match what {
-        Generated::Schema => print(format!("{:#}\n", ombx_results::wire::schema()).as_bytes()),
+        Generated::Schema => print(format!("{:#}\n", ombx_results::file::schema()).as_bytes()),
         Generated::Omb => print(osu::document::page(registry).as_bytes()),
         Generated::Man => print(&manual(command)?),
         Generated::Options => print(format!("{:#}\n", options(command)).as_bytes()),

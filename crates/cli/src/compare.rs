@@ -11,7 +11,7 @@ use std::{
 use clap::Args;
 use ombx_core::error::{Error, Result};
 use ombx_results::{
-    compare::{Comparison, Launches},
+    compare::{Comparison, SideResults},
     render::compare as render,
 };
 
@@ -72,7 +72,7 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<u8> {
 }
 
 /// Compares, prints, writes the report, and returns the exit code.
-pub(crate) fn conclude(base: &Launches, new: &Launches, gate: &GateArgs, color: Color) -> Result<u8> {
+pub(crate) fn conclude(base: &SideResults, new: &SideResults, gate: &GateArgs, color: Color) -> Result<u8> {
     let comparison = Comparison::of(base, new);
     if comparison.cases.is_empty() && comparison.broken.is_empty() {
         return Err(nothing(&comparison));
@@ -112,11 +112,11 @@ fn nothing(comparison: &Comparison) -> Error {
             format!("{side} has {} and {} others", lost.key, keys.count())
         })
     };
-    use ombx_results::compare::Which;
+    use ombx_results::compare::Side;
     Error::usage(format!(
         "no case is on both sides: {}; {}",
-        first("base", Which::Base),
-        first("new", Which::New)
+        first("base", Side::Base),
+        first("new", Side::New)
     ))
 }
 

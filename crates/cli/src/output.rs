@@ -15,10 +15,10 @@ use ombx_core::{
     result::{Measurement, Run, Tally},
 };
 use ombx_results::{
+    file::{self, Record, RunOutcome},
     render::{
         Csv, JsonLines, Launches, Links, LinksCsv, OpenMetrics, OsuTable, Overhead, Paint, Renderer, Table,
     },
-    wire::{self, Outcome, Record},
 };
 use serde_json::json;
 
@@ -160,7 +160,7 @@ impl Output {
         let stray = ends && !self.open;
         self.open = !ends;
         if let Some((path, file)) = self.file.as_mut().filter(|_| !stray) {
-            wire::write(file, record).and_then(|()| file.flush()).map_err(|e| unwritable(path, &e))?;
+            file::write(file, record).and_then(|()| file.flush()).map_err(|e| unwritable(path, &e))?;
         }
         match record {
             Record::Run(_) => self.next_run(),
@@ -246,7 +246,7 @@ impl Sink for Output {
     }
 
     fn end(&mut self, tally: &Tally) -> Result<()> {
-        self.record(&Record::End(Outcome::Complete, *tally))?;
+        self.record(&Record::End(RunOutcome::Complete, *tally))?;
         self.finish()
     }
 }
@@ -277,7 +277,7 @@ pub(crate) const PROGRESS: &str = "progress";
 
 impl RelaySink {
     fn send(&mut self, record: &Record) -> Result<()> {
-        let sent = wire::write(&mut self.pipe, record);
+        let sent = file::write(&mut self.pipe, record);
         RelaySink::told(sent)
     }
 
@@ -302,11 +302,11 @@ impl Sink for RelaySink {
     }
 
     fn case(&mut self, row: &Measurement) -> Result<()> {
-        RelaySink::told(wire::write_row(&mut self.pipe, row))
+        RelaySink::told(file::write_row(&mut self.pipe, row))
     }
 
     fn end(&mut self, tally: &Tally) -> Result<()> {
-        self.send(&Record::End(Outcome::Complete, *tally))
+        self.send(&Record::End(RunOutcome::Complete, *tally))
     }
 }
 

@@ -8,8 +8,8 @@ use std::{
 use ombx_core::error::{Error, Result};
 use ombx_report::{Report, Source, page};
 use ombx_results::{
-    compare::{Comparison, Launches},
-    wire::File,
+    compare::{Comparison, SideResults},
+    file::ResultFile,
 };
 
 use crate::{args::ReportArgs, show};
@@ -34,9 +34,9 @@ pub(crate) fn report(args: &ReportArgs) -> Result<u8> {
 }
 
 /// Files with their names, and what of them is compared. Raw samples are dropped before the next file is read: a page has none.
-fn read(paths: &[PathBuf]) -> Result<(Vec<(String, File)>, Launches)> {
+fn read(paths: &[PathBuf]) -> Result<(Vec<(String, ResultFile)>, SideResults)> {
     let names: Vec<String> = paths.iter().map(|path| path.display().to_string()).collect();
-    let (mut files, mut side) = (Vec::new(), Launches::named(names.join(" ")));
+    let (mut files, mut side) = (Vec::new(), SideResults::named(names.join(" ")));
     for (path, name) in paths.iter().zip(names) {
         let mut file = show::read(path)?;
         file.runs.iter().for_each(|run| side.run(run));

@@ -11,8 +11,8 @@ use ombx_core::{
     result::Tally,
 };
 use ombx_results::{
+    file::{self, RunOutcome, RunWithRows},
     render::{Overhead, Renderer},
-    wire::{self, Outcome, RunWithRows},
 };
 
 use crate::{
@@ -81,10 +81,10 @@ fn chosen(args: &ShowArgs, of_links: bool, launched: Launched, plot: Option<usiz
 }
 
 /// Reads a result file.
-pub(crate) fn read(path: &Path) -> Result<wire::File> {
+pub(crate) fn read(path: &Path) -> Result<file::ResultFile> {
     let told = |e: &dyn std::fmt::Display| Error::storage(format!("{}: {e}", path.display()));
     let file = File::open(path).map_err(|e| told(&e))?;
-    wire::read(BufReader::new(file)).map_err(|e| told(&e))
+    file::read(BufReader::new(file)).map_err(|e| told(&e))
 }
 
 /// Whether the second of two runs is the next launch of the same plan.
@@ -105,7 +105,7 @@ fn render(runs: &[RunWithRows], renderer: &mut dyn Renderer, out: &mut dyn Write
             tally.add(row);
             renderer.case(out, row)?;
         }
-        let (outcome, tally) = run.end.unwrap_or((Outcome::Broken, tally));
+        let (outcome, tally) = run.end.unwrap_or((RunOutcome::Broken, tally));
         renderer.end(out, outcome, &tally)?;
     }
     Ok(())

@@ -22,8 +22,8 @@ use ombx_core::{
     unit::{Bytes, Rank},
 };
 use ombx_results::{
-    verdict::{self, Collected, Hosts},
-    wire::{self, Record},
+    file::{self, Record},
+    verdict::{self, Hosts, TimesBySize},
 };
 
 /// Which pairs are measured, and which at the same time.
@@ -93,7 +93,7 @@ pub fn run(
     (task.choice.bench.available)().map_err(Error::unsupported)?;
     let schedule = task.mode.schedule(team.size(), task.seed);
     let opening = runner::open(team, clock, sink, describe(task, plan), argv)?;
-    let mut sweep = Sweep { team, task, plan, clock, opening, times: Collected::default() };
+    let mut sweep = Sweep { team, task, plan, clock, opening, times: TimesBySize::default() };
     let turns = if task.mode == Mode::Serial { schedule.pairs() } else { 1 };
     let sizes = sizes_of(task.choice.bench, plan)?;
     for round in 0..schedule.rounds() {
@@ -131,7 +131,7 @@ struct Sweep<'a> {
     plan: &'a Plan,
     clock: &'a Clock,
     opening: OpenRun<'a>,
-    times: Collected,
+    times: TimesBySize,
 }
 
 impl Sweep<'_> {
@@ -162,11 +162,11 @@ impl Sweep<'_> {
         self.team.sleeping_barrier()?;
         let mut mine = Vec::new();
         if let Some(row) = row {
-            wire::write_row(&mut mine, &row)
+            file::write_row(&mut mine, &row)
                 .map_err(|e| Error::fabric(format!("a row could not be sent to rank 0: {e}")))?;
         }
         for line in self.team.gather(&mine)?.into_iter().flatten().filter(|line| !line.is_empty()) {
-            let row = match wire::parse(&String::from_utf8_lossy(&line), 1) {
+            let row = match file::parse(&String::from_utf8_lossy(&line), 1) {
                 Ok(Some(Record::Case(row))) => row,
                 _ => {
                     return Err(Error::fabric("a rank sent a row that cannot be read: is it the same ombx?"));
@@ -204,7 +204,7 @@ impl Sweep<'_> {
         let mut list: Vec<u8> = Vec::new();
         if me == Rank(0) {
             let hosts = Hosts::of(self.opening.places.iter().map(|p| p.host.as_str()));
-            for link in verdict::suspects(&self.times.0, &hosts, self.task.retest as usize) {
+            for link in verdict::retest_candidates(&self.times.0, &hosts, self.task.retest as usize) {
                 let [from, to] = [link.from, link.to].map(u64::from);
                 list.extend([from, to, link.bytes, link.suspect.into()].iter().flat_map(|n| n.to_le_bytes()));
             }
@@ -300,7 +300,7 @@ mod tests {
         testkit::{Delay, SimLink, on_uneven_ranks},
         two_sided::pattern::{Over, Semidirectional},
     };
-    use ombx_results::verdict::{What, judge};
+    use ombx_results::verdict::{Component, find_slow};
 
     static SIM: Benchmark =
         Benchmark::of::<Over<Semidirectional, SimLink<5000, 2>>>("sim.link", "a link of known cost");
@@ -371,16 +371,16 @@ mod tests {
             if (from.min(to), from.max(to)) == (2, 4) { 2500 } else { 0 }
         }
         let memory = sweep(6, Mode::Parallel, None, 4, slow);
-        let mut times = Collected::default();
+        let mut times = TimesBySize::default();
         memory.rows.iter().for_each(|row| times.add(row));
         let again: Vec<&Measurement> =
             memory.rows.iter().filter(|r| r.axes.get("retest").is_some_and(|v| v == "alone")).collect();
         assert_eq!(again.len(), 2 * 4);
         assert_eq!(again.iter().filter(|r| axis(r, "from") + axis(r, "to") == 6).count(), 4);
         let hosts = Hosts::of(["n0", "n0", "n0", "n0", "n0", "n0"]);
-        let found = judge(&times.0, &hosts);
-        assert_eq!(found.iter().map(|s| s.what.clone()).collect::<Vec<_>>(), [What::Link(2, 4)]);
-        assert!(judge(&times.0[..0], &hosts).is_empty());
+        let found = find_slow(&times.0, &hosts);
+        assert_eq!(found.iter().map(|s| s.component.clone()).collect::<Vec<_>>(), [Component::Link(2, 4)]);
+        assert!(find_slow(&times.0[..0], &hosts).is_empty());
     }
 
     #[test]

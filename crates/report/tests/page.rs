@@ -16,8 +16,8 @@ use ombx_core::{
 };
 use ombx_report::{Report, Source, page};
 use ombx_results::{
-    compare::{Comparison, Launches},
-    wire::{self, File, RunWithRows},
+    compare::{Comparison, SideResults},
+    file::{self, ResultFile, RunWithRows},
 };
 
 /// A sample that would be seen if samples were part of the page.
@@ -64,9 +64,9 @@ fn row(bench: &str, axes: &[(&str, &str)], bytes: u64, ns: f64) -> Measurement {
     }
 }
 
-fn file(run: Run, rows: Vec<Measurement>) -> File {
-    let end = Some((wire::Outcome::Complete, Tally { cases: rows.len() as u64, ..Tally::default() }));
-    File { runs: vec![RunWithRows { run, rows, end }], cut_off: false }
+fn file(run: Run, rows: Vec<Measurement>) -> ResultFile {
+    let end = Some((file::RunOutcome::Complete, Tally { cases: rows.len() as u64, ..Tally::default() }));
+    ResultFile { runs: vec![RunWithRows { run, rows, end }], cut_off: false }
 }
 
 fn sweep(bench: &str, axes: &[(&str, &str)]) -> Vec<Measurement> {
@@ -76,7 +76,7 @@ fn sweep(bench: &str, axes: &[(&str, &str)]) -> Vec<Measurement> {
         .collect()
 }
 
-fn rendered(files: &[(&str, &File)]) -> String {
+fn rendered(files: &[(&str, &ResultFile)]) -> String {
     let sources: Vec<Source<'_>> = files.iter().map(|(name, file)| Source { name, file }).collect();
     page(&Report { sources: &sources, comparison: None })
 }
@@ -115,7 +115,7 @@ fn what_needs_attention_comes_first() {
     ];
     assert!(order.windows(2).all(|pair| at(pair[0]) < at(pair[1])), "{:?}", order.map(at));
     for (what, n) in
-        [("rows", 4), ("measured", 1), ("wrong data", 1), ("failed", 1), ("skipped", 1), ("with a notice", 1)]
+        [("rows", 4), ("measured", 1), ("wrong data", 1), ("failed", 1), ("skipped", 1), ("with a mark", 1)]
     {
         assert!(html.contains(&format!("<b>{n}</b>{what}<")), "{n} {what}");
     }
@@ -133,11 +133,11 @@ fn runs_without_an_end_are_told() {
     let mut killed = file(run(&["a"]), sweep("x.y", &[]));
     killed.runs[0].end = None;
     assert!(
-        rendered(&[("k.jsonl", &killed)]).contains("k.jsonl after 4 rows: the run did not come to its end")
+        rendered(&[("k.jsonl", &killed)]).contains("k.jsonl after 4 rows: the run has no end record")
     );
     killed.cut_off = true;
-    assert!(rendered(&[("k.jsonl", &killed)]).contains("stops in the middle of a record"));
-    killed.runs[0].end = Some((wire::Outcome::Interrupted, Tally::default()));
+    assert!(rendered(&[("k.jsonl", &killed)]).contains("ends inside a record"));
+    killed.runs[0].end = Some((file::RunOutcome::Interrupted, Tally::default()));
     killed.cut_off = false;
     assert!(rendered(&[("k.jsonl", &killed)]).contains("interrupted"));
 }
@@ -185,7 +185,7 @@ fn launches_of_the_same_are_one_curve_and_files_are_two() {
     assert_eq!(html.matches("<title>base, ").count(), 8, "and marks of all launches");
 }
 
-fn links(trust: &[Notice]) -> File {
+fn links(trust: &[Notice]) -> ResultFile {
     let name = |rank: u32| rank.to_string();
     let pairs = (0u32..4).flat_map(|a| (0u32..4).map(move |b| (a, b))).filter(|(a, b)| a != b);
     let rows = pairs.map(|(from, to)| {
@@ -259,7 +259,7 @@ fn two_sides_are_compared() {
         rows
     };
     let (base, new) = (file(run(&["a", "b"]), slower(1.0)), file(run(&["a", "b"]), slower(3.0)));
-    let mut sides = [Launches::named("base.jsonl"), Launches::named("new.jsonl")];
+    let mut sides = [SideResults::named("base.jsonl"), SideResults::named("new.jsonl")];
     sides[0].run(&base.runs[0]);
     sides[1].run(&new.runs[0]);
     let comparison = Comparison::of(&sides[0], &sides[1]);
@@ -289,7 +289,7 @@ fn the_page_is_whole_and_refers_to_nothing_outside() {
         assert!(ids.contains(&target), "nothing has the id {target}");
     }
     assert!(!html.contains(&SAMPLE.to_string()), "raw samples are not part of the page");
-    for part in ["run-1", "ombx run &#39;rma.*&#39;", "UCX_TLS", "precision", "9 ns a reading"] {
+    for part in ["run-1", "ombx run &#39;rma.*&#39;", "UCX_TLS", "precision", "9 ns per reading"] {
         assert!(html.replace("'", "&#39;").contains(part), "{part}");
     }
 }
@@ -324,7 +324,7 @@ fn nothing_of_a_file_becomes_markup() {
     pipeline.figures.insert(format!("node0_{EVIL}"), Figure::Value(1.0));
     rows.push(pipeline);
     let (one, two) = (file(bad.clone(), rows.clone()), file(bad, rows));
-    let mut sides = [Launches::named(EVIL), Launches::named(EVIL)];
+    let mut sides = [SideResults::named(EVIL), SideResults::named(EVIL)];
     sides[0].run(&one.runs[0]);
     sides[1].run(&two.runs[0]);
     let mut comparison = Comparison::of(&sides[0], &sides[1]);
@@ -348,7 +348,7 @@ fn nothing_of_a_file_becomes_markup() {
 #[test]
 fn nothing_measured_is_no_error() {
     let html = rendered(&[("x", &file(run(&[]), vec![]))]);
-    assert!(html.contains("There are none.") && !html.contains("id=\"curves\""));
+    assert!(html.contains("The files have no rows.") && !html.contains("id=\"curves\""));
     assert!(page(&Report::default()).contains("no files"));
 }
 

@@ -7,7 +7,7 @@ use ombx_core::{
     result::{Measurement, Samples},
     stats::{Summary, order_bounds},
 };
-use ombx_results::wire::{self, Record};
+use ombx_results::file::{self, Record};
 
 const GOLDEN: &str = include_str!("../tests/golden/v1.jsonl");
 
@@ -56,7 +56,7 @@ fn bounds(c: &mut Criterion) {
 }
 
 fn file(c: &mut Criterion) {
-    let mut golden = wire::read(GOLDEN.as_bytes()).unwrap().runs.remove(0);
+    let mut golden = file::read(GOLDEN.as_bytes()).unwrap().runs.remove(0);
     let run = Record::Run(Box::new(golden.run));
     let samples =
         vec![Samples { rank: 0, thread: 0, batch: 20, elapsed_ns: times(200), ..Samples::default() }];
@@ -64,15 +64,15 @@ fn file(c: &mut Criterion) {
     let case = Record::Case(Box::new(row));
     let write = || {
         let mut out = Vec::new();
-        wire::write(&mut out, &run).unwrap();
-        (0..1000).for_each(|_| wire::write(&mut out, &case).unwrap());
+        file::write(&mut out, &run).unwrap();
+        (0..1000).for_each(|_| file::write(&mut out, &case).unwrap());
         out
     };
     let bytes = write();
     let mut group = c.benchmark_group("file of 1000 rows of 200 samples");
     group.throughput(Throughput::Bytes(bytes.len() as u64));
     group.bench_function("write", |b| b.iter(write));
-    group.bench_function("read", |b| b.iter(|| wire::read(black_box(bytes.as_slice()))));
+    group.bench_function("read", |b| b.iter(|| file::read(black_box(bytes.as_slice()))));
     group.finish();
 }
 

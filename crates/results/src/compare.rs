@@ -1,18 +1,19 @@
 //! Two sides, case by case: how far apart they are, how sure that is, and which is better. Nothing is printed here.
 
-mod judge;
-mod provenance;
+mod evaluation;
+pub mod holm;
 pub mod rank_sum;
-pub mod several;
+mod setup;
 mod side;
+pub mod student;
 #[cfg(test)]
 mod tests;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 pub use self::{
-    judge::{LEVEL, launches_for},
-    side::Launches,
+    evaluation::{SIGNIFICANCE, launches_needed},
+    side::SideResults,
 };
 use ombx_core::benchmark::work::Metric;
 
@@ -23,11 +24,11 @@ const TAIL: f64 = 0.025;
 #[derive(Debug, Clone, PartialEq)]
 pub struct Comparison {
     /// What was before.
-    pub base: Side,
+    pub base: SideInfo,
     /// What is asked about.
-    pub new: Side,
+    pub new: SideInfo,
     /// Cases measured on both sides, in the order of benchmark, axes, depth and size.
-    pub cases: Vec<Compared>,
+    pub cases: Vec<CaseComparison>,
     /// Cases measured on one side only.
     pub unmatched: Vec<Unmatched>,
     /// Cases that failed on the new side and never on the other, with the reason.
@@ -38,7 +39,7 @@ pub struct Comparison {
 
 /// One side.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Side {
+pub struct SideInfo {
     /// What the user calls it: its files.
     pub name: String,
     /// Identifiers of its runs, each one launch.
@@ -49,7 +50,7 @@ pub struct Side {
 
 /// What is compared: one row of results, by its stable name.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Subject {
+pub struct CaseId {
     /// Benchmark.
     pub bench: String,
     /// Stable name of the row.
@@ -68,9 +69,9 @@ pub struct Subject {
     pub axes: BTreeMap<String, String>,
 }
 
-impl Subject {
+impl CaseId {
     /// Where it stands among others.
-    fn place(&self) -> impl Ord {
+    fn sort_key(&self) -> impl Ord {
         let axes: Vec<(&str, &str)> = self.axes.iter().map(|(k, v)| (k.as_str(), v.as_str())).collect();
         (self.bench.as_str(), axes, self.depth, self.pairs, self.bytes)
     }
@@ -78,13 +79,13 @@ impl Subject {
 
 /// One case of both sides.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Compared {
-    /// Which.
-    pub subject: Subject,
+pub struct CaseComparison {
+    /// Side.
+    pub id: CaseId,
     /// Before.
-    pub base: Level,
+    pub base: LaunchMedians,
     /// Now.
-    pub new: Level,
+    pub new: LaunchMedians,
     /// Difference of the headlines as a fraction of the base: 0.1 is 10 % more latency, or 10 % more bandwidth.
     pub change: Change,
     /// How sure that is.
@@ -95,7 +96,7 @@ pub struct Compared {
 
 /// The headline of a case on one side.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Level {
+pub struct LaunchMedians {
     /// Median of the medians of launches.
     pub median: f64,
     /// Median of each launch, in the order of launches.
@@ -104,7 +105,7 @@ pub struct Level {
     pub doubts: BTreeSet<String>,
 }
 
-impl Level {
+impl LaunchMedians {
     /// Between the lowest and the highest launch, as a fraction of the median; `None` of one launch.
     pub fn spread(&self) -> Option<f64> {
         let ends = |pick: fn(f64, f64) -> f64, from| self.launches.iter().copied().fold(from, pick);
@@ -185,18 +186,27 @@ pub struct Unmatched {
     /// Stable name of the row.
     pub key: String,
     /// Who has it.
-    pub only: Which,
+    pub only: Side,
     /// Why the other has not: `not there`, or the reason why it was skipped or failed.
     pub why: String,
 }
 
 /// One of two sides.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Which {
+pub enum Side {
     /// What was before.
     Base,
     /// What is asked about.
     New,
+}
+
+/// Order in which the launches of both sides ran.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Order {
+    /// The sides overlap in time.
+    Interleaved,
+    /// All launches of one side ran first. A change of the machine in between looks like a difference.
+    Consecutive,
 }
 
 /// Something to know when reading a comparison.
@@ -210,34 +220,33 @@ pub struct Note {
 
 impl Comparison {
     /// Compares two sides.
-    pub fn of(base: &Launches, new: &Launches) -> Comparison {
-        let mut measured: Vec<_> =
-            base.rows().filter_map(|row| Some((row, new.row(&row.subject.key)?))).collect();
+    pub fn of(base: &SideResults, new: &SideResults) -> Comparison {
+        let mut measured: Vec<_> = base.rows().filter_map(|row| Some((row, new.row(&row.id.key)?))).collect();
         measured.retain(|(a, b)| a.measured() && b.measured());
-        measured.sort_by(|(a, _), (b, _)| a.subject.place().cmp(&b.subject.place()));
-        let (cases, mut notes) = judge::judge(&measured, provenance::turns(base, new));
-        notes.splice(0..0, provenance::notes(base, new));
-        let lost = |from: &Launches, other: &Launches, only| -> Vec<Unmatched> {
-            let missing = |row: &side::Row| match other.row(&row.subject.key) {
+        measured.sort_by(|(a, _), (b, _)| a.id.sort_key().cmp(&b.id.sort_key()));
+        let (cases, mut notes) = evaluation::evaluate(&measured, setup::order(base, new));
+        notes.splice(0..0, setup::notes(base, new));
+        let lost = |from: &SideResults, other: &SideResults, only| -> Vec<Unmatched> {
+            let missing = |row: &side::Row| match other.row(&row.id.key) {
                 None => Some("not there".to_owned()),
                 Some(there) if !there.measured() => Some(there.missing.clone().unwrap_or_default()),
                 Some(_) => None,
             };
             let of = |row: &side::Row| {
                 row.measured().then(|| missing(row)).flatten().map(|why| Unmatched {
-                    key: row.subject.key.clone(),
+                    key: row.id.key.clone(),
                     only,
                     why,
                 })
             };
             from.rows().filter_map(of).collect()
         };
-        let unmatched = [lost(base, new, Which::Base), lost(new, base, Which::New)].concat();
+        let unmatched = [lost(base, new, Side::Base), lost(new, base, Side::New)].concat();
         let sound = |key: &str| base.row(key).is_none_or(|row| row.failed.is_none());
-        let broken = new.rows().filter_map(|row| Some((row.subject.key.clone(), row.failed.clone()?)));
+        let broken = new.rows().filter_map(|row| Some((row.id.key.clone(), row.failed.clone()?)));
         Comparison {
-            base: base.side(),
-            new: new.side(),
+            base: base.info(),
+            new: new.info(),
             cases,
             unmatched,
             broken: broken.filter(|(key, _)| sound(key)).collect(),
@@ -246,14 +255,20 @@ impl Comparison {
     }
 
     /// Cases that are worse beyond a fraction: what a gate is for.
-    pub fn regressions(&self, beyond: f64) -> impl Iterator<Item = &Compared> {
+    pub fn regressions(&self, beyond: f64) -> impl Iterator<Item = &CaseComparison> {
         self.cases
             .iter()
             .filter(move |case| case.verdict == Verdict::Worse && case.change.median.abs() > beyond)
     }
 
+    /// Counts the cases that are worse, better and unresolved.
+    pub fn verdict_counts(&self) -> [usize; 3] {
+        ["worse", "better", "unresolved"]
+            .map(|name| self.cases.iter().filter(|case| case.verdict.name() == name).count())
+    }
+
     /// Cases with a verdict of either kind.
-    pub fn resolved(&self) -> impl Iterator<Item = &Compared> {
+    pub fn resolved(&self) -> impl Iterator<Item = &CaseComparison> {
         self.cases.iter().filter(|case| !matches!(case.verdict, Verdict::Unresolved(_)))
     }
 }

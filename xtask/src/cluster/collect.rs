@@ -4,8 +4,8 @@ use std::{collections::BTreeMap, fs::File, io::BufReader};
 
 use ombx_core::result::{Measurement, Outcome, Run};
 use ombx_results::{
-    verdict::{self, Collected, Hosts, RETEST},
-    wire,
+    file,
+    verdict::{self, Hosts, RETEST, TimesBySize},
 };
 
 use super::{
@@ -25,7 +25,7 @@ pub(super) struct Rows {
 /// What a job measured, also in attempts that did not come to their end.
 pub(super) fn rows(cluster: &Cluster, job: &Job) -> Vec<Rows> {
     let files = cluster.record.results(job).into_iter().filter_map(|path| File::open(path).ok());
-    let runs = files.filter_map(|file| wire::read(BufReader::new(file)).ok()).flat_map(|file| file.runs);
+    let runs = files.filter_map(|file| file::read(BufReader::new(file)).ok()).flat_map(|file| file.runs);
     runs.map(|run| Rows { run: run.run, rows: run.rows }).collect()
 }
 
@@ -55,7 +55,7 @@ pub(super) struct Slow {
 /// Judges the jobs of single pairs with one host for each rank of [`verdict`].
 pub(super) fn judge_pairs(cluster: &Cluster, jobs: &[Job], facts: &[Facts]) -> Slow {
     let names = Names::of(facts);
-    let mut times = Collected::default();
+    let mut times = TimesBySize::default();
     for job in jobs.iter().filter(|job| matches!(job.stage, Stage::Pairs | Stage::Again)) {
         for Rows { run, rows } in rows(cluster, job) {
             for mut row in rows {
@@ -71,15 +71,17 @@ pub(super) fn judge_pairs(cluster: &Cluster, jobs: &[Job], facts: &[Facts]) -> S
     }
     let hosts = Hosts::of(cluster.inventory.hosts.iter().map(|host| host.name.as_str()));
     let mut again: Vec<[usize; 2]> = Vec::new();
-    for link in verdict::suspects(&times.0, &hosts, AGAIN) {
+    for link in verdict::retest_candidates(&times.0, &hosts, AGAIN) {
         let pair = [link.from.min(link.to) as usize, link.from.max(link.to) as usize];
         if !again.contains(&pair) {
             again.push(pair);
         }
     }
     // A link is of two hosts here, and of nothing smaller.
-    let sentences =
-        verdict::judge(&times.0, &hosts).iter().map(|slow| without_ranks(&slow.sentence(&hosts))).collect();
+    let sentences = verdict::find_slow(&times.0, &hosts)
+        .iter()
+        .map(|slow| without_ranks(&slow.sentence(&hosts)))
+        .collect();
     Slow { again, sentences }
 }
 
@@ -105,10 +107,10 @@ fn without_ranks(sentence: &str) -> String {
 pub(super) fn judge_together(cluster: &Cluster, job: &Job) -> Vec<String> {
     let mut found = Vec::new();
     for Rows { run, rows } in rows(cluster, job) {
-        let mut times = Collected::default();
+        let mut times = TimesBySize::default();
         rows.iter().for_each(|row| times.add(row));
         let hosts = Hosts::of(run.places.iter().map(|place| place.host.as_str()));
-        found = verdict::judge(&times.0, &hosts).iter().map(|slow| slow.sentence(&hosts)).collect();
+        found = verdict::find_slow(&times.0, &hosts).iter().map(|slow| slow.sentence(&hosts)).collect();
     }
     found
 }

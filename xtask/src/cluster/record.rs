@@ -6,7 +6,7 @@ use std::{
     process::Command,
 };
 
-use ombx_results::wire::{self, Outcome};
+use ombx_results::file::{self, RunOutcome};
 use serde_json::{Value, json};
 
 use super::plan::Job;
@@ -127,8 +127,8 @@ fn list(directory: &Path, files: &mut Vec<PathBuf>) -> std::io::Result<()> {
 /// Whether a result file holds a run that came to its end.
 pub(super) fn is_complete(path: &Path) -> bool {
     let Ok(file) = fs::File::open(path) else { return false };
-    let Ok(file) = wire::read(std::io::BufReader::new(file)) else { return false };
-    !file.runs.is_empty() && file.runs.iter().all(|run| matches!(run.end, Some((Outcome::Complete, _))))
+    let Ok(file) = file::read(std::io::BufReader::new(file)) else { return false };
+    !file.runs.is_empty() && file.runs.iter().all(|run| matches!(run.end, Some((RunOutcome::Complete, _))))
 }
 
 /// The plan as it is kept: a call with the same plan may go on with a run.

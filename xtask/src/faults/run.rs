@@ -12,7 +12,7 @@ use std::{
 };
 
 use ombx_core::system::clock::Since;
-use ombx_results::wire::{self, ReadError};
+use ombx_results::file::{self, ReadError};
 use rustix::process::{Pid, Signal, kill_process};
 
 use super::{
@@ -43,7 +43,7 @@ pub(super) struct Done {
     pub(super) code: Option<i32>,
     pub(super) took: Duration,
     /// Its result file; `None` if there is none.
-    pub(super) out: Option<Result<wire::File, ReadError>>,
+    pub(super) out: Option<Result<file::ResultFile, ReadError>>,
     /// What is left of it.
     pub(super) left: Vec<String>,
     /// What could not be done to it.
@@ -142,7 +142,7 @@ pub(super) fn run(job: &Job, stage: &Stage) -> Result<Done, String> {
         code: status.and_then(|s| s.code().or(s.signal().map(|signal| 128 + signal))),
         took,
         // One that ended before its first record has an empty file.
-        out: out.metadata().is_ok_and(|file| file.len() > 0).then(|| wire::open(&out)),
+        out: out.metadata().is_ok_and(|file| file.len() > 0).then(|| file::open(&out)),
         left,
         spoilt,
         acted: text(&log).lines().filter_map(acted).collect(),

@@ -10,7 +10,7 @@ use ombx_core::{
     benchmark::figure::Figure,
     result::{Measurement, Outcome},
 };
-use ombx_results::wire;
+use ombx_results::file;
 use serde_json::Value;
 
 use super::{
@@ -216,7 +216,7 @@ fn reference_samples(line: &str, counts: &Counts) -> Option<Vec<f64>> {
 fn launched(rows: &[&Row], text: &str) -> Option<Launched> {
     let records: String =
         text.lines().filter(|line| line.starts_with('{')).flat_map(|line| [line, "\n"]).collect();
-    let file = wire::read(records.as_bytes()).ok()?;
+    let file = file::read(records.as_bytes()).ok()?;
     let [run] = file.runs.as_slice() else { return None };
     run.end?;
     // Of an operation whose ranks acknowledge in turn, the row of the slowest is one of the others again.

@@ -7,15 +7,15 @@ use std::{
 };
 
 use ombx_core::error::{Error, Result};
-use ombx_results::{compare::Launches, wire::Records};
+use ombx_results::{compare::SideResults, file::Records};
 
 /// Reads all files of a side.
-pub(super) fn side(names: &[String]) -> Result<Launches> {
+pub(super) fn side(names: &[String]) -> Result<SideResults> {
     let mut paths = Vec::new();
     for name in names {
         paths.extend(expand(name)?);
     }
-    let mut launches = Launches::named(names.join(" "));
+    let mut launches = SideResults::named(names.join(" "));
     paths.iter().try_for_each(|path| read(path, &mut launches))?;
     Ok(launches)
 }
@@ -45,7 +45,7 @@ fn matches(pattern: &str) -> Result<Vec<PathBuf>> {
     Ok(paths.filter_map(std::result::Result::ok).collect())
 }
 
-fn read(path: &Path, launches: &mut Launches) -> Result<()> {
+fn read(path: &Path, launches: &mut SideResults) -> Result<()> {
     let told = |e: &dyn std::fmt::Display| Error::storage(format!("{}: {e}", path.display()));
     let file = File::open(path).map_err(|e| told(&e))?;
     let mut records = Records::of(BufReader::new(file));

@@ -12,7 +12,7 @@ use ombx_core::{
     error::{Error, Kind, Result},
     system::clock::Since,
 };
-use ombx_results::wire::{self, Outcome, Record};
+use ombx_results::file::{self, Record, RunOutcome};
 use rustix::process::{Pid, Signal, kill_process_group};
 use signal_hook::{
     consts::{SIGHUP, SIGINT, SIGTERM},
@@ -213,9 +213,9 @@ impl Watched<'_> {
     /// A line of the ranks: a record, news, or something that a library printed.
     fn out(&mut self, line: &[u8]) {
         let text = String::from_utf8_lossy(line);
-        match wire::parse(text.trim_end(), 1) {
+        match file::parse(text.trim_end(), 1) {
             Ok(Some(record)) => {
-                if let Record::End(Outcome::Complete, sent) = &record {
+                if let Record::End(RunOutcome::Complete, sent) = &record {
                     let arrived = self.output.tally().cases;
                     self.complete = sent.cases == arrived;
                     if !self.complete {
@@ -275,7 +275,7 @@ impl Watched<'_> {
         }
         let tally = self.output.tally();
         let outcome =
-            if matches!(told, Some(Told::Signal(_))) { Outcome::Interrupted } else { Outcome::Broken };
+            if matches!(told, Some(Told::Signal(_))) { RunOutcome::Interrupted } else { RunOutcome::Broken };
         self.output.record(&Record::End(outcome, tally))?;
         let kept = match &self.args.out {
             Some(path) => format!("{} measured rows are in {}", self.output.rows(), path.display()),

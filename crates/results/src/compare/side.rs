@@ -5,20 +5,20 @@ use std::{
     sync::Arc,
 };
 
-use super::{Side, Subject};
+use super::{CaseId, SideInfo};
 use crate::{
     compare::rank_sum,
-    render::library,
-    wire::{Outcome, Record, RunWithRows},
+    file::{Record, RunOutcome, RunWithRows},
+    run_info::library,
 };
 use ombx_core::{
     benchmark::work::Metric,
-    result::{self, Measurement, Run},
+    result::{Measurement, Outcome, Run},
     stats,
 };
 
 /// Values kept of a launch; more samples are kept as medians of longer blocks.
-const MOST_VALUES: usize = 100;
+const MAX_VALUES: usize = 100;
 
 /// What of a row's notices says that this launch was disturbed, or gives no steady figure.
 const DISTURBED: [&str; 7] =
@@ -26,7 +26,7 @@ const DISTURBED: [&str; 7] =
 
 /// All launches of one side. Raw samples are summarised as rows come in, so that a large file needs little memory.
 #[derive(Debug, Default)]
-pub struct Launches {
+pub struct SideResults {
     name: String,
     pub(super) runs: Vec<Run>,
     /// How many of them came to their end.
@@ -40,7 +40,7 @@ pub struct Launches {
 /// One case of one side.
 #[derive(Debug)]
 pub(super) struct Row {
-    pub(super) subject: Subject,
+    pub(super) id: CaseId,
     pub(super) launches: Vec<Launch>,
     /// Why there is no figure, of the last launch without one.
     pub(super) missing: Option<String>,
@@ -60,10 +60,10 @@ pub(super) struct Launch {
     pub(super) doubts: BTreeSet<String>,
 }
 
-impl Launches {
+impl SideResults {
     /// A side without launches yet, by the name that the user gave it.
-    pub fn named(name: impl Into<String>) -> Launches {
-        Launches { name: name.into(), ..Launches::default() }
+    pub fn named(name: impl Into<String>) -> SideResults {
+        SideResults { name: name.into(), ..SideResults::default() }
     }
 
     /// A record as it is read.
@@ -71,7 +71,7 @@ impl Launches {
         match record {
             Record::Run(run) => self.begin(*run),
             Record::Case(row) => self.add(&row),
-            Record::End(outcome, _) => self.complete += usize::from(outcome == Outcome::Complete),
+            Record::End(outcome, _) => self.complete += usize::from(outcome == RunOutcome::Complete),
         }
     }
 
@@ -79,7 +79,7 @@ impl Launches {
     pub fn run(&mut self, run: &RunWithRows) {
         self.begin(run.run.clone());
         run.rows.iter().for_each(|row| self.add(row));
-        self.complete += usize::from(matches!(run.end, Some((Outcome::Complete, _))));
+        self.complete += usize::from(matches!(run.end, Some((RunOutcome::Complete, _))));
     }
 
     /// How many there are.
@@ -95,8 +95,8 @@ impl Launches {
         self.places.get(key).map(|at| &self.rows[*at])
     }
 
-    pub(super) fn side(&self) -> Side {
-        Side {
+    pub(super) fn info(&self) -> SideInfo {
+        SideInfo {
             name: self.name.clone(),
             runs: self.runs.iter().map(|run| run.id.clone()).collect(),
             libraries: self.runs.iter().map(library).collect(),
@@ -110,13 +110,13 @@ impl Launches {
 
     fn add(&mut self, row: &Measurement) {
         let at = *self.places.entry(row.key.clone()).or_insert_with(|| {
-            self.rows.push(Row { subject: subject(row), launches: Vec::new(), missing: None, failed: None });
+            self.rows.push(Row { id: case_id(row), launches: Vec::new(), missing: None, failed: None });
             self.rows.len() - 1
         });
         let case = &mut self.rows[at];
         let run = self.runs.len();
         match &row.outcome {
-            result::Outcome::Ok => match launch(row, run, &self.started) {
+            Outcome::Ok => match launch(row, run, &self.started) {
                 // A row that a run has twice counts once: its launch is one.
                 Some(launch) if case.launches.last().is_none_or(|last| last.run != run) => {
                     case.launches.push(launch);
@@ -124,8 +124,8 @@ impl Launches {
                 Some(_) => {}
                 None => case.missing = Some("its time is below what the clock resolves".into()),
             },
-            result::Outcome::Skipped(why) => case.missing = Some(format!("skipped: {why}")),
-            result::Outcome::Failed(why) => {
+            Outcome::Skipped(why) => case.missing = Some(format!("skipped: {why}")),
+            Outcome::Failed(why) => {
                 case.missing = Some(format!("failed: {why}"));
                 case.failed = Some(why.clone());
             }
@@ -149,8 +149,8 @@ impl Launch {
     }
 }
 
-fn subject(row: &Measurement) -> Subject {
-    Subject {
+fn case_id(row: &Measurement) -> CaseId {
+    CaseId {
         bench: row.bench.clone(),
         key: row.key.clone(),
         metric: row.metric,
@@ -182,7 +182,7 @@ fn launch(row: &Measurement, run: usize, started: &Arc<str>) -> Option<Launch> {
     let samples = Measurement::combine(&row.samples, work.legs);
     let values = match samples.is_empty() {
         true => None,
-        false => stats::independent(&samples, MOST_VALUES),
+        false => stats::independent(&samples, MAX_VALUES),
     };
     let values =
         values.and_then(|v| v.into_iter().map(|ns| usable(figure(ns))).collect::<Option<Vec<f64>>>());

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::*;
-use crate::wire::{self, RunWithRows};
+use crate::file::{self, RunWithRows};
 use ombx_core::{
     benchmark::{entry::Benchmark, layout::Aggregation, payload::Check, work::Work},
     measure::plan::{Effort, Plan, parse_sizes},
@@ -99,15 +99,15 @@ fn scattered(samples: &[u64], level: f64, scatter: Scatter, noise: &mut Noise) -
     samples.iter().map(|ns| (*ns as f64 * level * (scatter.sample * noise.normal()).exp()) as u64).collect()
 }
 
-/// Launches of the same rows, in turn with the other side if `second` counts in twos.
+/// SideResults of the same rows, in turn with the other side if `second` counts in twos.
 fn side(
     rows: &[Measurement],
     seconds: &[usize],
     slower: f64,
     scatter: Scatter,
     noise: &mut Noise,
-) -> Launches {
-    let mut side = Launches::named("x");
+) -> SideResults {
+    let mut side = SideResults::named("x");
     for second in seconds {
         let level = slower * (scatter.launch * noise.normal()).exp();
         let again = |row: &Measurement| {
@@ -118,7 +118,7 @@ fn side(
             row
         };
         let rows = rows.iter().map(again).collect();
-        let end = Some((wire::Outcome::Complete, ombx_core::result::Tally::default()));
+        let end = Some((file::RunOutcome::Complete, ombx_core::result::Tally::default()));
         side.run(&RunWithRows { run: run_at(*second), rows, end });
     }
     side
@@ -189,13 +189,12 @@ fn a_link_that_is_slower_by_a_tenth_is_found_and_gated() {
         let comparison = Comparison::of(&base, &new);
         assert_eq!(comparison.cases.len(), 8);
         let worse = comparison.regressions(0.05).count();
-        let told: Vec<_> =
-            comparison.cases.iter().map(|c| (&c.subject.key, &c.verdict, c.evidence)).collect();
+        let told: Vec<_> = comparison.cases.iter().map(|c| (&c.id.key, &c.verdict, c.evidence)).collect();
         assert!(worse >= 7, "{launches} launches: {told:#?}");
         assert_eq!(comparison.regressions(0.2).count(), 0);
         for case in &comparison.cases {
             let Some([low, high]) = case.change.ci95 else { panic!("{case:?}") };
-            let truth = if case.subject.metric == Metric::Latency { 0.1 } else { -0.09 };
+            let truth = if case.id.metric == Metric::Latency { 0.1 } else { -0.09 };
             assert!((case.change.median - truth).abs() < 0.03 && low <= high, "{case:?}");
             assert_eq!(case.evidence.method, method);
         }
@@ -212,7 +211,7 @@ fn a_bandwidth_that_rises_is_better_and_a_latency_that_rises_is_worse() {
     let base = side(&rows, &times(0), 1.0, CALM, &mut noise);
     let new = side(&rows, &times(1), 1.5, CALM, &mut noise);
     for case in Comparison::of(&base, &new).cases {
-        let rises = case.subject.metric == Metric::Latency;
+        let rises = case.id.metric == Metric::Latency;
         assert!(case.verdict == Verdict::Worse && (case.change.median > 0.0) == rises, "{case:?}");
     }
 }
@@ -224,30 +223,33 @@ fn one_launch_that_was_disturbed_gets_no_verdict() {
     let base = side(&rows, &[0], 1.0, CALM, &mut noise);
     rows[2].trust.push(Notice { code: "preempted".into(), short: "x".into(), advice: "x".into() });
     let comparison = Comparison::of(&base, &side(&rows, &[1], 1.5, CALM, &mut noise));
-    let open = |case: &&Compared| case.verdict.name() == "unresolved";
+    let open = |case: &&CaseComparison| case.verdict.name() == "unresolved";
     assert_eq!(comparison.cases.iter().filter(open).count(), 1);
-    assert_eq!(comparison.cases[2].verdict, Verdict::Unresolved("one launch a side, preempted".into()));
+    assert_eq!(
+        comparison.cases[2].verdict,
+        Verdict::Unresolved("one launch per side, marked preempted".into())
+    );
 }
 
 #[test]
 fn samples_that_drift_say_nothing_of_one_launch() {
     let drifting = |from: u64| row(8, (0..60).map(|i| from + 1000 * i).collect());
     let of = |second, row: Measurement| {
-        let mut side = Launches::named("x");
+        let mut side = SideResults::named("x");
         side.run(&RunWithRows { run: run_at(second), rows: vec![row], end: None });
         side
     };
     let comparison = Comparison::of(&of(0, drifting(100_000)), &of(1, drifting(300_000)));
     let case = &comparison.cases[0];
     assert_eq!((case.evidence.p, case.change.ci95), (None, None));
-    assert_eq!(case.verdict, Verdict::Unresolved("samples give no interval".into()));
+    assert_eq!(case.verdict, Verdict::Unresolved("the samples give no interval".into()));
     assert_eq!(comparison.notes.iter().filter(|note| note.code == "incomplete").count(), 2);
 }
 
 #[test]
 fn what_one_side_lacks_is_listed_and_what_broke_is_a_regression() {
     let of = |second, rows: Vec<Measurement>| {
-        let mut side = Launches::named("x");
+        let mut side = SideResults::named("x");
         side.run(&RunWithRows { run: run_at(second), rows, end: None });
         side
     };
@@ -280,11 +282,11 @@ fn what_one_side_lacks_is_listed_and_what_broke_is_a_regression() {
 #[test]
 fn another_library_host_or_clock_is_noted() {
     let of = |run: Run| {
-        let mut side = Launches::named("x");
+        let mut side = SideResults::named("x");
         side.run(&RunWithRows {
             run,
             rows: steady(1),
-            end: Some((wire::Outcome::Complete, Default::default())),
+            end: Some((file::RunOutcome::Complete, Default::default())),
         });
         side
     };

@@ -8,11 +8,14 @@ use std::{
     io::{Result, Write},
 };
 
-use super::{Renderer, table::library};
-use crate::wire::Outcome;
+use super::Renderer;
+use crate::{
+    file::RunOutcome,
+    run_info::{hosts, library},
+};
 use ombx_core::{
     benchmark::figure::Figure,
-    result::{Measurement, Outcome as CaseOutcome, Run, Tally},
+    result::{Measurement, Outcome, Run, Tally},
 };
 
 /// Families in the order in which they are written: name, unit, help. A name ends with its unit.
@@ -34,7 +37,7 @@ const FAMILIES: [(&str, &str, &str); 15] = [
     ),
     ("ombx_rate_messages_per_second", "messages_per_second", "Message rate at the median time."),
     ("ombx_samples", "", "Samples of a case."),
-    ("ombx_figure", "", "What a benchmark tells beside times; its name ends with its unit."),
+    ("ombx_figure", "", "Component a benchmark tells beside times; its name ends with its unit."),
     ("ombx_doubts", "", "Notices that something could have spoiled a case."),
     ("ombx_failed", "", "1 where a case failed or its data arrived wrong."),
     ("ombx_skipped", "", "1 where a case could not run."),
@@ -62,8 +65,6 @@ impl OpenMetrics {
 impl Renderer for OpenMetrics {
     fn run(&mut self, _: &mut dyn Write, run: &Run) -> Result<()> {
         self.runs.push(run.id.clone());
-        let hosts: std::collections::BTreeSet<&str> = run.places.iter().map(|p| p.host.as_str()).collect();
-        let hosts: Vec<&str> = hosts.into_iter().collect();
         let labels = labels(&[
             ("id", &run.id),
             ("started", &run.started),
@@ -72,7 +73,7 @@ impl Renderer for OpenMetrics {
             ("fabric", &run.fabric),
             ("library", &library(run)),
             ("ranks", &run.places.len().to_string()),
-            ("hosts", &hosts.join(" ")),
+            ("hosts", &hosts(run).join(" ")),
         ]);
         self.add("ombx_provenance", &labels, Some(1.0));
         Ok(())
@@ -84,9 +85,9 @@ impl Renderer for OpenMetrics {
         let all = [("bench", row.bench.as_str()), ("key", &row.key), ("bytes", &bytes), ("axes", &axes)];
         let case = labels(&all);
         let flag = |yes: bool| Some(f64::from(u8::from(yes)));
-        self.add("ombx_failed", &case, flag(matches!(row.outcome, CaseOutcome::Failed(_))));
-        self.add("ombx_skipped", &case, flag(matches!(row.outcome, CaseOutcome::Skipped(_))));
-        let Some(summary) = row.summary.as_ref().filter(|_| row.outcome == CaseOutcome::Ok) else {
+        self.add("ombx_failed", &case, flag(matches!(row.outcome, Outcome::Failed(_))));
+        self.add("ombx_skipped", &case, flag(matches!(row.outcome, Outcome::Skipped(_))));
+        let Some(summary) = row.summary.as_ref().filter(|_| row.outcome == Outcome::Ok) else {
             return Ok(());
         };
         let seconds = |ns: f64| ns / 1e9;
@@ -111,8 +112,8 @@ impl Renderer for OpenMetrics {
         Ok(())
     }
 
-    fn end(&mut self, _: &mut dyn Write, outcome: Outcome, _: &Tally) -> Result<()> {
-        let complete = f64::from(u8::from(outcome == Outcome::Complete));
+    fn end(&mut self, _: &mut dyn Write, outcome: RunOutcome, _: &Tally) -> Result<()> {
+        let complete = f64::from(u8::from(outcome == RunOutcome::Complete));
         self.add("ombx_complete", "", Some(complete));
         Ok(())
     }

@@ -5,10 +5,10 @@ mod columns;
 use std::io::{Result, Write};
 
 use super::{Renderer, plain};
-use crate::wire::Outcome;
+use crate::file::RunOutcome;
 use ombx_core::{
     benchmark::{payload::Check, preset::Osu},
-    result::{Measurement, Outcome as CaseOutcome, Run, Tally},
+    result::{Measurement, Outcome, Run, Tally},
 };
 
 use columns::Column;
@@ -177,20 +177,20 @@ impl Renderer for OsuTable {
         let asked = self.columns.validation || self.columns.program.is_some();
         let told = asked && matches!(row.check, Check::Failed(_));
         match (&row.outcome, &row.summary) {
-            (CaseOutcome::Failed(why), _) => writeln!(out, "# {size} FAILED: {}", plain(why))?,
-            (CaseOutcome::Skipped(why), _) => writeln!(out, "# {size} skipped: {}", plain(why))?,
-            (CaseOutcome::Ok, None) => writeln!(out, "# {size} not measured: nothing was sampled")?,
-            (CaseOutcome::Ok, Some(_)) => {}
+            (Outcome::Failed(why), _) => writeln!(out, "# {size} FAILED: {}", plain(why))?,
+            (Outcome::Skipped(why), _) => writeln!(out, "# {size} skipped: {}", plain(why))?,
+            (Outcome::Ok, None) => writeln!(out, "# {size} not measured: nothing was sampled")?,
+            (Outcome::Ok, Some(_)) => {}
         }
-        if row.summary.is_some() && (row.outcome == CaseOutcome::Ok || told) {
+        if row.summary.is_some() && (row.outcome == Outcome::Ok || told) {
             let size = Some(size.as_str()).filter(|_| !name.contains(NO_SIZE));
             write!(out, "{}", line(size, &columns, |column| (&column.text, column.figure)))?;
         }
         out.flush()
     }
 
-    fn end(&mut self, out: &mut dyn Write, outcome: Outcome, tally: &Tally) -> Result<()> {
-        if outcome != Outcome::Complete {
+    fn end(&mut self, out: &mut dyn Write, outcome: RunOutcome, tally: &Tally) -> Result<()> {
+        if outcome != RunOutcome::Complete {
             writeln!(out, "# not complete: the run ended after {} rows", tally.cases)?;
         }
         out.flush()

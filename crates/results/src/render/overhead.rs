@@ -2,8 +2,7 @@
 
 use std::io::{Result, Write};
 
-use comfy_table::{CellAlignment, Table, presets};
-
+use super::grid::grid;
 use ombx_core::{
     result::{Measurement, Outcome},
     unit::Bytes,
@@ -54,10 +53,7 @@ impl Overhead {
 
     /// Writes the comparison, if there is anything to compare.
     pub fn write(&self, out: &mut dyn Write) -> Result<()> {
-        let mut grid = Table::new();
-        grid.load_style(presets::NOTHING);
-        grid.set_header(["bytes", "MPI us", "sockets us", "ratio", "95 % interval", "of"]);
-        let mut lines = 0;
+        let mut grid = grid(["bytes", "MPI us", "sockets us", "ratio", "95 % interval", "of"], 0..5);
         for ours in &self.sockets {
             let alike = |theirs: &&Timed| {
                 (&theirs.name, theirs.bytes, theirs.depth) == (&ours.name, ours.bytes, ours.depth)
@@ -81,14 +77,10 @@ impl Overhead {
                         .collect::<Vec<_>>()
                         .join(" "),
                 ]);
-                lines += 1;
             }
         }
-        if lines == 0 {
+        if grid.is_empty() {
             return Ok(());
-        }
-        for column in grid.column_iter_mut().take(5) {
-            column.set_cell_alignment(CellAlignment::Right);
         }
         writeln!(out, "\nMPI over raw sockets, time by time\n{}", grid.trim_fmt())
     }

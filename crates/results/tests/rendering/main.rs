@@ -17,16 +17,21 @@ use ombx_core::{
     result::{Measurement, Outcome, Run, Samples, Tally},
     stats::Summary,
 };
-use ombx_results::{render::Renderer, wire};
+use ombx_results::{render::Renderer, file};
 
 const GOLDEN: &str = include_str!("../golden/v1.jsonl");
 
-fn golden() -> wire::RunWithRows {
-    wire::read(GOLDEN.as_bytes()).unwrap().runs.remove(0)
+fn golden() -> file::RunWithRows {
+    file::read(GOLDEN.as_bytes()).unwrap().runs.remove(0)
 }
 
 /// A renderer's text of a whole run.
-fn rendered(renderer: &mut dyn Renderer, run: &Run, rows: &[Measurement], outcome: wire::Outcome) -> String {
+fn rendered(
+    renderer: &mut dyn Renderer,
+    run: &Run,
+    rows: &[Measurement],
+    outcome: file::RunOutcome,
+) -> String {
     let mut out = Vec::new();
     let mut tally = Tally::default();
     renderer.run(&mut out, run).unwrap();
@@ -40,7 +45,7 @@ fn rendered(renderer: &mut dyn Renderer, run: &Run, rows: &[Measurement], outcom
 
 /// The text of rows that were all measured.
 fn complete(renderer: &mut dyn Renderer, rows: &[Measurement]) -> String {
-    rendered(renderer, &golden().run, rows, wire::Outcome::Complete)
+    rendered(renderer, &golden().run, rows, file::RunOutcome::Complete)
 }
 
 /// A row of a ping-pong whose samples, of one iteration each, took these nanoseconds.

@@ -13,8 +13,8 @@ use ombx_core::{
     unit::Rank,
 };
 use ombx_results::{
+    file,
     render::{OsuColumns, OsuTable},
-    wire,
 };
 
 use crate::{around, bandwidth, complete, golden, latency, rendered};
@@ -50,8 +50,8 @@ fn parsed<'a>(text: &'a str, size: &str) -> Option<&'a str> {
 
 #[test]
 fn of_the_golden_run() {
-    let wire::RunWithRows { run, rows, .. } = golden();
-    insta::assert_snapshot!(rendered(&mut OsuTable::new(titles), &run, &rows, wire::Outcome::Complete));
+    let file::RunWithRows { run, rows, .. } = golden();
+    insta::assert_snapshot!(rendered(&mut OsuTable::new(titles), &run, &rows, file::RunOutcome::Complete));
 }
 
 #[test]
@@ -149,7 +149,7 @@ fn other_benchmarks_claim_no_version_of_theirs() {
 #[test]
 fn an_incomplete_run_ends_with_a_comment() {
     let row = latency(8, &[320; 10]);
-    let text = rendered(&mut OsuTable::new(titles), &golden().run, &[row], wire::Outcome::Interrupted);
+    let text = rendered(&mut OsuTable::new(titles), &golden().run, &[row], file::RunOutcome::Interrupted);
     assert!(text.ends_with("# not complete: the run ended after 1 rows\n"), "{text}");
 }
 

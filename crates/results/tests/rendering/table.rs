@@ -4,7 +4,7 @@ use ombx_core::{
     benchmark::figure::Figure,
     result::{Measurement, Notice, Outcome},
 };
-use ombx_results::{render::Table, wire};
+use ombx_results::{render::Table, file};
 
 use crate::{around, bandwidth, complete, golden, latency, rendered};
 
@@ -25,8 +25,8 @@ fn grid(text: &str) -> Vec<&str> {
 
 #[test]
 fn of_the_golden_run() {
-    let wire::RunWithRows { run, rows, .. } = golden();
-    insta::assert_snapshot!(rendered(&mut Table::default(), &run, &rows, wire::Outcome::Complete));
+    let file::RunWithRows { run, rows, .. } = golden();
+    insta::assert_snapshot!(rendered(&mut Table::default(), &run, &rows, file::RunOutcome::Complete));
 }
 
 #[test]
@@ -167,11 +167,12 @@ fn without_doubts_it_is_at_most_110_columns_wide() {
 fn an_incomplete_run_says_so() {
     let rows = [latency(8, &around(2000, 400))];
     let of = |rows: &[Measurement], outcome| rendered(&mut Table::default(), &golden().run, rows, outcome);
-    assert!(of(&rows, wire::Outcome::Interrupted).ends_with("\nnot complete: interrupted after 1 row\n"));
+    assert!(of(&rows, file::RunOutcome::Interrupted).ends_with("\nnot complete: interrupted after 1 row\n"));
     assert!(
-        of(&[], wire::Outcome::Interrupted).ends_with("no rows\n\nnot complete: interrupted after 0 rows\n")
+        of(&[], file::RunOutcome::Interrupted)
+            .ends_with("no rows\n\nnot complete: interrupted after 0 rows\n")
     );
-    assert!(of(&rows, wire::Outcome::Broken).contains("a rank or a connection failed after 1 row\n"));
+    assert!(of(&rows, file::RunOutcome::Broken).contains("a rank or a connection failed after 1 row\n"));
 }
 
 #[test]
@@ -179,7 +180,11 @@ fn a_heading_names_hosts_and_the_library_shortly() {
     let mut run = golden().run;
     run.library = "Open MPI v4.1.4, package: Debian OpenMPI, ident: 4.1.4\nmore".into();
     let head = |run: &_| {
-        rendered(&mut Table::default(), run, &[], wire::Outcome::Complete).lines().next().unwrap().to_owned()
+        rendered(&mut Table::default(), run, &[], file::RunOutcome::Complete)
+            .lines()
+            .next()
+            .unwrap()
+            .to_owned()
     };
     assert_eq!(head(&run), "ombx 0.1.0 (release) · Open MPI v4.1.4 · 2 ranks on n01:0 n02:0");
     let apart = run.places.clone();
@@ -194,7 +199,7 @@ fn a_heading_names_hosts_and_the_library_shortly() {
 
 #[test]
 fn a_file_cannot_move_the_cursor() {
-    let wire::RunWithRows { mut run, mut rows, .. } = golden();
+    let file::RunWithRows { mut run, mut rows, .. } = golden();
     run.library = "\u{1b}[2J".into();
     run.places[0].host = "a\rb".into();
     rows[0].bench = "p2p\u{7}".into();
@@ -202,7 +207,7 @@ fn a_file_cannot_move_the_cursor() {
     rows[0].trust[0].advice = "y\nz".into();
     rows[2].outcome = Outcome::Skipped("\u{1b}]0;title\u{7}".into());
     rows[3].outcome = Outcome::Failed("a\nb".into());
-    let text = rendered(&mut Table::default(), &run, &rows, wire::Outcome::Complete);
+    let text = rendered(&mut Table::default(), &run, &rows, file::RunOutcome::Complete);
     assert!(text.chars().all(|c| c == '\n' || !c.is_control()), "{text:?}");
 }
 

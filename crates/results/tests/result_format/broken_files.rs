@@ -1,6 +1,6 @@
 //! Files that are cut off, from the future, or not results at all: a typed error, never a panic.
 
-use ombx_results::wire::{self, ReadError};
+use ombx_results::file::{self, ReadError};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -109,10 +109,10 @@ fn rows_belong_between_a_run_and_its_end() {
 }
 
 /// The latency row of the golden file with one value replaced, by JSON pointer without its first slash.
-fn spoilt(pointer: &str, value: Value) -> Result<Option<wire::Record>, ReadError> {
+fn spoilt(pointer: &str, value: Value) -> Result<Option<file::Record>, ReadError> {
     let mut row = json(GOLDEN.lines().nth(1).unwrap());
     *row.pointer_mut(&format!("/{pointer}")).unwrap_or_else(|| panic!("{pointer}")) = value;
-    wire::parse(&row.to_string(), 2)
+    file::parse(&row.to_string(), 2)
 }
 
 #[test]
@@ -170,20 +170,20 @@ fn values_that_cannot_be_are_refused() {
     ] {
         let row = GOLDEN.lines().nth(1).unwrap();
         assert!(row.contains(from), "{from}");
-        let read = wire::parse(&row.replacen(from, to, 1), 2);
+        let read = file::parse(&row.replacen(from, to, 1), 2);
         assert!(matches!(read, Err(ReadError::NotAResult { .. })), "{to}: {read:?}");
     }
     let ranks = GOLDEN.lines().next().unwrap().replace("\"rank\":1", "\"rank\":7");
-    assert!(wire::parse(&ranks, 1).unwrap_err().to_string().contains("rank 1 is not in its place"));
+    assert!(file::parse(&ranks, 1).unwrap_err().to_string().contains("rank 1 is not in its place"));
     let end = GOLDEN.lines().last().unwrap().replace("\"cases\":4", "\"cases\":-4");
-    assert!(wire::parse(&end, 6).is_err());
+    assert!(file::parse(&end, 6).is_err());
 }
 
 #[test]
 fn a_failed_payload_and_a_good_row_exclude_each_other() {
     let row = GOLDEN.lines().nth(4).unwrap();
-    assert!(wire::parse(row, 5).is_ok());
-    let read = wire::parse(&row.replace("\"outcome\":\"failed\"", "\"outcome\":\"ok\""), 5);
+    assert!(file::parse(row, 5).is_ok());
+    let read = file::parse(&row.replace("\"outcome\":\"failed\"", "\"outcome\":\"ok\""), 5);
     assert!(read.unwrap_err().to_string().contains("a row with a failed check is not failed"));
 }
 
@@ -210,7 +210,7 @@ proptest! {
     #[test]
     fn text_that_looks_like_json_never_panics(text in r#"([{}\[\]:,"\\0-9eE+.-]|"kind":|"case"|null|true|\n){0,60}"#) {
         let _ = read(&text);
-        let _ = wire::parse(&text, 1);
+        let _ = file::parse(&text, 1);
     }
 
     #[test]
@@ -229,7 +229,7 @@ proptest! {
         places(&record, String::new(), &mut pointers);
         let pointer: &String = place.get(&pointers);
         *record.pointer_mut(pointer).unwrap() = value;
-        let _ = wire::parse(&record.to_string(), 1);
+        let _ = file::parse(&record.to_string(), 1);
     }
 }
 

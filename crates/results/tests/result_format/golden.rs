@@ -12,7 +12,7 @@ use ombx_core::{
     stats::Summary,
     unit::Rank,
 };
-use ombx_results::wire::{self, Record};
+use ombx_results::file::{self, Record};
 
 use crate::{json, line, read};
 
@@ -40,7 +40,7 @@ fn the_run_is_read() {
     );
     assert_eq!((run.plan["sync"].as_str(), run.env["UCX_TLS"].as_str()), ("pscw", "rc,sm"));
     let tally = Tally { cases: 4, skipped: 1, failed: 0, corrupt: 1 };
-    assert_eq!(file.runs[0].end, Some((wire::Outcome::Complete, tally)));
+    assert_eq!(file.runs[0].end, Some((file::RunOutcome::Complete, tally)));
 }
 
 #[test]
@@ -100,7 +100,7 @@ fn the_same_samples_give_the_same_summary_today() {
 #[test]
 fn it_is_what_is_written_today() {
     for (number, text) in (1..).zip(GOLDEN.lines()) {
-        let record: Record = wire::parse(text, number).unwrap().unwrap();
+        let record: Record = file::parse(text, number).unwrap().unwrap();
         let written = String::from_utf8(line(&record)).unwrap();
         assert_eq!(json(&written), json(text), "line {number}");
     }

@@ -15,7 +15,7 @@ use ombx_core::{
     team::Place,
     unit::Rank,
 };
-use ombx_results::wire::{self, Record};
+use ombx_results::file::{self, Record};
 use proptest::{
     collection::{btree_map, vec},
     option,
@@ -32,9 +32,9 @@ pub(crate) fn any_record() -> impl Strategy<Value = Record> {
 
 pub(crate) fn any_end() -> impl Strategy<Value = Record> {
     let outcome = prop_oneof![
-        Just(wire::Outcome::Complete),
-        Just(wire::Outcome::Interrupted),
-        Just(wire::Outcome::Broken)
+        Just(file::RunOutcome::Complete),
+        Just(file::RunOutcome::Interrupted),
+        Just(file::RunOutcome::Broken)
     ];
     (outcome, any::<[u64; 4]>()).prop_map(|(outcome, [cases, skipped, failed, corrupt])| {
         Record::End(outcome, Tally { cases, skipped, failed, corrupt })

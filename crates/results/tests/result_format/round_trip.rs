@@ -1,6 +1,6 @@
 //! What is written is read back, also when fields and records are added that nobody here knows.
 
-use ombx_results::wire::{self, Record};
+use ombx_results::file::{self, Record};
 use proptest::prelude::*;
 use serde_json::Value;
 
@@ -15,7 +15,7 @@ proptest! {
         let written = line(&record);
         prop_assert_eq!(written.iter().filter(|b| **b == b'\n').count(), 1, "one record, one line");
         let text = std::str::from_utf8(&written).unwrap();
-        prop_assert_eq!(wire::parse(text, 1).unwrap(), Some(record));
+        prop_assert_eq!(file::parse(text, 1).unwrap(), Some(record));
     }
 
     #[test]
@@ -43,7 +43,7 @@ proptest! {
         widen(&mut later);
         let nested = format!("{{\"later\":{}{},", "[".repeat(depth), "]".repeat(depth));
         let text = later.to_string().replacen('{', &nested, 1);
-        prop_assert_eq!(wire::parse(&text, 1).unwrap(), Some(record));
+        prop_assert_eq!(file::parse(&text, 1).unwrap(), Some(record));
     }
 }
 
@@ -83,7 +83,7 @@ fn what_cannot_be_read_is_not_written() {
     let mut nonsense = row.clone();
     nonsense.summary.as_mut().unwrap().mean = f64::NAN;
     let mut out = Vec::new();
-    let error = wire::write(&mut out, &Record::Case(Box::new(nonsense))).unwrap_err();
+    let error = file::write(&mut out, &Record::Case(Box::new(nonsense))).unwrap_err();
     assert_eq!(error.to_string(), "p2p.latency/bytes=8: mean_ns is NaN, which is no time");
     assert!(out.is_empty());
 }
