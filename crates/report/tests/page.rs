@@ -1,4 +1,4 @@
-//! The page as text: what it holds, in which order, and that nothing of a result file becomes markup.
+//! Text of the page: contents, order, and escaping of all text of result files.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,7 +20,7 @@ use ombx_results::{
     file::{self, ResultFile, RunWithRows},
 };
 
-/// A sample that would be seen if samples were part of the page.
+/// Value of all samples. It must not appear on the page.
 const SAMPLE: u64 = 987_654_321;
 
 fn run(hosts: &[&str]) -> Run {
@@ -85,7 +85,7 @@ fn of_rows(rows: Vec<Measurement>) -> String {
     rendered(&[("x.jsonl", &file(run(&["a", "b"]), rows))])
 }
 
-/// Values of an attribute, in order.
+/// Returns the values of an attribute in order.
 fn attributes<'a>(html: &'a str, name: &str) -> Vec<&'a str> {
     let begin = format!(" {name}=\"");
     let parts = html.split(begin.as_str()).skip(1);
@@ -124,17 +124,15 @@ fn what_needs_attention_comes_first() {
 }
 
 #[test]
-fn a_good_run_is_said_to_be_good() {
+fn a_run_without_findings_is_reported_as_well() {
     assert!(of_rows(sweep("p2p.latency", &[])).contains("All well"));
 }
 
 #[test]
-fn runs_without_an_end_are_told() {
+fn incomplete_runs_are_reported() {
     let mut killed = file(run(&["a"]), sweep("x.y", &[]));
     killed.runs[0].end = None;
-    assert!(
-        rendered(&[("k.jsonl", &killed)]).contains("k.jsonl after 4 rows: the run has no end record")
-    );
+    assert!(rendered(&[("k.jsonl", &killed)]).contains("k.jsonl after 4 rows: the run has no end record"));
     killed.cut_off = true;
     assert!(rendered(&[("k.jsonl", &killed)]).contains("ends inside a record"));
     killed.runs[0].end = Some((file::RunOutcome::Interrupted, Tally::default()));
@@ -143,7 +141,7 @@ fn runs_without_an_end_are_told() {
 }
 
 #[test]
-fn curves_have_a_mark_for_each_row_that_counts() {
+fn curves_have_a_symbol_per_measured_row() {
     let mut rows = sweep("p2p.latency", &[]);
     rows.extend(sweep("p2p.other", &[("mode", "a")]));
     rows.push(row("p2p.latency", &[], 0, 400.0));
@@ -160,7 +158,7 @@ fn curves_have_a_mark_for_each_row_that_counts() {
 }
 
 #[test]
-fn rows_of_one_size_are_dots_with_names() {
+fn rows_of_one_size_are_dot_plots() {
     let rows = ["fence", "lock"].map(|sync| row("rma.put_latency", &[("sync", sync)], 8, 700.0));
     let html = of_rows(rows.to_vec());
     assert!(html.contains(">sync=fence</text>") && html.contains(">sync=lock</text>"), "{html}");
@@ -168,7 +166,7 @@ fn rows_of_one_size_are_dots_with_names() {
 }
 
 #[test]
-fn many_series_are_split_so_that_they_can_be_told_apart() {
+fn many_series_are_split_into_several_charts() {
     let names: Vec<String> = (0..20).map(|i| format!("v{i}")).collect();
     let rows = names.iter().flat_map(|name| sweep("rma.put_latency", &[("sync", name)])).collect();
     let html = of_rows(rows);
@@ -177,7 +175,7 @@ fn many_series_are_split_so_that_they_can_be_told_apart() {
 }
 
 #[test]
-fn launches_of_the_same_are_one_curve_and_files_are_two() {
+fn launches_are_one_curve_and_files_are_two() {
     let mut launches = file(run(&["a", "b"]), sweep("p2p.latency", &[]));
     launches.runs.push(launches.runs[0].clone());
     let html = rendered(&[("base", &launches), ("new", &launches)]);
@@ -203,7 +201,7 @@ fn links(trust: &[Notice]) -> ResultFile {
 }
 
 #[test]
-fn the_map_has_a_cell_for_each_link_and_outlines_what_is_slow() {
+fn the_heat_map_outlines_slow_links() {
     let html = rendered(&[("l", &links(&[]))]);
     assert_eq!(html.matches("role=\"gridcell\"").count(), 16);
     assert_eq!(html.matches("tabindex=\"0\" x=").count(), 1, "one stop of the Tab key");
@@ -270,7 +268,7 @@ fn two_sides_are_compared() {
 }
 
 #[test]
-fn the_page_is_whole_and_refers_to_nothing_outside() {
+fn the_page_loads_nothing() {
     let mut rows = sweep("p2p.latency", &[]);
     rows[0].trust = vec![Notice { code: "clock".into(), short: "clock".into(), advice: "x".into() }];
     let html = rendered(&[("x.jsonl", &file(run(&["a", "b"]), rows)), ("l", &links(&[]))]);
@@ -295,7 +293,7 @@ fn the_page_is_whole_and_refers_to_nothing_outside() {
 }
 
 #[test]
-fn nothing_of_a_file_becomes_markup() {
+fn text_of_files_is_escaped() {
     const EVIL: &str =
         "\"'><script>alert(1)</script><img src=x onerror=alert(1)></title></style><!--&\u{202e}";
     let evil = || EVIL.to_owned();
@@ -337,7 +335,7 @@ fn nothing_of_a_file_becomes_markup() {
         assert!(!html.contains(markup), "{markup}");
     }
     assert!(html.contains("&lt;img src=x"), "it is shown as text");
-    // Every quotation mark of a file is escaped, so attributes end where they should: tags have an even number.
+    // Every quotation mark of a file is escaped. Tags therefore have an even number.
     let outside = html.split("<style>").next().unwrap().to_owned()
         + html.split("</style>").nth(1).unwrap().split("<script>").next().unwrap();
     for tag in outside.split('<').skip(1).map(|rest| rest.split('>').next().unwrap_or_default()) {
@@ -346,7 +344,7 @@ fn nothing_of_a_file_becomes_markup() {
 }
 
 #[test]
-fn nothing_measured_is_no_error() {
+fn a_file_without_rows_gives_a_page() {
     let html = rendered(&[("x", &file(run(&[]), vec![]))]);
     assert!(html.contains("The files have no rows.") && !html.contains("id=\"curves\""));
     assert!(page(&Report::default()).contains("no files"));

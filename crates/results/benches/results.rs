@@ -1,4 +1,4 @@
-//! What is done with samples afterwards: summaries, intervals, and writing and reading a file.
+//! Benchmarks of summaries, intervals, and writing and reading of files.
 
 use std::hint::black_box;
 
@@ -11,7 +11,7 @@ use ombx_results::file::{self, Record};
 
 const GOLDEN: &str = include_str!("../tests/golden/v1.jsonl");
 
-/// Times as they are measured: whole nanoseconds of batches, most alike, a few far off, in no order.
+/// Returns times in whole nanoseconds: most similar, a few far off, unordered.
 fn times(n: u64) -> Vec<u64> {
     let mut state = 1u64;
     let mut next = |range: u64| {
@@ -28,7 +28,7 @@ fn summaries(c: &mut Criterion) {
         group.throughput(Throughput::Elements(n));
         group.bench_with_input(BenchmarkId::new("independent", n), &legs, |b, x| b.iter(|| Summary::of(x)));
     }
-    // Dependent on those before: medians of ever longer blocks are tried.
+    // Dependent samples: medians of longer and longer blocks are tried.
     let mut level = 0.0;
     let walk: Vec<f64> = times(100_000)
         .into_iter()

@@ -1,4 +1,4 @@
-//! The result file: JSON Lines, one object a line, written row by row and readable however it was cut off.
+//! Result files: JSON Lines, one record per line. A truncated file is readable up to its last complete line.
 
 mod records;
 mod v1;
@@ -11,81 +11,84 @@ use std::{
 pub use self::records::Records;
 use ombx_core::result::{Measurement, Run, Tally};
 
-/// Schema version that this ombx writes: it reads every minor version of the same major one.
+/// Name, major and minor version of the schema that this version writes. It reads all minor versions of the same major
+/// version.
 pub const SCHEMA: (&str, u32, u32) = ("ombx.result", v1::MAJOR, v1::MINOR);
 
 /// One record of a file.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Record {
-    /// The first: where, when and how.
+    /// First record of a run: where, when and how it was measured.
     Run(Box<Run>),
-    /// A row.
+    /// One row.
     Case(Box<Measurement>),
-    /// The last: the run ended, and how.
+    /// Last record of a run.
     End(RunOutcome, Tally),
 }
 
-/// How a run ended, as its last record says.
+/// How a run ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RunOutcome {
-    /// Every case was run or skipped.
+    /// All cases ran or were skipped.
     Complete,
-    /// A signal ended it.
+    /// A signal ended the run.
     Interrupted,
     /// A rank, a launcher or a connection failed.
     Broken,
 }
 
-/// A file as far as it could be read.
+/// Contents of a result file.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct ResultFile {
-    /// Every run with its rows; more than one if files were joined.
+    /// Runs with their rows. Joined files have several.
     pub runs: Vec<RunWithRows>,
-    /// Whether the file stopped in the middle of a record.
+    /// Whether the file ends inside a record.
     pub cut_off: bool,
 }
 
-/// A run and what it measured.
+/// A run and its rows.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RunWithRows {
-    /// Where, when and how.
+    /// Where, when and how it was measured.
     pub run: Run,
     /// Its rows.
     pub rows: Vec<Measurement>,
-    /// How it ended, if it came to write that.
+    /// How it ended. `None` if the run was killed.
     pub end: Option<(RunOutcome, Tally)>,
 }
 
-/// Why a file could not be read.
+/// Error of reading a file.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
-    /// The file itself.
+    /// The file cannot be read.
     #[error("{0}")]
     Io(#[from] std::io::Error),
-    /// It holds something else.
-    #[error("line {line} is no record of ombx results: {why}")]
+    /// A line is not a record of ombx.
+    #[error("line {line} is not a record of ombx results: {why}")]
     NotAResult {
-        /// Line, from 1.
+        /// Line number from 1.
         line: usize,
-        /// What is wrong.
+        /// Reason.
         why: String,
     },
-    /// A newer ombx wrote it.
-    #[error("written in version {found} of the result format; this ombx reads version {known}")]
-    Future {
-        /// Its major version.
+    /// A newer version of ombx wrote the file.
+    #[error(
+        "the file has version {found} of the result format, but this ombx reads up to version {known}: use a newer ombx"
+    )]
+    NewerVersion {
+        /// Major version of the file.
         found: u64,
-        /// The one read here.
+        /// Newest major version that can be read.
         known: u32,
     },
 }
 
-/// Writes one record and its line end, in one call.
+/// Writes one record and a line end in a single call.
 pub fn write(out: &mut dyn Write, record: &Record) -> std::io::Result<()> {
     write_line(out, v1::to_json(record))
 }
 
-/// Writes the record of a row, as [`write`] does, without a copy of it.
+/// Writes the record of a row without a copy of the row.
 pub fn write_row(out: &mut dyn Write, row: &Measurement) -> std::io::Result<()> {
     write_line(out, v1::row_to_json(row))
 }
@@ -96,17 +99,17 @@ fn write_line(out: &mut dyn Write, line: Result<Vec<u8>, String>) -> std::io::Re
     out.write_all(&line)
 }
 
-/// Reads one line.
+/// Parses one line. Returns `None` for a kind of record that a later minor version added.
 pub fn parse(line: &str, number: usize) -> Result<Option<Record>, ReadError> {
     v1::from_json(line, number)
 }
 
-/// Reads a result file by its path: the beginning of every program that does something with results.
+/// Reads a result file.
 pub fn open(path: impl AsRef<Path>) -> Result<ResultFile, ReadError> {
     read(BufReader::new(std::fs::File::open(path)?))
 }
 
-/// Reads a file; a last line that is cut off is left out, everything else must be well-formed.
+/// Reads the contents of a result file. An incomplete last line is ignored. Any other malformed line is an error.
 pub fn read(input: impl BufRead) -> Result<ResultFile, ReadError> {
     let mut file = ResultFile::default();
     let mut records = Records::of(input);
@@ -122,13 +125,13 @@ pub fn read(input: impl BufRead) -> Result<ResultFile, ReadError> {
     Ok(file)
 }
 
-/// The JSON Schema of one line.
+/// Returns the JSON Schema of one line.
 #[cfg(feature = "schema")]
 pub fn schema() -> serde_json::Value {
     v1::schema()
 }
 
-/// The document of the format; its example is a test.
+/// Documentation of the format. Its example is compiled as a test.
 #[cfg(doctest)]
 #[doc = include_str!("../../../FORMAT.md")]
 pub struct FormatDocument;

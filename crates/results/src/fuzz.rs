@@ -1,4 +1,4 @@
-//! Entry points for fuzzing of what reads result files; the programs of `fuzz/` and the tests below call them with any bytes.
+//! Fuzzing entry points of the code that reads result files. The programs in `fuzz/` and the tests below call them.
 
 use std::io::Write;
 
@@ -14,7 +14,7 @@ use crate::{
     verdict::TimesBySize,
 };
 
-/// A result file: what could be read survives being written again, and every format and a comparison can be made of it.
+/// Reads arbitrary bytes as a result file. A valid file must survive writing, all output formats and a comparison.
 pub fn results(bytes: &[u8]) {
     let Ok(file) = file::read(bytes) else { return };
     let mut again = Vec::new();
@@ -70,13 +70,13 @@ fn rendered(renderer: &mut dyn Renderer, runs: &[RunWithRows]) -> Vec<u8> {
     out
 }
 
-/// Nothing in a file moves the cursor of the terminal on which it is shown.
+/// Asserts that text of a file cannot move the cursor of a terminal.
 fn harmless(text: &[u8]) {
     let text = std::str::from_utf8(text).unwrap();
     assert!(!text.chars().any(|c| c.is_control() && c != '\n'), "control characters in {text:?}");
 }
 
-/// A row that a rank sends to rank 0 in a sweep over links.
+/// Reads arbitrary bytes as a row that a rank sends to rank 0 during a sweep over links.
 pub fn row(bytes: &[u8]) {
     if let Ok(Some(Record::Case(row))) = file::parse(&String::from_utf8_lossy(bytes), 1) {
         TimesBySize::default().add(&row);
@@ -88,7 +88,7 @@ mod tests {
     use ombx_core::testkit::hostile;
 
     #[test]
-    fn any_file_is_results_or_refused() {
+    fn any_file_is_read_or_refused() {
         hostile("results", 1500, super::results);
     }
 

@@ -54,7 +54,7 @@ fn benchmarks<'a>(rows: impl Iterator<Item = NumberedRow<'a>>) -> Vec<Vec<Number
     groups
 }
 
-/// Side columns the rows of a table have beside the figures.
+/// Columns of a table in front of the figures.
 struct Columns<'a> {
     axes: BTreeSet<&'a str>,
     depth: bool,

@@ -1,4 +1,4 @@
-//! What differs between two sides beside what they measured.
+//! Differences between the setups of two sides: software, hosts, placement, options and time.
 
 use std::collections::BTreeSet;
 
@@ -6,9 +6,9 @@ use super::{Note, Order, side::SideResults};
 use crate::run_info::{hosts, library};
 use ombx_core::{result::Run, system::placement::Placement};
 
-/// Options that say what was measured, not how, or that differ by intention.
+/// Options that may differ between the sides without a note.
 const EXPECTED_OPTIONS: [&str; 6] = ["benchmarks", "sizes", "placement", "launch", "launches", "order"];
-/// Values of one side that a note spells out.
+/// Maximum number of values per side in a note.
 const MAX_LISTED: usize = 3;
 
 pub(super) fn notes(base: &SideResults, new: &SideResults) -> Vec<Note> {
@@ -36,27 +36,26 @@ pub(super) fn notes(base: &SideResults, new: &SideResults) -> Vec<Note> {
     if [base, new].iter().flat_map(|side| &side.runs).all(|run| run.profile == "debug") {
         notes.push(Note {
             code: "debug_build",
-            text: "both sides are debug builds of ombx: build with --release before believing a number"
-                .into(),
+            text: "both sides are debug builds of ombx: build with --release for meaningful figures".into(),
         });
     }
     for (name, side) in [("base", base), ("new", new)] {
         let (runs, ended) = (side.count(), side.complete);
         if ended < runs {
-            let text = format!("{name}: {} of {runs} runs did not come to their end", runs - ended);
+            let text = format!("{name}: {} of {runs} runs are incomplete", runs - ended);
             notes.push(Note { code: "incomplete", text });
         }
     }
     if order(base, new) == Order::Consecutive && base.count().max(new.count()) > 1 {
         notes.push(Note {
             code: "no_turns",
-            text: "the sides were measured one after the other: what changed on the machine meanwhile looks like a difference; ombx ab takes turns".into(),
+            text: "the sides were measured one after the other, so a change of the machine in between looks like a difference; ombx ab alternates the sides".into(),
         });
     }
     notes
 }
 
-/// Whether the launches of both sides overlap in time.
+/// Returns whether the launches of the sides overlap in time.
 pub(super) fn order(base: &SideResults, new: &SideResults) -> Order {
     let span = |side: &SideResults| {
         let starts = || side.runs.iter().map(|run| run.started.as_str());

@@ -1,13 +1,13 @@
-//! The records of a file one by one, so that a large file need not be in memory.
+//! Iterator over the records of a file, for files that do not fit into memory.
 
 use std::io::{BufRead, Read};
 
 use super::{ReadError, Record, parse};
 
-/// A longer line is not a record of ombx.
+/// Maximum length of a line in bytes.
 const LONGEST_LINE: u64 = 1 << 30;
 
-/// The records of a file in order, checked as they come: a run first, rows of it, its end. After an error there are no more.
+/// Iterator over the records of a file. It checks their order and ends after the first error.
 pub struct Records<R> {
     input: R,
     longest: u64,
@@ -20,7 +20,7 @@ pub struct Records<R> {
 }
 
 impl<R: BufRead> Records<R> {
-    /// Of a file from its beginning.
+    /// Starts at the beginning of a file.
     pub fn of(input: R) -> Records<R> {
         let (line, number, runs) = (Vec::new(), 0, 0);
         Records {
@@ -35,12 +35,12 @@ impl<R: BufRead> Records<R> {
         }
     }
 
-    /// Whether the file stopped in the middle of a record; known once there are no more.
+    /// Returns whether the file ended inside a record. The answer is valid after the last record.
     pub fn cut_off(&self) -> bool {
         self.cut_off
     }
 
-    /// The next record; `None` at the end.
+    /// Returns the next record, or `None` at the end of the file.
     fn advance(&mut self) -> Result<Option<Record>, ReadError> {
         loop {
             self.line.clear();
@@ -48,7 +48,7 @@ impl<R: BufRead> Records<R> {
             let number = self.number;
             if (&mut self.input).take(self.longest).read_until(b'\n', &mut self.line)? == 0 {
                 return match self.runs {
-                    // A run was killed before it began.
+                    // An empty file belongs to a run that was killed before its first record.
                     0 if number == 1 => {
                         self.cut_off = true;
                         Ok(None)
@@ -84,7 +84,7 @@ impl<R: BufRead> Records<R> {
         match record {
             Record::Run(_) => (self.runs, self.ended) = (self.runs + 1, false),
             _ if self.runs == 0 => return Err("a run record must come first"),
-            _ if self.ended => return Err("its run has ended before"),
+            _ if self.ended => return Err("it follows the end record of its run"),
             Record::End(..) => self.ended = true,
             Record::Case(_) => {}
         }
@@ -114,7 +114,7 @@ mod tests {
         let endless = std::io::BufReader::new(std::io::repeat(b'1'));
         let mut records = Records { longest: 1000, ..Records::of(endless) };
         let error = records.next().unwrap().unwrap_err();
-        assert_eq!(error.to_string(), "line 1 is no record of ombx results: it is longer than 1000 bytes");
+        assert_eq!(error.to_string(), "line 1 is not a record of ombx results: it is longer than 1000 bytes");
         assert!(records.next().is_none());
     }
 }

@@ -1,4 +1,4 @@
-//! Version 1 of the result format: its types are private, so that nothing else depends on how it is written.
+//! Version 1 of the result format. Its types are private: nothing else may depend on how records are written.
 
 mod decode;
 mod encode;

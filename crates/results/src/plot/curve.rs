@@ -1,4 +1,4 @@
-//! A chart of one benchmark for the terminal: both axes logarithmic, intervals as upright lines.
+//! Line chart of one benchmark for the terminal, with logarithmic axes and vertical intervals.
 
 use std::io::{Result, Write};
 
@@ -6,17 +6,17 @@ use super::{LogAxis, Ticks, extent};
 use crate::number::tick_label;
 use ombx_core::{benchmark::work::Metric, result::Headline, unit::Bytes};
 
-/// Lines of the chart itself.
+/// Height of the chart in lines.
 const LINES: usize = 10;
-/// Columns at the most: a wider curve says no more.
+/// Maximum width in columns.
 const WIDEST: usize = 72;
-/// Fewer columns show nothing.
+/// Minimum width in columns. Narrower charts are left out.
 const NARROWEST: usize = 16;
-/// Dots of a character of Unicode's braille block, across and down, and the bit of each.
+/// Dots of a Braille character, horizontally and vertically, and the bit of each dot.
 const DOTS: (usize, usize) = (2, 4);
 const BITS: [[u8; 4]; 2] = [[0x01, 0x02, 0x04, 0x40], [0x08, 0x10, 0x20, 0x80]];
 
-/// Draws figures by size, on a screen of this many columns; nothing where they are no curve.
+/// Draws figures by message size on a screen of `columns` columns. Fewer than two sizes give no output.
 pub(crate) fn draw(
     out: &mut dyn Write,
     points: &[(u64, Headline)],
@@ -75,12 +75,12 @@ pub(crate) fn draw(
     Ok(())
 }
 
-/// The line of dots, from the top, of a place on the upright axis.
+/// Returns the row of dots, from the top, of a position on the vertical axis.
 fn row_of(place: f64) -> usize {
     ((1.0 - place.clamp(0.0, 1.0)) * (LINES * DOTS.1 - 1) as f64).round() as usize
 }
 
-/// The level axis and the sizes below it.
+/// Draws the horizontal axis and its labels.
 fn sizes(out: &mut dyn Write, x: &LogAxis, margin: usize, width: usize) -> Result<()> {
     let (mut edge, mut labels) = (vec!['─'; width], String::new());
     for value in x.ticks(width / 7) {
@@ -95,7 +95,7 @@ fn sizes(out: &mut dyn Write, x: &LogAxis, margin: usize, width: usize) -> Resul
     writeln!(out, "  {:margin$}  {}", "", labels.trim_end())
 }
 
-/// Dots, eight in a character.
+/// Dots of the chart, eight per character.
 struct Canvas {
     width: usize,
     cells: Vec<u8>,
@@ -130,7 +130,7 @@ mod tests {
         String::from_utf8(out).unwrap()
     }
 
-    /// Columns, from the left, of the lines in which something is drawn.
+    /// Returns column and line of all characters with dots.
     fn curve(text: &str) -> Vec<(usize, usize)> {
         let drawn = |c: char| ('\u{2801}'..='\u{28ff}').contains(&c);
         let lines = text.lines().enumerate();
@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn it_fits_the_screen_or_is_left_out() {
+    fn the_chart_fits_the_screen() {
         let points = [(1, 1.0), (1 << 20, 4000.0)];
         for columns in [40, 60, 80, 200] {
             let text = drawn(&points, columns);
@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_curve_is_not_drawn() {
+    fn fewer_than_two_sizes_are_not_drawn() {
         assert_eq!(drawn(&[], 80), "");
         assert_eq!(drawn(&[(8, 1.0)], 80), "");
         assert_eq!(drawn(&[(0, 1.0), (8, 1.0)], 80), "");

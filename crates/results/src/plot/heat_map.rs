@@ -1,4 +1,4 @@
-//! The heat map: a character for each link, darker where it takes longer.
+//! Heat map of links for the terminal: one character per link, darker for longer times.
 
 use std::io::{Result, Write};
 
@@ -8,9 +8,9 @@ use crate::{
     verdict::{Hosts, LinkTimes},
 };
 
-/// From fast to slow.
+/// Shades from fast to slow.
 const CHARACTERS: [char; 5] = ['·', '░', '▒', '▓', '█'];
-/// A link that was not measured, or a rank and itself.
+/// Character of a link that was not measured.
 const NOTHING: char = ' ';
 /// Maximum number of columns. With more ranks, a cell is the slowest link of a block of ranks.
 const WIDEST: usize = 64;

@@ -1,25 +1,25 @@
-//! Logarithmic axes: how far one reaches, where a value stands on it, and which round values are marked.
+//! Logarithmic axes: range, position of values, and ticks.
 
-/// Side values are round.
+/// Values at which ticks may stand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ticks {
-    /// 1, 2, 5, 10, 20 ...: times and rates.
+    /// 1, 2, 5, 10, 20 ...: for times and rates.
     Decimal,
-    /// 1, 2, 4, 8 ...: sizes.
+    /// 1, 2, 4, 8 ...: for sizes.
     Binary,
 }
 
-/// A logarithmic axis. Its bounds are round and at least a factor of two apart, so that noise is never spread over all of it.
+/// Logarithmic axis. Its bounds are ticks and at least a factor of two apart, so that noise does not fill it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct LogAxis {
     ticks: Ticks,
-    /// Numbers of the round values at its bounds.
+    /// Tick numbers of the bounds.
     first: i32,
     last: i32,
 }
 
 impl Ticks {
-    /// The round value of this number: 1 is number 0.
+    /// Returns the value of a tick. Tick 0 is 1.
     fn value(self, number: i32) -> f64 {
         match self {
             Ticks::Binary => f64::from(number).exp2(),
@@ -27,26 +27,26 @@ impl Ticks {
         }
     }
 
-    /// The number of the largest round value that is not above this one.
+    /// Returns the number of the largest tick that is not above a value.
     fn below(self, value: f64) -> i32 {
         let guess = match self {
             Ticks::Binary => value.log2().floor() as i32,
             Ticks::Decimal => value.log10().floor() as i32 * 3 + 2,
         };
-        // Logarithms are off by a rounding at max.
+        // Rounding of the logarithm may be off by one tick.
         (guess - 3..=guess + 1).rev().find(|at| self.value(*at) <= value).unwrap_or(guess)
     }
 }
 
-/// A power of ten as it would be written: 1e-1 is nearer to 0.1 than 10 multiplied by itself.
+/// Returns a power of ten, correctly rounded: repeated multiplication is not.
 fn power(exponent: i32) -> f64 {
     format!("1e{exponent}").parse().unwrap_or(f64::MAX)
 }
 
 impl LogAxis {
-    /// The shortest that holds all values above 0; `None` where there are none.
+    /// Returns the shortest axis that covers all values above 0, or `None` if there are none.
     pub fn covering(values: impl IntoIterator<Item = f64>, ticks: Ticks) -> Option<LogAxis> {
-        // Beyond these nothing is measured, and round values would overflow.
+        // Measured values are within these limits. Ticks outside would overflow.
         let known = values.into_iter().filter(|v| *v > 1e-100 && *v < 1e100);
         let (low, high) =
             known.fold((f64::MAX, 0f64), |(low, high), value| (low.min(value), high.max(value)));
@@ -58,18 +58,18 @@ impl LogAxis {
         Some(LogAxis { ticks, first, last: last.max(first + 1) })
     }
 
-    /// The values at its bounds.
+    /// Returns the values of the lower and the upper bound.
     pub fn bounds(&self) -> [f64; 2] {
         [self.ticks.value(self.first), self.ticks.value(self.last)]
     }
 
-    /// Where a value stands: 0 at the low end, 1 at the high one.
+    /// Returns the position of a value: 0 at the lower bound, 1 at the upper bound.
     pub fn position(&self, value: f64) -> f64 {
         let [low, high] = self.bounds();
         (value / low).ln() / (high / low).ln()
     }
 
-    /// Round values to mark, `most` or fewer; they are equally far apart or become so by decades.
+    /// Returns at most `max` ticks at equal distances. With many decades, only whole decades have ticks.
     pub fn ticks(&self, max: usize) -> Vec<f64> {
         let numbers = self.first..=self.last;
         let all = (self.last - self.first + 1) as usize;
@@ -85,7 +85,7 @@ impl LogAxis {
         numbers.filter(|n| n.rem_euclid(step as i32) == 0).map(|n| self.ticks.value(n)).collect()
     }
 
-    /// Of an axis from one round value to the next: as many equal steps as there is room for.
+    /// Divides an axis between two neighbouring ticks into at most `max` equal steps.
     fn between(&self, max: usize) -> Vec<f64> {
         let [low, high] = self.bounds();
         let steps = match self.first.rem_euclid(3) {
@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn ends_are_round_and_hold_everything() {
+    fn bounds_are_round_and_cover_all_values() {
         assert_eq!(decimal(&[0.37, 41.0]).bounds(), [0.2, 50.0]);
         assert_eq!(decimal(&[1.0, 10.0]).bounds(), [1.0, 10.0]);
         assert_eq!(decimal(&[1.01, 1.02]).bounds(), [1.0, 2.0]);

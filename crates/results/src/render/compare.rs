@@ -1,4 +1,4 @@
-//! A comparison for people and for programs.
+//! Comparison as text tables.
 
 mod json;
 
@@ -16,7 +16,7 @@ use crate::{
     number::figure,
 };
 
-/// Writes a comparison as tables, one for each benchmark and choice of axes, and what there is to say beside them.
+/// Writes a comparison: one table per benchmark and choice of axes, then cases of one side and notes.
 pub fn table(out: &mut dyn Write, comparison: &Comparison, paint: Paint) -> Result<()> {
     for (name, side) in [("base", &comparison.base), ("new ", &comparison.new)] {
         writeln!(out, "{name}  {}", plain(&describe(side)))?;
@@ -50,7 +50,7 @@ pub fn summary(comparison: &Comparison) -> String {
     format!("{cases} case{plural}: {worse} worse, {better} better, {unresolved} unresolved")
 }
 
-/// A relative difference as people write it: `+10.1%`.
+/// Formats a fraction as a signed percentage: `+10.1%`.
 pub fn percent(fraction: f64) -> String {
     let percent = fraction * 100.0;
     if percent.abs() >= 1000.0 { format!("{percent:+.0}%") } else { format!("{percent:+.1}%") }

@@ -1,14 +1,14 @@
-//! Text tables without lines, and cells that several of them have.
+//! Text tables without lines, and common cells.
 
 use std::ops::Range;
 
 use comfy_table::{CellAlignment, Row, Table, presets};
 use ombx_core::unit::Bytes;
 
-/// Text in a cell whose value is missing.
+/// Text of a missing value.
 pub(super) const NO_VALUE: &str = "n/a";
 
-/// Returns an empty table with these column titles; columns in `right` are aligned to the right.
+/// Returns an empty table with these titles. The columns in `right` are aligned to the right.
 pub(super) fn grid(titles: impl Into<Row>, right: Range<usize>) -> Table {
     let mut grid = Table::new();
     grid.load_style(presets::NOTHING).set_header(titles);

@@ -1,4 +1,4 @@
-//! JSON Lines: the result file itself.
+//! JSON Lines: the format of result files.
 
 use std::io::{Result, Write};
 
@@ -6,7 +6,7 @@ use super::Renderer;
 use crate::file::{self, Record, RunOutcome};
 use ombx_core::result::{Measurement, Run, Tally};
 
-/// Writes records as the file has them, flushed one by one.
+/// Writes records as in a result file and flushes after each.
 #[derive(Debug, Default)]
 pub struct JsonLines {
     open: bool,
@@ -25,7 +25,7 @@ impl Renderer for JsonLines {
     }
 
     fn end(&mut self, out: &mut dyn Write, outcome: RunOutcome, tally: &Tally) -> Result<()> {
-        // A launch may end before it has begun a run: then there is nothing to end.
+        // A launch can fail before its run record. It then gets no end record.
         if !std::mem::take(&mut self.open) {
             return Ok(());
         }

@@ -1,4 +1,4 @@
-//! Several launches of the same for people: each case once, with how far launches lie apart.
+//! Several launches of the same plan: one line per case with the spread between launches.
 
 use std::{
     collections::BTreeMap,
@@ -17,11 +17,11 @@ use ombx_core::{
     stats,
 };
 
-/// Collects all launches and prints them as one table when the last has ended, or one was broken.
+/// Collects all launches and prints one table at the end of the output.
 #[derive(Debug, Default)]
 pub struct Launches {
     seen: usize,
-    /// Of the launch that did not come to its end.
+    /// Number of rows of a launch that did not complete.
     broken: Option<u64>,
     cases: BTreeMap<Place, Case>,
     advice: BTreeMap<String, String>,
@@ -29,20 +29,20 @@ pub struct Launches {
     paint: Paint,
 }
 
-/// Where a case stands: launches run them in any order.
+/// Sort key of a case: heading, size, key. Launches run cases in random order.
 type Place = (String, Option<u64>, String);
 
 #[derive(Debug)]
 struct Case {
     metric: Metric,
     bytes: Option<u64>,
-    /// The headline of each launch: us, or MB/s.
+    /// Headline figure of each launch, in us or MB/s.
     medians: Vec<f64>,
     doubts: BTreeMap<String, usize>,
 }
 
 impl Launches {
-    /// A table in these colours.
+    /// Creates a renderer with or without colours.
     pub fn painted(paint: Paint) -> Launches {
         Launches { paint, ..Launches::default() }
     }
@@ -88,7 +88,7 @@ impl Launches {
 }
 
 impl Case {
-    /// Median of launches, its interval, spread, lowest, highest, and how many launches.
+    /// Returns median, interval, spread, minimum, maximum and number of launches.
     fn figures(&self) -> [String; 6] {
         let mut sorted = self.medians.clone();
         sorted.sort_by(f64::total_cmp);

@@ -183,7 +183,7 @@ mod tests {
         team::Place,
     };
 
-    /// Four hosts of one rank each, 1 ms for 1 MB, with the slow link of ranks 1 and 3; rendered.
+    /// Renders four hosts with one rank each: 1 ms for 1 MB, and 2 ms between ranks 1 and 3.
     fn rendered(renderer: &mut dyn Renderer, trust: &[Notice]) -> String {
         let host = |at: u32| format!("n{at}");
         let place = |at| Place { host: host(at), cpus: "0".into(), online: 1, governor: None };

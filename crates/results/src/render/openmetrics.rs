@@ -1,6 +1,6 @@
-//! OpenMetrics text, which monitoring systems scrape or pick up as a file: one gauge for each figure of a case.
+//! OpenMetrics text for monitoring systems: one gauge per figure of a case.
 //!
-//! Only what the older Prometheus text format has too is used, so that a textfile collector reads it.
+//! The text is also valid in the older Prometheus format, which textfile collectors read.
 
 use std::{
     collections::BTreeMap,
@@ -18,7 +18,7 @@ use ombx_core::{
     result::{Measurement, Outcome, Run, Tally},
 };
 
-/// Families in the order in which they are written: name, unit, help. A name ends with its unit.
+/// Metric families in the order of output: name, unit, help text. The unit ends the name.
 const FAMILIES: [(&str, &str, &str); 15] = [
     ("ombx_latency_seconds", "seconds", "Median time of one leg."),
     ("ombx_latency_low_seconds", "seconds", "Low end of the 95 % interval of the median time."),
@@ -45,11 +45,11 @@ const FAMILIES: [(&str, &str, &str); 15] = [
     ("ombx_provenance", "", "Always 1; where and with what a run was measured."),
 ];
 
-/// Collects all runs, since the lines of a family must stand together, and writes them at the end.
+/// Collects all runs and writes them at the end, because the lines of a family must be adjacent.
 #[derive(Debug, Default)]
 pub struct OpenMetrics {
     runs: Vec<String>,
-    /// By family: labels but for the run, which run, value.
+    /// Samples by family: labels without the run, index of the run, value.
     lines: BTreeMap<&'static str, Vec<(String, usize, f64)>>,
 }
 
@@ -126,7 +126,7 @@ impl Renderer for OpenMetrics {
                 writeln!(out, "# UNIT {family} {unit}")?;
             }
             writeln!(out, "# HELP {family} {help}")?;
-            // The last word counts where a run has a case twice: no two lines may have the same labels.
+            // A repeated case counts once, with its last value: labels must be unique.
             let last: BTreeMap<(&str, usize), f64> =
                 lines.iter().map(|(labels, run, value)| ((labels.as_str(), *run), *value)).collect();
             for ((labels, run), value) in last {
@@ -145,7 +145,7 @@ impl Renderer for OpenMetrics {
 }
 
 impl OpenMetrics {
-    /// The name of a run; of runs with the same name, which of them besides.
+    /// Returns the name of a run. Repeated names get a number.
     fn name_of(&self, at: usize) -> String {
         let earlier = self.runs[..at].iter().filter(|name| **name == self.runs[at]).count();
         if earlier == 0 { self.runs[at].clone() } else { format!("{} ({})", self.runs[at], earlier + 1) }

@@ -1,4 +1,4 @@
-//! The table that people read: one per benchmark and choice of axes, with what spoils each row beside it.
+//! Text table: one per benchmark and choice of axes, with the marks of each row.
 
 mod cells;
 
@@ -21,7 +21,7 @@ use ombx_core::{
     unit::Bytes,
 };
 
-/// Collects the rows of one benchmark and prints them when the next begins.
+/// Collects the rows of one benchmark and prints them when the next one starts.
 #[derive(Debug, Default)]
 pub struct Table {
     heading: String,
@@ -37,11 +37,11 @@ pub struct Table {
     tables: usize,
     runs: usize,
     paint: Paint,
-    /// Columns of the screen, if charts are wanted.
+    /// Width of the charts below tables, or `None` for no charts.
     plot: Option<usize>,
 }
 
-/// The advice of one kind of notice: of the first row that has it, and how many others have another.
+/// Advice of a mark from the first row that has it, and the number of rows with different advice.
 #[derive(Debug)]
 struct Note {
     advice: String,
@@ -58,7 +58,7 @@ impl Renderer for Table {
         writeln!(out, "{}", plain(&banner(run)))?;
         let clock = &run.clock;
         let line =
-            format!("clock {}, {} ns a reading · started {}", clock.source, clock.overhead_ns, run.started);
+            format!("clock {}, {} ns per reading · started {}", clock.source, clock.overhead_ns, run.started);
         writeln!(out, "{}", plain(&line))
     }
 
@@ -106,12 +106,12 @@ impl Renderer for Table {
 }
 
 impl Table {
-    /// A table in these colours.
+    /// Creates a table with or without colours.
     pub fn painted(paint: Paint) -> Table {
         Table { paint, ..Table::default() }
     }
 
-    /// Draws a chart below each table, this many columns wide at the most.
+    /// Adds a chart below each table, at most this many columns wide.
     #[must_use]
     pub fn plotted(self, columns: usize) -> Table {
         Table { plot: Some(columns), ..self }
@@ -123,7 +123,7 @@ impl Table {
         note.others += usize::from(note.advice != advice);
     }
 
-    /// Prints the rows collected so far, so that an interrupted run shows what it has.
+    /// Prints the collected rows.
     fn flush(&mut self, out: &mut dyn Write) -> Result<()> {
         if self.rows.is_empty() && self.skips.is_empty() {
             return Ok(());
@@ -145,10 +145,10 @@ impl Table {
             writeln!(out, "  n/a: {why}")?;
         }
         for (word, Note { advice, others }) in std::mem::take(&mut self.notes) {
-            // What holds for the whole run is explained once.
+            // Advice that repeats in a run is printed once.
             if self.explained.insert((word.clone(), advice.clone())) {
                 let others = if others > 0 {
-                    format!(" (and {} likewise)", row_count(others as u64))
+                    format!(" ({} with other values)", row_count(others as u64))
                 } else {
                     String::new()
                 };
@@ -172,7 +172,7 @@ impl Table {
         let last = titles.len() - 1;
         let mut grid = grid(titles, 0..last);
         for row in self.rows.iter().map(|row| row.cells(&figures)) {
-            // Only the last column: what does not print must not count in the width of another.
+            // Only the last cell is coloured: escape sequences would count in the width of other columns.
             let cells = row.iter().enumerate();
             grid.add_row(
                 cells.map(|(i, cell)| if i == last { self.paint.warning(cell) } else { cell.clone() }),
@@ -186,12 +186,12 @@ fn row_count(count: u64) -> String {
     if count == 1 { "1 row".into() } else { format!("{count} rows") }
 }
 
-/// A row's benchmark with all that was chosen but the size: rows with the same are one series.
+/// Returns benchmark, axes, window and pairs of a row. Rows with the same heading form a series over sizes.
 pub fn heading(row: &Measurement) -> String {
     title(&row.bench, &row.axes, row.depth, row.pairs)
 }
 
-/// What rows of one table have in common.
+/// Joins what the rows of one table have in common.
 pub(super) fn title(bench: &str, axes: &BTreeMap<String, String>, depth: Option<u32>, pairs: u32) -> String {
     let axes: Vec<String> = axes.iter().map(|(k, v)| format!("{k}={v}")).collect();
     let mut parts = vec![bench.to_owned()];

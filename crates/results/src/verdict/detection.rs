@@ -1,4 +1,4 @@
-//! The tests: hosts, then ranks, then links, each against others of its kind.
+//! Detection of slow hosts, ranks and links, each compared with others of its kind.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,24 +6,24 @@ use ombx_core::stats;
 
 use super::{Component, Hosts, Link, LinkTimes, SlowComponent};
 
-/// Chance of naming anything on a healthy machine, if times had normal noise.
+/// Probability of a false verdict on a healthy machine with normally distributed times.
 const LEVEL: f64 = 0.01;
-/// What is less than this many times slower is not worth a sentence, however sure it is.
+/// Smallest ratio with a verdict.
 const MIN_FACTOR: f64 = 1.15;
-/// What is less than this many times slower when measured alone was slow only in the sweep.
+/// Smallest ratio that confirms a slow link when it is measured again alone.
 const MIN_RETEST_FACTOR: f64 = 1.1;
-/// So is what is less than this many times the spread of its kind slower.
+/// The same limit in standard deviations of the kind.
 const MIN_RETEST_SPREADS: f64 = 4.0;
-/// Spread of logarithms below which machines do not repeat themselves.
+/// Smallest standard deviation of logarithms: repeated runs differ by as much.
 const MIN_SPREAD: f64 = 0.01;
-/// Fewer links of a kind say nothing about one of them.
+/// Minimum number of links of a kind for tests of single links.
 const MIN_LINKS: usize = 10;
-/// Fewer hosts or ranks say nothing about one of them; so do fewer partners of one.
+/// Minimum number of hosts or ranks for tests of hosts or ranks. Each needs one partner fewer.
 const MIN_GROUPS: usize = 4;
-/// From the median absolute deviation to the standard deviation of normal noise.
+/// Standard deviation of a normal distribution, in median absolute deviations.
 const MAD_TO_SIGMA: f64 = 1.4826;
 
-/// A link relative to its kind: the logarithm of how many times as long as their median it takes.
+/// Time of a link relative to its kind: the logarithm of its ratio to the median.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct RelativeLink {
     pub(super) from: u32,
@@ -32,7 +32,7 @@ pub(super) struct RelativeLink {
     pub(super) inside: bool,
 }
 
-/// What is slow, the worst first; one sentence for each, whatever the number of sizes.
+/// Returns the slow components of all message sizes, the slowest first. Each component is named once.
 pub fn find_slow(times: &[LinkTimes], hosts: &Hosts) -> Vec<SlowComponent> {
     let mut found: BTreeMap<Component, SlowComponent> = BTreeMap::new();
     for of_size in times {
@@ -43,7 +43,7 @@ pub fn find_slow(times: &[LinkTimes], hosts: &Hosts) -> Vec<SlowComponent> {
             }
         }
     }
-    // Both directions at different sizes are still one link.
+    // A link whose directions are slow at different sizes is named once.
     let links: Vec<(u32, u32)> = found
         .keys()
         .filter_map(|w| if let Component::Link(a, b) = w { Some((*a, *b)) } else { None })
@@ -99,7 +99,7 @@ pub(super) fn at_one_size(times: &LinkTimes, hosts: &Hosts, sizes: usize) -> Vec
     slow
 }
 
-/// Links relative to the median of their kind.
+/// Converts times to logarithms relative to the median of their kind.
 pub(super) fn relative_links(links: &[Link], hosts: &Hosts) -> Vec<RelativeLink> {
     let known = links.iter().filter(|l| l.ns.is_finite() && l.ns > 0.0);
     let mut all: Vec<RelativeLink> = known
@@ -121,7 +121,7 @@ fn recentre(links: &mut [RelativeLink]) {
     }
 }
 
-/// Single links that stand out from their kind, and its spread.
+/// Returns slow single links and the standard deviation of their kind.
 fn slow_links(links: &[RelativeLink], sizes: usize) -> Vec<(RelativeLink, f64)> {
     let mut found = Vec::new();
     for inside in [false, true] {
@@ -136,7 +136,7 @@ fn slow_links(links: &[RelativeLink], sizes: usize) -> Vec<(RelativeLink, f64)> 
     found
 }
 
-/// Hosts or ranks most of whose links are slow, and by how much.
+/// Returns hosts or ranks most of whose links are slow, with the logarithm of the ratio.
 fn slow_groups(
     links: &[RelativeLink],
     ends: impl Fn(&RelativeLink) -> [u32; 2],
@@ -151,7 +151,7 @@ fn slow_groups(
             partners.insert(other);
         }
     }
-    // Inside a host there are no partners to be short of.
+    // Links inside a host have no partner hosts.
     let apart = links.iter().any(|l| ends(l)[0] != ends(l)[1]);
     let few = if apart { MIN_GROUPS - 1 } else { 1 };
     values.retain(|_, (_, partners)| partners.len() >= few);
@@ -163,7 +163,7 @@ fn slow_groups(
         values.into_iter().map(|(group, (logs, _))| (group, median(&logs))).collect();
     let middle = median(&centres.values().copied().collect::<Vec<_>>());
     let above = |group: u32| centres.get(&group).map_or(0.0, |c| c - middle);
-    // What is left of the noise of a link without what its two ends explain.
+    // Noise of a link: the part that its two ends do not explain.
     let left = links.iter().map(|l| {
         let [a, b] = ends(l);
         l.log - if a == b { above(a) } else { above(a) + above(b) }
@@ -175,14 +175,16 @@ fn slow_groups(
     centres.keys().map(|group| (*group, above(*group))).filter(|(_, log)| *log >= limit).collect()
 }
 
-/// The logarithm from which one of `tests` is slow: Bonferroni's correction with the bound exp(-z²/2) of the normal tail,
-/// wider where the spread itself comes from few values.
+/// Returns the limit for one of `tests` tests: Bonferroni's correction with the bound exp(-z²/2) of the normal tail.
+///
+/// The limit is wider if the standard deviation was estimated from few values.
 fn threshold(tests: usize, spread: f64, values: usize) -> f64 {
     let z = (2.0 * (tests as f64 / LEVEL).ln()).sqrt();
     (z * spread * (1.0 + 5.0 / values as f64)).max(MIN_FACTOR.ln())
 }
 
-/// Robust standard deviation: the larger of what the middle half says and what the slow side says, up to a sixth of it.
+/// Returns a robust standard deviation: from the median absolute deviation, or from the 84th percentile if that is
+/// larger.
 fn spread(mut logs: Vec<f64>) -> f64 {
     if logs.is_empty() {
         return MIN_SPREAD;
@@ -198,7 +200,7 @@ pub(super) fn median(values: &[f64]) -> f64 {
     stats::median(values).unwrap_or(0.0)
 }
 
-/// What links that were measured again, alone, took of the time of ordinary ones.
+/// Logarithms of the ratios of links measured again alone to ordinary links.
 struct Retested(BTreeMap<(u32, u32), f64>);
 
 impl Retested {
@@ -216,8 +218,10 @@ impl Retested {
         Retested(times.alone.iter().map(|l| ((l.from, l.to), log(l))).collect())
     }
 
-    /// How much slower links are that were slower by `log` in the sweep, if they are so alone. Without any second measurement
-    /// the sweep is believed.
+    /// Returns the confirmed logarithm for links that were slow by `log` in the sweep, or `None` if they are not slow
+    /// alone.
+    ///
+    /// Without a second measurement, the sweep counts.
     fn confirms<'a>(
         &self,
         links: impl Iterator<Item = &'a RelativeLink>,

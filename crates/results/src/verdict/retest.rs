@@ -1,32 +1,32 @@
-//! Side links are measured again alone: the slowest, those that stand out, and a few ordinary ones to compare with.
+//! Choice of the links to measure again alone: slow links, and ordinary links for comparison.
 
 use super::{
     Component, Hosts, Link, LinkTimes,
     detection::{RelativeLink, at_one_size, median, relative_links},
 };
 
-/// At one size, single links that are measured again at the most, beyond those that the user asks for: this, or two for each
+/// Maximum number of single links per size, beyond those that the user asks for. With many ranks the limit is two per
 /// rank, which takes about as long as the sweep.
 const MAX_SINGLE_LINKS: usize = 32;
-/// Links of a host or rank that seems slow.
+/// Number of links measured again for a slow host or rank.
 const LINKS_PER_GROUP: usize = 4;
-/// Ordinary links of each kind.
+/// Number of ordinary links of each kind.
 const REFERENCE_LINKS: usize = 3;
 
-/// A link to be measured again.
+/// Link to measure again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Retest {
-    /// The timed rank.
+    /// Timed rank.
     pub from: u32,
-    /// The one that answers.
+    /// Rank that answers.
     pub to: u32,
     /// Message size.
     pub bytes: u64,
-    /// Whether it is a suspect; else it is an ordinary link.
+    /// Whether the link is slow. Otherwise it is an ordinary link for comparison.
     pub suspect: bool,
 }
 
-/// The slowest `count` links of each size and those that stand out, and ordinary ones of the same kinds.
+/// Returns the slowest `count` links of each size, all links that stand out, and ordinary links of the same kinds.
 pub fn retest_candidates(times: &[LinkTimes], hosts: &Hosts, count: usize) -> Vec<Retest> {
     let mut all = Vec::new();
     if count == 0 {
@@ -41,7 +41,7 @@ pub fn retest_candidates(times: &[LinkTimes], hosts: &Hosts, count: usize) -> Ve
             let new: Vec<RelativeLink> = links.into_iter().filter(new).collect();
             slowest.extend(new);
         };
-        // Of a slow host, links that are not measured again are no more ordinary than the others.
+        // All links of a slow host are unsuitable as ordinary links, also those not measured again.
         let mut named: Vec<(u32, u32)> = Vec::new();
         let (mut singles, most) = (0, MAX_SINGLE_LINKS.max(2 * hosts.ranks() as usize));
         let mut found = at_one_size(of_size, hosts, times.len());
@@ -90,7 +90,7 @@ pub fn retest_candidates(times: &[LinkTimes], hosts: &Hosts, count: usize) -> Ve
     all
 }
 
-/// The slowest links relative to their kind, and how many times its median they take.
+/// Returns the slowest links relative to their kind, and their ratios to its median.
 pub fn slowest(times: &LinkTimes, hosts: &Hosts, count: usize) -> Vec<(Link, f64)> {
     let mut links = relative_links(&times.sweep, hosts);
     links.sort_by(|a, b| b.log.total_cmp(&a.log));

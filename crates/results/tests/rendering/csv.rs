@@ -1,4 +1,4 @@
-//! CSV, which spreadsheets and data frames read.
+//! CSV.
 
 use std::collections::HashMap;
 
@@ -21,7 +21,7 @@ fn of_the_golden_run() {
 }
 
 #[test]
-fn its_header_stands_once_over_benchmarks_and_runs() {
+fn the_header_is_written_once() {
     let mut csv = Csv::default();
     let rows =
         [latency(8, &around(2000, 400)), bandwidth(8, &around(2000, 400)), latency(8, &around(2000, 10))];
@@ -34,7 +34,7 @@ fn its_header_stands_once_over_benchmarks_and_runs() {
 }
 
 #[test]
-fn what_does_not_exist_is_empty() {
+fn missing_values_are_empty() {
     let text = complete(&mut Csv::default(), &golden().rows);
     let records = records(&text);
     assert_eq!(records.len(), 4);

@@ -1,6 +1,6 @@
-//! JSON Lines on a screen is the file itself.
+//! JSON Lines output equals the result file.
 
-use ombx_results::{render::JsonLines, file};
+use ombx_results::{file, render::JsonLines};
 
 use crate::{GOLDEN, golden, rendered};
 

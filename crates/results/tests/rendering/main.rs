@@ -1,4 +1,4 @@
-//! What people and parsers see of a result.
+//! Output formats of rows.
 
 mod csv;
 mod jsonl;
@@ -17,7 +17,7 @@ use ombx_core::{
     result::{Measurement, Outcome, Run, Samples, Tally},
     stats::Summary,
 };
-use ombx_results::{render::Renderer, file};
+use ombx_results::{file, render::Renderer};
 
 const GOLDEN: &str = include_str!("../golden/v1.jsonl");
 
@@ -25,7 +25,7 @@ fn golden() -> file::RunWithRows {
     file::read(GOLDEN.as_bytes()).unwrap().runs.remove(0)
 }
 
-/// A renderer's text of a whole run.
+/// Renders a whole run.
 fn rendered(
     renderer: &mut dyn Renderer,
     run: &Run,
@@ -43,12 +43,12 @@ fn rendered(
     String::from_utf8(out).unwrap()
 }
 
-/// The text of rows that were all measured.
+/// Renders rows of a complete run.
 fn complete(renderer: &mut dyn Renderer, rows: &[Measurement]) -> String {
     rendered(renderer, &golden().run, rows, file::RunOutcome::Complete)
 }
 
-/// A row of a ping-pong whose samples, of one iteration each, took these nanoseconds.
+/// Returns a row of a ping-pong with one iteration per sample.
 fn latency(bytes: u64, elapsed_ns: &[u64]) -> Measurement {
     let samples =
         vec![Samples { rank: 0, thread: 0, batch: 1, elapsed_ns: elapsed_ns.to_vec(), ..Samples::default() }];
@@ -73,7 +73,7 @@ fn latency(bytes: u64, elapsed_ns: &[u64]) -> Measurement {
     }
 }
 
-/// A row of a stream of 64 messages.
+/// Returns a row of a stream of 64 messages.
 fn bandwidth(bytes: u64, elapsed_ns: &[u64]) -> Measurement {
     let row = latency(bytes, elapsed_ns);
     Measurement {
@@ -88,7 +88,7 @@ fn bandwidth(bytes: u64, elapsed_ns: &[u64]) -> Measurement {
     }
 }
 
-/// Many different times around a value, in no order.
+/// Returns different times within 1 % above a value, unordered.
 fn around(ns: u64, samples: u64) -> Vec<u64> {
     (0..samples).map(|i| ns + i * 7919 % samples * ns / samples / 100).collect()
 }

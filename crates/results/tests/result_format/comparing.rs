@@ -1,4 +1,4 @@
-//! Whatever a file holds, comparing and printing it ends in text or a typed error, never in a panic.
+//! Comparison and output of arbitrary files end in text or a typed error, never in a panic.
 
 use ombx_core::result::{Measurement, Tally};
 use ombx_results::{
@@ -18,7 +18,7 @@ fn side(runs: &[RunWithRows]) -> SideResults {
     side
 }
 
-/// Everything that is made of two sides.
+/// Compares two sides and checks all output formats.
 fn printed(base: &SideResults, new: &SideResults) -> Comparison {
     let comparison = Comparison::of(base, new);
     let mut out = Vec::new();
@@ -41,7 +41,7 @@ fn has_null(value: &serde_json::Value) -> bool {
     }
 }
 
-/// The grammar of the text: comments of known kinds, samples of the family before, an end; no two lines of one series.
+/// Checks the OpenMetrics grammar: known comments, samples after their family, unique series, and an end.
 fn assert_open_metrics(text: &str) {
     let lines: Vec<&str> = text.split_terminator('\n').collect();
     assert_eq!(lines.last(), Some(&"# EOF"), "{text}");
@@ -132,7 +132,7 @@ proptest! {
 }
 
 #[test]
-fn a_row_from_monitoring() {
+fn the_golden_file_as_open_metrics() {
     let text = open_metrics(&file::read(GOLDEN.as_bytes()).unwrap().runs);
     assert_open_metrics(&text);
     for line in [

@@ -1,4 +1,4 @@
-//! What the result format promises: it reads back, survives being cut off, and refuses what it cannot know.
+//! Promises of the result format: round trips, truncated files, and rejection of invalid ones.
 
 mod broken_files;
 mod comparing;
@@ -8,7 +8,7 @@ mod round_trip;
 #[cfg(feature = "schema")]
 mod schema;
 
-use ombx_results::file::{self, ResultFile, ReadError, Record};
+use ombx_results::file::{self, ReadError, Record, ResultFile};
 
 fn line(record: &Record) -> Vec<u8> {
     let mut out = Vec::new();

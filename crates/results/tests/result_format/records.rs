@@ -1,4 +1,4 @@
-//! Any record that ombx could write, for property tests.
+//! Arbitrary records for property tests.
 
 use std::collections::BTreeMap;
 
@@ -41,7 +41,7 @@ pub(crate) fn any_end() -> impl Strategy<Value = Record> {
     })
 }
 
-/// Text with quotes, control characters, line ends and letters of any script.
+/// Text with quotes, control characters, line ends and characters of all scripts.
 fn text() -> impl Strategy<Value = String> {
     prop_oneof![any::<String>(), Just("a \"quoted\"\nline\u{2028}\0".to_owned())]
 }

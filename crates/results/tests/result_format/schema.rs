@@ -1,4 +1,4 @@
-//! The published JSON Schema describes what is written, and is the one in the documentation.
+//! The JSON Schema accepts all written records and equals the published one.
 
 use std::path::Path;
 
@@ -55,7 +55,7 @@ fn it_refuses_what_the_reader_refuses() {
     }
 }
 
-/// With `OMBX_BLESS` set, writes the document instead, as `cargo xtask codegen` does with the output of the program.
+/// With `OMBX_BLESS` set, the test writes the document instead, like `cargo xtask codegen`.
 #[test]
 fn the_documented_schema_is_the_generated_one() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/result.schema.json");

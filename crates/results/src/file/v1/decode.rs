@@ -1,4 +1,4 @@
-//! Lines to records, and what a line must hold to be one.
+//! Decoding and validation of lines.
 
 use serde::{Deserialize, de::DeserializeOwned};
 
@@ -21,21 +21,21 @@ use ombx_core::{
     unit::Rank,
 };
 
-/// What every line is read as first: its kind decides whether it is known, its schema whether it is ours.
+/// First fields of every line: its kind, and its schema if it has one.
 #[derive(Deserialize)]
 struct Head {
     kind: String,
     schema: Option<Version>,
 }
 
-/// The part of a schema's version that every version has.
+/// Fields that all versions of the schema have.
 #[derive(Deserialize)]
 struct Version {
     name: String,
     major: u64,
 }
 
-/// Reads a line; `None` for a kind that a later minor version added.
+/// Decodes a line. Returns `None` for a kind of record that a later minor version added.
 pub(in crate::file) fn from_json(text: &str, line: usize) -> Result<Option<Record>, ReadError> {
     let bad = |why: String| ReadError::NotAResult { line, why };
     let head: Head = serde_json::from_str(text).map_err(|e| bad(e.to_string()))?;
@@ -44,8 +44,8 @@ pub(in crate::file) fn from_json(text: &str, line: usize) -> Result<Option<Recor
             return Err(bad(format!("its schema is {name:?}")));
         }
         match major {
-            0 => return Err(bad("its schema has version 0, which never was".into())),
-            found if found > u64::from(MAJOR) => return Err(ReadError::Future { found, known: MAJOR }),
+            0 => return Err(bad("its schema has version 0, which does not exist".into())),
+            found if found > u64::from(MAJOR) => return Err(ReadError::NewerVersion { found, known: MAJOR }),
             _ => {}
         }
     }
@@ -64,7 +64,7 @@ fn body<T: DeserializeOwned>(text: &str) -> Result<T, String> {
 
 fn run_of(line: RunLine) -> Result<Run, String> {
     if let Some((at, _)) = (0..).zip(&line.ranks).find(|(at, r)| *at != r.rank) {
-        return Err(format!("rank {at} is not in its place"));
+        return Err(format!("rank {at} is missing or out of order"));
     }
     let place = |r: RankLine| Place { host: r.host, cpus: r.cpus, online: r.online, governor: r.governor };
     let ClockLine { source, resolution_ns, overhead_ns } = line.clock;
@@ -132,7 +132,7 @@ fn row_of(line: CaseLine<'_>) -> Result<Measurement, String> {
             (CheckLine::Unsupported, _) => Check::Unsupported,
             (CheckLine::Off, _) => Check::Off,
             (CheckLine::Failed, Some(mismatch)) => Check::Failed(mismatch),
-            (CheckLine::Failed, None) => return Err("a failed check does not say where".into()),
+            (CheckLine::Failed, None) => return Err("a failed check has no mismatch".into()),
         },
         samples: line.samples.into_iter().map(samples_of).collect(),
         summary: line.summary.map(summary_of),
@@ -177,7 +177,7 @@ fn figure_of(line: FigureLine) -> Figure {
     }
 }
 
-/// The times; rates are derived from them again.
+/// Rates are computed again from the times.
 fn summary_of(line: SummaryLine) -> Summary {
     Summary {
         n: line.n,

@@ -1,4 +1,4 @@
-//! Records to lines.
+//! Encoding of records.
 
 use super::{
     super::{Record, RunOutcome, SCHEMA},
@@ -18,7 +18,7 @@ use ombx_core::{
     team::Place,
 };
 
-/// One line without its end; an error for a row that no reader would accept.
+/// Returns a record as one line without its end. Returns an error for a row that no reader would accept.
 pub(in crate::file) fn to_json(record: &Record) -> Result<Vec<u8>, String> {
     let line = match record {
         Record::Run(run) => Line::Run(Box::new(run_line(run))),
@@ -38,7 +38,7 @@ pub(in crate::file) fn to_json(record: &Record) -> Result<Vec<u8>, String> {
     serde_json::to_vec(&line).map_err(|e| e.to_string())
 }
 
-/// The line of a row, which is not copied for it.
+/// Returns the line of a row without copying its samples.
 pub(in crate::file) fn row_to_json(row: &Measurement) -> Result<Vec<u8>, String> {
     let line = case_line(row);
     line.validate().map_err(|why| format!("{}: {why}", row.key))?;
@@ -179,7 +179,7 @@ fn summary_line(row: &Measurement, s: &Summary) -> SummaryLine {
     }
 }
 
-/// A rate; none where it cannot be resolved, since JSON has no infinity.
+/// Returns a rate, or `None` if it is infinite: JSON has no infinity.
 fn rate_line(Rate { median, ci95 }: Rate) -> Option<RateLine> {
     let ci95 = ci95.filter(|ends| ends.iter().all(|x| x.is_finite()));
     median.is_finite().then_some(RateLine { median, ci95 })

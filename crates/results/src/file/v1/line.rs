@@ -1,10 +1,10 @@
-//! The lines of a file as serde writes them; their comments are the descriptions of the JSON Schema.
+//! Lines of a file in the form that serde writes. The doc comments are the descriptions of the JSON Schema.
 
 use std::{borrow::Cow, collections::BTreeMap};
 
 use serde::{Deserialize, Serialize};
 
-/// One line: `run` first, a `case` for every row as it is measured, `end` last.
+/// One line: `run` first, one `case` per row as it is measured, `end` last.
 #[derive(Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "kind", rename_all = "lowercase")]
@@ -19,7 +19,7 @@ pub(super) enum Line<'a> {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(super) struct RunLine {
     pub(super) schema: Schema,
-    /// Name of the run, unlike that of any other.
+    /// Unique name of the run.
     pub(super) run: String,
     /// Command line.
     pub(super) argv: Vec<String>,
@@ -27,13 +27,13 @@ pub(super) struct RunLine {
     pub(super) started: String,
     pub(super) ombx: Ombx,
     pub(super) fabric: Fabric,
-    /// Every rank, in order from 0.
+    /// All ranks in order from 0.
     pub(super) ranks: Vec<RankLine>,
     pub(super) clock: ClockLine,
     /// Resolved options.
     #[serde(default)]
     pub(super) plan: BTreeMap<String, String>,
-    /// Environment variables that change how MPI communicates.
+    /// Environment variables that affect MPI.
     #[serde(default)]
     pub(super) env: BTreeMap<String, String>,
 }
@@ -51,7 +51,7 @@ pub(super) struct Schema {
     pub(super) minor: u64,
 }
 
-/// The program that measured.
+/// Program that measured.
 #[derive(Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(super) struct Ombx {
@@ -64,37 +64,37 @@ pub(super) struct Ombx {
 #[derive(Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(super) struct Fabric {
-    /// Kind, such as `mpi`.
+    /// Kind: `mpi` or `sockets`.
     pub(super) name: String,
-    /// Library and version in its own words.
+    /// Name and version as the library reports them.
     pub(super) library: String,
 }
 
-/// Where a rank runs.
+/// Placement of a rank.
 #[derive(Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(super) struct RankLine {
     pub(super) rank: u32,
     pub(super) host: String,
-    /// CPUs that it may use, as the kernel lists them: `0-3,8`.
+    /// CPUs that the rank may use, in the form of the kernel: `0-3,8`.
     pub(super) cpus: String,
-    /// CPUs of the host that are online.
+    /// Number of CPUs of the host that are online.
     #[serde(default = "one")]
     pub(super) online: u32,
-    /// Frequency governor of its first CPU.
+    /// Frequency governor of the first of these CPUs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) governor: Option<String>,
 }
 
-/// The clock of rank 0.
+/// Clock of rank 0.
 #[derive(Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(super) struct ClockLine {
     /// `tsc` or `monotonic`.
     pub(super) source: String,
-    /// Smallest step, in nanoseconds.
+    /// Smallest step in nanoseconds.
     pub(super) resolution_ns: u64,
-    /// Cost of one reading, in nanoseconds.
+    /// Cost of one reading in nanoseconds.
     pub(super) overhead_ns: u64,
 }
 
@@ -107,73 +107,73 @@ pub(super) struct CaseLine<'a> {
     /// Stable name of the row: benchmark, axes, size and depth.
     pub(super) key: String,
     pub(super) metric: MetricLine,
-    /// Size of one message; absent where no size could be chosen.
+    /// Size of one message. Absent if the benchmark could not choose sizes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) bytes: Option<u64>,
-    /// Operations in flight; absent where the benchmark does not stream.
+    /// Operations in flight. Absent if the benchmark does not stream.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
     pub(super) depth: Option<u32>,
-    /// Pairs of ranks at the same time.
+    /// Pairs of ranks that communicate at the same time.
     #[serde(default = "one")]
     #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
     pub(super) pairs: u32,
-    /// Ranks that took part.
+    /// Number of ranks that took part.
     #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
     pub(super) ranks: u32,
-    /// Chosen values, axis by axis.
+    /// Chosen value of each axis.
     #[serde(default)]
     pub(super) axes: BTreeMap<String, String>,
-    /// Absent where the row was skipped before it was known.
+    /// Absent if the row was skipped before the work was known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) work: Option<WorkLine>,
     pub(super) across: AcrossLine,
     pub(super) outcome: CaseOutcome,
-    /// Why it was skipped or failed.
+    /// Why the row was skipped or failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) reason: Option<String>,
     pub(super) check: CheckLine,
-    /// The first wrong byte; present where `check` is `failed`.
+    /// First wrong byte. Present if `check` is `failed`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) mismatch: Option<MismatchLine>,
-    /// Raw samples of every rank whose clock counts.
+    /// Raw samples of every timed rank.
     #[serde(default)]
     pub(super) samples: Vec<SamplesLine<'a>>,
-    /// Absent where nothing was measured.
+    /// Absent if nothing was measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) summary: Option<SummaryLine>,
-    /// What the benchmark tells beside times; the end of a name is the unit.
+    /// Other figures of the benchmark. The unit is the end of the name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub(super) figures: BTreeMap<String, FigureLine>,
-    /// What could have spoiled the row; empty when all is well.
+    /// Marks: reasons why the row may be unreliable.
     #[serde(default)]
     pub(super) trust: Vec<NoticeLine>,
-    /// Where the time of the row went; absent where nothing was measured.
+    /// Time spent in each phase of the row. Absent if nothing was measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) phases_ns: Option<PhasesLine>,
 }
 
-/// The time of a row on rank 0 from its beginning to its end, in parts that follow one another, in nanoseconds.
+/// Time of a row on rank 0, divided into consecutive phases, in nanoseconds.
 #[derive(Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(super) struct PhasesLine {
-    /// Opening buffers, windows, threads.
+    /// Opening of buffers, windows and threads.
     pub(super) open: u64,
-    /// Filling buffers with the first pattern.
+    /// Filling of buffers with the first pattern.
     pub(super) fill: u64,
-    /// Warming up, and finding how many iterations make a sample.
+    /// Warm-up, and calibration of the iterations per sample.
     pub(super) warm_up: u64,
     /// Rounds of samples.
     pub(super) sample: u64,
-    /// Between rounds: gathering, summarising, deciding whether there are enough.
+    /// Work between rounds: gathering of samples, statistics, stop rule.
     pub(super) decide: u64,
-    /// Comparing what arrived, and the same for a second pattern.
+    /// Verification of the received data, repeated with a second pattern.
     pub(super) verify: u64,
-    /// Closing what was opened.
+    /// Closing of buffers, windows and threads.
     pub(super) close: u64,
 }
 
-/// What the headline is.
+/// Metric of the headline figure.
 #[derive(Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
@@ -182,8 +182,8 @@ pub(super) enum MetricLine {
     Bandwidth,
 }
 
-/// How the times of ranks combine: rank 0's clock, for each sample the slowest pair or rank, or the time from the first
-/// rank's start to the last rank's end on one clock for all.
+/// How the times of ranks combine. `origin`: clock of rank 0. `pairs`, `slowest`: the slowest pair or rank of each
+/// sample. `global`: from the start of the first rank to the end of the last rank on a common clock.
 #[derive(Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
@@ -204,7 +204,7 @@ pub(super) enum CaseOutcome {
     Failed,
 }
 
-/// What was found of the payload.
+/// Result of the payload check.
 #[derive(Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
@@ -215,82 +215,82 @@ pub(super) enum CheckLine {
     Off,
 }
 
-/// The first wrong byte.
+/// First wrong byte.
 #[derive(Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(super) struct MismatchLine {
-    /// Where the data arrived.
+    /// Receiving rank.
     pub(super) rank: u32,
-    /// Message of the window, from 0.
+    /// Message within the window of messages, from 0.
     pub(super) slot: u64,
-    /// Byte of the message, from 0.
+    /// Byte within the message, from 0.
     pub(super) byte: u64,
     pub(super) expected: u8,
     pub(super) actual: u8,
 }
 
-/// What one iteration does.
+/// Work of one iteration.
 #[derive(Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(super) struct WorkLine {
-    /// Payload bytes over all operations, directions and pairs.
+    /// Payload bytes of all operations, directions and pairs.
     pub(super) bytes: u64,
-    /// Operations.
+    /// Number of operations.
     pub(super) ops: u64,
-    /// Equal legs one after the other: 2 in a ping-pong.
+    /// Number of equal legs in sequence: 2 in a ping-pong.
     #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
     pub(super) legs: u64,
 }
 
-/// Raw samples of one rank, or of one thread of it.
+/// Raw samples of one rank or one thread.
 #[derive(Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(super) struct SamplesLine<'a> {
     pub(super) rank: u32,
-    /// Side thread of the rank, from 0; absent where it is the first.
+    /// Thread of the rank, from 0. Absent for the first.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub(super) thread: u32,
-    /// Iterations in each sample.
+    /// Iterations per sample.
     #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
     pub(super) batch: u64,
-    /// Time of each batch in nanoseconds, in the order in which they ran; where `across` is `global`, from the first rank's
-    /// start of that batch to this rank's end.
+    /// Time of each batch in nanoseconds, in the order of measurement. If `across` is `global`: from the start of the
+    /// first rank in that batch to the end of this rank.
     pub(super) elapsed_ns: Cow<'a, [u64]>,
-    /// Samples, from 0, that this rank started after the time that was agreed on.
+    /// Samples, from 0, that this rank started after the agreed time.
     #[serde(default, skip_serializing_if = "<[u64]>::is_empty")]
     pub(super) late: Cow<'a, [u64]>,
-    /// Round trips measured in turn with the samples, of which a part is subtracted from each.
+    /// Round trips measured in alternation with the samples. A part of them is subtracted from each sample.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) round_trips: Option<RoundTripsLine<'a>>,
 }
 
-/// Round trips of empty messages, measured in turn with samples that contain such a message.
+/// Round trips of empty messages, measured in alternation with samples that contain such a message.
 #[derive(Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(super) struct RoundTripsLine<'a> {
-    /// How many halves of the median round trip are subtracted from a sample: 0, 1 or 2.
+    /// Number of half round trips to subtract from a sample: 0, 1 or 2.
     #[cfg_attr(feature = "schema", schemars(range(max = 2)))]
     pub(super) halves: u64,
-    /// Round trips in each of these samples.
+    /// Round trips per sample.
     #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
     pub(super) batch: u64,
-    /// Time of each batch in nanoseconds, in the order in which they ran.
+    /// Time of each batch in nanoseconds, in the order of measurement.
     pub(super) elapsed_ns: Cow<'a, [u64]>,
 }
 
-/// Of the time of one leg of one iteration, in nanoseconds, combined over ranks as `across` says.
+/// Time of one leg of one iteration in nanoseconds, combined over ranks as `across` says.
 #[derive(Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(super) struct SummaryLine {
-    /// Samples.
+    /// Number of samples.
     #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
     pub(super) n: usize,
     #[cfg_attr(feature = "schema", schemars(range(min = 0.0)))]
     pub(super) median_ns: f64,
-    /// Distribution-free 95 % interval of the median, low and high; absent where there is none.
+    /// Distribution-free 95 % interval of the median, low and high. Absent with too few or dependent samples.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) ci95_ns: Option<[f64; 2]>,
-    /// Samples in each block whose medians the interval was computed from; 1 where samples are independent.
+    /// Samples per block. The interval comes from medians of blocks. 1 for independent samples.
     #[serde(default = "one_sample")]
     #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
     pub(super) block: usize,
@@ -303,29 +303,29 @@ pub(super) struct SummaryLine {
     /// Median absolute deviation from the median.
     #[cfg_attr(feature = "schema", schemars(range(min = 0.0)))]
     pub(super) mad_ns: f64,
-    /// 95th percentile; absent below 72 samples.
+    /// 95th percentile. Absent below 72 samples.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) p95_ns: Option<f64>,
-    /// 99th percentile; absent below 368 samples.
+    /// 99th percentile. Absent below 368 samples.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) p99_ns: Option<f64>,
-    /// 99.9th percentile; absent below 3688 samples.
+    /// 99.9th percentile. Absent below 3688 samples.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) p999_ns: Option<f64>,
     /// Lag-1 autocorrelation of the samples.
     pub(super) lag1: f64,
-    /// Whether samples fall into two groups.
+    /// Whether the samples form two groups.
     #[serde(default)]
     pub(super) bimodal: bool,
-    /// 10^6 bytes per second, derived from the times above; absent where the metric is latency.
+    /// Bandwidth in 10^6 bytes per second, derived from the times above. Absent if the metric is latency.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) mb_per_s: Option<RateLine>,
-    /// Operations per second, derived from the times above; absent where the metric is latency.
+    /// Operations per second, derived from the times above. Absent if the metric is latency.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) messages_per_s: Option<RateLine>,
 }
 
-/// A rate at the median time, and at the ends of its interval.
+/// Rate at the median time, and at the bounds of its interval.
 #[derive(Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(super) struct RateLine {
@@ -335,7 +335,7 @@ pub(super) struct RateLine {
     pub(super) ci95: Option<[f64; 2]>,
 }
 
-/// A number, or why there is none.
+/// Number, or the reason why there is none.
 #[derive(Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(untagged)]
@@ -344,35 +344,36 @@ pub(super) enum FigureLine {
     Unresolved { unresolved: String },
 }
 
-/// One reason for doubt.
+/// Mark of a row.
 #[derive(Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(super) struct NoticeLine {
-    /// Stable word for programs.
+    /// Stable code for programs.
     pub(super) code: String,
-    /// For a table's column.
+    /// Short form for a table.
     pub(super) short: String,
-    /// What it means and what to do.
+    /// Meaning, and what to do.
     pub(super) advice: String,
 }
 
-/// How the run ended, and its rows.
+/// How the run ended, and its number of rows.
 #[derive(Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(super) struct EndLine {
     pub(super) outcome: EndOutcome,
-    /// Rows.
+    /// Number of rows.
     pub(super) cases: u64,
-    /// Of them skipped.
+    /// Number of skipped rows.
     pub(super) skipped: u64,
-    /// Of them failed, other than by payload.
+    /// Number of rows that failed, other than by wrong payload.
     pub(super) failed: u64,
-    /// Of them with a wrong payload.
+    /// Number of rows with a wrong payload.
     #[serde(default)]
     pub(super) corrupt: u64,
 }
 
-/// `complete`: every case ran or was skipped; `interrupted`: by a signal; `broken`: by a rank, launcher or connection.
+/// `complete`: all cases ran or were skipped. `interrupted`: ended by a signal. `broken`: a rank, launcher or
+/// connection failed.
 #[derive(Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]

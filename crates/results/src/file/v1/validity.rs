@@ -1,29 +1,23 @@
-//! What a row must hold to, written or read.
+//! Conditions that every row of a file fulfils.
 
 use super::line::*;
 
 impl CaseLine<'_> {
-    /// What every row holds to, here and in what is read; the sentence says what is broken.
+    /// Checks a row, both before writing and after reading. The error names the violated condition.
     pub(super) fn validate(&self) -> Result<(), String> {
-        let must = |holds: bool, else_say: &str| if holds { Ok(()) } else { Err(else_say.to_owned()) };
-        must(self.ranks > 0 && self.pairs > 0, "a row has no ranks or no pairs")?;
+        let must = |ok: bool, message: &str| if ok { Ok(()) } else { Err(message.to_owned()) };
+        must(self.ranks > 0 && self.pairs > 0, "ranks or pairs is 0")?;
         must(self.depth != Some(0), "depth is 0")?;
-        must(self.work.as_ref().is_none_or(|w| w.legs > 0), "an iteration has no legs")?;
-        must(self.samples.iter().all(|s| s.batch > 0), "a sample has no iterations")?;
+        must(self.work.as_ref().is_none_or(|w| w.legs > 0), "work.legs is 0")?;
+        must(self.samples.iter().all(|s| s.batch > 0), "batch is 0")?;
         let mut trips = self.samples.iter().filter_map(|s| s.round_trips.as_ref());
-        must(
-            trips.all(|r| r.batch > 0 && r.halves <= 2),
-            "round trips have no iterations, or more than two halves",
-        )?;
-        must(
-            self.outcome == CaseOutcome::Ok || self.reason.is_some(),
-            "a row that is not ok gives no reason",
-        )?;
+        must(trips.all(|r| r.batch > 0 && r.halves <= 2), "round_trips has batch 0 or more than two halves")?;
+        must(self.outcome == CaseOutcome::Ok || self.reason.is_some(), "a row that is not ok has no reason")?;
         let corrupt = matches!(self.check, CheckLine::Failed);
-        must(!corrupt || self.mismatch.is_some(), "a failed check does not say where")?;
-        must(!corrupt || self.outcome == CaseOutcome::Failed, "a row with a failed check is not failed")?;
+        must(!corrupt || self.mismatch.is_some(), "a failed check has no mismatch")?;
+        must(!corrupt || self.outcome == CaseOutcome::Failed, "a failed check needs the outcome failed")?;
         let finite = |f: &FigureLine| !matches!(f, FigureLine::Value(x) if !x.is_finite());
-        must(self.figures.values().all(finite), "a figure is no number")?;
+        must(self.figures.values().all(finite), "a figure is not a finite number")?;
         self.summary.as_ref().map_or(Ok(()), SummaryLine::validate)
     }
 }
@@ -44,11 +38,11 @@ impl SummaryLine {
         ];
         for (name, time) in times.into_iter().filter_map(|(name, time)| Some((name, time?))) {
             if !(time.is_finite() && time >= 0.0) {
-                return Err(format!("{name} is {time}, which is no time"));
+                return Err(format!("{name} is {time}, which is not a time"));
             }
         }
         if self.n == 0 || self.block == 0 {
-            return Err("a summary of no samples".into());
+            return Err("a summary has no samples".into());
         }
         if !self.lag1.is_finite() {
             return Err(format!("lag1 is {}", self.lag1));

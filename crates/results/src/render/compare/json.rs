@@ -1,13 +1,13 @@
-//! A comparison as one JSON object. A value that does not exist is absent.
+//! Comparison as one JSON object. Missing values are absent.
 
 use serde_json::{Map, Value, json};
 
 use crate::compare::{CaseComparison, CaseId, Comparison, LaunchMedians, Side, SideInfo, Unmatched, Verdict};
 
-/// Name and version of the object.
+/// Name, major and minor version of the schema.
 const SCHEMA: (&str, u32, u32) = ("ombx.comparison", 1, 0);
 
-/// The object.
+/// Returns the JSON object of a comparison.
 pub fn json(comparison: &Comparison) -> Value {
     let [worse, better, unresolved] = comparison.verdict_counts();
     json!({
@@ -61,7 +61,7 @@ fn unmatched(lost: &Unmatched) -> Value {
     json!({"key": lost.key, "only": only, "reason": lost.why})
 }
 
-/// Without what does not exist.
+/// Removes fields that are null.
 fn present(value: Value) -> Value {
     match value {
         Value::Object(fields) => {

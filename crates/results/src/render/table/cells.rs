@@ -1,4 +1,4 @@
-//! The cells of one row: figures, or why there are none.
+//! Cells of one row: figures, or reasons for missing figures.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,9 +19,9 @@ const NO_TAIL: [&str; 2] = ["a p99 needs 368 samples", "a p1 of the rate needs 3
 const NO_INTERVAL: &str = "a 95% interval needs 6 independent samples";
 const NO_SAMPLES: &str = "nothing was sampled";
 const NO_BYTES: &str = "0 bytes have no bandwidth";
-const NO_TIME: &str = "a time of 0 is below what the clock resolves";
+const NO_TIME: &str = "the time is below the resolution of the clock";
 
-/// A row as text: its cells but those of further figures, which stand between times and samples.
+/// Cells of a row. Additional figures have columns between the times and the number of samples.
 #[derive(Debug)]
 pub struct FormattedRow {
     cells: Vec<String>,
@@ -29,23 +29,23 @@ pub struct FormattedRow {
 }
 
 impl FormattedRow {
-    /// All cells, with one for each of these figures.
+    /// Returns all cells, including one for each of these additional figures.
     pub fn cells(&self, figures: &BTreeSet<&str>) -> Vec<String> {
         let extra = figures.iter().map(|name| self.figures.get(*name).cloned().unwrap_or_default());
         let (times, rest) = self.cells.split_at(TIMES);
         times.iter().cloned().chain(extra).chain(rest.iter().cloned()).collect()
     }
 
-    /// Names of its further figures.
+    /// Returns the names of the additional figures.
     pub fn figures(&self) -> impl Iterator<Item = &str> {
         self.figures.keys().map(String::as_str)
     }
 }
 
-/// Bytes, and the five cells of the headline.
+/// Number of cells before the additional figures: size, and five of the headline figure.
 const TIMES: usize = 6;
 
-/// The columns, those of further figures among them.
+/// Returns the column titles, including additional figures.
 pub fn column_titles(metric: Option<Metric>, figures: &BTreeSet<&str>) -> Vec<String> {
     let fixed = fixed_titles(metric);
     let (times, rest) = fixed.split_at(TIMES);
@@ -53,7 +53,7 @@ pub fn column_titles(metric: Option<Metric>, figures: &BTreeSet<&str>) -> Vec<St
     times.iter().map(|&s| s.into()).chain(extra).chain(rest.iter().map(|&s| s.into())).collect()
 }
 
-/// The columns. 1 % of batches are slower than the p99 of a time, which is the p1 of a rate.
+/// Returns the fixed titles. The p1 of a rate corresponds to the p99 of a time.
 fn fixed_titles(metric: Option<Metric>) -> [&'static str; 8] {
     match metric {
         Some(Metric::Bandwidth) => ["bytes", "MB/s", "95% interval", "p1", "min", "max", "samples", "trust"],
@@ -61,7 +61,7 @@ fn fixed_titles(metric: Option<Metric>) -> [&'static str; 8] {
     }
 }
 
-/// A row that went wrong: its figures, if any, are of something else.
+/// Returns the cells of a failed row. Its figures are left out.
 pub(super) fn failed(row: &Measurement) -> FormattedRow {
     let why = if matches!(row.check, Check::Failed(_)) { "wrong data" } else { "" };
     let mut cells = vec![size(row.bytes), "FAILED".into()];
@@ -70,7 +70,7 @@ pub(super) fn failed(row: &Measurement) -> FormattedRow {
     FormattedRow { cells, figures: BTreeMap::new() }
 }
 
-/// A row's figures, and why some are missing.
+/// Returns the cells of a measured row, and the reasons for missing figures.
 pub fn format_row(row: &Measurement) -> (FormattedRow, Vec<String>) {
     let batch = row.samples.first().map_or(1, |s| s.batch);
     let samples = match &row.summary {
@@ -79,7 +79,7 @@ pub fn format_row(row: &Measurement) -> (FormattedRow, Vec<String>) {
         None => row.samples.first().map_or(0, |s| s.elapsed_ns.len()).to_string(),
     };
     let (figures, mut absent) = match (&row.summary, row.metric) {
-        // Of what was sampled and not resolved a figure says why.
+        // A missing figure gives its own reason.
         (None, _) if !row.samples.is_empty() => (none(), vec![]),
         (None, _) => (none(), vec![NO_SAMPLES]),
         (Some(s), _) if s.median <= 0.0 => (none(), vec![NO_TIME]),

@@ -1,8 +1,8 @@
-//! Simulated machines, healthy and not.
+//! Detection on simulated machines with and without slow components.
 
 use super::*;
 
-/// Normal noise with a heavy tail on the slow side, seeded.
+/// Normal noise with a heavy tail towards long times, seeded.
 struct Noise(u64);
 
 impl Noise {
@@ -16,7 +16,7 @@ impl Noise {
     }
 }
 
-/// All links of a machine: 2 us inside a host, 5 us between hosts, with noise; `slow` multiplies.
+/// Simulates all links of a machine: 2 us inside a host, 5 us between hosts. `slow` multiplies the time of a link.
 fn machine(
     hosts: u32,
     each: u32,
@@ -43,7 +43,7 @@ fn machine(
         };
         times.sweep.push(Link { from, to, ns: once(0.02) });
     }
-    // Measured again: the same link, with fresh noise.
+    // Retested links are slow again, with new noise.
     for again in super::super::retest_candidates(&[times.clone()], &hosts_of, 4) {
         let base = if hosts_of.same_host(again.from, again.to) { 2000.0 } else { 5000.0 };
         let ns = (base * slow(again.from, again.to) * (noise * dice.normal()).exp()) as f32;
@@ -81,7 +81,7 @@ fn a_slow_link_is_named_and_nothing_else() {
 }
 
 #[test]
-fn one_direction_is_named_as_one() {
+fn a_slow_direction_is_named_as_such() {
     let (times, hosts) = machine(4, 2, 3, 0.02, |from, to| if (from, to) == (6, 1) { 1.4 } else { 1.0 });
     let found = find_slow(&times, &hosts);
     assert_eq!(found.iter().map(|s| s.component.clone()).collect::<Vec<_>>(), [Component::OneWay(6, 1)]);
@@ -104,7 +104,7 @@ fn a_slow_host_is_named_and_its_links_are_not() {
 }
 
 #[test]
-fn of_four_hosts_one_is_named_though_half_of_all_links_are_slow() {
+fn one_slow_host_of_four_is_named() {
     let mut named = 0;
     for seed in 0..50 {
         let (times, hosts) = machine(4, 1, seed, 0.002, |a, b| if a == 2 || b == 2 { 3.0 } else { 1.0 });
@@ -113,7 +113,7 @@ fn of_four_hosts_one_is_named_though_half_of_all_links_are_slow() {
         named += u32::from(found == [Component::HostBetween(2)]);
         assert!(found.is_empty() || found == [Component::HostBetween(2)], "{seed}: {found:?}");
     }
-    // A link that was slow once is a sixth of what is known of its two hosts: then nothing may be said.
+    // A link that was slow once is a sixth of the links of its two hosts. No verdict is then allowed.
     assert!(named >= 40, "{named} of 50");
 }
 
@@ -137,7 +137,7 @@ fn a_slow_rank_of_a_single_host_is_named() {
 }
 
 #[test]
-fn what_was_slow_once_is_not_named() {
+fn a_link_that_was_slow_only_once_is_not_named() {
     let (mut times, hosts) = machine(1, 8, 1, 0.02, |_, _| 1.0);
     let link = times[0].sweep.iter_mut().find(|l| (l.from, l.to) == (2, 5)).unwrap();
     link.ns *= 2.0;
@@ -148,7 +148,7 @@ fn what_was_slow_once_is_not_named() {
 }
 
 #[test]
-fn too_few_links_say_nothing() {
+fn too_few_links_give_no_verdict() {
     let (times, hosts) = machine(1, 3, 1, 0.02, |from, _| if from == 1 { 9.0 } else { 1.0 });
     assert_eq!(find_slow(&times, &hosts), []);
     assert_eq!(find_slow(&[], &hosts), []);
