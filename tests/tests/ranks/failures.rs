@@ -25,7 +25,7 @@ fn in_the_middle(kept: &Kept) -> Running {
 }
 
 /// The job ended soon, nothing of it runs, and the file shows what had been measured.
-fn assert_kept(kept: &Kept, harm: &str, done: &Done, took: Duration, outcome: Outcome) {
+fn assert_kept(kept: &Kept, harm: &str, done: &Done, took: Duration, outcome: RunOutcome) {
     assert!(took < SOON, "{harm}: it took {took:.1?}\n{done}");
     done.leaves_nothing();
     let run = kept.run();
