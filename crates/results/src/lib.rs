@@ -45,3 +45,9 @@ pub mod plot;
 pub mod render;
 pub mod run_info;
 pub mod verdict;
+
+/// Returns the run of the golden file, a template for tests.
+#[cfg(test)]
+pub(crate) fn golden() -> file::RunWithRows {
+    file::read(include_bytes!("../tests/golden/v1.jsonl").as_slice()).unwrap().runs.remove(0)
+}

@@ -1,15 +1,15 @@
 //! Comparisons with a known difference: simulated links, and launches with simulated scatter.
 
-use std::collections::BTreeMap;
-
 use super::*;
-use crate::file::{self, RunWithRows};
+use crate::{
+    file::{self, RunWithRows},
+    golden,
+};
 use ombx_core::{
-    benchmark::{entry::Benchmark, layout::Aggregation, payload::Check, work::Work},
+    benchmark::{entry::Benchmark, work::Work},
     measure::plan::{Effort, Plan, parse_sizes},
-    result::{ClockFacts, Measurement, Notice, Outcome, Run, Samples},
+    result::{Measurement, Notice, Outcome, Run, Samples},
     stats::Summary,
-    team::Place,
     testkit::{SimLink, measure},
     two_sided::pattern::{Over, PingPong, Stream},
 };
@@ -53,42 +53,25 @@ const CALM: Scatter = Scatter { launch: 0.004, row: 0.004, sample: 0.02, second_
 const ROUGH: Scatter = Scatter { launch: 0.02, row: 0.03, sample: 0.05, second_mode: 0.1 };
 
 fn run_at(second: usize) -> Run {
-    let place = |cpus: &str| Place { host: "n01".into(), cpus: cpus.into(), online: 2, governor: None };
+    let run = golden().run;
     Run {
         id: format!("run-{second}"),
-        argv: vec![],
         started: format!("2026-01-02T{:02}:{:02}:{:02}Z", second / 3600, second / 60 % 60, second % 60),
-        version: "0.1.0".into(),
-        profile: "release".into(),
-        fabric: "mpi".into(),
-        library: "MPI 1.0".into(),
-        places: vec![place("0"), place("1")],
-        clock: ClockFacts { source: "tsc".into(), resolution_ns: 1, overhead_ns: 9 },
-        plan: BTreeMap::new(),
-        env: BTreeMap::new(),
+        places: vec![run.places[0].clone(); 2],
+        ..run
     }
 }
 
 fn row(bytes: u64, elapsed_ns: Vec<u64>) -> Measurement {
-    let samples = vec![Samples { rank: 0, thread: 0, batch: 1, elapsed_ns, late: vec![], round_trips: None }];
+    let samples = vec![Samples { batch: 1, elapsed_ns, ..Samples::default() }];
     Measurement {
-        bench: "p2p.latency".into(),
         key: format!("p2p.latency/bytes={bytes}"),
-        metric: Metric::Latency,
         bytes: Some(bytes),
-        depth: None,
-        pairs: 1,
-        ranks: 2,
-        axes: BTreeMap::new(),
         work: Some(Work { bytes: 2 * bytes, ops: 2, legs: 2 }),
-        across: Aggregation::Origin,
-        outcome: Outcome::Ok,
-        check: Check::Passed,
         summary: Summary::of(&Measurement::combine(&samples, 2)),
         samples,
-        figures: BTreeMap::new(),
         trust: vec![],
-        phases: None,
+        ..golden().rows.swap_remove(0)
     }
 }
 

@@ -173,33 +173,17 @@ mod tests {
     use super::*;
     use crate::render::LinksCsv;
     use ombx_core::{
-        benchmark::{
-            layout::Aggregation,
-            payload::Check,
-            work::{Metric, Work},
-        },
-        result::{ClockFacts, Notice},
+        benchmark::work::{Metric, Work},
+        result::Notice,
         stats::Summary,
         team::Place,
     };
 
     /// Renders four hosts with one rank each: 1 ms for 1 MB, and 2 ms between ranks 1 and 3.
     fn rendered(renderer: &mut dyn Renderer, trust: &[Notice]) -> String {
-        let host = |at: u32| format!("n{at}");
-        let place = |at| Place { host: host(at), cpus: "0".into(), online: 1, governor: None };
-        let run = Run {
-            id: "r".into(),
-            argv: vec![],
-            started: "2026-01-01T00:00:00Z".into(),
-            version: "0".into(),
-            profile: "release".into(),
-            fabric: "mpi".into(),
-            library: "MPI".into(),
-            places: (0..4).map(place).collect(),
-            clock: ClockFacts { source: "tsc".into(), resolution_ns: 1, overhead_ns: 9 },
-            plan: BTreeMap::new(),
-            env: BTreeMap::new(),
-        };
+        let golden = crate::golden();
+        let place = |at: u32| Place { host: format!("n{at}"), ..golden.run.places[0].clone() };
+        let run = Run { id: "r".into(), places: (0..4).map(place).collect(), ..golden.run.clone() };
         let mut out = Vec::new();
         renderer.run(&mut out, &run).unwrap();
         for (from, to) in (0u32..4).flat_map(|a| (0u32..4).map(move |b| (a, b))).filter(|(a, b)| a != b) {
@@ -208,23 +192,13 @@ mod tests {
                 [("pattern", "semidirectional".into()), ("from", from.to_string()), ("to", to.to_string())];
             let round = ("round", ((from + to) % 3).to_string());
             let row = Measurement {
-                bench: "links".into(),
-                key: format!("links/from={from},to={to}"),
                 metric: Metric::Bandwidth,
                 bytes: Some(1_000_000),
-                depth: None,
-                pairs: 1,
-                ranks: 2,
                 axes: axes.into_iter().chain([round]).map(|(k, v)| (k.to_owned(), v)).collect(),
                 work: Some(Work { bytes: 2_000_000, ops: 2, legs: 2 }),
-                across: Aggregation::Origin,
-                outcome: Outcome::Ok,
-                check: Check::Passed,
-                samples: vec![],
-                figures: BTreeMap::new(),
                 summary: Summary::of(&[ns; 10]),
                 trust: trust.to_vec(),
-                phases: None,
+                ..golden.rows[0].clone()
             };
             renderer.case(&mut out, &row).unwrap();
         }

@@ -6,15 +6,9 @@ mod osu;
 mod pipeline;
 mod table;
 
-use std::collections::BTreeMap;
-
 use ombx_core::{
-    benchmark::{
-        layout::Aggregation,
-        payload::Check,
-        work::{Metric, Work},
-    },
-    result::{Measurement, Outcome, Run, Samples, Tally},
+    benchmark::work::{Metric, Work},
+    result::{Measurement, Run, Samples, Tally},
     stats::Summary,
 };
 use ombx_results::{file, render::Renderer};
@@ -50,26 +44,15 @@ fn complete(renderer: &mut dyn Renderer, rows: &[Measurement]) -> String {
 
 /// Returns a row of a ping-pong with one iteration per sample.
 fn latency(bytes: u64, elapsed_ns: &[u64]) -> Measurement {
-    let samples =
-        vec![Samples { rank: 0, thread: 0, batch: 1, elapsed_ns: elapsed_ns.to_vec(), ..Samples::default() }];
+    let samples = vec![Samples { batch: 1, elapsed_ns: elapsed_ns.to_vec(), ..Samples::default() }];
     Measurement {
-        bench: "p2p.latency".into(),
         key: format!("p2p.latency/bytes={bytes}"),
-        metric: Metric::Latency,
         bytes: Some(bytes),
-        depth: None,
-        pairs: 1,
-        ranks: 2,
-        axes: BTreeMap::new(),
         work: Some(Work { bytes: 2 * bytes, ops: 2, legs: 2 }),
-        across: Aggregation::Origin,
-        outcome: Outcome::Ok,
-        check: Check::Passed,
         summary: Summary::of(&Measurement::combine(&samples, 2)),
         samples,
-        figures: BTreeMap::new(),
         trust: Vec::new(),
-        phases: None,
+        ..golden().rows.swap_remove(0)
     }
 }
 
