@@ -227,19 +227,15 @@ impl Comparison {
         let (cases, mut notes) = evaluation::evaluate(&measured, setup::order(base, new));
         notes.splice(0..0, setup::notes(base, new));
         let lost = |from: &SideResults, other: &SideResults, only| -> Vec<Unmatched> {
-            let missing = |row: &side::Row| match other.row(&row.id.key) {
-                None => Some("not there".to_owned()),
-                Some(there) if !there.measured() => Some(there.missing.clone().unwrap_or_default()),
-                Some(_) => None,
+            let unmatched = |row: &side::Row| {
+                let why = match other.row(&row.id.key) {
+                    None => "not there".to_owned(),
+                    Some(there) if !there.measured() => there.missing.clone().unwrap_or_default(),
+                    Some(_) => return None,
+                };
+                Some(Unmatched { key: row.id.key.clone(), only, why })
             };
-            let of = |row: &side::Row| {
-                row.measured().then(|| missing(row)).flatten().map(|why| Unmatched {
-                    key: row.id.key.clone(),
-                    only,
-                    why,
-                })
-            };
-            from.rows().filter_map(of).collect()
+            from.rows().filter(|row| row.measured()).filter_map(unmatched).collect()
         };
         let unmatched = [lost(base, new, Side::Base), lost(new, base, Side::New)].concat();
         let sound = |key: &str| base.row(key).is_none_or(|row| row.failed.is_none());

@@ -36,7 +36,9 @@ pub trait Renderer {
     /// Takes a row of the run. The renderer may write it later.
     fn case(&mut self, out: &mut dyn Write, row: &Measurement) -> Result<()>;
     /// Ends the run. Rows that were held back are written.
-    fn end(&mut self, out: &mut dyn Write, outcome: RunOutcome, tally: &Tally) -> Result<()>;
+    fn end(&mut self, out: &mut dyn Write, _outcome: RunOutcome, _tally: &Tally) -> Result<()> {
+        out.flush()
+    }
     /// Ends the output. Formats that combine several runs write here.
     fn finish(&mut self, _out: &mut dyn Write) -> Result<()> {
         Ok(())

@@ -5,7 +5,7 @@ use std::io::{BufRead, Read};
 use super::{ReadError, Record, parse};
 
 /// Maximum length of a line in bytes.
-const LONGEST_LINE: u64 = 1 << 30;
+const MAX_LINE_BYTES: u64 = 1 << 30;
 
 /// Iterator over the records of a file. It checks their order and ends after the first error.
 pub struct Records<R> {
@@ -22,17 +22,8 @@ pub struct Records<R> {
 impl<R: BufRead> Records<R> {
     /// Starts at the beginning of a file.
     pub fn of(input: R) -> Records<R> {
-        let (line, number, runs) = (Vec::new(), 0, 0);
-        Records {
-            input,
-            longest: LONGEST_LINE,
-            line,
-            number,
-            runs,
-            ended: false,
-            cut_off: false,
-            done: false,
-        }
+        let (ended, cut_off, done) = (false, false, false);
+        Records { input, longest: MAX_LINE_BYTES, line: Vec::new(), number: 0, runs: 0, ended, cut_off, done }
     }
 
     /// Returns whether the file ended inside a record. The answer is valid after the last record.

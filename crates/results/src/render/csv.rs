@@ -6,50 +6,16 @@ use std::io::{Result, Write};
 
 pub use self::links::LinksCsv;
 use super::Renderer;
-use crate::file::RunOutcome;
 use ombx_core::{
     benchmark::figure::Figure,
-    result::{Measurement, Outcome, Rate, Run, Tally},
+    result::{Measurement, Outcome, Rate, Run},
 };
 
 /// Columns in order. New columns are added at the end only.
-const COLUMNS: [&str; 35] = [
-    "run",
-    "bench",
-    "key",
-    "axes",
-    "bytes",
-    "depth",
-    "pairs",
-    "ranks",
-    "metric",
-    "across",
-    "outcome",
-    "reason",
-    "check",
-    "n",
-    "batch",
-    "median_ns",
-    "ci95_low_ns",
-    "ci95_high_ns",
-    "min_ns",
-    "mean_ns",
-    "max_ns",
-    "mad_ns",
-    "p95_ns",
-    "p99_ns",
-    "p999_ns",
-    "lag1",
-    "mb_per_s",
-    "mb_per_s_low",
-    "mb_per_s_high",
-    "messages_per_s",
-    "library",
-    "trust",
-    "figures",
-    "started",
-    "launch",
-];
+const COLUMNS: &str = "\
+    run,bench,key,axes,bytes,depth,pairs,ranks,metric,across,outcome,reason,check,n,batch,median_ns,\
+    ci95_low_ns,ci95_high_ns,min_ns,mean_ns,max_ns,mad_ns,p95_ns,p99_ns,p999_ns,lag1,mb_per_s,\
+    mb_per_s_low,mb_per_s_high,messages_per_s,library,trust,figures,started,launch";
 
 /// Writes a header line before the first row, then one line per row.
 #[derive(Debug, Default)]
@@ -71,11 +37,7 @@ impl Renderer for Csv {
     }
 
     fn case(&mut self, out: &mut dyn Write, row: &Measurement) -> Result<()> {
-        self.lines.write(out, &COLUMNS, &self.fields(row))
-    }
-
-    fn end(&mut self, out: &mut dyn Write, _: RunOutcome, _: &Tally) -> Result<()> {
-        out.flush()
+        self.lines.write(out, COLUMNS, &self.fields(row))
     }
 }
 
@@ -142,10 +104,10 @@ struct Lines {
 }
 
 impl Lines {
-    fn write(&mut self, out: &mut dyn Write, columns: &[&str], fields: &[String]) -> Result<()> {
+    fn write(&mut self, out: &mut dyn Write, columns: &str, fields: &[String]) -> Result<()> {
         let mut writer = csv::Writer::from_writer(out);
         if !std::mem::replace(&mut self.has_header, true) {
-            writer.write_record(columns)?;
+            writer.write_record(columns.split(','))?;
         }
         writer.write_record(fields)?;
         writer.flush()

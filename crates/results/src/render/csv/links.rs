@@ -4,35 +4,15 @@ use std::io::{Result, Write};
 
 use super::{Lines, mark_codes, outcome_name, text};
 use crate::{
-    file::RunOutcome,
     render::Renderer,
     verdict::{Hosts, RETEST},
 };
-use ombx_core::result::{Measurement, Run, Tally};
+use ombx_core::result::{Measurement, Run};
 
 /// Columns in order. New columns are added at the end only.
-const COLUMNS: [&str; 20] = [
-    "run",
-    "from",
-    "to",
-    "from_host",
-    "to_host",
-    "pattern",
-    "bytes",
-    "depth",
-    "round",
-    "retest",
-    "outcome",
-    "check",
-    "n",
-    "median_us",
-    "ci95_low_us",
-    "ci95_high_us",
-    "min_us",
-    "max_us",
-    "mb_per_s",
-    "trust",
-];
+const COLUMNS: &str = "\
+    run,from,to,from_host,to_host,pattern,bytes,depth,round,retest,outcome,check,n,median_us,\
+    ci95_low_us,ci95_high_us,min_us,max_us,mb_per_s,trust";
 
 /// Writes a header line before the first row, then one line per row.
 #[derive(Debug, Default)]
@@ -78,10 +58,6 @@ impl Renderer for LinksCsv {
             text(row.mb_per_s().map(|rate| rate.median)),
             mark_codes(row),
         ];
-        self.lines.write(out, &COLUMNS, &fields)
-    }
-
-    fn end(&mut self, out: &mut dyn Write, _: RunOutcome, _: &Tally) -> Result<()> {
-        out.flush()
+        self.lines.write(out, COLUMNS, &fields)
     }
 }
