@@ -206,7 +206,7 @@ impl Sweep<'_> {
             let hosts = Hosts::of(self.opening.places.iter().map(|p| p.host.as_str()));
             for link in verdict::retest_candidates(&self.times.0, &hosts, self.task.retest as usize) {
                 let [from, to] = [link.from, link.to].map(u64::from);
-                list.extend([from, to, link.bytes, link.suspect.into()].iter().flat_map(|n| n.to_le_bytes()));
+                list.extend([from, to, link.bytes, link.is_slow.into()].iter().flat_map(|n| n.to_le_bytes()));
             }
         }
         list.resize(team.broadcast_value(list.len() as u64)? as usize, 0);

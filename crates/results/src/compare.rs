@@ -102,7 +102,7 @@ pub struct LaunchMedians {
     /// Median of each launch, in the order of launches.
     pub launches: Vec<f64>,
     /// Codes of the marks that any launch has.
-    pub doubts: BTreeSet<String>,
+    pub marks: BTreeSet<String>,
 }
 
 impl LaunchMedians {

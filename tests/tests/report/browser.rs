@@ -116,17 +116,17 @@ fn keyboard(page: &mut Browser) {
 
 /// Checks the arrow keys in heat maps and the line below them.
 fn arrows(page: &mut Browser) {
-    let told = "document.activeElement.querySelector('title').textContent";
+    let title = "document.activeElement.querySelector('title').textContent";
     let below = "document.activeElement.closest('figure').querySelector('.readout').textContent";
     page.press("ArrowRight");
     assert!(
-        page.look(told).as_str().unwrap().starts_with("from rank 0 on n0 to rank 1 on n1: 1000"),
+        page.look(title).as_str().unwrap().starts_with("from rank 0 on n0 to rank 1 on n1: 1000"),
         "{}",
-        page.look(told)
+        page.look(title)
     );
     page.press("ArrowDown");
     page.press("End");
-    let cell = page.look(told);
+    let cell = page.look(title);
     assert!(cell.as_str().unwrap().contains("to rank 3 on n3: 2000.0 µs, 2.00 times the median"), "{cell}");
     assert_eq!(page.look(below), cell);
 }

@@ -178,7 +178,7 @@ fn look(case: &CaseComparison) -> (&'static str, usize) {
 fn table(cases: &[&CaseComparison]) -> Markup {
     let marks = |case: &CaseComparison| {
         let codes: BTreeSet<&str> =
-            case.base.doubts.iter().chain(&case.new.doubts).map(String::as_str).collect();
+            case.base.marks.iter().chain(&case.new.marks).map(String::as_str).collect();
         codes.into_iter().collect::<Vec<_>>().join(", ").replace('_', " ")
     };
     let has_marks = cases.iter().any(|case| !marks(case).is_empty());

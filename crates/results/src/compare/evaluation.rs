@@ -102,7 +102,7 @@ fn medians(row: &Row) -> LaunchMedians {
     LaunchMedians {
         median: median(&launches).unwrap_or(f64::NAN),
         launches,
-        doubts: row.launches.iter().flat_map(|launch| launch.doubts.iter().cloned()).collect(),
+        marks: row.launches.iter().flat_map(|launch| launch.marks.iter().cloned()).collect(),
     }
 }
 
@@ -218,7 +218,7 @@ fn unresolved_reason(
         return Some("the samples give no interval".into());
     };
     let one = estimate.method == Method::OneLaunch;
-    let mut marks = sides.iter().flat_map(|side| &side.doubts);
+    let mut marks = sides.iter().flat_map(|side| &side.marks);
     if one && let Some(mark) = marks.next() {
         return Some(format!("one launch per side, marked {}", mark.replace('_', " ")));
     }

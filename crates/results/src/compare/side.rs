@@ -21,7 +21,7 @@ use ombx_core::{
 const MAX_VALUES: usize = 100;
 
 /// Codes of marks that make the result of a single launch unreliable.
-const DISTURBED: [&str; 7] =
+const UNRELIABLE: [&str; 7] =
     ["preempted", "waited", "stolen", "not_converged", "no_interval", "autocorrelated", "bimodal"];
 
 /// Results of all launches of one side. Raw samples are summarised at once, so that large files need little memory.
@@ -57,7 +57,7 @@ pub(super) struct Launch {
     pub(super) median: f64,
     /// Independent values. `None` if samples depend on each other even in large blocks.
     pub(super) values: Option<Vec<f64>>,
-    pub(super) doubts: BTreeSet<String>,
+    pub(super) marks: BTreeSet<String>,
 }
 
 impl SideResults {
@@ -192,7 +192,7 @@ fn launch(row: &Measurement, run: usize, started: &Arc<str>) -> Option<Launch> {
         started: Arc::clone(started),
         median: usable(figure(summary.median))?,
         values,
-        doubts: codes.filter(|code| DISTURBED.contains(&code.as_str())).collect(),
+        marks: codes.filter(|code| UNRELIABLE.contains(&code.as_str())).collect(),
     })
 }
 

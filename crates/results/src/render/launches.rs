@@ -38,7 +38,7 @@ struct Case {
     bytes: Option<u64>,
     /// Headline figure of each launch, in us or MB/s.
     medians: Vec<f64>,
-    doubts: BTreeMap<String, usize>,
+    marks: BTreeMap<String, usize>,
 }
 
 impl Launches {
@@ -79,8 +79,8 @@ impl Launches {
         for (_, case) in cases {
             let mut cells = vec![size(case.bytes)];
             cells.extend(case.figures());
-            let doubts = case.doubts.iter().map(|(word, count)| format!("{word} in {count}"));
-            cells.push(self.paint.warning(&doubts.collect::<Vec<_>>().join(", ")));
+            let marks = case.marks.iter().map(|(word, count)| format!("{word} in {count}"));
+            cells.push(self.paint.warning(&marks.collect::<Vec<_>>().join(", ")));
             grid.add_row(cells);
         }
         grid.trim_fmt()
@@ -137,12 +137,12 @@ impl Renderer for Launches {
             metric: row.metric,
             bytes: row.bytes,
             medians: Vec::new(),
-            doubts: BTreeMap::new(),
+            marks: BTreeMap::new(),
         });
         case.medians.extend(headline.filter(|x| x.is_finite() && *x > 0.0));
         for notice in &row.trust {
             let word = plain(&notice.code.replace('_', " "));
-            *case.doubts.entry(word.clone()).or_default() += 1;
+            *case.marks.entry(word.clone()).or_default() += 1;
             self.advice.entry(word).or_insert_with(|| plain(&notice.advice));
         }
         Ok(())

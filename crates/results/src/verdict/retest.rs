@@ -23,7 +23,7 @@ pub struct Retest {
     /// Message size.
     pub bytes: u64,
     /// Whether the link is slow. Otherwise it is an ordinary link for comparison.
-    pub suspect: bool,
+    pub is_slow: bool,
 }
 
 /// Returns the slowest `count` links of each size, all links that stand out, and ordinary links of the same kinds.
@@ -70,7 +70,7 @@ pub fn retest_candidates(times: &[LinkTimes], hosts: &Hosts, count: usize) -> Ve
             }
         }
         let again =
-            |l: &RelativeLink, suspect| Retest { from: l.from, to: l.to, bytes: of_size.bytes, suspect };
+            |l: &RelativeLink, is_slow| Retest { from: l.from, to: l.to, bytes: of_size.bytes, is_slow };
         all.extend(slowest.iter().map(|l| again(l, true)));
         for inside in [false, true] {
             if slowest.iter().all(|l| l.inside != inside) {

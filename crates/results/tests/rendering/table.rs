@@ -53,11 +53,14 @@ fn missing_figures_are_explained() {
     let enough = table(&[latency(8, &around(2000, 400))]);
     assert!(!enough.contains("n/a"), "{enough}");
 
-    let mut told = latency(8, &[2000, 2010, 2020]);
-    told.trust =
+    let mut marked = latency(8, &[2000, 2010, 2020]);
+    marked.trust =
         vec![notice("no_interval", "no interval", "fewer than 6 samples have no interval: raise --max-time")];
-    let told = table(&[told]);
-    assert!(!told.contains("a 95% interval needs") && told.contains("no interval: fewer than 6"), "{told}");
+    let marked = table(&[marked]);
+    assert!(
+        !marked.contains("a 95% interval needs") && marked.contains("no interval: fewer than 6"),
+        "{marked}"
+    );
 }
 
 #[test]
@@ -119,8 +122,8 @@ fn skipped_rows_are_counted_by_reason() {
 
 #[test]
 fn repeated_advice_is_printed_once() {
-    let doubt = notice("governor", "governor powersave", "set the governor to performance");
-    let row = |row: Measurement| Measurement { trust: vec![doubt.clone()], ..row };
+    let mark = notice("governor", "governor powersave", "set the governor to performance");
+    let row = |row: Measurement| Measurement { trust: vec![mark.clone()], ..row };
     let rows = [row(latency(8, &around(2000, 400))), row(bandwidth(8, &around(2000, 400)))];
     let text = table(&rows);
     assert_eq!(text.matches("governor: set").count(), 1, "{text}");

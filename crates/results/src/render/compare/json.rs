@@ -49,7 +49,7 @@ fn case(case: &CaseComparison) -> Value {
 
 fn level(level: &LaunchMedians) -> Value {
     present(json!({
-        "median": level.median, "launches": level.launches, "spread": level.spread(), "trust": level.doubts,
+        "median": level.median, "launches": level.launches, "spread": level.spread(), "trust": level.marks,
     }))
 }
 

@@ -48,7 +48,7 @@ fn machine(
         let base = if hosts_of.same_host(again.from, again.to) { 2000.0 } else { 5000.0 };
         let ns = (base * slow(again.from, again.to) * (noise * dice.normal()).exp()) as f32;
         let link = Link { from: again.from, to: again.to, ns };
-        if again.suspect { times.alone.push(link) } else { times.reference.push(link) }
+        if again.is_slow { times.alone.push(link) } else { times.reference.push(link) }
     }
     (vec![times], hosts_of)
 }
