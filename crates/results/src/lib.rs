@@ -2,7 +2,7 @@
 //!
 //! | module | contents |
 //! |---|---|
-//! | [`file`] | reads and writes result files (JSON Lines) |
+//! | [`mod@file`] | reads and writes result files (JSON Lines) |
 //! | [`compare`] | compares two sets of runs case by case |
 //! | [`verdict`] | finds slow hosts, ranks and links in a sweep over links |
 //! | [`render`] | writes rows as tables, CSV, OSU format, OpenMetrics and others |

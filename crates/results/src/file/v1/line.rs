@@ -60,7 +60,7 @@ pub(super) struct Ombx {
     pub(super) profile: String,
 }
 
-/// What connects the ranks.
+/// Communication layer between the ranks.
 #[derive(Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(super) struct Fabric {
