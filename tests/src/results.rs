@@ -2,7 +2,7 @@
 
 use std::{fs, io::BufReader, path::Path};
 
-use ombx_results::wire::{self, RunWithRows};
+use ombx_results::file::{self, RunWithRows};
 use serde_json::Value;
 
 /// Parses the lines of a result file or of JSON Lines on standard output.
@@ -25,7 +25,7 @@ pub fn rows(lines: &[Value]) -> Vec<&Value> {
 /// Returns the only run of a file, read by the reader of ombx.
 pub fn run_of(path: &Path) -> RunWithRows {
     let file = fs::File::open(path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
-    let mut file = wire::read(BufReader::new(file)).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+    let mut file = file::read(BufReader::new(file)).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
     assert!(!file.cut_off, "{} is cut off", path.display());
     assert_eq!(file.runs.len(), 1, "runs in {}", path.display());
     file.runs.remove(0)

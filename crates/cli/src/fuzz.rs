@@ -10,8 +10,8 @@ use ombx_core::{
 };
 use ombx_report::{Report, Source, page};
 use ombx_results::{
-    compare::{Comparison, Launches},
-    wire,
+    compare::{Comparison, SideResults},
+    file,
 };
 
 use crate::{
@@ -84,8 +84,8 @@ pub fn suites(bytes: &[u8]) {
 
 /// Writes a result file as a page and as a JUnit report. None of its text becomes markup.
 pub fn pages(bytes: &[u8]) {
-    let Ok(file) = wire::read(bytes) else { return };
-    let [mut base, mut new] = ["base", "new"].map(Launches::named);
+    let Ok(file) = file::read(bytes) else { return };
+    let [mut base, mut new] = ["base", "new"].map(SideResults::named);
     file.runs.iter().for_each(|run| base.run(run));
     file.runs.iter().for_each(|run| new.run(run));
     let comparison = Comparison::of(&base, &new);

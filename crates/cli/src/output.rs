@@ -18,8 +18,8 @@ use ombx_core::{
     result::Tally,
 };
 use ombx_results::{
+    file::{self, Record},
     render::{Overhead, Renderer},
-    wire::{self, Record},
 };
 
 use self::stdout::is_closed;
@@ -94,7 +94,7 @@ impl Output {
         let stray = ends && !self.in_run;
         self.in_run = !ends;
         if let Some((path, file)) = self.file.as_mut().filter(|_| !stray) {
-            wire::write(file, record).and_then(|()| file.flush()).map_err(|e| unwritable(path, &e))?;
+            file::write(file, record).and_then(|()| file.flush()).map_err(|e| unwritable(path, &e))?;
         }
         match record {
             Record::Run(_) => self.next_run(),

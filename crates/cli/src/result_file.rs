@@ -4,16 +4,16 @@ use std::{fs::File, io::BufReader, path::Path};
 
 use ombx_core::error::{Error, Result};
 use ombx_results::{
-    compare::Launches,
-    wire::{self, Records},
+    compare::SideResults,
+    file::{self, Records},
 };
 
-pub(crate) fn read(path: &Path) -> Result<wire::File> {
-    wire::read(open(path)?).map_err(|e| named(path, &e))
+pub(crate) fn read(path: &Path) -> Result<file::ResultFile> {
+    file::read(open(path)?).map_err(|e| named(path, &e))
 }
 
 /// Adds the runs of a result file to one side of a comparison, record by record.
-pub(crate) fn add_to(launches: &mut Launches, path: &Path) -> Result<()> {
+pub(crate) fn add_to(launches: &mut SideResults, path: &Path) -> Result<()> {
     let mut records = Records::of(open(path)?);
     for record in &mut records {
         launches.record(record.map_err(|e| named(path, &e))?);

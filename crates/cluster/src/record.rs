@@ -7,7 +7,7 @@ use std::{
 };
 
 use ombx_core::error::{Error, Result};
-use ombx_results::wire::{self, Outcome, RunWithRows};
+use ombx_results::file::{self, RunOutcome, RunWithRows};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -124,14 +124,14 @@ pub(crate) fn keep_earlier_attempt(directory: &Path) -> bool {
     fs::remove_file(directory.join("run.sh")).is_ok()
 }
 
-fn read(path: &Path) -> Option<wire::File> {
-    wire::read(io::BufReader::new(fs::File::open(path).ok()?)).ok()
+fn read(path: &Path) -> Option<file::ResultFile> {
+    file::read(io::BufReader::new(fs::File::open(path).ok()?)).ok()
 }
 
 /// Whether a result file holds only complete runs, and at least one.
 pub(crate) fn is_complete(path: &Path) -> bool {
     let Some(file) = read(path) else { return false };
-    !file.runs.is_empty() && file.runs.iter().all(|run| matches!(run.end, Some((Outcome::Complete, _))))
+    !file.runs.is_empty() && file.runs.iter().all(|run| matches!(run.end, Some((RunOutcome::Complete, _))))
 }
 
 /// Returns the contents of `plan.json`. A run with the same plan can be resumed.

@@ -22,8 +22,8 @@ use ombx_core::{
     unit::{Bytes, Rank},
 };
 use ombx_results::{
-    verdict::{self, Collected, Hosts},
-    wire::{self, Record},
+    file::{self, Record},
+    verdict::{self, Hosts, TimesBySize},
 };
 
 /// Selection of pairs, and which of them are measured at the same time.
@@ -93,7 +93,7 @@ pub fn run(
     (task.choice.bench.available)().map_err(Error::unsupported)?;
     let schedule = task.mode.schedule(team.size(), task.seed);
     let opening = runner::open(team, clock, sink, describe(task, plan), argv)?;
-    let mut sweep = Sweep { team, task, plan, clock, opening, times: Collected::default() };
+    let mut sweep = Sweep { team, task, plan, clock, opening, times: TimesBySize::default() };
     let turns = if task.mode == Mode::Serial { schedule.pairs() } else { 1 };
     let sizes = sizes_of(task.choice.bench, plan)?;
     for round in 0..schedule.rounds() {
@@ -131,7 +131,7 @@ struct Sweep<'a> {
     plan: &'a Plan,
     clock: &'a Clock,
     opening: OpenRun<'a>,
-    times: Collected,
+    times: TimesBySize,
 }
 
 impl Sweep<'_> {
@@ -172,11 +172,11 @@ impl Sweep<'_> {
         self.team.sleeping_barrier()?;
         let mut mine = Vec::new();
         if let Some(row) = row {
-            wire::write_row(&mut mine, &row)
+            file::write_row(&mut mine, &row)
                 .map_err(|e| Error::fabric(format!("cannot send a row to rank 0: {e}")))?;
         }
         for line in self.team.gather(&mine)?.into_iter().flatten().filter(|line| !line.is_empty()) {
-            let row = match wire::parse(&String::from_utf8_lossy(&line), 1) {
+            let row = match file::parse(&String::from_utf8_lossy(&line), 1) {
                 Ok(Some(Record::Case(row))) => row,
                 _ => {
                     return Err(Error::fabric(
@@ -216,9 +216,9 @@ impl Sweep<'_> {
         let mut list: Vec<u8> = Vec::new();
         if me == Rank(0) {
             let hosts = Hosts::of(self.opening.places.iter().map(|p| p.host.as_str()));
-            for link in verdict::suspects(&self.times.0, &hosts, self.task.retest as usize) {
+            for link in verdict::retest_candidates(&self.times.0, &hosts, self.task.retest as usize) {
                 let [from, to] = [link.from, link.to].map(u64::from);
-                list.extend([from, to, link.bytes, link.suspect.into()].iter().flat_map(|n| n.to_le_bytes()));
+                list.extend([from, to, link.bytes, link.is_slow.into()].iter().flat_map(|n| n.to_le_bytes()));
             }
         }
         list.resize(team.broadcast_value(list.len() as u64)? as usize, 0);

@@ -1,40 +1,43 @@
-//! Results as one self-contained HTML page: pure functions from results to text.
+//! Result files as one HTML page.
 //!
-//! [`page()`] takes result files as they were read and gives a page that needs no network, no other file and, but for the switch of
-//! theme and arrow keys in heat maps, no script. Raw samples are not part of it.
+//! The page is one file: it needs no network and no other file. Without its script, only the theme switch and the arrow keys in
+//! heat maps are missing. Raw samples are not part of it.
+//!
+//! ```
+//! use ombx_report::{Report, Source, page};
+//!
+//! # fn main() -> Result<(), ombx_results::file::ReadError> {
+//! let file = ombx_results::file::open("../results/tests/golden/v1.jsonl")?;
+//! let sources = [Source { name: "v1.jsonl", file: &file }];
+//! let html = page(&Report { sources: &sources, comparison: None });
+//! assert!(html.starts_with("<!DOCTYPE html>") && html.contains("p2p.latency"));
+//! # Ok(())
+//! # }
+//! ```
 
-mod book;
-mod chart;
-mod comparison;
-mod curves;
-mod dots;
-mod heat;
-mod links;
 mod page;
-mod pipeline;
-mod provenance;
-mod rows;
-mod summary;
-mod svg;
+mod plot;
+mod runs;
+mod section;
 
-use ombx_results::{compare::Comparison, wire};
+use ombx_results::{compare::Comparison, file::ResultFile};
 
 pub use self::page::page;
 
-/// A result file.
+/// Result file of a page.
 #[derive(Debug, Clone, Copy)]
 pub struct Source<'a> {
-    /// What the page calls it.
+    /// Name on the page.
     pub name: &'a str,
-    /// What was read.
-    pub file: &'a wire::File,
+    /// Contents of the file.
+    pub file: &'a ResultFile,
 }
 
-/// What a page is made of.
+/// Contents of a page.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Report<'a> {
-    /// Result files, all of whose rows are shown.
+    /// Result files. The page shows all of their rows.
     pub sources: &'a [Source<'a>],
-    /// What two sides of them have in common and how they differ.
+    /// Comparison of two groups of these files.
     pub comparison: Option<&'a Comparison>,
 }

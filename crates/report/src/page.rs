@@ -1,32 +1,33 @@
-//! The page: its sections in order, the one style and the one script, and a policy that forbids everything else.
+//! Layout of the page: style sheet, script, content security policy, and the order of sections.
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
+use ombx_results::run_info::{hosts, library};
 
 use crate::{
     Report, Source,
-    book::{Book, count},
-    comparison, curves, links, pipeline, provenance, rows, summary,
+    runs::{RunList, count},
+    section::{comparison, curves, links, pipeline, provenance, rows, summary},
 };
 
 const STYLE: &str = include_str!("asset/page.css");
 const SCRIPT: &str = include_str!("asset/page.js");
-/// Nothing is loaded, sent or run but the two above, which are named by their SHA-256.
+/// Content security policy. It allows the style sheet and the script above by their SHA-256, and nothing else.
 const POLICY: &str = "default-src 'none'; base-uri 'none'; form-action 'none'; \
-    style-src 'sha256-zCUFUC9Kovztu9CnUIPlcAbH1frSsVez4iddbKe446Y='; script-src 'sha256-kK2wN0xl3Lo7HYO/t53BhIMNgnB2Ly1ouOcPrCu72vs='";
+    style-src 'sha256-zCUFUC9Kovztu9CnUIPlcAbH1frSsVez4iddbKe446Y='; script-src 'sha256-vkvwdIIacvIbbFFLwatTYBBBAVbIePPMRZNXh95H1FY='";
 
-/// One HTML page of all that.
+/// Returns the HTML page of a report.
 pub fn page(report: &Report<'_>) -> String {
     let Report { sources, comparison } = *report;
-    let book = Book::of(sources);
-    let verdicts = links::verdicts(&book);
+    let runs = RunList::of(sources);
+    let links = links::collect(&runs);
     let sections: Vec<(&str, &str, Markup)> = [
-        Some(("attention", "Attention", summary::section(&book, &verdicts, comparison))),
+        Some(("attention", "Attention", summary::section(&runs, &links, comparison))),
         comparison.map(|c| ("comparison", "Comparison", comparison::section(c))),
-        curves::section(&book).map(|section| ("curves", "Curves", section)),
-        links::section(&book, &verdicts).map(|section| ("links", "Links", section)),
-        pipeline::section(&book).map(|section| ("pipeline", "Pipeline", section)),
-        Some(("rows", "Rows", rows::section(&book))),
-        Some(("provenance", "Provenance", provenance::section(&book))),
+        curves::section(&runs).map(|section| ("curves", "Curves", section)),
+        links::section(&runs, &links).map(|section| ("links", "Links", section)),
+        pipeline::section(&runs).map(|section| ("pipeline", "Pipeline", section)),
+        Some(("rows", "Rows", rows::section(&runs))),
+        Some(("provenance", "Provenance", provenance::section(&runs))),
     ]
     .into_iter()
     .flatten()
@@ -53,10 +54,10 @@ pub fn page(report: &Report<'_>) -> String {
                 }
                 main #main {
                     h1 { (title(sources)) }
-                    p.lead { (lead(&book)) }
+                    p.lead { (lead(&runs)) }
                     @for (_, _, section) in &sections { (section) }
                 }
-                footer { "Made by ombx " (env!("CARGO_PKG_VERSION")) ". The page is one file and loads nothing. MB is 10" sup { "6" } " bytes." }
+                footer { "Written by ombx " (env!("CARGO_PKG_VERSION")) ". The page is one file and loads nothing. MB is 10" sup { "6" } " bytes." }
                 script { (PreEscaped(SCRIPT)) }
             }
         }
@@ -72,18 +73,14 @@ fn title(sources: &[Source<'_>]) -> String {
     }
 }
 
-/// Libraries and hosts in one line.
-fn lead(book: &Book<'_>) -> String {
+/// Returns one line with libraries, hosts and start time.
+fn lead(runs: &RunList<'_>) -> String {
     let mut parts: Vec<String> = Vec::new();
-    for chapter in &book.runs {
-        let run = &chapter.run.run;
-        let hosts: std::collections::BTreeSet<&str> = run.places.iter().map(|p| p.host.as_str()).collect();
-        let at = match hosts.len() {
-            1 => hosts.first().copied().unwrap_or_default().to_owned(),
-            n => count(n, "host"),
-        };
-        let part =
-            format!("{}, {} on {at}", ombx_results::render::library(run), count(run.places.len(), "rank"));
+    for entry in &runs.entries {
+        let run = &entry.run.run;
+        let hosts = hosts(run);
+        let at = if let [host] = hosts[..] { host.to_owned() } else { count(hosts.len(), "host") };
+        let part = format!("{}, {} on {at}", library(run), count(run.places.len(), "rank"));
         if !parts.contains(&part) {
             parts.push(part);
         }
@@ -93,7 +90,7 @@ fn lead(book: &Book<'_>) -> String {
     if rest > 0 {
         parts.push(format!("{rest} more"));
     }
-    let started = book.runs.first().map(|c| format!(" · {}", c.run.run.started)).unwrap_or_default();
+    let started = runs.entries.first().map(|c| format!(" · {}", c.run.run.started)).unwrap_or_default();
     format!("{}{started}", parts.join(" · "))
 }
 
@@ -108,7 +105,7 @@ mod tests {
     fn the_policy_names_the_style_and_the_script() {
         for (kind, text) in [("style", STYLE), ("script", SCRIPT)] {
             let hash = format!("{kind}-src 'sha256-{}'", STANDARD.encode(Sha256::digest(text)));
-            assert!(POLICY.contains(&hash), "page.rs must say {hash}");
+            assert!(POLICY.contains(&hash), "set this hash in page.rs: {hash}");
         }
     }
 }

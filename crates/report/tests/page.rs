@@ -1,4 +1,4 @@
-//! The page as text: what it holds, in which order, and that nothing of a result file becomes markup.
+//! Text of the page: contents, order, and escaping of all text of result files.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,11 +15,11 @@ use ombx_core::{
 };
 use ombx_report::{Report, Source, page};
 use ombx_results::{
-    compare::{Comparison, Launches},
-    wire::{self, File, RunWithRows},
+    compare::{Comparison, SideResults},
+    file::{self, ResultFile, RunWithRows},
 };
 
-/// A sample that would be seen if samples were part of the page.
+/// Value of all samples. It must not appear on the page.
 const SAMPLE: u64 = 987_654_321;
 
 fn run(hosts: &[&str]) -> Run {
@@ -53,9 +53,9 @@ fn row(bench: &str, axes: &[(&str, &str)], bytes: u64, ns: f64) -> Measurement {
     }
 }
 
-fn file(run: Run, rows: Vec<Measurement>) -> File {
-    let end = Some((wire::Outcome::Complete, Tally { cases: rows.len() as u64, ..Tally::default() }));
-    File { runs: vec![RunWithRows { run, rows, end }], cut_off: false }
+fn file(run: Run, rows: Vec<Measurement>) -> ResultFile {
+    let end = Some((file::RunOutcome::Complete, Tally { cases: rows.len() as u64, ..Tally::default() }));
+    ResultFile { runs: vec![RunWithRows { run, rows, end }], cut_off: false }
 }
 
 fn sweep(bench: &str, axes: &[(&str, &str)]) -> Vec<Measurement> {
@@ -65,7 +65,7 @@ fn sweep(bench: &str, axes: &[(&str, &str)]) -> Vec<Measurement> {
         .collect()
 }
 
-fn rendered(files: &[(&str, &File)]) -> String {
+fn rendered(files: &[(&str, &ResultFile)]) -> String {
     let sources: Vec<Source<'_>> = files.iter().map(|(name, file)| Source { name, file }).collect();
     page(&Report { sources: &sources, comparison: None })
 }
@@ -74,7 +74,7 @@ fn of_rows(rows: Vec<Measurement>) -> String {
     rendered(&[("x.jsonl", &file(run(&["a", "b"]), rows))])
 }
 
-/// Values of an attribute, in order.
+/// Returns the values of an attribute in order.
 fn attributes<'a>(html: &'a str, name: &str) -> Vec<&'a str> {
     let begin = format!(" {name}=\"");
     let parts = html.split(begin.as_str()).skip(1);
@@ -104,7 +104,7 @@ fn what_needs_attention_comes_first() {
     ];
     assert!(order.windows(2).all(|pair| at(pair[0]) < at(pair[1])), "{:?}", order.map(at));
     for (what, n) in
-        [("rows", 4), ("measured", 1), ("wrong data", 1), ("failed", 1), ("skipped", 1), ("with a notice", 1)]
+        [("rows", 4), ("measured", 1), ("wrong data", 1), ("failed", 1), ("skipped", 1), ("with a mark", 1)]
     {
         assert!(html.contains(&format!("<b>{n}</b>{what}<")), "{n} {what}");
     }
@@ -113,26 +113,24 @@ fn what_needs_attention_comes_first() {
 }
 
 #[test]
-fn a_good_run_is_said_to_be_good() {
+fn a_run_without_findings_is_reported_as_well() {
     assert!(of_rows(sweep("p2p.latency", &[])).contains("All well"));
 }
 
 #[test]
-fn runs_without_an_end_are_told() {
+fn incomplete_runs_are_reported() {
     let mut killed = file(run(&["a"]), sweep("x.y", &[]));
     killed.runs[0].end = None;
-    assert!(
-        rendered(&[("k.jsonl", &killed)]).contains("k.jsonl after 4 rows: the run did not come to its end")
-    );
+    assert!(rendered(&[("k.jsonl", &killed)]).contains("k.jsonl after 4 rows: the run has no end record"));
     killed.cut_off = true;
-    assert!(rendered(&[("k.jsonl", &killed)]).contains("stops in the middle of a record"));
-    killed.runs[0].end = Some((wire::Outcome::Interrupted, Tally::default()));
+    assert!(rendered(&[("k.jsonl", &killed)]).contains("ends inside a record"));
+    killed.runs[0].end = Some((file::RunOutcome::Interrupted, Tally::default()));
     killed.cut_off = false;
     assert!(rendered(&[("k.jsonl", &killed)]).contains("interrupted"));
 }
 
 #[test]
-fn curves_have_a_mark_for_each_row_that_counts() {
+fn curves_have_a_symbol_per_measured_row() {
     let mut rows = sweep("p2p.latency", &[]);
     rows.extend(sweep("p2p.other", &[("mode", "a")]));
     rows.push(row("p2p.latency", &[], 0, 400.0));
@@ -149,7 +147,7 @@ fn curves_have_a_mark_for_each_row_that_counts() {
 }
 
 #[test]
-fn rows_of_one_size_are_dots_with_names() {
+fn rows_of_one_size_are_dot_plots() {
     let rows = ["fence", "lock"].map(|sync| row("rma.put_latency", &[("sync", sync)], 8, 700.0));
     let html = of_rows(rows.to_vec());
     assert!(html.contains(">sync=fence</text>") && html.contains(">sync=lock</text>"), "{html}");
@@ -157,7 +155,7 @@ fn rows_of_one_size_are_dots_with_names() {
 }
 
 #[test]
-fn many_series_are_split_so_that_they_can_be_told_apart() {
+fn many_series_are_split_into_several_charts() {
     let names: Vec<String> = (0..20).map(|i| format!("v{i}")).collect();
     let rows = names.iter().flat_map(|name| sweep("rma.put_latency", &[("sync", name)])).collect();
     let html = of_rows(rows);
@@ -166,7 +164,7 @@ fn many_series_are_split_so_that_they_can_be_told_apart() {
 }
 
 #[test]
-fn launches_of_the_same_are_one_curve_and_files_are_two() {
+fn launches_are_one_curve_and_files_are_two() {
     let mut launches = file(run(&["a", "b"]), sweep("p2p.latency", &[]));
     launches.runs.push(launches.runs[0].clone());
     let html = rendered(&[("base", &launches), ("new", &launches)]);
@@ -174,7 +172,7 @@ fn launches_of_the_same_are_one_curve_and_files_are_two() {
     assert_eq!(html.matches("<title>base, ").count(), 8, "and marks of all launches");
 }
 
-fn links(trust: &[Notice]) -> File {
+fn links(trust: &[Notice]) -> ResultFile {
     let name = |rank: u32| rank.to_string();
     let pairs = (0u32..4).flat_map(|a| (0u32..4).map(move |b| (a, b))).filter(|(a, b)| a != b);
     let rows = pairs.map(|(from, to)| {
@@ -192,7 +190,7 @@ fn links(trust: &[Notice]) -> File {
 }
 
 #[test]
-fn the_map_has_a_cell_for_each_link_and_outlines_what_is_slow() {
+fn the_heat_map_outlines_slow_links() {
     let html = rendered(&[("l", &links(&[]))]);
     assert_eq!(html.matches("role=\"gridcell\"").count(), 16);
     assert_eq!(html.matches("tabindex=\"0\" x=").count(), 1, "one stop of the Tab key");
@@ -248,7 +246,7 @@ fn two_sides_are_compared() {
         rows
     };
     let (base, new) = (file(run(&["a", "b"]), slower(1.0)), file(run(&["a", "b"]), slower(3.0)));
-    let mut sides = [Launches::named("base.jsonl"), Launches::named("new.jsonl")];
+    let mut sides = [SideResults::named("base.jsonl"), SideResults::named("new.jsonl")];
     sides[0].run(&base.runs[0]);
     sides[1].run(&new.runs[0]);
     let comparison = Comparison::of(&sides[0], &sides[1]);
@@ -259,7 +257,7 @@ fn two_sides_are_compared() {
 }
 
 #[test]
-fn the_page_is_whole_and_refers_to_nothing_outside() {
+fn the_page_loads_nothing() {
     let mut rows = sweep("p2p.latency", &[]);
     rows[0].trust = vec![Notice { code: "clock".into(), short: "clock".into(), advice: "x".into() }];
     let html = rendered(&[("x.jsonl", &file(run(&["a", "b"]), rows)), ("l", &links(&[]))]);
@@ -278,13 +276,13 @@ fn the_page_is_whole_and_refers_to_nothing_outside() {
         assert!(ids.contains(&target), "nothing has the id {target}");
     }
     assert!(!html.contains(&SAMPLE.to_string()), "raw samples are not part of the page");
-    for part in ["run-1", "ombx run &#39;rma.*&#39;", "UCX_TLS", "precision", "9 ns a reading"] {
+    for part in ["run-1", "ombx run &#39;rma.*&#39;", "UCX_TLS", "precision", "9 ns per reading"] {
         assert!(html.replace("'", "&#39;").contains(part), "{part}");
     }
 }
 
 #[test]
-fn nothing_of_a_file_becomes_markup() {
+fn text_of_files_is_escaped() {
     const EVIL: &str =
         "\"'><script>alert(1)</script><img src=x onerror=alert(1)></title></style><!--&\u{202e}";
     let evil = || EVIL.to_owned();
@@ -313,7 +311,7 @@ fn nothing_of_a_file_becomes_markup() {
     pipeline.figures.insert(format!("node0_{EVIL}"), Figure::Value(1.0));
     rows.push(pipeline);
     let (one, two) = (file(bad.clone(), rows.clone()), file(bad, rows));
-    let mut sides = [Launches::named(EVIL), Launches::named(EVIL)];
+    let mut sides = [SideResults::named(EVIL), SideResults::named(EVIL)];
     sides[0].run(&one.runs[0]);
     sides[1].run(&two.runs[0]);
     let mut comparison = Comparison::of(&sides[0], &sides[1]);
@@ -326,7 +324,7 @@ fn nothing_of_a_file_becomes_markup() {
         assert!(!html.contains(markup), "{markup}");
     }
     assert!(html.contains("&lt;img src=x"), "it is shown as text");
-    // Every quotation mark of a file is escaped, so attributes end where they should: tags have an even number.
+    // Every quotation mark of a file is escaped. Tags therefore have an even number.
     let outside = html.split("<style>").next().unwrap().to_owned()
         + html.split("</style>").nth(1).unwrap().split("<script>").next().unwrap();
     for tag in outside.split('<').skip(1).map(|rest| rest.split('>').next().unwrap_or_default()) {
@@ -335,9 +333,9 @@ fn nothing_of_a_file_becomes_markup() {
 }
 
 #[test]
-fn nothing_measured_is_no_error() {
+fn a_file_without_rows_gives_a_page() {
     let html = rendered(&[("x", &file(run(&[]), vec![]))]);
-    assert!(html.contains("There are none.") && !html.contains("id=\"curves\""));
+    assert!(html.contains("The files have no rows.") && !html.contains("id=\"curves\""));
     assert!(page(&Report::default()).contains("no files"));
 }
 

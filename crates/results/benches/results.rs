@@ -1,4 +1,4 @@
-//! What is done with samples afterwards: summaries, intervals, and writing and reading a file.
+//! Benchmarks of summaries, intervals, and writing and reading of files.
 
 use std::hint::black_box;
 
@@ -7,11 +7,11 @@ use ombx_core::{
     result::{Measurement, Samples},
     stats::{Summary, order_bounds},
 };
-use ombx_results::wire::{self, Record};
+use ombx_results::file::{self, Record};
 
 const GOLDEN: &str = include_str!("../tests/golden/v1.jsonl");
 
-/// Times as they are measured: whole nanoseconds of batches, most alike, a few far off, in no order.
+/// Returns times in whole nanoseconds: most similar, a few far off, unordered.
 fn times(n: u64) -> Vec<u64> {
     let mut state = 1u64;
     let mut next = |range: u64| {
@@ -28,7 +28,7 @@ fn summaries(c: &mut Criterion) {
         group.throughput(Throughput::Elements(n));
         group.bench_with_input(BenchmarkId::new("independent", n), &legs, |b, x| b.iter(|| Summary::of(x)));
     }
-    // Dependent on those before: medians of ever longer blocks are tried.
+    // Dependent samples: medians of longer and longer blocks are tried.
     let mut level = 0.0;
     let walk: Vec<f64> = times(100_000)
         .into_iter()
@@ -56,7 +56,7 @@ fn bounds(c: &mut Criterion) {
 }
 
 fn file(c: &mut Criterion) {
-    let mut golden = wire::read(GOLDEN.as_bytes()).unwrap().runs.remove(0);
+    let mut golden = file::read(GOLDEN.as_bytes()).unwrap().runs.remove(0);
     let run = Record::Run(Box::new(golden.run));
     let samples =
         vec![Samples { rank: 0, thread: 0, batch: 20, elapsed_ns: times(200), ..Samples::default() }];
@@ -64,15 +64,15 @@ fn file(c: &mut Criterion) {
     let case = Record::Case(Box::new(row));
     let write = || {
         let mut out = Vec::new();
-        wire::write(&mut out, &run).unwrap();
-        (0..1000).for_each(|_| wire::write(&mut out, &case).unwrap());
+        file::write(&mut out, &run).unwrap();
+        (0..1000).for_each(|_| file::write(&mut out, &case).unwrap());
         out
     };
     let bytes = write();
     let mut group = c.benchmark_group("file of 1000 rows of 200 samples");
     group.throughput(Throughput::Bytes(bytes.len() as u64));
     group.bench_function("write", |b| b.iter(write));
-    group.bench_function("read", |b| b.iter(|| wire::read(black_box(bytes.as_slice()))));
+    group.bench_function("read", |b| b.iter(|| file::read(black_box(bytes.as_slice()))));
     group.finish();
 }
 

@@ -1,111 +1,112 @@
-//! Two sides, case by case: how far apart they are, how sure that is, and which is better. Nothing is printed here.
+//! Comparison of two sides of runs: the difference of each case, its interval, and a verdict.
 
-mod judge;
-mod provenance;
+mod evaluation;
+pub mod holm;
 pub mod rank_sum;
-pub mod several;
+mod setup;
 mod side;
+pub mod student;
 #[cfg(test)]
 mod tests;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 pub use self::{
-    judge::{LEVEL, launches_for},
-    side::Launches,
+    evaluation::{SIGNIFICANCE, launches_needed},
+    side::SideResults,
 };
 use ombx_core::benchmark::work::Metric;
 
 /// Probability on each side of a 95 % interval.
 const TAIL: f64 = 0.025;
 
-/// What two sides have in common, and how they differ. `base` is what was before, `new` what is asked about.
+/// Comparison of a new side with a base.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Comparison {
-    /// What was before.
-    pub base: Side,
-    /// What is asked about.
-    pub new: Side,
-    /// Cases measured on both sides, in the order of benchmark, axes, depth and size.
-    pub cases: Vec<Compared>,
-    /// Cases measured on one side only.
+    /// Reference side.
+    pub base: SideInfo,
+    /// Side that is compared with the base.
+    pub new: SideInfo,
+    /// Cases that both sides measured, in the order of benchmark, axes, depth and size.
+    pub cases: Vec<CaseComparison>,
+    /// Cases that only one side measured.
     pub unmatched: Vec<Unmatched>,
-    /// Cases that failed on the new side and never on the other, with the reason.
+    /// Key and reason of cases that failed on the new side and never on the base.
     pub broken: Vec<(String, String)>,
-    /// What else differs between the sides, and what limits the comparison.
+    /// Differences between the setups of the sides, and limits of the comparison.
     pub notes: Vec<Note>,
 }
 
-/// One side.
+/// Description of one side.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Side {
-    /// What the user calls it: its files.
+pub struct SideInfo {
+    /// Name given by the user, usually the names of its files.
     pub name: String,
-    /// Identifiers of its runs, each one launch.
+    /// Identifiers of its runs. Each run is one launch.
     pub runs: Vec<String>,
-    /// The libraries that it ran with, without the story of their builds.
+    /// Libraries of its runs without build details.
     pub libraries: BTreeSet<String>,
 }
 
-/// What is compared: one row of results, by its stable name.
+/// Identity of a case.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Subject {
+pub struct CaseId {
     /// Benchmark.
     pub bench: String,
-    /// Stable name of the row.
+    /// Key of the row. Both sides use the same key for the same case.
     pub key: String,
-    /// What the headline is.
+    /// Metric of the headline figure.
     pub metric: Metric,
-    /// Unit of the headline: `us` or `MB/s`.
+    /// Unit of the headline figure: `us`, `MB/s` or `messages/s`.
     pub unit: &'static str,
     /// Message size.
     pub bytes: Option<u64>,
-    /// Operations in flight.
+    /// Number of operations in flight.
     pub depth: Option<u32>,
-    /// Pairs at the same time.
+    /// Number of pairs of ranks that communicate at the same time.
     pub pairs: u32,
-    /// Axis to value.
+    /// Chosen value of each axis.
     pub axes: BTreeMap<String, String>,
 }
 
-impl Subject {
-    /// Where it stands among others.
-    fn place(&self) -> impl Ord {
+impl CaseId {
+    /// Returns the key by which cases are sorted.
+    fn sort_key(&self) -> impl Ord {
         let axes: Vec<(&str, &str)> = self.axes.iter().map(|(k, v)| (k.as_str(), v.as_str())).collect();
         (self.bench.as_str(), axes, self.depth, self.pairs, self.bytes)
     }
 }
 
-/// One case of both sides.
+/// Comparison of one case.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Compared {
-    /// Which.
-    pub subject: Subject,
-    /// Before.
-    pub base: Level,
-    /// Now.
-    pub new: Level,
-    /// Difference of the headlines as a fraction of the base: 0.1 is 10 % more latency, or 10 % more bandwidth.
+pub struct CaseComparison {
+    /// The case.
+    pub id: CaseId,
+    /// Figures of the base.
+    pub base: LaunchMedians,
+    /// Figures of the new side.
+    pub new: LaunchMedians,
+    /// Difference of the medians.
     pub change: Change,
-    /// How sure that is.
+    /// Statistical evidence for the difference.
     pub evidence: Evidence,
-    /// What follows.
+    /// Conclusion.
     pub verdict: Verdict,
 }
 
-/// The headline of a case on one side.
+/// Headline figures of a case on one side.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Level {
-    /// Median of the medians of launches.
+pub struct LaunchMedians {
+    /// Median over launches.
     pub median: f64,
     /// Median of each launch, in the order of launches.
     pub launches: Vec<f64>,
-    /// Codes of what could have spoiled it in any launch.
-    pub doubts: BTreeSet<String>,
+    /// Codes of the marks that any launch has.
+    pub marks: BTreeSet<String>,
 }
 
-impl Level {
-    /// Between the lowest and the highest launch, as a fraction of the median; `None` of one launch.
+impl LaunchMedians {
+    /// Returns the range of the launches as a fraction of the median, or `None` for one launch.
     pub fn spread(&self) -> Option<f64> {
         let ends = |pick: fn(f64, f64) -> f64, from| self.launches.iter().copied().fold(from, pick);
         let range = ends(f64::max, f64::NEG_INFINITY) - ends(f64::min, f64::INFINITY);
@@ -113,41 +114,41 @@ impl Level {
     }
 }
 
-/// A relative difference.
+/// Relative difference: 0.1 is 10 % more latency, or 10 % more bandwidth, than the base.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Change {
-    /// Of the medians.
+    /// Difference of the medians.
     pub median: f64,
-    /// Its 95 % interval, low and high, before any correction for the number of cases; none where samples give none.
+    /// 95 % interval, not corrected for the number of cases. `None` if the samples give no interval.
     pub ci95: Option<[f64; 2]>,
 }
 
-/// What a verdict rests on.
+/// Evidence behind a verdict.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Evidence {
-    /// What was tested.
+    /// Test method.
     pub method: Method,
-    /// Chance of such a difference between two sides that are alike; none where samples depend on each other.
+    /// Probability of such a difference between equal sides. `None` if samples depend on each other.
     pub p: Option<f64>,
-    /// The same, corrected for the number of cases by Holm's method.
+    /// The same after Holm's correction for the number of cases.
     pub p_adjusted: Option<f64>,
-    /// What two alike sides may differ by, as a fraction: where they have one launch each, or did not take turns.
+    /// Difference that equal sides may have, as a fraction. Present for few launches and for consecutive sides.
     pub allowance: Option<f64>,
 }
 
-/// What was tested, from strong to weak.
+/// Test method, from strong to weak.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Method {
-    /// Medians of five launches and more on each side, by rank.
+    /// Mann-Whitney test on the medians of at least five launches per side.
     Launches,
-    /// Medians of few launches by Student's t, and samples by rank: the weaker of the two counts.
+    /// Student's t test on the medians of launches and Mann-Whitney test on samples. The larger p value counts.
     FewLaunches,
-    /// Samples of one launch on each side by rank, beyond an allowance for what launches differ by.
+    /// Mann-Whitney test on the samples of one launch per side, after subtraction of an allowance.
     OneLaunch,
 }
 
 impl Method {
-    /// Stable name.
+    /// Returns the name in JSON.
     pub const fn name(self) -> &'static str {
         match self {
             Method::Launches => "launches",
@@ -157,19 +158,19 @@ impl Method {
     }
 }
 
-/// What follows for a case.
+/// Conclusion for a case.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Verdict {
     /// The new side is better.
     Better,
     /// The new side is worse.
     Worse,
-    /// Nothing can be said, and why.
+    /// No verdict, with the reason.
     Unresolved(String),
 }
 
 impl Verdict {
-    /// Stable name.
+    /// Returns the name in JSON.
     pub const fn name(&self) -> &'static str {
         match self {
             Verdict::Better => "better",
@@ -179,65 +180,69 @@ impl Verdict {
     }
 }
 
-/// A case that only one side measured.
+/// Case that only one side measured.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unmatched {
-    /// Stable name of the row.
+    /// Key of the row.
     pub key: String,
-    /// Who has it.
-    pub only: Which,
-    /// Why the other has not: `not there`, or the reason why it was skipped or failed.
+    /// Side that measured it.
+    pub only: Side,
+    /// Why the other side did not: `not there`, or the reason for skipping or failing.
     pub why: String,
 }
 
-/// One of two sides.
+/// One of the two sides.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Which {
-    /// What was before.
+pub enum Side {
+    /// Reference side.
     Base,
-    /// What is asked about.
+    /// Side that is compared with the base.
     New,
 }
 
-/// Something to know when reading a comparison.
+/// Order in which the launches of both sides ran.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Order {
+    /// The sides overlap in time.
+    Interleaved,
+    /// All launches of one side ran first. A change of the machine in between looks like a difference.
+    Consecutive,
+}
+
+/// Remark on a comparison.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Note {
-    /// Stable word for programs: `library`.
+    /// Stable code for programs, such as `library`.
     pub code: &'static str,
-    /// In words.
+    /// Text for people.
     pub text: String,
 }
 
 impl Comparison {
     /// Compares two sides.
-    pub fn of(base: &Launches, new: &Launches) -> Comparison {
-        let mut measured: Vec<_> =
-            base.rows().filter_map(|row| Some((row, new.row(&row.subject.key)?))).collect();
+    pub fn of(base: &SideResults, new: &SideResults) -> Comparison {
+        let mut measured: Vec<_> = base.rows().filter_map(|row| Some((row, new.row(&row.id.key)?))).collect();
         measured.retain(|(a, b)| a.measured() && b.measured());
-        measured.sort_by(|(a, _), (b, _)| a.subject.place().cmp(&b.subject.place()));
-        let (cases, mut notes) = judge::judge(&measured, provenance::turns(base, new));
-        notes.splice(0..0, provenance::notes(base, new));
-        let lost = |from: &Launches, other: &Launches, only| -> Vec<Unmatched> {
-            let missing = |row: &side::Row| match other.row(&row.subject.key) {
-                None => Some("not there".to_owned()),
-                Some(there) if !there.measured() => Some(there.missing.clone().unwrap_or_default()),
-                Some(_) => None,
+        measured.sort_by(|(a, _), (b, _)| a.id.sort_key().cmp(&b.id.sort_key()));
+        let (cases, mut notes) = evaluation::evaluate(&measured, setup::order(base, new));
+        notes.splice(0..0, setup::notes(base, new));
+        let lost = |from: &SideResults, other: &SideResults, only| -> Vec<Unmatched> {
+            let unmatched = |row: &side::Row| {
+                let why = match other.row(&row.id.key) {
+                    None => "not there".to_owned(),
+                    Some(there) if !there.measured() => there.missing.clone().unwrap_or_default(),
+                    Some(_) => return None,
+                };
+                Some(Unmatched { key: row.id.key.clone(), only, why })
             };
-            let of = |row: &side::Row| {
-                row.measured().then(|| missing(row)).flatten().map(|why| Unmatched {
-                    key: row.subject.key.clone(),
-                    only,
-                    why,
-                })
-            };
-            from.rows().filter_map(of).collect()
+            from.rows().filter(|row| row.measured()).filter_map(unmatched).collect()
         };
-        let unmatched = [lost(base, new, Which::Base), lost(new, base, Which::New)].concat();
+        let unmatched = [lost(base, new, Side::Base), lost(new, base, Side::New)].concat();
         let sound = |key: &str| base.row(key).is_none_or(|row| row.failed.is_none());
-        let broken = new.rows().filter_map(|row| Some((row.subject.key.clone(), row.failed.clone()?)));
+        let broken = new.rows().filter_map(|row| Some((row.id.key.clone(), row.failed.clone()?)));
         Comparison {
-            base: base.side(),
-            new: new.side(),
+            base: base.info(),
+            new: new.info(),
             cases,
             unmatched,
             broken: broken.filter(|(key, _)| sound(key)).collect(),
@@ -245,15 +250,21 @@ impl Comparison {
         }
     }
 
-    /// Cases that are worse beyond a fraction: what a gate is for.
-    pub fn regressions(&self, beyond: f64) -> impl Iterator<Item = &Compared> {
+    /// Returns the cases that are worse by more than `beyond`, a fraction.
+    pub fn regressions(&self, beyond: f64) -> impl Iterator<Item = &CaseComparison> {
         self.cases
             .iter()
             .filter(move |case| case.verdict == Verdict::Worse && case.change.median.abs() > beyond)
     }
 
-    /// Cases with a verdict of either kind.
-    pub fn resolved(&self) -> impl Iterator<Item = &Compared> {
+    /// Returns the numbers of worse, better and unresolved cases.
+    pub fn verdict_counts(&self) -> [usize; 3] {
+        ["worse", "better", "unresolved"]
+            .map(|name| self.cases.iter().filter(|case| case.verdict.name() == name).count())
+    }
+
+    /// Returns the cases that are better or worse.
+    pub fn resolved(&self) -> impl Iterator<Item = &CaseComparison> {
         self.cases.iter().filter(|case| !matches!(case.verdict, Verdict::Unresolved(_)))
     }
 }

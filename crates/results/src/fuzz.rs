@@ -1,31 +1,31 @@
-//! Entry points for fuzzing of what reads result files; the programs of `fuzz/` and the tests below call them with any bytes.
+//! Fuzzing entry points of the code that reads result files. The programs in `fuzz/` and the tests below call them.
 
 use std::io::Write;
 
 use ombx_core::result::Tally;
 
 use crate::{
-    compare::{Comparison, Launches as Side},
+    compare::{Comparison, SideResults},
+    file::{self, Record, RunOutcome, RunWithRows},
     render::{
         self, Csv, JsonLines, Launches, Links, LinksCsv, OpenMetrics, OsuTable, Overhead, Paint, Renderer,
         Table,
     },
-    verdict::Collected,
-    wire::{self, Outcome, Record, RunWithRows},
+    verdict::TimesBySize,
 };
 
-/// A result file: what could be read survives being written again, and every format and a comparison can be made of it.
+/// Reads arbitrary bytes as a result file. A valid file must survive writing, all output formats and a comparison.
 pub fn results(bytes: &[u8]) {
-    let Ok(file) = wire::read(bytes) else { return };
+    let Ok(file) = file::read(bytes) else { return };
     let mut again = Vec::new();
     for run in &file.runs {
         let rows = run.rows.iter().map(|row| Record::Case(Box::new(row.clone())));
         let end = run.end.map(|(outcome, tally)| Record::End(outcome, tally));
         for record in [Record::Run(Box::new(run.run.clone()))].into_iter().chain(rows).chain(end) {
-            wire::write(&mut again, &record).unwrap();
+            file::write(&mut again, &record).unwrap();
         }
     }
-    assert_eq!(wire::read(again.as_slice()).unwrap().runs, file.runs);
+    assert_eq!(file::read(again.as_slice()).unwrap().runs, file.runs);
 
     let for_people: [&mut dyn Renderer; 5] = [
         &mut Table::painted(Paint::Plain),
@@ -42,14 +42,14 @@ pub fn results(bytes: &[u8]) {
         assert!(csv::Reader::from_reader(text.as_slice()).into_records().all(|row| row.is_ok()));
     }
     let lines = rendered(&mut JsonLines::default(), &file.runs);
-    assert_eq!(wire::read(lines.as_slice()).unwrap().runs.len(), file.runs.len());
+    assert_eq!(file::read(lines.as_slice()).unwrap().runs.len(), file.runs.len());
     std::str::from_utf8(&rendered(&mut OpenMetrics::default(), &file.runs)).unwrap();
     let mut overhead = Overhead::default();
     file.runs.iter().flat_map(|run| &run.rows).for_each(|row| overhead.add(row));
     let mut text = Vec::new();
     overhead.write(&mut text).unwrap();
 
-    let [mut base, mut new] = ["base", "new"].map(Side::named);
+    let [mut base, mut new] = ["base", "new"].map(SideResults::named);
     file.runs.iter().for_each(|run| base.run(run));
     file.runs.iter().rev().for_each(|run| new.run(run));
     let comparison = Comparison::of(&base, &new);
@@ -63,23 +63,23 @@ fn rendered(renderer: &mut dyn Renderer, runs: &[RunWithRows]) -> Vec<u8> {
     for run in runs {
         renderer.run(&mut out, &run.run).unwrap();
         run.rows.iter().for_each(|row| renderer.case(&mut out, row).unwrap());
-        let (outcome, tally) = run.end.unwrap_or((Outcome::Broken, Tally::default()));
+        let (outcome, tally) = run.end.unwrap_or((RunOutcome::Broken, Tally::default()));
         renderer.end(&mut out, outcome, &tally).unwrap();
     }
     renderer.finish(&mut out).unwrap();
     out
 }
 
-/// Nothing in a file moves the cursor of the terminal on which it is shown.
+/// Asserts that text of a file cannot move the cursor of a terminal.
 fn harmless(text: &[u8]) {
     let text = std::str::from_utf8(text).unwrap();
     assert!(!text.chars().any(|c| c.is_control() && c != '\n'), "control characters in {text:?}");
 }
 
-/// A row that a rank sends to rank 0 in a sweep over links.
+/// Reads arbitrary bytes as a row that a rank sends to rank 0 during a sweep over links.
 pub fn row(bytes: &[u8]) {
-    if let Ok(Some(Record::Case(row))) = wire::parse(&String::from_utf8_lossy(bytes), 1) {
-        Collected::default().add(&row);
+    if let Ok(Some(Record::Case(row))) = file::parse(&String::from_utf8_lossy(bytes), 1) {
+        TimesBySize::default().add(&row);
     }
 }
 
@@ -88,7 +88,7 @@ mod tests {
     use ombx_core::testkit::hostile;
 
     #[test]
-    fn any_file_is_results_or_refused() {
+    fn any_file_is_read_or_refused() {
         hostile("results", 1500, super::results);
     }
 

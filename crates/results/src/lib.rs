@@ -1,10 +1,53 @@
-//! What is done with measured rows: result files, comparison of runs, verdicts on links, and every format that people and
-//! programs read.
+//! Work on measured rows: result files, comparison of runs, link verdicts, and output formats.
+//!
+//! | module | contents |
+//! |---|---|
+//! | [`mod@file`] | reads and writes result files (JSON Lines) |
+//! | [`compare`] | compares two sets of runs case by case |
+//! | [`verdict`] | finds slow hosts, ranks and links in a sweep over links |
+//! | [`render`] | writes rows as tables, CSV, OSU format, OpenMetrics and others |
+//! | [`plot`] | logarithmic axes and charts for terminals |
+//!
+//! # Read a result file
+//!
+//! ```
+//! # fn main() -> Result<(), ombx_results::file::ReadError> {
+//! let file = ombx_results::file::open("tests/golden/v1.jsonl")?;
+//! let row = &file.runs[0].rows[0];
+//! let median_ns = row.summary.as_ref().map(|summary| summary.median);
+//! assert_eq!((row.key.as_str(), median_ns), ("p2p.latency/bytes=8", Some(357.6875)));
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # Compare two result files
+//!
+//! ```
+//! use ombx_results::{compare::{Comparison, SideResults}, file, render};
+//!
+//! # fn main() -> Result<(), file::ReadError> {
+//! let mut sides = ["before", "after"].map(SideResults::named);
+//! for (side, path) in sides.iter_mut().zip(["tests/golden/v1.jsonl"; 2]) {
+//!     file::open(path)?.runs.iter().for_each(|run| side.run(run));
+//! }
+//! let comparison = Comparison::of(&sides[0], &sides[1]);
+//! assert_eq!(render::compare::summary(&comparison), "2 cases: 0 worse, 0 better, 2 unresolved");
+//! # Ok(())
+//! # }
+//! ```
 
 pub mod compare;
+pub mod file;
 #[cfg(any(test, fuzzing))]
 pub mod fuzz;
-pub mod log_axis;
+pub mod number;
+pub mod plot;
 pub mod render;
+pub mod run_info;
 pub mod verdict;
-pub mod wire;
+
+/// Returns the run of the golden file, a template for tests.
+#[cfg(test)]
+pub(crate) fn golden() -> file::RunWithRows {
+    file::read(include_bytes!("../tests/golden/v1.jsonl").as_slice()).unwrap().runs.remove(0)
+}

@@ -1,47 +1,51 @@
-//! Results to text: pure functions from rows to a writer, one module per format.
+//! Output formats: each module writes runs and rows to a writer in one format.
 
 pub mod compare;
 mod csv;
+mod grid;
 mod jsonl;
 mod launches;
 mod links;
 mod openmetrics;
 mod osu;
 mod overhead;
+mod paint;
 mod pipeline;
-mod plot;
 mod table;
 
 use std::io::{Result, Write};
 
 pub use self::{
-    csv::Csv,
+    csv::{Csv, LinksCsv},
     jsonl::JsonLines,
     launches::Launches,
-    links::{Links, LinksCsv},
+    links::Links,
     openmetrics::OpenMetrics,
     osu::{OsuColumns, OsuTable},
     overhead::Overhead,
-    table::{Paint, Row, Table, figure, head, heading, library, measured},
+    paint::Paint,
+    table::{FormattedRow, Table, column_titles, format_row, heading},
 };
-use crate::wire::Outcome;
+use crate::file::RunOutcome;
 use ombx_core::result::{Measurement, Run, Tally};
 
-/// Turns a run into text, row by row or in groups of rows; [`Renderer::end`] prints what is left.
+/// Writes runs in one format, row by row or in groups of rows.
 pub trait Renderer {
-    /// The run begins.
+    /// Starts a run.
     fn run(&mut self, out: &mut dyn Write, run: &Run) -> Result<()>;
-    /// A row.
+    /// Takes a row of the run. The renderer may write it later.
     fn case(&mut self, out: &mut dyn Write, row: &Measurement) -> Result<()>;
-    /// No more rows of this run.
-    fn end(&mut self, out: &mut dyn Write, outcome: Outcome, tally: &Tally) -> Result<()>;
-    /// No more runs.
+    /// Ends the run. Rows that were held back are written.
+    fn end(&mut self, out: &mut dyn Write, _outcome: RunOutcome, _tally: &Tally) -> Result<()> {
+        out.flush()
+    }
+    /// Ends the output. Formats that combine several runs write here.
     fn finish(&mut self, _out: &mut dyn Write) -> Result<()> {
         Ok(())
     }
 }
 
-/// Text from a file without the control characters that would move a terminal's cursor or begin a line of their own.
-fn plain(text: &str) -> String {
+/// Replaces control characters by blanks: text of a file must not move the cursor or start a line.
+pub(crate) fn plain(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
 }

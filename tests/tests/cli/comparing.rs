@@ -6,7 +6,7 @@ use ombx_core::{
     result::{Measurement, Run, Tally},
     stats::Summary,
 };
-use ombx_results::wire::{self, Outcome, Record};
+use ombx_results::file::{self, Record, RunOutcome};
 use ombx_tests::{Done, Files, Job, skipped};
 use serde_json::Value;
 
@@ -18,7 +18,7 @@ const MOST_KIB: u64 = 200 * 1024;
 
 /// A file of launches that scatter by less than a percent about `level` times 1 us a byte.
 fn launches(count: u32, cases: u64, samples: u64, level: f64) -> Vec<u8> {
-    let mut golden = wire::read(GOLDEN.as_bytes()).unwrap().runs.remove(0);
+    let mut golden = file::read(GOLDEN.as_bytes()).unwrap().runs.remove(0);
     let template = golden.rows.remove(0);
     let mut state = u64::from(count) + (level * 1e6) as u64;
     let mut noise = move || {
@@ -34,7 +34,7 @@ fn launches(count: u32, cases: u64, samples: u64, level: f64) -> Vec<u8> {
             [("launch", launch + 1), ("launches", count)].map(|(k, v)| (k.to_owned(), v.to_string())),
         );
         let run = Run { id, started, plan, ..golden.run.clone() };
-        wire::write(&mut out, &Record::Run(Box::new(run))).unwrap();
+        file::write(&mut out, &Record::Run(Box::new(run))).unwrap();
         let own = 1.0 + 0.005 * noise();
         for case in 0..cases {
             let mut row: Measurement = template.clone();
@@ -44,10 +44,10 @@ fn launches(count: u32, cases: u64, samples: u64, level: f64) -> Vec<u8> {
             let at = 20_000.0 * level * own;
             row.samples[0].elapsed_ns = (0..samples).map(|_| (at * (1.0 + 0.01 * noise())) as u64).collect();
             row.summary = Summary::of(&Measurement::combine(&row.samples, 2));
-            wire::write(&mut out, &Record::Case(Box::new(row))).unwrap();
+            file::write(&mut out, &Record::Case(Box::new(row))).unwrap();
         }
         let tally = Tally { cases, ..Tally::default() };
-        wire::write(&mut out, &Record::End(Outcome::Complete, tally)).unwrap();
+        file::write(&mut out, &Record::End(RunOutcome::Complete, tally)).unwrap();
     }
     out
 }

@@ -7,7 +7,7 @@ use ombx_core::{
     benchmark::{figure::Figure, payload::Check},
     result::{Measurement, Outcome},
 };
-use ombx_results::wire::RunWithRows;
+use ombx_results::file::RunWithRows;
 use ombx_tests::{Done, Job, mpi, tell};
 
 use crate::Kept;

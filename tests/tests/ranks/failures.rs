@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use ombx_results::wire::Outcome;
+use ombx_results::file::RunOutcome;
 use ombx_tests::{Done, Job, Running, results};
 use rustix::process::Signal;
 
@@ -25,7 +25,7 @@ fn in_the_middle(kept: &Kept) -> Running {
 }
 
 /// The job ended soon, nothing of it runs, and the file shows what had been measured.
-fn assert_kept(kept: &Kept, harm: &str, done: &Done, took: Duration, outcome: Outcome) {
+fn assert_kept(kept: &Kept, harm: &str, done: &Done, took: Duration, outcome: RunOutcome) {
     assert!(took < SOON, "{harm}: it took {took:.1?}\n{done}");
     done.leaves_nothing();
     let run = kept.run();
@@ -44,7 +44,7 @@ fn harmed(harm: &str, act: impl FnOnce(&Running)) {
     let done = job.wait().expect(6);
     let took = since.elapsed();
     done.complains(&["ombx: ", "measured rows are in"]);
-    assert_kept(&kept, harm, &done, took, Outcome::Broken);
+    assert_kept(&kept, harm, &done, took, RunOutcome::Broken);
 }
 
 #[test]
@@ -82,7 +82,7 @@ fn the_user_interrupts() {
         let done = job.wait().expect(code);
         let took = since.elapsed();
         done.complains(&["ombx: interrupted", "measured rows are in"]);
-        assert_kept(&kept, &format!("{signal:?}"), &done, took, Outcome::Interrupted);
+        assert_kept(&kept, &format!("{signal:?}"), &done, took, RunOutcome::Interrupted);
     }
 }
 
@@ -105,7 +105,7 @@ fn a_job_that_takes_too_long_is_ended() {
     assert!(done.elapsed < SOON, "{done}");
     done.complains(&["ombx: ", "1 s", "--timeout"]);
     done.leaves_nothing();
-    assert_eq!(kept.run().end.unwrap().0, Outcome::Broken);
+    assert_eq!(kept.run().end.unwrap().0, RunOutcome::Broken);
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use std::{fs, thread, time::Duration};
 
-use ombx_results::wire;
+use ombx_results::file;
 use ombx_tests::{Job, mpi, results, tell};
 use rustix::process::Signal;
 
@@ -47,12 +47,12 @@ fn whatever_is_killed_whenever_the_file_is_read() {
         // It may have been too early for a file.
         let Ok(text) = fs::read(&out) else { continue };
         let whole = results::rows_so_far(&out);
-        let file = wire::read(text.as_slice()).unwrap_or_else(|e| panic!("moment {moment}: {e}\n{done}"));
+        let file = file::read(text.as_slice()).unwrap_or_else(|e| panic!("moment {moment}: {e}\n{done}"));
         let read: usize = file.runs.iter().map(|run| run.rows.len()).sum();
         assert_eq!(read, whole, "moment {moment}: {done}");
         Job::ombx("show --format csv").arg(&out).run().expect(0);
         if format == "jsonl" && !done.stdout.is_empty() {
-            wire::read(done.stdout.as_bytes())
+            file::read(done.stdout.as_bytes())
                 .unwrap_or_else(|e| panic!("moment {moment}, the screen: {e}\n{done}"));
         }
         if format == "csv" {

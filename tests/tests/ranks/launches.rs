@@ -1,6 +1,6 @@
 //! Several launches of one plan, and two builds in turns.
 
-use ombx_results::wire;
+use ombx_results::file;
 use ombx_tests::{Files, Job, mpi};
 
 const SMALL: &str = "p2p.latency p2p.bw --sizes 8,64 --max-time 20ms";
@@ -16,14 +16,14 @@ fn each_launch_is_a_run_of_the_file_in_an_order_of_its_own() {
         done.stdout.contains("4 launches, cases in random order") && done.stdout.contains("spread"),
         "{done}"
     );
-    let file = wire::open(&out).unwrap();
+    let file = file::open(&out).unwrap();
     assert_eq!(file.runs.len(), 4);
     let mut orders = std::collections::BTreeSet::new();
     for (number, run) in (1..).zip(&file.runs) {
         let plan = &run.run.plan;
         assert_eq!((plan["launch"].clone(), plan["launches"].as_str()), (number.to_string(), "4"));
         assert_eq!(plan["order"], (3 + number).to_string());
-        assert_eq!((run.rows.len(), run.end.unwrap().0), (4, wire::Outcome::Complete));
+        assert_eq!((run.rows.len(), run.end.unwrap().0), (4, file::RunOutcome::Complete));
         assert!(run.run.argv.iter().all(|word| !word.starts_with("--launch=")), "{:?}", run.run.argv);
         orders.insert(run.rows.iter().map(|row| row.key.clone()).collect::<Vec<_>>());
     }
@@ -52,7 +52,7 @@ fn two_builds_are_measured_in_turns_and_compared() {
     let json: serde_json::Value = serde_json::from_str(&done.stdout).unwrap();
     assert_eq!(json["cases"].as_array().unwrap().len(), 4, "{done}");
     for side in ["a", "b"] {
-        let file = wire::open(files.path(&format!("ab-{side}.jsonl"))).unwrap();
+        let file = file::open(files.path(&format!("ab-{side}.jsonl"))).unwrap();
         assert_eq!(file.runs.len(), 2);
         assert!(file.runs.iter().all(|run| run.rows.len() == 4 && run.run.plan["max_time_s"] == "0.02"));
     }

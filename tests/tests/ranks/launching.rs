@@ -2,7 +2,7 @@
 
 use std::{env, ffi::OsStr};
 
-use ombx_results::wire;
+use ombx_results::file;
 use ombx_tests::{Files, Job, mpi, results, skipped};
 
 use crate::{Kept, assert_good, measured};
@@ -35,7 +35,7 @@ fn an_explicit_mpiexec_prints_every_format() {
     assert!(widths.len() == 5 && csv.starts_with("run,bench,"), "{csv}");
 
     let jsonl = Job::mpiexec(2, &format!("{run} jsonl")).run().expect(0);
-    let file = wire::read(jsonl.stdout.as_bytes()).unwrap_or_else(|e| panic!("{e}\n{jsonl}"));
+    let file = file::read(jsonl.stdout.as_bytes()).unwrap_or_else(|e| panic!("{e}\n{jsonl}"));
     assert_good(&file.runs[0], &jsonl);
     assert_eq!(file.runs[0].rows.len(), 4, "{jsonl}");
 }

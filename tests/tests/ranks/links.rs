@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use ombx_core::{benchmark::payload::Check, result::Outcome};
-use ombx_results::wire;
+use ombx_results::file;
 use ombx_tests::{Job, results};
 
 use crate::Kept;
@@ -17,7 +17,7 @@ fn swept(options: &str) -> Vec<(u32, u32, u64)> {
     let done = job.run().expect(0);
     let run = results::run_of(&kept.out());
     let (outcome, tally) = run.end.expect("an end record");
-    assert_eq!((outcome, tally.cases as usize), (wire::Outcome::Complete, run.rows.len()), "{done}");
+    assert_eq!((outcome, tally.cases as usize), (file::RunOutcome::Complete, run.rows.len()), "{done}");
     let keys: BTreeSet<&str> = run.rows.iter().map(|row| row.key.as_str()).collect();
     assert_eq!(keys.len(), run.rows.len(), "keys are unique\n{done}");
     let of = |row: &ombx_core::result::Measurement| {

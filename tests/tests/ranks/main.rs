@@ -23,7 +23,7 @@ use ombx_core::{
     benchmark::payload::Check,
     result::{Measurement, Outcome},
 };
-use ombx_results::wire::{self, RunWithRows};
+use ombx_results::file::{self, RunWithRows};
 use ombx_tests::{Done, Files, Job, results};
 
 /// A run whose result file is kept.
@@ -68,7 +68,7 @@ fn assert_good(run: &RunWithRows, done: &Done) {
         assert_plausible(row);
     }
     let (outcome, tally) = run.end.expect("an end record");
-    assert_eq!((outcome, tally.cases as usize), (wire::Outcome::Complete, run.rows.len()), "{done}");
+    assert_eq!((outcome, tally.cases as usize), (file::RunOutcome::Complete, run.rows.len()), "{done}");
     assert_eq!((tally.skipped, tally.failed, tally.corrupt), (0, 0, 0), "{done}");
 }
 

@@ -1,4 +1,4 @@
-//! A page in Chromium: what is drawn, which theme, where the keyboard leads, and that nothing complains or is asked of the network.
+//! A page in Chromium: charts, theme, keyboard, print, console and network.
 
 use ombx_tests::{
     Files, Job,
@@ -11,7 +11,7 @@ use crate::links;
 const BACKGROUND: &str = "getComputedStyle(document.body).backgroundColor";
 const LIGHT: &str = "rgb(255, 255, 255)";
 const DARK: &str = "rgb(20, 23, 28)";
-/// What has the focus, in a word.
+/// Expression that describes the focused element.
 const FOCUS: &str = "(e => e.id || (e.matches('.skip') && 'skip') || e.getAttribute('role') || e.type || e.tagName)(document.activeElement)";
 
 #[test]
@@ -44,7 +44,7 @@ fn a_page_is_drawn_and_follows_theme_and_keyboard() {
     assert_eq!(page.complaints(), Vec::<String>::new());
 }
 
-/// Curves and intervals are there, inside their charts, with text that is text.
+/// Checks that curves and intervals lie inside their charts and that labels are text.
 fn curves(page: &mut Browser) {
     assert_eq!(page.look("document.querySelectorAll('#curves .plot').length"), 2, "latency and bandwidth");
     assert_eq!(page.look("document.querySelectorAll('#curves .plot .mark').length"), 18, "nine sizes each");
@@ -77,7 +77,7 @@ fn theme(page: &mut Browser) {
     assert_eq!(page.look(BACKGROUND), LIGHT);
 }
 
-/// The Tab key leads through all that can be done, and the focus is seen everywhere.
+/// Checks that the Tab key reaches all controls and that the focus is visible.
 fn keyboard(page: &mut Browser) {
     let (mut order, mut curve, mut map) = (Vec::new(), false, false);
     for _ in 0..80 {
@@ -114,24 +114,24 @@ fn keyboard(page: &mut Browser) {
     assert_eq!(order.iter().filter(|at| *at == "gridcell").count(), 1, "a map is one stop: {order:?}");
 }
 
-/// From a cell to others; what stands below the map says where.
+/// Checks the arrow keys in heat maps and the line below them.
 fn arrows(page: &mut Browser) {
-    let told = "document.activeElement.querySelector('title').textContent";
+    let title = "document.activeElement.querySelector('title').textContent";
     let below = "document.activeElement.closest('figure').querySelector('.readout').textContent";
     page.press("ArrowRight");
     assert!(
-        page.look(told).as_str().unwrap().starts_with("from rank 0 on n0 to rank 1 on n1: 1000"),
+        page.look(title).as_str().unwrap().starts_with("from rank 0 on n0 to rank 1 on n1: 1000"),
         "{}",
-        page.look(told)
+        page.look(title)
     );
     page.press("ArrowDown");
     page.press("End");
-    let cell = page.look(told);
+    let cell = page.look(title);
     assert!(cell.as_str().unwrap().contains("to rank 3 on n3: 2000.0 µs, 2.00 times the median"), "{cell}");
     assert_eq!(page.look(below), cell);
 }
 
-/// On paper there is nothing to press, the paper is white, and nothing is folded away.
+/// Checks the print layout: no buttons, white background, all details open.
 fn paper(page: &mut Browser) {
     page.look(
         "document.querySelector('details').open = false, document.documentElement.dataset.theme = 'dark'",

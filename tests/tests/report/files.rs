@@ -1,4 +1,4 @@
-//! Files in, one page out; what cannot be read or written is told in one sentence.
+//! Input files, the page that is written, and errors of reading and writing.
 
 use std::fs;
 
@@ -29,11 +29,11 @@ fn two_sides_are_compared_on_the_page() {
     let out = files.path("page.html");
     Job::ombx("report").arg(&base).arg("--against").arg(&new).arg("-o").arg(&out).run().expect(0);
     let page = fs::read_to_string(&out).unwrap();
-    assert!(page.contains("id=\"comparison\"") && page.contains("No verdict for any of"));
+    assert!(page.contains("id=\"comparison\"") && page.contains("no difference shown."));
 }
 
 #[test]
-fn a_page_that_cannot_be_written_is_told() {
+fn an_unwritable_page_is_an_error() {
     let files = Files::default();
     let golden = files.write("golden.jsonl", GOLDEN);
     for out in ["/nonexistent/page.html", "/dev/full", "/"] {
@@ -43,7 +43,7 @@ fn a_page_that_cannot_be_written_is_told() {
 }
 
 #[test]
-fn results_are_not_replaced_by_their_page() {
+fn the_page_does_not_replace_a_result_file() {
     let files = Files::default();
     let golden = files.write("golden.jsonl", GOLDEN);
     let same = files.root().join(".").join("golden.jsonl");
@@ -61,7 +61,7 @@ fn results_are_not_replaced_by_their_page() {
 }
 
 #[test]
-fn what_is_no_result_makes_no_page() {
+fn other_files_are_rejected() {
     let files = Files::default();
     let (garbage, out) = (files.write("garbage", "hello\n"), files.path("page.html"));
     let done = Job::ombx("report").arg(&garbage).arg("-o").arg(&out).run().expect(7);
@@ -72,16 +72,16 @@ fn what_is_no_result_makes_no_page() {
 }
 
 #[test]
-fn a_file_that_was_cut_off_is_drawn_as_far_as_it_goes() {
+fn a_truncated_file_gives_a_page() {
     let files = Files::default();
     let (cut, out) = (files.write("cut.jsonl", &GOLDEN[..GOLDEN.len() * 2 / 3]), files.path("page.html"));
     Job::ombx("report").arg(&cut).arg("-o").arg(&out).run().expect(0);
-    assert!(fs::read_to_string(&out).unwrap().contains("the file stops in the middle of a record"));
+    assert!(fs::read_to_string(&out).unwrap().contains("the file ends inside a record"));
 }
 
-/// The figures are for people: a machine that is busy must not fail the test.
+/// The time and size are printed for information. A busy machine must not fail the test.
 #[test]
-fn ten_thousand_rows_are_a_page() {
+fn a_page_of_ten_thousand_rows() {
     let files = Files::default();
     let mut lines: Vec<String> = GOLDEN.lines().take(2).map(str::to_owned).collect();
     let row = lines.pop().unwrap();

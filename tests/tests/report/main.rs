@@ -1,4 +1,4 @@
-//! `ombx report` and `--plot`: files to pages and charts, and what a browser makes of a page.
+//! `ombx report` and `--plot`: pages, charts, and the page in a browser.
 
 mod browser;
 mod files;
@@ -6,10 +6,11 @@ mod plots;
 
 use serde_json::{Value, json};
 
-/// A result file of one format version that is kept for ever.
+/// Result file of format version 1.
 const GOLDEN: &str = include_str!("../../../crates/results/tests/golden/v1.jsonl");
 
-/// A result file of `ombx links`: four hosts, each a rank; the link between ranks 1 and 3 takes twice as long as others.
+/// Result file of `ombx links`: four hosts with one rank each. The link between ranks 1 and 3 takes twice as long as
+/// others.
 fn links() -> String {
     let mut lines: Vec<Value> =
         GOLDEN.lines().take(1).map(|line| serde_json::from_str(line).unwrap()).collect();

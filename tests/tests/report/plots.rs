@@ -1,10 +1,10 @@
-//! Charts in the terminal, below tables and nowhere else.
+//! Charts in the terminal.
 
 use ombx_tests::{Files, Job};
 
 use crate::GOLDEN;
 
-/// A sweep over sizes, as a file.
+/// Writes a file with a sweep over sizes.
 fn sweep(files: &Files) -> std::path::PathBuf {
     let mut lines: Vec<String> = GOLDEN.lines().take(1).map(str::to_owned).collect();
     let row = GOLDEN.lines().nth(1).unwrap();

@@ -12,7 +12,7 @@ use std::{
 };
 
 use ombx_core::system::clock::Since;
-use ombx_results::wire::{self, ReadError};
+use ombx_results::file::{self, ReadError};
 use ombx_toolchain::process::{Mark, Process};
 use rustix::process::{Pid, Signal, kill_process};
 
@@ -39,7 +39,7 @@ pub(crate) struct Done {
     pub(crate) code: Option<i32>,
     pub(crate) took: Duration,
     /// Result file; `None` if there is none.
-    pub(crate) out: Option<Result<wire::File, ReadError>>,
+    pub(crate) out: Option<Result<file::ResultFile, ReadError>>,
     /// Leftovers.
     pub(crate) left: Vec<String>,
     /// Error of the action on the running job.
@@ -139,7 +139,7 @@ pub(crate) fn run(job: &Job, stage: &Stage) -> Result<Done, String> {
         code: status.and_then(|s| s.code().or(s.signal().map(|signal| 128 + signal))),
         took,
         // The file is empty if the job ended before its first record.
-        out: out.metadata().is_ok_and(|file| file.len() > 0).then(|| wire::open(&out)),
+        out: out.metadata().is_ok_and(|file| file.len() > 0).then(|| file::open(&out)),
         left,
         action_error,
         acted: text(&log).lines().filter_map(acted).collect(),

@@ -6,7 +6,7 @@ use ombx_core::{
     benchmark::figure::Figure,
     result::{Measurement, Outcome},
 };
-use ombx_results::wire;
+use ombx_results::file;
 use serde_json::Value;
 
 use crate::{
@@ -179,7 +179,7 @@ fn reference_samples(line: &str, counts: &Counts) -> Option<Vec<f64>> {
 fn launched(rows: &[&Row], text: &str) -> Option<Launched> {
     let records: String =
         text.lines().filter(|line| line.starts_with('{')).flat_map(|line| [line, "\n"]).collect();
-    let file = wire::read(records.as_bytes()).ok()?;
+    let file = file::read(records.as_bytes()).ok()?;
     let [run] = file.runs.as_slice() else { return None };
     run.end?;
     // For acknowledged broadcasts, the row of the slowest rank repeats one of the others.

@@ -7,7 +7,7 @@ use std::{
     time::Duration,
 };
 
-use ombx_results::wire;
+use ombx_results::file;
 use serde_json::Value;
 
 use ombx_toolchain::{
@@ -212,7 +212,7 @@ impl Tools {
         command.arg("run").args(words).args(["--max-time", &time, "--precision", "0.01%"]);
         command.args(["--format", "jsonl", "--quiet"]).stdin(Stdio::null());
         let text = output(&mut command)?;
-        let file = wire::read(text.as_bytes()).map_err(|why| unreadable("ombx", &why.to_string()))?;
+        let file = file::read(text.as_bytes()).map_err(|why| unreadable("ombx", &why.to_string()))?;
         let row = file.runs.first().and_then(|run| run.rows.first());
         let row = row.ok_or_else(|| unreadable("ombx", &text))?;
         let rate = row.mb_per_s().map(|rate| rate.median);
@@ -248,7 +248,7 @@ impl Tools {
             "--quiet",
         ]);
         let text = output(&mut command)?;
-        let file = wire::read(text.as_bytes()).map_err(|why| unreadable("ombx", &why.to_string()))?;
+        let file = file::read(text.as_bytes()).map_err(|why| unreadable("ombx", &why.to_string()))?;
         Ok(file.runs.first().map(|run| run.run.started.clone()).unwrap_or_default())
     }
 }

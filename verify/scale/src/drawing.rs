@@ -1,7 +1,7 @@
 //! Drawing of start-up and memory of a rank against the number of ranks, on logarithmic axes.
 
 use maud::{Markup, html};
-use ombx_results::log_axis::{LogAxis, Round};
+use ombx_results::plot::{LogAxis, Ticks};
 
 use ombx_toolchain::svg::{n, page};
 
@@ -37,22 +37,22 @@ pub(crate) fn draw(lines: &[Line]) -> String {
 }
 
 fn panel(lines: &[&Line], from: f64, title: &str, curves: &[Curve]) -> Markup {
-    let x = LogAxis::holding(lines.iter().map(|line| f64::from(line.ranks)), Round::Binary);
+    let x = LogAxis::covering(lines.iter().map(|line| f64::from(line.ranks)), Ticks::Binary);
     let values = curves.iter().flat_map(|(_, of)| lines.iter().filter_map(|line| of(line)));
-    let (Some(x), Some(y)) = (x, LogAxis::holding(values, Round::Decimal)) else { return html! {} };
+    let (Some(x), Some(y)) = (x, LogAxis::covering(values, Ticks::Decimal)) else { return html! {} };
     let (left, right) = (from + 46.0, from + WIDTH / 2.0 - 16.0);
-    let across = |ranks: u32| left + x.at(f64::from(ranks)) * (right - left);
-    let down = |value: f64| BOTTOM - y.at(value) * (BOTTOM - TOP);
+    let across = |ranks: u32| left + x.position(f64::from(ranks)) * (right - left);
+    let down = |value: f64| BOTTOM - y.position(value) * (BOTTOM - TOP);
     // Horizontal place of a key, after the names before it.
     let key =
         |at: usize| left + curves[..at].iter().map(|(name, _)| 7.0 * name.len() as f64 + 28.0).sum::<f64>();
     html! {
         text x=(left) y="18" { (title) }
-        @for value in y.marks(8) {
+        @for value in y.ticks(8) {
             path.grid d={ "M" (left) " " (n(down(value))) "H" (right) } {}
             text.soft x=(left - 6.0) y=(n(down(value) + 4.0)) text-anchor="end" { (value) }
         }
-        @for value in x.marks(9) {
+        @for value in x.ticks(9) {
             text.soft x=(n(across(value as u32))) y=(BOTTOM + 18.0) text-anchor="middle" { (value) }
         }
         text.soft x=((left + right) / 2.0) y=(BOTTOM + 36.0) text-anchor="middle" { "ranks" }

@@ -7,7 +7,7 @@ use ombx_core::{
     result::Measurement,
     stats::{Summary, median},
 };
-use ombx_results::wire;
+use ombx_results::file;
 
 use crate::start::{Program, timed_or};
 use ombx_toolchain::{
@@ -145,7 +145,7 @@ impl Swept {
 
 /// Reads the times of all rows of a result file.
 fn read(path: &Path) -> Result<Taken> {
-    let file = wire::open(path).map_err(|e| Failure::Missing(format!("{}: {e}", path.display())))?;
+    let file = file::open(path).map_err(|e| Failure::Missing(format!("{}: {e}", path.display())))?;
     Ok(of_rows(file.runs.iter().flat_map(|run| &run.rows)))
 }
 

@@ -8,7 +8,7 @@ use crate::{
 use ombx_toolchain::workspace::Workspace;
 
 /// Directories of crates that still have such cycles.
-const EXEMPT: &[&str] = &["crates/mpi", "crates/rma"];
+const EXEMPT: &[&str] = &[];
 
 pub(super) fn check(workspace: &Workspace, sources: &[Source]) -> Vec<Violation> {
     directories(workspace)

@@ -21,8 +21,8 @@ use ombx_core::{
     measure::plan::Launch,
 };
 use ombx_results::{
-    compare::{self, Launches},
-    wire::{self, Outcome, Record},
+    compare::{self, SideResults},
+    file::{self, Record, RunOutcome},
 };
 
 use super::{
@@ -62,7 +62,7 @@ const OF_AB: [&str; 11] =
 struct Build {
     program: PathBuf,
     file: Option<(PathBuf, File)>,
-    launches: Launches,
+    launches: SideResults,
 }
 
 pub(crate) fn ab(
@@ -81,7 +81,7 @@ pub(crate) fn ab(
     let choices = selection::benchmarks(registry, &run.patterns)?;
     let plan = plan::plan(&run, chosen, &choices)?;
     let cases = usize::try_from(selection::rows(&plan, &choices)?).unwrap_or(usize::MAX);
-    let needed = u32::try_from(compare::launches_for(cases)).unwrap_or(u32::MAX);
+    let needed = u32::try_from(compare::launches_needed(cases)).unwrap_or(u32::MAX);
     let launches = run.launches.or(needed);
     let ab = parser.find_subcommand("ab").into_iter();
     let given = ab.flat_map(|ab| given::options(ab, matches));
@@ -133,7 +133,7 @@ impl Build {
             let file = File::create(&path).map_err(|e| unwritable(&path, &e))?;
             Ok::<_, Error>((path, file))
         });
-        let launches = Launches::named(program.display().to_string());
+        let launches = SideResults::named(program.display().to_string());
         Ok(Build { file: file.transpose()?, launches, program })
     }
 
@@ -169,11 +169,11 @@ impl Build {
                 Error::fabric(format!("{} prints something other than results: {e}", self.program.display()))
             };
             let line = line.map_err(|e| wrong(&e))?;
-            let Some(record) = wire::parse(&line, 1).map_err(|e| wrong(&e))? else { continue };
+            let Some(record) = file::parse(&line, 1).map_err(|e| wrong(&e))? else { continue };
             if let Some((path, file)) = &mut self.file {
-                wire::write(file, &record).and_then(|()| file.flush()).map_err(|e| unwritable(path, &e))?;
+                file::write(file, &record).and_then(|()| file.flush()).map_err(|e| unwritable(path, &e))?;
             }
-            complete = matches!(record, Record::End(Outcome::Complete, _));
+            complete = matches!(record, Record::End(RunOutcome::Complete, _));
             self.launches.record(record);
         }
         Ok(complete)

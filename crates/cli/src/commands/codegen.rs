@@ -33,7 +33,7 @@ pub(crate) enum Generated {
 
 pub(crate) fn codegen(registry: &Registry, parser: Command, file: Generated) -> Result<u8> {
     match file {
-        Generated::Schema => stdout::print(format!("{:#}\n", ombx_results::wire::schema())),
+        Generated::Schema => stdout::print(format!("{:#}\n", ombx_results::file::schema())),
         Generated::Omb => stdout::print(osu::document::page(registry)),
         Generated::Man => {
             let page =

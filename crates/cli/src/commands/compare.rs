@@ -11,7 +11,7 @@ use std::{
 use clap::Args;
 use ombx_core::error::{Error, Result};
 use ombx_results::{
-    compare::{Comparison, Launches, Which},
+    compare::{Comparison, Side, SideResults},
     render::compare as render,
 };
 
@@ -75,7 +75,7 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<u8> {
 }
 
 /// Compares two sides, prints the comparison, writes the JUnit report, and returns the exit code.
-pub(crate) fn conclude(base: &Launches, new: &Launches, gate: &GateArgs, color: Color) -> Result<u8> {
+pub(crate) fn conclude(base: &SideResults, new: &SideResults, gate: &GateArgs, color: Color) -> Result<u8> {
     let comparison = Comparison::of(base, new);
     if comparison.cases.is_empty() && comparison.broken.is_empty() {
         return Err(no_common_case(&comparison));
@@ -109,8 +109,8 @@ fn no_common_case(comparison: &Comparison) -> Error {
     };
     Error::usage(format!(
         "the two sides have no case in common: {}; {}",
-        first("base", Which::Base),
-        first("new", Which::New)
+        first("base", Side::Base),
+        first("new", Side::New)
     ))
 }
 

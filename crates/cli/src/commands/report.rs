@@ -9,8 +9,8 @@ use clap::Args;
 use ombx_core::error::{Error, Result};
 use ombx_report::{Report, Source, page};
 use ombx_results::{
-    compare::{Comparison, Launches},
-    wire::File,
+    compare::{Comparison, SideResults},
+    file::ResultFile,
 };
 
 use crate::result_file;
@@ -52,9 +52,9 @@ pub(crate) fn report(args: &ReportArgs) -> Result<u8> {
 
 /// Reads files, and collects their runs as one side of a comparison. Drops raw samples, which a page does not show, before it reads
 /// the next file.
-fn read(paths: &[PathBuf]) -> Result<(Vec<(String, File)>, Launches)> {
+fn read(paths: &[PathBuf]) -> Result<(Vec<(String, ResultFile)>, SideResults)> {
     let names: Vec<String> = paths.iter().map(|path| path.display().to_string()).collect();
-    let (mut files, mut side) = (Vec::new(), Launches::named(names.join(" ")));
+    let (mut files, mut side) = (Vec::new(), SideResults::named(names.join(" ")));
     for (path, name) in paths.iter().zip(names) {
         let mut file = result_file::read(path)?;
         file.runs.iter().for_each(|run| side.run(run));

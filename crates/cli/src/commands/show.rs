@@ -8,8 +8,8 @@ use std::{
 use clap::Args;
 use ombx_core::{error::Result, result::Tally};
 use ombx_results::{
+    file::{RunOutcome, RunWithRows},
     render::{Overhead, Renderer},
-    wire::{Outcome, RunWithRows},
 };
 
 use crate::{
@@ -105,7 +105,7 @@ fn render(runs: &[RunWithRows], renderer: &mut dyn Renderer, out: &mut dyn Write
             tally.add(row);
             renderer.case(out, row)?;
         }
-        let (outcome, tally) = run.end.unwrap_or((Outcome::Broken, tally));
+        let (outcome, tally) = run.end.unwrap_or((RunOutcome::Broken, tally));
         renderer.end(out, outcome, &tally)?;
     }
     Ok(())

@@ -3,7 +3,7 @@
 use std::{os::unix::process::ExitStatusExt, process::ExitStatus, time::Duration};
 
 use ombx_core::error::{Error, Result};
-use ombx_results::wire::{self, Outcome, Record};
+use ombx_results::file::{self, Record, RunOutcome};
 use rustix::process::{Pid, Signal, kill_process_group};
 
 use super::rank_table::RankTable;
@@ -86,7 +86,7 @@ impl JobState<'_> {
     /// Takes a line of standard output: a record, a message, or text that a library printed.
     pub(super) fn read_stdout(&mut self, line: &[u8]) {
         let text = String::from_utf8_lossy(line);
-        match wire::parse(text.trim_end(), 1) {
+        match file::parse(text.trim_end(), 1) {
             Ok(Some(record)) => self.read_record(&record),
             Ok(None) => match Message::parse(&text) {
                 Some(Message::Progress { bench, bytes }) => {
@@ -104,7 +104,7 @@ impl JobState<'_> {
     }
 
     fn read_record(&mut self, record: &Record) {
-        if let Record::End(Outcome::Complete, sent) = record {
+        if let Record::End(RunOutcome::Complete, sent) = record {
             let arrived = self.output.tally().cases;
             self.history.complete = sent.cases == arrived;
             if !self.history.complete {
@@ -149,7 +149,7 @@ impl JobState<'_> {
         }
         let tally = self.output.tally();
         let interrupted = matches!(self.history.end_reason, Some(EndReason::Signal(_)));
-        let outcome = if interrupted { Outcome::Interrupted } else { Outcome::Broken };
+        let outcome = if interrupted { RunOutcome::Interrupted } else { RunOutcome::Broken };
         self.output.record(&Record::End(outcome, tally))?;
         let rows = self.output.rows();
         let kept = match &self.args.out {

@@ -8,7 +8,7 @@ use ombx_core::{
     measure::sink::Sink,
     result::{Measurement, Run, Tally},
 };
-use ombx_results::wire::{self, Outcome, Record};
+use ombx_results::file::{self, Record, RunOutcome};
 
 use super::watchdog;
 use crate::output::{
@@ -29,7 +29,7 @@ impl RankSink {
     fn record(&mut self, record: impl FnOnce() -> Record) -> Result<()> {
         match self {
             RankSink::Output(output) => output.record(&record()),
-            RankSink::Relay(pipe) => wire::write(pipe, &record()).map_err(|e| relay::broken(&e)),
+            RankSink::Relay(pipe) => file::write(pipe, &record()).map_err(|e| relay::broken(&e)),
             RankSink::None => Ok(()),
         }
     }
@@ -54,12 +54,12 @@ impl Sink for RankSink {
     fn case(&mut self, row: &Measurement) -> Result<()> {
         match self {
             // A row with raw samples is large: it is written without a copy.
-            RankSink::Relay(pipe) => wire::write_row(pipe, row).map_err(|e| relay::broken(&e)),
+            RankSink::Relay(pipe) => file::write_row(pipe, row).map_err(|e| relay::broken(&e)),
             _ => self.record(|| Record::Case(Box::new(row.clone()))),
         }
     }
 
     fn end(&mut self, tally: &Tally) -> Result<()> {
-        self.record(|| Record::End(Outcome::Complete, *tally))
+        self.record(|| Record::End(RunOutcome::Complete, *tally))
     }
 }

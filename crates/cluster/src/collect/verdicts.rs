@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use ombx_core::result::{Measurement, Run};
-use ombx_results::verdict::{self, Collected, Hosts};
+use ombx_results::verdict::{self, Hosts, TimesBySize};
 
 use crate::{cluster::Cluster, plan::Job};
 
@@ -27,7 +27,7 @@ pub(crate) fn judge_pairs<'a>(cluster: &Cluster, jobs: impl Iterator<Item = &'a 
         let rank: usize = row.axes.get(axis)?.parse().ok()?;
         indices.get(run.places.get(rank)?.host.as_str()).map(usize::to_string)
     };
-    let mut times = Collected::default();
+    let mut times = TimesBySize::default();
     for run in jobs.filter(|job| job.is_pair()).flat_map(|job| cluster.record.runs(job)) {
         for mut row in run.rows {
             let ends = (host(&run.run, &row, "from"), host(&run.run, &row, "to"));
@@ -37,11 +37,11 @@ pub(crate) fn judge_pairs<'a>(cluster: &Cluster, jobs: impl Iterator<Item = &'a 
         }
     }
     let hosts = Hosts::of(cluster.inventory.hosts.iter().map(|host| host.name.as_str()));
-    let slow = verdict::judge(&times.0, &hosts);
+    let slow = verdict::find_slow(&times.0, &hosts);
     let sentences: Vec<String> = slow.iter().map(|slow| without_ranks(&slow.sentence(&hosts))).collect();
     let mut again: Vec<[usize; 2]> = Vec::new();
     if !sentences.is_empty() {
-        for link in verdict::suspects(&times.0, &hosts, SLOWEST) {
+        for link in verdict::retest_candidates(&times.0, &hosts, SLOWEST) {
             let pair = [link.from.min(link.to) as usize, link.from.max(link.to) as usize];
             if !again.contains(&pair) {
                 again.push(pair);
@@ -69,10 +69,10 @@ fn without_ranks(sentence: &str) -> String {
 pub(crate) fn judge_together(cluster: &Cluster, job: &Job) -> Vec<String> {
     let runs = cluster.record.runs(job);
     let Some(run) = runs.last() else { return Vec::new() };
-    let mut times = Collected::default();
+    let mut times = TimesBySize::default();
     run.rows.iter().for_each(|row| times.add(row));
     let hosts = Hosts::of(run.run.places.iter().map(|place| place.host.as_str()));
-    verdict::judge(&times.0, &hosts).iter().map(|slow| slow.sentence(&hosts)).collect()
+    verdict::find_slow(&times.0, &hosts).iter().map(|slow| slow.sentence(&hosts)).collect()
 }
 
 #[cfg(test)]

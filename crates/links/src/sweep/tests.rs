@@ -9,7 +9,7 @@ use ombx_core::{
     testkit::{Delay, SimLink, on_uneven_ranks},
     two_sided::pattern::{PatternKernel, Semidirectional},
 };
-use ombx_results::verdict::{What, judge};
+use ombx_results::verdict::{Component, TimesBySize, find_slow};
 
 static SIM: Benchmark =
     Benchmark::of::<PatternKernel<Semidirectional, SimLink<5000, 2>>>("sim.link", "a link of known cost");
@@ -80,16 +80,16 @@ fn a_slow_link_is_measured_again_and_named() {
         if (from.min(to), from.max(to)) == (2, 4) { 2500 } else { 0 }
     }
     let memory = sweep(6, Mode::Parallel, None, 4, slow);
-    let mut times = Collected::default();
+    let mut times = TimesBySize::default();
     memory.rows.iter().for_each(|row| times.add(row));
     let retests: Vec<&Measurement> =
         memory.rows.iter().filter(|r| r.axes.get("retest").is_some_and(|v| v == "alone")).collect();
     assert_eq!(retests.len(), 2 * 4);
     assert_eq!(retests.iter().filter(|r| axis(r, "from") + axis(r, "to") == 6).count(), 4);
     let hosts = Hosts::of(["n0", "n0", "n0", "n0", "n0", "n0"]);
-    let found = judge(&times.0, &hosts);
-    assert_eq!(found.iter().map(|s| s.what.clone()).collect::<Vec<_>>(), [What::Link(2, 4)]);
-    assert!(judge(&times.0[..0], &hosts).is_empty());
+    let found = find_slow(&times.0, &hosts);
+    assert_eq!(found.iter().map(|s| s.component.clone()).collect::<Vec<_>>(), [Component::Link(2, 4)]);
+    assert!(find_slow(&times.0[..0], &hosts).is_empty());
 }
 
 #[test]

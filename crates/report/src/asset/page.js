@@ -10,10 +10,10 @@
   label();
   button.hidden = false;
 
-  // A heat map is one stop of the Tab key; arrows go from link to link.
+  // A heat map is one tab stop. Arrow keys move between cells.
   const steps = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] };
   for (const map of document.querySelectorAll("svg.heat")) {
-    // Chromium would make an SVG that listens for focus a stop of its own.
+    // Chromium makes an SVG with focus listeners an additional tab stop. The frame listens instead.
     const frame = map.parentElement;
     const readout = map.closest("figure").querySelector(".readout");
     const rows = [...map.querySelectorAll("[role=row]")].map((row) => [...row.querySelectorAll("[role=gridcell]")]);
@@ -37,7 +37,7 @@
     });
   }
 
-  // What is folded away on screen is on paper too.
+  // Print opens all details.
   let folded = [];
   addEventListener("beforeprint", () => {
     folded = [...document.querySelectorAll("details:not([open])")];

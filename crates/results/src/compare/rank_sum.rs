@@ -1,14 +1,14 @@
-//! Two groups of values by their ranks: the Mann-Whitney test, and the interval of the shift between them that belongs to it.
+//! Mann-Whitney test for two groups of values, and the matching interval of their shift.
 
 use statrs::distribution::{ContinuousCDF, Normal};
 
-/// Up to so many values in both groups the distribution of the rank sum is counted, beyond it is taken as normal.
+/// Maximum number of values for the exact distribution of the rank sum. Larger groups use the normal approximation.
 const COUNTED: usize = 40;
 
-/// The two-sided p of the Mann-Whitney test that two groups come from one distribution; `None` where one is empty.
+/// Returns the two-sided p value of the Mann-Whitney test, or `None` if a group is empty.
 ///
-/// Values that are equal share the mean of their ranks. Small groups: exact, every way of dealing the ranks counted, ties and
-/// all. Large ones: normal, corrected for ties and continuity.
+/// Equal values share the mean of their ranks. Small groups are tested exactly, including ties. Large groups use the
+/// normal approximation with corrections for ties and continuity.
 pub fn mann_whitney(a: &[f64], b: &[f64]) -> Option<f64> {
     if a.is_empty() || b.is_empty() {
         return None;
@@ -23,22 +23,24 @@ pub fn mann_whitney(a: &[f64], b: &[f64]) -> Option<f64> {
     Some((2.0 * below.min(above)).min(1.0))
 }
 
-/// The smallest p that groups of so many values can have: when all of one lie above all of the other.
+/// Returns the smallest possible p value for groups of these sizes: all values of one group exceed the other.
 pub fn smallest_p(a: usize, b: usize) -> f64 {
     let (few, all) = (a.min(b), a + b);
     let ways = (0..few).fold(1.0, |ways, i| ways * (all - i) as f64 / (i + 1) as f64);
     (2.0 / ways).min(1.0)
 }
 
-/// The 95 % interval of how far the values of `b` lie above those of `a` [Hodges & Lehmann]: differences of all pairs that the
-/// Mann-Whitney test would not refuse. `None` where the groups are too small for any.
+/// Returns the 95 % Hodges-Lehmann interval of the shift from `a` to `b`.
+///
+/// It consists of the differences of pairs that the Mann-Whitney test does not reject. Returns `None` if the groups are
+/// too small.
 pub fn shift_interval(a: &[f64], b: &[f64]) -> Option<[f64; 2]> {
     let pairs = a.len() * b.len();
     let left_out = if a.len() + b.len() > COUNTED {
         let spread = (pairs as f64 * (a.len() + b.len() + 1) as f64 / 12.0).sqrt();
         (pairs as f64 / 2.0 - 1.96 * spread).floor() as usize
     } else {
-        // Doubled ranks of values that all differ: the smallest sum, and one more pair in each step of two.
+        // Ranks are doubled. Starting at the smallest sum, each step of two is one more pair.
         let ranks: Vec<usize> = (1..=a.len() + b.len()).map(|rank| 2 * rank).collect();
         let weights = rank_sums(&ranks, a.len());
         let steps = weights.iter().skip(a.len() * (a.len() + 1)).step_by(2);
@@ -53,15 +55,15 @@ pub fn shift_interval(a: &[f64], b: &[f64]) -> Option<[f64; 2]> {
     (left_out > 0).then(|| [shifts[left_out - 1], shifts[pairs - left_out]])
 }
 
-/// Values of two groups put in one order.
+/// Values of two groups, ranked together.
 struct Ranked {
-    /// The rank of each value, from 1 and twice, so that the mean of two is a whole number.
+    /// Rank of each value, from 1, doubled: the mean of two ranks stays an integer.
     doubled: Vec<usize>,
-    /// Sum of those of the first group.
+    /// Sum of the doubled ranks of the first group.
     sum: usize,
-    /// In the first group.
+    /// Size of the first group.
     first: usize,
-    /// Sum over groups of equal values of t^3 - t.
+    /// Sum of t^3 - t over all groups of t equal values.
     ties: f64,
 }
 
@@ -94,7 +96,7 @@ impl Ranked {
     }
 }
 
-/// The probability of each sum that `take` of these ranks can have, all choices alike.
+/// Returns the probability of each sum of `take` ranks, when all choices are equally likely.
 fn rank_sums(ranks: &[usize], take: usize) -> Vec<f64> {
     let most: usize = ranks.iter().sum();
     let mut ways = vec![vec![0.0; most + 1]; take + 1];
@@ -122,7 +124,7 @@ mod tests {
         assert!((a - b).abs() < 1e-6 * b.abs().max(1e-9), "{a} is not {b}");
     }
 
-    /// Of a handful of values by trying every way to deal them out.
+    /// Computes the exact p value by enumeration of all choices.
     fn tried(a: &[f64], b: &[f64]) -> f64 {
         let ranked = Ranked::of(a, b);
         let (mut below, mut above, mut all) = (0.0, 0.0, 0.0);
@@ -145,7 +147,7 @@ mod tests {
 
     #[test]
     fn small_groups_are_counted() {
-        // Tables of the test: five and five apart, two-sided 2/252; three and four with U = 1, 2 x 2/35.
+        // From tables of the test: five and five apart, two-sided 2/252. Three and four with U = 1, 2 x 2/35.
         close(mann_whitney(&[1.0, 2.0, 3.0, 4.0, 5.0], &[6.0, 7.0, 8.0, 9.0, 10.0]).unwrap(), 2.0 / 252.0);
         close(mann_whitney(&[1.0, 2.0, 4.0], &[3.0, 5.0, 6.0, 7.0]).unwrap(), 4.0 / 35.0);
         close(mann_whitney(&[1.0, 1.0], &[1.0, 1.0]).unwrap(), 1.0);
@@ -162,7 +164,7 @@ mod tests {
             let (counted, normal) = (mann_whitney(&a, &b).unwrap(), Ranked::of(&a, &b).normal());
             assert!((counted - normal).abs() < 0.01, "{counted} {normal}");
         }
-        // Ties: 30 and 30 values of two kinds, 10 against 20 of the higher; z by hand: (150 - 0.5) / 19.449.
+        // Ties: 30 and 30 values of two kinds, with 10 and 20 of the higher. By hand: z = (150 - 0.5) / 19.449.
         let mixed = |high: usize| (0..30).map(|i| f64::from(u8::from(i < high))).collect::<Vec<_>>();
         let p = mann_whitney(&mixed(10), &mixed(20)).unwrap();
         close(
@@ -174,7 +176,7 @@ mod tests {
 
     #[test]
     fn the_interval_belongs_to_the_test() {
-        // Five and five: the test refuses U = 2 and below (p = 4/126), so two differences are left out on each side.
+        // Five and five: the test rejects U <= 2 (p = 4/126). Two differences are left out on each side.
         let (a, b) = ([1.0, 2.0, 3.0, 4.0, 5.0], [11.0, 22.0, 33.0, 44.0, 55.0]);
         let mut shifts: Vec<f64> = a.iter().flat_map(|x| b.iter().map(move |y| y - x)).collect();
         shifts.sort_by(f64::total_cmp);

@@ -1,37 +1,37 @@
-//! One side as it is read: run after run, row after row, of which only what is compared is kept.
+//! Results of one side, summarised row by row while a file is read.
 
 use std::{
     collections::{BTreeSet, HashMap},
     sync::Arc,
 };
 
-use super::{Side, Subject};
+use super::{CaseId, SideInfo};
 use crate::{
     compare::rank_sum,
-    render::library,
-    wire::{Outcome, Record, RunWithRows},
+    file::{Record, RunOutcome, RunWithRows},
+    run_info::library,
 };
 use ombx_core::{
     benchmark::work::Metric,
-    result::{self, Measurement, Run},
+    result::{Measurement, Outcome, Run},
     stats,
 };
 
-/// Values kept of a launch; more samples are kept as medians of longer blocks.
-const MOST_VALUES: usize = 100;
+/// Maximum number of values kept per launch. More samples are replaced by medians of blocks.
+const MAX_VALUES: usize = 100;
 
-/// What of a row's notices says that this launch was disturbed, or gives no steady figure.
-const DISTURBED: [&str; 7] =
+/// Codes of marks that make the result of a single launch unreliable.
+const UNRELIABLE: [&str; 7] =
     ["preempted", "waited", "stolen", "not_converged", "no_interval", "autocorrelated", "bimodal"];
 
-/// All launches of one side. Raw samples are summarised as rows come in, so that a large file needs little memory.
+/// Results of all launches of one side. Raw samples are summarised at once, so that large files need little memory.
 #[derive(Debug, Default)]
-pub struct Launches {
+pub struct SideResults {
     name: String,
     pub(super) runs: Vec<Run>,
-    /// How many of them came to their end.
+    /// Number of complete runs.
     pub(super) complete: usize,
-    /// When the last of them began.
+    /// Start time of the current run.
     started: Arc<str>,
     rows: Vec<Row>,
     places: HashMap<String, usize>,
@@ -40,49 +40,49 @@ pub struct Launches {
 /// One case of one side.
 #[derive(Debug)]
 pub(super) struct Row {
-    pub(super) subject: Subject,
+    pub(super) id: CaseId,
     pub(super) launches: Vec<Launch>,
-    /// Why there is no figure, of the last launch without one.
+    /// Why the last launch without a figure has none.
     pub(super) missing: Option<String>,
-    /// The same, where it failed.
+    /// Reason of the last failure.
     pub(super) failed: Option<String>,
 }
 
-/// One case of one launch, in the unit of its headline.
+/// One case of one launch, in the unit of the headline figure.
 #[derive(Debug)]
 pub(super) struct Launch {
     run: usize,
-    /// When its run began.
+    /// Start time of its run.
     pub(super) started: Arc<str>,
     pub(super) median: f64,
-    /// Values that do not depend on each other; none where samples do however they are grouped.
+    /// Independent values. `None` if samples depend on each other even in large blocks.
     pub(super) values: Option<Vec<f64>>,
-    pub(super) doubts: BTreeSet<String>,
+    pub(super) marks: BTreeSet<String>,
 }
 
-impl Launches {
-    /// A side without launches yet, by the name that the user gave it.
-    pub fn named(name: impl Into<String>) -> Launches {
-        Launches { name: name.into(), ..Launches::default() }
+impl SideResults {
+    /// Creates a side without launches.
+    pub fn named(name: impl Into<String>) -> SideResults {
+        SideResults { name: name.into(), ..SideResults::default() }
     }
 
-    /// A record as it is read.
+    /// Adds a record of a file.
     pub fn record(&mut self, record: Record) {
         match record {
             Record::Run(run) => self.begin(*run),
             Record::Case(row) => self.add(&row),
-            Record::End(outcome, _) => self.complete += usize::from(outcome == Outcome::Complete),
+            Record::End(outcome, _) => self.complete += usize::from(outcome == RunOutcome::Complete),
         }
     }
 
-    /// A whole run.
+    /// Adds a whole run.
     pub fn run(&mut self, run: &RunWithRows) {
         self.begin(run.run.clone());
         run.rows.iter().for_each(|row| self.add(row));
-        self.complete += usize::from(matches!(run.end, Some((Outcome::Complete, _))));
+        self.complete += usize::from(matches!(run.end, Some((RunOutcome::Complete, _))));
     }
 
-    /// How many there are.
+    /// Returns the number of launches.
     pub fn count(&self) -> usize {
         self.runs.len()
     }
@@ -95,8 +95,8 @@ impl Launches {
         self.places.get(key).map(|at| &self.rows[*at])
     }
 
-    pub(super) fn side(&self) -> Side {
-        Side {
+    pub(super) fn info(&self) -> SideInfo {
+        SideInfo {
             name: self.name.clone(),
             runs: self.runs.iter().map(|run| run.id.clone()).collect(),
             libraries: self.runs.iter().map(library).collect(),
@@ -110,22 +110,22 @@ impl Launches {
 
     fn add(&mut self, row: &Measurement) {
         let at = *self.places.entry(row.key.clone()).or_insert_with(|| {
-            self.rows.push(Row { subject: subject(row), launches: Vec::new(), missing: None, failed: None });
+            self.rows.push(Row { id: case_id(row), launches: Vec::new(), missing: None, failed: None });
             self.rows.len() - 1
         });
         let case = &mut self.rows[at];
         let run = self.runs.len();
         match &row.outcome {
-            result::Outcome::Ok => match launch(row, run, &self.started) {
-                // A row that a run has twice counts once: its launch is one.
+            Outcome::Ok => match launch(row, run, &self.started) {
+                // A repeated row counts once: all its rows belong to the same launch.
                 Some(launch) if case.launches.last().is_none_or(|last| last.run != run) => {
                     case.launches.push(launch);
                 }
                 Some(_) => {}
-                None => case.missing = Some("its time is below what the clock resolves".into()),
+                None => case.missing = Some("its time is below the resolution of the clock".into()),
             },
-            result::Outcome::Skipped(why) => case.missing = Some(format!("skipped: {why}")),
-            result::Outcome::Failed(why) => {
+            Outcome::Skipped(why) => case.missing = Some(format!("skipped: {why}")),
+            Outcome::Failed(why) => {
                 case.missing = Some(format!("failed: {why}"));
                 case.failed = Some(why.clone());
             }
@@ -140,7 +140,7 @@ impl Row {
 }
 
 impl Launch {
-    /// The 95 % interval of the median, in logarithms.
+    /// Returns the 95 % interval of the median as logarithms.
     pub(super) fn interval(&self) -> Option<[f64; 2]> {
         let mut values = self.values.clone()?;
         values.sort_by(f64::total_cmp);
@@ -149,8 +149,8 @@ impl Launch {
     }
 }
 
-fn subject(row: &Measurement) -> Subject {
-    Subject {
+fn case_id(row: &Measurement) -> CaseId {
+    CaseId {
         bench: row.bench.clone(),
         key: row.key.clone(),
         metric: row.metric,
@@ -170,7 +170,7 @@ fn moves_bytes(row: &Measurement) -> bool {
     row.work.is_some_and(|work| work.bytes > 0)
 }
 
-/// A row in the unit of its headline; `None` where a time is not above 0.
+/// Converts a row to the unit of its headline figure. Returns `None` if the time is not above 0.
 fn launch(row: &Measurement, run: usize, started: &Arc<str>) -> Option<Launch> {
     let (summary, work) = (row.summary.as_ref()?, row.work?);
     let figure = |leg_ns: f64| match row.metric {
@@ -182,7 +182,7 @@ fn launch(row: &Measurement, run: usize, started: &Arc<str>) -> Option<Launch> {
     let samples = Measurement::combine(&row.samples, work.legs);
     let values = match samples.is_empty() {
         true => None,
-        false => stats::independent(&samples, MOST_VALUES),
+        false => stats::independent(&samples, MAX_VALUES),
     };
     let values =
         values.and_then(|v| v.into_iter().map(|ns| usable(figure(ns))).collect::<Option<Vec<f64>>>());
@@ -192,18 +192,18 @@ fn launch(row: &Measurement, run: usize, started: &Arc<str>) -> Option<Launch> {
         started: Arc::clone(started),
         median: usable(figure(summary.median))?,
         values,
-        doubts: codes.filter(|code| DISTURBED.contains(&code.as_str())).collect(),
+        marks: codes.filter(|code| UNRELIABLE.contains(&code.as_str())).collect(),
     })
 }
 
-/// Logarithms of a side's values, those of all launches that have any together; `None` where none has.
+/// Returns the logarithms of the values of all launches, or `None` if no launch has values.
 fn pooled(launches: &[Launch]) -> Option<Vec<f64>> {
     let all: Vec<f64> =
         launches.iter().filter_map(|launch| launch.values.as_ref()).flatten().map(|x| x.ln()).collect();
     (!all.is_empty()).then_some(all)
 }
 
-/// The Mann-Whitney p of two sides by samples, after the new side is moved back by `allowed` (in logarithms).
+/// Returns the Mann-Whitney p value of the samples, after the new side is shifted back by `allowed` (a logarithm).
 pub(super) fn by_samples(base: &[Launch], new: &[Launch], allowed: f64) -> Option<f64> {
     let (a, b) = (pooled(base)?, pooled(new)?);
     let moved: Vec<f64> = b.iter().map(|x| x - allowed).collect();

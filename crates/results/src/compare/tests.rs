@@ -1,21 +1,21 @@
-//! Sides whose truth is known: simulated links, and launches that scatter as launches do.
-
-use std::collections::BTreeMap;
+//! Comparisons with a known difference: simulated links, and launches with simulated scatter.
 
 use super::*;
-use crate::wire::{self, RunWithRows};
+use crate::{
+    file::{self, RunWithRows},
+    golden,
+};
 use ombx_core::{
-    benchmark::{entry::Benchmark, payload::Check, work::Work},
+    benchmark::{entry::Benchmark, work::Work},
     measure::plan::{Effort, Plan, parse_sizes},
-    result::{ClockFacts, Measurement, Notice, Outcome, Run, Samples},
+    result::{Measurement, Notice, Outcome, Run, Samples},
     stats::Summary,
-    team::Place,
     testkit::{SimLink, measure},
     two_sided::pattern::{PatternKernel, PingPong, Stream},
 };
 
 type Fair = SimLink<5000, 20>;
-/// A tenth slower in everything.
+/// 10 % slower in everything.
 type Slowed = SimLink<5500, 22>;
 
 static FAIR_PING: Benchmark = Benchmark::of::<PatternKernel<PingPong, Fair>>("sim.latency", "x");
@@ -23,29 +23,29 @@ static FAIR_STREAM: Benchmark = Benchmark::of::<PatternKernel<Stream, Fair>>("si
 static SLOW_PING: Benchmark = Benchmark::of::<PatternKernel<PingPong, Slowed>>("sim.latency", "x");
 static SLOW_STREAM: Benchmark = Benchmark::of::<PatternKernel<Stream, Slowed>>("sim.bw", "x").streaming();
 
-/// Noise that is the same in every run of the tests.
+/// Deterministic noise.
 struct Noise(u64);
 
 impl Noise {
-    /// Between -0.5 and 0.5.
+    /// Returns a value between -0.5 and 0.5.
     fn flat(&mut self) -> f64 {
         self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (self.0 >> 33) as f64 / (1u64 << 31) as f64 - 0.5
     }
 
-    /// About normal, with a standard deviation of 1.
+    /// Returns an approximately normal value with standard deviation 1.
     fn normal(&mut self) -> f64 {
         (0..12).map(|_| self.flat()).sum()
     }
 }
 
-/// What a launch is like: how far its level, that of each of its rows, and each sample lie from the truth.
+/// Relative scatter of launches, rows and samples around the true value.
 #[derive(Clone, Copy)]
 struct Scatter {
     launch: f64,
     row: f64,
     sample: f64,
-    /// The chance that a row of a launch is slower by a third, as if its buffers lay badly.
+    /// Probability that a row of a launch is 30 % slower.
     second_mode: f64,
 }
 
@@ -53,50 +53,44 @@ const CALM: Scatter = Scatter { launch: 0.004, row: 0.004, sample: 0.02, second_
 const ROUGH: Scatter = Scatter { launch: 0.02, row: 0.03, sample: 0.05, second_mode: 0.1 };
 
 fn run_at(second: usize) -> Run {
-    let place = |cpus: &str| Place { host: "n01".into(), cpus: cpus.into(), online: 2, governor: None };
+    let run = golden().run;
     Run {
         id: format!("run-{second}"),
-        argv: vec![],
         started: format!("2026-01-02T{:02}:{:02}:{:02}Z", second / 3600, second / 60 % 60, second % 60),
-        version: "0.1.0".into(),
-        profile: "release".into(),
-        fabric: "mpi".into(),
-        library: "MPI 1.0".into(),
-        places: vec![place("0"), place("1")],
-        clock: ClockFacts { source: "tsc".into(), resolution_ns: 1, overhead_ns: 9 },
-        plan: BTreeMap::new(),
-        env: BTreeMap::new(),
+        places: vec![run.places[0].clone(); 2],
+        ..run
     }
 }
 
 fn row(bytes: u64, elapsed_ns: Vec<u64>) -> Measurement {
-    let samples = vec![Samples { rank: 0, thread: 0, batch: 1, elapsed_ns, late: vec![], round_trips: None }];
+    let samples = vec![Samples { batch: 1, elapsed_ns, ..Samples::default() }];
     Measurement {
+        key: format!("p2p.latency/bytes={bytes}"),
         bytes: Some(bytes),
         work: Some(Work { bytes: 2 * bytes, ops: 2, legs: 2 }),
-        check: Check::Passed,
         summary: Summary::of(&Measurement::combine(&samples, 2)),
         samples,
-        ..Measurement::new("p2p.latency", format!("p2p.latency/bytes={bytes}"), Metric::Latency, 2)
+        trust: vec![],
+        ..golden().rows.swap_remove(0)
     }
 }
 
-/// Scatters the samples of a row as a launch would.
+/// Scatters the samples of a row.
 fn scattered(samples: &[u64], level: f64, scatter: Scatter, noise: &mut Noise) -> Vec<u64> {
     let mode = if noise.flat() + 0.5 < scatter.second_mode { 1.3 } else { 1.0 };
     let level = level * mode * (scatter.row * noise.normal()).exp();
     samples.iter().map(|ns| (*ns as f64 * level * (scatter.sample * noise.normal()).exp()) as u64).collect()
 }
 
-/// Launches of the same rows, in turn with the other side if `second` counts in twos.
+/// Builds launches of the same rows. They alternate with the other side if `seconds` has a step of two.
 fn side(
     rows: &[Measurement],
     seconds: &[usize],
     slower: f64,
     scatter: Scatter,
     noise: &mut Noise,
-) -> Launches {
-    let mut side = Launches::named("x");
+) -> SideResults {
+    let mut side = SideResults::named("x");
     for second in seconds {
         let level = slower * (scatter.launch * noise.normal()).exp();
         let again = |row: &Measurement| {
@@ -107,7 +101,7 @@ fn side(
             row
         };
         let rows = rows.iter().map(again).collect();
-        let end = Some((wire::Outcome::Complete, ombx_core::result::Tally::default()));
+        let end = Some((file::RunOutcome::Complete, ombx_core::result::Tally::default()));
         side.run(&RunWithRows { run: run_at(*second), rows, end });
     }
     side
@@ -117,7 +111,7 @@ fn steady(cases: u64) -> Vec<Measurement> {
     (0..cases).map(|case| row(8 << case, vec![100_000 << case; 60])).collect()
 }
 
-/// Of a hundred comparisons of a side with itself, how many find a difference.
+/// Returns how many of 100 comparisons of a side with itself find a difference.
 fn false_alarms(cases: u64, launches: usize, turns: bool, scatter: Scatter) -> usize {
     let mut noise = Noise(launches as u64 + cases);
     let rows = steady(cases);
@@ -137,22 +131,22 @@ fn false_alarms(cases: u64, launches: usize, turns: bool, scatter: Scatter) -> u
 }
 
 #[test]
-fn the_same_build_differs_from_itself_in_few_of_a_hundred_comparisons() {
+fn at_most_7_of_100_comparisons_of_equal_sides_find_a_difference() {
     for (cases, launches, turns) in
         [(6, 1, true), (3, 1, true), (4, 2, true), (6, 3, true), (4, 5, true), (12, 5, false), (6, 8, true)]
     {
         for (name, scatter) in [("calm", CALM), ("rough", ROUGH)] {
-            // One launch of a machine with two modes cannot know of the other mode; the document says so.
+            // A single launch cannot detect a second mode (docs/reference/statistics.md).
             if launches > 1 || name == "calm" {
                 let alarms = false_alarms(cases, launches, turns, scatter);
-                // At most one of twenty is promised; of a hundred, seven or fewer are then as good as certain.
+                // The promise is at most 5 %. More than 7 of 100 are then very unlikely.
                 assert!(alarms <= 7, "{cases} cases, {launches} launches, turns {turns}, {name}: {alarms}");
             }
         }
     }
 }
 
-/// Rows of the engine on a link of known cost.
+/// Measures a link of known cost with the engine.
 fn on_link(ping: &'static Benchmark, stream: &'static Benchmark) -> Vec<Measurement> {
     let plan = Plan {
         sizes: Some(parse_sizes("0,8,512,4K").unwrap()),
@@ -162,7 +156,7 @@ fn on_link(ping: &'static Benchmark, stream: &'static Benchmark) -> Vec<Measurem
     };
     let mut rows: Vec<_> =
         [ping, stream].into_iter().flat_map(|bench| measure(2, bench, &plan).unwrap().rows).collect();
-    // Time is virtual: what the machine does meanwhile disturbs nothing.
+    // Time is simulated: activity of the machine does not matter.
     rows.iter_mut().for_each(|row| row.trust.clear());
     rows
 }
@@ -178,13 +172,12 @@ fn a_link_that_is_slower_by_a_tenth_is_found_and_gated() {
         let comparison = Comparison::of(&base, &new);
         assert_eq!(comparison.cases.len(), 8);
         let worse = comparison.regressions(0.05).count();
-        let told: Vec<_> =
-            comparison.cases.iter().map(|c| (&c.subject.key, &c.verdict, c.evidence)).collect();
-        assert!(worse >= 7, "{launches} launches: {told:#?}");
+        let cases: Vec<_> = comparison.cases.iter().map(|c| (&c.id.key, &c.verdict, c.evidence)).collect();
+        assert!(worse >= 7, "{launches} launches: {cases:#?}");
         assert_eq!(comparison.regressions(0.2).count(), 0);
         for case in &comparison.cases {
             let Some([low, high]) = case.change.ci95 else { panic!("{case:?}") };
-            let truth = if case.subject.metric == Metric::Latency { 0.1 } else { -0.09 };
+            let truth = if case.id.metric == Metric::Latency { 0.1 } else { -0.09 };
             assert!((case.change.median - truth).abs() < 0.03 && low <= high, "{case:?}");
             assert_eq!(case.evidence.method, method);
         }
@@ -201,42 +194,45 @@ fn a_bandwidth_that_rises_is_better_and_a_latency_that_rises_is_worse() {
     let base = side(&rows, &times(0), 1.0, CALM, &mut noise);
     let new = side(&rows, &times(1), 1.5, CALM, &mut noise);
     for case in Comparison::of(&base, &new).cases {
-        let rises = case.subject.metric == Metric::Latency;
+        let rises = case.id.metric == Metric::Latency;
         assert!(case.verdict == Verdict::Worse && (case.change.median > 0.0) == rises, "{case:?}");
     }
 }
 
 #[test]
-fn one_launch_that_was_disturbed_gets_no_verdict() {
+fn a_marked_single_launch_gets_no_verdict() {
     let mut noise = Noise(1);
     let mut rows = steady(6);
     let base = side(&rows, &[0], 1.0, CALM, &mut noise);
     rows[2].trust.push(Notice { code: "preempted".into(), short: "x".into(), advice: "x".into() });
     let comparison = Comparison::of(&base, &side(&rows, &[1], 1.5, CALM, &mut noise));
-    let open = |case: &&Compared| case.verdict.name() == "unresolved";
+    let open = |case: &&CaseComparison| case.verdict.name() == "unresolved";
     assert_eq!(comparison.cases.iter().filter(open).count(), 1);
-    assert_eq!(comparison.cases[2].verdict, Verdict::Unresolved("one launch a side, preempted".into()));
+    assert_eq!(
+        comparison.cases[2].verdict,
+        Verdict::Unresolved("one launch per side, marked preempted".into())
+    );
 }
 
 #[test]
-fn samples_that_drift_say_nothing_of_one_launch() {
+fn drifting_samples_of_one_launch_give_no_verdict() {
     let drifting = |from: u64| row(8, (0..60).map(|i| from + 1000 * i).collect());
     let of = |second, row: Measurement| {
-        let mut side = Launches::named("x");
+        let mut side = SideResults::named("x");
         side.run(&RunWithRows { run: run_at(second), rows: vec![row], end: None });
         side
     };
     let comparison = Comparison::of(&of(0, drifting(100_000)), &of(1, drifting(300_000)));
     let case = &comparison.cases[0];
     assert_eq!((case.evidence.p, case.change.ci95), (None, None));
-    assert_eq!(case.verdict, Verdict::Unresolved("samples give no interval".into()));
+    assert_eq!(case.verdict, Verdict::Unresolved("the samples give no interval".into()));
     assert_eq!(comparison.notes.iter().filter(|note| note.code == "incomplete").count(), 2);
 }
 
 #[test]
-fn what_one_side_lacks_is_listed_and_what_broke_is_a_regression() {
+fn missing_and_broken_cases_are_listed() {
     let of = |second, rows: Vec<Measurement>| {
-        let mut side = Launches::named("x");
+        let mut side = SideResults::named("x");
         side.run(&RunWithRows { run: run_at(second), rows, end: None });
         side
     };
@@ -269,11 +265,11 @@ fn what_one_side_lacks_is_listed_and_what_broke_is_a_regression() {
 #[test]
 fn another_library_host_or_clock_is_noted() {
     let of = |run: Run| {
-        let mut side = Launches::named("x");
+        let mut side = SideResults::named("x");
         side.run(&RunWithRows {
             run,
             rows: steady(1),
-            end: Some((wire::Outcome::Complete, Default::default())),
+            end: Some((file::RunOutcome::Complete, Default::default())),
         });
         side
     };

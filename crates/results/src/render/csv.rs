@@ -1,61 +1,30 @@
-//! CSV: one line per row with stable column names; a value that does not exist is empty.
+//! CSV: one line per row with stable column names. A missing value is an empty field.
+
+mod links;
 
 use std::io::{Result, Write};
 
+pub use self::links::LinksCsv;
 use super::Renderer;
-use crate::wire::Outcome;
 use ombx_core::{
     benchmark::figure::Figure,
-    result::{Measurement, Outcome as CaseOutcome, Rate, Run, Tally},
+    result::{Measurement, Outcome, Rate, Run},
 };
 
-/// The columns, in order; new ones are only ever added at the end.
-pub(super) const COLUMNS: [&str; 35] = [
-    "run",
-    "bench",
-    "key",
-    "axes",
-    "bytes",
-    "depth",
-    "pairs",
-    "ranks",
-    "metric",
-    "across",
-    "outcome",
-    "reason",
-    "check",
-    "n",
-    "batch",
-    "median_ns",
-    "ci95_low_ns",
-    "ci95_high_ns",
-    "min_ns",
-    "mean_ns",
-    "max_ns",
-    "mad_ns",
-    "p95_ns",
-    "p99_ns",
-    "p999_ns",
-    "lag1",
-    "mb_per_s",
-    "mb_per_s_low",
-    "mb_per_s_high",
-    "messages_per_s",
-    "library",
-    "trust",
-    "figures",
-    "started",
-    "launch",
-];
+/// Columns in order. New columns are added at the end only.
+const COLUMNS: &str = "\
+    run,bench,key,axes,bytes,depth,pairs,ranks,metric,across,outcome,reason,check,n,batch,median_ns,\
+    ci95_low_ns,ci95_high_ns,min_ns,mean_ns,max_ns,mad_ns,p95_ns,p99_ns,p999_ns,lag1,mb_per_s,\
+    mb_per_s_low,mb_per_s_high,messages_per_s,library,trust,figures,started,launch";
 
-/// Writes a header line once, then rows.
+/// Writes a header line before the first row, then one line per row.
 #[derive(Debug, Default)]
 pub struct Csv {
     run: String,
     library: String,
     started: String,
     launch: String,
-    headed: bool,
+    lines: Lines,
 }
 
 impl Renderer for Csv {
@@ -68,29 +37,17 @@ impl Renderer for Csv {
     }
 
     fn case(&mut self, out: &mut dyn Write, row: &Measurement) -> Result<()> {
-        let mut writer = csv::Writer::from_writer(out);
-        if !self.headed {
-            writer.write_record(COLUMNS)?;
-            self.headed = true;
-        }
-        writer.write_record(self.fields(row))?;
-        writer.flush()
-    }
-
-    fn end(&mut self, out: &mut dyn Write, _: Outcome, _: &Tally) -> Result<()> {
-        out.flush()
+        self.lines.write(out, COLUMNS, &self.fields(row))
     }
 }
 
 impl Csv {
     fn fields(&self, row: &Measurement) -> Vec<String> {
-        let (outcome, reason) = match &row.outcome {
-            CaseOutcome::Ok => ("ok", ""),
-            CaseOutcome::Skipped(why) => ("skipped", why.as_str()),
-            CaseOutcome::Failed(why) => ("failed", why.as_str()),
+        let reason = match &row.outcome {
+            Outcome::Ok => "",
+            Outcome::Skipped(why) | Outcome::Failed(why) => why,
         };
         let axes: Vec<String> = row.axes.iter().map(|(k, v)| format!("{k}={v}")).collect();
-        let trust: Vec<&str> = row.trust.iter().map(|n| n.code.as_str()).collect();
         let figures = row.figures.iter().map(|(name, figure)| match figure {
             Figure::Value(value) => format!("{name}={value}"),
             Figure::Unresolved(_) => format!("{name}="),
@@ -111,7 +68,7 @@ impl Csv {
             row.ranks.to_string(),
             row.metric.name().into(),
             row.aggregation.name().into(),
-            outcome.into(),
+            outcome_name(&row.outcome).into(),
             reason.into(),
             row.check.name().into(),
             text(s.map(|s| s.n)),
@@ -132,12 +89,41 @@ impl Csv {
             bound(1),
             text(row.messages_per_s().map(|r| r.median)),
             self.library.clone(),
-            trust.join(";"),
+            mark_codes(row),
             figures.join(";"),
             self.started.clone(),
             self.launch.clone(),
         ]
     }
+}
+
+/// Writes lines of CSV, the column names first.
+#[derive(Debug, Default)]
+struct Lines {
+    has_header: bool,
+}
+
+impl Lines {
+    fn write(&mut self, out: &mut dyn Write, columns: &str, fields: &[String]) -> Result<()> {
+        let mut writer = csv::Writer::from_writer(out);
+        if !std::mem::replace(&mut self.has_header, true) {
+            writer.write_record(columns.split(','))?;
+        }
+        writer.write_record(fields)?;
+        writer.flush()
+    }
+}
+
+fn outcome_name(outcome: &Outcome) -> &'static str {
+    match outcome {
+        Outcome::Ok => "ok",
+        Outcome::Skipped(_) => "skipped",
+        Outcome::Failed(_) => "failed",
+    }
+}
+
+fn mark_codes(row: &Measurement) -> String {
+    row.trust.iter().map(|notice| notice.code.as_str()).collect::<Vec<_>>().join(";")
 }
 
 fn text(value: Option<impl ToString>) -> String {

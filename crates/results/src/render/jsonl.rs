@@ -1,12 +1,12 @@
-//! JSON Lines: the result file itself.
+//! JSON Lines: the format of result files.
 
 use std::io::{Result, Write};
 
 use super::Renderer;
-use crate::wire::{self, Outcome, Record};
+use crate::file::{self, Record, RunOutcome};
 use ombx_core::result::{Measurement, Run, Tally};
 
-/// Writes records as the file has them, flushed one by one.
+/// Writes records as in a result file and flushes after each.
 #[derive(Debug, Default)]
 pub struct JsonLines {
     open: bool,
@@ -15,21 +15,21 @@ pub struct JsonLines {
 impl Renderer for JsonLines {
     fn run(&mut self, out: &mut dyn Write, run: &Run) -> Result<()> {
         self.open = true;
-        wire::write(out, &Record::Run(Box::new(run.clone())))?;
+        file::write(out, &Record::Run(Box::new(run.clone())))?;
         out.flush()
     }
 
     fn case(&mut self, out: &mut dyn Write, row: &Measurement) -> Result<()> {
-        wire::write_row(out, row)?;
+        file::write_row(out, row)?;
         out.flush()
     }
 
-    fn end(&mut self, out: &mut dyn Write, outcome: Outcome, tally: &Tally) -> Result<()> {
-        // A launch may end before it has begun a run: then there is nothing to end.
+    fn end(&mut self, out: &mut dyn Write, outcome: RunOutcome, tally: &Tally) -> Result<()> {
+        // A launch can fail before its run record. It then gets no end record.
         if !std::mem::take(&mut self.open) {
             return Ok(());
         }
-        wire::write(out, &Record::End(outcome, *tally))?;
+        file::write(out, &Record::End(outcome, *tally))?;
         out.flush()
     }
 }

@@ -1,6 +1,6 @@
-//! OpenMetrics text, which monitoring systems scrape or pick up as a file: one gauge for each figure of a case.
+//! OpenMetrics text for monitoring systems: one gauge per figure of a case.
 //!
-//! Only what the older Prometheus text format has too is used, so that a textfile collector reads it.
+//! The text is also valid in the older Prometheus format, which textfile collectors read.
 
 use std::{
     collections::BTreeMap,
@@ -8,14 +8,17 @@ use std::{
     io::{Result, Write},
 };
 
-use super::{Renderer, table::library};
-use crate::wire::Outcome;
+use super::Renderer;
+use crate::{
+    file::RunOutcome,
+    run_info::{hosts, library},
+};
 use ombx_core::{
     benchmark::figure::Figure,
-    result::{Measurement, Outcome as CaseOutcome, Run, Tally},
+    result::{Measurement, Outcome, Run, Tally},
 };
 
-/// Families in the order in which they are written: name, unit, help. A name ends with its unit.
+/// Metric families in the order of output: name, unit, help text. The unit ends the name.
 const FAMILIES: [(&str, &str, &str); 15] = [
     ("ombx_latency_seconds", "seconds", "Median time of one leg."),
     ("ombx_latency_low_seconds", "seconds", "Low end of the 95 % interval of the median time."),
@@ -34,7 +37,7 @@ const FAMILIES: [(&str, &str, &str); 15] = [
     ),
     ("ombx_rate_messages_per_second", "messages_per_second", "Message rate at the median time."),
     ("ombx_samples", "", "Samples of a case."),
-    ("ombx_figure", "", "What a benchmark tells beside times; its name ends with its unit."),
+    ("ombx_figure", "", "Component a benchmark tells beside times; its name ends with its unit."),
     ("ombx_doubts", "", "Notices that something could have spoiled a case."),
     ("ombx_failed", "", "1 where a case failed or its data arrived wrong."),
     ("ombx_skipped", "", "1 where a case could not run."),
@@ -42,11 +45,11 @@ const FAMILIES: [(&str, &str, &str); 15] = [
     ("ombx_provenance", "", "Always 1; where and with what a run was measured."),
 ];
 
-/// Collects all runs, since the lines of a family must stand together, and writes them at the end.
+/// Collects all runs and writes them at the end, because the lines of a family must be adjacent.
 #[derive(Debug, Default)]
 pub struct OpenMetrics {
     runs: Vec<String>,
-    /// By family: labels but for the run, which run, value.
+    /// Samples by family: labels without the run, index of the run, value.
     lines: BTreeMap<&'static str, Vec<(String, usize, f64)>>,
 }
 
@@ -62,8 +65,6 @@ impl OpenMetrics {
 impl Renderer for OpenMetrics {
     fn run(&mut self, _: &mut dyn Write, run: &Run) -> Result<()> {
         self.runs.push(run.id.clone());
-        let hosts: std::collections::BTreeSet<&str> = run.places.iter().map(|p| p.host.as_str()).collect();
-        let hosts: Vec<&str> = hosts.into_iter().collect();
         let labels = labels(&[
             ("id", &run.id),
             ("started", &run.started),
@@ -72,7 +73,7 @@ impl Renderer for OpenMetrics {
             ("fabric", &run.fabric),
             ("library", &library(run)),
             ("ranks", &run.places.len().to_string()),
-            ("hosts", &hosts.join(" ")),
+            ("hosts", &hosts(run).join(" ")),
         ]);
         self.add("ombx_provenance", &labels, Some(1.0));
         Ok(())
@@ -84,9 +85,9 @@ impl Renderer for OpenMetrics {
         let all = [("bench", row.bench.as_str()), ("key", &row.key), ("bytes", &bytes), ("axes", &axes)];
         let case = labels(&all);
         let flag = |yes: bool| Some(f64::from(u8::from(yes)));
-        self.add("ombx_failed", &case, flag(matches!(row.outcome, CaseOutcome::Failed(_))));
-        self.add("ombx_skipped", &case, flag(matches!(row.outcome, CaseOutcome::Skipped(_))));
-        let Some(summary) = row.summary.as_ref().filter(|_| row.outcome == CaseOutcome::Ok) else {
+        self.add("ombx_failed", &case, flag(matches!(row.outcome, Outcome::Failed(_))));
+        self.add("ombx_skipped", &case, flag(matches!(row.outcome, Outcome::Skipped(_))));
+        let Some(summary) = row.summary.as_ref().filter(|_| row.outcome == Outcome::Ok) else {
             return Ok(());
         };
         let seconds = |ns: f64| ns / 1e9;
@@ -111,8 +112,8 @@ impl Renderer for OpenMetrics {
         Ok(())
     }
 
-    fn end(&mut self, _: &mut dyn Write, outcome: Outcome, _: &Tally) -> Result<()> {
-        let complete = f64::from(u8::from(outcome == Outcome::Complete));
+    fn end(&mut self, _: &mut dyn Write, outcome: RunOutcome, _: &Tally) -> Result<()> {
+        let complete = f64::from(u8::from(outcome == RunOutcome::Complete));
         self.add("ombx_complete", "", Some(complete));
         Ok(())
     }
@@ -125,7 +126,7 @@ impl Renderer for OpenMetrics {
                 writeln!(out, "# UNIT {family} {unit}")?;
             }
             writeln!(out, "# HELP {family} {help}")?;
-            // The last word counts where a run has a case twice: no two lines may have the same labels.
+            // A repeated case counts once, with its last value: labels must be unique.
             let last: BTreeMap<(&str, usize), f64> =
                 lines.iter().map(|(labels, run, value)| ((labels.as_str(), *run), *value)).collect();
             for ((labels, run), value) in last {
@@ -144,7 +145,7 @@ impl Renderer for OpenMetrics {
 }
 
 impl OpenMetrics {
-    /// The name of a run; of runs with the same name, which of them besides.
+    /// Returns the name of a run. Repeated names get a number.
     fn name_of(&self, at: usize) -> String {
         let earlier = self.runs[..at].iter().filter(|name| **name == self.runs[at]).count();
         if earlier == 0 { self.runs[at].clone() } else { format!("{} ({})", self.runs[at], earlier + 1) }

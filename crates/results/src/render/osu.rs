@@ -1,42 +1,42 @@
-//! The OSU format: header lines and columns that existing parsers read.
+//! OSU format: headers and columns that parsers of the OSU micro-benchmarks read.
 
 mod columns;
 
 use std::io::{Result, Write};
 
 use super::{Renderer, plain};
-use crate::wire::Outcome;
+use crate::file::RunOutcome;
 use ombx_core::{
     benchmark::{payload::Check, preset::Osu},
-    result::{Measurement, Outcome as CaseOutcome, Run, Tally},
+    result::{Measurement, Outcome, Run, Tally},
 };
 
 use columns::Column;
 
-/// The OSU version whose columns these are.
+/// OSU version that has these columns.
 const LIKE: &str = "v7.4";
-/// The program that prints message rates beside bandwidth.
+/// Program that prints message rates beside bandwidth.
 const MESSAGE_RATE: &str = "osu_mbw_mr";
-/// Programs that say how many threads or processes there are.
+/// Programs that print the number of threads or processes.
 const THREADS: &str = "osu_latency_mt";
 const PROCESSES: &str = "osu_latency_mp";
-/// The program that does not name its data type.
+/// Program that does not print its data type.
 const NO_DATATYPE: &str = "osu_get_acc_latency";
-/// Programs of this operation move no data: neither size nor data type.
+/// Part of the name of programs that move no data. They print neither sizes nor a data type.
 const NO_SIZE: &str = "barrier";
 
-/// What the options of an OSU program add to its columns.
+/// Columns that options of an OSU program add.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OsuColumns {
-    /// The program that was asked for, where a benchmark has several.
+    /// Program that was called, if a benchmark has several.
     pub program: Option<Osu>,
-    /// `-f`: minimum, maximum and iterations too.
+    /// `-f`: adds minimum, maximum and number of iterations.
     pub full: bool,
-    /// `-c`: whether data arrived right.
+    /// `-c`: adds the result of the payload check.
     pub validation: bool,
-    /// `-z`: percentiles of single iterations.
+    /// `-z`: adds percentiles of single iterations.
     pub percentiles: Vec<u8>,
-    /// `-R 1`: message rates, where the program has them.
+    /// `-R 1`: adds message rates if the program has them.
     pub rate: bool,
 }
 
@@ -46,7 +46,7 @@ impl Default for OsuColumns {
     }
 }
 
-/// Writes each benchmark as the OSU program would; the figure is the mean, which is what its columns say.
+/// Writes each benchmark like the OSU program. The figure is the mean.
 pub struct OsuTable {
     titles: fn(&str) -> Option<Osu>,
     columns: OsuColumns,
@@ -55,17 +55,17 @@ pub struct OsuTable {
 }
 
 impl OsuTable {
-    /// `titles` gives the OSU program of a benchmark.
+    /// Creates a table without additional columns. `titles` maps benchmarks to OSU programs.
     pub fn new(titles: fn(&str) -> Option<Osu>) -> OsuTable {
         OsuTable::with(titles, OsuColumns::default())
     }
 
-    /// The same with the columns that options ask for.
+    /// Creates a table with additional columns.
     pub fn with(titles: fn(&str) -> Option<Osu>, columns: OsuColumns) -> OsuTable {
         OsuTable { titles, columns, version: String::new(), heading: String::new() }
     }
 
-    /// The first line of an OSU program: its title, the version that it looks like, and who it is.
+    /// Returns the first line of an OSU program: its title, the emulated version, and the version of ombx.
     pub fn title(osu: &Osu, version: &str) -> String {
         format!("# {} {LIKE} (ombx {})\n", osu.title, plain(version))
     }
@@ -112,7 +112,7 @@ impl OsuTable {
     }
 }
 
-/// What the header of a one-sided program says beside its title.
+/// Returns the header lines of one-sided programs: window creation and synchronisation.
 fn one_sided(row: &Measurement) -> String {
     let axis = |name: &str| row.axes.get(name).map(String::as_str);
     let mut lines = String::new();
@@ -139,7 +139,7 @@ fn one_sided(row: &Measurement) -> String {
     lines
 }
 
-/// A line of columns: the size on the left where there is one, else the first column is as wide as its title.
+/// Formats a line. The size is aligned to the left. Without a size, the first column is as wide as its title.
 fn line(size: Option<&str>, columns: &[Column], cell: impl Fn(&Column) -> (&String, usize)) -> String {
     let mut text = size.map(|size| format!("{size:<10}")).unwrap_or_default();
     for (at, column) in columns.iter().enumerate() {
@@ -164,7 +164,7 @@ impl Renderer for OsuTable {
         let name = self.program(row).map_or("", |osu| osu.name);
         let columns = columns::of(row, name, &self.columns);
         let size = row.bytes.map_or_else(|| plain(&row.bench), |b| b.to_string());
-        // A row without a size has no columns to head.
+        // Headers belong to rows with a size.
         if row.bytes.is_some() {
             let heading = self.heading(row, &columns);
             if heading != self.heading {
@@ -173,24 +173,24 @@ impl Renderer for OsuTable {
                 self.heading = heading;
             }
         }
-        // OMB prints the figure of wrong data: so does its drop-in, after a line that says so.
+        // OMB prints figures of wrong data. The drop-in programs do so too, after a line with the failure.
         let asked = self.columns.validation || self.columns.program.is_some();
-        let told = asked && matches!(row.check, Check::Failed(_));
+        let show_wrong = asked && matches!(row.check, Check::Failed(_));
         match (&row.outcome, &row.summary) {
-            (CaseOutcome::Failed(why), _) => writeln!(out, "# {size} FAILED: {}", plain(why))?,
-            (CaseOutcome::Skipped(why), _) => writeln!(out, "# {size} skipped: {}", plain(why))?,
-            (CaseOutcome::Ok, None) => writeln!(out, "# {size} not measured: nothing was sampled")?,
-            (CaseOutcome::Ok, Some(_)) => {}
+            (Outcome::Failed(why), _) => writeln!(out, "# {size} FAILED: {}", plain(why))?,
+            (Outcome::Skipped(why), _) => writeln!(out, "# {size} skipped: {}", plain(why))?,
+            (Outcome::Ok, None) => writeln!(out, "# {size} not measured: nothing was sampled")?,
+            (Outcome::Ok, Some(_)) => {}
         }
-        if row.summary.is_some() && (row.outcome == CaseOutcome::Ok || told) {
+        if row.summary.is_some() && (row.outcome == Outcome::Ok || show_wrong) {
             let size = Some(size.as_str()).filter(|_| !name.contains(NO_SIZE));
             write!(out, "{}", line(size, &columns, |column| (&column.text, column.figure)))?;
         }
         out.flush()
     }
 
-    fn end(&mut self, out: &mut dyn Write, outcome: Outcome, tally: &Tally) -> Result<()> {
-        if outcome != Outcome::Complete {
+    fn end(&mut self, out: &mut dyn Write, outcome: RunOutcome, tally: &Tally) -> Result<()> {
+        if outcome != RunOutcome::Complete {
             writeln!(out, "# not complete: the run ended after {} rows", tally.cases)?;
         }
         out.flush()

@@ -1,22 +1,21 @@
-//! What MPI costs over raw sockets: rows of the same work in both, side by side.
+//! Overhead of MPI over sockets: rows of the same work side by side.
 
 use std::io::{Result, Write};
 
-use comfy_table::{CellAlignment, Table, presets};
-
+use super::grid::grid;
 use ombx_core::{
     result::{Measurement, Outcome},
     unit::Bytes,
 };
 
-/// Collects rows of MPI and of sockets, and compares `p2p.X` with `sockets.X` at the same size and depth.
+/// Compares rows `p2p.X` and `sockets.X` of the same size and depth.
 #[derive(Debug, Default)]
 pub struct Overhead {
     mpi: Vec<Timed>,
     sockets: Vec<Timed>,
 }
 
-/// A row's time and which one it is.
+/// Time and identity of a row.
 #[derive(Debug)]
 struct Timed {
     name: String,
@@ -31,7 +30,7 @@ const MPI: &str = "p2p.";
 const SOCKETS: &str = "sockets.";
 
 impl Overhead {
-    /// Takes a row into account.
+    /// Adds a row.
     pub fn add(&mut self, row: &Measurement) {
         let (Some(bytes), Some(summary), Outcome::Ok) = (row.bytes, &row.summary, &row.outcome) else {
             return;
@@ -52,19 +51,16 @@ impl Overhead {
         });
     }
 
-    /// Writes the comparison, if there is anything to compare.
+    /// Writes the table, or nothing without matching rows.
     pub fn write(&self, out: &mut dyn Write) -> Result<()> {
-        let mut grid = Table::new();
-        grid.load_style(presets::NOTHING);
-        grid.set_header(["bytes", "MPI us", "sockets us", "ratio", "95 % interval", "of"]);
-        let mut lines = 0;
+        let mut grid = grid(["bytes", "MPI us", "sockets us", "ratio", "95 % interval", "of"], 0..5);
         for ours in &self.sockets {
             let alike = |theirs: &&Timed| {
                 (&theirs.name, theirs.bytes, theirs.depth) == (&ours.name, ours.bytes, ours.depth)
             };
             for theirs in self.mpi.iter().filter(alike) {
                 let interval = match (theirs.ci95_ns, ours.ci95_ns) {
-                    // The widest that both intervals allow: at least 90 % sure.
+                    // Quotient of the interval bounds. The confidence is at least 90 %.
                     (Some([low, high]), Some([least, most])) if least > 0.0 => {
                         format!("{:.2}..{:.2}", low / most, high / least)
                     }
@@ -81,15 +77,11 @@ impl Overhead {
                         .collect::<Vec<_>>()
                         .join(" "),
                 ]);
-                lines += 1;
             }
         }
-        if lines == 0 {
+        if grid.is_empty() {
             return Ok(());
         }
-        for column in grid.column_iter_mut().take(5) {
-            column.set_cell_alignment(CellAlignment::Right);
-        }
-        writeln!(out, "\nMPI over raw sockets, time by time\n{}", grid.trim_fmt())
+        writeln!(out, "\nMPI compared with sockets\n{}", grid.trim_fmt())
     }
 }

@@ -1,11 +1,11 @@
-//! A pipeline drawn: nodes, phases and what lies between them, with rates and the time that each stage waited.
+//! Drawing of a phase pipeline: nodes and phases with rates and waiting times.
 
 use std::fmt::Write as _;
 
 use super::plain;
 use ombx_core::{benchmark::figure::Figure, result::Measurement, unit::Bytes};
 
-/// Wider drawings fit on no terminal; the result file has every stage.
+/// Maximum size of a drawing. Larger ones do not fit on a terminal.
 const MOST_PHASES: usize = 5;
 const MOST_NODES: usize = 16;
 /// Columns from one phase to the next.
@@ -13,14 +13,14 @@ const STEP: usize = 20;
 /// Columns before the first phase.
 const MARGIN: usize = 13;
 
-/// Whether a figure is of a part of a pipeline: drawn, and no column of a table.
+/// Returns whether a figure belongs to a node or phase. The drawing shows it, and the table has no column for it.
 pub(super) fn is_part(figure: &str) -> bool {
     let rest = figure.strip_prefix("node").unwrap_or_default();
     let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
     digits > 0 && rest[digits..].starts_with('_')
 }
 
-/// The drawing of a row that has such figures.
+/// Returns the drawing of a row, or `None` if it is not a pipeline.
 pub(super) fn drawing(row: &Measurement) -> Option<String> {
     let axis = |name: &str| row.axes.get(name).map(String::as_str);
     let count = |name: &str| axis(name)?.parse::<usize>().ok();
@@ -40,7 +40,7 @@ pub(super) fn drawing(row: &Measurement) -> Option<String> {
     let _ = match started > nodes {
         true => writeln!(
             text,
-            "  {started} processes: nodes: {nodes}, and {} that they start (phases: {}, senders: {ends}, receivers: {ends})",
+            "  {started} processes: nodes: {nodes}, and {} started by them (phases: {}, senders: {ends}, receivers: {ends})",
             started - nodes,
             nodes * phases
         ),
@@ -52,11 +52,11 @@ pub(super) fn drawing(row: &Measurement) -> Option<String> {
     };
     let _ = writeln!(
         text,
-        "  === every node to every node: unix inside a node{}",
+        "  === all-to-all between nodes: unix inside a node{}",
         if nodes > 1 { ", tcp between nodes" } else { "" }
     );
     if nodes > MOST_NODES || phases > MOST_PHASES {
-        return Some(text + "  too large to be drawn; the result file has every stage\n");
+        return Some(text + "  too large for a drawing; the result file has all stages\n");
     }
     text += &format!("\n{:MARGIN$}", "");
     for phase in 1..=phases {
@@ -74,11 +74,11 @@ pub(super) fn drawing(row: &Measurement) -> Option<String> {
             w = MARGIN - 2
         );
         for what in ["data", "room"] {
-            let label = if what == "data" { "waits for" } else { "" };
+            let (label, noun) = if what == "data" { ("waits for", "data") } else { ("", "buffer") };
             let _ = write!(text, "\n  {label:<w$}", w = MARGIN - 2);
             for phase in 1..=phases {
                 let ms = figure(format!("node{node}_phase{phase}_waited_for_{what}_ms"))?;
-                let _ = write!(text, "{:<STEP$}", format!("{what} {ms:.2} ms"));
+                let _ = write!(text, "{:<STEP$}", format!("{noun} {ms:.2} ms"));
             }
             text.truncate(text.trim_end().len());
         }

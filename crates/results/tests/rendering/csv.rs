@@ -1,10 +1,10 @@
-//! CSV, which spreadsheets and data frames read.
+//! CSV.
 
 use std::collections::HashMap;
 
 use ombx_results::{
+    file,
     render::{Csv, Renderer},
-    wire,
 };
 
 use crate::{around, bandwidth, complete, golden, latency, rendered};
@@ -16,12 +16,12 @@ fn records(text: &str) -> Vec<HashMap<String, String>> {
 
 #[test]
 fn of_the_golden_run() {
-    let wire::RunWithRows { run, rows, .. } = golden();
-    insta::assert_snapshot!(rendered(&mut Csv::default(), &run, &rows, wire::Outcome::Complete));
+    let file::RunWithRows { run, rows, .. } = golden();
+    insta::assert_snapshot!(rendered(&mut Csv::default(), &run, &rows, file::RunOutcome::Complete));
 }
 
 #[test]
-fn its_header_stands_once_over_benchmarks_and_runs() {
+fn the_header_is_written_once() {
     let mut csv = Csv::default();
     let rows =
         [latency(8, &around(2000, 400)), bandwidth(8, &around(2000, 400)), latency(8, &around(2000, 10))];
@@ -34,7 +34,7 @@ fn its_header_stands_once_over_benchmarks_and_runs() {
 }
 
 #[test]
-fn what_does_not_exist_is_empty() {
+fn missing_values_are_empty() {
     let text = complete(&mut Csv::default(), &golden().rows);
     let records = records(&text);
     assert_eq!(records.len(), 4);
@@ -49,10 +49,10 @@ fn what_does_not_exist_is_empty() {
 
 #[test]
 fn any_text_survives_quoting() {
-    let wire::RunWithRows { mut run, mut rows, .. } = golden();
+    let file::RunWithRows { mut run, mut rows, .. } = golden();
     run.library = "one, \"two\"\nthree;four".into();
     rows[0].trust[0].code = "a;b,c\"d".into();
-    let text = rendered(&mut Csv::default(), &run, &rows, wire::Outcome::Complete);
+    let text = rendered(&mut Csv::default(), &run, &rows, file::RunOutcome::Complete);
     let records = records(&text);
     assert_eq!(records.len(), 4);
     assert_eq!(records[0]["library"], run.library);

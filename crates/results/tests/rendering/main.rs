@@ -1,4 +1,4 @@
-//! What people and parsers see of a result.
+//! Output formats of rows.
 
 mod csv;
 mod jsonl;
@@ -7,23 +7,25 @@ mod pipeline;
 mod table;
 
 use ombx_core::{
-    benchmark::{
-        payload::Check,
-        work::{Metric, Work},
-    },
+    benchmark::work::{Metric, Work},
     result::{Measurement, Run, Samples, Tally},
     stats::Summary,
 };
-use ombx_results::{render::Renderer, wire};
+use ombx_results::{file, render::Renderer};
 
 const GOLDEN: &str = include_str!("../golden/v1.jsonl");
 
-fn golden() -> wire::RunWithRows {
-    wire::read(GOLDEN.as_bytes()).unwrap().runs.remove(0)
+fn golden() -> file::RunWithRows {
+    file::read(GOLDEN.as_bytes()).unwrap().runs.remove(0)
 }
 
-/// A renderer's text of a whole run.
-fn rendered(renderer: &mut dyn Renderer, run: &Run, rows: &[Measurement], outcome: wire::Outcome) -> String {
+/// Renders a whole run.
+fn rendered(
+    renderer: &mut dyn Renderer,
+    run: &Run,
+    rows: &[Measurement],
+    outcome: file::RunOutcome,
+) -> String {
     let mut out = Vec::new();
     let mut tally = Tally::default();
     renderer.run(&mut out, run).unwrap();
@@ -35,26 +37,26 @@ fn rendered(renderer: &mut dyn Renderer, run: &Run, rows: &[Measurement], outcom
     String::from_utf8(out).unwrap()
 }
 
-/// The text of rows that were all measured.
+/// Renders rows of a complete run.
 fn complete(renderer: &mut dyn Renderer, rows: &[Measurement]) -> String {
-    rendered(renderer, &golden().run, rows, wire::Outcome::Complete)
+    rendered(renderer, &golden().run, rows, file::RunOutcome::Complete)
 }
 
-/// A row of a ping-pong whose samples, of one iteration each, took these nanoseconds.
+/// Returns a row of a ping-pong with one iteration per sample.
 fn latency(bytes: u64, elapsed_ns: &[u64]) -> Measurement {
-    let samples =
-        vec![Samples { rank: 0, thread: 0, batch: 1, elapsed_ns: elapsed_ns.to_vec(), ..Samples::default() }];
+    let samples = vec![Samples { batch: 1, elapsed_ns: elapsed_ns.to_vec(), ..Samples::default() }];
     Measurement {
+        key: format!("p2p.latency/bytes={bytes}"),
         bytes: Some(bytes),
         work: Some(Work { bytes: 2 * bytes, ops: 2, legs: 2 }),
-        check: Check::Passed,
         summary: Summary::of(&Measurement::combine(&samples, 2)),
         samples,
-        ..Measurement::new("p2p.latency", format!("p2p.latency/bytes={bytes}"), Metric::Latency, 2)
+        trust: Vec::new(),
+        ..golden().rows.swap_remove(0)
     }
 }
 
-/// A row of a stream of 64 messages.
+/// Returns a row of a stream of 64 messages.
 fn bandwidth(bytes: u64, elapsed_ns: &[u64]) -> Measurement {
     let row = latency(bytes, elapsed_ns);
     Measurement {
@@ -69,7 +71,7 @@ fn bandwidth(bytes: u64, elapsed_ns: &[u64]) -> Measurement {
     }
 }
 
-/// Many different times around a value, in no order.
+/// Returns different times within 1 % above a value, unordered.
 fn around(ns: u64, samples: u64) -> Vec<u64> {
     (0..samples).map(|i| ns + i * 7919 % samples * ns / samples / 100).collect()
 }

@@ -1,4 +1,4 @@
-//! The OSU format, which parsers in frameworks and site scripts read.
+//! OSU format.
 
 use ombx_core::{
     benchmark::{
@@ -13,8 +13,8 @@ use ombx_core::{
     unit::Rank,
 };
 use ombx_results::{
+    file,
     render::{OsuColumns, OsuTable},
-    wire,
 };
 
 use crate::{around, bandwidth, complete, golden, latency, rendered};
@@ -40,7 +40,7 @@ fn osu(rows: &[Measurement]) -> String {
     complete(&mut OsuTable::new(titles), rows)
 }
 
-/// What a parser with `^SIZE\s+(\S+)` in multi-line mode finds.
+/// Returns what a parser with the multi-line expression `^SIZE\s+(\S+)` finds.
 fn parsed<'a>(text: &'a str, size: &str) -> Option<&'a str> {
     text.lines()
         .filter_map(|line| line.strip_prefix(size))
@@ -50,12 +50,12 @@ fn parsed<'a>(text: &'a str, size: &str) -> Option<&'a str> {
 
 #[test]
 fn of_the_golden_run() {
-    let wire::RunWithRows { run, rows, .. } = golden();
-    insta::assert_snapshot!(rendered(&mut OsuTable::new(titles), &run, &rows, wire::Outcome::Complete));
+    let file::RunWithRows { run, rows, .. } = golden();
+    insta::assert_snapshot!(rendered(&mut OsuTable::new(titles), &run, &rows, file::RunOutcome::Complete));
 }
 
 #[test]
-fn a_one_sided_bandwidth_test_looks_as_it_always_did() {
+fn a_one_sided_bandwidth_test_has_window_and_synchronization() {
     let text = osu(&[bandwidth(8, &[0, 9885, 0].repeat(10)), bandwidth(65536, &[1_000_000; 20])]);
     let expected = "\
 # OSU MPI_Put Bandwidth Test v7.4 (ombx 0.1.0)
@@ -126,7 +126,7 @@ fn a_message_rate_test_has_two_columns() {
 }
 
 #[test]
-fn parsers_find_the_figure_and_nothing_else() {
+fn parsers_find_only_the_figure() {
     let text = osu(&[latency(8, &[320; 10]), latency(80, &[640; 10]), latency(18, &[960; 10])]);
     assert_eq!(
         (parsed(&text, "8"), parsed(&text, "80"), parsed(&text, "1")),
@@ -140,7 +140,7 @@ fn parsers_find_the_figure_and_nothing_else() {
 }
 
 #[test]
-fn other_benchmarks_claim_no_version_of_theirs() {
+fn other_benchmarks_print_no_osu_version() {
     let mut row = latency(8, &[320; 10]);
     row.bench = "acme.ping".into();
     assert!(osu(&[row]).starts_with("# acme.ping (ombx 0.1.0)\n# Datatype"));
@@ -149,7 +149,7 @@ fn other_benchmarks_claim_no_version_of_theirs() {
 #[test]
 fn an_incomplete_run_ends_with_a_comment() {
     let row = latency(8, &[320; 10]);
-    let text = rendered(&mut OsuTable::new(titles), &golden().run, &[row], wire::Outcome::Interrupted);
+    let text = rendered(&mut OsuTable::new(titles), &golden().run, &[row], file::RunOutcome::Interrupted);
     assert!(text.ends_with("# not complete: the run ended after 1 rows\n"), "{text}");
 }
 
@@ -157,7 +157,7 @@ fn with(columns: OsuColumns, rows: &[Measurement]) -> String {
     complete(&mut OsuTable::with(titles, columns), rows)
 }
 
-/// A row of a collective on two ranks.
+/// Returns a row of a collective on two ranks.
 fn collective(bench: &str, bytes: u64, elapsed_ns: [&[u64]; 2]) -> Measurement {
     let row = latency(bytes, elapsed_ns[0]);
     let samples: Vec<Samples> = (0..)
@@ -200,7 +200,7 @@ fn a_barrier_has_no_sizes() {
 }
 
 #[test]
-fn a_nonblocking_collective_tells_what_is_hidden() {
+fn a_nonblocking_collective_has_overlap_columns() {
     let mut row = collective("collective.iallreduce", 8, [&[2790; 10], &[2790; 10]]);
     let figures = [("compute_us", 1.38), ("pure_us", 1.09), ("overlap_percent", 0.0)];
     row.figures = figures.map(|(name, value)| (name.to_owned(), Figure::Value(value))).into();
@@ -244,7 +244,7 @@ fn validation_and_percentiles_are_columns() {
 }
 
 #[test]
-fn threads_and_processes_are_told_before_the_title() {
+fn threads_and_processes_stand_before_the_title() {
     let mut row = latency(8, &[660; 10]);
     row.bench = "p2p.latency_mt".into();
     row.axes.insert("threads".into(), "1:2".into());

@@ -36,14 +36,14 @@ fn row(nodes: usize, phases: usize) -> Measurement {
 }
 
 #[test]
-fn every_stage_is_drawn_and_is_no_column() {
+fn stages_are_drawn_and_have_no_columns() {
     insta::assert_snapshot!(complete(&mut Table::default(), &[row(3, 3)]));
 }
 
 #[test]
-fn what_fits_on_no_terminal_is_told_instead() {
+fn a_large_pipeline_is_not_drawn() {
     let text = complete(&mut Table::default(), &[row(2, 9)]);
-    assert!(text.contains("too large to be drawn") && !text.contains("[##]"), "{text}");
+    assert!(text.contains("too large for a drawing") && !text.contains("[##]"), "{text}");
 }
 
 #[test]

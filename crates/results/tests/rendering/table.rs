@@ -1,10 +1,10 @@
-//! The table.
+//! Text tables.
 
 use ombx_core::{
     benchmark::figure::Figure,
     result::{Measurement, Notice, Outcome},
 };
-use ombx_results::{render::Table, wire};
+use ombx_results::{file, render::Table};
 
 use crate::{around, bandwidth, complete, golden, latency, rendered};
 
@@ -16,7 +16,7 @@ fn notice(code: &str, short: &str, advice: &str) -> Notice {
     Notice { code: code.into(), short: short.into(), advice: advice.into() }
 }
 
-/// Lines of a table's grid: those between the heading and the notes, which are indented by two.
+/// Returns the lines between the heading and the notes.
 fn grid(text: &str) -> Vec<&str> {
     let lines: Vec<&str> = text.lines().collect();
     let head = lines.iter().position(|line| line.trim_start().starts_with("bytes ")).unwrap();
@@ -25,12 +25,12 @@ fn grid(text: &str) -> Vec<&str> {
 
 #[test]
 fn of_the_golden_run() {
-    let wire::RunWithRows { run, rows, .. } = golden();
-    insta::assert_snapshot!(rendered(&mut Table::default(), &run, &rows, wire::Outcome::Complete));
+    let file::RunWithRows { run, rows, .. } = golden();
+    insta::assert_snapshot!(rendered(&mut Table::default(), &run, &rows, file::RunOutcome::Complete));
 }
 
 #[test]
-fn of_every_size_with_doubts() {
+fn of_every_size_with_marks() {
     let mut rows: Vec<Measurement> =
         (0..23).step_by(2).map(|k| latency(1 << k, &around(2000 + (1 << k) * 3, 400))).collect();
     rows[0].trust =
@@ -53,18 +53,21 @@ fn missing_figures_are_explained() {
     let enough = table(&[latency(8, &around(2000, 400))]);
     assert!(!enough.contains("n/a"), "{enough}");
 
-    let mut told = latency(8, &[2000, 2010, 2020]);
-    told.trust =
+    let mut marked = latency(8, &[2000, 2010, 2020]);
+    marked.trust =
         vec![notice("no_interval", "no interval", "fewer than 6 samples have no interval: raise --max-time")];
-    let told = table(&[told]);
-    assert!(!told.contains("a 95% interval needs") && told.contains("no interval: fewer than 6"), "{told}");
+    let marked = table(&[marked]);
+    assert!(
+        !marked.contains("a 95% interval needs") && marked.contains("no interval: fewer than 6"),
+        "{marked}"
+    );
 }
 
 #[test]
-fn what_cannot_be_resolved_is_no_number() {
+fn unresolved_figures_are_not_numbers() {
     for (row, why) in [
-        (latency(0, &[0; 400]), "n/a: a time of 0 is below what the clock resolves\n"),
-        (bandwidth(8, &[0; 400]), "n/a: a time of 0 is below what the clock resolves\n"),
+        (latency(0, &[0; 400]), "n/a: the time is below the resolution of the clock\n"),
+        (bandwidth(8, &[0; 400]), "n/a: the time is below the resolution of the clock\n"),
         (bandwidth(0, &around(2000, 400)), "n/a: 0 bytes have no bandwidth\n"),
         (Measurement { summary: None, samples: vec![], ..latency(8, &[]) }, "n/a: nothing was sampled\n"),
     ] {
@@ -73,7 +76,7 @@ fn what_cannot_be_resolved_is_no_number() {
         let cells: Vec<&str> = grid(&text)[1].split_whitespace().collect();
         assert_eq!(cells[1..6], ["n/a"; 5], "{text}");
     }
-    // A rate whose fastest sample took no time has no maximum; its other figures stand.
+    // With a sample of 0 ns, a rate has no maximum. Its other figures remain.
     let mut times = around(2000, 400);
     times[9] = 0;
     let row =
@@ -118,9 +121,9 @@ fn skipped_rows_are_counted_by_reason() {
 }
 
 #[test]
-fn advice_that_holds_for_the_run_is_given_once() {
-    let doubt = notice("governor", "governor powersave", "set the governor to performance");
-    let row = |row: Measurement| Measurement { trust: vec![doubt.clone()], ..row };
+fn repeated_advice_is_printed_once() {
+    let mark = notice("governor", "governor powersave", "set the governor to performance");
+    let row = |row: Measurement| Measurement { trust: vec![mark.clone()], ..row };
     let rows = [row(latency(8, &around(2000, 400))), row(bandwidth(8, &around(2000, 400)))];
     let text = table(&rows);
     assert_eq!(text.matches("governor: set").count(), 1, "{text}");
@@ -151,7 +154,7 @@ fn columns_are_aligned_however_wide() {
 }
 
 #[test]
-fn without_doubts_it_is_at_most_110_columns_wide() {
+fn without_marks_it_is_at_most_110_columns_wide() {
     let mut widest = latency(999_999_999, &around(3_000_000_000_000, 100_000));
     widest.samples[0].batch = 1_000_000;
     let mut fastest = bandwidth(999_999_999, &around(50_000, 100_000));
@@ -167,19 +170,24 @@ fn without_doubts_it_is_at_most_110_columns_wide() {
 fn an_incomplete_run_says_so() {
     let rows = [latency(8, &around(2000, 400))];
     let of = |rows: &[Measurement], outcome| rendered(&mut Table::default(), &golden().run, rows, outcome);
-    assert!(of(&rows, wire::Outcome::Interrupted).ends_with("\nnot complete: interrupted after 1 row\n"));
+    assert!(of(&rows, file::RunOutcome::Interrupted).ends_with("\nnot complete: interrupted after 1 row\n"));
     assert!(
-        of(&[], wire::Outcome::Interrupted).ends_with("no rows\n\nnot complete: interrupted after 0 rows\n")
+        of(&[], file::RunOutcome::Interrupted)
+            .ends_with("no rows\n\nnot complete: interrupted after 0 rows\n")
     );
-    assert!(of(&rows, wire::Outcome::Broken).contains("a rank or a connection failed after 1 row\n"));
+    assert!(of(&rows, file::RunOutcome::Broken).contains("a rank or a connection failed after 1 row\n"));
 }
 
 #[test]
-fn a_heading_names_hosts_and_the_library_shortly() {
+fn the_heading_shortens_hosts_and_library() {
     let mut run = golden().run;
     run.library = "Open MPI v4.1.4, package: Debian OpenMPI, ident: 4.1.4\nmore".into();
     let head = |run: &_| {
-        rendered(&mut Table::default(), run, &[], wire::Outcome::Complete).lines().next().unwrap().to_owned()
+        rendered(&mut Table::default(), run, &[], file::RunOutcome::Complete)
+            .lines()
+            .next()
+            .unwrap()
+            .to_owned()
     };
     assert_eq!(head(&run), "ombx 0.1.0 (release) · Open MPI v4.1.4 · 2 ranks on n01:0 n02:0");
     let apart = run.places.clone();
@@ -193,8 +201,8 @@ fn a_heading_names_hosts_and_the_library_shortly() {
 }
 
 #[test]
-fn a_file_cannot_move_the_cursor() {
-    let wire::RunWithRows { mut run, mut rows, .. } = golden();
+fn control_characters_of_a_file_are_removed() {
+    let file::RunWithRows { mut run, mut rows, .. } = golden();
     run.library = "\u{1b}[2J".into();
     run.places[0].host = "a\rb".into();
     rows[0].bench = "p2p\u{7}".into();
@@ -202,7 +210,7 @@ fn a_file_cannot_move_the_cursor() {
     rows[0].trust[0].advice = "y\nz".into();
     rows[2].outcome = Outcome::Skipped("\u{1b}]0;title\u{7}".into());
     rows[3].outcome = Outcome::Failed("a\nb".into());
-    let text = rendered(&mut Table::default(), &run, &rows, wire::Outcome::Complete);
+    let text = rendered(&mut Table::default(), &run, &rows, file::RunOutcome::Complete);
     assert!(text.chars().all(|c| c == '\n' || !c.is_control()), "{text:?}");
 }
 
@@ -215,7 +223,7 @@ fn rows_of_one_benchmark_share_a_table() {
 }
 
 #[test]
-fn figures_have_columns_of_their_own_and_reasons_where_there_are_none() {
+fn additional_figures_have_columns_or_reasons() {
     let mut row = latency(1, &around(1000, 400));
     row.figures.insert("overlap_percent".into(), Figure::Value(93.25));
     row.figures.insert("residual_us".into(), Figure::Unresolved("the clocks drift".into()));

@@ -1,6 +1,6 @@
-//! Files that are cut off, from the future, or not results at all: a typed error, never a panic.
+//! Truncated files, newer versions, and other files: a typed error, never a panic.
 
-use ombx_results::wire::{self, ReadError};
+use ombx_results::file::{self, ReadError};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -13,14 +13,14 @@ fn a_file_cut_anywhere_keeps_every_complete_row() {
     let whole = read(GOLDEN).unwrap();
     let ends: Vec<usize> = GOLDEN.match_indices('\n').map(|(at, _)| at).collect();
     for cut in 0..=GOLDEN.len() {
-        // A line is complete with its last brace, before its line end.
+        // A line is complete at its last brace, even without a line end.
         let complete = ends.iter().filter(|end| **end <= cut).count();
         let file = match read(&GOLDEN[..cut]) {
             Err(ReadError::NotAResult { line: 1, .. }) if complete == 0 => continue,
             other => other.unwrap_or_else(|e| panic!("cut at {cut}: {e}")),
         };
         if cut == 0 {
-            // Whoever was to write it came to nothing.
+            // The run was killed before its first record.
             assert!(file.runs.is_empty() && file.cut_off);
             continue;
         }
@@ -33,10 +33,10 @@ fn a_file_cut_anywhere_keeps_every_complete_row() {
 }
 
 #[test]
-fn a_file_cut_inside_a_letter_is_cut_off() {
+fn a_file_cut_inside_a_utf8_character_is_cut_off() {
     let text = GOLDEN.replace("p2p.mbw_mr", "p2p.müon");
     let cut = text.find('ü').unwrap() + 1;
-    // The first lines hold no such letter; the argument vector of the run does, so look behind it.
+    // The argument vector of the run has the letter too. The cut is at the next one.
     let cut = text[cut + 1..].find('ü').unwrap() + cut + 2;
     let file = read(&text.as_bytes()[..cut]).unwrap();
     assert!(file.cut_off);
@@ -50,7 +50,7 @@ fn zeros_after_a_crash_are_cut_off() {
 }
 
 #[test]
-fn a_broken_line_in_the_middle_is_named() {
+fn the_number_of_a_broken_line_is_reported() {
     let mut lines: Vec<&str> = GOLDEN.lines().collect();
     lines[2] = &lines[2][..100];
     let error = read(lines.join("\n")).unwrap_err();
@@ -58,18 +58,21 @@ fn a_broken_line_in_the_middle_is_named() {
 }
 
 #[test]
-fn a_later_major_version_is_named() {
+fn a_later_major_version_is_reported() {
     let later = GOLDEN.replace("\"major\":1", "\"major\":2");
     let error = read(later).unwrap_err();
-    assert!(matches!(error, ReadError::Future { found: 2, known: 1 }), "{error}");
-    assert_eq!(error.to_string(), "written in version 2 of the result format; this ombx reads version 1");
-    // Whatever else a later version changes.
+    assert!(matches!(error, ReadError::NewerVersion { found: 2, known: 1 }), "{error}");
+    assert_eq!(
+        error.to_string(),
+        "the file has version 2 of the result format, but this ombx reads up to version 1: use a newer ombx"
+    );
+    // The version is checked before all other fields.
     let bare = r#"{"kind":"run","schema":{"name":"ombx.result","major":18446744073709551615}}"#;
-    assert!(matches!(read(bare), Err(ReadError::Future { found: u64::MAX, known: 1 })));
+    assert!(matches!(read(bare), Err(ReadError::NewerVersion { found: u64::MAX, known: 1 })));
 }
 
 #[test]
-fn what_is_no_result_says_why() {
+fn other_files_give_the_reason() {
     for (text, why) in [
         ("\n\n \n", "no run record"),
         ("hello\n", "expected value"),
@@ -90,13 +93,13 @@ fn what_is_no_result_says_why() {
 }
 
 #[test]
-fn rows_belong_between_a_run_and_its_end() {
+fn rows_stand_between_run_and_end_records() {
     let lines: Vec<&str> = GOLDEN.lines().collect();
     for (order, line, why) in [
         (vec![1, 0], 1, "must come first"),
         (vec![5], 1, "must come first"),
-        (vec![0, 5, 1], 3, "has ended before"),
-        (vec![0, 1, 5, 5], 4, "has ended before"),
+        (vec![0, 5, 1], 3, "follows the end record"),
+        (vec![0, 1, 5, 5], 4, "follows the end record"),
     ] {
         let text: String = order.into_iter().flat_map(|at: usize| [lines[at], "\n"]).collect();
         match read(text).unwrap_err() {
@@ -108,15 +111,15 @@ fn rows_belong_between_a_run_and_its_end() {
     }
 }
 
-/// The latency row of the golden file with one value replaced, by JSON pointer without its first slash.
-fn spoilt(pointer: &str, value: Value) -> Result<Option<wire::Record>, ReadError> {
+/// Parses the latency row of the golden file with one value replaced. `pointer` is a JSON pointer without its first slash.
+fn spoilt(pointer: &str, value: Value) -> Result<Option<file::Record>, ReadError> {
     let mut row = json(GOLDEN.lines().nth(1).unwrap());
     *row.pointer_mut(&format!("/{pointer}")).unwrap_or_else(|| panic!("{pointer}")) = value;
-    wire::parse(&row.to_string(), 2)
+    file::parse(&row.to_string(), 2)
 }
 
 #[test]
-fn values_that_cannot_be_are_refused() {
+fn impossible_values_are_refused() {
     for (pointer, value) in [
         ("summary/n", json!(0)),
         ("summary/n", json!(-1)),
@@ -170,25 +173,25 @@ fn values_that_cannot_be_are_refused() {
     ] {
         let row = GOLDEN.lines().nth(1).unwrap();
         assert!(row.contains(from), "{from}");
-        let read = wire::parse(&row.replacen(from, to, 1), 2);
+        let read = file::parse(&row.replacen(from, to, 1), 2);
         assert!(matches!(read, Err(ReadError::NotAResult { .. })), "{to}: {read:?}");
     }
     let ranks = GOLDEN.lines().next().unwrap().replace("\"rank\":1", "\"rank\":7");
-    assert!(wire::parse(&ranks, 1).unwrap_err().to_string().contains("rank 1 is not in its place"));
+    assert!(file::parse(&ranks, 1).unwrap_err().to_string().contains("rank 1 is missing or out of order"));
     let end = GOLDEN.lines().last().unwrap().replace("\"cases\":4", "\"cases\":-4");
-    assert!(wire::parse(&end, 6).is_err());
+    assert!(file::parse(&end, 6).is_err());
 }
 
 #[test]
-fn a_failed_payload_and_a_good_row_exclude_each_other() {
+fn a_failed_check_needs_a_failed_row() {
     let row = GOLDEN.lines().nth(4).unwrap();
-    assert!(wire::parse(row, 5).is_ok());
-    let read = wire::parse(&row.replace("\"outcome\":\"failed\"", "\"outcome\":\"ok\""), 5);
-    assert!(read.unwrap_err().to_string().contains("a row with a failed check is not failed"));
+    assert!(file::parse(row, 5).is_ok());
+    let read = file::parse(&row.replace("\"outcome\":\"failed\"", "\"outcome\":\"ok\""), 5);
+    assert!(read.unwrap_err().to_string().contains("a failed check needs the outcome failed"));
 }
 
 #[test]
-fn deep_nesting_does_not_end_the_stack() {
+fn deep_nesting_does_not_overflow_the_stack() {
     for depth in [100, 1000, 200_000] {
         let (open, close) = ("[".repeat(depth), "]".repeat(depth));
         let (inner, outer) = (r#"{"a":"#.repeat(depth), "}".repeat(depth));
@@ -210,7 +213,7 @@ proptest! {
     #[test]
     fn text_that_looks_like_json_never_panics(text in r#"([{}\[\]:,"\\0-9eE+.-]|"kind":|"case"|null|true|\n){0,60}"#) {
         let _ = read(&text);
-        let _ = wire::parse(&text, 1);
+        let _ = file::parse(&text, 1);
     }
 
     #[test]
@@ -229,7 +232,7 @@ proptest! {
         places(&record, String::new(), &mut pointers);
         let pointer: &String = place.get(&pointers);
         *record.pointer_mut(pointer).unwrap() = value;
-        let _ = wire::parse(&record.to_string(), 1);
+        let _ = file::parse(&record.to_string(), 1);
     }
 }
 
@@ -247,7 +250,7 @@ fn any_value() -> impl Strategy<Value = Value> {
     ]
 }
 
-/// JSON pointers of everything inside a value.
+/// Collects the JSON pointers of all values inside a value.
 fn places(value: &Value, at: String, found: &mut Vec<String>) {
     match value {
         Value::Object(fields) => fields.iter().for_each(|(name, v)| places(v, format!("{at}/{name}"), found)),

@@ -1,10 +1,10 @@
-//! Whatever a file holds, comparing and printing it ends in text or a typed error, never in a panic.
+//! Comparison and output of arbitrary files end in text or a typed error, never in a panic.
 
 use ombx_core::result::{Measurement, Tally};
 use ombx_results::{
-    compare::{Comparison, Launches},
+    compare::{Comparison, SideResults},
+    file::{self, Record, Records, RunWithRows},
     render::{self, OpenMetrics, Paint, Renderer},
-    wire::{self, Record, Records, RunWithRows},
 };
 use proptest::prelude::*;
 
@@ -12,14 +12,14 @@ use crate::records::{any_row, any_run};
 
 const GOLDEN: &str = include_str!("../golden/v1.jsonl");
 
-fn side(runs: &[RunWithRows]) -> Launches {
-    let mut side = Launches::named("a\u{1b}[31m\"side\"");
+fn side(runs: &[RunWithRows]) -> SideResults {
+    let mut side = SideResults::named("a\u{1b}[31m\"side\"");
     runs.iter().for_each(|run| side.run(run));
     side
 }
 
-/// Everything that is made of two sides.
-fn printed(base: &Launches, new: &Launches) -> Comparison {
+/// Compares two sides and checks all output formats.
+fn printed(base: &SideResults, new: &SideResults) -> Comparison {
     let comparison = Comparison::of(base, new);
     let mut out = Vec::new();
     render::compare::table(&mut out, &comparison, Paint::Plain).unwrap();
@@ -41,7 +41,7 @@ fn has_null(value: &serde_json::Value) -> bool {
     }
 }
 
-/// The grammar of the text: comments of known kinds, samples of the family before, an end; no two lines of one series.
+/// Checks the OpenMetrics grammar: known comments, samples after their family, unique series, and an end.
 fn assert_open_metrics(text: &str) {
     let lines: Vec<&str> = text.split_terminator('\n').collect();
     assert_eq!(lines.last(), Some(&"# EOF"), "{text}");
@@ -94,7 +94,7 @@ fn open_metrics(runs: &[RunWithRows]) -> String {
     for run in runs {
         renderer.run(&mut out, &run.run).unwrap();
         run.rows.iter().for_each(|row| renderer.case(&mut out, row).unwrap());
-        renderer.end(&mut out, wire::Outcome::Complete, &Tally::default()).unwrap();
+        renderer.end(&mut out, file::RunOutcome::Complete, &Tally::default()).unwrap();
     }
     renderer.finish(&mut out).unwrap();
     String::from_utf8(out).unwrap()
@@ -122,18 +122,18 @@ proptest! {
     fn damaged_files_are_compared_or_refused(at in 0..GOLDEN.len(), byte in any::<u8>(), cut in 0..GOLDEN.len()) {
         let mut bytes = GOLDEN.as_bytes().to_vec();
         bytes[at] = byte;
-        let mut damaged = Launches::named("damaged");
+        let mut damaged = SideResults::named("damaged");
         let records = Records::of(&bytes[..bytes.len() - cut.min(at)]);
         records.map_while(Result::ok).for_each(|record: Record| damaged.record(record));
-        let whole = side(&wire::read(GOLDEN.as_bytes()).unwrap().runs);
+        let whole = side(&file::read(GOLDEN.as_bytes()).unwrap().runs);
         printed(&damaged, &whole);
         printed(&whole, &damaged);
     }
 }
 
 #[test]
-fn a_row_from_monitoring() {
-    let text = open_metrics(&wire::read(GOLDEN.as_bytes()).unwrap().runs);
+fn the_golden_file_as_open_metrics() {
+    let text = open_metrics(&file::read(GOLDEN.as_bytes()).unwrap().runs);
     assert_open_metrics(&text);
     for line in [
         "# TYPE ombx_latency_seconds gauge\n# UNIT ombx_latency_seconds seconds\n# HELP ombx_latency_seconds ",
@@ -148,6 +148,6 @@ fn a_row_from_monitoring() {
 #[test]
 fn a_file_is_opened_by_its_path() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden/v1.jsonl");
-    assert_eq!(wire::open(path).unwrap(), wire::read(GOLDEN.as_bytes()).unwrap());
-    assert!(matches!(wire::open("/nonexistent/x.jsonl"), Err(wire::ReadError::Io(_))));
+    assert_eq!(file::open(path).unwrap(), file::read(GOLDEN.as_bytes()).unwrap());
+    assert!(matches!(file::open("/nonexistent/x.jsonl"), Err(file::ReadError::Io(_))));
 }

@@ -1,4 +1,4 @@
-//! A file of the first version, written by hand: it must be read for ever, with these values.
+//! Handwritten file of format version 1. All later versions must read it with these values.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use ombx_core::{
     stats::Summary,
     unit::Rank,
 };
-use ombx_results::wire::{self, Record};
+use ombx_results::file::{self, Record};
 
 use crate::{json, line, read};
 
@@ -40,7 +40,7 @@ fn the_run_is_read() {
     );
     assert_eq!((run.plan["sync"].as_str(), run.env["UCX_TLS"].as_str()), ("pscw", "rc,sm"));
     let tally = Tally { cases: 4, skipped: 1, failed: 0, corrupt: 1 };
-    assert_eq!(file.runs[0].end, Some((wire::Outcome::Complete, tally)));
+    assert_eq!(file.runs[0].end, Some((file::RunOutcome::Complete, tally)));
 }
 
 #[test]
@@ -90,7 +90,7 @@ fn the_rows_without_figures_are_read() {
 }
 
 #[test]
-fn the_same_samples_give_the_same_summary_today() {
+fn summaries_are_reproduced() {
     for row in read(GOLDEN).unwrap().runs.remove(0).rows {
         let legs = row.work.map_or(1, |w| w.legs);
         assert_eq!(Summary::of(&Measurement::combine(&row.samples, legs)), row.summary, "{}", row.key);
@@ -98,9 +98,9 @@ fn the_same_samples_give_the_same_summary_today() {
 }
 
 #[test]
-fn it_is_what_is_written_today() {
+fn writing_gives_the_same_file() {
     for (number, text) in (1..).zip(GOLDEN.lines()) {
-        let record: Record = wire::parse(text, number).unwrap().unwrap();
+        let record: Record = file::parse(text, number).unwrap().unwrap();
         let written = String::from_utf8(line(&record)).unwrap();
         assert_eq!(json(&written), json(text), "line {number}");
     }

@@ -1,4 +1,4 @@
-//! What the result format promises: it reads back, survives being cut off, and refuses what it cannot know.
+//! Promises of the result format: round trips, truncated files, and rejection of invalid ones.
 
 mod broken_files;
 mod comparing;
@@ -8,16 +8,16 @@ mod round_trip;
 #[cfg(feature = "schema")]
 mod schema;
 
-use ombx_results::wire::{self, File, ReadError, Record};
+use ombx_results::file::{self, ReadError, Record, ResultFile};
 
 fn line(record: &Record) -> Vec<u8> {
     let mut out = Vec::new();
-    wire::write(&mut out, record).unwrap();
+    file::write(&mut out, record).unwrap();
     out
 }
 
-fn read(bytes: impl AsRef<[u8]>) -> Result<File, ReadError> {
-    wire::read(bytes.as_ref())
+fn read(bytes: impl AsRef<[u8]>) -> Result<ResultFile, ReadError> {
+    file::read(bytes.as_ref())
 }
 
 fn json(line: &str) -> serde_json::Value {

@@ -1,4 +1,4 @@
-//! Any record that ombx could write, for property tests.
+//! Arbitrary records for property tests.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +15,7 @@ use ombx_core::{
     team::Place,
     unit::Rank,
 };
-use ombx_results::wire::{self, Record};
+use ombx_results::file::{self, Record};
 use proptest::{
     collection::{btree_map, vec},
     option,
@@ -32,16 +32,16 @@ pub(crate) fn any_record() -> impl Strategy<Value = Record> {
 
 pub(crate) fn any_end() -> impl Strategy<Value = Record> {
     let outcome = prop_oneof![
-        Just(wire::Outcome::Complete),
-        Just(wire::Outcome::Interrupted),
-        Just(wire::Outcome::Broken)
+        Just(file::RunOutcome::Complete),
+        Just(file::RunOutcome::Interrupted),
+        Just(file::RunOutcome::Broken)
     ];
     (outcome, any::<[u64; 4]>()).prop_map(|(outcome, [cases, skipped, failed, corrupt])| {
         Record::End(outcome, Tally { cases, skipped, failed, corrupt })
     })
 }
 
-/// Text with quotes, control characters, line ends and letters of any script.
+/// Text with quotes, control characters, line ends and characters of all scripts.
 fn text() -> impl Strategy<Value = String> {
     prop_oneof![any::<String>(), Just("a \"quoted\"\nline\u{2028}\0".to_owned())]
 }
@@ -140,7 +140,7 @@ pub(crate) fn any_row() -> impl Strategy<Value = Measurement> {
             |(
                 bench,
                 key,
-                (metric, aggregation, bytes, depth, [pairs, ranks], axes, work),
+                (metric, across, bytes, depth, [pairs, ranks], axes, work),
                 ending,
                 samples,
                 times,
@@ -153,7 +153,7 @@ pub(crate) fn any_row() -> impl Strategy<Value = Measurement> {
                     pairs,
                     axes,
                     work: work.map(|(bytes, ops, legs)| Work { bytes, ops, legs }),
-                    aggregation,
+                    aggregation: across,
                     outcome,
                     check,
                     samples,

@@ -1,6 +1,6 @@
-//! What is written is read back, also when fields and records are added that nobody here knows.
+//! Written records are read back, also with unknown fields and records added.
 
-use ombx_results::wire::{self, Record};
+use ombx_results::file::{self, Record};
 use proptest::prelude::*;
 use serde_json::Value;
 
@@ -15,7 +15,7 @@ proptest! {
         let written = line(&record);
         prop_assert_eq!(written.iter().filter(|b| **b == b'\n').count(), 1, "one record, one line");
         let text = std::str::from_utf8(&written).unwrap();
-        prop_assert_eq!(wire::parse(text, 1).unwrap(), Some(record));
+        prop_assert_eq!(file::parse(text, 1).unwrap(), Some(record));
     }
 
     #[test]
@@ -43,11 +43,11 @@ proptest! {
         widen(&mut later);
         let nested = format!("{{\"later\":{}{},", "[".repeat(depth), "]".repeat(depth));
         let text = later.to_string().replacen('{', &nested, 1);
-        prop_assert_eq!(wire::parse(&text, 1).unwrap(), Some(record));
+        prop_assert_eq!(file::parse(&text, 1).unwrap(), Some(record));
     }
 }
 
-/// Adds a field to every object that has fields of its own rather than names chosen by users.
+/// Adds a field to every object with fixed fields.
 fn widen(value: &mut Value) {
     match value {
         Value::Object(fields) => {
@@ -78,12 +78,12 @@ fn records_of_later_minor_versions_are_skipped() {
 }
 
 #[test]
-fn what_cannot_be_read_is_not_written() {
+fn invalid_rows_are_not_written() {
     let row = read(include_str!("../golden/v1.jsonl")).unwrap().runs.remove(0).rows.remove(0);
     let mut nonsense = row.clone();
     nonsense.summary.as_mut().unwrap().mean = f64::NAN;
     let mut out = Vec::new();
-    let error = wire::write(&mut out, &Record::Case(Box::new(nonsense))).unwrap_err();
-    assert_eq!(error.to_string(), "p2p.latency/bytes=8: mean_ns is NaN, which is no time");
+    let error = file::write(&mut out, &Record::Case(Box::new(nonsense))).unwrap_err();
+    assert_eq!(error.to_string(), "p2p.latency/bytes=8: mean_ns is NaN, which is not a time");
     assert!(out.is_empty());
 }

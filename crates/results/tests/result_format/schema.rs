@@ -1,15 +1,15 @@
-//! The published JSON Schema describes what is written, and is the one in the documentation.
+//! The JSON Schema accepts all written records and equals the published one.
 
 use std::path::Path;
 
-use ombx_results::wire;
+use ombx_results::file;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use crate::{json, line, records::any_record};
 
 fn validator() -> jsonschema::Validator {
-    jsonschema::draft202012::new(&wire::schema()).unwrap()
+    jsonschema::draft202012::new(&file::schema()).unwrap()
 }
 
 #[test]
@@ -55,11 +55,11 @@ fn it_refuses_what_the_reader_refuses() {
     }
 }
 
-/// With `OMBX_BLESS` set, writes the document instead, as `cargo xtask codegen` does with the output of the program.
+/// With `OMBX_BLESS` set, the test writes the document instead, like `cargo xtask codegen`.
 #[test]
 fn the_documented_schema_is_the_generated_one() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/result.schema.json");
-    let generated = format!("{}\n", serde_json::to_string_pretty(&wire::schema()).unwrap());
+    let generated = format!("{}\n", serde_json::to_string_pretty(&file::schema()).unwrap());
     if std::env::var_os("OMBX_BLESS").is_some() {
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::fs::write(&path, &generated).unwrap();
@@ -88,7 +88,7 @@ fn fields(schema: &Value, found: &mut Vec<String>) {
 #[test]
 fn every_field_is_documented() {
     let mut found = Vec::new();
-    fields(&wire::schema(), &mut found);
+    fields(&file::schema(), &mut found);
     assert!(found.len() > 60, "{found:?}");
     let document = include_str!("../../../../FORMAT.md");
     found.retain(|field| !document.contains(&format!("`{field}`")));

@@ -3,16 +3,16 @@
 use std::path::{Path, PathBuf};
 
 use ombx_core::error::{Error, Result};
-use ombx_results::compare::Launches;
+use ombx_results::compare::SideResults;
 
 use crate::result_file;
 
-pub(super) fn side(names: &[String]) -> Result<Launches> {
+pub(super) fn side(names: &[String]) -> Result<SideResults> {
     let mut paths = Vec::new();
     for name in names {
         paths.extend(expand(name)?);
     }
-    let mut launches = Launches::named(names.join(" "));
+    let mut launches = SideResults::named(names.join(" "));
     paths.iter().try_for_each(|path| result_file::add_to(&mut launches, path))?;
     Ok(launches)
 }

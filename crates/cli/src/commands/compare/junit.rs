@@ -1,7 +1,7 @@
 //! A comparison as a JUnit report, which CI systems show.
 
 use ombx_results::{
-    compare::{Compared, Comparison, Verdict},
+    compare::{CaseComparison, Comparison, Verdict},
     render::compare::percent,
 };
 use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
@@ -32,8 +32,8 @@ pub(crate) fn report(comparison: &Comparison, threshold: f64) -> String {
     report.to_string().unwrap_or_default()
 }
 
-fn compared(case: &Compared, threshold: f64) -> TestCase {
-    let (subject, change) = (&case.subject, &case.change);
+fn compared(case: &CaseComparison, threshold: f64) -> TestCase {
+    let (subject, change) = (&case.id, &case.change);
     let interval = change.ci95.map_or("no interval".into(), |[low, high]| {
         format!("95% interval {} .. {}", percent(low), percent(high))
     });

@@ -1,22 +1,21 @@
-//! A comparison as one JSON object. A value that does not exist is absent.
+//! Comparison as one JSON object. Missing values are absent.
 
 use serde_json::{Map, Value, json};
 
-use crate::compare::{Compared, Comparison, Level, Side, Subject, Unmatched, Verdict, Which};
+use crate::compare::{CaseComparison, CaseId, Comparison, LaunchMedians, Side, SideInfo, Unmatched, Verdict};
 
-/// Name and version of the object.
+/// Name, major and minor version of the schema.
 const SCHEMA: (&str, u32, u32) = ("ombx.comparison", 1, 0);
 
-/// The object.
+/// Returns the JSON object of a comparison.
 pub fn json(comparison: &Comparison) -> Value {
-    let count = |name: &str| comparison.cases.iter().filter(|case| case.verdict.name() == name).count();
+    let [worse, better, unresolved] = comparison.verdict_counts();
     json!({
         "schema": {"name": SCHEMA.0, "major": SCHEMA.1, "minor": SCHEMA.2},
         "base": side(&comparison.base),
         "new": side(&comparison.new),
         "summary": {
-            "cases": comparison.cases.len(), "worse": count("worse"), "better": count("better"),
-            "unresolved": count("unresolved"),
+            "cases": comparison.cases.len(), "worse": worse, "better": better, "unresolved": unresolved,
         },
         "cases": comparison.cases.iter().map(case).collect::<Vec<_>>(),
         "unmatched": comparison.unmatched.iter().map(unmatched).collect::<Vec<_>>(),
@@ -25,12 +24,12 @@ pub fn json(comparison: &Comparison) -> Value {
     })
 }
 
-fn side(side: &Side) -> Value {
+fn side(side: &SideInfo) -> Value {
     json!({"name": side.name, "runs": side.runs, "libraries": side.libraries})
 }
 
-fn case(case: &Compared) -> Value {
-    let Subject { bench, key, metric, unit, bytes, depth, pairs, axes } = &case.subject;
+fn case(case: &CaseComparison) -> Value {
+    let CaseId { bench, key, metric, unit, bytes, depth, pairs, axes } = &case.id;
     let (change, evidence) = (&case.change, &case.evidence);
     let why = match &case.verdict {
         Verdict::Unresolved(why) => Some(why),
@@ -48,21 +47,21 @@ fn case(case: &Compared) -> Value {
     }))
 }
 
-fn level(level: &Level) -> Value {
+fn level(level: &LaunchMedians) -> Value {
     present(json!({
-        "median": level.median, "launches": level.launches, "spread": level.spread(), "trust": level.doubts,
+        "median": level.median, "launches": level.launches, "spread": level.spread(), "trust": level.marks,
     }))
 }
 
 fn unmatched(lost: &Unmatched) -> Value {
     let only = match lost.only {
-        Which::Base => "base",
-        Which::New => "new",
+        Side::Base => "base",
+        Side::New => "new",
     };
     json!({"key": lost.key, "only": only, "reason": lost.why})
 }
 
-/// Without what does not exist.
+/// Removes fields that are null.
 fn present(value: Value) -> Value {
     match value {
         Value::Object(fields) => {

@@ -1,4 +1,4 @@
-//! The columns of a row in the OSU format: means, and what options add to them.
+//! Columns of a row in the OSU format.
 
 use super::{MESSAGE_RATE, OsuColumns, PROCESSES};
 use ombx_core::{
@@ -7,7 +7,7 @@ use ombx_core::{
     stats::Summary,
 };
 
-/// Figures of a nonblocking collective, which OMB prints beside its time: figure, title, whether only with `-f`.
+/// Figures of nonblocking collectives: name, OMB title, and whether only `-f` shows it.
 const OVERLAP: [(&str, &str, bool); 8] = [
     ("compute_us", "Compute(us)", false),
     ("init_us", "Coll. Init(us)", true),
@@ -19,13 +19,13 @@ const OVERLAP: [(&str, &str, bool); 8] = [
     ("overlap_percent", "Overlap(%)", false),
 ];
 
-/// One column of one row.
+/// Column of one row.
 pub(super) struct Column {
     pub(super) title: String,
     pub(super) text: String,
-    /// Of the title.
+    /// Width of the title.
     pub(super) width: usize,
-    /// Of the figure.
+    /// Width of the figure.
     pub(super) figure: usize,
 }
 
@@ -35,12 +35,12 @@ impl Column {
     }
 }
 
-/// Whether a row is of a nonblocking collective.
+/// Returns whether a row belongs to a nonblocking collective.
 pub(super) fn overlaps(row: &Measurement) -> bool {
     row.figures.contains_key("overlap_percent")
 }
 
-/// The columns of a row after its size.
+/// Returns the columns of a row after its size.
 pub(super) fn of(row: &Measurement, program: &str, options: &OsuColumns) -> Vec<Column> {
     let mut columns = if overlaps(row) {
         let overall = row.summary.as_ref().map(|summary| mean(row, summary) / 1e3);
@@ -78,7 +78,7 @@ fn headline(row: &Measurement, program: &str, options: &OsuColumns) -> Vec<Colum
     };
     let mut columns = vec![Column::new(title(row, program), two_decimals(figure))];
     if program == PROCESSES {
-        // Its title is as wide as any, its figures are not.
+        // The figure is narrower than the title.
         columns[0].figure = 10;
     }
     if program == MESSAGE_RATE && options.rate {
@@ -96,7 +96,7 @@ fn title(row: &Measurement, program: &str) -> &'static str {
     }
 }
 
-/// The mean time of a leg, in nanoseconds: where several ranks are timed, the mean of theirs, as OMB's `Avg` is.
+/// Returns the mean time of a leg in nanoseconds, averaged over all timed ranks like `Avg` of OMB.
 fn mean(row: &Measurement, summary: &Summary) -> f64 {
     let means = means(row);
     match row.aggregation {
@@ -106,7 +106,7 @@ fn mean(row: &Measurement, summary: &Summary) -> f64 {
     }
 }
 
-/// The mean time of a leg on each rank, in nanoseconds.
+/// Returns the mean time of a leg on each rank in nanoseconds.
 fn means(row: &Measurement) -> Vec<f64> {
     let legs = row.work.map_or(1, |work| work.legs) as f64;
     let of = |s: &Samples| {
@@ -116,7 +116,7 @@ fn means(row: &Measurement) -> Vec<f64> {
     row.samples.iter().filter(|s| !s.elapsed_ns.is_empty()).map(of).collect()
 }
 
-/// The figure of every sample: microseconds (the mean of the timed ranks) or MB/s.
+/// Returns the figure of each sample: microseconds averaged over the timed ranks, or MB/s.
 fn iterations(row: &Measurement) -> Vec<f64> {
     let Some(work) = row.work else { return Vec::new() };
     let length = row.samples.iter().map(|s| s.elapsed_ns.len()).min().unwrap_or(0);
@@ -131,7 +131,7 @@ fn iterations(row: &Measurement) -> Vec<f64> {
         .collect()
 }
 
-/// The smallest figure that so many percent do not exceed.
+/// Returns the smallest value that is at least as large as this percentage of all values.
 fn percentile(sorted: &[f64], percent: u8) -> Option<f64> {
     let at = (sorted.len() * usize::from(percent)).div_ceil(100).saturating_sub(1);
     sorted.get(at).copied()
@@ -155,7 +155,7 @@ fn resolved(row: &Measurement, figure: &str) -> String {
     }
 }
 
-/// The rate at the mean time, which is all of the bytes by all of the time.
+/// Returns the rate at the mean time: total bytes divided by total time.
 fn at_mean(rate: Option<Rate>, summary: &Summary) -> Option<f64> {
     rate.map(|rate| rate.median * summary.median / summary.mean)
 }

@@ -1,75 +1,77 @@
-//! The cells of one row: figures, or why there are none.
+//! Cells of one row: figures, or reasons for missing figures.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::super::plain;
+use crate::{
+    number::figure,
+    render::{
+        grid::{NO_VALUE, interval, size},
+        plain,
+    },
+};
 use ombx_core::{
     benchmark::{figure::Figure, payload::Check, work::Metric},
     result::Measurement,
     stats::Summary,
-    unit::Bytes,
 };
-
-/// What stands where a number cannot be resolved.
-const NO_FIGURE: &str = "n/a";
 
 const NO_TAIL: [&str; 2] = ["a p99 needs 368 samples", "a p1 of the rate needs 368 samples"];
 const NO_INTERVAL: &str = "a 95% interval needs 6 independent samples";
 const NO_SAMPLES: &str = "nothing was sampled";
 const NO_BYTES: &str = "0 bytes have no bandwidth";
-const NO_TIME: &str = "a time of 0 is below what the clock resolves";
+const NO_TIME: &str = "the time is below the resolution of the clock";
 
-/// A row as text: its cells but those of further figures, which stand between times and samples.
+/// Cells of a row. Additional figures have columns between the times and the number of samples.
 #[derive(Debug)]
-pub struct Row {
+pub struct FormattedRow {
     cells: Vec<String>,
     figures: BTreeMap<String, String>,
 }
 
-impl Row {
-    /// All cells, with one for each of these figures.
+impl FormattedRow {
+    /// Returns all cells, including one for each of these additional figures.
     pub fn cells(&self, figures: &BTreeSet<&str>) -> Vec<String> {
         let extra = figures.iter().map(|name| self.figures.get(*name).cloned().unwrap_or_default());
         let (times, rest) = self.cells.split_at(TIMES);
         times.iter().cloned().chain(extra).chain(rest.iter().cloned()).collect()
     }
 
-    /// Names of its further figures.
+    /// Returns the names of the additional figures.
     pub fn figures(&self) -> impl Iterator<Item = &str> {
         self.figures.keys().map(String::as_str)
     }
 }
 
-/// Bytes, and the five cells of the headline.
+/// Number of cells before the additional figures: size, and five of the headline figure.
 const TIMES: usize = 6;
 
-/// The columns, those of further figures among them.
-pub fn head(metric: Option<Metric>, figures: &BTreeSet<&str>) -> Vec<String> {
-    let fixed = fixed_head(metric);
+/// Returns the column titles, including additional figures.
+pub fn column_titles(metric: Option<Metric>, figures: &BTreeSet<&str>) -> Vec<String> {
+    let fixed = fixed_titles(metric);
     let (times, rest) = fixed.split_at(TIMES);
     let extra = figures.iter().map(|name| plain(&name.replace('_', " ")));
     times.iter().map(|&s| s.into()).chain(extra).chain(rest.iter().map(|&s| s.into())).collect()
 }
 
-/// The columns. 1 % of batches are slower than the p99 of a time, which is the p1 of a rate.
-fn fixed_head(metric: Option<Metric>) -> [&'static str; 8] {
+/// Returns the fixed titles. The p1 of a rate corresponds to the p99 of a time.
+fn fixed_titles(metric: Option<Metric>) -> [&'static str; 8] {
     match metric {
         Some(Metric::Bandwidth) => ["bytes", "MB/s", "95% interval", "p1", "min", "max", "samples", "trust"],
         _ => ["bytes", "us", "95% interval", "p99", "min", "max", "samples", "trust"],
     }
 }
 
-/// A row that went wrong: its figures, if any, are of something else.
-pub(super) fn failed(row: &Measurement) -> Row {
+/// Returns the cells of a failed row. Its figures are left out.
+pub(super) fn failed(row: &Measurement) -> FormattedRow {
     let why = if matches!(row.check, Check::Failed(_)) { "wrong data" } else { "" };
-    let mut cells = vec![bytes(row), "FAILED".into()];
+    let mut cells = vec![size(row.bytes), "FAILED".into()];
     cells.resize(7, String::new());
     cells.push(why.into());
-    Row { cells, figures: BTreeMap::new() }
+    FormattedRow { cells, figures: BTreeMap::new() }
 }
 
-/// A row's figures, and why some are missing.
-pub fn measured(row: &Measurement) -> (Row, Vec<String>) {
+/// Returns the cells of a measured row, and the reasons for missing figures.
+pub fn format_row(row: &Measurement) -> (FormattedRow, Vec<String>) {
     let batch = row.samples.first().map_or(1, |s| s.batch);
     let samples = match &row.summary {
         Some(s) if batch == 1 => s.n.to_string(),
@@ -77,7 +79,7 @@ pub fn measured(row: &Measurement) -> (Row, Vec<String>) {
         None => row.samples.first().map_or(0, |s| s.elapsed_ns.len()).to_string(),
     };
     let (figures, mut absent) = match (&row.summary, row.metric) {
-        // Of what was sampled and not resolved a figure says why.
+        // A missing figure gives its own reason.
         (None, _) if !row.samples.is_empty() => (none(), vec![]),
         (None, _) => (none(), vec![NO_SAMPLES]),
         (Some(s), _) if s.median <= 0.0 => (none(), vec![NO_TIME]),
@@ -91,7 +93,7 @@ pub fn measured(row: &Measurement) -> (Row, Vec<String>) {
         absent.retain(|why| *why != NO_INTERVAL);
     }
     let trust: Vec<&str> = row.trust.iter().map(|n| n.short.as_str()).collect();
-    let mut cells = vec![bytes(row)];
+    let mut cells = vec![size(row.bytes)];
     cells.extend(figures);
     cells.extend([samples, plain(&trust.join(", "))]);
     let mut absent: Vec<String> = absent.into_iter().map(str::to_owned).collect();
@@ -101,20 +103,16 @@ pub fn measured(row: &Measurement) -> (Row, Vec<String>) {
             Figure::Value(x) => figure(*x),
             Figure::Unresolved(why) => {
                 absent.push(plain(why));
-                NO_FIGURE.into()
+                NO_VALUE.into()
             }
         };
         figures.insert(name.clone(), cell);
     }
-    (Row { cells, figures }, absent)
-}
-
-fn bytes(row: &Measurement) -> String {
-    row.bytes.map_or_else(|| "-".into(), |b| Bytes(b).to_string())
+    (FormattedRow { cells, figures }, absent)
 }
 
 fn none() -> [String; 5] {
-    [NO_FIGURE; 5].map(str::to_owned)
+    [NO_VALUE; 5].map(str::to_owned)
 }
 
 fn missing(s: &Summary, tail: &'static str) -> Vec<&'static str> {
@@ -125,36 +123,18 @@ fn missing(s: &Summary, tail: &'static str) -> Vec<&'static str> {
 
 fn times(s: &Summary) -> [String; 5] {
     let us = |ns: f64| figure(ns / 1e3);
-    let interval = s.ci95.map(|[low, high]| format!("{} .. {}", us(low), us(high)));
-    [us(s.median), or_none(interval), or_none(s.p99.map(us)), us(s.min), us(s.max)]
+    [us(s.median), interval(s.ci95, us), or_none(s.p99.map(us)), us(s.min), us(s.max)]
 }
 
 fn rates(row: &Measurement, s: &Summary) -> Option<[String; 5]> {
     let (rate, work) = row.mb_per_s().zip(row.work)?;
     let of = |leg_ns: f64| {
         let mb = work.bytes as f64 / (leg_ns * work.legs as f64) * 1e3;
-        if mb.is_finite() { figure(mb) } else { NO_FIGURE.into() }
+        if mb.is_finite() { figure(mb) } else { NO_VALUE.into() }
     };
-    let interval = rate.ci95.map(|[low, high]| format!("{} .. {}", figure(low), figure(high)));
-    Some([figure(rate.median), or_none(interval), or_none(s.p99.map(of)), of(s.max), of(s.min)])
+    Some([figure(rate.median), interval(rate.ci95, figure), or_none(s.p99.map(of)), of(s.max), of(s.min)])
 }
 
 fn or_none(text: Option<String>) -> String {
-    text.unwrap_or_else(|| NO_FIGURE.into())
-}
-
-/// Four significant digits or more; of small values four decimals, a tenth of a nanosecond.
-pub fn figure(value: f64) -> String {
-    let digits = if value.abs() >= 100_000.0 {
-        0
-    } else if value.abs() >= 1000.0 {
-        1
-    } else if value.abs() >= 100.0 {
-        2
-    } else if value.abs() >= 1.0 {
-        3
-    } else {
-        4
-    };
-    format!("{value:.digits$}")
+    text.unwrap_or_else(|| NO_VALUE.into())
 }

@@ -1,0 +1,137 @@
+//! Line chart over message size: logarithmic axes, 95 % intervals, one symbol and one colour per series.
+
+use maud::{Markup, html};
+use ombx_core::{benchmark::work::Metric, result::Headline, stats, unit::Bytes};
+use ombx_results::{
+    number::{figure, tick_label},
+    plot::{LogAxis, Ticks, extent},
+};
+
+use crate::plot::{
+    label::{axis_title, describe, unit},
+    svg::{interval, n, polyline, symbol},
+};
+
+const WIDTH: f64 = 960.0;
+const HEIGHT: f64 = 430.0;
+const LEFT: f64 = 66.0;
+const RIGHT: f64 = WIDTH - 18.0;
+const TOP: f64 = 14.0;
+const BOTTOM: f64 = HEIGHT - 48.0;
+/// Width for messages of 0 bytes, which have no position on a logarithmic axis.
+const ZERO: f64 = 44.0;
+
+/// Returns the median of launches at one size.
+pub(crate) fn median_of(launches: &[Point]) -> f64 {
+    stats::median(&launches.iter().map(|p| p.figure.value).collect::<Vec<_>>()).unwrap_or(0.0)
+}
+
+/// One curve.
+pub(crate) struct Series {
+    pub(crate) name: String,
+    /// Points in ascending order of size.
+    pub(crate) points: Vec<Point>,
+}
+
+/// Figure of one row.
+#[derive(Clone, Copy)]
+pub(crate) struct Point {
+    pub(crate) bytes: u64,
+    pub(crate) figure: Headline,
+    /// Whether the row has a mark.
+    pub(crate) marked: bool,
+}
+
+/// Draws the chart. `id` must be unique on the page.
+pub(crate) fn draw(id: &str, title: &str, series: &[Series], metric: Metric) -> Markup {
+    let points = || series.iter().flat_map(|s| &s.points);
+    let sizes = points().filter(|p| p.bytes > 0).map(|p| p.bytes as f64);
+    let x = LogAxis::covering(sizes, Ticks::Binary);
+    let Some(y) = LogAxis::covering(points().flat_map(|p| extent(&p.figure)), Ticks::Decimal) else {
+        return html! {};
+    };
+    let zero = points().any(|p| p.bytes == 0);
+    let from = if zero { LEFT + ZERO } else { LEFT };
+    let across = |bytes: u64| match (&x, bytes) {
+        (_, 0) => LEFT + ZERO / 2.0,
+        (Some(x), bytes) => from + 10.0 + x.position(bytes as f64) * (RIGHT - from - 20.0),
+        (None, _) => from,
+    };
+    let down = |value: f64| BOTTOM - y.position(value) * (BOTTOM - TOP);
+    html! {
+        svg.plot viewBox={ "0 0 " (WIDTH) " " (HEIGHT) } role="img" aria-labelledby={ (id) "-t " (id) "-d" } {
+            title id={ (id) "-t" } { (title) }
+            desc id={ (id) "-d" } { (description(series, metric)) }
+            @for value in y.ticks(9) {
+                @let at = n(down(value));
+                path.grid d={ "M" (LEFT) " " (at) "H" (RIGHT) } {}
+                text x=(LEFT - 8.0) y=(at) dy="4" text-anchor="end" { (tick_label(value)) }
+            }
+            @if zero {
+                text x=(n(across(0))) y=(BOTTOM + 18.0) text-anchor="middle" { "0" }
+                path.axis d={ "M" (n(from - 7.0)) " " (BOTTOM + 5.0) "l4-10m3 10l4-10" } {}
+            }
+            @for value in x.iter().flat_map(|x| x.ticks(16)) {
+                @let at = n(across(value as u64));
+                path.grid d={ "M" (at) " " (TOP) "V" (BOTTOM) } {}
+                text x=(at) y=(BOTTOM + 18.0) text-anchor="middle" { (Bytes(value as u64)) }
+            }
+            path.axis d={ "M" (LEFT) " " (TOP) "V" (BOTTOM) "H" (RIGHT) } {}
+            text.soft x=((LEFT + RIGHT) / 2.0) y=(HEIGHT - 8.0) text-anchor="middle" { "message size in bytes" }
+            text.soft transform={ "translate(14 " ((TOP + BOTTOM) / 2.0) ")rotate(-90)" } text-anchor="middle" {
+                (axis_title(metric))
+            }
+            @for (at, one) in series.iter().enumerate() {
+                g class={ "series s" (at) } {
+                    @let line: Vec<_> = one.points.chunk_by(|a, b| a.bytes == b.bytes).filter(|same| same[0].bytes > 0)
+                        .map(|same| (across(same[0].bytes), down(median_of(same)))).collect();
+                    path.line d=(polyline(&line)) {}
+                    @for point in &one.points {
+                        @let x = across(point.bytes);
+                        @if let Some([low, high]) = point.figure.ci95 {
+                            path.ci d=(interval(x, down(low), down(high))) {}
+                        }
+                        path class=(if point.marked { "mark open" } else { "mark" })
+                            transform={ "translate(" (n(x)) " " (n(down(point.figure.value))) ")" } d=(symbol(at)) {
+                            title { (one.name) ", " (Bytes(point.bytes)) " bytes: " (describe(&point.figure, metric)) }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Draws the legend. Its check boxes show and hide curves.
+pub(crate) fn legend(series: &[Series]) -> Markup {
+    html! {
+        fieldset.keys {
+            legend { "Curves shown" }
+            @for (at, one) in series.iter().enumerate() {
+                label {
+                    input class={ "t" (at) } type="checkbox" checked autocomplete="off";
+                    svg class={ "series s" (at) } viewBox="0 0 34 14" aria-hidden="true" {
+                        path.line d="M1 7H33" {}
+                        path.mark transform="translate(17 7)" d=(symbol(at)) {}
+                    }
+                    span { (one.name) }
+                }
+            }
+        }
+    }
+}
+
+/// Describes the curves for screen readers.
+fn description(series: &[Series], metric: Metric) -> String {
+    let of = |one: &Series| {
+        let (first, last) = (one.points.first()?, one.points.last()?);
+        let at =
+            |p: &Point| format!("{} {} at {} bytes", figure(p.figure.value), unit(metric), Bytes(p.bytes));
+        Some(match first.bytes == last.bytes {
+            true => format!("{}: {}", one.name, at(first)),
+            false => format!("{}: from {} to {}", one.name, at(first), at(last)),
+        })
+    };
+    let each: Vec<String> = series.iter().filter_map(of).collect();
+    format!("Median {} by message size, both axes logarithmic. {}.", axis_title(metric), each.join("; "))
+}

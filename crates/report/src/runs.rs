@@ -1,0 +1,142 @@
+//! All runs of all files in one list. Runs have unique names, rows have unique numbers.
+
+use std::collections::BTreeSet;
+
+use ombx_core::result::{Measurement, Outcome, Tally};
+use ombx_results::{
+    file::{ResultFile, RunOutcome, RunWithRows},
+    verdict,
+};
+
+use crate::Source;
+
+/// All runs of a page.
+pub(crate) struct RunList<'a> {
+    pub(crate) entries: Vec<RunEntry<'a>>,
+}
+
+/// One run.
+pub(crate) struct RunEntry<'a> {
+    /// Unique name.
+    pub(crate) name: String,
+    /// Name of the file.
+    source: String,
+    pub(crate) run: &'a RunWithRows,
+    /// Index of the first run of the same group: launches of one file with the same setup.
+    pub(crate) group: usize,
+    /// Number of the first row.
+    pub(crate) first: usize,
+    /// Whether the file ends inside a record.
+    pub(crate) cut_off: bool,
+}
+
+/// A row with its number. Links on the page refer to the number.
+#[derive(Clone, Copy)]
+pub(crate) struct NumberedRow<'a> {
+    pub(crate) at: usize,
+    pub(crate) row: &'a Measurement,
+}
+
+impl<'a> RunList<'a> {
+    pub(crate) fn of(sources: &[Source<'a>]) -> RunList<'a> {
+        let (mut entries, mut first) = (Vec::new(), 0);
+        for (name, file) in with_unique_names(sources) {
+            let start = entries.len();
+            for (at, run) in file.runs.iter().enumerate() {
+                let several = file.runs.len() > 1;
+                let same_setup =
+                    file.runs[..at].iter().position(|other| have_same_setup(run, other)).unwrap_or(at);
+                entries.push(RunEntry {
+                    name: if several { format!("{name}, run {}", at + 1) } else { name.clone() },
+                    source: name.clone(),
+                    run,
+                    group: start + same_setup,
+                    first,
+                    cut_off: file.cut_off && at + 1 == file.runs.len(),
+                });
+                first += run.rows.len();
+            }
+        }
+        RunList { entries }
+    }
+
+    /// Returns the name of a group: the name of its file if the file has no other group.
+    pub(crate) fn group_name(&self, group: usize) -> &str {
+        let RunEntry { source, name, .. } = &self.entries[group];
+        let alone =
+            self.entries.iter().filter(|entry| entry.source == *source).all(|entry| entry.group == group);
+        if alone { source } else { name }
+    }
+
+    pub(crate) fn group_count(&self) -> usize {
+        self.entries.iter().map(|entry| entry.group).collect::<BTreeSet<_>>().len()
+    }
+
+    pub(crate) fn rows(&self) -> impl Iterator<Item = NumberedRow<'a>> {
+        self.entries.iter().flat_map(RunEntry::rows)
+    }
+
+    /// Returns the run of a row, by the number of the row.
+    pub(crate) fn run_of(&self, row: usize) -> Option<&RunEntry<'a>> {
+        self.entries.iter().rfind(|entry| entry.first <= row)
+    }
+
+    /// Counts the rows of all runs by outcome.
+    pub(crate) fn tally(&self) -> Tally {
+        let mut tally = Tally::default();
+        self.rows().for_each(|numbered| tally.add(numbered.row));
+        tally
+    }
+}
+
+impl<'a> RunEntry<'a> {
+    pub(crate) fn rows(&self) -> impl Iterator<Item = NumberedRow<'a>> + use<'a> {
+        (self.first..).zip(&self.run.rows).map(|(at, row)| NumberedRow { at, row })
+    }
+
+    /// Returns how the run ended. A run without an end record was killed and counts as broken.
+    pub(crate) fn outcome(&self) -> RunOutcome {
+        self.run.end.map_or(RunOutcome::Broken, |(outcome, _)| outcome)
+    }
+
+    /// Returns the rows of `ombx links`.
+    pub(crate) fn links(&self) -> impl Iterator<Item = &'a Measurement> + use<'a> {
+        self.run.rows.iter().filter(|row| is_link(row))
+    }
+}
+
+/// Returns whether a row belongs to `ombx links`.
+pub(crate) fn is_link(row: &Measurement) -> bool {
+    row.bench == verdict::BENCH
+}
+
+/// Returns whether a row was measured and its data arrived correctly.
+pub(crate) fn is_ok(row: &Measurement) -> bool {
+    row.outcome == Outcome::Ok
+}
+
+/// Appends a number to names that several files share.
+fn with_unique_names<'a>(sources: &[Source<'a>]) -> Vec<(String, &'a ResultFile)> {
+    let mut taken = BTreeSet::new();
+    let mut unique = |name: &str| {
+        let copies = (2..).map(|copy| format!("{name} ({copy})"));
+        std::iter::once(name.to_owned())
+            .chain(copies)
+            .find(|name| taken.insert(name.clone()))
+            .unwrap_or_default()
+    };
+    sources.iter().map(|source| (unique(source.name), source.file)).collect()
+}
+
+/// Returns whether two runs are launches of the same setup: library, placement, environment and build.
+fn have_same_setup(one: &RunWithRows, other: &RunWithRows) -> bool {
+    let (a, b) = (&one.run, &other.run);
+    (&a.library, &a.places, &a.env, &a.version, &a.profile)
+        == (&b.library, &b.places, &b.env, &b.version, &b.profile)
+}
+
+/// Formats a count with its noun: `1 row`, `2 rows`, `3 launches`.
+pub(crate) fn count(n: usize, noun: &str) -> String {
+    let plural = if noun.ends_with("ch") { "es" } else { "s" };
+    format!("{n} {noun}{}", if n == 1 { "" } else { plural })
+}

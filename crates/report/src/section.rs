@@ -1,0 +1,9 @@
+//! Sections of the page, each a function from results to markup.
+
+pub(crate) mod comparison;
+pub(crate) mod curves;
+pub(crate) mod links;
+pub(crate) mod pipeline;
+pub(crate) mod provenance;
+pub(crate) mod rows;
+pub(crate) mod summary;

@@ -1,0 +1,216 @@
+//! Comparison of two sides: number of cases per verdict, change of each case with its interval, and notes.
+
+use std::collections::BTreeSet;
+
+use maud::{Markup, html};
+use ombx_results::{
+    compare::{CaseComparison, Comparison, Side, SideInfo, Verdict},
+    number::figure,
+    render::compare::probability,
+};
+
+use crate::{
+    plot::{
+        label::shortened,
+        svg::{n, symbol},
+    },
+    runs::count,
+};
+
+const WIDTH: f64 = 960.0;
+const LINE: f64 = 24.0;
+const TOP: f64 = 8.0;
+const CHARACTER: f64 = 7.4;
+const LONGEST_NAME: usize = 56;
+const RIGHT: f64 = WIDTH - 84.0;
+/// Maximum number of cases in the chart. The table has all.
+const MAX_DRAWN: usize = 40;
+/// Maximum number of cases for which the table is initially open.
+const MAX_OPEN: usize = 120;
+/// Maximum number of listed cases that only one side has.
+const MAX_UNMATCHED: usize = 40;
+
+/// Returns the sort key of a verdict: worse, better, unresolved.
+fn rank(case: &CaseComparison) -> usize {
+    match case.verdict {
+        Verdict::Worse => 0,
+        Verdict::Better => 1,
+        Verdict::Unresolved(_) => 2,
+    }
+}
+
+pub(crate) fn section(comparison: &Comparison) -> Markup {
+    let mut cases: Vec<&CaseComparison> = comparison.cases.iter().collect();
+    cases.sort_by(|a, b| rank(a).cmp(&rank(b)).then(b.change.median.abs().total_cmp(&a.change.median.abs())));
+    let [worse, better, unresolved] = comparison.verdict_counts();
+    html! {
+        section #comparison aria-labelledby="comparison-h" {
+            h2 #comparison-h { "Comparison" }
+            p { "Base: " b { (side(&comparison.base)) } ". New: " b { (side(&comparison.new)) } "." }
+            p.soft {
+                (count(worse, "case")) " worse, " (better) " better, " (unresolved)
+                " without a verdict. The significance level is 5 % for all cases together. Verdicts are corrected for the number of cases, intervals are not."
+            }
+            @if !comparison.notes.is_empty() {
+                ul.verdicts { @for note in &comparison.notes { li.is-doubt { (note.text) } } }
+            }
+            @if !cases.is_empty() {
+                figure #comparison-changes {
+                    figcaption {
+                        h3 { "Change from base to new" }
+                        p {
+                            "Difference of the medians in percent with its 95 % interval."
+                            @if cases.len() > MAX_DRAWN { " The first " (MAX_DRAWN) " of " (cases.len()) " cases; the table has all." }
+                        }
+                    }
+                    div.wide role="group" aria-label="Change from base to new, chart" {
+                        (draw(&cases[..cases.len().min(MAX_DRAWN)]))
+                    }
+                }
+                details.rows open[cases.len() <= MAX_OPEN] {
+                    summary { b { "All cases" } " · " (cases.len()) }
+                    (table(&cases))
+                }
+            }
+            @if !comparison.broken.is_empty() {
+                h3 { "Failed on the new side only" }
+                ul.notes { @for (key, why) in &comparison.broken { li { code { (key) } ": " (why) } } }
+            }
+            @if !comparison.unmatched.is_empty() {
+                details {
+                    summary { b { "Measured on one side only" } " · " (count(comparison.unmatched.len(), "case")) }
+                    ul.notes {
+                        @for one in comparison.unmatched.iter().take(MAX_UNMATCHED) {
+                            li { code { (one.key) } ", in " (if one.only == Side::Base { "base" } else { "new" }) " only: " (one.why) }
+                        }
+                        @if comparison.unmatched.len() > MAX_UNMATCHED { li { "and " (comparison.unmatched.len() - MAX_UNMATCHED) " more" } }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn side(side: &SideInfo) -> String {
+    let libraries: Vec<&str> = side.libraries.iter().map(String::as_str).collect();
+    format!("{} ({}, {})", side.name, count(side.runs.len(), "launch"), libraries.join(", "))
+}
+
+/// Formats a fraction as a signed percentage.
+fn percent(fraction: f64) -> String {
+    format!("{:+.1} %", fraction * 100.0).replace('-', "\u{2212}")
+}
+
+fn interval(case: &CaseComparison) -> String {
+    case.change.ci95.map_or("n/a".into(), |[low, high]| format!("{} .. {}", percent(low), percent(high)))
+}
+
+/// Returns the range of the axis, symmetric about 0, and the distance of its ticks. Both are in percent.
+fn extent(cases: &[&CaseComparison]) -> (f64, f64) {
+    let ends = cases.iter().flat_map(|case| {
+        let [low, high] = case.change.ci95.unwrap_or([case.change.median; 2]);
+        [low, high, case.change.median]
+    });
+    // Changes above 1000 % are clipped. The number beside the line shows the value.
+    let most = ends.map(|x| (x * 100.0).abs()).filter(|x| x.is_finite()).fold(1.0, f64::max).min(1000.0);
+    let step = [0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 250.0];
+    let step = step.into_iter().find(|step| most / step <= 5.0).unwrap_or(250.0);
+    ((most / step).ceil() * step, step)
+}
+
+fn draw(cases: &[&CaseComparison]) -> Markup {
+    let (most, step) = extent(cases);
+    let longest = cases.iter().map(|case| case.id.key.chars().count()).max().unwrap_or(0);
+    let left = longest.min(LONGEST_NAME) as f64 * CHARACTER + 16.0;
+    let bottom = TOP + LINE * cases.len() as f64;
+    let across = |fraction: f64| {
+        let percent = (fraction * 100.0).clamp(-most, most);
+        left + 8.0 + (percent + most) / (2.0 * most) * (RIGHT - left - 16.0)
+    };
+    let steps = (most / step).round() as i32;
+    html! {
+        svg.plot viewBox={ "0 0 " (WIDTH) " " (n(bottom + 44.0)) } role="img" aria-labelledby="compare-t compare-d" {
+            title #compare-t { "Change from base to new" }
+            desc #compare-d {
+                @for case in cases { (case.id.key) ": " (percent(case.change.median)) ", " (case.verdict.name()) ". " }
+            }
+            @for at in -steps..=steps {
+                @let value = f64::from(at) * step;
+                @let x = n(across(value / 100.0));
+                path class=(if at == 0 { "axis" } else { "grid" }) d={ "M" (x) " " (TOP) "V" (n(bottom)) } {}
+                text x=(x) y=(n(bottom + 17.0)) text-anchor="middle" { (format!("{value:+}").replace("+0", "0").replace('-', "\u{2212}")) }
+            }
+            text.soft x=(n((left + RIGHT) / 2.0)) y=(n(bottom + 36.0)) text-anchor="middle" {
+                "change in % of the base: an increase is slower for times, faster for bandwidths"
+            }
+            @for (at, case) in cases.iter().enumerate() {
+                @let y = n(TOP + LINE * (at as f64 + 0.5));
+                @let (class, shape) = look(case);
+                text x=(n(left - 8.0)) y=(y) dy="4" text-anchor="end" { (shortened(&case.id.key, LONGEST_NAME)) }
+                g class={ "series " (class) } {
+                    @if let Some([low, high]) = case.change.ci95 {
+                        path.ci d={ "M" (n(across(low))) " " (y) "m0-3v6m0-3H" (n(across(high))) "m0-3v6" } {}
+                    }
+                    path.mark.open[shape == 0] transform={ "translate(" (n(across(case.change.median))) " " (y) ")" } d=(symbol(shape)) {
+                        title { (case.id.key) ": " (percent(case.change.median)) ", " (case.verdict.name()) ", 95 % interval " (interval(case)) }
+                    }
+                }
+                text x=(n(RIGHT + 6.0)) y=(y) dy="4" { (percent(case.change.median)) }
+            }
+        }
+        ul.legend aria-label="Symbols" {
+            @for (class, shape, word) in [("s1", 4, "worse"), ("s0", 2, "better"), ("s6", 0, "no verdict")] {
+                li { svg class={ "series " (class) } aria-hidden="true" viewBox="-7 -7 14 14" { path.mark.open[shape == 0] d=(symbol(shape)) {} } (word) }
+            }
+        }
+    }
+}
+
+/// Returns class and symbol of a verdict.
+fn look(case: &CaseComparison) -> (&'static str, usize) {
+    match case.verdict {
+        Verdict::Worse => ("s1", 4),
+        Verdict::Better => ("s0", 2),
+        Verdict::Unresolved(_) => ("s6", 0),
+    }
+}
+
+fn table(cases: &[&CaseComparison]) -> Markup {
+    let marks = |case: &CaseComparison| {
+        let codes: BTreeSet<&str> =
+            case.base.marks.iter().chain(&case.new.marks).map(String::as_str).collect();
+        codes.into_iter().collect::<Vec<_>>().join(", ").replace('_', " ")
+    };
+    let has_marks = cases.iter().any(|case| !marks(case).is_empty());
+    html! {
+        div.wide role="group" aria-label="All compared cases" {
+            table {
+                thead { tr {
+                    th.word scope="col" { "case" } th.word scope="col" { "verdict" } th scope="col" { "base" } th scope="col" { "new" }
+                    th.word scope="col" { "unit" } th scope="col" { "change" } th scope="col" { "95% interval" } th scope="col" { "corrected p" }
+                    th.word scope="col" { "reason" } @if has_marks { th.word scope="col" { "trust" } }
+                } }
+                tbody {
+                    @for case in cases {
+                        tr {
+                            th.word scope="row" { (case.id.key) }
+                            @match &case.verdict {
+                                Verdict::Worse => td.word.is-bad { "worse" },
+                                Verdict::Better => td.word.is-good { "better" },
+                                Verdict::Unresolved(_) => td.word { "none" },
+                            }
+                            td { (figure(case.base.median)) } td { (figure(case.new.median)) }
+                            td.word { (case.id.unit.replace("us", "µs")) }
+                            td { (percent(case.change.median)) } td { (interval(case)) } td { (probability(case.evidence.p_adjusted)) }
+                            td.long {
+                                @if let Verdict::Unresolved(why) = &case.verdict { (why) "; " }
+                                "tested: " (case.evidence.method.name())
+                            }
+                            @if has_marks { td.word.is-doubt { (marks(case)) } }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,194 @@
+//! Charts of all rows. A chart has the rows of a family of benchmarks, or of one benchmark if these are too many.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use maud::{Markup, html};
+use ombx_core::{
+    benchmark::work::Metric,
+    result::{Measurement, Outcome},
+    unit::Bytes,
+};
+use ombx_results::render::heading;
+
+use crate::{
+    plot::{
+        dot_plot::{self, Dot},
+        line_chart::{self, Point, Series},
+        svg::MAX_SERIES,
+    },
+    runs::{RunList, is_link},
+};
+
+/// Maximum number of lines in a dot plot.
+const MAX_DOTS: usize = 40;
+
+/// Rows that differ only in message size, from one run or from launches of the same setup.
+struct Sweep<'a> {
+    metric: Metric,
+    bench: &'a str,
+    /// Parts of the name: benchmark, axes, window, pairs, run.
+    parts: Vec<String>,
+    points: Vec<Point>,
+    bytes: Option<u64>,
+}
+
+/// Returns the section, or `None` without figures.
+pub(crate) fn section(runs: &RunList<'_>) -> Option<Markup> {
+    let sweeps = sweeps(runs);
+    if sweeps.is_empty() {
+        return None;
+    }
+    let (curves, single): (Vec<&Sweep<'_>>, Vec<&Sweep<'_>>) =
+        sweeps.iter().partition(|s| s.points.iter().map(|p| p.bytes).collect::<BTreeSet<_>>().len() > 1);
+    let charts = [grouped(&curves, MAX_SERIES), grouped(&single, MAX_DOTS)];
+    let marked = sweeps.iter().flat_map(|s| &s.points).any(|p| p.marked);
+    let failed = runs.rows().any(|r| matches!(r.row.outcome, Outcome::Failed(_)));
+    Some(html! {
+        section #curves aria-labelledby="curves-h" {
+            h2 #curves-h { "Curves" }
+            p.soft {
+                "Medians with 95 % intervals. An interval that is not visible is narrower than the symbol. All axes are logarithmic."
+                @if marked { " Hollow symbols: rows with a mark." }
+                @if runs.group_count() < runs.entries.len() { " Launches of the same setup are one curve through the median of each size." }
+                @if failed { " Failed rows are not drawn." }
+            }
+            @for (at, (title, sweeps)) in charts[0].iter().enumerate() { (curve(&format!("c{at}"), title, sweeps)) }
+            @for (at, (title, sweeps)) in charts[1].iter().enumerate() { (dot(&format!("d{at}"), title, sweeps)) }
+        }
+    })
+}
+
+fn sweeps<'a>(runs: &RunList<'a>) -> Vec<Sweep<'a>> {
+    let mut found: Vec<Sweep<'a>> = Vec::new();
+    let mut known: BTreeMap<(usize, String, &'static str), usize> = BTreeMap::new();
+    for entry in &runs.entries {
+        for row in entry.rows().map(|numbered| numbered.row).filter(|row| !is_link(row)) {
+            let Some(figure) = row.headline() else { continue };
+            let place = *known.entry((entry.group, heading(row), row.metric.name())).or_insert_with(|| {
+                let mut parts = parts(row);
+                if runs.group_count() > 1 {
+                    parts.push(runs.group_name(entry.group).to_owned());
+                }
+                found.push(Sweep {
+                    metric: row.metric,
+                    bench: &row.bench,
+                    parts,
+                    points: vec![],
+                    bytes: row.bytes,
+                });
+                found.len() - 1
+            });
+            let marked = !row.trust.is_empty();
+            found[place].points.push(Point { bytes: row.bytes.unwrap_or(0), figure, marked });
+        }
+    }
+    found.iter_mut().for_each(|sweep| sweep.points.sort_by_key(|p| p.bytes));
+    found
+}
+
+fn parts(row: &Measurement) -> Vec<String> {
+    let axes = row.axes.iter().map(|(name, value)| format!("{name}={value}"));
+    let depth = row.depth.map(|depth| format!("window {depth}"));
+    let pairs = (row.pairs > 1).then(|| format!("{} pairs", row.pairs));
+    std::iter::once(row.bench.clone()).chain(axes).chain(depth).chain(pairs).collect()
+}
+
+/// Divides sweeps into charts with titles. A chart has at max `max` sweeps.
+fn grouped<'a, 'b>(sweeps: &[&'b Sweep<'a>], max: usize) -> Vec<(String, Vec<&'b Sweep<'a>>)> {
+    let family = |sweep: &Sweep<'a>| sweep.bench.split('.').next().unwrap_or_default().to_owned();
+    let mut charts = Vec::new();
+    for ((metric, family), of_family) in by(sweeps, |s| (s.metric.name(), family(s))) {
+        if of_family.len() <= max {
+            charts.push((format!("{family}: {metric}"), of_family));
+            continue;
+        }
+        for (bench, of_bench) in by(&of_family, |s| s.bench) {
+            let several = of_bench.len() > max;
+            for (at, chunk) in of_bench.chunks(max).enumerate() {
+                let part = if several {
+                    format!(", {} to {} of {}", at * max + 1, at * max + chunk.len(), of_bench.len())
+                } else {
+                    String::new()
+                };
+                charts.push((format!("{bench}{part}"), chunk.to_vec()));
+            }
+        }
+    }
+    charts
+}
+
+/// Groups sweeps by a key, in the order of first appearance.
+fn by<'a, 'b, K: Ord + Clone>(
+    sweeps: &[&'b Sweep<'a>],
+    key: impl Fn(&Sweep<'a>) -> K,
+) -> Vec<(K, Vec<&'b Sweep<'a>>)> {
+    let mut places: BTreeMap<K, usize> = BTreeMap::new();
+    let mut groups: Vec<(K, Vec<&'b Sweep<'a>>)> = Vec::new();
+    for sweep in sweeps {
+        let key = key(sweep);
+        let place = *places.entry(key.clone()).or_insert_with(|| {
+            groups.push((key, Vec::new()));
+            groups.len() - 1
+        });
+        groups[place].1.push(sweep);
+    }
+    groups
+}
+
+/// Returns the common parts of the names, and the name of each sweep without them.
+fn names(sweeps: &[&Sweep<'_>]) -> (String, Vec<String>) {
+    let shared = |part: &String| sweeps.len() > 1 && sweeps.iter().all(|s| s.parts.contains(part));
+    let join = |parts: Vec<&String>| parts.into_iter().map(String::as_str).collect::<Vec<_>>().join(" · ");
+    let common =
+        sweeps.first().map(|s| join(s.parts.iter().filter(|p| shared(p)).collect())).unwrap_or_default();
+    let names = sweeps.iter().map(|s| {
+        let own = join(s.parts.iter().filter(|p| !shared(p)).collect());
+        if own.is_empty() { s.bench.to_owned() } else { own }
+    });
+    (common, names.collect())
+}
+
+fn caption(title: &str, common: &str) -> Markup {
+    html! {
+        h3 { (title) }
+        @if !common.is_empty() { p { (common) } }
+    }
+}
+
+fn curve(id: &str, title: &str, sweeps: &[&Sweep<'_>]) -> Markup {
+    let (common, names) = names(sweeps);
+    let series: Vec<Series> =
+        names.into_iter().zip(sweeps).map(|(name, s)| Series { name, points: s.points.clone() }).collect();
+    let metric = sweeps.first().map_or(Metric::Latency, |s| s.metric);
+    html! {
+        figure id=(id) {
+            figcaption { (caption(title, &common)) (line_chart::legend(&series)) }
+            div.wide role="group" aria-label={ (title) ", chart" } { (line_chart::draw(id, title, &series, metric)) }
+        }
+    }
+}
+
+fn dot(id: &str, title: &str, sweeps: &[&Sweep<'_>]) -> Markup {
+    let sizes: BTreeSet<Option<u64>> = sweeps.iter().map(|s| s.bytes).collect();
+    let size = |bytes: Option<u64>| bytes.map(|b| format!("{} bytes", Bytes(b)));
+    let (mut common, names) = names(sweeps);
+    let one_size = (sizes.len() == 1).then(|| sizes.first().copied().flatten()).flatten();
+    if let Some(size) = size(one_size) {
+        common = if common.is_empty() { size } else { format!("{common} · {size}") };
+    }
+    let dots: Vec<Dot> = names
+        .iter()
+        .zip(sweeps)
+        .map(|(name, s)| {
+            let own = size(s.bytes).filter(|_| sizes.len() > 1).map(|size| format!(" · {size}"));
+            Dot { name: format!("{name}{}", own.unwrap_or_default()), launches: s.points.clone() }
+        })
+        .collect();
+    let metric = sweeps.first().map_or(Metric::Latency, |s| s.metric);
+    html! {
+        figure id=(id) {
+            figcaption { (caption(title, &common)) }
+            div.wide role="group" aria-label={ (title) ", chart" } { (dot_plot::draw(id, title, &dots, metric)) }
+        }
+    }
+}

@@ -1,0 +1,128 @@
+//! Runs of `ombx links`: the verdict, and for each message size a heat map and the slowest links.
+
+use maud::{Markup, html};
+use ombx_core::unit::Bytes;
+use ombx_results::{
+    file::RunOutcome,
+    number::figure,
+    verdict::{self, Component, LinkSweep, LinkTimes},
+};
+
+use crate::{
+    plot::heat_map,
+    runs::{RunEntry, RunList, count},
+};
+
+/// Number of links in the table of the slowest.
+const SLOWEST: usize = 8;
+
+/// Links of one run and their verdict.
+pub(crate) struct LinkRun {
+    /// Index of the run in the list.
+    pub(crate) run: usize,
+    sweep: LinkSweep,
+    /// Slow components and a sentence for each, the slowest first, or the reason against a verdict.
+    pub(crate) verdict: Result<Vec<(Component, String)>, String>,
+}
+
+/// Collects the links of every run that has some.
+pub(crate) fn collect(runs: &RunList<'_>) -> Vec<LinkRun> {
+    let with_links = runs.entries.iter().enumerate().filter(|(_, entry)| entry.links().next().is_some());
+    with_links.map(|(run, entry)| LinkRun::of(run, entry)).collect()
+}
+
+impl LinkRun {
+    fn of(run: usize, entry: &RunEntry<'_>) -> LinkRun {
+        let mut sweep = LinkSweep::of_run(&entry.run.run);
+        entry.links().for_each(|row| sweep.add(row));
+        let verdict = match entry.outcome() {
+            RunOutcome::Complete => sweep.verdict().map(|found| {
+                found.into_iter().map(|slow| (slow.component.clone(), slow.sentence(&sweep.hosts))).collect()
+            }),
+            RunOutcome::Interrupted => Err("the run was interrupted".into()),
+            RunOutcome::Broken => Err("the run did not complete".into()),
+        };
+        LinkRun { run, sweep, verdict }
+    }
+}
+
+/// Returns the section, or `None` without links.
+pub(crate) fn section(runs: &RunList<'_>, links: &[LinkRun]) -> Option<Markup> {
+    (!links.is_empty()).then(|| {
+        html! {
+            section #links aria-labelledby="links-h" {
+                h2 #links-h { "Links" }
+                @for links in links {
+                    @if runs.entries.len() > 1 { h3 { (runs.entries[links.run].name) } }
+                    (of_run(links))
+                }
+            }
+        }
+    })
+}
+
+fn of_run(links: &LinkRun) -> Markup {
+    let LinkRun { run, sweep, verdict } = links;
+    let named: Vec<Component> = verdict.iter().flatten().map(|(component, _)| component.clone()).collect();
+    html! {
+        ul.verdicts {
+            @match verdict {
+                Err(why) => { li { b { "No verdict: " } (why) "." } }
+                Ok(found) if found.is_empty() => { li.is-good { b { "Verdict: " } "no host, rank or link stands out." } }
+                Ok(found) => { @for (_, sentence) in found { li.is-bad { b { "Verdict: " } (sentence) "." } } }
+            }
+        }
+        @for (size, times) in sweep.times.0.iter().enumerate() {
+            figure {
+                figcaption {
+                    h3 { "Links at " (Bytes(times.bytes)) " bytes" }
+                    p { (sweep.pattern) ": median time from the rank of the row to the rank of the column. " (range(sweep, times)) }
+                }
+                (heat_map::draw(&format!("l{run}-{size}"), times, &sweep.hosts, &named))
+                @if let Some(table) = heat_map::table(times, &sweep.hosts) { (table) }
+                (slowest(sweep, times))
+            }
+        }
+    }
+}
+
+fn us(ns: f32) -> String {
+    figure(f64::from(ns) / 1e3)
+}
+
+fn range(sweep: &LinkSweep, times: &LinkTimes) -> String {
+    let Some(range) = times.range() else { return String::new() };
+    let [fastest, median, slowest] = range.map(|ns| {
+        let rate = sweep.mb_per_s(times.bytes, ns).map(|rate| format!(" ({} MB/s)", figure(rate)));
+        format!("{} µs{}", us(ns), rate.unwrap_or_default())
+    });
+    let links = count(times.sweep.len(), "link");
+    format!("{links}: fastest {fastest}, median {median}, slowest {slowest}.")
+}
+
+/// Table of the slowest links relative to their kind, with their times when measured again alone.
+fn slowest(sweep: &LinkSweep, times: &LinkTimes) -> Markup {
+    html! {
+        div.wide role="group" aria-label="Slowest links" {
+            table {
+                caption { "Slowest links of each kind: inside a host, and between hosts" }
+                thead { tr {
+                    th.word scope="col" { "from" } th.word scope="col" { "to" } th scope="col" { "µs" } th scope="col" { "MB/s" }
+                    th scope="col" { "times the median" } th scope="col" { "measured again alone, µs" }
+                } }
+                tbody {
+                    @for (link, factor) in verdict::slowest(times, &sweep.hosts, SLOWEST) {
+                        tr {
+                            td.word { (sweep.hosts.name(link.from)) " " (link.from) }
+                            td.word { (sweep.hosts.name(link.to)) " " (link.to) }
+                            td { (us(link.ns)) }
+                            td { @if let Some(rate) = sweep.mb_per_s(times.bytes, link.ns) { (figure(rate)) } }
+                            td { (format!("{factor:.2}")) }
+                            td { @if let Some(ns) = times.retested(link.from, link.to) { (us(ns)) } }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}

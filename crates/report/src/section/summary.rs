@@ -1,0 +1,242 @@
+//! Findings, the most severe first: wrong data, failures, incomplete runs, slow links, comparison, skipped rows, marks.
+
+use std::collections::BTreeMap;
+
+use maud::{Markup, html};
+use ombx_core::{benchmark::payload::Check, result::Outcome};
+use ombx_results::{compare::Comparison, file::RunOutcome};
+
+use crate::{
+    runs::{NumberedRow, RunList, count, is_ok},
+    section::links::LinkRun,
+};
+
+/// Maximum number of rows that a finding links to.
+const MAX_ROWS: usize = 6;
+
+/// One entry of the list.
+struct Finding {
+    class: &'static str,
+    badge: &'static str,
+    what: String,
+    advice: String,
+    /// Numbers of the rows concerned.
+    rows: Vec<usize>,
+}
+
+impl Finding {
+    fn new(class: &'static str, badge: &'static str, what: impl Into<String>) -> Finding {
+        Finding { class, badge, what: what.into(), advice: String::new(), rows: Vec::new() }
+    }
+
+    fn advice(self, advice: impl Into<String>) -> Finding {
+        Finding { advice: advice.into(), ..self }
+    }
+
+    fn rows(self, rows: Vec<usize>) -> Finding {
+        Finding { rows, ..self }
+    }
+}
+
+pub(crate) fn section(runs: &RunList<'_>, links: &[LinkRun], comparison: Option<&Comparison>) -> Markup {
+    let tally = runs.tally();
+    let marked = runs.rows().filter(|r| is_ok(r.row) && !r.row.trust.is_empty()).count() as u64;
+    let cards = [
+        ("rows", tally.cases, ""),
+        ("measured", tally.cases - tally.skipped - tally.failed - tally.corrupt, ""),
+        ("wrong data", tally.corrupt, "is-bad"),
+        ("failed", tally.failed, "is-bad"),
+        ("skipped", tally.skipped, "is-doubt"),
+        ("with a mark", marked, "is-doubt"),
+    ];
+    let mut findings = failures(runs);
+    findings.extend(incomplete(runs));
+    findings.extend(slow_links(runs, links));
+    findings.extend(comparison.map(compared).unwrap_or_default());
+    findings.extend(skipped(runs));
+    findings.extend(marks(runs));
+    findings.extend(other_links(runs, links));
+    if findings.iter().all(|f| f.class == "is-good") {
+        findings.insert(0, Finding::new("is-good", "All well", "Every row was measured and has no mark."));
+    }
+    html! {
+        section #attention aria-labelledby="attention-h" {
+            h2 #attention-h { "What needs attention" }
+            ul.cards {
+                @for (what, n, class) in cards { li class=[(n > 0 && !class.is_empty()).then_some(class)] { b { (n) } (what) } }
+            }
+            ul.findings {
+                @for Finding { class, badge, what, advice, rows } in &findings {
+                    li class=(class) {
+                        span.badge { (badge) }
+                        div {
+                            p { b { (what) } }
+                            @if !advice.is_empty() { p { (advice) } }
+                            @if !rows.is_empty() { p.where { (row_links(runs, rows)) } }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn row_links(runs: &RunList<'_>, rows: &[usize]) -> Markup {
+    let key = |at: usize| {
+        let row = runs.run_of(at).and_then(|entry| entry.run.rows.get(at - entry.first));
+        row.map_or("", |row| row.key.as_str())
+    };
+    html! {
+        "Rows: "
+        @for (i, at) in rows.iter().take(MAX_ROWS).enumerate() {
+            @if i > 0 { ", " }
+            a href={ "#r" (at) } { (key(*at)) }
+        }
+        @if rows.len() > MAX_ROWS { " and " (rows.len() - MAX_ROWS) " more" }
+    }
+}
+
+/// Groups rows by a sentence. Rows without one are left out.
+fn by_sentence(
+    runs: &RunList<'_>,
+    sentence: impl Fn(&NumberedRow<'_>) -> Option<String>,
+) -> BTreeMap<String, Vec<usize>> {
+    let mut found: BTreeMap<String, Vec<usize>> = BTreeMap::new();
+    for row in runs.rows() {
+        if let Some(text) = sentence(&row) {
+            found.entry(text).or_default().push(row.at);
+        }
+    }
+    found
+}
+
+fn failures(runs: &RunList<'_>) -> Vec<Finding> {
+    let wrong = by_sentence(runs, |r| match &r.row.check {
+        Check::Failed(mismatch) => Some(format!("Data arrived wrong: {mismatch}.")),
+        _ => None,
+    });
+    let failed = by_sentence(runs, |r| match (&r.row.check, &r.row.outcome) {
+        (Check::Failed(_), _) => None,
+        (_, Outcome::Failed(why)) => Some(format!("Failed: {why}.")),
+        _ => None,
+    });
+    let advice = "The charts leave out these rows: their figures do not measure a correct transfer.";
+    let wrong = wrong
+        .into_iter()
+        .map(|(what, rows)| Finding::new("is-bad", "Wrong data", what).advice(advice).rows(rows));
+    let failed = failed.into_iter().map(|(what, rows)| Finding::new("is-bad", "Failed", what).rows(rows));
+    wrong.chain(failed).collect()
+}
+
+/// Runs that did not complete.
+fn incomplete(runs: &RunList<'_>) -> Vec<Finding> {
+    let finding = |entry: &crate::runs::RunEntry<'_>| {
+        let after = format!("{} after {}", entry.name, count(entry.run.rows.len(), "row"));
+        let (badge, why, advice) = match (entry.cut_off, entry.run.end, entry.outcome()) {
+            (true, ..) => {
+                ("Cut off", "the file ends inside a record.", "The page shows all rows before that record.")
+            }
+            (_, None, _) => (
+                "No end",
+                "the run has no end record.",
+                "It was killed, or its file was copied before it ended.",
+            ),
+            (_, _, RunOutcome::Broken) => ("Not complete", "a rank, a launcher or a connection failed.", ""),
+            (_, _, RunOutcome::Interrupted) => {
+                ("Not complete", "interrupted.", "The page shows all rows measured before.")
+            }
+            (_, _, RunOutcome::Complete) => return None,
+        };
+        Some(Finding::new("is-bad", badge, format!("{after}: {why}")).advice(advice))
+    };
+    runs.entries.iter().filter_map(finding).collect()
+}
+
+fn slow_links(runs: &RunList<'_>, links: &[LinkRun]) -> Vec<Finding> {
+    let sentences = |links: &LinkRun| {
+        let found = links.verdict.iter().flatten();
+        found.map(|(_, sentence)| with_run(runs, links.run, &format!("{sentence}."))).collect::<Vec<_>>()
+    };
+    links.iter().flat_map(sentences).map(|what| Finding::new("is-bad", "Slow", what)).collect()
+}
+
+fn compared(comparison: &Comparison) -> Vec<Finding> {
+    let [worse, better, unresolved] = comparison.verdict_counts();
+    let mut findings = Vec::new();
+    if !comparison.broken.is_empty() {
+        let what = format!("{} failed on the new side only.", count(comparison.broken.len(), "case"));
+        findings.push(Finding::new("is-bad", "Broken", what));
+    }
+    findings.push(match (worse, better) {
+        (0, 0) => {
+            let cases = count(unresolved, "case");
+            Finding::new("", "Compared", format!("{cases} compared, no difference shown."))
+        }
+        (0, _) => {
+            let cases = count(better, "case");
+            Finding::new("is-good", "Better", format!("{cases} better than the base, none worse."))
+        }
+        _ => {
+            let cases = count(worse, "case");
+            Finding::new("is-bad", "Worse", format!("{cases} worse than the base, {better} better."))
+        }
+    });
+    findings
+}
+
+/// Puts the name of the run in front of a sentence if there are several runs.
+fn with_run(runs: &RunList<'_>, at: usize, sentence: &str) -> String {
+    match runs.entries.len() {
+        1 => sentence.to_owned(),
+        _ => format!("{}: {sentence}", runs.entries[at].name),
+    }
+}
+
+fn skipped(runs: &RunList<'_>) -> Vec<Finding> {
+    let skipped = by_sentence(runs, |r| match &r.row.outcome {
+        Outcome::Skipped(why) => Some(format!("{why}.")),
+        _ => None,
+    });
+    skipped.into_iter().map(|(what, rows)| Finding::new("is-doubt", "Skipped", what).rows(rows)).collect()
+}
+
+/// Marks of measured rows by code, the most frequent first.
+fn marks(runs: &RunList<'_>) -> Vec<Finding> {
+    let mut found: BTreeMap<&str, (&str, Vec<usize>, usize)> = BTreeMap::new();
+    for r in runs.rows().filter(|r| is_ok(r.row)) {
+        for notice in &r.row.trust {
+            let (advice, rows, others) =
+                found.entry(notice.code.as_str()).or_insert((notice.advice.as_str(), vec![], 0));
+            *others += usize::from(*advice != notice.advice);
+            if rows.last() != Some(&r.at) {
+                rows.push(r.at);
+            }
+        }
+    }
+    let mut found: Vec<_> = found.into_iter().collect();
+    found.sort_by_key(|(_, (_, rows, _))| std::cmp::Reverse(rows.len()));
+    let measured = runs.rows().filter(|r| is_ok(r.row)).count();
+    let finding = |(code, (advice, rows, others)): (&str, (&str, Vec<usize>, usize))| {
+        let all = rows.len() == measured && rows.len() > MAX_ROWS;
+        let which = if all { "every row".into() } else { count(rows.len(), "row") };
+        let similar =
+            if others > 0 { format!(" ({} with other values)", count(others, "row")) } else { String::new() };
+        Finding::new("is-doubt", "Mark", format!("{}: {which}", code.replace('_', " ")))
+            .advice(format!("{advice}{similar}"))
+            .rows(if all { Vec::new() } else { rows })
+    };
+    found.into_iter().map(finding).collect()
+}
+
+/// Links without a verdict, and links of which none is slow.
+fn other_links(runs: &RunList<'_>, links: &[LinkRun]) -> Vec<Finding> {
+    let finding = |links: &LinkRun| {
+        let (class, sentence) = match &links.verdict {
+            Err(why) => ("", format!("no verdict: {why}.")),
+            Ok(found) if found.is_empty() => ("is-good", "no host, rank or link stands out.".to_owned()),
+            Ok(_) => return None,
+        };
+        Some(Finding::new(class, "Links", with_run(runs, links.run, &sentence)))
+    };
+    links.iter().filter_map(finding).collect()
+}

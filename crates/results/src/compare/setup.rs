@@ -1,0 +1,80 @@
+//! Differences between the setups of two sides: software, hosts, placement, options and time.
+
+use std::collections::BTreeSet;
+
+use super::{Note, Order, side::SideResults};
+use crate::run_info::{hosts, library};
+use ombx_core::{result::Run, system::placement::Placement};
+
+/// Options that may differ between the sides without a note.
+const EXPECTED_OPTIONS: [&str; 6] = ["benchmarks", "sizes", "placement", "launch", "launches", "order"];
+/// Maximum number of values per side in a note.
+const MAX_LISTED: usize = 3;
+
+pub(super) fn notes(base: &SideResults, new: &SideResults) -> Vec<Note> {
+    let mut notes = Vec::new();
+    let mut differ = |code: &'static str, what: &str, of: &dyn Fn(&Run) -> String| {
+        let [a, b] = [base, new].map(|side| side.runs.iter().map(of).collect::<BTreeSet<String>>());
+        if a != b && !a.is_empty() && !b.is_empty() {
+            notes.push(Note { code, text: format!("{what}: base {}, new {}", list(&a), list(&b)) });
+        }
+    };
+    differ("library", "library", &library);
+    differ("hosts", "hosts", &|run| hosts(run).join(" "));
+    differ("ranks", "ranks", &|run| run.places.len().to_string());
+    differ("binding", "CPUs of ranks", &|run| {
+        run.places.iter().map(|place| place.cpus.as_str()).collect::<Vec<_>>().join(" ")
+    });
+    differ("placement", "placement", &|run| Placement::of(&run.places).name().to_owned());
+    differ("clock", "clock", &|run| run.clock.source.clone());
+    differ("version", "ombx", &|run| run.version.clone());
+    differ("profile", "build", &|run| run.profile.clone());
+    differ("env", "environment", &|run| pairs(run.env.iter()));
+    differ("plan", "options", &|run| {
+        pairs(run.plan.iter().filter(|(name, _)| !EXPECTED_OPTIONS.contains(&name.as_str())))
+    });
+    if [base, new].iter().flat_map(|side| &side.runs).all(|run| run.profile == "debug") {
+        notes.push(Note {
+            code: "debug_build",
+            text: "both sides are debug builds of ombx: build with --release for meaningful figures".into(),
+        });
+    }
+    for (name, side) in [("base", base), ("new", new)] {
+        let (runs, ended) = (side.count(), side.complete);
+        if ended < runs {
+            let text = format!("{name}: {} of {runs} runs are incomplete", runs - ended);
+            notes.push(Note { code: "incomplete", text });
+        }
+    }
+    if order(base, new) == Order::Consecutive && base.count().max(new.count()) > 1 {
+        notes.push(Note {
+            code: "no_turns",
+            text: "the sides were measured one after the other, so a change of the machine in between looks like a difference; ombx ab alternates the sides".into(),
+        });
+    }
+    notes
+}
+
+/// Returns whether the launches of the sides overlap in time.
+pub(super) fn order(base: &SideResults, new: &SideResults) -> Order {
+    let span = |side: &SideResults| {
+        let starts = || side.runs.iter().map(|run| run.started.as_str());
+        Some((starts().min()?.to_owned(), starts().max()?.to_owned()))
+    };
+    let Some(((a_first, a_last), (b_first, b_last))) = span(base).zip(span(new)) else {
+        return Order::Interleaved;
+    };
+    if a_last < b_first || b_last < a_first { Order::Consecutive } else { Order::Interleaved }
+}
+
+fn pairs<'a>(options: impl Iterator<Item = (&'a String, &'a String)>) -> String {
+    let all: Vec<String> = options.map(|(name, value)| format!("{name}={value}")).collect();
+    if all.is_empty() { "none".into() } else { all.join(" ") }
+}
+
+fn list(values: &BTreeSet<String>) -> String {
+    let some: Vec<&str> =
+        values.iter().take(MAX_LISTED).map(|v| if v.is_empty() { "unknown" } else { v }).collect();
+    let more = values.len().saturating_sub(MAX_LISTED);
+    if more > 0 { format!("{} and {more} others", some.join(", ")) } else { some.join(", ") }
+}

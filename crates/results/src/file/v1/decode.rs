@@ -1,0 +1,195 @@
+//! Decoding and validation of lines.
+
+use serde::{Deserialize, de::DeserializeOwned};
+
+use super::{
+    super::{ReadError, Record, RunOutcome, SCHEMA},
+    MAJOR,
+    line::*,
+};
+use ombx_core::{
+    benchmark::{
+        figure::Figure,
+        layout::Aggregation,
+        payload::{Check, Mismatch},
+        work::{Metric, Work},
+    },
+    measure::phases::Phases,
+    result::{self, ClockFacts, Measurement, Notice, RoundTrips, Run, Samples, Tally},
+    stats::Summary,
+    team::Place,
+    unit::Rank,
+};
+
+/// First fields of every line: its kind, and its schema if it has one.
+#[derive(Deserialize)]
+struct Head {
+    kind: String,
+    schema: Option<Version>,
+}
+
+/// Fields that all versions of the schema have.
+#[derive(Deserialize)]
+struct Version {
+    name: String,
+    major: u64,
+}
+
+/// Decodes a line. Returns `None` for a kind of record that a later minor version added.
+pub(in crate::file) fn from_json(text: &str, line: usize) -> Result<Option<Record>, ReadError> {
+    let bad = |why: String| ReadError::NotAResult { line, why };
+    let head: Head = serde_json::from_str(text).map_err(|e| bad(e.to_string()))?;
+    if let Some(Version { name, major }) = head.schema {
+        if name != SCHEMA.0 {
+            return Err(bad(format!("its schema is {name:?}")));
+        }
+        match major {
+            0 => return Err(bad("its schema has version 0, which does not exist".into())),
+            found if found > u64::from(MAJOR) => return Err(ReadError::NewerVersion { found, known: MAJOR }),
+            _ => {}
+        }
+    }
+    let record = match head.kind.as_str() {
+        "run" => body(text).and_then(run_of).map(|run| Record::Run(Box::new(run))),
+        "case" => body(text).and_then(row_of).map(|row| Record::Case(Box::new(row))),
+        "end" => body(text).map(end_of),
+        _ => return Ok(None),
+    };
+    record.map(Some).map_err(bad)
+}
+
+fn body<T: DeserializeOwned>(text: &str) -> Result<T, String> {
+    serde_json::from_str(text).map_err(|e| e.to_string())
+}
+
+fn run_of(line: RunLine) -> Result<Run, String> {
+    if let Some((at, _)) = (0..).zip(&line.ranks).find(|(at, r)| *at != r.rank) {
+        return Err(format!("rank {at} is missing or out of order"));
+    }
+    let place = |r: RankLine| Place { host: r.host, cpus: r.cpus, online: r.online, governor: r.governor };
+    let ClockLine { source, resolution_ns, overhead_ns } = line.clock;
+    Ok(Run {
+        id: line.run,
+        argv: line.argv,
+        started: line.started,
+        version: line.ombx.version,
+        profile: line.ombx.profile,
+        fabric: line.fabric.name,
+        library: line.fabric.library,
+        places: line.ranks.into_iter().map(place).collect(),
+        clock: ClockFacts { source, resolution_ns, overhead_ns },
+        plan: line.plan,
+        env: line.env,
+    })
+}
+
+fn end_of(line: EndLine) -> Record {
+    let outcome = match line.outcome {
+        EndOutcome::Complete => RunOutcome::Complete,
+        EndOutcome::Interrupted => RunOutcome::Interrupted,
+        EndOutcome::Broken => RunOutcome::Broken,
+    };
+    let EndLine { cases, skipped, failed, corrupt, .. } = line;
+    Record::End(outcome, Tally { cases, skipped, failed, corrupt })
+}
+
+fn row_of(line: CaseLine<'_>) -> Result<Measurement, String> {
+    line.validate()?;
+    let reason = line.reason.unwrap_or_default();
+    let mismatch = line.mismatch.map(|MismatchLine { rank, slot, byte, expected, actual }| Mismatch {
+        rank: Rank(rank),
+        slot,
+        byte,
+        expected,
+        actual,
+    });
+    let metric = match line.metric {
+        MetricLine::Latency => Metric::Latency,
+        MetricLine::Bandwidth => Metric::Bandwidth,
+    };
+    Ok(Measurement {
+        bytes: line.bytes,
+        depth: line.depth,
+        pairs: line.pairs,
+        axes: line.axes,
+        work: line.work.map(|WorkLine { bytes, ops, legs }| Work { bytes, ops, legs }),
+        aggregation: match line.across {
+            AcrossLine::Origin => Aggregation::Origin,
+            AcrossLine::Pairs => Aggregation::Pairs,
+            AcrossLine::Slowest => Aggregation::Slowest,
+            AcrossLine::Global => Aggregation::Global,
+        },
+        outcome: match line.outcome {
+            CaseOutcome::Ok => result::Outcome::Ok,
+            CaseOutcome::Skipped => result::Outcome::Skipped(reason),
+            CaseOutcome::Failed => result::Outcome::Failed(reason),
+        },
+        check: match (line.check, mismatch) {
+            (CheckLine::Passed, _) => Check::Passed,
+            (CheckLine::Unsupported, _) => Check::Unsupported,
+            (CheckLine::Off, _) => Check::Off,
+            (CheckLine::Failed, Some(mismatch)) => Check::Failed(mismatch),
+            (CheckLine::Failed, None) => return Err("a failed check has no mismatch".into()),
+        },
+        samples: line.samples.into_iter().map(samples_of).collect(),
+        summary: line.summary.map(summary_of),
+        figures: line.figures.into_iter().map(|(name, figure)| (name, figure_of(figure))).collect(),
+        trust: line
+            .trust
+            .into_iter()
+            .map(|NoticeLine { code, short, advice }| Notice { code, short, advice })
+            .collect(),
+        phases: line.phases_ns.map(phases_of),
+        ..Measurement::new(line.bench, line.key, metric, line.ranks)
+    })
+}
+
+fn samples_of(line: SamplesLine<'_>) -> Samples {
+    let SamplesLine { rank, thread, batch, elapsed_ns, late, round_trips } = line;
+    let round_trips = round_trips.map(|RoundTripsLine { halves, batch, elapsed_ns }| RoundTrips {
+        halves,
+        batch,
+        elapsed_ns: elapsed_ns.into_owned(),
+    });
+    let (elapsed_ns, late) = (elapsed_ns.into_owned(), late.into_owned());
+    Samples { rank, thread, batch, elapsed_ns, late, round_trips }
+}
+
+fn phases_of(line: PhasesLine) -> Phases {
+    let PhasesLine { open, fill, warm_up, sample, decide, verify, close } = line;
+    Phases {
+        open_ns: open,
+        fill_ns: fill,
+        warm_up_ns: warm_up,
+        sample_ns: sample,
+        decide_ns: decide,
+        verify_ns: verify,
+        close_ns: close,
+    }
+}
+
+fn figure_of(line: FigureLine) -> Figure {
+    match line {
+        FigureLine::Value(x) => Figure::Value(x),
+        FigureLine::Unresolved { unresolved } => Figure::Unresolved(unresolved),
+    }
+}
+
+/// Rates are computed again from the times.
+fn summary_of(line: SummaryLine) -> Summary {
+    Summary {
+        n: line.n,
+        median: line.median_ns,
+        ci95: line.ci95_ns,
+        block: line.block,
+        min: line.min_ns,
+        mean: line.mean_ns,
+        max: line.max_ns,
+        mad: line.mad_ns,
+        p95: line.p95_ns,
+        p99: line.p99_ns,
+        p999: line.p999_ns,
+        lag1: line.lag1,
+        bimodal: line.bimodal,
+    }
+}

@@ -1,0 +1,186 @@
+//! Encoding of records.
+
+use super::{
+    super::{Record, RunOutcome, SCHEMA},
+    MAJOR, MINOR,
+    line::*,
+};
+use ombx_core::{
+    benchmark::{
+        figure::Figure,
+        layout::Aggregation,
+        payload::{Check, Mismatch},
+        work::{Metric, Work},
+    },
+    measure::phases::Phases,
+    result::{self, Measurement, Rate, RoundTrips, Run, Samples},
+    stats::Summary,
+    team::Place,
+};
+
+/// Returns a record as one line without its end. Returns an error for a row that no reader would accept.
+pub(in crate::file) fn to_json(record: &Record) -> Result<Vec<u8>, String> {
+    let line = match record {
+        Record::Run(run) => Line::Run(Box::new(run_line(run))),
+        Record::Case(row) => return row_to_json(row),
+        Record::End(outcome, tally) => Line::End(EndLine {
+            outcome: match outcome {
+                RunOutcome::Complete => EndOutcome::Complete,
+                RunOutcome::Interrupted => EndOutcome::Interrupted,
+                RunOutcome::Broken => EndOutcome::Broken,
+            },
+            cases: tally.cases,
+            skipped: tally.skipped,
+            failed: tally.failed,
+            corrupt: tally.corrupt,
+        }),
+    };
+    serde_json::to_vec(&line).map_err(|e| e.to_string())
+}
+
+/// Returns the line of a row without copying its samples.
+pub(in crate::file) fn row_to_json(row: &Measurement) -> Result<Vec<u8>, String> {
+    let line = case_line(row);
+    line.validate().map_err(|why| format!("{}: {why}", row.key))?;
+    serde_json::to_vec(&Line::Case(Box::new(line))).map_err(|e| e.to_string())
+}
+
+fn run_line(run: &Run) -> RunLine {
+    let rank = |(rank, p): (u32, &Place)| RankLine {
+        rank,
+        host: p.host.clone(),
+        cpus: p.cpus.clone(),
+        online: p.online,
+        governor: p.governor.clone(),
+    };
+    RunLine {
+        schema: Schema { name: SCHEMA.0.into(), major: MAJOR.into(), minor: MINOR.into() },
+        run: run.id.clone(),
+        argv: run.argv.clone(),
+        started: run.started.clone(),
+        ombx: Ombx { version: run.version.clone(), profile: run.profile.clone() },
+        fabric: Fabric { name: run.fabric.clone(), library: run.library.clone() },
+        ranks: (0..).zip(&run.places).map(rank).collect(),
+        clock: ClockLine {
+            source: run.clock.source.clone(),
+            resolution_ns: run.clock.resolution_ns,
+            overhead_ns: run.clock.overhead_ns,
+        },
+        plan: run.plan.clone(),
+        env: run.env.clone(),
+    }
+}
+
+fn case_line(row: &Measurement) -> CaseLine<'_> {
+    let (outcome, reason) = match &row.outcome {
+        result::Outcome::Ok => (CaseOutcome::Ok, None),
+        result::Outcome::Skipped(why) => (CaseOutcome::Skipped, Some(why.clone())),
+        result::Outcome::Failed(why) => (CaseOutcome::Failed, Some(why.clone())),
+    };
+    let (check, mismatch) = match &row.check {
+        Check::Passed => (CheckLine::Passed, None),
+        Check::Unsupported => (CheckLine::Unsupported, None),
+        Check::Off => (CheckLine::Off, None),
+        Check::Failed(m) => {
+            let Mismatch { rank, slot, byte, expected, actual } = m.clone();
+            (CheckLine::Failed, Some(MismatchLine { rank: rank.0, slot, byte, expected, actual }))
+        }
+    };
+    CaseLine {
+        bench: row.bench.clone(),
+        key: row.key.clone(),
+        metric: match row.metric {
+            Metric::Latency => MetricLine::Latency,
+            Metric::Bandwidth => MetricLine::Bandwidth,
+        },
+        bytes: row.bytes,
+        depth: row.depth,
+        pairs: row.pairs,
+        ranks: row.ranks,
+        axes: row.axes.clone(),
+        work: row.work.map(|Work { bytes, ops, legs }| WorkLine { bytes, ops, legs }),
+        across: match row.aggregation {
+            Aggregation::Origin => AcrossLine::Origin,
+            Aggregation::Pairs => AcrossLine::Pairs,
+            Aggregation::Slowest => AcrossLine::Slowest,
+            Aggregation::Global => AcrossLine::Global,
+        },
+        outcome,
+        reason,
+        check,
+        mismatch,
+        samples: row.samples.iter().map(samples_line).collect(),
+        summary: row.summary.as_ref().map(|s| summary_line(row, s)),
+        figures: row.figures.iter().map(|(name, figure)| (name.clone(), figure_line(figure))).collect(),
+        trust: row
+            .trust
+            .iter()
+            .cloned()
+            .map(|n| NoticeLine { code: n.code, short: n.short, advice: n.advice })
+            .collect(),
+        phases_ns: row.phases.map(phases_line),
+    }
+}
+
+fn phases_line(phases: Phases) -> PhasesLine {
+    let Phases { open_ns, fill_ns, warm_up_ns, sample_ns, decide_ns, verify_ns, close_ns } = phases;
+    PhasesLine {
+        open: open_ns,
+        fill: fill_ns,
+        warm_up: warm_up_ns,
+        sample: sample_ns,
+        decide: decide_ns,
+        verify: verify_ns,
+        close: close_ns,
+    }
+}
+
+fn figure_line(figure: &Figure) -> FigureLine {
+    match figure {
+        Figure::Value(x) => FigureLine::Value(*x),
+        Figure::Unresolved(why) => FigureLine::Unresolved { unresolved: why.clone() },
+    }
+}
+
+fn samples_line(samples: &Samples) -> SamplesLine<'_> {
+    let Samples { rank, thread, batch, elapsed_ns, late, round_trips } = samples;
+    let round_trips = round_trips.as_ref().map(|RoundTrips { halves, batch, elapsed_ns }| RoundTripsLine {
+        halves: *halves,
+        batch: *batch,
+        elapsed_ns: elapsed_ns.into(),
+    });
+    SamplesLine {
+        rank: *rank,
+        thread: *thread,
+        batch: *batch,
+        elapsed_ns: elapsed_ns.into(),
+        late: late.into(),
+        round_trips,
+    }
+}
+
+fn summary_line(row: &Measurement, s: &Summary) -> SummaryLine {
+    SummaryLine {
+        n: s.n,
+        median_ns: s.median,
+        ci95_ns: s.ci95,
+        block: s.block,
+        min_ns: s.min,
+        mean_ns: s.mean,
+        max_ns: s.max,
+        mad_ns: s.mad,
+        p95_ns: s.p95,
+        p99_ns: s.p99,
+        p999_ns: s.p999,
+        lag1: s.lag1,
+        bimodal: s.bimodal,
+        mb_per_s: row.mb_per_s().and_then(rate_line),
+        messages_per_s: row.messages_per_s().and_then(rate_line),
+    }
+}
+
+/// Returns a rate, or `None` if it is infinite: JSON has no infinity.
+fn rate_line(Rate { median, ci95 }: Rate) -> Option<RateLine> {
+    let ci95 = ci95.filter(|ends| ends.iter().all(|x| x.is_finite()));
+    median.is_finite().then_some(RateLine { median, ci95 })
+}

@@ -1,0 +1,397 @@
+//! Lines of a file in the form that serde writes. The doc comments are the descriptions of the JSON Schema.
+
+use std::{borrow::Cow, collections::BTreeMap};
+
+use serde::{Deserialize, Serialize};
+
+/// One line: `run` first, one `case` per row as it is measured, `end` last.
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(tag = "kind", rename_all = "lowercase")]
+pub(super) enum Line<'a> {
+    Run(Box<RunLine>),
+    Case(Box<CaseLine<'a>>),
+    End(EndLine),
+}
+
+/// Where, when and how rows were measured.
+#[derive(Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub(super) struct RunLine {
+    pub(super) schema: Schema,
+    /// Unique name of the run.
+    pub(super) run: String,
+    /// Command line.
+    pub(super) argv: Vec<String>,
+    /// Start in UTC, RFC 3339.
+    pub(super) started: String,
+    pub(super) ombx: Ombx,
+    pub(super) fabric: Fabric,
+    /// All ranks in order from 0.
+    pub(super) ranks: Vec<RankLine>,
+    pub(super) clock: ClockLine,
+    /// Resolved options.
+    #[serde(default)]
+    pub(super) plan: BTreeMap<String, String>,
+    /// Environment variables that affect MPI.
+    #[serde(default)]
+    pub(super) env: BTreeMap<String, String>,
+}
+
+/// Version of the format.
+#[derive(Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub(super) struct Schema {
+    /// `ombx.result`.
+    pub(super) name: String,
+    /// Readers of another major version cannot read the file.
+    pub(super) major: u64,
+    /// Counts additions that readers may ignore.
+    #[serde(default)]
+    pub(super) minor: u64,
+}
+
+/// Program that measured.
+#[derive(Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub(super) struct Ombx {
+    pub(super) version: String,
+    /// `release` or `debug`.
+    pub(super) profile: String,
+}
+
+/// Communication layer between the ranks.
+#[derive(Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub(super) struct Fabric {
+    /// Kind: `mpi` or `sockets`.
+    pub(super) name: String,
+    /// Name and version as the library reports them.
+    pub(super) library: String,
+}
+
+/// Placement of a rank.
+#[derive(Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub(super) struct RankLine {
+    pub(super) rank: u32,
+    pub(super) host: String,
+    /// CPUs that the rank may use, in the form of the kernel: `0-3,8`.
+    pub(super) cpus: String,
+    /// Number of CPUs of the host that are online.
+    #[serde(default = "one")]
+    pub(super) online: u32,
+    /// Frequency governor of the first of these CPUs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) governor: Option<String>,
+}
+
+/// Clock of rank 0.
+#[derive(Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub(super) struct ClockLine {
+    /// `tsc` or `monotonic`.
+    pub(super) source: String,
+    /// Smallest step in nanoseconds.
+    pub(super) resolution_ns: u64,
+    /// Cost of one reading in nanoseconds.
+    pub(super) overhead_ns: u64,
+}
+
+/// One row.
+#[derive(Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub(super) struct CaseLine<'a> {
+    /// Benchmark.
+    pub(super) bench: String,
+    /// Stable name of the row: benchmark, axes, size and depth.
+    pub(super) key: String,
+    pub(super) metric: MetricLine,
+    /// Size of one message. Absent if the benchmark could not choose sizes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) bytes: Option<u64>,
+    /// Operations in flight. Absent if the benchmark does not stream.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
+    pub(super) depth: Option<u32>,
+    /// Pairs of ranks that communicate at the same time.
+    #[serde(default = "one")]
+    #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
+    pub(super) pairs: u32,
+    /// Number of ranks that took part.
+    #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
+    pub(super) ranks: u32,
+    /// Chosen value of each axis.
+    #[serde(default)]
+    pub(super) axes: BTreeMap<String, String>,
+    /// Absent if the row was skipped before the work was known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) work: Option<WorkLine>,
+    pub(super) across: AcrossLine,
+    pub(super) outcome: CaseOutcome,
+    /// Why the row was skipped or failed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) reason: Option<String>,
+    pub(super) check: CheckLine,
+    /// First wrong byte. Present if `check` is `failed`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) mismatch: Option<MismatchLine>,
+    /// Raw samples of every timed rank.
+    #[serde(default)]
+    pub(super) samples: Vec<SamplesLine<'a>>,
+    /// Absent if nothing was measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) summary: Option<SummaryLine>,
+    /// Other figures of the benchmark. The unit is the end of the name.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub(super) figures: BTreeMap<String, FigureLine>,
+    /// Marks: reasons why the row may be unreliable.
+    #[serde(default)]
+    pub(super) trust: Vec<NoticeLine>,
+    /// Time spent in each phase of the row. Absent if nothing was measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) phases_ns: Option<PhasesLine>,
+}
+
+/// Time of a row on rank 0, divided into consecutive phases, in nanoseconds.
+#[derive(Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub(super) struct PhasesLine {
+    /// Opening of buffers, windows and threads.
+    pub(super) open: u64,
+    /// Filling of buffers with the first pattern.
+    pub(super) fill: u64,
+    /// Warm-up, and calibration of the iterations per sample.
+    pub(super) warm_up: u64,
+    /// Rounds of samples.
+    pub(super) sample: u64,
+    /// Work between rounds: gathering of samples, statistics, stop rule.
+    pub(super) decide: u64,
+    /// Verification of the received data, repeated with a second pattern.
+    pub(super) verify: u64,
+    /// Closing of buffers, windows and threads.
+    pub(super) close: u64,
+}
+
+/// Metric of the headline figure.
+#[derive(Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "lowercase")]
+pub(super) enum MetricLine {
+    Latency,
+    Bandwidth,
+}
+
+/// How the times of ranks combine. `origin`: clock of rank 0. `pairs`, `slowest`: the slowest pair or rank of each
+/// sample. `global`: from the start of the first rank to the end of the last rank on a common clock.
+#[derive(Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "lowercase")]
+pub(super) enum AcrossLine {
+    Origin,
+    Pairs,
+    Slowest,
+    Global,
+}
+
+/// How the row ended.
+#[derive(Serialize, Deserialize, PartialEq)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "lowercase")]
+pub(super) enum CaseOutcome {
+    Ok,
+    Skipped,
+    Failed,
+}
+
+/// Result of the payload check.
+#[derive(Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "lowercase")]
+pub(super) enum CheckLine {
+    Passed,
+    Failed,
+    Unsupported,
+    Off,
+}
+
+/// First wrong byte.
+#[derive(Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub(super) struct MismatchLine {
+    /// Receiving rank.
+    pub(super) rank: u32,
+    /// Message within the window of messages, from 0.
+    pub(super) slot: u64,
+    /// Byte within the message, from 0.
+    pub(super) byte: u64,
+    pub(super) expected: u8,
+    pub(super) actual: u8,
+}
+
+/// Work of one iteration.
+#[derive(Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub(super) struct WorkLine {
+    /// Payload bytes of all operations, directions and pairs.
+    pub(super) bytes: u64,
+    /// Number of operations.
+    pub(super) ops: u64,
+    /// Number of equal legs in sequence: 2 in a ping-pong.
+    #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
+    pub(super) legs: u64,
+}
+
+/// Raw samples of one rank or one thread.
+#[derive(Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub(super) struct SamplesLine<'a> {
+    pub(super) rank: u32,
+    /// Thread of the rank, from 0. Absent for the first.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub(super) thread: u32,
+    /// Iterations per sample.
+    #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
+    pub(super) batch: u64,
+    /// Time of each batch in nanoseconds, in the order of measurement. If `across` is `global`: from the start of the
+    /// first rank in that batch to the end of this rank.
+    pub(super) elapsed_ns: Cow<'a, [u64]>,
+    /// Samples, from 0, that this rank started after the agreed time.
+    #[serde(default, skip_serializing_if = "<[u64]>::is_empty")]
+    pub(super) late: Cow<'a, [u64]>,
+    /// Round trips measured in alternation with the samples. A part of them is subtracted from each sample.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) round_trips: Option<RoundTripsLine<'a>>,
+}
+
+/// Round trips of empty messages, measured in alternation with samples that contain such a message.
+#[derive(Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub(super) struct RoundTripsLine<'a> {
+    /// Number of half round trips to subtract from a sample: 0, 1 or 2.
+    #[cfg_attr(feature = "schema", schemars(range(max = 2)))]
+    pub(super) halves: u64,
+    /// Round trips per sample.
+    #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
+    pub(super) batch: u64,
+    /// Time of each batch in nanoseconds, in the order of measurement.
+    pub(super) elapsed_ns: Cow<'a, [u64]>,
+}
+
+/// Time of one leg of one iteration in nanoseconds, combined over ranks as `across` says.
+#[derive(Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub(super) struct SummaryLine {
+    /// Number of samples.
+    #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
+    pub(super) n: usize,
+    #[cfg_attr(feature = "schema", schemars(range(min = 0.0)))]
+    pub(super) median_ns: f64,
+    /// Distribution-free 95 % interval of the median, low and high. Absent with too few or dependent samples.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) ci95_ns: Option<[f64; 2]>,
+    /// Samples per block. The interval comes from medians of blocks. 1 for independent samples.
+    #[serde(default = "one_sample")]
+    #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
+    pub(super) block: usize,
+    #[cfg_attr(feature = "schema", schemars(range(min = 0.0)))]
+    pub(super) min_ns: f64,
+    #[cfg_attr(feature = "schema", schemars(range(min = 0.0)))]
+    pub(super) mean_ns: f64,
+    #[cfg_attr(feature = "schema", schemars(range(min = 0.0)))]
+    pub(super) max_ns: f64,
+    /// Median absolute deviation from the median.
+    #[cfg_attr(feature = "schema", schemars(range(min = 0.0)))]
+    pub(super) mad_ns: f64,
+    /// 95th percentile. Absent below 72 samples.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) p95_ns: Option<f64>,
+    /// 99th percentile. Absent below 368 samples.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) p99_ns: Option<f64>,
+    /// 99.9th percentile. Absent below 3688 samples.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) p999_ns: Option<f64>,
+    /// Lag-1 autocorrelation of the samples.
+    pub(super) lag1: f64,
+    /// Whether the samples form two groups.
+    #[serde(default)]
+    pub(super) bimodal: bool,
+    /// Bandwidth in 10^6 bytes per second, derived from the times above. Absent if the metric is latency.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) mb_per_s: Option<RateLine>,
+    /// Operations per second, derived from the times above. Absent if the metric is latency.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) messages_per_s: Option<RateLine>,
+}
+
+/// Rate at the median time, and at the bounds of its interval.
+#[derive(Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub(super) struct RateLine {
+    pub(super) median: f64,
+    /// Low and high.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) ci95: Option<[f64; 2]>,
+}
+
+/// Number, or the reason why there is none.
+#[derive(Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(untagged)]
+pub(super) enum FigureLine {
+    Value(f64),
+    Unresolved { unresolved: String },
+}
+
+/// Mark of a row.
+#[derive(Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub(super) struct NoticeLine {
+    /// Stable code for programs.
+    pub(super) code: String,
+    /// Short form for a table.
+    pub(super) short: String,
+    /// Meaning, and what to do.
+    pub(super) advice: String,
+}
+
+/// How the run ended, and its number of rows.
+#[derive(Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub(super) struct EndLine {
+    pub(super) outcome: EndOutcome,
+    /// Number of rows.
+    pub(super) cases: u64,
+    /// Number of skipped rows.
+    pub(super) skipped: u64,
+    /// Number of rows that failed, other than by wrong payload.
+    pub(super) failed: u64,
+    /// Number of rows with a wrong payload.
+    #[serde(default)]
+    pub(super) corrupt: u64,
+}
+
+/// `complete`: all cases ran or were skipped. `interrupted`: ended by a signal. `broken`: a rank, launcher or
+/// connection failed.
+#[derive(Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "lowercase")]
+pub(super) enum EndOutcome {
+    Complete,
+    Interrupted,
+    Broken,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
+fn is_zero(number: &u32) -> bool {
+    *number == 0
+}
+
+fn one() -> u32 {
+    1
+}
+
+fn one_sample() -> usize {
+    1
+}

@@ -1,0 +1,58 @@
+//! Conditions that every row of a file fulfils.
+
+use super::line::*;
+
+impl CaseLine<'_> {
+    /// Checks a row, both before writing and after reading. The error names the violated condition.
+    pub(super) fn validate(&self) -> Result<(), String> {
+        let must = |ok: bool, message: &str| if ok { Ok(()) } else { Err(message.to_owned()) };
+        must(self.ranks > 0 && self.pairs > 0, "ranks or pairs is 0")?;
+        must(self.depth != Some(0), "depth is 0")?;
+        must(self.work.as_ref().is_none_or(|w| w.legs > 0), "work.legs is 0")?;
+        must(self.samples.iter().all(|s| s.batch > 0), "batch is 0")?;
+        let mut trips = self.samples.iter().filter_map(|s| s.round_trips.as_ref());
+        must(trips.all(|r| r.batch > 0 && r.halves <= 2), "round_trips has batch 0 or more than two halves")?;
+        must(self.outcome == CaseOutcome::Ok || self.reason.is_some(), "a row that is not ok has no reason")?;
+        let corrupt = matches!(self.check, CheckLine::Failed);
+        must(!corrupt || self.mismatch.is_some(), "a failed check has no mismatch")?;
+        must(!corrupt || self.outcome == CaseOutcome::Failed, "a failed check needs the outcome failed")?;
+        let finite = |f: &FigureLine| !matches!(f, FigureLine::Value(x) if !x.is_finite());
+        must(self.figures.values().all(finite), "a figure is not a finite number")?;
+        self.summary.as_ref().map_or(Ok(()), SummaryLine::validate)
+    }
+}
+
+impl SummaryLine {
+    fn validate(&self) -> Result<(), String> {
+        let times = [
+            ("median_ns", Some(self.median_ns)),
+            ("min_ns", Some(self.min_ns)),
+            ("mean_ns", Some(self.mean_ns)),
+            ("max_ns", Some(self.max_ns)),
+            ("mad_ns", Some(self.mad_ns)),
+            ("p95_ns", self.p95_ns),
+            ("p99_ns", self.p99_ns),
+            ("p999_ns", self.p999_ns),
+            ("ci95_ns", self.ci95_ns.map(|c| c[0])),
+            ("ci95_ns", self.ci95_ns.map(|c| c[1])),
+        ];
+        for (name, time) in times.into_iter().filter_map(|(name, time)| Some((name, time?))) {
+            if !(time.is_finite() && time >= 0.0) {
+                return Err(format!("{name} is {time}, which is not a time"));
+            }
+        }
+        if self.n == 0 || self.block == 0 {
+            return Err("a summary has no samples".into());
+        }
+        if !self.lag1.is_finite() {
+            return Err(format!("lag1 is {}", self.lag1));
+        }
+        if self.ci95_ns.is_some_and(|[low, high]| low > high) {
+            return Err("the low end of ci95_ns is above the high end".into());
+        }
+        if !(self.min_ns <= self.median_ns && self.median_ns <= self.max_ns) {
+            return Err("median_ns is not between min_ns and max_ns".into());
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,18 @@
+//! Logarithmic axes, colour scales, and charts for terminals.
+
+pub(crate) mod curve;
+pub(crate) mod heat_map;
+mod log_axis;
+mod shades;
+
+pub use self::{
+    log_axis::{LogAxis, Ticks},
+    shades::Shades,
+};
+use ombx_core::result::Headline;
+
+/// Returns the interval that an axis must cover for a figure: its 95 % interval and its value.
+pub fn extent(headline: &Headline) -> [f64; 2] {
+    let value = headline.value;
+    headline.ci95.map_or([value; 2], |[low, high]| [low.min(value), high.max(value)])
+}

@@ -1,0 +1,178 @@
+//! Line chart of one benchmark for the terminal, with logarithmic axes and vertical intervals.
+
+use std::io::{Result, Write};
+
+use super::{LogAxis, Ticks, extent};
+use crate::number::tick_label;
+use ombx_core::{benchmark::work::Metric, result::Headline, unit::Bytes};
+
+/// Height of the chart in lines.
+const LINES: usize = 10;
+/// Maximum width in columns.
+const WIDEST: usize = 72;
+/// Minimum width in columns. Narrower charts are left out.
+const NARROWEST: usize = 16;
+/// Dots of a Braille character, horizontally and vertically, and the bit of each dot.
+const DOTS: (usize, usize) = (2, 4);
+const BITS: [[u8; 4]; 2] = [[0x01, 0x02, 0x04, 0x40], [0x08, 0x10, 0x20, 0x80]];
+
+/// Draws figures by message size on a screen of `columns` columns. Fewer than two sizes give no output.
+pub(crate) fn draw(
+    out: &mut dyn Write,
+    points: &[(u64, Headline)],
+    metric: Metric,
+    columns: usize,
+) -> Result<()> {
+    let mut curve: Vec<(f64, Headline)> =
+        points.iter().filter(|(bytes, _)| *bytes > 0).map(|(bytes, head)| (*bytes as f64, *head)).collect();
+    curve.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let x = LogAxis::covering(curve.iter().map(|p| p.0), Ticks::Binary);
+    let y = LogAxis::covering(curve.iter().flat_map(|p| extent(&p.1)), Ticks::Decimal);
+    let (Some(x), Some(y)) = (x, y) else { return Ok(()) };
+    if curve.first().map(|p| p.0) == curve.last().map(|p| p.0) {
+        return Ok(());
+    }
+    let ticks: Vec<(usize, String)> = y
+        .ticks(LINES / 2 + 1)
+        .into_iter()
+        .map(|value| (row_of(y.position(value)) / DOTS.1, tick_label(value)))
+        .collect();
+    let margin =
+        ticks.iter().map(|(_, label): &(_, String)| label.len()).max().unwrap_or(0).max(metric.unit().len());
+    let width = columns.saturating_sub(margin + 8).min(WIDEST);
+    if width < NARROWEST {
+        return Ok(());
+    }
+
+    let mut canvas = Canvas::new(width);
+    let across = |bytes: f64| (x.position(bytes) * (width * DOTS.0 - 1) as f64).round() as usize;
+    let place = |(bytes, head): &(f64, Headline)| (across(*bytes), row_of(y.position(head.value)));
+    for pair in curve.windows(2) {
+        canvas.line(place(&pair[0]), place(&pair[1]));
+    }
+    for (bytes, head) in &curve {
+        let [low, high] = extent(head).map(|value| row_of(y.position(value)));
+        canvas.line((across(*bytes), low), (across(*bytes), high));
+    }
+
+    writeln!(out, "\n  {:>margin$} by bytes", metric.unit())?;
+    for (line, cells) in canvas.cells.chunks(width).enumerate() {
+        let label = ticks.iter().find(|(at, _)| *at == line).map(|(_, label)| label.as_str());
+        let text: String =
+            cells.iter().map(|bits| char::from_u32(0x2800 + u32::from(*bits)).unwrap_or(' ')).collect();
+        let edge = if label.is_some() { '┤' } else { '│' };
+        writeln!(
+            out,
+            "  {:>margin$} {edge}{}",
+            label.unwrap_or_default(),
+            text.trim_end_matches('\u{2800}')
+        )?;
+    }
+    sizes(out, &x, margin, width)?;
+    if points.iter().any(|(bytes, _)| *bytes == 0) {
+        writeln!(out, "  0 bytes have no place on a logarithmic axis")?;
+    }
+    Ok(())
+}
+
+/// Returns the row of dots, from the top, of a position on the vertical axis.
+fn row_of(place: f64) -> usize {
+    ((1.0 - place.clamp(0.0, 1.0)) * (LINES * DOTS.1 - 1) as f64).round() as usize
+}
+
+/// Draws the horizontal axis and its labels.
+fn sizes(out: &mut dyn Write, x: &LogAxis, margin: usize, width: usize) -> Result<()> {
+    let (mut edge, mut labels) = (vec!['─'; width], String::new());
+    for value in x.ticks(width / 7) {
+        let at = (x.position(value) * (width - 1) as f64).round() as usize;
+        let label = Bytes(value as u64).to_string();
+        edge[at] = '┬';
+        if labels.chars().count() <= at {
+            labels = format!("{labels:at$}{label} ");
+        }
+    }
+    writeln!(out, "  {:margin$} └{}", "", edge.into_iter().collect::<String>())?;
+    writeln!(out, "  {:margin$}  {}", "", labels.trim_end())
+}
+
+/// Dots of the chart, eight per character.
+struct Canvas {
+    width: usize,
+    cells: Vec<u8>,
+}
+
+impl Canvas {
+    fn new(width: usize) -> Canvas {
+        Canvas { width, cells: vec![0; width * LINES] }
+    }
+
+    fn line(&mut self, from: (usize, usize), to: (usize, usize)) {
+        let steps = from.0.abs_diff(to.0).max(from.1.abs_diff(to.1)).max(1);
+        let between = |a: usize, b: usize, i: usize| {
+            (a as f64 + (b as f64 - a as f64) * i as f64 / steps as f64).round() as usize
+        };
+        for i in 0..=steps {
+            let (x, y) = (between(from.0, to.0, i), between(from.1, to.1, i));
+            self.cells[y / DOTS.1 * self.width + x / DOTS.0] |= BITS[x % DOTS.0][y % DOTS.1];
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn drawn(points: &[(u64, f64)], columns: usize) -> String {
+        let of = |value| Headline { value, ci95: Some([value * 0.9, value * 1.1]) };
+        let points: Vec<_> = points.iter().map(|(bytes, value)| (*bytes, of(*value))).collect();
+        let mut out = Vec::new();
+        draw(&mut out, &points, Metric::Bandwidth, columns).unwrap();
+        String::from_utf8(out).unwrap()
+    }
+
+    /// Returns column and line of all characters with dots.
+    fn curve(text: &str) -> Vec<(usize, usize)> {
+        let drawn = |c: char| ('\u{2801}'..='\u{28ff}').contains(&c);
+        let lines = text.lines().enumerate();
+        lines
+            .flat_map(|(y, line)| {
+                line.chars().enumerate().filter(move |(_, c)| drawn(*c)).map(move |(x, _)| (x, y))
+            })
+            .collect()
+    }
+
+    #[test]
+    fn a_power_law_is_a_straight_line() {
+        let text = drawn(&[(1, 1.0), (16, 16.0), (256, 256.0), (65536, 65536.0)], 80);
+        let dots = curve(&text);
+        assert!(dots.len() >= 60, "{text}");
+        let (left, right) =
+            (dots.iter().min_by_key(|d| d.0).unwrap(), dots.iter().max_by_key(|d| d.0).unwrap());
+        assert!(left.1 > right.1, "{text}");
+        for (x, y) in &dots {
+            let straight = left.1 as f64
+                + (*x as f64 - left.0 as f64) / (right.0 - left.0) as f64 * (right.1 as f64 - left.1 as f64);
+            assert!((straight - *y as f64).abs() < 1.6, "{x} {y}\n{text}");
+        }
+        assert!(text.contains("MB/s by bytes") && text.trim_end().ends_with("64K"), "{text}");
+    }
+
+    #[test]
+    fn the_chart_fits_the_screen() {
+        let points = [(1, 1.0), (1 << 20, 4000.0)];
+        for columns in [40, 60, 80, 200] {
+            let text = drawn(&points, columns);
+            assert!(text.lines().all(|line| line.chars().count() <= columns), "{columns}\n{text}");
+            assert!(!text.is_empty());
+        }
+        assert_eq!(drawn(&points, 10), "");
+    }
+
+    #[test]
+    fn fewer_than_two_sizes_are_not_drawn() {
+        assert_eq!(drawn(&[], 80), "");
+        assert_eq!(drawn(&[(8, 1.0)], 80), "");
+        assert_eq!(drawn(&[(0, 1.0), (8, 1.0)], 80), "");
+        assert!(drawn(&[(0, 1.0), (8, 1.0), (16, 1.5)], 80).contains("0 bytes have no place"));
+    }
+}

@@ -1,0 +1,64 @@
+//! Heat map of links for the terminal: one character per link, darker for longer times.
+
+use std::io::{Result, Write};
+
+use super::Shades;
+use crate::{
+    render::plain,
+    verdict::{Hosts, LinkTimes},
+};
+
+/// Shades from fast to slow.
+const CHARACTERS: [char; 5] = ['·', '░', '▒', '▓', '█'];
+/// Character of a link that was not measured.
+const NOTHING: char = ' ';
+/// Maximum number of columns. With more ranks, a cell is the slowest link of a block of ranks.
+const WIDEST: usize = 64;
+
+/// Draws the links of one message size.
+pub(crate) fn draw(out: &mut dyn Write, times: &LinkTimes, hosts: &Hosts) -> Result<()> {
+    let ranks = hosts.ranks() as usize;
+    let block = ranks.div_ceil(WIDEST).max(1);
+    let cells = ranks.div_ceil(block);
+    let mut slowest = vec![0f32; cells * cells];
+    for l in times.sweep.iter().filter(|l| (l.from.max(l.to) as usize) < ranks) {
+        let cell = &mut slowest[l.from as usize / block * cells + l.to as usize / block];
+        *cell = cell.max(l.ns);
+    }
+    let Some(shades) = Shades::of(slowest.iter().copied().map(f64::from), CHARACTERS.len()) else {
+        return Ok(());
+    };
+    let character = |ns: f32| match ns {
+        0.0 => NOTHING,
+        ns => CHARACTERS[shades.shade(f64::from(ns))],
+    };
+    let labels: Vec<String> = (0..cells)
+        .map(|cell| {
+            let first = (cell * block) as u32;
+            format!("{} {first}", plain(hosts.name(first)))
+        })
+        .collect();
+    let width = labels.iter().map(|label| label.chars().count()).max().unwrap_or(0);
+    let digits = (cells.saturating_sub(1) * block).to_string().len();
+    for digit in (0..digits).rev() {
+        let of = |cell: usize| {
+            let text = (cell * block).to_string();
+            text.chars().rev().nth(digit).unwrap_or(' ')
+        };
+        writeln!(out, "{:width$}  {}", "", (0..cells).map(of).collect::<String>())?;
+    }
+    for (label, row) in labels.iter().zip(slowest.chunks(cells)) {
+        writeln!(out, "{label:>width$}  {}", row.iter().map(|ns| character(*ns)).collect::<String>())?;
+    }
+    let bounds: Vec<String> = CHARACTERS
+        .iter()
+        .zip(shades.lower_bounds())
+        .map(|(character, ns)| format!("{character} from {:.2}", ns / 1e3))
+        .collect();
+    let blocks = if block > 1 {
+        format!("; a cell is the slowest link of {block} x {block} ranks")
+    } else {
+        String::new()
+    };
+    writeln!(out, "{} us{blocks}", bounds.join("  "))
+}

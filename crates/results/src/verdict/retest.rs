@@ -1,0 +1,101 @@
+//! Choice of the links to measure again alone: slow links, and ordinary links for comparison.
+
+use super::{
+    Component, Hosts, Link, LinkTimes,
+    detection::{RelativeLink, at_one_size, median, relative_links},
+};
+
+/// Maximum number of single links per size, beyond those that the user asks for. With many ranks the limit is two per
+/// rank, which takes about as long as the sweep.
+const MAX_SINGLE_LINKS: usize = 32;
+/// Number of links measured again for a slow host or rank.
+const LINKS_PER_GROUP: usize = 4;
+/// Number of ordinary links of each kind.
+const REFERENCE_LINKS: usize = 3;
+
+/// Link to measure again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Retest {
+    /// Timed rank.
+    pub from: u32,
+    /// Rank that answers.
+    pub to: u32,
+    /// Message size.
+    pub bytes: u64,
+    /// Whether the link is slow. Otherwise it is an ordinary link for comparison.
+    pub is_slow: bool,
+}
+
+/// Returns the slowest `count` links of each size, all links that stand out, and ordinary links of the same kinds.
+pub fn retest_candidates(times: &[LinkTimes], hosts: &Hosts, count: usize) -> Vec<Retest> {
+    let mut all = Vec::new();
+    if count == 0 {
+        return all;
+    }
+    for of_size in times {
+        let mut links = relative_links(&of_size.sweep, hosts);
+        links.sort_by(|a, b| b.log.total_cmp(&a.log));
+        let mut slowest: Vec<RelativeLink> = links.iter().take(count).copied().collect();
+        let mut add = |links: Vec<RelativeLink>| {
+            let new = |l: &RelativeLink| slowest.iter().all(|s| (s.from, s.to) != (l.from, l.to));
+            let new: Vec<RelativeLink> = links.into_iter().filter(new).collect();
+            slowest.extend(new);
+        };
+        // All links of a slow host are unsuitable as ordinary links, also those not measured again.
+        let mut named: Vec<(u32, u32)> = Vec::new();
+        let (mut singles, most) = (0, MAX_SINGLE_LINKS.max(2 * hosts.ranks() as usize));
+        let mut found = at_one_size(of_size, hosts, times.len());
+        found.sort_by(|a, b| b.factor.total_cmp(&a.factor));
+        for slow in found {
+            let mut of = |is: &dyn Fn(&RelativeLink) -> bool| {
+                let all: Vec<RelativeLink> = links.iter().filter(|l| is(l)).copied().collect();
+                named.extend(all.iter().map(|l| (l.from, l.to)));
+                all.into_iter().take(LINKS_PER_GROUP).collect()
+            };
+            match slow.component {
+                Component::HostBetween(h) => {
+                    add(of(&|l| !l.inside && [l.from, l.to].iter().any(|r| hosts.number(*r) == h)))
+                }
+                Component::HostWithin(h) => add(of(&|l| l.inside && hosts.number(l.from) == h)),
+                Component::Rank(r) => add(of(&|l| l.from == r || l.to == r)),
+                Component::Link(..) | Component::OneWay(..) if singles >= most => {}
+                Component::Link(a, b) => {
+                    singles += 2;
+                    add(of(&|l| [(a, b), (b, a)].contains(&(l.from, l.to))));
+                }
+                Component::OneWay(a, b) => {
+                    singles += 1;
+                    add(of(&|l| (l.from, l.to) == (a, b)));
+                }
+            }
+        }
+        let again =
+            |l: &RelativeLink, is_slow| Retest { from: l.from, to: l.to, bytes: of_size.bytes, is_slow };
+        all.extend(slowest.iter().map(|l| again(l, true)));
+        for inside in [false, true] {
+            if slowest.iter().all(|l| l.inside != inside) {
+                continue;
+            }
+            let again_anyway = |l: &RelativeLink| slowest.iter().any(|s| (s.from, s.to) == (l.from, l.to));
+            let mut usual: Vec<&RelativeLink> =
+                links.iter().filter(|l| l.inside == inside && !again_anyway(l)).collect();
+            if usual.iter().any(|l| !named.contains(&(l.from, l.to))) {
+                usual.retain(|l| !named.contains(&(l.from, l.to)));
+            }
+            let centre = median(&usual.iter().map(|l| l.log).collect::<Vec<_>>());
+            usual.sort_by(|a, b| (a.log - centre).abs().total_cmp(&(b.log - centre).abs()));
+            all.extend(usual.into_iter().take(REFERENCE_LINKS).map(|l| again(l, false)));
+        }
+    }
+    all
+}
+
+/// Returns the slowest links relative to their kind, and their ratios to its median.
+pub fn slowest(times: &LinkTimes, hosts: &Hosts, count: usize) -> Vec<(Link, f64)> {
+    let mut links = relative_links(&times.sweep, hosts);
+    links.sort_by(|a, b| b.log.total_cmp(&a.log));
+    let ns = |l: &RelativeLink| {
+        times.sweep.iter().find(|s| (s.from, s.to) == (l.from, l.to)).map_or(0.0, |s| s.ns)
+    };
+    links.iter().take(count).map(|l| (Link { from: l.from, to: l.to, ns: ns(l) }, l.log.exp())).collect()
+}
