@@ -16,7 +16,7 @@ use std::ffi::OsString;
 
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use ombx_core::{
-    benchmark::registry::Registry,
+    benchmark::Registry,
     error::{Error, Result},
 };
 

@@ -5,7 +5,7 @@ use std::{ffi::OsString, os::unix::ffi::OsStringExt, sync::LazyLock};
 
 use clap::FromArgMatches;
 use ombx_core::{
-    benchmark::registry::Registry,
+    benchmark::Registry,
     error::{Error, Kind, Result},
 };
 use ombx_report::{Report, Source, page};

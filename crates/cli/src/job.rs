@@ -7,10 +7,7 @@ pub(crate) mod time_limit;
 use std::time::Duration;
 
 use ombx_core::{
-    benchmark::{
-        entry::{Choice, Medium},
-        threads::Threading,
-    },
+    benchmark::{Choice, Medium, Threading},
     measure::{plan::Plan, runner::Part},
 };
 use ombx_links::sweep;

@@ -27,7 +27,7 @@ use std::{
 };
 
 use ombx_core::{
-    benchmark::entry::Medium,
+    benchmark::Medium,
     error::{Error, Result},
     measure::plan::Launch,
 };

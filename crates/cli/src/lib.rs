@@ -25,7 +25,7 @@ mod suite;
 
 use std::process::ExitCode;
 
-use ombx_core::benchmark::registry::Registry;
+use ombx_core::benchmark::Registry;
 
 use crate::{arguments::argv, launch::detection};
 

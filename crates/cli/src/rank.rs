@@ -19,7 +19,7 @@ use std::time::Duration;
 
 #[cfg(not(all(feature = "mpi", feature = "sockets")))]
 use ombx_core::error::Error;
-use ombx_core::{benchmark::entry::Medium, error::Result};
+use ombx_core::{benchmark::Medium, error::Result};
 
 use self::state::RankState;
 use crate::job::{Job, time_limit};

@@ -8,10 +8,7 @@ use std::{fs, path::Path};
 
 use clap::{ArgMatches, Command, FromArgMatches};
 use ombx_core::{
-    benchmark::{
-        entry::{Benchmark, Choice},
-        registry::Registry,
-    },
+    benchmark::{Benchmark, Choice, Registry},
     error::{Error, Result},
     measure::runner::Part,
 };

@@ -9,13 +9,7 @@ mod tests;
 pub mod tree;
 
 use ombx_core::{
-    benchmark::{
-        axis::AxisValue,
-        entry::Benchmark,
-        kernel::Kernel,
-        layout::Layout,
-        work::{Method, Metric},
-    },
+    benchmark::{AxisValue, Benchmark, Kernel, Layout, Method, Metric},
     error::Result,
     measure::session::Session,
     pacing::{clock_sync::SyncHosts, pace::Pacing},

@@ -7,8 +7,8 @@ use std::ops::Range;
 
 use ombx_core::{
     benchmark::{
+        Root,
         payload::{Check, Fill, check_words, sum, write_words},
-        root::Root,
     },
     unit::Rank,
 };

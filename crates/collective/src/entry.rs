@@ -1,12 +1,7 @@
 //! Registry entries of collective operations: axes, sizes and kernel of each mode.
 
 use ombx_core::{
-    benchmark::{
-        axis::{Axis, AxisValue},
-        entry::Benchmark,
-        layout::Layout,
-        work::Metric,
-    },
+    benchmark::{Axis, AxisValue, Benchmark, Layout, Metric},
     pacing::{clock_sync::SyncHosts, pace::Pacing},
 };
 use ombx_mpi::{

@@ -5,12 +5,8 @@ use std::{marker::PhantomData, time::Duration};
 use crate::overlap;
 use ombx_core::{
     benchmark::{
-        case::Case,
-        compute::Compute,
-        context::Context,
-        kernel::Kernel,
+        Case, Compute, Context, Kernel, Method, Metric, Work,
         payload::{Check, Fill},
-        work::{Method, Metric, Work},
     },
     error::Result,
     unit::Rank,

@@ -8,7 +8,7 @@
 //!
 //! ```
 //! use ombx_collective::operations::OPERATIONS;
-//! use ombx_core::benchmark::registry::Registry;
+//! use ombx_core::benchmark::Registry;
 //!
 //! let bcast = OPERATIONS.iter().find(|operation| operation.name == "bcast").unwrap();
 //! assert_eq!(bcast.benchmarks().map(|entry| entry.name),

@@ -1,6 +1,6 @@
 //! The table of collective operations. Each line registers a blocking, a nonblocking and a persistent benchmark.
 
-use ombx_core::benchmark::entry::Benchmark;
+use ombx_core::benchmark::Benchmark;
 use ombx_mpi::collective::{
     Allgather, Allgatherv, Allreduce, Alltoall, Alltoallv, Alltoallw, Barrier, Bcast, Call, DataFlow, Exscan,
     Gather, Gatherv, NeighborAllgather, NeighborAllgatherv, NeighborAlltoall, NeighborAlltoallv,

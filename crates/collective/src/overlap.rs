@@ -4,13 +4,8 @@ use std::time::Duration;
 
 use ombx_core::{
     benchmark::{
-        case::Case,
-        compute::Busy,
-        context::Context,
-        figure::{Figure, Figures},
-        kernel::Kernel,
+        Busy, Case, Context, Figure, Figures, Kernel, Method, Metric, Work,
         payload::{Check, Fill},
-        work::{Method, Metric, Work},
     },
     error::Result,
     measure::{

@@ -4,10 +4,7 @@ use std::hint::black_box;
 
 use criterion::{Criterion, criterion_group, criterion_main};
 use ombx_core::{
-    benchmark::{
-        entry::{Benchmark, Choice},
-        registry::Registry,
-    },
+    benchmark::{Benchmark, Choice, Registry},
     measure::{
         plan::{Plan, parse_sizes},
         session::{selected, sizes_of},

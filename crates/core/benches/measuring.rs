@@ -4,12 +4,7 @@ use std::hint::black_box;
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use ombx_core::{
-    benchmark::{
-        case::Case,
-        context::Context,
-        kernel::Kernel,
-        work::{Method, Metric, Work},
-    },
+    benchmark::{Case, Context, Kernel, Method, Metric, Work},
     error::Result,
     system::clock::Clock,
     testkit::time_batches,

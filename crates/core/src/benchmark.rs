@@ -1,17 +1,34 @@
 //! What a benchmark is: its entry in the registry, its kernel, and the cases that users choose.
 
-pub mod axis;
-pub mod case;
-pub mod compute;
-pub mod context;
-pub mod entry;
-pub mod figure;
-pub mod kernel;
-pub mod layout;
+mod axis;
+mod case;
+mod compute;
+mod context;
+mod entry;
+mod figure;
+mod kernel;
+mod layout;
 pub mod payload;
-pub mod preset;
-pub mod registry;
-pub mod root;
-pub mod setting;
-pub mod threads;
-pub mod work;
+mod preset;
+mod registry;
+mod root;
+mod setting;
+mod threads;
+mod work;
+
+pub use self::{
+    axis::{Axis, AxisValue, Named},
+    case::Case,
+    compute::{Busy, Compute},
+    context::Context,
+    entry::{Benchmark, Choice, Medium},
+    figure::{Figure, Figures},
+    kernel::Kernel,
+    layout::{Aggregation, Assignment, Layout, Pairing, Pairs},
+    preset::{Osu, Preset},
+    registry::Registry,
+    root::Root,
+    setting::Setting,
+    threads::{Threading, Threads},
+    work::{Method, Metric, Role, Work},
+};

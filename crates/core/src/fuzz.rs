@@ -3,7 +3,7 @@
 //! The programs of `fuzz/` call them for hours, the tests below for seconds.
 
 use crate::{
-    benchmark::{layout::Aggregation, root::Root, threads::Threads},
+    benchmark::{Aggregation, Root, Threads},
     error::{Kind, Result},
     measure::{
         collect,

@@ -3,12 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::{
-    benchmark::{
-        figure::Figures,
-        layout::Aggregation,
-        payload::Check,
-        work::{Metric, Work},
-    },
+    benchmark::{Aggregation, Figures, Metric, Work, payload::Check},
     measure::phases::Phases,
     stats::Summary,
     system::clock::Facts,

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use crate::schedule::Schedule;
 use ombx_core::{
-    benchmark::{case::Case, entry::Choice, layout::Layout, payload::Check},
+    benchmark::{Case, Choice, Layout, payload::Check},
     error::{Error, Result},
     measure::{
         plan::Plan,

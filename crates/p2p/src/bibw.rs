@@ -2,7 +2,7 @@
 
 use crate::two_sided;
 use ombx_core::{
-    benchmark::axis::AxisValue,
+    benchmark::AxisValue,
     two_sided::pattern::{BiStream, Buffers},
 };
 

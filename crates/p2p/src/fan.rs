@@ -4,14 +4,8 @@ use std::marker::PhantomData;
 
 use ombx_core::{
     benchmark::{
-        axis::AxisValue,
-        case::Case,
-        context::Context,
-        entry::Benchmark,
-        kernel::Kernel,
-        layout::Layout,
+        AxisValue, Benchmark, Case, Context, Kernel, Layout, Method, Metric, Role, Work,
         payload::{Check, Fill, Slots},
-        work::{Method, Metric, Role, Work},
     },
     error::Result,
     two_sided::pattern::{Buffers, Link},

@@ -2,12 +2,8 @@
 
 use ombx_core::{
     benchmark::{
-        case::Case,
-        context::Context,
-        entry::Benchmark,
-        kernel::Kernel,
+        Benchmark, Case, Context, Kernel, Method, Metric, Role, Work,
         payload::{Check, Fill},
-        work::{Method, Metric, Role, Work},
     },
     error::Result,
     two_sided::pattern::{PatternKernel, PingPong},

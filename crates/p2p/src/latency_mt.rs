@@ -1,6 +1,6 @@
 //! `p2p.latency_mt`: ping-pongs of several threads; any thread of the other rank answers.
 
-use ombx_core::{benchmark::entry::Benchmark, two_sided::threaded::SharedPing};
+use ombx_core::{benchmark::Benchmark, two_sided::threaded::SharedPing};
 use ombx_mpi::SharedChannel;
 
 ombx_core::inventory::submit! {

@@ -4,7 +4,7 @@
 //! names, so name it: `use ombx_p2p as _;` is enough.
 //!
 //! ```
-//! use ombx_core::benchmark::registry::Registry;
+//! use ombx_core::benchmark::Registry;
 //! use ombx_p2p as _;
 //!
 //! let registry = Registry::load()?;
@@ -61,7 +61,7 @@ mod partitioned;
 mod persistent;
 
 use ombx_core::{
-    benchmark::entry::Benchmark,
+    benchmark::Benchmark,
     error::Result,
     measure::{engine::run_either, session::Session},
     two_sided::pattern::{Pattern, PatternKernel},

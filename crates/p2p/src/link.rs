@@ -2,11 +2,7 @@
 
 use crate::run_two_sided;
 use ombx_core::{
-    benchmark::{
-        axis::AxisValue,
-        entry::Benchmark,
-        work::{Method, Metric},
-    },
+    benchmark::{AxisValue, Benchmark, Method, Metric},
     error::Result,
     measure::session::Session,
     two_sided::pattern::{Bidirectional, LinkPattern, Semidirectional, Unidirectional},

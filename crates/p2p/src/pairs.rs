@@ -2,10 +2,7 @@
 
 use crate::two_sided;
 use ombx_core::{
-    benchmark::{
-        axis::AxisValue,
-        layout::{Layout, Pairing, Pairs},
-    },
+    benchmark::{AxisValue, Layout, Pairing, Pairs},
     two_sided::pattern::{Buffers, PingPong, Stream},
 };
 

@@ -1,7 +1,7 @@
 //! `p2p.*_partitioned`: ping-pong and stream over partitioned messages of MPI 4.
 
 use ombx_core::{
-    benchmark::entry::Benchmark,
+    benchmark::Benchmark,
     two_sided::pattern::{PatternKernel, PingPong, Stream},
 };
 use ombx_mpi::PartitionedChannel;

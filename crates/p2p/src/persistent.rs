@@ -1,7 +1,7 @@
 //! `p2p.*_persistent`: ping-pong and streams over persistent requests.
 
 use ombx_core::{
-    benchmark::{axis::AxisValue, entry::Benchmark},
+    benchmark::{AxisValue, Benchmark},
     two_sided::pattern::{BiStream, Buffers, PatternKernel, PingPong, Stream},
 };
 use ombx_mpi::PersistentChannel;

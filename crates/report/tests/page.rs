@@ -4,9 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use ombx_core::{
     benchmark::{
-        figure::Figure,
+        Figure, Metric, Work,
         payload::{Check, Mismatch},
-        work::{Metric, Work},
     },
     result::{ClockFacts, Measurement, Notice, Outcome, Run, Samples, Tally},
     stats::Summary,

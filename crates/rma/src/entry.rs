@@ -1,12 +1,7 @@
 //! Constructors of registry entries: an operation calls them to register its benchmarks.
 
 use ombx_core::{
-    benchmark::{
-        axis::{Axis, AxisValue},
-        entry::Benchmark,
-        layout::{Layout, Pairing, Pairs},
-        preset::Preset,
-    },
+    benchmark::{Axis, AxisValue, Benchmark, Layout, Pairing, Pairs, Preset},
     error::Result,
     measure::session::Session,
 };

@@ -4,12 +4,8 @@ use std::{marker::PhantomData, time::Duration};
 
 use ombx_core::{
     benchmark::{
-        case::Case,
-        compute::{Busy, Compute},
-        context::Context,
-        kernel::Kernel,
+        Busy, Case, Compute, Context, Kernel, Method, Metric, Role, Work,
         payload::{Check, Fill, Slots},
-        work::{Method, Metric, Role, Work},
     },
     error::{Error, Result},
     unit::Rank,

@@ -1,10 +1,7 @@
 //! Modes: an iteration issues one operation, many, or many in both directions.
 
 use ombx_core::{
-    benchmark::{
-        case::Case,
-        work::{Method, Metric, Work},
-    },
+    benchmark::{Case, Method, Metric, Work},
     error::Result,
 };
 

@@ -1,6 +1,6 @@
 //! Synchronisation of one-sided operations, one type per way.
 
-use ombx_core::{benchmark::work::Role, error::Result};
+use ombx_core::{benchmark::Role, error::Result};
 use ombx_mpi::{Epochs, LockKind};
 
 /// A way to open and close the epochs of one-sided operations. All functions except `begin` and `end` are timed.

@@ -3,13 +3,7 @@
 use std::{cell::RefCell, marker::PhantomData, sync::Mutex};
 
 use ombx_core::{
-    benchmark::{
-        case::Case,
-        context::Context,
-        entry::Benchmark,
-        kernel::Kernel,
-        work::{Method, Metric, Role, Work},
-    },
+    benchmark::{Benchmark, Case, Context, Kernel, Method, Metric, Role, Work},
     error::Result,
     measure::plan::{Effort, Plan, parse_sizes},
     result::Measurement,

@@ -17,7 +17,7 @@
 //!
 //! ```
 //! use ombx_core::{
-//!     benchmark::registry::Registry,
+//!     benchmark::Registry,
 //!     error::Result,
 //!     measure::{plan::{Effort, Plan}, runner, sink::Memory},
 //!     system::clock::Clock,

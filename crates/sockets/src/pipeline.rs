@@ -21,13 +21,7 @@ mod worker;
 use std::{fs::File, os::unix::fs::MetadataExt};
 
 use ombx_core::{
-    benchmark::{
-        axis::AxisValue,
-        case::Case,
-        entry::Benchmark,
-        setting::Setting,
-        work::{Method, Metric},
-    },
+    benchmark::{AxisValue, Benchmark, Case, Method, Metric, Setting},
     error::{Error, Result},
     measure::{
         plan::{self, Plan as Choices},

@@ -1,13 +1,7 @@
 //! Benchmarks of two ranks over each kind of socket: core's patterns over links of this crate.
 
 use ombx_core::{
-    benchmark::{
-        axis::AxisValue,
-        entry::Benchmark,
-        kernel::Kernel,
-        setting::Setting,
-        work::{Method, Metric},
-    },
+    benchmark::{AxisValue, Benchmark, Kernel, Method, Metric, Setting},
     error::{Error, Result},
     measure::{engine::run, session::Session},
     two_sided::pattern::{

@@ -2,19 +2,7 @@
 
 use std::hint::black_box;
 
-use ombx_core::{
-    benchmark::{
-        case::Case,
-        context::Context,
-        entry::Benchmark,
-        kernel::Kernel,
-        layout::Layout,
-        payload::{Check, Fill, Slots},
-        work::{Method, Metric, Work},
-    },
-    error::{Error, Result},
-    unit::Rank,
-};
+use ombx_core::{benchmark::{Benchmark, Case, Context, Kernel, Layout, Method, Metric, Work, payload::{Check, Fill, Slots}}, error::{Error, Result}, unit::Rank};
 
 /// Copy between two buffers of a rank.
 struct Copy {

@@ -1,7 +1,7 @@
 //! What else is measured between hosts, against what the network was given: sockets, broadcasts, clocks, the pipeline.
 
 use ombx_core::{
-    benchmark::{figure::Figure, payload::Check},
+    benchmark::{Figure, payload::Check},
     result::{Measurement, Outcome},
 };
 use ombx_tests::{results, tell};

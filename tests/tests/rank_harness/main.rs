@@ -8,7 +8,7 @@ mod windows;
 use std::{env, fs, process::ExitCode, time::Duration};
 
 use libtest_mimic::{Arguments, Failed, Trial};
-use ombx_core::benchmark::threads::Threading;
+use ombx_core::benchmark::Threading;
 use ombx_mpi::{Mpi, MpiTeam};
 use ombx_tests::{Done, Job};
 

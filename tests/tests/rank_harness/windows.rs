@@ -2,9 +2,8 @@
 
 use ombx_core::{
     benchmark::{
-        context::Context,
+        Context, Role,
         payload::{Check, Fill, Slots},
-        work::Role,
     },
     error::Result,
     team::Team,

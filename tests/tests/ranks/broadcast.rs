@@ -1,7 +1,7 @@
 //! Four ways to time a broadcast on real ranks, and what they owe to one another.
 
 use ombx_core::{
-    benchmark::{figure::Figure, layout::Aggregation, payload::Check},
+    benchmark::{Aggregation, Figure, payload::Check},
     result::{Measurement, Outcome},
 };
 

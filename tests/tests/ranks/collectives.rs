@@ -4,7 +4,7 @@ use std::{collections::BTreeSet, time::Duration};
 
 use ombx_collective::operations::OPERATIONS;
 use ombx_core::{
-    benchmark::{figure::Figure, payload::Check},
+    benchmark::{Figure, payload::Check},
     result::{Measurement, Outcome},
 };
 use ombx_results::file::RunWithRows;

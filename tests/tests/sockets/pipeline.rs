@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, fs, path::Path};
 
-use ombx_core::benchmark::{figure::Figure, payload::Check};
+use ombx_core::benchmark::{Figure, payload::Check};
 use ombx_tests::{Done, Files, Running, process::Process, results};
 use rustix::process::Signal;
 

@@ -3,7 +3,7 @@
 use std::{env, fs, path::PathBuf, process::Command};
 
 use ombx_core::{
-    benchmark::figure::Figure,
+    benchmark::Figure,
     result::{Measurement, Outcome},
 };
 use ombx_results::file;

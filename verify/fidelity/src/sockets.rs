@@ -217,7 +217,7 @@ impl Tools {
         let row = row.ok_or_else(|| unreadable("ombx", &text))?;
         let rate = row.mb_per_s().map(|rate| rate.median);
         let time = row.summary.as_ref().map(|summary| summary.median / 1e3);
-        let figure = if row.metric == ombx_core::benchmark::work::Metric::Bandwidth { rate } else { time };
+        let figure = if row.metric == ombx_core::benchmark::Metric::Bandwidth { rate } else { time };
         figure.ok_or_else(|| unreadable("ombx", &format!("{:?}", row.outcome)))
     }
 

@@ -7,7 +7,7 @@ use clap::{
     builder::{PossibleValue, PossibleValuesParser},
 };
 use ombx_core::{
-    benchmark::{axis::Axis, entry::Choice, registry::Registry, setting::Setting},
+    benchmark::{Axis, Choice, Registry, Setting},
     error::{Error, Result},
 };
 

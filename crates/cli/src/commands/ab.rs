@@ -16,7 +16,7 @@ use std::{
 
 use clap::{ArgMatches, Args};
 use ombx_core::{
-    benchmark::registry::Registry,
+    benchmark::Registry,
     error::{Error, Result},
     measure::plan::Launch,
 };

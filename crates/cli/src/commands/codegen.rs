@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use clap::{Args, Command, ValueEnum};
 use ombx_core::{
-    benchmark::registry::Registry,
+    benchmark::Registry,
     error::{Error, Result},
 };
 use serde_json::{Value, json};

@@ -4,7 +4,7 @@ mod probe;
 
 use clap::Args;
 use ombx_core::{
-    benchmark::threads::Threading,
+    benchmark::Threading,
     error::{Error, Result},
     result::Notice,
     system::{clock::Clock, host::Host},

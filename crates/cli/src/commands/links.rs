@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use clap::{Args, ValueEnum};
 use ombx_core::{
-    benchmark::{entry::Choice, registry::Registry},
+    benchmark::{Choice, Registry},
     error::{Error, Result},
     measure::plan::Plan,
 };

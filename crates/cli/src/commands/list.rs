@@ -3,7 +3,7 @@
 use clap::{Args, Command};
 use comfy_table::presets;
 use ombx_core::{
-    benchmark::{entry::Benchmark, registry::Registry},
+    benchmark::{Benchmark, Registry},
     error::Result,
 };
 use serde_json::{Value, json};

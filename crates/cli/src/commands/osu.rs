@@ -6,7 +6,7 @@ mod names;
 mod options;
 pub(crate) mod program;
 
-use ombx_core::{benchmark::registry::Registry, error::Result, measure::runner::Part};
+use ombx_core::{benchmark::Registry, error::Result, measure::runner::Part};
 use ombx_results::render::OsuTable;
 
 use self::{arguments::OsuArgs, program::Program};

@@ -5,7 +5,7 @@ pub(crate) mod plan;
 
 use clap::{ArgMatches, Command};
 use ombx_core::{
-    benchmark::registry::Registry,
+    benchmark::Registry,
     error::{Error, Result},
     measure::runner::Part,
 };

@@ -1,10 +1,7 @@
 //! Finds the benchmarks that a name, a glob or an OSU name selects.
 
 use ombx_core::{
-    benchmark::{
-        entry::{Benchmark, Choice},
-        registry::Registry,
-    },
+    benchmark::{Benchmark, Choice, Registry},
     error::{Error, Result},
 };
 

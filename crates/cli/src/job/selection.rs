@@ -2,7 +2,7 @@
 
 use crate::job::lookup;
 use ombx_core::{
-    benchmark::{axis::Axis, entry::Choice, registry::Registry, threads::Threading},
+    benchmark::{Axis, Choice, Registry, Threading},
     error::{Error, Result},
     measure::{
         plan::Plan,

@@ -8,7 +8,7 @@ use std::{
 };
 
 use ombx_core::{
-    benchmark::threads::Threading,
+    benchmark::Threading,
     error::{Error, Result},
     system::environment::kept_variables,
 };

@@ -3,7 +3,7 @@
 use std::{ffi::OsString, process::Command};
 
 use ombx_core::{
-    benchmark::threads::Threading,
+    benchmark::Threading,
     error::{Error, Result},
 };
 

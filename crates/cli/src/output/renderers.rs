@@ -6,7 +6,7 @@ use std::{
 };
 
 use ombx_core::{
-    benchmark::{preset::Osu, registry::Registry},
+    benchmark::{Osu, Registry},
     error::{Error, Result},
 };
 use ombx_results::render::{

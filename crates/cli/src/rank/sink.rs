@@ -3,7 +3,7 @@
 use std::fs::File;
 
 use ombx_core::{
-    benchmark::case::Case,
+    benchmark::Case,
     error::Result,
     measure::sink::Sink,
     result::{Measurement, Run, Tally},

@@ -9,7 +9,7 @@ use std::{
 };
 
 use ombx_core::{
-    benchmark::case::Case,
+    benchmark::Case,
     system::{clock::Since, environment},
 };
 use rustix::process::{Signal, getpid, getppid, kill_process, set_parent_process_death_signal};

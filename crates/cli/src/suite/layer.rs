@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use clap::{ArgMatches, Command};
-use ombx_core::benchmark::{entry::Choice, registry::Registry, threads::Threading};
+use ombx_core::benchmark::{Choice, Registry, Threading};
 
 use super::options;
 use crate::arguments::{axes, given};

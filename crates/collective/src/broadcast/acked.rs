@@ -9,11 +9,8 @@ use std::marker::PhantomData;
 use crate::broadcast::kernel::{Broadcast, Endpoint, work};
 use ombx_core::{
     benchmark::{
-        case::Case,
-        context::Context,
-        figure::{Figure, Figures},
+        Case, Context, Figure, Figures, Metric, Role,
         payload::{Check, Fill},
-        work::{Metric, Role},
     },
     error::Result,
     measure::{

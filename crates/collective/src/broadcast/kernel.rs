@@ -2,11 +2,8 @@
 
 use ombx_core::{
     benchmark::{
-        case::Case,
-        context::Context,
-        kernel::Kernel,
+        Case, Context, Kernel, Method, Metric, Work,
         payload::{Check, Fill, Slots},
-        work::{Method, Metric, Work},
     },
     error::Result,
     unit::Rank,

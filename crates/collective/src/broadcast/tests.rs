@@ -9,15 +9,7 @@ use crate::broadcast::{
     tests::simulation::SimBroadcast,
 };
 use ombx_core::{
-    benchmark::{
-        axis::AxisValue,
-        entry::Benchmark,
-        figure::Figure,
-        kernel::Kernel,
-        layout::{Aggregation, Layout},
-        payload::Check,
-        work::Metric,
-    },
+    benchmark::{Aggregation, AxisValue, Benchmark, Figure, Kernel, Layout, Metric, payload::Check},
     measure::plan::{Effort, Plan, parse_sizes},
     result::Measurement,
     testkit::{SimMesh, measure},

@@ -4,7 +4,7 @@
 
 use crate::broadcast::kernel::Broadcast;
 use ombx_core::{
-    benchmark::{context::Context, payload::Slots},
+    benchmark::{Context, payload::Slots},
     error::Result,
     pacing::mesh::Mesh,
     unit::Rank,

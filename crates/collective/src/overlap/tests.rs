@@ -2,7 +2,7 @@
 
 use super::*;
 use ombx_core::{
-    benchmark::{axis::AxisValue, entry::Benchmark, layout::Layout},
+    benchmark::{AxisValue, Benchmark, Layout},
     error::Error,
     measure::plan::{Effort, Plan},
     system::clock::VirtualTime,

@@ -71,7 +71,7 @@ pub trait AxisValue: Copy + PartialEq + 'static {
 /// The doc comment of the enum is the help of its option. The doc comments of the variants are the help of its values.
 ///
 /// ```
-/// use ombx_core::benchmark::axis::AxisValue;
+/// use ombx_core::benchmark::AxisValue;
 ///
 /// ombx_core::axis! {
 ///     /// Protocol under the messages
@@ -107,14 +107,14 @@ macro_rules! axis {
             }
         }
 
-        impl $crate::benchmark::axis::AxisValue for $Axis {
-            const AXIS: &'static $crate::benchmark::axis::Axis = &$crate::benchmark::axis::Axis {
+        impl $crate::benchmark::AxisValue for $Axis {
+            const AXIS: &'static $crate::benchmark::Axis = &$crate::benchmark::Axis {
                 name: $name,
                 about: $about.trim_ascii(),
                 values: &[$( $value, )+],
                 help: &[$( $help.trim_ascii(), )+],
                 default: $Axis::$default.name(),
-                named: $crate::benchmark::axis::Named::$named,
+                named: $crate::benchmark::Named::$named,
             };
             const ALL: &'static [Self] = &[$( $Axis::$Value, )+];
             const DEFAULT: Self = $Axis::$default;

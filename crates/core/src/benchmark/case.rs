@@ -3,11 +3,7 @@
 use std::fmt::Write as _;
 
 use crate::{
-    benchmark::{
-        axis::{Axis, AxisValue},
-        root::Root,
-        threads::Threads,
-    },
+    benchmark::{Axis, AxisValue, Root, Threads},
     unit::Bytes,
 };
 

@@ -3,7 +3,7 @@
 use std::{any::Any, collections::BTreeMap};
 
 use crate::{
-    benchmark::work::Role,
+    benchmark::Role,
     error::{Error, Result},
     system::environment,
     team::Team,

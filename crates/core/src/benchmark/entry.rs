@@ -3,14 +3,7 @@
 use std::{fmt, panic::Location};
 
 use crate::{
-    benchmark::{
-        axis::Axis,
-        layout::Layout,
-        preset::{Osu, Preset},
-        setting::Setting,
-        threads::{Threading, Threads},
-        work::{Method, Metric},
-    },
+    benchmark::{Axis, Layout, Method, Metric, Osu, Preset, Setting, Threading, Threads},
     error::{Error, Result},
     measure::{
         plan::{Plan, parse_sizes},
@@ -21,7 +14,7 @@ use crate::{
 /// Entry of one benchmark.
 ///
 /// ```
-/// # use ombx_core::{benchmark::{case::Case, context::Context, entry::Benchmark, kernel::Kernel, work::*}, error::Result};
+/// # use ombx_core::{benchmark::{Case, Context, Benchmark, Kernel, work::*}, error::Result};
 /// # struct Nothing;
 /// # impl Kernel for Nothing {
 /// #     const METRIC: Metric = Metric::Latency;

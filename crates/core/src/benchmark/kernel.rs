@@ -2,11 +2,8 @@
 
 use crate::{
     benchmark::{
-        case::Case,
-        context::Context,
-        figure::Figures,
+        Case, Context, Figures, Method, Metric, Work,
         payload::{Check, Fill},
-        work::{Method, Metric, Work},
     },
     error::Result,
 };
@@ -22,7 +19,7 @@ pub trait Kernel: Sized {
     /// Description of the method, for the catalogue of benchmarks.
     const METHOD: Method;
 
-    /// Returns whether the kernel supports a case; see [`Benchmark::either`](crate::benchmark::entry::Benchmark::either).
+    /// Returns whether the kernel supports a case; see [`Benchmark::either`](crate::benchmark::Benchmark::either).
     fn supports(_case: &Case) -> bool {
         true
     }

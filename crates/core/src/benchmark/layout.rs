@@ -1,7 +1,7 @@
 //! Layouts: which ranks take part in a benchmark, their roles, and how their times are aggregated.
 
 use crate::{
-    benchmark::work::Role,
+    benchmark::Role,
     error::{Error, Result},
     unit::Rank,
 };
@@ -183,7 +183,7 @@ impl Assignment {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::benchmark::axis::AxisValue;
+    use crate::benchmark::AxisValue;
 
     #[test]
     fn roles_of_a_pair_are_mutual() {

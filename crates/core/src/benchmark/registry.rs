@@ -1,11 +1,7 @@
 //! The registry: the benchmark entries that are linked into this binary.
 
 use crate::{
-    benchmark::{
-        axis::Axis,
-        entry::{Benchmark, Choice},
-        setting::Setting,
-    },
+    benchmark::{Axis, Benchmark, Choice, Setting},
     error::{Error, Result},
 };
 

@@ -3,7 +3,7 @@
 use std::{fmt, str::FromStr};
 
 use crate::{
-    benchmark::work::Role,
+    benchmark::Role,
     error::{Error, Result},
 };
 

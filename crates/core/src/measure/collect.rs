@@ -2,7 +2,7 @@
 
 use crate::{
     benchmark::{
-        layout::Aggregation,
+        Aggregation,
         payload::{Check, Mismatch},
     },
     error::{Error, Result},

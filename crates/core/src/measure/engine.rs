@@ -1,7 +1,7 @@
 //! Functions that run the kernel of an entry in every case, on one thread or several.
 
 use crate::{
-    benchmark::{case::Case, context::Context, entry::Benchmark, kernel::Kernel, threads::Threading},
+    benchmark::{Benchmark, Case, Context, Kernel, Threading},
     error::{Error, Result},
     measure::{
         opened::{OpenKernel, SingleThreaded},

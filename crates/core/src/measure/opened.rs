@@ -2,9 +2,7 @@
 
 use crate::{
     benchmark::{
-        figure::Figures,
-        kernel::Kernel,
-        layout::Aggregation,
+        Aggregation, Figures, Kernel,
         payload::{Check, Fill},
     },
     error::Result,

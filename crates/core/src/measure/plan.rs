@@ -9,7 +9,7 @@ use std::{
 
 pub use self::launch::Launch;
 use crate::{
-    benchmark::{root::Root, setting::Setting, threads::Threads},
+    benchmark::{Root, Setting, Threads},
     error::{Error, Result},
     unit::Bytes,
 };

@@ -4,9 +4,8 @@ use std::time::Duration;
 
 use crate::{
     benchmark::{
-        layout::Aggregation,
+        Aggregation, Role,
         payload::{Check, Fill},
-        work::Role,
     },
     error::Result,
     measure::{

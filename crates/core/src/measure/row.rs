@@ -4,13 +4,8 @@ use std::collections::BTreeMap;
 
 use crate::{
     benchmark::{
-        case::Case,
-        context::Context,
-        figure::Figure,
-        kernel::Kernel,
-        layout::Aggregation,
+        Aggregation, Case, Context, Figure, Kernel, Metric, Work,
         payload::{Check, Fill},
-        work::{Metric, Work},
     },
     error::{Kind, Result},
     measure::{

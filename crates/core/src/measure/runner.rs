@@ -3,11 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::{
-    benchmark::{
-        case::Case,
-        entry::{Benchmark, Choice},
-        threads::Threading,
-    },
+    benchmark::{Benchmark, Case, Choice, Threading},
     error::{Error, Kind, Result},
     measure::{
         plan::{Effort, Launch, Plan},

@@ -1,13 +1,7 @@
 //! Sessions: a benchmark on its ranks under a plan, and the cases that follow.
 
 use crate::{
-    benchmark::{
-        axis::{Axis, AxisValue, Named},
-        case::Case,
-        entry::{Benchmark, Choice},
-        layout::Assignment,
-        preset::Preset,
-    },
+    benchmark::{Assignment, Axis, AxisValue, Benchmark, Case, Choice, Named, Preset},
     error::Result,
     measure::{plan::Plan, sink::Sink},
     result::Notice,

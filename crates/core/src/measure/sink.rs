@@ -1,7 +1,7 @@
 //! Sinks: receivers of rows during a run.
 
 use crate::{
-    benchmark::case::Case,
+    benchmark::Case,
     error::Result,
     result::{Measurement, Run, Tally},
 };

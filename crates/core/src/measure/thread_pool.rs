@@ -11,10 +11,7 @@ use std::{
 
 use crate::{
     benchmark::{
-        case::Case,
-        context::Context,
-        figure::Figures,
-        kernel::Kernel,
+        Case, Context, Figures, Kernel,
         payload::{Check, Fill},
     },
     error::{Error, Result},

@@ -3,7 +3,7 @@
 //! Each loop is monomorphised for its kernel. All other code of the engine runs once per round.
 
 use crate::{
-    benchmark::kernel::Kernel,
+    benchmark::Kernel,
     error::Result,
     pacing::{
         mesh::Mesh,

@@ -5,8 +5,8 @@
 //! ping-pongs. A reference answers in rank 0's time, so models need no merging.
 
 use crate::{
-    benchmark::context::Context, error::Result, pacing::mesh::Mesh, stats::Summary, system::clock::Clock,
-    team::Team, unit::Rank,
+    benchmark::Context, error::Result, pacing::mesh::Mesh, stats::Summary, system::clock::Clock, team::Team,
+    unit::Rank,
 };
 
 crate::axis! {

@@ -1,7 +1,7 @@
 //! Messages between any two ranks of a case, which pacing and clock synchronisation need.
 
 use crate::{
-    benchmark::context::Context,
+    benchmark::Context,
     error::Result,
     system::{clock::Clock, environment},
     unit::Rank,

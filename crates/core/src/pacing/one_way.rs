@@ -1,8 +1,8 @@
 //! One-way time of an empty message from rank 0 to the farthest rank: the lower bound of every broadcast.
 
 use crate::{
-    benchmark::context::Context, error::Result, measure::timed_loop::round_trips, pacing::mesh::Mesh,
-    stats::Summary, system::clock::Clock, team::Team, unit::Rank,
+    benchmark::Context, error::Result, measure::timed_loop::round_trips, pacing::mesh::Mesh, stats::Summary,
+    system::clock::Clock, team::Team, unit::Rank,
 };
 
 /// Round trips per sample.

@@ -1,7 +1,7 @@
 //! Pacing methods: how ranks are synchronised before each sample of a collective operation, outside the timed region.
 
 use crate::{
-    benchmark::context::Context,
+    benchmark::Context,
     error::Result,
     pacing::{mesh::Mesh, start_times::StartTimes},
     system::clock::Clock,

@@ -4,13 +4,7 @@ use std::{cell::RefCell, rc::Rc};
 
 use crate::{
     benchmark::{
-        axis::AxisValue,
-        case::Case,
-        context::Context,
-        entry::Benchmark,
-        figure::Figures,
-        kernel::Kernel,
-        layout::{Aggregation, Layout},
+        Aggregation, AxisValue, Benchmark, Case, Context, Figures, Kernel, Layout,
         payload::{Check, Fill},
     },
     error::{Error, Result},

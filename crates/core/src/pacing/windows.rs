@@ -3,7 +3,7 @@
 use std::{cell::RefCell, rc::Rc};
 
 use crate::{
-    benchmark::figure::{Figure, Figures},
+    benchmark::{Figure, Figures},
     error::Result,
     pacing::{
         clock_sync::{ClockSync, Residual},

@@ -1,6 +1,6 @@
 //! The timed loop alone, for the benchmark of its own cost.
 
-use crate::{benchmark::kernel::Kernel, error::Result, measure::timed_loop, system::clock::Clock};
+use crate::{benchmark::Kernel, error::Result, measure::timed_loop, system::clock::Clock};
 
 /// Times `stamps.len() - 1` batches of a kernel. Stamps are raw readings before the first batch and after each.
 pub fn time_batches<K: Kernel>(kernel: &mut K, clock: &Clock, batch: u64, stamps: &mut [u64]) -> Result<()> {

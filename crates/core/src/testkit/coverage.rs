@@ -8,15 +8,8 @@ use super::{
 };
 use crate::{
     benchmark::{
-        axis::{Axis, Named},
-        case::Case,
-        context::Context,
-        entry::{Benchmark, Choice},
-        figure::{Figure, Figures},
-        kernel::Kernel,
-        layout::Layout,
+        Axis, Benchmark, Case, Choice, Context, Figure, Figures, Kernel, Layout, Method, Metric, Named, Work,
         payload::{Check, Fill},
-        work::{Method, Metric, Work},
     },
     error::Result,
     measure::{

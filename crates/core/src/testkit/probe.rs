@@ -5,11 +5,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use super::thread_team::ThreadTeam;
 use crate::{
     benchmark::{
-        case::Case,
-        context::Context,
-        kernel::Kernel,
+        Case, Context, Kernel, Method, Metric, Role, Work,
         payload::{Check, Fill},
-        work::{Method, Metric, Role, Work},
     },
     error::{Error, Result},
     unit::Rank,
@@ -122,7 +119,7 @@ impl Kernel for SlowerByRank {
 mod tests {
     use super::*;
     use crate::{
-        benchmark::{entry::Benchmark, layout::Layout},
+        benchmark::{Benchmark, Layout},
         measure::plan::{Effort, Plan, parse_sizes},
         result::Outcome,
         testkit::measure,

@@ -2,7 +2,7 @@
 
 use super::thread_team::{SimMessage, ThreadTeam};
 use crate::{
-    benchmark::{context::Context, payload::Slots},
+    benchmark::{Context, payload::Slots},
     error::Result,
     two_sided::pattern::Link,
     unit::Rank,
@@ -112,7 +112,7 @@ impl<const LATENCY: u64, const PER_BYTE: u64, const CORRUPT: usize> Link
 mod tests {
     use super::*;
     use crate::{
-        benchmark::{axis::AxisValue, entry::Benchmark, payload::Check},
+        benchmark::{AxisValue, Benchmark, payload::Check},
         measure::plan::{Effort, Plan, parse_sizes},
         result::Outcome,
         testkit::measure,
@@ -131,7 +131,7 @@ mod tests {
         Benchmark::of::<PatternKernel<Stream, Slow>>("sim.bw", "stream of known cost").streaming();
     static PAIRS: Benchmark = Benchmark::of::<PatternKernel<Stream, Slow>>("sim.pairs", "streams")
         .streaming()
-        .layout(crate::benchmark::layout::Layout::Pairs(crate::benchmark::layout::Pairs::Most));
+        .layout(crate::benchmark::Layout::Pairs(crate::benchmark::Pairs::Most));
     static BAD_PING: Benchmark =
         Benchmark::of::<PatternKernel<PingPong, Broken>>("sim.bad_latency", "flips a bit");
     static BAD_STREAM: Benchmark =

@@ -1,9 +1,7 @@
 //! A mesh of known latency, in virtual time.
 
 use super::thread_team::{SimMessage, ThreadTeam};
-use crate::{
-    benchmark::context::Context, error::Result, pacing::mesh::Mesh, system::clock::Clock, unit::Rank,
-};
+use crate::{benchmark::Context, error::Result, pacing::mesh::Mesh, system::clock::Clock, unit::Rank};
 
 /// Mesh whose messages occupy the sender for 1 ns and arrive `LATENCY` ns later, plus the delay of their link.
 ///
@@ -53,7 +51,7 @@ impl<const LATENCY: u64> Mesh for SimMesh<LATENCY> {
 mod tests {
     use super::*;
     use crate::{
-        benchmark::{axis::AxisValue, entry::Benchmark, layout::Aggregation},
+        benchmark::{Aggregation, AxisValue, Benchmark},
         measure::plan::{Effort, Plan},
         pacing::pace::{Dissemination, Pace, Pacer, Pacing},
         testkit::{Probe, SlowerByRank, measure, on_ranks},

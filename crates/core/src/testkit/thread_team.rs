@@ -7,7 +7,7 @@ use std::{
 };
 
 use crate::{
-    benchmark::entry::{Benchmark, Choice},
+    benchmark::{Benchmark, Choice},
     error::{Error, Result},
     measure::{
         plan::Plan,

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use crate::{benchmark::threads::Threads, result::Notice, system::clock::Facts, team::Place};
+use crate::{benchmark::Threads, result::Notice, system::clock::Facts, team::Place};
 
 /// A clock is marked if its resolution or its overhead is above this, in nanoseconds.
 const COARSE_NS: u64 = 100;

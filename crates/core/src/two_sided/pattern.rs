@@ -4,12 +4,8 @@ use std::marker::PhantomData;
 
 use crate::{
     benchmark::{
-        case::Case,
-        context::Context,
-        figure::Figures,
-        kernel::Kernel,
+        Case, Context, Figures, Kernel, Method, Metric, Role, Work,
         payload::{Check, Fill, Slots},
-        work::{Method, Metric, Role, Work},
     },
     error::Result,
     unit::Rank,

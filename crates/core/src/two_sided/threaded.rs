@@ -2,11 +2,8 @@
 
 use crate::{
     benchmark::{
-        case::Case,
-        context::Context,
-        kernel::Kernel,
+        Case, Context, Kernel, Method, Metric, Role, Work,
         payload::{Check, Fill, Slots},
-        work::{Method, Metric, Role, Work},
     },
     error::Result,
     unit::Rank,

@@ -4,7 +4,7 @@ use std::{collections::BTreeSet, time::Duration};
 
 use super::*;
 use ombx_core::{
-    benchmark::entry::Benchmark,
+    benchmark::Benchmark,
     measure::plan::{Effort, parse_sizes},
     testkit::{Delay, SimLink, on_uneven_ranks},
     two_sided::pattern::{PatternKernel, Semidirectional},

@@ -4,7 +4,7 @@ use std::{ffi::c_int, marker::PhantomData};
 
 use mpi::ffi;
 use ombx_core::{
-    benchmark::{context::Context, root::Root},
+    benchmark::{Context, Root},
     error::{Error, Result},
 };
 

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use ombx_core::{benchmark::root::Root, unit::Rank};
+use ombx_core::{benchmark::Root, unit::Rank};
 
 use super::{
     data_flow::{Blocks, DataFlow, Participants, Share},

@@ -4,7 +4,7 @@ use std::{ptr, time::Duration};
 
 use mpi::ffi;
 use ombx_core::{
-    benchmark::threads::Threading,
+    benchmark::Threading,
     error::{Error, Result},
     system::clock::Since,
 };

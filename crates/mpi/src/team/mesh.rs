@@ -3,7 +3,7 @@
 use std::ffi::c_int;
 
 use mpi::ffi;
-use ombx_core::{benchmark::context::Context, error::Result, pacing::mesh, unit::Rank};
+use ombx_core::{benchmark::Context, error::Result, pacing::mesh, unit::Rank};
 
 use super::communicator::start;
 use crate::{

@@ -1,7 +1,7 @@
 //! Two-sided traffic with one peer by partitioned messages: all messages in flight are partitions of one message.
 
 use ombx_core::{
-    benchmark::{context::Context, payload::Slots},
+    benchmark::{Context, payload::Slots},
     error::Result,
     two_sided::pattern::Link,
 };

@@ -4,7 +4,7 @@ use std::ffi::{c_int, c_void};
 
 use mpi::ffi;
 use ombx_core::{
-    benchmark::{context::Context, payload::Slots},
+    benchmark::{Context, payload::Slots},
     error::Result,
     two_sided::pattern::Link,
 };

@@ -8,7 +8,7 @@ use std::{
 
 use mpi::ffi;
 use ombx_core::{
-    benchmark::{context::Context, payload::Slots},
+    benchmark::{Context, payload::Slots},
     error::{Error, Result},
     unit::Rank,
 };

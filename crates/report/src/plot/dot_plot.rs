@@ -1,7 +1,7 @@
 //! Dot plot for figures of one size each, such as all synchronisations of an operation: one line per name.
 
 use maud::{Markup, html};
-use ombx_core::benchmark::work::Metric;
+use ombx_core::benchmark::Metric;
 use ombx_results::{
     number::{figure, tick_label},
     plot::{LogAxis, Ticks, extent},

@@ -1,6 +1,6 @@
 //! Text of figures in charts.
 
-use ombx_core::{benchmark::work::Metric, result::Headline};
+use ombx_core::{benchmark::Metric, result::Headline};
 use ombx_results::number::figure;
 
 /// Returns the title of an axis: the metric and its unit.

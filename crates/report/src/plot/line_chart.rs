@@ -1,7 +1,7 @@
 //! Line chart over message size: logarithmic axes, 95 % intervals, one symbol and one colour per series.
 
 use maud::{Markup, html};
-use ombx_core::{benchmark::work::Metric, result::Headline, stats, unit::Bytes};
+use ombx_core::{benchmark::Metric, result::Headline, stats, unit::Bytes};
 use ombx_results::{
     number::{figure, tick_label},
     plot::{LogAxis, Ticks, extent},

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use maud::{Markup, html};
 use ombx_core::{
-    benchmark::work::Metric,
+    benchmark::Metric,
     result::{Measurement, Outcome},
     unit::Bytes,
 };

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use maud::{Markup, html};
-use ombx_core::{benchmark::figure::Figure, result::Measurement, unit::Bytes};
+use ombx_core::{benchmark::Figure, result::Measurement, unit::Bytes};
 use ombx_results::number::{figure, tick_label};
 
 use crate::{

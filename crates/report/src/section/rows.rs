@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use maud::{Markup, html};
 use ombx_core::{
-    benchmark::{payload::Check, work::Metric},
+    benchmark::{Metric, payload::Check},
     result::{Measurement, Outcome},
     unit::Bytes,
 };

@@ -5,11 +5,12 @@
 //! then a ratio, and swapping the sides only changes its sign.
 
 use super::{
-    CaseComparison, Change, Evidence, LaunchMedians, Method, Note, Order, Verdict, holm, rank_sum,
+    comparison::{CaseComparison, Change, Evidence, LaunchMedians, Method, Note, Order, Verdict},
+    holm, rank_sum,
     side::{Launch, Row, by_samples},
     student,
 };
-use ombx_core::{benchmark::work::Metric, stats::median};
+use ombx_core::{benchmark::Metric, stats::median};
 
 /// Accepted probability of at least one wrong verdict among all cases.
 pub const SIGNIFICANCE: f64 = 0.05;

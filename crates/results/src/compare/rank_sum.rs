@@ -48,7 +48,7 @@ pub fn shift_interval(a: &[f64], b: &[f64]) -> Option<[f64; 2]> {
             *below += weight;
             Some(*below)
         });
-        tail.take_while(|below| *below <= super::TAIL).count()
+        tail.take_while(|below| *below <= super::comparison::TAIL).count()
     };
     let mut shifts: Vec<f64> = a.iter().flat_map(|x| b.iter().map(move |y| y - x)).collect();
     shifts.sort_by(f64::total_cmp);

@@ -2,7 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use super::{Note, Order, side::SideResults};
+use super::{
+    comparison::{Note, Order},
+    side::SideResults,
+};
 use crate::run_info::{hosts, library};
 use ombx_core::{result::Run, system::placement::Placement};
 

@@ -5,14 +5,14 @@ use std::{
     sync::Arc,
 };
 
-use super::{CaseId, SideInfo};
+use super::comparison::{CaseId, SideInfo};
 use crate::{
     compare::rank_sum,
     file::{Record, RunOutcome, RunWithRows},
     run_info::library,
 };
 use ombx_core::{
-    benchmark::work::Metric,
+    benchmark::Metric,
     result::{Measurement, Outcome, Run},
     stats,
 };

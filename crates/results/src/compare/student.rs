@@ -13,7 +13,7 @@ pub fn student(a: &[f64], b: &[f64]) -> Option<([f64; 2], f64)> {
     let spread = ((squares(a) + squares(b)) / freedom * (1.0 / a.len() as f64 + 1.0 / b.len() as f64)).sqrt();
     let t = StudentsT::new(0.0, 1.0, freedom).ok()?;
     let shift = mean(b) - mean(a);
-    let half = t.inverse_cdf(1.0 - super::TAIL) * spread;
+    let half = t.inverse_cdf(1.0 - super::comparison::TAIL) * spread;
     let p = match spread > 0.0 {
         true => 2.0 * t.sf(shift.abs() / spread),
         false if shift == 0.0 => 1.0,

@@ -2,7 +2,10 @@
 
 use std::io::{BufRead, Read};
 
-use super::{ReadError, Record, parse};
+use super::{
+    record::{ReadError, Record},
+    v1,
+};
 
 /// Maximum length of a line in bytes.
 const MAX_LINE_BYTES: u64 = 1 << 30;
@@ -55,7 +58,7 @@ impl<R: BufRead> Records<R> {
             }
             let record = std::str::from_utf8(&self.line)
                 .map_err(|e| bad(e.to_string()))
-                .and_then(|text| if text.trim().is_empty() { Ok(None) } else { parse(text, number) });
+                .and_then(|text| if text.trim().is_empty() { Ok(None) } else { v1::from_json(text, number) });
             match record {
                 Err(ReadError::NotAResult { .. }) if !whole && self.runs > 0 => {
                     self.cut_off = true;

@@ -11,9 +11,6 @@ pub(super) use self::{
     encode::{row_to_json, to_json},
 };
 
-pub(super) const MAJOR: u32 = 1;
-pub(super) const MINOR: u32 = 0;
-
 #[cfg(feature = "schema")]
 pub(super) fn schema() -> serde_json::Value {
     let mut schema = schemars::schema_for!(line::Line<'static>).to_value();

@@ -4,7 +4,7 @@ use std::io::{Result, Write};
 
 use super::{LogAxis, Ticks, extent};
 use crate::number::tick_label;
-use ombx_core::{benchmark::work::Metric, result::Headline, unit::Bytes};
+use ombx_core::{benchmark::Metric, result::Headline, unit::Bytes};
 
 /// Height of the chart in lines.
 const LINES: usize = 10;

@@ -7,7 +7,7 @@ use std::io::{Result, Write};
 pub use self::links::LinksCsv;
 use super::Renderer;
 use ombx_core::{
-    benchmark::figure::Figure,
+    benchmark::Figure,
     result::{Measurement, Outcome, Rate, Run},
 };
 

@@ -12,7 +12,7 @@ use super::{
 };
 use crate::{file::RunOutcome, number::figure, run_info::banner};
 use ombx_core::{
-    benchmark::work::Metric,
+    benchmark::Metric,
     result::{Measurement, Outcome, Run, Tally},
     stats,
 };

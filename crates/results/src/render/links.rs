@@ -173,7 +173,7 @@ mod tests {
     use super::*;
     use crate::render::LinksCsv;
     use ombx_core::{
-        benchmark::work::{Metric, Work},
+        benchmark::{Metric, Work},
         result::Notice,
         stats::Summary,
         team::Place,

@@ -14,7 +14,7 @@ use crate::{
     run_info::{hosts, library},
 };
 use ombx_core::{
-    benchmark::figure::Figure,
+    benchmark::Figure,
     result::{Measurement, Outcome, Run, Tally},
 };
 

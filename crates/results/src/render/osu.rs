@@ -7,7 +7,7 @@ use std::io::{Result, Write};
 use super::{Renderer, plain};
 use crate::file::RunOutcome;
 use ombx_core::{
-    benchmark::{payload::Check, preset::Osu},
+    benchmark::{Osu, payload::Check},
     result::{Measurement, Outcome, Run, Tally},
 };
 

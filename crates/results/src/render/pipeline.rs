@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use super::plain;
-use ombx_core::{benchmark::figure::Figure, result::Measurement, unit::Bytes};
+use ombx_core::{benchmark::Figure, result::Measurement, unit::Bytes};
 
 /// Maximum size of a drawing. Larger ones do not fit on a terminal.
 const MOST_PHASES: usize = 5;

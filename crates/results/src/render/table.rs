@@ -16,7 +16,7 @@ use super::{
 };
 use crate::{file::RunOutcome, plot::curve, run_info::banner};
 use ombx_core::{
-    benchmark::work::Metric,
+    benchmark::Metric,
     result::{Headline, Measurement, Notice, Outcome, Run, Tally},
     unit::Bytes,
 };

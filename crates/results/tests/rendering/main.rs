@@ -7,7 +7,7 @@ mod pipeline;
 mod table;
 
 use ombx_core::{
-    benchmark::work::{Metric, Work},
+    benchmark::{Metric, Work},
     result::{Measurement, Run, Samples, Tally},
     stats::Summary,
 };

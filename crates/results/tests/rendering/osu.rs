@@ -2,11 +2,8 @@
 
 use ombx_core::{
     benchmark::{
-        figure::Figure,
-        layout::Aggregation,
+        Aggregation, Figure, Osu, Work,
         payload::{Check, Mismatch},
-        preset::Osu,
-        work::Work,
     },
     result::{Measurement, Outcome, Samples},
     stats::Summary,

@@ -1,7 +1,7 @@
 //! Text tables.
 
 use ombx_core::{
-    benchmark::figure::Figure,
+    benchmark::Figure,
     result::{Measurement, Notice, Outcome},
 };
 use ombx_results::{file, render::Table};

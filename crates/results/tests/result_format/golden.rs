@@ -4,9 +4,8 @@ use std::collections::BTreeMap;
 
 use ombx_core::{
     benchmark::{
-        layout::Aggregation,
+        Aggregation, Metric, Work,
         payload::{Check, Mismatch},
-        work::{Metric, Work},
     },
     result::{Measurement, Outcome, Tally},
     stats::Summary,

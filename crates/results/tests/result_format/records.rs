@@ -4,10 +4,8 @@ use std::collections::BTreeMap;
 
 use ombx_core::{
     benchmark::{
-        figure::Figure,
-        layout::Aggregation,
+        Aggregation, Figure, Metric, Work,
         payload::{Check, Mismatch},
-        work::{Metric, Work},
     },
     measure::phases::Phases,
     result::{ClockFacts, Measurement, Notice, Outcome, RoundTrips, Run, Samples, Tally},

@@ -3,7 +3,7 @@
 use std::{os::fd::OwnedFd, time::Duration};
 
 use ombx_core::{
-    benchmark::{context::Context, work::Role},
+    benchmark::{Context, Role},
     error::{Error, Result},
 };
 

@@ -18,11 +18,7 @@ use std::{
 };
 
 use ombx_core::{
-    benchmark::{
-        context::Context,
-        figure::{Figure, Figures},
-        payload::Slots,
-    },
+    benchmark::{Context, Figure, Figures, payload::Slots},
     error::{Error, Result},
     system::clock::Since,
     two_sided::pattern::Link,

@@ -4,11 +4,7 @@
 use std::{marker::PhantomData, ops::Range, os::fd::OwnedFd};
 
 use ombx_core::{
-    benchmark::{
-        context::Context,
-        figure::{Figure, Figures},
-        payload::Slots,
-    },
+    benchmark::{Context, Figure, Figures, payload::Slots},
     error::{Error, Result},
     two_sided::pattern::Link,
 };

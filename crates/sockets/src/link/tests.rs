@@ -9,9 +9,7 @@ use std::{
 
 use ombx_core::{
     benchmark::{
-        context::Context,
-        entry::{Benchmark, Choice},
-        figure::Figure,
+        Benchmark, Choice, Context, Figure,
         payload::{Check, Slots},
     },
     error::Result,
@@ -38,7 +36,7 @@ use crate::{
     control::Token,
     session::{Coordinator, Reach, SessionEvent, SocketTeam, listen},
 };
-use ombx_core::benchmark::axis::AxisValue;
+use ombx_core::benchmark::AxisValue;
 
 thread_local! {
     /// One in this number of datagrams of this thread is lost; 0: none.

@@ -4,10 +4,8 @@ use std::{collections::BTreeMap, fs::OpenOptions, path::Path, time::Duration};
 
 use ombx_core::{
     benchmark::{
-        case::Case,
-        figure::{Figure, Figures},
+        Case, Figure, Figures, Metric, Work,
         payload::{Check, Mismatch},
-        work::{Metric, Work},
     },
     error::{Error, Result},
     measure::{plan::Effort, session::Session, stop},

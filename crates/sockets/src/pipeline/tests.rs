@@ -3,7 +3,7 @@
 use std::{fs, path::PathBuf};
 
 use ombx_core::{
-    benchmark::{axis::AxisValue, case::Case, figure::Figure, payload::Check},
+    benchmark::{AxisValue, Case, Figure, payload::Check},
     error::Kind,
     measure::plan::Effort,
     result::Outcome,

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use ombx_core::{
-    benchmark::root::Root,
+    benchmark::Root,
     error::{Error, Result},
     unit::{Bytes, parse_memory},
 };

@@ -1,6 +1,6 @@
 //! docs/OMB.md: the OSU programs and options that ombx supports.
 
-use ombx_core::benchmark::registry::Registry;
+use ombx_core::benchmark::Registry;
 
 use super::names;
 

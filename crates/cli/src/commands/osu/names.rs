@@ -3,7 +3,7 @@
 use std::{fs, os::unix::fs::symlink, path::Path};
 
 use ombx_core::{
-    benchmark::{entry::Benchmark, preset::Osu, registry::Registry},
+    benchmark::{Benchmark, Osu, Registry},
     error::{Error, Result},
 };
 

@@ -3,10 +3,7 @@
 use std::collections::BTreeMap;
 
 use ombx_core::{
-    benchmark::{
-        axis::Axis,
-        threads::{Threading, Threads},
-    },
+    benchmark::{Axis, Threading, Threads},
     error::{Error, Result},
     measure::plan::{Plan, parse_sizes},
     unit::Bytes,

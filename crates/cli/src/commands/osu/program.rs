@@ -2,7 +2,7 @@
 
 use crate::job::lookup;
 use ombx_core::{
-    benchmark::{axis::Axis, entry::Choice, layout::Layout, preset::Osu, registry::Registry, work::Metric},
+    benchmark::{Axis, Choice, Layout, Metric, Osu, Registry},
     error::{Error, Result},
     measure::plan::Effort,
     unit::Bytes,

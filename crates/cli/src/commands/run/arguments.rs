@@ -2,7 +2,7 @@
 
 use clap::Args;
 use ombx_core::{
-    benchmark::{root::Root, threads::Threads},
+    benchmark::{Root, Threads},
     unit::{self, Bytes},
 };
 

@@ -1,7 +1,7 @@
 //! The plan that the arguments of `ombx run` describe. All mistakes in them are found here.
 
 use ombx_core::{
-    benchmark::{entry::Choice, threads::Threading},
+    benchmark::{Choice, Threading},
     error::{Error, Result},
     measure::plan::Plan,
 };

@@ -2,7 +2,7 @@
 
 use crate::broadcast::kernel::Broadcast;
 use ombx_core::{
-    benchmark::{context::Context, payload::Slots},
+    benchmark::{Context, payload::Slots},
     error::Result,
     team::Team,
     testkit::{SimMessage, ThreadTeam},

@@ -1,7 +1,7 @@
 //! The rules of the registry.
 
 use super::*;
-use crate::{benchmark::axis::Named, measure::plan::parse_sizes, testkit::Probe};
+use crate::{benchmark::Named, measure::plan::parse_sizes, testkit::Probe};
 
 static AXIS: Axis = Axis {
     name: "sync",

@@ -3,16 +3,13 @@
 use serde::{Deserialize, de::DeserializeOwned};
 
 use super::{
-    super::{ReadError, Record, RunOutcome, SCHEMA},
-    MAJOR,
+    super::record::{ReadError, Record, RunOutcome, SCHEMA},
     line::*,
 };
 use ombx_core::{
     benchmark::{
-        figure::Figure,
-        layout::Aggregation,
+        Aggregation, Figure, Metric, Work,
         payload::{Check, Mismatch},
-        work::{Metric, Work},
     },
     measure::phases::Phases,
     result::{self, ClockFacts, Measurement, Notice, RoundTrips, Run, Samples, Tally},
@@ -45,7 +42,9 @@ pub(in crate::file) fn from_json(text: &str, line: usize) -> Result<Option<Recor
         }
         match major {
             0 => return Err(bad("its schema has version 0, which does not exist".into())),
-            found if found > u64::from(MAJOR) => return Err(ReadError::NewerVersion { found, known: MAJOR }),
+            found if found > u64::from(SCHEMA.1) => {
+                return Err(ReadError::NewerVersion { found, known: SCHEMA.1 });
+            }
             _ => {}
         }
     }

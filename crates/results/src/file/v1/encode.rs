@@ -1,16 +1,13 @@
 //! Encoding of records.
 
 use super::{
-    super::{Record, RunOutcome, SCHEMA},
-    MAJOR, MINOR,
+    super::record::{Record, RunOutcome, SCHEMA},
     line::*,
 };
 use ombx_core::{
     benchmark::{
-        figure::Figure,
-        layout::Aggregation,
+        Aggregation, Figure, Metric, Work,
         payload::{Check, Mismatch},
-        work::{Metric, Work},
     },
     measure::phases::Phases,
     result::{self, Measurement, Rate, RoundTrips, Run, Samples},
@@ -54,7 +51,7 @@ fn run_line(run: &Run) -> RunLine {
         governor: p.governor.clone(),
     };
     RunLine {
-        schema: Schema { name: SCHEMA.0.into(), major: MAJOR.into(), minor: MINOR.into() },
+        schema: Schema { name: SCHEMA.0.into(), major: SCHEMA.1.into(), minor: SCHEMA.2.into() },
         run: run.id.clone(),
         argv: run.argv.clone(),
         started: run.started.clone(),

@@ -2,7 +2,7 @@
 
 use super::{MESSAGE_RATE, OsuColumns, PROCESSES};
 use ombx_core::{
-    benchmark::{figure::Figure, layout::Aggregation, payload::Check, work::Metric},
+    benchmark::{Aggregation, Figure, Metric, payload::Check},
     result::{Measurement, Rate, Samples},
     stats::Summary,
 };

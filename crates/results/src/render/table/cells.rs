@@ -10,7 +10,7 @@ use crate::{
     },
 };
 use ombx_core::{
-    benchmark::{figure::Figure, payload::Check, work::Metric},
+    benchmark::{Figure, Metric, payload::Check},
     result::Measurement,
     stats::Summary,
 };
