@@ -88,11 +88,6 @@ fn generate(workspace: &Workspace, mpi: &Mpi) -> Result<Vec<(PathBuf, String)>> 
     Ok(files)
 }
 
-/// Returns the names of all benchmarks of a built binary.
-pub(crate) fn names(binary: &Path) -> Result<Vec<String>> {
-    Ok(benchmarks::names(&benchmarks::entries(&output(Command::new(binary).args(["list", "--json"]))?)?))
-}
-
 fn current(path: &Path) -> io::Result<Option<String>> {
     match fs::read_to_string(path) {
         Ok(text) => Ok(Some(text)),

@@ -7,12 +7,8 @@ use crate::{
 };
 use ombx_toolchain::workspace::Workspace;
 
-/// Directories of crates that still have such cycles.
-const EXEMPT: &[&str] = &[];
-
 pub(super) fn check(workspace: &Workspace, sources: &[Source]) -> Vec<Violation> {
     directories(workspace)
-        .filter(|directory| !EXEMPT.contains(directory))
         .flat_map(|directory| {
             let graph = Graph::of(directory, sources);
             let violation = |cycle: &Vec<usize>| {

@@ -93,7 +93,7 @@ mod tests {
         assert_eq!(lines("crates/rma/src/window.rs", text), [2]);
         assert_eq!(lines("tests/src/lib.rs", text), [2]);
         assert!(lines("crates/mpi/src/window.rs", text).is_empty());
-        assert!(lines("crates/sockets/src/transport/shared.rs", text).is_empty());
+        assert!(lines("crates/sockets/src/transport/shared_memory.rs", text).is_empty());
         assert_eq!(lines("crates/sockets/tests/shared.rs", text), [2]);
     }
 
@@ -112,7 +112,7 @@ mod tests {
     fn raw_readings_are_for_the_timed_loops() {
         let reads = "use quanta::Clock;\nfn f(c: &C) { c.raw(); }";
         assert_eq!(lines("crates/core/src/stop.rs", reads), [1, 2]);
-        assert_eq!(lines("crates/core/src/measure/engine.rs", reads), [1]);
+        assert_eq!(lines("crates/core/src/measure/timed_loop.rs", reads), [1]);
         let other = "use ombx_core::system::clock;\nfn f(c: &clock::Clock) { c.raw(); }";
         assert_eq!(lines("crates/p2p/src/a.rs", other), [2]);
         assert!(lines("crates/mpi/src/comm.rs", "fn f(c: &C) { c.raw(); }").is_empty());
@@ -122,6 +122,6 @@ mod tests {
     fn the_date_has_its_place() {
         assert_eq!(lines("crates/core/src/result.rs", "fn f() { jiff::Timestamp::now(); }"), [1]);
         let both = "fn f() { jiff::Timestamp::now(); SystemTime::now(); }";
-        assert!(lines("crates/core/src/env.rs", both).is_empty());
+        assert!(lines("crates/core/src/environment.rs", both).is_empty());
     }
 }
