@@ -10,15 +10,7 @@
 //!
 //! ```
 //! use ombx_core::{
-//!     benchmark::{
-//!         case::Case,
-//!         context::Context,
-//!         entry::{Benchmark, Choice},
-//!         kernel::Kernel,
-//!         layout::Layout,
-//!         registry::Registry,
-//!         work::{Method, Metric, Work},
-//!     },
+//!     benchmark::{Benchmark, Case, Choice, Context, Kernel, Layout, Method, Metric, Registry, Work},
 //!     error::Result,
 //!     measure::{
 //!         plan::{Effort, Plan},

@@ -17,7 +17,7 @@
 //! A ping-pong of 8 bytes. Start it with `mpiexec -n 2`.
 //! ```no_run
 //! use ombx_core::{
-//!     benchmark::{context::Context, payload::Slots, threads::Threading, work::Role},
+//!     benchmark::{Context, Role, Threading, payload::Slots},
 //!     error::Result,
 //!     team::Team,
 //!     two_sided::pattern::Link,

@@ -7,37 +7,9 @@
 //! use ombx_core::benchmark::Registry;
 //! use ombx_p2p as _;
 //!
-//! let registry = Registry::load()?;
-//! assert!(registry.all().iter().any(|entry| entry.name == "p2p.latency"));
-//! # Ok::<(), ombx_core::error::Error>(())
-//! ```
-//!
-//! # A benchmark without the command line
-//!
-//! This program needs `ombx-core` and `ombx-p2p` only. Start it with `mpiexec -n 2`:
-//!
-//! ```no_run
-//! use ombx_core::{
-//!     benchmark::{entry::Choice, registry::Registry, threads::Threading},
-//!     error::{Error, Result},
-//!     measure::{
-//!         plan::{Plan, parse_sizes},
-//!         runner::{self, Part},
-//!         sink::Memory,
-//!     },
-//!     system::clock::Clock,
-//! };
-//! use ombx_p2p::Mpi;
-//!
-//! fn main() -> Result<()> {
-//!     // A panic on one rank must end the others, which would wait for it.
-//!     Mpi::abort_on_panic();
-//!     let mpi = Mpi::start(Threading::Single)?;
-//!     let registry = Registry::load()?;
-//!     let latency = registry.all().iter().find(|entry| entry.name == "p2p.latency");
-//!     let bench = latency.ok_or_else(|| Error::usage("p2p.latency is not linked"))?;
+//!     let choices = vec![Registry::load()?.get("p2p.latency")?];
 //!     let plan = Plan { sizes: Some(parse_sizes("8,1K")?), ..Plan::default() };
-//!     let part = Part { choices: vec![Choice { bench, preset: &[] }], plan };
+//!     let part = Part { choices, plan };
 //!     let mut sink = Memory::default();
 //!     runner::run_all(mpi.team(), &[part], &Clock::measured(), &mut sink, vec![])?;
 //!     // Only the sink of rank 0 receives rows.

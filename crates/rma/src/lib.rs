@@ -14,7 +14,7 @@
 //! The latency of `MPI_Put` with the default synchronisation and window. Start it with `mpiexec -n 2`.
 //! ```no_run
 //! use ombx_core::{
-//!     benchmark::{entry::Choice, registry::Registry, threads::Threading},
+//!     benchmark::{Choice, Registry, Threading},
 //!     error::Result,
 //!     measure::{
 //!         plan::{Plan, parse_sizes},

@@ -14,7 +14,7 @@ use crate::{
 /// Entry of one benchmark.
 ///
 /// ```
-/// # use ombx_core::{benchmark::{Case, Context, Benchmark, Kernel, work::*}, error::Result};
+/// # use ombx_core::{benchmark::{Benchmark, Case, Context, Kernel, Method, Metric, Work}, error::Result};
 /// # struct Nothing;
 /// # impl Kernel for Nothing {
 /// #     const METRIC: Metric = Metric::Latency;
