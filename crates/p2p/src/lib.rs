@@ -7,10 +7,34 @@
 //! use ombx_core::benchmark::Registry;
 //! use ombx_p2p as _;
 //!
+//! assert!(Registry::load()?.get("p2p.latency").is_ok());
+//! # Ok::<(), ombx_core::error::Error>(())
+//! ```
+//!
+//! # Example
+//! A program that measures the latency without the command line. Start it with `mpiexec -n 2`.
+//!
+//! ```no_run
+//! use ombx_core::{
+//!     benchmark::{Registry, Threading},
+//!     error::Result,
+//!     measure::{
+//!         plan::{Plan, parse_sizes},
+//!         runner::{self, Part},
+//!         sink::Memory,
+//!     },
+//!     system::clock::Clock,
+//! };
+//! use ombx_p2p::Mpi;
+//!
+//! fn main() -> Result<()> {
+//!     // A panic on one rank must end the others, which would wait for it.
+//!     Mpi::abort_on_panic();
+//!     let mpi = Mpi::start(Threading::Single)?;
 //!     let choices = vec![Registry::load()?.get("p2p.latency")?];
 //!     let plan = Plan { sizes: Some(parse_sizes("8,1K")?), ..Plan::default() };
-//!     let part = Part { choices, plan };
 //!     let mut sink = Memory::default();
+//!     let part = Part { choices, plan };
 //!     runner::run_all(mpi.team(), &[part], &Clock::measured(), &mut sink, vec![])?;
 //!     // Only the sink of rank 0 receives rows.
 //!     for row in &sink.rows {
