@@ -66,7 +66,7 @@ fn every_byte_is_verified_and_every_node_has_times() {
         assert!(matches!(row.figures[name], Figure::Value(x) if x > 0.0), "{name}: {:?}", row.figures[name]);
     }
     assert_eq!(row.figures["started_processes"], Figure::Value(48.0));
-    for part in ["phase 3", "node 2", "48 processes", "45 that they start", "MB/s in all"] {
+    for part in ["phase 3", "node 2", "48 processes", "45 started by them", "MB/s in all"] {
         assert!(done.stdout.contains(part), "{part} is not drawn\n{done}");
     }
 }
