@@ -149,7 +149,11 @@ fn in_place_and_every_root() {
     let rooted = of_operations(|operation| operation.flow.is_rooted());
     // The table says what the standard says of these.
     assert!(["allreduce", "gatherv", "scan"].iter().all(|name| in_place.contains(&Mode::Blocking.of(name))));
-    assert!(["bcast", "gather", "reduce", "scatterv"].iter().all(|name| rooted.contains(&Mode::Blocking.of(name))));
+    assert!(
+        ["bcast", "gather", "reduce", "scatterv"]
+            .iter()
+            .all(|name| rooted.contains(&Mode::Blocking.of(name)))
+    );
     let counts = "--sizes 8,1000 --iterations 5 --warmup 2";
     for ranks in if mpi::is_open_mpi() { vec![2, 3] } else { vec![2] } {
         let (_, run) = self::run(&in_place, &format!("--in-place {counts}"), ranks);
