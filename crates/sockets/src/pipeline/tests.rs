@@ -166,7 +166,7 @@ fn choices(settings: &[(&str, &str)]) -> Choices {
 
 #[test]
 fn a_row_has_all_figures() {
-    let given = choices(&[("nodes", "2"), ("phases", "3"), ("buffers", "50"), ("block", "1K,4K")]);
+    let given = choices(&[("nodes", "2"), ("phases", "3"), ("buffer-count", "50"), ("block", "1K,4K")]);
     let rows = testkit::measure(1, &BENCH, &given).unwrap().rows;
     assert_eq!(rows.iter().map(|row| row.bytes).collect::<Vec<_>>(), [Some(1024), Some(4096)]);
     let row = &rows[0];
@@ -189,7 +189,7 @@ fn a_row_has_all_figures() {
 
 #[test]
 fn an_unchecked_row_says_so() {
-    let mut given = choices(&[("nodes", "1"), ("phases", "2"), ("buffers", "2"), ("block", "64")]);
+    let mut given = choices(&[("nodes", "1"), ("phases", "2"), ("buffer-count", "2"), ("block", "64")]);
     given.verify = false;
     assert_eq!(testkit::measure(1, &BENCH, &given).unwrap().rows[0].check, Check::Off);
     given.verify = true;
@@ -223,7 +223,7 @@ fn wrong_choices_are_rejected_with_one_sentence() {
         (vec![two, ("source", &*odd)], Kind::Usage, "pad it to 1200"),
         (vec![two, ("source", &*empty)], Kind::Usage, "has 0 bytes"),
         (vec![two, ("source", "file:/dev/zero")], Kind::Usage, "no regular file"),
-        (vec![two, ("source", &*whole), ("buffers", "3")], Kind::Usage, "has 2 buffers"),
+        (vec![two, ("source", &*whole), ("buffer-count", "3")], Kind::Usage, "has 2 buffers"),
         (vec![two, ("source", &*whole), ("sink", &*whole)], Kind::Usage, "one file"),
         (vec![("source", "file:")], Kind::Usage, "neither memory nor file:PATH"),
         (vec![("nodes", "0")], Kind::Usage, "from 1 to 100"),

@@ -201,7 +201,7 @@ pub(crate) fn cases(stage: &Stage) -> Vec<Case> {
 fn pipeline() -> Case {
     const BLOCK: u64 = 4096;
     let words =
-        format!("run sockets.pipeline --nodes 2 --phases 2 --buffers 4 --block {BLOCK} --max-time 50ms");
+        format!("run sockets.pipeline --nodes 2 --phases 2 --buffer-count 4 --block {BLOCK} --max-time 50ms");
     let rule = Rule::new("pwrite", "flip").bytes(BLOCK).given().byte(77).to_string();
     Case::of("one byte of what is given flips", Place::Verifying, "sockets.pipeline", &words, 5)
         .prepared(move |command, stage, directory| {
