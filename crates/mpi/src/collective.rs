@@ -9,12 +9,7 @@ mod part;
 mod topology;
 
 pub use self::{
-    call::{
-        Allgather, Allgatherv, Allreduce, Alltoall, Alltoallv, Alltoallw, Barrier, Bcast, Call, Exscan,
-        Gather, Gatherv, NeighborAllgather, NeighborAllgatherv, NeighborAlltoall, NeighborAlltoallv,
-        NeighborAlltoallw, Reduce, ReduceScatter, ReduceScatterBlock, Scan, Scatter, Scatterv,
-        persistent_calls_exist,
-    },
+    call::*,
     data_flow::{Blocks, DataFlow, Participants, ReductionScope, Share},
     operation::{Operation, Options},
     part::Part,

@@ -51,6 +51,7 @@
 //! # Ok::<(), ombx_core::error::Error>(())
 //! ```
 
+mod benchmarks;
 pub mod control;
 #[cfg(any(test, fuzzing))]
 pub mod fuzz;

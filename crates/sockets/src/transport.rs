@@ -1,29 +1,22 @@
-//! Benchmarks of two ranks over each kind of socket: core's patterns over links of this crate.
+//! Kinds of sockets: their values of `--transport`, their protocols, and the options that each has.
 
 use ombx_core::{
-    benchmark::{AxisValue, Benchmark, Kernel, Method, Metric, Setting},
+    benchmark::{AxisValue, Setting},
     error::{Error, Result},
     measure::{engine::run, session::Session},
-    two_sided::pattern::{
-        BiStream, Bidirectional, Buffers, LinkPattern, Pattern, PatternKernel, PingPong, Semidirectional,
-        Stream, Unidirectional,
-    },
+    two_sided::pattern::{Pattern, PatternKernel},
     unit::Bytes,
 };
 
 use crate::{
-    link::{
-        connect::{Tcp, Unix, ZeroCopyTcp},
-        datagrams::Datagrams,
-        stream::StreamLink,
-    },
+    link::{connect::SocketKind, datagrams::Datagrams, stream::StreamLink},
     session::SocketTeam,
     socket::{Ip, LinkOptions, SocketOptions},
 };
 
 ombx_core::axis! {
     /// Kind of socket
-    enum Transport: "transport", Always, default Tcp {
+    pub(crate) enum Transport: "transport", Always, default Tcp {
         /// TCP
         Tcp = "tcp",
         /// Unix-domain stream inside a host
@@ -35,7 +28,7 @@ ombx_core::axis! {
 
 ombx_core::axis! {
     /// Version of the internet protocol under TCP and UDP
-    enum IpVersion: "ip", Always, default V4 {
+    pub(crate) enum IpVersion: "ip", Always, default V4 {
         /// IPv4
         V4 = "4",
         /// IPv6
@@ -45,7 +38,7 @@ ombx_core::axis! {
 
 ombx_core::axis! {
     /// TCP_NODELAY: send small messages at once
-    enum NoDelay: "nodelay", Always, default On {
+    pub(crate) enum NoDelay: "nodelay", Always, default On {
         /// Small messages are sent at once
         On = "on",
         /// Small messages may wait to be joined
@@ -55,7 +48,7 @@ ombx_core::axis! {
 
 ombx_core::axis! {
     /// MSG_ZEROCOPY: the kernel sends from the buffers of ombx; a send ends when the kernel is done with its buffer
-    enum ZeroCopy: "zero-copy", IfChosen, default Off {
+    pub(crate) enum ZeroCopy: "zero-copy", IfChosen, default Off {
         /// The kernel copies
         Off = "off",
         /// The kernel does not copy
@@ -63,7 +56,7 @@ ombx_core::axis! {
     }
 }
 
-const SOCKET_BUFFER: Setting = Setting {
+pub(crate) const SOCKET_BUFFER: Setting = Setting {
     name: "socket-buffer",
     value: "BYTES",
     about: "Size of the send and receive buffers of sockets, for example: --socket-buffer 4M [default: the kernel's]",
@@ -71,7 +64,7 @@ const SOCKET_BUFFER: Setting = Setting {
     check: |text| buffer(text).map(|_| ()),
 };
 
-const CONGESTION: Setting = Setting {
+pub(crate) const CONGESTION: Setting = Setting {
     name: "congestion",
     value: "NAME",
     about: "TCP's congestion control, for example: --congestion reno [default: the kernel's]",
@@ -96,8 +89,42 @@ fn buffer(text: &str) -> Result<usize> {
     }
 }
 
+/// TCP.
+pub(crate) enum Tcp {}
+
+impl SocketKind for Tcp {}
+
+/// TCP with sends that avoid a copy.
+pub(crate) enum ZeroCopyTcp {}
+
+impl SocketKind for ZeroCopyTcp {
+    const ZERO_COPY: bool = true;
+}
+
+/// Unix-domain stream sockets.
+pub(crate) enum Unix {}
+
+impl SocketKind for Unix {
+    const UNIX: bool = true;
+}
+
+/// Runs a test over every kind of stream socket.
+#[cfg(test)]
+pub(crate) fn test_stream_kinds(test: &impl StreamKindTest) {
+    test.run::<Tcp>();
+    test.run::<ZeroCopyTcp>();
+    test.run::<Unix>();
+}
+
+/// Test of one kind of stream socket.
+#[cfg(test)]
+pub(crate) trait StreamKindTest {
+    /// Runs the test.
+    fn run<K: SocketKind>(&self);
+}
+
 /// Runs a pattern over every transport that was chosen.
-fn by_transport<P: Pattern>(session: &mut Session<'_>) -> Result<()> {
+pub(crate) fn by_transport<P: Pattern>(session: &mut Session<'_>) -> Result<()> {
     session.split(|session, transport| match transport {
         Transport::Unix => session.without(&[IpVersion::AXIS, NoDelay::AXIS, ZeroCopy::AXIS], |session| {
             set_options(session, Ip::V4, true)?;
@@ -147,89 +174,10 @@ fn set_options(session: &Session<'_>, ip: Ip, nodelay: bool) -> Result<()> {
         nodelay,
         buffer: plan.setting(&SOCKET_BUFFER).map(buffer).transpose()?,
         congestion: plan.setting(&CONGESTION).map(str::to_owned),
+        ..SocketOptions::default()
     };
     team.set_link_options(LinkOptions { ip, socket });
     Ok(())
-}
-
-fn by_pattern(session: &mut Session<'_>) -> Result<()> {
-    session.split(|session, pattern| match pattern {
-        LinkPattern::Bidirectional => by_transport::<Bidirectional>(session),
-        LinkPattern::Unidirectional => by_transport::<Unidirectional>(session),
-        LinkPattern::Semidirectional => by_transport::<Semidirectional>(session),
-    })
-}
-
-/// Returns the description of what is timed.
-const fn method(timed: &'static str, like: &'static str) -> Method {
-    let untimed = "connecting and authenticating, socket options, buffers, filling and checking them";
-    Method { timed, untimed, like }
-}
-
-#[track_caller]
-const fn entry(
-    name: &'static str,
-    about: &'static str,
-    metric: Metric,
-    method: Method,
-    run: fn(&mut Session<'_>) -> Result<()>,
-) -> Benchmark {
-    Benchmark::custom(name, about, metric, method, run)
-        .over_sockets()
-        .settings(&[&SOCKET_BUFFER, &CONGESTION])
-}
-
-ombx_core::inventory::submit! {
-    entry(
-        "sockets.latency",
-        "blocking ping-pong between two processes over sockets, one way",
-        <PatternKernel<PingPong, StreamLink<Tcp>> as Kernel>::METRIC,
-        method(
-            "one send and one recv of the whole message on rank 0, a recv and a send on rank 1; the figure is half of it; a message \
-             over udp has a header of 8 bytes, and a lost one is sent again",
-            "sockperf ping-pong; NetPIPE over TCP",
-        ),
-        by_transport::<PingPong>,
-    ).axes(&[Transport::AXIS, IpVersion::AXIS, NoDelay::AXIS, ZeroCopy::AXIS])
-}
-ombx_core::inventory::submit! {
-    entry(
-        "sockets.bw",
-        "window of messages over sockets, acknowledged once",
-        Metric::Bandwidth,
-        method(
-            "a window of blocking sends on rank 0, one recv for each message on rank 1, and one acknowledgement of one byte or \
-             datagram after the last",
-            "iperf3, whose messages share a single buffer and which waits for no acknowledgement",
-        ),
-        by_transport::<Stream>,
-    ).streaming().axes(&[Transport::AXIS, IpVersion::AXIS, NoDelay::AXIS, ZeroCopy::AXIS, Buffers::AXIS])
-}
-ombx_core::inventory::submit! {
-    entry(
-        "sockets.bibw",
-        "windows of messages over sockets both ways at once",
-        Metric::Bandwidth,
-        method(
-            "on both ranks a window of sends and a window of recvs on one socket; when a send would block, the rank receives; \
-             poll waits only when neither can proceed",
-            "iperf3 --bidir, which has a connection for each direction",
-        ),
-        by_transport::<BiStream>,
-    ).streaming().axes(&[Transport::AXIS, IpVersion::AXIS, NoDelay::AXIS, ZeroCopy::AXIS, Buffers::AXIS])
-}
-ombx_core::inventory::submit! {
-    entry(
-        "sockets.link",
-        "one link over sockets under LinkTest's patterns",
-        Metric::Bandwidth,
-        method(
-            "semidirectional: a ping-pong, S over half its time; bidirectional: two ping-pongs at once, 2 S over half their time; \
-             unidirectional: a window of blocking messages and one acknowledgement, S over the time per message",
-            "LinkTest's three patterns over its TCP layer",
-        ),
-        by_pattern,
-    ).streaming().axes(&[LinkPattern::AXIS, Transport::AXIS, IpVersion::AXIS, NoDelay::AXIS, ZeroCopy::AXIS])
 }
 
 #[cfg(test)]

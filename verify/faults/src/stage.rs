@@ -1,17 +1,12 @@
 //! Setup for the cases of one MPI: ombx, the interposed library, and the registered benchmarks.
 
-use std::{
-    path::{Path, PathBuf},
-    process::Command,
-};
-
-use serde_json::Value;
+use std::path::{Path, PathBuf};
 
 use super::interpose::{self, Rule};
 use ombx_toolchain::{
-    command::output,
-    failure::{Failure, Result},
+    failure::Result,
     mpi::Mpi,
+    registry::{self, Bench},
     release,
     workspace::Workspace,
 };
@@ -25,13 +20,6 @@ pub(crate) struct Stage {
     pub(crate) benches: Vec<Bench>,
 }
 
-/// Registered benchmark, from `ombx list --json`.
-pub(crate) struct Bench {
-    pub(crate) name: String,
-    /// Reason why it cannot run with this MPI.
-    pub(crate) unavailable: Option<String>,
-}
-
 impl Stage {
     /// Builds ombx, unless it is to be used as it is, and the interposed library.
     pub(crate) fn set(mpi: &Mpi, workspace: &Workspace, build: bool) -> Result<Self> {
@@ -41,7 +29,7 @@ impl Stage {
             false => release::existing(target.join("debug/ombx"))?,
         };
         let library = interpose::library(mpi, &target.join("faults"))?;
-        let benches = benches(&ombx)?;
+        let benches = registry::read(&ombx)?;
         Ok(Self { mpi: mpi.clone(), ombx, library, benches })
     }
 
@@ -57,16 +45,4 @@ impl Stage {
     pub(crate) fn bench(&self, name: &str) -> Option<&Bench> {
         self.benches.iter().find(|bench| bench.name == name)
     }
-}
-
-fn benches(ombx: &Path) -> Result<Vec<Bench>> {
-    let list = output(Command::new(ombx).args(["list", "--json"]))?;
-    let list: Vec<Value> = serde_json::from_str(&list)
-        .map_err(|source| Failure::Output { program: "ombx list --json", source })?;
-    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-    let bench = |value: &Value| Bench {
-        name: text(&value["name"]),
-        unavailable: value["available"].as_str().map(str::to_owned),
-    };
-    Ok(list.iter().map(bench).collect())
 }

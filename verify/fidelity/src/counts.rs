@@ -108,23 +108,23 @@ pub(crate) fn words(kind: Kind, rows: &[&Row], counts: &[Counts]) -> Vec<String>
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::row;
+    use crate::row::tests::row;
 
     #[test]
     fn short_iterations_are_batched_and_long_ones_are_not() {
-        let rows = row::matching("p2p.latency");
-        let short = Counts::of(&rows[0], 500.0);
+        let ping = row("p2p.latency");
+        let short = Counts::of(&ping, 500.0);
         assert_eq!((short.batch, short.samples), (500, 48));
-        let long = Counts::of(&rows[0], 2e6);
+        let long = Counts::of(&ping, 2e6);
         assert_eq!((long.batch, long.samples), (1, 15));
-        let paced = Counts::of(&row::matching("collective.allreduce")[0], 1000.0);
+        let paced = Counts::of(&row("collective.allreduce"), 1000.0);
         assert_eq!((paced.batch, paced.samples), (1, 4000));
     }
 
     #[test]
     fn both_programs_get_the_same_counts() {
-        let rows = row::matching("p2p.bw 64 x 8 B");
-        let rows: Vec<&Row> = rows.iter().collect();
+        let stream = row("p2p.bw 64 x 8 B");
+        let rows = [&stream];
         let counts = [Counts { batch: 7, samples: 3, warmup: 5 }];
         let text = suite(&rows, Mode::Fixed(&counts), true);
         assert!(text.contains("iterations = 21\nwarmup = 5\nbatch = 7\n") && text.contains("window = 64\n"));

@@ -168,7 +168,7 @@ pub(crate) mod tests {
                 })
                 .collect()
         };
-        let row = row::matching("p2p.latency")[0].clone();
+        let row = row::tests::row("p2p.latency");
         Compared { same: pairs(slowdown), default: pairs(1.005), ..Compared::new(Flavour::OpenMpi, row) }
     }
 

@@ -22,6 +22,7 @@ use launches::Launches;
 use ombx_toolchain::{
     failure::{Failure, Result, exit_code, failed_if},
     mpi::{Mpi, Which, installed},
+    registry,
     workspace::Workspace,
 };
 use programs::{Build, Programs};
@@ -96,16 +97,9 @@ fn run(options: &Options) -> Result<ExitCode> {
     if options.pairs() == 0 && options.write {
         return Err(Failure::Usage("--pairs 0 measures no times for --write".into()));
     }
-    let rows = row::matching(&options.row);
-    if rows.is_empty() {
-        return Err(Failure::Missing(format!(
-            "no row contains {:?}; rows have the names of benchmarks, for example {}",
-            options.row,
-            row::all()[0].name
-        )));
-    }
     let build = |mpi: &Mpi| Programs::build(mpi, &workspace, options.build());
     let programs = installed(options.mpi)?.iter().map(build).collect::<Result<Vec<_>>>()?;
+    let rows = rows(&programs, &options.row)?;
 
     let mut about = Circumstances::now(options.seed);
     println!("\n-- at most {} pairs on {}", options.pairs(), about.machine);
@@ -127,6 +121,28 @@ fn run(options: &Options) -> Result<ExitCode> {
         workspace.write_full("fidelity.md", &format!("{}\n{instructions}", document::times(&compared)))?;
     }
     Ok(failed_if(compared.iter().any(Compared::missed)))
+}
+
+/// Returns the rows whose name contains `pattern`, after a check that every registered benchmark over MPI has a row and a loop.
+fn rows(programs: &[Programs], pattern: &str) -> Result<Vec<Row>> {
+    let mut rows = Vec::new();
+    for programs in programs {
+        let benches = registry::read(&programs.ombx)?;
+        rows = row::all(&benches);
+        if let [missing, ..] = *row::without_row(&rows, &benches) {
+            return Err(Failure::Missing(format!(
+                "{missing} is compared with no C loop: add a row to verify/fidelity/src/row.rs"
+            )));
+        }
+        programs.check_loops(&rows, &benches)?;
+    }
+    rows.retain(|row| row.name.contains(pattern));
+    if rows.is_empty() {
+        return Err(Failure::Missing(format!(
+            "no row contains {pattern:?}; rows have the names of benchmarks, for example p2p.latency"
+        )));
+    }
+    Ok(rows)
 }
 
 /// Changes docs/FIDELITY.md.

@@ -1,6 +1,6 @@
 //! The compared programs: built with one MPI, started alike, and their output.
 
-use std::{env, fs, path::PathBuf, process::Command};
+use std::{collections::BTreeSet, env, fs, path::PathBuf, process::Command};
 
 use ombx_core::{
     benchmark::Figure,
@@ -17,6 +17,7 @@ use ombx_toolchain::{
     command::{compile, output, output_and_failure, shown},
     failure::{Failure, Result},
     mpi::{Flavour, Mpi},
+    registry::Bench,
     release,
     workspace::Workspace,
 };
@@ -93,6 +94,34 @@ impl Programs {
             compile(&mpi.mpicc, &options, &directory, name, text)?;
         }
         Ok(Self { mpi: mpi.clone(), ombx, directory })
+    }
+
+    /// Checks that each row of an available benchmark has a C loop, and each C loop a row.
+    pub(crate) fn check_loops(&self, rows: &[Row], benches: &[Bench]) -> Result<()> {
+        let is_available = |row: &Row| {
+            benches.iter().any(|bench| bench.name == row.benchmark && bench.unavailable.is_none())
+        };
+        for kind in [Kind::TwoSided, Kind::OneSided, Kind::Collective] {
+            let program = kind.program();
+            let listed = output(Command::new(self.directory.join(program)).arg("--list"))?;
+            let loops: BTreeSet<&str> = listed.lines().collect();
+            let of_program = || rows.iter().filter(|row| row.kind.program() == program);
+            let source = format!("verify/fidelity/src/reference/{program}.c");
+            if let Some(row) =
+                of_program().find(|row| is_available(row) && !loops.contains(row.reference.as_str()))
+            {
+                let Row { benchmark, reference, .. } = row;
+                return Err(Failure::Missing(format!(
+                    "{benchmark} has no C loop to compare with: add a loop named {reference} to {source}"
+                )));
+            }
+            if let Some(unused) = loops.iter().find(|name| of_program().all(|row| row.reference != **name)) {
+                return Err(Failure::Missing(format!(
+                    "the C loop {unused} belongs to no registered benchmark: remove or rename it in {source}"
+                )));
+            }
+        }
+        Ok(())
     }
 
     /// Runs the C loops of a kind and returns nanoseconds of an iteration, by sample, row by row.
@@ -223,8 +252,7 @@ mod tests {
     const END: &str = r#"{"kind":"end","outcome":"complete","cases":1,"skipped":0,"failed":0,"corrupt":0}"#;
 
     fn read(text: &str) -> Option<std::result::Result<Samples, String>> {
-        let rows = row::matching("p2p.latency");
-        launched(&[&rows[0]], text).map(|launched| launched.rows[0].clone())
+        launched(&[&row::tests::row("p2p.latency")], text).map(|launched| launched.rows[0].clone())
     }
 
     #[test]

@@ -1,4 +1,6 @@
-//! Table of comparisons: each benchmark of ombx with the C loop that makes the same MPI calls.
+//! Table of comparisons: each registered benchmark with the C loop that makes the same MPI calls.
+
+use ombx_toolchain::registry::{self, Bench, Collective, OneSided};
 
 /// Kind of communication. Each has a C program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,7 +58,7 @@ pub(crate) struct Row {
     pub(crate) reference: String,
     pub(crate) benchmark: String,
     /// Other options of `ombx run`, as keys of a suite.
-    pub(crate) options: Vec<(&'static str, &'static str)>,
+    pub(crate) options: Vec<(&'static str, String)>,
     pub(crate) bytes: u32,
     /// Messages in flight, if the benchmark has several.
     pub(crate) depth: Option<u32>,
@@ -80,6 +82,8 @@ const OTHER: f64 = 1.03;
 const WINDOW: u32 = 64;
 /// Size of a large message, in bytes.
 const LARGE: u32 = 1 << 16;
+/// Synchronisations with an active target.
+const ACTIVE: [&str; 2] = ["pscw", "fence"];
 
 impl Row {
     fn of(kind: Kind, benchmark: &str, reference: &str, shape: Shape, goal: f64) -> Row {
@@ -112,9 +116,9 @@ impl Row {
         Row { name: format!("{} {WINDOW} x {size}", self.name), depth: Some(WINDOW), ..self }
     }
 
-    fn with(mut self, key: &'static str, value: &'static str) -> Row {
+    fn with(mut self, key: &'static str, value: &str) -> Row {
         self.name = format!("{} {value}", self.name);
-        self.options.push((key, value));
+        self.options.push((key, value.to_owned()));
         self
     }
 
@@ -123,9 +127,10 @@ impl Row {
     }
 }
 
-fn two_sided() -> Vec<Row> {
+/// Returns the rows of two-sided benchmarks: those with a loop of another name, and 8 bytes of every other benchmark.
+fn two_sided(benches: &[Bench]) -> Vec<Row> {
     let link = |pattern, reference| Row::latency("p2p.link", reference).with("pattern", pattern);
-    vec![
+    let mut rows = vec![
         Row::latency("p2p.latency", "ping").by_default(),
         Row::latency("p2p.multi_latency", "ping"),
         Row::latency("p2p.latency_mp", "ping_forked"),
@@ -143,135 +148,139 @@ fn two_sided() -> Vec<Row> {
         Row::rate("p2p.bw_persistent", "stream_persistent", 8),
         Row::rate("p2p.bibw_persistent", "both_persistent", 8),
         Row::rate("p2p.bw_partitioned", "stream_partitioned", 8),
-        Row::rate("p2p.fan_in", "fan_in", 8),
         Row::rate("p2p.fan_out", "stream", 8),
-    ]
-}
-
-const ACTIVE: [&str; 2] = ["pscw", "fence"];
-const PASSIVE: [&str; 5] = ["lock", "lock_exclusive", "lock_all", "flush", "flush_local"];
-
-fn one_sided() -> Vec<Row> {
-    let row = |operation: &str, mode: &str, loops: &str, sync: &'static str, goal| {
-        let (benchmark, reference) =
-            (format!("rma.{operation}_{mode}"), format!("{operation}{loops}_{sync}"));
-        Row::of(Kind::OneSided, &benchmark, &reference, Shape::Chained, goal).with("sync", sync)
-    };
-    let mut rows = Vec::new();
-    for operation in ["put", "get", "acc", "get_acc", "fop", "cas", "rput", "rget"] {
-        let has_request = ["rput", "rget"].contains(&operation);
-        let goal = if operation == "put" { LATENCY } else { OTHER };
-        for sync in ACTIVE.into_iter().filter(|_| !has_request).chain(PASSIVE) {
-            let default = operation == "put" && ["pscw", "lock", "flush"].contains(&sync);
-            rows.push(Row { default, ..row(operation, "latency", "", sync, goal) });
-        }
-        if ["fop", "cas"].contains(&operation) {
-            continue;
-        }
-        for sync in ACTIVE.into_iter().filter(|_| !has_request).chain(PASSIVE) {
-            rows.push(row(operation, "bw", "_many", sync, RATE).window());
-        }
-        if ["put", "get"].contains(&operation) {
-            let large =
-                |mode, loops, sync| Row { bytes: LARGE, ..row(operation, mode, loops, sync, RATE) }.window();
-            rows.extend(ACTIVE.map(|sync| row(operation, "bibw", "_both", sync, RATE).window()));
-            rows.extend(["pscw", "lock"].map(|sync| large("bw", "_many", sync)));
+    ];
+    for bench in benches {
+        let Some(reference) = bench.name.strip_prefix("p2p.") else { continue };
+        if rows.iter().all(|row| row.benchmark != bench.name) {
+            rows.push(match bench.streams {
+                true => Row::rate(&bench.name, reference, 8),
+                false => Row::latency(&bench.name, reference),
+            });
         }
     }
     rows
 }
 
-/// Operations with blocking, nonblocking and persistent forms.
-const OPERATIONS: [&str; 22] = [
-    "allgather",
-    "allgatherv",
-    "allreduce",
-    "alltoall",
-    "alltoallv",
-    "alltoallw",
-    "barrier",
-    "bcast",
-    "exscan",
-    "gather",
-    "gatherv",
-    "neighbor_allgather",
-    "neighbor_allgatherv",
-    "neighbor_alltoall",
-    "neighbor_alltoallv",
-    "neighbor_alltoallw",
-    "reduce",
-    "reduce_scatter",
-    "reduce_scatter_block",
-    "scan",
-    "scatter",
-    "scatterv",
-];
-
-fn collective() -> Vec<Row> {
-    let row = |benchmark: String, reference: String, shape| {
-        Row::of(Kind::Collective, &format!("collective.{benchmark}"), &reference, shape, OTHER)
-    };
-    let paced = |benchmark: String, reference: String| row(benchmark, reference, Shape::Paced);
+/// Returns the rows of one-sided benchmarks: every synchronisation that they have.
+fn one_sided(benches: &[Bench]) -> Vec<Row> {
     let mut rows = Vec::new();
-    for operation in OPERATIONS {
-        let default = ["allreduce", "barrier", "bcast"].contains(&operation);
-        rows.push(Row { default, ..paced(operation.into(), operation.into()) });
-        rows.push(Row { pure: true, ..paced(format!("i{operation}"), format!("{operation}_nonblocking")) });
-        rows.push(paced(format!("{operation}_persistent"), format!("{operation}_persistent")));
+    for OneSided { operation, mode, bench } in registry::one_sided(benches) {
+        let Some(syncs) = bench.axis("sync") else { continue };
+        let is_active = |sync: &str| ACTIVE.contains(&sync);
+        // The default of operations with requests is a passive target, the only one that they have.
+        let has_requests = !is_active(&syncs.default);
+        for sync in &syncs.values {
+            if is_active(sync) && has_requests || !is_active(sync) && mode == "bibw" {
+                continue;
+            }
+            let loops = match mode {
+                "bw" => "_many",
+                "bibw" => "_both",
+                _ => "",
+            };
+            let goal = match (operation, mode) {
+                ("put", "latency") => LATENCY,
+                (_, "latency") => OTHER,
+                _ => RATE,
+            };
+            let reference = format!("{operation}{loops}_{sync}");
+            let row =
+                Row::of(Kind::OneSided, &bench.name, &reference, Shape::Chained, goal).with("sync", sync);
+            if mode == "latency" {
+                let default = operation == "put" && ["pscw", "lock", "flush"].contains(&sync.as_str());
+                rows.push(Row { default, ..row });
+                continue;
+            }
+            if mode == "bw"
+                && ["put", "get"].contains(&operation)
+                && ["pscw", "lock"].contains(&sync.as_str())
+            {
+                rows.push(Row { bytes: LARGE, ..row.clone() }.window());
+            }
+            rows.push(row.window());
+        }
     }
-    rows.push(paced("allreduce".into(), "allreduce_disseminated".into()).with("pace", "dissemination"));
-    rows.push(paced("bcast_window".into(), "bcast".into()).with("pace", "barrier"));
-    rows.push(row("bcast_round".into(), "bcast_round".into(), Shape::Rounds));
+    rows
+}
+
+fn collective(benches: &[Bench]) -> Vec<Row> {
+    let row = |benchmark: &str, reference: &str, shape| {
+        Row::of(Kind::Collective, &format!("collective.{benchmark}"), reference, shape, OTHER)
+    };
+    let paced = |benchmark: &str, reference: &str| row(benchmark, reference, Shape::Paced);
+    let mut rows = Vec::new();
+    for Collective { name, .. } in registry::collectives(benches) {
+        let default = ["allreduce", "barrier", "bcast"].contains(&name);
+        rows.push(Row { default, ..paced(name, name) });
+        rows.push(Row { pure: true, ..paced(&format!("i{name}"), &format!("{name}_nonblocking")) });
+        let persistent = format!("{name}_persistent");
+        rows.push(paced(&persistent, &persistent));
+    }
+    rows.push(paced("allreduce", "allreduce_disseminated").with("pace", "dissemination"));
+    rows.push(paced("bcast_window", "bcast").with("pace", "barrier"));
+    rows.push(row("bcast_round", "bcast_round", Shape::Rounds));
     for name in ["bcast_ack", "bcast_acked"] {
-        let acked = row(name.into(), "bcast_acked".into(), Shape::Turns);
-        rows.push(acked.with("ack-correction", "none"));
+        rows.push(row(name, "bcast_acked", Shape::Turns).with("ack-correction", "none"));
     }
-    let tree = row("bcast_acked".into(), "tree_acked".into(), Shape::Turns);
+    let tree = row("bcast_acked", "tree_acked", Shape::Turns);
     rows.push(tree.with("ack-correction", "none").with("by", "tree"));
     rows
 }
 
-/// Returns every comparison. A new row is an entry here, and a loop in the C program of its kind unless that exists.
-pub(crate) fn all() -> Vec<Row> {
-    [two_sided(), one_sided(), collective()].concat()
+/// Returns every comparison of the registered benchmarks over MPI.
+///
+/// A benchmark whose loop has its name needs no entry here; the C program of its kind must have the loop.
+pub(crate) fn all(benches: &[Bench]) -> Vec<Row> {
+    [two_sided(benches), one_sided(benches), collective(benches)].concat()
 }
 
-/// Returns the rows whose name contains `pattern`.
-pub(crate) fn matching(pattern: &str) -> Vec<Row> {
-    all().into_iter().filter(|row| row.name.contains(pattern)).collect()
+/// Returns the registered benchmarks over MPI that no row compares.
+pub(crate) fn without_row<'b>(rows: &[Row], benches: &'b [Bench]) -> Vec<&'b str> {
+    let over_mpi =
+        benches.iter().map(|bench| bench.name.as_str()).filter(|name| !name.starts_with("sockets."));
+    over_mpi.filter(|name| rows.iter().all(|row| row.benchmark != *name)).collect()
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
+    use ombx_toolchain::registry::Axis;
     use std::collections::BTreeSet;
+
+    fn bench(name: &str, streams: bool, sync: &str) -> Bench {
+        let values = ACTIVE.iter().chain(&["lock", "flush"]).map(|&value| value.to_owned()).collect();
+        let sync = Axis { name: "sync".into(), default: sync.into(), values };
+        let (name, sizes) = (name.to_owned(), "1..4M".to_owned());
+        Bench { name, unavailable: None, streams, sizes, axes: vec![sync] }
+    }
+
+    /// Returns the first row whose name begins with `name`.
+    pub(crate) fn row(name: &str) -> Row {
+        all(&[]).into_iter().find(|row| row.name.starts_with(name)).unwrap()
+    }
 
     #[test]
     fn names_of_rows_are_unique() {
-        let rows = all();
+        let benches =
+            [("rma.put_latency", false), ("rma.put_bw", true), ("rma.put_bibw", true), ("p2p.new", true)]
+                .map(|(name, streams)| bench(name, streams, "pscw"));
+        let rows = all(&benches);
         let names: BTreeSet<&str> = rows.iter().map(|row| row.name.as_str()).collect();
         assert_eq!(names.len(), rows.len());
         assert!(rows.iter().all(|row| row.goal > 1.0 && row.goal < 1.05));
-    }
-
-    /// `docs/BENCHMARKS.md` is generated from the registry.
-    #[test]
-    fn every_benchmark_over_mpi_has_a_row() {
-        let catalogue = include_str!("../../../docs/BENCHMARKS.md");
-        let known = catalogue.lines().filter_map(|line| line.strip_prefix("## "));
-        let rows = all();
-        let over_mpi = known.filter(|name| !name.starts_with("sockets."));
-        let missing: Vec<&str> =
-            over_mpi.filter(|name| !rows.iter().any(|row| row.benchmark == *name)).collect();
-        let advice =
-            "give each a row in verify/fidelity/src/row.rs and its loop in verify/fidelity/src/reference";
-        assert!(missing.is_empty(), "no C loop is compared with {missing:?}: {advice}");
+        assert!(rows.iter().any(|row| row.name == "p2p.new 64 x 8 B" && row.reference == "new"));
+        assert_eq!(without_row(&rows, &benches), Vec::<&str>::new());
+        assert_eq!(without_row(&rows, &[bench("collective.new", false, "")]), ["collective.new"]);
     }
 
     #[test]
-    fn rows_are_chosen_by_a_part_of_their_name() {
-        assert_eq!(matching("").len(), all().len());
-        assert_eq!(matching("put_latency").len(), 12);
-        assert!(matching("nothing").is_empty());
+    fn requests_need_a_passive_target_and_both_directions_an_active_one() {
+        let syncs = |name, sync| {
+            let rows = one_sided(&[bench(name, true, sync)]);
+            rows.into_iter().map(|row| row.reference).collect::<Vec<_>>()
+        };
+        assert_eq!(syncs("rma.rput_bw", "flush"), ["rput_many_lock", "rput_many_flush"]);
+        assert_eq!(syncs("rma.acc_bibw", "pscw"), ["acc_both_pscw", "acc_both_fence"]);
     }
 }

@@ -14,6 +14,7 @@ use ombx_toolchain::{
     command::{compile, output},
     failure::{Failure, Result, failed_if},
     mpi::{Places, installed},
+    registry,
     table::table,
     workspace::Workspace,
 };
@@ -32,80 +33,77 @@ const SOURCE: &str = include_str!("reference/sockets.c");
 const MILLISECONDS: u64 = 1000;
 /// Port of other tools, unlikely to be in use.
 const PORT: &str = "39217";
+/// Size of a large message, in bytes.
+const MIB: u32 = 1 << 20;
 
 /// Comparison of one benchmark with other programs.
 struct Line {
-    name: &'static str,
+    name: String,
     /// Whether it is a rate in MB/s; otherwise a latency in microseconds.
     rate: bool,
     ours: Run,
-    others: &'static [(&'static str, Run)],
+    others: Vec<(String, Run)>,
     /// Goal of the ratio of both figures: at least this for a rate, at most this for a latency.
     goal: f64,
 }
 
 /// Run of one program.
-#[derive(Clone, Copy)]
 enum Run {
     /// `ombx run` with these arguments.
-    Ombx(&'static [&'static str]),
+    Ombx(String),
     /// The C program with these arguments, and the bytes or legs of an iteration.
-    Plain(&'static [&'static str], f64),
+    Plain(String, f64),
     Iperf3,
     Sockperf,
 }
 
-const MIB: &str = "1048576";
+/// Transport whose messages have a protocol of ombx. No plain loop does the same.
+const WITHOUT_LOOP: &str = "udp";
 
-const LINES: &[Line] = &[
-    Line {
-        name: "sockets.bw tcp, 64 x 1 MiB, MB/s",
-        rate: true,
-        ours: Run::Ombx(&["sockets.bw", "--transport", "tcp", "--sizes", "1M", "--window", "64"]),
-        others: &[
-            ("iperf3 -l 1M", Run::Iperf3),
-            ("C over TCP", Run::Plain(&["stream", "tcp", MIB, "64"], 64.0 * 1048576.0)),
-        ],
-        goal: 0.95,
-    },
-    Line {
-        name: "sockets.bw unix, 16 x 1 MiB, MB/s",
-        rate: true,
-        ours: Run::Ombx(&["sockets.bw", "--transport", "unix", "--sizes", "1M", "--window", "16"]),
-        others: &[("C over a socketpair", Run::Plain(&["stream", "unix", MIB, "16"], 16.0 * 1048576.0))],
-        goal: 0.95,
-    },
-    Line {
-        name: "sockets.latency tcp, 64 B, p50, us",
+/// Returns the bandwidth of every transport, a latency, and the pipeline.
+fn comparisons(transports: &[String]) -> Vec<Line> {
+    let with_loop = transports.iter().filter(|transport| *transport != WITHOUT_LOOP);
+    let mut lines: Vec<Line> = with_loop.map(|transport| bandwidth(transport)).collect();
+    lines.push(Line {
+        name: "sockets.latency tcp, 64 B, p50, us".into(),
         rate: false,
-        ours: Run::Ombx(&["sockets.latency", "--transport", "tcp", "--sizes", "64", "--batch", "1"]),
-        others: &[
-            ("sockperf ping-pong", Run::Sockperf),
-            ("C over TCP", Run::Plain(&["ping", "tcp", "64", "1"], 2.0)),
+        ours: Run::Ombx("sockets.latency --transport tcp --sizes 64 --batch 1".into()),
+        others: vec![
+            ("sockperf ping-pong".into(), Run::Sockperf),
+            ("C over tcp".into(), Run::Plain("ping tcp 64 1".into(), 2.0)),
         ],
         goal: 1.02,
-    },
-    Line {
-        name: "sockets.pipeline, 1 node x 2 phases, 1 MiB, MB/s",
+    });
+    lines.push(Line {
+        name: "sockets.pipeline, 1 node x 2 phases, 1 MiB, MB/s".into(),
         rate: true,
-        ours: Run::Ombx(&[
-            "sockets.pipeline",
-            "--nodes",
-            "1",
-            "--phases",
-            "2",
-            "--buffers",
-            "64",
-            "--block",
-            "1M",
-        ]),
-        others: &[(
-            "sockets.bw unix, 16 x 1 MiB",
-            Run::Ombx(&["sockets.bw", "--transport", "unix", "--sizes", "1M", "--window", "16"]),
+        ours: Run::Ombx("sockets.pipeline --nodes 1 --phases 2 --buffer-count 64 --block 1M".into()),
+        others: vec![(
+            "sockets.bw unix, 16 x 1 MiB".into(),
+            Run::Ombx("sockets.bw --transport unix --sizes 1M --window 16".into()),
         )],
         goal: 0.9,
-    },
-];
+    });
+    lines
+}
+
+fn bandwidth(transport: &str) -> Line {
+    let window = if transport == "unix" { 16 } else { 64 };
+    let mut others = vec![(
+        format!("C over {transport}"),
+        Run::Plain(format!("stream {transport} {MIB} {window}"), f64::from(window * MIB)),
+    )];
+    if transport == "tcp" {
+        others.insert(0, ("iperf3 -l 1M".into(), Run::Iperf3));
+    }
+    Line {
+        name: format!("sockets.bw {transport}, {window} x 1 MiB, MB/s"),
+        rate: true,
+        ours: Run::Ombx(format!("sockets.bw --transport {transport} --sizes 1M --window {window}")),
+        others,
+        goal: 0.95,
+    }
+}
 
 /// Programs that are compared.
 struct Tools {
@@ -124,15 +122,18 @@ pub(crate) fn main(options: &Options, workspace: &Workspace) -> Result<ExitCode>
     let mut about = Circumstances::now(options.seed);
     about.started = tools.now()?;
     let (mut seed, mut lines, mut missed) = (options.seed, Vec::new(), false);
-    for line in LINES {
+    let benches = registry::read(&tools.ombx)?;
+    let transports =
+        benches.iter().find(|bench| bench.name == "sockets.bw").and_then(|bench| bench.axis("transport"));
+    for line in comparisons(transports.map(|axis| axis.values.as_slice()).unwrap_or_default()) {
         println!("   {}", line.name);
-        let present: Vec<_> = line.others.iter().filter(|(name, run)| tools.has(name, *run)).collect();
+        let present: Vec<_> = line.others.iter().filter(|(name, run)| tools.has(name, run)).collect();
         let mut figures = vec![Vec::new(); present.len() + 1];
         for _ in 0..options.pairs() {
             let mut order: Vec<usize> = (0..figures.len()).collect();
             ratio::shuffle(&mut order, &mut seed);
             for which in order {
-                let run = if which == 0 { line.ours } else { present[which - 1].1 };
+                let run = if which == 0 { &line.ours } else { &present[which - 1].1 };
                 figures[which].push(tools.run(run)?);
             }
         }
@@ -168,7 +169,7 @@ impl Line {
         let show = |values: &[f64]| median(values).map_or("n/a".into(), |value| format!("{value:.4}"));
         let sign = if self.rate { "at least" } else { "at most" };
         let cells = vec![
-            self.name.into(),
+            self.name.clone(),
             show(ours),
             other.into(),
             show(others),
@@ -183,7 +184,7 @@ impl Line {
 
 impl Tools {
     /// Returns whether a program is installed, and prints if it is not.
-    fn has(&self, name: &str, run: Run) -> bool {
+    fn has(&self, name: &str, run: &Run) -> bool {
         let program = match run {
             Run::Iperf3 => "iperf3",
             Run::Sockperf => "sockperf",
@@ -197,19 +198,19 @@ impl Tools {
     }
 
     /// Returns the figure of one run: MB/s, or microseconds one way.
-    fn run(&self, run: Run) -> Result<f64> {
+    fn run(&self, run: &Run) -> Result<f64> {
         match run {
             Run::Ombx(words) => self.ombx(words),
-            Run::Plain(words, bytes) => self.plain(words, bytes),
+            Run::Plain(words, work) => self.plain(words, *work),
             Run::Iperf3 => iperf3(),
             Run::Sockperf => sockperf(),
         }
     }
 
-    fn ombx(&self, words: &[&str]) -> Result<f64> {
+    fn ombx(&self, words: &str) -> Result<f64> {
         let mut command = Command::new(&self.ombx);
         let time = format!("{MILLISECONDS}ms");
-        command.arg("run").args(words).args(["--max-time", &time, "--precision", "0.01%"]);
+        command.arg("run").args(words.split(' ')).args(["--max-time", &time, "--precision", "0.01%"]);
         command.args(["--format", "jsonl", "--quiet"]).stdin(Stdio::null());
         let text = output(&mut command)?;
         let file = file::read(text.as_bytes()).map_err(|why| unreadable("ombx", &why.to_string()))?;
@@ -221,16 +222,16 @@ impl Tools {
         figure.ok_or_else(|| unreadable("ombx", &format!("{:?}", row.outcome)))
     }
 
-    fn plain(&self, words: &[&str], work: f64) -> Result<f64> {
+    fn plain(&self, words: &str, work: f64) -> Result<f64> {
         let mut command = Command::new(&self.plain);
-        command.args(words).arg(MILLISECONDS.to_string());
+        command.args(words.split(' ')).arg(MILLISECONDS.to_string());
         let text = output(&mut command)?;
         let value: Value =
             serde_json::from_str(&text).map_err(|source| Failure::Output { program: "sockets", source })?;
         let times: Vec<f64> =
             value["elapsed_ns"].as_array().into_iter().flatten().filter_map(Value::as_f64).collect();
         let middle = median(&times).ok_or_else(|| unreadable("the C loop", &text))?;
-        Ok(if words[0] == "ping" { middle / work / 1e3 } else { work / middle * 1e3 })
+        Ok(if words.starts_with("ping") { middle / work / 1e3 } else { work / middle * 1e3 })
     }
 
     /// Returns the current date, from a short run of ombx.
@@ -324,10 +325,12 @@ mod tests {
     #[test]
     fn a_rate_should_be_high_and_a_latency_low() {
         let verdict = |line: &Line, by: f64| line.compare("other", &[100.0 * by; 7], &[100.0; 7]);
-        assert_eq!(verdict(&LINES[0], 0.96).0.last().unwrap(), "met");
-        assert!(verdict(&LINES[0], 0.9).1 && !verdict(&LINES[0], 1.2).1);
-        assert!(verdict(&LINES[2], 1.1).1 && !verdict(&LINES[2], 0.9).1);
-        assert_eq!(LINES[0].compare("other", &[1.0], &[1.0]).0.last().unwrap(), "too few pairs");
+        let lines = comparisons(&["tcp", "unix", "udp"].map(str::to_owned));
+        assert_eq!(lines.len(), 4);
+        assert_eq!(verdict(&lines[0], 0.96).0.last().unwrap(), "met");
+        assert!(verdict(&lines[0], 0.9).1 && !verdict(&lines[0], 1.2).1);
+        assert!(verdict(&lines[2], 1.1).1 && !verdict(&lines[2], 0.9).1);
+        assert_eq!(lines[0].compare("other", &[1.0], &[1.0]).0.last().unwrap(), "too few pairs");
     }
 
     #[test]

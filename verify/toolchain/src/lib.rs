@@ -11,6 +11,7 @@ pub mod failure;
 pub mod machine;
 pub mod mpi;
 pub mod process;
+pub mod registry;
 pub mod release;
 pub mod step;
 #[cfg(feature = "svg")]

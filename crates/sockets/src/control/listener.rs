@@ -15,8 +15,8 @@ use rustix::{
     event::{PollFd, PollFlags, poll},
     io::Errno,
     net::{
-        AddressFamily, SocketAddrUnix, SocketFlags, SocketType, accept_with, bind, getsockname, ipproto,
-        listen, socket_with, sockopt,
+        AddressFamily, SocketAddrUnix, SocketFlags, SocketType, accept_with, bind, getsockname, listen,
+        socket_with, sockopt,
     },
 };
 
@@ -82,7 +82,8 @@ impl Listener {
         let failed = |e: Errno| Error::fabric(format!("cannot listen on {at}: {e}"));
         let missing = |e: Errno| Error::unsupported(format!("this host has no {at}: {e}"));
         let family = if at.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
-        let socket = socket_with(family, SocketType::STREAM, FLAGS, Some(ipproto::TCP)).map_err(missing)?;
+        let socket =
+            socket_with(family, SocketType::STREAM, FLAGS, Some(options.protocol)).map_err(missing)?;
         if at.is_ipv6() && at.is_unspecified() {
             sockopt::set_ipv6_v6only(&socket, false).map_err(failed)?;
         }
@@ -269,8 +270,8 @@ pub fn connect(
 ) -> Result<Stream> {
     let failed = |e: io::Error| Error::fabric(format!("cannot connect to {to}: {e}"));
     let (family, protocol) = match to {
-        Address::Tcp(SocketAddr::V4(_)) => (AddressFamily::INET, Some(ipproto::TCP)),
-        Address::Tcp(SocketAddr::V6(_)) => (AddressFamily::INET6, Some(ipproto::TCP)),
+        Address::Tcp(SocketAddr::V4(_)) => (AddressFamily::INET, Some(options.protocol)),
+        Address::Tcp(SocketAddr::V6(_)) => (AddressFamily::INET6, Some(options.protocol)),
         Address::Unix(_) => (AddressFamily::UNIX, None),
     };
     let socket = socket_with(family, SocketType::STREAM, SocketFlags::CLOEXEC, protocol);

@@ -7,6 +7,8 @@ use ombx_core::{
     error::{Error, Result},
 };
 
+use rustix::net::{Protocol, ipproto};
+
 use super::{error::TRANSFER_TIMEOUT, zero_copy};
 use crate::{
     control::{Listener, listener},
@@ -23,25 +25,8 @@ pub(crate) trait SocketKind: 'static {
     const UNIX: bool = false;
     /// Whether sends avoid a copy (`MSG_ZEROCOPY`).
     const ZERO_COPY: bool = false;
-}
-
-/// TCP.
-pub(crate) enum Tcp {}
-
-impl SocketKind for Tcp {}
-
-/// TCP with sends that avoid a copy.
-pub(crate) enum ZeroCopyTcp {}
-
-impl SocketKind for ZeroCopyTcp {
-    const ZERO_COPY: bool = true;
-}
-
-/// Unix-domain stream sockets.
-pub(crate) enum Unix {}
-
-impl SocketKind for Unix {
-    const UNIX: bool = true;
+    /// Protocol of an internet socket.
+    const PROTOCOL: Protocol = ipproto::TCP;
 }
 
 /// Opens the listener of the passive rank.
@@ -68,7 +53,8 @@ fn address<K: SocketKind>(cx: &Context<'_>, team: &SocketTeam, ip: Ip, name: Str
 /// Connects this rank with its peer. Both ranks call it.
 pub(crate) fn connect<K: SocketKind>(cx: &Context<'_>) -> Result<OwnedFd> {
     let team: &SocketTeam = cx.fabric()?;
-    let options = team.link_options();
+    let mut options = team.link_options();
+    options.socket.protocol = K::PROTOCOL;
     let listener = match cx.role {
         Role::Passive => listen::<K>(cx, team, &options).map(Some),
         Role::Active => Ok(None),

@@ -27,14 +27,11 @@ use ombx_core::{
     unit::{Bytes, Rank},
 };
 
-use super::{
-    connect::{Tcp, Unix, ZeroCopyTcp},
-    datagrams::Datagrams,
-    stream::StreamLink,
-};
+use super::{connect::SocketKind, datagrams::Datagrams, stream::StreamLink};
 use crate::{
     control::Token,
     session::{Coordinator, Reach, SessionEvent, SocketTeam, listen},
+    transport::{StreamKindTest, Tcp, test_stream_kinds},
 };
 use ombx_core::benchmark::AxisValue;
 
@@ -125,20 +122,23 @@ fn passes<P: Pattern, L: Link + 'static>(sizes: &[u64], losses: u64) -> f64 {
     lost.sum()
 }
 
+struct EveryPatternPasses;
+
+impl StreamKindTest for EveryPatternPasses {
+    fn run<K: SocketKind>(&self) {
+        // The largest exceeds the socket buffers: two blocking sends would deadlock.
+        let sizes = [1, 3, 1000, 3 << 20];
+        passes::<PingPong, StreamLink<K>>(&sizes, 0);
+        passes::<Stream, StreamLink<K>>(&sizes, 0);
+        passes::<BiStream, StreamLink<K>>(&sizes, 0);
+        passes::<Bidirectional, StreamLink<K>>(&sizes, 0);
+        passes::<Unidirectional, StreamLink<K>>(&sizes, 0);
+    }
+}
+
 #[test]
 fn every_pattern_passes_over_streams() {
-    // The largest exceeds the socket buffers: two blocking sends would deadlock.
-    let sizes = [1, 3, 1000, 3 << 20];
-    passes::<PingPong, StreamLink<Tcp>>(&sizes, 0);
-    passes::<Stream, StreamLink<Tcp>>(&sizes, 0);
-    passes::<BiStream, StreamLink<Tcp>>(&sizes, 0);
-    passes::<Bidirectional, StreamLink<Tcp>>(&sizes, 0);
-    passes::<Unidirectional, StreamLink<Tcp>>(&sizes, 0);
-    passes::<PingPong, StreamLink<ZeroCopyTcp>>(&sizes, 0);
-    passes::<Stream, StreamLink<ZeroCopyTcp>>(&sizes, 0);
-    passes::<BiStream, StreamLink<ZeroCopyTcp>>(&sizes, 0);
-    passes::<PingPong, StreamLink<Unix>>(&sizes, 0);
-    passes::<BiStream, StreamLink<Unix>>(&sizes, 0);
+    test_stream_kinds(&EveryPatternPasses);
 }
 
 #[test]
@@ -245,11 +245,17 @@ fn is_caught_everywhere<L: Link + 'static>() {
     is_caught::<Unidirectional, L, 1, 0>();
 }
 
+struct FlippedBitIsCaught;
+
+impl StreamKindTest for FlippedBitIsCaught {
+    fn run<K: SocketKind>(&self) {
+        is_caught_everywhere::<StreamLink<K>>();
+    }
+}
+
 #[test]
 fn a_flipped_bit_is_caught_everywhere() {
-    is_caught_everywhere::<StreamLink<Tcp>>();
-    is_caught_everywhere::<StreamLink<Unix>>();
-    is_caught_everywhere::<StreamLink<ZeroCopyTcp>>();
+    test_stream_kinds(&FlippedBitIsCaught);
     is_caught_everywhere::<Datagrams>();
 }
 

@@ -6,11 +6,13 @@ use std::{
 };
 
 use ombx_core::error::{Error, Result};
-use rustix::net::sockopt;
+use rustix::net::{Protocol, ipproto, sockopt};
 
 /// Socket options. `None` leaves the kernel's default.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SocketOptions {
+    /// Protocol of an internet socket: TCP, or one that is used like TCP.
+    pub protocol: Protocol,
     /// Whether TCP sends small messages without waiting for more (`TCP_NODELAY`).
     pub nodelay: bool,
     /// Bytes of the send buffer and of the receive buffer (`SO_SNDBUF`, `SO_RCVBUF`).
@@ -21,7 +23,7 @@ pub struct SocketOptions {
 
 impl Default for SocketOptions {
     fn default() -> SocketOptions {
-        SocketOptions { nodelay: true, buffer: None, congestion: None }
+        SocketOptions { protocol: ipproto::TCP, nodelay: true, buffer: None, congestion: None }
     }
 }
 
@@ -101,8 +103,11 @@ mod tests {
     #[test]
     fn options_are_set_or_refused() {
         let socket = TcpListener::bind("127.0.0.1:0").unwrap();
-        let options =
-            SocketOptions { nodelay: true, buffer: Some(32 << 10), congestion: Some("cubic".into()) };
+        let options = SocketOptions {
+            buffer: Some(32 << 10),
+            congestion: Some("cubic".into()),
+            ..SocketOptions::default()
+        };
         options.set_buffers(&socket).unwrap();
         options.set_tcp(&socket).unwrap();
         assert!(sockopt::tcp_nodelay(&socket).unwrap());

@@ -13,9 +13,9 @@ use crate::{
     case::{Case, Job, Place},
     interpose::Rule,
     run::Done,
-    stage::{Bench, Stage},
+    stage::Stage,
 };
-use ombx_toolchain::mpi::Flavour;
+use ombx_toolchain::{mpi::Flavour, registry::Bench};
 
 /// Operations in flight.
 const WINDOW: u64 = 4;
@@ -188,7 +188,8 @@ fn caught(done: &Done, name: &str, flips: &[Flip], defective: bool) -> Result<St
 }
 
 pub(crate) fn cases(stage: &Stage) -> Vec<Case> {
-    let mut cases: Vec<Case> = groups::all().into_iter().flat_map(|group| group.cases(stage)).collect();
+    let mut cases: Vec<Case> =
+        groups::all(&stage.benches).into_iter().flat_map(|group| group.cases(stage)).collect();
     cases.push(pipeline());
     let covered: BTreeSet<String> = cases.iter().map(|case| case.subject.clone()).collect();
     let missing = stage.benches.iter().filter(|bench| !covered.contains(&bench.name));
@@ -200,7 +201,7 @@ pub(crate) fn cases(stage: &Stage) -> Vec<Case> {
 fn pipeline() -> Case {
     const BLOCK: u64 = 4096;
     let words =
-        format!("run sockets.pipeline --nodes 2 --phases 2 --buffers 4 --block {BLOCK} --max-time 50ms");
+        format!("run sockets.pipeline --nodes 2 --phases 2 --buffer-count 4 --block {BLOCK} --max-time 50ms");
     let rule = Rule::new("pwrite", "flip").bytes(BLOCK).given().byte(77).to_string();
     Case::of("one byte of what is given flips", Place::Verifying, "sockets.pipeline", &words, 5)
         .prepared(move |command, stage, directory| {

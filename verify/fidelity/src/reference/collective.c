@@ -166,21 +166,11 @@ IN_TURN(tree_acked, MPI_Send(BLOCK(out), s.peer, TAG, s.comm); EMPTY_RECEIVE,
         CLOSE(s);                                                        \
     }
 CLOSES(lists, unlist)
-/* Acknowledged broadcasts, after one empty message one way. */
-static void shifted(struct setup *s)
-{
-    lists(s);
-    if (s->rank == 0)
-        MPI_Send(NULL, 0, MPI_BYTE, s->peer, TAG, s->comm);
-    else
-        MPI_Recv(NULL, 0, MPI_BYTE, s->peer, TAG, s->comm, MPI_STATUS_IGNORE);
-}
 CLOSES(portions, unlist)
 CLOSES(grid, ungrid)
 
 static const struct row ROWS[] = {
     OPERATIONS(ROWS_OF)
-    PACED_ROW("allreduce_shifted", allreduce, shifted, unlist),
     PACED_ROW("allreduce_disseminated", allreduce_disseminated, lists, unlist),
     { "bcast_round", fidelity_bcast_round, fidelity_bcast_round, EVERYONE, NULL, NULL },
     { "bcast_acked", fidelity_bcast_acked, answer_bcast_acked, TURNS, NULL, NULL },

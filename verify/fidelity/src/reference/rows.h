@@ -1,6 +1,7 @@
 /* Common part of the plain C loops: buffers of a row, the timed loops, and the driver that runs the rows in order.
  *
  * usage: mpiexec -n 2 PROGRAM [--threads] NAME:BYTES:DEPTH:BATCH:SAMPLES:WARMUP ...
+ *        PROGRAM --list prints the names.
  *
  * Rank 0 prints one line of JSON for each row: the nanoseconds of each sample, of the slowest rank if all ranks are timed. */
 #define _GNU_SOURCE
@@ -207,6 +208,11 @@ static long long *measure(const struct row *row, struct setup s, long batch, lon
 
 static int serve(int argc, char **argv, const struct row *rows, size_t count)
 {
+    if (argc == 2 && strcmp(argv[1], "--list") == 0) {
+        for (size_t i = 0; i < count; i++)
+            puts(rows[i].name);
+        return 0;
+    }
     int provided, threads = argc > 1 && strcmp(argv[1], "--threads") == 0;
     MPI_Init_thread(&argc, &argv, threads ? MPI_THREAD_MULTIPLE : MPI_THREAD_FUNNELED, &provided);
     long long began = now(), first = tick();

@@ -65,16 +65,16 @@ static void take(int end, char *into, size_t bytes)
 }
 
 /* Both ends of a connection over loopback. */
-static void connect_tcp(int ends[2])
+static void connect_internet(int ends[2], int protocol)
 {
     struct sockaddr_in address = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
     socklen_t length = sizeof address;
-    int listener = socket(AF_INET, SOCK_STREAM, 0), on = 1;
-    ends[0] = socket(AF_INET, SOCK_STREAM, 0);
+    int listener = socket(AF_INET, SOCK_STREAM, protocol), on = 1;
+    ends[0] = socket(AF_INET, SOCK_STREAM, protocol);
     if (bind(listener, (struct sockaddr *)&address, length) || listen(listener, 1) ||
         getsockname(listener, (struct sockaddr *)&address, &length) ||
         connect(ends[0], (struct sockaddr *)&address, length) || (ends[1] = accept(listener, NULL, NULL)) < 0)
-        fail("tcp");
+        fail("connect");
     for (int i = 0; i < 2; i++)
         setsockopt(ends[i], IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
     close(listener);
@@ -90,7 +90,9 @@ int main(int argc, char **argv)
     size_t bytes = atol(argv[3]);
     long long limit = atoll(argv[5]) * 1000000;
     if (strcmp(argv[2], "tcp") == 0)
-        connect_tcp(ends);
+        connect_internet(ends, IPPROTO_TCP);
+    else if (strcmp(argv[2], "unix") != 0)
+        return fprintf(stderr, "%s has no C loop: add it to verify/fidelity/src/reference/sockets.c\n", argv[2]), 2;
     else if (socketpair(AF_UNIX, SOCK_STREAM, 0, ends) != 0)
         fail("socketpair");
     /* As in ombx, each message of a window has its own buffer. */

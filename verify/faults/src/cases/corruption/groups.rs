@@ -1,6 +1,7 @@
 //! Groups of benchmarks by the way in which they move data.
 
 use ombx_core::result::Measurement;
+use ombx_toolchain::registry::{self, Bench, OneSided};
 
 use super::{Group, Slots, WINDOW};
 
@@ -21,10 +22,13 @@ pub(crate) fn arrives(row: &Measurement) -> &'static [u32] {
         ("rma", name) if name.starts_with("rget") => &[0],
         ("rma", _) => &[1],
         (_, "bcast_round") => BOTH,
-        (_, name) if name.contains("bcast") => &[1],
-        (_, "exscan" | "iexscan") => &[1],
-        (_, "gather" | "igather" | "gatherv" | "igatherv" | "reduce" | "ireduce") => &[0],
-        _ => BOTH,
+        (_, name) => match name.strip_prefix('i').unwrap_or(name) {
+            name if name.starts_with("bcast") => &[1],
+            name if name.starts_with("gather") => &[0],
+            "exscan" => &[1],
+            "reduce" => &[0],
+            _ => BOTH,
+        },
     }
 }
 
@@ -38,26 +42,18 @@ const ONCE: &str = "--iterations 1 --warmup 0 --batch 1";
 /// Every synchronisation and window kind of one-sided operations.
 const WAYS: &str = "--sync all --win all";
 
-/// Operations in which every rank, or the root, receives a block from each rank.
-const TO_BLOCKS: [&str; 7] =
-    ["allgather", "allgatherv", "alltoall", "alltoallv", "alltoallw", "gather", "gatherv"];
-/// Operations in which a rank receives one block.
-const TO_ONE: [&str; 8] =
-    ["allreduce", "bcast", "exscan", "reduce", "reduce_scatter_block", "scan", "scatter", "scatterv"];
-/// Neighbourhood operations. In a graph of two ranks each has one neighbour.
-const TO_A_NEIGHBOUR: [&str; 5] = [
-    "neighbor_allgather",
-    "neighbor_allgatherv",
-    "neighbor_alltoall",
-    "neighbor_alltoallv",
-    "neighbor_alltoallw",
-];
+/// Beginnings of the names of operations in which every rank, or the root, receives a block from each rank.
+const TO_BLOCKS: [&str; 3] = ["allgather", "alltoall", "gather"];
+/// The operation in which every rank receives a part of a message.
+const TO_A_PORTION: &str = "reduce_scatter";
+/// The benchmark of one message with many parts.
+const ONE_MESSAGE: &str = "p2p.bw_partitioned";
 /// Broadcasts with timing methods of the literature.
 const BROADCASTS: [&str; 4] = ["bcast_ack", "bcast_acked", "bcast_round", "bcast_window"];
 
-fn group(names: &[&str], words: &[&str], slots: Slots, hit: [u64; 3]) -> Group {
+fn group(names: Vec<String>, words: &[&str], slots: Slots, hit: [u64; 3]) -> Group {
     Group {
-        names: names.iter().map(|&name| name.to_owned()).collect(),
+        names,
         words: words.join(" "),
         given: false,
         slots,
@@ -80,61 +76,82 @@ impl Group {
     }
 }
 
-/// Returns the blocking, nonblocking and persistent forms of collective operations.
-fn collective(operations: &[&str], slots: Slots, hit: [u64; 3]) -> Group {
-    let modes = |name: &&str| {
-        [format!("collective.{name}"), format!("collective.i{name}"), format!("collective.{name}_persistent")]
-    };
-    let names = operations.iter().flat_map(modes).collect();
-    Group { names, ..group(&[], &[MANY], slots, hit) }
+/// First message of each iteration.
+const FIRST: [u64; 3] = [0, 0, 0];
+/// First, middle and last message of a window.
+const IN_WINDOW: [u64; 3] = [0, WINDOW / 2, WINDOW - 1];
+
+/// Returns the groups of all registered benchmarks over MPI that move data.
+pub(crate) fn all(benches: &[Bench]) -> Vec<Group> {
+    two_sided(benches).into_iter().chain(one_sided(benches)).chain(collective(benches)).collect()
 }
 
-pub(crate) fn all() -> Vec<Group> {
-    let (alone, in_turn) = (Slots::Calls(1), Slots::Calls(WINDOW));
-    let one = [0, 0, 0];
-    let window = [0, WINDOW / 2, WINDOW - 1];
-    let pings = [
-        "p2p.latency",
-        "p2p.latency_persistent",
-        "p2p.latency_partitioned",
-        "p2p.latency_mt",
-        "p2p.latency_mp",
-        "p2p.multi_latency",
-        "p2p.link",
-    ];
-    let streams = [
-        "p2p.bw",
-        "p2p.bw_persistent",
-        "p2p.bibw",
-        "p2p.bibw_persistent",
-        "p2p.fan_in",
-        "p2p.fan_out",
-        "p2p.mbw_mr",
-    ];
+/// Windows of messages and single messages.
+fn two_sided(benches: &[Bench]) -> [Group; 3] {
+    let all = benches.iter().filter(|bench| bench.name.starts_with("p2p.") && bench.name != ONE_MESSAGE);
+    // Some patterns of a link have one message in flight.
+    let (windows, singles): (Vec<&Bench>, Vec<&Bench>) =
+        all.partition(|bench| bench.streams && bench.axis("pattern").is_none());
+    let names = |benches: Vec<&Bench>| benches.iter().map(|bench| bench.name.clone()).collect();
+    [
+        group(names(singles), &[MANY, "--pattern all"], Slots::Calls(1), FIRST),
+        group(names(windows), &[MANY], Slots::Calls(WINDOW), IN_WINDOW),
+        group(vec![ONE_MESSAGE.into()], &[MANY], Slots::Parts, IN_WINDOW),
+    ]
+}
+
+/// Returns whether data arrives at the origin, by the name of the operation.
+fn gets(one: &OneSided<'_>) -> bool {
+    one.operation.starts_with("get") || one.operation.starts_with("rget")
+}
+
+/// Returns whether a flipped byte of one iteration remains in the next.
+fn accumulates(one: &OneSided<'_>) -> bool {
+    one.operation.contains("acc")
+}
+
+fn one_sided(benches: &[Bench]) -> Vec<Group> {
+    let (elements, messages): (Vec<OneSided<'_>>, Vec<OneSided<'_>>) =
+        registry::one_sided(benches).partition(|one| one.bench.has_one_size());
+    let mut groups = Vec::new();
+    for (mode, slots, hit) in [("latency", Slots::Calls(1), FIRST), ("bw", Slots::Calls(WINDOW), IN_WINDOW)] {
+        let group_of = |words, holds: fn(&OneSided<'_>) -> bool| {
+            let chosen =
+                messages.iter().filter(|one| (one.mode == "latency") == (mode == "latency") && holds(one));
+            group(chosen.map(|one| one.bench.name.clone()).collect(), &[words, WAYS], slots, hit)
+        };
+        groups.push(group_of(MANY, |one| !gets(one) && !accumulates(one)).given());
+        groups.push(group_of(ONCE, accumulates).given());
+        groups.push(group_of(MANY, gets));
+    }
+    for one in elements {
+        let group_of =
+            |words| group(vec![one.bench.name.clone()], &[words, WAYS], Slots::Calls(1), FIRST).of_elements();
+        groups.extend([group_of(MANY), group_of(ONCE).given()]);
+    }
+    groups
+}
+
+/// Collective operations in all modes, and the other broadcasts.
+fn collective(benches: &[Bench]) -> [Group; 5] {
+    let (mut blocks, mut one, mut portion, mut neighbours) = (vec![], vec![], vec![], vec![]);
+    for operation in registry::collectives(benches).filter(|operation| operation.blocking.sizes != "0") {
+        let group = match operation.name {
+            _ if operation.blocking.axis("topology").is_some() => &mut neighbours,
+            TO_A_PORTION => &mut portion,
+            name if TO_BLOCKS.iter().any(|start| name.starts_with(start)) => &mut blocks,
+            _ => &mut one,
+        };
+        group.extend(operation.benchmarks());
+    }
     let broadcasts = BROADCASTS.map(|name| format!("collective.{name}")).to_vec();
-    vec![
-        group(&pings, &[MANY, "--pattern all"], alone, one),
-        group(&streams, &[MANY], in_turn, window),
-        group(&["p2p.bw_partitioned"], &[MANY], Slots::Parts, window),
-        group(&["rma.put_latency", "rma.rput_latency"], &[MANY, WAYS], alone, one).given(),
-        group(&["rma.put_bw", "rma.put_bibw", "rma.rput_bw"], &[MANY, WAYS], in_turn, window).given(),
-        group(&["rma.acc_latency", "rma.get_acc_latency"], &[ONCE, WAYS], alone, one).given(),
-        group(&["rma.acc_bw", "rma.get_acc_bw"], &[ONCE, WAYS], in_turn, window).given(),
-        group(&["rma.get_latency", "rma.rget_latency", "rma.get_acc_latency"], &[MANY, WAYS], alone, one),
-        group(
-            &["rma.get_bw", "rma.get_bibw", "rma.rget_bw", "rma.get_acc_bw"],
-            &[MANY, WAYS],
-            in_turn,
-            window,
-        ),
-        group(&["rma.fop_latency"], &[MANY, WAYS], alone, one).of_elements(),
-        group(&["rma.fop_latency"], &[ONCE, WAYS], alone, one).of_elements().given(),
-        group(&["rma.cas_latency"], &[MANY, WAYS], alone, one).of_elements(),
-        group(&["rma.cas_latency"], &[ONCE, WAYS], alone, one).of_elements().given(),
-        collective(&TO_BLOCKS, Slots::Parts, [0, 1, 1]),
-        collective(&TO_ONE, Slots::Parts, one),
-        Group { words: format!("{MANY} --topology graph"), ..collective(&TO_A_NEIGHBOUR, Slots::Parts, one) },
-        Group { portion: 2, ..collective(&["reduce_scatter"], Slots::Parts, one) },
-        Group { names: broadcasts, ..group(&[], &[MANY], Slots::Parts, one) },
+    // In a graph of two ranks each has one neighbour.
+    let graph = "--topology graph";
+    [
+        group(blocks, &[MANY], Slots::Parts, [0, 1, 1]),
+        group(one, &[MANY], Slots::Parts, FIRST),
+        group(neighbours, &[MANY, graph], Slots::Parts, FIRST),
+        Group { portion: 2, ..group(portion, &[MANY], Slots::Parts, FIRST) },
+        group(broadcasts, &[MANY], Slots::Parts, FIRST),
     ]
 }

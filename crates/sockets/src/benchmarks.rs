@@ -1,0 +1,96 @@
+//! Benchmarks of two ranks over sockets: core's patterns over every kind of socket.
+
+use ombx_core::{
+    benchmark::{AxisValue, Benchmark, Kernel, Method, Metric},
+    error::Result,
+    measure::session::Session,
+    two_sided::pattern::{
+        BiStream, Bidirectional, Buffers, LinkPattern, PatternKernel, PingPong, Semidirectional, Stream,
+        Unidirectional,
+    },
+};
+
+use crate::{
+    link::stream::StreamLink,
+    transport::{CONGESTION, IpVersion, NoDelay, SOCKET_BUFFER, Tcp, Transport, ZeroCopy, by_transport},
+};
+
+fn by_pattern(session: &mut Session<'_>) -> Result<()> {
+    session.split(|session, pattern| match pattern {
+        LinkPattern::Bidirectional => by_transport::<Bidirectional>(session),
+        LinkPattern::Unidirectional => by_transport::<Unidirectional>(session),
+        LinkPattern::Semidirectional => by_transport::<Semidirectional>(session),
+    })
+}
+
+/// Returns the description of what is timed.
+const fn method(timed: &'static str, like: &'static str) -> Method {
+    let untimed = "connecting and authenticating, socket options, buffers, filling and checking them";
+    Method { timed, untimed, like }
+}
+
+#[track_caller]
+const fn entry(
+    name: &'static str,
+    about: &'static str,
+    metric: Metric,
+    method: Method,
+    run: fn(&mut Session<'_>) -> Result<()>,
+) -> Benchmark {
+    Benchmark::custom(name, about, metric, method, run)
+        .over_sockets()
+        .settings(&[&SOCKET_BUFFER, &CONGESTION])
+}
+
+ombx_core::inventory::submit! {
+    entry(
+        "sockets.latency",
+        "blocking ping-pong between two processes over sockets, one way",
+        <PatternKernel<PingPong, StreamLink<Tcp>> as Kernel>::METRIC,
+        method(
+            "one send and one recv of the whole message on rank 0, a recv and a send on rank 1; the figure is half of it; a message \
+             over udp has a header of 8 bytes, and a lost one is sent again",
+            "sockperf ping-pong; NetPIPE over TCP",
+        ),
+        by_transport::<PingPong>,
+    ).axes(&[Transport::AXIS, IpVersion::AXIS, NoDelay::AXIS, ZeroCopy::AXIS])
+}
+ombx_core::inventory::submit! {
+    entry(
+        "sockets.bw",
+        "window of messages over sockets, acknowledged once",
+        Metric::Bandwidth,
+        method(
+            "a window of blocking sends on rank 0, one recv for each message on rank 1, and one acknowledgement of one byte or \
+             datagram after the last",
+            "iperf3, whose messages share a single buffer and which waits for no acknowledgement",
+        ),
+        by_transport::<Stream>,
+    ).streaming().axes(&[Transport::AXIS, IpVersion::AXIS, NoDelay::AXIS, ZeroCopy::AXIS, Buffers::AXIS])
+}
+ombx_core::inventory::submit! {
+    entry(
+        "sockets.bibw",
+        "windows of messages over sockets both ways at once",
+        Metric::Bandwidth,
+        method(
+            "on both ranks a window of sends and a window of recvs on one socket; when a send would block, the rank receives; \
+             poll waits only when neither can proceed",
+            "iperf3 --bidir, which has a connection for each direction",
+        ),
+        by_transport::<BiStream>,
+    ).streaming().axes(&[Transport::AXIS, IpVersion::AXIS, NoDelay::AXIS, ZeroCopy::AXIS, Buffers::AXIS])
+}
+ombx_core::inventory::submit! {
+    entry(
+        "sockets.link",
+        "one link over sockets under LinkTest's patterns",
+        Metric::Bandwidth,
+        method(
+            "semidirectional: a ping-pong, S over half its time; bidirectional: two ping-pongs at once, 2 S over half their time; \
+             unidirectional: a window of blocking messages and one acknowledgement, S over the time per message",
+            "LinkTest's three patterns over its TCP layer",
+        ),
+        by_pattern,
+    ).streaming().axes(&[LinkPattern::AXIS, Transport::AXIS, IpVersion::AXIS, NoDelay::AXIS, ZeroCopy::AXIS])
+}
