@@ -1,6 +1,6 @@
-//! Measured and verified rows, settings, and wrong options.
+//! Tests of socket benchmarks: verified rows, recorded settings, and wrong options.
 
-use ombx_tests::{Files, Job, tell};
+use ombx_tests::{Files, Job, print_note};
 
 use crate::{Kept, ombx};
 
@@ -13,7 +13,7 @@ fn every_benchmark_over_every_socket_is_verified() {
         // tcp 2 x 2, unix 1, udp 2.
         Ok(_) => ("all", 7),
         Err(why) => {
-            tell(&format!("IPv4 alone, this host has no IPv6: {why}"));
+            print_note(&format!("IPv4 alone, this host has no IPv6: {why}"));
             ("4", 4)
         }
     };
@@ -23,7 +23,7 @@ fn every_benchmark_over_every_socket_is_verified() {
     );
     kept.job(&arguments).run().expect(0).leaves_nothing();
     let rows = kept.rows();
-    // Of three sizes; windows have two kinds of buffers, the link three patterns.
+    // Three sizes each. Benchmarks with windows have two kinds of buffers, the link benchmark has three patterns.
     assert_eq!(rows.len(), 3 * sockets * (1 + 2 + 2 + 3), "{sockets} sockets; a new kind makes more");
     for row in &rows {
         assert_eq!((row["outcome"].as_str(), row["check"].as_str()), (Some("ok"), Some("passed")), "{row}");
@@ -51,7 +51,7 @@ fn settings_are_recorded() {
     );
 }
 
-/// Over loopback the kernel copies nevertheless and reports it.
+/// Over loopback the kernel copies the data in spite of zero copy, and reports that.
 #[test]
 fn zero_copy_rows_have_the_share_of_copied_sends() {
     let kept = Kept::new();
@@ -67,7 +67,7 @@ fn zero_copy_rows_have_the_share_of_copied_sends() {
 }
 
 #[test]
-fn all_pairs_need_no_mpi() {
+fn links_over_sockets_need_no_mpi() {
     for fabric in ["tcp", "unix", "udp"] {
         let kept = Kept::new();
         kept.job(&format!("links --fabric {fabric} -n 4 --sizes 8 --retest 0 --max-time 5ms"))
@@ -80,7 +80,7 @@ fn all_pairs_need_no_mpi() {
 }
 
 #[test]
-fn wrong_options_are_one_sentence_and_start_nothing() {
+fn wrong_options_give_one_error_line_and_start_nothing() {
     let files = Files::default();
     let empty = files.write("empty", "# nothing\n");
     let odd = files.write("odd", "n01\nn02 $(reboot)\n");
@@ -107,7 +107,7 @@ fn wrong_options_are_one_sentence_and_start_nothing() {
 }
 
 #[test]
-fn ranks_of_another_launcher_meet_by_a_file() {
+fn ranks_of_another_launcher_connect_through_a_rendezvous_file() {
     let files = Files::default();
     let (meet, out) = (files.path("meet"), files.path("out.jsonl"));
     let script = format!(
