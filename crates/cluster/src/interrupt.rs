@@ -30,7 +30,7 @@ pub(crate) fn ignored() -> bool {
     false
 }
 
-/// Whether one of the signals has arrived.
+/// Returns whether one of the signals has arrived.
 pub(crate) fn requested() -> bool {
     INTERRUPTED.load(Ordering::Relaxed)
 }

@@ -17,7 +17,7 @@ pub(crate) struct Line {
 /// Verdict on the rows of a model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Verdict {
-    /// Intervals hold the true median as often as they should, within chance.
+    /// The share of intervals that contain the true median is as expected, within chance.
     Right,
     /// More often: intervals are wider than they need to be.
     Wide,

@@ -28,12 +28,12 @@ pub(crate) struct Stage {
 /// Registered benchmark, from `ombx list --json`.
 pub(crate) struct Bench {
     pub(crate) name: String,
-    /// Reason why it cannot run with this MPI.
+    /// Reason why the benchmark cannot run with this MPI.
     pub(crate) unavailable: Option<String>,
 }
 
 impl Stage {
-    /// Builds ombx, unless it is to be used as it is, and the interposed library.
+    /// Builds the interposed library, and also ombx if `build` is set.
     pub(crate) fn set(mpi: &Mpi, workspace: &Workspace, build: bool) -> Result<Self> {
         let target = mpi.target(&workspace.target);
         let ombx = match build {

@@ -31,7 +31,7 @@ const CLOCK: &str = "quanta::";
 /// Function through which a C program runs each of its timed loops.
 const REFERENCE: &str = "fidelity_timed";
 
-/// Iteration of one program.
+/// Costs of one iteration of one program.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct Iteration {
     /// Instructions of the program's own code.

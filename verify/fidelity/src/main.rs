@@ -28,7 +28,7 @@ use programs::{Build, Programs};
 use row::{Kind, Row};
 
 const DOCUMENT: &str = "docs/FIDELITY.md";
-/// Least number of pairs with an interval.
+/// Minimum number of pairs with an interval.
 const LEAST: u16 = 6;
 
 /// Compare ombx with plain C loops: time of an iteration, and instructions added to it

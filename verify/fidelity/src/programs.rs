@@ -133,7 +133,7 @@ impl Programs {
         Ok([self.ombx.display().to_string()].into_iter().chain(words).collect())
     }
 
-    /// Returns the launcher with options for both programs: each rank is bound to a core of its own.
+    /// Returns the launcher with options for both programs: each rank is bound to its own core.
     pub(crate) fn mpiexec(&self, kind: Kind) -> Command {
         let mut command = Command::new(&self.mpi.mpiexec);
         command.args(match self.mpi.flavour {

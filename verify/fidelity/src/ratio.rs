@@ -39,7 +39,7 @@ impl Ratio {
         Some(Self { median: middle(&ratios)?, interval })
     }
 
-    /// Compares it with a goal.
+    /// Compares the ratio with a goal.
     pub(crate) fn verdict(&self, goal: f64) -> Verdict {
         match self.interval {
             Some([low, _]) if low > goal => Verdict::Missed,

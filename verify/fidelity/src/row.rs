@@ -63,7 +63,7 @@ pub(crate) struct Row {
     pub(crate) shape: Shape,
     /// Largest accepted ratio of times, in both directions.
     pub(crate) goal: f64,
-    /// Whether it is also measured by default settings.
+    /// Whether the row is also measured with default settings.
     pub(crate) default: bool,
     /// Whether the pure time of a nonblocking operation is compared instead of the time of the row.
     pub(crate) pure: bool,
@@ -254,7 +254,7 @@ mod tests {
         assert!(rows.iter().all(|row| row.goal > 1.0 && row.goal < 1.05));
     }
 
-    /// `docs/BENCHMARKS.md` is generated from the registry.
+    /// Checks the rows against `docs/BENCHMARKS.md`, which is generated from the registry.
     #[test]
     fn every_benchmark_over_mpi_has_a_row() {
         let catalogue = include_str!("../../../docs/BENCHMARKS.md");

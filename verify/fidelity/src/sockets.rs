@@ -36,7 +36,7 @@ const PORT: &str = "39217";
 /// Comparison of one benchmark with other programs.
 struct Line {
     name: &'static str,
-    /// Whether it is a rate in MB/s; otherwise a latency in microseconds.
+    /// Whether the figure is a rate in MB/s. Otherwise it is a latency in microseconds.
     rate: bool,
     ours: Run,
     others: &'static [(&'static str, Run)],

@@ -102,7 +102,7 @@ impl Sweep {
         format!("ombx run {}", self.words.join(" "))
     }
 
-    /// Runs it repeatedly, each time after the bare program.
+    /// Runs the sweep repeatedly, each time after the bare program.
     pub(crate) fn measure(&'static self, program: &Program, times: u16) -> Result<Swept> {
         let out = program.directory.join("sweep.jsonl");
         let run = |_| {

@@ -4,7 +4,7 @@ use std::{str::FromStr, time::Duration};
 
 use ombx_core::unit::parse_duration;
 
-/// Direction between two hosts.
+/// One direction of the connection between two hosts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Wire {
     pub(crate) delay: Duration,

@@ -55,7 +55,7 @@ impl Flavour {
     /// All implementations.
     pub const ALL: [Self; 2] = [Self::Mpich, Self::OpenMpi];
 
-    /// Returns its name in paths and options.
+    /// Returns the name of the MPI in paths and options.
     pub fn key(self) -> &'static str {
         match self {
             Self::Mpich => "mpich",

@@ -23,7 +23,7 @@ const LAST_ERRORS: Duration = Duration::from_secs(5);
 pub enum Outcome {
     /// It succeeded.
     Passed,
-    /// It failed, with the reason.
+    /// The step failed. The text is the reason.
     Failed(String),
     /// It was not run, with the reason.
     Skipped(String),
@@ -34,11 +34,11 @@ pub enum Outcome {
 pub struct Step {
     /// Name in the summary.
     pub what: String,
-    /// How it ended.
+    /// Outcome of the step.
     pub outcome: Outcome,
-    /// How long it took.
+    /// Wall time of the step.
     pub took: Duration,
-    /// Tests that it ran.
+    /// Numbers of tests that the step ran.
     pub tally: Tally,
 }
 
@@ -105,7 +105,7 @@ impl Step {
         Self { tally: skipped.moved_in(tally), ..step }
     }
 
-    /// Returns whether it failed.
+    /// Returns whether the step failed.
     pub fn failed(&self) -> bool {
         matches!(self.outcome, Outcome::Failed(_))
     }

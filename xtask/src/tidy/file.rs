@@ -33,7 +33,7 @@ pub(super) fn check(path: &str, text: &str) -> Vec<Violation> {
     violations
 }
 
-/// Returns whether it is below the `src` of a crate.
+/// Returns whether a path is below the `src` of a crate.
 fn is_source(path: &str) -> bool {
     let mut parts = path.split('/');
     match (parts.next(), parts.next(), parts.next()) {

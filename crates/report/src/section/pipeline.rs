@@ -170,7 +170,7 @@ fn draw(id: &str, row: &Measurement, pipeline: &Pipeline) -> Markup {
     }
 }
 
-/// Table for a pipeline that is too large for a drawing.
+/// Returns a table for a pipeline that is too large for a drawing.
 fn table(pipeline: &Pipeline) -> Markup {
     let ms = |ms: Option<f64>| ms.map_or("n/a".to_owned(), figure);
     html! {

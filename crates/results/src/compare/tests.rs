@@ -6,7 +6,7 @@ use crate::{
     golden,
 };
 use ombx_core::{
-    benchmark::{Benchmark, Work},
+    benchmark::{Benchmark, Metric, Work},
     measure::plan::{Effort, Plan, parse_sizes},
     result::{Measurement, Notice, Outcome, Run, Samples},
     stats::Summary,

@@ -55,7 +55,7 @@ fn it_refuses_what_the_reader_refuses() {
     }
 }
 
-/// With `OMBX_BLESS` set, the test writes the document instead, like `cargo xtask codegen`.
+/// Compares the document with the generated schema. With `OMBX_BLESS` set, the test writes the document instead, like `cargo xtask codegen`.
 #[test]
 fn the_documented_schema_is_the_generated_one() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/result.schema.json");

@@ -25,11 +25,11 @@ kinds! {
     Data,
     /// Coordinator to every rank, or a rank to the coordinator: an exit code and a sentence. The session ends.
     End,
-    /// Rank to coordinator: its work is done.
+    /// Rank to coordinator: the rank has done its work.
     Leave,
     /// To a process that has just started: its task.
     Task,
-    /// From it: it is ready to run.
+    /// From a process that has just started: ready to run.
     Ready,
     /// From any process of a pipeline, passed on to the coordinator: an error.
     Failure,

@@ -97,7 +97,7 @@ impl Started {
     pub fn with_input(mut command: Command, name: String, task: &[u8]) -> Result<Started> {
         let mut child = spawn(command.stdin(Stdio::piped()), &name)?;
         if let Some(mut stdin) = child.stdin.take() {
-            // Fails if the process has ended already; its exit code tells why.
+            // Fails if the process has ended already; its exit code gives the reason.
             let _ = stdin.write_all(task);
         }
         Ok(Started { name, channel: None, child: Some(child) })

@@ -21,7 +21,7 @@ pub(super) struct Failure {
 pub(super) enum Cause {
     /// The end of another process may have caused it: its connections break.
     Consequence,
-    /// Nothing else caused it.
+    /// Original failure, which no other failure caused.
     Root,
 }
 

@@ -236,7 +236,7 @@ fn figures(plan: &Plan, runs: &[Run]) -> Figures {
     figures
 }
 
-/// Returns the time of every buffer at every sink: from the first node that began to send it until all of it had arrived.
+/// Returns the time of every buffer at every sink: from the start of sending on the first node until the whole buffer has arrived.
 fn buffer_ns(run: &Run) -> Vec<f64> {
     if !run.one_clock {
         return Vec::new();

@@ -38,9 +38,8 @@ pub enum SessionEvent {
     },
     /// A rank ended the session and has reported why. The other ranks are ended after this event.
     Ended {
-        /// The rank.
         rank: Rank,
-        /// Its exit code.
+        /// Exit code that the rank has sent.
         code: u8,
     },
 }

@@ -1,4 +1,4 @@
-/* Plain loops over sockets: two processes, each pinned to a core of its own.
+/* Plain loops over sockets: two processes, each pinned to its own core.
  *
  * usage: sockets stream|ping tcp|unix BYTES WINDOW MILLISECONDS
  *
