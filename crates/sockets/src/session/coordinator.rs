@@ -31,13 +31,14 @@ pub enum SessionEvent {
     Lost {
         /// The lost rank.
         rank: Rank,
-        /// Its host.
+        /// Host of the rank.
         host: String,
         /// How the connection broke.
         why: String,
     },
     /// A rank ended the session and has reported why. The other ranks are ended after this event.
     Ended {
+        /// Rank that ended the session.
         rank: Rank,
         /// Exit code that the rank has sent.
         code: u8,
