@@ -29,8 +29,8 @@ const HOSTS_OF_MPI: [&str; 7] =
 /// Run the tests, with every installed MPI
 ///
 /// By default: unit tests, tests of the command line, of ranks and of sockets, and the faults that every change must pass. That
-/// takes at most 15 minutes on 2 cores for both MPIs. Tests between hosts are left out; --all runs them too. Each MPI has a target
-/// separate directory: target/mpich, target/openmpi.
+/// takes at most 15 minutes on 2 cores for both MPIs. Tests between hosts are left out; --all runs them too. Each MPI has a
+/// separate target directory: target/mpich, target/openmpi.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  cargo xtask test --mpi mpich\n  cargo xtask test --all --yes")]
 pub(crate) struct Options {
@@ -86,7 +86,7 @@ pub(crate) fn report(steps: &[Step]) -> ExitCode {
     }
     if tally.skipped > 0 {
         println!(
-            "{} tests test nothing on this machine; each printed the reason (`skipped: ..`).",
+            "{} tests were skipped on this machine; each printed the reason (`skipped: ..`).",
             tally.skipped
         );
     }

@@ -25,7 +25,7 @@ pub(crate) fn listen() -> Result<()> {
     Ok(())
 }
 
-/// Stands for [`requested`] where work must end in order, such as a cleanup.
+/// Replaces [`requested`] in work that must not be interrupted, such as a cleanup.
 pub(crate) fn ignored() -> bool {
     false
 }

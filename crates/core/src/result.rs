@@ -171,7 +171,7 @@ pub struct Measurement {
     pub summary: Option<Summary>,
     /// Figures of the benchmark in addition to times.
     pub figures: Figures,
-    /// Marks: what could have spoiled the row.
+    /// Marks: what could have disturbed the row.
     pub trust: Vec<Notice>,
     /// Time of its phases; `None` for skipped rows and for rows that the engine did not measure.
     pub phases: Option<Phases>,

@@ -87,7 +87,7 @@ pub trait Team: Any {
     fn abort(&self, code: u8) -> !;
 }
 
-/// A team of one rank, for benchmarks that start processes of their own and for tests.
+/// A team of one rank, for tests and for benchmarks that start other processes.
 #[derive(Debug, Clone)]
 pub struct Alone(pub Fabric);
 

@@ -87,7 +87,7 @@ fn one_launch_per_side_needs_a_larger_difference() {
     let base = files.write("base.jsonl", launches(1, 8, 60, 1.0));
     let slow = files.write("slow.jsonl", launches(1, 8, 60, 1.1));
     let done = compare(&[&base, &slow], "--fail-on 5%").expect(3);
-    assert!(done.stdout.contains("one launch a side does not show"), "{done}");
+    assert!(done.stdout.contains("one launch per side does not show"), "{done}");
     let near = files.write("near.jsonl", launches(1, 8, 60, 1.03));
     let done = compare(&[&base, &near], "--fail-on 0").expect(0);
     assert!(done.stdout.contains("launches may differ by 5%"), "{done}");

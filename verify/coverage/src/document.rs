@@ -91,7 +91,7 @@ pub(crate) fn families(lines: &[Line]) -> String {
 /// Returns the table of launches on this machine.
 pub(crate) fn launches(launched: &[Launched]) -> String {
     let mut text = String::from(
-        "| over | bytes | launches | median of launches | smallest | largest | half an interval, % | their intervals hold it, % |\n\
+        "| over | bytes | launches | median of launches | smallest | largest | half-width of an interval, % | intervals that contain it, % |\n\
          |---|---|---|---|---|---|---|---|\n",
     );
     for one in launched {

@@ -32,7 +32,7 @@ pub(crate) enum Verdict {
 impl fmt::Display for Verdict {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {
-            Verdict::Right => "as it should be",
+            Verdict::Right => "as expected",
             Verdict::Wide => "wider than needed",
             Verdict::Low => "TOO LOW",
             Verdict::Unseen => "not seen in a row",

@@ -60,7 +60,7 @@ struct Options {
     /// Compare only the benchmarks over sockets, also with iperf3 and sockperf if they are installed
     #[arg(long, conflicts_with_all = ["mpi", "row", "callgrind", "quick"])]
     sockets: bool,
-    /// Check that both programs run every row alike: one pair of a few iterations, with the debug build of ombx
+    /// Check that both programs run every row with the same counts: one pair of a few iterations, with the debug build of ombx
     #[arg(long, conflicts_with_all = ["write", "callgrind"])]
     quick: bool,
     /// Write the summary to docs/FIDELITY.md and the full tables to target/fidelity.md

@@ -1,4 +1,4 @@
-//! The compared programs: built with one MPI, started alike, and their output.
+//! The compared programs: built with one MPI, started in the same way, and their output.
 
 use std::{env, fs, path::PathBuf, process::Command};
 

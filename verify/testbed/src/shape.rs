@@ -66,7 +66,7 @@ pub(crate) struct Shape {
 }
 
 impl Shape {
-    /// Sets all wires alike, then the given hosts, then the given links.
+    /// Gives all wires the same delay and rate, then changes those of the given hosts and links.
     pub(crate) fn new(
         hosts: usize,
         all: Wire,

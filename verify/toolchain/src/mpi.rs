@@ -206,7 +206,7 @@ fn identify(mpicc: &Path) -> Option<(Flavour, String)> {
     Some((Flavour::Mpich, version))
 }
 
-/// Finds the launcher beside the wrapper or on PATH. It must identify itself as of the same MPI.
+/// Finds the launcher beside the wrapper or on PATH. Its version text must name the same MPI.
 fn launcher(flavour: Flavour, mpicc: &Path, places: &Places) -> Option<PathBuf> {
     let beside = mpicc.parent().map(Path::to_path_buf);
     let resolved = mpicc.canonicalize().ok().and_then(|path| path.parent().map(Path::to_path_buf));

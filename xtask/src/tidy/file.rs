@@ -2,7 +2,7 @@
 
 use super::violation::Violation;
 
-/// Most lines of a file.
+/// Maximum number of lines of a file.
 const LONGEST: usize = 400;
 
 /// Most lines of a file of one RMA operation, which has only what differs from other operations.

@@ -27,7 +27,7 @@ pub struct Comparison {
 /// Description of one side.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SideInfo {
-    /// Name given by the user, usually the names of its files.
+    /// Name given by the user, usually the names of the files.
     pub name: String,
     /// Identifiers of the runs of this side. Each run is one launch.
     pub runs: Vec<String>,

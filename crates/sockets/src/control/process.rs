@@ -151,7 +151,7 @@ pub(crate) enum Event {
 /// How a member ended.
 #[derive(Debug)]
 pub struct Exit {
-    /// The member's name.
+    /// Name of the member.
     pub name: String,
     /// Process number; `None` for a thread.
     pub pid: Option<u32>,
@@ -265,7 +265,7 @@ impl ProcessGroup {
         }
     }
 
-    /// Waits until all members have ended, at most [`GRACE`]; returns whether they have.
+    /// Waits until all members have ended, for at most [`GRACE`]. Returns whether they have.
     fn wait_for_exits(&self) -> bool {
         let running = lock(&self.state.running);
         let waited = self.state.exited.wait_timeout_while(running, GRACE, |running| *running > 0);

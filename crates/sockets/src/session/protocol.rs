@@ -71,7 +71,7 @@ impl Hello {
     }
 }
 
-/// Returns what must be equal for two ranks to understand each other.
+/// Returns the build of ombx, which must be the same on all ranks of a session.
 pub(super) fn version() -> String {
     format!("ombx {} sockets 2", env!("CARGO_PKG_VERSION"))
 }

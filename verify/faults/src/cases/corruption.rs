@@ -215,7 +215,7 @@ fn pipeline() -> Case {
 fn without(bench: &Bench) -> Case {
     let case = Case::of("one byte flips", Place::Verifying, &bench.name, "list", 0).without_out();
     if bench.name.contains("barrier") {
-        return case.skip_if(Some("moves no data".into()));
+        return case.skip_if(Some("transfers no data".into()));
     }
     if bench.name.starts_with("sockets.") {
         // It makes system calls directly: no library can intercept them.

@@ -82,7 +82,7 @@ pub(crate) fn cases(stage: &Stage) -> Vec<Case> {
         Flavour::OpenMpi => "orted",
     };
     let here = stage.mpi.flavour == Flavour::Mpich;
-    let why = (!here).then(|| "its launcher starts local ranks without a helper".to_owned());
+    let why = (!here).then(|| "the launcher has no helper process for local ranks".to_owned());
     cases.push(
         harmed("the launcher's helper is killed", 6, move |job| send(job, &[helpers], Signal::KILL))
             .skip_if(why),
