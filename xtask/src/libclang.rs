@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_directory_has_none() {
+    fn an_empty_directory_has_no_libclang() {
         assert_eq!(library_in(tempfile::tempdir().unwrap().path()), None);
     }
 }

@@ -132,7 +132,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_table_is_put_into_its_place() {
+    fn a_table_replaces_the_marked_part_of_the_page() {
         let text = format!("a\n{BEGINNING}old\n{END}b\n");
         assert_eq!(placed(&text, "new\n"), Some(format!("a\n{BEGINNING}new\n{END}b\n")));
         assert_eq!(placed("a", "new"), None);

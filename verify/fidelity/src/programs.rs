@@ -243,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_of_the_reference_has_the_samples_that_were_asked_for() {
+    fn a_line_of_the_c_program_has_the_requested_samples() {
         let counts = Counts { batch: 1000, samples: 2, warmup: 1 };
         let line = "{\"row\":\"ping\",\"elapsed_ns\":[2000.0,3000.5]}";
         assert_eq!(reference_samples(line, &counts), Some(vec![2.0, 3.0005]));

@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn wires_do_not_hold_each_other_up() {
+    fn wires_do_not_delay_each_other() {
         let mut queue = queue(0, Some(8_000_000));
         for (from, to) in [(0, 1), (1, 0), (0, 2), (2, 1)] {
             queue.send(0, from, to, &[0; 1000]);

@@ -232,7 +232,7 @@ mod tests {
     const MS: Duration = Duration::from_millis(1);
 
     #[test]
-    fn a_link_outdoes_its_hosts_and_they_outdo_all() {
+    fn settings_of_a_link_override_those_of_its_hosts_and_defaults() {
         let all = Wire { delay: 2 * MS, rate: Some(100_000_000) };
         let host = ["h3:delay=4ms".parse().unwrap()];
         let link = ["h3-h1:rate=10Mbit".parse().unwrap()];

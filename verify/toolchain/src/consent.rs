@@ -57,7 +57,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_yes_is_yes() {
+    fn only_yes_is_consent() {
         assert!(agrees("Y\n") && agrees("yes"));
         assert!(!agrees("\n") && !agrees("install"));
     }

@@ -289,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn a_plain_mpicc_counts_only_as_what_it_proves_to_be() {
+    fn a_plain_mpicc_is_identified_by_its_output() {
         let (_directory, places) = machine(&[("mpicc", MPICH_CC), ("mpiexec", HYDRA)]);
         assert!(Mpi::find(Flavour::Mpich, &places).is_ok());
         let reason = Mpi::find(Flavour::OpenMpi, &places).unwrap_err();
@@ -297,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_proves_nothing() {
+    fn the_name_of_a_wrapper_does_not_identify_the_mpi() {
         let (_directory, places) = machine(&[("mpicc.mpich", INTEL_CC), ("mpiexec", HYDRA)]);
         let reason = Mpi::find(Flavour::Mpich, &places).unwrap_err();
         assert!(reason.contains("neither"), "{reason}");
@@ -326,7 +326,7 @@ mod tests {
     }
 
     #[test]
-    fn every_build_has_a_target_directory_of_its_own() {
+    fn every_build_has_its_own_target_directory() {
         let mpi = Mpi {
             flavour: Flavour::OpenMpi,
             mpicc: "m".into(),

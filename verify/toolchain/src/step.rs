@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn tests_that_test_nothing_are_skipped_not_passed() {
+    fn tests_that_cannot_run_count_as_skipped() {
         let line = "test result: ok. 3 passed; 0 failed; 1 ignored; 0 measured; 2 filtered out";
         let said = "test a::b ... a::b: skipped: no root";
         let script = format!(
@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn the_summary_names_what_failed_and_what_was_skipped() {
+    fn the_summary_lists_failed_and_skipped_steps() {
         let steps = [
             Step {
                 what: "mpich".into(),

@@ -65,7 +65,7 @@ mod tests {
     }
 
     #[test]
-    fn sources_begin_with_a_sentence() {
+    fn sources_begin_with_a_doc_comment() {
         assert_eq!(check("crates/core/src/unit.rs", "use x;\n").len(), 1);
         assert_eq!(check("xtask/src/unit.rs", "\n//! Late.\n").len(), 1);
         assert!(check("crates/core/build.rs", "fn main() {}\n").is_empty());

@@ -88,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn unsafe_code_has_its_places() {
+    fn unsafe_code_is_permitted_only_in_listed_files() {
         let text = "//! x\nfn f() { unsafe { g() } }";
         assert_eq!(lines("crates/rma/src/window.rs", text), [2]);
         assert_eq!(lines("tests/src/lib.rs", text), [2]);
@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn clocks_have_their_place() {
+    fn clock_readings_are_permitted_only_in_listed_files() {
         let text = "use std::time;\nfn f() { let _ = time::Instant::now(); }";
         assert_eq!(lines("crates/cli/src/launch.rs", text), [2]);
         assert!(lines("crates/core/src/clock.rs", text).is_empty());
@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn the_date_has_its_place() {
+    fn the_date_is_read_only_in_listed_files() {
         assert_eq!(lines("crates/core/src/result.rs", "fn f() { jiff::Timestamp::now(); }"), [1]);
         let both = "fn f() { jiff::Timestamp::now(); SystemTime::now(); }";
         assert!(lines("crates/core/src/env.rs", both).is_empty());

@@ -63,7 +63,7 @@ mod tests {
     }
 
     #[test]
-    fn a_dropped_child_is_gone() {
+    fn dropping_a_child_ends_it() {
         let child = ForkedChild::fork().unwrap();
         let stat = format!("/proc/{}/stat", child.0);
         drop(child);

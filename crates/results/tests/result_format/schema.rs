@@ -35,7 +35,7 @@ fn every_written_line_is_valid() {
 }
 
 #[test]
-fn it_refuses_what_the_reader_refuses() {
+fn the_schema_rejects_what_the_reader_rejects() {
     let validator = validator();
     let row = json(include_str!("../golden/v1.jsonl").lines().nth(1).unwrap());
     for (pointer, value) in [

@@ -146,7 +146,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn messages_survive_frames(
+        fn messages_are_decoded_as_encoded(
             kind in 0..KINDS.len(),
             numbers in prop::collection::vec(any::<u64>(), 0..5),
             texts in prop::collection::vec("\\PC{0,9}", 0..4),

@@ -141,7 +141,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_task_survives_transport() {
+    fn a_task_is_decoded_as_encoded() {
         let shape = Shape { nodes: 3, phases: 4, buffers: 5, block: 1 << 40 };
         let sink = Storage::File("/tmp/a:b c".into());
         let (workers, wait_mode) = (Execution::Thread, WaitMode::Spin);

@@ -188,7 +188,7 @@ fn a_row_has_all_figures() {
 }
 
 #[test]
-fn an_unchecked_row_says_so() {
+fn an_unverified_row_is_marked() {
     let mut given = choices(&[("nodes", "1"), ("phases", "2"), ("buffers", "2"), ("block", "64")]);
     given.verify = false;
     assert_eq!(testkit::measure(1, &BENCH, &given).unwrap().rows[0].check, Check::Off);

@@ -131,7 +131,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_rank_table_survives_encoding() {
+    fn a_rank_table_is_decoded_as_encoded() {
         let ranks: Vec<Hello> = (0..3).map(Hello::of_this_process).collect();
         assert_eq!(read_rank_table(&rank_table(&ranks)).unwrap(), ranks);
         assert!(read_rank_table(&rank_table(&ranks[1..])).is_err());

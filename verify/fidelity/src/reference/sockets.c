@@ -3,7 +3,7 @@
  * usage: sockets stream|ping tcp|unix BYTES WINDOW MILLISECONDS
  *
  * Prints one line of JSON: the nanoseconds of each iteration. An iteration is a window of messages and a receipt of one byte,
- * or a message to and fro. */
+ * or one message in each direction. */
 #define _GNU_SOURCE
 #include <netinet/in.h>
 #include <netinet/tcp.h>
