@@ -1,4 +1,4 @@
-//! Command lines, a word a line; nothing is started.
+//! Command lines with one word per line. Nothing is started.
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| ombx_cli::fuzz::command_line(bytes));

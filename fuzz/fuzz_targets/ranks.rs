@@ -1,4 +1,4 @@
-//! What rank 0 hears of other ranks.
+//! Messages that rank 0 receives from other ranks.
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| ombx_core::fuzz::ranks(bytes));

@@ -10,14 +10,14 @@ use std::{
 
 use crate::mpi;
 
-/// Compiles it with the MPI under test, once per test binary, into the directory that cargo provides for tests.
+/// Compiles the library with the MPI under test, once per test binary. `directory` is the one that cargo provides for tests.
 pub fn library(directory: &str) -> &'static Path {
     static LIBRARY: OnceLock<PathBuf> = OnceLock::new();
     LIBRARY.get_or_init(|| {
         let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/interpose.c");
         let name = format!("interpose-{}.so", std::process::id());
         let path = Path::new(directory).join(name);
-        fs::create_dir_all(directory).expect("the directory of tests can be made");
+        fs::create_dir_all(directory).expect("the directory for test files cannot be created");
         let mut compile = Command::new(ombx_mpi::COMPILER);
         compile.args(["-shared", "-fPIC", "-O1", "-Wall", "-Wextra", "-o"]).arg(&path).arg(&source);
         let output = compile.output().unwrap_or_else(|e| panic!("{compile:?}: {e}"));
@@ -26,7 +26,7 @@ pub fn library(directory: &str) -> &'static Path {
     })
 }
 
-/// Returns arguments of `ombx run` that load it into the ranks, and into the ranks alone.
+/// Returns arguments of `ombx run` that load the library into the ranks, but not into their launcher.
 pub fn arguments(library: &Path, what: &str) -> Vec<OsString> {
     [mpi::variable_of_ranks("LD_PRELOAD", library), mpi::variable_of_ranks("OMBX_INTERPOSE", what)].concat()
 }

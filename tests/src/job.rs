@@ -1,4 +1,4 @@
-//! Jobs: commands with a deadline, their output, their exit, and every process that they start.
+//! Jobs: commands with a deadline. A job keeps its output and its exit code, and finds every process that it started.
 
 use std::{
     ffi::OsStr,
@@ -22,14 +22,14 @@ use tempfile::TempDir;
 
 use crate::mpi;
 
-/// Default deadline, far more than any job here needs on a busy machine.
+/// Default deadline of a job. No job needs it, even on a busy machine.
 const LIMIT: Duration = Duration::from_secs(90);
 /// Time within which the processes of an ended job disappear.
 const GONE: Duration = Duration::from_secs(5);
 /// Interval of polling.
 const POLL: Duration = Duration::from_millis(10);
 
-/// Lock of the running job. Ranks spin while they wait, so that two jobs on the same cores starve each other.
+/// Lock that lets one job run at a time. Ranks spin while they wait, so two jobs on the same cores would starve each other.
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
 /// Command to run.
@@ -53,7 +53,8 @@ impl Job {
         for name in ["OMBX_RANK_TEST", "LD_PRELOAD", "NO_COLOR", "CLICOLOR_FORCE"] {
             command.env_remove(name);
         }
-        let set = |name: &str| File::create(directory.path().join(name)).expect("a file for output");
+        let set =
+            |name: &str| File::create(directory.path().join(name)).expect("a file for output can be created");
         command.stdout(set("stdout")).stderr(set("stderr"));
         Job { command, limit: LIMIT, mark, directory }
     }
@@ -95,7 +96,7 @@ impl Job {
         self
     }
 
-    /// Replaces the environment by these variables and the mark by which its processes are found.
+    /// Replaces the environment by these variables. The mark that identifies the processes of the job stays.
     #[must_use]
     pub fn only_env(mut self, variables: &[(&str, &OsStr)]) -> Job {
         self.command.env_clear().env(self.mark.variable, &self.mark.value).envs(variables.iter().copied());
@@ -133,13 +134,13 @@ impl Job {
         Running { child, since, shown, limit, mark, directory, _alone: alone }
     }
 
-    /// Runs it to its end. Panics at its deadline.
+    /// Runs the job to its end. Panics at the deadline.
     pub fn run(self) -> Done {
         self.start().wait()
     }
 }
 
-/// Running job. All its processes are killed when it is dropped.
+/// Running job. Dropping it kills all its processes.
 pub struct Running {
     child: Child,
     since: Since,
@@ -151,7 +152,7 @@ pub struct Running {
 }
 
 impl Running {
-    /// Returns the process that was started.
+    /// Returns the id of the first process of the job.
     pub fn pid(&self) -> Pid {
         Pid::from_child(&self.child)
     }
@@ -166,12 +167,12 @@ impl Running {
         self.processes().into_iter().filter(|process| process.is_rank_of(mpi::ombx())).collect()
     }
 
-    /// Sends a signal to the process that was started, and to no other.
+    /// Sends a signal to the first process of the job only.
     pub fn signal(&self, signal: Signal) {
         kill_process(self.pid(), signal).expect("the job is there");
     }
 
-    /// Waits until `condition` holds. Panics if the job ends before.
+    /// Waits until `condition` holds. Panics if the job ends first, or at the deadline.
     pub fn until(&mut self, what: &str, mut condition: impl FnMut(&Running) -> bool) {
         while !condition(self) {
             let ended = self.child.try_wait().expect("the job can be waited for");
@@ -182,7 +183,7 @@ impl Running {
         }
     }
 
-    /// Waits for its end. Panics at its deadline.
+    /// Waits for the end of the job. Panics at the deadline.
     pub fn wait(mut self) -> Done {
         loop {
             if let Some(status) = self.child.try_wait().expect("the job can be waited for") {
@@ -232,22 +233,22 @@ impl Drop for Running {
 
 /// Ended job.
 pub struct Done {
-    /// Its standard output.
+    /// Standard output.
     pub stdout: String,
-    /// Its standard error.
+    /// Standard error.
     pub stderr: String,
-    /// Its exit code.
+    /// Exit code, if the job exited.
     pub code: Option<i32>,
-    /// Signal that ended it.
+    /// Signal that ended the job, if one did.
     pub signal: Option<i32>,
-    /// Time from its start to its end.
+    /// Time from the start of the job to its end.
     pub elapsed: Duration,
     shown: String,
     mark: Mark,
 }
 
 impl Done {
-    /// Panics with its output unless it exited with this code.
+    /// Panics with the output of the job unless it exited with this code.
     #[track_caller]
     pub fn expect(self, code: i32) -> Done {
         assert!(self.code == Some(code), "exit code {code} was expected\n{self}");
@@ -258,11 +259,11 @@ impl Done {
     #[track_caller]
     pub fn complains(&self, parts: &[&str]) {
         for part in parts {
-            assert!(self.stderr.contains(part), "stderr does not say {part:?}\n{self}");
+            assert!(self.stderr.contains(part), "stderr does not contain {part:?}\n{self}");
         }
     }
 
-    /// Returns the only line of standard error without `ombx: `. Panics if there is more or less.
+    /// Returns the only line of standard error, without `ombx: `. Panics if there is no line or more than one.
     #[track_caller]
     pub fn sentence(&self) -> &str {
         let sentence = self.stderr.strip_prefix("ombx: ").map(str::trim_end);
@@ -317,19 +318,19 @@ impl Default for Files {
 }
 
 impl Files {
-    /// Returns a path in it.
+    /// Returns the path of a file in the directory.
     pub fn path(&self, name: &str) -> PathBuf {
         self.0.path().join(name)
     }
 
-    /// Writes a file in it and returns its path.
+    /// Writes a file in the directory and returns its path.
     pub fn write(&self, name: &str, text: impl AsRef<[u8]>) -> PathBuf {
         let path = self.path(name);
         fs::write(&path, text).expect("a file can be written");
         path
     }
 
-    /// Returns its path.
+    /// Returns the path of the directory.
     pub fn root(&self) -> &Path {
         self.0.path()
     }

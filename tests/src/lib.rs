@@ -13,9 +13,9 @@ pub use ombx_toolchain::process;
 
 pub use self::job::{Done, Files, Job, Running};
 
-/// Reports why a test tests nothing on this machine. `cargo xtask test` counts it as skipped.
+/// Prints why a test cannot run on this machine. `cargo xtask test` counts the test as skipped.
 pub fn skipped(why: &str) {
-    tell(&format!("skipped: {why}"));
+    print_note(&format!("skipped: {why}"));
 }
 
 /// Returns the programs that are not installed. System directories are searched although they may not be on `PATH`.
@@ -26,9 +26,9 @@ pub fn missing<'a>(programs: &[&'a str]) -> Vec<&'a str> {
     programs.iter().copied().filter(|program| !installed(program)).collect()
 }
 
-/// Prints a finding of a test to standard error, which the harness does not capture.
-pub fn tell(what: &str) {
+/// Prints a note of a test to standard error, which the test harness does not capture.
+pub fn print_note(what: &str) {
     let name = std::thread::current().name().unwrap_or_default().to_owned();
-    // The harness captures only `print!` and similar macros. The reader of standard error may have gone.
+    // The harness captures only `print!` and similar macros. A closed standard error is no failure.
     let _ = writeln!(std::io::stderr(), "{name}: {what}");
 }

@@ -1,4 +1,4 @@
-//! Small C libraries between a program and the system (`LD_PRELOAD`), and small C programs.
+//! Compiles small C programs, and small C libraries for `LD_PRELOAD`.
 
 use std::{
     fs,
@@ -19,7 +19,7 @@ pub fn program(name: &str, directory: &str) -> PathBuf {
 fn compiled(compiler: &str, options: &[&str], name: &str, directory: &str, ending: &str) -> PathBuf {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("src").join(name).with_extension("c");
     let path = Path::new(directory).join(format!("{name}-{}.{ending}", std::process::id()));
-    fs::create_dir_all(directory).expect("the directory of tests can be made");
+    fs::create_dir_all(directory).expect("the directory for test files cannot be created");
     let mut compile = Command::new(compiler);
     compile.args(options).args(["-O1", "-Wall", "-Wextra", "-o"]).arg(&path).arg(&source).arg("-ldl");
     let output = compile.output().unwrap_or_else(|e| panic!("{compile:?}: {e}"));

@@ -39,7 +39,7 @@ pub(crate) fn run(package: &str) -> Command {
     command
 }
 
-/// Target directory in which this program was built.
+/// Returns the target directory in which this program was built.
 fn own_target() -> Option<PathBuf> {
     Some(env::current_exe().ok()?.parent()?.parent()?.to_path_buf())
 }

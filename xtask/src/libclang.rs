@@ -6,7 +6,7 @@ use std::{
     process::Command,
 };
 
-/// Finds libclang as clang-sys, and so bindgen, does. The error says what is missing.
+/// Finds libclang as clang-sys and bindgen do. The error says what is missing.
 pub(crate) fn find() -> Result<PathBuf, String> {
     if let Some(path) = env::var_os("LIBCLANG_PATH").map(PathBuf::from) {
         // bindgen does not search elsewhere if the variable is set.
@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_directory_has_none() {
+    fn an_empty_directory_has_no_libclang() {
         assert_eq!(library_in(tempfile::tempdir().unwrap().path()), None);
     }
 }

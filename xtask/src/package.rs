@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn sudo_never_asks() {
+    fn sudo_never_asks_for_a_password() {
         let commands = Manager::Dnf.commands(&[Need::Compiler], Rights::Sudo);
         assert_eq!(commands, [["sudo", "-n", "dnf", "install", "-y", "gcc", "glibc-devel"]]);
     }
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn a_system_without_a_manager_has_none() {
+    fn without_a_package_manager_there_is_no_install_command() {
         assert_eq!(Manager::find(&Places { mpicc: None, directories: Vec::new() }), None);
     }
 }

@@ -220,12 +220,12 @@ mod tests {
     }
 
     #[test]
-    fn without_a_package_manager_nothing_is_tried() {
+    fn without_a_package_manager_nothing_is_installed() {
         assert!(refusal(None, Rights::Root).contains("none of apt-get"));
     }
 
     #[test]
-    fn without_rights_the_administrator_is_asked() {
+    fn without_root_the_refusal_says_so() {
         assert!(refusal(Some(Manager::Apt), Rights::None).contains("not root"));
     }
 

@@ -42,7 +42,7 @@ impl Source {
         self.path.starts_with("crates/") && self.path.split('/').nth(2) == Some("src")
     }
 
-    /// Returns the directory of its crate below `crates/`.
+    /// Returns the directory of the crate below `crates/`, if the file is in one.
     pub(crate) fn crate_directory(&self) -> Option<&str> {
         self.path.strip_prefix("crates/")?.split('/').next()
     }
@@ -81,7 +81,7 @@ fn flatten(stream: TokenStream, test: bool, tokens: &mut Vec<Token>) {
     }
 }
 
-/// Whether a group is `[cfg(test)]`, `[cfg(all(test, ..))]` or `[test]`.
+/// Returns whether a group is `[cfg(test)]`, `[cfg(all(test, ..))]` or `[test]`.
 fn marks_test(group: &Group) -> bool {
     let text: String = group.stream().to_string().split_whitespace().collect();
     group.delimiter() == Delimiter::Bracket

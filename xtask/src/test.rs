@@ -1,4 +1,4 @@
-//! `cargo xtask test`: the tests, with every MPI of the machine, each built in a target directory of its own.
+//! `cargo xtask test`: the tests, with every MPI of the machine, each built in its own target directory.
 
 use std::process::{Command, ExitCode};
 
@@ -29,8 +29,8 @@ const HOSTS_OF_MPI: [&str; 7] =
 /// Run the tests, with every installed MPI
 ///
 /// By default: unit tests, tests of the command line, of ranks and of sockets, and the faults that every change must pass. That
-/// takes at most 15 minutes on 2 cores for both MPIs. Tests between hosts are left out; --all runs them too. Each MPI has a target
-/// directory of its own: target/mpich, target/openmpi.
+/// takes at most 15 minutes on 2 cores for both MPIs. Tests between hosts are left out; --all runs them too. Each MPI has a
+/// separate target directory: target/mpich, target/openmpi.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  cargo xtask test --mpi mpich\n  cargo xtask test --all --yes")]
 pub(crate) struct Options {
@@ -86,7 +86,7 @@ pub(crate) fn report(steps: &[Step]) -> ExitCode {
     }
     if tally.skipped > 0 {
         println!(
-            "{} tests test nothing on this machine; each printed the reason (`skipped: ..`).",
+            "{} tests were skipped on this machine; each printed the reason (`skipped: ..`).",
             tally.skipped
         );
     }
@@ -205,7 +205,7 @@ impl Run<'_> {
         Step::count(self.name("tests between hosts"), &mut tests)
     }
 
-    /// `cargo test` of packages with this MPI, its launcher and its build of ombx.
+    /// Returns `cargo test` for packages, with this MPI, its launcher and its build of ombx.
     fn test(&self, packages: &[&str]) -> Command {
         let mut command = cargo_test(self.workspace, packages, self.quick && packages != [TESTS]);
         let target = &self.workspace.target;

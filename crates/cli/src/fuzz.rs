@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn any_result_file_is_a_page_without_markup_of_its_own() {
+    fn any_result_file_gives_a_page_without_its_markup() {
         hostile("pages", 300, pages);
     }
 

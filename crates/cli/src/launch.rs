@@ -128,8 +128,8 @@ fn child_command(launch: Option<Launch>, role: &str) -> Result<Command> {
     Ok(command)
 }
 
-/// Returns the command line of this process with the arguments of a child of this job. They stand behind the command's name, since
-/// words behind a lone -- would be patterns.
+/// Returns the command line of this process with the arguments of a child of this job. They follow the name of the command,
+/// because words after `--` would be patterns.
 fn rank_command(launch: Option<Launch>, role: Option<&str>) -> Result<Vec<OsString>> {
     let mut typed = argv::typed().into_iter().skip(1);
     let launch = launch.map(|launch| format!("--launch={launch}").into());

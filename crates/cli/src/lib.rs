@@ -1,4 +1,4 @@
-//! The ombx command line as a library. A program that links benchmarks of its own calls [`main`] and lists them beside ours.
+//! The ombx command line as a library. A program that links its own benchmarks calls [`main`] and has them beside those of ombx.
 //!
 //! A command (`commands`) reads its `arguments` and prepares a `job`. The `role` of the process decides what runs it:
 //! `launch` starts the ranks, `rank` measures as one of them. `output` writes the rows.

@@ -132,7 +132,7 @@ impl Output {
             overhead.map_or(Ok(()), |overhead| overhead.write(screen))
         })?;
         match &self.file {
-            // A removed file still takes all writes, but nobody can open it.
+            // A removed file still accepts all writes, but no program can open it.
             Some((path, file)) if file.metadata().is_ok_and(|file| file.is_file() && file.nlink() == 0) => {
                 Err(Error::storage(format!(
                     "results are lost: {} was removed while it was written",

@@ -56,7 +56,7 @@ impl Resolved {
     }
 }
 
-/// Returns the suite that patterns name, if they name one. No other pattern may stand beside it.
+/// Returns the suite that patterns name, if they name one. A suite must be the only pattern.
 pub(crate) fn named(parser: &Command, patterns: &[String]) -> Result<Option<Suite>> {
     match (patterns, patterns.iter().find(|pattern| is_suite(pattern))) {
         (_, None) => Ok(None),
@@ -144,7 +144,7 @@ impl Suite {
     }
 }
 
-/// Parses the command line of `ombx run` that an entry stands for. Every option of `ombx run` is therefore also a key of suites.
+/// Parses the command line of `ombx run` that an entry is equivalent to. Every option of `ombx run` is therefore also a key of suites.
 fn parse<'w>(
     registry: &Registry,
     parser: &Command,

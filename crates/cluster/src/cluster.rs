@@ -55,12 +55,12 @@ impl Launcher {
 }
 
 impl Cluster {
-    /// Whether the cluster is this machine alone.
+    /// Returns whether the cluster is this machine alone.
     pub(crate) fn is_local(&self) -> bool {
         self.options.inventory.is_none()
     }
 
-    /// Whether launchers run on the first host of each job.
+    /// Returns whether launchers run on the first host of each job.
     pub(crate) fn launches_on_hosts(&self) -> bool {
         !self.is_local() && self.inventory.launch == LaunchSite::Host
     }

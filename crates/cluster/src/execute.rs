@@ -96,7 +96,7 @@ fn launch(cluster: &Cluster, job: &Job, files: &ScriptFiles) -> Result<Ended> {
     place.run(&script, files, cluster.launch_limit(job), interrupt::requested)
 }
 
-/// Decides how a launch ended. It is complete if the result file is, whatever the hosts did afterwards.
+/// Decides how a launch ended. It is complete if the result file is complete, even if hosts failed afterwards.
 fn judge(
     cluster: &Cluster,
     job: &Job,

@@ -25,12 +25,12 @@ pub(crate) fn listen() -> Result<()> {
     Ok(())
 }
 
-/// Stands for [`requested`] where work must end in order, such as a cleanup.
+/// Replaces [`requested`] in work that must not be interrupted, such as a cleanup.
 pub(crate) fn ignored() -> bool {
     false
 }
 
-/// Whether one of the signals has arrived.
+/// Returns whether one of the signals has arrived.
 pub(crate) fn requested() -> bool {
     INTERRUPTED.load(Ordering::Relaxed)
 }

@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn pairs_come_first_and_once_and_are_disjoint() {
+    fn pairs_come_first_and_are_disjoint() {
         let hosts = hosts(&["a", "b", "c", "d", "e"]);
         let plan = rounds(&hosts, &Pairs::All, 7).unwrap();
         let pairs: Vec<&Job> = plan.iter().flatten().filter(|job| job.stage == Stage::Pairs).collect();

@@ -128,7 +128,7 @@ fn read(path: &Path) -> Option<file::ResultFile> {
     file::read(io::BufReader::new(fs::File::open(path).ok()?)).ok()
 }
 
-/// Whether a result file holds only complete runs, and at least one.
+/// Returns whether a result file holds only complete runs, and at least one.
 pub(crate) fn is_complete(path: &Path) -> bool {
     let Some(file) = read(path) else { return false };
     !file.runs.is_empty() && file.runs.iter().all(|run| matches!(run.end, Some((RunOutcome::Complete, _))))

@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn a_host_is_an_argument_of_its_own_after_all_options() {
+    fn a_host_is_a_separate_argument_after_all_options() {
         let command = Place::Host { name: "n1", ssh_config: Some(Path::new("/c d")) }.shell("sh -s");
         let words: Vec<_> = command.get_args().map(|word| word.to_string_lossy().into_owned()).collect();
         assert_eq!(words[..2], ["-F", "/c d"]);

@@ -25,7 +25,7 @@ pub struct Operation {
 }
 
 impl Operation {
-    /// The benchmarks of this operation: blocking, nonblocking, persistent.
+    /// Returns the blocking, nonblocking and persistent benchmarks of this operation.
     pub const fn benchmarks(&self) -> [&Benchmark; 3] {
         [&self.blocking, &self.nonblocking, &self.persistent]
     }

@@ -55,7 +55,7 @@ impl From<Facts> for ClockFacts {
     }
 }
 
-/// Raw samples of one timed rank, or of one thread of it.
+/// Raw samples of one timed rank, or of one of its threads.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Samples {
     /// Timed rank.
@@ -127,7 +127,7 @@ pub struct Notice {
     pub code: String,
     /// Text for the column `trust`, such as `preempted 12x`.
     pub short: String,
-    /// What happened, then what to do.
+    /// Text that says what happened, then what to do.
     pub advice: String,
 }
 
@@ -161,7 +161,7 @@ pub struct Measurement {
     pub work: Option<Work>,
     /// Rule that combined the times of ranks.
     pub aggregation: Aggregation,
-    /// Whether it was measured.
+    /// Whether the row was measured.
     pub outcome: Outcome,
     /// Result of the payload verification.
     pub check: Check,
@@ -171,7 +171,7 @@ pub struct Measurement {
     pub summary: Option<Summary>,
     /// Figures of the benchmark in addition to times.
     pub figures: Figures,
-    /// Marks: what could have spoiled the row.
+    /// Marks: what could have disturbed the row.
     pub trust: Vec<Notice>,
     /// Time of its phases; `None` for skipped rows and for rows that the engine did not measure.
     pub phases: Option<Phases>,

@@ -13,11 +13,11 @@ use crate::{
 pub struct Place {
     /// Host name.
     pub host: String,
-    /// CPUs that it may use, as a list of the kernel: `0`, `0-3,8`.
+    /// CPUs that the rank may use, as a list of the kernel: `0`, `0-3,8`.
     pub cpus: String,
     /// Number of online CPUs of the host.
     pub online: u32,
-    /// Frequency governor of its first CPU; `None` if the kernel has none.
+    /// Frequency governor of the first of these CPUs; `None` if the kernel has none.
     pub governor: Option<String>,
 }
 
@@ -87,7 +87,7 @@ pub trait Team: Any {
     fn abort(&self, code: u8) -> !;
 }
 
-/// A team of one rank, for benchmarks that start processes of their own and for tests.
+/// A team of one rank, for tests and for benchmarks that start other processes.
 #[derive(Debug, Clone)]
 pub struct Alone(pub Fabric);
 

@@ -1,4 +1,4 @@
-//! Marks: what could have spoiled a row, and what to do about it. A row without marks had no such problem.
+//! Marks: what could have disturbed a row, and what to do about it. A row without marks had no such problem.
 
 mod row;
 mod standing;

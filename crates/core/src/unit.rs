@@ -143,7 +143,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_printed_reads_back(bytes in any::<u64>()) {
+        fn printed_values_are_parsed_back(bytes in any::<u64>()) {
             prop_assert_eq!(Bytes(bytes).to_string().parse::<Bytes>().unwrap(), Bytes(bytes));
         }
     }

@@ -1,7 +1,7 @@
 //! Result files as one HTML page.
 //!
 //! The page is one file: it needs no network and no other file. Without its script, only the theme switch and the arrow keys in
-//! heat maps are missing. Raw samples are not part of it.
+//! heat maps are missing. The page does not contain raw samples.
 //!
 //! ```
 //! use ombx_report::{Report, Source, page};

@@ -102,7 +102,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_policy_names_the_style_and_the_script() {
+    fn the_content_security_policy_has_the_hashes_of_style_and_script() {
         for (kind, text) in [("style", STYLE), ("script", SCRIPT)] {
             let hash = format!("{kind}-src 'sha256-{}'", STANDARD.encode(Sha256::digest(text)));
             assert!(POLICY.contains(&hash), "set this hash in page.rs: {hash}");

@@ -81,7 +81,7 @@ fn attributes<'a>(html: &'a str, name: &str) -> Vec<&'a str> {
 }
 
 #[test]
-fn what_needs_attention_comes_first() {
+fn findings_come_first() {
     let mut rows = sweep("p2p.latency", &[]);
     rows[0].trust = vec![Notice {
         code: "preempted".into(),

@@ -45,7 +45,7 @@ pub enum Component {
 pub struct SlowComponent {
     /// The component.
     pub component: Component,
-    /// Ratio of its time to the time of comparable components.
+    /// Ratio of the time of the component to the time of comparable ones.
     pub factor: f64,
     /// Message size with the largest factor.
     pub bytes: u64,

@@ -18,7 +18,7 @@ pub trait Mode: 'static + Sized {
 
     /// Returns bytes, operations and legs of an iteration.
     fn work<S: Synchronization>(case: &Case) -> Work;
-    /// Whether the target issues operations too.
+    /// Returns whether the target issues operations too.
     fn answers<S: Synchronization>() -> bool {
         S::LEGS == 2
     }

@@ -176,7 +176,7 @@ struct Legs<S, M> {
 
 /// The calls of the last iteration on the timed rank and on the other rank.
 static LAST: Mutex<[Vec<&str>; 2]> = Mutex::new([Vec::new(), Vec::new()]);
-/// Held by the one test that uses `LAST`.
+/// Lock of the test that uses `LAST`.
 static TURN: Mutex<()> = Mutex::new(());
 
 impl<S: Synchronization, M: Calls> Kernel for Legs<S, M> {

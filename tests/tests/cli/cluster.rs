@@ -1,4 +1,4 @@
-//! `ombx cluster` without hosts: the plan, and mistakes that are found before anything starts.
+//! Tests of `ombx cluster` that need no hosts: the plan, and mistakes that are found before anything starts.
 
 use std::path::PathBuf;
 
@@ -30,7 +30,7 @@ fn the_plan_runs_this_ombx_on_all_hosts() {
 }
 
 #[test]
-fn mistakes_are_one_sentence_that_says_what_to_do() {
+fn mistakes_give_one_line_with_advice() {
     let files = Files::default();
     for (inventory, options, part) in [
         ("", "", "has no hosts"),

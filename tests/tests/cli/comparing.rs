@@ -1,4 +1,4 @@
-//! `ombx compare`: files of two sides, the gate, and what programs read. Starts no rank.
+//! Tests of `ombx compare`: input files, the gate, JSON and JUnit output. They start no ranks.
 
 use std::path::PathBuf;
 
@@ -11,12 +11,12 @@ use ombx_tests::{Done, Files, Job, skipped};
 use serde_json::Value;
 
 const GOLDEN: &str = include_str!("../../../crates/results/tests/golden/v1.jsonl");
-/// Rows of the large file of the test of memory, and samples in each.
+/// Number of rows, and of samples per row, in the file of the memory test.
 const LARGE: (u64, u64) = (10_000, 200);
-/// Memory that comparing and showing it may take.
+/// Maximum memory of a process that compares or shows that file.
 const MOST_KIB: u64 = 200 * 1024;
 
-/// A file of launches that scatter by less than a percent about `level` times 1 us a byte.
+/// Returns a result file with `count` launches. Times scatter by less than 1 % around 20 us times `level`.
 fn launches(count: u32, cases: u64, samples: u64, level: f64) -> Vec<u8> {
     let mut golden = file::read(GOLDEN.as_bytes()).unwrap().runs.remove(0);
     let template = golden.rows.remove(0);
@@ -57,7 +57,7 @@ fn compare(words: &[&PathBuf], options: &str) -> Done {
 }
 
 #[test]
-fn a_regression_is_found_told_and_gated() {
+fn a_regression_is_printed_and_fails_the_gate() {
     let files = Files::default();
     let base = files.write("base.jsonl", launches(6, 3, 60, 1.0));
     let slow = files.write("slow.jsonl", launches(6, 3, 60, 1.1));
@@ -82,7 +82,7 @@ fn a_regression_is_found_told_and_gated() {
 }
 
 #[test]
-fn one_launch_a_side_says_less() {
+fn one_launch_per_side_needs_a_larger_difference() {
     let files = Files::default();
     let base = files.write("base.jsonl", launches(1, 8, 60, 1.0));
     let slow = files.write("slow.jsonl", launches(1, 8, 60, 1.1));
@@ -103,23 +103,23 @@ fn sides_are_files_lists_globs_and_directories() {
     let new = files.write("new.jsonl", launches(6, 2, 60, 1.1));
     let old = files.path("old").display().to_string();
     let list = paths.iter().map(|p| p.display().to_string()).collect::<Vec<_>>().join(",");
-    let told = |base: String| {
+    let compared = |base: String| {
         let done = Job::ombx("compare --json").arg(base).arg(&new).run().expect(0);
         let mut json: Value = serde_json::from_str(&done.stdout).unwrap();
         json["base"]["name"] = Value::Null;
         json
     };
-    let by_directory = told(old.clone());
+    let by_directory = compared(old.clone());
     assert_eq!(by_directory["base"]["runs"].as_array().unwrap().len(), 6);
     assert_eq!(by_directory["cases"][0]["method"], "launches");
-    assert_eq!(told(list), by_directory);
-    assert_eq!(told(format!("{old}/*.jsonl")), by_directory);
+    assert_eq!(compared(list), by_directory);
+    assert_eq!(compared(format!("{old}/*.jsonl")), by_directory);
     let words = Job::ombx("compare --json --base").args(&paths).arg("--new").arg(&new).run().expect(0);
     assert!(words.stdout.contains("\"method\":\"launches\""), "{words}");
 }
 
 #[test]
-fn what_one_side_lacks_is_listed() {
+fn cases_missing_on_one_side_are_listed() {
     let files = Files::default();
     let base = files.write("base.jsonl", launches(1, 3, 60, 1.0));
     let new = files.write("new.jsonl", launches(1, 2, 60, 1.0));
@@ -133,7 +133,7 @@ fn what_one_side_lacks_is_listed() {
 }
 
 #[test]
-fn mistakes_and_broken_files_are_one_sentence() {
+fn mistakes_and_broken_files_give_one_error_line() {
     let files = Files::default();
     let good = files.write("good.jsonl", launches(1, 1, 60, 1.0));
     let cut = files.write("cut.jsonl", &launches(1, 3, 60, 1.0)[..2500]);
@@ -156,7 +156,7 @@ fn mistakes_and_broken_files_are_one_sentence() {
     compare(&[&good, &good], "--junit /nonexistent/x.xml").expect(7);
 }
 
-/// The most memory that a job took, looked at until it ends: the kernel keeps the high-water mark.
+/// Runs a job and returns its peak memory in KiB. It polls the high-water mark that the kernel keeps.
 fn most_memory(job: Job) -> (u64, Done) {
     let running = job.start();
     let status = format!("/proc/{}/status", running.pid());
@@ -164,7 +164,7 @@ fn most_memory(job: Job) -> (u64, Done) {
         let mut most = 0;
         while let Ok(text) = std::fs::read_to_string(&status) {
             let mark = text.lines().find_map(|line| line.strip_prefix("VmHWM:")?.trim().strip_suffix(" kB"));
-            // A process that has ended has no memory left to tell of.
+            // A process that has ended has no such line.
             let Some(mark) = mark.and_then(|kib| kib.parse::<u64>().ok()) else { break };
             most = most.max(mark);
             std::thread::sleep(std::time::Duration::from_millis(2));
@@ -176,7 +176,7 @@ fn most_memory(job: Job) -> (u64, Done) {
 }
 
 #[test]
-fn ten_thousand_rows_fit_into_little_memory() {
+fn ten_thousand_rows_need_less_than_200_mib() {
     let files = Files::default();
     let [base, new] = [("base.jsonl", 1.0), ("new.jsonl", 1.1)]
         .map(|(name, level)| files.write(name, launches(1, LARGE.0, LARGE.1, level)));
@@ -186,7 +186,7 @@ fn ten_thousand_rows_fit_into_little_memory() {
         let done = done.expect(0);
         assert!(done.stdout.lines().count() as u64 >= LARGE.0, "{} lines", done.stdout.lines().count());
         assert!((1..MOST_KIB).contains(&most), "{most} KiB");
-        ombx_tests::tell(&format!(
+        ombx_tests::print_note(&format!(
             "{} rows of {} samples: {} MiB, {:?}",
             LARGE.0,
             LARGE.1,
@@ -196,7 +196,7 @@ fn ten_thousand_rows_fit_into_little_memory() {
     }
 }
 
-/// The Python code that a document shows.
+/// Returns the first Python example of a document.
 fn shown_python(document: &str) -> String {
     let code = document.split("```python\n").nth(1).unwrap().split("```").next().unwrap();
     code.to_owned()

@@ -1,4 +1,4 @@
-//! The doctor finds what was planted: a launcher of another MPI, too many ranks, ranks that are not bound.
+//! Tests of `ombx doctor`: a launcher of another MPI, too many ranks, and ranks that are not bound.
 
 use std::{os::unix::fs::symlink, path::Path};
 
@@ -9,7 +9,7 @@ fn doctor(options: &str) -> Job {
     Job::ombx("doctor --json").args(options.split_whitespace())
 }
 
-/// The codes of what was found; the exit code says whether anything was.
+/// Returns the codes of the findings. Checks that the exit code is 4 if there is a finding, and 0 otherwise.
 #[track_caller]
 fn found(done: &Done) -> Vec<String> {
     let report: Value = serde_json::from_str(&done.stdout).unwrap_or_else(|e| panic!("{e}\n{done}"));
@@ -27,7 +27,7 @@ fn has(codes: &[String], code: &str) -> bool {
 }
 
 #[test]
-fn bound_ranks_on_cores_of_their_own_are_fine() {
+fn bound_ranks_on_separate_cores_have_no_finding() {
     if mpi::cores() < 2 {
         return skipped("one core");
     }
@@ -58,7 +58,7 @@ fn an_unbound_run() {
 }
 
 #[test]
-fn a_launcher_of_another_mpi_that_was_named() {
+fn a_launcher_of_another_mpi_in_the_environment() {
     let Some(other) = mpi::other_mpiexec() else { return skipped("no other MPI is installed") };
     let done = doctor("").env("OMBX_MPIEXEC", other).run();
     assert!(has(&found(&done), "wrong_launcher"), "{done}");
@@ -75,9 +75,9 @@ fn a_launcher_of_another_mpi_in_the_search_path() {
     assert!(has(&codes, "path_launcher") && !has(&codes, "wrong_launcher"), "{done}");
 }
 
-/// The doctor as a rank itself.
+/// Runs `ombx doctor` as ranks of an explicit launcher.
 #[test]
-fn under_a_launcher_the_first_rank_speaks() {
+fn under_a_launcher_rank_0_prints_the_report() {
     let ours = Job::mpiexec(2, "doctor --json").run();
     let report: Value =
         serde_json::from_str(&ours.stdout).unwrap_or_else(|e| panic!("one report: {e}\n{ours}"));
@@ -93,7 +93,7 @@ fn under_a_launcher_the_first_rank_speaks() {
 }
 
 #[test]
-fn people_read_sentences() {
+fn the_text_report_has_findings_with_advice() {
     let ranks = 4 * std::thread::available_parallelism().map_or(1, usize::from).max(16);
     let done = Job::ombx(&format!("doctor -n {ranks}")).run().expect(4);
     assert!(done.stdout.contains("\noversubscribed: ") && done.stdout.contains("use fewer ranks"), "{done}");

@@ -1,10 +1,10 @@
-//! Result files: written where there is room, shown in every format, read however they were cut off.
+//! Tests of result files: writing, full disks, every output format, and truncated files.
 
 use std::{fs::File, path::PathBuf};
 
 use ombx_tests::{Done, Files, Job, results};
 
-use crate::Tripwire;
+use crate::StartRecorder;
 
 const GOLDEN: &str = include_str!("../../../crates/results/tests/golden/v1.jsonl");
 
@@ -13,7 +13,7 @@ fn show(path: &PathBuf, options: &str) -> Done {
 }
 
 #[test]
-fn a_complete_file_is_shown_as_it_is() {
+fn a_complete_file_is_shown_in_every_format() {
     let files = Files::default();
     let path = files.write("golden.jsonl", GOLDEN);
     for (format, part) in [
@@ -25,13 +25,13 @@ fn a_complete_file_is_shown_as_it_is() {
         let done = show(&path, &format!("--format {format}")).expect(0);
         assert!(done.stdout.contains(part) && done.stderr.is_empty(), "{format}: {done}");
     }
-    // No format says something else: the third shows what the first two keep.
+    // JSON Lines that were written and read again give the same table.
     let again = show(&files.write("again.jsonl", show(&path, "--format jsonl").stdout), "").expect(0);
     assert_eq!(again.stdout, show(&path, "").stdout);
 }
 
 #[test]
-fn several_files_are_shown_one_after_the_other() {
+fn several_files_are_shown_in_order() {
     let files = Files::default();
     let (one, two) = (files.write("one", GOLDEN), files.write("two", GOLDEN));
     let both = Job::ombx("show --format csv").args([&one, &two]).run().expect(0);
@@ -39,7 +39,7 @@ fn several_files_are_shown_one_after_the_other() {
 }
 
 #[test]
-fn a_file_that_was_cut_off_is_shown_as_far_as_it_goes() {
+fn a_truncated_file_shows_its_complete_rows() {
     let files = Files::default();
     let whole = GOLDEN.trim_end();
     for cut in [whole.len() - 5, whole.len() / 2, GOLDEN.lines().next().unwrap().len() + 20] {
@@ -51,14 +51,14 @@ fn a_file_that_was_cut_off_is_shown_as_far_as_it_goes() {
 }
 
 #[test]
-fn a_file_of_a_run_that_never_began_has_no_rows() {
+fn an_empty_file_has_no_rows() {
     let files = Files::default();
     let done = show(&files.write("nothing.jsonl", ""), "").expect(0);
     assert!(done.sentence().contains("was cut off") && done.stdout.trim().is_empty(), "{done}");
 }
 
 #[test]
-fn what_is_no_result_is_refused() {
+fn other_files_are_rejected() {
     let files = Files::default();
     let future = GOLDEN.replace("\"major\":1", "\"major\":9");
     let (garbage, empty) = (files.write("garbage", "hello\nworld\n"), files.write("empty", "\n"));
@@ -79,7 +79,7 @@ fn what_is_no_result_is_refused() {
 }
 
 #[test]
-fn a_reader_that_has_gone_away_is_no_error() {
+fn a_closed_pipe_is_no_error() {
     let files = Files::default();
     let path = files.write("golden.jsonl", GOLDEN.repeat(200));
     for format in ["table", "osu", "csv", "jsonl"] {
@@ -94,13 +94,13 @@ fn a_reader_that_has_gone_away_is_no_error() {
 }
 
 #[test]
-fn a_path_that_cannot_be_written_is_told_before_anything_starts() {
-    let wire = Tripwire::new();
+fn an_unwritable_path_is_an_error_before_any_start() {
+    let recorder = StartRecorder::new();
     for path in ["/nonexistent/x.jsonl", "/proc/x.jsonl", "/"] {
-        let done = wire.run(&["run", "p2p.latency", "--sizes", "8", "-o", path]).expect(7);
+        let done = recorder.run(&["run", "p2p.latency", "--sizes", "8", "-o", path]).expect(7);
         assert!(done.sentence().contains(path), "{done}");
     }
-    assert!(!wire.started(), "nothing may start when there is no room for results");
+    assert!(!recorder.started(), "no rank may start if the result file cannot be written");
 }
 
 #[test]
@@ -111,7 +111,7 @@ fn a_full_disk_ends_the_run() {
 }
 
 #[test]
-fn a_full_screen_ends_the_run_and_the_file_keeps_its_rows() {
+fn a_full_standard_output_ends_the_run_and_the_file_is_complete() {
     let files = Files::default();
     let out = files.path("r.jsonl");
     let full = File::options().write(true).open("/dev/full").unwrap();
@@ -123,7 +123,7 @@ fn a_full_screen_ends_the_run_and_the_file_keeps_its_rows() {
 }
 
 #[test]
-fn a_screen_that_goes_away_does_not_end_the_run() {
+fn a_closed_standard_output_does_not_end_the_run() {
     let files = Files::default();
     let (out, ombx) = (files.path("r.jsonl"), ombx_tests::mpi::ombx().display());
     let script = format!(
@@ -137,7 +137,7 @@ fn a_screen_that_goes_away_does_not_end_the_run() {
 }
 
 #[test]
-fn a_file_of_before_is_replaced() {
+fn an_existing_file_is_replaced() {
     let files = Files::default();
     let out = files.write("r.jsonl", "something else\n".repeat(1000));
     Job::ombx("run p2p.latency --sizes 8 --iterations 100 -o").arg(&out).run().expect(0);

@@ -1,4 +1,4 @@
-//! `ombx list`: everything that is linked, without MPI.
+//! Tests of `ombx list`, which shows every linked benchmark without starting MPI.
 
 use std::{collections::BTreeSet, path::Path};
 
@@ -12,11 +12,11 @@ fn listed(arguments: &str) -> Vec<Value> {
     serde_json::from_str(&done.stdout).unwrap()
 }
 
-/// A family that nobody names is silently not linked: the list itself is what is tested.
+/// Checks the whole list: the linker silently drops a benchmark crate that no code refers to.
 #[test]
 fn every_benchmark_is_there() {
     let list = Job::ombx("list").run().expect(0).stdout;
-    // What an MPI cannot do is said behind the sentence; it differs from MPI to MPI.
+    // The benchmarks that are unavailable differ from MPI to MPI.
     insta::with_settings!({filters => vec![(r" \(unavailable: [^)]+\)", "")]}, {
         insta::assert_snapshot!(list);
     });
@@ -40,7 +40,7 @@ fn json_names_the_line_that_registers_each() {
         let text = std::fs::read_to_string(root.join(file)).unwrap_or_else(|e| panic!("{name}: {file}: {e}"));
         let line: usize = line.parse().unwrap();
         let near = text.lines().skip(line.saturating_sub(3)).take(6).collect::<String>();
-        // A line of the table of collective operations has the name of the operation, without family and mode.
+        // The table of collective operations has names without family and mode.
         let operation = name.trim_start_matches("collective.").trim_end_matches("_persistent");
         let mut names = [name, operation, operation.trim_start_matches('i')].into_iter();
         let registers = names.any(|name| near.contains(&format!("\"{name}\"")));
@@ -52,7 +52,7 @@ fn json_names_the_line_that_registers_each() {
 }
 
 #[test]
-fn patterns_choose() {
+fn patterns_select_benchmarks() {
     let names = |arguments: &str| -> Vec<String> {
         listed(arguments).iter().map(|e| e["name"].as_str().unwrap().to_owned()).collect()
     };
@@ -64,7 +64,7 @@ fn patterns_choose() {
 }
 
 #[test]
-fn a_reader_that_has_seen_enough_is_no_error() {
+fn a_closed_pipe_is_no_error() {
     let ombx = mpi::ombx().display();
     let script = format!("{{ '{ombx}' list --long; echo \"exit $?\" >&2; }} | head -n 1");
     let done = Job::of("sh").args(["-c", &script]).run().expect(0);
@@ -73,7 +73,7 @@ fn a_reader_that_has_seen_enough_is_no_error() {
 }
 
 #[test]
-fn it_starts_no_mpi_and_needs_no_launcher() {
+fn list_starts_no_mpi_and_needs_no_launcher() {
     let library = interpose::library(env!("CARGO_TARGET_TMPDIR"));
     let environment = [
         ("PATH", "/nonexistent".as_ref()),
@@ -86,7 +86,7 @@ fn it_starts_no_mpi_and_needs_no_launcher() {
             at_once(|| Job::of(mpi::ombx()).only_env(&environment).args(words.clone()).run().expect(0));
         assert!(!done.stdout.is_empty(), "{done}");
     }
-    // The trap is sharp: what does start MPI is caught.
+    // A command that starts MPI is caught, so the check above is effective.
     let run = Job::of(mpi::ombx()).only_env(&environment);
     let done = run.args(["run", "p2p.latency", "--launcher", "none", "--sizes", "8"]).run();
     assert!(done.stderr.contains("MPI was started"), "{done}");

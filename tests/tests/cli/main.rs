@@ -1,36 +1,37 @@
-//! What a user types and reads: lists, help, mistakes, files. Almost none of it starts a rank.
+//! Tests of the command line: lists, help, mistakes and files. Few of them start ranks.
 
 mod cluster;
 mod comparing;
 mod doctor;
 mod files;
-mod kit;
 mod list;
 mod mistakes;
+mod mistakes_in_options;
 mod mistakes_odd;
-mod mistakes_of_options;
 mod scripts;
 mod suites;
+mod test_kit;
 mod third_party;
 
 use std::{
     ffi::OsStr, fmt::Debug, fs, os::unix::fs::PermissionsExt, path::PathBuf, sync::OnceLock, time::Duration,
 };
 
-use ombx_tests::{Done, Files, Job, mpi, shim, tell};
+use ombx_tests::{Done, Files, Job, mpi, print_note, shim};
 
-/// A mistake may take so many times as long as `ombx --version`, and a bit more.
+/// Time limit of an error, as a multiple of the time of `ombx --version`.
 const LONGER: u32 = 5;
+/// Time that is added to this limit.
 const SLACK: Duration = Duration::from_millis(100);
 
-/// A launcher that works, and leaves a note when it is told to start anything.
-struct Tripwire {
+/// Launcher that works, and creates a file when it starts ranks.
+struct StartRecorder {
     files: Files,
     launcher: PathBuf,
 }
 
-impl Tripwire {
-    fn new() -> Tripwire {
+impl StartRecorder {
+    fn new() -> StartRecorder {
         let files = Files::default();
         let (note, real) = (files.path("started"), mpi::mpiexec());
         let script = format!(
@@ -40,7 +41,7 @@ impl Tripwire {
         );
         let launcher = files.write("mpiexec", script);
         fs::set_permissions(&launcher, fs::Permissions::from_mode(0o755)).unwrap();
-        Tripwire { files, launcher }
+        StartRecorder { files, launcher }
     }
 
     fn run(&self, words: &[&str]) -> Done {
@@ -51,8 +52,8 @@ impl Tripwire {
         self.files.path("started").exists()
     }
 
-    /// One mistake: exit 2 and one line that a terminal can show, nothing printed, no process started at all. Says what is wrong, or
-    /// how long it took.
+    /// Checks one mistake: exit code 2, one error line without control characters, no output, no started process.
+    /// Returns the time that the command took, or what is wrong.
     fn judge<W: AsRef<OsStr>>(&self, words: &[W]) -> Result<Duration, String> {
         static LIBRARY: OnceLock<PathBuf> = OnceLock::new();
         let library = LIBRARY.get_or_init(|| shim::library("starts", env!("CARGO_TARGET_TMPDIR")));
@@ -62,20 +63,20 @@ impl Tripwire {
         let done = job.env("OMBX_STARTS", &note).directory(self.files.root()).run();
         let line = done.stderr.strip_suffix('\n').unwrap_or_default();
         let one = done.stderr.starts_with("ombx: ") && line.len() > 10 && !line.contains(char::is_control);
-        let told = |what: &str| Err(format!("{what}: {done}"));
+        let failure = |what: &str| Err(format!("{what}: {done}"));
         match () {
-            () if done.code != Some(2) => told("it does not exit with 2"),
-            () if !one => told("it does not say one line"),
-            () if line.len() > 8000 => told("it says too much"),
-            () if !done.stdout.is_empty() => told("it prints"),
+            () if done.code != Some(2) => failure("the exit code is not 2"),
+            () if !one => failure("standard error is not one error line"),
+            () if line.len() > 8000 => failure("the error line is too long"),
+            () if !done.stdout.is_empty() => failure("standard output is not empty"),
             () if self.started() || note.exists() => {
-                told(&format!("it starts {:?}", fs::read_to_string(&note)))
+                failure(&format!("processes were started: {:?}", fs::read_to_string(&note)))
             }
             () => Ok(done.elapsed),
         }
     }
 
-    /// Judges many mistakes. None takes much longer than the quickest thing that this program can do, however busy the machine.
+    /// Checks many mistakes. Each must end almost as soon as `ombx --version`, which allows for a busy machine.
     fn judge_all<W: AsRef<OsStr> + Debug>(&self, lines: &[Vec<W>]) {
         let version = || Job::ombx("--version").run().expect(0).elapsed;
         let late = |took: Duration, quick: Duration| took > quick * LONGER + SLACK;
@@ -84,7 +85,7 @@ impl Tripwire {
             let shown: String = format!("{words:?}").chars().take(200).collect();
             let mut judged = self.judge(words);
             for _ in 0..5 {
-                // Between one look and the next the machine may have become busy.
+                // The machine may have become busy since `--version` was timed.
                 if !judged.as_ref().is_ok_and(|took| late(*took, quick)) {
                     break;
                 }
@@ -97,12 +98,12 @@ impl Tripwire {
                 Ok(_) => {}
             }
         }
-        tell(&format!("{} mistakes, the slowest {:.0?}: {}", lines.len(), slowest.0, slowest.1));
-        assert!(wrong.is_empty(), "{} mistakes are told badly:\n{}", wrong.len(), wrong.join("\n"));
+        print_note(&format!("{} mistakes, the slowest {:.0?}: {}", lines.len(), slowest.0, slowest.1));
+        assert!(wrong.is_empty(), "{} mistakes have wrong errors:\n{}", wrong.len(), wrong.join("\n"));
     }
 }
 
-/// Runs the same five times: the fastest is at once, unless the machine is busy with something else all the time.
+/// Runs a command five times and returns the fastest run, which must take less than a second.
 fn at_once(run: impl Fn() -> Done) -> Done {
     let runs: Vec<Done> = (0..5).map(|_| run()).collect();
     let fastest = runs.into_iter().min_by_key(|done| done.elapsed).expect("five runs");
@@ -111,8 +112,8 @@ fn at_once(run: impl Fn() -> Done) -> Done {
 }
 
 #[test]
-fn the_tripwire_works() {
-    let wire = Tripwire::new();
-    wire.run(&["run", "p2p.latency", "--sizes", "8", "--iterations", "10"]).expect(0);
-    assert!(wire.started());
+fn the_recorder_records_a_start() {
+    let recorder = StartRecorder::new();
+    recorder.run(&["run", "p2p.latency", "--sizes", "8", "--iterations", "10"]).expect(0);
+    assert!(recorder.started());
 }

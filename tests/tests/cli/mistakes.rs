@@ -1,8 +1,8 @@
-//! Mistakes: exit 2 and one sentence, before anything is started.
+//! Tests of mistakes on the command line: exit code 2 and one error line, before anything starts.
 
-use crate::{Tripwire, at_once};
+use crate::{StartRecorder, at_once};
 
-/// Command lines and a word that the sentence must have.
+/// Command lines, each with a word that the error must contain.
 const MISTAKES: &[(&str, &str)] = &[
     ("run", "ombx list"),
     ("run nothing", "nothing"),
@@ -124,48 +124,47 @@ const MISTAKES: &[(&str, &str)] = &[
 ];
 
 #[test]
-fn each_is_one_sentence_and_starts_nothing() {
-    let wire = Tripwire::new();
+fn every_mistake_gives_one_error_line_and_starts_nothing() {
+    let recorder = StartRecorder::new();
     let mut wrong = Vec::new();
     for (line, word) in MISTAKES {
-        let done = wire.run(&line.split_whitespace().collect::<Vec<_>>());
+        let done = recorder.run(&line.split_whitespace().collect::<Vec<_>>());
         let one = done.stderr.lines().count() == 1 && done.stderr.starts_with("ombx: ");
         let silent = done.stdout.is_empty();
-        let told = done.stderr.contains(word);
-        if !(done.code == Some(2) && one && silent && told) || wire.started() {
+        let has_word = done.stderr.contains(word);
+        if !(done.code == Some(2) && one && silent && has_word) || recorder.started() {
             wrong.push(format!("`ombx {line}` should say {word:?}: {done}"));
         }
     }
-    assert!(wrong.is_empty(), "{} mistakes are told badly:\n{}", wrong.len(), wrong.join("\n"));
+    assert!(wrong.is_empty(), "{} mistakes have wrong errors:\n{}", wrong.len(), wrong.join("\n"));
 }
 
 #[test]
-fn a_typing_error_is_told_at_once_with_the_name_that_was_meant() {
-    let wire = Tripwire::new();
-    let done = at_once(|| wire.run(&["run", "rma.putbw"]).expect(2));
+fn a_misspelt_name_gets_a_suggestion_within_a_second() {
+    let recorder = StartRecorder::new();
+    let done = at_once(|| recorder.run(&["run", "rma.putbw"]).expect(2));
     assert!(done.sentence().contains("did you mean rma.put_bw?"), "{done}");
-    assert!(!wire.started(), "{done}");
+    assert!(!recorder.started(), "{done}");
 }
 
 #[test]
-fn run_without_a_pattern_explains_itself() {
-    let done = Tripwire::new().run(&["run"]).expect(2);
+fn run_without_a_pattern_prints_advice() {
+    let done = StartRecorder::new().run(&["run"]).expect(2);
     for word in ["give a benchmark", "p2p.latency", "rma.put_bw", "ombx list"] {
         assert!(done.sentence().contains(word), "{word}\n{done}");
     }
 }
 
 #[test]
-fn a_command_is_asked_for() {
-    let done = Tripwire::new().run(&[]).expect(2);
+fn no_command_is_an_error() {
+    let done = StartRecorder::new().run(&[]).expect(2);
     done.complains(&["ombx: give a command: ", "run", "list"]);
     assert!(done.stdout.is_empty(), "{done}");
 }
 
-/// A mistake among many ranks is told once.
 #[test]
-fn under_a_launcher_only_the_first_rank_speaks() {
+fn under_a_launcher_only_rank_0_prints_the_error() {
     let done = ombx_tests::Job::mpiexec(2, "run rma.putbw").run();
-    let told = done.stderr.lines().filter(|line| line.contains("did you mean rma.put_bw?")).count();
-    assert_eq!((done.code, told), (Some(2), 1), "{done}");
+    let lines = done.stderr.lines().filter(|line| line.contains("did you mean rma.put_bw?")).count();
+    assert_eq!((done.code, lines), (Some(2), 1), "{done}");
 }

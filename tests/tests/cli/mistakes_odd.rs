@@ -1,13 +1,13 @@
-//! Odd mistakes: huge numbers, words that are no text or endless, files that are none, options that contradict each other.
+//! Tests of unusual mistakes: huge numbers, very long words, invalid UTF-8, wrong file types, contradictory options.
 
 use std::{ffi::OsString, os::unix::ffi::OsStringExt};
 
-use crate::Tripwire;
+use crate::StartRecorder;
 
-/// Command lines, separated by blanks; `@LONG` is a very long word, `@EMPTY` an empty one.
+/// Command lines with words separated by blanks. `@LONG` stands for a very long word, `@EMPTY` for an empty one.
 const LINES: &str = include_str!("mistakes_odd.txt");
 
-/// Suites, each wrong in a way of its own.
+/// Suite files with one mistake each.
 const SUITES: &[&[u8]] = &[
     b"",
     b"\0",
@@ -52,12 +52,12 @@ const SUITES: &[&[u8]] = &[
 ];
 
 #[test]
-fn each_odd_line_is_one_sentence_and_starts_nothing() {
-    let wire = Tripwire::new();
-    wire.files.write("garbage.txt", "hello world and more\n");
-    wire.files.write("nul.txt", "a\0b\n");
-    wire.files.write("empty.txt", "");
-    wire.files.write("comment.txt", "# nobody\n\n");
+fn odd_command_lines_give_one_error_line_and_start_nothing() {
+    let recorder = StartRecorder::new();
+    recorder.files.write("garbage.txt", "hello world and more\n");
+    recorder.files.write("nul.txt", "a\0b\n");
+    recorder.files.write("empty.txt", "");
+    recorder.files.write("comment.txt", "# nobody\n\n");
     let word = |word: &str| match word {
         "@EMPTY" => String::new(),
         _ => word.replace("@LONG", &"x".repeat(70_000)).replace("@LIST", &"8,".repeat(30_000)),
@@ -65,12 +65,12 @@ fn each_odd_line_is_one_sentence_and_starts_nothing() {
     let lines = LINES.lines().filter(|line| !line.trim().is_empty());
     let lines: Vec<Vec<String>> = lines.map(|line| line.split(' ').map(word).collect()).collect();
     assert!(lines.len() >= 200, "{} lines", lines.len());
-    wire.judge_all(&lines);
+    recorder.judge_all(&lines);
 }
 
 #[test]
-fn words_that_are_no_text_are_refused() {
-    let wire = Tripwire::new();
+fn arguments_that_are_not_utf8_are_rejected() {
+    let recorder = StartRecorder::new();
     let bad = || OsString::from_vec(vec![b'a', 0xff, 0xfe]);
     let lines: Vec<Vec<OsString>> = [
         "",
@@ -91,25 +91,25 @@ fn words_that_are_no_text_are_refused() {
     .into_iter()
     .map(|line| line.split_whitespace().map(OsString::from).chain([bad()]).collect())
     .collect();
-    wire.judge_all(&lines);
+    recorder.judge_all(&lines);
 }
 
 #[test]
-fn each_wrong_suite_is_one_sentence_and_starts_nothing() {
-    let wire = Tripwire::new();
+fn wrong_suites_give_one_error_line_and_start_nothing() {
+    let recorder = StartRecorder::new();
     let lines: Vec<Vec<String>> = (0..)
         .zip(SUITES)
         .flat_map(|(number, text)| {
-            let path = wire.files.write(&format!("s{number}.toml"), text).display().to_string();
+            let path = recorder.files.write(&format!("s{number}.toml"), text).display().to_string();
             [vec!["run".to_owned(), path.clone()], vec!["list".to_owned(), path]]
         })
-        // What is of a run alone does not trouble a list.
+        // `list` accepts mistakes that concern only `run`.
         .filter(|words| words[0] == "run")
         .collect();
-    wire.judge_all(&lines);
+    recorder.judge_all(&lines);
     let long = format!("[[entry]]\nrun = \"p2p.latency\"\n{} = 1\n", "x".repeat(60_000));
-    let long = wire.files.write("long.toml", long).display().to_string();
+    let long = recorder.files.write("long.toml", long).display().to_string();
     let many = format!("[[entry]]\nrun = \"{}\"\n", "y".repeat(60_000));
-    let many = wire.files.write("many.toml", many).display().to_string();
-    wire.judge_all(&[vec!["run".to_owned(), long], vec!["run".to_owned(), many]]);
+    let many = recorder.files.write("many.toml", many).display().to_string();
+    recorder.judge_all(&[vec!["run".to_owned(), long], vec!["run".to_owned(), many]]);
 }

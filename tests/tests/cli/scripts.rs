@@ -1,10 +1,10 @@
-//! What other programs read: help, completions, manual page and schema.
+//! Tests of help, completions, manual page and schema.
 
 use ombx_tests::{Files, Job, results};
 use serde_json::Value;
 
 fn help(arguments: &str) -> String {
-    // The width of help follows the terminal; there is none here, and this is what clap falls back to.
+    // The width of help follows the terminal. 100 columns are the default of clap without a terminal.
     Job::ombx(arguments).env("COLUMNS", "100").run().expect(0).stdout
 }
 

@@ -1,9 +1,9 @@
-//! Suites: what they contain, and mistakes in them with file, line and the nearest key.
+//! Tests of suites: their contents, and errors that name file, line and the nearest key.
 
 use ombx_tests::{Files, Job};
 
 #[test]
-fn every_suite_of_ours_can_be_listed() {
+fn every_built_in_suite_can_be_listed() {
     for suite in ["smoke", "osu", "links", "full"] {
         let done = Job::ombx("list").arg(format!("suite:{suite}")).run().expect(0);
         assert!(done.stdout.contains("p2p.latency") && done.stdout.contains("; ranks: "), "{done}");
@@ -12,7 +12,7 @@ fn every_suite_of_ours_can_be_listed() {
     assert!(names.contains("\"p2p.link\"") && !names.contains("\"p2p.bw\""), "{names}");
 }
 
-/// Text of a suite, the line that is wrong, and a word that the sentence must have.
+/// Text of a suite, number of the wrong line, and a word that the error must contain.
 const MISTAKES: &[(&str, u32, &str)] = &[
     ("", 1, "[[entry]]"),
     ("about = 3", 1, "sentence"),
@@ -40,7 +40,7 @@ const MISTAKES: &[(&str, u32, &str)] = &[
 ];
 
 #[test]
-fn a_mistake_is_told_with_its_line() {
+fn an_error_names_the_file_and_line() {
     let files = Files::default();
     let mut wrong = Vec::new();
     for (text, line, word) in MISTAKES {

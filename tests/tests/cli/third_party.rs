@@ -1,4 +1,4 @@
-//! A crate outside the workspace adds a benchmark in one file, and gets nothing that it did not ask for.
+//! Test of a crate outside the workspace that adds a benchmark. It links only the features that it selects.
 
 use std::{
     env, fs,
@@ -8,10 +8,10 @@ use std::{
 
 use ombx_tests::{Files, Job, mpi, results};
 
-/// Building the command line once more, in debug, on a busy machine.
+/// Time limit of a debug build of the command line on a busy machine.
 const BUILD: Duration = Duration::from_secs(600);
 
-/// Builds `examples/third-party` as it is, in a directory of its own that has the versions of the workspace.
+/// Builds a copy of `examples/third-party` with the dependency versions of the workspace. Returns the binary.
 fn build() -> PathBuf {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
     let (example, copy) = (root.join("examples/third-party"), Files::default());
@@ -47,7 +47,7 @@ fn a_benchmark_of_another_crate() {
     let foreign = |name: &&&str| !name.starts_with("acme.") && !name.starts_with("p2p.");
     assert_eq!(names.iter().find(foreign), None, "{names:?}");
 
-    // Nothing of the one-sided benchmarks is in the program; the same search finds them in ombx.
+    // The program contains no one-sided benchmarks. The same search finds them in ombx.
     let has =
         |program: &Path, word: &[u8]| fs::read(program).unwrap().windows(word.len()).any(|part| part == word);
     for word in [b"ombx_rma".as_slice(), b"rma.get_acc_latency", b"MPI_Put Latency"] {
@@ -57,7 +57,7 @@ fn a_benchmark_of_another_crate() {
     assert!(done.sentence().contains("rma.put_bw"), "{done}");
     ombx("run p2p.latency --sync lock").run().expect(2).sentence();
 
-    // It runs beside the others, with their options, format and verification.
+    // The benchmark has the options, format and verification of the built-in ones.
     let files = Files::default();
     let job = ombx("run acme.copy p2p.latency -n 2 --sizes 4K,64K --max-time 20ms -o").arg(files.path("r"));
     let done = job.run().expect(0);

@@ -1,13 +1,13 @@
-//! Hosts and links that fail in the middle: the end comes in time, names the host, leaves nothing, and is gone on from.
+//! Tests of hosts and links that fail during a run. The run ends in time, names the host, leaves no process and can be resumed.
 
 use std::time::Duration;
 
 use ombx_tests::{Running, results};
 use rustix::process::Signal;
 
-use crate::bed::Bed;
+use crate::testbed::Bed;
 
-/// Long enough for something to happen to it.
+/// Options of a run that lasts long enough to be disturbed.
 const LONG: &str =
     "--timeout 25s --pairs h1-h2,h2-h3,h1-h3 -- --sizes 8 --max-time 2500ms --precision 0.0001% --retest 0";
 
@@ -50,16 +50,16 @@ fn a_host_that_is_cut_off_is_named() {
 }
 
 #[test]
-fn a_rank_that_dies_is_no_hang() {
+fn a_killed_rank_ends_its_job() {
     fails_and_resumes(&["pkill"], |bed| drop(bed.xtask("exec", "h3 -- pkill -9 -o -x ombx")), |_| {});
 }
 
 #[test]
-fn a_rank_that_is_stopped_is_no_hang() {
+fn a_stopped_rank_ends_its_job() {
     fails_and_resumes(&["pkill"], |bed| drop(bed.xtask("exec", "h3 -- pkill -STOP -o -x ombx")), |_| {});
 }
 
-/// The sshd of a host of a bed is its first process: with it the host goes.
+/// sshd is the first process of a host of a test bed, so killing it ends the host.
 #[test]
 fn a_host_that_dies_is_named() {
     fails_and_resumes(
@@ -73,7 +73,7 @@ fn a_host_that_dies_is_named() {
 }
 
 #[test]
-fn a_host_that_is_gone_before_the_start_is_told_at_once() {
+fn a_host_that_is_down_before_the_start_is_an_error() {
     let Some(bed) = Bed::up("--hosts 3") else { return };
     bed.kill_host("h2");
     let done = bed.cluster_bench(LONG).run().expect(6);
@@ -81,9 +81,9 @@ fn a_host_that_is_gone_before_the_start_is_told_at_once() {
     assert!(!bed.kept("preflight.json").is_empty() && bed.kept("summary.txt").is_empty());
 }
 
-/// Nobody is left to sweep: the next call does, before it runs the job again.
+/// A killed call leaves processes on the hosts. The next call ends them before it repeats the job.
 #[test]
-fn a_call_that_is_killed_is_gone_on_from() {
+fn a_killed_call_can_be_resumed() {
     let Some(bed) = Bed::up("--hosts 2") else { return };
     let options = "--timeout 60s -- --sizes 8 --max-time 3s --precision 0.0001% --retest 0";
     let mut running = bed.cluster_bench(options).limit(Duration::from_secs(240)).start();
@@ -97,9 +97,9 @@ fn a_call_that_is_killed_is_gone_on_from() {
     bed.has_nothing_left();
 }
 
-/// Hydra's ranks need their helper no more once they run: what they measured is then complete. Open MPI ends the job.
+/// Ranks of Hydra do not need the daemon once they run, so their job completes. Open MPI ends the job.
 #[test]
-fn a_helper_of_the_launcher_that_dies_is_no_hang() {
+fn a_killed_launcher_daemon_does_not_hang_the_job() {
     let Some(bed) = Bed::with(&["pkill"], "--hosts 3") else { return };
     let mut running = bed.cluster_bench(LONG).limit(Duration::from_secs(240)).start();
     until_measured(&mut running, &bed, "pairs-h2-h3");

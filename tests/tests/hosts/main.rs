@@ -1,10 +1,10 @@
-//! Several hosts on one machine, made by `cargo xtask testbed`, with links whose truth is known. Needs root; skips with a reason.
+//! Tests between hosts of `cargo xtask testbed`, whose network has a known delay and rate. They need root and are otherwise skipped.
 
-mod bed;
+mod accuracy;
 mod failures;
 mod network;
 mod slurm;
 mod smoke;
-mod truth;
+mod starting;
+mod testbed;
 mod verdicts;
-mod ways;

@@ -1,13 +1,13 @@
-//! Figures against the delay and the rate that the network was given.
+//! Compares latency and bandwidth with the delay and the rate of the emulated network.
 
 use ombx_tests::results;
 
-use crate::bed::{Bed, eventually};
+use crate::testbed::{Bed, eventually};
 
-/// Of the frames of a TCP stream with timestamps: 1448 bytes of 1514 are payload.
+/// Share of payload in the frames of a TCP stream with timestamps.
 const PAYLOAD: f64 = 1448.0 / 1514.0;
 
-/// Half of the smallest round trip of a ping, in microseconds.
+/// Returns half of the shortest round trip of a ping, in microseconds.
 fn ping(bed: &Bed) -> f64 {
     let text = bed.on("h1", "ping -q -c 100 -i 0.01 h2");
     let times = text.lines().find_map(|line| line.split_once(" = ")).unwrap_or_else(|| panic!("{text}")).1;
@@ -27,15 +27,15 @@ fn latency_is_the_delay_of_the_link() {
             let row = &results::run_of(&bed.out()).rows[0];
             let summary = row.summary.as_ref().expect("a summary");
             let (least, median) = (summary.min / 1e3, summary.median / 1e3);
-            let told = format!(
+            let message = format!(
                 "{delay}: ping {truth:.0} us, half a round trip at least {least:.0} us, median {median:.0} us"
             );
-            ombx_tests::tell(&told);
-            // What is faster than the wire is wrong on any machine.
-            assert!(least > us, "{told}");
+            ombx_tests::print_note(&message);
+            // A time below the delay of the link is wrong on any machine.
+            assert!(least > us, "{message}");
             match [least, median].iter().any(|time| (time / truth - 1.0).abs() < 0.03) {
                 true => Ok(()),
-                false => Err(told),
+                false => Err(message),
             }
         });
     }
@@ -53,24 +53,25 @@ fn bandwidth_is_the_rate_of_the_link() {
             let row = &results::run_of(&bed.out()).rows[0];
             let payload: u64 = row.samples[0].elapsed_ns.len() as u64 * row.samples[0].batch * 16 * 1_048_576;
             assert!(sent > payload, "{sent} bytes went over the network, {payload} were measured");
-            // The best window too: it ends with a receipt for all of it, so that none is faster than the wire.
+            // The fastest window counts too. It ends with an acknowledgement, so it cannot beat the link.
             let median = row.mb_per_s().expect("a rate").median;
             let best = median * row.summary.as_ref().expect("a summary").median
                 / row.summary.as_ref().expect("a summary").min;
-            let told =
-                format!("{rate}: median {median:.2} MB/s, best {best:.2}, of {theory:.2} that TCP can have");
-            ombx_tests::tell(&told);
-            assert!(median < 1.03 * theory, "{told}");
+            let message = format!(
+                "{rate}: median {median:.2} MB/s, best {best:.2}, maximum payload rate of TCP {theory:.2}"
+            );
+            ombx_tests::print_note(&message);
+            assert!(median < 1.03 * theory, "{message}");
             match [median, best].iter().any(|found| (found / theory - 1.0).abs() < 0.03) {
                 true => Ok(()),
-                false => Err(told),
+                false => Err(message),
             }
         });
     }
 }
 
 #[test]
-fn hosts_are_hosts_of_their_own() {
+fn hosts_are_separate() {
     let Some(bed) = Bed::with(&["ping"], "--hosts 2") else { return };
     let of = |file: &str| [bed.on("h1", &format!("cat {file}")), bed.on("h2", &format!("cat {file}"))];
     for file in
@@ -82,7 +83,7 @@ fn hosts_are_hosts_of_their_own() {
     assert!(bed.on("h1", "ssh h2 hostname").trim() == "h2");
     bed.on("h1", "touch /dev/shm/only-here");
     assert!(!bed.on("h2", "ls /dev/shm").contains("only-here"));
-    // Once more from nothing: taking down is complete, and may be repeated.
+    // `down` removes everything and may be repeated. `up` then works again.
     for _ in 0..2 {
         assert!(bed.xtask("down", "").status.success());
     }

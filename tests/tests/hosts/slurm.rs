@@ -1,10 +1,10 @@
-//! Slurm over hosts of a test bed, its daemons started and ended here.
+//! Tests of Slurm between the hosts of a test bed. They start its daemons.
 
 use std::{fs, io::Read, os::unix::fs::PermissionsExt, path::Path, time::Duration};
 
-use ombx_tests::{Job, missing, mpi, results, skipped, tell};
+use ombx_tests::{Job, missing, mpi, print_note, results, skipped};
 
-use crate::bed::Bed;
+use crate::testbed::Bed;
 
 const CONF: &str = "\
 ClusterName=bed
@@ -26,7 +26,7 @@ NodeName=h[1-2] CPUs=2 State=UNKNOWN
 PartitionName=all Nodes=h[1-2] Default=YES MaxTime=INFINITE State=UP OverSubscribe=FORCE:4
 ";
 
-/// Starts the daemons on both hosts; they end with the bed.
+/// Creates a test bed and starts the Slurm daemons on both hosts. They end with the test bed.
 fn slurm() -> Option<Bed> {
     let bed = Bed::with(&["slurmctld", "slurmd", "sinfo", "salloc", "srun", "sbatch"], "--hosts 2")?;
     let root = bed.files.root().display().to_string();
@@ -45,7 +45,7 @@ fn slurm() -> Option<Bed> {
     let auth = if missing(&["munged"]).is_empty() {
         munge(&bed, &private)
     } else {
-        tell("munge is not installed: Slurm trusts everyone");
+        print_note("munge is not installed: Slurm runs without authentication");
         "AuthType=auth/none\nCredType=cred/none\n".into()
     };
     let conf = bed.files.write("slurm.conf", format!("{CONF}{dirs}{auth}"));
@@ -63,7 +63,7 @@ fn slurm() -> Option<Bed> {
     panic!("Slurm's nodes are not idle: {}", bed.on("h1", &format!("cat {root}/ctld.log {root}/h1.log")));
 }
 
-/// Starts munge on both hosts, with a key and sockets of its own; returns what Slurm has to know.
+/// Starts munge on both hosts with a new key. Returns the lines of `slurm.conf` that use it.
 fn munge(bed: &Bed, private: &Path) -> String {
     let random = fs::File::open("/dev/urandom").expect("/dev/urandom");
     let mut key = Vec::new();
@@ -72,7 +72,7 @@ fn munge(bed: &Bed, private: &Path) -> String {
     fs::set_permissions(&key, fs::Permissions::from_mode(0o400)).expect("a mode");
     let (key, private) = (key.display(), private.display());
     for host in ["h1", "h2"] {
-        // By force: directories of a test are its owner's alone, which munge warns of.
+        // `--force`: munge warns about the permissions of a temporary directory.
         let files = format!(
             "--pid-file {private}/munge.pid --log-file {private}/munge.log --seed-file {private}/munge.seed"
         );
@@ -91,7 +91,7 @@ fn on_slurm(bed: &Bed, words: &[&str]) -> Job {
 fn srun_starts_ranks_on_both_hosts() {
     let Some(bed) = slurm() else { return };
     let (ombx, out) = (mpi::ombx().display().to_string(), bed.out().display().to_string());
-    // Inside an allocation, as a user of salloc would.
+    // Inside an allocation of salloc.
     let run = [
         "salloc",
         "-N2",
@@ -119,7 +119,7 @@ fn srun_starts_ranks_on_both_hosts() {
 fn sbatch_runs_jobs_of_cluster_bench() {
     let Some(bed) = slurm() else { return };
     let inventory: String = fs::read_to_string(bed.files.path("bed/cluster.toml")).unwrap();
-    // The bed's own hosts need no way in from outside.
+    // Hosts of the bed reach each other without the ssh configuration of this machine.
     let inside = bed.files.write("inside.toml", inventory.replace("ssh_config = ", "# ssh_config = "));
     let xtask = std::env::var("OMBX_XTASK").ok().or_else(built_xtask);
     let Some(xtask) = xtask else { return skipped("no xtask binary to run on a host (OMBX_XTASK)") };
@@ -156,7 +156,7 @@ fn built_xtask() -> Option<String> {
     fs::canonicalize(path).ok().map(|path| path.display().to_string())
 }
 
-/// The suite that touches everything, where this build has everything.
+/// Returns the smoke suite if this build has all its benchmarks, otherwise one benchmark.
 fn smoke() -> &'static str {
     let list = Job::ombx("list").run().expect(0).stdout;
     if ["rma.put_bw", "collective.barrier"].iter().all(|name| list.contains(name)) {

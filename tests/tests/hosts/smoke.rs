@@ -1,10 +1,10 @@
-//! What holds on any machine, however busy: two hosts end with a report, and names are data.
+//! Tests that no foreign load can disturb: two hosts give a report, and names are never run as commands.
 
 use std::process::Command;
 
 use ombx_tests::{Files, Job, results};
 
-use crate::bed::{Bed, cluster_bench};
+use crate::testbed::{Bed, cluster_bench};
 
 #[test]
 fn links_of_two_hosts_end_with_a_report() {
@@ -28,7 +28,7 @@ fn links_of_two_hosts_end_with_a_report() {
     assert!(run.rows.iter().all(|row| row.summary.is_some()));
     let hosts: Vec<&str> = run.run.places.iter().map(|place| place.host.as_str()).collect();
     assert_eq!(hosts, ["h1", "h2"]);
-    // Twenty messages of 64 KiB each way, which shared memory would have hidden.
+    // 20 messages of 64 KiB in each direction: messages in shared memory would not be counted.
     let job: serde_json::Value = serde_json::from_str(&bed.kept("jobs/pairs-h1-h2/job.json")).expect("a job");
     for of_host in job["network"].as_array().expect("hosts") {
         for counter in ["rx_bytes", "tx_bytes"] {
@@ -39,7 +39,7 @@ fn links_of_two_hosts_end_with_a_report() {
     bed.has_nothing_left();
 }
 
-/// Words that a shell or ssh would act on; each would leave a file.
+/// Returns names that would create `file` if a shell or ssh ran them.
 fn bad_names(file: &str) -> Vec<String> {
     [
         "a; touch F",
@@ -58,7 +58,7 @@ fn bad_names(file: &str) -> Vec<String> {
 }
 
 #[test]
-fn names_are_data_wherever_they_enter() {
+fn names_are_never_run_as_commands() {
     let files = Files::default();
     let (victim, runs) = (files.path("victim"), files.path("runs"));
     let bench = |arguments: &[&str], inventory: &str| {
@@ -80,7 +80,7 @@ fn names_are_data_wherever_they_enter() {
         Job::ombx("run p2p.latency").arg(format!("--hosts={name}")).run().expect(2);
         Job::ombx("run p2p.latency").arg("--interface").arg(&name).run().expect(2);
         Job::ombx("run p2p.latency").arg("--ssh").arg(&name).run().expect(2);
-        // Of `a b` the first word is a host, and of a second line the second.
+        // In a host file, the first word of a line is a valid host in these cases.
         if !name.starts_with("a b") && !name.contains('\n') {
             Job::ombx("run p2p.latency --hostfile").arg(hostfile).run().expect(2);
         }
@@ -97,7 +97,7 @@ fn names_are_data_wherever_they_enter() {
     assert!(!victim.exists() && !runs.exists());
 }
 
-/// Values of the environment are data too: they arrive as they are, whatever is in them.
+/// Checks that a value with shell characters reaches the ranks unchanged.
 #[test]
 fn an_environment_arrives_unchanged() {
     let files = Files::default();

@@ -1,19 +1,19 @@
-//! `cargo xtask cluster-bench` on networks where one link or one host is slow.
+//! Tests of `cargo xtask cluster-bench` on networks where one link or one host is slow.
 
 use ombx_tests::mpi;
 
-use crate::bed::{Bed, eventually};
+use crate::testbed::{Bed, eventually};
 
 const SHORT: &str = "--timeout 60s -- --sizes 8 --max-time 100ms";
 
-/// What is named slow: all verdicts of a run.
+/// Returns the verdicts of the latest run.
 fn verdicts(bed: &Bed) -> Vec<String> {
     let text = bed.kept("summary.txt");
     text.lines().filter(|line| line.starts_with("verdict")).map(str::to_owned).collect()
 }
 
 #[test]
-fn one_slow_link_of_six_is_named_and_nothing_else() {
+fn one_slow_link_of_six_is_the_only_verdict() {
     let Some(bed) = Bed::up("--hosts 4 --delay 2ms --link h2-h4:delay=6ms") else { return };
     eventually(3, || {
         bed.cluster_bench(SHORT).run().expect(0);
@@ -36,7 +36,7 @@ fn one_slow_link_of_six_is_named_and_nothing_else() {
 }
 
 #[test]
-fn one_slow_host_of_four_is_named_and_nothing_else() {
+fn one_slow_host_of_four_is_the_only_verdict() {
     let Some(bed) = Bed::up("--hosts 4 --delay 2ms --host h3:delay=6ms") else { return };
     eventually(3, || {
         bed.cluster_bench(SHORT).run().expect(0);
@@ -52,7 +52,7 @@ fn one_slow_host_of_four_is_named_and_nothing_else() {
 }
 
 #[test]
-fn a_plan_is_shown_and_mistakes_are_found_before_anything_starts() {
+fn a_plan_is_printed_and_mistakes_are_found_before_any_start() {
     let Some(bed) = Bed::up("--hosts 2") else { return };
     let done = bed.cluster_bench("--dry-run").run().expect(0);
     for part in ["pairs-h1-h2", "--hosts h1,h2", "export UCX_TLS=tcp,self", mpi::ombx().to_str().unwrap()] {

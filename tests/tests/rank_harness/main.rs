@@ -97,7 +97,7 @@ fn judge(ending: Ending, done: &Done) -> Result<(), String> {
         }
         Ending::Bad(..) if done.elapsed > FAILURE_LIMIT => Err("it took too long to end".into()),
         Ending::Bad(_, words) => match words.iter().find(|word| !done.stderr.contains(**word)) {
-            Some(word) => Err(format!("stderr does not say {word:?}")),
+            Some(word) => Err(format!("stderr does not contain {word:?}")),
             None => Ok(()),
         },
     }

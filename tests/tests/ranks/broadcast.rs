@@ -1,4 +1,4 @@
-//! Four ways to time a broadcast on real ranks, and what they owe to one another.
+//! Tests of the four methods that time a broadcast, and of the relations between their results.
 
 use ombx_core::{
     benchmark::{Aggregation, Figure, payload::Check},
@@ -7,7 +7,7 @@ use ombx_core::{
 
 use crate::Kept;
 
-/// Runs to a good end; every row is verified.
+/// Runs to success and returns the rows, all of them verified.
 fn rows_of(options: &str) -> Vec<Measurement> {
     let kept = Kept::new();
     let done = kept.job(options).run().expect(0);
@@ -33,7 +33,7 @@ fn of<'r>(rows: &'r [Measurement], bench: &str, axis: (&str, &str)) -> &'r Measu
 }
 
 #[test]
-fn one_command_shows_every_way() {
+fn one_command_measures_every_method() {
     let rows = rows_of("collective.bcast* -n 2 --sizes 8,4K --max-time 50ms");
     for (bench, across) in [
         ("collective.bcast_round", Aggregation::Slowest),
@@ -46,13 +46,13 @@ fn one_command_shows_every_way() {
     for row in rows.iter().filter(|row| row.figures.contains_key("one_way_us")) {
         let Some(summary) = &row.summary else { panic!("{} has no summary", row.key) };
         let most = summary.ci95.map_or(summary.median, |[_, high]| high) / 1e3;
-        let told = row.trust.iter().any(|notice| notice.code == "below_one_way");
-        assert_eq!(told, most < value(row, "one_way_us"), "{}: {most} us, {:?}", row.key, row.trust);
+        let has_notice = row.trust.iter().any(|notice| notice.code == "below_one_way");
+        assert_eq!(has_notice, most < value(row, "one_way_us"), "{}: {most} us, {:?}", row.key, row.trust);
     }
 }
 
 #[test]
-fn with_two_ranks_and_no_bytes_an_acked_broadcast_is_a_message_one_way() {
+fn on_two_ranks_an_acked_broadcast_of_0_bytes_is_a_one_way_message() {
     let kept = Kept::new();
     let options = "collective.bcast_acked p2p.latency -n 2 --sizes 0 --max-time 200ms --ack-correction all";
     let done = kept.job(options).run().expect(0);
@@ -68,7 +68,7 @@ fn with_two_ranks_and_no_bytes_an_acked_broadcast_is_a_message_one_way() {
     for row in rows.iter().filter(|row| row.bench == "collective.bcast_acked") {
         assert_eq!((&row.outcome, &row.check), (&Outcome::Ok, &Check::Passed), "{}", row.key);
         assert!(row.trust.iter().any(|notice| notice.code == "one_byte"), "{}", row.key);
-        // A time or the reason why there is none; never 0, never negative.
+        // The row has a positive time, or the reason why there is none.
         match (&row.summary, row.figures.get("corrected_us")) {
             (Some(summary), None) => assert!(summary.min > 0.0 && summary.median > 0.0, "{}", row.key),
             (None, Some(Figure::Unresolved(why))) => assert!(why.contains("not resolved"), "{why}"),
@@ -92,7 +92,7 @@ fn every_acker_has_a_row_and_the_slowest_counts() {
 }
 
 #[test]
-fn clocks_that_were_learnt_agree_with_the_one_that_is_shared() {
+fn synchronized_clocks_agree_with_the_shared_clock() {
     let try_one = || rows_of("collective.bcast_window -n 2 --sizes 8 --no-sync-hosts --max-time 100ms");
     let error = |rows: &[Measurement]| value(&rows[0], "sync_error_us");
     let mut tries: Vec<_> = (0..3).map(|_| try_one()).collect();
@@ -107,7 +107,7 @@ fn clocks_that_were_learnt_agree_with_the_one_that_is_shared() {
 }
 
 #[test]
-fn each_way_of_pacing_times_every_rank() {
+fn each_pacing_times_every_rank() {
     let rows = rows_of("collective.bcast_window -n 3 --sizes 8 --pace all --iterations 10 --warmup 2");
     let paces: Vec<&str> = rows.iter().map(|row| row.axes["pace"].as_str()).collect();
     assert_eq!(paces, ["barrier", "dissemination", "window"]);
@@ -118,13 +118,13 @@ fn each_way_of_pacing_times_every_rank() {
     }
 }
 
-/// A tree of plain messages has nothing but messages: on two ranks it is a ping-pong, also of 0 bytes.
+/// A tree on two ranks is one message in each direction, also for 0 bytes.
 #[test]
-fn a_tree_of_messages_is_a_message_on_two_ranks_and_arrives_on_all() {
+fn a_message_tree_is_a_ping_pong_on_two_ranks_and_reaches_all_ranks() {
     let rows = rows_of(
         "collective.bcast_acked p2p.latency -n 2 --by tree --sizes 0 --max-time 200ms --ack-correction all",
     );
-    // Both ways, and round trips of the same row taken in turn with it.
+    // Broadcast and acknowledgement, compared with the round trips of the same row.
     let acked = |how| of(&rows, "collective.bcast_acked", ("ack-correction", how));
     let ratio =
         acked("none").summary.as_ref().unwrap().median / (value(acked("none"), "round_trip_us") * 1e3);

@@ -1,4 +1,4 @@
-//! Collective benchmarks: every operation in every mode, verified on every rank or unavailable for a reason.
+//! Tests of collective benchmarks: every operation in every mode is verified on every rank, or unavailable for a known reason.
 
 use std::{collections::BTreeSet, time::Duration};
 
@@ -8,11 +8,11 @@ use ombx_core::{
     result::{Measurement, Outcome},
 };
 use ombx_results::file::RunWithRows;
-use ombx_tests::{Done, Job, mpi, tell};
+use ombx_tests::{Done, Job, mpi, print_note};
 
 use crate::Kept;
 
-/// How an operation is completed.
+/// Completion mode of an operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Mode {
     Blocking,
@@ -38,7 +38,7 @@ impl Mode {
     }
 }
 
-/// The defects of MPICH 4.0 and 4.1: what may be wrong there in a row of a persistent request that is started again.
+/// Returns whether MPICH 4.0 or 4.1 may deliver wrong data in this row: its restarted persistent requests have defects.
 pub(crate) fn may_be_wrong(row: &Measurement) -> bool {
     let defective = ["allgather", "gather", "scatter"].map(|operation| Mode::Persistent.of(operation));
     is_old_mpich() && defective.contains(&row.bench)
@@ -49,7 +49,7 @@ fn is_old_mpich() -> bool {
     ["MPICH Version: 4.0", "MPICH Version: 4.1"].iter().any(|old| version.starts_with(old))
 }
 
-/// A run in which every row is verified on every rank, or what is known to be wrong with this MPI.
+/// Checks that every row is verified on every rank, or fails because of a known defect of this MPI.
 fn verified(done: &Done, run: &RunWithRows, ranks: u32) {
     let mut known = BTreeSet::new();
     for row in &run.rows {
@@ -71,7 +71,7 @@ fn verified(done: &Done, run: &RunWithRows, ranks: u32) {
         }
     }
     for what in known {
-        tell(&format!("{} ({}), {ranks} ranks: {what}", mpi::name(), ombx_mpi::library_version()));
+        print_note(&format!("{} ({}), {ranks} ranks: {what}", mpi::name(), ombx_mpi::library_version()));
     }
 }
 
@@ -85,7 +85,7 @@ fn run(benches: &[String], options: &str, ranks: u32) -> (Done, RunWithRows) {
     (done, run)
 }
 
-/// Each benchmark has a row of each size and topology; the barrier has one.
+/// Checks that each benchmark has a row for each size and topology. A barrier has one row.
 fn every_mode(ranks: u32, modes: &[Mode], sizes: &str, counts: &str) {
     for mode in modes {
         let options = format!("--sizes {sizes} {counts} --topology all");
@@ -101,7 +101,7 @@ fn every_mode(ranks: u32, modes: &[Mode], sizes: &str, counts: &str) {
             };
             assert_eq!(rows, expected, "{bench}\n{done}");
         }
-        tell(&format!("{}: {mode:?} on {ranks} ranks: {} rows", mpi::name(), run.rows.len()));
+        print_note(&format!("{}: {mode:?} on {ranks} ranks: {} rows", mpi::name(), run.rows.len()));
     }
 }
 
@@ -117,7 +117,7 @@ fn every_operation_in_every_mode_on_two_ranks() {
     every_mode(2, &MODES, "0,1,6,8,1000,65536", COUNTS);
 }
 
-/// Ranks of MPICH spin while they wait for others that have no core: few rows.
+/// MPICH gets few rows, because its ranks spin while they wait for ranks that have no core.
 #[test]
 fn every_operation_in_every_mode_on_more_ranks_than_cores() {
     let counts = if mpi::is_open_mpi() { COUNTS } else { "--iterations 1 --warmup 1" };
@@ -173,9 +173,8 @@ fn in_place_and_every_root() {
     assert_eq!(run.rows.len(), 12);
 }
 
-/// What overlap is made of stands in the row, or the reason why it is not known.
 #[test]
-fn overlap_is_told_with_what_it_is_made_of() {
+fn overlap_rows_have_the_times_that_it_is_computed_from() {
     let benches = [Mode::Nonblocking.of("allreduce"), Mode::Nonblocking.of("alltoall")];
     let (_, run) = run(&benches, "--sizes 8,65536 --tests 0,10 --max-time 50ms", 2);
     assert_eq!(run.rows.len(), 8);
@@ -192,7 +191,7 @@ fn overlap_is_told_with_what_it_is_made_of() {
 }
 
 #[test]
-fn memory_is_bounded_by_what_a_rank_needs() {
+fn the_memory_limit_applies_to_the_buffers_of_a_rank() {
     let kept = Kept::new();
     let done = kept
         .job("collective.gather collective.alltoall collective.allreduce --sizes 1000 --memory-limit 2500 -n 2")
@@ -200,7 +199,7 @@ fn memory_is_bounded_by_what_a_rank_needs() {
         .run()
         .expect(4);
     let outcomes: Vec<Outcome> = kept.run().rows.into_iter().map(|row| row.outcome).collect();
-    // The root of a gather has three blocks, ranks of an alltoall have four, of an allreduce two.
+    // A root of gather has 3 blocks, a rank of alltoall has 4, a rank of allreduce has 2.
     let skipped = |bytes: u32| {
         Outcome::Skipped(format!("needs {bytes} bytes of buffers on rank 0, --memory-limit is 2500"))
     };
@@ -208,14 +207,14 @@ fn memory_is_bounded_by_what_a_rank_needs() {
 }
 
 #[test]
-fn a_root_that_is_not_there_is_a_mistake() {
+fn a_root_that_does_not_exist_is_an_error() {
     Job::ombx("run collective.bcast --root 2 -n 2").run().expect(2).complains(&["--root 2", "-n 2"]);
     Job::ombx("run collective.allreduce --root 0").run().expect(2).complains(&["has no option --root"]);
     Job::ombx("run collective.bcast --root last").run().expect(2).complains(&["last"]);
-    // Under a launcher it is known only once all have started.
+    // Under a launcher, the number of ranks is known only after MPI has started.
     let done = Job::mpiexec(2, "run collective.bcast --sizes 8 --root 2").run().expect(4);
     assert!(done.stdout.contains("root 2 is none of the 2 ranks"), "{done}");
-    // Without -n there are as many ranks as that root needs.
+    // Without -n, ombx starts as many ranks as the root needs.
     let kept = Kept::new();
     kept.job("collective.bcast --sizes 8 --root 2").args(COUNTS.split_whitespace()).run().expect(0);
     assert_eq!(kept.run().rows[0].ranks, 3);
@@ -229,7 +228,7 @@ fn every_operation_is_registered_in_every_mode() {
     let names: Vec<String> = MODES.iter().flat_map(|mode| mode.benches()).collect();
     let in_table = OPERATIONS.iter().flat_map(|operation| operation.benchmarks().map(|entry| entry.name));
     assert_eq!(in_table.collect::<BTreeSet<_>>(), names.iter().map(String::as_str).collect());
-    // These have tests of their own.
+    // `broadcast.rs` tests these.
     let broadcasts = ["round", "window", "ack", "acked"].map(|method| format!("collective.bcast_{method}"));
     assert_eq!(registered, names.iter().chain(&broadcasts).map(String::as_str).collect());
 }

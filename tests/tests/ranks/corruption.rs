@@ -1,5 +1,5 @@
-//! Data that arrives wrong: a FAILED row, exit 5, and the place of the first wrong byte, as users see them. That every benchmark
-//! catches it is for `cargo xtask faults`.
+//! Tests of wrong data: a FAILED row, exit code 5, and the position of the first wrong byte. `cargo xtask faults` tests every
+//! benchmark.
 
 use ombx_core::{
     benchmark::payload::{Check, Mismatch},
@@ -17,16 +17,16 @@ fn interposed(kept: &Kept, bench: &str, options: &str, what: &str) -> ombx_tests
     kept.job(&format!("{bench} {SIZES} {options}")).args(interpose::arguments(library, what))
 }
 
-/// The small message is left alone and passes; of the others one bit is wrong on both ranks.
+/// The library changes one bit in every message but the smallest, on both ranks.
 #[test]
-fn of_a_ping_pong() {
+fn a_flipped_bit_fails_the_row() {
     let kept = Kept::new();
     let done = interposed(&kept, "p2p.latency", "", "recv").run().expect(5);
     let run = kept.run();
     assert_eq!(run.rows[0].check, Check::Passed, "{done}");
     for row in &run.rows[1..] {
         let Check::Failed(Mismatch { slot, byte, expected, actual, .. }) = row.check else {
-            panic!("{} was not noticed\n{done}", row.key);
+            panic!("{} was not detected\n{done}", row.key);
         };
         assert_eq!((slot, byte, expected ^ actual), (0, 42, 0x10), "{done}");
     }
@@ -38,9 +38,9 @@ fn of_a_ping_pong() {
     assert!(row["mismatch"]["byte"] == 42 && row["reason"].is_string(), "{row}");
 }
 
-/// The library that does nothing changes nothing, and unverified rows do not see what is wrong.
+/// Rows pass with a library that does nothing. Without verification, wrong data is not detected.
 #[test]
-fn of_nothing() {
+fn a_library_without_effect_changes_nothing() {
     let kept = Kept::new();
     let done = interposed(
         &kept,

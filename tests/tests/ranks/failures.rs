@@ -1,4 +1,4 @@
-//! Ranks and launchers that are killed, stopped, interrupted or too slow: the job ends, says why, and keeps its rows.
+//! Tests of ranks and launchers that are killed, stopped, interrupted or too slow. The job ends, gives the reason and keeps its rows.
 
 use std::time::Duration;
 
@@ -8,13 +8,13 @@ use rustix::process::Signal;
 
 use crate::Kept;
 
-/// A job that goes wrong has ended after this time.
+/// Time within which a failed job ends.
 const SOON: Duration = Duration::from_secs(10);
 
-/// Many rows of about 50 ms: time enough to do harm in the middle.
+/// Options for many rows of about 50 ms, so that a test can act while the job measures.
 const MANY_ROWS: &str = "rma.put_bw p2p.bw p2p.latency --sync all --sizes 1..64K --precision 0.0001% --max-time 50ms --format csv";
 
-/// One row that would take hours.
+/// Options for one row that would take hours.
 const ENDLESS: &str = "p2p.latency --sizes 8 --iterations 4294967296 --batch 1000000";
 
 fn in_the_middle(kept: &Kept) -> Running {
@@ -24,7 +24,7 @@ fn in_the_middle(kept: &Kept) -> Running {
     job
 }
 
-/// The job ended soon, nothing of it runs, and the file shows what had been measured.
+/// Checks that the job ended soon, left no process, and kept its rows in the file.
 fn assert_kept(kept: &Kept, harm: &str, done: &Done, took: Duration, outcome: RunOutcome) {
     assert!(took < SOON, "{harm}: it took {took:.1?}\n{done}");
     done.leaves_nothing();
@@ -73,7 +73,7 @@ fn the_launcher_is_killed() {
 }
 
 #[test]
-fn the_user_interrupts() {
+fn a_signal_interrupts_the_run() {
     for (signal, code) in [(Signal::INT, 130), (Signal::TERM, 143)] {
         let kept = Kept::new();
         let job = in_the_middle(&kept);
@@ -86,7 +86,7 @@ fn the_user_interrupts() {
     }
 }
 
-/// Nobody can tell a process that is gone to clean up: the ranks must notice themselves.
+/// A killed ombx cannot end its ranks. They must notice that it is gone.
 #[test]
 fn ombx_itself_is_killed() {
     let kept = Kept::new();
@@ -99,7 +99,7 @@ fn ombx_itself_is_killed() {
 }
 
 #[test]
-fn a_job_that_takes_too_long_is_ended() {
+fn a_job_ends_at_its_time_limit() {
     let kept = Kept::new();
     let done = kept.job(ENDLESS).args(["--timeout", "1s"]).run().expect(6);
     assert!(done.elapsed < SOON, "{done}");
@@ -109,7 +109,7 @@ fn a_job_that_takes_too_long_is_ended() {
 }
 
 #[test]
-fn an_explicit_mpiexec_has_a_deadline_too() {
+fn ranks_of_an_explicit_mpiexec_end_at_the_time_limit() {
     let done = Job::mpiexec(2, &format!("run {ENDLESS} --timeout 1s")).run();
     assert_ne!(done.code, Some(0), "{done}");
     assert!(done.elapsed < SOON, "{done}");
@@ -117,7 +117,7 @@ fn an_explicit_mpiexec_has_a_deadline_too() {
     done.leaves_nothing();
 }
 
-/// A rank that stands still cannot be seen to: its peers wait, and the deadline ends them all.
+/// A stopped rank gives no sign, so only the time limit ends it and its waiting peers.
 #[test]
 fn a_stopped_rank_is_ended_with_the_others() {
     for rank in [0, 1] {

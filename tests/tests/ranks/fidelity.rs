@@ -1,11 +1,11 @@
-//! The C loops that ombx is compared with: each is built, and runs the same rows with the same counts.
+//! Builds the C reference loops and checks that they run the same rows with the same counts as ombx.
 
 use std::time::Duration;
 
 use ombx_tests::{Job, mpi, skipped};
 
 #[test]
-fn every_row_of_fidelity_runs_alike_in_both_programs() {
+fn every_fidelity_row_has_the_same_counts_in_both_programs() {
     let Ok(xtask) = std::env::var("OMBX_XTASK") else {
         return skipped("no xtask binary to compare with (OMBX_XTASK, which cargo xtask test sets)");
     };

@@ -1,27 +1,27 @@
-//! SIGKILL at any moment: of ombx, a rank or the launcher. What had been written is read, up to the last whole row.
+//! Tests of SIGKILL for ombx, a rank or the launcher. The result file must be readable up to the last complete row.
 
 use std::{fs, thread, time::Duration};
 
 use ombx_results::file;
-use ombx_tests::{Job, mpi, results, tell};
+use ombx_tests::{Job, mpi, print_note, results};
 use rustix::process::Signal;
 
 use crate::Kept;
 
-/// Rows of about ten milliseconds.
+/// Options for rows of about 10 ms.
 const ROWS: &str = "p2p.latency p2p.bw --sizes 1..64K --precision 0.0001% --max-time 10ms --format";
 const MOMENTS: u64 = 30;
-/// Formats of the screen, which is a file here.
+/// Formats of standard output, which is a file here.
 const FORMATS: [&str; 4] = ["csv", "osu", "jsonl", "table"];
 
 #[test]
-fn whatever_is_killed_whenever_the_file_is_read() {
+fn the_file_is_readable_after_any_kill() {
     let mut rows = 0;
     for moment in 0..MOMENTS {
         let kept = Kept::new();
         let format = FORMATS[moment as usize % FORMATS.len()];
         let mut job = kept.job(&format!("{ROWS} {format}")).start();
-        // From the first process to the end of such a run, at moments that never are the same.
+        // Moments between the first process and the end of the run, each at a different time.
         let out = kept.out();
         if moment >= 3 {
             job.until("a row is there", |_| results::rows_so_far(&out) >= 1);
@@ -44,7 +44,7 @@ fn whatever_is_killed_whenever_the_file_is_read() {
         let done = job.wait();
         done.leaves_nothing();
         assert!(done.signal == Some(9) || [Some(0), Some(6)].contains(&done.code), "moment {moment}: {done}");
-        // It may have been too early for a file.
+        // The file may not exist yet.
         let Ok(text) = fs::read(&out) else { continue };
         let whole = results::rows_so_far(&out);
         let file = file::read(text.as_slice()).unwrap_or_else(|e| panic!("moment {moment}: {e}\n{done}"));
@@ -53,7 +53,7 @@ fn whatever_is_killed_whenever_the_file_is_read() {
         Job::ombx("show --format csv").arg(&out).run().expect(0);
         if format == "jsonl" && !done.stdout.is_empty() {
             file::read(done.stdout.as_bytes())
-                .unwrap_or_else(|e| panic!("moment {moment}, the screen: {e}\n{done}"));
+                .unwrap_or_else(|e| panic!("moment {moment}, standard output: {e}\n{done}"));
         }
         if format == "csv" {
             let widths: Vec<usize> = done.stdout.lines().map(|line| line.matches(',').count()).collect();
@@ -61,5 +61,5 @@ fn whatever_is_killed_whenever_the_file_is_read() {
         }
         rows += read;
     }
-    tell(&format!("{MOMENTS} moments, {rows} rows read"));
+    print_note(&format!("{MOMENTS} moments, {rows} rows read"));
 }

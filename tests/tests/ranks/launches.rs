@@ -1,4 +1,4 @@
-//! Several launches of one plan, and two builds in turns.
+//! Tests of `--launches` and of `ombx ab`.
 
 use ombx_results::file;
 use ombx_tests::{Files, Job, mpi};
@@ -6,7 +6,7 @@ use ombx_tests::{Files, Job, mpi};
 const SMALL: &str = "p2p.latency p2p.bw --sizes 8,64 --max-time 20ms";
 
 #[test]
-fn each_launch_is_a_run_of_the_file_in_an_order_of_its_own() {
+fn each_launch_is_a_run_in_the_file_with_its_own_case_order() {
     let files = Files::default();
     let out = files.path("r.jsonl");
     let words = format!("run {SMALL} --launches 4 --seed 3 -o");
@@ -36,14 +36,14 @@ fn each_launch_is_a_run_of_the_file_in_an_order_of_its_own() {
 }
 
 #[test]
-fn a_launcher_repeats_its_command_itself() {
+fn launches_are_rejected_under_a_launcher() {
     let done = Job::mpiexec(2, "run p2p.latency --sizes 8 --launches 2").run();
     assert_ne!(done.code, Some(0), "{done}");
     done.complains(&["--launches cannot repeat ranks that a launcher has started"]);
 }
 
 #[test]
-fn two_builds_are_measured_in_turns_and_compared() {
+fn two_builds_are_measured_alternately_and_compared() {
     let files = Files::default();
     let out = files.path("ab.jsonl");
     let build = mpi::ombx();
@@ -60,7 +60,7 @@ fn two_builds_are_measured_in_turns_and_compared() {
 }
 
 #[test]
-fn a_build_that_is_none_is_told() {
+fn a_program_that_is_no_build_of_ombx_is_an_error() {
     let files = Files::default();
     let build = mpi::ombx();
     let with = |program: &std::path::Path, code| {

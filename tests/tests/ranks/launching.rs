@@ -1,4 +1,4 @@
-//! Starting ranks: by ombx itself, by an explicit mpiexec, with too few, too many, and with a launcher of another MPI.
+//! Tests of starting ranks: by ombx, by an explicit mpiexec, too few or too many ranks, and launchers of another MPI.
 
 use std::{env, ffi::OsStr};
 
@@ -53,7 +53,7 @@ fn an_explicit_mpiexec_writes_the_file_and_the_exit_code() {
 }
 
 #[test]
-fn ranks_that_have_nothing_to_do_sleep() {
+fn idle_ranks_are_counted_in_a_notice() {
     for ranks in [3, 4] {
         let run = measured(&format!("p2p.latency rma.put_latency --sizes 8 --iterations 200 -n {ranks}"));
         assert_eq!(run.run.places.len(), ranks);
@@ -66,14 +66,14 @@ fn ranks_that_have_nothing_to_do_sleep() {
 }
 
 #[test]
-fn more_ranks_than_cores_are_told() {
+fn more_ranks_than_cores_give_a_notice() {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let run = measured(&format!("p2p.latency --sizes 8 --iterations 20 -n {}", cores + 1));
     assert!(run.rows[0].trust.iter().any(|n| n.code == "oversubscribed"), "{:?}", run.rows[0].trust);
 }
 
 #[test]
-fn one_rank_is_too_few_and_the_row_says_so() {
+fn rows_that_need_two_ranks_are_skipped_on_one() {
     for (options, code) in [("", 4), ("--allow-skips", 0)] {
         let kept = Kept::new();
         let done = kept.job(&format!("p2p.latency rma.put_bw -n 1 {options}")).run().expect(code);
@@ -84,7 +84,7 @@ fn one_rank_is_too_few_and_the_row_says_so() {
 }
 
 #[test]
-fn ranks_are_bound_to_cores_of_their_own() {
+fn each_rank_is_bound_to_its_own_core() {
     if mpi::cores() < 2 {
         return skipped("one core");
     }
@@ -95,7 +95,7 @@ fn ranks_are_bound_to_cores_of_their_own() {
 }
 
 #[test]
-fn nothing_but_a_search_path_is_needed() {
+fn only_a_search_path_is_needed() {
     let path = env::var_os("PATH").unwrap_or_default();
     let arguments = "run rma.put_bw --sizes 8 --iterations 100";
     let job = Job::of(mpi::ombx()).only_env(&[("PATH", &path)]).args(arguments.split_whitespace());
@@ -121,9 +121,9 @@ fn verbose_shows_how_ranks_are_started() {
     done.complains(&["ombx: starting", mpi::mpiexec().to_str().unwrap()]);
 }
 
-/// N copies of rank 0 of 1 would each measure nonsense.
+/// Each process would be rank 0 of 1 and measure nonsense, so ombx must detect this.
 #[test]
-fn a_launcher_of_another_mpi_is_explained() {
+fn ranks_of_another_mpi_launcher_are_an_error() {
     let Some(other) = mpi::other_mpiexec() else { return skipped("no other MPI is installed") };
     let words = ["-n", "2"].map(OsStr::new);
     let arguments = "run p2p.latency --sizes 8 --iterations 10";
@@ -133,14 +133,14 @@ fn a_launcher_of_another_mpi_is_explained() {
     }
     let done = job.env("OMPI_MCA_plm_rsh_agent", "sh").run();
     assert_eq!(done.code, Some(6), "{done}");
-    let told: Vec<&str> = done.stderr.lines().filter(|line| line.contains("ombx: ")).collect();
-    assert!(told.len() == 1 && told[0].contains("started 2 processes"), "{done}");
+    let messages: Vec<&str> = done.stderr.lines().filter(|line| line.contains("ombx: ")).collect();
+    assert!(messages.len() == 1 && messages[0].contains("started 2 processes"), "{done}");
     assert!(done.stdout.is_empty(), "nothing is measured\n{done}");
     done.leaves_nothing();
 }
 
 #[test]
-fn ombx_does_not_take_the_launcher_of_another_mpi() {
+fn ombx_rejects_the_launcher_of_another_mpi() {
     let Some(other) = mpi::other_mpiexec() else { return skipped("no other MPI is installed") };
     let job = Job::ombx("run p2p.latency --sizes 8").env("OMBX_MPIEXEC", &other);
     let done = job.run().expect(6);

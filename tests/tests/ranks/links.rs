@@ -1,4 +1,4 @@
-//! `ombx links`: every pair of real ranks.
+//! Tests of `ombx links`, which measures every pair of ranks.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +10,7 @@ use crate::Kept;
 
 const SHORT: &str = "--iterations 20 --batch 1 --retest 0";
 
-/// Runs to a good end and returns the rows as (from, to, bytes), each verified.
+/// Runs to success and returns the rows as (from, to, bytes), all of them verified.
 fn swept(options: &str) -> Vec<(u32, u32, u64)> {
     let kept = Kept::new();
     let job = Job::ombx("links").args(options.split_whitespace()).arg("-o").arg(kept.out());
@@ -54,7 +54,7 @@ fn each_pattern_and_order_works() {
 }
 
 #[test]
-fn the_slowest_are_measured_again_and_all_is_shown() {
+fn the_slowest_links_are_measured_again() {
     let kept = Kept::new();
     let job = Job::ombx("links -n 2 --sizes 8 --max-time 5ms --retest 1 -o").arg(kept.out());
     let done = job.run().expect(0);
@@ -70,7 +70,7 @@ fn the_slowest_are_measured_again_and_all_is_shown() {
 }
 
 #[test]
-fn ranks_of_an_explicit_launcher_do_the_same() {
+fn links_run_under_an_explicit_launcher() {
     let done = Job::mpiexec(3, &format!("links --sizes 8 --format csv {SHORT}")).run().expect(0);
     assert_eq!(done.stdout.lines().count(), 1 + 6, "{done}");
 }

@@ -1,21 +1,21 @@
-//! `ombx` on real ranks of the MPI under test: figures, launching, failures, wrong data.
+//! Tests of `ombx` on ranks of the MPI under test: figures, launching, failures, wrong data.
 
 mod broadcast;
 mod collectives;
 mod corruption;
 mod failures;
 mod fidelity;
+mod foreign_load;
 mod killed;
 mod launches;
 mod launching;
 mod links;
+mod many_ranks;
 mod memory;
-mod neighbours;
 mod one_sided;
 mod osu;
 mod suites;
 mod two_sided;
-mod two_sided_more;
 
 use std::path::PathBuf;
 
@@ -26,7 +26,7 @@ use ombx_core::{
 use ombx_results::file::{self, RunWithRows};
 use ombx_tests::{Done, Files, Job, results};
 
-/// A run whose result file is kept.
+/// Run of ombx with a result file in a temporary directory.
 struct Kept {
     files: Files,
 }
@@ -40,18 +40,18 @@ impl Kept {
         self.files.path("results.jsonl")
     }
 
-    /// `ombx run` with these options.
+    /// Returns a job of `ombx run` with these options.
     fn job(&self, options: &str) -> Job {
         Job::ombx("run").args(options.split_whitespace()).arg("-o").arg(self.out())
     }
 
-    /// What is in the file.
+    /// Reads the result file.
     fn run(&self) -> RunWithRows {
         results::run_of(&self.out())
     }
 }
 
-/// Runs to a good end and returns what was measured.
+/// Runs to success and returns the checked results.
 fn measured(options: &str) -> RunWithRows {
     let kept = Kept::new();
     let done = kept.job(options).run().expect(0);
@@ -61,7 +61,7 @@ fn measured(options: &str) -> RunWithRows {
     run
 }
 
-/// Every row is measured and verified, and the run is complete.
+/// Checks that every row is measured and verified, and that the run is complete.
 fn assert_good(run: &RunWithRows, done: &Done) {
     for row in &run.rows {
         assert_measured(row, done);
@@ -72,13 +72,13 @@ fn assert_good(run: &RunWithRows, done: &Done) {
     assert_eq!((tally.skipped, tally.failed, tally.corrupt), (0, 0, 0), "{done}");
 }
 
-/// The row is measured and verified.
+/// Checks that a row is measured and verified.
 fn assert_measured(row: &Measurement, done: &Done) {
     let good = row.outcome == Outcome::Ok && row.check == Check::Passed;
     assert!(good, "{}: {:?}\n{done}", row.key, row.check);
 }
 
-/// What holds of every measured row, whatever the machine.
+/// Checks properties of a measured row that hold on any machine.
 fn assert_plausible(row: &Measurement) {
     let key = &row.key;
     let summary = row.summary.as_ref().unwrap_or_else(|| panic!("{key} has no summary"));
@@ -90,7 +90,7 @@ fn assert_plausible(row: &Measurement) {
     if let Some([low, high]) = summary.ci95 {
         assert!(low <= summary.median && summary.median <= high, "{key}: {summary:?}");
     }
-    // The headline follows from the raw samples.
+    // The median follows from the raw samples.
     let legs = row.work.expect("work").legs;
     let mut times = Measurement::combine(&row.samples, legs);
     times.sort_by(f64::total_cmp);

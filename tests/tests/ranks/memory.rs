@@ -1,22 +1,22 @@
-//! What a rank of ombx needs beside its messages: at most so much more than the barest program of the same MPI.
+//! Compares the memory of a rank of ombx, without messages, with that of a minimal program of the same MPI.
 
 use std::fs;
 
-use ombx_tests::{Job, shim, tell};
+use ombx_tests::{Job, print_note, shim};
 
 use crate::Kept;
 
-/// The promise, in kB.
+/// Maximum difference in kB, as the documentation promises.
 const MOST: u64 = 10 * 1024;
 
-/// Memory of the rank's own, and its share of what is written by several: what statistics and the writing of a row need shows here,
-/// at its peak. Not `Pss_Dirty`, which has the code of a binary too as long as that is new and not yet on the disk.
+/// Kinds of private and shared data memory. Their peak includes statistics and the writing of rows. `Pss_Dirty` is not used: it
+/// includes the code of a new binary until the kernel has written the file to disk.
 const OWN: &[&str] = &["Pss_Anon:", "Pss_Shmem:"];
-/// Code too, of which the ranks of a host have one copy; at its least, since that of a debug build is several times as large as
-/// what people install.
+/// Kind of memory that includes code, which ranks of a host share. Its minimum is used, because a debug build has far more code
+/// than a release build.
 const ALL: &[&str] = &["Pss:"];
 
-/// The sum of the largest numbers of these kinds, in kB.
+/// Returns the sum over these kinds of the largest value in the text, in kB.
 fn largest(text: &str, kinds: &[&str]) -> Option<u64> {
     let number = |line: &str, kind: &str| {
         let mut words = line.split_whitespace().skip_while(|word| *word != kind).skip(1);
@@ -26,7 +26,7 @@ fn largest(text: &str, kinds: &[&str]) -> Option<u64> {
 }
 
 #[test]
-fn a_rank_needs_little_more_than_a_bare_one() {
+fn a_rank_needs_at_most_10_mib_more_than_a_bare_mpi_program() {
     let bare = shim::program("bare", env!("CARGO_TARGET_TMPDIR"));
     let bare = Job::on_ranks(2, &bare).run().expect(0).stdout;
     let [bare_own, bare_all] = [OWN, ALL].map(|kind| largest(&bare, kind).expect("memory of a bare program"));
@@ -52,10 +52,10 @@ fn a_rank_needs_little_more_than_a_bare_one() {
         rows >= 3
     });
     job.wait().expect(0);
-    tell(&format!(
-        "{looks} looks; own at the most {peak} kB, bare {bare_own}; all at the least {least} kB, bare {bare_all}"
+    print_note(&format!(
+        "{looks} polls: data at most {peak} kB, bare program {bare_own} kB; with code at least {least} kB, bare program {bare_all} kB"
     ));
-    assert!(looks > 10 && peak > bare_own && least > bare_all / 2, "{looks} looks: {peak} and {least} kB");
+    assert!(looks > 10 && peak > bare_own && least > bare_all / 2, "{looks} polls: {peak} and {least} kB");
     assert!(
         peak < bare_own + MOST && least < bare_all + MOST,
         "{peak} of {bare_own}, {least} of {bare_all} kB"

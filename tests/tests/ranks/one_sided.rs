@@ -6,7 +6,7 @@ use ombx_core::{
     benchmark::payload::Check,
     result::{Measurement, Outcome},
 };
-use ombx_tests::{Job, mpi, tell};
+use ombx_tests::{Job, mpi, print_note};
 
 use crate::{Kept, assert_plausible, measured};
 
@@ -29,7 +29,7 @@ fn cell(row: &Measurement) -> Cell<'_> {
     (&row.bench, &row.axes["sync"], &row.axes["win"])
 }
 
-/// Whether a synchronisation is active-target.
+/// Returns whether a synchronisation is active-target.
 fn is_active(sync: &str) -> bool {
     matches!(sync, "pscw" | "fence")
 }
@@ -139,7 +139,7 @@ fn every_operation_in_every_way() {
     let unavailable: usize = skipped.values().map(BTreeSet::len).sum();
     assert_eq!(verified.len() + unavailable, registered.len() * SYNCS.len() * WINDOWS.len());
     let reasons = skipped.iter().map(|(why, cells)| format!("; {} unavailable: {why}", cells.len()));
-    tell(&format!(
+    print_note(&format!(
         "{}: {} benchmarks x {} synchronisations x {} windows: {} cells verified in {} rows{}",
         mpi::name(),
         registered.len(),

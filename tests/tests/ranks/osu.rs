@@ -1,11 +1,11 @@
-//! The drop-in: every OSU name of this build through its link, alone and under a launcher, looks as OMB does.
+//! Tests of OSU compatibility: every OSU program of this build, alone and under a launcher, prints the format of OMB.
 
 use std::path::{Path, PathBuf};
 
 use ombx_tests::{Done, Files, Job, mpi, results};
 use serde_json::Value;
 
-/// Header lines that OMB 7.4 printed, program by program.
+/// Header lines of each OMB 7.4 program.
 const OMB: &str = include_str!("omb-7.4.txt");
 const QUICK: [&str; 6] = ["-m", "8:8", "-i", "100", "-x", "10"];
 
@@ -23,12 +23,12 @@ impl Links {
         self.0.path("bin").join(name)
     }
 
-    /// Started by itself.
+    /// Returns a job that starts the program without a launcher.
     fn alone(&self, name: &str) -> Job {
         Job::of(self.program(name)).env("OMBX_MPIEXEC", mpi::mpiexec()).env("OMPI_MCA_osc", "^rdma,ucx")
     }
 
-    /// As ranks of a launcher.
+    /// Returns a job that starts the program as ranks of a launcher.
     fn launched(&self, ranks: u32, name: &str) -> Job {
         Job::on_ranks(ranks, &self.program(name)).env("OMPI_MCA_osc", "^rdma,ucx")
     }
@@ -40,7 +40,7 @@ fn names() -> Vec<String> {
     let names = |bench: &Value| -> Vec<String> {
         if bench["available"] != Value::Bool(true) && !bench["available"].to_string().contains("OMPI_MCA_osc")
         {
-            ombx_tests::tell(&format!("{} is not available: {}", bench["name"], bench["available"]));
+            ombx_tests::print_note(&format!("{} is not available: {}", bench["name"], bench["available"]));
             return Vec::new();
         }
         bench["osu"].as_array().unwrap().iter().map(|name| name.as_str().unwrap().to_owned()).collect()
@@ -48,7 +48,7 @@ fn names() -> Vec<String> {
     all.as_array().unwrap().iter().flat_map(names).collect()
 }
 
-/// What `^8\s+(\S+)` finds; a barrier has no sizes, and its line is a figure alone.
+/// Returns the figure for 8 bytes, as the pattern `^8\s+(\S+)` finds it. A barrier has one figure and no size.
 fn figure<'a>(name: &str, stdout: &'a str) -> Option<&'a str> {
     let mut rows = stdout.lines().filter(|line| !line.starts_with('#') && !line.trim().is_empty());
     if name.contains("barrier") {
@@ -58,7 +58,7 @@ fn figure<'a>(name: &str, stdout: &'a str) -> Option<&'a str> {
     rest.find(|rest| rest.starts_with(char::is_whitespace)).and_then(|rest| rest.split_whitespace().next())
 }
 
-/// Header lines without what ombx adds to the first.
+/// Returns the header lines, without the ombx version in the first.
 fn headers(stdout: &str) -> Vec<String> {
     let lines =
         stdout.lines().filter(|line| line.starts_with("# ") && !line.starts_with("# Number of forked"));
@@ -66,7 +66,7 @@ fn headers(stdout: &str) -> Vec<String> {
     lines.map(|line| line.split(" (ombx ").next().unwrap_or(line).trim_end().to_owned()).collect()
 }
 
-/// Of OMB 7.4, where it has the program.
+/// Returns the header lines of OMB 7.4, if it has the program.
 fn expected(name: &str) -> Option<Vec<String>> {
     let program = OMB.split("== ").find(|program| program.lines().next() == Some(name))?;
     Some(program.lines().skip(1).map(str::to_owned).collect())
@@ -84,7 +84,7 @@ fn looks_like_omb(name: &str, done: &Done) {
 }
 
 #[test]
-fn every_name_alone_and_under_a_launcher() {
+fn every_program_alone_and_under_a_launcher() {
     let links = Links::new();
     let names = names();
     assert!(names.len() > 9, "{names:?}");
@@ -92,12 +92,12 @@ fn every_name_alone_and_under_a_launcher() {
         for job in [links.alone(name), links.launched(2, name)] {
             let done = job.args(QUICK).run();
             if !mpi::is_open_mpi() && name == "osu_allgather_persistent" && done.code == Some(4) {
-                // Nor is it there at all where it may end the job.
+                // This program is unavailable where it may end the job.
                 assert!(done.stdout.contains("ends the job"), "{done}");
                 continue;
             }
             looks_like_omb(name, &done);
-            // MPICH 4.0.2 delivers nothing in the second start of some: the figure is there, and so is what is wrong with it.
+            // In MPICH 4.0.2 the second start of some persistent requests delivers no data. The row then has its figure and an error.
             let defect = !mpi::is_open_mpi() && name.ends_with("_persistent") && done.code == Some(5);
             assert_eq!(done.stdout.contains("FAILED: data arrived wrong"), defect, "{done}");
             assert!(defect || done.code == Some(0), "{name}\n{done}");
@@ -134,7 +134,7 @@ fn options_and_buffers_as_in_job_scripts() {
 }
 
 #[test]
-fn an_odd_rank_does_not_hang() {
+fn an_odd_number_of_ranks_does_not_hang() {
     let links = Links::new();
     for name in ["osu_mbw_mr", "osu_latency"] {
         looks_like_omb(name, &links.launched(3, name).args(QUICK).run().expect(0));
@@ -143,7 +143,7 @@ fn an_odd_rank_does_not_hang() {
     looks_like_omb("osu_multi_lat", &done);
 }
 
-/// OMB's defaults: fewer iterations of messages above 8 KiB.
+/// Checks the defaults of OMB: fewer iterations for messages larger than 8 KiB.
 #[test]
 fn iterations_by_size() {
     let (links, files) = (Links::new(), Files::default());
@@ -165,7 +165,7 @@ fn iterations_by_size() {
 }
 
 #[test]
-fn a_name_works_without_a_link_too() {
+fn a_program_works_without_a_link() {
     for name in ["osu_latency", "latency"] {
         let done = Job::ombx("osu").arg(name).args(QUICK).run().expect(0);
         looks_like_omb("osu_latency", &done);
@@ -173,7 +173,7 @@ fn a_name_works_without_a_link_too() {
 }
 
 #[test]
-fn version_and_help_are_said_once() {
+fn version_and_help_are_printed_once() {
     let links = Links::new();
     for (option, says) in
         [("-v", "# OSU MPI Latency Test v7.4"), ("-h", "Usage: osu_latency"), ("--help", "-z")]
@@ -189,7 +189,7 @@ fn version_and_help_are_said_once() {
 }
 
 #[test]
-fn links_are_made_and_nothing_else_is_touched() {
+fn links_are_created_and_other_files_are_kept() {
     let files = Files::default();
     let bin = files.path("bin");
     let install = || Job::ombx("osu --install-links").arg(&bin).run();

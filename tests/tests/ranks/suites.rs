@@ -1,4 +1,4 @@
-//! Suites on real ranks: several plans in one start, and the command line over the file.
+//! Tests of suites on ranks: several plans in one start, and options that override the file.
 
 use std::{fs, os::unix::fs::PermissionsExt};
 
@@ -24,7 +24,7 @@ window = 4
 no-verify = true
 ";
 
-/// A launcher that counts how often it starts ranks.
+/// Returns a launcher that writes a line into a file each time it starts ranks.
 fn counting(files: &Files) -> std::path::PathBuf {
     let (note, real) = (files.path("starts"), mpi::mpiexec());
     let script = format!(
@@ -80,7 +80,7 @@ pairs = 2
 ";
 
 #[test]
-fn benchmarks_on_different_numbers_of_ranks_share_one_start_too() {
+fn benchmarks_on_different_numbers_of_ranks_share_one_start() {
     let files = Files::default();
     let (suite, out) = (files.write("mixed.toml", MIXED), files.path("r.jsonl"));
     let job = Job::ombx("run").arg(&suite).arg("-o").arg(&out).env("OMBX_MPIEXEC", counting(&files));
@@ -93,7 +93,7 @@ fn benchmarks_on_different_numbers_of_ranks_share_one_start_too() {
 }
 
 #[test]
-fn the_time_of_every_row_is_told_by_phase() {
+fn every_row_has_the_time_of_each_phase() {
     let files = Files::default();
     let out = files.path("r.jsonl");
     let words = "run p2p.latency rma.put_bw collective.allreduce --sizes 8,64K --max-time 20ms -q -o";
@@ -115,7 +115,7 @@ fn the_time_of_every_row_is_told_by_phase() {
 }
 
 #[test]
-fn the_command_line_is_over_the_file() {
+fn the_command_line_overrides_the_suite_file() {
     let files = Files::default();
     let (suite, out) = (files.write("mine.toml", MINE), files.path("r.jsonl"));
     let words = ["--sizes", "16", "--pattern", "bidirectional", "--max-time", "10ms", "-o"];

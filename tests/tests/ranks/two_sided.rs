@@ -1,4 +1,4 @@
-//! Two-sided benchmarks, and the options that every benchmark has.
+//! Tests of two-sided benchmarks, and of the options that every benchmark has.
 
 use ombx_core::result::Measurement;
 use ombx_tests::results;
@@ -29,7 +29,7 @@ fn bandwidth_is_a_window_of_messages() {
     }
 }
 
-/// The names of the records are a contract with other people's programs.
+/// Other programs rely on the names of these fields.
 #[test]
 fn records_have_the_documented_fields() {
     let kept = Kept::new();
@@ -60,7 +60,7 @@ fn records_have_the_documented_fields() {
         for field in ["n", "median_ns", "min_ns", "mean_ns", "max_ns", "mad_ns", "lag1"] {
             assert!(!row["summary"][field].is_null(), "{field}: {}", row["summary"]);
         }
-        // Samples that depend on each other may be too few for an interval; the row says so then.
+        // Correlated samples may be too few for an interval. The row then has a notice.
         let mut words = row["trust"].as_array().unwrap().iter();
         let without = words.any(|word| word["code"] == "no_interval");
         assert_eq!(row["summary"]["ci95_ns"].is_array(), !without, "{row}");
@@ -97,7 +97,7 @@ fn a_calibrated_batch_hides_the_clock() {
     let run = measured("p2p.latency --sizes 0,1M --max-time 100ms");
     let [small, large] = [0, 1].map(|at: usize| run.rows[at].samples[0].batch);
     let overhead = run.run.clock.overhead_ns;
-    // A debug build on a busy machine: only the order of magnitude is certain.
+    // In a debug build on a busy machine only the order of magnitude is certain.
     let least = run.rows[0].samples[0].elapsed_ns.iter().min().unwrap() / small;
     let slow = least >= 50 * overhead;
     assert!(small > 1 || slow, "{least} ns one by one, and the clock costs {overhead} ns");
@@ -112,13 +112,13 @@ fn precision_and_time_decide_when_a_row_ends() {
     assert!(row.trust.iter().any(|n| n.code == "not_converged"), "{:?}", row.trust);
     assert!(spent < 2_000_000_000, "{spent} ns of 20 ms");
     let easy = measured("p2p.latency --sizes 8 --max-time 5s --precision 50%");
-    let told = |code: &str| easy.rows[0].trust.iter().any(|n| n.code == code);
-    // Samples that depend on each other however they are grouped have no interval at all.
-    assert!(!told("not_converged") || told("no_interval"), "{:?}", easy.rows[0].trust);
+    let has_notice = |code: &str| easy.rows[0].trust.iter().any(|n| n.code == code);
+    // Samples that stay correlated in groups of any size have no interval.
+    assert!(!has_notice("not_converged") || has_notice("no_interval"), "{:?}", easy.rows[0].trust);
 }
 
 #[test]
-fn unverified_rows_say_so() {
+fn unverified_rows_have_a_notice() {
     let kept = Kept::new();
     kept.job("p2p.latency --sizes 8 --iterations 100 --no-verify").run().expect(0);
     let row = &kept.run().rows[0];
@@ -127,7 +127,7 @@ fn unverified_rows_say_so() {
 }
 
 #[test]
-fn a_message_too_large_is_skipped_with_the_reason() {
+fn a_message_that_does_not_fit_into_memory_is_skipped() {
     let kept = Kept::new();
     let done = kept.job("p2p.latency rma.put_latency --sizes 8,1T --iterations 10").run().expect(4);
     let run = kept.run();

@@ -97,5 +97,9 @@ fn a_page_of_ten_thousand_rows() {
     let done = Job::ombx("report").arg(&path).arg("-o").arg(&out).run().expect(0);
     let page = fs::read_to_string(&out).unwrap();
     assert_eq!(page.matches("<tr id=\"r").count(), 10_000);
-    ombx_tests::tell(&format!("10000 rows in {:.2?}, a page of {} KB", done.elapsed, page.len() / 1000));
+    ombx_tests::print_note(&format!(
+        "10000 rows in {:.2?}, a page of {} KB",
+        done.elapsed,
+        page.len() / 1000
+    ));
 }

@@ -1,6 +1,6 @@
-//! The binary on ranks that are connected by sockets: every benchmark, failures, hostile connections, wrong options.
+//! Tests of ranks that are connected by sockets: every benchmark, failures, hostile connections, wrong options.
 
-mod ends;
+mod failures;
 mod measures;
 mod pipeline;
 mod unauthorised;

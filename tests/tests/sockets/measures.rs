@@ -1,6 +1,6 @@
-//! Measured and verified rows, settings, and wrong options.
+//! Tests of socket benchmarks: verified rows, recorded settings, and wrong options.
 
-use ombx_tests::{Files, Job, tell};
+use ombx_tests::{Files, Job, print_note};
 
 use crate::{Kept, ombx};
 
@@ -12,7 +12,7 @@ fn every_benchmark_over_every_socket_is_verified() {
     let (ip, versions) = match std::net::TcpListener::bind("[::1]:0") {
         Ok(_) => ("all", 2),
         Err(why) => {
-            tell(&format!("IPv4 alone, this host has no IPv6: {why}"));
+            print_note(&format!("IPv4 alone, this host has no IPv6: {why}"));
             ("4", 1)
         }
     };
@@ -61,7 +61,7 @@ fn settings_are_recorded() {
     );
 }
 
-/// Over loopback the kernel copies nevertheless and reports it.
+/// Over loopback the kernel copies the data in spite of zero copy, and reports that.
 #[test]
 fn zero_copy_rows_have_the_share_of_copied_sends() {
     let kept = Kept::new();
@@ -77,7 +77,7 @@ fn zero_copy_rows_have_the_share_of_copied_sends() {
 }
 
 #[test]
-fn all_pairs_need_no_mpi() {
+fn links_over_sockets_need_no_mpi() {
     for fabric in ["tcp", "unix", "udp"] {
         let kept = Kept::new();
         kept.job(&format!("links --fabric {fabric} -n 4 --sizes 8 --retest 0 --max-time 5ms"))
@@ -90,7 +90,7 @@ fn all_pairs_need_no_mpi() {
 }
 
 #[test]
-fn wrong_options_are_one_sentence_and_start_nothing() {
+fn wrong_options_give_one_error_line_and_start_nothing() {
     let files = Files::default();
     let empty = files.write("empty", "# nothing\n");
     let odd = files.write("odd", "n01\nn02 $(reboot)\n");
@@ -117,7 +117,7 @@ fn wrong_options_are_one_sentence_and_start_nothing() {
 }
 
 #[test]
-fn ranks_of_another_launcher_meet_by_a_file() {
+fn ranks_of_another_launcher_connect_through_a_rendezvous_file() {
     let files = Files::default();
     let (meet, out) = (files.path("meet"), files.path("out.jsonl"));
     let script = format!(

@@ -1,4 +1,4 @@
-//! The pipeline: the number of its processes, its data, and its end when a process dies.
+//! Tests of the pipeline: the number of its processes, its data, and its end when a process is killed.
 
 use std::{collections::BTreeMap, fs, path::Path};
 
@@ -8,7 +8,7 @@ use rustix::process::Signal;
 
 use crate::ombx;
 
-/// First words of the names of its processes.
+/// First words of the names of pipeline processes.
 const ROLES: [&str; 4] = ["node ", "phase ", "sender ", "receiver "];
 
 /// Arguments of a pipeline that runs until it is ended.
@@ -35,7 +35,7 @@ fn shared_memory() -> Vec<String> {
 }
 
 #[test]
-fn the_number_of_processes_is_that_of_the_formula() {
+fn the_number_of_processes_follows_the_formula() {
     let mut job = ombx(ENDLESS).args(["--nodes", "3", "--phases", "3"]).start();
     // N (1 + F + 2 N (F - 1)) = 48: 3 nodes, and 45 that they start.
     let all = BTreeMap::from([("node ", 3), ("phase ", 9), ("sender ", 18), ("receiver ", 18)]);
@@ -87,7 +87,7 @@ fn workers_may_be_threads_and_may_spin() {
     }
 }
 
-/// Kills the first process whose command line contains `who`; returns how the job ended.
+/// Kills the first process whose command line contains `who`, and waits for the end of the job.
 fn killed(who: &str) -> Done {
     let mut job = ombx(ENDLESS).args(["--nodes", "2", "--phases", "3"]).start();
     // 2 nodes, 6 phases, 8 senders and 8 receivers.

@@ -91,7 +91,7 @@ pub(crate) fn families(lines: &[Line]) -> String {
 /// Returns the table of launches on this machine.
 pub(crate) fn launches(launched: &[Launched]) -> String {
     let mut text = String::from(
-        "| over | bytes | launches | median of launches | smallest | largest | half an interval, % | their intervals hold it, % |\n\
+        "| over | bytes | launches | median of launches | smallest | largest | half-width of an interval, % | intervals that contain it, % |\n\
          |---|---|---|---|---|---|---|---|\n",
     );
     for one in launched {
@@ -132,7 +132,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_table_is_put_into_its_place() {
+    fn a_table_replaces_the_marked_part_of_the_page() {
         let text = format!("a\n{BEGINNING}old\n{END}b\n");
         assert_eq!(placed(&text, "new\n"), Some(format!("a\n{BEGINNING}new\n{END}b\n")));
         assert_eq!(placed("a", "new"), None);

@@ -17,7 +17,7 @@ pub(crate) struct Line {
 /// Verdict on the rows of a model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Verdict {
-    /// Intervals hold the true median as often as they should, within chance.
+    /// The share of intervals that contain the true median is as expected, within chance.
     Right,
     /// More often: intervals are wider than they need to be.
     Wide,
@@ -32,7 +32,7 @@ pub(crate) enum Verdict {
 impl fmt::Display for Verdict {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {
-            Verdict::Right => "as it should be",
+            Verdict::Right => "as expected",
             Verdict::Wide => "wider than needed",
             Verdict::Low => "TOO LOW",
             Verdict::Unseen => "not seen in a row",

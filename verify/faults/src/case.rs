@@ -37,9 +37,9 @@ pub(crate) struct Case {
     pub(crate) place: Place,
     /// Benchmark or subcommand.
     pub(crate) subject: String,
-    /// Reason why it is not run here.
+    /// Reason why the case is not run here.
     pub(crate) skip: Option<String>,
-    /// Whether every change must pass it.
+    /// Whether every change of ombx must pass the case.
     pub(crate) gate: bool,
     /// Cases may share a job, which then runs once.
     pub(crate) job: Rc<Job>,
@@ -66,7 +66,7 @@ pub(crate) struct Job {
     pub(crate) prepare: Option<Prepare>,
     pub(crate) act: Option<Act>,
     pub(crate) deadline: Duration,
-    /// Its result, once it has run.
+    /// Result, once the case has run.
     pub(crate) done: OnceCell<Result<Done, String>>,
 }
 
@@ -163,7 +163,7 @@ impl Case {
         self
     }
 
-    /// Returns whether its line contains all words, in any case of letters.
+    /// Returns whether the line of the case contains all words, in any case of letters.
     pub(crate) fn matches(&self, words: &str) -> bool {
         let line = self.to_string().to_lowercase();
         words.to_lowercase().split_whitespace().all(|word| line.contains(word))

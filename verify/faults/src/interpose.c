@@ -107,7 +107,7 @@ static void tell(const struct rule *rule) {
     close(file);
 }
 
-/* Returns whether a rule acts now. Counts every matching call, so that ranks count alike. */
+/* Returns whether a rule acts now. Counts every matching call, so that all ranks have the same count. */
 static int acts(struct rule *rule, const char *call, long bytes) {
     if (strcmp(rule->call, "*") != 0 && strcmp(rule->call, call) != 0) return 0;
     if (rule->rank != ANY && rule->rank != own_rank) return 0;
@@ -401,7 +401,7 @@ int MPI_Start(MPI_Request *request) { CALL("Start", 0, NULL, NULL, start(request
 int MPI_Startall(int count, MPI_Request requests[]) { CALL("Startall", 0, NULL, NULL, startall(count, requests)); }
 
 static int request_free(MPI_Request *request) {
-    /* Its handle may be another's from here on. */
+    /* From here on, the library may use the handle for another request. */
     for (int i = persistents - 1; i >= 0; i--) {
         if (persistent[i].request == *request) persistent[i] = persistent[--persistents];
     }

@@ -25,7 +25,7 @@ impl Rule {
         Self(format!("call={call},do={what}"))
     }
 
-    /// Limits it to one rank of the world.
+    /// Limits the rule to one rank of the world.
     pub(crate) fn on(self, rank: u32) -> Self {
         self.with("rank", rank)
     }
@@ -35,22 +35,22 @@ impl Rule {
         self.with("nth", nth)
     }
 
-    /// Limits how many times it acts.
+    /// Limits how many times the rule acts.
     pub(crate) fn times(self, times: u64) -> Self {
         self.with("times", times)
     }
 
-    /// Limits it to messages, or blocks of a collective, of this size.
+    /// Limits the rule to messages, or blocks of a collective, of this size.
     pub(crate) fn bytes(self, bytes: u64) -> Self {
         self.with("bytes", bytes)
     }
 
-    /// Limits it to number `slot`, from 0, of every `of` matching calls: a place in a window.
+    /// Limits the rule to number `slot`, from 0, of every `of` matching calls: a position in a window.
     pub(crate) fn slot(self, slot: u64, of: u64) -> Self {
         self.with("slot", slot).with("of", of)
     }
 
-    /// Applies it to data that the rank sends instead of data that it receives.
+    /// Applies the rule to data that the rank sends instead of data that it receives.
     pub(crate) fn given(self) -> Self {
         self.with("way", "out")
     }

@@ -24,8 +24,8 @@ impl Before {
         Self(shared_memory())
     }
 
-    /// Returns what is left of a job with this mark after [`GONE`], and kills its processes. `temporary` is its directory for
-    /// temporary files, which must end empty.
+    /// Returns what is left of a job with this mark after [`GONE`], and kills its processes. `temporary` is the directory for
+    /// temporary files of the job, which must be empty at the end.
     pub(crate) fn left(&self, mark: &Mark, temporary: &Path) -> Vec<String> {
         let since = Since::now();
         let mut empty = 0;

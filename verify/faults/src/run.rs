@@ -26,7 +26,7 @@ pub(crate) struct Running<'a> {
     since: Since,
     deadline: Duration,
     mark: &'a Mark,
-    /// Path of its result file.
+    /// Path of the result file of the job.
     pub(crate) out: PathBuf,
     pub(crate) stage: &'a Stage,
 }

@@ -21,7 +21,7 @@ pub(crate) struct Stage {
 }
 
 impl Stage {
-    /// Builds ombx, unless it is to be used as it is, and the interposed library.
+    /// Builds the interposed library, and also ombx if `build` is set.
     pub(crate) fn set(mpi: &Mpi, workspace: &Workspace, build: bool) -> Result<Self> {
         let target = mpi.target(&workspace.target);
         let ombx = match build {

@@ -31,7 +31,7 @@ const CLOCK: &str = "quanta::";
 /// Function through which a C program runs each of its timed loops.
 const REFERENCE: &str = "fidelity_timed";
 
-/// Iteration of one program.
+/// Costs of one iteration of one program.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct Iteration {
     /// Instructions of the program's own code.
@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn start_up_cancels() {
+    fn start_up_instructions_cancel() {
         let few = profile(&[("fidelity_ping", 1100)], &[("PMPI_Send", 30), ("getenv", 7)]);
         let many = profile(
             &[("fidelity_ping", 1100 + 22 * (ITERATIONS - WARMUP))],
@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn the_same_calls_with_few_instructions_more_are_what_is_wanted() {
+    fn the_same_calls_with_few_additional_instructions_meet_the_goal() {
         let count = count(250, &[("PMPI_Send", 10), ("clock_gettime", 1)], 0);
         assert_eq!((count.added(), count.faults()), (5.0, vec![]));
         assert_eq!(count.calls(), "MPI_Send, clock_gettime x 0.09");

@@ -57,7 +57,7 @@ impl Counts {
     }
 }
 
-/// Who decides the counts of a launch of ombx.
+/// Source of the iteration counts of a launch of ombx.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Mode<'a> {
     /// These counts, row by row.

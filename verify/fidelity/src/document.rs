@@ -25,7 +25,7 @@ pub(crate) struct Compared {
     /// Pairs in which ombx decides the counts, and the C loops repeat them.
     pub(crate) default: Vec<Pair>,
     pub(crate) count: Option<Count>,
-    /// Reason why it does not run with this MPI.
+    /// Reason why the row does not run with this MPI.
     pub(crate) skipped: Option<String>,
 }
 

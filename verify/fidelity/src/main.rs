@@ -29,7 +29,7 @@ use programs::{Build, Programs};
 use row::{Kind, Row};
 
 const DOCUMENT: &str = "docs/FIDELITY.md";
-/// Least number of pairs with an interval.
+/// Minimum number of pairs with an interval.
 const LEAST: u16 = 6;
 
 /// Compare ombx with plain C loops: time of an iteration, and instructions added to it
@@ -61,7 +61,7 @@ struct Options {
     /// Compare only the benchmarks over sockets, also with iperf3 and sockperf if they are installed
     #[arg(long, conflicts_with_all = ["mpi", "row", "callgrind", "quick"])]
     sockets: bool,
-    /// Check that both programs run every row alike: one pair of a few iterations, with the debug build of ombx
+    /// Check that both programs run every row with the same counts: one pair of a few iterations, with the debug build of ombx
     #[arg(long, conflicts_with_all = ["write", "callgrind"])]
     quick: bool,
     /// Write the summary to docs/FIDELITY.md and the full tables to target/fidelity.md

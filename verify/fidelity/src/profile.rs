@@ -139,7 +139,7 @@ fn=(7)
     }
 
     #[test]
-    fn another_program_has_nothing() {
+    fn another_program_has_an_empty_profile() {
         assert_eq!(Profile::parse(FILE, "/x/reference"), Profile::default());
     }
 }

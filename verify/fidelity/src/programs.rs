@@ -1,4 +1,4 @@
-//! The compared programs: built with one MPI, started alike, and their output.
+//! The compared programs: built with one MPI, started in the same way, and their output.
 
 use std::{collections::BTreeSet, env, fs, path::PathBuf, process::Command};
 
@@ -162,7 +162,7 @@ impl Programs {
         Ok([self.ombx.display().to_string()].into_iter().chain(words).collect())
     }
 
-    /// Returns the launcher with options for both programs: each rank is bound to a core of its own.
+    /// Returns the launcher with options for both programs: each rank is bound to its own core.
     pub(crate) fn mpiexec(&self, kind: Kind) -> Command {
         let mut command = Command::new(&self.mpi.mpiexec);
         command.args(match self.mpi.flavour {
@@ -271,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_of_the_reference_has_the_samples_that_were_asked_for() {
+    fn a_line_of_the_c_program_has_the_requested_samples() {
         let counts = Counts { batch: 1000, samples: 2, warmup: 1 };
         let line = "{\"row\":\"ping\",\"elapsed_ns\":[2000.0,3000.5]}";
         assert_eq!(reference_samples(line, &counts), Some(vec![2.0, 3.0005]));

@@ -39,7 +39,7 @@ impl Ratio {
         Some(Self { median: middle(&ratios)?, interval })
     }
 
-    /// Compares it with a goal.
+    /// Compares the ratio with a goal.
     pub(crate) fn verdict(&self, goal: f64) -> Verdict {
         match self.interval {
             Some([low, _]) if low > goal => Verdict::Missed,
@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn fifteen_pairs_have_the_interval_of_the_fourth_and_twelfth() {
+    fn the_interval_of_15_pairs_is_the_fourth_and_the_twelfth() {
         let ratio = of(&(0..15).map(|i| 1.0 + f64::from(i) / 1000.0).collect::<Vec<_>>());
         assert_eq!(ratio.interval, Some([1.003, 1.011]));
         assert_eq!(ratio.verdict(1.02), Verdict::Met);
@@ -156,14 +156,14 @@ mod tests {
     }
 
     #[test]
-    fn a_narrow_interval_around_the_goal_leaves_it_to_the_median() {
+    fn with_a_narrow_interval_around_the_goal_the_median_decides() {
         assert_eq!(of(&[1.01, 1.015, 1.016, 1.016, 1.02, 1.03]).verdict(1.02), Verdict::Met);
         assert_eq!(of(&[1.01, 1.02, 1.024, 1.025, 1.03, 1.03]).verdict(1.02), Verdict::Doubtful);
         assert_eq!(of(&[1.5; 5]).verdict(1.02), Verdict::Unresolved);
     }
 
     #[test]
-    fn an_order_depends_on_the_seed_alone_and_loses_nothing() {
+    fn the_order_depends_only_on_the_seed_and_keeps_all_rows() {
         let orders: Vec<Vec<u8>> = [7, 7, 8]
             .map(|mut seed| {
                 let mut order: Vec<u8> = (0..50).collect();

@@ -65,7 +65,7 @@ pub(crate) struct Row {
     pub(crate) shape: Shape,
     /// Largest accepted ratio of times, in both directions.
     pub(crate) goal: f64,
-    /// Whether it is also measured by default settings.
+    /// Whether the row is also measured with default settings.
     pub(crate) default: bool,
     /// Whether the pure time of a nonblocking operation is compared instead of the time of the row.
     pub(crate) pure: bool,

@@ -123,7 +123,7 @@ fn step(workspace: &Workspace, mpi: &Mpi, target: &str, time: Duration) -> Resul
 mod tests {
     use super::*;
 
-    /// Root of the repository.
+    /// Returns the root of the repository.
     fn root() -> &'static Path {
         Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).unwrap()
     }

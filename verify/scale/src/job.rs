@@ -31,9 +31,9 @@ pub(crate) struct Limits {
 /// Outcome of a job.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Outcome {
-    /// Whether it succeeded before its deadline.
+    /// Whether the job succeeded before its deadline.
     pub(crate) complete: bool,
-    /// Seconds until its first record, when all ranks have started.
+    /// Seconds until the first record of the job, when all ranks have started.
     pub(crate) start_s: Option<f64>,
     pub(crate) total_s: f64,
     /// Largest mean proportional set size (PSS) of a rank, in bytes.

@@ -103,7 +103,7 @@ mod tests {
     use ombx_toolchain::mpi::Flavour;
 
     #[test]
-    fn a_page_names_every_phase_and_what_is_around() {
+    fn a_page_has_every_phase_and_the_time_around_rows() {
         let phases = Phases { open_ns: 7_000_000, sample_ns: 200_000_000, ..Phases::default() };
         let taken = Taken { bare_s: 0.25, whole_s: 0.5, phases, rows: 23, precise: 22 };
         let swept = Swept { flavour: Flavour::OpenMpi, sweep: &SWEEPS[0], runs: vec![taken] };

@@ -38,7 +38,7 @@ struct Options {
     /// Also run suite:osu once, which takes some minutes
     #[arg(long)]
     suite: bool,
-    /// Also build the release binary from scratch, in a directory of its own
+    /// Also build the release binary from scratch, in a separate directory
     #[arg(long)]
     cold_build: bool,
     /// Write docs/SPEED.md

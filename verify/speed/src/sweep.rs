@@ -102,7 +102,7 @@ impl Sweep {
         format!("ombx run {}", self.words.join(" "))
     }
 
-    /// Runs it repeatedly, each time after the bare program.
+    /// Runs the sweep repeatedly, each time after the bare program.
     pub(crate) fn measure(&'static self, program: &Program, times: u16) -> Result<Swept> {
         let out = program.directory.join("sweep.jsonl");
         let run = |_| {
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn a_goal_is_for_what_comes_on_top_of_mpi() {
+    fn a_goal_applies_to_the_time_without_mpi() {
         assert!(!swept(&[0.5, 0.59, 9.0]).missed());
         assert!(swept(&[0.5, 0.61, 9.0]).missed());
         assert!(!Swept { sweep: &SUITE, ..swept(&[100.0]) }.missed());

@@ -27,7 +27,7 @@ struct Line {
     /// Time when the last frame is completely sent.
     free: f64,
     /// Backlog in nanoseconds above which frames are dropped.
-    patience: f64,
+    max_backlog: f64,
     cut: bool,
 }
 
@@ -51,8 +51,8 @@ impl Queue {
             let per_byte = wire.rate.map_or(0.0, |rate| 8e9 / rate as f64);
             // Four times the bandwidth-delay product: TCP reaches the rate of the wire without losses.
             let filling = wire.rate.map_or(0, |rate| (rate as f64 * 8.0 * delay as f64 / 8e9) as u64);
-            let patience = filling.max(LEAST_BACKLOG) as f64 * per_byte;
-            Line { delay, per_byte, free: 0.0, patience, cut: false }
+            let max_backlog = filling.max(LEAST_BACKLOG) as f64 * per_byte;
+            Line { delay, per_byte, free: 0.0, max_backlog, cut: false }
         };
         let lines = (0..ports * ports).map(line).collect();
         Self { ports, lines, frames: BinaryHeap::new(), turn: 0, dropped: 0 }
@@ -70,7 +70,7 @@ impl Queue {
     pub(crate) fn send(&mut self, now: u64, from: usize, to: usize, bytes: &[u8]) {
         let line = &mut self.lines[from * self.ports + to];
         let begins = line.free.max(now as f64);
-        if line.cut || begins - now as f64 > line.patience {
+        if line.cut || begins - now as f64 > line.max_backlog {
             self.dropped += 1;
             return;
         }
@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn wires_do_not_hold_each_other_up() {
+    fn wires_do_not_delay_each_other() {
         let mut queue = queue(0, Some(8_000_000));
         for (from, to) in [(0, 1), (1, 0), (0, 2), (2, 1)] {
             queue.send(0, from, to, &[0; 1000]);

@@ -4,7 +4,7 @@ use std::{str::FromStr, time::Duration};
 
 use ombx_core::unit::parse_duration;
 
-/// Direction between two hosts.
+/// One direction of the connection between two hosts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Wire {
     pub(crate) delay: Duration,
@@ -66,7 +66,7 @@ pub(crate) struct Shape {
 }
 
 impl Shape {
-    /// Sets all wires alike, then the given hosts, then the given links.
+    /// Gives all wires the same delay and rate, then changes those of the given hosts and links.
     pub(crate) fn new(
         hosts: usize,
         all: Wire,
@@ -232,7 +232,7 @@ mod tests {
     const MS: Duration = Duration::from_millis(1);
 
     #[test]
-    fn a_link_outdoes_its_hosts_and_they_outdo_all() {
+    fn settings_of_a_link_override_those_of_its_hosts_and_defaults() {
         let all = Wire { delay: 2 * MS, rate: Some(100_000_000) };
         let host = ["h3:delay=4ms".parse().unwrap()];
         let link = ["h3-h1:rate=10Mbit".parse().unwrap()];

@@ -257,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn no_frame_is_sent_early_where_there_is_time() {
+    fn no_frame_is_sent_before_it_is_due() {
         let lateness = Lateness { low: 10_000, high: 40_000, ..Lateness::default() };
         assert_eq!(lateness.alarm(2_000_000, 0), Alarm { at: 1_960_000, until: 2_000_000 });
         assert_eq!(lateness.alarm(100_000, 0), Alarm { at: 90_000, until: 90_000 });

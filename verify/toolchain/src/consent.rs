@@ -30,7 +30,7 @@ pub fn rights() -> Rights {
     if succeeds(Command::new("sudo").args(["-n", "true"])) { Rights::Sudo } else { Rights::None }
 }
 
-/// Asks at the terminal whether to install, unless `yes` answers already. An error unless the answer is yes.
+/// Asks at the terminal whether to install, unless `yes` is set. Any answer but yes is an error.
 pub fn ask(yes: bool) -> Result<()> {
     if yes {
         return Ok(());
@@ -57,7 +57,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_yes_is_yes() {
+    fn only_yes_is_consent() {
         assert!(agrees("Y\n") && agrees("yes"));
         assert!(!agrees("\n") && !agrees("install"));
     }

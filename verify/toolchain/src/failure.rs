@@ -16,7 +16,7 @@ pub enum Failure {
     /// A file operation failed.
     #[error("{}: {source}", path.display())]
     File {
-        /// Path of the file.
+        /// File that cannot be read or written.
         path: PathBuf,
         /// Error of the system.
         source: io::Error,

@@ -55,7 +55,7 @@ impl Flavour {
     /// All implementations.
     pub const ALL: [Self; 2] = [Self::Mpich, Self::OpenMpi];
 
-    /// Returns its name in paths and options.
+    /// Returns the name of the MPI in paths and options.
     pub fn key(self) -> &'static str {
         match self {
             Self::Mpich => "mpich",
@@ -206,7 +206,7 @@ fn identify(mpicc: &Path) -> Option<(Flavour, String)> {
     Some((Flavour::Mpich, version))
 }
 
-/// Finds the launcher beside the wrapper or on PATH. It must identify itself as of the same MPI.
+/// Finds the launcher beside the wrapper or on PATH. Its version text must name the same MPI.
 fn launcher(flavour: Flavour, mpicc: &Path, places: &Places) -> Option<PathBuf> {
     let beside = mpicc.parent().map(Path::to_path_buf);
     let resolved = mpicc.canonicalize().ok().and_then(|path| path.parent().map(Path::to_path_buf));
@@ -289,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn a_plain_mpicc_counts_only_as_what_it_proves_to_be() {
+    fn a_plain_mpicc_is_identified_by_its_output() {
         let (_directory, places) = machine(&[("mpicc", MPICH_CC), ("mpiexec", HYDRA)]);
         assert!(Mpi::find(Flavour::Mpich, &places).is_ok());
         let reason = Mpi::find(Flavour::OpenMpi, &places).unwrap_err();
@@ -297,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_proves_nothing() {
+    fn the_name_of_a_wrapper_does_not_identify_the_mpi() {
         let (_directory, places) = machine(&[("mpicc.mpich", INTEL_CC), ("mpiexec", HYDRA)]);
         let reason = Mpi::find(Flavour::Mpich, &places).unwrap_err();
         assert!(reason.contains("neither"), "{reason}");
@@ -326,7 +326,7 @@ mod tests {
     }
 
     #[test]
-    fn every_build_has_a_target_directory_of_its_own() {
+    fn every_build_has_its_own_target_directory() {
         let mpi = Mpi {
             flavour: Flavour::OpenMpi,
             mpicc: "m".into(),

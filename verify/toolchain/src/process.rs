@@ -24,7 +24,7 @@ pub struct Mark {
 pub struct Process {
     /// Process id.
     pub pid: Pid,
-    /// Path of its executable.
+    /// Path of the executable.
     pub program: PathBuf,
     /// Command line.
     pub argv: Vec<String>,
@@ -53,33 +53,33 @@ impl Mark {
 }
 
 impl Process {
-    /// Returns its MPI rank, if a launcher started it as one.
+    /// Returns the MPI rank of the process, if a launcher started it as one.
     pub fn rank(&self) -> Option<u32> {
         ["OMPI_COMM_WORLD_RANK", "PMI_RANK"].iter().find_map(|name| self.variables.get(*name)?.parse().ok())
     }
 
-    /// Returns whether it is an MPI rank of a program, and not a helper of its launcher.
+    /// Returns whether the process is an MPI rank of a program, and not a helper of the launcher.
     pub fn is_rank_of(&self, program: &Path) -> bool {
         self.rank().is_some() && fs::canonicalize(program).is_ok_and(|program| self.program == program)
     }
 
-    /// Returns whether it is a rank of ombx over sockets.
+    /// Returns whether the process is a rank of ombx over sockets.
     pub fn is_worker(&self) -> bool {
         self.argv.get(1).is_some_and(|word| word == "worker")
     }
 
-    /// Returns whether it is the coordinator of ranks over sockets.
+    /// Returns whether the process is the coordinator of ranks over sockets.
     pub fn is_coordinator(&self) -> bool {
         self.argv.iter().any(|word| word == "--coordinator")
     }
 
-    /// Returns whether the name of its executable starts with one of `names`.
+    /// Returns whether the name of the executable starts with one of `names`.
     pub fn is_called(&self, names: &[&str]) -> bool {
         let program = self.program.file_name().unwrap_or_default().to_string_lossy();
         names.iter().any(|name| program.starts_with(name))
     }
 
-    /// Sends it a signal, if it is still running.
+    /// Sends a signal to the process, if it is still running.
     pub fn signal(&self, signal: Signal) {
         let _ = kill_process(self.pid, signal);
     }

@@ -23,7 +23,7 @@ const LAST_ERRORS: Duration = Duration::from_secs(5);
 pub enum Outcome {
     /// It succeeded.
     Passed,
-    /// It failed, with the reason.
+    /// The step failed. The text is the reason.
     Failed(String),
     /// It was not run, with the reason.
     Skipped(String),
@@ -34,11 +34,11 @@ pub enum Outcome {
 pub struct Step {
     /// Name in the summary.
     pub what: String,
-    /// How it ended.
+    /// Outcome of the step.
     pub outcome: Outcome,
-    /// How long it took.
+    /// Wall time of the step.
     pub took: Duration,
-    /// Tests that it ran.
+    /// Numbers of tests that the step ran.
     pub tally: Tally,
 }
 
@@ -105,7 +105,7 @@ impl Step {
         Self { tally: skipped.moved_in(tally), ..step }
     }
 
-    /// Returns whether it failed.
+    /// Returns whether the step failed.
     pub fn failed(&self) -> bool {
         matches!(self.outcome, Outcome::Failed(_))
     }
@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn tests_that_test_nothing_are_skipped_not_passed() {
+    fn tests_that_cannot_run_count_as_skipped() {
         let line = "test result: ok. 3 passed; 0 failed; 1 ignored; 0 measured; 2 filtered out";
         let said = "test a::b ... a::b: skipped: no root";
         let script = format!(
@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn the_summary_names_what_failed_and_what_was_skipped() {
+    fn the_summary_lists_failed_and_skipped_steps() {
         let steps = [
             Step {
                 what: "mpich".into(),

@@ -87,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn other_lines_add_nothing() {
+    fn other_lines_are_ignored() {
         assert_eq!(Tally::of_line("3 passed; 4 failed"), Tally::default());
         assert_eq!(
             Tally::of_line("a test that prints test result: ok. 9 passed; 0 failed"),

@@ -50,7 +50,7 @@ pub enum Kind {
 pub struct Workspace {
     /// Its directory.
     pub root: PathBuf,
-    /// Target directory: `CARGO_TARGET_DIR` where it is set.
+    /// Target directory: `CARGO_TARGET_DIR` if it is set.
     pub target: PathBuf,
     /// Its packages.
     pub packages: Vec<Package>,

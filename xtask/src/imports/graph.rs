@@ -89,13 +89,13 @@ impl Graph {
         format!("digraph \"{name}\" {{\n{}}}\n", edges.collect::<String>())
     }
 
-    /// Path below `src` without the ending.
+    /// Returns the path below `src` without the ending.
     fn short(&self, file: usize) -> &str {
         let path = self.files[file].trim_end_matches(".rs");
         path.split_once("/src/").map_or(path, |(_, short)| short)
     }
 
-    /// Level of each file: 0 for a file without imports, otherwise above all files that it imports outside its cycle.
+    /// Returns the level of each file: 0 for a file without imports, otherwise above all files that it imports outside its cycle.
     fn levels(&self) -> Vec<usize> {
         let mut levels = vec![0; self.files.len()];
         // A path through all components has fewer steps than there are files.

@@ -92,7 +92,7 @@ fn scan(words: &[&str], inline: Vec<String>, found: &mut Vec<Module>) {
     found.push(module);
 }
 
-/// Position of the brace that closes the one before these words.
+/// Returns the position of the brace that closes the one before these words.
 fn closing(words: &[&str]) -> usize {
     let mut depth = 1;
     for (at, word) in words.iter().enumerate() {

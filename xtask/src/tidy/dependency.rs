@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn families_do_not_depend_on_each_other_not_even_in_tests() {
+    fn families_do_not_depend_on_each_other() {
         assert_eq!(found("ombx-p2p", "ombx-rma", Kind::Normal), 1);
         assert_eq!(found("ombx-p2p", "ombx-rma", Kind::Dev), 1);
     }

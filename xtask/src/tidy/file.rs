@@ -2,7 +2,7 @@
 
 use super::violation::Violation;
 
-/// Most lines of a file.
+/// Maximum number of lines of a file.
 const LONGEST: usize = 400;
 
 /// Most lines of a file of one RMA operation, which has only what differs from other operations.
@@ -33,7 +33,7 @@ pub(super) fn check(path: &str, text: &str) -> Vec<Violation> {
     violations
 }
 
-/// Returns whether it is below the `src` of a crate.
+/// Returns whether a path is below the `src` of a crate.
 fn is_source(path: &str) -> bool {
     let mut parts = path.split('/');
     match (parts.next(), parts.next(), parts.next()) {
@@ -65,7 +65,7 @@ mod tests {
     }
 
     #[test]
-    fn sources_begin_with_a_sentence() {
+    fn sources_begin_with_a_doc_comment() {
         assert_eq!(check("crates/core/src/unit.rs", "use x;\n").len(), 1);
         assert_eq!(check("xtask/src/unit.rs", "\n//! Late.\n").len(), 1);
         assert!(check("crates/core/build.rs", "fn main() {}\n").is_empty());

@@ -27,7 +27,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_violation_is_shown_as_a_place() {
+    fn a_violation_is_shown_with_file_and_line() {
         assert_eq!(Violation::new("a.rs", 3, "too long").to_string(), "a.rs:3: too long");
     }
 }

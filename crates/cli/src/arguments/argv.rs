@@ -1,4 +1,4 @@
-//! The words of the command line. A link to ombx named `osu_latency` stands for `ombx osu osu_latency`.
+//! The words of the command line. A link to ombx named `osu_latency` is equivalent to `ombx osu osu_latency`.
 
 use std::{
     env,

@@ -20,7 +20,7 @@ pub(crate) struct LaunchesArgs {
 }
 
 impl LaunchesArgs {
-    /// Returns the launches that were asked for, or `default` of them.
+    /// Returns the launches that the user wants, or `default` launches.
     pub(crate) fn or(&self, default: u32) -> Launches {
         // Each RandomState has unpredictable keys: this is the standard library's source of random numbers.
         let seed = self.seed.unwrap_or_else(|| RandomState::new().build_hasher().finish());

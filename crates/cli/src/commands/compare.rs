@@ -1,4 +1,4 @@
-//! `ombx compare`: compares two sets of result files case by case, as a gate for CI if asked.
+//! `ombx compare`: compares two sets of result files case by case, and fails as a gate in CI with `--fail-on`.
 
 mod files;
 pub(crate) mod junit;

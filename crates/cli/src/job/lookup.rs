@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wrong_name_is_answered_with_the_nearest() {
+    fn a_wrong_name_gets_the_most_similar_suggestion() {
         for (wrong, near) in [
             ("rma.putbw", "rma.put_bw"),
             ("put_latency", "rma.put_latency"),

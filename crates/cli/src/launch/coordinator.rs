@@ -34,7 +34,7 @@ use crate::{
 
 /// Time in which all ranks must connect.
 const CONNECT: Duration = Duration::from_secs(60);
-/// Time to learn the exit status of a rank whose connection was lost.
+/// Time limit for learning the exit status of a rank whose connection was lost.
 const EXIT_STATUS: Duration = Duration::from_secs(2);
 
 /// Warning about a connection attempt that is not from a rank. It is printed once per session.

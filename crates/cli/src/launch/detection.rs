@@ -88,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn a_job_script_is_no_rank() {
+    fn a_slurm_job_script_is_not_a_rank() {
         assert_eq!(with(&[("SLURM_PROCID", "0"), ("SLURM_JOB_ID", "7")]), None);
         assert_eq!(
             with(&[("SLURM_PROCID", "0"), ("SLURM_STEP_ID", "0"), ("SLURM_STEP_NUM_TASKS", "1")]),

@@ -14,11 +14,11 @@ use crate::{
 
 /// Number of lines of the launcher's output that are shown if a job fails without a message of ombx.
 const LAST_LINES: usize = 12;
-/// Begin of the messages of ombx. Launchers may put up to this many bytes before it.
+/// Start of the messages of ombx. Launchers may put up to this many bytes before it.
 const OMBX: &str = "ombx: ";
 const LONGEST_PREFIX: usize = 40;
 
-/// Lowest exit code that stands for a signal.
+/// Lowest exit code that reports a signal.
 pub(crate) const FIRST_SIGNAL_CODE: u8 = 128;
 
 /// The process that is supervised.
@@ -66,7 +66,7 @@ pub(super) struct History {
     pub(super) error: Option<Error>,
     /// The coordinator's reason of a failure.
     failure: Option<String>,
-    /// The case that runs, or that ran when the job was asked to end. A stopped rank continues then and reports another.
+    /// Case that runs, or that ran when the job was told to end. A stopped rank may continue then and report another case.
     current_case: Option<String>,
     pub(super) ranks: RankTable,
 }

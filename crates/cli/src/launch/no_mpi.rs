@@ -1,4 +1,4 @@
-//! What stands for the launcher of MPI ranks in a build without MPI.
+//! Replacement of the launcher of MPI ranks in a build without MPI.
 
 use std::{ffi::OsString, process::Command};
 

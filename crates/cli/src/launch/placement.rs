@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mistake_in_a_host_file_has_its_line() {
+    fn an_error_in_a_host_file_names_the_line() {
         assert!(Hostfile::parse("f", "# none\n\n").is_err());
         let file = Hostfile::parse("f", "n01\nn02 0 # two").unwrap();
         assert!(file.each(host_and_slots).unwrap_err().to_string().starts_with("f, line 2"));

@@ -20,7 +20,7 @@ pub(super) fn remove(launcher: u32) {
     }
 }
 
-/// The session directory is `BASE/ompi.HOST.USER/pid.LAUNCHER`. Its `contact.txt` begins with the number of the job family, which is
+/// Removes the session directory of a launcher. The directory is `BASE/ompi.HOST.USER/pid.LAUNCHER`. Its `contact.txt` begins with the number of the job family, which is
 /// also in the names of shared memory.
 fn remove_below(base: &Path, shared: &Path, launcher: u32) {
     let user = getuid().as_raw();

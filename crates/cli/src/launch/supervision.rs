@@ -56,7 +56,7 @@ pub(super) struct Supervision<'a> {
 }
 
 impl Supervision<'_> {
-    /// Runs a launcher to its end and returns the exit code. Success is a complete run, whatever the launcher's own exit code.
+    /// Runs a launcher to its end and returns the exit code. A complete run is a success, even if the launcher's exit code is not 0.
     pub(super) fn run(self, mut command: Command, which: Child) -> Result<u8> {
         let program = command.get_program().to_string_lossy().into_owned();
         command.stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);

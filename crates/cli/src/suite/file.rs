@@ -34,9 +34,9 @@ pub(super) enum Origin {
 pub(super) struct Entry {
     pub(super) patterns: Vec<String>,
     pub(super) options: Layer,
-    /// Line of its first key.
+    /// Line of the first key of the entry.
     pub(super) line: usize,
-    /// Line of its patterns.
+    /// Line of the key `run`.
     pub(super) run_line: usize,
 }
 

@@ -19,7 +19,7 @@ const CONFLICTS: [(&[&str], &[&str]); 3] = [
 pub(super) struct Given {
     /// Words on a command line.
     pub(super) words: Vec<String>,
-    /// Line in a file.
+    /// Line in the suite file, if the value comes from one.
     pub(super) line: Option<usize>,
 }
 

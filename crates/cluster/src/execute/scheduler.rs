@@ -32,7 +32,7 @@ const SETTLE: Duration = Duration::from_secs(10);
 struct Commands {
     submit: Vec<String>,
     cancel: Vec<String>,
-    /// Fails once the job has left the queue; empty if the scheduler cannot be asked.
+    /// Command that fails once the job has left the queue. Empty if the scheduler has no such command.
     status: Vec<String>,
 }
 

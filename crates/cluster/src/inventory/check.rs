@@ -76,7 +76,7 @@ fn one_of(key: &str, value: Option<&str>, known: &[&str]) -> Check {
     }
 }
 
-/// Whether a text has only ASCII letters, digits and characters of `more`, and cannot be an option.
+/// Returns whether a text has only ASCII letters, digits and characters of `more`, and cannot be an option.
 fn is_plain(text: &str, more: &str) -> bool {
     let good = |c: char| c.is_ascii_alphanumeric() || more.contains(c);
     !text.is_empty() && !text.starts_with('-') && text.chars().all(good)

@@ -59,7 +59,7 @@ impl Job {
         self.hosts.len() as u32 * self.ranks_per_host
     }
 
-    /// Whether the job measures two hosts with one rank each.
+    /// Returns whether the job measures two hosts with one rank each.
     pub(crate) fn is_pair(&self) -> bool {
         matches!(self.stage, Stage::Pairs | Stage::Again)
     }

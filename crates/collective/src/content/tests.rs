@@ -195,7 +195,7 @@ fn the_expected_content_follows_the_standard() {
     }
 }
 
-/// Before the operation, every byte differs from the byte that it will receive.
+/// Checks that every byte differs from its expected value before the operation.
 #[test]
 fn the_initial_content_differs_in_every_byte() {
     fn fresh<C: Call>() {

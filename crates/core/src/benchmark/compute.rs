@@ -58,7 +58,7 @@ mod tests {
     }
 
     #[test]
-    fn it_takes_about_as_long_as_it_says() {
+    fn the_computation_takes_about_the_stated_time() {
         let wanted = Duration::from_millis(5);
         // CPU time leaves out other programs. They may still spoil one calibration, but not all.
         let ratio = || {

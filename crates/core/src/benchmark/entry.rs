@@ -39,15 +39,15 @@ pub struct Benchmark {
     pub layout: Layout,
     /// Default sizes, written as for `--sizes`.
     pub sizes: &'static str,
-    /// Whether it has messages, so that the user can choose sizes.
+    /// Whether the benchmark has messages, so that the user can choose sizes.
     pub sized: bool,
-    /// Whether it keeps `depth` operations in flight.
+    /// Whether the benchmark keeps `depth` operations in flight.
     pub streams: bool,
-    /// Whether its operation has a root.
+    /// Whether the operation has a root.
     pub rooted: bool,
-    /// Thread support that it needs from the library.
+    /// Thread support that the benchmark needs from the library.
     pub threading: Threading,
-    /// Transport between its ranks.
+    /// Transport between the ranks.
     pub medium: Medium,
     /// Options with a fixed set of values.
     pub axes: &'static [&'static Axis],
@@ -55,15 +55,15 @@ pub struct Benchmark {
     pub settings: &'static [&'static Setting],
     /// Setting that is a list of sizes and replaces `--sizes`.
     pub sized_by: Option<&'static Setting>,
-    /// Default values of its axes where they differ from the axes' own defaults.
+    /// Default values of axes, where this benchmark differs from the defaults of the axes.
     pub usual: Preset,
-    /// Whether it is a broadcast. It cannot take less than an empty message one way; rows that do get a mark.
+    /// Whether the benchmark is a broadcast. A broadcast cannot take less than an empty message one way; rows that do get a mark.
     pub one_way: bool,
-    /// OSU programs that it replaces: one with default options, and one with options of its own.
+    /// OSU programs that the benchmark replaces: one with default options, and one with other values on some axes.
     pub osu: [Option<Osu>; 2],
-    /// Returns an error with the reason if this build cannot run it.
+    /// Returns an error with the reason if this build cannot run the benchmark.
     pub available: fn() -> std::result::Result<(), String>,
-    /// Source line that registers it.
+    /// Source line that registers the benchmark.
     pub at: &'static Location<'static>,
     /// Function that runs every case of a session.
     pub run: fn(&mut Session<'_>) -> Result<()>,
@@ -132,21 +132,21 @@ impl Benchmark {
         self
     }
 
-    /// Declares that it has no messages: it has one row, and ignores `--sizes`.
+    /// Declares that the benchmark has no messages. It then has one row and ignores `--sizes`.
     #[must_use]
     pub const fn without_sizes(mut self) -> Benchmark {
         (self.sizes, self.sized) = ("0", false);
         self
     }
 
-    /// Declares that its operation has a root.
+    /// Declares that the operation has a root.
     #[must_use]
     pub const fn with_root(mut self) -> Benchmark {
         self.rooted = true;
         self
     }
 
-    /// Declares that it keeps `depth` operations in flight.
+    /// Declares that the benchmark keeps `depth` operations in flight.
     #[must_use]
     pub const fn streaming(mut self) -> Benchmark {
         self.streams = true;
@@ -181,7 +181,7 @@ impl Benchmark {
         self
     }
 
-    /// Declares that it needs one rank, which starts processes of its own.
+    /// Declares that the benchmark needs one rank, which starts other processes.
     #[must_use]
     pub const fn by_itself(mut self) -> Benchmark {
         self.medium = Medium::Own;
@@ -189,14 +189,14 @@ impl Benchmark {
         self
     }
 
-    /// Declares that its ranks are connected by sockets, without MPI.
+    /// Declares that sockets connect the ranks, without MPI.
     #[must_use]
     pub const fn over_sockets(mut self) -> Benchmark {
         self.medium = Medium::Sockets;
         self
     }
 
-    /// Sets default values of its axes.
+    /// Sets default values of axes for this benchmark.
     #[must_use]
     pub const fn usually(mut self, values: Preset) -> Benchmark {
         self.usual = values;
@@ -215,14 +215,14 @@ impl Benchmark {
         self.usual.iter().find(|(name, _)| *name == axis.name).map_or(axis.default, |(_, value)| value)
     }
 
-    /// Sets the OSU program that it replaces, and the title that the program prints.
+    /// Sets the OSU program that the benchmark replaces, and the title that the program prints.
     #[must_use]
     pub const fn osu(mut self, name: &'static str, title: &'static str) -> Benchmark {
         self.osu[0] = Some(Osu { name, title, axes: &[] });
         self
     }
 
-    /// Sets another OSU program that it replaces, with values on its axes.
+    /// Sets another OSU program that the benchmark replaces, with the values on axes that this program uses.
     #[must_use]
     pub const fn osu_with(mut self, name: &'static str, title: &'static str, axes: Preset) -> Benchmark {
         self.osu[1] = Some(Osu { name, title, axes });
@@ -234,7 +234,7 @@ impl Benchmark {
         (self.threading == Threading::Multiple).then(|| plan.threads.unwrap_or_default())
     }
 
-    /// Returns its OSU names.
+    /// Returns the OSU programs that the benchmark replaces.
     pub fn osu_names(&self) -> impl Iterator<Item = &Osu> {
         self.osu.iter().flatten()
     }

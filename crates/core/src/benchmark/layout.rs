@@ -15,7 +15,7 @@ pub enum Layout {
     Pairs(Pairs),
     /// Rank 0 is timed and all other ranks answer it.
     Star,
-    /// Rank 0 is timed and starts processes of its own. Other ranks are idle.
+    /// Rank 0 is timed and starts other processes. Other ranks are idle.
     Alone,
     /// Every rank is timed.
     Everyone {

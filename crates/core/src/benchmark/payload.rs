@@ -5,7 +5,7 @@ use crate::unit::Rank;
 /// Pattern of the buffers, and the iterations that ran since they were filled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Fill {
-    /// Number of the filling, so that data of an earlier one is detected.
+    /// Number that changes with each filling, so that data of an earlier filling is detected.
     pub round: u64,
     /// Message size, a part of the pattern.
     pub bytes: u64,
@@ -37,7 +37,7 @@ impl Check {
         }
     }
 
-    /// Returns this check, or the other if this one passed.
+    /// Returns the first failure of two checks.
     #[must_use]
     pub fn and(self, other: Check) -> Check {
         if self == Check::Passed { other } else { self }
@@ -53,9 +53,9 @@ pub struct Mismatch {
     pub slot: u64,
     /// Position in the message, from 0.
     pub byte: u64,
-    /// Expected value.
+    /// Value of the byte that was expected.
     pub expected: u8,
-    /// Actual value.
+    /// Value of the byte that arrived.
     pub actual: u8,
 }
 

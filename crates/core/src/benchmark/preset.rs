@@ -5,7 +5,7 @@
 pub struct Osu {
     /// Name of the program, such as `osu_put_bw`.
     pub name: &'static str,
-    /// Title that it prints, without version: `OSU MPI_Put Bandwidth Test`.
+    /// Title that the program prints, without version: `OSU MPI_Put Bandwidth Test`.
     pub title: &'static str,
     /// Values on the benchmark's axes, if the user selects none.
     pub axes: Preset,

@@ -63,7 +63,7 @@ pub(crate) struct Stopwatch<'c> {
 }
 
 impl<'c> Stopwatch<'c> {
-    /// Starts it.
+    /// Starts a stopwatch.
     pub(crate) fn start(clock: &'c Clock) -> Stopwatch<'c> {
         Stopwatch { start: clock.mark(), last_ns: 0 }
     }

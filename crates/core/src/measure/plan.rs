@@ -66,7 +66,7 @@ pub enum Effort {
     Fixed {
         /// Timed iterations; rounded up to whole batches.
         iterations: u64,
-        /// Untimed iterations before them.
+        /// Untimed iterations before the timed ones.
         warmup: u64,
     },
 }

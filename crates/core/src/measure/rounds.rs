@@ -177,7 +177,7 @@ impl OpenCase<'_, '_> {
         }
     }
 
-    /// Returns the number of samples of the next round, or why there is none; a fixed number of iterations has no reason.
+    /// Returns the number of samples of the next round, or the reason for stopping. With a fixed number of iterations there is no reason.
     fn next_round(&self, total: u64, sampling: &Sampling) -> std::result::Result<u64, Option<Ending>> {
         let Effort::Precision { precision, max_time } = self.effort else { return Err(None) };
         let reached = sampling.summary.as_ref().and_then(Summary::precision);

@@ -22,7 +22,7 @@ use crate::{
 
 /// A kernel type as values, so that the code around the timed loop is compiled once.
 pub struct KernelFactory<'k> {
-    /// Headline of its rows.
+    /// Metric of the headline figure.
     pub metric: Metric,
     /// Returns the bytes, operations and legs of one iteration.
     pub work: fn(&Case) -> Work,

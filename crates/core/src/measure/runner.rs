@@ -22,7 +22,7 @@ use crate::{
 pub struct Part {
     /// Selected benchmarks, in order.
     pub choices: Vec<Choice>,
-    /// Their plan.
+    /// Plan of these benchmarks.
     pub plan: Plan,
 }
 

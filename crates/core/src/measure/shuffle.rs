@@ -75,7 +75,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn it_is_a_permutation_with_an_inverse(n in 1u32..3000, seed in any::<u64>()) {
+        fn a_shuffle_is_a_permutation_with_an_inverse(n in 1u32..3000, seed in any::<u64>()) {
             let shuffle = Shuffle::new(n, seed);
             let mut seen = vec![false; n as usize];
             for at in 0..n {

@@ -156,7 +156,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn rounds_end(sample_ns in 1.0f64..1e9, reached in prop::option::of(0.0f64..1.0)) {
+        fn rounds_end_at_the_limit(sample_ns in 1.0f64..1e9, reached in prop::option::of(0.0f64..1.0)) {
             let mut n = first_round(sample_ns, SECOND);
             for _ in 0..100 {
                 let spent = Duration::from_nanos((n as f64 * sample_ns) as u64);

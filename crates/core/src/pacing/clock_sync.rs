@@ -98,7 +98,7 @@ pub(crate) struct ClockSync<'a, M> {
     leaders: Vec<Rank>,
     /// Ranks that receive their model from this rank.
     followers: Vec<Rank>,
-    /// Whether this rank reads the clock of rank 0 but fits a model of its own.
+    /// Whether this rank reads the clock of rank 0 but fits its own model.
     shares_clock_of_rank_0: bool,
     model: ClockModel,
     points: Vec<Point>,

@@ -37,7 +37,7 @@ impl Clock {
         Clock { inner, facts }
     }
 
-    /// Returns a clock that stands still until [`VirtualTime::advance`] moves it, with the given cost of a reading.
+    /// Returns a clock that does not advance until [`VirtualTime::advance`] moves it, with the given cost of a reading.
     pub fn manual(overhead_ns: u64) -> (Clock, VirtualTime) {
         Clock::skewed(overhead_ns, Skew::default())
     }

@@ -1,4 +1,4 @@
-//! The timed loop alone, for the benchmark of its own cost.
+//! The timed loop alone, so that a benchmark can measure the cost of the loop.
 
 use crate::{benchmark::Kernel, error::Result, measure::timed_loop, system::clock::Clock};
 

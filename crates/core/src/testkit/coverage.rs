@@ -112,9 +112,9 @@ pub struct Coverage {
     pub covered: u64,
     /// Rows with a notice that the interval is not reliable.
     pub marked: u64,
-    /// Rows without such a notice.
+    /// Rows without a notice about the interval.
     pub silent: u64,
-    /// Rows without such a notice whose interval contains the true median.
+    /// Rows without a notice about the interval, whose interval contains the true median.
     pub silent_covered: u64,
     /// Number of samples of all rows.
     pub samples: u64,
@@ -203,7 +203,7 @@ impl Kernel for Noisy {
         Ok(Check::Passed)
     }
 
-    /// Returns the number of iterations so far. The last one ended the last sample.
+    /// Returns the number of iterations so far.
     fn figures(&mut self) -> Result<Figures> {
         Ok([("iterations".into(), Figure::Value(self.iterations as f64))].into())
     }

@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_with_a_single_buffer_have_a_key_of_their_own_and_are_verified() {
+    fn rows_with_a_single_buffer_have_a_separate_key_and_are_verified() {
         static SINGLE: Benchmark =
             Benchmark::of::<PatternKernel<Stream, Slow>>("sim.bw", "x").streaming().axes(&[Buffers::AXIS]);
         let mut plan = plan("1000");

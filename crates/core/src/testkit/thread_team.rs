@@ -57,7 +57,7 @@ struct State {
     aborted: Option<u8>,
 }
 
-/// A message on its way, in virtual time.
+/// A message in transit, in virtual time.
 pub struct SimMessage {
     /// Content.
     pub bytes: Vec<u8>,

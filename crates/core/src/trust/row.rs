@@ -25,11 +25,11 @@ const TICK_NS: f64 = 1e7;
 /// What is known of a row when its marks are decided.
 #[derive(Debug, Clone, Copy)]
 pub struct RowFacts<'a> {
-    /// Summary of its samples.
+    /// Summary of the samples.
     pub summary: &'a Summary,
-    /// Counters, added over all its ranks.
+    /// Sum of the counters of all ranks of the row.
     pub counters: Counters,
-    /// Wall time of its samples times the number of ranks, in nanoseconds.
+    /// Wall time of the samples times the number of ranks, in nanoseconds.
     pub cpu_ns: f64,
     /// Why sampling ended; `None` for a fixed number of iterations.
     pub ending: Option<Ending>,

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use crate::{benchmark::Threads, result::Notice, system::clock::Facts, team::Place};
 
-/// A clock is marked if its resolution or its overhead is above this, in nanoseconds.
+/// Maximum resolution and maximum overhead of a clock without a mark, in nanoseconds.
 const COARSE_NS: u64 = 100;
 
 /// Returns the marks that hold for every row of a run.

@@ -17,7 +17,7 @@ pub struct DataFlow {
 /// The number of blocks of the message size on some ranks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Share {
-    /// The ranks that have them.
+    /// The ranks that have these blocks.
     pub who: Participants,
     /// Number of blocks on each of these ranks.
     pub blocks: Blocks,
@@ -125,17 +125,17 @@ impl DataFlow {
         DataFlow { vector: true, ..self }
     }
 
-    /// Whether one rank is the root.
+    /// Returns whether one rank is the root.
     pub const fn is_rooted(self) -> bool {
         !matches!((self.sends.who, self.receives.who), (Participants::Everyone, Participants::Everyone))
     }
 
-    /// Whether ranks exchange data with neighbours only.
+    /// Returns whether ranks exchange data with neighbours only.
     pub const fn has_neighbours(self) -> bool {
         matches!(self.receives.blocks, Blocks::Neighbours)
     }
 
-    /// Whether any data moves.
+    /// Returns whether any data moves.
     pub const fn has_messages(self) -> bool {
         !matches!(self.sends.blocks, Blocks::None)
     }

@@ -71,7 +71,7 @@ impl Part {
         datatype::element_width(self.bytes) as usize
     }
 
-    /// Whether this rank passes `MPI_IN_PLACE` in a role.
+    /// Returns whether this rank passes `MPI_IN_PLACE` in a role.
     pub(super) fn is_in_place(&self, role: Role) -> bool {
         self.in_place
             && match self.flow.in_place() {

@@ -20,9 +20,9 @@ ombx_core::axis! {
 /// The neighbours of a rank in the order of their blocks. `None` lies beyond the edge of a grid.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Neighbours {
-    /// The ranks from which it receives.
+    /// The ranks from which the rank receives.
     pub sources: Vec<Option<u32>>,
-    /// The ranks to which it sends.
+    /// The ranks to which the rank sends.
     pub destinations: Vec<Option<u32>>,
 }
 

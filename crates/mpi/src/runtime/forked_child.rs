@@ -34,7 +34,7 @@ impl ForkedChild {
     pub fn end(self) -> Result<()> {
         let child = self.0;
         std::mem::forget(self);
-        // SAFETY: nobody has waited for this child, so its process id is not reused.
+        // SAFETY: no code has waited for this child, so its process id is not reused.
         match unsafe { ombx_end_child(child) } {
             0 => Ok(()),
             _ => Err(Error::fabric("a forked child ended before its case did")),
@@ -44,7 +44,7 @@ impl ForkedChild {
 
 impl Drop for ForkedChild {
     fn drop(&mut self) {
-        // SAFETY: nobody has waited for this child: `end` forgets the value instead of dropping it.
+        // SAFETY: no code has waited for this child: `end` forgets the value instead of dropping it.
         unsafe { ombx_end_child(self.0) };
     }
 }
@@ -63,7 +63,7 @@ mod tests {
     }
 
     #[test]
-    fn a_dropped_child_is_gone() {
+    fn dropping_a_child_ends_it() {
         let child = ForkedChild::fork().unwrap();
         let stat = format!("/proc/{}/stat", child.0);
         drop(child);

@@ -23,7 +23,7 @@ const _: () = assert!(
     "mpi-sys was built with another MPI than ombx-mpi: use one target directory per MPI"
 );
 
-/// Whether the C shim and mpi-sys were compiled with the same `mpi.h`, judged by the sizes of two types.
+/// Returns whether the C shim and mpi-sys were compiled with the same `mpi.h`, judged by the sizes of two types.
 pub(crate) fn same_headers() -> bool {
     SIZEOF_COMM as usize == size_of::<ffi::MPI_Comm>()
         && SIZEOF_STATUS as usize == size_of::<ffi::MPI_Status>()

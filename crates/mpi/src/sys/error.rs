@@ -25,7 +25,7 @@ pub(crate) fn check(call: &'static str, code: c_int) -> Result<()> {
 /// Set when a call has failed on this rank, so that the job is ending.
 static FAILED: AtomicBool = AtomicBool::new(false);
 
-/// Whether handles may be freed. Freeing is often collective: a rank that ends the job after an error or a panic
+/// Returns whether handles may be freed. Freeing is often collective: a rank that ends the job after an error or a panic
 /// would wait for ranks that never call it.
 pub(crate) fn may_free() -> bool {
     !FAILED.load(Ordering::Relaxed) && !std::thread::panicking()

@@ -88,7 +88,7 @@ impl Comm {
         }
     }
 
-    /// Whether all ranks run on one host, that is, can share memory. Collective.
+    /// Returns whether all ranks run on one host, that is, can share memory. Collective.
     pub(crate) fn is_on_one_host(&self) -> Result<bool> {
         let mut size = 0;
         // SAFETY: `self.raw` is valid; the new communicator is freed here once.

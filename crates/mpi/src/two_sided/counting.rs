@@ -150,7 +150,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_int_ends_below_2_gib() {
+    fn counts_above_int_max_need_large_counts() {
         assert_eq!(Int::count(INT_MAX).unwrap(), c_int::MAX);
         assert!(Int::count(INT_MAX + 1).is_err());
         assert!(Large::count(Large::MOST).is_ok() && Large::MOST >= INT_MAX);

@@ -201,7 +201,7 @@ mod absent {
         }
     }
 
-    /// Defines functions that nobody can call: the type has no values.
+    /// Defines functions that cannot be called, because the type has no values.
     macro_rules! uncallable {
         ($($name:ident -> $result:ty;)*) => {$(
             fn $name(&mut self) -> $result {

@@ -100,7 +100,7 @@ fn range(sweep: &LinkSweep, times: &LinkTimes) -> String {
     format!("{links}: fastest {fastest}, median {median}, slowest {slowest}.")
 }
 
-/// Table of the slowest links relative to their kind, with their times when measured again alone.
+/// Returns a table of the slowest links relative to their kind, with their times when measured again alone.
 fn slowest(sweep: &LinkSweep, times: &LinkTimes) -> Markup {
     html! {
         div.wide role="group" aria-label="Slowest links" {

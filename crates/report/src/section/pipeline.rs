@@ -129,8 +129,8 @@ fn draw(id: &str, row: &Measurement, pipeline: &Pipeline) -> Markup {
         svg.plot.pipe viewBox={ "0 0 " (n(width)) " " (n(height)) } role="img" aria-labelledby={ (id) "-t " (id) "-d" } {
             title id={ (id) "-t" } { "Pipeline of " (count(nodes, "node")) " and " (count(phases, "phase")) }
             desc id={ (id) "-d" } {
-                @for ((node, phase), [data, room]) in &pipeline.waited {
-                    "Node " (node) ", phase " (phase) " waited " (ms(*data)) " for data and " (ms(*room)) " for buffers. "
+                @for ((node, phase), [data, space]) in &pipeline.waited {
+                    "Node " (node) ", phase " (phase) " waited " (ms(*data)) " for data and " (ms(*space)) " for buffers. "
                 }
             }
             @for phase in 1..=phases { text x=(n(x(phase) + BOX.0 / 2.0)) y=(n(TOP - 14.0)) text-anchor="middle" { "phase " (phase) } }
@@ -151,10 +151,10 @@ fn draw(id: &str, row: &Measurement, pipeline: &Pipeline) -> Markup {
                 @if let Some(rate) = pipeline.mb_per_s.get(&node) { text x=(n(after)) y=(n(middle - 6.0)) { (figure(*rate)) " MB/s" } }
                 text.soft x=(n(after)) y=(n(middle + 12.0)) { "to " (end("sink")) }
                 @for phase in 1..=phases {
-                    @let [data, room] = pipeline.waited.get(&(node, phase)).copied().unwrap_or_default();
+                    @let [data, space] = pipeline.waited.get(&(node, phase)).copied().unwrap_or_default();
                     @let level = shade(pipeline.total(node, phase).unwrap_or(0.0));
                     rect.stage.{ "h" (level) } x=(n(x(phase))) y=(n(y(node))) width=(n(BOX.0)) height=(n(BOX.1)) rx="6" {}
-                    @for (line, (what, waited)) in [("for data", data), ("for buffers", room)].into_iter().enumerate() {
+                    @for (line, (what, waited)) in [("for data", data), ("for buffers", space)].into_iter().enumerate() {
                         text.on.(if level > 4 { "high" } else { "low" }) x=(n(x(phase) + 10.0)) y=(n(y(node) + 26.0 + 20.0 * line as f64)) {
                             (what) " " (ms(waited))
                         }
@@ -170,7 +170,7 @@ fn draw(id: &str, row: &Measurement, pipeline: &Pipeline) -> Markup {
     }
 }
 
-/// Table for a pipeline that is too large for a drawing.
+/// Returns a table for a pipeline that is too large for a drawing.
 fn table(pipeline: &Pipeline) -> Markup {
     let ms = |ms: Option<f64>| ms.map_or("n/a".to_owned(), figure);
     html! {
@@ -178,8 +178,8 @@ fn table(pipeline: &Pipeline) -> Markup {
             table {
                 thead { tr { th scope="col" { "node" } th scope="col" { "phase" } th scope="col" { "waited for data, ms" } th scope="col" { "waited for buffers, ms" } } }
                 tbody {
-                    @for ((node, phase), [data, room]) in &pipeline.waited {
-                        tr { td { (node) } td { (phase) } td { (ms(*data)) } td { (ms(*room)) } }
+                    @for ((node, phase), [data, space]) in &pipeline.waited {
+                        tr { td { (node) } td { (phase) } td { (ms(*data)) } td { (ms(*space)) } }
                     }
                 }
             }

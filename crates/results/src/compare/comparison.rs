@@ -1,4 +1,4 @@
-//! What a comparison says: its cases, their difference, evidence and verdict.
+//! Result of a comparison: cases, differences, evidence and verdicts.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -27,11 +27,11 @@ pub struct Comparison {
 /// Description of one side.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SideInfo {
-    /// Name given by the user, usually the names of its files.
+    /// Name given by the user, usually the names of the files.
     pub name: String,
-    /// Identifiers of its runs. Each run is one launch.
+    /// Identifiers of the runs of this side. Each run is one launch.
     pub runs: Vec<String>,
-    /// Libraries of its runs without build details.
+    /// MPI libraries of the runs, without build details.
     pub libraries: BTreeSet<String>,
 }
 
@@ -115,7 +115,7 @@ pub struct Change {
 pub struct Evidence {
     /// Test method.
     pub method: Method,
-    /// Probability of such a difference between equal sides. `None` if samples depend on each other.
+    /// Probability of a difference of this size between equal sides. `None` if samples depend on each other.
     pub p: Option<f64>,
     /// The same after Holm's correction for the number of cases.
     pub p_adjusted: Option<f64>,
@@ -172,9 +172,9 @@ impl Verdict {
 pub struct Unmatched {
     /// Key of the row.
     pub key: String,
-    /// Side that measured it.
+    /// Side that measured the case.
     pub only: Side,
-    /// Why the other side did not: `not there`, or the reason for skipping or failing.
+    /// Why the other side did not measure it: `not there`, or the reason for skipping or failing.
     pub why: String,
 }
 

@@ -81,7 +81,7 @@ pub(super) fn evaluate(pairs: &[(&Row, &Row)], order: Order) -> (Vec<CaseCompari
 
 /// Withdraws a verdict on single launches that no other case confirms.
 ///
-/// A launch can have a mode of its own in one case, far outside the scatter. With several cases, two must therefore differ
+/// A launch can have another mode in one case, far outside the scatter. With several cases, two must therefore differ
 /// in the same direction.
 fn confirm(cases: &mut [CaseComparison]) {
     let is_single = |case: &CaseComparison| case.evidence.method == Method::OneLaunch;

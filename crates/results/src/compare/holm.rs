@@ -21,7 +21,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn holm_by_hand() {
+    fn holm_matches_values_computed_by_hand() {
         let adjusted = holm(&[0.01, 0.04, 0.03, 0.005]);
         let by_hand = [0.03, 0.06, 0.06, 0.02];
         assert!(adjusted.iter().zip(by_hand).all(|(a, b)| (a - b).abs() < 1e-12), "{adjusted:?}");

@@ -187,7 +187,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_count_is_what_trying_gives(a in prop::collection::vec(0u8..6, 1..6), b in prop::collection::vec(0u8..6, 1..6)) {
+        fn exact_counts_match_enumeration(a in prop::collection::vec(0u8..6, 1..6), b in prop::collection::vec(0u8..6, 1..6)) {
             let of = |v: &[u8]| v.iter().map(|x| f64::from(*x)).collect::<Vec<_>>();
             let (a, b) = (of(&a), of(&b));
             prop_assert!((mann_whitney(&a, &b).unwrap() - tried(&a, &b)).abs() < 1e-9);
@@ -196,7 +196,7 @@ mod tests {
         }
 
         #[test]
-        fn an_interval_without_zero_is_a_small_p(a in prop::collection::vec(0.0..10.0f64, 4..9), b in prop::collection::vec(0.0..20.0f64, 4..9)) {
+        fn an_interval_without_zero_has_a_small_p_value(a in prop::collection::vec(0.0..10.0f64, 4..9), b in prop::collection::vec(0.0..20.0f64, 4..9)) {
             let p = mann_whitney(&a, &b).unwrap();
             if let Some([low, high]) = shift_interval(&a, &b) {
                 prop_assert_eq!(low > 0.0 || high < 0.0, p <= 0.05);

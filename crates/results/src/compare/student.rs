@@ -27,7 +27,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn student_by_hand() {
+    fn student_matches_values_computed_by_hand() {
         // Means 2 and 5, spread 1: t = 3 / sqrt(2/3) = 3.674 with 4 degrees; p = 0.0213, quantile 2.776.
         let ([low, high], p) = student(&[1.0, 2.0, 3.0], &[4.0, 5.0, 6.0]).unwrap();
         assert!((p - 0.021312).abs() < 1e-5, "{p}");

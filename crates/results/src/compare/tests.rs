@@ -187,7 +187,7 @@ fn a_link_that_is_slower_by_a_tenth_is_found_and_gated() {
 }
 
 #[test]
-fn a_bandwidth_that_rises_is_better_and_a_latency_that_rises_is_worse() {
+fn higher_bandwidth_is_better_and_higher_latency_is_worse() {
     let mut noise = Noise(1);
     let times = |first: usize| (0..8).map(|i| 2 * i + first).collect::<Vec<_>>();
     let rows = [steady(1), on_link(&FAIR_PING, &FAIR_STREAM)].concat();

@@ -40,11 +40,11 @@ pub struct ResultFile {
 /// A run and its rows.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RunWithRows {
-    /// Where, when and how it was measured.
+    /// Record of the run: where, when and how it was measured.
     pub run: Run,
     /// Its rows.
     pub rows: Vec<Measurement>,
-    /// How it ended. `None` if the run was killed.
+    /// How the run ended. `None` if it was killed.
     pub end: Option<(RunOutcome, Tally)>,
 }
 

@@ -1,6 +1,6 @@
 //! Logarithmic axes: range, position of values, and ticks.
 
-/// Values at which ticks may stand.
+/// Values that may have ticks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ticks {
     /// 1, 2, 5, 10, 20 ...: for times and rates.

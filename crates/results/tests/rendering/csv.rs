@@ -48,7 +48,7 @@ fn missing_values_are_empty() {
 }
 
 #[test]
-fn any_text_survives_quoting() {
+fn quoted_text_is_unquoted_unchanged() {
     let file::RunWithRows { mut run, mut rows, .. } = golden();
     run.library = "one, \"two\"\nthree;four".into();
     rows[0].trust[0].code = "a;b,c\"d".into();

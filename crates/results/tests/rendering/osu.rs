@@ -241,7 +241,7 @@ fn validation_and_percentiles_are_columns() {
 }
 
 #[test]
-fn threads_and_processes_stand_before_the_title() {
+fn numbers_of_threads_and_processes_precede_the_title() {
     let mut row = latency(8, &[660; 10]);
     row.bench = "p2p.latency_mt".into();
     row.axes.insert("threads".into(), "1:2".into());

@@ -131,7 +131,7 @@ fn repeated_advice_is_printed_once() {
 }
 
 #[test]
-fn columns_are_aligned_however_wide() {
+fn columns_of_any_width_are_aligned() {
     let mut rows: Vec<Measurement> = [(1, 900), (1000, 1_234_567), (4_194_303, 98_765_432_100)]
         .map(|(b, ns)| latency(b, &around(ns, 400)))
         .into();
@@ -167,7 +167,7 @@ fn without_marks_it_is_at_most_110_columns_wide() {
 }
 
 #[test]
-fn an_incomplete_run_says_so() {
+fn an_incomplete_run_is_marked() {
     let rows = [latency(8, &around(2000, 400))];
     let of = |rows: &[Measurement], outcome| rendered(&mut Table::default(), &golden().run, rows, outcome);
     assert!(of(&rows, file::RunOutcome::Interrupted).ends_with("\nnot complete: interrupted after 1 row\n"));

@@ -93,7 +93,7 @@ fn other_files_give_the_reason() {
 }
 
 #[test]
-fn rows_stand_between_run_and_end_records() {
+fn rows_are_between_run_and_end_records() {
     let lines: Vec<&str> = GOLDEN.lines().collect();
     for (order, line, why) in [
         (vec![1, 0], 1, "must come first"),

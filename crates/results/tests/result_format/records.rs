@@ -39,7 +39,7 @@ pub(crate) fn any_end() -> impl Strategy<Value = Record> {
     })
 }
 
-/// Text with quotes, control characters, line ends and characters of all scripts.
+/// Returns text with quotes, control characters, line ends and characters of all scripts.
 fn text() -> impl Strategy<Value = String> {
     prop_oneof![any::<String>(), Just("a \"quoted\"\nline\u{2028}\0".to_owned())]
 }

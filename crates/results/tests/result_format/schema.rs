@@ -35,7 +35,7 @@ fn every_written_line_is_valid() {
 }
 
 #[test]
-fn it_refuses_what_the_reader_refuses() {
+fn the_schema_rejects_what_the_reader_rejects() {
     let validator = validator();
     let row = json(include_str!("../golden/v1.jsonl").lines().nth(1).unwrap());
     for (pointer, value) in [
@@ -55,7 +55,7 @@ fn it_refuses_what_the_reader_refuses() {
     }
 }
 
-/// With `OMBX_BLESS` set, the test writes the document instead, like `cargo xtask codegen`.
+/// Compares the document with the generated schema. With `OMBX_BLESS` set, the test writes the document instead, like `cargo xtask codegen`.
 #[test]
 fn the_documented_schema_is_the_generated_one() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/result.schema.json");

@@ -141,7 +141,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn frames_survive_transport(kind: u8, body in prop::collection::vec(any::<u8>(), 0..300), rest in prop::collection::vec(any::<u8>(), 0..20)) {
+        fn frames_are_decoded_as_encoded(kind: u8, body in prop::collection::vec(any::<u8>(), 0..300), rest in prop::collection::vec(any::<u8>(), 0..20)) {
             let frame = Frame::new(kind, body);
             let bytes = [frame.encode().unwrap(), rest.clone()].concat();
             let (parsed, used) = Frame::parse(&bytes, 300).unwrap().unwrap();

@@ -107,7 +107,7 @@ impl Listener {
     /// Listens under a random name in the abstract Unix-domain namespace of this host.
     pub fn unix(options: &SocketOptions, token: Token) -> Result<Listener> {
         let failed = |e: Errno| Error::fabric(format!("cannot listen on a Unix-domain socket: {e}"));
-        // Nobody can guess the name and occupy it. It is no secret.
+        // The name is random, so that no other user can occupy it in advance. It is no secret.
         let name = format!("ombx-{}", Token::random()?);
         let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, FLAGS, None).map_err(failed)?;
         let address = SocketAddrUnix::new_abstract_name(name.as_bytes()).map_err(failed)?;
@@ -120,7 +120,7 @@ impl Listener {
         Listener { socket, address, token, pending: Vec::new(), rejected: 0 }
     }
 
-    /// Returns the address on which it listens.
+    /// Returns the address of the listener.
     pub fn address(&self) -> &Address {
         &self.address
     }

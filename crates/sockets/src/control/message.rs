@@ -25,11 +25,11 @@ kinds! {
     Data,
     /// Coordinator to every rank, or a rank to the coordinator: an exit code and a sentence. The session ends.
     End,
-    /// Rank to coordinator: its work is done.
+    /// Rank to coordinator: the rank has done its work.
     Leave,
     /// To a process that has just started: its task.
     Task,
-    /// From it: it is ready to run.
+    /// From a process that has just started: ready to run.
     Ready,
     /// From any process of a pipeline, passed on to the coordinator: an error.
     Failure,
@@ -146,7 +146,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn messages_survive_frames(
+        fn messages_are_decoded_as_encoded(
             kind in 0..KINDS.len(),
             numbers in prop::collection::vec(any::<u64>(), 0..5),
             texts in prop::collection::vec("\\PC{0,9}", 0..4),

@@ -97,7 +97,7 @@ impl Started {
     pub fn with_input(mut command: Command, name: String, task: &[u8]) -> Result<Started> {
         let mut child = spawn(command.stdin(Stdio::piped()), &name)?;
         if let Some(mut stdin) = child.stdin.take() {
-            // Fails if the process has ended already; its exit code tells why.
+            // Fails if the process has ended already; its exit code gives the reason.
             let _ = stdin.write_all(task);
         }
         Ok(Started { name, channel: None, child: Some(child) })
@@ -151,7 +151,7 @@ pub(crate) enum Event {
 /// How a member ended.
 #[derive(Debug)]
 pub struct Exit {
-    /// The member's name.
+    /// Name of the member.
     pub name: String,
     /// Process number; `None` for a thread.
     pub pid: Option<u32>,
@@ -265,7 +265,7 @@ impl ProcessGroup {
         }
     }
 
-    /// Waits until all members have ended, at most [`GRACE`]; returns whether they have.
+    /// Waits until all members have ended, for at most [`GRACE`]. Returns whether they have.
     fn wait_for_exits(&self) -> bool {
         let running = lock(&self.state.running);
         let waited = self.state.exited.wait_timeout_while(running, GRACE, |running| *running > 0);

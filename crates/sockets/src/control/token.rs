@@ -80,7 +80,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn tokens_differ_and_survive_text() {
+    fn tokens_differ_and_are_parsed_as_printed() {
         let (a, b) = (Token::random().unwrap(), Token::random().unwrap());
         assert!(a.is(a.bytes()) && !a.is(b.bytes()) && !a.is(&a.bytes()[..8]) && !a.is(&[]));
         assert!(a.to_string().parse::<Token>().unwrap().is(a.bytes()));

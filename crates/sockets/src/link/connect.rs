@@ -21,7 +21,7 @@ pub(crate) const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// A kind of stream socket.
 pub(crate) trait SocketKind: 'static {
-    /// Whether it is a Unix-domain socket; else it is TCP.
+    /// Whether the socket is a Unix-domain socket. Otherwise it is a TCP socket.
     const UNIX: bool = false;
     /// Whether sends avoid a copy (`MSG_ZEROCOPY`).
     const ZERO_COPY: bool = false;

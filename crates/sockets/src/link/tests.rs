@@ -41,7 +41,7 @@ thread_local! {
     static SENT: RefCell<u64> = const { RefCell::new(0) };
 }
 
-/// Whether the next datagram of this thread is lost.
+/// Returns whether the next datagram of this thread is lost.
 pub(super) fn loses() -> bool {
     let sent = SENT.with_borrow_mut(|sent| {
         *sent = sent.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);

@@ -25,7 +25,7 @@ pub(crate) const FLAG: SendFlags = SendFlags::from_bits_retain(libc::MSG_ZEROCOP
 const ORIGIN: u8 = 5;
 const COPIED: u8 = 1;
 
-/// Counters of the sends on one socket: made, released by the kernel, and copied by the kernel nevertheless.
+/// Counters of the sends on one socket: made, released by the kernel, and copied by the kernel in spite of zero copy.
 #[derive(Debug, Default)]
 pub(crate) struct Sends {
     pub(crate) made: u64,
@@ -84,7 +84,7 @@ impl Sends {
         }
     }
 
-    /// Returns the percentage of sends that the kernel copied nevertheless; `None` before the first release.
+    /// Returns the percentage of sends that the kernel copied in spite of zero copy; `None` before the first release.
     pub(crate) fn copied_percent(&self) -> Option<f64> {
         (self.released > 0).then(|| 100.0 * self.copied as f64 / self.released as f64)
     }

@@ -64,11 +64,11 @@ pub(super) struct NodeRun {
     pub(super) began: u64,
     /// End of the last phase.
     pub(super) ended: u64,
-    /// By phase: nanoseconds of waiting for data, and for space.
+    /// Nanoseconds that each phase waited for data, and for space.
     pub(super) waits: Vec<[u64; 2]>,
-    /// By buffer: when it began to leave the source.
+    /// Time when each buffer began to leave the source.
     pub(super) left: Vec<u64>,
-    /// By buffer: when it was complete at the sink.
+    /// Time when each buffer was complete at the sink.
     pub(super) arrived: Vec<u64>,
 }
 

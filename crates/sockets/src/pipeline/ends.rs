@@ -130,7 +130,7 @@ impl Ends {
         }
     }
 
-    /// Drains buffer `buffer` of the last phase: writes it to the file, or compares it if there is none.
+    /// Drains buffer `buffer` of the last phase: writes it to the sink file, or compares it if the sink is memory.
     pub(super) fn drain(&self, run: RunId, buffer: u32, memory: &mut Memory) -> Result<Option<Wrong>> {
         let Some((path, file)) = &self.sink else { return self.compare(run, buffer, memory) };
         for block in 0..self.shape.nodes {

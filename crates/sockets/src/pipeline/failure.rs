@@ -21,7 +21,7 @@ pub(super) struct Failure {
 pub(super) enum Cause {
     /// The end of another process may have caused it: its connections break.
     Consequence,
-    /// Nothing else caused it.
+    /// Original failure, which no other failure caused.
     Root,
 }
 
@@ -68,7 +68,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_failure_survives_transport() {
+    fn a_failure_is_decoded_as_encoded() {
         for kind in KINDS {
             let sent = Failure::from(Error::new(kind, "disk full"));
             let received = Failure::of(&sent.message());
@@ -82,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn an_exit_is_the_root_unless_the_process_has_reported_another() {
+    fn an_exit_is_the_cause_unless_the_process_reported_another() {
         let cause = |pid, code: i32| {
             let status = Some(ExitStatus::from_raw(code << 8));
             Failure::exited(&Exit { name: "node 1".into(), pid, status }).cause

@@ -80,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn without_hosts_every_node_is_here() {
+    fn without_hosts_every_node_is_on_this_host() {
         for text in ["", "localhost"] {
             let hosts = Hosts::parse(text).unwrap();
             assert_eq!((hosts.of(5), hosts.local(3), hosts.are_here()), (None, 3, true));

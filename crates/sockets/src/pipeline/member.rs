@@ -54,7 +54,7 @@ impl Members {
         Members { group, ready, count: 0 }
     }
 
-    /// Starts a member and gives it its task and files.
+    /// Starts a member of the pipeline and sends its task and files.
     pub(super) fn start(
         &mut self,
         plan: &Plan,

@@ -51,12 +51,12 @@ pub(super) enum WaitMode {
 
 /// Polls of a spinning process before it yields the CPU.
 const POLLS_PER_YIELD: u32 = 1000;
-/// Bytes between counters: each has a cache line of its own.
+/// Bytes between counters: each has its own cache line.
 const LINE: usize = 64;
 /// Bytes from a counter to the number of processes that sleep on it.
 const SLEEPERS: usize = 4;
 const COUNTERS: usize = 7;
-/// Value of a counter of a buffer that no process fills or drains in timed runs: nobody waits for it.
+/// Value of a counter of a buffer that no process fills or drains in timed runs. No process waits for it.
 pub(super) const AHEAD: u32 = u32::MAX;
 
 /// The memory of a phase, mapped into one process.

@@ -131,7 +131,7 @@ struct Measuring<'r, 'a> {
 }
 
 impl Measuring<'_, '_> {
-    /// Repeats timed runs until the stop rule is met; returns why it stopped, and the total time of the runs.
+    /// Repeats timed runs until the stop rule is met. Returns the reason for stopping, and the total time of the runs.
     fn sample(&mut self) -> Result<(Option<stop::Ending>, Duration)> {
         let (warm, fixed) = match self.session.plan.effort {
             Effort::Fixed { iterations, warmup } => (warmup, Some(iterations)),
@@ -168,7 +168,7 @@ impl Measuring<'_, '_> {
         }
     }
 
-    /// Runs once more with fresh data, of which every byte is compared. From file to file, every run has done that.
+    /// Runs once more with fresh data and compares every byte. With a source and a sink file, every run has done that already.
     fn run_fresh(&mut self) -> Result<()> {
         let files = self.plan.source.path().is_some() && self.plan.sink.path().is_some();
         if self.checks && !files && self.check == Check::Passed {
@@ -236,7 +236,7 @@ fn figures(plan: &Plan, runs: &[Run]) -> Figures {
     figures
 }
 
-/// Returns the time of every buffer at every sink: from the first node that began to send it until all of it had arrived.
+/// Returns the time of every buffer at every sink: from the start of sending on the first node until the whole buffer has arrived.
 fn buffer_ns(run: &Run) -> Vec<f64> {
     if !run.one_clock {
         return Vec::new();

@@ -78,8 +78,8 @@ impl SharedMemory {
         unsafe { AtomicU64::from_ptr(self.start.as_ptr().add(at).cast()) }
     }
 
-    /// Returns `length` bytes from offset `at` after the header; panics outside the mapping. The caller has learnt from the words
-    /// that no other process writes there.
+    /// Returns `length` bytes from offset `at` after the header; panics outside the mapping. The words must show that no other
+    /// process writes there.
     pub(crate) fn bytes(&mut self, at: usize, length: usize) -> &mut [u8] {
         let end = at.checked_add(length).and_then(|end| end.checked_add(self.header));
         assert!(end.is_some_and(|end| end <= self.length), "bytes {at}+{length} are outside the mapping");

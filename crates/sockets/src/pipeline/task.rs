@@ -21,14 +21,25 @@ pub(super) struct Plan {
 /// The role of a process. Nodes and phases are counted from 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Role {
-    /// A node.
-    Node { node: u32 },
-    /// A phase of a node.
-    Phase { node: u32, phase: u32 },
+    Node {
+        node: u32,
+    },
+    Phase {
+        node: u32,
+        phase: u32,
+    },
     /// Sends block `peer` of every buffer to node `peer`.
-    Sender { node: u32, phase: u32, peer: u32 },
+    Sender {
+        node: u32,
+        phase: u32,
+        peer: u32,
+    },
     /// Receives block `peer` of every buffer from node `peer`.
-    Receiver { node: u32, phase: u32, peer: u32 },
+    Receiver {
+        node: u32,
+        phase: u32,
+        peer: u32,
+    },
 }
 
 impl Role {
@@ -110,7 +121,7 @@ impl Plan {
 /// Function that runs a role: receives its task from the channel and returns when the role has ended.
 pub(super) type RunRole = fn(Channel, Execution) -> io::Result<()>;
 
-/// What a process has received with its task.
+/// Task of a process, as it was received.
 pub(super) struct Assignment {
     pub(super) plan: Plan,
     pub(super) name: String,
@@ -130,7 +141,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_task_survives_transport() {
+    fn a_task_is_decoded_as_encoded() {
         let shape = Shape { nodes: 3, phases: 4, buffers: 5, block: 1 << 40 };
         let sink = Storage::File("/tmp/a:b c".into());
         let (workers, wait_mode) = (Execution::Thread, WaitMode::Spin);

@@ -180,7 +180,7 @@ fn a_row_has_all_figures() {
     };
     assert!(value("buffer_p50_us") > 0.0 && value("buffer_p99_us") >= value("buffer_p95_us"));
     assert!(value("node0_mb_per_s") > 0.0 && value("node1_phase2_waited_for_data_ms") >= 0.0);
-    // Source and sink are in memory: nobody waits for them.
+    // Source and sink are in memory, so no process waits for them.
     assert_eq!(
         (value("node1_phase1_waited_for_data_ms"), value("node1_phase3_waited_for_room_ms")),
         (0.0, 0.0)
@@ -188,7 +188,7 @@ fn a_row_has_all_figures() {
 }
 
 #[test]
-fn an_unchecked_row_says_so() {
+fn an_unverified_row_is_marked() {
     let mut given = choices(&[("nodes", "1"), ("phases", "2"), ("buffer-count", "2"), ("block", "64")]);
     given.verify = false;
     assert_eq!(testkit::measure(1, &BENCH, &given).unwrap().rows[0].check, Check::Off);

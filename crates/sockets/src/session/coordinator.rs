@@ -31,16 +31,16 @@ pub enum SessionEvent {
     Lost {
         /// The lost rank.
         rank: Rank,
-        /// Its host.
+        /// Host of the rank.
         host: String,
         /// How the connection broke.
         why: String,
     },
     /// A rank ended the session and has reported why. The other ranks are ended after this event.
     Ended {
-        /// The rank.
+        /// Rank that ended the session.
         rank: Rank,
-        /// Its exit code.
+        /// Exit code that the rank has sent.
         code: u8,
     },
 }
@@ -210,7 +210,7 @@ impl Coordinator {
 /// From where ranks connect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reach {
-    /// From this host.
+    /// Processes on this host only.
     ThisHost,
     /// From other hosts too.
     Everywhere,
@@ -234,7 +234,7 @@ mod tests {
         socket::{deadline::Deadline, stream::Address},
     };
 
-    /// The other ranks end as soon as they are asked to; the lost rank is still reported first.
+    /// Checks that the lost rank is reported first, although the other ranks end at once.
     #[test]
     fn the_lost_rank_is_reported_first() {
         for _ in 0..100 {

@@ -71,7 +71,7 @@ impl Hello {
     }
 }
 
-/// Returns what must be equal for two ranks to understand each other.
+/// Returns the build of ombx, which must be the same on all ranks of a session.
 pub(super) fn version() -> String {
     format!("ombx {} sockets 2", env!("CARGO_PKG_VERSION"))
 }
@@ -131,7 +131,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_rank_table_survives_encoding() {
+    fn a_rank_table_is_decoded_as_encoded() {
         let ranks: Vec<Hello> = (0..3).map(Hello::of_this_process).collect();
         assert_eq!(read_rank_table(&rank_table(&ranks)).unwrap(), ranks);
         assert!(read_rank_table(&rank_table(&ranks[1..])).is_err());

@@ -27,7 +27,7 @@ const ABORT_DELAY: Duration = Duration::from_millis(100);
 
 /// Ranks of a session, or some of them.
 ///
-/// Control messages pass through the coordinator. Payload has connections of its own, one for each case.
+/// Control messages pass through the coordinator. Payload has separate connections, one for each case.
 #[derive(Clone)]
 pub struct SocketTeam {
     session: Rc<Session>,
@@ -62,7 +62,7 @@ impl SocketTeam {
         Ok(SocketTeam { session: Rc::new(session), ranks, own_rank: rank })
     }
 
-    /// Leaves the session. Call it when this rank's work is done.
+    /// Leaves the session. Call this function when the work of this rank is done.
     pub fn leave(&self) {
         self.session.connection.leave();
     }

@@ -1,5 +1,5 @@
-/* Every hundredth time that a process asks a clock, the clock has stepped back, the time of day by an hour and any other by a
- * second, three times in all. OMBX_CLOCKS says which: realtime, or all. */
+/* Library (LD_PRELOAD) that moves clocks back at every hundredth reading in a process, three times in all. The time of day moves
+ * by an hour, any other clock by a second. OMBX_CLOCKS selects the clocks: `realtime` or `all`. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stdlib.h>

@@ -41,12 +41,12 @@ impl Flip {
     }
 }
 
-/// How the messages of an iteration are distinguished.
+/// How the faults find a message of an iteration.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Slots {
-    /// By the order of calls: this many per iteration.
+    /// By the order of calls. The number is that of calls per iteration.
     Calls(u64),
-    /// By their position in one buffer.
+    /// By the position of the message in one buffer.
     Parts,
 }
 
@@ -153,7 +153,7 @@ fn defect(stage: &Stage) -> &'static [&'static str] {
     }
 }
 
-/// Checks that rows with a flipped byte failed with the right place, and that all others passed.
+/// Checks that rows with a flipped byte failed with the right position, and that all others passed.
 fn caught(done: &Done, name: &str, flips: &[Flip], defective: bool) -> Result<String, String> {
     let Some(Ok(file)) = &done.out else { return Err("no result file".into()) };
     let rows = file.runs.iter().flat_map(|run| &run.rows).filter(|row| row.bench == name);
@@ -216,7 +216,7 @@ fn pipeline() -> Case {
 fn without(bench: &Bench) -> Case {
     let case = Case::of("one byte flips", Place::Verifying, &bench.name, "list", 0).without_out();
     if bench.name.contains("barrier") {
-        return case.skip_if(Some("moves no data".into()));
+        return case.skip_if(Some("transfers no data".into()));
     }
     if bench.name.starts_with("sockets.") {
         // It makes system calls directly: no library can intercept them.

@@ -17,7 +17,7 @@ const MANY: &str = "run p2p.latency --sizes 1..64K --precision 0.0001% --max-tim
 const ENDLESS: &str = "run p2p.latency --sizes 8 --iterations 4294967296 --batch 1000000 --timeout 3s -n 2";
 const LAUNCHERS: [&str; 4] = ["mpiexec", "mpirun", "orterun", "prterun"];
 
-/// Reason for no such case with Open MPI.
+/// Reason why these cases are not run with Open MPI.
 const UNTIDY: &str =
     "Open MPI sometimes leaves shared memory behind when ombx and with it the launcher are killed";
 
@@ -82,7 +82,7 @@ pub(crate) fn cases(stage: &Stage) -> Vec<Case> {
         Flavour::OpenMpi => "orted",
     };
     let here = stage.mpi.flavour == Flavour::Mpich;
-    let why = (!here).then(|| "its launcher starts local ranks without a helper".to_owned());
+    let why = (!here).then(|| "the launcher has no helper process for local ranks".to_owned());
     cases.push(
         harmed("the launcher's helper is killed", 6, move |job| send(job, &[helpers], Signal::KILL))
             .skip_if(why),

@@ -17,7 +17,7 @@ struct Row {
     options: &'static str,
     /// Number of the matching call on rank 1, from 1.
     nth: u64,
-    /// Whether every change must pass it.
+    /// Whether every change of ombx must pass the case.
     gate: bool,
 }
 

@@ -13,7 +13,7 @@ const SENDING: &str = "run p2p.latency --sizes 8,64 --iterations 10 --warmup 5 -
 const WINDOWS: &str =
     "run rma.put_latency --sync lock --win create --sizes 8,64 --iterations 10 --batch 1 -n 2 --timeout 8s";
 
-/// Part of the second case in which the n-th of these calls is made.
+/// Parts of the second case, each identified by the n-th of these MPI calls.
 const PLACES: [(Place, &str, &str, &str, u64); 6] = [
     (Place::Open, "rma.put_latency", WINDOWS, "Win_create", 2),
     (Place::WarmUp, "p2p.latency", SENDING, "Recv", 3),

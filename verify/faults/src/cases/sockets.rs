@@ -28,8 +28,8 @@ const GATE: [&str; 2] = ["the coordinator is killed", "the measured connection i
 
 pub(crate) fn cases(stage: &Stage) -> Vec<Case> {
     // These cases need no MPI: one run is enough.
-    let once =
-        (stage.mpi.flavour != Flavour::Mpich).then(|| "no MPI in it: done with MPICH's build".to_owned());
+    let once = (stage.mpi.flavour != Flavour::Mpich)
+        .then(|| "needs no MPI: run only with the MPICH build".to_owned());
     let mut cases = Vec::new();
     for rank in [0, 1] {
         cases.push(

@@ -1,9 +1,9 @@
-/* Plain loops over sockets: two processes, each pinned to a core of its own.
+/* Plain loops over sockets: two processes, each pinned to its own core.
  *
  * usage: sockets stream|ping tcp|unix BYTES WINDOW MILLISECONDS
  *
  * Prints one line of JSON: the nanoseconds of each iteration. An iteration is a window of messages and a receipt of one byte,
- * or a message to and fro. */
+ * or one message in each direction. */
 #define _GNU_SOURCE
 #include <netinet/in.h>
 #include <netinet/tcp.h>

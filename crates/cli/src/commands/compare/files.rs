@@ -17,7 +17,7 @@ pub(super) fn side(names: &[String]) -> Result<SideResults> {
     Ok(launches)
 }
 
-/// Returns the files that a name stands for: a file, the result files of a directory, a list with commas, or a glob.
+/// Returns the files of an argument: a file, the result files of a directory, a list with commas, or a glob.
 fn expand(name: &str) -> Result<Vec<PathBuf>> {
     let path = Path::new(name);
     let none = |what: &str| Err(Error::storage(format!("{name}: {what}")));

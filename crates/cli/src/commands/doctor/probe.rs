@@ -19,13 +19,13 @@ use crate::launch::detection;
 
 /// Default time limit, which a slow cluster needs.
 const LIMIT: Duration = Duration::from_secs(60);
-/// Begin of the line of a rank, among the launcher's own output.
+/// Start of the line of a rank, among the launcher's own output.
 const MARK: &str = "ombx-probe ";
 
-/// A rank as it describes itself.
+/// Facts that a rank reports about itself.
 pub(super) struct Rank {
     pub(super) place: Place,
-    /// Launcher that it detects.
+    /// Launcher that the rank detects.
     pub(super) launcher: Option<String>,
 }
 

@@ -64,7 +64,7 @@ pub(super) fn list(registry: &Registry) -> String {
     text
 }
 
-/// Returns the options of `ombx run` that a program's name stands for, each between marks.
+/// Returns the options of `ombx run` that a program selects by its name, each enclosed in `mark`.
 pub(super) fn options(osu: &Osu, mark: &str) -> String {
     let option = |(axis, value): &(&str, &str)| format!("{mark}--{axis} {value}{}", mark.trim_start());
     osu.axes.iter().map(option).collect()

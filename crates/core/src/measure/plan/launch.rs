@@ -56,7 +56,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_reads_and_prints_and_arranges() {
+    fn launches_are_parsed_printed_and_shuffle_rows() {
         let launch: Launch = "2/5/42".parse().unwrap();
         assert_eq!((launch.number, launch.of, launch.order), (2, 5, 42));
         assert_eq!(launch.to_string(), "2/5/42");

@@ -124,7 +124,7 @@ pub(super) struct CaseLine<'a> {
     /// Chosen value of each axis.
     #[serde(default)]
     pub(super) axes: BTreeMap<String, String>,
-    /// Absent if the row was skipped before the work was known.
+    /// Work of one iteration. Absent if the row was skipped before it was known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) work: Option<WorkLine>,
     pub(super) across: AcrossLine,

@@ -67,7 +67,7 @@ fn healthy_machines_give_no_verdict() {
 }
 
 #[test]
-fn a_slow_link_is_named_and_nothing_else() {
+fn a_slow_link_is_the_only_verdict() {
     for (hosts, each) in [(1, 6), (1, 16), (6, 1), (8, 2), (16, 4), (2, 8)] {
         let (a, b) = (1, hosts * each - 1);
         for seed in 0..20 {

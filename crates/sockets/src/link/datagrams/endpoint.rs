@@ -18,7 +18,7 @@ use crate::{
 /// Maximum number of messages that may arrive before a missing one.
 pub(super) const MAX_AHEAD: u64 = 4096;
 
-/// What the link and its [`Responder`] share.
+/// State that a link and its [`Responder`] share.
 pub(super) struct Endpoint {
     pub(super) socket: UdpSocket,
     pub(super) token: Token,

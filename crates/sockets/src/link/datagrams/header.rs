@@ -58,7 +58,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn headers_survive_encoding(number in 0u64..1 << 40, count in 0u64..=ACKNOWLEDGEMENT, kind in 0usize..4) {
+        fn headers_are_decoded_as_encoded(number in 0u64..1 << 40, count in 0u64..=ACKNOWLEDGEMENT, kind in 0usize..4) {
             let kind = [Kind::Message, Kind::Acknowledgement, Kind::Request, Kind::Hello][kind];
             let header = Header::new(kind, number, count);
             prop_assert_eq!(Header::decode(header.encode()), header);

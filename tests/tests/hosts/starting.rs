@@ -1,14 +1,15 @@
-//! Ways of starting jobs: a binary that has to be copied, a scheduler's template, rings, several ranks a host, single benchmarks.
+//! Tests of starting jobs: a copied binary, a scheduler's template, rings, several ranks per host, host files.
 
 use std::{fs, path::PathBuf};
 
 use ombx_tests::{mpi, results};
 
-use crate::bed::Bed;
+use crate::testbed::Bed;
 
 const SHORT: &str = "--timeout 60s -- --sizes 8 --iterations 10 --warmup 1";
 
-/// Hosts that see nothing of this machine's build and runs; copies go to a file system of their own. The inventory says so.
+/// Hides the build and the runs of this machine from the hosts. Each host gets its own file system for copies, of the given size.
+/// Returns an inventory that says so.
 fn without_shared_files(bed: &Bed, sizes: [&str; 2]) -> PathBuf {
     let build = mpi::ombx().parent().expect("a directory").display().to_string();
     let (work, runs) = (bed.files.path("work"), bed.runs());
@@ -46,9 +47,9 @@ fn a_host_whose_disk_is_full_is_named() {
     assert!(!done.stderr.contains("host h1"), "{done}");
 }
 
-/// A scheduler in one line: it runs what it is given on the first host, and says a number as LSF does.
+/// The scheduler is a script: it runs the job on the first host and prints a job number in the format of LSF.
 #[test]
-fn a_template_of_any_scheduler_is_submitted_and_followed() {
+fn a_scheduler_template_is_submitted_and_its_job_followed() {
     let Some(bed) = Bed::up("--hosts 2") else { return };
     let config = bed.files.path("bed/ssh_config");
     let submit = bed.files.write(
@@ -73,9 +74,9 @@ fn a_template_of_any_scheduler_is_submitted_and_followed() {
 }
 
 #[test]
-fn rings_and_several_ranks_a_host() {
+fn rings_and_several_ranks_per_host() {
     let Some(bed) = Bed::up("--hosts 3") else { return };
-    // A line of shell makes the MPI usable.
+    // `setup` has a line of shell that sets a variable for MPI.
     let inventory = bed.inventory(|text| {
         text.replace("slots = 1", "slots = 2")
             .replace("[env]", "setup = [\"export OMPI_MCA_x='a b'\"]\n[env]")
@@ -101,7 +102,7 @@ fn rings_and_several_ranks_a_host() {
 }
 
 #[test]
-fn single_benchmarks_go_where_a_hostfile_says() {
+fn single_benchmarks_run_on_the_hosts_of_a_hostfile() {
     let Some(bed) = Bed::up("--hosts 2") else { return };
     let lines = if mpi::is_open_mpi() { "h1 slots=1\nh2 slots=1\n" } else { "h1:1\nh2:1\n" };
     let hostfile = bed.files.write("hosts", lines);

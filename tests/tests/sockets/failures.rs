@@ -1,4 +1,4 @@
-//! Killed processes of a session: the others end soon, one sentence names the process, and rows are kept.
+//! Tests of killed processes of a session. The others end soon, one error names the process, and rows are kept.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use crate::{Kept, in_the_middle, ombx, workers};
 /// A failed job ends within this time.
 const END_LIMIT: Duration = Duration::from_secs(10);
 
-/// Fails a job in the middle; checks its exit code, its time and its result file.
+/// Makes a job fail while it measures. Checks its exit code, the time until it ends, and its result file.
 fn failed(fault: &str, code: i32, act: impl FnOnce(&Running)) -> Done {
     let kept = Kept::new();
     let job = in_the_middle(&kept);

@@ -1,4 +1,4 @@
-//! Mistakes with every option of every command, made from the table of options that the binary itself prints.
+//! Tests of mistakes with every option of every command, generated from the table of options that the binary prints.
 
 use std::collections::BTreeSet;
 
@@ -6,11 +6,11 @@ use ombx_tests::{Job, mpi};
 use proptest::prelude::*;
 use serde_json::Value;
 
-use crate::Tripwire;
+use crate::StartRecorder;
 
 const GOLDEN: &str = include_str!("../../../crates/results/tests/golden/v1.jsonl");
 
-/// What no option takes that has a form of its own.
+/// Values that every option with a fixed syntax rejects.
 const NONSENSE: &[&str] = &[
     "",
     " ",
@@ -32,7 +32,7 @@ const NONSENSE: &[&str] = &[
     "'",
     "\"",
 ];
-/// Options that take any text, any path, or any host name, and are mistaken in ways of their own.
+/// Options that take any text, path or host name. Other tests cover their mistakes.
 const FREE: &[&str] = &[
     "out",
     "launcher-arg",
@@ -47,7 +47,7 @@ const FREE: &[&str] = &[
     "runs",
 ];
 
-/// An option of a command.
+/// Option of a command.
 struct Known {
     command: String,
     long: String,
@@ -75,9 +75,9 @@ fn table() -> Vec<Known> {
     rows.iter().filter_map(known).filter(ends_at_once).collect()
 }
 
-/// A command line without a mistake, to put one in.
-fn right(wire: &Tripwire, command: &str) -> Vec<String> {
-    let golden = wire.files.write("golden.jsonl", GOLDEN).display().to_string();
+/// Returns a correct command line, to which a test adds a mistake.
+fn right(recorder: &StartRecorder, command: &str) -> Vec<String> {
+    let golden = recorder.files.write("golden.jsonl", GOLDEN).display().to_string();
     let build = mpi::ombx().display().to_string();
     let words: &[&str] = match command {
         "run" => &["p2p.latency"],
@@ -93,17 +93,17 @@ fn right(wire: &Tripwire, command: &str) -> Vec<String> {
 }
 
 #[test]
-fn every_option_given_wrongly_is_one_sentence_and_starts_nothing() {
-    let wire = Tripwire::new();
+fn every_wrong_option_gives_one_error_line_and_starts_nothing() {
+    let recorder = StartRecorder::new();
     let table = table();
     assert!(table.len() > 100, "only {} options are in the table", table.len());
     let names: BTreeSet<(&str, &str)> = table.iter().map(|o| (o.command.as_str(), o.long.as_str())).collect();
     let mut lines = Vec::new();
-    // What ab hands on is read as it is by run.
+    // `ab` passes these options to `run`.
     let own = |option: &&Known| option.command != "ab" || !names.contains(&("run", option.long.as_str()));
     for option in table.iter().filter(own) {
         let Known { command, long, takes, optional, repeats, values } = option;
-        let mut mistake = |more: &[String]| lines.push([right(&wire, command), more.to_vec()].concat());
+        let mut mistake = |more: &[String]| lines.push([right(&recorder, command), more.to_vec()].concat());
         let short = &long[..long.len() - 1];
         for wrong in [format!("{long}x"), short.to_owned()] {
             if !wrong.is_empty() && !names.contains(&(command.as_str(), wrong.as_str())) {
@@ -123,7 +123,7 @@ fn every_option_given_wrongly_is_one_sentence_and_starts_nothing() {
         if !takes || FREE.contains(&long.as_str()) {
             continue;
         }
-        // One list of words is as good as another.
+        // Options with a list of values share one parser, so three values are enough.
         for nonsense in NONSENSE.iter().take(if values.is_empty() { NONSENSE.len() } else { 3 }) {
             mistake(&[format!("--{long}={nonsense}")]);
         }
@@ -133,17 +133,17 @@ fn every_option_given_wrongly_is_one_sentence_and_starts_nothing() {
             mistake(&[format!("--{long}={value}x")]);
         }
     }
-    wire.judge_all(&lines);
+    recorder.judge_all(&lines);
 }
 
 #[test]
-fn any_mistake_among_right_words_is_found() {
-    let wire = Tripwire::new();
+fn a_wrong_value_among_valid_options_is_found() {
+    let recorder = StartRecorder::new();
     let table = table();
     let forms: Vec<&Known> =
         table.iter().filter(|o| o.takes && !FREE.contains(&o.long.as_str()) && o.command != "osu").collect();
     let around = ["--sizes=8", "--no-verify", "--ranks=2", "--quiet", "--json"];
-    // No value that means anything begins with a tilde.
+    // No valid value begins with a tilde.
     let mistake =
         (0..forms.len(), "~\\PC{0,30}", proptest::sample::subsequence(around.to_vec(), 0..4), any::<bool>());
     let cases = ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(100) };
@@ -155,8 +155,8 @@ fn any_mistake_among_right_words_is_found() {
         let others: Vec<String> = others.into_iter().filter(known).map(str::to_owned).collect();
         let wrong = vec![format!("--{}={value}", option.long)];
         let [one, other] = if first { [wrong, others] } else { [others, wrong] };
-        let words = [right(&wire, &option.command), one, other].concat();
-        let judged = wire.judge(&words);
+        let words = [right(&recorder, &option.command), one, other].concat();
+        let judged = recorder.judge(&words);
         prop_assert!(judged.is_ok(), "{:?}: {}", words, judged.unwrap_err());
     });
 }

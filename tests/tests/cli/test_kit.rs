@@ -1,4 +1,4 @@
-//! The test kit itself: hangs and orphans are found, told and ended.
+//! Tests of the test kit: it reports and kills processes that hang or outlive their job.
 
 use std::{panic::catch_unwind, time::Duration};
 
@@ -10,7 +10,7 @@ fn panics(body: impl FnOnce() + std::panic::UnwindSafe) -> String {
 }
 
 #[test]
-fn a_job_that_hangs_is_told_and_ended() {
+fn a_hanging_job_is_killed_and_reported() {
     let why = panics(|| {
         let script = "echo before; sleep 97 & wait";
         Job::of("sh").args(["-c", script]).limit(Duration::from_secs(3)).run();
@@ -21,7 +21,7 @@ fn a_job_that_hangs_is_told_and_ended() {
 }
 
 #[test]
-fn a_process_that_outlives_its_job_is_told_and_ended() {
+fn a_process_that_outlives_its_job_is_killed_and_reported() {
     let why = panics(|| {
         let script = "setsid sleep 98 >/dev/null 2>&1 &";
         Job::of("sh").args(["-c", script]).run().expect(0).leaves_nothing();

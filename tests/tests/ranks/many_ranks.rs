@@ -1,4 +1,4 @@
-//! Many pairs, fans, threads and forked children, with even and odd numbers of ranks.
+//! Tests of pairs, fans, threads and forked children with even and odd numbers of ranks.
 
 use ombx_tests::{Job, mpi};
 
@@ -6,7 +6,7 @@ use crate::{Kept, assert_measured, assert_plausible, measured};
 
 const QUICK: &str = "--iterations 20 --warmup 2 --sizes 1,4K";
 
-/// Every row is measured and verified; several clocks may count.
+/// Runs to success and returns the rows, all of them verified. Several ranks may be timed.
 fn rows_of(options: &str) -> Vec<ombx_core::result::Measurement> {
     let kept = Kept::new();
     let done = kept.job(options).run().expect(0);
@@ -30,7 +30,7 @@ fn every_benchmark_on_even_and_odd_ranks() {
 }
 
 #[test]
-fn pairs_are_far_or_adjacent() {
+fn pairing_is_block_or_adjacent() {
     for ranks in 2..6 {
         let rows = rows_of(&format!(
             "p2p.mbw_mr p2p.multi_latency -n {ranks} --pairing block,adjacent --window 8 {QUICK}"
@@ -47,7 +47,7 @@ fn pairs_are_far_or_adjacent() {
 }
 
 #[test]
-fn every_thread_has_samples_of_its_own() {
+fn every_thread_has_its_own_samples() {
     for (threads, senders) in [("1:1", 1), ("1:2", 1), ("2:2", 2), ("4:4", 4), ("3:1", 3)] {
         let rows = rows_of(&format!("p2p.latency_mt --threads {threads} --batch 1 {QUICK}"));
         assert_eq!(rows.len(), 2);
@@ -66,7 +66,7 @@ fn every_thread_has_samples_of_its_own() {
 }
 
 #[test]
-fn threads_are_more_than_ranks_and_say_so() {
+fn multithreaded_rows_have_a_notice() {
     for ranks in 3..6 {
         let rows = rows_of(&format!("p2p.latency_mt p2p.latency -n {ranks} --threads 1:2 {QUICK}"));
         assert_eq!(rows.len(), 4);
@@ -79,13 +79,13 @@ fn threads_are_more_than_ranks_and_say_so() {
 }
 
 #[test]
-fn no_child_outlives_its_ranks() {
-    // By the launcher alone: started by ombx, everything is ended at last anyway.
+fn no_forked_child_outlives_its_rank() {
+    // An explicit launcher, because `ombx run` would kill children that are left.
     Job::mpiexec(2, &format!("run p2p.latency_mp {QUICK}")).run().expect(0).leaves_nothing();
 }
 
 #[test]
-fn bad_threads_are_told_before_anything_starts() {
+fn wrong_thread_counts_are_errors_before_any_start() {
     for options in [
         "p2p.latency_mt --threads 0:2",
         "p2p.latency_mt --threads x",
@@ -101,7 +101,7 @@ fn bad_threads_are_told_before_anything_starts() {
 }
 
 #[test]
-fn partitions_arrive_or_are_not_there() {
+fn partitioned_messages_are_verified_or_skipped() {
     let line = format!("p2p.latency_partitioned p2p.bw_partitioned --window 8 {QUICK},1001");
     if mpi::is_open_mpi() {
         let done = Job::ombx("run").args(line.split_whitespace()).run().expect(4);
@@ -116,9 +116,9 @@ fn partitions_arrive_or_are_not_there() {
     }
 }
 
-/// Longer than an `int` counts: by large-count calls, or not at all.
+/// Such messages need large-count calls. Without them their rows are skipped.
 #[test]
-fn messages_beyond_an_int() {
+fn messages_larger_than_an_int() {
     let two = "p2p.latency p2p.latency_persistent --sizes 2G --iterations 1 --warmup 0";
     if mpi::is_open_mpi() {
         let done = Job::ombx("run").args(two.split_whitespace()).run().expect(4);

@@ -1,4 +1,4 @@
-//! A test bed for one test, taken down with it.
+//! A test bed that exists during one test.
 
 use std::{
     env, fs,
@@ -11,12 +11,12 @@ use ombx_core::system::clock::Since;
 use ombx_tests::{Files, Job, missing, mpi, skipped};
 use rustix::process::{Pid, Signal, kill_process};
 
-/// Hosts that are up.
+/// Running test bed. Dropping it removes the hosts.
 pub(crate) struct Bed {
     pub(crate) files: Files,
 }
 
-/// `cargo xtask`, as `cargo xtask test` names it, else through cargo.
+/// Returns the command for xtask: the binary that `cargo xtask test` names, otherwise `cargo run`.
 fn xtask() -> Vec<String> {
     match env::var("OMBX_XTASK") {
         Ok(path) => vec![path],
@@ -29,14 +29,14 @@ fn xtask() -> Vec<String> {
     }
 }
 
-/// `cargo xtask cluster-bench` with the ombx that is tested.
+/// Returns a job of `cargo xtask cluster-bench` with the ombx under test.
 pub(crate) fn cluster_bench() -> Job {
     let own = xtask();
     Job::of(&own[0]).args(&own[1..]).arg("cluster-bench").arg("--bin").arg(mpi::ombx())
 }
 
 impl Bed {
-    /// Brings it up for a test that calls these programs, or prints why it cannot.
+    /// Creates the hosts for a test that needs these programs. Prints the reason if it cannot.
     pub(crate) fn with(programs: &[&str], options: &str) -> Option<Bed> {
         let missing = missing(programs);
         if !missing.is_empty() {
@@ -46,7 +46,7 @@ impl Bed {
         Self::up(options)
     }
 
-    /// Brings it up, or prints why it cannot.
+    /// Creates the hosts. Prints the reason if it cannot.
     pub(crate) fn up(options: &str) -> Option<Bed> {
         if !rustix::process::geteuid().is_root() {
             skipped("a test bed needs root");
@@ -55,7 +55,7 @@ impl Bed {
         let bed = Bed { files: Files::default() };
         let output = bed.xtask("up", options);
         let words = String::from_utf8_lossy(&output.stderr).into_owned();
-        // What this machine cannot do is no failure of the test; all else is.
+        // A feature that this machine lacks skips the test. Any other error fails it.
         if !output.status.success()
             && ["which this machine lacks", "not permitted", "no /dev/net/tun"]
                 .iter()
@@ -68,7 +68,7 @@ impl Bed {
         Some(bed)
     }
 
-    /// A subcommand of the bed with words separated by blanks, to its end.
+    /// Runs `cargo xtask testbed TASK` with arguments separated by blanks, and waits for its end.
     pub(crate) fn xtask(&self, task: &str, words: &str) -> Output {
         let own = xtask();
         let mut command = Command::new(&own[0]);
@@ -77,33 +77,33 @@ impl Bed {
         command.output().unwrap_or_else(|e| panic!("{own:?}: {e}"))
     }
 
-    /// Ends a host with everything on it.
+    /// Kills a host with all its processes.
     pub(crate) fn kill_host(&self, host: &str) {
         let init = fs::read_to_string(self.files.path(&format!("bed/{host}.pid"))).expect("a process");
         let init = init.trim().parse().ok().and_then(Pid::from_raw).expect("a number");
         kill_process(init, Signal::KILL).expect("a process");
     }
 
-    /// What a command prints on a host.
+    /// Runs a command on a host and returns its standard output.
     pub(crate) fn on(&self, host: &str, words: &str) -> String {
         let output = self.xtask("exec", &format!("{host} -- {words}"));
-        let told = String::from_utf8_lossy(&output.stdout).into_owned();
+        let printed = String::from_utf8_lossy(&output.stdout).into_owned();
         assert!(
             output.status.success(),
-            "{words} on {host}: {told}{}",
+            "{words} on {host}: {printed}{}",
             String::from_utf8_lossy(&output.stderr)
         );
-        told
+        printed
     }
 
-    /// A job that starts on the first host; `words` are arguments.
+    /// Returns a job of this command line on the first host.
     pub(crate) fn job(&self, words: &[String]) -> Job {
         let own = xtask();
         let job = Job::of(&own[0]).args(&own[1..]).args(["testbed", "--dir"]).arg(self.files.path("bed"));
         job.args(["exec", "h1", "--", "env"]).args(transports()).args(words)
     }
 
-    /// `ombx` on ranks of these hosts, over TCP, with its results in a file.
+    /// Returns a job of `ombx` with ranks on these hosts, over TCP, with a result file.
     pub(crate) fn ombx(&self, hosts: &str, options: &str) -> Job {
         let mut words = vec![mpi::ombx().to_string_lossy().into_owned()];
         words.extend(options.split_whitespace().map(str::to_owned));
@@ -116,18 +116,18 @@ impl Bed {
         self.files.path("results.jsonl")
     }
 
-    /// `cargo xtask cluster-bench` on all hosts.
+    /// Returns a job of `cargo xtask cluster-bench` on all hosts.
     pub(crate) fn cluster_bench(&self, options: &str) -> Job {
         self.cluster_bench_of(&self.files.path("bed/cluster.toml"), options)
     }
 
-    /// The same with an inventory of one's own.
+    /// Returns a job of `cargo xtask cluster-bench` with this inventory.
     pub(crate) fn cluster_bench_of(&self, inventory: &Path, options: &str) -> Job {
         let job = cluster_bench().arg("--inventory").arg(inventory).arg("--runs").arg(self.runs());
         job.args(options.split_whitespace())
     }
 
-    /// The inventory of the bed, changed, beside the first.
+    /// Writes a changed copy of the inventory of the bed and returns its path.
     pub(crate) fn inventory(&self, change: impl Fn(String) -> String) -> PathBuf {
         let text = fs::read_to_string(self.files.path("bed/cluster.toml")).expect("an inventory");
         self.files.write("bed/changed.toml", change(text))
@@ -137,17 +137,17 @@ impl Bed {
         self.files.path("runs")
     }
 
-    /// A file of the last run.
+    /// Returns the contents of a file of the latest run, or nothing if it does not exist.
     pub(crate) fn kept(&self, name: &str) -> String {
         fs::read_to_string(self.runs().join("latest").join(name)).unwrap_or_default()
     }
 
-    /// Bytes that a host has sent over its network.
+    /// Returns the number of bytes that a host has sent over its network.
     pub(crate) fn sent(&self, host: &str) -> u64 {
         self.on(host, "cat /sys/class/net/eth0/statistics/tx_bytes").trim().parse().expect("a counter")
     }
 
-    /// Fails if a process of a job of cluster-bench is still there; hosts share this machine's processes.
+    /// Panics if a process of the latest run still exists. This machine sees the processes of all hosts.
     #[track_caller]
     pub(crate) fn has_nothing_left(&self) {
         let marked = |pid: &PathBuf| {
@@ -162,7 +162,7 @@ impl Bed {
             let all = fs::read_dir("/proc").expect("/proc").flatten().map(|entry| entry.path());
             all.filter(marked).collect::<Vec<PathBuf>>()
         };
-        // Ranks behind a dead link end by their own deadline.
+        // Ranks behind a cut link end at their own time limit.
         let since = Since::now();
         let mut left = look();
         while !left.is_empty() && since.elapsed() < Duration::from_secs(20) {
@@ -181,7 +181,7 @@ impl Drop for Bed {
     }
 }
 
-/// Over TCP between hosts, whatever else there is.
+/// Returns environment variables that make MPI use TCP between hosts.
 fn transports() -> Vec<&'static str> {
     vec![
         "UCX_TLS=tcp,self",
@@ -192,7 +192,7 @@ fn transports() -> Vec<&'static str> {
     ]
 }
 
-/// Tries until something holds. If it never does and the machine has been busy with other things, nothing can be said.
+/// Repeats an attempt until it succeeds. If all attempts fail, it panics; on a busy machine it skips the test instead.
 #[track_caller]
 pub(crate) fn eventually(tries: u32, mut attempt: impl FnMut() -> Result<(), String>) {
     let mut why = String::new();
@@ -205,7 +205,7 @@ pub(crate) fn eventually(tries: u32, mut attempt: impl FnMut() -> Result<(), Str
     let load = fs::read_to_string("/proc/loadavg").unwrap_or_default();
     let running: f64 = load.split(' ').next().and_then(|l| l.parse().ok()).unwrap_or(0.0);
     let cores = std::thread::available_parallelism().map_or(1, usize::from) as f64;
-    // Two ranks that poll and a switch are ours.
+    // The test itself runs two polling ranks and a switch.
     if running > cores + 2.0 {
         return skipped(&format!("this machine is busy (load {running}), no figure can be trusted: {why}"));
     }

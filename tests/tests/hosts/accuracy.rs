@@ -1,12 +1,12 @@
-//! What else is measured between hosts, against what the network was given: sockets, broadcasts, clocks, the pipeline.
+//! Compares sockets, broadcasts, clocks and the pipeline with the delay and the rate of the emulated network.
 
 use ombx_core::{
     benchmark::{Figure, payload::Check},
     result::{Measurement, Outcome},
 };
-use ombx_tests::{results, tell};
+use ombx_tests::{print_note, results};
 
-use crate::bed::{Bed, eventually};
+use crate::testbed::{Bed, eventually};
 
 fn rows(bed: &Bed, hosts: &str, options: &str) -> Vec<Measurement> {
     let done = bed.ombx(hosts, options).run().expect(0);
@@ -22,16 +22,16 @@ fn least_us(row: &Measurement) -> f64 {
 }
 
 #[test]
-fn sockets_between_hosts_are_as_slow_as_the_network() {
+fn sockets_between_hosts_have_the_delay_and_rate_of_the_network() {
     let Some(bed) = Bed::up("--hosts 2 --delay 2ms --rate 100Mbit") else { return };
     eventually(4, || {
         let row = &rows(&bed, "h1,h2", "run sockets.latency --sizes 8 --max-time 1s")[0];
         let (least, median) = (least_us(row), row.summary.as_ref().expect("a summary").median / 1e3);
-        let told =
+        let message =
             format!("tcp: half a round trip at least {least:.0} us, median {median:.0} us, of 2000 us");
-        tell(&told);
-        assert!(least > 2000.0, "{told}");
-        if [least, median].iter().any(|us| (us / 2000.0 - 1.0).abs() < 0.03) { Ok(()) } else { Err(told) }
+        print_note(&message);
+        assert!(least > 2000.0, "{message}");
+        if [least, median].iter().any(|us| (us / 2000.0 - 1.0).abs() < 0.03) { Ok(()) } else { Err(message) }
     });
     eventually(4, || {
         let before = bed.sent("h1");
@@ -39,12 +39,12 @@ fn sockets_between_hosts_are_as_slow_as_the_network() {
         let (sent, theory) = (bed.sent("h1") - before, 12.5 * 1448.0 / 1514.0);
         assert!(sent > (3 * 16) << 20, "{sent} bytes went over the network");
         let rate = row.mb_per_s().expect("a rate").median;
-        let told = format!("tcp: {rate:.2} MB/s of {theory:.2}");
-        tell(&told);
-        assert!(rate < 1.03 * theory, "{told}");
-        if rate > 0.97 * theory { Ok(()) } else { Err(told) }
+        let message = format!("tcp: {rate:.2} MB/s of {theory:.2}");
+        print_note(&message);
+        assert!(rate < 1.03 * theory, "{message}");
+        if rate > 0.97 * theory { Ok(()) } else { Err(message) }
     });
-    // Between hosts there are no Unix-domain sockets, and inside a host nothing crosses the network.
+    // Unix-domain sockets do not work between hosts. Ranks of one host do not use the network.
     let done = bed.ombx("h1,h2", "run sockets.latency --transport unix --sizes 8").run().expect(4);
     assert!(done.stdout.contains("Unix-domain sockets do not reach"), "{done}");
     let before = bed.sent("h1");
@@ -57,10 +57,10 @@ fn sockets_between_hosts_are_as_slow_as_the_network() {
     assert!(sent < 1 << 20, "{sent} bytes of ranks of one host went over the network");
 }
 
-/// Four ranks on two cores wait for one another's time slices, so the delays are long. Broadcasts back to back from one root after
-/// the other overlap: each begins when its root has the one before, which is one message and not two.
+/// Delays are long, because four ranks on two cores wait for time slices. Broadcasts of the naive loop overlap: the next root starts
+/// when it has received the previous broadcast, after one message instead of two.
 #[test]
-fn a_broadcast_takes_the_depth_of_its_tree_and_the_naive_loop_reads_less() {
+fn a_broadcast_takes_the_depth_of_its_tree_and_the_naive_loop_takes_less() {
     const DEEP_US: f64 = 2.0 * 20_000.0;
     let Some(bed) = Bed::up("--hosts 4 --delay 20ms --rate 100Mbit") else { return };
     eventually(3, || {
@@ -73,22 +73,22 @@ fn a_broadcast_takes_the_depth_of_its_tree_and_the_naive_loop_reads_less() {
         let median = |row: &Measurement| row.summary.as_ref().expect("a summary").median / 1e3;
         let (acked, window, naive) =
             (median(acked.expect("the slowest acker")), median(window), median(&naive[0]));
-        let told = format!(
+        let message = format!(
             "acked {acked:.0} us, in a window {window:.0} us, two messages deep {DEEP_US:.0} us; the naive loop {naive:.0} us"
         );
-        tell(&told);
-        assert!(acked > 0.9 * DEEP_US, "{told}");
+        print_note(&message);
+        assert!(acked > 0.9 * DEEP_US, "{message}");
         match [acked, window].iter().all(|us| (0.95..1.25).contains(&(us / DEEP_US))) && naive < 0.75 * acked
         {
             true => Ok(()),
-            false => Err(told),
+            false => Err(message),
         }
     });
 }
 
-/// Hosts of a bed have boot ids of their own and one clock in truth: what is learnt of their clocks should be nothing.
+/// Hosts of a bed have different boot ids but share one clock, so the fitted clock differences must be almost zero.
 #[test]
-fn clocks_of_hosts_are_learnt_over_the_network() {
+fn clocks_of_hosts_are_synchronized_over_the_network() {
     let Some(bed) = Bed::up("--hosts 2 --delay 2ms --rate 100Mbit") else { return };
     eventually(4, || {
         let line = "run collective.bcast_window --sizes 8 --iterations 40 --warmup 2";
@@ -98,22 +98,26 @@ fn clocks_of_hosts_are_learnt_over_the_network() {
             Figure::Unresolved(why) => panic!("{name}: {why}"),
         };
         let (residual, least) = (value("sync_residual_us"), least_us(row));
-        let told =
+        let message =
             format!("residual {residual:.2} us; a broadcast in a window takes {least:.0} us of 2000 us");
-        tell(&told);
-        // Were the clocks wrong by as much, it would end before it has begun, or take twice as long.
-        if residual < 100.0 && (least / 2000.0 - 1.0).abs() < 0.1 { Ok(()) } else { Err(told) }
+        print_note(&message);
+        // A clock error of 2 ms would make the broadcast take no time, or twice the delay.
+        if residual < 100.0 && (least / 2000.0 - 1.0).abs() < 0.1 { Ok(()) } else { Err(message) }
     });
 }
 
 #[test]
-fn a_pipeline_crosses_the_network_between_its_nodes_alone() {
+fn a_pipeline_sends_its_data_over_the_network() {
     let Some(bed) = Bed::up("--hosts 2") else { return };
     let before = bed.sent("h1");
     let line =
         "run sockets.pipeline --nodes 2 --phases 2 --buffer-count 16 --block 256K --iterations 2 --warmup 0";
     let row = &rows(&bed, "h1,h2", line)[0];
     let sent = bed.sent("h1") - before;
-    tell(&format!("{} at {:?}: {sent} bytes left the first host", row.key, row.mb_per_s().map(|r| r.median)));
+    print_note(&format!(
+        "{} at {:?}: {sent} bytes left the first host",
+        row.key,
+        row.mb_per_s().map(|r| r.median)
+    ));
     assert!(sent > (2 * 16 * 256) << 10, "{sent} bytes went over the network");
 }
