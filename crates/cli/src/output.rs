@@ -116,7 +116,7 @@ impl Output {
             let notices: Vec<String> = self.notices.take().unwrap_or_default().into_values().collect();
             if !notices.is_empty() {
                 stderr_line!(
-                    "ombx: results are in doubt: {}. ombx run gives advice for each row",
+                    "ombx: rows have marks: {}. ombx run prints advice for each",
                     notices.join(", ")
                 );
             }

@@ -10,7 +10,7 @@
 //!
 //! ```
 //! use ombx_core::{
-//!     benchmark::{Benchmark, Case, Choice, Context, Kernel, Layout, Method, Metric, Registry, Work},
+//!     benchmark::{Benchmark, Case, Context, Kernel, Layout, Method, Metric, Registry, Work},
 //!     error::Result,
 //!     measure::{
 //!         plan::{Effort, Plan},
@@ -51,9 +51,7 @@
 //! }
 //!
 //! fn main() -> Result<()> {
-//!     let registry = Registry::load()?;
-//!     let selected = registry.all().iter().filter(|bench| bench.name.starts_with("acme.copy"));
-//!     let choices = selected.map(|bench| Choice { bench, preset: &[] }).collect();
+//!     let choices = vec![Registry::load()?.get("acme.copy")?];
 //!     let effort = Effort::Fixed { iterations: 1000, warmup: 10 };
 //!     let parts = [Part { choices, plan: Plan { effort, ..Plan::default() } }];
 //!     let team = Alone(Fabric { name: "none", library: String::new() });

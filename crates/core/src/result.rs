@@ -122,7 +122,7 @@ pub enum Outcome {
 
 /// A mark: a reason to doubt a row.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Notice {
+pub struct Mark {
     /// Stable code for programs, such as `preempted`.
     pub code: String,
     /// Text for the column `trust`, such as `preempted 12x`.
@@ -131,10 +131,10 @@ pub struct Notice {
     pub advice: String,
 }
 
-impl Notice {
+impl Mark {
     /// Returns a mark from its code, its text in the column, and the advice.
-    pub fn new(code: &str, short: impl Into<String>, advice: impl Into<String>) -> Notice {
-        Notice { code: code.into(), short: short.into(), advice: advice.into() }
+    pub fn new(code: &str, short: impl Into<String>, advice: impl Into<String>) -> Mark {
+        Mark { code: code.into(), short: short.into(), advice: advice.into() }
     }
 }
 
@@ -172,7 +172,7 @@ pub struct Measurement {
     /// Figures of the benchmark in addition to times.
     pub figures: Figures,
     /// Marks: what could have disturbed the row.
-    pub trust: Vec<Notice>,
+    pub trust: Vec<Mark>,
     /// Time of its phases; `None` for skipped rows and for rows that the engine did not measure.
     pub phases: Option<Phases>,
 }

@@ -16,7 +16,7 @@ use ombx_core::{
         session::{Session, sizes_of},
         sink::{Memory, Sink},
     },
-    result::{Measurement, Notice, Outcome, Run, Tally},
+    result::{Mark, Measurement, Outcome, Run, Tally},
     system::clock::Clock,
     team::Team,
     unit::{Bytes, Rank},
@@ -201,7 +201,7 @@ impl Sweep<'_> {
         let plan = Plan { sizes: Some(vec![bytes]), pairs: None, ..self.plan.clone() };
         let assignment = Layout::Pair.assign(2, None)?;
         let mut rows = PairSink { kept: Memory::default(), outer: &mut self.opening.sink };
-        let standing: &[Notice] = &self.opening.standing;
+        let standing: &[Mark] = &self.opening.standing;
         let mut session =
             Session::new(pair, assignment, (&plan, self.clock, standing), self.task.choice, &mut rows);
         (self.task.choice.bench.run)(&mut session)

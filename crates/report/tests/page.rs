@@ -7,7 +7,7 @@ use ombx_core::{
         Figure, Metric, Work,
         payload::{Check, Mismatch},
     },
-    result::{ClockFacts, Measurement, Notice, Outcome, Run, Samples, Tally},
+    result::{ClockFacts, Mark, Measurement, Outcome, Run, Samples, Tally},
     stats::Summary,
     team::Place,
     unit::Rank,
@@ -83,11 +83,8 @@ fn attributes<'a>(html: &'a str, name: &str) -> Vec<&'a str> {
 #[test]
 fn findings_come_first() {
     let mut rows = sweep("p2p.latency", &[]);
-    rows[0].trust = vec![Notice {
-        code: "preempted".into(),
-        short: "preempted 3x".into(),
-        advice: "free the CPUs".into(),
-    }];
+    rows[0].trust =
+        vec![Mark { code: "preempted".into(), short: "preempted 3x".into(), advice: "free the CPUs".into() }];
     rows[1].outcome = Outcome::Failed("data arrived wrong".into());
     rows[1].check = Check::Failed(Mismatch { rank: Rank(1), slot: 2, byte: 3, expected: 4, actual: 5 });
     rows[2].outcome = Outcome::Failed("MPI_ERR_X".into());
@@ -171,7 +168,7 @@ fn launches_are_one_curve_and_files_are_two() {
     assert_eq!(html.matches("<title>base, ").count(), 8, "and marks of all launches");
 }
 
-fn links(trust: &[Notice]) -> ResultFile {
+fn links(trust: &[Mark]) -> ResultFile {
     let name = |rank: u32| rank.to_string();
     let pairs = (0u32..4).flat_map(|a| (0u32..4).map(move |b| (a, b))).filter(|(a, b)| a != b);
     let rows = pairs.map(|(from, to)| {
@@ -203,7 +200,7 @@ fn the_heat_map_outlines_slow_links() {
         "attention and links"
     );
     assert!(html.find("is slow") < html.find("id=\"links\""));
-    let shared = Notice { code: "shared_cpu".into(), short: "s".into(), advice: "a".into() };
+    let shared = Mark { code: "shared_cpu".into(), short: "s".into(), advice: "a".into() };
     let html = rendered(&[("l", &links(&[shared]))]);
     assert!(html.contains("no verdict: ranks share CPUs") && !html.contains("is slow"));
 }
@@ -258,7 +255,7 @@ fn two_sides_are_compared() {
 #[test]
 fn the_page_loads_nothing() {
     let mut rows = sweep("p2p.latency", &[]);
-    rows[0].trust = vec![Notice { code: "clock".into(), short: "clock".into(), advice: "x".into() }];
+    rows[0].trust = vec![Mark { code: "clock".into(), short: "clock".into(), advice: "x".into() }];
     let html = rendered(&[("x.jsonl", &file(run(&["a", "b"]), rows)), ("l", &links(&[]))]);
     for outside in ["http:", "https:", "//", "url(", "@import", " src=", "fetch("] {
         let scripted =
@@ -291,7 +288,7 @@ fn text_of_files_is_escaped() {
     (bad.clock.source, bad.plan, bad.env) =
         (evil(), BTreeMap::from([(evil(), evil())]), BTreeMap::from([(evil(), evil())]));
     bad.places[0] = Place { host: evil(), cpus: evil(), online: 1, governor: Some(evil()) };
-    let notice = Notice { code: evil(), short: evil(), advice: evil() };
+    let notice = Mark { code: evil(), short: evil(), advice: evil() };
     let mut rows = sweep(EVIL, &[(EVIL, EVIL)]);
     rows.push(row(EVIL, &[("other", EVIL)], 8, 100.0));
     rows[0].trust = vec![notice.clone()];

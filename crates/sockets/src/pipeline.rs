@@ -47,7 +47,7 @@ use crate::control::{Channel, Execution, MAX_PIPELINE_MESSAGE};
 static NODES: Setting = Setting {
     name: "nodes",
     value: "N",
-    about: "number of nodes, each a process with its phases",
+    about: "Number of nodes, each a process with its phases",
     default: Some("3"),
     check: |text| number(text, 1, MAX_NODES, "nodes").map(drop),
 };
@@ -55,7 +55,7 @@ static NODES: Setting = Setting {
 static PHASES: Setting = Setting {
     name: "phases",
     value: "F",
-    about: "number of phases of each node; between two phases every node sends to every node",
+    about: "Number of phases of each node; between two phases every node sends to every node",
     default: Some("3"),
     check: |text| number(text, 2, MAX_PHASES, "phases").map(drop),
 };
@@ -63,7 +63,7 @@ static PHASES: Setting = Setting {
 static BUFFERS: Setting = Setting {
     name: "buffer-count",
     value: "B",
-    about: "buffers that pass through each node in a run, each with a block for every node; set by a source file",
+    about: "Buffers that pass through each node in a run, each with a block for every node; set by a source file",
     default: Some("64"),
     check: |text| number(text, 1, MAX_BUFFERS, "buffers").map(drop),
 };
@@ -71,7 +71,7 @@ static BUFFERS: Setting = Setting {
 static BLOCK: Setting = Setting {
     name: "block",
     value: "BYTES",
-    about: "size of a block, or a list of sizes",
+    about: "Size of a block, or a list of sizes",
     default: Some("256K"),
     check: |text| match plan::parse_sizes(text)?.contains(&Bytes(0)) {
         true => Err(Error::usage("a block has at least 1 byte")),
@@ -82,7 +82,7 @@ static BLOCK: Setting = Setting {
 static SOURCE: Setting = Setting {
     name: "source",
     value: "memory|file:PATH",
-    about: "source of the blocks",
+    about: "Source of the blocks",
     default: Some("memory"),
     check: |text| Storage::parse(text).map(drop),
 };
@@ -90,7 +90,7 @@ static SOURCE: Setting = Setting {
 static SINK: Setting = Setting {
     name: "sink",
     value: "memory|file:PATH",
-    about: "destination of the blocks; a file is overwritten",
+    about: "Destination of the blocks; a file is overwritten",
     default: Some("memory"),
     check: |text| Storage::parse(text).map(drop),
 };
@@ -98,7 +98,7 @@ static SINK: Setting = Setting {
 static HOSTS: Setting = Setting {
     name: "hosts",
     value: "HOST,..",
-    about: "hosts on which nodes are placed in turn",
+    about: "Hosts on which nodes are placed in turn",
     default: None,
     check: |text| Hosts::parse(text).map(drop),
 };

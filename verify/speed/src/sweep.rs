@@ -71,8 +71,8 @@ pub(crate) const SWEEPS: [Sweep; 6] = [
 /// The suite of all OSU benchmarks.
 pub(crate) const SUITE: Sweep =
     Sweep { words: &["suite:osu"], ranks: 2, flavours: &Flavour::ALL, goal_s: None };
-/// Exit code of the complete suite with MPICH 4.0 and 4.1, whose persistent collectives deliver wrong data (METHODOLOGY.md,
-/// section 12).
+/// Exit code of the complete suite with MPICH 4.0 and 4.1, whose persistent collectives deliver wrong data
+/// (docs/reference/mpi-libraries.md).
 const WRONG_DATA: i32 = 5;
 
 /// Run of a sweep.

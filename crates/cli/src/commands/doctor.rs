@@ -6,7 +6,7 @@ use clap::Args;
 use ombx_core::{
     benchmark::Threading,
     error::{Error, Result},
-    result::Notice,
+    result::Mark,
     system::{clock::Clock, host::Host},
     team::Place,
     trust,
@@ -47,7 +47,7 @@ struct Examination {
     ranks: Vec<Place>,
     /// Number of ranks on this host.
     ranks_here: u32,
-    findings: Vec<Notice>,
+    findings: Vec<Mark>,
 }
 
 pub(crate) fn doctor(args: &DoctorArgs) -> Result<u8> {
@@ -106,7 +106,7 @@ fn outside(args: &DoctorArgs) -> Examination {
     let ranks = ranks(args);
     let mut examination = Examination::default();
     examination.findings.extend(mpiexec::of_another_mpi_in_path().map(|path| {
-        Notice::new(
+        Mark::new(
             "path_launcher",
             format!("{path} belongs to another MPI"),
             "its ranks cannot communicate with each other: let ombx run start the ranks, or give the full path of this MPI's mpiexec",
@@ -121,7 +121,7 @@ fn outside(args: &DoctorArgs) -> Examination {
         }
         Err(e) => {
             let code = if mpiexec::is_of_another_mpi(&e) { "wrong_launcher" } else { "launcher" };
-            examination.findings.push(Notice::new(code, "cannot start ranks", e.to_string()));
+            examination.findings.push(Mark::new(code, "cannot start ranks", e.to_string()));
         }
     }
     let host = Place::here();
@@ -152,10 +152,10 @@ fn start(args: &DoctorArgs, ranks: u32) -> Result<(String, Vec<probe::Rank>)> {
 }
 
 /// Returns the finding that a launcher belongs to another MPI than this program.
-fn wrong_launcher(by: &str) -> Option<Notice> {
+fn wrong_launcher(by: &str) -> Option<Mark> {
     let ours = mpiexec::is_of_this_mpi(by)?;
     (!ours).then(|| {
-        Notice::new(
+        Mark::new(
             "wrong_launcher",
             format!("{by} starts the ranks"),
             "ombx was built with another MPI, so each process is rank 0 of 1: use the mpiexec of that MPI, or let ombx run start the ranks",
@@ -163,7 +163,7 @@ fn wrong_launcher(by: &str) -> Option<Notice> {
     })
 }
 
-fn oversubscribed(ranks: u32, place: &Place) -> Notice {
+fn oversubscribed(ranks: u32, place: &Place) -> Mark {
     trust::oversubscribed(&place.host, ranks as usize, place.online)
 }
 
@@ -190,7 +190,7 @@ impl Examination {
         let ranks =
             if places.is_empty() { String::new() } else { format!(" · ranks on {}", places.join(" ")) };
         let mut text = format!("{} · {launcher}{ranks} · {clock}\n", mpiexec::library());
-        for Notice { code, short, advice } in &self.findings {
+        for Mark { code, short, advice } in &self.findings {
             text += &format!("\n{code}: {short}\n  {advice}\n");
         }
         if self.findings.is_empty() {

@@ -1,6 +1,6 @@
 //! Time that rank 0 spent on a row, phase by phase.
 
-use crate::system::clock::{Clock, Mark};
+use crate::system::clock::{Clock, Reading};
 
 /// Time of a row on rank 0, in nanoseconds. The phases follow one another without gaps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -57,7 +57,7 @@ impl Phases {
 
 /// A stopwatch that is never stopped, so that its laps add up to the whole time.
 pub(crate) struct Stopwatch<'c> {
-    start: Mark<'c>,
+    start: Reading<'c>,
     /// Time of the last lap since the start, in nanoseconds.
     last_ns: u64,
 }

@@ -10,7 +10,7 @@ use crate::{
         session::{Session, selected},
         sink::Sink,
     },
-    result::{Measurement, Notice, Outcome, Run, Tally},
+    result::{Mark, Measurement, Outcome, Run, Tally},
     system::{clock::Clock, environment, placement::Placement},
     team::{Place, Team, join_texts, split_texts},
     trust,
@@ -63,7 +63,7 @@ pub struct OpenRun<'a> {
     /// Places of all ranks on rank 0; empty on other ranks.
     pub places: Vec<Place>,
     /// Marks of every row.
-    pub standing: Vec<Notice>,
+    pub standing: Vec<Mark>,
 }
 
 impl OpenRun<'_> {
@@ -193,7 +193,7 @@ fn gather_places(team: &dyn Team) -> Result<Vec<Place>> {
 }
 
 /// Broadcasts the marks of rank 0, because rows of other ranks may be kept.
-fn broadcast_marks(team: &dyn Team, mine: Vec<Notice>) -> Result<Vec<Notice>> {
+fn broadcast_marks(team: &dyn Team, mine: Vec<Mark>) -> Result<Vec<Mark>> {
     let mut bytes =
         join_texts(mine.iter().flat_map(|notice| [&*notice.code, &*notice.short, &*notice.advice]));
     bytes.resize(team.broadcast_value(bytes.len() as u64)? as usize, 0);
@@ -202,7 +202,7 @@ fn broadcast_marks(team: &dyn Team, mine: Vec<Notice>) -> Result<Vec<Notice>> {
     let texts = texts.ok_or_else(|| {
         Error::fabric("cannot read the marks of rank 0; start the same build of ombx on every rank")
     })?;
-    Ok(texts.chunks_exact(3).map(|text| Notice::new(&text[0], &*text[1], &*text[2])).collect())
+    Ok(texts.chunks_exact(3).map(|text| Mark::new(&text[0], &*text[1], &*text[2])).collect())
 }
 
 /// Returns the row of a benchmark that cannot run here.

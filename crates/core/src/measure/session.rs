@@ -4,7 +4,7 @@ use crate::{
     benchmark::{Assignment, Axis, AxisValue, Benchmark, Case, Choice, Named, Preset},
     error::Result,
     measure::{plan::Plan, sink::Sink},
-    result::Notice,
+    result::Mark,
     system::clock::Clock,
     team::Team,
     unit::Bytes,
@@ -21,7 +21,7 @@ pub struct Session<'a> {
     /// Clock of this rank.
     pub clock: &'a Clock,
     /// Marks of every row.
-    pub standing: &'a [Notice],
+    pub standing: &'a [Mark],
     /// Benchmark that runs.
     pub bench: &'static Benchmark,
     /// Sink of the rows; used on rank 0.
@@ -36,7 +36,7 @@ impl<'a> Session<'a> {
     pub fn new(
         team: &'a dyn Team,
         assignment: Assignment,
-        (plan, clock, standing): (&'a Plan, &'a Clock, &'a [Notice]),
+        (plan, clock, standing): (&'a Plan, &'a Clock, &'a [Mark]),
         Choice { bench, preset }: Choice,
         sink: &'a mut dyn Sink,
     ) -> Session<'a> {

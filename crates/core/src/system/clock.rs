@@ -58,8 +58,8 @@ impl Clock {
     }
 
     /// Marks the current time, for code outside timed regions.
-    pub fn mark(&self) -> Mark<'_> {
-        Mark { clock: self, at: self.raw() }
+    pub fn mark(&self) -> Reading<'_> {
+        Reading { clock: self, at: self.raw() }
     }
 
     /// Waits until the raw reading is at least `ticks`. Calls `linger` with the remaining ticks until then.
@@ -93,12 +93,12 @@ impl Clock {
 
 /// A point in time on a clock.
 #[derive(Debug, Clone, Copy)]
-pub struct Mark<'c> {
+pub struct Reading<'c> {
     clock: &'c Clock,
     at: u64,
 }
 
-impl Mark<'_> {
+impl Reading<'_> {
     /// Returns the raw reading, for conversion to another rank's time.
     pub fn ticks(&self) -> u64 {
         self.at

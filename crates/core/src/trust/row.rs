@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use crate::{
     measure::stop::Ending,
-    result::{Notice, Samples},
+    result::{Mark, Samples},
     stats::Summary,
     system::environment::Counters,
 };
@@ -40,7 +40,7 @@ pub struct RowFacts<'a> {
 }
 
 /// Returns the marks that follow from the facts of a row.
-pub fn of_row(row: RowFacts<'_>) -> Vec<Notice> {
+pub fn of_row(row: RowFacts<'_>) -> Vec<Mark> {
     let RowFacts { summary, counters, cpu_ns, ending, precision, verified } = row;
     let mut marks = disturbances(summary, counters, cpu_ns);
     marks.extend(no_interval(summary));
@@ -48,21 +48,21 @@ pub fn of_row(row: RowFacts<'_>) -> Vec<Notice> {
         marks.extend(not_converged(summary, precision));
     }
     if !summary.independent() {
-        marks.push(Notice::new(
+        marks.push(Mark::new(
             "autocorrelated",
             format!("autocorrelated {:.2}", summary.lag1),
             "successive samples resemble each other, by drift or phases: look at the raw samples, raise --max-time",
         ));
     }
     if summary.bimodal {
-        marks.push(Notice::new(
+        marks.push(Mark::new(
             "bimodal",
             "bimodal",
             "samples fall into two groups and the median is in one of them: look at the raw samples and at other launches",
         ));
     }
     if !verified {
-        marks.push(Notice::new(
+        marks.push(Mark::new(
             "unverified",
             "unverified",
             "payloads were not checked: the row does not prove that data arrived right",
@@ -72,10 +72,10 @@ pub fn of_row(row: RowFacts<'_>) -> Vec<Notice> {
 }
 
 /// Marks a row in which a reading of the clock is a considerable part of a sample.
-pub fn costly_clock(overhead_ns: u64, sample_ns: f64) -> Option<Notice> {
+pub fn costly_clock(overhead_ns: u64, sample_ns: f64) -> Option<Mark> {
     let part = overhead_ns as f64 / sample_ns.max(1.0);
     (part > MAX_CLOCK).then(|| {
-        Notice::new(
+        Mark::new(
             "clock_cost",
             format!("clock {:.0}%", part * 100.0),
             format!(
@@ -87,10 +87,10 @@ pub fn costly_clock(overhead_ns: u64, sample_ns: f64) -> Option<Notice> {
 }
 
 /// Marks a broadcast whose interval lies below the one-way time of an empty message.
-pub fn below_one_way(summary: &Summary, one_way_ns: f64) -> Option<Notice> {
+pub fn below_one_way(summary: &Summary, one_way_ns: f64) -> Option<Mark> {
     let upper = summary.ci95.map_or(summary.median, |[_, high]| high);
     (upper < one_way_ns).then(|| {
-        Notice::new(
+        Mark::new(
             "below_one_way",
             "below one way",
             format!(
@@ -103,12 +103,12 @@ pub fn below_one_way(summary: &Summary, one_way_ns: f64) -> Option<Notice> {
 }
 
 /// Marks a row in which ranks started samples after the agreed time.
-pub fn late_starts(samples: &[Samples]) -> Option<Notice> {
+pub fn late_starts(samples: &[Samples]) -> Option<Mark> {
     let late: BTreeSet<u64> = samples.iter().flat_map(|s| s.late.iter().copied()).collect();
     let all = samples.iter().map(|s| s.elapsed_ns.len()).max().unwrap_or(0);
     let part = late.len() as f64 / all.max(1) as f64;
     (part > MAX_LATE).then(|| {
-        Notice::new(
+        Mark::new(
             "late_starts",
             format!("late {:.0}%", part * 100.0),
             "a rank started these samples after the agreed time, and they do not count: give each rank its own CPU",
@@ -117,8 +117,8 @@ pub fn late_starts(samples: &[Samples]) -> Option<Notice> {
 }
 
 /// Returns the mark of a 0-byte broadcast with acknowledgement, for which one byte was sent.
-pub fn one_byte() -> Notice {
-    Notice::new(
+pub fn one_byte() -> Mark {
+    Mark::new(
         "one_byte",
         "1 byte",
         "a broadcast of 0 bytes sends no message to acknowledge, so one byte was broadcast: compare it with 1-byte rows",
@@ -126,12 +126,12 @@ pub fn one_byte() -> Notice {
 }
 
 /// Marks what took CPU time from the ranks.
-fn disturbances(summary: &Summary, counters: Counters, cpu_ns: f64) -> Vec<Notice> {
+fn disturbances(summary: &Summary, counters: Counters, cpu_ns: f64) -> Vec<Mark> {
     let percent = |part: f64| (part * 100.0).min(100.0);
     let mut marks = Vec::new();
     let preemptions = counters.preemptions;
     if preemptions as f64 > MAX_PREEMPTED * summary.n as f64 {
-        marks.push(Notice::new(
+        marks.push(Mark::new(
             "preempted",
             format!("preempted {preemptions}x"),
             "other programs ran on the ranks' CPUs: stop them, or bind ranks elsewhere",
@@ -139,7 +139,7 @@ fn disturbances(summary: &Summary, counters: Counters, cpu_ns: f64) -> Vec<Notic
     }
     let waited = counters.waited_ns as f64 / cpu_ns.max(1.0);
     if waited > MAX_WAITED {
-        marks.push(Notice::new(
+        marks.push(Mark::new(
             "waited",
             format!("waited {:.0}%", percent(waited)),
             "ranks waited for a CPU during this part of the time: stop other programs, or bind ranks elsewhere",
@@ -147,7 +147,7 @@ fn disturbances(summary: &Summary, counters: Counters, cpu_ns: f64) -> Vec<Notic
     }
     let stolen = counters.stolen_ticks as f64 * TICK_NS / cpu_ns.max(1.0);
     if stolen > MAX_STOLEN {
-        marks.push(Notice::new(
+        marks.push(Mark::new(
             "stolen",
             format!("stolen {:.0}%", percent(stolen)),
             "the hypervisor took CPU time from this virtual machine: measure on a host with dedicated cores",
@@ -156,23 +156,23 @@ fn disturbances(summary: &Summary, counters: Counters, cpu_ns: f64) -> Vec<Notic
     marks
 }
 
-fn no_interval(summary: &Summary) -> Option<Notice> {
+fn no_interval(summary: &Summary) -> Option<Mark> {
     let why = match summary.independent() {
         _ if summary.ci95.is_some() => return None,
         false => "samples depend on earlier ones, even as medians of blocks",
         true => "fewer than 6 samples have no interval",
     };
-    Some(Notice::new("no_interval", "no interval", format!("{why}: raise --max-time or --iterations")))
+    Some(Mark::new("no_interval", "no interval", format!("{why}: raise --max-time or --iterations")))
 }
 
-fn not_converged(summary: &Summary, precision: f64) -> Option<Notice> {
+fn not_converged(summary: &Summary, precision: f64) -> Option<Mark> {
     let reached = match summary.precision() {
         None => "no interval".into(),
         Some(reached) if reached <= precision => return None,
         Some(reached) if reached > 1.0 => "over 100%".into(),
         Some(reached) => format!("{:.1}%", reached * 100.0),
     };
-    Some(Notice::new(
+    Some(Mark::new(
         "not_converged",
         format!("not converged ({reached})"),
         format!("precision reached: {reached}, requested: {:.1}%: raise --max-time", precision * 100.0),

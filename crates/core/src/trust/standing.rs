@@ -2,27 +2,27 @@
 
 use std::collections::HashMap;
 
-use crate::{benchmark::Threads, result::Notice, system::clock::Facts, team::Place};
+use crate::{benchmark::Threads, result::Mark, system::clock::Facts, team::Place};
 
 /// Maximum resolution and maximum overhead of a clock without a mark, in nanoseconds.
 const COARSE_NS: u64 = 100;
 
 /// Returns the marks that hold for every row of a run.
-pub fn standing(places: &[Place], clock: Facts, debug_build: bool) -> Vec<Notice> {
+pub fn standing(places: &[Place], clock: Facts, debug_build: bool) -> Vec<Mark> {
     let shared = match crowded_host(places) {
         Some((host, ranks, cpus)) => Some(oversubscribed(host, ranks, cpus)),
         None => shared_cpu(places),
     };
     let debug_build = debug_build.then(|| {
-        Notice::new("debug_build", "debug build", "this is a debug build of ombx: build with --release")
+        Mark::new("debug_build", "debug build", "this is a debug build of ombx: build with --release")
     });
     let all = [debug_build, coarse_clock(clock), shared, unbound(places), governor(places)];
     all.into_iter().flatten().collect()
 }
 
 /// Returns the mark of a host that has more ranks than CPUs.
-pub fn oversubscribed(host: &str, ranks: usize, cpus: u32) -> Notice {
-    Notice::new(
+pub fn oversubscribed(host: &str, ranks: usize, cpus: u32) -> Mark {
+    Mark::new(
         "oversubscribed",
         "oversubscribed",
         format!("{ranks} ranks poll on {cpus} CPUs of {host}: use fewer ranks or more hosts"),
@@ -30,8 +30,8 @@ pub fn oversubscribed(host: &str, ranks: usize, cpus: u32) -> Notice {
 }
 
 /// Returns the mark of a benchmark that uses only some of the ranks.
-pub fn idle_ranks(used: u32, started: u32) -> Notice {
-    Notice::new(
+pub fn idle_ranks(used: u32, started: u32) -> Mark {
+    Mark::new(
         "idle_ranks",
         format!("{} idle", started - used),
         format!(
@@ -41,8 +41,8 @@ pub fn idle_ranks(used: u32, started: u32) -> Notice {
 }
 
 /// Returns the mark of a single-threaded benchmark in a run that starts MPI with `MPI_THREAD_MULTIPLE`.
-pub fn thread_multiple() -> Notice {
-    Notice::new(
+pub fn thread_multiple() -> Mark {
+    Mark::new(
         "thread_multiple",
         "thread multiple",
         "another benchmark of this run needs MPI_THREAD_MULTIPLE, whose locks cost time: run this one alone",
@@ -50,14 +50,14 @@ pub fn thread_multiple() -> Notice {
 }
 
 /// Returns the mark of a rank that has more threads than CPUs.
-pub fn crowded_threads(places: &[Place], threads: Threads) -> Option<Notice> {
+pub fn crowded_threads(places: &[Place], threads: Threads) -> Option<Mark> {
     let (rank, threads, place) = [threads.senders, threads.receivers]
         .into_iter()
         .zip(places)
         .enumerate()
         .map(|(rank, (threads, place))| (rank, threads, place))
         .find(|(_, threads, place)| (place.cpu_numbers().len() as u32) < *threads)?;
-    Some(Notice::new(
+    Some(Mark::new(
         "crowded_threads",
         "crowded threads",
         format!(
@@ -67,9 +67,9 @@ pub fn crowded_threads(places: &[Place], threads: Threads) -> Option<Notice> {
     ))
 }
 
-fn coarse_clock(Facts { source, resolution_ns, overhead_ns }: Facts) -> Option<Notice> {
+fn coarse_clock(Facts { source, resolution_ns, overhead_ns }: Facts) -> Option<Mark> {
     (resolution_ns > COARSE_NS || overhead_ns > COARSE_NS).then(|| {
-        Notice::new(
+        Mark::new(
             "clock",
             "clock",
             format!(
@@ -89,14 +89,14 @@ fn crowded_host(places: &[Place]) -> Option<(&str, usize, u32)> {
 }
 
 /// Marks two ranks of one host that are bound to the same single CPU.
-fn shared_cpu(places: &[Place]) -> Option<Notice> {
+fn shared_cpu(places: &[Place]) -> Option<Mark> {
     let mut seen = HashMap::new();
     let (first, second, host) = places.iter().enumerate().find_map(|(rank, place)| {
         let [cpu] = place.cpu_numbers().try_into().ok()?;
         let cpu: u32 = cpu;
         seen.insert((&place.host, cpu), rank).map(|first| (first, rank, &place.host))
     })?;
-    Some(Notice::new(
+    Some(Mark::new(
         "shared_cpu",
         "shared CPU",
         format!(
@@ -105,24 +105,24 @@ fn shared_cpu(places: &[Place]) -> Option<Notice> {
     ))
 }
 
-fn unbound(places: &[Place]) -> Option<Notice> {
+fn unbound(places: &[Place]) -> Option<Mark> {
     let (rank, place) = places
         .iter()
         .enumerate()
         .find(|(_, place)| place.online > 1 && place.cpu_numbers().len() as u32 >= place.online)?;
-    Some(Notice::new(
+    Some(Mark::new(
         "unbound",
         "unbound",
         format!("rank {rank} may run on every CPU of {}: bind ranks (mpiexec -bind-to core)", place.host),
     ))
 }
 
-fn governor(places: &[Place]) -> Option<Notice> {
+fn governor(places: &[Place]) -> Option<Mark> {
     let (host, governor) = places.iter().find_map(|place| {
         let governor = place.governor.as_deref().filter(|governor| *governor != "performance")?;
         Some((&place.host, governor))
     })?;
-    Some(Notice::new(
+    Some(Mark::new(
         "governor",
         format!("governor {governor}"),
         format!("CPUs of {host} change frequency: set the governor to performance"),

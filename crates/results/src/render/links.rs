@@ -174,13 +174,13 @@ mod tests {
     use crate::render::LinksCsv;
     use ombx_core::{
         benchmark::{Metric, Work},
-        result::Notice,
+        result::Mark,
         stats::Summary,
         team::Place,
     };
 
     /// Renders four hosts with one rank each: 1 ms for 1 MB, and 2 ms between ranks 1 and 3.
-    fn rendered(renderer: &mut dyn Renderer, trust: &[Notice]) -> String {
+    fn rendered(renderer: &mut dyn Renderer, trust: &[Mark]) -> String {
         let golden = crate::golden();
         let place = |at: u32| Place { host: format!("n{at}"), ..golden.run.places[0].clone() };
         let run = Run { id: "r".into(), places: (0..4).map(place).collect(), ..golden.run.clone() };
@@ -217,7 +217,7 @@ mod tests {
 
     #[test]
     fn ranks_that_share_cpus_get_no_verdict() {
-        let notice = Notice { code: "oversubscribed".into(), short: "x".into(), advice: "y".into() };
+        let notice = Mark { code: "oversubscribed".into(), short: "x".into(), advice: "y".into() };
         let text = rendered(&mut Links::default(), &[notice]);
         assert!(text.contains("no verdict: ranks share CPUs"), "{text}");
     }

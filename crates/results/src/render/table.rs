@@ -17,7 +17,7 @@ use super::{
 use crate::{file::RunOutcome, plot::curve, run_info::banner};
 use ombx_core::{
     benchmark::Metric,
-    result::{Headline, Measurement, Notice, Outcome, Run, Tally},
+    result::{Headline, Mark, Measurement, Outcome, Run, Tally},
     unit::Bytes,
 };
 
@@ -117,7 +117,7 @@ impl Table {
         Table { plot: Some(columns), ..self }
     }
 
-    fn note(&mut self, notice: &Notice) {
+    fn note(&mut self, notice: &Mark) {
         let (word, advice) = (plain(&notice.code.replace('_', " ")), plain(&notice.advice));
         let note = self.notes.entry(word).or_insert_with(|| Note { advice: advice.clone(), others: 0 });
         note.others += usize::from(note.advice != advice);

@@ -2,7 +2,7 @@
 
 use ombx_core::{
     benchmark::Figure,
-    result::{Measurement, Notice, Outcome},
+    result::{Mark, Measurement, Outcome},
 };
 use ombx_results::{file, render::Table};
 
@@ -12,8 +12,8 @@ fn table(rows: &[Measurement]) -> String {
     complete(&mut Table::default(), rows)
 }
 
-fn notice(code: &str, short: &str, advice: &str) -> Notice {
-    Notice { code: code.into(), short: short.into(), advice: advice.into() }
+fn notice(code: &str, short: &str, advice: &str) -> Mark {
+    Mark { code: code.into(), short: short.into(), advice: advice.into() }
 }
 
 /// Returns the lines between the heading and the notes.

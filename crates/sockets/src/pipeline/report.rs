@@ -9,7 +9,7 @@ use ombx_core::{
     },
     error::{Error, Result},
     measure::{plan::Effort, session::Session, stop},
-    result::{Measurement, Notice, Outcome, Samples},
+    result::{Mark, Measurement, Outcome, Samples},
     stats::Summary,
     system::environment::Counters,
     team::Place,
@@ -69,7 +69,7 @@ pub(super) fn measure(
     row.samples = vec![Samples { batch: 1, elapsed_ns, ..Samples::default() }];
     row.summary = Summary::of(&Measurement::combine(&row.samples, 1));
     row.figures = figures(plan, &runs);
-    row.trust.extend(notices(plan, hosts, rejected));
+    row.trust.extend(marks(plan, hosts, rejected));
     if let Some(summary) = &row.summary {
         row.trust.extend(trust::of_row(trust::RowFacts {
             summary,
@@ -255,19 +255,19 @@ fn median(runs: &[Run], of: impl Fn(&Run) -> f64) -> f64 {
     Summary::of(&values).map_or(0.0, |s| s.median)
 }
 
-/// Returns the notices about CPUs and rejected connections.
-fn notices(plan: &Plan, hosts: &Hosts, rejected: u64) -> Vec<Notice> {
+/// Returns the marks about CPUs and rejected connections.
+fn marks(plan: &Plan, hosts: &Hosts, rejected: u64) -> Vec<Mark> {
     let shape = plan.shape;
     let busy = 2 * u64::from(shape.nodes) * u64::from(shape.nodes) * u64::from(shape.phases - 1);
     let cpus = Place::here().cpu_numbers().len() as u64;
-    let crowded = (hosts.are_here() && busy > cpus).then(|| Notice {
+    let crowded = (hosts.are_here() && busy > cpus).then(|| Mark {
         code: "crowded".into(),
         short: format!("{busy} on {cpus} CPUs"),
         advice: format!(
             "{busy} senders and receivers share {cpus} CPUs: the figure shows how fast this host copies, not what a network carries"
         ),
     });
-    let unknown = (rejected > 0).then(|| Notice {
+    let unknown = (rejected > 0).then(|| Mark {
         code: "strangers".into(),
         short: format!("{rejected} strangers"),
         advice: format!("the nodes rejected {rejected} connections without this session's token"),

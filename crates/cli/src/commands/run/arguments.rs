@@ -34,7 +34,7 @@ pub(crate) struct RunArgs {
     /// Pairs of ranks that communicate at the same time, in benchmarks of pairs [default: as many as the ranks allow]
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..), help_heading = "What is measured")]
     pub(crate) pairs: Option<u32>,
-    /// Sending and receiving threads of each rank, for example: --threads 2:4 [default: 1:2]
+    /// Sending and receiving threads per rank of p2p.latency_mt, for example: --threads 2:4 [default: 1:2]
     #[arg(long, value_name = "S:R", help_heading = "What is measured")]
     pub(crate) threads: Option<Threads>,
     /// Root of rooted collective operations: a rank, or rotate to change it in each iteration [default: 0]

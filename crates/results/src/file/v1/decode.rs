@@ -12,7 +12,7 @@ use ombx_core::{
         payload::{Check, Mismatch},
     },
     measure::phases::Phases,
-    result::{self, ClockFacts, Measurement, Notice, RoundTrips, Run, Samples, Tally},
+    result::{self, ClockFacts, Mark, Measurement, RoundTrips, Run, Samples, Tally},
     stats::Summary,
     team::Place,
     unit::Rank,
@@ -136,7 +136,7 @@ fn row_of(line: CaseLine<'_>) -> Result<Measurement, String> {
         trust: line
             .trust
             .into_iter()
-            .map(|NoticeLine { code, short, advice }| Notice { code, short, advice })
+            .map(|MarkLine { code, short, advice }| Mark { code, short, advice })
             .collect(),
         phases: line.phases_ns.map(phases_of),
         ..Measurement::new(line.bench, line.key, metric, line.ranks)

@@ -113,7 +113,7 @@ fn case_line(row: &Measurement) -> CaseLine<'_> {
             .trust
             .iter()
             .cloned()
-            .map(|n| NoticeLine { code: n.code, short: n.short, advice: n.advice })
+            .map(|n| MarkLine { code: n.code, short: n.short, advice: n.advice })
             .collect(),
         phases_ns: row.phases.map(phases_line),
     }

@@ -147,7 +147,7 @@ pub(super) struct CaseLine<'a> {
     pub(super) figures: BTreeMap<String, FigureLine>,
     /// Marks: reasons why the row may be unreliable.
     #[serde(default)]
-    pub(super) trust: Vec<NoticeLine>,
+    pub(super) trust: Vec<MarkLine>,
     /// Time spent in each phase of the row. Absent if nothing was measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) phases_ns: Option<PhasesLine>,
@@ -347,7 +347,7 @@ pub(super) enum FigureLine {
 /// Mark of a row.
 #[derive(Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub(super) struct NoticeLine {
+pub(super) struct MarkLine {
     /// Stable code for programs.
     pub(super) code: String,
     /// Short form for a table.
