@@ -20,7 +20,9 @@ use crate::{
 const TESTS: &str = "ombx-tests";
 /// Integration tests that take part in the default run.
 const INTEGRATION: [&str; 5] = ["cli", "report", "ranks", "sockets", "rank_harness"];
-/// Integration tests that depend on the MPI: these alone run with a second one.
+/// Integration tests on ranks: by default these alone run with a second MPI.
+const ON_RANKS: [&str; 2] = ["ranks", "rank_harness"];
+/// Integration tests that `--all` runs with a second MPI.
 const OF_MPI: [&str; 3] = ["cli", "ranks", "rank_harness"];
 /// Tests between hosts that depend on the MPI or its launcher.
 const HOSTS_OF_MPI: [&str; 7] =
@@ -29,7 +31,7 @@ const HOSTS_OF_MPI: [&str; 7] =
 /// Run the tests, with every installed MPI
 ///
 /// By default: unit tests, tests of the command line, of ranks and of sockets, and the faults that every change must pass. That
-/// takes at most 15 minutes on 2 cores for both MPIs. Tests between hosts are left out; --all runs them too. Each MPI has a
+/// takes about 15 minutes on 2 cores for both MPIs. Tests between hosts are left out; --all runs them too. Each MPI has a
 /// separate target directory: target/mpich, target/openmpi.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  cargo xtask test --mpi mpich\n  cargo xtask test --all --yes")]
@@ -118,7 +120,7 @@ pub(crate) fn run(workspace: &Workspace, facts: &Facts, parts: Parts) -> Vec<Ste
     let runs: Vec<Run<'_>> = tested
         .iter()
         .enumerate()
-        .map(|(at, mpi)| Run { workspace, mpi, first: at == 0, quick: parts.quick })
+        .map(|(at, mpi)| Run { workspace, mpi, first: at == 0, all: parts.hosts, quick: parts.quick })
         .collect();
     let mut steps = Vec::new();
     if parts.default {
@@ -164,6 +166,8 @@ struct Run<'a> {
     mpi: &'a Mpi,
     /// Whether it is the first MPI: tests that no MPI can change run with it alone.
     first: bool,
+    /// Whether `--all` was given.
+    all: bool,
     quick: bool,
 }
 
@@ -184,7 +188,11 @@ impl Run<'_> {
         let one_by_one = ["--", "--test-threads=1"];
         let unit = Step::count(self.name("unit tests"), self.test(&packages).args(one_by_one));
         let mut tests = self.test(&[TESTS]);
-        let chosen = if self.first { &INTEGRATION[..] } else { &OF_MPI };
+        let chosen = match (self.first, self.all) {
+            (true, _) => &INTEGRATION[..],
+            (false, true) => &OF_MPI,
+            (false, false) => &ON_RANKS,
+        };
         tests.args(chosen.iter().flat_map(|test| ["--test", test])).args(one_by_one);
         if !self.first {
             tests.args(["--skip", "mistakes"]);
@@ -254,7 +262,7 @@ mod tests {
             mpiexec: "mpiexec.mpich".into(),
             version: "4".into(),
         };
-        let run = Run { workspace: &workspace, mpi: &mpi, first: true, quick: true };
+        let run = Run { workspace: &workspace, mpi: &mpi, first: true, all: false, quick: true };
         let shown = shown(&run.test(&["ombx-mpi"]));
         for part in [
             "OMBX_BIN=/w/target/mpich/debug/ombx",

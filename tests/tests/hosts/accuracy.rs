@@ -46,7 +46,7 @@ fn sockets_between_hosts_have_the_delay_and_rate_of_the_network() {
     });
     // Unix-domain sockets do not work between hosts. Ranks of one host do not use the network.
     let done = bed.ombx("h1,h2", "run sockets.latency --transport unix --sizes 8").run().expect(4);
-    assert!(done.stdout.contains("Unix-domain sockets do not reach"), "{done}");
+    assert!(done.stdout.contains("Unix-domain sockets do not connect"), "{done}");
     let before = bed.sent("h1");
     rows(
         &bed,
