@@ -22,6 +22,8 @@ const TESTS: &str = "ombx-tests";
 const INTEGRATION: [&str; 5] = ["cli", "report", "ranks", "sockets", "rank_harness"];
 /// Integration tests on ranks: by default these alone run with a second MPI.
 const ON_RANKS: [&str; 2] = ["ranks", "rank_harness"];
+/// Tests of the command line that try every wrong value of every option.
+const LONG: &str = "mistakes_in_options";
 /// Integration tests that `--all` runs with a second MPI.
 const OF_MPI: [&str; 3] = ["cli", "ranks", "rank_harness"];
 /// Tests between hosts that depend on the MPI or its launcher.
@@ -152,6 +154,10 @@ pub(crate) fn run(workspace: &Workspace, facts: &Facts, parts: Parts) -> Vec<Ste
             ),
         });
     }
+    if parts.default && !parts.hosts && !parts.quick {
+        let why = "1 minute each: run `cargo xtask test --all`";
+        steps.push(Step::skipped(format!("tests {LONG}; the command line with a second MPI"), why));
+    }
     let others = mpis.iter().skip(tested.len());
     steps.extend(others.map(|mpi| Step::skipped(mpi.flavour.to_string(), "--quick: run `cargo xtask test`")));
     for (flavour, _) in facts.absent() {
@@ -194,8 +200,10 @@ impl Run<'_> {
             (false, false) => &ON_RANKS,
         };
         tests.args(chosen.iter().flat_map(|test| ["--test", test])).args(one_by_one);
-        if !self.first {
-            tests.args(["--skip", "mistakes"]);
+        match (self.first, self.all) {
+            (true, true) => {}
+            (true, false) => drop(tests.args(["--skip", LONG])),
+            (false, _) => drop(tests.args(["--skip", "mistakes"])),
         }
         let tests = Step::count(self.name("tests"), &mut tests);
         let mut faults = delegate::run("ombx-faults");
