@@ -156,7 +156,10 @@ pub(crate) fn run(workspace: &Workspace, facts: &Facts, parts: Parts) -> Vec<Ste
     }
     if parts.default && !parts.hosts && !parts.quick {
         let why = "1 minute each: run `cargo xtask test --all`";
-        steps.push(Step::skipped(format!("tests {LONG}; the command line with a second MPI"), why));
+        steps.push(Step::skipped(
+            format!("tests {LONG}; most OSU names under a launcher; the command line with a second MPI"),
+            why,
+        ));
     }
     let others = mpis.iter().skip(tested.len());
     steps.extend(others.map(|mpi| Step::skipped(mpi.flavour.to_string(), "--quick: run `cargo xtask test`")));
@@ -228,6 +231,9 @@ impl Run<'_> {
         self.mpi.build_with(&mut command, target);
         self.mpi.launch_with(&mut command);
         command.env("OMBX_BIN", self.mpi.target(target).join("debug/ombx"));
+        if self.all {
+            command.env("OMBX_TEST_ALL", "1");
+        }
         if let Ok(own) = std::env::current_exe() {
             command.env("OMBX_XTASK", own);
         }
