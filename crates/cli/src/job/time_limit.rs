@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use ombx_core::measure::plan::{Effort, Plan};
+use ombx_core::measure::plan::Plan;
 
 /// Time for starting MPI on a slow cluster.
 const START: Duration = Duration::from_secs(120);
@@ -21,18 +21,14 @@ pub(crate) fn of_job(rows: Duration, timeout: Option<Duration>) -> Duration {
 
 /// Returns the limit for measuring this many rows one after the other.
 pub(crate) fn of_rows(plan: &Plan, rows: u64) -> Duration {
-    let per_row = match plan.effort {
-        Effort::Precision { max_time, .. } => max_time.saturating_mul(10).saturating_add(ROW),
-        Effort::Fixed { .. } => FIXED_ROW,
-    };
+    let of_time = |time: Duration| time.saturating_mul(10).saturating_add(ROW);
+    let per_row = plan.effort.time().map_or(FIXED_ROW, of_time);
     per_row.saturating_mul(u32::try_from(rows).unwrap_or(u32::MAX))
 }
 
 /// Returns the limit for a rank that shows no progress.
 pub(crate) fn of_silence(plan: &Plan, timeout: Option<Duration>) -> Duration {
-    let silence = match plan.effort {
-        Effort::Precision { max_time, .. } => START.saturating_add(max_time.saturating_mul(10)),
-        Effort::Fixed { .. } => FIXED_ROW,
-    };
+    let of_time = |time: Duration| START.saturating_add(time.saturating_mul(10));
+    let silence = plan.effort.time().map_or(FIXED_ROW, of_time);
     timeout.map_or(silence, |timeout| timeout.min(silence))
 }

@@ -1,5 +1,6 @@
 //! The plan: what the user selected for a run.
 
+mod known_batches;
 mod launch;
 
 use std::{
@@ -7,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-pub use self::launch::Launch;
+pub use self::{known_batches::KnownBatches, launch::Launch};
 use crate::{
     benchmark::{Root, Setting, Threads},
     error::{Error, Result},
@@ -35,6 +36,8 @@ pub struct Plan {
     pub effort_above: Option<(Bytes, Effort)>,
     /// Iterations per sample; calibrated if `None`.
     pub batch: Option<u64>,
+    /// Iterations per sample of each row, as an earlier launch calibrated them.
+    pub known_batches: Option<KnownBatches>,
     /// Whether payloads are checked.
     pub verify: bool,
     /// Selected values by axis name.
@@ -62,6 +65,8 @@ pub enum Effort {
         /// Maximum time of sampling for one row.
         max_time: Duration,
     },
+    /// After this time, with few samples more where iterations are long. For rows whose precision comes from several launches.
+    Time(Duration),
     /// After a fixed number of iterations, as in the OSU benchmarks.
     Fixed {
         /// Timed iterations; rounded up to whole batches.
@@ -72,11 +77,20 @@ pub enum Effort {
 }
 
 impl Effort {
-    /// Returns the requested precision as a fraction of the median; infinite for a fixed number of iterations.
+    /// Returns the requested precision as a fraction of the median; infinite if the row does not end by precision.
     pub const fn precision(self) -> f64 {
         match self {
             Effort::Precision { precision, .. } => precision,
-            Effort::Fixed { .. } => f64::INFINITY,
+            Effort::Time(_) | Effort::Fixed { .. } => f64::INFINITY,
+        }
+    }
+
+    /// Returns the time of sampling for one row; `None` for a fixed number of iterations.
+    pub const fn time(self) -> Option<Duration> {
+        match self {
+            Effort::Precision { max_time, .. } => Some(max_time),
+            Effort::Time(time) => Some(time),
+            Effort::Fixed { .. } => None,
         }
     }
 }
@@ -93,6 +107,7 @@ impl Default for Plan {
             effort: Effort::Precision { precision: 0.01, max_time: Duration::from_secs(1) },
             effort_above: None,
             batch: None,
+            known_batches: None,
             verify: true,
             axes: BTreeMap::new(),
             settings: BTreeMap::new(),

@@ -33,6 +33,8 @@ pub(crate) struct OpenCase<'s, 'a> {
     pub(crate) aggregation: Aggregation,
     /// Rows that share the time budget of one row.
     pub(crate) sharing: u32,
+    /// Iterations per sample in earlier launches of the run.
+    pub(crate) known_batch: Option<u64>,
 }
 
 /// Result of a warm-up.
@@ -93,7 +95,7 @@ impl OpenCase<'_, '_> {
             }
         }
         let stamp_ns = self.session.clock.facts().overhead_ns;
-        let chosen = self.session.plan.batch.or(self.kernel.batch());
+        let chosen = self.session.plan.batch.or(self.kernel.batch()).or(self.known_batch);
         let batch = chosen.unwrap_or_else(|| stop::batch_for(iteration_ns, stamp_ns));
         let batch = team.broadcast_value(batch)?;
         Ok(WarmUp { iterations, batch, sample_ns: wall_ns * batch as f64 })
@@ -170,8 +172,8 @@ impl OpenCase<'_, '_> {
                 };
                 (batch, samples)
             }
-            Effort::Precision { max_time, .. } => {
-                let samples = stop::first_round(warm_up.sample_ns, max_time / self.sharing);
+            Effort::Precision { .. } | Effort::Time(_) => {
+                let samples = stop::first_round(warm_up.sample_ns, self.max_time(warm_up.sample_ns));
                 (batch, samples.min(self.max_samples()))
             }
         }
@@ -179,20 +181,40 @@ impl OpenCase<'_, '_> {
 
     /// Returns the number of samples of the next round, or the reason for stopping. With a fixed number of iterations there is no reason.
     fn next_round(&self, total: u64, sampling: &Sampling) -> std::result::Result<u64, Option<Ending>> {
-        let Effort::Precision { precision, max_time } = self.effort else { return Err(None) };
+        let precision = match self.effort {
+            Effort::Fixed { .. } => return Err(None),
+            Effort::Precision { precision, .. } => precision,
+            Effort::Time(_) => 0.0,
+        };
         let reached = sampling.summary.as_ref().and_then(Summary::precision);
-        let next = stop::next_round(total, sampling.spent, reached, precision, max_time / self.sharing)?;
-        match self.max_samples().saturating_sub(total) {
-            0 => Err(Some(Ending::OutOfBudget)),
+        let max_time = self.max_time(sampling.spent.as_nanos() as f64 / total as f64);
+        let next = stop::next_round(total, sampling.spent, reached, precision, max_time);
+        let next = next.and_then(|next| match self.max_samples().saturating_sub(total) {
+            0 => Err(Ending::OutOfBudget),
             left => Ok(next.min(left)),
-        }
+        });
+        // A row that ends by time has not missed a precision.
+        next.map_err(|ending| (!matches!(self.effort, Effort::Time(_))).then_some(ending))
+    }
+
+    /// Returns the time of sampling for this row. `sample_ns` is the time of one sample.
+    fn max_time(&self, sample_ns: f64) -> Duration {
+        let time = match self.effort {
+            Effort::Time(time) => stop::extended(time, sample_ns),
+            effort => effort.time().unwrap_or_default(),
+        };
+        time / self.sharing
     }
 
     /// Returns the maximum number of samples of the row. Where every rank's samples are kept, they must fit into rank 0's memory
     /// and the result file.
     fn max_samples(&self) -> u64 {
         let clocks = if self.aggregation == Aggregation::Origin { 1 } else { self.session.team.size() };
-        (MAX_KEPT_SAMPLES / u64::from(clocks)).clamp(stop::LEAST_SAMPLES, stop::MOST_SAMPLES)
+        let most = match self.effort {
+            Effort::Time(_) => stop::MOST_SAMPLES_OF_LAUNCH,
+            _ => stop::MOST_SAMPLES,
+        };
+        (MAX_KEPT_SAMPLES / u64::from(clocks)).clamp(stop::LEAST_SAMPLES, most)
     }
 
     /// Runs iterations between two barriers. Returns their time on the slowest timed thread of this rank and the time until all

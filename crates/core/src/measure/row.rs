@@ -111,6 +111,7 @@ pub fn measure(session: &Session<'_>, factory: &KernelFactory<'_>, case: &Case) 
         legs: (factory.work)(case).legs,
         aggregation: row.aggregation,
         sharing: factory.sharing,
+        known_batch: session.plan.known_batches.as_ref().and_then(|known| known.get(&row.key)),
     };
     phases.open_ns = stopwatch.lap();
 

@@ -237,7 +237,7 @@ fn describe_all(parts: &[Part]) -> BTreeMap<String, String> {
 /// Returns the resolved plan as results keep it, by option.
 pub fn describe(plan: &Plan, choices: &[Choice]) -> BTreeMap<String, String> {
     let mut options: BTreeMap<String, String> = BTreeMap::new();
-    let mut set = |name: &str, value: String| options.insert(name.into(), value);
+    let mut set = |name: &str, value: String| drop(options.insert(name.into(), value));
     set("benchmarks", choices.iter().map(|c| c.bench.name).collect::<Vec<_>>().join(","));
     if let Some(sizes) = &plan.sizes {
         set("sizes", sizes.iter().map(ToString::to_string).collect::<Vec<_>>().join(","));
@@ -248,6 +248,7 @@ pub fn describe(plan: &Plan, choices: &[Choice]) -> BTreeMap<String, String> {
             set("precision", format!("{}%", precision * 100.0));
             set("max_time_s", max_time.as_secs_f64().to_string());
         }
+        Effort::Time(time) => set("row_time_s", time.as_secs_f64().to_string()),
         Effort::Fixed { iterations, warmup } => {
             set("iterations", iterations.to_string());
             set("warmup", warmup.to_string());

@@ -8,6 +8,10 @@ pub const LEAST_SAMPLES: u64 = 30;
 pub const LEAST_FOR_INTERVAL: u64 = 6;
 /// Maximum samples of a row. With this number the interval of any stationary quantity is narrow.
 pub const MOST_SAMPLES: u64 = 100_000;
+/// Maximum samples of a row in one of several launches. The scatter between launches hides what more samples would add.
+pub const MOST_SAMPLES_OF_LAUNCH: u64 = 10_000;
+/// Maximum time for reaching [`LEAST_SAMPLES`] in one of several launches.
+const LONGEST_ROW: Duration = Duration::from_millis(100);
 /// The first round takes at least 1 / this of the maximum time, so that it does not sample a single moment.
 const LEAST_TIME_DIVISOR: u32 = 100;
 /// Growth factor of the number of samples per round.
@@ -55,6 +59,11 @@ pub fn more_warm_up(run: u64, spent_ns: u64, each_ns: f64) -> u64 {
         return 0;
     }
     ((left as f64 / each_ns.max(1.0)).ceil() as u64).clamp(1, run.max(1))
+}
+
+/// Returns the time of a row in one of several launches: `time`, or what [`LEAST_SAMPLES`] samples take, within 100 ms.
+pub fn extended(time: Duration, sample_ns: f64) -> Duration {
+    time.max(Duration::from_nanos((sample_ns * LEAST_SAMPLES as f64) as u64).min(LONGEST_ROW))
 }
 
 /// Returns the number of samples of the first round. `sample_ns` is the estimated time of a sample.
@@ -109,6 +118,15 @@ mod tests {
         assert_eq!(first_round(5e7, SECOND), 20);
         assert_eq!(first_round(1e10, SECOND), LEAST_FOR_INTERVAL);
         assert_eq!(next_round(20, SECOND, Some(0.005), 0.01, SECOND), Err(Ending::OutOfBudget));
+    }
+
+    #[test]
+    fn a_short_row_has_time_for_thirty_samples() {
+        let ms = Duration::from_millis;
+        assert_eq!(extended(ms(20), 1000.0), ms(20));
+        assert_eq!(extended(ms(20), 2e6), ms(60));
+        assert_eq!(extended(ms(20), 5e7), LONGEST_ROW);
+        assert_eq!(extended(ms(300), 5e7), ms(300));
     }
 
     #[test]

@@ -135,35 +135,42 @@ impl Measuring<'_, '_> {
     fn sample(&mut self) -> Result<(Option<stop::Ending>, Duration)> {
         let (warm, fixed) = match self.session.plan.effort {
             Effort::Fixed { iterations, warmup } => (warmup, Some(iterations)),
-            Effort::Precision { .. } => (WARMUP, None),
+            Effort::Precision { .. } | Effort::Time(_) => (WARMUP, None),
         };
         let mut last_ns = 0;
         for _ in 0..warm {
             last_ns = self.run(Data::Repeated)?.total_ns;
         }
-        let mut more = match (self.session.plan.effort, fixed) {
-            (Effort::Precision { max_time, .. }, None) => stop::first_round(last_ns as f64, max_time),
-            (_, count) => count.unwrap_or(1),
+        let max_time = match self.session.plan.effort {
+            Effort::Time(time) => Some(stop::extended(time, last_ns as f64)),
+            effort => effort.time(),
         };
-        let mut spent = 0;
+        let mut more = match max_time {
+            Some(max_time) => stop::first_round(last_ns as f64, max_time),
+            None => fixed.unwrap_or(1),
+        };
+        let mut spent_ns = 0;
         loop {
             for _ in 0..more {
                 let run = self.run(Data::Repeated)?;
-                spent += run.total_ns;
+                spent_ns += run.total_ns;
                 self.runs.push(run);
                 if matches!(self.check, Check::Failed(_)) {
-                    return Ok((None, Duration::from_nanos(spent)));
+                    return Ok((None, Duration::from_nanos(spent_ns)));
                 }
             }
-            let Effort::Precision { precision, max_time } = self.session.plan.effort else {
-                return Ok((None, Duration::from_nanos(spent)));
+            let spent = Duration::from_nanos(spent_ns);
+            let (effort, Some(max_time)) = (self.session.plan.effort, max_time) else {
+                return Ok((None, spent));
             };
+            let precision = if effort.precision().is_finite() { effort.precision() } else { 0.0 };
             let times: Vec<f64> = self.runs.iter().map(|run| run.total_ns as f64).collect();
             let reached = Summary::of(&times).as_ref().and_then(Summary::precision);
-            let spent = Duration::from_nanos(spent);
             match stop::next_round(times.len() as u64, spent, reached, precision, max_time) {
                 Ok(next) => more = next,
-                Err(ending) => return Ok((Some(ending), spent)),
+                Err(ending) => {
+                    return Ok((Some(ending).filter(|_| !matches!(effort, Effort::Time(_))), spent));
+                }
             }
         }
     }
