@@ -175,6 +175,32 @@ pub struct Measurement {
     pub trust: Vec<Mark>,
     /// Time of its phases; `None` for skipped rows and for rows that the engine did not measure.
     pub phases: Option<Phases>,
+    /// The launches that it summarises; `None` for the row of a single launch.
+    pub launches: Option<OverLaunches>,
+}
+
+/// What an estimate over several launches adds to a row. The median of its summary is the median of the launches' medians.
+#[derive(Debug, Clone, PartialEq)]
+pub struct OverLaunches {
+    /// Median time of one leg in each launch, in nanoseconds, in the order of launches. Never empty.
+    pub medians_ns: Vec<f64>,
+    /// Probability that the interval of the summary contains the median of all launches.
+    pub coverage: f64,
+    /// Two groups of launches, the faster first; `None` if there is one group or fewer than 9 launches.
+    pub modes: Option<[LaunchMode; 2]>,
+    /// Iterations per sample.
+    pub batch: u64,
+    /// OMB's mean, minimum and maximum over ranks: medians over launches.
+    pub across: Option<AcrossRanks>,
+}
+
+/// A group of launches.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct LaunchMode {
+    /// Median of the group, in nanoseconds per leg.
+    pub median_ns: f64,
+    /// Part of the launches, from 0 to 1.
+    pub share: f64,
 }
 
 /// A rate with its interval, derived from the time of an iteration.
@@ -216,7 +242,34 @@ impl Measurement {
             figures: Figures::new(),
             trust: Vec::new(),
             phases: None,
+            launches: None,
         }
+    }
+
+    /// Returns the iterations per sample; `None` if nothing was measured.
+    pub fn batch(&self) -> Option<u64> {
+        self.launches.as_ref().map(|over| over.batch).or(self.samples.first().map(|samples| samples.batch))
+    }
+
+    /// Returns the smallest and the largest median of several launches, in the unit of the headline; `None` for a single launch.
+    pub fn launch_range(&self) -> Option<[f64; 2]> {
+        let medians = self.launches.as_ref().map(|over| &over.medians_ns).filter(|all| all.len() > 1)?;
+        let ends = [f64::min, f64::max]
+            .map(|pick: fn(f64, f64) -> f64| medians.iter().copied().fold(medians[0], pick));
+        let [low, high] = ends.map(|ns| self.in_unit(ns));
+        Some([low?.min(high?), low?.max(high?)])
+    }
+
+    /// Converts a time of one leg in nanoseconds to the unit of the headline; `None` if the result is not a positive number.
+    pub fn in_unit(&self, leg_ns: f64) -> Option<f64> {
+        let value = match self.metric {
+            Metric::Latency => leg_ns / 1e3,
+            Metric::Bandwidth => {
+                let work = self.work.filter(|work| work.bytes > 0)?;
+                work.bytes as f64 * 1e3 / (leg_ns * work.legs as f64)
+            }
+        };
+        (value.is_finite() && value > 0.0).then_some(value)
     }
 
     /// Returns the rate in MB/s (10^6 bytes); `None` if the metric is not bandwidth or no bytes move.
@@ -267,6 +320,9 @@ impl Measurement {
 
     /// Returns mean, minimum and maximum of the ranks' mean times; `None` if not every rank was timed.
     pub fn across_ranks(&self) -> Option<AcrossRanks> {
+        if let Some(over) = &self.launches {
+            return over.across;
+        }
         let legs = self.work?.legs as f64;
         let every_rank = matches!(self.aggregation, Aggregation::Slowest | Aggregation::Global);
         let timed = self.samples.iter().filter(|s| every_rank && !s.elapsed_ns.is_empty());

@@ -3,6 +3,7 @@
 //! | module | contents |
 //! |---|---|
 //! | [`mod@file`] | reads and writes result files (JSON Lines) |
+//! | [`estimate`] | one row per case from the rows of all launches |
 //! | [`compare`] | compares two sets of runs case by case |
 //! | [`verdict`] | finds slow hosts, ranks and links in a sweep over links |
 //! | [`render`] | writes rows as tables, CSV, OSU format, OpenMetrics and others |
@@ -37,6 +38,7 @@
 //! ```
 
 pub mod compare;
+pub mod estimate;
 pub mod file;
 #[cfg(any(test, fuzzing))]
 pub mod fuzz;

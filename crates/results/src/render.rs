@@ -3,8 +3,6 @@
 pub mod compare;
 mod csv;
 mod grid;
-mod jsonl;
-mod launches;
 mod links;
 mod openmetrics;
 mod osu;
@@ -17,8 +15,6 @@ use std::io::{Result, Write};
 
 pub use self::{
     csv::{Csv, LinksCsv},
-    jsonl::JsonLines,
-    launches::Launches,
     links::Links,
     openmetrics::OpenMetrics,
     osu::{OsuColumns, OsuTable},

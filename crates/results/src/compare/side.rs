@@ -70,8 +70,10 @@ impl SideResults {
     pub fn record(&mut self, record: Record) {
         match record {
             Record::Run(run) => self.begin(*run),
-            Record::Case(row) => self.add(&row),
+            Record::Launch(row) => self.add(&row),
             Record::End(outcome, _) => self.complete += usize::from(outcome == RunOutcome::Complete),
+            // Derived from the rows of the launches.
+            Record::Case(_) => {}
         }
     }
 

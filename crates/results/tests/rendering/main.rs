@@ -1,7 +1,6 @@
 //! Output formats of rows.
 
 mod csv;
-mod jsonl;
 mod osu;
 mod pipeline;
 mod table;

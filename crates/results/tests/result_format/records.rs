@@ -23,7 +23,7 @@ use proptest::{
 pub(crate) fn any_record() -> impl Strategy<Value = Record> {
     prop_oneof![
         any_run().prop_map(|run| Record::Run(Box::new(run))),
-        any_row().prop_map(|row| Record::Case(Box::new(row))),
+        any_row().prop_map(|row| Record::Launch(Box::new(row))),
         any_end(),
     ]
 }
