@@ -48,21 +48,21 @@ pub fn of_row(row: RowFacts<'_>) -> Vec<Mark> {
         marks.extend(not_converged(summary, precision));
     }
     if !summary.independent() {
-        marks.push(Mark::new(
+        marks.push(Mark::note(
             "autocorrelated",
             format!("autocorrelated {:.2}", summary.lag1),
             "successive samples resemble each other, by drift or phases: look at the raw samples, raise --max-time",
         ));
     }
     if summary.bimodal {
-        marks.push(Mark::new(
+        marks.push(Mark::caution(
             "bimodal",
             "bimodal",
             "samples fall into two groups and the median is in one of them: look at the raw samples and at other launches",
         ));
     }
     if !verified {
-        marks.push(Mark::new(
+        marks.push(Mark::caution(
             "unverified",
             "unverified",
             "payloads were not checked: the row does not prove that data arrived right",
@@ -75,7 +75,7 @@ pub fn of_row(row: RowFacts<'_>) -> Vec<Mark> {
 pub fn costly_clock(overhead_ns: u64, sample_ns: f64) -> Option<Mark> {
     let part = overhead_ns as f64 / sample_ns.max(1.0);
     (part > MAX_CLOCK).then(|| {
-        Mark::new(
+        Mark::caution(
             "clock_cost",
             format!("clock {:.0}%", part * 100.0),
             format!(
@@ -90,7 +90,7 @@ pub fn costly_clock(overhead_ns: u64, sample_ns: f64) -> Option<Mark> {
 pub fn below_one_way(summary: &Summary, one_way_ns: f64) -> Option<Mark> {
     let upper = summary.ci95.map_or(summary.median, |[_, high]| high);
     (upper < one_way_ns).then(|| {
-        Mark::new(
+        Mark::invalid(
             "below_one_way",
             "below one way",
             format!(
@@ -108,7 +108,7 @@ pub fn late_starts(samples: &[Samples]) -> Option<Mark> {
     let all = samples.iter().map(|s| s.elapsed_ns.len()).max().unwrap_or(0);
     let part = late.len() as f64 / all.max(1) as f64;
     (part > MAX_LATE).then(|| {
-        Mark::new(
+        Mark::caution(
             "late_starts",
             format!("late {:.0}%", part * 100.0),
             "a rank started these samples after the agreed time, and they do not count: give each rank its own CPU",
@@ -118,7 +118,7 @@ pub fn late_starts(samples: &[Samples]) -> Option<Mark> {
 
 /// Returns the mark of a 0-byte broadcast with acknowledgement, for which one byte was sent.
 pub fn one_byte() -> Mark {
-    Mark::new(
+    Mark::note(
         "one_byte",
         "1 byte",
         "a broadcast of 0 bytes sends no message to acknowledge, so one byte was broadcast: compare it with 1-byte rows",
@@ -131,7 +131,7 @@ fn disturbances(summary: &Summary, counters: Counters, cpu_ns: f64) -> Vec<Mark>
     let mut marks = Vec::new();
     let preemptions = counters.preemptions;
     if preemptions as f64 > MAX_PREEMPTED * summary.n as f64 {
-        marks.push(Mark::new(
+        marks.push(Mark::caution(
             "preempted",
             format!("preempted {preemptions}x"),
             "other programs ran on the ranks' CPUs: stop them, or bind ranks elsewhere",
@@ -139,7 +139,7 @@ fn disturbances(summary: &Summary, counters: Counters, cpu_ns: f64) -> Vec<Mark>
     }
     let waited = counters.waited_ns as f64 / cpu_ns.max(1.0);
     if waited > MAX_WAITED {
-        marks.push(Mark::new(
+        marks.push(Mark::caution(
             "waited",
             format!("waited {:.0}%", percent(waited)),
             "ranks waited for a CPU during this part of the time: stop other programs, or bind ranks elsewhere",
@@ -147,7 +147,7 @@ fn disturbances(summary: &Summary, counters: Counters, cpu_ns: f64) -> Vec<Mark>
     }
     let stolen = counters.stolen_ticks as f64 * TICK_NS / cpu_ns.max(1.0);
     if stolen > MAX_STOLEN {
-        marks.push(Mark::new(
+        marks.push(Mark::caution(
             "stolen",
             format!("stolen {:.0}%", percent(stolen)),
             "the hypervisor took CPU time from this virtual machine: measure on a host with dedicated cores",
@@ -162,7 +162,7 @@ fn no_interval(summary: &Summary) -> Option<Mark> {
         false => "samples depend on earlier ones, even as medians of blocks",
         true => "fewer than 6 samples have no interval",
     };
-    Some(Mark::new("no_interval", "no interval", format!("{why}: raise --max-time or --iterations")))
+    Some(Mark::invalid("no_interval", "no interval", format!("{why}: raise --max-time or --iterations")))
 }
 
 fn not_converged(summary: &Summary, precision: f64) -> Option<Mark> {
@@ -172,7 +172,7 @@ fn not_converged(summary: &Summary, precision: f64) -> Option<Mark> {
         Some(reached) if reached > 1.0 => "over 100%".into(),
         Some(reached) => format!("{:.1}%", reached * 100.0),
     };
-    Some(Mark::new(
+    Some(Mark::note(
         "not_converged",
         format!("not converged ({reached})"),
         format!("precision reached: {reached}, requested: {:.1}%: raise --max-time", precision * 100.0),

@@ -14,7 +14,7 @@ pub fn standing(places: &[Place], clock: Facts, debug_build: bool) -> Vec<Mark> 
         None => shared_cpu(places),
     };
     let debug_build = debug_build.then(|| {
-        Mark::new("debug_build", "debug build", "this is a debug build of ombx: build with --release")
+        Mark::invalid("debug_build", "debug build", "this is a debug build of ombx: build with --release")
     });
     let all = [debug_build, coarse_clock(clock), shared, unbound(places), governor(places)];
     all.into_iter().flatten().collect()
@@ -22,7 +22,7 @@ pub fn standing(places: &[Place], clock: Facts, debug_build: bool) -> Vec<Mark> 
 
 /// Returns the mark of a host that has more ranks than CPUs.
 pub fn oversubscribed(host: &str, ranks: usize, cpus: u32) -> Mark {
-    Mark::new(
+    Mark::invalid(
         "oversubscribed",
         "oversubscribed",
         format!("{ranks} ranks poll on {cpus} CPUs of {host}: use fewer ranks or more hosts"),
@@ -31,7 +31,7 @@ pub fn oversubscribed(host: &str, ranks: usize, cpus: u32) -> Mark {
 
 /// Returns the mark of a benchmark that uses only some of the ranks.
 pub fn idle_ranks(used: u32, started: u32) -> Mark {
-    Mark::new(
+    Mark::note(
         "idle_ranks",
         format!("{} idle", started - used),
         format!(
@@ -42,7 +42,7 @@ pub fn idle_ranks(used: u32, started: u32) -> Mark {
 
 /// Returns the mark of a single-threaded benchmark in a run that starts MPI with `MPI_THREAD_MULTIPLE`.
 pub fn thread_multiple() -> Mark {
-    Mark::new(
+    Mark::note(
         "thread_multiple",
         "thread multiple",
         "another benchmark of this run needs MPI_THREAD_MULTIPLE, whose locks cost time: run this one alone",
@@ -57,7 +57,7 @@ pub fn crowded_threads(places: &[Place], threads: Threads) -> Option<Mark> {
         .enumerate()
         .map(|(rank, (threads, place))| (rank, threads, place))
         .find(|(_, threads, place)| (place.cpu_numbers().len() as u32) < *threads)?;
-    Some(Mark::new(
+    Some(Mark::invalid(
         "crowded_threads",
         "crowded threads",
         format!(
@@ -69,7 +69,7 @@ pub fn crowded_threads(places: &[Place], threads: Threads) -> Option<Mark> {
 
 fn coarse_clock(Facts { source, resolution_ns, overhead_ns }: Facts) -> Option<Mark> {
     (resolution_ns > COARSE_NS || overhead_ns > COARSE_NS).then(|| {
-        Mark::new(
+        Mark::caution(
             "clock",
             "clock",
             format!(
@@ -96,7 +96,7 @@ fn shared_cpu(places: &[Place]) -> Option<Mark> {
         let cpu: u32 = cpu;
         seen.insert((&place.host, cpu), rank).map(|first| (first, rank, &place.host))
     })?;
-    Some(Mark::new(
+    Some(Mark::invalid(
         "shared_cpu",
         "shared CPU",
         format!(
@@ -110,7 +110,7 @@ fn unbound(places: &[Place]) -> Option<Mark> {
         .iter()
         .enumerate()
         .find(|(_, place)| place.online > 1 && place.cpu_numbers().len() as u32 >= place.online)?;
-    Some(Mark::new(
+    Some(Mark::note(
         "unbound",
         "unbound",
         format!("rank {rank} may run on every CPU of {}: bind ranks (mpiexec -bind-to core)", place.host),
@@ -122,7 +122,7 @@ fn governor(places: &[Place]) -> Option<Mark> {
         let governor = place.governor.as_deref().filter(|governor| *governor != "performance")?;
         Some((&place.host, governor))
     })?;
-    Some(Mark::new(
+    Some(Mark::note(
         "governor",
         format!("governor {governor}"),
         format!("CPUs of {host} change frequency: set the governor to performance"),

@@ -217,7 +217,7 @@ mod tests {
 
     #[test]
     fn ranks_that_share_cpus_get_no_verdict() {
-        let notice = Mark { code: "oversubscribed".into(), short: "x".into(), advice: "y".into() };
+        let notice = Mark::invalid("oversubscribed", "x", "y");
         let text = rendered(&mut Links::default(), &[notice]);
         assert!(text.contains("no verdict: ranks share CPUs"), "{text}");
     }

@@ -260,17 +260,21 @@ fn marks(plan: &Plan, hosts: &Hosts, rejected: u64) -> Vec<Mark> {
     let shape = plan.shape;
     let busy = 2 * u64::from(shape.nodes) * u64::from(shape.nodes) * u64::from(shape.phases - 1);
     let cpus = Place::here().cpu_numbers().len() as u64;
-    let crowded = (hosts.are_here() && busy > cpus).then(|| Mark {
-        code: "crowded".into(),
-        short: format!("{busy} on {cpus} CPUs"),
-        advice: format!(
-            "{busy} senders and receivers share {cpus} CPUs: the figure shows how fast this host copies, not what a network carries"
-        ),
+    let crowded = (hosts.are_here() && busy > cpus).then(|| {
+        Mark::invalid(
+            "crowded",
+            format!("{busy} on {cpus} CPUs"),
+            format!(
+                "{busy} senders and receivers share {cpus} CPUs: the figure shows how fast this host copies, not what a network carries"
+            ),
+        )
     });
-    let unknown = (rejected > 0).then(|| Mark {
-        code: "strangers".into(),
-        short: format!("{rejected} strangers"),
-        advice: format!("the nodes rejected {rejected} connections without this session's token"),
+    let unknown = (rejected > 0).then(|| {
+        Mark::caution(
+            "strangers",
+            format!("{rejected} strangers"),
+            format!("the nodes rejected {rejected} connections without this session's token"),
+        )
     });
     crowded.into_iter().chain(unknown).collect()
 }

@@ -12,7 +12,7 @@ use ombx_core::{
         payload::{Check, Mismatch},
     },
     measure::phases::Phases,
-    result::{self, ClockFacts, Mark, Measurement, RoundTrips, Run, Samples, Tally},
+    result::{self, ClockFacts, Level, Mark, Measurement, RoundTrips, Run, Samples, Tally},
     stats::Summary,
     team::Place,
     unit::Rank,
@@ -136,7 +136,12 @@ fn row_of(line: CaseLine<'_>) -> Result<Measurement, String> {
         trust: line
             .trust
             .into_iter()
-            .map(|MarkLine { code, short, advice }| Mark { code, short, advice })
+            .map(|MarkLine { level, code, short, advice }| Mark {
+                level: level_of(level),
+                code,
+                short,
+                advice,
+            })
             .collect(),
         phases: line.phases_ns.map(phases_of),
         ..Measurement::new(line.bench, line.key, metric, line.ranks)
@@ -152,6 +157,14 @@ fn samples_of(line: SamplesLine<'_>) -> Samples {
     });
     let (elapsed_ns, late) = (elapsed_ns.into_owned(), late.into_owned());
     Samples { rank, thread, batch, elapsed_ns, late, round_trips }
+}
+
+fn level_of(line: LevelLine) -> Level {
+    match line {
+        LevelLine::Note => Level::Note,
+        LevelLine::Caution => Level::Caution,
+        LevelLine::Invalid => Level::Invalid,
+    }
 }
 
 fn phases_of(line: PhasesLine) -> Phases {

@@ -10,7 +10,7 @@ use ombx_core::{
         payload::{Check, Mismatch},
     },
     measure::phases::Phases,
-    result::{self, Measurement, Rate, RoundTrips, Run, Samples},
+    result::{self, Level, Mark, Measurement, Rate, RoundTrips, Run, Samples},
     stats::Summary,
     team::Place,
 };
@@ -113,9 +113,22 @@ fn case_line(row: &Measurement) -> CaseLine<'_> {
             .trust
             .iter()
             .cloned()
-            .map(|n| MarkLine { code: n.code, short: n.short, advice: n.advice })
+            .map(|Mark { level, code, short, advice }| MarkLine {
+                level: level_line(level),
+                code,
+                short,
+                advice,
+            })
             .collect(),
         phases_ns: row.phases.map(phases_line),
+    }
+}
+
+fn level_line(level: Level) -> LevelLine {
+    match level {
+        Level::Note => LevelLine::Note,
+        Level::Caution => LevelLine::Caution,
+        Level::Invalid => LevelLine::Invalid,
     }
 }
 
