@@ -2,7 +2,12 @@
 
 use std::collections::HashMap;
 
-use crate::{benchmark::Threads, result::Mark, system::clock::Facts, team::Place};
+use crate::{
+    benchmark::Threads,
+    result::{Level, Mark},
+    system::clock::Facts,
+    team::Place,
+};
 
 /// Maximum resolution and maximum overhead of a clock without a mark, in nanoseconds.
 const COARSE_NS: u64 = 100;
@@ -110,11 +115,12 @@ fn unbound(places: &[Place]) -> Option<Mark> {
         .iter()
         .enumerate()
         .find(|(_, place)| place.online > 1 && place.cpu_numbers().len() as u32 >= place.online)?;
-    Some(Mark::note(
-        "unbound",
-        "unbound",
-        format!("rank {rank} may run on every CPU of {}: bind ranks (mpiexec -bind-to core)", place.host),
-    ))
+    let ranks = places.iter().filter(|other| other.host == place.host).count();
+    // With a CPU to spare, the kernel seldom moves a rank or lets two of them share a CPU.
+    let level = if ranks < place.online as usize { Level::Note } else { Level::Caution };
+    let advice =
+        format!("rank {rank} may run on every CPU of {}: bind ranks (mpiexec -bind-to core)", place.host);
+    Some(Mark::of(level, "unbound", "unbound", advice))
 }
 
 fn governor(places: &[Place]) -> Option<Mark> {
@@ -147,18 +153,35 @@ mod tests {
 
     #[test]
     fn each_risk_gets_its_mark() {
-        let cases: [(&[Place], Facts, bool, &str); 6] = [
-            (&[place("a", "0")], GOOD, true, "debug_build"),
-            (&[place("a", "0")], Facts { overhead_ns: 500, ..GOOD }, false, "clock"),
-            (&[place("a", "0"), place("a", "1"), place("a", "0")], GOOD, false, "oversubscribed"),
-            (&[place("a", "1"), place("a", "1")], GOOD, false, "shared_cpu"),
-            (&[place("a", "0-1"), place("b", "0")], GOOD, false, "unbound"),
-            (&[Place { governor: Some("powersave".into()), ..place("a", "0") }], GOOD, false, "governor"),
+        let cases: [(&[Place], Facts, bool, (Level, &str)); 6] = [
+            (&[place("a", "0")], GOOD, true, (Level::Invalid, "debug_build")),
+            (&[place("a", "0")], Facts { overhead_ns: 500, ..GOOD }, false, (Level::Caution, "clock")),
+            (
+                &[place("a", "0"), place("a", "1"), place("a", "0")],
+                GOOD,
+                false,
+                (Level::Invalid, "oversubscribed"),
+            ),
+            (&[place("a", "1"), place("a", "1")], GOOD, false, (Level::Invalid, "shared_cpu")),
+            (&[place("a", "0-1"), place("b", "0")], GOOD, false, (Level::Note, "unbound")),
+            (
+                &[Place { governor: Some("powersave".into()), ..place("a", "0") }],
+                GOOD,
+                false,
+                (Level::Note, "governor"),
+            ),
         ];
-        for (places, clock, debug, code) in cases {
+        for (places, clock, debug, expected) in cases {
             let marks = standing(places, clock, debug);
-            assert_eq!(marks.iter().map(|mark| &*mark.code).collect::<Vec<_>>(), [code]);
+            assert_eq!(marks.iter().map(|mark| (mark.level, &*mark.code)).collect::<Vec<_>>(), [expected]);
         }
+    }
+
+    #[test]
+    fn unbound_ranks_matter_where_no_cpu_is_left_free() {
+        let level = |places: &[Place]| standing(places, GOOD, false)[0].level;
+        assert_eq!(level(&[place("a", "0-1"), place("b", "0-1")]), Level::Note);
+        assert_eq!(level(&[place("a", "0-1"), place("a", "0-1")]), Level::Caution);
     }
 
     #[test]
