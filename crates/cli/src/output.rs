@@ -22,7 +22,7 @@ use ombx_results::{
     render::{Overhead, Renderer},
 };
 
-use self::stdout::is_closed;
+use self::{renderers::Notes, stdout::is_closed};
 use crate::{
     arguments::output::Format,
     job::{Job, Work},
@@ -59,7 +59,12 @@ impl Output {
             (Work::Links(..), _) => renderers::links(format, color),
             (_, Some(columns)) => renderers::osu(columns.clone()),
             _ if job.launches.count > 1 => renderers::launches(format, color),
-            _ => renderers::rows(format, color, renderers::plot_columns(format, args.plot)?),
+            _ => renderers::rows(
+                format,
+                color,
+                Notes::if_verbose(args.verbose),
+                renderers::plot_columns(format, args.plot)?,
+            ),
         };
         Ok(Output {
             renderer,
@@ -102,7 +107,7 @@ impl Output {
                 self.tally.add(row);
                 self.overhead.iter_mut().for_each(|overhead| overhead.add(row));
                 if let Some(notices) = &mut self.notices {
-                    notices.extend(row.trust.iter().map(|n| (n.code.clone(), n.short.clone())));
+                    notices.extend(row.doubts().map(|n| (n.code.clone(), n.short.clone())));
                 }
             }
             Record::End(..) => {}

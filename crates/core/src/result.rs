@@ -121,11 +121,12 @@ pub enum Outcome {
 }
 
 /// How much a mark matters, in ascending order.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub enum Level {
     /// A fact that explains a row; its figure holds.
     Note,
     /// The figure may be off by more than its interval says.
+    #[default]
     Caution,
     /// No verdict may rest on the figure.
     Invalid,
@@ -264,6 +265,16 @@ impl Measurement {
             trust: Vec::new(),
             phases: None,
         }
+    }
+
+    /// Returns the marks that are more than notes.
+    pub fn doubts(&self) -> impl Iterator<Item = &Mark> {
+        self.marks(Level::Caution)
+    }
+
+    /// Returns the marks of this level and above.
+    pub fn marks(&self, least: Level) -> impl Iterator<Item = &Mark> {
+        self.trust.iter().filter(move |mark| mark.level >= least)
     }
 
     /// Returns the rate in MB/s (10^6 bytes); `None` if the metric is not bandwidth or no bytes move.

@@ -14,7 +14,10 @@ use ombx_results::{
 
 use crate::{
     arguments::output::{Color, Format},
-    output::{renderers, stdout::is_closed},
+    output::{
+        renderers::{self, Notes},
+        stdout::is_closed,
+    },
     result_file,
 };
 use ombx_results::verdict;
@@ -27,6 +30,9 @@ pub(crate) struct ShowArgs {
     /// Format of the printed rows
     #[arg(long, value_enum, default_value_t = Format::Table)]
     format: Format,
+    /// Show notes too, the marks that do not keep a row from being published
+    #[arg(short, long)]
+    verbose: bool,
     /// Draw a chart below each table
     #[arg(long)]
     plot: bool,
@@ -83,7 +89,7 @@ fn renderer(args: &ShowArgs, of_links: bool, launches: usize, plot: Option<usize
     match (of_links, launches) {
         (true, _) => renderers::links(args.format, args.color),
         (_, 2..) => renderers::launches(args.format, args.color),
-        _ => renderers::rows(args.format, args.color, plot),
+        _ => renderers::rows(args.format, args.color, Notes::if_verbose(args.verbose), plot),
     }
 }
 

@@ -32,11 +32,28 @@ pub(crate) fn plot_columns(format: Format, plot: bool) -> Result<Option<usize>> 
     Ok(plot.then(columns))
 }
 
+/// Whether tables show notes, the marks that do not keep a row from being published.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Notes {
+    Hidden,
+    Shown,
+}
+
+impl Notes {
+    /// Returns what `--verbose` asks for.
+    pub(crate) fn if_verbose(verbose: bool) -> Notes {
+        if verbose { Notes::Shown } else { Notes::Hidden }
+    }
+}
+
 /// Returns the renderer for the rows of benchmarks.
-pub(crate) fn rows(format: Format, color: Color, plot: Option<usize>) -> Box<dyn Renderer> {
+pub(crate) fn rows(format: Format, color: Color, notes: Notes, plot: Option<usize>) -> Box<dyn Renderer> {
     match format {
         Format::Table => {
-            let table = Table::painted(paint(color));
+            let table = match notes {
+                Notes::Hidden => Table::painted(paint(color)),
+                Notes::Shown => Table::painted(paint(color)).with_notes(),
+            };
             Box::new(match plot {
                 Some(columns) => table.plotted(columns),
                 None => table,
@@ -58,7 +75,7 @@ pub(crate) fn osu(columns: OsuColumns) -> Box<dyn Renderer> {
 pub(crate) fn launches(format: Format, color: Color) -> Box<dyn Renderer> {
     match format {
         Format::Table => Box::new(Launches::painted(paint(color))),
-        _ => rows(format, color, None),
+        _ => rows(format, color, Notes::Hidden, None),
     }
 }
 
@@ -67,7 +84,7 @@ pub(crate) fn links(format: Format, color: Color) -> Box<dyn Renderer> {
     match format {
         Format::Table => Box::new(Links::default()),
         Format::Csv => Box::new(LinksCsv::default()),
-        Format::Osu | Format::Jsonl | Format::OpenMetrics => rows(format, color, None),
+        Format::Osu | Format::Jsonl | Format::OpenMetrics => rows(format, color, Notes::Hidden, None),
     }
 }
 

@@ -140,7 +140,7 @@ impl Renderer for Launches {
             marks: BTreeMap::new(),
         });
         case.medians.extend(headline.filter(|x| x.is_finite() && *x > 0.0));
-        for notice in &row.trust {
+        for notice in row.doubts() {
             let word = plain(&notice.code.replace('_', " "));
             *case.marks.entry(word.clone()).or_default() += 1;
             self.advice.entry(word).or_insert_with(|| plain(&notice.advice));

@@ -47,7 +47,7 @@ impl Renderer for Links {
                 *self.troubles.entry(plain(&format!("FAILED {}: {why}", row.key))).or_default() += 1;
             }
         }
-        for notice in &row.trust {
+        for notice in row.doubts() {
             self.marks.entry(notice.code.clone()).or_insert_with(|| (notice.advice.clone(), 0)).1 += 1;
         }
         self.links.add(row);
