@@ -23,7 +23,7 @@ use ombx_results::{
     render::{Overhead, Renderer},
 };
 
-use self::stdout::is_closed;
+use self::{renderers::Notes, stdout::is_closed};
 use crate::{
     arguments::{output::Format, start::Launcher},
     job::{Job, Work},
@@ -65,7 +65,10 @@ impl Output {
         let renderer = match (&job.work, &args.osu) {
             (Work::Links(..), _) => renderers::links(format, color),
             (_, Some(columns)) => Some(renderers::osu(columns.clone())),
-            _ => renderers::rows(format, color, renderers::plot_columns(format, args.plot)?),
+            _ => {
+                let plot = renderers::plot_columns(format, args.plot)?;
+                renderers::rows(format, color, Notes::if_verbose(args.verbose), plot)
+            }
         };
         Ok(Output {
             renderer,
@@ -177,7 +180,7 @@ impl Output {
     fn note(&mut self, row: &Measurement) {
         self.overhead.iter_mut().for_each(|overhead| overhead.add(row));
         if let Some(notices) = &mut self.notices {
-            notices.extend(row.trust.iter().map(|mark| (mark.code.clone(), mark.short.clone())));
+            notices.extend(row.doubts().map(|mark| (mark.code.clone(), mark.short.clone())));
         }
     }
 

@@ -195,6 +195,14 @@ pub fn independent(samples: &[f64], most: usize) -> Option<Vec<f64>> {
     }
 }
 
+/// Returns the quantile `q` of sorted values, interpolated between neighbours so that 1/2 gives the median; `None` without
+/// values.
+pub fn quantile(sorted: &[f64], q: f64) -> Option<f64> {
+    let at = q * sorted.len().checked_sub(1)? as f64;
+    let (low, high) = (sorted[at as usize], sorted[at.ceil() as usize]);
+    Some(low + (high - low) * at.fract())
+}
+
 /// Returns the median; `None` without values.
 pub fn median(values: &[f64]) -> Option<f64> {
     (!values.is_empty()).then(|| median_of_sorted(&sorted(values)))

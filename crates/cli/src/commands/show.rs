@@ -16,7 +16,10 @@ use ombx_results::{
 
 use crate::{
     arguments::output::{Color, Format},
-    output::{renderers, stdout::is_closed},
+    output::{
+        renderers::{self, Notes},
+        stdout::is_closed,
+    },
     result_file,
 };
 
@@ -28,6 +31,9 @@ pub(crate) struct ShowArgs {
     /// Format of the printed rows
     #[arg(long, value_enum, default_value_t = Format::Table)]
     format: Format,
+    /// Show notes too, the marks that do not keep a row from being published
+    #[arg(short, long)]
+    verbose: bool,
     /// Draw a chart below each table
     #[arg(long)]
     plot: bool,
@@ -57,7 +63,7 @@ pub(crate) fn show(args: &ShowArgs) -> Result<u8> {
             );
         }
     }
-    let shown = match renderers::rows(args.format, args.color, plot) {
+    let shown = match renderers::rows(args.format, args.color, Notes::if_verbose(args.verbose), plot) {
         None => estimates(&cases).try_for_each(|row| file::write_case(&mut out, &row)),
         Some(mut renderer) => show_cases(&cases, &mut *renderer, args.format, &mut out)
             .and_then(|()| show_links(&links, args, &mut out)),

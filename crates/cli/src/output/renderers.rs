@@ -30,11 +30,33 @@ pub(crate) fn plot_columns(format: Format, plot: bool) -> Result<Option<usize>> 
     Ok(plot.then(columns))
 }
 
+/// Whether tables show notes, the marks that do not keep a row from being published.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Notes {
+    Hidden,
+    Shown,
+}
+
+impl Notes {
+    /// Returns what `--verbose` asks for.
+    pub(crate) fn if_verbose(verbose: bool) -> Notes {
+        if verbose { Notes::Shown } else { Notes::Hidden }
+    }
+}
+
 /// Returns the renderer for the rows of benchmarks; `None` for lines of the result file.
-pub(crate) fn rows(format: Format, color: Color, plot: Option<usize>) -> Option<Box<dyn Renderer>> {
+pub(crate) fn rows(
+    format: Format,
+    color: Color,
+    notes: Notes,
+    plot: Option<usize>,
+) -> Option<Box<dyn Renderer>> {
     Some(match format {
         Format::Table => {
-            let table = Table::painted(paint(color));
+            let table = match notes {
+                Notes::Hidden => Table::painted(paint(color)),
+                Notes::Shown => Table::painted(paint(color)).with_notes(),
+            };
             Box::new(match plot {
                 Some(columns) => table.plotted(columns),
                 None => table,
@@ -57,7 +79,7 @@ pub(crate) fn links(format: Format, color: Color) -> Option<Box<dyn Renderer>> {
     match format {
         Format::Table => Some(Box::new(Links::default())),
         Format::Csv => Some(Box::new(LinksCsv::default())),
-        Format::Osu | Format::Jsonl | Format::OpenMetrics => rows(format, color, None),
+        Format::Osu | Format::Jsonl | Format::OpenMetrics => rows(format, color, Notes::Hidden, None),
     }
 }
 

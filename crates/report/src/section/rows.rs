@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use maud::{Markup, html};
 use ombx_core::{
     benchmark::{Metric, payload::Check},
-    result::{Measurement, Outcome},
+    result::{Level, Measurement, Outcome},
     unit::Bytes,
 };
 use ombx_results::render::{FormattedRow, column_titles, format_row};
@@ -95,7 +95,7 @@ fn table(bench: &str, rows: &[NumberedRow<'_>]) -> Markup {
         .iter()
         .map(|r| {
             (r.row.outcome == Outcome::Ok).then(|| {
-                let (text, reasons) = format_row(r.row);
+                let (text, reasons) = format_row(r.row, Level::Caution);
                 absent.extend(reasons);
                 text
             })
@@ -122,7 +122,7 @@ fn table(bench: &str, rows: &[NumberedRow<'_>]) -> Markup {
                         tr id={ "r" (r.at) } {
                             (columns.cells(r.row))
                             @match (&r.row.outcome, text) {
-                                (Outcome::Ok, Some(text)) => (figures_of(text, &figures)),
+                                (Outcome::Ok, Some(text)) => (figures_of(r.row, text, &figures)),
                                 (outcome, _) => (instead(r.row, outcome, titles.len() - 1)),
                             }
                             (check(r.row))
@@ -137,13 +137,21 @@ fn table(bench: &str, rows: &[NumberedRow<'_>]) -> Markup {
     }
 }
 
-fn figures_of(text: &FormattedRow, figures: &BTreeSet<&str>) -> Markup {
+/// Cells of a row with figures. Its notes are folded.
+fn figures_of(row: &Measurement, text: &FormattedRow, figures: &BTreeSet<&str>) -> Markup {
     let cells = text.cells(figures);
     let last = cells.len() - 1;
+    let notes: Vec<&str> =
+        row.trust.iter().filter(|mark| mark.level == Level::Note).map(|mark| mark.short.as_str()).collect();
     html! {
         @for (at, cell) in cells.iter().enumerate() {
             @if at == 0 { th scope="row" { (cell) } }
-            @else if at == last { td.word.is-doubt { (cell) } }
+            @else if at == last { td.word {
+                span.is-doubt { (cell) }
+                @if !notes.is_empty() {
+                    details.notes { summary { (count(notes.len(), "note")) } (notes.join(", ")) }
+                }
+            } }
             @else { td { (cell) } }
         }
     }

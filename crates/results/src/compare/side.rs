@@ -188,7 +188,7 @@ fn launch(row: &Measurement, run: usize, started: &Arc<str>) -> Option<Launch> {
     };
     let values =
         values.and_then(|v| v.into_iter().map(|ns| usable(figure(ns))).collect::<Option<Vec<f64>>>());
-    let codes = row.trust.iter().map(|notice| notice.code.clone());
+    let codes = row.doubts().map(|mark| mark.code.clone());
     Some(Launch {
         run,
         started: Arc::clone(started),

@@ -38,7 +38,7 @@ pub fn estimate(rows: &[Measurement]) -> Option<Measurement> {
             let us = |ns: f64| crate::number::figure(ns / 1e3);
             let (fast_us, slow_us) = (us(fast.median_ns), us(slow.median_ns));
             let percent = |share: f64| format!("{:.0} %", share * 100.0);
-            Mark::new(
+            Mark::caution(
                 "launch_modes",
                 "two modes of launches",
                 format!(
@@ -96,7 +96,7 @@ fn over_launches(rows: &[&Measurement]) -> Option<(Summary, OverLaunches, Option
         medians_ns: medians,
     };
     let drift = found.filter(|found| found.drift).map(|_| {
-        Mark::new(
+        Mark::caution(
             "launches_drift",
             "launches drift",
             "later launches differ from earlier ones, so that the interval is too narrow: repeat when the machine is steady",
@@ -185,8 +185,8 @@ mod tests {
     #[test]
     fn a_mark_of_few_launches_is_none_of_the_row() {
         let mut rows = [300, 310, 320, 330, 340].map(launch);
-        rows[0].trust.push(Mark::new("waited", "waited 3%", ""));
-        rows.iter_mut().for_each(|row| row.trust.push(Mark::new("oversubscribed", "oversubscribed", "")));
+        rows[0].trust.push(Mark::caution("waited", "waited 3%", ""));
+        rows.iter_mut().for_each(|row| row.trust.push(Mark::invalid("oversubscribed", "oversubscribed", "")));
         let codes: Vec<String> = estimate(&rows).unwrap().trust.into_iter().map(|mark| mark.code).collect();
         assert_eq!(codes, ["oversubscribed"]);
     }

@@ -6,6 +6,7 @@ use std::io::{Result, Write};
 
 pub use self::links::LinksCsv;
 use super::Renderer;
+use crate::publishable::obstacles;
 use ombx_core::{
     benchmark::Figure,
     result::{Measurement, Outcome, Rate, Run},
@@ -15,7 +16,7 @@ use ombx_core::{
 const COLUMNS: &str = "\
     run,bench,key,axes,bytes,depth,pairs,ranks,metric,across,outcome,reason,check,n,batch,median_ns,\
     ci95_low_ns,ci95_high_ns,min_ns,mean_ns,max_ns,mad_ns,p95_ns,p99_ns,p999_ns,lag1,mb_per_s,\
-    mb_per_s_low,mb_per_s_high,messages_per_s,library,trust,figures,started,launch";
+    mb_per_s_low,mb_per_s_high,messages_per_s,library,trust,figures,started,launch,levels,publishable";
 
 /// Writes a header line before the first row, then one line per row.
 #[derive(Debug, Default)]
@@ -93,6 +94,8 @@ impl Csv {
             figures.join(";"),
             self.started.clone(),
             self.launch.clone(),
+            mark_levels(row),
+            obstacles(row).is_empty().to_string(),
         ]
     }
 }
@@ -124,6 +127,11 @@ fn outcome_name(outcome: &Outcome) -> &'static str {
 
 fn mark_codes(row: &Measurement) -> String {
     row.trust.iter().map(|notice| notice.code.as_str()).collect::<Vec<_>>().join(";")
+}
+
+/// Returns the level of each mark, in the order of the codes.
+fn mark_levels(row: &Measurement) -> String {
+    row.trust.iter().map(|mark| mark.level.name()).collect::<Vec<_>>().join(";")
 }
 
 fn text(value: Option<impl ToString>) -> String {

@@ -14,10 +14,10 @@ use super::{
     pipeline::{drawing, is_part},
     plain,
 };
-use crate::{file::RunOutcome, plot::curve, run_info::banner};
+use crate::{file::RunOutcome, plot::curve, publishable::Publishable, run_info::banner};
 use ombx_core::{
     benchmark::Metric,
-    result::{Headline, Mark, Measurement, Outcome, Run, Tally},
+    result::{Headline, Level, Mark, Measurement, Outcome, Run, Tally},
     unit::Bytes,
 };
 
@@ -36,7 +36,10 @@ pub struct Table {
     explained: BTreeSet<(String, String)>,
     tables: usize,
     runs: usize,
+    publishable: Publishable,
     paint: Paint,
+    /// Lowest level of the marks that are shown.
+    least: Level,
     /// Width of the charts below tables, or `None` for no charts.
     plot: Option<usize>,
 }
@@ -55,6 +58,7 @@ impl Renderer for Table {
             writeln!(out)?;
         }
         (self.runs, self.explained) = (self.runs + 1, BTreeSet::new());
+        self.publishable = Publishable::default();
         writeln!(out, "{}", plain(&banner(run)))?;
         let clock = &run.clock;
         let line =
@@ -69,6 +73,7 @@ impl Renderer for Table {
             self.heading = heading;
             self.metric = Some(row.metric);
         }
+        self.publishable.add(row);
         match &row.outcome {
             Outcome::Skipped(why) => *self.skips.entry(plain(why)).or_default() += 1,
             Outcome::Failed(why) => {
@@ -77,11 +82,11 @@ impl Renderer for Table {
                 self.rows.push(cells::failed(row));
             }
             Outcome::Ok => {
-                let (cells, absent) = format_row(row);
+                let (cells, absent) = format_row(row, self.least);
                 self.rows.push(cells);
                 self.absent.extend(absent);
                 self.drawings.extend(drawing(row));
-                row.trust.iter().for_each(|notice| self.note(notice));
+                row.marks(self.least).for_each(|mark| self.note(mark));
                 self.points.extend(row.bytes.zip(row.headline()));
             }
         }
@@ -92,6 +97,9 @@ impl Renderer for Table {
         self.flush(out)?;
         if self.tables == 0 {
             writeln!(out, "no rows")?;
+        }
+        if !self.publishable.is_empty() {
+            writeln!(out, "\n{}", plain(&self.publishable.to_string()))?;
         }
         let after = row_count(tally.cases);
         match outcome {
@@ -109,6 +117,12 @@ impl Table {
     /// Creates a table with or without colours.
     pub fn painted(paint: Paint) -> Table {
         Table { paint, ..Table::default() }
+    }
+
+    /// Shows notes too, not only marks that keep a row from being published.
+    #[must_use]
+    pub fn with_notes(self) -> Table {
+        Table { least: Level::Note, ..self }
     }
 
     /// Adds a chart below each table, at most this many columns wide.

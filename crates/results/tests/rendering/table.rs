@@ -13,7 +13,7 @@ fn table(rows: &[Measurement]) -> String {
 }
 
 fn notice(code: &str, short: &str, advice: &str) -> Mark {
-    Mark { code: code.into(), short: short.into(), advice: advice.into() }
+    Mark::caution(code, short, advice)
 }
 
 /// Returns the lines between the heading and the notes.

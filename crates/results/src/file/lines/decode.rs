@@ -13,8 +13,8 @@ use ombx_core::{
     },
     measure::phases::Phases,
     result::{
-        self, AcrossRanks, ClockFacts, LaunchMode, Mark, Measurement, OverLaunches, RoundTrips, Run, Samples,
-        Tally,
+        self, AcrossRanks, ClockFacts, LaunchMode, Level, Mark, Measurement, OverLaunches, RoundTrips, Run,
+        Samples, Tally,
     },
     stats::Summary,
     team::Place,
@@ -143,7 +143,12 @@ fn row_of(line: CaseLine<'_>) -> Result<Measurement, String> {
         trust: line
             .trust
             .into_iter()
-            .map(|MarkLine { code, short, advice }| Mark { code, short, advice })
+            .map(|MarkLine { level, code, short, advice }| Mark {
+                level: level_of(level),
+                code,
+                short,
+                advice,
+            })
             .collect(),
         phases: line.phases_ns.map(phases_of),
         launches: line.launches.map(launches_of).transpose()?,
@@ -177,6 +182,14 @@ fn samples_of(line: SamplesLine<'_>) -> Samples {
     });
     let (elapsed_ns, late) = (elapsed_ns.into_owned(), late.into_owned());
     Samples { rank, thread, batch, elapsed_ns, late, round_trips }
+}
+
+fn level_of(line: LevelLine) -> Level {
+    match line {
+        LevelLine::Note => Level::Note,
+        LevelLine::Caution => Level::Caution,
+        LevelLine::Invalid => Level::Invalid,
+    }
 }
 
 fn phases_of(line: PhasesLine) -> Phases {

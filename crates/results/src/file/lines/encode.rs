@@ -10,7 +10,7 @@ use ombx_core::{
         payload::{Check, Mismatch},
     },
     measure::phases::Phases,
-    result::{self, AcrossRanks, Measurement, OverLaunches, Rate, RoundTrips, Run, Samples},
+    result::{self, AcrossRanks, Level, Mark, Measurement, OverLaunches, Rate, RoundTrips, Run, Samples},
     stats::Summary,
     team::Place,
 };
@@ -127,7 +127,12 @@ fn case_line(row: &Measurement) -> CaseLine<'_> {
             .trust
             .iter()
             .cloned()
-            .map(|n| MarkLine { code: n.code, short: n.short, advice: n.advice })
+            .map(|Mark { level, code, short, advice }| MarkLine {
+                level: level_line(level),
+                code,
+                short,
+                advice,
+            })
             .collect(),
         phases_ns: row.phases.map(phases_line),
         launches: row.launches.as_ref().map(launches_line),
@@ -150,6 +155,14 @@ fn launches_line(over: &OverLaunches) -> LaunchesLine {
             min_ns: min,
             max_ns: max,
         }),
+    }
+}
+
+fn level_line(level: Level) -> LevelLine {
+    match level {
+        Level::Note => LevelLine::Note,
+        Level::Caution => LevelLine::Caution,
+        Level::Invalid => LevelLine::Invalid,
     }
 }
 

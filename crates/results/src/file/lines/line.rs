@@ -388,10 +388,27 @@ pub(super) enum FigureLine {
     Unresolved { unresolved: String },
 }
 
+/// How much a mark matters.
+#[derive(Clone, Copy, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "lowercase")]
+pub(super) enum LevelLine {
+    /// A fact that explains a row; its figure holds.
+    Note,
+    /// The figure may be off by more than its interval says.
+    #[default]
+    Caution,
+    /// No verdict may rest on the figure.
+    Invalid,
+}
+
 /// Mark of a row.
 #[derive(Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(super) struct MarkLine {
+    /// How much it matters. Files of earlier versions have no levels; their marks count as cautions.
+    #[serde(default)]
+    pub(super) level: LevelLine,
     /// Stable code for programs.
     pub(super) code: String,
     /// Short form for a table.

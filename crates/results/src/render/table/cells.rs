@@ -11,7 +11,7 @@ use crate::{
 };
 use ombx_core::{
     benchmark::{Figure, Metric, payload::Check},
-    result::Measurement,
+    result::{Level, Measurement},
     stats::Summary,
 };
 
@@ -70,8 +70,8 @@ pub(super) fn failed(row: &Measurement) -> FormattedRow {
     FormattedRow { cells, figures: BTreeMap::new() }
 }
 
-/// Returns the cells of a measured row, and the reasons for missing figures.
-pub fn format_row(row: &Measurement) -> (FormattedRow, Vec<String>) {
+/// Returns the cells of a measured row with its marks of this level and above, and the reasons for missing figures.
+pub fn format_row(row: &Measurement, least: Level) -> (FormattedRow, Vec<String>) {
     let batch = row.samples.first().map_or(1, |s| s.batch);
     let samples = match &row.summary {
         Some(s) if batch == 1 => s.n.to_string(),
@@ -89,10 +89,10 @@ pub fn format_row(row: &Measurement) -> (FormattedRow, Vec<String>) {
             None => (none(), vec![NO_BYTES]),
         },
     };
-    if row.trust.iter().any(|notice| notice.code == "no_interval") {
+    if row.marks(least).any(|mark| mark.code == "no_interval") {
         absent.retain(|why| *why != NO_INTERVAL);
     }
-    let trust: Vec<&str> = row.trust.iter().map(|n| n.short.as_str()).collect();
+    let trust: Vec<&str> = row.marks(least).map(|mark| mark.short.as_str()).collect();
     let mut cells = vec![size(row.bytes)];
     cells.extend(figures);
     cells.extend([samples, plain(&trust.join(", "))]);
