@@ -10,10 +10,13 @@ use ombx_core::{
     result::{Measurement, Outcome},
 };
 
+/// Launches that a 95 % interval over launches needs.
+const LEAST_LAUNCHES: usize = 6;
+
 /// Returns what keeps a row from being published; nothing for a row that can be.
 ///
-/// An obstacle is the code of a caution or an invalid mark, or one of `skipped`, `failed`, `wrong_data`, `unverified` and
-/// `no_interval`.
+/// An obstacle is the code of a caution or an invalid mark, or one of `skipped`, `failed`, `wrong_data`, `unverified`,
+/// `few_launches` (fewer than 6) and `no_interval`.
 pub fn obstacles(row: &Measurement) -> BTreeSet<&str> {
     match (&row.check, &row.outcome) {
         (Check::Failed(_), _) => return BTreeSet::from(["wrong_data"]),
@@ -23,8 +26,11 @@ pub fn obstacles(row: &Measurement) -> BTreeSet<&str> {
     }
     let marks = row.doubts().map(|mark| mark.code.as_str());
     let unverified = (row.check == Check::Off).then_some("unverified");
+    // The next launch may differ by more than the interval of one launch says.
+    let launches = row.launches.as_ref().map_or(1, |over| over.medians_ns.len());
+    let few = (launches < LEAST_LAUNCHES).then_some("few_launches");
     let no_interval = row.summary.as_ref().is_none_or(|s| s.ci95.is_none()).then_some("no_interval");
-    marks.chain(unverified).chain(no_interval).collect()
+    marks.chain(unverified).chain(few).chain(no_interval).collect()
 }
 
 /// Numbers of rows that can and cannot be published. Skipped rows do not count.

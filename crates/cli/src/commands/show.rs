@@ -48,12 +48,10 @@ pub(crate) fn show(args: &ShowArgs) -> Result<u8> {
     let mut out = io::BufWriter::new(io::stdout().lock());
     for path in &args.files {
         let file = result_file::read(path)?;
-        if args.format == Format::Jsonl {
-            if is_closed(lines(&mut out, &file.runs))? {
-                return Ok(0);
-            }
+        if args.format == Format::Jsonl && is_closed(lines(&mut out, &file.runs))? {
+            return Ok(0);
         }
-        let (of_links, of_benchmarks): (Vec<_>, Vec<_>) = file.runs.into_iter().partition(of_links);
+        let (of_links, of_benchmarks): (Vec<_>, Vec<_>) = file.runs.into_iter().partition(verdict::is_sweep);
         of_benchmarks.iter().for_each(|launch| cases.launch(launch));
         links.extend(of_links);
         if file.cut_off {
@@ -124,8 +122,4 @@ fn lines(out: &mut dyn Write, launches: &[RunWithRows]) -> io::Result<()> {
 
 fn estimates(cases: &Cases) -> impl Iterator<Item = ombx_core::result::Measurement> {
     cases.groups().iter().flat_map(estimate::Group::estimates)
-}
-
-fn of_links(run: &RunWithRows) -> bool {
-    !run.rows.is_empty() && run.rows.iter().all(|row| row.bench == verdict::BENCH)
 }

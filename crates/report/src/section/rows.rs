@@ -8,7 +8,7 @@ use ombx_core::{
     result::{Level, Measurement, Outcome},
     unit::Bytes,
 };
-use ombx_results::render::{FormattedRow, column_titles, format_row};
+use ombx_results::render::{FormattedRow, Scope, column_titles, format_row};
 
 use crate::{
     runs::{NumberedRow, RunList, count},
@@ -105,7 +105,9 @@ fn table(bench: &str, rows: &[NumberedRow<'_>]) -> Markup {
     let drawn = |name: &str| rows.first().is_some_and(|r| pipeline::is_drawn(r.row, name));
     let figures: BTreeSet<&str> =
         texts.iter().flatten().flat_map(FormattedRow::figures).filter(|name| !drawn(name)).collect();
-    let titles = column_titles(metric, &figures);
+    let scope =
+        rows.iter().map(|r| Scope::of(r.row)).find(|scope| *scope == Scope::Launches).unwrap_or_default();
+    let titles = column_titles(metric, scope, &figures);
     html! {
         div.wide role="group" aria-label={ "Rows of " (bench) } {
             table {

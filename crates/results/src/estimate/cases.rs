@@ -163,6 +163,16 @@ impl Group {
     }
 }
 
+/// The launches as one run, whose rows are the estimates.
+impl From<&Group> for RunWithRows {
+    fn from(group: &Group) -> RunWithRows {
+        let rows = group.estimates();
+        let run = if group.launches > 1 { group.described() } else { group.run.clone() };
+        let end = (!group.open).then(|| (group.outcome, tally(&rows)));
+        RunWithRows { run, rows, end }
+    }
+}
+
 /// Counts rows by outcome.
 pub fn tally(rows: &[Measurement]) -> Tally {
     let mut tally = Tally::default();

@@ -16,7 +16,8 @@ use ombx_core::{
 const COLUMNS: &str = "\
     run,bench,key,axes,bytes,depth,pairs,ranks,metric,across,outcome,reason,check,n,batch,median_ns,\
     ci95_low_ns,ci95_high_ns,min_ns,mean_ns,max_ns,mad_ns,p95_ns,p99_ns,p999_ns,lag1,mb_per_s,\
-    mb_per_s_low,mb_per_s_high,messages_per_s,library,trust,figures,started,launch,levels,publishable";
+    mb_per_s_low,mb_per_s_high,messages_per_s,library,trust,figures,started,launch,levels,publishable,\
+    launches,coverage,launch_min_ns,launch_max_ns";
 
 /// Writes a header line before the first row, then one line per row.
 #[derive(Debug, Default)]
@@ -57,6 +58,9 @@ impl Csv {
         let s = row.summary.as_ref();
         let of = |f: fn(&ombx_core::stats::Summary) -> Option<f64>| text(s.and_then(f));
         let rate = row.mb_per_s();
+        let over = |pick: fn(f64, f64) -> f64| {
+            text(row.launches.as_ref().and_then(|over| over.medians_ns.iter().copied().reduce(pick)))
+        };
         let bound = |side: usize| text(rate.and_then(|r: Rate| r.ci95).map(|c| c[side]));
         vec![
             self.run.clone(),
@@ -73,7 +77,7 @@ impl Csv {
             reason.into(),
             row.check.name().into(),
             text(s.map(|s| s.n)),
-            text(row.samples.first().map(|s| s.batch)),
+            text(row.batch()),
             of(|s| Some(s.median)),
             of(|s| s.ci95.map(|c| c[0])),
             of(|s| s.ci95.map(|c| c[1])),
@@ -96,6 +100,10 @@ impl Csv {
             self.launch.clone(),
             mark_levels(row),
             obstacles(row).is_empty().to_string(),
+            row.launches.as_ref().map_or(1, |over| over.medians_ns.len()).to_string(),
+            text(row.launches.as_ref().map(|over| over.coverage)),
+            over(f64::min),
+            over(f64::max),
         ]
     }
 }

@@ -7,7 +7,7 @@ use std::{
     io::{Result, Write},
 };
 
-pub use self::cells::{FormattedRow, column_titles, format_row};
+pub use self::cells::{FormattedRow, Scope, column_titles, format_row};
 use super::{
     Paint, Renderer,
     grid::grid,
@@ -21,11 +21,18 @@ use ombx_core::{
     unit::Bytes,
 };
 
+/// What is said once of rows that come from a single launch.
+const ONE_LAUNCH: &str = "\
+    1 launch: run-to-run variation unknown; start with ombx itself or combine files: ombx show a.jsonl b.jsonl";
+
 /// Collects the rows of one benchmark and prints them when the next one starts.
 #[derive(Debug, Default)]
 pub struct Table {
     heading: String,
     metric: Option<Metric>,
+    scope: Scope,
+    /// Rows of the run that come from a single launch.
+    of_one_launch: usize,
     rows: Vec<FormattedRow>,
     points: Vec<(u64, Headline)>,
     skips: BTreeMap<String, usize>,
@@ -61,8 +68,14 @@ impl Renderer for Table {
         self.publishable = Publishable::default();
         writeln!(out, "{}", plain(&banner(run)))?;
         let clock = &run.clock;
-        let line =
-            format!("clock {}, {} ns per reading · started {}", clock.source, clock.overhead_ns, run.started);
+        let launches = match run.plan.get("launches").filter(|count| *count != "1") {
+            Some(count) => format!("{count} launches, cases in random order"),
+            None => "1 launch".into(),
+        };
+        let line = format!(
+            "{launches} · clock {}, {} ns per reading · started {}",
+            clock.source, clock.overhead_ns, run.started
+        );
         writeln!(out, "{}", plain(&line))
     }
 
@@ -82,6 +95,8 @@ impl Renderer for Table {
                 self.rows.push(cells::failed(row));
             }
             Outcome::Ok => {
+                self.scope = Scope::of(row);
+                self.of_one_launch += usize::from(self.scope == Scope::OneLaunch);
                 let (cells, absent) = format_row(row, self.least);
                 self.rows.push(cells);
                 self.absent.extend(absent);
@@ -100,6 +115,9 @@ impl Renderer for Table {
         }
         if !self.publishable.is_empty() {
             writeln!(out, "\n{}", plain(&self.publishable.to_string()))?;
+        }
+        if std::mem::take(&mut self.of_one_launch) > 0 {
+            writeln!(out, "{ONE_LAUNCH}")?;
         }
         let after = row_count(tally.cases);
         match outcome {
@@ -182,7 +200,7 @@ impl Table {
     fn grid(&self) -> String {
         let figures: BTreeSet<&str> =
             self.rows.iter().flat_map(FormattedRow::figures).filter(|name| !is_part(name)).collect();
-        let titles = column_titles(self.metric, &figures);
+        let titles = column_titles(self.metric, self.scope, &figures);
         let last = titles.len() - 1;
         let mut grid = grid(titles, 0..last);
         for row in self.rows.iter().map(|row| row.cells(&figures)) {
