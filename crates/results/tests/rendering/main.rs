@@ -2,6 +2,7 @@
 
 mod csv;
 mod jsonl;
+mod openmetrics;
 mod osu;
 mod pipeline;
 mod table;
