@@ -27,7 +27,8 @@ pub fn estimate(rows: &[Measurement]) -> Option<Measurement> {
         rows.iter().filter(|row| row.outcome == Outcome::Ok && row.summary.is_some()).collect();
     // Identity, and the reason of a failure or of a skipped row, come from one of the launches.
     let typical = failed.or(measured.last().copied()).unwrap_or(first);
-    let mut row = Measurement { samples: Vec::new(), summary: None, launches: None, ..typical.clone() };
+    let none = OverLaunches { medians_ns: Vec::new(), coverage: 0.0, modes: None, batch: 1, across: None };
+    let mut row = Measurement { samples: Vec::new(), summary: None, launches: Some(none), ..typical.clone() };
     row.check = check(rows, &typical.check);
     row.phases = rows.iter().filter_map(|row| row.phases).reduce(Phases::plus);
     row.figures = figures(rows);
