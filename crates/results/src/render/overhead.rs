@@ -6,7 +6,7 @@ use std::{
 };
 
 use super::grid::{NO_VALUE, grid, interval};
-use crate::number::figure;
+use crate::number::Decimals;
 use ombx_core::{
     result::{Measurement, Outcome},
     unit::Bytes,
@@ -86,7 +86,9 @@ impl Overhead {
             for theirs in self.mpi.iter().filter(alike) {
                 let [value, ends] = match ratio(theirs.time, ours.time) {
                     Ok(Ratio { value, ci95: [low, high] }) => {
-                        [format!("{} x", figure(value)), interval(Some([low, high]), figure)]
+                        let decimals = Decimals::of(Some((high - low) / 2.0));
+                        let text = |x: f64| decimals.format(x);
+                        [format!("{} x", text(value)), interval(Some([low, high]), text)]
                     }
                     Err(why) => {
                         absent.insert(why);
@@ -206,7 +208,7 @@ mod tests {
         };
         let text = table(9);
         assert!(
-            text.contains("4.00") && text.contains("0.2500 x") && text.contains("0.2162 .. 0.2891"),
+            text.contains("4.00") && text.contains("0.250 x") && text.contains("0.217 .. 0.288"),
             "{text}"
         );
         let text = table(1);

@@ -129,8 +129,14 @@ pub fn format_row(row: &Measurement, least: Level) -> (FormattedRow, Vec<String>
     for (name, value) in &row.figures {
         let ends = interval_names(name).and_then(|[low, high]| Some([end(&low)?, end(&high)?]));
         let cell = match value {
-            Figure::Value(x) if ends.is_some() => format!("{} ({})", figure(*x), interval(ends, figure)),
-            Figure::Value(x) => figure(*x),
+            Figure::Value(x) => match ends {
+                None => figure(*x),
+                Some([low, high]) => {
+                    let decimals = Decimals::of(Some((high - low) / 2.0));
+                    let text = |x: f64| decimals.format(x);
+                    format!("{} ({})", text(*x), interval(ends, text))
+                }
+            },
             Figure::Unresolved(why) => {
                 absent.push(plain(why));
                 NO_VALUE.into()
