@@ -16,7 +16,7 @@ fn verdicts(bed: &Bed) -> Vec<String> {
 fn one_slow_link_of_six_is_the_only_verdict() {
     let Some(bed) = Bed::up("--hosts 4 --delay 2ms --link h2-h4:delay=6ms") else { return };
     eventually(3, || {
-        bed.cluster_bench(SHORT).run().expect(0);
+        bed.cluster_bench(SHORT).run().expect(9);
         let found = verdicts(&bed);
         let right = |line: &String| line.contains(" link ") && line.contains("h2") && line.contains("h4");
         match !found.is_empty() && found.iter().all(right) {
@@ -39,7 +39,7 @@ fn one_slow_link_of_six_is_the_only_verdict() {
 fn one_slow_host_of_four_is_the_only_verdict() {
     let Some(bed) = Bed::up("--hosts 4 --delay 2ms --host h3:delay=6ms") else { return };
     eventually(3, || {
-        bed.cluster_bench(SHORT).run().expect(0);
+        bed.cluster_bench(SHORT).run().expect(9);
         let found = verdicts(&bed);
         let right = |line: &String| {
             line.contains("host h3 is slow") && !["h1", "h2", "h4"].iter().any(|h| line.contains(h))
