@@ -114,18 +114,16 @@ impl Expectation {
             verdict.missed.push(format!("{self}: no link was measured"));
             return;
         };
-        // Ratio of the time to the expected time. The better of two measurements counts.
+        // Ratio of the time to the expected time.
         let worse = |l: &Link| match self.limit {
-            Limit::Latency(ns) => f64::from(best(times, l)) / ns,
-            Limit::Bandwidth(rate) => {
-                rate / sweep.mb_per_s(times.bytes, best(times, l)).unwrap_or(f64::MIN_POSITIVE)
-            }
+            Limit::Latency(ns) => f64::from(l.ns) / ns,
+            Limit::Bandwidth(rate) => rate / sweep.mb_per_s(times.bytes, l.ns).unwrap_or(f64::MIN_POSITIVE),
         };
-        let figure = |l: &Link| match (self.limit, best(times, l)) {
-            (Limit::Latency(_), ns) => format!("{:.2} us", f64::from(ns) / 1e3),
-            (_, ns) => format!("{:.1} MB/s", sweep.mb_per_s(times.bytes, ns).unwrap_or(0.0)),
+        let figure = |l: &Link| match self.limit {
+            Limit::Latency(_) => format!("{:.2} us", f64::from(l.ns) / 1e3),
+            Limit::Bandwidth(_) => format!("{:.1} MB/s", sweep.mb_per_s(times.bytes, l.ns).unwrap_or(0.0)),
         };
-        let mut links: Vec<(Link, f64)> = times.sweep.iter().map(|l| (*l, worse(l))).collect();
+        let mut links: Vec<(Link, f64)> = times.best().into_iter().map(|l| (l, worse(&l))).collect();
         links.sort_by(|a, b| b.1.total_cmp(&a.1));
         let missing = links.iter().take_while(|(_, ratio)| *ratio > 1.0).count();
         let name = |l: &Link| format!("{} has {}", link_name([l.from, l.to], &sweep.hosts), figure(l));
@@ -142,11 +140,6 @@ impl Expectation {
             verdict.missed.push(format!("{self}: missed by {missing} of {all} at {bytes} bytes: {named}"));
         }
     }
-}
-
-/// Returns the shorter of the times from the sweep and from the second measurement, which no other pair disturbed.
-fn best(times: &LinkTimes, link: &Link) -> f32 {
-    times.retested(link.from, link.to).map_or(link.ns, |again| again.min(link.ns))
 }
 
 /// Times of one link in the reference: of the sweep and of the second measurement, each from its slowest run.

@@ -158,10 +158,10 @@ fn row_spreads(times: &LinkTimes) -> f64 {
 fn evidence(times: &LinkTimes, hosts: &Hosts, part: &Component, slow: &[(Component, f64)]) -> Evidence {
     let inside = |l: &Link| hosts.same_host(l.from, l.to);
     let of_part = |l: &&Link| part.contains([l.from, l.to], hosts);
-    let mut own: Vec<Link> = times.sweep.iter().filter(of_part).copied().collect();
+    let best = times.best();
+    let mut own: Vec<Link> = best.iter().filter(of_part).copied().collect();
     let kind = own.first().is_some_and(inside);
-    let ordinary: Vec<f64> = times
-        .sweep
+    let ordinary: Vec<f64> = best
         .iter()
         .filter(|l| inside(l) == kind && !slow.iter().any(|(part, _)| part.contains([l.from, l.to], hosts)))
         .map(|l| f64::from(l.ns))
@@ -181,8 +181,7 @@ struct FewGroups {
     /// Whether the groups are ranks: each host has one rank, or there is one host.
     by_rank: bool,
     inside: bool,
-    /// Whether every link was measured again. The search is then in these times, which no other pair disturbed, and the
-    /// sweep confirms.
+    /// Whether every link was measured again. The search is then in the shorter of both times.
     is_repeat: bool,
 }
 
@@ -194,44 +193,39 @@ impl FewGroups {
         if groups > search::MAX_GROUPS || inside && hosts.count() > 1 {
             return None;
         }
-        let sweep = pair_times(&times.sweep, hosts, inside);
-        let again: Vec<Link> = times.alone.iter().chain(&times.reference).copied().collect();
-        let repeat = pair_times(&again, hosts, inside);
-        let is_repeat = again.len() == times.sweep.len();
-        let found = search::explain(if is_repeat { &repeat } else { &sweep }, sizes)?;
+        let is_repeat = times.alone.len() + times.reference.len() == times.sweep.len();
+        let links = if is_repeat { &times.best() } else { &times.sweep };
+        let found = search::explain(&pair_times(links, hosts, inside), sizes)?;
         Some(FewGroups { found, by_rank: inside || one_each, inside, is_repeat })
     }
 
-    /// Returns the slow parts that the other measurement confirms.
+    /// Returns the slow parts. Without a repeat of all links, the links that were measured again must confirm them.
     fn confirmed(&self, times: &LinkTimes, hosts: &Hosts, again: &Retested) -> Vec<(Component, f64)> {
-        let sweep = relative_links(&times.sweep, hosts);
+        let best = relative_links(&times.best(), hosts);
         let ends = |l: &RelativeLink| group_ends([l.from, l.to], hosts, self.inside);
-        let of_kind = || sweep.iter().filter(|l| l.inside == self.inside);
-        let is_slow = |l: &&RelativeLink| self.found.slow.iter().any(|(part, _)| part.contains(ends(l)));
-        let ordinary = median(&of_kind().filter(|l| !is_slow(l)).map(|l| l.log).collect::<Vec<_>>());
         let confirmed = |(part, log): &(Part, f64)| {
-            let own = || of_kind().filter(|l| part.contains(ends(l)));
-            let in_sweep = median(&own().map(|l| l.log).collect::<Vec<_>>()) - ordinary;
+            let own = || best.iter().filter(|l| l.inside == self.inside && part.contains(ends(l)));
             let spread = if matches!(part, Part::Link(_)) { self.found.spread } else { 0.0 };
             let log = match self.is_repeat {
-                true => (in_sweep >= MIN_RETEST_FACTOR.ln()).then_some(log.min(in_sweep)),
-                false => again.confirms(own(), *log, spread * row_spreads(times)),
-            }?;
+                true => *log,
+                false => again.confirms(own(), *log, spread * row_spreads(times))?,
+            };
             Some(match part {
                 Part::Group(rank) if self.inside => (Component::Rank(*rank), log),
                 Part::Group(host) => (Component::HostBetween(*host), log),
                 // Between hosts with several ranks, the links of ranks are tested one by one.
                 Part::Link(_) if !self.by_rank => return None,
-                Part::Link(_) => {
-                    let ways: Vec<&RelativeLink> = own().collect();
-                    let slowest = ways.iter().max_by(|a, b| a.log.total_cmp(&b.log))?;
-                    let other = ways.iter().find(|l| l.to == slowest.from);
-                    match other.map(|l| l.log - ordinary) {
-                        Some(other) if other < 0.5 * (slowest.log - ordinary) => {
-                            (Component::OneWay(slowest.from, slowest.to), slowest.log - ordinary)
+                Part::Link([a, b]) => {
+                    let mut ways: Vec<&RelativeLink> = own().collect();
+                    ways.sort_by(|a, b| b.log.total_cmp(&a.log));
+                    // The part has the mean of both directions.
+                    match ways[..] {
+                        [slow, other] if slow.log - other.log > log => {
+                            (Component::OneWay(slow.from, slow.to), log + 0.5 * (slow.log - other.log))
                         }
                         _ => {
-                            (Component::Link(slowest.from.min(slowest.to), slowest.from.max(slowest.to)), log)
+                            let ranks = ways.first().map_or((*a, *b), |l| (l.from, l.to));
+                            (Component::Link(ranks.0.min(ranks.1), ranks.0.max(ranks.1)), log)
                         }
                     }
                 }

@@ -108,17 +108,19 @@ impl LinkSweep {
         if groups >= MIN_GROUPS && links >= MIN_LINKS {
             return None;
         }
-        let what = match (links, inside, groups) {
-            (0 | 1, ..) => format!("{} cannot be compared", count(links, "link")),
-            (_, true, _) => format!("{links} links between {groups} ranks cannot be compared"),
-            (_, false, _) => format!("{links} links between {groups} hosts cannot be compared"),
+        let of = if inside { format!("{groups} ranks") } else { format!("{groups} hosts") };
+        let what = match links {
+            0 | 1 => count(links, "link"),
+            _ => format!("{links} links between {of}"),
         };
+        let why = if groups < MIN_GROUPS { "cannot be compared" } else { "are too few for an all-clear" };
         let unit = if inside { "ranks" } else { "hosts" };
         let seen = match contrast(sizes, hosts, inside) {
             Some(seen) => format!("; {seen}"),
             None => String::new(),
         };
-        Some(format!("{what}, which takes at least {MIN_GROUPS} {unit} and {MIN_LINKS} links{seen}"))
+        let needed = format!("an all-clear takes at least {MIN_GROUPS} {unit} and {MIN_LINKS} links");
+        Some(format!("{what} {why} ({needed}){seen}"))
     }
 }
 
@@ -126,7 +128,7 @@ impl LinkSweep {
 fn contrast(sizes: &[LinkTimes], hosts: &Hosts, inside: bool) -> Option<String> {
     let split = |times: &LinkTimes| {
         let mut links: Vec<Link> =
-            times.sweep.iter().filter(|l| hosts.same_host(l.from, l.to) == inside).copied().collect();
+            times.best().into_iter().filter(|l| hosts.same_host(l.from, l.to) == inside).collect();
         links.sort_by(|a, b| a.ns.total_cmp(&b.ns));
         let gap = |at: &usize| links[*at].ns / links[*at - 1].ns;
         let at = (1..links.len()).max_by(|a, b| gap(a).total_cmp(&gap(b)))?;
@@ -142,14 +144,19 @@ fn contrast(sizes: &[LinkTimes], hosts: &Hosts, inside: bool) -> Option<String> 
     let slow = &links[at..];
     let names: Vec<String> = slow.iter().take(3).map(|l| link_name([l.from, l.to], hosts)).collect();
     let more = if slow.len() > 3 { format!(" and {} more", slow.len() - 3) } else { String::new() };
-    let (take, others) = (if slow.len() == 1 { "takes" } else { "take" }, count(at, "other link"));
+    let (take, others) =
+        (if slow.len() == 1 { "takes" } else { "take" }, if at == 1 { "link" } else { "links" });
     let ratio = if ratio < 10.0 { format!("{ratio:.2}") } else { format!("{ratio:.0}") };
+    let groups = if inside { hosts.ranks() as usize } else { hosts.count() };
+    let why = match (groups < MIN_GROUPS, inside) {
+        (true, false) => "a slow link and a slow host cannot be told apart",
+        (true, true) => "a slow link and a slow rank cannot be told apart",
+        (false, _) => "one or two slow parts do not explain all times",
+    };
     Some(format!(
-        "{}{more} {take} {ratio} times as long as the {others} (at {} bytes), but a slow link and a slow {} cannot be told \
-         apart",
+        "{}{more} {take} {ratio} times as long as the other {at} {others} (at {} bytes), but {why}",
         names.join(", "),
-        Bytes(bytes),
-        if inside { "rank" } else { "host" }
+        Bytes(bytes)
     ))
 }
 

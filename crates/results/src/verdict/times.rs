@@ -55,6 +55,15 @@ impl LinkTimes {
         again.into_iter().find(|link| (link.from, link.to) == (from, to)).map(|link| link.ns)
     }
 
+    /// Returns the links with the shorter of their times from the sweep and from the second measurement. What disturbs a
+    /// measurement makes it longer.
+    pub fn best(&self) -> Vec<Link> {
+        let again: BTreeMap<(u32, u32), f32> =
+            self.alone.iter().chain(&self.reference).map(|l| ((l.from, l.to), l.ns)).collect();
+        let best = |l: &Link| again.get(&(l.from, l.to)).map_or(l.ns, |again| again.min(l.ns));
+        self.sweep.iter().map(|l| Link { ns: best(l), ..*l }).collect()
+    }
+
     /// Returns the fastest, the median and the slowest time of the sweep, in nanoseconds.
     pub fn range(&self) -> Option<[f32; 3]> {
         let mut ns: Vec<f32> = self.sweep.iter().map(|link| link.ns).collect();
