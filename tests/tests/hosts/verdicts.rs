@@ -51,6 +51,34 @@ fn one_slow_host_of_four_is_the_only_verdict() {
     });
 }
 
+/// `ombx links` alone, without the pairs of `ombx cluster`.
+#[test]
+fn one_of_four_hosts_at_100_mbit_is_named_and_fewer_are_no_all_clear() {
+    let Some(bed) = Bed::up("--hosts 4 --host h3:rate=100Mbit") else { return };
+    let links = |hosts: &str, options: &str| {
+        bed.ombx(hosts, &format!("links --sizes 1M --max-time 200ms --timeout 60s {options}")).run()
+    };
+    for hosts in ["h1,h3", "h1,h2,h3"] {
+        let done = links(hosts, "").expect(10);
+        assert!(done.stdout.contains("\nno verdict: ") && !done.stdout.contains("stands out"), "{done}");
+    }
+    // An absolute limit needs no other links.
+    let done = links("h1,h3", "--expect bw>1GB/s").expect(9);
+    assert!(done.stdout.contains("bw>1GB/s: missed by 1 of 1 link"), "{done}");
+    eventually(3, || {
+        let done = links("h1,h2,h3,h4", "");
+        assert!(!done.stdout.contains("stands out"), "{done}");
+        let mut named = done.stdout.lines().filter(|line| line.starts_with("verdict: "));
+        let is_right =
+            named.next().is_some_and(|first| first.contains("host h3 is slow")) && named.count() == 0;
+        if is_right {
+            done.expect(9);
+            return Ok(());
+        }
+        Err(format!("{done}"))
+    });
+}
+
 #[test]
 fn a_plan_is_printed_and_mistakes_are_found_before_any_start() {
     let Some(bed) = Bed::up("--hosts 2") else { return };
