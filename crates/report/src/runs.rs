@@ -81,7 +81,7 @@ impl<'a> RunEntry<'a> {
 
     /// Returns the number of launches that its rows come from.
     pub(crate) fn launches(&self) -> usize {
-        self.run.rows.iter().map(Measurement::launch_count).max().unwrap_or(1)
+        self.run.rows.iter().map(Measurement::launch_count).max().unwrap_or(1).max(1)
     }
 
     /// Returns whether it is a run of `ombx links`.

@@ -113,6 +113,22 @@ fn a_run_without_findings_is_reported_as_well() {
 }
 
 #[test]
+fn notes_are_folded_and_rows_that_can_be_published_are_counted() {
+    let mut rows = sweep("p2p.latency", &[]);
+    rows.iter_mut().for_each(|row| row.check = Check::Passed);
+    rows[0].trust = vec![Mark::note("governor", "governor powersave", "set the governor")];
+    let html = of_rows(rows.clone());
+    assert!(html.contains("All well") && html.contains("<p>4 of 4 rows can be published.</p>"));
+    let folded = html.find("<details><summary>1 note</summary>").expect("notes are folded");
+    assert!(html.find("set the governor").is_some_and(|at| at > folded));
+    rows[1].trust = vec![Mark::caution("bimodal", "bimodal", "look at the samples")];
+    let html = of_rows(rows);
+    assert!(html.contains("<p>3 of 4 rows can be published; 1 not: bimodal (1).</p>"));
+    let folded = html.find("<details><summary>1 note</summary>").expect("notes are folded");
+    assert!(html.find("look at the samples").is_some_and(|at| at < folded) && !html.contains("All well"));
+}
+
+#[test]
 fn incomplete_runs_are_reported() {
     let mut killed = file(run(&["a"]), sweep("x.y", &[]));
     killed.runs[0].end = None;

@@ -33,6 +33,14 @@ impl RoundSamples {
         RoundSamples { elapsed_ns, ..RoundSamples::default() }
     }
 
+    /// Appends the samples of a later round, which have no round trips.
+    pub fn append(&mut self, later: RoundSamples) {
+        let before = self.elapsed_ns.len() as u64;
+        self.late.extend(later.late.iter().map(|sample| before + sample));
+        self.elapsed_ns.extend(later.elapsed_ns);
+        self.started_ns.extend(later.started_ns);
+    }
+
     fn to_bytes(&self) -> Vec<u8> {
         let parts = [&self.elapsed_ns, &self.started_ns, &self.late];
         let words = parts.iter().flat_map(|part| [part.len() as u64].into_iter().chain(part.iter().copied()));

@@ -94,6 +94,7 @@ impl OpenCase<'_, '_> {
                 next = team.broadcast_value(stop::more_warm_up(iterations, spent, wall_ns))?;
             }
         }
+        self.kernel.warmed_up(self.session.clock)?;
         let stamp_ns = self.session.clock.facts().overhead_ns;
         let chosen = self.session.plan.batch.or(self.kernel.batch()).or(self.known_batch);
         let batch = chosen.unwrap_or_else(|| stop::batch_for(iteration_ns, stamp_ns));

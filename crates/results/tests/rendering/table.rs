@@ -131,6 +131,26 @@ fn repeated_advice_is_printed_once() {
 }
 
 #[test]
+fn notes_are_shown_on_request_only() {
+    let mut rows = [8, 16, 32].map(|bytes| latency(bytes, &around(2000, 400)));
+    rows[0].trust = vec![Mark::note("governor", "governor powersave", "set the governor to performance")];
+    rows[1].trust = vec![rows[0].trust[0].clone(), notice("bimodal", "bimodal", "look at the samples")];
+    rows[2].trust = vec![Mark::invalid("shared_cpu", "shared CPU", "bind each rank to its own CPU")];
+    let usual = table(&rows);
+    assert!(!usual.contains("governor"), "{usual}");
+    assert!(grid(&usual)[2].ends_with(" bimodal") && grid(&usual)[3].ends_with(" shared CPU"), "{usual}");
+    assert!(usual.contains("  shared cpu: bind each rank"), "{usual}");
+    let all = complete(&mut Table::default().with_notes(), &rows);
+    assert!(grid(&all)[1].ends_with(" governor powersave"), "{all}");
+    assert!(grid(&all)[2].ends_with(" governor powersave, bimodal"), "{all}");
+    assert!(all.contains("  governor: set the governor"), "{all}");
+    for text in [usual, all] {
+        let sum = "\n1 of 3 rows can be published; 2 not: bimodal (1), shared cpu (1)\n";
+        assert!(text.ends_with(sum), "{text}");
+    }
+}
+
+#[test]
 fn columns_of_any_width_are_aligned() {
     let mut rows: Vec<Measurement> = [(1, 900), (1000, 1_234_567), (4_194_303, 98_765_432_100)]
         .map(|(b, ns)| latency(b, &around(ns, 400)))
@@ -227,8 +247,12 @@ fn additional_figures_have_columns_or_reasons() {
     let mut row = latency(1, &around(1000, 400));
     row.figures.insert("overlap_percent".into(), Figure::Value(93.25));
     row.figures.insert("residual_us".into(), Figure::Unresolved("the clocks drift".into()));
-    let text = table(&[row]);
+    let text = table(&[row.clone()]);
     for part in ["overlap percent", "93.250", "n/a: the clocks drift"] {
         assert!(text.contains(part), "{part} in {text}");
     }
+    row.figures.insert("overlap_low_percent".into(), Figure::Value(88.5));
+    row.figures.insert("overlap_high_percent".into(), Figure::Value(98.0));
+    let text = table(&[row]);
+    assert!(text.contains("93.250 (88.500 .. 98.000)") && !text.contains("low"), "{text}");
 }
