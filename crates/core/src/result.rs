@@ -237,9 +237,19 @@ impl Measurement {
         over.map(|over| over.batch).or(self.samples.first().map(|samples| samples.batch))
     }
 
+    /// Returns what the row summarises if it comes from several launches.
+    pub fn over_launches(&self) -> Option<&OverLaunches> {
+        self.launches.as_ref().filter(|over| over.medians_ns.len() > 1)
+    }
+
+    /// Returns the number of launches that the row comes from.
+    pub fn launch_count(&self) -> usize {
+        self.launches.as_ref().map_or(1, |over| over.medians_ns.len())
+    }
+
     /// Returns the smallest and the largest median of several launches, in the unit of the headline; `None` for a single launch.
     pub fn launch_range(&self) -> Option<[f64; 2]> {
-        let medians = self.launches.as_ref().map(|over| &over.medians_ns).filter(|all| all.len() > 1)?;
+        let medians = &self.over_launches()?.medians_ns;
         let ends = [f64::min, f64::max]
             .map(|pick: fn(f64, f64) -> f64| medians.iter().copied().fold(medians[0], pick));
         let [low, high] = ends.map(|ns| self.in_unit(ns));

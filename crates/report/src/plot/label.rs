@@ -1,7 +1,9 @@
 //! Text of figures in charts.
 
-use ombx_core::{benchmark::Metric, result::Headline};
-use ombx_results::number::figure;
+use ombx_core::benchmark::Metric;
+use ombx_results::number::Decimals;
+
+use crate::plot::line_chart::Point;
 
 /// Returns the title of an axis: the metric and its unit.
 pub(crate) fn axis_title(metric: Metric) -> &'static str {
@@ -19,13 +21,23 @@ pub(crate) fn unit(metric: Metric) -> &'static str {
     }
 }
 
-/// Formats a figure with its unit and its interval.
-pub(crate) fn describe(headline: &Headline, metric: Metric) -> String {
-    let (value, unit) = (figure(headline.value), unit(metric));
-    match headline.ci95 {
-        Some([low, high]) => format!("{value} {unit}, 95 % interval {} to {}", figure(low), figure(high)),
-        None => format!("{value} {unit}, no interval"),
+/// Formats a figure with its unit, its interval, and the number of launches.
+pub(crate) fn describe(point: &Point, metric: Metric) -> String {
+    let ci95 = point.figure.ci95;
+    let decimals = Decimals::of(ci95.map(|[low, high]| (high - low) / 2.0));
+    let mut text = format!("{} {}", decimals.format(point.figure.value), unit(metric));
+    // Fewer than 6 launches have no interval of 95 %.
+    let percent = point.coverage.map_or(95.0, |coverage| (coverage * 100.0).min(95.0));
+    text += &match ci95 {
+        Some([low, high]) => {
+            format!(", {percent:.0} % interval {} to {}", decimals.format(low), decimals.format(high))
+        }
+        None => ", no interval".into(),
+    };
+    if !point.launches.is_empty() {
+        text += &format!(", {} launches", point.launches.len());
     }
+    text
 }
 
 /// Shortens a label to this many characters.
