@@ -66,6 +66,9 @@ pub struct Samples {
     pub batch: u64,
     /// Time of each sample, in order. With [`Aggregation::Global`]: from the first rank's start to this rank's end.
     pub elapsed_ns: Vec<u64>,
+    /// Where several pairs begin each sample together: time from the first start on the same clock to this rank's start. Empty
+    /// otherwise.
+    pub started_ns: Vec<u64>,
     /// Numbers of the samples that this rank started after the agreed time.
     pub late: Vec<u64>,
     /// Round trips that alternated with the samples; a part of them is subtracted from each sample.
@@ -73,6 +76,11 @@ pub struct Samples {
 }
 
 impl Samples {
+    /// Returns the time of a sample from the first start on the same clock to this rank's end, in nanoseconds.
+    fn until_end_ns(&self, sample: usize) -> u64 {
+        self.elapsed_ns[sample].saturating_add(self.started_ns.get(sample).copied().unwrap_or(0))
+    }
+
     /// Returns what is subtracted from the time of each iteration, in nanoseconds.
     pub fn correction_ns(&self) -> f64 {
         let median = |trips: &RoundTrips| Some((trips.halves as f64, Summary::of(&trips.each_ns())?.median));
@@ -91,7 +99,7 @@ pub struct RoundTrips {
     pub elapsed_ns: Vec<u64>,
 }
 
-/// Mean, minimum and maximum over the mean times of ranks, as OMB prints them; in nanoseconds per leg.
+/// Mean, minimum and maximum over the mean times of timed ranks, as OMB prints them; in nanoseconds per leg.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct AcrossRanks {
     /// Mean of the ranks' means: `Avg Latency` of OMB.
@@ -265,11 +273,13 @@ impl Measurement {
         Some(summary)
     }
 
-    /// Returns mean, minimum and maximum of the ranks' mean times; `None` if not every rank was timed.
+    /// Returns mean, minimum and maximum of the mean times of the timed ranks; `None` if only rank 0 was timed.
+    ///
+    /// Of several pairs, they are the pairs' own times, without waiting for the start of other pairs.
     pub fn across_ranks(&self) -> Option<AcrossRanks> {
         let legs = self.work?.legs as f64;
-        let every_rank = matches!(self.aggregation, Aggregation::Slowest | Aggregation::Global);
-        let timed = self.samples.iter().filter(|s| every_rank && !s.elapsed_ns.is_empty());
+        let several = self.aggregation != Aggregation::Origin;
+        let timed = self.samples.iter().filter(|s| several && !s.elapsed_ns.is_empty());
         let mean = |s: &Samples| {
             s.elapsed_ns.iter().map(|ns| *ns as f64).sum::<f64>()
                 / (s.elapsed_ns.len() as f64 * s.batch as f64 * legs)
@@ -285,14 +295,15 @@ impl Measurement {
 
     /// Returns the aggregated time of one leg for each sample, in nanoseconds.
     ///
-    /// It is the time of the slowest rank or pair, after subtraction of round trips. Threads of a rank do not iterate in step, so
+    /// It is the time of the slowest rank, after subtraction of round trips. Of several pairs, it is the time from the first start
+    /// to the last end, on each clock of the timed ranks; the largest of these counts. Threads of a rank do not iterate in step, so
     /// the samples of each thread are separate values. Samples that a rank started late are left out, unless all are late.
     pub fn combine(samples: &[Samples], legs: u64) -> Vec<f64> {
         let n = samples.iter().map(|s| s.elapsed_ns.len()).min().unwrap_or(0);
         let threads: BTreeSet<u32> = samples.iter().map(|s| s.thread).collect();
         let corrections: Vec<f64> = samples.iter().map(Samples::correction_ns).collect();
         let leg = |(s, correction): (&Samples, &f64), i: usize| {
-            s.elapsed_ns[i] as f64 / (s.batch as f64 * legs as f64) - correction
+            s.until_end_ns(i) as f64 / (s.batch as f64 * legs as f64) - correction
         };
         let slowest = |i: usize, thread: u32| {
             let of = samples.iter().zip(&corrections).filter(|(s, _)| s.thread == thread);

@@ -256,6 +256,10 @@ pub(super) struct SamplesLine<'a> {
     /// Time of each batch in nanoseconds, in the order of measurement. If `across` is `global`: from the start of the
     /// first rank in that batch to the end of this rank.
     pub(super) elapsed_ns: Cow<'a, [u64]>,
+    /// Of several pairs: time in nanoseconds from the first start of each batch, of all timed ranks with the same clock, to the
+    /// start of this rank.
+    #[serde(default, skip_serializing_if = "<[u64]>::is_empty")]
+    pub(super) started_ns: Cow<'a, [u64]>,
     /// Samples, from 0, that this rank started after the agreed time.
     #[serde(default, skip_serializing_if = "<[u64]>::is_empty")]
     pub(super) late: Cow<'a, [u64]>,
