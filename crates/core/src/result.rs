@@ -77,7 +77,7 @@ pub struct Samples {
 
 impl Samples {
     /// Returns the time of a sample from the first start on the same clock to this rank's end, in nanoseconds.
-    fn until_end_ns(&self, sample: usize) -> u64 {
+    pub(crate) fn until_end_ns(&self, sample: usize) -> u64 {
         self.elapsed_ns[sample].saturating_add(self.started_ns.get(sample).copied().unwrap_or(0))
     }
 
@@ -194,6 +194,9 @@ pub struct Rate {
     pub ci95: Option<[f64; 2]>,
 }
 
+/// Unit of message rates in tables and charts: thousands of messages per second.
+pub const MESSAGE_RATE_UNIT: &str = "kmsg/s";
+
 /// Figure of a row that is shown first, in the unit of its metric: microseconds or MB/s.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Headline {
@@ -246,6 +249,14 @@ impl Measurement {
             Metric::Bandwidth => self.mb_per_s().map(|rate| (rate.median, rate.ci95))?,
             Metric::Latency => (us(summary.median), summary.ci95.map(|ends| ends.map(us))),
         };
+        value.is_finite().then_some(Headline { value, ci95 })
+    }
+
+    /// Returns the rate in [`MESSAGE_RATE_UNIT`]; `None` if the row has no valid one. Messages of 0 bytes have one too.
+    pub fn message_rate(&self) -> Option<Headline> {
+        let rate = self.messages_per_s().filter(|_| self.outcome == Outcome::Ok)?;
+        let thousands = |per_s: f64| per_s / 1e3;
+        let (value, ci95) = (thousands(rate.median), rate.ci95.map(|ends| ends.map(thousands)));
         value.is_finite().then_some(Headline { value, ci95 })
     }
 

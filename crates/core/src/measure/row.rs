@@ -194,6 +194,7 @@ fn conclude(
         row.figures.insert("late_starts".into(), Figure::Value(late as f64));
         row.trust.extend(trust::late_starts(&sampling.samples));
     }
+    row.trust.extend(trust::starts_apart(&sampling.samples));
     if let Some(summary) = &sampling.summary {
         if sampling.one_stamp_each {
             let legs = row.work.map_or(1, |work| work.legs) as f64;

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use crate::{
     measure::stop::Ending,
     result::{Mark, Samples},
-    stats::Summary,
+    stats::{self, Summary},
     system::environment::Counters,
 };
 
@@ -19,6 +19,8 @@ const MAX_WAITED: f64 = 0.02;
 const MAX_CLOCK: f64 = 0.01;
 /// A row is marked if more than this fraction of its samples started late.
 const MAX_LATE: f64 = 0.01;
+/// A row of several pairs is marked if they started apart by more than this fraction of a sample.
+const MAX_APART: f64 = 0.01;
 /// Length of a clock tick in `/proc/stat`, in nanoseconds.
 const TICK_NS: f64 = 1e7;
 
@@ -112,6 +114,24 @@ pub fn late_starts(samples: &[Samples]) -> Option<Mark> {
             "late_starts",
             format!("late {:.0}%", part * 100.0),
             "a rank started these samples after the agreed time, and they do not count: give each rank its own CPU",
+        )
+    })
+}
+
+/// Marks a row of several pairs whose starts were apart by more than 1 % of a sample.
+pub fn starts_apart(samples: &[Samples]) -> Option<Mark> {
+    let number = samples.iter().map(|s| s.started_ns.len()).min().filter(|number| *number > 0)?;
+    let median_of = |of: &dyn Fn(&Samples, usize) -> u64| {
+        let largest = |i| samples.iter().map(|s| of(s, i)).max().unwrap_or(0) as f64;
+        stats::median(&(0..number).map(largest).collect::<Vec<f64>>())
+    };
+    let part = median_of(&|s, i| s.started_ns[i])? / median_of(&Samples::until_end_ns)?;
+    (part > MAX_APART).then(|| {
+        Mark::new(
+            "starts_apart",
+            format!("starts apart {:.0}%", part * 100.0),
+            "the pairs started during this part of a sample, while not all of them communicated: give each rank its own CPU, \
+             or raise --max-time",
         )
     })
 }

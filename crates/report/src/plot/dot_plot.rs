@@ -1,14 +1,13 @@
 //! Dot plot for figures of one size each, such as all synchronisations of an operation: one line per name.
 
 use maud::{Markup, html};
-use ombx_core::benchmark::Metric;
 use ombx_results::{
     number::{figure, tick_label},
     plot::{LogAxis, Ticks, extent},
 };
 
 use crate::plot::{
-    label::{axis_title, describe, shortened},
+    label::{Quantity, describe, shortened},
     line_chart::{Point, median_of},
     svg::{n, symbol},
 };
@@ -29,7 +28,7 @@ pub(crate) struct Dot {
 }
 
 /// Draws the plot. `id` must be unique on the page.
-pub(crate) fn draw(id: &str, title: &str, dots: &[Dot], metric: Metric) -> Markup {
+pub(crate) fn draw(id: &str, title: &str, dots: &[Dot], quantity: Quantity) -> Markup {
     let Some(x) = LogAxis::covering(
         dots.iter().flat_map(|dot| &dot.launches).flat_map(|p| extent(&p.figure)),
         Ticks::Decimal,
@@ -44,8 +43,8 @@ pub(crate) fn draw(id: &str, title: &str, dots: &[Dot], metric: Metric) -> Marku
         svg.plot viewBox={ "0 0 " (WIDTH) " " (n(bottom + 44.0)) } role="img" aria-labelledby={ (id) "-t " (id) "-d" } {
             title id={ (id) "-t" } { (title) }
             desc id={ (id) "-d" } {
-                "Median " (axis_title(metric)) " on a logarithmic axis. "
-                @for dot in dots { @for p in &dot.launches { (dot.name) ": " (describe(&p.figure, metric)) ". " } }
+                "Median " (quantity.axis_title()) " on a logarithmic axis. "
+                @for dot in dots { @for p in &dot.launches { (dot.name) ": " (describe(&p.figure, quantity)) ". " } }
             }
             @for value in x.ticks(7) {
                 @let at = n(across(value));
@@ -53,7 +52,7 @@ pub(crate) fn draw(id: &str, title: &str, dots: &[Dot], metric: Metric) -> Marku
                 text x=(at) y=(n(bottom + 17.0)) text-anchor="middle" { (tick_label(value)) }
             }
             path.axis d={ "M" (n(left)) " " (TOP) "V" (n(bottom)) "H" (n(RIGHT)) } {}
-            text.soft x=(n((left + RIGHT) / 2.0)) y=(n(bottom + 36.0)) text-anchor="middle" { (axis_title(metric)) }
+            text.soft x=(n((left + RIGHT) / 2.0)) y=(n(bottom + 36.0)) text-anchor="middle" { (quantity.axis_title()) }
             @for (at, dot) in dots.iter().enumerate() {
                 @let y = n(TOP + LINE * (at as f64 + 0.5));
                 @let median = median_of(&dot.launches);
@@ -66,7 +65,7 @@ pub(crate) fn draw(id: &str, title: &str, dots: &[Dot], metric: Metric) -> Marku
                         }
                         path class=(if p.marked { "mark open" } else { "mark" })
                             transform={ "translate(" (n(across(p.figure.value))) " " (y) ")" } d=(symbol(0)) {
-                            title { (dot.name) ": " (describe(&p.figure, metric)) }
+                            title { (dot.name) ": " (describe(&p.figure, quantity)) }
                         }
                     }
                 }

@@ -1,14 +1,14 @@
 //! Line chart over message size: logarithmic axes, 95 % intervals, one symbol and one colour per series.
 
 use maud::{Markup, html};
-use ombx_core::{benchmark::Metric, result::Headline, stats, unit::Bytes};
+use ombx_core::{result::Headline, stats, unit::Bytes};
 use ombx_results::{
     number::{figure, tick_label},
     plot::{LogAxis, Ticks, extent},
 };
 
 use crate::plot::{
-    label::{axis_title, describe, unit},
+    label::{Quantity, describe},
     svg::{interval, n, polyline, symbol},
 };
 
@@ -43,7 +43,7 @@ pub(crate) struct Point {
 }
 
 /// Draws the chart. `id` must be unique on the page.
-pub(crate) fn draw(id: &str, title: &str, series: &[Series], metric: Metric) -> Markup {
+pub(crate) fn draw(id: &str, title: &str, series: &[Series], quantity: Quantity) -> Markup {
     let points = || series.iter().flat_map(|s| &s.points);
     let sizes = points().filter(|p| p.bytes > 0).map(|p| p.bytes as f64);
     let x = LogAxis::covering(sizes, Ticks::Binary);
@@ -61,7 +61,7 @@ pub(crate) fn draw(id: &str, title: &str, series: &[Series], metric: Metric) -> 
     html! {
         svg.plot viewBox={ "0 0 " (WIDTH) " " (HEIGHT) } role="img" aria-labelledby={ (id) "-t " (id) "-d" } {
             title id={ (id) "-t" } { (title) }
-            desc id={ (id) "-d" } { (description(series, metric)) }
+            desc id={ (id) "-d" } { (description(series, quantity)) }
             @for value in y.ticks(9) {
                 @let at = n(down(value));
                 path.grid d={ "M" (LEFT) " " (at) "H" (RIGHT) } {}
@@ -79,7 +79,7 @@ pub(crate) fn draw(id: &str, title: &str, series: &[Series], metric: Metric) -> 
             path.axis d={ "M" (LEFT) " " (TOP) "V" (BOTTOM) "H" (RIGHT) } {}
             text.soft x=((LEFT + RIGHT) / 2.0) y=(HEIGHT - 8.0) text-anchor="middle" { "message size in bytes" }
             text.soft transform={ "translate(14 " ((TOP + BOTTOM) / 2.0) ")rotate(-90)" } text-anchor="middle" {
-                (axis_title(metric))
+                (quantity.axis_title())
             }
             @for (at, one) in series.iter().enumerate() {
                 g class={ "series s" (at) } {
@@ -93,7 +93,7 @@ pub(crate) fn draw(id: &str, title: &str, series: &[Series], metric: Metric) -> 
                         }
                         path class=(if point.marked { "mark open" } else { "mark" })
                             transform={ "translate(" (n(x)) " " (n(down(point.figure.value))) ")" } d=(symbol(at)) {
-                            title { (one.name) ", " (Bytes(point.bytes)) " bytes: " (describe(&point.figure, metric)) }
+                            title { (one.name) ", " (Bytes(point.bytes)) " bytes: " (describe(&point.figure, quantity)) }
                         }
                     }
                 }
@@ -122,16 +122,16 @@ pub(crate) fn legend(series: &[Series]) -> Markup {
 }
 
 /// Describes the curves for screen readers.
-fn description(series: &[Series], metric: Metric) -> String {
+fn description(series: &[Series], quantity: Quantity) -> String {
     let of = |one: &Series| {
         let (first, last) = (one.points.first()?, one.points.last()?);
         let at =
-            |p: &Point| format!("{} {} at {} bytes", figure(p.figure.value), unit(metric), Bytes(p.bytes));
+            |p: &Point| format!("{} {} at {} bytes", figure(p.figure.value), quantity.unit(), Bytes(p.bytes));
         Some(match first.bytes == last.bytes {
             true => format!("{}: {}", one.name, at(first)),
             false => format!("{}: from {} to {}", one.name, at(first), at(last)),
         })
     };
     let each: Vec<String> = series.iter().filter_map(of).collect();
-    format!("Median {} by message size, both axes logarithmic. {}.", axis_title(metric), each.join("; "))
+    format!("Median {} by message size, both axes logarithmic. {}.", quantity.axis_title(), each.join("; "))
 }

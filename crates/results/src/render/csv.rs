@@ -15,7 +15,7 @@ use ombx_core::{
 const COLUMNS: &str = "\
     run,bench,key,axes,bytes,depth,pairs,ranks,metric,across,outcome,reason,check,n,batch,median_ns,\
     ci95_low_ns,ci95_high_ns,min_ns,mean_ns,max_ns,mad_ns,p95_ns,p99_ns,p999_ns,lag1,mb_per_s,\
-    mb_per_s_low,mb_per_s_high,messages_per_s,library,trust,figures,started,launch";
+    mb_per_s_low,mb_per_s_high,messages_per_s,library,trust,figures,started,launch,messages_per_s_low,messages_per_s_high";
 
 /// Writes a header line before the first row, then one line per row.
 #[derive(Debug, Default)]
@@ -56,7 +56,9 @@ impl Csv {
         let s = row.summary.as_ref();
         let of = |f: fn(&ombx_core::stats::Summary) -> Option<f64>| text(s.and_then(f));
         let rate = row.mb_per_s();
-        let bound = |side: usize| text(rate.and_then(|r: Rate| r.ci95).map(|c| c[side]));
+        let bound_of = |rate: Option<Rate>, side: usize| text(rate.and_then(|r| r.ci95).map(|c| c[side]));
+        let bound = |side| bound_of(rate, side);
+        let messages = row.messages_per_s();
         vec![
             self.run.clone(),
             row.bench.clone(),
@@ -87,12 +89,14 @@ impl Csv {
             text(rate.map(|r| r.median)),
             bound(0),
             bound(1),
-            text(row.messages_per_s().map(|r| r.median)),
+            text(messages.map(|r| r.median)),
             self.library.clone(),
             mark_codes(row),
             figures.join(";"),
             self.started.clone(),
             self.launch.clone(),
+            bound_of(messages, 0),
+            bound_of(messages, 1),
         ]
     }
 }

@@ -19,7 +19,7 @@ use ombx_core::{
 };
 
 /// Metric families in the order of output: name, unit, help text. The unit ends the name.
-const FAMILIES: [(&str, &str, &str); 15] = [
+const FAMILIES: [(&str, &str, &str); 17] = [
     ("ombx_latency_seconds", "seconds", "Median time of one leg."),
     ("ombx_latency_low_seconds", "seconds", "Low end of the 95 % interval of the median time."),
     ("ombx_latency_high_seconds", "seconds", "High end of the 95 % interval of the median time."),
@@ -36,6 +36,16 @@ const FAMILIES: [(&str, &str, &str); 15] = [
         "High end of the 95 % interval of the bandwidth.",
     ),
     ("ombx_rate_messages_per_second", "messages_per_second", "Message rate at the median time."),
+    (
+        "ombx_rate_low_messages_per_second",
+        "messages_per_second",
+        "Low end of the 95 % interval of the message rate.",
+    ),
+    (
+        "ombx_rate_high_messages_per_second",
+        "messages_per_second",
+        "High end of the 95 % interval of the message rate.",
+    ),
     ("ombx_samples", "", "Samples of a case."),
     ("ombx_figure", "", "Component a benchmark tells beside times; its name ends with its unit."),
     ("ombx_doubts", "", "Notices that something could have spoiled a case."),
@@ -100,7 +110,11 @@ impl Renderer for OpenMetrics {
         let ends = rate.and_then(|r| r.ci95);
         self.add("ombx_bandwidth_low_bytes_per_second", &case, ends.map(|ends| ends[0] * 1e6));
         self.add("ombx_bandwidth_high_bytes_per_second", &case, ends.map(|ends| ends[1] * 1e6));
-        self.add("ombx_rate_messages_per_second", &case, row.messages_per_s().map(|r| r.median));
+        let rate = row.messages_per_s();
+        self.add("ombx_rate_messages_per_second", &case, rate.map(|r| r.median));
+        let ends = rate.and_then(|r| r.ci95);
+        self.add("ombx_rate_low_messages_per_second", &case, ends.map(|ends| ends[0]));
+        self.add("ombx_rate_high_messages_per_second", &case, ends.map(|ends| ends[1]));
         self.add("ombx_samples", &case, Some(summary.n as f64));
         self.add("ombx_doubts", &case, Some(row.trust.len() as f64));
         for (name, figure) in &row.figures {

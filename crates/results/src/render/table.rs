@@ -17,7 +17,7 @@ use super::{
 use crate::{file::RunOutcome, plot::curve, run_info::banner};
 use ombx_core::{
     benchmark::Metric,
-    result::{Headline, Mark, Measurement, Outcome, Run, Tally},
+    result::{Headline, MESSAGE_RATE_UNIT, Mark, Measurement, Outcome, Run, Tally},
     unit::Bytes,
 };
 
@@ -28,6 +28,7 @@ pub struct Table {
     metric: Option<Metric>,
     rows: Vec<FormattedRow>,
     points: Vec<(u64, Headline)>,
+    message_rates: Vec<(u64, Headline)>,
     skips: BTreeMap<String, usize>,
     failures: Vec<String>,
     absent: BTreeSet<String>,
@@ -83,6 +84,7 @@ impl Renderer for Table {
                 self.drawings.extend(drawing(row));
                 row.trust.iter().for_each(|notice| self.note(notice));
                 self.points.extend(row.bytes.zip(row.headline()));
+                self.message_rates.extend(row.bytes.zip(row.message_rate()));
             }
         }
         Ok(())
@@ -156,9 +158,11 @@ impl Table {
             }
         }
         if let (Some(columns), Some(metric)) = (self.plot, self.metric) {
-            curve::draw(out, &self.points, metric, columns)?;
+            curve::draw(out, &self.points, metric.unit(), columns)?;
+            curve::draw(out, &self.message_rates, MESSAGE_RATE_UNIT, columns)?;
         }
         self.points.clear();
+        self.message_rates.clear();
         self.rows.clear();
         self.heading.clear();
         self.tables += 1;

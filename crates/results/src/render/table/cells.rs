@@ -11,7 +11,7 @@ use crate::{
 };
 use ombx_core::{
     benchmark::{Figure, Metric, payload::Check},
-    result::Measurement,
+    result::{MESSAGE_RATE_UNIT, Measurement},
     stats::Summary,
 };
 
@@ -32,8 +32,8 @@ impl FormattedRow {
     /// Returns all cells, including one for each of these additional figures.
     pub fn cells(&self, figures: &BTreeSet<&str>) -> Vec<String> {
         let extra = figures.iter().map(|name| self.figures.get(*name).cloned().unwrap_or_default());
-        let (times, rest) = self.cells.split_at(TIMES);
-        times.iter().cloned().chain(extra).chain(rest.iter().cloned()).collect()
+        let (figures, rest) = self.cells.split_at(self.cells.len() - LAST);
+        figures.iter().cloned().chain(extra).chain(rest.iter().cloned()).collect()
     }
 
     /// Returns the names of the additional figures.
@@ -42,22 +42,24 @@ impl FormattedRow {
     }
 }
 
-/// Number of cells before the additional figures: size, and five of the headline figure.
-const TIMES: usize = 6;
+/// Number of cells after the additional figures: samples and marks.
+const LAST: usize = 2;
 
 /// Returns the column titles, including additional figures.
 pub fn column_titles(metric: Option<Metric>, figures: &BTreeSet<&str>) -> Vec<String> {
     let fixed = fixed_titles(metric);
-    let (times, rest) = fixed.split_at(TIMES);
+    let (first, rest) = fixed.split_at(fixed.len() - LAST);
     let extra = figures.iter().map(|name| plain(&name.replace('_', " ")));
-    times.iter().map(|&s| s.into()).chain(extra).chain(rest.iter().map(|&s| s.into())).collect()
+    first.iter().map(|&s| s.into()).chain(extra).chain(rest.iter().map(|&s| s.into())).collect()
 }
 
 /// Returns the fixed titles. The p1 of a rate corresponds to the p99 of a time.
-fn fixed_titles(metric: Option<Metric>) -> [&'static str; 8] {
+fn fixed_titles(metric: Option<Metric>) -> &'static [&'static str] {
     match metric {
-        Some(Metric::Bandwidth) => ["bytes", "MB/s", "95% interval", "p1", "min", "max", "samples", "trust"],
-        _ => ["bytes", "us", "95% interval", "p99", "min", "max", "samples", "trust"],
+        Some(Metric::Bandwidth) => {
+            &["bytes", "MB/s", "95% interval", "p1", "min", "max", MESSAGE_RATE_UNIT, "samples", "trust"]
+        }
+        _ => &["bytes", "us", "95% interval", "p99", "min", "max", "samples", "trust"],
     }
 }
 
@@ -65,7 +67,7 @@ fn fixed_titles(metric: Option<Metric>) -> [&'static str; 8] {
 pub(super) fn failed(row: &Measurement) -> FormattedRow {
     let why = if matches!(row.check, Check::Failed(_)) { "wrong data" } else { "" };
     let mut cells = vec![size(row.bytes), "FAILED".into()];
-    cells.resize(7, String::new());
+    cells.resize(fixed_titles(Some(row.metric)).len() - 1, String::new());
     cells.push(why.into());
     FormattedRow { cells, figures: BTreeMap::new() }
 }
@@ -95,6 +97,9 @@ pub fn format_row(row: &Measurement) -> (FormattedRow, Vec<String>) {
     let trust: Vec<&str> = row.trust.iter().map(|n| n.short.as_str()).collect();
     let mut cells = vec![size(row.bytes)];
     cells.extend(figures);
+    if row.metric == Metric::Bandwidth {
+        cells.push(or_none(row.message_rate().map(|rate| figure(rate.value))));
+    }
     cells.extend([samples, plain(&trust.join(", "))]);
     let mut absent: Vec<String> = absent.into_iter().map(str::to_owned).collect();
     let mut figures = BTreeMap::new();
