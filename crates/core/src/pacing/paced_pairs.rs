@@ -20,9 +20,9 @@ use crate::{
     team::Team,
 };
 
-/// Minimum time of a sample in nanoseconds: it averages over the iterations of all pairs, so that its median is their total work
-/// over wall time, and a row of a short launch has 30 of them.
-const LEAST_SAMPLE_NS: f64 = 500_000.0;
+/// Minimum time of a sample in nanoseconds. A sample averages over the noise of single iterations, so that the median of samples
+/// is total work over wall time.
+const LEAST_SAMPLE_NS: f64 = 1_000_000.0;
 /// Maximum spread of the starts as a fraction of a sample.
 const SPREAD_PART: f64 = 0.01;
 /// Barriers that measure the spread. Its median does not see a rank that was delayed once.
