@@ -38,7 +38,12 @@ pub struct Job {
     limit: Duration,
     mark: Mark,
     directory: TempDir,
+    /// Runs of ombx have a single launch unless their options say otherwise. Tests of launches ask for several.
+    one_launch: bool,
 }
+
+/// Options that choose the number of launches.
+const OF_LAUNCHES: [&str; 6] = ["--launches", "--quick", "--budget", "--launch", "--help", "--"];
 
 impl Job {
     /// Returns a job of any program.
@@ -56,12 +61,13 @@ impl Job {
         let set =
             |name: &str| File::create(directory.path().join(name)).expect("a file for output can be created");
         command.stdout(set("stdout")).stderr(set("stderr"));
-        Job { command, limit: LIMIT, mark, directory }
+        Job { command, limit: LIMIT, mark, directory, one_launch: false }
     }
 
     /// Returns a job of `ombx` with arguments separated by blanks.
     pub fn ombx(arguments: &str) -> Job {
-        Job::of(mpi::ombx()).env("OMBX_MPIEXEC", mpi::mpiexec()).args(arguments.split_whitespace())
+        let job = Job::of(mpi::ombx()).env("OMBX_MPIEXEC", mpi::mpiexec()).args(arguments.split_whitespace());
+        Job { one_launch: true, ..job }
     }
 
     /// Returns a job of `ombx` as `ranks` ranks of an explicit `mpiexec`.
@@ -126,12 +132,26 @@ impl Job {
 
     /// Waits until no other job runs and starts it.
     pub fn start(mut self) -> Running {
+        if self.one_launch && self.is_run_without_launches() {
+            self.command.arg("--quick");
+        }
         let alone = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
         let since = Since::now();
         let shown = format!("{:?}", self.command);
         let child = self.command.spawn().unwrap_or_else(|e| panic!("{shown} could not be started: {e}"));
         let Job { limit, mark, directory, .. } = self;
         Running { child, since, shown, limit, mark, directory, _alone: alone }
+    }
+
+    /// Returns whether this is `ombx run` with the default number of launches.
+    fn is_run_without_launches(&self) -> bool {
+        let chosen = |arg: &OsStr| {
+            let arg = arg.to_string_lossy();
+            let option = arg.split('=').next().unwrap_or_default();
+            OF_LAUNCHES.contains(&option)
+        };
+        let mut arguments = self.command.get_args();
+        arguments.next().is_some_and(|first| first == "run") && !arguments.any(chosen)
     }
 
     /// Runs the job to its end. Panics at the deadline.

@@ -78,6 +78,14 @@ impl Work {
         }
     }
 
+    /// Returns the maximum time of a row in a launch; `None` if the number of iterations is fixed.
+    pub(crate) fn row_time(&self) -> Option<Duration> {
+        match self {
+            Work::Benchmarks(parts) => parts.iter().filter_map(|part| part.plan.effort.time()).max(),
+            Work::Links(_, plan) => plan.effort.time(),
+        }
+    }
+
     /// Returns how long a rank may make no progress before its watchdog ends it.
     pub(crate) fn silence(&self, timeout: Option<Duration>) -> Duration {
         let plans: Vec<&Plan> = match self {

@@ -18,24 +18,29 @@ mod orphans;
 pub(crate) mod placement;
 pub(crate) mod preflight;
 mod rank_table;
+mod repetition;
 mod session_directory;
 mod supervision;
 
 use std::{
     ffi::OsString,
     process::{Command, Stdio},
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
 };
 
 use ombx_core::{
     benchmark::Medium,
     error::{Error, Result},
-    measure::plan::Launch,
 };
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 pub(crate) use self::job_state::FIRST_SIGNAL_CODE;
 #[cfg(not(feature = "mpi"))]
 pub(crate) use self::no_mpi as mpiexec;
-use self::{job_state::Child, supervision::Supervision};
+use self::{job_state::Child, repetition::Repetition, supervision::Supervision};
 use crate::{
     arguments::{argv, role, start::Launcher},
     job::{Job, time_limit},
@@ -54,12 +59,17 @@ pub(crate) fn run(job: &Job) -> Result<u8> {
     let mut output = Output::open(job)?;
     let limit = time_limit::of_job(job.extent.time, job.start.timeout);
     let mut worst = Ok(0);
-    'launches: for launch in job.launches.each() {
-        let launch = (launch.of > 1).then_some(launch);
-        let progress = Progress::new(job.extent.rows, job.output.quiet, launch);
+    let mut repetition = Repetition::of(job);
+    let interrupted = interruption()?;
+    let progress = Progress::new(job.extent.rows, job.output.quiet);
+    'launches: loop {
+        let arguments = repetition.arguments();
+        if !arguments.is_empty() {
+            progress.launch(repetition.position());
+        }
         for medium in &media {
             output.next_run();
-            let mut command = command(job, *medium, launch)?;
+            let mut command = command(job, *medium, &arguments)?;
             // Hydra and Open MPI end the job after this time even if this process is gone. This process ends it earlier.
             let late = limit.saturating_add(time_limit::AFTER_JOB).as_secs().min(1 << 30);
             command.env("MPIEXEC_TIMEOUT", late.to_string());
@@ -78,9 +88,30 @@ pub(crate) fn run(job: &Job) -> Result<u8> {
                 break 'launches;
             }
         }
+        if !repetition.launched(output.cases()) {
+            break;
+        }
+        // A signal that arrives between two launches, when nobody supervises ranks.
+        let signal = interrupted.load(Ordering::SeqCst);
+        if signal != 0 {
+            stderr_line!("ombx: interrupted; the launches that are complete count");
+            worst = Ok(FIRST_SIGNAL_CODE.saturating_add(u8::try_from(signal).unwrap_or(0)));
+            break;
+        }
     }
+    progress.done();
     output.finish()?;
     worst
+}
+
+/// Returns a number that a signal of the user sets to its own.
+fn interruption() -> Result<Arc<AtomicUsize>> {
+    let signal = Arc::new(AtomicUsize::new(0));
+    for number in [SIGINT, SIGTERM, SIGHUP] {
+        signal_hook::flag::register_usize(number, Arc::clone(&signal), number as usize)
+            .map_err(|e| Error::fabric(format!("signals: {e}")))?;
+    }
+    Ok(signal)
 }
 
 /// Finds everything that prevents a start before a result file is touched.
@@ -96,33 +127,33 @@ fn check(job: &Job, media: &[Medium]) -> Result<()> {
         return Err(Error::usage("-n starts ranks, which a pipeline does not have: give --nodes"));
     }
     preflight::check(&job.start, job.extent.ranks)?;
-    media.iter().try_for_each(|medium| command(job, *medium, None).map(|_| ()))
+    media.iter().try_for_each(|medium| command(job, *medium, &[]).map(|_| ()))
 }
 
 /// Returns the command that starts the ranks of one medium.
-fn command(job: &Job, medium: Medium, launch: Option<Launch>) -> Result<Command> {
+fn command(job: &Job, medium: Medium, arguments: &[OsString]) -> Result<Command> {
     match medium {
         Medium::Mpi => {
             let threading = job.work.over(medium).threading();
-            mpiexec::command(&job.start, job.extent.ranks, threading, rank_command(launch, None)?)
+            mpiexec::command(&job.start, job.extent.ranks, threading, rank_command(arguments, None)?)
         }
         #[cfg(feature = "sockets")]
         Medium::Sockets => {
             placement::of_ranks(&job.start, job.extent.ranks)?;
-            child_command(launch, role::COORDINATOR)
+            child_command(arguments, role::COORDINATOR)
         }
         #[cfg(not(feature = "sockets"))]
         Medium::Sockets => Err(Error::usage(NO_SOCKETS)),
         Medium::Own if job.start.hostfile.is_some() => Err(Error::usage(
             "--hostfile is for ranks, which a pipeline does not have: give the hosts of its nodes by --hosts",
         )),
-        Medium::Own => child_command(launch, role::ALONE),
+        Medium::Own => child_command(arguments, role::ALONE),
     }
 }
 
 /// Returns the command that executes this binary in another role.
-fn child_command(launch: Option<Launch>, role: &str) -> Result<Command> {
-    let mut words = rank_command(launch, Some(role))?.into_iter();
+fn child_command(arguments: &[OsString], role: &str) -> Result<Command> {
+    let mut words = rank_command(arguments, Some(role))?.into_iter();
     let mut command = Command::new(words.next().unwrap_or_default());
     command.args(words).stdin(Stdio::null());
     Ok(command)
@@ -130,10 +161,9 @@ fn child_command(launch: Option<Launch>, role: &str) -> Result<Command> {
 
 /// Returns the command line of this process with the arguments of a child of this job. They follow the name of the command,
 /// because words after `--` would be patterns.
-fn rank_command(launch: Option<Launch>, role: Option<&str>) -> Result<Vec<OsString>> {
+fn rank_command(arguments: &[OsString], role: Option<&str>) -> Result<Vec<OsString>> {
     let mut typed = argv::typed().into_iter().skip(1);
-    let launch = launch.map(|launch| format!("--launch={launch}").into());
-    let first = [Some(argv::executable()?.into()), typed.next(), role.map(OsString::from)];
-    let added = [Some(role::RELAY.into()), launch];
-    Ok(first.into_iter().chain(added).flatten().chain(typed).collect())
+    let first =
+        [Some(argv::executable()?.into()), typed.next(), role.map(OsString::from), Some(role::RELAY.into())];
+    Ok(first.into_iter().flatten().chain(arguments.iter().cloned()).chain(typed).collect())
 }

@@ -15,25 +15,32 @@ use std::{
 
 use ombx_core::{
     error::{Error, Result},
-    result::Tally,
+    result::{Measurement, Tally},
 };
 use ombx_results::{
+    estimate::{self, Cases},
     file::{self, Record},
     render::{Overhead, Renderer},
 };
 
-use self::stdout::is_closed;
+use self::{renderers::Notes, stdout::is_closed};
 use crate::{
-    arguments::output::Format,
+    arguments::{output::Format, start::Launcher},
     job::{Job, Work},
+    launch::detection,
 };
 
 /// The screen and an optional result file. Each row is written to the file before it is printed.
 pub(crate) struct Output {
-    renderer: Box<dyn Renderer>,
+    /// `None` if the lines of the result file are printed.
+    renderer: Option<Box<dyn Renderer>>,
     file: Option<(PathBuf, File)>,
     /// The reader of standard output has closed it; nothing more is printed.
     stdout_closed: bool,
+    /// The job has a single launch, whose rows are printed as they arrive.
+    one_launch: bool,
+    /// Rows of all launches.
+    cases: Cases,
     /// Rows of the current run.
     tally: Tally,
     /// Number of rows of earlier runs.
@@ -42,7 +49,7 @@ pub(crate) struct Output {
     in_run: bool,
     /// Overhead of MPI over sockets, printed below tables.
     overhead: Option<Overhead>,
-    /// Trust notices by code, for the OSU format, which has no column for them.
+    /// Marks by code, for the OSU format, which has no column for them.
     notices: Option<BTreeMap<String, String>>,
 }
 
@@ -57,14 +64,18 @@ impl Output {
         };
         let renderer = match (&job.work, &args.osu) {
             (Work::Links(..), _) => renderers::links(format, color),
-            (_, Some(columns)) => renderers::osu(columns.clone()),
-            _ if job.launches.count > 1 => renderers::launches(format, color),
-            _ => renderers::rows(format, color, renderers::plot_columns(format, args.plot)?),
+            (_, Some(columns)) => Some(renderers::osu(columns.clone())),
+            _ => {
+                let plot = renderers::plot_columns(format, args.plot)?;
+                renderers::rows(format, color, Notes::if_verbose(args.verbose), plot)
+            }
         };
         Ok(Output {
             renderer,
             file,
             stdout_closed: false,
+            one_launch: job.launches.is_one() || launched_by_user(job),
+            cases: Cases::default(),
             tally: Tally::default(),
             earlier_rows: 0,
             in_run: false,
@@ -77,6 +88,11 @@ impl Output {
         self.tally
     }
 
+    /// Returns the rows of all launches until now.
+    pub(crate) fn cases(&self) -> &Cases {
+        &self.cases
+    }
+
     /// Begins the tally of another run.
     pub(crate) fn next_run(&mut self) {
         self.earlier_rows += std::mem::take(&mut self.tally).cases;
@@ -87,50 +103,51 @@ impl Output {
         self.earlier_rows + self.tally.cases
     }
 
-    /// Writes a record to the file, then to the screen.
+    /// Takes a record of a launch. Writes it to the file. The screen shows it now only if the job has a single launch.
     pub(crate) fn record(&mut self, record: &Record) -> Result<()> {
         // A launch may fail before its run begins. The file then has nothing to end.
         let ends = matches!(record, Record::End(..));
         let stray = ends && !self.in_run;
         self.in_run = !ends;
-        if let Some((path, file)) = self.file.as_mut().filter(|_| !stray) {
-            file::write(file, record).and_then(|()| file.flush()).map_err(|e| unwritable(path, &e))?;
+        if !stray {
+            self.write(|out, one_launch| match record {
+                Record::Launch(row) if one_launch => file::write_case(out, row),
+                record => file::write(out, record),
+            })?;
+            self.cases.record(record);
         }
         match record {
             Record::Run(_) => self.next_run(),
-            Record::Case(row) => {
-                self.tally.add(row);
-                self.overhead.iter_mut().for_each(|overhead| overhead.add(row));
-                if let Some(notices) = &mut self.notices {
-                    notices.extend(row.trust.iter().map(|n| (n.code.clone(), n.short.clone())));
-                }
-            }
-            Record::End(..) => {}
+            Record::Launch(row) => self.tally.add(row),
+            Record::End(..) | Record::Case(_) => {}
         }
-        self.print(|renderer, screen| match record {
-            Record::Run(run) => renderer.run(screen, run),
-            Record::Case(row) => renderer.case(screen, row),
-            Record::End(outcome, tally) => renderer.end(screen, *outcome, tally),
-        })?;
-        if ends {
-            let notices: Vec<String> = self.notices.take().unwrap_or_default().into_values().collect();
-            if !notices.is_empty() {
-                stderr_line!(
-                    "ombx: rows have marks: {}. ombx run prints advice for each",
-                    notices.join(", ")
-                );
+        if self.one_launch {
+            if let Record::Launch(row) = record {
+                self.note(row);
             }
+            self.print(|renderer, screen| match record {
+                Record::Run(run) => renderer.run(screen, run),
+                Record::Launch(row) | Record::Case(row) => renderer.case(screen, row),
+                Record::End(outcome, tally) => renderer.end(screen, *outcome, tally),
+            })?;
         }
         Ok(())
     }
 
-    /// Prints what follows the last record of the last launch. Fails if the result file was removed.
+    /// Writes and prints the rows over all launches. Fails if the result file was removed.
     pub(crate) fn finish(&mut self) -> Result<()> {
+        if !self.one_launch {
+            self.estimates()?;
+        }
         let overhead = self.overhead.take();
         self.print(|renderer, screen| {
             renderer.finish(screen)?;
             overhead.map_or(Ok(()), |overhead| overhead.write(screen))
         })?;
+        let notices: Vec<String> = self.notices.take().unwrap_or_default().into_values().collect();
+        if !notices.is_empty() {
+            stderr_line!("ombx: rows have marks: {}. ombx run prints advice for each", notices.join(", "));
+        }
         match &self.file {
             // A removed file still accepts all writes, but no program can open it.
             Some((path, file)) if file.metadata().is_ok_and(|file| file.is_file() && file.nlink() == 0) => {
@@ -143,17 +160,60 @@ impl Output {
         }
     }
 
-    fn print(
-        &mut self,
-        print: impl FnOnce(&mut dyn Renderer, &mut dyn Write) -> io::Result<()>,
-    ) -> Result<()> {
-        if !self.stdout_closed {
+    /// Writes and prints one row per case.
+    fn estimates(&mut self) -> Result<()> {
+        for group in std::mem::take(&mut self.cases).groups() {
+            let rows = group.estimates();
+            self.print(|renderer, screen| renderer.run(screen, &group.described()))?;
+            for row in &rows {
+                self.write(|out, _| file::write_case(out, row))?;
+                self.note(row);
+                self.print(|renderer, screen| renderer.case(screen, row))?;
+            }
+            let (outcome, tally) = (group.outcome(), estimate::tally(&rows));
+            self.print(|renderer, screen| renderer.end(screen, outcome, &tally))?;
+        }
+        Ok(())
+    }
+
+    /// Keeps what is printed below all rows.
+    fn note(&mut self, row: &Measurement) {
+        self.overhead.iter_mut().for_each(|overhead| overhead.add(row));
+        if let Some(notices) = &mut self.notices {
+            notices.extend(row.doubts().map(|mark| (mark.code.clone(), mark.short.clone())));
+        }
+    }
+
+    /// Writes lines to the file, and to the screen if that shows the lines of the file.
+    fn write(&mut self, write: impl Fn(&mut dyn Write, bool) -> io::Result<()>) -> Result<()> {
+        if let Some((path, file)) = self.file.as_mut() {
+            write(file, self.one_launch).and_then(|()| file.flush()).map_err(|e| unwritable(path, &e))?;
+        }
+        if self.renderer.is_none() && !self.stdout_closed {
             let mut screen = io::stdout().lock();
-            let printed = print(&mut *self.renderer, &mut screen).and_then(|()| screen.flush());
+            let printed = write(&mut screen, self.one_launch).and_then(|()| screen.flush());
             self.stdout_closed = is_closed(printed)?;
         }
         Ok(())
     }
+
+    fn print(
+        &mut self,
+        print: impl FnOnce(&mut dyn Renderer, &mut dyn Write) -> io::Result<()>,
+    ) -> Result<()> {
+        if let Some(renderer) = self.renderer.as_mut().filter(|_| !self.stdout_closed) {
+            let mut screen = io::stdout().lock();
+            let printed = print(&mut **renderer, &mut screen).and_then(|()| screen.flush());
+            self.stdout_closed = is_closed(printed)?;
+        }
+        Ok(())
+    }
+}
+
+/// Returns whether this process is a rank that the user's launcher has started.
+fn launched_by_user(job: &Job) -> bool {
+    job.start.launcher == Launcher::None
+        || (job.start.launcher == Launcher::Auto && detection::launcher().is_some())
 }
 
 /// Returns the error that a result file cannot be written.

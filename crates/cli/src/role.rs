@@ -3,7 +3,7 @@
 use ombx_core::error::{Error, Result};
 
 use crate::{
-    arguments::start::Launcher,
+    arguments::{launches::LaunchCount, start::Launcher},
     job::Job,
     launch::{self, detection},
     rank,
@@ -29,7 +29,7 @@ pub(crate) fn run(job: &Job) -> Result<u8> {
         true if !start.hosts.is_empty() || start.hostfile.is_some() => {
             wrong("a launcher has already started these ranks: leave out --hosts and --hostfile")
         }
-        true if job.launches.count > 1 => wrong(
+        true if matches!(job.launches.count, LaunchCount::Fixed(2..)) => wrong(
             "--launches cannot repeat ranks that a launcher has started: repeat the launcher's command and join the files",
         ),
         true if !detected && start.ranks.is_some_and(|ranks| ranks > 1) => {

@@ -128,9 +128,42 @@ pub enum Outcome {
     Failed(String),
 }
 
-/// A mark: a reason to doubt a row.
+/// How much a mark matters, in ascending order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub enum Level {
+    /// A fact that explains a row; its figure holds.
+    Note,
+    /// The figure may be off by more than its interval says.
+    #[default]
+    Caution,
+    /// No verdict may rest on the figure.
+    Invalid,
+}
+
+impl Level {
+    /// All levels in ascending order.
+    pub const ALL: [Level; 3] = [Level::Note, Level::Caution, Level::Invalid];
+
+    /// Returns the name that files and exports use.
+    pub fn name(self) -> &'static str {
+        match self {
+            Level::Note => "note",
+            Level::Caution => "caution",
+            Level::Invalid => "invalid",
+        }
+    }
+
+    /// Returns the level of this name.
+    pub fn from_name(name: &str) -> Option<Level> {
+        Level::ALL.into_iter().find(|level| level.name() == name)
+    }
+}
+
+/// A mark: what could have disturbed a row, and how much that matters.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Mark {
+    /// How much it matters.
+    pub level: Level,
     /// Stable code for programs, such as `preempted`.
     pub code: String,
     /// Text for the column `trust`, such as `preempted 12x`.
@@ -140,9 +173,24 @@ pub struct Mark {
 }
 
 impl Mark {
-    /// Returns a mark from its code, its text in the column, and the advice.
-    pub fn new(code: &str, short: impl Into<String>, advice: impl Into<String>) -> Mark {
-        Mark { code: code.into(), short: short.into(), advice: advice.into() }
+    /// Returns a mark of this level from its code, its text in the column, and the advice.
+    pub fn of(level: Level, code: &str, short: impl Into<String>, advice: impl Into<String>) -> Mark {
+        Mark { level, code: code.into(), short: short.into(), advice: advice.into() }
+    }
+
+    /// Returns a note.
+    pub fn note(code: &str, short: impl Into<String>, advice: impl Into<String>) -> Mark {
+        Mark::of(Level::Note, code, short, advice)
+    }
+
+    /// Returns a caution.
+    pub fn caution(code: &str, short: impl Into<String>, advice: impl Into<String>) -> Mark {
+        Mark::of(Level::Caution, code, short, advice)
+    }
+
+    /// Returns a mark on which no verdict may rest.
+    pub fn invalid(code: &str, short: impl Into<String>, advice: impl Into<String>) -> Mark {
+        Mark::of(Level::Invalid, code, short, advice)
     }
 }
 
@@ -183,6 +231,32 @@ pub struct Measurement {
     pub trust: Vec<Mark>,
     /// Time of its phases; `None` for skipped rows and for rows that the engine did not measure.
     pub phases: Option<Phases>,
+    /// The launches that it summarises; `None` for the row of a single launch.
+    pub launches: Option<OverLaunches>,
+}
+
+/// What an estimate over several launches adds to a row. The median of its summary is the median of the launches' medians.
+#[derive(Debug, Clone, PartialEq)]
+pub struct OverLaunches {
+    /// Median time of one leg in each launch, in nanoseconds, in the order of launches. Never empty.
+    pub medians_ns: Vec<f64>,
+    /// Probability that the interval of the summary contains the median of all launches.
+    pub coverage: f64,
+    /// Two groups of launches, the faster first; `None` if there is one group or fewer than 9 launches.
+    pub modes: Option<[LaunchMode; 2]>,
+    /// Iterations per sample.
+    pub batch: u64,
+    /// OMB's mean, minimum and maximum over ranks: medians over launches.
+    pub across: Option<AcrossRanks>,
+}
+
+/// A group of launches.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct LaunchMode {
+    /// Median of the group, in nanoseconds per leg.
+    pub median_ns: f64,
+    /// Part of the launches, from 0 to 1.
+    pub share: f64,
 }
 
 /// A rate with its interval, derived from the time of an iteration.
@@ -227,7 +301,44 @@ impl Measurement {
             figures: Figures::new(),
             trust: Vec::new(),
             phases: None,
+            launches: None,
         }
+    }
+
+    /// Returns the iterations per sample; `None` if nothing was measured.
+    pub fn batch(&self) -> Option<u64> {
+        self.launches.as_ref().map(|over| over.batch).or(self.samples.first().map(|samples| samples.batch))
+    }
+
+    /// Returns the smallest and the largest median of several launches, in the unit of the headline; `None` for a single launch.
+    pub fn launch_range(&self) -> Option<[f64; 2]> {
+        let medians = self.launches.as_ref().map(|over| &over.medians_ns).filter(|all| all.len() > 1)?;
+        let ends = [f64::min, f64::max]
+            .map(|pick: fn(f64, f64) -> f64| medians.iter().copied().fold(medians[0], pick));
+        let [low, high] = ends.map(|ns| self.in_unit(ns));
+        Some([low?.min(high?), low?.max(high?)])
+    }
+
+    /// Converts a time of one leg in nanoseconds to the unit of the headline; `None` if the result is not a positive number.
+    pub fn in_unit(&self, leg_ns: f64) -> Option<f64> {
+        let value = match self.metric {
+            Metric::Latency => leg_ns / 1e3,
+            Metric::Bandwidth => {
+                let work = self.work.filter(|work| work.bytes > 0)?;
+                work.bytes as f64 * 1e3 / (leg_ns * work.legs as f64)
+            }
+        };
+        (value.is_finite() && value > 0.0).then_some(value)
+    }
+
+    /// Returns the marks that are more than notes.
+    pub fn doubts(&self) -> impl Iterator<Item = &Mark> {
+        self.marks(Level::Caution)
+    }
+
+    /// Returns the marks of this level and above.
+    pub fn marks(&self, least: Level) -> impl Iterator<Item = &Mark> {
+        self.trust.iter().filter(move |mark| mark.level >= least)
     }
 
     /// Returns the rate in MB/s (10^6 bytes); `None` if the metric is not bandwidth or no bytes move.
@@ -270,7 +381,11 @@ impl Measurement {
 
     /// Summarises the aggregated times. If a part of round trips is subtracted, the interval contains their uncertainty too.
     pub fn summarise(samples: &[Samples], legs: u64) -> Option<Summary> {
-        let mut summary = Summary::of(&Measurement::combine(samples, legs))?;
+        let times = Measurement::combine(samples, legs);
+        if samples.iter().any(|s| !s.started_ns.is_empty()) {
+            return Summary::of_total(&times);
+        }
+        let mut summary = Summary::of(&times)?;
         for trips in samples.iter().filter_map(|s| s.round_trips.as_ref()) {
             let halves = trips.halves as f64 / 2.0;
             let interval = Summary::of(&trips.each_ns()).and_then(|trips| Some((trips.median, trips.ci95?)));
@@ -288,6 +403,9 @@ impl Measurement {
     ///
     /// Of several pairs, they are the pairs' own times, without waiting for the start of other pairs.
     pub fn across_ranks(&self) -> Option<AcrossRanks> {
+        if let Some(over) = &self.launches {
+            return over.across;
+        }
         let legs = self.work?.legs as f64;
         let several = self.aggregation != Aggregation::Origin;
         let timed = self.samples.iter().filter(|s| several && !s.elapsed_ns.is_empty());

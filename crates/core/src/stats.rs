@@ -1,5 +1,7 @@
 //! Estimates from samples: the median, its distribution-free interval, and percentiles that have a bound.
 
+mod total;
+
 /// Probability that the true value lies beyond one end of an interval.
 const TAIL: f64 = 0.025;
 /// Lag-1 autocorrelation above which samples are treated as dependent.
@@ -193,6 +195,14 @@ pub fn independent(samples: &[f64], most: usize) -> Option<Vec<f64>> {
             return None;
         }
     }
+}
+
+/// Returns the quantile `q` of sorted values, interpolated between neighbours so that 1/2 gives the median; `None` without
+/// values.
+pub fn quantile(sorted: &[f64], q: f64) -> Option<f64> {
+    let at = q * sorted.len().checked_sub(1)? as f64;
+    let (low, high) = (sorted[at as usize], sorted[at.ceil() as usize]);
+    Some(low + (high - low) * at.fract())
 }
 
 /// Returns the median; `None` without values.

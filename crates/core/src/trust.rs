@@ -1,5 +1,6 @@
 //! Marks: what could have disturbed a row, and what to do about it. A row without marks had no such problem.
 
+mod effect;
 mod row;
 mod standing;
 

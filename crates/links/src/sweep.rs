@@ -172,12 +172,12 @@ impl Sweep<'_> {
         self.team.sleeping_barrier()?;
         let mut mine = Vec::new();
         if let Some(row) = row {
-            file::write_row(&mut mine, &row)
+            file::write_launch(&mut mine, &row)
                 .map_err(|e| Error::fabric(format!("cannot send a row to rank 0: {e}")))?;
         }
         for line in self.team.gather(&mine)?.into_iter().flatten().filter(|line| !line.is_empty()) {
             let row = match file::parse(&String::from_utf8_lossy(&line), 1) {
-                Ok(Some(Record::Case(row))) => row,
+                Ok(Some(Record::Launch(row))) => row,
                 _ => {
                     return Err(Error::fabric(
                         "cannot read the row of a rank: check that all ranks run the same ombx",

@@ -83,8 +83,7 @@ fn attributes<'a>(html: &'a str, name: &str) -> Vec<&'a str> {
 #[test]
 fn findings_come_first() {
     let mut rows = sweep("p2p.latency", &[]);
-    rows[0].trust =
-        vec![Mark { code: "preempted".into(), short: "preempted 3x".into(), advice: "free the CPUs".into() }];
+    rows[0].trust = vec![Mark::caution("preempted", "preempted 3x", "free the CPUs")];
     rows[1].outcome = Outcome::Failed("data arrived wrong".into());
     rows[1].check = Check::Failed(Mismatch { rank: Rank(1), slot: 2, byte: 3, expected: 4, actual: 5 });
     rows[2].outcome = Outcome::Failed("MPI_ERR_X".into());
@@ -111,6 +110,22 @@ fn findings_come_first() {
 #[test]
 fn a_run_without_findings_is_reported_as_well() {
     assert!(of_rows(sweep("p2p.latency", &[])).contains("All well"));
+}
+
+#[test]
+fn notes_are_folded_and_rows_that_can_be_published_are_counted() {
+    let mut rows = sweep("p2p.latency", &[]);
+    rows.iter_mut().for_each(|row| row.check = Check::Passed);
+    rows[0].trust = vec![Mark::note("governor", "governor powersave", "set the governor")];
+    let html = of_rows(rows.clone());
+    assert!(html.contains("All well") && html.contains("<p>4 of 4 rows can be published.</p>"));
+    let folded = html.find("<details><summary>1 note</summary>").expect("notes are folded");
+    assert!(html.find("set the governor").is_some_and(|at| at > folded));
+    rows[1].trust = vec![Mark::caution("bimodal", "bimodal", "look at the samples")];
+    let html = of_rows(rows);
+    assert!(html.contains("<p>3 of 4 rows can be published; 1 not: bimodal (1).</p>"));
+    let folded = html.find("<details><summary>1 note</summary>").expect("notes are folded");
+    assert!(html.find("look at the samples").is_some_and(|at| at < folded) && !html.contains("All well"));
 }
 
 #[test]
@@ -202,7 +217,7 @@ fn the_heat_map_outlines_slow_links() {
         "attention and links"
     );
     assert!(html.find("is slow") < html.find("id=\"links\""));
-    let shared = Mark { code: "shared_cpu".into(), short: "s".into(), advice: "a".into() };
+    let shared = Mark::invalid("shared_cpu", "s", "a");
     let html = rendered(&[("l", &links(&[shared]))]);
     assert!(html.contains("no verdict: ranks share CPUs") && !html.contains("is slow"));
 }
@@ -257,7 +272,7 @@ fn two_sides_are_compared() {
 #[test]
 fn the_page_loads_nothing() {
     let mut rows = sweep("p2p.latency", &[]);
-    rows[0].trust = vec![Mark { code: "clock".into(), short: "clock".into(), advice: "x".into() }];
+    rows[0].trust = vec![Mark::caution("clock", "clock", "x")];
     let html = rendered(&[("x.jsonl", &file(run(&["a", "b"]), rows)), ("l", &links(&[]))]);
     for outside in ["http:", "https:", "//", "url(", "@import", " src=", "fetch("] {
         let scripted =
@@ -290,7 +305,7 @@ fn text_of_files_is_escaped() {
     (bad.clock.source, bad.plan, bad.env) =
         (evil(), BTreeMap::from([(evil(), evil())]), BTreeMap::from([(evil(), evil())]));
     bad.places[0] = Place { host: evil(), cpus: evil(), online: 1, governor: Some(evil()) };
-    let notice = Mark { code: evil(), short: evil(), advice: evil() };
+    let notice = Mark::caution(EVIL, EVIL, EVIL);
     let mut rows = sweep(EVIL, &[(EVIL, EVIL)]);
     rows.push(row(EVIL, &[("other", EVIL)], 8, 100.0));
     rows[0].trust = vec![notice.clone()];

@@ -61,7 +61,7 @@ fn file(c: &mut Criterion) {
     let samples =
         vec![Samples { rank: 0, thread: 0, batch: 20, elapsed_ns: times(200), ..Samples::default() }];
     let row = Measurement { samples, ..golden.rows.swap_remove(1) };
-    let case = Record::Case(Box::new(row));
+    let case = Record::Launch(Box::new(row));
     let write = || {
         let mut out = Vec::new();
         file::write(&mut out, &run).unwrap();

@@ -1,14 +1,15 @@
 //! Result files: JSON Lines, one record per line. A truncated file is readable up to its last complete line.
 
+mod lines;
 mod record;
 mod records;
-mod v1;
 
 use std::{
     io::{BufRead, BufReader, Write},
     path::Path,
 };
 
+use self::lines::RowKind;
 pub use self::{
     record::{ReadError, Record, ResultFile, RunOutcome, RunWithRows, SCHEMA},
     records::Records,
@@ -17,12 +18,17 @@ use ombx_core::result::Measurement;
 
 /// Writes one record and a line end in a single call.
 pub fn write(out: &mut dyn Write, record: &Record) -> std::io::Result<()> {
-    write_line(out, v1::to_json(record))
+    write_line(out, lines::to_json(record))
 }
 
-/// Writes the record of a row without a copy of the row.
-pub fn write_row(out: &mut dyn Write, row: &Measurement) -> std::io::Result<()> {
-    write_line(out, v1::row_to_json(row))
+/// Writes the row of one of several launches without a copy of the row.
+pub fn write_launch(out: &mut dyn Write, row: &Measurement) -> std::io::Result<()> {
+    write_line(out, lines::row_to_json(row, RowKind::Launch))
+}
+
+/// Writes the row over all launches. If there is only one launch, this is the row of that launch, with its raw samples.
+pub fn write_case(out: &mut dyn Write, row: &Measurement) -> std::io::Result<()> {
+    write_line(out, lines::row_to_json(row, RowKind::Case))
 }
 
 fn write_line(out: &mut dyn Write, line: Result<Vec<u8>, String>) -> std::io::Result<()> {
@@ -33,7 +39,7 @@ fn write_line(out: &mut dyn Write, line: Result<Vec<u8>, String>) -> std::io::Re
 
 /// Parses one line. Returns `None` for a kind of record that a later minor version added.
 pub fn parse(line: &str, number: usize) -> Result<Option<Record>, ReadError> {
-    v1::from_json(line, number)
+    lines::from_json(line, number)
 }
 
 /// Reads a result file.
@@ -48,9 +54,10 @@ pub fn read(input: impl BufRead) -> Result<ResultFile, ReadError> {
     for record in &mut records {
         match (record?, file.runs.last_mut()) {
             (Record::Run(run), _) => file.runs.push(RunWithRows { run: *run, rows: Vec::new(), end: None }),
-            (Record::Case(row), Some(last)) => last.rows.push(*row),
+            (Record::Launch(row), Some(last)) => last.rows.push(*row),
             (Record::End(outcome, tally), Some(last)) => last.end = Some((outcome, tally)),
-            (_, None) => {}
+            // Rows over all launches are computed again from the rows of the launches.
+            (Record::Case(_), _) | (_, None) => {}
         }
     }
     file.cut_off = records.cut_off();
@@ -60,7 +67,7 @@ pub fn read(input: impl BufRead) -> Result<ResultFile, ReadError> {
 /// Returns the JSON Schema of one line.
 #[cfg(feature = "schema")]
 pub fn schema() -> serde_json::Value {
-    v1::schema()
+    lines::schema()
 }
 
 /// Documentation of the format. Its example is compiled as a test.

@@ -6,11 +6,9 @@ use ombx_core::result::Tally;
 
 use crate::{
     compare::{Comparison, SideResults},
+    estimate::Cases,
     file::{self, Record, RunOutcome, RunWithRows},
-    render::{
-        self, Csv, JsonLines, Launches, Links, LinksCsv, OpenMetrics, OsuTable, Overhead, Paint, Renderer,
-        Table,
-    },
+    render::{self, Csv, Links, LinksCsv, OpenMetrics, OsuTable, Overhead, Paint, Renderer, Table},
     verdict::TimesBySize,
 };
 
@@ -19,7 +17,7 @@ pub fn results(bytes: &[u8]) {
     let Ok(file) = file::read(bytes) else { return };
     let mut again = Vec::new();
     for run in &file.runs {
-        let rows = run.rows.iter().map(|row| Record::Case(Box::new(row.clone())));
+        let rows = run.rows.iter().map(|row| Record::Launch(Box::new(row.clone())));
         let end = run.end.map(|(outcome, tally)| Record::End(outcome, tally));
         for record in [Record::Run(Box::new(run.run.clone()))].into_iter().chain(rows).chain(end) {
             file::write(&mut again, &record).unwrap();
@@ -27,10 +25,9 @@ pub fn results(bytes: &[u8]) {
     }
     assert_eq!(file::read(again.as_slice()).unwrap().runs, file.runs);
 
-    let for_people: [&mut dyn Renderer; 5] = [
+    let for_people: [&mut dyn Renderer; 4] = [
         &mut Table::painted(Paint::Plain),
         &mut Table::painted(Paint::Plain).plotted(60),
-        &mut Launches::painted(Paint::Plain),
         &mut Links::default(),
         &mut OsuTable::new(|_| None),
     ];
@@ -41,7 +38,12 @@ pub fn results(bytes: &[u8]) {
         let text = rendered(renderer, &file.runs[..1]);
         assert!(csv::Reader::from_reader(text.as_slice()).into_records().all(|row| row.is_ok()));
     }
-    let lines = rendered(&mut JsonLines::default(), &file.runs);
+    let mut cases = Cases::default();
+    file.runs.iter().for_each(|run| cases.launch(run));
+    let mut lines = again;
+    for row in cases.groups().iter().flat_map(|group| group.estimates()) {
+        file::write_case(&mut lines, &row).unwrap();
+    }
     assert_eq!(file::read(lines.as_slice()).unwrap().runs.len(), file.runs.len());
     std::str::from_utf8(&rendered(&mut OpenMetrics::default(), &file.runs)).unwrap();
     let mut overhead = Overhead::default();
@@ -78,7 +80,7 @@ fn harmless(text: &[u8]) {
 
 /// Reads arbitrary bytes as a row that a rank sends to rank 0 during a sweep over links.
 pub fn row(bytes: &[u8]) {
-    if let Ok(Some(Record::Case(row))) = file::parse(&String::from_utf8_lossy(bytes), 1) {
+    if let Ok(Some(Record::Launch(row))) = file::parse(&String::from_utf8_lossy(bytes), 1) {
         TimesBySize::default().add(&row);
     }
 }

@@ -3,8 +3,10 @@
 //! | module | contents |
 //! |---|---|
 //! | [`mod@file`] | reads and writes result files (JSON Lines) |
+//! | [`estimate`] | one row per case from the rows of all launches |
 //! | [`compare`] | compares two sets of runs case by case |
 //! | [`verdict`] | finds slow hosts, ranks and links in a sweep over links |
+//! | [`publishable`] | says which rows can be published |
 //! | [`render`] | writes rows as tables, CSV, OSU format, OpenMetrics and others |
 //! | [`plot`] | logarithmic axes and charts for terminals |
 //!
@@ -37,11 +39,13 @@
 //! ```
 
 pub mod compare;
+pub mod estimate;
 pub mod file;
 #[cfg(any(test, fuzzing))]
 pub mod fuzz;
 pub mod number;
 pub mod plot;
+pub mod publishable;
 pub mod render;
 pub mod run_info;
 pub mod verdict;

@@ -3,8 +3,6 @@
 pub mod compare;
 mod csv;
 mod grid;
-mod jsonl;
-mod launches;
 mod links;
 mod openmetrics;
 mod osu;
@@ -17,14 +15,12 @@ use std::io::{Result, Write};
 
 pub use self::{
     csv::{Csv, LinksCsv},
-    jsonl::JsonLines,
-    launches::Launches,
     links::Links,
     openmetrics::OpenMetrics,
     osu::{OsuColumns, OsuTable},
     overhead::Overhead,
     paint::Paint,
-    table::{FormattedRow, Table, column_titles, format_row, heading},
+    table::{FormattedRow, Scope, Table, column_titles, format_row, heading},
 };
 use crate::file::RunOutcome;
 use ombx_core::result::{Measurement, Run, Tally};

@@ -14,6 +14,7 @@ pub use self::{
     sweep::LinkSweep,
     times::{Hosts, Link, LinkTimes, TimesBySize},
 };
+use crate::file::RunWithRows;
 use ombx_core::unit::Bytes;
 
 /// Benchmark name of the rows of `ombx links`.
@@ -24,6 +25,11 @@ pub const RETEST: &str = "retest";
 pub const ALONE: &str = "alone";
 /// Value of [`RETEST`] for an ordinary link that was measured again for comparison.
 pub const REFERENCE: &str = "reference";
+
+/// Returns whether a run is a sweep over links.
+pub fn is_sweep(run: &RunWithRows) -> bool {
+    !run.rows.is_empty() && run.rows.iter().all(|row| row.bench == BENCH)
+}
 
 /// Part of a machine that can be slow.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]

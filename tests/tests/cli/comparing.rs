@@ -44,7 +44,7 @@ fn launches(count: u32, cases: u64, samples: u64, level: f64) -> Vec<u8> {
             let at = 20_000.0 * level * own;
             row.samples[0].elapsed_ns = (0..samples).map(|_| (at * (1.0 + 0.01 * noise())) as u64).collect();
             row.summary = Summary::of(&Measurement::combine(&row.samples, 2));
-            file::write(&mut out, &Record::Case(Box::new(row))).unwrap();
+            file::write(&mut out, &Record::Launch(Box::new(row))).unwrap();
         }
         let tally = Tally { cases, ..Tally::default() };
         file::write(&mut out, &Record::End(RunOutcome::Complete, tally)).unwrap();

@@ -12,14 +12,14 @@ use ombx_core::{
 /// How much is measured for each row.
 #[derive(Debug, Args)]
 pub(crate) struct EffortArgs {
-    /// Stop a row when its 95 % interval is within ± this percentage of the median
-    #[arg(long, default_value = "1%", allow_hyphen_values = true, value_parser = unit::parse_percent, help_heading = "How long")]
+    /// Stop when the 95 % interval of every row is within ± this percentage of the median
+    #[arg(long, default_value = "2%", allow_hyphen_values = true, value_parser = unit::parse_percent, help_heading = "How long")]
     pub(crate) precision: f64,
-    /// Maximum time for measuring one row
-    #[arg(long, value_name = "TIME", default_value = "1s", allow_hyphen_values = true, value_parser = unit::parse_duration, help_heading = "How long")]
+    /// Maximum time for measuring one row in a launch
+    #[arg(long, value_name = "TIME", default_value = "100ms", allow_hyphen_values = true, value_parser = unit::parse_duration, help_heading = "How long")]
     pub(crate) max_time: Duration,
-    /// Fixed number of timed iterations per row, as in the OSU benchmarks, for example: 1000
-    #[arg(long, value_name = "I", value_parser = clap::value_parser!(u64).range(1..=1 << 32), conflicts_with_all = ["precision", "max_time"], help_heading = "How long")]
+    /// Fixed number of timed iterations per row and launch, as in the OSU benchmarks, for example: 1000
+    #[arg(long, value_name = "I", value_parser = clap::value_parser!(u64).range(1..=1 << 32), conflicts_with = "max_time", help_heading = "How long")]
     pub(crate) iterations: Option<u64>,
     /// Untimed iterations before the timed ones; needs --iterations [default: a tenth of them]
     #[arg(long, value_name = "X", value_parser = clap::value_parser!(u64).range(0..=1 << 32), requires = "iterations", help_heading = "How long")]
@@ -30,12 +30,14 @@ pub(crate) struct EffortArgs {
 }
 
 impl EffortArgs {
-    pub(crate) fn effort(&self) -> Effort {
-        match self.iterations {
-            Some(iterations) => {
+    /// Returns the effort for each row. `row_time` is the time of a row if this is one of several launches.
+    pub(crate) fn effort(&self, row_time: Option<Duration>) -> Effort {
+        match (self.iterations, row_time) {
+            (Some(iterations), _) => {
                 Effort::Fixed { iterations, warmup: self.warmup.unwrap_or(iterations.div_ceil(10)) }
             }
-            None => Effort::Precision { precision: self.precision, max_time: self.max_time },
+            (None, Some(time)) => Effort::Time(time),
+            (None, None) => Effort::Precision { precision: self.precision, max_time: self.max_time },
         }
     }
 }

@@ -1,49 +1,83 @@
 //! Arguments that repeat a job.
 
-use std::hash::{BuildHasher, Hasher, RandomState};
+use std::{
+    hash::{BuildHasher, Hasher, RandomState},
+    time::Duration,
+};
 
 use clap::Args;
-use ombx_core::measure::plan::Launch;
+use ombx_core::{
+    measure::plan::{KnownBatches, Launch},
+    unit,
+};
 
 /// How many times the ranks are started.
 #[derive(Debug, Args)]
 pub(crate) struct LaunchesArgs {
-    /// Repeat the whole job this many times, each time in random order; the result file keeps every launch [default: 1]
-    #[arg(long, value_name = "L", value_parser = clap::value_parser!(u32).range(1..=10_000), help_heading = "How long")]
+    /// Start the ranks this many times [default: at least 6 times, until --precision is reached or --budget is spent]
+    #[arg(long, value_name = "L", value_parser = clap::value_parser!(u32).range(1..=10_000), conflicts_with = "budget", help_heading = "How long")]
     pub(crate) launches: Option<u32>,
-    /// Seed of the random order of --launches [default: a new one each time]
+    /// Start the ranks once: a first look that says nothing about the next launch
+    #[arg(long, conflicts_with_all = ["launches", "budget"], help_heading = "How long")]
+    pub(crate) quick: bool,
+    /// Time for all launches together
+    #[arg(long, value_name = "TIME", default_value = "30s", allow_hyphen_values = true, value_parser = unit::parse_duration, help_heading = "How long")]
+    pub(crate) budget: Duration,
+    /// Seed of the random order of cases in each launch [default: a new one each time]
     #[arg(long, value_name = "SEED", help_heading = "How long")]
     pub(crate) seed: Option<u64>,
     /// Number and order of this launch among several
     #[arg(long, hide = true)]
     pub(crate) launch: Option<Launch>,
+    /// Time of each row in this launch
+    #[arg(long, hide = true, value_parser = unit::parse_duration)]
+    pub(crate) row_time: Option<Duration>,
+    /// Iterations per sample of each row in this launch
+    #[arg(long, hide = true)]
+    pub(crate) batches: Option<KnownBatches>,
 }
 
 impl LaunchesArgs {
-    /// Returns the launches that the user wants, or `default` launches.
-    pub(crate) fn or(&self, default: u32) -> Launches {
+    /// Returns the launches that the user wants. `precision` is a fraction of the median.
+    pub(crate) fn launches(&self, precision: f64) -> Launches {
+        let count = match self.launches {
+            _ if self.quick || self.launch.is_some() => LaunchCount::Fixed(1),
+            Some(count) => LaunchCount::Fixed(count),
+            None => LaunchCount::Until { precision, budget: self.budget },
+        };
+        Launches { count, seed: self.seed() }
+    }
+
+    /// Returns the user's seed, or a random one.
+    pub(crate) fn seed(&self) -> u64 {
         // Each RandomState has unpredictable keys: this is the standard library's source of random numbers.
-        let seed = self.seed.unwrap_or_else(|| RandomState::new().build_hasher().finish());
-        Launches { count: self.launches.unwrap_or(default), seed }
+        self.seed.unwrap_or_else(|| RandomState::new().build_hasher().finish())
     }
 }
 
 /// Number of launches of a job, and the seed of their order.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Launches {
-    pub(crate) count: u32,
+    pub(crate) count: LaunchCount,
     pub(crate) seed: u64,
 }
 
-impl Launches {
-    pub(crate) const ONE: Launches = Launches { count: 1, seed: 0 };
+/// How many launches a job has.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum LaunchCount {
+    Fixed(u32),
+    /// At least 6, until half the interval of every row is at most `precision` times the median, or `budget` is spent.
+    Until {
+        precision: f64,
+        budget: Duration,
+    },
+}
 
-    pub(crate) fn each(self) -> impl Iterator<Item = Launch> {
-        let Launches { count, seed } = self;
-        (1..=count).map(move |number| Launch {
-            number,
-            of: count,
-            order: seed.wrapping_add(u64::from(number)),
-        })
+impl Launches {
+    pub(crate) const ONE: Launches = Launches { count: LaunchCount::Fixed(1), seed: 0 };
+
+    /// Returns whether the job has a single launch.
+    pub(crate) fn is_one(self) -> bool {
+        self.count == LaunchCount::Fixed(1)
     }
 }

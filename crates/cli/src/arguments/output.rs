@@ -20,7 +20,7 @@ pub(crate) struct OutputArgs {
     /// Show no progress
     #[arg(short, long, conflicts_with = "verbose", help_heading = "Output")]
     pub(crate) quiet: bool,
-    /// Show the launcher's command line and all of its messages
+    /// Show the launcher's command line and all of its messages, and notes beside rows
     #[arg(short, long, help_heading = "Output")]
     pub(crate) verbose: bool,
     /// Draw a chart below each table

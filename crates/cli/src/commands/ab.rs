@@ -30,7 +30,7 @@ use super::{
     run::{arguments::RunArgs, plan},
 };
 use crate::{
-    arguments::{axes::Chosen, given, launches, output::Format},
+    arguments::{axes::Chosen, given, output::Format},
     job::selection,
     launch::{FIRST_SIGNAL_CODE, preflight},
     output::unwritable,
@@ -82,7 +82,7 @@ pub(crate) fn ab(
     let plan = plan::plan(&run, chosen, &choices)?;
     let cases = usize::try_from(selection::rows(&plan, &choices)?).unwrap_or(usize::MAX);
     let needed = u32::try_from(compare::launches_needed(cases)).unwrap_or(u32::MAX);
-    let launches = run.launches.or(needed);
+    let (count, seed) = (run.launches.launches.unwrap_or(needed), run.launches.seed());
     let ab = parser.find_subcommand("ab").into_iter();
     let given = ab.flat_map(|ab| given::options(ab, matches));
     let mut words: Vec<OsString> = given
@@ -98,13 +98,13 @@ pub(crate) fn ab(
     [&a, &b].into_iter().try_for_each(|program| check_program(program))?;
     let out = run.output.out.as_deref();
     let mut builds = [Build::open(a, out, 'a')?, Build::open(b, out, 'b')?];
-    let launches::Launches { count, seed } = launches;
     if !run.output.quiet {
         stderr_line!("ombx: {count} launches of each build in random order, seed {seed}");
     }
     let interruption = Interruption::watch()?;
     let mut worst = 0;
-    for launch in launches.each() {
+    for number in 1..=count {
+        let launch = Launch { number, of: count, order: seed.wrapping_add(u64::from(number)) };
         // Each turn has both builds: a drift of the machine affects both alike.
         for side in launch.arrange(vec![0usize, 1]) {
             let build = &mut builds[side];

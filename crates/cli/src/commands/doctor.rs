@@ -106,7 +106,7 @@ fn outside(args: &DoctorArgs) -> Examination {
     let ranks = ranks(args);
     let mut examination = Examination::default();
     examination.findings.extend(mpiexec::of_another_mpi_in_path().map(|path| {
-        Mark::new(
+        Mark::caution(
             "path_launcher",
             format!("{path} belongs to another MPI"),
             "its ranks cannot communicate with each other: let ombx run start the ranks, or give the full path of this MPI's mpiexec",
@@ -121,7 +121,7 @@ fn outside(args: &DoctorArgs) -> Examination {
         }
         Err(e) => {
             let code = if mpiexec::is_of_another_mpi(&e) { "wrong_launcher" } else { "launcher" };
-            examination.findings.push(Mark::new(code, "cannot start ranks", e.to_string()));
+            examination.findings.push(Mark::invalid(code, "cannot start ranks", e.to_string()));
         }
     }
     let host = Place::here();
@@ -155,7 +155,7 @@ fn start(args: &DoctorArgs, ranks: u32) -> Result<(String, Vec<probe::Rank>)> {
 fn wrong_launcher(by: &str) -> Option<Mark> {
     let ours = mpiexec::is_of_this_mpi(by)?;
     (!ours).then(|| {
-        Mark::new(
+        Mark::invalid(
             "wrong_launcher",
             format!("{by} starts the ranks"),
             "ombx was built with another MPI, so each process is rank 0 of 1: use the mpiexec of that MPI, or let ombx run start the ranks",
@@ -172,7 +172,7 @@ impl Examination {
         let findings: Vec<Value> = self
             .findings
             .iter()
-            .map(|n| json!({"code": n.code, "what": n.short, "advice": n.advice}))
+            .map(|n| json!({"code": n.code, "level": n.level.name(), "what": n.short, "advice": n.advice}))
             .collect();
         json!({
             "mpi": mpiexec::library(),
@@ -190,7 +190,7 @@ impl Examination {
         let ranks =
             if places.is_empty() { String::new() } else { format!(" · ranks on {}", places.join(" ")) };
         let mut text = format!("{} · {launcher}{ranks} · {clock}\n", mpiexec::library());
-        for Mark { code, short, advice } in &self.findings {
+        for Mark { code, short, advice, .. } in &self.findings {
             text += &format!("\n{code}: {short}\n  {advice}\n");
         }
         if self.findings.is_empty() {

@@ -157,7 +157,7 @@ pub(crate) fn prepare(registry: &Registry, args: LinksArgs) -> Result<Job> {
     let plan = Plan {
         sizes: Some(args.sizes.0),
         depth: args.window,
-        effort: args.effort.effort(),
+        effort: args.effort.effort(None),
         batch: args.effort.batch.0,
         verify: !args.no_verify,
         axes,

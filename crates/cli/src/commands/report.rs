@@ -10,7 +10,9 @@ use ombx_core::error::{Error, Result};
 use ombx_report::{Report, Source, page};
 use ombx_results::{
     compare::{Comparison, SideResults},
-    file::ResultFile,
+    estimate::Cases,
+    file::{ResultFile, RunWithRows},
+    verdict,
 };
 
 use crate::result_file;
@@ -50,19 +52,30 @@ pub(crate) fn report(args: &ReportArgs) -> Result<u8> {
     Ok(0)
 }
 
-/// Reads files, and collects their runs as one side of a comparison. Drops raw samples, which a page does not show, before it reads
-/// the next file.
+/// Reads files, and collects their runs as one side of a comparison. The rows of a page are those over all launches of a setup,
+/// whichever file they are in. Raw samples, which a page does not show, are dropped before the next file is read.
 fn read(paths: &[PathBuf]) -> Result<(Vec<(String, ResultFile)>, SideResults)> {
     let names: Vec<String> = paths.iter().map(|path| path.display().to_string()).collect();
     let (mut files, mut side) = (Vec::new(), SideResults::named(names.join(" ")));
+    let mut cases = Cases::default();
     for (path, name) in paths.iter().zip(names) {
         let mut file = result_file::read(path)?;
         file.runs.iter().for_each(|run| side.run(run));
-        let rows = file.runs.iter_mut().flat_map(|run| &mut run.rows);
+        let known = cases.groups().len();
+        let (mut sweeps, launches): (Vec<_>, Vec<_>) = file.runs.drain(..).partition(verdict::is_sweep);
+        let rows = sweeps.iter_mut().flat_map(|run| &mut run.rows);
         rows.flat_map(|row| &mut row.samples).for_each(|samples| samples.elapsed_ns = Vec::new());
-        files.push((name, file));
+        launches.iter().for_each(|launch| cases.launch(launch));
+        file.runs = sweeps;
+        files.push((name, known..cases.groups().len(), file));
     }
-    Ok((files, side))
+    let combined = files.into_iter().filter_map(|(name, groups, mut file)| {
+        let setups = &cases.groups()[groups];
+        file.runs.splice(0..0, setups.iter().map(RunWithRows::from));
+        // The launches of a file without a setup of its own count in an earlier file.
+        (!file.runs.is_empty() || file.cut_off).then_some((name, file))
+    });
+    Ok((combined.collect(), side))
 }
 
 fn is_same(one: &Path, other: &Path) -> bool {

@@ -37,12 +37,11 @@ pub(crate) fn prepare(
 }
 
 fn job(args: RunArgs, ranks: u32, parts: Vec<Part>) -> Result<Job> {
-    let launches = args.launches.or(1);
-    if args.output.plot && launches.count > 1 {
-        return Err(Error::usage("--plot draws a single launch: leave out --plot or --launches"));
-    }
-    if args.launches.seed.is_some() && args.launches.launches.is_none() {
-        return Err(Error::usage("--seed needs --launches, whose order it chooses: give both or neither"));
+    let launches = args.launches.launches(args.effort.precision);
+    if args.launches.seed.is_some() && args.launches.launch.is_none() && launches.is_one() {
+        return Err(Error::usage(
+            "--seed chooses the order of several launches: leave it out for one launch",
+        ));
     }
     renderers::plot_columns(args.output.format, args.output.plot)?;
     let mut extent = Extent { ranks, ..Extent::default() };

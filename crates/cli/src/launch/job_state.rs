@@ -112,13 +112,13 @@ impl JobState<'_> {
                 self.history.error.get_or_insert(Error::fabric(lost));
             }
         }
-        if matches!(record, Record::Case(_)) {
-            self.progress.row();
-            self.history.current_case.take_if(|_| self.history.end_reason.is_none());
-        }
         let JobState { progress, output, .. } = self;
         if let Err(error) = progress.suspend(|| output.record(record)) {
             self.history.error.get_or_insert(error);
+        }
+        if let Record::Launch(row) = record {
+            self.progress.row(self.output.cases().so_far(&row.key).as_ref());
+            self.history.current_case.take_if(|_| self.history.end_reason.is_none());
         }
     }
 

@@ -130,7 +130,6 @@ impl Supervision<'_> {
         job.kill();
         orphans::end();
         session_directory::remove(launcher);
-        progress.done();
         job.conclude(which, status, limit)
     }
 }

@@ -1,57 +1,85 @@
 //! Progress bar on standard error, if that is a terminal. It has no timer, which would take a core from the ranks.
 
-use std::io::IsTerminal;
+use std::{cell::RefCell, io::IsTerminal};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use ombx_core::{measure::plan::Launch, unit::Bytes};
+use ombx_core::{result::Measurement, unit::Bytes};
+use ombx_results::number::figure;
 
-/// Progress bar over all rows, if wanted.
-pub(crate) struct Progress(Option<ProgressBar>);
+/// Progress bar over the rows of all launches, if wanted.
+pub(crate) struct Progress {
+    bar: Option<ProgressBar>,
+    /// Rows of one launch.
+    rows: u64,
+    /// The estimate of the last row.
+    estimate: RefCell<String>,
+}
 
 impl Progress {
-    pub(crate) fn new(rows: u64, quiet: bool, launch: Option<Launch>) -> Progress {
+    pub(crate) fn new(rows: u64, quiet: bool) -> Progress {
         let wanted = !quiet && std::io::stderr().is_terminal();
-        Progress(wanted.then(|| {
+        let bar = wanted.then(|| {
             let bar = ProgressBar::with_draw_target(Some(rows), ProgressDrawTarget::stderr());
-            let style =
-                ProgressStyle::with_template("{prefix}{bar:24} {pos}/{len} rows · {msg} · {eta} left");
+            let style = ProgressStyle::with_template("{prefix}{bar:16} {eta} left · {msg}");
             bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
-            if let Some(launch) = launch {
-                bar.set_prefix(format!("launch {}/{} ", launch.number, launch.of));
-            }
             bar
-        }))
+        });
+        Progress { bar, rows, estimate: RefCell::default() }
+    }
+
+    /// Begins a launch: its number, and how many launches are expected.
+    pub(crate) fn launch(&self, (number, expected): (u32, u32)) {
+        if let Some(bar) = &self.bar {
+            bar.set_prefix(format!("launch {number} of {expected} "));
+            bar.set_length(self.rows.saturating_mul(u64::from(expected)));
+            bar.set_position(self.rows.saturating_mul(u64::from(number - 1)));
+        }
     }
 
     pub(crate) fn starting(&self, bench: &str, bytes: u64) {
-        if let Some(bar) = &self.0 {
-            bar.set_message(format!("{bench} {}", Bytes(bytes)));
+        if let Some(bar) = &self.bar {
+            bar.set_message(format!("{bench} {}{}", Bytes(bytes), self.estimate.borrow()));
             bar.tick();
         }
     }
 
-    pub(crate) fn row(&self) {
-        if let Some(bar) = &self.0 {
+    /// Takes note of a row and of its estimate from the launches so far.
+    pub(crate) fn row(&self, estimate: Option<&Measurement>) {
+        if let Some(bar) = &self.bar {
             bar.inc(1);
             // Slow links are measured again, which gives more rows than expected.
             if bar.length().is_some_and(|rows| rows < bar.position()) {
                 bar.set_length(bar.position());
             }
+            self.estimate.replace(estimate.map_or(String::new(), so_far));
         }
     }
 
     /// Hides the bar while `print` runs.
     pub(crate) fn suspend<R>(&self, print: impl FnOnce() -> R) -> R {
-        match &self.0 {
+        match &self.bar {
             Some(bar) => bar.suspend(print),
             None => print(),
         }
     }
 
     pub(crate) fn done(&self) {
-        if let Some(bar) = &self.0 {
+        if let Some(bar) = &self.bar {
             bar.set_draw_target(ProgressDrawTarget::stderr_with_hz(20));
             bar.finish_and_clear();
         }
     }
+}
+
+/// Returns the headline of a row with its size: ` · 8 B: 0.412 us (0.39 .. 0.45)`.
+fn so_far(row: &Measurement) -> String {
+    let Some(headline) = row.headline() else { return String::new() };
+    let interval = headline.ci95.map(|[low, high]| format!(" ({} .. {})", figure(low), figure(high)));
+    let size = row.bytes.map_or(String::new(), |bytes| format!("{} B: ", Bytes(bytes)));
+    format!(
+        " · {size}{} {}{} so far",
+        figure(headline.value),
+        row.metric.unit(),
+        interval.unwrap_or_default()
+    )
 }

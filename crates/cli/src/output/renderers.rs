@@ -9,9 +9,7 @@ use ombx_core::{
     benchmark::{Osu, Registry},
     error::{Error, Result},
 };
-use ombx_results::render::{
-    Csv, JsonLines, Launches, Links, LinksCsv, OpenMetrics, OsuColumns, OsuTable, Paint, Renderer, Table,
-};
+use ombx_results::render::{Csv, Links, LinksCsv, OpenMetrics, OsuColumns, OsuTable, Paint, Renderer, Table};
 
 use crate::arguments::output::{Color, Format};
 
@@ -32,11 +30,33 @@ pub(crate) fn plot_columns(format: Format, plot: bool) -> Result<Option<usize>> 
     Ok(plot.then(columns))
 }
 
-/// Returns the renderer for the rows of benchmarks.
-pub(crate) fn rows(format: Format, color: Color, plot: Option<usize>) -> Box<dyn Renderer> {
-    match format {
+/// Whether tables show notes, the marks that do not keep a row from being published.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Notes {
+    Hidden,
+    Shown,
+}
+
+impl Notes {
+    /// Returns what `--verbose` asks for.
+    pub(crate) fn if_verbose(verbose: bool) -> Notes {
+        if verbose { Notes::Shown } else { Notes::Hidden }
+    }
+}
+
+/// Returns the renderer for the rows of benchmarks; `None` for lines of the result file.
+pub(crate) fn rows(
+    format: Format,
+    color: Color,
+    notes: Notes,
+    plot: Option<usize>,
+) -> Option<Box<dyn Renderer>> {
+    Some(match format {
         Format::Table => {
-            let table = Table::painted(paint(color));
+            let table = match notes {
+                Notes::Hidden => Table::painted(paint(color)),
+                Notes::Shown => Table::painted(paint(color)).with_notes(),
+            };
             Box::new(match plot {
                 Some(columns) => table.plotted(columns),
                 None => table,
@@ -44,9 +64,9 @@ pub(crate) fn rows(format: Format, color: Color, plot: Option<usize>) -> Box<dyn
         }
         Format::Osu => Box::new(OsuTable::new(osu_program)),
         Format::Csv => Box::new(Csv::default()),
-        Format::Jsonl => Box::new(JsonLines::default()),
+        Format::Jsonl => return None,
         Format::OpenMetrics => Box::new(OpenMetrics::default()),
-    }
+    })
 }
 
 /// Returns the renderer for `ombx osu`.
@@ -54,20 +74,12 @@ pub(crate) fn osu(columns: OsuColumns) -> Box<dyn Renderer> {
     Box::new(OsuTable::with(osu_program, columns))
 }
 
-/// Returns the renderer for several launches of one plan.
-pub(crate) fn launches(format: Format, color: Color) -> Box<dyn Renderer> {
+/// Returns the renderer for a run of `ombx links`; `None` for lines of the result file.
+pub(crate) fn links(format: Format, color: Color) -> Option<Box<dyn Renderer>> {
     match format {
-        Format::Table => Box::new(Launches::painted(paint(color))),
-        _ => rows(format, color, None),
-    }
-}
-
-/// Returns the renderer for a run of `ombx links`.
-pub(crate) fn links(format: Format, color: Color) -> Box<dyn Renderer> {
-    match format {
-        Format::Table => Box::new(Links::default()),
-        Format::Csv => Box::new(LinksCsv::default()),
-        Format::Osu | Format::Jsonl | Format::OpenMetrics => rows(format, color, None),
+        Format::Table => Some(Box::new(Links::default())),
+        Format::Csv => Some(Box::new(LinksCsv::default())),
+        Format::Osu | Format::Jsonl | Format::OpenMetrics => rows(format, color, Notes::Hidden, None),
     }
 }
 

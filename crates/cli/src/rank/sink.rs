@@ -54,8 +54,8 @@ impl Sink for RankSink {
     fn case(&mut self, row: &Measurement) -> Result<()> {
         match self {
             // A row with raw samples is large: it is written without a copy.
-            RankSink::Relay(pipe) => file::write_row(pipe, row).map_err(|e| relay::broken(&e)),
-            _ => self.record(|| Record::Case(Box::new(row.clone()))),
+            RankSink::Relay(pipe) => file::write_launch(pipe, row).map_err(|e| relay::broken(&e)),
+            _ => self.record(|| Record::Launch(Box::new(row.clone()))),
         }
     }
 

@@ -196,18 +196,22 @@ fn conclude(
     }
     row.trust.extend(trust::starts_apart(&sampling.samples));
     if let Some(summary) = &sampling.summary {
+        let legs = row.work.map_or(1, |work| work.legs);
+        let legs_per_sample = legs as f64 * sampling.batch as f64;
         if sampling.one_stamp_each {
-            let legs = row.work.map_or(1, |work| work.legs) as f64;
-            let sample_ns = summary.median * legs * sampling.batch as f64;
+            let sample_ns = summary.median * legs_per_sample;
             row.trust.extend(trust::costly_clock(session.clock.facts().overhead_ns, sample_ns));
         }
         row.trust.extend(trust::of_row(trust::RowFacts {
+            samples: &Measurement::combine(&sampling.samples, legs),
             summary,
+            legs_per_sample,
             counters,
-            cpu_ns: sampling.spent.as_nanos() as f64 * f64::from(row.ranks),
+            wall_ns: sampling.spent.as_nanos() as f64,
+            ranks: row.ranks,
             ending: sampling.ending,
             precision: sampling.precision,
-            verified: !matches!(row.check, Check::Off | Check::Unsupported),
+            check: &row.check,
         }));
     }
     row.samples = sampling.samples;

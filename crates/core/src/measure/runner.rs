@@ -10,7 +10,7 @@ use crate::{
         session::{Session, selected},
         sink::Sink,
     },
-    result::{Mark, Measurement, Outcome, Run, Tally},
+    result::{Level, Mark, Measurement, Outcome, Run, Tally},
     system::{clock::Clock, environment, placement::Placement},
     team::{Place, Team, join_texts, split_texts},
     trust,
@@ -195,14 +195,17 @@ fn gather_places(team: &dyn Team) -> Result<Vec<Place>> {
 /// Broadcasts the marks of rank 0, because rows of other ranks may be kept.
 fn broadcast_marks(team: &dyn Team, mine: Vec<Mark>) -> Result<Vec<Mark>> {
     let mut bytes =
-        join_texts(mine.iter().flat_map(|notice| [&*notice.code, &*notice.short, &*notice.advice]));
+        join_texts(mine.iter().flat_map(|mark| [mark.level.name(), &mark.code, &mark.short, &mark.advice]));
     bytes.resize(team.broadcast_value(bytes.len() as u64)? as usize, 0);
     team.broadcast(&mut bytes)?;
-    let texts = split_texts(&bytes).filter(|texts| texts.len() % 3 == 0);
-    let texts = texts.ok_or_else(|| {
+    let marks = split_texts(&bytes).filter(|texts| texts.len() % 4 == 0).and_then(|texts| {
+        let mark =
+            |text: &[String]| Some(Mark::of(Level::from_name(&text[0])?, &text[1], &*text[2], &*text[3]));
+        texts.chunks_exact(4).map(mark).collect()
+    });
+    marks.ok_or_else(|| {
         Error::fabric("cannot read the marks of rank 0; start the same build of ombx on every rank")
-    })?;
-    Ok(texts.chunks_exact(3).map(|text| Mark::new(&text[0], &*text[1], &*text[2])).collect())
+    })
 }
 
 /// Returns the row of a benchmark that cannot run here.

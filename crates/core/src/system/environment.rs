@@ -56,26 +56,29 @@ pub fn available_memory() -> Option<u64> {
 pub struct Counters {
     /// Involuntary context switches of this thread.
     pub preemptions: u64,
-    /// Time that the hypervisor took from all CPUs of this host, in kernel ticks (usually 10 ms).
-    pub stolen_ticks: u64,
+    /// Time that the hypervisor took from the CPUs of this thread, averaged over them, in nanoseconds.
+    pub stolen_ns: u64,
     /// Time that this thread was runnable but waited for a CPU, in nanoseconds.
     pub waited_ns: u64,
+    /// How often this thread was given a CPU. It has waited at most so often.
+    pub slices: u64,
 }
 
 impl Counters {
     /// Reads the counters. Those that the kernel does not have are 0.
     pub fn now() -> Counters {
-        let switches = field(&read("/proc/thread-self/status"), "nonvoluntary_ctxt_switches:");
-        let stat = read("/proc/stat");
-        let steal = stat.lines().next().and_then(|line| line.split_whitespace().nth(8));
+        let status = read("/proc/thread-self/status");
+        let switches = field(&status, "nonvoluntary_ctxt_switches:");
+        let cpus = parse_cpus(&field(&status, "Cpus_allowed_list:").unwrap_or_default());
         let number = |text: Option<&str>| text.and_then(|t| t.parse().ok()).unwrap_or(0);
         // Nanoseconds on a CPU, nanoseconds waiting for one, number of time slices.
         let schedule = read("/proc/thread-self/schedstat");
-        let waited = schedule.split_whitespace().nth(1);
+        let scheduled = |at: usize| schedule.split_whitespace().nth(at);
         Counters {
             preemptions: number(switches.as_deref()),
-            stolen_ticks: number(steal),
-            waited_ns: number(waited),
+            stolen_ns: stolen_ns(&read("/proc/stat"), &cpus),
+            waited_ns: number(scheduled(1)),
+            slices: number(scheduled(2)),
         }
     }
 
@@ -84,30 +87,48 @@ impl Counters {
     pub fn since(self, earlier: Counters) -> Counters {
         Counters {
             preemptions: self.preemptions.saturating_sub(earlier.preemptions),
-            stolen_ticks: self.stolen_ticks.saturating_sub(earlier.stolen_ticks),
+            stolen_ns: self.stolen_ns.saturating_sub(earlier.stolen_ns),
             waited_ns: self.waited_ns.saturating_sub(earlier.waited_ns),
+            slices: self.slices.saturating_sub(earlier.slices),
         }
     }
 
-    /// Returns the sum over two threads.
+    /// Returns the sum over two threads. Of stolen time it returns the larger, because both may be on the same CPUs.
     #[must_use]
     pub fn and(self, other: Counters) -> Counters {
         Counters {
             preemptions: self.preemptions.saturating_add(other.preemptions),
-            stolen_ticks: self.stolen_ticks.saturating_add(other.stolen_ticks),
+            stolen_ns: self.stolen_ns.max(other.stolen_ns),
             waited_ns: self.waited_ns.saturating_add(other.waited_ns),
+            slices: self.slices.saturating_add(other.slices),
         }
     }
 
     pub(crate) fn to_bytes(self) -> Vec<u8> {
-        [self.preemptions, self.stolen_ticks, self.waited_ns].iter().flat_map(|n| n.to_le_bytes()).collect()
+        let words = [self.preemptions, self.stolen_ns, self.waited_ns, self.slices];
+        words.iter().flat_map(|n| n.to_le_bytes()).collect()
     }
 
     pub(crate) fn from_bytes(bytes: &[u8]) -> Counters {
         let word =
             |at: usize| bytes.get(at..at + 8).and_then(|b| b.try_into().ok()).map_or(0, u64::from_le_bytes);
-        Counters { preemptions: word(0), stolen_ticks: word(8), waited_ns: word(16) }
+        Counters { preemptions: word(0), stolen_ns: word(8), waited_ns: word(16), slices: word(24) }
     }
+}
+
+/// Length of a tick in `/proc/stat`, in nanoseconds.
+const TICK_NS: u64 = 10_000_000;
+
+/// Returns the stolen time of these CPUs in the text of `/proc/stat`, averaged over them, in nanoseconds.
+fn stolen_ns(stat: &str, cpus: &[u32]) -> u64 {
+    let of_line = |line: &str| {
+        let mut words = line.split_whitespace();
+        let cpu = words.next()?.strip_prefix("cpu")?.parse::<u32>().ok()?;
+        let ticks = words.nth(7)?.parse::<u64>().ok()?;
+        cpus.contains(&cpu).then_some(ticks)
+    };
+    let ticks: u64 = stat.lines().filter_map(of_line).sum();
+    ticks * TICK_NS / cpus.len().max(1) as u64
 }
 
 /// Returns the time in UTC, to the second, as `2026-01-01T00:00:00Z`.
@@ -182,8 +203,25 @@ mod tests {
         let place = Place::here();
         assert!(!place.host.is_empty() && !place.cpu_numbers().is_empty(), "{place:?}");
         assert!(available_memory().is_some_and(|m| m > 1 << 20));
-        let counters = Counters { preemptions: 3, stolen_ticks: 9, waited_ns: 1 << 40 };
+        let counters = Counters { preemptions: 3, stolen_ns: 9, waited_ns: 1 << 40, slices: 7 };
         assert_eq!(Counters::from_bytes(&counters.to_bytes()), counters);
+    }
+
+    #[test]
+    fn only_time_stolen_from_the_given_cpus_counts() {
+        let stat = "cpu 1 2 3 4 5 6 7 90 0 0\ncpu0 1 2 3 4 5 6 7 10 0 0\ncpu1 1 2 3 4 5 6 7 30 0 0\n\
+                    cpu10 1 2 3 4 5 6 7 50 0 0\nintr 1 2 3 4 5 6 7 8 9";
+        assert_eq!(stolen_ns(stat, &[1]), 300_000_000);
+        assert_eq!(stolen_ns(stat, &[0, 1]), 200_000_000);
+        assert_eq!(stolen_ns(stat, &[7]), 0);
+        assert_eq!(stolen_ns("", &[]), 0);
+    }
+
+    #[test]
+    fn threads_on_the_same_cpus_count_stolen_time_once() {
+        let one = Counters { preemptions: 1, stolen_ns: 5, waited_ns: 2, slices: 3 };
+        let both = one.and(Counters { stolen_ns: 4, ..one });
+        assert_eq!(both, Counters { preemptions: 2, stolen_ns: 5, waited_ns: 4, slices: 6 });
     }
 
     #[test]

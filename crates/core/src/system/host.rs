@@ -65,7 +65,8 @@ impl Host {
     /// Returns a notice for each problem that `ranks` ranks on this host may have.
     pub fn problems(&self, ranks: u32) -> Vec<Mark> {
         let mut notices = Vec::new();
-        let mut add = |code: &str, short: String, advice: &str| notices.push(Mark::new(code, short, advice));
+        let mut add =
+            |code: &str, short: String, advice: &str| notices.push(Mark::caution(code, short, advice));
         let bytes = |n: u64| Bytes(n >> 20 << 20).to_string();
         if let Some(limit) = self.memlock.filter(|_| self.rdma) {
             let short = format!("{} KiB may be locked", limit >> 10);

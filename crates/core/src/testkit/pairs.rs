@@ -161,7 +161,7 @@ mod tests {
             assert!((row.headline - 1.0).abs() < 0.01, "{pairs} pairs, {model}: {row:?}");
             assert!((row.slowest_own / row.headline - 1.0).abs() < 0.01, "{pairs} pairs, {model}: {row:?}");
             assert!(row.osu >= row.headline, "{pairs} pairs, {model}: {row:?}");
-            assert!(row.batch as f64 * ITERATION_NS >= 0.9e6, "{row:?}");
+            assert!(row.batch as f64 * ITERATION_NS > 0.6e6, "{row:?}");
         }
     }
 }

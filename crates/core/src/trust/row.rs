@@ -2,15 +2,15 @@
 
 use std::collections::BTreeSet;
 
+use super::effect::Effect;
 use crate::{
+    benchmark::payload::Check,
     measure::stop::Ending,
-    result::{Mark, Samples},
+    result::{Level, Mark, Samples},
     stats::{self, Summary},
     system::environment::Counters,
 };
 
-/// A row is marked if its preemptions are more than this fraction of its samples.
-const MAX_PREEMPTED: f64 = 0.01;
 /// A row is marked if a hypervisor took more than this fraction of its CPU time.
 const MAX_STOLEN: f64 = 0.01;
 /// A row is marked if its ranks waited for a CPU for more than this fraction of its time.
@@ -21,55 +21,55 @@ const MAX_CLOCK: f64 = 0.01;
 const MAX_LATE: f64 = 0.01;
 /// A row of several pairs is marked if they started apart by more than this fraction of a sample.
 const MAX_APART: f64 = 0.01;
-/// Length of a clock tick in `/proc/stat`, in nanoseconds.
-const TICK_NS: f64 = 1e7;
+/// Stolen time below three ticks of the kernel's clock is not distinguished from rounding.
+const MIN_STOLEN_NS: u64 = 30_000_000;
 
 /// What is known of a row when its marks are decided.
 #[derive(Debug, Clone, Copy)]
 pub struct RowFacts<'a> {
-    /// Summary of the samples.
+    /// Aggregated time of one leg for each sample, in nanoseconds.
+    pub samples: &'a [f64],
+    /// Summary of these samples.
     pub summary: &'a Summary,
-    /// Sum of the counters of all ranks of the row.
+    /// Number of legs in one sample.
+    pub legs_per_sample: f64,
+    /// Counters of all ranks of the row.
     pub counters: Counters,
-    /// Wall time of the samples times the number of ranks, in nanoseconds.
-    pub cpu_ns: f64,
+    /// Wall time of sampling, in nanoseconds.
+    pub wall_ns: f64,
+    /// Number of ranks, or of CPUs that are busy at a time.
+    pub ranks: u32,
     /// Why sampling ended; `None` for a fixed number of iterations.
     pub ending: Option<Ending>,
     /// Requested precision, as a fraction of the median.
     pub precision: f64,
-    /// Whether payloads were checked.
-    pub verified: bool,
+    /// Result of the payload verification.
+    pub check: &'a Check,
 }
 
 /// Returns the marks that follow from the facts of a row.
 pub fn of_row(row: RowFacts<'_>) -> Vec<Mark> {
-    let RowFacts { summary, counters, cpu_ns, ending, precision, verified } = row;
-    let mut marks = disturbances(summary, counters, cpu_ns);
+    let RowFacts { summary, ending, precision, .. } = row;
+    let mut marks = disturbances(row);
     marks.extend(no_interval(summary));
     if ending == Some(Ending::OutOfBudget) {
         marks.extend(not_converged(summary, precision));
     }
     if !summary.independent() {
-        marks.push(Mark::new(
+        marks.push(Mark::note(
             "autocorrelated",
             format!("autocorrelated {:.2}", summary.lag1),
             "successive samples resemble each other, by drift or phases: look at the raw samples, raise --max-time",
         ));
     }
     if summary.bimodal {
-        marks.push(Mark::new(
+        marks.push(Mark::caution(
             "bimodal",
             "bimodal",
             "samples fall into two groups and the median is in one of them: look at the raw samples and at other launches",
         ));
     }
-    if !verified {
-        marks.push(Mark::new(
-            "unverified",
-            "unverified",
-            "payloads were not checked: the row does not prove that data arrived right",
-        ));
-    }
+    marks.extend(unverified(row.check));
     marks
 }
 
@@ -77,7 +77,7 @@ pub fn of_row(row: RowFacts<'_>) -> Vec<Mark> {
 pub fn costly_clock(overhead_ns: u64, sample_ns: f64) -> Option<Mark> {
     let part = overhead_ns as f64 / sample_ns.max(1.0);
     (part > MAX_CLOCK).then(|| {
-        Mark::new(
+        Mark::caution(
             "clock_cost",
             format!("clock {:.0}%", part * 100.0),
             format!(
@@ -92,7 +92,7 @@ pub fn costly_clock(overhead_ns: u64, sample_ns: f64) -> Option<Mark> {
 pub fn below_one_way(summary: &Summary, one_way_ns: f64) -> Option<Mark> {
     let upper = summary.ci95.map_or(summary.median, |[_, high]| high);
     (upper < one_way_ns).then(|| {
-        Mark::new(
+        Mark::invalid(
             "below_one_way",
             "below one way",
             format!(
@@ -110,7 +110,7 @@ pub fn late_starts(samples: &[Samples]) -> Option<Mark> {
     let all = samples.iter().map(|s| s.elapsed_ns.len()).max().unwrap_or(0);
     let part = late.len() as f64 / all.max(1) as f64;
     (part > MAX_LATE).then(|| {
-        Mark::new(
+        Mark::caution(
             "late_starts",
             format!("late {:.0}%", part * 100.0),
             "a rank started these samples after the agreed time, and they do not count: give each rank its own CPU",
@@ -127,7 +127,7 @@ pub fn starts_apart(samples: &[Samples]) -> Option<Mark> {
     };
     let part = median_of(&|s, i| s.started_ns[i])? / median_of(&Samples::until_end_ns)?;
     (part > MAX_APART).then(|| {
-        Mark::new(
+        Mark::caution(
             "starts_apart",
             format!("starts apart {:.0}%", part * 100.0),
             "the pairs started during this part of a sample, while not all of them communicated: give each rank its own CPU, \
@@ -138,42 +138,66 @@ pub fn starts_apart(samples: &[Samples]) -> Option<Mark> {
 
 /// Returns the mark of a 0-byte broadcast with acknowledgement, for which one byte was sent.
 pub fn one_byte() -> Mark {
-    Mark::new(
+    Mark::note(
         "one_byte",
         "1 byte",
         "a broadcast of 0 bytes sends no message to acknowledge, so one byte was broadcast: compare it with 1-byte rows",
     )
 }
 
-/// Marks what took CPU time from the ranks.
-fn disturbances(summary: &Summary, counters: Counters, cpu_ns: f64) -> Vec<Mark> {
-    let percent = |part: f64| (part * 100.0).min(100.0);
+/// Marks what took CPU time from the ranks. The level follows from the largest effect that it can have on the median.
+fn disturbances(row: RowFacts<'_>) -> Vec<Mark> {
+    let RowFacts { counters, wall_ns, ranks, legs_per_sample, .. } = row;
+    let effect = Effect::on(row.samples, row.summary, row.precision);
+    let cpu_ns = (wall_ns * f64::from(ranks)).max(1.0);
+    let of_delays = |ns: f64| effect.of_delays(ns / legs_per_sample);
     let mut marks = Vec::new();
-    let preemptions = counters.preemptions;
-    if preemptions as f64 > MAX_PREEMPTED * summary.n as f64 {
-        marks.push(Mark::new(
+    let mut add = |code: &str, what: String, most: f64, advice: &str| {
+        let short = format!("{what} (up to {})", percent(most));
+        marks.push(Mark::of(effect.level(most), code, short, advice));
+    };
+    if counters.preemptions > 0 {
+        add(
             "preempted",
-            format!("preempted {preemptions}x"),
+            format!("preempted {}x", counters.preemptions),
+            effect.of_interruptions(counters.preemptions),
             "other programs ran on the ranks' CPUs: stop them, or bind ranks elsewhere",
-        ));
+        );
     }
-    let waited = counters.waited_ns as f64 / cpu_ns.max(1.0);
+    let waited = counters.waited_ns as f64 / cpu_ns;
     if waited > MAX_WAITED {
-        marks.push(Mark::new(
+        add(
             "waited",
-            format!("waited {:.0}%", percent(waited)),
+            format!("waited {:.0}%", (waited * 100.0).min(100.0)),
+            effect.of_interruptions(counters.slices).min(of_delays(counters.waited_ns as f64)),
             "ranks waited for a CPU during this part of the time: stop other programs, or bind ranks elsewhere",
-        ));
+        );
     }
-    let stolen = counters.stolen_ticks as f64 * TICK_NS / cpu_ns.max(1.0);
-    if stolen > MAX_STOLEN {
-        marks.push(Mark::new(
+    let stolen = counters.stolen_ns as f64 / wall_ns.max(1.0);
+    if stolen > MAX_STOLEN && counters.stolen_ns >= MIN_STOLEN_NS {
+        add(
             "stolen",
-            format!("stolen {:.0}%", percent(stolen)),
+            format!("stolen {:.0}%", (stolen * 100.0).min(100.0)),
+            of_delays(stolen * cpu_ns),
             "the hypervisor took CPU time from this virtual machine: measure on a host with dedicated cores",
-        ));
+        );
     }
     marks
+}
+
+fn unverified(check: &Check) -> Option<Mark> {
+    let (level, why) = match check {
+        Check::Passed | Check::Failed(_) => return None,
+        Check::Unsupported => (Level::Note, "this benchmark cannot check payloads"),
+        Check::Off => (Level::Caution, "payloads were not checked, because verification is off"),
+    };
+    let advice = format!("{why}: the row does not prove that data arrived right");
+    Some(Mark::of(level, "unverified", "unverified", advice))
+}
+
+/// Returns a fraction in percent, with one decimal below 10 %.
+fn percent(part: f64) -> String {
+    if part < 0.1 { format!("{:.1}%", part * 100.0) } else { format!("{:.0}%", part * 100.0) }
 }
 
 fn no_interval(summary: &Summary) -> Option<Mark> {
@@ -182,7 +206,7 @@ fn no_interval(summary: &Summary) -> Option<Mark> {
         false => "samples depend on earlier ones, even as medians of blocks",
         true => "fewer than 6 samples have no interval",
     };
-    Some(Mark::new("no_interval", "no interval", format!("{why}: raise --max-time or --iterations")))
+    Some(Mark::invalid("no_interval", "no interval", format!("{why}: raise --max-time or --iterations")))
 }
 
 fn not_converged(summary: &Summary, precision: f64) -> Option<Mark> {
@@ -192,7 +216,7 @@ fn not_converged(summary: &Summary, precision: f64) -> Option<Mark> {
         Some(reached) if reached > 1.0 => "over 100%".into(),
         Some(reached) => format!("{:.1}%", reached * 100.0),
     };
-    Some(Mark::new(
+    Some(Mark::note(
         "not_converged",
         format!("not converged ({reached})"),
         format!("precision reached: {reached}, requested: {:.1}%: raise --max-time", precision * 100.0),
@@ -203,56 +227,128 @@ fn not_converged(summary: &Summary, precision: f64) -> Option<Mark> {
 mod tests {
     use super::*;
 
-    fn codes(facts: RowFacts<'_>) -> Vec<String> {
-        of_row(facts).into_iter().map(|mark| mark.code).collect()
+    /// A hundred samples from 10.0 to 10.99, of which the median is 10.495.
+    fn ramp() -> Vec<f64> {
+        (0..100).map(|i| 10.0 + f64::from(i * 37 % 100) / 100.0).collect()
     }
 
-    fn quiet(summary: &Summary) -> RowFacts<'_> {
+    fn quiet<'a>(samples: &'a [f64], summary: &'a Summary) -> RowFacts<'a> {
         RowFacts {
+            samples,
             summary,
+            legs_per_sample: 1.0,
             counters: Counters::default(),
-            cpu_ns: 1e9,
+            wall_ns: 1e9,
+            ranks: 2,
             ending: Some(Ending::Converged),
             precision: 0.01,
-            verified: true,
+            check: &Check::Passed,
         }
+    }
+
+    fn marks(samples: &[f64], change: impl FnOnce(&mut RowFacts<'_>)) -> Vec<(Level, String, String)> {
+        let summary = Summary::of(samples).unwrap();
+        let mut facts = quiet(samples, &summary);
+        change(&mut facts);
+        of_row(facts).into_iter().map(|mark| (mark.level, mark.code, mark.short)).collect()
+    }
+
+    fn one(samples: &[f64], change: impl FnOnce(&mut RowFacts<'_>)) -> (Level, String, String) {
+        let [mark] = marks(samples, change).try_into().expect("one mark");
+        mark
+    }
+
+    fn expected(level: Level, code: &str, short: &str) -> (Level, String, String) {
+        (level, code.into(), short.into())
     }
 
     #[test]
     fn an_undisturbed_row_gets_no_mark() {
-        let summary = Summary::of(&[10.0, 10.1, 10.0, 10.1, 10.0, 10.1, 10.05, 10.0, 10.1, 10.0]).unwrap();
-        assert!(of_row(quiet(&summary)).is_empty(), "{:?}", of_row(quiet(&summary)));
+        assert_eq!(marks(&[10.0, 10.1, 10.0, 10.1, 10.0, 10.1, 10.05, 10.0, 10.1, 10.0], |_| ()), []);
     }
 
     #[test]
-    fn each_disturbance_gets_its_mark() {
-        let steady = Summary::of(&[10.0; 200]).unwrap();
-        let with = |counters| RowFacts { counters, ..quiet(&steady) };
-        let preempted = with(Counters { preemptions: 12, ..Counters::default() });
-        assert_eq!(of_row(preempted)[0].short, "preempted 12x");
-        assert_eq!(codes(with(Counters { stolen_ticks: 20, ..Counters::default() })), ["stolen"]);
-        let waited_ns = (quiet(&steady).cpu_ns * 0.3) as u64;
-        assert_eq!(of_row(with(Counters { waited_ns, ..Counters::default() }))[0].short, "waited 30%");
+    fn preemptions_count_by_their_largest_effect() {
+        let with = |n: u64, samples: &[f64]| one(samples, |row| row.counters.preemptions = n);
+        // Constant samples show that nothing changed, however many switches there were.
+        assert_eq!(
+            with(200, &[10.0; 200]),
+            expected(Level::Note, "preempted", "preempted 200x (up to 0.0%)")
+        );
+        // One of 100 samples: the quantile 0.495 is 10.49005, 0.05 % below the median.
+        assert_eq!(with(1, &ramp()), expected(Level::Note, "preempted", "preempted 1x (up to 0.0%)"));
+        // Half of the samples: the quantile 0.25 is 10.2475, 2.4 % below the median; the interval is within 1 %.
+        assert_eq!(with(50, &ramp()), expected(Level::Caution, "preempted", "preempted 50x (up to 2.4%)"));
+        // Nine of ten: with 90 samples of 10 and 10 of 5, the quantile 0.05 is 5.
+        let two: Vec<f64> = (0..100).map(|i| if i % 10 == 0 { 5.0 } else { 10.0 }).collect();
+        let disturbed = marks(&two, |row| row.counters.preemptions = 90);
+        assert_eq!(disturbed[0], expected(Level::Invalid, "preempted", "preempted 90x (up to 50%)"));
+    }
+
+    #[test]
+    fn waiting_counts_by_its_largest_effect_on_the_median() {
+        let waited = |share: f64, slices: u64| {
+            let waited_ns = (share * 2e9) as u64;
+            let counters = Counters { waited_ns, slices, ..Counters::default() };
+            move |row: &mut RowFacts<'_>| row.counters = counters
+        };
+        assert_eq!(marks(&ramp(), waited(0.019, 100)), []);
+        // One long wait is in one sample.
+        assert_eq!(one(&ramp(), waited(0.3, 1)), expected(Level::Note, "waited", "waited 30% (up to 0.0%)"));
+        // Many waits can be in every sample: down to the smallest.
+        assert_eq!(
+            one(&ramp(), waited(0.3, 500)),
+            expected(Level::Caution, "waited", "waited 30% (up to 4.7%)")
+        );
+        // Time that is short beside the samples cannot have moved them far.
+        let mut long: Vec<f64> = ramp();
+        long.iter_mut().for_each(|x| *x *= 1e9);
+        assert_eq!(one(&long, waited(0.03, 500)).0, Level::Note);
+    }
+
+    #[test]
+    fn stolen_time_needs_three_ticks() {
+        let stolen = |ticks: u64, wall_ns: f64| {
+            let counters = Counters { stolen_ns: ticks * 10_000_000, ..Counters::default() };
+            move |row: &mut RowFacts<'_>| (row.counters, row.wall_ns) = (counters, wall_ns)
+        };
+        assert_eq!(marks(&ramp(), stolen(2, 4e7)), []);
+        assert_eq!(
+            one(&ramp(), stolen(3, 4e8)),
+            expected(Level::Caution, "stolen", "stolen 8% (up to 4.7%)")
+        );
+        assert_eq!(marks(&ramp(), stolen(3, 4e9)), []);
+        assert_eq!(one(&[10.0; 200], stolen(50, 1e9)).0, Level::Note);
     }
 
     #[test]
     fn each_weakness_of_samples_gets_its_mark() {
-        let steady = Summary::of(&[10.0; 200]).unwrap();
-        assert_eq!(codes(RowFacts { verified: false, ..quiet(&steady) }), ["unverified"]);
-        let wide = Summary::of(&[10.0, 30.0, 12.0, 28.0, 11.0, 29.0, 13.0]).unwrap();
-        let late = RowFacts { ending: Some(Ending::OutOfBudget), ..quiet(&wide) };
-        assert!(codes(late).contains(&"not_converged".into()));
-        let few = Summary::of(&[10.0, 11.0]).unwrap();
-        assert_eq!(codes(RowFacts { ending: None, ..quiet(&few) }), ["no_interval"]);
-        let drift = Summary::of(&(0..100).map(f64::from).collect::<Vec<_>>()).unwrap();
-        assert!(codes(quiet(&drift)).contains(&"autocorrelated".into()));
-    }
-
-    #[test]
-    fn one_preemption_in_thousands_of_samples_gets_no_mark() {
-        let steady = Summary::of(&[10.0; 1000]).unwrap();
-        let once =
-            RowFacts { counters: Counters { preemptions: 1, ..Counters::default() }, ..quiet(&steady) };
-        assert!(of_row(once).is_empty());
+        let codes = |marks: Vec<(Level, String, String)>| {
+            marks.into_iter().map(|(level, code, _)| (level, code)).collect::<Vec<_>>()
+        };
+        let level = |level: Level, code: &str| (level, code.to_owned());
+        let steady = [10.0; 200];
+        assert_eq!(
+            codes(marks(&steady, |row| row.check = &Check::Off)),
+            [level(Level::Caution, "unverified")]
+        );
+        assert_eq!(
+            codes(marks(&steady, |row| row.check = &Check::Unsupported)),
+            [level(Level::Note, "unverified")]
+        );
+        let wide = [10.0, 30.0, 12.0, 28.0, 11.0, 29.0, 13.0];
+        let late = codes(marks(&wide, |row| row.ending = Some(Ending::OutOfBudget)));
+        assert!(late.contains(&level(Level::Note, "not_converged")), "{late:?}");
+        assert_eq!(
+            codes(marks(&[10.0, 11.0], |row| row.ending = None)),
+            [level(Level::Invalid, "no_interval")]
+        );
+        let drift: Vec<f64> = (0..100).map(f64::from).collect();
+        assert_eq!(
+            codes(marks(&drift, |_| ())),
+            [level(Level::Invalid, "no_interval"), level(Level::Note, "autocorrelated")]
+        );
+        let two: Vec<f64> = (0..200).map(|i| if i * 7 % 10 < 5 { 10.0 } else { 20.0 }).collect();
+        assert!(codes(marks(&two, |_| ())).contains(&level(Level::Caution, "bimodal")));
     }
 }

@@ -2,7 +2,12 @@
 
 use std::collections::HashMap;
 
-use crate::{benchmark::Threads, result::Mark, system::clock::Facts, team::Place};
+use crate::{
+    benchmark::Threads,
+    result::{Level, Mark},
+    system::clock::Facts,
+    team::Place,
+};
 
 /// Maximum resolution and maximum overhead of a clock without a mark, in nanoseconds.
 const COARSE_NS: u64 = 100;
@@ -14,7 +19,7 @@ pub fn standing(places: &[Place], clock: Facts, debug_build: bool) -> Vec<Mark> 
         None => shared_cpu(places),
     };
     let debug_build = debug_build.then(|| {
-        Mark::new("debug_build", "debug build", "this is a debug build of ombx: build with --release")
+        Mark::invalid("debug_build", "debug build", "this is a debug build of ombx: build with --release")
     });
     let all = [debug_build, coarse_clock(clock), shared, unbound(places), governor(places)];
     all.into_iter().flatten().collect()
@@ -22,7 +27,7 @@ pub fn standing(places: &[Place], clock: Facts, debug_build: bool) -> Vec<Mark> 
 
 /// Returns the mark of a host that has more ranks than CPUs.
 pub fn oversubscribed(host: &str, ranks: usize, cpus: u32) -> Mark {
-    Mark::new(
+    Mark::invalid(
         "oversubscribed",
         "oversubscribed",
         format!("{ranks} ranks poll on {cpus} CPUs of {host}: use fewer ranks or more hosts"),
@@ -31,7 +36,7 @@ pub fn oversubscribed(host: &str, ranks: usize, cpus: u32) -> Mark {
 
 /// Returns the mark of a benchmark that uses only some of the ranks.
 pub fn idle_ranks(used: u32, started: u32) -> Mark {
-    Mark::new(
+    Mark::note(
         "idle_ranks",
         format!("{} idle", started - used),
         format!(
@@ -42,7 +47,7 @@ pub fn idle_ranks(used: u32, started: u32) -> Mark {
 
 /// Returns the mark of a single-threaded benchmark in a run that starts MPI with `MPI_THREAD_MULTIPLE`.
 pub fn thread_multiple() -> Mark {
-    Mark::new(
+    Mark::note(
         "thread_multiple",
         "thread multiple",
         "another benchmark of this run needs MPI_THREAD_MULTIPLE, whose locks cost time: run this one alone",
@@ -57,7 +62,7 @@ pub fn crowded_threads(places: &[Place], threads: Threads) -> Option<Mark> {
         .enumerate()
         .map(|(rank, (threads, place))| (rank, threads, place))
         .find(|(_, threads, place)| (place.cpu_numbers().len() as u32) < *threads)?;
-    Some(Mark::new(
+    Some(Mark::invalid(
         "crowded_threads",
         "crowded threads",
         format!(
@@ -69,7 +74,7 @@ pub fn crowded_threads(places: &[Place], threads: Threads) -> Option<Mark> {
 
 fn coarse_clock(Facts { source, resolution_ns, overhead_ns }: Facts) -> Option<Mark> {
     (resolution_ns > COARSE_NS || overhead_ns > COARSE_NS).then(|| {
-        Mark::new(
+        Mark::caution(
             "clock",
             "clock",
             format!(
@@ -96,7 +101,7 @@ fn shared_cpu(places: &[Place]) -> Option<Mark> {
         let cpu: u32 = cpu;
         seen.insert((&place.host, cpu), rank).map(|first| (first, rank, &place.host))
     })?;
-    Some(Mark::new(
+    Some(Mark::invalid(
         "shared_cpu",
         "shared CPU",
         format!(
@@ -110,11 +115,12 @@ fn unbound(places: &[Place]) -> Option<Mark> {
         .iter()
         .enumerate()
         .find(|(_, place)| place.online > 1 && place.cpu_numbers().len() as u32 >= place.online)?;
-    Some(Mark::new(
-        "unbound",
-        "unbound",
-        format!("rank {rank} may run on every CPU of {}: bind ranks (mpiexec -bind-to core)", place.host),
-    ))
+    let ranks = places.iter().filter(|other| other.host == place.host).count();
+    // With a CPU to spare, the kernel seldom moves a rank or lets two of them share a CPU.
+    let level = if ranks < place.online as usize { Level::Note } else { Level::Caution };
+    let advice =
+        format!("rank {rank} may run on every CPU of {}: bind ranks (mpiexec -bind-to core)", place.host);
+    Some(Mark::of(level, "unbound", "unbound", advice))
 }
 
 fn governor(places: &[Place]) -> Option<Mark> {
@@ -122,7 +128,7 @@ fn governor(places: &[Place]) -> Option<Mark> {
         let governor = place.governor.as_deref().filter(|governor| *governor != "performance")?;
         Some((&place.host, governor))
     })?;
-    Some(Mark::new(
+    Some(Mark::note(
         "governor",
         format!("governor {governor}"),
         format!("CPUs of {host} change frequency: set the governor to performance"),
@@ -147,18 +153,35 @@ mod tests {
 
     #[test]
     fn each_risk_gets_its_mark() {
-        let cases: [(&[Place], Facts, bool, &str); 6] = [
-            (&[place("a", "0")], GOOD, true, "debug_build"),
-            (&[place("a", "0")], Facts { overhead_ns: 500, ..GOOD }, false, "clock"),
-            (&[place("a", "0"), place("a", "1"), place("a", "0")], GOOD, false, "oversubscribed"),
-            (&[place("a", "1"), place("a", "1")], GOOD, false, "shared_cpu"),
-            (&[place("a", "0-1"), place("b", "0")], GOOD, false, "unbound"),
-            (&[Place { governor: Some("powersave".into()), ..place("a", "0") }], GOOD, false, "governor"),
+        let cases: [(&[Place], Facts, bool, (Level, &str)); 6] = [
+            (&[place("a", "0")], GOOD, true, (Level::Invalid, "debug_build")),
+            (&[place("a", "0")], Facts { overhead_ns: 500, ..GOOD }, false, (Level::Caution, "clock")),
+            (
+                &[place("a", "0"), place("a", "1"), place("a", "0")],
+                GOOD,
+                false,
+                (Level::Invalid, "oversubscribed"),
+            ),
+            (&[place("a", "1"), place("a", "1")], GOOD, false, (Level::Invalid, "shared_cpu")),
+            (&[place("a", "0-1"), place("b", "0")], GOOD, false, (Level::Note, "unbound")),
+            (
+                &[Place { governor: Some("powersave".into()), ..place("a", "0") }],
+                GOOD,
+                false,
+                (Level::Note, "governor"),
+            ),
         ];
-        for (places, clock, debug, code) in cases {
+        for (places, clock, debug, expected) in cases {
             let marks = standing(places, clock, debug);
-            assert_eq!(marks.iter().map(|mark| &*mark.code).collect::<Vec<_>>(), [code]);
+            assert_eq!(marks.iter().map(|mark| (mark.level, &*mark.code)).collect::<Vec<_>>(), [expected]);
         }
+    }
+
+    #[test]
+    fn unbound_ranks_matter_where_no_cpu_is_left_free() {
+        let level = |places: &[Place]| standing(places, GOOD, false)[0].level;
+        assert_eq!(level(&[place("a", "0-1"), place("b", "0-1")]), Level::Note);
+        assert_eq!(level(&[place("a", "0-1"), place("a", "0-1")]), Level::Caution);
     }
 
     #[test]

@@ -80,7 +80,7 @@ fn sweeps<'a>(runs: &RunList<'a>) -> Vec<Sweep<'a>> {
                     });
                     found.len() - 1
                 });
-                let marked = !row.trust.is_empty();
+                let marked = row.doubts().next().is_some();
                 found[place].points.push(Point { bytes: row.bytes.unwrap_or(0), figure, marked });
             }
         }

@@ -5,10 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use maud::{Markup, html};
 use ombx_core::{
     benchmark::{Metric, payload::Check},
-    result::{Measurement, Outcome},
+    result::{Level, Measurement, Outcome},
     unit::Bytes,
 };
-use ombx_results::render::{FormattedRow, column_titles, format_row};
+use ombx_results::render::{FormattedRow, Scope, column_titles, format_row};
 
 use crate::{
     runs::{NumberedRow, RunList, count},
@@ -95,7 +95,7 @@ fn table(bench: &str, rows: &[NumberedRow<'_>]) -> Markup {
         .iter()
         .map(|r| {
             (r.row.outcome == Outcome::Ok).then(|| {
-                let (text, reasons) = format_row(r.row);
+                let (text, reasons) = format_row(r.row, Level::Caution);
                 absent.extend(reasons);
                 text
             })
@@ -105,7 +105,9 @@ fn table(bench: &str, rows: &[NumberedRow<'_>]) -> Markup {
     let drawn = |name: &str| rows.first().is_some_and(|r| pipeline::is_drawn(r.row, name));
     let figures: BTreeSet<&str> =
         texts.iter().flatten().flat_map(FormattedRow::figures).filter(|name| !drawn(name)).collect();
-    let titles = column_titles(metric, &figures);
+    let scope =
+        rows.iter().map(|r| Scope::of(r.row)).find(|scope| *scope == Scope::Launches).unwrap_or_default();
+    let titles = column_titles(metric, scope, &figures);
     html! {
         div.wide role="group" aria-label={ "Rows of " (bench) } {
             table {
@@ -122,7 +124,7 @@ fn table(bench: &str, rows: &[NumberedRow<'_>]) -> Markup {
                         tr id={ "r" (r.at) } {
                             (columns.cells(r.row))
                             @match (&r.row.outcome, text) {
-                                (Outcome::Ok, Some(text)) => (figures_of(text, &figures)),
+                                (Outcome::Ok, Some(text)) => (figures_of(r.row, text, &figures)),
                                 (outcome, _) => (instead(r.row, outcome, titles.len() - 1)),
                             }
                             (check(r.row))
@@ -137,13 +139,21 @@ fn table(bench: &str, rows: &[NumberedRow<'_>]) -> Markup {
     }
 }
 
-fn figures_of(text: &FormattedRow, figures: &BTreeSet<&str>) -> Markup {
+/// Cells of a row with figures. Its notes are folded.
+fn figures_of(row: &Measurement, text: &FormattedRow, figures: &BTreeSet<&str>) -> Markup {
     let cells = text.cells(figures);
     let last = cells.len() - 1;
+    let notes: Vec<&str> =
+        row.trust.iter().filter(|mark| mark.level == Level::Note).map(|mark| mark.short.as_str()).collect();
     html! {
         @for (at, cell) in cells.iter().enumerate() {
             @if at == 0 { th scope="row" { (cell) } }
-            @else if at == last { td.word.is-doubt { (cell) } }
+            @else if at == last { td.word {
+                span.is-doubt { (cell) }
+                @if !notes.is_empty() {
+                    details.notes { summary { (count(notes.len(), "note")) } (notes.join(", ")) }
+                }
+            } }
             @else { td { (cell) } }
         }
     }

@@ -3,8 +3,11 @@
 use std::collections::BTreeMap;
 
 use maud::{Markup, html};
-use ombx_core::{benchmark::payload::Check, result::Outcome};
-use ombx_results::{compare::Comparison, file::RunOutcome};
+use ombx_core::{
+    benchmark::payload::Check,
+    result::{Level, Outcome},
+};
+use ombx_results::{compare::Comparison, file::RunOutcome, publishable::Publishable};
 
 use crate::{
     runs::{NumberedRow, RunList, count, is_ok},
@@ -40,7 +43,9 @@ impl Finding {
 
 pub(crate) fn section(runs: &RunList<'_>, links: &[LinkRun], comparison: Option<&Comparison>) -> Markup {
     let tally = runs.tally();
-    let marked = runs.rows().filter(|r| is_ok(r.row) && !r.row.trust.is_empty()).count() as u64;
+    let marked = runs.rows().filter(|r| is_ok(r.row) && r.row.doubts().next().is_some()).count() as u64;
+    let mut publishable = Publishable::default();
+    runs.rows().for_each(|r| publishable.add(r.row));
     let cards = [
         ("rows", tally.cases, ""),
         ("measured", tally.cases - tally.skipped - tally.failed - tally.corrupt, ""),
@@ -54,26 +59,44 @@ pub(crate) fn section(runs: &RunList<'_>, links: &[LinkRun], comparison: Option<
     findings.extend(slow_links(runs, links));
     findings.extend(comparison.map(compared).unwrap_or_default());
     findings.extend(skipped(runs));
-    findings.extend(marks(runs));
+    findings.extend(marks(runs, &[Level::Invalid, Level::Caution]));
     findings.extend(other_links(runs, links));
     if findings.iter().all(|f| f.class == "is-good") {
-        findings.insert(0, Finding::new("is-good", "All well", "Every row was measured and has no mark."));
+        findings.insert(
+            0,
+            Finding::new(
+                "is-good",
+                "All well",
+                "Every row was measured and none has a mark that keeps it from being published.",
+            ),
+        );
     }
+    let notes = marks(runs, &[Level::Note]);
     html! {
         section #attention aria-labelledby="attention-h" {
             h2 #attention-h { "What needs attention" }
             ul.cards {
                 @for (what, n, class) in cards { li class=[(n > 0 && !class.is_empty()).then_some(class)] { b { (n) } (what) } }
             }
-            ul.findings {
-                @for Finding { class, badge, what, advice, rows } in &findings {
-                    li class=(class) {
-                        span.badge { (badge) }
-                        div {
-                            p { b { (what) } }
-                            @if !advice.is_empty() { p { (advice) } }
-                            @if !rows.is_empty() { p.where { (row_links(runs, rows)) } }
-                        }
+            @if !publishable.is_empty() { p { (publishable.to_string()) "." } }
+            (list(runs, &findings))
+            @if !notes.is_empty() {
+                details { summary { (count(notes.len(), "note")) } (list(runs, &notes)) }
+            }
+        }
+    }
+}
+
+fn list(runs: &RunList<'_>, findings: &[Finding]) -> Markup {
+    html! {
+        ul.findings {
+            @for Finding { class, badge, what, advice, rows } in findings {
+                li class=(class) {
+                    span.badge { (badge) }
+                    div {
+                        p { b { (what) } }
+                        @if !advice.is_empty() { p { (advice) } }
+                        @if !rows.is_empty() { p.where { (row_links(runs, rows)) } }
                     }
                 }
             }
@@ -200,11 +223,15 @@ fn skipped(runs: &RunList<'_>) -> Vec<Finding> {
     skipped.into_iter().map(|(what, rows)| Finding::new("is-doubt", "Skipped", what).rows(rows)).collect()
 }
 
-/// Marks of measured rows by code, the most frequent first.
-fn marks(runs: &RunList<'_>) -> Vec<Finding> {
+/// Marks of measured rows with one of these levels, by level and code; the most frequent of a level first.
+fn marks(runs: &RunList<'_>, levels: &[Level]) -> Vec<Finding> {
+    levels.iter().flat_map(|level| marks_of_level(runs, *level)).collect()
+}
+
+fn marks_of_level(runs: &RunList<'_>, level: Level) -> Vec<Finding> {
     let mut found: BTreeMap<&str, (&str, Vec<usize>, usize)> = BTreeMap::new();
     for r in runs.rows().filter(|r| is_ok(r.row)) {
-        for notice in &r.row.trust {
+        for notice in r.row.trust.iter().filter(|mark| mark.level == level) {
             let (advice, rows, others) =
                 found.entry(notice.code.as_str()).or_insert((notice.advice.as_str(), vec![], 0));
             *others += usize::from(*advice != notice.advice);
@@ -221,7 +248,12 @@ fn marks(runs: &RunList<'_>) -> Vec<Finding> {
         let which = if all { "every row".into() } else { count(rows.len(), "row") };
         let similar =
             if others > 0 { format!(" ({} with other values)", count(others, "row")) } else { String::new() };
-        Finding::new("is-doubt", "Mark", format!("{}: {which}", code.replace('_', " ")))
+        let (class, badge) = match level {
+            Level::Invalid => ("is-bad", "Invalid"),
+            Level::Caution => ("is-doubt", "Caution"),
+            Level::Note => ("", "Note"),
+        };
+        Finding::new(class, badge, format!("{}: {which}", code.replace('_', " ")))
             .advice(format!("{advice}{similar}"))
             .rows(if all { Vec::new() } else { rows })
     };

@@ -70,8 +70,10 @@ impl SideResults {
     pub fn record(&mut self, record: Record) {
         match record {
             Record::Run(run) => self.begin(*run),
-            Record::Case(row) => self.add(&row),
+            Record::Launch(row) => self.add(&row),
             Record::End(outcome, _) => self.complete += usize::from(outcome == RunOutcome::Complete),
+            // Derived from the rows of the launches.
+            Record::Case(_) => {}
         }
     }
 
@@ -186,7 +188,7 @@ fn launch(row: &Measurement, run: usize, started: &Arc<str>) -> Option<Launch> {
     };
     let values =
         values.and_then(|v| v.into_iter().map(|ns| usable(figure(ns))).collect::<Option<Vec<f64>>>());
-    let codes = row.trust.iter().map(|notice| notice.code.clone());
+    let codes = row.doubts().map(|mark| mark.code.clone());
     Some(Launch {
         run,
         started: Arc::clone(started),

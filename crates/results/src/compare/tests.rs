@@ -204,7 +204,7 @@ fn a_marked_single_launch_gets_no_verdict() {
     let mut noise = Noise(1);
     let mut rows = steady(6);
     let base = side(&rows, &[0], 1.0, CALM, &mut noise);
-    rows[2].trust.push(Mark { code: "preempted".into(), short: "x".into(), advice: "x".into() });
+    rows[2].trust.push(Mark::caution("preempted", "x", "x"));
     let comparison = Comparison::of(&base, &side(&rows, &[1], 1.5, CALM, &mut noise));
     let open = |case: &&CaseComparison| case.verdict.name() == "unresolved";
     assert_eq!(comparison.cases.iter().filter(open).count(), 1);

@@ -2,19 +2,21 @@
 
 use ombx_core::result::{Measurement, Run, Tally};
 
-/// Name, major and minor version of the schema that this version writes. It reads all minor versions of the same major
-/// version.
-pub const SCHEMA: (&str, u32, u32) = ("ombx.result", 1, 0);
+/// Name, major and minor version of the schema that this version writes. It reads all minor versions of this major
+/// version and of earlier ones.
+pub const SCHEMA: (&str, u32, u32) = ("ombx.result", 2, 0);
 
-/// One record of a file.
+/// One record of a file. A run is one launch.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Record {
     /// First record of a run: where, when and how it was measured.
     Run(Box<Run>),
-    /// One row.
-    Case(Box<Measurement>),
+    /// Row of one launch, with raw samples.
+    Launch(Box<Measurement>),
     /// Last record of a run.
     End(RunOutcome, Tally),
+    /// Row over all launches. It follows the last run and is derived from the rows of the launches.
+    Case(Box<Measurement>),
 }
 
 /// How a run ended.

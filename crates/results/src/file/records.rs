@@ -3,8 +3,8 @@
 use std::io::{BufRead, Read};
 
 use super::{
+    lines,
     record::{ReadError, Record},
-    v1,
 };
 
 /// Maximum length of a line in bytes.
@@ -56,9 +56,9 @@ impl<R: BufRead> Records<R> {
             if !whole && self.line.len() as u64 == self.longest {
                 return Err(bad(format!("it is longer than {} bytes", self.longest)));
             }
-            let record = std::str::from_utf8(&self.line)
-                .map_err(|e| bad(e.to_string()))
-                .and_then(|text| if text.trim().is_empty() { Ok(None) } else { v1::from_json(text, number) });
+            let record = std::str::from_utf8(&self.line).map_err(|e| bad(e.to_string())).and_then(|text| {
+                if text.trim().is_empty() { Ok(None) } else { lines::from_json(text, number) }
+            });
             match record {
                 Err(ReadError::NotAResult { .. }) if !whole && self.runs > 0 => {
                     self.cut_off = true;
@@ -78,9 +78,10 @@ impl<R: BufRead> Records<R> {
         match record {
             Record::Run(_) => (self.runs, self.ended) = (self.runs + 1, false),
             _ if self.runs == 0 => return Err("a run record must come first"),
+            Record::Case(_) => {}
             _ if self.ended => return Err("it follows the end record of its run"),
             Record::End(..) => self.ended = true,
-            Record::Case(_) => {}
+            Record::Launch(_) => {}
         }
         Ok(())
     }

@@ -6,6 +6,7 @@ use std::io::{Result, Write};
 
 pub use self::links::LinksCsv;
 use super::Renderer;
+use crate::publishable::obstacles;
 use ombx_core::{
     benchmark::Figure,
     result::{Measurement, Outcome, Rate, Run},
@@ -15,7 +16,8 @@ use ombx_core::{
 const COLUMNS: &str = "\
     run,bench,key,axes,bytes,depth,pairs,ranks,metric,across,outcome,reason,check,n,batch,median_ns,\
     ci95_low_ns,ci95_high_ns,min_ns,mean_ns,max_ns,mad_ns,p95_ns,p99_ns,p999_ns,lag1,mb_per_s,\
-    mb_per_s_low,mb_per_s_high,messages_per_s,library,trust,figures,started,launch,messages_per_s_low,messages_per_s_high";
+    mb_per_s_low,mb_per_s_high,messages_per_s,library,trust,figures,started,launch,levels,publishable,\
+    launches,coverage,launch_min_ns,launch_max_ns,messages_per_s_low,messages_per_s_high";
 
 /// Writes a header line before the first row, then one line per row.
 #[derive(Debug, Default)]
@@ -56,6 +58,9 @@ impl Csv {
         let s = row.summary.as_ref();
         let of = |f: fn(&ombx_core::stats::Summary) -> Option<f64>| text(s.and_then(f));
         let rate = row.mb_per_s();
+        let over = |pick: fn(f64, f64) -> f64| {
+            text(row.launches.as_ref().and_then(|over| over.medians_ns.iter().copied().reduce(pick)))
+        };
         let bound_of = |rate: Option<Rate>, side: usize| text(rate.and_then(|r| r.ci95).map(|c| c[side]));
         let bound = |side| bound_of(rate, side);
         let messages = row.messages_per_s();
@@ -74,7 +79,7 @@ impl Csv {
             reason.into(),
             row.check.name().into(),
             text(s.map(|s| s.n)),
-            text(row.samples.first().map(|s| s.batch)),
+            text(row.batch()),
             of(|s| Some(s.median)),
             of(|s| s.ci95.map(|c| c[0])),
             of(|s| s.ci95.map(|c| c[1])),
@@ -95,6 +100,12 @@ impl Csv {
             figures.join(";"),
             self.started.clone(),
             self.launch.clone(),
+            mark_levels(row),
+            obstacles(row).is_empty().to_string(),
+            row.launches.as_ref().map_or(1, |over| over.medians_ns.len()).to_string(),
+            text(row.launches.as_ref().map(|over| over.coverage)),
+            over(f64::min),
+            over(f64::max),
             bound_of(messages, 0),
             bound_of(messages, 1),
         ]
@@ -128,6 +139,11 @@ fn outcome_name(outcome: &Outcome) -> &'static str {
 
 fn mark_codes(row: &Measurement) -> String {
     row.trust.iter().map(|notice| notice.code.as_str()).collect::<Vec<_>>().join(";")
+}
+
+/// Returns the level of each mark, in the order of the codes.
+fn mark_levels(row: &Measurement) -> String {
+    row.trust.iter().map(|mark| mark.level.name()).collect::<Vec<_>>().join(";")
 }
 
 fn text(value: Option<impl ToString>) -> String {

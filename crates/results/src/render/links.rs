@@ -47,7 +47,7 @@ impl Renderer for Links {
                 *self.troubles.entry(plain(&format!("FAILED {}: {why}", row.key))).or_default() += 1;
             }
         }
-        for notice in &row.trust {
+        for notice in row.doubts() {
             self.marks.entry(notice.code.clone()).or_insert_with(|| (notice.advice.clone(), 0)).1 += 1;
         }
         self.links.add(row);
@@ -217,7 +217,7 @@ mod tests {
 
     #[test]
     fn ranks_that_share_cpus_get_no_verdict() {
-        let notice = Mark { code: "oversubscribed".into(), short: "x".into(), advice: "y".into() };
+        let notice = Mark::invalid("oversubscribed", "x", "y");
         let text = rendered(&mut Links::default(), &[notice]);
         assert!(text.contains("no verdict: ranks share CPUs"), "{text}");
     }

@@ -15,7 +15,7 @@ use crate::{
 };
 use ombx_core::{
     benchmark::Figure,
-    result::{Measurement, Outcome, Run, Tally},
+    result::{Level, Measurement, Outcome, Run, Tally},
 };
 
 /// Metric families in the order of output: name, unit, help text. The unit ends the name.
@@ -48,7 +48,7 @@ const FAMILIES: [(&str, &str, &str); 17] = [
     ),
     ("ombx_samples", "", "Samples of a case."),
     ("ombx_figure", "", "Component a benchmark tells beside times; its name ends with its unit."),
-    ("ombx_doubts", "", "Notices that something could have spoiled a case."),
+    ("ombx_doubts", "", "Marks that keep a case from being published, by level: caution or invalid."),
     ("ombx_failed", "", "1 where a case failed or its data arrived wrong."),
     ("ombx_skipped", "", "1 where a case could not run."),
     ("ombx_complete", "", "1 where a run came to its end."),
@@ -116,7 +116,11 @@ impl Renderer for OpenMetrics {
         self.add("ombx_rate_low_messages_per_second", &case, ends.map(|ends| ends[0]));
         self.add("ombx_rate_high_messages_per_second", &case, ends.map(|ends| ends[1]));
         self.add("ombx_samples", &case, Some(summary.n as f64));
-        self.add("ombx_doubts", &case, Some(row.trust.len() as f64));
+        for level in [Level::Caution, Level::Invalid] {
+            let marks = row.trust.iter().filter(|mark| mark.level == level).count();
+            let of_level = labels(&[all.as_slice(), &[("level", level.name())]].concat());
+            self.add("ombx_doubts", &of_level, Some(marks as f64));
+        }
         for (name, figure) in &row.figures {
             if let Figure::Value(value) = figure {
                 let named = labels(&[all.as_slice(), &[("name", name)]].concat());

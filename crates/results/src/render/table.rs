@@ -7,25 +7,32 @@ use std::{
     io::{Result, Write},
 };
 
-pub use self::cells::{FormattedRow, column_titles, format_row};
+pub use self::cells::{FormattedRow, Scope, column_titles, format_row};
 use super::{
     Paint, Renderer,
     grid::grid,
     pipeline::{drawing, is_part},
     plain,
 };
-use crate::{file::RunOutcome, plot::curve, run_info::banner};
+use crate::{file::RunOutcome, plot::curve, publishable::Publishable, run_info::banner};
 use ombx_core::{
     benchmark::Metric,
-    result::{Headline, MESSAGE_RATE_UNIT, Mark, Measurement, Outcome, Run, Tally},
+    result::{Headline, Level, MESSAGE_RATE_UNIT, Mark, Measurement, Outcome, Run, Tally},
     unit::Bytes,
 };
+
+/// What is said once of rows that come from a single launch.
+const ONE_LAUNCH: &str = "\
+    1 launch: run-to-run variation unknown; start with ombx itself or combine files: ombx show a.jsonl b.jsonl";
 
 /// Collects the rows of one benchmark and prints them when the next one starts.
 #[derive(Debug, Default)]
 pub struct Table {
     heading: String,
     metric: Option<Metric>,
+    scope: Scope,
+    /// Rows of the run that come from a single launch.
+    of_one_launch: usize,
     rows: Vec<FormattedRow>,
     points: Vec<(u64, Headline)>,
     message_rates: Vec<(u64, Headline)>,
@@ -37,7 +44,10 @@ pub struct Table {
     explained: BTreeSet<(String, String)>,
     tables: usize,
     runs: usize,
+    publishable: Publishable,
     paint: Paint,
+    /// Lowest level of the marks that are shown.
+    least: Level,
     /// Width of the charts below tables, or `None` for no charts.
     plot: Option<usize>,
 }
@@ -56,10 +66,17 @@ impl Renderer for Table {
             writeln!(out)?;
         }
         (self.runs, self.explained) = (self.runs + 1, BTreeSet::new());
+        self.publishable = Publishable::default();
         writeln!(out, "{}", plain(&banner(run)))?;
         let clock = &run.clock;
-        let line =
-            format!("clock {}, {} ns per reading · started {}", clock.source, clock.overhead_ns, run.started);
+        let launches = match run.plan.get("launches").filter(|count| *count != "1") {
+            Some(count) => format!("{count} launches, cases in random order"),
+            None => "1 launch".into(),
+        };
+        let line = format!(
+            "{launches} · clock {}, {} ns per reading · started {}",
+            clock.source, clock.overhead_ns, run.started
+        );
         writeln!(out, "{}", plain(&line))
     }
 
@@ -70,6 +87,7 @@ impl Renderer for Table {
             self.heading = heading;
             self.metric = Some(row.metric);
         }
+        self.publishable.add(row);
         match &row.outcome {
             Outcome::Skipped(why) => *self.skips.entry(plain(why)).or_default() += 1,
             Outcome::Failed(why) => {
@@ -78,11 +96,13 @@ impl Renderer for Table {
                 self.rows.push(cells::failed(row));
             }
             Outcome::Ok => {
-                let (cells, absent) = format_row(row);
+                self.scope = Scope::of(row);
+                self.of_one_launch += usize::from(self.scope == Scope::OneLaunch);
+                let (cells, absent) = format_row(row, self.least);
                 self.rows.push(cells);
                 self.absent.extend(absent);
                 self.drawings.extend(drawing(row));
-                row.trust.iter().for_each(|notice| self.note(notice));
+                row.marks(self.least).for_each(|mark| self.note(mark));
                 self.points.extend(row.bytes.zip(row.headline()));
                 self.message_rates.extend(row.bytes.zip(row.message_rate()));
             }
@@ -94,6 +114,12 @@ impl Renderer for Table {
         self.flush(out)?;
         if self.tables == 0 {
             writeln!(out, "no rows")?;
+        }
+        if !self.publishable.is_empty() {
+            writeln!(out, "\n{}", plain(&self.publishable.to_string()))?;
+        }
+        if std::mem::take(&mut self.of_one_launch) > 0 {
+            writeln!(out, "{ONE_LAUNCH}")?;
         }
         let after = row_count(tally.cases);
         match outcome {
@@ -111,6 +137,12 @@ impl Table {
     /// Creates a table with or without colours.
     pub fn painted(paint: Paint) -> Table {
         Table { paint, ..Table::default() }
+    }
+
+    /// Shows notes too, not only marks that keep a row from being published.
+    #[must_use]
+    pub fn with_notes(self) -> Table {
+        Table { least: Level::Note, ..self }
     }
 
     /// Adds a chart below each table, at most this many columns wide.
@@ -172,7 +204,7 @@ impl Table {
     fn grid(&self) -> String {
         let figures: BTreeSet<&str> =
             self.rows.iter().flat_map(FormattedRow::figures).filter(|name| !is_part(name)).collect();
-        let titles = column_titles(self.metric, &figures);
+        let titles = column_titles(self.metric, self.scope, &figures);
         let last = titles.len() - 1;
         let mut grid = grid(titles, 0..last);
         for row in self.rows.iter().map(|row| row.cells(&figures)) {

@@ -1,7 +1,7 @@
 //! Output formats of rows.
 
 mod csv;
-mod jsonl;
+mod openmetrics;
 mod osu;
 mod pipeline;
 mod table;

@@ -13,7 +13,7 @@ fn table(rows: &[Measurement]) -> String {
 }
 
 fn notice(code: &str, short: &str, advice: &str) -> Mark {
-    Mark { code: code.into(), short: short.into(), advice: advice.into() }
+    Mark::caution(code, short, advice)
 }
 
 /// Returns the lines between the heading and the notes.
@@ -128,6 +128,26 @@ fn repeated_advice_is_printed_once() {
     let text = table(&rows);
     assert_eq!(text.matches("governor: set").count(), 1, "{text}");
     assert_eq!(text.matches("governor powersave\n").count(), 2, "{text}");
+}
+
+#[test]
+fn notes_are_shown_on_request_only() {
+    let mut rows = [8, 16, 32].map(|bytes| latency(bytes, &around(2000, 400)));
+    rows[0].trust = vec![Mark::note("governor", "governor powersave", "set the governor to performance")];
+    rows[1].trust = vec![rows[0].trust[0].clone(), notice("bimodal", "bimodal", "look at the samples")];
+    rows[2].trust = vec![Mark::invalid("shared_cpu", "shared CPU", "bind each rank to its own CPU")];
+    let usual = table(&rows);
+    assert!(!usual.contains("governor"), "{usual}");
+    assert!(grid(&usual)[2].ends_with(" bimodal") && grid(&usual)[3].ends_with(" shared CPU"), "{usual}");
+    assert!(usual.contains("  shared cpu: bind each rank"), "{usual}");
+    let all = complete(&mut Table::default().with_notes(), &rows);
+    assert!(grid(&all)[1].ends_with(" governor powersave"), "{all}");
+    assert!(grid(&all)[2].ends_with(" governor powersave, bimodal"), "{all}");
+    assert!(all.contains("  governor: set the governor"), "{all}");
+    for text in [usual, all] {
+        let sum = "\n1 of 3 rows can be published; 2 not: bimodal (1), shared cpu (1)\n";
+        assert!(text.ends_with(sum), "{text}");
+    }
 }
 
 #[test]

@@ -101,6 +101,11 @@ fn writing_gives_the_same_file() {
     for (number, text) in (1..).zip(GOLDEN.lines()) {
         let record: Record = file::parse(text, number).unwrap().unwrap();
         let written = String::from_utf8(line(&record)).unwrap();
-        assert_eq!(json(&written), json(text), "line {number}");
+        let mut expected = json(text);
+        // Marks of this version have no level and count as cautions.
+        for mark in expected.get_mut("trust").and_then(|marks| marks.as_array_mut()).into_iter().flatten() {
+            mark["level"] = "caution".into();
+        }
+        assert_eq!(json(&written), expected, "line {number}");
     }
 }

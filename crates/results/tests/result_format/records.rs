@@ -8,7 +8,7 @@ use ombx_core::{
         payload::{Check, Mismatch},
     },
     measure::phases::Phases,
-    result::{ClockFacts, Mark, Measurement, Outcome, RoundTrips, Run, Samples, Tally},
+    result::{ClockFacts, Level, Mark, Measurement, Outcome, RoundTrips, Run, Samples, Tally},
     stats::Summary,
     team::Place,
     unit::Rank,
@@ -23,7 +23,7 @@ use proptest::{
 pub(crate) fn any_record() -> impl Strategy<Value = Record> {
     prop_oneof![
         any_run().prop_map(|run| Record::Run(Box::new(run))),
-        any_row().prop_map(|row| Record::Case(Box::new(row))),
+        any_row().prop_map(|row| Record::Launch(Box::new(row))),
         any_end(),
     ]
 }
@@ -133,7 +133,12 @@ pub(crate) fn any_row() -> impl Strategy<Value = Measurement> {
         texts(),
         option::of((any::<u64>(), any::<u64>(), 1..=u64::MAX)),
     );
-    let notice = (text(), text(), text()).prop_map(|(code, short, advice)| Mark { code, short, advice });
+    let notice = (0..3usize, text(), text(), text()).prop_map(|(level, code, short, advice)| Mark {
+        level: Level::ALL[level],
+        code,
+        short,
+        advice,
+    });
     let times = option::of(vec(0.0..1e15f64, 1..40));
     let figure = prop_oneof![(-1e15..1e15f64).prop_map(Figure::Value), text().prop_map(Figure::Unresolved)];
     let figures = btree_map(text(), figure, 0..3);

@@ -25,7 +25,7 @@ proptest! {
         end in prop::option::of(any_end()),
     ) {
         let mut bytes = line(&Record::Run(Box::new(run.clone())));
-        rows.iter().for_each(|row| bytes.extend(line(&Record::Case(Box::new(row.clone())))));
+        rows.iter().for_each(|row| bytes.extend(line(&Record::Launch(Box::new(row.clone())))));
         end.iter().for_each(|end| bytes.extend(line(end)));
         let twice = read([bytes.clone(), bytes.clone()].concat()).unwrap();
         prop_assert_eq!(twice.runs.len(), 2, "files can be joined");
@@ -83,7 +83,7 @@ fn invalid_rows_are_not_written() {
     let mut nonsense = row.clone();
     nonsense.summary.as_mut().unwrap().mean = f64::NAN;
     let mut out = Vec::new();
-    let error = file::write(&mut out, &Record::Case(Box::new(nonsense))).unwrap_err();
+    let error = file::write(&mut out, &Record::Launch(Box::new(nonsense))).unwrap_err();
     assert_eq!(error.to_string(), "p2p.latency/bytes=8: mean_ns is NaN, which is not a time");
     assert!(out.is_empty());
 }

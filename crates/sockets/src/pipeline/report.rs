@@ -56,7 +56,7 @@ pub(super) fn measure(
         runs: Vec::new(),
     };
     let (ending, spent) = measuring.sample().map_err(within)?;
-    let counters = Counters { preemptions: 0, waited_ns: 0, ..Counters::now().since(before) };
+    let counters = Counters { preemptions: 0, waited_ns: 0, slices: 0, ..Counters::now().since(before) };
     measuring.run_fresh().map_err(within)?;
     let rejected = measuring.pipeline.rejected();
     let Measuring { check, runs, pipeline, .. } = measuring;
@@ -67,17 +67,21 @@ pub(super) fn measure(
     }
     let elapsed_ns = runs.iter().map(|run| run.total_ns).collect();
     row.samples = vec![Samples { batch: 1, elapsed_ns, ..Samples::default() }];
-    row.summary = Summary::of(&Measurement::combine(&row.samples, 1));
+    let samples = Measurement::combine(&row.samples, 1);
+    row.summary = Summary::of(&samples);
     row.figures = figures(plan, &runs);
     row.trust.extend(marks(plan, hosts, rejected));
     if let Some(summary) = &row.summary {
         row.trust.extend(trust::of_row(trust::RowFacts {
+            samples: &samples,
             summary,
+            legs_per_sample: 1.0,
             counters,
-            cpu_ns: spent.as_nanos() as f64 * f64::from(Place::here().online),
+            wall_ns: spent.as_nanos() as f64,
+            ranks: Place::here().online,
             ending,
             precision: session.plan.effort.precision(),
-            verified: !matches!(row.check, Check::Off | Check::Unsupported),
+            check: &row.check,
         }));
     }
     session.sink.case(&row)
@@ -267,17 +271,21 @@ fn marks(plan: &Plan, hosts: &Hosts, rejected: u64) -> Vec<Mark> {
     let shape = plan.shape;
     let busy = 2 * u64::from(shape.nodes) * u64::from(shape.nodes) * u64::from(shape.phases - 1);
     let cpus = Place::here().cpu_numbers().len() as u64;
-    let crowded = (hosts.are_here() && busy > cpus).then(|| Mark {
-        code: "crowded".into(),
-        short: format!("{busy} on {cpus} CPUs"),
-        advice: format!(
-            "{busy} senders and receivers share {cpus} CPUs: the figure shows how fast this host copies, not what a network carries"
-        ),
+    let crowded = (hosts.are_here() && busy > cpus).then(|| {
+        Mark::invalid(
+            "crowded",
+            format!("{busy} on {cpus} CPUs"),
+            format!(
+                "{busy} senders and receivers share {cpus} CPUs: the figure shows how fast this host copies, not what a network carries"
+            ),
+        )
     });
-    let unknown = (rejected > 0).then(|| Mark {
-        code: "strangers".into(),
-        short: format!("{rejected} strangers"),
-        advice: format!("the nodes rejected {rejected} connections without this session's token"),
+    let unknown = (rejected > 0).then(|| {
+        Mark::caution(
+            "strangers",
+            format!("{rejected} strangers"),
+            format!("the nodes rejected {rejected} connections without this session's token"),
+        )
     });
     crowded.into_iter().chain(unknown).collect()
 }

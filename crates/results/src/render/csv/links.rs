@@ -2,7 +2,7 @@
 
 use std::io::{Result, Write};
 
-use super::{Lines, mark_codes, outcome_name, text};
+use super::{Lines, mark_codes, mark_levels, outcome_name, text};
 use crate::{
     render::Renderer,
     verdict::{Hosts, RETEST},
@@ -12,7 +12,7 @@ use ombx_core::result::{Measurement, Run};
 /// Columns in order. New columns are added at the end only.
 const COLUMNS: &str = "\
     run,from,to,from_host,to_host,pattern,bytes,depth,round,retest,outcome,check,n,median_us,\
-    ci95_low_us,ci95_high_us,min_us,max_us,mb_per_s,trust";
+    ci95_low_us,ci95_high_us,min_us,max_us,mb_per_s,trust,levels";
 
 /// Writes a header line before the first row, then one line per row.
 #[derive(Debug, Default)]
@@ -57,6 +57,7 @@ impl Renderer for LinksCsv {
             us(s.map(|s| s.max)),
             text(row.mb_per_s().map(|rate| rate.median)),
             mark_codes(row),
+            mark_levels(row),
         ];
         self.lines.write(out, COLUMNS, &fields)
     }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::{
-    number::figure,
+    number::{Decimals, figure},
     render::{
         grid::{NO_VALUE, interval, size},
         plain,
@@ -11,11 +11,13 @@ use crate::{
 };
 use ombx_core::{
     benchmark::{Figure, Metric, payload::Check},
-    result::{MESSAGE_RATE_UNIT, Measurement},
+    result::{Level, MESSAGE_RATE_UNIT, Measurement},
     stats::Summary,
 };
 
 const NO_TAIL: [&str; 2] = ["a p99 needs 368 samples", "a p1 of the rate needs 368 samples"];
+/// Coverage below which an interval names its own.
+const NOMINAL: f64 = 0.945;
 const NO_INTERVAL: &str = "a 95% interval needs 6 independent samples";
 const NO_SAMPLES: &str = "nothing was sampled";
 const NO_BYTES: &str = "0 bytes have no bandwidth";
@@ -45,56 +47,78 @@ impl FormattedRow {
 /// Number of cells after the additional figures: samples and marks.
 const LAST: usize = 2;
 
+/// What the columns of a table are about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Scope {
+    /// The interval is about one launch; minimum and maximum are samples.
+    #[default]
+    OneLaunch,
+    /// The interval is about all launches; minimum and maximum are medians of launches.
+    Launches,
+}
+
+impl Scope {
+    /// Returns what a row is about.
+    pub fn of(row: &Measurement) -> Scope {
+        if row.launch_range().is_some() { Scope::Launches } else { Scope::OneLaunch }
+    }
+}
+
 /// Returns the column titles, including additional figures.
-pub fn column_titles(metric: Option<Metric>, figures: &BTreeSet<&str>) -> Vec<String> {
-    let fixed = fixed_titles(metric);
+pub fn column_titles(metric: Option<Metric>, scope: Scope, figures: &BTreeSet<&str>) -> Vec<String> {
+    let fixed = fixed_titles(metric, scope);
     let (first, rest) = fixed.split_at(fixed.len() - LAST);
     let extra = figures.iter().map(|name| plain(&name.replace('_', " ")));
     first.iter().map(|&s| s.into()).chain(extra).chain(rest.iter().map(|&s| s.into())).collect()
 }
 
 /// Returns the fixed titles. The p1 of a rate corresponds to the p99 of a time.
-fn fixed_titles(metric: Option<Metric>) -> &'static [&'static str] {
-    match metric {
-        Some(Metric::Bandwidth) => {
-            &["bytes", "MB/s", "95% interval", "p1", "min", "max", MESSAGE_RATE_UNIT, "samples", "trust"]
-        }
-        _ => &["bytes", "us", "95% interval", "p99", "min", "max", "samples", "trust"],
-    }
+fn fixed_titles(metric: Option<Metric>, scope: Scope) -> Vec<&'static str> {
+    let (unit, tail) = match metric {
+        Some(Metric::Bandwidth) => ("MB/s", "p1"),
+        _ => ("us", "p99"),
+    };
+    let message_rate = (metric == Some(Metric::Bandwidth)).then_some(MESSAGE_RATE_UNIT);
+    let (figures, samples) = match scope {
+        Scope::OneLaunch => (["95% within this launch", tail, "min", "max"], "samples"),
+        Scope::Launches => (["95% interval", tail, "min launch", "max launch"], "launches"),
+    };
+    ["bytes", unit].into_iter().chain(figures).chain(message_rate).chain([samples, "trust"]).collect()
 }
 
 /// Returns the cells of a failed row. Its figures are left out.
 pub(super) fn failed(row: &Measurement) -> FormattedRow {
     let why = if matches!(row.check, Check::Failed(_)) { "wrong data" } else { "" };
     let mut cells = vec![size(row.bytes), "FAILED".into()];
-    cells.resize(fixed_titles(Some(row.metric)).len() - 1, String::new());
+    cells.resize(fixed_titles(Some(row.metric), Scope::default()).len() - 1, String::new());
     cells.push(why.into());
     FormattedRow { cells, figures: BTreeMap::new() }
 }
 
-/// Returns the cells of a measured row, and the reasons for missing figures.
-pub fn format_row(row: &Measurement) -> (FormattedRow, Vec<String>) {
-    let batch = row.samples.first().map_or(1, |s| s.batch);
-    let samples = match &row.summary {
-        Some(s) if batch == 1 => s.n.to_string(),
-        Some(s) => format!("{} x {batch}", s.n),
-        None => row.samples.first().map_or(0, |s| s.elapsed_ns.len()).to_string(),
+/// Returns the cells of a measured row with its marks of this level and above, and the reasons for missing figures.
+pub fn format_row(row: &Measurement, least: Level) -> (FormattedRow, Vec<String>) {
+    let samples = match (&row.summary, &row.launches, row.batch()) {
+        (_, Some(over), _) if over.medians_ns.len() > 1 => over.medians_ns.len().to_string(),
+        (Some(s), _, None | Some(1)) => s.n.to_string(),
+        (Some(s), _, Some(batch)) => format!("{} x {batch}", s.n),
+        (None, ..) => row.samples.first().map_or(0, |s| s.elapsed_ns.len()).to_string(),
     };
+    let unresolved = row.figures.values().any(|figure| matches!(figure, Figure::Unresolved(_)));
     let (figures, mut absent) = match (&row.summary, row.metric) {
         // A missing figure gives its own reason.
-        (None, _) if !row.samples.is_empty() => (none(), vec![]),
+        (None, _) if unresolved => (none(), vec![]),
         (None, _) => (none(), vec![NO_SAMPLES]),
         (Some(s), _) if s.median <= 0.0 => (none(), vec![NO_TIME]),
-        (Some(s), Metric::Latency) => (times(s), missing(s, NO_TAIL[0])),
+        (Some(s), Metric::Latency) => (times(row, s), missing(s, NO_TAIL[0])),
         (Some(s), Metric::Bandwidth) => match rates(row, s) {
             Some(figures) => (figures, missing(s, NO_TAIL[1])),
             None => (none(), vec![NO_BYTES]),
         },
     };
-    if row.trust.iter().any(|notice| notice.code == "no_interval") {
+    if row.marks(least).any(|mark| mark.code == "no_interval") {
         absent.retain(|why| *why != NO_INTERVAL);
     }
-    let trust: Vec<&str> = row.trust.iter().map(|n| n.short.as_str()).collect();
+    let trust: Vec<&str> = row.marks(least).map(|mark| mark.short.as_str()).collect();
     let mut cells = vec![size(row.bytes)];
     cells.extend(figures);
     if row.metric == Metric::Bandwidth {
@@ -126,18 +150,36 @@ fn missing(s: &Summary, tail: &'static str) -> Vec<&'static str> {
     interval.into_iter().chain(tail).collect()
 }
 
-fn times(s: &Summary) -> [String; 5] {
-    let us = |ns: f64| figure(ns / 1e3);
-    [us(s.median), interval(s.ci95, us), or_none(s.p99.map(us)), us(s.min), us(s.max)]
+fn times(row: &Measurement, s: &Summary) -> [String; 5] {
+    let us = |ns: f64| ns / 1e3;
+    cells(row, us(s.median), s.ci95.map(|ends| ends.map(us)), s.p99.map(us), [us(s.min), us(s.max)])
 }
 
 fn rates(row: &Measurement, s: &Summary) -> Option<[String; 5]> {
-    let (rate, work) = row.mb_per_s().zip(row.work)?;
-    let of = |leg_ns: f64| {
-        let mb = work.bytes as f64 / (leg_ns * work.legs as f64) * 1e3;
-        if mb.is_finite() { figure(mb) } else { NO_VALUE.into() }
-    };
-    Some([figure(rate.median), interval(rate.ci95, figure), or_none(s.p99.map(of)), of(s.max), of(s.min)])
+    let rate = row.mb_per_s()?;
+    let of = |leg_ns: f64| row.in_unit(leg_ns).unwrap_or(f64::NAN);
+    Some(cells(row, rate.median, rate.ci95, s.p99.map(of), [of(s.max), of(s.min)]))
+}
+
+/// Returns headline, interval, tail, minimum and maximum. Their digits follow from the interval.
+fn cells(
+    row: &Measurement,
+    median: f64,
+    ci95: Option<[f64; 2]>,
+    tail: Option<f64>,
+    samples: [f64; 2],
+) -> [String; 5] {
+    let decimals = Decimals::of(ci95.map(|[low, high]| (high - low) / 2.0));
+    let shown = |value: f64| if value.is_finite() { decimals.format(value) } else { NO_VALUE.into() };
+    let [low, high] = row.launch_range().unwrap_or(samples);
+    let mut interval = interval(ci95, shown);
+    // Fewer than 6 launches have no interval of 95 %.
+    if let Some(over) =
+        row.launches.as_ref().filter(|over| over.medians_ns.len() > 1 && over.coverage < NOMINAL)
+    {
+        interval = format!("{interval} ({:.0}%)", over.coverage * 100.0);
+    }
+    [shown(median), interval, or_none(tail.map(shown)), shown(low), shown(high)]
 }
 
 fn or_none(text: Option<String>) -> String {

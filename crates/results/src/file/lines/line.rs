@@ -4,12 +4,14 @@ use std::{borrow::Cow, collections::BTreeMap};
 
 use serde::{Deserialize, Serialize};
 
-/// One line: `run` first, one `case` per row as it is measured, `end` last.
+/// One line. Each launch is a `run`, then a `launch` per row as it is measured, then an `end`. After the last launch follows one
+/// `case` per row, which summarises all launches. A file of a single launch has a `case` instead of each `launch`.
 #[derive(Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "kind", rename_all = "lowercase")]
 pub(super) enum Line<'a> {
     Run(Box<RunLine>),
+    Launch(Box<CaseLine<'a>>),
     Case(Box<CaseLine<'a>>),
     End(EndLine),
 }
@@ -151,6 +153,48 @@ pub(super) struct CaseLine<'a> {
     /// Time spent in each phase of the row. Absent if nothing was measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) phases_ns: Option<PhasesLine>,
+    /// The launches that a `case` summarises. Absent if the row comes from one launch.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) launches: Option<LaunchesLine>,
+}
+
+/// Launches of a case.
+#[derive(Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub(super) struct LaunchesLine {
+    /// Median of each launch, in nanoseconds per leg, in the order of launches.
+    pub(super) medians_ns: Vec<f64>,
+    /// Probability that `ci95_ns` contains the median of all launches. Below 0.95 with fewer than 6 launches.
+    #[cfg_attr(feature = "schema", schemars(range(min = 0.0, max = 1.0)))]
+    pub(super) coverage: f64,
+    /// Two groups of launches, the faster first. Absent if there is one group.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) modes: Vec<ModeLine>,
+    /// Iterations per sample.
+    #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
+    pub(super) batch: u64,
+    /// Mean, minimum and maximum of the ranks' mean times: medians over launches. Absent if not every rank is timed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) across_ranks: Option<AcrossRanksLine>,
+}
+
+/// Group of launches.
+#[derive(Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub(super) struct ModeLine {
+    /// Median of the group, in nanoseconds per leg.
+    pub(super) median_ns: f64,
+    /// Part of the launches, from 0 to 1.
+    pub(super) share: f64,
+}
+
+/// Mean times of ranks, in nanoseconds per leg.
+#[derive(Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub(super) struct AcrossRanksLine {
+    pub(super) mean_ns: f64,
+    pub(super) min_ns: f64,
+    pub(super) max_ns: f64,
 }
 
 /// Time of a row on rank 0, divided into consecutive phases, in nanoseconds.
@@ -289,6 +333,7 @@ pub(super) struct SummaryLine {
     /// Number of samples.
     #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
     pub(super) n: usize,
+    /// Median. If `across` is `pairs`: total time over total iterations.
     #[cfg_attr(feature = "schema", schemars(range(min = 0.0)))]
     pub(super) median_ns: f64,
     /// Distribution-free 95 % interval of the median, low and high. Absent with too few or dependent samples.
@@ -348,10 +393,27 @@ pub(super) enum FigureLine {
     Unresolved { unresolved: String },
 }
 
+/// How much a mark matters.
+#[derive(Clone, Copy, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "lowercase")]
+pub(super) enum LevelLine {
+    /// A fact that explains a row; its figure holds.
+    Note,
+    /// The figure may be off by more than its interval says.
+    #[default]
+    Caution,
+    /// No verdict may rest on the figure.
+    Invalid,
+}
+
 /// Mark of a row.
 #[derive(Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(super) struct MarkLine {
+    /// How much it matters. Files of earlier versions have no levels; their marks count as cautions.
+    #[serde(default)]
+    pub(super) level: LevelLine,
     /// Stable code for programs.
     pub(super) code: String,
     /// Short form for a table.

@@ -10,7 +10,7 @@ use ombx_core::{
         payload::{Check, Mismatch},
     },
     measure::phases::Phases,
-    result::{self, Measurement, Rate, RoundTrips, Run, Samples},
+    result::{self, AcrossRanks, Level, Mark, Measurement, OverLaunches, Rate, RoundTrips, Run, Samples},
     stats::Summary,
     team::Place,
 };
@@ -19,7 +19,8 @@ use ombx_core::{
 pub(in crate::file) fn to_json(record: &Record) -> Result<Vec<u8>, String> {
     let line = match record {
         Record::Run(run) => Line::Run(Box::new(run_line(run))),
-        Record::Case(row) => return row_to_json(row),
+        Record::Launch(row) => return row_to_json(row, RowKind::Launch),
+        Record::Case(row) => return row_to_json(row, RowKind::Case),
         Record::End(outcome, tally) => Line::End(EndLine {
             outcome: match outcome {
                 RunOutcome::Complete => EndOutcome::Complete,
@@ -35,11 +36,24 @@ pub(in crate::file) fn to_json(record: &Record) -> Result<Vec<u8>, String> {
     serde_json::to_vec(&line).map_err(|e| e.to_string())
 }
 
+/// Which record a row becomes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::file) enum RowKind {
+    /// Row of one of several launches.
+    Launch,
+    /// Row over all launches, or of the only one.
+    Case,
+}
+
 /// Returns the line of a row without copying its samples.
-pub(in crate::file) fn row_to_json(row: &Measurement) -> Result<Vec<u8>, String> {
-    let line = case_line(row);
+pub(in crate::file) fn row_to_json(row: &Measurement, kind: RowKind) -> Result<Vec<u8>, String> {
+    let line = Box::new(case_line(row));
     line.validate().map_err(|why| format!("{}: {why}", row.key))?;
-    serde_json::to_vec(&Line::Case(Box::new(line))).map_err(|e| e.to_string())
+    let line = match kind {
+        RowKind::Launch => Line::Launch(line),
+        RowKind::Case => Line::Case(line),
+    };
+    serde_json::to_vec(&line).map_err(|e| e.to_string())
 }
 
 fn run_line(run: &Run) -> RunLine {
@@ -113,9 +127,42 @@ fn case_line(row: &Measurement) -> CaseLine<'_> {
             .trust
             .iter()
             .cloned()
-            .map(|n| MarkLine { code: n.code, short: n.short, advice: n.advice })
+            .map(|Mark { level, code, short, advice }| MarkLine {
+                level: level_line(level),
+                code,
+                short,
+                advice,
+            })
             .collect(),
         phases_ns: row.phases.map(phases_line),
+        launches: row.launches.as_ref().map(launches_line),
+    }
+}
+
+fn launches_line(over: &OverLaunches) -> LaunchesLine {
+    let OverLaunches { medians_ns, coverage, modes, batch, across } = over;
+    LaunchesLine {
+        medians_ns: medians_ns.clone(),
+        coverage: *coverage,
+        modes: modes
+            .iter()
+            .flatten()
+            .map(|mode| ModeLine { median_ns: mode.median_ns, share: mode.share })
+            .collect(),
+        batch: *batch,
+        across_ranks: across.map(|AcrossRanks { mean, min, max }| AcrossRanksLine {
+            mean_ns: mean,
+            min_ns: min,
+            max_ns: max,
+        }),
+    }
+}
+
+fn level_line(level: Level) -> LevelLine {
+    match level {
+        Level::Note => LevelLine::Note,
+        Level::Caution => LevelLine::Caution,
+        Level::Invalid => LevelLine::Invalid,
     }
 }
 

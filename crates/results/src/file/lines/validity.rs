@@ -20,7 +20,18 @@ impl CaseLine<'_> {
         must(!corrupt || self.outcome == CaseOutcome::Failed, "a failed check needs the outcome failed")?;
         let finite = |f: &FigureLine| !matches!(f, FigureLine::Value(x) if !x.is_finite());
         must(self.figures.values().all(finite), "a figure is not a finite number")?;
+        self.launches.as_ref().map_or(Ok(()), LaunchesLine::validate)?;
         self.summary.as_ref().map_or(Ok(()), SummaryLine::validate)
+    }
+}
+
+impl LaunchesLine {
+    fn validate(&self) -> Result<(), String> {
+        let is_time = |ns: &f64| ns.is_finite() && *ns >= 0.0;
+        match self.batch > 0 && !self.medians_ns.is_empty() && self.medians_ns.iter().all(is_time) {
+            true => Ok(()),
+            false => Err("launches has no medians, a median that is not a time, or batch 0".into()),
+        }
     }
 }
 

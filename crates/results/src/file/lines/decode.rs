@@ -14,7 +14,10 @@ use ombx_core::{
         payload::{Check, Mismatch},
     },
     measure::phases::Phases,
-    result::{self, ClockFacts, Mark, Measurement, RoundTrips, Run, Samples, Tally},
+    result::{
+        self, AcrossRanks, ClockFacts, LaunchMode, Level, Mark, Measurement, OverLaunches, RoundTrips, Run,
+        Samples, Tally,
+    },
     stats::Summary,
     team::Place,
     unit::Rank,
@@ -52,7 +55,11 @@ pub(in crate::file) fn from_json(text: &str, line: usize) -> Result<Option<Recor
     }
     let record = match head.kind.as_str() {
         "run" => body(text).and_then(run_of).map(|run| Record::Run(Box::new(run))),
-        "case" => body(text).and_then(row_of).map(|row| Record::Case(Box::new(row))),
+        "launch" => body(text).and_then(row_of).map(|row| Record::Launch(Box::new(row))),
+        "case" => body(text).and_then(row_of).map(|row| match row.launches {
+            Some(_) => Record::Case(Box::new(row)),
+            None => Record::Launch(Box::new(row)),
+        }),
         "end" => body(text).map(end_of),
         _ => return Ok(None),
     };
@@ -138,11 +145,34 @@ fn row_of(line: CaseLine<'_>) -> Result<Measurement, String> {
         trust: line
             .trust
             .into_iter()
-            .map(|MarkLine { code, short, advice }| Mark { code, short, advice })
+            .map(|MarkLine { level, code, short, advice }| Mark {
+                level: level_of(level),
+                code,
+                short,
+                advice,
+            })
             .collect(),
         phases: line.phases_ns.map(phases_of),
+        launches: line.launches.map(launches_of).transpose()?,
         ..Measurement::new(line.bench, line.key, metric, line.ranks)
     })
+}
+
+fn launches_of(line: LaunchesLine) -> Result<OverLaunches, String> {
+    let LaunchesLine { medians_ns, coverage, modes, batch, across_ranks } = line;
+    let mode = |ModeLine { median_ns, share }: ModeLine| LaunchMode { median_ns, share };
+    let modes: Vec<LaunchMode> = modes.into_iter().map(mode).collect();
+    let modes = match <[LaunchMode; 2]>::try_from(modes) {
+        Ok(two) => Some(two),
+        Err(none) if none.is_empty() => None,
+        Err(other) => return Err(format!("launches has {} modes, not 0 or 2", other.len())),
+    };
+    let across = across_ranks.map(|AcrossRanksLine { mean_ns, min_ns, max_ns }| AcrossRanks {
+        mean: mean_ns,
+        min: min_ns,
+        max: max_ns,
+    });
+    Ok(OverLaunches { medians_ns, coverage, modes, batch, across })
 }
 
 fn samples_of(line: SamplesLine<'_>) -> Samples {
@@ -154,6 +184,14 @@ fn samples_of(line: SamplesLine<'_>) -> Samples {
     });
     let [elapsed_ns, started_ns, late] = [elapsed_ns, started_ns, late].map(Cow::into_owned);
     Samples { rank, thread, batch, elapsed_ns, started_ns, late, round_trips }
+}
+
+fn level_of(line: LevelLine) -> Level {
+    match line {
+        LevelLine::Note => Level::Note,
+        LevelLine::Caution => Level::Caution,
+        LevelLine::Invalid => Level::Invalid,
+    }
 }
 
 fn phases_of(line: PhasesLine) -> Phases {

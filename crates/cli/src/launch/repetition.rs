@@ -1,0 +1,117 @@
+//! Repetition of a job: how many launches it has, and what each one takes from those before it.
+
+use std::{ffi::OsString, time::Duration};
+
+use ombx_core::{
+    measure::plan::{KnownBatches, Launch},
+    system::clock::Since,
+};
+use ombx_results::estimate::{self, Cases, Ending, FIRST_ROW_TIME, LOOKS, Schedule};
+
+use crate::{
+    arguments::launches::{LaunchCount, Launches},
+    job::Job,
+};
+
+/// Maximum length of the list of batches. It is one argument of a process, whose length Linux and launchers limit.
+const LONGEST_ARGUMENT: usize = 32 << 10;
+
+/// The launches of a job.
+pub(super) struct Repetition {
+    launches: Launches,
+    schedule: Option<Schedule>,
+    done: u32,
+    since: Since,
+    /// Maximum time of a row in a launch; `None` if the user fixed the number of iterations.
+    most: Option<Duration>,
+    row_time: Duration,
+    batches: KnownBatches,
+}
+
+impl Repetition {
+    pub(super) fn of(job: &Job) -> Repetition {
+        let schedule = match job.launches.count {
+            LaunchCount::Until { precision, budget } => Some(Schedule::new(
+                precision,
+                job.start.timeout.map_or(budget, |timeout| timeout.min(budget)),
+            )),
+            LaunchCount::Fixed(_) => None,
+        };
+        let most = job.work.row_time();
+        Repetition {
+            launches: job.launches,
+            schedule,
+            done: 0,
+            since: Since::now(),
+            most,
+            row_time: most.map_or(FIRST_ROW_TIME, |most| most.min(FIRST_ROW_TIME)),
+            batches: KnownBatches::default(),
+        }
+    }
+
+    /// Returns the number of the next launch, from 1, and how many are expected.
+    pub(super) fn position(&self) -> (u32, u32) {
+        let expected = match (&self.schedule, self.launches.count) {
+            (_, LaunchCount::Fixed(count)) => count,
+            (Some(schedule), _) if self.done > 0 => {
+                schedule.expected(self.done, self.since.elapsed() / self.done)
+            }
+            _ => LOOKS[1],
+        };
+        (self.done + 1, expected.max(self.done + 1))
+    }
+
+    /// Returns the arguments of the ranks of the next launch.
+    pub(super) fn arguments(&self) -> Vec<OsString> {
+        if self.launches.is_one() {
+            return Vec::new();
+        }
+        let number = self.done + 1;
+        let of = match self.launches.count {
+            LaunchCount::Fixed(count) => count,
+            LaunchCount::Until { .. } => LOOKS[LOOKS.len() - 1],
+        };
+        let launch = Launch { number, of, order: self.launches.seed.wrapping_add(u64::from(number)) };
+        let mut words = vec![format!("--launch={launch}")];
+        if self.most.is_some() {
+            words.push(format!("--row-time={}us", self.row_time.as_micros()));
+        }
+        let batches = self.batches.to_string();
+        if !batches.is_empty() && batches.len() <= LONGEST_ARGUMENT {
+            words.push(format!("--batches={batches}"));
+        }
+        words.into_iter().map(OsString::from).collect()
+    }
+
+    /// Takes note of a launch that is complete. Returns whether another one follows.
+    pub(super) fn launched(&mut self, cases: &Cases) -> bool {
+        self.done += 1;
+        if self.done == 1 {
+            self.batches = cases.batches();
+        }
+        let spent = self.since.elapsed();
+        if let Some(most) = self.most {
+            let sampled: u64 =
+                cases.all().flatten().filter_map(|row| row.phases).map(|phases| phases.sample_ns).sum();
+            let fixed = spent.saturating_sub(Duration::from_nanos(sampled)) / self.done;
+            self.row_time = estimate::row_time(cases, fixed, most);
+        }
+        match (&mut self.schedule, self.launches.count) {
+            (_, LaunchCount::Fixed(count)) => self.done < count,
+            (None, _) => false,
+            (Some(schedule), _) => {
+                let rows: Vec<_> = cases.groups().iter().flat_map(estimate::Group::estimates).collect();
+                let ending = schedule.ending(self.done, estimate::reached(&rows), spent);
+                if ending == Some(Ending::Budget) && self.done < LOOKS[0] {
+                    let each = (spent / self.done).as_secs_f64();
+                    stderr_line!(
+                        "ombx: {} instead of 6 launches, because each takes {each:.0} s: a 95 % interval needs 6. Give a longer \
+                         --budget, or fewer cases",
+                        self.done
+                    );
+                }
+                ending.is_none()
+            }
+        }
+    }
+}

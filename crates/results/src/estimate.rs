@@ -1,0 +1,19 @@
+//! Estimates over launches: one row per case from the rows of all launches, and when there are enough launches.
+//!
+//! Launches of the same binary differ by more than the samples of one launch show. The headline is therefore the median of the
+//! launches' medians, with a distribution-free interval over launches.
+
+mod allocation;
+mod case;
+mod cases;
+mod interval;
+mod modes;
+mod schedule;
+
+pub use self::{
+    allocation::{FIRST_ROW_TIME, row_time},
+    case::estimate,
+    cases::{Cases, Group, reached, tally},
+    interval::{Interval, interval},
+    schedule::{Ending, LOOKS, Schedule},
+};

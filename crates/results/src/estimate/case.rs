@@ -1,0 +1,205 @@
+//! One row from the rows of all launches of a case.
+
+use std::collections::BTreeMap;
+
+use ombx_core::{
+    benchmark::{Figure, Figures, payload::Check},
+    measure::phases::Phases,
+    result::{AcrossRanks, Mark, Measurement, Outcome, OverLaunches},
+    stats::{Summary, median},
+};
+
+use super::{interval::interval, modes::modes};
+
+/// Codes of marks that only matter within a launch: the interval over launches contains what they are about.
+const WITHIN_A_LAUNCH: [&str; 3] = ["not_converged", "no_interval", "autocorrelated"];
+
+/// Returns the row over all launches of a case; `None` without rows. The row of a single launch is returned as it is.
+///
+/// `rows` are in the order of launches, at most one per launch. A failure in any launch is a failure of the row.
+pub fn estimate(rows: &[Measurement]) -> Option<Measurement> {
+    let (first, rest) = rows.split_first()?;
+    if rest.is_empty() {
+        return Some(first.clone());
+    }
+    let failed = rows.iter().find(|row| matches!(row.outcome, Outcome::Failed(_)));
+    let measured: Vec<&Measurement> =
+        rows.iter().filter(|row| row.outcome == Outcome::Ok && row.summary.is_some()).collect();
+    // Identity, and the reason of a failure or of a skipped row, come from one of the launches.
+    let typical = failed.or(measured.last().copied()).unwrap_or(first);
+    let mut row = Measurement { samples: Vec::new(), summary: None, launches: None, ..typical.clone() };
+    row.check = check(rows, &typical.check);
+    row.phases = rows.iter().filter_map(|row| row.phases).reduce(Phases::plus);
+    row.figures = figures(rows);
+    row.trust = marks(rows);
+    if let Some((summary, over, drift)) = over_launches(&measured).filter(|_| failed.is_none()) {
+        row.trust.extend(drift);
+        row.trust.extend(over.modes.map(|[fast, slow]| {
+            let us = |ns: f64| crate::number::figure(ns / 1e3);
+            let (fast_us, slow_us) = (us(fast.median_ns), us(slow.median_ns));
+            let percent = |share: f64| format!("{:.0} %", share * 100.0);
+            Mark::caution(
+                "launch_modes",
+                "two modes of launches",
+                format!(
+                    "launches take {fast_us} us ({}) or {slow_us} us ({}): the median hides that there are two states",
+                    percent(fast.share),
+                    percent(slow.share),
+                ),
+            )
+        }));
+        (row.summary, row.launches) = (Some(summary), Some(over));
+    }
+    Some(row)
+}
+
+/// Returns the worst check of the launches.
+fn check(rows: &[Measurement], typical: &Check) -> Check {
+    let worst = rows.iter().map(|row| &row.check).find(|check| matches!(check, Check::Failed(_)));
+    worst.unwrap_or(typical).clone()
+}
+
+/// Returns the summary over launches, what it comes from, and a mark if the launches drift.
+fn over_launches(rows: &[&Measurement]) -> Option<(Summary, OverLaunches, Option<Mark>)> {
+    let summaries: Vec<&Summary> = rows.iter().filter_map(|row| row.summary.as_ref()).collect();
+    let all = |pick: fn(&Summary) -> f64| summaries.iter().map(|s| pick(s)).collect::<Vec<f64>>();
+    let medians = all(|s| s.median);
+    let found = interval(&medians);
+    // A percentile that fewer than half of the launches resolve is not resolved.
+    let percentile = |pick: fn(&Summary) -> Option<f64>| {
+        let values: Vec<f64> = summaries.iter().filter_map(|s| pick(s)).collect();
+        median(&values).filter(|_| values.len() * 2 >= summaries.len())
+    };
+    let summary = Summary {
+        n: summaries.iter().map(|s| s.n).sum(),
+        median: median(&medians)?,
+        ci95: found.map(|found| [found.low, found.high]),
+        block: 1,
+        min: all(|s| s.min).into_iter().reduce(f64::min)?,
+        mean: median(&all(|s| s.mean))?,
+        max: all(|s| s.max).into_iter().reduce(f64::max)?,
+        mad: median(&all(|s| s.mad))?,
+        p95: percentile(|s| s.p95),
+        p99: percentile(|s| s.p99),
+        p999: percentile(|s| s.p999),
+        lag1: median(&all(|s| s.lag1))?,
+        bimodal: summaries.iter().filter(|s| s.bimodal).count() * 2 > summaries.len(),
+    };
+    let across: Vec<AcrossRanks> = rows.iter().filter_map(|row| row.across_ranks()).collect();
+    let of_ranks = |pick: fn(&AcrossRanks) -> f64| median(&across.iter().map(pick).collect::<Vec<_>>());
+    let across = of_ranks(|a| a.mean).zip(of_ranks(|a| a.min)).zip(of_ranks(|a| a.max));
+    let over = OverLaunches {
+        coverage: found.map_or(0.0, |found| found.coverage),
+        modes: modes(&medians),
+        batch: rows.iter().find_map(|row| row.batch()).unwrap_or(1),
+        across: across.map(|((mean, min), max)| AcrossRanks { mean, min, max }),
+        medians_ns: medians,
+    };
+    let drift = found.filter(|found| found.drift).map(|_| {
+        Mark::caution(
+            "launches_drift",
+            "launches drift",
+            "later launches differ from earlier ones, so that the interval is too narrow: repeat when the machine is steady",
+        )
+    });
+    Some((summary, over, drift))
+}
+
+/// Returns the median of each figure over the launches that resolved it, or the reason of a launch that did not.
+fn figures(rows: &[Measurement]) -> Figures {
+    let mut all: BTreeMap<&String, Vec<&Figure>> = BTreeMap::new();
+    rows.iter()
+        .flat_map(|row| &row.figures)
+        .for_each(|(name, figure)| all.entry(name).or_default().push(figure));
+    let combined = all.into_iter().filter_map(|(name, figures)| {
+        let value = |figure: &&&Figure| if let Figure::Value(x) = figure { Some(*x) } else { None };
+        let values: Vec<f64> = figures.iter().filter_map(|figure| value(&figure)).collect();
+        let unresolved = figures.iter().find(|figure| matches!(figure, Figure::Unresolved(_)));
+        let resolved = median(&values).filter(|_| values.len() * 2 > figures.len()).map(Figure::Value);
+        Some((name.clone(), resolved.or(unresolved.map(|why| (*why).clone()))?))
+    });
+    combined.collect()
+}
+
+/// Returns the marks that more than half of the launches have: a minority moves neither the median nor much of the interval.
+fn marks(rows: &[Measurement]) -> Vec<Mark> {
+    let mut counted: Vec<(Mark, usize)> = Vec::new();
+    for mark in rows.iter().flat_map(|row| &row.trust).filter(|mark| !WITHIN_A_LAUNCH.contains(&&*mark.code))
+    {
+        match counted.iter_mut().find(|(known, _)| known.code == mark.code) {
+            Some((_, count)) => *count += 1,
+            None => counted.push((mark.clone(), 1)),
+        }
+    }
+    counted.into_iter().filter(|(_, count)| count * 2 > rows.len()).map(|(mark, _)| mark).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use ombx_core::{
+        benchmark::{Metric, Work},
+        result::Samples,
+    };
+
+    use super::*;
+
+    fn launch(ns: u64) -> Measurement {
+        let samples = vec![Samples { batch: 2, elapsed_ns: vec![2 * ns; 40], ..Samples::default() }];
+        Measurement {
+            bytes: Some(8),
+            work: Some(Work { bytes: 8, ops: 1, legs: 1 }),
+            summary: Measurement::summarise(&samples, 1),
+            samples,
+            ..Measurement::new("p2p.latency", "p2p.latency/bytes=8", Metric::Latency, 2)
+        }
+    }
+
+    #[test]
+    fn the_headline_is_the_median_of_the_launches() {
+        let times = [300, 310, 290, 305, 500, 295, 302];
+        let row = estimate(&times.map(launch)).unwrap();
+        let headline = row.headline().unwrap();
+        assert_eq!((headline.value, headline.ci95), (0.302, Some([0.29, 0.5])));
+        assert_eq!((row.launch_range(), row.batch()), (Some([0.29, 0.5]), Some(2)));
+        let over = row.launches.unwrap();
+        assert_eq!(over.medians_ns, times.map(|ns| ns as f64));
+        assert!((over.coverage - 0.984).abs() < 0.001 && over.modes.is_none());
+        assert!(row.samples.is_empty() && row.trust.is_empty());
+        assert_eq!(row.summary.unwrap().n, 280);
+    }
+
+    #[test]
+    fn one_launch_is_its_own_row() {
+        assert_eq!(estimate(&[launch(300)]), Some(launch(300)));
+        assert_eq!(estimate(&[]), None);
+    }
+
+    #[test]
+    fn a_failure_in_one_launch_is_a_failure() {
+        let mut rows = [300, 310, 320].map(launch);
+        rows[1].outcome = Outcome::Failed("data arrived wrong".into());
+        let row = estimate(&rows).unwrap();
+        assert_eq!((&row.outcome, &row.summary), (&rows[1].outcome, &None));
+    }
+
+    #[test]
+    fn a_mark_of_few_launches_is_none_of_the_row() {
+        let mut rows = [300, 310, 320, 330, 340].map(launch);
+        rows[0].trust.push(Mark::caution("waited", "waited 3%", ""));
+        rows.iter_mut().for_each(|row| row.trust.push(Mark::invalid("oversubscribed", "oversubscribed", "")));
+        let codes: Vec<String> = estimate(&rows).unwrap().trust.into_iter().map(|mark| mark.code).collect();
+        assert_eq!(codes, ["oversubscribed"]);
+    }
+
+    #[test]
+    fn a_figure_is_the_median_of_the_launches_that_resolve_it() {
+        let mut rows = [300, 310, 320].map(launch);
+        for (row, value) in rows.iter_mut().zip([1.0, 9.0, 2.0]) {
+            row.figures.insert("overlap_percent".into(), Figure::Value(value));
+        }
+        rows[2].figures.insert("one_way_us".into(), Figure::Unresolved("too short".into()));
+        let figures = estimate(&rows).unwrap().figures;
+        assert_eq!(figures["overlap_percent"], Figure::Value(2.0));
+        assert_eq!(figures["one_way_us"], Figure::Unresolved("too short".into()));
+    }
+}

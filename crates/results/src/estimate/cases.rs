@@ -1,0 +1,223 @@
+//! Rows of all launches, by setup and case.
+
+use std::collections::HashMap;
+
+use ombx_core::{
+    measure::plan::KnownBatches,
+    result::{Measurement, OverLaunches, Run, Tally},
+    stats::Summary,
+};
+
+use super::case::estimate;
+use crate::{
+    file::{Record, RunOutcome, RunWithRows},
+    run_info::library,
+};
+
+/// Collects the rows of launches without their raw samples.
+#[derive(Debug, Default)]
+pub struct Cases {
+    groups: Vec<Group>,
+    /// Group of the current run.
+    current: usize,
+}
+
+/// Launches of one setup: the same library, build and placement of ranks.
+#[derive(Debug)]
+pub struct Group {
+    /// The first launch.
+    pub run: Run,
+    /// Number of launches.
+    pub launches: usize,
+    /// The worst end of a launch; `Broken` until the last one has ended.
+    pub outcome: RunOutcome,
+    open: bool,
+    rows: Vec<Vec<Measurement>>,
+    /// Index of a case by its key, and by how often the same launch had measured the key before.
+    places: HashMap<(String, usize), usize>,
+    /// How often the current launch has measured each key.
+    repeats: HashMap<String, usize>,
+}
+
+impl Cases {
+    /// Adds a record of a launch. Rows over all launches are ignored, because they are derived from the others.
+    pub fn record(&mut self, record: &Record) {
+        match record {
+            Record::Run(run) => self.run(run),
+            Record::Launch(row) => self.row(row),
+            Record::End(outcome, _) => self.end(Some(*outcome)),
+            Record::Case(_) => {}
+        }
+    }
+
+    /// Adds a launch with all its rows.
+    pub fn launch(&mut self, launch: &RunWithRows) {
+        self.run(&launch.run);
+        launch.rows.iter().for_each(|row| self.row(row));
+        self.end(launch.end.map(|(outcome, _)| outcome));
+    }
+
+    /// Returns the groups in the order of their first launches.
+    pub fn groups(&self) -> &[Group] {
+        &self.groups
+    }
+
+    /// Returns the iterations per sample of every row.
+    pub fn batches(&self) -> KnownBatches {
+        let mut batches = KnownBatches::default();
+        for row in self.all().filter_map(|rows| rows.first()) {
+            if let Some(batch) = row.batch() {
+                batches.insert(&row.key, batch);
+            }
+        }
+        batches
+    }
+
+    /// Returns the rows of each case, in the order of launches.
+    pub fn all(&self) -> impl Iterator<Item = &Vec<Measurement>> {
+        self.groups.iter().flat_map(|group| &group.rows)
+    }
+
+    fn run(&mut self, run: &Run) {
+        let same = self.groups.iter().position(|group| have_same_setup(&group.run, run));
+        self.current = same.unwrap_or_else(|| {
+            self.groups.push(Group {
+                run: run.clone(),
+                launches: 0,
+                outcome: RunOutcome::Complete,
+                open: false,
+                rows: Vec::new(),
+                places: HashMap::new(),
+                repeats: HashMap::new(),
+            });
+            self.groups.len() - 1
+        });
+        let group = &mut self.groups[self.current];
+        if std::mem::replace(&mut group.open, true) {
+            group.outcome = RunOutcome::Broken;
+        }
+        group.launches += 1;
+        group.repeats.clear();
+    }
+
+    fn row(&mut self, row: &Measurement) {
+        let Some(group) = self.groups.get_mut(self.current) else { return };
+        let Group { rows, places, repeats, .. } = group;
+        let repeat = repeats.entry(row.key.clone()).or_default();
+        let at = *places.entry((row.key.clone(), *repeat)).or_insert_with(|| {
+            rows.push(Vec::new());
+            rows.len() - 1
+        });
+        *repeat += 1;
+        rows[at].push(without_samples(row));
+    }
+
+    /// Returns the estimate of the case with this key from the launches of the current setup.
+    pub fn so_far(&self, key: &str) -> Option<Measurement> {
+        let group = self.groups.get(self.current)?;
+        estimate(&group.rows[*group.places.get(&(key.to_owned(), 0))?])
+    }
+
+    fn end(&mut self, outcome: Option<RunOutcome>) {
+        if let Some(group) = self.groups.get_mut(self.current) {
+            group.open = outcome.is_none();
+            if let Some(worse) = outcome.filter(|outcome| *outcome != RunOutcome::Complete) {
+                group.outcome = worse;
+            }
+        }
+    }
+}
+
+impl Group {
+    /// Returns one row per case, sorted by benchmark, axes, depth, pairs and size. Benchmarks keep the order of the command line.
+    pub fn estimates(&self) -> Vec<Measurement> {
+        let named: Vec<&str> = self
+            .run
+            .plan
+            .iter()
+            .filter(|(option, _)| *option == "benchmarks" || option.ends_with(".benchmarks"))
+            .flat_map(|(_, names)| names.split(','))
+            .collect();
+        let position = |bench: &str| named.iter().position(|name| *name == bench).unwrap_or(named.len());
+        let mut rows: Vec<Measurement> = self.rows.iter().filter_map(|rows| estimate(rows)).collect();
+        if self.launches > 1 {
+            rows.sort_by_cached_key(|row| {
+                let axes: Vec<(String, String)> = row.axes.clone().into_iter().collect();
+                (position(&row.bench), row.bench.clone(), axes, row.depth, row.pairs, row.bytes)
+            });
+        }
+        rows
+    }
+
+    /// Returns the run of the first launch, whose plan has the number of launches instead of the number of one.
+    pub fn described(&self) -> Run {
+        let mut run = self.run.clone();
+        ["launch", "order", "row_time_s"].iter().for_each(|option| drop(run.plan.remove(*option)));
+        run.plan.insert("launches".into(), self.launches.to_string());
+        run
+    }
+
+    /// Returns how the launches ended. A launch without an end was killed.
+    pub fn outcome(&self) -> RunOutcome {
+        if self.open { RunOutcome::Broken } else { self.outcome }
+    }
+}
+
+/// The launches as one run, whose rows are the estimates.
+impl From<&Group> for RunWithRows {
+    fn from(group: &Group) -> RunWithRows {
+        let rows = group.estimates();
+        let run = if group.launches > 1 { group.described() } else { group.run.clone() };
+        let end = (!group.open).then(|| (group.outcome, tally(&rows)));
+        RunWithRows { run, rows, end }
+    }
+}
+
+/// Counts rows by outcome.
+pub fn tally(rows: &[Measurement]) -> Tally {
+    let mut tally = Tally::default();
+    rows.iter().for_each(|row| tally.add(row));
+    tally
+}
+
+/// Returns the largest half width of the rows' intervals, as a fraction of their medians; `None` without an interval of some row.
+pub fn reached(rows: &[Measurement]) -> Option<f64> {
+    let measured = rows.iter().filter_map(|row| row.summary.as_ref());
+    measured.map(Summary::precision).try_fold(0.0, |most: f64, reached| Some(most.max(reached?)))
+}
+
+/// Returns a row without raw samples, and with what can only be derived from them.
+fn without_samples(row: &Measurement) -> Measurement {
+    let over = |summary: &Summary| OverLaunches {
+        medians_ns: vec![summary.median],
+        coverage: 0.0,
+        modes: None,
+        batch: row.batch().unwrap_or(1),
+        across: row.across_ranks(),
+    };
+    let launches = row.summary.as_ref().map(over);
+    // A clone of the whole row would copy the samples first.
+    Measurement {
+        bytes: row.bytes,
+        depth: row.depth,
+        pairs: row.pairs,
+        axes: row.axes.clone(),
+        work: row.work,
+        aggregation: row.aggregation,
+        outcome: row.outcome.clone(),
+        check: row.check.clone(),
+        summary: row.summary.clone(),
+        figures: row.figures.clone(),
+        trust: row.trust.clone(),
+        phases: row.phases,
+        launches,
+        ..Measurement::new(&row.bench, &row.key, row.metric, row.ranks)
+    }
+}
+
+/// Returns whether two runs are launches of the same setup.
+fn have_same_setup(one: &Run, other: &Run) -> bool {
+    let hosts = |run: &Run| run.places.iter().map(|place| place.host.clone()).collect::<Vec<_>>();
+    (&one.fabric, library(one), hosts(one), &one.version, &one.profile, &one.env)
+        == (&other.fabric, library(other), hosts(other), &other.version, &other.profile, &other.env)
+}

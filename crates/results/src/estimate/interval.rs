@@ -1,0 +1,137 @@
+//! Interval of the median over launches.
+
+use ombx_core::stats::order_bounds;
+
+/// Minimum number of launches for a 95 % interval.
+const LEAST_LAUNCHES: usize = 6;
+
+/// Interval of the median of all launches, from the launches that were measured.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Interval {
+    /// Low end, a value of one launch.
+    pub low: f64,
+    /// High end, a value of one launch.
+    pub high: f64,
+    /// Probability that the interval contains the median of all launches.
+    pub coverage: f64,
+    /// Whether the launches depend on each other so much that even their range is too narrow for 95 %.
+    pub drift: bool,
+}
+
+/// Returns the interval of the median, from values in the order of launches; `None` for fewer than 2.
+///
+/// The ends are order statistics, with ranks moved outward by sqrt((1 + q) / (1 - q)), where q is the lag-1 autocorrelation of the
+/// launches' ranks plus 1 / n, if q exceeds 1 / sqrt(n). With fewer than 6 launches the interval is their range.
+pub fn interval(values: &[f64]) -> Option<Interval> {
+    let n = values.len();
+    if n < 2 {
+        return None;
+    }
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let range = |drift| Interval { low: sorted[0], high: sorted[n - 1], coverage: coverage(n, 1), drift };
+    let Some((lower, _)) = order_bounds(n, 0.5).filter(|_| n >= LEAST_LAUNCHES) else {
+        return Some(range(false));
+    };
+    let center = (n + 1) as f64 / 2.0;
+    let q = correlation(values) + 1.0 / n as f64;
+    let widening =
+        if q > 1.0 / (n as f64).sqrt() { ((1.0 + q) / (1.0 - q).max(f64::EPSILON)).sqrt() } else { 1.0 };
+    let moved = center - (center - lower as f64) * widening;
+    // The tolerance keeps a rank that rounding moves by a last digit.
+    let moved = (moved + 1e-9).floor();
+    if moved < 1.0 {
+        return Some(range(true));
+    }
+    let moved = moved as usize;
+    Some(Interval {
+        low: sorted[moved - 1],
+        high: sorted[n - moved],
+        coverage: coverage(n, lower),
+        drift: false,
+    })
+}
+
+/// Returns the probability that order statistics `lower` and `n + 1 - lower` enclose the median of independent launches.
+fn coverage(n: usize, lower: usize) -> f64 {
+    let mut term = 0.5f64.powi(i32::try_from(n).unwrap_or(i32::MAX));
+    let mut outside = 0.0;
+    for k in 0..lower {
+        outside += term;
+        term *= (n - k) as f64 / (k + 1) as f64;
+    }
+    1.0 - 2.0 * outside
+}
+
+/// Returns the lag-1 autocorrelation of the ranks of the values. Equal values share the mean of their ranks.
+fn correlation(values: &[f64]) -> f64 {
+    let rank = |x: f64| {
+        let (below, equal) = values.iter().fold((0, 0), |(below, equal), other| {
+            (below + usize::from(*other < x), equal + usize::from(*other == x))
+        });
+        below as f64 + (equal - 1) as f64 / 2.0
+    };
+    let mean = (values.len() - 1) as f64 / 2.0;
+    let deviations: Vec<f64> = values.iter().map(|x| rank(*x) - mean).collect();
+    let variance: f64 = deviations.iter().map(|d| d * d).sum();
+    let products: f64 = deviations.windows(2).map(|pair| pair[0] * pair[1]).sum();
+    if variance > 0.0 { products / variance } else { 0.0 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Values whose ranks alternate, so that the order shows no dependence.
+    fn alternating(n: usize) -> Vec<f64> {
+        (0..n).map(|i| if i % 2 == 0 { i / 2 } else { n - 1 - i / 2 } as f64 + 1.0).collect()
+    }
+
+    #[test]
+    fn ranks_and_coverage_are_those_of_the_method() {
+        let table = [
+            (2, 1, 50.0),
+            (3, 1, 75.0),
+            (4, 1, 87.5),
+            (5, 1, 93.8),
+            (6, 1, 96.9),
+            (8, 1, 99.2),
+            (9, 2, 96.1),
+            (10, 2, 97.9),
+            (12, 3, 96.1),
+            (15, 4, 96.5),
+            (20, 6, 95.9),
+            (25, 8, 95.7),
+            (30, 10, 95.7),
+        ];
+        for (n, lower, percent) in table {
+            let found = interval(&alternating(n)).unwrap();
+            assert_eq!((found.low, found.high), (lower as f64, (n + 1 - lower) as f64), "{n}");
+            assert!((found.coverage * 100.0 - percent).abs() < 0.1, "{n}: {}", found.coverage);
+            assert!(!found.drift, "{n}");
+        }
+        assert_eq!(interval(&[1.0]), None);
+    }
+
+    #[test]
+    fn dependence_widens_and_a_trend_is_a_drift() {
+        // Two blocks of equal sign: strong dependence, but not more than the range covers.
+        let blocks = [1.0, 4.0, 2.0, 3.0, 5.0, 6.0, 9.0, 7.0, 12.0, 10.0, 8.0, 11.0, 2.5, 3.5, 4.5];
+        let (plain, widened) = (interval(&alternating(15)).unwrap(), interval(&blocks).unwrap());
+        let spread =
+            |i: &Interval, values: &[f64]| values.iter().filter(|x| i.low <= **x && **x <= i.high).count();
+        assert!(
+            spread(&widened, &blocks) > spread(&plain, &alternating(15)) && !widened.drift,
+            "{widened:?}"
+        );
+        let trend: Vec<f64> = (0..15).map(f64::from).collect();
+        let found = interval(&trend).unwrap();
+        assert!(found.drift && (found.low, found.high) == (0.0, 14.0), "{found:?}");
+    }
+
+    #[test]
+    fn equal_launches_have_an_interval_of_width_zero() {
+        let found = interval(&[7.0; 9]).unwrap();
+        assert_eq!((found.low, found.high, found.drift), (7.0, 7.0, false));
+    }
+}

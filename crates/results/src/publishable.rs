@@ -1,0 +1,138 @@
+//! Which rows can be published, and what keeps the others from it.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt,
+};
+
+use ombx_core::{
+    benchmark::payload::Check,
+    result::{Measurement, Outcome},
+};
+
+/// Launches that a 95 % interval over launches needs.
+const LEAST_LAUNCHES: usize = 6;
+
+/// Returns what keeps a row from being published; nothing for a row that can be.
+///
+/// An obstacle is the code of a caution or an invalid mark, or one of `skipped`, `failed`, `wrong_data`, `unverified`,
+/// `few_launches` (fewer than 6) and `no_interval`.
+pub fn obstacles(row: &Measurement) -> BTreeSet<&str> {
+    match (&row.check, &row.outcome) {
+        (Check::Failed(_), _) => return BTreeSet::from(["wrong_data"]),
+        (_, Outcome::Failed(_)) => return BTreeSet::from(["failed"]),
+        (_, Outcome::Skipped(_)) => return BTreeSet::from(["skipped"]),
+        (_, Outcome::Ok) => {}
+    }
+    let marks = row.doubts().map(|mark| mark.code.as_str());
+    let unverified = (row.check == Check::Off).then_some("unverified");
+    // The next launch may differ by more than the interval of one launch says.
+    let launches = row.launches.as_ref().map_or(1, |over| over.medians_ns.len());
+    let few = (launches < LEAST_LAUNCHES).then_some("few_launches");
+    let no_interval = row.summary.as_ref().is_none_or(|s| s.ci95.is_none()).then_some("no_interval");
+    marks.chain(unverified).chain(few).chain(no_interval).collect()
+}
+
+/// Numbers of rows that can and cannot be published. Skipped rows do not count.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Publishable {
+    rows: usize,
+    publishable: usize,
+    /// Number of rows by obstacle.
+    obstacles: BTreeMap<String, usize>,
+}
+
+impl Publishable {
+    /// Counts a row.
+    pub fn add(&mut self, row: &Measurement) {
+        if matches!(row.outcome, Outcome::Skipped(_)) {
+            return;
+        }
+        let obstacles = obstacles(row);
+        self.rows += 1;
+        self.publishable += usize::from(obstacles.is_empty());
+        for code in obstacles {
+            *self.obstacles.entry(code.replace('_', " ")).or_default() += 1;
+        }
+    }
+
+    /// Returns whether no row was counted.
+    pub fn is_empty(&self) -> bool {
+        self.rows == 0
+    }
+}
+
+impl fmt::Display for Publishable {
+    /// Writes `22 of 24 rows can be published; 2 not: bimodal (1), oversubscribed (1)`, the most frequent obstacle first.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Publishable { rows, publishable, obstacles } = self;
+        let noun = if *rows == 1 { "row" } else { "rows" };
+        write!(f, "{publishable} of {rows} {noun} can be published")?;
+        if publishable < rows {
+            let mut found: Vec<_> = obstacles.iter().collect();
+            found.sort_by_key(|(_, count)| std::cmp::Reverse(**count));
+            let found: Vec<String> =
+                found.into_iter().map(|(code, count)| format!("{code} ({count})")).collect();
+            write!(f, "; {} not: {}", rows - publishable, found.join(", "))?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ombx_core::{
+        benchmark::{Metric, payload::Mismatch},
+        result::Mark,
+        stats::Summary,
+        unit::Rank,
+    };
+
+    fn good() -> Measurement {
+        Measurement {
+            check: Check::Passed,
+            summary: Summary::of(&[10.0; 50]),
+            ..Measurement::new("p2p.latency", "p2p.latency/bytes=8", Metric::Latency, 2)
+        }
+    }
+
+    fn marked(marks: &[Mark]) -> Measurement {
+        Measurement { trust: marks.to_vec(), ..good() }
+    }
+
+    #[test]
+    fn a_row_with_an_interval_and_at_most_notes_can_be_published() {
+        assert!(obstacles(&good()).is_empty());
+        assert!(obstacles(&marked(&[Mark::note("governor", "g", "a")])).is_empty());
+        assert!(obstacles(&Measurement { check: Check::Unsupported, ..good() }).is_empty());
+    }
+
+    #[test]
+    fn each_obstacle_is_named() {
+        let codes = |row: Measurement| obstacles(&row).into_iter().map(str::to_owned).collect::<Vec<_>>();
+        let marks = [Mark::caution("bimodal", "b", "a"), Mark::invalid("oversubscribed", "o", "a")];
+        assert_eq!(codes(marked(&marks)), ["bimodal", "oversubscribed"]);
+        assert_eq!(codes(Measurement { check: Check::Off, ..good() }), ["unverified"]);
+        assert_eq!(codes(Measurement { outcome: Outcome::Failed("x".into()), ..good() }), ["failed"]);
+        assert_eq!(codes(Measurement { outcome: Outcome::Skipped("x".into()), ..good() }), ["skipped"]);
+        let wrong = Check::Failed(Mismatch { rank: Rank(0), slot: 0, byte: 0, expected: 1, actual: 2 });
+        let outcome = Outcome::Failed("data arrived wrong".into());
+        assert_eq!(codes(Measurement { check: wrong, outcome, ..good() }), ["wrong_data"]);
+        assert_eq!(codes(Measurement { summary: Summary::of(&[1.0]), ..good() }), ["no_interval"]);
+        assert_eq!(codes(Measurement { summary: None, ..good() }), ["no_interval"]);
+    }
+
+    #[test]
+    fn one_line_sums_up_all_rows() {
+        let mut sum = Publishable::default();
+        assert!(sum.is_empty());
+        sum.add(&Measurement { outcome: Outcome::Skipped("needs 4 ranks".into()), ..good() });
+        assert!(sum.is_empty(), "skipped rows do not count");
+        sum.add(&good());
+        assert_eq!(sum.to_string(), "1 of 1 row can be published");
+        sum.add(&marked(&[Mark::caution("clock_cost", "c", "a"), Mark::caution("preempted", "p", "a")]));
+        sum.add(&marked(&[Mark::invalid("preempted", "p", "a")]));
+        assert_eq!(sum.to_string(), "1 of 3 rows can be published; 2 not: preempted (2), clock cost (1)");
+    }
+}
