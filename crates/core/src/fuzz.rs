@@ -48,7 +48,8 @@ pub fn ranks(bytes: &[u8]) {
     let team: &dyn Team = &team;
     let clock = Clock::manual(1).0;
     for aggregation in [Aggregation::Origin, Aggregation::Pairs, Aggregation::Slowest, Aggregation::Global] {
-        if let Ok(round) = collect::collect(team, &clock, aggregation, Vec::new()) {
+        if let Ok(mut round) = collect::collect(team, aggregation, Vec::new()) {
+            collect::compare_starts(&mut round, &clock);
             let mut samples = Vec::new();
             collect::extend(&mut samples, 1, round);
         }

@@ -238,7 +238,7 @@ pub struct Measurement {
 /// What an estimate over several launches adds to a row. The median of its summary is the median of the launches' medians.
 #[derive(Debug, Clone, PartialEq)]
 pub struct OverLaunches {
-    /// Median time of one leg in each launch, in nanoseconds, in the order of launches. Never empty.
+    /// Median time of one leg in each launch that measured the row, in nanoseconds, in the order of launches.
     pub medians_ns: Vec<f64>,
     /// Probability that the interval of the summary contains the median of all launches.
     pub coverage: f64,
@@ -307,7 +307,8 @@ impl Measurement {
 
     /// Returns the iterations per sample; `None` if nothing was measured.
     pub fn batch(&self) -> Option<u64> {
-        self.launches.as_ref().map(|over| over.batch).or(self.samples.first().map(|samples| samples.batch))
+        let over = self.launches.as_ref().filter(|over| !over.medians_ns.is_empty());
+        over.map(|over| over.batch).or(self.samples.first().map(|samples| samples.batch))
     }
 
     /// Returns the smallest and the largest median of several launches, in the unit of the headline; `None` for a single launch.

@@ -48,6 +48,14 @@ impl RoundSamples {
         RoundSamples { elapsed_ns, ..RoundSamples::default() }
     }
 
+    /// Appends the samples of a later round, which have no round trips.
+    pub fn append(&mut self, later: RoundSamples) {
+        let before = self.elapsed_ns.len() as u64;
+        self.late.extend(later.late.iter().map(|sample| before + sample));
+        self.elapsed_ns.extend(later.elapsed_ns);
+        self.started_ns.extend(later.started_ns);
+    }
+
     fn to_bytes(&self) -> Vec<u8> {
         let owner: Vec<u64> = self.starts.iter().map(|starts| starts.clock_owner.into()).collect();
         let ticks = self.starts.as_ref().map_or(&[][..], |starts| &starts.ticks);
@@ -87,7 +95,6 @@ impl RoundSamples {
 /// Collective, except for [`Aggregation::Origin`].
 pub(crate) fn collect(
     team: &dyn Team,
-    clock: &Clock,
     aggregation: Aggregation,
     round: Vec<RoundSamples>,
 ) -> Result<Vec<(ThreadId, RoundSamples)>> {
@@ -108,15 +115,14 @@ pub(crate) fn collect(
         Ok(((rank, 0), samples?))
     };
     let mut all = timed.map(read).collect::<Result<Vec<_>>>()?;
-    match aggregation {
-        Aggregation::Global => count_from_first_start(&mut all),
-        _ => compare_starts(&mut all, clock),
+    if aggregation == Aggregation::Global {
+        count_from_first_start(&mut all);
     }
     Ok(all)
 }
 
 /// Replaces the readings at the starts of several pairs by the times since the first start on the same clock.
-fn compare_starts(all: &mut [(ThreadId, RoundSamples)], clock: &Clock) {
+pub(crate) fn compare_starts(all: &mut [(ThreadId, RoundSamples)], clock: &Clock) {
     let mut first: BTreeMap<u32, Vec<u64>> = BTreeMap::new();
     for starts in all.iter().filter_map(|(_, round)| round.starts.as_ref()) {
         let known = first.entry(starts.clock_owner).or_insert_with(|| starts.ticks.clone());
@@ -239,6 +245,21 @@ mod tests {
         let mut all = vec![((0, 0), of(10, 60)), ((1, 0), of(30, 100))];
         count_from_first_start(&mut all);
         assert_eq!([all[0].1.elapsed_ns[0], all[1].1.elapsed_ns[0]], [50, 90]);
+    }
+
+    #[test]
+    fn starts_are_compared_on_each_clock() {
+        let of = |clock_owner, ticks: [u64; 2]| RoundSamples {
+            elapsed_ns: vec![9, 9],
+            starts: Some(Starts { clock_owner, ticks: ticks.to_vec() }),
+            ..RoundSamples::default()
+        };
+        let rounds = [of(0, [105, 200]), of(0, [100, 230]), of(2, [7, 9])];
+        let sent = rounds.iter().map(|round| RoundSamples::from_bytes(&round.to_bytes()).unwrap());
+        let mut all: Vec<_> = (0..).map(|rank| (rank, 0)).zip(sent).collect();
+        compare_starts(&mut all, &Clock::manual(1).0);
+        let started: Vec<_> = all.into_iter().map(|(_, round)| round.started_ns).collect();
+        assert_eq!(started, [[5, 0], [0, 30], [0, 0]]);
     }
 
     #[test]

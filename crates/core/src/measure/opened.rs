@@ -37,6 +37,10 @@ pub trait OpenKernel {
     fn readings(&self, samples: u64) -> u64 {
         samples + 1
     }
+    /// Prepares sampling with what the warm-up has shown. Called once, after the warm-up. Collective, untimed.
+    fn warmed_up(&mut self, _clock: &Clock) -> Result<()> {
+        Ok(())
+    }
     /// Runs a round on a timed rank. Writes the clock readings of each thread to its stamps.
     fn timed(&mut self, clock: &Clock, batch: u64, stamps: &mut [Vec<u64>]) -> Result<()>;
     /// Runs a round on a rank that answers.

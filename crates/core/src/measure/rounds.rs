@@ -9,7 +9,7 @@ use crate::{
     },
     error::Result,
     measure::{
-        collect::{RoundSamples, collect, extend, first_mismatch},
+        collect::{RoundSamples, collect, compare_starts, extend, first_mismatch},
         opened::OpenKernel,
         plan::Effort,
         session::Session,
@@ -96,6 +96,7 @@ impl OpenCase<'_, '_> {
                 next = team.broadcast_value(stop::more_warm_up(iterations, spent, wall_ns))?;
             }
         }
+        self.kernel.warmed_up(self.session.clock)?;
         let stamp_ns = self.session.clock.facts().overhead_ns;
         let chosen = self.session.plan.batch.or(self.kernel.batch()).or(self.known_batch);
         let batch = match chosen {
@@ -142,7 +143,9 @@ impl OpenCase<'_, '_> {
             let (round, wall) = self.round(batch, more)?;
             total += more;
             sampling.spent += Duration::from_nanos(wall);
-            extend(&mut sampling.samples, batch, collect(team, self.session.clock, self.aggregation, round)?);
+            let mut round = collect(team, self.aggregation, round)?;
+            compare_starts(&mut round, self.session.clock);
+            extend(&mut sampling.samples, batch, round);
             more = 0;
             if team.rank() == Rank(0) {
                 sampling.summary = Measurement::summarise(&sampling.samples, self.legs);

@@ -18,7 +18,6 @@ use crate::{
         sink::Memory,
     },
     result::Samples,
-    stats,
     unit::Bytes,
 };
 
@@ -64,7 +63,7 @@ pub struct PairsRow {
     pub samples: usize,
     /// The headline.
     pub headline: f64,
-    /// Median over samples with the slowest pair's own time in place of the time from the first start to the last end.
+    /// The headline with the slowest pair's own time in place of the time from the first start to the last end.
     pub slowest_own: f64,
     /// Mean of the pairs' own times, as osu_mbw_mr computes it.
     pub osu: f64,
@@ -92,8 +91,7 @@ pub fn measure_pairs(pairs: u32, model: &'static str, seed: u64) -> Result<Pairs
     };
     let batch = row.samples.first().map_or(1, |samples| samples.batch);
     let slowest = |at: usize| row.samples.iter().map(|s: &Samples| s.elapsed_ns[at]).max().unwrap_or(0);
-    let slowest: Vec<f64> = (0..summary.n).map(|at| slowest(at) as f64 / batch as f64).collect();
-    let own = stats::median(&slowest).ok_or_else(missing)?;
+    let own = (0..summary.n).map(slowest).sum::<u64>() as f64 / (summary.n as f64 * batch as f64);
     let mean = row.across_ranks().ok_or_else(missing)?.mean;
     Ok(PairsRow {
         batch,

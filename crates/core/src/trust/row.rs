@@ -23,6 +23,8 @@ const MAX_LATE: f64 = 0.01;
 const MAX_APART: f64 = 0.01;
 /// Stolen time below three ticks of the kernel's clock is not distinguished from rounding.
 const MIN_STOLEN_NS: u64 = 30_000_000;
+/// A row is marked if synchronised clocks differ by more than this fraction of its time.
+const MAX_CLOCKS_APART: f64 = 0.05;
 
 /// What is known of a row when its marks are decided.
 #[derive(Debug, Clone, Copy)]
@@ -51,10 +53,17 @@ pub struct RowFacts<'a> {
 pub fn of_row(row: RowFacts<'_>) -> Vec<Mark> {
     let RowFacts { summary, ending, precision, .. } = row;
     let mut marks = disturbances(row);
-    marks.extend(no_interval(summary));
     if ending == Some(Ending::OutOfBudget) {
         marks.extend(not_converged(summary, precision));
     }
+    marks.extend(of_samples(summary));
+    marks.extend(unverified(row.check));
+    marks
+}
+
+/// Returns the marks that follow from the samples alone.
+pub fn of_samples(summary: &Summary) -> Vec<Mark> {
+    let mut marks = Vec::from_iter(no_interval(summary));
     if !summary.independent() {
         marks.push(Mark::note(
             "autocorrelated",
@@ -69,7 +78,6 @@ pub fn of_row(row: RowFacts<'_>) -> Vec<Mark> {
             "samples fall into two groups and the median is in one of them: look at the raw samples and at other launches",
         ));
     }
-    marks.extend(unverified(row.check));
     marks
 }
 
@@ -132,6 +140,22 @@ pub fn starts_apart(samples: &[Samples]) -> Option<Mark> {
             format!("starts apart {:.0}%", part * 100.0),
             "the pairs started during this part of a sample, while not all of them communicated: give each rank its own CPU, \
              or raise --max-time",
+        )
+    })
+}
+
+/// Marks a row in windows whose clocks differ by a considerable part of its time.
+pub fn clocks_apart(range_ns: f64, summary: &Summary) -> Option<Mark> {
+    let part = range_ns / summary.median.max(1.0);
+    (part > MAX_CLOCKS_APART).then(|| {
+        Mark::caution(
+            "clocks_apart",
+            format!("clocks apart {:.0}%", part * 100.0),
+            format!(
+                "the synchronised clocks differ by up to {:.3} us, and the time from the first start to the last end contains \
+                 it: keep the network quiet, or use --pace dissemination",
+                range_ns / 1e3
+            ),
         )
     })
 }
@@ -350,5 +374,13 @@ mod tests {
         );
         let two: Vec<f64> = (0..200).map(|i| if i * 7 % 10 < 5 { 10.0 } else { 20.0 }).collect();
         assert!(codes(marks(&two, |_| ())).contains(&level(Level::Caution, "bimodal")));
+    }
+
+    #[test]
+    fn clocks_that_differ_by_more_than_5_percent_of_a_row_get_a_mark() {
+        let steady = Summary::of(&[1000.0; 200]).unwrap();
+        let mark = clocks_apart(60.0, &steady).unwrap();
+        assert_eq!((mark.level, mark.short.as_str()), (Level::Caution, "clocks apart 6%"));
+        assert_eq!(clocks_apart(50.0, &steady), None);
     }
 }

@@ -247,8 +247,12 @@ fn additional_figures_have_columns_or_reasons() {
     let mut row = latency(1, &around(1000, 400));
     row.figures.insert("overlap_percent".into(), Figure::Value(93.25));
     row.figures.insert("residual_us".into(), Figure::Unresolved("the clocks drift".into()));
-    let text = table(&[row]);
+    let text = table(&[row.clone()]);
     for part in ["overlap percent", "93.250", "n/a: the clocks drift"] {
         assert!(text.contains(part), "{part} in {text}");
     }
+    row.figures.insert("overlap_low_percent".into(), Figure::Value(88.5));
+    row.figures.insert("overlap_high_percent".into(), Figure::Value(98.0));
+    let text = table(&[row]);
+    assert!(text.contains("93.250 (88.500 .. 98.000)") && !text.contains("low"), "{text}");
 }

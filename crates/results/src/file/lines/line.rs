@@ -162,7 +162,7 @@ pub(super) struct CaseLine<'a> {
 #[derive(Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(super) struct LaunchesLine {
-    /// Median of each launch, in nanoseconds per leg, in the order of launches.
+    /// Median of each launch that measured the row, in nanoseconds per leg, in the order of launches.
     pub(super) medians_ns: Vec<f64>,
     /// Probability that `ci95_ns` contains the median of all launches. Below 0.95 with fewer than 6 launches.
     #[cfg_attr(feature = "schema", schemars(range(min = 0.0, max = 1.0)))]

@@ -10,7 +10,7 @@ use crate::{
     },
 };
 use ombx_core::{
-    benchmark::{Figure, Metric, payload::Check},
+    benchmark::{Figure, Metric, interval_names, payload::Check},
     result::{Level, MESSAGE_RATE_UNIT, Measurement},
     stats::Summary,
 };
@@ -127,8 +127,12 @@ pub fn format_row(row: &Measurement, least: Level) -> (FormattedRow, Vec<String>
     cells.extend([samples, plain(&trust.join(", "))]);
     let mut absent: Vec<String> = absent.into_iter().map(str::to_owned).collect();
     let mut figures = BTreeMap::new();
+    let end =
+        |name: &String| if let Some(Figure::Value(x)) = row.figures.get(name) { Some(*x) } else { None };
     for (name, value) in &row.figures {
+        let ends = interval_names(name).and_then(|[low, high]| Some([end(&low)?, end(&high)?]));
         let cell = match value {
+            Figure::Value(x) if ends.is_some() => format!("{} ({})", figure(*x), interval(ends, figure)),
             Figure::Value(x) => figure(*x),
             Figure::Unresolved(why) => {
                 absent.push(plain(why));
@@ -136,6 +140,12 @@ pub fn format_row(row: &Measurement, least: Level) -> (FormattedRow, Vec<String>
             }
         };
         figures.insert(name.clone(), cell);
+    }
+    // The cell of a figure contains the ends of its interval.
+    for ends in row.figures.keys().filter_map(|name| interval_names(name)) {
+        if ends.iter().all(|name| figures.contains_key(name)) {
+            figures.retain(|name, _| !ends.contains(name));
+        }
     }
     (FormattedRow { cells, figures }, absent)
 }
