@@ -171,7 +171,9 @@ fn many_series_are_split_into_several_charts() {
     let rows = names.iter().flat_map(|name| sweep("rma.put_latency", &[("sync", name)])).collect();
     let html = of_rows(rows);
     assert_eq!(html.matches("<svg class=\"plot\"").count(), 3);
-    assert!(html.contains("rma.put_latency, 17 to 20 of 20") && !html.contains("class=\"series s8\""));
+    assert!(
+        html.contains("rma.put_latency: latency, 17 to 20 of 20") && !html.contains("class=\"series s8\"")
+    );
 }
 
 #[test]

@@ -304,6 +304,10 @@ pub(super) struct SamplesLine<'a> {
     /// Time of each batch in nanoseconds, in the order of measurement. If `across` is `global`: from the start of the
     /// first rank in that batch to the end of this rank.
     pub(super) elapsed_ns: Cow<'a, [u64]>,
+    /// Of several pairs: time in nanoseconds from the first start of each batch, of all timed ranks with the same clock, to the
+    /// start of this rank.
+    #[serde(default, skip_serializing_if = "<[u64]>::is_empty")]
+    pub(super) started_ns: Cow<'a, [u64]>,
     /// Samples, from 0, that this rank started after the agreed time.
     #[serde(default, skip_serializing_if = "<[u64]>::is_empty")]
     pub(super) late: Cow<'a, [u64]>,
@@ -333,6 +337,7 @@ pub(super) struct SummaryLine {
     /// Number of samples.
     #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
     pub(super) n: usize,
+    /// Median. If `across` is `pairs`: total time over total iterations.
     #[cfg_attr(feature = "schema", schemars(range(min = 0.0)))]
     pub(super) median_ns: f64,
     /// Distribution-free 95 % interval of the median, low and high. Absent with too few or dependent samples.
