@@ -23,6 +23,8 @@ const TOP: f64 = 14.0;
 const BOTTOM: f64 = HEIGHT - 48.0;
 /// Maximum number of launches of all points together that are drawn as dots.
 pub(crate) const MAX_DOTS: usize = 500;
+/// Distance of these dots from the interval.
+pub(crate) const BESIDE: f64 = 7.0;
 /// Width for messages of 0 bytes, which have no position on a logarithmic axis.
 const ZERO: f64 = 44.0;
 
@@ -124,7 +126,7 @@ pub(crate) fn draw(id: &str, title: &str, series: &[Series], quantity: Quantity)
                     @for point in &one.points {
                         @let x = across(point.bytes);
                         @if with_launches && !point.launches.is_empty() {
-                            path.launches d=(dots(point.launches.iter().map(|value| (x, down(*value))))) {}
+                            path.launches d=(dots(point.launches.iter().map(|value| (x + BESIDE, down(*value))))) {}
                         }
                         @if let Some([low, high]) = point.figure.ci95 {
                             path.ci d=(interval(x, down(low), down(high))) {}

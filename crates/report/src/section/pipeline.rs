@@ -7,7 +7,11 @@ use ombx_core::{benchmark::Figure, result::Measurement, unit::Bytes};
 use ombx_results::number::{figure, tick_label};
 
 use crate::{
-    plot::{label::{Quantity, describe}, line_chart::Point, svg::n},
+    plot::{
+        label::{Quantity, describe},
+        line_chart::Point,
+        svg::n,
+    },
     runs::{RunList, count, is_ok},
 };
 
