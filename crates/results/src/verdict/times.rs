@@ -2,7 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use ombx_core::result::{Level, Mark, Measurement, Run};
+use ombx_core::{
+    result::{Level, Mark, Measurement, Run},
+    stats,
+};
 
 use super::{ALONE, Component, RETEST};
 
@@ -85,17 +88,18 @@ impl LinkTimes {
     }
 }
 
-/// Returns the standard error of the mean logarithm of a link's rows, pooled over links with several rows.
+/// Returns the standard error of the mean logarithm of a link's rows: of the median link, so that one disturbed row of one link
+/// counts little.
 fn row_error(rows: &[Link], directed: bool) -> f64 {
-    let (mut squares, mut freedom, mut count, mut links) = (0.0, 0.0, 0.0, 0.0);
-    for of_link in by_link(rows, directed).chunk_by(|a, b| a.0 == b.0).filter(|rows| rows.len() > 1) {
-        let logs = of_link.iter().map(|(_, ns)| f64::from(*ns).ln());
-        let n = of_link.len() as f64;
+    let of_link = |rows: &[((u32, u32), f32)]| {
+        let logs = rows.iter().map(|(_, ns)| f64::from(*ns).ln());
+        let n = rows.len() as f64;
         let mean = logs.clone().sum::<f64>() / n;
-        squares += logs.map(|log| (log - mean).powi(2)).sum::<f64>();
-        (freedom, count, links) = (freedom + n - 1.0, count + n, links + 1.0);
-    }
-    if links > 0.0 { (squares / freedom * links / count).sqrt() } else { 0.0 }
+        (logs.map(|log| (log - mean).powi(2)).sum::<f64>() / (n - 1.0) / n).sqrt()
+    };
+    let rows = by_link(rows, directed);
+    let of_links = rows.chunk_by(|a, b| a.0 == b.0).filter(|rows| rows.len() > 1).map(of_link);
+    stats::median(&of_links.collect::<Vec<_>>()).unwrap_or(0.0)
 }
 
 /// Returns the ends and the time of each row, sorted by link.
