@@ -1,7 +1,10 @@
 //! Results of a run in memory: provenance, rows with raw samples and marks, and numbers of rows.
 
+mod mark;
+
 use std::collections::{BTreeMap, BTreeSet};
 
+pub use self::mark::{Level, Mark};
 use crate::{
     benchmark::{Aggregation, Figures, Metric, Work, payload::Check},
     measure::phases::Phases,
@@ -128,72 +131,6 @@ pub enum Outcome {
     Failed(String),
 }
 
-/// How much a mark matters, in ascending order.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
-pub enum Level {
-    /// A fact that explains a row; its figure holds.
-    Note,
-    /// The figure may be off by more than its interval says.
-    #[default]
-    Caution,
-    /// No verdict may rest on the figure.
-    Invalid,
-}
-
-impl Level {
-    /// All levels in ascending order.
-    pub const ALL: [Level; 3] = [Level::Note, Level::Caution, Level::Invalid];
-
-    /// Returns the name that files and exports use.
-    pub fn name(self) -> &'static str {
-        match self {
-            Level::Note => "note",
-            Level::Caution => "caution",
-            Level::Invalid => "invalid",
-        }
-    }
-
-    /// Returns the level of this name.
-    pub fn from_name(name: &str) -> Option<Level> {
-        Level::ALL.into_iter().find(|level| level.name() == name)
-    }
-}
-
-/// A mark: what could have disturbed a row, and how much that matters.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Mark {
-    /// How much it matters.
-    pub level: Level,
-    /// Stable code for programs, such as `preempted`.
-    pub code: String,
-    /// Text for the column `trust`, such as `preempted 12x`.
-    pub short: String,
-    /// Text that says what happened, then what to do.
-    pub advice: String,
-}
-
-impl Mark {
-    /// Returns a mark of this level from its code, its text in the column, and the advice.
-    pub fn of(level: Level, code: &str, short: impl Into<String>, advice: impl Into<String>) -> Mark {
-        Mark { level, code: code.into(), short: short.into(), advice: advice.into() }
-    }
-
-    /// Returns a note.
-    pub fn note(code: &str, short: impl Into<String>, advice: impl Into<String>) -> Mark {
-        Mark::of(Level::Note, code, short, advice)
-    }
-
-    /// Returns a caution.
-    pub fn caution(code: &str, short: impl Into<String>, advice: impl Into<String>) -> Mark {
-        Mark::of(Level::Caution, code, short, advice)
-    }
-
-    /// Returns a mark on which no verdict may rest.
-    pub fn invalid(code: &str, short: impl Into<String>, advice: impl Into<String>) -> Mark {
-        Mark::of(Level::Invalid, code, short, advice)
-    }
-}
-
 /// One row: a case that was measured, skipped or failed.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Measurement {
@@ -311,9 +248,19 @@ impl Measurement {
         over.map(|over| over.batch).or(self.samples.first().map(|samples| samples.batch))
     }
 
+    /// Returns what the row summarises if it comes from several launches.
+    pub fn over_launches(&self) -> Option<&OverLaunches> {
+        self.launches.as_ref().filter(|over| over.medians_ns.len() > 1)
+    }
+
+    /// Returns the number of launches that the row comes from.
+    pub fn launch_count(&self) -> usize {
+        self.launches.as_ref().map_or(1, |over| over.medians_ns.len())
+    }
+
     /// Returns the smallest and the largest median of several launches, in the unit of the headline; `None` for a single launch.
     pub fn launch_range(&self) -> Option<[f64; 2]> {
-        let medians = self.launches.as_ref().map(|over| &over.medians_ns).filter(|all| all.len() > 1)?;
+        let medians = &self.over_launches()?.medians_ns;
         let ends = [f64::min, f64::max]
             .map(|pick: fn(f64, f64) -> f64| medians.iter().copied().fold(medians[0], pick));
         let [low, high] = ends.map(|ns| self.in_unit(ns));
@@ -329,6 +276,13 @@ impl Measurement {
                 work.bytes as f64 * 1e3 / (leg_ns * work.legs as f64)
             }
         };
+        (value.is_finite() && value > 0.0).then_some(value)
+    }
+
+    /// Converts a time of one leg in nanoseconds to [`MESSAGE_RATE_UNIT`]; `None` if the result is not a positive number.
+    pub fn message_rate_at(&self, leg_ns: f64) -> Option<f64> {
+        let work = self.work.filter(|_| self.metric == Metric::Bandwidth)?;
+        let value = work.ops as f64 * 1e6 / (leg_ns * work.legs as f64);
         (value.is_finite() && value > 0.0).then_some(value)
     }
 

@@ -29,8 +29,7 @@ pub fn obstacles(row: &Measurement) -> BTreeSet<&str> {
     let marks = row.doubts().map(|mark| mark.code.as_str());
     let unverified = (row.check == Check::Off).then_some("unverified");
     // The next launch may differ by more than the interval of one launch says.
-    let launches = row.launches.as_ref().map_or(1, |over| over.medians_ns.len());
-    let few = (launches < LEAST_LAUNCHES && row.bench != verdict::BENCH).then_some("few_launches");
+    let few = (row.launch_count() < LEAST_LAUNCHES && row.bench != verdict::BENCH).then_some("few_launches");
     let no_interval = row.summary.as_ref().is_none_or(|s| s.ci95.is_none()).then_some("no_interval");
     marks.chain(unverified).chain(few).chain(no_interval).collect()
 }

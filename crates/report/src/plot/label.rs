@@ -2,9 +2,11 @@
 
 use ombx_core::{
     benchmark::Metric,
-    result::{Headline, MESSAGE_RATE_UNIT},
+    result::{Headline, MESSAGE_RATE_UNIT, Measurement},
 };
-use ombx_results::number::figure;
+use ombx_results::number::Decimals;
+
+use crate::plot::line_chart::Point;
 
 /// What a chart shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -50,15 +52,41 @@ impl Quantity {
             Quantity::MessageRate => MESSAGE_RATE_UNIT,
         }
     }
+
+    /// Returns the figure of a row; `None` if it has none.
+    pub(crate) fn figure(self, row: &Measurement) -> Option<Headline> {
+        match self {
+            Quantity::MessageRate => row.message_rate(),
+            Quantity::Latency | Quantity::Bandwidth => row.headline(),
+        }
+    }
+
+    /// Converts a time of one leg of a row in nanoseconds.
+    pub(crate) fn in_unit(self, row: &Measurement, leg_ns: f64) -> Option<f64> {
+        match self {
+            Quantity::MessageRate => row.message_rate_at(leg_ns),
+            Quantity::Latency | Quantity::Bandwidth => row.in_unit(leg_ns),
+        }
+    }
 }
 
-/// Formats a figure with its unit and its interval.
-pub(crate) fn describe(headline: &Headline, quantity: Quantity) -> String {
-    let (value, unit) = (figure(headline.value), quantity.unit());
-    match headline.ci95 {
-        Some([low, high]) => format!("{value} {unit}, 95 % interval {} to {}", figure(low), figure(high)),
-        None => format!("{value} {unit}, no interval"),
+/// Formats a figure with its unit, its interval, and the number of launches.
+pub(crate) fn describe(point: &Point, quantity: Quantity) -> String {
+    let ci95 = point.figure.ci95;
+    let decimals = Decimals::of(ci95.map(|[low, high]| (high - low) / 2.0));
+    let mut text = format!("{} {}", decimals.format(point.figure.value), quantity.unit());
+    // Fewer than 6 launches have no interval of 95 %.
+    let percent = point.coverage.map_or(95.0, |coverage| (coverage * 100.0).min(95.0));
+    text += &match ci95 {
+        Some([low, high]) => {
+            format!(", {percent:.0} % interval {} to {}", decimals.format(low), decimals.format(high))
+        }
+        None => ", no interval".into(),
+    };
+    if !point.launches.is_empty() {
+        text += &format!(", {} launches", point.launches.len());
     }
+    text
 }
 
 /// Shortens a label to this many characters.

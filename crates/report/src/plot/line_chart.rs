@@ -1,7 +1,10 @@
 //! Line chart over message size: logarithmic axes, 95 % intervals, one symbol and one colour per series.
 
 use maud::{Markup, html};
-use ombx_core::{result::Headline, stats, unit::Bytes};
+use ombx_core::{
+    result::{Headline, Measurement},
+    unit::Bytes,
+};
 use ombx_results::{
     number::{figure, tick_label},
     plot::{LogAxis, Ticks, extent},
@@ -9,7 +12,7 @@ use ombx_results::{
 
 use crate::plot::{
     label::{Quantity, describe},
-    svg::{interval, n, polyline, symbol},
+    svg::{dots, interval, n, polyline, symbol},
 };
 
 const WIDTH: f64 = 960.0;
@@ -18,13 +21,10 @@ const LEFT: f64 = 66.0;
 const RIGHT: f64 = WIDTH - 18.0;
 const TOP: f64 = 14.0;
 const BOTTOM: f64 = HEIGHT - 48.0;
+/// Maximum number of launches of all points together that are drawn as dots.
+pub(crate) const MAX_DOTS: usize = 500;
 /// Width for messages of 0 bytes, which have no position on a logarithmic axis.
 const ZERO: f64 = 44.0;
-
-/// Returns the median of launches at one size.
-pub(crate) fn median_of(launches: &[Point]) -> f64 {
-    stats::median(&launches.iter().map(|p| p.figure.value).collect::<Vec<_>>()).unwrap_or(0.0)
-}
 
 /// One curve.
 pub(crate) struct Series {
@@ -34,12 +34,37 @@ pub(crate) struct Series {
 }
 
 /// Figure of one row.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 pub(crate) struct Point {
     pub(crate) bytes: u64,
     pub(crate) figure: Headline,
+    /// Figure of each launch; empty for the row of a single launch.
+    pub(crate) launches: Vec<f64>,
+    /// Coverage of the interval, if it is over launches.
+    pub(crate) coverage: Option<f64>,
     /// Whether the row has a mark.
     pub(crate) marked: bool,
+}
+
+impl Point {
+    /// Returns the figure of a row; `None` if it has none.
+    pub(crate) fn of(row: &Measurement, quantity: Quantity) -> Option<Point> {
+        let over = row.over_launches();
+        let medians = over.map_or(&[][..], |over| &over.medians_ns);
+        Some(Point {
+            bytes: row.bytes.unwrap_or(0),
+            figure: quantity.figure(row)?,
+            launches: medians.iter().filter_map(|ns| quantity.in_unit(row, *ns)).collect(),
+            coverage: over.map(|over| over.coverage),
+            marked: row.doubts().next().is_some(),
+        })
+    }
+
+    /// Returns all values that an axis must cover.
+    pub(crate) fn values(&self, with_launches: bool) -> impl Iterator<Item = f64> {
+        let launches = self.launches.iter().copied().filter(move |_| with_launches);
+        extent(&self.figure).into_iter().chain(launches)
+    }
 }
 
 /// Draws the chart. `id` must be unique on the page.
@@ -47,7 +72,8 @@ pub(crate) fn draw(id: &str, title: &str, series: &[Series], quantity: Quantity)
     let points = || series.iter().flat_map(|s| &s.points);
     let sizes = points().filter(|p| p.bytes > 0).map(|p| p.bytes as f64);
     let x = LogAxis::covering(sizes, Ticks::Binary);
-    let Some(y) = LogAxis::covering(points().flat_map(|p| extent(&p.figure)), Ticks::Decimal) else {
+    let with_launches = points().map(|p| p.launches.len()).sum::<usize>() <= MAX_DOTS;
+    let Some(y) = LogAxis::covering(points().flat_map(|p| p.values(with_launches)), Ticks::Decimal) else {
         return html! {};
     };
     let zero = points().any(|p| p.bytes == 0);
@@ -83,17 +109,20 @@ pub(crate) fn draw(id: &str, title: &str, series: &[Series], quantity: Quantity)
             }
             @for (at, one) in series.iter().enumerate() {
                 g class={ "series s" (at) } {
-                    @let line: Vec<_> = one.points.chunk_by(|a, b| a.bytes == b.bytes).filter(|same| same[0].bytes > 0)
-                        .map(|same| (across(same[0].bytes), down(median_of(same)))).collect();
+                    @let line: Vec<_> = one.points.iter().filter(|point| point.bytes > 0)
+                        .map(|point| (across(point.bytes), down(point.figure.value))).collect();
                     path.line d=(polyline(&line)) {}
                     @for point in &one.points {
                         @let x = across(point.bytes);
+                        @if with_launches && !point.launches.is_empty() {
+                            path.launches d=(dots(point.launches.iter().map(|value| (x, down(*value))))) {}
+                        }
                         @if let Some([low, high]) = point.figure.ci95 {
                             path.ci d=(interval(x, down(low), down(high))) {}
                         }
                         path class=(if point.marked { "mark open" } else { "mark" })
                             transform={ "translate(" (n(x)) " " (n(down(point.figure.value))) ")" } d=(symbol(at)) {
-                            title { (one.name) ", " (Bytes(point.bytes)) " bytes: " (describe(&point.figure, quantity)) }
+                            title { (one.name) ", " (Bytes(point.bytes)) " bytes: " (describe(point, quantity)) }
                         }
                     }
                 }

@@ -22,7 +22,7 @@ use crate::{
 /// Maximum number of lines in a dot plot.
 const MAX_DOTS: usize = 40;
 
-/// Rows that differ only in message size, from one run or from launches of the same setup.
+/// Rows of one run that differ only in message size.
 struct Sweep<'a> {
     quantity: Quantity,
     bench: &'a str,
@@ -42,14 +42,16 @@ pub(crate) fn section(runs: &RunList<'_>) -> Option<Markup> {
         sweeps.iter().partition(|s| s.points.iter().map(|p| p.bytes).collect::<BTreeSet<_>>().len() > 1);
     let charts = [grouped(&curves, MAX_SERIES), grouped(&single, MAX_DOTS)];
     let marked = sweeps.iter().flat_map(|s| &s.points).any(|p| p.marked);
+    let several = sweeps.iter().flat_map(|s| &s.points).any(|p| p.launches.len() > 1);
     let failed = runs.rows().any(|r| matches!(r.row.outcome, Outcome::Failed(_)));
     Some(html! {
         section #curves aria-labelledby="curves-h" {
             h2 #curves-h { "Curves" }
             p.soft {
-                "Medians with 95 % intervals. An interval that is not visible is narrower than the symbol. All axes are logarithmic."
+                @if several { "Medians of launches with their 95 % intervals. Small dots are single launches, where there is room for them." }
+                @else { "Medians with 95 % intervals within one launch: the next launch may differ by more." }
+                " An interval that is not visible is narrower than the symbol. All axes are logarithmic."
                 @if marked { " Hollow symbols: rows with a mark." }
-                @if runs.group_count() < runs.entries.len() { " Launches of the same setup are one curve through the median of each size." }
                 @if failed { " Failed rows are not drawn." }
             }
             @for (at, (title, sweeps)) in charts[0].iter().enumerate() { (curve(&format!("c{at}"), title, sweeps)) }
@@ -61,15 +63,15 @@ pub(crate) fn section(runs: &RunList<'_>) -> Option<Markup> {
 fn sweeps<'a>(runs: &RunList<'a>) -> Vec<Sweep<'a>> {
     let mut found: Vec<Sweep<'a>> = Vec::new();
     let mut known: BTreeMap<(usize, String, &'static str), usize> = BTreeMap::new();
-    for entry in &runs.entries {
+    let several = runs.entries.iter().filter(|entry| !entry.is_sweep()).count() > 1;
+    for (at, entry) in runs.entries.iter().enumerate() {
         for row in entry.rows().map(|numbered| numbered.row).filter(|row| !is_link(row)) {
-            let figures =
-                [(Quantity::from(row.metric), row.headline()), (Quantity::MessageRate, row.message_rate())];
-            for (quantity, figure) in figures.into_iter().filter_map(|(quantity, at)| Some((quantity, at?))) {
-                let place = *known.entry((entry.group, heading(row), quantity.name())).or_insert_with(|| {
+            let quantities = [Quantity::from(row.metric), Quantity::MessageRate];
+            for (quantity, point) in quantities.iter().filter_map(|of| Some((*of, Point::of(row, *of)?))) {
+                let place = *known.entry((at, heading(row), quantity.name())).or_insert_with(|| {
                     let mut parts = parts(row);
-                    if runs.group_count() > 1 {
-                        parts.push(runs.group_name(entry.group).to_owned());
+                    if several {
+                        parts.push(entry.name.clone());
                     }
                     found.push(Sweep {
                         quantity,
@@ -80,8 +82,7 @@ fn sweeps<'a>(runs: &RunList<'a>) -> Vec<Sweep<'a>> {
                     });
                     found.len() - 1
                 });
-                let marked = row.doubts().next().is_some();
-                found[place].points.push(Point { bytes: row.bytes.unwrap_or(0), figure, marked });
+                found[place].points.push(point);
             }
         }
     }
@@ -184,7 +185,7 @@ fn dot(id: &str, title: &str, sweeps: &[&Sweep<'_>]) -> Markup {
         .zip(sweeps)
         .map(|(name, s)| {
             let own = size(s.bytes).filter(|_| sizes.len() > 1).map(|size| format!(" · {size}"));
-            Dot { name: format!("{name}{}", own.unwrap_or_default()), launches: s.points.clone() }
+            Dot { name: format!("{name}{}", own.unwrap_or_default()), points: s.points.clone() }
         })
         .collect();
     let quantity = sweeps.first().map_or(Quantity::Latency, |s| s.quantity);

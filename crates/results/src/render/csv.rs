@@ -59,7 +59,7 @@ impl Csv {
         let of = |f: fn(&ombx_core::stats::Summary) -> Option<f64>| text(s.and_then(f));
         let rate = row.mb_per_s();
         let over = |pick: fn(f64, f64) -> f64| {
-            text(row.launches.as_ref().and_then(|over| over.medians_ns.iter().copied().reduce(pick)))
+            text(row.over_launches().and_then(|over| over.medians_ns.iter().copied().reduce(pick)))
         };
         let bound_of = |rate: Option<Rate>, side: usize| text(rate.and_then(|r| r.ci95).map(|c| c[side]));
         let bound = |side| bound_of(rate, side);
@@ -102,8 +102,8 @@ impl Csv {
             self.launch.clone(),
             mark_levels(row),
             obstacles(row).is_empty().to_string(),
-            row.launches.as_ref().map_or(1, |over| over.medians_ns.len()).to_string(),
-            text(row.launches.as_ref().map(|over| over.coverage)),
+            row.launch_count().to_string(),
+            text(row.over_launches().map(|over| over.coverage)),
             over(f64::min),
             over(f64::max),
             bound_of(messages, 0),

@@ -22,7 +22,7 @@ use ombx_core::{
 };
 
 /// What is said once of rows that come from a single launch.
-const ONE_LAUNCH: &str = "\
+pub const ONE_LAUNCH: &str = "\
     1 launch: run-to-run variation unknown; start with ombx itself or combine files: ombx show a.jsonl b.jsonl";
 
 /// Collects the rows of one benchmark and prints them when the next one starts.

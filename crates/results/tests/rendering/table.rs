@@ -254,5 +254,5 @@ fn additional_figures_have_columns_or_reasons() {
     row.figures.insert("overlap_low_percent".into(), Figure::Value(88.5));
     row.figures.insert("overlap_high_percent".into(), Figure::Value(98.0));
     let text = table(&[row]);
-    assert!(text.contains("93.250 (88.500 .. 98.000)") && !text.contains("low"), "{text}");
+    assert!(text.contains("93.2 (88.5 .. 98.0)") && !text.contains("low"), "{text}");
 }

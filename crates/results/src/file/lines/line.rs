@@ -1,8 +1,12 @@
 //! Lines of a file in the form that serde writes. The doc comments are the descriptions of the JSON Schema.
 
+mod mark;
+
 use std::{borrow::Cow, collections::BTreeMap};
 
 use serde::{Deserialize, Serialize};
+
+pub(super) use self::mark::{LevelLine, MarkLine};
 
 /// One line. Each launch is a `run`, then a `launch` per row as it is measured, then an `end`. After the last launch follows one
 /// `case` per row, which summarises all launches. A file of a single launch has a `case` instead of each `launch`.
@@ -391,35 +395,6 @@ pub(super) struct RateLine {
 pub(super) enum FigureLine {
     Value(f64),
     Unresolved { unresolved: String },
-}
-
-/// How much a mark matters.
-#[derive(Clone, Copy, Default, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "lowercase")]
-pub(super) enum LevelLine {
-    /// A fact that explains a row; its figure holds.
-    Note,
-    /// The figure may be off by more than its interval says.
-    #[default]
-    Caution,
-    /// No verdict may rest on the figure.
-    Invalid,
-}
-
-/// Mark of a row.
-#[derive(Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub(super) struct MarkLine {
-    /// How much it matters. Files of earlier versions have no levels; their marks count as cautions.
-    #[serde(default)]
-    pub(super) level: LevelLine,
-    /// Stable code for programs.
-    pub(super) code: String,
-    /// Short form for a table.
-    pub(super) short: String,
-    /// Meaning, and what to do.
-    pub(super) advice: String,
 }
 
 /// How the run ended, and its number of rows.

@@ -97,8 +97,8 @@ pub(super) fn failed(row: &Measurement) -> FormattedRow {
 
 /// Returns the cells of a measured row with its marks of this level and above, and the reasons for missing figures.
 pub fn format_row(row: &Measurement, least: Level) -> (FormattedRow, Vec<String>) {
-    let samples = match (&row.summary, &row.launches, row.batch()) {
-        (_, Some(over), _) if over.medians_ns.len() > 1 => over.medians_ns.len().to_string(),
+    let samples = match (&row.summary, row.over_launches(), row.batch()) {
+        (_, Some(over), _) => over.medians_ns.len().to_string(),
         (Some(s), _, None | Some(1)) => s.n.to_string(),
         (Some(s), _, Some(batch)) => format!("{} x {batch}", s.n),
         (None, ..) => row.samples.first().map_or(0, |s| s.elapsed_ns.len()).to_string(),
@@ -132,8 +132,14 @@ pub fn format_row(row: &Measurement, least: Level) -> (FormattedRow, Vec<String>
     for (name, value) in &row.figures {
         let ends = interval_names(name).and_then(|[low, high]| Some([end(&low)?, end(&high)?]));
         let cell = match value {
-            Figure::Value(x) if ends.is_some() => format!("{} ({})", figure(*x), interval(ends, figure)),
-            Figure::Value(x) => figure(*x),
+            Figure::Value(x) => match ends {
+                None => figure(*x),
+                Some([low, high]) => {
+                    let decimals = Decimals::of(Some((high - low) / 2.0));
+                    let text = |x: f64| decimals.format(x);
+                    format!("{} ({})", text(*x), interval(ends, text))
+                }
+            },
             Figure::Unresolved(why) => {
                 absent.push(plain(why));
                 NO_VALUE.into()
@@ -184,9 +190,7 @@ fn cells(
     let [low, high] = row.launch_range().unwrap_or(samples);
     let mut interval = interval(ci95, shown);
     // Fewer than 6 launches have no interval of 95 %.
-    if let Some(over) =
-        row.launches.as_ref().filter(|over| over.medians_ns.len() > 1 && over.coverage < NOMINAL)
-    {
+    if let Some(over) = row.over_launches().filter(|over| over.coverage < NOMINAL) {
         interval = format!("{interval} ({:.0}%)", over.coverage * 100.0);
     }
     [shown(median), interval, or_none(tail.map(shown)), shown(low), shown(high)]
