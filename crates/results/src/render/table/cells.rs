@@ -11,7 +11,7 @@ use crate::{
 };
 use ombx_core::{
     benchmark::{Figure, Metric, interval_names, payload::Check},
-    result::{Level, MESSAGE_RATE_UNIT, Measurement},
+    result::{Headline, Level, MESSAGE_RATE_UNIT, Measurement},
     stats::Summary,
 };
 
@@ -122,7 +122,9 @@ pub fn format_row(row: &Measurement, least: Level) -> (FormattedRow, Vec<String>
     let mut cells = vec![size(row.bytes)];
     cells.extend(figures);
     if row.metric == Metric::Bandwidth {
-        cells.push(or_none(row.message_rate().map(|rate| figure(rate.value))));
+        let shown =
+            |rate: Headline| Decimals::of(rate.ci95.map(|[low, high]| (high - low) / 2.0)).format(rate.value);
+        cells.push(row.message_rate().map_or_else(|| NO_VALUE.into(), shown));
     }
     cells.extend([samples, plain(&trust.join(", "))]);
     let mut absent: Vec<String> = absent.into_iter().map(str::to_owned).collect();
