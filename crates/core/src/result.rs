@@ -279,13 +279,6 @@ impl Measurement {
         (value.is_finite() && value > 0.0).then_some(value)
     }
 
-    /// Converts a time of one leg in nanoseconds to [`MESSAGE_RATE_UNIT`]; `None` if the result is not a positive number.
-    pub fn message_rate_at(&self, leg_ns: f64) -> Option<f64> {
-        let work = self.work.filter(|_| self.metric == Metric::Bandwidth)?;
-        let value = work.ops as f64 * 1e6 / (leg_ns * work.legs as f64);
-        (value.is_finite() && value > 0.0).then_some(value)
-    }
-
     /// Returns the marks that are more than notes.
     pub fn doubts(&self) -> impl Iterator<Item = &Mark> {
         self.marks(Level::Caution)

@@ -7,7 +7,7 @@ use ombx_core::{
         Figure, Metric, Work,
         payload::{Check, Mismatch},
     },
-    result::{ClockFacts, Mark, Measurement, Outcome, Run, Samples, Tally},
+    result::{ClockFacts, Mark, Measurement, Outcome, OverLaunches, Run, Samples, Tally},
     stats::Summary,
     team::Place,
     unit::Rank,
@@ -114,8 +114,7 @@ fn a_run_without_findings_is_reported_as_well() {
 
 #[test]
 fn notes_are_folded_and_rows_that_can_be_published_are_counted() {
-    let mut rows = sweep("p2p.latency", &[]);
-    rows.iter_mut().for_each(|row| row.check = Check::Passed);
+    let mut rows = over_launches(12).runs.remove(0).rows;
     rows[0].trust = vec![Mark::note("governor", "governor powersave", "set the governor")];
     let html = of_rows(rows.clone());
     assert!(html.contains("All well") && html.contains("<p>4 of 4 rows can be published.</p>"));
@@ -176,13 +175,52 @@ fn many_series_are_split_into_several_charts() {
     );
 }
 
+/// Returns a sweep over launches whose medians differ by up to 10 %.
+fn over_launches(count: usize) -> ResultFile {
+    let mut rows = sweep("p2p.latency", &[]);
+    for row in &mut rows {
+        let median = row.summary.as_ref().unwrap().median;
+        let medians_ns = (0..count).map(|i| median * (1.0 + 0.1 * i as f64 / count as f64)).collect();
+        let coverage = if count < 6 { 0.75 } else { 0.961 };
+        row.samples.clear();
+        row.launches = Some(OverLaunches { medians_ns, coverage, modes: None, batch: 1, across: None });
+    }
+    let mut run = run(&["a", "b"]);
+    run.plan.insert("launches".into(), count.to_string());
+    file(run, rows)
+}
+
 #[test]
-fn launches_are_one_curve_and_files_are_two() {
-    let mut launches = file(run(&["a", "b"]), sweep("p2p.latency", &[]));
-    launches.runs.push(launches.runs[0].clone());
+fn launches_are_dots_of_one_curve_and_files_are_two_curves() {
+    let launches = over_launches(12);
     let html = rendered(&[("base", &launches), ("new", &launches)]);
     assert_eq!(html.matches("type=\"checkbox\"").count(), 2, "one key for each file");
-    assert_eq!(html.matches("<title>base, ").count(), 8, "and marks of all launches");
+    assert_eq!(html.matches("<title>base, ").count(), 4, "one mark for each size");
+    assert_eq!(html.matches("path class=\"launches\"").count(), 8, "and the dots of its launches");
+    assert_eq!(html.matches("95 % interval ").count(), 8, "{html}");
+    assert!(html.contains("<b>12</b>launches<") && html.contains("the first of 12 launches"), "{html}");
+    assert!(html.contains("max launch") && !html.contains("1 launch:"), "{html}");
+    let dots = attributes(&html, "d").into_iter().find(|path| path.contains("h0M")).unwrap();
+    assert_eq!(dots.matches("h0").count(), 12);
+}
+
+#[test]
+fn many_launches_have_no_dots() {
+    let html = rendered(&[("x", &over_launches(200))]);
+    assert!(!html.contains("class=\"launches\"") && html.contains("class=\"ci\""), "{html}");
+}
+
+#[test]
+fn few_launches_name_their_coverage_and_one_says_so() {
+    let few = rendered(&[("x", &over_launches(3))]);
+    assert!(few.contains("75 % interval ") && few.contains("(75%)") && !few.contains("1 launch:"), "{few}");
+    let one = of_rows(sweep("p2p.latency", &[]));
+    assert!(one.contains("<b>1</b>launch<") && one.contains("95% within this launch"), "{one}");
+    assert_eq!(one.matches("1 launch: run-to-run variation unknown").count(), 1, "{one}");
+    let of_both = rendered(&[("a", &over_launches(9)), ("b", &file(run(&["a"]), sweep("p2p.bw", &[])))]);
+    assert!(of_both.contains("<b>1 to 9</b>launches<") && of_both.contains("b: 1 launch:"), "{of_both}");
+    let sweeps_only = rendered(&[("l", &links(&[]))]);
+    assert!(!sweeps_only.contains("</b>launch") && !sweeps_only.contains("1 launch:"), "{sweeps_only}");
 }
 
 fn links(trust: &[Mark]) -> ResultFile {

@@ -80,7 +80,7 @@ fn show_cases(
     let mut overhead = Overhead::default();
     for group in cases.groups() {
         let rows = group.estimates();
-        renderer.run(out, &if group.launches > 1 { group.described() } else { group.run.clone() })?;
+        renderer.run(out, &group.described())?;
         for row in &rows {
             overhead.add(row);
             renderer.case(out, row)?;

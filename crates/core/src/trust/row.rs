@@ -81,11 +81,16 @@ pub fn of_samples(summary: &Summary) -> Vec<Mark> {
     marks
 }
 
+/// Part of a sample above which a reading of the clock is more than a note. Launches differ by more than a smaller one.
+const CLOCK_PART_OF_CAUTION: f64 = 0.05;
+
 /// Marks a row in which a reading of the clock is a considerable part of a sample.
 pub fn costly_clock(overhead_ns: u64, sample_ns: f64) -> Option<Mark> {
     let part = overhead_ns as f64 / sample_ns.max(1.0);
+    let level = if part > CLOCK_PART_OF_CAUTION { Level::Caution } else { Level::Note };
     (part > MAX_CLOCK).then(|| {
-        Mark::caution(
+        Mark::of(
+            level,
             "clock_cost",
             format!("clock {:.0}%", part * 100.0),
             format!(

@@ -8,7 +8,7 @@ use ombx_results::{
 
 use crate::plot::{
     label::{Quantity, describe, shortened},
-    line_chart::{MAX_DOTS, Point},
+    line_chart::{BESIDE, MAX_DOTS, Point},
     svg::{dots, n, symbol},
 };
 
@@ -53,13 +53,14 @@ pub(crate) fn draw(id: &str, title: &str, lines: &[Dot], quantity: Quantity) -> 
             path.axis d={ "M" (n(left)) " " (TOP) "V" (n(bottom)) "H" (n(RIGHT)) } {}
             text.soft x=(n((left + RIGHT) / 2.0)) y=(n(bottom + 36.0)) text-anchor="middle" { (quantity.axis_title()) }
             @for (at, dot) in lines.iter().enumerate() {
-                @let y = n(TOP + LINE * (at as f64 + 0.5));
+                @let middle = TOP + LINE * (at as f64 + 0.5);
+                @let y = n(middle);
                 text x=(n(left - 8.0)) y=(y) dy="4" text-anchor="end" { (shortened(&dot.name, LONGEST_NAME)) }
                 @if let Some(p) = dot.points.first() { path.grid d={ "M" (n(left)) " " (y) "H" (n(across(p.figure.value))) } {} }
                 g.series.s0 {
                     @for p in &dot.points {
                         @if with_launches && !p.launches.is_empty() {
-                            path.launches d=(dots(p.launches.iter().map(|value| (across(*value), TOP + LINE * (at as f64 + 0.5))))) {}
+                            path.launches d=(dots(p.launches.iter().map(|value| (across(*value), middle + BESIDE)))) {}
                         }
                         @if let Some([low, high]) = p.figure.ci95 {
                             path.ci d={ "M" (n(across(low))) " " (y) "m0-3v6m0-3H" (n(across(high))) "m0-3v6" } {}
@@ -71,8 +72,7 @@ pub(crate) fn draw(id: &str, title: &str, lines: &[Dot], quantity: Quantity) -> 
                     }
                 }
                 @if let Some(p) = dot.points.last() {
-                    @let half = p.figure.ci95.map(|[low, high]| (high - low) / 2.0);
-                    text x=(n(RIGHT + 12.0)) y=(y) dy="4" { (Decimals::of(half).format(p.figure.value)) }
+                    text x=(n(RIGHT + 12.0)) y=(y) dy="4" { (Decimals::of(p.figure.value, p.figure.ci95).format(p.figure.value)) }
                 }
             }
         }

@@ -1,9 +1,6 @@
 //! Text of figures in charts.
 
-use ombx_core::{
-    benchmark::Metric,
-    result::{Headline, MESSAGE_RATE_UNIT, Measurement},
-};
+use ombx_core::{benchmark::Metric, result::MESSAGE_RATE_UNIT};
 use ombx_results::number::Decimals;
 
 use crate::plot::line_chart::Point;
@@ -52,28 +49,12 @@ impl Quantity {
             Quantity::MessageRate => MESSAGE_RATE_UNIT,
         }
     }
-
-    /// Returns the figure of a row; `None` if it has none.
-    pub(crate) fn figure(self, row: &Measurement) -> Option<Headline> {
-        match self {
-            Quantity::MessageRate => row.message_rate(),
-            Quantity::Latency | Quantity::Bandwidth => row.headline(),
-        }
-    }
-
-    /// Converts a time of one leg of a row in nanoseconds.
-    pub(crate) fn in_unit(self, row: &Measurement, leg_ns: f64) -> Option<f64> {
-        match self {
-            Quantity::MessageRate => row.message_rate_at(leg_ns),
-            Quantity::Latency | Quantity::Bandwidth => row.in_unit(leg_ns),
-        }
-    }
 }
 
 /// Formats a figure with its unit, its interval, and the number of launches.
 pub(crate) fn describe(point: &Point, quantity: Quantity) -> String {
     let ci95 = point.figure.ci95;
-    let decimals = Decimals::of(ci95.map(|[low, high]| (high - low) / 2.0));
+    let decimals = Decimals::of(point.figure.value, ci95);
     let mut text = format!("{} {}", decimals.format(point.figure.value), quantity.unit());
     // Fewer than 6 launches have no interval of 95 %.
     let percent = point.coverage.map_or(95.0, |coverage| (coverage * 100.0).min(95.0));

@@ -23,6 +23,8 @@ const TOP: f64 = 14.0;
 const BOTTOM: f64 = HEIGHT - 48.0;
 /// Maximum number of launches of all points together that are drawn as dots.
 pub(crate) const MAX_DOTS: usize = 500;
+/// Distance of these dots from the interval.
+pub(crate) const BESIDE: f64 = 7.0;
 /// Width for messages of 0 bytes, which have no position on a logarithmic axis.
 const ZERO: f64 = 44.0;
 
@@ -49,12 +51,21 @@ pub(crate) struct Point {
 impl Point {
     /// Returns the figure of a row; `None` if it has none.
     pub(crate) fn of(row: &Measurement, quantity: Quantity) -> Option<Point> {
+        let median_ns = row.summary.as_ref()?.median;
+        let figure = match quantity {
+            Quantity::MessageRate => row.message_rate()?,
+            Quantity::Latency | Quantity::Bandwidth => row.headline()?,
+        };
+        let at = |ns: &f64| match quantity {
+            Quantity::MessageRate => Some(figure.value * median_ns / ns),
+            Quantity::Latency | Quantity::Bandwidth => row.in_unit(*ns),
+        };
         let over = row.over_launches();
         let medians = over.map_or(&[][..], |over| &over.medians_ns);
         Some(Point {
             bytes: row.bytes.unwrap_or(0),
-            figure: quantity.figure(row)?,
-            launches: medians.iter().filter_map(|ns| quantity.in_unit(row, *ns)).collect(),
+            figure,
+            launches: medians.iter().filter_map(at).filter(|value| value.is_finite()).collect(),
             coverage: over.map(|over| over.coverage),
             marked: row.doubts().next().is_some(),
         })
@@ -115,7 +126,7 @@ pub(crate) fn draw(id: &str, title: &str, series: &[Series], quantity: Quantity)
                     @for point in &one.points {
                         @let x = across(point.bytes);
                         @if with_launches && !point.launches.is_empty() {
-                            path.launches d=(dots(point.launches.iter().map(|value| (x, down(*value))))) {}
+                            path.launches d=(dots(point.launches.iter().map(|value| (x + BESIDE, down(*value))))) {}
                         }
                         @if let Some([low, high]) = point.figure.ci95 {
                             path.ci d=(interval(x, down(low), down(high))) {}

@@ -66,8 +66,8 @@ fn sweeps<'a>(runs: &RunList<'a>) -> Vec<Sweep<'a>> {
     let several = runs.entries.iter().filter(|entry| !entry.is_sweep()).count() > 1;
     for (at, entry) in runs.entries.iter().enumerate() {
         for row in entry.rows().map(|numbered| numbered.row).filter(|row| !is_link(row)) {
-            let quantities = [Quantity::from(row.metric), Quantity::MessageRate];
-            for (quantity, point) in quantities.iter().filter_map(|of| Some((*of, Point::of(row, *of)?))) {
+            for quantity in [Quantity::from(row.metric), Quantity::MessageRate] {
+                let Some(point) = Point::of(row, quantity) else { continue };
                 let place = *known.entry((at, heading(row), quantity.name())).or_insert_with(|| {
                     let mut parts = parts(row);
                     if several {

@@ -167,9 +167,8 @@ impl Group {
 impl From<&Group> for RunWithRows {
     fn from(group: &Group) -> RunWithRows {
         let rows = group.estimates();
-        let run = if group.launches > 1 { group.described() } else { group.run.clone() };
         let end = (!group.open).then(|| (group.outcome, tally(&rows)));
-        RunWithRows { run, rows, end }
+        RunWithRows { run: group.described(), rows, end }
     }
 }
 

@@ -66,12 +66,13 @@ impl Renderer for Table {
             writeln!(out)?;
         }
         (self.runs, self.explained) = (self.runs + 1, BTreeSet::new());
+        self.scope = Scope::of(run);
         self.publishable = Publishable::default();
         writeln!(out, "{}", plain(&banner(run)))?;
         let clock = &run.clock;
-        let launches = match run.plan.get("launches").filter(|count| *count != "1") {
-            Some(count) => format!("{count} launches, cases in random order"),
-            None => "1 launch".into(),
+        let launches = match (self.scope, run.plan.get("launches")) {
+            (Scope::Launches, Some(count)) => format!("{count} launches, cases in random order"),
+            _ => "1 launch".into(),
         };
         let line = format!(
             "{launches} · clock {}, {} ns per reading · started {}",
@@ -96,9 +97,8 @@ impl Renderer for Table {
                 self.rows.push(cells::failed(row));
             }
             Outcome::Ok => {
-                self.scope = Scope::of(row);
-                self.of_one_launch += usize::from(self.scope == Scope::OneLaunch);
-                let (cells, absent) = format_row(row, self.least);
+                self.of_one_launch += usize::from(row.launch_count() == 1);
+                let (cells, absent) = format_row(row, self.scope, self.least);
                 self.rows.push(cells);
                 self.absent.extend(absent);
                 self.drawings.extend(drawing(row));

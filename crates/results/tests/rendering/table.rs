@@ -6,7 +6,7 @@ use ombx_core::{
 };
 use ombx_results::{file, render::Table};
 
-use crate::{around, bandwidth, complete, golden, latency, rendered};
+use crate::{around, bandwidth, complete, golden, latency, of_launches, rendered, six_launches};
 
 fn table(rows: &[Measurement]) -> String {
     complete(&mut Table::default(), rows)
@@ -147,6 +147,7 @@ fn repeated_advice_is_printed_once() {
 #[test]
 fn notes_are_shown_on_request_only() {
     let mut rows = [8, 16, 32].map(|bytes| latency(bytes, &around(2000, 400)));
+    rows.iter_mut().for_each(|row| row.launches = six_launches(1000.0));
     rows[0].trust = vec![Mark::note("governor", "governor powersave", "set the governor to performance")];
     rows[1].trust = vec![rows[0].trust[0].clone(), notice("bimodal", "bimodal", "look at the samples")];
     rows[2].trust = vec![Mark::invalid("shared_cpu", "shared CPU", "bind each rank to its own CPU")];
@@ -173,7 +174,7 @@ fn columns_of_any_width_are_aligned() {
     rows[1].trust = vec![notice("stolen", "stolen 12%", "x"), notice("clock", "clock", "y")];
     let text = table(&rows);
     let lines = grid(&text);
-    let columns = ["bytes", "us", "95% interval", "p99", "min", "max", "samples"];
+    let columns = ["bytes", "us", "95% within this launch", "p99", "min", "max", "samples"];
     for (at, name) in columns.iter().enumerate() {
         let end = lines[0].find(&format!(" {name}")).unwrap() + 1 + name.len();
         for line in &lines[1..=rows.len()] {
@@ -269,4 +270,20 @@ fn additional_figures_have_columns_or_reasons() {
     row.figures.insert("overlap_high_percent".into(), Figure::Value(98.0));
     let text = table(&[row]);
     assert!(text.contains("93.2 (88.5 .. 98.0)") && !text.contains("low"), "{text}");
+}
+
+#[test]
+fn rows_over_launches_have_their_number_and_range() {
+    let file::RunWithRows { run, mut rows, .. } = of_launches();
+    let shown =
+        |rows: &[Measurement]| rendered(&mut Table::default(), &run, rows, file::RunOutcome::Complete);
+    let text = shown(&rows);
+    assert!(text.contains("3 launches, cases in random order") && text.contains("(75%)"), "{text}");
+    assert!(text.contains("min launch  max launch  launches") && !text.contains("1 launch:"), "{text}");
+    // A row that only one launch has measured.
+    let over = rows[0].launches.as_mut().unwrap();
+    over.medians_ns.truncate(1);
+    let text = shown(&rows);
+    assert!(text.contains("n/a: an interval over launches needs 2 launches"), "{text}");
+    assert!(text.contains("1 launch: run-to-run variation unknown"), "{text}");
 }

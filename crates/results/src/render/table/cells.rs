@@ -11,7 +11,7 @@ use crate::{
 };
 use ombx_core::{
     benchmark::{Figure, Metric, interval_names, payload::Check},
-    result::{Headline, Level, MESSAGE_RATE_UNIT, Measurement},
+    result::{Level, MESSAGE_RATE_UNIT, Measurement, Run},
     stats::Summary,
 };
 
@@ -19,6 +19,7 @@ const NO_TAIL: [&str; 2] = ["a p99 needs 368 samples", "a p1 of the rate needs 3
 /// Coverage below which an interval names its own.
 const NOMINAL: f64 = 0.945;
 const NO_INTERVAL: &str = "a 95% interval needs 6 independent samples";
+const ONE_OF_SEVERAL: &str = "an interval over launches needs 2 launches";
 const NO_SAMPLES: &str = "nothing was sampled";
 const NO_BYTES: &str = "0 bytes have no bandwidth";
 const NO_TIME: &str = "the time is below the resolution of the clock";
@@ -58,9 +59,12 @@ pub enum Scope {
 }
 
 impl Scope {
-    /// Returns what a row is about.
-    pub fn of(row: &Measurement) -> Scope {
-        if row.launch_range().is_some() { Scope::Launches } else { Scope::OneLaunch }
+    /// Returns what the rows of a run are about. The plan of several launches has their number.
+    pub fn of(run: &Run) -> Scope {
+        match run.plan.get("launches").and_then(|count| count.parse().ok()) {
+            Some(2u32..) => Scope::Launches,
+            _ => Scope::OneLaunch,
+        }
     }
 }
 
@@ -96,9 +100,9 @@ pub(super) fn failed(row: &Measurement) -> FormattedRow {
 }
 
 /// Returns the cells of a measured row with its marks of this level and above, and the reasons for missing figures.
-pub fn format_row(row: &Measurement, least: Level) -> (FormattedRow, Vec<String>) {
-    let samples = match (&row.summary, row.over_launches(), row.batch()) {
-        (_, Some(over), _) => over.medians_ns.len().to_string(),
+pub fn format_row(row: &Measurement, scope: Scope, least: Level) -> (FormattedRow, Vec<String>) {
+    let samples = match (&row.summary, scope, row.batch()) {
+        (_, Scope::Launches, _) => row.launch_count().to_string(),
         (Some(s), _, None | Some(1)) => s.n.to_string(),
         (Some(s), _, Some(batch)) => format!("{} x {batch}", s.n),
         (None, ..) => row.samples.first().map_or(0, |s| s.elapsed_ns.len()).to_string(),
@@ -109,12 +113,15 @@ pub fn format_row(row: &Measurement, least: Level) -> (FormattedRow, Vec<String>
         (None, _) if unresolved => (none(), vec![]),
         (None, _) => (none(), vec![NO_SAMPLES]),
         (Some(s), _) if s.median <= 0.0 => (none(), vec![NO_TIME]),
-        (Some(s), Metric::Latency) => (times(row, s), missing(s, NO_TAIL[0])),
-        (Some(s), Metric::Bandwidth) => match rates(row, s) {
+        (Some(s), Metric::Latency) => (times(row, scope, s), missing(s, NO_TAIL[0])),
+        (Some(s), Metric::Bandwidth) => match rates(row, scope, s) {
             Some(figures) => (figures, missing(s, NO_TAIL[1])),
             None => (none(), vec![NO_BYTES]),
         },
     };
+    if scope == Scope::Launches && row.launch_count() == 1 && row.summary.is_some() {
+        absent.push(ONE_OF_SEVERAL);
+    }
     if row.marks(least).any(|mark| mark.code == "no_interval") {
         absent.retain(|why| *why != NO_INTERVAL);
     }
@@ -122,9 +129,7 @@ pub fn format_row(row: &Measurement, least: Level) -> (FormattedRow, Vec<String>
     let mut cells = vec![size(row.bytes)];
     cells.extend(figures);
     if row.metric == Metric::Bandwidth {
-        let shown =
-            |rate: Headline| Decimals::of(rate.ci95.map(|[low, high]| (high - low) / 2.0)).format(rate.value);
-        cells.push(row.message_rate().map_or_else(|| NO_VALUE.into(), shown));
+        cells.push(or_none(row.message_rate().map(|rate| figure(rate.value))));
     }
     cells.extend([samples, plain(&trust.join(", "))]);
     let mut absent: Vec<String> = absent.into_iter().map(str::to_owned).collect();
@@ -136,8 +141,8 @@ pub fn format_row(row: &Measurement, least: Level) -> (FormattedRow, Vec<String>
         let cell = match value {
             Figure::Value(x) => match ends {
                 None => figure(*x),
-                Some([low, high]) => {
-                    let decimals = Decimals::of(Some((high - low) / 2.0));
+                Some(_) => {
+                    let decimals = Decimals::of(*x, ends);
                     let text = |x: f64| decimals.format(x);
                     format!("{} ({})", text(*x), interval(ends, text))
                 }
@@ -168,34 +173,46 @@ fn missing(s: &Summary, tail: &'static str) -> Vec<&'static str> {
     interval.into_iter().chain(tail).collect()
 }
 
-fn times(row: &Measurement, s: &Summary) -> [String; 5] {
+fn times(row: &Measurement, scope: Scope, s: &Summary) -> [String; 5] {
     let us = |ns: f64| ns / 1e3;
-    cells(row, us(s.median), s.ci95.map(|ends| ends.map(us)), s.p99.map(us), [us(s.min), us(s.max)])
+    cells(row, scope, us(s.median), s.ci95.map(|ends| ends.map(us)), s.p99.map(us), [us(s.min), us(s.max)])
 }
 
-fn rates(row: &Measurement, s: &Summary) -> Option<[String; 5]> {
+fn rates(row: &Measurement, scope: Scope, s: &Summary) -> Option<[String; 5]> {
     let rate = row.mb_per_s()?;
     let of = |leg_ns: f64| row.in_unit(leg_ns).unwrap_or(f64::NAN);
-    Some(cells(row, rate.median, rate.ci95, s.p99.map(of), [of(s.max), of(s.min)]))
+    Some(cells(row, scope, rate.median, rate.ci95, s.p99.map(of), [of(s.max), of(s.min)]))
 }
 
-/// Returns headline, interval, tail, minimum and maximum. Their digits follow from the interval.
+/// Returns headline, interval, tail, minimum and maximum. The digits of headline and interval follow from the interval.
 fn cells(
     row: &Measurement,
+    scope: Scope,
     median: f64,
     ci95: Option<[f64; 2]>,
     tail: Option<f64>,
     samples: [f64; 2],
 ) -> [String; 5] {
-    let decimals = Decimals::of(ci95.map(|[low, high]| (high - low) / 2.0));
-    let shown = |value: f64| if value.is_finite() { decimals.format(value) } else { NO_VALUE.into() };
-    let [low, high] = row.launch_range().unwrap_or(samples);
-    let mut interval = interval(ci95, shown);
+    let decimals = Decimals::of(median, ci95);
+    let text = |value: f64, text: String| if value.is_finite() { text } else { NO_VALUE.into() };
+    let shown = |value: f64| text(value, decimals.format(value));
+    // Single samples are less certain than the headline.
+    let sample = |value: f64| text(value, decimals.format_at_most_figure(value));
+    let over = row.over_launches();
+    let (interval, ends) = match scope {
+        Scope::OneLaunch => (interval(ci95, shown), samples.map(sample)),
+        Scope::Launches => {
+            let interval = interval(ci95.filter(|_| over.is_some()), shown);
+            (interval, row.launch_range().unwrap_or([median; 2]).map(shown))
+        }
+    };
     // Fewer than 6 launches have no interval of 95 %.
-    if let Some(over) = row.over_launches().filter(|over| over.coverage < NOMINAL) {
-        interval = format!("{interval} ({:.0}%)", over.coverage * 100.0);
-    }
-    [shown(median), interval, or_none(tail.map(shown)), shown(low), shown(high)]
+    let interval = match over.filter(|over| over.coverage < NOMINAL) {
+        Some(over) => format!("{interval} ({:.0}%)", over.coverage * 100.0),
+        None => interval,
+    };
+    let [low, high] = ends;
+    [shown(median), interval, or_none(tail.map(sample)), low, high]
 }
 
 fn or_none(text: Option<String>) -> String {
