@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
-pub(in crate::file::v1) enum LevelLine {
+pub(in crate::file::lines) enum LevelLine {
     /// A fact that explains a row; its figure holds.
     Note,
     /// The figure may be off by more than its interval says.
@@ -19,14 +19,14 @@ pub(in crate::file::v1) enum LevelLine {
 /// Mark of a row.
 #[derive(Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub(in crate::file::v1) struct MarkLine {
+pub(in crate::file::lines) struct MarkLine {
     /// How much it matters. Files of earlier versions have no levels; their marks count as cautions.
     #[serde(default)]
-    pub(in crate::file::v1) level: LevelLine,
+    pub(in crate::file::lines) level: LevelLine,
     /// Stable code for programs.
-    pub(in crate::file::v1) code: String,
+    pub(in crate::file::lines) code: String,
     /// Short form for a table.
-    pub(in crate::file::v1) short: String,
+    pub(in crate::file::lines) short: String,
     /// Meaning, and what to do.
-    pub(in crate::file::v1) advice: String,
+    pub(in crate::file::lines) advice: String,
 }
