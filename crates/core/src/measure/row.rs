@@ -219,6 +219,7 @@ fn conclude(
         }));
     }
     row.samples = sampling.samples;
+    row.tail = sampling.tail;
     row.summary = sampling.summary;
     Ok(())
 }

@@ -136,7 +136,8 @@ mod tests {
         let row = measure(2, &FAST, &Plan::default()).unwrap().rows.remove(0);
         assert_eq!(row.samples[0].batch, 18, "9 ns per stamp are 1 % of 18 x 50 ns");
         let summary = row.summary.unwrap();
-        assert_eq!((summary.median, summary.ci95), (50.0, Some([50.0, 50.0])));
+        assert_eq!((summary.median, summary.ci95), (50.0, Some([50.0 - 1.0 / 18.0, 50.0 + 1.0 / 18.0])));
+        assert_eq!((summary.tail_n, row.tail[0].batch, row.tail[0].elapsed_ns.len()), (0, 1, 0));
         assert!(summary.n >= 30 && row.trust.iter().all(|n| n.code != "not_converged"));
     }
 
