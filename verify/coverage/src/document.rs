@@ -13,7 +13,7 @@ fn percent(hits: u64, of: u64) -> String {
     if of == 0 { "n/a".into() } else { format!("{:.1}", hits as f64 / of as f64 * 100.0) }
 }
 
-fn with_interval(hits: u64, of: u64) -> String {
+pub(crate) fn with_interval(hits: u64, of: u64) -> String {
     if of == 0 {
         return "n/a".into();
     }
@@ -110,14 +110,22 @@ pub(crate) fn launches(launched: &[Launched]) -> String {
 }
 
 /// Returns docs/COVERAGE.md.
-pub(crate) fn page(lines: &[Line], launched: &[Launched], rows: u64) -> String {
+pub(crate) fn page(lines: &[Line], simulated: &str, launched: &[Launched], rows: u64) -> String {
     let launched = if launched.is_empty() {
         "Not measured in this run: `cargo xtask coverage --launches 30` does.\n".into()
     } else {
         launches(launched)
     };
     let date = ombx_core::system::environment::timestamp();
-    format!(include_str!("method.md"), rows = rows, date = date, table = table(lines), launched = launched)
+    let table = table(lines);
+    format!(
+        include_str!("method.md"),
+        rows = rows,
+        date = date,
+        table = table,
+        simulated = simulated,
+        launched = launched
+    )
 }
 
 /// Replaces the table of a text; `None` if the text has no place for it.

@@ -64,7 +64,8 @@ fn read(paths: &[PathBuf]) -> Result<(Vec<(String, ResultFile)>, SideResults)> {
         let known = cases.groups().len();
         let (mut sweeps, launches): (Vec<_>, Vec<_>) = file.runs.drain(..).partition(verdict::is_sweep);
         let rows = sweeps.iter_mut().flat_map(|run| &mut run.rows);
-        rows.flat_map(|row| &mut row.samples).for_each(|samples| samples.elapsed_ns = Vec::new());
+        rows.flat_map(|row| row.samples.iter_mut().chain(&mut row.tail))
+            .for_each(|samples| samples.elapsed_ns = Vec::new());
         launches.iter().for_each(|launch| cases.launch(launch));
         file.runs = sweeps;
         files.push((name, known..cases.groups().len(), file));
