@@ -13,7 +13,7 @@ fn percent(hits: u64, of: u64) -> String {
     if of == 0 { "n/a".into() } else { format!("{:.1}", hits as f64 / of as f64 * 100.0) }
 }
 
-fn with_interval(hits: u64, of: u64) -> String {
+pub(crate) fn with_interval(hits: u64, of: u64) -> String {
     if of == 0 {
         return "n/a".into();
     }
