@@ -1,6 +1,7 @@
 //! `cargo xtask coverage`: how often intervals hold the true median, for simulated noise and for launches on this machine.
 #![expect(clippy::print_stdout, reason = "a program that reports to a person or to a CI log")]
 
+mod comparisons;
 mod document;
 mod drawing;
 mod launch_models;
@@ -32,9 +33,12 @@ use line::{Line, Verdict};
 #[command(
     name = "cargo xtask coverage",
     bin_name = "cargo xtask coverage",
+    args_conflicts_with_subcommands = true,
     after_help = "Example: cargo xtask coverage --rows 500 --model bimodal"
 )]
 struct Options {
+    #[command(subcommand)]
+    task: Option<Task>,
     /// Rows per model
     #[arg(long, value_name = "N", default_value_t = 2000, value_parser = clap::value_parser!(u64).range(1..=10_000))]
     rows: u64,
@@ -56,6 +60,11 @@ struct Options {
     write: bool,
 }
 
+#[derive(clap::Subcommand)]
+enum Task {
+    Comparisons(comparisons::Options),
+}
+
 fn main() -> ExitCode {
     exit_code(run(&Options::parse()))
 }
@@ -65,6 +74,10 @@ fn run(options: &Options) -> Result<ExitCode> {
         return Ok(failed_if(pairs::measure(options.seed)?));
     }
     let workspace = Workspace::read()?;
+    match &options.task {
+        Some(Task::Comparisons(options)) => return comparisons::main(options, &workspace),
+        None => {}
+    }
     let chosen =
         |model: &&Model| model.family.contains(&options.model) || model.name.contains(&options.model);
     let mut lines = Vec::new();
@@ -100,7 +113,9 @@ fn run(options: &Options) -> Result<ExitCode> {
     }
     if options.write {
         workspace.write("docs/coverage.svg", &drawing::draw(&lines))?;
-        workspace.write("docs/COVERAGE.md", &document::page(&lines, &simulated, &launched, options.rows))?;
+        let page =
+            document::page(&lines, &simulated, &launched, options.rows) + &comparisons::written(&workspace);
+        workspace.write("docs/COVERAGE.md", &page)?;
         let path = workspace.root.join("METHODOLOGY.md");
         let text = fs::read_to_string(&path).map_err(Failure::file(path))?;
         let missing = || Failure::Missing(format!("METHODOLOGY.md has no line {}", document::BEGINNING));
