@@ -22,7 +22,7 @@ pub use self::{
     compute::{Busy, Compute},
     context::Context,
     entry::{Benchmark, Choice, Medium},
-    figure::{Figure, Figures},
+    figure::{Figure, Figures, interval_names},
     kernel::Kernel,
     layout::{Aggregation, Assignment, Layout, Pairing, Pairs},
     preset::{Osu, Preset},

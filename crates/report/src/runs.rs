@@ -1,4 +1,5 @@
-//! All runs of all files in one list. Runs have unique names, rows have unique numbers.
+//! All runs of all files in one list: the launches of one setup, or a sweep over links. Runs have unique names, rows have unique
+//! numbers.
 
 use std::collections::BTreeSet;
 
@@ -15,15 +16,11 @@ pub(crate) struct RunList<'a> {
     pub(crate) entries: Vec<RunEntry<'a>>,
 }
 
-/// One run.
+/// One run: the launches of one setup as one, or a sweep over links.
 pub(crate) struct RunEntry<'a> {
     /// Unique name.
     pub(crate) name: String,
-    /// Name of the file.
-    source: String,
     pub(crate) run: &'a RunWithRows,
-    /// Index of the first run of the same group: launches of one file with the same setup.
-    pub(crate) group: usize,
     /// Number of the first row.
     pub(crate) first: usize,
     /// Whether the file ends inside a record.
@@ -41,16 +38,11 @@ impl<'a> RunList<'a> {
     pub(crate) fn of(sources: &[Source<'a>]) -> RunList<'a> {
         let (mut entries, mut first) = (Vec::new(), 0);
         for (name, file) in with_unique_names(sources) {
-            let start = entries.len();
             for (at, run) in file.runs.iter().enumerate() {
                 let several = file.runs.len() > 1;
-                let same_setup =
-                    file.runs[..at].iter().position(|other| have_same_setup(run, other)).unwrap_or(at);
                 entries.push(RunEntry {
                     name: if several { format!("{name}, run {}", at + 1) } else { name.clone() },
-                    source: name.clone(),
                     run,
-                    group: start + same_setup,
                     first,
                     cut_off: file.cut_off && at + 1 == file.runs.len(),
                 });
@@ -58,18 +50,6 @@ impl<'a> RunList<'a> {
             }
         }
         RunList { entries }
-    }
-
-    /// Returns the name of a group: the name of its file if the file has no other group.
-    pub(crate) fn group_name(&self, group: usize) -> &str {
-        let RunEntry { source, name, .. } = &self.entries[group];
-        let alone =
-            self.entries.iter().filter(|entry| entry.source == *source).all(|entry| entry.group == group);
-        if alone { source } else { name }
-    }
-
-    pub(crate) fn group_count(&self) -> usize {
-        self.entries.iter().map(|entry| entry.group).collect::<BTreeSet<_>>().len()
     }
 
     pub(crate) fn rows(&self) -> impl Iterator<Item = NumberedRow<'a>> {
@@ -99,6 +79,16 @@ impl<'a> RunEntry<'a> {
         self.run.end.map_or(RunOutcome::Broken, |(outcome, _)| outcome)
     }
 
+    /// Returns the number of launches that its rows come from.
+    pub(crate) fn launches(&self) -> usize {
+        self.run.rows.iter().map(Measurement::launch_count).max().unwrap_or(1).max(1)
+    }
+
+    /// Returns whether it is a run of `ombx links`.
+    pub(crate) fn is_sweep(&self) -> bool {
+        verdict::is_sweep(self.run)
+    }
+
     /// Returns the rows of `ombx links`.
     pub(crate) fn links(&self) -> impl Iterator<Item = &'a Measurement> + use<'a> {
         self.run.rows.iter().filter(|row| is_link(row))
@@ -126,13 +116,6 @@ fn with_unique_names<'a>(sources: &[Source<'a>]) -> Vec<(String, &'a ResultFile)
             .unwrap_or_default()
     };
     sources.iter().map(|source| (unique(source.name), source.file)).collect()
-}
-
-/// Returns whether two runs are launches of the same setup: library, placement, environment and build.
-fn have_same_setup(one: &RunWithRows, other: &RunWithRows) -> bool {
-    let (a, b) = (&one.run, &other.run);
-    (&a.library, &a.places, &a.env, &a.version, &a.profile)
-        == (&b.library, &b.places, &b.env, &b.version, &b.profile)
 }
 
 /// Formats a count with its noun: `1 row`, `2 rows`, `3 launches`.

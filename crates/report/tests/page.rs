@@ -7,7 +7,7 @@ use ombx_core::{
         Figure, Metric, Work,
         payload::{Check, Mismatch},
     },
-    result::{ClockFacts, Mark, Measurement, Outcome, Run, Samples, Tally},
+    result::{ClockFacts, Mark, Measurement, Outcome, OverLaunches, Run, Samples, Tally},
     stats::Summary,
     team::Place,
     unit::Rank,
@@ -113,6 +113,21 @@ fn a_run_without_findings_is_reported_as_well() {
 }
 
 #[test]
+fn notes_are_folded_and_rows_that_can_be_published_are_counted() {
+    let mut rows = over_launches(12).runs.remove(0).rows;
+    rows[0].trust = vec![Mark::note("governor", "governor powersave", "set the governor")];
+    let html = of_rows(rows.clone());
+    assert!(html.contains("All well") && html.contains("<p>4 of 4 rows can be published.</p>"));
+    let folded = html.find("<details><summary>1 note</summary>").expect("notes are folded");
+    assert!(html.find("set the governor").is_some_and(|at| at > folded));
+    rows[1].trust = vec![Mark::caution("bimodal", "bimodal", "look at the samples")];
+    let html = of_rows(rows);
+    assert!(html.contains("<p>3 of 4 rows can be published; 1 not: bimodal (1).</p>"));
+    let folded = html.find("<details><summary>1 note</summary>").expect("notes are folded");
+    assert!(html.find("look at the samples").is_some_and(|at| at < folded) && !html.contains("All well"));
+}
+
+#[test]
 fn incomplete_runs_are_reported() {
     let mut killed = file(run(&["a"]), sweep("x.y", &[]));
     killed.runs[0].end = None;
@@ -155,16 +170,57 @@ fn many_series_are_split_into_several_charts() {
     let rows = names.iter().flat_map(|name| sweep("rma.put_latency", &[("sync", name)])).collect();
     let html = of_rows(rows);
     assert_eq!(html.matches("<svg class=\"plot\"").count(), 3);
-    assert!(html.contains("rma.put_latency, 17 to 20 of 20") && !html.contains("class=\"series s8\""));
+    assert!(
+        html.contains("rma.put_latency: latency, 17 to 20 of 20") && !html.contains("class=\"series s8\"")
+    );
+}
+
+/// Returns a sweep over launches whose medians differ by up to 10 %.
+fn over_launches(count: usize) -> ResultFile {
+    let mut rows = sweep("p2p.latency", &[]);
+    for row in &mut rows {
+        let median = row.summary.as_ref().unwrap().median;
+        let medians_ns = (0..count).map(|i| median * (1.0 + 0.1 * i as f64 / count as f64)).collect();
+        let coverage = if count < 6 { 0.75 } else { 0.961 };
+        row.samples.clear();
+        row.launches = Some(OverLaunches { medians_ns, coverage, modes: None, batch: 1, across: None });
+    }
+    let mut run = run(&["a", "b"]);
+    run.plan.insert("launches".into(), count.to_string());
+    file(run, rows)
 }
 
 #[test]
-fn launches_are_one_curve_and_files_are_two() {
-    let mut launches = file(run(&["a", "b"]), sweep("p2p.latency", &[]));
-    launches.runs.push(launches.runs[0].clone());
+fn launches_are_dots_of_one_curve_and_files_are_two_curves() {
+    let launches = over_launches(12);
     let html = rendered(&[("base", &launches), ("new", &launches)]);
     assert_eq!(html.matches("type=\"checkbox\"").count(), 2, "one key for each file");
-    assert_eq!(html.matches("<title>base, ").count(), 8, "and marks of all launches");
+    assert_eq!(html.matches("<title>base, ").count(), 4, "one mark for each size");
+    assert_eq!(html.matches("path class=\"launches\"").count(), 8, "and the dots of its launches");
+    assert_eq!(html.matches("95 % interval ").count(), 8, "{html}");
+    assert!(html.contains("<b>12</b>launches<") && html.contains("the first of 12 launches"), "{html}");
+    assert!(html.contains("max launch") && !html.contains("1 launch:"), "{html}");
+    let dots = attributes(&html, "d").into_iter().find(|path| path.contains("h0M")).unwrap();
+    assert_eq!(dots.matches("h0").count(), 12);
+}
+
+#[test]
+fn many_launches_have_no_dots() {
+    let html = rendered(&[("x", &over_launches(200))]);
+    assert!(!html.contains("class=\"launches\"") && html.contains("class=\"ci\""), "{html}");
+}
+
+#[test]
+fn few_launches_name_their_coverage_and_one_says_so() {
+    let few = rendered(&[("x", &over_launches(3))]);
+    assert!(few.contains("75 % interval ") && few.contains("(75%)") && !few.contains("1 launch:"), "{few}");
+    let one = of_rows(sweep("p2p.latency", &[]));
+    assert!(one.contains("<b>1</b>launch<") && one.contains("95% within this launch"), "{one}");
+    assert_eq!(one.matches("1 launch: run-to-run variation unknown").count(), 1, "{one}");
+    let of_both = rendered(&[("a", &over_launches(9)), ("b", &file(run(&["a"]), sweep("p2p.bw", &[])))]);
+    assert!(of_both.contains("<b>1 to 9</b>launches<") && of_both.contains("b: 1 launch:"), "{of_both}");
+    let sweeps_only = rendered(&[("l", &links(&[]))]);
+    assert!(!sweeps_only.contains("</b>launch") && !sweeps_only.contains("1 launch:"), "{sweeps_only}");
 }
 
 fn links(trust: &[Mark]) -> ResultFile {
@@ -192,12 +248,8 @@ fn the_heat_map_outlines_slow_links() {
     assert_eq!(html.matches("class=\"none\"").count(), 4, "a rank and itself");
     let outlines = html.split("class=\"outlines\"").nth(1).unwrap().split("</g>").next().unwrap();
     assert_eq!(outlines.matches("<rect").count(), 2, "both directions of the slow link");
-    assert!(html.contains("from rank 1 on n1 to rank 3 on n3: 2000.0"), "cells say what they are");
-    assert_eq!(
-        html.matches("the link between rank 1 on n1 and rank 3 on n3 is slow").count(),
-        2,
-        "attention and links"
-    );
+    assert!(html.contains("rank 1 on n1 and rank 3 on n3: 2000.0"), "cells say what they are");
+    assert_eq!(html.matches("the link between n1 and n3 is slow").count(), 2, "attention and links");
     assert!(html.find("is slow") < html.find("id=\"links\""));
     let shared = Mark::invalid("shared_cpu", "s", "a");
     let html = rendered(&[("l", &links(&[shared]))]);

@@ -17,8 +17,10 @@ pub fn figure(value: f64) -> String {
 pub struct Decimals(Option<usize>);
 
 impl Decimals {
-    /// Returns the decimals that show two significant digits of the uncertainty. Without one, a number has those of [`figure`].
-    pub fn of(uncertainty: Option<f64>) -> Decimals {
+    /// Returns the decimals that show two significant digits of half the interval of a value, or of the value if that is less.
+    /// Without an interval, a number has the decimals of [`figure`].
+    pub fn of(value: f64, interval: Option<[f64; 2]>) -> Decimals {
+        let uncertainty = interval.map(|[low, high]| ((high - low) / 2.0).min(value.abs()));
         let uncertainty = uncertainty.filter(|x| x.is_finite() && *x > 0.0);
         Decimals(uncertainty.map(|x| (1.0 - x.log10().floor()).clamp(0.0, 6.0) as usize))
     }
@@ -29,6 +31,12 @@ impl Decimals {
             Some(decimals) => format!("{value:.decimals$}"),
             None => figure(value),
         }
+    }
+
+    /// Formats a number with at most the decimals of [`figure`].
+    pub fn format_at_most_figure(self, value: f64) -> String {
+        let (text, figure) = (self.format(value), figure(value));
+        if text.len() < figure.len() { text } else { figure }
     }
 }
 
@@ -47,12 +55,21 @@ mod tests {
 
     #[test]
     fn a_figure_has_two_digits_of_its_uncertainty() {
-        let shown = |value, uncertainty| Decimals::of(uncertainty).format(value);
-        assert_eq!(shown(0.41234, Some(0.055)), "0.412");
-        assert_eq!(shown(0.41234, Some(0.0012)), "0.4123");
-        assert_eq!(shown(10123.4, Some(350.0)), "10123");
-        assert_eq!(shown(10123.4, Some(3.5)), "10123.4");
-        assert_eq!(shown(6.0129, None), figure(6.0129));
-        assert_eq!(shown(6.0129, Some(0.0)), figure(6.0129));
+        let shown = |value, half: f64| Decimals::of(value, Some([value - half, value + half])).format(value);
+        assert_eq!(shown(0.41234, 0.055), "0.412");
+        assert_eq!(shown(0.41234, 0.0012), "0.4123");
+        assert_eq!(shown(10123.4, 350.0), "10123");
+        assert_eq!(shown(10123.4, 3.5), "10123.4");
+        assert_eq!(shown(0.314, 2.5), "0.31");
+        assert_eq!(Decimals::of(6.0129, None).format(6.0129), figure(6.0129));
+        assert_eq!(shown(6.0129, 0.0), figure(6.0129));
+    }
+
+    #[test]
+    fn a_sample_has_no_more_digits_than_a_figure() {
+        let fine = Decimals::of(0.5755, Some([0.5705, 0.5780]));
+        assert_eq!(fine.format_at_most_figure(5999.093), "5999.1");
+        let coarse = Decimals::of(18.5, Some([17.4, 23.3]));
+        assert_eq!(coarse.format_at_most_figure(25.317), "25.3");
     }
 }

@@ -10,6 +10,8 @@ use ombx_core::{
     result::{Measurement, Outcome},
 };
 
+use crate::verdict;
+
 /// Launches that a 95 % interval over launches needs.
 const LEAST_LAUNCHES: usize = 6;
 
@@ -27,8 +29,7 @@ pub fn obstacles(row: &Measurement) -> BTreeSet<&str> {
     let marks = row.doubts().map(|mark| mark.code.as_str());
     let unverified = (row.check == Check::Off).then_some("unverified");
     // The next launch may differ by more than the interval of one launch says.
-    let launches = row.launches.as_ref().map_or(1, |over| over.medians_ns.len());
-    let few = (launches < LEAST_LAUNCHES).then_some("few_launches");
+    let few = (row.launch_count() < LEAST_LAUNCHES && row.bench != verdict::BENCH).then_some("few_launches");
     let no_interval = row.summary.as_ref().is_none_or(|s| s.ci95.is_none()).then_some("no_interval");
     marks.chain(unverified).chain(few).chain(no_interval).collect()
 }
@@ -84,14 +85,17 @@ mod tests {
     use super::*;
     use ombx_core::{
         benchmark::{Metric, payload::Mismatch},
-        result::Mark,
+        result::{Mark, OverLaunches},
         stats::Summary,
         unit::Rank,
     };
 
     fn good() -> Measurement {
+        let launches =
+            OverLaunches { medians_ns: vec![10.0; 6], coverage: 0.97, modes: None, batch: 1, across: None };
         Measurement {
             check: Check::Passed,
+            launches: Some(launches),
             summary: Summary::of(&[10.0; 50]),
             ..Measurement::new("p2p.latency", "p2p.latency/bytes=8", Metric::Latency, 2)
         }
@@ -121,6 +125,7 @@ mod tests {
         assert_eq!(codes(Measurement { check: wrong, outcome, ..good() }), ["wrong_data"]);
         assert_eq!(codes(Measurement { summary: Summary::of(&[1.0]), ..good() }), ["no_interval"]);
         assert_eq!(codes(Measurement { summary: None, ..good() }), ["no_interval"]);
+        assert_eq!(codes(Measurement { launches: None, ..good() }), ["few_launches"]);
     }
 
     #[test]

@@ -11,6 +11,7 @@ use ombx_tests::{Done, Files, Job, skipped};
 use serde_json::Value;
 
 const GOLDEN: &str = include_str!("../../../crates/results/tests/golden/v1.jsonl");
+const OF_LAUNCHES: &str = include_str!("../../../crates/results/tests/golden/v2.jsonl");
 /// Number of rows, and of samples per row, in the file of the memory test.
 const LARGE: (u64, u64) = (10_000, 200);
 /// Maximum memory of a process that compares or shows that file.
@@ -209,7 +210,7 @@ fn five_lines_of_python_load_results() {
     assert_eq!(readme, format);
     assert_eq!(readme.lines().count(), 5, "{readme}");
     let files = Files::default();
-    files.write("results.jsonl", [GOLDEN.as_bytes(), &launches(2, 3, 60, 1.0)].concat());
+    files.write("results.jsonl", [GOLDEN, OF_LAUNCHES].concat());
     let python = |code: &str| {
         let words = ["-c", "cd \"$0\" && exec python3 -c \"$1\""];
         Job::of("sh").args(words).arg(files.root()).arg(code).run()
@@ -219,7 +220,7 @@ fn five_lines_of_python_load_results() {
     }
     // The standard library alone reads the format too.
     let plain = "import json\nrows = [json.loads(line) for line in open('results.jsonl')]\nprint(sum(r['kind'] == 'case' for r in rows))";
-    assert_eq!(python(plain).expect(0).stdout, "10\n");
+    assert_eq!(python(plain).expect(0).stdout, "6\n", "4 rows, and 2 over launches");
     if python("import pandas").code != Some(0) {
         return skipped("python3 has no pandas");
     }

@@ -84,11 +84,16 @@ fn every_acker_has_a_row_and_the_slowest_counts() {
     assert_eq!(ackers, ["1", "2", "slowest"]);
     for row in &rows {
         let trips = row.samples[0].round_trips.as_ref().unwrap();
-        assert_eq!((row.samples[0].elapsed_ns.len(), trips.elapsed_ns.len(), trips.halves), (20, 20, 1));
+        // The first half of the samples chose the slowest.
+        let samples = if row.axes["acker"] == "slowest" { 10 } else { 20 };
+        assert_eq!(
+            (row.samples[0].elapsed_ns.len(), trips.elapsed_ns.len(), trips.halves),
+            (samples, samples, 1)
+        );
         assert!((value(row, "bound_us") * 2.0 - value(row, "round_trip_us")).abs() < 1e-9);
     }
-    let median = |at: usize| rows[at].summary.as_ref().map_or(f64::INFINITY, |summary| summary.median);
-    assert!(median(2) >= median(0) && median(2) >= median(1), "{} {} {}", median(0), median(1), median(2));
+    let second_half = |row: &Measurement| row.samples[0].elapsed_ns[10..].to_vec();
+    assert!(rows[..2].iter().any(|row| second_half(row) == rows[2].samples[0].elapsed_ns));
 }
 
 #[test]
@@ -99,9 +104,10 @@ fn synchronized_clocks_agree_with_the_shared_clock() {
     tries.sort_by(|a, b| error(a).total_cmp(&error(b)));
     let rows = tries.swap_remove(1);
     assert!(error(&rows) < 1.0, "{} us apart in the median of three runs, on one host", error(&rows));
-    for name in ["sync_residual_us", "sync_residual_after_us", "late_starts"] {
-        assert!(value(&rows[0], name) >= 0.0);
-    }
+    let [median, max, range] = ["sync_residual_us", "sync_residual_max_us", "sync_residual_range_us"]
+        .map(|name| value(&rows[0], name));
+    // Rank 0 is exact, and there is one more clock.
+    assert!(0.0 <= median && median <= max && max == range, "{median} {max} {range}");
     let late: usize = rows[0].samples.iter().map(|samples| samples.late.len()).sum();
     assert_eq!(late as f64, value(&rows[0], "late_starts"), "warming up is not counted");
 }

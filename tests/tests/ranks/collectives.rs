@@ -184,7 +184,16 @@ fn overlap_rows_have_the_times_that_it_is_computed_from() {
             assert!(us > 0.0, "{}: {name} {us}", row.key);
         }
         match &row.figures["overlap_percent"] {
-            Figure::Value(percent) => assert!(*percent >= 0.0, "{}: {percent}", row.key),
+            Figure::Value(percent) => {
+                let [low, high] =
+                    ["overlap_low_percent", "overlap_high_percent"].map(|name| &row.figures[name]);
+                let (Figure::Value(low), Figure::Value(high)) = (low, high) else { panic!("{}", row.key) };
+                assert!(
+                    0.0 <= *low && low <= percent && percent <= high,
+                    "{}: {low} {percent} {high}",
+                    row.key
+                );
+            }
             Figure::Unresolved(why) => assert!(!why.is_empty(), "{}", row.key),
         }
     }

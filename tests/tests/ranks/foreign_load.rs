@@ -1,4 +1,5 @@
-//! Tests under foreign load: a row is within 10 % of its undisturbed median, or it has a notice about the disturbance.
+//! Tests under foreign load: a row or its interval is within 10 % of the undisturbed median, or a mark says that the
+//! disturbance can have changed it.
 
 use std::{
     collections::BTreeMap,
@@ -20,16 +21,15 @@ const JOBS: [&str; 2] = [
     "p2p.latency p2p.bw rma.put_bw collective.allreduce --sizes 8,64K --max-time 100ms",
     "sockets.latency --sizes 8,64K --max-time 100ms",
 ];
-/// Codes of notices about a disturbed or unsteady row. Other notices hold for every row.
-const DISTURBANCE_NOTICES: [&str; 7] =
-    ["preempted", "waited", "stolen", "not_converged", "no_interval", "autocorrelated", "bimodal"];
-/// Factor by which a median may differ without such a notice.
+/// Codes of marks about a disturbed or unsteady row. Other marks hold for every row.
+const OF_DISTURBANCES: [&str; 5] = ["preempted", "waited", "stolen", "no_interval", "bimodal"];
+/// Factor by which a median may differ without such a mark.
 const TOLERANCE: f64 = 1.1;
 /// Maximum share of CPU time that other programs may use at the start.
 const FOREIGN: f64 = 0.03;
 /// Number of runs without load.
 const QUIET_RUNS: usize = 3;
-/// Number of repeated runs, with load and then without, that must confirm a missing notice.
+/// Number of repeated runs, with load and then without, that must confirm a missing mark.
 const AGAIN: usize = 3;
 
 /// Work of a load thread.
@@ -89,11 +89,9 @@ fn median(row: &Measurement) -> Option<f64> {
     Some(row.summary.as_ref()?.median)
 }
 
-fn disturbance_notice(row: &Measurement) -> Option<&str> {
-    row.trust
-        .iter()
-        .find(|notice| DISTURBANCE_NOTICES.contains(&&*notice.code))
-        .map(|notice| notice.short.as_str())
+/// Returns the caution or invalid mark about a disturbance. A note says that the disturbance cannot have changed the median.
+fn doubt(row: &Measurement) -> Option<&str> {
+    row.doubts().find(|mark| OF_DISTURBANCES.contains(&&*mark.code)).map(|mark| mark.short.as_str())
 }
 
 /// Returns the first two CPUs of this process.
@@ -102,11 +100,10 @@ fn cpus() -> Vec<usize> {
     place.cpu_numbers().into_iter().take(2).map(|cpu| cpu as usize).collect()
 }
 
-/// Runs without load. Returns the medians of rows that agree in all runs, the number of rows with a notice, and the number of rows.
+/// Runs without load. Returns the medians of rows that agree in all runs, the number of rows with a doubt, and the number of rows.
 fn quiet() -> (BTreeMap<String, f64>, usize, usize) {
     let runs: Vec<_> = (0..QUIET_RUNS).map(|_| rows()).collect();
-    let marked =
-        runs.iter().flat_map(BTreeMap::values).filter(|row| disturbance_notice(row).is_some()).count();
+    let marked = runs.iter().flat_map(BTreeMap::values).filter(|row| doubt(row).is_some()).count();
     let all = runs.iter().map(BTreeMap::len).sum();
     let of = |key: &String| {
         let mut medians: Vec<f64> = runs.iter().filter_map(|run| median(run.get(key)?)).collect();
@@ -121,27 +118,33 @@ fn within_tolerance(ratio: f64) -> bool {
     (1.0 / TOLERANCE..=TOLERANCE).contains(&ratio)
 }
 
-/// Returns the row key at the start of a line of `changed_without_notice`.
+/// Returns whether the interval of a row comes within the tolerance of this median.
+fn interval_reaches(row: &Measurement, median: f64) -> bool {
+    let interval = row.summary.as_ref().and_then(|summary| summary.ci95);
+    interval.is_some_and(|[low, high]| low <= median * TOLERANCE && high >= median / TOLERANCE)
+}
+
+/// Returns the row key at the start of a line of `changed_without_doubt`.
 fn key_of(sentence: &str) -> &str {
     sentence.split(": ").next().unwrap_or_default()
 }
 
-/// Returns a line for each row whose median differs although it has no notice.
-fn changed_without_notice(
+/// Returns a line for each row whose median differs although neither its interval nor a mark says so.
+fn changed_without_doubt(
     quiet: &BTreeMap<String, f64>,
     loaded: &BTreeMap<String, Measurement>,
 ) -> Vec<String> {
     let differs = |(key, before): (&String, &f64)| {
         let row = loaded.get(key)?;
         let ratio = median(row)? / before;
-        let silent = !within_tolerance(ratio) && disturbance_notice(row).is_none();
+        let silent = !within_tolerance(ratio) && !interval_reaches(row, *before) && doubt(row).is_none();
         silent.then(|| format!("{key}: {ratio:.2} times as long"))
     };
     quiet.iter().filter_map(differs).collect()
 }
 
 #[test]
-fn disturbed_rows_have_a_notice() {
+fn disturbed_rows_have_a_mark() {
     let cpus = cpus();
     let &[first, second] = &cpus[..] else { return skipped("two ranks need two CPUs") };
     if mpi::cores() < std::thread::available_parallelism().map_or(1, usize::from) {
@@ -156,7 +159,7 @@ fn disturbed_rows_have_a_notice() {
     }
     let (quiet, marked, all) = quiet();
     print_note(&format!(
-        "without load: {marked} of {all} rows have a notice, {} have a steady median",
+        "without load: {marked} of {all} rows have a doubt, {} have a steady median",
         quiet.len()
     ));
     if quiet.is_empty() {
@@ -172,11 +175,11 @@ fn disturbed_rows_have_a_notice() {
     for (name, cpus, busy) in loads {
         let threads = LoadThreads::on(cpus, busy);
         let loaded = rows();
-        let mut wrong = changed_without_notice(&quiet, &loaded);
+        let mut wrong = changed_without_doubt(&quiet, &loaded);
         // Some rows differ by more than 10 % between launches without load. The load must change a row in every repetition,
         for _ in 0..AGAIN {
             if !wrong.is_empty() {
-                let again = changed_without_notice(&quiet, &rows());
+                let again = changed_without_doubt(&quiet, &rows());
                 wrong.retain(|one| again.iter().any(|other| key_of(other) == key_of(one)));
             }
         }
@@ -190,13 +193,13 @@ fn disturbed_rows_have_a_notice() {
                 wrong.retain(|one| steady(key_of(one)).is_some());
             }
         }
-        let marked = loaded.values().filter(|row| disturbance_notice(row).is_some()).count();
-        print_note(&format!("{name}: {marked} of {} rows have a notice", loaded.len()));
+        let marked = loaded.values().filter(|row| doubt(row).is_some()).count();
+        print_note(&format!("{name}: {marked} of {} rows have a doubt", loaded.len()));
         for (key, row) in &loaded {
             let ratio = quiet.get(key).zip(median(row)).map(|(before, now)| now / before);
-            let (ratio, mark) = (ratio.unwrap_or(f64::NAN), disturbance_notice(row).unwrap_or("-"));
+            let (ratio, mark) = (ratio.unwrap_or(f64::NAN), doubt(row).unwrap_or("-"));
             print_note(&format!("  {key}: {ratio:.2} times as long, {mark}"));
         }
-        assert!(wrong.is_empty(), "{name}: rows without a notice: {wrong:#?}");
+        assert!(wrong.is_empty(), "{name}: rows without a doubt: {wrong:#?}");
     }
 }

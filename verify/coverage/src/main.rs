@@ -5,6 +5,7 @@ mod document;
 mod drawing;
 mod invocations;
 mod line;
+mod pairs;
 
 use std::process::ExitCode;
 
@@ -44,6 +45,9 @@ struct Options {
     /// Seed of the noise
     #[arg(long, value_name = "SEED", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     seed: u64,
+    /// Simulate pairs of known noise instead, and compare their headline with total work over wall time
+    #[arg(long, conflicts_with_all = ["rows", "model", "write"])]
+    pairs: bool,
     /// Write docs/COVERAGE.md, docs/coverage.svg and the table of METHODOLOGY.md
     #[arg(long, conflicts_with = "model")]
     write: bool,
@@ -59,10 +63,12 @@ fn main() -> ExitCode {
 }
 
 fn run(options: &Options) -> Result<ExitCode> {
+    if options.pairs {
+        return Ok(failed_if(pairs::measure(options.seed)?));
+    }
     let workspace = Workspace::read()?;
-    match &options.task {
-        Some(Task::Invocations(options)) => return invocations::main(options, &workspace),
-        None => {}
+    if let Some(Task::Invocations(options)) = &options.task {
+        return invocations::main(options, &workspace);
     }
     let chosen =
         |model: &&Model| model.family.contains(&options.model) || model.name.contains(&options.model);

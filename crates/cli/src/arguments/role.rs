@@ -32,5 +32,7 @@ pub(crate) enum Relay {
 /// Returns whether the launching process added this argument.
 pub(crate) fn is_internal(argument: &OsStr) -> bool {
     let argument = argument.to_string_lossy();
-    [RELAY, COORDINATOR, ALONE].contains(&&*argument) || argument.starts_with("--launch=")
+    let of_launches = ["--launch=", "--row-time=", "--batches="];
+    [RELAY, COORDINATOR, ALONE].contains(&&*argument)
+        || of_launches.iter().any(|option| argument.starts_with(option))
 }

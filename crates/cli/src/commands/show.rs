@@ -80,7 +80,7 @@ fn show_cases(
     let mut overhead = Overhead::default();
     for group in cases.groups() {
         let rows = group.estimates();
-        renderer.run(out, &if group.launches > 1 { group.described() } else { group.run.clone() })?;
+        renderer.run(out, &group.described())?;
         for row in &rows {
             overhead.add(row);
             renderer.case(out, row)?;
@@ -96,7 +96,7 @@ fn show_cases(
 /// Writes each sweep over links.
 fn show_links(runs: &[RunWithRows], args: &ShowArgs, out: &mut dyn Write) -> io::Result<()> {
     for run in runs {
-        let Some(mut renderer) = renderers::links(args.format, args.color) else { continue };
+        let Some(mut renderer) = renderers::links(args.format, args.color, None) else { continue };
         renderer.run(out, &run.run)?;
         let mut tally = Tally::default();
         for row in &run.rows {

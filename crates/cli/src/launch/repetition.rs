@@ -24,6 +24,8 @@ pub(super) struct Repetition {
     since: Since,
     /// Maximum time of a row in a launch; `None` if the user fixed the number of iterations.
     most: Option<Duration>,
+    /// The user's limit for the whole job.
+    timeout: Option<Duration>,
     row_time: Duration,
     batches: KnownBatches,
 }
@@ -31,10 +33,7 @@ pub(super) struct Repetition {
 impl Repetition {
     pub(super) fn of(job: &Job) -> Repetition {
         let schedule = match job.launches.count {
-            LaunchCount::Until { precision, budget } => Some(Schedule::new(
-                precision,
-                job.start.timeout.map_or(budget, |timeout| timeout.min(budget)),
-            )),
+            LaunchCount::Until { precision, budget } => Some(Schedule::new(precision, budget)),
             LaunchCount::Fixed(_) => None,
         };
         let most = job.work.row_time();
@@ -44,6 +43,7 @@ impl Repetition {
             done: 0,
             since: Since::now(),
             most,
+            timeout: job.start.timeout,
             row_time: most.map_or(FIRST_ROW_TIME, |most| most.min(FIRST_ROW_TIME)),
             batches: KnownBatches::default(),
         }
@@ -83,6 +83,11 @@ impl Repetition {
         words.into_iter().map(OsString::from).collect()
     }
 
+    /// Returns what is left of the user's limit for the whole job, or `limit` without one.
+    pub(super) fn time_left(&self, limit: Duration) -> Duration {
+        self.timeout.map_or(limit, |timeout| timeout.saturating_sub(self.since.elapsed()))
+    }
+
     /// Takes note of a launch that is complete. Returns whether another one follows.
     pub(super) fn launched(&mut self, cases: &Cases) -> bool {
         self.done += 1;
@@ -102,6 +107,8 @@ impl Repetition {
             (Some(schedule), _) => {
                 let rows: Vec<_> = cases.groups().iter().flat_map(estimate::Group::estimates).collect();
                 let ending = schedule.ending(self.done, estimate::reached(&rows), spent);
+                let late = self.timeout.is_some_and(|timeout| spent + spent / self.done > timeout);
+                let ending = ending.or(late.then_some(Ending::Budget));
                 if ending == Some(Ending::Budget) && self.done < LOOKS[0] {
                     let each = (spent / self.done).as_secs_f64();
                     stderr_line!(

@@ -40,6 +40,9 @@ ombx_core::axis! {
     }
 }
 
+/// Marks that follow from the samples alone.
+const OF_SAMPLES: [&str; 3] = ["no_interval", "autocorrelated", "bimodal"];
+
 /// Role of one rank. It is a type, so that the timed loop has no branch.
 trait AckRole<B, M> {
     fn work(rank: &mut Acked<Self, B, M>) -> Result<()>;
@@ -190,23 +193,22 @@ impl<P: AckRole<B, M>, B: Broadcast, M: Mesh> OpenKernel for Acked<P, B, M> {
 /// Measures a row for each rank but the root as acker. The last row of each case is the slowest of them.
 pub fn run_acked<B: Broadcast, M: Mesh>(session: &mut Session<'_>) -> Result<()> {
     let ackers = session.team.size() - 1;
-    let mut slowest: Vec<Option<Measurement>> = Vec::new();
+    let mut slowest: Vec<Slowest> = Vec::new();
     for acker in (1..=ackers).map(Rank) {
-        for (at, row) in
-            acknowledged::<B, M>(session, acker, ackers, Some(acker.to_string()))?.into_iter().enumerate()
-        {
+        let rows = acknowledged::<B, M>(session, acker, ackers, Some(acker.to_string()))?;
+        for (at, row) in rows.into_iter().enumerate() {
             match slowest.get_mut(at) {
-                Some(known) => *known = known.take().map(|known| slower(known, row)),
-                None => slowest.push(Some(row)),
+                Some(known) => known.compare(row, B::MIN_BYTES),
+                None => slowest.push(Slowest::of(row, B::MIN_BYTES)),
             }
         }
     }
-    if session.team.rank() == Rank(0) {
-        for mut row in slowest.into_iter().flatten() {
-            row.key = row.key.replacen(&format!("/acker={},", row.axes["acker"]), "/acker=slowest,", 1);
-            row.axes.insert("acker".into(), "slowest".into());
-            session.sink.case(&row)?;
-        }
+    // Other ranks have no rows.
+    for slowest in slowest {
+        let mut row = slowest.second_half;
+        row.key = row.key.replacen(&format!("/acker={},", row.axes["acker"]), "/acker=slowest,", 1);
+        row.axes.insert("acker".into(), "slowest".into());
+        session.sink.case(&row)?;
     }
     Ok(())
 }
@@ -217,13 +219,48 @@ pub fn run_last_ack<B: Broadcast, M: Mesh>(session: &mut Session<'_>) -> Result<
     acknowledged::<B, M>(session, last, 1, None).map(|_| ())
 }
 
-/// Returns the row with the higher time. A row without a time counts as the highest.
-fn slower(a: Measurement, b: Measurement) -> Measurement {
-    let time = |row: &Measurement| row.summary.as_ref().map_or(f64::INFINITY, |summary| summary.median);
-    if time(&b) > time(&a) { b } else { a }
+/// The slowest acker so far. The first half of its samples chose it, the second half is reported: the maximum of many noisy
+/// medians is higher than the median of any of them.
+struct Slowest {
+    /// Time of the first half of the samples; infinite without a time.
+    chosen_by_ns: f64,
+    second_half: Measurement,
 }
 
-/// Measures every case with one acker and passes the rows to the sink. `sharing` is the number of rows that share the time limit.
+impl Slowest {
+    /// Divides a row that has no figures of the method yet.
+    fn of(row: Measurement, least: u64) -> Slowest {
+        let middle = row.samples.first().map_or(0, |samples| samples.elapsed_ns.len() / 2);
+        let first = part(&row, |samples| &samples[..middle], least);
+        let chosen_by_ns = first.summary.map_or(f64::INFINITY, |summary| summary.median);
+        Slowest { chosen_by_ns, second_half: part(&row, |samples| &samples[middle..], least) }
+    }
+
+    fn compare(&mut self, row: Measurement, least: u64) {
+        let other = Slowest::of(row, least);
+        if other.chosen_by_ns > self.chosen_by_ns {
+            *self = other;
+        }
+    }
+}
+
+/// Returns a row with a part of the samples and what follows from them.
+fn part(row: &Measurement, of: impl Fn(&[u64]) -> &[u64], least: u64) -> Measurement {
+    let mut part = row.clone();
+    for samples in &mut part.samples {
+        samples.elapsed_ns = of(&samples.elapsed_ns).to_vec();
+        if let Some(trips) = &mut samples.round_trips {
+            trips.elapsed_ns = of(&trips.elapsed_ns).to_vec();
+        }
+    }
+    part.summary = Measurement::summarise(&part.samples, part.work.map_or(1, |work| work.legs));
+    part.trust.retain(|mark| !OF_SAMPLES.contains(&mark.code.as_str()));
+    part.trust.extend(part.summary.iter().flat_map(trust::of_samples));
+    add_ack_figures(&mut part, least);
+    part
+}
+
+/// Measures every case with one acker and passes the rows to the sink. Returns them on rank 0, without figures of the method. `sharing` is the number of rows that share the time limit.
 fn acknowledged<B: Broadcast, M: Mesh>(
     session: &mut Session<'_>,
     acker: Rank,
@@ -240,10 +277,11 @@ fn acknowledged<B: Broadcast, M: Mesh>(
         KernelFactory { metric: Metric::Latency, work, open: &open, floor_ns: None, label, sharing };
     let mut rows = Vec::new();
     for case in session.cases()? {
-        let mut row = one_case(session, &factory, &case)?;
-        add_ack_figures(&mut row, B::MIN_BYTES);
+        let row = one_case(session, &factory, &case)?;
         if session.team.rank() == Rank(0) {
-            session.sink.case(&row)?;
+            let mut complete = row.clone();
+            add_ack_figures(&mut complete, B::MIN_BYTES);
+            session.sink.case(&complete)?;
             rows.push(row);
         }
     }
@@ -295,4 +333,55 @@ fn variance(values: &[f64]) -> f64 {
     let n = values.len() as f64;
     let mean = values.iter().sum::<f64>() / n;
     values.iter().map(|x| (x - mean) * (x - mean)).sum::<f64>() / (n - 1.0).max(1.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ombx_core::{benchmark::Work, result::Samples, testkit::noise::Noise};
+
+    /// Returns the row of an acker with 60 samples around 100 us, and without acknowledgement to subtract.
+    fn noisy(acker: u64, seed: u64, slower: f64) -> Measurement {
+        let mut noise = Noise::Independent { sigma: 0.2 }.stream(64 * seed + acker);
+        let elapsed_ns = (0..60).map(|_| (noise.next_ns() * slower) as u64).collect();
+        let round_trips = RoundTrips { halves: 0, batch: 1, elapsed_ns: vec![2000; 60] };
+        let mut row = Measurement::new("x", format!("x/acker={acker},"), Metric::Latency, 17);
+        row.axes.insert("acker".into(), acker.to_string());
+        row.work = Some(Work { bytes: 0, ops: 1, legs: 1 });
+        row.samples =
+            vec![Samples { batch: 1, elapsed_ns, round_trips: Some(round_trips), ..Samples::default() }];
+        row
+    }
+
+    fn slowest_of(rows: impl IntoIterator<Item = Measurement>) -> Measurement {
+        let mut rows = rows.into_iter();
+        let mut slowest = Slowest::of(rows.next().unwrap(), 1);
+        rows.for_each(|row| slowest.compare(row, 1));
+        slowest.second_half
+    }
+
+    #[test]
+    fn the_slowest_of_equal_ackers_is_not_slower_than_they_are() {
+        let medians = |of: &dyn Fn(u64) -> f64| (0..200).map(of).sum::<f64>() / 200.0;
+        let median = |row: &Measurement| Measurement::summarise(&row.samples, 1).unwrap().median / 100_000.0;
+        let maximum =
+            medians(&|seed| (0..16).map(|acker| median(&noisy(acker, seed, 1.0))).fold(0.0, f64::max));
+        assert!(maximum > 1.04, "the maximum of medians is {maximum} times too high");
+        let slowest = medians(&|seed| median(&slowest_of((0..16).map(|acker| noisy(acker, seed, 1.0)))));
+        assert!((slowest - 1.0).abs() < 0.01, "the other half is {slowest} times the truth");
+    }
+
+    #[test]
+    fn a_slower_acker_is_found_and_its_second_half_reported() {
+        let rows = (0..16).map(|acker| noisy(acker, 7, if acker == 11 { 1.5 } else { 1.0 }));
+        let row = slowest_of(rows);
+        let all = noisy(11, 7, 1.5);
+        assert_eq!(row.axes["acker"], "11");
+        assert_eq!(row.samples[0].elapsed_ns, all.samples[0].elapsed_ns[30..]);
+        assert_eq!(row.samples[0].round_trips.as_ref().unwrap().elapsed_ns.len(), 30);
+        assert_eq!(row.summary, Measurement::summarise(&row.samples, 1));
+        assert_eq!(row.figures["round_trip_us"], Figure::Value(2.0));
+        let few = part(&all, |samples| &samples[..5], 1);
+        assert!(few.trust.iter().any(|mark| mark.code == "no_interval"), "{:?}", few.trust);
+    }
 }

@@ -135,7 +135,7 @@ fn windows_and_acknowledgements_measure_the_same_time() {
         let row = measure(ranks, &WINDOW, &plan("1000")).unwrap().rows.remove(0);
         assert_eq!((row.aggregation, row.samples.len()), (Aggregation::Global, ranks as usize));
         assert!((median(&row) / acked - 1.0).abs() < 0.02, "{ranks} ranks: {} and {acked}", median(&row));
-        assert!(figure(&row, "sync_residual_us") < 1.0 && figure(&row, "sync_residual_after_us") < 1.0);
+        assert!(figure(&row, "sync_residual_max_us") < 1.0 && figure(&row, "sync_residual_range_us") < 1.0);
         assert_eq!(figure(&row, "late_starts"), 0.0);
         assert!((figure(&row, "one_way_us") - LATENCY as f64 / 1e3).abs() < 0.01);
     }

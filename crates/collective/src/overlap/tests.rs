@@ -2,11 +2,11 @@
 
 use super::*;
 use ombx_core::{
-    benchmark::{AxisValue, Benchmark, Layout},
-    error::Error,
+    benchmark::{AxisValue, Benchmark, Layout, Metric, Work},
     measure::plan::{Effort, Plan},
+    result::{Measurement, Outcome},
     system::clock::VirtualTime,
-    testkit::{SimMesh, ThreadTeam, measure},
+    testkit::{SimMesh, ThreadTeam, measure, noise::Noise},
 };
 
 /// Duration of the operation in nanoseconds.
@@ -16,6 +16,10 @@ const DURATION_NS: u64 = 10_000;
 const OFFLOADED_PROGRESS: u8 = 0;
 /// Progress only in calls of the library. Each test does a hundredth of the operation.
 const PROGRESS_IN_CALLS: u8 = 1;
+/// Progress by a network card, on a machine that becomes slower.
+const SLOWING: u8 = 2;
+/// Time after which a machine that becomes slower takes twice as long for everything.
+const TWICE_AS_LONG_NS: u64 = 30_000_000;
 
 /// An operation that takes [`DURATION_NS`]. Size 404 is unsupported; with size 500, the data is wrong.
 struct Simulated<const PROGRESS: u8> {
@@ -23,12 +27,21 @@ struct Simulated<const PROGRESS: u8> {
     wrong: bool,
 }
 
-struct LetTimePass(VirtualTime, Duration);
+struct LetTimePass {
+    time: VirtualTime,
+    lasts: Duration,
+    slowing: bool,
+}
 
 impl Busy for LetTimePass {
     fn run(&self) {
-        self.0.advance(self.1.as_nanos() as u64);
+        self.time.advance(slowed(&self.time, self.lasts.as_nanos() as u64, self.slowing));
     }
+}
+
+/// Returns what work takes now that takes `ns` on the undisturbed machine.
+fn slowed(time: &VirtualTime, ns: u64, slowing: bool) -> u64 {
+    if slowing { ns + ns * time.now() / TWICE_AS_LONG_NS } else { ns }
 }
 
 impl<const PROGRESS: u8> Kernel for Simulated<PROGRESS> {
@@ -66,12 +79,12 @@ impl<const PROGRESS: u8> Overlappable for Simulated<PROGRESS> {
     type Computation = LetTimePass;
 
     fn computation(&self, time: Duration) -> LetTimePass {
-        LetTimePass(self.time.clone(), time)
+        LetTimePass { time: self.time.clone(), lasts: time, slowing: PROGRESS == SLOWING }
     }
 
     fn overlapped(&mut self, tests: u32, mut slice: impl FnMut()) -> Result<()> {
         let started = self.time.now();
-        let mut left = DURATION_NS;
+        let mut left = slowed(&self.time, DURATION_NS, PROGRESS == SLOWING);
         slice();
         for _ in 0..tests {
             if PROGRESS == PROGRESS_IN_CALLS {
@@ -81,7 +94,7 @@ impl<const PROGRESS: u8> Overlappable for Simulated<PROGRESS> {
             }
             slice();
         }
-        if PROGRESS == OFFLOADED_PROGRESS {
+        if PROGRESS != PROGRESS_IN_CALLS {
             left = left.saturating_sub(self.time.now() - started);
         }
         self.time.advance(left);
@@ -98,11 +111,16 @@ const fn entry<const PROGRESS: u8>(name: &'static str) -> Benchmark {
 
 static OFFLOADED: Benchmark = entry::<OFFLOADED_PROGRESS>("sim.offloaded");
 static LAZY: Benchmark = entry::<PROGRESS_IN_CALLS>("sim.lazy");
+static SLOWER: Benchmark = entry::<SLOWING>("sim.slower");
 
 fn row(bench: &'static Benchmark, sizes: &str, tests: &'static str) -> Measurement {
+    row_of(bench, sizes, tests, 40)
+}
+
+fn row_of(bench: &'static Benchmark, sizes: &str, tests: &'static str, iterations: u64) -> Measurement {
     let mut plan = Plan {
         sizes: Some(ombx_core::measure::plan::parse_sizes(sizes).unwrap()),
-        effort: Effort::Fixed { iterations: 40, warmup: 2 },
+        effort: Effort::Fixed { iterations, warmup: 2 },
         ..Plan::default()
     };
     plan.axes.insert("tests".into(), vec![tests]);
@@ -126,6 +144,21 @@ fn an_offloaded_operation_overlaps_completely() {
     );
     assert_eq!((figure(&row, "pure_us"), figure(&row, "compute_us")), (10.0, 10.0));
     assert!((figure(&row, "overlap_percent") - 100.0).abs() < 1.0, "{:?}", row.figures);
+    assert_eq!(row.samples[0].elapsed_ns.len(), 40, "the row has the samples of both together");
+    let ends = ["overlap_low_percent", "overlap_high_percent"].map(|name| figure(&row, name));
+    assert_eq!(ends, [100.0, 100.0], "samples without noise have no error");
+}
+
+#[test]
+fn a_machine_that_becomes_slower_disturbs_all_three_times_alike() {
+    // Phase after phase, the last time would be a third of the row later than the first.
+    let row = row_of(&SLOWER, "8", "0", 1000);
+    let overall = row.summary.as_ref().unwrap();
+    assert!(overall.max > 2.0 * overall.min, "{overall:?}");
+    for name in ["pure_us", "compute_us"] {
+        let ratio = figure(&row, name) / (overall.median / 1e3);
+        assert!((ratio - 1.0).abs() < 0.05, "{name} is {ratio} of both together");
+    }
 }
 
 #[test]
@@ -146,25 +179,69 @@ fn tests_do_not_change_the_length_of_the_computation() {
 }
 
 #[test]
-fn a_skipped_or_wrong_case_has_no_overlap() {
+fn a_case_may_be_skipped_or_fail() {
     let skipped = row(&OFFLOADED, "404", "0");
     assert_eq!(skipped.outcome, Outcome::Skipped("404 is not supported".into()));
     let wrong = row(&OFFLOADED, "500", "0");
-    assert!(matches!(wrong.outcome, Outcome::Failed(_)) && wrong.figures.is_empty(), "{wrong:?}");
+    assert!(matches!(wrong.outcome, Outcome::Failed(_)), "{wrong:?}");
 }
 
 fn around(median: f64, half: f64) -> Summary {
     Summary { ci95: Some([median - half, median + half]), ..Summary::of(&[median; 30]).unwrap() }
 }
 
+/// Returns the overlap for times of known medians, whose intervals have the same half width.
+fn percent(pure: f64, compute: f64, overall: f64, half: f64) -> std::result::Result<Overlap, String> {
+    let clock = Facts { source: "manual", resolution_ns: 10, overhead_ns: 9 };
+    overlap_percent(&around(pure, half), &around(compute, half), &around(overall, half), clock)
+}
+
 #[test]
 fn the_formula_is_that_of_the_osu_benchmarks_or_gives_a_reason() {
-    let clock = Facts { source: "manual", resolution_ns: 10, overhead_ns: 9 };
-    let percent = |pure: f64, compute: f64, overall: f64, half: f64| {
-        overlap_percent(&around(pure, half), &around(compute, half), &around(overall, half), clock)
-    };
-    assert_eq!(percent(100.0, 100.0, 125.0, 1.0), Ok(75.0));
-    assert_eq!(percent(100.0, 100.0, 300.0, 1.0), Ok(0.0), "slower together than in sequence: no overlap");
+    assert_eq!(percent(100.0, 100.0, 125.0, 1.0).unwrap().percent, 75.0);
+    assert_eq!(percent(100.0, 100.0, 300.0, 1.0).unwrap().percent, -100.0);
     assert!(percent(10.0, 10.0, 20.0, 0.0).unwrap_err().contains("resolution of the clock"));
-    assert!(percent(100.0, 100.0, 200.0, 80.0).unwrap_err().contains("compute is 0.11 us"));
+    let slower = overlap(
+        &around(100.0, 1.0),
+        &around(100.0, 1.0),
+        &around(300.0, 1.0),
+        Facts { source: "manual", resolution_ns: 10, overhead_ns: 9 },
+    );
+    assert_eq!(slower["overlap_percent"], Figure::Value(0.0), "slower together than in sequence: no overlap");
+    assert_eq!(slower["overlap_high_percent"], Figure::Value(0.0));
+}
+
+#[test]
+fn the_error_contains_all_three_intervals() {
+    // 100/p sqrt(h^2 + h^2 + ((o - c)/p h)^2)
+    let wide = percent(1000.0, 1000.0, 1500.0, 40.0).unwrap();
+    assert!((wide.half_width - 100.0 / 1000.0 * (2.25f64 * 1600.0).sqrt()).abs() < 1e-9, "{wide:?}");
+    let why = percent(1000.0, 1000.0, 1500.0, 170.0).unwrap_err();
+    assert!(why.contains("50 % with an error of 26 points"), "{why}");
+    let clock = Facts { source: "manual", resolution_ns: 10, overhead_ns: 9 };
+    let [good, bad] = [around(1000.0, 1.0), Summary { ci95: None, ..around(1000.0, 1.0) }];
+    assert!(overlap_percent(&bad, &good, &good, clock).unwrap_err().contains("no 95% interval"));
+}
+
+/// Intervals from noisy times of known medians contain the known overlap.
+#[test]
+fn the_interval_covers_the_overlap() {
+    let clock = Facts { source: "manual", resolution_ns: 1, overhead_ns: 9 };
+    let mut noise = Noise::Independent { sigma: 0.1 }.stream(16);
+    let undisturbed = Noise::Independent { sigma: 0.1 }.median_ns(16, 0..1);
+    let mut times = |median: f64| {
+        Summary::of(&(0..200).map(|_| median * noise.next_ns() / undisturbed).collect::<Vec<_>>()).unwrap()
+    };
+    for known in [0.0, 40.0, 95.0] {
+        let (mut covered, mut resolved) = (0, 0);
+        for _ in 0..400 {
+            let (pure, compute) = (times(5000.0), times(5000.0));
+            let overall = times(5000.0 + 50.0 * (100.0 - known));
+            if let Ok(Overlap { percent, half_width }) = overlap_percent(&pure, &compute, &overall, clock) {
+                resolved += 1;
+                covered += u32::from((percent - known).abs() <= half_width);
+            }
+        }
+        assert!(resolved > 390 && covered * 100 >= resolved * 93, "{known} %: {covered} of {resolved}");
+    }
 }

@@ -29,9 +29,17 @@ pub trait OpenKernel {
     fn batch(&self) -> Option<u64> {
         None
     }
+    /// Returns the minimum time of a sample on rank 0, in nanoseconds. Collective.
+    fn least_sample_ns(&mut self, _clock: &Clock) -> Result<f64> {
+        Ok(0.0)
+    }
     /// Returns the number of clock readings for `samples` samples.
     fn readings(&self, samples: u64) -> u64 {
         samples + 1
+    }
+    /// Prepares sampling with what the warm-up has shown. Called once, after the warm-up. Collective, untimed.
+    fn warmed_up(&mut self, _clock: &Clock) -> Result<()> {
+        Ok(())
     }
     /// Runs a round on a timed rank. Writes the clock readings of each thread to its stamps.
     fn timed(&mut self, clock: &Clock, batch: u64, stamps: &mut [Vec<u64>]) -> Result<()>;

@@ -14,6 +14,7 @@ use crate::{
         rounds::{OpenCase, Sampling},
         session::Session,
     },
+    pacing::windows::RESIDUAL_RANGE,
     result::{Measurement, Outcome},
     system::environment::Counters,
     trust,
@@ -193,7 +194,12 @@ fn conclude(
         let late: usize = sampling.samples.iter().map(|s| s.late.len()).sum();
         row.figures.insert("late_starts".into(), Figure::Value(late as f64));
         row.trust.extend(trust::late_starts(&sampling.samples));
+        if let (Some(summary), Some(Figure::Value(us))) = (&sampling.summary, row.figures.get(RESIDUAL_RANGE))
+        {
+            row.trust.extend(trust::clocks_apart(us * 1e3, summary));
+        }
     }
+    row.trust.extend(trust::starts_apart(&sampling.samples));
     if let Some(summary) = &sampling.summary {
         let legs = row.work.map_or(1, |work| work.legs);
         let legs_per_sample = legs as f64 * sampling.batch as f64;

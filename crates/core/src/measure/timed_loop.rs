@@ -36,10 +36,23 @@ pub(crate) fn answered<K: Kernel>(kernel: &mut K, iterations: u64) -> Result<()>
     Ok(())
 }
 
+/// What a timed rank repeats between two readings of the clock: a kernel, or a part of what it does.
+pub trait Iteration {
+    /// Runs one iteration.
+    fn iterate(&mut self) -> Result<()>;
+}
+
+impl<K: Kernel> Iteration for K {
+    #[inline(always)]
+    fn iterate(&mut self) -> Result<()> {
+        self.active()
+    }
+}
+
 /// Times batches one by one. An untimed synchronisation of ranks precedes each. `stamps` are pairs of start and end.
 #[inline(never)]
-pub(crate) fn paced<K: Kernel, P: Pace<M>, M>(
-    kernel: &mut K,
+pub(crate) fn paced<I: Iteration, P: Pace<M>, M>(
+    iteration: &mut I,
     pacer: &mut Pacer<M>,
     clock: &Clock,
     batch: u64,
@@ -49,7 +62,7 @@ pub(crate) fn paced<K: Kernel, P: Pace<M>, M>(
         P::wait(pacer, clock)?;
         *start = clock.raw();
         for _ in 0..batch {
-            kernel.active()?;
+            iteration.iterate()?;
         }
         *end = clock.raw();
     }

@@ -4,8 +4,15 @@
 //! leaders are references for the next 2^k. A client fits a line from its raw readings to rank 0's time, using the fastest
 //! ping-pongs. A reference answers in rank 0's time, so models need no merging.
 
+use std::time::Duration;
+
 use crate::{
-    benchmark::Context, error::Result, pacing::mesh::Mesh, stats::Summary, system::clock::Clock, team::Team,
+    benchmark::Context,
+    error::Result,
+    pacing::mesh::Mesh,
+    stats::{self, Summary},
+    system::clock::Clock,
+    team::Team,
     unit::Rank,
 };
 
@@ -21,8 +28,14 @@ crate::axis! {
 
 /// Number of ping-pongs per point; only the fastest counts.
 const PINGS_PER_POINT: u32 = 10;
-/// Number of points of the first fit, and nanoseconds between two points.
-const FIRST_FIT: (u32, u64) = (40, 2_000_000);
+/// Number of points of the first fit, which are spread over [`learning_time`].
+const FIRST_POINTS: u32 = 40;
+/// Shortest time over which the first fit learns drift.
+const LEAST_LEARNING: Duration = Duration::from_millis(10);
+/// Longest time over which the first fit learns drift.
+const MOST_LEARNING: Duration = Duration::from_millis(500);
+/// Time over which the first fit learns drift if the length of rows is not known.
+const USUAL_LEARNING: Duration = Duration::from_millis(80);
 /// Number of points of a refresh, and nanoseconds between two points.
 const REFRESH: (u32, u64) = (8, 0);
 /// Number of points by which the error of a model is measured.
@@ -78,13 +91,40 @@ struct Point {
     round_trip: u64,
 }
 
+/// Returns the time over which the first fit learns drift: half the time of a row.
+///
+/// A line learned over half a row is extrapolated by as much for every length of rows.
+pub(crate) fn learning_time(row: Option<Duration>) -> Duration {
+    row.map_or(USUAL_LEARNING, |row| (row / 2).clamp(LEAST_LEARNING, MOST_LEARNING))
+}
+
 /// Error of the models.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Residual {
-    /// Median of the absolute differences to rank 0's time that ping-pongs with rank 0 show.
-    pub(crate) median_ns: f64,
+    /// Difference to rank 0's time of each clock, as the median over ping-pongs with rank 0, which is the first clock.
+    pub(crate) of_clocks_ns: Vec<f64>,
     /// Median of the absolute errors of ranks that read the clock of rank 0 but fitted a model; `None` without such ranks.
     pub(crate) true_error_ns: Option<f64>,
+}
+
+impl Residual {
+    /// Returns the median of the absolute differences, without that of rank 0; 0 for one clock.
+    pub(crate) fn median_ns(&self) -> f64 {
+        let others: Vec<f64> = self.of_clocks_ns.iter().skip(1).map(|ns| ns.abs()).collect();
+        stats::median(&others).unwrap_or(0.0)
+    }
+
+    /// Returns the largest absolute difference.
+    pub(crate) fn max_ns(&self) -> f64 {
+        self.of_clocks_ns.iter().map(|ns| ns.abs()).fold(0.0, f64::max)
+    }
+
+    /// Returns the distance from the lowest to the highest difference. The time from the first start to the last end of an
+    /// operation is wrong by up to this.
+    pub(crate) fn range_ns(&self) -> f64 {
+        let ends = |of: fn(f64, f64) -> f64| self.of_clocks_ns.iter().copied().fold(0.0, of);
+        ends(f64::max) - ends(f64::min)
+    }
 }
 
 /// One rank's synchronised clock.
@@ -105,8 +145,13 @@ pub(crate) struct ClockSync<'a, M> {
 }
 
 impl<'a, M: Mesh> ClockSync<'a, M> {
-    /// Synchronises the clocks. Collective; takes about 0.1 s per round of the tree.
-    pub(crate) fn new(cx: &Context<'a>, clock: &'a Clock, hosts: SyncHosts) -> Result<ClockSync<'a, M>> {
+    /// Synchronises the clocks. Collective; learns drift for `learning` in each round of the tree.
+    pub(crate) fn new(
+        cx: &Context<'a>,
+        clock: &'a Clock,
+        hosts: SyncHosts,
+        learning: Duration,
+    ) -> Result<ClockSync<'a, M>> {
         let (team, mesh) = (cx.team, M::open(cx)?);
         let owners = clock_owners(team, &mesh.clock_name(clock))?;
         let leader_of = match hosts {
@@ -131,7 +176,7 @@ impl<'a, M: Mesh> ClockSync<'a, M> {
             model,
             points: Vec::new(),
         };
-        sync.synchronise(FIRST_FIT)?;
+        sync.synchronise((FIRST_POINTS, learning.as_nanos() as u64 / u64::from(FIRST_POINTS)))?;
         Ok(sync)
     }
 
@@ -218,41 +263,43 @@ impl<'a, M: Mesh> ClockSync<'a, M> {
         Ok(())
     }
 
-    /// Measures the current error of all models. Returns it on rank 0, `None` on others and on one rank. Collective.
+    /// Measures the current error of all models. Returns it on rank 0, `None` on others. Collective.
+    ///
+    /// Only the leaders of clocks take part: the other ranks have the model of their leader.
     pub(crate) fn residual(&mut self) -> Result<Option<Residual>> {
         let me = self.team.rank();
-        let mut mine = Vec::new();
+        let (mut found, mut wrong) = (Vec::new(), Vec::new());
         let mut model_of_rank_0 = self.model.to_bytes();
         self.team.broadcast(&mut model_of_rank_0)?;
-        for rank in (1..self.team.size()).map(Rank) {
+        for at in 1..self.leaders.len() {
+            let leader = self.leaders[at];
             if me == Rank(0) {
-                self.answer_pings(rank, RESIDUAL_POINTS)?;
-            } else if me == rank {
+                self.answer_pings(leader, RESIDUAL_POINTS)?;
+            } else if me == leader {
                 for _ in 0..RESIDUAL_POINTS {
                     let point = self.ping(Rank(0))?;
-                    let right = self
-                        .shares_clock_of_rank_0
-                        .then(|| ClockModel::from_bytes(model_of_rank_0).ns(point.ticks));
-                    let found = self.model.ns(point.ticks);
-                    mine.extend((found - point.ns).abs().to_le_bytes());
-                    mine.extend(right.map_or(f64::NAN, |right| (found - right).abs()).to_le_bytes());
+                    let now = self.model.ns(point.ticks);
+                    found.push(now - point.ns);
+                    if self.shares_clock_of_rank_0 {
+                        wrong.push((now - ClockModel::from_bytes(model_of_rank_0).ns(point.ticks)).abs());
+                    }
                 }
             }
         }
-        let Some(all) = self.team.gather(&mine)? else { return Ok(None) };
-        let all: Vec<f64> =
-            all.iter().flat_map(|bytes| bytes.as_chunks().0).map(|b| f64::from_le_bytes(*b)).collect();
-        let of = |part: usize| {
-            let values: Vec<f64> =
-                all.iter().skip(part).step_by(2).copied().filter(|x| !x.is_nan()).collect();
-            Summary::of(&values).map(|summary| summary.median)
+        // A missing value is not a number.
+        let mine = [&found, &wrong].map(|values| stats::median(values).unwrap_or(f64::NAN).to_le_bytes());
+        let Some(all) = self.team.gather(&mine.concat())? else { return Ok(None) };
+        let known = |part: usize| {
+            let words = all.iter().filter_map(move |bytes| bytes.as_chunks().0.get(part).copied());
+            words.map(f64::from_le_bytes).filter(|ns| !ns.is_nan()).collect::<Vec<f64>>()
         };
-        Ok(of(0).map(|median_ns| Residual { median_ns, true_error_ns: of(1) }))
+        let of_clocks_ns = [vec![0.0], known(0)].concat();
+        Ok(Some(Residual { of_clocks_ns, true_error_ns: stats::median(&known(1)) }))
     }
 }
 
 /// Returns for every rank the first rank that reads the same clock. Collective.
-fn clock_owners(team: &dyn Team, clock: &str) -> Result<Vec<u32>> {
+pub(crate) fn clock_owners(team: &dyn Team, clock: &str) -> Result<Vec<u32>> {
     let mut bytes = vec![0; 4 * team.size() as usize];
     if let Some(all) = team.gather(clock.as_bytes())? {
         let first = |name: &Vec<u8>| all.iter().position(|other| other == name).unwrap_or(0) as u32;

@@ -1,6 +1,6 @@
 //! Kernels whose ranks are synchronised before each sample.
 
-use std::{cell::RefCell, rc::Rc};
+use std::{cell::RefCell, rc::Rc, time::Duration};
 
 use crate::{
     benchmark::{
@@ -13,13 +13,13 @@ use crate::{
         opened::OpenKernel,
         row::{self, KernelFactory},
         session::Session,
-        timed_loop::paced,
     },
     pacing::{
-        clock_sync::{ClockSync, SyncHosts},
+        clock_sync::{ClockSync, SyncHosts, learning_time},
         mesh::Mesh,
         one_way::one_way_ns,
-        pace::{self, Pacer, Pacing},
+        pace::Pacing,
+        sample_pacer::SamplePacer,
         windows::{SharedClockSync, WindowPacing},
     },
     system::clock::Clock,
@@ -56,6 +56,8 @@ pub struct PacedKernels<'a, M> {
     pace: Pacing,
     team: &'a dyn Team,
     clock: &'a Clock,
+    /// Time over which clock synchronisation learns drift.
+    learning: Duration,
     /// The synchronised clocks, with the value of [`SyncHosts`] that they were synchronised for.
     synchronised: RefCell<Option<(SyncHosts, SharedClockSync<'a, M>)>>,
 }
@@ -63,7 +65,13 @@ pub struct PacedKernels<'a, M> {
 impl<'a, M: Mesh> PacedKernels<'a, M> {
     /// Does not synchronise clocks yet: the first case that needs them does.
     pub fn of(session: &Session<'a>, pace: Pacing) -> PacedKernels<'a, M> {
-        PacedKernels { pace, team: session.team, clock: session.clock, synchronised: RefCell::default() }
+        PacedKernels {
+            pace,
+            team: session.team,
+            clock: session.clock,
+            learning: learning_time(session.plan.effort.time()),
+            synchronised: RefCell::default(),
+        }
     }
 
     /// Wraps an open kernel so that each of its samples is paced. Collective.
@@ -77,17 +85,16 @@ impl<'a, M: Mesh> PacedKernels<'a, M> {
         'a: 'k,
         M: 'k,
     {
-        let sample_loop: SampleLoop<K, M> = match self.pace {
-            Pacing::Window => paced::<K, pace::Window, M>,
-            Pacing::Dissemination => paced::<K, pace::Dissemination, M>,
-            Pacing::Barrier => paced::<K, pace::Barrier, M>,
-        };
-        let pacer = Pacer::<M>::open(cx)?;
+        Ok(Box::new(Paced { kernel, pacer: self.pacer(cx, case)? }))
+    }
+
+    /// Opens what paces the samples of a case. Collective.
+    pub fn pacer(&self, cx: &Context<'_>, case: &Case) -> Result<SamplePacer<'a, M>> {
         let windows = match self.pace {
             Pacing::Window => Some(WindowPacing::open(self.team, self.clocks(case.choice())?)?),
             _ => None,
         };
-        Ok(Box::new(Paced { kernel, pacer, windows, sample_loop }))
+        SamplePacer::open(cx, self.pace, windows)
     }
 
     /// Returns the synchronised clocks. Synchronises them if necessary, which is collective.
@@ -96,21 +103,16 @@ impl<'a, M: Mesh> PacedKernels<'a, M> {
         if let Some((_, sync)) = known {
             return Ok(sync);
         }
-        let sync = ClockSync::new(&Context::of(self.team), self.clock, hosts)?;
+        let sync = ClockSync::new(&Context::of(self.team), self.clock, hosts, self.learning)?;
         let sync = Rc::new(RefCell::new(sync));
         *self.synchronised.borrow_mut() = Some((hosts, Rc::clone(&sync)));
         Ok(sync)
     }
 }
 
-/// Timed loop of one kernel with one pacing method.
-type SampleLoop<K, M> = fn(&mut K, &mut Pacer<M>, &Clock, u64, &mut [u64]) -> Result<()>;
-
 struct Paced<'k, K, M> {
     kernel: K,
-    pacer: Pacer<M>,
-    windows: Option<WindowPacing<'k, M>>,
-    sample_loop: SampleLoop<K, M>,
+    pacer: SamplePacer<'k, M>,
 }
 
 impl<K: Kernel, M: Mesh> OpenKernel for Paced<'_, K, M> {
@@ -123,11 +125,11 @@ impl<K: Kernel, M: Mesh> OpenKernel for Paced<'_, K, M> {
     }
 
     fn readings(&self, samples: u64) -> u64 {
-        2 * samples
+        SamplePacer::<M>::readings(samples)
     }
 
     fn aggregation(&self, usual: Aggregation) -> Aggregation {
-        if self.windows.is_some() { Aggregation::Global } else { usual }
+        self.pacer.aggregation(usual)
     }
 
     fn fill(&mut self, fill: Fill) -> Result<()> {
@@ -139,18 +141,8 @@ impl<K: Kernel, M: Mesh> OpenKernel for Paced<'_, K, M> {
     }
 
     fn timed(&mut self, clock: &Clock, batch: u64, stamps: &mut [Vec<u64>]) -> Result<()> {
-        let Paced { kernel, pacer, windows, sample_loop } = self;
-        for stamps in stamps {
-            match windows {
-                None => sample_loop(kernel, pacer, clock, batch, stamps)?,
-                Some(windows) => {
-                    windows.round(pacer, stamps, |pacer, stamps| {
-                        sample_loop(kernel, pacer, clock, batch, stamps)
-                    })?;
-                }
-            }
-        }
-        Ok(())
+        let Paced { kernel, pacer } = self;
+        stamps.iter_mut().try_for_each(|stamps| pacer.timed(kernel, clock, batch, stamps))
     }
 
     fn answered(&mut self, _: u64, _: u64) -> Result<()> {
@@ -158,17 +150,7 @@ impl<K: Kernel, M: Mesh> OpenKernel for Paced<'_, K, M> {
     }
 
     fn samples(&mut self, clock: &Clock, stamps: &[u64]) -> RoundSamples {
-        let Some(windows) = &mut self.windows else {
-            return RoundSamples::chained(
-                stamps.as_chunks().0.iter().map(|[start, end]| clock.nanos(*start, *end)).collect(),
-            );
-        };
-        let spans = windows.spans(stamps);
-        let late = WindowPacing::<M>::late(&spans);
-        // Ranks wait for the agreed time by the same model. Only rounding makes a start negative.
-        let (started_ns, elapsed_ns) =
-            spans.iter().map(|(start, end)| (start.max(0.0) as u64, end.max(0.0) as u64)).unzip();
-        RoundSamples { elapsed_ns, started_ns, late, ..RoundSamples::default() }
+        self.pacer.samples(clock, stamps)
     }
 
     fn end(&mut self) -> Result<()> {
@@ -177,9 +159,7 @@ impl<K: Kernel, M: Mesh> OpenKernel for Paced<'_, K, M> {
 
     fn figures(&mut self) -> Result<Figures> {
         let mut figures = self.kernel.figures()?;
-        if let Some(windows) = &mut self.windows {
-            figures.extend(windows.figures()?);
-        }
+        figures.extend(self.pacer.figures()?);
         Ok(figures)
     }
 

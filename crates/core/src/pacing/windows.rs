@@ -29,6 +29,9 @@ const MARGIN_NS: f64 = 2_000.0;
 /// Slack doubles when more than this part of a round's samples started late.
 const MAX_LATE_PART: f64 = 0.02;
 
+/// Figure by which the time between the first start and the last end of an operation may be wrong.
+pub(crate) const RESIDUAL_RANGE: &str = "sync_residual_range_us";
+
 /// Clock synchronisation, shared by all rows of a session.
 pub(crate) type SharedClockSync<'k, M> = Rc<RefCell<ClockSync<'k, M>>>;
 
@@ -107,18 +110,18 @@ impl<'k, M: Mesh> WindowPacing<'k, M> {
         (0..).zip(spans).filter(|(_, (start, _))| *start > LATE_NS).map(|(at, _)| at).collect()
     }
 
-    /// Returns the clock errors before and after the row, on rank 0. Collective.
+    /// Returns the clock errors before or after the row, whichever are larger, on rank 0. Collective.
     pub(crate) fn figures(&mut self) -> Result<Figures> {
         let after = self.sync.borrow_mut().residual()?;
-        let mut figures = Figures::new();
-        let mut add = |name: &str, ns: f64| figures.insert(name.into(), Figure::Value(ns / 1e3));
-        if let (Some(before), Some(after)) = (self.residual, after) {
-            add("sync_residual_us", before.median_ns);
-            add("sync_residual_after_us", after.median_ns);
-            if let (Some(before), Some(after)) = (before.true_error_ns, after.true_error_ns) {
-                add("sync_error_us", before.max(after));
-            }
-        }
-        Ok(figures)
+        let residuals: Vec<Residual> = self.residual.iter().cloned().chain(after).collect();
+        let largest = |of: fn(&Residual) -> Option<f64>| residuals.iter().filter_map(of).reduce(f64::max);
+        let all = [
+            ("sync_residual_us", largest(|r| Some(r.median_ns()))),
+            ("sync_residual_max_us", largest(|r| Some(r.max_ns()))),
+            (RESIDUAL_RANGE, largest(|r| Some(r.range_ns()))),
+            ("sync_error_us", largest(|r| r.true_error_ns)),
+        ];
+        let known = all.into_iter().filter_map(|(name, ns)| Some((name.into(), Figure::Value(ns? / 1e3))));
+        Ok(known.collect())
     }
 }

@@ -51,11 +51,16 @@ impl<const LATENCY: u64> Mesh for SimMesh<LATENCY> {
 mod tests {
     use super::*;
     use crate::{
-        benchmark::{Aggregation, AxisValue, Benchmark},
-        measure::plan::{Effort, Plan},
+        benchmark::{Aggregation, AxisValue, Benchmark, Choice, Figure},
+        measure::{
+            plan::{Effort, Plan},
+            runner::{self, Part},
+            sink::Memory,
+        },
         pacing::pace::{Dissemination, Pace, Pacer, Pacing},
-        testkit::{Probe, SlowerByRank, measure, on_ranks},
+        testkit::{Delay, Probe, SlowerByRank, measure, on_ranks, on_uneven_ranks},
     };
+    use std::sync::atomic::{AtomicU64, Ordering};
 
     #[test]
     fn no_rank_leaves_a_dissemination_barrier_before_all_have_entered() {
@@ -114,6 +119,41 @@ mod tests {
         assert_eq!((row.aggregation, row.summary.as_ref().unwrap().median), (Aggregation::Slowest, 4000.0));
         let ranks = row.across_ranks().unwrap();
         assert_eq!((ranks.mean, ranks.min, ranks.max), (2500.0, 1000.0, 4000.0));
+    }
+
+    /// Messages from rank 0 to rank 1 before the windows of the only row: first fit, refresh and first residual.
+    const MESSAGES_BEFORE: u64 = 400 + 80 + 50;
+
+    /// Delays messages to rank 1 after the first residual, which shifts what ping-pongs show by 200 ns.
+    fn delayed_at_the_end(from: u32, to: u32) -> u64 {
+        static SENT: AtomicU64 = AtomicU64::new(0);
+        let late = (from, to) == (0, 1) && SENT.fetch_add(1, Ordering::Relaxed) >= MESSAGES_BEFORE;
+        if late { 400 } else { 0 }
+    }
+
+    #[test]
+    fn a_row_in_windows_says_how_far_clocks_are_apart() {
+        static WINDOW: Benchmark =
+            Benchmark::paced::<Probe<3000>, SimMesh<5000>>("sim.window", "3 us").sizes("8");
+        let mut plan = Plan { effort: Effort::Fixed { iterations: 40, warmup: 2 }, ..Plan::default() };
+        plan.axes.insert("pace".into(), vec!["window"]);
+        let marked = |delay: Delay| {
+            let mut all = on_uneven_ranks(2, delay, |team| {
+                let mut sink = Memory::default();
+                let part = Part { choices: vec![Choice { bench: &WINDOW, preset: &[] }], plan: plan.clone() };
+                runner::run_all(team, &[part], &team.clock, &mut sink, Vec::new()).unwrap();
+                sink
+            });
+            let row = all.swap_remove(0).rows.remove(0);
+            let Figure::Value(range) = row.figures["sync_residual_range_us"] else { panic!("{row:?}") };
+            let mark = row.trust.into_iter().find(|mark| mark.code == "clocks_apart");
+            (range, mark.map(|mark| mark.short))
+        };
+        let (range, mark) = marked(|_, _| 0);
+        assert!(range < 0.01 && mark.is_none(), "{range} us, {mark:?}");
+        let (range, mark) = marked(delayed_at_the_end);
+        assert!((range - 0.2).abs() < 0.01, "{range} us");
+        assert_eq!(mark.as_deref(), Some("clocks apart 7%"), "0.2 of 3 us");
     }
 
     #[test]

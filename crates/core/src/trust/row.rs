@@ -7,7 +7,7 @@ use crate::{
     benchmark::payload::Check,
     measure::stop::Ending,
     result::{Level, Mark, Samples},
-    stats::Summary,
+    stats::{self, Summary},
     system::environment::Counters,
 };
 
@@ -19,8 +19,12 @@ const MAX_WAITED: f64 = 0.02;
 const MAX_CLOCK: f64 = 0.01;
 /// A row is marked if more than this fraction of its samples started late.
 const MAX_LATE: f64 = 0.01;
+/// A row of several pairs is marked if they started apart by more than this fraction of a sample.
+const MAX_APART: f64 = 0.01;
 /// Stolen time below three ticks of the kernel's clock is not distinguished from rounding.
 const MIN_STOLEN_NS: u64 = 30_000_000;
+/// A row is marked if synchronised clocks differ by more than this fraction of its time.
+const MAX_CLOCKS_APART: f64 = 0.05;
 
 /// What is known of a row when its marks are decided.
 #[derive(Debug, Clone, Copy)]
@@ -49,10 +53,17 @@ pub struct RowFacts<'a> {
 pub fn of_row(row: RowFacts<'_>) -> Vec<Mark> {
     let RowFacts { summary, ending, precision, .. } = row;
     let mut marks = disturbances(row);
-    marks.extend(no_interval(summary));
     if ending == Some(Ending::OutOfBudget) {
         marks.extend(not_converged(summary, precision));
     }
+    marks.extend(of_samples(summary));
+    marks.extend(unverified(row.check));
+    marks
+}
+
+/// Returns the marks that follow from the samples alone.
+pub fn of_samples(summary: &Summary) -> Vec<Mark> {
+    let mut marks = Vec::from_iter(no_interval(summary));
     if !summary.independent() {
         marks.push(Mark::note(
             "autocorrelated",
@@ -67,15 +78,19 @@ pub fn of_row(row: RowFacts<'_>) -> Vec<Mark> {
             "samples fall into two groups and the median is in one of them: look at the raw samples and at other launches",
         ));
     }
-    marks.extend(unverified(row.check));
     marks
 }
+
+/// Part of a sample above which a reading of the clock is more than a note. Launches differ by more than a smaller one.
+const CLOCK_PART_OF_CAUTION: f64 = 0.05;
 
 /// Marks a row in which a reading of the clock is a considerable part of a sample.
 pub fn costly_clock(overhead_ns: u64, sample_ns: f64) -> Option<Mark> {
     let part = overhead_ns as f64 / sample_ns.max(1.0);
+    let level = if part > CLOCK_PART_OF_CAUTION { Level::Caution } else { Level::Note };
     (part > MAX_CLOCK).then(|| {
-        Mark::caution(
+        Mark::of(
+            level,
             "clock_cost",
             format!("clock {:.0}%", part * 100.0),
             format!(
@@ -112,6 +127,40 @@ pub fn late_starts(samples: &[Samples]) -> Option<Mark> {
             "late_starts",
             format!("late {:.0}%", part * 100.0),
             "a rank started these samples after the agreed time, and they do not count: give each rank its own CPU",
+        )
+    })
+}
+
+/// Marks a row of several pairs whose starts were apart by more than 1 % of a sample.
+pub fn starts_apart(samples: &[Samples]) -> Option<Mark> {
+    let number = samples.iter().map(|s| s.started_ns.len()).min().filter(|number| *number > 0)?;
+    let median_of = |of: &dyn Fn(&Samples, usize) -> u64| {
+        let largest = |i| samples.iter().map(|s| of(s, i)).max().unwrap_or(0) as f64;
+        stats::median(&(0..number).map(largest).collect::<Vec<f64>>())
+    };
+    let part = median_of(&|s, i| s.started_ns[i])? / median_of(&Samples::until_end_ns)?;
+    (part > MAX_APART).then(|| {
+        Mark::caution(
+            "starts_apart",
+            format!("starts apart {:.0}%", part * 100.0),
+            "the pairs started during this part of a sample, while not all of them communicated: give each rank its own CPU, \
+             or raise --max-time",
+        )
+    })
+}
+
+/// Marks a row in windows whose clocks differ by a considerable part of its time.
+pub fn clocks_apart(range_ns: f64, summary: &Summary) -> Option<Mark> {
+    let part = range_ns / summary.median.max(1.0);
+    (part > MAX_CLOCKS_APART).then(|| {
+        Mark::caution(
+            "clocks_apart",
+            format!("clocks apart {:.0}%", part * 100.0),
+            format!(
+                "the synchronised clocks differ by up to {:.3} us, and the time from the first start to the last end contains \
+                 it: keep the network quiet, or use --pace dissemination",
+                range_ns / 1e3
+            ),
         )
     })
 }
@@ -330,5 +379,13 @@ mod tests {
         );
         let two: Vec<f64> = (0..200).map(|i| if i * 7 % 10 < 5 { 10.0 } else { 20.0 }).collect();
         assert!(codes(marks(&two, |_| ())).contains(&level(Level::Caution, "bimodal")));
+    }
+
+    #[test]
+    fn clocks_that_differ_by_more_than_5_percent_of_a_row_get_a_mark() {
+        let steady = Summary::of(&[1000.0; 200]).unwrap();
+        let mark = clocks_apart(60.0, &steady).unwrap();
+        assert_eq!((mark.level, mark.short.as_str()), (Level::Caution, "clocks apart 6%"));
+        assert_eq!(clocks_apart(50.0, &steady), None);
     }
 }

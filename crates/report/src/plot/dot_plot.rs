@@ -1,16 +1,15 @@
 //! Dot plot for figures of one size each, such as all synchronisations of an operation: one line per name.
 
 use maud::{Markup, html};
-use ombx_core::benchmark::Metric;
 use ombx_results::{
-    number::{figure, tick_label},
-    plot::{LogAxis, Ticks, extent},
+    number::{Decimals, tick_label},
+    plot::{LogAxis, Ticks},
 };
 
 use crate::plot::{
-    label::{axis_title, describe, shortened},
-    line_chart::{Point, median_of},
-    svg::{n, symbol},
+    label::{Quantity, describe, shortened},
+    line_chart::{BESIDE, MAX_DOTS, Point},
+    svg::{dots, n, symbol},
 };
 
 const WIDTH: f64 = 960.0;
@@ -24,28 +23,27 @@ const RIGHT: f64 = WIDTH - 84.0;
 /// One line of the plot.
 pub(crate) struct Dot {
     pub(crate) name: String,
-    /// Figure of each launch.
-    pub(crate) launches: Vec<Point>,
+    /// Its figure; several if rows differ in nothing that the plot names.
+    pub(crate) points: Vec<Point>,
 }
 
 /// Draws the plot. `id` must be unique on the page.
-pub(crate) fn draw(id: &str, title: &str, dots: &[Dot], metric: Metric) -> Markup {
-    let Some(x) = LogAxis::covering(
-        dots.iter().flat_map(|dot| &dot.launches).flat_map(|p| extent(&p.figure)),
-        Ticks::Decimal,
-    ) else {
+pub(crate) fn draw(id: &str, title: &str, lines: &[Dot], quantity: Quantity) -> Markup {
+    let points = || lines.iter().flat_map(|dot| &dot.points);
+    let with_launches = points().map(|p| p.launches.len()).sum::<usize>() <= MAX_DOTS;
+    let Some(x) = LogAxis::covering(points().flat_map(|p| p.values(with_launches)), Ticks::Decimal) else {
         return html! {};
     };
-    let longest = dots.iter().map(|dot| dot.name.chars().count()).max().unwrap_or(0).min(LONGEST_NAME);
+    let longest = lines.iter().map(|dot| dot.name.chars().count()).max().unwrap_or(0).min(LONGEST_NAME);
     let left = longest as f64 * CHARACTER + 16.0;
-    let bottom = TOP + LINE * dots.len() as f64;
+    let bottom = TOP + LINE * lines.len() as f64;
     let across = |value: f64| left + x.position(value) * (RIGHT - left);
     html! {
         svg.plot viewBox={ "0 0 " (WIDTH) " " (n(bottom + 44.0)) } role="img" aria-labelledby={ (id) "-t " (id) "-d" } {
             title id={ (id) "-t" } { (title) }
             desc id={ (id) "-d" } {
-                "Median " (axis_title(metric)) " on a logarithmic axis. "
-                @for dot in dots { @for p in &dot.launches { (dot.name) ": " (describe(&p.figure, metric)) ". " } }
+                "Median " (quantity.axis_title()) " on a logarithmic axis. "
+                @for dot in lines { @for p in &dot.points { (dot.name) ": " (describe(p, quantity)) ". " } }
             }
             @for value in x.ticks(7) {
                 @let at = n(across(value));
@@ -53,24 +51,29 @@ pub(crate) fn draw(id: &str, title: &str, dots: &[Dot], metric: Metric) -> Marku
                 text x=(at) y=(n(bottom + 17.0)) text-anchor="middle" { (tick_label(value)) }
             }
             path.axis d={ "M" (n(left)) " " (TOP) "V" (n(bottom)) "H" (n(RIGHT)) } {}
-            text.soft x=(n((left + RIGHT) / 2.0)) y=(n(bottom + 36.0)) text-anchor="middle" { (axis_title(metric)) }
-            @for (at, dot) in dots.iter().enumerate() {
-                @let y = n(TOP + LINE * (at as f64 + 0.5));
-                @let median = median_of(&dot.launches);
+            text.soft x=(n((left + RIGHT) / 2.0)) y=(n(bottom + 36.0)) text-anchor="middle" { (quantity.axis_title()) }
+            @for (at, dot) in lines.iter().enumerate() {
+                @let middle = TOP + LINE * (at as f64 + 0.5);
+                @let y = n(middle);
                 text x=(n(left - 8.0)) y=(y) dy="4" text-anchor="end" { (shortened(&dot.name, LONGEST_NAME)) }
-                path.grid d={ "M" (n(left)) " " (y) "H" (n(across(median))) } {}
+                @if let Some(p) = dot.points.first() { path.grid d={ "M" (n(left)) " " (y) "H" (n(across(p.figure.value))) } {} }
                 g.series.s0 {
-                    @for p in &dot.launches {
+                    @for p in &dot.points {
+                        @if with_launches && !p.launches.is_empty() {
+                            path.launches d=(dots(p.launches.iter().map(|value| (across(*value), middle + BESIDE)))) {}
+                        }
                         @if let Some([low, high]) = p.figure.ci95 {
                             path.ci d={ "M" (n(across(low))) " " (y) "m0-3v6m0-3H" (n(across(high))) "m0-3v6" } {}
                         }
                         path class=(if p.marked { "mark open" } else { "mark" })
                             transform={ "translate(" (n(across(p.figure.value))) " " (y) ")" } d=(symbol(0)) {
-                            title { (dot.name) ": " (describe(&p.figure, metric)) }
+                            title { (dot.name) ": " (describe(p, quantity)) }
                         }
                     }
                 }
-                text x=(n(RIGHT + 12.0)) y=(y) dy="4" { (figure(median)) }
+                @if let Some(p) = dot.points.last() {
+                    text x=(n(RIGHT + 12.0)) y=(y) dy="4" { (Decimals::of(p.figure.value, p.figure.ci95).format(p.figure.value)) }
+                }
             }
         }
     }

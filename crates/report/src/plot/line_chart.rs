@@ -1,15 +1,18 @@
 //! Line chart over message size: logarithmic axes, 95 % intervals, one symbol and one colour per series.
 
 use maud::{Markup, html};
-use ombx_core::{benchmark::Metric, result::Headline, stats, unit::Bytes};
+use ombx_core::{
+    result::{Headline, Measurement},
+    unit::Bytes,
+};
 use ombx_results::{
     number::{figure, tick_label},
     plot::{LogAxis, Ticks, extent},
 };
 
 use crate::plot::{
-    label::{axis_title, describe, unit},
-    svg::{interval, n, polyline, symbol},
+    label::{Quantity, describe},
+    svg::{dots, interval, n, polyline, symbol},
 };
 
 const WIDTH: f64 = 960.0;
@@ -18,13 +21,12 @@ const LEFT: f64 = 66.0;
 const RIGHT: f64 = WIDTH - 18.0;
 const TOP: f64 = 14.0;
 const BOTTOM: f64 = HEIGHT - 48.0;
+/// Maximum number of launches of all points together that are drawn as dots.
+pub(crate) const MAX_DOTS: usize = 500;
+/// Distance of these dots from the interval.
+pub(crate) const BESIDE: f64 = 7.0;
 /// Width for messages of 0 bytes, which have no position on a logarithmic axis.
 const ZERO: f64 = 44.0;
-
-/// Returns the median of launches at one size.
-pub(crate) fn median_of(launches: &[Point]) -> f64 {
-    stats::median(&launches.iter().map(|p| p.figure.value).collect::<Vec<_>>()).unwrap_or(0.0)
-}
 
 /// One curve.
 pub(crate) struct Series {
@@ -34,20 +36,55 @@ pub(crate) struct Series {
 }
 
 /// Figure of one row.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 pub(crate) struct Point {
     pub(crate) bytes: u64,
     pub(crate) figure: Headline,
+    /// Figure of each launch; empty for the row of a single launch.
+    pub(crate) launches: Vec<f64>,
+    /// Coverage of the interval, if it is over launches.
+    pub(crate) coverage: Option<f64>,
     /// Whether the row has a mark.
     pub(crate) marked: bool,
 }
 
+impl Point {
+    /// Returns the figure of a row; `None` if it has none.
+    pub(crate) fn of(row: &Measurement, quantity: Quantity) -> Option<Point> {
+        let median_ns = row.summary.as_ref()?.median;
+        let figure = match quantity {
+            Quantity::MessageRate => row.message_rate()?,
+            Quantity::Latency | Quantity::Bandwidth => row.headline()?,
+        };
+        let at = |ns: &f64| match quantity {
+            Quantity::MessageRate => Some(figure.value * median_ns / ns),
+            Quantity::Latency | Quantity::Bandwidth => row.in_unit(*ns),
+        };
+        let over = row.over_launches();
+        let medians = over.map_or(&[][..], |over| &over.medians_ns);
+        Some(Point {
+            bytes: row.bytes.unwrap_or(0),
+            figure,
+            launches: medians.iter().filter_map(at).filter(|value| value.is_finite()).collect(),
+            coverage: over.map(|over| over.coverage),
+            marked: row.doubts().next().is_some(),
+        })
+    }
+
+    /// Returns all values that an axis must cover.
+    pub(crate) fn values(&self, with_launches: bool) -> impl Iterator<Item = f64> {
+        let launches = self.launches.iter().copied().filter(move |_| with_launches);
+        extent(&self.figure).into_iter().chain(launches)
+    }
+}
+
 /// Draws the chart. `id` must be unique on the page.
-pub(crate) fn draw(id: &str, title: &str, series: &[Series], metric: Metric) -> Markup {
+pub(crate) fn draw(id: &str, title: &str, series: &[Series], quantity: Quantity) -> Markup {
     let points = || series.iter().flat_map(|s| &s.points);
     let sizes = points().filter(|p| p.bytes > 0).map(|p| p.bytes as f64);
     let x = LogAxis::covering(sizes, Ticks::Binary);
-    let Some(y) = LogAxis::covering(points().flat_map(|p| extent(&p.figure)), Ticks::Decimal) else {
+    let with_launches = points().map(|p| p.launches.len()).sum::<usize>() <= MAX_DOTS;
+    let Some(y) = LogAxis::covering(points().flat_map(|p| p.values(with_launches)), Ticks::Decimal) else {
         return html! {};
     };
     let zero = points().any(|p| p.bytes == 0);
@@ -61,7 +98,7 @@ pub(crate) fn draw(id: &str, title: &str, series: &[Series], metric: Metric) -> 
     html! {
         svg.plot viewBox={ "0 0 " (WIDTH) " " (HEIGHT) } role="img" aria-labelledby={ (id) "-t " (id) "-d" } {
             title id={ (id) "-t" } { (title) }
-            desc id={ (id) "-d" } { (description(series, metric)) }
+            desc id={ (id) "-d" } { (description(series, quantity)) }
             @for value in y.ticks(9) {
                 @let at = n(down(value));
                 path.grid d={ "M" (LEFT) " " (at) "H" (RIGHT) } {}
@@ -79,21 +116,24 @@ pub(crate) fn draw(id: &str, title: &str, series: &[Series], metric: Metric) -> 
             path.axis d={ "M" (LEFT) " " (TOP) "V" (BOTTOM) "H" (RIGHT) } {}
             text.soft x=((LEFT + RIGHT) / 2.0) y=(HEIGHT - 8.0) text-anchor="middle" { "message size in bytes" }
             text.soft transform={ "translate(14 " ((TOP + BOTTOM) / 2.0) ")rotate(-90)" } text-anchor="middle" {
-                (axis_title(metric))
+                (quantity.axis_title())
             }
             @for (at, one) in series.iter().enumerate() {
                 g class={ "series s" (at) } {
-                    @let line: Vec<_> = one.points.chunk_by(|a, b| a.bytes == b.bytes).filter(|same| same[0].bytes > 0)
-                        .map(|same| (across(same[0].bytes), down(median_of(same)))).collect();
+                    @let line: Vec<_> = one.points.iter().filter(|point| point.bytes > 0)
+                        .map(|point| (across(point.bytes), down(point.figure.value))).collect();
                     path.line d=(polyline(&line)) {}
                     @for point in &one.points {
                         @let x = across(point.bytes);
+                        @if with_launches && !point.launches.is_empty() {
+                            path.launches d=(dots(point.launches.iter().map(|value| (x + BESIDE, down(*value))))) {}
+                        }
                         @if let Some([low, high]) = point.figure.ci95 {
                             path.ci d=(interval(x, down(low), down(high))) {}
                         }
                         path class=(if point.marked { "mark open" } else { "mark" })
                             transform={ "translate(" (n(x)) " " (n(down(point.figure.value))) ")" } d=(symbol(at)) {
-                            title { (one.name) ", " (Bytes(point.bytes)) " bytes: " (describe(&point.figure, metric)) }
+                            title { (one.name) ", " (Bytes(point.bytes)) " bytes: " (describe(point, quantity)) }
                         }
                     }
                 }
@@ -122,16 +162,16 @@ pub(crate) fn legend(series: &[Series]) -> Markup {
 }
 
 /// Describes the curves for screen readers.
-fn description(series: &[Series], metric: Metric) -> String {
+fn description(series: &[Series], quantity: Quantity) -> String {
     let of = |one: &Series| {
         let (first, last) = (one.points.first()?, one.points.last()?);
         let at =
-            |p: &Point| format!("{} {} at {} bytes", figure(p.figure.value), unit(metric), Bytes(p.bytes));
+            |p: &Point| format!("{} {} at {} bytes", figure(p.figure.value), quantity.unit(), Bytes(p.bytes));
         Some(match first.bytes == last.bytes {
             true => format!("{}: {}", one.name, at(first)),
             false => format!("{}: from {} to {}", one.name, at(first), at(last)),
         })
     };
     let each: Vec<String> = series.iter().filter_map(of).collect();
-    format!("Median {} by message size, both axes logarithmic. {}.", axis_title(metric), each.join("; "))
+    format!("Median {} by message size, both axes logarithmic. {}.", quantity.axis_title(), each.join("; "))
 }

@@ -1,4 +1,4 @@
-//! SVG primitives: coordinates, symbols of series, lines and intervals.
+//! SVG primitives: coordinates, symbols of series, lines, dots and intervals.
 
 use std::fmt::Write;
 
@@ -37,4 +37,9 @@ pub(crate) fn polyline(points: &[(f64, f64)]) -> String {
 /// Returns the path of a vertical interval with caps.
 pub(crate) fn interval(x: f64, low: f64, high: f64) -> String {
     format!("M{0} {2}h6m-3 0V{3}m-3 0h6M{1} {3}", n(x - 3.0), n(x + 3.0), n(low), n(high))
+}
+
+/// Returns the path of dots: segments of no length, which round ends of the line make visible.
+pub(crate) fn dots(points: impl Iterator<Item = (f64, f64)>) -> String {
+    points.map(|(x, y)| format!("M{} {}h0", n(x), n(y))).collect()
 }

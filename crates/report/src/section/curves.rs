@@ -4,7 +4,6 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use maud::{Markup, html};
 use ombx_core::{
-    benchmark::Metric,
     result::{Measurement, Outcome},
     unit::Bytes,
 };
@@ -13,6 +12,7 @@ use ombx_results::render::heading;
 use crate::{
     plot::{
         dot_plot::{self, Dot},
+        label::Quantity,
         line_chart::{self, Point, Series},
         svg::MAX_SERIES,
     },
@@ -22,9 +22,9 @@ use crate::{
 /// Maximum number of lines in a dot plot.
 const MAX_DOTS: usize = 40;
 
-/// Rows that differ only in message size, from one run or from launches of the same setup.
+/// Rows of one run that differ only in message size.
 struct Sweep<'a> {
-    metric: Metric,
+    quantity: Quantity,
     bench: &'a str,
     /// Parts of the name: benchmark, axes, window, pairs, run.
     parts: Vec<String>,
@@ -42,14 +42,16 @@ pub(crate) fn section(runs: &RunList<'_>) -> Option<Markup> {
         sweeps.iter().partition(|s| s.points.iter().map(|p| p.bytes).collect::<BTreeSet<_>>().len() > 1);
     let charts = [grouped(&curves, MAX_SERIES), grouped(&single, MAX_DOTS)];
     let marked = sweeps.iter().flat_map(|s| &s.points).any(|p| p.marked);
+    let several = sweeps.iter().flat_map(|s| &s.points).any(|p| p.launches.len() > 1);
     let failed = runs.rows().any(|r| matches!(r.row.outcome, Outcome::Failed(_)));
     Some(html! {
         section #curves aria-labelledby="curves-h" {
             h2 #curves-h { "Curves" }
             p.soft {
-                "Medians with 95 % intervals. An interval that is not visible is narrower than the symbol. All axes are logarithmic."
+                @if several { "Medians of launches with their 95 % intervals. Small dots are single launches, where there is room for them." }
+                @else { "Medians with 95 % intervals within one launch: the next launch may differ by more." }
+                " An interval that is not visible is narrower than the symbol. All axes are logarithmic."
                 @if marked { " Hollow symbols: rows with a mark." }
-                @if runs.group_count() < runs.entries.len() { " Launches of the same setup are one curve through the median of each size." }
                 @if failed { " Failed rows are not drawn." }
             }
             @for (at, (title, sweeps)) in charts[0].iter().enumerate() { (curve(&format!("c{at}"), title, sweeps)) }
@@ -61,25 +63,27 @@ pub(crate) fn section(runs: &RunList<'_>) -> Option<Markup> {
 fn sweeps<'a>(runs: &RunList<'a>) -> Vec<Sweep<'a>> {
     let mut found: Vec<Sweep<'a>> = Vec::new();
     let mut known: BTreeMap<(usize, String, &'static str), usize> = BTreeMap::new();
-    for entry in &runs.entries {
+    let several = runs.entries.iter().filter(|entry| !entry.is_sweep()).count() > 1;
+    for (at, entry) in runs.entries.iter().enumerate() {
         for row in entry.rows().map(|numbered| numbered.row).filter(|row| !is_link(row)) {
-            let Some(figure) = row.headline() else { continue };
-            let place = *known.entry((entry.group, heading(row), row.metric.name())).or_insert_with(|| {
-                let mut parts = parts(row);
-                if runs.group_count() > 1 {
-                    parts.push(runs.group_name(entry.group).to_owned());
-                }
-                found.push(Sweep {
-                    metric: row.metric,
-                    bench: &row.bench,
-                    parts,
-                    points: vec![],
-                    bytes: row.bytes,
+            for quantity in [Quantity::from(row.metric), Quantity::MessageRate] {
+                let Some(point) = Point::of(row, quantity) else { continue };
+                let place = *known.entry((at, heading(row), quantity.name())).or_insert_with(|| {
+                    let mut parts = parts(row);
+                    if several {
+                        parts.push(entry.name.clone());
+                    }
+                    found.push(Sweep {
+                        quantity,
+                        bench: &row.bench,
+                        parts,
+                        points: vec![],
+                        bytes: row.bytes,
+                    });
+                    found.len() - 1
                 });
-                found.len() - 1
-            });
-            let marked = row.doubts().next().is_some();
-            found[place].points.push(Point { bytes: row.bytes.unwrap_or(0), figure, marked });
+                found[place].points.push(point);
+            }
         }
     }
     found.iter_mut().for_each(|sweep| sweep.points.sort_by_key(|p| p.bytes));
@@ -97,7 +101,7 @@ fn parts(row: &Measurement) -> Vec<String> {
 fn grouped<'a, 'b>(sweeps: &[&'b Sweep<'a>], max: usize) -> Vec<(String, Vec<&'b Sweep<'a>>)> {
     let family = |sweep: &Sweep<'a>| sweep.bench.split('.').next().unwrap_or_default().to_owned();
     let mut charts = Vec::new();
-    for ((metric, family), of_family) in by(sweeps, |s| (s.metric.name(), family(s))) {
+    for ((metric, family), of_family) in by(sweeps, |s| (s.quantity.name(), family(s))) {
         if of_family.len() <= max {
             charts.push((format!("{family}: {metric}"), of_family));
             continue;
@@ -110,7 +114,7 @@ fn grouped<'a, 'b>(sweeps: &[&'b Sweep<'a>], max: usize) -> Vec<(String, Vec<&'b
                 } else {
                     String::new()
                 };
-                charts.push((format!("{bench}{part}"), chunk.to_vec()));
+                charts.push((format!("{bench}: {metric}{part}"), chunk.to_vec()));
             }
         }
     }
@@ -159,11 +163,11 @@ fn curve(id: &str, title: &str, sweeps: &[&Sweep<'_>]) -> Markup {
     let (common, names) = names(sweeps);
     let series: Vec<Series> =
         names.into_iter().zip(sweeps).map(|(name, s)| Series { name, points: s.points.clone() }).collect();
-    let metric = sweeps.first().map_or(Metric::Latency, |s| s.metric);
+    let quantity = sweeps.first().map_or(Quantity::Latency, |s| s.quantity);
     html! {
         figure id=(id) {
             figcaption { (caption(title, &common)) (line_chart::legend(&series)) }
-            div.wide role="group" aria-label={ (title) ", chart" } { (line_chart::draw(id, title, &series, metric)) }
+            div.wide role="group" aria-label={ (title) ", chart" } { (line_chart::draw(id, title, &series, quantity)) }
         }
     }
 }
@@ -181,14 +185,14 @@ fn dot(id: &str, title: &str, sweeps: &[&Sweep<'_>]) -> Markup {
         .zip(sweeps)
         .map(|(name, s)| {
             let own = size(s.bytes).filter(|_| sizes.len() > 1).map(|size| format!(" · {size}"));
-            Dot { name: format!("{name}{}", own.unwrap_or_default()), launches: s.points.clone() }
+            Dot { name: format!("{name}{}", own.unwrap_or_default()), points: s.points.clone() }
         })
         .collect();
-    let metric = sweeps.first().map_or(Metric::Latency, |s| s.metric);
+    let quantity = sweeps.first().map_or(Quantity::Latency, |s| s.quantity);
     html! {
         figure id=(id) {
             figcaption { (caption(title, &common)) }
-            div.wide role="group" aria-label={ (title) ", chart" } { (dot_plot::draw(id, title, &dots, metric)) }
+            div.wide role="group" aria-label={ (title) ", chart" } { (dot_plot::draw(id, title, &dots, quantity)) }
         }
     }
 }

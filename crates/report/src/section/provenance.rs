@@ -21,7 +21,7 @@ pub(crate) fn section(runs: &RunList<'_>) -> Markup {
 }
 
 fn of_run(entry: &RunEntry<'_>) -> Markup {
-    let run = &entry.run.run;
+    let (run, launches) = (&entry.run.run, entry.launches());
     let ended = match (entry.run.end, entry.outcome()) {
         (None, _) => "without an end record".to_owned(),
         (Some((_, tally)), outcome) => {
@@ -42,7 +42,10 @@ fn of_run(entry: &RunEntry<'_>) -> Markup {
         h3 { (entry.name) }
         div.wide role="group" aria-label={ "Provenance of " (entry.name) } {
             table.pairs { tbody {
-                tr { th scope="row" { "run" } td { code { (run.id) } } }
+                tr { th scope="row" { "run" } td {
+                    code { (run.id) }
+                    @if launches > 1 { ", the first of " (launches) " launches" }
+                } }
                 tr { th scope="row" { "command" } td { code { (words.join(" ")) } } }
                 tr { th scope="row" { "started" } td { (run.started) } }
                 tr { th scope="row" { "ended" } td { (ended) } }

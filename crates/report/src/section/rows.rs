@@ -32,7 +32,7 @@ pub(crate) fn section(runs: &RunList<'_>) -> Markup {
                             b { (bench) } " · " (count(rows.len(), "row"))
                             @if runs.entries.len() > 1 { " · " (entry.name) }
                         }
-                        (table(bench, &rows))
+                        (table(bench, &rows, Scope::of(&entry.run.run)))
                     }
                 }
             }
@@ -87,7 +87,7 @@ impl<'a> Columns<'a> {
     }
 }
 
-fn table(bench: &str, rows: &[NumberedRow<'_>]) -> Markup {
+fn table(bench: &str, rows: &[NumberedRow<'_>], scope: Scope) -> Markup {
     let columns = Columns::of(rows);
     let metric = rows.first().map(|r| r.row.metric);
     let mut absent: BTreeSet<String> = BTreeSet::new();
@@ -95,7 +95,7 @@ fn table(bench: &str, rows: &[NumberedRow<'_>]) -> Markup {
         .iter()
         .map(|r| {
             (r.row.outcome == Outcome::Ok).then(|| {
-                let (text, reasons) = format_row(r.row, Level::Caution);
+                let (text, reasons) = format_row(r.row, scope, Level::Caution);
                 absent.extend(reasons);
                 text
             })
@@ -105,8 +105,6 @@ fn table(bench: &str, rows: &[NumberedRow<'_>]) -> Markup {
     let drawn = |name: &str| rows.first().is_some_and(|r| pipeline::is_drawn(r.row, name));
     let figures: BTreeSet<&str> =
         texts.iter().flatten().flat_map(FormattedRow::figures).filter(|name| !drawn(name)).collect();
-    let scope =
-        rows.iter().map(|r| Scope::of(r.row)).find(|scope| *scope == Scope::Launches).unwrap_or_default();
     let titles = column_titles(metric, scope, &figures);
     html! {
         div.wide role="group" aria-label={ "Rows of " (bench) } {

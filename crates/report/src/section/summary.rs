@@ -7,10 +7,12 @@ use ombx_core::{
     benchmark::payload::Check,
     result::{Level, Outcome},
 };
-use ombx_results::{compare::Comparison, file::RunOutcome, publishable::Publishable};
+use ombx_results::{
+    compare::Comparison, file::RunOutcome, publishable::Publishable, render::ONE_LAUNCH, verdict::Conclusion,
+};
 
 use crate::{
-    runs::{NumberedRow, RunList, count, is_ok},
+    runs::{NumberedRow, RunEntry, RunList, count, is_link, is_ok},
     section::links::LinkRun,
 };
 
@@ -45,7 +47,8 @@ pub(crate) fn section(runs: &RunList<'_>, links: &[LinkRun], comparison: Option<
     let tally = runs.tally();
     let marked = runs.rows().filter(|r| is_ok(r.row) && r.row.doubts().next().is_some()).count() as u64;
     let mut publishable = Publishable::default();
-    runs.rows().for_each(|r| publishable.add(r.row));
+    runs.rows().filter(|r| !is_link(r.row)).for_each(|r| publishable.add(r.row));
+    let launches = launches(runs);
     let cards = [
         ("rows", tally.cases, ""),
         ("measured", tally.cases - tally.skipped - tally.failed - tally.corrupt, ""),
@@ -76,15 +79,34 @@ pub(crate) fn section(runs: &RunList<'_>, links: &[LinkRun], comparison: Option<
         section #attention aria-labelledby="attention-h" {
             h2 #attention-h { "What needs attention" }
             ul.cards {
+                @if let Some((noun, text)) = &launches { li { b { (text) } (noun) } }
                 @for (what, n, class) in cards { li class=[(n > 0 && !class.is_empty()).then_some(class)] { b { (n) } (what) } }
             }
             @if !publishable.is_empty() { p { (publishable.to_string()) "." } }
+            @for sentence in one_launch(runs) { p { (sentence) } }
             (list(runs, &findings))
             @if !notes.is_empty() {
                 details { summary { (count(notes.len(), "note")) } (list(runs, &notes)) }
             }
         }
     }
+}
+
+/// Returns the number of launches of each run, or the smallest and the largest, with its noun; `None` without benchmarks.
+fn launches(runs: &RunList<'_>) -> Option<(&'static str, String)> {
+    let each = || runs.entries.iter().filter(|entry| !entry.is_sweep()).map(RunEntry::launches);
+    let (low, high) = (each().min()?, each().max()?);
+    let text = if low == high { low.to_string() } else { format!("{low} to {high}") };
+    Some((if high == 1 { "launch" } else { "launches" }, text))
+}
+
+/// Returns what is said of each run whose rows come from a single launch.
+fn one_launch(runs: &RunList<'_>) -> Vec<String> {
+    let of_one = |entry: &RunEntry<'_>| {
+        entry.rows().any(|r| is_ok(r.row) && !is_link(r.row) && r.row.launch_count() == 1)
+    };
+    let entries = runs.entries.iter().enumerate().filter(|(_, entry)| of_one(entry));
+    entries.map(|(at, _)| with_run(runs, at, ONE_LAUNCH)).collect()
 }
 
 fn list(runs: &RunList<'_>, findings: &[Finding]) -> Markup {
@@ -153,7 +175,7 @@ fn failures(runs: &RunList<'_>) -> Vec<Finding> {
 
 /// Runs that did not complete.
 fn incomplete(runs: &RunList<'_>) -> Vec<Finding> {
-    let finding = |entry: &crate::runs::RunEntry<'_>| {
+    let finding = |entry: &RunEntry<'_>| {
         let after = format!("{} after {}", entry.name, count(entry.run.rows.len(), "row"));
         let (badge, why, advice) = match (entry.cut_off, entry.run.end, entry.outcome()) {
             (true, ..) => {
@@ -176,11 +198,15 @@ fn incomplete(runs: &RunList<'_>) -> Vec<Finding> {
 }
 
 fn slow_links(runs: &RunList<'_>, links: &[LinkRun]) -> Vec<Finding> {
-    let sentences = |links: &LinkRun| {
-        let found = links.verdict.iter().flatten();
-        found.map(|(_, sentence)| with_run(runs, links.run, &format!("{sentence}."))).collect::<Vec<_>>()
+    let of_run = |links: &LinkRun| {
+        let slow = links.sentences().into_iter().filter(|(conclusion, ..)| *conclusion == Conclusion::Slow);
+        let finding = |(_, sentence, evidence): (Conclusion, String, Vec<String>)| {
+            let what = with_run(runs, links.run, sentence.trim_start_matches("verdict: "));
+            Finding::new("is-bad", "Slow", what).advice(evidence.join(" "))
+        };
+        slow.map(finding).collect::<Vec<_>>()
     };
-    links.iter().flat_map(sentences).map(|what| Finding::new("is-bad", "Slow", what)).collect()
+    links.iter().flat_map(of_run).collect()
 }
 
 fn compared(comparison: &Comparison) -> Vec<Finding> {
@@ -263,12 +289,14 @@ fn marks_of_level(runs: &RunList<'_>, level: Level) -> Vec<Finding> {
 /// Links without a verdict, and links of which none is slow.
 fn other_links(runs: &RunList<'_>, links: &[LinkRun]) -> Vec<Finding> {
     let finding = |links: &LinkRun| {
-        let (class, sentence) = match &links.verdict {
-            Err(why) => ("", format!("no verdict: {why}.")),
-            Ok(found) if found.is_empty() => ("is-good", "no host, rank or link stands out.".to_owned()),
-            Ok(_) => return None,
+        let class = match links.conclusion() {
+            Conclusion::None => "",
+            Conclusion::Clear => "is-good",
+            Conclusion::Slow => return None,
         };
-        Some(Finding::new(class, "Links", with_run(runs, links.run, &sentence)))
+        let (_, sentence, evidence) = links.sentences().into_iter().next()?;
+        let what = with_run(runs, links.run, sentence.trim_start_matches("verdict: "));
+        Some(Finding::new(class, "Links", what).advice(evidence.join(" ")))
     };
     links.iter().filter_map(finding).collect()
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use ombx_core::{
-    benchmark::{Figure, Figures, payload::Check},
+    benchmark::{Figure, Figures, interval_names, payload::Check},
     measure::phases::Phases,
     result::{AcrossRanks, Mark, Measurement, Outcome, OverLaunches},
     stats::{Summary, median},
@@ -27,7 +27,8 @@ pub fn estimate(rows: &[Measurement]) -> Option<Measurement> {
         rows.iter().filter(|row| row.outcome == Outcome::Ok && row.summary.is_some()).collect();
     // Identity, and the reason of a failure or of a skipped row, come from one of the launches.
     let typical = failed.or(measured.last().copied()).unwrap_or(first);
-    let mut row = Measurement { samples: Vec::new(), summary: None, launches: None, ..typical.clone() };
+    let none = OverLaunches { medians_ns: Vec::new(), coverage: 0.0, modes: None, batch: 1, across: None };
+    let mut row = Measurement { samples: Vec::new(), summary: None, launches: Some(none), ..typical.clone() };
     row.check = check(rows, &typical.check);
     row.phases = rows.iter().filter_map(|row| row.phases).reduce(Phases::plus);
     row.figures = figures(rows);
@@ -106,19 +107,37 @@ fn over_launches(rows: &[&Measurement]) -> Option<(Summary, OverLaunches, Option
 }
 
 /// Returns the median of each figure over the launches that resolved it, or the reason of a launch that did not.
+///
+/// A figure that has an interval in a launch has one over the launches instead, by the same rule as the headline.
 fn figures(rows: &[Measurement]) -> Figures {
     let mut all: BTreeMap<&String, Vec<&Figure>> = BTreeMap::new();
     rows.iter()
         .flat_map(|row| &row.figures)
         .for_each(|(name, figure)| all.entry(name).or_default().push(figure));
-    let combined = all.into_iter().filter_map(|(name, figures)| {
-        let value = |figure: &&&Figure| if let Figure::Value(x) = figure { Some(*x) } else { None };
-        let values: Vec<f64> = figures.iter().filter_map(|figure| value(&figure)).collect();
+    let value = |figure: &&Figure| if let Figure::Value(x) = figure { Some(*x) } else { None };
+    let values = |figures: &[&Figure]| figures.iter().filter_map(value).collect::<Vec<f64>>();
+    let mut combined: Figures = BTreeMap::new();
+    for (name, figures) in &all {
+        let values = values(figures);
         let unresolved = figures.iter().find(|figure| matches!(figure, Figure::Unresolved(_)));
         let resolved = median(&values).filter(|_| values.len() * 2 > figures.len()).map(Figure::Value);
-        Some((name.clone(), resolved.or(unresolved.map(|why| (*why).clone()))?))
-    });
-    combined.collect()
+        combined.extend(
+            resolved.or(unresolved.map(|why| (*why).clone())).map(|figure| ((*name).clone(), figure)),
+        );
+    }
+    for (name, figures) in &all {
+        let Some(ends) = interval_names(name).filter(|ends| ends.iter().all(|end| all.contains_key(end)))
+        else {
+            continue;
+        };
+        combined.retain(|name, _| !ends.contains(name));
+        let found =
+            interval(&values(figures)).filter(|_| matches!(combined.get(*name), Some(Figure::Value(_))));
+        if let Some(found) = found {
+            combined.extend(ends.into_iter().zip([found.low, found.high].map(Figure::Value)));
+        }
+    }
+    combined
 }
 
 /// Returns the marks that more than half of the launches have: a minority moves neither the median nor much of the interval.
@@ -201,5 +220,31 @@ mod tests {
         let figures = estimate(&rows).unwrap().figures;
         assert_eq!(figures["overlap_percent"], Figure::Value(2.0));
         assert_eq!(figures["one_way_us"], Figure::Unresolved("too short".into()));
+    }
+
+    #[test]
+    fn the_interval_of_a_figure_is_that_over_the_launches() {
+        let mut rows = [300; 7].map(launch);
+        for (row, value) in rows.iter_mut().zip([20.0, 45.0, 33.0, 30.0, 28.0, 36.0, 31.0]) {
+            for (name, value) in
+                [("percent", value), ("low_percent", value - 1.0), ("high_percent", value + 1.0)]
+            {
+                row.figures.insert(format!("overlap_{name}"), Figure::Value(value));
+            }
+        }
+        let ends = |figures: &Figures| {
+            ["overlap_low_percent", "overlap_high_percent"].map(|name| figures.get(name).cloned())
+        };
+        let figures = estimate(&rows).unwrap().figures;
+        assert_eq!(figures["overlap_percent"], Figure::Value(31.0));
+        assert_eq!(ends(&figures), [20.0, 45.0].map(|end| Some(Figure::Value(end))));
+        for row in &mut rows[..5] {
+            row.figures = Figures::from([("overlap_percent".into(), Figure::Unresolved("noise".into()))]);
+        }
+        let figures = estimate(&rows).unwrap().figures;
+        assert_eq!(
+            (&figures["overlap_percent"], ends(&figures)),
+            (&Figure::Unresolved("noise".into()), [None, None])
+        );
     }
 }

@@ -167,9 +167,8 @@ impl Group {
 impl From<&Group> for RunWithRows {
     fn from(group: &Group) -> RunWithRows {
         let rows = group.estimates();
-        let run = if group.launches > 1 { group.described() } else { group.run.clone() };
         let end = (!group.open).then(|| (group.outcome, tally(&rows)));
-        RunWithRows { run, rows, end }
+        RunWithRows { run: group.described(), rows, end }
     }
 }
 
@@ -188,14 +187,13 @@ pub fn reached(rows: &[Measurement]) -> Option<f64> {
 
 /// Returns a row without raw samples, and with what can only be derived from them.
 fn without_samples(row: &Measurement) -> Measurement {
-    let over = |summary: &Summary| OverLaunches {
-        medians_ns: vec![summary.median],
+    let launches = OverLaunches {
+        medians_ns: row.summary.iter().map(|summary| summary.median).collect(),
         coverage: 0.0,
         modes: None,
         batch: row.batch().unwrap_or(1),
         across: row.across_ranks(),
     };
-    let launches = row.summary.as_ref().map(over);
     // A clone of the whole row would copy the samples first.
     Measurement {
         bytes: row.bytes,
@@ -210,7 +208,7 @@ fn without_samples(row: &Measurement) -> Measurement {
         figures: row.figures.clone(),
         trust: row.trust.clone(),
         phases: row.phases,
-        launches,
+        launches: Some(launches),
         ..Measurement::new(&row.bench, &row.key, row.metric, row.ranks)
     }
 }

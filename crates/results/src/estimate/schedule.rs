@@ -4,8 +4,6 @@ use std::time::Duration;
 
 /// Numbers of launches after which the interval is looked at.
 pub const LOOKS: [u32; 7] = [6, 9, 12, 15, 20, 25, 30];
-/// Fewest launches after which a precision that cannot be reached ends a run.
-const LEAST_FOR_OUT_OF_REACH: u32 = 12;
 /// A launch that takes more than this part of the budget extends it to [`LEAST_LAUNCHES`] launches.
 const LONG_LAUNCH: u32 = 6;
 /// Launches that a 95 % interval needs.
@@ -51,8 +49,7 @@ impl Schedule {
             let at_most = reached * (f64::from(done) / f64::from(most)).sqrt();
             let next = |count: u32, condition: bool| if condition { count + 1 } else { 0 };
             self.precise = next(self.precise, reached <= self.precision);
-            self.out_of_reach =
-                next(self.out_of_reach, done >= LEAST_FOR_OUT_OF_REACH && at_most > self.precision);
+            self.out_of_reach = next(self.out_of_reach, at_most > self.precision);
             if self.precise >= 2 {
                 return Some(Ending::Precise);
             }
@@ -70,7 +67,8 @@ impl Schedule {
     /// Returns the launches that are expected, for a run that has `done` launches of `each`: those up to the earliest end.
     pub fn expected(&self, done: u32, each: Duration) -> u32 {
         let affordable = (self.limit(each).as_secs_f64() / each.as_secs_f64().max(1e-3)) as u32;
-        let look = LOOKS.into_iter().find(|look| *look > done.max(8)).unwrap_or(30);
+        // No run ends before its second look.
+        let look = LOOKS.into_iter().find(|look| *look > done && *look > LOOKS[0]).unwrap_or(done);
         look.min(affordable.max(done))
     }
 
@@ -112,7 +110,9 @@ mod tests {
 
     #[test]
     fn a_run_ends_when_the_precision_is_out_of_reach() {
-        assert_eq!(run(|_| 0.1, SECOND / 10), (15, Ending::OutOfReach));
+        assert_eq!(run(|_| 0.1, SECOND / 10), (9, Ending::OutOfReach));
+        // At a single look only.
+        assert_eq!(run(|done| if done == 6 { 0.1 } else { 0.021 }, SECOND / 10), (30, Ending::Most));
         // 0.07 / sqrt(n) reaches 0.02 before 30 launches.
         assert_eq!(run(|done| 0.07 / f64::from(done).sqrt(), SECOND / 10), (20, Ending::Precise));
     }

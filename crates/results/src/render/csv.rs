@@ -17,7 +17,7 @@ const COLUMNS: &str = "\
     run,bench,key,axes,bytes,depth,pairs,ranks,metric,across,outcome,reason,check,n,batch,median_ns,\
     ci95_low_ns,ci95_high_ns,min_ns,mean_ns,max_ns,mad_ns,p95_ns,p99_ns,p999_ns,lag1,mb_per_s,\
     mb_per_s_low,mb_per_s_high,messages_per_s,library,trust,figures,started,launch,levels,publishable,\
-    launches,coverage,launch_min_ns,launch_max_ns";
+    launches,coverage,launch_min_ns,launch_max_ns,messages_per_s_low,messages_per_s_high";
 
 /// Writes a header line before the first row, then one line per row.
 #[derive(Debug, Default)]
@@ -59,9 +59,11 @@ impl Csv {
         let of = |f: fn(&ombx_core::stats::Summary) -> Option<f64>| text(s.and_then(f));
         let rate = row.mb_per_s();
         let over = |pick: fn(f64, f64) -> f64| {
-            text(row.launches.as_ref().and_then(|over| over.medians_ns.iter().copied().reduce(pick)))
+            text(row.over_launches().and_then(|over| over.medians_ns.iter().copied().reduce(pick)))
         };
-        let bound = |side: usize| text(rate.and_then(|r: Rate| r.ci95).map(|c| c[side]));
+        let bound_of = |rate: Option<Rate>, side: usize| text(rate.and_then(|r| r.ci95).map(|c| c[side]));
+        let bound = |side| bound_of(rate, side);
+        let messages = row.messages_per_s();
         vec![
             self.run.clone(),
             row.bench.clone(),
@@ -92,7 +94,7 @@ impl Csv {
             text(rate.map(|r| r.median)),
             bound(0),
             bound(1),
-            text(row.messages_per_s().map(|r| r.median)),
+            text(messages.map(|r| r.median)),
             self.library.clone(),
             mark_codes(row),
             figures.join(";"),
@@ -100,10 +102,12 @@ impl Csv {
             self.launch.clone(),
             mark_levels(row),
             obstacles(row).is_empty().to_string(),
-            row.launches.as_ref().map_or(1, |over| over.medians_ns.len()).to_string(),
-            text(row.launches.as_ref().map(|over| over.coverage)),
+            row.launch_count().to_string(),
+            text(row.over_launches().map(|over| over.coverage)),
             over(f64::min),
             over(f64::max),
+            bound_of(messages, 0),
+            bound_of(messages, 1),
         ]
     }
 }

@@ -19,24 +19,52 @@ use ombx_core::{
 };
 
 /// Metric families in the order of output: name, unit, help text. The unit ends the name.
-const FAMILIES: [(&str, &str, &str); 15] = [
-    ("ombx_latency_seconds", "seconds", "Median time of one leg."),
-    ("ombx_latency_low_seconds", "seconds", "Low end of the 95 % interval of the median time."),
-    ("ombx_latency_high_seconds", "seconds", "High end of the 95 % interval of the median time."),
-    ("ombx_latency_p99_seconds", "seconds", "99th percentile of the time of one leg."),
-    ("ombx_bandwidth_bytes_per_second", "bytes_per_second", "Bandwidth at the median time."),
+const FAMILIES: [(&str, &str, &str); 23] = [
+    ("ombx_latency_seconds", "seconds", "Median time of one leg: the median of the launches' medians."),
+    ("ombx_latency_low_seconds", "seconds", "Low end of the interval of the median time."),
+    ("ombx_latency_high_seconds", "seconds", "High end of the interval of the median time."),
+    ("ombx_latency_lowest_launch_seconds", "seconds", "Median time of the fastest launch."),
+    ("ombx_latency_highest_launch_seconds", "seconds", "Median time of the slowest launch."),
     (
-        "ombx_bandwidth_low_bytes_per_second",
-        "bytes_per_second",
-        "Low end of the 95 % interval of the bandwidth.",
+        "ombx_latency_p99_seconds",
+        "seconds",
+        "99th percentile of the time of one leg: the median of launches.",
     ),
+    ("ombx_bandwidth_bytes_per_second", "bytes_per_second", "Bandwidth at the median time."),
+    ("ombx_bandwidth_low_bytes_per_second", "bytes_per_second", "Low end of the interval of the bandwidth."),
     (
         "ombx_bandwidth_high_bytes_per_second",
         "bytes_per_second",
-        "High end of the 95 % interval of the bandwidth.",
+        "High end of the interval of the bandwidth.",
+    ),
+    (
+        "ombx_bandwidth_lowest_launch_bytes_per_second",
+        "bytes_per_second",
+        "Bandwidth at the median time of the slowest launch.",
+    ),
+    (
+        "ombx_bandwidth_highest_launch_bytes_per_second",
+        "bytes_per_second",
+        "Bandwidth at the median time of the fastest launch.",
     ),
     ("ombx_rate_messages_per_second", "messages_per_second", "Message rate at the median time."),
-    ("ombx_samples", "", "Samples of a case."),
+    (
+        "ombx_rate_low_messages_per_second",
+        "messages_per_second",
+        "Low end of the interval of the message rate.",
+    ),
+    (
+        "ombx_rate_high_messages_per_second",
+        "messages_per_second",
+        "High end of the interval of the message rate.",
+    ),
+    ("ombx_launches", "", "Launches of a case. With 1 the interval says nothing about the next launch."),
+    (
+        "ombx_interval_coverage_ratio",
+        "ratio",
+        "Probability that the interval contains the median of all launches; below 0.95 with fewer than 6 launches.",
+    ),
+    ("ombx_samples", "", "Samples of a case, in all launches."),
     ("ombx_figure", "", "Component a benchmark tells beside times; its name ends with its unit."),
     ("ombx_doubts", "", "Marks that keep a case from being published, by level: caution or invalid."),
     ("ombx_failed", "", "1 where a case failed or its data arrived wrong."),
@@ -95,12 +123,26 @@ impl Renderer for OpenMetrics {
         self.add("ombx_latency_low_seconds", &case, summary.ci95.map(|ends| seconds(ends[0])));
         self.add("ombx_latency_high_seconds", &case, summary.ci95.map(|ends| seconds(ends[1])));
         self.add("ombx_latency_p99_seconds", &case, summary.p99.map(seconds));
+        let of_launches = |pick: fn(f64, f64) -> f64| {
+            row.over_launches().and_then(|over| over.medians_ns.iter().copied().reduce(pick))
+        };
+        self.add("ombx_latency_lowest_launch_seconds", &case, of_launches(f64::min).map(seconds));
+        self.add("ombx_latency_highest_launch_seconds", &case, of_launches(f64::max).map(seconds));
+        self.add("ombx_launches", &case, Some(row.launch_count() as f64));
+        self.add("ombx_interval_coverage_ratio", &case, row.over_launches().map(|over| over.coverage));
         let rate = row.mb_per_s();
         self.add("ombx_bandwidth_bytes_per_second", &case, rate.map(|r| r.median * 1e6));
         let ends = rate.and_then(|r| r.ci95);
         self.add("ombx_bandwidth_low_bytes_per_second", &case, ends.map(|ends| ends[0] * 1e6));
         self.add("ombx_bandwidth_high_bytes_per_second", &case, ends.map(|ends| ends[1] * 1e6));
-        self.add("ombx_rate_messages_per_second", &case, row.messages_per_s().map(|r| r.median));
+        let range = rate.and_then(|_| row.launch_range());
+        self.add("ombx_bandwidth_lowest_launch_bytes_per_second", &case, range.map(|ends| ends[0] * 1e6));
+        self.add("ombx_bandwidth_highest_launch_bytes_per_second", &case, range.map(|ends| ends[1] * 1e6));
+        let rate = row.messages_per_s();
+        self.add("ombx_rate_messages_per_second", &case, rate.map(|r| r.median));
+        let ends = rate.and_then(|r| r.ci95);
+        self.add("ombx_rate_low_messages_per_second", &case, ends.map(|ends| ends[0]));
+        self.add("ombx_rate_high_messages_per_second", &case, ends.map(|ends| ends[1]));
         self.add("ombx_samples", &case, Some(summary.n as f64));
         for level in [Level::Caution, Level::Invalid] {
             let marks = row.trust.iter().filter(|mark| mark.level == level).count();

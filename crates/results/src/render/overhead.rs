@@ -1,8 +1,12 @@
 //! Overhead of MPI over sockets: rows of the same work side by side.
 
-use std::io::{Result, Write};
+use std::{
+    collections::BTreeSet,
+    io::{Result, Write},
+};
 
-use super::grid::grid;
+use super::grid::{NO_VALUE, grid, interval};
+use crate::number::Decimals;
 use ombx_core::{
     result::{Measurement, Outcome},
     unit::Bytes,
@@ -22,15 +26,35 @@ struct Timed {
     axes: String,
     bytes: u64,
     depth: Option<u32>,
+    time: Time,
+}
+
+/// Estimate of a time from several launches.
+#[derive(Debug, Clone, Copy)]
+struct Time {
     median_ns: f64,
+    /// 95 % interval of the median over launches.
     ci95_ns: Option<[f64; 2]>,
+    launches: usize,
+}
+
+/// Time over MPI divided by time over sockets, with its 95 % interval.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Ratio {
+    value: f64,
+    ci95: [f64; 2],
 }
 
 const MPI: &str = "p2p.";
 const SOCKETS: &str = "sockets.";
+/// Minimum number of launches on each side. Fewer have no 95 % interval.
+const LEAST_LAUNCHES: usize = 6;
+/// Reason for a missing ratio.
+const FEW_LAUNCHES: &str =
+    "the ratio needs several launches on both sides: at least 6, for example --launches 6";
 
 impl Overhead {
-    /// Adds a row.
+    /// Adds an estimate over launches, or a row of one launch.
     pub fn add(&mut self, row: &Measurement) {
         let (Some(bytes), Some(summary), Outcome::Ok) = (row.bytes, &row.summary, &row.outcome) else {
             return;
@@ -40,48 +64,155 @@ impl Overhead {
             (_, Some(name)) => (&mut self.sockets, name),
             _ => return,
         };
+        let launches = row.launches.as_ref().map_or(1, |over| over.medians_ns.len());
         let axes: Vec<String> = row.axes.iter().map(|(axis, value)| format!("{axis}={value}")).collect();
         list.push(Timed {
             name: name.into(),
             axes: axes.join(" "),
             bytes,
             depth: row.depth,
-            median_ns: summary.median,
-            ci95_ns: summary.ci95,
+            time: Time { median_ns: summary.median, ci95_ns: summary.ci95, launches },
         });
     }
 
     /// Writes the table, or nothing without matching rows.
     pub fn write(&self, out: &mut dyn Write) -> Result<()> {
-        let mut grid = grid(["bytes", "MPI us", "sockets us", "ratio", "95 % interval", "of"], 0..5);
+        let mut grid = grid(["bytes", "MPI us", "sockets us", "ratio", "95% interval", "of"], 0..5);
+        let mut absent = BTreeSet::new();
         for ours in &self.sockets {
             let alike = |theirs: &&Timed| {
                 (&theirs.name, theirs.bytes, theirs.depth) == (&ours.name, ours.bytes, ours.depth)
             };
             for theirs in self.mpi.iter().filter(alike) {
-                let interval = match (theirs.ci95_ns, ours.ci95_ns) {
-                    // Quotient of the interval bounds. The confidence is at least 90 %.
-                    (Some([low, high]), Some([least, most])) if least > 0.0 => {
-                        format!("{:.2}..{:.2}", low / most, high / least)
+                let [value, ends] = match ratio(theirs.time, ours.time) {
+                    Ok(Ratio { value, ci95 }) => {
+                        let decimals = Decimals::of(value, Some(ci95));
+                        let text = |x: f64| decimals.format(x);
+                        [format!("{} x", text(value)), interval(Some(ci95), text)]
                     }
-                    _ => "n/a".into(),
+                    Err(why) => {
+                        absent.insert(why);
+                        [NO_VALUE.into(), NO_VALUE.into()]
+                    }
                 };
+                let of =
+                    format!("{MPI}{} {} / {SOCKETS}{} {}", theirs.name, theirs.axes, ours.name, ours.axes);
                 grid.add_row([
                     Bytes(ours.bytes).to_string(),
-                    format!("{:.2}", theirs.median_ns / 1e3),
-                    format!("{:.2}", ours.median_ns / 1e3),
-                    format!("{:.2} x", theirs.median_ns / ours.median_ns),
-                    interval,
-                    format!("{MPI}{} {} / {SOCKETS}{} {}", theirs.name, theirs.axes, ours.name, ours.axes)
-                        .split_whitespace()
-                        .collect::<Vec<_>>()
-                        .join(" "),
+                    format!("{:.2}", theirs.time.median_ns / 1e3),
+                    format!("{:.2}", ours.time.median_ns / 1e3),
+                    value,
+                    ends,
+                    of.split_whitespace().collect::<Vec<_>>().join(" "),
                 ]);
             }
         }
         if grid.is_empty() {
             return Ok(());
         }
-        writeln!(out, "\nMPI compared with sockets\n{}", grid.trim_fmt())
+        writeln!(out, "\nMPI compared with sockets\n{}", grid.trim_fmt())?;
+        absent.iter().try_for_each(|why| writeln!(out, "  n/a: {why}"))
+    }
+}
+
+/// Returns the ratio of two times. Its interval combines the relative half widths of both as of independent errors, to each side.
+///
+/// # Errors
+/// The reason why there is no ratio.
+fn ratio(mpi: Time, sockets: Time) -> std::result::Result<Ratio, &'static str> {
+    if mpi.launches.min(sockets.launches) < LEAST_LAUNCHES {
+        return Err(FEW_LAUNCHES);
+    }
+    // Logarithms of the ends relative to the median.
+    let half_widths = |time: Time| {
+        let [low, high] = time.ci95_ns.filter(|[low, _]| *low > 0.0)?;
+        Some([(time.median_ns / low).ln(), (high / time.median_ns).ln()])
+    };
+    let (Some([below, above]), Some([least, most])) = (half_widths(mpi), half_widths(sockets)) else {
+        return Err("a time has no interval over launches");
+    };
+    let value = mpi.median_ns / sockets.median_ns;
+    // The upper end of the divisor belongs to the lower end of the ratio.
+    Ok(Ratio { value, ci95: [value * (-below.hypot(most)).exp(), value * above.hypot(least).exp()] })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ombx_core::{benchmark::Metric, result::OverLaunches, stats::Summary, testkit::noise::Noise};
+
+    fn time(median_ns: f64, ci95_ns: [f64; 2], launches: usize) -> Time {
+        Time { median_ns, ci95_ns: Some(ci95_ns), launches }
+    }
+
+    #[test]
+    fn relative_half_widths_add_as_squares() {
+        let e = |x: f64| x.exp();
+        let mpi = time(500.0, [500.0 * e(-0.03), 500.0 * e(0.06)], 9);
+        let sockets = time(1000.0, [1000.0 * e(-0.08), 1000.0 * e(0.04)], 6);
+        let Ratio { value, ci95: [low, high] } = ratio(mpi, sockets).unwrap();
+        assert_eq!(value, 0.5);
+        assert!((low / (0.5 * e(-0.05)) - 1.0).abs() < 1e-12, "{low}");
+        assert!((high / (0.5 * e(0.1)) - 1.0).abs() < 1e-12, "{high}");
+    }
+
+    #[test]
+    fn few_launches_on_either_side_have_no_ratio() {
+        let of = |launches| time(500.0, [490.0, 510.0], launches);
+        assert_eq!(ratio(of(5), of(9)), Err(FEW_LAUNCHES));
+        assert_eq!(ratio(of(9), of(5)), Err(FEW_LAUNCHES));
+        assert!(ratio(of(6), of(6)).is_ok());
+        assert!(ratio(Time { ci95_ns: None, ..of(9) }, of(9)).is_err());
+    }
+
+    /// Launches of known medians, with the interval of order statistics of 9 launches.
+    #[test]
+    fn the_interval_covers_the_ratio_of_known_times() {
+        let mut noise = Noise::Independent { sigma: 0.15 }.stream(7);
+        let undisturbed = Noise::Independent { sigma: 0.15 }.median_ns(7, 0..1);
+        let mut estimate = |median: f64| {
+            let mut launches = [0.0; 9].map(|_| median * noise.next_ns() / undisturbed);
+            launches.sort_unstable_by(f64::total_cmp);
+            time(launches[4], [launches[1], launches[7]], 9)
+        };
+        let covered = (0..2000).filter(|_| {
+            let [low, high] = ratio(estimate(700.0), estimate(2000.0)).unwrap().ci95;
+            (low..high).contains(&0.35)
+        });
+        let covered = covered.count();
+        assert!(covered >= 1860, "{covered} of 2000");
+    }
+
+    #[test]
+    fn the_table_prints_the_ratio_or_the_reason() {
+        let row = |bench: &str, median: f64, launches: usize| {
+            let mut row = Measurement::new(bench, bench, Metric::Latency, 2);
+            let ci95 = Some([0.9 * median, 1.1 * median]);
+            row.bytes = Some(8);
+            row.launches = (launches > 1).then(|| OverLaunches {
+                medians_ns: vec![median; launches],
+                coverage: 0.96,
+                modes: None,
+                batch: 1,
+                across: None,
+            });
+            row.summary = Some(Summary { ci95, ..Summary::of(&[median; 9]).unwrap() });
+            row
+        };
+        let table = |launches| {
+            let (mut overhead, mut text) = (Overhead::default(), Vec::new());
+            overhead.add(&row("p2p.latency", 4000.0, launches));
+            overhead.add(&row("sockets.latency", 16_000.0, launches));
+            overhead.write(&mut text).unwrap();
+            String::from_utf8(text).unwrap()
+        };
+        let text = table(9);
+        assert!(
+            text.contains("4.00") && text.contains("0.250 x") && text.contains("0.217 .. 0.288"),
+            "{text}"
+        );
+        let text = table(1);
+        assert!(text.contains("n/a") && text.contains("needs several launches on both sides"), "{text}");
+        assert!(!text.contains(" x "), "{text}");
     }
 }

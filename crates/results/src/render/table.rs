@@ -17,12 +17,12 @@ use super::{
 use crate::{file::RunOutcome, plot::curve, publishable::Publishable, run_info::banner};
 use ombx_core::{
     benchmark::Metric,
-    result::{Headline, Level, Mark, Measurement, Outcome, Run, Tally},
+    result::{Headline, Level, MESSAGE_RATE_UNIT, Mark, Measurement, Outcome, Run, Tally},
     unit::Bytes,
 };
 
 /// What is said once of rows that come from a single launch.
-const ONE_LAUNCH: &str = "\
+pub const ONE_LAUNCH: &str = "\
     1 launch: run-to-run variation unknown; start with ombx itself or combine files: ombx show a.jsonl b.jsonl";
 
 /// Collects the rows of one benchmark and prints them when the next one starts.
@@ -35,6 +35,7 @@ pub struct Table {
     of_one_launch: usize,
     rows: Vec<FormattedRow>,
     points: Vec<(u64, Headline)>,
+    message_rates: Vec<(u64, Headline)>,
     skips: BTreeMap<String, usize>,
     failures: Vec<String>,
     absent: BTreeSet<String>,
@@ -65,12 +66,13 @@ impl Renderer for Table {
             writeln!(out)?;
         }
         (self.runs, self.explained) = (self.runs + 1, BTreeSet::new());
+        self.scope = Scope::of(run);
         self.publishable = Publishable::default();
         writeln!(out, "{}", plain(&banner(run)))?;
         let clock = &run.clock;
-        let launches = match run.plan.get("launches").filter(|count| *count != "1") {
-            Some(count) => format!("{count} launches, cases in random order"),
-            None => "1 launch".into(),
+        let launches = match (self.scope, run.plan.get("launches")) {
+            (Scope::Launches, Some(count)) => format!("{count} launches, cases in random order"),
+            _ => "1 launch".into(),
         };
         let line = format!(
             "{launches} · clock {}, {} ns per reading · started {}",
@@ -95,14 +97,14 @@ impl Renderer for Table {
                 self.rows.push(cells::failed(row));
             }
             Outcome::Ok => {
-                self.scope = Scope::of(row);
-                self.of_one_launch += usize::from(self.scope == Scope::OneLaunch);
-                let (cells, absent) = format_row(row, self.least);
+                self.of_one_launch += usize::from(row.launch_count() == 1);
+                let (cells, absent) = format_row(row, self.scope, self.least);
                 self.rows.push(cells);
                 self.absent.extend(absent);
                 self.drawings.extend(drawing(row));
                 row.marks(self.least).for_each(|mark| self.note(mark));
                 self.points.extend(row.bytes.zip(row.headline()));
+                self.message_rates.extend(row.bytes.zip(row.message_rate()));
             }
         }
         Ok(())
@@ -188,9 +190,11 @@ impl Table {
             }
         }
         if let (Some(columns), Some(metric)) = (self.plot, self.metric) {
-            curve::draw(out, &self.points, metric, columns)?;
+            curve::draw(out, &self.points, metric.unit(), columns)?;
+            curve::draw(out, &self.message_rates, MESSAGE_RATE_UNIT, columns)?;
         }
         self.points.clear();
+        self.message_rates.clear();
         self.rows.clear();
         self.heading.clear();
         self.tables += 1;

@@ -2,12 +2,13 @@
 
 use std::collections::HashMap;
 
+use ombx_core::result::Mark;
 use ombx_results::{
     file,
     render::{Csv, Renderer},
 };
 
-use crate::{around, bandwidth, complete, golden, latency, rendered};
+use crate::{around, bandwidth, complete, golden, latency, rendered, six_launches};
 
 fn records(text: &str) -> Vec<HashMap<String, String>> {
     let mut reader = csv::Reader::from_reader(text.as_bytes());
@@ -57,6 +58,7 @@ fn quoted_text_is_unquoted_unchanged() {
     assert_eq!(records.len(), 4);
     assert_eq!(records[0]["library"], run.library);
     assert_eq!(records[0]["trust"], "a;b,c\"d");
+    assert_eq!(records[0]["levels"], "caution");
 }
 
 #[test]
@@ -72,4 +74,17 @@ fn every_column_is_documented() {
             .unwrap_or_else(|| panic!("FORMAT.md lacks {column}, or its place"));
         rest = &rest[at..];
     }
+}
+
+#[test]
+fn each_mark_has_its_level_and_notes_do_not_prevent_publishing() {
+    let file::RunWithRows { run, mut rows, .. } = golden();
+    rows.iter_mut().for_each(|row| row.launches = six_launches(357.0));
+    rows[0].trust = vec![Mark::note("governor", "g", "a"), Mark::note("unbound", "u", "a")];
+    rows[1].trust = vec![Mark::note("governor", "g", "a"), Mark::invalid("shared_cpu", "s", "a")];
+    let records = records(&rendered(&mut Csv::default(), &run, &rows, file::RunOutcome::Complete));
+    let of = |row: usize| [&*records[row]["trust"], &*records[row]["levels"], &*records[row]["publishable"]];
+    assert_eq!(of(0), ["governor;unbound", "note;note", "true"]);
+    assert_eq!(of(1), ["governor;shared_cpu", "note;invalid", "false"]);
+    assert_eq!(of(2)[2], "false", "a skipped row");
 }

@@ -1,21 +1,41 @@
 //! Output formats of rows.
 
 mod csv;
+mod openmetrics;
 mod osu;
 mod pipeline;
 mod table;
 
 use ombx_core::{
     benchmark::{Metric, Work},
-    result::{Measurement, Run, Samples, Tally},
+    result::{Measurement, OverLaunches, Run, Samples, Tally},
     stats::Summary,
 };
-use ombx_results::{file, render::Renderer};
+use ombx_results::{estimate::Cases, file, render::Renderer};
 
 const GOLDEN: &str = include_str!("../golden/v1.jsonl");
 
 fn golden() -> file::RunWithRows {
     file::read(GOLDEN.as_bytes()).unwrap().runs.remove(0)
+}
+
+/// Returns three launches as one run.
+fn of_launches() -> file::RunWithRows {
+    let mut cases = Cases::default();
+    let launches = file::read(include_str!("../golden/v2.jsonl").as_bytes()).unwrap().runs;
+    launches.iter().for_each(|launch| cases.launch(launch));
+    (&cases.groups()[0]).into()
+}
+
+/// Returns what six launches with this median add to a row.
+fn six_launches(median_ns: f64) -> Option<OverLaunches> {
+    Some(OverLaunches {
+        medians_ns: vec![median_ns; 6],
+        coverage: 0.969,
+        modes: None,
+        batch: 1,
+        across: None,
+    })
 }
 
 /// Renders a whole run.

@@ -6,7 +6,7 @@ use ombx_core::{
 };
 use ombx_results::{file, render::Table};
 
-use crate::{around, bandwidth, complete, golden, latency, rendered};
+use crate::{around, bandwidth, complete, golden, latency, of_launches, rendered, six_launches};
 
 fn table(rows: &[Measurement]) -> String {
     complete(&mut Table::default(), rows)
@@ -131,6 +131,27 @@ fn repeated_advice_is_printed_once() {
 }
 
 #[test]
+fn notes_are_shown_on_request_only() {
+    let mut rows = [8, 16, 32].map(|bytes| latency(bytes, &around(2000, 400)));
+    rows.iter_mut().for_each(|row| row.launches = six_launches(1000.0));
+    rows[0].trust = vec![Mark::note("governor", "governor powersave", "set the governor to performance")];
+    rows[1].trust = vec![rows[0].trust[0].clone(), notice("bimodal", "bimodal", "look at the samples")];
+    rows[2].trust = vec![Mark::invalid("shared_cpu", "shared CPU", "bind each rank to its own CPU")];
+    let usual = table(&rows);
+    assert!(!usual.contains("governor"), "{usual}");
+    assert!(grid(&usual)[2].ends_with(" bimodal") && grid(&usual)[3].ends_with(" shared CPU"), "{usual}");
+    assert!(usual.contains("  shared cpu: bind each rank"), "{usual}");
+    let all = complete(&mut Table::default().with_notes(), &rows);
+    assert!(grid(&all)[1].ends_with(" governor powersave"), "{all}");
+    assert!(grid(&all)[2].ends_with(" governor powersave, bimodal"), "{all}");
+    assert!(all.contains("  governor: set the governor"), "{all}");
+    for text in [usual, all] {
+        let sum = "\n1 of 3 rows can be published; 2 not: bimodal (1), shared cpu (1)\n";
+        assert!(text.ends_with(sum), "{text}");
+    }
+}
+
+#[test]
 fn columns_of_any_width_are_aligned() {
     let mut rows: Vec<Measurement> = [(1, 900), (1000, 1_234_567), (4_194_303, 98_765_432_100)]
         .map(|(b, ns)| latency(b, &around(ns, 400)))
@@ -139,7 +160,7 @@ fn columns_of_any_width_are_aligned() {
     rows[1].trust = vec![notice("stolen", "stolen 12%", "x"), notice("clock", "clock", "y")];
     let text = table(&rows);
     let lines = grid(&text);
-    let columns = ["bytes", "us", "95% interval", "p99", "min", "max", "samples"];
+    let columns = ["bytes", "us", "95% within this launch", "p99", "min", "max", "samples"];
     for (at, name) in columns.iter().enumerate() {
         let end = lines[0].find(&format!(" {name}")).unwrap() + 1 + name.len();
         for line in &lines[1..=rows.len()] {
@@ -154,7 +175,7 @@ fn columns_of_any_width_are_aligned() {
 }
 
 #[test]
-fn without_marks_it_is_at_most_110_columns_wide() {
+fn without_marks_it_is_at_most_120_columns_wide() {
     let mut widest = latency(999_999_999, &around(3_000_000_000_000, 100_000));
     widest.samples[0].batch = 1_000_000;
     let mut fastest = bandwidth(999_999_999, &around(50_000, 100_000));
@@ -162,7 +183,7 @@ fn without_marks_it_is_at_most_110_columns_wide() {
     for row in [widest, fastest] {
         let text = table(&[row]);
         let longest = grid(&text).iter().map(|line| line.chars().count()).max().unwrap();
-        assert!(longest <= 110, "{longest} columns:\n{text}");
+        assert!(longest <= 120, "{longest} columns:\n{text}");
     }
 }
 
@@ -227,8 +248,28 @@ fn additional_figures_have_columns_or_reasons() {
     let mut row = latency(1, &around(1000, 400));
     row.figures.insert("overlap_percent".into(), Figure::Value(93.25));
     row.figures.insert("residual_us".into(), Figure::Unresolved("the clocks drift".into()));
-    let text = table(&[row]);
+    let text = table(&[row.clone()]);
     for part in ["overlap percent", "93.250", "n/a: the clocks drift"] {
         assert!(text.contains(part), "{part} in {text}");
     }
+    row.figures.insert("overlap_low_percent".into(), Figure::Value(88.5));
+    row.figures.insert("overlap_high_percent".into(), Figure::Value(98.0));
+    let text = table(&[row]);
+    assert!(text.contains("93.2 (88.5 .. 98.0)") && !text.contains("low"), "{text}");
+}
+
+#[test]
+fn rows_over_launches_have_their_number_and_range() {
+    let file::RunWithRows { run, mut rows, .. } = of_launches();
+    let shown =
+        |rows: &[Measurement]| rendered(&mut Table::default(), &run, rows, file::RunOutcome::Complete);
+    let text = shown(&rows);
+    assert!(text.contains("3 launches, cases in random order") && text.contains("(75%)"), "{text}");
+    assert!(text.contains("min launch  max launch  launches") && !text.contains("1 launch:"), "{text}");
+    // A row that only one launch has measured.
+    let over = rows[0].launches.as_mut().unwrap();
+    over.medians_ns.truncate(1);
+    let text = shown(&rows);
+    assert!(text.contains("n/a: an interval over launches needs 2 launches"), "{text}");
+    assert!(text.contains("1 launch: run-to-run variation unknown"), "{text}");
 }

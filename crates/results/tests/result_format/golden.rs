@@ -1,4 +1,4 @@
-//! Handwritten file of format version 1. All later versions must read it with these values.
+//! A file of each version of the format. All later versions must read them with these values.
 
 use std::collections::BTreeMap;
 
@@ -11,11 +11,17 @@ use ombx_core::{
     stats::Summary,
     unit::Rank,
 };
-use ombx_results::file::{self, Record};
+use ombx_results::{
+    estimate::Cases,
+    file::{self, Record},
+};
 
 use crate::{json, line, read};
 
+/// Handwritten.
 const GOLDEN: &str = include_str!("../golden/v1.jsonl");
+/// Three launches of two rows, written by a run.
+const OF_LAUNCHES: &str = include_str!("../golden/v2.jsonl");
 
 #[test]
 fn the_run_is_read() {
@@ -97,15 +103,73 @@ fn summaries_are_reproduced() {
 }
 
 #[test]
-fn writing_gives_the_same_file() {
+fn writing_version_1_raises_its_version() {
     for (number, text) in (1..).zip(GOLDEN.lines()) {
         let record: Record = file::parse(text, number).unwrap().unwrap();
-        let written = String::from_utf8(line(&record)).unwrap();
+        // A `case` of this version is the row of its only launch.
+        let written = match &record {
+            Record::Launch(row) => {
+                let mut out = Vec::new();
+                file::write_case(&mut out, row).unwrap();
+                out
+            }
+            other => line(other),
+        };
+        let written = String::from_utf8(written).unwrap();
         let mut expected = json(text);
+        if let Some(schema) = expected.get_mut("schema") {
+            schema["major"] = 2.into();
+        }
         // Marks of this version have no level and count as cautions.
         for mark in expected.get_mut("trust").and_then(|marks| marks.as_array_mut()).into_iter().flatten() {
             mark["level"] = "caution".into();
         }
         assert_eq!(json(&written), expected, "line {number}");
+    }
+}
+
+#[test]
+fn a_file_of_three_launches_is_read() {
+    let file = read(OF_LAUNCHES).unwrap();
+    assert!(!file.cut_off);
+    let numbers: Vec<&str> = file.runs.iter().map(|run| run.run.plan["launch"].as_str()).collect();
+    assert_eq!(numbers, ["1", "2", "3"]);
+    for run in &file.runs {
+        assert_eq!(run.end, Some((file::RunOutcome::Complete, Tally { cases: 2, ..Tally::default() })));
+        assert_eq!(run.rows.len(), 2);
+        for row in &run.rows {
+            assert_eq!((row.samples[0].elapsed_ns.len(), &row.launches), (12, &None), "{}", row.key);
+            let legs = row.work.map_or(1, |work| work.legs);
+            assert_eq!(Summary::of(&Measurement::combine(&row.samples, legs)), row.summary, "{}", row.key);
+        }
+    }
+}
+
+#[test]
+fn estimates_are_reproduced_from_the_launches() {
+    let mut cases = Cases::default();
+    read(OF_LAUNCHES).unwrap().runs.iter().for_each(|launch| cases.launch(launch));
+    let estimates = cases.groups()[0].estimates();
+    let written: Vec<Measurement> = (1..)
+        .zip(OF_LAUNCHES.lines())
+        .filter_map(|(number, text)| match file::parse(text, number).unwrap().unwrap() {
+            Record::Case(row) => Some(*row),
+            _ => None,
+        })
+        .collect();
+    assert_eq!((written.len(), cases.groups().len()), (2, 1));
+    for row in &written {
+        let again = estimates.iter().find(|estimate| estimate.key == row.key).unwrap();
+        assert_eq!(again, row);
+        let over = row.over_launches().unwrap();
+        assert_eq!((over.medians_ns.len(), over.coverage), (3, 0.75));
+    }
+}
+
+#[test]
+fn writing_version_2_gives_the_same_file() {
+    for (number, text) in (1..).zip(OF_LAUNCHES.lines()) {
+        let record: Record = file::parse(text, number).unwrap().unwrap();
+        assert_eq!(json(&String::from_utf8(line(&record)).unwrap()), json(text), "line {number}");
     }
 }

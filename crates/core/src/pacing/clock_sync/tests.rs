@@ -3,8 +3,12 @@
 use super::*;
 use crate::{
     system::clock::Skew,
-    testkit::{SimMesh, ThreadTeam, on_skewed_ranks},
+    testkit::{SimMesh, ThreadTeam, on_ranks, on_skewed_ranks},
 };
+
+fn synchronised<M: Mesh>(team: &ThreadTeam) -> ClockSync<'_, M> {
+    ClockSync::new(&Context::of(team), &team.clock, SyncHosts::On, learning_time(None)).unwrap()
+}
 
 /// Returns seconds of offset, and the drift of ordinary quartz.
 fn quartz(rank: u32) -> Skew {
@@ -14,7 +18,7 @@ fn quartz(rank: u32) -> Skew {
 
 /// Returns rank 0's time by this rank's model at two moments that are the same on all ranks: after the fit, and after a refresh.
 fn readings<M: Mesh>(team: &ThreadTeam, later_ns: u64) -> [f64; 2] {
-    let mut sync = ClockSync::<M>::new(&Context::of(team), &team.clock, SyncHosts::On).unwrap();
+    let mut sync = synchronised::<M>(team);
     team.virtual_barrier().unwrap();
     let first = sync.now_ns();
     team.time.advance(later_ns);
@@ -54,8 +58,7 @@ fn the_residual_is_small_after_seconds() {
             |_, _| 0,
             quartz,
             |team| {
-                let mut sync =
-                    ClockSync::<SimMesh<5000>>::new(&Context::of(team), &team.clock, SyncHosts::On).unwrap();
+                let mut sync = synchronised::<SimMesh<5000>>(team);
                 // The fitted drift still holds seconds later.
                 team.time.advance(2_000_000_000);
                 team.virtual_barrier().unwrap();
@@ -65,9 +68,44 @@ fn the_residual_is_small_after_seconds() {
         all.swap_remove(0).unwrap()
     };
     for ranks in [2, 4, 7] {
-        let Residual { median_ns, true_error_ns } = residual(ranks);
-        assert!(median_ns < 1000.0, "{ranks} ranks: {median_ns} ns");
-        assert_eq!(true_error_ns, None, "no two ranks read the same clock");
+        let residual = residual(ranks);
+        assert!(residual.max_ns() < 1000.0, "{ranks} ranks: {residual:?}");
+        assert_eq!(residual.true_error_ns, None, "no two ranks read the same clock");
+    }
+}
+
+#[test]
+fn the_residual_shows_the_errors_of_the_models() {
+    const ERRORS_NS: [f64; 4] = [0.0, 300.0, -200.0, 50.0];
+    let mut all = on_ranks(4, |team| {
+        let mut sync = synchronised::<SimMesh<5000>>(team);
+        sync.model.ns += ERRORS_NS[team.rank().0 as usize];
+        sync.residual().unwrap()
+    });
+    let residual = all.swap_remove(0).unwrap();
+    let about =
+        |found: f64, known: f64| assert!((found - known).abs() < 10.0, "{found}, not {known}: {residual:?}");
+    ERRORS_NS.iter().zip(&residual.of_clocks_ns).for_each(|(known, found)| about(*found, *known));
+    about(residual.median_ns(), 200.0);
+    about(residual.max_ns(), 300.0);
+    about(residual.range_ns(), 500.0);
+    assert!(all.iter().all(Option::is_none), "only rank 0 knows");
+}
+
+#[test]
+fn drift_is_learned_over_half_a_row() {
+    let ms = Duration::from_millis;
+    let learning = [Some(ms(1000)), Some(ms(5000)), Some(ms(100)), Some(ms(1)), None].map(learning_time);
+    assert_eq!(learning, [500, 500, 50, 10, 80].map(ms));
+    let took = |learning: Duration| {
+        let sync = |team: &ThreadTeam| {
+            let cx = Context::of(team);
+            ClockSync::<SimMesh<700>>::new(&cx, &team.clock, SyncHosts::On, learning).map(|_| team.time.now())
+        };
+        on_ranks(2, sync).swap_remove(1).unwrap() as f64 / learning.as_nanos() as f64
+    };
+    for learning in learning {
+        assert!((1.0..1.1).contains(&took(learning)), "{learning:?}: {} times as long", took(learning));
     }
 }
 

@@ -1,0 +1,66 @@
+//! OpenMetrics. Its grammar is checked with the properties of all records.
+
+use ombx_core::result::{Mark, Measurement, Run};
+use ombx_results::{
+    file,
+    render::{OpenMetrics, Renderer},
+};
+
+use crate::{golden, of_launches, rendered};
+
+fn text_of(run: &Run, rows: &[Measurement]) -> String {
+    let mut gauges = OpenMetrics::default();
+    rendered(&mut gauges, run, rows, file::RunOutcome::Complete);
+    let mut text = Vec::new();
+    gauges.finish(&mut text).unwrap();
+    String::from_utf8(text).unwrap()
+}
+
+#[test]
+fn gauges_count_doubts_by_level() {
+    let file::RunWithRows { run, mut rows, .. } = golden();
+    rows.truncate(1);
+    rows[0].trust = vec![
+        Mark::note("governor", "g", "a"),
+        Mark::caution("clock", "c", "a"),
+        Mark::invalid("shared_cpu", "s", "a"),
+        Mark::invalid("debug_build", "d", "a"),
+    ];
+    let text = text_of(&run, &rows);
+    let found: Vec<&str> = text.lines().filter(|line| line.starts_with("ombx_doubts{")).collect();
+    assert_eq!(found.len(), 2, "{found:?}");
+    assert!(
+        found[0].ends_with("level=\"caution\"} 1") && found[1].ends_with("level=\"invalid\"} 2"),
+        "{found:?}"
+    );
+}
+
+#[test]
+fn gauges_tell_launches_their_range_and_their_coverage() {
+    let file::RunWithRows { run, rows, .. } = of_launches();
+    let text = text_of(&run, &rows);
+    let values = |family: &str| -> Vec<f64> {
+        let lines = text.lines().filter(|line| line.starts_with(&format!("{family}{{")));
+        lines.map(|line| line.rsplit(' ').next().unwrap().parse().unwrap()).collect()
+    };
+    assert_eq!(values("ombx_launches"), [3.0, 3.0]);
+    assert_eq!(values("ombx_interval_coverage_ratio"), [0.75, 0.75]);
+    for (lowest, headline, highest) in [
+        ("ombx_latency_lowest_launch_seconds", "ombx_latency_seconds", "ombx_latency_highest_launch_seconds"),
+        (
+            "ombx_bandwidth_lowest_launch_bytes_per_second",
+            "ombx_bandwidth_bytes_per_second",
+            "ombx_bandwidth_highest_launch_bytes_per_second",
+        ),
+    ] {
+        let (lowest, headline, highest) = (values(lowest), values(headline), values(highest));
+        assert!(!headline.is_empty() && lowest.len() == headline.len(), "{text}");
+        let within =
+            headline.iter().zip(lowest.iter().zip(&highest)).all(|(x, (low, high))| low < x && x < high);
+        assert!(within, "{lowest:?} {headline:?} {highest:?}");
+    }
+    let one = golden();
+    let text = text_of(&one.run, &one.rows);
+    assert!(!text.contains("_coverage_ratio") && !text.contains("_lowest_launch_"), "{text}");
+    assert!(text.lines().any(|line| line.starts_with("ombx_launches{") && line.ends_with(" 1")), "{text}");
+}
