@@ -11,6 +11,7 @@ use std::{
     io::{self, Write},
     os::unix::fs::MetadataExt,
     path::{Path, PathBuf},
+    sync::Arc,
 };
 
 use ombx_core::{
@@ -19,8 +20,9 @@ use ombx_core::{
 };
 use ombx_results::{
     estimate::{self, Cases},
-    file::{self, Record},
+    file::{self, Record, RunOutcome},
     render::{Overhead, Renderer},
+    verdict::{Conclusion, FailOn, LinkSweep, Reference},
 };
 
 use self::{renderers::Notes, stdout::is_closed};
@@ -28,7 +30,13 @@ use crate::{
     arguments::{output::Format, start::Launcher},
     job::{Job, Work},
     launch::detection,
+    stderr,
 };
+
+/// Exit code of links of which some are slow, or miss what the user demands.
+const SLOW: u8 = 9;
+/// Exit code of links without a verdict.
+const NO_VERDICT: u8 = 10;
 
 /// The screen and an optional result file. Each row is written to the file before it is printed.
 pub(crate) struct Output {
@@ -51,6 +59,46 @@ pub(crate) struct Output {
     overhead: Option<Overhead>,
     /// Marks by code, for the OSU format, which has no column for them.
     notices: Option<BTreeMap<String, String>>,
+    /// Links of the run, to judge them at its end.
+    links: Option<LinkJudge>,
+}
+
+/// Links of a run and what the user demands of them.
+struct LinkJudge {
+    sweep: LinkSweep,
+    reference: Option<Arc<Reference>>,
+    fail_on: FailOn,
+    /// Whether the screen shows the verdict. Otherwise it goes to standard error.
+    is_shown: bool,
+    conclusion: Conclusion,
+}
+
+impl LinkJudge {
+    /// Takes a record; concludes at the end of a complete run.
+    fn record(&mut self, record: &Record) {
+        match record {
+            Record::Run(run) => self.sweep = LinkSweep::of_run(run).against(self.reference.clone()),
+            Record::Launch(row) => self.sweep.add(row),
+            Record::End(RunOutcome::Complete, _) => {
+                let verdict = self.sweep.verdict();
+                self.conclusion = verdict.conclusion();
+                if !self.is_shown {
+                    for (_, line) in verdict.lines(&self.sweep.hosts) {
+                        stderr_line!("ombx: {}", stderr::printable(&line));
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn exit_code(&self) -> u8 {
+        match (self.fail_on, self.conclusion) {
+            (FailOn::Nothing, _) | (_, Conclusion::Clear) => 0,
+            (_, Conclusion::Slow) => SLOW,
+            (_, Conclusion::None) => NO_VERDICT,
+        }
+    }
 }
 
 impl Output {
@@ -63,7 +111,7 @@ impl Output {
             Some(path) => Some((path.clone(), File::create(path).map_err(|e| unwritable(path, &e))?)),
         };
         let renderer = match (&job.work, &args.osu) {
-            (Work::Links(..), _) => renderers::links(format, color),
+            (Work::Links(task, _), _) => renderers::links(format, color, task.criteria.reference.clone()),
             (_, Some(columns)) => Some(renderers::osu(columns.clone())),
             _ => {
                 let plot = renderers::plot_columns(format, args.plot)?;
@@ -81,11 +129,29 @@ impl Output {
             in_run: false,
             overhead: (format == Format::Table && args.osu.is_none()).then(Overhead::default),
             notices: args.osu.as_ref().map(|_| BTreeMap::new()),
+            links: match &job.work {
+                Work::Links(task, _) => Some(LinkJudge {
+                    sweep: LinkSweep::default(),
+                    reference: task.criteria.reference.clone(),
+                    fail_on: task.criteria.fail_on,
+                    is_shown: format == Format::Table,
+                    conclusion: Conclusion::None,
+                }),
+                Work::Benchmarks(_) => None,
+            },
         })
     }
 
     pub(crate) fn tally(&self) -> Tally {
         self.tally
+    }
+
+    /// Returns the exit code of a complete run: that of its rows, or of the verdict on its links.
+    pub(crate) fn exit_code(&self, allow_skips: bool) -> u8 {
+        match self.tally.exit_code(allow_skips) {
+            0 => self.links.as_ref().map_or(0, LinkJudge::exit_code),
+            code => code,
+        }
     }
 
     /// Returns the rows of all launches until now.
@@ -114,7 +180,10 @@ impl Output {
                 Record::Launch(row) if one_launch => file::write_case(out, row),
                 record => file::write(out, record),
             })?;
-            self.cases.record(record);
+            match &mut self.links {
+                Some(links) => links.record(record),
+                None => self.cases.record(record),
+            }
         }
         match record {
             Record::Run(_) => self.next_run(),

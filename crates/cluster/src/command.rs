@@ -16,8 +16,12 @@ pub(crate) fn of(cluster: &Cluster, job: &Job) -> Vec<String> {
             if cluster.at_once() == 1 && !job.is_pair() {
                 add(&["--serial"]);
             }
-            let has_retest = cluster.options.more.iter().any(|word| word.starts_with("--retest"));
-            if job.ranks() == 2 && job.hosts.len() == 2 && !has_retest {
+            let has = |option: &str| cluster.options.more.iter().any(|word| word.starts_with(option));
+            if !has("--fail-on") {
+                // The verdict on all jobs decides.
+                add(&["--fail-on", "nothing"]);
+            }
+            if job.ranks() == 2 && job.hosts.len() == 2 && !has("--retest") {
                 // The only link of a job has no other link to be compared with.
                 add(&["--retest", "0"]);
             }

@@ -28,6 +28,9 @@ pub struct Options {
     /// Pairs of hosts: all, ring, or a list such as n01-n02,n01-n03
     #[arg(long, default_value = "all")]
     pub pairs: String,
+    /// What ends the command with a code other than 0: slow (9: something is slow; 10: no verdict) or nothing
+    #[arg(long, value_enum, default_value_t = FailOn::Slow)]
+    pub fail_on: FailOn,
     /// Time limit per job, for example: --timeout 60s [default: grows with the number of ranks]
     #[arg(long, value_parser = parse_duration)]
     pub timeout: Option<Duration>,
@@ -63,4 +66,13 @@ pub enum LauncherChoice {
     Slurm,
     /// Another scheduler, with --template
     Script,
+}
+
+/// Value of `--fail-on`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum FailOn {
+    /// Something slow, or no verdict
+    Slow,
+    /// No verdict at all
+    Nothing,
 }

@@ -8,10 +8,13 @@ use std::{
 };
 
 use ombx_core::error::Result;
+use ombx_results::verdict::{Conclusion, Hosts, Verdict};
 
 use crate::{
     cluster::Cluster,
-    collect, interrupt, output,
+    collect, interrupt,
+    options::FailOn,
+    output,
     plan::{Job, Stage},
     record::{Ending, FinishedJob},
 };
@@ -19,13 +22,16 @@ use crate::{
 /// Exit code of ombx after a failure of a host, a launcher or a job.
 const FAILED: u8 = 6;
 const INTERRUPTED: u8 = 130;
+/// Exit codes of `ombx links` for something slow, and without a verdict.
+const SLOW: u8 = 9;
+const NO_VERDICT: u8 = 10;
 
 /// Writes all files that are derived from the jobs, prints the summary and returns the exit code.
 pub(crate) fn conclude(cluster: &Cluster, finished: &[FinishedJob]) -> Result<u8> {
     if cluster.options.suite == "links" {
         cluster.record.write("links.csv", &collect::matrix(cluster, finished)?)?;
     }
-    let text = summary(cluster, finished);
+    let (text, conclusion) = summary(cluster, finished);
     cluster.record.write("summary.txt", &text)?;
     output::line(format_args!("\n{text}"));
     if let Err(reason) = report(cluster, finished) {
@@ -33,7 +39,11 @@ pub(crate) fn conclude(cluster: &Cluster, finished: &[FinishedJob]) -> Result<u8
     }
     cluster.record.write_checksums()?;
     output::line(format_args!("All results are in {}", cluster.record.directory.display()));
-    Ok(exit_code(finished, interrupt::requested()))
+    Ok(match (exit_code(finished, interrupt::requested()), cluster.options.fail_on, conclusion) {
+        (0, FailOn::Slow, Some(Conclusion::Slow)) => SLOW,
+        (0, FailOn::Slow, Some(Conclusion::None)) => NO_VERDICT,
+        (code, ..) => code,
+    })
 }
 
 /// Returns 6 if a job failed, else the largest exit code of the jobs.
@@ -48,7 +58,8 @@ fn exit_code(finished: &[FinishedJob], interrupted: bool) -> u8 {
     }
 }
 
-fn summary(cluster: &Cluster, finished: &[FinishedJob]) -> String {
+/// Returns the text of the summary, and the conclusion on the links if they were measured.
+fn summary(cluster: &Cluster, finished: &[FinishedJob]) -> (String, Option<Conclusion>) {
     let failed: Vec<(&Job, &str)> = finished
         .iter()
         .filter_map(|FinishedJob { job, ending }| match ending {
@@ -65,31 +76,41 @@ fn summary(cluster: &Cluster, finished: &[FinishedJob]) -> String {
         let pairs = finished.iter().map(|finished| &finished.job).filter(is_pair_of(host)).count();
         let _ = writeln!(text, "host {} is in {count} failed pairs of its {pairs}", cluster.host_name(host));
     }
-    if cluster.options.suite == "links" {
-        text += &verdicts(cluster, finished);
-    }
-    text
+    let conclusion = (cluster.options.suite == "links").then(|| verdicts(cluster, finished, &mut text));
+    (text, conclusion)
 }
 
-/// Returns a line for each verdict, after the name of its job.
-fn verdicts(cluster: &Cluster, finished: &[FinishedJob]) -> String {
-    let mut text = String::new();
-    let mut add = |job: &str, sentences: Vec<String>| {
-        for sentence in sentences {
-            let _ = writeln!(text, "verdict ({job}): {sentence}");
+/// Adds the verdicts, each with the name of its job, and returns the conclusion: slow if one is, else none if no job has a
+/// verdict on all hosts.
+fn verdicts(cluster: &Cluster, finished: &[FinishedJob], text: &mut String) -> Conclusion {
+    let mut conclusions = Vec::new();
+    let mut add = |job: &str, verdict: &Verdict, hosts: &Hosts| {
+        conclusions.push(verdict.conclusion());
+        for (_, line) in verdict.lines(hosts) {
+            let _ = match line.split_once(": ").filter(|(start, _)| start.ends_with("verdict")) {
+                Some((start, sentence)) => writeln!(text, "{start} ({job}): {sentence}"),
+                None => writeln!(text, "{line}"),
+            };
         }
     };
-    add("pairs", collect::judge_pairs(cluster, finished.iter().map(|finished| &finished.job)).sentences);
+    if finished.iter().any(|finished| finished.job.is_pair()) {
+        let pairs = collect::judge_pairs(cluster, finished.iter().map(|finished| &finished.job));
+        add("pairs", &pairs.verdict, &pairs.hosts);
+    }
     for FinishedJob { job, ending } in finished {
         // An incomplete sweep may lack the links that the others are compared with.
-        if matches!(ending, Ending::Complete { .. }) && !job.is_pair() {
-            add(&job.name, collect::judge_together(cluster, job));
+        if !matches!(ending, Ending::Complete { .. }) || job.is_pair() {
+            continue;
+        }
+        if let Some((verdict, hosts)) = collect::judge_together(cluster, job) {
+            add(&job.name, &verdict, &hosts);
         }
     }
-    if text.is_empty() {
-        text += "verdict: no host, rank or link stands out\n";
+    match conclusions {
+        all if all.contains(&Conclusion::Slow) => Conclusion::Slow,
+        all if all.contains(&Conclusion::Clear) => Conclusion::Clear,
+        _ => Conclusion::None,
     }
-    text
 }
 
 /// Returns the hosts with the most failed pairs, at least two, and their number.

@@ -328,19 +328,18 @@ pub fn overlap_percent(
     overall: &Summary,
     clock: Facts,
 ) -> std::result::Result<Overlap, String> {
-    // Without an interval of the median, the range is used, which is wider.
-    let half = |summary: &Summary| {
-        let [low, high] = summary.ci95.unwrap_or([summary.min, summary.max]);
-        (high - low) / 2.0
-    };
     if pure.median <= clock.resolution_ns as f64 {
         return Err(format!(
             "the operation alone takes at most the resolution of the clock, {} ns",
             clock.resolution_ns
         ));
     }
+    let half = |summary: &Summary| summary.ci95.map(|[low, high]| (high - low) / 2.0);
+    let [Some(of_pure), Some(of_compute), Some(of_overall)] = [pure, compute, overall].map(half) else {
+        return Err("one of the three times of the overlap has no 95% interval: raise --max-time".into());
+    };
     let exposed = (overall.median - compute.median) / pure.median;
-    let error = half(overall).hypot(half(compute)).hypot(exposed * half(pure));
+    let error = of_overall.hypot(of_compute).hypot(exposed * of_pure);
     let overlap = Overlap { percent: 100.0 - 100.0 * exposed, half_width: 100.0 * error / pure.median };
     if overlap.half_width > MAX_HALF_WIDTH {
         return Err(format!(

@@ -46,14 +46,16 @@ pub fn grammars(bytes: &[u8]) {
 pub fn ranks(bytes: &[u8]) {
     let team = FuzzedTeam(bytes.split(|byte| *byte == 0xfe).map(<[u8]>::to_vec).collect());
     let team: &dyn Team = &team;
+    let clock = Clock::manual(1).0;
     for aggregation in [Aggregation::Origin, Aggregation::Pairs, Aggregation::Slowest, Aggregation::Global] {
-        if let Ok(round) = collect::collect(team, aggregation, Vec::new()) {
+        if let Ok(mut round) = collect::collect(team, aggregation, Vec::new()) {
+            collect::compare_starts(&mut round, &clock);
             let mut samples = Vec::new();
             collect::extend(&mut samples, 1, round);
         }
     }
     let _ = team.agree(Ok(()));
-    let _ = runner::open(team, &Clock::manual(1).0, &mut Memory::default(), Default::default(), Vec::new());
+    let _ = runner::open(team, &clock, &mut Memory::default(), Default::default(), Vec::new());
 }
 
 /// A team on which other ranks send arbitrary bytes.

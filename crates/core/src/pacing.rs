@@ -5,6 +5,7 @@ pub mod mesh;
 pub mod one_way;
 pub mod pace;
 pub mod paced_kernel;
+pub(crate) mod paced_pairs;
 pub mod sample_pacer;
 mod start_times;
 pub mod windows;

@@ -1,7 +1,10 @@
 //! Results of a run in memory: provenance, rows with raw samples and marks, and numbers of rows.
 
+mod mark;
+
 use std::collections::{BTreeMap, BTreeSet};
 
+pub use self::mark::{Level, Mark};
 use crate::{
     benchmark::{Aggregation, Figures, Metric, Work, payload::Check},
     measure::phases::Phases,
@@ -66,6 +69,9 @@ pub struct Samples {
     pub batch: u64,
     /// Time of each sample, in order. With [`Aggregation::Global`]: from the first rank's start to this rank's end.
     pub elapsed_ns: Vec<u64>,
+    /// Where several pairs begin each sample together: time from the first start on the same clock to this rank's start. Empty
+    /// otherwise.
+    pub started_ns: Vec<u64>,
     /// Numbers of the samples that this rank started after the agreed time.
     pub late: Vec<u64>,
     /// Round trips that alternated with the samples; a part of them is subtracted from each sample.
@@ -73,6 +79,11 @@ pub struct Samples {
 }
 
 impl Samples {
+    /// Returns the time of a sample from the first start on the same clock to this rank's end, in nanoseconds.
+    pub(crate) fn until_end_ns(&self, sample: usize) -> u64 {
+        self.elapsed_ns[sample].saturating_add(self.started_ns.get(sample).copied().unwrap_or(0))
+    }
+
     /// Returns what is subtracted from the time of each iteration, in nanoseconds.
     pub fn correction_ns(&self) -> f64 {
         let median = |trips: &RoundTrips| Some((trips.halves as f64, Summary::of(&trips.each_ns())?.median));
@@ -91,7 +102,7 @@ pub struct RoundTrips {
     pub elapsed_ns: Vec<u64>,
 }
 
-/// Mean, minimum and maximum over the mean times of ranks, as OMB prints them; in nanoseconds per leg.
+/// Mean, minimum and maximum over the mean times of timed ranks, as OMB prints them; in nanoseconds per leg.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct AcrossRanks {
     /// Mean of the ranks' means: `Avg Latency` of OMB.
@@ -118,72 +129,6 @@ pub enum Outcome {
     Skipped(String),
     /// The case failed, with the reason.
     Failed(String),
-}
-
-/// How much a mark matters, in ascending order.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
-pub enum Level {
-    /// A fact that explains a row; its figure holds.
-    Note,
-    /// The figure may be off by more than its interval says.
-    #[default]
-    Caution,
-    /// No verdict may rest on the figure.
-    Invalid,
-}
-
-impl Level {
-    /// All levels in ascending order.
-    pub const ALL: [Level; 3] = [Level::Note, Level::Caution, Level::Invalid];
-
-    /// Returns the name that files and exports use.
-    pub fn name(self) -> &'static str {
-        match self {
-            Level::Note => "note",
-            Level::Caution => "caution",
-            Level::Invalid => "invalid",
-        }
-    }
-
-    /// Returns the level of this name.
-    pub fn from_name(name: &str) -> Option<Level> {
-        Level::ALL.into_iter().find(|level| level.name() == name)
-    }
-}
-
-/// A mark: what could have disturbed a row, and how much that matters.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Mark {
-    /// How much it matters.
-    pub level: Level,
-    /// Stable code for programs, such as `preempted`.
-    pub code: String,
-    /// Text for the column `trust`, such as `preempted 12x`.
-    pub short: String,
-    /// Text that says what happened, then what to do.
-    pub advice: String,
-}
-
-impl Mark {
-    /// Returns a mark of this level from its code, its text in the column, and the advice.
-    pub fn of(level: Level, code: &str, short: impl Into<String>, advice: impl Into<String>) -> Mark {
-        Mark { level, code: code.into(), short: short.into(), advice: advice.into() }
-    }
-
-    /// Returns a note.
-    pub fn note(code: &str, short: impl Into<String>, advice: impl Into<String>) -> Mark {
-        Mark::of(Level::Note, code, short, advice)
-    }
-
-    /// Returns a caution.
-    pub fn caution(code: &str, short: impl Into<String>, advice: impl Into<String>) -> Mark {
-        Mark::of(Level::Caution, code, short, advice)
-    }
-
-    /// Returns a mark on which no verdict may rest.
-    pub fn invalid(code: &str, short: impl Into<String>, advice: impl Into<String>) -> Mark {
-        Mark::of(Level::Invalid, code, short, advice)
-    }
 }
 
 /// One row: a case that was measured, skipped or failed.
@@ -259,6 +204,9 @@ pub struct Rate {
     /// Low and high end of the 95 % interval.
     pub ci95: Option<[f64; 2]>,
 }
+
+/// Unit of message rates in tables and charts: thousands of messages per second.
+pub const MESSAGE_RATE_UNIT: &str = "kmsg/s";
 
 /// Figure of a row that is shown first, in the unit of its metric: microseconds or MB/s.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -363,6 +311,14 @@ impl Measurement {
         value.is_finite().then_some(Headline { value, ci95 })
     }
 
+    /// Returns the rate in [`MESSAGE_RATE_UNIT`]; `None` if the row has no valid one. Messages of 0 bytes have one too.
+    pub fn message_rate(&self) -> Option<Headline> {
+        let rate = self.messages_per_s().filter(|_| self.outcome == Outcome::Ok)?;
+        let thousands = |per_s: f64| per_s / 1e3;
+        let (value, ci95) = (thousands(rate.median), rate.ci95.map(|ends| ends.map(thousands)));
+        value.is_finite().then_some(Headline { value, ci95 })
+    }
+
     fn rate(&self, per_iteration: f64) -> Option<Rate> {
         let summary = self.summary.as_ref().filter(|s| self.metric == Metric::Bandwidth && s.median > 0.0)?;
         let legs = self.work?.legs as f64;
@@ -373,7 +329,11 @@ impl Measurement {
 
     /// Summarises the aggregated times. If a part of round trips is subtracted, the interval contains their uncertainty too.
     pub fn summarise(samples: &[Samples], legs: u64) -> Option<Summary> {
-        let mut summary = Summary::of(&Measurement::combine(samples, legs))?;
+        let times = Measurement::combine(samples, legs);
+        if samples.iter().any(|s| !s.started_ns.is_empty()) {
+            return Summary::of_total(&times);
+        }
+        let mut summary = Summary::of(&times)?;
         for trips in samples.iter().filter_map(|s| s.round_trips.as_ref()) {
             let halves = trips.halves as f64 / 2.0;
             let interval = Summary::of(&trips.each_ns()).and_then(|trips| Some((trips.median, trips.ci95?)));
@@ -387,14 +347,16 @@ impl Measurement {
         Some(summary)
     }
 
-    /// Returns mean, minimum and maximum of the ranks' mean times; `None` if not every rank was timed.
+    /// Returns mean, minimum and maximum of the mean times of the timed ranks; `None` if only rank 0 was timed.
+    ///
+    /// Of several pairs, they are the pairs' own times, without waiting for the start of other pairs.
     pub fn across_ranks(&self) -> Option<AcrossRanks> {
         if let Some(over) = &self.launches {
             return over.across;
         }
         let legs = self.work?.legs as f64;
-        let every_rank = matches!(self.aggregation, Aggregation::Slowest | Aggregation::Global);
-        let timed = self.samples.iter().filter(|s| every_rank && !s.elapsed_ns.is_empty());
+        let several = self.aggregation != Aggregation::Origin;
+        let timed = self.samples.iter().filter(|s| several && !s.elapsed_ns.is_empty());
         let mean = |s: &Samples| {
             s.elapsed_ns.iter().map(|ns| *ns as f64).sum::<f64>()
                 / (s.elapsed_ns.len() as f64 * s.batch as f64 * legs)
@@ -410,14 +372,15 @@ impl Measurement {
 
     /// Returns the aggregated time of one leg for each sample, in nanoseconds.
     ///
-    /// It is the time of the slowest rank or pair, after subtraction of round trips. Threads of a rank do not iterate in step, so
+    /// It is the time of the slowest rank, after subtraction of round trips. Of several pairs, it is the time from the first start
+    /// to the last end, on each clock of the timed ranks; the largest of these counts. Threads of a rank do not iterate in step, so
     /// the samples of each thread are separate values. Samples that a rank started late are left out, unless all are late.
     pub fn combine(samples: &[Samples], legs: u64) -> Vec<f64> {
         let n = samples.iter().map(|s| s.elapsed_ns.len()).min().unwrap_or(0);
         let threads: BTreeSet<u32> = samples.iter().map(|s| s.thread).collect();
         let corrections: Vec<f64> = samples.iter().map(Samples::correction_ns).collect();
         let leg = |(s, correction): (&Samples, &f64), i: usize| {
-            s.elapsed_ns[i] as f64 / (s.batch as f64 * legs as f64) - correction
+            s.until_end_ns(i) as f64 / (s.batch as f64 * legs as f64) - correction
         };
         let slowest = |i: usize, thread: u32| {
             let of = samples.iter().zip(&corrections).filter(|(s, _)| s.thread == thread);

@@ -1,5 +1,7 @@
 //! Estimates from samples: the median, its distribution-free interval, and percentiles that have a bound.
 
+mod total;
+
 /// Probability that the true value lies beyond one end of an interval.
 const TAIL: f64 = 0.025;
 /// Lag-1 autocorrelation above which samples are treated as dependent.

@@ -4,6 +4,7 @@ mod batches;
 pub mod coverage;
 mod hostile;
 pub mod noise;
+pub mod pairs;
 mod probe;
 mod sim_link;
 mod sim_mesh;

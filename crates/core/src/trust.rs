@@ -5,7 +5,10 @@ mod row;
 mod standing;
 
 pub use self::{
-    row::{RowFacts, below_one_way, clocks_apart, costly_clock, late_starts, of_row, of_samples, one_byte},
+    row::{
+        RowFacts, below_one_way, clocks_apart, costly_clock, late_starts, of_row, of_samples, one_byte,
+        starts_apart,
+    },
     standing::{crowded_threads, idle_ranks, oversubscribed, standing, thread_multiple},
 };
 

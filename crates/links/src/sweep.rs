@@ -23,7 +23,7 @@ use ombx_core::{
 };
 use ombx_results::{
     file::{self, Record},
-    verdict::{self, Hosts, TimesBySize},
+    verdict::{self, Criteria, Hosts, TimesBySize},
 };
 
 /// Selection of pairs, and which of them are measured at the same time.
@@ -76,6 +76,8 @@ pub struct Task {
     pub seed: Option<u64>,
     /// Number of slowest links per size that are measured again, alone.
     pub retest: u32,
+    /// What the user demands of the links.
+    pub criteria: Criteria,
 }
 
 /// Runs a sweep. All ranks call this with the same arguments; the sink of rank 0 receives the rows.
@@ -295,6 +297,7 @@ fn describe(task: &Task, plan: &Plan) -> BTreeMap<String, String> {
     options.insert("benchmarks".into(), verdict::BENCH.into());
     options.insert("links".into(), task.mode.name().into());
     options.insert("retest".into(), task.retest.to_string());
+    task.criteria.describe(&mut options);
     if let Some(seed) = task.seed {
         options.insert("randomize".into(), seed.to_string());
     }

@@ -3,15 +3,19 @@
 //! Links inside a host and links between hosts are two kinds. All tests compare logarithms of median times within a kind.
 //! Hosts are tested first, then ranks, then the single links that remain. Each test is corrected for multiple testing.
 
+mod criteria;
 mod detection;
 mod retest;
+mod search;
+mod student;
 mod sweep;
 mod times;
 
 pub use self::{
+    criteria::{Criteria, Expectation, FailOn, Reference},
     detection::find_slow,
     retest::{Retest, retest_candidates, slowest},
-    sweep::LinkSweep,
+    sweep::{Conclusion, LinkSweep, Verdict},
     times::{Hosts, Link, LinkTimes, TimesBySize},
 };
 use crate::file::RunWithRows;
@@ -40,10 +44,30 @@ pub enum Component {
     HostWithin(u32),
     /// Links of one rank, whose host as a whole is not slow.
     Rank(u32),
-    /// Both directions of a link.
+    /// A link, in both directions if the traffic is directed.
     Link(u32, u32),
     /// One direction of a link.
     OneWay(u32, u32),
+}
+
+impl Component {
+    /// Returns whether a link belongs to the component.
+    pub fn contains(&self, [from, to]: [u32; 2], hosts: &Hosts) -> bool {
+        let (on_from, on_to) = (hosts.number(from), hosts.number(to));
+        match *self {
+            Component::HostBetween(host) => on_from != on_to && [on_from, on_to].contains(&host),
+            Component::HostWithin(host) => on_from == host && on_to == host,
+            Component::Rank(rank) => [from, to].contains(&rank),
+            Component::Link(a, b) => [(a, b), (b, a)].contains(&(from, to)),
+            // Without directed traffic no component has this form.
+            Component::OneWay(a, b) => (from, to) == (a, b),
+        }
+    }
+
+    /// Returns whether the component is a single link.
+    pub fn is_link(&self) -> bool {
+        matches!(self, Component::Link(..) | Component::OneWay(..))
+    }
 }
 
 /// Slow component.
@@ -55,6 +79,55 @@ pub struct SlowComponent {
     pub factor: f64,
     /// Message size with the largest factor.
     pub bytes: u64,
+    /// Links that show it.
+    pub evidence: Evidence,
+}
+
+/// Links of a slow component, and the ordinary ones that they are compared with.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Evidence {
+    /// Slowest links of the component and their ratios to the ordinary ones in the sweep.
+    pub links: Vec<([u32; 2], f64)>,
+    /// Number of links of the component.
+    pub count: usize,
+    /// Number of ordinary links.
+    pub ordinary: usize,
+    /// Median time of the ordinary links in nanoseconds.
+    pub ordinary_ns: f64,
+    /// Whether links of the component were measured again alone.
+    pub measured_again: bool,
+}
+
+impl Evidence {
+    fn sentence(&self, hosts: &Hosts) -> String {
+        let one = |(ends, ratio): &([u32; 2], f64)| format!("{} {ratio:.2} x", link_name(*ends, hosts));
+        let mut links: Vec<String> = self.links.iter().map(one).collect();
+        if self.count > links.len() {
+            links.push(format!("{} more", self.count - links.len()));
+        }
+        let again = match self.measured_again {
+            true => "slow again when measured alone",
+            false => "measured once",
+        };
+        format!(
+            "{} the median of {} ({:.2} us); {again}",
+            links.join(", "),
+            count(self.ordinary, "ordinary link"),
+            self.ordinary_ns / 1e3
+        )
+    }
+}
+
+/// Returns the name of a link: its two ends.
+fn link_name([from, to]: [u32; 2], hosts: &Hosts) -> String {
+    match hosts.count() {
+        1 => format!("ranks {from}-{to}"),
+        _ => format!("{}-{}", hosts.label(from), hosts.label(to)),
+    }
+}
+
+fn count(number: usize, what: &str) -> String {
+    if number == 1 { format!("1 {what}") } else { format!("{number} {what}s") }
 }
 
 /// Returns the reason against a verdict if a row has a mark of shared CPUs: such times include waiting for the scheduler.
@@ -66,7 +139,11 @@ pub fn no_verdict_reason<'a>(codes: impl IntoIterator<Item = &'a str>) -> Option
 impl SlowComponent {
     /// Returns a sentence that names the component, its factor and the message size.
     pub fn sentence(&self, hosts: &Hosts) -> String {
-        let at = |rank: u32| format!("rank {rank} on {}", hosts.name(rank));
+        let one_each = hosts.count() == hosts.ranks() as usize;
+        let at = |rank: u32| match one_each {
+            true => hosts.name(rank).to_owned(),
+            false => format!("rank {rank} on {}", hosts.name(rank)),
+        };
         let (subject, others) = match self.component {
             Component::HostBetween(host) => (
                 format!("host {} is slow: its links to other hosts take", hosts.name_of(host)),

@@ -8,8 +8,7 @@ use rustix::process::Signal;
 use crate::testbed::Bed;
 
 /// Options of a run that lasts long enough to be disturbed.
-const LONG: &str =
-    "--timeout 25s --pairs h1-h2,h2-h3,h1-h3 -- --sizes 8 --max-time 2500ms --precision 0.0001% --retest 0";
+const LONG: &str = "--timeout 25s --pairs h1-h2,h2-h3,h1-h3 --fail-on nothing -- --sizes 8 --max-time 2500ms --precision 0.0001% --retest 0";
 
 /// Waits until the job of a pair has measured a row.
 fn until_measured(running: &mut Running, bed: &Bed, pair: &str) {
@@ -85,7 +84,7 @@ fn a_host_that_is_down_before_the_start_is_an_error() {
 #[test]
 fn a_killed_call_can_be_resumed() {
     let Some(bed) = Bed::up("--hosts 2") else { return };
-    let options = "--timeout 60s -- --sizes 8 --max-time 3s --precision 0.0001% --retest 0";
+    let options = "--timeout 60s --fail-on nothing -- --sizes 8 --max-time 3s --precision 0.0001% --retest 0";
     let mut running = bed.cluster_bench(options).limit(Duration::from_secs(240)).start();
     until_measured(&mut running, &bed, "pairs-h1-h2");
     let own = running.processes().into_iter().filter(|process| process.is_called(&["xtask"]));

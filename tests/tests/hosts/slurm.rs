@@ -138,6 +138,8 @@ fn sbatch_runs_jobs_of_cluster_bench() {
         "slurm",
         "--timeout",
         "60s",
+        "--fail-on",
+        "nothing",
         "--",
         "--sizes",
         "8",

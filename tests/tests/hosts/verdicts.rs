@@ -16,7 +16,7 @@ fn verdicts(bed: &Bed) -> Vec<String> {
 fn one_slow_link_of_six_is_the_only_verdict() {
     let Some(bed) = Bed::up("--hosts 4 --delay 2ms --link h2-h4:delay=6ms") else { return };
     eventually(3, || {
-        bed.cluster_bench(SHORT).run().expect(0);
+        bed.cluster_bench(SHORT).run().expect(9);
         let found = verdicts(&bed);
         let right = |line: &String| line.contains(" link ") && line.contains("h2") && line.contains("h4");
         match !found.is_empty() && found.iter().all(right) {
@@ -39,7 +39,7 @@ fn one_slow_link_of_six_is_the_only_verdict() {
 fn one_slow_host_of_four_is_the_only_verdict() {
     let Some(bed) = Bed::up("--hosts 4 --delay 2ms --host h3:delay=6ms") else { return };
     eventually(3, || {
-        bed.cluster_bench(SHORT).run().expect(0);
+        bed.cluster_bench(SHORT).run().expect(9);
         let found = verdicts(&bed);
         let right = |line: &String| {
             line.contains("host h3 is slow") && !["h1", "h2", "h4"].iter().any(|h| line.contains(h))
@@ -48,6 +48,34 @@ fn one_slow_host_of_four_is_the_only_verdict() {
             true => Ok(()),
             false => Err(format!("{found:?}")),
         }
+    });
+}
+
+/// `ombx links` alone, without the pairs of `ombx cluster`.
+#[test]
+fn one_of_four_hosts_at_100_mbit_is_named_and_fewer_are_no_all_clear() {
+    let Some(bed) = Bed::up("--hosts 4 --host h3:rate=100Mbit") else { return };
+    let links = |hosts: &str, options: &str| {
+        bed.ombx(hosts, &format!("links --sizes 1M --max-time 200ms --timeout 60s {options}")).run()
+    };
+    for hosts in ["h1,h3", "h1,h2,h3"] {
+        let done = links(hosts, "").expect(10);
+        assert!(done.stdout.contains("\nno verdict: ") && !done.stdout.contains("stands out"), "{done}");
+    }
+    // An absolute limit needs no other links.
+    let done = links("h1,h3", "--expect bw>1GB/s").expect(9);
+    assert!(done.stdout.contains("bw>1GB/s: missed by 1 of 1 link"), "{done}");
+    eventually(3, || {
+        let done = links("h1,h2,h3,h4", "");
+        assert!(!done.stdout.contains("stands out"), "{done}");
+        let mut named = done.stdout.lines().filter(|line| line.starts_with("verdict: "));
+        let is_right =
+            named.next().is_some_and(|first| first.contains("host h3 is slow")) && named.count() == 0;
+        if is_right {
+            done.expect(9);
+            return Ok(());
+        }
+        Err(format!("{done}"))
     });
 }
 

@@ -1,4 +1,5 @@
-//! Tests under foreign load: a row is within 10 % of its undisturbed median, or it has a caution or worse about the disturbance.
+//! Tests under foreign load: a row or its interval is within 10 % of the undisturbed median, or a mark says that the
+//! disturbance can have changed it.
 
 use std::{
     collections::BTreeMap,
@@ -117,12 +118,18 @@ fn within_tolerance(ratio: f64) -> bool {
     (1.0 / TOLERANCE..=TOLERANCE).contains(&ratio)
 }
 
+/// Returns whether the interval of a row comes within the tolerance of this median.
+fn interval_reaches(row: &Measurement, median: f64) -> bool {
+    let interval = row.summary.as_ref().and_then(|summary| summary.ci95);
+    interval.is_some_and(|[low, high]| low <= median * TOLERANCE && high >= median / TOLERANCE)
+}
+
 /// Returns the row key at the start of a line of `changed_without_doubt`.
 fn key_of(sentence: &str) -> &str {
     sentence.split(": ").next().unwrap_or_default()
 }
 
-/// Returns a line for each row whose median differs although nothing casts doubt on it.
+/// Returns a line for each row whose median differs although neither its interval nor a mark says so.
 fn changed_without_doubt(
     quiet: &BTreeMap<String, f64>,
     loaded: &BTreeMap<String, Measurement>,
@@ -130,7 +137,7 @@ fn changed_without_doubt(
     let differs = |(key, before): (&String, &f64)| {
         let row = loaded.get(key)?;
         let ratio = median(row)? / before;
-        let silent = !within_tolerance(ratio) && doubt(row).is_none();
+        let silent = !within_tolerance(ratio) && !interval_reaches(row, *before) && doubt(row).is_none();
         silent.then(|| format!("{key}: {ratio:.2} times as long"))
     };
     quiet.iter().filter_map(differs).collect()

@@ -80,9 +80,11 @@ fn zero_copy_rows_have_the_share_of_copied_sends() {
 fn links_over_sockets_need_no_mpi() {
     for fabric in ["tcp", "unix", "udp"] {
         let kept = Kept::new();
-        kept.job(&format!("links --fabric {fabric} -n 4 --sizes 8 --retest 0 --max-time 5ms"))
-            .run()
-            .expect(0);
+        kept.job(&format!(
+            "links --fabric {fabric} -n 4 --sizes 8 --retest 0 --max-time 5ms --fail-on nothing"
+        ))
+        .run()
+        .expect(0);
         let rows = kept.rows();
         assert_eq!(rows.len(), 12, "{fabric}");
         assert!(rows.iter().all(|row| row["check"] == "passed" && row["axes"]["transport"] == fabric));

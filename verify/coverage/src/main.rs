@@ -5,6 +5,7 @@ mod document;
 mod drawing;
 mod launches;
 mod line;
+mod pairs;
 
 use std::{fs, process::ExitCode};
 
@@ -46,6 +47,9 @@ struct Options {
     /// hold the median of all launches
     #[arg(long, value_name = "N", default_value_t = 0)]
     launches: u32,
+    /// Simulate pairs of known noise instead, and compare their headline with total work over wall time
+    #[arg(long, conflicts_with_all = ["rows", "model", "launches", "write"])]
+    pairs: bool,
     /// Write docs/COVERAGE.md, docs/coverage.svg and the table of METHODOLOGY.md
     #[arg(long, conflicts_with = "model")]
     write: bool,
@@ -56,6 +60,9 @@ fn main() -> ExitCode {
 }
 
 fn run(options: &Options) -> Result<ExitCode> {
+    if options.pairs {
+        return Ok(failed_if(pairs::measure(options.seed)?));
+    }
     let workspace = Workspace::read()?;
     let chosen =
         |model: &&Model| model.family.contains(&options.model) || model.name.contains(&options.model);

@@ -1,14 +1,16 @@
 //! `ombx links`: measures every pair of ranks, as LinkTest does.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, path::PathBuf, str::FromStr, sync::Arc};
 
 use clap::{Args, ValueEnum};
 use ombx_core::{
     benchmark::{Choice, Registry},
     error::{Error, Result},
     measure::plan::Plan,
+    unit::Bytes,
 };
 use ombx_links::sweep::{Mode, Task};
+use ombx_results::verdict::{Criteria, Expectation, FailOn, Reference};
 
 use crate::{
     arguments::{
@@ -19,15 +21,19 @@ use crate::{
         start::StartArgs,
     },
     job::{Extent, Job, Work, time_limit},
+    launch::detection,
+    result_file,
 };
 
 /// Benchmarks of two ranks that measure a link, over MPI and over sockets.
 const OVER_MPI: &str = "p2p.link";
 const OVER_SOCKETS: &str = "sockets.link";
+/// Number of slowest links per size that are measured again if the user demands something of each link.
+const JUDGED_AGAIN: u32 = 32;
 
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  ombx links -n 4\n  ombx links --hosts n01,n02,n03,n04 --sizes 8,1M -o links.jsonl\n  srun -n 256 ombx links --randomize 7 --format csv > links.csv"
+    after_help = "Examples:\n  ombx links -n 4\n  ombx links --hosts n01,n02,n03,n04,n05 --sizes 8,1M -o links.jsonl\n  ombx links --hosts n01,n02 --expect 'latency<2us' --expect 'bw>11GB/s'\n  ombx links --hosts n01,n02 --reference links.jsonl\n  srun -n 256 ombx links --randomize 7 --format csv > links.csv\n\nExit codes:\n  0   nothing is slow, or every link meets --expect and --reference\n  4   a case failed or was skipped\n  5   data arrived wrong\n  9   something is slow, or a link misses --expect or --reference\n  10  no verdict: fewer than 4 hosts or 10 links, ranks that share CPUs, or too much scatter\n  With --fail-on nothing, 9 and 10 become 0."
 )]
 pub(crate) struct LinksArgs {
     #[command(flatten)]
@@ -57,6 +63,16 @@ pub(crate) struct LinksArgs {
     /// Number of slowest links per size to measure again alone, in addition to those that stand out; 0: no link at all
     #[arg(long, value_name = "K", default_value_t = 4, help_heading = "What is measured")]
     pub(crate) retest: u32,
+    /// Limit that every link must keep, for example: --expect 'latency<2us' (smallest size) --expect 'bw>11GB/s' (largest size);
+    /// can be repeated
+    #[arg(long, value_name = "LIMIT", value_parser = Expectation::from_str, help_heading = "Verdict")]
+    pub(crate) expect: Vec<Expectation>,
+    /// Result of an earlier `ombx links` with which each link is compared
+    #[arg(long, value_name = "FILE", help_heading = "Verdict")]
+    pub(crate) reference: Option<PathBuf>,
+    /// What ends this command with a code other than 0
+    #[arg(long, value_enum, default_value_t = FailOnArg::Slow, help_heading = "Verdict")]
+    pub(crate) fail_on: FailOnArg,
     /// Do not verify payloads
     #[arg(long, help_heading = "What is measured")]
     pub(crate) no_verify: bool,
@@ -92,6 +108,15 @@ impl Fabric {
             Fabric::Udp => (OVER_SOCKETS, Some("udp")),
         }
     }
+}
+
+/// Value of `--fail-on`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum FailOnArg {
+    /// Something slow (exit code 9), or no verdict (10)
+    Slow,
+    /// No verdict at all
+    Nothing,
 }
 
 /// Patterns of LinkTest.
@@ -154,8 +179,10 @@ pub(crate) fn prepare(registry: &Registry, args: LinksArgs) -> Result<Job> {
         _ => Mode::Parallel,
     };
     let (steps, rows) = mode.extent(ranks, args.sizes.0.len());
+    let sizes = args.sizes.0.clone();
+    check_expectations(&args, &sizes)?;
     let plan = Plan {
-        sizes: Some(args.sizes.0),
+        sizes: Some(sizes.clone()),
         depth: args.window,
         effort: args.effort.effort(None),
         batch: args.effort.batch.0,
@@ -163,9 +190,49 @@ pub(crate) fn prepare(registry: &Registry, args: LinksArgs) -> Result<Job> {
         axes,
         ..Plan::default()
     };
-    let task =
-        Task { choice: Choice { bench, preset: &[] }, mode, seed: args.randomize, retest: args.retest };
+    let reference = reference(&args, &sizes)?;
+    let fail_on = match args.fail_on {
+        FailOnArg::Slow => FailOn::Slow,
+        FailOnArg::Nothing => FailOn::Nothing,
+    };
+    // A demand on each link needs a second measurement of more than the slowest few.
+    let demands = !args.expect.is_empty() || args.reference.is_some();
+    let retest = if demands && args.retest > 0 { args.retest.max(JUDGED_AGAIN) } else { args.retest };
+    let criteria = Criteria { expectations: args.expect, reference, fail_on };
+    let task = Task { choice: Choice { bench, preset: &[] }, mode, seed: args.randomize, retest, criteria };
     let extent = Extent { ranks, rows, time: time_limit::of_rows(&plan, steps) };
     let LinksArgs { start, output, role, .. } = args;
     Ok(Job { start, output, role, work: Work::Links(task, Box::new(plan)), extent, launches: Launches::ONE })
+}
+
+/// Fails if an expectation limits a figure that the run does not measure.
+fn check_expectations(args: &LinksArgs, sizes: &[Bytes]) -> Result<()> {
+    for expectation in &args.expect {
+        if expectation.is_latency() && args.pattern == Pattern::Unidirectional {
+            return Err(Error::usage(format!(
+                "--expect '{expectation}': the unidirectional pattern measures no latency: leave out --pattern, or expect a bandwidth"
+            )));
+        }
+        if !expectation.is_latency() && sizes.iter().all(|bytes| bytes.0 == 0) {
+            return Err(Error::usage(format!(
+                "--expect '{expectation}': messages of 0 bytes have no bandwidth: give a larger one by --sizes"
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// Reads the reference where results are written: in the launching process, or in rank 0 of the user's launcher.
+fn reference(args: &LinksArgs, sizes: &[Bytes]) -> Result<Option<Arc<Reference>>> {
+    let Some(path) = &args.reference else { return Ok(None) };
+    if args.role.relay.is_some() || !detection::is_first_process() {
+        return Ok(None);
+    }
+    let file = result_file::read(path).map_err(|e| Error::usage(format!("--reference: {e}")))?;
+    let (_, transport) = args.fabric.bench();
+    let name = path.display().to_string();
+    let reference = Reference::of(&name, &file.runs, args.pattern.name(), transport, sizes);
+    reference
+        .map(|reference| Some(Arc::new(reference)))
+        .map_err(|why| Error::usage(format!("--reference: {why}")))
 }

@@ -96,7 +96,7 @@ fn show_cases(
 /// Writes each sweep over links.
 fn show_links(runs: &[RunWithRows], args: &ShowArgs, out: &mut dyn Write) -> io::Result<()> {
     for run in runs {
-        let Some(mut renderer) = renderers::links(args.format, args.color) else { continue };
+        let Some(mut renderer) = renderers::links(args.format, args.color, None) else { continue };
         renderer.run(out, &run.run)?;
         let mut tally = Tally::default();
         for row in &run.rows {

@@ -142,7 +142,7 @@ impl JobState<'_> {
         limit: Duration,
     ) -> Result<u8> {
         if self.history.complete && matches!(self.history.end_reason, None | Some(EndReason::Complete)) {
-            return Ok(self.output.tally().exit_code(self.args.allow_skips));
+            return Ok(self.output.exit_code(self.args.allow_skips));
         }
         if let Some(error) = self.history.error.take() {
             return Err(error);

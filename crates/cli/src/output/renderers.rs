@@ -3,13 +3,17 @@
 use std::{
     env,
     io::{self, IsTerminal},
+    sync::Arc,
 };
 
 use ombx_core::{
     benchmark::{Osu, Registry},
     error::{Error, Result},
 };
-use ombx_results::render::{Csv, Links, LinksCsv, OpenMetrics, OsuColumns, OsuTable, Paint, Renderer, Table};
+use ombx_results::{
+    render::{Csv, Links, LinksCsv, OpenMetrics, OsuColumns, OsuTable, Paint, Renderer, Table},
+    verdict::Reference,
+};
 
 use crate::arguments::output::{Color, Format};
 
@@ -74,10 +78,14 @@ pub(crate) fn osu(columns: OsuColumns) -> Box<dyn Renderer> {
     Box::new(OsuTable::with(osu_program, columns))
 }
 
-/// Returns the renderer for a run of `ombx links`; `None` for lines of the result file.
-pub(crate) fn links(format: Format, color: Color) -> Option<Box<dyn Renderer>> {
+/// Returns the renderer for a run of `ombx links`, compared with an earlier result; `None` for lines of the result file.
+pub(crate) fn links(
+    format: Format,
+    color: Color,
+    reference: Option<Arc<Reference>>,
+) -> Option<Box<dyn Renderer>> {
     match format {
-        Format::Table => Some(Box::new(Links::default())),
+        Format::Table => Some(Box::new(Links::against(reference))),
         Format::Csv => Some(Box::new(LinksCsv::default())),
         Format::Osu | Format::Jsonl | Format::OpenMetrics => rows(format, color, Notes::Hidden, None),
     }

@@ -38,12 +38,12 @@ impl RankState<'_> {
             }),
         };
         let argv = argv::as_typed(command_line());
-        let tally = match work {
+        match work {
             Work::Benchmarks(parts) => runner::run_all(team, parts, &clock, sink, argv)?,
             Work::Links(task, plan) => sweep::run(team, task, plan, &clock, sink, argv)?,
         };
-        if let RankSink::Output(_) = sink {
-            self.code = self.code.max(tally.exit_code(self.job.output.allow_skips));
+        if let RankSink::Output(output) = sink {
+            self.code = self.code.max(output.exit_code(self.job.output.allow_skips));
         }
         Ok(())
     }

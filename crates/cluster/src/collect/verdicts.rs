@@ -3,23 +3,27 @@
 use std::collections::BTreeMap;
 
 use ombx_core::result::{Measurement, Run};
-use ombx_results::verdict::{self, Hosts, TimesBySize};
+use ombx_results::verdict::{self, ALONE, Conclusion, Hosts, LinkSweep, RETEST, Verdict};
 
-use crate::{cluster::Cluster, plan::Job};
+use crate::{
+    cluster::Cluster,
+    plan::{Job, Stage},
+};
 
 /// Slowest links of each size that are measured again, besides outliers.
 const SLOWEST: usize = 1;
 
-/// Verdicts on pairs of hosts.
-pub(crate) struct PairVerdicts {
-    /// Sentences, one for each slow host or link.
-    pub(crate) sentences: Vec<String>,
+/// Verdict on pairs of hosts.
+pub(crate) struct PairVerdict {
+    /// The verdict and the hosts that its sentences name.
+    pub(crate) verdict: Verdict,
+    pub(crate) hosts: Hosts,
     /// Pairs to measure again; empty if nothing is slow.
     pub(crate) again: Vec<[usize; 2]>,
 }
 
 /// Judges the jobs of single pairs. Each host counts as one rank for [`verdict`].
-pub(crate) fn judge_pairs<'a>(cluster: &Cluster, jobs: impl Iterator<Item = &'a Job>) -> PairVerdicts {
+pub(crate) fn judge_pairs<'a>(cluster: &Cluster, jobs: impl Iterator<Item = &'a Job>) -> PairVerdict {
     let indices: BTreeMap<&str, usize> =
         (0..cluster.facts.len()).filter_map(|host| Some((cluster.fact(host, "hostname")?, host))).collect();
     // The index of the host of a rank, as text.
@@ -27,64 +31,43 @@ pub(crate) fn judge_pairs<'a>(cluster: &Cluster, jobs: impl Iterator<Item = &'a 
         let rank: usize = row.axes.get(axis)?.parse().ok()?;
         indices.get(run.places.get(rank)?.host.as_str()).map(usize::to_string)
     };
-    let mut times = TimesBySize::default();
-    for run in jobs.filter(|job| job.is_pair()).flat_map(|job| cluster.record.runs(job)) {
-        for mut row in run.rows {
-            let ends = (host(&run.run, &row, "from"), host(&run.run, &row, "to"));
-            let (Some(from), Some(to)) = ends else { continue };
-            row.axes.extend([("from".into(), from), ("to".into(), to)]);
-            times.add(&row);
+    let hosts = Hosts::of(cluster.inventory.hosts.iter().map(|host| host.name.as_str()));
+    let mut sweep = LinkSweep::default();
+    for job in jobs.filter(|job| job.is_pair()) {
+        for run in cluster.record.runs(job) {
+            if sweep.hosts.ranks() == 0 {
+                sweep = LinkSweep::of_run(&run.run);
+                sweep.hosts = hosts.clone();
+            }
+            for mut row in run.rows {
+                let ends = (host(&run.run, &row, "from"), host(&run.run, &row, "to"));
+                let (Some(from), Some(to)) = ends else { continue };
+                row.axes.extend([("from".into(), from), ("to".into(), to)]);
+                if job.stage == Stage::Again {
+                    row.axes.insert(RETEST.into(), ALONE.into());
+                }
+                sweep.add(&row);
+            }
         }
     }
-    let hosts = Hosts::of(cluster.inventory.hosts.iter().map(|host| host.name.as_str()));
-    let slow = verdict::find_slow(&times.0, &hosts);
-    let sentences: Vec<String> = slow.iter().map(|slow| without_ranks(&slow.sentence(&hosts))).collect();
+    let verdict = sweep.verdict();
     let mut again: Vec<[usize; 2]> = Vec::new();
-    if !sentences.is_empty() {
-        for link in verdict::retest_candidates(&times.0, &hosts, SLOWEST) {
+    if verdict.conclusion() == Conclusion::Slow {
+        for link in verdict::retest_candidates(&sweep.times.0, &hosts, SLOWEST) {
             let pair = [link.from.min(link.to) as usize, link.from.max(link.to) as usize];
             if !again.contains(&pair) {
                 again.push(pair);
             }
         }
     }
-    PairVerdicts { sentences, again }
-}
-
-/// Removes `rank N on` from a sentence: every host has one rank.
-fn without_ranks(sentence: &str) -> String {
-    let mut kept = Vec::new();
-    let mut words = sentence.split(' ');
-    while let Some(word) = words.next() {
-        if word == "rank" {
-            words.nth(1);
-        } else {
-            kept.push(word);
-        }
-    }
-    kept.join(" ")
+    PairVerdict { verdict, hosts, again }
 }
 
 /// Judges the last run of a job of all hosts, as `ombx links` does.
-pub(crate) fn judge_together(cluster: &Cluster, job: &Job) -> Vec<String> {
+pub(crate) fn judge_together(cluster: &Cluster, job: &Job) -> Option<(Verdict, Hosts)> {
     let runs = cluster.record.runs(job);
-    let Some(run) = runs.last() else { return Vec::new() };
-    let mut times = TimesBySize::default();
-    run.rows.iter().for_each(|row| times.add(row));
-    let hosts = Hosts::of(run.run.places.iter().map(|place| place.host.as_str()));
-    verdict::find_slow(&times.0, &hosts).iter().map(|slow| slow.sentence(&hosts)).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn sentences_name_hosts_without_ranks() {
-        let sentence = "the link between rank 0 on h1 and rank 12 on h3 is slow: it takes 2.00 times as long";
-        assert_eq!(
-            without_ranks(sentence),
-            "the link between h1 and h3 is slow: it takes 2.00 times as long"
-        );
-    }
+    let run = runs.last()?;
+    let mut sweep = LinkSweep::of_run(&run.run);
+    run.rows.iter().for_each(|row| sweep.add(row));
+    Some((sweep.verdict(), sweep.hosts))
 }

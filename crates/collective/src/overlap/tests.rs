@@ -218,6 +218,9 @@ fn the_error_contains_all_three_intervals() {
     assert!((wide.half_width - 100.0 / 1000.0 * (2.25f64 * 1600.0).sqrt()).abs() < 1e-9, "{wide:?}");
     let why = percent(1000.0, 1000.0, 1500.0, 170.0).unwrap_err();
     assert!(why.contains("50 % with an error of 26 points"), "{why}");
+    let clock = Facts { source: "manual", resolution_ns: 10, overhead_ns: 9 };
+    let [good, bad] = [around(1000.0, 1.0), Summary { ci95: None, ..around(1000.0, 1.0) }];
+    assert!(overlap_percent(&bad, &good, &good, clock).unwrap_err().contains("no 95% interval"));
 }
 
 /// Intervals from noisy times of known medians contain the known overlap.

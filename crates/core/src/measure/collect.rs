@@ -1,5 +1,7 @@
 //! Samples of one round on one rank, and their gathering on rank 0; the same for checks.
 
+use std::collections::BTreeMap;
+
 use crate::{
     benchmark::{
         Aggregation,
@@ -7,6 +9,7 @@ use crate::{
     },
     error::{Error, Result},
     result::{RoundTrips, Samples},
+    system::clock::Clock,
     team::Team,
     unit::Rank,
 };
@@ -16,12 +19,24 @@ use crate::{
 pub struct RoundSamples {
     /// Time of every sample. With an agreed start: from that start to this rank's end.
     pub elapsed_ns: Vec<u64>,
-    /// Time from the agreed start of every sample to this rank's start; empty without agreed starts.
+    /// Time from the agreed start of every sample to this rank's start; empty without agreed starts. Of several pairs, after
+    /// gathering: time from the first start on this rank's clock to this rank's start.
     pub started_ns: Vec<u64>,
+    /// Starts of the samples of several pairs.
+    pub starts: Option<Starts>,
     /// Numbers of the samples that this rank started late.
     pub late: Vec<u64>,
     /// Round trips that alternate with the samples. Only rank 0 has them, so they are never sent.
     pub round_trips: Option<RoundTrips>,
+}
+
+/// Raw readings at the start of each sample. They are comparable between ranks that read the same clock.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Starts {
+    /// Lowest rank that reads the same clock.
+    pub clock_owner: u32,
+    /// Reading at the start of each sample.
+    pub ticks: Vec<u64>,
 }
 
 /// Rank and thread.
@@ -42,7 +57,9 @@ impl RoundSamples {
     }
 
     fn to_bytes(&self) -> Vec<u8> {
-        let parts = [&self.elapsed_ns, &self.started_ns, &self.late];
+        let owner: Vec<u64> = self.starts.iter().map(|starts| starts.clock_owner.into()).collect();
+        let ticks = self.starts.as_ref().map_or(&[][..], |starts| &starts.ticks);
+        let parts = [&*self.elapsed_ns, &self.started_ns, &self.late, &owner, ticks];
         let words = parts.iter().flat_map(|part| [part.len() as u64].into_iter().chain(part.iter().copied()));
         words.flat_map(u64::to_le_bytes).collect()
     }
@@ -56,13 +73,20 @@ impl RoundSamples {
             words = more;
             Some(part.iter().copied().map(u64::from_le_bytes).collect::<Vec<u64>>())
         };
-        let [elapsed_ns, started_ns, late] = [part()?, part()?, part()?];
+        let [elapsed_ns, started_ns, late, owner, ticks] = [part()?, part()?, part()?, part()?, part()?];
         let samples = elapsed_ns.len();
+        let starts = match (owner.as_slice(), ticks.len()) {
+            ([], 0) => None,
+            ([owner], length) if length == samples => {
+                Some(Starts { clock_owner: u32::try_from(*owner).ok()?, ticks })
+            }
+            _ => return None,
+        };
         let fits = rest.is_empty()
             && words.is_empty()
             && (started_ns.is_empty() || started_ns.len() == samples)
             && late.iter().all(|at| *at < samples as u64);
-        fits.then_some(RoundSamples { elapsed_ns, started_ns, late, round_trips: None })
+        fits.then_some(RoundSamples { elapsed_ns, started_ns, starts, late, round_trips: None })
     }
 }
 
@@ -97,6 +121,21 @@ pub(crate) fn collect(
     Ok(all)
 }
 
+/// Replaces the readings at the starts of several pairs by the times since the first start on the same clock.
+pub(crate) fn compare_starts(all: &mut [(ThreadId, RoundSamples)], clock: &Clock) {
+    let mut first: BTreeMap<u32, Vec<u64>> = BTreeMap::new();
+    for starts in all.iter().filter_map(|(_, round)| round.starts.as_ref()) {
+        let known = first.entry(starts.clock_owner).or_insert_with(|| starts.ticks.clone());
+        known.iter_mut().zip(&starts.ticks).for_each(|(first, start)| *first = (*first).min(*start));
+    }
+    for (_, round) in all {
+        let Some(starts) = round.starts.take() else { continue };
+        let Some(first) = first.get(&starts.clock_owner) else { continue };
+        round.started_ns =
+            first.iter().zip(&starts.ticks).map(|(first, start)| clock.nanos(*first, *start)).collect();
+    }
+}
+
 /// Makes every time start when the first rank started. The maximum over ranks is then the time of the operation.
 fn count_from_first_start(all: &mut [(ThreadId, RoundSamples)]) {
     let samples = all.iter().map(|(_, round)| round.started_ns.len()).min().unwrap_or(0);
@@ -106,6 +145,7 @@ fn count_from_first_start(all: &mut [(ThreadId, RoundSamples)]) {
             round.elapsed_ns[at] = round.elapsed_ns[at].saturating_sub(first);
         }
     }
+    all.iter_mut().for_each(|(_, round)| round.started_ns.clear());
 }
 
 /// Appends a round to the samples of each rank and thread.
@@ -118,6 +158,7 @@ pub(crate) fn extend(all: &mut Vec<Samples>, batch: u64, round: Vec<(ThreadId, R
         let before = samples.elapsed_ns.len() as u64;
         samples.late.extend(new.late.iter().map(|sample| before + sample));
         samples.elapsed_ns.extend(new.elapsed_ns);
+        samples.started_ns.extend(new.started_ns);
         match (&mut samples.round_trips, new.round_trips) {
             (Some(known), Some(more)) => known.elapsed_ns.extend(more.elapsed_ns),
             (known, more) => *known = known.take().or(more),
@@ -181,7 +222,7 @@ mod tests {
         let of = |elapsed: &[u64], started: &[u64], late: &[u64]| {
             let [elapsed_ns, started_ns, late] = [elapsed, started, late].map(<[u64]>::to_vec);
             RoundSamples::from_bytes(
-                &RoundSamples { elapsed_ns, started_ns, late, round_trips: None }.to_bytes(),
+                &RoundSamples { elapsed_ns, started_ns, late, ..RoundSamples::default() }.to_bytes(),
             )
         };
         assert!(of(&[1, 2], &[3, 4], &[1]).is_some());
@@ -204,6 +245,21 @@ mod tests {
         let mut all = vec![((0, 0), of(10, 60)), ((1, 0), of(30, 100))];
         count_from_first_start(&mut all);
         assert_eq!([all[0].1.elapsed_ns[0], all[1].1.elapsed_ns[0]], [50, 90]);
+    }
+
+    #[test]
+    fn starts_are_compared_on_each_clock() {
+        let of = |clock_owner, ticks: [u64; 2]| RoundSamples {
+            elapsed_ns: vec![9, 9],
+            starts: Some(Starts { clock_owner, ticks: ticks.to_vec() }),
+            ..RoundSamples::default()
+        };
+        let rounds = [of(0, [105, 200]), of(0, [100, 230]), of(2, [7, 9])];
+        let sent = rounds.iter().map(|round| RoundSamples::from_bytes(&round.to_bytes()).unwrap());
+        let mut all: Vec<_> = (0..).map(|rank| (rank, 0)).zip(sent).collect();
+        compare_starts(&mut all, &Clock::manual(1).0);
+        let started: Vec<_> = all.into_iter().map(|(_, round)| round.started_ns).collect();
+        assert_eq!(started, [[5, 0], [0, 30], [0, 0]]);
     }
 
     #[test]

@@ -9,6 +9,8 @@ use crate::{
         session::Session,
         thread_pool,
     },
+    pacing::paced_pairs::PacedPairs,
+    system::clock::Clock,
     team::Team,
 };
 
@@ -35,13 +37,17 @@ impl Benchmark {
 
 /// Runs a kernel in every case of a session. [`Benchmark::of`] registers it.
 pub fn run<K: Kernel>(session: &mut Session<'_>) -> Result<()> {
-    row::every_case(session, &KernelFactory::of::<K>(&open::<K>))
+    let (team, clock) = (session.team, session.clock);
+    let open = |cx: &Context<'_>, case: &Case| open::<K>(team, clock, cx, case);
+    row::every_case(session, &KernelFactory::of::<K>(&open))
 }
 
 /// Runs kernel `K` in every case that it supports, and `L` in the others. Both use the same method.
 pub fn run_either<K: Kernel, L: Kernel>(session: &mut Session<'_>) -> Result<()> {
-    let open = |cx: &Context<'_>, case: &Case| {
-        if K::supports(case) { open::<K>(cx, case) } else { open::<L>(cx, case) }
+    let (team, clock) = (session.team, session.clock);
+    let open = |cx: &Context<'_>, case: &Case| match K::supports(case) {
+        true => open::<K>(team, clock, cx, case),
+        false => open::<L>(team, clock, cx, case),
     };
     row::every_case(session, &KernelFactory::of::<K>(&open))
 }
@@ -51,8 +57,17 @@ pub fn run_threaded<K: Kernel + Send + 'static>(session: &mut Session<'_>) -> Re
     row::every_case(session, &KernelFactory::of::<K>(&thread_pool::open::<K>))
 }
 
-fn open<'k, K: Kernel + 'k>(cx: &Context<'_>, case: &Case) -> Result<Box<dyn OpenKernel + 'k>> {
-    Ok(Box::new(SingleThreaded(K::open(cx, case)?, None)))
+/// Opens a kernel. Several pairs begin each sample together; one pair runs the plain loop.
+fn open<'k, K: Kernel + 'k>(
+    team: &'k dyn Team,
+    clock: &Clock,
+    cx: &Context<'_>,
+    case: &Case,
+) -> Result<Box<dyn OpenKernel + 'k>> {
+    Ok(match case.pairs {
+        1 => Box::new(SingleThreaded(K::open(cx, case)?, None)),
+        _ => Box::new(PacedPairs::<K>::open(team, clock, cx, case)?),
+    })
 }
 
 /// Ends all ranks after an error of this rank alone. The caller has printed the message.

@@ -29,6 +29,10 @@ pub trait OpenKernel {
     fn batch(&self) -> Option<u64> {
         None
     }
+    /// Returns the minimum time of a sample on rank 0, in nanoseconds. Collective.
+    fn least_sample_ns(&mut self, _clock: &Clock) -> Result<f64> {
+        Ok(0.0)
+    }
     /// Returns the number of clock readings for `samples` samples.
     fn readings(&self, samples: u64) -> u64 {
         samples + 1

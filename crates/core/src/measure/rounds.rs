@@ -9,7 +9,7 @@ use crate::{
     },
     error::Result,
     measure::{
-        collect::{RoundSamples, collect, extend, first_mismatch},
+        collect::{RoundSamples, collect, compare_starts, extend, first_mismatch},
         opened::OpenKernel,
         plan::Effort,
         session::Session,
@@ -78,6 +78,7 @@ impl OpenCase<'_, '_> {
     pub(crate) fn warm_up(&mut self) -> Result<WarmUp> {
         let team = self.session.team;
         let (mut iterations, mut iteration_ns, mut wall_ns) = (0, f64::INFINITY, f64::INFINITY);
+        let mut usual_ns = f64::INFINITY;
         if let Effort::Fixed { warmup, .. } = self.effort {
             if warmup > 0 {
                 iteration_ns = self.iterate(warmup)?.0 as f64 / warmup as f64;
@@ -90,16 +91,36 @@ impl OpenCase<'_, '_> {
                 (spent, iterations) = (spent + wall, iterations + next);
                 // A batch sized by the fastest iteration hides the cost of the clock in every batch.
                 iteration_ns = iteration_ns.min(elapsed as f64 / next as f64);
-                wall_ns = wall_ns.min(wall as f64 / next as f64);
+                usual_ns = wall as f64 / next as f64;
+                wall_ns = wall_ns.min(usual_ns);
                 next = team.broadcast_value(stop::more_warm_up(iterations, spent, wall_ns))?;
             }
         }
         self.kernel.warmed_up(self.session.clock)?;
         let stamp_ns = self.session.clock.facts().overhead_ns;
         let chosen = self.session.plan.batch.or(self.kernel.batch()).or(self.known_batch);
-        let batch = chosen.unwrap_or_else(|| stop::batch_for(iteration_ns, stamp_ns));
+        let batch = match chosen {
+            Some(batch) => batch,
+            None => {
+                let least_ns = self.kernel.least_sample_ns(self.session.clock)?;
+                let most = self.most_of_sample(usual_ns, least_ns);
+                stop::batch_for(iteration_ns, stamp_ns)
+                    .max(stop::batch_lasting(least_ns, iteration_ns).min(most))
+            }
+        };
         let batch = team.broadcast_value(batch)?;
         Ok(WarmUp { iterations, batch, sample_ns: wall_ns * batch as f64 })
+    }
+
+    /// Returns how many iterations a sample of at least `least_ns` may have, so that the row has an interval in its time.
+    fn most_of_sample(&self, iteration_ns: f64, least_ns: f64) -> u64 {
+        match self.effort {
+            Effort::Fixed { .. } => u64::MAX,
+            _ => {
+                let longest = self.max_time(least_ns) / stop::LEAST_FOR_INTERVAL as u32;
+                (longest.as_nanos() as f64 / iteration_ns.max(1.0)) as u64
+            }
+        }
     }
 
     /// Runs rounds of samples until the stop rule ends them. Rank 0 alone evaluates the rule and broadcasts the decision.
@@ -122,7 +143,9 @@ impl OpenCase<'_, '_> {
             let (round, wall) = self.round(batch, more)?;
             total += more;
             sampling.spent += Duration::from_nanos(wall);
-            extend(&mut sampling.samples, batch, collect(team, self.aggregation, round)?);
+            let mut round = collect(team, self.aggregation, round)?;
+            compare_starts(&mut round, self.session.clock);
+            extend(&mut sampling.samples, batch, round);
             more = 0;
             if team.rank() == Rank(0) {
                 sampling.summary = Measurement::summarise(&sampling.samples, self.legs);

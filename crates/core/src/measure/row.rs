@@ -199,6 +199,7 @@ fn conclude(
             row.trust.extend(trust::clocks_apart(us * 1e3, summary));
         }
     }
+    row.trust.extend(trust::starts_apart(&sampling.samples));
     if let Some(summary) = &sampling.summary {
         let legs = row.work.map_or(1, |work| work.legs);
         let legs_per_sample = legs as f64 * sampling.batch as f64;

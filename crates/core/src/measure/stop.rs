@@ -39,6 +39,11 @@ pub fn batch_for(iteration_ns: f64, stamp_ns: u64) -> u64 {
     (least / iteration_ns.max(0.01)).ceil().max(1.0) as u64
 }
 
+/// Returns the iterations per sample for which a sample lasts at least `least_ns`.
+pub fn batch_lasting(least_ns: f64, iteration_ns: f64) -> u64 {
+    (least_ns / iteration_ns.max(0.01)).ceil().max(1.0) as u64
+}
+
 /// Divides a fixed number of iterations into (samples, batch).
 ///
 /// All batches are whole. Together they run at least `iterations`, and exactly that if a batch up to 8 times larger divides it.

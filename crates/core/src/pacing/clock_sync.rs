@@ -299,7 +299,7 @@ impl<'a, M: Mesh> ClockSync<'a, M> {
 }
 
 /// Returns for every rank the first rank that reads the same clock. Collective.
-fn clock_owners(team: &dyn Team, clock: &str) -> Result<Vec<u32>> {
+pub(crate) fn clock_owners(team: &dyn Team, clock: &str) -> Result<Vec<u32>> {
     let mut bytes = vec![0; 4 * team.size() as usize];
     if let Some(all) = team.gather(clock.as_bytes())? {
         let first = |name: &Vec<u8>| all.iter().position(|other| other == name).unwrap_or(0) as u32;

@@ -28,6 +28,11 @@ pub trait Mesh: Sized {
 
     /// Returns a name of the clock that this rank reads. Ranks with equal names read the same clock.
     fn clock_name(&self, clock: &Clock) -> String {
-        format!("{}/{}", environment::boot_id(), clock.facts().source)
+        clock_name(clock)
     }
+}
+
+/// Returns the name of the clock of this process. Processes of one host that read the same source have one clock.
+pub(crate) fn clock_name(clock: &Clock) -> String {
+    format!("{}/{}", environment::boot_id(), clock.facts().source)
 }

@@ -5,6 +5,7 @@ use crate::{
     error::Result,
     pacing::{mesh::Mesh, start_times::StartTimes},
     system::clock::Clock,
+    team::Team,
     unit::Rank,
 };
 
@@ -32,6 +33,9 @@ pub(crate) enum Barrier {}
 /// Dissemination barrier. In round k, rank r signals r + 2^k and waits for r - 2^k, modulo the number of ranks.
 pub(crate) enum Dissemination {}
 
+/// Barrier of the team, for kernels of any transport.
+pub(crate) enum TeamBarrier {}
+
 /// Agreed start times: every rank waits for the next one on its synchronised clock.
 pub(crate) enum Window {}
 
@@ -52,6 +56,13 @@ impl<M: Mesh> Pacer<M> {
             starts: StartTimes::default(),
             rounds: rounds(cx.rank(), cx.team.size()),
         })
+    }
+}
+
+impl<'t> Pacer<&'t dyn Team> {
+    /// Returns the pacer for [`TeamBarrier`].
+    pub(crate) fn of_team(team: &'t dyn Team) -> Pacer<&'t dyn Team> {
+        Pacer { mesh: team, starts: StartTimes::default(), rounds: Vec::new() }
     }
 }
 
@@ -77,6 +88,13 @@ impl<M: Mesh> Pace<M> for Dissemination {
             pacer.mesh.pass(*to, *from)?;
         }
         Ok(())
+    }
+}
+
+impl<'t> Pace<&'t dyn Team> for TeamBarrier {
+    #[inline(always)]
+    fn wait(pacer: &mut Pacer<&'t dyn Team>, _: &Clock) -> Result<()> {
+        pacer.mesh.barrier()
     }
 }
 

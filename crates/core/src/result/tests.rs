@@ -109,3 +109,35 @@ fn a_wrong_payload_decides_the_exit_code() {
     tally.failed = 0;
     assert_eq!((tally.exit_code(true), tally.exit_code(false)), (0, 4));
 }
+
+#[test]
+fn pairs_take_from_the_first_start_to_the_last_end() {
+    let of = |rank, elapsed_ns: [u64; 2], started_ns: [u64; 2]| Samples {
+        rank,
+        batch: 10,
+        elapsed_ns: elapsed_ns.to_vec(),
+        started_ns: started_ns.to_vec(),
+        ..Samples::default()
+    };
+    let samples = [of(0, [1000, 3000], [0, 500]), of(2, [900, 3100], [400, 0])];
+    assert_eq!(Measurement::combine(&samples, 1), [130.0, 350.0]);
+    let summary = Measurement::summarise(&samples, 1).unwrap();
+    assert_eq!((summary.median, summary.n), (240.0, 2), "total time over total work");
+    let row = Measurement {
+        samples: samples.to_vec(),
+        aggregation: Aggregation::Pairs,
+        ..row(Metric::Bandwidth, Work { bytes: 80, ops: 10, legs: 1 }, 1.0)
+    };
+    assert_eq!(
+        row.across_ranks(),
+        Some(AcrossRanks { mean: 200.0, min: 200.0, max: 200.0 }),
+        "without delays"
+    );
+}
+
+#[test]
+fn messages_of_0_bytes_have_a_rate() {
+    let empty = row(Metric::Bandwidth, Work { bytes: 0, ops: 64, legs: 1 }, 1e6);
+    assert_eq!((empty.headline(), empty.message_rate().map(|rate| rate.value)), (None, Some(64.0)));
+    assert_eq!(row(Metric::Latency, Work { bytes: 0, ops: 2, legs: 2 }, 1e3).message_rate(), None);
+}

@@ -2,8 +2,6 @@
 
 use statrs::distribution::{ContinuousCDF, Normal};
 
-/// Time of an undisturbed iteration in nanoseconds. It is so long that each iteration becomes a sample.
-const UNDISTURBED_NS: f64 = 100_000.0;
 /// Relative standard deviation within a mode.
 const MODE_SCATTER: f64 = 0.02;
 
@@ -74,6 +72,9 @@ pub struct NoiseStream {
 }
 
 impl Noise {
+    /// Time of an undisturbed iteration in nanoseconds. It is so long that each iteration becomes a sample.
+    pub const UNDISTURBED_NS: f64 = 100_000.0;
+
     /// Returns the times that follow from a seed.
     pub fn stream(self, seed: u64) -> NoiseStream {
         let mut random = Random(seed ^ 0x5DEE_CE66_D1CE_4E5B);
@@ -104,7 +105,7 @@ impl Noise {
                 median_of_mixture(&levels, sigma).exp()
             }
         };
-        UNDISTURBED_NS * part
+        Noise::UNDISTURBED_NS * part
     }
 }
 
@@ -157,7 +158,7 @@ impl NoiseStream {
             }
         };
         self.iteration += 1.0;
-        UNDISTURBED_NS * part
+        Noise::UNDISTURBED_NS * part
     }
 
     /// Returns the logarithmic drift at an iteration; 0 for models without drift.

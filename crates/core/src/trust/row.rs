@@ -7,7 +7,7 @@ use crate::{
     benchmark::payload::Check,
     measure::stop::Ending,
     result::{Level, Mark, Samples},
-    stats::Summary,
+    stats::{self, Summary},
     system::environment::Counters,
 };
 
@@ -19,6 +19,8 @@ const MAX_WAITED: f64 = 0.02;
 const MAX_CLOCK: f64 = 0.01;
 /// A row is marked if more than this fraction of its samples started late.
 const MAX_LATE: f64 = 0.01;
+/// A row of several pairs is marked if they started apart by more than this fraction of a sample.
+const MAX_APART: f64 = 0.01;
 /// Stolen time below three ticks of the kernel's clock is not distinguished from rounding.
 const MIN_STOLEN_NS: u64 = 30_000_000;
 /// A row is marked if synchronised clocks differ by more than this fraction of its time.
@@ -79,11 +81,16 @@ pub fn of_samples(summary: &Summary) -> Vec<Mark> {
     marks
 }
 
+/// Part of a sample above which a reading of the clock is more than a note. Launches differ by more than a smaller one.
+const CLOCK_PART_OF_CAUTION: f64 = 0.05;
+
 /// Marks a row in which a reading of the clock is a considerable part of a sample.
 pub fn costly_clock(overhead_ns: u64, sample_ns: f64) -> Option<Mark> {
     let part = overhead_ns as f64 / sample_ns.max(1.0);
+    let level = if part > CLOCK_PART_OF_CAUTION { Level::Caution } else { Level::Note };
     (part > MAX_CLOCK).then(|| {
-        Mark::caution(
+        Mark::of(
+            level,
             "clock_cost",
             format!("clock {:.0}%", part * 100.0),
             format!(
@@ -120,6 +127,24 @@ pub fn late_starts(samples: &[Samples]) -> Option<Mark> {
             "late_starts",
             format!("late {:.0}%", part * 100.0),
             "a rank started these samples after the agreed time, and they do not count: give each rank its own CPU",
+        )
+    })
+}
+
+/// Marks a row of several pairs whose starts were apart by more than 1 % of a sample.
+pub fn starts_apart(samples: &[Samples]) -> Option<Mark> {
+    let number = samples.iter().map(|s| s.started_ns.len()).min().filter(|number| *number > 0)?;
+    let median_of = |of: &dyn Fn(&Samples, usize) -> u64| {
+        let largest = |i| samples.iter().map(|s| of(s, i)).max().unwrap_or(0) as f64;
+        stats::median(&(0..number).map(largest).collect::<Vec<f64>>())
+    };
+    let part = median_of(&|s, i| s.started_ns[i])? / median_of(&Samples::until_end_ns)?;
+    (part > MAX_APART).then(|| {
+        Mark::caution(
+            "starts_apart",
+            format!("starts apart {:.0}%", part * 100.0),
+            "the pairs started during this part of a sample, while not all of them communicated: give each rank its own CPU, \
+             or raise --max-time",
         )
     })
 }

@@ -16,7 +16,7 @@ static SIM: Benchmark =
 
 fn sweep(ranks: u32, mode: Mode, seed: Option<u64>, retest: u32, delay: Delay) -> Memory {
     let choice = Choice { bench: &SIM, preset: &[] };
-    let task = Task { choice, mode, seed, retest };
+    let task = Task { choice, mode, seed, retest, criteria: Criteria::default() };
     let effort = Effort::Precision { precision: 0.01, max_time: Duration::from_micros(400) };
     let plan = Plan { sizes: Some(parse_sizes("8,1000").unwrap()), effort, ..Plan::default() };
     let mut all = on_uneven_ranks(ranks, delay, |team| {
@@ -85,7 +85,9 @@ fn a_slow_link_is_measured_again_and_named() {
     let retests: Vec<&Measurement> =
         memory.rows.iter().filter(|r| r.axes.get("retest").is_some_and(|v| v == "alone")).collect();
     assert_eq!(retests.len(), 2 * 4);
-    assert_eq!(retests.iter().filter(|r| axis(r, "from") + axis(r, "to") == 6).count(), 4);
+    assert_eq!(retests.iter().filter(|r| (axis(r, "from"), axis(r, "to")) == (2, 4)).count(), 2);
+    let ordinary = memory.rows.iter().filter(|r| r.axes.get("retest").is_some_and(|v| v == "reference"));
+    assert_eq!(ordinary.count(), 2 * (15 - 4), "few links are all measured again");
     let hosts = Hosts::of(["n0", "n0", "n0", "n0", "n0", "n0"]);
     let found = find_slow(&times.0, &hosts);
     assert_eq!(found.iter().map(|s| s.component.clone()).collect::<Vec<_>>(), [Component::Link(2, 4)]);

@@ -1,14 +1,13 @@
 //! Dot plot for figures of one size each, such as all synchronisations of an operation: one line per name.
 
 use maud::{Markup, html};
-use ombx_core::benchmark::Metric;
 use ombx_results::{
     number::{Decimals, tick_label},
     plot::{LogAxis, Ticks},
 };
 
 use crate::plot::{
-    label::{axis_title, describe, shortened},
+    label::{Quantity, describe, shortened},
     line_chart::{BESIDE, MAX_DOTS, Point},
     svg::{dots, n, symbol},
 };
@@ -29,7 +28,7 @@ pub(crate) struct Dot {
 }
 
 /// Draws the plot. `id` must be unique on the page.
-pub(crate) fn draw(id: &str, title: &str, lines: &[Dot], metric: Metric) -> Markup {
+pub(crate) fn draw(id: &str, title: &str, lines: &[Dot], quantity: Quantity) -> Markup {
     let points = || lines.iter().flat_map(|dot| &dot.points);
     let with_launches = points().map(|p| p.launches.len()).sum::<usize>() <= MAX_DOTS;
     let Some(x) = LogAxis::covering(points().flat_map(|p| p.values(with_launches)), Ticks::Decimal) else {
@@ -43,8 +42,8 @@ pub(crate) fn draw(id: &str, title: &str, lines: &[Dot], metric: Metric) -> Mark
         svg.plot viewBox={ "0 0 " (WIDTH) " " (n(bottom + 44.0)) } role="img" aria-labelledby={ (id) "-t " (id) "-d" } {
             title id={ (id) "-t" } { (title) }
             desc id={ (id) "-d" } {
-                "Median " (axis_title(metric)) " on a logarithmic axis. "
-                @for dot in lines { @for p in &dot.points { (dot.name) ": " (describe(p, metric)) ". " } }
+                "Median " (quantity.axis_title()) " on a logarithmic axis. "
+                @for dot in lines { @for p in &dot.points { (dot.name) ": " (describe(p, quantity)) ". " } }
             }
             @for value in x.ticks(7) {
                 @let at = n(across(value));
@@ -52,7 +51,7 @@ pub(crate) fn draw(id: &str, title: &str, lines: &[Dot], metric: Metric) -> Mark
                 text x=(at) y=(n(bottom + 17.0)) text-anchor="middle" { (tick_label(value)) }
             }
             path.axis d={ "M" (n(left)) " " (TOP) "V" (n(bottom)) "H" (n(RIGHT)) } {}
-            text.soft x=(n((left + RIGHT) / 2.0)) y=(n(bottom + 36.0)) text-anchor="middle" { (axis_title(metric)) }
+            text.soft x=(n((left + RIGHT) / 2.0)) y=(n(bottom + 36.0)) text-anchor="middle" { (quantity.axis_title()) }
             @for (at, dot) in lines.iter().enumerate() {
                 @let middle = TOP + LINE * (at as f64 + 0.5);
                 @let y = n(middle);
@@ -68,7 +67,7 @@ pub(crate) fn draw(id: &str, title: &str, lines: &[Dot], metric: Metric) -> Mark
                         }
                         path class=(if p.marked { "mark open" } else { "mark" })
                             transform={ "translate(" (n(across(p.figure.value))) " " (y) ")" } d=(symbol(0)) {
-                            title { (dot.name) ": " (describe(p, metric)) }
+                            title { (dot.name) ": " (describe(p, quantity)) }
                         }
                     }
                 }

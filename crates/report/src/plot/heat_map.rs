@@ -1,4 +1,4 @@
-//! Heat map of all links at one message size, one cell per direction.
+//! Heat map of all links at one message size, one cell per direction. Without directed traffic both have the same time.
 //!
 //! The shade shows the time relative to the median of the same kind: links inside a host, or links between hosts.
 
@@ -9,7 +9,7 @@ use ombx_core::unit::Bytes;
 use ombx_results::{
     number::figure,
     plot::Shades,
-    verdict::{Component, Hosts, LinkTimes},
+    verdict::{Component, Hosts, Link, LinkTimes},
 };
 
 use crate::plot::{label::shortened, svg::n};
@@ -41,7 +41,7 @@ pub(crate) fn draw(id: &str, times: &LinkTimes, hosts: &Hosts, named: &[Componen
         div.wide {
             svg.plot.heat viewBox={ "0 0 " (n(width)) " " (n(height)) } width=(n(width)) role="grid" aria-labelledby={ (id) "-t" } {
                 title id={ (id) "-t" } {
-                    "Median time of each link at " (Bytes(times.bytes)) " bytes, from the rank of the row to the rank of the column"
+                    "Median time of each link at " (Bytes(times.bytes)) " bytes, " (direction(times))
                 }
                 g aria-hidden="true" {
                     @for at in (0..side).step_by(every) {
@@ -88,6 +88,14 @@ pub(crate) fn draw(id: &str, times: &LinkTimes, hosts: &Hosts, named: &[Componen
     }
 }
 
+/// Returns which way the messages of a cell go.
+pub(crate) fn direction(times: &LinkTimes) -> &'static str {
+    match times.directed {
+        true => "from the rank of the row to the rank of the column",
+        false => "between two ranks, both directions averaged",
+    }
+}
+
 fn class(shades: &Shades, cell: Cell) -> String {
     if cell.ratio > 0.0 { format!("h{}", shades.shade(cell.ratio)) } else { "none".into() }
 }
@@ -115,6 +123,7 @@ struct Map {
     side: usize,
     block: usize,
     ranks: usize,
+    directed: bool,
     cells: Vec<Cell>,
 }
 
@@ -138,12 +147,15 @@ impl Map {
         let mut cells = vec![Cell::default(); side * side];
         for l in known() {
             let ratio = f64::from(l.ns / usual[usize::from(hosts.same_host(l.from, l.to))]);
-            let cell = &mut cells[l.from as usize / block * side + l.to as usize / block];
-            if ratio > cell.ratio {
-                *cell = Cell { ns: l.ns, ratio };
+            let (from, to) = (l.from as usize / block, l.to as usize / block);
+            for at in [Some((from, to)), (!times.directed).then_some((to, from))].into_iter().flatten() {
+                let cell = &mut cells[at.0 * side + at.1];
+                if ratio > cell.ratio {
+                    *cell = Cell { ns: l.ns, ratio };
+                }
             }
         }
-        Map { side, block, ranks, cells }
+        Map { side, block, ranks, directed: times.directed, cells }
     }
 
     fn at(&self, from: usize, to: usize) -> Cell {
@@ -174,7 +186,10 @@ impl Map {
                 format!("{} µs, {ratio:.2} times the median of its kind", figure(f64::from(ns) / 1e3))
             }
         };
-        format!("from {} to {}: {what}", name(from), name(to))
+        match self.directed {
+            true => format!("from {} to {}: {what}", name(from), name(to)),
+            false => format!("{} and {}: {what}", name(from), name(to)),
+        }
     }
 
     /// Returns whether the verdict names a link of the cell.
@@ -197,14 +212,16 @@ pub(crate) fn table(times: &LinkTimes, hosts: &Hosts) -> Option<Markup> {
     if hosts.ranks() > MAX_RANKS {
         return None;
     }
-    let known: BTreeMap<(u32, u32), f32> = times.sweep.iter().map(|l| ((l.from, l.to), l.ns)).collect();
+    let both = |l: &Link| [Some((l.from, l.to)), (!times.directed).then_some((l.to, l.from))];
+    let cells = times.sweep.iter().flat_map(|l| both(l).into_iter().flatten().map(|at| (at, l.ns)));
+    let known: BTreeMap<(u32, u32), f32> = cells.collect();
     let ranks = || 0..hosts.ranks();
     Some(html! {
         details {
             summary { "Times as a table" }
             div.wide role="group" aria-label="Times of all links" {
                 table {
-                    caption { "Median time in µs, from the rank of the row to the rank of the column" }
+                    caption { "Median time in µs, " (direction(times)) }
                     thead { tr { th.word scope="col" { "from" } @for to in ranks() { th scope="col" { (hosts.name(to)) " " (to) } } } }
                     tbody {
                         @for from in ranks() {

@@ -1,31 +1,61 @@
 //! Text of figures in charts.
 
-use ombx_core::benchmark::Metric;
+use ombx_core::{benchmark::Metric, result::MESSAGE_RATE_UNIT};
 use ombx_results::number::Decimals;
 
 use crate::plot::line_chart::Point;
 
-/// Returns the title of an axis: the metric and its unit.
-pub(crate) fn axis_title(metric: Metric) -> &'static str {
-    match metric {
-        Metric::Latency => "time in µs",
-        Metric::Bandwidth => "bandwidth in MB/s",
+/// What a chart shows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Quantity {
+    Latency,
+    Bandwidth,
+    MessageRate,
+}
+
+impl From<Metric> for Quantity {
+    fn from(metric: Metric) -> Quantity {
+        match metric {
+            Metric::Latency => Quantity::Latency,
+            Metric::Bandwidth => Quantity::Bandwidth,
+        }
     }
 }
 
-/// Returns the unit of a metric.
-pub(crate) fn unit(metric: Metric) -> &'static str {
-    match metric {
-        Metric::Latency => "µs",
-        Metric::Bandwidth => "MB/s",
+impl Quantity {
+    /// Returns the name in titles of charts.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Quantity::Latency => Metric::Latency.name(),
+            Quantity::Bandwidth => Metric::Bandwidth.name(),
+            Quantity::MessageRate => "message rate",
+        }
+    }
+
+    /// Returns the title of an axis: the quantity and its unit.
+    pub(crate) const fn axis_title(self) -> &'static str {
+        match self {
+            Quantity::Latency => "time in µs",
+            Quantity::Bandwidth => "bandwidth in MB/s",
+            Quantity::MessageRate => "message rate in kmsg/s",
+        }
+    }
+
+    /// Returns the unit.
+    pub(crate) const fn unit(self) -> &'static str {
+        match self {
+            Quantity::Latency => "µs",
+            Quantity::Bandwidth => "MB/s",
+            Quantity::MessageRate => MESSAGE_RATE_UNIT,
+        }
     }
 }
 
 /// Formats a figure with its unit, its interval, and the number of launches.
-pub(crate) fn describe(point: &Point, metric: Metric) -> String {
+pub(crate) fn describe(point: &Point, quantity: Quantity) -> String {
     let ci95 = point.figure.ci95;
     let decimals = Decimals::of(point.figure.value, ci95);
-    let mut text = format!("{} {}", decimals.format(point.figure.value), unit(metric));
+    let mut text = format!("{} {}", decimals.format(point.figure.value), quantity.unit());
     // Fewer than 6 launches have no interval of 95 %.
     let percent = point.coverage.map_or(95.0, |coverage| (coverage * 100.0).min(95.0));
     text += &match ci95 {

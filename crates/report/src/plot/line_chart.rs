@@ -2,7 +2,6 @@
 
 use maud::{Markup, html};
 use ombx_core::{
-    benchmark::Metric,
     result::{Headline, Measurement},
     unit::Bytes,
 };
@@ -12,7 +11,7 @@ use ombx_results::{
 };
 
 use crate::plot::{
-    label::{axis_title, describe, unit},
+    label::{Quantity, describe},
     svg::{dots, interval, n, polyline, symbol},
 };
 
@@ -51,13 +50,22 @@ pub(crate) struct Point {
 
 impl Point {
     /// Returns the figure of a row; `None` if it has none.
-    pub(crate) fn of(row: &Measurement) -> Option<Point> {
+    pub(crate) fn of(row: &Measurement, quantity: Quantity) -> Option<Point> {
+        let median_ns = row.summary.as_ref()?.median;
+        let figure = match quantity {
+            Quantity::MessageRate => row.message_rate()?,
+            Quantity::Latency | Quantity::Bandwidth => row.headline()?,
+        };
+        let at = |ns: &f64| match quantity {
+            Quantity::MessageRate => Some(figure.value * median_ns / ns),
+            Quantity::Latency | Quantity::Bandwidth => row.in_unit(*ns),
+        };
         let over = row.over_launches();
         let medians = over.map_or(&[][..], |over| &over.medians_ns);
         Some(Point {
             bytes: row.bytes.unwrap_or(0),
-            figure: row.headline()?,
-            launches: medians.iter().filter_map(|ns| row.in_unit(*ns)).collect(),
+            figure,
+            launches: medians.iter().filter_map(at).filter(|value| value.is_finite()).collect(),
             coverage: over.map(|over| over.coverage),
             marked: row.doubts().next().is_some(),
         })
@@ -71,7 +79,7 @@ impl Point {
 }
 
 /// Draws the chart. `id` must be unique on the page.
-pub(crate) fn draw(id: &str, title: &str, series: &[Series], metric: Metric) -> Markup {
+pub(crate) fn draw(id: &str, title: &str, series: &[Series], quantity: Quantity) -> Markup {
     let points = || series.iter().flat_map(|s| &s.points);
     let sizes = points().filter(|p| p.bytes > 0).map(|p| p.bytes as f64);
     let x = LogAxis::covering(sizes, Ticks::Binary);
@@ -90,7 +98,7 @@ pub(crate) fn draw(id: &str, title: &str, series: &[Series], metric: Metric) -> 
     html! {
         svg.plot viewBox={ "0 0 " (WIDTH) " " (HEIGHT) } role="img" aria-labelledby={ (id) "-t " (id) "-d" } {
             title id={ (id) "-t" } { (title) }
-            desc id={ (id) "-d" } { (description(series, metric)) }
+            desc id={ (id) "-d" } { (description(series, quantity)) }
             @for value in y.ticks(9) {
                 @let at = n(down(value));
                 path.grid d={ "M" (LEFT) " " (at) "H" (RIGHT) } {}
@@ -108,7 +116,7 @@ pub(crate) fn draw(id: &str, title: &str, series: &[Series], metric: Metric) -> 
             path.axis d={ "M" (LEFT) " " (TOP) "V" (BOTTOM) "H" (RIGHT) } {}
             text.soft x=((LEFT + RIGHT) / 2.0) y=(HEIGHT - 8.0) text-anchor="middle" { "message size in bytes" }
             text.soft transform={ "translate(14 " ((TOP + BOTTOM) / 2.0) ")rotate(-90)" } text-anchor="middle" {
-                (axis_title(metric))
+                (quantity.axis_title())
             }
             @for (at, one) in series.iter().enumerate() {
                 g class={ "series s" (at) } {
@@ -125,7 +133,7 @@ pub(crate) fn draw(id: &str, title: &str, series: &[Series], metric: Metric) -> 
                         }
                         path class=(if point.marked { "mark open" } else { "mark" })
                             transform={ "translate(" (n(x)) " " (n(down(point.figure.value))) ")" } d=(symbol(at)) {
-                            title { (one.name) ", " (Bytes(point.bytes)) " bytes: " (describe(point, metric)) }
+                            title { (one.name) ", " (Bytes(point.bytes)) " bytes: " (describe(point, quantity)) }
                         }
                     }
                 }
@@ -154,16 +162,16 @@ pub(crate) fn legend(series: &[Series]) -> Markup {
 }
 
 /// Describes the curves for screen readers.
-fn description(series: &[Series], metric: Metric) -> String {
+fn description(series: &[Series], quantity: Quantity) -> String {
     let of = |one: &Series| {
         let (first, last) = (one.points.first()?, one.points.last()?);
         let at =
-            |p: &Point| format!("{} {} at {} bytes", figure(p.figure.value), unit(metric), Bytes(p.bytes));
+            |p: &Point| format!("{} {} at {} bytes", figure(p.figure.value), quantity.unit(), Bytes(p.bytes));
         Some(match first.bytes == last.bytes {
             true => format!("{}: {}", one.name, at(first)),
             false => format!("{}: from {} to {}", one.name, at(first), at(last)),
         })
     };
     let each: Vec<String> = series.iter().filter_map(of).collect();
-    format!("Median {} by message size, both axes logarithmic. {}.", axis_title(metric), each.join("; "))
+    format!("Median {} by message size, both axes logarithmic. {}.", quantity.axis_title(), each.join("; "))
 }

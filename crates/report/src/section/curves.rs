@@ -4,7 +4,6 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use maud::{Markup, html};
 use ombx_core::{
-    benchmark::Metric,
     result::{Measurement, Outcome},
     unit::Bytes,
 };
@@ -13,6 +12,7 @@ use ombx_results::render::heading;
 use crate::{
     plot::{
         dot_plot::{self, Dot},
+        label::Quantity,
         line_chart::{self, Point, Series},
         svg::MAX_SERIES,
     },
@@ -24,7 +24,7 @@ const MAX_DOTS: usize = 40;
 
 /// Rows of one run that differ only in message size.
 struct Sweep<'a> {
-    metric: Metric,
+    quantity: Quantity,
     bench: &'a str,
     /// Parts of the name: benchmark, axes, window, pairs, run.
     parts: Vec<String>,
@@ -66,22 +66,24 @@ fn sweeps<'a>(runs: &RunList<'a>) -> Vec<Sweep<'a>> {
     let several = runs.entries.iter().filter(|entry| !entry.is_sweep()).count() > 1;
     for (at, entry) in runs.entries.iter().enumerate() {
         for row in entry.rows().map(|numbered| numbered.row).filter(|row| !is_link(row)) {
-            let Some(point) = Point::of(row) else { continue };
-            let place = *known.entry((at, heading(row), row.metric.name())).or_insert_with(|| {
-                let mut parts = parts(row);
-                if several {
-                    parts.push(entry.name.clone());
-                }
-                found.push(Sweep {
-                    metric: row.metric,
-                    bench: &row.bench,
-                    parts,
-                    points: vec![],
-                    bytes: row.bytes,
+            for quantity in [Quantity::from(row.metric), Quantity::MessageRate] {
+                let Some(point) = Point::of(row, quantity) else { continue };
+                let place = *known.entry((at, heading(row), quantity.name())).or_insert_with(|| {
+                    let mut parts = parts(row);
+                    if several {
+                        parts.push(entry.name.clone());
+                    }
+                    found.push(Sweep {
+                        quantity,
+                        bench: &row.bench,
+                        parts,
+                        points: vec![],
+                        bytes: row.bytes,
+                    });
+                    found.len() - 1
                 });
-                found.len() - 1
-            });
-            found[place].points.push(point);
+                found[place].points.push(point);
+            }
         }
     }
     found.iter_mut().for_each(|sweep| sweep.points.sort_by_key(|p| p.bytes));
@@ -99,7 +101,7 @@ fn parts(row: &Measurement) -> Vec<String> {
 fn grouped<'a, 'b>(sweeps: &[&'b Sweep<'a>], max: usize) -> Vec<(String, Vec<&'b Sweep<'a>>)> {
     let family = |sweep: &Sweep<'a>| sweep.bench.split('.').next().unwrap_or_default().to_owned();
     let mut charts = Vec::new();
-    for ((metric, family), of_family) in by(sweeps, |s| (s.metric.name(), family(s))) {
+    for ((metric, family), of_family) in by(sweeps, |s| (s.quantity.name(), family(s))) {
         if of_family.len() <= max {
             charts.push((format!("{family}: {metric}"), of_family));
             continue;
@@ -112,7 +114,7 @@ fn grouped<'a, 'b>(sweeps: &[&'b Sweep<'a>], max: usize) -> Vec<(String, Vec<&'b
                 } else {
                     String::new()
                 };
-                charts.push((format!("{bench}{part}"), chunk.to_vec()));
+                charts.push((format!("{bench}: {metric}{part}"), chunk.to_vec()));
             }
         }
     }
@@ -161,11 +163,11 @@ fn curve(id: &str, title: &str, sweeps: &[&Sweep<'_>]) -> Markup {
     let (common, names) = names(sweeps);
     let series: Vec<Series> =
         names.into_iter().zip(sweeps).map(|(name, s)| Series { name, points: s.points.clone() }).collect();
-    let metric = sweeps.first().map_or(Metric::Latency, |s| s.metric);
+    let quantity = sweeps.first().map_or(Quantity::Latency, |s| s.quantity);
     html! {
         figure id=(id) {
             figcaption { (caption(title, &common)) (line_chart::legend(&series)) }
-            div.wide role="group" aria-label={ (title) ", chart" } { (line_chart::draw(id, title, &series, metric)) }
+            div.wide role="group" aria-label={ (title) ", chart" } { (line_chart::draw(id, title, &series, quantity)) }
         }
     }
 }
@@ -186,11 +188,11 @@ fn dot(id: &str, title: &str, sweeps: &[&Sweep<'_>]) -> Markup {
             Dot { name: format!("{name}{}", own.unwrap_or_default()), points: s.points.clone() }
         })
         .collect();
-    let metric = sweeps.first().map_or(Metric::Latency, |s| s.metric);
+    let quantity = sweeps.first().map_or(Quantity::Latency, |s| s.quantity);
     html! {
         figure id=(id) {
             figcaption { (caption(title, &common)) }
-            div.wide role="group" aria-label={ (title) ", chart" } { (dot_plot::draw(id, title, &dots, metric)) }
+            div.wide role="group" aria-label={ (title) ", chart" } { (dot_plot::draw(id, title, &dots, quantity)) }
         }
     }
 }

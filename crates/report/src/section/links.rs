@@ -5,7 +5,7 @@ use ombx_core::unit::Bytes;
 use ombx_results::{
     file::RunOutcome,
     number::figure,
-    verdict::{self, Component, LinkSweep, LinkTimes},
+    verdict::{self, Component, Conclusion, LinkSweep, LinkTimes, Verdict},
 };
 
 use crate::{
@@ -21,8 +21,7 @@ pub(crate) struct LinkRun {
     /// Index of the run in the list.
     pub(crate) run: usize,
     sweep: LinkSweep,
-    /// Slow components and a sentence for each, the slowest first, or the reason against a verdict.
-    pub(crate) verdict: Result<Vec<(Component, String)>, String>,
+    verdict: Verdict,
 }
 
 /// Collects the links of every run that has some.
@@ -36,13 +35,28 @@ impl LinkRun {
         let mut sweep = LinkSweep::of_run(&entry.run.run);
         entry.links().for_each(|row| sweep.add(row));
         let verdict = match entry.outcome() {
-            RunOutcome::Complete => sweep.verdict().map(|found| {
-                found.into_iter().map(|slow| (slow.component.clone(), slow.sentence(&sweep.hosts))).collect()
-            }),
-            RunOutcome::Interrupted => Err("the run was interrupted".into()),
-            RunOutcome::Broken => Err("the run did not complete".into()),
+            RunOutcome::Complete => sweep.verdict(),
+            RunOutcome::Interrupted => Verdict::incomplete("the run was interrupted"),
+            RunOutcome::Broken => Verdict::incomplete("the run did not complete"),
         };
         LinkRun { run, sweep, verdict }
+    }
+
+    /// Returns the conclusion of the verdict.
+    pub(crate) fn conclusion(&self) -> Conclusion {
+        self.verdict.conclusion()
+    }
+
+    /// Returns the sentences of the verdict, each with its evidence.
+    pub(crate) fn sentences(&self) -> Vec<(Conclusion, String, Vec<String>)> {
+        let mut sentences: Vec<(Conclusion, String, Vec<String>)> = Vec::new();
+        for (conclusion, line) in self.verdict.lines(&self.sweep.hosts) {
+            match (line.strip_prefix("  "), sentences.last_mut()) {
+                (Some(evidence), Some((.., of))) => of.push(format!("{evidence}.")),
+                _ => sentences.push((conclusion, format!("{line}."), Vec::new())),
+            }
+        }
+        sentences
     }
 }
 
@@ -63,26 +77,35 @@ pub(crate) fn section(runs: &RunList<'_>, links: &[LinkRun]) -> Option<Markup> {
 
 fn of_run(links: &LinkRun) -> Markup {
     let LinkRun { run, sweep, verdict } = links;
-    let named: Vec<Component> = verdict.iter().flatten().map(|(component, _)| component.clone()).collect();
+    let named: Vec<Component> = verdict.slow.iter().map(|slow| slow.component.clone()).collect();
     html! {
         ul.verdicts {
-            @match verdict {
-                Err(why) => { li { b { "No verdict: " } (why) "." } }
-                Ok(found) if found.is_empty() => { li.is-good { b { "Verdict: " } "no host, rank or link stands out." } }
-                Ok(found) => { @for (_, sentence) in found { li.is-bad { b { "Verdict: " } (sentence) "." } } }
+            @for (conclusion, sentence, evidence) in links.sentences() {
+                li class=[class_of(conclusion)] {
+                    b { (sentence) }
+                    @for evidence in evidence { br; (evidence) }
+                }
             }
         }
-        @for (size, times) in sweep.times.0.iter().enumerate() {
+        @for (size, times) in sweep.averaged().iter().enumerate() {
             figure {
                 figcaption {
                     h3 { "Links at " (Bytes(times.bytes)) " bytes" }
-                    p { (sweep.pattern) ": median time from the rank of the row to the rank of the column. " (range(sweep, times)) }
+                    p { (sweep.pattern) ": median time " (heat_map::direction(times)) ". " (range(sweep, times)) }
                 }
                 (heat_map::draw(&format!("l{run}-{size}"), times, &sweep.hosts, &named))
                 @if let Some(table) = heat_map::table(times, &sweep.hosts) { (table) }
                 (slowest(sweep, times))
             }
         }
+    }
+}
+
+fn class_of(conclusion: Conclusion) -> Option<&'static str> {
+    match conclusion {
+        Conclusion::Slow => Some("is-bad"),
+        Conclusion::Clear => Some("is-good"),
+        Conclusion::None => None,
     }
 }
 

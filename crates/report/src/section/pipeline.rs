@@ -7,7 +7,11 @@ use ombx_core::{benchmark::Figure, result::Measurement, unit::Bytes};
 use ombx_results::number::{figure, tick_label};
 
 use crate::{
-    plot::{label::describe, line_chart::Point, svg::n},
+    plot::{
+        label::{Quantity, describe},
+        line_chart::Point,
+        svg::n,
+    },
     runs::{RunList, count, is_ok},
 };
 
@@ -96,7 +100,8 @@ pub(crate) fn section(runs: &RunList<'_>) -> Option<Markup> {
                         figcaption {
                             h3 { (count(pipeline.nodes, "node")) ", " (count(pipeline.phases, "phase")) ", blocks of " (Bytes(r.row.bytes.unwrap_or(0))) " bytes" }
                             p {
-                                @if let Some(point) = Point::of(r.row) { "All nodes: " (describe(&point, r.row.metric)) ". " }
+                                @let quantity = Quantity::from(r.row.metric);
+                                @if let Some(point) = Point::of(r.row, quantity) { "All nodes: " (describe(&point, quantity)) ". " }
                                 code { (r.row.key) }
                                 @if runs.entries.len() > 1 { ", " (runs.run_of(r.at).map_or("", |entry| &entry.name)) }
                             }

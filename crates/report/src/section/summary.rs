@@ -7,7 +7,9 @@ use ombx_core::{
     benchmark::payload::Check,
     result::{Level, Outcome},
 };
-use ombx_results::{compare::Comparison, file::RunOutcome, publishable::Publishable, render::ONE_LAUNCH};
+use ombx_results::{
+    compare::Comparison, file::RunOutcome, publishable::Publishable, render::ONE_LAUNCH, verdict::Conclusion,
+};
 
 use crate::{
     runs::{NumberedRow, RunEntry, RunList, count, is_link, is_ok},
@@ -196,11 +198,15 @@ fn incomplete(runs: &RunList<'_>) -> Vec<Finding> {
 }
 
 fn slow_links(runs: &RunList<'_>, links: &[LinkRun]) -> Vec<Finding> {
-    let sentences = |links: &LinkRun| {
-        let found = links.verdict.iter().flatten();
-        found.map(|(_, sentence)| with_run(runs, links.run, &format!("{sentence}."))).collect::<Vec<_>>()
+    let of_run = |links: &LinkRun| {
+        let slow = links.sentences().into_iter().filter(|(conclusion, ..)| *conclusion == Conclusion::Slow);
+        let finding = |(_, sentence, evidence): (Conclusion, String, Vec<String>)| {
+            let what = with_run(runs, links.run, sentence.trim_start_matches("verdict: "));
+            Finding::new("is-bad", "Slow", what).advice(evidence.join(" "))
+        };
+        slow.map(finding).collect::<Vec<_>>()
     };
-    links.iter().flat_map(sentences).map(|what| Finding::new("is-bad", "Slow", what)).collect()
+    links.iter().flat_map(of_run).collect()
 }
 
 fn compared(comparison: &Comparison) -> Vec<Finding> {
@@ -283,12 +289,14 @@ fn marks_of_level(runs: &RunList<'_>, level: Level) -> Vec<Finding> {
 /// Links without a verdict, and links of which none is slow.
 fn other_links(runs: &RunList<'_>, links: &[LinkRun]) -> Vec<Finding> {
     let finding = |links: &LinkRun| {
-        let (class, sentence) = match &links.verdict {
-            Err(why) => ("", format!("no verdict: {why}.")),
-            Ok(found) if found.is_empty() => ("is-good", "no host, rank or link stands out.".to_owned()),
-            Ok(_) => return None,
+        let class = match links.conclusion() {
+            Conclusion::None => "",
+            Conclusion::Clear => "is-good",
+            Conclusion::Slow => return None,
         };
-        Some(Finding::new(class, "Links", with_run(runs, links.run, &sentence)))
+        let (_, sentence, evidence) = links.sentences().into_iter().next()?;
+        let what = with_run(runs, links.run, sentence.trim_start_matches("verdict: "));
+        Some(Finding::new(class, "Links", what).advice(evidence.join(" ")))
     };
     links.iter().filter_map(finding).collect()
 }

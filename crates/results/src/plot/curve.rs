@@ -4,7 +4,7 @@ use std::io::{Result, Write};
 
 use super::{LogAxis, Ticks, extent};
 use crate::number::tick_label;
-use ombx_core::{benchmark::Metric, result::Headline, unit::Bytes};
+use ombx_core::{result::Headline, unit::Bytes};
 
 /// Height of the chart in lines.
 const LINES: usize = 10;
@@ -20,7 +20,7 @@ const BITS: [[u8; 4]; 2] = [[0x01, 0x02, 0x04, 0x40], [0x08, 0x10, 0x20, 0x80]];
 pub(crate) fn draw(
     out: &mut dyn Write,
     points: &[(u64, Headline)],
-    metric: Metric,
+    unit: &str,
     columns: usize,
 ) -> Result<()> {
     let mut curve: Vec<(f64, Headline)> =
@@ -37,8 +37,7 @@ pub(crate) fn draw(
         .into_iter()
         .map(|value| (row_of(y.position(value)) / DOTS.1, tick_label(value)))
         .collect();
-    let margin =
-        ticks.iter().map(|(_, label): &(_, String)| label.len()).max().unwrap_or(0).max(metric.unit().len());
+    let margin = ticks.iter().map(|(_, label): &(_, String)| label.len()).max().unwrap_or(0).max(unit.len());
     let width = columns.saturating_sub(margin + 8).min(WIDEST);
     if width < NARROWEST {
         return Ok(());
@@ -55,7 +54,7 @@ pub(crate) fn draw(
         canvas.line((across(*bytes), low), (across(*bytes), high));
     }
 
-    writeln!(out, "\n  {:>margin$} by bytes", metric.unit())?;
+    writeln!(out, "\n  {:>margin$} by bytes", unit)?;
     for (line, cells) in canvas.cells.chunks(width).enumerate() {
         let label = ticks.iter().find(|(at, _)| *at == line).map(|(_, label)| label.as_str());
         let text: String =
@@ -126,7 +125,7 @@ mod tests {
         let of = |value| Headline { value, ci95: Some([value * 0.9, value * 1.1]) };
         let points: Vec<_> = points.iter().map(|(bytes, value)| (*bytes, of(*value))).collect();
         let mut out = Vec::new();
-        draw(&mut out, &points, Metric::Bandwidth, columns).unwrap();
+        draw(&mut out, &points, "MB/s", columns).unwrap();
         String::from_utf8(out).unwrap()
     }
 

@@ -22,8 +22,11 @@ pub(crate) fn draw(out: &mut dyn Write, times: &LinkTimes, hosts: &Hosts) -> Res
     let cells = ranks.div_ceil(block);
     let mut slowest = vec![0f32; cells * cells];
     for l in times.sweep.iter().filter(|l| (l.from.max(l.to) as usize) < ranks) {
-        let cell = &mut slowest[l.from as usize / block * cells + l.to as usize / block];
-        *cell = cell.max(l.ns);
+        let (from, to) = (l.from as usize / block, l.to as usize / block);
+        for at in [Some((from, to)), (!times.directed).then_some((to, from))].into_iter().flatten() {
+            let cell = &mut slowest[at.0 * cells + at.1];
+            *cell = cell.max(l.ns);
+        }
     }
     let Some(shades) = Shades::of(slowest.iter().copied().map(f64::from), CHARACTERS.len()) else {
         return Ok(());

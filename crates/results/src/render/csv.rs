@@ -17,7 +17,7 @@ const COLUMNS: &str = "\
     run,bench,key,axes,bytes,depth,pairs,ranks,metric,across,outcome,reason,check,n,batch,median_ns,\
     ci95_low_ns,ci95_high_ns,min_ns,mean_ns,max_ns,mad_ns,p95_ns,p99_ns,p999_ns,lag1,mb_per_s,\
     mb_per_s_low,mb_per_s_high,messages_per_s,library,trust,figures,started,launch,levels,publishable,\
-    launches,coverage,launch_min_ns,launch_max_ns";
+    launches,coverage,launch_min_ns,launch_max_ns,messages_per_s_low,messages_per_s_high";
 
 /// Writes a header line before the first row, then one line per row.
 #[derive(Debug, Default)]
@@ -61,7 +61,9 @@ impl Csv {
         let over = |pick: fn(f64, f64) -> f64| {
             text(row.over_launches().and_then(|over| over.medians_ns.iter().copied().reduce(pick)))
         };
-        let bound = |side: usize| text(rate.and_then(|r: Rate| r.ci95).map(|c| c[side]));
+        let bound_of = |rate: Option<Rate>, side: usize| text(rate.and_then(|r| r.ci95).map(|c| c[side]));
+        let bound = |side| bound_of(rate, side);
+        let messages = row.messages_per_s();
         vec![
             self.run.clone(),
             row.bench.clone(),
@@ -92,7 +94,7 @@ impl Csv {
             text(rate.map(|r| r.median)),
             bound(0),
             bound(1),
-            text(row.messages_per_s().map(|r| r.median)),
+            text(messages.map(|r| r.median)),
             self.library.clone(),
             mark_codes(row),
             figures.join(";"),
@@ -104,6 +106,8 @@ impl Csv {
             text(row.over_launches().map(|over| over.coverage)),
             over(f64::min),
             over(f64::max),
+            bound_of(messages, 0),
+            bound_of(messages, 1),
         ]
     }
 }

@@ -3,6 +3,7 @@
 use std::{
     collections::BTreeMap,
     io::{Result, Write},
+    sync::Arc,
 };
 
 use super::{Renderer, grid::grid, plain};
@@ -10,7 +11,7 @@ use crate::{
     file::RunOutcome,
     plot::heat_map,
     run_info::banner,
-    verdict::{self, Link, LinkSweep, LinkTimes},
+    verdict::{self, Link, LinkSweep, LinkTimes, Reference, Verdict},
 };
 use ombx_core::{
     result::{Measurement, Outcome, Run, Tally},
@@ -24,6 +25,9 @@ const SLOWEST: usize = 8;
 #[derive(Debug, Default)]
 pub struct Links {
     links: LinkSweep,
+    reference: Option<Arc<Reference>>,
+    /// Whether the pairs of the run are a bisection: each rank of one half with a rank of the other half.
+    is_bisection: bool,
     /// Bandwidth of all pairs measured at the same time, by size, round and whether the lower rank was timed.
     together: BTreeMap<(u64, u32, bool), f64>,
     troubles: BTreeMap<String, usize>,
@@ -33,7 +37,13 @@ pub struct Links {
 
 impl Renderer for Links {
     fn run(&mut self, out: &mut dyn Write, run: &Run) -> Result<()> {
-        *self = Links { links: LinkSweep::of_run(run), ..Links::default() };
+        let reference = self.reference.clone();
+        *self = Links {
+            links: LinkSweep::of_run(run).against(reference.clone()),
+            is_bisection: run.plan.get("links").is_some_and(|mode| mode == "bisection"),
+            reference,
+            ..Links::default()
+        };
         writeln!(out, "{}", plain(&banner(run)))
     }
 
@@ -61,7 +71,21 @@ impl Renderer for Links {
     }
 
     fn end(&mut self, out: &mut dyn Write, outcome: RunOutcome, tally: &Tally) -> Result<()> {
-        for times in &self.links.times.0 {
+        let rows = tally.cases;
+        let verdict = match outcome {
+            RunOutcome::Complete => self.links.verdict(),
+            RunOutcome::Interrupted => {
+                Verdict::incomplete(format!("not complete: interrupted after {rows} rows"))
+            }
+            RunOutcome::Broken => {
+                Verdict::incomplete(format!("not complete: a rank or a connection failed after {rows} rows"))
+            }
+        };
+        writeln!(out)?;
+        for (_, line) in verdict.lines(&self.links.hosts) {
+            writeln!(out, "{}", plain(&line))?;
+        }
+        for times in &self.links.averaged() {
             self.size(out, times)?;
         }
         for (what, count) in &self.troubles {
@@ -70,28 +94,23 @@ impl Renderer for Links {
         for (code, (advice, count)) in &self.marks {
             writeln!(out, "{}", plain(&format!("{code}, {count} rows: {advice}")))?;
         }
-        let rows = tally.cases;
-        match outcome {
-            RunOutcome::Complete => self.verdict(out)?,
-            RunOutcome::Interrupted => {
-                writeln!(out, "\nnot complete: interrupted after {rows} rows; no verdict")?
-            }
-            RunOutcome::Broken => {
-                writeln!(out, "\nnot complete: a rank or a connection failed after {rows} rows; no verdict")?;
-            }
-        }
         out.flush()
     }
 }
 
 impl Links {
+    /// Returns a renderer that also compares the links with an earlier result.
+    pub fn against(reference: Option<Arc<Reference>>) -> Links {
+        Links { reference, ..Links::default() }
+    }
+
     fn size(&self, out: &mut dyn Write, times: &LinkTimes) -> Result<()> {
         let bytes = Bytes(times.bytes);
-        writeln!(
-            out,
-            "\nlinks, {bytes} bytes, {}: median time from (row) to (column)",
-            plain(&self.links.pattern)
-        )?;
+        let what = match times.directed {
+            true => "median time from (row) to (column)",
+            false => "median time of each pair, both directions averaged",
+        };
+        writeln!(out, "\nlinks, {bytes} bytes, {}: {what}", plain(&self.links.pattern))?;
         heat_map::draw(out, times, &self.links.hosts)?;
         if let Some(range) = times.range() {
             let [fastest, median, slowest] = range.map(|ns| self.figures(times.bytes, ns));
@@ -109,9 +128,10 @@ impl Links {
                 1 => "1 pair".into(),
                 pairs => format!("{pairs} pairs at the same time"),
             };
+            let bisection = if self.is_bisection { "bisection, " } else { "" };
             writeln!(
                 out,
-                "bisection, {pairs}: min {low:.1}, avg {mean:.1}, max {high:.1} MB/s over {} steps",
+                "{bisection}{pairs}: min {low:.1}, avg {mean:.1}, max {high:.1} MB/s over {} steps",
                 sums.len()
             )?;
         }
@@ -138,7 +158,9 @@ impl Links {
         };
         for (Link { from, to, ns }, factor) in verdict::slowest(times, hosts, SLOWEST) {
             let alone = times.retested(from, to);
-            let ratio = alone.zip(ordinary(hosts.same_host(from, to))).map(|(ns, ordinary)| ns / ordinary);
+            let is_ordinary = times.reference.iter().any(|l| (l.from, l.to) == (from, to));
+            let usual = ordinary(hosts.same_host(from, to)).filter(|_| !is_ordinary);
+            let ratio = alone.zip(usual).map(|(ns, usual)| ns / usual);
             grid.add_row([
                 plain(&format!("{} {from}", hosts.name(from))),
                 plain(&format!("{} {to}", hosts.name(to))),
@@ -150,21 +172,6 @@ impl Links {
             ]);
         }
         writeln!(out, "slowest of their kind:\n{}", grid.trim_fmt())
-    }
-
-    fn verdict(&self, out: &mut dyn Write) -> Result<()> {
-        let found = match self.links.verdict() {
-            Err(why) => return writeln!(out, "\nno verdict: {why}"),
-            Ok(found) => found,
-        };
-        writeln!(out)?;
-        for slow in &found {
-            writeln!(out, "verdict: {}", plain(&slow.sentence(&self.links.hosts)))?;
-        }
-        if found.is_empty() {
-            writeln!(out, "verdict: no host, rank or link stands out")?;
-        }
-        Ok(())
     }
 }
 
@@ -211,8 +218,10 @@ mod tests {
         let text = rendered(&mut Links::default(), &[]);
         assert!(text.contains("n1 1  · ·█\n"), "{text}");
         assert!(text.contains("fastest 1000.00 us (1000.0 MB/s)"), "{text}");
-        assert!(text.contains("verdict: the link between rank 1 on n1 and rank 3 on n3 is slow"), "{text}");
+        assert!(text.contains("verdict: the link between n1 and n3 is slow"), "{text}");
         assert_eq!(text.matches("verdict:").count(), 1, "{text}");
+        assert!(text.find("verdict:") < text.find("links, "), "the verdict comes first: {text}");
+        assert!(!text.contains("bisection"), "all pairs are no bisection: {text}");
     }
 
     #[test]

@@ -19,7 +19,7 @@ use ombx_core::{
 };
 
 /// Metric families in the order of output: name, unit, help text. The unit ends the name.
-const FAMILIES: [(&str, &str, &str); 21] = [
+const FAMILIES: [(&str, &str, &str); 23] = [
     ("ombx_latency_seconds", "seconds", "Median time of one leg: the median of the launches' medians."),
     ("ombx_latency_low_seconds", "seconds", "Low end of the interval of the median time."),
     ("ombx_latency_high_seconds", "seconds", "High end of the interval of the median time."),
@@ -48,6 +48,16 @@ const FAMILIES: [(&str, &str, &str); 21] = [
         "Bandwidth at the median time of the fastest launch.",
     ),
     ("ombx_rate_messages_per_second", "messages_per_second", "Message rate at the median time."),
+    (
+        "ombx_rate_low_messages_per_second",
+        "messages_per_second",
+        "Low end of the interval of the message rate.",
+    ),
+    (
+        "ombx_rate_high_messages_per_second",
+        "messages_per_second",
+        "High end of the interval of the message rate.",
+    ),
     ("ombx_launches", "", "Launches of a case. With 1 the interval says nothing about the next launch."),
     (
         "ombx_interval_coverage_ratio",
@@ -128,7 +138,11 @@ impl Renderer for OpenMetrics {
         let range = rate.and_then(|_| row.launch_range());
         self.add("ombx_bandwidth_lowest_launch_bytes_per_second", &case, range.map(|ends| ends[0] * 1e6));
         self.add("ombx_bandwidth_highest_launch_bytes_per_second", &case, range.map(|ends| ends[1] * 1e6));
-        self.add("ombx_rate_messages_per_second", &case, row.messages_per_s().map(|r| r.median));
+        let rate = row.messages_per_s();
+        self.add("ombx_rate_messages_per_second", &case, rate.map(|r| r.median));
+        let ends = rate.and_then(|r| r.ci95);
+        self.add("ombx_rate_low_messages_per_second", &case, ends.map(|ends| ends[0]));
+        self.add("ombx_rate_high_messages_per_second", &case, ends.map(|ends| ends[1]));
         self.add("ombx_samples", &case, Some(summary.n as f64));
         for level in [Level::Caution, Level::Invalid] {
             let marks = row.trust.iter().filter(|mark| mark.level == level).count();

@@ -5,7 +5,8 @@ use std::{
     io::{Result, Write},
 };
 
-use super::grid::{NO_VALUE, grid};
+use super::grid::{NO_VALUE, grid, interval};
+use crate::number::Decimals;
 use ombx_core::{
     result::{Measurement, Outcome},
     unit::Bytes,
@@ -83,9 +84,11 @@ impl Overhead {
                 (&theirs.name, theirs.bytes, theirs.depth) == (&ours.name, ours.bytes, ours.depth)
             };
             for theirs in self.mpi.iter().filter(alike) {
-                let [value, interval] = match ratio(theirs.time, ours.time) {
-                    Ok(Ratio { value, ci95: [low, high] }) => {
-                        [format!("{value:.2} x"), format!("{low:.2} .. {high:.2}")]
+                let [value, ends] = match ratio(theirs.time, ours.time) {
+                    Ok(Ratio { value, ci95 }) => {
+                        let decimals = Decimals::of(value, Some(ci95));
+                        let text = |x: f64| decimals.format(x);
+                        [format!("{} x", text(value)), interval(Some(ci95), text)]
                     }
                     Err(why) => {
                         absent.insert(why);
@@ -99,7 +102,7 @@ impl Overhead {
                     format!("{:.2}", theirs.time.median_ns / 1e3),
                     format!("{:.2}", ours.time.median_ns / 1e3),
                     value,
-                    interval,
+                    ends,
                     of.split_whitespace().collect::<Vec<_>>().join(" "),
                 ]);
             }
@@ -204,7 +207,10 @@ mod tests {
             String::from_utf8(text).unwrap()
         };
         let text = table(9);
-        assert!(text.contains("4.00") && text.contains("0.25 x") && text.contains("0.22 .. 0.29"), "{text}");
+        assert!(
+            text.contains("4.00") && text.contains("0.250 x") && text.contains("0.217 .. 0.288"),
+            "{text}"
+        );
         let text = table(1);
         assert!(text.contains("n/a") && text.contains("needs several launches on both sides"), "{text}");
         assert!(!text.contains(" x "), "{text}");

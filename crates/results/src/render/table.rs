@@ -17,7 +17,7 @@ use super::{
 use crate::{file::RunOutcome, plot::curve, publishable::Publishable, run_info::banner};
 use ombx_core::{
     benchmark::Metric,
-    result::{Headline, Level, Mark, Measurement, Outcome, Run, Tally},
+    result::{Headline, Level, MESSAGE_RATE_UNIT, Mark, Measurement, Outcome, Run, Tally},
     unit::Bytes,
 };
 
@@ -35,6 +35,7 @@ pub struct Table {
     of_one_launch: usize,
     rows: Vec<FormattedRow>,
     points: Vec<(u64, Headline)>,
+    message_rates: Vec<(u64, Headline)>,
     skips: BTreeMap<String, usize>,
     failures: Vec<String>,
     absent: BTreeSet<String>,
@@ -103,6 +104,7 @@ impl Renderer for Table {
                 self.drawings.extend(drawing(row));
                 row.marks(self.least).for_each(|mark| self.note(mark));
                 self.points.extend(row.bytes.zip(row.headline()));
+                self.message_rates.extend(row.bytes.zip(row.message_rate()));
             }
         }
         Ok(())
@@ -188,9 +190,11 @@ impl Table {
             }
         }
         if let (Some(columns), Some(metric)) = (self.plot, self.metric) {
-            curve::draw(out, &self.points, metric, columns)?;
+            curve::draw(out, &self.points, metric.unit(), columns)?;
+            curve::draw(out, &self.message_rates, MESSAGE_RATE_UNIT, columns)?;
         }
         self.points.clear();
+        self.message_rates.clear();
         self.rows.clear();
         self.heading.clear();
         self.tables += 1;

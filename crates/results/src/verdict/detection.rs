@@ -4,24 +4,31 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use ombx_core::stats;
 
-use super::{Component, Hosts, Link, LinkTimes, SlowComponent};
+use super::{
+    Component, Evidence, Hosts, Link, LinkTimes, SlowComponent,
+    search::{self, Explanation, PairTime, Part},
+};
 
 /// Probability of a false verdict on a healthy machine with normally distributed times.
-const LEVEL: f64 = 0.01;
+pub(super) const LEVEL: f64 = 0.01;
 /// Smallest ratio with a verdict.
-const MIN_FACTOR: f64 = 1.15;
+pub(super) const MIN_FACTOR: f64 = 1.15;
 /// Smallest ratio that confirms a slow link when it is measured again alone.
 const MIN_RETEST_FACTOR: f64 = 1.1;
-/// The same limit in standard deviations of the kind.
+/// The same limit in standard deviations of one row.
 const MIN_RETEST_SPREADS: f64 = 4.0;
 /// Smallest standard deviation of logarithms: repeated runs differ by as much.
-const MIN_SPREAD: f64 = 0.01;
-/// Minimum number of links of a kind for tests of single links.
-const MIN_LINKS: usize = 10;
+pub(super) const MIN_SPREAD: f64 = 0.01;
+/// Minimum number of links of a kind for tests of single links, and for the verdict that nothing is slow.
+pub(super) const MIN_LINKS: usize = 10;
 /// Minimum number of hosts or ranks for tests of hosts or ranks. Each needs one partner fewer.
-const MIN_GROUPS: usize = 4;
+pub(super) const MIN_GROUPS: usize = 4;
 /// Standard deviation of a normal distribution, in median absolute deviations.
 const MAD_TO_SIGMA: f64 = 1.4826;
+/// Standard deviations above a limit at which a slow link exceeds it in 95 of 100 runs.
+const POWER: f64 = 1.645;
+/// Number of links that the evidence of a slow component lists.
+const EVIDENCE_LINKS: usize = 4;
 
 /// Time of a link relative to its kind: the logarithm of its ratio to the median.
 #[derive(Debug, Clone, Copy)]
@@ -34,13 +41,17 @@ pub(super) struct RelativeLink {
 
 /// Returns the slow components of all message sizes, the slowest first. Each component is named once.
 pub fn find_slow(times: &[LinkTimes], hosts: &Hosts) -> Vec<SlowComponent> {
+    let averaged: Vec<LinkTimes> = times.iter().map(LinkTimes::averaged).collect();
+    slow_of_sizes(averaged.iter().flat_map(|of_size| at_one_size(of_size, hosts, times.len()).slow).collect())
+}
+
+/// Combines the slow components of all message sizes: the slowest first, each once.
+pub(super) fn slow_of_sizes(slow: Vec<SlowComponent>) -> Vec<SlowComponent> {
     let mut found: BTreeMap<Component, SlowComponent> = BTreeMap::new();
-    for of_size in times {
-        for slow in at_one_size(of_size, hosts, times.len().max(1)) {
-            let worst = found.entry(slow.component.clone()).or_insert_with(|| slow.clone());
-            if slow.factor > worst.factor {
-                *worst = slow;
-            }
+    for slow in slow {
+        let worst = found.entry(slow.component.clone()).or_insert_with(|| slow.clone());
+        if slow.factor > worst.factor {
+            *worst = slow;
         }
     }
     // A link whose directions are slow at different sizes is named once.
@@ -55,20 +66,42 @@ pub fn find_slow(times: &[LinkTimes], hosts: &Hosts) -> Vec<SlowComponent> {
     all
 }
 
-pub(super) fn at_one_size(times: &LinkTimes, hosts: &Hosts, sizes: usize) -> Vec<SlowComponent> {
+/// What was found at one message size.
+pub(super) struct Detected {
+    pub(super) slow: Vec<SlowComponent>,
+    /// Smallest factor of a slow link that is named in 95 of 100 runs, or `None` if single links cannot be compared.
+    pub(super) nameable: Option<f64>,
+}
+
+/// Finds the slow components at one message size. `times` are averaged.
+pub(super) fn at_one_size(times: &LinkTimes, hosts: &Hosts, sizes: usize) -> Detected {
     let again = Retested::of(times, hosts);
     let mut links = relative_links(&times.sweep, hosts);
-    let mut slow = Vec::new();
-    let mut name =
-        |component, log: f64| slow.push(SlowComponent { component, factor: log.exp(), bytes: times.bytes });
+    let mut slow: Vec<(Component, f64)> = Vec::new();
+    // The links that the all-clear speaks of: those between hosts, or those of the only host.
+    let main_kind = hosts.count() == 1;
+    let mut nameable = None;
+    let rows = row_spreads(times);
 
     for inside in [false, true] {
         let kind: Vec<RelativeLink> = links.iter().copied().filter(|l| l.inside == inside).collect();
+        if let Some(few) = FewGroups::of(times, hosts, inside, sizes) {
+            slow.extend(few.confirmed(times, hosts, &again));
+            links.retain(|l| !slow.iter().any(|(part, _)| part.contains([l.from, l.to], hosts)));
+            if few.by_rank {
+                links.retain(|l| l.inside != inside);
+                if inside == main_kind {
+                    nameable = Some(few.found.limit + POWER * few.found.spread);
+                }
+            }
+            continue;
+        }
         let ends = |l: &RelativeLink| [hosts.number(l.from), hosts.number(l.to)];
         for (host, log) in slow_groups(&kind, ends, sizes) {
             let of_host = |l: &RelativeLink| l.inside == inside && ends(l).contains(&host);
             if let Some(log) = again.confirms(links.iter().filter(|l| of_host(l)), log, 0.0) {
-                name(if inside { Component::HostWithin(host) } else { Component::HostBetween(host) }, log);
+                let part = if inside { Component::HostWithin(host) } else { Component::HostBetween(host) };
+                slow.push((part, log));
                 links.retain(|l| !of_host(l));
             }
         }
@@ -78,25 +111,143 @@ pub(super) fn at_one_size(times: &LinkTimes, hosts: &Hosts, sizes: usize) -> Vec
         for (rank, log) in slow_groups(&links, |l| [l.from, l.to], sizes) {
             let of_rank = |l: &RelativeLink| l.from == rank || l.to == rank;
             if let Some(log) = again.confirms(links.iter().filter(|l| of_rank(l)), log, 0.0) {
-                name(Component::Rank(rank), log);
+                slow.push((Component::Rank(rank), log));
                 links.retain(|l| !of_rank(l));
             }
         }
         recentre(&mut links);
     }
-    let confirmed = |(l, spread): (RelativeLink, f64)| {
-        again.confirms([&l].into_iter(), l.log, spread).map(|log| RelativeLink { log, ..l })
-    };
-    let single: Vec<RelativeLink> = slow_links(&links, sizes).into_iter().filter_map(confirmed).collect();
-    let ways: BTreeSet<(u32, u32)> = single.iter().map(|l| (l.from, l.to)).collect();
-    for l in &single {
-        match ways.contains(&(l.to, l.from)) {
-            true if l.from > l.to => {}
-            true => name(Component::Link(l.from, l.to), l.log),
-            false => name(Component::OneWay(l.from, l.to), l.log),
+    for inside in [false, true] {
+        let Some(test) = LinkTest::of(&links, inside, sizes) else { continue };
+        let single: Vec<(&RelativeLink, f64)> = links
+            .iter()
+            .filter(|l| l.inside == inside && l.log >= test.limit)
+            .filter_map(|l| Some((l, again.confirms([l].into_iter(), l.log, test.spread * rows)?)))
+            .collect();
+        let ways: BTreeSet<(u32, u32)> = single.iter().map(|(l, _)| (l.from, l.to)).collect();
+        for (l, log) in &single {
+            let (a, b) = (l.from, l.to);
+            match !times.directed || ways.contains(&(b, a)) {
+                true if times.directed && a > b => {}
+                true => slow.push((Component::Link(a, b), *log)),
+                false => slow.push((Component::OneWay(a, b), *log)),
+            }
+        }
+        if inside == main_kind {
+            let limit = test.limit.max(MIN_RETEST_SPREADS * test.spread * rows);
+            nameable = Some(limit + POWER * test.spread);
         }
     }
-    slow
+    let evidence = |part: &Component| evidence(times, hosts, part, &slow);
+    let slow = slow.iter().map(|(part, log)| SlowComponent {
+        component: part.clone(),
+        factor: log.exp(),
+        bytes: times.bytes,
+        evidence: evidence(part),
+    });
+    Detected { slow: slow.collect(), nameable: nameable.map(f64::exp) }
+}
+
+/// Returns the standard deviation of one row in those of a link. Without directed traffic a link is the mean of two rows in
+/// the sweep, and one row when it is measured again.
+fn row_spreads(times: &LinkTimes) -> f64 {
+    if times.directed { 1.0 } else { std::f64::consts::SQRT_2 }
+}
+
+/// Returns the slowest links of a component, relative to the median of the links that no slow component has.
+fn evidence(times: &LinkTimes, hosts: &Hosts, part: &Component, slow: &[(Component, f64)]) -> Evidence {
+    let inside = |l: &Link| hosts.same_host(l.from, l.to);
+    let of_part = |l: &&Link| part.contains([l.from, l.to], hosts);
+    let best = times.best();
+    let mut own: Vec<Link> = best.iter().filter(of_part).copied().collect();
+    let kind = own.first().is_some_and(inside);
+    let ordinary: Vec<f64> = best
+        .iter()
+        .filter(|l| inside(l) == kind && !slow.iter().any(|(part, _)| part.contains([l.from, l.to], hosts)))
+        .map(|l| f64::from(l.ns))
+        .collect();
+    let ordinary_ns = median(&ordinary);
+    own.sort_by(|a, b| b.ns.total_cmp(&a.ns));
+    let again = own.iter().any(|l| times.retested(l.from, l.to).is_some());
+    let count = own.len();
+    own.truncate(EVIDENCE_LINKS);
+    let links = own.iter().map(|l| ([l.from, l.to], f64::from(l.ns) / ordinary_ns)).collect();
+    Evidence { links, count, ordinary: ordinary.len(), ordinary_ns, measured_again: again }
+}
+
+/// Slow parts of few hosts or ranks, found by [`search`].
+struct FewGroups {
+    found: Explanation,
+    /// Whether the groups are ranks: each host has one rank, or there is one host.
+    by_rank: bool,
+    inside: bool,
+    /// Whether every link was measured again. The search is then in the shorter of both times.
+    is_repeat: bool,
+}
+
+impl FewGroups {
+    /// Returns `None` if these links are too few or too many for a search.
+    fn of(times: &LinkTimes, hosts: &Hosts, inside: bool, sizes: usize) -> Option<FewGroups> {
+        let one_each = hosts.count() == hosts.ranks() as usize;
+        let groups = if inside { hosts.ranks() as usize } else { hosts.count() };
+        if groups > search::MAX_GROUPS || inside && hosts.count() > 1 {
+            return None;
+        }
+        let is_repeat = times.alone.len() + times.reference.len() == times.sweep.len();
+        let links = if is_repeat { &times.best() } else { &times.sweep };
+        let found = search::explain(&pair_times(links, hosts, inside), sizes)?;
+        Some(FewGroups { found, by_rank: inside || one_each, inside, is_repeat })
+    }
+
+    /// Returns the slow parts. Without a repeat of all links, the links that were measured again must confirm them.
+    fn confirmed(&self, times: &LinkTimes, hosts: &Hosts, again: &Retested) -> Vec<(Component, f64)> {
+        let best = relative_links(&times.best(), hosts);
+        let ends = |l: &RelativeLink| group_ends([l.from, l.to], hosts, self.inside);
+        let confirmed = |(part, log): &(Part, f64)| {
+            let own = || best.iter().filter(|l| l.inside == self.inside && part.contains(ends(l)));
+            let spread = if matches!(part, Part::Link(_)) { self.found.spread } else { 0.0 };
+            let log = match self.is_repeat {
+                true => *log,
+                false => again.confirms(own(), *log, spread * row_spreads(times))?,
+            };
+            Some(match part {
+                Part::Group(rank) if self.inside => (Component::Rank(*rank), log),
+                Part::Group(host) => (Component::HostBetween(*host), log),
+                // Between hosts with several ranks, the links of ranks are tested one by one.
+                Part::Link(_) if !self.by_rank => return None,
+                Part::Link([a, b]) => {
+                    let mut ways: Vec<&RelativeLink> = own().collect();
+                    ways.sort_by(|a, b| b.log.total_cmp(&a.log));
+                    // The part has the mean of both directions.
+                    match ways[..] {
+                        [slow, other] if slow.log - other.log > log => {
+                            (Component::OneWay(slow.from, slow.to), log + 0.5 * (slow.log - other.log))
+                        }
+                        _ => {
+                            let ranks = ways.first().map_or((*a, *b), |l| (l.from, l.to));
+                            (Component::Link(ranks.0.min(ranks.1), ranks.0.max(ranks.1)), log)
+                        }
+                    }
+                }
+            })
+        };
+        self.found.slow.iter().filter_map(confirmed).collect()
+    }
+}
+
+/// Returns the host numbers of the two ends, or the ranks inside the only host; the lower first.
+fn group_ends([from, to]: [u32; 2], hosts: &Hosts, inside: bool) -> [u32; 2] {
+    let [a, b] = if inside { [from, to] } else { [hosts.number(from), hosts.number(to)] };
+    [a.min(b), a.max(b)]
+}
+
+/// Returns the median time between every two hosts, or between every two ranks of the only host.
+fn pair_times(links: &[Link], hosts: &Hosts, inside: bool) -> Vec<PairTime> {
+    let mut logs: BTreeMap<[u32; 2], Vec<f64>> = BTreeMap::new();
+    for l in links.iter().filter(|l| hosts.same_host(l.from, l.to) == inside) {
+        logs.entry(group_ends([l.from, l.to], hosts, inside)).or_default().push(f64::from(l.ns).ln());
+    }
+    logs.into_iter().map(|(ends, logs)| PairTime { ends, log: median(&logs) }).collect()
 }
 
 /// Converts times to logarithms relative to the median of their kind.
@@ -121,19 +272,22 @@ fn recentre(links: &mut [RelativeLink]) {
     }
 }
 
-/// Returns slow single links and the standard deviation of their kind.
-fn slow_links(links: &[RelativeLink], sizes: usize) -> Vec<(RelativeLink, f64)> {
-    let mut found = Vec::new();
-    for inside in [false, true] {
-        let kind: Vec<&RelativeLink> = links.iter().filter(|l| l.inside == inside).collect();
-        if kind.len() < MIN_LINKS {
-            continue;
-        }
-        let spread = spread(kind.iter().map(|l| l.log).collect());
-        let limit = threshold(links.len() * sizes, spread, kind.len());
-        found.extend(kind.into_iter().filter(|l| l.log >= limit).map(|l| (*l, spread)));
+/// Test of single links of a kind.
+struct LinkTest {
+    spread: f64,
+    limit: f64,
+}
+
+impl LinkTest {
+    /// Returns `None` with too few links.
+    fn of(links: &[RelativeLink], inside: bool, sizes: usize) -> Option<LinkTest> {
+        let kind: Vec<f64> = links.iter().filter(|l| l.inside == inside).map(|l| l.log).collect();
+        let count = kind.len();
+        (count >= MIN_LINKS).then(|| {
+            let spread = spread(kind);
+            LinkTest { spread, limit: threshold(links.len() * sizes, spread, count) }
+        })
     }
-    found
 }
 
 /// Returns hosts or ranks most of whose links are slow, with the logarithm of the ratio.

@@ -1,11 +1,12 @@
 //! Choice of the links to measure again alone: slow links, and ordinary links for comparison.
 
 use super::{
-    Component, Hosts, Link, LinkTimes,
+    Hosts, Link, LinkTimes,
     detection::{RelativeLink, at_one_size, median, relative_links},
+    search,
 };
 
-/// Maximum number of single links per size, beyond those that the user asks for. With many ranks the limit is two per
+/// Maximum number of single links per size, beyond those that the user asks for. With many ranks the limit is one per
 /// rank, which takes about as long as the sweep.
 const MAX_SINGLE_LINKS: usize = 32;
 /// Number of links measured again for a slow host or rank.
@@ -26,13 +27,15 @@ pub struct Retest {
     pub is_slow: bool,
 }
 
-/// Returns the slowest `count` links of each size, all links that stand out, and ordinary links of the same kinds.
+/// Returns the slowest `count` links of each size, all links that stand out, and ordinary links of the same kinds. Without
+/// directed traffic a link is measured again in one direction only.
 pub fn retest_candidates(times: &[LinkTimes], hosts: &Hosts, count: usize) -> Vec<Retest> {
     let mut all = Vec::new();
     if count == 0 {
         return all;
     }
-    for of_size in times {
+    for of_size in times.iter().map(LinkTimes::averaged) {
+        let of_size = &of_size;
         let mut links = relative_links(&of_size.sweep, hosts);
         links.sort_by(|a, b| b.log.total_cmp(&a.log));
         let mut slowest: Vec<RelativeLink> = links.iter().take(count).copied().collect();
@@ -43,37 +46,30 @@ pub fn retest_candidates(times: &[LinkTimes], hosts: &Hosts, count: usize) -> Ve
         };
         // All links of a slow host are unsuitable as ordinary links, also those not measured again.
         let mut named: Vec<(u32, u32)> = Vec::new();
-        let (mut singles, most) = (0, MAX_SINGLE_LINKS.max(2 * hosts.ranks() as usize));
-        let mut found = at_one_size(of_size, hosts, times.len());
+        // Few links are all measured again: with few, a disturbed one hides the others.
+        let few = hosts.ranks() as usize <= search::MAX_GROUPS;
+        let (per_group, references) =
+            if few { (usize::MAX, usize::MAX) } else { (LINKS_PER_GROUP, REFERENCE_LINKS) };
+        let (mut singles, most) = (0, MAX_SINGLE_LINKS.max(hosts.ranks() as usize));
+        let mut found = at_one_size(of_size, hosts, times.len()).slow;
         found.sort_by(|a, b| b.factor.total_cmp(&a.factor));
         for slow in found {
-            let mut of = |is: &dyn Fn(&RelativeLink) -> bool| {
-                let all: Vec<RelativeLink> = links.iter().filter(|l| is(l)).copied().collect();
-                named.extend(all.iter().map(|l| (l.from, l.to)));
-                all.into_iter().take(LINKS_PER_GROUP).collect()
-            };
-            match slow.component {
-                Component::HostBetween(h) => {
-                    add(of(&|l| !l.inside && [l.from, l.to].iter().any(|r| hosts.number(*r) == h)))
-                }
-                Component::HostWithin(h) => add(of(&|l| l.inside && hosts.number(l.from) == h)),
-                Component::Rank(r) => add(of(&|l| l.from == r || l.to == r)),
-                Component::Link(..) | Component::OneWay(..) if singles >= most => {}
-                Component::Link(a, b) => {
-                    singles += 2;
-                    add(of(&|l| [(a, b), (b, a)].contains(&(l.from, l.to))));
-                }
-                Component::OneWay(a, b) => {
-                    singles += 1;
-                    add(of(&|l| (l.from, l.to) == (a, b)));
+            if slow.component.is_link() {
+                singles += 1;
+                if singles > most {
+                    continue;
                 }
             }
+            let of = links.iter().filter(|l| slow.component.contains([l.from, l.to], hosts));
+            let all: Vec<RelativeLink> = of.copied().collect();
+            named.extend(all.iter().map(|l| (l.from, l.to)));
+            add(all.into_iter().take(per_group).collect());
         }
         let again =
             |l: &RelativeLink, is_slow| Retest { from: l.from, to: l.to, bytes: of_size.bytes, is_slow };
         all.extend(slowest.iter().map(|l| again(l, true)));
         for inside in [false, true] {
-            if slowest.iter().all(|l| l.inside != inside) {
+            if slowest.iter().all(|l| l.inside != inside) && !few {
                 continue;
             }
             let again_anyway = |l: &RelativeLink| slowest.iter().any(|s| (s.from, s.to) == (l.from, l.to));
@@ -84,13 +80,13 @@ pub fn retest_candidates(times: &[LinkTimes], hosts: &Hosts, count: usize) -> Ve
             }
             let centre = median(&usual.iter().map(|l| l.log).collect::<Vec<_>>());
             usual.sort_by(|a, b| (a.log - centre).abs().total_cmp(&(b.log - centre).abs()));
-            all.extend(usual.into_iter().take(REFERENCE_LINKS).map(|l| again(l, false)));
+            all.extend(usual.into_iter().take(references).map(|l| again(l, false)));
         }
     }
     all
 }
 
-/// Returns the slowest links relative to their kind, and their ratios to its median.
+/// Returns the slowest links relative to their kind, and their ratios to its median. `times` are averaged.
 pub fn slowest(times: &LinkTimes, hosts: &Hosts, count: usize) -> Vec<(Link, f64)> {
     let mut links = relative_links(&times.sweep, hosts);
     links.sort_by(|a, b| b.log.total_cmp(&a.log));

@@ -1,9 +1,19 @@
 //! All links of one run, collected from its rows.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, sync::Arc};
 
-use super::{Hosts, LinkTimes, SlowComponent, TimesBySize, find_slow, no_verdict_reason};
-use ombx_core::result::{Measurement, Run};
+use super::{
+    Criteria, Expectation, Hosts, Link, LinkTimes, Reference, SlowComponent, TimesBySize, count,
+    detection::{Detected, MIN_FACTOR, MIN_GROUPS, MIN_LINKS, at_one_size, slow_of_sizes},
+    link_name, no_verdict_reason,
+};
+use ombx_core::{
+    result::{Measurement, Run},
+    unit::Bytes,
+};
+
+/// Largest factor of a slow link that may go unnoticed in a run with the verdict that nothing is slow.
+const MAX_NAMEABLE: f64 = 3.0;
 
 /// Times of all links of one run, and what is needed to describe them.
 #[derive(Debug, Clone, Default)]
@@ -18,12 +28,22 @@ pub struct LinkSweep {
     leg_bytes: BTreeMap<u64, f64>,
     /// Reason why links cannot be judged.
     obstacle: Option<String>,
+    /// Expectations of the run.
+    expectations: Vec<Expectation>,
+    reference: Option<Arc<Reference>>,
 }
 
 impl LinkSweep {
     /// Starts an empty sweep over the ranks of a run.
     pub fn of_run(run: &Run) -> LinkSweep {
-        LinkSweep { hosts: Hosts::of_run(run), ..LinkSweep::default() }
+        let expectations = Criteria::expectations_of(&run.plan);
+        LinkSweep { hosts: Hosts::of_run(run), expectations, ..LinkSweep::default() }
+    }
+
+    /// Compares the links with an earlier result too.
+    #[must_use]
+    pub fn against(self, reference: Option<Arc<Reference>>) -> LinkSweep {
+        LinkSweep { reference, ..self }
     }
 
     /// Adds a row of the run.
@@ -46,25 +66,206 @@ impl LinkSweep {
         Some(leg_bytes / f64::from(ns) * 1e3)
     }
 
-    /// Returns the slow components, the slowest first, or the reason why there is no verdict.
-    pub fn verdict(&self) -> Result<Vec<SlowComponent>, String> {
-        match &self.obstacle {
-            Some(why) => Err(why.clone()),
-            None => Ok(find_slow(&self.times.0, &self.hosts)),
+    /// Returns the times with one entry per link.
+    pub fn averaged(&self) -> Vec<LinkTimes> {
+        self.times.0.iter().map(LinkTimes::averaged).collect()
+    }
+
+    /// Judges the links.
+    pub fn verdict(&self) -> Verdict {
+        let mut verdict = Verdict::default();
+        if let Some(why) = &self.obstacle {
+            verdict.obstacle = Some(why.clone());
+            return verdict;
+        }
+        let sizes = self.averaged();
+        for expectation in &self.expectations {
+            expectation.judge(&sizes, self, &mut verdict);
+        }
+        if let Some(reference) = &self.reference {
+            reference.judge(&sizes, &self.hosts, &mut verdict);
+        }
+        let detected: Vec<Detected> =
+            sizes.iter().map(|of_size| at_one_size(of_size, &self.hosts, sizes.len())).collect();
+        let power: Vec<(u64, Option<f64>)> =
+            sizes.iter().zip(&detected).map(|(times, found)| (times.bytes, found.nameable)).collect();
+        verdict.slow = slow_of_sizes(detected.into_iter().flat_map(|found| found.slow).collect());
+        let doubt = verdict.doubt.take().or_else(|| self.shortage(&sizes));
+        verdict.doubt = doubt.or_else(|| too_coarse(&power));
+        let known: Vec<(u64, f64)> = power.iter().filter_map(|(bytes, x)| Some((*bytes, (*x)?))).collect();
+        if !known.is_empty() {
+            verdict.power = Some(format!("{} would have been named", slower_links(&known)));
+        }
+        verdict
+    }
+
+    /// Returns why the links are too few for the verdict that nothing is slow, with the ratios that were seen.
+    fn shortage(&self, sizes: &[LinkTimes]) -> Option<String> {
+        let (hosts, inside) = (&self.hosts, self.hosts.count() == 1);
+        let groups = if inside { hosts.ranks() as usize } else { hosts.count() };
+        let of_kind = |l: &&Link| hosts.same_host(l.from, l.to) == inside;
+        let links = sizes.iter().map(|times| times.sweep.iter().filter(of_kind).count()).min().unwrap_or(0);
+        if groups >= MIN_GROUPS && links >= MIN_LINKS {
+            return None;
+        }
+        let of = if inside { format!("{groups} ranks") } else { format!("{groups} hosts") };
+        let what = match links {
+            0 | 1 => count(links, "link"),
+            _ => format!("{links} links between {of}"),
+        };
+        let why = if groups < MIN_GROUPS { "cannot be compared" } else { "are too few for an all-clear" };
+        let unit = if inside { "ranks" } else { "hosts" };
+        let seen = match contrast(sizes, hosts, inside) {
+            Some(seen) => format!("; {seen}"),
+            None => String::new(),
+        };
+        let needed = format!("an all-clear takes at least {MIN_GROUPS} {unit} and {MIN_LINKS} links");
+        Some(format!("{what} {why} ({needed}){seen}"))
+    }
+}
+
+/// Returns a clause with the two groups into which the times fall at the size where they differ most.
+fn contrast(sizes: &[LinkTimes], hosts: &Hosts, inside: bool) -> Option<String> {
+    let split = |times: &LinkTimes| {
+        let mut links: Vec<Link> =
+            times.best().into_iter().filter(|l| hosts.same_host(l.from, l.to) == inside).collect();
+        links.sort_by(|a, b| a.ns.total_cmp(&b.ns));
+        let gap = |at: &usize| links[*at].ns / links[*at - 1].ns;
+        let at = (1..links.len()).max_by(|a, b| gap(a).total_cmp(&gap(b)))?;
+        let mean = |links: &[Link]| {
+            (links.iter().map(|l| f64::from(l.ns).ln()).sum::<f64>() / links.len() as f64).exp()
+        };
+        Some((mean(&links[at..]) / mean(&links[..at]), at, links, times.bytes))
+    };
+    let (ratio, at, links, bytes) = sizes.iter().filter_map(split).max_by(|a, b| a.0.total_cmp(&b.0))?;
+    if ratio < MIN_FACTOR {
+        return Some(format!("their times differ by a factor of at most {ratio:.2}"));
+    }
+    let slow = &links[at..];
+    let names: Vec<String> = slow.iter().take(3).map(|l| link_name([l.from, l.to], hosts)).collect();
+    let more = if slow.len() > 3 { format!(" and {} more", slow.len() - 3) } else { String::new() };
+    let (take, others) =
+        (if slow.len() == 1 { "takes" } else { "take" }, if at == 1 { "link" } else { "links" });
+    let ratio = if ratio < 10.0 { format!("{ratio:.2}") } else { format!("{ratio:.0}") };
+    let groups = if inside { hosts.ranks() as usize } else { hosts.count() };
+    let why = match (groups < MIN_GROUPS, inside) {
+        (true, false) => "a slow link and a slow host cannot be told apart",
+        (true, true) => "a slow link and a slow rank cannot be told apart",
+        (false, _) => "one or two slow parts do not explain all times",
+    };
+    Some(format!(
+        "{}{more} {take} {ratio} times as long as the other {at} {others} (at {} bytes), but {why}",
+        names.join(", "),
+        Bytes(bytes)
+    ))
+}
+
+/// Returns why links that scatter too much are no sign that nothing is slow.
+fn too_coarse(power: &[(u64, Option<f64>)]) -> Option<String> {
+    if power.is_empty() {
+        return Some("no link was measured".into());
+    }
+    if let Some((bytes, _)) = power.iter().find(|(_, nameable)| nameable.is_none()) {
+        return Some(format!("single links cannot be compared (at {} bytes)", Bytes(*bytes)));
+    }
+    let (bytes, worst) = power
+        .iter()
+        .filter_map(|(bytes, x)| Some((*bytes, (*x)?)))
+        .max_by(|a, b| a.1.total_cmp(&b.1))
+        .filter(|(_, factor)| *factor > MAX_NAMEABLE)?;
+    Some(format!(
+        "the links differ too much among themselves: only one that is {worst:.1} times slower would be named (at {} bytes)",
+        Bytes(bytes)
+    ))
+}
+
+/// Returns which links would have been named, for each size or as a range.
+fn slower_links(known: &[(u64, f64)]) -> String {
+    let one = |(bytes, factor): &(u64, f64)| format!("{factor:.2} times slower at {} bytes", Bytes(*bytes));
+    if known.len() <= 3 {
+        return format!("a link {}", known.iter().map(one).collect::<Vec<_>>().join(", or "));
+    }
+    let factors = known.iter().map(|(_, factor)| *factor);
+    let (low, high) = factors.fold((f64::MAX, 0f64), |(low, high), x| (low.min(x), high.max(x)));
+    format!("a link {low:.2} to {high:.2} times slower, depending on the size,")
+}
+
+/// What is concluded about the links of a run.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Verdict {
+    /// Reason against any verdict.
+    pub obstacle: Option<String>,
+    /// Slow components, the slowest first.
+    pub slow: Vec<SlowComponent>,
+    /// Sentences on expectations and a reference that the links miss.
+    pub missed: Vec<String>,
+    /// Sentences on expectations and a reference that all links meet.
+    pub met: Vec<String>,
+    /// Reason why a comparison of the links with each other does not show that nothing is slow.
+    pub doubt: Option<String>,
+    /// Clause on the smallest slow link that would have been named.
+    pub power: Option<String>,
+}
+
+/// Conclusion of a verdict, which decides the exit code.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Conclusion {
+    /// Nothing is slow, or all links meet what the user demands of them.
+    Clear,
+    /// Something is slow, or a demand is missed.
+    Slow,
+    /// Nothing can be concluded.
+    None,
+}
+
+impl Verdict {
+    /// Returns the verdict on a run that did not measure everything.
+    pub fn incomplete(why: impl Into<String>) -> Verdict {
+        Verdict { obstacle: Some(why.into()), ..Verdict::default() }
+    }
+
+    /// Returns the conclusion. Links that meet a demand of the user are not in doubt because they are few.
+    pub fn conclusion(&self) -> Conclusion {
+        let Verdict { obstacle, slow, missed, met, doubt, .. } = self;
+        match (obstacle, slow.is_empty() && missed.is_empty(), doubt) {
+            (Some(_), ..) => Conclusion::None,
+            (_, false, _) => Conclusion::Slow,
+            (_, true, Some(_)) if met.is_empty() => Conclusion::None,
+            _ => Conclusion::Clear,
         }
     }
+
+    /// Returns the sentences of the verdict, each with the conclusion that it supports. Indented ones are evidence.
+    pub fn lines(&self, hosts: &Hosts) -> Vec<(Conclusion, String)> {
+        let mut lines = Vec::new();
+        if let Some(why) = &self.obstacle {
+            lines.push((Conclusion::None, format!("no verdict: {why}")));
+            return lines;
+        }
+        let verdict = |sentence: &String| format!("verdict: {sentence}");
+        for slow in &self.slow {
+            lines.push((Conclusion::Slow, verdict(&slow.sentence(hosts))));
+            lines.push((Conclusion::Slow, format!("  evidence: {}", slow.evidence.sentence(hosts))));
+        }
+        lines.extend(self.missed.iter().map(|sentence| (Conclusion::Slow, verdict(sentence))));
+        lines.extend(self.met.iter().map(|sentence| (Conclusion::Clear, verdict(sentence))));
+        match (&self.doubt, &self.power) {
+            (Some(why), _) if !self.missed.is_empty() || !self.met.is_empty() => {
+                lines.push((Conclusion::None, format!("  not compared with each other: {why}")));
+            }
+            (Some(why), _) if self.slow.is_empty() => {
+                lines.push((Conclusion::None, format!("no verdict: {why}")));
+            }
+            (None, power) if self.slow.is_empty() => {
+                let power = power.as_ref().map_or(String::new(), |power| format!("; {power}"));
+                lines.push((Conclusion::Clear, verdict(&format!("no host, rank or link stands out{power}"))));
+            }
+            (_, Some(power)) => lines.push((Conclusion::Slow, format!("  besides, {power}"))),
+            _ => {}
+        }
+        lines
+    }
 }
 
-impl LinkTimes {
-    /// Returns the fastest, the median and the slowest time of the sweep, in nanoseconds.
-    pub fn range(&self) -> Option<[f32; 3]> {
-        let mut ns: Vec<f32> = self.sweep.iter().map(|link| link.ns).collect();
-        ns.sort_by(f32::total_cmp);
-        Some([*ns.first()?, ns[ns.len() / 2], *ns.last()?])
-    }
-
-    /// Returns the time of a link that was measured again alone, in nanoseconds.
-    pub fn retested(&self, from: u32, to: u32) -> Option<f32> {
-        self.alone.iter().find(|link| (link.from, link.to) == (from, to)).map(|link| link.ns)
-    }
-}
+#[cfg(test)]
+mod tests;

@@ -6,10 +6,13 @@ use ombx_core::result::{Measurement, Run};
 
 use super::{ALONE, RETEST};
 
-/// Time of one direction of a link at one message size.
+/// Value of the axis `pattern` of traffic in one direction.
+const DIRECTED: &str = "unidirectional";
+
+/// Time of a link at one message size.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Link {
-    /// Timed rank.
+    /// Timed rank; the lower of the two ranks once both directions are averaged.
     pub from: u32,
     /// Rank that answers.
     pub to: u32,
@@ -22,12 +25,62 @@ pub struct Link {
 pub struct LinkTimes {
     /// Message size.
     pub bytes: u64,
+    /// Whether the data flow in one direction. Otherwise the rows from a to b and from b to a time the same round trip.
+    pub directed: bool,
     /// Times from the sweep over all pairs.
     pub sweep: Vec<Link>,
     /// Slow links, measured again while all other ranks sleep.
     pub alone: Vec<Link>,
     /// Ordinary links, measured again for comparison with `alone`.
     pub reference: Vec<Link>,
+}
+
+impl LinkTimes {
+    /// Returns the times with one entry per link: the mean of all rows of a link. Links with directed traffic are two, one for
+    /// each direction.
+    #[must_use]
+    pub fn averaged(&self) -> LinkTimes {
+        let average = |links: &[Link]| average(links, self.directed);
+        LinkTimes {
+            sweep: average(&self.sweep),
+            alone: average(&self.alone),
+            reference: average(&self.reference),
+            ..*self
+        }
+    }
+
+    /// Returns the time of a link that was measured again alone, in nanoseconds.
+    pub fn retested(&self, from: u32, to: u32) -> Option<f32> {
+        let again = self.alone.iter().chain(&self.reference);
+        again.into_iter().find(|link| (link.from, link.to) == (from, to)).map(|link| link.ns)
+    }
+
+    /// Returns the links with the shorter of their times from the sweep and from the second measurement. What disturbs a
+    /// measurement makes it longer.
+    pub fn best(&self) -> Vec<Link> {
+        let again: BTreeMap<(u32, u32), f32> =
+            self.alone.iter().chain(&self.reference).map(|l| ((l.from, l.to), l.ns)).collect();
+        let best = |l: &Link| again.get(&(l.from, l.to)).map_or(l.ns, |again| again.min(l.ns));
+        self.sweep.iter().map(|l| Link { ns: best(l), ..*l }).collect()
+    }
+
+    /// Returns the fastest, the median and the slowest time of the sweep, in nanoseconds.
+    pub fn range(&self) -> Option<[f32; 3]> {
+        let mut ns: Vec<f32> = self.sweep.iter().map(|link| link.ns).collect();
+        ns.sort_by(f32::total_cmp);
+        Some([*ns.first()?, ns[ns.len() / 2], *ns.last()?])
+    }
+}
+
+fn average(links: &[Link], directed: bool) -> Vec<Link> {
+    let ends = |l: &Link| if directed { (l.from, l.to) } else { (l.from.min(l.to), l.from.max(l.to)) };
+    let mut links: Vec<Link> = links.iter().copied().filter(|l| l.ns.is_finite() && l.ns > 0.0).collect();
+    links.sort_by_key(ends);
+    let mean = |rows: &[Link]| {
+        let (from, to) = ends(&rows[0]);
+        Link { from, to, ns: rows.iter().map(|l| l.ns).sum::<f32>() / rows.len() as f32 }
+    };
+    links.chunk_by(|a, b| ends(a) == ends(b)).map(mean).collect()
 }
 
 /// Times of all links of a run, one entry per message size in the order of rows.
@@ -44,7 +97,8 @@ impl TimesBySize {
             return;
         };
         let at = self.0.iter().position(|t| t.bytes == bytes).unwrap_or_else(|| {
-            self.0.push(LinkTimes { bytes, ..LinkTimes::default() });
+            let directed = row.axes.get("pattern").is_some_and(|pattern| pattern == DIRECTED);
+            self.0.push(LinkTimes { bytes, directed, ..LinkTimes::default() });
             self.0.len() - 1
         });
         let link = Link { from, to, ns: summary.median as f32 };
@@ -107,6 +161,21 @@ impl Hosts {
     /// Returns the number of hosts.
     pub fn count(&self) -> usize {
         self.names.len()
+    }
+
+    /// Returns the name of a rank in a link: its host, its number, or both, whichever tells the ranks apart.
+    pub fn label(&self, rank: u32) -> String {
+        match (self.count(), self.ranks() as usize) {
+            (1, _) => format!("rank {rank}"),
+            (hosts, ranks) if hosts == ranks => self.name(rank).to_owned(),
+            _ => format!("{}:{rank}", self.name(rank)),
+        }
+    }
+
+    /// Returns the number of lower ranks on the host of a rank.
+    pub(super) fn position(&self, rank: u32) -> usize {
+        let host = self.number(rank);
+        self.of_rank.iter().take(rank as usize).filter(|of| **of == host).count()
     }
 
     /// Returns whether two ranks share a host. Links inside hosts are compared with each other only.

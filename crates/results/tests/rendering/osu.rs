@@ -255,3 +255,25 @@ fn numbers_of_threads_and_processes_precede_the_title() {
     assert!(text.starts_with("# Number of forked processes in sender: 1\n"), "{text}");
     assert!(text.ends_with("# Size       Avg Latency(us)\n8               0.33\n"), "{text}");
 }
+
+#[test]
+fn pairs_have_the_formula_of_osu_mbw_mr() {
+    let mut row = bandwidth(8, &[2000; 10]);
+    row.bench = "p2p.mbw_mr".into();
+    row.axes.clear();
+    (row.pairs, row.aggregation) = (2, Aggregation::Pairs);
+    row.work = Some(Work { bytes: 2 * 64 * 8, ops: 2 * 64, legs: 1 });
+    let of = |rank, ns, started| Samples {
+        rank,
+        elapsed_ns: vec![ns; 10],
+        started_ns: vec![started; 10],
+        ..row.samples[0].clone()
+    };
+    row.samples = vec![of(0, 2000, 0), of(1, 3000, 1000)];
+    row.summary = Measurement::summarise(&row.samples, 1);
+    // The pairs take 2 and 3 us, and the last is done after 4 us.
+    let figures: Vec<f64> =
+        osu(&[row.clone()]).lines().last().unwrap().split_whitespace().map(|x| x.parse().unwrap()).collect();
+    assert_eq!(figures, [8.0, 409.6, 51_200_000.0], "2 x 64 x 8 bytes in 2.5 us");
+    assert!((row.mb_per_s().unwrap().median - 256.0).abs() < 1e-9, "2 x 64 x 8 bytes in 4 us");
+}

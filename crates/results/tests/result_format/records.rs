@@ -77,11 +77,16 @@ fn any_samples() -> impl Strategy<Value = Vec<Samples>> {
         batch,
         elapsed_ns,
     });
-    let one = (any::<[u32; 2]>(), 1..=u64::MAX, times(), times(), option::of(round_trips)).prop_map(
-        |([rank, thread], batch, elapsed_ns, late, round_trips)| Samples {
+    let starts = prop_oneof![Just(Vec::new()), vec(any::<u64>(), 12)];
+    let one = (any::<[u32; 2]>(), 1..=u64::MAX, times(), starts, times(), option::of(round_trips)).prop_map(
+        |([rank, thread], batch, elapsed_ns, mut started_ns, late, round_trips)| Samples {
             rank,
             thread,
             batch,
+            started_ns: {
+                started_ns.truncate(elapsed_ns.len());
+                started_ns
+            },
             elapsed_ns,
             late,
             round_trips,

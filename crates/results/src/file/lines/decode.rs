@@ -1,5 +1,7 @@
 //! Decoding and validation of lines.
 
+use std::borrow::Cow;
+
 use serde::{Deserialize, de::DeserializeOwned};
 
 use super::{
@@ -174,14 +176,14 @@ fn launches_of(line: LaunchesLine) -> Result<OverLaunches, String> {
 }
 
 fn samples_of(line: SamplesLine<'_>) -> Samples {
-    let SamplesLine { rank, thread, batch, elapsed_ns, late, round_trips } = line;
+    let SamplesLine { rank, thread, batch, elapsed_ns, started_ns, late, round_trips } = line;
     let round_trips = round_trips.map(|RoundTripsLine { halves, batch, elapsed_ns }| RoundTrips {
         halves,
         batch,
         elapsed_ns: elapsed_ns.into_owned(),
     });
-    let (elapsed_ns, late) = (elapsed_ns.into_owned(), late.into_owned());
-    Samples { rank, thread, batch, elapsed_ns, late, round_trips }
+    let [elapsed_ns, started_ns, late] = [elapsed_ns, started_ns, late].map(Cow::into_owned);
+    Samples { rank, thread, batch, elapsed_ns, started_ns, late, round_trips }
 }
 
 fn level_of(line: LevelLine) -> Level {

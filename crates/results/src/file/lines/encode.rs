@@ -187,7 +187,7 @@ fn figure_line(figure: &Figure) -> FigureLine {
 }
 
 fn samples_line(samples: &Samples) -> SamplesLine<'_> {
-    let Samples { rank, thread, batch, elapsed_ns, late, round_trips } = samples;
+    let Samples { rank, thread, batch, elapsed_ns, started_ns, late, round_trips } = samples;
     let round_trips = round_trips.as_ref().map(|RoundTrips { halves, batch, elapsed_ns }| RoundTripsLine {
         halves: *halves,
         batch: *batch,
@@ -198,6 +198,7 @@ fn samples_line(samples: &Samples) -> SamplesLine<'_> {
         thread: *thread,
         batch: *batch,
         elapsed_ns: elapsed_ns.into(),
+        started_ns: started_ns.into(),
         late: late.into(),
         round_trips,
     }

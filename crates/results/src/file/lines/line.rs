@@ -1,8 +1,12 @@
 //! Lines of a file in the form that serde writes. The doc comments are the descriptions of the JSON Schema.
 
+mod mark;
+
 use std::{borrow::Cow, collections::BTreeMap};
 
 use serde::{Deserialize, Serialize};
+
+pub(super) use self::mark::{LevelLine, MarkLine};
 
 /// One line. Each launch is a `run`, then a `launch` per row as it is measured, then an `end`. After the last launch follows one
 /// `case` per row, which summarises all launches. A file of a single launch has a `case` instead of each `launch`.
@@ -300,6 +304,10 @@ pub(super) struct SamplesLine<'a> {
     /// Time of each batch in nanoseconds, in the order of measurement. If `across` is `global`: from the start of the
     /// first rank in that batch to the end of this rank.
     pub(super) elapsed_ns: Cow<'a, [u64]>,
+    /// Of several pairs: time in nanoseconds from the first start of each batch, of all timed ranks with the same clock, to the
+    /// start of this rank.
+    #[serde(default, skip_serializing_if = "<[u64]>::is_empty")]
+    pub(super) started_ns: Cow<'a, [u64]>,
     /// Samples, from 0, that this rank started after the agreed time.
     #[serde(default, skip_serializing_if = "<[u64]>::is_empty")]
     pub(super) late: Cow<'a, [u64]>,
@@ -329,6 +337,7 @@ pub(super) struct SummaryLine {
     /// Number of samples.
     #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
     pub(super) n: usize,
+    /// Median. If `across` is `pairs`: total time over total iterations.
     #[cfg_attr(feature = "schema", schemars(range(min = 0.0)))]
     pub(super) median_ns: f64,
     /// Distribution-free 95 % interval of the median, low and high. Absent with too few or dependent samples.
@@ -386,35 +395,6 @@ pub(super) struct RateLine {
 pub(super) enum FigureLine {
     Value(f64),
     Unresolved { unresolved: String },
-}
-
-/// How much a mark matters.
-#[derive(Clone, Copy, Default, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "lowercase")]
-pub(super) enum LevelLine {
-    /// A fact that explains a row; its figure holds.
-    Note,
-    /// The figure may be off by more than its interval says.
-    #[default]
-    Caution,
-    /// No verdict may rest on the figure.
-    Invalid,
-}
-
-/// Mark of a row.
-#[derive(Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub(super) struct MarkLine {
-    /// How much it matters. Files of earlier versions have no levels; their marks count as cautions.
-    #[serde(default)]
-    pub(super) level: LevelLine,
-    /// Stable code for programs.
-    pub(super) code: String,
-    /// Short form for a table.
-    pub(super) short: String,
-    /// Meaning, and what to do.
-    pub(super) advice: String,
 }
 
 /// How the run ended, and its number of rows.

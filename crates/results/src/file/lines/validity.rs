@@ -10,6 +10,8 @@ impl CaseLine<'_> {
         must(self.depth != Some(0), "depth is 0")?;
         must(self.work.as_ref().is_none_or(|w| w.legs > 0), "work.legs is 0")?;
         must(self.samples.iter().all(|s| s.batch > 0), "batch is 0")?;
+        let whole = |s: &SamplesLine<'_>| s.started_ns.is_empty() || s.started_ns.len() == s.elapsed_ns.len();
+        must(self.samples.iter().all(whole), "started_ns and elapsed_ns have different lengths")?;
         let mut trips = self.samples.iter().filter_map(|s| s.round_trips.as_ref());
         must(trips.all(|r| r.batch > 0 && r.halves <= 2), "round_trips has batch 0 or more than two halves")?;
         must(self.outcome == CaseOutcome::Ok || self.reason.is_some(), "a row that is not ok has no reason")?;

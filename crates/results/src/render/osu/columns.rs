@@ -50,7 +50,8 @@ pub(super) fn of(row: &Measurement, program: &str, options: &OsuColumns) -> Vec<
     } else {
         headline(row, program, options)
     };
-    if let Some(ranks) = row.across_ranks().filter(|_| options.full && !overlaps(row)) {
+    let every_rank = matches!(row.aggregation, Aggregation::Slowest | Aggregation::Global);
+    if let Some(ranks) = row.across_ranks().filter(|_| options.full && every_rank && !overlaps(row)) {
         columns.push(Column::new("Min Latency(us)", two_decimals(Some(ranks.min / 1e3))));
         columns.push(Column::new("Max Latency(us)", two_decimals(Some(ranks.max / 1e3))));
         let timed = |s: &Samples| s.elapsed_ns.len() as u64 * s.batch;
@@ -74,7 +75,7 @@ fn headline(row: &Measurement, program: &str, options: &OsuColumns) -> Vec<Colum
     let Some(summary) = &row.summary else { return vec![Column::new(title(row, program), "n/a")] };
     let figure = match row.metric {
         Metric::Latency => Some(mean(row, summary) / 1e3),
-        Metric::Bandwidth => at_mean(row.mb_per_s(), summary),
+        Metric::Bandwidth => at_mean(row, row.mb_per_s()),
     };
     let mut columns = vec![Column::new(title(row, program), two_decimals(figure))];
     if program == PROCESSES {
@@ -82,7 +83,7 @@ fn headline(row: &Measurement, program: &str, options: &OsuColumns) -> Vec<Colum
         columns[0].figure = 10;
     }
     if program == MESSAGE_RATE && options.rate {
-        columns.push(Column::new("Messages/s", two_decimals(at_mean(row.messages_per_s(), summary))));
+        columns.push(Column::new("Messages/s", two_decimals(at_mean(row, row.messages_per_s()))));
     }
     columns
 }
@@ -98,22 +99,7 @@ fn title(row: &Measurement, program: &str) -> &'static str {
 
 /// Returns the mean time of a leg in nanoseconds, averaged over all timed ranks like `Avg` of OMB.
 fn mean(row: &Measurement, summary: &Summary) -> f64 {
-    let means = means(row);
-    match row.aggregation {
-        Aggregation::Origin => summary.mean,
-        _ if means.is_empty() => summary.mean,
-        _ => means.iter().sum::<f64>() / means.len() as f64,
-    }
-}
-
-/// Returns the mean time of a leg on each rank in nanoseconds.
-fn means(row: &Measurement) -> Vec<f64> {
-    let legs = row.work.map_or(1, |work| work.legs) as f64;
-    let of = |s: &Samples| {
-        let iterations = s.elapsed_ns.len() as f64 * s.batch as f64;
-        s.elapsed_ns.iter().map(|ns| *ns as f64).sum::<f64>() / (iterations * legs)
-    };
-    row.samples.iter().filter(|s| !s.elapsed_ns.is_empty()).map(of).collect()
+    row.across_ranks().map_or(summary.mean, |ranks| ranks.mean)
 }
 
 /// Returns the figure of each sample: microseconds averaged over the timed ranks, or MB/s.
@@ -155,9 +141,11 @@ fn resolved(row: &Measurement, figure: &str) -> String {
     }
 }
 
-/// Returns the rate at the mean time: total bytes divided by total time.
-fn at_mean(rate: Option<Rate>, summary: &Summary) -> Option<f64> {
-    rate.map(|rate| rate.median * summary.median / summary.mean)
+/// Returns the rate at the mean time. Of several pairs, that is the work of all pairs over the mean of the pairs' times, like
+/// osu_mbw_mr.
+fn at_mean(row: &Measurement, rate: Option<Rate>) -> Option<f64> {
+    let summary = row.summary.as_ref()?;
+    rate.map(|rate| rate.median * summary.median / mean(row, summary))
 }
 
 fn two_decimals(figure: Option<f64>) -> String {

@@ -11,7 +11,7 @@ use crate::{
 };
 use ombx_core::{
     benchmark::{Figure, Metric, interval_names, payload::Check},
-    result::{Level, Measurement, Run},
+    result::{Level, MESSAGE_RATE_UNIT, Measurement, Run},
     stats::Summary,
 };
 
@@ -35,8 +35,8 @@ impl FormattedRow {
     /// Returns all cells, including one for each of these additional figures.
     pub fn cells(&self, figures: &BTreeSet<&str>) -> Vec<String> {
         let extra = figures.iter().map(|name| self.figures.get(*name).cloned().unwrap_or_default());
-        let (times, rest) = self.cells.split_at(TIMES);
-        times.iter().cloned().chain(extra).chain(rest.iter().cloned()).collect()
+        let (figures, rest) = self.cells.split_at(self.cells.len() - LAST);
+        figures.iter().cloned().chain(extra).chain(rest.iter().cloned()).collect()
     }
 
     /// Returns the names of the additional figures.
@@ -45,8 +45,8 @@ impl FormattedRow {
     }
 }
 
-/// Number of cells before the additional figures: size, and five of the headline figure.
-const TIMES: usize = 6;
+/// Number of cells after the additional figures: samples and marks.
+const LAST: usize = 2;
 
 /// What the columns of a table are about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -71,30 +71,30 @@ impl Scope {
 /// Returns the column titles, including additional figures.
 pub fn column_titles(metric: Option<Metric>, scope: Scope, figures: &BTreeSet<&str>) -> Vec<String> {
     let fixed = fixed_titles(metric, scope);
-    let (times, rest) = fixed.split_at(TIMES);
+    let (first, rest) = fixed.split_at(fixed.len() - LAST);
     let extra = figures.iter().map(|name| plain(&name.replace('_', " ")));
-    times.iter().map(|&s| s.into()).chain(extra).chain(rest.iter().map(|&s| s.into())).collect()
+    first.iter().map(|&s| s.into()).chain(extra).chain(rest.iter().map(|&s| s.into())).collect()
 }
 
 /// Returns the fixed titles. The p1 of a rate corresponds to the p99 of a time.
-fn fixed_titles(metric: Option<Metric>, scope: Scope) -> [&'static str; 8] {
+fn fixed_titles(metric: Option<Metric>, scope: Scope) -> Vec<&'static str> {
     let (unit, tail) = match metric {
         Some(Metric::Bandwidth) => ("MB/s", "p1"),
         _ => ("us", "p99"),
     };
-    match scope {
-        Scope::OneLaunch => ["bytes", unit, "95% within this launch", tail, "min", "max", "samples", "trust"],
-        Scope::Launches => {
-            ["bytes", unit, "95% interval", tail, "min launch", "max launch", "launches", "trust"]
-        }
-    }
+    let message_rate = (metric == Some(Metric::Bandwidth)).then_some(MESSAGE_RATE_UNIT);
+    let (figures, samples) = match scope {
+        Scope::OneLaunch => (["95% within this launch", tail, "min", "max"], "samples"),
+        Scope::Launches => (["95% interval", tail, "min launch", "max launch"], "launches"),
+    };
+    ["bytes", unit].into_iter().chain(figures).chain(message_rate).chain([samples, "trust"]).collect()
 }
 
 /// Returns the cells of a failed row. Its figures are left out.
 pub(super) fn failed(row: &Measurement) -> FormattedRow {
     let why = if matches!(row.check, Check::Failed(_)) { "wrong data" } else { "" };
     let mut cells = vec![size(row.bytes), "FAILED".into()];
-    cells.resize(7, String::new());
+    cells.resize(fixed_titles(Some(row.metric), Scope::default()).len() - 1, String::new());
     cells.push(why.into());
     FormattedRow { cells, figures: BTreeMap::new() }
 }
@@ -128,6 +128,9 @@ pub fn format_row(row: &Measurement, scope: Scope, least: Level) -> (FormattedRo
     let trust: Vec<&str> = row.marks(least).map(|mark| mark.short.as_str()).collect();
     let mut cells = vec![size(row.bytes)];
     cells.extend(figures);
+    if row.metric == Metric::Bandwidth {
+        cells.push(or_none(row.message_rate().map(|rate| figure(rate.value))));
+    }
     cells.extend([samples, plain(&trust.join(", "))]);
     let mut absent: Vec<String> = absent.into_iter().map(str::to_owned).collect();
     let mut figures = BTreeMap::new();
@@ -136,8 +139,14 @@ pub fn format_row(row: &Measurement, scope: Scope, least: Level) -> (FormattedRo
     for (name, value) in &row.figures {
         let ends = interval_names(name).and_then(|[low, high]| Some([end(&low)?, end(&high)?]));
         let cell = match value {
-            Figure::Value(x) if ends.is_some() => format!("{} ({})", figure(*x), interval(ends, figure)),
-            Figure::Value(x) => figure(*x),
+            Figure::Value(x) => match ends {
+                None => figure(*x),
+                Some(_) => {
+                    let decimals = Decimals::of(*x, ends);
+                    let text = |x: f64| decimals.format(x);
+                    format!("{} ({})", text(*x), interval(ends, text))
+                }
+            },
             Figure::Unresolved(why) => {
                 absent.push(plain(why));
                 NO_VALUE.into()

@@ -1,0 +1,145 @@
+//! Kernels of several pairs of ranks: all pairs begin each sample together.
+
+use crate::{
+    benchmark::{
+        Case, Context, Figures, Kernel, Role,
+        payload::{Check, Fill},
+    },
+    error::Result,
+    measure::{
+        collect::{RoundSamples, Starts},
+        opened::OpenKernel,
+        timed_loop::{answered, paced},
+    },
+    pacing::{
+        clock_sync::clock_owners,
+        mesh,
+        pace::{Pacer, TeamBarrier},
+    },
+    system::clock::Clock,
+    team::Team,
+};
+
+/// Minimum time of a sample in nanoseconds. A sample averages over the noise of single iterations, so that the median of samples
+/// is total work over wall time.
+const LEAST_SAMPLE_NS: f64 = 1_000_000.0;
+/// Maximum spread of the starts as a fraction of a sample.
+const SPREAD_PART: f64 = 0.01;
+/// Barriers that measure the spread. Its median does not see a rank that was delayed once.
+const PROBES: usize = 9;
+
+/// A kernel whose pairs leave a barrier of all ranks before each sample.
+pub(crate) struct PacedPairs<'t, K> {
+    kernel: K,
+    role: Role,
+    pacer: Pacer<&'t dyn Team>,
+    /// Lowest rank that reads the same clock as this rank.
+    clock_owner: u32,
+}
+
+impl<'t, K: Kernel> PacedPairs<'t, K> {
+    /// Opens the kernel on every rank. Collective.
+    pub(crate) fn open(
+        team: &'t dyn Team,
+        clock: &Clock,
+        cx: &Context<'_>,
+        case: &Case,
+    ) -> Result<PacedPairs<'t, K>> {
+        let kernel = cx.agree(K::open(cx, case))?;
+        let owners = clock_owners(team, &mesh::clock_name(clock))?;
+        let clock_owner = owners.get(team.rank().0 as usize).copied().unwrap_or(team.rank().0);
+        Ok(PacedPairs { kernel, role: cx.role, pacer: Pacer::of_team(team), clock_owner })
+    }
+
+    /// Returns on rank 0 how far the starts of the timed ranks are apart after a barrier, in nanoseconds. Collective.
+    ///
+    /// Where the timed ranks have several clocks, it is the time of a barrier, during which every rank has entered and left.
+    fn spread_ns(&self, clock: &Clock) -> Result<f64> {
+        let team = self.pacer.mesh;
+        let mut readings = [0; PROBES + 1];
+        for reading in &mut readings {
+            team.barrier()?;
+            *reading = clock.raw();
+        }
+        let mine = match self.role {
+            Role::Active => [&[u64::from(self.clock_owner)][..], &readings].concat(),
+            Role::Passive => Vec::new(),
+        };
+        let mine: Vec<u8> = mine.into_iter().flat_map(u64::to_le_bytes).collect();
+        let all = team.gather(&mine)?.unwrap_or_default();
+        let timed: Vec<&[[u8; 8]]> =
+            all.iter().map(|bytes| bytes.as_chunks().0).filter(|words| words.len() == PROBES + 2).collect();
+        let Some((first, others)) = timed.split_first() else { return Ok(0.0) };
+        let one_clock = others.iter().all(|words| words[0] == first[0]);
+        let spread = |probe: usize| {
+            let starts = || timed.iter().map(|words| u64::from_le_bytes(words[probe + 1]));
+            match one_clock {
+                true => clock.nanos(starts().min().unwrap_or(0), starts().max().unwrap_or(0)),
+                false => clock.nanos(readings[probe - 1], readings[probe]),
+            }
+        };
+        let mut spreads: Vec<u64> = (1..=PROBES).map(spread).collect();
+        spreads.sort_unstable();
+        Ok(spreads[PROBES / 2] as f64)
+    }
+}
+
+impl<K: Kernel> OpenKernel for PacedPairs<'_, K> {
+    fn clocks(&self) -> usize {
+        1
+    }
+
+    fn least_sample_ns(&mut self, clock: &Clock) -> Result<f64> {
+        Ok(LEAST_SAMPLE_NS.max(self.spread_ns(clock)? / SPREAD_PART))
+    }
+
+    fn readings(&self, samples: u64) -> u64 {
+        2 * samples
+    }
+
+    fn fill(&mut self, fill: Fill) -> Result<()> {
+        self.kernel.fill(fill)
+    }
+
+    fn begin(&mut self) -> Result<()> {
+        self.kernel.begin()
+    }
+
+    fn timed(&mut self, clock: &Clock, batch: u64, stamps: &mut [Vec<u64>]) -> Result<()> {
+        let PacedPairs { kernel, pacer, .. } = self;
+        stamps
+            .iter_mut()
+            .try_for_each(|stamps| paced::<K, TeamBarrier, _>(kernel, pacer, clock, batch, stamps))
+    }
+
+    fn answered(&mut self, batch: u64, samples: u64) -> Result<()> {
+        for _ in 0..samples {
+            self.pacer.mesh.barrier()?;
+            answered(&mut self.kernel, batch)?;
+        }
+        Ok(())
+    }
+
+    fn samples(&mut self, clock: &Clock, stamps: &[u64]) -> RoundSamples {
+        let (elapsed_ns, ticks) =
+            stamps.as_chunks().0.iter().map(|[start, end]| (clock.nanos(*start, *end), *start)).unzip();
+        let starts = Some(Starts { clock_owner: self.clock_owner, ticks });
+        RoundSamples { elapsed_ns, starts, ..RoundSamples::default() }
+    }
+
+    fn end(&mut self) -> Result<()> {
+        self.kernel.end()
+    }
+
+    fn figures(&mut self) -> Result<Figures> {
+        self.kernel.figures()
+    }
+
+    fn check(&mut self, fill: Fill) -> Result<Check> {
+        self.kernel.check(fill)
+    }
+
+    fn close(self: Box<Self>) -> Result<()> {
+        self.kernel.close()
+    }
+}

@@ -1,0 +1,69 @@
+//! Verdicts on few links.
+
+use super::*;
+use crate::verdict::TimesBySize;
+
+/// Builds a sweep over hosts with one rank each, with these times per link and slight differences.
+fn sweep(hosts: u32, ns: impl Fn(u32, u32) -> f32) -> LinkSweep {
+    let names: Vec<String> = (1..=hosts).map(|host| format!("h{host}")).collect();
+    let hosts_of = Hosts::of(names.iter().map(String::as_str));
+    let mut times = LinkTimes { bytes: 8, ..LinkTimes::default() };
+    for (from, to) in (0..hosts).flat_map(|a| (0..hosts).map(move |b| (a, b))).filter(|(a, b)| a != b) {
+        let noise = 1.0 + 0.01 * ((from * 7 + to * 5) % 4) as f32;
+        let link = Link { from, to, ns: ns(from.min(to), from.max(to)) * noise };
+        times.sweep.push(link);
+        if from < to {
+            times.reference.push(link);
+        }
+    }
+    LinkSweep { hosts: hosts_of, times: TimesBySize(vec![times]), ..LinkSweep::default() }
+}
+
+fn text(sweep: &LinkSweep) -> String {
+    let lines = sweep.verdict().lines(&sweep.hosts);
+    lines.into_iter().map(|(_, line)| line).collect::<Vec<_>>().join("\n")
+}
+
+#[test]
+fn few_links_are_never_an_all_clear() {
+    for hosts in 2..=4 {
+        let healthy = sweep(hosts, |_, _| 1000.0);
+        assert_eq!(healthy.verdict().conclusion(), Conclusion::None, "{hosts}: {}", text(&healthy));
+        assert!(text(&healthy).starts_with("no verdict: "), "{}", text(&healthy));
+    }
+    let healthy = sweep(5, |_, _| 1000.0);
+    assert_eq!(healthy.verdict().conclusion(), Conclusion::Clear, "{}", text(&healthy));
+    assert!(text(&healthy).contains("would have been named"), "{}", text(&healthy));
+}
+
+#[test]
+fn the_ratios_of_few_links_are_said() {
+    let slow = sweep(3, |a, b| if (a, b) == (0, 1) { 139_000.0 } else { 1000.0 });
+    assert_eq!(slow.verdict().conclusion(), Conclusion::None);
+    let said = text(&slow);
+    for words in ["no verdict: 3 links", "h1-h2 takes 13", "the other 2 links", "cannot be told apart"] {
+        assert!(said.contains(words), "{words}: {said}");
+    }
+    let slow = sweep(4, |a, b| if a == 2 || b == 2 { 139_000.0 } else { 1000.0 });
+    assert_eq!(slow.verdict().conclusion(), Conclusion::Slow);
+    let said = text(&slow);
+    assert!(said.starts_with("verdict: host h3 is slow"), "{said}");
+    assert!(said.contains("\n  evidence: ") && said.contains("3 ordinary links"), "{said}");
+}
+
+#[test]
+fn links_that_differ_much_are_no_all_clear() {
+    let scattered = sweep(6, |a, b| 1000.0 * 1.5f32.powi(((a * 3 + b) % 5) as i32));
+    assert_eq!(scattered.verdict().conclusion(), Conclusion::None, "{}", text(&scattered));
+    assert!(text(&scattered).contains("differ too much"), "{}", text(&scattered));
+}
+
+#[test]
+fn an_obstacle_prevents_every_verdict() {
+    let mut slow = sweep(5, |a, _| if a == 0 { 9000.0 } else { 1000.0 });
+    assert_eq!(slow.verdict().conclusion(), Conclusion::Slow);
+    slow.obstacle = Some("ranks share CPUs".into());
+    slow.expectations = vec!["latency<1000ms".parse().unwrap()];
+    assert_eq!(slow.verdict().conclusion(), Conclusion::None);
+    assert_eq!(text(&slow), "no verdict: ranks share CPUs");
+}
