@@ -13,7 +13,7 @@ const STYLE: &str = include_str!("asset/page.css");
 const SCRIPT: &str = include_str!("asset/page.js");
 /// Content security policy. It allows the style sheet and the script above by their SHA-256, and nothing else.
 const POLICY: &str = "default-src 'none'; base-uri 'none'; form-action 'none'; \
-    style-src 'sha256-7Qrztgxv2YRmqn/1gpWNKR8WGOk/0R6wf6iffu/pnJM='; script-src 'sha256-vkvwdIIacvIbbFFLwatTYBBBAVbIePPMRZNXh95H1FY='";
+    style-src 'sha256-ywLkiQoRX0BocM95s/RKx58ejVMOq8NRPFCG7Wv9Yqw='; script-src 'sha256-vkvwdIIacvIbbFFLwatTYBBBAVbIePPMRZNXh95H1FY='";
 
 /// Returns the HTML page of a report.
 pub fn page(report: &Report<'_>) -> String {

@@ -17,7 +17,7 @@ fn a_complete_file_is_shown_in_every_format() {
     let files = Files::default();
     let path = files.write("golden.jsonl", GOLDEN);
     for (format, part) in [
-        ("table", "95% interval"),
+        ("table", "95% within this launch"),
         ("osu", "# Size"),
         ("csv", "run,bench,key"),
         ("jsonl", "\"kind\":\"end\""),
@@ -31,11 +31,18 @@ fn a_complete_file_is_shown_in_every_format() {
 }
 
 #[test]
-fn several_files_are_shown_in_order() {
+fn files_of_several_setups_are_shown_in_order() {
     let files = Files::default();
-    let (one, two) = (files.write("one", GOLDEN), files.write("two", GOLDEN));
+    let other = GOLDEN.replace("MPICH Version: 4.0.2", "MPICH Version: 4.1");
+    let (one, two) = (files.write("one", GOLDEN), files.write("two", other));
     let both = Job::ombx("show --format csv").args([&one, &two]).run().expect(0);
-    assert!(both.stdout.lines().count() > show(&one, "--format csv").stdout.lines().count(), "{both}");
+    let rows = |done: &Done| done.stdout.lines().skip(1).map(str::to_owned).collect::<Vec<_>>();
+    let each = [&one, &two].map(|path| rows(&show(path, "--format csv")));
+    assert_eq!(rows(&both), each.concat(), "{both}");
+    // Files of the same setup are launches of one result.
+    let twice = Job::ombx("show --format csv").args([&one, &one]).run().expect(0);
+    assert_eq!(rows(&twice).len(), each[0].len(), "{twice}");
+    assert!(twice.stdout.contains(",2,0.5,"), "{twice}");
 }
 
 #[test]
