@@ -52,7 +52,6 @@ const MISTAKES: &[(&str, &str)] = &[
     ("run p2p.latency --max-time -1s", "-1"),
     ("run p2p.latency --max-time soon", "soon"),
     ("run p2p.latency --iterations 0", "0"),
-    ("run p2p.latency --iterations 10 --precision 1%", "--precision"),
     ("run p2p.latency --iterations 10 --max-time 1s", "--max-time"),
     ("run p2p.latency --warmup 10", "--iterations"),
     ("run p2p.latency --batch 0", "0"),
