@@ -1,5 +1,6 @@
 /* Library between ombx and MPI (LD_PRELOAD). OMBX_INTERPOSE selects its action:
  *   recv            flips a bit of messages of at least 64 bytes in MPI_Recv
+ *   delay           makes each MPI_Send 20 us longer
  *   init            ends a process that starts MPI
  *   none            changes nothing
  * verify/faults/src/interpose.c flips bits in all other calls. */
@@ -7,9 +8,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #define LEAST 64
 #define FLIPPED 42 /* byte */
+#define DELAY_NS 20000
 
 static int spoils(const char *what) {
     const char *wish = getenv("OMBX_INTERPOSE");
@@ -20,6 +23,17 @@ int MPI_Recv(void *buf, int count, MPI_Datatype type, int source, int tag, MPI_C
     int code = PMPI_Recv(buf, count, type, source, tag, comm, status);
     if (count >= LEAST && spoils("recv")) ((unsigned char *)buf)[FLIPPED] ^= 0x10;
     return code;
+}
+
+static long now_ns(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return now.tv_sec * 1000000000L + now.tv_nsec;
+}
+
+int MPI_Send(const void *buf, int count, MPI_Datatype type, int target, int tag, MPI_Comm comm) {
+    if (spoils("delay")) for (long end = now_ns() + DELAY_NS; now_ns() < end;) {}
+    return PMPI_Send(buf, count, type, target, tag, comm);
 }
 
 static void refuse_init(void) {

@@ -51,7 +51,7 @@ enum Task {
     /// Compare ombx with plain C loops: time of an iteration, and instructions added to it
     #[command(disable_help_flag = true)]
     Fidelity(Passed),
-    /// Measure how long sweeps, starting ranks and `ombx list` take, and where the time of a sweep goes
+    /// Measure how long default sweeps take beside six runs of OMB, and where the time of a launch goes
     #[command(disable_help_flag = true)]
     Speed(Passed),
     /// Measure the cost of the work of ombx itself: clock, statistics, registry, files, schedules, frames

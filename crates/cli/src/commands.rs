@@ -83,7 +83,9 @@ pub(crate) enum Command {
 pub(crate) fn parser(registry: &Registry) -> clap::Command {
     Cli::command()
         .mut_subcommand("run", |run| axes::add_options(run, registry))
-        .mut_subcommand("ab", |ab| axes::add_options(ab, registry))
+        .mut_subcommand("ab", |ab| {
+            axes::add_options(ab.mut_arg("budget", |budget| budget.default_value("60s")), registry)
+        })
         .mut_subcommand("links", links::adapt_options)
 }
 

@@ -10,7 +10,7 @@ use ombx_core::{
 };
 use ombx_report::{Report, Source, page};
 use ombx_results::{
-    compare::{Comparison, SideResults},
+    compare::{Comparison, Settings, SideResults},
     file,
 };
 
@@ -88,7 +88,7 @@ pub fn pages(bytes: &[u8]) {
     let [mut base, mut new] = ["base", "new"].map(SideResults::named);
     file.runs.iter().for_each(|run| base.run(run));
     file.runs.iter().for_each(|run| new.run(run));
-    let comparison = Comparison::of(&base, &new);
+    let comparison = Comparison::of(&base, &new, Settings::default());
     let source = [Source { name: "a<b>.jsonl", file: &file }];
     let page = page(&Report { sources: &source, comparison: Some(&comparison) });
     assert_eq!(page.matches("<script").count(), 1);
@@ -96,7 +96,7 @@ pub fn pages(bytes: &[u8]) {
         let hidden = String::from_utf8_lossy(bytes).contains(handler);
         assert!(!page.contains(handler) || (hidden && !handler.starts_with('<')), "{handler}");
     }
-    junit::report(&comparison, 0.05);
+    junit::report(&comparison);
 }
 
 /// Reads a host file, an invitation and a rendezvous file. No host is an option or a command, and an invitation can be written and

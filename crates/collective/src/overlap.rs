@@ -227,7 +227,7 @@ impl<N: Overlappable, M: Mesh> OpenKernel for Phases<'_, N, M> {
             let enough = alone.elapsed_ns.len() >= CALIBRATION.1 || start.elapsed_ns() > CALIBRATION_NS;
             more = self.team.broadcast_value(u64::from(!enough))?;
         }
-        let pure = self.pacers[0].summarise(self.team, 1, self.legs, alone)?;
+        let pure = self.pacers[0].summarise(self.team, 1, (self.legs, self.facts), alone)?;
         let time = self.team.broadcast_value(pure.map_or(0.0, |pure| pure.median) as u64)?;
         self.slice = self.operation.computation(Duration::from_nanos(time) / (self.tests + 1));
         self.taken = Default::default();
@@ -269,11 +269,10 @@ impl<N: Overlappable, M: Mesh> OpenKernel for Phases<'_, N, M> {
         let mut figures = self.operation.figures()?;
         figures.extend(self.pacers[2].figures()?);
         let taken = std::mem::take(&mut self.taken);
-        let mut summaries = self
-            .pacers
-            .iter()
-            .zip(taken)
-            .map(|(pacer, samples)| pacer.summarise(self.team, self.batch, self.legs, samples));
+        let mut summaries =
+            self.pacers.iter().zip(taken).map(|(pacer, samples)| {
+                pacer.summarise(self.team, self.batch, (self.legs, self.facts), samples)
+            });
         let mut next = || summaries.next().unwrap_or(Ok(None));
         if let [Some(pure), Some(compute), Some(overall)] = [next()?, next()?, next()?] {
             let us = |summary: &Summary| Figure::Value(summary.median / 1e3);

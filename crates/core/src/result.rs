@@ -8,10 +8,13 @@ pub use self::mark::{Level, Mark};
 use crate::{
     benchmark::{Aggregation, Figures, Metric, Work, payload::Check},
     measure::phases::Phases,
-    stats::Summary,
+    stats::{Percentile, Summary},
     system::clock::Facts,
     team::Place,
 };
+
+/// A percentile exists only if a reading of the clock, and its step, are at most this fraction of the sample.
+const MAX_READING: f64 = 0.05;
 
 /// Provenance of rows: where, when and how they were measured.
 #[derive(Debug, Clone, PartialEq)]
@@ -120,6 +123,11 @@ impl RoundTrips {
     }
 }
 
+/// Returns an interval with one step of the clock more at each end: a time can be wrong by almost a step in either direction.
+fn widened([low, high]: [f64; 2], step: f64) -> [f64; 2] {
+    [(low - step).max(low.min(0.0)), high + step]
+}
+
 /// Outcome of a row.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Outcome {
@@ -160,6 +168,9 @@ pub struct Measurement {
     pub check: Check,
     /// Raw samples of each timed rank and thread.
     pub samples: Vec<Samples>,
+    /// Raw samples of single iterations, from which the percentiles come; empty if `samples` are of single iterations, or if the
+    /// number of iterations was fixed.
+    pub tail: Vec<Samples>,
     /// Estimates of the aggregated time of one leg, in nanoseconds.
     pub summary: Option<Summary>,
     /// Figures of the benchmark in addition to times.
@@ -234,6 +245,7 @@ impl Measurement {
             outcome: Outcome::Ok,
             check: Check::Off,
             samples: Vec::new(),
+            tail: Vec::new(),
             summary: None,
             figures: Figures::new(),
             trust: Vec::new(),
@@ -327,16 +339,18 @@ impl Measurement {
         Some(Rate { median: of(summary.median), ci95 })
     }
 
-    /// Summarises the aggregated times. If a part of round trips is subtracted, the interval contains their uncertainty too.
-    pub fn summarise(samples: &[Samples], legs: u64) -> Option<Summary> {
+    /// Summarises the aggregated times, without percentiles. If a part of round trips is subtracted, the interval contains their
+    /// uncertainty too. It also contains one step of the clock at each end.
+    pub fn summarise(samples: &[Samples], legs: u64, clock: Facts) -> Option<Summary> {
         let times = Measurement::combine(samples, legs);
         if samples.iter().any(|s| !s.started_ns.is_empty()) {
             return Summary::of_total(&times);
         }
-        let mut summary = Summary::of(&times)?;
+        let mut summary = Summary::of_batches(&times)?;
         for trips in samples.iter().filter_map(|s| s.round_trips.as_ref()) {
             let halves = trips.halves as f64 / 2.0;
-            let interval = Summary::of(&trips.each_ns()).and_then(|trips| Some((trips.median, trips.ci95?)));
+            let interval =
+                Summary::of_batches(&trips.each_ns()).and_then(|trips| Some((trips.median, trips.ci95?)));
             if let (Some([low, high]), Some((median, [least, most]))) = (summary.ci95, interval) {
                 // The upper end of what is subtracted is the lower end of the difference.
                 let below = (summary.median - low).hypot(halves * (most - median));
@@ -344,7 +358,32 @@ impl Measurement {
                 summary.ci95 = Some([summary.median - below, summary.median + above]);
             }
         }
+        let batch = samples.iter().map(|s| s.batch).min().unwrap_or(1);
+        let step = clock.resolution_ns as f64 / (batch * legs) as f64;
+        summary.ci95 = summary.ci95.map(|ends| widened(ends, step));
         Some(summary)
+    }
+
+    /// Adds percentiles to a summary: of the samples if they are of single iterations, else of the tail.
+    ///
+    /// A sample of a single iteration contains one reading of the clock. If that is a considerable part of a percentile, there is none.
+    pub fn take_percentiles(
+        summary: &mut Summary,
+        [samples, tail]: [&[Samples]; 2],
+        legs: u64,
+        clock: Facts,
+    ) {
+        let single = if samples.iter().all(|s| s.batch == 1) { samples } else { tail };
+        summary.take_percentiles(&Measurement::combine(single, legs));
+        let correction = single.first().map_or(0.0, Samples::correction_ns);
+        let reading = clock.overhead_ns.max(clock.resolution_ns) as f64 / legs as f64;
+        let step = clock.resolution_ns as f64 / legs as f64;
+        let resolved = |p: &Percentile| reading <= MAX_READING * (p.value + correction);
+        for one in [&mut summary.p95, &mut summary.p99, &mut summary.p999] {
+            *one = one
+                .filter(resolved)
+                .map(|p| Percentile { ci95: p.ci95.map(|ends| widened(ends, step)), ..p });
+        }
     }
 
     /// Returns mean, minimum and maximum of the mean times of the timed ranks; `None` if only rank 0 was timed.

@@ -1,20 +1,21 @@
-//! Estimates from samples: the median, its distribution-free interval, and percentiles that have a bound.
+//! Estimates from samples: the median and percentiles, with distribution-free intervals.
+
+mod dependence;
+
+use self::dependence::{inflation, inflation_by_lag1};
 
 mod total;
 
 /// Probability that the true value lies beyond one end of an interval.
 const TAIL: f64 = 0.025;
-/// Lag-1 autocorrelation above which samples are treated as dependent.
-const CORRELATED: f64 = 0.1;
 /// Minimum number of samples that have an interval.
 const LEAST_FOR_INTERVAL: usize = 6;
+/// Minimum number of independent samples that dependent samples must be worth.
+const LEAST_WORTH: f64 = 10.0;
+/// Lag-1 autocorrelation of medians of blocks above which longer blocks are needed.
+const CORRELATED: f64 = 0.1;
 /// Minimum number of block medians from which their correlation is estimated.
 const FEWEST_BLOCKS: usize = 10;
-
-/// Minimum number of blocks from which their excess variance is estimated.
-const FEWEST_LONG_BLOCKS: usize = 16;
-/// Standard errors by which the excess variance must differ from chance.
-const SIGNIFICANT: f64 = 2.5;
 
 /// Estimates from samples, in the unit of the samples.
 #[derive(Debug, Clone, PartialEq)]
@@ -23,10 +24,9 @@ pub struct Summary {
     pub n: usize,
     /// Median of all samples.
     pub median: f64,
-    /// Distribution-free 95 % interval of the median; `None` for fewer than 6 independent values.
+    /// Distribution-free 95 % interval of the median; `None` for fewer than 6 samples, or where dependent samples are worth fewer
+    /// than 10 independent ones.
     pub ci95: Option<[f64; 2]>,
-    /// Samples per block, if the interval was computed from medians of blocks; 1 for independent samples.
-    pub block: usize,
     /// Smallest sample.
     pub min: f64,
     /// Arithmetic mean.
@@ -35,50 +35,69 @@ pub struct Summary {
     pub max: f64,
     /// Median absolute deviation from the median.
     pub mad: f64,
-    /// 95th percentile, if its two-sided 95 % bounds exist (n >= 72).
-    pub p95: Option<f64>,
+    /// Number of samples of single iterations, from which the percentiles come; 0 without such samples.
+    pub tail_n: usize,
+    /// 95th percentile, if its two-sided 95 % bounds exist (n >= 72, more for dependent samples).
+    pub p95: Option<Percentile>,
     /// 99th percentile, likewise (n >= 368).
-    pub p99: Option<f64>,
+    pub p99: Option<Percentile>,
     /// 99.9th percentile, likewise (n >= 3688).
-    pub p999: Option<f64>,
+    pub p999: Option<Percentile>,
     /// Lag-1 autocorrelation of the samples in the order of time; 0 for constant samples.
     pub lag1: f64,
     /// Whether the samples fall into two groups with a gap between them.
     pub bimodal: bool,
 }
 
+/// A percentile, in the unit of the samples.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Percentile {
+    /// Sample at the nearest rank.
+    pub value: f64,
+    /// Distribution-free 95 % interval; `None` only for percentiles of result files before 2.0.
+    pub ci95: Option<[f64; 2]>,
+}
+
 impl Summary {
-    /// Summarises samples in the order of time; `None` without samples.
+    /// Summarises samples of single iterations in the order of time; `None` without samples.
     pub fn of(samples: &[f64]) -> Option<Summary> {
+        let mut summary = Summary::of_batches(samples)?;
+        summary.take_percentiles(samples);
+        Some(summary)
+    }
+
+    /// Summarises samples of batches in the order of time, without percentiles; `None` without samples.
+    ///
+    /// A percentile of means of several iterations is no percentile of iterations.
+    pub fn of_batches(samples: &[f64]) -> Option<Summary> {
         let n = samples.len();
         if n == 0 {
             return None;
         }
-        let sorted = sorted(samples);
+        let Ranked { sorted, ranks } = Ranked::of(samples);
         let median = median_of_sorted(&sorted);
-        let lag1 = lag1(samples);
-        let (ci95, block) = interval(samples, &sorted, lag1);
-        let percentile = |q: f64| order_bounds(n, q).map(|_| sorted[quantile_index(n, q)]);
-        let mut summary = Summary {
+        Some(Summary {
             n,
             median,
-            ci95,
-            block,
+            ci95: interval(samples, &sorted, &ranks),
             min: sorted[0],
             mean: samples.iter().sum::<f64>() / n as f64,
             max: sorted[n - 1],
-            mad: 0.0,
-            p95: percentile(0.95),
-            p99: percentile(0.99),
-            p999: percentile(0.999),
-            lag1,
+            mad: median_deviation(&sorted, median),
+            tail_n: 0,
+            p95: None,
+            p99: None,
+            p999: None,
+            lag1: lag1(samples),
             bimodal: bimodal(&sorted),
-        };
-        let mut deviations = sorted;
-        deviations.iter_mut().for_each(|x| *x = (*x - median).abs());
-        deviations.sort_unstable_by(f64::total_cmp);
-        summary.mad = median_of_sorted(&deviations);
-        Some(summary)
+        })
+    }
+
+    /// Takes the percentiles of samples of single iterations, in the order of time.
+    pub fn take_percentiles(&mut self, samples: &[f64]) {
+        let sorted = sorted(samples);
+        self.tail_n = samples.len();
+        [self.p95, self.p99, self.p999] = [0.95, 0.99, 0.999].map(|q| percentile(samples, &sorted, q));
     }
 
     /// Returns half the interval's width as a fraction of the median; `None` without interval or with a median of 0.
@@ -89,6 +108,27 @@ impl Summary {
     /// Returns whether dependence between samples is accounted for; true for samples too few to show dependence.
     pub fn independent(&self) -> bool {
         self.ci95.is_some() || self.n < LEAST_FOR_INTERVAL
+    }
+}
+
+/// Samples in the order of size, and the rank of each in the order of time. Equal samples share the mean of their ranks.
+struct Ranked {
+    sorted: Vec<f64>,
+    ranks: Vec<f64>,
+}
+
+impl Ranked {
+    fn of(samples: &[f64]) -> Ranked {
+        let mut order: Vec<(f64, usize)> = samples.iter().copied().zip(0..).collect();
+        order.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
+        let mut ranks = vec![0.0; samples.len()];
+        let mut before = 0;
+        for equal in order.chunk_by(|a, b| a.0 == b.0) {
+            let rank = before as f64 + (equal.len() + 1) as f64 / 2.0;
+            equal.iter().for_each(|(_, at)| ranks[*at] = rank);
+            before += equal.len();
+        }
+        Ranked { sorted: order.into_iter().map(|(x, _)| x).collect(), ranks }
     }
 }
 
@@ -210,64 +250,49 @@ pub fn median(values: &[f64]) -> Option<f64> {
     (!values.is_empty()).then(|| median_of_sorted(&sorted(values)))
 }
 
-/// Returns the interval and the length of blocks.
-///
-/// Correlated samples are replaced by medians of blocks that are long enough to be uncorrelated.
-fn interval(samples: &[f64], sorted_samples: &[f64], correlation: f64) -> (Option<[f64; 2]>, usize) {
-    if correlation <= CORRELATED {
-        let standard_error = 1.0 / (samples.len().max(1) as f64).sqrt();
-        let known = if correlation > standard_error { correlation } else { 0.0 };
-        let widening = widening_by_dependence(samples, median_of_sorted(sorted_samples), known);
-        return (widened_bounds(sorted_samples, widening), 1);
+/// Returns the 95 % interval of the median: order statistics, farther apart for dependent samples.
+fn interval(samples: &[f64], sorted: &[f64], ranks: &[f64]) -> Option<[f64; 2]> {
+    let n = samples.len();
+    let (lower, upper) = order_bounds(n, 0.5)?;
+    let median = median_of_sorted(sorted);
+    let sides = samples.iter().map(|x| f64::from(i8::from(*x > median) - i8::from(*x < median)));
+    let variance = inflation(sides.collect()).max(inflation_by_lag1(lag1(ranks), n));
+    if variance > 1.0 && (n as f64) < LEAST_WORTH * variance {
+        return None;
     }
-    let mut block = 2;
-    while samples.len() / block >= FEWEST_BLOCKS {
-        let medians: Vec<f64> = samples.chunks_exact(block).map(|b| median_of_sorted(&sorted(b))).collect();
-        let correlation = lag1(&medians);
-        if correlation <= CORRELATED {
-            // The estimate of the correlation of n values is biased by about -1/n.
-            let correlation = correlation + 1.0 / medians.len() as f64;
-            let of_blocks = sorted(&medians);
-            let widening = widening_by_dependence(&medians, median_of_sorted(&of_blocks), correlation);
-            let ends = widened_bounds(&of_blocks, widening);
-            // For skewed samples the median of block medians differs from the median, which the interval must contain too.
-            let median = median_of_sorted(sorted_samples);
-            return (ends.map(|[low, high]| [low.min(median), high.max(median)]), block);
-        }
-        block *= 2;
-    }
-    (None, block)
-}
-
-/// Returns the order statistics that enclose the median with 95 % confidence, `widening` times farther apart; `None` if they do
-/// not exist.
-fn widened_bounds(sorted: &[f64], widening: f64) -> Option<[f64; 2]> {
-    let (lower, upper) = order_bounds(sorted.len(), 0.5)?;
-    let more = ((upper - lower) as f64 / 2.0 * (widening - 1.0)).ceil() as usize;
+    let more = ((upper - lower) as f64 / 2.0 * (variance.sqrt() - 1.0)).ceil() as usize;
     (more < lower).then(|| [sorted[lower - 1 - more], sorted[upper - 1 + more]])
 }
 
-/// Returns the factor by which dependence between values widens an interval.
-///
-/// Fast dependence shows in the lag-1 correlation. Slow dependence shows in blocks: the number of values above the median varies
-/// between blocks by more than chance.
-fn widening_by_dependence(values: &[f64], median: f64, correlation: f64) -> f64 {
-    let correlation = correlation.max(0.0);
-    let mut variance = (1.0 + correlation) / (1.0 - correlation);
-    let sides: Vec<i8> = values.iter().map(|x| i8::from(*x > median) - i8::from(*x < median)).collect();
-    let of_one = sides.iter().filter(|side| **side != 0).count() as f64 / sides.len().max(1) as f64;
-    let mut block = 2;
-    while of_one > 0.0 && values.len() / block >= FEWEST_LONG_BLOCKS {
-        let sums =
-            sides.chunks_exact(block).map(|sides| sides.iter().map(|side| f64::from(*side)).sum::<f64>());
-        let count = (values.len() / block) as f64;
-        let ratio = sums.map(|sum| sum * sum).sum::<f64>() / (count - 1.0) / (block as f64 * of_one);
-        if ratio > 1.0 + SIGNIFICANT * (2.0 / (count - 1.0)).sqrt() {
-            variance = variance.max(ratio);
-        }
-        block *= 2;
-    }
-    variance.sqrt()
+/// Returns a percentile; `None` if its 95 % bounds lie beyond the samples.
+fn percentile(samples: &[f64], sorted: &[f64], q: f64) -> Option<Percentile> {
+    let n = samples.len();
+    let (lower, upper) = order_bounds(n, q)?;
+    let at = quantile_index(n, q);
+    let value = sorted[at];
+    let above = samples.iter().map(|x| f64::from(u8::from(*x > value)));
+    let widening = inflation(above.collect()).sqrt();
+    let outward = |ranks: usize| (ranks as f64 * widening).ceil() as usize;
+    let (below, above) = (outward((at + 1).abs_diff(lower)), outward(upper.abs_diff(at + 1)));
+    let ends = (below <= at && above < n - at).then(|| [sorted[at - below], sorted[at + above]])?;
+    Some(Percentile { value, ci95: Some(ends) })
+}
+
+/// Returns the median of the absolute deviations of sorted values from their median.
+fn median_deviation(sorted: &[f64], median: f64) -> f64 {
+    let n = sorted.len();
+    let middle = sorted.partition_point(|x| *x < median);
+    let mut below = sorted[..middle].iter().rev().map(|x| median - x).peekable();
+    let mut above = sorted[middle..].iter().map(|x| x - median).peekable();
+    // Both sides ascend: the deviations are merged up to the median.
+    let mut next = || match (below.peek(), above.peek()) {
+        (Some(a), Some(b)) if a < b => below.next(),
+        (_, Some(_)) => above.next(),
+        _ => below.next(),
+    };
+    let lower = (0..=(n - 1) / 2).fold(0.0, |last, _| next().unwrap_or(last));
+    let upper = if n.is_multiple_of(2) { next().unwrap_or(lower) } else { lower };
+    (lower + upper) / 2.0
 }
 
 /// Returns whether sorted samples fall into two groups.

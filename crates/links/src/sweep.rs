@@ -253,7 +253,7 @@ fn renumbered(mut row: Measurement, ends: [Rank; 2], label: Label<'_>) -> Measur
     if let Some(depth) = row.depth {
         row.key += &format!(",depth={depth}");
     }
-    for samples in &mut row.samples {
+    for samples in row.samples.iter_mut().chain(&mut row.tail) {
         samples.rank = ends[0].0;
     }
     if let Check::Failed(mismatch) = &mut row.check {

@@ -14,7 +14,7 @@ use ombx_core::{
 };
 use ombx_report::{Report, Source, page};
 use ombx_results::{
-    compare::{Comparison, SideResults},
+    compare::{Comparison, Settings, SideResults},
     file::{self, ResultFile, RunWithRows},
 };
 
@@ -293,13 +293,16 @@ fn two_sides_are_compared() {
         rows
     };
     let (base, new) = (file(run(&["a", "b"]), slower(1.0)), file(run(&["a", "b"]), slower(3.0)));
-    let mut sides = [SideResults::named("base.jsonl"), SideResults::named("new.jsonl")];
-    sides[0].run(&base.runs[0]);
-    sides[1].run(&new.runs[0]);
-    let comparison = Comparison::of(&sides[0], &sides[1]);
+    let mut sides = [("base.jsonl", "old"), ("new.jsonl", "fresh")]
+        .map(|(name, label)| SideResults::named(name).labelled(Some(label.into())));
+    for (side, file) in sides.iter_mut().zip([&base, &new]) {
+        (0..4).for_each(|_| side.run(&file.runs[0]));
+    }
+    let comparison = Comparison::of(&sides[0], &sides[1], Settings::default());
     let sources = [Source { name: "base.jsonl", file: &base }, Source { name: "new.jsonl", file: &new }];
     let html = page(&Report { sources: &sources, comparison: Some(&comparison) });
-    assert!(html.contains("4 cases worse than the base, 0 better"), "{:?}", comparison.cases);
+    assert!(html.contains("4 worse, 0 same within 5%, 0 undecided"), "{:?}", comparison.cases);
+    assert!(html.contains("Time in fresh against old"));
     assert!(html.contains("id=\"comparison\"") && html.contains("+200.0 %"));
 }
 
@@ -358,10 +361,10 @@ fn text_of_files_is_escaped() {
     pipeline.figures.insert(format!("node0_{EVIL}"), Figure::Value(1.0));
     rows.push(pipeline);
     let (one, two) = (file(bad.clone(), rows.clone()), file(bad, rows));
-    let mut sides = [SideResults::named(EVIL), SideResults::named(EVIL)];
+    let mut sides = [(); 2].map(|()| SideResults::named(EVIL).labelled(Some(evil())));
     sides[0].run(&one.runs[0]);
     sides[1].run(&two.runs[0]);
-    let mut comparison = Comparison::of(&sides[0], &sides[1]);
+    let mut comparison = Comparison::of(&sides[0], &sides[1], Settings::default());
     comparison.broken.push((evil(), evil()));
     let sources = [Source { name: EVIL, file: &one }, Source { name: EVIL, file: &two }];
     let html = page(&Report { sources: &sources, comparison: Some(&comparison) });

@@ -2,31 +2,31 @@
 
 mod comparison;
 mod evaluation;
-pub mod holm;
-pub mod rank_sum;
+mod permutation;
+mod power;
 mod setup;
+mod shift;
 mod side;
-pub mod student;
 #[cfg(test)]
 mod tests;
 
 pub use self::{
     comparison::{
-        CaseComparison, CaseId, Change, Comparison, Evidence, LaunchMedians, Method, Note, Side, SideInfo,
-        Unmatched, Verdict,
+        CaseComparison, CaseId, Change, Comparison, Counts, LaunchMedians, Note, Power, Reason, Settings,
+        Side, SideInfo, Unmatched, Verdict,
     },
-    evaluation::{SIGNIFICANCE, launches_needed},
+    permutation::Design,
     side::SideResults,
 };
 
 impl Comparison {
     /// Compares two sides.
-    pub fn of(base: &SideResults, new: &SideResults) -> Comparison {
+    pub fn of(base: &SideResults, new: &SideResults, settings: Settings) -> Comparison {
         let mut measured: Vec<_> = base.rows().filter_map(|row| Some((row, new.row(&row.id.key)?))).collect();
         measured.retain(|(a, b)| a.measured() && b.measured());
         measured.sort_by(|(a, _), (b, _)| a.id.sort_key().cmp(&b.id.sort_key()));
-        let (cases, mut notes) = evaluation::evaluate(&measured, setup::order(base, new));
-        notes.splice(0..0, setup::notes(base, new));
+        // Rows of a damaged file may stand before its first run.
+        let launches = [base, new].map(|side| side.count().max(1));
         let lost = |from: &SideResults, other: &SideResults, only| -> Vec<Unmatched> {
             let unmatched = |row: &side::Row| {
                 let why = match other.row(&row.id.key) {
@@ -42,30 +42,45 @@ impl Comparison {
         let sound = |key: &str| base.row(key).is_none_or(|row| row.failed.is_none());
         let broken = new.rows().filter_map(|row| Some((row.id.key.clone(), row.failed.clone()?)));
         Comparison {
-            base: base.info(),
-            new: new.info(),
-            cases,
+            base: base.info("base"),
+            new: new.info("new"),
+            margin: settings.margin,
+            cases: evaluation::evaluate(&measured, launches, settings),
             unmatched,
             broken: broken.filter(|(key, _)| sound(key)).collect(),
-            notes,
+            notes: setup::notes(base, new),
         }
     }
 
-    /// Returns the cases that are worse by more than `beyond`, a fraction.
-    pub fn regressions(&self, beyond: f64) -> impl Iterator<Item = &CaseComparison> {
-        self.cases
-            .iter()
-            .filter(move |case| case.verdict == Verdict::Worse && case.change.median.abs() > beyond)
+    /// Returns the numbers of cases of each verdict.
+    pub fn counts(&self) -> Counts {
+        let mut counts = Counts::default();
+        for case in &self.cases {
+            *match case.verdict {
+                Verdict::Worse => &mut counts.worse,
+                Verdict::Better => &mut counts.better,
+                Verdict::Same => &mut counts.same,
+                Verdict::Inconclusive(_) => &mut counts.inconclusive,
+            } += 1;
+        }
+        counts
     }
 
-    /// Returns the numbers of worse, better and unresolved cases.
-    pub fn verdict_counts(&self) -> [usize; 3] {
-        ["worse", "better", "unresolved"]
-            .map(|name| self.cases.iter().filter(|case| case.verdict.name() == name).count())
+    /// Returns the cases that are not shown to be slower by at most the margin, except those that are worse.
+    pub fn undecided(&self) -> impl Iterator<Item = &CaseComparison> {
+        self.cases.iter().filter(|case| {
+            let decided = match case.verdict {
+                Verdict::Worse | Verdict::Better | Verdict::Same => true,
+                Verdict::Inconclusive(Reason::Marked(_) | Reason::FewLaunches) => false,
+                Verdict::Inconclusive(_) => case.change.ci90.is_some_and(|[_, high]| high < self.margin),
+            };
+            !decided
+        })
     }
 
-    /// Returns the cases that are better or worse.
-    pub fn resolved(&self) -> impl Iterator<Item = &CaseComparison> {
-        self.cases.iter().filter(|case| !matches!(case.verdict, Verdict::Unresolved(_)))
+    /// Returns whether more launches could decide a case that is not decided.
+    pub fn launches_could_decide(&self) -> bool {
+        let open = |reason: &Reason| !matches!(reason, Reason::Marked(_));
+        self.cases.iter().any(|case| matches!(&case.verdict, Verdict::Inconclusive(reason) if open(reason)))
     }
 }

@@ -5,7 +5,7 @@ use std::io::Write;
 use ombx_core::result::Tally;
 
 use crate::{
-    compare::{Comparison, SideResults},
+    compare::{Comparison, Settings, SideResults},
     estimate::Cases,
     file::{self, Record, RunOutcome, RunWithRows},
     render::{self, Csv, Links, LinksCsv, OpenMetrics, OsuTable, Overhead, Paint, Renderer, Table},
@@ -54,7 +54,7 @@ pub fn results(bytes: &[u8]) {
     let [mut base, mut new] = ["base", "new"].map(SideResults::named);
     file.runs.iter().for_each(|run| base.run(run));
     file.runs.iter().rev().for_each(|run| new.run(run));
-    let comparison = Comparison::of(&base, &new);
+    let comparison = Comparison::of(&base, &new, Settings::default());
     render::compare::table(&mut text, &comparison, Paint::Plain).unwrap();
     harmless(&text);
     write!(text, "{}", render::compare::json(&comparison)).unwrap();

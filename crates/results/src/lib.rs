@@ -25,15 +25,16 @@
 //! # Compare two result files
 //!
 //! ```
-//! use ombx_results::{compare::{Comparison, SideResults}, file, render};
+//! use ombx_results::{compare::{Comparison, Settings, SideResults}, file, render};
 //!
 //! # fn main() -> Result<(), file::ReadError> {
 //! let mut sides = ["before", "after"].map(SideResults::named);
 //! for (side, path) in sides.iter_mut().zip(["tests/golden/v1.jsonl"; 2]) {
 //!     file::open(path)?.runs.iter().for_each(|run| side.run(run));
 //! }
-//! let comparison = Comparison::of(&sides[0], &sides[1]);
-//! assert_eq!(render::compare::summary(&comparison), "2 cases: 0 worse, 0 better, 2 unresolved");
+//! let comparison = Comparison::of(&sides[0], &sides[1], Settings::default());
+//! let summary = render::compare::summary(&comparison);
+//! assert_eq!(summary, "0 worse, 0 same within 5%, 2 undecided: 6 launches a side would decide them");
 //! # Ok(())
 //! # }
 //! ```

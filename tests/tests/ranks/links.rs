@@ -107,8 +107,11 @@ fn expectations_and_a_reference_decide_the_exit_code() {
     // A reference that is a thousand times faster than any link.
     let slow = |line: &str| {
         let mut record: serde_json::Value = serde_json::from_str(line).unwrap();
-        if let Some(median) = record.pointer_mut("/summary/median_ns") {
-            *median = 1e-3.into();
+        if let Some(summary) = record.get_mut("summary").and_then(|summary| summary.as_object_mut()) {
+            summary.remove("ci95_ns");
+            for figure in ["median_ns", "min_ns"] {
+                summary.insert(figure.into(), 1e-3.into());
+            }
         }
         format!("{record}\n")
     };

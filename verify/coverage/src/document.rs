@@ -1,19 +1,29 @@
 //! Tables, and docs/COVERAGE.md.
 
+use std::fs;
+
+use ombx_toolchain::{
+    failure::{Failure, Result},
+    workspace::Workspace,
+};
+
 use crate::{
-    launches::Launched,
+    invocations,
     line::{Line, Verdict, wilson},
 };
 
-/// Lines before and after the table of METHODOLOGY.md.
+/// The page of all results.
+pub(crate) const PAGE: &str = "docs/COVERAGE.md";
+/// Line before the table of METHODOLOGY.md.
 pub(crate) const BEGINNING: &str = "<!-- Written by `cargo xtask coverage --write`. -->\n";
-const END: &str = "<!-- End of what is written. -->\n";
+/// Line after a part of a document that a command writes.
+pub(crate) const END: &str = "<!-- End of what is written. -->\n";
 
 fn percent(hits: u64, of: u64) -> String {
     if of == 0 { "n/a".into() } else { format!("{:.1}", hits as f64 / of as f64 * 100.0) }
 }
 
-fn with_interval(hits: u64, of: u64) -> String {
+pub(crate) fn with_interval(hits: u64, of: u64) -> String {
     if of == 0 {
         return "n/a".into();
     }
@@ -88,43 +98,35 @@ pub(crate) fn families(lines: &[Line]) -> String {
     text
 }
 
-/// Returns the table of launches on this machine.
-pub(crate) fn launches(launched: &[Launched]) -> String {
-    let mut text = String::from(
-        "| over | bytes | launches | median of launches | smallest | largest | half-width of an interval, % | intervals that contain it, % |\n\
-         |---|---|---|---|---|---|---|---|\n",
-    );
-    for one in launched {
-        let [least, most] = one.ends_us;
-        text += &format!(
-            "| {} | {} | {} | {:.3} us | {least:.3} | {most:.3} | {:.2} | {} |\n",
-            one.over,
-            one.bytes,
-            one.launches,
-            one.median_us,
-            one.half * 100.0,
-            with_interval(one.covered, one.launches),
-        );
-    }
-    text
-}
-
-/// Returns docs/COVERAGE.md.
-pub(crate) fn page(lines: &[Line], launched: &[Launched], rows: u64) -> String {
-    let launched = if launched.is_empty() {
-        "Not measured in this run: `cargo xtask coverage --launches 30` does.\n".into()
-    } else {
-        launches(launched)
-    };
+/// Returns docs/COVERAGE.md. The part about invocations is as another command wrote it.
+pub(crate) fn page(lines: &[Line], simulated: &str, written: &str, rows: u64) -> String {
     let date = ombx_core::system::environment::timestamp();
-    format!(include_str!("method.md"), rows = rows, date = date, table = table(lines), launched = launched)
+    format!(
+        include_str!("method.md"),
+        rows = rows,
+        date = date,
+        simulated = simulated,
+        table = table(lines),
+        beginning = invocations::BEGINNING,
+        invocations = written,
+        end = END
+    )
 }
 
-/// Replaces the table of a text; `None` if the text has no place for it.
-pub(crate) fn placed(text: &str, table: &str) -> Option<String> {
-    let (before, rest) = text.split_once(BEGINNING)?;
-    let (_, after) = rest.split_once(END)?;
-    Some(format!("{before}{BEGINNING}{table}{END}{after}"))
+/// Replaces the part of a document that begins with the line `beginning`.
+pub(crate) fn replace(workspace: &Workspace, document: &str, beginning: &str, part: &str) -> Result<()> {
+    let path = workspace.root.join(document);
+    let text = fs::read_to_string(&path).map_err(Failure::file(path))?;
+    let missing = || Failure::Missing(format!("{document} has no line {beginning}"));
+    let [before, _, after] = split(&text, beginning).ok_or_else(missing)?;
+    workspace.write(document, &format!("{before}{beginning}{part}{END}{after}"))
+}
+
+/// Returns the text before, in and after the part that begins with a line; `None` if there is no such part.
+pub(crate) fn split<'t>(text: &'t str, beginning: &str) -> Option<[&'t str; 3]> {
+    let (before, rest) = text.split_once(beginning)?;
+    let (part, after) = rest.split_once(END)?;
+    Some([before, part, after])
 }
 
 #[cfg(test)]
@@ -132,9 +134,22 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_table_replaces_the_marked_part_of_the_page() {
-        let text = format!("a\n{BEGINNING}old\n{END}b\n");
-        assert_eq!(placed(&text, "new\n"), Some(format!("a\n{BEGINNING}new\n{END}b\n")));
-        assert_eq!(placed("a", "new"), None);
+    fn a_part_is_found_by_its_lines() {
+        let text = format!(
+            "a
+{BEGINNING}old
+{END}b
+"
+        );
+        assert_eq!(
+            split(&text, BEGINNING),
+            Some([
+                "a
+", "old
+", "b
+"
+            ])
+        );
+        assert_eq!(split("a", BEGINNING), None);
     }
 }

@@ -3,7 +3,7 @@
 use maud::html;
 use ombx_toolchain::svg::{n, page};
 
-use crate::line::{Line, Verdict, wilson};
+use crate::line::{GOAL, Line, Verdict, wilson};
 
 const WIDTH: f64 = 860.0;
 const LINE: f64 = 20.0;
@@ -19,7 +19,7 @@ pub(crate) fn draw(lines: &[Line]) -> String {
     let content = html! {
         text x=(LEFT) y="18" { "rows without a mark whose 95 % interval holds the truth, %" }
         text x=(RIGHT + 12.0) y="18" { "marked" }
-        path.band d={ "M" (n(across(0.93))) " " (TOP) "H" (n(across(0.97))) "V" (n(bottom)) "H" (n(across(0.93))) "z" } {}
+        path.band d={ "M" (n(across(GOAL[0]))) " " (TOP) "H" (n(across(GOAL[1]))) "V" (n(bottom)) "H" (n(across(GOAL[0]))) "z" } {}
         @for percent in [80, 85, 90, 95, 100] {
             @let x = n(across(f64::from(percent) / 100.0));
             path.grid d={ "M" (x) " " (TOP) "V" (n(bottom)) } {}

@@ -1,13 +1,15 @@
-//! `cargo xtask coverage`: how often intervals hold the true median, for simulated noise and for launches on this machine.
+//! `cargo xtask coverage`: how often intervals hold the true median, for simulated noise and for invocations on this machine.
 #![expect(clippy::print_stdout, reason = "a program that reports to a person or to a CI log")]
 
+mod comparisons;
 mod document;
 mod drawing;
-mod launches;
+mod invocations;
+mod launch_models;
 mod line;
 mod pairs;
 
-use std::{fs, process::ExitCode};
+use std::process::ExitCode;
 
 use clap::Parser as _;
 use ombx_core::{
@@ -17,7 +19,6 @@ use ombx_core::{
 
 use ombx_toolchain::{
     failure::{Failure, Result, exit_code, failed_if},
-    mpi::{Flavour, Mpi, Places},
     workspace::Workspace,
 };
 
@@ -26,14 +27,17 @@ use line::{Line, Verdict};
 /// Count how often the interval of a row holds the true median of simulated noise, or the row has a mark
 ///
 /// The code that measures real rows measures these, with the default precision and time. Only the time of an iteration is drawn
-/// from a model. Fails if rows without a mark certainly miss the true median more than 7 times in 100.
+/// from a model. Fails if rows without a mark certainly miss the true median more than 8 times in 100.
 #[derive(clap::Parser)]
 #[command(
     name = "cargo xtask coverage",
     bin_name = "cargo xtask coverage",
+    args_conflicts_with_subcommands = true,
     after_help = "Example: cargo xtask coverage --rows 500 --model bimodal"
 )]
 struct Options {
+    #[command(subcommand)]
+    task: Option<Task>,
     /// Rows per model
     #[arg(long, value_name = "N", default_value_t = 2000, value_parser = clap::value_parser!(u64).range(1..=10_000))]
     rows: u64,
@@ -43,16 +47,18 @@ struct Options {
     /// Seed of the noise
     #[arg(long, value_name = "SEED", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     seed: u64,
-    /// Launch p2p.latency this many times with each MPI, and sockets.latency over an emulated link, and count the intervals that
-    /// hold the median of all launches
-    #[arg(long, value_name = "N", default_value_t = 0)]
-    launches: u32,
     /// Simulate pairs of known noise instead, and compare their headline with total work over wall time
-    #[arg(long, conflicts_with_all = ["rows", "model", "launches", "write"])]
+    #[arg(long, conflicts_with_all = ["rows", "model", "write"])]
     pairs: bool,
     /// Write docs/COVERAGE.md, docs/coverage.svg and the table of METHODOLOGY.md
     #[arg(long, conflicts_with = "model")]
     write: bool,
+}
+
+#[derive(clap::Subcommand)]
+enum Task {
+    Comparisons(comparisons::Options),
+    Invocations(invocations::Options),
 }
 
 fn main() -> ExitCode {
@@ -64,6 +70,11 @@ fn run(options: &Options) -> Result<ExitCode> {
         return Ok(failed_if(pairs::measure(options.seed)?));
     }
     let workspace = Workspace::read()?;
+    match &options.task {
+        Some(Task::Comparisons(options)) => return comparisons::main(options, &workspace),
+        Some(Task::Invocations(options)) => return invocations::main(options, &workspace),
+        None => {}
+    }
     let chosen =
         |model: &&Model| model.family.contains(&options.model) || model.name.contains(&options.model);
     let mut lines = Vec::new();
@@ -77,32 +88,16 @@ fn run(options: &Options) -> Result<ExitCode> {
     if lines.is_empty() {
         return Err(Failure::Missing(format!("no family or name of a model contains {:?}", options.model)));
     }
-    let mut launched = Vec::new();
-    if options.launches > 0 {
-        let places = Places::here();
-        let mpis: Vec<Mpi> = Flavour::ALL.iter().filter_map(|one| Mpi::find(*one, &places).ok()).collect();
-        for mpi in &mpis {
-            launched.extend(launches::measure(mpi, &workspace, options.launches)?);
-        }
-        if let Some(mpi) = mpis.first() {
-            match launches::over_a_link(mpi, &workspace, options.launches) {
-                Ok(over_a_link) => launched.extend(over_a_link),
-                Err(why) => println!("-- an emulated link: skipped, {why}"),
-            }
-        }
-    }
     println!("\n{}", document::table(&lines));
-    if !launched.is_empty() {
-        println!("{}", document::launches(&launched));
-    }
+    let simulated = launch_models::table(&launch_models::simulate(options.rows, options.seed));
+    println!("{simulated}");
     if options.write {
         workspace.write("docs/coverage.svg", &drawing::draw(&lines))?;
-        workspace.write("docs/COVERAGE.md", &document::page(&lines, &launched, options.rows))?;
-        let path = workspace.root.join("METHODOLOGY.md");
-        let text = fs::read_to_string(&path).map_err(Failure::file(path))?;
-        let missing = || Failure::Missing(format!("METHODOLOGY.md has no line {}", document::BEGINNING));
-        let text = document::placed(&text, &document::families(&lines)).ok_or_else(missing)?;
-        workspace.write("METHODOLOGY.md", &text)?;
+        let invocations = invocations::written(&workspace);
+        let page = document::page(&lines, &simulated, &invocations, options.rows)
+            + &comparisons::written(&workspace);
+        workspace.write(document::PAGE, &page)?;
+        document::replace(&workspace, "METHODOLOGY.md", document::BEGINNING, &document::families(&lines))?;
     }
     let failed = lines.iter().any(|line| line.verdict() == Verdict::Low);
     Ok(failed_if(failed))

@@ -7,42 +7,66 @@ use crate::{
     sweep::{Swept, Taken},
 };
 
-/// Returns the time of each sweep.
+/// Returns the time of each sweep beside that of OMB.
 pub(crate) fn sweeps(swept: &[Swept]) -> String {
-    let head =
-        ["MPI", "command", "runs", "rows", "at 1 %", "whole s", "bare MPI s", "own s", "goal s", "verdict"];
+    let head = [
+        "MPI",
+        "command",
+        "turns",
+        "OMB 6 times, s",
+        "ombx, s",
+        "ombx / OMB",
+        "range",
+        "launches",
+        "cases",
+        "at 2 %",
+        "goal",
+    ];
     let line = |swept: &Swept| {
-        let seconds = |figure: fn(&Taken) -> f64| format!("{:.3}", swept.median(figure));
-        let verdict = match (swept.sweep.goal_s, swept.missed()) {
-            (None, _) => "",
-            (_, true) => "MISSED",
-            (_, false) => "met",
+        let number = |figure: fn(&Taken) -> f64| format!("{:.2}", swept.median(figure));
+        let ratios: Vec<f64> = swept.runs.iter().map(Taken::ratio).collect();
+        let range = ratios.iter().fold([f64::INFINITY, 0.0], |[low, high], x| [low.min(*x), high.max(*x)]);
+        let [omb, ratio, range, verdict] = match (swept.sweep.omb, swept.missed()) {
+            (None, _) => ["", "", "", ""].map(String::from),
+            (_, missed) => [
+                number(|taken| taken.omb_s),
+                number(Taken::ratio),
+                format!("{:.2} .. {:.2}", range[0], range[1]),
+                if missed { "MISSED".into() } else { "met".into() },
+            ],
         };
         vec![
             swept.flavour.to_string(),
             format!("`{}`", swept.sweep.command()),
             swept.runs.len().to_string(),
-            swept.median(|taken| taken.rows as f64).to_string(),
+            omb,
+            number(|taken| taken.whole_s),
+            ratio,
+            range,
+            swept.median(|taken| taken.launches as f64).to_string(),
+            swept.median(|taken| taken.cases as f64).to_string(),
             swept.median(|taken| taken.precise as f64).to_string(),
-            seconds(|taken| taken.whole_s),
-            seconds(|taken| taken.bare_s),
-            seconds(Taken::own_s),
-            swept.sweep.goal_s.map_or(String::new(), |goal| goal.to_string()),
-            verdict.into(),
+            verdict,
         ]
     };
     table(&head, swept.iter().map(line).collect())
 }
 
-/// Returns where the time of each sweep goes, in milliseconds.
+/// Returns where the time of a launch of each sweep goes, in milliseconds.
 pub(crate) fn phases(swept: &[Swept]) -> String {
     let names = ombx_core::measure::phases::Phases::default().named().map(|(name, _)| name);
-    let head: Vec<&str> = ["MPI", "command, ms of"].into_iter().chain(names).chain(["around rows"]).collect();
+    let head: Vec<&str> = ["MPI", "command, ms of a launch"]
+        .into_iter()
+        .chain(names)
+        .chain(["around rows", "bare MPI"])
+        .collect();
     let line = |swept: &Swept| {
         let words = [swept.flavour.to_string(), format!("`{}`", swept.sweep.command())];
-        let part = |at: usize| swept.median(|taken| taken.phases.named()[at].1 as f64 / 1e6);
-        let around = swept.median(|taken| taken.around_s() * 1e3);
-        let times = (0..names.len()).map(part).chain([around]).map(|ms| format!("{ms:.1}"));
+        let part =
+            |at: usize| swept.median(|taken| taken.phases.named()[at].1 as f64 / 1e6 / taken.launches as f64);
+        let around = swept.median(|taken| taken.around_s() * 1e3 / taken.launches as f64);
+        let bare = swept.median(|taken| taken.bare_s * 1e3);
+        let times = (0..names.len()).map(part).chain([around, bare]).map(|ms| format!("{ms:.1}"));
         words.into_iter().chain(times).collect()
     };
     table(&head, swept.iter().map(line).collect())
@@ -104,13 +128,23 @@ mod tests {
 
     #[test]
     fn a_page_has_every_phase_and_the_time_around_rows() {
-        let phases = Phases { open_ns: 7_000_000, sample_ns: 200_000_000, ..Phases::default() };
-        let taken = Taken { bare_s: 0.25, whole_s: 0.5, phases, rows: 23, precise: 22 };
+        let phases = Phases { open_ns: 70_000_000, sample_ns: 2_000_000_000, ..Phases::default() };
+        let taken =
+            Taken { bare_s: 0.25, omb_s: 10.0, whole_s: 5.0, launches: 10, phases, cases: 23, precise: 22 };
         let swept = Swept { flavour: Flavour::OpenMpi, sweep: &SWEEPS[0], runs: vec![taken] };
         let page = page(&[swept], &[], &Machine::now());
-        for words in
-            ["| 23   | 22     | 0.500", "| 7.0 ", "| 200.0 ", "| 293.0 ", "| met ", "warm_up", "load average"]
-        {
+        for words in [
+            "| 23 ",
+            "| 22 ",
+            "| 0.50 ",
+            "| 7.0 ",
+            "| 200.0 ",
+            "| 293.0 ",
+            "| 250.0 ",
+            "| met ",
+            "warm_up",
+            "load average",
+        ] {
             assert!(page.contains(words), "{words}: {page}");
         }
     }

@@ -18,10 +18,10 @@ use ombx_toolchain::{
 use start::{Program, Start};
 use sweep::{SUITE, SWEEPS, Swept};
 
-/// Measure how long sweeps, starting ranks and `ombx list` take, and where the time of a sweep goes
+/// Measure how long default sweeps take beside six runs of OMB, and where the time of a launch goes
 ///
-/// Builds ombx with each MPI and runs the sweeps that have a goal, each after a program that only starts and ends MPI. Fails if a
-/// goal is missed. Run nothing else on the machine meanwhile.
+/// Builds ombx with each MPI, and C programs with the loops and counts of OMB. Runs them in turns. Fails if ombx takes more than
+/// half the time of OMB. Also measures the start of MPI and `ombx list`. Run nothing else on the machine meanwhile.
 #[derive(clap::Parser)]
 #[command(
     name = "cargo xtask speed",
@@ -32,7 +32,7 @@ struct Options {
     /// MPI to measure with [default: every installed one]
     #[arg(long, value_enum)]
     mpi: Option<Which>,
-    /// Runs of each sweep
+    /// Turns of each sweep
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u16).range(1..=1000))]
     times: u16,
     /// Also run suite:osu once, which takes some minutes
@@ -44,6 +44,15 @@ struct Options {
     /// Write docs/SPEED.md
     #[arg(long)]
     write: bool,
+    /// Only sweeps of benchmarks whose name contains this
+    #[arg(
+        long,
+        value_name = "PATTERN",
+        default_value = "",
+        hide_default_value = true,
+        conflicts_with = "write"
+    )]
+    bench: String,
     /// Use the existing binary of ombx
     #[arg(long, conflicts_with = "cold_build")]
     no_build: bool,
@@ -64,8 +73,9 @@ fn run(options: &Options) -> Result<ExitCode> {
         println!("\n-- {}: starting, {} times", mpi.flavour, options.times);
         starts.push(Start::measure(&program, options.times, cold)?);
         let suite = options.suite.then_some((&SUITE, 1));
-        let sweeps = SWEEPS.iter().map(|sweep| (sweep, options.times)).chain(suite);
-        for (sweep, times) in sweeps.filter(|(sweep, _)| sweep.flavours.contains(&mpi.flavour)) {
+        let chosen = SWEEPS.iter().filter(|sweep| sweep.words[0].contains(&options.bench));
+        let sweeps = chosen.map(|sweep| (sweep, options.times)).chain(suite);
+        for (sweep, times) in sweeps {
             println!("-- {}: {}, {times} times", mpi.flavour, sweep.command());
             swept.push(sweep.measure(&program, times)?);
         }

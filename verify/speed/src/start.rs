@@ -20,12 +20,13 @@ use ombx_toolchain::{
 /// Deadline of a launch.
 const DEADLINE_SECONDS: &str = "900";
 
-/// Release build of ombx and the bare program, built with one MPI.
+/// Release build of ombx, OMB's loops and the bare program, built with one MPI.
 pub(crate) struct Program {
     pub(crate) mpi: Mpi,
     pub(crate) ombx: PathBuf,
     pub(crate) directory: PathBuf,
     bare: PathBuf,
+    omb: PathBuf,
 }
 
 /// Time before ranks measure.
@@ -45,7 +46,7 @@ pub(crate) struct Start {
 }
 
 impl Program {
-    /// Builds both programs; `build` says whether ombx is built or used as it is.
+    /// Builds all programs; `build` says whether ombx is built or used as it is.
     pub(crate) fn build(mpi: &Mpi, workspace: &Workspace, build: bool) -> Result<Self> {
         let target = mpi.target(&workspace.target);
         let directory = target.join("speed");
@@ -54,17 +55,28 @@ impl Program {
             false => release::existing(target.join("release/ombx"))?,
         };
         let bare = compile(&mpi.mpicc, &["-O2"], &directory, "start.c", include_str!("start.c"))?;
-        Ok(Self { mpi: mpi.clone(), ombx, directory, bare })
+        let omb = compile(&mpi.mpicc, &["-O2"], &directory, "omb.c", include_str!("omb.c"))?;
+        Ok(Self { mpi: mpi.clone(), ombx, directory, bare, omb })
     }
 
-    /// Returns seconds of the bare program on this many ranks.
-    pub(crate) fn bare(&self, ranks: u32) -> Result<f64> {
+    /// Returns seconds of the bare program on two ranks.
+    pub(crate) fn bare(&self) -> Result<f64> {
+        timed(self.two_ranks().arg(&self.bare))
+    }
+
+    /// Returns seconds of one of OMB's programs, by its name without `osu_`.
+    pub(crate) fn omb(&self, name: &str) -> Result<f64> {
+        timed(self.two_ranks().arg(&self.omb).arg(name))
+    }
+
+    /// Returns the command that starts two ranks of a program, which must be added.
+    fn two_ranks(&self) -> Command {
         let mut command = self.command(&self.mpi.mpiexec);
-        command.args(["-n", &ranks.to_string()]);
+        command.args(["-n", "2"]);
         if self.mpi.flavour == Flavour::OpenMpi {
             command.arg("--oversubscribe");
         }
-        timed(command.arg(&self.bare))
+        command
     }
 
     /// Returns a command that can start ranks.
@@ -82,7 +94,7 @@ impl Start {
     pub(crate) fn measure(program: &Program, times: u16, cold: Option<Duration>) -> Result<Self> {
         let (mut bare_s, mut list_s) = (Vec::new(), Vec::new());
         for _ in 0..times {
-            bare_s.push(program.bare(2)?);
+            bare_s.push(program.bare()?);
             for _ in 0..5 {
                 list_s.push(timed(program.command(&program.ombx).arg("list"))?);
             }

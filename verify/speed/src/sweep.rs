@@ -1,13 +1,12 @@
-//! Sweeps with a goal, and the times in their result files.
+//! Sweeps by default settings beside six runs of OMB, and the times in their result files.
 
 use std::{fs, path::Path};
 
 use ombx_core::{
     measure::phases::Phases,
-    result::Measurement,
     stats::{Summary, median},
 };
-use ombx_results::file;
+use ombx_results::{estimate::Cases, file};
 
 use crate::start::{Program, timed_or};
 use ombx_toolchain::{
@@ -15,62 +14,30 @@ use ombx_toolchain::{
     mpi::Flavour,
 };
 
-/// Half-width of the interval, relative to the median, up to which a row is precise.
-const PRECISE: f64 = 0.01;
+/// Runs of OMB that a careful user makes to see how much they differ.
+pub(crate) const OMB_RUNS: usize = 6;
+/// Maximum time of ombx, as a part of the time of [`OMB_RUNS`] runs of OMB.
+pub(crate) const GOAL: f64 = 0.5;
+/// Half-width of the interval over launches, relative to the median, up to which a row is precise: the default of `--precision`.
+const PRECISE: f64 = 0.02;
 
-/// Command and its time limit, not counting the start of MPI.
+/// Command of ombx, and the program of OMB that measures the same.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Sweep {
     pub(crate) words: &'static [&'static str],
-    pub(crate) ranks: u32,
-    pub(crate) flavours: &'static [Flavour],
-    pub(crate) goal_s: Option<f64>,
+    pub(crate) omb: Option<&'static str>,
 }
 
-/// Every size from 1 B to 4 MiB by default settings, and every other size with the time limit of suite:osu.
-pub(crate) const SWEEPS: [Sweep; 6] = [
-    Sweep {
-        words: &["p2p.latency", "--sizes", "1..4M"],
-        ranks: 2,
-        flavours: &Flavour::ALL,
-        goal_s: Some(0.6),
-    },
-    Sweep {
-        words: &["p2p.latency", "--sizes", "1..4M:x4", "--max-time", "100ms"],
-        ranks: 2,
-        flavours: &Flavour::ALL,
-        goal_s: Some(0.6),
-    },
-    Sweep {
-        words: &["rma.put_bw", "--sizes", "1..4M"],
-        ranks: 2,
-        flavours: &Flavour::ALL,
-        goal_s: Some(0.8),
-    },
-    Sweep {
-        words: &["rma.put_bw", "--sizes", "1..4M:x4", "--max-time", "100ms"],
-        ranks: 2,
-        flavours: &Flavour::ALL,
-        goal_s: Some(0.8),
-    },
-    // Ranks of MPICH do not yield: more ranks than cores would only wait for the scheduler.
-    Sweep {
-        words: &["p2p.mbw_mr", "-n", "4", "--sizes", "1..4M"],
-        ranks: 4,
-        flavours: &[Flavour::OpenMpi],
-        goal_s: Some(1.5),
-    },
-    Sweep {
-        words: &["p2p.mbw_mr", "-n", "4", "--sizes", "1..4M:x4", "--max-time", "100ms"],
-        ranks: 4,
-        flavours: &[Flavour::OpenMpi],
-        goal_s: Some(1.5),
-    },
+/// Every size from 1 B to 4 MiB.
+pub(crate) const SWEEPS: [Sweep; 4] = [
+    Sweep { words: &["p2p.latency", "--sizes", "1..4M"], omb: Some("latency") },
+    Sweep { words: &["p2p.bw", "--sizes", "1..4M"], omb: Some("bw") },
+    Sweep { words: &["rma.put_bw", "--sizes", "1..4M"], omb: Some("put_bw") },
+    Sweep { words: &["p2p.mbw_mr", "--sizes", "1..4M"], omb: Some("mbw_mr") },
 ];
 
 /// The suite of all OSU benchmarks.
-pub(crate) const SUITE: Sweep =
-    Sweep { words: &["suite:osu"], ranks: 2, flavours: &Flavour::ALL, goal_s: None };
+pub(crate) const SUITE: Sweep = Sweep { words: &["suite:osu"], omb: None };
 /// Exit code of the complete suite with MPICH 4.0 and 4.1, whose persistent collectives deliver wrong data
 /// (docs/reference/mpi-libraries.md).
 const WRONG_DATA: i32 = 5;
@@ -78,13 +45,15 @@ const WRONG_DATA: i32 = 5;
 /// Run of a sweep.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Taken {
-    /// Seconds of the bare program before it, and of the whole command.
+    /// Seconds of the bare program, of all runs of OMB, and of the whole command of ombx.
     pub(crate) bare_s: f64,
+    pub(crate) omb_s: f64,
     pub(crate) whole_s: f64,
-    /// Sum over all rows.
+    pub(crate) launches: usize,
+    /// Sum over all rows of all launches.
     pub(crate) phases: Phases,
-    /// Measured rows, and those that are precise.
-    pub(crate) rows: usize,
+    /// Cases, and those whose interval over launches is precise.
+    pub(crate) cases: usize,
     pub(crate) precise: usize,
 }
 
@@ -102,27 +71,41 @@ impl Sweep {
         format!("ombx run {}", self.words.join(" "))
     }
 
-    /// Runs the sweep repeatedly, each time after the bare program.
+    /// Runs OMB and the sweep repeatedly. Which of them comes first alternates.
     pub(crate) fn measure(&'static self, program: &Program, times: u16) -> Result<Swept> {
-        let out = program.directory.join("sweep.jsonl");
-        let run = |_| {
-            let bare_s = program.bare(self.ranks)?;
-            let mut command = program.command(&program.ombx);
-            // A skipped row is no failure, as in the suite.
-            command.arg("run").args(self.words).args(["--quiet", "--allow-skips", "-o"]).arg(&out);
-            let whole_s = timed_or(&mut command, self.goal_s.is_none().then_some(WRONG_DATA))?;
-            read(&out).map(|taken| Taken { bare_s, whole_s, ..taken })
+        let run = |turn: u16| {
+            let bare_s = program.bare()?;
+            let before = if turn % 2 == 0 { self.omb(program)? } else { 0.0 };
+            let taken = self.ombx(program)?;
+            let after = if turn % 2 == 1 { self.omb(program)? } else { 0.0 };
+            Ok(Taken { bare_s, omb_s: before + after, ..taken })
         };
         let runs = (0..times).map(run).collect::<Result<Vec<_>>>()?;
-        let _ = fs::remove_file(&out);
         Ok(Swept { flavour: program.mpi.flavour, sweep: self, runs })
+    }
+
+    /// Returns seconds of all runs of OMB.
+    fn omb(&self, program: &Program) -> Result<f64> {
+        let Some(name) = self.omb else { return Ok(0.0) };
+        (0..OMB_RUNS).map(|_| program.omb(name)).sum()
+    }
+
+    fn ombx(&self, program: &Program) -> Result<Taken> {
+        let out = program.directory.join("sweep.jsonl");
+        let mut command = program.command(&program.ombx);
+        // A skipped row is no failure, as in the suite.
+        command.arg("run").args(self.words).args(["--quiet", "--allow-skips", "-o"]).arg(&out);
+        let whole_s = timed_or(&mut command, self.omb.is_none().then_some(WRONG_DATA))?;
+        let taken = read(&out);
+        let _ = fs::remove_file(&out);
+        Ok(Taken { whole_s, ..taken? })
     }
 }
 
 impl Taken {
-    /// Returns seconds without starting and ending MPI.
-    pub(crate) fn own_s(&self) -> f64 {
-        self.whole_s - self.bare_s
+    /// Returns the time of ombx as a part of the time of OMB.
+    pub(crate) fn ratio(&self) -> f64 {
+        self.whole_s / self.omb_s
     }
 
     /// Returns seconds outside rows: launcher, MPI, reading and printing.
@@ -137,24 +120,26 @@ impl Swept {
         median(&self.runs.iter().map(figure).collect::<Vec<_>>()).unwrap_or(f64::NAN)
     }
 
-    /// Returns whether the median exceeds the goal.
+    /// Returns whether the median ratio exceeds the goal.
     pub(crate) fn missed(&self) -> bool {
-        self.sweep.goal_s.is_some_and(|goal| self.median(Taken::own_s) > goal)
+        self.sweep.omb.is_some() && self.median(Taken::ratio) > GOAL
     }
 }
 
-/// Reads the times of all rows of a result file.
+/// Reads the launches of a result file.
 fn read(path: &Path) -> Result<Taken> {
     let file = file::open(path).map_err(|e| Failure::Missing(format!("{}: {e}", path.display())))?;
-    Ok(of_rows(file.runs.iter().flat_map(|run| &run.rows)))
+    let mut cases = Cases::default();
+    file.runs.iter().for_each(|launch| cases.launch(launch));
+    Ok(Taken { launches: file.runs.len(), ..of_cases(&cases) })
 }
 
-fn of_rows<'r>(rows: impl Iterator<Item = &'r Measurement>) -> Taken {
+fn of_cases(cases: &Cases) -> Taken {
     let mut taken = Taken::default();
-    for row in rows {
+    for row in cases.groups().iter().flat_map(ombx_results::estimate::Group::estimates) {
         let Some(phases) = row.phases else { continue };
         let precision = row.summary.as_ref().and_then(Summary::precision);
-        taken.rows += 1;
+        taken.cases += 1;
         taken.precise += usize::from(precision.is_some_and(|reached| reached <= PRECISE));
         taken.phases = taken.phases.plus(phases);
     }
@@ -165,23 +150,22 @@ fn of_rows<'r>(rows: impl Iterator<Item = &'r Measurement>) -> Taken {
 mod tests {
     use super::*;
 
-    fn swept(own: &[f64]) -> Swept {
-        let taken = |own: &f64| Taken { bare_s: 1.0, whole_s: 1.0 + own, ..Taken::default() };
-        Swept { flavour: Flavour::Mpich, sweep: &SWEEPS[0], runs: own.iter().map(taken).collect() }
+    fn swept(whole: &[f64]) -> Swept {
+        let taken = |whole: &f64| Taken { omb_s: 10.0, whole_s: *whole, ..Taken::default() };
+        Swept { flavour: Flavour::Mpich, sweep: &SWEEPS[0], runs: whole.iter().map(taken).collect() }
     }
 
     #[test]
-    fn a_goal_applies_to_the_time_without_mpi() {
-        assert!(!swept(&[0.5, 0.59, 9.0]).missed());
-        assert!(swept(&[0.5, 0.61, 9.0]).missed());
+    fn a_sweep_may_take_half_the_time_of_omb() {
+        assert!(!swept(&[4.0, 4.9, 90.0]).missed());
+        assert!(swept(&[4.0, 5.1, 90.0]).missed());
         assert!(!Swept { sweep: &SUITE, ..swept(&[100.0]) }.missed());
     }
 
     #[test]
-    fn every_sweep_has_the_ranks_of_its_command() {
-        for sweep in &SWEEPS {
-            let said = sweep.words.iter().skip_while(|word| **word != "-n").nth(1);
-            assert_eq!(said.map_or(2, |n| n.parse().unwrap()), sweep.ranks, "{}", sweep.command());
-        }
+    fn the_time_around_rows_is_what_no_phase_has() {
+        let phases = Phases { open_ns: 500_000_000, sample_ns: 1_000_000_000, ..Phases::default() };
+        let taken = Taken { whole_s: 2.0, phases, ..Taken::default() };
+        assert!((taken.around_s() - 0.5).abs() < 1e-9);
     }
 }

@@ -55,6 +55,15 @@ impl LaunchesArgs {
     }
 }
 
+/// Maximum length of the list of batches. It is one argument of a process, whose length Linux and launchers limit.
+const LONGEST_ARGUMENT: usize = 32 << 10;
+
+/// Returns the argument that gives a launch the batches of an earlier one.
+pub(crate) fn batches(known: &KnownBatches) -> Option<String> {
+    let batches = known.to_string();
+    (!batches.is_empty() && batches.len() <= LONGEST_ARGUMENT).then(|| format!("--batches={batches}"))
+}
+
 /// Number of launches of a job, and the seed of their order.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Launches {

@@ -1,28 +1,22 @@
-//! `ombx ab`: two builds of ombx measure alternately, and are compared.
+//! `ombx ab`: two commands that run ombx measure alternately, and are compared.
 
 mod interruption;
+mod schedule;
+mod side;
 
-use std::{
-    ffi::OsString,
-    fs::{self, File},
-    io::{BufRead, BufReader, Write},
-    os::unix::{
-        fs::PermissionsExt,
-        process::{CommandExt, ExitStatusExt},
-    },
-    path::{Path, PathBuf},
-    process::{Child, Command, ExitStatus, Stdio},
-};
+use std::ffi::OsString;
 
 use clap::{ArgMatches, Args};
 use ombx_core::{
     benchmark::Registry,
     error::{Error, Result},
-    measure::plan::Launch,
+    measure::plan::{Effort, KnownBatches, Launch},
+    system::clock::Since,
 };
 use ombx_results::{
-    compare::{self, SideResults},
-    file::{self, Record, RunOutcome},
+    compare::{Comparison, Design, SideResults},
+    estimate::{Cases, FIRST_ROW_TIME},
+    render::compare::summary,
 };
 
 use super::{
@@ -30,24 +24,35 @@ use super::{
     run::{arguments::RunArgs, plan},
 };
 use crate::{
-    arguments::{axes::Chosen, given, output::Format},
+    arguments::{
+        axes::Chosen,
+        given, launches,
+        output::{Color, Format},
+    },
     job::selection,
-    launch::{FIRST_SIGNAL_CODE, preflight},
-    output::unwritable,
+    launch::preflight,
 };
 use interruption::Interruption;
+use schedule::{MOST_LAUNCHES, Schedule};
+use side::{Ended, SideCommand, Variable};
 
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Example:\n  ombx ab --a ./ombx-mpich --b ./ombx-openmpi p2p.latency --sizes 8,64K --launches 7 -o ab.jsonl\nwrites the launches of each build to ab-a.jsonl and ab-b.jsonl."
+    after_help = "Examples:\n  ombx ab --a ./ombx-old --b ./ombx-new p2p.latency --sizes 8,64K -o ab.jsonl\n  ombx ab --a ombx --b 'env UCX_TLS=tcp ombx' 'p2p.*' --fail-on 5%\n  ombx ab --env-a UCX_TLS=sm --env-b UCX_TLS=tcp --names sm,tcp p2p.latency\nThe first writes the launches of the sides to ab-a.jsonl and ab-b.jsonl."
 )]
 pub(crate) struct AbArgs {
-    /// Build of the base side
-    #[arg(long, value_name = "PROGRAM", help_heading = "Builds")]
-    a: PathBuf,
-    /// Build of the new side
-    #[arg(long, value_name = "PROGRAM", help_heading = "Builds")]
-    b: PathBuf,
+    /// Base side: an ombx, by path or searched in PATH, or a command line that starts one [default: this ombx]
+    #[arg(long, value_name = "COMMAND", help_heading = "Sides")]
+    a: Option<String>,
+    /// New side, like --a [default: this ombx]
+    #[arg(long, value_name = "COMMAND", help_heading = "Sides")]
+    b: Option<String>,
+    /// Environment variable of the base side; may be repeated
+    #[arg(long, value_name = "NAME=VALUE", value_parser = Variable::parse, help_heading = "Sides")]
+    env_a: Vec<Variable>,
+    /// Environment variable of the new side; may be repeated
+    #[arg(long, value_name = "NAME=VALUE", value_parser = Variable::parse, help_heading = "Sides")]
+    env_b: Vec<Variable>,
     #[command(flatten)]
     run: RunArgs,
     #[command(flatten)]
@@ -55,15 +60,25 @@ pub(crate) struct AbArgs {
 }
 
 /// Options of `ab` itself. Each launch gets all others.
-const OF_AB: [&str; 11] =
-    ["a", "b", "json", "fail_on", "junit", "out", "launches", "seed", "format", "color", "launch"];
-
-/// One of the two builds, and what it has measured.
-struct Build {
-    program: PathBuf,
-    file: Option<(PathBuf, File)>,
-    launches: SideResults,
-}
+const OF_AB: [&str; 17] = [
+    "a",
+    "b",
+    "env_a",
+    "env_b",
+    "budget",
+    "json",
+    "margin",
+    "fail_on",
+    "undecided",
+    "junit",
+    "names",
+    "out",
+    "launches",
+    "seed",
+    "format",
+    "color",
+    "launch",
+];
 
 pub(crate) fn ab(
     registry: &Registry,
@@ -72,125 +87,126 @@ pub(crate) fn ab(
     args: AbArgs,
     chosen: Chosen,
 ) -> Result<u8> {
-    let AbArgs { a, b, run, gate } = args;
+    let AbArgs { a, b, env_a, env_b, run, gate } = args;
     if run.output.format != Format::Table {
         return Err(Error::usage(
             "ombx ab has no option --format: it prints a comparison, as a table or with --json",
         ));
     }
-    let choices = selection::benchmarks(registry, &run.patterns)?;
-    let plan = plan::plan(&run, chosen, &choices)?;
-    let cases = usize::try_from(selection::rows(&plan, &choices)?).unwrap_or(usize::MAX);
-    let needed = u32::try_from(compare::launches_needed(cases)).unwrap_or(u32::MAX);
-    let (count, seed) = (run.launches.launches.unwrap_or(needed), run.launches.seed());
-    let ab = parser.find_subcommand("ab").into_iter();
-    let given = ab.flat_map(|ab| given::options(ab, matches));
-    let mut words: Vec<OsString> = given
-        .filter(|(arg, _)| !OF_AB.contains(&arg.get_id().as_str()))
-        .flat_map(|(_, words)| words)
-        .collect();
-    words.push("--".into());
-    words.extend(run.patterns.iter().map(OsString::from));
     if run.start.rendezvous.is_some() {
         return Err(Error::usage("ombx ab has no option --rendezvous: it starts its own ranks"));
     }
+    if a.is_none() && b.is_none() && env_a.is_empty() && env_b.is_empty() {
+        return Err(Error::usage("nothing differs: give --b COMMAND, or variables with --env-b NAME=VALUE"));
+    }
+    let choices = selection::benchmarks(registry, &run.patterns)?;
+    let effort = plan::plan(&run, chosen, &choices)?.effort;
     preflight::check(&run.start, plan::ranks(&run, &choices))?;
-    [&a, &b].into_iter().try_for_each(|program| check_program(program))?;
+    let words = words_of_launches(parser, matches, &run);
+    let [label_a, label_b] = gate.labels(["A", "B"]);
+    let commands = [SideCommand::of(a.as_deref(), env_a)?, SideCommand::of(b.as_deref(), env_b)?];
+    let mut results = [
+        SideResults::named(commands[0].to_string()).labelled(label_a),
+        SideResults::named(commands[1].to_string()).labelled(label_b),
+    ];
     let out = run.output.out.as_deref();
-    let mut builds = [Build::open(a, out, 'a')?, Build::open(b, out, 'b')?];
+    let mut files = [side::result_file(out, 'a')?, side::result_file(out, 'b')?];
+
+    let fixed = if run.launches.quick { Some(1) } else { run.launches.launches };
+    let seed = run.launches.seed();
+    let mut schedule = Schedule::new(fixed, run.launches.budget);
+    let mut first = Cases::default();
     if !run.output.quiet {
-        stderr_line!("ombx: {count} launches of each build in random order, seed {seed}");
+        stderr_line!("ombx: {schedule}, in random order, seed {seed}");
     }
+    let settings = gate.settings(Design::Turns);
     let interruption = Interruption::watch()?;
-    let mut worst = 0;
-    for number in 1..=count {
-        let launch = Launch { number, of: count, order: seed.wrapping_add(u64::from(number)) };
-        // Each turn has both builds: a drift of the machine affects both alike.
+    let (since, mut worst, mut stopped) = (Since::now(), 0, None);
+    for number in 1.. {
+        let launch = Launch {
+            number,
+            of: fixed.unwrap_or(MOST_LAUNCHES),
+            order: seed.wrapping_add(u64::from(number)),
+        };
+        // Each turn has both sides: a drift of the machine affects both alike.
+        let mut turn = [Vec::new(), Vec::new()];
         for side in launch.arrange(vec![0usize, 1]) {
-            let build = &mut builds[side];
             if run.output.verbose {
-                stderr_line!("ombx: launch {} of {count} of {}", launch.number, build.program.display());
+                stderr_line!("ombx: launch {number} of {}", commands[side]);
             }
-            let code = build.launch(launch, &words, &interruption)?;
-            if code >= FIRST_SIGNAL_CODE {
-                return Ok(code);
+            let words = words_of_launch(launch, effort, &first.batches(), &words);
+            match commands[side].launch(&words, files[side].as_mut(), &interruption)? {
+                Ended::Complete(code, records) => {
+                    worst = worst.max(code);
+                    if first.groups().is_empty() {
+                        records.iter().for_each(|record| first.record(record));
+                    }
+                    turn[side] = records;
+                }
+                Ended::Interrupted(code) => stopped = Some(code),
             }
-            worst = worst.max(code);
+            stopped = stopped.or(interruption.exit_code());
+            if stopped.is_some() {
+                break;
+            }
         }
-    }
-    let [a, b] = &builds;
-    let verdict = conclude(&a.launches, &b.launches, &gate, run.output.color)?;
-    Ok(if verdict > 0 { verdict } else { worst })
-}
-
-impl Build {
-    /// Opens the result file of this side, if the user wants one.
-    fn open(program: PathBuf, out: Option<&Path>, side: char) -> Result<Build> {
-        let file = out.map(|path| {
-            let stem = path.file_stem().unwrap_or_default().to_string_lossy();
-            let ending = path.extension().map_or(String::new(), |e| format!(".{}", e.to_string_lossy()));
-            let path = path.with_file_name(format!("{stem}-{side}{ending}"));
-            let file = File::create(&path).map_err(|e| unwritable(&path, &e))?;
-            Ok::<_, Error>((path, file))
+        let complete = turn.iter().all(|records| !records.is_empty());
+        if complete {
+            let records = turn.into_iter().zip(&mut results);
+            records.for_each(|(records, side)| records.into_iter().for_each(|record| side.record(record)));
+        }
+        if let Some(code) = stopped {
+            return stopped_early(&results, &gate, run.output.color, code);
+        }
+        let compared = || Comparison::of(&results[0], &results[1], settings);
+        let ends = schedule.ends(number, since.elapsed(), || {
+            let comparison = compared();
+            if !run.output.quiet {
+                stderr_line!("ombx: {number} launches a side: {}", summary(&comparison));
+            }
+            !comparison.launches_could_decide()
         });
-        let launches = SideResults::named(program.display().to_string());
-        Ok(Build { file: file.transpose()?, launches, program })
-    }
-
-    /// Runs one launch and returns its exit code. Fails if the launch has not measured everything.
-    fn launch(&mut self, launch: Launch, words: &[OsString], interruption: &Interruption) -> Result<u8> {
-        let name = self.program.display().to_string();
-        // A name without a directory is a file here, not a program of the search path.
-        let mut command = Command::new(Path::new(".").join(&self.program));
-        command.args(["run", "--format=jsonl"]).arg(format!("--launch={launch}")).args(words);
-        command.stdin(Stdio::null()).stdout(Stdio::piped()).process_group(0);
-        let mut child = command.spawn().map_err(|e| Error::fabric(format!("cannot start {name}: {e}")))?;
-        interruption.pass_on_to(&child)?;
-        let complete = self.read(&mut child);
-        let status = child.wait().map_err(|e| Error::fabric(format!("{name}: {e}")))?;
-        let code = exit_code(status);
-        match (complete, code) {
-            (_, FIRST_SIGNAL_CODE..) => Ok(code),
-            // The comparison reports rows that were skipped, failed or wrong.
-            (Ok(true), 0 | 4 | 5) => Ok(code),
-            (Err(error), _) => Err(error),
-            (Ok(_), _) => Err(Error::fabric(format!(
-                "launch {} of {} of {name} ended early, with exit code {code}",
-                launch.number, launch.of
-            ))),
+        if ends {
+            break;
         }
     }
-
-    /// Reads the records that a launch prints. Returns whether the run is complete.
-    fn read(&mut self, child: &mut Child) -> Result<bool> {
-        let mut complete = false;
-        for line in child.stdout.take().map(BufReader::new).into_iter().flat_map(BufRead::lines) {
-            let wrong = |e: &dyn std::fmt::Display| {
-                Error::fabric(format!("{} prints something other than results: {e}", self.program.display()))
-            };
-            let line = line.map_err(|e| wrong(&e))?;
-            let Some(record) = file::parse(&line, 1).map_err(|e| wrong(&e))? else { continue };
-            if let Some((path, file)) = &mut self.file {
-                file::write(file, &record).and_then(|()| file.flush()).map_err(|e| unwritable(path, &e))?;
-            }
-            complete = matches!(record, Record::End(RunOutcome::Complete, _));
-            self.launches.record(record);
-        }
-        Ok(complete)
-    }
+    let verdict = conclude(&results[0], &results[1], &gate, Design::Turns, run.output.color)?;
+    Ok(match (verdict, worst) {
+        (super::compare::UNDECIDED, 1..) => worst,
+        (1.., _) => verdict,
+        (0, _) => worst,
+    })
 }
 
-/// Rejects a path that is not an executable file.
-fn check_program(path: &Path) -> Result<()> {
-    let wrong = |why: &str| Error::usage(format!("{} is not a build of ombx: {why}", path.display()));
-    let file = fs::metadata(path).map_err(|e| wrong(&e.to_string()))?;
-    match file.is_file() && file.permissions().mode() & 0o111 != 0 {
-        true => Ok(()),
-        false => Err(wrong("it is not an executable file")),
+/// Compares what was measured before a signal, and returns the exit code of the signal.
+fn stopped_early(results: &[SideResults; 2], gate: &GateArgs, color: Color, code: u8) -> Result<u8> {
+    let [a, b] = results;
+    if a.count() > 0 {
+        conclude(a, b, gate, Design::Turns, color)?;
     }
+    Ok(code)
 }
 
-fn exit_code(status: ExitStatus) -> u8 {
-    let code = status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0));
-    u8::try_from(code).unwrap_or(u8::MAX)
+/// Returns the words that all launches get: the user's options, except those of `ab`, and the benchmarks.
+fn words_of_launches(parser: &clap::Command, matches: &ArgMatches, run: &RunArgs) -> Vec<OsString> {
+    let ab = parser.find_subcommand("ab").into_iter();
+    let given = ab.flat_map(|ab| given::options(ab, matches));
+    let passed = given.filter(|(arg, _)| !OF_AB.contains(&arg.get_id().as_str()));
+    let patterns = run.patterns.iter().map(OsString::from);
+    passed.flat_map(|(_, words)| words).chain([OsString::from("--")]).chain(patterns).collect()
+}
+
+/// Returns the words of one launch. All launches of both sides take the batches of the first.
+fn words_of_launch(
+    launch: Launch,
+    effort: Effort,
+    batches: &KnownBatches,
+    words: &[OsString],
+) -> Vec<OsString> {
+    let mut own = vec!["run".to_owned(), "--format=jsonl".to_owned(), format!("--launch={launch}")];
+    if let Effort::Precision { max_time, .. } | Effort::Time(max_time) = effort {
+        own.push(format!("--row-time={}us", max_time.min(FIRST_ROW_TIME).as_micros()));
+    }
+    own.extend(launches::batches(batches));
+    own.into_iter().map(OsString::from).chain(words.iter().cloned()).collect()
 }

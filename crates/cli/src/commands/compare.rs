@@ -1,6 +1,7 @@
 //! `ombx compare`: compares two sets of result files case by case, and fails as a gate in CI with `--fail-on`.
 
 mod files;
+mod gate;
 pub(crate) mod junit;
 
 use std::{
@@ -8,10 +9,10 @@ use std::{
     path::PathBuf,
 };
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 use ombx_core::error::{Error, Result};
 use ombx_results::{
-    compare::{Comparison, Side, SideResults},
+    compare::{Comparison, Design, Settings, Side, SideResults},
     render::compare as render,
 };
 
@@ -20,8 +21,7 @@ use crate::{
     output::{renderers, stdout::is_closed},
 };
 
-/// Exit code of a regression beyond the threshold.
-const REGRESSION: u8 = 3;
+pub(crate) use gate::UNDECIDED;
 
 #[derive(Debug, Args)]
 #[command(
@@ -50,15 +50,70 @@ pub(crate) struct GateArgs {
     /// Print one JSON object
     #[arg(long, help_heading = "Comparison")]
     pub(crate) json: bool,
-    /// Exit with 3 if a case is worse by more than this, or fails on the new side only, for example: 5%
-    #[arg(long, value_name = "PERCENT", allow_hyphen_values = true, value_parser = threshold, help_heading = "Comparison")]
-    pub(crate) fail_on: Option<f64>,
-    /// JUnit report to write; a case that is worse (by more than --fail-on) is a failure
+    /// Differences up to this do not matter [default: 5%]
+    #[arg(long, value_name = "PERCENT", allow_hyphen_values = true, value_parser = margin, conflicts_with = "fail_on", help_heading = "Comparison")]
+    margin: Option<f64>,
+    /// Exit with 3 if a case is slower by more than this or fails on the new side only, with 8 if a case is not shown to be slower by at most this; sets the margin, for example: 5%
+    #[arg(long, value_name = "PERCENT", allow_hyphen_values = true, value_parser = margin, help_heading = "Comparison")]
+    fail_on: Option<f64>,
+    /// What --fail-on does about undecided cases
+    #[arg(long, value_enum, default_value_t = Undecided::Fail, requires = "fail_on", help_heading = "Comparison")]
+    undecided: Undecided,
+    /// JUnit report to write; a case that is worse is a failure, an undecided one is skipped
     #[arg(long, value_name = "FILE", help_heading = "Comparison")]
-    pub(crate) junit: Option<PathBuf>,
+    junit: Option<PathBuf>,
+    /// Names of the two sides in titles, for example: old,new
+    #[arg(long, value_name = "A,B", value_parser = Names::parse, help_heading = "Comparison")]
+    names: Option<Names>,
 }
 
-fn threshold(text: &str) -> std::result::Result<f64, String> {
+/// What a gate does about cases that are neither worse nor shown not to be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Undecided {
+    /// Exit with 8
+    Fail,
+    /// Exit with 0
+    Pass,
+}
+
+/// Names of two sides.
+#[derive(Debug, Clone)]
+pub(crate) struct Names([String; 2]);
+
+impl Names {
+    /// Reads `A,B`.
+    pub(crate) fn parse(text: &str) -> std::result::Result<Names, String> {
+        let mut names = text.split(',').map(str::trim);
+        match (names.next(), names.next(), names.next()) {
+            (Some(a), Some(b), None) if !a.is_empty() && !b.is_empty() && a != b => {
+                Ok(Names([a.to_owned(), b.to_owned()]))
+            }
+            _ => Err("not two different names, such as old,new".into()),
+        }
+    }
+
+    pub(crate) fn labels(names: Option<&Names>) -> [Option<String>; 2] {
+        names.map_or([None, None], |Names(names)| names.clone().map(Some))
+    }
+}
+
+impl GateArgs {
+    /// Returns how the sides are compared.
+    pub(crate) fn settings(&self, design: Design) -> Settings {
+        let default = Settings::default().margin;
+        Settings { margin: self.fail_on.or(self.margin).unwrap_or(default), design }
+    }
+
+    /// Returns the names of the sides, or the default ones.
+    pub(crate) fn labels(&self, default: [&str; 2]) -> [Option<String>; 2] {
+        match &self.names {
+            Some(_) => Names::labels(self.names.as_ref()),
+            None => default.map(|name| Some(name.to_owned())),
+        }
+    }
+}
+
+fn margin(text: &str) -> std::result::Result<f64, String> {
     match ombx_core::unit::percentage(text) {
         Some(percent) if (0.0..=10_000.0).contains(&percent) => Ok(percent / 100.0),
         _ => Err("not a percentage of at least 0, such as 5%".into()),
@@ -70,34 +125,37 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<u8> {
         [base, new] => [std::slice::from_ref(base), std::slice::from_ref(new)],
         _ => [args.base.as_slice(), args.new.as_slice()],
     };
-    let (base, new) = (files::side(base)?, files::side(new)?);
-    conclude(&base, &new, &args.gate, args.color)
+    let [base_label, new_label] = args.gate.labels(["base", "new"]);
+    let base = files::side(base)?.labelled(base_label);
+    let new = files::side(new)?.labelled(new_label);
+    conclude(&base, &new, &args.gate, Design::Independent, args.color)
 }
 
 /// Compares two sides, prints the comparison, writes the JUnit report, and returns the exit code.
-pub(crate) fn conclude(base: &SideResults, new: &SideResults, gate: &GateArgs, color: Color) -> Result<u8> {
-    let comparison = Comparison::of(base, new);
+pub(crate) fn conclude(
+    base: &SideResults,
+    new: &SideResults,
+    args: &GateArgs,
+    design: Design,
+    color: Color,
+) -> Result<u8> {
+    let comparison = Comparison::of(base, new, args.settings(design));
     if comparison.cases.is_empty() && comparison.broken.is_empty() {
         return Err(no_common_case(&comparison));
     }
-    if let Some(path) = &gate.junit {
-        let report = junit::report(&comparison, gate.fail_on.unwrap_or(0.0));
-        std::fs::write(path, report)
+    if let Some(path) = &args.junit {
+        std::fs::write(path, junit::report(&comparison))
             .map_err(|e| Error::storage(format!("cannot write the report to {}: {e}", path.display())))?;
     }
-    is_closed(print(&comparison, gate.json, color))?;
-    let Some(threshold) = gate.fail_on else { return Ok(0) };
-    let (worse, broken) = (comparison.regressions(threshold).count(), comparison.broken.len());
-    if worse + broken == 0 {
+    is_closed(print(&comparison, args.json, color))?;
+    if args.fail_on.is_none() {
         return Ok(0);
     }
-    let counts = [
-        (worse > 0).then(|| format!("{worse} worse by more than {}%", threshold * 100.0)),
-        (broken > 0).then(|| format!("{broken} failed on the new side")),
-    ];
-    let counts = counts.into_iter().flatten().collect::<Vec<_>>().join(", ");
-    stderr_line!("ombx: of {} cases {counts}", comparison.cases.len() + broken);
-    Ok(REGRESSION)
+    let gate = gate::Gate::of(&comparison, args.undecided);
+    if let Some(reason) = gate.reason() {
+        stderr_line!("ombx: {reason}");
+    }
+    Ok(gate.exit_code())
 }
 
 fn no_common_case(comparison: &Comparison) -> Error {

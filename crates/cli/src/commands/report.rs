@@ -9,12 +9,13 @@ use clap::Args;
 use ombx_core::error::{Error, Result};
 use ombx_report::{Report, Source, page};
 use ombx_results::{
-    compare::{Comparison, SideResults},
+    compare::{Comparison, Settings, SideResults},
     estimate::Cases,
     file::{ResultFile, RunWithRows},
     verdict,
 };
 
+use super::compare::Names;
 use crate::result_file;
 
 #[derive(Debug, Args)]
@@ -28,6 +29,9 @@ pub(crate) struct ReportArgs {
     /// Result file to compare with FILES; may be repeated
     #[arg(long, value_name = "FILE")]
     against: Vec<PathBuf>,
+    /// Names of FILES and of --against in the comparison, for example: old,new
+    #[arg(long, value_name = "A,B", value_parser = Names::parse, requires = "against")]
+    names: Option<Names>,
     /// HTML file to write; an existing file is replaced
     #[arg(short, long, value_name = "FILE", required = true)]
     out: PathBuf,
@@ -43,9 +47,11 @@ pub(crate) fn report(args: &ReportArgs) -> Result<u8> {
     }
     let (mut files, base) = read(&args.files)?;
     let (against, new) = read(&args.against)?;
+    let [base_label, new_label] = Names::labels(args.names.as_ref());
+    let (base, new) = (base.labelled(base_label), new.labelled(new_label));
     files.extend(against);
     let sources = files.iter().map(|(name, file)| Source { name, file }).collect::<Vec<_>>();
-    let comparison = (!args.against.is_empty()).then(|| Comparison::of(&base, &new));
+    let comparison = (!args.against.is_empty()).then(|| Comparison::of(&base, &new, Settings::default()));
     let text = page(&Report { sources: &sources, comparison: comparison.as_ref() });
     let written = fs::write(out, text);
     written.map_err(|e| Error::storage(format!("cannot write the page to {}: {e}", out.display())))?;
@@ -64,7 +70,8 @@ fn read(paths: &[PathBuf]) -> Result<(Vec<(String, ResultFile)>, SideResults)> {
         let known = cases.groups().len();
         let (mut sweeps, launches): (Vec<_>, Vec<_>) = file.runs.drain(..).partition(verdict::is_sweep);
         let rows = sweeps.iter_mut().flat_map(|run| &mut run.rows);
-        rows.flat_map(|row| &mut row.samples).for_each(|samples| samples.elapsed_ns = Vec::new());
+        rows.flat_map(|row| row.samples.iter_mut().chain(&mut row.tail))
+            .for_each(|samples| samples.elapsed_ns = Vec::new());
         launches.iter().for_each(|launch| cases.launch(launch));
         file.runs = sweeps;
         files.push((name, known..cases.groups().len(), file));

@@ -5,6 +5,7 @@ use std::{
     ffi::OsString,
     path::{Path, PathBuf},
     process::{Command, Stdio},
+    sync::OnceLock,
 };
 
 use ombx_core::{
@@ -211,8 +212,12 @@ fn srun(args: &StartArgs, family: Family, ranks: u32) -> Result<Command> {
 }
 
 /// Returns the first program of these names whose version has one of these words, since several MPIs share the name mpiexec.
-/// `OMBX_MPIEXEC` takes precedence.
+/// `OMBX_MPIEXEC` takes precedence. Later launches use what the first one found.
 fn find(names: &[&str], words: &[&str]) -> Result<PathBuf> {
+    static FOUND: OnceLock<PathBuf> = OnceLock::new();
+    if let Some(path) = FOUND.get() {
+        return Ok(path.clone());
+    }
     let beside = |name: &&str| compiler_directory().map(|dir| dir.join(name)).filter(|file| file.is_file());
     let chosen = env::var_os("OMBX_MPIEXEC").map(PathBuf::from);
     let candidates: Vec<PathBuf> = match chosen {
@@ -223,7 +228,8 @@ fn find(names: &[&str], words: &[&str]) -> Result<PathBuf> {
             .chain(names.iter().filter_map(|name| search_path::find(name)))
             .collect(),
     };
-    candidates.iter().find(|path| has_version(path, words)).cloned().ok_or_else(|| {
+    let found = candidates.iter().find(|path| has_version(path, words));
+    found.map(|path| FOUND.get_or_init(|| path.clone()).clone()).ok_or_else(|| {
         let library = ombx_mpi::library_version();
         let tried = match candidates.as_slice() {
             [] => format!("none of {} is installed", names.join(", ")),

@@ -9,12 +9,9 @@ use ombx_core::{
 use ombx_results::estimate::{self, Cases, Ending, FIRST_ROW_TIME, LOOKS, Schedule};
 
 use crate::{
-    arguments::launches::{LaunchCount, Launches},
+    arguments::launches::{self, LaunchCount, Launches},
     job::Job,
 };
-
-/// Maximum length of the list of batches. It is one argument of a process, whose length Linux and launchers limit.
-const LONGEST_ARGUMENT: usize = 32 << 10;
 
 /// The launches of a job.
 pub(super) struct Repetition {
@@ -76,10 +73,7 @@ impl Repetition {
         if self.most.is_some() {
             words.push(format!("--row-time={}us", self.row_time.as_micros()));
         }
-        let batches = self.batches.to_string();
-        if !batches.is_empty() && batches.len() <= LONGEST_ARGUMENT {
-            words.push(format!("--batches={batches}"));
-        }
+        words.extend(launches::batches(&self.batches));
         words.into_iter().map(OsString::from).collect()
     }
 

@@ -23,7 +23,7 @@ use ombx_core::{
     pacing::mesh::Mesh,
     result::{Measurement, RoundTrips},
     stats::Summary,
-    system::clock::Clock,
+    system::clock::{Clock, Facts},
     trust,
     unit::Rank,
 };
@@ -193,13 +193,13 @@ impl<P: AckRole<B, M>, B: Broadcast, M: Mesh> OpenKernel for Acked<P, B, M> {
 /// Measures a row for each rank but the root as acker. The last row of each case is the slowest of them.
 pub fn run_acked<B: Broadcast, M: Mesh>(session: &mut Session<'_>) -> Result<()> {
     let ackers = session.team.size() - 1;
-    let mut slowest: Vec<Slowest> = Vec::new();
+    let (clock, mut slowest) = (session.clock.facts(), Vec::<Slowest>::new());
     for acker in (1..=ackers).map(Rank) {
         let rows = acknowledged::<B, M>(session, acker, ackers, Some(acker.to_string()))?;
         for (at, row) in rows.into_iter().enumerate() {
             match slowest.get_mut(at) {
-                Some(known) => known.compare(row, B::MIN_BYTES),
-                None => slowest.push(Slowest::of(row, B::MIN_BYTES)),
+                Some(known) => known.compare(row, B::MIN_BYTES, clock),
+                None => slowest.push(Slowest::of(row, B::MIN_BYTES, clock)),
             }
         }
     }
@@ -229,15 +229,15 @@ struct Slowest {
 
 impl Slowest {
     /// Divides a row that has no figures of the method yet.
-    fn of(row: Measurement, least: u64) -> Slowest {
+    fn of(row: Measurement, least: u64, clock: Facts) -> Slowest {
         let middle = row.samples.first().map_or(0, |samples| samples.elapsed_ns.len() / 2);
-        let first = part(&row, |samples| &samples[..middle], least);
+        let first = part(&row, |samples| &samples[..middle], least, clock);
         let chosen_by_ns = first.summary.map_or(f64::INFINITY, |summary| summary.median);
-        Slowest { chosen_by_ns, second_half: part(&row, |samples| &samples[middle..], least) }
+        Slowest { chosen_by_ns, second_half: part(&row, |samples| &samples[middle..], least, clock) }
     }
 
-    fn compare(&mut self, row: Measurement, least: u64) {
-        let other = Slowest::of(row, least);
+    fn compare(&mut self, row: Measurement, least: u64, clock: Facts) {
+        let other = Slowest::of(row, least, clock);
         if other.chosen_by_ns > self.chosen_by_ns {
             *self = other;
         }
@@ -245,7 +245,7 @@ impl Slowest {
 }
 
 /// Returns a row with a part of the samples and what follows from them.
-fn part(row: &Measurement, of: impl Fn(&[u64]) -> &[u64], least: u64) -> Measurement {
+fn part(row: &Measurement, of: impl Fn(&[u64]) -> &[u64], least: u64, clock: Facts) -> Measurement {
     let mut part = row.clone();
     for samples in &mut part.samples {
         samples.elapsed_ns = of(&samples.elapsed_ns).to_vec();
@@ -253,7 +253,11 @@ fn part(row: &Measurement, of: impl Fn(&[u64]) -> &[u64], least: u64) -> Measure
             trips.elapsed_ns = of(&trips.elapsed_ns).to_vec();
         }
     }
-    part.summary = Measurement::summarise(&part.samples, part.work.map_or(1, |work| work.legs));
+    let legs = part.work.map_or(1, |work| work.legs);
+    part.summary = Measurement::summarise(&part.samples, legs, clock);
+    if let Some(summary) = &mut part.summary {
+        Measurement::take_percentiles(summary, [&part.samples, &part.tail], legs, clock);
+    }
     part.trust.retain(|mark| !OF_SAMPLES.contains(&mark.code.as_str()));
     part.trust.extend(part.summary.iter().flat_map(trust::of_samples));
     add_ack_figures(&mut part, least);
@@ -340,10 +344,12 @@ mod tests {
     use super::*;
     use ombx_core::{benchmark::Work, result::Samples, testkit::noise::Noise};
 
+    const CLOCK: Facts = Facts { source: "manual", resolution_ns: 1, overhead_ns: 9 };
+
     /// Returns the row of an acker with 60 samples around 100 us, and without acknowledgement to subtract.
     fn noisy(acker: u64, seed: u64, slower: f64) -> Measurement {
         let mut noise = Noise::Independent { sigma: 0.2 }.stream(64 * seed + acker);
-        let elapsed_ns = (0..60).map(|_| (noise.next_ns() * slower) as u64).collect();
+        let elapsed_ns = (0..60).map(|_| (100_000.0 * noise.next_time() * slower) as u64).collect();
         let round_trips = RoundTrips { halves: 0, batch: 1, elapsed_ns: vec![2000; 60] };
         let mut row = Measurement::new("x", format!("x/acker={acker},"), Metric::Latency, 17);
         row.axes.insert("acker".into(), acker.to_string());
@@ -355,15 +361,17 @@ mod tests {
 
     fn slowest_of(rows: impl IntoIterator<Item = Measurement>) -> Measurement {
         let mut rows = rows.into_iter();
-        let mut slowest = Slowest::of(rows.next().unwrap(), 1);
-        rows.for_each(|row| slowest.compare(row, 1));
+        let mut slowest = Slowest::of(rows.next().unwrap(), 1, CLOCK);
+        rows.for_each(|row| slowest.compare(row, 1, CLOCK));
         slowest.second_half
     }
 
     #[test]
     fn the_slowest_of_equal_ackers_is_not_slower_than_they_are() {
         let medians = |of: &dyn Fn(u64) -> f64| (0..200).map(of).sum::<f64>() / 200.0;
-        let median = |row: &Measurement| Measurement::summarise(&row.samples, 1).unwrap().median / 100_000.0;
+        let median = |row: &Measurement| {
+            Summary::of_batches(&Measurement::combine(&row.samples, 1)).unwrap().median / 100_000.0
+        };
         let maximum =
             medians(&|seed| (0..16).map(|acker| median(&noisy(acker, seed, 1.0))).fold(0.0, f64::max));
         assert!(maximum > 1.04, "the maximum of medians is {maximum} times too high");
@@ -379,9 +387,11 @@ mod tests {
         assert_eq!(row.axes["acker"], "11");
         assert_eq!(row.samples[0].elapsed_ns, all.samples[0].elapsed_ns[30..]);
         assert_eq!(row.samples[0].round_trips.as_ref().unwrap().elapsed_ns.len(), 30);
-        assert_eq!(row.summary, Measurement::summarise(&row.samples, 1));
+        let mut expected = Measurement::summarise(&row.samples, 1, CLOCK).unwrap();
+        Measurement::take_percentiles(&mut expected, [&row.samples, &[]], 1, CLOCK);
+        assert_eq!(row.summary, Some(expected));
         assert_eq!(row.figures["round_trip_us"], Figure::Value(2.0));
-        let few = part(&all, |samples| &samples[..5], 1);
+        let few = part(&all, |samples| &samples[..5], 1, CLOCK);
         assert!(few.trust.iter().any(|mark| mark.code == "no_interval"), "{:?}", few.trust);
     }
 }

@@ -228,10 +228,8 @@ fn the_error_contains_all_three_intervals() {
 fn the_interval_covers_the_overlap() {
     let clock = Facts { source: "manual", resolution_ns: 1, overhead_ns: 9 };
     let mut noise = Noise::Independent { sigma: 0.1 }.stream(16);
-    let undisturbed = Noise::Independent { sigma: 0.1 }.median_ns(16, 0..1);
-    let mut times = |median: f64| {
-        Summary::of(&(0..200).map(|_| median * noise.next_ns() / undisturbed).collect::<Vec<_>>()).unwrap()
-    };
+    let mut times =
+        |median: f64| Summary::of(&(0..200).map(|_| median * noise.next_time()).collect::<Vec<_>>()).unwrap();
     for known in [0.0, 40.0, 95.0] {
         let (mut covered, mut resolved) = (0, 0);
         for _ in 0..400 {

@@ -51,10 +51,12 @@ pub(crate) struct WarmUp {
 pub(crate) struct Sampling {
     /// Samples of every timed rank on rank 0; empty on other ranks.
     pub(crate) samples: Vec<Samples>,
+    /// Samples of single iterations, likewise; empty if `samples` are such samples.
+    pub(crate) tail: Vec<Samples>,
     pub(crate) summary: Option<Summary>,
     pub(crate) ending: Option<Ending>,
     pub(crate) iterations: u64,
-    /// Wall time of all rounds.
+    /// Wall time of all rounds and of the tail.
     pub(crate) spent: Duration,
     /// Iterations per sample.
     pub(crate) batch: u64,
@@ -76,12 +78,12 @@ impl OpenCase<'_, '_> {
 
     /// Warms up with the loop that is timed, and sizes batches from it.
     pub(crate) fn warm_up(&mut self) -> Result<WarmUp> {
-        let team = self.session.team;
+        let (team, facts) = (self.session.team, self.session.clock.facts());
         let (mut iterations, mut iteration_ns, mut wall_ns) = (0, f64::INFINITY, f64::INFINITY);
         let mut usual_ns = f64::INFINITY;
         if let Effort::Fixed { warmup, .. } = self.effort {
             if warmup > 0 {
-                iteration_ns = self.iterate(warmup)?.0 as f64 / warmup as f64;
+                iteration_ns = (self.iterate(warmup)?.0 + facts.resolution_ns) as f64 / warmup as f64;
             }
             iterations = warmup;
         } else {
@@ -89,22 +91,22 @@ impl OpenCase<'_, '_> {
             while next > 0 {
                 let (elapsed, wall) = self.iterate(next)?;
                 (spent, iterations) = (spent + wall, iterations + next);
-                // A batch sized by the fastest iteration hides the cost of the clock in every batch.
-                iteration_ns = iteration_ns.min(elapsed as f64 / next as f64);
+                // A batch sized by the fastest iteration hides the cost of the clock in every batch. A time that is shorter than a step
+                // of the clock may read 0.
+                iteration_ns = iteration_ns.min((elapsed + facts.resolution_ns) as f64 / next as f64);
                 usual_ns = wall as f64 / next as f64;
                 wall_ns = wall_ns.min(usual_ns);
                 next = team.broadcast_value(stop::more_warm_up(iterations, spent, wall_ns))?;
             }
         }
         self.kernel.warmed_up(self.session.clock)?;
-        let stamp_ns = self.session.clock.facts().overhead_ns;
         let chosen = self.session.plan.batch.or(self.kernel.batch()).or(self.known_batch);
         let batch = match chosen {
             Some(batch) => batch,
             None => {
                 let least_ns = self.kernel.least_sample_ns(self.session.clock)?;
                 let most = self.most_of_sample(usual_ns, least_ns);
-                stop::batch_for(iteration_ns, stamp_ns)
+                stop::batch_for(iteration_ns, facts)
                     .max(stop::batch_lasting(least_ns, iteration_ns).min(most))
             }
         };
@@ -129,6 +131,7 @@ impl OpenCase<'_, '_> {
         let (batch, first) = self.first_round(warm_up);
         let mut sampling = Sampling {
             samples: Vec::new(),
+            tail: Vec::new(),
             summary: None,
             ending: None,
             iterations: 0,
@@ -148,7 +151,8 @@ impl OpenCase<'_, '_> {
             extend(&mut sampling.samples, batch, round);
             more = 0;
             if team.rank() == Rank(0) {
-                sampling.summary = Measurement::summarise(&sampling.samples, self.legs);
+                sampling.summary =
+                    Measurement::summarise(&sampling.samples, self.legs, self.session.clock.facts());
                 match self.next_round(total, &sampling) {
                     Ok(next) => more = next,
                     Err(ending) => sampling.ending = ending,
@@ -158,7 +162,31 @@ impl OpenCase<'_, '_> {
             more = team.broadcast_value(more)?;
         }
         sampling.iterations = total * batch;
+        // A fixed number of iterations stays what it is. A kernel that fixes its batch has its own order of samples.
+        if batch > 1 && self.effort.time().is_some() && self.kernel.batch().is_none() {
+            self.sample_tail(&mut sampling)?;
+        }
+        if let Some(summary) = &mut sampling.summary {
+            let single = [&*sampling.samples, &*sampling.tail];
+            Measurement::take_percentiles(summary, single, self.legs, self.session.clock.facts());
+        }
         Ok(sampling)
+    }
+
+    /// Times single iterations, from which percentiles come. Collective.
+    fn sample_tail(&mut self, sampling: &mut Sampling) -> Result<()> {
+        let team = self.session.team;
+        let iteration_ns = sampling.spent.as_nanos() as f64 / sampling.iterations as f64;
+        let samples = stop::tail_samples(sampling.spent, iteration_ns).min(self.max_samples());
+        let samples = team.broadcast_value(samples)?;
+        if samples > 0 {
+            let (round, wall) = self.round(1, samples)?;
+            extend(&mut sampling.tail, 1, collect(team, self.aggregation, round)?);
+            sampling.spent += Duration::from_nanos(wall);
+            sampling.iterations += samples;
+            self.session.sink.alive();
+        }
+        Ok(())
     }
 
     /// Compares what arrived, then runs one iteration with a fresh pattern and compares again.

@@ -220,6 +220,7 @@ fn conclude(
         }));
     }
     row.samples = sampling.samples;
+    row.tail = sampling.tail;
     row.summary = sampling.summary;
     Ok(())
 }

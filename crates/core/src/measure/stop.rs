@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use crate::system::clock::Facts;
+
 /// Minimum samples of a row, unless its time is used up earlier.
 pub const LEAST_SAMPLES: u64 = 30;
 /// Minimum samples of a row in any case; fewer have no interval.
@@ -18,6 +20,14 @@ const LEAST_TIME_DIVISOR: u32 = 100;
 const GROWTH: f64 = 1.6;
 /// Maximum cost of a clock reading as a fraction of a sample.
 const STAMP_PART: f64 = 0.01;
+/// Maximum step of the clock as a fraction of a sample. Intervals contain a step at each end.
+const STEP_PART: f64 = 0.002;
+/// The pass of single iterations takes at most 1 / this of the time of the headline's samples, or [`SHORTEST_TAIL`].
+const TAIL_TIME_DIVISOR: u32 = 4;
+/// Time that the pass of single iterations may take in any case.
+const SHORTEST_TAIL: Duration = Duration::from_millis(1);
+/// Maximum samples of the pass of single iterations. A p99.9 needs 3688.
+const MOST_OF_TAIL: u64 = 5000;
 
 /// Time of the warm-up in nanoseconds, if the user gives no number of iterations.
 const WARM_UP_NS: u64 = 3_000_000;
@@ -33,9 +43,10 @@ pub enum Ending {
     OutOfBudget,
 }
 
-/// Returns the iterations per sample for which a clock reading costs at most 1 % of the sample.
-pub fn batch_for(iteration_ns: f64, stamp_ns: u64) -> u64 {
-    let least = stamp_ns as f64 / STAMP_PART;
+/// Returns the iterations per sample for which a clock reading costs at most 1 % of the sample, and a step of the clock is at most
+/// 0.2 % of it.
+pub fn batch_for(iteration_ns: f64, clock: Facts) -> u64 {
+    let least = (clock.overhead_ns as f64 / STAMP_PART).max(clock.resolution_ns as f64 / STEP_PART);
     (least / iteration_ns.max(0.01)).ceil().max(1.0) as u64
 }
 
@@ -78,6 +89,12 @@ pub fn first_round(sample_ns: f64, max_time: Duration) -> u64 {
     (wanted.min(budget) as u64).clamp(LEAST_FOR_INTERVAL, MOST_SAMPLES)
 }
 
+/// Returns the number of single iterations to time for percentiles, after samples that took `spent`.
+pub fn tail_samples(spent: Duration, iteration_ns: f64) -> u64 {
+    let time = (spent / TAIL_TIME_DIVISOR).max(SHORTEST_TAIL).as_nanos() as f64;
+    ((time / iteration_ns.max(1.0)) as u64).min(MOST_OF_TAIL)
+}
+
 /// Returns how many more samples to take, or why sampling ends.
 ///
 /// `n` samples took `spent` and `reached` a precision, which is a fraction of the median.
@@ -107,15 +124,28 @@ mod tests {
 
     #[test]
     fn a_stamp_costs_at_most_one_percent_of_a_batch() {
-        assert_eq!(batch_for(100.0, 9), 9);
-        assert_eq!(batch_for(1e6, 9), 1);
+        let of = |iteration, overhead_ns, resolution_ns| {
+            batch_for(iteration, Facts { source: "manual", resolution_ns, overhead_ns })
+        };
+        assert_eq!((of(100.0, 9, 1), of(100.0, 9, 40)), (9, 200));
+        assert_eq!((of(1e6, 9, 1), of(1e6, 9, 40)), (1, 1));
         for iteration in [0.5, 3.0, 100.0, 901.0, 5000.0] {
-            for stamp in [1, 9, 30] {
-                let batch = batch_for(iteration, stamp);
-                assert!(stamp as f64 <= 0.01 * iteration * batch as f64 + 1e-9);
-                assert!(batch == 1 || stamp as f64 > 0.01 * iteration * (batch - 1) as f64);
+            for (overhead, step) in [(1, 1), (9, 1), (9, 40), (30, 10)] {
+                let batch = of(iteration, overhead, step);
+                let least = (overhead as f64 / 0.01).max(step as f64 / 0.002);
+                assert!(least <= iteration * batch as f64 + 1e-9);
+                assert!(batch == 1 || least > iteration * (batch - 1) as f64);
             }
         }
+    }
+
+    #[test]
+    fn single_iterations_take_a_part_of_the_time() {
+        let ms = Duration::from_millis;
+        assert_eq!(tail_samples(ms(20), 2000.0), 2500);
+        assert_eq!(tail_samples(ms(1000), 2000.0), MOST_OF_TAIL);
+        assert_eq!(tail_samples(ms(0), 2000.0), 500);
+        assert_eq!(tail_samples(ms(20), 1e8), 0);
     }
 
     #[test]

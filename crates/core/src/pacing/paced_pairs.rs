@@ -59,7 +59,7 @@ impl<'t, K: Kernel> PacedPairs<'t, K> {
         let mut readings = [0; PROBES + 1];
         for reading in &mut readings {
             team.barrier()?;
-            *reading = clock.raw();
+            *reading = clock.mark().ticks();
         }
         let mine = match self.role {
             Role::Active => [&[u64::from(self.clock_owner)][..], &readings].concat(),

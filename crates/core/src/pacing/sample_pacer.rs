@@ -14,7 +14,7 @@ use crate::{
     },
     result::Measurement,
     stats::Summary,
-    system::clock::Clock,
+    system::clock::{Clock, Facts},
     team::Team,
 };
 
@@ -87,12 +87,12 @@ impl<'k, M: Mesh> SamplePacer<'k, M> {
         &self,
         team: &dyn Team,
         batch: u64,
-        legs: u64,
+        (legs, clock): (u64, Facts),
         samples: RoundSamples,
     ) -> Result<Option<Summary>> {
         let mut all = Vec::new();
         extend(&mut all, batch, collect(team, self.aggregation(Aggregation::Slowest), vec![samples])?);
-        Ok(Measurement::summarise(&all, legs))
+        Ok(Measurement::summarise(&all, legs, clock))
     }
 
     /// Returns the figures of the synchronised clocks, on rank 0. Collective.

@@ -2,6 +2,8 @@
 
 use super::*;
 
+const CLOCK: Facts = Facts { source: "manual", resolution_ns: 1, overhead_ns: 9 };
+
 fn row(metric: Metric, work: Work, leg_ns: f64) -> Measurement {
     Measurement {
         bytes: Some(8),
@@ -72,13 +74,52 @@ fn half_a_round_trip_is_subtracted_and_widens_the_interval() {
         let round_trips =
             Some(RoundTrips { halves, batch: 10, elapsed_ns: times.iter().map(|t| 5 * t).collect() });
         let elapsed_ns = times.clone();
-        Measurement::summarise(&[Samples { batch: 1, elapsed_ns, round_trips, ..Samples::default() }], 1)
-            .unwrap()
+        Measurement::summarise(
+            &[Samples { batch: 1, elapsed_ns, round_trips, ..Samples::default() }],
+            1,
+            CLOCK,
+        )
+        .unwrap()
     };
     // A round trip takes half as long as a sample: 1010 ns.
     assert_eq!([0, 1, 2].map(|halves| with(halves).median), [2020.0, 1515.0, 1010.0]);
     let width = |halves| with(halves).ci95.map(|[low, high]| high - low).unwrap();
     assert!(width(0) > 0.0 && width(1) > width(0) && width(2) > width(1));
+}
+
+#[test]
+fn an_interval_contains_a_step_of_the_clock_at_each_end() {
+    let of = |batch, legs, resolution_ns| {
+        let samples = Samples { batch, elapsed_ns: vec![4000; 40], ..Samples::default() };
+        Measurement::summarise(&[samples], legs, Facts { resolution_ns, ..CLOCK }).unwrap().ci95
+    };
+    assert_eq!(of(1, 1, 40), Some([3960.0, 4040.0]));
+    assert_eq!(of(10, 2, 40), Some([198.0, 202.0]));
+    assert_eq!(of(1, 1, 5000), Some([0.0, 9000.0]));
+}
+
+#[test]
+fn percentiles_come_from_single_iterations_that_are_long_beside_a_reading() {
+    // One of 50 iterations takes twice as long, in no order.
+    let slow = |i: u64| i * 7919 % 50 == 0;
+    let of = |iteration_ns: u64| {
+        let elapsed_ns = (0..1000).map(|i| if slow(i) { 2 } else { 1 } * iteration_ns).collect();
+        let batches = [Samples { batch: 10, elapsed_ns: vec![10 * iteration_ns; 40], ..Samples::default() }];
+        let single = [Samples { batch: 1, elapsed_ns, ..Samples::default() }];
+        let mut summary = Measurement::summarise(&batches, 2, CLOCK).unwrap();
+        assert_eq!((summary.n, summary.tail_n, summary.p99), (40, 0, None));
+        Measurement::take_percentiles(&mut summary, [&batches, &single], 2, CLOCK);
+        assert_eq!((summary.n, summary.tail_n), (40, 1000));
+        summary
+    };
+    let summary = of(400);
+    assert_eq!((summary.median, summary.max), (200.0, 200.0));
+    assert_eq!(summary.p95.map(|p| p.value), Some(200.0));
+    assert_eq!(summary.p99, Some(Percentile { value: 400.0, ci95: Some([399.5, 400.5]) }));
+    assert_eq!(summary.p999, None);
+    // A reading of 9 ns is more than 5 % of 100 ns, but not of 200 ns.
+    let summary = of(100);
+    assert_eq!((summary.p95, summary.p99.map(|p| p.value)), (None, Some(100.0)));
 }
 
 #[test]

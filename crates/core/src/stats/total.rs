@@ -22,7 +22,7 @@ impl Summary {
         let means = sorted(&(0..groups).map(mean).collect::<Vec<f64>>());
         let ci95 = order_bounds(groups, HALF)
             .map(|(low, high)| [means[low - 1].min(summary.mean), means[high - 1].max(summary.mean)]);
-        Some(Summary { median: summary.mean, ci95, block: n / groups, ..summary })
+        Some(Summary { median: summary.mean, ci95, ..summary })
     }
 }
 
@@ -36,7 +36,7 @@ mod tests {
         let times: Vec<f64> = (0..60).map(|i| if i % 30 == 17 { 300.0 } else { 10.0 }).collect();
         let summary = Summary::of_total(&times).unwrap();
         let [low, high] = summary.ci95.unwrap();
-        assert_eq!((summary.n, summary.median, summary.block), (60, (58.0 * 10.0 + 600.0) / 60.0, 5));
+        assert_eq!((summary.n, summary.median), (60, (58.0 * 10.0 + 600.0) / 60.0));
         assert!((low, high) == (10.0, summary.median), "{low} {high}");
         assert_eq!(Summary::of_total(&[1.0, 2.0, 3.0, 4.0, 5.0, 9.0]).unwrap().ci95, Some([1.0, 9.0]));
         assert_eq!(Summary::of_total(&[1.0; 5]).unwrap().ci95, None);

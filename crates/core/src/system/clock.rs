@@ -2,6 +2,7 @@
 
 use quanta::Mock;
 use std::{
+    collections::BTreeSet,
     sync::{
         Arc,
         atomic::{AtomicU64, Ordering},
@@ -23,7 +24,7 @@ pub struct Clock {
 pub struct Facts {
     /// `tsc`, `monotonic` or `manual`.
     pub source: &'static str,
-    /// Smallest step between two different readings, in nanoseconds, rounded up.
+    /// Step by which readings grow, in nanoseconds, rounded up. It can be smaller than the cost of a reading.
     pub resolution_ns: u64,
     /// Cost of one reading, in nanoseconds, rounded up.
     pub overhead_ns: u64,
@@ -46,7 +47,7 @@ impl Clock {
     pub fn skewed(overhead_ns: u64, skew: Skew) -> (Clock, VirtualTime) {
         let (inner, shown) = quanta::Clock::mock();
         shown.increment(skew.offset_ns);
-        let facts = Facts { source: "manual", resolution_ns: 1, overhead_ns };
+        let facts = Facts { source: "manual", resolution_ns: skew.step_ns.max(1), overhead_ns };
         (Clock { inner, facts }, VirtualTime { truth: Arc::default(), shown, skew })
     }
 
@@ -117,6 +118,8 @@ pub struct Skew {
     pub offset_ns: u64,
     /// Nanoseconds that the clock gains per second.
     pub drift_ppb: i64,
+    /// Step of the readings in nanoseconds; 1 if 0.
+    pub step_ns: u64,
 }
 
 /// Virtual time, which moves a manual clock.
@@ -133,7 +136,9 @@ impl VirtualTime {
         let truth = self.truth.fetch_add(nanoseconds, Ordering::Relaxed) + nanoseconds;
         let gained = i128::from(truth) * i128::from(self.skew.drift_ppb) / 1_000_000_000;
         let shows = i128::from(self.skew.offset_ns) + i128::from(truth) + gained;
-        self.shown.increment(u64::try_from(shows).unwrap_or(0).saturating_sub(self.shown.value()));
+        let shows = u64::try_from(shows).unwrap_or(0);
+        let stepped = shows - shows % self.skew.step_ns.max(1);
+        self.shown.increment(stepped.saturating_sub(self.shown.value()));
     }
 
     /// Returns the nanoseconds that have passed. A clock without skew shows the same.
@@ -169,27 +174,36 @@ pub fn host_ns() -> u64 {
 fn measure(clock: &quanta::Clock) -> Facts {
     const CALLS: u64 = 1000;
     let mut cheapest = u64::MAX;
-    let mut finest = u64::MAX;
+    let mut differences = BTreeSet::new();
     for _ in 0..20 {
         let start = clock.raw();
         let mut last = start;
         for _ in 0..CALLS {
-            let now = std::hint::black_box(clock.raw());
-            if now > last {
-                finest = finest.min(now - last);
-            }
-            last = now;
+            last = std::hint::black_box(clock.raw());
         }
         cheapest = cheapest.min(clock.delta_as_nanos(start, last));
     }
+    for _ in 0..CALLS {
+        let start = clock.raw();
+        differences.insert(clock.raw().saturating_sub(start));
+    }
     // quanta uses the TSC only if it is invariant; its ticks are then not nanoseconds.
     let source = if clock.delta_as_nanos(0, 1 << 40) == 1 << 40 { "monotonic" } else { "tsc" };
+    // Nanoseconds are rounded, unlike ticks of the TSC.
+    let rounding = if source == "monotonic" { 2 } else { 0 };
     // Never 0: the batch size is computed from the overhead.
     Facts {
         source,
-        resolution_ns: clock.delta_as_nanos(0, finest.min(1 << 40)).max(1),
+        resolution_ns: clock.delta_as_nanos(0, step_of(&differences, rounding).min(1 << 40)).max(1),
         overhead_ns: cheapest.div_ceil(CALLS).max(1),
     }
+}
+
+/// Returns the step of a clock from differences of its readings: the smallest distance between two differences, or between a
+/// difference and 0 if readings repeat. Distances up to `rounding` do not count.
+fn step_of(differences: &BTreeSet<u64>, rounding: u64) -> u64 {
+    let next = |from: u64| differences.range(from + rounding + 1..).next().map(|to| to - from);
+    differences.iter().filter_map(|from| next(*from)).min().or(differences.last().copied()).unwrap_or(1)
 }
 
 #[cfg(test)]
@@ -208,12 +222,37 @@ mod tests {
 
     #[test]
     fn a_skewed_clock_has_offset_and_drift() {
-        let (clock, time) = Clock::skewed(9, Skew { offset_ns: 5000, drift_ppb: -100_000 });
+        let (clock, time) = Clock::skewed(9, Skew { offset_ns: 5000, drift_ppb: -100_000, step_ns: 1 });
         let start = clock.raw();
         time.advance(1_000_000);
         time.advance(1_000_000);
         assert_eq!((start, clock.raw(), time.now()), (5000, 5000 + 2_000_000 - 200, 2_000_000));
         assert!((clock.tick_ns() - 1.0).abs() < 1e-12);
+    }
+
+    #[test]
+    fn a_stepped_clock_shows_whole_steps() {
+        let (clock, time) = Clock::skewed(9, Skew { step_ns: 40, ..Skew::default() });
+        let start = clock.raw();
+        let shown = [39, 1, 79, 1].map(|ns| {
+            time.advance(ns);
+            clock.nanos(start, clock.raw())
+        });
+        assert_eq!((shown, clock.facts().resolution_ns), ([0, 40, 80, 120], 40));
+    }
+
+    #[test]
+    fn the_step_of_a_clock_follows_from_differences() {
+        let of = |differences: &[u64], rounding| step_of(&differences.iter().copied().collect(), rounding);
+        // The TSC: a reading takes 19 cycles or more.
+        assert_eq!(of(&[19, 20, 22, 31, 4000], 0), 1);
+        // A TSC that counts 36 at a time.
+        assert_eq!(of(&[72, 108, 180, 36_000], 0), 36);
+        // 25 MHz: readings repeat. 24 MHz: whole nanoseconds differ by 1. 54 MHz: a reading takes longer than a step.
+        assert_eq!(of(&[0, 40, 80], 2), 40);
+        assert_eq!(of(&[0, 41, 42, 83], 2), 41);
+        assert_eq!(of(&[37, 55, 56, 74], 2), 18);
+        assert_eq!((of(&[0], 2), of(&[7], 0), of(&[], 0)), (0, 7, 1));
     }
 
     #[test]

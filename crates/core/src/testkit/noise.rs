@@ -1,6 +1,8 @@
-//! Models of noise with known median: the times of a simulated benchmark.
+//! Models of noise with known median: the times of a simulated benchmark, in units of an undisturbed iteration.
 
-use statrs::distribution::{ContinuousCDF, Normal};
+use std::collections::VecDeque;
+
+use statrs::distribution::{ContinuousCDF, Gamma, Normal};
 
 /// Relative standard deviation within a mode.
 const MODE_SCATTER: f64 = 0.02;
@@ -13,10 +15,21 @@ pub enum Noise {
         /// Standard deviation of the logarithm.
         sigma: f64,
     },
-    /// Independent with an exponential tail above the undisturbed time.
+    /// Exponential tail above the undisturbed time.
     Tailed {
         /// Mean of the added time, relative to the undisturbed time.
         mean: f64,
+        /// Correlation of consecutive iterations, before their distribution is made exponential.
+        phi: f64,
+    },
+    /// Gamma-distributed tail above the undisturbed time: a sum of exponential times, some of which consecutive iterations share.
+    Gamma {
+        /// Mean of the added time, relative to the undisturbed time.
+        mean: f64,
+        /// Number of exponential times.
+        shape: usize,
+        /// How many of them are drawn anew in each iteration.
+        fresh: usize,
     },
     /// First-order autoregression of the logarithm.
     Correlated {
@@ -69,6 +82,8 @@ pub struct NoiseStream {
     /// Current value, mode or phase of the process.
     state: f64,
     iteration: f64,
+    /// Exponential times of the previous iteration.
+    recent: VecDeque<f64>,
 }
 
 impl Noise {
@@ -79,22 +94,34 @@ impl Noise {
     pub fn stream(self, seed: u64) -> NoiseStream {
         let mut random = Random(seed ^ 0x5DEE_CE66_D1CE_4E5B);
         let state = match self {
-            Noise::Correlated { .. } | Noise::Wander { .. } => random.normal(),
+            Noise::Correlated { .. } | Noise::Wander { .. } | Noise::Tailed { .. } => random.normal(),
             Noise::Bimodal { share, .. } => f64::from(random.uniform() < share),
             Noise::Swing { .. } => random.uniform(),
-            Noise::Independent { .. } | Noise::Tailed { .. } | Noise::Ramp { .. } => 0.0,
+            Noise::Independent { .. } | Noise::Gamma { .. } | Noise::Ramp { .. } => 0.0,
         };
-        NoiseStream { noise: self, random, state, iteration: 0.0 }
+        let recent = match self {
+            Noise::Gamma { shape, .. } => (0..shape).map(|_| random.exponential()).collect(),
+            _ => VecDeque::new(),
+        };
+        NoiseStream { noise: self, random, state, iteration: 0.0, recent }
     }
 
-    /// Returns the true median of a range of iterations of a stream, in nanoseconds.
+    /// Returns the true median of the mean of `batch` iterations, over a range of iterations of a stream.
     ///
-    /// For models that drift, it is the median of the distribution over these iterations. For the others, it is the
-    /// median of the process.
-    pub fn median_ns(self, seed: u64, iterations: std::ops::Range<u64>) -> f64 {
-        let part = match self {
-            Noise::Independent { .. } | Noise::Correlated { .. } | Noise::Wander { .. } => 1.0,
-            Noise::Tailed { mean } => 1.0 + mean * std::f64::consts::LN_2,
+    /// For models that drift, it is the median of the distribution over these iterations. For the others, it is the median of the
+    /// process. Only independent log-normal and exponential times have a known median for batches of several iterations; for the
+    /// others `batch` is 1.
+    pub fn median(self, seed: u64, iterations: std::ops::Range<u64>, batch: u64) -> f64 {
+        let batch = batch as f64;
+        match self {
+            // A sum of log-normal times is almost log-normal (Fenton 1960).
+            Noise::Independent { sigma } => {
+                let variance = sigma * sigma;
+                ((variance - (variance.exp_m1() / batch).ln_1p()) / 2.0).exp()
+            }
+            Noise::Correlated { .. } | Noise::Wander { .. } => 1.0,
+            Noise::Tailed { mean, .. } => 1.0 + mean * gamma_median(batch) / batch,
+            Noise::Gamma { mean, shape, .. } => 1.0 + mean * gamma_median(shape as f64) / shape as f64,
             Noise::Bimodal { share, .. } => {
                 (MODE_SCATTER * standard().inverse_cdf(0.5 / (1.0 - share))).exp()
             }
@@ -104,9 +131,13 @@ impl Noise {
                 let levels: Vec<f64> = iterations.step_by(step).map(|i| stream.level(i as f64)).collect();
                 median_of_mixture(&levels, sigma).exp()
             }
-        };
-        Noise::UNDISTURBED_NS * part
+        }
     }
+}
+
+/// Returns the median of a sum of exponential times of mean 1.
+fn gamma_median(shape: f64) -> f64 {
+    Gamma::new(shape, 1.0).map_or(f64::NAN, |gamma| gamma.inverse_cdf(0.5))
 }
 
 fn standard() -> Normal {
@@ -127,12 +158,22 @@ fn median_of_mixture(levels: &[f64], sigma: f64) -> f64 {
 }
 
 impl NoiseStream {
-    /// Returns the time of the next iteration in nanoseconds.
-    pub fn next_ns(&mut self) -> f64 {
+    /// Returns the time of the next iteration.
+    pub fn next_time(&mut self) -> f64 {
         let random = &mut self.random;
-        let part = match self.noise {
+        let time = match self.noise {
             Noise::Independent { sigma } => (sigma * random.normal()).exp(),
-            Noise::Tailed { mean } => 1.0 - mean * (1.0 - random.uniform()).ln(),
+            Noise::Tailed { mean, phi } => {
+                self.state = phi * self.state + (1.0 - phi * phi).sqrt() * random.normal();
+                1.0 - mean * standard().sf(self.state).ln()
+            }
+            Noise::Gamma { mean, shape, fresh } => {
+                for _ in 0..fresh {
+                    self.recent.pop_front();
+                    self.recent.push_back(random.exponential());
+                }
+                1.0 + mean * self.recent.iter().sum::<f64>() / shape as f64
+            }
             Noise::Correlated { phi, sigma } => {
                 self.state = phi * self.state + (1.0 - phi * phi).sqrt() * random.normal();
                 (sigma * self.state).exp()
@@ -158,7 +199,7 @@ impl NoiseStream {
             }
         };
         self.iteration += 1.0;
-        Noise::UNDISTURBED_NS * part
+        time
     }
 
     /// Returns the logarithmic drift at an iteration; 0 for models without drift.
@@ -191,6 +232,10 @@ impl Random {
         (self.next() >> 11) as f64 / (1u64 << 53) as f64
     }
 
+    fn exponential(&mut self) -> f64 {
+        -(1.0 - self.uniform()).ln()
+    }
+
     fn normal(&mut self) -> f64 {
         let radius = (-2.0 * (1.0 - self.uniform()).ln()).sqrt();
         radius * (std::f64::consts::TAU * self.uniform()).cos()
@@ -206,7 +251,10 @@ mod tests {
     fn samples_have_the_stated_median() {
         let models = [
             Noise::Independent { sigma: 0.5 },
-            Noise::Tailed { mean: 0.3 },
+            Noise::Tailed { mean: 0.3, phi: 0.0 },
+            Noise::Tailed { mean: 0.3, phi: 0.3 },
+            Noise::Gamma { mean: 0.3, shape: 4, fresh: 4 },
+            Noise::Gamma { mean: 0.3, shape: 4, fresh: 1 },
             Noise::Correlated { phi: 0.6, sigma: 0.1 },
             Noise::Bimodal { share: 0.3, apart: 0.5, run: 0.0 },
             Noise::Bimodal { share: 0.45, apart: 0.5, run: 5.0 },
@@ -216,9 +264,22 @@ mod tests {
         ];
         for noise in models {
             let mut stream = noise.stream(7);
-            let times: Vec<f64> = (0..400_000).map(|_| stream.next_ns()).collect();
-            let (found, truth) = (stats::median(&times).unwrap(), noise.median_ns(7, 0..400_000));
+            let times: Vec<f64> = (0..400_000).map(|_| stream.next_time()).collect();
+            let (found, truth) = (stats::median(&times).unwrap(), noise.median(7, 0..400_000, 1));
             assert!((found / truth - 1.0).abs() < 0.004, "{noise:?}: {found} against {truth}");
+        }
+    }
+
+    #[test]
+    fn batches_have_the_stated_median() {
+        for noise in [Noise::Independent { sigma: 0.3 }, Noise::Tailed { mean: 0.3, phi: 0.0 }] {
+            for batch in [2, 10] {
+                let mut stream = noise.stream(7);
+                let mut mean = || (0..batch).map(|_| stream.next_time()).sum::<f64>() / batch as f64;
+                let times: Vec<f64> = (0..100_000).map(|_| mean()).collect();
+                let (found, truth) = (stats::median(&times).unwrap(), noise.median(7, 0..1, batch));
+                assert!((found / truth - 1.0).abs() < 0.004, "{noise:?} x {batch}: {found} against {truth}");
+            }
         }
     }
 }

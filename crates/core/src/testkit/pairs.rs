@@ -35,7 +35,7 @@ pub const MODELS: [(&str, Noise); 5] = [
     ("normal 2 %", Noise::Independent { sigma: 0.02 }),
     ("normal 10 %", Noise::Independent { sigma: 0.1 }),
     ("normal 30 %", Noise::Independent { sigma: 0.3 }),
-    ("tail 30 %", Noise::Tailed { mean: 0.3 }),
+    ("tail 30 %", Noise::Tailed { mean: 0.3, phi: 0.0 }),
     ("30 %, r = 0.6", Noise::Correlated { phi: 0.6, sigma: 0.3 }),
 ];
 
@@ -134,7 +134,7 @@ impl Kernel for NoisyPair {
 
     fn active(&mut self) -> Result<()> {
         self.iterations += 1;
-        let ns = self.stream.next_ns() / Noise::UNDISTURBED_NS * ITERATION_NS;
+        let ns = self.stream.next_time() * ITERATION_NS;
         self.team.time.advance(ns.round() as u64);
         Ok(())
     }

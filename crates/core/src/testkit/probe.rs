@@ -136,7 +136,8 @@ mod tests {
         let row = measure(2, &FAST, &Plan::default()).unwrap().rows.remove(0);
         assert_eq!(row.samples[0].batch, 18, "9 ns per stamp are 1 % of 18 x 50 ns");
         let summary = row.summary.unwrap();
-        assert_eq!((summary.median, summary.ci95), (50.0, Some([50.0, 50.0])));
+        assert_eq!((summary.median, summary.ci95), (50.0, Some([50.0 - 1.0 / 18.0, 50.0 + 1.0 / 18.0])));
+        assert_eq!((summary.tail_n, row.tail[0].batch, row.tail[0].elapsed_ns.len()), (5000, 1, 5000));
         assert!(summary.n >= 30 && row.trust.iter().all(|n| n.code != "not_converged"));
     }
 
@@ -169,7 +170,7 @@ mod tests {
         let row = measure(2, &FAST, &plan).unwrap().rows.remove(0);
         let phases = row.phases.unwrap();
         // Only iterations take time: the slow first one in the warm-up, and one more to verify a second pattern.
-        let sampled: u64 = row.samples[0].elapsed_ns.iter().sum();
+        let sampled: u64 = [&row.samples[0], &row.tail[0]].iter().flat_map(|s| &s.elapsed_ns).sum();
         assert_eq!((phases.sample_ns, phases.verify_ns), (sampled, 50));
         assert!(phases.warm_up_ns >= 1_000_000_000, "{phases:?}");
         assert_eq!(phases.total_ns(), phases.warm_up_ns + sampled + 50);

@@ -6,7 +6,7 @@ use maud::{Markup, html};
 use ombx_results::{
     compare::{CaseComparison, Comparison, Side, SideInfo, Verdict},
     number::figure,
-    render::compare::probability,
+    render::compare::{margin, summary, verdict},
 };
 
 use crate::{
@@ -30,26 +30,31 @@ const MAX_OPEN: usize = 120;
 /// Maximum number of listed cases that only one side has.
 const MAX_UNMATCHED: usize = 40;
 
-/// Returns the sort key of a verdict: worse, better, unresolved.
+/// Returns the sort key of a verdict: worse, better, inconclusive, same.
 fn rank(case: &CaseComparison) -> usize {
     match case.verdict {
         Verdict::Worse => 0,
         Verdict::Better => 1,
-        Verdict::Unresolved(_) => 2,
+        Verdict::Inconclusive(_) => 2,
+        Verdict::Same => 3,
     }
 }
 
 pub(crate) fn section(comparison: &Comparison) -> Markup {
     let mut cases: Vec<&CaseComparison> = comparison.cases.iter().collect();
-    cases.sort_by(|a, b| rank(a).cmp(&rank(b)).then(b.change.median.abs().total_cmp(&a.change.median.abs())));
-    let [worse, better, unresolved] = comparison.verdict_counts();
+    cases.sort_by(|a, b| {
+        rank(a).cmp(&rank(b)).then(b.change.estimate.abs().total_cmp(&a.change.estimate.abs()))
+    });
+    let names = [&comparison.base, &comparison.new].map(|side| side.label.as_str());
+    let title = format!("Time in {} against {}", names[1], names[0]);
     html! {
         section #comparison aria-labelledby="comparison-h" {
             h2 #comparison-h { "Comparison" }
-            p { "Base: " b { (side(&comparison.base)) } ". New: " b { (side(&comparison.new)) } "." }
+            p { (names[0]) ": " b { (side(&comparison.base)) } ". " (names[1]) ": " b { (side(&comparison.new)) } "." }
+            p { (summary(comparison)) "." }
             p.soft {
-                (count(worse, "case")) " worse, " (better) " better, " (unresolved)
-                " without a verdict. The significance level is 5 % for all cases together. Verdicts are corrected for the number of cases, intervals are not."
+                "Each value is a launch. A case is worse or better if its interval lies beyond ±" (margin(comparison.margin))
+                " and the difference is significant among all cases. Intervals are not corrected for the number of cases."
             }
             @if !comparison.notes.is_empty() {
                 ul.verdicts { @for note in &comparison.notes { li.is-doubt { (note.text) } } }
@@ -57,23 +62,23 @@ pub(crate) fn section(comparison: &Comparison) -> Markup {
             @if !cases.is_empty() {
                 figure #comparison-changes {
                     figcaption {
-                        h3 { "Change from base to new" }
+                        h3 { (title) }
                         p {
-                            "Difference of the medians in percent with its 95 % interval."
+                            "Hodges-Lehmann estimate of the difference in percent with its 90 % interval. More time is slower, for bandwidths too."
                             @if cases.len() > MAX_DRAWN { " The first " (MAX_DRAWN) " of " (cases.len()) " cases; the table has all." }
                         }
                     }
-                    div.wide role="group" aria-label="Change from base to new, chart" {
-                        (draw(&cases[..cases.len().min(MAX_DRAWN)]))
+                    div.wide role="group" aria-label={ (title) ", chart" } {
+                        (draw(&cases[..cases.len().min(MAX_DRAWN)], &title))
                     }
                 }
                 details.rows open[cases.len() <= MAX_OPEN] {
                     summary { b { "All cases" } " · " (cases.len()) }
-                    (table(&cases))
+                    (table(&cases, comparison))
                 }
             }
             @if !comparison.broken.is_empty() {
-                h3 { "Failed on the new side only" }
+                h3 { "Failed only in " (names[1]) }
                 ul.notes { @for (key, why) in &comparison.broken { li { code { (key) } ": " (why) } } }
             }
             @if !comparison.unmatched.is_empty() {
@@ -81,7 +86,7 @@ pub(crate) fn section(comparison: &Comparison) -> Markup {
                     summary { b { "Measured on one side only" } " · " (count(comparison.unmatched.len(), "case")) }
                     ul.notes {
                         @for one in comparison.unmatched.iter().take(MAX_UNMATCHED) {
-                            li { code { (one.key) } ", in " (if one.only == Side::Base { "base" } else { "new" }) " only: " (one.why) }
+                            li { code { (one.key) } ", only in " (names[usize::from(one.only == Side::New)]) ": " (one.why) }
                         }
                         @if comparison.unmatched.len() > MAX_UNMATCHED { li { "and " (comparison.unmatched.len() - MAX_UNMATCHED) " more" } }
                     }
@@ -102,14 +107,14 @@ fn percent(fraction: f64) -> String {
 }
 
 fn interval(case: &CaseComparison) -> String {
-    case.change.ci95.map_or("n/a".into(), |[low, high]| format!("{} .. {}", percent(low), percent(high)))
+    case.change.ci90.map_or("n/a".into(), |[low, high]| format!("{} .. {}", percent(low), percent(high)))
 }
 
 /// Returns the range of the axis, symmetric about 0, and the distance of its ticks. Both are in percent.
 fn extent(cases: &[&CaseComparison]) -> (f64, f64) {
     let ends = cases.iter().flat_map(|case| {
-        let [low, high] = case.change.ci95.unwrap_or([case.change.median; 2]);
-        [low, high, case.change.median]
+        let [low, high] = case.change.ci90.unwrap_or([case.change.estimate; 2]);
+        [low, high, case.change.estimate]
     });
     // Changes above 1000 % are clipped. The number beside the line shows the value.
     let most = ends.map(|x| (x * 100.0).abs()).filter(|x| x.is_finite()).fold(1.0, f64::max).min(1000.0);
@@ -118,7 +123,7 @@ fn extent(cases: &[&CaseComparison]) -> (f64, f64) {
     ((most / step).ceil() * step, step)
 }
 
-fn draw(cases: &[&CaseComparison]) -> Markup {
+fn draw(cases: &[&CaseComparison], heading: &str) -> Markup {
     let (most, step) = extent(cases);
     let longest = cases.iter().map(|case| case.id.key.chars().count()).max().unwrap_or(0);
     let left = longest.min(LONGEST_NAME) as f64 * CHARACTER + 16.0;
@@ -130,9 +135,9 @@ fn draw(cases: &[&CaseComparison]) -> Markup {
     let steps = (most / step).round() as i32;
     html! {
         svg.plot viewBox={ "0 0 " (WIDTH) " " (n(bottom + 44.0)) } role="img" aria-labelledby="compare-t compare-d" {
-            title #compare-t { "Change from base to new" }
+            title #compare-t { (heading) }
             desc #compare-d {
-                @for case in cases { (case.id.key) ": " (percent(case.change.median)) ", " (case.verdict.name()) ". " }
+                @for case in cases { (case.id.key) ": " (percent(case.change.estimate)) ", " (case.verdict.name()) ". " }
             }
             @for at in -steps..=steps {
                 @let value = f64::from(at) * step;
@@ -141,25 +146,25 @@ fn draw(cases: &[&CaseComparison]) -> Markup {
                 text x=(x) y=(n(bottom + 17.0)) text-anchor="middle" { (format!("{value:+}").replace("+0", "0").replace('-', "\u{2212}")) }
             }
             text.soft x=(n((left + RIGHT) / 2.0)) y=(n(bottom + 36.0)) text-anchor="middle" {
-                "change in % of the base: an increase is slower for times, faster for bandwidths"
+                "difference of the time in %"
             }
             @for (at, case) in cases.iter().enumerate() {
                 @let y = n(TOP + LINE * (at as f64 + 0.5));
                 @let (class, shape) = look(case);
                 text x=(n(left - 8.0)) y=(y) dy="4" text-anchor="end" { (shortened(&case.id.key, LONGEST_NAME)) }
                 g class={ "series " (class) } {
-                    @if let Some([low, high]) = case.change.ci95 {
+                    @if let Some([low, high]) = case.change.ci90 {
                         path.ci d={ "M" (n(across(low))) " " (y) "m0-3v6m0-3H" (n(across(high))) "m0-3v6" } {}
                     }
-                    path.mark.open[shape == 0] transform={ "translate(" (n(across(case.change.median))) " " (y) ")" } d=(symbol(shape)) {
-                        title { (case.id.key) ": " (percent(case.change.median)) ", " (case.verdict.name()) ", 95 % interval " (interval(case)) }
+                    path.mark.open[shape == 0] transform={ "translate(" (n(across(case.change.estimate))) " " (y) ")" } d=(symbol(shape)) {
+                        title { (case.id.key) ": " (percent(case.change.estimate)) ", " (case.verdict.name()) ", 90 % interval " (interval(case)) }
                     }
                 }
-                text x=(n(RIGHT + 6.0)) y=(y) dy="4" { (percent(case.change.median)) }
+                text x=(n(RIGHT + 6.0)) y=(y) dy="4" { (percent(case.change.estimate)) }
             }
         }
         ul.legend aria-label="Symbols" {
-            @for (class, shape, word) in [("s1", 4, "worse"), ("s0", 2, "better"), ("s6", 0, "no verdict")] {
+            @for (class, shape, word) in [("s1", 4, "worse"), ("s0", 2, "better"), ("s2", 1, "same"), ("s6", 0, "inconclusive")] {
                 li { svg class={ "series " (class) } aria-hidden="true" viewBox="-7 -7 14 14" { path.mark.open[shape == 0] d=(symbol(shape)) {} } (word) }
             }
         }
@@ -171,11 +176,17 @@ fn look(case: &CaseComparison) -> (&'static str, usize) {
     match case.verdict {
         Verdict::Worse => ("s1", 4),
         Verdict::Better => ("s0", 2),
-        Verdict::Unresolved(_) => ("s6", 0),
+        Verdict::Same => ("s2", 1),
+        Verdict::Inconclusive(_) => ("s6", 0),
     }
 }
 
-fn table(cases: &[&CaseComparison]) -> Markup {
+/// Formats the smallest difference that the launches of a case would have shown.
+fn finds(case: &CaseComparison) -> String {
+    case.power.map_or("n/a".into(), |power| format!("{:.1} %", power.detectable * 100.0))
+}
+
+fn table(cases: &[&CaseComparison], comparison: &Comparison) -> Markup {
     let marks = |case: &CaseComparison| {
         let codes: BTreeSet<&str> =
             case.base.marks.iter().chain(&case.new.marks).map(String::as_str).collect();
@@ -186,9 +197,9 @@ fn table(cases: &[&CaseComparison]) -> Markup {
         div.wide role="group" aria-label="All compared cases" {
             table {
                 thead { tr {
-                    th.word scope="col" { "case" } th.word scope="col" { "verdict" } th scope="col" { "base" } th scope="col" { "new" }
-                    th.word scope="col" { "unit" } th scope="col" { "change" } th scope="col" { "95% interval" } th scope="col" { "corrected p" }
-                    th.word scope="col" { "reason" } @if has_marks { th.word scope="col" { "trust" } }
+                    th.word scope="col" { "case" } th.word scope="col" { "verdict" } th scope="col" { (comparison.base.label) } th scope="col" { (comparison.new.label) }
+                    th.word scope="col" { "unit" } th scope="col" { "time" } th scope="col" { "90% interval" } th scope="col" { "finds" }
+                    @if has_marks { th.word scope="col" { "trust" } }
                 } }
                 tbody {
                     @for case in cases {
@@ -197,15 +208,11 @@ fn table(cases: &[&CaseComparison]) -> Markup {
                             @match &case.verdict {
                                 Verdict::Worse => td.word.is-bad { "worse" },
                                 Verdict::Better => td.word.is-good { "better" },
-                                Verdict::Unresolved(_) => td.word { "none" },
+                                other => td.word { (verdict(other, comparison.margin)) },
                             }
                             td { (figure(case.base.median)) } td { (figure(case.new.median)) }
                             td.word { (case.id.unit.replace("us", "µs")) }
-                            td { (percent(case.change.median)) } td { (interval(case)) } td { (probability(case.evidence.p_adjusted)) }
-                            td.long {
-                                @if let Verdict::Unresolved(why) = &case.verdict { (why) "; " }
-                                "tested: " (case.evidence.method.name())
-                            }
+                            td { (percent(case.change.estimate)) } td { (interval(case)) } td { (finds(case)) }
                             @if has_marks { td.word.is-doubt { (marks(case)) } }
                         }
                     }

@@ -8,7 +8,11 @@ use ombx_core::{
     result::{Level, Outcome},
 };
 use ombx_results::{
-    compare::Comparison, file::RunOutcome, publishable::Publishable, render::ONE_LAUNCH, verdict::Conclusion,
+    compare::{Comparison, Counts},
+    file::RunOutcome,
+    publishable::Publishable,
+    render::{ONE_LAUNCH, compare::summary},
+    verdict::Conclusion,
 };
 
 use crate::{
@@ -210,26 +214,19 @@ fn slow_links(runs: &RunList<'_>, links: &[LinkRun]) -> Vec<Finding> {
 }
 
 fn compared(comparison: &Comparison) -> Vec<Finding> {
-    let [worse, better, unresolved] = comparison.verdict_counts();
+    let Counts { worse, better, inconclusive, .. } = comparison.counts();
     let mut findings = Vec::new();
     if !comparison.broken.is_empty() {
         let what = format!("{} failed on the new side only.", count(comparison.broken.len(), "case"));
         findings.push(Finding::new("is-bad", "Broken", what));
     }
-    findings.push(match (worse, better) {
-        (0, 0) => {
-            let cases = count(unresolved, "case");
-            Finding::new("", "Compared", format!("{cases} compared, no difference shown."))
-        }
-        (0, _) => {
-            let cases = count(better, "case");
-            Finding::new("is-good", "Better", format!("{cases} better than the base, none worse."))
-        }
-        _ => {
-            let cases = count(worse, "case");
-            Finding::new("is-bad", "Worse", format!("{cases} worse than the base, {better} better."))
-        }
-    });
+    let (class, word) = match (worse, better, inconclusive) {
+        (1.., ..) => ("is-bad", "Worse"),
+        (0, 1.., _) => ("is-good", "Better"),
+        (0, 0, 1..) => ("is-doubt", "Undecided"),
+        (0, 0, 0) => ("is-good", "Same"),
+    };
+    findings.push(Finding::new(class, word, format!("{}.", summary(comparison))));
     findings
 }
 

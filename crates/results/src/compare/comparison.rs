@@ -1,11 +1,35 @@
 //! Result of a comparison: cases, differences, evidence and verdicts.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt,
+};
 
 use ombx_core::benchmark::Metric;
 
-/// Probability on each side of a 95 % interval.
-pub(super) const TAIL: f64 = 0.025;
+use super::permutation::Design;
+
+/// Minimum number of launches per side for a verdict.
+pub(super) const MIN_LAUNCHES: usize = 4;
+/// Accepted probability that equal sides are said to differ in any case.
+pub(super) const SIGNIFICANCE: f64 = 0.05;
+/// Accepted probability of a verdict "worse" or "better" for any case of equal sides, if so few launches can show it.
+pub(super) const VERDICT_SIGNIFICANCE: f64 = 0.01;
+
+/// How two sides are compared.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Settings {
+    /// Differences up to this fraction do not matter.
+    pub margin: f64,
+    /// How labels may be exchanged between launches.
+    pub design: Design,
+}
+
+impl Default for Settings {
+    fn default() -> Settings {
+        Settings { margin: 0.05, design: Design::default() }
+    }
+}
 
 /// Comparison of a new side with a base.
 #[derive(Debug, Clone, PartialEq)]
@@ -14,6 +38,8 @@ pub struct Comparison {
     pub base: SideInfo,
     /// Side that is compared with the base.
     pub new: SideInfo,
+    /// Differences up to this fraction do not matter.
+    pub margin: f64,
     /// Cases that both sides measured, in the order of benchmark, axes, depth and size.
     pub cases: Vec<CaseComparison>,
     /// Cases that only one side measured.
@@ -27,7 +53,9 @@ pub struct Comparison {
 /// Description of one side.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SideInfo {
-    /// Name given by the user, usually the names of the files.
+    /// Short name in titles: `base` and `new`, or what the user chose.
+    pub label: String,
+    /// Description, usually the names of the files.
     pub name: String,
     /// Identifiers of the runs of this side. Each run is one launch.
     pub runs: Vec<String>,
@@ -73,10 +101,12 @@ pub struct CaseComparison {
     pub base: LaunchMedians,
     /// Figures of the new side.
     pub new: LaunchMedians,
-    /// Difference of the medians.
+    /// Difference of the sides.
     pub change: Change,
-    /// Statistical evidence for the difference.
-    pub evidence: Evidence,
+    /// Probability of a difference of this size in any case of equal sides. `None` for a case that cannot have a verdict.
+    pub p_adjusted: Option<f64>,
+    /// What the launches of this case can show. `None` if each side has one launch.
+    pub power: Option<Power>,
     /// Conclusion.
     pub verdict: Verdict,
 }
@@ -86,85 +116,103 @@ pub struct CaseComparison {
 pub struct LaunchMedians {
     /// Median over launches.
     pub median: f64,
-    /// Median of each launch, in the order of launches.
+    /// Median of each launch that counts, in the order of launches.
     pub launches: Vec<f64>,
     /// Codes of the marks that any launch has.
     pub marks: BTreeSet<String>,
 }
 
 impl LaunchMedians {
-    /// Returns the range of the launches as a fraction of the median, or `None` for one launch.
-    pub fn spread(&self) -> Option<f64> {
-        let ends = |pick: fn(f64, f64) -> f64, from| self.launches.iter().copied().fold(from, pick);
-        let range = ends(f64::max, f64::NEG_INFINITY) - ends(f64::min, f64::INFINITY);
-        (self.launches.len() > 1).then(|| range / self.median)
+    /// Returns the smallest and the largest launch.
+    pub fn range(&self) -> [f64; 2] {
+        let end = |pick: fn(f64, f64) -> f64| self.launches.iter().copied().fold(self.median, pick);
+        [end(f64::min), end(f64::max)]
     }
 }
 
-/// Relative difference: 0.1 is 10 % more latency, or 10 % more bandwidth, than the base.
+/// Relative difference of times: 0.1 is 10 % slower than the base, for latencies and for bandwidths.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Change {
-    /// Difference of the medians.
-    pub median: f64,
-    /// 95 % interval, not corrected for the number of cases. `None` if the samples give no interval.
-    pub ci95: Option<[f64; 2]>,
+    /// Hodges-Lehmann estimate: the median of the ratios of all pairs of launches, minus 1.
+    pub estimate: f64,
+    /// Its 90 % interval, not corrected for the number of cases. `None` for few launches.
+    pub ci90: Option<[f64; 2]>,
 }
 
-/// Evidence behind a verdict.
+/// What a comparison of launches that scatter like these can show.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Evidence {
-    /// Test method.
-    pub method: Method,
-    /// Probability of a difference of this size between equal sides. `None` if samples depend on each other.
-    pub p: Option<f64>,
-    /// The same after Holm's correction for the number of cases.
-    pub p_adjusted: Option<f64>,
-    /// Difference that equal sides may have, as a fraction. Present for few launches and for consecutive sides.
-    pub allowance: Option<f64>,
-}
-
-/// Test method, from strong to weak.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Method {
-    /// Mann-Whitney test on the medians of at least five launches per side.
-    Launches,
-    /// Student's t test on the medians of launches and Mann-Whitney test on samples. The larger p value counts.
-    FewLaunches,
-    /// Mann-Whitney test on the samples of one launch per side, after subtraction of an allowance.
-    OneLaunch,
-}
-
-impl Method {
-    /// Returns the name in JSON.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Method::Launches => "launches",
-            Method::FewLaunches => "few launches",
-            Method::OneLaunch => "one launch",
-        }
-    }
+pub struct Power {
+    /// Smallest difference, as a fraction, that this many launches would have shown four times in five.
+    pub detectable: f64,
+    /// Launches per side that would show a difference of the margin. `None` if 100 are too few.
+    pub launches_for_margin: Option<usize>,
+    /// Launches per side that would show on which side of the margin the estimate lies. `None` if 100 are too few.
+    pub launches_to_decide: Option<usize>,
 }
 
 /// Conclusion for a case.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Verdict {
-    /// The new side is better.
-    Better,
-    /// The new side is worse.
+    /// The new side is slower by more than the margin.
     Worse,
-    /// No verdict, with the reason.
-    Unresolved(String),
+    /// The new side is faster by more than the margin.
+    Better,
+    /// The difference is within the margin.
+    Same,
+    /// Not decided, with the reason.
+    Inconclusive(Reason),
 }
 
 impl Verdict {
     /// Returns the name in JSON.
     pub const fn name(&self) -> &'static str {
         match self {
-            Verdict::Better => "better",
             Verdict::Worse => "worse",
-            Verdict::Unresolved(_) => "unresolved",
+            Verdict::Better => "better",
+            Verdict::Same => "same",
+            Verdict::Inconclusive(_) => "inconclusive",
         }
     }
+}
+
+/// Why a case is not decided.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Reason {
+    /// A side has fewer launches than a verdict needs.
+    FewLaunches,
+    /// A mark of too many launches says that their figures are wrong. Its code.
+    Marked(String),
+    /// The sides differ, but the interval contains an end of the margin.
+    SizeUnknown,
+    /// The interval is beyond the margin, but the adjusted p value is not small enough.
+    Chance,
+    /// The interval contains an end of the margin.
+    Scatter,
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Reason::FewLaunches => write!(f, "fewer than {MIN_LAUNCHES} launches on a side"),
+            Reason::Marked(code) => write!(f, "marked {}", code.replace('_', " ")),
+            Reason::SizeUnknown => f.write_str("differs, size unknown"),
+            Reason::Chance => f.write_str("beyond the margin, but it could be chance"),
+            Reason::Scatter => f.write_str("the launches scatter too much"),
+        }
+    }
+}
+
+/// Numbers of cases of each verdict.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Slower by more than the margin.
+    pub worse: usize,
+    /// Faster by more than the margin.
+    pub better: usize,
+    /// Within the margin.
+    pub same: usize,
+    /// Not decided.
+    pub inconclusive: usize,
 }
 
 /// Case that only one side measured.
@@ -185,15 +233,6 @@ pub enum Side {
     Base,
     /// Side that is compared with the base.
     New,
-}
-
-/// Order in which the launches of both sides ran.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Order {
-    /// The sides overlap in time.
-    Interleaved,
-    /// All launches of one side ran first. A change of the machine in between looks like a difference.
-    Consecutive,
 }
 
 /// Remark on a comparison.

@@ -2,10 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{
-    comparison::{Note, Order},
-    side::SideResults,
-};
+use super::{comparison::Note, side::SideResults};
 use crate::run_info::{hosts, library};
 use ombx_core::{result::Run, system::placement::Placement};
 
@@ -50,7 +47,7 @@ pub(super) fn notes(base: &SideResults, new: &SideResults) -> Vec<Note> {
             notes.push(Note { code: "incomplete", text });
         }
     }
-    if order(base, new) == Order::Consecutive && base.count().max(new.count()) > 1 {
+    if !overlap(base, new) && base.count().max(new.count()) > 1 {
         notes.push(Note {
             code: "no_turns",
             text: "the sides were measured one after the other, so a change of the machine in between looks like a difference; ombx ab alternates the sides".into(),
@@ -59,16 +56,14 @@ pub(super) fn notes(base: &SideResults, new: &SideResults) -> Vec<Note> {
     notes
 }
 
-/// Returns whether the launches of the sides overlap in time.
-pub(super) fn order(base: &SideResults, new: &SideResults) -> Order {
+/// Returns whether the launches of the sides overlap in time. Sides without launches do.
+fn overlap(base: &SideResults, new: &SideResults) -> bool {
     let span = |side: &SideResults| {
         let starts = || side.runs.iter().map(|run| run.started.as_str());
         Some((starts().min()?.to_owned(), starts().max()?.to_owned()))
     };
-    let Some(((a_first, a_last), (b_first, b_last))) = span(base).zip(span(new)) else {
-        return Order::Interleaved;
-    };
-    if a_last < b_first || b_last < a_first { Order::Consecutive } else { Order::Interleaved }
+    let spans = span(base).zip(span(new));
+    spans.is_none_or(|((a_first, a_last), (b_first, b_last))| a_last >= b_first && b_last >= a_first)
 }
 
 fn pairs<'a>(options: impl Iterator<Item = (&'a String, &'a String)>) -> String {

@@ -1,38 +1,25 @@
 //! Results of one side, summarised row by row while a file is read.
 
-use std::{
-    collections::{BTreeSet, HashMap},
-    sync::Arc,
-};
+use std::collections::{BTreeSet, HashMap};
 
 use super::comparison::{CaseId, SideInfo};
 use crate::{
-    compare::rank_sum,
     file::{Record, RunOutcome, RunWithRows},
     run_info::library,
 };
 use ombx_core::{
     benchmark::Metric,
-    result::{Measurement, Outcome, Run},
-    stats,
+    result::{Level, Measurement, Outcome, Run},
 };
-
-/// Maximum number of values kept per launch. More samples are replaced by medians of blocks.
-const MAX_VALUES: usize = 100;
-
-/// Codes of marks that make the result of a single launch unreliable.
-const UNRELIABLE: [&str; 7] =
-    ["preempted", "waited", "stolen", "not_converged", "no_interval", "autocorrelated", "bimodal"];
 
 /// Results of all launches of one side. Raw samples are summarised at once, so that large files need little memory.
 #[derive(Debug, Default)]
 pub struct SideResults {
     name: String,
+    label: Option<String>,
     pub(super) runs: Vec<Run>,
     /// Number of complete runs.
     pub(super) complete: usize,
-    /// Start time of the current run.
-    started: Arc<str>,
     rows: Vec<Row>,
     places: HashMap<String, usize>,
 }
@@ -48,15 +35,17 @@ pub(super) struct Row {
     pub(super) failed: Option<String>,
 }
 
-/// One case of one launch, in the unit of the headline figure.
+/// One case of one launch.
 #[derive(Debug)]
 pub(super) struct Launch {
-    run: usize,
-    /// Start time of its run.
-    pub(super) started: Arc<str>,
+    /// Number of the run on its side, from 0.
+    pub(super) run: usize,
+    /// Median in the unit of the headline figure.
     pub(super) median: f64,
-    /// Independent values. `None` if samples depend on each other even in large blocks.
-    pub(super) values: Option<Vec<f64>>,
+    /// Logarithm of the time, up to a constant of the case.
+    pub(super) log_time: f64,
+    /// Code of a mark on which no verdict may rest.
+    pub(super) invalid: Option<String>,
     pub(super) marks: BTreeSet<String>,
 }
 
@@ -64,6 +53,12 @@ impl SideResults {
     /// Creates a side without launches.
     pub fn named(name: impl Into<String>) -> SideResults {
         SideResults { name: name.into(), ..SideResults::default() }
+    }
+
+    /// Sets the short name for titles.
+    #[must_use]
+    pub fn labelled(self, label: Option<String>) -> SideResults {
+        SideResults { label, ..self }
     }
 
     /// Adds a record of a file.
@@ -97,8 +92,9 @@ impl SideResults {
         self.places.get(key).map(|at| &self.rows[*at])
     }
 
-    pub(super) fn info(&self) -> SideInfo {
+    pub(super) fn info(&self, default_label: &str) -> SideInfo {
         SideInfo {
+            label: self.label.clone().unwrap_or_else(|| default_label.to_owned()),
             name: self.name.clone(),
             runs: self.runs.iter().map(|run| run.id.clone()).collect(),
             libraries: self.runs.iter().map(library).collect(),
@@ -106,7 +102,6 @@ impl SideResults {
     }
 
     fn begin(&mut self, run: Run) {
-        self.started = run.started.as_str().into();
         self.runs.push(run);
     }
 
@@ -116,9 +111,9 @@ impl SideResults {
             self.rows.len() - 1
         });
         let case = &mut self.rows[at];
-        let run = self.runs.len();
+        let run = self.runs.len().saturating_sub(1);
         match &row.outcome {
-            Outcome::Ok => match launch(row, run, &self.started) {
+            Outcome::Ok => match launch(row, run) {
                 // A repeated row counts once: all its rows belong to the same launch.
                 Some(launch) if case.launches.last().is_none_or(|last| last.run != run) => {
                     case.launches.push(launch);
@@ -138,16 +133,6 @@ impl SideResults {
 impl Row {
     pub(super) fn measured(&self) -> bool {
         !self.launches.is_empty()
-    }
-}
-
-impl Launch {
-    /// Returns the 95 % interval of the median as logarithms.
-    pub(super) fn interval(&self) -> Option<[f64; 2]> {
-        let mut values = self.values.clone()?;
-        values.sort_by(f64::total_cmp);
-        let (low, high) = stats::order_bounds(values.len(), 0.5)?;
-        Some([values[low - 1].min(self.median).ln(), values[high - 1].max(self.median).ln()])
     }
 }
 
@@ -173,41 +158,19 @@ fn moves_bytes(row: &Measurement) -> bool {
 }
 
 /// Converts a row to the unit of its headline figure. Returns `None` if the time is not above 0.
-fn launch(row: &Measurement, run: usize, started: &Arc<str>) -> Option<Launch> {
+fn launch(row: &Measurement, run: usize) -> Option<Launch> {
     let (summary, work) = (row.summary.as_ref()?, row.work?);
-    let figure = |leg_ns: f64| match row.metric {
+    let leg_ns = summary.median;
+    let median = match row.metric {
         Metric::Latency => leg_ns / 1e3,
         Metric::Bandwidth if moves_bytes(row) => work.bytes as f64 * 1e3 / (leg_ns * work.legs as f64),
         Metric::Bandwidth => work.ops as f64 * 1e9 / (leg_ns * work.legs as f64),
     };
-    let usable = |x: f64| (x.is_finite() && x > 0.0).then_some(x);
-    let samples = Measurement::combine(&row.samples, work.legs);
-    let values = match samples.is_empty() {
-        true => None,
-        false => stats::independent(&samples, MAX_VALUES),
-    };
-    let values =
-        values.and_then(|v| v.into_iter().map(|ns| usable(figure(ns))).collect::<Option<Vec<f64>>>());
-    let codes = row.doubts().map(|mark| mark.code.clone());
-    Some(Launch {
+    (median.is_finite() && median > 0.0).then(|| Launch {
         run,
-        started: Arc::clone(started),
-        median: usable(figure(summary.median))?,
-        values,
-        marks: codes.filter(|code| UNRELIABLE.contains(&code.as_str())).collect(),
+        median,
+        log_time: if row.metric == Metric::Latency { median.ln() } else { -median.ln() },
+        invalid: row.marks(Level::Invalid).map(|mark| mark.code.clone()).next(),
+        marks: row.doubts().map(|mark| mark.code.clone()).collect(),
     })
-}
-
-/// Returns the logarithms of the values of all launches, or `None` if no launch has values.
-fn pooled(launches: &[Launch]) -> Option<Vec<f64>> {
-    let all: Vec<f64> =
-        launches.iter().filter_map(|launch| launch.values.as_ref()).flatten().map(|x| x.ln()).collect();
-    (!all.is_empty()).then_some(all)
-}
-
-/// Returns the Mann-Whitney p value of the samples, after the new side is shifted back by `allowed` (a logarithm).
-pub(super) fn by_samples(base: &[Launch], new: &[Launch], allowed: f64) -> Option<f64> {
-    let (a, b) = (pooled(base)?, pooled(new)?);
-    let moved: Vec<f64> = b.iter().map(|x| x - allowed).collect();
-    rank_sum::mann_whitney(&a, &moved)
 }

@@ -57,6 +57,7 @@ mod tests {
         benchmark::Metric,
         measure::phases::Phases,
         result::{Measurement, Samples},
+        stats::Summary,
     };
 
     use super::*;
@@ -68,7 +69,7 @@ mod tests {
             (0..100).map(|i| median_ns + median_ns * (i * 37 % 100) / 5000 - median_ns / 100).collect();
         let samples = vec![Samples { batch: 1, elapsed_ns, ..Samples::default() }];
         Measurement {
-            summary: Measurement::summarise(&samples, 1),
+            summary: Summary::of_batches(&Measurement::combine(&samples, 1)),
             samples,
             phases: Some(Phases { sample_ns: 10_000_000, ..Phases::default() }),
             ..Measurement::new("p2p.latency", key, Metric::Latency, 2)

@@ -6,7 +6,7 @@ use ombx_core::{
     benchmark::{Figure, Figures, interval_names, payload::Check},
     measure::phases::Phases,
     result::{AcrossRanks, Mark, Measurement, Outcome, OverLaunches},
-    stats::{Summary, median},
+    stats::{Percentile, Summary, median},
 };
 
 use super::{interval::interval, modes::modes};
@@ -28,7 +28,13 @@ pub fn estimate(rows: &[Measurement]) -> Option<Measurement> {
     // Identity, and the reason of a failure or of a skipped row, come from one of the launches.
     let typical = failed.or(measured.last().copied()).unwrap_or(first);
     let none = OverLaunches { medians_ns: Vec::new(), coverage: 0.0, modes: None, batch: 1, across: None };
-    let mut row = Measurement { samples: Vec::new(), summary: None, launches: Some(none), ..typical.clone() };
+    let mut row = Measurement {
+        samples: Vec::new(),
+        tail: Vec::new(),
+        summary: None,
+        launches: Some(none),
+        ..typical.clone()
+    };
     row.check = check(rows, &typical.check);
     row.phases = rows.iter().filter_map(|row| row.phases).reduce(Phases::plus);
     row.figures = figures(rows);
@@ -67,19 +73,21 @@ fn over_launches(rows: &[&Measurement]) -> Option<(Summary, OverLaunches, Option
     let medians = all(|s| s.median);
     let found = interval(&medians);
     // A percentile that fewer than half of the launches resolve is not resolved.
-    let percentile = |pick: fn(&Summary) -> Option<f64>| {
-        let values: Vec<f64> = summaries.iter().filter_map(|s| pick(s)).collect();
-        median(&values).filter(|_| values.len() * 2 >= summaries.len())
+    let percentile = |pick: fn(&Summary) -> Option<Percentile>| {
+        let values: Vec<f64> = summaries.iter().filter_map(|s| pick(s)).map(|p| p.value).collect();
+        let ci95 = interval(&values).map(|found| [found.low, found.high]);
+        let value = median(&values).filter(|_| values.len() * 2 >= summaries.len())?;
+        Some(Percentile { value, ci95 })
     };
     let summary = Summary {
         n: summaries.iter().map(|s| s.n).sum(),
         median: median(&medians)?,
         ci95: found.map(|found| [found.low, found.high]),
-        block: 1,
         min: all(|s| s.min).into_iter().reduce(f64::min)?,
         mean: median(&all(|s| s.mean))?,
         max: all(|s| s.max).into_iter().reduce(f64::max)?,
         mad: median(&all(|s| s.mad))?,
+        tail_n: summaries.iter().map(|s| s.tail_n).sum(),
         p95: percentile(|s| s.p95),
         p99: percentile(|s| s.p99),
         p999: percentile(|s| s.p999),
@@ -167,7 +175,7 @@ mod tests {
         Measurement {
             bytes: Some(8),
             work: Some(Work { bytes: 8, ops: 1, legs: 1 }),
-            summary: Measurement::summarise(&samples, 1),
+            summary: Summary::of_batches(&Measurement::combine(&samples, 1)),
             samples,
             ..Measurement::new("p2p.latency", "p2p.latency/bytes=8", Metric::Latency, 2)
         }

@@ -61,9 +61,7 @@ impl Schedule {
             return Some(Ending::Most);
         }
         let each = spent / done.max(1);
-        // The mean is rounded down, so that six times the mean may be less than the time of six launches.
-        let to_six = done < LEAST_LAUNCHES && each * LEAST_LAUNCHES <= LONGEST_EXTENSION;
-        (!to_six && spent + each > self.limit(each)).then_some(Ending::Budget)
+        (spent + each > self.limit(each)).then_some(Ending::Budget)
     }
 
     /// Returns the launches that are expected, for a run that has `done` launches of `each`: those up to the earliest end.
@@ -76,8 +74,10 @@ impl Schedule {
 
     /// Returns the time for all launches, if each takes `each`.
     fn limit(&self, each: Duration) -> Duration {
+        // `each` is rounded down to nanoseconds.
+        let six = (each + Duration::from_nanos(1)) * LEAST_LAUNCHES;
         match each > self.budget / LONG_LAUNCH {
-            true => self.budget.max((each * LEAST_LAUNCHES).min(LONGEST_EXTENSION)),
+            true => self.budget.max(six.min(LONGEST_EXTENSION)),
             false => self.budget,
         }
     }
@@ -122,9 +122,9 @@ mod tests {
         assert_eq!(run(|_| 0.021, 2 * SECOND), (15, Ending::Budget));
         // Long launches: six, within three minutes.
         assert_eq!(run(|_| 0.1, 10 * SECOND), (6, Ending::Budget));
+        let mut schedule = Schedule::new(0.02, 30 * SECOND);
+        assert_eq!(schedule.ending(5, None, 50 * SECOND + Duration::from_nanos(3)), None);
         assert_eq!(run(|_| 0.1, 50 * SECOND), (3, Ending::Budget));
-        let uneven = 5 * SECOND + Duration::from_nanos(3);
-        assert_eq!(Schedule::new(0.02, SECOND / 100).ending(5, None, uneven), None);
         assert_eq!(run(|_| 0.1, 400 * SECOND), (1, Ending::Budget));
     }
 }

@@ -17,7 +17,9 @@ const COLUMNS: &str = "\
     run,bench,key,axes,bytes,depth,pairs,ranks,metric,across,outcome,reason,check,n,batch,median_ns,\
     ci95_low_ns,ci95_high_ns,min_ns,mean_ns,max_ns,mad_ns,p95_ns,p99_ns,p999_ns,lag1,mb_per_s,\
     mb_per_s_low,mb_per_s_high,messages_per_s,library,trust,figures,started,launch,levels,publishable,\
-    launches,coverage,launch_min_ns,launch_max_ns,messages_per_s_low,messages_per_s_high";
+    launches,coverage,launch_min_ns,launch_max_ns,tail_n,p95_low_ns,p95_high_ns,\
+    p99_low_ns,p99_high_ns,p999_low_ns,p999_high_ns,\
+    messages_per_s_low,messages_per_s_high";
 
 /// Writes a header line before the first row, then one line per row.
 #[derive(Debug, Default)]
@@ -87,9 +89,9 @@ impl Csv {
             of(|s| Some(s.mean)),
             of(|s| Some(s.max)),
             of(|s| Some(s.mad)),
-            of(|s| s.p95),
-            of(|s| s.p99),
-            of(|s| s.p999),
+            of(|s| s.p95.map(|p| p.value)),
+            of(|s| s.p99.map(|p| p.value)),
+            of(|s| s.p999.map(|p| p.value)),
             of(|s| Some(s.lag1)),
             text(rate.map(|r| r.median)),
             bound(0),
@@ -106,6 +108,13 @@ impl Csv {
             text(row.over_launches().map(|over| over.coverage)),
             over(f64::min),
             over(f64::max),
+            text(s.map(|s| s.tail_n)),
+            of(|s| Some(s.p95?.ci95?[0])),
+            of(|s| Some(s.p95?.ci95?[1])),
+            of(|s| Some(s.p99?.ci95?[0])),
+            of(|s| Some(s.p99?.ci95?[1])),
+            of(|s| Some(s.p999?.ci95?[0])),
+            of(|s| Some(s.p999?.ci95?[1])),
             bound_of(messages, 0),
             bound_of(messages, 1),
         ]

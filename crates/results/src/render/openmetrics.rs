@@ -19,7 +19,7 @@ use ombx_core::{
 };
 
 /// Metric families in the order of output: name, unit, help text. The unit ends the name.
-const FAMILIES: [(&str, &str, &str); 23] = [
+const FAMILIES: [(&str, &str, &str); 26] = [
     ("ombx_latency_seconds", "seconds", "Median time of one leg: the median of the launches' medians."),
     ("ombx_latency_low_seconds", "seconds", "Low end of the interval of the median time."),
     ("ombx_latency_high_seconds", "seconds", "High end of the interval of the median time."),
@@ -28,8 +28,10 @@ const FAMILIES: [(&str, &str, &str); 23] = [
     (
         "ombx_latency_p99_seconds",
         "seconds",
-        "99th percentile of the time of one leg: the median of launches.",
+        "99th percentile of the time of one leg, over single iterations: the median of launches.",
     ),
+    ("ombx_latency_p99_low_seconds", "seconds", "Low end of the interval of the 99th percentile."),
+    ("ombx_latency_p99_high_seconds", "seconds", "High end of the interval of the 99th percentile."),
     ("ombx_bandwidth_bytes_per_second", "bytes_per_second", "Bandwidth at the median time."),
     ("ombx_bandwidth_low_bytes_per_second", "bytes_per_second", "Low end of the interval of the bandwidth."),
     (
@@ -65,6 +67,7 @@ const FAMILIES: [(&str, &str, &str); 23] = [
         "Probability that the interval contains the median of all launches; below 0.95 with fewer than 6 launches.",
     ),
     ("ombx_samples", "", "Samples of a case, in all launches."),
+    ("ombx_batch", "", "Iterations per sample, except for percentiles, whose samples are single iterations."),
     ("ombx_figure", "", "Component a benchmark tells beside times; its name ends with its unit."),
     ("ombx_doubts", "", "Marks that keep a case from being published, by level: caution or invalid."),
     ("ombx_failed", "", "1 where a case failed or its data arrived wrong."),
@@ -122,7 +125,10 @@ impl Renderer for OpenMetrics {
         self.add("ombx_latency_seconds", &case, Some(seconds(summary.median)));
         self.add("ombx_latency_low_seconds", &case, summary.ci95.map(|ends| seconds(ends[0])));
         self.add("ombx_latency_high_seconds", &case, summary.ci95.map(|ends| seconds(ends[1])));
-        self.add("ombx_latency_p99_seconds", &case, summary.p99.map(seconds));
+        self.add("ombx_latency_p99_seconds", &case, summary.p99.map(|p| seconds(p.value)));
+        let ends = summary.p99.and_then(|p| p.ci95);
+        self.add("ombx_latency_p99_low_seconds", &case, ends.map(|ends| seconds(ends[0])));
+        self.add("ombx_latency_p99_high_seconds", &case, ends.map(|ends| seconds(ends[1])));
         let of_launches = |pick: fn(f64, f64) -> f64| {
             row.over_launches().and_then(|over| over.medians_ns.iter().copied().reduce(pick))
         };
@@ -144,6 +150,7 @@ impl Renderer for OpenMetrics {
         self.add("ombx_rate_low_messages_per_second", &case, ends.map(|ends| ends[0]));
         self.add("ombx_rate_high_messages_per_second", &case, ends.map(|ends| ends[1]));
         self.add("ombx_samples", &case, Some(summary.n as f64));
+        self.add("ombx_batch", &case, row.batch().map(|batch| batch as f64));
         for level in [Level::Caution, Level::Invalid] {
             let marks = row.trust.iter().filter(|mark| mark.level == level).count();
             let of_level = labels(&[all.as_slice(), &[("level", level.name())]].concat());

@@ -123,7 +123,7 @@ impl Expectation {
             Limit::Latency(_) => format!("{:.2} us", f64::from(l.ns) / 1e3),
             Limit::Bandwidth(_) => format!("{:.1} MB/s", sweep.mb_per_s(times.bytes, l.ns).unwrap_or(0.0)),
         };
-        let mut links: Vec<(Link, f64)> = times.best().into_iter().map(|l| (l, worse(&l))).collect();
+        let mut links: Vec<(Link, f64)> = times.shortest.iter().map(|l| (*l, worse(l))).collect();
         links.sort_by(|a, b| b.1.total_cmp(&a.1));
         let missing = links.iter().take_while(|(_, ratio)| *ratio > 1.0).count();
         let name = |l: &Link| format!("{} has {}", link_name([l.from, l.to], &sweep.hosts), figure(l));

@@ -158,10 +158,10 @@ fn row_spreads(times: &LinkTimes) -> f64 {
 fn evidence(times: &LinkTimes, hosts: &Hosts, part: &Component, slow: &[(Component, f64)]) -> Evidence {
     let inside = |l: &Link| hosts.same_host(l.from, l.to);
     let of_part = |l: &&Link| part.contains([l.from, l.to], hosts);
-    let best = times.best();
-    let mut own: Vec<Link> = best.iter().filter(of_part).copied().collect();
+    let mut own: Vec<Link> = times.shortest.iter().filter(of_part).copied().collect();
     let kind = own.first().is_some_and(inside);
-    let ordinary: Vec<f64> = best
+    let ordinary: Vec<f64> = times
+        .shortest
         .iter()
         .filter(|l| inside(l) == kind && !slow.iter().any(|(part, _)| part.contains([l.from, l.to], hosts)))
         .map(|l| f64::from(l.ns))
@@ -181,7 +181,7 @@ struct FewGroups {
     /// Whether the groups are ranks: each host has one rank, or there is one host.
     by_rank: bool,
     inside: bool,
-    /// Whether every link was measured again. The search is then in the shorter of both times.
+    /// Whether every link was measured again. The search is then in the shortest times.
     is_repeat: bool,
 }
 
@@ -194,14 +194,14 @@ impl FewGroups {
             return None;
         }
         let is_repeat = times.alone.len() + times.reference.len() == times.sweep.len();
-        let links = if is_repeat { &times.best() } else { &times.sweep };
-        let found = search::explain(&pair_times(links, hosts, inside), sizes)?;
+        let links = if is_repeat { &times.shortest } else { &times.sweep };
+        let found = search::explain(&pair_times(links, hosts, inside), sizes, times.row_error)?;
         Some(FewGroups { found, by_rank: inside || one_each, inside, is_repeat })
     }
 
     /// Returns the slow parts. Without a repeat of all links, the links that were measured again must confirm them.
     fn confirmed(&self, times: &LinkTimes, hosts: &Hosts, again: &Retested) -> Vec<(Component, f64)> {
-        let best = relative_links(&times.best(), hosts);
+        let best = relative_links(&times.shortest, hosts);
         let ends = |l: &RelativeLink| group_ends([l.from, l.to], hosts, self.inside);
         let confirmed = |(part, log): &(Part, f64)| {
             let own = || best.iter().filter(|l| l.inside == self.inside && part.contains(ends(l)));

@@ -95,8 +95,9 @@ impl Sums {
 }
 
 /// Returns the simplest explanation, or `None` if the pairs cannot be compared: fewer than four groups, or a group with
-/// fewer than three partners. `sizes` is the number of message sizes that are tested.
-pub(super) fn explain(pairs: &[PairTime], sizes: usize) -> Option<Explanation> {
+/// fewer than three partners. `sizes` is the number of message sizes that are tested; `row_error` is the standard error by
+/// which the rows of a link disagree, below which no scatter is believed.
+pub(super) fn explain(pairs: &[PairTime], sizes: usize, row_error: f64) -> Option<Explanation> {
     // Relative to the mean, so that sums of squares lose no digits.
     let mean = pairs.iter().map(|pair| pair.log).sum::<f64>() / pairs.len().max(1) as f64;
     let pairs: &[PairTime] =
@@ -109,7 +110,8 @@ pub(super) fn explain(pairs: &[PairTime], sizes: usize) -> Option<Explanation> {
     let links = pairs.iter().map(|pair| Part::Link(pair.ends));
     let parts: Vec<Part> = groups.iter().copied().map(Part::Group).chain(links).collect();
     let limit = |df: usize, sets: usize| student::upper_quantile(df, LEVEL / (sizes.max(1) * sets) as f64);
-    let mut best = fit(pairs, &[])?;
+    let least = MIN_SPREAD.max(row_error);
+    let mut best = fit(pairs, &[], least)?;
     let mut sets: Vec<Vec<Part>> = vec![vec![]];
     for _ in 0..MAX_PARTS {
         let longer = |set: &Vec<Part>| {
@@ -120,7 +122,7 @@ pub(super) fn explain(pairs: &[PairTime], sizes: usize) -> Option<Explanation> {
         sets = sets.iter().flat_map(longer).collect();
         let mut limits: BTreeMap<usize, f64> = BTreeMap::new();
         let mut of = |df| *limits.entry(df).or_insert_with(|| limit(df, sets.len()));
-        let fits = sets.iter().filter_map(|set| fit(pairs, set));
+        let fits = sets.iter().filter_map(|set| fit(pairs, set, least));
         let mut significant: Vec<Fit> =
             fits.filter(|fit| fit.is_significant(pairs, of(fit.freedom))).collect();
         significant.sort_by(|a, b| a.squares.total_cmp(&b.squares));
@@ -142,7 +144,7 @@ pub(super) fn explain(pairs: &[PairTime], sizes: usize) -> Option<Explanation> {
 
 /// Fits a common level of ordinary links and a level of each slow part. The link between two slow hosts may have any time.
 /// Returns `None` if too few links are left, or if a link is named beside its host.
-fn fit(pairs: &[PairTime], parts: &[Part]) -> Option<Fit> {
+fn fit(pairs: &[PairTime], parts: &[Part], least: f64) -> Option<Fit> {
     let mut of_part = [Sums::default(); MAX_PARTS];
     let mut ordinary = Sums::default();
     let mut parameters = 1 + parts.len();
@@ -166,7 +168,7 @@ fn fit(pairs: &[PairTime], parts: &[Part]) -> Option<Fit> {
     let level = ordinary.mean();
     let squares = of_part.iter().map(|of| of.deviations()).sum::<f64>() + ordinary.deviations();
     let slow = parts.iter().zip(of_part).map(|(part, of)| (*part, of.mean() - level, of.n)).collect();
-    let spread = (squares / freedom as f64).sqrt().max(MIN_SPREAD);
+    let spread = (squares / freedom as f64).sqrt().max(least);
     Some(Fit { slow, level, squares, parameters, ordinary: ordinary.n, freedom, spread })
 }
 

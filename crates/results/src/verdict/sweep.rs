@@ -89,8 +89,20 @@ impl LinkSweep {
             sizes.iter().map(|of_size| at_one_size(of_size, &self.hosts, sizes.len())).collect();
         let power: Vec<(u64, Option<f64>)> =
             sizes.iter().zip(&detected).map(|(times, found)| (times.bytes, found.nameable)).collect();
-        verdict.slow = slow_of_sizes(detected.into_iter().flat_map(|found| found.slow).collect());
-        let doubt = verdict.doubt.take().or_else(|| self.shortage(&sizes));
+        let found = self.times.0.iter().zip(detected);
+        let found = found.flat_map(|(times, found)| found.slow.into_iter().map(move |slow| (times, slow)));
+        let (waited, slow): (Vec<_>, Vec<_>) =
+            found.partition(|(times, slow)| times.is_disturbed(&slow.component, &self.hosts));
+        let of_sizes = |found: Vec<(&LinkTimes, SlowComponent)>| {
+            slow_of_sizes(found.into_iter().map(|(_, slow)| slow).collect())
+        };
+        verdict.slow = of_sizes(slow);
+        let waited = of_sizes(waited).into_iter().map(|slow| slow.sentence(&self.hosts)).next().map(|what| {
+            format!(
+                "{what}, but in most of these rows ranks waited for a CPU: stop other programs and repeat"
+            )
+        });
+        let doubt = waited.or_else(|| verdict.doubt.take()).or_else(|| self.shortage(&sizes));
         verdict.doubt = doubt.or_else(|| too_coarse(&power));
         let known: Vec<(u64, f64)> = power.iter().filter_map(|(bytes, x)| Some((*bytes, (*x)?))).collect();
         if !known.is_empty() {
@@ -128,7 +140,7 @@ impl LinkSweep {
 fn contrast(sizes: &[LinkTimes], hosts: &Hosts, inside: bool) -> Option<String> {
     let split = |times: &LinkTimes| {
         let mut links: Vec<Link> =
-            times.best().into_iter().filter(|l| hosts.same_host(l.from, l.to) == inside).collect();
+            times.shortest.iter().filter(|l| hosts.same_host(l.from, l.to) == inside).copied().collect();
         links.sort_by(|a, b| a.ns.total_cmp(&b.ns));
         let gap = |at: &usize| links[*at].ns / links[*at - 1].ns;
         let at = (1..links.len()).max_by(|a, b| gap(a).total_cmp(&gap(b)))?;

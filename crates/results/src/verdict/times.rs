@@ -2,9 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use ombx_core::result::{Measurement, Run};
+use ombx_core::{
+    result::{Level, Mark, Measurement, Run},
+    stats,
+};
 
-use super::{ALONE, RETEST};
+use super::{ALONE, Component, RETEST};
+
+/// Marks of ranks that waited for a CPU.
+const WAITING: [&str; 3] = ["preempted", "stolen", "waited"];
 
 /// Value of the axis `pattern` of traffic in one direction.
 const DIRECTED: &str = "unidirectional";
@@ -33,6 +39,12 @@ pub struct LinkTimes {
     pub alone: Vec<Link>,
     /// Ordinary links, measured again for comparison with `alone`.
     pub reference: Vec<Link>,
+    /// Shortest time of all rows of a link, once they are averaged. What disturbs a measurement makes it longer.
+    pub shortest: Vec<Link>,
+    /// Standard error of the logarithm of a link's time by which its rows disagree, once they are averaged.
+    pub(super) row_error: f64,
+    /// Ends of the rows that are invalid because ranks waited for a CPU.
+    pub(super) disturbed: Vec<[u32; 2]>,
 }
 
 impl LinkTimes {
@@ -40,11 +52,17 @@ impl LinkTimes {
     /// each direction.
     #[must_use]
     pub fn averaged(&self) -> LinkTimes {
-        let average = |links: &[Link]| average(links, self.directed);
+        let mean = |ns: &[f32]| ns.iter().sum::<f32>() / ns.len() as f32;
+        let average = |links: &[Link]| combine(links, self.directed, mean);
+        let rows: Vec<Link> =
+            [&self.sweep, &self.alone, &self.reference].into_iter().flatten().copied().collect();
         LinkTimes {
             sweep: average(&self.sweep),
             alone: average(&self.alone),
             reference: average(&self.reference),
+            shortest: combine(&rows, self.directed, |ns| ns.iter().copied().fold(f32::MAX, f32::min)),
+            row_error: row_error(&rows, self.directed),
+            disturbed: Vec::new(),
             ..*self
         }
     }
@@ -55,13 +73,11 @@ impl LinkTimes {
         again.into_iter().find(|link| (link.from, link.to) == (from, to)).map(|link| link.ns)
     }
 
-    /// Returns the links with the shorter of their times from the sweep and from the second measurement. What disturbs a
-    /// measurement makes it longer.
-    pub fn best(&self) -> Vec<Link> {
-        let again: BTreeMap<(u32, u32), f32> =
-            self.alone.iter().chain(&self.reference).map(|l| ((l.from, l.to), l.ns)).collect();
-        let best = |l: &Link| again.get(&(l.from, l.to)).map_or(l.ns, |again| again.min(l.ns));
-        self.sweep.iter().map(|l| Link { ns: best(l), ..*l }).collect()
+    /// Returns whether most rows of a component are invalid because ranks waited for a CPU.
+    pub(super) fn is_disturbed(&self, part: &Component, hosts: &Hosts) -> bool {
+        let rows = self.sweep.iter().chain(&self.alone).chain(&self.reference);
+        let rows = rows.filter(|l| part.contains([l.from, l.to], hosts)).count();
+        2 * self.disturbed.iter().filter(|ends| part.contains(**ends, hosts)).count() > rows
     }
 
     /// Returns the fastest, the median and the slowest time of the sweep, in nanoseconds.
@@ -72,15 +88,36 @@ impl LinkTimes {
     }
 }
 
-fn average(links: &[Link], directed: bool) -> Vec<Link> {
-    let ends = |l: &Link| if directed { (l.from, l.to) } else { (l.from.min(l.to), l.from.max(l.to)) };
-    let mut links: Vec<Link> = links.iter().copied().filter(|l| l.ns.is_finite() && l.ns > 0.0).collect();
-    links.sort_by_key(ends);
-    let mean = |rows: &[Link]| {
-        let (from, to) = ends(&rows[0]);
-        Link { from, to, ns: rows.iter().map(|l| l.ns).sum::<f32>() / rows.len() as f32 }
+/// Returns the standard error of the mean logarithm of a link's rows: of the median link, so that one disturbed row of one link
+/// counts little.
+fn row_error(rows: &[Link], directed: bool) -> f64 {
+    let of_link = |rows: &[((u32, u32), f32)]| {
+        let logs = rows.iter().map(|(_, ns)| f64::from(*ns).ln());
+        let n = rows.len() as f64;
+        let mean = logs.clone().sum::<f64>() / n;
+        (logs.map(|log| (log - mean).powi(2)).sum::<f64>() / (n - 1.0) / n).sqrt()
     };
-    links.chunk_by(|a, b| ends(a) == ends(b)).map(mean).collect()
+    let rows = by_link(rows, directed);
+    let of_links = rows.chunk_by(|a, b| a.0 == b.0).filter(|rows| rows.len() > 1).map(of_link);
+    stats::median(&of_links.collect::<Vec<_>>()).unwrap_or(0.0)
+}
+
+/// Returns the ends and the time of each row, sorted by link.
+fn by_link(rows: &[Link], directed: bool) -> Vec<((u32, u32), f32)> {
+    let ends = |l: &Link| if directed { (l.from, l.to) } else { (l.from.min(l.to), l.from.max(l.to)) };
+    let known = rows.iter().filter(|l| l.ns.is_finite() && l.ns > 0.0);
+    let mut rows: Vec<((u32, u32), f32)> = known.map(|l| (ends(l), l.ns)).collect();
+    rows.sort_by_key(|(ends, _)| *ends);
+    rows
+}
+
+/// Returns one entry per link with a figure of the times of its rows.
+fn combine(rows: &[Link], directed: bool, figure: impl Fn(&[f32]) -> f32) -> Vec<Link> {
+    let one = |rows: &[((u32, u32), f32)]| {
+        let (from, to) = rows[0].0;
+        Link { from, to, ns: figure(&rows.iter().map(|(_, ns)| *ns).collect::<Vec<_>>()) }
+    };
+    by_link(rows, directed).chunk_by(|a, b| a.0 == b.0).map(one).collect()
 }
 
 /// Times of all links of a run, one entry per message size in the order of rows.
@@ -103,6 +140,10 @@ impl TimesBySize {
         });
         let link = Link { from, to, ns: summary.median as f32 };
         let times = &mut self.0[at];
+        let waited = |mark: &Mark| mark.level == Level::Invalid && WAITING.contains(&mark.code.as_str());
+        if row.trust.iter().any(waited) {
+            times.disturbed.push([from, to]);
+        }
         match row.axes.get(RETEST).map(String::as_str) {
             None => times.sweep.push(link),
             Some(ALONE) => times.alone.push(link),

@@ -64,6 +64,20 @@ fn missing_figures_are_explained() {
 }
 
 #[test]
+fn messages_of_0_bytes_have_a_rate() {
+    let text = table(&[bandwidth(0, &around(2000, 400)), bandwidth(8, &around(2000, 400))]);
+    let lines = grid(&text);
+    assert!(lines[0].contains("  kmsg/s  samples"), "{text}");
+    // 64 messages in 2.01 us.
+    for line in &lines[1..] {
+        let cells: Vec<&str> = line.split_whitespace().collect();
+        let rate: f64 = cells[cells.len() - 2].parse().unwrap();
+        assert!((rate / 31_840.0 - 1.0).abs() < 0.01, "{text}");
+    }
+    assert!(lines[1].contains("n/a"), "{text}");
+}
+
+#[test]
 fn unresolved_figures_are_not_numbers() {
     for (row, why) in [
         (latency(0, &[0; 400]), "n/a: the time is below the resolution of the clock\n"),

@@ -221,12 +221,14 @@ fn figures(plan: &Plan, runs: &[Run]) -> Figures {
     let of_buffers = Summary::of(&times);
     let percentiles = [
         ("buffer_p50_us", of_buffers.as_ref().map(|s| s.median), 1),
-        ("buffer_p95_us", of_buffers.as_ref().and_then(|s| s.p95), 72),
-        ("buffer_p99_us", of_buffers.as_ref().and_then(|s| s.p99), 368),
+        ("buffer_p95_us", of_buffers.as_ref().and_then(|s| s.p95).map(|p| p.value), 72),
+        ("buffer_p99_us", of_buffers.as_ref().and_then(|s| s.p99).map(|p| p.value), 368),
     ];
     for (name, ns, least) in percentiles {
         let absent = || match runs.iter().all(|run| run.one_clock) {
-            true => Figure::Unresolved(format!("{name} needs the times of {least} buffers")),
+            true => Figure::Unresolved(format!(
+                "{name} needs the times of {least} buffers that do not depend on each other"
+            )),
             false => Figure::Unresolved("needs one clock: the nodes are on different hosts".into()),
         };
         figures.insert(name.into(), ns.map_or_else(absent, |ns| Figure::Value(ns / 1e3)));

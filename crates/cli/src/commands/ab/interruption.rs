@@ -1,4 +1,4 @@
-//! The user's signals, passed on to the build that is measuring. It ends its ranks and reports what it kept.
+//! The user's signals, passed on to the side that is measuring. It ends its ranks and reports what it kept.
 
 use std::{
     process::Child,
@@ -15,9 +15,13 @@ use signal_hook::{
     iterator::{Handle, Signals},
 };
 
+use crate::launch::FIRST_SIGNAL_CODE;
+
 /// Thread that passes signals on until this is dropped.
 pub(super) struct Interruption {
     child: Arc<AtomicI32>,
+    /// The last signal, or 0.
+    signal: Arc<AtomicI32>,
     handle: Handle,
 }
 
@@ -25,16 +29,23 @@ impl Interruption {
     pub(super) fn watch() -> Result<Interruption> {
         let mut signals =
             Signals::new([SIGINT, SIGTERM, SIGHUP]).map_err(|e| Error::fabric(format!("signals: {e}")))?;
-        let child = Arc::new(AtomicI32::new(0));
-        let (handle, target) = (signals.handle(), Arc::clone(&child));
+        let (child, last) = (Arc::new(AtomicI32::new(0)), Arc::new(AtomicI32::new(0)));
+        let (handle, target, seen) = (signals.handle(), Arc::clone(&child), Arc::clone(&last));
         std::thread::spawn(move || {
             for signal in signals.forever() {
+                seen.store(signal, Ordering::SeqCst);
                 let pid = Pid::from_raw(target.load(Ordering::SeqCst));
                 let which = if signal == SIGINT { Signal::INT } else { Signal::TERM };
                 pid.map(|pid| kill_process(pid, which));
             }
         });
-        Ok(Interruption { child, handle })
+        Ok(Interruption { child, signal: last, handle })
+    }
+
+    /// Returns the exit code of a signal that has arrived.
+    pub(super) fn exit_code(&self) -> Option<u8> {
+        let signal = u8::try_from(self.signal.load(Ordering::SeqCst)).unwrap_or(0);
+        (signal > 0).then(|| FIRST_SIGNAL_CODE + signal)
     }
 
     pub(super) fn pass_on_to(&self, child: &Child) -> Result<()> {

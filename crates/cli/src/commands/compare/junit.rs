@@ -2,15 +2,15 @@
 
 use ombx_results::{
     compare::{CaseComparison, Comparison, Verdict},
-    render::compare::percent,
+    render::compare::{percent, verdict},
 };
 use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
 
-/// Returns the report. A case is a failure if it is worse by more than `threshold`, an error if it fails on the new side, and
-/// skipped if it is on one side only.
-pub(crate) fn report(comparison: &Comparison, threshold: f64) -> String {
+/// Returns the report. A case is a failure if it is worse, an error if it fails on the new side, and skipped if it is inconclusive
+/// or on one side only.
+pub(crate) fn report(comparison: &Comparison) -> String {
     let mut suite = TestSuite::new(format!("{} against {}", comparison.new.name, comparison.base.name));
-    suite.add_test_cases(comparison.cases.iter().map(|case| compared(case, threshold)));
+    suite.add_test_cases(comparison.cases.iter().map(|case| compared(case, comparison.margin)));
     let other = |key: &str, status: TestCaseStatus| {
         let mut case = TestCase::new(key, status);
         case.set_classname(key.split('/').next().unwrap_or(key));
@@ -32,25 +32,25 @@ pub(crate) fn report(comparison: &Comparison, threshold: f64) -> String {
     report.to_string().unwrap_or_default()
 }
 
-fn compared(case: &CaseComparison, threshold: f64) -> TestCase {
+fn compared(case: &CaseComparison, margin: f64) -> TestCase {
     let (subject, change) = (&case.id, &case.change);
-    let interval = change.ci95.map_or("no interval".into(), |[low, high]| {
-        format!("95% interval {} .. {}", percent(low), percent(high))
+    let interval = change.ci90.map_or("no interval".into(), |[low, high]| {
+        format!("90% interval {} .. {}", percent(low), percent(high))
     });
     let text = format!(
-        "{}: {} {unit} before, {} {unit} now, {}, {interval}",
-        case.verdict.name(),
+        "{}: {} {unit} before, {} {unit} now, time {}, {interval}",
+        verdict(&case.verdict, margin),
         case.base.median,
         case.new.median,
-        percent(change.median),
+        percent(change.estimate),
         unit = subject.unit
     );
-    let failed = case.verdict == Verdict::Worse && change.median.abs() > threshold;
-    let mut status = match failed {
-        true => TestCaseStatus::non_success(NonSuccessKind::Failure),
-        false => TestCaseStatus::success(),
+    let mut status = match case.verdict {
+        Verdict::Worse => TestCaseStatus::non_success(NonSuccessKind::Failure),
+        Verdict::Inconclusive(_) => TestCaseStatus::skipped(),
+        Verdict::Better | Verdict::Same => TestCaseStatus::success(),
     };
-    if failed {
+    if matches!(case.verdict, Verdict::Worse | Verdict::Inconclusive(_)) {
         status.set_message(text.clone());
     }
     let mut case = TestCase::new(subject.key.as_str(), status);

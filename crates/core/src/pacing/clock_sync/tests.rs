@@ -13,7 +13,11 @@ fn synchronised<M: Mesh>(team: &ThreadTeam) -> ClockSync<'_, M> {
 /// Returns seconds of offset, and the drift of ordinary quartz.
 fn quartz(rank: u32) -> Skew {
     let drifts = [0, 12_000, -35_000, 50_000, -7_000];
-    Skew { offset_ns: u64::from(rank) * 3_700_000_123, drift_ppb: drifts[rank as usize % drifts.len()] }
+    Skew {
+        offset_ns: u64::from(rank) * 3_700_000_123,
+        drift_ppb: drifts[rank as usize % drifts.len()],
+        ..Skew::default()
+    }
 }
 
 /// Returns rank 0's time by this rank's model at two moments that are the same on all ranks: after the fit, and after a refresh.

@@ -18,7 +18,7 @@ use ombx_core::{
         self, AcrossRanks, ClockFacts, LaunchMode, Level, Mark, Measurement, OverLaunches, RoundTrips, Run,
         Samples, Tally,
     },
-    stats::Summary,
+    stats::{Percentile, Summary},
     team::Place,
     unit::Rank,
 };
@@ -139,8 +139,11 @@ fn row_of(line: CaseLine<'_>) -> Result<Measurement, String> {
             (CheckLine::Failed, Some(mismatch)) => Check::Failed(mismatch),
             (CheckLine::Failed, None) => return Err("a failed check has no mismatch".into()),
         },
+        summary: line
+            .summary
+            .map(|summary| summary_of(summary, line.samples.iter().map(|s| s.batch).max().unwrap_or(1))),
         samples: line.samples.into_iter().map(samples_of).collect(),
-        summary: line.summary.map(summary_of),
+        tail: line.tail.into_iter().map(samples_of).collect(),
         figures: line.figures.into_iter().map(|(name, figure)| (name, figure_of(figure))).collect(),
         trust: line
             .trust
@@ -214,20 +217,25 @@ fn figure_of(line: FigureLine) -> Figure {
     }
 }
 
-/// Rates are computed again from the times.
-fn summary_of(line: SummaryLine) -> Summary {
+/// Returns a summary. `batch` is the number of iterations per sample. Rates are computed again from the times.
+///
+/// Percentiles of batches, as files before 2.0 have them, are left out: they are no percentiles of iterations.
+fn summary_of(line: SummaryLine, batch: u64) -> Summary {
+    let tail_n = line.tail_n.unwrap_or(if batch == 1 { line.n } else { 0 });
+    let percentile =
+        |value: Option<f64>, ci95| value.filter(|_| tail_n > 0).map(|value| Percentile { value, ci95 });
     Summary {
         n: line.n,
         median: line.median_ns,
         ci95: line.ci95_ns,
-        block: line.block,
         min: line.min_ns,
         mean: line.mean_ns,
         max: line.max_ns,
         mad: line.mad_ns,
-        p95: line.p95_ns,
-        p99: line.p99_ns,
-        p999: line.p999_ns,
+        tail_n,
+        p95: percentile(line.p95_ns, line.p95_ci95_ns),
+        p99: percentile(line.p99_ns, line.p99_ci95_ns),
+        p999: percentile(line.p999_ns, line.p999_ci95_ns),
         lag1: line.lag1,
         bimodal: line.bimodal,
     }

@@ -145,6 +145,9 @@ pub(super) struct CaseLine<'a> {
     /// Raw samples of every timed rank.
     #[serde(default)]
     pub(super) samples: Vec<SamplesLine<'a>>,
+    /// Raw samples of single iterations, from which the percentiles come. Absent if `samples` are of single iterations.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) tail: Vec<SamplesLine<'a>>,
     /// Absent if nothing was measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) summary: Option<SummaryLine>,
@@ -343,10 +346,6 @@ pub(super) struct SummaryLine {
     /// Distribution-free 95 % interval of the median, low and high. Absent with too few or dependent samples.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) ci95_ns: Option<[f64; 2]>,
-    /// Samples per block. The interval comes from medians of blocks. 1 for independent samples.
-    #[serde(default = "one_sample")]
-    #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
-    pub(super) block: usize,
     #[cfg_attr(feature = "schema", schemars(range(min = 0.0)))]
     pub(super) min_ns: f64,
     #[cfg_attr(feature = "schema", schemars(range(min = 0.0)))]
@@ -356,15 +355,26 @@ pub(super) struct SummaryLine {
     /// Median absolute deviation from the median.
     #[cfg_attr(feature = "schema", schemars(range(min = 0.0)))]
     pub(super) mad_ns: f64,
-    /// 95th percentile. Absent below 72 samples.
+    /// Number of samples of single iterations that the percentiles come from. Absent before 2.0: percentiles then come from
+    /// `samples`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) tail_n: Option<usize>,
+    /// 95th percentile of single iterations. Absent below 72 independent samples.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) p95_ns: Option<f64>,
-    /// 99th percentile. Absent below 368 samples.
+    /// Distribution-free 95 % interval of the percentile, low and high.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) p95_ci95_ns: Option<[f64; 2]>,
+    /// 99th percentile, likewise. Absent below 368 samples.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) p99_ns: Option<f64>,
-    /// 99.9th percentile. Absent below 3688 samples.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) p99_ci95_ns: Option<[f64; 2]>,
+    /// 99.9th percentile, likewise. Absent below 3688 samples.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) p999_ns: Option<f64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) p999_ci95_ns: Option<[f64; 2]>,
     /// Lag-1 autocorrelation of the samples.
     pub(super) lag1: f64,
     /// Whether the samples form two groups.
@@ -430,9 +440,5 @@ fn is_zero(number: &u32) -> bool {
 }
 
 fn one() -> u32 {
-    1
-}
-
-fn one_sample() -> usize {
     1
 }

@@ -10,9 +10,10 @@ impl CaseLine<'_> {
         must(self.depth != Some(0), "depth is 0")?;
         must(self.work.as_ref().is_none_or(|w| w.legs > 0), "work.legs is 0")?;
         must(self.samples.iter().all(|s| s.batch > 0), "batch is 0")?;
+        must(self.tail.iter().all(|s| s.batch == 1), "tail has a batch that is not 1")?;
         let whole = |s: &SamplesLine<'_>| s.started_ns.is_empty() || s.started_ns.len() == s.elapsed_ns.len();
         must(self.samples.iter().all(whole), "started_ns and elapsed_ns have different lengths")?;
-        let mut trips = self.samples.iter().filter_map(|s| s.round_trips.as_ref());
+        let mut trips = self.samples.iter().chain(&self.tail).filter_map(|s| s.round_trips.as_ref());
         must(trips.all(|r| r.batch > 0 && r.halves <= 2), "round_trips has batch 0 or more than two halves")?;
         must(self.outcome == CaseOutcome::Ok || self.reason.is_some(), "a row that is not ok has no reason")?;
         let corrupt = matches!(self.check, CheckLine::Failed);
@@ -54,14 +55,22 @@ impl SummaryLine {
                 return Err(format!("{name} is {time}, which is not a time"));
             }
         }
-        if self.n == 0 || self.block == 0 {
+        if self.n == 0 {
             return Err("a summary has no samples".into());
         }
         if !self.lag1.is_finite() {
             return Err(format!("lag1 is {}", self.lag1));
         }
-        if self.ci95_ns.is_some_and(|[low, high]| low > high) {
-            return Err("the low end of ci95_ns is above the high end".into());
+        let intervals = [
+            ("ci95_ns", self.ci95_ns),
+            ("p95_ci95_ns", self.p95_ci95_ns),
+            ("p99_ci95_ns", self.p99_ci95_ns),
+            ("p999_ci95_ns", self.p999_ci95_ns),
+        ];
+        for (name, ends) in intervals {
+            if ends.is_some_and(|[low, high]| !(low <= high && low.is_finite() && high.is_finite())) {
+                return Err(format!("the low end of {name} is above the high end"));
+            }
         }
         if !(self.min_ns <= self.median_ns && self.median_ns <= self.max_ns) {
             return Err("median_ns is not between min_ns and max_ns".into());

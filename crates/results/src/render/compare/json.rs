@@ -2,20 +2,24 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::compare::{CaseComparison, CaseId, Comparison, LaunchMedians, Side, SideInfo, Unmatched, Verdict};
+use crate::compare::{
+    CaseComparison, CaseId, Comparison, Counts, LaunchMedians, Power, Side, SideInfo, Unmatched, Verdict,
+};
 
 /// Name, major and minor version of the schema.
-const SCHEMA: (&str, u32, u32) = ("ombx.comparison", 1, 0);
+const SCHEMA: (&str, u32, u32) = ("ombx.comparison", 2, 0);
 
 /// Returns the JSON object of a comparison.
 pub fn json(comparison: &Comparison) -> Value {
-    let [worse, better, unresolved] = comparison.verdict_counts();
+    let Counts { worse, better, same, inconclusive } = comparison.counts();
     json!({
         "schema": {"name": SCHEMA.0, "major": SCHEMA.1, "minor": SCHEMA.2},
         "base": side(&comparison.base),
         "new": side(&comparison.new),
+        "margin": comparison.margin,
         "summary": {
-            "cases": comparison.cases.len(), "worse": worse, "better": better, "unresolved": unresolved,
+            "cases": comparison.cases.len(), "worse": worse, "better": better, "same": same,
+            "inconclusive": inconclusive, "text": super::summary(comparison),
         },
         "cases": comparison.cases.iter().map(case).collect::<Vec<_>>(),
         "unmatched": comparison.unmatched.iter().map(unmatched).collect::<Vec<_>>(),
@@ -25,32 +29,32 @@ pub fn json(comparison: &Comparison) -> Value {
 }
 
 fn side(side: &SideInfo) -> Value {
-    json!({"name": side.name, "runs": side.runs, "libraries": side.libraries})
+    json!({"label": side.label, "name": side.name, "runs": side.runs, "libraries": side.libraries})
 }
 
 fn case(case: &CaseComparison) -> Value {
     let CaseId { bench, key, metric, unit, bytes, depth, pairs, axes } = &case.id;
-    let (change, evidence) = (&case.change, &case.evidence);
-    let why = match &case.verdict {
-        Verdict::Unresolved(why) => Some(why),
-        Verdict::Better | Verdict::Worse => None,
+    let reason = match &case.verdict {
+        Verdict::Inconclusive(reason) => Some(reason.to_string()),
+        Verdict::Better | Verdict::Worse | Verdict::Same => None,
     };
+    let power = |of: fn(&Power) -> Option<usize>| case.power.as_ref().and_then(of);
     present(json!({
         "bench": bench, "key": key, "metric": metric.name(), "unit": unit, "bytes": bytes, "depth": depth,
         "pairs": pairs, "axes": axes,
         "base": level(&case.base),
         "new": level(&case.new),
-        "change": present(json!({"median": change.median, "ci95": change.ci95})),
-        "method": evidence.method.name(), "p": evidence.p, "p_adjusted": evidence.p_adjusted,
-        "allowance": evidence.allowance,
-        "verdict": case.verdict.name(), "reason": why,
+        "time_change": present(json!({"estimate": case.change.estimate, "ci90": case.change.ci90})),
+        "p_adjusted": case.p_adjusted,
+        "detectable": case.power.map(|power| power.detectable),
+        "launches_for_margin": power(|power| power.launches_for_margin),
+        "launches_to_decide": power(|power| power.launches_to_decide),
+        "verdict": case.verdict.name(), "reason": reason,
     }))
 }
 
 fn level(level: &LaunchMedians) -> Value {
-    present(json!({
-        "median": level.median, "launches": level.launches, "spread": level.spread(), "trust": level.marks,
-    }))
+    json!({"median": level.median, "launches": level.launches, "range": level.range(), "trust": level.marks})
 }
 
 fn unmatched(lost: &Unmatched) -> Value {

@@ -15,7 +15,19 @@ use ombx_core::{
     stats::Summary,
 };
 
-const NO_TAIL: [&str; 2] = ["a p99 needs 368 samples", "a p1 of the rate needs 368 samples"];
+/// Reasons for a missing p99, or p1 of a rate: too few samples of single iterations, or samples that do not bound it.
+const NO_TAIL: [[&str; 2]; 2] = [
+    [
+        "a p99 needs 368 samples of single iterations",
+        "a p1 of the rate needs 368 samples of single iterations",
+    ],
+    [
+        "a p99 needs independent iterations, each 20 times as long as a clock reading",
+        "a p1 of the rate needs independent iterations, each 20 times as long as a clock reading",
+    ],
+];
+/// Minimum number of samples that bound a p99.
+const LEAST_FOR_P99: usize = 368;
 /// Coverage below which an interval names its own.
 const NOMINAL: f64 = 0.945;
 const NO_INTERVAL: &str = "a 95% interval needs 6 independent samples";
@@ -113,9 +125,9 @@ pub fn format_row(row: &Measurement, scope: Scope, least: Level) -> (FormattedRo
         (None, _) if unresolved => (none(), vec![]),
         (None, _) => (none(), vec![NO_SAMPLES]),
         (Some(s), _) if s.median <= 0.0 => (none(), vec![NO_TIME]),
-        (Some(s), Metric::Latency) => (times(row, scope, s), missing(s, NO_TAIL[0])),
+        (Some(s), Metric::Latency) => (times(row, scope, s), missing(s, 0)),
         (Some(s), Metric::Bandwidth) => match rates(row, scope, s) {
-            Some(figures) => (figures, missing(s, NO_TAIL[1])),
+            Some(figures) => (figures, missing(s, 1)),
             None => (none(), vec![NO_BYTES]),
         },
     };
@@ -167,7 +179,9 @@ fn none() -> [String; 5] {
     [NO_VALUE; 5].map(str::to_owned)
 }
 
-fn missing(s: &Summary, tail: &'static str) -> Vec<&'static str> {
+/// Returns the reasons for a missing interval and tail, which is a p99 (0) or a p1 of a rate (1).
+fn missing(s: &Summary, kind: usize) -> Vec<&'static str> {
+    let tail = NO_TAIL[usize::from(s.tail_n >= LEAST_FOR_P99)][kind];
     let interval = s.ci95.is_none().then_some(NO_INTERVAL);
     let tail = s.p99.is_none().then_some(tail);
     interval.into_iter().chain(tail).collect()
@@ -175,13 +189,20 @@ fn missing(s: &Summary, tail: &'static str) -> Vec<&'static str> {
 
 fn times(row: &Measurement, scope: Scope, s: &Summary) -> [String; 5] {
     let us = |ns: f64| ns / 1e3;
-    cells(row, scope, us(s.median), s.ci95.map(|ends| ends.map(us)), s.p99.map(us), [us(s.min), us(s.max)])
+    cells(
+        row,
+        scope,
+        us(s.median),
+        s.ci95.map(|ends| ends.map(us)),
+        s.p99.map(|p| us(p.value)),
+        [us(s.min), us(s.max)],
+    )
 }
 
 fn rates(row: &Measurement, scope: Scope, s: &Summary) -> Option<[String; 5]> {
     let rate = row.mb_per_s()?;
     let of = |leg_ns: f64| row.in_unit(leg_ns).unwrap_or(f64::NAN);
-    Some(cells(row, scope, rate.median, rate.ci95, s.p99.map(of), [of(s.max), of(s.min)]))
+    Some(cells(row, scope, rate.median, rate.ci95, s.p99.map(|p| of(p.value)), [of(s.max), of(s.min)]))
 }
 
 /// Returns headline, interval, tail, minimum and maximum. The digits of headline and interval follow from the interval.

@@ -1,0 +1,210 @@
+//! One side: the command that starts its launches, and its result file.
+
+use std::{
+    fmt,
+    fs::{self, File},
+    io::{BufRead, BufReader, Write},
+    os::unix::{
+        fs::PermissionsExt,
+        process::{CommandExt, ExitStatusExt},
+    },
+    path::{Path, PathBuf},
+    process::{Child, Command, ExitStatus, Stdio},
+};
+
+use std::ffi::OsString;
+
+use ombx_core::error::{Error, Result};
+use ombx_results::file::{self, Record, RunOutcome};
+
+use super::Interruption;
+use crate::{arguments::argv, launch::FIRST_SIGNAL_CODE, output::unwritable, search_path};
+
+/// Command that starts ombx, with its environment.
+#[derive(Debug)]
+pub(super) struct SideCommand {
+    program: PathBuf,
+    arguments: Vec<String>,
+    variables: Vec<Variable>,
+    /// The command as the user wrote it.
+    shown: String,
+}
+
+/// Environment variable of one side.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Variable {
+    name: String,
+    value: String,
+}
+
+/// How a launch ended.
+pub(super) enum Ended {
+    /// With all its rows. The exit code tells whether rows were skipped, failed or wrong.
+    Complete(u8, Vec<Record>),
+    /// By a signal of the user.
+    Interrupted(u8),
+}
+
+/// Result file of one side.
+pub(super) struct ResultFile {
+    path: PathBuf,
+    file: File,
+}
+
+impl SideCommand {
+    /// Finds the program of a command line; without one, it is this program.
+    pub(super) fn of(command: Option<&str>, variables: Vec<Variable>) -> Result<SideCommand> {
+        let Some(command) = command else {
+            let shown = "this ombx".to_owned();
+            return Ok(SideCommand { program: argv::executable()?, arguments: Vec::new(), variables, shown });
+        };
+        let wrong = |why: String| Error::usage(format!("{command} is not a command that runs ombx: {why}"));
+        // The path of a file may contain blanks.
+        let (program, arguments) = match Path::new(command).is_file() && command.contains('/') {
+            true => (command.to_owned(), Vec::new()),
+            false => {
+                let mut words = shell_words::split(command).map_err(|e| wrong(e.to_string()))?.into_iter();
+                (words.next().ok_or_else(|| wrong("it is empty".into()))?, words.collect())
+            }
+        };
+        let program = match program.contains('/') {
+            true => PathBuf::from(&program),
+            false => search_path::find(&program).ok_or_else(|| {
+                wrong(format!("PATH has no {program}; write ./{program} for a file of this directory"))
+            })?,
+        };
+        let file = fs::metadata(&program).map_err(|e| wrong(e.to_string()))?;
+        if !file.is_file() || file.permissions().mode() & 0o111 == 0 {
+            return Err(wrong(format!("{} is not an executable file", program.display())));
+        }
+        Ok(SideCommand { program, arguments, variables, shown: command.to_owned() })
+    }
+
+    /// Runs one launch with these words. Fails if the launch has not measured everything.
+    pub(super) fn launch(
+        &self,
+        words: &[OsString],
+        file: Option<&mut ResultFile>,
+        interruption: &Interruption,
+    ) -> Result<Ended> {
+        let mut command = Command::new(&self.program);
+        command.args(&self.arguments).args(words);
+        command.envs(self.variables.iter().map(|variable| (&variable.name, &variable.value)));
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).process_group(0);
+        let mut child = command.spawn().map_err(|e| Error::fabric(format!("cannot start {self}: {e}")))?;
+        interruption.pass_on_to(&child)?;
+        let records = self.read(&mut child, file);
+        let status = child.wait().map_err(|e| Error::fabric(format!("{self}: {e}")))?;
+        let code = exit_code(status);
+        let complete = |records: &[Record]| {
+            records.iter().any(|record| matches!(record, Record::End(RunOutcome::Complete, _)))
+        };
+        match (records, code) {
+            (_, FIRST_SIGNAL_CODE..) => Ok(Ended::Interrupted(code)),
+            // The comparison reports rows that were skipped, failed or wrong.
+            (Ok(records), 0 | 4 | 5) if complete(&records) => Ok(Ended::Complete(code, records)),
+            (Err(error), _) => Err(error),
+            (Ok(_), _) => {
+                Err(Error::fabric(format!("a launch of {self} ended early, with exit code {code}")))
+            }
+        }
+    }
+
+    /// Reads the records that a launch prints, without raw samples. A file gets them as they are.
+    fn read(&self, child: &mut Child, mut file: Option<&mut ResultFile>) -> Result<Vec<Record>> {
+        let mut records = Vec::new();
+        for line in child.stdout.take().map(BufReader::new).into_iter().flat_map(BufRead::lines) {
+            let wrong = |e: &dyn fmt::Display| {
+                Error::fabric(format!("{self} prints something other than results: {e}"))
+            };
+            let line = line.map_err(|e| wrong(&e))?;
+            let Some(mut record) = file::parse(&line, 1).map_err(|e| wrong(&e))? else { continue };
+            if let Some(ResultFile { path, file }) = &mut file {
+                file::write(file, &record).and_then(|()| file.flush()).map_err(|e| unwritable(path, &e))?;
+            }
+            if let Record::Launch(row) = &mut record {
+                row.samples.iter_mut().for_each(|samples| samples.elapsed_ns = Vec::new());
+            }
+            records.push(record);
+        }
+        Ok(records)
+    }
+}
+
+impl fmt::Display for SideCommand {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for Variable { name, value } in &self.variables {
+            write!(f, "{name}={} ", shell_words::quote(value))?;
+        }
+        f.write_str(&self.shown)
+    }
+}
+
+impl Variable {
+    /// Reads `NAME=VALUE`.
+    pub(super) fn parse(text: &str) -> std::result::Result<Variable, String> {
+        match text.split_once('=') {
+            Some((name, value)) if !name.is_empty() && !text.contains('\0') => {
+                Ok(Variable { name: name.to_owned(), value: value.to_owned() })
+            }
+            _ => Err("not NAME=VALUE, such as UCX_TLS=tcp".into()),
+        }
+    }
+}
+
+/// Creates the result file of a side, if the user wants one: `ab-a.jsonl` for `-o ab.jsonl`.
+pub(super) fn result_file(out: Option<&Path>, side: char) -> Result<Option<ResultFile>> {
+    let create = |path: &Path| {
+        let stem = path.file_stem().unwrap_or_default().to_string_lossy();
+        let ending = path.extension().map_or(String::new(), |e| format!(".{}", e.to_string_lossy()));
+        let path = path.with_file_name(format!("{stem}-{side}{ending}"));
+        let file = File::create(&path).map_err(|e| unwritable(&path, &e))?;
+        Ok(ResultFile { path, file })
+    };
+    out.map(create).transpose()
+}
+
+fn exit_code(status: ExitStatus) -> u8 {
+    let code = status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0));
+    u8::try_from(code).unwrap_or(u8::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn commands_are_paths_programs_and_command_lines() {
+        let of = |command: &str| {
+            SideCommand::of(Some(command), Vec::new()).map(|side| (side.program, side.arguments))
+        };
+        let sh = search_path::find("sh").unwrap();
+        assert_eq!(of("sh").unwrap(), (sh.clone(), Vec::<String>::new()));
+        assert_eq!(of("sh -c 'exec x' y").unwrap(), (sh, ["-c", "exec x", "y"].map(str::to_owned).to_vec()));
+        let directory = tempfile::tempdir().unwrap();
+        let program = directory.path().join("a b");
+        fs::write(&program, "").unwrap();
+        let name = program.display().to_string();
+        assert!(of(&name).unwrap_err().to_string().contains("not an executable file"));
+        fs::set_permissions(&program, fs::Permissions::from_mode(0o700)).unwrap();
+        assert_eq!(of(&name).unwrap(), (program, Vec::new()));
+        for (wrong, part) in [
+            ("", "it is empty"),
+            ("sh 'x", "quote"),
+            ("no-such-program-1", "PATH has no"),
+            ("/nonexistent/x", "No such"),
+        ] {
+            let error = of(wrong).unwrap_err().to_string();
+            assert!(error.contains(part), "{error}");
+        }
+    }
+
+    #[test]
+    fn variables_are_named_and_shown() {
+        for wrong in ["", "X", "=1"] {
+            assert!(Variable::parse(wrong).is_err(), "{wrong}");
+        }
+        let variables = ["X=1", "Y=a b=c"].map(|text| Variable::parse(text).unwrap()).to_vec();
+        assert_eq!(SideCommand::of(None, variables).unwrap().to_string(), "X=1 Y='a b=c' this ombx");
+    }
+}

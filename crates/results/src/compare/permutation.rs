@@ -1,0 +1,243 @@
+//! Permutation test of all cases together: the step-down maximum statistic of Westfall and Young.
+//!
+//! Whole launches are relabelled, and every case of a launch with it. What the cases of a launch share therefore stays
+//! together, and no assumption about the distribution of launches is needed.
+
+/// Maximum number of relabellings that are enumerated. Otherwise [`DRAWS`] are drawn.
+const ENUMERATED: f64 = 1000.0;
+const DRAWS: usize = 9999;
+const SEED: u64 = 1;
+/// Standard error that is added to that of each case, as a logarithm: the maximum must not belong to rows that hardly vary.
+const FLOOR: f64 = 0.01;
+/// Part of a statistic by which two count as equal.
+const ROUNDING: f64 = 1e-9;
+
+/// How labels may be exchanged between launches.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Design {
+    /// Any launch could have been of either side.
+    #[default]
+    Independent,
+    /// The i-th launches of both sides are a turn. Labels are exchanged within turns.
+    Turns,
+}
+
+/// Value of one case in each launch: those of the base, then those of the new side. `None` if a launch did not measure it.
+pub(super) type Values = Vec<Option<f64>>;
+
+/// Result of the test.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub(super) struct Adjusted {
+    /// P value of each case, adjusted for all cases.
+    pub(super) p: Vec<f64>,
+    /// P value of sides of equal size that are far apart: the smallest that is possible.
+    pub(super) smallest: f64,
+}
+
+/// Tests all cases. The first `base` launches belong to the base.
+pub(super) fn test(cases: &[Values], base: usize, design: Design) -> Adjusted {
+    let Some(launches) = cases.first().map(Vec::len) else { return Adjusted::default() };
+    let cases: Vec<Case> = cases.iter().map(|values| Case::of(values)).collect();
+    let labels: Vec<bool> = (0..launches).map(|launch| launch >= base).collect();
+    let observed: Vec<f64> =
+        cases.iter().map(|case| case.statistic(&(base..launches).collect::<Vec<_>>())).collect();
+    let mut smallest_first: Vec<usize> = (0..cases.len()).collect();
+    smallest_first.sort_by(|a, b| observed[*a].total_cmp(&observed[*b]));
+    let (mut reached, mut all) = (vec![0usize; cases.len()], 0usize);
+    let mut new = Vec::with_capacity(launches);
+    each_relabelling(labels, base, design, |labels| {
+        all += 1;
+        new.clear();
+        new.extend((0..launches).filter(|launch| labels[*launch]));
+        let mut largest = 0.0_f64;
+        for case in &smallest_first {
+            largest = largest.max(cases[*case].statistic(&new));
+            reached[*case] += usize::from(largest >= observed[*case] * (1.0 - ROUNDING));
+        }
+    });
+    let (mut p, mut least) = (vec![1.0; cases.len()], 0.0_f64);
+    for case in smallest_first.into_iter().rev() {
+        least = least.max(reached[case] as f64 / all as f64);
+        p[case] = least;
+    }
+    Adjusted { p, smallest: 2.0 / all as f64 }
+}
+
+/// Values of a case as the statistic needs them.
+struct Case {
+    /// Deviation of each launch from the mean of all. 0 for a launch without a value.
+    deviations: Vec<f64>,
+    /// 1 for a launch with a value, else 0.
+    present: Vec<f64>,
+    squares: f64,
+}
+
+impl Case {
+    fn of(values: &[Option<f64>]) -> Case {
+        let count = values.iter().flatten().count();
+        let mean = values.iter().flatten().sum::<f64>() / count as f64;
+        let deviations: Vec<f64> = values.iter().map(|value| value.map_or(0.0, |x| x - mean)).collect();
+        Case {
+            squares: deviations.iter().map(|x| x * x).sum(),
+            present: values.iter().map(|value| f64::from(u8::from(value.is_some()))).collect(),
+            deviations,
+        }
+    }
+
+    /// Returns the square of the difference of the means over its standard error, or 0 if a side has no value.
+    fn statistic(&self, new: &[usize]) -> f64 {
+        let (mut sum, mut n) = (0.0, 0.0);
+        for launch in new {
+            sum += self.deviations[*launch];
+            n += self.present[*launch];
+        }
+        let count: f64 = self.present.iter().sum();
+        let base = count - n;
+        if n == 0.0 || base == 0.0 || count < 3.0 {
+            return 0.0;
+        }
+        // The deviations of all launches add up to 0.
+        let difference = sum / n + sum / base;
+        let within = (self.squares - difference * difference * n * base / count).max(0.0);
+        let error = within / (count - 2.0) * (1.0 / n + 1.0 / base);
+        difference * difference / (error + FLOOR * FLOOR)
+    }
+}
+
+/// Calls `visit` with every relabelling if there are few, else with the given one and random others.
+fn each_relabelling(mut labels: Vec<bool>, base: usize, design: Design, mut visit: impl FnMut(&[bool])) {
+    let launches = labels.len();
+    match design {
+        Design::Turns if 2.0_f64.powi(base as i32) <= ENUMERATED => {
+            for flips in 0u32..1 << base {
+                (0..launches).for_each(|at| labels[at] = (at >= base) != (flips >> (at % base) & 1 == 1));
+                visit(&labels);
+            }
+        }
+        Design::Independent if ways(launches, base) <= ENUMERATED => loop {
+            visit(&labels);
+            // The next arrangement in lexical order: the last `false` before a `true` becomes `true`.
+            let Some(at) = (1..launches).rev().find(|at| !labels[at - 1] && labels[*at]) else { break };
+            labels[at - 1..].sort_unstable();
+            let first = at - 1 + labels[at - 1..].iter().take_while(|label| !**label).count();
+            labels.swap(at - 1, first);
+        },
+        _ => {
+            visit(&labels);
+            let mut random = Random(SEED);
+            for _ in 0..DRAWS {
+                match design {
+                    Design::Turns => (0..base).for_each(|turn| {
+                        let new_first = random.next() >> 63 == 1;
+                        (labels[turn], labels[base + turn]) = (new_first, !new_first);
+                    }),
+                    Design::Independent => (1..launches).for_each(|at| {
+                        labels.swap(at, (random.next() % (at as u64 + 1)) as usize);
+                    }),
+                }
+                visit(&labels);
+            }
+        }
+    }
+}
+
+/// Returns the number of ways to choose `few` of `all`.
+fn ways(all: usize, few: usize) -> f64 {
+    (0..few).fold(1.0, |ways, i| ways * (all - i) as f64 / (i + 1) as f64)
+}
+
+/// `SplitMix64` (Steele, Lea and Flood).
+pub(super) struct Random(pub(super) u64);
+
+impl Random {
+    /// Returns 64 random bits.
+    pub(super) fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ (mixed >> 31)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    fn relabellings(base: usize, new: usize, design: Design) -> Vec<Vec<bool>> {
+        let mut all = Vec::new();
+        let labels = (0..base + new).map(|at| at >= base).collect();
+        each_relabelling(labels, base, design, |labels| all.push(labels.to_vec()));
+        all
+    }
+
+    #[test]
+    fn few_relabellings_are_enumerated_and_many_are_drawn() {
+        for (base, new, design, count) in [
+            (4, 4, Design::Independent, 70),
+            (3, 6, Design::Independent, 84),
+            (6, 6, Design::Independent, 924),
+            (6, 6, Design::Turns, 64),
+            (9, 9, Design::Turns, 512),
+        ] {
+            let all = relabellings(base, new, design);
+            assert_eq!(all.iter().collect::<BTreeSet<_>>().len(), count, "{base} {new} {design:?}");
+            assert_eq!(all.len(), count);
+            assert!(all.iter().all(|labels| labels.iter().filter(|label| **label).count() == new));
+        }
+        for (launches, design) in [(7, Design::Independent), (10, Design::Turns)] {
+            let all = relabellings(launches, launches, design);
+            assert_eq!(all.len(), DRAWS + 1);
+            let ones: usize = all.iter().filter(|labels| labels[0]).count();
+            assert!((4700..5300).contains(&ones), "{ones}");
+            assert!(all.iter().all(|labels| labels.iter().filter(|label| **label).count() == launches));
+        }
+    }
+
+    fn p(cases: &[Values], base: usize, design: Design) -> Vec<f64> {
+        test(cases, base, design).p
+    }
+
+    fn apart(step: f64, launches: usize) -> Values {
+        let value = |at: usize| (at % launches * 7 % launches) as f64 * 0.01;
+        (0..2 * launches).map(|at| Some(value(at) + if at >= launches { step } else { 0.0 })).collect()
+    }
+
+    #[test]
+    fn sides_that_are_apart_have_the_smallest_p_value() {
+        assert_eq!(p(&[apart(0.5, 4)], 4, Design::Independent), [2.0 / 70.0]);
+        assert_eq!(p(&[apart(-0.5, 6)], 6, Design::Turns), [2.0 / 64.0]);
+        assert_eq!(test(&[apart(0.0, 4)], 4, Design::Independent).smallest, 2.0 / 70.0);
+        let drawn = p(&[apart(0.5, 8)], 8, Design::Independent)[0];
+        assert!((1e-4..0.001).contains(&drawn), "{drawn}");
+        assert!(p(&[apart(0.0, 6)], 6, Design::Independent)[0] > 0.9);
+        assert!(p(&[], 0, Design::Independent).is_empty());
+    }
+
+    #[test]
+    fn more_cases_raise_the_p_value_and_order_does_not_matter() {
+        let one = p(&[apart(0.03, 6)], 6, Design::Independent)[0];
+        let noise = |seed: u64| -> Values {
+            let mut random = Random(seed);
+            (0..12).map(|_| Some((random.next() >> 40) as f64 / 1e8)).collect()
+        };
+        let mut cases: Vec<Values> = (0..20).map(noise).collect();
+        cases.push(apart(0.03, 6));
+        let several = p(&cases, 6, Design::Independent);
+        assert!(several[20] > one, "{} {one}", several[20]);
+        cases.rotate_left(7);
+        let mut rotated = several.clone();
+        rotated.rotate_left(7);
+        assert_eq!(p(&cases, 6, Design::Independent), rotated);
+    }
+
+    #[test]
+    fn missing_and_constant_values_are_no_error() {
+        let mut gaps = apart(0.5, 6);
+        (gaps[0], gaps[7]) = (None, None);
+        let constant = vec![Some(1.0); 12];
+        let none = vec![None; 12];
+        let found = p(&[gaps, constant, none], 6, Design::Independent);
+        assert!(found[0] < 0.05 && found[1] == 1.0 && found[2] == 1.0, "{found:?}");
+    }
+}

@@ -1,0 +1,50 @@
+//! What a comparison could have found: the smallest detectable difference, and the launches that a difference needs.
+
+use statrs::distribution::{ContinuousCDF, StudentsT};
+
+use super::comparison::MIN_LAUNCHES;
+
+/// Quantile of a normal distribution: the chance to find the smallest detectable difference is 81 %.
+const POWER: f64 = 0.88;
+/// Largest number of launches per side that is suggested.
+const MAX_LAUNCHES: usize = 100;
+
+/// Returns the standard deviation within two groups, or `None` if both have one value.
+pub(super) fn pooled_deviation(a: &[f64], b: &[f64]) -> Option<f64> {
+    let squares = |x: &[f64]| {
+        let mean = x.iter().sum::<f64>() / x.len() as f64;
+        x.iter().map(|v| (v - mean).powi(2)).sum::<f64>()
+    };
+    let freedom = (a.len() + b.len()).checked_sub(2).filter(|f| *f > 0 && !a.is_empty() && !b.is_empty())?;
+    Some(((squares(a) + squares(b)) / freedom as f64).sqrt())
+}
+
+/// Returns the smallest difference, a logarithm, that groups of these sizes would have shown.
+pub(super) fn detectable(deviation: f64, a: usize, b: usize) -> Option<f64> {
+    let t = StudentsT::new(0.0, 1.0, (a + b).checked_sub(2)? as f64).ok()?.inverse_cdf(0.975);
+    Some((t + POWER) * deviation * (1.0 / a as f64 + 1.0 / b as f64).sqrt())
+}
+
+/// Returns the smallest number of launches per side that shows a difference, a logarithm. `None` if it is above 100.
+pub(super) fn launches_for(deviation: f64, difference: f64) -> Option<usize> {
+    (MIN_LAUNCHES..=MAX_LAUNCHES).find(|n| detectable(deviation, *n, *n).is_some_and(|d| d <= difference))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn differences_and_launches_match_values_computed_by_hand() {
+        let s = pooled_deviation(&[1.0, 2.0, 3.0], &[4.0, 6.0, 8.0]).unwrap();
+        assert!((s - 2.5_f64.sqrt()).abs() < 1e-12, "{s}");
+        assert_eq!(pooled_deviation(&[1.0], &[2.0]), None);
+        // t(0.975, 10) = 2.228.
+        let d = detectable(0.17, 6, 6).unwrap();
+        assert!((d - (2.228 + 0.88) * 0.17 * (2.0_f64 / 6.0).sqrt()).abs() < 1e-3, "{d}");
+        assert_eq!(launches_for(0.0, 0.05), Some(4));
+        let n = launches_for(0.05, 0.05).unwrap();
+        assert!(detectable(0.05, n, n).unwrap() <= 0.05 && detectable(0.05, n - 1, n - 1).unwrap() > 0.05);
+        assert_eq!(launches_for(1.0, 0.05), None);
+    }
+}

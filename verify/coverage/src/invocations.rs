@@ -1,0 +1,281 @@
+//! Repeated invocations of the default command on this machine: whether one confirms the others.
+
+mod table;
+
+use std::{
+    fs::{self, File},
+    io::Write as _,
+    path::{Path, PathBuf},
+    process::{Command, ExitCode},
+};
+
+use clap::Parser;
+use ombx_core::{measure::shuffle::Shuffle, result::Measurement, stats::median, system::clock::Since};
+use ombx_results::{estimate::Cases, file::Records};
+
+use ombx_toolchain::{
+    command::output,
+    failure::{Failure, Result, failed_if},
+    machine::Machine,
+    mpi::{Flavour, Mpi, Which, installed},
+    release,
+    workspace::Workspace,
+};
+
+use crate::document::{self, PAGE};
+
+/// Line before the results in docs/COVERAGE.md.
+pub(crate) const BEGINNING: &str = "<!-- Written by `cargo xtask coverage invocations --write`. -->\n";
+
+/// Run the default command many times, and count how often an invocation confirms the others
+///
+/// The order of the commands is random. An invocation is right if its interval contains the median of the launches of all other
+/// invocations, and if the next headline lies within the range of launches that it reports. Fails if either share is below 88 %
+/// for any command. Run nothing else on the machine meanwhile.
+#[derive(Parser)]
+#[command(after_help = "Example: cargo xtask coverage invocations --times 10 --mpi mpich")]
+pub(crate) struct Options {
+    /// Invocations of each command
+    #[arg(long, value_name = "N", default_value_t = 40, value_parser = clap::value_parser!(u32).range(3..=10_000))]
+    times: u32,
+    /// MPI to measure with [default: every installed one]
+    #[arg(long, value_enum)]
+    mpi: Option<Which>,
+    /// Only benchmarks whose name contains this
+    #[arg(long, value_name = "PATTERN", default_value = "", hide_default_value = true)]
+    bench: String,
+    /// Seed of the order
+    #[arg(long, value_name = "SEED", default_value_t = 1)]
+    seed: u64,
+    /// Write the results into docs/COVERAGE.md
+    #[arg(long, conflicts_with = "bench")]
+    write: bool,
+    /// Use the existing binaries of ombx
+    #[arg(long)]
+    no_build: bool,
+}
+
+/// Benchmark and message size of a command.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Job {
+    pub(crate) bench: &'static str,
+    pub(crate) size: &'static str,
+}
+
+const JOBS: [Job; 5] = [
+    Job { bench: "p2p.latency", size: "8" },
+    Job { bench: "p2p.bw", size: "64K" },
+    Job { bench: "rma.put_latency", size: "8" },
+    Job { bench: "collective.allreduce", size: "8" },
+    Job { bench: "sockets.latency", size: "8" },
+];
+
+/// All invocations of a command with one MPI, in the order of time.
+#[derive(Debug)]
+pub(crate) struct Series {
+    pub(crate) flavour: Flavour,
+    pub(crate) job: Job,
+    pub(crate) invocations: Vec<Invocation>,
+}
+
+/// What an invocation reported, in the unit of its headline.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Invocation {
+    pub(crate) seconds: f64,
+    /// Medians of the launches.
+    pub(crate) launches: Vec<f64>,
+    pub(crate) headline: f64,
+    /// The 95 % interval.
+    pub(crate) interval: [f64; 2],
+    /// Smallest and largest launch.
+    pub(crate) range: [f64; 2],
+}
+
+/// Measures all commands and prints the table.
+pub(crate) fn main(options: &Options, workspace: &Workspace) -> Result<ExitCode> {
+    let machine = Machine::now();
+    let jobs: Vec<Job> = JOBS.into_iter().filter(|job| job.bench.contains(&options.bench)).collect();
+    if jobs.is_empty() {
+        return Err(Failure::Usage(format!("no measured benchmark's name contains {:?}", options.bench)));
+    }
+    let mut programs: Vec<(Mpi, PathBuf)> = Vec::new();
+    for mpi in installed(options.mpi)? {
+        let ombx = match options.no_build {
+            true => release::existing(mpi.target(&workspace.target).join("release/ombx"))?,
+            false => release::built(&mpi, workspace, &workspace.target)?,
+        };
+        programs.push((mpi, ombx));
+    }
+    let of_mpi = |(mpi, ombx)| jobs.iter().map(move |job| (mpi, ombx, *job));
+    let commands: Vec<(&Mpi, &PathBuf, Job)> =
+        programs.iter().map(|(mpi, ombx)| (mpi, ombx)).flat_map(of_mpi).collect();
+    let series =
+        |(mpi, _, job): &(&Mpi, _, Job)| Series { flavour: mpi.flavour, job: *job, invocations: Vec::new() };
+    let mut all: Vec<Series> = commands.iter().map(series).collect();
+
+    let path = workspace.target.join("coverage-invocations.tsv");
+    let mut log = File::create(&path).map_err(Failure::file(&path))?;
+    let order = Shuffle::new(commands.len() as u32 * options.times, options.seed);
+    for at in 0..commands.len() as u32 * options.times {
+        let index = order.forth(at) as usize % commands.len();
+        let (mpi, ombx, job) = commands[index];
+        let out = mpi.target(&workspace.target).join("coverage-invocation.jsonl");
+        let invocation = invoke(mpi, ombx, job, &out)?;
+        let line = table::line(mpi.flavour, job, &invocation);
+        println!("   {:4} {line}", at + 1);
+        writeln!(log, "{line}").map_err(Failure::file(&path))?;
+        all[index].invocations.push(invocation);
+    }
+    println!("\n{}\nEvery invocation: {}", table::table(&all), path.display());
+    if options.write {
+        document::replace(workspace, PAGE, BEGINNING, &table::part(&all, options.times, &machine))?;
+    }
+    Ok(failed_if(all.iter().any(Series::too_low)))
+}
+
+/// Returns the results in docs/COVERAGE.md.
+pub(crate) fn written(workspace: &Workspace) -> String {
+    let text = fs::read_to_string(workspace.root.join(PAGE)).unwrap_or_default();
+    document::split(&text, BEGINNING).map_or("Not measured yet.\n".into(), |[_, part, _]| part.into())
+}
+
+/// Runs a command once.
+fn invoke(mpi: &Mpi, ombx: &Path, job: Job, out: &Path) -> Result<Invocation> {
+    let mut command = Command::new(ombx);
+    mpi.launch_with(&mut command);
+    command.args(["run", job.bench, "--sizes", job.size, "--quiet", "-o"]).arg(out);
+    let since = Since::now();
+    output(&mut command)?;
+    let seconds = since.elapsed().as_secs_f64();
+    let invocation = read(out, seconds);
+    let _ = fs::remove_file(out);
+    invocation?.ok_or_else(|| Failure::Missing(format!("{}: an invocation has no interval", job.bench)))
+}
+
+/// Reads the only row of a result file; `None` without an interval over launches.
+fn read(path: &Path, seconds: f64) -> Result<Option<Invocation>> {
+    let file = File::open(path).map_err(Failure::file(path))?;
+    let mut cases = Cases::default();
+    for record in Records::of(std::io::BufReader::new(file)) {
+        let record = record.map_err(|e| Failure::Missing(format!("{}: {e}", path.display())))?;
+        cases.record(&record);
+    }
+    let rows: Vec<Measurement> = cases.groups().iter().flat_map(|group| group.estimates()).collect();
+    Ok(match rows.as_slice() {
+        [row] => of_row(row, seconds),
+        _ => None,
+    })
+}
+
+fn of_row(row: &Measurement, seconds: f64) -> Option<Invocation> {
+    let headline = row.headline()?;
+    let launches = row.launches.as_ref()?.medians_ns.iter().map(|ns| row.in_unit(*ns));
+    Some(Invocation {
+        seconds,
+        launches: launches.collect::<Option<_>>()?,
+        headline: headline.value,
+        interval: headline.ci95?,
+        range: row.launch_range()?,
+    })
+}
+
+/// Verdict on a share.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    /// At least 93 %.
+    Met,
+    /// Below the goal, but not a failure.
+    Low,
+    /// Below 88 %.
+    TooLow,
+}
+
+impl Verdict {
+    /// Judges a share, rounded to a whole percentage: 35 of 40 are 88 %.
+    pub(crate) fn of([hits, of]: [u64; 2]) -> Verdict {
+        match (hits as f64 / of as f64 * 100.0).round() {
+            93.0.. => Verdict::Met,
+            88.0.. => Verdict::Low,
+            _ => Verdict::TooLow,
+        }
+    }
+}
+
+impl Series {
+    /// Counts the invocations whose interval contains the median of the launches of all others, and all invocations.
+    pub(crate) fn covered(&self) -> [u64; 2] {
+        let covers = |at: usize| {
+            let others = self.invocations.iter().enumerate().filter(|(other, _)| *other != at);
+            let launches: Vec<f64> = others.flat_map(|(_, other)| other.launches.iter().copied()).collect();
+            median(&launches).is_some_and(|truth| contains(self.invocations[at].interval, truth))
+        };
+        let count = (0..self.invocations.len()).filter(|at| covers(*at)).count();
+        [count as u64, self.invocations.len() as u64]
+    }
+
+    /// Counts the invocations whose range of launches contains the next headline, and those that have a next one.
+    pub(crate) fn confirmed(&self) -> [u64; 2] {
+        let pairs = self.invocations.windows(2);
+        let count = pairs.clone().filter(|pair| contains(pair[0].range, pair[1].headline)).count();
+        [count as u64, pairs.count() as u64]
+    }
+
+    /// Returns the worse verdict of both shares.
+    pub(crate) fn verdict(&self) -> Verdict {
+        let verdicts = [self.covered(), self.confirmed()].map(Verdict::of);
+        [Verdict::TooLow, Verdict::Low].into_iter().find(|bad| verdicts.contains(bad)).unwrap_or(Verdict::Met)
+    }
+
+    fn too_low(&self) -> bool {
+        self.verdict() == Verdict::TooLow
+    }
+
+    /// Returns a figure of every invocation.
+    pub(crate) fn all(&self, figure: impl Fn(&Invocation) -> f64) -> Vec<f64> {
+        self.invocations.iter().map(figure).collect()
+    }
+}
+
+fn contains([low, high]: [f64; 2], x: f64) -> bool {
+    (low..=high).contains(&x)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn invocation(launches: &[f64]) -> Invocation {
+        let ends = [f64::INFINITY, 0.0];
+        let range = launches.iter().fold(ends, |[low, high], x| [low.min(*x), high.max(*x)]);
+        let headline = median(launches).unwrap();
+        Invocation { seconds: 1.0, launches: launches.to_vec(), headline, interval: range, range }
+    }
+
+    fn series(launches: &[&[f64]]) -> Series {
+        let invocations = launches.iter().map(|launches| invocation(launches)).collect();
+        Series { flavour: Flavour::Mpich, job: JOBS[0], invocations }
+    }
+
+    #[test]
+    fn an_invocation_is_judged_by_the_launches_of_the_others() {
+        // The median of the others is 3, 3 and 2; the third interval does not contain it.
+        let series = series(&[&[1.0, 2.0, 3.0], &[1.0, 2.0, 3.0], &[3.0, 4.0, 5.0]]);
+        assert_eq!((series.covered(), series.confirmed()), ([2, 3], [1, 2]));
+        assert!(series.too_low());
+    }
+
+    #[test]
+    fn invocations_that_agree_confirm_each_other() {
+        let series = series(&[&[1.0, 2.0, 3.0], &[1.5, 2.0, 2.5], &[1.0, 2.1, 3.0]]);
+        assert_eq!((series.covered(), series.confirmed()), ([3, 3], [2, 2]));
+        assert_eq!(series.verdict(), Verdict::Met);
+    }
+
+    #[test]
+    fn shares_are_judged_by_whole_percentages() {
+        assert_eq!(
+            [[37, 40], [35, 40], [34, 40]].map(Verdict::of),
+            [Verdict::Met, Verdict::Low, Verdict::TooLow]
+        );
+    }
+}
