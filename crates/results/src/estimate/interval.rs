@@ -5,6 +5,10 @@ use ombx_core::stats::order_bounds;
 /// Minimum number of launches for a 95 % interval.
 const LEAST_LAUNCHES: usize = 6;
 
+/// Standard errors of the autocorrelation above which launches are said to drift. Independent launches exceed it in about 1 of 100
+/// runs; the widening of the interval starts at 1.
+const SURELY_DEPENDENT: f64 = 2.0;
+
 /// Interval of the median of all launches, from the launches that were measured.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Interval {
@@ -14,7 +18,7 @@ pub struct Interval {
     pub high: f64,
     /// Probability that the interval contains the median of all launches, if they are independent.
     pub coverage: f64,
-    /// Whether the launches depend on each other so much that even their range is too narrow for 95 %.
+    /// Whether the launches depend on each other by more than chance, and so much that even their range is too narrow for 95 %.
     pub drift: bool,
 }
 
@@ -41,7 +45,7 @@ pub fn interval(values: &[f64]) -> Option<Interval> {
     // The tolerance keeps a rank that rounding moves by a last digit.
     let moved = (moved + 1e-9).floor();
     if moved < 1.0 {
-        return Some(range(true));
+        return Some(range(q > SURELY_DEPENDENT / (n as f64).sqrt()));
     }
     let moved = moved as usize;
     Some(Interval {
