@@ -80,7 +80,11 @@ fn a_run_has_at_least_six_launches_and_each_format_one_row_per_case() {
     let count = |kind: &str| records.iter().filter(|record| record["kind"] == kind).count();
     assert_eq!(["run", "launch", "end", "case"].map(count), [2, 8, 2, 4], "{direct}");
     let plotted = Job::ombx(&format!("run {SMALL} --launches 2 --plot")).run().expect(0);
-    assert_eq!(plotted.stdout.matches("by bytes").count(), 2, "{plotted}");
+    assert_eq!(
+        plotted.stdout.matches("by bytes").count(),
+        3,
+        "latency, bandwidth and message rate: {plotted}"
+    );
 }
 
 #[test]

@@ -46,8 +46,12 @@ fn a_page_is_drawn_and_follows_theme_and_keyboard() {
 
 /// Checks that curves and intervals lie inside their charts and that labels are text.
 fn curves(page: &mut Browser) {
-    assert_eq!(page.look("document.querySelectorAll('#curves .plot').length"), 2, "latency and bandwidth");
-    assert_eq!(page.look("document.querySelectorAll('#curves .plot .mark').length"), 18, "nine sizes each");
+    assert_eq!(
+        page.look("document.querySelectorAll('#curves .plot').length"),
+        3,
+        "latency, bandwidth and message rate"
+    );
+    assert_eq!(page.look("document.querySelectorAll('#curves .plot .mark').length"), 27, "nine sizes each");
     let intervals = page.look("document.querySelectorAll('#curves .plot .ci').length").as_u64().unwrap();
     assert!(intervals > 0, "intervals are drawn");
     let wide = "Math.min(...[...document.querySelectorAll('#curves .plot .line')].map(l => l.getBoundingClientRect().width))";

@@ -61,9 +61,7 @@ impl Schedule {
             return Some(Ending::Most);
         }
         let each = spent / done.max(1);
-        // The mean is rounded down, so that six times the mean may be less than the time of six launches.
-        let to_six = done < LEAST_LAUNCHES && each * LEAST_LAUNCHES <= LONGEST_EXTENSION;
-        (!to_six && spent + each > self.limit(each)).then_some(Ending::Budget)
+        (spent + each > self.limit(each)).then_some(Ending::Budget)
     }
 
     /// Returns the launches that are expected, for a run that has `done` launches of `each`: those up to the earliest end.
@@ -127,8 +125,6 @@ mod tests {
         let mut schedule = Schedule::new(0.02, 30 * SECOND);
         assert_eq!(schedule.ending(5, None, 50 * SECOND + Duration::from_nanos(3)), None);
         assert_eq!(run(|_| 0.1, 50 * SECOND), (3, Ending::Budget));
-        let uneven = 5 * SECOND + Duration::from_nanos(3);
-        assert_eq!(Schedule::new(0.02, SECOND / 100).ending(5, None, uneven), None);
         assert_eq!(run(|_| 0.1, 400 * SECOND), (1, Ending::Budget));
     }
 }

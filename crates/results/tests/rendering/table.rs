@@ -46,10 +46,10 @@ fn of_every_size_with_marks() {
 fn missing_figures_are_explained() {
     let few = table(&[latency(8, &[2000, 2010, 2020])]);
     assert!(few.contains("n/a: a 95% interval needs 6 independent samples\n"), "{few}");
-    assert!(few.contains("n/a: a p99 needs 368 samples\n"), "{few}");
+    assert!(few.contains("n/a: a p99 needs 368 samples of single iterations\n"), "{few}");
     assert_eq!(few.matches("n/a ").count(), 2, "{few}");
     let rate = table(&[bandwidth(8, &around(2000, 100))]);
-    assert!(rate.contains("n/a: a p1 of the rate needs 368 samples\n"), "{rate}");
+    assert!(rate.contains("n/a: a p1 of the rate needs 368 samples of single iterations\n"), "{rate}");
     let enough = table(&[latency(8, &around(2000, 400))]);
     assert!(!enough.contains("n/a"), "{enough}");
 

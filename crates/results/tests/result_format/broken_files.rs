@@ -125,7 +125,6 @@ fn impossible_values_are_refused() {
         ("summary/n", json!(-1)),
         ("summary/n", json!(1.5)),
         ("summary/n", Value::Null),
-        ("summary/block", json!(0)),
         ("summary/median_ns", Value::Null),
         ("summary/median_ns", json!("NaN")),
         ("summary/median_ns", json!(-1.0)),
