@@ -81,9 +81,9 @@ pub(crate) fn run(job: &Job) -> Result<u8> {
                 stderr_line!("ombx: starting {command:?}");
             }
             let child = if *medium == Medium::Own { Child::Ombx } else { Child::Launcher };
-            let limit = repetition.time_left(limit);
+            let time_left = repetition.time_left(limit);
             let supervision =
-                Supervision { args: &job.output, limit, output: &mut output, progress: &progress };
+                Supervision { args: &job.output, limit, time_left, output: &mut output, progress: &progress };
             worst = supervision.run(command, child).map(|code| code.max(worst.unwrap_or(0)));
             if !matches!(worst, Ok(..FIRST_SIGNAL_CODE)) {
                 break 'launches;

@@ -59,7 +59,8 @@ fn a_benchmark_of_another_crate() {
 
     // The benchmark has the options, format and verification of the built-in ones.
     let files = Files::default();
-    let job = ombx("run acme.copy p2p.latency -n 2 --sizes 4K,64K --max-time 20ms --quick -o").arg(files.path("r"));
+    let job =
+        ombx("run acme.copy p2p.latency -n 2 --sizes 4K,64K --max-time 20ms --quick -o").arg(files.path("r"));
     let done = job.run().expect(0);
     let run = results::run_of(&files.path("r"));
     assert_eq!(run.rows.len(), 4, "{done}");

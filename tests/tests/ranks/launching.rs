@@ -108,7 +108,7 @@ fn a_relative_program_and_directory_work() {
     let files = Files::default();
     std::os::unix::fs::symlink(mpi::ombx(), files.path("ombx")).unwrap();
     let script = format!(
-        "cd '{}' && ./ombx run p2p.latency --sizes 8 --iterations 10 -o out.jsonl",
+        "cd '{}' && ./ombx run p2p.latency --sizes 8 --iterations 10 --quick -o out.jsonl",
         files.root().display()
     );
     Job::of("sh").args(["-c", &script]).env("OMBX_MPIEXEC", mpi::mpiexec()).run().expect(0);

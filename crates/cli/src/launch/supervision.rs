@@ -50,7 +50,10 @@ enum Event {
 /// What the supervision of one launcher needs.
 pub(super) struct Supervision<'a> {
     pub(super) args: &'a OutputArgs,
+    /// Time limit of the job, for its message.
     pub(super) limit: Duration,
+    /// What earlier launches left of it.
+    pub(super) time_left: Duration,
     pub(super) output: &'a mut Output,
     pub(super) progress: &'a Progress,
 }
@@ -75,12 +78,12 @@ impl Supervision<'_> {
         });
         thread::spawn(move || drop(sender.send(Event::Exit(child.wait()))));
 
-        let Supervision { args, limit, output, progress } = self;
+        let Supervision { args, limit, time_left, output, progress } = self;
         let mut job = JobState { args, output, progress, group, history: History::default() };
         let since = Since::now();
         let (mut status, mut open_pipes): (Option<ExitStatus>, u32) = (None, 2);
         // The next action is due at this time.
-        let (mut due, mut polls_without_rank) = (limit, 0);
+        let (mut due, mut polls_without_rank) = (time_left, 0);
         while open_pipes > 0 || status.is_none() {
             let left = due.saturating_sub(since.elapsed());
             let was_ending = job.history.end_reason.is_some();
