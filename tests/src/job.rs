@@ -66,8 +66,8 @@ impl Job {
 
     /// Returns a job of `ombx` with arguments separated by blanks.
     pub fn ombx(arguments: &str) -> Job {
-        let job = Job::of(mpi::ombx()).env("OMBX_MPIEXEC", mpi::mpiexec()).args(arguments.split_whitespace());
-        Job { one_launch: true, ..job }
+        let job = Job::of(mpi::ombx()).env("OMBX_MPIEXEC", mpi::mpiexec()).with_one_launch();
+        job.args(arguments.split_whitespace())
     }
 
     /// Returns a job of `ombx` as `ranks` ranks of an explicit `mpiexec`.
@@ -79,6 +79,12 @@ impl Job {
     pub fn on_ranks(ranks: u32, program: &Path) -> Job {
         let job = Job::of(mpi::mpiexec()).args(mpi::launch_options(ranks));
         mpi::launch_environment().fold(job, |job, (name, value)| job.env(name, value)).arg(program)
+    }
+
+    /// Lets runs of ombx have a single launch, unless options choose another number.
+    #[must_use]
+    pub fn with_one_launch(self) -> Job {
+        Job { one_launch: true, ..self }
     }
 
     /// Adds an argument.

@@ -105,6 +105,7 @@ fn srun_starts_ranks_on_both_hosts() {
         "h1,h2",
         "--max-time",
         "50ms",
+        "--quick",
         "-o",
         &out,
     ];

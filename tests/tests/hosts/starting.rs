@@ -120,6 +120,7 @@ fn single_benchmarks_run_on_the_hosts_of_a_hostfile() {
         "none",
         "--interface",
         "eth0",
+        "--quick",
         "-o",
         &out,
     ];

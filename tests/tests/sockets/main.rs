@@ -12,7 +12,7 @@ use serde_json::Value;
 
 /// Returns a job of `ombx` on this host.
 fn ombx(arguments: &str) -> Job {
-    Job::of(ombx_tests::mpi::ombx()).args(arguments.split_whitespace())
+    Job::of(ombx_tests::mpi::ombx()).with_one_launch().args(arguments.split_whitespace())
 }
 
 /// A job with a result file.

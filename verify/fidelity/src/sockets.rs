@@ -210,7 +210,13 @@ impl Tools {
     fn ombx(&self, words: &str) -> Result<f64> {
         let mut command = Command::new(&self.ombx);
         let time = format!("{MILLISECONDS}ms");
-        command.arg("run").args(words.split(' ')).args(["--max-time", &time, "--precision", "0.01%"]);
+        command.arg("run").args(words.split(' ')).args([
+            "--max-time",
+            &time,
+            "--precision",
+            "0.01%",
+            "--quick",
+        ]);
         command.args(["--format", "jsonl", "--quiet"]).stdin(Stdio::null());
         let text = output(&mut command)?;
         let file = file::read(text.as_bytes()).map_err(|why| unreadable("ombx", &why.to_string()))?;
@@ -244,6 +250,7 @@ impl Tools {
             "8",
             "--iterations",
             "6",
+            "--quick",
             "--format",
             "jsonl",
             "--quiet",

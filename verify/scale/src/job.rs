@@ -66,7 +66,8 @@ impl fmt::Display for Outcome {
 pub(crate) fn ombx(programs: &Programs, words: &[&str], limits: Limits) -> Result<Outcome> {
     let mut command = Command::new(&programs.ombx);
     programs.mpi.launch_with(&mut command);
-    command.args(words).args(["--format", "jsonl", "--quiet", "-n", &limits.ranks.to_string()]);
+    let quick = (words.first() == Some(&"run")).then_some("--quick");
+    command.args(words).args(quick).args(["--format", "jsonl", "--quiet", "-n", &limits.ranks.to_string()]);
     command.args(["--timeout", &format!("{}s", limits.seconds)]);
     watch(command, limits)
 }
