@@ -1,65 +1,27 @@
 //! Results of a run in memory: provenance, rows with raw samples and marks, and numbers of rows.
 
+mod launches;
 mod mark;
+mod run;
+mod tally;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-pub use self::mark::{Level, Mark};
+pub use self::{
+    launches::{LaunchMode, OverLaunches},
+    mark::{Level, Mark},
+    run::{ClockFacts, Run},
+    tally::Tally,
+};
 use crate::{
     benchmark::{Aggregation, Figures, Metric, Work, payload::Check},
     measure::phases::Phases,
     stats::{Percentile, Summary},
     system::clock::Facts,
-    team::Place,
 };
 
 /// A percentile exists only if a reading of the clock, and its step, are at most this fraction of the sample.
 const MAX_READING: f64 = 0.05;
-
-/// Provenance of rows: where, when and how they were measured.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Run {
-    /// Unique name of the run.
-    pub id: String,
-    /// Command line.
-    pub argv: Vec<String>,
-    /// Start in UTC, to the second.
-    pub started: String,
-    /// Version of ombx.
-    pub version: String,
-    /// `release` or `debug`.
-    pub profile: String,
-    /// Transport between the ranks, such as `mpi`.
-    pub fabric: String,
-    /// Library and version, as the library reports them.
-    pub library: String,
-    /// Places of the ranks, in rank order.
-    pub places: Vec<Place>,
-    /// Clock of rank 0.
-    pub clock: ClockFacts,
-    /// Resolved plan, by option.
-    pub plan: BTreeMap<String, String>,
-    /// Environment variables that influence MPI or the network.
-    pub env: BTreeMap<String, String>,
-}
-
-/// Properties of a clock, as results keep them.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ClockFacts {
-    /// `tsc` or `monotonic`.
-    pub source: String,
-    /// Smallest step, in nanoseconds.
-    pub resolution_ns: u64,
-    /// Cost of a reading, in nanoseconds.
-    pub overhead_ns: u64,
-}
-
-impl From<Facts> for ClockFacts {
-    fn from(facts: Facts) -> ClockFacts {
-        let Facts { source, resolution_ns, overhead_ns } = facts;
-        ClockFacts { source: source.into(), resolution_ns, overhead_ns }
-    }
-}
 
 /// Raw samples of one timed rank, or of one of its threads.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -181,30 +143,6 @@ pub struct Measurement {
     pub phases: Option<Phases>,
     /// The launches that it summarises; `None` for the row of a single launch.
     pub launches: Option<OverLaunches>,
-}
-
-/// What an estimate over several launches adds to a row. The median of its summary is the median of the launches' medians.
-#[derive(Debug, Clone, PartialEq)]
-pub struct OverLaunches {
-    /// Median time of one leg in each launch that measured the row, in nanoseconds, in the order of launches.
-    pub medians_ns: Vec<f64>,
-    /// Probability that the interval of the summary contains the median of all launches.
-    pub coverage: f64,
-    /// Two groups of launches, the faster first; `None` if there is one group or fewer than 9 launches.
-    pub modes: Option<[LaunchMode; 2]>,
-    /// Iterations per sample.
-    pub batch: u64,
-    /// OMB's mean, minimum and maximum over ranks: medians over launches.
-    pub across: Option<AcrossRanks>,
-}
-
-/// A group of launches.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct LaunchMode {
-    /// Median of the group, in nanoseconds per leg.
-    pub median_ns: f64,
-    /// Part of the launches, from 0 to 1.
-    pub share: f64,
 }
 
 /// A rate with its interval, derived from the time of an iteration.
@@ -429,42 +367,6 @@ impl Measurement {
         let on_time = |i: &usize| late.len() >= n || !late.contains(&(*i as u64));
         let slowest = &slowest;
         (0..n).filter(on_time).flat_map(|i| threads.iter().map(move |thread| slowest(i, *thread))).collect()
-    }
-}
-
-/// Numbers of rows of a run by outcome.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Tally {
-    /// All rows.
-    pub cases: u64,
-    /// Skipped rows.
-    pub skipped: u64,
-    /// Failed rows whose payload was not wrong.
-    pub failed: u64,
-    /// Rows with a wrong payload.
-    pub corrupt: u64,
-}
-
-impl Tally {
-    /// Counts a row.
-    pub fn add(&mut self, row: &Measurement) {
-        self.cases += 1;
-        match (&row.outcome, &row.check) {
-            (_, Check::Failed(_)) => self.corrupt += 1,
-            (Outcome::Skipped(_), _) => self.skipped += 1,
-            (Outcome::Failed(_), _) => self.failed += 1,
-            (Outcome::Ok, _) => {}
-        }
-    }
-
-    /// Returns the exit code of a complete run with these rows.
-    pub fn exit_code(&self, allow_skips: bool) -> u8 {
-        match self {
-            Tally { corrupt: 1.., .. } => 5,
-            Tally { failed: 1.., .. } => 4,
-            Tally { skipped: 1.., .. } if !allow_skips => 4,
-            _ => 0,
-        }
     }
 }
 

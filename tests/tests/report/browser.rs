@@ -124,7 +124,7 @@ fn arrows(page: &mut Browser) {
     let below = "document.activeElement.closest('figure').querySelector('.readout').textContent";
     page.press("ArrowRight");
     assert!(
-        page.look(title).as_str().unwrap().starts_with("from rank 0 on n0 to rank 1 on n1: 1000"),
+        page.look(title).as_str().unwrap().starts_with("rank 0 on n0 and rank 1 on n1: 1000"),
         "{}",
         page.look(title)
     );

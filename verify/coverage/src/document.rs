@@ -7,15 +7,14 @@ use ombx_toolchain::{
     workspace::Workspace,
 };
 
-use crate::{
-    invocations,
-    line::{Line, Verdict, wilson},
-};
+use crate::line::{Line, Verdict, wilson};
 
 /// The page of all results.
 pub(crate) const PAGE: &str = "docs/COVERAGE.md";
 /// Line before the table of METHODOLOGY.md.
 pub(crate) const BEGINNING: &str = "<!-- Written by `cargo xtask coverage --write`. -->\n";
+/// Line before the results of invocations in the page.
+pub(crate) const INVOCATIONS: &str = "<!-- Written by `cargo xtask coverage invocations --write`. -->\n";
 /// Line after a part of a document that a command writes.
 pub(crate) const END: &str = "<!-- End of what is written. -->\n";
 
@@ -107,7 +106,7 @@ pub(crate) fn page(lines: &[Line], simulated: &str, written: &str, rows: u64) ->
         date = date,
         simulated = simulated,
         table = table(lines),
-        beginning = invocations::BEGINNING,
+        beginning = INVOCATIONS,
         invocations = written,
         end = END
     )

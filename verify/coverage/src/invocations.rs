@@ -22,10 +22,7 @@ use ombx_toolchain::{
     workspace::Workspace,
 };
 
-use crate::document::{self, PAGE};
-
-/// Line before the results in docs/COVERAGE.md.
-pub(crate) const BEGINNING: &str = "<!-- Written by `cargo xtask coverage invocations --write`. -->\n";
+use crate::document::{self, INVOCATIONS as BEGINNING, PAGE};
 
 /// Run the default command many times, and count how often an invocation confirms the others
 ///

@@ -1,12 +1,18 @@
 //! Lines of a file in the form that serde writes. The doc comments are the descriptions of the JSON Schema.
 
+mod end;
+mod launches;
 mod mark;
 
 use std::{borrow::Cow, collections::BTreeMap};
 
 use serde::{Deserialize, Serialize};
 
-pub(super) use self::mark::{LevelLine, MarkLine};
+pub(super) use self::{
+    end::{EndLine, EndOutcome},
+    launches::{AcrossRanksLine, LaunchesLine, ModeLine},
+    mark::{LevelLine, MarkLine},
+};
 
 /// One line. Each launch is a `run`, then a `launch` per row as it is measured, then an `end`. After the last launch follows one
 /// `case` per row, which summarises all launches. A file of a single launch has a `case` instead of each `launch`.
@@ -163,45 +169,6 @@ pub(super) struct CaseLine<'a> {
     /// The launches that a `case` summarises. Absent if the row comes from one launch.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) launches: Option<LaunchesLine>,
-}
-
-/// Launches of a case.
-#[derive(Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub(super) struct LaunchesLine {
-    /// Median of each launch that measured the row, in nanoseconds per leg, in the order of launches.
-    pub(super) medians_ns: Vec<f64>,
-    /// Probability that `ci95_ns` contains the median of all launches. Below 0.95 with fewer than 6 launches.
-    #[cfg_attr(feature = "schema", schemars(range(min = 0.0, max = 1.0)))]
-    pub(super) coverage: f64,
-    /// Two groups of launches, the faster first. Absent if there is one group.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub(super) modes: Vec<ModeLine>,
-    /// Iterations per sample.
-    #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
-    pub(super) batch: u64,
-    /// Mean, minimum and maximum of the ranks' mean times: medians over launches. Absent if not every rank is timed.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) across_ranks: Option<AcrossRanksLine>,
-}
-
-/// Group of launches.
-#[derive(Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub(super) struct ModeLine {
-    /// Median of the group, in nanoseconds per leg.
-    pub(super) median_ns: f64,
-    /// Part of the launches, from 0 to 1.
-    pub(super) share: f64,
-}
-
-/// Mean times of ranks, in nanoseconds per leg.
-#[derive(Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub(super) struct AcrossRanksLine {
-    pub(super) mean_ns: f64,
-    pub(super) min_ns: f64,
-    pub(super) max_ns: f64,
 }
 
 /// Time of a row on rank 0, divided into consecutive phases, in nanoseconds.
@@ -405,33 +372,6 @@ pub(super) struct RateLine {
 pub(super) enum FigureLine {
     Value(f64),
     Unresolved { unresolved: String },
-}
-
-/// How the run ended, and its number of rows.
-#[derive(Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub(super) struct EndLine {
-    pub(super) outcome: EndOutcome,
-    /// Number of rows.
-    pub(super) cases: u64,
-    /// Number of skipped rows.
-    pub(super) skipped: u64,
-    /// Number of rows that failed, other than by wrong payload.
-    pub(super) failed: u64,
-    /// Number of rows with a wrong payload.
-    #[serde(default)]
-    pub(super) corrupt: u64,
-}
-
-/// `complete`: all cases ran or were skipped. `interrupted`: ended by a signal. `broken`: a rank, launcher or
-/// connection failed.
-#[derive(Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "lowercase")]
-pub(super) enum EndOutcome {
-    Complete,
-    Interrupted,
-    Broken,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]

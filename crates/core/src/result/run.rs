@@ -1,0 +1,50 @@
+//! Provenance of rows.
+
+use std::collections::BTreeMap;
+
+use crate::{system::clock::Facts, team::Place};
+
+/// Provenance of rows: where, when and how they were measured.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Run {
+    /// Unique name of the run.
+    pub id: String,
+    /// Command line.
+    pub argv: Vec<String>,
+    /// Start in UTC, to the second.
+    pub started: String,
+    /// Version of ombx.
+    pub version: String,
+    /// `release` or `debug`.
+    pub profile: String,
+    /// Transport between the ranks, such as `mpi`.
+    pub fabric: String,
+    /// Library and version, as the library reports them.
+    pub library: String,
+    /// Places of the ranks, in rank order.
+    pub places: Vec<Place>,
+    /// Clock of rank 0.
+    pub clock: ClockFacts,
+    /// Resolved plan, by option.
+    pub plan: BTreeMap<String, String>,
+    /// Environment variables that influence MPI or the network.
+    pub env: BTreeMap<String, String>,
+}
+
+/// Properties of a clock, as results keep them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ClockFacts {
+    /// `tsc` or `monotonic`.
+    pub source: String,
+    /// Smallest step, in nanoseconds.
+    pub resolution_ns: u64,
+    /// Cost of a reading, in nanoseconds.
+    pub overhead_ns: u64,
+}
+
+impl From<Facts> for ClockFacts {
+    fn from(facts: Facts) -> ClockFacts {
+        let Facts { source, resolution_ns, overhead_ns } = facts;
+        ClockFacts { source: source.into(), resolution_ns, overhead_ns }
+    }
+}

@@ -1,0 +1,40 @@
+//! Numbers of rows by outcome.
+
+use super::{Measurement, Outcome};
+use crate::benchmark::payload::Check;
+
+/// Numbers of rows of a run by outcome.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Tally {
+    /// All rows.
+    pub cases: u64,
+    /// Skipped rows.
+    pub skipped: u64,
+    /// Failed rows whose payload was not wrong.
+    pub failed: u64,
+    /// Rows with a wrong payload.
+    pub corrupt: u64,
+}
+
+impl Tally {
+    /// Counts a row.
+    pub fn add(&mut self, row: &Measurement) {
+        self.cases += 1;
+        match (&row.outcome, &row.check) {
+            (_, Check::Failed(_)) => self.corrupt += 1,
+            (Outcome::Skipped(_), _) => self.skipped += 1,
+            (Outcome::Failed(_), _) => self.failed += 1,
+            (Outcome::Ok, _) => {}
+        }
+    }
+
+    /// Returns the exit code of a complete run with these rows.
+    pub fn exit_code(&self, allow_skips: bool) -> u8 {
+        match self {
+            Tally { corrupt: 1.., .. } => 5,
+            Tally { failed: 1.., .. } => 4,
+            Tally { skipped: 1.., .. } if !allow_skips => 4,
+            _ => 0,
+        }
+    }
+}
