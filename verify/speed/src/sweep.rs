@@ -75,7 +75,7 @@ impl Sweep {
     pub(crate) fn measure(&'static self, program: &Program, times: u16) -> Result<Swept> {
         let run = |turn: u16| {
             let bare_s = program.bare()?;
-            let before = if turn % 2 == 0 { self.omb(program)? } else { 0.0 };
+            let before = if turn.is_multiple_of(2) { self.omb(program)? } else { 0.0 };
             let taken = self.ombx(program)?;
             let after = if turn % 2 == 1 { self.omb(program)? } else { 0.0 };
             Ok(Taken { bare_s, omb_s: before + after, ..taken })

@@ -1,6 +1,6 @@
 //! Repetition of a job: how many launches it has, and what each one takes from those before it.
 
-use std::{ffi::OsString, time::Duration};
+use std::{ffi::OsString, thread, time::Duration};
 
 use ombx_core::{
     measure::plan::{KnownBatches, Launch},
@@ -13,12 +13,18 @@ use crate::{
     job::Job,
 };
 
+/// Least time between the starts of two launches, where the number of launches is open. Machines change their speed for seconds at a
+/// time: launches that are spread over more time see more of it.
+const SPACING: Duration = Duration::from_millis(250);
+
 /// The launches of a job.
 pub(super) struct Repetition {
     launches: Launches,
     schedule: Option<Schedule>,
     done: u32,
     since: Since,
+    /// Time between launches in which nothing ran.
+    paused: Duration,
     /// Maximum time of a row in a launch; `None` if the user fixed the number of iterations.
     most: Option<Duration>,
     /// The user's limit for the whole job.
@@ -39,6 +45,7 @@ impl Repetition {
             schedule,
             done: 0,
             since: Since::now(),
+            paused: Duration::ZERO,
             most,
             timeout: job.start.timeout,
             row_time: most.map_or(FIRST_ROW_TIME, |most| most.min(FIRST_ROW_TIME)),
@@ -92,7 +99,7 @@ impl Repetition {
         if let Some(most) = self.most {
             let sampled: u64 =
                 cases.all().flatten().filter_map(|row| row.phases).map(|phases| phases.sample_ns).sum();
-            let fixed = spent.saturating_sub(Duration::from_nanos(sampled)) / self.done;
+            let fixed = spent.saturating_sub(self.paused + Duration::from_nanos(sampled)) / self.done;
             self.row_time = estimate::row_time(cases, fixed, most);
         }
         match (&mut self.schedule, self.launches.count) {
@@ -110,6 +117,11 @@ impl Repetition {
                          --budget, or fewer cases",
                         self.done
                     );
+                }
+                if ending.is_none() {
+                    let pause = (SPACING * self.done).saturating_sub(spent).min(SPACING);
+                    thread::sleep(pause);
+                    self.paused += pause;
                 }
                 ending.is_none()
             }

@@ -162,7 +162,7 @@ fn pairs_take_from_the_first_start_to_the_last_end() {
     };
     let samples = [of(0, [1000, 3000], [0, 500]), of(2, [900, 3100], [400, 0])];
     assert_eq!(Measurement::combine(&samples, 1), [130.0, 350.0]);
-    let summary = Measurement::summarise(&samples, 1).unwrap();
+    let summary = Measurement::summarise(&samples, 1, CLOCK).unwrap();
     assert_eq!((summary.median, summary.n), (240.0, 2), "total time over total work");
     let row = Measurement {
         samples: samples.to_vec(),
