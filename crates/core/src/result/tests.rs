@@ -101,7 +101,7 @@ fn an_interval_contains_a_step_of_the_clock_at_each_end() {
 #[test]
 fn percentiles_come_from_single_iterations_that_are_long_beside_a_reading() {
     // One of 50 iterations takes twice as long, in no order.
-    let slow = |i: u64| i * 7919 % 50 == 0;
+    let slow = |i: u64| (i * 7919).is_multiple_of(50);
     let of = |iteration_ns: u64| {
         let elapsed_ns = (0..1000).map(|i| if slow(i) { 2 } else { 1 } * iteration_ns).collect();
         let batches = [Samples { batch: 10, elapsed_ns: vec![10 * iteration_ns; 40], ..Samples::default() }];
