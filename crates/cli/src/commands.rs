@@ -84,7 +84,16 @@ pub(crate) fn parser(registry: &Registry) -> clap::Command {
     Cli::command()
         .mut_subcommand("run", |run| axes::add_options(run, registry))
         .mut_subcommand("ab", |ab| {
-            axes::add_options(ab.mut_arg("budget", |budget| budget.default_value("60s")), registry)
+            let turns = "Number of turns, each with a launch of both sides [default: 6 to 30, until every case is decided or \
+                         --budget is spent]";
+            let ab = ab.mut_arg("budget", |budget| budget.default_value("60s"));
+            let ab = ab.mut_arg("launches", |launches| launches.help(turns));
+            // The end of a comparison depends on its verdicts, and it has formats of its own.
+            let ab = ab.mut_args(|arg| {
+                let unused = ["precision", "format"].contains(&arg.get_id().as_str());
+                if unused { arg.hide(true) } else { arg }
+            });
+            axes::add_options(ab, registry)
         })
         .mut_subcommand("links", links::adapt_options)
 }

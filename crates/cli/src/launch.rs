@@ -40,7 +40,11 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 pub(crate) use self::job_state::FIRST_SIGNAL_CODE;
 #[cfg(not(feature = "mpi"))]
 pub(crate) use self::no_mpi as mpiexec;
-use self::{job_state::Child, repetition::Repetition, supervision::Supervision};
+use self::{
+    job_state::{Child, Ended},
+    repetition::Repetition,
+    supervision::Supervision,
+};
 use crate::{
     arguments::{argv, role, start::Launcher},
     job::{Job, time_limit},
@@ -58,12 +62,12 @@ pub(crate) fn run(job: &Job) -> Result<u8> {
     check(job, &media)?;
     let mut output = Output::open(job)?;
     let limit = time_limit::of_job(job.extent.time, job.start.timeout);
-    let mut worst = Ok(0);
+    let mut worst: Result<u8> = Ok(0);
     let mut repetition = Repetition::of(job);
     let interrupted = interruption()?;
     let progress = Progress::new(job.extent.rows, job.output.quiet);
     'launches: loop {
-        let arguments = repetition.arguments();
+        let arguments = repetition.begin();
         if !arguments.is_empty() {
             progress.launch(repetition.position());
         }
@@ -84,9 +88,16 @@ pub(crate) fn run(job: &Job) -> Result<u8> {
             let time_left = repetition.time_left(limit);
             let supervision =
                 Supervision { args: &job.output, limit, time_left, output: &mut output, progress: &progress };
-            worst = supervision.run(command, child).map(|code| code.max(worst.unwrap_or(0)));
-            if !matches!(worst, Ok(..FIRST_SIGNAL_CODE)) {
-                break 'launches;
+            match supervision.run(command, child) {
+                Ok(Ended::Complete(code)) => worst = worst.map(|worst| code.max(worst)),
+                Ok(Ended::Stopped(code)) => {
+                    worst = worst.map(|worst| code.max(worst));
+                    break 'launches;
+                }
+                Err(error) => {
+                    worst = Err(error);
+                    break 'launches;
+                }
             }
         }
         if !repetition.launched(output.cases()) {

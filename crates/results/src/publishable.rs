@@ -10,10 +10,7 @@ use ombx_core::{
     result::{Measurement, Outcome},
 };
 
-use crate::verdict;
-
-/// Launches that a 95 % interval over launches needs.
-const LEAST_LAUNCHES: usize = 6;
+use crate::{estimate::LEAST_LAUNCHES, verdict};
 
 /// Returns what keeps a row from being published; nothing for a row that can be.
 ///
@@ -29,7 +26,8 @@ pub fn obstacles(row: &Measurement) -> BTreeSet<&str> {
     let marks = row.doubts().map(|mark| mark.code.as_str());
     let unverified = (row.check == Check::Off).then_some("unverified");
     // The next launch may differ by more than the interval of one launch says.
-    let few = (row.launch_count() < LEAST_LAUNCHES && row.bench != verdict::BENCH).then_some("few_launches");
+    let few = (row.launch_count() < LEAST_LAUNCHES as usize && row.bench != verdict::BENCH)
+        .then_some("few_launches");
     let no_interval = row.summary.as_ref().is_none_or(|s| s.ci95.is_none()).then_some("no_interval");
     marks.chain(unverified).chain(few).chain(no_interval).collect()
 }

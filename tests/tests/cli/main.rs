@@ -45,7 +45,7 @@ impl StartRecorder {
     }
 
     fn run(&self, words: &[&str]) -> Done {
-        Job::ombx("").args(words).env("OMBX_MPIEXEC", &self.launcher).run()
+        Job::of(mpi::ombx()).args(words).env("OMBX_MPIEXEC", &self.launcher).run()
     }
 
     fn started(&self) -> bool {
@@ -59,7 +59,8 @@ impl StartRecorder {
         let library = LIBRARY.get_or_init(|| shim::library("starts", env!("CARGO_TARGET_TMPDIR")));
         let note = self.files.path("processes");
         let _ = fs::remove_file(&note);
-        let job = Job::ombx("").args(words).env("OMBX_MPIEXEC", &self.launcher).env("LD_PRELOAD", library);
+        let job =
+            Job::of(mpi::ombx()).args(words).env("OMBX_MPIEXEC", &self.launcher).env("LD_PRELOAD", library);
         let done = job.env("OMBX_STARTS", &note).directory(self.files.root()).run();
         let line = done.stderr.strip_suffix('\n').unwrap_or_default();
         let one = done.stderr.starts_with("ombx: ") && line.len() > 10 && !line.contains(char::is_control);

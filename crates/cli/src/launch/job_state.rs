@@ -30,6 +30,15 @@ pub(super) enum Child {
     Ombx,
 }
 
+/// How a launch ended, with the exit code.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Ended {
+    /// All its rows have arrived.
+    Complete(u8),
+    /// A signal or a failure, which is already reported, ended it early.
+    Stopped(u8),
+}
+
 /// Why the launching process ends a job.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum EndReason {
@@ -134,15 +143,15 @@ impl JobState<'_> {
         }
     }
 
-    /// Returns the exit code, or the reason why the job is incomplete.
+    /// Returns how the launch ended, or the reason why the job is incomplete.
     pub(super) fn conclude(
         mut self,
         child: Child,
         status: Option<ExitStatus>,
         limit: Duration,
-    ) -> Result<u8> {
+    ) -> Result<Ended> {
         if self.history.complete && matches!(self.history.end_reason, None | Some(EndReason::Complete)) {
-            return Ok(self.output.exit_code(self.args.allow_skips));
+            return Ok(Ended::Complete(self.output.exit_code(self.args.allow_skips)));
         }
         if let Some(error) = self.history.error.take() {
             return Err(error);
@@ -160,7 +169,9 @@ impl JobState<'_> {
         match self.history.end_reason {
             Some(EndReason::Signal(signal)) => {
                 stderr_line!("{OMBX}interrupted; {kept}");
-                return Ok(FIRST_SIGNAL_CODE.saturating_add(u8::try_from(signal).unwrap_or(0)));
+                return Ok(Ended::Stopped(
+                    FIRST_SIGNAL_CODE.saturating_add(u8::try_from(signal).unwrap_or(0)),
+                ));
             }
             Some(EndReason::TimeLimit) => {
                 return Err(Error::fabric(format!(
@@ -176,7 +187,7 @@ impl JobState<'_> {
         let code = status.and_then(|status| status.code());
         if let Some(code @ 2..=7) = code.filter(|_| child == Child::Ombx && self.history.messages > 0) {
             // The process has printed what went wrong.
-            return Ok(code as u8);
+            return Ok(Ended::Stopped(code as u8));
         }
         if self.history.messages == 0 {
             let from = self.history.launcher_output.len().saturating_sub(LAST_LINES);

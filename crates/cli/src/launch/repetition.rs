@@ -4,6 +4,7 @@ use std::{ffi::OsString, thread, time::Duration};
 
 use ombx_core::{
     measure::plan::{KnownBatches, Launch},
+    result::Outcome,
     system::clock::Since,
 };
 use ombx_results::estimate::{self, Cases, Ending, FIRST_ROW_TIME, LOOKS, Schedule};
@@ -23,6 +24,8 @@ pub(super) struct Repetition {
     schedule: Option<Schedule>,
     done: u32,
     since: Since,
+    /// Start of the current launch.
+    started: Since,
     /// Time between launches in which nothing ran.
     paused: Duration,
     /// Maximum time of a row in a launch; `None` if the user fixed the number of iterations.
@@ -45,6 +48,7 @@ impl Repetition {
             schedule,
             done: 0,
             since: Since::now(),
+            started: Since::now(),
             paused: Duration::ZERO,
             most,
             timeout: job.start.timeout,
@@ -65,8 +69,9 @@ impl Repetition {
         (self.done + 1, expected.max(self.done + 1))
     }
 
-    /// Returns the arguments of the ranks of the next launch.
-    pub(super) fn arguments(&self) -> Vec<OsString> {
+    /// Begins a launch and returns the arguments of its ranks.
+    pub(super) fn begin(&mut self) -> Vec<OsString> {
+        self.started = Since::now();
         if self.launches.is_one() {
             return Vec::new();
         }
@@ -89,7 +94,7 @@ impl Repetition {
         self.timeout.map_or(limit, |timeout| timeout.saturating_sub(self.since.elapsed()))
     }
 
-    /// Takes note of a launch that is complete. Returns whether another one follows.
+    /// Records a complete launch. Returns whether another one follows.
     pub(super) fn launched(&mut self, cases: &Cases) -> bool {
         self.done += 1;
         if self.done == 1 {
@@ -102,24 +107,29 @@ impl Repetition {
             let fixed = spent.saturating_sub(self.paused + Duration::from_nanos(sampled)) / self.done;
             self.row_time = estimate::row_time(cases, fixed, most);
         }
+        let rows: Vec<_> = cases.groups().iter().flat_map(estimate::Group::estimates).collect();
+        if !rows.iter().any(|row| row.outcome == Outcome::Ok) {
+            // Another launch would skip the same cases, or fail in the same way.
+            return false;
+        }
         match (&mut self.schedule, self.launches.count) {
             (_, LaunchCount::Fixed(count)) => self.done < count,
             (None, _) => false,
             (Some(schedule), _) => {
-                let rows: Vec<_> = cases.groups().iter().flat_map(estimate::Group::estimates).collect();
                 let ending = schedule.ending(self.done, estimate::reached(&rows), spent);
                 let late = self.timeout.is_some_and(|timeout| spent + spent / self.done > timeout);
                 let ending = ending.or(late.then_some(Ending::Budget));
                 if ending == Some(Ending::Budget) && self.done < LOOKS[0] {
                     let each = (spent / self.done).as_secs_f64();
+                    let option = if late { "--timeout" } else { "--budget" };
                     stderr_line!(
-                        "ombx: {} instead of 6 launches, because each takes {each:.0} s: a 95 % interval needs 6. Give a longer \
-                         --budget, or fewer cases",
+                        "ombx: {} instead of 6 launches, because each takes {each:.2} s: a 95 % interval needs 6. Give a longer \
+                         {option}, or fewer cases",
                         self.done
                     );
                 }
                 if ending.is_none() {
-                    let pause = (SPACING * self.done).saturating_sub(spent).min(SPACING);
+                    let pause = SPACING.saturating_sub(self.started.elapsed());
                     thread::sleep(pause);
                     self.paused += pause;
                 }

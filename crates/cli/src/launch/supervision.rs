@@ -20,7 +20,7 @@ use signal_hook::{
 };
 
 use super::{
-    job_state::{Child, EndReason, History, JobState},
+    job_state::{Child, EndReason, Ended, History, JobState},
     orphans, session_directory,
 };
 use crate::{
@@ -59,8 +59,8 @@ pub(super) struct Supervision<'a> {
 }
 
 impl Supervision<'_> {
-    /// Runs a launcher to its end and returns the exit code. A complete run is a success, even if the launcher's exit code is not 0.
-    pub(super) fn run(self, mut command: Command, which: Child) -> Result<u8> {
+    /// Runs a launcher to its end and returns how it ended. A complete run is a success, even if the launcher's exit code is not 0.
+    pub(super) fn run(self, mut command: Command, which: Child) -> Result<Ended> {
         let program = command.get_program().to_string_lossy().into_owned();
         command.stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
         let (sender, events) = mpsc::channel();

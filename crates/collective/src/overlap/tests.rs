@@ -146,7 +146,8 @@ fn an_offloaded_operation_overlaps_completely() {
     assert!((figure(&row, "overlap_percent") - 100.0).abs() < 1.0, "{:?}", row.figures);
     assert_eq!(row.samples[0].elapsed_ns.len(), 40, "the row has the samples of both together");
     let ends = ["overlap_low_percent", "overlap_high_percent"].map(|name| figure(&row, name));
-    assert_eq!(ends, [100.0, 100.0], "samples without noise have no error");
+    let error = "samples without noise are wrong by a step of the clock at most";
+    assert!(ends[0] <= 100.0 && 100.0 <= ends[1] && ends[1] - ends[0] < 0.1, "{error}: {ends:?}");
 }
 
 #[test]

@@ -98,7 +98,7 @@ pub(crate) fn section(comparison: &Comparison) -> Markup {
 
 fn side(side: &SideInfo) -> String {
     let libraries: Vec<&str> = side.libraries.iter().map(String::as_str).collect();
-    format!("{} ({}, {})", side.name, count(side.runs.len(), "launch"), libraries.join(", "))
+    format!("{} ({}, {})", side.name, count(side.launches, "launch"), libraries.join(", "))
 }
 
 /// Formats a fraction as a signed percentage.

@@ -57,8 +57,10 @@ pub struct SideInfo {
     pub label: String,
     /// Description, usually the names of the files.
     pub name: String,
-    /// Identifiers of the runs of this side. Each run is one launch.
+    /// Identifiers of the runs of this side.
     pub runs: Vec<String>,
+    /// Number of launches. A launch with several media has a run for each.
+    pub launches: usize,
     /// MPI libraries of the runs, without build details.
     pub libraries: BTreeSet<String>,
 }

@@ -41,7 +41,7 @@ pub(super) fn notes(base: &SideResults, new: &SideResults) -> Vec<Note> {
         });
     }
     for (name, side) in [("base", base), ("new", new)] {
-        let (runs, ended) = (side.count(), side.complete);
+        let (runs, ended) = (side.runs.len(), side.complete);
         if ended < runs {
             let text = format!("{name}: {} of {runs} runs are incomplete", runs - ended);
             notes.push(Note { code: "incomplete", text });

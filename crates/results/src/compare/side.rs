@@ -4,6 +4,7 @@ use std::collections::{BTreeSet, HashMap};
 
 use super::comparison::{CaseId, SideInfo};
 use crate::{
+    estimate::is_within_a_launch,
     file::{Record, RunOutcome, RunWithRows},
     run_info::library,
 };
@@ -18,6 +19,8 @@ pub struct SideResults {
     name: String,
     label: Option<String>,
     pub(super) runs: Vec<Run>,
+    /// Number of launches. A launch with several media has a run for each.
+    launches: usize,
     /// Number of complete runs.
     pub(super) complete: usize,
     rows: Vec<Row>,
@@ -38,7 +41,7 @@ pub(super) struct Row {
 /// One case of one launch.
 #[derive(Debug)]
 pub(super) struct Launch {
-    /// Number of the run on its side, from 0.
+    /// Number of the launch on its side, from 0.
     pub(super) run: usize,
     /// Median in the unit of the headline figure.
     pub(super) median: f64,
@@ -81,7 +84,7 @@ impl SideResults {
 
     /// Returns the number of launches.
     pub fn count(&self) -> usize {
-        self.runs.len()
+        self.launches
     }
 
     pub(super) fn rows(&self) -> impl Iterator<Item = &Row> {
@@ -97,11 +100,14 @@ impl SideResults {
             label: self.label.clone().unwrap_or_else(|| default_label.to_owned()),
             name: self.name.clone(),
             runs: self.runs.iter().map(|run| run.id.clone()).collect(),
+            launches: self.launches,
             libraries: self.runs.iter().map(library).collect(),
         }
     }
 
     fn begin(&mut self, run: Run) {
+        let of_last = self.runs.last().is_some_and(|last| is_same_launch(last, &run));
+        self.launches += usize::from(!of_last);
         self.runs.push(run);
     }
 
@@ -111,7 +117,7 @@ impl SideResults {
             self.rows.len() - 1
         });
         let case = &mut self.rows[at];
-        let run = self.runs.len().saturating_sub(1);
+        let run = self.launches.saturating_sub(1);
         match &row.outcome {
             Outcome::Ok => match launch(row, run) {
                 // A repeated row counts once: all its rows belong to the same launch.
@@ -134,6 +140,12 @@ impl Row {
     pub(super) fn measured(&self) -> bool {
         !self.launches.is_empty()
     }
+}
+
+/// Returns whether a run is that of another medium in the same launch.
+fn is_same_launch(one: &Run, other: &Run) -> bool {
+    let number = |run: &Run| Some((run.plan.get("launch")?.clone(), run.plan.get("order")?.clone()));
+    one.fabric != other.fabric && number(one).is_some() && number(one) == number(other)
 }
 
 fn case_id(row: &Measurement) -> CaseId {
@@ -170,7 +182,10 @@ fn launch(row: &Measurement, run: usize) -> Option<Launch> {
         run,
         median,
         log_time: if row.metric == Metric::Latency { median.ln() } else { -median.ln() },
-        invalid: row.marks(Level::Invalid).map(|mark| mark.code.clone()).next(),
+        invalid: row
+            .marks(Level::Invalid)
+            .find(|mark| !is_within_a_launch(mark))
+            .map(|mark| mark.code.clone()),
         marks: row.doubts().map(|mark| mark.code.clone()).collect(),
     })
 }

@@ -5,13 +5,13 @@ use std::collections::BTreeMap;
 use ombx_core::{
     benchmark::{Figure, Figures, interval_names, payload::Check},
     measure::phases::Phases,
-    result::{AcrossRanks, Mark, Measurement, Outcome, OverLaunches},
+    result::{AcrossRanks, LaunchMode, Mark, Measurement, Outcome, OverLaunches},
     stats::{Percentile, Summary, median},
 };
 
 use super::{interval::interval, modes::modes};
 
-/// Codes of marks that only matter within a launch: the interval over launches contains what they are about.
+/// Codes of marks about the interval within a launch, which the interval over launches replaces.
 const WITHIN_A_LAUNCH: [&str; 3] = ["not_converged", "no_interval", "autocorrelated"];
 
 /// Returns the row over all launches of a case; `None` without rows. The row of a single launch is returned as it is.
@@ -41,23 +41,20 @@ pub fn estimate(rows: &[Measurement]) -> Option<Measurement> {
     row.trust = marks(rows);
     if let Some((summary, over, drift)) = over_launches(&measured).filter(|_| failed.is_none()) {
         row.trust.extend(drift);
-        row.trust.extend(over.modes.map(|[fast, slow]| {
-            let us = |ns: f64| crate::number::figure(ns / 1e3);
-            let (fast_us, slow_us) = (us(fast.median_ns), us(slow.median_ns));
-            let percent = |share: f64| format!("{:.0} %", share * 100.0);
-            Mark::caution(
-                "launch_modes",
-                "two modes of launches",
-                format!(
-                    "launches take {fast_us} us ({}) or {slow_us} us ({}): the median hides that there are two states",
-                    percent(fast.share),
-                    percent(slow.share),
-                ),
-            )
-        }));
+        row.trust.extend(over.modes.map(|modes| two_modes(typical, modes)));
         (row.summary, row.launches) = (Some(summary), Some(over));
     }
     Some(row)
+}
+
+/// Returns the mark of a row whose launches form two groups.
+fn two_modes(row: &Measurement, modes: [LaunchMode; 2]) -> Mark {
+    let [fast, slow] = modes.map(|mode| {
+        let value = row.in_unit(mode.median_ns).map_or("n/a".into(), crate::number::figure);
+        format!("{value} {} ({:.0} %)", row.metric.unit(), mode.share * 100.0)
+    });
+    let advice = format!("launches have {fast} or {slow}: the median hides two states");
+    Mark::caution("launch_modes", "two modes of launches", advice)
 }
 
 /// Returns the worst check of the launches.
@@ -148,17 +145,33 @@ fn figures(rows: &[Measurement]) -> Figures {
     combined
 }
 
-/// Returns the marks that more than half of the launches have: a minority moves neither the median nor much of the interval.
+/// Returns the marks that more than half of the launches have, at the level that more than half reach. A minority moves neither the
+/// median nor much of the interval.
 fn marks(rows: &[Measurement]) -> Vec<Mark> {
-    let mut counted: Vec<(Mark, usize)> = Vec::new();
-    for mark in rows.iter().flat_map(|row| &row.trust).filter(|mark| !WITHIN_A_LAUNCH.contains(&&*mark.code))
-    {
-        match counted.iter_mut().find(|(known, _)| known.code == mark.code) {
-            Some((_, count)) => *count += 1,
-            None => counted.push((mark.clone(), 1)),
+    let mut by_code: Vec<(&str, Vec<&Mark>)> = Vec::new();
+    for row in rows {
+        let mut worst: BTreeMap<&str, &Mark> = BTreeMap::new();
+        for mark in row.trust.iter().filter(|mark| !is_within_a_launch(mark)) {
+            let kept = worst.entry(mark.code.as_str()).or_insert(mark);
+            *kept = if mark.level > kept.level { mark } else { kept };
+        }
+        for (code, mark) in worst {
+            match by_code.iter_mut().find(|(known, _)| *known == code) {
+                Some((_, marks)) => marks.push(mark),
+                None => by_code.push((code, vec![mark])),
+            }
         }
     }
-    counted.into_iter().filter(|(_, count)| count * 2 > rows.len()).map(|(mark, _)| mark).collect()
+    let of_most = |(_, mut marks): (&str, Vec<&Mark>)| {
+        marks.sort_by_key(|mark| std::cmp::Reverse(mark.level));
+        marks.get(rows.len() / 2).map(|mark| (*mark).clone())
+    };
+    by_code.into_iter().filter_map(of_most).collect()
+}
+
+/// Returns whether a mark is about the interval within a launch, which the interval over launches replaces.
+pub(crate) fn is_within_a_launch(mark: &Mark) -> bool {
+    WITHIN_A_LAUNCH.contains(&mark.code.as_str())
 }
 
 #[cfg(test)]
@@ -216,6 +229,20 @@ mod tests {
         rows.iter_mut().for_each(|row| row.trust.push(Mark::invalid("oversubscribed", "oversubscribed", "")));
         let codes: Vec<String> = estimate(&rows).unwrap().trust.into_iter().map(|mark| mark.code).collect();
         assert_eq!(codes, ["oversubscribed"]);
+    }
+
+    #[test]
+    fn a_mark_has_the_level_that_most_launches_reach() {
+        let levels = |marks: [Mark; 3]| {
+            let mut rows = [300, 310, 320].map(launch);
+            rows.iter_mut().zip(marks).for_each(|(row, mark)| row.trust.push(mark));
+            estimate(&rows).unwrap().trust[0].level
+        };
+        let of = |level| Mark::of(level, "preempted", "preempted", "");
+        use ombx_core::result::Level::{Caution, Invalid, Note};
+        assert_eq!(levels([of(Note), of(Invalid), of(Invalid)]), Invalid);
+        assert_eq!(levels([of(Invalid), of(Note), of(Note)]), Note);
+        assert_eq!(levels([of(Invalid), of(Caution), of(Note)]), Caution);
     }
 
     #[test]

@@ -179,10 +179,11 @@ pub fn tally(rows: &[Measurement]) -> Tally {
     tally
 }
 
-/// Returns the largest half width of the rows' intervals, as a fraction of their medians; `None` without an interval of some row.
+/// Returns the largest half width of the rows' intervals, as a fraction of their medians; `None` if some row has no interval, or no
+/// row was measured.
 pub fn reached(rows: &[Measurement]) -> Option<f64> {
     let measured = rows.iter().filter_map(|row| row.summary.as_ref());
-    measured.map(Summary::precision).try_fold(0.0, |most: f64, reached| Some(most.max(reached?)))
+    measured.map(Summary::precision).reduce(|most, reached| Some(most?.max(reached?))).flatten()
 }
 
 /// Returns a row without raw samples, and with what can only be derived from them.

@@ -5,8 +5,8 @@ use ombx_core::stats::order_bounds;
 /// Minimum number of launches for a 95 % interval.
 const LEAST_LAUNCHES: usize = 6;
 
-/// Standard errors of the autocorrelation above which launches are said to drift. Independent launches exceed it in about 1 of 100
-/// runs; the widening of the interval starts at 1.
+/// Standard errors of the autocorrelation above which launches are said to drift. Independent launches seldom exceed it; the
+/// widening of the interval starts at 1.
 const SURELY_DEPENDENT: f64 = 2.0;
 
 /// Interval of the median of all launches, from the launches that were measured.

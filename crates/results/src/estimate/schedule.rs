@@ -1,4 +1,4 @@
-//! When there are enough launches.
+//! Rule that ends a run of several launches.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ pub const LOOKS: [u32; 7] = [6, 9, 12, 15, 20, 25, 30];
 /// A launch that takes more than this part of the budget extends it to [`LEAST_LAUNCHES`] launches.
 const LONG_LAUNCH: u32 = 6;
 /// Launches that a 95 % interval needs.
-const LEAST_LAUNCHES: u32 = 6;
+pub const LEAST_LAUNCHES: u32 = LOOKS[0];
 /// Maximum time of a run whose launches are long.
 const LONGEST_EXTENSION: Duration = Duration::from_secs(180);
 
@@ -76,8 +76,8 @@ impl Schedule {
     fn limit(&self, each: Duration) -> Duration {
         // `each` is rounded down to nanoseconds.
         let six = (each + Duration::from_nanos(1)) * LEAST_LAUNCHES;
-        match each > self.budget / LONG_LAUNCH {
-            true => self.budget.max(six.min(LONGEST_EXTENSION)),
+        match each > self.budget / LONG_LAUNCH && six <= LONGEST_EXTENSION {
+            true => self.budget.max(six),
             false => self.budget,
         }
     }
@@ -124,7 +124,8 @@ mod tests {
         assert_eq!(run(|_| 0.1, 10 * SECOND), (6, Ending::Budget));
         let mut schedule = Schedule::new(0.02, 30 * SECOND);
         assert_eq!(schedule.ending(5, None, 50 * SECOND + Duration::from_nanos(3)), None);
-        assert_eq!(run(|_| 0.1, 50 * SECOND), (3, Ending::Budget));
+        // Six would take more than three minutes: as many as fit into the budget.
+        assert_eq!(run(|_| 0.1, 50 * SECOND), (1, Ending::Budget));
         assert_eq!(run(|_| 0.1, 400 * SECOND), (1, Ending::Budget));
     }
 }

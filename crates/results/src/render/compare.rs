@@ -73,7 +73,7 @@ pub fn verdict(verdict: &Verdict, within: f64) -> String {
 }
 
 fn describe(side: &SideInfo) -> String {
-    let launches = side.runs.len();
+    let launches = side.launches;
     let plural = if launches == 1 { "" } else { "es" };
     let libraries: Vec<&str> = side.libraries.iter().map(String::as_str).collect();
     format!("{} · {launches} launch{plural} · {}", side.name, libraries.join(", "))

@@ -2,13 +2,11 @@
 
 use std::{fmt, time::Duration};
 
-/// Numbers of launches per side after which the comparison is looked at. Few looks leave few chances to stop by luck.
-const LOOKS: [u32; 7] = [6, 9, 12, 15, 20, 25, 30];
+use ombx_results::estimate::{LEAST_LAUNCHES, LOOKS};
+
 /// Maximum number of launches per side.
 pub(super) const MOST_LAUNCHES: u32 = LOOKS[LOOKS.len() - 1];
-/// Launches per side that are taken even if they exceed the budget.
-const LEAST_LAUNCHES: u32 = LOOKS[0];
-/// Time for them.
+/// Time for the fewest launches of both sides, even if it exceeds the budget.
 const LEAST_TIME: Duration = Duration::from_secs(180);
 
 /// Decides after each turn whether another one follows.
