@@ -131,7 +131,7 @@ fn arrows(page: &mut Browser) {
     page.press("ArrowDown");
     page.press("End");
     let cell = page.look(title);
-    assert!(cell.as_str().unwrap().contains("to rank 3 on n3: 2000.0 µs, 2.00 times the median"), "{cell}");
+    assert!(cell.as_str().unwrap().contains("and rank 3 on n3: 2000.0 µs, 2.00 times the median"), "{cell}");
     assert_eq!(page.look(below), cell);
 }
 
