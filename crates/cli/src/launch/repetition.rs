@@ -14,9 +14,9 @@ use crate::{
     job::Job,
 };
 
-/// Least time between the starts of two launches, where the number of launches is open. Machines change their speed for seconds at a
-/// time: launches that are spread over more time see more of it.
-const SPACING: Duration = Duration::from_millis(250);
+/// Least time between the starts of two launches up to the second look, where the number of launches is open. Machines change their
+/// speed for seconds at a time: launches that are spread over more time see more of it.
+const SPACING: Duration = Duration::from_millis(280);
 
 /// The launches of a job.
 pub(super) struct Repetition {
@@ -128,7 +128,7 @@ impl Repetition {
                         self.done
                     );
                 }
-                if ending.is_none() {
+                if ending.is_none() && self.done < LOOKS[1] {
                     let pause = SPACING.saturating_sub(self.started.elapsed());
                     thread::sleep(pause);
                     self.paused += pause;
