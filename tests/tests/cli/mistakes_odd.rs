@@ -40,7 +40,7 @@ const SUITES: &[&[u8]] = &[
     b"[[entry]]\nrun = \"rma.put_bw\"\nsync = [\"lock\", \"spinlock\"]\n",
     b"[defaults]\nranks = 100000000\n[[entry]]\nrun = \"p2p.latency\"\n",
     b"[defaults]\nhostfile = \"/nonexistent\"\n[[entry]]\nrun = \"p2p.latency\"\n",
-    b"[defaults]\nseed = 3\n[[entry]]\nrun = \"p2p.latency\"\n",
+    b"[defaults]\nquick = true\nseed = 3\n[[entry]]\nrun = \"p2p.latency\"\n",
     b"[defaults]\ntimeout = \"soon\"\n[[entry]]\nrun = \"p2p.latency\"\n",
     b"defaults = 3\n[[entry]]\nrun = \"p2p.latency\"\n",
     b"entry = 3\n",

@@ -51,8 +51,7 @@ impl FromStr for KnownBatches {
             let batch = u64::from_str_radix(batch, 16).ok().filter(|batch| *batch > 0)?;
             Some((u32::from_str_radix(key, 16).ok()?, batch))
         };
-        let pairs = text.split(',').filter(|pair| !pair.is_empty());
-        let all = pairs.map(one).collect::<Option<BTreeMap<_, _>>>();
+        let all = text.split(',').map(one).collect::<Option<BTreeMap<_, _>>>();
         all.map(KnownBatches).ok_or_else(|| Error::usage(format!("batches {text:?} are not hash:batch,..")))
     }
 }
@@ -69,8 +68,7 @@ mod tests {
         let read: KnownBatches = batches.to_string().parse().unwrap();
         assert_eq!(read, batches);
         assert_eq!((read.get("p2p.latency/bytes=8"), read.get("p2p.latency/bytes=16")), (Some(25), None));
-        assert_eq!("".parse::<KnownBatches>().unwrap(), KnownBatches::default());
-        for text in ["x", "1:0", "1:2:3", "1"] {
+        for text in ["", "x", "1:0", "1:2:3", "1"] {
             assert!(text.parse::<KnownBatches>().is_err(), "{text}");
         }
     }
