@@ -14,9 +14,10 @@ use crate::{
     job::Job,
 };
 
-/// Least time between the starts of two launches up to the second look, where the number of launches is open. Machines change their
-/// speed for seconds at a time: launches that are spread over more time see more of it.
-const SPACING: Duration = Duration::from_millis(280);
+/// Least and largest time from the start of a launch to the next one, up to the second look and where the number of launches is open:
+/// twice the time of a launch, within these bounds. Machines change their speed for seconds at a time: launches that are spread over more
+/// time see more of it.
+const SPACING: [Duration; 2] = [Duration::from_millis(250), Duration::from_millis(600)];
 
 /// The launches of a job.
 pub(super) struct Repetition {
@@ -129,7 +130,8 @@ impl Repetition {
                     );
                 }
                 if ending.is_none() && self.done < LOOKS[1] {
-                    let pause = SPACING.saturating_sub(self.started.elapsed());
+                    let took = self.started.elapsed();
+                    let pause = (2 * took).clamp(SPACING[0], SPACING[1]).saturating_sub(took);
                     thread::sleep(pause);
                     self.paused += pause;
                 }
