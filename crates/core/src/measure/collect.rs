@@ -61,12 +61,17 @@ impl RoundSamples {
         let ticks = self.starts.as_ref().map_or(&[][..], |starts| &starts.ticks);
         let parts = [&*self.elapsed_ns, &self.started_ns, &self.late, &owner, ticks];
         let words = parts.iter().flat_map(|part| [part.len() as u64].into_iter().chain(part.iter().copied()));
-        words.flat_map(u64::to_le_bytes).collect()
+        let words: Vec<u64> = words.collect();
+        words.iter().copied().chain([checksum(words.iter().copied())]).flat_map(u64::to_le_bytes).collect()
     }
 
-    /// Decodes a round; `None` if it is malformed, as from another build of ombx.
+    /// Decodes a round; `None` if it is malformed, as from another build of ombx, or differs from its checksum.
     fn from_bytes(bytes: &[u8]) -> Option<RoundSamples> {
-        let (mut words, rest) = bytes.as_chunks::<8>();
+        let (words, rest) = bytes.as_chunks::<8>();
+        let (sum, mut words) = words.split_last()?;
+        if checksum(words.iter().copied().map(u64::from_le_bytes)) != u64::from_le_bytes(*sum) {
+            return None;
+        }
         let mut part = || {
             let (length, more) = words.split_first()?;
             let (part, more) = more.split_at_checked(usize::try_from(u64::from_le_bytes(*length)).ok()?)?;
@@ -90,6 +95,12 @@ impl RoundSamples {
     }
 }
 
+/// Returns a checksum that any flipped bit changes: each step is invertible in the word and in the sum.
+fn checksum(words: impl Iterator<Item = u64>) -> u64 {
+    const ODD: u64 = 0x9e37_79b9_7f4a_7c15;
+    words.fold(ODD, |sum, word| (sum ^ word).wrapping_mul(ODD).rotate_left(29))
+}
+
 /// Gathers a round of every timed rank on rank 0; returns nothing on other ranks.
 ///
 /// Collective, except for [`Aggregation::Origin`].
@@ -109,7 +120,8 @@ pub(crate) fn collect(
     let read = |(rank, bytes): (u32, Vec<u8>)| {
         let samples = RoundSamples::from_bytes(&bytes).ok_or_else(|| {
             Error::fabric(format!(
-                "cannot read the samples of rank {rank}; start the same build of ombx on every rank"
+                "the samples of rank {rank} did not arrive as they were sent: start the same build of ombx on every rank, and check \
+                 this MPI library or network if it is the same"
             ))
         });
         Ok(((rank, 0), samples?))
@@ -215,6 +227,11 @@ mod tests {
         let bytes = taken.to_bytes();
         assert_eq!(RoundSamples::from_bytes(&bytes), Some(taken));
         assert!((0..bytes.len()).all(|cut| RoundSamples::from_bytes(&bytes[..cut]).is_none()));
+        for bit in 0..8 * bytes.len() {
+            let mut damaged = bytes.clone();
+            damaged[bit / 8] ^= 1 << (bit % 8);
+            assert_eq!(RoundSamples::from_bytes(&damaged), None, "bit {bit}");
+        }
     }
 
     #[test]
@@ -231,7 +248,8 @@ mod tests {
             (None, None, None)
         );
         // The length says more samples than there are bytes.
-        assert!(RoundSamples::from_bytes(&u64::MAX.to_le_bytes()).is_none());
+        let long = [u64::MAX, checksum([u64::MAX].into_iter())].map(u64::to_le_bytes).concat();
+        assert!(RoundSamples::from_bytes(&long).is_none());
     }
 
     #[test]
