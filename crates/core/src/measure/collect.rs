@@ -61,15 +61,14 @@ impl RoundSamples {
         let ticks = self.starts.as_ref().map_or(&[][..], |starts| &starts.ticks);
         let parts = [&*self.elapsed_ns, &self.started_ns, &self.late, &owner, ticks];
         let words = parts.iter().flat_map(|part| [part.len() as u64].into_iter().chain(part.iter().copied()));
-        let words: Vec<u64> = words.collect();
-        words.iter().copied().chain([checksum(words.iter().copied())]).flat_map(u64::to_le_bytes).collect()
+        sealed(&words.flat_map(u64::to_le_bytes).collect::<Vec<u8>>())
     }
 
     /// Decodes a round; `None` if it is malformed, as from another build of ombx, or differs from its checksum.
     fn from_bytes(bytes: &[u8]) -> Option<RoundSamples> {
-        let (words, rest) = bytes.as_chunks::<8>();
-        let (sum, mut words) = words.split_last()?;
-        if checksum(words.iter().copied().map(u64::from_le_bytes)) != u64::from_le_bytes(*sum) {
+        let (content, sum) = bytes.split_last_chunk::<8>()?;
+        let (mut words, rest) = content.as_chunks::<8>();
+        if checksum(words) != u64::from_le_bytes(*sum) {
             return None;
         }
         let mut part = || {
@@ -95,10 +94,16 @@ impl RoundSamples {
     }
 }
 
+/// Appends the checksum of a message.
+pub(crate) fn sealed(content: &[u8]) -> Vec<u8> {
+    [content, &checksum(content.as_chunks::<8>().0).to_le_bytes()].concat()
+}
+
 /// Returns a checksum that any flipped bit changes: each step is invertible in the word and in the sum.
-fn checksum(words: impl Iterator<Item = u64>) -> u64 {
+fn checksum(words: &[[u8; 8]]) -> u64 {
     const ODD: u64 = 0x9e37_79b9_7f4a_7c15;
-    words.fold(ODD, |sum, word| (sum ^ word).wrapping_mul(ODD).rotate_left(29))
+    let step = |sum: u64, word: &[u8; 8]| (sum ^ u64::from_le_bytes(*word)).wrapping_mul(ODD).rotate_left(29);
+    words.iter().fold(ODD, step)
 }
 
 /// Gathers a round of every timed rank on rank 0; returns nothing on other ranks.
@@ -248,8 +253,7 @@ mod tests {
             (None, None, None)
         );
         // The length says more samples than there are bytes.
-        let long = [u64::MAX, checksum([u64::MAX].into_iter())].map(u64::to_le_bytes).concat();
-        assert!(RoundSamples::from_bytes(&long).is_none());
+        assert!(RoundSamples::from_bytes(&sealed(&u64::MAX.to_le_bytes())).is_none());
     }
 
     #[test]
