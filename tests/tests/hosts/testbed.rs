@@ -107,7 +107,7 @@ impl Bed {
     pub(crate) fn ombx(&self, hosts: &str, options: &str) -> Job {
         let mut words = vec![mpi::ombx().to_string_lossy().into_owned()];
         words.extend(options.split_whitespace().map(str::to_owned));
-        if options.starts_with("run ") {
+        if options.starts_with("run ") && !options.contains("--launches") {
             words.push("--quick".into());
         }
         words.extend(["--hosts", hosts, "--bind", "none", "--interface", "eth0", "-o"].map(str::to_owned));
