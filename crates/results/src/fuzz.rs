@@ -8,7 +8,9 @@ use crate::{
     compare::{Comparison, Settings, SideResults},
     estimate::Cases,
     file::{self, Record, RunOutcome, RunWithRows},
-    render::{self, Broadcasts, Csv, Links, LinksCsv, OpenMetrics, OsuTable, Overhead, Paint, Renderer, Table},
+    render::{
+        self, Broadcasts, Csv, Links, LinksCsv, OpenMetrics, OsuTable, Overhead, Paint, Renderer, Table,
+    },
     verdict::TimesBySize,
 };
 

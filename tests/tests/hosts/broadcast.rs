@@ -8,113 +8,130 @@ use ombx_tests::{print_note, results};
 
 use crate::testbed::{Bed, eventually};
 
-/// One-way delay of every link.
-const DELAY_US: f64 = 2000.0;
-/// Rate of each host's port in Mbit/s.
-const PORT: f64 = 6.0;
-/// Message that occupies the port, below the eager limits, and the bytes of its three frames.
+/// Message that occupies a port. It is below the eager limits of both MPIs.
 const LONG: u64 = 4096;
+/// Bytes of its three frames.
 const LONG_FRAMES: f64 = LONG as f64 + 3.0 * 66.0;
 
-/// Medians in microseconds: naive and acknowledged.
+/// Hosts and their network. Ranks poll, and more ranks than cores wait some milliseconds for their turn at each hop. Delays are so
+/// long that this does not matter.
+#[derive(Debug, Clone, Copy)]
+struct Network {
+    hosts: u32,
+    /// One-way delay of every link, in milliseconds.
+    delay: f64,
+    /// Rate of each host's port in Mbit/s.
+    port: Option<f64>,
+}
+
+/// Medians in milliseconds: naive and acknowledged.
 #[derive(Debug, Clone, Copy)]
 struct Times {
     naive: f64,
     acked: f64,
 }
 
-/// Measures both methods for a linear and a binomial broadcast on all hosts.
-fn measure(bed: &Bed, hosts: u32, bytes: u64) -> [Times; 2] {
-    let names: Vec<String> = (1..=hosts).map(|host| format!("h{host}")).collect();
-    let run = |words: &str| -> Vec<Measurement> {
-        let line = format!("run {words} -n {hosts} --by linear,binomial --sizes {bytes} --warmup 2");
-        let done = bed.ombx(&names.join(","), &line).run().expect(0);
-        let rows = results::run_of(&bed.out()).rows;
-        for row in &rows {
-            assert_eq!((&row.outcome, &row.check), (&Outcome::Ok, &Check::Passed), "{}\n{done}", row.key);
-        }
-        rows
-    };
-    let acked = run("collective.bcast_acked --iterations 16 --batch 1");
-    let naive = run(&format!("collective.bcast_round --iterations {}", 4 * 8 * hosts));
-    let of = |rows: &[Measurement], by: &str| {
-        let counts = |row: &&Measurement| {
-            row.axes.get("by").is_some_and(|value| value == by)
-                && row.axes.get("acker").is_none_or(|acker| acker == "slowest")
-        };
-        let row = rows.iter().find(counts).unwrap_or_else(|| panic!("no row by {by}"));
-        row.summary.as_ref().expect("a summary").median / 1e3
-    };
-    ["linear", "binomial"].map(|by| Times { naive: of(&naive, by), acked: of(&acked, by) })
-}
+impl Network {
+    fn up(self) -> Option<Bed> {
+        let port = self.port.map_or(String::new(), |mbit| format!(" --port {}kbit", mbit * 1e3));
+        Bed::up(&format!("--hosts {} --delay {}ms{port}", self.hosts, self.delay))
+    }
 
-/// Returns when the last rank has the message, by a linear and a binomial broadcast.
-fn truth(hosts: u32, occupied_us: f64) -> [f64; 2] {
-    let hops = f64::from(hosts.next_power_of_two().ilog2());
-    [f64::from(hosts - 1) * occupied_us + DELAY_US, hops * (occupied_us + DELAY_US)]
+    fn names(self) -> String {
+        (1..=self.hosts).map(|host| format!("h{host}")).collect::<Vec<_>>().join(",")
+    }
+
+    /// Returns when the last rank has a message of these frames, by a linear and a binomial broadcast.
+    fn truth(self, frames: f64) -> [f64; 2] {
+        let occupied = self.port.map_or(0.0, |mbit| 8e-3 * frames / mbit);
+        let hops = f64::from(self.hosts.next_power_of_two().ilog2());
+        [f64::from(self.hosts - 1) * occupied + self.delay, hops * (occupied + self.delay)]
+    }
+
+    /// Measures both methods for a linear and a binomial broadcast on all hosts. The last rank is the last to have the message by
+    /// both algorithms, so that its acknowledgement is enough on many hosts.
+    fn measure(self, bed: &Bed, bytes: u64) -> [Times; 2] {
+        let acked = if self.hosts > 4 { "collective.bcast_ack" } else { "collective.bcast_acked" };
+        let run = |words: &str| -> Vec<Measurement> {
+            let line = format!("run {words} -n {} --by linear,binomial --sizes {bytes}", self.hosts);
+            let done = bed.ombx(&self.names(), &line).run().expect(0);
+            let rows = results::run_of(&bed.out()).rows;
+            for row in &rows {
+                assert_eq!((&row.outcome, &row.check), (&Outcome::Ok, &Check::Passed), "{}\n{done}", row.key);
+            }
+            rows
+        };
+        let acked = run(&format!("{acked} --iterations 10 --warmup 1 --batch 1"));
+        let naive = run(&format!("collective.bcast_round --iterations {} --warmup 1", 8 * self.hosts));
+        let of = |rows: &[Measurement], by: &str| {
+            let counts = |row: &&Measurement| {
+                row.axes.get("by").is_some_and(|value| value == by)
+                    && row.axes.get("acker").is_none_or(|acker| acker == "slowest")
+            };
+            let row = rows.iter().find(counts).unwrap_or_else(|| panic!("no row by {by}"));
+            row.summary.as_ref().expect("a summary").median / 1e6
+        };
+        ["linear", "binomial"].map(|by| Times { naive: of(&naive, by), acked: of(&acked, by) })
+    }
+
+    /// Measures until acknowledged broadcasts take what the network says, and `holds` accepts all times, linear and binomial.
+    fn check(self, (bytes, frames): (u64, f64), holds: impl Fn([Times; 2]) -> bool) {
+        let Some(bed) = self.up() else { return };
+        let truth = self.truth(frames);
+        eventually(3, || {
+            let found = self.measure(&bed, bytes);
+            let message =
+                format!("{bytes} bytes over {self:?}, linear and binomial: {found:?}, truth {truth:?}");
+            print_note(&message);
+            // No broadcast is faster than the network.
+            assert!(found.iter().zip(truth).all(|(found, truth)| found.acked > 0.95 * truth), "{message}");
+            let right = found.iter().zip(truth).all(|(found, truth)| found.acked < 1.05 * truth);
+            if right && holds(found) { Ok(()) } else { Err(message) }
+        });
+    }
 }
 
 /// Short messages do not wait for each other: a linear broadcast takes one delay, a binomial one a delay per hop. The naive loop takes
 /// one delay for both, because the next root starts after one message.
-fn short_messages(hosts: u32) {
-    let Some(bed) = Bed::up(&format!("--hosts {hosts} --delay 2ms")) else { return };
-    let truth = truth(hosts, 0.0);
-    eventually(3, || {
-        let found = measure(&bed, hosts, 8);
-        let message = format!("{hosts} hosts, 8 bytes, linear and binomial: {found:?}, truth {truth:?}");
-        print_note(&message);
-        let right = found.iter().zip(truth).all(|(found, truth)| (found.acked / truth - 1.0).abs() < 0.05);
-        // No broadcast can be faster than its delays.
-        assert!(found.iter().zip(truth).all(|(found, truth)| found.acked > 0.97 * truth), "{message}");
-        if right && found[1].naive < 0.75 * found[1].acked { Ok(()) } else { Err(message) }
-    });
-}
-
-#[test]
-fn four_hosts_broadcast_short_messages() {
-    short_messages(4);
-}
-
-#[test]
-fn eight_hosts_broadcast_short_messages() {
-    short_messages(8);
+fn is_right_for_short([linear, binomial]: [Times; 2]) -> bool {
+    linear.acked < 0.6 * binomial.acked && binomial.naive < 0.75 * binomial.acked
 }
 
 /// A long message occupies the port of its sender. The linear broadcast waits for n - 1 of them at the root, the binomial one for
 /// one at each hop. The naive loop waits for one message of the linear and for log2 n messages of the binomial broadcast, without the
 /// delays of the other hops. It therefore ranks them wrongly.
-fn long_messages(hosts: u32) {
-    let Some(bed) = Bed::up(&format!("--hosts {hosts} --delay 2ms --port {PORT}Mbit")) else { return };
-    let truth = truth(hosts, 8.0 * LONG_FRAMES / PORT);
-    eventually(3, || {
-        let found = measure(&bed, hosts, LONG);
-        let message = format!("{hosts} hosts, {LONG} bytes, linear and binomial: {found:?}, truth {truth:?}");
-        print_note(&message);
-        let [linear, binomial] = found;
-        assert!(linear.acked > 0.97 * truth[0] && binomial.acked > 0.97 * truth[1], "{message}");
-        let right = found.iter().zip(truth).all(|(found, truth)| (found.acked / truth - 1.0).abs() < 0.05);
-        let below = found.iter().all(|found| found.naive < 0.95 * found.acked);
-        let ranked = linear.acked > 1.1 * binomial.acked && linear.naive < 0.9 * binomial.naive;
-        if right && below && ranked { Ok(()) } else { Err(message) }
-    });
+fn is_right_for_long([linear, binomial]: [Times; 2]) -> bool {
+    let naive_is_below = [linear, binomial].iter().all(|found| found.naive < 0.95 * found.acked);
+    naive_is_below && linear.acked > 1.1 * binomial.acked && linear.naive < 0.9 * binomial.naive
+}
+
+#[test]
+fn four_hosts_broadcast_short_messages() {
+    Network { hosts: 4, delay: 40.0, port: None }.check((8, 0.0), is_right_for_short);
+}
+
+#[test]
+fn eight_hosts_broadcast_short_messages() {
+    Network { hosts: 8, delay: 150.0, port: None }.check((8, 0.0), is_right_for_short);
 }
 
 #[test]
 fn four_hosts_broadcast_long_messages() {
-    long_messages(4);
+    Network { hosts: 4, delay: 10.0, port: Some(1.2) }.check((LONG, LONG_FRAMES), is_right_for_long);
 }
 
 #[test]
 fn eight_hosts_broadcast_long_messages() {
-    long_messages(8);
+    Network { hosts: 8, delay: 60.0, port: Some(0.4) }.check((LONG, LONG_FRAMES), is_right_for_long);
 }
 
 #[test]
 fn the_suite_says_which_method_is_wrong() {
-    let Some(bed) = Bed::up(&format!("--hosts 4 --delay 2ms --port {PORT}Mbit")) else { return };
+    let network = Network { hosts: 4, delay: 2.0, port: Some(4.0) };
+    let Some(bed) = network.up() else { return };
     eventually(2, || {
         let line = "run suite:broadcast --sizes 8,4K --iterations 16 --warmup 2 --launches 6";
-        let done = bed.ombx("h1,h2,h3,h4", line).run().expect(0);
+        let done = bed.ombx(&network.names(), line).run().expect(0);
         let lines: Vec<&str> = done.stdout.lines().filter(|line| line.contains("faster is")).collect();
         lines.iter().for_each(|line| print_note(line));
         let says = |size: &str, words: &str| {

@@ -129,8 +129,7 @@ fn each_pacing_times_every_rank() {
 /// A tree on two ranks is one message in each direction, also for 0 bytes.
 #[test]
 fn a_message_tree_is_a_ping_pong_on_two_ranks_and_reaches_all_ranks() {
-    let options =
-        "collective.bcast_acked p2p.latency -n 2 --by binomial --sizes 0 --max-time 200ms --ack-correction all";
+    let options = "collective.bcast_acked p2p.latency -n 2 --by binomial --sizes 0 --max-time 200ms --ack-correction all";
     // Other programs may disturb one row of a launch and not the other: one of four launches must agree.
     let mut ratios = Vec::new();
     let agrees = (0..4).any(|_| {
@@ -165,7 +164,8 @@ fn every_method_times_every_algorithm() {
         // Rows name an algorithm only if it is not that of the library.
         assert!(rows.iter().all(|row| row.axes.get("by").is_none_or(|by| by != "library")));
     }
-    let rows = rows_of("collective.bcast -n 3 --by all --root rotate --sizes 0,8,64K --iterations 4 --warmup 1");
+    let rows =
+        rows_of("collective.bcast -n 3 --by all --root rotate --sizes 0,8,64K --iterations 4 --warmup 1");
     assert_eq!(rows.len(), 9);
     assert!(rows.iter().any(|row| row.key == "collective.bcast/pace=barrier,bytes=0,root=rotate"));
     assert!(rows.iter().any(|row| row.key == "collective.bcast/by=linear,pace=barrier,bytes=8,root=rotate"));

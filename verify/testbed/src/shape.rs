@@ -142,7 +142,8 @@ impl Shape {
             let (from, to) = (at / self.hosts, at % self.hosts);
             format!("{from} {to} {} {}\n", wire.delay.as_nanos(), wire.rate.unwrap_or(0))
         };
-        format!("{} {}\n", self.hosts, self.port.unwrap_or(0)) + &(0..self.wires.len()).map(line).collect::<String>()
+        format!("{} {}\n", self.hosts, self.port.unwrap_or(0))
+            + &(0..self.wires.len()).map(line).collect::<String>()
     }
 
     /// Parses the text of [`Shape::to_text`].

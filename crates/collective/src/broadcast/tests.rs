@@ -7,7 +7,9 @@ use crate::broadcast::{
     tree::{Binomial, Linear, Tree},
 };
 use ombx_core::{
-    benchmark::{Aggregation, AxisValue, Benchmark, Figure, Kernel, Layout, Method, Metric, Root, payload::Check},
+    benchmark::{
+        Aggregation, AxisValue, Benchmark, Figure, Kernel, Layout, Method, Metric, Root, payload::Check,
+    },
     measure::plan::{Effort, Plan, parse_sizes},
     result::{Measurement, Outcome},
     testkit::{SimMesh, measure},

@@ -80,8 +80,17 @@ impl<S: Shape, M> Tree<S, M> {
     fn new(mesh: M, me: u32, ranks: u32, slots: Slots) -> Tree<S, M> {
         let (buffer, bytes) = (vec![0; slots.total() as usize], slots.bytes as usize);
         let children = Vec::with_capacity(S::children(0, ranks).count());
-        let mut tree =
-            Tree { mesh, me, ranks, root: Rank(0), parent: None, children, buffer, bytes, shape: PhantomData };
+        let mut tree = Tree {
+            mesh,
+            me,
+            ranks,
+            root: Rank(0),
+            parent: None,
+            children,
+            buffer,
+            bytes,
+            shape: PhantomData,
+        };
         tree.turn_to(Rank(0));
         tree
     }

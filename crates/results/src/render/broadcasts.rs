@@ -78,7 +78,10 @@ impl Broadcasts {
             ranks: row.ranks,
             summary: summary.clone(),
             launches: row.launch_count(),
-            invalid: row.marks(Level::Invalid).find(|mark| mark.code != OVERLAP).map(|mark| mark.short.clone()),
+            invalid: row
+                .marks(Level::Invalid)
+                .find(|mark| mark.code != OVERLAP)
+                .map(|mark| mark.short.clone()),
         };
         let method = plain(&format!("{name}{}", words.collect::<String>()));
         self.rows.entry(method).or_default().entry(bytes).or_default().push(timed);
@@ -119,7 +122,10 @@ impl Broadcasts {
             writeln!(out, "  {sizes}: {}", sentence(&verdicts))?;
         }
         if few_ranks {
-            writeln!(out, "  with fewer than {LEAST_RANKS} ranks, linear and binomial trees have the same messages")?;
+            writeln!(
+                out,
+                "  with fewer than {LEAST_RANKS} ranks, linear and binomial trees have the same messages"
+            )?;
         }
         Ok(())
     }
@@ -145,7 +151,8 @@ impl Verdict {
 /// Returns the algorithm whose 95 % interval lies below those of all others.
 fn verdict(times: &[Timed]) -> Verdict {
     let undecided = |why: String| Verdict::Undecided(plain(&why));
-    if let Some(few) = times.iter().map(|timed| timed.launches).min().filter(|n| *n < LEAST_LAUNCHES as usize) {
+    if let Some(few) = times.iter().map(|timed| timed.launches).min().filter(|n| *n < LEAST_LAUNCHES as usize)
+    {
         return undecided(format!("a verdict needs {LEAST_LAUNCHES} launches, not {few}"));
     }
     if let Some((timed, mark)) = times.iter().find_map(|timed| Some((timed, timed.invalid.as_ref()?))) {
@@ -222,8 +229,13 @@ mod tests {
         let ns = us * 1e3;
         row.bytes = Some(bytes);
         row.summary = Some(Summary { ci95: Some([0.9 * ns, 1.1 * ns]), ..Summary::of(&[ns; 9]).unwrap() });
-        row.launches =
-            Some(OverLaunches { medians_ns: vec![ns; 9], coverage: 0.96, modes: None, batch: 1, across: None });
+        row.launches = Some(OverLaunches {
+            medians_ns: vec![ns; 9],
+            coverage: 0.96,
+            modes: None,
+            batch: 1,
+            across: None,
+        });
         if by != LIBRARY {
             row.axes.insert(BY.into(), by.into());
         }
