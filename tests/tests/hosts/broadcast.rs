@@ -1,10 +1,13 @@
 //! Broadcasts between hosts: each method and algorithm against the delay of the links and the rate of the hosts' ports.
 
+use std::fs;
+
 use ombx_core::{
     benchmark::payload::Check,
     result::{Measurement, Outcome},
 };
-use ombx_tests::{print_note, results};
+use ombx_tests::{Job, print_note, results};
+use serde_json::Value;
 
 use crate::testbed::{Bed, eventually};
 
@@ -13,8 +16,7 @@ const LONG: u64 = 4096;
 /// Bytes of its three frames.
 const LONG_FRAMES: f64 = LONG as f64 + 3.0 * 66.0;
 
-/// Hosts and their network. Ranks poll, and more ranks than cores wait some milliseconds for their turn at each hop. Delays are so
-/// long that this does not matter.
+/// Hosts and their network.
 #[derive(Debug, Clone, Copy)]
 struct Network {
     hosts: u32,
@@ -34,7 +36,7 @@ struct Times {
 impl Network {
     fn up(self) -> Option<Bed> {
         let port = self.port.map_or(String::new(), |mbit| format!(" --port {}kbit", mbit * 1e3));
-        Bed::up(&format!("--hosts {} --delay {}ms{port}", self.hosts, self.delay))
+        Bed::with(&["cc"], &format!("--hosts {} --delay {}ms{port}", self.hosts, self.delay))
     }
 
     fn names(self) -> String {
@@ -54,7 +56,7 @@ impl Network {
         let acked = if self.hosts > 4 { "collective.bcast_ack" } else { "collective.bcast_acked" };
         let run = |words: &str| -> Vec<Measurement> {
             let line = format!("run {words} -n {} --by linear,binomial --sizes {bytes}", self.hosts);
-            let done = bed.ombx(&self.names(), &line).run().expect(0);
+            let done = bed.ombx_of_sleeping_ranks(&self.names(), &line).run().expect(0);
             let rows = results::run_of(&bed.out()).rows;
             for row in &rows {
                 assert_eq!((&row.outcome, &row.check), (&Outcome::Ok, &Check::Passed), "{}\n{done}", row.key);
@@ -107,38 +109,46 @@ fn is_right_for_long([linear, binomial]: [Times; 2]) -> bool {
 
 #[test]
 fn four_hosts_broadcast_short_messages() {
-    Network { hosts: 4, delay: 40.0, port: None }.check((8, 0.0), is_right_for_short);
+    Network { hosts: 4, delay: 20.0, port: None }.check((8, 0.0), is_right_for_short);
 }
 
 #[test]
 fn eight_hosts_broadcast_short_messages() {
-    Network { hosts: 8, delay: 150.0, port: None }.check((8, 0.0), is_right_for_short);
+    Network { hosts: 8, delay: 20.0, port: None }.check((8, 0.0), is_right_for_short);
 }
 
 #[test]
 fn four_hosts_broadcast_long_messages() {
-    Network { hosts: 4, delay: 10.0, port: Some(1.2) }.check((LONG, LONG_FRAMES), is_right_for_long);
+    Network { hosts: 4, delay: 2.0, port: Some(4.0) }.check((LONG, LONG_FRAMES), is_right_for_long);
 }
 
 #[test]
 fn eight_hosts_broadcast_long_messages() {
-    Network { hosts: 8, delay: 60.0, port: Some(0.4) }.check((LONG, LONG_FRAMES), is_right_for_long);
+    Network { hosts: 8, delay: 2.0, port: Some(4.0) }.check((LONG, LONG_FRAMES), is_right_for_long);
 }
 
+/// The ombx under test is a debug build, on whose figures no verdict rests. The file is shown without the marks of rows.
 #[test]
 fn the_suite_says_which_method_is_wrong() {
     let network = Network { hosts: 4, delay: 2.0, port: Some(4.0) };
     let Some(bed) = network.up() else { return };
     eventually(2, || {
-        let line = "run suite:broadcast --sizes 8,4K --iterations 16 --warmup 2 --launches 6";
-        let done = bed.ombx(&network.names(), line).run().expect(0);
-        let lines: Vec<&str> = done.stdout.lines().filter(|line| line.contains("faster is")).collect();
+        let line = "run suite:broadcast --sizes 8,4K --iterations 16 --warmup 1 --launches 6";
+        bed.ombx_of_sleeping_ranks(&network.names(), line).run().expect(0);
+        let text = fs::read_to_string(bed.out()).expect("a result file");
+        let unmarked = text.lines().map(|line| {
+            let mut record: Value = serde_json::from_str(line).expect("a record");
+            record.as_object_mut().expect("an object").remove("trust");
+            format!("{record}\n")
+        });
+        let file = bed.files.write("unmarked.jsonl", unmarked.collect::<String>());
+        let done = Job::ombx("show").arg(file).run().expect(0);
+        let lines: Vec<&str> = done.stdout.lines().filter(|line| line.contains(" bytes: ")).collect();
         lines.iter().for_each(|line| print_note(line));
-        let says = |size: &str, words: &str| {
-            lines.iter().any(|line| line.trim().starts_with(size) && line.contains(words))
-        };
-        let short = says("8 bytes", "linear by bcast_acked");
-        let long = says("4K bytes", "binomial by bcast_acked, linear by bcast_round. bcast_round is wrong");
-        if short && long { Ok(()) } else { Err(done.to_string()) }
+        let method = "bcast_acked ack-correction=half";
+        let short = lines.iter().any(|line| line.contains(&format!("8 bytes: {method}: linear is faster")));
+        let wrong = "bcast_round: linear is faster. bcast_round is wrong";
+        let long = format!("4K bytes: {method}: binomial is faster; {wrong}");
+        if short && lines.iter().any(|line| line.contains(&long)) { Ok(()) } else { Err(done.to_string()) }
     });
 }

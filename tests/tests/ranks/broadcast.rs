@@ -179,8 +179,9 @@ fn the_suite_compares_algorithms_and_methods() {
     let shown = Job::ombx("show").arg(kept.out()).run().expect(0);
     for text in [&done.stdout, &shown.stdout] {
         assert!(text.contains("Which broadcast is faster"), "{done}");
-        let verdict = text.lines().find(|line| line.starts_with("  8 bytes: faster is "));
-        let both = |line: &str| line.contains("by bcast_acked") && line.contains("by bcast_round");
+        let verdict = text.lines().find(|line| line.starts_with("  8 bytes: "));
+        let both =
+            |line: &str| line.contains("bcast_acked ack-correction=half: ") && line.contains("bcast_round: ");
         assert!(verdict.is_some_and(both), "{done}");
         assert!(text.contains("with fewer than 4 ranks"), "{done}");
         assert!(!text.contains("a verdict needs"), "{done}");

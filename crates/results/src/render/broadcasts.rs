@@ -199,8 +199,11 @@ fn names<'v>(verdicts: &'v [(&String, Verdict)]) -> Vec<(&'v str, &'v str)> {
 
 /// Says which algorithm is faster by each method, and whether methods contradict each other.
 fn sentence(verdicts: &[(&String, Verdict)]) -> String {
-    let each = verdicts.iter().map(|(method, verdict)| format!("{} by {method}", verdict.name()));
-    let text = format!("faster is {}", each.collect::<Vec<_>>().join(", "));
+    let each = verdicts.iter().map(|(method, verdict)| match verdict {
+        Verdict::Faster(algorithm, _) => format!("{method}: {algorithm} is faster"),
+        Verdict::Undecided(_) => format!("{method}: undecided"),
+    });
+    let text = each.collect::<Vec<_>>().join("; ");
     let decided = verdicts.iter().filter(|(_, verdict)| matches!(verdict, Verdict::Faster(..)));
     let winners = |naive: bool| -> BTreeSet<&str> {
         let of = decided.clone().filter(|(method, _)| method.starts_with(NAIVE) == naive);
@@ -269,13 +272,13 @@ mod tests {
             rows(65536, [90.0, 95.0], [230.0, 180.0]),
         ];
         let text = text(&all.concat());
-        let lines: Vec<&str> = text.lines().filter(|line| line.contains("faster is")).collect();
+        let lines: Vec<&str> = text.lines().filter(|line| line.contains(" bytes: ")).collect();
         assert_eq!(
             lines,
             [
-                "  8 to 64 bytes: faster is linear by bcast_acked, linear by bcast_round",
-                "  4K bytes: faster is binomial by bcast_acked, linear by bcast_round. bcast_round is wrong: its broadcasts overlap",
-                "  64K bytes: faster is binomial by bcast_acked, undecided by bcast_round",
+                "  8 to 64 bytes: bcast_acked: linear is faster; bcast_round: linear is faster",
+                "  4K bytes: bcast_acked: binomial is faster; bcast_round: linear is faster. bcast_round is wrong: its broadcasts overlap",
+                "  64K bytes: bcast_acked: binomial is faster; bcast_round: undecided",
             ],
             "{text}"
         );
