@@ -1,5 +1,6 @@
 //! Output formats: each module writes runs and rows to a writer in one format.
 
+mod broadcasts;
 pub mod compare;
 mod csv;
 mod grid;
@@ -14,6 +15,7 @@ mod table;
 use std::io::{Result, Write};
 
 pub use self::{
+    broadcasts::Broadcasts,
     csv::{Csv, LinksCsv},
     links::Links,
     openmetrics::OpenMetrics,

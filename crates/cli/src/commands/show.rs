@@ -10,7 +10,7 @@ use ombx_core::{error::Result, result::Tally};
 use ombx_results::{
     estimate::{self, Cases},
     file::{self, Record, RunOutcome, RunWithRows},
-    render::{Overhead, Renderer},
+    render::{Broadcasts, Overhead, Renderer},
     verdict,
 };
 
@@ -78,20 +78,27 @@ fn show_cases(
     format: Format,
     out: &mut dyn Write,
 ) -> io::Result<()> {
-    let mut overhead = Overhead::default();
+    let (mut overhead, mut broadcasts) = (Overhead::default(), Vec::new());
     for group in cases.groups() {
         let rows = group.estimates();
+        let mut of_group = Broadcasts::default();
         renderer.run(out, &group.described())?;
         for row in &rows {
             overhead.add(row);
+            of_group.add(row);
             renderer.case(out, row)?;
         }
+        broadcasts.push(of_group);
         renderer.end(out, group.outcome(), &estimate::tally(&rows))?;
     }
     if !cases.groups().is_empty() {
         renderer.finish(out)?;
     }
-    if format == Format::Table { overhead.write(out) } else { Ok(()) }
+    if format == Format::Table {
+        overhead.write(out)?;
+        broadcasts.iter().try_for_each(|broadcasts| broadcasts.write(out))?;
+    }
+    Ok(())
 }
 
 /// Writes each sweep over links.
