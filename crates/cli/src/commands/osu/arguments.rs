@@ -61,6 +61,9 @@ pub(crate) struct OsuArgs {
     /// Kind of window in one-sided tests
     #[arg(short, long, value_name = "WIN", help_heading = "As OMB")]
     pub(crate) win_options: Option<String>,
+    /// Allocate window memory without the hint alloc_shm, also as -no-hints and as -n without a number (OMB 3.x)
+    #[arg(long, help_heading = "As OMB")]
+    pub(crate) no_hints: bool,
     /// Memory limit of a rank, which limits the message sizes of collectives, for example: 1G
     #[arg(short = 'M', long, value_name = "SIZE", value_parser = parse_memory, help_heading = "As OMB")]
     pub(crate) mem_limit: Option<Bytes>,
