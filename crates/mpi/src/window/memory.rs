@@ -43,9 +43,8 @@ pub(super) struct Allocated(*mut u8);
 
 impl Allocated {
     fn of(bytes: u64, hints: Hints) -> Result<Allocated> {
-        let size = ffi::MPI_Aint::try_from(bytes.max(1)).map_err(|_| {
-            Error::unsupported(format!("a buffer of {bytes} bytes could not be allocated"))
-        })?;
+        let size = ffi::MPI_Aint::try_from(bytes.max(1))
+            .map_err(|_| Error::unsupported(format!("a buffer of {bytes} bytes could not be allocated")))?;
         let info = Info::of(hints)?;
         let mut start: *mut c_void = ptr::null_mut();
         // SAFETY: MPI stores an address of `size` bytes in `start`, which outlives the call. The info object is valid or null.
