@@ -184,15 +184,14 @@ fn awkward_sizes_and_depths() {
 #[test]
 fn memory_of_the_library_has_the_hint() {
     let library = interpose::library(env!("CARGO_TARGET_TMPDIR"));
-    for (options, with, without) in [
-        ("--win alloc_mem", 2, 0),
-        ("--win alloc_mem --no-hints", 0, 2),
-        ("--win create", 0, 0),
-    ] {
+    for (options, with, without) in
+        [("--win alloc_mem", 2, 0), ("--win alloc_mem --no-hints", 0, 2), ("--win create", 0, 0)]
+    {
         let kept = Kept::new();
         let words = format!("rma.put_latency {options} --sizes 8 --iterations 10 -n 2 --verbose");
         let done = kept.job(&words).args(interpose::arguments(library, "alloc")).run().expect(0);
-        let count = |value: &str| done.stderr.matches(&format!("MPI_Alloc_mem: alloc_shm is {value}")).count();
+        let count =
+            |value: &str| done.stderr.matches(&format!("MPI_Alloc_mem: alloc_shm is {value}")).count();
         assert_eq!((count("true"), count("none")), (with, without), "{options}\n{done}");
         assert_eq!(kept.run().rows[0].check, Check::Passed, "{done}");
     }

@@ -157,7 +157,11 @@ fn windows_and_hints_as_in_omb_3() {
             let done = job.args(options).args(QUICK).args(["-s", "lock", "-o"]).arg(&out).run().expect(0);
             let axes = results::run_of(&out).rows.remove(0).axes;
             let axis = |name: &str| axes.get(name).map(String::as_str);
-            assert_eq!((axis("win"), axis("hints"), axis("sync")), (Some(win), hints, Some("lock")), "{done}");
+            assert_eq!(
+                (axis("win"), axis("hints"), axis("sync")),
+                (Some(win), hints, Some("lock")),
+                "{done}"
+            );
             assert!(done.stdout.contains("# Window creation: MPI_Win_create\n"), "{done}");
         }
     }

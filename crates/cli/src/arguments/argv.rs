@@ -85,7 +85,8 @@ fn separate(word: &mut OsString) {
 
 /// Rewrites OMB 3's `-no-hints`, and `-n` without a number of ranks, as `--no-hints`.
 fn spell_out_no_hints(words: &mut [OsString]) {
-    let is_buffer = |word: &str| matches!(word.len(), 1 | 2) && word.bytes().all(|byte| b"HDM".contains(&byte));
+    let is_buffer =
+        |word: &str| matches!(word.len(), 1 | 2) && word.bytes().all(|byte| b"HDM".contains(&byte));
     for at in 0..words.len() {
         let next = words.get(at + 1).map(|word| word.to_string_lossy().into_owned());
         let has_number = next.is_some_and(|next| !next.starts_with('-') && !is_buffer(&next));
