@@ -213,6 +213,13 @@ fn compare_and_swap_is_unavailable_where_it_crashes() {
     }
 }
 
+#[test]
+fn a_value_that_is_named_twice_is_measured_once() {
+    let run = measured("rma.put_latency --win all,all --win create --sizes 8 --iterations 20");
+    let windows: Vec<&str> = run.rows.iter().map(|row| &*row.axes["win"]).collect();
+    assert_eq!(windows, WINDOWS);
+}
+
 /// Checks that the lists above are those of the program.
 #[test]
 fn the_axes_are_all_covered() {

@@ -40,9 +40,9 @@ const POLL: Duration = Duration::from_secs(5);
 const POLLS_WITHOUT_RANK: u32 = 2;
 /// Lines that wait to be read. A launcher that prints faster waits.
 const QUEUE: usize = 8;
-/// Maximum length of a line of standard output, in bytes. Longer lines are split. A record has all samples of a row.
+/// Maximum length of a record in bytes, which has all samples of a row. Longer lines are split.
 const LONGEST_RECORD: u64 = 1 << 28;
-/// Maximum length of a line of standard error, in bytes.
+/// Maximum length of any other line.
 const LONGEST_MESSAGE: u64 = 1 << 16;
 
 enum Event {
@@ -86,8 +86,8 @@ impl Supervision<'_> {
                 let _ = waker.try_send(Event::Signal);
             });
         });
-        read_lines(child.stdout.take(), LONGEST_RECORD, sender.clone(), Event::Stdout);
-        read_lines(child.stderr.take(), LONGEST_MESSAGE, sender.clone(), |line| {
+        read_lines(child.stdout.take(), sender.clone(), Event::Stdout);
+        read_lines(child.stderr.take(), sender.clone(), |line| {
             Event::Stderr(String::from_utf8_lossy(&line).into_owned())
         });
         thread::spawn(move || drop(sender.send(Event::Exit(child.wait()))));
@@ -157,20 +157,19 @@ impl Supervision<'_> {
     }
 }
 
-/// Sends each line of a pipe, then that it has closed. Lines longer than `longest` bytes are split.
-fn read_lines(
-    pipe: Option<impl Read + Send + 'static>,
-    longest: u64,
-    to: SyncSender<Event>,
-    event: fn(Vec<u8>) -> Event,
-) {
+/// Sends each line of a pipe, then that it has closed.
+fn read_lines(pipe: Option<impl Read + Send + 'static>, to: SyncSender<Event>, event: fn(Vec<u8>) -> Event) {
     thread::spawn(move || {
         let mut lines = pipe.map(BufReader::new);
         while let Some(reader) = &mut lines {
             let mut line = Vec::new();
-            let read = reader.take(longest).read_until(b'\n', &mut line);
+            // An error ends the lines as the end of the pipe does.
+            let _ = reader.by_ref().take(LONGEST_MESSAGE).read_until(b'\n', &mut line);
+            if line.starts_with(b"{") && !line.ends_with(b"\n") {
+                let _ = reader.by_ref().take(LONGEST_RECORD).read_until(b'\n', &mut line);
+            }
             // The queue is closed when nobody supervises the job any more.
-            if !matches!(read, Ok(1..)) || to.send(event(line)).is_err() {
+            if line.is_empty() || to.send(event(line)).is_err() {
                 break;
             }
         }
