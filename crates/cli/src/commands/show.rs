@@ -20,7 +20,7 @@ use crate::{
         renderers::{self, Notes},
         stdout::is_closed,
     },
-    result_file,
+    result_file::KnownRuns,
 };
 
 #[derive(Debug, Args)]
@@ -46,8 +46,9 @@ pub(crate) fn show(args: &ShowArgs) -> Result<u8> {
     let plot = renderers::plot_columns(args.format, args.plot)?;
     let (mut links, mut cases) = (Vec::new(), Cases::default());
     let mut out = io::BufWriter::new(io::stdout().lock());
+    let mut known = KnownRuns::default();
     for path in &args.files {
-        let file = result_file::read(path)?;
+        let file = known.read(path)?;
         if args.format == Format::Jsonl && is_closed(lines(&mut out, &file.runs))? {
             return Ok(0);
         }

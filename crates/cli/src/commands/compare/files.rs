@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use ombx_core::error::{Error, Result};
 use ombx_results::compare::SideResults;
 
-use crate::result_file;
+use crate::result_file::KnownRuns;
 
 /// Returns the files that arguments name.
 pub(super) fn of(names: &[String]) -> Result<Vec<PathBuf>> {
@@ -15,7 +15,8 @@ pub(super) fn of(names: &[String]) -> Result<Vec<PathBuf>> {
 /// Reads the files that arguments name as one side.
 pub(super) fn side(names: &[String], paths: &[PathBuf]) -> Result<SideResults> {
     let mut launches = SideResults::named(names.join(" "));
-    paths.iter().try_for_each(|path| result_file::add_to(&mut launches, path))?;
+    let mut known = KnownRuns::default();
+    paths.iter().try_for_each(|path| known.add_to(&mut launches, path))?;
     Ok(launches)
 }
 
