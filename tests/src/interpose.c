@@ -1,6 +1,7 @@
 /* Library between ombx and MPI (LD_PRELOAD). OMBX_INTERPOSE selects its action:
  *   recv            flips a bit of messages of at least 64 bytes in MPI_Recv
  *   delay           makes each MPI_Send 20 us longer
+ *   alloc           writes the hint of each MPI_Alloc_mem to standard error
  *   init            ends a process that starts MPI
  *   none            changes nothing
  * verify/faults/src/interpose.c flips bits in all other calls. */
@@ -34,6 +35,16 @@ static long now_ns(void) {
 int MPI_Send(const void *buf, int count, MPI_Datatype type, int target, int tag, MPI_Comm comm) {
     if (spoils("delay")) for (long end = now_ns() + DELAY_NS; now_ns() < end;) {}
     return PMPI_Send(buf, count, type, target, tag, comm);
+}
+
+int MPI_Alloc_mem(MPI_Aint size, MPI_Info info, void *base) {
+    char value[16] = "none";
+    int found = 0;
+    if (spoils("alloc")) {
+        if (info != MPI_INFO_NULL) MPI_Info_get(info, "alloc_shm", sizeof value - 1, value, &found);
+        fprintf(stderr, "MPI_Alloc_mem: alloc_shm is %s\n", value);
+    }
+    return PMPI_Alloc_mem(size, info, base);
 }
 
 static void refuse_init(void) {

@@ -9,4 +9,4 @@ pub(crate) mod mistake;
 pub(crate) mod output;
 pub(crate) mod role;
 pub(crate) mod start;
-mod values;
+pub(crate) mod values;

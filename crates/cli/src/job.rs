@@ -4,7 +4,7 @@ pub(crate) mod lookup;
 pub(crate) mod selection;
 pub(crate) mod time_limit;
 
-use std::time::Duration;
+use std::{path::PathBuf, time::Duration};
 
 use ombx_core::{
     benchmark::{Choice, Medium, Threading},
@@ -22,6 +22,25 @@ pub(crate) struct Job {
     pub(crate) work: Work,
     pub(crate) extent: Extent,
     pub(crate) launches: Launches,
+    /// The suite or reference that the job was read from, with its description.
+    pub(crate) read_from: Option<(&'static str, PathBuf)>,
+}
+
+impl Job {
+    /// Returns the files of this job besides its result file, with their descriptions.
+    pub(crate) fn other_files(&self) -> Vec<(&'static str, PathBuf)> {
+        let hostfile = self.start.hostfile.iter().map(|path| ("the host file that is read", path.clone()));
+        let plans: Vec<&Plan> = match &self.work {
+            Work::Benchmarks(parts) => parts.iter().map(|part| &part.plan).collect(),
+            Work::Links(_, plan) => vec![plan],
+        };
+        let ends = [("source", "the source that is read"), ("sink", "the sink that is written")];
+        let of_plan = |plan: &Plan| {
+            ends.map(|(name, what)| Some((what, plan.settings.get(name)?.strip_prefix("file:")?.into())))
+        };
+        let ends = plans.into_iter().flat_map(of_plan).flatten();
+        hostfile.chain(ends).chain(self.read_from.clone()).collect()
+    }
 }
 
 /// Size of a job whose ranks this process starts.

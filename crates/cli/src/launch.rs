@@ -21,6 +21,8 @@ mod rank_table;
 mod repetition;
 mod session_directory;
 mod supervision;
+#[cfg(feature = "mpi")]
+mod version;
 
 use std::{
     ffi::OsString,

@@ -23,7 +23,10 @@ mod search_path;
 mod stderr;
 mod suite;
 
-use std::process::ExitCode;
+use std::{
+    process::ExitCode,
+    sync::{Arc, atomic::AtomicBool},
+};
 
 use ombx_core::benchmark::Registry;
 
@@ -31,6 +34,8 @@ use crate::{arguments::argv, launch::detection};
 
 /// Runs the command line of this process and returns its exit code.
 pub fn main() -> ExitCode {
+    // A write beyond the limit of file sizes then fails, instead of killing this process.
+    let _ = signal_hook::flag::register(signal_hook::consts::SIGXFSZ, Arc::new(AtomicBool::new(false)));
     let code = Registry::load().and_then(|registry| {
         let words = argv::typed();
         argv::check_lengths(&words)?;

@@ -4,6 +4,7 @@ pub(crate) mod progress;
 pub(crate) mod relay;
 pub(crate) mod renderers;
 pub(crate) mod stdout;
+pub(crate) mod target;
 
 use std::{
     collections::BTreeMap,
@@ -28,7 +29,7 @@ use ombx_results::{
 use self::{renderers::Notes, stdout::is_closed};
 use crate::{
     arguments::{output::Format, start::Launcher},
-    job::{Job, Work},
+    job::{Job, Work, time_limit},
     launch::detection,
     stderr,
 };
@@ -108,7 +109,10 @@ impl Output {
         let (format, color) = (args.format, args.color);
         let file = match &args.out {
             None => None,
-            Some(path) => Some((path.clone(), File::create(path).map_err(|e| unwritable(path, &e))?)),
+            Some(path) => {
+                let limit = time_limit::of_job(job.extent.time, job.start.timeout);
+                Some((path.clone(), target::create(path, limit).map_err(|e| unwritable(path, &e))?))
+            }
         };
         let renderer = match (&job.work, &args.osu) {
             (Work::Links(task, _), _) => renderers::links(format, color, task.criteria.reference.clone()),

@@ -6,6 +6,7 @@ use crate::{
     arguments::{launches::LaunchCount, start::Launcher},
     job::Job,
     launch::{self, detection},
+    output::target,
     rank,
 };
 
@@ -17,6 +18,10 @@ pub(crate) fn run(job: &Job) -> Result<u8> {
     }
     if job.role.relay.is_some() {
         return rank::run(job);
+    }
+    if let Some(out) = &job.output.out {
+        let others = job.other_files();
+        target::check(out, "-o", others.iter().map(|(what, other)| (*what, other.as_path())))?;
     }
     let (start, detected) = (&job.start, detection::launcher().is_some());
     let is_rank = match start.launcher {

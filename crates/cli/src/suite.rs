@@ -4,7 +4,10 @@ mod file;
 mod layer;
 mod options;
 
-use std::{fs, path::Path};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
 
 use clap::{ArgMatches, Command, FromArgMatches};
 use ombx_core::{
@@ -88,6 +91,12 @@ fn open(parser: &Command, pattern: &str) -> Result<Suite> {
 }
 
 impl Suite {
+    /// Returns the path of the file; `None` for a built-in suite.
+    pub(crate) fn path(&self) -> Option<PathBuf> {
+        (self.origin == file::Origin::User)
+            .then(|| PathBuf::from(self.name.strip_prefix(PREFIX).unwrap_or(&self.name)))
+    }
+
     /// Parses the text of a suite.
     #[cfg(any(test, fuzzing))]
     pub(crate) fn parse(name: &str, text: &str, parser: &Command) -> Result<Suite> {

@@ -5,6 +5,7 @@ mod case;
 mod compute;
 mod context;
 mod entry;
+mod fan;
 mod figure;
 mod kernel;
 mod layout;
@@ -22,6 +23,7 @@ pub use self::{
     compute::{Busy, Compute},
     context::Context,
     entry::{Benchmark, Choice, Medium},
+    fan::{Fan, FanDirection},
     figure::{Figure, Figures, interval_names},
     kernel::Kernel,
     layout::{Aggregation, Assignment, Layout, Pairing, Pairs},

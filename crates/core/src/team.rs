@@ -60,7 +60,7 @@ pub struct Fabric {
 
 /// Ranks 0 to `size` - 1 that take part in a benchmark.
 ///
-/// Every function except `rank`, `size`, `fabric`, `name_task`, `abort` and `pair` is collective: all ranks call it, in the same
+/// Every function except `rank`, `size`, `fabric`, `place`, `name_task`, `abort` and `pair` is collective: all ranks call it, in the same
 /// order.
 pub trait Team: Any {
     /// Returns this rank.
@@ -69,6 +69,10 @@ pub trait Team: Any {
     fn size(&self) -> u32;
     /// Returns the transport between the ranks.
     fn fabric(&self) -> Fabric;
+    /// Returns the place of this rank.
+    fn place(&self) -> Place {
+        Place::here()
+    }
     /// Waits until every rank has called it.
     fn barrier(&self) -> Result<()>;
     /// Copies the bytes of rank 0 to every rank. All ranks pass the same length.

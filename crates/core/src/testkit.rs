@@ -16,5 +16,7 @@ pub use self::{
     probe::{Probe, SlowerByRank},
     sim_link::SimLink,
     sim_mesh::SimMesh,
-    thread_team::{Delay, SimMessage, ThreadTeam, measure, on_ranks, on_skewed_ranks, on_uneven_ranks},
+    thread_team::{
+        Delay, SimMessage, ThreadTeam, measure, measure_on_hosts, on_ranks, on_skewed_ranks, on_uneven_ranks,
+    },
 };

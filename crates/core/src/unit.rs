@@ -74,6 +74,11 @@ pub fn parse_duration(text: &str) -> Result<Duration> {
     Some(Duration::from_secs_f64(seconds)).filter(|time| !time.is_zero()).ok_or_else(bad)
 }
 
+/// Reads a number that is written as digits only; `None` for anything else, such as `+1`.
+pub fn digits<N: FromStr>(text: &str) -> Option<N> {
+    text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok()).flatten()
+}
+
 /// Reads an amount of memory.
 ///
 /// # Errors

@@ -2,5 +2,6 @@
 
 pub(crate) mod epoch;
 pub(crate) mod handle;
+mod memory;
 pub(crate) mod options;
 pub(crate) mod synchronization;

@@ -1,10 +1,8 @@
-//! `p2p.fan_in` and `p2p.fan_out`: windows of messages from many ranks to one, and from one to many.
-
-use std::marker::PhantomData;
+//! `p2p.fan_in` and `p2p.fan_out`: windows of messages from the ranks of many nodes to those of one, and from one to many.
 
 use ombx_core::{
     benchmark::{
-        AxisValue, Benchmark, Case, Context, Kernel, Layout, Method, Metric, Role, Work,
+        AxisValue, Benchmark, Case, Context, FanDirection, Kernel, Layout, Method, Metric, Role, Work,
         payload::{Check, Fill, Slots},
     },
     error::Result,
@@ -13,77 +11,13 @@ use ombx_core::{
 };
 use ombx_mpi::StarChannel;
 
-/// Direction of the data.
-pub(crate) trait Direction: 'static {
-    /// Description of what is timed.
-    const METHOD: Method;
-    /// Role of the ranks that receive.
-    const RECEIVER: Role;
-
-    /// Runs an iteration of the rank in the center.
-    fn center<L: Link>(link: &mut L) -> Result<()>;
-    /// Runs the same iteration of each other rank.
-    fn leaf<L: Link>(link: &mut L) -> Result<()>;
-}
-
-/// From all other ranks to the center.
-pub(crate) enum In {}
-
-impl Direction for In {
-    const METHOD: Method = Method {
-        timed: "on rank 0, a window of nonblocking receives from every other rank, waiting for all, and an acknowledgement \
-                to each rank; each other rank sends its window and waits",
-        untimed: "connections, buffers, filling and checking them",
-        like: "the fan-in bandwidth of OMB 7.4, which needs several nodes",
-    };
-    const RECEIVER: Role = Role::Active;
-
-    #[inline(always)]
-    fn center<L: Link>(link: &mut L) -> Result<()> {
-        link.pull()?;
-        link.acknowledge()
-    }
-
-    #[inline(always)]
-    fn leaf<L: Link>(link: &mut L) -> Result<()> {
-        link.push()?;
-        link.acknowledged()
-    }
-}
-
-/// From the center to all other ranks.
-pub(crate) enum Out {}
-
-impl Direction for Out {
-    const METHOD: Method = Method {
-        timed: "on rank 0, a window of nonblocking sends to every other rank, waiting for all, and the acknowledgement of \
-                each rank; each other rank posts its receives and waits",
-        untimed: "connections, buffers, filling and checking them",
-        like: "the fan-out bandwidth of OMB 7.4, which needs several nodes",
-    };
-    const RECEIVER: Role = Role::Passive;
-
-    #[inline(always)]
-    fn center<L: Link>(link: &mut L) -> Result<()> {
-        link.push()?;
-        link.acknowledged()
-    }
-
-    #[inline(always)]
-    fn leaf<L: Link>(link: &mut L) -> Result<()> {
-        link.pull()?;
-        link.acknowledge()
-    }
-}
-
-/// A direction over a link. Its buffers hold the messages of each partner in sequence.
-pub(crate) struct Fan<D, L> {
+/// Traffic with each partner over a link. Its buffers hold the messages of each partner in sequence.
+pub(crate) struct Fan<L> {
     link: L,
     slots: Slots,
     rank: Rank,
     role: Role,
     partners: Vec<Rank>,
-    direction: PhantomData<fn() -> D>,
 }
 
 /// Returns the fill pattern of messages to a rank. It differs for each receiver.
@@ -91,12 +25,17 @@ fn to(fill: Fill, receiver: Rank) -> Fill {
     Fill { round: fill.round ^ (u64::from(receiver.0) << 24), ..fill }
 }
 
-impl<D: Direction, L: Link> Kernel for Fan<D, L> {
+impl<L: Link> Kernel for Fan<L> {
     const METRIC: Metric = Metric::Bandwidth;
-    const METHOD: Method = D::METHOD;
+    const METHOD: Method = Method {
+        timed: "on each sender, a window of nonblocking sends to each of its partners, waiting for all, and an acknowledgement \
+                of each partner; from the first start to the last end. The partners post their receives, wait and acknowledge",
+        untimed: "connections, buffers, filling and checking them, a barrier before each sample",
+        like: "osu_bw_fan_in and osu_bw_fan_out of OMB 7.4, which divide by the mean of the senders' times and refuse one node",
+    };
 
     fn work(case: &Case) -> Work {
-        let messages = u64::from(case.depth) * u64::from(case.ranks - 1);
+        let messages = u64::from(case.depth) * u64::from(case.pairs);
         Work { bytes: case.bytes.0 * messages, ops: messages, legs: 1 }
     }
 
@@ -108,7 +47,7 @@ impl<D: Direction, L: Link> Kernel for Fan<D, L> {
         let partners = cx.partners();
         cx.afford(2 * slots.total() * partners.len() as u64)?;
         let link = L::open(cx, slots)?;
-        Ok(Fan { link, slots, rank: cx.rank(), role: cx.role, partners, direction: PhantomData })
+        Ok(Fan { link, slots, rank: cx.rank(), role: cx.role, partners })
     }
 
     fn fill(&mut self, fill: Fill) -> Result<()> {
@@ -124,16 +63,18 @@ impl<D: Direction, L: Link> Kernel for Fan<D, L> {
 
     #[inline]
     fn active(&mut self) -> Result<()> {
-        D::center(&mut self.link)
+        self.link.push()?;
+        self.link.acknowledged()
     }
 
     #[inline]
     fn passive(&mut self) -> Result<()> {
-        D::leaf(&mut self.link)
+        self.link.pull()?;
+        self.link.acknowledge()
     }
 
     fn check(&mut self, fill: Fill) -> Result<Check> {
-        if self.role != D::RECEIVER {
+        if self.role == Role::Active {
             return Ok(Check::Passed);
         }
         let (rank, slots, each) = (self.rank, self.slots, self.slots.total() as usize);
@@ -144,13 +85,13 @@ impl<D: Direction, L: Link> Kernel for Fan<D, L> {
 }
 
 ombx_core::inventory::submit! {
-    Benchmark::of::<Fan<In, StarChannel>>("p2p.fan_in", "windows of messages from every other rank to the first")
-        .streaming().layout(Layout::Star).axes(&[Buffers::AXIS])
+    Benchmark::of::<Fan<StarChannel>>("p2p.fan_in", "windows of messages from all other nodes to the first")
+        .streaming().layout(Layout::Fan(FanDirection::In)).axes(&[Buffers::AXIS])
         .osu("osu_bw_fan_in", "OSU MPI Bandwidth Congestion In Test")
 }
 ombx_core::inventory::submit! {
-    Benchmark::of::<Fan<Out, StarChannel>>("p2p.fan_out", "windows of messages from the first rank to every other")
-        .streaming().layout(Layout::Star).axes(&[Buffers::AXIS])
+    Benchmark::of::<Fan<StarChannel>>("p2p.fan_out", "windows of messages from the first node to all others")
+        .streaming().layout(Layout::Fan(FanDirection::Out)).axes(&[Buffers::AXIS])
         .osu("osu_bw_fan_out", "OSU MPI Bandwidth Congestion Out Test")
 }
 
@@ -158,13 +99,21 @@ ombx_core::inventory::submit! {
 mod tests {
     use ombx_core::{
         measure::plan::{Effort, Plan, parse_sizes},
-        testkit::{SimLink, measure},
+        result::Outcome,
+        testkit::{SimLink, measure, measure_on_hosts},
     };
 
     use super::*;
 
     type Slow = SimLink<5000, 2>;
     type Broken = SimLink<5000, 2, 3>;
+
+    static FAN_IN: Benchmark = fan::<Slow>("sim.fan_in", FanDirection::In);
+    static FAN_OUT: Benchmark = fan::<Slow>("sim.fan_out", FanDirection::Out);
+
+    const fn fan<L: Link>(name: &'static str, direction: FanDirection) -> Benchmark {
+        Benchmark::of::<Fan<L>>(name, "x").streaming().layout(Layout::Fan(direction))
+    }
 
     fn plan(sizes: &str) -> Plan {
         Plan {
@@ -175,40 +124,54 @@ mod tests {
         }
     }
 
+    /// Nodes of a placement with a letter per rank, and ranks per node.
+    const PLACEMENTS: [(&str, u64, u64); 6] = [
+        ("ab", 2, 1),
+        ("abc", 3, 1),
+        ("aabb", 2, 2),
+        ("aabbcc", 3, 2),
+        ("abcabc", 3, 2),
+        // On one node every rank counts as a node.
+        ("aaaa", 4, 1),
+    ];
+
     #[test]
     fn a_fan_counts_the_bytes_of_every_sender() {
-        static FAN_IN: Benchmark =
-            Benchmark::of::<Fan<In, Slow>>("sim.fan_in", "x").streaming().layout(Layout::Star);
-        static FAN_OUT: Benchmark =
-            Benchmark::of::<Fan<Out, Slow>>("sim.fan_out", "x").streaming().layout(Layout::Star);
-        for ranks in 2..6 {
-            let senders = f64::from(ranks) - 1.0;
+        for (placement, nodes, per_node) in PLACEMENTS {
+            let hosts: Vec<&str> = placement.split("").filter(|host| !host.is_empty()).collect();
+            let (children, pairs) = (nodes - 1, (nodes - 1) * per_node);
             // A sender is busy with each of its windows. The last message and the acknowledgements take a latency each.
-            for (bench, busy) in [(&FAN_IN, 16_000.0), (&FAN_OUT, 16_000.0 * senders)] {
-                let row = measure(ranks, bench, &plan("1000")).unwrap().rows.remove(0);
-                assert_eq!(
-                    (row.check.clone(), row.ranks, row.pairs),
-                    (Check::Passed, ranks, 1),
-                    "{}",
-                    row.key
-                );
-                assert_eq!(row.summary.as_ref().unwrap().median, busy + 10_000.0, "{}", row.key);
-                let rate = senders * 8.0 * 1000.0 / (busy + 10_000.0) * 1e3;
-                assert!((row.mb_per_s().unwrap().median - rate).abs() < 1e-9, "{}", row.key);
+            for (bench, windows, senders) in [(&FAN_IN, 1, pairs), (&FAN_OUT, children, per_node)] {
+                let row = measure_on_hosts(&hosts, bench, &plan("1000")).unwrap().rows.remove(0);
+                let (key, work) = (format!("{placement}: {}", row.key), row.work.unwrap());
+                assert_eq!(row.check, Check::Passed, "{key}");
+                assert_eq!((u64::from(row.ranks), u64::from(row.pairs)), (nodes * per_node, pairs), "{key}");
+                assert_eq!((work.ops, work.bytes), (8 * pairs, 8000 * pairs), "{key}");
+                assert_eq!(row.samples.len() as u64, senders, "{key}: only senders are timed");
+                let time = (16_000 * windows + 10_000) as f64;
+                assert_eq!(row.summary.as_ref().unwrap().median, time, "{key}");
+                let rate = (8000 * pairs) as f64 / time * 1e3;
+                assert!((row.mb_per_s().unwrap().median - rate).abs() < 1e-9, "{key}");
             }
         }
     }
 
     #[test]
+    fn unequal_nodes_are_a_skipped_row() {
+        let row = measure_on_hosts(&["a", "a", "b"], &FAN_IN, &plan("8")).unwrap().rows.remove(0);
+        let Outcome::Skipped(why) = &row.outcome else { panic!("{row:?}") };
+        assert!(why.contains("the same number of ranks on every host"), "{why}");
+    }
+
+    #[test]
     fn a_flipped_bit_fails() {
-        static BAD_IN: Benchmark =
-            Benchmark::of::<Fan<In, Broken>>("sim.bad_in", "x").streaming().layout(Layout::Star);
-        static BAD_OUT: Benchmark =
-            Benchmark::of::<Fan<Out, Broken>>("sim.bad_out", "x").streaming().layout(Layout::Star);
-        for (bench, rank) in [(&BAD_IN, 0), (&BAD_OUT, 2)] {
+        static BAD_IN: Benchmark = fan::<Broken>("sim.bad_in", FanDirection::In);
+        static BAD_OUT: Benchmark = fan::<Broken>("sim.bad_out", FanDirection::Out);
+        for (bench, receivers) in [(&BAD_IN, 0..1), (&BAD_OUT, 1..3)] {
             let row = measure(3, bench, &plan("64")).unwrap().rows.remove(0);
             let Check::Failed(m) = &row.check else { panic!("{row:?}") };
-            assert_eq!((m.rank, m.byte, m.expected ^ m.actual), (Rank(rank), 2, 1));
+            assert!(receivers.contains(&m.rank.0), "{m:?}");
+            assert_eq!((m.byte, m.expected ^ m.actual), (2, 1));
         }
     }
 }

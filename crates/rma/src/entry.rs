@@ -15,8 +15,8 @@ use crate::{
     target::Target,
 };
 
-/// Options of the `osu_passive_*` programs of OMB 3.x.
-pub const OSU_PASSIVE: Preset = &[("sync", "lock")];
+/// Options of the `osu_passive_*` programs of OMB 3.x, whose windows are on memory of `MPI_Alloc_mem`.
+pub const OSU_PASSIVE: Preset = &[("sync", "lock"), ("win", "alloc_mem")];
 
 /// Default options of operations that need a passive target.
 pub const FLUSH: Preset = &[("sync", "flush")];

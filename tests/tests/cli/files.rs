@@ -124,6 +124,69 @@ fn an_unwritable_path_is_an_error_before_any_start() {
     assert!(!recorder.started(), "no rank may start if the result file cannot be written");
 }
 
+/// A result file may not be another file of its command, by whatever path: it would be emptied before it is read.
+#[test]
+fn files_of_the_same_command_are_kept() {
+    const SUITE: &str = "[[entry]]\nrun = \"p2p.latency\"\nsizes = 8\n";
+    let recorder = StartRecorder::new();
+    let files = &recorder.files;
+    let path = |name: &str| files.path(name).display().to_string();
+    files.write("s.toml", SUITE);
+    files.write("hosts", "localhost\n");
+    files.write("data", "x".repeat(4096));
+    files.write("golden.jsonl", GOLDEN);
+    std::fs::hard_link(files.path("data"), files.path("hard")).unwrap();
+    std::os::unix::fs::symlink(files.path("s.toml"), files.path("soft")).unwrap();
+    let pipeline = "run sockets.pipeline --nodes 1 --phases 2 --buffer-count 1 --block 4096";
+    for (line, out, what) in [
+        (format!("run {}", path("s.toml")), "s.toml", "the suite"),
+        (format!("run {}", path("s.toml")), "soft", "the suite"),
+        (format!("run p2p.latency --sizes 8 --hostfile {}", path("hosts")), "hosts", "the host file"),
+        (format!("{pipeline} --source file:{}", path("data")), "hard", "the source"),
+        (format!("{pipeline} --sink file:{}", path("data")), "data", "the sink"),
+        (format!("{pipeline} --sink file:{}", path("new")), "new", "the sink"),
+        (format!("report {}", path("golden.jsonl")), "golden.jsonl", "a result file"),
+    ] {
+        let out = path(out);
+        let words: Vec<&str> = line.split(' ').chain(["-o", &out]).collect();
+        let done = recorder.run(&words).expect(2);
+        assert!(done.sentence().contains(what) && done.sentence().contains(&out), "{done}");
+    }
+    let (golden, copy) = (path("golden.jsonl"), path("copy.jsonl"));
+    std::fs::hard_link(&golden, &copy).unwrap();
+    let done = recorder.run(&["compare", &golden, &golden, "--junit", &copy]).expect(2);
+    assert!(done.sentence().contains("give another name after --junit"), "{done}");
+    assert!(!recorder.started() && !files.path("new").exists());
+    let kept = |name: &str| std::fs::read_to_string(files.path(name)).unwrap();
+    assert_eq!(
+        (kept("s.toml"), kept("hosts"), kept("data").len()),
+        (SUITE.into(), "localhost\n".into(), 4096)
+    );
+    assert_eq!(kept("golden.jsonl"), GOLDEN);
+}
+
+#[test]
+fn a_fifo_without_a_reader_ends_the_run() {
+    let files = Files::default();
+    let fifo = files.path("fifo");
+    assert!(std::process::Command::new("mkfifo").arg(&fifo).status().unwrap().success());
+    let done = Job::ombx("run p2p.latency --sizes 8 --timeout 1s -o").arg(&fifo).run().expect(7);
+    assert!(done.sentence().contains("no program reads this FIFO"), "{done}");
+    assert!(done.elapsed < std::time::Duration::from_secs(10), "{done}");
+}
+
+/// The signal of the limit would kill ombx. Ranks over sockets write no files themselves.
+#[test]
+fn a_limit_of_file_sizes_ends_the_run() {
+    let files = Files::default();
+    let (out, ombx) = (files.path("r.jsonl"), ombx_tests::mpi::ombx().display());
+    let run = "run sockets.latency --sizes 8,64,512 --iterations 4000 --batch 1 --quick";
+    let script = format!("ulimit -f 16; exec '{ombx}' {run} -o '{}'", out.display());
+    let done = Job::of("sh").args(["-c", &script]).run().expect(7);
+    assert!(done.stderr.contains(out.to_str().unwrap()), "{done}");
+    done.leaves_nothing();
+}
+
 #[test]
 fn a_full_disk_ends_the_run() {
     let done = Job::ombx("run p2p.latency --sizes 1..4M -o /dev/full").run().expect(7);

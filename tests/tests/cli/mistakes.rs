@@ -34,6 +34,11 @@ const MISTAKES: &[(&str, &str)] = &[
     ("run p2p.latency --sync lock", "--sync"),
     ("run p2p.latency --win all", "--win"),
     ("run p2p.latency -n 0", "0"),
+    ("run p2p.latency -n +2", "+2"),
+    ("run p2p.latency -n 1", "p2p.latency needs 2 ranks, has 1"),
+    ("run rma.* p2p.bw --sync lock -n 1", "needs 2 ranks, has 1"),
+    ("osu osu_latency -n 1", "needs 2 ranks, has 1"),
+    ("ab --b ombx p2p.latency -n 1", "needs 2 ranks, has 1"),
     ("run p2p.latency -n two", "two"),
     ("run p2p.latency -n -1", "-1"),
     ("run rma.put_bw -n 2 --pairs 2", "--pairs 2"),
@@ -44,6 +49,10 @@ const MISTAKES: &[(&str, &str)] = &[
     ("run p2p.latency --pairs 2", "p2p.latency has no option --pairs"),
     ("run rma.put_bw --target sleeping", "sleeping"),
     ("run p2p.latency --window 0", "0"),
+    ("run p2p.latency --window=+1", "+1"),
+    ("run p2p.latency --batch +1", "+1"),
+    ("osu osu_latency -i +5", "+5"),
+    ("osu osu_latency -no-hints", "osu_latency has no option -no-hints"),
     ("run p2p.latency --window 99999999", "99999999"),
     ("run p2p.latency --precision 0", "0"),
     ("run p2p.latency --precision 101%", "101%"),
@@ -103,6 +112,7 @@ const MISTAKES: &[(&str, &str)] = &[
     ("osu osu_put_bw -s spinlock", "spinlock"),
     ("osu osu_put_bw -w paper", "paper"),
     ("osu osu_latency -k 1", "-k"),
+    ("osu osu_bcast -k 9 -n 2", "-n 2 gives ranks 0 to 1"),
     ("osu osu_latency -l", "-l"),
     ("osu osu_latency -N cart:1:1", "-N"),
     ("osu osu_latency -t 2", "-t"),
@@ -156,9 +166,10 @@ fn a_misspelt_name_gets_a_suggestion_within_a_second() {
 #[test]
 fn run_without_a_pattern_prints_advice() {
     let done = StartRecorder::new().run(&["run"]).expect(2);
-    for word in ["give a benchmark", "p2p.latency", "rma.put_bw", "ombx list"] {
+    for word in ["give a benchmark", "p2p.latency", "osu_put_bw", "suite:smoke", "ombx list"] {
         assert!(done.sentence().contains(word), "{word}\n{done}");
     }
+    assert!(done.sentence().len() < 200, "{done}");
 }
 
 #[test]
@@ -166,6 +177,15 @@ fn no_command_is_an_error() {
     let done = StartRecorder::new().run(&[]).expect(2);
     done.complains(&["ombx: give a command: ", "run", "list"]);
     assert!(done.stdout.is_empty(), "{done}");
+}
+
+/// Two rounds of a comparison, each with ranks of its own, would wait for each other.
+#[test]
+fn a_comparison_refuses_a_launcher() {
+    let done = ombx_tests::Job::mpiexec(2, "ab --env-b X=1 p2p.latency --sizes 8").run();
+    let lines = done.stderr.lines().filter(|line| line.contains("ombx ab starts its own ranks")).count();
+    assert_eq!((done.code, lines), (Some(2), 1), "{done}");
+    done.leaves_nothing();
 }
 
 #[test]

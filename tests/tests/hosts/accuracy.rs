@@ -57,6 +57,30 @@ fn sockets_between_hosts_have_the_delay_and_rate_of_the_network() {
     assert!(sent < 1 << 20, "{sent} bytes of ranks of one host went over the network");
 }
 
+/// Two ranks on each of two hosts. A window and its acknowledgement take the delay twice; ranks of one host would take no time.
+/// The delay is long, because four ranks on two cores wait for time slices.
+#[test]
+fn a_fan_sends_between_hosts_only() {
+    let Some(bed) = Bed::up("--hosts 2 --delay 20ms --rate 100Mbit") else { return };
+    eventually(4, || {
+        let line =
+            "run p2p.fan_in p2p.fan_out -n 4 --sizes 8 --window 4 --iterations 10 --warmup 1 --batch 1";
+        let rows = rows(&bed, "h1,h2", line);
+        let hosts: Vec<String> =
+            results::run_of(&bed.out()).run.places.into_iter().map(|place| place.host).collect();
+        for row in &rows {
+            assert_eq!((row.pairs, row.work.expect("work").ops), (2, 8), "{}", row.key);
+            let senders: Vec<bool> = row.samples.iter().map(|s| hosts[s.rank as usize] == hosts[0]).collect();
+            assert_eq!(senders, [row.bench == "p2p.fan_out"; 2], "{}: {hosts:?}", row.key);
+            assert!(least_us(row) > 40_000.0, "{}: {} us", row.key, least_us(row));
+        }
+        let most = rows.iter().map(least_us).fold(0.0, f64::max);
+        let message = format!("a window over a fan takes at least {most:.0} us of 40000 us");
+        print_note(&message);
+        if most < 44_000.0 { Ok(()) } else { Err(message) }
+    });
+}
+
 /// Hosts of a bed have different boot ids but share one clock, so the fitted clock differences must be almost zero.
 #[test]
 fn clocks_of_hosts_are_synchronized_over_the_network() {

@@ -24,7 +24,7 @@ pub(crate) fn pair(team: &dyn Team) -> Context<'_> {
         Rank(0) => (Role::Active, Rank(1)),
         _ => (Role::Passive, Rank(0)),
     };
-    Context { team, role, peer, thread: 0, memory_limit: None }
+    Context { team, role, peer, children: &[], thread: 0, memory_limit: None }
 }
 
 /// Calls `body` on the first two ranks.

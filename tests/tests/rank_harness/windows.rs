@@ -24,8 +24,8 @@ pub(crate) const TESTS: &[RankTest] = &[
     RankTest::of("window::many_in_turn", &[2], many_in_turn),
 ];
 
-const KINDS: [WindowKind; 4] =
-    [WindowKind::Allocate, WindowKind::Create, WindowKind::Dynamic, WindowKind::Shared];
+const KINDS: [WindowKind; 5] =
+    [WindowKind::Allocate, WindowKind::Create, WindowKind::AllocMem, WindowKind::Dynamic, WindowKind::Shared];
 
 #[derive(Debug, Clone, Copy)]
 enum Operation {
@@ -63,7 +63,7 @@ fn with_memory<R>(window: &mut Window, access: impl FnOnce(&mut [u8], &mut [u8])
 }
 
 fn memory_is_zero_and_private(team: &MpiTeam) {
-    let cx = Context { team, role: Role::Active, peer: team.rank(), thread: 0, memory_limit: None };
+    let cx = Context::of(team);
     for kind in KINDS {
         // Most sizes are odd: MPICH over UCX reported a wrong base for some sizes.
         for (bytes, count) in [(0, 1), (1, 1), (7, 3), (100, 5), (4097, 2)] {

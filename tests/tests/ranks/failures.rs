@@ -1,9 +1,9 @@
 //! Tests of ranks and launchers that are killed, stopped, interrupted or too slow. The job ends, gives the reason and keeps its rows.
 
-use std::time::Duration;
+use std::{fs, os::unix::fs::PermissionsExt, time::Duration};
 
 use ombx_results::file::RunOutcome;
-use ombx_tests::{Done, Job, Running, results};
+use ombx_tests::{Done, Job, Running, mpi, results};
 use rustix::process::Signal;
 
 use crate::Kept;
@@ -106,6 +106,56 @@ fn a_job_ends_at_its_time_limit() {
     done.complains(&["ombx: ", "1 s", "--timeout"]);
     done.leaves_nothing();
     assert_eq!(kept.run().end.unwrap().0, RunOutcome::Broken);
+}
+
+/// Returns a job with a launcher that reports its version and then runs a script.
+fn launched_by(kept: &Kept, script: &str, options: &str) -> Job {
+    let path = kept.files.path("mpiexec");
+    let real = mpi::mpiexec();
+    let text =
+        format!("#!/bin/sh\n[ \"$1\" = --version ] && exec '{}' --version\n{script}\n", real.display());
+    fs::write(&path, text).unwrap();
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+    kept.job(options).env("OMBX_MPIEXEC", path)
+}
+
+/// A launcher that prints without end defeats neither the time limit nor signals, and does not fill the memory.
+#[test]
+fn a_noisy_launcher_ends_at_once() {
+    for noise in ["exec yes", "exec yes >&2", "yes & exec yes >&2", "exec tr '\\0' x </dev/zero"] {
+        let kept = Kept::new();
+        let done = launched_by(&kept, noise, "p2p.latency --sizes 8 --timeout 2s").run().expect(6);
+        assert!(done.elapsed < SOON, "{noise}: {done}");
+        done.complains(&["ombx: ", "2 s", "--timeout"]);
+        done.leaves_nothing();
+    }
+    let kept = Kept::new();
+    let mut job = launched_by(&kept, "yes & exec yes >&2", "p2p.latency --sizes 8").start();
+    job.until("the noise has begun", |job| {
+        job.processes().iter().filter(|p| p.is_called(&["yes"])).count() == 2
+    });
+    std::thread::sleep(Duration::from_secs(2));
+    let status = fs::read_to_string(format!("/proc/{}/status", job.pid().as_raw_nonzero())).unwrap();
+    let kib =
+        status.lines().find_map(|line| line.strip_prefix("VmRSS:")?.split_whitespace().next()?.parse().ok());
+    assert!(kib.is_some_and(|kib: u64| kib < 200 << 10), "{kib:?} KiB");
+    let since = ombx_core::system::clock::Since::now();
+    job.signal(Signal::TERM);
+    let done = job.wait().expect(143);
+    assert!(since.elapsed() < SOON, "{done}");
+    done.leaves_nothing();
+}
+
+#[test]
+fn a_launcher_that_does_not_tell_its_version_is_named() {
+    let kept = Kept::new();
+    let path = kept.files.write("mpiexec", "#!/bin/sh\nsleep 60\n");
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+    let job = kept.job("p2p.latency --sizes 8 --timeout 1s").env("OMBX_MPIEXEC", &path);
+    let done = job.run().expect(6);
+    assert!(done.elapsed < SOON, "{done}");
+    done.complains(&["--version did not answer within 1 s", "OMBX_MPIEXEC"]);
+    done.leaves_nothing();
 }
 
 #[test]

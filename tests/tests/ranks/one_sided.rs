@@ -6,12 +6,12 @@ use ombx_core::{
     benchmark::payload::Check,
     result::{Measurement, Outcome},
 };
-use ombx_tests::{Job, mpi, print_note};
+use ombx_tests::{Job, interpose, mpi, print_note};
 
 use crate::{Kept, assert_plausible, measured};
 
 const SYNCS: [&str; 7] = ["pscw", "fence", "lock", "lock_exclusive", "lock_all", "flush", "flush_local"];
-const WINDOWS: [&str; 4] = ["allocate", "create", "dynamic", "shared"];
+const WINDOWS: [&str; 5] = ["allocate", "create", "alloc_mem", "dynamic", "shared"];
 
 /// Sizes of benchmarks on one element, as an option and as numbers.
 const ELEMENTS: (&str, &[u64]) = ("4,8", &[4, 8]);
@@ -180,6 +180,23 @@ fn awkward_sizes_and_depths() {
     assert!(deep.rows.iter().all(|row| row.depth == Some(1000) && row.work.unwrap().ops == 1000));
 }
 
+/// Checks that `alloc_mem` calls `MPI_Alloc_mem` on both ranks, with the hint unless it is turned off, and that `create` does not.
+#[test]
+fn memory_of_the_library_has_the_hint() {
+    let library = interpose::library(env!("CARGO_TARGET_TMPDIR"));
+    for (options, with, without) in
+        [("--win alloc_mem", 2, 0), ("--win alloc_mem --no-hints", 0, 2), ("--win create", 0, 0)]
+    {
+        let kept = Kept::new();
+        let words = format!("rma.put_latency {options} --sizes 8 --iterations 10 -n 2 --verbose");
+        let done = kept.job(&words).args(interpose::arguments(library, "alloc")).run().expect(0);
+        let count =
+            |value: &str| done.stderr.matches(&format!("MPI_Alloc_mem: alloc_shm is {value}")).count();
+        assert_eq!((count("true"), count("none")), (with, without), "{options}\n{done}");
+        assert_eq!(kept.run().rows[0].check, Check::Passed, "{done}");
+    }
+}
+
 /// Checks that rows name the reason and the remedy where the library would crash.
 #[test]
 fn compare_and_swap_is_unavailable_where_it_crashes() {
@@ -194,6 +211,13 @@ fn compare_and_swap_is_unavailable_where_it_crashes() {
         let Outcome::Skipped(why) = &row.outcome else { panic!("{}: {:?}\n{done}", row.key, row.outcome) };
         assert!(why.contains("OMPI_MCA_osc=^rdma"), "{why}");
     }
+}
+
+#[test]
+fn a_value_that_is_named_twice_is_measured_once() {
+    let run = measured("rma.put_latency --win all,all --win create --sizes 8 --iterations 20");
+    let windows: Vec<&str> = run.rows.iter().map(|row| &*row.axes["win"]).collect();
+    assert_eq!(windows, WINDOWS);
 }
 
 /// Checks that the lists above are those of the program.

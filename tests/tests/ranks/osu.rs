@@ -159,6 +159,34 @@ fn options_and_buffers_as_in_job_scripts() {
     assert!(!rate.stderr.contains("MPI does not allow this"), "{rate}");
 }
 
+/// OMB 3.x: windows on memory of `MPI_Alloc_mem` in the passive tests, and `-no-hints` or `-n`, alone and under a launcher.
+#[test]
+fn windows_and_hints_as_in_omb_3() {
+    let (links, files) = (Links::new(), Files::default());
+    let out = files.path("r.jsonl");
+    for (name, options, win, hints) in [
+        ("osu_passive_put_latency", "", "alloc_mem", None),
+        ("osu_passive_put_latency", "-no-hints", "alloc_mem", Some("off")),
+        ("osu_passive_get_bw", "-n", "alloc_mem", Some("off")),
+        ("osu_put_latency", "-n -w create", "create", Some("off")),
+    ] {
+        for job in [links.alone(name), links.launched(2, name)] {
+            let options = options.split_whitespace();
+            let done = job.args(options).args(QUICK).args(["-s", "lock", "-o"]).arg(&out).run().expect(0);
+            let axes = results::run_of(&out).rows.remove(0).axes;
+            let axis = |name: &str| axes.get(name).map(String::as_str);
+            assert_eq!(
+                (axis("win"), axis("hints"), axis("sync")),
+                (Some(win), hints, Some("lock")),
+                "{done}"
+            );
+            assert!(done.stdout.contains("# Window creation: MPI_Win_create\n"), "{done}");
+        }
+    }
+    let done = links.alone("osu_latency").arg("-no-hints").run().expect(2);
+    assert!(done.sentence().contains("osu_latency has no option -no-hints"), "{done}");
+}
+
 #[test]
 fn an_odd_number_of_ranks_does_not_hang() {
     let links = Links::new();

@@ -6,7 +6,7 @@ use crate::{
     document::{Circumstances, Compared, Pair},
     programs::{Launched, Programs, Samples},
     ratio::{self, Launch},
-    row::{Kind, Row, Shape},
+    row::{FAN_IN, Kind, Row, Shape},
 };
 use ombx_toolchain::failure::{Failure, Result};
 
@@ -139,10 +139,13 @@ impl<'a> Launches<'a> {
         self.programs.run_reference(self.kind, &Self::rows(compared, at), counts)
     }
 
-    /// Counts the instructions of every row.
+    /// Counts the instructions of every row that times rank 0.
     pub(crate) fn count(&self, compared: &mut [Compared]) -> Result<()> {
         for timed in [Shape::Chained, Shape::Paced, Shape::Turns].map(Shape::timed) {
-            let is_timed = |at: &usize| compared[*at].row.shape.timed() == timed;
+            let is_timed = |at: &usize| {
+                let row = &compared[*at].row;
+                row.shape.timed() == timed && row.benchmark != FAN_IN
+            };
             let here: Vec<usize> = self.at.iter().copied().filter(is_timed).collect();
             let rows = Self::rows(compared, &here);
             let counts = callgrind::count(self.programs, self.kind, &rows)?;

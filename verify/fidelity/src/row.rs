@@ -82,6 +82,8 @@ const OTHER: f64 = 1.03;
 const WINDOW: u32 = 64;
 /// Size of a large message, in bytes.
 const LARGE: u32 = 1 << 16;
+/// Benchmark that times rank 1, which sends. Its loop is that of `p2p.fan_out`.
+pub(crate) const FAN_IN: &str = "p2p.fan_in";
 /// Synchronisations with an active target.
 const ACTIVE: [&str; 2] = ["pscw", "fence"];
 
@@ -148,6 +150,7 @@ fn two_sided(benches: &[Bench]) -> Vec<Row> {
         Row::rate("p2p.bw_persistent", "stream_persistent", 8),
         Row::rate("p2p.bibw_persistent", "both_persistent", 8),
         Row::rate("p2p.bw_partitioned", "stream_partitioned", 8),
+        Row::rate(FAN_IN, "stream", 8),
         Row::rate("p2p.fan_out", "stream", 8),
     ];
     for bench in benches {

@@ -65,6 +65,7 @@ pub(crate) fn normalized(typed: Vec<OsString>) -> Vec<OsString> {
     };
     if words.get(1).is_some_and(|word| word == OSU) {
         words.iter_mut().for_each(separate);
+        spell_out_no_hints(&mut words);
     }
     words
 }
@@ -78,6 +79,19 @@ fn separate(word: &mut OsString) {
         if short == "-c" || value.starts_with(|c: char| c.is_ascii_digit()) {
             *word = format!("{long}={value}").into();
             return;
+        }
+    }
+}
+
+/// Rewrites OMB 3's `-no-hints`, and `-n` without a number of ranks, as `--no-hints`.
+fn spell_out_no_hints(words: &mut [OsString]) {
+    let is_buffer =
+        |word: &str| matches!(word.len(), 1 | 2) && word.bytes().all(|byte| b"HDM".contains(&byte));
+    for at in 0..words.len() {
+        let next = words.get(at + 1).map(|word| word.to_string_lossy().into_owned());
+        let has_number = next.is_some_and(|next| !next.starts_with('-') && !is_buffer(&next));
+        if words[at] == "-no-hints" || (words[at] == "-n" && !has_number) {
+            words[at] = "--no-hints".into();
         }
     }
 }
@@ -102,5 +116,15 @@ mod tests {
     fn attached_values_become_long_options() {
         assert_eq!(of("osu_bcast -f -c -z50,99 -z"), "ombx osu osu_bcast -f -c --tail-lat=50,99 -z");
         assert_eq!(of("ombx osu osu_bw -clog -i 5"), "ombx osu osu_bw --validation=log -i 5");
+    }
+
+    #[test]
+    fn n_is_the_number_of_ranks_or_no_hints() {
+        assert_eq!(of("osu_put_bw -no-hints -m 8"), "ombx osu osu_put_bw --no-hints -m 8");
+        assert_eq!(of("osu_put_bw -n -m 8 -n 4"), "ombx osu osu_put_bw --no-hints -m 8 -n 4");
+        assert_eq!(of("osu_put_bw -n"), "ombx osu osu_put_bw --no-hints");
+        assert_eq!(of("osu_put_bw -n H H"), "ombx osu osu_put_bw --no-hints H H");
+        assert_eq!(of("osu_put_bw -n x"), "ombx osu osu_put_bw -n x");
+        assert_eq!(of("ombx run rma.put_bw -n"), "ombx run rma.put_bw -n");
     }
 }

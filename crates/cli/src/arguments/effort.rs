@@ -9,6 +9,8 @@ use ombx_core::{
     unit::{self, Bytes},
 };
 
+use super::values;
+
 /// How much is measured for each row.
 #[derive(Debug, Args)]
 pub(crate) struct EffortArgs {
@@ -19,10 +21,10 @@ pub(crate) struct EffortArgs {
     #[arg(long, value_name = "TIME", default_value = "100ms", allow_hyphen_values = true, value_parser = unit::parse_duration, help_heading = "How long")]
     pub(crate) max_time: Duration,
     /// Fixed number of timed iterations per row and launch, as in the OSU benchmarks, for example: 1000
-    #[arg(long, value_name = "I", value_parser = clap::value_parser!(u64).range(1..=1 << 32), conflicts_with = "max_time", help_heading = "How long")]
+    #[arg(long, value_name = "I", value_parser = values::number::<u64>(1..=1 << 32), conflicts_with = "max_time", help_heading = "How long")]
     pub(crate) iterations: Option<u64>,
     /// Untimed iterations before the timed ones; needs --iterations [default: a tenth of them]
-    #[arg(long, value_name = "X", value_parser = clap::value_parser!(u64).range(0..=1 << 32), requires = "iterations", help_heading = "How long")]
+    #[arg(long, value_name = "X", value_parser = values::number::<u64>(0..=1 << 32), requires = "iterations", help_heading = "How long")]
     pub(crate) warmup: Option<u64>,
     /// Iterations per sample; auto keeps the cost of reading the clock below 1 %
     #[arg(long, value_name = "auto|N", default_value = "auto", value_parser = Batch::parse, help_heading = "How long")]
@@ -58,9 +60,9 @@ pub(crate) struct Batch(pub(crate) Option<u64>);
 
 impl Batch {
     fn parse(text: &str) -> std::result::Result<Batch, String> {
-        match (text, text.parse::<u64>()) {
+        match (text, unit::digits::<u64>(text)) {
             ("auto", _) => Ok(Batch(None)),
-            (_, Ok(n @ 1..=0x1_0000_0000)) => Ok(Batch(Some(n))),
+            (_, Some(n @ 1..=0x1_0000_0000)) => Ok(Batch(Some(n))),
             _ => Err("not auto or a positive number of iterations".into()),
         }
     }

@@ -11,11 +11,13 @@ use ombx_core::{
     unit,
 };
 
+use super::values;
+
 /// How many times the ranks are started.
 #[derive(Debug, Args)]
 pub(crate) struct LaunchesArgs {
     /// Start the ranks this many times [default: at least 6 times, until --precision is reached or --budget is spent]
-    #[arg(long, value_name = "L", value_parser = clap::value_parser!(u32).range(1..=10_000), conflicts_with = "budget", help_heading = "How long")]
+    #[arg(long, value_name = "L", value_parser = values::number::<u32>(1..=10_000), conflicts_with = "budget", help_heading = "How long")]
     pub(crate) launches: Option<u32>,
     /// Start the ranks once: a first look that says nothing about the next launch
     #[arg(long, conflicts_with_all = ["launches", "budget"], help_heading = "How long")]

@@ -11,7 +11,7 @@ use super::values;
 #[derive(Debug, Args)]
 pub(crate) struct StartArgs {
     /// Number of ranks to start, for example: -n 4 [default: as many as the benchmarks need]
-    #[arg(short = 'n', long, value_parser = clap::value_parser!(u32).range(1..=1 << 20), help_heading = "Ranks")]
+    #[arg(short = 'n', long, value_parser = values::number::<u32>(1..=1 << 20), help_heading = "Ranks")]
     pub(crate) ranks: Option<u32>,
     /// Hosts of the ranks, for example: --hosts n01,n02 [default: this host, or the allocation of the batch system]
     #[arg(long, value_delimiter = ',', value_parser = values::host, conflicts_with = "hostfile", help_heading = "Ranks")]

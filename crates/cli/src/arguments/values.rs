@@ -1,7 +1,21 @@
 //! Parsers of values that are passed on to launchers. They reject what a launcher could take for an option, or a shell for a
 //! command.
 
-use ombx_core::system::host_name::check_host;
+use std::{fmt::Display, ops::RangeInclusive, str::FromStr};
+
+use ombx_core::{system::host_name::check_host, unit::digits};
+
+/// Accepts a number within a range, written as digits only.
+pub(crate) fn number<N>(range: RangeInclusive<N>) -> impl Fn(&str) -> Result<N, String> + Clone
+where
+    N: FromStr + PartialOrd + Display,
+    RangeInclusive<N>: Clone,
+{
+    move |text: &str| {
+        let number = digits(text).filter(|number| range.contains(number));
+        number.ok_or_else(|| format!("not a number from {} to {}", range.start(), range.end()))
+    }
+}
 
 /// Accepts a host name or an address.
 pub(super) fn host(text: &str) -> Result<String, String> {

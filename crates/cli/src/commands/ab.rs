@@ -10,7 +10,10 @@ use clap::{ArgMatches, Args};
 use ombx_core::{
     benchmark::Registry,
     error::{Error, Result},
-    measure::plan::{Effort, KnownBatches, Launch},
+    measure::{
+        plan::{Effort, KnownBatches, Launch},
+        runner::Part,
+    },
     system::clock::Since,
 };
 use ombx_results::{
@@ -28,9 +31,10 @@ use crate::{
         axes::Chosen,
         given, launches,
         output::{Color, Format},
+        start::Launcher,
     },
     job::selection,
-    launch::preflight,
+    launch::{detection, preflight},
 };
 use interruption::Interruption;
 use schedule::{MOST_LAUNCHES, Schedule};
@@ -96,12 +100,22 @@ pub(crate) fn ab(
     if run.start.rendezvous.is_some() {
         return Err(Error::usage("ombx ab has no option --rendezvous: it starts its own ranks"));
     }
+    if run.start.launcher == Launcher::Auto
+        && let Some(started) = detection::launcher()
+    {
+        return Err(Error::usage(format!(
+            "ombx ab starts its own ranks: start it without {}, once, and choose their number with -n",
+            started.launcher
+        )));
+    }
     if a.is_none() && b.is_none() && env_a.is_empty() && env_b.is_empty() {
         return Err(Error::usage("nothing differs: give --b COMMAND, or variables with --env-b NAME=VALUE"));
     }
     let choices = selection::benchmarks(registry, &run.patterns)?;
-    let effort = plan::plan(&run, chosen, &choices)?.effort;
-    preflight::check(&run.start, plan::ranks(&run, &choices))?;
+    let plan = plan::plan(&run, chosen, &choices)?;
+    let (effort, ranks) = (plan.effort, plan::ranks(&run, &choices));
+    selection::check_ranks(run.start.ranks, &[Part { choices, plan }])?;
+    preflight::check(&run.start, ranks)?;
     let words = words_of_launches(parser, matches, &run);
     let [label_a, label_b] = gate.labels(["A", "B"]);
     let commands = [SideCommand::of(a.as_deref(), env_a)?, SideCommand::of(b.as_deref(), env_b)?];

@@ -18,7 +18,7 @@ use ombx_results::{
 
 use crate::{
     arguments::output::Color,
-    output::{renderers, stdout::is_closed},
+    output::{renderers, stdout::is_closed, target},
 };
 
 pub(crate) use gate::UNDECIDED;
@@ -126,8 +126,13 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<u8> {
         _ => [args.base.as_slice(), args.new.as_slice()],
     };
     let [base_label, new_label] = args.gate.labels(["base", "new"]);
-    let base = files::side(base)?.labelled(base_label);
-    let new = files::side(new)?.labelled(new_label);
+    let (base_files, new_files) = (files::of(base)?, files::of(new)?);
+    if let Some(junit) = &args.gate.junit {
+        let inputs = base_files.iter().chain(&new_files);
+        target::check(junit, "--junit", inputs.map(|file| ("a result file that is read", file.as_path())))?;
+    }
+    let base = files::side(base, &base_files)?.labelled(base_label);
+    let new = files::side(new, &new_files)?.labelled(new_label);
     conclude(&base, &new, &args.gate, Design::Independent, args.color)
 }
 

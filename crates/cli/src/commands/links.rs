@@ -19,6 +19,7 @@ use crate::{
         output::{Format, OutputArgs},
         role::RoleArgs,
         start::StartArgs,
+        values,
     },
     job::{Extent, Job, Work, time_limit},
     launch::detection,
@@ -49,7 +50,7 @@ pub(crate) struct LinksArgs {
     #[arg(long, default_value = "8,1M", value_parser = Sizes::parse, help_heading = "What is measured")]
     pub(crate) sizes: Sizes,
     /// Messages in flight in the unidirectional pattern
-    #[arg(long, default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..=1 << 20), help_heading = "What is measured")]
+    #[arg(long, default_value_t = 64, value_parser = values::number::<u32>(1..=1 << 20), help_heading = "What is measured")]
     pub(crate) window: u32,
     /// Measure one pair at a time while all other ranks sleep
     #[arg(long, conflicts_with = "bisection", help_heading = "What is measured")]
@@ -201,8 +202,10 @@ pub(crate) fn prepare(registry: &Registry, args: LinksArgs) -> Result<Job> {
     let criteria = Criteria { expectations: args.expect, reference, fail_on };
     let task = Task { choice: Choice { bench, preset: &[] }, mode, seed: args.randomize, retest, criteria };
     let extent = Extent { ranks, rows, time: time_limit::of_rows(&plan, steps) };
+    let read_from = args.reference.map(|path| ("the reference that is read", path));
     let LinksArgs { start, output, role, .. } = args;
-    Ok(Job { start, output, role, work: Work::Links(task, Box::new(plan)), extent, launches: Launches::ONE })
+    let work = Work::Links(task, Box::new(plan));
+    Ok(Job { start, output, role, work, extent, launches: Launches::ONE, read_from })
 }
 
 /// Fails if an expectation limits a figure that the run does not measure.

@@ -6,7 +6,11 @@ mod names;
 mod options;
 pub(crate) mod program;
 
-use ombx_core::{benchmark::Registry, error::Result, measure::runner::Part};
+use ombx_core::{
+    benchmark::Registry,
+    error::{Error, Result},
+    measure::runner::Part,
+};
 use ombx_results::render::OsuTable;
 
 use self::{arguments::OsuArgs, program::Program};
@@ -55,8 +59,16 @@ pub(crate) fn prepare(args: OsuArgs, program: &Program) -> Result<(Job, Vec<Stri
         // Mistakes are reported before notes.
         preflight::check(&args.start, ranks)?;
     }
+    if let (Some(root), Some(ranks)) = (args.root_rank, args.start.ranks)
+        && root.first().0 >= ranks
+    {
+        let last = ranks - 1;
+        return Err(Error::usage(format!("-k {root} is not a rank: -n {ranks} gives ranks 0 to {last}")));
+    }
     let choices = vec![program.choice];
     let rows = selection::rows(&plan, &choices)?;
+    let parts = vec![Part { choices, plan }];
+    selection::check_ranks(args.start.ranks, &parts)?;
     let output = OutputArgs {
         format: Format::Osu,
         out: args.out,
@@ -67,10 +79,10 @@ pub(crate) fn prepare(args: OsuArgs, program: &Program) -> Result<(Job, Vec<Stri
         plot: false,
         osu: Some(columns),
     };
-    let extent = Extent { ranks, rows, time: time_limit::of_rows(&plan, rows) };
-    let work = Work::Benchmarks(vec![Part { choices, plan }]);
+    let extent = Extent { ranks, rows, time: time_limit::of_rows(&parts[0].plan, rows) };
+    let work = Work::Benchmarks(parts);
     let (start, role) = (args.start, args.role);
-    Ok((Job { start, output, role, work, extent, launches: Launches::ONE }, notes))
+    Ok((Job { start, output, role, work, extent, launches: Launches::ONE, read_from: None }, notes))
 }
 
 /// Returns the help of `ombx osu` for a program of this name.

@@ -1,9 +1,6 @@
 //! `ombx report`: writes result files as one HTML page.
 
-use std::{
-    fs,
-    path::{Path, PathBuf},
-};
+use std::{fs, path::PathBuf};
 
 use clap::Args;
 use ombx_core::error::{Error, Result};
@@ -16,7 +13,7 @@ use ombx_results::{
 };
 
 use super::compare::Names;
-use crate::result_file::KnownRuns;
+use crate::{output::target, result_file::KnownRuns};
 
 #[derive(Debug, Args)]
 #[command(
@@ -39,12 +36,8 @@ pub(crate) struct ReportArgs {
 
 pub(crate) fn report(args: &ReportArgs) -> Result<u8> {
     let out = args.out.as_path();
-    if let Some(input) = args.files.iter().chain(&args.against).find(|file| is_same(file, out)) {
-        let input = input.display();
-        return Err(Error::usage(format!(
-            "{input} is a result file that is read: give another name after -o"
-        )));
-    }
+    let inputs = args.files.iter().chain(&args.against);
+    target::check(out, "-o", inputs.map(|file| ("a result file that is read", file.as_path())))?;
     let (mut files, base) = read(&args.files)?;
     let (against, new) = read(&args.against)?;
     let [base_label, new_label] = Names::labels(args.names.as_ref());
@@ -83,8 +76,4 @@ fn read(paths: &[PathBuf]) -> Result<(Vec<(String, ResultFile)>, SideResults)> {
         (!file.runs.is_empty() || file.cut_off).then_some((name, file))
     });
     Ok((combined.collect(), side))
-}
-
-fn is_same(one: &Path, other: &Path) -> bool {
-    one == other || fs::canonicalize(one).ok().zip(fs::canonicalize(other).ok()).is_some_and(|(a, b)| a == b)
 }

@@ -3,6 +3,8 @@
 pub(crate) mod arguments;
 pub(crate) mod plan;
 
+use std::path::PathBuf;
+
 use clap::{ArgMatches, Command};
 use ombx_core::{
     benchmark::Registry,
@@ -27,16 +29,24 @@ pub(crate) fn prepare(
     chosen: Chosen,
 ) -> Result<Job> {
     if let Some(suite) = suite::named(command, &args.patterns)? {
+        let file = suite.path().map(|path| ("the suite that is read", path));
         let suite = suite.resolve(registry, command, Some(matches))?;
-        return job(suite.args, suite.ranks, suite.parts.into_iter().map(|(_, part)| part).collect());
+        let parts = suite.parts.into_iter().map(|(_, part)| part).collect();
+        return job(suite.args, suite.ranks, parts, file);
     }
     let choices = selection::benchmarks(registry, &args.patterns)?;
     let plan = plan::plan(&args, chosen, &choices)?;
     let ranks = plan::ranks(&args, &choices);
-    job(args, ranks, vec![Part { choices, plan }])
+    job(args, ranks, vec![Part { choices, plan }], None)
 }
 
-fn job(args: RunArgs, ranks: u32, parts: Vec<Part>) -> Result<Job> {
+fn job(
+    args: RunArgs,
+    ranks: u32,
+    parts: Vec<Part>,
+    read_from: Option<(&'static str, PathBuf)>,
+) -> Result<Job> {
+    selection::check_ranks(args.start.ranks, &parts)?;
     let launches = args.launches.launches(args.effort.precision);
     if args.launches.seed.is_some() && args.launches.launch.is_none() && launches.is_one() {
         return Err(Error::usage(
@@ -51,5 +61,5 @@ fn job(args: RunArgs, ranks: u32, parts: Vec<Part>) -> Result<Job> {
         extent.time = extent.time.saturating_add(time_limit::of_rows(plan, rows));
     }
     let RunArgs { start, output, role, .. } = args;
-    Ok(Job { start, output, role, work: Work::Benchmarks(parts), extent, launches })
+    Ok(Job { start, output, role, work: Work::Benchmarks(parts), extent, launches, read_from })
 }

@@ -6,6 +6,7 @@ use ombx_core::{
     error::{Error, Result},
     measure::{
         plan::Plan,
+        runner::Part,
         session::{selected, sizes_of},
     },
 };
@@ -13,12 +14,10 @@ use ombx_core::{
 /// Returns the benchmarks that the patterns name, in the order of the patterns, each once.
 pub(crate) fn benchmarks(registry: &Registry, patterns: &[String]) -> Result<Vec<Choice>> {
     if patterns.is_empty() {
-        let names: Vec<&str> = registry.all().iter().map(|b| b.name).collect();
-        return Err(Error::usage(format!(
-            "give a benchmark: a name, a glob such as 'rma.*', an OSU name, or a suite such as suite:smoke; see ombx list; \
-             the names are {}",
-            names.join(", ")
-        )));
+        return Err(Error::usage(
+            "give a benchmark: a name such as p2p.latency, a glob such as 'rma.*', an OSU name such as osu_put_bw, or a suite \
+             such as suite:smoke (see ombx list)",
+        ));
     }
     let mut found: Vec<Choice> = Vec::new();
     for pattern in patterns {
@@ -29,6 +28,21 @@ pub(crate) fn benchmarks(registry: &Registry, patterns: &[String]) -> Result<Vec
         }
     }
     Ok(found)
+}
+
+/// Fails if the ranks that the user has chosen are too few for every benchmark. If some can run, the others are rows that say why
+/// they are skipped.
+pub(crate) fn check_ranks(ranks: Option<u32>, parts: &[Part]) -> Result<()> {
+    let Some(ranks) = ranks else { return Ok(()) };
+    let choices = parts.iter().flat_map(|part| part.choices.iter().map(move |choice| (choice, &part.plan)));
+    let mut missing = None;
+    for (Choice { bench, .. }, plan) in choices {
+        match bench.layout.assign(ranks, plan.pairs) {
+            Ok(_) => return Ok(()),
+            Err(why) => missing = missing.or(Some(format!("{} {why}", bench.name))),
+        }
+    }
+    missing.map_or(Ok(()), |why| Err(Error::usage(why)))
 }
 
 /// Returns the number of rows that a plan gives.

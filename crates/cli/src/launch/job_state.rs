@@ -1,6 +1,6 @@
 //! State of a supervised job: what its processes have reported, why it is ending, and how it ended.
 
-use std::{os::unix::process::ExitStatusExt, process::ExitStatus, time::Duration};
+use std::{collections::VecDeque, os::unix::process::ExitStatusExt, process::ExitStatus, time::Duration};
 
 use ombx_core::error::{Error, Result};
 use ombx_results::file::{self, Record, RunOutcome};
@@ -14,6 +14,10 @@ use crate::{
 
 /// Number of lines of the launcher's output that are shown if a job fails without a message of ombx.
 const LAST_LINES: usize = 12;
+/// Number of lines of the launcher's output that are kept, to find the rank that it names as lost.
+const KEPT_LINES: usize = 200;
+/// Number of characters that are kept of each.
+const KEPT_CHARACTERS: usize = 4096;
 /// Start of the messages of ombx. Launchers may put up to this many bytes before it.
 const OMBX: &str = "ombx: ";
 const LONGEST_PREFIX: usize = 40;
@@ -65,8 +69,8 @@ pub(super) struct JobState<'a> {
 /// What has happened in a job so far.
 #[derive(Default)]
 pub(super) struct History {
-    /// Lines of the launcher.
-    launcher_output: Vec<String>,
+    /// Last lines of the launcher.
+    launcher_output: VecDeque<String>,
     /// Number of messages that ranks have printed.
     messages: u32,
     /// All rows of the run have arrived.
@@ -139,7 +143,9 @@ impl JobState<'_> {
         if message.is_some() || self.args.verbose {
             self.progress.suspend(|| stderr_line!("{}", &line[message.unwrap_or(0)..]));
         } else if !line.is_empty() {
-            self.history.launcher_output.push(line.to_owned());
+            let kept = &mut self.history.launcher_output;
+            kept.push_back(line.chars().take(KEPT_CHARACTERS).collect());
+            kept.drain(..kept.len().saturating_sub(KEPT_LINES));
         }
     }
 
@@ -191,10 +197,10 @@ impl JobState<'_> {
         }
         if self.history.messages == 0 {
             let from = self.history.launcher_output.len().saturating_sub(LAST_LINES);
-            self.history.launcher_output[from..].iter().for_each(|line| stderr_line!("  {line}"));
+            self.history.launcher_output.range(from..).for_each(|line| stderr_line!("  {line}"));
         }
         let unnoticed = self.history.end_reason == Some(EndReason::LostRank);
-        let rank = self.history.ranks.lost(&self.history.launcher_output);
+        let rank = self.history.ranks.lost(self.history.launcher_output.make_contiguous());
         let rank = rank.or_else(|| self.history.ranks.ended_here().filter(|_| unnoticed));
         let what = rank.unwrap_or_else(|| "the job".into());
         Err(Error::fabric(format!("{what} ended early{case}, {}; {kept}", ended(child, status))))

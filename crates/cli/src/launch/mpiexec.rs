@@ -6,6 +6,7 @@ use std::{
     path::{Path, PathBuf},
     process::{Command, Stdio},
     sync::OnceLock,
+    time::Duration,
 };
 
 use ombx_core::{
@@ -15,7 +16,11 @@ use ombx_core::{
 };
 use ombx_mpi::Family;
 
-use super::{cores::cores, detection};
+use super::{
+    cores::cores,
+    detection,
+    version::{self, Version},
+};
 use crate::{
     arguments::start::{Bind, Launcher, StartArgs},
     search_path,
@@ -56,7 +61,10 @@ pub(crate) fn of_another_mpi_in_path() -> Option<String> {
     let (ours, theirs) = if open_mpi { (OPEN_MPI, HYDRA) } else { (HYDRA, OPEN_MPI) };
     let mut found = ["mpiexec", "mpirun"].into_iter().filter_map(search_path::find);
     found
-        .find(|path| has_version(path, theirs) && !has_version(path, ours))
+        .find(|path| {
+            let version = Version::of(path, version::LIMIT);
+            version.has(theirs) && !version.has(ours)
+        })
         .map(|path| path.display().to_string())
 }
 
@@ -118,7 +126,7 @@ fn user_binds(args: &StartArgs) -> bool {
 
 fn hydra(args: &StartArgs, ranks: u32, threading: Threading) -> Result<Command> {
     let names = ["mpiexec.mpich", "mpiexec.hydra", "mpiexec", "mpirun"];
-    let mut command = Command::new(find(&names, HYDRA)?);
+    let mut command = Command::new(find(&names, HYDRA, args.timeout)?);
     command.arg("-n").arg(ranks.to_string());
     if binds_to_core(args, ranks, threading) && !user_binds(args) {
         command.args(["-bind-to", "core"]);
@@ -142,7 +150,7 @@ fn hydra(args: &StartArgs, ranks: u32, threading: Threading) -> Result<Command> 
 
 fn open_mpi(args: &StartArgs, ranks: u32, threading: Threading) -> Result<Command> {
     let names = ["mpiexec.openmpi", "mpirun.openmpi", "mpiexec", "mpirun", "orterun", "prterun"];
-    let mut command = Command::new(find(&names, OPEN_MPI)?);
+    let mut command = Command::new(find(&names, OPEN_MPI, args.timeout)?);
     command.arg("-n").arg(ranks.to_string());
     if !user_binds(args) {
         command.args(["--bind-to", if binds_to_core(args, ranks, threading) { "core" } else { "none" }]);
@@ -212,8 +220,8 @@ fn srun(args: &StartArgs, family: Family, ranks: u32) -> Result<Command> {
 }
 
 /// Returns the first program of these names whose version has one of these words, since several MPIs share the name mpiexec.
-/// `OMBX_MPIEXEC` takes precedence. Later launches use what the first one found.
-fn find(names: &[&str], words: &[&str]) -> Result<PathBuf> {
+/// `OMBX_MPIEXEC` takes precedence. Later launches use what the first one found. `timeout` is the time limit of the job.
+fn find(names: &[&str], words: &[&str], timeout: Option<Duration>) -> Result<PathBuf> {
     static FOUND: OnceLock<PathBuf> = OnceLock::new();
     if let Some(path) = FOUND.get() {
         return Ok(path.clone());
@@ -228,7 +236,25 @@ fn find(names: &[&str], words: &[&str]) -> Result<PathBuf> {
             .chain(names.iter().filter_map(|name| search_path::find(name)))
             .collect(),
     };
-    let found = candidates.iter().find(|path| has_version(path, words));
+    let limit = timeout.unwrap_or(version::LIMIT).min(version::LIMIT);
+    let (mut found, mut late) = (None, None);
+    for path in &candidates {
+        match Version::of(path, limit) {
+            Version::Late => late = late.or(Some(path)),
+            version if version.has(words) => {
+                found = Some(path);
+                break;
+            }
+            _ => {}
+        }
+    }
+    if let (None, Some(path)) = (found, late) {
+        return Err(Error::fabric(format!(
+            "{} --version did not answer within {} s. Check this launcher, or set OMBX_MPIEXEC to another",
+            path.display(),
+            limit.as_secs_f64()
+        )));
+    }
     found.map(|path| FOUND.get_or_init(|| path.clone()).clone()).ok_or_else(|| {
         let library = ombx_mpi::library_version();
         let tried = match candidates.as_slice() {
@@ -247,12 +273,4 @@ fn find(names: &[&str], words: &[&str]) -> Result<PathBuf> {
 /// Returns the directory of the MPI compiler that built ombx, where the launcher usually is.
 fn compiler_directory() -> Option<PathBuf> {
     Path::new(ombx_mpi::COMPILER).parent().filter(|dir| dir.is_absolute()).map(Path::to_path_buf)
-}
-
-/// Returns whether the version that a program prints has one of these words.
-fn has_version(path: &Path, words: &[&str]) -> bool {
-    let Ok(output) = Command::new(path).arg("--version").stdin(Stdio::null()).output() else { return false };
-    let text = [output.stdout, output.stderr].concat();
-    let text = String::from_utf8_lossy(&text).to_lowercase();
-    words.iter().any(|word| text.contains(word))
 }

@@ -1,4 +1,5 @@
-//! Orphans: processes of a job that outlive their launcher. They become children of the launching process.
+//! Orphans: processes of a job that outlive their launcher. They become children of the launching process. Also the end of a
+//! process with its descendants.
 
 use std::{fs, time::Duration};
 
@@ -20,7 +21,7 @@ pub(super) fn end() {
     let since = Since::now();
     // The children of a killed process become children of this process.
     loop {
-        let children = children();
+        let children = children_of(getpid());
         for child in &children {
             let _ = kill_process(*child, Signal::KILL);
             let _ = waitpid(Some(*child), WaitOptions::NOHANG);
@@ -32,12 +33,23 @@ pub(super) fn end() {
     }
 }
 
-fn children() -> Vec<Pid> {
+/// Kills a process and its descendants.
+#[cfg(feature = "mpi")]
+pub(super) fn end_family(root: Pid) {
+    let (mut family, mut at) = (vec![root], 0);
+    while let Some(pid) = family.get(at).copied() {
+        family.extend(children_of(pid));
+        at += 1;
+    }
+    for pid in family {
+        let _ = kill_process(pid, Signal::KILL);
+    }
+}
+
+fn children_of(one: Pid) -> Vec<Pid> {
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
     let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
-    pids.filter(|pid| parent(*pid) == Some(getpid().as_raw_nonzero().get()))
-        .filter_map(Pid::from_raw)
-        .collect()
+    pids.filter(|pid| parent(*pid) == Some(one.as_raw_nonzero().get())).filter_map(Pid::from_raw).collect()
 }
 
 fn parent(pid: i32) -> Option<i32> {
@@ -55,7 +67,7 @@ mod tests {
         let own = getpid().as_raw_nonzero().get();
         assert_eq!(parent(own), rustix::process::getppid().map(|pid| pid.as_raw_nonzero().get()));
         let mut child = std::process::Command::new("sleep").arg("5").spawn().unwrap();
-        assert!(children().contains(&Pid::from_child(&child)));
+        assert!(children_of(getpid()).contains(&Pid::from_child(&child)));
         child.kill().unwrap();
         child.wait().unwrap();
     }

@@ -4,7 +4,7 @@ use std::{
     io::{BufRead, BufReader, Read},
     os::unix::process::CommandExt,
     process::{Command, ExitStatus, Stdio},
-    sync::mpsc::{self, RecvTimeoutError, Sender},
+    sync::mpsc::{self, RecvTimeoutError, SyncSender},
     thread,
     time::Duration,
 };
@@ -38,13 +38,20 @@ const FINISH: Duration = Duration::from_secs(8);
 const POLL: Duration = Duration::from_secs(5);
 /// A rank is reported as lost after this many polls without it: a launcher may still be about to report it.
 const POLLS_WITHOUT_RANK: u32 = 2;
+/// Lines that wait to be read. A launcher that prints faster waits.
+const QUEUE: usize = 8;
+/// Maximum length of a record in bytes, which has all samples of a row. Longer lines are split.
+const LONGEST_RECORD: u64 = 1 << 28;
+/// Maximum length of any other line.
+const LONGEST_MESSAGE: u64 = 1 << 16;
 
 enum Event {
     Stdout(Vec<u8>),
     Stderr(String),
     Closed,
     Exit(std::io::Result<ExitStatus>),
-    Signal(i32),
+    /// A signal is waiting.
+    Signal,
 }
 
 /// What the supervision of one launcher needs.
@@ -63,15 +70,22 @@ impl Supervision<'_> {
     pub(super) fn run(self, mut command: Command, which: Child) -> Result<Ended> {
         let program = command.get_program().to_string_lossy().into_owned();
         command.stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
-        let (sender, events) = mpsc::channel();
+        let (sender, events) = mpsc::sync_channel(QUEUE);
+        let (signal_sender, user_signals) = mpsc::channel();
         let mut signals =
             Signals::new([SIGINT, SIGTERM, SIGHUP]).map_err(|e| Error::fabric(format!("signals: {e}")))?;
         orphans::adopt();
         let mut child = command.spawn().map_err(|e| Error::fabric(format!("cannot start {program}: {e}")))?;
         let (group, launcher) = (Pid::from_child(&child), child.id());
         let handle = signals.handle();
-        let to_main = sender.clone();
-        thread::spawn(move || signals.forever().for_each(|s| drop(to_main.send(Event::Signal(s)))));
+        let waker = sender.clone();
+        thread::spawn(move || {
+            signals.forever().for_each(|signal| {
+                let _ = signal_sender.send(signal);
+                // A full queue keeps the main thread awake.
+                let _ = waker.try_send(Event::Signal);
+            });
+        });
         read_lines(child.stdout.take(), sender.clone(), Event::Stdout);
         read_lines(child.stderr.take(), sender.clone(), |line| {
             Event::Stderr(String::from_utf8_lossy(&line).into_owned())
@@ -85,41 +99,47 @@ impl Supervision<'_> {
         // The next action is due at this time.
         let (mut due, mut polls_without_rank) = (time_left, 0);
         while open_pipes > 0 || status.is_none() {
-            let left = due.saturating_sub(since.elapsed());
             let was_ending = job.history.end_reason.is_some();
-            match events.recv_timeout(left.min(POLL)) {
-                Err(RecvTimeoutError::Timeout) if left > POLL => {
-                    let missing =
-                        !job.history.complete && !was_ending && job.history.ranks.ended_here().is_some();
-                    polls_without_rank = if missing { polls_without_rank + 1 } else { 0 };
-                    if polls_without_rank == POLLS_WITHOUT_RANK {
-                        job.end(EndReason::LostRank);
-                    }
+            let left = due.saturating_sub(since.elapsed());
+            // Signals and the deadline come first: a launcher may print without end.
+            if let Ok(signal) = user_signals.try_recv() {
+                if was_ending { job.kill() } else { job.end(EndReason::Signal(signal)) }
+            } else if left.is_zero() {
+                if status.is_some() {
+                    break;
                 }
-                Ok(Event::Stdout(line)) => {
-                    let before = job.history.complete;
-                    job.read_stdout(&line);
-                    if job.history.complete && !before && !was_ending {
-                        due = due.min(since.elapsed() + FINISH);
-                    }
-                }
-                Ok(Event::Stderr(line)) => job.read_stderr(&line),
-                Ok(Event::Closed) => open_pipes -= 1,
-                Ok(Event::Exit(ended)) => {
-                    status = Some(ended.map_err(|e| Error::fabric(format!("{program}: {e}")))?);
-                    due = since.elapsed() + DRAIN;
-                }
-                Ok(Event::Signal(signal)) if !was_ending => job.end(EndReason::Signal(signal)),
-                Ok(Event::Signal(_)) => job.kill(),
-                Err(RecvTimeoutError::Timeout) if status.is_some() => break,
-                Err(RecvTimeoutError::Timeout) if !was_ending => {
-                    job.end(if job.history.complete { EndReason::Complete } else { EndReason::TimeLimit });
-                }
-                Err(RecvTimeoutError::Timeout) => {
+                if was_ending {
                     job.kill();
                     due = since.elapsed() + GRACE;
+                } else {
+                    job.end(if job.history.complete { EndReason::Complete } else { EndReason::TimeLimit });
                 }
-                Err(RecvTimeoutError::Disconnected) => break,
+            } else {
+                match events.recv_timeout(left.min(POLL)) {
+                    Err(RecvTimeoutError::Timeout) if left > POLL => {
+                        let missing =
+                            !job.history.complete && !was_ending && job.history.ranks.ended_here().is_some();
+                        polls_without_rank = if missing { polls_without_rank + 1 } else { 0 };
+                        if polls_without_rank == POLLS_WITHOUT_RANK {
+                            job.end(EndReason::LostRank);
+                        }
+                    }
+                    Ok(Event::Stdout(line)) => {
+                        let before = job.history.complete;
+                        job.read_stdout(&line);
+                        if job.history.complete && !before && !was_ending {
+                            due = due.min(since.elapsed() + FINISH);
+                        }
+                    }
+                    Ok(Event::Stderr(line)) => job.read_stderr(&line),
+                    Ok(Event::Closed) => open_pipes -= 1,
+                    Ok(Event::Exit(ended)) => {
+                        status = Some(ended.map_err(|e| Error::fabric(format!("{program}: {e}")))?);
+                        due = since.elapsed() + DRAIN;
+                    }
+                    Ok(Event::Signal) | Err(RecvTimeoutError::Timeout) => {}
+                    Err(RecvTimeoutError::Disconnected) => break,
+                }
             }
             if job.history.error.is_some() && job.history.end_reason.is_none() {
                 job.end(EndReason::Error);
@@ -138,14 +158,19 @@ impl Supervision<'_> {
 }
 
 /// Sends each line of a pipe, then that it has closed.
-fn read_lines(pipe: Option<impl Read + Send + 'static>, to: Sender<Event>, event: fn(Vec<u8>) -> Event) {
+fn read_lines(pipe: Option<impl Read + Send + 'static>, to: SyncSender<Event>, event: fn(Vec<u8>) -> Event) {
     thread::spawn(move || {
         let mut lines = pipe.map(BufReader::new);
         while let Some(reader) = &mut lines {
             let mut line = Vec::new();
-            match reader.read_until(b'\n', &mut line) {
-                Ok(1..) => drop(to.send(event(line))),
-                Ok(0) | Err(_) => break,
+            // An error ends the lines as the end of the pipe does.
+            let _ = reader.by_ref().take(LONGEST_MESSAGE).read_until(b'\n', &mut line);
+            if line.starts_with(b"{") && !line.ends_with(b"\n") {
+                let _ = reader.by_ref().take(LONGEST_RECORD).read_until(b'\n', &mut line);
+            }
+            // The queue is closed when nobody supervises the job any more.
+            if line.is_empty() || to.send(event(line)).is_err() {
+                break;
             }
         }
         drop(to.send(Event::Closed));

@@ -16,8 +16,10 @@ pub struct Context<'a> {
     pub team: &'a dyn Team,
     /// Role of this rank.
     pub role: Role,
-    /// The other rank of the pair; this rank itself if the layout has no pairs.
+    /// The other rank of the pair, or the parent in a fan; this rank itself if it has neither.
     pub peer: Rank,
+    /// Children of this rank in a fan.
+    pub children: &'a [Rank],
     /// Number of this thread in its rank, from 0.
     pub thread: u32,
     /// Maximum bytes of buffers per rank, if the user set a limit.
@@ -27,7 +29,7 @@ pub struct Context<'a> {
 impl<'a> Context<'a> {
     /// Returns the context of a timed rank without peer.
     pub fn of(team: &'a dyn Team) -> Context<'a> {
-        Context { team, role: Role::Active, peer: team.rank(), thread: 0, memory_limit: None }
+        Context { team, role: Role::Active, peer: team.rank(), children: &[], thread: 0, memory_limit: None }
     }
 
     /// Returns this rank.
@@ -35,9 +37,10 @@ impl<'a> Context<'a> {
         self.team.rank()
     }
 
-    /// Returns the ranks with which this rank exchanges messages: its peer, or every other rank if it has none.
+    /// Returns the ranks with which this rank exchanges messages: its peer, its children, or every other rank if it has neither.
     pub fn partners(&self) -> Vec<Rank> {
         match self.peer == self.rank() {
+            true if !self.children.is_empty() => self.children.to_vec(),
             true => (0..self.team.size()).map(Rank).filter(|rank| *rank != self.rank()).collect(),
             false => vec![self.peer],
         }

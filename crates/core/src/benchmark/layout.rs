@@ -1,7 +1,9 @@
 //! Layouts: which ranks take part in a benchmark, their roles, and how their times are aggregated.
 
+use std::sync::Arc;
+
 use crate::{
-    benchmark::Role,
+    benchmark::{Fan, FanDirection, Role},
     error::{Error, Result},
     unit::Rank,
 };
@@ -15,6 +17,8 @@ pub enum Layout {
     Pairs(Pairs),
     /// Rank 0 is timed and all other ranks answer it.
     Star,
+    /// Ranks of the first node and of all other nodes; see [`Fan`]. The ranks that send are timed.
+    Fan(FanDirection),
     /// Rank 0 is timed and starts other processes. Other ranks are idle.
     Alone,
     /// Every rank is timed.
@@ -38,7 +42,7 @@ pub enum Pairs {
 pub enum Aggregation {
     /// Time of rank 0.
     Origin,
-    /// Time of the slowest pair.
+    /// Time of the slowest pair; of several pairs and of fans.
     Pairs,
     /// Time of the slowest rank.
     Slowest,
@@ -69,14 +73,15 @@ crate::axis! {
 }
 
 /// A layout that is applied to a number of ranks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Assignment {
     /// Ranks that take part: 0 to `ranks` - 1.
     pub ranks: u32,
-    /// Number of pairs; 1 for layouts without pairs.
+    /// Number of pairs, in a fan of parents and children; 1 for layouts without pairs.
     pub pairs: u32,
     layout: Layout,
     pairing: Pairing,
+    fan: Option<Arc<Fan>>,
 }
 
 impl Layout {
@@ -84,7 +89,7 @@ impl Layout {
     pub const fn ranks_wanted(self, pairs: Option<u32>) -> u32 {
         match (self, pairs) {
             (Layout::Alone, _) => 1,
-            (Layout::Pair | Layout::Star, _) => 2,
+            (Layout::Pair | Layout::Star | Layout::Fan(_), _) => 2,
             (Layout::Pairs(_), None) => 2,
             (Layout::Pairs(_), Some(pairs)) => pairs.saturating_mul(2),
             (Layout::Everyone { least }, _) => {
@@ -97,12 +102,13 @@ impl Layout {
         }
     }
 
-    /// Applies the layout to `available` ranks.
+    /// Applies the layout to `available` ranks; a fan as on one node.
     ///
     /// # Errors
     /// [`Error::unsupported`] if there are too few ranks.
     pub fn assign(self, available: u32, pairs: Option<u32>) -> Result<Assignment> {
-        let assigned = |ranks, pairs| Ok(Assignment { ranks, pairs, layout: self, pairing: Pairing::Block });
+        let assigned =
+            |ranks, pairs| Ok(Assignment { ranks, pairs, layout: self, pairing: Pairing::Block, fan: None });
         let short = |need: u32| {
             Err(Error::unsupported(format!("needs {need} ranks, has {available}; start it with -n {need}")))
         };
@@ -121,8 +127,9 @@ impl Layout {
                 }
             }
             Layout::Alone => assigned(1, 1),
-            Layout::Star if available < 2 => short(2),
+            Layout::Star | Layout::Fan(_) if available < 2 => short(2),
             Layout::Star => assigned(available, 1),
+            Layout::Fan(_) => assigned(available, 1)?.on_nodes(&vec![0; available as usize]),
             Layout::Everyone { least } if available < least => short(least),
             Layout::Everyone { .. } => assigned(available, 1),
         }
@@ -137,7 +144,7 @@ impl Layout {
     pub const fn aggregation(self) -> Aggregation {
         match self {
             Layout::Alone | Layout::Pair | Layout::Pairs(Pairs::One) | Layout::Star => Aggregation::Origin,
-            Layout::Pairs(Pairs::Most) => Aggregation::Pairs,
+            Layout::Pairs(Pairs::Most) | Layout::Fan(_) => Aggregation::Pairs,
             Layout::Everyone { .. } => Aggregation::Slowest,
         }
     }
@@ -148,7 +155,7 @@ impl Layout {
             Layout::Alone => "1".into(),
             Layout::Pair => "2".into(),
             Layout::Pairs(_) => "2 x pairs".into(),
-            Layout::Star => "2..".into(),
+            Layout::Star | Layout::Fan(_) => "2..".into(),
             Layout::Everyone { least } => format!("{least}.."),
         }
     }
@@ -159,6 +166,21 @@ impl Assignment {
     #[must_use]
     pub fn paired(self, pairing: Pairing) -> Assignment {
         Assignment { pairing, ..self }
+    }
+
+    /// Returns the assignment of a fan on nodes, and any other unchanged. `node_of` is the lowest rank on the node of each rank.
+    ///
+    /// # Errors
+    /// [`Error::unsupported`] if a fan has different numbers of ranks on its nodes.
+    pub fn on_nodes(self, node_of: &[u32]) -> Result<Assignment> {
+        let Layout::Fan(_) = self.layout else { return Ok(self) };
+        let fan = Fan::of(node_of)?;
+        Ok(Assignment { pairs: fan.pairs(), fan: Some(Arc::new(fan)), ..self })
+    }
+
+    /// Returns the children of a rank in a fan; none in other layouts.
+    pub fn children(&self, rank: Rank) -> Vec<Rank> {
+        self.fan.as_ref().map_or(Vec::new(), |fan| fan.children_of(rank))
     }
 
     /// Returns the aggregation. Several pairs have several timed ranks.
@@ -172,6 +194,11 @@ impl Assignment {
             (Layout::Alone | Layout::Everyone { .. }, _) => (Role::Active, rank),
             (Layout::Star, _) if rank == Rank(0) => (Role::Active, rank),
             (Layout::Star, _) => (Role::Passive, Rank(0)),
+            (Layout::Fan(direction), _) => {
+                let parent = self.fan.as_ref().and_then(|fan| fan.parent_of(rank));
+                let sends = parent.is_some() == (direction == FanDirection::In);
+                (if sends { Role::Active } else { Role::Passive }, parent.unwrap_or(rank))
+            }
             (_, Pairing::Adjacent) if rank.0.is_multiple_of(2) => (Role::Active, Rank(rank.0 + 1)),
             (_, Pairing::Adjacent) => (Role::Passive, Rank(rank.0 - 1)),
             (_, Pairing::Block) if rank.0 < self.pairs => (Role::Active, Rank(rank.0 + self.pairs)),
@@ -190,7 +217,7 @@ mod tests {
         for available in 2..9 {
             let assignment = Layout::Pairs(Pairs::Most).assign(available, None).unwrap();
             assert_eq!(assignment.ranks, available / 2 * 2);
-            for assignment in Pairing::ALL.iter().map(|pairing| assignment.paired(*pairing)) {
+            for assignment in Pairing::ALL.iter().map(|pairing| assignment.clone().paired(*pairing)) {
                 for rank in (0..assignment.ranks).map(Rank) {
                     let (role, peer) = assignment.role(rank);
                     let (other, back) = assignment.role(peer);
@@ -214,10 +241,25 @@ mod tests {
     }
 
     #[test]
+    fn the_senders_of_a_fan_are_timed() {
+        for (direction, timed) in [(FanDirection::In, vec![2, 3, 4, 5]), (FanDirection::Out, vec![0, 1])] {
+            let one_node = Layout::Fan(direction).assign(6, None).unwrap();
+            assert_eq!((one_node.ranks, one_node.pairs, one_node.children(Rank(0)).len()), (6, 5, 5));
+            let fan = one_node.on_nodes(&[0, 0, 2, 2, 4, 4]).unwrap();
+            assert_eq!((fan.ranks, fan.pairs, fan.aggregation()), (6, 4, Aggregation::Pairs));
+            let active = |rank: &u32| fan.role(Rank(*rank)).0 == Role::Active;
+            assert_eq!((0..6).filter(active).collect::<Vec<_>>(), timed);
+            assert_eq!((0..6).map(|rank| fan.role(Rank(rank)).1.0).collect::<Vec<_>>(), [0, 1, 0, 1, 0, 1]);
+            assert_eq!(fan.children(Rank(1)), [Rank(3), Rank(5)]);
+        }
+        assert!(Layout::Fan(FanDirection::In).assign(1, None).is_err());
+    }
+
+    #[test]
     fn pairs_are_blocks_or_adjacent() {
         let assignment = Layout::Pairs(Pairs::Most).assign(7, Some(3)).unwrap();
         let timed = |pairing: Pairing| -> Vec<(u32, u32)> {
-            let assignment = assignment.paired(pairing);
+            let assignment = assignment.clone().paired(pairing);
             let of = |rank: u32| match assignment.role(Rank(rank)) {
                 (Role::Active, peer) => Some((rank, peer.0)),
                 (Role::Passive, _) => None,

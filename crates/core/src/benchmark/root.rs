@@ -4,7 +4,7 @@ use std::{fmt, str::FromStr};
 
 use crate::{
     error::{Error, Result},
-    unit::Rank,
+    unit::{Rank, digits},
 };
 
 /// Choice of the root rank.
@@ -59,9 +59,9 @@ impl FromStr for Root {
     type Err = Error;
 
     fn from_str(text: &str) -> Result<Root> {
-        match (text, text.parse()) {
+        match (text, digits(text)) {
             ("rotate", _) => Ok(Root::Rotating),
-            (_, Ok(rank)) => Ok(Root::Fixed(Rank(rank))),
+            (_, Some(rank)) => Ok(Root::Fixed(Rank(rank))),
             _ => Err(Error::usage("a root is the number of a rank, or `rotate`")),
         }
     }
@@ -76,7 +76,7 @@ mod tests {
         for text in ["0", "7", "rotate"] {
             assert_eq!(text.parse::<Root>().unwrap().to_string(), text);
         }
-        for text in ["", "-1", "rot", "1.5"] {
+        for text in ["", "-1", "+1", "rot", "1.5"] {
             assert!(text.parse::<Root>().is_err(), "{text:?}");
         }
     }

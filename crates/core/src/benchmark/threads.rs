@@ -5,6 +5,7 @@ use std::{fmt, str::FromStr};
 use crate::{
     benchmark::Role,
     error::{Error, Result},
+    unit::digits,
 };
 
 /// Thread support that a benchmark needs from the library.
@@ -56,8 +57,7 @@ impl FromStr for Threads {
 
     /// Reads `senders:receivers`.
     fn from_str(text: &str) -> Result<Threads> {
-        let number =
-            |part: &str| part.parse::<u32>().ok().filter(|threads| (1..=Threads::MAX).contains(threads));
+        let number = |part: &str| digits::<u32>(part).filter(|threads| (1..=Threads::MAX).contains(threads));
         text.split_once(':')
             .and_then(|(s, r)| Some(Threads { senders: number(s)?, receivers: number(r)? }))
             .ok_or_else(|| {
@@ -77,7 +77,8 @@ mod tests {
     fn threads_are_two_numbers() {
         assert_eq!("2:4".parse::<Threads>().unwrap(), Threads { senders: 2, receivers: 4 });
         assert_eq!(Threads::default().to_string(), "1:2");
-        for text in ["", "2", ":", "0:2", "2:0", "x", "x:1", "1:2:3", "65:1", "1:65", "-1:2", "1: 2"] {
+        for text in ["", "2", ":", "0:2", "2:0", "x", "x:1", "1:2:3", "65:1", "1:65", "-1:2", "+1:2", "1: 2"]
+        {
             assert!(text.parse::<Threads>().unwrap_err().to_string().contains("1 to 64"), "{text}");
         }
     }

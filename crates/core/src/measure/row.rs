@@ -89,12 +89,14 @@ pub fn one_case(session: &mut Session<'_>, factory: &KernelFactory<'_>, case: &C
 /// Errors that every rank returns. A case that some rank does not support is a skipped row, not an error.
 pub fn measure(session: &Session<'_>, factory: &KernelFactory<'_>, case: &Case) -> Result<Measurement> {
     let team = session.team;
-    let assignment = session.assignment.paired(case.choice());
+    let assignment = session.assignment.clone().paired(case.choice());
     let (role, peer) = assignment.role(team.rank());
+    let children = assignment.children(team.rank());
     let mut row = empty_row(session, factory, case, assignment.aggregation());
     let (mut stopwatch, mut phases) = (Stopwatch::start(session.clock), Phases::default());
 
-    let context = Context { team, role, peer, thread: 0, memory_limit: session.plan.memory_limit };
+    let memory_limit = session.plan.memory_limit;
+    let context = Context { team, role, peer, children: &children, thread: 0, memory_limit };
     let kernel = match team.agree((factory.open)(&context, case)) {
         Ok(kernel) => kernel,
         Err(e) if e.kind() == Kind::Unsupported => {

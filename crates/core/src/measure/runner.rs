@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::{
-    benchmark::{Benchmark, Case, Choice, Threading},
+    benchmark::{Benchmark, Case, Choice, Layout, Threading},
     error::{Error, Kind, Result},
     measure::{
         plan::{Effort, Launch, Plan},
@@ -81,6 +81,13 @@ impl OpenRun<'_> {
         let bench = choice.bench;
         let available = (bench.available)().map_err(Error::unsupported);
         let assignment = available.and_then(|()| bench.layout.assign(team.size(), plan.pairs));
+        let assignment = match bench.layout {
+            Layout::Fan(_) => {
+                let nodes = self.nodes(team)?;
+                assignment.and_then(|assignment| assignment.on_nodes(&nodes))
+            }
+            _ => assignment,
+        };
         let assignment = match team.agree(assignment) {
             Ok(assignment) => assignment,
             Err(e) if e.kind() == Kind::Unsupported => {
@@ -106,6 +113,18 @@ impl OpenRun<'_> {
             (bench.run)(&mut Session::new(&*subteam, assignment, context, choice, &mut self.sink))?;
         }
         team.sleeping_barrier()
+    }
+
+    /// Returns the lowest rank on the host of each rank. Collective.
+    fn nodes(&self, team: &dyn Team) -> Result<Vec<u32>> {
+        let mut first: BTreeMap<&str, u32> = BTreeMap::new();
+        let mut bytes = Vec::new();
+        for (rank, place) in (0u32..).zip(&self.places) {
+            bytes.extend(first.entry(&place.host).or_insert(rank).to_le_bytes());
+        }
+        bytes.resize(4 * team.size() as usize, 0);
+        team.broadcast(&mut bytes)?;
+        Ok(bytes.as_chunks().0.iter().map(|word| u32::from_le_bytes(*word)).collect())
     }
 }
 
@@ -183,7 +202,7 @@ impl Sink for CountingSink<'_> {
 
 /// Gathers the places of all ranks on rank 0. Returns nothing on other ranks, because such a table on every rank does not scale.
 fn gather_places(team: &dyn Team) -> Result<Vec<Place>> {
-    let places: Option<Vec<Place>> = match team.gather(&Place::here().to_bytes())? {
+    let places: Option<Vec<Place>> = match team.gather(&team.place().to_bytes())? {
         Some(all) => all.iter().map(|bytes| Place::from_bytes(bytes)).collect(),
         None => Some(Vec::new()),
     };

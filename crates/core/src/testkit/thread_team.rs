@@ -15,7 +15,7 @@ use crate::{
         sink::Memory,
     },
     system::clock::{Clock, Skew, VirtualTime},
-    team::{Fabric, Team},
+    team::{Fabric, Place, Team},
     unit::Rank,
 };
 
@@ -30,6 +30,8 @@ pub struct ThreadTeam {
     /// Rank numbers in the outermost team.
     names: Arc<[u32]>,
     delay: Delay,
+    /// Host of each rank of the outermost team; empty if they are those of the machine.
+    hosts: Arc<[String]>,
     /// Clock of this rank, which [`ThreadTeam::time`] moves.
     pub clock: Clock,
     /// Virtual time of this rank.
@@ -150,6 +152,12 @@ impl Team for ThreadTeam {
         Fabric { name: "threads", library: "ombx testkit".into() }
     }
 
+    fn place(&self) -> Place {
+        let place = Place::here();
+        let host = self.hosts.get(self.names[self.rank as usize] as usize).cloned();
+        Place { host: host.unwrap_or(place.host), ..place }
+    }
+
     /// Enters a barrier as [`ThreadTeam::virtual_barrier`]. A rank leaves it later by its delay to itself.
     fn barrier(&self) -> Result<()> {
         self.virtual_barrier()?;
@@ -231,7 +239,7 @@ pub fn on_skewed_ranks<R: Send>(
                 let body = &body;
                 scope.spawn(move || {
                     let (clock, time) = Clock::skewed(9, skew(rank));
-                    body(&ThreadTeam { rank, shared, names, delay, clock, time })
+                    body(&ThreadTeam { rank, shared, names, delay, hosts: Arc::default(), clock, time })
                 })
             })
             .collect();
@@ -241,10 +249,20 @@ pub fn on_skewed_ranks<R: Send>(
 
 /// Runs one benchmark on a team of threads and returns the rows of rank 0.
 pub fn measure(ranks: u32, bench: &'static Benchmark, plan: &Plan) -> Result<Memory> {
+    run(ranks, &Arc::default(), bench, plan)
+}
+
+/// Runs one benchmark like [`measure`], with a host of a made-up name for each rank.
+pub fn measure_on_hosts(hosts: &[&str], bench: &'static Benchmark, plan: &Plan) -> Result<Memory> {
+    run(hosts.len() as u32, &hosts.iter().map(|host| (*host).to_owned()).collect(), bench, plan)
+}
+
+fn run(ranks: u32, hosts: &Arc<[String]>, bench: &'static Benchmark, plan: &Plan) -> Result<Memory> {
     let mut all = on_ranks(ranks, |team| {
+        let team = ThreadTeam { hosts: Arc::clone(hosts), ..team.clone() };
         let mut sink = Memory::default();
         let part = Part { choices: vec![Choice { bench, preset: &[] }], plan: plan.clone() };
-        runner::run_all(team, &[part], &team.clock, &mut sink, vec!["test".into()]).map(|_| sink)
+        runner::run_all(&team, &[part], &team.clock, &mut sink, vec!["test".into()]).map(|_| sink)
     });
     let first = all.swap_remove(0);
     all.into_iter().try_for_each(|other| other.map(|_| ())).and(first)

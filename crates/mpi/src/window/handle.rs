@@ -13,7 +13,10 @@ use ombx_core::{
     unit::Rank,
 };
 
-use super::options::{Hints, WindowKind, WindowOptions};
+use super::{
+    memory::{Info, Memory},
+    options::{Hints, WindowKind, WindowOptions},
+};
 use crate::{
     Buffer, Comm, MpiTeam,
     sys::{
@@ -50,8 +53,8 @@ pub struct Window {
     rank: c_int,
     /// Address of this rank's exposed memory.
     exposed: *mut u8,
-    /// Owns the exposed memory of `Create` and `Dynamic`; the library owns that of other kinds.
-    memory: Option<Buffer>,
+    /// The exposed memory, unless the library frees it with the window.
+    memory: Option<Memory>,
     kind: WindowKind,
 }
 
@@ -68,10 +71,7 @@ impl Window {
             return Err(Error::unsupported("shared windows need all ranks on one host"));
         }
         let parts = datatype::count(slots.bytes).and_then(|count| {
-            let memory = match kind {
-                WindowKind::Allocate | WindowKind::Shared => None,
-                WindowKind::Create | WindowKind::Dynamic => Some(Buffer::zeroed(slots.total())?),
-            };
+            let memory = Memory::of(kind, slots.total(), hints)?;
             let locals = (0..locals).map(|_| Buffer::zeroed(slots.total())).collect::<Result<Vec<_>>>()?;
             Ok((count, memory, locals))
         });
@@ -218,11 +218,11 @@ fn create(
     comm: &Comm,
     kind: WindowKind,
     slots: &Slots,
-    memory: Option<&Buffer>,
+    memory: Option<&Memory>,
     hints: Hints,
 ) -> Result<(ffi::MPI_Win, *mut u8)> {
     let size = slots.total() as ffi::MPI_Aint;
-    let mut start: *mut c_void = memory.map_or(ptr::null_mut(), |m| m.start().cast());
+    let mut start: *mut c_void = memory.map_or(ptr::null_mut(), |memory| memory.start().cast());
     let info = Info::of(hints)?;
     // SAFETY: `start` is the address of `size` bytes that the caller keeps until the window is freed, or MPI replaces it by
     // such an address. Results outlive the calls that write them. Other ranks access the memory only after
@@ -232,13 +232,13 @@ fn create(
         let (out, win) = ((&raw mut start).cast::<c_void>(), &raw mut raw);
         match kind {
             WindowKind::Allocate => {
-                check("MPI_Win_allocate", ffi::MPI_Win_allocate(size, 1, info.0, comm.raw(), out, win))?
+                check("MPI_Win_allocate", ffi::MPI_Win_allocate(size, 1, info.raw(), comm.raw(), out, win))?
             }
             WindowKind::Shared => {
                 let rc = ffi::MPI_Win_allocate_shared(size, 1, none, comm.raw(), out, win);
                 check("MPI_Win_allocate_shared", rc)?;
             }
-            WindowKind::Create => {
+            WindowKind::Create | WindowKind::AllocMem => {
                 check("MPI_Win_create", ffi::MPI_Win_create(start, size, 1, none, comm.raw(), win))?
             }
             WindowKind::Dynamic => {
@@ -249,35 +249,6 @@ fn create(
         // Writing makes the library's pages resident before anything is timed.
         ptr::write_bytes(start.cast::<u8>(), 0, size as usize);
         Ok((raw, start.cast()))
-    }
-}
-
-/// An owned info object with the hints of a window, or a null handle.
-struct Info(ffi::MPI_Info);
-
-impl Info {
-    fn of(hints: Hints) -> Result<Info> {
-        // SAFETY: `info` outlives the call that writes it, and key and value are zero-terminated.
-        unsafe {
-            let mut info = Info(ffi::RSMPI_INFO_NULL);
-            if hints == Hints::On {
-                check("MPI_Info_create", ffi::MPI_Info_create(&raw mut info.0))?;
-                let (key, value) = (c"alloc_shm".as_ptr(), c"true".as_ptr());
-                check("MPI_Info_set", ffi::MPI_Info_set(info.0, key, value))?;
-            }
-            Ok(info)
-        }
-    }
-}
-
-impl Drop for Info {
-    fn drop(&mut self) {
-        // SAFETY: `self` owns the info object, only `drop` frees it, and a null handle is not freed.
-        unsafe {
-            if self.0 != ffi::RSMPI_INFO_NULL {
-                ffi::MPI_Info_free(&raw mut self.0);
-            }
-        }
     }
 }
 

@@ -9,6 +9,8 @@ ombx_core::axis! {
         Allocate = "allocate",
         /// MPI_Win_create: ombx allocates the memory
         Create = "create",
+        /// MPI_Alloc_mem, then MPI_Win_create: the library allocates the memory before the window, as in OMB 3.x
+        AllocMem = "alloc_mem",
         /// MPI_Win_create_dynamic and MPI_Win_attach; absolute addresses
         Dynamic = "dynamic",
         /// MPI_Win_allocate_shared: all ranks on one host
@@ -17,7 +19,7 @@ ombx_core::axis! {
 }
 
 ombx_core::axis! {
-    /// Hints (alloc_shm) for windows that the library allocates
+    /// Hints (alloc_shm) for memory that the library allocates: --win allocate and alloc_mem
     pub enum Hints: "hints", IfChosen, default On {
         /// Set alloc_shm=true
         On = "on",
@@ -35,6 +37,6 @@ pub struct WindowOptions {
     pub slots: Slots,
     /// Number of local buffers, 1 to 3: the origin's data, fetched results, values to compare with.
     pub locals: usize,
-    /// Whether `MPI_Win_allocate` gets hints.
+    /// Whether `MPI_Win_allocate` and `MPI_Alloc_mem` get hints.
     pub hints: Hints,
 }

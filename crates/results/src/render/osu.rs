@@ -118,7 +118,7 @@ fn one_sided(row: &Measurement) -> String {
     let mut lines = String::new();
     if let Some(window) = axis("win") {
         let call = match window {
-            "create" => "MPI_Win_create",
+            "create" | "alloc_mem" => "MPI_Win_create",
             "dynamic" => "MPI_Win_create_dynamic",
             "shared" => "MPI_Win_allocate_shared",
             _ => "MPI_Win_allocate",

@@ -70,6 +70,19 @@ pub(crate) fn cases(stage: &Stage) -> Vec<Case> {
                 launcher(command, stage, directory, "head -c 300000 /dev/urandom; echo '{\"kind\":\"case\"}'; exit 0")
             })
             .says(&["ended early"]),
+        Case::of("the launcher prints without end", Place::Start, "p2p.latency", ENDLESS, 6)
+            .prepared(|command, stage, directory| launcher(command, stage, directory, "yes & exec yes >&2"))
+            .says(&["3 s", "--timeout"]),
+        Case::of("SIGTERM, and the launcher prints without end", Place::Start, "p2p.latency", MANY, 143)
+            .prepared(|command, stage, directory| launcher(command, stage, directory, "yes & exec yes >&2"))
+            .act(|job| {
+                job.until("the noise has begun", |job| job.processes().iter().any(|p| p.is_called(&["yes"])))?;
+                job.signal(Signal::TERM);
+                Ok(())
+            }),
+        Case::of("the launcher does not tell its version", Place::Start, "p2p.latency", ENDLESS, 6)
+            .prepared(|command, _, directory| script(command, directory, "#!/bin/sh\nsleep 60\n"))
+            .says(&["--version did not answer within 3 s"]),
         Case::of("the launcher starts one rank twice", Place::Start, "p2p.latency", MANY, 6)
             .prepared(|command, stage, directory| {
                 let script = "export PMI_RANK=0 PMI_SIZE=2 OMPI_COMM_WORLD_RANK=0 OMPI_COMM_WORLD_SIZE=2; unset PMI_FD; \
@@ -138,9 +151,17 @@ fn set(command: &mut Command, name: &str, value: &Path) -> Result<(), String> {
 
 /// Sets a launcher that reports the version of the real one and then runs a script.
 fn launcher(command: &mut Command, stage: &Stage, directory: &Path, script: &str) -> Result<(), String> {
-    let path = directory.join("mpiexec");
     let real = stage.mpi.mpiexec.display();
-    let text = format!("#!/bin/sh\n[ \"$1\" = --version ] && exec '{real}' --version\n{script}\n");
+    self::script(
+        command,
+        directory,
+        &format!("#!/bin/sh\n[ \"$1\" = --version ] && exec '{real}' --version\n{script}\n"),
+    )
+}
+
+/// Sets a script as launcher.
+fn script(command: &mut Command, directory: &Path, text: &str) -> Result<(), String> {
+    let path = directory.join("mpiexec");
     fs::write(&path, text).map_err(|e| e.to_string())?;
     fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).map_err(|e| e.to_string())?;
     set(command, "OMBX_MPIEXEC", &path)

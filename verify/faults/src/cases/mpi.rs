@@ -41,6 +41,7 @@ const ROWS: &[Row] = &[
 
     gate("Win_allocate", Open, "rma.put_bw", "", 1),
     row("Win_create", Open, "rma.put_bw", "--win create", 1),
+    row("Alloc_mem", Open, "rma.get_bw", "--win alloc_mem", 1),
     row("Win_allocate_shared", Open, "rma.get_bw", "--win shared", 1),
     row("Win_create_dynamic", Open, "rma.put_latency", "--win dynamic", 1),
     row("Win_attach", Open, "rma.put_latency", "--win dynamic", 1),

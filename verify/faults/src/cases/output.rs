@@ -44,6 +44,16 @@ pub(crate) fn cases(_: &Stage) -> Vec<Case> {
             .says(&["Read-only"])
             .skip_if(no_root)
             .prepared(|c, _, directory| shell(c, directory, &tiny("ro", ""))),
+        // Ranks over sockets write no files themselves.
+        of("the size of files is limited", "run sockets.latency --sizes 8,64,512 --iterations 4000 --batch 1", 7)
+            .says(&["out.jsonl"])
+            .prepared(|c, _, directory| shell(c, directory, "ulimit -f 16; exec \"$@\"")),
+        of("the output is a FIFO without a reader", &format!("{FEW} --timeout 3s"), 7)
+            .without_out()
+            .says(&["no program reads"])
+            .prepared(|c, _, directory| {
+                shell(c, directory, "mkfifo \"$DIRECTORY/fifo\"; exec \"$@\" --out \"$DIRECTORY/fifo\"")
+            }),
         of("the output directory is none", FEW, 7).without_out().prepared(|command, _, _| {
             command.args(["--out", "/nonexistent/directory/out.jsonl"]);
             Ok(())

@@ -18,9 +18,6 @@ ANSWERED(ping, , RECEIVE(s.bytes); SEND(s.bytes))
 CHAINED(stream, , SENDS(0); WAIT(s.depth); RECEIVE(0))
 ANSWERED(stream, , RECEIVES; WAIT(s.depth); SEND(0))
 
-CHAINED(fan_in, , RECEIVES; WAIT(s.depth); SEND(0))
-ANSWERED(fan_in, , SENDS(0); WAIT(s.depth); RECEIVE(0))
-
 CHAINED(both, , SWAP)
 ANSWERED(both, , SWAP)
 
@@ -116,7 +113,6 @@ static const struct row ROWS[] = {
     { "ping_forked", fidelity_ping, answer_ping, FORKED, NULL, NULL },
     ROW(ping_threads, THREADED, NULL, NULL),
     ROW(stream, 0, ready, done),
-    ROW(fan_in, 0, ready, done),
     ROW(both, 0, ready, done),
     ROW(two_pings, 0, ready, done),
     ROW(one_way, 0, NULL, NULL),

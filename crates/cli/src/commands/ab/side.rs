@@ -10,6 +10,7 @@ use std::{
     },
     path::{Path, PathBuf},
     process::{Child, Command, ExitStatus, Stdio},
+    time::Duration,
 };
 
 use std::ffi::OsString;
@@ -21,7 +22,12 @@ use ombx_core::{
 use ombx_results::file::{self, Record, RunOutcome};
 
 use super::Interruption;
-use crate::{arguments::argv, launch::FIRST_SIGNAL_CODE, output::unwritable, search_path};
+use crate::{
+    arguments::argv,
+    launch::FIRST_SIGNAL_CODE,
+    output::{target, unwritable},
+    search_path,
+};
 
 /// Command that starts ombx, with its environment.
 #[derive(Debug)]
@@ -168,7 +174,7 @@ pub(super) fn result_file(out: Option<&Path>, side: char) -> Result<Option<Resul
         let stem = path.file_stem().unwrap_or_default().to_string_lossy();
         let ending = path.extension().map_or(String::new(), |e| format!(".{}", e.to_string_lossy()));
         let path = path.with_file_name(format!("{stem}-{side}{ending}"));
-        let file = File::create(&path).map_err(|e| unwritable(&path, &e))?;
+        let file = target::create(&path, Duration::MAX).map_err(|e| unwritable(&path, &e))?;
         Ok(ResultFile { path, file })
     };
     out.map(create).transpose()

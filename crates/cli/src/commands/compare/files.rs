@@ -7,11 +7,13 @@ use ombx_results::compare::SideResults;
 
 use crate::result_file::KnownRuns;
 
-pub(super) fn side(names: &[String]) -> Result<SideResults> {
-    let mut paths = Vec::new();
-    for name in names {
-        paths.extend(expand(name)?);
-    }
+/// Returns the files that arguments name.
+pub(super) fn of(names: &[String]) -> Result<Vec<PathBuf>> {
+    Ok(names.iter().map(|name| expand(name)).collect::<Result<Vec<_>>>()?.concat())
+}
+
+/// Reads the files that arguments name as one side.
+pub(super) fn side(names: &[String], paths: &[PathBuf]) -> Result<SideResults> {
     let mut launches = SideResults::named(names.join(" "));
     let mut known = KnownRuns::default();
     paths.iter().try_for_each(|path| known.add_to(&mut launches, path))?;

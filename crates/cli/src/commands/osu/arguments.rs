@@ -9,7 +9,7 @@ use ombx_core::{
     unit::{Bytes, parse_memory},
 };
 
-use crate::arguments::{role::RoleArgs, start::StartArgs};
+use crate::arguments::{role::RoleArgs, start::StartArgs, values};
 
 #[derive(Debug, Args)]
 #[command(
@@ -26,13 +26,13 @@ pub(crate) struct OsuArgs {
     #[arg(short, long, value_name = "[MIN:]MAX", value_parser = MessageSize::parse, help_heading = "As OMB")]
     pub(crate) message_size: Option<MessageSize>,
     /// Timed iterations for all sizes [default: OMB's, by program and size]
-    #[arg(short, long, value_name = "ITER", allow_hyphen_values = true, value_parser = clap::value_parser!(u64).range(1..=1 << 32), help_heading = "As OMB")]
+    #[arg(short, long, value_name = "ITER", allow_hyphen_values = true, value_parser = values::number::<u64>(1..=1 << 32), help_heading = "As OMB")]
     pub(crate) iterations: Option<u64>,
     /// Untimed iterations before the timed ones [default: OMB's, by program and size]
-    #[arg(short = 'x', long, value_name = "ITER", allow_hyphen_values = true, value_parser = clap::value_parser!(u64).range(0..=1 << 32), help_heading = "As OMB")]
+    #[arg(short = 'x', long, value_name = "ITER", allow_hyphen_values = true, value_parser = values::number::<u64>(0..=1 << 32), help_heading = "As OMB")]
     pub(crate) warmup: Option<u64>,
     /// Operations in flight in bandwidth tests [default: 64]
-    #[arg(short = 'W', long, value_name = "SIZE", allow_hyphen_values = true, value_parser = clap::value_parser!(u32).range(1..=1 << 20), help_heading = "As OMB")]
+    #[arg(short = 'W', long, value_name = "SIZE", allow_hyphen_values = true, value_parser = values::number::<u32>(1..=1 << 20), help_heading = "As OMB")]
     pub(crate) window_size: Option<u32>,
     /// Threads or processes, SEND:RECV or RECV; in nonblocking collectives the number of calls of MPI_Test
     #[arg(short = 't', long, value_name = "CALLS|S:R", allow_hyphen_values = true, help_heading = "As OMB")]
@@ -44,7 +44,7 @@ pub(crate) struct OsuArgs {
     #[arg(short = 'c', long, value_name = "DIR", num_args = 0..=1, require_equals = true, default_missing_value = "", help_heading = "As OMB")]
     pub(crate) validation: Option<String>,
     /// Warm-up iterations of the validation (no effect)
-    #[arg(short = 'u', long, value_name = "ITER", allow_hyphen_values = true, value_parser = clap::value_parser!(u32), help_heading = "As OMB")]
+    #[arg(short = 'u', long, value_name = "ITER", allow_hyphen_values = true, value_parser = values::number::<u32>(0..=u32::MAX), help_heading = "As OMB")]
     pub(crate) validation_warmup: Option<u32>,
     /// Print percentiles of single iterations, for example: -z50,99
     #[arg(short = 'z', long, value_name = "P,P", num_args = 0..=1, require_equals = true, default_missing_value = "50,90,99", value_parser = Percentiles::parse, help_heading = "As OMB")]
@@ -61,6 +61,9 @@ pub(crate) struct OsuArgs {
     /// Kind of window in one-sided tests
     #[arg(short, long, value_name = "WIN", help_heading = "As OMB")]
     pub(crate) win_options: Option<String>,
+    /// Allocate window memory without the hint alloc_shm, also as -no-hints and as -n without a number (OMB 3.x)
+    #[arg(long, help_heading = "As OMB")]
+    pub(crate) no_hints: bool,
     /// Memory limit of a rank, which limits the message sizes of collectives, for example: 1G
     #[arg(short = 'M', long, value_name = "SIZE", value_parser = parse_memory, help_heading = "As OMB")]
     pub(crate) mem_limit: Option<Bytes>,
@@ -80,7 +83,7 @@ pub(crate) struct OsuArgs {
     #[arg(short = 'R', long, value_name = "0|1", value_enum, help_heading = "As OMB")]
     pub(crate) print_rate: Option<Switch>,
     /// Pairs of ranks that communicate at the same time [default: as many as the ranks allow]
-    #[arg(short = 'p', long, value_name = "PAIRS", allow_hyphen_values = true, value_parser = clap::value_parser!(u32).range(1..), help_heading = "As OMB")]
+    #[arg(short = 'p', long, value_name = "PAIRS", allow_hyphen_values = true, value_parser = values::number::<u32>(1..=u32::MAX), help_heading = "As OMB")]
     pub(crate) num_pairs: Option<u32>,
     #[command(flatten)]
     pub(crate) unsupported: UnsupportedArgs,

@@ -72,6 +72,7 @@ fn reject(args: &OsuArgs, program: &Program) -> Result<()> {
         ("-p", args.num_pairs.is_some() && !bench.layout.has_pairs()),
         ("-s", args.sync_option.is_some() && program.axis("sync").is_none()),
         ("-w", args.win_options.is_some() && program.axis("win").is_none()),
+        ("-no-hints", args.no_hints && program.axis("hints").is_none()),
         ("-k", args.root_rank.is_some() && !bench.rooted),
         ("-l", args.in_place && program.axis("in-place").is_none()),
         ("-N", args.nhbr.is_some() && program.axis("topology").is_none()),
@@ -152,6 +153,7 @@ impl Reader<'_> {
         let options = [
             ("sync", "-s", args.sync_option.clone()),
             ("win", "-w", args.win_options.clone()),
+            ("hints", "-no-hints", args.no_hints.then(|| "off".to_owned())),
             ("buffers", "-b", buffers),
             ("in-place", "-l", args.in_place.then(|| "on".to_owned())),
             (

@@ -12,6 +12,7 @@ use crate::arguments::{
     output::OutputArgs,
     role::RoleArgs,
     start::StartArgs,
+    values,
 };
 
 #[derive(Debug, Args)]
@@ -29,10 +30,10 @@ pub(crate) struct RunArgs {
     #[arg(long, value_parser = Sizes::parse, help_heading = "What is measured")]
     pub(crate) sizes: Option<Sizes>,
     /// Operations in flight in bandwidth benchmarks
-    #[arg(long, default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..=1 << 20), help_heading = "What is measured")]
+    #[arg(long, default_value_t = 64, value_parser = values::number::<u32>(1..=1 << 20), help_heading = "What is measured")]
     pub(crate) window: u32,
     /// Pairs of ranks that communicate at the same time, in benchmarks of pairs [default: as many as the ranks allow]
-    #[arg(long, value_parser = clap::value_parser!(u32).range(1..), help_heading = "What is measured")]
+    #[arg(long, value_parser = values::number::<u32>(1..=u32::MAX), help_heading = "What is measured")]
     pub(crate) pairs: Option<u32>,
     /// Sending and receiving threads per rank of p2p.latency_mt, for example: --threads 2:4 [default: 1:2]
     #[arg(long, value_name = "S:R", help_heading = "What is measured")]

@@ -1,0 +1,96 @@
+//! The version that a program prints, within a time limit.
+
+use std::{
+    io::Read,
+    path::Path,
+    process::{Command, Stdio},
+    sync::mpsc,
+    thread,
+    time::Duration,
+};
+
+use ombx_core::system::clock::Since;
+use rustix::process::Pid;
+
+use super::orphans;
+
+/// Maximum wait for an answer.
+pub(super) const LIMIT: Duration = Duration::from_secs(10);
+/// Maximum number of bytes that are read from each pipe.
+const LONGEST: u64 = 1 << 16;
+
+/// Answer of a program to `--version`.
+pub(super) enum Version {
+    /// What it prints, in lower case.
+    Printed(String),
+    /// It cannot be started.
+    None,
+    /// It has not answered in time, and was killed.
+    Late,
+}
+
+impl Version {
+    /// Asks a program for its version.
+    pub(super) fn of(path: &Path, limit: Duration) -> Version {
+        let mut command = Command::new(path);
+        command.arg("--version").stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let since = Since::now();
+        let Ok(mut child) = command.spawn() else { return Version::None };
+        let (sender, texts) = mpsc::channel();
+        read(child.stdout.take(), &sender);
+        read(child.stderr.take(), &sender);
+        drop(sender);
+        let answers = (0..2).map_while(|_| texts.recv_timeout(limit.saturating_sub(since.elapsed())).ok());
+        let answers: Vec<String> = answers.collect();
+        // A program that has closed its pipes has nothing more to say. A script has processes of its own.
+        orphans::end_family(Pid::from_child(&child));
+        let _ = child.wait();
+        match answers.len() {
+            2 => Version::Printed(answers.concat().to_lowercase()),
+            _ => Version::Late,
+        }
+    }
+
+    /// Returns whether the version has one of these words.
+    pub(super) fn has(&self, words: &[&str]) -> bool {
+        matches!(self, Version::Printed(text) if words.iter().any(|word| text.contains(word)))
+    }
+}
+
+fn read(pipe: Option<impl Read + Send + 'static>, to: &mpsc::Sender<String>) {
+    let to = to.clone();
+    thread::spawn(move || {
+        let mut text = Vec::new();
+        let _ = pipe.map(|pipe| pipe.take(LONGEST).read_to_end(&mut text));
+        drop(to.send(String::from_utf8_lossy(&text).into_owned()));
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{fs, os::unix::fs::PermissionsExt};
+
+    use super::*;
+
+    #[test]
+    fn a_program_that_does_not_answer_is_killed() {
+        let directory = tempfile::tempdir().unwrap();
+        let script = |text: &str| {
+            let path = directory.path().join("program");
+            fs::write(&path, format!("#!/bin/sh\n{text}\n")).unwrap();
+            fs::set_permissions(&path, fs::Permissions::from_mode(0o700)).unwrap();
+            path
+        };
+        let of = |text: &str| Version::of(&script(text), Duration::from_millis(300));
+        let good = of("echo HYDRA 4; echo x >&2");
+        assert!(good.has(&["prte", "hydra"]) && !good.has(&["prte"]));
+        // Only the first part of an endless answer is read.
+        assert!(of("while :; do echo hydra; done").has(&["hydra"]));
+        let since = Since::now();
+        for late in ["sleep 60", "sleep 60 & echo hydra; wait"] {
+            assert!(matches!(of(late), Version::Late), "{late}");
+        }
+        assert!(since.elapsed() < Duration::from_secs(30));
+        assert!(matches!(Version::of(Path::new("/nonexistent/x"), LIMIT), Version::None));
+    }
+}
