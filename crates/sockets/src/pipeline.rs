@@ -34,7 +34,8 @@ use ombx_core::{
 pub use self::fuzz::pipeline as fuzz;
 pub use self::member::SUBCOMMAND;
 use self::{
-    ends::Storage,
+    coordinator::Pipeline,
+    ends::{EndWork, Storage},
     failure::REPORTED,
     hosts::Hosts,
     memory::WaitMode,
@@ -124,15 +125,16 @@ ombx_core::axis! {
 }
 
 const METHOD: Method = Method {
-    timed: "one run of all buffers through all phases: from the first signal to a first phase until the last phase of every node is done",
-    untimed: "starting and connecting processes, filling a source in memory, comparing the data (every byte, in a further run with fresh data)",
+    timed: "one run of all buffers through all phases: from the first signal to a first phase until the last phase of every node is done; \
+            the first phases fill every buffer and the last ones read it, unless --ends is idle",
+    untimed: "starting and connecting processes; reading a sink file back; with --ends idle, filling and comparing too",
     like: "the phase pipeline of the SP2: N (1 + F + 2 N (F - 1)) processes, two buffers in each phase, Unix-domain sockets inside a node and TCP between nodes",
 };
 
 ombx_core::inventory::submit! {
     Benchmark::custom("sockets.pipeline", "blocks through the phases of several nodes, all to all", Metric::Bandwidth, METHOD, run)
         .by_itself().sizes("256K").sized_by(&BLOCK)
-        .settings(&[&NODES, &PHASES, &BUFFERS, &BLOCK, &SOURCE, &SINK, &HOSTS]).axes(&[Workers::AXIS, Spin::AXIS])
+        .settings(&[&NODES, &PHASES, &BUFFERS, &BLOCK, &SOURCE, &SINK, &HOSTS]).axes(&[EndWork::AXIS, Workers::AXIS, Spin::AXIS])
 }
 
 /// Runs this process as one of a pipeline, until its parent ends it; returns the exit code.
@@ -151,7 +153,8 @@ pub fn serve() -> u8 {
 fn run(session: &mut Session<'_>) -> Result<()> {
     for case in session.cases()? {
         let (plan, hosts) = plan(session.plan, &case)?;
-        report::measure(session, &case, (&plan, &hosts), Execution::Process)?;
+        let start = |plan: &_, hosts: &_| Pipeline::start(plan, hosts, Execution::Process);
+        report::measure(session, &case, (&plan, &hosts), start)?;
     }
     Ok(())
 }

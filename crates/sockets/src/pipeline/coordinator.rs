@@ -43,6 +43,8 @@ pub(super) struct Pipeline {
     run: u32,
     rejected: Vec<u64>,
     one_clock: bool,
+    #[cfg(test)]
+    failing_check: Option<u32>,
 }
 
 /// The times of a run.
@@ -64,6 +66,8 @@ pub(super) struct NodeRun {
     pub(super) began: u64,
     /// End of the last phase.
     pub(super) ended: u64,
+    /// Nanoseconds in which the first phase filled buffers, and in which the last phase read them.
+    pub(super) end_work: [u64; 2],
     /// Nanoseconds that each phase waited for data, and for space.
     pub(super) waits: Vec<[u64; 2]>,
     /// Time when each buffer began to leave the source.
@@ -75,15 +79,16 @@ pub(super) struct NodeRun {
 impl NodeRun {
     pub(super) fn of(Message { numbers, .. }: Message, shape: &Shape) -> Result<NodeRun> {
         let (phases, buffers) = (shape.phases as usize, shape.buffers as usize);
-        if numbers.len() != 2 + 2 * phases + 2 * buffers {
+        if numbers.len() != 4 + 2 * phases + 2 * buffers {
             return Err(Error::fabric("a node sent an incomplete report"));
         }
-        let (times, rest) = numbers.split_at(2);
+        let (times, rest) = numbers.split_at(4);
         let (waits, stamps) = rest.split_at(2 * phases);
         let (left, arrived) = stamps.split_at(buffers);
         Ok(NodeRun {
             began: times[0],
             ended: times[1],
+            end_work: [times[2], times[3]],
             waits: waits.as_chunks().0.to_vec(),
             left: left.to_vec(),
             arrived: arrived.to_vec(),
@@ -114,8 +119,17 @@ impl Pipeline {
             names.push(name);
         }
         let rejected = vec![0; shape.nodes as usize];
-        let mut pipeline =
-            Pipeline { shape, names, group, events, run: 0, rejected, one_clock: hosts.are_here() };
+        let mut pipeline = Pipeline {
+            shape,
+            names,
+            group,
+            events,
+            run: 0,
+            rejected,
+            one_clock: hosts.are_here(),
+            #[cfg(test)]
+            failing_check: None,
+        };
         let limit = Deadline::after(START_TIMEOUT.saturating_mul(1 + (shape.processes() / 100) as u32));
         let ports = pipeline.wait_for_all(Kind::Port, limit)?;
         let peers = (0..).zip(&ports).map(|(node, message)| hosts.address(node, message.number(0)));
@@ -125,10 +139,10 @@ impl Pipeline {
         Ok(pipeline)
     }
 
-    /// Counts a run that did not take place, so that the data of the last one is wrong.
+    /// Lets the check of a run compare its data with that of the next run.
     #[cfg(test)]
-    pub(super) fn skip_run(&mut self) {
-        self.run += 1;
+    pub(super) fn fail_check_of(&mut self, run: u32) {
+        self.failing_check = Some(run);
     }
 
     /// Returns how many connections the nodes have rejected.
@@ -156,7 +170,10 @@ impl Pipeline {
 
     /// Lets every node compare the data of the last run; returns the first node with a wrong byte, and the byte.
     pub(super) fn check(&mut self, data: Data) -> Result<Option<(u32, Wrong)>> {
-        self.group.broadcast(&Message::new(Kind::Check).numbers([self.run.into(), data as u64]));
+        let run = self.run;
+        #[cfg(test)]
+        let run = run + u32::from(self.failing_check == Some(run));
+        self.group.broadcast(&Message::new(Kind::Check).numbers([run.into(), data as u64]));
         let found = self.wait_for_all(Kind::Checked, self.limit())?;
         Ok((0..).zip(found).find_map(|(node, message)| Some((node, Wrong::try_from(message.numbers).ok()?))))
     }

@@ -67,10 +67,30 @@ pub(super) struct RunId {
     pub(super) data: Data,
 }
 
+ombx_core::axis! {
+    /// Work of the first and the last phase on buffers in memory
+    pub(super) enum EndWork: "ends", Always, default Work {
+        /// The first phase fills each buffer, the last phase reads and compares each
+        Work = "work",
+        /// None while runs are timed: the first phase sends two buffers again and again, the last phase keeps what arrives
+        Idle = "idle",
+    }
+}
+
+impl EndWork {
+    /// Returns the data of timed runs.
+    pub(super) fn data(self) -> Data {
+        match self {
+            EndWork::Work => Data::Fresh,
+            EndWork::Idle => Data::Repeated,
+        }
+    }
+}
+
 /// The data of a source in memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Data {
-    /// The content of its two buffers, again and again. Nothing is written or compared in timed runs.
+    /// The content of its two buffers, again and again. Nothing is written or compared during the run.
     Repeated,
     /// A new pattern in each buffer. The sink compares every byte as it arrives.
     Fresh,

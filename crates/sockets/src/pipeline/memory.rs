@@ -179,6 +179,16 @@ impl Memory {
         stamps(&self.shape) + 8 * (buffer * self.shape.nodes + block) as usize
     }
 
+    /// Records how long the process of the phase filled or read buffers in a run, in nanoseconds.
+    pub(super) fn set_end_work(&self, ns: u64) {
+        self.shared.long(END_WORK).store(ns, SeqCst);
+    }
+
+    /// Returns how long the process of the phase filled or read buffers in the last run.
+    pub(super) fn end_work(&self) -> u64 {
+        self.shared.long(END_WORK).load(SeqCst)
+    }
+
     /// Records the first wrong byte of a run.
     pub(super) fn set_wrong(&self, numbers: [u64; 4]) {
         for (at, number) in (WRONG..).step_by(8).zip([1].into_iter().chain(numbers)) {
@@ -237,9 +247,10 @@ pub(super) fn pause(polls: u32) -> u32 {
     }
 }
 
-/// Offset of the records after the counters: the first wrong byte, waiting times and time stamps.
+/// Offset of the records after the counters: the first wrong byte, the work of the phase, waiting times and time stamps.
 const RECORDS: usize = COUNTERS * LINE;
 const WRONG: usize = RECORDS;
+const END_WORK: usize = WRONG + 5 * 8;
 const WAITS: usize = RECORDS + LINE;
 
 fn waits_at(worker: u32, lack: Lack) -> usize {

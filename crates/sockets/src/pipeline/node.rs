@@ -173,7 +173,13 @@ impl Runs {
         }
         let left = (0..self.shape.buffers).map(|i| self.memories[0].stamps(i).min().unwrap_or(0));
         let arrived = (0..self.shape.buffers).map(|i| self.memories[between].stamps(i).max().unwrap_or(0));
-        Message::new(Kind::Done).numbers([began, ended]).numbers(self.waits()).numbers(left).numbers(arrived)
+        let end_work = [0, between].map(|phase| self.memories[phase].end_work());
+        Message::new(Kind::Done)
+            .numbers([began, ended])
+            .numbers(end_work)
+            .numbers(self.waits())
+            .numbers(left)
+            .numbers(arrived)
     }
 
     /// Returns the mean nanoseconds of waiting by phase, for data and for space.

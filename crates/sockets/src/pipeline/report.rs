@@ -18,24 +18,22 @@ use ombx_core::{
 };
 
 use super::{
-    coordinator::{Pipeline, Run},
-    ends::Data,
+    coordinator::{NodeRun, Pipeline, Run},
+    ends::{Data, EndWork},
     hosts::Hosts,
     task::Plan,
 };
-use crate::control::Execution;
-
 /// Number of untimed runs at the start, unless the user sets it.
 const WARMUP: u64 = 2;
 /// Maximum number of buffer times for the percentiles.
 const MAX_TIMES: usize = 1_000_000;
 
-/// Measures one case and gives the row to the session's sink. `nodes` says how the nodes on this host run.
+/// Measures one case and gives the row to the session's sink. `start` starts the pipeline.
 pub(super) fn measure(
     session: &mut Session<'_>,
     case: &Case,
     (plan, hosts): (&Plan, &Hosts),
-    nodes: Execution,
+    start: impl FnOnce(&Plan, &Hosts) -> Result<Pipeline>,
 ) -> Result<()> {
     let mut row = empty_row(session, case, plan);
     session.team.name_task(&row.key);
@@ -47,9 +45,10 @@ pub(super) fn measure(
     }
     let before = Counters::now();
     let mut measuring = Measuring {
-        pipeline: Pipeline::start(plan, hosts, nodes).map_err(within)?,
+        pipeline: start(plan, hosts).map_err(within)?,
         session,
         plan,
+        timed: case.choice::<EndWork>().data(),
         // A sink that is no regular file cannot be read back.
         checks: session.plan.verify && sink.is_none_or(Path::is_file),
         check: Check::Off,
@@ -69,7 +68,9 @@ pub(super) fn measure(
     row.samples = vec![Samples { batch: 1, elapsed_ns, ..Samples::default() }];
     let samples = Measurement::combine(&row.samples, 1);
     row.summary = Summary::of(&samples);
-    row.figures = figures(plan, &runs);
+    if !runs.is_empty() {
+        row.figures = figures(plan, &runs);
+    }
     row.trust.extend(marks(plan, hosts, rejected));
     if let Some(summary) = &row.summary {
         row.trust.extend(trust::of_row(trust::RowFacts {
@@ -129,13 +130,16 @@ struct Measuring<'r, 'a> {
     pipeline: Pipeline,
     session: &'r Session<'a>,
     plan: &'r Plan,
+    /// Data of timed runs.
+    timed: Data,
     checks: bool,
     check: Check,
     runs: Vec<Run>,
 }
 
 impl Measuring<'_, '_> {
-    /// Repeats timed runs until the stop rule is met. Returns the reason for stopping, and the total time of the runs.
+    /// Repeats timed runs until the stop rule is met or wrong data has arrived. Returns the reason for stopping, and the total
+    /// time of the runs.
     fn sample(&mut self) -> Result<(Option<stop::Ending>, Duration)> {
         let (warm, fixed) = match self.session.plan.effort {
             Effort::Fixed { iterations, warmup } => (warmup, Some(iterations)),
@@ -143,7 +147,10 @@ impl Measuring<'_, '_> {
         };
         let mut last_ns = 0;
         for _ in 0..warm {
-            last_ns = self.run(Data::Repeated)?.total_ns;
+            last_ns = self.run(self.timed)?.total_ns;
+            if self.has_failed() {
+                return Ok((None, Duration::ZERO));
+            }
         }
         let max_time = match self.session.plan.effort {
             Effort::Time(time) => Some(stop::extended(time, last_ns as f64)),
@@ -156,10 +163,10 @@ impl Measuring<'_, '_> {
         let mut spent_ns = 0;
         loop {
             for _ in 0..more {
-                let run = self.run(Data::Repeated)?;
+                let run = self.run(self.timed)?;
                 spent_ns += run.total_ns;
                 self.runs.push(run);
-                if matches!(self.check, Check::Failed(_)) {
+                if self.has_failed() {
                     return Ok((None, Duration::from_nanos(spent_ns)));
                 }
             }
@@ -179,22 +186,27 @@ impl Measuring<'_, '_> {
         }
     }
 
-    /// Runs once more with fresh data and compares every byte. With a source and a sink file, every run has done that already.
+    /// Returns whether wrong data has arrived. Then no further run is needed.
+    fn has_failed(&self) -> bool {
+        matches!(self.check, Check::Failed(_))
+    }
+
+    /// Runs once more with fresh data and compares every byte, if the runs have not done that already.
     fn run_fresh(&mut self) -> Result<()> {
         let files = self.plan.source.path().is_some() && self.plan.sink.path().is_some();
-        if self.checks && !files && self.check == Check::Passed {
+        if self.checks && self.timed == Data::Repeated && !files && self.check == Check::Passed {
             self.run(Data::Fresh)?;
         }
         Ok(())
     }
 
-    /// Runs once and checks the data.
+    /// Runs once and checks the data. The first failure stays.
     fn run(&mut self, data: Data) -> Result<Run> {
         if let Some(path) = self.plan.sink.path() {
             truncate(path)?;
         }
         let run = self.pipeline.run(data)?;
-        if self.checks {
+        if self.checks && !self.has_failed() {
             self.check = match self.pipeline.check(data)? {
                 None => Check::Passed,
                 Some((node, [slot, byte, expected, actual])) => Check::Failed(Mismatch {
@@ -217,6 +229,13 @@ fn figures(plan: &Plan, runs: &[Run]) -> Figures {
     let mut figures = Figures::new();
     let processes = shape.started_processes(plan.workers) as f64;
     figures.insert("started_processes".into(), Figure::Value(processes));
+    for (end, name) in ["filling_percent", "reading_percent"].into_iter().enumerate() {
+        let percent = |node: &NodeRun| {
+            100.0 * node.end_work[end] as f64 / node.ended.saturating_sub(node.began).max(1) as f64
+        };
+        let mean = |run: &Run| run.nodes.iter().map(percent).sum::<f64>() / f64::from(shape.nodes);
+        figures.insert(name.into(), Figure::Value(median(runs, mean)));
+    }
     let times: Vec<f64> = runs.iter().flat_map(buffer_ns).take(MAX_TIMES).collect();
     let of_buffers = Summary::of(&times);
     let percentiles = [

@@ -10,7 +10,11 @@ use ombx_core::{
     testkit,
 };
 
-use super::{coordinator::Pipeline, ends::Data, *};
+use super::{
+    ends::{Data, Ends, RunId},
+    memory::Memory,
+    *,
+};
 
 fn planned(shape: Shape, wait_mode: WaitMode, source: Storage, sink: Storage) -> Plan {
     Plan { shape, workers: Execution::Thread, wait_mode, source, sink }
@@ -80,12 +84,28 @@ fn a_wrong_block_is_found() {
     let shape = Shape { nodes: 2, phases: 3, buffers: 5, block: 100 };
     let plan = planned(shape, WaitMode::Sleep, Storage::Memory, Storage::Memory);
     let mut pipeline = started(&plan).unwrap();
+    // The check expects the data of the next run. It finds the fourth buffer, its first block, its first byte.
+    pipeline.fail_check_of(1);
     pipeline.run(Data::Repeated).unwrap();
-    // The data is that of an earlier run: the fourth buffer, its first block, its first byte.
-    pipeline.skip_run();
     let (node, [slot, byte, expected, actual]) = pipeline.check(Data::Repeated).unwrap().unwrap();
     assert_eq!((node, slot, byte), (0, 6, 0));
     assert_ne!(expected, actual);
+}
+
+#[test]
+fn the_last_phase_finds_a_wrong_byte_of_every_buffer() {
+    let shape = Shape { nodes: 1, phases: 2, buffers: 5, block: 100 };
+    let fd = Memory::create(&shape).unwrap();
+    let mut memory = Memory::map(&fd, &shape, WaitMode::Sleep).unwrap();
+    let ends = Ends::open(shape, 0, &Storage::Memory, &Storage::Memory).unwrap();
+    let run = RunId { number: 3, data: Data::Fresh };
+    for buffer in 0..shape.buffers {
+        ends.fill(run, buffer, &mut memory).unwrap();
+        assert_eq!(ends.drain(run, buffer, &mut memory).unwrap(), None);
+        memory.block(buffer % 2, 0)[42] ^= 1;
+        let [slot, byte, expected, actual] = ends.drain(run, buffer, &mut memory).unwrap().unwrap();
+        assert_eq!((slot, byte, expected ^ actual), (buffer.into(), 42, 1));
+    }
 }
 
 /// Returns the expected content of the sink's file, computed phase by phase: block j of node a becomes block a of node j.
@@ -147,7 +167,8 @@ fn threaded(session: &mut Session<'_>) -> Result<()> {
     for case in session.cases()? {
         let (plan, hosts) = plan(session.plan, &case)?;
         let plan = Plan { workers: Execution::Thread, ..plan };
-        report::measure(session, &case, (&plan, &hosts), Execution::Thread)?;
+        let start = |plan: &_, hosts: &_| Pipeline::start(plan, hosts, Execution::Thread);
+        report::measure(session, &case, (&plan, &hosts), start)?;
     }
     Ok(())
 }
@@ -157,7 +178,7 @@ static BENCH: Benchmark = Benchmark::custom("test.pipeline", "x", Metric::Bandwi
     .sizes("256K")
     .sized_by(&BLOCK)
     .settings(&[&NODES, &PHASES, &BUFFERS, &BLOCK, &SOURCE, &SINK])
-    .axes(&[Workers::AXIS, Spin::AXIS]);
+    .axes(&[EndWork::AXIS, Workers::AXIS, Spin::AXIS]);
 
 fn choices(settings: &[(&str, &str)]) -> Choices {
     let settings = settings.iter().map(|(name, value)| ((*name).into(), (*value).into())).collect();
@@ -171,7 +192,7 @@ fn a_row_has_all_figures() {
     assert_eq!(rows.iter().map(|row| row.bytes).collect::<Vec<_>>(), [Some(1024), Some(4096)]);
     let row = &rows[0];
     assert_eq!((&row.outcome, &row.check), (&Outcome::Ok, &Check::Passed));
-    assert_eq!(row.key, "test.pipeline/nodes=2,phases=3,buffers=50,source=memory,sink=memory,bytes=1024");
+    assert_eq!(row.key, "test.pipeline/nodes=2,phases=3,buffers=50,source=memory,sink=memory,ends=work,bytes=1024");
     let work = row.work.unwrap();
     assert_eq!((work.bytes, work.ops, row.samples[0].elapsed_ns.len()), (2 * 50 * 2 * 1024, 200, 8));
     let value = |name: &str| match &row.figures[name] {
@@ -189,11 +210,61 @@ fn a_row_has_all_figures() {
     };
     assert!(tail("buffer_p99_us") >= tail("buffer_p95_us").min(tail("buffer_p99_us")));
     assert!(value("node0_mb_per_s") > 0.0 && value("node1_phase2_waited_for_data_ms") >= 0.0);
-    // Source and sink are in memory, so no process waits for them.
-    assert_eq!(
-        (value("node1_phase1_waited_for_data_ms"), value("node1_phase3_waited_for_room_ms")),
-        (0.0, 0.0)
-    );
+    for name in ["filling_percent", "reading_percent"] {
+        assert!((f64::MIN_POSITIVE..100.0).contains(&value(name)), "{name}: {}", value(name));
+    }
+}
+
+#[test]
+fn idle_ends_do_nothing_while_a_run_is_timed() {
+    let mut given = choices(&[("nodes", "2"), ("phases", "3"), ("buffer-count", "50"), ("block", "1K")]);
+    given.axes.insert("ends".into(), vec!["idle"]);
+    let row = &testkit::measure(1, &BENCH, &given).unwrap().rows[0];
+    assert_eq!((&row.outcome, &row.check), (&Outcome::Ok, &Check::Passed));
+    // No process fills or reads, and none waits for that.
+    for name in [
+        "filling_percent",
+        "reading_percent",
+        "node1_phase1_waited_for_data_ms",
+        "node1_phase3_waited_for_room_ms",
+    ] {
+        assert_eq!(row.figures[name], Figure::Value(0.0), "{name}");
+    }
+}
+
+/// Measures with idle ends. The check of the second run of the warm-up finds wrong data, those of other runs find none.
+fn wrong_in_warm_up(session: &mut Session<'_>) -> Result<()> {
+    for case in session.cases()? {
+        let (plan, hosts) = plan(session.plan, &case)?;
+        let plan = Plan { workers: Execution::Thread, ..plan };
+        report::measure(session, &case, (&plan, &hosts), |plan, hosts| {
+            let mut pipeline = Pipeline::start(plan, hosts, Execution::Thread)?;
+            pipeline.fail_check_of(2);
+            Ok(pipeline)
+        })?;
+    }
+    Ok(())
+}
+
+static WRONG_IN_WARM_UP: Benchmark =
+    Benchmark::custom("test.pipeline_warm_up", "x", Metric::Bandwidth, METHOD, wrong_in_warm_up)
+        .by_itself()
+        .sizes("256K")
+        .sized_by(&BLOCK)
+        .settings(&[&NODES, &PHASES, &BUFFERS, &BLOCK, &SOURCE, &SINK])
+        .axes(&[EndWork::AXIS, Workers::AXIS, Spin::AXIS]);
+
+#[test]
+fn wrong_data_in_the_warm_up_fails_the_row_and_ends_the_runs() {
+    let mut given = choices(&[("nodes", "2"), ("phases", "2"), ("buffer-count", "4"), ("block", "100")]);
+    given.axes.insert("ends".into(), vec!["idle"]);
+    for warmup in [2, 5] {
+        given.effort = Effort::Fixed { iterations: 3, warmup };
+        let row = &testkit::measure(1, &WRONG_IN_WARM_UP, &given).unwrap().rows[0];
+        assert!(matches!(row.check, Check::Failed(_)), "{:?}", row.check);
+        assert!(matches!(&row.outcome, Outcome::Failed(why) if why.contains("arrived wrong")));
+        assert!(row.samples[0].elapsed_ns.is_empty() && row.figures.is_empty(), "no run follows");
+    }
 }
 
 #[test]
