@@ -17,6 +17,7 @@ mod shape;
 mod shared_memory;
 mod task;
 mod worker;
+mod worker_cpus;
 
 use std::{fs::File, os::unix::fs::MetadataExt};
 
@@ -42,8 +43,12 @@ use self::{
     role::run_role,
     shape::{MAX_BUFFERS, MAX_NODES, MAX_PHASES, Shape},
     task::Plan,
+    worker_cpus::WorkerCpus,
 };
-use crate::control::{Channel, Execution, MAX_PIPELINE_MESSAGE};
+use crate::{
+    control::{Channel, Execution, MAX_PIPELINE_MESSAGE},
+    transport::{CONGESTION, SOCKET_BUFFER, socket_options},
+};
 
 static NODES: Setting = Setting {
     name: "nodes",
@@ -104,6 +109,27 @@ static HOSTS: Setting = Setting {
     check: |text| Hosts::parse(text).map(drop),
 };
 
+static WORKER_CPUS: Setting = Setting {
+    name: "worker-cpus",
+    value: "any|all|LIST",
+    about: "CPUs to which the senders and receivers of a host are bound in turn, for example: --worker-cpus 0-3",
+    default: Some("any"),
+    check: |text| WorkerCpus::parse(text).map(drop),
+};
+
+const SETTINGS: &[&Setting] = &[
+    &NODES,
+    &PHASES,
+    &BUFFERS,
+    &BLOCK,
+    &SOURCE,
+    &SINK,
+    &HOSTS,
+    &WORKER_CPUS,
+    &SOCKET_BUFFER,
+    &CONGESTION,
+];
+
 ombx_core::axis! {
     /// How phases, senders and receivers run
     enum Workers: "workers", IfChosen, default Processes {
@@ -134,7 +160,7 @@ const METHOD: Method = Method {
 ombx_core::inventory::submit! {
     Benchmark::custom("sockets.pipeline", "blocks through the phases of several nodes, all to all", Metric::Bandwidth, METHOD, run)
         .by_itself().sizes("256K").sized_by(&BLOCK)
-        .settings(&[&NODES, &PHASES, &BUFFERS, &BLOCK, &SOURCE, &SINK, &HOSTS]).axes(&[EndWork::AXIS, Workers::AXIS, Spin::AXIS])
+        .settings(SETTINGS).axes(&[EndWork::AXIS, Workers::AXIS, Spin::AXIS])
 }
 
 /// Runs this process as one of a pipeline, until its parent ends it; returns the exit code.
@@ -183,8 +209,13 @@ fn plan(choices: &Choices, case: &Case) -> Result<(Plan, Hosts)> {
     };
     let hosts = Hosts::parse(given(&HOSTS))?;
     shape.check(hosts.local(nodes), workers)?;
+    let cpus = WorkerCpus::parse(given(&WORKER_CPUS))?;
+    if hosts.local(nodes) > 0 {
+        cpus.check()?;
+    }
+    let socket = socket_options(choices)?;
     shape.buffers = files(&shape, &source, &sink, choices.settings.contains_key(BUFFERS.name))?;
-    Ok((Plan { shape, workers, wait_mode, source, sink }, hosts))
+    Ok((Plan { shape, workers, wait_mode, source, sink, socket, cpus, earlier_workers: 0 }, hosts))
 }
 
 /// Checks the files of source and sink and returns the number of buffers, which a source file determines.

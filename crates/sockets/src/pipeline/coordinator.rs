@@ -114,6 +114,7 @@ impl Pipeline {
                     Started::with_pipes(command, name.clone())?
                 }
             };
+            let plan = Plan { earlier_workers: hosts.earlier(node) * shape.workers(), ..plan.clone() };
             started.send(&plan.node_task(node, token, hosts.listen_address()), &[])?;
             group.add(started)?;
             names.push(name);

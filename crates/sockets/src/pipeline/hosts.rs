@@ -26,6 +26,11 @@ impl Hosts {
         self.0.get(node as usize % names).map(String::as_str).filter(|name| !is_here(name))
     }
 
+    /// Returns how many nodes with smaller numbers are on the host of a node.
+    pub(super) fn earlier(&self, node: u32) -> u32 {
+        (0..node).filter(|other| self.of(*other) == self.of(node)).count() as u32
+    }
+
     /// Returns how many of the nodes are on this host.
     pub(super) fn local(&self, nodes: u32) -> u32 {
         (0..nodes).filter(|node| self.of(*node).is_none()).count() as u32
@@ -74,6 +79,7 @@ mod tests {
         let places: Vec<Option<&str>> = (0..4).map(|node| hosts.of(node)).collect();
         assert_eq!(places, [None, Some("n02"), Some("me@n03"), None]);
         assert_eq!((hosts.local(4), hosts.are_here(), hosts.listen_address()), (2, false, None));
+        assert_eq!([0, 1, 2, 3, 4, 6].map(|node| hosts.earlier(node)), [0, 0, 0, 1, 1, 2]);
         assert_eq!(hosts.address(2, 70).unwrap(), "n03:70");
         assert_eq!(Hosts::parse("fe80::1").unwrap().address(0, 70).unwrap(), "[fe80::1]:70");
         assert!(Hosts::parse("a,-oProxyCommand=x").is_err());

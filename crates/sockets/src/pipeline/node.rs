@@ -63,12 +63,12 @@ impl Node<'_> {
     fn serve(&self, texts: &[String], phases: &Phases) -> std::result::Result<(), Failure> {
         let Node { plan, node, .. } = *self;
         let shape = plan.shape;
-        let token: Token = texts.get(2).map_or("", String::as_str).parse()?;
-        let at = texts.get(3).and_then(|address| address.parse().ok());
-        let listener = connect::listen(at, token)?;
+        let token: Token = texts.first().map_or("", String::as_str).parse()?;
+        let at = texts.get(1).and_then(|address| address.parse().ok());
+        let listener = connect::listen(at, &plan.socket, token)?;
         self.write(&Message::new(Kind::Port).numbers([listener.port().into()]))?;
         let peers = self.messages.recv().map_err(|_| self.gone(std::io::ErrorKind::BrokenPipe.into()))?;
-        let connections = connect::connect(&shape, node, listener, token, &peers.texts, self.parent)?;
+        let connections = connect::connect(plan, node, listener, token, &peers.texts, self.parent)?;
 
         let ends = Ends::open(shape, node, &plan.source, &plan.sink)?;
         let memories = (0..shape.phases).map(|_| Memory::create(&shape)).collect::<Result<Vec<_>>>()?;

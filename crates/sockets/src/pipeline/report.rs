@@ -7,7 +7,7 @@ use ombx_core::{
         Case, Figure, Figures, Metric, Work,
         payload::{Check, Mismatch},
     },
-    error::{Error, Result},
+    error::{Error, Kind, Result},
     measure::{plan::Effort, session::Session, stop},
     result::{Mark, Measurement, Outcome, Samples},
     stats::Summary,
@@ -44,8 +44,15 @@ pub(super) fn measure(
         truncate(path).map_err(within)?;
     }
     let before = Counters::now();
+    let pipeline = match start(plan, hosts) {
+        Err(e) if e.kind() == Kind::Unsupported => {
+            row.outcome = Outcome::Skipped(e.to_string());
+            return session.sink.case(&row);
+        }
+        started => started.map_err(within)?,
+    };
     let mut measuring = Measuring {
-        pipeline: start(plan, hosts).map_err(within)?,
+        pipeline,
         session,
         plan,
         timed: case.choice::<EndWork>().data(),
@@ -291,7 +298,7 @@ fn median(runs: &[Run], of: impl Fn(&Run) -> f64) -> f64 {
 fn marks(plan: &Plan, hosts: &Hosts, rejected: u64) -> Vec<Mark> {
     let shape = plan.shape;
     let busy = 2 * u64::from(shape.nodes) * u64::from(shape.nodes) * u64::from(shape.phases - 1);
-    let cpus = Place::here().cpu_numbers().len() as u64;
+    let cpus = plan.cpus.count() as u64;
     let crowded = (hosts.are_here() && busy > cpus).then(|| {
         Mark::invalid(
             "crowded",

@@ -52,6 +52,21 @@ impl Shape {
         }
     }
 
+    /// Returns the number of senders and receivers of a node.
+    pub(super) fn workers(&self) -> u32 {
+        2 * self.nodes * (self.phases - 1)
+    }
+
+    /// Returns the number of a sender among the senders and receivers of its node.
+    pub(super) fn sender(&self, phase: u32, peer: u32) -> u32 {
+        2 * self.nodes * phase + peer
+    }
+
+    /// Returns the number of a receiver among the senders and receivers of its node. The first phase has none.
+    pub(super) fn receiver(&self, phase: u32, peer: u32) -> u32 {
+        self.nodes * (2 * phase - 1) + peer
+    }
+
     /// Returns the bytes that leave the sources in one run.
     pub(super) fn bytes(&self) -> u64 {
         self.section().saturating_mul(u64::from(self.nodes))
@@ -150,6 +165,15 @@ mod tests {
         assert_eq!(shape(3, 3).processes(), 3 + 45);
         assert_eq!(shape(1, 2).processes(), 5);
         assert_eq!(shape(4, 4).processes(), 4 * (1 + 4 + 24));
+    }
+
+    #[test]
+    fn senders_and_receivers_are_numbered_once() {
+        let shape = shape(3, 4);
+        let senders = (0..3).flat_map(|phase| (0..3).map(move |peer| shape.sender(phase, peer)));
+        let receivers = (1..4).flat_map(|phase| (0..3).map(move |peer| shape.receiver(phase, peer)));
+        let all: BTreeSet<u32> = senders.chain(receivers).collect();
+        assert_eq!(all, (0..shape.workers()).collect());
     }
 
     #[test]

@@ -17,7 +17,7 @@ use super::{
 };
 
 fn planned(shape: Shape, wait_mode: WaitMode, source: Storage, sink: Storage) -> Plan {
-    Plan { shape, workers: Execution::Thread, wait_mode, source, sink }
+    Plan { wait_mode, source, sink, ..Plan::of_test(shape) }
 }
 
 fn started(plan: &Plan) -> Result<Pipeline> {
@@ -177,7 +177,7 @@ static BENCH: Benchmark = Benchmark::custom("test.pipeline", "x", Metric::Bandwi
     .by_itself()
     .sizes("256K")
     .sized_by(&BLOCK)
-    .settings(&[&NODES, &PHASES, &BUFFERS, &BLOCK, &SOURCE, &SINK])
+    .settings(SETTINGS)
     .axes(&[EndWork::AXIS, Workers::AXIS, Spin::AXIS]);
 
 fn choices(settings: &[(&str, &str)]) -> Choices {
@@ -251,7 +251,7 @@ static WRONG_IN_WARM_UP: Benchmark =
         .by_itself()
         .sizes("256K")
         .sized_by(&BLOCK)
-        .settings(&[&NODES, &PHASES, &BUFFERS, &BLOCK, &SOURCE, &SINK])
+        .settings(SETTINGS)
         .axes(&[EndWork::AXIS, Workers::AXIS, Spin::AXIS]);
 
 #[test]
@@ -291,6 +291,13 @@ fn rejected(settings: &[(&str, &str)]) -> Error {
 }
 
 #[test]
+fn an_option_that_this_host_lacks_skips_the_row() {
+    let given = choices(&[("nodes", "2"), ("block", "64"), ("congestion", "no-such-thing")]);
+    let row = &testkit::measure(1, &BENCH, &given).unwrap().rows[0];
+    assert!(matches!(&row.outcome, Outcome::Skipped(why) if why.contains("no-such-thing")), "{row:?}");
+}
+
+#[test]
 fn wrong_choices_are_rejected_with_one_sentence() {
     let directory = Directory::new("rejected");
     let whole = format!("file:{}", directory.file("whole", &[0; 8 * 100]).display());
@@ -306,6 +313,8 @@ fn wrong_choices_are_rejected_with_one_sentence() {
         (vec![two, ("source", &*whole), ("buffer-count", "3")], Kind::Usage, "has 2 buffers"),
         (vec![two, ("source", &*whole), ("sink", &*whole)], Kind::Usage, "one file"),
         (vec![("source", "file:")], Kind::Usage, "neither memory nor file:PATH"),
+        (vec![("worker-cpus", "999")], Kind::Usage, "CPU 999 is not available"),
+        (vec![("socket-buffer", "1")], Kind::Usage, "at least 4K"),
         (vec![("nodes", "0")], Kind::Usage, "from 1 to 100"),
         (vec![("phases", "1")], Kind::Usage, "from 2 to 1000"),
         (vec![("nodes", "100"), ("phases", "1000")], Kind::Usage, "processes"),
