@@ -46,7 +46,7 @@ use self::{
     worker_cpus::WorkerCpus,
 };
 use crate::{
-    control::{Channel, Execution, MAX_PIPELINE_MESSAGE},
+    control::{Channel, Execution, MAX_PIPELINE_MESSAGE, RemoteShell},
     transport::{CONGESTION, SOCKET_BUFFER, socket_options},
 };
 
@@ -117,6 +117,15 @@ static WORKER_CPUS: Setting = Setting {
     check: |text| WorkerCpus::parse(text).map(drop),
 };
 
+static REMOTE_SHELL: Setting = Setting {
+    name: "remote-shell",
+    value: "COMMAND",
+    about: "Program with arguments that starts nodes on other hosts; it is called as rsh is, with a host and a command, for \
+            example: --remote-shell 'rsh -l me' [default: ssh with its options]",
+    default: None,
+    check: |text| RemoteShell::parse(text).map(drop),
+};
+
 const SETTINGS: &[&Setting] = &[
     &NODES,
     &PHASES,
@@ -125,6 +134,7 @@ const SETTINGS: &[&Setting] = &[
     &SOURCE,
     &SINK,
     &HOSTS,
+    &REMOTE_SHELL,
     &WORKER_CPUS,
     &SOCKET_BUFFER,
     &CONGESTION,
@@ -208,6 +218,10 @@ fn plan(choices: &Choices, case: &Case) -> Result<(Plan, Hosts)> {
         Spin::Off => WaitMode::Sleep,
     };
     let hosts = Hosts::parse(given(&HOSTS))?;
+    let hosts = match choices.setting(&REMOTE_SHELL) {
+        Some(shell) => hosts.reached_by(RemoteShell::parse(shell)?),
+        None => hosts,
+    };
     shape.check(hosts.local(nodes), workers)?;
     let cpus = WorkerCpus::parse(given(&WORKER_CPUS))?;
     if hosts.local(nodes) > 0 {

@@ -109,7 +109,7 @@ impl Pipeline {
             let started = match hosts.of(node) {
                 None => member::start(nodes, name.clone(), run_role)?,
                 Some(host) => {
-                    let command = process::command(Some(host), &[], SUBCOMMAND, &[&name])?;
+                    let command = process::command(Some((&hosts.shell, host)), SUBCOMMAND, &[&name])?;
                     name = format!("{name} on {host}");
                     Started::with_pipes(command, name.clone())?
                 }

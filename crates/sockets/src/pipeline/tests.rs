@@ -315,6 +315,7 @@ fn wrong_choices_are_rejected_with_one_sentence() {
         (vec![("source", "file:")], Kind::Usage, "neither memory nor file:PATH"),
         (vec![("worker-cpus", "999")], Kind::Usage, "CPU 999 is not available"),
         (vec![("socket-buffer", "1")], Kind::Usage, "at least 4K"),
+        (vec![("remote-shell", "no-such-rsh -l me")], Kind::Usage, "no-such-rsh: this host has no such program"),
         (vec![("nodes", "0")], Kind::Usage, "from 1 to 100"),
         (vec![("phases", "1")], Kind::Usage, "from 2 to 1000"),
         (vec![("nodes", "100"), ("phases", "1000")], Kind::Usage, "processes"),
