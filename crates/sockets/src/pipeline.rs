@@ -1,5 +1,6 @@
 //! `sockets.pipeline`: blocks pass through the phases of several nodes, and each step transposes nodes and blocks.
 
+mod checksum;
 mod connect;
 mod coordinator;
 mod ends;
@@ -15,6 +16,7 @@ mod report;
 mod role;
 mod shape;
 mod shared_memory;
+mod storage;
 mod task;
 mod worker;
 mod worker_cpus;
@@ -36,12 +38,13 @@ pub use self::fuzz::pipeline as fuzz;
 pub use self::member::SUBCOMMAND;
 use self::{
     coordinator::Pipeline,
-    ends::{EndWork, Storage},
+    ends::EndWork,
     failure::REPORTED,
     hosts::Hosts,
     memory::WaitMode,
     role::run_role,
     shape::{MAX_BUFFERS, MAX_NODES, MAX_PHASES, Shape},
+    storage::Storage,
     task::Plan,
     worker_cpus::WorkerCpus,
 };
@@ -49,6 +52,9 @@ use crate::{
     control::{Channel, Execution, MAX_PIPELINE_MESSAGE, RemoteShell},
     transport::{CONGESTION, SOCKET_BUFFER, socket_options},
 };
+
+/// Maximum number of blocks in a section of a source's file: one message carries their checksums.
+const MAX_CHECKSUMS: u64 = MAX_PIPELINE_MESSAGE as u64 / 8 - 8;
 
 static NODES: Setting = Setting {
     name: "nodes",
@@ -88,7 +94,7 @@ static BLOCK: Setting = Setting {
 static SOURCE: Setting = Setting {
     name: "source",
     value: "memory|file:PATH",
-    about: "Source of the blocks",
+    about: "Source of the blocks; a path with {node} names a file of each node, which a node makes if it does not exist",
     default: Some("memory"),
     check: |text| Storage::parse(text).map(drop),
 };
@@ -96,7 +102,7 @@ static SOURCE: Setting = Setting {
 static SINK: Setting = Setting {
     name: "sink",
     value: "memory|file:PATH",
-    about: "Destination of the blocks; a file is overwritten",
+    about: "Destination of the blocks; a path with {node} names a file of each node; files are overwritten",
     default: Some("memory"),
     check: |text| Storage::parse(text).map(drop),
 };
@@ -229,12 +235,21 @@ fn plan(choices: &Choices, case: &Case) -> Result<(Plan, Hosts)> {
     }
     let socket = socket_options(choices)?;
     shape.buffers = files(&shape, &source, &sink, choices.settings.contains_key(BUFFERS.name))?;
+    (0..nodes)
+        .filter(|node| hosts.of(*node).is_none())
+        .try_for_each(|node| source.check_size(&shape, node))?;
+    let checksums = u64::from(nodes) * u64::from(shape.buffers);
+    if !source.is_memory() && checksums > MAX_CHECKSUMS {
+        return Err(Error::usage(format!(
+            "a node of this source has {checksums} blocks; the limit is {MAX_CHECKSUMS}; choose larger blocks"
+        )));
+    }
     Ok((Plan { shape, workers, wait_mode, source, sink, socket, cpus, earlier_workers: 0 }, hosts))
 }
 
-/// Checks the files of source and sink and returns the number of buffers, which a source file determines.
+/// Checks the files that all nodes share and returns the number of buffers, which such a source determines.
 fn files(shape: &Shape, source: &Storage, sink: &Storage, chosen: bool) -> Result<u32> {
-    let Some(path) = source.path() else { return Ok(shape.buffers) };
+    let Some(path) = source.shared() else { return Ok(shape.buffers) };
     let shown = path.display();
     let facts = File::open(path).and_then(|file| file.metadata());
     let facts = facts.map_err(|e| Error::storage(format!("source file {shown}: {e}")))?;
@@ -244,7 +259,7 @@ fn files(shape: &Shape, source: &Storage, sink: &Storage, chosen: bool) -> Resul
         )));
     }
     let same = |path| std::fs::metadata(path).is_ok_and(|s| (s.dev(), s.ino()) == (facts.dev(), facts.ino()));
-    if sink.path().is_some_and(same) {
+    if sink.shared().is_some_and(same) {
         return Err(Error::usage(format!("source and sink are one file, {shown}; choose two")));
     }
     let Shape { nodes, block, .. } = *shape;

@@ -1,8 +1,7 @@
 //! Processes of this binary in another role: starting them here or on another host, watching them and ending them.
 
 use std::{
-    env,
-    fmt,
+    env, fmt,
     io::{self, Write},
     os::{
         fd::{BorrowedFd, OwnedFd},
@@ -242,6 +241,13 @@ impl ProcessGroup {
     /// Sends a message to every member. A member that has ended is skipped: its watcher reports it.
     pub(crate) fn broadcast(&self, message: &Message) {
         self.members.iter().filter_map(|m| m.writer.as_ref()).for_each(|to| drop(to.write(message)));
+    }
+
+    /// Sends a message to one member. A member that has ended is skipped: its watcher reports it.
+    pub(crate) fn send(&self, member: usize, message: &Message) {
+        if let Some(to) = self.members.get(member).and_then(|member| member.writer.as_ref()) {
+            let _ = to.write(message);
+        }
     }
 
     /// Ends every member: closes the control channels, and kills the processes that are left after 3 s.

@@ -1,6 +1,7 @@
 //! The coordinator of a pipeline: starts the nodes, times the runs, and finds the cause of a failure.
 
 use std::{
+    ops::Range,
     sync::mpsc::{self, Receiver, RecvTimeoutError},
     time::Duration,
 };
@@ -17,7 +18,7 @@ use super::{
     member::{self, SUBCOMMAND},
     role::run_role,
     shape::Shape,
-    task::{Plan, Role},
+    task::{Place, Plan, Role},
 };
 use crate::{
     control::{
@@ -31,6 +32,8 @@ use crate::{
 const START_TIMEOUT: Duration = Duration::from_secs(60);
 /// After the first failure, the coordinator waits this long for the failure that caused it.
 const CAUSE_TIMEOUT: Duration = Duration::from_millis(700);
+/// Bytes of a block that a node sends at once, to find the first wrong one.
+const PART: u64 = 1 << 20;
 /// Bytes per second below which a run times out.
 const MIN_RATE: u64 = 500_000;
 
@@ -43,6 +46,7 @@ pub(super) struct Pipeline {
     run: u32,
     rejected: Vec<u64>,
     one_clock: bool,
+    can_check: bool,
     #[cfg(test)]
     failing_check: Option<u32>,
 }
@@ -128,6 +132,7 @@ impl Pipeline {
             run: 0,
             rejected,
             one_clock: hosts.are_here(),
+            can_check: false,
             #[cfg(test)]
             failing_check: None,
         };
@@ -136,7 +141,11 @@ impl Pipeline {
         let peers = (0..).zip(&ports).map(|(node, message)| hosts.address(node, message.number(0)));
         let peers = peers.collect::<Result<Vec<_>>>()?;
         pipeline.group.broadcast(&Message::new(Kind::Peers).texts(peers));
-        pipeline.wait_for_all(Kind::Ready, limit)?;
+        let ready = pipeline.wait_for_all(Kind::Ready, limit)?;
+        pipeline.can_check = ready.iter().all(|message| message.number(0) == 1);
+        if !plan.source.is_memory() {
+            pipeline.exchange_checksums()?;
+        }
         Ok(pipeline)
     }
 
@@ -144,6 +153,31 @@ impl Pipeline {
     #[cfg(test)]
     pub(super) fn fail_check_of(&mut self, run: u32) {
         self.failing_check = Some(run);
+    }
+
+    /// Tells every node the checksums of the blocks that should arrive, from the files of all sources.
+    fn exchange_checksums(&mut self) -> Result<()> {
+        let shape = self.shape;
+        self.group.broadcast(&Message::new(Kind::Checksums));
+        let found = self.wait_for_all(Kind::Checksums, self.limit())?;
+        let blocks = u64::from(shape.buffers) * u64::from(shape.nodes);
+        if found.iter().any(|message| message.numbers.len() as u64 != blocks) {
+            return Err(Error::fabric("a node sent an incomplete list of checksums"));
+        }
+        for node in 0..shape.nodes {
+            let arriving = |slot: u64| {
+                let origin = shape.origin(node, (slot % u64::from(shape.nodes)) as u32);
+                found[origin.node as usize].number(shape.slot_at(origin, slot) as usize)
+            };
+            let expected = Message::new(Kind::Expect).numbers((0..blocks).map(arriving));
+            self.group.send(node as usize, &expected);
+        }
+        self.wait_for_all(Kind::Ready, self.limit()).map(drop)
+    }
+
+    /// Returns whether the data that arrived can be compared.
+    pub(super) fn can_check(&self) -> bool {
+        self.can_check
     }
 
     /// Returns how many connections the nodes have rejected.
@@ -176,7 +210,40 @@ impl Pipeline {
         let run = run + u32::from(self.failing_check == Some(run));
         self.group.broadcast(&Message::new(Kind::Check).numbers([run.into(), data as u64]));
         let found = self.wait_for_all(Kind::Checked, self.limit())?;
-        Ok((0..).zip(found).find_map(|(node, message)| Some((node, Wrong::try_from(message.numbers).ok()?))))
+        let mut wrong =
+            (0..).zip(found).filter_map(|(node, m)| Some((node, Wrong::try_from(m.numbers).ok()?)));
+        match wrong.next() {
+            Some((node, [slot, _, expected, actual])) if expected == actual => {
+                self.locate(node, slot).map(|wrong| Some((node, wrong)))
+            }
+            wrong => Ok(wrong),
+        }
+    }
+
+    /// Returns the first wrong byte of a block that a node has kept, because its checksum differs from that of the source.
+    fn locate(&mut self, node: u32, slot: u64) -> Result<Wrong> {
+        let Shape { nodes, block, .. } = self.shape;
+        let origin = self.shape.origin(node, (slot % u64::from(nodes)) as u32);
+        let sent = self.shape.slot_at(origin, slot);
+        for offset in (0..block).step_by(PART as usize) {
+            let length = PART.min(block - offset);
+            let expected = self.part(origin.node, [Place::Source as u64, sent, offset, length])?;
+            let found = self.part(node, [Place::Kept as u64, slot, offset, length])?;
+            let pairs = expected.data.iter().zip(&found.data);
+            if let Some((byte, (expected, actual))) = (offset..).zip(pairs).find(|(_, (e, f))| e != f) {
+                return Ok([slot, byte, (*expected).into(), (*actual).into()]);
+            }
+        }
+        let name = &self.names[origin.node as usize];
+        Err(Error::storage(format!("the source file of {name} changed while the pipeline ran")))
+    }
+
+    /// Returns a part of a block of one node.
+    fn part(&mut self, node: u32, request: [u64; 4]) -> Result<Message> {
+        let node = node as usize;
+        self.group.send(node, &Message::new(Kind::Part).numbers(request));
+        let mut messages = self.wait_for(Kind::Part, node..node + 1, self.limit())?;
+        messages.pop().ok_or_else(|| Error::fabric("a node sent no part of a block"))
     }
 
     /// Returns the time limit for a step of a run.
@@ -187,16 +254,24 @@ impl Pipeline {
 
     /// Waits for a message of this kind from every node; returns them in the nodes' order.
     fn wait_for_all(&mut self, kind: Kind, limit: Deadline) -> Result<Vec<Message>> {
-        let mut messages: Vec<Option<Message>> = self.names.iter().map(|_| None).collect();
+        self.wait_for(kind, 0..self.names.len(), limit)
+    }
+
+    /// Waits for a message of this kind from some nodes; returns them in the nodes' order.
+    fn wait_for(&mut self, kind: Kind, nodes: Range<usize>, limit: Deadline) -> Result<Vec<Message>> {
+        let mut messages: Vec<Option<Message>> = nodes.clone().map(|_| None).collect();
         while messages.iter().any(Option::is_none) {
             match self.events.recv_timeout(limit.left().unwrap_or_default()) {
-                Ok(Event::Message(node, message)) if message.kind == kind => messages[node] = Some(message),
+                Ok(Event::Message(node, message)) if message.kind == kind && nodes.contains(&node) => {
+                    messages[node - nodes.start] = Some(message);
+                }
                 Ok(Event::Message(node, message)) if message.kind == Kind::Rejected => {
                     self.rejected[node] = message.number(0);
                 }
                 Ok(event) => return Err(self.explain(self.failure(&event))),
                 Err(RecvTimeoutError::Timeout) => {
-                    let silent = messages.iter().zip(&self.names).find(|(message, _)| message.is_none());
+                    let names = &self.names[nodes.clone()];
+                    let silent = messages.iter().zip(names).find(|(message, _)| message.is_none());
                     let name = silent.map_or("a node", |(_, name)| name);
                     let seconds = limit.limit().as_secs();
                     return Err(Error::fabric(format!("{name} did not answer within {seconds} s")));

@@ -69,7 +69,7 @@ pub(super) struct Memory {
 impl Memory {
     /// Allocates the memory of a phase.
     pub(super) fn create(shape: &Shape) -> Result<OwnedFd> {
-        let length = header(shape) + SLOTS as usize * shape.nodes as usize * shape.stride();
+        let length = header(shape) + (SLOTS as usize * shape.nodes as usize + 1) * shape.stride();
         SharedMemory::create("ombx-pipeline", length)
             .map_err(|e| Error::fabric(format!("cannot allocate {} MiB of shared memory: {e}", length >> 20)))
     }
@@ -85,6 +85,11 @@ impl Memory {
     pub(super) fn block(&mut self, slot: u32, block: u32) -> &mut [u8] {
         let index = (slot * self.shape.nodes + block) as usize;
         self.shared.bytes(index * self.shape.stride(), self.shape.block as usize)
+    }
+
+    /// Returns the place of a block that is kept after a run, because its content is wrong.
+    pub(super) fn kept(&mut self) -> &mut [u8] {
+        self.block(SLOTS, 0)
     }
 
     /// Waits until a counter is at least `least`; returns the nanoseconds, 0 if it did not wait.

@@ -22,7 +22,7 @@ use super::{
     memory::{AHEAD, Counter, Lack, Memory},
     phase::start_value,
     shape::{SLOTS, Shape},
-    task::{Assignment, Plan, Role, RunRole},
+    task::{Assignment, Place, Plan, Role, RunRole},
 };
 use crate::control::{Channel, Kind, Message, MessageWriter, ProcessGroup, Token};
 
@@ -85,8 +85,10 @@ impl Node<'_> {
         *phases.lock().unwrap_or_else(PoisonError::into_inner) = Some(members.into_group());
         if ready {
             let mapped = memories.iter().map(|fd| Memory::map(fd, &shape, plan.wait_mode));
-            let mut runs = Runs { shape, ends, memories: mapped.collect::<Result<_>>()? };
-            self.write(&Message::new(Kind::Ready))?;
+            let can_check = u64::from(ends.can_check());
+            let memories = mapped.collect::<Result<_>>()?;
+            let mut runs = Runs { shape, ends, memories, phases: Arc::clone(phases) };
+            self.write(&Message::new(Kind::Ready).numbers([can_check]))?;
             while let Ok(request) = self.messages.recv() {
                 self.write(&runs.answer(&request)?)?;
             }
@@ -108,6 +110,7 @@ struct Runs {
     shape: Shape,
     ends: Ends,
     memories: Vec<Memory>,
+    phases: Phases,
 }
 
 impl Runs {
@@ -118,12 +121,32 @@ impl Runs {
         match request.kind {
             Kind::Prepare => self.prepare(run).map(|()| Message::new(Kind::Prepared)),
             Kind::Start => Ok(self.run(run)),
+            Kind::Checksums => Ok(Message::new(Kind::Checksums).numbers(self.ends.checksums()?)),
+            Kind::Expect => {
+                if let Some(phases) = &*self.phases.lock().unwrap_or_else(PoisonError::into_inner) {
+                    phases.send(self.memories.len() - 1, request);
+                }
+                self.ends.expect(request.numbers.clone());
+                Ok(Message::new(Kind::Ready))
+            }
+            Kind::Part => self.part(request).map(|part| Message::new(Kind::Part).data(part)),
             Kind::Check => {
                 let wrong = self.check(run)?;
                 Ok(Message::new(Kind::Checked).numbers(wrong.into_iter().flatten()))
             }
             other => Err(Error::fabric(format!("a node received an unexpected message ({other:?})"))),
         }
+    }
+
+    /// Returns a part of a block of the source's file, or of the block that the last phase has kept.
+    fn part(&mut self, request: &Message) -> Result<Vec<u8>> {
+        let [slot, offset, length] = [1, 2, 3].map(|at| request.number(at));
+        if request.number(0) == Place::Source as u64 {
+            return self.ends.part_of_source(slot, offset, length as usize);
+        }
+        let kept = self.last().kept();
+        let part = offset.checked_add(length).and_then(|end| kept.get(offset as usize..end as usize));
+        part.map(<[u8]>::to_vec).ok_or_else(|| Error::fabric("a part exceeds its block"))
     }
 
     fn first(&mut self) -> &mut Memory {
@@ -139,7 +162,8 @@ impl Runs {
     /// the first; they wait for data.
     fn prepare(&mut self, run: RunId) -> Result<()> {
         self.memories.iter().for_each(Memory::reset);
-        let Runs { shape, ends, memories } = self;
+        let Runs { shape, ends, memories, .. } = self;
+        ends.empty_sink()?;
         let [first, .., last] = memories.as_mut_slice() else { return Err(Error::fabric("too few phases")) };
         ends.poison(run, last);
         if !ends.fills(run) {
@@ -207,17 +231,12 @@ impl Runs {
         if found.is_some() {
             return Ok(found);
         }
-        if self.ends.drains(run) {
-            return self.ends.read_back(run);
-        }
-        let Runs { shape, ends, memories } = self;
+        let Runs { shape, ends, memories, .. } = self;
         let Some(last) = memories.last_mut() else { return Ok(None) };
-        for buffer in shape.buffers.saturating_sub(SLOTS)..shape.buffers {
-            let wrong = ends.compare(run, buffer, last)?;
-            if wrong.is_some() {
-                return Ok(wrong);
-            }
+        if ends.drains(run) {
+            return ends.read_back(run, last);
         }
-        Ok(None)
+        let mut buffers = shape.buffers.saturating_sub(SLOTS)..shape.buffers;
+        Ok(buffers.find_map(|buffer| ends.compare(run, buffer, last)))
     }
 }

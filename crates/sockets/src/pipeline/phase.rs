@@ -2,7 +2,7 @@
 
 use std::{
     os::fd::{AsFd, OwnedFd},
-    sync::{Mutex, PoisonError},
+    sync::{Mutex, PoisonError, mpsc},
 };
 
 use ombx_core::{error::Error, system::clock::host_ns};
@@ -47,8 +47,14 @@ pub(super) fn phase(assignment: Assignment, node: u32, phase: u32) -> Result<(),
     }
     let group = Mutex::new(members.into_group());
     let end = move || group.into_inner().unwrap_or_else(PoisonError::into_inner).end();
-    let watching = watch_parent(reader, execution, drop, end)?;
-    if let Some(ends) = ends {
+    let (sender, messages) = mpsc::channel();
+    let watching = watch_parent(reader, execution, move |message| drop(sender.send(message)), end)?;
+    if let Some(mut ends) = ends {
+        if last && !plan.source.is_memory() {
+            // Fails if the node has ended: then this process ends too.
+            let Ok(expected) = messages.recv() else { return Ok(()) };
+            ends.expect(expected.numbers);
+        }
         let mut last = 0;
         loop {
             // A run in which it has no work leaves the counter unchanged.

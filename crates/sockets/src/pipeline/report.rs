@@ -1,6 +1,6 @@
 //! Measuring a pipeline: repeats and checks runs until the stop rule is met, and fills a row.
 
-use std::{collections::BTreeMap, fs::OpenOptions, path::Path, time::Duration};
+use std::{collections::BTreeMap, time::Duration};
 
 use ombx_core::{
     benchmark::{
@@ -39,10 +39,6 @@ pub(super) fn measure(
     session.team.name_task(&row.key);
     session.sink.starting(session.bench.name, case);
     let within = |e: Error| e.within(session.bench.name);
-    let sink = plan.sink.path();
-    if let Some(path) = sink {
-        truncate(path).map_err(within)?;
-    }
     let before = Counters::now();
     let pipeline = match start(plan, hosts) {
         Err(e) if e.kind() == Kind::Unsupported => {
@@ -52,12 +48,11 @@ pub(super) fn measure(
         started => started.map_err(within)?,
     };
     let mut measuring = Measuring {
-        pipeline,
         session,
         plan,
         timed: case.choice::<EndWork>().data(),
-        // A sink that is no regular file cannot be read back.
-        checks: session.plan.verify && sink.is_none_or(Path::is_file),
+        checks: session.plan.verify && pipeline.can_check(),
+        pipeline,
         check: Check::Off,
         runs: Vec::new(),
     };
@@ -124,12 +119,6 @@ fn empty_row(session: &Session<'_>, case: &Case, plan: &Plan) -> Measurement {
             session.team.size(),
         )
     }
-}
-
-/// Creates or empties the sink's file, so that the data of an earlier run cannot pass the check.
-fn truncate(path: &Path) -> Result<()> {
-    let opened = OpenOptions::new().write(true).create(true).truncate(true).open(path);
-    opened.map(drop).map_err(|e| Error::storage(format!("sink file {}: {e}", path.display())))
 }
 
 /// A pipeline and its runs so far.
@@ -200,7 +189,7 @@ impl Measuring<'_, '_> {
 
     /// Runs once more with fresh data and compares every byte, if the runs have not done that already.
     fn run_fresh(&mut self) -> Result<()> {
-        let files = self.plan.source.path().is_some() && self.plan.sink.path().is_some();
+        let files = !self.plan.source.is_memory() && !self.plan.sink.is_memory();
         if self.checks && self.timed == Data::Repeated && !files && self.check == Check::Passed {
             self.run(Data::Fresh)?;
         }
@@ -209,9 +198,6 @@ impl Measuring<'_, '_> {
 
     /// Runs once and checks the data. The first failure stays.
     fn run(&mut self, data: Data) -> Result<Run> {
-        if let Some(path) = self.plan.sink.path() {
-            truncate(path)?;
-        }
         let run = self.pipeline.run(data)?;
         if self.checks && !self.has_failed() {
             self.check = match self.pipeline.check(data)? {

@@ -98,15 +98,22 @@ impl Shape {
         }
     }
 
+    /// Returns the number of a block in the section of its origin, from its number in the section where it arrives.
+    pub(super) fn slot_at(&self, origin: Origin, slot: u64) -> u64 {
+        slot - slot % u64::from(self.nodes) + u64::from(origin.block)
+    }
+
     /// Returns the bytes from one block in memory to the next: each starts on a cache line.
     pub(super) fn stride(&self) -> usize {
         self.block.next_multiple_of(64) as usize
     }
 
-    /// Returns the bytes of the buffers of all phases of one node.
+    /// Returns the bytes of the buffers of all phases of one node, with a block of each phase that is kept.
     pub(super) fn memory_of_a_node(&self) -> u64 {
         let block = self.block.saturating_add(63) / 64 * 64;
-        [self.nodes, SLOTS, self.phases].iter().fold(block, |sum, part| sum.saturating_mul(u64::from(*part)))
+        [self.nodes * SLOTS + 1, self.phases]
+            .iter()
+            .fold(block, |sum, part| sum.saturating_mul(u64::from(*part)))
     }
 
     /// Returns whether a user could choose this shape. Checks shapes that come from another process.

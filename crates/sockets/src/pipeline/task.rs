@@ -4,7 +4,7 @@ use std::{io, net::IpAddr, os::fd::OwnedFd};
 
 use ombx_core::error::{Error, Result};
 
-use super::{ends::Storage, memory::WaitMode, shape::Shape, worker_cpus::WorkerCpus};
+use super::{memory::WaitMode, shape::Shape, storage::Storage, worker_cpus::WorkerCpus};
 use crate::{
     control::{Channel, Execution, Kind, Message, Token},
     socket::SocketOptions,
@@ -149,6 +149,15 @@ impl Plan {
         };
         Ok((plan, role))
     }
+}
+
+/// Where a node reads a part of a block.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Place {
+    /// In the source's file.
+    Source = 0,
+    /// In the block that the last phase has kept.
+    Kept = 1,
 }
 
 /// Function that runs a role: receives its task from the channel and returns when the role has ended.

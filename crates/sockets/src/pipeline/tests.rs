@@ -147,6 +147,103 @@ fn a_file_arrives_transposed_as_documented() {
     }
 }
 
+/// Returns the storage of a file for each node and the files of two nodes.
+fn of_nodes(directory: &Directory, name: &str) -> (Storage, [PathBuf; 2]) {
+    let storage = Storage::NodeFiles(format!("{}/{name}-{{node}}", directory.0.display()));
+    let paths = [0, 1].map(|node| storage.path_of(node).unwrap());
+    (storage, paths)
+}
+
+#[test]
+fn files_of_each_node_are_made_and_arrive_transposed() {
+    let directory = Directory::new("node-files");
+    for phases in [2, 3] {
+        let (source, sources) = of_nodes(&directory, &format!("in{phases}"));
+        let (sink, sinks) = of_nodes(&directory, &format!("out{phases}"));
+        let shape = Shape { nodes: 2, phases, buffers: 5, block: 33 };
+        // The first node has its file, the second one makes it.
+        let own = noise(330);
+        fs::write(&sources[0], &own).unwrap();
+        let plan = planned(shape, WaitMode::Sleep, source, sink);
+        let mut pipeline = started(&plan).unwrap();
+        for _ in 0..2 {
+            pipeline.run(Data::Repeated).unwrap();
+            assert_eq!(pipeline.check(Data::Repeated).unwrap(), None);
+        }
+        let [sent, found] = [sources, sinks].map(|paths| paths.map(|path| fs::read(path).unwrap()).concat());
+        assert!(sent.starts_with(&own) && sent.len() == 660 && sent[330..] != sent[..330]);
+        assert!(found == passed_on(2, phases as usize, 5, 33, &sent), "{phases} phases");
+    }
+}
+
+#[test]
+fn a_changed_byte_in_the_sink_of_a_node_is_found() {
+    let directory = Directory::new("node-changed");
+    let (source, sources) = of_nodes(&directory, "in");
+    let (sink, sinks) = of_nodes(&directory, "out");
+    let shape = Shape { nodes: 2, phases: 2, buffers: 3, block: 10 };
+    let mut pipeline = started(&planned(shape, WaitMode::Sleep, source, sink)).unwrap();
+    pipeline.run(Data::Fresh).unwrap();
+    let mut bytes = fs::read(&sinks[1]).unwrap();
+    bytes[20 + 10 + 3] ^= 1;
+    fs::write(&sinks[1], &bytes).unwrap();
+    let (node, [slot, byte, expected, actual]) = pipeline.check(Data::Fresh).unwrap().unwrap();
+    assert_eq!((node, slot, byte), (1, 3, 3));
+    // Block 1 of node 1 comes from block 1 of node 1.
+    let sent = fs::read(&sources[1]).unwrap()[20 + 10 + 3];
+    assert_eq!((expected, actual), (sent.into(), u64::from(sent) ^ 1));
+}
+
+/// In memory, too, what arrives is compared with the files of other nodes, in every buffer.
+#[test]
+fn what_arrives_in_memory_is_compared_with_files() {
+    let directory = Directory::new("file-to-memory");
+    let (source, sources) = of_nodes(&directory, "in");
+    let shape = Shape { nodes: 2, phases: 2, buffers: 6, block: 100 };
+    let mut pipeline = started(&planned(shape, WaitMode::Sleep, source, Storage::Memory)).unwrap();
+    for data in [Data::Fresh, Data::Repeated] {
+        pipeline.run(data).unwrap();
+        assert_eq!(pipeline.check(data).unwrap(), None);
+    }
+    // The first buffer of node 0 is no longer what the other nodes expect.
+    let mut bytes = fs::read(&sources[0]).unwrap();
+    bytes[150] ^= 1;
+    fs::write(&sources[0], &bytes).unwrap();
+    pipeline.run(Data::Fresh).unwrap();
+    bytes[150] ^= 1;
+    fs::write(&sources[0], &bytes).unwrap();
+    // Block 1 of node 0 arrives as block 0 of node 1.
+    let (node, [slot, byte, expected, actual]) = pipeline.check(Data::Fresh).unwrap().unwrap();
+    assert_eq!((node, slot, byte, expected ^ actual), (1, 0, 50, 1));
+    bytes[150] ^= 1;
+    fs::write(&sources[0], &bytes).unwrap();
+    pipeline.run(Data::Fresh).unwrap();
+    let error = pipeline.check(Data::Fresh).unwrap_err();
+    assert!(error.to_string().contains("source file of node 0 changed"), "{error}");
+}
+
+#[test]
+fn files_of_nodes_are_checked() {
+    let directory = Directory::new("node-wrong");
+    let (source, sources) = of_nodes(&directory, "in");
+    let shape = Shape { nodes: 2, phases: 2, buffers: 3, block: 10 };
+    for (bytes, says) in [(40, "choose --buffer-count 2"), (41, "choose another --block")] {
+        fs::write(&sources[1], vec![0; bytes]).unwrap();
+        let error = started(&planned(shape, WaitMode::Sleep, source.clone(), Storage::Memory)).err().unwrap();
+        assert!(error.kind() == Kind::Usage && error.to_string().contains(says), "{error}");
+        let path = source.text();
+        let settings = [("nodes", "2"), ("phases", "2"), ("buffer-count", "3"), ("source", &*path)];
+        let error = rejected(&[&settings[..], &[("block", "10")]].concat());
+        assert!(error.kind() == Kind::Usage && error.to_string().contains("bytes, but 3 buffers"), "{error}");
+    }
+    fs::remove_file(&sources[1]).unwrap();
+    let error = started(&planned(shape, WaitMode::Sleep, source.clone(), source)).err().unwrap();
+    assert!(error.to_string().contains("source and sink are one file"), "{error}");
+    let (nowhere, _) = of_nodes(&directory, "no/such");
+    let error = started(&planned(shape, WaitMode::Sleep, Storage::Memory, nowhere)).err().unwrap();
+    assert!(error.kind() == Kind::Storage && error.to_string().contains("No such file"), "{error}");
+}
+
 #[test]
 fn a_changed_byte_in_the_sink_is_found() {
     let directory = Directory::new("changed");
@@ -192,7 +289,10 @@ fn a_row_has_all_figures() {
     assert_eq!(rows.iter().map(|row| row.bytes).collect::<Vec<_>>(), [Some(1024), Some(4096)]);
     let row = &rows[0];
     assert_eq!((&row.outcome, &row.check), (&Outcome::Ok, &Check::Passed));
-    assert_eq!(row.key, "test.pipeline/nodes=2,phases=3,buffers=50,source=memory,sink=memory,ends=work,bytes=1024");
+    assert_eq!(
+        row.key,
+        "test.pipeline/nodes=2,phases=3,buffers=50,source=memory,sink=memory,ends=work,bytes=1024"
+    );
     let work = row.work.unwrap();
     assert_eq!((work.bytes, work.ops, row.samples[0].elapsed_ns.len()), (2 * 50 * 2 * 1024, 200, 8));
     let value = |name: &str| match &row.figures[name] {
@@ -315,7 +415,11 @@ fn wrong_choices_are_rejected_with_one_sentence() {
         (vec![("source", "file:")], Kind::Usage, "neither memory nor file:PATH"),
         (vec![("worker-cpus", "999")], Kind::Usage, "CPU 999 is not available"),
         (vec![("socket-buffer", "1")], Kind::Usage, "at least 4K"),
-        (vec![("remote-shell", "no-such-rsh -l me")], Kind::Usage, "no-such-rsh: this host has no such program"),
+        (
+            vec![("remote-shell", "no-such-rsh -l me")],
+            Kind::Usage,
+            "no-such-rsh: this host has no such program",
+        ),
         (vec![("nodes", "0")], Kind::Usage, "from 1 to 100"),
         (vec![("phases", "1")], Kind::Usage, "from 2 to 1000"),
         (vec![("nodes", "100"), ("phases", "1000")], Kind::Usage, "processes"),

@@ -57,7 +57,9 @@ fn no_regions_overlap() {
     assert!((0..6).all(|worker| b.waits(worker) == Waits([u64::from(worker), 77])));
     assert_eq!((b.read(Counter::Start), b.wrong(), b.end_work()), (9, Some([1, 2, 3, 4]), 55));
     assert!((0..5).all(|buffer| b.stamps(buffer).all(|ns| ns > 0)));
+    a.kept().fill(0xAA);
     assert!((0..3).all(|block| b.block(1, block).iter().all(|byte| *byte == 0xFF)));
+    assert_eq!(b.kept(), [0xAA; 100]);
     b.reset();
     assert_eq!((a.read(Counter::Start), a.wrong(), a.end_work(), a.waits(5)), (9, None, 0, Waits::default()));
 }
