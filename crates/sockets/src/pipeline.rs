@@ -21,7 +21,7 @@ mod task;
 mod worker;
 mod worker_cpus;
 
-use std::{fs::File, os::unix::fs::MetadataExt};
+use std::{fs::File, os::unix::fs::MetadataExt, time::Duration};
 
 use ombx_core::{
     benchmark::{AxisValue, Benchmark, Case, Method, Metric, Setting},
@@ -30,7 +30,7 @@ use ombx_core::{
         plan::{self, Plan as Choices},
         session::Session,
     },
-    unit::Bytes,
+    unit::{Bytes, parse_duration},
 };
 
 #[cfg(any(test, fuzzing))]
@@ -132,6 +132,14 @@ static REMOTE_SHELL: Setting = Setting {
     check: |text| RemoteShell::parse(text).map(drop),
 };
 
+static STATUS: Setting = Setting {
+    name: "status",
+    value: "off|TIME",
+    about: "Interval at which each node reports while it runs, for example: --status 1s; each node also has a row with the times of its buffers",
+    default: Some("off"),
+    check: |text| status(text).map(drop),
+};
+
 const SETTINGS: &[&Setting] = &[
     &NODES,
     &PHASES,
@@ -142,6 +150,7 @@ const SETTINGS: &[&Setting] = &[
     &HOSTS,
     &REMOTE_SHELL,
     &WORKER_CPUS,
+    &STATUS,
     &SOCKET_BUFFER,
     &CONGESTION,
 ];
@@ -244,7 +253,9 @@ fn plan(choices: &Choices, case: &Case) -> Result<(Plan, Hosts)> {
             "a node of this source has {checksums} blocks; the limit is {MAX_CHECKSUMS}; choose larger blocks"
         )));
     }
-    Ok((Plan { shape, workers, wait_mode, source, sink, socket, cpus, earlier_workers: 0 }, hosts))
+    let status = status(given(&STATUS))?;
+    let plan = Plan { shape, workers, wait_mode, source, sink, socket, cpus, earlier_workers: 0, status };
+    Ok((plan, hosts))
 }
 
 /// Checks the files that all nodes share and returns the number of buffers, which such a source determines.
@@ -283,6 +294,11 @@ fn files(shape: &Shape, source: &Storage, sink: &Storage, chosen: bool) -> Resul
             "source file {shown} has {buffers} buffers; the limit is {MAX_BUFFERS}; choose larger blocks"
         ))),
     }
+}
+
+/// Reads the interval of reports.
+fn status(text: &str) -> Result<Option<Duration>> {
+    if text == "off" { Ok(None) } else { parse_duration(text).map(Some) }
 }
 
 fn number(text: &str, min: u32, max: u32, what: &str) -> Result<u32> {

@@ -51,6 +51,9 @@ kinds! {
     Prepared,
     /// To a node: start the run.
     Start,
+    /// From a node during a run: how many buffers have left its source and arrived at its sink, and the nanoseconds since
+    /// its start.
+    Status,
     /// From a node: the run is over; its times.
     Done,
     /// To a node: compare the data that arrived.

@@ -59,8 +59,6 @@ pub(super) struct Run {
     /// From the first signal to a first phase until every last phase was done. If nodes have different clocks: from the
     /// coordinator's start message until all nodes have answered.
     pub(super) total_ns: u64,
-    /// Whether all times are from one clock.
-    pub(super) one_clock: bool,
 }
 
 /// The times of one node in a run, on the clock of its host.
@@ -80,7 +78,36 @@ pub(super) struct NodeRun {
     pub(super) arrived: Vec<u64>,
 }
 
+/// Progress of one node in a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct NodeStatus {
+    /// Buffers that have left the source.
+    pub(super) left: u64,
+    /// Buffers that have arrived at the sink.
+    pub(super) arrived: u64,
+    /// Nanoseconds since the start of the first phase.
+    pub(super) elapsed_ns: u64,
+}
+
+impl NodeStatus {
+    fn of(message: &Message) -> NodeStatus {
+        let [left, arrived, elapsed_ns] = [0, 1, 2].map(|at| message.number(at));
+        NodeStatus { left, arrived, elapsed_ns }
+    }
+}
+
 impl NodeRun {
+    /// Returns the nanoseconds of the run.
+    pub(super) fn elapsed_ns(&self) -> u64 {
+        self.ended.saturating_sub(self.began).max(1)
+    }
+
+    /// Returns the nanoseconds of each buffer: from when it began to leave the source of this node until the buffer of this
+    /// number was complete at its sink.
+    pub(super) fn buffer_ns(&self) -> impl Iterator<Item = u64> {
+        self.left.iter().zip(&self.arrived).map(|(left, arrived)| arrived.saturating_sub(*left))
+    }
+
     pub(super) fn of(Message { numbers, .. }: Message, shape: &Shape) -> Result<NodeRun> {
         let (phases, buffers) = (shape.phases as usize, shape.buffers as usize);
         if numbers.len() != 4 + 2 * phases + 2 * buffers {
@@ -185,22 +212,33 @@ impl Pipeline {
         self.rejected.iter().sum()
     }
 
-    /// Runs all buffers through all phases once.
-    pub(super) fn run(&mut self, data: Data) -> Result<Run> {
+    /// Returns the name of a node.
+    pub(super) fn name(&self, node: u32) -> &str {
+        &self.names[node as usize]
+    }
+
+    /// Returns the number of the last run.
+    pub(super) fn last_run(&self) -> u32 {
+        self.run
+    }
+
+    /// Runs all buffers through all phases once. `on_status` is called with what nodes report meanwhile.
+    pub(super) fn run(&mut self, data: Data, mut on_status: impl FnMut(u32, NodeStatus)) -> Result<Run> {
         self.run += 1;
         let run = [self.run.into(), data as u64];
         self.group.broadcast(&Message::new(Kind::Prepare).numbers(run));
         self.wait_for_all(Kind::Prepared, self.limit())?;
         let started = host_ns();
         self.group.broadcast(&Message::new(Kind::Start).numbers(run));
-        let done = self.wait_for_all(Kind::Done, self.limit())?;
+        let all = 0..self.names.len();
+        let done = self.wait_with_status(Kind::Done, all, self.limit(), &mut on_status)?;
         let answered = host_ns();
         let nodes = done.into_iter().map(|message| NodeRun::of(message, &self.shape));
         let nodes = nodes.collect::<Result<Vec<_>>>()?;
         let began = nodes.iter().map(|node| node.began).min().unwrap_or(0);
         let ended = nodes.iter().map(|node| node.ended).max().unwrap_or(0);
         let (from, to) = if self.one_clock { (began, ended) } else { (started, answered) };
-        Ok(Run { nodes, total_ns: to.saturating_sub(from), one_clock: self.one_clock })
+        Ok(Run { nodes, total_ns: to.saturating_sub(from) })
     }
 
     /// Lets every node compare the data of the last run; returns the first node with a wrong byte, and the byte.
@@ -259,6 +297,17 @@ impl Pipeline {
 
     /// Waits for a message of this kind from some nodes; returns them in the nodes' order.
     fn wait_for(&mut self, kind: Kind, nodes: Range<usize>, limit: Deadline) -> Result<Vec<Message>> {
+        self.wait_with_status(kind, nodes, limit, &mut |_, _| {})
+    }
+
+    /// As `wait_for`; calls `on_status` with what nodes report meanwhile.
+    fn wait_with_status(
+        &mut self,
+        kind: Kind,
+        nodes: Range<usize>,
+        limit: Deadline,
+        on_status: &mut dyn FnMut(u32, NodeStatus),
+    ) -> Result<Vec<Message>> {
         let mut messages: Vec<Option<Message>> = nodes.clone().map(|_| None).collect();
         while messages.iter().any(Option::is_none) {
             match self.events.recv_timeout(limit.left().unwrap_or_default()) {
@@ -267,6 +316,9 @@ impl Pipeline {
                 }
                 Ok(Event::Message(node, message)) if message.kind == Kind::Rejected => {
                     self.rejected[node] = message.number(0);
+                }
+                Ok(Event::Message(node, message)) if message.kind == Kind::Status => {
+                    on_status(node as u32, NodeStatus::of(&message));
                 }
                 Ok(event) => return Err(self.explain(self.failure(&event))),
                 Err(RecvTimeoutError::Timeout) => {

@@ -3,6 +3,7 @@
 use std::{
     os::fd::{AsFd, OwnedFd},
     sync::atomic::{AtomicU32, Ordering::SeqCst},
+    time::Duration,
 };
 
 use ombx_core::{
@@ -15,6 +16,7 @@ use super::{
     shape::{SLOTS, Shape},
     shared_memory::SharedMemory,
 };
+use crate::socket::{Deadline, deadline::timespec};
 
 /// A counter that processes wait for. The counters of a buffer count over all its uses in a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -100,27 +102,38 @@ impl Memory {
         }
         let since = host_ns();
         match self.wait_mode {
-            WaitMode::Sleep => self.sleep(counter, word, least),
+            WaitMode::Sleep => {
+                while word.load(SeqCst) < least {
+                    self.sleep(counter, least, None);
+                }
+            }
             WaitMode::Spin => spin(word, least),
         }
         host_ns().saturating_sub(since)
     }
 
-    fn sleep(&self, counter: Counter, word: &AtomicU32, least: u32) {
-        let sleepers = self.shared.word(counter.place() + SLEEPERS);
-        loop {
-            // Incremented before the counter is read again: a process that advances it later sees that it must wake this one.
-            sleepers.fetch_add(1, SeqCst);
-            let seen = word.load(SeqCst);
-            if seen < least {
-                // Fails if interrupted or if the counter has changed: the loop reads it again.
-                let _ = futex::wait(word, futex::Flags::empty(), seen, None);
-            }
-            sleepers.fetch_sub(1, SeqCst);
-            if word.load(SeqCst) >= least {
-                return;
-            }
+    /// Waits asleep until a counter is at least `least`, for at most `limit`; returns whether it is.
+    pub(super) fn sleep_at_most(&self, counter: Counter, least: u32, limit: Duration) -> bool {
+        let deadline = Deadline::after(limit);
+        while self.read(counter) < least {
+            let Some(left) = deadline.left() else { return false };
+            self.sleep(counter, least, Some(left));
         }
+        true
+    }
+
+    /// Sleeps until a counter changes, if it is below `least`. May wake earlier.
+    fn sleep(&self, counter: Counter, least: u32, limit: Option<Duration>) {
+        let word = self.shared.word(counter.place());
+        let sleepers = self.shared.word(counter.place() + SLEEPERS);
+        // Incremented before the counter is read again: a process that advances it later sees that it must wake this one.
+        sleepers.fetch_add(1, SeqCst);
+        let seen = word.load(SeqCst);
+        if seen < least {
+            // Fails if interrupted or if the counter has changed: the caller reads it again.
+            let _ = futex::wait(word, futex::Flags::empty(), seen, limit.map(timespec).as_ref());
+        }
+        sleepers.fetch_sub(1, SeqCst);
     }
 
     /// Adds to a counter and wakes the processes that wait for it.

@@ -7,6 +7,7 @@ use std::{
         Arc, Mutex, PoisonError,
         mpsc::{self, Receiver},
     },
+    time::Duration,
 };
 
 use ombx_core::{
@@ -87,7 +88,8 @@ impl Node<'_> {
             let mapped = memories.iter().map(|fd| Memory::map(fd, &shape, plan.wait_mode));
             let can_check = u64::from(ends.can_check());
             let memories = mapped.collect::<Result<_>>()?;
-            let mut runs = Runs { shape, ends, memories, phases: Arc::clone(phases) };
+            let (phases, parent) = (Arc::clone(phases), self.parent.clone());
+            let mut runs = Runs { shape, ends, memories, phases, parent, status: plan.status };
             self.write(&Message::new(Kind::Ready).numbers([can_check]))?;
             while let Ok(request) = self.messages.recv() {
                 self.write(&runs.answer(&request)?)?;
@@ -111,6 +113,8 @@ struct Runs {
     ends: Ends,
     memories: Vec<Memory>,
     phases: Phases,
+    parent: MessageWriter,
+    status: Option<Duration>,
 }
 
 impl Runs {
@@ -188,7 +192,15 @@ impl Runs {
             self.first().set(Counter::StartPhase, start_value(run));
         }
         self.first().set(Counter::Start, run.number);
-        self.last().wait(Counter::Done, nodes + drains);
+        match self.status {
+            Some(interval) => {
+                while !self.last().sleep_at_most(Counter::Done, nodes + drains, interval) {
+                    // Fails if the coordinator has ended: then this process ends too.
+                    let _ = self.parent.write(&self.status(began));
+                }
+            }
+            None => _ = self.last().wait(Counter::Done, nodes + drains),
+        }
         let ended = host_ns();
         self.first().wait(Counter::Done, nodes + fills);
         let between = self.memories.len() - 1;
@@ -204,6 +216,17 @@ impl Runs {
             .numbers(self.waits())
             .numbers(left)
             .numbers(arrived)
+    }
+
+    /// Returns a message about the progress of the run.
+    fn status(&self, began: u64) -> Message {
+        let last = self.memories.len() - 1;
+        let buffers = |phase: usize, counter: fn(u32) -> Counter| {
+            let blocks = (0..SLOTS).map(|slot| u64::from(self.memories[phase].read(counter(slot))));
+            blocks.sum::<u64>() / u64::from(self.shape.nodes)
+        };
+        let counts = [buffers(0, Counter::Drained), buffers(last, Counter::Filled)];
+        Message::new(Kind::Status).numbers(counts).numbers([host_ns().saturating_sub(began)])
     }
 
     /// Returns the mean nanoseconds of waiting by phase, for data and for space.

@@ -1,6 +1,6 @@
 //! The tasks of a pipeline's processes.
 
-use std::{io, net::IpAddr, os::fd::OwnedFd};
+use std::{io, net::IpAddr, os::fd::OwnedFd, time::Duration};
 
 use ombx_core::error::{Error, Result};
 
@@ -27,6 +27,8 @@ pub(super) struct Plan {
     pub(super) cpus: WorkerCpus,
     /// Number of senders and receivers of earlier nodes on the same host.
     pub(super) earlier_workers: u32,
+    /// Interval at which nodes report their progress; `None` if they do not.
+    pub(super) status: Option<Duration>,
 }
 
 /// The role of a process. Nodes and phases are counted from 0.
@@ -94,6 +96,7 @@ impl Plan {
             .numbers([nodes, phases, buffers].map(u64::from))
             .numbers([block, self.workers as u64, self.wait_mode as u64])
             .numbers([self.socket.buffer.unwrap_or(0) as u64, self.earlier_workers.into()])
+            .numbers([self.status.map_or(0, |interval| interval.as_nanos() as u64)])
             .texts([self.source.text(), self.sink.text()])
             .texts([self.socket.congestion.clone().unwrap_or_default(), self.cpus.text().to_owned()])
     }
@@ -123,7 +126,7 @@ impl Plan {
         let shape =
             Shape { nodes: number(4), phases: number(5), buffers: number(6), block: message.number(7) };
         if message.kind != Kind::Task
-            || message.numbers.len() < 12
+            || message.numbers.len() < 13
             || message.texts.len() < PLAN_TEXTS
             || !shape.is_within_limits()
             || !role.is_of(&shape)
@@ -146,6 +149,7 @@ impl Plan {
             socket,
             cpus: WorkerCpus::parse(message.text(3))?,
             earlier_workers: number(11),
+            status: Some(Duration::from_nanos(message.number(12))).filter(|interval| !interval.is_zero()),
         };
         Ok((plan, role))
     }
@@ -191,6 +195,7 @@ impl Plan {
             socket: SocketOptions::default(),
             cpus: WorkerCpus::Any,
             earlier_workers: 0,
+            status: None,
         }
     }
 }
@@ -212,6 +217,7 @@ mod tests {
             },
             cpus: WorkerCpus::parse("0-3").unwrap(),
             earlier_workers: 36,
+            status: Some(Duration::from_millis(500)),
             ..Plan::of_test(shape)
         };
         for role in [

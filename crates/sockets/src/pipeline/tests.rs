@@ -3,10 +3,16 @@
 use std::{fs, path::PathBuf};
 
 use ombx_core::{
-    benchmark::{AxisValue, Case, Figure, payload::Check},
+    benchmark::{AxisValue, Case, Choice, Figure, payload::Check},
     error::Kind,
-    measure::plan::Effort,
-    result::Outcome,
+    measure::{
+        plan::Effort,
+        runner::{Part, run_all},
+        sink::Sink,
+    },
+    result::{Measurement, Outcome, Run, Tally},
+    system::clock::Clock,
+    team::{Alone, Fabric},
     testkit,
 };
 
@@ -66,7 +72,7 @@ fn every_byte_arrives_in_every_shape() {
             let plan = planned(shape, wait_mode, Storage::Memory, Storage::Memory);
             let mut pipeline = started(&plan).unwrap();
             for data in [Data::Repeated, Data::Fresh, Data::Repeated, Data::Fresh] {
-                let run = pipeline.run(data).unwrap().nodes;
+                let run = pipeline.run(data, |_, _| {}).unwrap().nodes;
                 assert_eq!(pipeline.check(data).unwrap(), None, "{shape:?} {wait_mode:?} {data:?}");
                 assert_eq!(run.len(), nodes as usize);
                 for node in run {
@@ -86,7 +92,7 @@ fn a_wrong_block_is_found() {
     let mut pipeline = started(&plan).unwrap();
     // The check expects the data of the next run. It finds the fourth buffer, its first block, its first byte.
     pipeline.fail_check_of(1);
-    pipeline.run(Data::Repeated).unwrap();
+    pipeline.run(Data::Repeated, |_, _| {}).unwrap();
     let (node, [slot, byte, expected, actual]) = pipeline.check(Data::Repeated).unwrap().unwrap();
     assert_eq!((node, slot, byte), (0, 6, 0));
     assert_ne!(expected, actual);
@@ -138,7 +144,7 @@ fn a_file_arrives_transposed_as_documented() {
         let shape = Shape { nodes, phases, buffers, block: block.into() };
         let plan = planned(shape, WaitMode::Sleep, Storage::File(source), Storage::File(sink.clone()));
         let mut pipeline = started(&plan).unwrap();
-        pipeline.run(Data::Repeated).unwrap();
+        pipeline.run(Data::Repeated, |_, _| {}).unwrap();
         assert_eq!(pipeline.check(Data::Repeated).unwrap(), None);
         let sizes = [nodes, phases, buffers, block].map(|n| n as usize);
         let found = fs::read(sink).unwrap();
@@ -167,7 +173,7 @@ fn files_of_each_node_are_made_and_arrive_transposed() {
         let plan = planned(shape, WaitMode::Sleep, source, sink);
         let mut pipeline = started(&plan).unwrap();
         for _ in 0..2 {
-            pipeline.run(Data::Repeated).unwrap();
+            pipeline.run(Data::Repeated, |_, _| {}).unwrap();
             assert_eq!(pipeline.check(Data::Repeated).unwrap(), None);
         }
         let [sent, found] = [sources, sinks].map(|paths| paths.map(|path| fs::read(path).unwrap()).concat());
@@ -183,7 +189,7 @@ fn a_changed_byte_in_the_sink_of_a_node_is_found() {
     let (sink, sinks) = of_nodes(&directory, "out");
     let shape = Shape { nodes: 2, phases: 2, buffers: 3, block: 10 };
     let mut pipeline = started(&planned(shape, WaitMode::Sleep, source, sink)).unwrap();
-    pipeline.run(Data::Fresh).unwrap();
+    pipeline.run(Data::Fresh, |_, _| {}).unwrap();
     let mut bytes = fs::read(&sinks[1]).unwrap();
     bytes[20 + 10 + 3] ^= 1;
     fs::write(&sinks[1], &bytes).unwrap();
@@ -202,14 +208,14 @@ fn what_arrives_in_memory_is_compared_with_files() {
     let shape = Shape { nodes: 2, phases: 2, buffers: 6, block: 100 };
     let mut pipeline = started(&planned(shape, WaitMode::Sleep, source, Storage::Memory)).unwrap();
     for data in [Data::Fresh, Data::Repeated] {
-        pipeline.run(data).unwrap();
+        pipeline.run(data, |_, _| {}).unwrap();
         assert_eq!(pipeline.check(data).unwrap(), None);
     }
     // The first buffer of node 0 is no longer what the other nodes expect.
     let mut bytes = fs::read(&sources[0]).unwrap();
     bytes[150] ^= 1;
     fs::write(&sources[0], &bytes).unwrap();
-    pipeline.run(Data::Fresh).unwrap();
+    pipeline.run(Data::Fresh, |_, _| {}).unwrap();
     bytes[150] ^= 1;
     fs::write(&sources[0], &bytes).unwrap();
     // Block 1 of node 0 arrives as block 0 of node 1.
@@ -217,7 +223,7 @@ fn what_arrives_in_memory_is_compared_with_files() {
     assert_eq!((node, slot, byte, expected ^ actual), (1, 0, 50, 1));
     bytes[150] ^= 1;
     fs::write(&sources[0], &bytes).unwrap();
-    pipeline.run(Data::Fresh).unwrap();
+    pipeline.run(Data::Fresh, |_, _| {}).unwrap();
     let error = pipeline.check(Data::Fresh).unwrap_err();
     assert!(error.to_string().contains("source file of node 0 changed"), "{error}");
 }
@@ -252,7 +258,7 @@ fn a_changed_byte_in_the_sink_is_found() {
     let sink = directory.file("sink", b"");
     let plan = planned(shape, WaitMode::Sleep, Storage::File(source), Storage::File(sink.clone()));
     let mut pipeline = started(&plan).unwrap();
-    pipeline.run(Data::Repeated).unwrap();
+    pipeline.run(Data::Repeated, |_, _| {}).unwrap();
     let mut bytes = fs::read(&sink).unwrap();
     bytes[60 + 20 + 10 + 3] ^= 1;
     fs::write(&sink, &bytes).unwrap();
@@ -377,6 +383,64 @@ fn an_unverified_row_is_marked() {
     assert_eq!(testkit::measure(1, &BENCH, &given).unwrap().rows[0].check, Check::Unsupported);
 }
 
+/// Keeps rows and what nodes report.
+#[derive(Default)]
+struct Reports(Vec<Measurement>, Vec<(u32, String)>);
+
+impl Sink for Reports {
+    fn run(&mut self, _: &Run) -> Result<()> {
+        Ok(())
+    }
+
+    fn status(&mut self, process: u32, line: &str) {
+        self.1.push((process, line.to_owned()));
+    }
+
+    fn case(&mut self, row: &Measurement) -> Result<()> {
+        self.0.push(row.clone());
+        Ok(())
+    }
+
+    fn end(&mut self, _: &Tally) -> Result<()> {
+        Ok(())
+    }
+}
+
+#[test]
+fn nodes_report_while_they_run_and_have_rows() {
+    let mut given = choices(&[("nodes", "2"), ("phases", "2"), ("buffer-count", "400"), ("block", "256K")]);
+    given.settings.insert("status".into(), "5ms".into());
+    given.effort = Effort::Fixed { iterations: 2, warmup: 0 };
+    let mut reports = Reports::default();
+    let part = Part { choices: vec![Choice { bench: &BENCH, preset: &[] }], plan: given };
+    let team = Alone(Fabric { name: "test", library: "test".into() });
+    run_all(&team, &[part], &Clock::measured(), &mut reports, Vec::new()).unwrap();
+    let Reports(rows, lines) = reports;
+    for node in [0, 1] {
+        let of_node: Vec<&str> = lines.iter().filter(|(n, _)| *n == node).map(|(_, line)| &**line).collect();
+        let start = format!("node {node}: run ");
+        assert!(
+            of_node.iter().all(|line| line.starts_with(&start) && line.ends_with(" MB/s")),
+            "{of_node:?}"
+        );
+        let sent =
+            |line: &&str| line.split_once(", ").unwrap().1.split(' ').next().unwrap().parse::<u32>().unwrap();
+        let first: Vec<u32> = of_node.iter().filter(|line| line.contains("run 1,")).map(sent).collect();
+        assert!(first.is_sorted() && first[0] < 400 && first.last() == Some(&400), "{of_node:?}");
+    }
+    let [all, nodes @ ..] = &rows[..] else { panic!() };
+    assert_eq!((all.metric, nodes.len()), (Metric::Bandwidth, 2));
+    for (row, node) in nodes.iter().zip(["0", "1"]) {
+        assert_eq!((&*row.axes["node"], row.metric, &row.check), (node, Metric::Latency, &Check::Passed));
+        // The time of each buffer of each run.
+        assert_eq!(row.samples[0].elapsed_ns.len(), 2 * 400);
+        assert!(row.samples[0].elapsed_ns.iter().all(|ns| *ns > 0));
+        assert!(row.key.contains(&format!(",node={node},")), "{}", row.key);
+        assert_eq!(row.figures["mb_per_s"], all.figures[&format!("node{node}_mb_per_s")]);
+        assert!(row.figures.contains_key("filling_percent") && row.figures.contains_key("reading_percent"));
+    }
+}
+
 fn rejected(settings: &[(&str, &str)]) -> Error {
     let case = |bytes| Case {
         bytes: Bytes(bytes),
@@ -420,6 +484,7 @@ fn wrong_choices_are_rejected_with_one_sentence() {
             Kind::Usage,
             "no-such-rsh: this host has no such program",
         ),
+        (vec![("status", "soon")], Kind::Usage, "not a positive time"),
         (vec![("nodes", "0")], Kind::Usage, "from 1 to 100"),
         (vec![("phases", "1")], Kind::Usage, "from 2 to 1000"),
         (vec![("nodes", "100"), ("phases", "1000")], Kind::Usage, "processes"),

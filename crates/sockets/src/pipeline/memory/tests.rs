@@ -40,6 +40,16 @@ fn a_wait_ends_when_the_counter_is_reached() {
 }
 
 #[test]
+fn a_wait_with_a_limit_ends_without_the_counter() {
+    let [a, b] = two(WaitMode::Sleep);
+    let limit = std::time::Duration::from_millis(20);
+    assert!(!a.sleep_at_most(Counter::Done, 1, limit));
+    let waiter = std::thread::spawn(move || a.sleep_at_most(Counter::Done, 2, 1000 * limit));
+    (0..2).for_each(|_| b.advance(Counter::Done, 1));
+    assert!(waiter.join().unwrap());
+}
+
+#[test]
 fn no_regions_overlap() {
     let [mut a, mut b] = two(WaitMode::Sleep);
     a.reset();
