@@ -57,7 +57,9 @@ fn a_pipeline_of_local_files_is_started_by_rsh() {
     let local = bed.files.path("local");
     fs::create_dir_all(&local).expect("a directory");
     let hosts = ["h1", "h2", "h3"];
-    hosts.map(|host| bed.on(host, &format!("mount -t tmpfs tmpfs {}", local.display())));
+    for host in hosts {
+        bed.on(host, &format!("mount -t tmpfs tmpfs {}", local.display()));
+    }
     let line = format!(
         "run sockets.pipeline --nodes 3 --phases 3 --buffer-count 8 --block 16K --iterations 2 --warmup 1 \
          --remote-shell={} --source=file:{1}/in-{{node}} --sink=file:{1}/out-{{node}}",

@@ -65,8 +65,10 @@ pub(super) fn measure(
     let Measuring { check, runs, pipeline, session, .. } = measuring;
     drop(pipeline);
     row.check = if session.plan.verify && check == Check::Off { Check::Unsupported } else { check };
-    if let Check::Failed(mismatch) = &row.check {
-        row.outcome = Outcome::Failed(format!("data arrived wrong at node {mismatch}"));
+    if let Check::Failed(Mismatch { rank, slot, byte, expected, actual }) = &row.check {
+        row.outcome = Outcome::Failed(format!(
+            "data arrived wrong at node {rank}, block {slot}, byte {byte}: expected {expected:#04x}, found {actual:#04x}"
+        ));
     }
     let elapsed_ns = runs.iter().map(|run| run.total_ns).collect();
     row.samples = vec![Samples { batch: 1, elapsed_ns, ..Samples::default() }];
