@@ -9,6 +9,7 @@ pub mod frame;
 pub mod listener;
 pub(crate) mod message;
 pub mod process;
+pub mod remote_shell;
 pub(crate) mod thread;
 pub mod token;
 
@@ -22,5 +23,6 @@ pub(crate) use self::{
 pub use self::{
     listener::Listener,
     process::{ProcessGroup, Started},
+    remote_shell::RemoteShell,
     token::Token,
 };

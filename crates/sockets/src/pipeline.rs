@@ -1,5 +1,6 @@
 //! `sockets.pipeline`: blocks pass through the phases of several nodes, and each step transposes nodes and blocks.
 
+mod checksum;
 mod connect;
 mod coordinator;
 mod ends;
@@ -15,10 +16,12 @@ mod report;
 mod role;
 mod shape;
 mod shared_memory;
+mod storage;
 mod task;
 mod worker;
+mod worker_cpus;
 
-use std::{fs::File, os::unix::fs::MetadataExt};
+use std::{fs::File, os::unix::fs::MetadataExt, time::Duration};
 
 use ombx_core::{
     benchmark::{AxisValue, Benchmark, Case, Method, Metric, Setting},
@@ -27,22 +30,31 @@ use ombx_core::{
         plan::{self, Plan as Choices},
         session::Session,
     },
-    unit::Bytes,
+    unit::{Bytes, parse_duration},
 };
 
 #[cfg(any(test, fuzzing))]
 pub use self::fuzz::pipeline as fuzz;
 pub use self::member::SUBCOMMAND;
 use self::{
-    ends::Storage,
+    coordinator::Pipeline,
+    ends::EndWork,
     failure::REPORTED,
     hosts::Hosts,
     memory::WaitMode,
     role::run_role,
     shape::{MAX_BUFFERS, MAX_NODES, MAX_PHASES, Shape},
+    storage::Storage,
     task::Plan,
+    worker_cpus::WorkerCpus,
 };
-use crate::control::{Channel, Execution, MAX_PIPELINE_MESSAGE};
+use crate::{
+    control::{Channel, Execution, MAX_PIPELINE_MESSAGE, RemoteShell},
+    transport::{CONGESTION, SOCKET_BUFFER, socket_options},
+};
+
+/// Maximum number of blocks in a section of a source's file: one message carries their checksums.
+const MAX_CHECKSUMS: u64 = MAX_PIPELINE_MESSAGE as u64 / 8 - 8;
 
 static NODES: Setting = Setting {
     name: "nodes",
@@ -82,7 +94,7 @@ static BLOCK: Setting = Setting {
 static SOURCE: Setting = Setting {
     name: "source",
     value: "memory|file:PATH",
-    about: "Source of the blocks",
+    about: "Source of the blocks; a path with {node} names a file of each node, which a node makes if it does not exist",
     default: Some("memory"),
     check: |text| Storage::parse(text).map(drop),
 };
@@ -90,7 +102,7 @@ static SOURCE: Setting = Setting {
 static SINK: Setting = Setting {
     name: "sink",
     value: "memory|file:PATH",
-    about: "Destination of the blocks; a file is overwritten",
+    about: "Destination of the blocks; a path with {node} names a file of each node; files are overwritten",
     default: Some("memory"),
     check: |text| Storage::parse(text).map(drop),
 };
@@ -102,6 +114,46 @@ static HOSTS: Setting = Setting {
     default: None,
     check: |text| Hosts::parse(text).map(drop),
 };
+
+static WORKER_CPUS: Setting = Setting {
+    name: "worker-cpus",
+    value: "any|all|LIST",
+    about: "CPUs to which the senders and receivers of a host are bound in turn, for example: --worker-cpus 0-3",
+    default: Some("any"),
+    check: |text| WorkerCpus::parse(text).map(drop),
+};
+
+static REMOTE_SHELL: Setting = Setting {
+    name: "remote-shell",
+    value: "COMMAND",
+    about: "Program with arguments that starts nodes on other hosts; it is called as rsh is, with a host and a command, for \
+            example: --remote-shell 'rsh -l me' [default: ssh with its options]",
+    default: None,
+    check: |text| RemoteShell::parse(text).map(drop),
+};
+
+static STATUS: Setting = Setting {
+    name: "status",
+    value: "off|TIME",
+    about: "Interval at which each node reports while it runs, for example: --status 1s; each node also has a row with the times of its buffers",
+    default: Some("off"),
+    check: |text| status(text).map(drop),
+};
+
+const SETTINGS: &[&Setting] = &[
+    &NODES,
+    &PHASES,
+    &BUFFERS,
+    &BLOCK,
+    &SOURCE,
+    &SINK,
+    &HOSTS,
+    &REMOTE_SHELL,
+    &WORKER_CPUS,
+    &STATUS,
+    &SOCKET_BUFFER,
+    &CONGESTION,
+];
 
 ombx_core::axis! {
     /// How phases, senders and receivers run
@@ -124,15 +176,16 @@ ombx_core::axis! {
 }
 
 const METHOD: Method = Method {
-    timed: "one run of all buffers through all phases: from the first signal to a first phase until the last phase of every node is done",
-    untimed: "starting and connecting processes, filling a source in memory, comparing the data (every byte, in a further run with fresh data)",
+    timed: "one run of all buffers through all phases: from the first signal to a first phase until the last phase of every node is done; \
+            the first phases fill every buffer and the last ones read it, unless --ends is idle",
+    untimed: "starting and connecting processes; reading a sink file back; with --ends idle, filling and comparing too",
     like: "the phase pipeline of the SP2: N (1 + F + 2 N (F - 1)) processes, two buffers in each phase, Unix-domain sockets inside a node and TCP between nodes",
 };
 
 ombx_core::inventory::submit! {
     Benchmark::custom("sockets.pipeline", "blocks through the phases of several nodes, all to all", Metric::Bandwidth, METHOD, run)
         .by_itself().sizes("256K").sized_by(&BLOCK)
-        .settings(&[&NODES, &PHASES, &BUFFERS, &BLOCK, &SOURCE, &SINK, &HOSTS]).axes(&[Workers::AXIS, Spin::AXIS])
+        .settings(SETTINGS).axes(&[EndWork::AXIS, Workers::AXIS, Spin::AXIS])
 }
 
 /// Runs this process as one of a pipeline, until its parent ends it; returns the exit code.
@@ -151,7 +204,8 @@ pub fn serve() -> u8 {
 fn run(session: &mut Session<'_>) -> Result<()> {
     for case in session.cases()? {
         let (plan, hosts) = plan(session.plan, &case)?;
-        report::measure(session, &case, (&plan, &hosts), Execution::Process)?;
+        let start = |plan: &_, hosts: &_| Pipeline::start(plan, hosts, Execution::Process);
+        report::measure(session, &case, (&plan, &hosts), start)?;
     }
     Ok(())
 }
@@ -179,14 +233,34 @@ fn plan(choices: &Choices, case: &Case) -> Result<(Plan, Hosts)> {
         Spin::Off => WaitMode::Sleep,
     };
     let hosts = Hosts::parse(given(&HOSTS))?;
+    let hosts = match choices.setting(&REMOTE_SHELL) {
+        Some(shell) => hosts.reached_by(RemoteShell::parse(shell)?),
+        None => hosts,
+    };
     shape.check(hosts.local(nodes), workers)?;
+    let cpus = WorkerCpus::parse(given(&WORKER_CPUS))?;
+    if hosts.local(nodes) > 0 {
+        cpus.check()?;
+    }
+    let socket = socket_options(choices)?;
     shape.buffers = files(&shape, &source, &sink, choices.settings.contains_key(BUFFERS.name))?;
-    Ok((Plan { shape, workers, wait_mode, source, sink }, hosts))
+    (0..nodes)
+        .filter(|node| hosts.of(*node).is_none())
+        .try_for_each(|node| source.check_size(&shape, node))?;
+    let checksums = u64::from(nodes) * u64::from(shape.buffers);
+    if !source.is_memory() && checksums > MAX_CHECKSUMS {
+        return Err(Error::usage(format!(
+            "a node of this source has {checksums} blocks; the limit is {MAX_CHECKSUMS}; choose larger blocks"
+        )));
+    }
+    let status = status(given(&STATUS))?;
+    let plan = Plan { shape, workers, wait_mode, source, sink, socket, cpus, earlier_workers: 0, status };
+    Ok((plan, hosts))
 }
 
-/// Checks the files of source and sink and returns the number of buffers, which a source file determines.
+/// Checks the files that all nodes share and returns the number of buffers, which such a source determines.
 fn files(shape: &Shape, source: &Storage, sink: &Storage, chosen: bool) -> Result<u32> {
-    let Some(path) = source.path() else { return Ok(shape.buffers) };
+    let Some(path) = source.shared() else { return Ok(shape.buffers) };
     let shown = path.display();
     let facts = File::open(path).and_then(|file| file.metadata());
     let facts = facts.map_err(|e| Error::storage(format!("source file {shown}: {e}")))?;
@@ -196,7 +270,7 @@ fn files(shape: &Shape, source: &Storage, sink: &Storage, chosen: bool) -> Resul
         )));
     }
     let same = |path| std::fs::metadata(path).is_ok_and(|s| (s.dev(), s.ino()) == (facts.dev(), facts.ino()));
-    if sink.path().is_some_and(same) {
+    if sink.shared().is_some_and(same) {
         return Err(Error::usage(format!("source and sink are one file, {shown}; choose two")));
     }
     let Shape { nodes, block, .. } = *shape;
@@ -220,6 +294,11 @@ fn files(shape: &Shape, source: &Storage, sink: &Storage, chosen: bool) -> Resul
             "source file {shown} has {buffers} buffers; the limit is {MAX_BUFFERS}; choose larger blocks"
         ))),
     }
+}
+
+/// Reads the interval of reports.
+fn status(text: &str) -> Result<Option<Duration>> {
+    if text == "off" { Ok(None) } else { parse_duration(text).map(Some) }
 }
 
 fn number(text: &str, min: u32, max: u32, what: &str) -> Result<u32> {

@@ -3,7 +3,7 @@
 use ombx_core::{
     benchmark::{AxisValue, Setting},
     error::{Error, Result},
-    measure::{engine::run, session::Session},
+    measure::{engine::run, plan::Plan, session::Session},
     two_sided::pattern::{Pattern, PatternKernel},
     unit::Bytes,
 };
@@ -79,6 +79,15 @@ pub(crate) const CONGESTION: Setting = Setting {
         }
     },
 };
+
+/// Returns the options that the user has set.
+pub(crate) fn socket_options(plan: &Plan) -> Result<SocketOptions> {
+    Ok(SocketOptions {
+        buffer: plan.setting(&SOCKET_BUFFER).map(buffer).transpose()?,
+        congestion: plan.setting(&CONGESTION).map(str::to_owned),
+        ..SocketOptions::default()
+    })
+}
 
 fn buffer(text: &str) -> Result<usize> {
     let Bytes(bytes) = text.parse()?;
@@ -169,13 +178,7 @@ fn set_options(session: &Session<'_>, ip: Ip, nodelay: bool) -> Result<()> {
     let team: &SocketTeam = team
         .downcast_ref()
         .ok_or_else(|| Error::unsupported("needs ranks that are connected by sockets; run it without MPI"))?;
-    let plan = session.plan;
-    let socket = SocketOptions {
-        nodelay,
-        buffer: plan.setting(&SOCKET_BUFFER).map(buffer).transpose()?,
-        congestion: plan.setting(&CONGESTION).map(str::to_owned),
-        ..SocketOptions::default()
-    };
+    let socket = SocketOptions { nodelay, ..socket_options(session.plan)? };
     team.set_link_options(LinkOptions { ip, socket });
     Ok(())
 }

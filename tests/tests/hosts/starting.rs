@@ -1,7 +1,8 @@
 //! Tests of starting jobs: a copied binary, a scheduler's template, rings, several ranks per host, host files.
 
-use std::{fs, path::PathBuf};
+use std::{fs, os::unix::fs::PermissionsExt, path::PathBuf};
 
+use ombx_core::benchmark::{Figure, payload::Check};
 use ombx_tests::{mpi, results};
 
 use crate::testbed::Bed;
@@ -45,6 +46,42 @@ fn a_host_whose_disk_is_full_is_named() {
     let done = bed.cluster_bench_of(&inventory, SHORT).run().expect(6);
     assert!(done.stderr.contains("host h2") && done.stderr.contains("could not be copied"), "{done}");
     assert!(!done.stderr.contains("host h1"), "{done}");
+}
+
+/// The stand-in for rsh takes a host and a command, nothing else. Each host has a file system that no other host sees.
+#[test]
+fn a_pipeline_of_local_files_is_started_by_rsh() {
+    let Some(bed) = Bed::up("--hosts 3") else { return };
+    let rsh = bed.files.write("rsh", "#!/bin/sh\nhost=$1\nshift\nexec ssh \"$host\" \"$*\"\n");
+    fs::set_permissions(&rsh, fs::Permissions::from_mode(0o755)).expect("a program");
+    let local = bed.files.path("local");
+    fs::create_dir_all(&local).expect("a directory");
+    let hosts = ["h1", "h2", "h3"];
+    for host in hosts {
+        bed.on(host, &format!("mount -t tmpfs tmpfs {}", local.display()));
+    }
+    let line = format!(
+        "run sockets.pipeline --nodes 3 --phases 3 --buffer-count 8 --block 16K --iterations 2 --warmup 1 \
+         --remote-shell={} --source=file:{1}/in-{{node}} --sink=file:{1}/out-{{node}}",
+        rsh.display(),
+        local.display()
+    );
+    let done = bed.ombx("h1,h2,h3", &line).run().expect(0);
+    let row = &results::run_of(&bed.out()).rows[0];
+    assert_eq!(row.check, Check::Passed, "{done}");
+    assert_eq!(row.figures["started_processes"], Figure::Value(48.0));
+    assert!(matches!(row.figures["buffer_p50_us"], Figure::Value(us) if us > 0.0), "{done}");
+    for (node, host) in hosts.iter().enumerate() {
+        let local = local.display();
+        bed.on(host, &format!("cmp {local}/in-{node} {local}/out-{node}"));
+        assert_eq!(
+            bed.on(host, &format!("stat -c %s {local}/out-{node}")).trim(),
+            (3 * 8 * (16 << 10)).to_string()
+        );
+        // A host has the files of its own node only.
+        assert_eq!(bed.on(host, &format!("ls {local}")).split_whitespace().count(), 2);
+    }
+    assert_eq!(fs::read_dir(&local).expect("a directory").count(), 0);
 }
 
 /// The scheduler is a script: it runs the job on the first host and prints a job number in the format of LSF.

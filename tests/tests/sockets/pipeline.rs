@@ -1,6 +1,6 @@
 //! Tests of the pipeline: the number of its processes, its data, and its end when a process is killed.
 
-use std::{collections::BTreeMap, fs, path::Path};
+use std::{collections::BTreeMap, fs, os::unix::fs::PermissionsExt, path::Path};
 
 use ombx_core::benchmark::{Figure, payload::Check};
 use ombx_tests::{Done, Files, Running, process::Process, results};
@@ -61,7 +61,14 @@ fn every_byte_is_verified_and_every_node_has_times() {
     let row = &run.rows[0];
     assert_eq!((&row.check, row.samples[0].elapsed_ns.len()), (&Check::Passed, 6));
     assert_eq!(row.work.unwrap().bytes, 3 * 3 * 64 * (256 << 10));
-    let names = ["started_processes", "buffer_p50_us", "node0_mb_per_s", "node2_phase3_waited_for_data_ms"];
+    let names = [
+        "started_processes",
+        "buffer_p50_us",
+        "filling_percent",
+        "reading_percent",
+        "node0_mb_per_s",
+        "node2_phase3_waited_for_data_ms",
+    ];
     for name in names {
         assert!(matches!(row.figures[name], Figure::Value(x) if x > 0.0), "{name}: {:?}", row.figures[name]);
     }
@@ -69,6 +76,113 @@ fn every_byte_is_verified_and_every_node_has_times() {
     for part in ["phase 3", "node 2", "48 processes", "45 started by them", "MB/s in all"] {
         assert!(done.stdout.contains(part), "{part} is not drawn\n{done}");
     }
+}
+
+#[test]
+fn senders_and_receivers_are_bound_in_turn() {
+    let mut job = ombx(ENDLESS).args(["--nodes", "1", "--phases", "3", "--worker-cpus", "all"]).start();
+    job.until("all processes are there", |job| roles(job).values().sum::<usize>() == 8);
+    let allowed = |process: &Process| {
+        let status = fs::read_to_string(format!("/proc/{}/status", process.pid.as_raw_nonzero()));
+        let status = status.expect("the process is there");
+        let cpus = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"));
+        cpus.expect("a list of CPUs").trim().to_owned()
+    };
+    let all = allowed(job.processes().iter().find(|process| role(process) == Some("node ")).expect("a node"));
+    // In order: the sender of phase 1, receiver and sender of phase 2, the receiver of phase 3.
+    let workers =
+        ["sender to node 0 in phase 1", "receiver from node 0 in phase 2", "sender to node 0 in phase 2"];
+    job.until("workers are bound", |job| {
+        let cpus = workers.map(|name| {
+            job.processes().iter().find(|process| process.to_string().contains(name)).map(allowed)
+        });
+        let [Some(first), Some(second), Some(third)] = cpus else { return false };
+        let single = |cpu: &String| cpu.parse::<u32>().is_ok();
+        let in_turn = if all.parse::<u32>().is_ok() { first == second } else { first != second };
+        [&first, &second, &third].into_iter().all(single) && in_turn && (all != "0-1" || first == third)
+    });
+    job.signal(Signal::TERM);
+    job.wait().expect(143).leaves_nothing();
+}
+
+#[test]
+fn nodes_report_while_they_run() {
+    let files = Files::default();
+    let done = ombx("run sockets.pipeline --nodes 2 --phases 2 --buffer-count 2000 --block 64K --iterations 2 --warmup 0 --status 20ms -o")
+        .arg(files.path("out"))
+        .run()
+        .expect(0);
+    for node in [0, 1] {
+        let start = format!("ombx: node {node}: run 1, ");
+        let first = done.stderr.lines().find(|line| line.starts_with(&start));
+        let first = first.unwrap_or_else(|| panic!("no report of node {node}\n{done}"));
+        assert!(
+            !first.contains(" 2000 of 2000 buffers sent"),
+            "the first report is from the middle: {first}"
+        );
+    }
+    let rows = results::run_of(&files.path("out")).rows;
+    let nodes: Vec<&str> = rows.iter().filter_map(|row| row.axes.get("node").map(String::as_str)).collect();
+    assert_eq!((rows.len(), nodes), (3, vec!["0", "1"]));
+    assert!(rows[1..].iter().all(|row| row.samples[0].elapsed_ns.len() == 2 * 2000));
+    let quiet =
+        ombx("run sockets.pipeline --nodes 1 --phases 2 --buffer-count 9 --status 1ms --iterations 1 -q");
+    assert_eq!(quiet.run().expect(0).stderr, "");
+}
+
+/// Writes a stand-in for rsh: `rsh [-l USER] HOST COMMAND`. It has no other option and hands the command to a shell, as the
+/// server of rsh does. It notes user and host in a file.
+fn rsh(files: &Files) -> String {
+    let noted = files.path("noted").display().to_string();
+    let script = format!(
+        "#!/bin/sh\nuser=nobody\n[ \"$1\" = -l ] && {{ user=$2; shift 2; }}\n\
+         case \"$1\" in -*) echo \"rsh: $1: no such option\" >&2; exit 1;; esac\n\
+         echo \"$user $1\" >>{noted}\nshift\nexec sh -c \"$*\"\n"
+    );
+    let path = files.write("rsh", script);
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("a program");
+    path.display().to_string()
+}
+
+/// The hosts are addresses of this machine, in a form that ombx takes for other hosts.
+#[test]
+fn local_files_pass_through_48_processes_that_rsh_starts() {
+    const HOSTS: [&str; 3] = ["127.1", "127.2", "127.3"];
+    let files = Files::default();
+    let shell = format!("--remote-shell={} -l me", rsh(&files));
+    let end = |name: &str| format!("--{name}=file:{}", files.path(&format!("{name}-{{node}}")).display());
+    let size = 3 * 5 * 4096;
+    let sent = noise(3 * size);
+    // The node of the last host makes its file.
+    (0..2).for_each(|node| drop(files.write(&format!("source-{node}"), &sent[node * size..][..size])));
+    let done =
+        ombx("run sockets.pipeline --nodes 3 --phases 3 --buffer-count 5 --block 4K --iterations 2 -o")
+            .arg(files.path("out"))
+            .args([shell, end("source"), end("sink"), format!("--hosts={}", HOSTS.join(","))])
+            .run()
+            .expect(0);
+    done.leaves_nothing();
+    let row = &results::run_of(&files.path("out")).rows[0];
+    assert_eq!((&row.check, row.samples[0].elapsed_ns.len()), (&Check::Passed, 2));
+    assert_eq!(row.figures["started_processes"], Figure::Value(48.0));
+    assert!(matches!(row.figures["buffer_p50_us"], Figure::Value(us) if us > 0.0), "{:?}", row.figures);
+    for node in 0..3 {
+        let [source, sink] =
+            ["source", "sink"].map(|name| fs::read(files.path(&format!("{name}-{node}"))).expect("a file"));
+        assert!(source.len() == size && source == sink, "node {node}");
+        assert!(node == 2 || source == sent[node * size..][..size], "node {node}");
+    }
+    let noted = fs::read_to_string(files.path("noted")).expect("notes");
+    assert_eq!(noted.lines().collect::<Vec<_>>(), HOSTS.map(|host| format!("me {host}")));
+}
+
+#[test]
+fn a_remote_shell_that_fails_is_named() {
+    let failing = "run sockets.pipeline --nodes 2 --phases 2 --hosts 127.1,localhost --remote-shell false";
+    let done = ombx(failing).run().expect(6);
+    done.leaves_nothing();
+    assert!(done.sentence().contains("node 0 on 127.1 (process "), "{done}");
+    assert!(done.sentence().contains("ended with exit code 1"), "{done}");
 }
 
 #[test]
@@ -215,6 +329,12 @@ fn wrong_options_are_found_before_any_start() {
         ("--threads 1:2", "sockets.pipeline has no option --threads"),
         ("--nodes 100 --phases 1000", "processes on this host"),
         ("--block 1T", "MiB free"),
+        ("--worker-cpus 4,x", "neither any, all nor a list of CPUs"),
+        ("--socket-buffer 1", "at least 4K"),
+        ("--congestion a/b", "no name of a congestion control"),
+        ("--status soon", "not a positive time"),
+        ("--remote-shell no-such-rsh", "no-such-rsh: this host has no such program"),
+        ("--ends busy", "busy"),
         ("--hostfile /dev/null", "names no host"),
         ("--hostfile hosts", "nodes by --hosts"),
     ] {

@@ -77,7 +77,9 @@ fn comparisons(transports: &[String]) -> Vec<Line> {
     lines.push(Line {
         name: "sockets.pipeline, 1 node x 2 phases, 1 MiB, MB/s".into(),
         rate: true,
-        ours: Run::Ombx("sockets.pipeline --nodes 1 --phases 2 --buffer-count 64 --block 1M".into()),
+        ours: Run::Ombx(
+            "sockets.pipeline --nodes 1 --phases 2 --buffer-count 64 --block 1M --ends idle".into(),
+        ),
         others: vec![(
             "sockets.bw unix, 16 x 1 MiB".into(),
             Run::Ombx("sockets.bw --transport unix --sizes 1M --window 16".into()),

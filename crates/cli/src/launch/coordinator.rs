@@ -16,7 +16,10 @@ use ombx_core::{
 };
 use ombx_sockets::{
     Coordinator, Token,
-    control::process::{self, ProcessGroup, Started},
+    control::{
+        RemoteShell,
+        process::{self, ProcessGroup, Started},
+    },
     host::address_towards,
     session::{Reach, SessionEvent, listen},
 };
@@ -92,7 +95,9 @@ pub(crate) fn run(job: &Job) -> Result<u8> {
 
 /// Starts one rank and sends its invitation.
 fn start(job: &Job, placement: &Placement, invitation: &Invitation) -> Result<Started> {
-    let mut command = process::command(placement.host.as_deref(), &job.start.launcher_arg, "worker", &[])?;
+    let shell = RemoteShell::ssh(&job.start.launcher_arg);
+    let remote = placement.host.as_deref().map(|host| (&shell, host));
+    let mut command = process::command(remote, "worker", &[])?;
     command.stdout(if invitation.rank == 0 { Stdio::inherit() } else { Stdio::null() });
     let mut input = Vec::new();
     invitation.write(&mut input).map_err(|e| Error::fabric(format!("cannot write an invitation: {e}")))?;

@@ -108,6 +108,7 @@ impl JobState<'_> {
                         self.history.current_case = Some(format!("{bench}, {bytes} bytes"));
                     }
                 }
+                Some(Message::Status(process, line)) => self.progress.status(process, &line),
                 Some(Message::Failure(why)) => self.history.failure = Some(why),
                 Some(Message::Ranks(ranks)) => self.history.ranks = RankTable(ranks),
                 None => {}

@@ -1,6 +1,6 @@
 //! Progress bar on standard error, if that is a terminal. It has no timer, which would take a core from the ranks.
 
-use std::{cell::RefCell, io::IsTerminal};
+use std::{cell::RefCell, collections::BTreeMap, io::IsTerminal};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use ombx_core::{result::Measurement, unit::Bytes};
@@ -9,10 +9,15 @@ use ombx_results::number::figure;
 /// Progress bar over the rows of all launches, if wanted.
 pub(crate) struct Progress {
     bar: Option<ProgressBar>,
+    quiet: bool,
     /// Rows of one launch.
     rows: u64,
     /// The estimate of the last row.
     estimate: RefCell<String>,
+    /// What is measured.
+    task: RefCell<String>,
+    /// The last line of each process that reports its progress.
+    statuses: RefCell<BTreeMap<u32, String>>,
 }
 
 impl Progress {
@@ -24,7 +29,14 @@ impl Progress {
             bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
             bar
         });
-        Progress { bar, rows, estimate: RefCell::default() }
+        Progress {
+            bar,
+            quiet,
+            rows,
+            estimate: RefCell::default(),
+            task: RefCell::default(),
+            statuses: RefCell::default(),
+        }
     }
 
     /// Begins a launch: its number, and how many launches are expected.
@@ -37,8 +49,28 @@ impl Progress {
     }
 
     pub(crate) fn starting(&self, bench: &str, bytes: u64) {
+        if self.bar.is_some() {
+            self.statuses.borrow_mut().clear();
+            self.task.replace(format!("{bench} {}{}", Bytes(bytes), self.estimate.borrow()));
+            self.draw();
+        }
+    }
+
+    /// Shows the last line of each process below the bar. Without a bar, the line is printed.
+    pub(crate) fn status(&self, process: u32, line: &str) {
+        if self.bar.is_some() {
+            self.statuses.borrow_mut().insert(process, line.to_owned());
+            self.draw();
+        } else if !self.quiet {
+            stderr_line!("ombx: {line}");
+        }
+    }
+
+    fn draw(&self) {
         if let Some(bar) = &self.bar {
-            bar.set_message(format!("{bench} {}{}", Bytes(bytes), self.estimate.borrow()));
+            let statuses = self.statuses.borrow();
+            let lines = statuses.values().map(|line| format!("\n  {line}"));
+            bar.set_message(self.task.borrow().clone() + &lines.collect::<String>());
             bar.tick();
         }
     }

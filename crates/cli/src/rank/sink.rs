@@ -51,6 +51,15 @@ impl Sink for RankSink {
         watchdog::progress();
     }
 
+    fn status(&mut self, process: u32, line: &str) {
+        watchdog::progress();
+        match self {
+            RankSink::Output(_) => stderr_line!("ombx: {line}"),
+            RankSink::Relay(pipe) => _ = Message::Status(process, line.into()).write(pipe),
+            RankSink::None => {}
+        }
+    }
+
     fn case(&mut self, row: &Measurement) -> Result<()> {
         match self {
             // A row with raw samples is large: it is written without a copy.

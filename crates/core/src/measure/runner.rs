@@ -190,6 +190,10 @@ impl Sink for CountingSink<'_> {
         self.sink.alive();
     }
 
+    fn status(&mut self, process: u32, line: &str) {
+        self.sink.status(process, line);
+    }
+
     fn case(&mut self, row: &Measurement) -> Result<()> {
         self.tally.add(row);
         self.sink.case(row)

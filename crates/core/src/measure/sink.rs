@@ -16,6 +16,8 @@ pub trait Sink {
     fn starting(&mut self, _bench: &str, _case: &Case) {}
     /// Reports progress after each round of samples, for watchdogs.
     fn alive(&self) {}
+    /// Receives what a process of a benchmark says about its progress: the number of the process and a line of text.
+    fn status(&mut self, _process: u32, _line: &str) {}
     /// Receives a complete row.
     fn case(&mut self, row: &Measurement) -> Result<()>;
     /// Receives the numbers of rows when the run is complete.

@@ -99,9 +99,9 @@ impl Listener {
     }
 
     /// Listens on every address of this host, over IPv6 and IPv4 if it has both.
-    pub fn on_all_addresses(token: Token) -> Result<Listener> {
-        let six = Listener::tcp(IpAddr::from([0u16; 8]), &SocketOptions::default(), token);
-        six.or_else(|_| Listener::tcp(IpAddr::from([0u8; 4]), &SocketOptions::default(), token))
+    pub fn on_all_addresses(options: &SocketOptions, token: Token) -> Result<Listener> {
+        let six = Listener::tcp(IpAddr::from([0u16; 8]), options, token);
+        six.or_else(|_| Listener::tcp(IpAddr::from([0u8; 4]), options, token))
     }
 
     /// Listens under a random name in the abstract Unix-domain namespace of this host.

@@ -39,12 +39,21 @@ kinds! {
     Peers,
     /// From a node: how many connections it has rejected.
     Rejected,
+    /// To a node: compute the checksums of the source's blocks; from a node: these.
+    Checksums,
+    /// To a node, passed on to its last phase: the checksums of the blocks that should arrive.
+    Expect,
+    /// To a node: send a part of a block, in a file or in memory; from a node: this part.
+    Part,
     /// To a node: prepare a run.
     Prepare,
     /// From a node: the run is prepared.
     Prepared,
     /// To a node: start the run.
     Start,
+    /// From a node during a run: how many buffers have left its source and arrived at its sink, and the nanoseconds since
+    /// its start.
+    Status,
     /// From a node: the run is over; its times.
     Done,
     /// To a node: compare the data that arrived.
@@ -170,7 +179,7 @@ mod tests {
         for cut in 0..whole.body.len() {
             assert!(Message::try_from(Frame::new(whole.kind, &whole.body[..cut])).is_err(), "{cut}");
         }
-        for kind in [0, 1, 18, 200] {
+        for kind in [0, 1, FIRST + KINDS.len() as u8, 200] {
             assert!(Message::try_from(Frame::new(kind, &*whole.body)).is_err(), "{kind}");
         }
         assert!(Message::try_from(Frame::new(2, [0xff; 4])).is_err());

@@ -1,9 +1,7 @@
 //! Processes of this binary in another role: starting them here or on another host, watching them and ending them.
 
 use std::{
-    env,
-    ffi::OsString,
-    fmt,
+    env, fmt,
     io::{self, Write},
     os::{
         fd::{BorrowedFd, OwnedFd},
@@ -23,6 +21,7 @@ use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
 use super::{
     channel::{Channel, MAX_PIPELINE_MESSAGE, MessageWriter},
     message::Message,
+    remote_shell::RemoteShell,
     thread,
 };
 
@@ -37,18 +36,18 @@ pub(crate) enum Execution {
     Thread,
 }
 
-/// Returns the command that runs this binary with a subcommand and arguments: on this host, or through ssh on another.
+/// Returns the command that runs this binary with a subcommand and arguments: on this host, or through a remote shell on
+/// another.
 ///
-/// The environment variable `OMBX_SSH` replaces `ssh`. The command contains no secret: those follow on standard input.
+/// The command contains no secret: those follow on standard input.
 pub fn command(
-    host: Option<&str>,
-    ssh_options: &[String],
+    remote: Option<(&RemoteShell, &str)>,
     subcommand: &str,
     arguments: &[&str],
 ) -> Result<Command> {
     let program = env::current_exe();
     let program = program.map_err(|e| Error::fabric(format!("cannot locate the ombx executable: {e}")))?;
-    let Some(host) = host else {
+    let Some((shell, host)) = remote else {
         let mut command = Command::new(program);
         command.arg(subcommand).args(arguments);
         return Ok(command);
@@ -56,11 +55,8 @@ pub fn command(
     let program = program.to_str().ok_or_else(|| {
         Error::fabric("the path of the ombx executable is not UTF-8; install it at another path")
     })?;
-    let mut command = Command::new(env::var_os("OMBX_SSH").unwrap_or_else(|| OsString::from("ssh")));
-    command.args(["-T", "-o", "BatchMode=yes", "-o", "ConnectTimeout=15"]).args(ssh_options);
     let arguments: String = arguments.iter().map(|word| format!(" {}", quoted(word))).collect();
-    command.arg("--").arg(host).arg(format!("exec {} {subcommand}{arguments}", quoted(program)));
-    Ok(command)
+    Ok(shell.command(host, &format!("exec {} {subcommand}{arguments}", quoted(program))))
 }
 
 /// Quotes one word for the shell on another host.
@@ -247,6 +243,13 @@ impl ProcessGroup {
         self.members.iter().filter_map(|m| m.writer.as_ref()).for_each(|to| drop(to.write(message)));
     }
 
+    /// Sends a message to one member. A member that has ended is skipped: its watcher reports it.
+    pub(crate) fn send(&self, member: usize, message: &Message) {
+        if let Some(to) = self.members.get(member).and_then(|member| member.writer.as_ref()) {
+            let _ = to.write(message);
+        }
+    }
+
     /// Ends every member: closes the control channels, and kills the processes that are left after 3 s.
     pub fn end(&mut self) {
         self.state.ending.store(true, Ordering::SeqCst);
@@ -311,11 +314,9 @@ mod tests {
 
     #[test]
     fn a_remote_shell_gets_whole_words_and_no_secret() {
-        let options = ["-p".to_owned(), "22".to_owned()];
-        let command = command(Some("n02"), &options, "pipeline-process", &["node 1"]).unwrap();
-        let words: Vec<String> = command.get_args().map(|w| w.to_string_lossy().into_owned()).collect();
-        let [.., p, _, separator, host, last] = words.as_slice() else { panic!("{words:?}") };
-        assert_eq!([&**p, separator, host], ["-p", "--", "n02"]);
+        let shell = RemoteShell::ssh(&[]);
+        let command = command(Some((&shell, "n02")), "pipeline-process", &["node 1"]).unwrap();
+        let last = command.get_args().last().unwrap().to_string_lossy();
         assert!(last.starts_with("exec '/") && last.ends_with("' pipeline-process 'node 1'"), "{last}");
     }
 

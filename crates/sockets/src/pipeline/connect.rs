@@ -8,7 +8,7 @@ use std::{
 
 use ombx_core::error::{Error, Result};
 
-use super::shape::Shape;
+use super::{shape::Shape, task::Plan};
 use crate::{
     control::{Attempt, Kind, Listener, Message, MessageWriter, Token, listener, thread},
     socket::{Address, Deadline, SocketOptions, Stream},
@@ -26,23 +26,24 @@ pub(super) struct Connections {
 }
 
 /// Opens the listener for other nodes: at an address, or `None` for every address.
-pub(super) fn listen(at: Option<IpAddr>, token: Token) -> Result<Listener> {
+pub(super) fn listen(at: Option<IpAddr>, options: &SocketOptions, token: Token) -> Result<Listener> {
     match at {
-        Some(at) => Listener::tcp(at, &SocketOptions::default(), token),
-        None => Listener::on_all_addresses(token),
+        Some(at) => Listener::tcp(at, options, token),
+        None => Listener::on_all_addresses(options, token),
     }
 }
 
 /// Connects to every phase but the first of every other node, and accepts as many connections.
 /// `parent` receives the number of rejected connections.
 pub(super) fn connect(
-    shape: &Shape,
+    plan: &Plan,
     node: u32,
     mut listener: Listener,
     token: Token,
     peers: &[String],
     parent: &MessageWriter,
 ) -> Result<Connections> {
+    let Plan { shape, socket, .. } = plan;
     let deadline = Deadline::after(CONNECT_TIMEOUT);
     // All nodes connect and accept at the same time.
     let (own_shape, parent) = (*shape, parent.clone());
@@ -57,19 +58,15 @@ pub(super) fn connect(
                 let (from, to) = UnixStream::pair().map_err(|e| {
                     Error::fabric(format!("node {node}: cannot open a pair of Unix-domain sockets: {e}"))
                 })?;
+                socket.set_buffers(&from)?;
+                socket.set_buffers(&to)?;
                 own.push(to.into());
                 ends.push(from.into());
             } else {
                 let address = resolve(peers.get(peer as usize).map_or("", String::as_str))?;
                 let hello = [node.to_le_bytes(), (phase as u32 + 1).to_le_bytes()].concat();
-                let stream = listener::connect(
-                    &Address::Tcp(address),
-                    &token,
-                    &hello,
-                    &SocketOptions::default(),
-                    deadline,
-                )
-                .map_err(|e| e.within(format!("node {node}, to node {peer}")))?;
+                let stream = listener::connect(&Address::Tcp(address), &token, &hello, socket, deadline)
+                    .map_err(|e| e.within(format!("node {node}, to node {peer}")))?;
                 ends.push(for_data(stream)?);
             }
         }
@@ -140,9 +137,63 @@ fn accept(
     Ok(accepted)
 }
 
-/// Returns a connection without timeout. The default options let it send the rest of a block without delay.
+/// Returns a connection without timeout. `TCP_NODELAY`, a default option, lets it send the rest of a block without delay.
 fn for_data(stream: Stream) -> Result<OwnedFd> {
     let failed = |e: std::io::Error| Error::fabric(format!("cannot set up a connection between nodes: {e}"));
     stream.set_timeout(None).map_err(failed)?;
     Ok(stream.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::thread::scope;
+
+    use rustix::net::sockopt;
+
+    use super::*;
+    use crate::control::Channel;
+
+    /// Connects two nodes and returns the ends of their connections.
+    fn two_nodes(plan: &Plan) -> [Connections; 2] {
+        let token = Token::random().unwrap();
+        let at = Some(IpAddr::from([127, 0, 0, 1]));
+        let listeners = [0, 1].map(|_| listen(at, &plan.socket, token).unwrap());
+        let peers = listeners.each_ref().map(|listener| format!("127.0.0.1:{}", listener.port()));
+        let (ours, _theirs) = UnixStream::pair().unwrap();
+        let parent = Channel::over(OwnedFd::from(ours).into(), 1000).unwrap().writer;
+        let [first, second] = listeners;
+        scope(|scope| {
+            let other = scope.spawn(|| connect(plan, 1, second, token, &peers, &parent).unwrap());
+            [connect(plan, 0, first, token, &peers, &parent).unwrap(), other.join().unwrap()]
+        })
+    }
+
+    #[test]
+    fn connections_have_the_options_of_the_plan() {
+        let plan = Plan::of_test(Shape { nodes: 2, phases: 2, buffers: 1, block: 1 });
+        let buffer = Some(96 << 10);
+        let socket = SocketOptions { buffer, congestion: Some("reno".into()), ..SocketOptions::default() };
+        let congestions = |plan: &Plan| {
+            let nodes = two_nodes(plan);
+            let mut found = Vec::new();
+            for (node, Connections { incoming, outgoing }) in nodes.iter().enumerate() {
+                for (peer, end) in incoming[1].iter().enumerate().chain(outgoing[0].iter().enumerate()) {
+                    let sizes = [
+                        sockopt::socket_send_buffer_size(end).unwrap(),
+                        sockopt::socket_recv_buffer_size(end).unwrap(),
+                    ];
+                    // The kernel doubles what is asked for.
+                    let is_set = sizes == [192 << 10; 2];
+                    assert_eq!(is_set, plan.socket.buffer.is_some(), "{sizes:?}");
+                    if peer != node {
+                        assert!(sockopt::tcp_nodelay(end).unwrap());
+                        found.push(sockopt::tcp_congestion(end).unwrap());
+                    }
+                }
+            }
+            found
+        };
+        assert_eq!(congestions(&Plan { socket, ..plan.clone() }), ["reno"; 4]);
+        assert_eq!(congestions(&plan).len(), 4);
+    }
 }

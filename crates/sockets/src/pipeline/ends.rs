@@ -3,7 +3,7 @@
 use std::{
     fs::{File, OpenOptions},
     io,
-    os::unix::fs::FileExt,
+    os::unix::fs::{FileExt, MetadataExt},
     path::{Path, PathBuf},
 };
 
@@ -14,51 +14,11 @@ use ombx_core::{
 };
 
 use super::{
+    checksum::checksum,
     memory::Memory,
     shape::{Origin, SLOTS, Shape},
+    storage::Storage,
 };
-
-/// The storage of a source or a sink.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Storage {
-    /// Written `memory`.
-    Memory,
-    /// Written `file:PATH`.
-    File(PathBuf),
-}
-
-impl Storage {
-    pub(super) fn parse(text: &str) -> Result<Storage> {
-        match text.split_once(':') {
-            None if text == "memory" => Ok(Storage::Memory),
-            Some(("file", path)) if !path.is_empty() => Ok(Storage::File(path.into())),
-            _ => Err(Error::usage(format!("{text:?} is neither memory nor file:PATH"))),
-        }
-    }
-
-    /// Returns the value in a row, without the path.
-    pub(super) fn name(&self) -> &'static str {
-        match self {
-            Storage::Memory => "memory",
-            Storage::File(_) => "file",
-        }
-    }
-
-    /// Returns the text that `parse` reads.
-    pub(super) fn text(&self) -> String {
-        match self {
-            Storage::Memory => "memory".into(),
-            Storage::File(path) => format!("file:{}", path.display()),
-        }
-    }
-
-    pub(super) fn path(&self) -> Option<&Path> {
-        match self {
-            Storage::Memory => None,
-            Storage::File(path) => Some(path),
-        }
-    }
-}
 
 /// Number and data of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -67,10 +27,30 @@ pub(super) struct RunId {
     pub(super) data: Data,
 }
 
+ombx_core::axis! {
+    /// Work of the first and the last phase on buffers in memory
+    pub(super) enum EndWork: "ends", Always, default Work {
+        /// The first phase fills each buffer, the last phase reads and compares each
+        Work = "work",
+        /// None while runs are timed: the first phase sends two buffers again and again, the last phase keeps what arrives
+        Idle = "idle",
+    }
+}
+
+impl EndWork {
+    /// Returns the data of timed runs.
+    pub(super) fn data(self) -> Data {
+        match self {
+            EndWork::Work => Data::Fresh,
+            EndWork::Idle => Data::Repeated,
+        }
+    }
+}
+
 /// The data of a source in memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Data {
-    /// The content of its two buffers, again and again. Nothing is written or compared in timed runs.
+    /// The content of its two buffers, again and again. Nothing is written or compared during the run.
     Repeated,
     /// A new pattern in each buffer. The sink compares every byte as it arrives.
     Fresh,
@@ -80,25 +60,64 @@ pub(super) enum Data {
 pub(super) struct Ends {
     pub(super) shape: Shape,
     node: u32,
-    source: Option<(PathBuf, File)>,
-    sink: Option<(PathBuf, File)>,
+    source: Option<OpenFile>,
+    sink: Option<OpenFile>,
+    /// Checksum of each block that should arrive, by buffer, then by block. Used if the source is a file.
+    expected: Vec<u64>,
 }
 
-/// A wrong byte: number of the block in the node's section, byte in it, expected and actual value.
+/// A file of a source or a sink.
+struct OpenFile {
+    what: &'static str,
+    path: PathBuf,
+    file: File,
+    /// Position of this node's section in the file.
+    section: u32,
+}
+
+/// First wrong byte: number of the block in the node's section, byte in it, expected and actual value. The values are equal if
+/// only a checksum differed.
 pub(super) type Wrong = [u64; 4];
 
+impl OpenFile {
+    fn new(what: &'static str, path: PathBuf, file: io::Result<File>, section: u32) -> Result<OpenFile> {
+        match file {
+            Ok(file) => Ok(OpenFile { what, path, file, section }),
+            Err(e) => Err(Error::storage(format!("{what} file {}: {e}", path.display()))),
+        }
+    }
+
+    fn failed(&self, e: &io::Error) -> Error {
+        Error::storage(format!("{} file {}: {e}", self.what, self.path.display()))
+    }
+
+    fn is_regular(&self) -> bool {
+        self.file.metadata().is_ok_and(|facts| facts.is_file())
+    }
+
+    fn offset(&self, shape: &Shape, buffer: u32, block: u32) -> u64 {
+        shape.offset(self.section, buffer, block)
+    }
+
+    fn read(&self, into: &mut [u8], offset: u64) -> Result<()> {
+        self.file.read_exact_at(into, offset).map_err(|e| self.failed(&e))
+    }
+}
+
 impl Ends {
-    /// Opens the files of source and sink.
+    /// Opens the files of source and sink. Makes a source of this node that does not exist.
     pub(super) fn open(shape: Shape, node: u32, source: &Storage, sink: &Storage) -> Result<Ends> {
-        let opened = |path: &Path, what: &str, file: io::Result<File>| -> Result<(PathBuf, File)> {
-            let file = file.map_err(|e| Error::storage(format!("{what} file {}: {e}", path.display())))?;
-            Ok((path.to_path_buf(), file))
-        };
-        let source = source.path().map(|path| opened(path, "source", File::open(path))).transpose()?;
-        let writable =
-            |path: &Path| OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path);
-        let sink = sink.path().map(|path| opened(path, "sink", writable(path))).transpose()?;
-        Ok(Ends { shape, node, source, sink })
+        let named = |e: Error| e.within(format!("node {node}"));
+        let source = open_source(shape, node, source).map_err(named)?;
+        let sink = open_sink(node, sink).map_err(named)?;
+        let identity = |file: &OpenFile| file.file.metadata().ok().map(|facts| (facts.dev(), facts.ino()));
+        if let (Some(source), Some(sink)) = (&source, &sink)
+            && identity(source) == identity(sink)
+        {
+            let path = source.path.display();
+            return Err(named(Error::usage(format!("source and sink are one file, {path}; choose two"))));
+        }
+        Ok(Ends { shape, node, source, sink, expected: Vec::new() })
     }
 
     /// Returns whether the process of the first phase fills buffers in a run.
@@ -111,11 +130,59 @@ impl Ends {
         self.sink.is_some() || run.data == Data::Fresh
     }
 
+    /// Returns whether the data that arrived can be compared: a sink that is no regular file cannot be read back.
+    pub(super) fn can_check(&self) -> bool {
+        self.sink.as_ref().is_none_or(OpenFile::is_regular)
+    }
+
+    /// Empties the sink's file, so that the data of an earlier run cannot pass the check.
+    pub(super) fn empty_sink(&self) -> Result<()> {
+        match &self.sink {
+            Some(sink) if sink.is_regular() => sink.file.set_len(0).map_err(|e| sink.failed(&e)),
+            _ => Ok(()),
+        }
+    }
+
+    /// Returns the checksums of all blocks of the source's file, by buffer, then by block.
+    pub(super) fn checksums(&self) -> Result<Vec<u64>> {
+        let Some(source) = &self.source else { return Ok(Vec::new()) };
+        let mut content = vec![0; self.shape.block as usize];
+        let each = |(buffer, block)| {
+            source.read(&mut content, source.offset(&self.shape, buffer, block))?;
+            Ok(checksum(&content))
+        };
+        self.blocks().map(each).collect()
+    }
+
+    /// Sets the checksums of the blocks that should arrive.
+    pub(super) fn expect(&mut self, checksums: Vec<u64>) {
+        self.expected = checksums;
+    }
+
+    /// Returns a part of block `slot` of the source's file.
+    pub(super) fn part_of_source(&self, slot: u64, offset: u64, length: usize) -> Result<Vec<u8>> {
+        let nodes = u64::from(self.shape.nodes);
+        let (Some(source), true) =
+            (&self.source, slot < u64::from(self.shape.buffers) * nodes && length as u64 <= self.shape.block)
+        else {
+            return Err(Error::fabric(format!("node {} has no block {slot} in a file", self.node)));
+        };
+        let mut content = vec![0; length];
+        let start = source.offset(&self.shape, (slot / nodes) as u32, (slot % nodes) as u32);
+        source.read(&mut content, start.saturating_add(offset)).map(|()| content)
+    }
+
     /// Fills a buffer of the first phase with the data of buffer `buffer`.
     pub(super) fn fill(&self, run: RunId, buffer: u32, memory: &mut Memory) -> Result<()> {
         for block in 0..self.shape.nodes {
-            let origin = Origin { node: self.node, block };
-            self.produce(run, origin, buffer, memory.block(buffer % SLOTS, block))?;
+            let into = memory.block(buffer % SLOTS, block);
+            match &self.source {
+                Some(source) => source.read(into, source.offset(&self.shape, buffer, block))?,
+                None => {
+                    let (fill, owner) = pattern(&self.shape, run, Origin { node: self.node, block }, buffer);
+                    fill.write(owner, slots(&self.shape), into);
+                }
+            }
         }
         Ok(())
     }
@@ -125,44 +192,48 @@ impl Ends {
         for (slot, block) in (0..SLOTS).flat_map(|slot| (0..self.shape.nodes).map(move |block| (slot, block)))
         {
             let origin = self.shape.origin(self.node, block);
-            let (fill, owner) = self.pattern(run, origin, slot);
-            fill.poison(owner, self.slots(), memory.block(slot, block));
+            let (fill, owner) = pattern(&self.shape, run, origin, slot);
+            fill.poison(owner, slots(&self.shape), memory.block(slot, block));
         }
     }
 
     /// Drains buffer `buffer` of the last phase: writes it to the sink file, or compares it if the sink is memory.
     pub(super) fn drain(&self, run: RunId, buffer: u32, memory: &mut Memory) -> Result<Option<Wrong>> {
-        let Some((path, file)) = &self.sink else { return self.compare(run, buffer, memory) };
+        let Some(sink) = &self.sink else { return Ok(self.compare(run, buffer, memory)) };
         for block in 0..self.shape.nodes {
-            let offset = self.shape.offset(self.node, buffer, block);
-            file.write_all_at(memory.block(buffer % SLOTS, block), offset)
-                .map_err(|e| Error::storage(format!("sink file {}: {e}", path.display())))?;
+            let offset = sink.offset(&self.shape, buffer, block);
+            sink.file
+                .write_all_at(memory.block(buffer % SLOTS, block), offset)
+                .map_err(|e| sink.failed(&e))?;
         }
         Ok(None)
     }
 
-    /// Compares buffer `buffer` of the last phase with the data that its origins sent.
-    pub(super) fn compare(&self, run: RunId, buffer: u32, memory: &mut Memory) -> Result<Option<Wrong>> {
-        for block in 0..self.shape.nodes {
-            let wrong = self.differs(run, buffer, block, memory.block(buffer % SLOTS, block))?;
-            if wrong.is_some() {
-                return Ok(wrong);
+    /// Compares buffer `buffer` of the last phase with the data that its origins sent. Keeps the first wrong block.
+    pub(super) fn compare(&self, run: RunId, buffer: u32, memory: &mut Memory) -> Option<Wrong> {
+        let slot = buffer % SLOTS;
+        (0..self.shape.nodes).find_map(|block| {
+            let wrong = self.differs(run, buffer, block, memory.block(slot, block));
+            if wrong.is_some() && memory.wrong().is_none() {
+                let content = memory.block(slot, block).to_vec();
+                memory.kept().copy_from_slice(&content);
             }
-        }
-        Ok(None)
+            wrong
+        })
     }
 
-    /// Reads this node's section of the sink's file and compares it with the data that its origins sent.
-    pub(super) fn read_back(&self, run: RunId) -> Result<Option<Wrong>> {
-        let Some((path, file)) = &self.sink else { return Ok(None) };
+    /// Reads this node's section of the sink's file and compares it with the data that its origins sent. Keeps the first wrong
+    /// block in `memory`.
+    pub(super) fn read_back(&self, run: RunId, memory: &mut Memory) -> Result<Option<Wrong>> {
+        let Some(sink) = &self.sink else { return Ok(None) };
         let mut found = vec![0; self.shape.block as usize];
-        for (buffer, block) in
-            (0..self.shape.buffers).flat_map(|i| (0..self.shape.nodes).map(move |block| (i, block)))
-        {
-            file.read_exact_at(&mut found, self.shape.offset(self.node, buffer, block))
-                .map_err(|e| Error::storage(format!("cannot read sink file {} back: {e}", path.display())))?;
-            let wrong = self.differs(run, buffer, block, &found)?;
+        for (buffer, block) in self.blocks() {
+            sink.file.read_exact_at(&mut found, sink.offset(&self.shape, buffer, block)).map_err(|e| {
+                Error::storage(format!("cannot read sink file {} back: {e}", sink.path.display()))
+            })?;
+            let wrong = self.differs(run, buffer, block, &found);
             if wrong.is_some() {
+                memory.kept().copy_from_slice(&found);
                 return Ok(wrong);
             }
         }
@@ -170,48 +241,73 @@ impl Ends {
     }
 
     /// Returns the first wrong byte of a block.
-    fn differs(&self, run: RunId, buffer: u32, block: u32, found: &[u8]) -> Result<Option<Wrong>> {
-        let origin = self.shape.origin(self.node, block);
+    fn differs(&self, run: RunId, buffer: u32, block: u32, found: &[u8]) -> Option<Wrong> {
         let slot = u64::from(buffer) * u64::from(self.shape.nodes) + u64::from(block);
         if self.source.is_some() {
-            let mut expected = vec![0; found.len()];
-            self.produce(run, origin, buffer, &mut expected)?;
-            let differing = found.iter().zip(&expected).zip(0..).find(|((f, e), _)| f != e);
-            return Ok(differing.map(|((f, e), byte)| [slot, byte, u64::from(*e), u64::from(*f)]));
+            return (self.expected.get(slot as usize) != Some(&checksum(found))).then_some([slot, 0, 0, 0]);
         }
-        let (fill, owner) = self.pattern(run, origin, buffer);
-        Ok(match fill.check(owner, self.slots(), found, Rank(self.node)) {
+        let (fill, owner) = pattern(&self.shape, run, self.shape.origin(self.node, block), buffer);
+        match fill.check(owner, slots(&self.shape), found, Rank(self.node)) {
             Check::Failed(m) => Some([slot, m.byte, m.expected.into(), m.actual.into()]),
             _ => None,
-        })
-    }
-
-    /// Writes the content of a block at its source.
-    fn produce(&self, run: RunId, origin: Origin, buffer: u32, into: &mut [u8]) -> Result<()> {
-        if let Some((path, file)) = &self.source {
-            let offset = self.shape.offset(origin.node, buffer, origin.block);
-            return file
-                .read_exact_at(into, offset)
-                .map_err(|e| Error::storage(format!("source file {}: {e}", path.display())));
         }
-        let (fill, owner) = self.pattern(run, origin, buffer);
-        fill.write(owner, self.slots(), into);
-        Ok(())
     }
 
-    /// Returns the layout of a block for the payload's pattern: one message.
-    fn slots(&self) -> Slots {
-        Slots { bytes: self.shape.block, count: 1, stride: self.shape.block }
+    /// Returns buffer and block of every block of a section, in order.
+    fn blocks(&self) -> impl Iterator<Item = (u32, u32)> + use<> {
+        blocks(self.shape)
     }
+}
 
-    /// Returns the pattern of a block, which differs for every node, block, buffer and run.
-    fn pattern(&self, run: RunId, origin: Origin, buffer: u32) -> (Fill, Rank) {
-        let buffer = match run.data {
-            Data::Repeated => buffer % SLOTS,
-            Data::Fresh => buffer,
-        };
-        let round = u64::from(run.number) << 32 | u64::from(buffer);
-        let fill = Fill { round, bytes: self.shape.block, iterations: 1 };
-        (fill, Rank(origin.node * self.shape.nodes + origin.block))
+fn blocks(shape: Shape) -> impl Iterator<Item = (u32, u32)> {
+    (0..shape.buffers).flat_map(move |buffer| (0..shape.nodes).map(move |block| (buffer, block)))
+}
+
+fn open_source(shape: Shape, node: u32, source: &Storage) -> Result<Option<OpenFile>> {
+    let Some(path) = source.path_of(node) else { return Ok(None) };
+    if source.is_of_node() {
+        if !path.exists() {
+            make_source(shape, node, &path)?;
+        }
+        source.check_size(&shape, node)?;
     }
+    let file = File::open(&path);
+    OpenFile::new("source", path, file, source.section_of(node)).map(Some)
+}
+
+/// Writes a source file of one node, with a different pattern in each block.
+fn make_source(shape: Shape, node: u32, path: &Path) -> Result<()> {
+    let file = OpenOptions::new().write(true).create_new(true).open(path);
+    let made = OpenFile::new("source", path.to_owned(), file, 0)?;
+    let mut content = vec![0; shape.block as usize];
+    for (buffer, block) in blocks(shape) {
+        let run = RunId { number: 0, data: Data::Fresh };
+        let (fill, owner) = pattern(&shape, run, Origin { node, block }, buffer);
+        fill.write(owner, slots(&shape), &mut content);
+        let written = made.file.write_all_at(&content, made.offset(&shape, buffer, block));
+        written.map_err(|e| made.failed(&e))?;
+    }
+    Ok(())
+}
+
+fn open_sink(node: u32, sink: &Storage) -> Result<Option<OpenFile>> {
+    let Some(path) = sink.path_of(node) else { return Ok(None) };
+    let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&path);
+    OpenFile::new("sink", path, file, sink.section_of(node)).map(Some)
+}
+
+/// Returns the layout of a block for the payload's pattern: one message.
+fn slots(shape: &Shape) -> Slots {
+    Slots { bytes: shape.block, count: 1, stride: shape.block }
+}
+
+/// Returns the pattern of a block, which differs for every node, block, buffer and run.
+fn pattern(shape: &Shape, run: RunId, origin: Origin, buffer: u32) -> (Fill, Rank) {
+    let buffer = match run.data {
+        Data::Repeated => buffer % SLOTS,
+        Data::Fresh => buffer,
+    };
+    let round = u64::from(run.number) << 32 | u64::from(buffer);
+    let fill = Fill { round, bytes: shape.block, iterations: 1 };
+    (fill, Rank(origin.node * shape.nodes + origin.block))
 }

@@ -7,23 +7,41 @@ use ombx_core::{
     system::host_name::check_host,
 };
 
-use crate::socket::host::{address_towards, is_here};
+use crate::{
+    control::RemoteShell,
+    socket::host::{address_towards, is_here},
+};
 
 /// The hosts of a pipeline. Node n is on host n modulo their number.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Hosts(Vec<String>);
+pub(super) struct Hosts {
+    names: Vec<String>,
+    /// Starts nodes on other hosts.
+    pub(super) shell: RemoteShell,
+}
 
 impl Hosts {
-    /// Reads a list with commas; an empty one means this host.
+    /// Reads a list with commas; an empty one means this host. Other hosts are reached by ssh.
     pub(super) fn parse(text: &str) -> Result<Hosts> {
         let names = text.split(',').filter(|name| !name.is_empty());
-        names.map(|name| check_host(name).map(str::to_owned)).collect::<Result<_>>().map(Hosts)
+        let names = names.map(|name| check_host(name).map(str::to_owned)).collect::<Result<_>>()?;
+        Ok(Hosts { names, shell: RemoteShell::ssh(&[]) })
+    }
+
+    /// Reaches other hosts by another program.
+    pub(super) fn reached_by(self, shell: RemoteShell) -> Hosts {
+        Hosts { shell, ..self }
     }
 
     /// Returns the host of a node; `None` for this host.
     pub(super) fn of(&self, node: u32) -> Option<&str> {
-        let names = self.0.len().max(1);
-        self.0.get(node as usize % names).map(String::as_str).filter(|name| !is_here(name))
+        let names = self.names.len().max(1);
+        self.names.get(node as usize % names).map(String::as_str).filter(|name| !is_here(name))
+    }
+
+    /// Returns how many nodes with smaller numbers are on the host of a node.
+    pub(super) fn earlier(&self, node: u32) -> u32 {
+        (0..node).filter(|other| self.of(*other) == self.of(node)).count() as u32
     }
 
     /// Returns how many of the nodes are on this host.
@@ -33,7 +51,7 @@ impl Hosts {
 
     /// Returns whether all nodes are on this host, so that they share a clock.
     pub(super) fn are_here(&self) -> bool {
-        self.0.iter().all(|name| is_here(name))
+        self.names.iter().all(|name| is_here(name))
     }
 
     /// Returns the address on which nodes listen; `None` for every address.
@@ -59,7 +77,7 @@ impl Hosts {
 
     /// Returns the address of this host towards the first of the others.
     fn own_address(&self) -> Result<IpAddr> {
-        let other = self.0.iter().find(|name| !is_here(name)).map_or("", String::as_str);
+        let other = self.names.iter().find(|name| !is_here(name)).map_or("", String::as_str);
         address_towards(other).map_err(|e| Error::fabric(format!("no route to {other}: {e}")))
     }
 }
@@ -74,6 +92,7 @@ mod tests {
         let places: Vec<Option<&str>> = (0..4).map(|node| hosts.of(node)).collect();
         assert_eq!(places, [None, Some("n02"), Some("me@n03"), None]);
         assert_eq!((hosts.local(4), hosts.are_here(), hosts.listen_address()), (2, false, None));
+        assert_eq!([0, 1, 2, 3, 4, 6].map(|node| hosts.earlier(node)), [0, 0, 0, 1, 1, 2]);
         assert_eq!(hosts.address(2, 70).unwrap(), "n03:70");
         assert_eq!(Hosts::parse("fe80::1").unwrap().address(0, 70).unwrap(), "[fe80::1]:70");
         assert!(Hosts::parse("a,-oProxyCommand=x").is_err());

@@ -24,7 +24,7 @@ pub const SUBCOMMAND: &str = "pipeline-process";
 /// Starts a role on this host, without its task.
 pub(super) fn start(execution: Execution, name: String, run_role: RunRole) -> Result<Started> {
     match execution {
-        Execution::Process => Started::with_socket(process::command(None, &[], SUBCOMMAND, &[&name])?, name),
+        Execution::Process => Started::with_socket(process::command(None, SUBCOMMAND, &[&name])?, name),
         Execution::Thread => {
             // A failure to report the role's error means that the parent has ended.
             Started::thread(name, move |channel| drop(run_role(channel, Execution::Thread)))

@@ -3,6 +3,7 @@
 use std::{
     os::fd::{AsFd, OwnedFd},
     sync::atomic::{AtomicU32, Ordering::SeqCst},
+    time::Duration,
 };
 
 use ombx_core::{
@@ -15,6 +16,7 @@ use super::{
     shape::{SLOTS, Shape},
     shared_memory::SharedMemory,
 };
+use crate::socket::{Deadline, deadline::timespec};
 
 /// A counter that processes wait for. The counters of a buffer count over all its uses in a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -69,7 +71,7 @@ pub(super) struct Memory {
 impl Memory {
     /// Allocates the memory of a phase.
     pub(super) fn create(shape: &Shape) -> Result<OwnedFd> {
-        let length = header(shape) + SLOTS as usize * shape.nodes as usize * shape.stride();
+        let length = header(shape) + (SLOTS as usize * shape.nodes as usize + 1) * shape.stride();
         SharedMemory::create("ombx-pipeline", length)
             .map_err(|e| Error::fabric(format!("cannot allocate {} MiB of shared memory: {e}", length >> 20)))
     }
@@ -87,6 +89,11 @@ impl Memory {
         self.shared.bytes(index * self.shape.stride(), self.shape.block as usize)
     }
 
+    /// Returns the place of a block that is kept after a run, because its content is wrong.
+    pub(super) fn kept(&mut self) -> &mut [u8] {
+        self.block(SLOTS, 0)
+    }
+
     /// Waits until a counter is at least `least`; returns the nanoseconds, 0 if it did not wait.
     pub(super) fn wait(&self, counter: Counter, least: u32) -> u64 {
         let word = self.shared.word(counter.place());
@@ -95,27 +102,38 @@ impl Memory {
         }
         let since = host_ns();
         match self.wait_mode {
-            WaitMode::Sleep => self.sleep(counter, word, least),
+            WaitMode::Sleep => {
+                while word.load(SeqCst) < least {
+                    self.sleep(counter, least, None);
+                }
+            }
             WaitMode::Spin => spin(word, least),
         }
         host_ns().saturating_sub(since)
     }
 
-    fn sleep(&self, counter: Counter, word: &AtomicU32, least: u32) {
-        let sleepers = self.shared.word(counter.place() + SLEEPERS);
-        loop {
-            // Incremented before the counter is read again: a process that advances it later sees that it must wake this one.
-            sleepers.fetch_add(1, SeqCst);
-            let seen = word.load(SeqCst);
-            if seen < least {
-                // Fails if interrupted or if the counter has changed: the loop reads it again.
-                let _ = futex::wait(word, futex::Flags::empty(), seen, None);
-            }
-            sleepers.fetch_sub(1, SeqCst);
-            if word.load(SeqCst) >= least {
-                return;
-            }
+    /// Waits asleep until a counter is at least `least`, for at most `limit`; returns whether it is.
+    pub(super) fn sleep_at_most(&self, counter: Counter, least: u32, limit: Duration) -> bool {
+        let deadline = Deadline::after(limit);
+        while self.read(counter) < least {
+            let Some(left) = deadline.left() else { return false };
+            self.sleep(counter, least, Some(left));
         }
+        true
+    }
+
+    /// Sleeps until a counter changes, if it is below `least`. May wake earlier.
+    fn sleep(&self, counter: Counter, least: u32, limit: Option<Duration>) {
+        let word = self.shared.word(counter.place());
+        let sleepers = self.shared.word(counter.place() + SLEEPERS);
+        // Incremented before the counter is read again: a process that advances it later sees that it must wake this one.
+        sleepers.fetch_add(1, SeqCst);
+        let seen = word.load(SeqCst);
+        if seen < least {
+            // Fails if interrupted or if the counter has changed: the caller reads it again.
+            let _ = futex::wait(word, futex::Flags::empty(), seen, limit.map(timespec).as_ref());
+        }
+        sleepers.fetch_sub(1, SeqCst);
     }
 
     /// Adds to a counter and wakes the processes that wait for it.
@@ -179,6 +197,16 @@ impl Memory {
         stamps(&self.shape) + 8 * (buffer * self.shape.nodes + block) as usize
     }
 
+    /// Records how long the process of the phase filled or read buffers in a run, in nanoseconds.
+    pub(super) fn set_end_work(&self, ns: u64) {
+        self.shared.long(END_WORK).store(ns, SeqCst);
+    }
+
+    /// Returns how long the process of the phase filled or read buffers in the last run.
+    pub(super) fn end_work(&self) -> u64 {
+        self.shared.long(END_WORK).load(SeqCst)
+    }
+
     /// Records the first wrong byte of a run.
     pub(super) fn set_wrong(&self, numbers: [u64; 4]) {
         for (at, number) in (WRONG..).step_by(8).zip([1].into_iter().chain(numbers)) {
@@ -237,9 +265,10 @@ pub(super) fn pause(polls: u32) -> u32 {
     }
 }
 
-/// Offset of the records after the counters: the first wrong byte, waiting times and time stamps.
+/// Offset of the records after the counters: the first wrong byte, the work of the phase, waiting times and time stamps.
 const RECORDS: usize = COUNTERS * LINE;
 const WRONG: usize = RECORDS;
+const END_WORK: usize = WRONG + 5 * 8;
 const WAITS: usize = RECORDS + LINE;
 
 fn waits_at(worker: u32, lack: Lack) -> usize {

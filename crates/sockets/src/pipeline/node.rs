@@ -7,6 +7,7 @@ use std::{
         Arc, Mutex, PoisonError,
         mpsc::{self, Receiver},
     },
+    time::Duration,
 };
 
 use ombx_core::{
@@ -22,7 +23,7 @@ use super::{
     memory::{AHEAD, Counter, Lack, Memory},
     phase::start_value,
     shape::{SLOTS, Shape},
-    task::{Assignment, Plan, Role, RunRole},
+    task::{Assignment, Place, Plan, Role, RunRole},
 };
 use crate::control::{Channel, Kind, Message, MessageWriter, ProcessGroup, Token};
 
@@ -63,12 +64,12 @@ impl Node<'_> {
     fn serve(&self, texts: &[String], phases: &Phases) -> std::result::Result<(), Failure> {
         let Node { plan, node, .. } = *self;
         let shape = plan.shape;
-        let token: Token = texts.get(2).map_or("", String::as_str).parse()?;
-        let at = texts.get(3).and_then(|address| address.parse().ok());
-        let listener = connect::listen(at, token)?;
+        let token: Token = texts.first().map_or("", String::as_str).parse()?;
+        let at = texts.get(1).and_then(|address| address.parse().ok());
+        let listener = connect::listen(at, &plan.socket, token)?;
         self.write(&Message::new(Kind::Port).numbers([listener.port().into()]))?;
         let peers = self.messages.recv().map_err(|_| self.gone(std::io::ErrorKind::BrokenPipe.into()))?;
-        let connections = connect::connect(&shape, node, listener, token, &peers.texts, self.parent)?;
+        let connections = connect::connect(plan, node, listener, token, &peers.texts, self.parent)?;
 
         let ends = Ends::open(shape, node, &plan.source, &plan.sink)?;
         let memories = (0..shape.phases).map(|_| Memory::create(&shape)).collect::<Result<Vec<_>>>()?;
@@ -85,8 +86,11 @@ impl Node<'_> {
         *phases.lock().unwrap_or_else(PoisonError::into_inner) = Some(members.into_group());
         if ready {
             let mapped = memories.iter().map(|fd| Memory::map(fd, &shape, plan.wait_mode));
-            let mut runs = Runs { shape, ends, memories: mapped.collect::<Result<_>>()? };
-            self.write(&Message::new(Kind::Ready))?;
+            let can_check = u64::from(ends.can_check());
+            let memories = mapped.collect::<Result<_>>()?;
+            let (phases, parent) = (Arc::clone(phases), self.parent.clone());
+            let mut runs = Runs { shape, ends, memories, phases, parent, status: plan.status };
+            self.write(&Message::new(Kind::Ready).numbers([can_check]))?;
             while let Ok(request) = self.messages.recv() {
                 self.write(&runs.answer(&request)?)?;
             }
@@ -108,6 +112,9 @@ struct Runs {
     shape: Shape,
     ends: Ends,
     memories: Vec<Memory>,
+    phases: Phases,
+    parent: MessageWriter,
+    status: Option<Duration>,
 }
 
 impl Runs {
@@ -118,12 +125,32 @@ impl Runs {
         match request.kind {
             Kind::Prepare => self.prepare(run).map(|()| Message::new(Kind::Prepared)),
             Kind::Start => Ok(self.run(run)),
+            Kind::Checksums => Ok(Message::new(Kind::Checksums).numbers(self.ends.checksums()?)),
+            Kind::Expect => {
+                if let Some(phases) = &*self.phases.lock().unwrap_or_else(PoisonError::into_inner) {
+                    phases.send(self.memories.len() - 1, request);
+                }
+                self.ends.expect(request.numbers.clone());
+                Ok(Message::new(Kind::Ready))
+            }
+            Kind::Part => self.part(request).map(|part| Message::new(Kind::Part).data(part)),
             Kind::Check => {
                 let wrong = self.check(run)?;
                 Ok(Message::new(Kind::Checked).numbers(wrong.into_iter().flatten()))
             }
             other => Err(Error::fabric(format!("a node received an unexpected message ({other:?})"))),
         }
+    }
+
+    /// Returns a part of a block of the source's file, or of the block that the last phase has kept.
+    fn part(&mut self, request: &Message) -> Result<Vec<u8>> {
+        let [slot, offset, length] = [1, 2, 3].map(|at| request.number(at));
+        if request.number(0) == Place::Source as u64 {
+            return self.ends.part_of_source(slot, offset, length as usize);
+        }
+        let kept = self.last().kept();
+        let part = offset.checked_add(length).and_then(|end| kept.get(offset as usize..end as usize));
+        part.map(<[u8]>::to_vec).ok_or_else(|| Error::fabric("a part exceeds its block"))
     }
 
     fn first(&mut self) -> &mut Memory {
@@ -139,7 +166,8 @@ impl Runs {
     /// the first; they wait for data.
     fn prepare(&mut self, run: RunId) -> Result<()> {
         self.memories.iter().for_each(Memory::reset);
-        let Runs { shape, ends, memories } = self;
+        let Runs { shape, ends, memories, .. } = self;
+        ends.empty_sink()?;
         let [first, .., last] = memories.as_mut_slice() else { return Err(Error::fabric("too few phases")) };
         ends.poison(run, last);
         if !ends.fills(run) {
@@ -164,7 +192,15 @@ impl Runs {
             self.first().set(Counter::StartPhase, start_value(run));
         }
         self.first().set(Counter::Start, run.number);
-        self.last().wait(Counter::Done, nodes + drains);
+        match self.status {
+            Some(interval) => {
+                while !self.last().sleep_at_most(Counter::Done, nodes + drains, interval) {
+                    // Fails if the coordinator has ended: then this process ends too.
+                    let _ = self.parent.write(&self.status(began));
+                }
+            }
+            None => _ = self.last().wait(Counter::Done, nodes + drains),
+        }
         let ended = host_ns();
         self.first().wait(Counter::Done, nodes + fills);
         let between = self.memories.len() - 1;
@@ -173,7 +209,24 @@ impl Runs {
         }
         let left = (0..self.shape.buffers).map(|i| self.memories[0].stamps(i).min().unwrap_or(0));
         let arrived = (0..self.shape.buffers).map(|i| self.memories[between].stamps(i).max().unwrap_or(0));
-        Message::new(Kind::Done).numbers([began, ended]).numbers(self.waits()).numbers(left).numbers(arrived)
+        let end_work = [0, between].map(|phase| self.memories[phase].end_work());
+        Message::new(Kind::Done)
+            .numbers([began, ended])
+            .numbers(end_work)
+            .numbers(self.waits())
+            .numbers(left)
+            .numbers(arrived)
+    }
+
+    /// Returns a message about the progress of the run.
+    fn status(&self, began: u64) -> Message {
+        let last = self.memories.len() - 1;
+        let buffers = |phase: usize, counter: fn(u32) -> Counter| {
+            let blocks = (0..SLOTS).map(|slot| u64::from(self.memories[phase].read(counter(slot))));
+            blocks.sum::<u64>() / u64::from(self.shape.nodes)
+        };
+        let counts = [buffers(0, Counter::Drained), buffers(last, Counter::Filled)];
+        Message::new(Kind::Status).numbers(counts).numbers([host_ns().saturating_sub(began)])
     }
 
     /// Returns the mean nanoseconds of waiting by phase, for data and for space.
@@ -201,17 +254,12 @@ impl Runs {
         if found.is_some() {
             return Ok(found);
         }
-        if self.ends.drains(run) {
-            return self.ends.read_back(run);
-        }
-        let Runs { shape, ends, memories } = self;
+        let Runs { shape, ends, memories, .. } = self;
         let Some(last) = memories.last_mut() else { return Ok(None) };
-        for buffer in shape.buffers.saturating_sub(SLOTS)..shape.buffers {
-            let wrong = ends.compare(run, buffer, last)?;
-            if wrong.is_some() {
-                return Ok(wrong);
-            }
+        if ends.drains(run) {
+            return ends.read_back(run, last);
         }
-        Ok(None)
+        let mut buffers = shape.buffers.saturating_sub(SLOTS)..shape.buffers;
+        Ok(buffers.find_map(|buffer| ends.compare(run, buffer, last)))
     }
 }

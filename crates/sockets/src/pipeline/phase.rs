@@ -2,10 +2,10 @@
 
 use std::{
     os::fd::{AsFd, OwnedFd},
-    sync::{Mutex, PoisonError},
+    sync::{Mutex, PoisonError, mpsc},
 };
 
-use ombx_core::error::Error;
+use ombx_core::{error::Error, system::clock::host_ns};
 
 use super::{
     ends::{Data, Ends, RunId},
@@ -47,8 +47,14 @@ pub(super) fn phase(assignment: Assignment, node: u32, phase: u32) -> Result<(),
     }
     let group = Mutex::new(members.into_group());
     let end = move || group.into_inner().unwrap_or_else(PoisonError::into_inner).end();
-    let watching = watch_parent(reader, execution, drop, end)?;
-    if let Some(ends) = ends {
+    let (sender, messages) = mpsc::channel();
+    let watching = watch_parent(reader, execution, move |message| drop(sender.send(message)), end)?;
+    if let Some(mut ends) = ends {
+        if last && !plan.source.is_memory() {
+            // Fails if the node has ended: then this process ends too.
+            let Ok(expected) = messages.recv() else { return Ok(()) };
+            ends.expect(expected.numbers);
+        }
         let mut last = 0;
         loop {
             // A run in which it has no work leaves the counter unchanged.
@@ -79,27 +85,36 @@ fn run_of(value: u32) -> RunId {
 /// Fills a buffer of the first phase as soon as the senders have drained it.
 fn fill(ends: &Ends, run: RunId, memory: &mut Memory) -> Result<(), Error> {
     let nodes = ends.shape.nodes;
+    let mut filling_ns = 0;
     for buffer in (0..ends.shape.buffers).take_while(|_| ends.fills(run)) {
         let (slot, turn) = (buffer % SLOTS, buffer / SLOTS);
         memory.wait(Counter::Drained(slot), nodes * turn);
+        let since = host_ns();
         ends.fill(run, buffer, memory)?;
+        filling_ns += host_ns().saturating_sub(since);
         memory.advance(Counter::Filled(slot), nodes);
     }
+    memory.set_end_work(filling_ns);
     Ok(())
 }
 
 /// Drains a buffer of the last phase as soon as the receivers have filled it.
 fn drain(ends: &Ends, run: RunId, memory: &mut Memory) -> Result<(), Error> {
     let nodes = ends.shape.nodes;
+    let mut reading_ns = 0;
     for buffer in (0..ends.shape.buffers).take_while(|_| ends.drains(run)) {
         let (slot, turn) = (buffer % SLOTS, buffer / SLOTS);
         memory.wait(Counter::Filled(slot), nodes * (turn + 1));
-        if let Some(wrong) = ends.drain(run, buffer, memory)?
+        let since = host_ns();
+        let wrong = ends.drain(run, buffer, memory)?;
+        reading_ns += host_ns().saturating_sub(since);
+        if let Some(wrong) = wrong
             && memory.wrong().is_none()
         {
             memory.set_wrong(wrong);
         }
         memory.advance(Counter::Drained(slot), nodes);
     }
+    memory.set_end_work(reading_ns);
     Ok(())
 }

@@ -1,75 +1,82 @@
 //! Measuring a pipeline: repeats and checks runs until the stop rule is met, and fills a row.
 
-use std::{collections::BTreeMap, fs::OpenOptions, path::Path, time::Duration};
+use std::{collections::BTreeMap, time::Duration};
 
 use ombx_core::{
     benchmark::{
         Case, Figure, Figures, Metric, Work,
         payload::{Check, Mismatch},
     },
-    error::{Error, Result},
+    error::{Error, Kind, Result},
     measure::{plan::Effort, session::Session, stop},
     result::{Mark, Measurement, Outcome, Samples},
     stats::Summary,
-    system::environment::Counters,
+    system::{clock::Since, environment::Counters},
     team::Place,
     trust,
     unit::Rank,
 };
 
 use super::{
-    coordinator::{Pipeline, Run},
-    ends::Data,
+    coordinator::{NodeRun, NodeStatus, Pipeline, Run},
+    ends::{Data, EndWork},
     hosts::Hosts,
+    shape::Shape,
     task::Plan,
 };
-use crate::control::Execution;
-
 /// Number of untimed runs at the start, unless the user sets it.
 const WARMUP: u64 = 2;
 /// Maximum number of buffer times for the percentiles.
 const MAX_TIMES: usize = 1_000_000;
 
-/// Measures one case and gives the row to the session's sink. `nodes` says how the nodes on this host run.
+/// Measures one case and gives the row to the session's sink. `start` starts the pipeline.
 pub(super) fn measure(
     session: &mut Session<'_>,
     case: &Case,
     (plan, hosts): (&Plan, &Hosts),
-    nodes: Execution,
+    start: impl FnOnce(&Plan, &Hosts) -> Result<Pipeline>,
 ) -> Result<()> {
-    let mut row = empty_row(session, case, plan);
+    let mut row = empty_row(session, case, plan, None);
     session.team.name_task(&row.key);
     session.sink.starting(session.bench.name, case);
     let within = |e: Error| e.within(session.bench.name);
-    let sink = plan.sink.path();
-    if let Some(path) = sink {
-        truncate(path).map_err(within)?;
-    }
     let before = Counters::now();
+    let pipeline = match start(plan, hosts) {
+        Err(e) if e.kind() == Kind::Unsupported => {
+            row.outcome = Outcome::Skipped(e.to_string());
+            return session.sink.case(&row);
+        }
+        started => started.map_err(within)?,
+    };
     let mut measuring = Measuring {
-        pipeline: Pipeline::start(plan, hosts, nodes).map_err(within)?,
-        session,
         plan,
-        // A sink that is no regular file cannot be read back.
-        checks: session.plan.verify && sink.is_none_or(Path::is_file),
+        timed: case.choice::<EndWork>().data(),
+        checks: session.plan.verify && pipeline.can_check(),
+        session,
+        pipeline,
         check: Check::Off,
         runs: Vec::new(),
+        shown: Since::now(),
     };
     let (ending, spent) = measuring.sample().map_err(within)?;
     let counters = Counters { preemptions: 0, waited_ns: 0, slices: 0, ..Counters::now().since(before) };
     measuring.run_fresh().map_err(within)?;
     let rejected = measuring.pipeline.rejected();
-    let Measuring { check, runs, pipeline, .. } = measuring;
+    let Measuring { check, runs, pipeline, session, .. } = measuring;
     drop(pipeline);
     row.check = if session.plan.verify && check == Check::Off { Check::Unsupported } else { check };
-    if let Check::Failed(mismatch) = &row.check {
-        row.outcome = Outcome::Failed(format!("data arrived wrong at node {mismatch}"));
+    if let Check::Failed(Mismatch { rank, slot, byte, expected, actual }) = &row.check {
+        row.outcome = Outcome::Failed(format!(
+            "data arrived wrong at node {rank}, block {slot}, byte {byte}: expected {expected:#04x}, found {actual:#04x}"
+        ));
     }
     let elapsed_ns = runs.iter().map(|run| run.total_ns).collect();
     row.samples = vec![Samples { batch: 1, elapsed_ns, ..Samples::default() }];
     let samples = Measurement::combine(&row.samples, 1);
     row.summary = Summary::of(&samples);
-    row.figures = figures(plan, &runs);
+    if !runs.is_empty() {
+        row.figures = figures(plan, &runs);
+    }
     row.trust.extend(marks(plan, hosts, rejected));
     if let Some(summary) = &row.summary {
         row.trust.extend(trust::of_row(trust::RowFacts {
@@ -84,10 +91,39 @@ pub(super) fn measure(
             check: &row.check,
         }));
     }
-    session.sink.case(&row)
+    session.sink.case(&row)?;
+    if plan.status.is_some() && !runs.is_empty() {
+        for node in 0..plan.shape.nodes {
+            let empty = empty_row(session, case, plan, Some(node));
+            session.sink.case(&node_row(empty, &row, plan, &runs, node as usize))?;
+        }
+    }
+    Ok(())
 }
 
-fn empty_row(session: &Session<'_>, case: &Case, plan: &Plan) -> Measurement {
+/// Returns the row of one node. Its samples are the times of its buffers.
+fn node_row(empty: Measurement, all: &Measurement, plan: &Plan, runs: &[Run], node: usize) -> Measurement {
+    let shape = plan.shape;
+    let times = runs.iter().flat_map(|run| run.nodes[node].buffer_ns());
+    let samples =
+        vec![Samples { batch: 1, elapsed_ns: times.take(MAX_TIMES).collect(), ..Samples::default() }];
+    let mut figures = end_work(runs, |run| &run.nodes[node..=node]);
+    figures.insert("mb_per_s".into(), Figure::Value(node_mb_per_s(plan, runs, node)));
+    Measurement {
+        metric: Metric::Latency,
+        work: Some(Work { bytes: shape.buffer(), ops: shape.nodes.into(), legs: 1 }),
+        outcome: all.outcome.clone(),
+        check: all.check.clone(),
+        summary: Summary::of(&Measurement::combine(&samples, 1)),
+        samples,
+        figures,
+        trust: all.trust.iter().filter(|mark| mark.code == "crowded").cloned().chain(empty.trust).collect(),
+        ..empty
+    }
+}
+
+/// Returns the row of the pipeline or of one of its nodes, without what is measured.
+fn empty_row(session: &Session<'_>, case: &Case, plan: &Plan, node: Option<u32>) -> Measurement {
     let (bench, shape) = (session.bench, plan.shape);
     let mut axes: BTreeMap<String, String> =
         [("nodes", shape.nodes), ("phases", shape.phases), ("buffers", shape.buffers)]
@@ -97,6 +133,10 @@ fn empty_row(session: &Session<'_>, case: &Case, plan: &Plan) -> Measurement {
     for (name, end) in [("source", &plan.source), ("sink", &plan.sink)] {
         axes.insert(name.into(), end.name().into());
         own += &format!("{name}={},", end.name());
+    }
+    if let Some(node) = node {
+        axes.insert("node".into(), node.to_string());
+        own += &format!("node={node},");
     }
     axes.extend(case.axes.iter().map(|(name, value)| ((*name).into(), (*value).into())));
     let key = case.key(bench.name, false);
@@ -118,24 +158,23 @@ fn empty_row(session: &Session<'_>, case: &Case, plan: &Plan) -> Measurement {
     }
 }
 
-/// Creates or empties the sink's file, so that the data of an earlier run cannot pass the check.
-fn truncate(path: &Path) -> Result<()> {
-    let opened = OpenOptions::new().write(true).create(true).truncate(true).open(path);
-    opened.map(drop).map_err(|e| Error::storage(format!("sink file {}: {e}", path.display())))
-}
-
 /// A pipeline and its runs so far.
 struct Measuring<'r, 'a> {
     pipeline: Pipeline,
-    session: &'r Session<'a>,
+    session: &'r mut Session<'a>,
     plan: &'r Plan,
+    /// Data of timed runs.
+    timed: Data,
     checks: bool,
     check: Check,
     runs: Vec<Run>,
+    /// Time since nodes have reported.
+    shown: Since,
 }
 
 impl Measuring<'_, '_> {
-    /// Repeats timed runs until the stop rule is met. Returns the reason for stopping, and the total time of the runs.
+    /// Repeats timed runs until the stop rule is met or wrong data has arrived. Returns the reason for stopping, and the total
+    /// time of the runs.
     fn sample(&mut self) -> Result<(Option<stop::Ending>, Duration)> {
         let (warm, fixed) = match self.session.plan.effort {
             Effort::Fixed { iterations, warmup } => (warmup, Some(iterations)),
@@ -143,7 +182,10 @@ impl Measuring<'_, '_> {
         };
         let mut last_ns = 0;
         for _ in 0..warm {
-            last_ns = self.run(Data::Repeated)?.total_ns;
+            last_ns = self.run(self.timed)?.total_ns;
+            if self.has_failed() {
+                return Ok((None, Duration::ZERO));
+            }
         }
         let max_time = match self.session.plan.effort {
             Effort::Time(time) => Some(stop::extended(time, last_ns as f64)),
@@ -156,10 +198,10 @@ impl Measuring<'_, '_> {
         let mut spent_ns = 0;
         loop {
             for _ in 0..more {
-                let run = self.run(Data::Repeated)?;
+                let run = self.run(self.timed)?;
                 spent_ns += run.total_ns;
                 self.runs.push(run);
-                if matches!(self.check, Check::Failed(_)) {
+                if self.has_failed() {
                     return Ok((None, Duration::from_nanos(spent_ns)));
                 }
             }
@@ -179,22 +221,40 @@ impl Measuring<'_, '_> {
         }
     }
 
-    /// Runs once more with fresh data and compares every byte. With a source and a sink file, every run has done that already.
+    /// Returns whether wrong data has arrived. Then no further run is needed.
+    fn has_failed(&self) -> bool {
+        matches!(self.check, Check::Failed(_))
+    }
+
+    /// Runs once more with fresh data and compares every byte, if the runs have not done that already.
     fn run_fresh(&mut self) -> Result<()> {
-        let files = self.plan.source.path().is_some() && self.plan.sink.path().is_some();
-        if self.checks && !files && self.check == Check::Passed {
+        let files = !self.plan.source.is_memory() && !self.plan.sink.is_memory();
+        if self.checks && self.timed == Data::Repeated && !files && self.check == Check::Passed {
             self.run(Data::Fresh)?;
         }
         Ok(())
     }
 
-    /// Runs once and checks the data.
+    /// Runs once and checks the data. The first failure stays.
     fn run(&mut self, data: Data) -> Result<Run> {
-        if let Some(path) = self.plan.sink.path() {
-            truncate(path)?;
+        let number = self.pipeline.last_run() + 1;
+        let names: Vec<String> =
+            (0..self.plan.shape.nodes).map(|node| self.pipeline.name(node).to_owned()).collect();
+        let shape = self.plan.shape;
+        let sink = &mut self.session.sink;
+        let run = self.pipeline.run(data, |node, status| {
+            sink.status(node, &status_line(&names[node as usize], &shape, number, status));
+            sink.alive();
+        })?;
+        if self.plan.status.is_some_and(|interval| self.shown.elapsed() >= interval) {
+            self.shown = Since::now();
+            for ((node, name), times) in (0..).zip(&names).zip(&run.nodes) {
+                let all = u64::from(shape.buffers);
+                let status = NodeStatus { left: all, arrived: all, elapsed_ns: times.elapsed_ns() };
+                self.session.sink.status(node, &status_line(name, &shape, number, status));
+            }
         }
-        let run = self.pipeline.run(data)?;
-        if self.checks {
+        if self.checks && !self.has_failed() {
             self.check = match self.pipeline.check(data)? {
                 None => Check::Passed,
                 Some((node, [slot, byte, expected, actual])) => Check::Failed(Mismatch {
@@ -214,10 +274,11 @@ impl Measuring<'_, '_> {
 /// Returns the figures of buffers, nodes and phases.
 fn figures(plan: &Plan, runs: &[Run]) -> Figures {
     let shape = plan.shape;
-    let mut figures = Figures::new();
+    let mut figures = end_work(runs, |run| &run.nodes);
     let processes = shape.started_processes(plan.workers) as f64;
     figures.insert("started_processes".into(), Figure::Value(processes));
-    let times: Vec<f64> = runs.iter().flat_map(buffer_ns).take(MAX_TIMES).collect();
+    let nodes = runs.iter().flat_map(|run| &run.nodes);
+    let times: Vec<f64> = nodes.flat_map(NodeRun::buffer_ns).map(|ns| ns as f64).take(MAX_TIMES).collect();
     let of_buffers = Summary::of(&times);
     let percentiles = [
         ("buffer_p50_us", of_buffers.as_ref().map(|s| s.median), 1),
@@ -225,18 +286,15 @@ fn figures(plan: &Plan, runs: &[Run]) -> Figures {
         ("buffer_p99_us", of_buffers.as_ref().and_then(|s| s.p99).map(|p| p.value), 368),
     ];
     for (name, ns, least) in percentiles {
-        let absent = || match runs.iter().all(|run| run.one_clock) {
-            true => Figure::Unresolved(format!(
+        let absent = || {
+            Figure::Unresolved(format!(
                 "{name} needs the times of {least} buffers that do not depend on each other"
-            )),
-            false => Figure::Unresolved("needs one clock: the nodes are on different hosts".into()),
+            ))
         };
         figures.insert(name.into(), ns.map_or_else(absent, |ns| Figure::Value(ns / 1e3)));
     }
     for node in 0..shape.nodes as usize {
-        let rate = median(runs, |run| {
-            shape.section() as f64 * 1e3 / (run.nodes[node].ended - run.nodes[node].began).max(1) as f64
-        });
+        let rate = node_mb_per_s(plan, runs, node);
         figures.insert(format!("node{node}_mb_per_s"), Figure::Value(rate));
         for (phase, (lack, what)) in
             (0..shape.phases as usize).flat_map(|phase| [(0, "data"), (1, "room")].map(|lack| (phase, lack)))
@@ -249,18 +307,25 @@ fn figures(plan: &Plan, runs: &[Run]) -> Figures {
     figures
 }
 
-/// Returns the time of every buffer at every sink: from the start of sending on the first node until the whole buffer has arrived.
-fn buffer_ns(run: &Run) -> Vec<f64> {
-    if !run.one_clock {
-        return Vec::new();
-    }
-    let run = &run.nodes;
-    let buffers = run.iter().map(|node| node.left.len()).min().unwrap_or(0);
-    let of = |i: usize| {
-        let left = run.iter().map(|node| node.left[i]).min().unwrap_or(0);
-        run.iter().map(move |node| node.arrived[i].saturating_sub(left) as f64)
+/// Returns the share of the run in which the first and the last phase of some nodes worked on buffers.
+fn end_work(runs: &[Run], nodes: impl Fn(&Run) -> &[NodeRun]) -> Figures {
+    let share = |end: usize| {
+        let percent = |node: &NodeRun| 100.0 * node.end_work[end] as f64 / node.elapsed_ns() as f64;
+        median(runs, |run| nodes(run).iter().map(percent).sum::<f64>() / nodes(run).len().max(1) as f64)
     };
-    (0..buffers).flat_map(of).collect()
+    let names = ["filling_percent", "reading_percent"].into_iter().enumerate();
+    names.map(|(end, name)| (name.into(), Figure::Value(share(end)))).collect()
+}
+
+fn node_mb_per_s(plan: &Plan, runs: &[Run], node: usize) -> f64 {
+    median(runs, |run| plan.shape.section() as f64 * 1e3 / run.nodes[node].elapsed_ns() as f64)
+}
+
+/// Returns the report of a node.
+fn status_line(name: &str, shape: &Shape, run: u32, status: NodeStatus) -> String {
+    let NodeStatus { left, arrived, elapsed_ns } = status;
+    let rate = arrived as f64 * shape.buffer() as f64 * 1e3 / elapsed_ns.max(1) as f64;
+    format!("{name}: run {run}, {left} of {} buffers sent, {arrived} received, {rate:.1} MB/s", shape.buffers)
 }
 
 fn median(runs: &[Run], of: impl Fn(&Run) -> f64) -> f64 {
@@ -272,7 +337,7 @@ fn median(runs: &[Run], of: impl Fn(&Run) -> f64) -> f64 {
 fn marks(plan: &Plan, hosts: &Hosts, rejected: u64) -> Vec<Mark> {
     let shape = plan.shape;
     let busy = 2 * u64::from(shape.nodes) * u64::from(shape.nodes) * u64::from(shape.phases - 1);
-    let cpus = Place::here().cpu_numbers().len() as u64;
+    let cpus = plan.cpus.count() as u64;
     let crowded = (hosts.are_here() && busy > cpus).then(|| {
         Mark::invalid(
             "crowded",

@@ -16,7 +16,7 @@ pub(super) fn run_role(mut channel: Channel, execution: Execution) -> io::Result
     let mut task = channel.reader.read().map_err(|e| io::Error::other(e.to_string()))?;
     let parent = channel.writer.clone();
     let done = Plan::of(&task).map_err(Failure::from).and_then(|(plan, role)| {
-        let (files, texts) = (take(&mut task.files), take(&mut task.texts));
+        let (files, texts) = (take(&mut task.files), Plan::further_texts(&mut task));
         let assignment = Assignment { plan, name: role.name(), texts, files, channel, execution, run_role };
         match role {
             Role::Node { node: number } => node(assignment, number),

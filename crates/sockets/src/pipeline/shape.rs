@@ -52,6 +52,21 @@ impl Shape {
         }
     }
 
+    /// Returns the number of senders and receivers of a node.
+    pub(super) fn workers(&self) -> u32 {
+        2 * self.nodes * (self.phases - 1)
+    }
+
+    /// Returns the number of a sender among the senders and receivers of its node.
+    pub(super) fn sender(&self, phase: u32, peer: u32) -> u32 {
+        2 * self.nodes * phase + peer
+    }
+
+    /// Returns the number of a receiver among the senders and receivers of its node. The first phase has none.
+    pub(super) fn receiver(&self, phase: u32, peer: u32) -> u32 {
+        self.nodes * (2 * phase - 1) + peer
+    }
+
     /// Returns the bytes that leave the sources in one run.
     pub(super) fn bytes(&self) -> u64 {
         self.section().saturating_mul(u64::from(self.nodes))
@@ -83,15 +98,22 @@ impl Shape {
         }
     }
 
+    /// Returns the number of a block in the section of its origin, from its number in the section where it arrives.
+    pub(super) fn slot_at(&self, origin: Origin, slot: u64) -> u64 {
+        slot - slot % u64::from(self.nodes) + u64::from(origin.block)
+    }
+
     /// Returns the bytes from one block in memory to the next: each starts on a cache line.
     pub(super) fn stride(&self) -> usize {
         self.block.next_multiple_of(64) as usize
     }
 
-    /// Returns the bytes of the buffers of all phases of one node.
+    /// Returns the bytes of the buffers of all phases of one node, with a block of each phase that is kept.
     pub(super) fn memory_of_a_node(&self) -> u64 {
         let block = self.block.saturating_add(63) / 64 * 64;
-        [self.nodes, SLOTS, self.phases].iter().fold(block, |sum, part| sum.saturating_mul(u64::from(*part)))
+        [self.nodes * SLOTS + 1, self.phases]
+            .iter()
+            .fold(block, |sum, part| sum.saturating_mul(u64::from(*part)))
     }
 
     /// Returns whether a user could choose this shape. Checks shapes that come from another process.
@@ -150,6 +172,15 @@ mod tests {
         assert_eq!(shape(3, 3).processes(), 3 + 45);
         assert_eq!(shape(1, 2).processes(), 5);
         assert_eq!(shape(4, 4).processes(), 4 * (1 + 4 + 24));
+    }
+
+    #[test]
+    fn senders_and_receivers_are_numbered_once() {
+        let shape = shape(3, 4);
+        let senders = (0..3).flat_map(|phase| (0..3).map(move |peer| shape.sender(phase, peer)));
+        let receivers = (1..4).flat_map(|phase| (0..3).map(move |peer| shape.receiver(phase, peer)));
+        let all: BTreeSet<u32> = senders.chain(receivers).collect();
+        assert_eq!(all, (0..shape.workers()).collect());
     }
 
     #[test]

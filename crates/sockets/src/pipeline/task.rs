@@ -1,11 +1,17 @@
 //! The tasks of a pipeline's processes.
 
-use std::{io, net::IpAddr, os::fd::OwnedFd};
+use std::{io, net::IpAddr, os::fd::OwnedFd, time::Duration};
 
 use ombx_core::error::{Error, Result};
 
-use super::{ends::Storage, memory::WaitMode, shape::Shape};
-use crate::control::{Channel, Execution, Kind, Message, Token};
+use super::{memory::WaitMode, shape::Shape, storage::Storage, worker_cpus::WorkerCpus};
+use crate::{
+    control::{Channel, Execution, Kind, Message, Token},
+    socket::SocketOptions,
+};
+
+/// Number of texts of a task that belong to the plan.
+const PLAN_TEXTS: usize = 4;
 
 /// What all processes of a pipeline know.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -16,6 +22,13 @@ pub(super) struct Plan {
     pub(super) wait_mode: WaitMode,
     pub(super) source: Storage,
     pub(super) sink: Storage,
+    /// Options of the connections.
+    pub(super) socket: SocketOptions,
+    pub(super) cpus: WorkerCpus,
+    /// Number of senders and receivers of earlier nodes on the same host.
+    pub(super) earlier_workers: u32,
+    /// Interval at which nodes report their progress; `None` if they do not.
+    pub(super) status: Option<Duration>,
 }
 
 /// The role of a process. Nodes and phases are counted from 0.
@@ -82,13 +95,21 @@ impl Plan {
             .numbers(role.numbers().map(u64::from))
             .numbers([nodes, phases, buffers].map(u64::from))
             .numbers([block, self.workers as u64, self.wait_mode as u64])
+            .numbers([self.socket.buffer.unwrap_or(0) as u64, self.earlier_workers.into()])
+            .numbers([self.status.map_or(0, |interval| interval.as_nanos() as u64)])
             .texts([self.source.text(), self.sink.text()])
+            .texts([self.socket.congestion.clone().unwrap_or_default(), self.cpus.text().to_owned()])
     }
 
     /// Returns the task of a node, with the token and the address on which it listens: `None` for every address.
     pub(super) fn node_task(&self, node: u32, token: Token, at: Option<IpAddr>) -> Message {
         let at = at.map_or(String::new(), |at| at.to_string());
         self.task(Role::Node { node }).texts([token.to_string(), at])
+    }
+
+    /// Returns the texts of a task after those of the plan.
+    pub(super) fn further_texts(message: &mut Message) -> Vec<String> {
+        message.texts.split_off(PLAN_TEXTS.min(message.texts.len()))
     }
 
     /// Reads a task; fails if it exceeds the limits of a pipeline.
@@ -105,7 +126,8 @@ impl Plan {
         let shape =
             Shape { nodes: number(4), phases: number(5), buffers: number(6), block: message.number(7) };
         if message.kind != Kind::Task
-            || message.numbers.len() < 10
+            || message.numbers.len() < 13
+            || message.texts.len() < PLAN_TEXTS
             || !shape.is_within_limits()
             || !role.is_of(&shape)
         {
@@ -113,9 +135,33 @@ impl Plan {
         }
         let workers = if message.number(8) == 0 { Execution::Process } else { Execution::Thread };
         let wait_mode = if message.number(9) == 0 { WaitMode::Sleep } else { WaitMode::Spin };
-        let (source, sink) = (Storage::parse(message.text(0))?, Storage::parse(message.text(1))?);
-        Ok((Plan { shape, workers, wait_mode, source, sink }, role))
+        let socket = SocketOptions {
+            buffer: Some(message.number(10) as usize).filter(|bytes| *bytes > 0),
+            congestion: Some(message.text(2).to_owned()).filter(|name| !name.is_empty()),
+            ..SocketOptions::default()
+        };
+        let plan = Plan {
+            shape,
+            workers,
+            wait_mode,
+            source: Storage::parse(message.text(0))?,
+            sink: Storage::parse(message.text(1))?,
+            socket,
+            cpus: WorkerCpus::parse(message.text(3))?,
+            earlier_workers: number(11),
+            status: Some(Duration::from_nanos(message.number(12))).filter(|interval| !interval.is_zero()),
+        };
+        Ok((plan, role))
     }
+}
+
+/// Where a node reads a part of a block.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Place {
+    /// In the source's file.
+    Source = 0,
+    /// In the block that the last phase has kept.
+    Kept = 1,
 }
 
 /// Function that runs a role: receives its task from the channel and returns when the role has ended.
@@ -125,7 +171,7 @@ pub(super) type RunRole = fn(Channel, Execution) -> io::Result<()>;
 pub(super) struct Assignment {
     pub(super) plan: Plan,
     pub(super) name: String,
-    /// Texts of the task; the first two belong to the plan.
+    /// Texts of the task after those of the plan.
     pub(super) texts: Vec<String>,
     pub(super) files: Vec<OwnedFd>,
     /// The channel to the process that started this one.
@@ -137,15 +183,43 @@ pub(super) struct Assignment {
 }
 
 #[cfg(test)]
+impl Plan {
+    /// Returns the plan of a pipeline of threads from memory to memory.
+    pub(super) fn of_test(shape: Shape) -> Plan {
+        Plan {
+            shape,
+            workers: Execution::Thread,
+            wait_mode: WaitMode::Sleep,
+            source: Storage::Memory,
+            sink: Storage::Memory,
+            socket: SocketOptions::default(),
+            cpus: WorkerCpus::Any,
+            earlier_workers: 0,
+            status: None,
+        }
+    }
+}
+
+#[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn a_task_is_decoded_as_encoded() {
         let shape = Shape { nodes: 3, phases: 4, buffers: 5, block: 1 << 40 };
-        let sink = Storage::File("/tmp/a:b c".into());
-        let (workers, wait_mode) = (Execution::Thread, WaitMode::Spin);
-        let plan = Plan { shape, workers, wait_mode, source: Storage::Memory, sink };
+        let plan = Plan {
+            wait_mode: WaitMode::Spin,
+            sink: Storage::File("/tmp/a:b c".into()),
+            socket: SocketOptions {
+                buffer: Some(1 << 20),
+                congestion: Some("reno".into()),
+                ..SocketOptions::default()
+            },
+            cpus: WorkerCpus::parse("0-3").unwrap(),
+            earlier_workers: 36,
+            status: Some(Duration::from_millis(500)),
+            ..Plan::of_test(shape)
+        };
         for role in [
             Role::Node { node: 2 },
             Role::Phase { node: 1, phase: 3 },

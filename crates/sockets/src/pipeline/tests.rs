@@ -1,19 +1,31 @@
 //! Whole pipelines, with threads in place of processes.
 
+mod files;
+
 use std::{fs, path::PathBuf};
 
 use ombx_core::{
-    benchmark::{AxisValue, Case, Figure, payload::Check},
+    benchmark::{AxisValue, Case, Choice, Figure, payload::Check},
     error::Kind,
-    measure::plan::Effort,
-    result::Outcome,
+    measure::{
+        plan::Effort,
+        runner::{Part, run_all},
+        sink::Sink,
+    },
+    result::{Measurement, Outcome, Run, Tally},
+    system::clock::Clock,
+    team::{Alone, Fabric},
     testkit,
 };
 
-use super::{coordinator::Pipeline, ends::Data, *};
+use super::{
+    ends::{Data, Ends, RunId},
+    memory::Memory,
+    *,
+};
 
 fn planned(shape: Shape, wait_mode: WaitMode, source: Storage, sink: Storage) -> Plan {
-    Plan { shape, workers: Execution::Thread, wait_mode, source, sink }
+    Plan { wait_mode, source, sink, ..Plan::of_test(shape) }
 }
 
 fn started(plan: &Plan) -> Result<Pipeline> {
@@ -43,15 +55,6 @@ impl Drop for Directory {
     }
 }
 
-fn noise(length: usize) -> Vec<u8> {
-    let mut state = 7u64;
-    let next = |_| {
-        state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-        (state >> 56) as u8
-    };
-    (0..length).map(next).collect()
-}
-
 #[test]
 fn every_byte_arrives_in_every_shape() {
     let shapes =
@@ -62,7 +65,7 @@ fn every_byte_arrives_in_every_shape() {
             let plan = planned(shape, wait_mode, Storage::Memory, Storage::Memory);
             let mut pipeline = started(&plan).unwrap();
             for data in [Data::Repeated, Data::Fresh, Data::Repeated, Data::Fresh] {
-                let run = pipeline.run(data).unwrap().nodes;
+                let run = pipeline.run(data, |_, _| {}).unwrap().nodes;
                 assert_eq!(pipeline.check(data).unwrap(), None, "{shape:?} {wait_mode:?} {data:?}");
                 assert_eq!(run.len(), nodes as usize);
                 for node in run {
@@ -80,74 +83,36 @@ fn a_wrong_block_is_found() {
     let shape = Shape { nodes: 2, phases: 3, buffers: 5, block: 100 };
     let plan = planned(shape, WaitMode::Sleep, Storage::Memory, Storage::Memory);
     let mut pipeline = started(&plan).unwrap();
-    pipeline.run(Data::Repeated).unwrap();
-    // The data is that of an earlier run: the fourth buffer, its first block, its first byte.
-    pipeline.skip_run();
+    // The check expects the data of the next run. It finds the fourth buffer, its first block, its first byte.
+    pipeline.fail_check_of(1);
+    pipeline.run(Data::Repeated, |_, _| {}).unwrap();
     let (node, [slot, byte, expected, actual]) = pipeline.check(Data::Repeated).unwrap().unwrap();
     assert_eq!((node, slot, byte), (0, 6, 0));
     assert_ne!(expected, actual);
 }
 
-/// Returns the expected content of the sink's file, computed phase by phase: block j of node a becomes block a of node j.
-fn passed_on(nodes: usize, phases: usize, buffers: usize, block: usize, source: &[u8]) -> Vec<u8> {
-    let section = buffers * nodes * block;
-    let mut now: Vec<Vec<Vec<u8>>> = (0..nodes)
-        .map(|n| source[n * section..][..section].chunks(block).map(<[u8]>::to_vec).collect())
-        .collect();
-    for _ in 1..phases {
-        let mut next = now.clone();
-        for (buffer, (from, to)) in
-            (0..buffers).flat_map(|i| (0..nodes).flat_map(move |a| (0..nodes).map(move |b| (i, (a, b)))))
-        {
-            next[to][buffer * nodes + from] = now[from][buffer * nodes + to].clone();
-        }
-        now = next;
-    }
-    now.concat().concat()
-}
-
 #[test]
-fn a_file_arrives_transposed_as_documented() {
-    let directory = Directory::new("files");
-    for (nodes, phases, buffers, block) in
-        [(1, 2, 3, 10), (2, 2, 4, 33), (3, 3, 2, 64), (3, 4, 5, 100), (4, 2, 1, 1)]
-    {
-        let bytes = noise((nodes * nodes * buffers * block) as usize);
-        let source = directory.file("source", &bytes);
-        let sink = directory.file("sink", b"");
-        let shape = Shape { nodes, phases, buffers, block: block.into() };
-        let plan = planned(shape, WaitMode::Sleep, Storage::File(source), Storage::File(sink.clone()));
-        let mut pipeline = started(&plan).unwrap();
-        pipeline.run(Data::Repeated).unwrap();
-        assert_eq!(pipeline.check(Data::Repeated).unwrap(), None);
-        let sizes = [nodes, phases, buffers, block].map(|n| n as usize);
-        let found = fs::read(sink).unwrap();
-        assert!(found == passed_on(sizes[0], sizes[1], sizes[2], sizes[3], &bytes), "{shape:?}");
-        assert_eq!(found == bytes, nodes == 1 || phases % 2 == 1, "{shape:?}");
+fn the_last_phase_finds_a_wrong_byte_of_every_buffer() {
+    let shape = Shape { nodes: 1, phases: 2, buffers: 5, block: 100 };
+    let fd = Memory::create(&shape).unwrap();
+    let mut memory = Memory::map(&fd, &shape, WaitMode::Sleep).unwrap();
+    let ends = Ends::open(shape, 0, &Storage::Memory, &Storage::Memory).unwrap();
+    let run = RunId { number: 3, data: Data::Fresh };
+    for buffer in 0..shape.buffers {
+        ends.fill(run, buffer, &mut memory).unwrap();
+        assert_eq!(ends.drain(run, buffer, &mut memory).unwrap(), None);
+        memory.block(buffer % 2, 0)[42] ^= 1;
+        let [slot, byte, expected, actual] = ends.drain(run, buffer, &mut memory).unwrap().unwrap();
+        assert_eq!((slot, byte, expected ^ actual), (buffer.into(), 42, 1));
     }
-}
-
-#[test]
-fn a_changed_byte_in_the_sink_is_found() {
-    let directory = Directory::new("changed");
-    let shape = Shape { nodes: 2, phases: 2, buffers: 3, block: 10 };
-    let source = directory.file("source", &noise(120));
-    let sink = directory.file("sink", b"");
-    let plan = planned(shape, WaitMode::Sleep, Storage::File(source), Storage::File(sink.clone()));
-    let mut pipeline = started(&plan).unwrap();
-    pipeline.run(Data::Repeated).unwrap();
-    let mut bytes = fs::read(&sink).unwrap();
-    bytes[60 + 20 + 10 + 3] ^= 1;
-    fs::write(&sink, &bytes).unwrap();
-    let (node, [slot, byte, ..]) = pipeline.check(Data::Repeated).unwrap().unwrap();
-    assert_eq!((node, slot, byte), (1, 3, 3));
 }
 
 fn threaded(session: &mut Session<'_>) -> Result<()> {
     for case in session.cases()? {
         let (plan, hosts) = plan(session.plan, &case)?;
         let plan = Plan { workers: Execution::Thread, ..plan };
-        report::measure(session, &case, (&plan, &hosts), Execution::Thread)?;
+        let start = |plan: &_, hosts: &_| Pipeline::start(plan, hosts, Execution::Thread);
+        report::measure(session, &case, (&plan, &hosts), start)?;
     }
     Ok(())
 }
@@ -156,8 +121,8 @@ static BENCH: Benchmark = Benchmark::custom("test.pipeline", "x", Metric::Bandwi
     .by_itself()
     .sizes("256K")
     .sized_by(&BLOCK)
-    .settings(&[&NODES, &PHASES, &BUFFERS, &BLOCK, &SOURCE, &SINK])
-    .axes(&[Workers::AXIS, Spin::AXIS]);
+    .settings(SETTINGS)
+    .axes(&[EndWork::AXIS, Workers::AXIS, Spin::AXIS]);
 
 fn choices(settings: &[(&str, &str)]) -> Choices {
     let settings = settings.iter().map(|(name, value)| ((*name).into(), (*value).into())).collect();
@@ -171,7 +136,10 @@ fn a_row_has_all_figures() {
     assert_eq!(rows.iter().map(|row| row.bytes).collect::<Vec<_>>(), [Some(1024), Some(4096)]);
     let row = &rows[0];
     assert_eq!((&row.outcome, &row.check), (&Outcome::Ok, &Check::Passed));
-    assert_eq!(row.key, "test.pipeline/nodes=2,phases=3,buffers=50,source=memory,sink=memory,bytes=1024");
+    assert_eq!(
+        row.key,
+        "test.pipeline/nodes=2,phases=3,buffers=50,source=memory,sink=memory,ends=work,bytes=1024"
+    );
     let work = row.work.unwrap();
     assert_eq!((work.bytes, work.ops, row.samples[0].elapsed_ns.len()), (2 * 50 * 2 * 1024, 200, 8));
     let value = |name: &str| match &row.figures[name] {
@@ -189,11 +157,61 @@ fn a_row_has_all_figures() {
     };
     assert!(tail("buffer_p99_us") >= tail("buffer_p95_us").min(tail("buffer_p99_us")));
     assert!(value("node0_mb_per_s") > 0.0 && value("node1_phase2_waited_for_data_ms") >= 0.0);
-    // Source and sink are in memory, so no process waits for them.
-    assert_eq!(
-        (value("node1_phase1_waited_for_data_ms"), value("node1_phase3_waited_for_room_ms")),
-        (0.0, 0.0)
-    );
+    for name in ["filling_percent", "reading_percent"] {
+        assert!((f64::MIN_POSITIVE..100.0).contains(&value(name)), "{name}: {}", value(name));
+    }
+}
+
+#[test]
+fn idle_ends_do_nothing_while_a_run_is_timed() {
+    let mut given = choices(&[("nodes", "2"), ("phases", "3"), ("buffer-count", "50"), ("block", "1K")]);
+    given.axes.insert("ends".into(), vec!["idle"]);
+    let row = &testkit::measure(1, &BENCH, &given).unwrap().rows[0];
+    assert_eq!((&row.outcome, &row.check), (&Outcome::Ok, &Check::Passed));
+    // No process fills or reads, and none waits for that.
+    for name in [
+        "filling_percent",
+        "reading_percent",
+        "node1_phase1_waited_for_data_ms",
+        "node1_phase3_waited_for_room_ms",
+    ] {
+        assert_eq!(row.figures[name], Figure::Value(0.0), "{name}");
+    }
+}
+
+/// Measures with idle ends. The check of the second run of the warm-up finds wrong data, those of other runs find none.
+fn wrong_in_warm_up(session: &mut Session<'_>) -> Result<()> {
+    for case in session.cases()? {
+        let (plan, hosts) = plan(session.plan, &case)?;
+        let plan = Plan { workers: Execution::Thread, ..plan };
+        report::measure(session, &case, (&plan, &hosts), |plan, hosts| {
+            let mut pipeline = Pipeline::start(plan, hosts, Execution::Thread)?;
+            pipeline.fail_check_of(2);
+            Ok(pipeline)
+        })?;
+    }
+    Ok(())
+}
+
+static WRONG_IN_WARM_UP: Benchmark =
+    Benchmark::custom("test.pipeline_warm_up", "x", Metric::Bandwidth, METHOD, wrong_in_warm_up)
+        .by_itself()
+        .sizes("256K")
+        .sized_by(&BLOCK)
+        .settings(SETTINGS)
+        .axes(&[EndWork::AXIS, Workers::AXIS, Spin::AXIS]);
+
+#[test]
+fn wrong_data_in_the_warm_up_fails_the_row_and_ends_the_runs() {
+    let mut given = choices(&[("nodes", "2"), ("phases", "2"), ("buffer-count", "4"), ("block", "100")]);
+    given.axes.insert("ends".into(), vec!["idle"]);
+    for warmup in [2, 5] {
+        given.effort = Effort::Fixed { iterations: 3, warmup };
+        let row = &testkit::measure(1, &WRONG_IN_WARM_UP, &given).unwrap().rows[0];
+        assert!(matches!(row.check, Check::Failed(_)), "{:?}", row.check);
+        assert!(matches!(&row.outcome, Outcome::Failed(why) if why.contains("arrived wrong")));
+        assert!(row.samples[0].elapsed_ns.is_empty() && row.figures.is_empty(), "no run follows");
+    }
 }
 
 #[test]
@@ -204,6 +222,64 @@ fn an_unverified_row_is_marked() {
     given.verify = true;
     given.settings.insert("sink".into(), "file:/dev/null".into());
     assert_eq!(testkit::measure(1, &BENCH, &given).unwrap().rows[0].check, Check::Unsupported);
+}
+
+/// Keeps rows and what nodes report.
+#[derive(Default)]
+struct Reports(Vec<Measurement>, Vec<(u32, String)>);
+
+impl Sink for Reports {
+    fn run(&mut self, _: &Run) -> Result<()> {
+        Ok(())
+    }
+
+    fn status(&mut self, process: u32, line: &str) {
+        self.1.push((process, line.to_owned()));
+    }
+
+    fn case(&mut self, row: &Measurement) -> Result<()> {
+        self.0.push(row.clone());
+        Ok(())
+    }
+
+    fn end(&mut self, _: &Tally) -> Result<()> {
+        Ok(())
+    }
+}
+
+#[test]
+fn nodes_report_while_they_run_and_have_rows() {
+    let mut given = choices(&[("nodes", "2"), ("phases", "2"), ("buffer-count", "400"), ("block", "256K")]);
+    given.settings.insert("status".into(), "5ms".into());
+    given.effort = Effort::Fixed { iterations: 2, warmup: 0 };
+    let mut reports = Reports::default();
+    let part = Part { choices: vec![Choice { bench: &BENCH, preset: &[] }], plan: given };
+    let team = Alone(Fabric { name: "test", library: "test".into() });
+    run_all(&team, &[part], &Clock::measured(), &mut reports, Vec::new()).unwrap();
+    let Reports(rows, lines) = reports;
+    for node in [0, 1] {
+        let of_node: Vec<&str> = lines.iter().filter(|(n, _)| *n == node).map(|(_, line)| &**line).collect();
+        let start = format!("node {node}: run ");
+        assert!(
+            of_node.iter().all(|line| line.starts_with(&start) && line.ends_with(" MB/s")),
+            "{of_node:?}"
+        );
+        let sent =
+            |line: &&str| line.split_once(", ").unwrap().1.split(' ').next().unwrap().parse::<u32>().unwrap();
+        let first: Vec<u32> = of_node.iter().filter(|line| line.contains("run 1,")).map(sent).collect();
+        assert!(first.is_sorted() && first[0] < 400 && first.last() == Some(&400), "{of_node:?}");
+    }
+    let [all, nodes @ ..] = &rows[..] else { panic!() };
+    assert_eq!((all.metric, nodes.len()), (Metric::Bandwidth, 2));
+    for (row, node) in nodes.iter().zip(["0", "1"]) {
+        assert_eq!((&*row.axes["node"], row.metric, &row.check), (node, Metric::Latency, &Check::Passed));
+        // The time of each buffer of each run.
+        assert_eq!(row.samples[0].elapsed_ns.len(), 2 * 400);
+        assert!(row.samples[0].elapsed_ns.iter().all(|ns| *ns > 0));
+        assert!(row.key.contains(&format!(",node={node},")), "{}", row.key);
+        assert_eq!(row.figures["mb_per_s"], all.figures[&format!("node{node}_mb_per_s")]);
+        assert!(row.figures.contains_key("filling_percent") && row.figures.contains_key("reading_percent"));
+    }
 }
 
 fn rejected(settings: &[(&str, &str)]) -> Error {
@@ -217,6 +293,13 @@ fn rejected(settings: &[(&str, &str)]) -> Error {
         axes: vec![],
     };
     plan(&choices(settings), &case(100)).unwrap_err()
+}
+
+#[test]
+fn an_option_that_this_host_lacks_skips_the_row() {
+    let given = choices(&[("nodes", "2"), ("block", "64"), ("congestion", "no-such-thing")]);
+    let row = &testkit::measure(1, &BENCH, &given).unwrap().rows[0];
+    assert!(matches!(&row.outcome, Outcome::Skipped(why) if why.contains("no-such-thing")), "{row:?}");
 }
 
 #[test]
@@ -235,6 +318,14 @@ fn wrong_choices_are_rejected_with_one_sentence() {
         (vec![two, ("source", &*whole), ("buffer-count", "3")], Kind::Usage, "has 2 buffers"),
         (vec![two, ("source", &*whole), ("sink", &*whole)], Kind::Usage, "one file"),
         (vec![("source", "file:")], Kind::Usage, "neither memory nor file:PATH"),
+        (vec![("worker-cpus", "999")], Kind::Usage, "CPU 999 is not available"),
+        (vec![("socket-buffer", "1")], Kind::Usage, "at least 4K"),
+        (
+            vec![("remote-shell", "no-such-rsh -l me")],
+            Kind::Usage,
+            "no-such-rsh: this host has no such program",
+        ),
+        (vec![("status", "soon")], Kind::Usage, "not a positive time"),
         (vec![("nodes", "0")], Kind::Usage, "from 1 to 100"),
         (vec![("phases", "1")], Kind::Usage, "from 2 to 1000"),
         (vec![("nodes", "100"), ("phases", "1000")], Kind::Usage, "processes"),

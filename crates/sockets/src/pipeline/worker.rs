@@ -23,7 +23,8 @@ use crate::control::{Channel, Kind, Message};
 
 /// Sends block `peer` of every buffer to node `peer`.
 pub(super) fn sender(assignment: Assignment, phase: u32, peer: u32) -> std::result::Result<(), Failure> {
-    let mut worker = Worker::start(assignment)?;
+    let number = assignment.plan.shape.sender(phase, peer);
+    let mut worker = Worker::start(assignment, number)?;
     let (nodes, first) = (worker.shape.nodes, phase == 0);
     worker.repeat(peer, |worker, buffer, waits| {
         let (slot, turn) = (buffer % SLOTS, buffer / SLOTS);
@@ -39,7 +40,8 @@ pub(super) fn sender(assignment: Assignment, phase: u32, peer: u32) -> std::resu
 
 /// Receives block `peer` of every buffer from node `peer`.
 pub(super) fn receiver(assignment: Assignment, phase: u32, peer: u32) -> std::result::Result<(), Failure> {
-    let mut worker = Worker::start(assignment)?;
+    let number = assignment.plan.shape.receiver(phase, peer);
+    let mut worker = Worker::start(assignment, number)?;
     let (nodes, last) = (worker.shape.nodes, phase + 1 == worker.shape.phases);
     worker.repeat(nodes + peer, |worker, buffer, waits| {
         let (slot, turn) = (buffer % SLOTS, buffer / SLOTS);
@@ -63,9 +65,10 @@ struct Worker {
 }
 
 impl Worker {
-    /// Maps the memory of the phase and reports that it is ready.
-    fn start(assignment: Assignment) -> std::result::Result<Worker, Failure> {
+    /// Binds worker `number` of its node, maps the memory of the phase and reports that it is ready.
+    fn start(assignment: Assignment, number: u32) -> std::result::Result<Worker, Failure> {
         let Assignment { plan, name, files, channel, execution, .. } = assignment;
+        plan.cpus.bind(plan.earlier_workers.saturating_add(number)).map_err(|e| e.within(&name))?;
         let Channel { reader, writer } = channel;
         let Ok([memory, socket]) = <[OwnedFd; 2]>::try_from(files) else {
             return Err(Error::fabric(format!("{name} received no memory or no connection")).into());

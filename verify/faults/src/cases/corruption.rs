@@ -190,20 +190,25 @@ fn caught(done: &Done, name: &str, flips: &[Flip], defective: bool) -> Result<St
 pub(crate) fn cases(stage: &Stage) -> Vec<Case> {
     let mut cases: Vec<Case> =
         groups::all(&stage.benches).into_iter().flat_map(|group| group.cases(stage)).collect();
-    cases.push(pipeline());
+    let flip = || Rule::new("pwrite", "flip").bytes(PIPELINE_BLOCK).given().byte(77);
+    cases.push(pipeline("one byte of what is given flips", &flip()));
+    cases.push(pipeline("one byte flips in the first run of the warm-up only", &flip().times(1)));
     let covered: BTreeSet<String> = cases.iter().map(|case| case.subject.clone()).collect();
     let missing = stage.benches.iter().filter(|bench| !covered.contains(&bench.name));
     cases.extend(missing.map(without));
     cases
 }
 
-/// Returns the case of the pipeline, where the library flips a byte of the final file.
-fn pipeline() -> Case {
-    const BLOCK: u64 = 4096;
-    let words =
-        format!("run sockets.pipeline --nodes 2 --phases 2 --buffer-count 4 --block {BLOCK} --max-time 50ms");
-    let rule = Rule::new("pwrite", "flip").bytes(BLOCK).given().byte(77).to_string();
-    Case::of("one byte of what is given flips", Place::Verifying, "sockets.pipeline", &words, 5)
+/// Bytes of a block of the pipeline.
+const PIPELINE_BLOCK: u64 = 4096;
+
+/// Returns a case of the pipeline, where the library flips a byte of the final file.
+fn pipeline(fault: &str, rule: &Rule) -> Case {
+    let words = format!(
+        "run sockets.pipeline --nodes 2 --phases 2 --buffer-count 4 --block {PIPELINE_BLOCK} --max-time 50ms"
+    );
+    let rule = rule.to_string();
+    Case::of(fault, Place::Verifying, "sockets.pipeline", &words, 5)
         .prepared(move |command, stage, directory| {
             command.arg(format!("--sink=file:{}", directory.join("sink").display()));
             command.env("LD_PRELOAD", &stage.library).env("OMBX_FAULTS", &rule);

@@ -40,6 +40,16 @@ fn a_wait_ends_when_the_counter_is_reached() {
 }
 
 #[test]
+fn a_wait_with_a_limit_ends_without_the_counter() {
+    let [a, b] = two(WaitMode::Sleep);
+    let limit = std::time::Duration::from_millis(20);
+    assert!(!a.sleep_at_most(Counter::Done, 1, limit));
+    let waiter = std::thread::spawn(move || a.sleep_at_most(Counter::Done, 2, 1000 * limit));
+    (0..2).for_each(|_| b.advance(Counter::Done, 1));
+    assert!(waiter.join().unwrap());
+}
+
+#[test]
 fn no_regions_overlap() {
     let [mut a, mut b] = two(WaitMode::Sleep);
     a.reset();
@@ -49,16 +59,19 @@ fn no_regions_overlap() {
     (0..6).for_each(|worker| a.set_waits(worker, Waits([u64::from(worker), 77])));
     (0..5).for_each(|buffer| (0..3).for_each(|block| a.stamp(buffer, block)));
     a.set_wrong([1, 2, 3, 4]);
+    a.set_end_work(55);
     a.set(Counter::Start, 9);
     for counter in [Counter::StartPhase, Counter::Done, Counter::Filled(0), Counter::Drained(1)] {
         assert_eq!(b.read(counter), 0, "{counter:?}");
     }
     assert!((0..6).all(|worker| b.waits(worker) == Waits([u64::from(worker), 77])));
-    assert_eq!((b.read(Counter::Start), b.wrong()), (9, Some([1, 2, 3, 4])));
+    assert_eq!((b.read(Counter::Start), b.wrong(), b.end_work()), (9, Some([1, 2, 3, 4]), 55));
     assert!((0..5).all(|buffer| b.stamps(buffer).all(|ns| ns > 0)));
+    a.kept().fill(0xAA);
     assert!((0..3).all(|block| b.block(1, block).iter().all(|byte| *byte == 0xFF)));
+    assert_eq!(b.kept(), [0xAA; 100]);
     b.reset();
-    assert_eq!((a.read(Counter::Start), a.wrong(), a.waits(5)), (9, None, Waits::default()));
+    assert_eq!((a.read(Counter::Start), a.wrong(), a.end_work(), a.waits(5)), (9, None, 0, Waits::default()));
 }
 
 /// Environment variable that marks the second process of a test.
