@@ -195,4 +195,8 @@ fn expectations_and_a_reference_decide_the_exit_code() {
     let done = job("--sizes 16 --reference").arg(&faster).run().expect(2);
     assert!(done.stderr.contains("no links at 16 bytes"), "{done}");
     job("--sizes 8,64K --pattern bidirectional --reference").arg(&faster).run().expect(2);
+    // Several launches have one verdict, at the end.
+    let done = job("--sizes 8 --launches 2 --expect latency<1ns --format csv").run().expect(9);
+    assert_eq!(done.stderr.matches("verdict: latency<1ns: missed by 1 of 1 link").count(), 1, "{done}");
+    job("--sizes 8 --launches 2 --expect latency<10ms").run().expect(0);
 }

@@ -10,7 +10,7 @@ use ombx_results::{
 
 use crate::{plot::svg::n, runs::count};
 
-const WIDTH: f64 = 620.0;
+const WIDTH: f64 = 960.0;
 const HEIGHT: f64 = 190.0;
 const TOP: f64 = 22.0;
 const BOTTOM: f64 = HEIGHT - 40.0;

@@ -92,3 +92,21 @@ fn rows_that_disagree_name_nothing() {
     }
     assert_eq!(noisy.verdict().conclusion(), Conclusion::None, "{}", text(&noisy));
 }
+
+/// Pairs that are measured at the same time disturb each other: another link in each launch.
+#[test]
+fn a_link_is_slow_only_if_it_is_slow_in_most_launches() {
+    let over = |slow: [(u32, u32); 3]| {
+        let one = |link| sweep(6, move |a, b| if (a, b) == link { 9000.0 } else { 1000.0 });
+        let launches = slow.iter().flat_map(|link| one(*link).launches).collect();
+        LinkSweep { launches, ..one(slow[0]) }
+    };
+    let wandering = over([(0, 1), (2, 3), (1, 4)]);
+    assert_eq!(wandering.launches(), 3);
+    assert_eq!(wandering.verdict().conclusion(), Conclusion::Clear, "{}", text(&wandering));
+    let lasting = over([(0, 1), (2, 3), (0, 1)]);
+    assert_eq!(lasting.verdict().conclusion(), Conclusion::Slow, "{}", text(&lasting));
+    assert!(text(&lasting).starts_with("verdict: the link between h1 and h2 is slow"), "{}", text(&lasting));
+    let first_alone = LinkSweep { launches: wandering.launches[..1].to_vec(), ..wandering };
+    assert_eq!(first_alone.verdict().conclusion(), Conclusion::Slow, "{}", text(&first_alone));
+}
