@@ -97,11 +97,12 @@ impl Work {
         }
     }
 
-    /// Returns the maximum time of a row in a launch; `None` if the number of iterations is fixed.
+    /// Returns the maximum time of a row in a launch, within which launches choose it. `None` if it is the same in all launches: with
+    /// a fixed number of iterations, and in sweeps over links.
     pub(crate) fn row_time(&self) -> Option<Duration> {
         match self {
             Work::Benchmarks(parts) => parts.iter().filter_map(|part| part.plan.effort.time()).max(),
-            Work::Links(_, plan) => plan.effort.time(),
+            Work::Links(..) => None,
         }
     }
 

@@ -12,7 +12,6 @@ use std::{
     io::{self, Write},
     os::unix::fs::MetadataExt,
     path::{Path, PathBuf},
-    sync::Arc,
 };
 
 use ombx_core::{
@@ -23,7 +22,7 @@ use ombx_results::{
     estimate::{self, Cases},
     file::{self, Record, RunOutcome},
     render::{Broadcasts, Overhead, Renderer},
-    verdict::{Conclusion, FailOn, LinkSweep, Reference},
+    verdict::{Conclusion, FailOn, LinkSweep},
 };
 
 use self::{renderers::Notes, stdout::is_closed};
@@ -64,25 +63,25 @@ pub(crate) struct Output {
     links: Option<LinkJudge>,
 }
 
-/// Links of a run and what the user demands of them.
+/// Links of a sweep and what the user demands of them.
 struct LinkJudge {
     sweep: LinkSweep,
-    reference: Option<Arc<Reference>>,
     fail_on: FailOn,
     /// Whether the screen shows the verdict. Otherwise it goes to standard error.
     is_shown: bool,
-    conclusion: Conclusion,
+    /// Conclusion on all launches; `None` before the last one has ended.
+    conclusion: Option<Conclusion>,
 }
 
 impl LinkJudge {
-    /// Takes a record; concludes at the end of a complete run.
+    /// Takes a record; concludes at the end of the last launch, if it is complete.
     fn record(&mut self, record: &Record) {
         match record {
-            Record::Run(run) => self.sweep = LinkSweep::of_run(run).against(self.reference.clone()),
+            Record::Run(run) => self.sweep.begin(run),
             Record::Launch(row) => self.sweep.add(row),
-            Record::End(RunOutcome::Complete, _) => {
+            Record::End(RunOutcome::Complete, _) if self.sweep.is_last() => {
                 let verdict = self.sweep.verdict();
-                self.conclusion = verdict.conclusion();
+                self.conclusion = Some(verdict.conclusion());
                 if !self.is_shown {
                     for (_, line) in verdict.lines(&self.sweep.hosts) {
                         stderr_line!("ombx: {}", stderr::printable(&line));
@@ -95,9 +94,9 @@ impl LinkJudge {
 
     fn exit_code(&self) -> u8 {
         match (self.fail_on, self.conclusion) {
-            (FailOn::Nothing, _) | (_, Conclusion::Clear) => 0,
-            (_, Conclusion::Slow) => SLOW,
-            (_, Conclusion::None) => NO_VERDICT,
+            (FailOn::Nothing, _) | (_, None | Some(Conclusion::Clear)) => 0,
+            (_, Some(Conclusion::Slow)) => SLOW,
+            (_, Some(Conclusion::None)) => NO_VERDICT,
         }
     }
 }
@@ -135,11 +134,10 @@ impl Output {
             notices: args.osu.as_ref().map(|_| BTreeMap::new()),
             links: match &job.work {
                 Work::Links(task, _) => Some(LinkJudge {
-                    sweep: LinkSweep::default(),
-                    reference: task.criteria.reference.clone(),
+                    sweep: LinkSweep::default().against(task.criteria.reference.clone()),
                     fail_on: task.criteria.fail_on,
                     is_shown: format == Format::Table,
-                    conclusion: Conclusion::None,
+                    conclusion: None,
                 }),
                 Work::Benchmarks(_) => None,
             },
@@ -173,7 +171,8 @@ impl Output {
         self.earlier_rows + self.tally.cases
     }
 
-    /// Takes a record of a launch. Writes it to the file. The screen shows it now only if the job has a single launch.
+    /// Takes a record of a launch. Writes it to the file. The screen shows it now if the job has a single launch. The renderer of links
+    /// collects their launches itself.
     pub(crate) fn record(&mut self, record: &Record) -> Result<()> {
         // A launch may fail before its run begins. The file then has nothing to end.
         let ends = matches!(record, Record::End(..));
@@ -189,12 +188,16 @@ impl Output {
                 None => self.cases.record(record),
             }
         }
+        // The launches of links that are complete count without one that never began.
+        if stray && self.links.is_some() && self.rows() > 0 {
+            return Ok(());
+        }
         match record {
             Record::Run(_) => self.next_run(),
             Record::Launch(row) => self.tally.add(row),
             Record::End(..) | Record::Case(_) => {}
         }
-        if self.one_launch {
+        if self.one_launch || self.links.is_some() {
             if let Record::Launch(row) = record {
                 self.note(row);
             }

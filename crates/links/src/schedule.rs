@@ -1,4 +1,4 @@
-//! Schedules of pairs: rounds of disjoint pairs by the circle method, and the bisection.
+//! Schedules of pairs: rounds of disjoint pairs by the circle method, and pairs between two halves of the ranks.
 
 use ombx_core::{measure::shuffle::Shuffle, unit::Rank};
 
@@ -13,6 +13,7 @@ pub struct Schedule {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Pairing {
     AllPairs,
+    Halves,
     Bisection,
 }
 
@@ -49,6 +50,12 @@ impl Schedule {
         Schedule { ranks, pairing: Pairing::AllPairs, shuffle: None }
     }
 
+    /// Returns a schedule in which every rank of the lower half is paired once with every rank of the upper half. Of an odd number
+    /// of ranks, the upper half has one more, and one of it is idle in each round.
+    pub fn halves(ranks: u32) -> Schedule {
+        Schedule { pairing: Pairing::Halves, ..Schedule::all_pairs(ranks) }
+    }
+
     /// Returns a schedule of one round, in which rank i is paired with i + N/2. The last of an odd number of ranks is idle.
     pub fn bisection(ranks: u32) -> Schedule {
         Schedule { pairing: Pairing::Bisection, ..Schedule::all_pairs(ranks) }
@@ -60,10 +67,11 @@ impl Schedule {
         Schedule { shuffle: Some(Shuffle::new(self.ranks, seed)), ..self }
     }
 
-    /// Returns the number of rounds: N - 1 for even N, N for odd N, 1 for a bisection.
+    /// Returns the number of rounds: N - 1 for even N, N for odd N, half of N rounded up between halves, 1 for a bisection.
     pub fn rounds(&self) -> u32 {
         match self.pairing {
             Pairing::AllPairs => circle_size(self.ranks) as u32,
+            Pairing::Halves => self.ranks.div_ceil(2),
             Pairing::Bisection => 1,
         }
     }
@@ -79,6 +87,20 @@ impl Schedule {
         let label = self.label(rank);
         let other = match self.pairing {
             Pairing::AllPairs => partner(label, round, self.ranks),
+            Pairing::Halves => {
+                let (half, round) = (self.pairs(), round % self.rounds());
+                // Lower rank i and upper rank i + round, counted from its half and modulo its size.
+                let upper = self.rounds();
+                match label.0.checked_sub(half) {
+                    None => {
+                        Some(Rank(half + ((u64::from(label.0) + u64::from(round)) % u64::from(upper)) as u32))
+                    }
+                    Some(at) => {
+                        let lower = (u64::from(at) + u64::from(upper - round)) % u64::from(upper);
+                        (lower < u64::from(half)).then_some(Rank(lower as u32))
+                    }
+                }
+            }
             Pairing::Bisection => {
                 let half = self.pairs();
                 let other = if label.0 < half { label.0 + half } else { label.0 - half };
@@ -91,7 +113,7 @@ impl Schedule {
     /// Returns a pair of a round, lower rank first. `turn` is from 0 to [`Schedule::pairs`] - 1.
     pub fn pair(&self, round: u32, turn: u32) -> (Rank, Rank) {
         let label = match self.pairing {
-            Pairing::Bisection => u64::from(turn),
+            Pairing::Bisection | Pairing::Halves => u64::from(turn),
             Pairing::AllPairs => {
                 let modulus = circle_size(self.ranks);
                 // For odd N the unpaired label is idle, so the first pair is that of its neighbours.
@@ -151,7 +173,7 @@ mod tests {
     #[test]
     fn turns_enumerate_the_pairs_of_a_round() {
         for (ranks, seed) in (2..30).flat_map(|n| [(n, None), (n, Some(3))]) {
-            for plain in [Schedule::all_pairs(ranks), Schedule::bisection(ranks)] {
+            for plain in [Schedule::all_pairs(ranks), Schedule::halves(ranks), Schedule::bisection(ranks)] {
                 let schedule = seed.map_or(plain, |seed| plain.shuffled(seed));
                 for round in 0..schedule.rounds() {
                     let turns: BTreeSet<_> =
@@ -160,6 +182,26 @@ mod tests {
                     assert!(turns.iter().all(|(a, b)| a < b && schedule.partner(*a, round) == Some(*b)));
                 }
             }
+        }
+    }
+
+    #[test]
+    fn every_pair_between_halves_occurs_once_and_no_pair_inside_one() {
+        for ranks in 2..60u32 {
+            let schedule = Schedule::halves(ranks);
+            let mut known = BTreeSet::new();
+            for round in 0..schedule.rounds() {
+                let pairs: Vec<_> = (0..ranks)
+                    .filter_map(|rank| Some((rank, schedule.partner(Rank(rank), round)?.0)))
+                    .collect();
+                assert_eq!(pairs.len() as u32, 2 * schedule.pairs(), "round {round} of {ranks}");
+                for (rank, other) in pairs {
+                    assert_eq!(schedule.partner(Rank(other), round), Some(Rank(rank)));
+                    assert!((rank < ranks / 2) != (other < ranks / 2), "{rank} and {other} of {ranks}");
+                    assert!(known.insert((rank, other)), "{rank} and {other} of {ranks} are paired twice");
+                }
+            }
+            assert_eq!(known.len() as u32, 2 * (ranks / 2) * ranks.div_ceil(2), "{ranks}");
         }
     }
 

@@ -11,7 +11,7 @@ use ombx_core::{
     benchmark::{Case, Choice, Layout, payload::Check},
     error::{Error, Result},
     measure::{
-        plan::Plan,
+        plan::{Effort, Launch, Plan},
         runner::{self, OpenRun},
         session::{Session, sizes_of},
         sink::{Memory, Sink},
@@ -26,6 +26,11 @@ use ombx_results::{
     verdict::{self, Criteria, Hosts, TimesBySize},
 };
 
+/// Axis with the number of the round in which a link was measured. Keys of rows leave it out.
+const ROUND: &str = "round";
+/// Iterations of the warm-up at each size.
+const WARM_UP_ITERATIONS: u64 = 3;
+
 /// Selection of pairs, and which of them are measured at the same time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mode {
@@ -33,6 +38,8 @@ pub enum Mode {
     Parallel,
     /// All pairs, one at a time. The other ranks sleep.
     Serial,
+    /// All pairs with one rank in each half of the ranks, as LinkTest's bisection. The pairs of a round are measured at the same time.
+    Halves,
     /// Rank i with i + N/2, all pairs at the same time.
     Bisection,
 }
@@ -43,6 +50,7 @@ impl Mode {
         match self {
             Mode::Parallel => "parallel",
             Mode::Serial => "serial",
+            Mode::Halves => "halves",
             Mode::Bisection => "bisection",
         }
     }
@@ -50,6 +58,7 @@ impl Mode {
     fn schedule(self, ranks: u32, seed: Option<u64>) -> Schedule {
         let plain = match self {
             Mode::Parallel | Mode::Serial => Schedule::all_pairs(ranks),
+            Mode::Halves => Schedule::halves(ranks),
             Mode::Bisection => Schedule::bisection(ranks),
         };
         seed.map_or(plain, |seed| plain.shuffled(seed))
@@ -76,6 +85,8 @@ pub struct Task {
     pub seed: Option<u64>,
     /// Number of slowest links per size that are measured again, alone.
     pub retest: u32,
+    /// Benchmark of all ranks that runs a few times at every size before the sweep, such as an all-to-all exchange.
+    pub warm_up: Option<Choice>,
     /// What the user demands of the links.
     pub criteria: Criteria,
 }
@@ -94,17 +105,21 @@ pub fn run(
     }
     (task.choice.bench.available)().map_err(Error::unsupported)?;
     let schedule = task.mode.schedule(team.size(), task.seed);
-    let opening = runner::open(team, clock, sink, describe(task, plan), argv)?;
+    let mut options = describe(task, plan);
+    if let Some(choice) = task.warm_up {
+        options.insert("warm_up".into(), warm_up(team, choice, plan, clock, sink)?);
+    }
+    let opening = runner::open(team, clock, sink, options, argv)?;
     let mut sweep = Sweep { team, task, plan, clock, opening, times: TimesBySize::default() };
     let turns = if task.mode == Mode::Serial { schedule.pairs() } else { 1 };
     let sizes = sizes_of(task.choice.bench, plan)?;
     for round in 0..schedule.rounds() {
         for turn in 0..turns {
             let partner = match task.mode {
-                Mode::Parallel | Mode::Bisection => schedule.partner(team.rank(), round),
+                Mode::Parallel | Mode::Halves | Mode::Bisection => schedule.partner(team.rank(), round),
                 Mode::Serial => partner_in(schedule.pair(round, turn), team.rank()),
             };
-            let label = (task.mode != Mode::Serial).then(|| ("round", round.to_string()));
+            let label = (task.mode != Mode::Serial).then(|| (ROUND, round.to_string()));
             sweep.measure_both_directions(partner, &sizes, label.as_ref())?;
         }
     }
@@ -113,6 +128,31 @@ pub fn run(
         sweep.opening.sink.finish()?;
     }
     Ok(sweep.opening.sink.tally)
+}
+
+/// Runs a benchmark of all ranks at every size. Returns its name and the sizes that ran, for the result file of rank 0.
+fn warm_up(
+    team: &dyn Team,
+    choice: Choice,
+    plan: &Plan,
+    clock: &Clock,
+    sink: &mut dyn Sink,
+) -> Result<String> {
+    let effort = Effort::Fixed { iterations: WARM_UP_ITERATIONS, warmup: 0 };
+    let plan = Plan { sizes: plan.sizes.clone(), verify: plan.verify, effort, ..Plan::default() };
+    let assignment = choice.bench.layout.assign(team.size(), None)?;
+    let mut rows = PairSink { kept: Memory::default(), outer: sink };
+    let mut session = Session::new(team, assignment, (&plan, clock, &[]), choice, &mut rows);
+    (choice.bench.run)(&mut session).map_err(|e| e.within("the warm-up"))?;
+    let rows = rows.kept.rows;
+    if let Some(Outcome::Failed(why)) =
+        rows.iter().map(|row| &row.outcome).find(|o| matches!(o, Outcome::Failed(_)))
+    {
+        return Err(Error::fabric(format!("the warm-up failed: {why}")));
+    }
+    let ran = rows.iter().filter(|row| row.outcome == Outcome::Ok);
+    let sizes: Vec<String> = ran.filter_map(|row| Some(Bytes(row.bytes?).to_string())).collect();
+    Ok(format!("{} {}", choice.bench.name, if sizes.is_empty() { "none".into() } else { sizes.join(",") }))
 }
 
 fn partner_in((a, b): (Rank, Rank), me: Rank) -> Option<Rank> {
@@ -248,7 +288,9 @@ fn renumbered(mut row: Measurement, ends: [Rank; 2], label: Label<'_>) -> Measur
     if let Some((name, value)) = label {
         row.axes.insert((*name).into(), value.clone());
     }
-    let axes: String = row.axes.iter().map(|(name, value)| format!("{name}={value},")).collect();
+    // A link keeps its name in another order of rounds.
+    let named = row.axes.iter().filter(|(name, _)| *name != ROUND);
+    let axes: String = named.map(|(name, value)| format!("{name}={value},")).collect();
     row.key = format!("{}/{axes}bytes={}", verdict::BENCH, row.bytes.unwrap_or(0));
     if let Some(depth) = row.depth {
         row.key += &format!(",depth={depth}");
@@ -300,6 +342,10 @@ fn describe(task: &Task, plan: &Plan) -> BTreeMap<String, String> {
     task.criteria.describe(&mut options);
     if let Some(seed) = task.seed {
         options.insert("randomize".into(), seed.to_string());
+    }
+    if let Some(Launch { number, of, .. }) = plan.launch {
+        options.insert("launch".into(), number.to_string());
+        options.insert("launches".into(), of.to_string());
     }
     options
 }

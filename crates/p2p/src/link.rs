@@ -25,5 +25,5 @@ fn by_pattern(session: &mut Session<'_>) -> Result<()> {
 
 ombx_core::inventory::submit! {
     Benchmark::custom("p2p.link", "one link under LinkTest's patterns", Metric::Bandwidth, METHOD, by_pattern)
-        .streaming().axes(&[LinkPattern::AXIS])
+        .streaming_only(LinkPattern::AXIS, LinkPattern::Unidirectional.name()).axes(&[LinkPattern::AXIS])
 }

@@ -5,6 +5,7 @@
 //! | [`mod@file`] | reads and writes result files (JSON Lines) |
 //! | [`estimate`] | one row per case from the rows of all launches |
 //! | [`compare`] | compares two sets of runs case by case |
+//! | [`matrix`] | writes the times of links as an array that NumPy reads |
 //! | [`verdict`] | finds slow hosts, ranks and links in a sweep over links |
 //! | [`publishable`] | says which rows can be published |
 //! | [`render`] | writes rows as tables, CSV, OSU format, OpenMetrics and others |
@@ -44,6 +45,7 @@ pub mod estimate;
 pub mod file;
 #[cfg(any(test, fuzzing))]
 pub mod fuzz;
+pub mod matrix;
 pub mod number;
 pub mod plot;
 pub mod publishable;

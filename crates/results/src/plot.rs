@@ -2,10 +2,12 @@
 
 pub(crate) mod curve;
 pub(crate) mod heat_map;
+mod histogram;
 mod log_axis;
 mod shades;
 
 pub use self::{
+    histogram::Histogram,
     log_axis::{LogAxis, Ticks},
     shades::Shades,
 };

@@ -5,8 +5,10 @@
 
 mod criteria;
 mod detection;
+mod launches;
 mod retest;
 mod search;
+mod steps;
 mod student;
 mod sweep;
 mod times;
@@ -15,6 +17,7 @@ pub use self::{
     criteria::{Criteria, Expectation, FailOn, Reference},
     detection::find_slow,
     retest::{Retest, retest_candidates, slowest},
+    steps::{Step, join_steps},
     sweep::{Conclusion, LinkSweep, Verdict},
     times::{Hosts, Link, LinkTimes, TimesBySize},
 };

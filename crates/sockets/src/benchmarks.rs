@@ -92,5 +92,6 @@ ombx_core::inventory::submit! {
             "LinkTest's three patterns over its TCP layer",
         ),
         by_pattern,
-    ).streaming().axes(&[LinkPattern::AXIS, Transport::AXIS, IpVersion::AXIS, NoDelay::AXIS, ZeroCopy::AXIS])
+    ).streaming_only(LinkPattern::AXIS, LinkPattern::Unidirectional.name())
+        .axes(&[LinkPattern::AXIS, Transport::AXIS, IpVersion::AXIS, NoDelay::AXIS, ZeroCopy::AXIS])
 }

@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::Kept;
 
-const SIZES: &str = "--sizes 8,100,64K --iterations 50 --window 8";
+const SIZES: &str = "--sizes 8,100,64K --iterations 50";
 
 fn interposed(kept: &Kept, bench: &str, options: &str, what: &str) -> ombx_tests::Job {
     let library = interpose::library(env!("CARGO_TARGET_TMPDIR"));

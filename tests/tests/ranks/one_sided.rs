@@ -88,7 +88,9 @@ fn every_way(benches: &[&Entry], sizes: &str, adapt: fn(Job) -> Job) -> Vec<Meas
     let kept = Kept::new();
     let names: Vec<&str> = benches.iter().map(|bench| bench.name.as_str()).collect();
     let job = kept.job(&names.join(" ")).args(["--sync", "all", "--win", "all", "--sizes", sizes]);
-    let job = job.args(["--max-time", "5ms", "--window", &WINDOW.to_string(), "--allow-skips", "-n", "2"]);
+    let job = job.args(["--max-time", "5ms", "--allow-skips", "-n", "2"]);
+    let streams = names.iter().any(|name| name.ends_with("bw"));
+    let job = if streams { job.args(["--window", &WINDOW.to_string()]) } else { job };
     let done = adapt(job).run().expect(0);
     let run = kept.run();
     let (_, tally) = run.end.unwrap_or_else(|| panic!("no end record\n{done}"));

@@ -51,8 +51,8 @@ fn several_plans_in_one_start() {
         [
             "p2p.latency/bytes=8",
             "p2p.multi_latency/bytes=8",
-            "p2p.link/pattern=semidirectional,bytes=64,depth=4",
-            "p2p.link/pattern=semidirectional,bytes=1024,depth=4",
+            "p2p.link/pattern=semidirectional,bytes=64",
+            "p2p.link/pattern=semidirectional,bytes=1024",
             "p2p.link/pattern=unidirectional,bytes=64,depth=4",
             "p2p.link/pattern=unidirectional,bytes=1024,depth=4",
         ]
@@ -124,11 +124,7 @@ fn the_command_line_overrides_the_suite_file() {
     let keys: Vec<&str> = run.rows.iter().map(|row| row.key.as_str()).collect();
     assert_eq!(
         keys,
-        [
-            "p2p.latency/bytes=16",
-            "p2p.multi_latency/bytes=16",
-            "p2p.link/pattern=bidirectional,bytes=16,depth=4"
-        ]
+        ["p2p.latency/bytes=16", "p2p.multi_latency/bytes=16", "p2p.link/pattern=bidirectional,bytes=16"]
     );
     assert_eq!(run.run.plan["1.max_time_s"], "0.01");
 }

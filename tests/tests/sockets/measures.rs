@@ -123,7 +123,7 @@ fn ranks_of_another_launcher_connect_through_a_rendezvous_file() {
     let files = Files::default();
     let (meet, out) = (files.path("meet"), files.path("out.jsonl"));
     let script = format!(
-        "for rank in 1 0; do PMI_RANK=$rank PMI_SIZE=2 '{}' run sockets.latency --sizes 8 {QUICK} --rendezvous '{}' -o '{}' & \
+        "for rank in 1 0; do PMI_RANK=$rank PMI_SIZE=2 '{}' run sockets.bw --sizes 8 {QUICK} --rendezvous '{}' -o '{}' & \
          pids=\"$pids $!\"; done; for pid in $pids; do wait $pid || exit $?; done",
         ombx_tests::mpi::ombx().display(),
         meet.display(),

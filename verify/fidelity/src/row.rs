@@ -140,7 +140,7 @@ fn two_sided(benches: &[Bench]) -> Vec<Row> {
         Row::latency("p2p.latency_partitioned", "ping_partitioned"),
         Row { kind: Kind::Threads, ..Row::latency("p2p.latency_mt", "ping_threads") }.with("threads", "1:1"),
         link("semidirectional", "ping"),
-        Row { depth: Some(1), ..link("bidirectional", "two_pings") },
+        link("bidirectional", "two_pings"),
         Row { goal: RATE, ..link("unidirectional", "one_way").window() },
         Row::rate("p2p.bw", "stream", 8).by_default(),
         Row::rate("p2p.bw", "stream", LARGE).by_default(),

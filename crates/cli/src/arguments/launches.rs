@@ -52,9 +52,13 @@ impl LaunchesArgs {
 
     /// Returns the user's seed, or a random one.
     pub(crate) fn seed(&self) -> u64 {
-        // Each RandomState has unpredictable keys: this is the standard library's source of random numbers.
-        self.seed.unwrap_or_else(|| RandomState::new().build_hasher().finish())
+        self.seed.unwrap_or_else(random_seed)
     }
+}
+
+/// Returns a random number. Each `RandomState` has unpredictable keys: this is the standard library's source of random numbers.
+pub(crate) fn random_seed() -> u64 {
+    RandomState::new().build_hasher().finish()
 }
 
 /// Maximum length of the list of batches. It is one argument of a process, whose length Linux and launchers limit.

@@ -1,13 +1,13 @@
 //! `ombx links`: measures every pair of ranks, as LinkTest does.
 
-use std::{collections::BTreeMap, path::PathBuf, str::FromStr, sync::Arc};
+use std::{collections::BTreeMap, path::PathBuf, str::FromStr, sync::Arc, time::Duration};
 
 use clap::{Args, ValueEnum};
 use ombx_core::{
     benchmark::{Choice, Registry},
     error::{Error, Result},
-    measure::plan::Plan,
-    unit::Bytes,
+    measure::plan::{Launch, Plan},
+    unit::{self, Bytes},
 };
 use ombx_links::sweep::{Mode, Task};
 use ombx_results::verdict::{Criteria, Expectation, FailOn, Reference};
@@ -15,7 +15,7 @@ use ombx_results::verdict::{Criteria, Expectation, FailOn, Reference};
 use crate::{
     arguments::{
         effort::{EffortArgs, Sizes},
-        launches::Launches,
+        launches::{self, LaunchCount, Launches},
         output::{Format, OutputArgs},
         role::RoleArgs,
         start::StartArgs,
@@ -29,12 +29,14 @@ use crate::{
 /// Benchmarks of two ranks that measure a link, over MPI and over sockets.
 const OVER_MPI: &str = "p2p.link";
 const OVER_SOCKETS: &str = "sockets.link";
+/// Benchmark of all ranks that establishes every connection.
+const ALL_TO_ALL: &str = "collective.alltoall";
 /// Number of slowest links per size that are measured again if the user demands something of each link.
 const JUDGED_AGAIN: u32 = 32;
 
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  ombx links -n 4\n  ombx links --hosts n01,n02,n03,n04,n05 --sizes 8,1M -o links.jsonl\n  ombx links --hosts n01,n02 --expect 'latency<2us' --expect 'bw>11GB/s'\n  ombx links --hosts n01,n02 --reference links.jsonl\n  srun -n 256 ombx links --randomize 7 --format csv > links.csv\n\nExit codes:\n  0   nothing is slow, or every link meets --expect and --reference\n  4   a case failed or was skipped\n  5   data arrived wrong\n  9   something is slow, or a link misses --expect or --reference\n  10  no verdict: fewer than 4 hosts or 10 links, ranks that share CPUs, or too much scatter\n  With --fail-on nothing, 9 and 10 become 0."
+    after_help = "Examples:\n  ombx links -n 4\n  ombx links --hosts n01,n02,n03,n04,n05 --sizes 8,1M -o links.jsonl\n  ombx links --hosts n01,n02 --expect 'latency<2us' --expect 'bw>11GB/s'\n  ombx links --hosts n01,n02 --reference links.jsonl\n  ombx links --hosts n01,n02,n03,n04 --launches 5 --all-to-all -o links.jsonl\n  srun -n 256 ombx links --randomize 7 --format csv > links.csv\n\nExit codes:\n  0   nothing is slow, or every link meets --expect and --reference\n  4   a case failed or was skipped\n  5   data arrived wrong\n  9   something is slow, or a link misses --expect or --reference\n  10  no verdict: fewer than 4 hosts or 10 links, ranks that share CPUs, or too much scatter\n  With --fail-on nothing, 9 and 10 become 0."
 )]
 pub(crate) struct LinksArgs {
     #[command(flatten)]
@@ -49,15 +51,21 @@ pub(crate) struct LinksArgs {
     /// Message sizes: 1..4M (doubling), 8,1K,64K (list), 1..4M:x4 (growing by 4)
     #[arg(long, default_value = "8,1M", value_parser = Sizes::parse, help_heading = "What is measured")]
     pub(crate) sizes: Sizes,
-    /// Messages in flight in the unidirectional pattern
-    #[arg(long, default_value_t = 64, value_parser = values::number::<u32>(1..=1 << 20), help_heading = "What is measured")]
-    pub(crate) window: u32,
+    /// Messages back to back before the acknowledgement in the unidirectional pattern [default: 64]
+    #[arg(long, value_parser = values::number::<u32>(1..=1 << 20), help_heading = "What is measured")]
+    pub(crate) window: Option<u32>,
     /// Measure one pair at a time while all other ranks sleep
-    #[arg(long, conflicts_with = "bisection", help_heading = "What is measured")]
+    #[arg(long, conflicts_with_all = ["bisection", "halves"], help_heading = "What is measured")]
     pub(crate) serial: bool,
     /// Measure only the pairs of rank i and rank i + N/2, all at the same time
-    #[arg(long, help_heading = "What is measured")]
+    #[arg(long, conflicts_with = "halves", help_heading = "What is measured")]
     pub(crate) bisection: bool,
+    /// Measure only the pairs with one rank in each half of the ranks, in rounds: the bisection of LinkTest
+    #[arg(long, help_heading = "What is measured")]
+    pub(crate) halves: bool,
+    /// Run an MPI_Alltoall of each size before the sweep, so that every connection is established
+    #[arg(long, help_heading = "What is measured")]
+    pub(crate) all_to_all: bool,
     /// Permute the order of pairs with this seed, for example: --randomize 7
     #[arg(long, value_name = "SEED", help_heading = "What is measured")]
     pub(crate) randomize: Option<u64>,
@@ -78,6 +86,15 @@ pub(crate) struct LinksArgs {
     #[arg(long, help_heading = "What is measured")]
     pub(crate) no_verify: bool,
 
+    /// Start the ranks this many times, each time with other pairs at the same time; each link has the median of its launches
+    #[arg(long, value_name = "L", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000), help_heading = "How long")]
+    pub(crate) launches: u32,
+    /// Number and seed of this launch among several
+    #[arg(long, hide = true)]
+    pub(crate) launch: Option<Launch>,
+    /// Minimum time for measuring one row in a launch, in addition to --iterations or --precision, for example: --min-time 50ms
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = unit::parse_duration, help_heading = "How long")]
+    pub(crate) min_time: Option<Duration>,
     #[command(flatten)]
     pub(crate) effort: EffortArgs,
     #[command(flatten)]
@@ -164,6 +181,9 @@ pub(crate) fn prepare(registry: &Registry, args: LinksArgs) -> Result<Job> {
     if ranks < 2 {
         return Err(Error::usage(format!("-n {ranks} is too small: links need at least two ranks")));
     }
+    if args.window.is_some() && args.pattern != Pattern::Unidirectional {
+        return Err(Error::usage("--window needs --pattern unidirectional: add it, or leave out --window"));
+    }
     let (bench, transport) = args.fabric.bench();
     let Some(bench) = registry.all().iter().find(|b| b.name == bench) else {
         let instead =
@@ -174,22 +194,27 @@ pub(crate) fn prepare(registry: &Registry, args: LinksArgs) -> Result<Job> {
     };
     let mut axes = BTreeMap::from([("pattern".into(), vec![args.pattern.name()])]);
     axes.extend(transport.map(|transport| ("transport".into(), vec![transport])));
-    let mode = match (args.serial, args.bisection) {
-        (true, _) => Mode::Serial,
-        (_, true) => Mode::Bisection,
+    let mode = match (args.serial, args.bisection, args.halves) {
+        (true, ..) => Mode::Serial,
+        (_, true, _) => Mode::Bisection,
+        (.., true) => Mode::Halves,
         _ => Mode::Parallel,
     };
+    let warm_up = warm_up(registry, &args)?;
     let (steps, rows) = mode.extent(ranks, args.sizes.0.len());
     let sizes = args.sizes.0.clone();
     check_expectations(&args, &sizes)?;
+    let usual = Plan::default();
     let plan = Plan {
         sizes: Some(sizes.clone()),
-        depth: args.window,
+        depth: args.window.unwrap_or(usual.depth),
         effort: args.effort.effort(None),
+        least_time: args.min_time.unwrap_or_default(),
         batch: args.effort.batch.0,
         verify: !args.no_verify,
+        launch: args.launch,
         axes,
-        ..Plan::default()
+        ..usual
     };
     let reference = reference(&args, &sizes)?;
     let fail_on = match args.fail_on {
@@ -200,12 +225,32 @@ pub(crate) fn prepare(registry: &Registry, args: LinksArgs) -> Result<Job> {
     let demands = !args.expect.is_empty() || args.reference.is_some();
     let retest = if demands && args.retest > 0 { args.retest.max(JUDGED_AGAIN) } else { args.retest };
     let criteria = Criteria { expectations: args.expect, reference, fail_on };
-    let task = Task { choice: Choice { bench, preset: &[] }, mode, seed: args.randomize, retest, criteria };
+    let launches = Launches {
+        count: LaunchCount::Fixed(if args.launch.is_some() { 1 } else { args.launches }),
+        seed: args.randomize.unwrap_or_else(launches::random_seed),
+    };
+    // Several launches are several random partitions of the pairs into rounds.
+    let seed = args.launch.map(|launch| launch.order).or(args.randomize);
+    let task = Task { choice: Choice { bench, preset: &[] }, mode, seed, retest, warm_up, criteria };
     let extent = Extent { ranks, rows, time: time_limit::of_rows(&plan, steps) };
     let read_from = args.reference.map(|path| ("the reference that is read", path));
     let LinksArgs { start, output, role, .. } = args;
-    let work = Work::Links(task, Box::new(plan));
-    Ok(Job { start, output, role, work, extent, launches: Launches::ONE, read_from })
+    Ok(Job { start, output, role, work: Work::Links(task, Box::new(plan)), extent, launches, read_from })
+}
+
+/// Returns the benchmark that `--all-to-all` runs before the sweep.
+fn warm_up(registry: &Registry, args: &LinksArgs) -> Result<Option<Choice>> {
+    if !args.all_to_all {
+        return Ok(None);
+    }
+    if args.fabric != Fabric::Mpi {
+        return Err(Error::usage(
+            "--all-to-all needs --fabric mpi: sockets are connected anew for each row, so leave it out",
+        ));
+    }
+    let bench = registry.all().iter().find(|bench| bench.name == ALL_TO_ALL);
+    let bench = bench.ok_or_else(|| Error::usage(format!("--all-to-all: this build lacks {ALL_TO_ALL}")))?;
+    Ok(Some(Choice { bench, preset: &[] }))
 }
 
 /// Fails if an expectation limits a figure that the run does not measure.

@@ -36,6 +36,7 @@ pub(crate) fn prepare(
     }
     let choices = selection::benchmarks(registry, &args.patterns)?;
     let plan = plan::plan(&args, chosen, &choices)?;
+    plan::check_window(&args, &choices, &plan)?;
     let ranks = plan::ranks(&args, &choices);
     job(args, ranks, vec![Part { choices, plan }], None)
 }

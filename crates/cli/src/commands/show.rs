@@ -1,24 +1,31 @@
 //! `ombx show`: prints result files.
 
 use std::{
+    fs::File,
     io::{self, Write},
-    path::PathBuf,
+    path::{Path, PathBuf},
 };
 
 use clap::Args;
-use ombx_core::{error::Result, result::Tally};
+use ombx_core::{
+    error::{Error, Result},
+    result::Tally,
+    unit::Bytes,
+};
 use ombx_results::{
     estimate::{self, Cases},
     file::{self, Record, RunOutcome, RunWithRows},
+    matrix,
     render::{Broadcasts, Overhead, Renderer},
-    verdict,
+    verdict::{self, LinkSweep},
 };
 
 use crate::{
     arguments::output::{Color, Format},
     output::{
         renderers::{self, Notes},
-        stdout::is_closed,
+        stdout::{is_closed, print},
+        unwritable,
     },
     result_file::KnownRuns,
 };
@@ -37,6 +44,9 @@ pub(crate) struct ShowArgs {
     /// Draw a chart below each table
     #[arg(long)]
     plot: bool,
+    /// Write the times of `ombx links` to this file instead, as an array that NumPy reads: size, from, to, in microseconds
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["format", "plot"])]
+    matrix: Option<PathBuf>,
     /// Use of colours
     #[arg(long, value_enum, default_value_t = Color::Auto)]
     color: Color,
@@ -61,6 +71,9 @@ pub(crate) fn show(args: &ShowArgs) -> Result<u8> {
                 path.display()
             );
         }
+    }
+    if let Some(path) = &args.matrix {
+        return write_matrix(&links, path);
     }
     let shown = match renderers::rows(args.format, args.color, Notes::if_verbose(args.verbose), plot) {
         None => estimates(&cases).try_for_each(|row| file::write_case(&mut out, &row)),
@@ -101,10 +114,32 @@ fn show_cases(
     Ok(())
 }
 
-/// Writes each sweep over links.
+/// Writes the array of the only sweep over links among the runs.
+fn write_matrix(runs: &[RunWithRows], path: &Path) -> Result<u8> {
+    let mut sweep = LinkSweep::default();
+    for RunWithRows { run, rows, .. } in runs {
+        if sweep.hosts.ranks() > 0 && !sweep.continues_with(run) {
+            return Err(Error::usage("--matrix: there are several results of ombx links: give one"));
+        }
+        sweep.begin(run);
+        rows.iter().for_each(|row| sweep.add(row));
+    }
+    if runs.is_empty() {
+        return Err(Error::usage("--matrix: there are no links: give a result file of ombx links"));
+    }
+    let mut file = io::BufWriter::new(File::create(path).map_err(|e| unwritable(path, &e))?);
+    matrix::write(&mut file, &sweep).map_err(|e| unwritable(path, &e))?;
+    let sizes: Vec<String> = matrix::sizes(&sweep).iter().map(|bytes| Bytes(*bytes).to_string()).collect();
+    let (count, ranks) = (sizes.len(), sweep.hosts.ranks());
+    let what = "median microseconds, NaN: not measured";
+    let shape = format!("float64 ({count}, {ranks}, {ranks}): message sizes {}, from, to", sizes.join(" "));
+    print(format!("{}: {shape}; {what}\n", path.display()))
+}
+
+/// Writes the sweeps over links.
 fn show_links(runs: &[RunWithRows], args: &ShowArgs, out: &mut dyn Write) -> io::Result<()> {
+    let Some(mut renderer) = renderers::links(args.format, args.color, None) else { return Ok(()) };
     for run in runs {
-        let Some(mut renderer) = renderers::links(args.format, args.color, None) else { continue };
         renderer.run(out, &run.run)?;
         let mut tally = Tally::default();
         for row in &run.rows {
@@ -113,9 +148,8 @@ fn show_links(runs: &[RunWithRows], args: &ShowArgs, out: &mut dyn Write) -> io:
         }
         let (outcome, tally) = run.end.unwrap_or((RunOutcome::Broken, tally));
         renderer.end(out, outcome, &tally)?;
-        renderer.finish(out)?;
     }
-    Ok(())
+    if runs.is_empty() { Ok(()) } else { renderer.finish(out) }
 }
 
 /// Writes the records of launches as they are in their file.

@@ -22,13 +22,13 @@ pub(crate) fn of_job(rows: Duration, timeout: Option<Duration>) -> Duration {
 /// Returns the limit for measuring this many rows one after the other.
 pub(crate) fn of_rows(plan: &Plan, rows: u64) -> Duration {
     let of_time = |time: Duration| time.saturating_mul(10).saturating_add(ROW);
-    let per_row = plan.effort.time().map_or(FIXED_ROW, of_time);
+    let per_row = plan.row_time().map_or(FIXED_ROW, of_time);
     per_row.saturating_mul(u32::try_from(rows).unwrap_or(u32::MAX))
 }
 
 /// Returns the limit for a rank that shows no progress.
 pub(crate) fn of_silence(plan: &Plan, timeout: Option<Duration>) -> Duration {
     let of_time = |time: Duration| START.saturating_add(time.saturating_mul(10));
-    let silence = plan.effort.time().map_or(FIXED_ROW, of_time);
+    let silence = plan.row_time().map_or(FIXED_ROW, of_time);
     timeout.map_or(silence, |timeout| timeout.min(silence))
 }

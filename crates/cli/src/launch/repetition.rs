@@ -11,7 +11,7 @@ use ombx_results::estimate::{self, Cases, Ending, FIRST_ROW_TIME, LOOKS, Schedul
 
 use crate::{
     arguments::launches::{self, LaunchCount, Launches},
-    job::Job,
+    job::{Job, Work},
 };
 
 /// Least and largest time from the start of a launch to the next one, up to the second look and where the number of launches is open:
@@ -31,6 +31,8 @@ pub(super) struct Repetition {
     paused: Duration,
     /// Maximum time of a row in a launch; `None` if the user fixed the number of iterations.
     most: Option<Duration>,
+    /// The launches are sweeps over links, whose rows are no cases.
+    are_sweeps: bool,
     /// The user's limit for the whole job.
     timeout: Option<Duration>,
     row_time: Duration,
@@ -52,6 +54,7 @@ impl Repetition {
             started: Since::now(),
             paused: Duration::ZERO,
             most,
+            are_sweeps: matches!(job.work, Work::Links(..)),
             timeout: job.start.timeout,
             row_time: most.map_or(FIRST_ROW_TIME, |most| most.min(FIRST_ROW_TIME)),
             batches: KnownBatches::default(),
@@ -98,6 +101,9 @@ impl Repetition {
     /// Records a complete launch. Returns whether another one follows.
     pub(super) fn launched(&mut self, cases: &Cases) -> bool {
         self.done += 1;
+        if self.are_sweeps {
+            return matches!(self.launches.count, LaunchCount::Fixed(count) if self.done < count);
+        }
         if self.done == 1 {
             self.batches = cases.batches();
         }

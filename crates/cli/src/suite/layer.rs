@@ -103,6 +103,7 @@ fn applies(name: &str, choices: &[Choice]) -> bool {
     match name {
         axes::HOSTS => true,
         "root" => any(&|choice| choice.bench.rooted),
+        "window" => any(&|choice| choice.bench.streams),
         "pairs" => any(&|choice| choice.bench.layout.has_pairs()),
         "threads" => any(&|choice| {
             choice.bench.threading == Threading::Multiple

@@ -53,7 +53,7 @@ pub(crate) fn judge_pairs<'a>(cluster: &Cluster, jobs: impl Iterator<Item = &'a 
     let verdict = sweep.verdict();
     let mut again: Vec<[usize; 2]> = Vec::new();
     if verdict.conclusion() == Conclusion::Slow {
-        for link in verdict::retest_candidates(&sweep.times.0, &hosts, SLOWEST) {
+        for link in verdict::retest_candidates(&sweep.times().0, &hosts, SLOWEST) {
             let pair = [link.from.min(link.to) as usize, link.from.max(link.to) as usize];
             if !again.contains(&pair) {
                 again.push(pair);
@@ -63,11 +63,13 @@ pub(crate) fn judge_pairs<'a>(cluster: &Cluster, jobs: impl Iterator<Item = &'a 
     PairVerdict { verdict, hosts, again }
 }
 
-/// Judges the last run of a job of all hosts, as `ombx links` does.
+/// Judges the last sweep of a job of all hosts, as `ombx links` does.
 pub(crate) fn judge_together(cluster: &Cluster, job: &Job) -> Option<(Verdict, Hosts)> {
     let runs = cluster.record.runs(job);
-    let run = runs.last()?;
-    let mut sweep = LinkSweep::of_run(&run.run);
-    run.rows.iter().for_each(|row| sweep.add(row));
-    Some((sweep.verdict(), sweep.hosts))
+    let mut sweep = LinkSweep::default();
+    for run in &runs {
+        sweep.begin(&run.run);
+        run.rows.iter().for_each(|row| sweep.add(row));
+    }
+    (!runs.is_empty()).then(|| (sweep.verdict(), sweep.hosts))
 }

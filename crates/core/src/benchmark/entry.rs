@@ -3,7 +3,7 @@
 use std::{fmt, panic::Location};
 
 use crate::{
-    benchmark::{Axis, Layout, Method, Metric, Osu, Preset, Setting, Threading, Threads},
+    benchmark::{Axis, Case, Layout, Method, Metric, Osu, Preset, Setting, Threading, Threads},
     error::{Error, Result},
     measure::{
         plan::{Plan, parse_sizes},
@@ -43,6 +43,8 @@ pub struct Benchmark {
     pub sized: bool,
     /// Whether the benchmark keeps `depth` operations in flight.
     pub streams: bool,
+    /// Axis and the only value on it under which it does; `None` if it does under every value.
+    pub streams_only: Option<(&'static Axis, &'static str)>,
     /// Whether the operation has a root.
     pub rooted: bool,
     /// Thread support that the benchmark needs from the library.
@@ -110,6 +112,7 @@ impl Benchmark {
             sizes: "1..4M",
             sized: true,
             streams: false,
+            streams_only: None,
             rooted: false,
             threading: Threading::Single,
             medium: Medium::Mpi,
@@ -150,6 +153,13 @@ impl Benchmark {
     #[must_use]
     pub const fn streaming(mut self) -> Benchmark {
         self.streams = true;
+        self
+    }
+
+    /// Declares that the benchmark keeps `depth` operations in flight under one value of an axis.
+    #[must_use]
+    pub const fn streaming_only(mut self, axis: &'static Axis, value: &'static str) -> Benchmark {
+        (self.streams, self.streams_only) = (true, Some((axis, value)));
         self
     }
 
@@ -229,6 +239,11 @@ impl Benchmark {
         self
     }
 
+    /// Returns whether a case keeps `depth` operations in flight. Rows of other cases do not name the depth.
+    pub fn streams_in(&self, case: &Case) -> bool {
+        self.streams && self.streams_only.is_none_or(|(axis, value)| case.axis(axis) == value)
+    }
+
     /// Returns the threads of each rank under a plan; `None` for single-threaded benchmarks.
     pub fn threads_of(&self, plan: &Plan) -> Option<Threads> {
         (self.threading == Threading::Multiple).then(|| plan.threads.unwrap_or_default())
@@ -266,6 +281,9 @@ impl Benchmark {
             if !self.axes.iter().any(|axis| axis.name == *name && axis.values.contains(value)) {
                 return bad(format!("it has no {name}={value}, which is a default or an OSU choice"));
             }
+        }
+        if let Some((axis, value)) = self.streams_only.filter(|(axis, value)| !axis.values.contains(value)) {
+            return bad(format!("it streams only with {}={value}, which is no value of the axis", axis.name));
         }
         match self.axes.iter().find(|axis| !axis.values.contains(&axis.default)) {
             Some(Axis { name, default, .. }) => {

@@ -34,6 +34,8 @@ pub struct Plan {
     pub effort: Effort,
     /// Effort for messages above a size, as in the OSU benchmarks.
     pub effort_above: Option<(Bytes, Effort)>,
+    /// Minimum time of sampling for one row, whatever its effort.
+    pub least_time: Duration,
     /// Iterations per sample; calibrated if `None`.
     pub batch: Option<u64>,
     /// Iterations per sample of each row, as an earlier launch calibrated them.
@@ -106,6 +108,7 @@ impl Default for Plan {
             memory_limit: None,
             effort: Effort::Precision { precision: 0.01, max_time: Duration::from_secs(1) },
             effort_above: None,
+            least_time: Duration::ZERO,
             batch: None,
             known_batches: None,
             verify: true,
@@ -117,6 +120,11 @@ impl Default for Plan {
 }
 
 impl Plan {
+    /// Returns the longest time of sampling for one row; `None` for a fixed number of iterations.
+    pub fn row_time(&self) -> Option<Duration> {
+        self.effort.time().map(|time| time.max(self.least_time))
+    }
+
     /// Returns when a row of this message size ends.
     pub fn effort_for(&self, bytes: Bytes) -> Effort {
         match self.effort_above {

@@ -106,8 +106,10 @@ impl OpenCase<'_, '_> {
             None => {
                 let least_ns = self.kernel.least_sample_ns(self.session.clock)?;
                 let most = self.most_of_sample(usual_ns, least_ns);
+                let least_time = self.session.plan.least_time;
                 stop::batch_for(iteration_ns, facts)
                     .max(stop::batch_lasting(least_ns, iteration_ns).min(most))
+                    .max(stop::batch_within(least_time, self.max_samples(), iteration_ns))
             }
         };
         let batch = team.broadcast_value(batch)?;
@@ -220,6 +222,10 @@ impl OpenCase<'_, '_> {
                     Some(chosen) => (iterations.div_ceil(chosen), chosen),
                     // A kernel that fixes its batch needs whole batches.
                     None if self.kernel.batch().is_some() => (iterations.div_ceil(batch), batch),
+                    // Batches suit the minimum time, which a few iterations do not fill.
+                    None if !self.session.plan.least_time.is_zero() => {
+                        (iterations.div_ceil(batch).max(stop::LEAST_FOR_INTERVAL), batch)
+                    }
                     None => stop::divide(iterations, batch),
                 };
                 (batch, samples)
@@ -231,8 +237,20 @@ impl OpenCase<'_, '_> {
         }
     }
 
-    /// Returns the number of samples of the next round, or the reason for stopping. With a fixed number of iterations there is no reason.
+    /// Returns the number of samples of the next round, or the reason for stopping. A minimum time comes before any reason.
     fn next_round(&self, total: u64, sampling: &Sampling) -> std::result::Result<u64, Option<Ending>> {
+        let least = self.session.plan.least_time;
+        match (
+            self.by_effort(total, sampling),
+            stop::samples_until(least, total, sampling.spent, self.max_samples()),
+        ) {
+            (Err(_), more @ 1..) => Ok(more),
+            (next, _) => next,
+        }
+    }
+
+    /// Returns what the effort demands. With a fixed number of iterations there is no reason for stopping.
+    fn by_effort(&self, total: u64, sampling: &Sampling) -> std::result::Result<u64, Option<Ending>> {
         let precision = match self.effort {
             Effort::Fixed { .. } => return Err(None),
             Effort::Precision { precision, .. } => precision,

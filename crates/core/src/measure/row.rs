@@ -48,7 +48,7 @@ impl<'k> KernelFactory<'k> {
 
     /// Returns the stable name of the row of a case.
     fn key(&self, session: &Session<'_>, case: &Case) -> String {
-        let key = case.key(session.bench.name, session.bench.streams);
+        let key = case.key(session.bench.name, session.bench.streams_in(case));
         match &self.label {
             Some((name, value)) => key.replacen('/', &format!("/{name}={value},"), 1),
             None => key,
@@ -155,7 +155,7 @@ fn empty_row(
     let bench = session.bench;
     Measurement {
         bytes: Some(case.bytes.0),
-        depth: bench.streams.then_some(case.depth),
+        depth: bench.streams_in(case).then_some(case.depth),
         pairs: case.pairs,
         axes: axes(case, factory.label.as_ref()),
         work: Some((factory.work)(case)),

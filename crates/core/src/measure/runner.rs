@@ -280,6 +280,9 @@ pub fn describe(plan: &Plan, choices: &[Choice]) -> BTreeMap<String, String> {
             set("warmup", warmup.to_string());
         }
     }
+    if !plan.least_time.is_zero() {
+        set("min_time_s", plan.least_time.as_secs_f64().to_string());
+    }
     if let Some((limit, Effort::Fixed { iterations, warmup })) = plan.effort_above {
         set("above", limit.to_string());
         set("iterations_above", iterations.to_string());

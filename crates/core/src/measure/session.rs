@@ -105,14 +105,18 @@ impl<'a> Session<'a> {
                 .flat_map(|c| values.iter().map(|v| [c.as_slice(), named(axis, v).as_slice()].concat()))
                 .collect();
         }
-        let case = |axes: &Vec<_>, bytes: Bytes| Case {
-            bytes,
-            depth: if self.bench.streams { self.plan.depth } else { 1 },
-            pairs: self.assignment.pairs,
-            ranks: self.assignment.ranks,
-            threads: self.bench.threads_of(self.plan),
-            root: self.bench.rooted.then_some(self.plan.root),
-            axes: axes.clone(),
+        let case = |axes: &Vec<_>, bytes: Bytes| {
+            let case = Case {
+                bytes,
+                depth: 1,
+                pairs: self.assignment.pairs,
+                ranks: self.assignment.ranks,
+                threads: self.bench.threads_of(self.plan),
+                root: self.bench.rooted.then_some(self.plan.root),
+                axes: axes.clone(),
+            };
+            let depth = if self.bench.streams_in(&case) { self.plan.depth } else { 1 };
+            Case { depth, ..case }
         };
         let cases =
             combinations.iter().flat_map(|axes| sizes.iter().map(move |bytes| case(axes, *bytes))).collect();
@@ -132,6 +136,13 @@ fn named(axis: &Axis, value: &'static str) -> Option<(&'static str, &'static str
 pub fn selected(axis: &Axis, Choice { bench, preset }: Choice, plan: &Plan) -> Vec<&'static str> {
     let named = || preset.iter().find(|(name, _)| *name == axis.name).map(|(_, value)| *value);
     plan.axes.get(axis.name).cloned().unwrap_or_else(|| vec![named().unwrap_or(bench.default_of(axis))])
+}
+
+/// Returns whether a plan has cases of a benchmark that keep `depth` operations in flight.
+pub fn streams(choice: Choice, plan: &Plan) -> bool {
+    let bench = choice.bench;
+    let is_selected = |(axis, value): (&Axis, &str)| selected(axis, choice, plan).contains(&value);
+    bench.streams && bench.streams_only.is_none_or(is_selected)
 }
 
 /// Returns the sizes of a benchmark under a plan.

@@ -89,6 +89,18 @@ pub fn first_round(sample_ns: f64, max_time: Duration) -> u64 {
     (wanted.min(budget) as u64).clamp(LEAST_FOR_INTERVAL, MOST_SAMPLES)
 }
 
+/// Returns the iterations per sample for which a row of at least `least` has at most half of `most` samples.
+pub fn batch_within(least: Duration, most: u64, iteration_ns: f64) -> u64 {
+    batch_lasting(2.0 * least.as_nanos() as f64 / most as f64, iteration_ns)
+}
+
+/// Returns how many more samples a row of `n` samples in `spent` needs to last `least`, up to `most` in all.
+pub fn samples_until(least: Duration, n: u64, spent: Duration, most: u64) -> u64 {
+    let missing = least.saturating_sub(spent).as_nanos() as f64;
+    let samples = (missing * n as f64 / (spent.as_nanos() as f64).max(1.0)).ceil() as u64;
+    samples.min(most.saturating_sub(n))
+}
+
 /// Returns the number of single iterations to time for percentiles, after samples that took `spent`.
 pub fn tail_samples(spent: Duration, iteration_ns: f64) -> u64 {
     let time = (spent / TAIL_TIME_DIVISOR).max(SHORTEST_TAIL).as_nanos() as f64;
@@ -172,6 +184,17 @@ mod tests {
         assert_eq!(next_round(n, SECOND / 100, Some(0.02), 0.01, SECOND), Ok(3000));
         assert!(next_round(n, SECOND / 100, None, 0.01, SECOND).is_ok());
         assert_eq!(next_round(MOST_SAMPLES, SECOND / 2, Some(0.5), 0.01, SECOND), Err(Ending::OutOfBudget));
+    }
+
+    #[test]
+    fn a_minimum_time_is_reached_with_a_bounded_number_of_samples() {
+        let ms = Duration::from_millis;
+        assert_eq!(samples_until(ms(10), 100, ms(4), 1000), 150);
+        assert_eq!(samples_until(ms(10), 100, ms(10), 1000), 0);
+        assert_eq!(samples_until(ms(10), 100, ms(1), 1000), 900);
+        assert_eq!(samples_until(ms(10), 100, ms(1), 500), 400);
+        assert_eq!(batch_within(ms(1), 100, 2000.0), 10);
+        assert_eq!(batch_within(Duration::ZERO, 100, 2000.0), 1);
     }
 
     #[test]

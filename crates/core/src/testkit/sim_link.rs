@@ -117,7 +117,7 @@ mod tests {
         result::Outcome,
         testkit::measure,
         two_sided::pattern::{
-            BiStream, Bidirectional, Buffers, PatternKernel, PingPong, Semidirectional, Stream,
+            BiStream, Bidirectional, Buffers, LinkPattern, PatternKernel, PingPong, Semidirectional, Stream,
             Unidirectional,
         },
     };
@@ -183,6 +183,25 @@ mod tests {
         close(mb_per_s(&SEMI, 8), 1000.0 / 7000.0 * 1e3);
         close(mb_per_s(&DUO, 8), 2.0 * 1000.0 / 7000.0 * 1e3);
         close(mb_per_s(&UNI, 8), 8.0 * 1000.0 / (8.0 * 2000.0 + 5000.0 + 5000.0) * 1e3);
+    }
+
+    #[test]
+    fn a_row_names_the_depth_only_under_the_pattern_that_has_one() {
+        static LINK: Benchmark = Benchmark::of::<PatternKernel<Unidirectional, Slow>>("sim.link", "x")
+            .streaming_only(LinkPattern::AXIS, LinkPattern::Unidirectional.name())
+            .axes(&[LinkPattern::AXIS]);
+        let mut plan = plan("1000");
+        plan.axes.insert(LinkPattern::AXIS.name.into(), LinkPattern::AXIS.values.to_vec());
+        let rows = measure(2, &LINK, &plan).unwrap().rows;
+        let found: Vec<_> = rows.iter().map(|r| (r.key.as_str(), r.depth, r.work.unwrap().ops)).collect();
+        assert_eq!(
+            found,
+            [
+                ("sim.link/pattern=semidirectional,bytes=1000", None, 1),
+                ("sim.link/pattern=bidirectional,bytes=1000", None, 1),
+                ("sim.link/pattern=unidirectional,bytes=1000,depth=8", Some(8), 8),
+            ]
+        );
     }
 
     #[test]

@@ -6,7 +6,7 @@ use super::*;
 use ombx_core::{
     benchmark::Benchmark,
     measure::plan::{Effort, parse_sizes},
-    testkit::{Delay, SimLink, on_uneven_ranks},
+    testkit::{Delay, Probe, SimLink, on_uneven_ranks},
     two_sided::pattern::{PatternKernel, Semidirectional},
 };
 use ombx_results::verdict::{Component, TimesBySize, find_slow};
@@ -14,14 +14,28 @@ use ombx_results::verdict::{Component, TimesBySize, find_slow};
 static SIM: Benchmark =
     Benchmark::of::<PatternKernel<Semidirectional, SimLink<5000, 2>>>("sim.link", "a link of known cost");
 
-fn sweep(ranks: u32, mode: Mode, seed: Option<u64>, retest: u32, delay: Delay) -> Memory {
+/// Benchmark of all ranks. Size 404 is not supported.
+static ALL: Benchmark =
+    Benchmark::of::<Probe<50>>("sim.all", "a probe on all ranks").layout(Layout::Everyone { least: 2 });
+
+fn task(mode: Mode) -> Task {
     let choice = Choice { bench: &SIM, preset: &[] };
-    let task = Task { choice, mode, seed, retest, criteria: Criteria::default() };
+    Task { choice, mode, seed: None, retest: 0, warm_up: None, criteria: Criteria::default() }
+}
+
+fn plan(sizes: &str) -> Plan {
     let effort = Effort::Precision { precision: 0.01, max_time: Duration::from_micros(400) };
-    let plan = Plan { sizes: Some(parse_sizes("8,1000").unwrap()), effort, ..Plan::default() };
+    Plan { sizes: Some(parse_sizes(sizes).unwrap()), effort, ..Plan::default() }
+}
+
+fn sweep(ranks: u32, mode: Mode, seed: Option<u64>, retest: u32, delay: Delay) -> Memory {
+    swept(ranks, &Task { seed, retest, ..task(mode) }, &plan("8,1000"), delay)
+}
+
+fn swept(ranks: u32, task: &Task, plan: &Plan, delay: Delay) -> Memory {
     let mut all = on_uneven_ranks(ranks, delay, |team| {
         let mut sink = Memory::default();
-        run(team, &task, &plan, &team.clock, &mut sink, vec![]).unwrap();
+        run(team, task, plan, &team.clock, &mut sink, vec![]).unwrap();
         sink
     });
     assert!(all[1..].iter().all(|other| other.rows.is_empty()));
@@ -42,6 +56,7 @@ fn every_direction_of_every_pair_is_a_row_of_each_size() {
             assert_eq!(mode.extent(ranks, 2).1, rows as u64);
             let keys: BTreeSet<&str> = memory.rows.iter().map(|r| r.key.as_str()).collect();
             assert_eq!(keys.len(), rows);
+            assert!(keys.iter().all(|key| !key.contains("round=") && !key.contains("depth=")), "{keys:?}");
             for row in &memory.rows {
                 assert_eq!(
                     (row.outcome.clone(), row.check.clone(), row.ranks),
@@ -72,6 +87,77 @@ fn a_bisection_is_one_round() {
         assert_eq!(rows.len() as u32, ranks / 2 * 4, "{ranks}");
         assert!(rows.iter().all(|r| axis(r, "from").abs_diff(axis(r, "to")) == ranks / 2));
     }
+}
+
+#[test]
+fn every_pair_between_halves_is_measured_in_rounds() {
+    for ranks in 2..=7 {
+        let memory = sweep(ranks, Mode::Halves, None, 0, |_, _| 0);
+        let (lower, upper) = (ranks / 2, ranks.div_ceil(2));
+        let links: BTreeSet<(u32, u32)> =
+            memory.rows.iter().map(|r| (axis(r, "from"), axis(r, "to"))).collect();
+        assert_eq!(links.len() as u32, 2 * lower * upper, "{ranks}");
+        assert!(links.iter().all(|(from, to)| (*from < lower) != (*to < lower)), "{ranks}");
+        assert_eq!(Mode::Halves.extent(ranks, 2), (4 * u64::from(upper), 4 * u64::from(lower * upper)));
+        assert_eq!(memory.run.unwrap().plan["links"], "halves");
+    }
+}
+
+#[test]
+fn launches_have_other_partitions_of_the_same_links() {
+    let of = |number: u32, seed: u64| {
+        let launch = Launch { number, of: 2, order: seed };
+        let plan = Plan { launch: Some(launch), ..plan("8") };
+        let memory = swept(6, &Task { seed: Some(seed), ..task(Mode::Parallel) }, &plan, |_, _| 0);
+        let run = memory.run.unwrap();
+        assert_eq!((&*run.plan["launch"], &*run.plan["launches"]), (&*number.to_string(), "2"));
+        assert_eq!(run.plan["randomize"], seed.to_string());
+        // Which links are measured at the same time, whatever the order of the rounds.
+        let in_round = |round: u32| -> BTreeSet<(u32, u32)> {
+            let of_round = memory.rows.iter().filter(|row| axis(row, "round") == round);
+            of_round.map(|row| (axis(row, "from"), axis(row, "to"))).collect()
+        };
+        let rounds: BTreeSet<_> = (0..5).map(in_round).collect();
+        let keys: BTreeSet<String> = memory.rows.iter().map(|r| r.key.clone()).collect();
+        (rounds, keys)
+    };
+    let (first, second) = (of(1, 11), of(2, 12));
+    assert_ne!(first.0, second.0, "other pairs at the same time");
+    assert_eq!(first.1, second.1, "the same names of rows");
+}
+
+#[test]
+fn a_minimum_time_is_kept_with_a_count_and_with_a_precision() {
+    let sampled = |least_us: u64, effort: Effort| {
+        let plan = Plan { least_time: Duration::from_micros(least_us), effort, ..plan("8") };
+        let memory = swept(2, &task(Mode::Parallel), &plan, |_, _| 0);
+        if least_us > 0 {
+            assert_eq!(memory.run.unwrap().plan["min_time_s"], (least_us as f64 / 1e6).to_string());
+        }
+        let samples = &memory.rows[0].samples[0];
+        (samples.elapsed_ns.iter().sum::<u64>(), samples.batch * samples.elapsed_ns.len() as u64)
+    };
+    let fixed = Effort::Fixed { iterations: 20, warmup: 2 };
+    // An iteration takes two legs of 5016 ns.
+    assert_eq!(sampled(0, fixed), (20 * 10_032, 20));
+    let (ns, iterations) = sampled(2000, fixed);
+    assert!((2_000_000..2_400_000).contains(&ns) && iterations == ns / 10_032, "{ns} ns, {iterations}");
+    assert_eq!(sampled(10, fixed), (20 * 10_032, 20), "the count is a minimum too");
+    let precise = Effort::Precision { precision: 0.5, max_time: Duration::from_micros(400) };
+    assert!(sampled(0, precise).0 <= 400_000);
+    assert!(sampled(2000, precise).0 >= 2_000_000);
+}
+
+#[test]
+fn all_ranks_warm_up_before_the_sweep() {
+    let task = Task { warm_up: Some(Choice { bench: &ALL, preset: &[] }), ..task(Mode::Parallel) };
+    for (sizes, ran) in [("8,404", "sim.all 8"), ("404", "sim.all none")] {
+        let memory = swept(4, &task, &plan(sizes), |_, _| 0);
+        assert_eq!(memory.run.unwrap().plan["warm_up"], ran);
+        assert!(memory.rows.iter().all(|row| row.bench == "links" && row.outcome == Outcome::Ok));
+        assert_eq!(memory.rows.len(), 12 * sizes.split(',').count());
+    }
+    assert!(!sweep(2, Mode::Parallel, None, 0, |_, _| 0).run.unwrap().plan.contains_key("warm_up"));
 }
 
 #[test]

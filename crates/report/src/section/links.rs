@@ -1,4 +1,4 @@
-//! Runs of `ombx links`: the verdict, and for each message size a heat map and the slowest links.
+//! Sweeps of `ombx links`: the verdict, and for each message size a heat map, a histogram, the steps, and the slowest links.
 
 use maud::{Markup, html};
 use ombx_core::unit::Bytes;
@@ -9,32 +9,46 @@ use ombx_results::{
 };
 
 use crate::{
-    plot::heat_map,
-    runs::{RunEntry, RunList, count},
+    plot::{heat_map, histogram, steps},
+    runs::{RunList, count},
 };
 
 /// Number of links in the table of the slowest.
 const SLOWEST: usize = 8;
 
-/// Links of one run and their verdict.
+/// Links of one sweep and their verdict.
 pub(crate) struct LinkRun {
-    /// Index of the run in the list.
+    /// Index of its first launch in the list of runs.
     pub(crate) run: usize,
     sweep: LinkSweep,
     verdict: Verdict,
 }
 
-/// Collects the links of every run that has some.
+/// Collects the links of every run that has some. Runs that are launches of one sweep are one.
 pub(crate) fn collect(runs: &RunList<'_>) -> Vec<LinkRun> {
     let with_links = runs.entries.iter().enumerate().filter(|(_, entry)| entry.links().next().is_some());
-    with_links.map(|(run, entry)| LinkRun::of(run, entry)).collect()
+    let mut sweeps: Vec<(usize, LinkSweep, RunOutcome)> = Vec::new();
+    for (run, entry) in with_links {
+        let launch = &entry.run.run;
+        match sweeps.last_mut().filter(|(_, sweep, _)| sweep.continues_with(launch)) {
+            Some((_, sweep, outcome)) => {
+                sweep.begin(launch);
+                if *outcome == RunOutcome::Complete {
+                    *outcome = entry.outcome();
+                }
+            }
+            None => sweeps.push((run, LinkSweep::of_run(launch), entry.outcome())),
+        }
+        if let Some((_, sweep, _)) = sweeps.last_mut() {
+            entry.links().for_each(|row| sweep.add(row));
+        }
+    }
+    sweeps.into_iter().map(|(run, sweep, outcome)| LinkRun::of(run, sweep, outcome)).collect()
 }
 
 impl LinkRun {
-    fn of(run: usize, entry: &RunEntry<'_>) -> LinkRun {
-        let mut sweep = LinkSweep::of_run(&entry.run.run);
-        entry.links().for_each(|row| sweep.add(row));
-        let verdict = match entry.outcome() {
+    fn of(run: usize, sweep: LinkSweep, outcome: RunOutcome) -> LinkRun {
+        let verdict = match outcome {
             RunOutcome::Complete => sweep.verdict(),
             RunOutcome::Interrupted => Verdict::incomplete("the run was interrupted"),
             RunOutcome::Broken => Verdict::incomplete("the run did not complete"),
@@ -91,10 +105,16 @@ fn of_run(links: &LinkRun) -> Markup {
             figure {
                 figcaption {
                     h3 { "Links at " (Bytes(times.bytes)) " bytes" }
-                    p { (sweep.pattern) ": median time " (heat_map::direction(times)) ". " (range(sweep, times)) }
+                    p {
+                        (sweep.pattern) ": median time " (heat_map::direction(times))
+                        @if sweep.launches() > 1 { ", each the median of " (count(sweep.launches(), "launch")) }
+                        ". " (range(sweep, times))
+                    }
                 }
                 (heat_map::draw(&format!("l{run}-{size}"), times, &sweep.hosts, &named))
                 @if let Some(table) = heat_map::table(times, &sweep.hosts) { (table) }
+                (histogram::draw(&format!("g{run}-{size}"), sweep, times))
+                (steps::draw(&format!("p{run}-{size}"), times.bytes, &sweep.steps(times.bytes)))
                 (slowest(sweep, times))
             }
         }

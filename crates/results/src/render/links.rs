@@ -1,4 +1,4 @@
-//! Links as text: a heat map per message size, the slowest links, and the verdict.
+//! Links as text: the verdict, and for each message size a heat map, a histogram, the steps, and the slowest links.
 
 use std::{
     collections::BTreeMap,
@@ -9,9 +9,9 @@ use std::{
 use super::{Renderer, grid::grid, plain};
 use crate::{
     file::RunOutcome,
-    plot::heat_map,
+    plot::{Histogram, heat_map},
     run_info::banner,
-    verdict::{self, Link, LinkSweep, LinkTimes, Reference, Verdict},
+    verdict::{self, Link, LinkSweep, LinkTimes, Reference, Step, Verdict},
 };
 use ombx_core::{
     result::{Measurement, Outcome, Run, Tally},
@@ -20,16 +20,19 @@ use ombx_core::{
 
 /// Number of links in the table of the slowest.
 const SLOWEST: usize = 8;
+/// Maximum number of lines in the table of steps. With more steps, a line is several consecutive ones.
+const MOST_STEPS: usize = 16;
+/// Length of the longest bar of a histogram in characters.
+const LONGEST_BAR: usize = 40;
 
-/// Collects links and prints them at the end of the run.
+/// Collects links and prints them at the end of the last launch.
 #[derive(Debug, Default)]
 pub struct Links {
     links: LinkSweep,
-    reference: Option<Arc<Reference>>,
-    /// Whether the pairs of the run are a bisection: each rank of one half with a rank of the other half.
-    is_bisection: bool,
-    /// Bandwidth of all pairs measured at the same time, by size, round and whether the lower rank was timed.
-    together: BTreeMap<(u64, u32, bool), f64>,
+    /// How the launches of the sweep that is not printed yet have ended, and their rows; `None` without one.
+    open: Option<(RunOutcome, u64)>,
+    /// Whether each rank of one half is paired with a rank of the other half.
+    between_halves: bool,
     troubles: BTreeMap<String, usize>,
     /// Advice and number of rows by code of the mark.
     marks: BTreeMap<String, (String, usize)>,
@@ -37,14 +40,15 @@ pub struct Links {
 
 impl Renderer for Links {
     fn run(&mut self, out: &mut dyn Write, run: &Run) -> Result<()> {
-        let reference = self.reference.clone();
-        *self = Links {
-            links: LinkSweep::of_run(run).against(reference.clone()),
-            is_bisection: run.plan.get("links").is_some_and(|mode| mode == "bisection"),
-            reference,
-            ..Links::default()
-        };
-        writeln!(out, "{}", plain(&banner(run)))
+        if !self.links.continues_with(run) {
+            self.print(out)?;
+            let mode = run.plan.get("links").map(String::as_str);
+            let between_halves = matches!(mode, Some("bisection" | "halves"));
+            *self = Links { links: std::mem::take(&mut self.links), between_halves, ..Links::default() };
+            writeln!(out, "{}", plain(&banner(run)))?;
+        }
+        self.links.begin(run);
+        Ok(())
     }
 
     fn case(&mut self, _: &mut dyn Write, row: &Measurement) -> Result<()> {
@@ -61,17 +65,31 @@ impl Renderer for Links {
             self.marks.entry(notice.code.clone()).or_insert_with(|| (notice.advice.clone(), 0)).1 += 1;
         }
         self.links.add(row);
-        let number = |axis: &str| row.axes.get(axis).and_then(|value| value.parse::<u32>().ok());
-        if let (Some(bytes), Some(round), Some(from), Some(to), Some(rate)) =
-            (row.bytes, number("round"), number("from"), number("to"), row.mb_per_s())
-        {
-            *self.together.entry((bytes, round, from < to)).or_default() += rate.median;
-        }
         Ok(())
     }
 
     fn end(&mut self, out: &mut dyn Write, outcome: RunOutcome, tally: &Tally) -> Result<()> {
-        let rows = tally.cases;
+        let (before, rows) = self.open.unwrap_or((RunOutcome::Complete, 0));
+        let worse = if before == RunOutcome::Complete { outcome } else { before };
+        self.open = Some((worse, rows + tally.cases));
+        if self.links.is_last() { self.print(out) } else { Ok(()) }
+    }
+
+    /// Prints a sweep of which a launch is missing.
+    fn finish(&mut self, out: &mut dyn Write) -> Result<()> {
+        self.print(out)
+    }
+}
+
+impl Links {
+    /// Returns a renderer that also compares the links with an earlier result.
+    pub fn against(reference: Option<Arc<Reference>>) -> Links {
+        Links { links: LinkSweep::default().against(reference), ..Links::default() }
+    }
+
+    /// Prints the sweep once it has ended.
+    fn print(&mut self, out: &mut dyn Write) -> Result<()> {
+        let Some((outcome, rows)) = self.open.take() else { return Ok(()) };
         let verdict = match outcome {
             RunOutcome::Complete => self.links.verdict(),
             RunOutcome::Interrupted => {
@@ -96,13 +114,6 @@ impl Renderer for Links {
         }
         out.flush()
     }
-}
-
-impl Links {
-    /// Returns a renderer that also compares the links with an earlier result.
-    pub fn against(reference: Option<Arc<Reference>>) -> Links {
-        Links { reference, ..Links::default() }
-    }
 
     fn size(&self, out: &mut dyn Write, times: &LinkTimes) -> Result<()> {
         let bytes = Bytes(times.bytes);
@@ -110,29 +121,32 @@ impl Links {
             true => "median time from (row) to (column)",
             false => "median time of each pair, both directions averaged",
         };
-        writeln!(out, "\nlinks, {bytes} bytes, {}: {what}", plain(&self.links.pattern))?;
+        let over = match self.links.launches() {
+            1 => String::new(),
+            launches => format!("; each the median of {launches} launches"),
+        };
+        writeln!(out, "\nlinks, {bytes} bytes, {}: {what}{over}", plain(&self.links.pattern))?;
         heat_map::draw(out, times, &self.links.hosts)?;
         if let Some(range) = times.range() {
             let [fastest, median, slowest] = range.map(|ns| self.figures(times.bytes, ns));
             writeln!(out, "fastest {fastest} · median {median} · slowest {slowest}")?;
         }
-        let sums: Vec<f64> = self
-            .together
-            .range((times.bytes, 0, false)..=(times.bytes, u32::MAX, true))
-            .map(|(_, sum)| *sum)
-            .collect();
-        if !sums.is_empty() && times.bytes > 0 {
-            let (low, high) = sums.iter().fold((f64::MAX, 0f64), |(l, h), s| (l.min(*s), h.max(*s)));
-            let mean = sums.iter().sum::<f64>() / sums.len() as f64;
+        self.histogram(out, times)?;
+        let steps = self.links.steps(times.bytes);
+        self.steps(out, &steps)?;
+        let sums = || steps.iter().map(|step| step.sum_mb_per_s);
+        if !steps.is_empty() && times.bytes > 0 {
+            let (low, high) = sums().fold((f64::MAX, 0f64), |(l, h), s| (l.min(s), h.max(s)));
+            let mean = sums().sum::<f64>() / steps.len() as f64;
             let pairs = match self.links.hosts.ranks() / 2 {
                 1 => "1 pair".into(),
                 pairs => format!("{pairs} pairs at the same time"),
             };
-            let bisection = if self.is_bisection { "bisection, " } else { "" };
+            let bisection = if self.between_halves { "bisection, " } else { "" };
             writeln!(
                 out,
                 "{bisection}{pairs}: min {low:.1}, avg {mean:.1}, max {high:.1} MB/s over {} steps",
-                sums.len()
+                steps.len()
             )?;
         }
         self.slowest(out, times)
@@ -144,6 +158,50 @@ impl Links {
             Some(rate) => format!("{us:.2} us ({rate:.1} MB/s)"),
             None => format!("{us:.2} us"),
         }
+    }
+
+    /// Prints how many links there are in each range of times.
+    fn histogram(&self, out: &mut dyn Write, times: &LinkTimes) -> Result<()> {
+        let links = times.sweep.iter().map(|link| f64::from(link.ns));
+        let Some(histogram) = Histogram::of(links).filter(|histogram| histogram.counts.len() > 1) else {
+            return Ok(());
+        };
+        let mut grid = grid(["us from", "to", "MB/s from", "to", "links", ""], 0..5);
+        for ([low, high], count) in histogram.ranges() {
+            let rate = |ns: f64| self.links.mb_per_s(times.bytes, ns as f32);
+            let bar = (count * LONGEST_BAR).div_ceil(histogram.most());
+            let [us_from, us_to] = [low, high].map(|ns| format!("{:.2}", ns / 1e3));
+            let [from, to] =
+                [high, low].map(|ns| rate(ns).map_or(String::new(), |rate| format!("{rate:.1}")));
+            grid.add_row([us_from, us_to, from, to, count.to_string(), "█".repeat(bar)]);
+        }
+        writeln!(out, "histogram of {} links:\n{}", times.sweep.len(), grid.trim_fmt())
+    }
+
+    /// Prints the least, the mean and the largest figure of the links of each step.
+    fn steps(&self, out: &mut dyn Write, steps: &[Step]) -> Result<()> {
+        if steps.len() < 2 {
+            return Ok(());
+        }
+        let mut grid = grid(["step", "links", "us min", "mean", "max", "MB/s min", "mean", "max"], 0..8);
+        for (first, step) in verdict::join_steps(steps, MOST_STEPS) {
+            let [low, high] = step.range_ns;
+            let us = [low, step.mean_ns(), high].map(|ns| format!("{:.2}", ns / 1e3));
+            let rates = match (step.range_mb_per_s, step.mean_mb_per_s()) {
+                (Some([low, high]), Some(mean)) => [low, mean, high].map(|rate| format!("{rate:.1}")),
+                _ => [const { String::new() }; 3],
+            };
+            let cells = [first.to_string(), step.links.to_string()].into_iter().chain(us).chain(rates);
+            grid.add_row(cells);
+        }
+        let each = steps.len().div_ceil(MOST_STEPS);
+        let joined = if each > 1 { format!(", {each} a line") } else { String::new() };
+        writeln!(
+            out,
+            "links that were measured at the same time, {} steps{joined}:\n{}",
+            steps.len(),
+            grid.trim_fmt()
+        )
     }
 
     /// Prints the slowest links relative to their kind, and their times when measured again alone.
@@ -192,9 +250,16 @@ mod tests {
         let place = |at: u32| Place { host: format!("n{at}"), ..golden.run.places[0].clone() };
         let run = Run { id: "r".into(), places: (0..4).map(place).collect(), ..golden.run.clone() };
         let mut out = Vec::new();
-        renderer.run(&mut out, &run).unwrap();
+        launch(renderer, &mut out, &run, trust, 1.0);
+        String::from_utf8(out).unwrap()
+    }
+
+    /// Renders a launch with times that are this factor longer.
+    fn launch(renderer: &mut dyn Renderer, out: &mut Vec<u8>, run: &Run, trust: &[Mark], factor: f64) {
+        let golden = crate::golden();
+        renderer.run(out, run).unwrap();
         for (from, to) in (0u32..4).flat_map(|a| (0u32..4).map(move |b| (a, b))).filter(|(a, b)| a != b) {
-            let ns = if from.min(to) == 1 && from.max(to) == 3 { 2e6 } else { 1e6 };
+            let ns = factor * if from.min(to) == 1 && from.max(to) == 3 { 2e6 } else { 1e6 };
             let axes =
                 [("pattern", "semidirectional".into()), ("from", from.to_string()), ("to", to.to_string())];
             let round = ("round", ((from + to) % 3).to_string());
@@ -207,10 +272,57 @@ mod tests {
                 trust: trust.to_vec(),
                 ..golden.rows[0].clone()
             };
-            renderer.case(&mut out, &row).unwrap();
+            renderer.case(out, &row).unwrap();
         }
-        renderer.end(&mut out, RunOutcome::Complete, &Tally::default()).unwrap();
-        String::from_utf8(out).unwrap()
+        renderer.end(out, RunOutcome::Complete, &Tally::default()).unwrap();
+    }
+
+    #[test]
+    fn launches_are_printed_once_with_the_median_of_each_link() {
+        let golden = crate::golden().run;
+        let run = |launch: u32| {
+            let options = [("launch", launch), ("launches", 3), ("randomize", launch)];
+            let mut plan = golden.plan.clone();
+            plan.extend(options.map(|(name, value)| (name.to_owned(), value.to_string())));
+            let place = |at: u32| Place { host: format!("n{at}"), ..golden.places[0].clone() };
+            Run { places: (0..4).map(place).collect(), plan, ..golden.clone() }
+        };
+        let (mut renderer, mut out) = (Links::default(), Vec::new());
+        for (number, factor) in [(1, 1.0), (2, 9.0), (3, 2.0)] {
+            assert!(!String::from_utf8_lossy(&out).contains("links, "), "only the last launch is printed");
+            launch(&mut renderer, &mut out, &run(number), &[], factor);
+        }
+        let text = String::from_utf8(out.clone()).unwrap();
+        assert_eq!((text.matches("verdict:").count(), text.matches("ombx ").count()), (1, 1), "{text}");
+        assert!(text.contains("averaged; each the median of 3 launches"), "{text}");
+        assert!(text.contains("fastest 2000.00 us (500.0 MB/s)"), "{text}");
+        renderer.finish(&mut out).unwrap();
+        assert_eq!(text.len(), out.len(), "nothing is left to print");
+        // A sweep of which a launch is missing is printed at the end.
+        let (mut renderer, mut out) = (Links::default(), Vec::new());
+        launch(&mut renderer, &mut out, &run(1), &[], 1.0);
+        renderer.finish(&mut out).unwrap();
+        assert!(String::from_utf8(out).unwrap().contains("fastest 1000.00 us (1000.0 MB/s)"));
+    }
+
+    #[test]
+    fn a_histogram_and_steps_show_known_figures() {
+        let text = rendered(&mut Links::default(), &[]);
+        let words = |line: &str| line.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+        let lines: Vec<Vec<String>> = text.lines().map(words).collect();
+        let bar = "█".repeat(LONGEST_BAR);
+        let short = "█".repeat(LONGEST_BAR / 5);
+        for line in [
+            // Ranges from 1 to 2 ms: five links of 1 ms, one of 2 ms.
+            format!("1000.00 1189.21 840.9 1000.0 5 {bar}"),
+            "1189.21 1414.21 707.1 840.9 0".into(),
+            format!("1681.79 2000.00 500.0 594.6 1 {short}"),
+            // The lower ranks of round 1: from 0 to 1 and from 1 to 3.
+            "3 2 1000.00 1500.00 2000.00 500.0 750.0 1000.0".into(),
+        ] {
+            assert!(lines.contains(&words(&line)), "{line}\n{text}");
+        }
+        assert!(text.contains("histogram of 6 links:") && text.contains("same time, 6 steps:"), "{text}");
     }
 
     #[test]

@@ -1,11 +1,13 @@
-//! All links of one run, collected from its rows.
+//! All links of one sweep, collected from the rows of its launches.
 
 use std::{collections::BTreeMap, sync::Arc};
 
 use super::{
     Criteria, Expectation, Hosts, Link, LinkTimes, Reference, SlowComponent, TimesBySize, count,
     detection::{Detected, MIN_FACTOR, MIN_GROUPS, MIN_LINKS, at_one_size, slow_of_sizes},
+    launches::{Launch, median_over},
     link_name, no_verdict_reason,
+    steps::{Step, Steps},
 };
 use ombx_core::{
     result::{Measurement, Run},
@@ -15,13 +17,16 @@ use ombx_core::{
 /// Largest factor of a slow link that may go unnoticed in a run with the verdict that nothing is slow.
 const MAX_NAMEABLE: f64 = 3.0;
 
-/// Times of all links of one run, and what is needed to describe them.
+/// Times of all links of one sweep, and what is needed to describe them. A sweep has one launch or several.
 #[derive(Debug, Clone, Default)]
 pub struct LinkSweep {
     /// Host of each rank.
     pub hosts: Hosts,
-    /// Times of all links.
-    pub times: TimesBySize,
+    /// Times of all links in each launch.
+    launches: Vec<TimesBySize>,
+    /// The last launch; `None` before the first.
+    last: Option<Launch>,
+    steps: Steps,
     /// Communication pattern: the axis `pattern` of the rows.
     pub pattern: String,
     /// Bytes of one leg by message size. Bandwidths are computed from it.
@@ -37,7 +42,33 @@ impl LinkSweep {
     /// Starts an empty sweep over the ranks of a run.
     pub fn of_run(run: &Run) -> LinkSweep {
         let expectations = Criteria::expectations_of(&run.plan);
-        LinkSweep { hosts: Hosts::of_run(run), expectations, ..LinkSweep::default() }
+        let last = Some(Launch::of_run(run));
+        LinkSweep { hosts: Hosts::of_run(run), expectations, last, ..LinkSweep::default() }
+    }
+
+    /// Returns whether a run is the next launch of this sweep.
+    pub fn continues_with(&self, run: &Run) -> bool {
+        self.last.as_ref().is_some_and(|last| Launch::of_run(run).follows(last))
+    }
+
+    /// Starts a run: the next launch of this sweep, or another sweep that is compared with the same reference.
+    pub fn begin(&mut self, run: &Run) {
+        if self.continues_with(run) {
+            self.launches.resize_with(self.launches.len().max(1) + 1, TimesBySize::default);
+            self.last = Some(Launch::of_run(run));
+        } else {
+            *self = LinkSweep::of_run(run).against(self.reference.take());
+        }
+    }
+
+    /// Returns whether the current launch is the last one of the sweep.
+    pub fn is_last(&self) -> bool {
+        self.last.as_ref().is_none_or(Launch::is_last)
+    }
+
+    /// Returns the number of launches.
+    pub fn launches(&self) -> usize {
+        self.launches.len().max(1)
     }
 
     /// Compares the links with an earlier result too.
@@ -48,7 +79,12 @@ impl LinkSweep {
 
     /// Adds a row of the run.
     pub fn add(&mut self, row: &Measurement) {
-        self.times.add(row);
+        if self.launches.is_empty() {
+            self.launches.push(TimesBySize::default());
+        }
+        let launch = self.launches.len() - 1;
+        self.launches[launch].add(row);
+        self.steps.add(row, launch);
         if let (Some(bytes), Some(work)) = (row.bytes, row.work) {
             self.leg_bytes.insert(bytes, work.bytes as f64 / work.legs as f64);
         }
@@ -66,9 +102,19 @@ impl LinkSweep {
         Some(leg_bytes / f64::from(ns) * 1e3)
     }
 
+    /// Returns the times of all rows. Those of several launches are medians over the launches.
+    pub fn times(&self) -> TimesBySize {
+        median_over(&self.launches)
+    }
+
     /// Returns the times with one entry per link.
     pub fn averaged(&self) -> Vec<LinkTimes> {
-        self.times.0.iter().map(LinkTimes::averaged).collect()
+        self.times().0.iter().map(LinkTimes::averaged).collect()
+    }
+
+    /// Returns the steps of a message size in the order of measuring. A sweep of one pair at a time has none.
+    pub fn steps(&self, bytes: u64) -> Vec<Step> {
+        self.steps.of_size(bytes)
     }
 
     /// Judges the links.
@@ -78,7 +124,8 @@ impl LinkSweep {
             verdict.obstacle = Some(why.clone());
             return verdict;
         }
-        let sizes = self.averaged();
+        let times = self.times();
+        let sizes: Vec<LinkTimes> = times.0.iter().map(LinkTimes::averaged).collect();
         for expectation in &self.expectations {
             expectation.judge(&sizes, self, &mut verdict);
         }
@@ -89,7 +136,7 @@ impl LinkSweep {
             sizes.iter().map(|of_size| at_one_size(of_size, &self.hosts, sizes.len())).collect();
         let power: Vec<(u64, Option<f64>)> =
             sizes.iter().zip(&detected).map(|(times, found)| (times.bytes, found.nameable)).collect();
-        let found = self.times.0.iter().zip(detected);
+        let found = times.0.iter().zip(detected);
         let found = found.flat_map(|(times, found)| found.slow.into_iter().map(move |slow| (times, slow)));
         let (waited, slow): (Vec<_>, Vec<_>) =
             found.partition(|(times, slow)| times.is_disturbed(&slow.component, &self.hosts));

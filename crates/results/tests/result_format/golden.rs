@@ -193,3 +193,27 @@ fn writing_version_2_gives_the_same_file() {
         assert_eq!(json(&String::from_utf8(line(&record)).unwrap()), json(text), "line {number}");
     }
 }
+
+/// Keys named the depth of links with one message in flight, and the round of a sweep.
+#[test]
+fn rows_of_links_are_read_without_what_does_not_matter() {
+    let old = |bench: &str, axes: &[(&str, &str)]| {
+        let mut row = json(GOLDEN.lines().nth(2).unwrap());
+        let named: String = axes.iter().map(|(name, value)| format!("{name}={value},")).collect();
+        row["bench"] = bench.into();
+        row["key"] = format!("{bench}/{named}bytes=65536,depth=64,pairs=2").into();
+        row["axes"] = axes.iter().map(|(k, v)| ((*k).to_owned(), serde_json::Value::from(*v))).collect();
+        let text = format!("{}\n{row}\n", GOLDEN.lines().next().unwrap());
+        let read = read(text).unwrap().runs.remove(0).rows.remove(0);
+        (read.key, read.depth)
+    };
+    for pattern in ["semidirectional", "bidirectional"] {
+        let key = format!("p2p.link/pattern={pattern},bytes=65536,pairs=2");
+        assert_eq!(old("p2p.link", &[("pattern", pattern)]), (key, None));
+    }
+    let key = "p2p.link/pattern=unidirectional,bytes=65536,depth=64,pairs=2".to_owned();
+    assert_eq!(old("p2p.link", &[("pattern", "unidirectional")]), (key, Some(64)));
+    let axes = [("from", "0"), ("pattern", "semidirectional"), ("round", "2"), ("to", "1")];
+    let key = "links/from=0,pattern=semidirectional,to=1,bytes=65536,pairs=2".to_owned();
+    assert_eq!(old("links", &axes), (key, None), "a link keeps its name in another round");
+}

@@ -112,8 +112,10 @@ impl Group {
             sizes.push(UNTOUCHED.to_string());
         }
         let names: Vec<&str> = known.iter().map(|bench| bench.name.as_str()).collect();
+        let streams = known.iter().any(|bench| bench.streams);
+        let window = if streams { format!("--window {WINDOW} ") } else { String::new() };
         let words = format!(
-            "run {} --sizes {} --window {WINDOW} -n 2 --allow-skips {}",
+            "run {} --sizes {} {window}-n 2 --allow-skips {}",
             names.join(" "),
             sizes.join(","),
             self.words

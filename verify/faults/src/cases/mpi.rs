@@ -23,7 +23,9 @@ struct Row {
 
 /// Message size that nothing else has. 2 iterations warm up, 10 are measured, one more is verified.
 const SIZE: u64 = 1000;
-const COUNTS: &str = "--iterations 10 --warmup 2 --batch 1 --window 2 -n 2 --sizes 1000";
+const COUNTS: &str = "--iterations 10 --warmup 2 --batch 1 -n 2 --sizes 1000";
+/// Messages in flight of benchmarks that always have several.
+const WINDOW: &str = "--window 2";
 
 const fn row(call: &'static str, place: Place, bench: &'static str, options: &'static str, nth: u64) -> Row {
     Row { call, place, bench, options, nth, gate: false }
@@ -125,7 +127,9 @@ impl Row {
         let Self { call, place, bench, options, nth, gate } = *self;
         let rule = Rule::new(call, "error:ERR_OTHER").on(1).nth(nth).times(1);
         let rule = if has_size(self) { rule.bytes(SIZE) } else { rule };
-        let words = format!("run {bench} {options} {COUNTS}");
+        let streams =
+            stage.bench(bench).is_some_and(|bench| bench.streams && bench.axis("pattern").is_none());
+        let words = format!("run {bench} {options} {COUNTS} {}", if streams { WINDOW } else { "" });
         let name = format!("MPI_{call}");
         let whole = format!("{bench}/");
         let fault = format!("MPI_{call} fails");

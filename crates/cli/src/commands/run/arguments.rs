@@ -29,9 +29,9 @@ pub(crate) struct RunArgs {
     /// Message sizes: 1..4M (doubling), 8,1K,64K (list), 1..4M:x4 (growing by 4) [default: the benchmark's]
     #[arg(long, value_parser = Sizes::parse, help_heading = "What is measured")]
     pub(crate) sizes: Option<Sizes>,
-    /// Operations in flight in bandwidth benchmarks
-    #[arg(long, default_value_t = 64, value_parser = values::number::<u32>(1..=1 << 20), help_heading = "What is measured")]
-    pub(crate) window: u32,
+    /// Operations in flight in bandwidth benchmarks [default: 64]
+    #[arg(long, value_parser = values::number::<u32>(1..=1 << 20), help_heading = "What is measured")]
+    pub(crate) window: Option<u32>,
     /// Pairs of ranks that communicate at the same time, in benchmarks of pairs [default: as many as the ranks allow]
     #[arg(long, value_parser = values::number::<u32>(1..=u32::MAX), help_heading = "What is measured")]
     pub(crate) pairs: Option<u32>,

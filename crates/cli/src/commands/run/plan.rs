@@ -3,7 +3,7 @@
 use ombx_core::{
     benchmark::{Choice, Threading},
     error::{Error, Result},
-    measure::plan::Plan,
+    measure::{plan::Plan, session::streams},
 };
 
 use super::arguments::RunArgs;
@@ -22,6 +22,9 @@ pub(crate) fn plan(args: &RunArgs, chosen: Chosen, choices: &[Choice]) -> Result
     if args.threads.is_some() && selection::threading(choices) == Threading::Single {
         return Err(unsupported("threads", choices));
     }
+    if args.window.is_some() && !choices.iter().any(|c| c.bench.streams) {
+        return Err(unsupported("window", choices));
+    }
     if args.root.is_some() && !choices.iter().any(|c| c.bench.rooted) {
         return Err(unsupported("root", choices));
     }
@@ -37,9 +40,10 @@ pub(crate) fn plan(args: &RunArgs, chosen: Chosen, choices: &[Choice]) -> Result
             return Err(Error::usage(format!("--pairs {pairs} needs {needed} ranks, but -n gives {ranks}")));
         }
     }
+    let usual = Plan::default();
     Ok(Plan {
         sizes: args.sizes.clone().map(|sizes| sizes.0),
-        depth: args.window,
+        depth: args.window.unwrap_or(usual.depth),
         pairs: args.pairs,
         effort: args.effort.effort(args.launches.row_time),
         batch: args.effort.batch.0,
@@ -51,8 +55,20 @@ pub(crate) fn plan(args: &RunArgs, chosen: Chosen, choices: &[Choice]) -> Result
         launch: args.launches.launch,
         axes,
         settings,
-        ..Plan::default()
+        ..usual
     })
+}
+
+/// Rejects a window that no case of the plan has, although one of its benchmarks can. Options of a suite may override each other so.
+pub(crate) fn check_window(args: &RunArgs, choices: &[Choice], plan: &Plan) -> Result<()> {
+    let only = choices.iter().find_map(|choice| choice.bench.streams_only);
+    match only.filter(|_| args.window.is_some() && !choices.iter().any(|choice| streams(*choice, plan))) {
+        Some((axis, value)) => {
+            let name = axis.name;
+            Err(Error::usage(format!("--window needs --{name} {value}: add it, or leave out --window")))
+        }
+        None => Ok(()),
+    }
 }
 
 /// Returns the number of ranks to start: the user's, or what the most demanding benchmark needs.

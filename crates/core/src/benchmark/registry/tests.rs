@@ -57,7 +57,10 @@ fn invalid_entries_are_refused_with_their_source_line() {
         named: Named::Always,
     };
     static NO_DEFAULT: Benchmark = Benchmark::of::<Probe<9>>("a.d", "x").axes(&[&WRONG_DEFAULT]);
+    static NO_VALUE: Benchmark =
+        Benchmark::of::<Probe<10>>("a.e", "x").axes(&[&AXIS]).streaming_only(&AXIS, "fence");
     for (entry, why) in [
+        (&NO_VALUE, "sync=fence"),
         (&NO_SIZE, "1..x"),
         (&NO_FAMILY, "family.name"),
         (&ODD_NAME, "family.name"),

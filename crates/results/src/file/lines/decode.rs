@@ -10,7 +10,7 @@ use super::{
 };
 use ombx_core::{
     benchmark::{
-        Aggregation, Figure, Metric, Work,
+        Aggregation, AxisValue, Figure, Metric, Work,
         payload::{Check, Mismatch},
     },
     measure::phases::Phases,
@@ -20,6 +20,7 @@ use ombx_core::{
     },
     stats::{Percentile, Summary},
     team::Place,
+    two_sided::pattern::LinkPattern,
     unit::Rank,
 };
 
@@ -101,8 +102,9 @@ fn end_of(line: EndLine) -> Record {
     Record::End(outcome, Tally { cases, skipped, failed, corrupt })
 }
 
-fn row_of(line: CaseLine<'_>) -> Result<Measurement, String> {
+fn row_of(mut line: CaseLine<'_>) -> Result<Measurement, String> {
     line.validate()?;
+    line.key = today(&mut line);
     let reason = line.reason.unwrap_or_default();
     let mismatch = line.mismatch.map(|MismatchLine { rank, slot, byte, expected, actual }| Mismatch {
         rank: Rank(rank),
@@ -159,6 +161,22 @@ fn row_of(line: CaseLine<'_>) -> Result<Measurement, String> {
         launches: line.launches.map(launches_of).transpose()?,
         ..Measurement::new(line.bench, line.key, metric, line.ranks)
     })
+}
+
+/// Returns the key that today's ombx gives a row of a link, so that rows of earlier files compare. Earlier keys name the depth of links
+/// with one message in flight, which this removes from the row too, and the round of a sweep.
+fn today(line: &mut CaseLine<'_>) -> String {
+    let mut key = std::mem::take(&mut line.key);
+    let pattern = line.axes.get(LinkPattern::AXIS.name);
+    if pattern.is_some_and(|pattern| pattern != LinkPattern::Unidirectional.name())
+        && let Some(depth) = line.depth.take()
+    {
+        key = key.replacen(&format!(",depth={depth}"), "", 1);
+    }
+    if let Some(round) = line.axes.get("round").filter(|_| line.axes.contains_key("from")) {
+        key = key.replacen(&format!("round={round},"), "", 1);
+    }
+    key
 }
 
 fn launches_of(line: LaunchesLine) -> Result<OverLaunches, String> {

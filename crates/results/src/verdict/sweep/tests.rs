@@ -16,7 +16,7 @@ fn sweep(hosts: u32, ns: impl Fn(u32, u32) -> f32) -> LinkSweep {
             times.reference.push(link);
         }
     }
-    LinkSweep { hosts: hosts_of, times: TimesBySize(vec![times]), ..LinkSweep::default() }
+    LinkSweep { hosts: hosts_of, launches: vec![TimesBySize(vec![times])], ..LinkSweep::default() }
 }
 
 fn text(sweep: &LinkSweep) -> String {
@@ -73,7 +73,7 @@ fn a_part_whose_ranks_waited_for_a_cpu_is_not_named() {
     let mut slow = sweep(5, |a, b| if a == 2 || b == 2 { 9000.0 } else { 1000.0 });
     assert_eq!(slow.verdict().conclusion(), Conclusion::Slow);
     let on_it = |l: &&Link| l.from == 2 || l.to == 2;
-    let times = &mut slow.times.0[0];
+    let times = &mut slow.launches[0].0[0];
     times.disturbed = times.sweep.iter().filter(on_it).map(|l| [l.from, l.to]).collect();
     assert_eq!(slow.verdict().conclusion(), Conclusion::None);
     assert!(text(&slow).starts_with("no verdict: host h3 is slow"), "{}", text(&slow));
@@ -83,7 +83,7 @@ fn a_part_whose_ranks_waited_for_a_cpu_is_not_named() {
 #[test]
 fn rows_that_disagree_name_nothing() {
     let mut noisy = sweep(4, |_, _| 20_000.0);
-    let times = &mut noisy.times.0[0];
+    let times = &mut noisy.launches[0].0[0];
     // Half of all rows take 300 times as long; one link has only such rows.
     for (at, l) in times.sweep.iter_mut().chain(&mut times.reference).enumerate() {
         if (l.from.min(l.to), l.from.max(l.to)) == (0, 1) || at % 2 == 0 {
@@ -91,4 +91,22 @@ fn rows_that_disagree_name_nothing() {
         }
     }
     assert_eq!(noisy.verdict().conclusion(), Conclusion::None, "{}", text(&noisy));
+}
+
+/// Pairs that are measured at the same time disturb each other: another link in each launch.
+#[test]
+fn a_link_is_slow_only_if_it_is_slow_in_most_launches() {
+    let over = |slow: [(u32, u32); 3]| {
+        let one = |link| sweep(6, move |a, b| if (a, b) == link { 9000.0 } else { 1000.0 });
+        let launches = slow.iter().flat_map(|link| one(*link).launches).collect();
+        LinkSweep { launches, ..one(slow[0]) }
+    };
+    let wandering = over([(0, 1), (2, 3), (1, 4)]);
+    assert_eq!(wandering.launches(), 3);
+    assert_eq!(wandering.verdict().conclusion(), Conclusion::Clear, "{}", text(&wandering));
+    let lasting = over([(0, 1), (2, 3), (0, 1)]);
+    assert_eq!(lasting.verdict().conclusion(), Conclusion::Slow, "{}", text(&lasting));
+    assert!(text(&lasting).starts_with("verdict: the link between h1 and h2 is slow"), "{}", text(&lasting));
+    let first_alone = LinkSweep { launches: wandering.launches[..1].to_vec(), ..wandering };
+    assert_eq!(first_alone.verdict().conclusion(), Conclusion::Slow, "{}", text(&first_alone));
 }

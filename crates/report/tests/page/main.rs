@@ -1,5 +1,7 @@
 //! Text of the page: contents, order, and escaping of all text of result files.
 
+mod links;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use ombx_core::{
@@ -17,6 +19,8 @@ use ombx_results::{
     compare::{Comparison, Settings, SideResults},
     file::{self, ResultFile, RunWithRows},
 };
+
+use self::links::links;
 
 /// Value of all samples. It must not appear on the page.
 const SAMPLE: u64 = 987_654_321;
@@ -221,39 +225,6 @@ fn few_launches_name_their_coverage_and_one_says_so() {
     assert!(of_both.contains("<b>1 to 9</b>launches<") && of_both.contains("b: 1 launch:"), "{of_both}");
     let sweeps_only = rendered(&[("l", &links(&[]))]);
     assert!(!sweeps_only.contains("</b>launch") && !sweeps_only.contains("1 launch:"), "{sweeps_only}");
-}
-
-fn links(trust: &[Mark]) -> ResultFile {
-    let name = |rank: u32| rank.to_string();
-    let pairs = (0u32..4).flat_map(|a| (0u32..4).map(move |b| (a, b))).filter(|(a, b)| a != b);
-    let rows = pairs.map(|(from, to)| {
-        let ns = if from.min(to) == 1 && from.max(to) == 3 { 2e6 } else { 1e6 };
-        let axes = [("pattern", "semidirectional"), ("from", &name(from)), ("to", &name(to))];
-        let work = Some(Work { bytes: 2_000_000, ops: 2, legs: 2 });
-        Measurement {
-            metric: Metric::Bandwidth,
-            work,
-            trust: trust.to_vec(),
-            ..row("links", &axes, 1_000_000, ns)
-        }
-    });
-    file(run(&["n0", "n1", "n2", "n3"]), rows.collect())
-}
-
-#[test]
-fn the_heat_map_outlines_slow_links() {
-    let html = rendered(&[("l", &links(&[]))]);
-    assert_eq!(html.matches("role=\"gridcell\"").count(), 16);
-    assert_eq!(html.matches("tabindex=\"0\" x=").count(), 1, "one stop of the Tab key");
-    assert_eq!(html.matches("class=\"none\"").count(), 4, "a rank and itself");
-    let outlines = html.split("class=\"outlines\"").nth(1).unwrap().split("</g>").next().unwrap();
-    assert_eq!(outlines.matches("<rect").count(), 2, "both directions of the slow link");
-    assert!(html.contains("rank 1 on n1 and rank 3 on n3: 2000.0"), "cells say what they are");
-    assert_eq!(html.matches("the link between n1 and n3 is slow").count(), 2, "attention and links");
-    assert!(html.find("is slow") < html.find("id=\"links\""));
-    let shared = Mark::invalid("shared_cpu", "s", "a");
-    let html = rendered(&[("l", &links(&[shared]))]);
-    assert!(html.contains("no verdict: ranks share CPUs") && !html.contains("is slow"));
 }
 
 #[test]

@@ -1,0 +1,113 @@
+//! Steps of a sweep over links: least, mean and largest figure of the links that were measured at the same time.
+
+use maud::{Markup, html};
+use ombx_core::unit::Bytes;
+use ombx_results::{
+    number::{figure, tick_label},
+    plot::{LogAxis, Ticks},
+    verdict::{Step, join_steps},
+};
+
+use crate::{
+    plot::svg::{n, polyline},
+    runs::count,
+};
+
+const WIDTH: f64 = 960.0;
+const HEIGHT: f64 = 260.0;
+const LEFT: f64 = 66.0;
+const RIGHT: f64 = WIDTH - 18.0;
+const TOP: f64 = 14.0;
+const BOTTOM: f64 = HEIGHT - 40.0;
+/// Maximum number of points of a curve, and of lines of the table. More steps are joined.
+const MOST_POINTS: usize = 240;
+const MOST_LINES: usize = 64;
+const NAMES: [&str; 3] = ["minimum", "mean", "maximum"];
+
+/// Draws the steps of one message size. `id` must be unique on the page.
+pub(crate) fn draw(id: &str, bytes: u64, steps: &[Step]) -> Markup {
+    if steps.len() < 2 {
+        return html! {};
+    }
+    html! {
+        (chart(id, bytes, steps))
+        (table(steps))
+    }
+}
+
+/// Returns the least, the mean and the largest figure: MB/s, or µs for messages of 0 bytes.
+fn figures(step: &Step) -> [f64; 3] {
+    match (step.range_mb_per_s, step.mean_mb_per_s()) {
+        (Some([low, high]), Some(mean)) => [low, mean, high],
+        _ => [step.range_ns[0] / 1e3, step.mean_ns() / 1e3, step.range_ns[1] / 1e3],
+    }
+}
+
+fn chart(id: &str, bytes: u64, steps: &[Step]) -> Markup {
+    let points = join_steps(steps, MOST_POINTS);
+    let Some(y) = LogAxis::covering(points.iter().flat_map(|(_, step)| figures(step)), Ticks::Decimal) else {
+        return html! {};
+    };
+    let unit = if bytes > 0 { "MB/s" } else { "µs" };
+    let across = |step: usize| LEFT + (RIGHT - LEFT) * (step - 1) as f64 / (steps.len() - 1) as f64;
+    let down = |value: f64| BOTTOM - y.position(value) * (BOTTOM - TOP);
+    html! {
+        div.wide {
+            svg.plot.steps viewBox={ "0 0 " (WIDTH) " " (HEIGHT) } role="img" aria-labelledby={ (id) "-t" } {
+                title id={ (id) "-t" } {
+                    "Minimum, mean and maximum " (unit) " of the links of each step at " (Bytes(bytes)) " bytes"
+                }
+                @for value in y.ticks(6) {
+                    @let at = n(down(value));
+                    path.grid d={ "M" (LEFT) " " (at) "H" (RIGHT) } {}
+                    text x=(LEFT - 8.0) y=(at) dy="4" text-anchor="end" { (tick_label(value)) }
+                }
+                path.axis d={ "M" (LEFT) " " (TOP) "V" (BOTTOM) "H" (RIGHT) } {}
+                text x=(n(LEFT)) y=(n(BOTTOM + 16.0)) text-anchor="middle" { "1" }
+                text x=(n(RIGHT)) y=(n(BOTTOM + 16.0)) text-anchor="middle" { (steps.len()) }
+                text.soft x=((LEFT + RIGHT) / 2.0) y=(HEIGHT - 8.0) text-anchor="middle" { "step" }
+                text.soft transform={ "translate(14 " ((TOP + BOTTOM) / 2.0) ")rotate(-90)" } text-anchor="middle" { (unit) }
+                @for (at, name) in NAMES.into_iter().enumerate() {
+                    @let line: Vec<_> = points.iter().map(|(first, step)| (across(*first), down(figures(step)[at]))).collect();
+                    g class={ "series s" (at) } { path.line d=(polyline(&line)) { title { (name) } } }
+                }
+            }
+        }
+        ul.legend aria-label="Curves" {
+            @for (at, name) in NAMES.into_iter().enumerate() {
+                li { svg class={ "series s" (at) } aria-hidden="true" viewBox="0 0 14 14" { path.line d="M0 7H14" {} } (name) }
+            }
+            li { (count(steps.len(), "step")) ": the links of a step were measured at the same time" }
+        }
+    }
+}
+
+fn table(steps: &[Step]) -> Markup {
+    html! {
+        details {
+            summary { "Steps as a table" }
+            div.wide role="group" aria-label="Steps" {
+                table {
+                    caption { "Links that were measured at the same time" }
+                    thead { tr {
+                        th scope="col" { "step" } th scope="col" { "links" }
+                        @for unit in ["µs", "MB/s"] { @for name in NAMES { th scope="col" { (name) " " (unit) } } }
+                    } }
+                    tbody {
+                        @for (first, step) in join_steps(steps, MOST_LINES) {
+                            tr {
+                                td { (first) } td { (step.links) }
+                                @for ns in [step.range_ns[0], step.mean_ns(), step.range_ns[1]] { td { (figure(ns / 1e3)) } }
+                                @if step.range_mb_per_s.is_some() {
+                                    @for rate in figures(&step) { td { (figure(rate)) } }
+                                } @else {
+                                    td {} td {} td {}
+                                }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}

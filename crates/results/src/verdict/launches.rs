@@ -1,0 +1,133 @@
+//! Several launches of a sweep: which runs they are, and the median of each link over them.
+
+use std::collections::BTreeMap;
+
+use ombx_core::{result::Run, stats};
+
+use super::{Link, LinkTimes, TimesBySize};
+
+/// Options in which the launches of a sweep differ.
+const OF_LAUNCH: [&str; 2] = ["launch", "randomize"];
+
+/// Place of a run among the launches of its sweep.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Launch {
+    /// Number of the launch, from 1, and number of launches.
+    position: (u32, u32),
+    hosts: Vec<String>,
+    /// Options that all launches share.
+    options: BTreeMap<String, String>,
+}
+
+impl Launch {
+    pub(super) fn of_run(run: &Run) -> Launch {
+        let number = |option: &str| run.plan.get(option).and_then(|number| number.parse().ok()).unwrap_or(1);
+        let shared = run.plan.iter().filter(|(name, _)| !OF_LAUNCH.contains(&name.as_str()));
+        Launch {
+            position: (number("launch"), number("launches")),
+            hosts: run.places.iter().map(|place| place.host.clone()).collect(),
+            options: shared.map(|(name, value)| (name.clone(), value.clone())).collect(),
+        }
+    }
+
+    /// Returns whether this is the launch after `last`.
+    pub(super) fn follows(&self, last: &Launch) -> bool {
+        let next = Launch { position: (last.position.0 + 1, last.position.1), ..last.clone() };
+        *self == next
+    }
+
+    /// Returns whether no launch follows.
+    pub(super) fn is_last(&self) -> bool {
+        self.position.0 >= self.position.1
+    }
+}
+
+/// Returns the median of each row over launches. A launch that did not measure a row does not count for it.
+pub(super) fn median_over(launches: &[TimesBySize]) -> TimesBySize {
+    if let [one] = launches {
+        return one.clone();
+    }
+    let mut sizes: Vec<u64> = Vec::new();
+    for times in launches.iter().flat_map(|launch| &launch.0) {
+        if !sizes.contains(&times.bytes) {
+            sizes.push(times.bytes);
+        }
+    }
+    let of_size = |bytes: &u64| {
+        let all: Vec<&LinkTimes> = launches
+            .iter()
+            .flat_map(|launch| launch.0.iter().filter(|times| times.bytes == *bytes))
+            .collect();
+        LinkTimes {
+            bytes: *bytes,
+            directed: all.iter().any(|times| times.directed),
+            sweep: medians(all.iter().flat_map(|times| &times.sweep)),
+            alone: medians(all.iter().flat_map(|times| &times.alone)),
+            reference: medians(all.iter().flat_map(|times| &times.reference)),
+            disturbed: usual(all.iter().flat_map(|times| &times.disturbed), launches.len()),
+            ..LinkTimes::default()
+        }
+    };
+    TimesBySize(sizes.iter().map(of_size).collect())
+}
+
+/// Returns the median time of the rows between the same ends, sorted by ends.
+fn medians<'a>(rows: impl Iterator<Item = &'a Link>) -> Vec<Link> {
+    let mut of_ends: BTreeMap<(u32, u32), Vec<f64>> = BTreeMap::new();
+    for row in rows {
+        of_ends.entry((row.from, row.to)).or_default().push(row.ns.into());
+    }
+    let one =
+        |((from, to), ns): ((u32, u32), Vec<f64>)| Some(Link { from, to, ns: stats::median(&ns)? as f32 });
+    of_ends.into_iter().filter_map(one).collect()
+}
+
+/// Returns the ends of disturbed rows, each as often as in the mean launch.
+fn usual<'a>(disturbed: impl Iterator<Item = &'a [u32; 2]>, launches: usize) -> Vec<[u32; 2]> {
+    let mut counts: BTreeMap<[u32; 2], usize> = BTreeMap::new();
+    disturbed.for_each(|ends| *counts.entry(*ends).or_default() += 1);
+    let times = |count: usize| (count + launches / 2) / launches;
+    counts.into_iter().flat_map(|(ends, count)| std::iter::repeat_n(ends, times(count))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn launch(ns: [f32; 2]) -> TimesBySize {
+        let sweep = vec![Link { from: 0, to: 1, ns: ns[0] }, Link { from: 1, to: 0, ns: ns[1] }];
+        TimesBySize(vec![LinkTimes { bytes: 8, sweep, ..LinkTimes::default() }])
+    }
+
+    #[test]
+    fn each_row_is_the_median_of_the_launches_that_measured_it() {
+        let mut launches = vec![launch([100.0, 10.0]), launch([300.0, 20.0]), launch([900.0, 30.0])];
+        launches[1].0[0].alone.push(Link { from: 1, to: 0, ns: 7.0 });
+        launches[0].0[0].disturbed = vec![[0, 1]];
+        launches[2].0[0].disturbed = vec![[0, 1], [1, 0]];
+        let over = median_over(&launches).0.remove(0);
+        assert_eq!(over.sweep, launch([300.0, 20.0]).0[0].sweep);
+        assert_eq!(over.alone, [Link { from: 1, to: 0, ns: 7.0 }]);
+        assert_eq!(over.disturbed, [[0, 1]], "two of three launches");
+        assert_eq!(median_over(&launches[..2]).0[0].sweep, launch([200.0, 15.0]).0[0].sweep);
+        assert_eq!(median_over(&[]).0.len(), 0);
+    }
+
+    #[test]
+    fn launches_of_one_sweep_follow_each_other() {
+        let run = |launch: u32, seed: u32, host: &str| {
+            let mut run = crate::golden().run;
+            run.places[0].host = host.to_owned();
+            let options = [("launch", launch), ("launches", 3), ("randomize", seed)];
+            run.plan.extend(options.map(|(name, value)| (name.to_owned(), value.to_string())));
+            Launch::of_run(&run)
+        };
+        let (first, second) = (run(1, 7, "a"), run(2, 8, "a"));
+        assert!(second.follows(&first) && run(3, 9, "a").follows(&second));
+        assert!(!first.follows(&second) && !run(3, 9, "a").follows(&first) && !first.follows(&first));
+        assert!(!run(2, 8, "b").follows(&first), "another host");
+        assert!(!first.is_last() && run(3, 9, "a").is_last());
+        let alone = Launch::of_run(&crate::golden().run);
+        assert!(alone.is_last() && !alone.follows(&alone));
+    }
+}
