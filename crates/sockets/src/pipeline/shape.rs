@@ -131,7 +131,7 @@ impl Shape {
         let limit = process_limit().unwrap_or(u64::MAX).min(MAX_PROCESSES);
         if here > limit {
             return Err(Error::usage(format!(
-                "{} nodes of {} phases need {here} processes on this host, which allows {limit}; choose fewer nodes or phases, or --threads",
+                "{} nodes of {} phases need {here} processes on this host, which allows {limit}; choose fewer nodes or phases, or --workers threads",
                 self.nodes, self.phases
             )));
         }
