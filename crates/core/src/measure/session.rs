@@ -92,7 +92,7 @@ impl<'a> Session<'a> {
     /// Returns the cases of this session: all combinations of selected values on the remaining axes, and of sizes.
     pub fn cases(&self) -> Result<Vec<Case>> {
         let sizes = sizes_of(self.bench, self.plan)?;
-        let chosen = self.chosen.iter().filter_map(|(axis, value)| named(axis, *value));
+        let chosen = self.chosen.iter().filter_map(|(axis, value)| named(axis, value));
         let mut combinations: Vec<Vec<_>> = vec![chosen.collect()];
         let open = |axis: &&&Axis| {
             self.chosen.iter().all(|(known, _)| known.name != axis.name)

@@ -59,6 +59,9 @@ enum Verdict {
     Undecided(String),
 }
 
+/// Methods and what each says about a size.
+type Verdicts<'m> = Vec<(&'m String, Verdict)>;
+
 impl Broadcasts {
     /// Adds an estimate over launches, or a row of one launch. Rows of other benchmarks are ignored.
     pub fn add(&mut self, row: &Measurement) {
@@ -94,7 +97,7 @@ impl Broadcasts {
             sizes.filter(|(_, (_, times))| times.iter().any(|timed| timed.algorithm != times[0].algorithm));
         let mut grid =
             grid(["bytes", "us", "95% interval", "by", "timed as", "verdict"].map(str::to_owned), 0..3);
-        let (mut verdicts, mut few_ranks) = (BTreeMap::<u64, Vec<(&String, Verdict)>>::new(), false);
+        let (mut verdicts, mut few_ranks) = (BTreeMap::<u64, Verdicts<'_>>::new(), false);
         for (method, (bytes, times)) in compared {
             let verdict = verdict(times);
             for (at, timed) in times.iter().enumerate() {
@@ -177,8 +180,8 @@ fn verdict(times: &[Timed]) -> Verdict {
 }
 
 /// Joins neighbouring sizes with the same verdicts.
-fn groups(verdicts: BTreeMap<u64, Vec<(&String, Verdict)>>) -> Vec<(String, Vec<(&String, Verdict)>)> {
-    let mut groups: Vec<([u64; 2], Vec<(&String, Verdict)>)> = Vec::new();
+fn groups(verdicts: BTreeMap<u64, Verdicts<'_>>) -> Vec<(String, Verdicts<'_>)> {
+    let mut groups: Vec<([u64; 2], Verdicts<'_>)> = Vec::new();
     for (bytes, verdicts) in verdicts {
         match groups.last_mut().filter(|(_, last)| names(last) == names(&verdicts)) {
             Some(([_, most], _)) => *most = bytes,
