@@ -20,7 +20,7 @@ use ombx_core::{
 use ombx_results::{
     estimate::{self, Cases},
     file::{self, Record, RunOutcome},
-    render::{Overhead, Renderer},
+    render::{Broadcasts, Overhead, Renderer},
     verdict::{Conclusion, FailOn, LinkSweep},
 };
 
@@ -54,8 +54,8 @@ pub(crate) struct Output {
     earlier_rows: u64,
     /// A run has begun and has not ended.
     in_run: bool,
-    /// Overhead of MPI over sockets, printed below tables.
-    overhead: Option<Overhead>,
+    /// Comparisons of rows that are printed below tables: MPI with sockets, and algorithms of a broadcast.
+    comparisons: Option<(Overhead, Broadcasts)>,
     /// Marks by code, for the OSU format, which has no column for them.
     notices: Option<BTreeMap<String, String>>,
     /// Links of the run, to judge them at its end.
@@ -126,7 +126,7 @@ impl Output {
             tally: Tally::default(),
             earlier_rows: 0,
             in_run: false,
-            overhead: (format == Format::Table && args.osu.is_none()).then(Overhead::default),
+            comparisons: (format == Format::Table && args.osu.is_none()).then(Default::default),
             notices: args.osu.as_ref().map(|_| BTreeMap::new()),
             links: match &job.work {
                 Work::Links(task, _) => Some(LinkJudge {
@@ -211,10 +211,13 @@ impl Output {
         if !self.one_launch {
             self.estimates()?;
         }
-        let overhead = self.overhead.take();
+        let comparisons = self.comparisons.take();
         self.print(|renderer, screen| {
             renderer.finish(screen)?;
-            overhead.map_or(Ok(()), |overhead| overhead.write(screen))
+            comparisons.map_or(Ok(()), |(overhead, broadcasts)| {
+                overhead.write(screen)?;
+                broadcasts.write(screen)
+            })
         })?;
         let notices: Vec<String> = self.notices.take().unwrap_or_default().into_values().collect();
         if !notices.is_empty() {
@@ -250,7 +253,10 @@ impl Output {
 
     /// Keeps what is printed below all rows.
     fn note(&mut self, row: &Measurement) {
-        self.overhead.iter_mut().for_each(|overhead| overhead.add(row));
+        if let Some((overhead, broadcasts)) = &mut self.comparisons {
+            overhead.add(row);
+            broadcasts.add(row);
+        }
         if let Some(notices) = &mut self.notices {
             notices.extend(row.doubts().map(|mark| (mark.code.clone(), mark.short.clone())));
         }

@@ -5,6 +5,8 @@ use std::{
     io::{self, Write},
 };
 
+use ombx_results::render::plain;
+
 /// Longer words are shortened: only their two ends are shown. Counted in characters.
 const LONGEST_WORD: usize = 160;
 /// Characters shown of each end of a long word.
@@ -19,8 +21,7 @@ pub(crate) fn write_line(text: Arguments<'_>) {
 
 /// Returns the text as one line of limited length without control characters.
 pub(crate) fn printable(text: &str) -> String {
-    let clean: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
-    let line = clean.split(' ').map(shortened).collect::<Vec<_>>().join(" ");
+    let line = plain(text).split(' ').map(shortened).collect::<Vec<_>>().join(" ");
     line.chars().take(LONGEST_LINE).collect()
 }
 

@@ -27,7 +27,8 @@ use crate::{
     job::{lookup, selection},
 };
 
-const BUILT_IN: [(&str, &str); 4] = [
+const BUILT_IN: [(&str, &str); 5] = [
+    ("broadcast", include_str!("../../../suites/broadcast.toml")),
     ("full", include_str!("../../../suites/full.toml")),
     ("links", include_str!("../../../suites/links.toml")),
     ("osu", include_str!("../../../suites/osu.toml")),

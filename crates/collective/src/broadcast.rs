@@ -1,5 +1,5 @@
 //! Four ways to time a broadcast, for comparison with `collective.bcast`: `collective.bcast_round`, `bcast_window`,
-//! `bcast_ack` and `bcast_acked`.
+//! `bcast_ack` and `bcast_acked`. All five time the broadcast of the library, and trees of messages by ombx.
 
 pub mod acked;
 pub mod back_to_back;
@@ -12,23 +12,25 @@ use ombx_core::{
     benchmark::{AxisValue, Benchmark, Kernel, Layout, Method, Metric},
     error::Result,
     measure::session::Session,
-    pacing::{clock_sync::SyncHosts, pace::Pacing},
+    pacing::{clock_sync::SyncHosts, pace::Pacing, paced_kernel::run_paced},
 };
-use ombx_mpi::{Broadcast, Mesh};
+use ombx_mpi::{Mesh, collective::Bcast};
 
 use crate::{
     broadcast::{
         acked::{AckCorrection, run_acked, run_last_ack},
         back_to_back::{BackToBack, run_back_to_back},
-        kernel::SingleBroadcast,
-        tree::{Algorithm, Tree},
+        kernel::{Broadcast, SingleBroadcast},
+        tree::{Algorithm, Binomial, Linear, Tree},
     },
     entry::SIZES,
+    kernel::Collective,
+    mode::Blocking,
 };
 
 const EVERYONE: Layout = Layout::Everyone { least: 2 };
 
-const ACKED: Method = Method {
+const EACH_ACK: Method = Method {
     timed: "on the root, for each other rank in turn: a broadcast and an empty message back from that rank, alternating with \
             empty round trips with it; the figure is the first minus half the second, of the slowest rank",
     untimed: "one iteration before each block, buffers, filling and checking them",
@@ -36,35 +38,91 @@ const ACKED: Method = Method {
 };
 
 const LAST_ACK: Method = Method {
-    timed: "on the root: a broadcast and an empty message back from the last rank; --ack-correction says what is subtracted, by \
-            default nothing",
+    timed: "on the root: a broadcast and an empty message back from the last rank, alternating with empty round trips with it; the \
+            figure is the first minus half the second",
     untimed: "one iteration before each block, buffers, filling and checking them",
-    like: "osu_bcast of OMB 3.x, in which the last rank acknowledges",
+    like: "osu_bcast of OMB 3.x, which measures the round trips once, before the broadcasts",
 };
 
-fn acked(session: &mut Session<'_>) -> Result<()> {
+/// A way to time a broadcast.
+trait Timing {
+    /// Measures all cases of one implementation.
+    fn run<B: Broadcast>(session: &mut Session<'_>) -> Result<()>;
+}
+
+/// Back to back from rotating roots.
+enum Round {}
+
+/// One at a time, after the ranks were synchronised.
+enum Single {}
+
+/// Acknowledged by the last rank.
+enum LastAck {}
+
+/// Acknowledged by each rank in turn.
+enum EachAck {}
+
+impl Timing for Round {
+    fn run<B: Broadcast>(session: &mut Session<'_>) -> Result<()> {
+        run_back_to_back::<BackToBack<B>, Mesh>(session)
+    }
+}
+
+impl Timing for Single {
+    fn run<B: Broadcast>(session: &mut Session<'_>) -> Result<()> {
+        run_paced::<SingleBroadcast<B>, Mesh>(session)
+    }
+}
+
+impl Timing for LastAck {
+    fn run<B: Broadcast>(session: &mut Session<'_>) -> Result<()> {
+        run_last_ack::<B, Mesh>(session)
+    }
+}
+
+impl Timing for EachAck {
+    fn run<B: Broadcast>(session: &mut Session<'_>) -> Result<()> {
+        run_acked::<B, Mesh>(session)
+    }
+}
+
+/// Measures every selected implementation.
+fn every_algorithm<T: Timing>(session: &mut Session<'_>) -> Result<()> {
     session.split(|session, algorithm| match algorithm {
-        Algorithm::Tree => run_acked::<Tree<Mesh>, Mesh>(session),
-        Algorithm::Library => run_acked::<Broadcast, Mesh>(session),
+        Algorithm::Library => T::run::<ombx_mpi::Broadcast>(session),
+        Algorithm::Linear => T::run::<Tree<Linear, Mesh>>(session),
+        Algorithm::Binomial => T::run::<Tree<Binomial, Mesh>>(session),
+    })
+}
+
+/// Measures `collective.bcast`. The broadcast of the library is that of the table of operations.
+pub(crate) fn run_bcast(session: &mut Session<'_>) -> Result<()> {
+    session.split(|session, algorithm| match algorithm {
+        Algorithm::Library => run_paced::<Collective<Bcast, Blocking>, Mesh>(session),
+        Algorithm::Linear => Single::run::<Tree<Linear, Mesh>>(session),
+        Algorithm::Binomial => Single::run::<Tree<Binomial, Mesh>>(session),
     })
 }
 
 ombx_core::inventory::submit! {
     Benchmark::custom("collective.bcast_round", "broadcasts back to back from rotating roots; they overlap",
-        Metric::Latency, <BackToBack<Broadcast> as Kernel>::METHOD, run_back_to_back::<BackToBack<Broadcast>, Mesh>)
-        .layout(EVERYONE).sizes(SIZES)
+        Metric::Latency, <BackToBack<ombx_mpi::Broadcast> as Kernel>::METHOD, every_algorithm::<Round>)
+        .layout(EVERYONE).axes(&[Algorithm::AXIS]).sizes(SIZES)
 }
 ombx_core::inventory::submit! {
-    Benchmark::paced::<SingleBroadcast<Broadcast>, Mesh>("collective.bcast_window", "one broadcast, all ranks starting at an agreed time")
-        .axes(&[Pacing::AXIS, SyncHosts::AXIS]).usually(&[("pace", "window")]).above_one_way().sizes(SIZES)
+    Benchmark::custom("collective.bcast_window", "one broadcast, all ranks starting at an agreed time", Metric::Latency,
+        <SingleBroadcast<ombx_mpi::Broadcast> as Kernel>::METHOD, every_algorithm::<Single>)
+        .layout(EVERYONE).axes(&[Pacing::AXIS, SyncHosts::AXIS, Algorithm::AXIS]).usually(&[("pace", "window")])
+        .above_one_way().sizes(SIZES)
 }
 ombx_core::inventory::submit! {
-    Benchmark::custom("collective.bcast_ack", "a broadcast that the last rank acknowledges", Metric::Latency, LAST_ACK,
-        run_last_ack::<Broadcast, Mesh>)
-        .layout(Layout::Star).axes(&[AckCorrection::AXIS]).usually(&[("ack-correction", "none")]).sizes(SIZES)
+    Benchmark::custom("collective.bcast_ack", "a broadcast that the last rank acknowledges, without the acknowledgement's time",
+        Metric::Latency, LAST_ACK, every_algorithm::<LastAck>)
+        .layout(Layout::Star).axes(&[AckCorrection::AXIS, Algorithm::AXIS]).sizes(SIZES)
+        .osu("osu_bcast_ack", "OSU MPI Acknowledged Broadcast Latency Test")
 }
 ombx_core::inventory::submit! {
     Benchmark::custom("collective.bcast_acked", "a broadcast that each rank acknowledges in turn, without the acknowledgement's time",
-        Metric::Latency, ACKED, acked)
+        Metric::Latency, EACH_ACK, every_algorithm::<EachAck>)
         .layout(Layout::Star).axes(&[AckCorrection::AXIS, Algorithm::AXIS]).sizes(SIZES)
 }

@@ -10,6 +10,7 @@ use ombx_mpi::{
 };
 
 use crate::{
+    broadcast::{run_bcast, tree::Algorithm},
     kernel::{Collective, InPlace},
     mode::{Blocking, Nonblocking, Persistent},
     overlap::{self, TestCalls},
@@ -21,7 +22,11 @@ pub(crate) const SIZES: &str = "1..1M";
 /// Returns the entry of the blocking call.
 #[track_caller]
 pub(crate) const fn blocking<C: Call>(name: &'static str, about: &'static str) -> Benchmark {
-    paced::<C>(Benchmark::paced::<Collective<C, Blocking>, Mesh>(name, about))
+    let entry = paced::<C>(Benchmark::paced::<Collective<C, Blocking>, Mesh>(name, about));
+    match is_broadcast::<C>() {
+        true => Benchmark { run: run_bcast, ..entry }.axes(&[Pacing::AXIS, SyncHosts::AXIS, Algorithm::AXIS]),
+        false => entry,
+    }
 }
 
 /// Returns the entry of the persistent request.
@@ -42,11 +47,11 @@ pub(crate) const fn nonblocking<C: Call>(name: &'static str, about: &'static str
 /// Completes the entry of a kernel that is paced and whose time may be compared with one message.
 const fn paced<C: Call>(entry: Benchmark) -> Benchmark {
     let entry = shaped::<C>(entry).axes(axes::<C>());
-    match C::FLOW.receives.who {
-        // A broadcast.
-        Participants::Others => entry.above_one_way(),
-        Participants::Everyone | Participants::Root => entry,
-    }
+    if is_broadcast::<C>() { entry.above_one_way() } else { entry }
+}
+
+const fn is_broadcast<C: Call>() -> bool {
+    matches!(C::FLOW.receives.who, Participants::Others)
 }
 
 const fn shaped<C: Call>(entry: Benchmark) -> Benchmark {

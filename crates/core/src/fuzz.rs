@@ -44,16 +44,21 @@ pub fn grammars(bytes: &[u8]) {
 
 /// Decodes any bytes as messages to rank 0: places of ranks, rounds of samples, errors. Byte 0xFE separates ranks.
 pub fn ranks(bytes: &[u8]) {
-    let team = FuzzedTeam(bytes.split(|byte| *byte == 0xfe).map(<[u8]>::to_vec).collect());
-    let team: &dyn Team = &team;
+    let parts: Vec<Vec<u8>> = bytes.split(|byte| *byte == 0xfe).map(<[u8]>::to_vec).collect();
+    // With a right checksum too, so that what follows it meets any bytes.
+    let sealed = FuzzedTeam(parts.iter().map(|part| collect::sealed(part)).collect());
+    let team = FuzzedTeam(parts);
     let clock = Clock::manual(1).0;
     for aggregation in [Aggregation::Origin, Aggregation::Pairs, Aggregation::Slowest, Aggregation::Global] {
-        if let Ok(mut round) = collect::collect(team, aggregation, Vec::new()) {
-            collect::compare_starts(&mut round, &clock);
-            let mut samples = Vec::new();
-            collect::extend(&mut samples, 1, round);
+        for team in [&team, &sealed] {
+            if let Ok(mut round) = collect::collect(team, aggregation, Vec::new()) {
+                collect::compare_starts(&mut round, &clock);
+                let mut samples = Vec::new();
+                collect::extend(&mut samples, 1, round);
+            }
         }
     }
+    let team: &dyn Team = &team;
     let _ = team.agree(Ok(()));
     let _ = runner::open(team, &clock, &mut Memory::default(), Default::default(), Vec::new());
 }

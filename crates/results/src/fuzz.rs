@@ -8,7 +8,9 @@ use crate::{
     compare::{Comparison, Settings, SideResults},
     estimate::Cases,
     file::{self, Record, RunOutcome, RunWithRows},
-    render::{self, Csv, Links, LinksCsv, OpenMetrics, OsuTable, Overhead, Paint, Renderer, Table},
+    render::{
+        self, Broadcasts, Csv, Links, LinksCsv, OpenMetrics, OsuTable, Overhead, Paint, Renderer, Table,
+    },
     verdict::TimesBySize,
 };
 
@@ -46,10 +48,14 @@ pub fn results(bytes: &[u8]) {
     }
     assert_eq!(file::read(lines.as_slice()).unwrap().runs.len(), file.runs.len());
     std::str::from_utf8(&rendered(&mut OpenMetrics::default(), &file.runs)).unwrap();
-    let mut overhead = Overhead::default();
-    file.runs.iter().flat_map(|run| &run.rows).for_each(|row| overhead.add(row));
+    let (mut overhead, mut broadcasts) = (Overhead::default(), Broadcasts::default());
+    for row in file.runs.iter().flat_map(|run| &run.rows) {
+        overhead.add(row);
+        broadcasts.add(row);
+    }
     let mut text = Vec::new();
     overhead.write(&mut text).unwrap();
+    broadcasts.write(&mut text).unwrap();
 
     let [mut base, mut new] = ["base", "new"].map(SideResults::named);
     file.runs.iter().for_each(|run| base.run(run));

@@ -1,5 +1,6 @@
 //! Output formats: each module writes runs and rows to a writer in one format.
 
+mod broadcasts;
 pub mod compare;
 mod csv;
 mod grid;
@@ -14,6 +15,7 @@ mod table;
 use std::io::{Result, Write};
 
 pub use self::{
+    broadcasts::Broadcasts,
     csv::{Csv, LinksCsv},
     links::Links,
     openmetrics::OpenMetrics,
@@ -41,7 +43,12 @@ pub trait Renderer {
     }
 }
 
-/// Replaces control characters by blanks: text of a file must not move the cursor or start a line.
-pub(crate) fn plain(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
+/// Replaces control characters, line separators and marks of writing direction by blanks: text of a file must not move the cursor,
+/// start a line, or change the order in which a line is read.
+pub fn plain(text: &str) -> String {
+    let hidden = |c: char| {
+        c.is_control()
+            || matches!(c, '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}')
+    };
+    text.chars().map(|c| if hidden(c) { ' ' } else { c }).collect()
 }

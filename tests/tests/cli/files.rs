@@ -33,16 +33,29 @@ fn a_complete_file_is_shown_in_every_format() {
 #[test]
 fn files_of_several_setups_are_shown_in_order() {
     let files = Files::default();
-    let other = GOLDEN.replace("MPICH Version: 4.0.2", "MPICH Version: 4.1");
+    let another_run = |text: &str| text.replace("\"run\":\"", "\"run\":\"2");
+    let other = another_run(&GOLDEN.replace("MPICH Version: 4.0.2", "MPICH Version: 4.1"));
     let (one, two) = (files.write("one", GOLDEN), files.write("two", other));
     let both = Job::ombx("show --format csv").args([&one, &two]).run().expect(0);
     let rows = |done: &Done| done.stdout.lines().skip(1).map(str::to_owned).collect::<Vec<_>>();
     let each = [&one, &two].map(|path| rows(&show(path, "--format csv")));
     assert_eq!(rows(&both), each.concat(), "{both}");
     // Files of the same setup are launches of one result.
-    let twice = Job::ombx("show --format csv").args([&one, &one]).run().expect(0);
+    let next = files.write("next", another_run(GOLDEN));
+    let twice = Job::ombx("show --format csv").args([&one, &next]).run().expect(0);
     assert_eq!(rows(&twice).len(), each[0].len(), "{twice}");
     assert!(twice.stdout.contains(",2,0.5,"), "{twice}");
+}
+
+#[test]
+fn a_copy_of_a_launch_is_no_launch() {
+    let files = Files::default();
+    let (one, copy) = (files.write("one", GOLDEN), files.write("copy", GOLDEN));
+    for command in ["show", "report -o page.html", "compare --new one --base"] {
+        let done = Job::ombx(command).args([&one, &copy]).directory(&files.path("")).run();
+        assert_eq!(done.code, Some(2), "{done}");
+        done.complains(&["repeats run", "give each run once"]);
+    }
 }
 
 #[test]
@@ -88,7 +101,8 @@ fn other_files_are_rejected() {
 #[test]
 fn a_closed_pipe_is_no_error() {
     let files = Files::default();
-    let path = files.write("golden.jsonl", GOLDEN.repeat(200));
+    let runs = (0..200).map(|i| GOLDEN.replace("-4242", &format!("-{i}")));
+    let path = files.write("golden.jsonl", runs.collect::<String>());
     for format in ["table", "osu", "csv", "jsonl"] {
         let ombx = ombx_tests::mpi::ombx().display();
         let script = format!(

@@ -1,4 +1,4 @@
-//! Compares sockets, broadcasts, clocks and the pipeline with the delay and the rate of the emulated network.
+//! Compares sockets, clocks and the pipeline with the delay and the rate of the emulated network.
 
 use ombx_core::{
     benchmark::{Figure, payload::Check},
@@ -55,35 +55,6 @@ fn sockets_between_hosts_have_the_delay_and_rate_of_the_network() {
     );
     let sent = bed.sent("h1") - before;
     assert!(sent < 1 << 20, "{sent} bytes of ranks of one host went over the network");
-}
-
-/// Delays are long, because four ranks on two cores wait for time slices. Broadcasts of the naive loop overlap: the next root starts
-/// when it has received the previous broadcast, after one message instead of two.
-#[test]
-fn a_broadcast_takes_the_depth_of_its_tree_and_the_naive_loop_takes_less() {
-    const DEEP_US: f64 = 2.0 * 20_000.0;
-    let Some(bed) = Bed::up("--hosts 4 --delay 20ms --rate 100Mbit") else { return };
-    eventually(3, || {
-        let line = "run collective.bcast_acked collective.bcast_window --by tree -n 4 --sizes 8 --iterations 12 --warmup 2 --batch 1";
-        let timed = rows(&bed, "h1,h2,h3,h4", line);
-        let naive =
-            rows(&bed, "h1,h2,h3,h4", "run collective.bcast_round -n 4 --sizes 8 --iterations 48 --warmup 2");
-        let acked = timed.iter().find(|row| row.axes.get("acker").is_some_and(|a| a == "slowest"));
-        let window = timed.iter().find(|row| row.bench == "collective.bcast_window").expect("a row");
-        let median = |row: &Measurement| row.summary.as_ref().expect("a summary").median / 1e3;
-        let (acked, window, naive) =
-            (median(acked.expect("the slowest acker")), median(window), median(&naive[0]));
-        let message = format!(
-            "acked {acked:.0} us, in a window {window:.0} us, two messages deep {DEEP_US:.0} us; the naive loop {naive:.0} us"
-        );
-        print_note(&message);
-        assert!(acked > 0.9 * DEEP_US, "{message}");
-        match [acked, window].iter().all(|us| (0.95..1.25).contains(&(us / DEEP_US))) && naive < 0.75 * acked
-        {
-            true => Ok(()),
-            false => Err(message),
-        }
-    });
 }
 
 /// Hosts of a bed have different boot ids but share one clock, so the fitted clock differences must be almost zero.

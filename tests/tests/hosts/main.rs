@@ -1,6 +1,7 @@
 //! Tests between hosts of `cargo xtask testbed`, whose network has a known delay and rate. They need root and are otherwise skipped.
 
 mod accuracy;
+mod broadcast;
 mod failures;
 mod network;
 mod slurm;

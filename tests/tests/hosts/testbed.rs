@@ -105,14 +105,35 @@ impl Bed {
 
     /// Returns a job of `ombx` with ranks on these hosts, over TCP, with a result file.
     pub(crate) fn ombx(&self, hosts: &str, options: &str) -> Job {
+        self.job(&self.words(hosts, options))
+    }
+
+    /// Returns a job whose ranks sleep while they wait, so that more ranks than cores do not wait for each other's time slices. Needs
+    /// a C compiler.
+    pub(crate) fn ombx_of_sleeping_ranks(&self, hosts: &str, options: &str) -> Job {
+        let library = self.files.path("sleeping.so");
+        let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/hosts/sleeping.c");
+        let mut compiler = Command::new("cc");
+        compiler.args(["-O2", "-shared", "-fPIC", source, "-o"]).arg(&library);
+        assert!(compiler.status().is_ok_and(|status| status.success()), "{compiler:?}");
+        let mut words = vec![format!("LD_PRELOAD={}", library.display())];
+        words.extend(self.words(hosts, options));
+        if mpi::is_open_mpi() {
+            words.extend(["--launcher-arg=-x", "--launcher-arg=LD_PRELOAD"].map(str::to_owned));
+        }
+        self.job(&words)
+    }
+
+    /// Returns the command line of `ombx` with ranks on these hosts.
+    fn words(&self, hosts: &str, options: &str) -> Vec<String> {
         let mut words = vec![mpi::ombx().to_string_lossy().into_owned()];
         words.extend(options.split_whitespace().map(str::to_owned));
-        if options.starts_with("run ") {
+        if options.starts_with("run ") && !options.contains("--launches") {
             words.push("--quick".into());
         }
         words.extend(["--hosts", hosts, "--bind", "none", "--interface", "eth0", "-o"].map(str::to_owned));
         words.push(self.out().to_string_lossy().into_owned());
-        self.job(&words)
+        words
     }
 
     pub(crate) fn out(&self) -> PathBuf {

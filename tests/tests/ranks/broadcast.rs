@@ -5,6 +5,8 @@ use ombx_core::{
     result::{Measurement, Outcome},
 };
 
+use ombx_tests::Job;
+
 use crate::Kept;
 
 /// Runs to success and returns the rows, all of them verified.
@@ -127,8 +129,7 @@ fn each_pacing_times_every_rank() {
 /// A tree on two ranks is one message in each direction, also for 0 bytes.
 #[test]
 fn a_message_tree_is_a_ping_pong_on_two_ranks_and_reaches_all_ranks() {
-    let options =
-        "collective.bcast_acked p2p.latency -n 2 --by tree --sizes 0 --max-time 200ms --ack-correction all";
+    let options = "collective.bcast_acked p2p.latency -n 2 --by binomial --sizes 0 --max-time 200ms --ack-correction all";
     // Other programs may disturb one row of a launch and not the other: one of four launches must agree.
     let mut ratios = Vec::new();
     let agrees = (0..4).any(|_| {
@@ -143,13 +144,49 @@ fn a_message_tree_is_a_ping_pong_on_two_ranks_and_reaches_all_ranks() {
         [trips, legs].iter().all(|ratio| (0.5..2.0).contains(ratio))
     });
     assert!(agrees, "times a round trip, times the latency: {ratios:?}");
+}
+
+/// Checks the data of every algorithm under every method, also with a root that rotates.
+#[test]
+fn every_method_times_every_algorithm() {
     for ranks in 2..6 {
-        let line =
-            format!("collective.bcast_acked -n {ranks} --by all --sizes 0,8,64K --iterations 5 --warmup 1");
-        let kept = Kept::new();
-        let done = kept.job(&line).run().expect(0);
-        let rows = kept.run().rows;
-        assert_eq!(rows.len(), 2 * 3 * ranks as usize, "{done}");
-        assert!(rows.iter().all(|row| row.check == Check::Passed), "{done}");
+        let line = format!("collective.bcast_* -n {ranks} --by all --sizes 1,64K --iterations 3 --warmup 1");
+        let methods = ["bcast_round", "bcast_window", "bcast_ack", "bcast_acked"];
+        let rows: Vec<Measurement> =
+            rows_of(&line).into_iter().filter(|row| methods.iter().any(|m| row.bench.ends_with(m))).collect();
+        // The acknowledged broadcast has a row for each acker and the slowest.
+        assert_eq!(rows.len(), 2 * 3 * (3 + ranks as usize));
+        for bench in methods {
+            for by in ["linear", "binomial"] {
+                of(&rows, &format!("collective.{bench}"), ("by", by));
+            }
+        }
+        // Rows name an algorithm only if it is not that of the library.
+        assert!(rows.iter().all(|row| row.axes.get("by").is_none_or(|by| by != "library")));
     }
+    let rows =
+        rows_of("collective.bcast -n 3 --by all --root rotate --sizes 0,8,64K --iterations 4 --warmup 1");
+    assert_eq!(rows.len(), 9);
+    assert!(rows.iter().any(|row| row.key == "collective.bcast/pace=barrier,bytes=0,root=rotate"));
+    assert!(rows.iter().any(|row| row.key == "collective.bcast/by=linear,pace=barrier,bytes=8,root=rotate"));
+}
+
+#[test]
+fn the_suite_compares_algorithms_and_methods() {
+    let kept = Kept::new();
+    let words = "run suite:broadcast -n 2 --sizes 8 --iterations 20 --warmup 2 --launches 6 -o";
+    let done = Job::ombx(words).arg(kept.out()).run().expect(0);
+    let shown = Job::ombx("show").arg(kept.out()).run().expect(0);
+    for text in [&done.stdout, &shown.stdout] {
+        assert!(text.contains("Which broadcast is faster"), "{done}");
+        let verdict = text.lines().find(|line| line.starts_with("  8 bytes: "));
+        let both =
+            |line: &str| line.contains("bcast_acked ack-correction=half: ") && line.contains("bcast_round: ");
+        assert!(verdict.is_some_and(both), "{done}");
+        assert!(text.contains("with fewer than 4 ranks"), "{done}");
+        assert!(!text.contains("a verdict needs"), "{done}");
+    }
+    // A single launch has no verdict.
+    let once = Job::ombx("run suite:broadcast -n 2 --sizes 8 --iterations 20 --warmup 2").run().expect(0);
+    assert!(once.stdout.contains("undecided: a verdict needs 6 launches, not 1"), "{once}");
 }

@@ -173,9 +173,13 @@ fn a_side_is_compared_with_itself_and_is_never_worse() {
     assert_eq!(json["cases"].as_array().unwrap().len(), 4, "{done}");
     assert_eq!((&json["base"]["label"], &json["new"]["label"]), (&"A".into(), &"B".into()));
     for side in ["a", "b"] {
-        let file = file::open(files.path(&format!("ab-{side}.jsonl"))).unwrap();
+        let path = files.path(&format!("ab-{side}.jsonl"));
+        let file = file::open(&path).unwrap();
         assert_eq!(file.runs.len(), 4);
-        assert!(file.runs.iter().all(|run| run.rows.len() == 4 && run.run.plan["row_time_s"] == "0.02"));
+        let row_time = |run: &file::RunWithRows| run.run.plan["row_time_s"].parse::<f64>().unwrap();
+        assert!(file.runs.iter().all(|run| run.rows.len() == 4 && row_time(run) <= 0.02));
+        let text = std::fs::read_to_string(&path).unwrap();
+        assert_eq!(text.matches("\"kind\":\"case\"").count(), 4, "one estimate for each row");
     }
     done.leaves_nothing();
 }

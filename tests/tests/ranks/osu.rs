@@ -113,6 +113,24 @@ fn every_program_alone_and_under_a_launcher() {
     }
 }
 
+/// The broadcast of OMB 3.x has a name of its own: osu_bcast is that of OMB 7.
+#[test]
+fn the_broadcast_of_omb_3_subtracts_the_acknowledgement() {
+    let (links, files) = (Links::new(), Files::default());
+    let out = files.path("r.jsonl");
+    let done = links.alone("osu_bcast_ack").args(["-m", "8:16", "-o"]).arg(&out).run().expect(0);
+    assert!(done.stdout.starts_with("# OSU MPI Acknowledged Broadcast Latency Test"), "{done}");
+    let rows = results::run_of(&out).rows;
+    assert_eq!(rows.len(), 2, "{done}");
+    for row in rows {
+        assert_eq!(row.bench, "collective.bcast_ack");
+        let trips = row.samples[0].round_trips.as_ref().unwrap();
+        assert_eq!((trips.halves, row.samples[0].batch * row.samples[0].elapsed_ns.len() as u64), (1, 1000));
+    }
+    links.alone("osu_bcast").args(QUICK).arg("-o").arg(&out).run().expect(0);
+    assert_eq!(results::run_of(&out).rows[0].bench, "collective.bcast");
+}
+
 #[test]
 fn options_and_buffers_as_in_job_scripts() {
     let links = Links::new();

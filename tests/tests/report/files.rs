@@ -9,7 +9,8 @@ use crate::{GOLDEN, links};
 #[test]
 fn several_files_become_one_page() {
     let files = Files::default();
-    let (golden, links) = (files.write("golden.jsonl", GOLDEN), files.write("links.jsonl", links()));
+    let (golden, links) =
+        (files.write("golden.jsonl", GOLDEN), files.write("links.jsonl", links().replace("-4242", "-4243")));
     let out = files.write("page.html", "something else\n".repeat(100_000));
     let done = Job::ombx("report").args([&golden, &links]).arg("-o").arg(&out).run().expect(0);
     assert!(done.stdout.is_empty() && done.stderr.is_empty(), "{done}");

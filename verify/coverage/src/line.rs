@@ -66,7 +66,7 @@ pub(crate) fn wilson(hits: u64, of: u64) -> [f64; 2] {
     let share = hits as f64 / n;
     let middle = (share + z * z / (2.0 * n)) / (1.0 + z * z / n);
     let half = z / (1.0 + z * z / n) * (share * (1.0 - share) / n + z * z / (4.0 * n * n)).sqrt();
-    [middle - half, middle + half]
+    [(middle - half).max(0.0), (middle + half).min(1.0)]
 }
 
 #[cfg(test)]

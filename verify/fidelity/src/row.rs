@@ -224,7 +224,7 @@ fn collective(benches: &[Bench]) -> Vec<Row> {
         rows.push(row(name, "bcast_acked", Shape::Turns).with("ack-correction", "none"));
     }
     let tree = row("bcast_acked", "tree_acked", Shape::Turns);
-    rows.push(tree.with("ack-correction", "none").with("by", "tree"));
+    rows.push(tree.with("ack-correction", "none").with("by", "binomial"));
     rows
 }
 

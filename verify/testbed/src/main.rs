@@ -91,6 +91,9 @@ struct Up {
     /// Rate of every link in each direction, for example: --rate 100Mbit
     #[arg(long)]
     rate: Option<Rate>,
+    /// Rate of every host's port, which all its links share, for example: --port 10Mbit
+    #[arg(long)]
+    port: Option<Rate>,
     /// Link that differs, for example: --link h1-h2:delay=5ms,rate=10Mbit
     #[arg(long)]
     link: Vec<OfLink>,
@@ -156,8 +159,10 @@ fn up(bed: &Bed, options: &Up) -> Result<()> {
     }
     let all = Wire { delay: options.delay.unwrap_or_default(), rate: options.rate.map(|rate| rate.0) };
     let shape = Shape::new(hosts, all, &options.host, &options.link).map_err(Failure::Usage)?;
+    let shape = shape.with_ports(options.port.map(|rate| rate.0));
     let plain = options.delay.is_none()
         && options.rate.is_none()
+        && options.port.is_none()
         && options.link.is_empty()
         && options.host.is_empty();
     let network = if plain { Network::Bridge } else { Network::Switch };

@@ -24,6 +24,8 @@ struct Line {
     delay: u64,
     /// Nanoseconds per byte.
     per_byte: f64,
+    /// The same of the port that it shares with other lines.
+    port_per_byte: f64,
     /// Time when the last frame is completely sent.
     free: f64,
     /// Backlog in nanoseconds above which frames are dropped.
@@ -36,6 +38,8 @@ struct Line {
 pub(crate) struct Queue {
     pub(crate) ports: usize,
     lines: Vec<Line>,
+    /// Time when each port has sent its last frame.
+    port_free: Vec<f64>,
     frames: BinaryHeap<Reverse<Frame>>,
     turn: u64,
     pub(crate) dropped: u64,
@@ -52,10 +56,11 @@ impl Queue {
             // Four times the bandwidth-delay product: TCP reaches the rate of the wire without losses.
             let filling = wire.rate.map_or(0, |rate| (rate as f64 * 8.0 * delay as f64 / 8e9) as u64);
             let max_backlog = filling.max(LEAST_BACKLOG) as f64 * per_byte;
-            Line { delay, per_byte, free: 0.0, max_backlog, cut: false }
+            let port_per_byte = shape.port(at / ports, at % ports).map_or(0.0, |rate| 8e9 / rate as f64);
+            Line { delay, per_byte, port_per_byte, free: 0.0, max_backlog, cut: false }
         };
         let lines = (0..ports * ports).map(line).collect();
-        Self { ports, lines, frames: BinaryHeap::new(), turn: 0, dropped: 0 }
+        Self { ports, lines, port_free: vec![0.0; ports], frames: BinaryHeap::new(), turn: 0, dropped: 0 }
     }
 
     /// Cuts the links of these pairs of hosts, and restores all others.
@@ -69,12 +74,25 @@ impl Queue {
     /// Sends a frame at this time.
     pub(crate) fn send(&mut self, now: u64, from: usize, to: usize, bytes: &[u8]) {
         let line = &mut self.lines[from * self.ports + to];
-        let begins = line.free.max(now as f64);
-        if line.cut || begins - now as f64 > line.max_backlog {
+        let (now, length) = (now as f64, bytes.len() as f64);
+        // A port without a rate delays nothing.
+        let (port_begins, leaves) = match line.port_per_byte > 0.0 {
+            true => {
+                let begins = self.port_free[from].max(now);
+                (begins, begins + line.port_per_byte * length)
+            }
+            false => (now, now),
+        };
+        let begins = line.free.max(leaves);
+        if line.cut
+            || begins - leaves > line.max_backlog
+            || port_begins - now > LEAST_BACKLOG as f64 * line.port_per_byte
+        {
             self.dropped += 1;
             return;
         }
-        line.free = begins + line.per_byte * bytes.len() as f64;
+        self.port_free[from] = self.port_free[from].max(leaves);
+        line.free = begins + line.per_byte * length;
         let due = line.free as u64 + line.delay;
         self.turn += 1;
         self.frames.push(Reverse(Frame { due, turn: self.turn, to, bytes: bytes.to_vec() }));
@@ -137,6 +155,17 @@ mod tests {
             queue.send(0, from, to, &[0; 1000]);
         }
         assert_eq!(dues(&mut queue), [1_000_000; 4]);
+    }
+
+    #[test]
+    fn wires_share_the_port_of_their_sender() {
+        let wire = Wire { delay: Duration::from_millis(2), rate: None };
+        let mut queue = Queue::new(&Shape::new(3, wire, &[], &[]).unwrap().with_ports(Some(8_000_000)));
+        for (from, to) in [(0, 1), (0, 2), (1, 0), (0, 3)] {
+            queue.send(0, from, to, &[0; 1000]);
+        }
+        // The head is not behind the port.
+        assert_eq!(dues(&mut queue), [0, 3_000_000, 3_000_000, 4_000_000]);
     }
 
     #[test]

@@ -63,6 +63,8 @@ pub(crate) struct Rate(pub(crate) u64);
 pub(crate) struct Shape {
     hosts: usize,
     wires: Vec<Wire>,
+    /// Bits per second that all wires from a host share; `None` is unlimited.
+    port: Option<u64>,
 }
 
 impl Shape {
@@ -73,7 +75,7 @@ impl Shape {
         of_hosts: &[OfHost],
         of_links: &[OfLink],
     ) -> Result<Self, String> {
-        let mut shape = Self { hosts, wires: vec![all; hosts * hosts] };
+        let mut shape = Self { hosts, wires: vec![all; hosts * hosts], port: None };
         let known = |host: usize| match host < hosts {
             true => Ok(host),
             false => Err(format!("there is no {}: hosts are h1 to h{hosts}", host_name(host))),
@@ -88,6 +90,11 @@ impl Shape {
             shape.set([known(*a)?, known(*b)?], *setting);
         }
         Ok(shape)
+    }
+
+    /// Limits what each host sends to all other hosts together.
+    pub(crate) fn with_ports(self, rate: Option<u64>) -> Self {
+        Self { port: rate, ..self }
     }
 
     fn set(&mut self, [a, b]: [usize; 2], setting: Setting) {
@@ -106,12 +113,21 @@ impl Shape {
         }
     }
 
-    /// Returns the expected rate and delay of each different wire.
+    /// Returns the rate that all wires between hosts share at their sender. The head has no limit.
+    pub(crate) fn port(&self, from: usize, to: usize) -> Option<u64> {
+        self.port.filter(|_| from < self.hosts && to < self.hosts)
+    }
+
+    /// Returns the expected rate and delay of each different wire, and of what hosts send in all.
     pub(crate) fn expectations(&self) -> Vec<String> {
         let pairs = (0..self.hosts).flat_map(|a| (0..a).map(move |b| (a, b)));
         let mut lines: Vec<String> = pairs.filter_map(|(a, b)| self.wire(a, b).expectation()).collect();
         lines.sort();
         lines.dedup();
+        let port = self.port.map(|rate| rate as f64 / 1e6);
+        lines.extend(port.map(|rate| {
+            format!("All links of a host share {rate} Mbit/s: each frame first takes 8 * bytes of the frame / {rate} us of it.")
+        }));
         lines
     }
 
@@ -119,21 +135,24 @@ impl Shape {
         self.hosts
     }
 
-    /// Returns one line per direction: from, to, nanoseconds, bits per second (0: unlimited).
+    /// Returns a line with the number of hosts and the bits per second of a port (0: unlimited), then one per direction: from, to, nanoseconds, bits per second (0: unlimited).
     pub(crate) fn to_text(&self) -> String {
         let line = |at: usize| {
             let wire = self.wires[at];
             let (from, to) = (at / self.hosts, at % self.hosts);
             format!("{from} {to} {} {}\n", wire.delay.as_nanos(), wire.rate.unwrap_or(0))
         };
-        format!("{}\n", self.hosts) + &(0..self.wires.len()).map(line).collect::<String>()
+        format!("{} {}\n", self.hosts, self.port.unwrap_or(0))
+            + &(0..self.wires.len()).map(line).collect::<String>()
     }
 
     /// Parses the text of [`Shape::to_text`].
     pub(crate) fn from_text(text: &str) -> Option<Self> {
         let mut lines = text.lines();
-        let hosts: usize = lines.next()?.parse().ok()?;
-        let mut shape = Self { hosts, wires: vec![Wire::default(); hosts.checked_mul(hosts)?] };
+        let (hosts, port) = lines.next()?.split_once(' ')?;
+        let (hosts, port): (usize, u64) = (hosts.parse().ok()?, port.parse().ok()?);
+        let wires = vec![Wire::default(); hosts.checked_mul(hosts)?];
+        let mut shape = Self { hosts, wires, port: Some(port).filter(|rate| *rate > 0) };
         for line in lines {
             let mut numbers = line.split(' ').map(str::parse::<u64>);
             let mut next = || numbers.next()?.ok();
@@ -243,6 +262,8 @@ mod tests {
             assert_eq!(shape.wire(from, to), Wire { delay: 4 * MS, rate: Some(10_000_000) });
         }
         assert_eq!(shape.wire(0, 4), Wire::default());
+        let shape = shape.with_ports(Some(5_000_000));
+        assert_eq!((shape.port(0, 3), shape.port(0, 4)), (Some(5_000_000), None));
         assert_eq!(Shape::from_text(&shape.to_text()), Some(shape));
     }
 

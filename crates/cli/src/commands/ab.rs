@@ -4,7 +4,7 @@ mod interruption;
 mod schedule;
 mod side;
 
-use std::ffi::OsString;
+use std::{ffi::OsString, time::Duration};
 
 use clap::{ArgMatches, Args};
 use ombx_core::{
@@ -15,7 +15,7 @@ use ombx_core::{
 };
 use ombx_results::{
     compare::{Comparison, Design, SideResults},
-    estimate::{Cases, FIRST_ROW_TIME},
+    estimate::{self, Cases, Group},
     render::compare::summary,
 };
 
@@ -34,7 +34,7 @@ use crate::{
 };
 use interruption::Interruption;
 use schedule::{MOST_LAUNCHES, Schedule};
-use side::{Ended, SideCommand, Variable};
+use side::{Ended, ResultFile, SideCommand, Variable};
 
 #[derive(Debug, Args)]
 #[command(
@@ -115,13 +115,14 @@ pub(crate) fn ab(
     let fixed = if run.launches.quick { Some(1) } else { run.launches.launches };
     let seed = run.launches.seed();
     let mut schedule = Schedule::new(fixed, run.launches.budget);
-    let mut first = Cases::default();
     if !run.output.quiet {
         stderr_line!("ombx: {schedule}, in random order, seed {seed}");
     }
     let settings = gate.settings(Design::Turns);
     let interruption = Interruption::watch()?;
     let (since, mut worst, mut stopped) = (Since::now(), 0, None);
+    let mut cases = [Cases::default(), Cases::default()];
+    let mut batches = KnownBatches::default();
     for number in 1.. {
         let launch = Launch {
             number,
@@ -130,16 +131,18 @@ pub(crate) fn ab(
         };
         // Each turn has both sides: a drift of the machine affects both alike.
         let mut turn = [Vec::new(), Vec::new()];
+        let row_time = row_time(effort, &cases, since.elapsed());
         for side in launch.arrange(vec![0usize, 1]) {
             if run.output.verbose {
                 stderr_line!("ombx: launch {number} of {}", commands[side]);
             }
-            let words = words_of_launch(launch, effort, &first.batches(), &words);
+            let words = words_of_launch(launch, row_time, &batches, &words);
             match commands[side].launch(&words, files[side].as_mut(), &interruption)? {
                 Ended::Complete(code, records) => {
                     worst = worst.max(code);
-                    if first.groups().is_empty() {
-                        records.iter().for_each(|record| first.record(record));
+                    records.iter().for_each(|record| cases[side].record(record));
+                    if batches == KnownBatches::default() {
+                        batches = cases[side].batches();
                     }
                     turn[side] = records;
                 }
@@ -156,6 +159,7 @@ pub(crate) fn ab(
             records.for_each(|(records, side)| records.into_iter().for_each(|record| side.record(record)));
         }
         if let Some(code) = stopped {
+            write_cases(&mut files, &cases)?;
             return stopped_early(&results, &gate, run.output.color, code);
         }
         let compared = || Comparison::of(&results[0], &results[1], settings);
@@ -170,6 +174,7 @@ pub(crate) fn ab(
             break;
         }
     }
+    write_cases(&mut files, &cases)?;
     let verdict = conclude(&results[0], &results[1], &gate, Design::Turns, run.output.color)?;
     Ok(match (verdict, worst) {
         (super::compare::UNDECIDED, 1..) => worst,
@@ -196,17 +201,36 @@ fn words_of_launches(parser: &clap::Command, matches: &ArgMatches, run: &RunArgs
     passed.flat_map(|(_, words)| words).chain([OsString::from("--")]).chain(patterns).collect()
 }
 
+/// Writes the estimates of each side over its launches.
+fn write_cases(files: &mut [Option<ResultFile>; 2], cases: &[Cases; 2]) -> Result<()> {
+    for (file, cases) in files.iter_mut().zip(cases) {
+        let Some(file) = file else { continue };
+        for row in cases.groups().iter().flat_map(Group::estimates) {
+            file.case(&row)?;
+        }
+    }
+    Ok(())
+}
+
+/// Returns the time of a row in the next turn, as in `ombx run`; `None` if the user fixed the number of iterations.
+fn row_time(effort: Effort, cases: &[Cases; 2], spent: Duration) -> Option<Duration> {
+    let (Effort::Precision { max_time: most, .. } | Effort::Time(most)) = effort else { return None };
+    let rows = || cases.iter().flat_map(|side| side.all().flatten());
+    let sampled: u64 = rows().filter_map(|row| row.phases).map(|phases| phases.sample_ns).sum();
+    let launches: usize = cases.iter().filter_map(|side| side.all().map(Vec::len).max()).sum();
+    let fixed = spent.saturating_sub(Duration::from_nanos(sampled)) / launches.max(1) as u32;
+    cases.iter().map(|side| estimate::row_time(side, fixed, most)).max()
+}
+
 /// Returns the words of one launch. All launches of both sides take the batches of the first.
 fn words_of_launch(
     launch: Launch,
-    effort: Effort,
+    row_time: Option<Duration>,
     batches: &KnownBatches,
     words: &[OsString],
 ) -> Vec<OsString> {
     let mut own = vec!["run".to_owned(), "--format=jsonl".to_owned(), format!("--launch={launch}")];
-    if let Effort::Precision { max_time, .. } | Effort::Time(max_time) = effort {
-        own.push(format!("--row-time={}us", max_time.min(FIRST_ROW_TIME).as_micros()));
-    }
+    own.extend(row_time.map(|time| format!("--row-time={}us", time.as_micros())));
     own.extend(launches::batches(batches));
     own.into_iter().map(OsString::from).chain(words.iter().cloned()).collect()
 }

@@ -16,7 +16,7 @@ use ombx_results::{
 };
 
 use super::compare::Names;
-use crate::result_file;
+use crate::result_file::KnownRuns;
 
 #[derive(Debug, Args)]
 #[command(
@@ -63,9 +63,9 @@ pub(crate) fn report(args: &ReportArgs) -> Result<u8> {
 fn read(paths: &[PathBuf]) -> Result<(Vec<(String, ResultFile)>, SideResults)> {
     let names: Vec<String> = paths.iter().map(|path| path.display().to_string()).collect();
     let (mut files, mut side) = (Vec::new(), SideResults::named(names.join(" ")));
-    let mut cases = Cases::default();
+    let (mut cases, mut known) = (Cases::default(), KnownRuns::default());
     for (path, name) in paths.iter().zip(names) {
-        let mut file = result_file::read(path)?;
+        let mut file = known.read(path)?;
         file.runs.iter().for_each(|run| side.run(run));
         let known = cases.groups().len();
         let (mut sweeps, launches): (Vec<_>, Vec<_>) = file.runs.drain(..).partition(verdict::is_sweep);

@@ -16,7 +16,7 @@ use ombx_results::{
     estimate::{self, Cases},
     file::{self, Record, RunOutcome, RunWithRows},
     matrix,
-    render::{Overhead, Renderer},
+    render::{Broadcasts, Overhead, Renderer},
     verdict::{self, LinkSweep},
 };
 
@@ -27,7 +27,7 @@ use crate::{
         stdout::{is_closed, print},
         unwritable,
     },
-    result_file,
+    result_file::KnownRuns,
 };
 
 #[derive(Debug, Args)]
@@ -56,8 +56,9 @@ pub(crate) fn show(args: &ShowArgs) -> Result<u8> {
     let plot = renderers::plot_columns(args.format, args.plot)?;
     let (mut links, mut cases) = (Vec::new(), Cases::default());
     let mut out = io::BufWriter::new(io::stdout().lock());
+    let mut known = KnownRuns::default();
     for path in &args.files {
-        let file = result_file::read(path)?;
+        let file = known.read(path)?;
         if args.format == Format::Jsonl && is_closed(lines(&mut out, &file.runs))? {
             return Ok(0);
         }
@@ -90,20 +91,27 @@ fn show_cases(
     format: Format,
     out: &mut dyn Write,
 ) -> io::Result<()> {
-    let mut overhead = Overhead::default();
+    let (mut overhead, mut broadcasts) = (Overhead::default(), Vec::new());
     for group in cases.groups() {
         let rows = group.estimates();
+        let mut of_group = Broadcasts::default();
         renderer.run(out, &group.described())?;
         for row in &rows {
             overhead.add(row);
+            of_group.add(row);
             renderer.case(out, row)?;
         }
+        broadcasts.push(of_group);
         renderer.end(out, group.outcome(), &estimate::tally(&rows))?;
     }
     if !cases.groups().is_empty() {
         renderer.finish(out)?;
     }
-    if format == Format::Table { overhead.write(out) } else { Ok(()) }
+    if format == Format::Table {
+        overhead.write(out)?;
+        broadcasts.iter().try_for_each(|broadcasts| broadcasts.write(out))?;
+    }
+    Ok(())
 }
 
 /// Writes the array of the only sweep over links among the runs.

@@ -2,9 +2,9 @@
 
 use std::{
     fs::{self, OpenOptions},
-    io::{ErrorKind, Write},
+    io::{ErrorKind, Read, Write},
     net::{IpAddr, SocketAddr, ToSocketAddrs},
-    os::unix::fs::OpenOptionsExt,
+    os::unix::fs::{MetadataExt, OpenOptionsExt},
     path::Path,
     sync::{
         atomic::{AtomicBool, Ordering},
@@ -23,6 +23,7 @@ use ombx_sockets::{
     host::{self, address_towards},
     session::{Reach, SessionEvent, listen},
 };
+use rustix::{fs::OFlags, io::Errno, process::geteuid};
 use serde_json::{Value, json};
 
 use crate::{
@@ -135,7 +136,7 @@ fn write(file: &Path, token: Token, port: u16) -> Result<()> {
 fn find(file: &Path) -> Result<(Token, Vec<SocketAddr>)> {
     let since = Since::now();
     loop {
-        if let Some(found) = fs::read_to_string(file).ok().and_then(|text| parse(&text)) {
+        if let Some(found) = read(file)?.and_then(|text| parse(&text)) {
             return Ok(found);
         }
         if since.elapsed() > LIMIT {
@@ -146,6 +147,35 @@ fn find(file: &Path) -> Result<(Token, Vec<SocketAddr>)> {
         }
         thread::sleep(INTERVAL);
     }
+}
+
+/// Reads the file, or returns `None` if there is none yet.
+///
+/// # Errors
+/// Somebody else may have written it. Believing it would hand out this rank's host and addresses.
+fn read(file: &Path) -> Result<Option<String>> {
+    let refused = |why: &str| {
+        Err(Error::usage(format!(
+            "--rendezvous {}: {why}; remove it, or give a file in a directory that only you can write to",
+            file.display()
+        )))
+    };
+    // A FIFO would block without O_NONBLOCK.
+    let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits() as i32;
+    let mut opened = match OpenOptions::new().read(true).custom_flags(flags).open(file) {
+        Ok(opened) => opened,
+        Err(e) if e.raw_os_error() == Some(Errno::LOOP.raw_os_error()) => return refused("it is a link"),
+        Err(_) => return Ok(None),
+    };
+    let Ok(about) = opened.metadata() else { return Ok(None) };
+    match () {
+        () if !about.is_file() => return refused("it is not a regular file"),
+        () if about.uid() != geteuid().as_raw() => return refused("it belongs to another user"),
+        () if about.mode() & 0o077 != 0 => return refused("others have access to it"),
+        () => {}
+    }
+    let mut text = String::new();
+    Ok(opened.read_to_string(&mut text).is_ok().then_some(text))
 }
 
 /// Returns the token and the addresses of rank 0, or `None` if the text is incomplete.
@@ -190,5 +220,26 @@ mod tests {
         let text = fs::read_to_string(&file).unwrap();
         assert!((0..text.len()).all(|cut| parse(&text[..cut]).is_none()));
         fs::remove_dir_all(directory).unwrap();
+    }
+
+    #[test]
+    fn a_file_that_others_may_have_written_is_refused() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("meet");
+        assert_eq!(read(&file).unwrap(), None);
+        write(&file, Token::random().unwrap(), 4711).unwrap();
+        let link = directory.path().join("link");
+        std::os::unix::fs::symlink(&file, &link).unwrap();
+        let refused = |path: &Path| find(path).unwrap_err().to_string();
+        assert!(refused(&link).contains("it is a link"));
+        assert!(refused(directory.path()).contains("not a regular file"));
+        fs::set_permissions(&file, fs::Permissions::from_mode(0o666)).unwrap();
+        assert!(refused(&file).contains("others have access"));
+        fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).unwrap();
+        // Only root may give a file to another user.
+        if geteuid().is_root() {
+            std::os::unix::fs::chown(&file, Some(12_345), None).unwrap();
+            assert!(refused(&file).contains("another user"));
+        }
     }
 }

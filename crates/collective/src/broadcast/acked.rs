@@ -134,7 +134,8 @@ impl<P: AckRole<B, M>, B: Broadcast, M: Mesh> Acked<P, B, M> {
             AckCorrection::Half => 1,
         };
         // MPI_Bcast of 0 bytes may return at once, so that the acknowledgement would not wait for the root.
-        let (endpoint, mesh) = (Endpoint::of(cx, case.bytes.0.max(B::MIN_BYTES))?, M::open(cx)?);
+        let bytes = case.bytes.0.max(B::MIN_BYTES);
+        let (endpoint, mesh) = (Endpoint::open(cx, bytes, Rank(0))?, M::open(cx)?);
         Ok(Box::new(Acked::<P, B, M> { endpoint, mesh, acker, halves, batch: 1, role: PhantomData }))
     }
 }

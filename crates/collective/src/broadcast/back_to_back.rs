@@ -40,7 +40,11 @@ impl<B: Broadcast> Kernel for BackToBack<B> {
     }
 
     fn open(cx: &Context<'_>, case: &Case) -> Result<Self> {
-        Ok(BackToBack { endpoint: Endpoint::open(cx, case)?, root: 0, ranks: cx.team.size() })
+        Ok(BackToBack {
+            endpoint: Endpoint::open(cx, case.bytes.0, Rank(0))?,
+            root: 0,
+            ranks: cx.team.size(),
+        })
     }
 
     fn fill(&mut self, fill: Fill) -> Result<()> {

@@ -2,7 +2,7 @@
 
 use ombx_core::{
     benchmark::{
-        Case, Context, Kernel, Method, Metric, Work,
+        Case, Context, Kernel, Method, Metric, Root, Work,
         payload::{Check, Fill, Slots},
     },
     error::Result,
@@ -43,6 +43,8 @@ pub(crate) struct Endpoint<B> {
     pub(crate) operation: B,
     slots: Slots,
     rank: Rank,
+    /// Rank that has the message at first.
+    source: Rank,
 }
 
 /// Returns the work of one broadcast.
@@ -51,38 +53,40 @@ pub(crate) fn work(case: &Case) -> Work {
 }
 
 impl<B: Broadcast> Endpoint<B> {
-    pub(crate) fn open(cx: &Context<'_>, case: &Case) -> Result<Endpoint<B>> {
-        Endpoint::of(cx, case.bytes.0)
-    }
-
-    /// Opens a broadcast of `bytes` bytes.
-    pub(crate) fn of(cx: &Context<'_>, bytes: u64) -> Result<Endpoint<B>> {
+    /// Opens a broadcast of `bytes` bytes that `source` has at first.
+    pub(crate) fn open(cx: &Context<'_>, bytes: u64, source: Rank) -> Result<Endpoint<B>> {
         let slots = Slots::new(bytes, 1);
         cx.afford(slots.total())?;
-        Ok(Endpoint { operation: B::open(cx, slots)?, slots, rank: cx.rank() })
+        Ok(Endpoint { operation: B::open(cx, slots)?, slots, rank: cx.rank(), source })
     }
 
-    /// Fills the buffer: on rank 0 with its pattern, elsewhere with bytes that differ from it.
+    /// Fills the buffer: on the source with its pattern, elsewhere with bytes that differ from it.
     pub(crate) fn fill(&mut self, fill: Fill) {
-        match self.rank {
-            Rank(0) => fill.write(self.rank, self.slots, self.operation.buffer()),
-            _ => fill.poison(Rank(0), self.slots, self.operation.buffer()),
+        let buffer = self.operation.buffer();
+        match self.rank == self.source {
+            true => fill.write(self.source, self.slots, buffer),
+            false => fill.poison(self.source, self.slots, buffer),
         }
     }
 
     pub(crate) fn check(&mut self, fill: Fill) -> Check {
-        fill.check(Rank(0), self.slots, self.operation.buffer(), self.rank)
+        fill.check(self.source, self.slots, self.operation.buffer(), self.rank)
     }
 }
 
-/// Kernel whose iteration is one broadcast from rank 0. Ranks are synchronised before it.
-pub struct SingleBroadcast<B>(Endpoint<B>);
+/// Kernel whose iteration is one broadcast. Ranks are synchronised before it.
+pub struct SingleBroadcast<B> {
+    endpoint: Endpoint<B>,
+    ranks: u32,
+    choice: Root,
+    /// Root of the next iteration.
+    root: Rank,
+}
 
 impl<B: Broadcast> Kernel for SingleBroadcast<B> {
     const METRIC: Metric = Metric::Latency;
     const METHOD: Method = Method {
-        timed: "one broadcast from rank 0 after the ranks were synchronised; with a window, from the first rank's start to the \
-                last rank's end",
+        timed: "one broadcast after the ranks were synchronised; with a window, from the first rank's start to the last rank's end",
         untimed: "synchronising the ranks; buffers, filling and checking them",
         like: "ReproMPI's broadcast; with a barrier, osu_bcast",
     };
@@ -92,20 +96,30 @@ impl<B: Broadcast> Kernel for SingleBroadcast<B> {
     }
 
     fn open(cx: &Context<'_>, case: &Case) -> Result<Self> {
-        Endpoint::open(cx, case).map(SingleBroadcast)
+        let (choice, ranks) = (case.root.unwrap_or_default(), cx.team.size());
+        cx.agree(choice.is_among(ranks))?;
+        let root = choice.first();
+        Ok(SingleBroadcast { endpoint: Endpoint::open(cx, case.bytes.0, root)?, ranks, choice, root })
     }
 
     fn fill(&mut self, fill: Fill) -> Result<()> {
-        self.0.fill(fill);
+        // Only the source has the pattern, so it must be the first root.
+        self.root = self.choice.first();
+        self.endpoint.fill(fill);
         Ok(())
     }
 
     #[inline]
     fn active(&mut self) -> Result<()> {
-        self.0.operation.broadcast(Rank(0))
+        self.endpoint.operation.broadcast(self.root)?;
+        if self.choice == Root::Rotating {
+            let next = self.root.0 + 1;
+            self.root = Rank(if next == self.ranks { 0 } else { next });
+        }
+        Ok(())
     }
 
     fn check(&mut self, fill: Fill) -> Result<Check> {
-        Ok(self.0.check(fill))
+        Ok(self.endpoint.check(fill))
     }
 }

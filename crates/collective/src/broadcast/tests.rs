@@ -1,63 +1,66 @@
 //! Ways to time a broadcast, on simulated links of known cost.
 
-mod simulation;
-
 use crate::broadcast::{
     acked::{AckCorrection, run_acked, run_last_ack},
     back_to_back::{BackToBack, run_back_to_back},
-    kernel::SingleBroadcast,
-    tests::simulation::SimBroadcast,
+    kernel::{Broadcast, SingleBroadcast},
+    tree::{Binomial, Linear, Tree},
 };
 use ombx_core::{
-    benchmark::{Aggregation, AxisValue, Benchmark, Figure, Kernel, Layout, Metric, payload::Check},
+    benchmark::{
+        Aggregation, AxisValue, Benchmark, Figure, Kernel, Layout, Method, Metric, Root, payload::Check,
+    },
     measure::plan::{Effort, Plan, parse_sizes},
-    result::Measurement,
+    result::{Measurement, Outcome},
     testkit::{SimMesh, measure},
+    unit::Rank,
 };
 
+/// Time of a message on its link.
 const LATENCY: u64 = 5000;
-type Tree = SimBroadcast<LATENCY, 2>;
-type Acks = SimMesh<LATENCY>;
+/// Time for which a message occupies its sender.
+const PER_BYTE: u64 = 2;
+type Net = SimMesh<LATENCY, PER_BYTE>;
+type Binomials = Tree<Binomial, Net>;
+type Linears = Tree<Linear, Net>;
 
-static ACKED: Benchmark = Benchmark::custom(
-    "sim.bcast_acked",
-    "acked",
-    Metric::Latency,
-    <SingleBroadcast<Tree> as Kernel>::METHOD,
-    run_acked::<Tree, Acks>,
-)
-.layout(Layout::Star)
-.axes(&[AckCorrection::AXIS]);
-/// A broadcast of 0 bytes sends one byte here, which takes as long as an acknowledgement.
-static EVEN: Benchmark = Benchmark::custom(
-    "sim.bcast_even",
-    "acked",
-    Metric::Latency,
-    <SingleBroadcast<Tree> as Kernel>::METHOD,
-    run_acked::<SimBroadcast<LATENCY, 1>, Acks>,
-)
-.layout(Layout::Star)
-.axes(&[AckCorrection::AXIS]);
+const METHOD: Method = <SingleBroadcast<Binomials> as Kernel>::METHOD;
+
+const fn acked<B: Broadcast>() -> Benchmark {
+    Benchmark::custom("sim.bcast_acked", "acked", Metric::Latency, METHOD, run_acked::<B, Net>)
+        .layout(Layout::Star)
+        .axes(&[AckCorrection::AXIS])
+}
+
+const fn round<B: Broadcast>() -> Benchmark {
+    Benchmark::custom(
+        "sim.bcast_round",
+        "naive",
+        Metric::Latency,
+        METHOD,
+        run_back_to_back::<BackToBack<B>, Net>,
+    )
+    .layout(Layout::Everyone { least: 2 })
+}
+
+static ACKED: Benchmark = acked::<Binomials>();
+static LINEAR_ACKED: Benchmark = acked::<Linears>();
+static ROUND: Benchmark = round::<Binomials>();
+static LINEAR_ROUND: Benchmark = round::<Linears>();
 static LAST: Benchmark = Benchmark::custom(
     "sim.bcast_ack",
     "acked by the last",
     Metric::Latency,
-    <SingleBroadcast<Tree> as Kernel>::METHOD,
-    run_last_ack::<Tree, Acks>,
+    METHOD,
+    run_last_ack::<Binomials, Net>,
 )
 .layout(Layout::Star)
 .axes(&[AckCorrection::AXIS]);
-static ROUND: Benchmark = Benchmark::custom(
-    "sim.bcast_round",
-    "naive",
-    Metric::Latency,
-    <BackToBack<Tree> as Kernel>::METHOD,
-    run_back_to_back::<BackToBack<Tree>, Acks>,
-)
-.layout(Layout::Everyone { least: 2 });
-static WINDOW: Benchmark = Benchmark::paced::<SingleBroadcast<Tree>, Acks>("sim.bcast_window", "window")
+static WINDOW: Benchmark = Benchmark::paced::<SingleBroadcast<Binomials>, Net>("sim.bcast_window", "window")
     .usually(&[("pace", "window")])
     .above_one_way();
+static ROOTED: Benchmark =
+    Benchmark::paced::<SingleBroadcast<Linears>, Net>("sim.bcast", "any root").with_root();
 
 fn plan(sizes: &str) -> Plan {
     Plan {
@@ -145,7 +148,7 @@ fn windows_and_acknowledgements_measure_the_same_time() {
 fn the_time_of_an_empty_broadcast_on_two_ranks_depends_on_the_correction() {
     let none = |how| {
         let plan = Plan { sizes: Some(parse_sizes("0").unwrap()), ..corrected(how) };
-        measure(2, &EVEN, &plan).unwrap().rows.remove(0)
+        measure(2, &ACKED, &plan).unwrap().rows.remove(0)
     };
     let half = none("half");
     assert!((median(&half) / LATENCY as f64 - 1.0).abs() < 0.001, "{}", median(&half));
@@ -159,9 +162,57 @@ fn the_time_of_an_empty_broadcast_on_two_ranks_depends_on_the_correction() {
 
 #[test]
 fn the_last_rank_acknowledges() {
-    let rows = measure(4, &LAST, &corrected("none")).unwrap().rows;
-    assert_eq!(rows.len(), 1);
-    // Rank 3 is two messages away, and its acknowledgement one.
-    let programmed = 2.0 * 7000.0 + LATENCY as f64;
-    assert!((median(&rows[0]) / programmed - 1.0).abs() < 0.02, "{}", median(&rows[0]));
+    // Rank 3 is two messages away, and its acknowledgement one. By default, the acknowledgement does not count.
+    let way = LATENCY as f64;
+    let corrections = [("half", 0.0), ("none", way), ("round-trip", -way)];
+    let rows = corrections.map(|(how, beside)| (measure(4, &LAST, &corrected(how)).unwrap().rows, beside));
+    let default = measure(4, &LAST, &plan("1000")).unwrap().rows;
+    for (rows, beside) in rows.into_iter().chain([(default, 0.0)]) {
+        assert_eq!(rows.len(), 1);
+        let programmed = 2.0 * 7000.0 + beside;
+        assert!((median(&rows[0]) / programmed - 1.0).abs() < 0.02, "{}: {programmed}", median(&rows[0]));
+    }
+}
+
+/// A message of 4000 bytes occupies its sender for 8 us and travels for 5 us.
+#[test]
+fn acknowledgements_rank_trees_right_and_the_naive_round_ranks_them_wrong() {
+    let (occupied, travels) = (8000.0, LATENCY as f64);
+    for ranks in [4, 8] {
+        let long = plan("4000");
+        let [linear, binomial] =
+            [&LINEAR_ACKED, &ACKED].map(|b| median(measure(ranks, b, &long).unwrap().rows.last().unwrap()));
+        let [naive_linear, naive_binomial] =
+            [&LINEAR_ROUND, &ROUND].map(|b| median(&measure(ranks, b, &long).unwrap().rows[0]));
+        let found = format!(
+            "{ranks} ranks: acked {linear} and {binomial}, naive {naive_linear} and {naive_binomial}"
+        );
+        // The root sends n - 1 messages; the last of log2 n messages in sequence completes the binomial tree.
+        let truth =
+            [f64::from(ranks - 1) * occupied + travels, f64::from(ranks.ilog2()) * (occupied + travels)];
+        for (acked, truth) in [linear, binomial].into_iter().zip(truth) {
+            assert!((acked / truth - 1.0).abs() < 0.01, "{found}, programmed {truth:?}");
+        }
+        assert!(linear > 1.1 * binomial, "{found}");
+        assert!(naive_linear < 0.8 * naive_binomial, "{found}");
+        assert!(naive_linear < 0.8 * linear && naive_binomial < 0.9 * binomial, "{found}");
+    }
+    // Short messages do not occupy the root: the linear broadcast takes one message one way, by both methods.
+    let short = plan("1");
+    let acked = [&LINEAR_ACKED, &ACKED].map(|b| median(measure(4, b, &short).unwrap().rows.last().unwrap()));
+    assert!((acked[0] / travels - 1.0).abs() < 0.01 && (acked[1] / travels - 2.0).abs() < 0.01, "{acked:?}");
+}
+
+#[test]
+fn a_tree_has_any_root() {
+    for root in ["2", "rotate"] {
+        let plan = Plan { root: root.parse().unwrap(), ..plan("1000") };
+        let row = measure(3, &ROOTED, &plan).unwrap().rows.remove(0);
+        // The root has sent its second message after 4 us.
+        assert!((median(&row) / 9000.0 - 1.0).abs() < 0.01, "{}", median(&row));
+        assert_eq!(row.axes["root"], root);
+    }
+    let nowhere = Plan { root: Root::Fixed(Rank(3)), ..plan("1000") };
+    let row = measure(3, &ROOTED, &nowhere).unwrap().rows.remove(0);
+    assert!(matches!(&row.outcome, Outcome::Skipped(why) if why.contains("root 3")), "{:?}", row.outcome);
 }

@@ -61,12 +61,16 @@ impl RoundSamples {
         let ticks = self.starts.as_ref().map_or(&[][..], |starts| &starts.ticks);
         let parts = [&*self.elapsed_ns, &self.started_ns, &self.late, &owner, ticks];
         let words = parts.iter().flat_map(|part| [part.len() as u64].into_iter().chain(part.iter().copied()));
-        words.flat_map(u64::to_le_bytes).collect()
+        sealed(&words.flat_map(u64::to_le_bytes).collect::<Vec<u8>>())
     }
 
-    /// Decodes a round; `None` if it is malformed, as from another build of ombx.
+    /// Decodes a round; `None` if it is malformed, as from another build of ombx, or differs from its checksum.
     fn from_bytes(bytes: &[u8]) -> Option<RoundSamples> {
-        let (mut words, rest) = bytes.as_chunks::<8>();
+        let (content, sum) = bytes.split_last_chunk::<8>()?;
+        let (mut words, rest) = content.as_chunks::<8>();
+        if checksum(words) != u64::from_le_bytes(*sum) {
+            return None;
+        }
         let mut part = || {
             let (length, more) = words.split_first()?;
             let (part, more) = more.split_at_checked(usize::try_from(u64::from_le_bytes(*length)).ok()?)?;
@@ -90,6 +94,18 @@ impl RoundSamples {
     }
 }
 
+/// Appends the checksum of a message.
+pub(crate) fn sealed(content: &[u8]) -> Vec<u8> {
+    [content, &checksum(content.as_chunks::<8>().0).to_le_bytes()].concat()
+}
+
+/// Returns a checksum that any flipped bit changes: each step is invertible in the word and in the sum.
+fn checksum(words: &[[u8; 8]]) -> u64 {
+    const ODD: u64 = 0x9e37_79b9_7f4a_7c15;
+    let step = |sum: u64, word: &[u8; 8]| (sum ^ u64::from_le_bytes(*word)).wrapping_mul(ODD).rotate_left(29);
+    words.iter().fold(ODD, step)
+}
+
 /// Gathers a round of every timed rank on rank 0; returns nothing on other ranks.
 ///
 /// Collective, except for [`Aggregation::Origin`].
@@ -109,7 +125,8 @@ pub(crate) fn collect(
     let read = |(rank, bytes): (u32, Vec<u8>)| {
         let samples = RoundSamples::from_bytes(&bytes).ok_or_else(|| {
             Error::fabric(format!(
-                "cannot read the samples of rank {rank}; start the same build of ombx on every rank"
+                "the samples of rank {rank} did not arrive as they were sent: start the same build of ombx on every rank, and check \
+                 this MPI library or network if it is the same"
             ))
         });
         Ok(((rank, 0), samples?))
@@ -215,6 +232,11 @@ mod tests {
         let bytes = taken.to_bytes();
         assert_eq!(RoundSamples::from_bytes(&bytes), Some(taken));
         assert!((0..bytes.len()).all(|cut| RoundSamples::from_bytes(&bytes[..cut]).is_none()));
+        for bit in 0..8 * bytes.len() {
+            let mut damaged = bytes.clone();
+            damaged[bit / 8] ^= 1 << (bit % 8);
+            assert_eq!(RoundSamples::from_bytes(&damaged), None, "bit {bit}");
+        }
     }
 
     #[test]
@@ -231,7 +253,7 @@ mod tests {
             (None, None, None)
         );
         // The length says more samples than there are bytes.
-        assert!(RoundSamples::from_bytes(&u64::MAX.to_le_bytes()).is_none());
+        assert!(RoundSamples::from_bytes(&sealed(&u64::MAX.to_le_bytes())).is_none());
     }
 
     #[test]

@@ -27,7 +27,7 @@ pub struct Session<'a> {
     /// Sink of the rows; used on rank 0.
     pub sink: &'a mut dyn Sink,
     preset: Preset,
-    chosen: Vec<(&'static str, &'static str)>,
+    chosen: Vec<(&'static Axis, &'static str)>,
     excluded: Vec<&'static str>,
 }
 
@@ -64,7 +64,7 @@ impl<'a> Session<'a> {
     ) -> Result<()> {
         for name in self.selected(A::AXIS) {
             let value = A::parse(name)?;
-            self.chosen.push((A::AXIS.name, name));
+            self.chosen.push((A::AXIS, name));
             let done = each(self, value);
             self.chosen.pop();
             done?;
@@ -92,9 +92,11 @@ impl<'a> Session<'a> {
     /// Returns the cases of this session: all combinations of selected values on the remaining axes, and of sizes.
     pub fn cases(&self) -> Result<Vec<Case>> {
         let sizes = sizes_of(self.bench, self.plan)?;
-        let mut combinations = vec![self.chosen.clone()];
+        let chosen = self.chosen.iter().filter_map(|(axis, value)| named(axis, *value));
+        let mut combinations: Vec<Vec<_>> = vec![chosen.collect()];
         let open = |axis: &&&Axis| {
-            self.chosen.iter().all(|(name, _)| *name != axis.name) && !self.excluded.contains(&axis.name)
+            self.chosen.iter().all(|(known, _)| known.name != axis.name)
+                && !self.excluded.contains(&axis.name)
         };
         for axis in self.bench.axes.iter().filter(open) {
             let values = self.selected(axis);

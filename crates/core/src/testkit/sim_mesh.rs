@@ -3,14 +3,15 @@
 use super::thread_team::{SimMessage, ThreadTeam};
 use crate::{benchmark::Context, error::Result, pacing::mesh::Mesh, system::clock::Clock, unit::Rank};
 
-/// Mesh whose messages occupy the sender for 1 ns and arrive `LATENCY` ns later, plus the delay of their link.
+/// Mesh whose messages occupy the sender for 1 ns and `PER_BYTE` ns per byte, and arrive `LATENCY` ns later, plus the delay of their
+/// link.
 ///
 /// The barrier takes no time after the last rank has entered it.
-pub struct SimMesh<const LATENCY: u64> {
+pub struct SimMesh<const LATENCY: u64, const PER_BYTE: u64 = 0> {
     team: ThreadTeam,
 }
 
-impl<const LATENCY: u64> Mesh for SimMesh<LATENCY> {
+impl<const LATENCY: u64, const PER_BYTE: u64> Mesh for SimMesh<LATENCY, PER_BYTE> {
     fn open(cx: &Context<'_>) -> Result<Self> {
         Ok(SimMesh { team: cx.fabric::<ThreadTeam>()?.clone() })
     }
@@ -25,7 +26,7 @@ impl<const LATENCY: u64> Mesh for SimMesh<LATENCY> {
     }
 
     fn send(&mut self, to: Rank, bytes: &[u8]) -> Result<()> {
-        self.team.time.advance(1);
+        self.team.time.advance(1 + bytes.len() as u64 * PER_BYTE);
         let arrives_at = self.team.time.now() + LATENCY + self.team.delay_to(to);
         self.team.send_message(to, SimMessage { bytes: bytes.to_vec(), arrives_at });
         Ok(())

@@ -115,9 +115,14 @@ impl<P: Pattern, L: Link> Kernel for PatternKernel<P, L> {
     }
 
     fn fill(&mut self, fill: Fill) -> Result<()> {
-        let PatternKernel { link, slots, rank, peer, .. } = self;
-        fill.write(*rank, *slots, link.outgoing());
-        fill.poison(*peer, *slots, link.incoming());
+        let PatternKernel { link, slots, role, rank, peer, .. } = self;
+        // Memory of the direction that carries no data stays untouched.
+        if P::BOTH_WAYS || *role == Role::Active {
+            fill.write(*rank, *slots, link.outgoing());
+        }
+        if P::BOTH_WAYS || *role != Role::Active {
+            fill.poison(*peer, *slots, link.incoming());
+        }
         Ok(())
     }
 

@@ -1,6 +1,6 @@
-//! Message memory: page-aligned, zeroed, resident, at a fixed address.
+//! Message memory: page-aligned, zeroed, at a fixed address.
 
-use std::ptr;
+use std::{ffi::c_int, ptr};
 
 use ombx_core::error::{Error, Result};
 
@@ -22,22 +22,35 @@ impl Buffer {
     /// # Errors
     /// The memory is not available.
     pub fn zeroed(bytes: u64) -> Result<Buffer> {
-        let refused = || Error::unsupported(format!("a buffer of {bytes} bytes could not be allocated"));
-        let size = usize::try_from(bytes).map_err(|_| refused())?.max(1);
-        let protection = libc::PROT_READ | libc::PROT_WRITE;
         // MAP_POPULATE maps all pages at once, which takes two thirds of the time of single page faults.
-        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_POPULATE;
-        // SAFETY: a new anonymous mapping at an address of the kernel's choice overlaps no other memory.
-        let start = unsafe { libc::mmap(ptr::null_mut(), size, protection, flags, -1, 0) };
-        if start == libc::MAP_FAILED {
-            return Err(refused());
-        }
-        let mut buffer = Buffer { start: start.cast(), size };
+        let mut buffer = Buffer::map(bytes, libc::MAP_POPULATE)?;
         for page in buffer.bytes_mut().chunks_mut(PAGE) {
             // MAP_POPULATE may leave pages unmapped. A page fault must not happen in a timed region.
             std::hint::black_box(page)[0] = 0;
         }
         Ok(buffer)
+    }
+
+    /// Maps `bytes` bytes, at least one, all zero. Pages are resident once they are written: every byte that a timed region
+    /// accesses is to be written before, and the rest takes no memory.
+    ///
+    /// # Errors
+    /// The address space is not available.
+    pub fn reserved(bytes: u64) -> Result<Buffer> {
+        Buffer::map(bytes, 0)
+    }
+
+    fn map(bytes: u64, more_flags: c_int) -> Result<Buffer> {
+        let refused = || Error::unsupported(format!("a buffer of {bytes} bytes could not be allocated"));
+        let size = usize::try_from(bytes).map_err(|_| refused())?.max(1);
+        let protection = libc::PROT_READ | libc::PROT_WRITE;
+        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | more_flags;
+        // SAFETY: a new anonymous mapping at an address of the kernel's choice overlaps no other memory.
+        let start = unsafe { libc::mmap(ptr::null_mut(), size, protection, flags, -1, 0) };
+        if start == libc::MAP_FAILED {
+            return Err(refused());
+        }
+        Ok(Buffer { start: start.cast(), size })
     }
 
     /// Returns the address of the first byte, which is valid for the buffer's length and lifetime.
@@ -54,7 +67,7 @@ impl Buffer {
 
 impl Drop for Buffer {
     fn drop(&mut self) {
-        // SAFETY: `zeroed` mapped this address with this size, and only `drop` unmaps it.
+        // SAFETY: `map` mapped this address with this size, and only `drop` unmaps it.
         unsafe { libc::munmap(self.start.cast(), self.size) };
     }
 }
@@ -71,6 +84,7 @@ mod tests {
         buffer.bytes_mut()[9_999] = 7;
         assert_eq!(buffer.bytes_mut().len(), 10_000);
         assert_eq!(Buffer::zeroed(0).unwrap().bytes_mut().len(), 1);
+        assert!(Buffer::reserved(10_000).unwrap().bytes_mut().iter().all(|b| *b == 0));
     }
 
     #[test]

@@ -70,7 +70,7 @@ impl<C: Counting> Link for Channel<C> {
     fn open(cx: &Context<'_>, slots: Slots) -> Result<Channel<C>> {
         let team: &MpiTeam = cx.fabric()?;
         let parts = C::count(slots.bytes).and_then(|bytes| {
-            let (outgoing, incoming) = (Buffer::zeroed(slots.total())?, Buffer::zeroed(slots.total())?);
+            let (outgoing, incoming) = (Buffer::reserved(slots.total())?, Buffer::reserved(slots.total())?);
             Ok(([bytes, C::count(0)?], outgoing, incoming))
         });
         let ([bytes, zero], outgoing, incoming) = cx.agree(parts)?;

@@ -82,7 +82,7 @@ mod present {
         fn open(cx: &Context<'_>, slots: Slots) -> Result<PartitionedChannel> {
             let comm = cx.fabric::<MpiTeam>()?.comm().raw();
             let buffers =
-                Buffer::zeroed(slots.total()).and_then(|out| Ok((out, Buffer::zeroed(slots.total())?)));
+                Buffer::reserved(slots.total()).and_then(|out| Ok((out, Buffer::reserved(slots.total())?)));
             let (outgoing, incoming) = cx.agree(buffers)?;
             let (partitions, peer) = (slots.count as c_int, cx.peer.0 as c_int);
             let (to, from) = (outgoing.start().cast::<c_void>(), incoming.start().cast::<c_void>());

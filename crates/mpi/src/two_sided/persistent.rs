@@ -66,7 +66,7 @@ impl Link for PersistentChannel {
     fn open(cx: &Context<'_>, slots: Slots) -> Result<PersistentChannel> {
         let comm = cx.fabric::<MpiTeam>()?.comm().raw();
         let parts = Large::count(slots.bytes).and_then(|bytes| {
-            let (outgoing, incoming) = (Buffer::zeroed(slots.total())?, Buffer::zeroed(slots.total())?);
+            let (outgoing, incoming) = (Buffer::reserved(slots.total())?, Buffer::reserved(slots.total())?);
             Ok((bytes, outgoing, incoming))
         });
         let (bytes, outgoing, incoming) = cx.agree(parts)?;

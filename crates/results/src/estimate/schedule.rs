@@ -8,6 +8,8 @@ pub const LOOKS: [u32; 7] = [6, 9, 12, 15, 20, 25, 30];
 const LONG_LAUNCH: u32 = 6;
 /// Launches that a 95 % interval needs.
 pub const LEAST_LAUNCHES: u32 = LOOKS[0];
+/// Time over which launches are spread enough that a single look shows that the precision is out of reach.
+const SPREAD: Duration = Duration::from_secs(5);
 /// Maximum time of a run whose launches are long.
 const LONGEST_EXTENSION: Duration = Duration::from_secs(180);
 
@@ -16,7 +18,8 @@ const LONGEST_EXTENSION: Duration = Duration::from_secs(180);
 pub enum Ending {
     /// The interval of every row had the requested precision at two looks in a row.
     Precise,
-    /// At two looks in a row, the scatter of some row was too large to reach the precision within the maximum number of launches.
+    /// The scatter of some row was too large to reach the precision within the maximum number of launches: at two looks in a row, or
+    /// at one after launches of at least 5 s.
     OutOfReach,
     /// The maximum number of launches.
     Most,
@@ -53,7 +56,7 @@ impl Schedule {
             if self.precise >= 2 {
                 return Some(Ending::Precise);
             }
-            if self.out_of_reach >= 2 {
+            if self.out_of_reach >= if spent >= SPREAD { 1 } else { 2 } {
                 return Some(Ending::OutOfReach);
             }
         }
@@ -67,8 +70,9 @@ impl Schedule {
     /// Returns the launches that are expected, for a run that has `done` launches of `each`: those up to the earliest end.
     pub fn expected(&self, done: u32, each: Duration) -> u32 {
         let affordable = (self.limit(each).as_secs_f64() / each.as_secs_f64().max(1e-3)) as u32;
-        // No run ends before its second look.
-        let look = LOOKS.into_iter().find(|look| *look > done && *look > LOOKS[0]).unwrap_or(done);
+        // A short run does not end before its second look.
+        let least = if each * LOOKS[0] < SPREAD { LOOKS[1] } else { LOOKS[0] };
+        let look = LOOKS.into_iter().find(|look| *look > done && *look >= least).unwrap_or(done);
         look.min(affordable.max(done))
     }
 
@@ -111,6 +115,7 @@ mod tests {
     #[test]
     fn a_run_ends_when_the_precision_is_out_of_reach() {
         assert_eq!(run(|_| 0.1, SECOND / 10), (9, Ending::OutOfReach));
+        assert_eq!(run(|_| 0.1, SECOND), (6, Ending::OutOfReach));
         // At a single look only.
         assert_eq!(run(|done| if done == 6 { 0.1 } else { 0.021 }, SECOND / 10), (30, Ending::Most));
         // 0.07 / sqrt(n) reaches 0.02 before 30 launches.
@@ -121,7 +126,7 @@ mod tests {
     fn a_run_ends_within_its_budget() {
         assert_eq!(run(|_| 0.021, 2 * SECOND), (15, Ending::Budget));
         // Long launches: six, within three minutes.
-        assert_eq!(run(|_| 0.1, 10 * SECOND), (6, Ending::Budget));
+        assert_eq!(run(|_| 0.03, 10 * SECOND), (6, Ending::Budget));
         let mut schedule = Schedule::new(0.02, 30 * SECOND);
         assert_eq!(schedule.ending(5, None, 50 * SECOND + Duration::from_nanos(3)), None);
         // Six would take more than three minutes: as many as fit into the budget.

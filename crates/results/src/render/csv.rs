@@ -5,7 +5,7 @@ mod links;
 use std::io::{Result, Write};
 
 pub use self::links::LinksCsv;
-use super::Renderer;
+use super::{Renderer, plain};
 use crate::publishable::obstacles;
 use ombx_core::{
     benchmark::Figure,
@@ -133,9 +133,15 @@ impl Lines {
         if !std::mem::replace(&mut self.has_header, true) {
             writer.write_record(columns.split(','))?;
         }
-        writer.write_record(fields)?;
+        writer.write_record(fields.iter().map(|field| cell(field)))?;
         writer.flush()
     }
+}
+
+/// Returns a field without control characters, and with a quote before what a spreadsheet would take for a formula.
+fn cell(field: &str) -> String {
+    let is_formula = field.starts_with(['=', '+', '-', '@']) && field.parse::<f64>().is_err();
+    format!("{}{}", if is_formula { "'" } else { "" }, plain(field))
 }
 
 fn outcome_name(outcome: &Outcome) -> &'static str {

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use ombx_core::result::Mark;
+use ombx_core::result::{Mark, Outcome};
 use ombx_results::{
     file,
     render::{Csv, Renderer},
@@ -51,7 +51,7 @@ fn missing_values_are_empty() {
 #[test]
 fn quoted_text_is_unquoted_unchanged() {
     let file::RunWithRows { mut run, mut rows, .. } = golden();
-    run.library = "one, \"two\"\nthree;four".into();
+    run.library = "one, \"two\" three;four".into();
     rows[0].trust[0].code = "a;b,c\"d".into();
     let text = rendered(&mut Csv::default(), &run, &rows, file::RunOutcome::Complete);
     let records = records(&text);
@@ -87,4 +87,14 @@ fn each_mark_has_its_level_and_notes_do_not_prevent_publishing() {
     assert_eq!(of(0), ["governor;unbound", "note;note", "true"]);
     assert_eq!(of(1), ["governor;shared_cpu", "note;invalid", "false"]);
     assert_eq!(of(2)[2], "false", "a skipped row");
+}
+
+#[test]
+fn no_cell_is_a_formula_or_has_control_characters() {
+    let file::RunWithRows { mut run, mut rows, .. } = golden();
+    run.library = "=HYPERLINK(\"http://x\")".into();
+    rows[0].outcome = Outcome::Skipped("@SUM(A1)\u{1b}[2J".into());
+    let text = rendered(&mut Csv::default(), &run, &rows, file::RunOutcome::Complete);
+    assert!(text.contains("'=HYPERLINK") && text.contains(",'@SUM(A1) [2J,"), "{text}");
+    assert!(text.chars().all(|c| c == '\n' || !c.is_control()), "{text:?}");
 }

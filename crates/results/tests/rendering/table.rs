@@ -243,10 +243,11 @@ fn control_characters_of_a_file_are_removed() {
     rows[0].bench = "p2p\u{7}".into();
     rows[0].trust[0].short = "x\u{1b}[31m".into();
     rows[0].trust[0].advice = "y\nz".into();
-    rows[2].outcome = Outcome::Skipped("\u{1b}]0;title\u{7}".into());
+    rows[2].outcome = Outcome::Skipped("\u{1b}]0;title\u{7} \u{202e}txet\u{2028}".into());
     rows[3].outcome = Outcome::Failed("a\nb".into());
     let text = rendered(&mut Table::default(), &run, &rows, file::RunOutcome::Complete);
     assert!(text.chars().all(|c| c == '\n' || !c.is_control()), "{text:?}");
+    assert!(!text.contains(['\u{202e}', '\u{2028}']), "{text:?}");
 }
 
 #[test]

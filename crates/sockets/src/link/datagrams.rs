@@ -180,6 +180,34 @@ impl Datagrams {
     }
 }
 
+/// What an end tells the other one over the control channel when a link is opened.
+struct Opening {
+    port: u16,
+    /// Number of the first message.
+    first: u64,
+}
+
+impl Opening {
+    fn encode(&self) -> Vec<u8> {
+        [&self.port.to_le_bytes()[..], &self.first.to_le_bytes()].concat()
+    }
+
+    fn decode(bytes: &[u8]) -> Opening {
+        let (port, first) = bytes.split_at(bytes.len().min(2));
+        Opening {
+            port: u16::from_le_bytes(port.try_into().unwrap_or_default()),
+            first: u64::from_le_bytes(first.try_into().unwrap_or_default()),
+        }
+    }
+}
+
+/// Returns a random number below 2^38, so that 2^39 messages can follow before a header has no room for their numbers.
+fn first_number() -> Result<u64> {
+    let random = Token::random()?;
+    let half = random.bytes().first_chunk().copied().unwrap_or_default();
+    Ok(u64::from_le_bytes(half) >> 26)
+}
+
 fn socket(cx: &Context<'_>, team: &SocketTeam, options: &LinkOptions, slots: Slots) -> Result<UdpSocket> {
     let most = if options.ip == Ip::V4 { 65507 } else { 65527 } - LENGTH as u64;
     if slots.bytes > most {
@@ -199,14 +227,16 @@ impl Link for Datagrams {
         let socket = cx.agree(socket(cx, team, &options, slots))?;
         let set_up = |e: std::io::Error| Error::fabric(format!("cannot set up a datagram socket: {e}"));
         let port = socket.local_addr().map_err(set_up)?.port();
-        team.send(cx.peer, &port.to_le_bytes())?;
-        let port: [u8; 2] = team.receive(cx.peer)?.try_into().unwrap_or_default();
+        // Somebody who cannot read the datagrams must not guess the number of the next one.
+        let first = cx.agree(first_number())?;
+        team.send(cx.peer, &Opening { port, first }.encode())?;
+        let of_peer = Opening::decode(&team.receive(cx.peer)?);
         let address = cx.agree(team.address_of(cx.peer, options.ip))?;
-        let connected = socket.connect(SocketAddr::new(address, u16::from_le_bytes(port)));
+        let connected = socket.connect(SocketAddr::new(address, of_peer.port));
         let limited =
             connected.and_then(|()| Ok(set_socket_timeout(&socket, Timeout::Recv, Some(REQUEST_INTERVAL))?));
         cx.agree(limited.map_err(set_up))?;
-        let [next, wanted, lost] = [(); 3].map(|()| Cell::new(0));
+        let [next, wanted, lost] = [first, of_peer.first, 0].map(Cell::new);
         let endpoint = Rc::new(Endpoint { socket, token: *team.token(), slots, next, wanted, lost });
         let [outgoing, incoming] = [(); 2].map(|()| Buffer::touched(slots.total()));
         let early = vec![false; MAX_AHEAD as usize];
@@ -216,8 +246,8 @@ impl Link for Datagrams {
             outgoing: Rc::new(outgoing),
             incoming,
             early,
-            requested: 0,
-            received: 0,
+            requested: of_peer.first,
+            received: of_peer.first,
         };
         let met = link.handshake(&format!("rank {}", cx.peer)).and_then(|round_trip| {
             let interval = REQUEST_INTERVAL.max(3 * round_trip).min(Duration::from_secs(2));
@@ -312,5 +342,20 @@ impl Datagrams {
 impl Drop for Datagrams {
     fn drop(&mut self) {
         self.team.set_idle_task(None);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_link_has_its_own_first_number() {
+        let numbers: std::collections::BTreeSet<u64> = (0..100).map(|_| first_number().unwrap()).collect();
+        assert_eq!(numbers.len(), 100);
+        assert!(numbers.iter().all(|number| *number < 1 << 38));
+        let opening = Opening { port: 4711, first: *numbers.last().unwrap() };
+        let decoded = Opening::decode(&opening.encode());
+        assert_eq!((decoded.port, decoded.first), (opening.port, opening.first));
     }
 }

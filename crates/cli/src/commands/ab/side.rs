@@ -14,7 +14,10 @@ use std::{
 
 use std::ffi::OsString;
 
-use ombx_core::error::{Error, Result};
+use ombx_core::{
+    error::{Error, Result},
+    result::Measurement,
+};
 use ombx_results::file::{self, Record, RunOutcome};
 
 use super::Interruption;
@@ -49,6 +52,13 @@ pub(super) enum Ended {
 pub(super) struct ResultFile {
     path: PathBuf,
     file: File,
+}
+
+impl ResultFile {
+    /// Adds the estimate of a row over all launches.
+    pub(super) fn case(&mut self, row: &Measurement) -> Result<()> {
+        file::write_case(&mut self.file, row).map_err(|e| unwritable(&self.path, &e))
+    }
 }
 
 impl SideCommand {

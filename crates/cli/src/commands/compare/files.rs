@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use ombx_core::error::{Error, Result};
 use ombx_results::compare::SideResults;
 
-use crate::result_file;
+use crate::result_file::KnownRuns;
 
 pub(super) fn side(names: &[String]) -> Result<SideResults> {
     let mut paths = Vec::new();
@@ -13,7 +13,8 @@ pub(super) fn side(names: &[String]) -> Result<SideResults> {
         paths.extend(expand(name)?);
     }
     let mut launches = SideResults::named(names.join(" "));
-    paths.iter().try_for_each(|path| result_file::add_to(&mut launches, path))?;
+    let mut known = KnownRuns::default();
+    paths.iter().try_for_each(|path| known.add_to(&mut launches, path))?;
     Ok(launches)
 }
 

@@ -2,7 +2,7 @@
 
 use crate::job::lookup;
 use ombx_core::{
-    benchmark::{Axis, Choice, Layout, Metric, Osu, Registry},
+    benchmark::{Axis, Choice, Metric, Osu, Registry},
     error::{Error, Result},
     measure::plan::Effort,
     unit::Bytes,
@@ -16,6 +16,9 @@ const LARGE: Bytes = Bytes(8192);
 const LARGEST: Bytes = Bytes(4 << 20);
 /// OMB's largest message of a collective by default.
 const LARGEST_COLLECTIVE: Bytes = Bytes(1 << 20);
+
+/// Beginning of the names of benchmarks whose programs are collective.
+const COLLECTIVE: &str = "collective.";
 
 /// Kinds of OSU programs, which accept different options.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,7 +51,7 @@ impl Program {
         };
         let family = if bench.axes.iter().any(|axis| axis.name == "sync") {
             Family::OneSided
-        } else if matches!(bench.layout, Layout::Everyone { .. }) {
+        } else if bench.name.starts_with(COLLECTIVE) {
             Family::Collective
         } else {
             Family::TwoSided
