@@ -1,16 +1,24 @@
 /* Preloaded library: a process that polls for events sleeps until one arrives, at most 50 us. Ranks then share cores as programs that
-   block do, and more ranks than cores do not wait for each other's time slices. */
+   block do, and more ranks than cores do not wait for each other's time slices. MPICH polls by epoll_wait, Open MPI by poll. */
 #define _GNU_SOURCE
+#include <poll.h>
 #include <sys/epoll.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
+static const struct timespec SLICE = { 0, 50 * 1000 };
+
 int epoll_wait(int epfd, struct epoll_event *events, int maxevents, int timeout)
 {
-    const struct timespec slice = { 0, 50 * 1000 };
     if (timeout == 0) {
-        return (int)syscall(SYS_epoll_pwait2, epfd, events, maxevents, &slice, NULL, 0);
+        return (int)syscall(SYS_epoll_pwait2, epfd, events, maxevents, &SLICE, NULL, 0);
     }
     return epoll_pwait(epfd, events, maxevents, timeout, NULL);
+}
+
+int poll(struct pollfd *fds, nfds_t count, int timeout)
+{
+    const struct timespec limit = { timeout / 1000, timeout % 1000 * 1000000L };
+    return ppoll(fds, count, timeout < 0 ? NULL : timeout == 0 ? &SLICE : &limit, NULL);
 }
