@@ -128,3 +128,65 @@ pub(crate) fn dispatch(registry: &Registry, words: Vec<OsString>) -> Result<u8> 
         Command::Codegen(args) => codegen::codegen(registry, parser, args.file),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+    use crate::arguments::argv;
+
+    /// Returns what stands between backticks on the page of the source texts.
+    fn quoted() -> Vec<String> {
+        let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/SOURCES.md");
+        let page = fs::read_to_string(page).unwrap();
+        let rows = page.lines().filter(|line| line.starts_with('|'));
+        rows.flat_map(|row| row.split('`').skip(1).step_by(2).map(str::to_owned).collect::<Vec<_>>())
+            .collect()
+    }
+
+    #[cfg(all(feature = "mpi", feature = "sockets"))]
+    #[test]
+    fn commands_for_the_source_texts_are_accepted() {
+        let registry = Registry::load().unwrap();
+        let parser = parser(&registry);
+        let commands: Vec<String> = quoted()
+            .into_iter()
+            .filter(|text| text.starts_with("ombx ") && !text.contains("show "))
+            .collect();
+        assert!(commands.len() > 30, "{commands:?}");
+        for command in commands {
+            let words = shell_words::split(&command).unwrap().into_iter().map(OsString::from).collect();
+            let matches = parser.clone().try_get_matches_from(argv::normalized(words));
+            let matches = matches.unwrap_or_else(|e| panic!("{command}: {e}"));
+            let cli = Cli::from_arg_matches(&matches).unwrap();
+            let (_, matches) = matches.subcommand().unwrap();
+            let prepared = match cli.command {
+                Command::Run(args) => {
+                    let chosen = axes::chosen(&registry, matches).unwrap();
+                    run::prepare(&registry, &parser, matches, *args, chosen).map(drop)
+                }
+                Command::Links(args) => links::prepare(&registry, *args).map(drop),
+                _ => Ok(()),
+            };
+            prepared.unwrap_or_else(|e| panic!("{command}: {e}"));
+        }
+    }
+
+    #[test]
+    fn tests_for_the_source_texts_exist() {
+        let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
+        let sources: String = ["crates", "tests", "verify"]
+            .iter()
+            .flat_map(|folder| glob::glob(&format!("{root}/{folder}/**/*.rs")).unwrap())
+            .map(|path| fs::read_to_string(path.unwrap()).unwrap())
+            .collect();
+        let is_test =
+            |text: &String| !text.contains([' ', '-', '.', '{', '/', ':']) && text.matches('_').count() > 1;
+        let named: Vec<String> = quoted().into_iter().filter(is_test).collect();
+        assert!(named.len() > 40, "{named:?}");
+        for name in named {
+            assert!(sources.contains(&format!("fn {name}(")), "no test is called {name}");
+        }
+    }
+}
