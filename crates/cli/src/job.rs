@@ -35,10 +35,19 @@ impl Job {
             Work::Links(_, plan) => vec![plan],
         };
         let ends = [("source", "the source that is read"), ("sink", "the sink that is written")];
+        // A path may stand for a file of each node.
         let of_plan = |plan: &Plan| {
-            ends.map(|(name, what)| Some((what, plan.settings.get(name)?.strip_prefix("file:")?.into())))
+            let nodes = plan.settings.get("nodes").and_then(|nodes| nodes.parse().ok()).unwrap_or(1u32);
+            let of_end = |(name, what): (&str, &'static str)| {
+                let path = plan.settings.get(name).and_then(|end| end.strip_prefix("file:"));
+                let of_node = |path: &str, node: u32| path.replace("{node}", &node.to_string()).into();
+                path.into_iter()
+                    .flat_map(|path| (0..nodes).map(|node| (what, of_node(path, node))).collect::<Vec<_>>())
+                    .collect::<Vec<(&'static str, PathBuf)>>()
+            };
+            ends.into_iter().flat_map(of_end).collect::<Vec<_>>()
         };
-        let ends = plans.into_iter().flat_map(of_plan).flatten();
+        let ends = plans.into_iter().flat_map(of_plan);
         hostfile.chain(ends).chain(self.read_from.clone()).collect()
     }
 }

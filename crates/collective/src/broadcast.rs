@@ -1,5 +1,5 @@
 //! Four ways to time a broadcast, for comparison with `collective.bcast`: `collective.bcast_round`, `bcast_window`,
-//! `bcast_ack` and `bcast_acked`. All five time the broadcast of the library, and trees of messages by ombx.
+//! `bcast_ack` and `bcast_acked`. All of them time the broadcast of the library, and broadcasts that ombx makes of messages.
 
 pub mod acked;
 pub mod back_to_back;

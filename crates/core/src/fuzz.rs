@@ -45,7 +45,7 @@ pub fn grammars(bytes: &[u8]) {
 /// Decodes any bytes as messages to rank 0: places of ranks, rounds of samples, errors. Byte 0xFE separates ranks.
 pub fn ranks(bytes: &[u8]) {
     let parts: Vec<Vec<u8>> = bytes.split(|byte| *byte == 0xfe).map(<[u8]>::to_vec).collect();
-    // With a right checksum too, so that what follows it meets any bytes.
+    // Decodes the same bytes with a valid checksum too, so that the decoder behind it is reached.
     let sealed = FuzzedTeam(parts.iter().map(|part| collect::sealed(part)).collect());
     let team = FuzzedTeam(parts);
     let clock = Clock::manual(1).0;

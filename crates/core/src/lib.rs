@@ -72,6 +72,7 @@
 //! never names a family of benchmarks must link it with `use ombx_p2p as _;`.
 
 pub mod benchmark;
+pub mod checksum;
 pub mod error;
 #[cfg(any(test, fuzzing))]
 pub mod fuzz;

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use crate::schedule::Schedule;
 use ombx_core::{
     benchmark::{Case, Choice, Layout, payload::Check},
-    error::{Error, Result},
+    error::{Error, Kind, Result},
     measure::{
         plan::{Effort, Launch, Plan},
         runner::{self, OpenRun},
@@ -148,7 +148,7 @@ fn warm_up(
     if let Some(Outcome::Failed(why)) =
         rows.iter().map(|row| &row.outcome).find(|o| matches!(o, Outcome::Failed(_)))
     {
-        return Err(Error::fabric(format!("the warm-up failed: {why}")));
+        return Err(Error::new(Kind::Payload, format!("the warm-up failed: {why}")));
     }
     let ran = rows.iter().filter(|row| row.outcome == Outcome::Ok);
     let sizes: Vec<String> = ran.filter_map(|row| Some(Bytes(row.bytes?).to_string())).collect();

@@ -1,6 +1,5 @@
 //! `sockets.pipeline`: blocks pass through the phases of several nodes, and each step transposes nodes and blocks.
 
-mod checksum;
 mod connect;
 mod coordinator;
 mod ends;
@@ -30,7 +29,7 @@ use ombx_core::{
         plan::{self, Plan as Choices},
         session::Session,
     },
-    unit::{Bytes, parse_duration},
+    unit::{Bytes, digits, parse_duration},
 };
 
 #[cfg(any(test, fuzzing))]
@@ -202,7 +201,14 @@ pub fn serve() -> u8 {
 
 /// Measures every case of a session.
 fn run(session: &mut Session<'_>) -> Result<()> {
-    for case in session.cases()? {
+    let cases = session.cases()?;
+    let source = Storage::parse(session.plan.setting(&SOURCE).unwrap_or_default())?;
+    if source.is_of_node() && cases.iter().any(|case| case.bytes != cases[0].bytes) {
+        return Err(Error::usage(
+            "sources with {node} are made for one block size: give one size by --block, or one run for each size",
+        ));
+    }
+    for case in cases {
         let (plan, hosts) = plan(session.plan, &case)?;
         let start = |plan: &_, hosts: &_| Pipeline::start(plan, hosts, Execution::Process);
         report::measure(session, &case, (&plan, &hosts), start)?;
@@ -302,7 +308,7 @@ fn status(text: &str) -> Result<Option<Duration>> {
 }
 
 fn number(text: &str, min: u32, max: u32, what: &str) -> Result<u32> {
-    let number = text.parse::<u32>().ok().filter(|number| (min..=max).contains(number));
+    let number = digits(text).filter(|number| (min..=max).contains(number));
     number.ok_or_else(|| Error::usage(format!("{text:?} is no number of {what} from {min} to {max}")))
 }
 

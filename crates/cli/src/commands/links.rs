@@ -67,7 +67,7 @@ pub(crate) struct LinksArgs {
     #[arg(long, help_heading = "What is measured")]
     pub(crate) all_to_all: bool,
     /// Permute the order of pairs with this seed, for example: --randomize 7
-    #[arg(long, value_name = "SEED", help_heading = "What is measured")]
+    #[arg(long, value_name = "SEED", value_parser = values::number::<u64>(0..=u64::MAX), help_heading = "What is measured")]
     pub(crate) randomize: Option<u64>,
     /// Number of slowest links per size to measure again alone, in addition to those that stand out; 0: no link at all
     #[arg(long, value_name = "K", default_value_t = 4, help_heading = "What is measured")]
@@ -87,13 +87,13 @@ pub(crate) struct LinksArgs {
     pub(crate) no_verify: bool,
 
     /// Start the ranks this many times, each time with other pairs at the same time; each link has the median of its launches
-    #[arg(long, value_name = "L", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000), help_heading = "How long")]
+    #[arg(long, value_name = "L", default_value_t = 1, value_parser = values::number::<u32>(1..=1000), help_heading = "How long")]
     pub(crate) launches: u32,
     /// Number and seed of this launch among several
     #[arg(long, hide = true)]
     pub(crate) launch: Option<Launch>,
     /// Minimum time for measuring one row in a launch, in addition to --iterations or --precision, for example: --min-time 50ms
-    #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = unit::parse_duration, help_heading = "How long")]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = unit::parse_duration, conflicts_with = "batch", help_heading = "How long")]
     pub(crate) min_time: Option<Duration>,
     #[command(flatten)]
     pub(crate) effort: EffortArgs,

@@ -1,9 +1,9 @@
 //! `ombx show`: prints result files.
 
 use std::{
-    fs::File,
     io::{self, Write},
     path::{Path, PathBuf},
+    time::Duration,
 };
 
 use clap::Args;
@@ -25,7 +25,7 @@ use crate::{
     output::{
         renderers::{self, Notes},
         stdout::{is_closed, print},
-        unwritable,
+        target, unwritable,
     },
     result_file::KnownRuns,
 };
@@ -54,6 +54,13 @@ pub(crate) struct ShowArgs {
 
 pub(crate) fn show(args: &ShowArgs) -> Result<u8> {
     let plot = renderers::plot_columns(args.format, args.plot)?;
+    if let Some(path) = &args.matrix {
+        target::check(
+            path,
+            "--matrix",
+            args.files.iter().map(|file| ("a result file that is read", file.as_path())),
+        )?;
+    }
     let (mut links, mut cases) = (Vec::new(), Cases::default());
     let mut out = io::BufWriter::new(io::stdout().lock());
     let mut known = KnownRuns::default();
@@ -127,7 +134,8 @@ fn write_matrix(runs: &[RunWithRows], path: &Path) -> Result<u8> {
     if runs.is_empty() {
         return Err(Error::usage("--matrix: there are no links: give a result file of ombx links"));
     }
-    let mut file = io::BufWriter::new(File::create(path).map_err(|e| unwritable(path, &e))?);
+    let created = target::create(path, Duration::MAX).map_err(|e| unwritable(path, &e))?;
+    let mut file = io::BufWriter::new(created);
     matrix::write(&mut file, &sweep).map_err(|e| unwritable(path, &e))?;
     let sizes: Vec<String> = matrix::sizes(&sweep).iter().map(|bytes| Bytes(*bytes).to_string()).collect();
     let (count, ranks) = (sizes.len(), sweep.hosts.ranks());

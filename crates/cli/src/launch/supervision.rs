@@ -125,6 +125,10 @@ impl Supervision<'_> {
                         }
                     }
                     Ok(Event::Stdout(line)) => {
+                        if status.is_some() {
+                            // What the job has printed is read to its end, however slowly the results are taken.
+                            due = since.elapsed() + DRAIN;
+                        }
                         let before = job.history.complete;
                         job.read_stdout(&line);
                         if job.history.complete && !before && !was_ending {

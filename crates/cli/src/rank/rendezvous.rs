@@ -152,7 +152,7 @@ fn find(file: &Path) -> Result<(Token, Vec<SocketAddr>)> {
 /// Reads the file, or returns `None` if there is none yet.
 ///
 /// # Errors
-/// Somebody else may have written it. Believing it would hand out this rank's host and addresses.
+/// Another user may have written the file. A rank that connected to such an address would reveal its host and addresses.
 fn read(file: &Path) -> Result<Option<String>> {
     let refused = |why: &str| {
         Err(Error::usage(format!(

@@ -7,6 +7,7 @@ use crate::{
         Aggregation,
         payload::{Check, Mismatch},
     },
+    checksum::checksum,
     error::{Error, Result},
     result::{RoundTrips, Samples},
     system::clock::Clock,
@@ -67,10 +68,10 @@ impl RoundSamples {
     /// Decodes a round; `None` if it is malformed, as from another build of ombx, or differs from its checksum.
     fn from_bytes(bytes: &[u8]) -> Option<RoundSamples> {
         let (content, sum) = bytes.split_last_chunk::<8>()?;
-        let (mut words, rest) = content.as_chunks::<8>();
-        if checksum(words) != u64::from_le_bytes(*sum) {
+        if checksum(content) != u64::from_le_bytes(*sum) {
             return None;
         }
+        let (mut words, rest) = content.as_chunks::<8>();
         let mut part = || {
             let (length, more) = words.split_first()?;
             let (part, more) = more.split_at_checked(usize::try_from(u64::from_le_bytes(*length)).ok()?)?;
@@ -96,14 +97,7 @@ impl RoundSamples {
 
 /// Appends the checksum of a message.
 pub(crate) fn sealed(content: &[u8]) -> Vec<u8> {
-    [content, &checksum(content.as_chunks::<8>().0).to_le_bytes()].concat()
-}
-
-/// Returns a checksum that any flipped bit changes: each step is invertible in the word and in the sum.
-fn checksum(words: &[[u8; 8]]) -> u64 {
-    const ODD: u64 = 0x9e37_79b9_7f4a_7c15;
-    let step = |sum: u64, word: &[u8; 8]| (sum ^ u64::from_le_bytes(*word)).wrapping_mul(ODD).rotate_left(29);
-    words.iter().fold(ODD, step)
+    [content, &checksum(content).to_le_bytes()].concat()
 }
 
 /// Gathers a round of every timed rank on rank 0; returns nothing on other ranks.

@@ -67,11 +67,9 @@ pub(crate) struct Sampling {
 }
 
 impl OpenCase<'_, '_> {
-    /// Fills the buffers if payloads are checked, and opens what iterations need.
+    /// Fills the buffers, which makes their memory resident even if payloads are not checked, and opens what iterations need.
     pub(crate) fn begin(&mut self, fill: Fill) -> Result<()> {
-        if self.session.plan.verify {
-            self.kernel.fill(fill)?;
-        }
+        self.kernel.fill(fill)?;
         self.session.team.barrier()?;
         self.kernel.begin()
     }
@@ -82,6 +80,8 @@ impl OpenCase<'_, '_> {
         let (mut iterations, mut iteration_ns, mut wall_ns) = (0, f64::INFINITY, f64::INFINITY);
         let mut usual_ns = f64::INFINITY;
         if let Effort::Fixed { warmup, .. } = self.effort {
+            // A minimum time needs the time of an iteration.
+            let warmup = if self.session.plan.least_time.is_zero() { warmup } else { warmup.max(1) };
             if warmup > 0 {
                 iteration_ns = (self.iterate(warmup)?.0 + facts.resolution_ns) as f64 / warmup as f64;
             }
@@ -222,7 +222,7 @@ impl OpenCase<'_, '_> {
                     Some(chosen) => (iterations.div_ceil(chosen), chosen),
                     // A kernel that fixes its batch needs whole batches.
                     None if self.kernel.batch().is_some() => (iterations.div_ceil(batch), batch),
-                    // Batches suit the minimum time, which a few iterations do not fill.
+                    // The batch is sized so that the samples of a row last the minimum time.
                     None if !self.session.plan.least_time.is_zero() => {
                         (iterations.div_ceil(batch).max(stop::LEAST_FOR_INTERVAL), batch)
                     }

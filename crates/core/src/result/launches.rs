@@ -7,7 +7,7 @@ use super::AcrossRanks;
 pub struct OverLaunches {
     /// Median time of one leg in each launch that measured the row, in nanoseconds, in the order of launches.
     pub medians_ns: Vec<f64>,
-    /// Probability that the interval of the summary contains the median of all launches.
+    /// Probability that the order statistics behind the interval of the summary contain the median of independent launches.
     pub coverage: f64,
     /// Two groups of launches, the faster first; `None` if there is one group or fewer than 9 launches.
     pub modes: Option<[LaunchMode; 2]>,

@@ -120,8 +120,10 @@ impl<P: Pattern, L: Link> Kernel for PatternKernel<P, L> {
         if P::BOTH_WAYS || *role == Role::Active {
             fill.write(*rank, *slots, link.outgoing());
         }
+        // A link may wait for this call before it goes on.
+        let incoming = link.incoming();
         if P::BOTH_WAYS || *role != Role::Active {
-            fill.poison(*peer, *slots, link.incoming());
+            fill.poison(*peer, *slots, incoming);
         }
         Ok(())
     }

@@ -27,8 +27,8 @@ pub struct Interval {
 /// The ends are order statistics, with ranks moved outward by sqrt((1 + q) / (1 - q)), where q is the lag-1 autocorrelation of the
 /// launches' ranks plus 1 / n, if q exceeds 1 / sqrt(n). Then both ends move outward by the smaller of their distances from the
 /// median, because the launches of one run share seconds in which the machine keeps one of its states: this doubles a symmetric
-/// interval, as a correlation of 0.6 would, and hardly changes that of an outlier or of two modes. With fewer than 6 launches the
-/// interval is their range.
+/// interval, as a correlation of 0.6 would, and hardly changes that of an outlier or of two modes. The distances of positive values
+/// are ratios, so that a time and its rate have the same interval. With fewer than 6 launches the interval is their range.
 pub fn interval(values: &[f64]) -> Option<Interval> {
     let n = values.len();
     if n < 2 {
@@ -49,12 +49,16 @@ pub fn interval(values: &[f64]) -> Option<Interval> {
     let rank = moved.max(1.0) as usize;
     let (low, high) = (sorted[rank - 1], sorted[n - rank]);
     let median = (sorted[(n - 1) / 2] + sorted[n / 2]) / 2.0;
-    let further = (median - low).min(high - median);
-    // Times and rates are never negative; other figures may be.
-    let floor = if least < 0.0 { f64::NEG_INFINITY } else { 0.0 };
+    let (low, high) = if least > 0.0 {
+        let ratio = (median / low).min(high / median);
+        (low / ratio, high * ratio)
+    } else {
+        let further = (median - low).min(high - median);
+        (low - further, high + further)
+    };
     Some(Interval {
-        low: (low - further).max(floor),
-        high: high + further,
+        low,
+        high,
         coverage: coverage(n, if moved < 1.0 { 1 } else { lower }),
         drift: moved < 1.0 && exceeds(SURELY_DEPENDENT),
     })
@@ -117,7 +121,12 @@ mod tests {
             let half = (n + 1) as f64 / 2.0;
             let (center, nominal) = (100.0 + half, half - f64::from(lower));
             let distance = if n < 6 { nominal } else { 2.0 * nominal };
-            assert_eq!((found.low, found.high), (center - distance, center + distance), "{n}");
+            // Ratios of values from 101 on are almost differences.
+            let near = |end: f64, expected: f64| (end - expected).abs() <= 0.05 * distance;
+            assert!(
+                near(found.low, center - distance) && near(found.high, center + distance),
+                "{n}: {found:?}"
+            );
             assert!((found.coverage * 100.0 - percent).abs() < 0.1, "{n}: {}", found.coverage);
             assert!(!found.drift, "{n}");
         }
@@ -132,7 +141,7 @@ mod tests {
         assert!(widened.low < plain.low && widened.high > plain.high && !widened.drift, "{widened:?}");
         let trend: Vec<f64> = (0..15).map(f64::from).collect();
         let found = interval(&trend).unwrap();
-        assert!(found.drift && (found.low, found.high) == (0.0, 21.0), "{found:?}");
+        assert!(found.drift && (found.low, found.high) == (-7.0, 21.0), "{found:?}");
     }
 
     #[test]
@@ -143,6 +152,14 @@ mod tests {
         let modes = [58.0, 17.0, 58.1, 17.1, 57.9, 58.2, 17.2, 58.3, 16.9];
         let found = interval(&modes).unwrap();
         assert!(16.0 < found.low && found.low < 17.1 && 58.1 < found.high && found.high < 59.0, "{found:?}");
+    }
+
+    #[test]
+    fn a_time_and_its_rate_have_the_same_interval() {
+        let times = [110.0, 300.0, 550.0, 120.0, 540.0, 310.0, 290.0];
+        let (time, rate) = (interval(&times).unwrap(), interval(&times.map(|x| 1.0 / x)).unwrap());
+        assert!(time.low > 0.0 && (time.low * rate.high - 1.0).abs() < 1e-12, "{time:?} {rate:?}");
+        assert!((time.high * rate.low - 1.0).abs() < 1e-12, "{time:?} {rate:?}");
     }
 
     #[test]

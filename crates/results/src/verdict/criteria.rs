@@ -171,8 +171,13 @@ impl Reference {
     ) -> Result<Reference, String> {
         let mut reference = Reference { name: name.to_owned(), ..Reference::default() };
         let mut other = None;
+        let mut sweep = LinkSweep::default();
         for run in runs.iter().filter(|run| matches!(run.end, Some((RunOutcome::Complete, _)))) {
-            let mut sweep = LinkSweep::of_run(&run.run);
+            // The launches of one sweep have one time for each link.
+            if !sweep.continues_with(&run.run) {
+                reference.add(&sweep);
+            }
+            sweep.begin(&run.run);
             for row in run.rows.iter().filter(|row| row.bench == super::BENCH) {
                 let axis = |name: &str| row.axes.get(name).map(String::as_str);
                 match (axis("pattern"), axis("transport")) {
@@ -180,8 +185,8 @@ impl Reference {
                     (at, over) => other = Some((at.unwrap_or("?"), over.unwrap_or("mpi"))),
                 }
             }
-            reference.add(&sweep);
         }
+        reference.add(&sweep);
         let known: Vec<u64> = reference.links.keys().map(|(bytes, ..)| *bytes).collect();
         match (known.is_empty(), other) {
             (true, Some((pattern, fabric))) => Err(format!(

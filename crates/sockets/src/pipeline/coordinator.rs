@@ -168,7 +168,8 @@ impl Pipeline {
         let peers = (0..).zip(&ports).map(|(node, message)| hosts.address(node, message.number(0)));
         let peers = peers.collect::<Result<Vec<_>>>()?;
         pipeline.group.broadcast(&Message::new(Kind::Peers).texts(peers));
-        let ready = pipeline.wait_for_all(Kind::Ready, limit)?;
+        // Nodes may write their source files first.
+        let ready = pipeline.wait_for_all(Kind::Ready, pipeline.limit())?;
         pipeline.can_check = ready.iter().all(|message| message.number(0) == 1);
         if !plan.source.is_memory() {
             pipeline.exchange_checksums()?;

@@ -1,7 +1,7 @@
 //! The source and the sink of a pipeline: their data, and its comparison.
 
 use std::{
-    fs::{File, OpenOptions},
+    fs::{self, File, OpenOptions},
     io,
     os::unix::fs::{FileExt, MetadataExt},
     path::{Path, PathBuf},
@@ -9,12 +9,12 @@ use std::{
 
 use ombx_core::{
     benchmark::payload::{Check, Fill, Slots},
+    checksum::checksum,
     error::{Error, Result},
     unit::Rank,
 };
 
 use super::{
-    checksum::checksum,
     memory::Memory,
     shape::{Origin, SLOTS, Shape},
     storage::Storage,
@@ -275,9 +275,12 @@ fn open_source(shape: Shape, node: u32, source: &Storage) -> Result<Option<OpenF
     OpenFile::new("source", path, file, source.section_of(node)).map(Some)
 }
 
-/// Writes a source file of one node, with a different pattern in each block.
+/// Writes a source file of one node, with a different pattern in each block. The file has its name once it is complete.
 fn make_source(shape: Shape, node: u32, path: &Path) -> Result<()> {
-    let file = OpenOptions::new().write(true).create_new(true).open(path);
+    let mut partial = path.as_os_str().to_owned();
+    partial.push(".partial");
+    let partial = PathBuf::from(partial);
+    let file = OpenOptions::new().write(true).create(true).truncate(true).open(&partial);
     let made = OpenFile::new("source", path.to_owned(), file, 0)?;
     let mut content = vec![0; shape.block as usize];
     for (buffer, block) in blocks(shape) {
@@ -287,7 +290,7 @@ fn make_source(shape: Shape, node: u32, path: &Path) -> Result<()> {
         let written = made.file.write_all_at(&content, made.offset(&shape, buffer, block));
         written.map_err(|e| made.failed(&e))?;
     }
-    Ok(())
+    fs::rename(&partial, path).map_err(|e| made.failed(&e))
 }
 
 fn open_sink(node: u32, sink: &Storage) -> Result<Option<OpenFile>> {

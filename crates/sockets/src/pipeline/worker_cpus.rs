@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use ombx_core::{
     error::{Error, Result},
     team::Place,
+    unit::digits,
 };
 use rustix::thread::{CpuSet, sched_setaffinity};
 
@@ -85,8 +86,7 @@ impl WorkerCpus {
 /// Reads `3` or `0-3`.
 fn range(text: &str) -> Option<Vec<u32>> {
     let (from, to) = text.split_once('-').unwrap_or((text, text));
-    let number = |text: &str| text.parse::<u32>().ok().filter(|_| !text.starts_with('+'));
-    let (from, to) = (number(from)?, number(to)?);
+    let (from, to): (u32, u32) = (digits(from)?, digits(to)?);
     (from <= to && (to as usize) < CpuSet::MAX_CPU).then(|| (from..=to).collect())
 }
 

@@ -104,7 +104,7 @@ fn end_of(line: EndLine) -> Record {
 
 fn row_of(mut line: CaseLine<'_>) -> Result<Measurement, String> {
     line.validate()?;
-    line.key = today(&mut line);
+    line.key = current_key(&mut line);
     let reason = line.reason.unwrap_or_default();
     let mismatch = line.mismatch.map(|MismatchLine { rank, slot, byte, expected, actual }| Mismatch {
         rank: Rank(rank),
@@ -163,9 +163,9 @@ fn row_of(mut line: CaseLine<'_>) -> Result<Measurement, String> {
     })
 }
 
-/// Returns the key that today's ombx gives a row of a link, so that rows of earlier files compare. Earlier keys name the depth of links
-/// with one message in flight, which this removes from the row too, and the round of a sweep.
-fn today(line: &mut CaseLine<'_>) -> String {
+/// Returns the key that this version gives a row, so that rows of earlier files compare. Earlier keys of links name the depth where one
+/// message is in flight, which this removes from the row too, and the round of a sweep. Earlier binomial broadcasts are `by=tree`.
+fn current_key(line: &mut CaseLine<'_>) -> String {
     let mut key = std::mem::take(&mut line.key);
     let pattern = line.axes.get(LinkPattern::AXIS.name);
     if pattern.is_some_and(|pattern| pattern != LinkPattern::Unidirectional.name())
@@ -175,6 +175,10 @@ fn today(line: &mut CaseLine<'_>) -> String {
     }
     if let Some(round) = line.axes.get("round").filter(|_| line.axes.contains_key("from")) {
         key = key.replacen(&format!("round={round},"), "", 1);
+    }
+    if let Some(by) = line.axes.get_mut("by").filter(|by| *by == "tree") {
+        *by = "binomial".into();
+        key = key.replacen("by=tree", "by=binomial", 1);
     }
     key
 }

@@ -8,7 +8,8 @@ use serde::{Deserialize, Serialize};
 pub(in crate::file::lines) struct LaunchesLine {
     /// Median of each launch that measured the row, in nanoseconds per leg, in the order of launches.
     pub(in crate::file::lines) medians_ns: Vec<f64>,
-    /// Probability that `ci95_ns` contains the median of all launches. Below 0.95 with fewer than 6 launches.
+    /// Probability that the order statistics behind `ci95_ns` contain the median of independent launches. Below 0.95 with fewer than
+    /// 6 launches.
     #[cfg_attr(feature = "schema", schemars(range(min = 0.0, max = 1.0)))]
     pub(in crate::file::lines) coverage: f64,
     /// Two groups of launches, the faster first. Absent if there is one group.

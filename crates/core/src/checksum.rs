@@ -1,12 +1,12 @@
-//! Checksum of a block, for data whose pattern is unknown.
+//! Checksum of data whose content is unknown.
 
 /// Odd factor, which mixes the bits of a product: 2^64 divided by the golden ratio.
 const FACTOR: u64 = 0x9E37_79B9_7F4A_7C15;
 /// Chains of words that do not depend on each other, so that a CPU computes them at the same time.
 const LANES: usize = 4;
 
-/// Returns a checksum. Blocks of one length that differ in a single word have different checksums.
-pub(super) fn checksum(bytes: &[u8]) -> u64 {
+/// Returns a checksum. Data of one length that differ in a single word have different checksums.
+pub fn checksum(bytes: &[u8]) -> u64 {
     let mut lanes = [1, 2, 3, 4].map(|lane: u64| lane.wrapping_mul(FACTOR));
     let (words, rest) = bytes.as_chunks::<8>();
     let (groups, words) = words.as_chunks::<LANES>();
