@@ -110,11 +110,6 @@ fn four_hosts_broadcast_short_messages() {
 }
 
 #[test]
-fn eight_hosts_broadcast_short_messages() {
-    Network { hosts: 8, delay: 20.0, port: None }.check((8, 0.0), is_right_for_short);
-}
-
-#[test]
 fn four_hosts_broadcast_long_messages() {
     Network { hosts: 4, delay: 2.0, port: Some(4.0) }.check((LONG, LONG_FRAMES), is_right_for_long);
 }
