@@ -9,7 +9,7 @@ mod tests;
 pub mod tree;
 
 use ombx_core::{
-    benchmark::{AxisValue, Benchmark, Kernel, Layout, Method, Metric},
+    benchmark::{AxisValue, Benchmark, Kernel, Layout, Method, Metric, Root},
     error::Result,
     measure::session::Session,
     pacing::{clock_sync::SyncHosts, pace::Pacing, paced_kernel::run_paced},
@@ -70,7 +70,10 @@ impl Timing for Round {
 
 impl Timing for Single {
     fn run<B: Broadcast>(session: &mut Session<'_>) -> Result<()> {
-        run_paced::<SingleBroadcast<B>, Mesh>(session)
+        match session.bench.rooted && session.plan.root == Root::Rotating {
+            true => run_paced::<SingleBroadcast<B, true>, Mesh>(session),
+            false => run_paced::<SingleBroadcast<B>, Mesh>(session),
+        }
     }
 }
 

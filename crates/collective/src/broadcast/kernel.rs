@@ -2,7 +2,7 @@
 
 use ombx_core::{
     benchmark::{
-        Case, Context, Kernel, Method, Metric, Root, Work,
+        Case, Context, Kernel, Method, Metric, Work,
         payload::{Check, Fill, Slots},
     },
     error::Result,
@@ -74,16 +74,16 @@ impl<B: Broadcast> Endpoint<B> {
     }
 }
 
-/// Kernel whose iteration is one broadcast. Ranks are synchronised before it.
-pub struct SingleBroadcast<B> {
+/// Kernel whose iteration is one broadcast. Ranks are synchronised before it. If the root `ROTATES`, the next rank is the root of
+/// the next iteration.
+pub struct SingleBroadcast<B, const ROTATES: bool = false> {
     endpoint: Endpoint<B>,
     ranks: u32,
-    choice: Root,
     /// Root of the next iteration.
     root: Rank,
 }
 
-impl<B: Broadcast> Kernel for SingleBroadcast<B> {
+impl<B: Broadcast, const ROTATES: bool> Kernel for SingleBroadcast<B, ROTATES> {
     const METRIC: Metric = Metric::Latency;
     const METHOD: Method = Method {
         timed: "one broadcast after the ranks were synchronised; with a window, from the first rank's start to the last rank's end",
@@ -99,12 +99,12 @@ impl<B: Broadcast> Kernel for SingleBroadcast<B> {
         let (choice, ranks) = (case.root.unwrap_or_default(), cx.team.size());
         cx.agree(choice.is_among(ranks))?;
         let root = choice.first();
-        Ok(SingleBroadcast { endpoint: Endpoint::open(cx, case.bytes.0, root)?, ranks, choice, root })
+        Ok(SingleBroadcast { endpoint: Endpoint::open(cx, case.bytes.0, root)?, ranks, root })
     }
 
     fn fill(&mut self, fill: Fill) -> Result<()> {
         // Only the source has the pattern, so it must be the first root.
-        self.root = self.choice.first();
+        self.root = self.endpoint.source;
         self.endpoint.fill(fill);
         Ok(())
     }
@@ -112,7 +112,7 @@ impl<B: Broadcast> Kernel for SingleBroadcast<B> {
     #[inline]
     fn active(&mut self) -> Result<()> {
         self.endpoint.operation.broadcast(self.root)?;
-        if self.choice == Root::Rotating {
+        if ROTATES {
             let next = self.root.0 + 1;
             self.root = Rank(if next == self.ranks { 0 } else { next });
         }

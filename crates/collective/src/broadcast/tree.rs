@@ -144,9 +144,9 @@ mod tests {
             for root in (0..ranks).map(Rank) {
                 let tree = |me| {
                     let mut tree = Tree::<S, ()>::new((), me, ranks, Slots::new(0, 1));
-                    let room = tree.children.capacity();
+                    let capacity = tree.children.capacity();
                     tree.turn_to(root);
-                    assert_eq!(tree.children.capacity(), room, "no allocation");
+                    assert_eq!(tree.children.capacity(), capacity, "no allocation");
                     tree
                 };
                 let trees: Vec<Tree<S, ()>> = (0..ranks).map(tree).collect();

@@ -201,7 +201,7 @@ impl Opening {
     }
 }
 
-/// Returns a random number below 2^38, so that 2^39 messages can follow before a header has no room for their numbers.
+/// Returns a random number below 2^38, so that 2^39 messages can follow before their numbers exceed the 40 bits of a header.
 fn first_number() -> Result<u64> {
     let random = Token::random()?;
     let half = random.bytes().first_chunk().copied().unwrap_or_default();
