@@ -196,7 +196,7 @@ fn writing_version_2_gives_the_same_file() {
 
 /// Keys named the depth of links with one message in flight, and the round of a sweep.
 #[test]
-fn rows_of_links_are_read_without_what_does_not_matter() {
+fn rows_of_earlier_files_have_the_keys_of_today() {
     let old = |bench: &str, axes: &[(&str, &str)]| {
         let mut row = json(GOLDEN.lines().nth(2).unwrap());
         let named: String = axes.iter().map(|(name, value)| format!("{name}={value},")).collect();
@@ -216,4 +216,6 @@ fn rows_of_links_are_read_without_what_does_not_matter() {
     let axes = [("from", "0"), ("pattern", "semidirectional"), ("round", "2"), ("to", "1")];
     let key = "links/from=0,pattern=semidirectional,to=1,bytes=65536,pairs=2".to_owned();
     assert_eq!(old("links", &axes), (key, None), "a link keeps its name in another round");
+    let (key, _) = old("collective.bcast_window", &[("by", "tree")]);
+    assert_eq!(key, "collective.bcast_window/by=binomial,bytes=65536,depth=64,pairs=2");
 }
