@@ -48,6 +48,8 @@ pub struct Plan {
     pub settings: BTreeMap<String, String>,
     /// Number of this launch, if there are several.
     pub launch: Option<Launch>,
+    /// Half the round trip of a cache line between the first two cores of the host, in nanoseconds, as found before the ranks started.
+    pub core_to_core_ns: Option<f64>,
 }
 
 impl Plan {
@@ -115,6 +117,7 @@ impl Default for Plan {
             axes: BTreeMap::new(),
             settings: BTreeMap::new(),
             launch: None,
+            core_to_core_ns: None,
         }
     }
 }

@@ -257,6 +257,9 @@ fn describe_all(parts: &[Part]) -> BTreeMap<String, String> {
             [("launch", number.to_string()), ("launches", of.to_string()), ("order", order.to_string())];
         options.extend(launch.map(|(name, value)| (name.to_owned(), value)));
     }
+    if let Some(latency) = parts.first().and_then(|part| part.plan.core_to_core_ns) {
+        options.insert("core_to_core_ns".into(), latency.to_string());
+    }
     options
 }
 

@@ -53,6 +53,7 @@ pub(crate) fn plan(args: &RunArgs, chosen: Chosen, choices: &[Choice]) -> Result
         threads: args.threads,
         verify: !args.no_verify,
         launch: args.launches.launch,
+        core_to_core_ns: args.launches.core_to_core_ns,
         axes,
         settings,
         ..usual
