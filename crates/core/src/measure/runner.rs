@@ -292,7 +292,7 @@ pub fn describe(plan: &Plan, choices: &[Choice]) -> BTreeMap<String, String> {
         set("warmup_above", warmup.to_string());
     }
     set("batch", plan.batch.map_or("auto".into(), |b| b.to_string()));
-    set("verify", plan.verify.to_string());
+    set("verify", plan.verify.name().into());
     if let Some(pairs) = plan.pairs {
         set("pairs", pairs.to_string());
     }

@@ -207,6 +207,7 @@ fn without_samples(row: &Measurement) -> Measurement {
         aggregation: row.aggregation,
         outcome: row.outcome.clone(),
         check: row.check.clone(),
+        checked: row.checked,
         summary: row.summary.clone(),
         figures: row.figures.clone(),
         trust: row.trust.clone(),
