@@ -21,6 +21,7 @@ pub(crate) mod preflight;
 mod rank_table;
 mod repetition;
 mod session_directory;
+mod shared_memory;
 mod supervision;
 #[cfg(feature = "mpi")]
 mod version;

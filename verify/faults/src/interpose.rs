@@ -25,6 +25,11 @@ impl Rule {
         Self(format!("call={call},do={what}"))
     }
 
+    /// Returns a rule as the library reads it.
+    pub(crate) fn of(text: String) -> Self {
+        Self(text)
+    }
+
     /// Limits the rule to one rank of the world.
     pub(crate) fn on(self, rank: u32) -> Self {
         self.with("rank", rank)
