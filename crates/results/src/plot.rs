@@ -5,11 +5,13 @@ pub(crate) mod heat_map;
 mod histogram;
 mod log_axis;
 mod shades;
+mod value_axis;
 
 pub use self::{
     histogram::Histogram,
     log_axis::{LogAxis, Ticks},
     shades::Shades,
+    value_axis::{LinearAxis, ValueAxis, counts, value_label},
 };
 use ombx_core::result::Headline;
 

@@ -5,13 +5,14 @@ use ombx_core::{
     result::{Headline, Measurement},
     unit::Bytes,
 };
+use ombx_plot::Quantity;
 use ombx_results::{
     number::{figure, tick_label},
     plot::{LogAxis, Ticks, extent},
 };
 
 use crate::plot::{
-    label::{Quantity, describe},
+    label::describe,
     svg::{dots, interval, n, polyline, symbol},
 };
 
