@@ -18,17 +18,22 @@ const CSS_PER_INCH: f64 = 96.0;
 pub struct Drawing {
     /// SVG whose letters are text.
     svg: String,
+    /// Width and height in tenths of a point.
+    size: (i32, i32),
     /// Cases that are drawn, of all.
     drawn: Option<(usize, usize)>,
 }
 
 impl Drawing {
-    /// Takes what the backend wrote and sets the size on paper. `width` and `height` are in tenths of a point.
-    pub(crate) fn new(svg: String, (width, height): (i32, i32)) -> Drawing {
-        let in_units = format!("width=\"{width}\" height=\"{height}\"");
-        let points = |units: i32| f64::from(units) / POINT;
-        let on_paper = format!("width=\"{}pt\" height=\"{}pt\"", points(width), points(height));
-        Drawing { svg: svg.replacen(&in_units, &on_paper, 1), drawn: None }
+    /// Takes what the backend wrote. `size` is in tenths of a point.
+    pub(crate) fn new(svg: &str, size: (i32, i32)) -> Drawing {
+        let [width, height] = [size.0, size.1].map(|units| f64::from(units) / POINT);
+        let svg = with_size(
+            svg,
+            &format!("width=\"{width}pt\" height=\"{height}pt\" viewBox=\"0 0 {} {}\"", size.0, size.1),
+        );
+        // The backend centres texts at half the height of small letters. Digits are higher.
+        Drawing { svg: svg.replace("dy=\"0.5ex\"", "dy=\"0.36em\""), size, drawn: None }
     }
 
     pub(crate) fn of_cases(self, drawn: Option<(usize, usize)>) -> Drawing {
@@ -50,7 +55,12 @@ impl Drawing {
     /// # Errors
     /// The library rejects the drawing.
     pub fn svg(&self) -> Result<String, PlotError> {
-        Ok(self.tree()?.to_string(&WriteOptions::default()))
+        let tree = self.tree()?;
+        let svg = tree.to_string(&WriteOptions::default());
+        let [width, height] = [self.size.0, self.size.1].map(|units| f64::from(units) / POINT);
+        let pixels = tree.size();
+        let view = format!("viewBox=\"0 0 {} {}\"", pixels.width(), pixels.height());
+        Ok(with_size(&svg, &format!("width=\"{width}pt\" height=\"{height}pt\" {view}")))
     }
 
     /// Returns a PDF file of one page with vector text in an embedded font.
@@ -86,4 +96,10 @@ impl Drawing {
         };
         Tree::from_str(&self.svg, &options).map_err(|e| PlotError::Library(e.to_string()))
     }
+}
+
+/// Replaces the attributes of the root element.
+fn with_size(svg: &str, attributes: &str) -> String {
+    let body = svg.split_once('>').map_or("", |(_, body)| body);
+    format!("<svg xmlns=\"http://www.w3.org/2000/svg\" {attributes}>{body}")
 }

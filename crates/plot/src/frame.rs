@@ -12,6 +12,8 @@ use crate::{
 
 /// Free space around the figure.
 const MARGIN: i32 = 30;
+/// Space between the legend and the axes: half of a label.
+const BELOW_LEGEND: i32 = 30;
 /// Length of tick marks. Labels have twice this distance from the axis.
 const TICK: i32 = 25;
 /// Height of the labels and the title of the horizontal axis.
@@ -61,12 +63,12 @@ impl Frame {
         options: &Options<'_>,
         inside: impl FnOnce(&Plane<'_>) -> Drawn,
     ) -> Result<Drawing, PlotError> {
-        let (_, (x, y)) = (&self.keys, &self.axes);
+        let (x, y) = &self.axes;
         let width = options.width.units();
         let (x_ticks, y_ticks) = options.width.ticks();
         let lines = legend::lines(&self.keys, width - 2 * MARGIN);
         let title = if options.title.is_some() { legend::LINE } else { 0 };
-        let above = MARGIN + title + lines.len() as i32 * legend::LINE;
+        let above = MARGIN + title + lines.len() as i32 * legend::LINE + BELOW_LEGEND;
         let widest = |axis: &Axis, max| {
             let labels = axis.ticks(max).into_iter().map(|value| font::width(&axis.label(value), TEXT));
             labels.fold(0.0, f64::max).ceil() as i32
@@ -83,7 +85,7 @@ impl Frame {
             self.on(&page, options, (above, left, right), &lines, inside)
                 .map_err(|e| PlotError::Library(e.to_string()))?;
         }
-        Ok(Drawing::new(svg, (width, height)))
+        Ok(Drawing::new(&svg, (width, height)))
     }
 
     fn on(
@@ -99,7 +101,7 @@ impl Frame {
             let middle = (options.width.units() / 2, MARGIN + legend::LINE / 2);
             page.draw(&Text::new(title, middle, style::text(HPos::Center)))?;
         }
-        legend::draw(page, lines, (MARGIN, above - legend::LINE * lines.len() as i32))?;
+        legend::draw(page, lines, (MARGIN, above - BELOW_LEGEND - legend::LINE * lines.len() as i32))?;
         let (_, body) = page.split_vertically(above);
         let (x, y) = &self.axes;
         let (x_label, y_label) = (|value: &f64| x.label(*value), |value: &f64| y.label(*value));

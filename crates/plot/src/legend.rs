@@ -30,6 +30,8 @@ pub(crate) enum Sample {
     Line(usize),
     /// Line of a series over its faint area.
     Area(usize),
+    /// Thin solid line of a series over its faint area.
+    Band(usize),
     /// Symbol of a series.
     Symbol(usize),
     /// A filled box.
@@ -47,7 +49,7 @@ impl Key {
         match self.sample {
             Sample::None => 0,
             Sample::Shade(_) | Sample::Symbol(_) => 70 + GAP,
-            Sample::LineAndSymbol(_) | Sample::Line(_) | Sample::Area(_) => SAMPLE + GAP,
+            Sample::LineAndSymbol(_) | Sample::Line(_) | Sample::Area(_) | Sample::Band(_) => SAMPLE + GAP,
         }
     }
 }
@@ -98,9 +100,12 @@ fn sample(page: &Page<'_>, sample: Sample, (x, y): (i32, i32)) -> Drawn {
         }
         Sample::Line(series) => style::line(page, across, series),
         Sample::Area(series) => {
-            let (right, up, down) = (x + SAMPLE, y - 30, y + 30);
-            style::faint(page, vec![(x, up), (right, up), (right, down), (x, down)], series)?;
+            area(page, series, (x, y))?;
             style::line(page, across, series)
+        }
+        Sample::Band(series) => {
+            area(page, series, (x, y))?;
+            style::thin_line(page, across, style::color(series))
         }
         Sample::Symbol(series) => style::symbol(page, (x + 35, y), series, Fill::Full),
         Sample::Shade(shade) => {
@@ -110,6 +115,11 @@ fn sample(page: &Page<'_>, sample: Sample, (x, y): (i32, i32)) -> Drawn {
         }
         Sample::None => Ok(()),
     }
+}
+
+fn area(page: &Page<'_>, series: usize, (x, y): (i32, i32)) -> Drawn {
+    let (right, up, down) = (x + SAMPLE, y - 30, y + 30);
+    style::faint(page, vec![(x, up), (right, up), (right, down), (x, down)], series)
 }
 
 #[cfg(test)]

@@ -122,10 +122,12 @@ pub fn draw(kind: Kind, inputs: &[Input<'_>], options: &Options<'_>) -> Result<D
     match kind {
         Kind::Curve => kind::curve::draw(series, options),
         Kind::Violin => kind::violin::draw(series, options),
-        Kind::Cdf => kind::cdf::draw(&series::by_size(series, options)?, options),
-        Kind::Histogram => kind::histogram::draw(&series::by_size(series, options)?, options),
-        Kind::Samples => kind::samples::draw(&series::by_size(series, options)?, options),
-        Kind::Launches => kind::launches::draw(&series::by_size(series, options)?, options),
+        Kind::Cdf => kind::cdf::draw(&series::by_size(series, MAX_SERIES, options)?, options),
+        Kind::Histogram => kind::histogram::draw(&series::by_size(series, MAX_SERIES, options)?, options),
+        Kind::Samples => {
+            kind::samples::draw(&series::by_size(series, kind::samples::MOST_CURVES, options)?, options)
+        }
+        Kind::Launches => kind::launches::draw(&series::by_size(series, MAX_SERIES, options)?, options),
     }
 }
 

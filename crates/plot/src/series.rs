@@ -75,6 +75,12 @@ pub(crate) fn collect<'a>(inputs: &[Input<'a>]) -> Result<Collected<'a>, PlotErr
         }
     }
     series.iter_mut().for_each(|series| series.cases.sort_by_key(Case::bytes));
+    // Labels that tell all series apart are names by themselves.
+    if inputs.len() > 1
+        && series.iter().all(|one| series.iter().filter(|other| other.parts[0] == one.parts[0]).count() == 1)
+    {
+        series.iter_mut().for_each(|series| series.parts.truncate(1));
+    }
     match quantity {
         Some(_) if series.len() > MAX_SERIES => Err(PlotError::TooMany(series.len())),
         Some(quantity) => Ok(Collected { quantity, series }),
@@ -82,10 +88,14 @@ pub(crate) fn collect<'a>(inputs: &[Input<'a>]) -> Result<Collected<'a>, PlotErr
     }
 }
 
-/// Returns the curves of figures that have one per case. If there are too many, sizes are chosen at equal distances.
-pub(crate) fn by_size<'a>(collected: Collected<'a>, options: &Options<'_>) -> Result<Curves<'a>, PlotError> {
+/// Returns the curves of figures that have one per case. If there are more than `most`, sizes are chosen at equal distances.
+pub(crate) fn by_size<'a>(
+    collected: Collected<'a>,
+    most: usize,
+    options: &Options<'_>,
+) -> Result<Curves<'a>, PlotError> {
     let all: usize = collected.series.iter().map(|series| series.cases.len()).sum();
-    let each = if all > MAX_SERIES { MAX_SERIES / collected.series.len() } else { usize::MAX };
+    let each = if all > most { (most / collected.series.len()).max(1) } else { usize::MAX };
     let mut curves: Vec<(Vec<String>, Case<'a>)> = Vec::new();
     for Series { parts, cases } in collected.series {
         let (last, kept) = (cases.len() - 1, each.min(cases.len()));

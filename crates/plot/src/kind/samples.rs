@@ -9,6 +9,8 @@ use crate::{
     style::{self, Fill, GRID},
 };
 
+/// Number of curves from which sizes are chosen. More of them hide each other.
+pub(crate) const MOST_CURVES: usize = 3;
 /// Samples up to which each one is drawn.
 const MOST_SYMBOLS: usize = 120;
 /// Number of groups of more samples. A group is drawn as its range and its median.
@@ -23,7 +25,7 @@ pub(crate) fn draw(curves: &Curves<'_>, options: &Options<'_>) -> Result<Drawing
     let frame = Frame {
         axes: (Axis::exact(0.0, longest.max(2) as f64, step(longest)), y),
         titles: ("sample, in the order of measurement".into(), curves.quantity.axis_title().into()),
-        keys: legend::keys(curves.curves.iter().map(|curve| &curve.name), Sample::Area),
+        keys: legend::keys(curves.curves.iter().map(|curve| &curve.name), Sample::Band),
         square: false,
     };
     let drawn = frame.draw(options, |plane| {
@@ -46,7 +48,12 @@ pub(crate) fn draw(curves: &Curves<'_>, options: &Options<'_>) -> Result<Drawing
             let low = groups.iter().map(|group| (group.at, group.low));
             let high = groups.iter().rev().map(|group| (group.at, group.high));
             style::faint(plane, low.chain(high).collect(), series)?;
-            style::line(plane, groups.iter().map(|group| (group.at, group.median)).collect(), series)?;
+            // Dashes of a restless line are not visible.
+            style::thin_line(
+                plane,
+                groups.iter().map(|group| (group.at, group.median)).collect(),
+                style::color(series),
+            )?;
         }
         Ok(())
     });
