@@ -12,7 +12,9 @@ use ombx_core::{
 };
 use ombx_results::{
     plot::Characters,
-    render::{Csv, Links, LinksCsv, OpenMetrics, OsuColumns, OsuTable, Paint, Renderer, Table},
+    render::{
+        Csv, Document, Links, LinksCsv, Markup, OpenMetrics, OsuColumns, OsuTable, Paint, Renderer, Table,
+    },
     verdict::Reference,
 };
 
@@ -76,6 +78,8 @@ pub(crate) fn rows(
                 None => table,
             })
         }
+        Format::Markdown => Box::new(Document::new(Markup::Markdown)),
+        Format::Latex => Box::new(Document::new(Markup::Latex)),
         Format::Osu => Box::new(OsuTable::new(osu_program)),
         Format::Csv => Box::new(Csv::default()),
         Format::Jsonl => return None,
@@ -97,7 +101,9 @@ pub(crate) fn links(
     match format {
         Format::Table => Some(Box::new(Links::against(reference))),
         Format::Csv => Some(Box::new(LinksCsv::default())),
-        Format::Osu | Format::Jsonl | Format::OpenMetrics => rows(format, color, Notes::Hidden, None),
+        Format::Osu | Format::Markdown | Format::Latex | Format::Jsonl | Format::OpenMetrics => {
+            rows(format, color, Notes::Hidden, None)
+        }
     }
 }
 
