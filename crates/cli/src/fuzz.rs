@@ -90,7 +90,7 @@ pub fn pages(bytes: &[u8]) {
     file.runs.iter().for_each(|run| new.run(run));
     let comparison = Comparison::of(&base, &new, Settings::default());
     let source = [Source { name: "a<b>.jsonl", file: &file }];
-    let page = page(&Report { sources: &source, comparison: Some(&comparison) });
+    let page = page(&Report { sources: &source, comparison: Some(&comparison), ..Report::default() });
     assert_eq!(page.matches("<script").count(), 1);
     for handler in ["<img", "<iframe", "javascript:"] {
         let hidden = String::from_utf8_lossy(bytes).contains(handler);
