@@ -127,7 +127,9 @@ pub fn draw(kind: Kind, inputs: &[Input<'_>], options: &Options<'_>) -> Result<D
         Kind::Samples => {
             kind::samples::draw(&series::by_size(series, kind::samples::MOST_CURVES, options)?, options)
         }
-        Kind::Launches => kind::launches::draw(&series::by_size(series, MAX_SERIES, options)?, options),
+        Kind::Launches => {
+            kind::launches::draw(&series::by_size(series, kind::launches::MOST_CURVES, options)?, options)
+        }
     }
 }
 

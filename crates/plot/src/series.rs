@@ -102,7 +102,10 @@ pub(crate) fn by_size<'a>(
         let chosen: Vec<usize> =
             (0..kept).map(|at| if kept == 1 { 0 } else { at * last / (kept - 1) }).collect();
         for (_, case) in cases.into_iter().enumerate().filter(|(at, _)| chosen.contains(at)) {
-            let size = case.row.bytes.map(|bytes| format!("{} bytes", Bytes(bytes)));
+            let size = case
+                .row
+                .bytes
+                .map(|bytes| if bytes == 1 { "1 byte".into() } else { format!("{} bytes", Bytes(bytes)) });
             curves.push((parts.iter().cloned().chain(size).collect(), case));
         }
     }

@@ -13,7 +13,7 @@ const STYLE: &str = include_str!("asset/page.css");
 const SCRIPT: &str = include_str!("asset/page.js");
 /// Content security policy. It allows the style sheet and the script above by their SHA-256, and nothing else.
 const POLICY: &str = "default-src 'none'; base-uri 'none'; form-action 'none'; \
-    style-src 'sha256-3ovwzWXgVrI2bnskHnEgUANi+qtVc7UalCCYPAQwShA='; script-src 'sha256-yZXI1Mp8UHX+qv9UAfMR0Rh5lE+VlpywIiRAlxr/lMo='";
+    style-src 'sha256-3HzrRFBIVkoudRcye7TS86T/VWHIxhQIM6cY7LufE2A='; script-src 'sha256-cxLBANRDckLJX9ifcZbj/vgttqhVn6A/FgMEeDGaWP4='";
 
 /// Returns the HTML page of a report.
 pub fn page(report: &Report<'_>) -> String {

@@ -11,6 +11,9 @@ use crate::{
     style::{self, Fill},
 };
 
+/// Number of curves from which sizes are chosen. Bands of more hide each other.
+pub(crate) const MOST_CURVES: usize = 4;
+
 pub(crate) fn draw(curves: &Curves<'_>, options: &Options<'_>) -> Result<Drawing, PlotError> {
     let most = curves.curves.iter().map(|curve| curve.case.samples.launches.len()).max().unwrap_or(0);
     if most < 2 {

@@ -49,7 +49,7 @@
       const parts = [...svg.querySelectorAll("*")];
       [...copy.querySelectorAll("*")].forEach((part, at) => {
         const style = getComputedStyle(parts[at]);
-        for (const look of looks) part.style.setProperty(look, style.getPropertyValue(look));
+        for (const look of looks) part.setAttribute(look, style.getPropertyValue(look));
         for (const name of ["class", "role", "tabindex"]) part.removeAttribute(name);
       });
       const box = svg.viewBox.baseVal;
