@@ -6,7 +6,7 @@ use ombx_core::unit::Bytes;
 use ombx_results::plot::{LinearAxis, LogAxis, Ticks, ValueAxis, value_label};
 use plotters::coord::ranged1d::{KeyPointHint, NoDefaultFormatting, Ranged, ValueFormatter};
 
-use crate::Scale;
+use crate::options::Scale;
 
 /// Part of a logarithmic axis for messages of 0 bytes, which have no position on it.
 const ZERO: f64 = 0.08;

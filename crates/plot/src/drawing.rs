@@ -6,7 +6,7 @@ use resvg::{
 };
 use svg2pdf::{ConversionOptions, PageOptions};
 
-use crate::{PlotError, font, style::POINT};
+use crate::{error::PlotError, font, style::POINT};
 
 /// Resolution of PNG files. Publishers ask for 600 dots per inch of line art.
 const DOTS_PER_INCH: f64 = 600.0;

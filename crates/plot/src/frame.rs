@@ -3,10 +3,12 @@
 use plotters::{prelude::*, style::text_anchor::HPos};
 
 use crate::{
-    Drawing, Options, PlotError, Width,
     axis::Axis,
+    drawing::Drawing,
+    error::PlotError,
     font,
     legend::{self, Key},
+    options::{Options, Width},
     style::{self, Drawn, GRID, INK, Page, Plane, TEXT},
 };
 
@@ -75,14 +77,18 @@ impl Frame {
         };
         let left = widest(y, y_ticks) + 2 * TICK + TEXT as i32 * 3 / 2;
         // The label of the last tick is centred below it.
-        let right = widest(x, x_ticks) / 2 + 10;
+        let label = widest(x, x_ticks);
+        let right = label / 2 + 10;
+        // Labels beside each other must not touch.
+        let most = (width - left - right - 2 * MARGIN) / (label + TEXT as i32 / 2).max(1);
+        let ticks = (x_ticks.min(most.max(2) as usize), y_ticks);
         let body =
             if self.square { width - left - right - 2 * MARGIN + BELOW } else { options.width.height() };
         let height = above + body + 2 * MARGIN;
         let mut svg = String::new();
         {
             let page = SVGBackend::with_string(&mut svg, (width as u32, height as u32)).into_drawing_area();
-            self.on(&page, options, (above, left, right), &lines, inside)
+            self.on(&page, options, (above, left, right), ticks, &lines, inside)
                 .map_err(|e| PlotError::Library(e.to_string()))?;
         }
         Ok(Drawing::new(&svg, (width, height)))
@@ -93,6 +99,7 @@ impl Frame {
         page: &Page<'_>,
         options: &Options<'_>,
         (above, left, right): (i32, i32, i32),
+        (x_ticks, y_ticks): (usize, usize),
         lines: &[Vec<&Key>],
         inside: impl FnOnce(&Plane<'_>) -> Drawn,
     ) -> Drawn {
@@ -105,7 +112,6 @@ impl Frame {
         let (_, body) = page.split_vertically(above);
         let (x, y) = &self.axes;
         let (x_label, y_label) = (|value: &f64| x.label(*value), |value: &f64| y.label(*value));
-        let (x_ticks, y_ticks) = options.width.ticks();
         let mut chart = ChartBuilder::on(&body)
             .margin(MARGIN)
             .margin_right(MARGIN + right)

@@ -3,7 +3,16 @@
 use ombx_core::{result::Measurement, unit::Bytes};
 use ombx_results::samples::CaseSamples;
 
-use crate::{Input, Options, PlotError, Quantity, style::MAX_SERIES};
+use crate::{error::PlotError, options::Options, quantity::Quantity, style::MAX_SERIES};
+
+/// Results under one name: those of a file, or of several files.
+#[derive(Debug, Clone, Copy)]
+pub struct Input<'a> {
+    /// Name in the legend.
+    pub label: &'a str,
+    /// Cases in the order of [`ombx_results::samples::SampleStore::into_cases`].
+    pub cases: &'a [CaseSamples],
+}
 
 /// All series of a figure.
 pub(crate) struct Collected<'a> {

@@ -1,10 +1,13 @@
 //! Cumulative distribution: the share of samples that are at most a value.
 
+use super::values;
 use crate::{
-    Drawing, Options, PlotError,
     axis::Axis,
+    drawing::Drawing,
+    error::PlotError,
     frame::Frame,
     legend::{self, Sample},
+    options::Options,
     series::Curves,
     style,
 };
@@ -15,9 +18,9 @@ const LAST: usize = 20;
 
 pub(crate) fn draw(curves: &Curves<'_>, options: &Options<'_>) -> Result<Drawing, PlotError> {
     let sorted: Vec<Vec<f64>> =
-        curves.curves.iter().map(|curve| super::sorted(curve.case.samples.distribution())).collect();
+        curves.curves.iter().map(|curve| values::sorted(curve.case.samples.distribution())).collect();
     let Some(x) = Axis::values(sorted.iter().flatten().copied(), options.x) else {
-        return Err(super::no_samples());
+        return Err(values::no_samples());
     };
     let frame = Frame {
         axes: (x, Axis::exact(0.0, 1.0, 0.2)),

@@ -4,10 +4,12 @@ use ombx_core::result::Headline;
 use ombx_results::plot::extent;
 
 use crate::{
-    Drawing, Options, PlotError, Scale,
     axis::Axis,
+    drawing::Drawing,
+    error::PlotError,
     frame::Frame,
     legend::{self, Sample},
+    options::{Options, Scale},
     series::{Case, Collected},
     style::{self, Fill},
 };

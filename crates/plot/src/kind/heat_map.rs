@@ -2,17 +2,18 @@
 
 use ombx_core::unit::Bytes;
 use ombx_results::{
-    number::figure,
     plot::Shades,
     verdict::{Component, LinkSweep},
 };
 use plotters::prelude::*;
 
 use crate::{
-    Drawing, Options, PlotError,
     axis::Axis,
+    drawing::Drawing,
+    error::PlotError,
     frame::Frame,
     legend::{Key, Sample},
+    options::Options,
     style::{INK, SHADES},
 };
 
@@ -57,7 +58,7 @@ pub(crate) fn draw(
     };
     let bounds = SHADES.iter().zip(shades.lower_bounds());
     let mut keys = vec![title];
-    keys.extend(bounds.map(|(shade, ns)| Key { text: figure(ns / 1e3), sample: Sample::Shade(*shade) }));
+    keys.extend(bounds.map(|(shade, ns)| Key { text: brief(ns / 1e3), sample: Sample::Shade(*shade) }));
     let names = |first: usize| sweep.hosts.label((first * block) as u32);
     let frame = Frame {
         axes: (
@@ -92,4 +93,14 @@ pub(crate) fn draw(
         }
         Ok(())
     })
+}
+
+/// Formats a time with about three digits.
+fn brief(us: f64) -> String {
+    match us {
+        us if us >= 100.0 => format!("{us:.0}"),
+        us if us >= 10.0 => format!("{us:.1}"),
+        us if us >= 1.0 => format!("{us:.2}"),
+        us => format!("{us:.3}"),
+    }
 }

@@ -2,11 +2,14 @@
 
 use ombx_results::plot::{LinearAxis, ValueAxis, counts};
 
+use super::values;
 use crate::{
-    Drawing, Options, PlotError, Scale,
     axis::Axis,
+    drawing::Drawing,
+    error::PlotError,
     frame::Frame,
     legend::{self, Sample},
+    options::{Options, Scale},
     series::Curves,
     style,
 };
@@ -16,10 +19,10 @@ const RANGES: usize = 40;
 
 pub(crate) fn draw(curves: &Curves<'_>, options: &Options<'_>) -> Result<Drawing, PlotError> {
     let all: Vec<Vec<f64>> =
-        curves.curves.iter().map(|curve| super::sorted(curve.case.samples.distribution())).collect();
+        curves.curves.iter().map(|curve| values::sorted(curve.case.samples.distribution())).collect();
     let values = || all.iter().flatten().copied();
-    let Some(Axis::Values(x)) = Axis::values(values(), options.x) else { return Err(super::no_samples()) };
-    let [low, high] = super::range(values());
+    let Some(Axis::Values(x)) = Axis::values(values(), options.x) else { return Err(values::no_samples()) };
+    let [low, high] = values::range(values());
     let ends = x.ranges(low, high, RANGES);
     let shares: Vec<Vec<f64>> = all.iter().map(|values| shares(values, &ends)).collect();
     let most = shares.iter().flatten().copied().fold(0.0, f64::max);
@@ -27,7 +30,7 @@ pub(crate) fn draw(curves: &Curves<'_>, options: &Options<'_>) -> Result<Drawing
         Scale::Log => Axis::values(shares.iter().flatten().copied().filter(|share| *share > 0.0), Scale::Log),
         Scale::Auto | Scale::Linear => Some(Axis::Values(ValueAxis::Linear(LinearAxis::covering(0.0, most)))),
     };
-    let Some(y) = y else { return Err(super::no_samples()) };
+    let Some(y) = y else { return Err(values::no_samples()) };
     // A logarithmic axis has no 0: the lowest share is its lower end.
     let floor = if y.is_log() { y.ticks(2)[0] } else { 0.0 };
     let frame = Frame {

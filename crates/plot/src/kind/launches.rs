@@ -2,11 +2,14 @@
 
 use ombx_results::plot::extent;
 
+use super::values;
 use crate::{
-    Drawing, Options, PlotError,
     axis::Axis,
+    drawing::Drawing,
+    error::PlotError,
     frame::Frame,
     legend::{self, Sample},
+    options::Options,
     series::{Curve, Curves},
     style::{self, Fill},
 };
@@ -25,7 +28,7 @@ pub(crate) fn draw(curves: &Curves<'_>, options: &Options<'_>) -> Result<Drawing
         let launches = curve.case.samples.launches.iter().filter_map(|launch| launch.row.headline());
         launches.chain(curve.case.row.headline()).flat_map(|figure| extent(&figure))
     });
-    let Some(y) = Axis::values(values, options.y) else { return Err(super::no_samples()) };
+    let Some(y) = Axis::values(values, options.y) else { return Err(values::no_samples()) };
     let end = most as f64 + 0.5;
     let frame = Frame {
         axes: (Axis::exact(0.5, end, 1.0), y),

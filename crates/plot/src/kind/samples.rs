@@ -1,10 +1,13 @@
 //! Samples in the order of measurement, launch after launch.
 
+use super::values;
 use crate::{
-    Drawing, Options, PlotError,
     axis::Axis,
+    drawing::Drawing,
+    error::PlotError,
     frame::Frame,
     legend::{self, Sample},
+    options::Options,
     series::Curves,
     style::{self, Fill, GRID},
 };
@@ -20,7 +23,7 @@ pub(crate) fn draw(curves: &Curves<'_>, options: &Options<'_>) -> Result<Drawing
     let all: Vec<Vec<f64>> = curves.curves.iter().map(|curve| curve.case.samples.batches()).collect();
     let longest = all.iter().map(Vec::len).max().unwrap_or(0);
     let Some(y) = Axis::values(all.iter().flatten().copied(), options.y) else {
-        return Err(super::no_samples());
+        return Err(values::no_samples());
     };
     let frame = Frame {
         axes: (Axis::exact(0.0, longest.max(2) as f64, step(longest)), y),
@@ -30,7 +33,7 @@ pub(crate) fn draw(curves: &Curves<'_>, options: &Options<'_>) -> Result<Drawing
     };
     let drawn = frame.draw(options, |plane| {
         if let [only] = &curves.curves[..] {
-            let range = super::range(all[0].iter().copied());
+            let range = values::range(all[0].iter().copied());
             for start in starts(
                 &only.case.samples.launches.iter().map(|launch| launch.batches.len()).collect::<Vec<_>>(),
             ) {
@@ -72,7 +75,7 @@ struct Group {
 fn groups(values: &[f64]) -> Vec<Group> {
     let each = values.len().div_ceil(GROUPS);
     let group = |(number, chunk): (usize, &[f64])| {
-        let sorted = super::sorted(chunk.to_vec());
+        let sorted = values::sorted(chunk.to_vec());
         let at = (number * each) as f64 + (chunk.len() + 1) as f64 / 2.0;
         Group { at, low: sorted[0], median: sorted[sorted.len() / 2], high: sorted[sorted.len() - 1] }
     };

@@ -4,11 +4,14 @@ use ombx_core::unit::Bytes;
 use plotters::element::Rectangle;
 use plotters::style::Color;
 
+use super::values;
 use crate::{
-    Drawing, Options, PlotError, Width,
     axis::Axis,
+    drawing::Drawing,
+    error::PlotError,
     frame::Frame,
     legend::{self, Sample},
+    options::{Options, Width},
     series::{Case, Collected},
     style::{self, Drawn, Fill, Plane},
 };
@@ -45,13 +48,13 @@ pub(crate) fn draw(collected: Collected<'_>, options: &Options<'_>) -> Result<Dr
     let sizes: Vec<u64> = sizes.into_iter().step_by(every).collect();
     let drawn =
         (every > 1).then(|| (all().filter(|case| sizes.contains(&case.bytes())).count(), all().count()));
-    let values = |case: &Case<'_>| super::sorted(case.samples.distribution());
+    let values = |case: &Case<'_>| values::sorted(case.samples.distribution());
     let ends = all().filter(|case| sizes.contains(&case.bytes())).flat_map(|case| {
         let values = values(case);
         [values.first().copied(), values.last().copied()].into_iter().flatten().collect::<Vec<_>>()
     });
     let ends: Vec<f64> = ends.collect();
-    let Some(y) = Axis::values(ends.iter().copied(), options.y) else { return Err(super::no_samples()) };
+    let Some(y) = Axis::values(ends.iter().copied(), options.y) else { return Err(values::no_samples()) };
     let mut violins = Vec::new();
     let wide = FILLED / collected.series.len() as f64;
     for (at, series) in collected.series.iter().enumerate() {
@@ -110,7 +113,8 @@ impl Violin {
 /// Returns the density of sorted values at points between the smallest and the largest, as a part of the largest density.
 /// The kernel is a normal distribution, with Silverman's width, on the logarithms if the axis is logarithmic.
 fn density(values: &[f64], log: bool) -> Vec<(f64, f64)> {
-    let (to, from): (fn(f64) -> f64, fn(f64) -> f64) = if log { (f64::ln, f64::exp) } else { (|x| x, |x| x) };
+    let to = |x: f64| if log { x.ln() } else { x };
+    let from = |x: f64| if log { x.exp() } else { x };
     let every = values.len().div_ceil(MOST_SAMPLES).max(1);
     let points: Vec<f64> = values.iter().step_by(every).map(|value| to(*value)).collect();
     let (low, high) = (to(values[0]), to(values[values.len() - 1]));
