@@ -142,3 +142,35 @@ fn tables_for_documents_have_the_numbers_of_the_text_table() {
     let latex = Job::ombx("show --format latex").arg(&path).run().expect(0).stdout;
     assert!(latex.contains(&format!("4K & {median} & ")) && latex.contains("\\bottomrule"), "{latex}");
 }
+
+#[test]
+fn the_commands_of_the_document_run() {
+    let document =
+        std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/FIGURES.md")).unwrap();
+    let commands: Vec<&str> = document.lines().filter_map(|line| line.strip_prefix("$ ombx ")).collect();
+    assert!(commands.len() >= 10, "{commands:?}");
+    let files = Files::default();
+    let sweep = std::fs::read_to_string(sweep(&files)).unwrap();
+    let run = |id: u32| sweep.replace("-n01-4242", &format!("-n01-{id}"));
+    files.write("p2p.jsonl", [1, 2, 3].map(run).concat());
+    files.write("mpich.jsonl", run(4));
+    files.write("openmpi.jsonl", run(5));
+    let links = files.write("links.jsonl", crate::links());
+    for command in commands {
+        let line = format!("\"$OMBX\" {command}");
+        Job::of("sh")
+            .args(["-c", &line])
+            .env("OMBX", ombx_tests::mpi::ombx())
+            .directory(links.parent().unwrap())
+            .run()
+            .expect(0);
+    }
+    for (name, start) in
+        [("latency.pdf", "%PDF"), ("tail.pdf", "%PDF"), ("sizes.pdf", "%PDF"), ("latency.svg", "<svg")]
+    {
+        assert!(std::fs::read(files.path(name)).unwrap().starts_with(start.as_bytes()), "{name}");
+    }
+    for name in ["launches.png", "links.png"] {
+        assert!(std::fs::read(files.path(name)).unwrap().starts_with(b"\x89PNG"), "{name}");
+    }
+}
