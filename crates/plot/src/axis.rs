@@ -3,7 +3,10 @@
 use std::ops::Range;
 
 use ombx_core::unit::Bytes;
-use ombx_results::plot::{LinearAxis, LogAxis, Ticks, ValueAxis, value_label};
+use ombx_results::{
+    plot::{LinearAxis, LogAxis, Ticks, ValueAxis, value_label},
+    render::plain,
+};
 use plotters::coord::ranged1d::{KeyPointHint, NoDefaultFormatting, Ranged, ValueFormatter};
 
 use crate::options::Scale;
@@ -92,7 +95,7 @@ impl Axis {
             // Ticks of a linear axis are no multiples of 1024.
             Axis::LinearSizes(_) => value_label(value),
             Axis::Slots(names) | Axis::ReversedSlots(names) => {
-                names.get(value as usize).cloned().unwrap_or_default()
+                names.get(value as usize).map(|name| plain(name)).unwrap_or_default()
             }
         }
     }

@@ -1,5 +1,6 @@
 //! What all figures have: their size, title, legend and axes.
 
+use ombx_results::render::plain;
 use plotters::{prelude::*, style::text_anchor::HPos};
 
 use crate::{
@@ -106,7 +107,7 @@ impl Frame {
         page.fill(&WHITE)?;
         if let Some(title) = options.title {
             let middle = (options.width.units() / 2, MARGIN + legend::LINE / 2);
-            page.draw(&Text::new(title, middle, style::text(HPos::Center)))?;
+            page.draw(&Text::new(plain(title), middle, style::text(HPos::Center)))?;
         }
         legend::draw(page, lines, (MARGIN, above - BELOW_LEGEND - legend::LINE * lines.len() as i32))?;
         let (_, body) = page.split_vertically(above);

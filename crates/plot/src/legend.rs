@@ -1,5 +1,6 @@
 //! Legend above the axes, in as many lines as it needs.
 
+use ombx_results::render::plain;
 use plotters::{prelude::*, style::text_anchor::HPos};
 
 use crate::{
@@ -57,7 +58,7 @@ impl Key {
 /// Returns an entry for each series that has a name.
 pub(crate) fn keys<'a>(names: impl IntoIterator<Item = &'a String>, sample: fn(usize) -> Sample) -> Vec<Key> {
     let named = names.into_iter().enumerate().filter(|(_, name)| !name.is_empty());
-    named.map(|(at, name)| Key { text: name.clone(), sample: sample(at) }).collect()
+    named.map(|(at, name)| Key { text: plain(name), sample: sample(at) }).collect()
 }
 
 /// Divides entries into lines that are not wider than this.
