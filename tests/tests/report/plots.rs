@@ -101,6 +101,7 @@ fn mistakes_in_figures_name_what_to_do() {
         ("--kind heatmap -o x.svg", "ombx links"),
         ("--kind launches -o x.svg", "more launches"),
         ("--sizes 8 -o x.svg", "violin"),
+        ("--kind cdf --y-axis log -o x.svg", "no --y-axis"),
     ] {
         let done = Job::ombx(&format!("plot {options}")).arg(&path).run().expect(2);
         assert!(done.sentence().contains(hint), "{options}: {done}");

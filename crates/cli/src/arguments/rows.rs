@@ -26,11 +26,16 @@ impl RowArgs {
         self.rows.is_empty() && self.sizes.is_none()
     }
 
-    /// Keeps the chosen rows.
+    /// Returns whether benchmarks or row keys are chosen.
+    pub(crate) fn has_patterns(&self) -> bool {
+        !self.rows.is_empty()
+    }
+
+    /// Keeps the chosen rows. `name` says where they come from.
     ///
     /// # Errors
     /// No row remains.
-    pub(crate) fn choose(&self, mut cases: Vec<CaseSamples>) -> Result<Vec<CaseSamples>> {
+    pub(crate) fn choose(&self, mut cases: Vec<CaseSamples>, name: &str) -> Result<Vec<CaseSamples>> {
         if self.is_empty() || cases.is_empty() {
             return Ok(cases);
         }
@@ -39,7 +44,7 @@ impl RowArgs {
         cases.retain(|case| self.contains(case));
         if cases.is_empty() {
             let names = names.join(", ");
-            return Err(Error::usage(format!("no row fits --rows and --sizes: the file has {names}")));
+            return Err(Error::usage(format!("no row of {name} fits --rows and --sizes: there are {names}")));
         }
         Ok(cases)
     }

@@ -106,6 +106,10 @@ pub(crate) fn plot(args: &PlotArgs) -> Result<u8> {
     if links && kind.is_some() {
         return Err(Error::usage("results of ombx links have one kind of figure: --kind heatmap"));
     }
+    args.check_options(kind)?;
+    if args.kind.is_none() && !links && !sweeps.is_empty() {
+        stderr_line!("ombx: results of ombx links are not drawn: --kind heatmap draws them");
+    }
     let drawing = match kind {
         Some(kind) => rows(args, kind, &groups),
         None => heat_map(args, &sweeps),
@@ -143,7 +147,11 @@ fn read(args: &PlotArgs) -> Result<Results> {
     }
     let mut groups = Vec::new();
     for (label, store) in stores {
-        groups.push((label, args.rows.choose(store.into_cases())?));
+        let cases = store.into_cases();
+        // The sizes of a heat map are those of links.
+        let links = args.kind == Some(FigureKind::Heatmap);
+        let cases = if links { cases } else { args.rows.choose(cases, &label)? };
+        groups.push((label, cases));
     }
     Ok(Results { groups, sweeps })
 }
@@ -161,6 +169,28 @@ impl PlotArgs {
             _ => path.display().to_string(),
         };
         self.files.iter().map(name).collect()
+    }
+
+    /// Refuses options that do nothing in a kind of figure.
+    fn check_options(&self, kind: Option<Kind>) -> Result<()> {
+        let (x, y) = match kind {
+            Some(Kind::Curve | Kind::Histogram) => (true, true),
+            Some(Kind::Cdf) => (true, false),
+            Some(Kind::Violin | Kind::Samples | Kind::Launches) => (false, true),
+            None => (false, false),
+        };
+        let idle = [
+            ("--x-axis", !x && self.x_axis != AxisScale::Auto),
+            ("--y-axis", !y && self.y_axis != AxisScale::Auto),
+            ("--label", kind.is_none() && !self.label.is_empty()),
+            ("--rows", kind.is_none() && self.rows.has_patterns()),
+        ];
+        match idle.iter().find(|(_, idle)| *idle) {
+            Some((option, _)) => {
+                Err(Error::usage(format!("this kind of figure has no {option}: leave it out")))
+            }
+            None => Ok(()),
+        }
     }
 
     fn options(&self) -> Options<'_> {

@@ -21,7 +21,7 @@ pub(super) fn show(files: &[PathBuf], rows: &RowArgs) -> Result<u8> {
         let file = known.read(path)?;
         file.runs.iter().filter(|run| !verdict::is_sweep(run)).for_each(|launch| store.launch(launch));
     }
-    let cases = rows.choose(store.into_cases())?;
+    let cases = rows.choose(store.into_cases(), "the files")?;
     if cases.is_empty() {
         return Err(Error::usage(
             "--samples draws rows of benchmarks, but there are none; ombx plot draws links",
