@@ -33,7 +33,12 @@ pub enum Kind {
 /// # Errors
 /// The rows do not fit the kind: there are none, they have different metrics, or there are too many.
 pub fn draw(kind: Kind, inputs: &[Input<'_>], options: &Options<'_>) -> Result<Drawing, PlotError> {
-    let series = series::collect(inputs)?;
+    let series = series::collect(inputs, options)?;
+    if kind != Kind::Curve && options.quantity.is_some() {
+        return Err(PlotError::Unfit(
+            "samples have the unit of their rows: only a curve shows another quantity".into(),
+        ));
+    }
     match kind {
         Kind::Curve => kind::curve::draw(series, options),
         Kind::Violin => kind::violin::draw(series, options),

@@ -1,5 +1,7 @@
 //! How a figure is drawn: its width, axes and texts.
 
+use crate::quantity::Quantity;
+
 /// Width of a figure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Width {
@@ -33,6 +35,8 @@ pub struct Options<'a> {
     pub y: Scale,
     /// Text above the figure.
     pub title: Option<&'a str>,
+    /// What a curve shows. `None`: what its rows are about, time or bandwidth.
+    pub quantity: Option<Quantity>,
     /// Texts of the legend, one per series, instead of names made from the rows. Empty: made from the rows.
     pub labels: &'a [String],
 }

@@ -1,6 +1,9 @@
 //! Series of a figure: rows that differ in message size only, and their names.
 
-use ombx_core::{result::Measurement, unit::Bytes};
+use ombx_core::{
+    result::{Headline, Measurement},
+    unit::Bytes,
+};
 use ombx_results::samples::CaseSamples;
 
 use crate::{error::PlotError, options::Options, quantity::Quantity, style::MAX_SERIES};
@@ -31,6 +34,8 @@ pub(crate) struct Series<'a> {
 /// A row over all launches, with its samples.
 pub(crate) struct Case<'a> {
     pub(crate) row: Measurement,
+    /// What a curve shows of the row.
+    pub(crate) figure: Headline,
     pub(crate) samples: &'a CaseSamples,
 }
 
@@ -54,7 +59,7 @@ impl Case<'_> {
 }
 
 /// Forms series of rows, in the order of inputs and cases.
-pub(crate) fn collect<'a>(inputs: &[Input<'a>]) -> Result<Collected<'a>, PlotError> {
+pub(crate) fn collect<'a>(inputs: &[Input<'a>], options: &Options<'_>) -> Result<Collected<'a>, PlotError> {
     let mut series: Vec<Series<'a>> = Vec::new();
     let mut quantity = None;
     for input in inputs {
@@ -62,10 +67,13 @@ pub(crate) fn collect<'a>(inputs: &[Input<'a>]) -> Result<Collected<'a>, PlotErr
         let first = series.len();
         for samples in input.cases {
             let row = samples.estimate();
-            if row.headline().is_none() {
-                continue;
-            }
-            let of_row = Quantity::from(row.metric);
+            let figure = match options.quantity {
+                Some(Quantity::MessageRate) => row.message_rate(),
+                Some(quantity) => row.headline().filter(|_| quantity == Quantity::from(row.metric)),
+                None => row.headline(),
+            };
+            let Some(figure) = figure else { continue };
+            let of_row = options.quantity.unwrap_or(Quantity::from(row.metric));
             if *quantity.get_or_insert(of_row) != of_row {
                 return Err(PlotError::Mixed);
             }
@@ -76,7 +84,7 @@ pub(crate) fn collect<'a>(inputs: &[Input<'a>]) -> Result<Collected<'a>, PlotErr
             if setups > 1 {
                 parts.push(format!("setup {}", samples.setup + 1));
             }
-            let case = Case { row, samples };
+            let case = Case { row, figure, samples };
             match series[first..].iter_mut().find(|series| series.parts == parts) {
                 Some(known) => known.cases.push(case),
                 None => series.push(Series { parts, cases: vec![case] }),

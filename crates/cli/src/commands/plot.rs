@@ -7,7 +7,7 @@ use std::{
 
 use clap::{Args, ValueEnum};
 use ombx_core::error::{Error, Result};
-use ombx_plot::{Drawing, Input, Kind, Options, PlotError, Scale, Width};
+use ombx_plot::{Drawing, Input, Kind, Options, PlotError, Quantity, Scale, Width};
 use ombx_results::{
     file::RunWithRows,
     samples::{CaseSamples, SampleStore},
@@ -35,6 +35,9 @@ pub(crate) struct PlotArgs {
     /// Text in the legend, once per file or once per series; files with the same text are launches of one result
     #[arg(long, value_name = "TEXT")]
     label: Vec<String>,
+    /// Draw curves of messages per second instead of bytes per second
+    #[arg(long)]
+    message_rate: bool,
     /// Text above the figure
     #[arg(long, value_name = "TEXT")]
     title: Option<String>,
@@ -182,6 +185,7 @@ impl PlotArgs {
         let idle = [
             ("--x-axis", !x && self.x_axis != AxisScale::Auto),
             ("--y-axis", !y && self.y_axis != AxisScale::Auto),
+            ("--message-rate", self.message_rate && kind != Some(Kind::Curve)),
             ("--label", kind.is_none() && !self.label.is_empty()),
             ("--rows", kind.is_none() && self.rows.has_patterns()),
         ];
@@ -203,6 +207,7 @@ impl PlotArgs {
             x: self.x_axis.scale(),
             y: self.y_axis.scale(),
             title: self.title.as_deref(),
+            quantity: self.message_rate.then_some(Quantity::MessageRate),
             labels: if per_series { &self.label } else { &[] },
         }
     }

@@ -17,7 +17,7 @@ use crate::{
 pub(crate) fn draw(collected: Collected<'_>, options: &Options<'_>) -> Result<Drawing, PlotError> {
     let names = collected.names(options)?;
     let curves: Vec<Vec<(f64, Headline, Fill)>> =
-        collected.series.iter().map(|series| series.cases.iter().filter_map(point).collect()).collect();
+        collected.series.iter().map(|series| series.cases.iter().map(point).collect()).collect();
     let points = || curves.iter().flatten();
     let x = Axis::sizes(points().map(|(bytes, ..)| *bytes as u64), options.x);
     // A curve shows factors between sizes, so that Auto is logarithmic.
@@ -57,9 +57,9 @@ pub(crate) fn draw(collected: Collected<'_>, options: &Options<'_>) -> Result<Dr
 }
 
 /// Returns the size, the figure, and how the symbol of a row is filled.
-fn point(case: &Case<'_>) -> Option<(f64, Headline, Fill)> {
+fn point(case: &Case<'_>) -> (f64, Headline, Fill) {
     let fill = if case.row.doubts().next().is_some() { Fill::Hollow } else { Fill::Full };
-    Some((case.bytes() as f64, case.row.headline()?, fill))
+    (case.bytes() as f64, case.figure, fill)
 }
 
 /// Returns the outlines of the bands: one for each sequence of points with intervals.

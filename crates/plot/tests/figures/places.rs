@@ -1,7 +1,7 @@
 //! Places of marks, read from the SVG: the labels of ticks say which value is where.
 
-use ombx_core::unit::Bytes;
-use ombx_plot::{Input, Kind, Options, Scale, Width, draw, heat_map};
+use ombx_core::{benchmark::Metric, result::Measurement, unit::Bytes};
+use ombx_plot::{Input, Kind, Options, Quantity, Scale, Width, draw, heat_map};
 use ombx_results::{file, verdict::LinkSweep};
 use resvg::usvg::roxmltree::{Document, Node};
 
@@ -77,6 +77,22 @@ fn points_of_a_curve_are_at_their_values() {
             assert_near(found_y, place(&down, us, y != Scale::Linear));
         }
     }
+}
+
+#[test]
+fn message_rates_are_curves_of_their_own() {
+    let rows = power_law().into_iter().map(|row| Measurement { metric: Metric::Bandwidth, ..row }).collect();
+    let options = Options { quantity: Some(Quantity::MessageRate), ..Options::default() };
+    let cases = cases(&[rows]);
+    let inputs = [Input { label: "one", cases: &cases }];
+    let figure = draw(Kind::Curve, &inputs, &options).unwrap();
+    let down = ticks(figure.inline(), true);
+    // One message in 1, 10, 100 and 1000 us.
+    for (symbol, rate) in symbols(figure.inline()).into_iter().zip([1000.0, 100.0, 10.0, 1.0]) {
+        assert_near(symbol.1, place(&down, rate, true));
+    }
+    assert!(figure.inline().contains("message rate in kmsg/s"));
+    assert!(draw(Kind::Cdf, &inputs, &options).is_err());
 }
 
 #[test]
