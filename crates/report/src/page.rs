@@ -13,7 +13,7 @@ const STYLE: &str = include_str!("asset/page.css");
 const SCRIPT: &str = include_str!("asset/page.js");
 /// Content security policy. It allows the style sheet and the script above by their SHA-256, and nothing else.
 const POLICY: &str = "default-src 'none'; base-uri 'none'; form-action 'none'; \
-    style-src 'sha256-3HzrRFBIVkoudRcye7TS86T/VWHIxhQIM6cY7LufE2A='; script-src 'sha256-cxLBANRDckLJX9ifcZbj/vgttqhVn6A/FgMEeDGaWP4='";
+    style-src 'sha256-u5cT3apfHnYxYm+9mPWrQ39P5mj1fgu9dyFs1F1QTQ0='; script-src 'sha256-57fz5d/mfyBxLfz2yDNL+FGecIioDf9S0vMT5+eLPO0='";
 
 /// Returns the HTML page of a report.
 pub fn page(report: &Report<'_>) -> String {

@@ -37,6 +37,14 @@
     });
   }
 
+  // Print opens all details.
+  let folded = [];
+  addEventListener("beforeprint", () => {
+    folded = [...document.querySelectorAll("details:not([open])")];
+    for (const details of folded) details.open = true;
+  });
+  addEventListener("afterprint", () => { for (const details of folded) details.open = false; });
+
   // Each figure can be saved as it would look on white paper.
   const looks = ["fill", "stroke", "stroke-width", "stroke-dasharray", "stroke-linecap", "stroke-linejoin", "opacity", "display",
     "font-family", "font-size", "font-weight", "text-anchor"];
@@ -81,12 +89,4 @@
       svg.parentElement.after(button);
     }
   }
-
-  // Print opens all details.
-  let folded = [];
-  addEventListener("beforeprint", () => {
-    folded = [...document.querySelectorAll("details:not([open])")];
-    for (const details of folded) details.open = true;
-  });
-  addEventListener("afterprint", () => { for (const details of folded) details.open = false; });
 }

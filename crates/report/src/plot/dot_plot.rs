@@ -1,14 +1,13 @@
 //! Dot plot for figures of one size each, such as all synchronisations of an operation: one line per name.
 
 use maud::{Markup, html};
-use ombx_plot::Quantity;
 use ombx_results::{
     number::{Decimals, tick_label},
     plot::{LogAxis, Ticks},
 };
 
 use crate::plot::{
-    label::{describe, shortened},
+    label::{Quantity, describe, shortened},
     line_chart::{BESIDE, MAX_DOTS, Point},
     svg::{dots, n, symbol},
 };

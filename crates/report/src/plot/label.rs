@@ -1,6 +1,6 @@
 //! Text of figures in charts.
 
-use ombx_plot::Quantity;
+pub(crate) use ombx_plot::Quantity;
 use ombx_results::number::Decimals;
 
 use crate::plot::line_chart::Point;

@@ -5,14 +5,13 @@ use ombx_core::{
     result::{Headline, Measurement},
     unit::Bytes,
 };
-use ombx_plot::Quantity;
 use ombx_results::{
     number::{figure, tick_label},
     plot::{LogAxis, Ticks, extent},
 };
 
 use crate::plot::{
-    label::describe,
+    label::{Quantity, describe},
     svg::{dots, interval, n, polyline, symbol},
 };
 
