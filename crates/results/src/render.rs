@@ -3,6 +3,7 @@
 mod broadcasts;
 pub mod compare;
 mod csv;
+mod document;
 mod grid;
 mod links;
 mod openmetrics;
@@ -17,6 +18,7 @@ use std::io::{Result, Write};
 pub use self::{
     broadcasts::Broadcasts,
     csv::{Csv, LinksCsv},
+    document::{Document, Markup},
     links::Links,
     openmetrics::OpenMetrics,
     osu::{OsuColumns, OsuTable},
