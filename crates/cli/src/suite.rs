@@ -38,6 +38,11 @@ const BUILT_IN: [(&str, &str); 5] = [
     ("smoke", include_str!("../../../suites/smoke.toml")),
 ];
 
+/// Returns the names of the suites that are part of ombx.
+pub(crate) fn built_in() -> impl Iterator<Item = &'static str> {
+    BUILT_IN.into_iter().map(|(name, _)| name)
+}
+
 pub(crate) struct Resolved {
     pub(crate) about: String,
     /// Options of each entry as on a command line, and its benchmarks and plan.

@@ -1,6 +1,7 @@
 //! Text table: one per benchmark and choice of axes, with the marks of each row.
 
 mod cells;
+mod fit;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -8,6 +9,7 @@ use std::{
 };
 
 pub use self::cells::{FormattedRow, Scope, column_titles, format_row};
+use self::fit::{Fitted, fitted};
 use super::{
     Paint, Renderer,
     grid::grid,
@@ -50,6 +52,8 @@ pub struct Table {
     least: Level,
     /// Width of the charts below tables, or `None` for no charts.
     plot: Option<usize>,
+    /// Width of the terminal, or `None` without a limit.
+    columns: Option<usize>,
 }
 
 /// Advice of a mark from the first row that has it, and the number of rows with different advice.
@@ -151,6 +155,12 @@ impl Table {
         Table { plot: Some(columns), ..self }
     }
 
+    /// Fits tables to this many columns. Spare columns are left out, and the last one is broken into lines.
+    #[must_use]
+    pub fn fitting(self, columns: Option<usize>) -> Table {
+        Table { columns, ..self }
+    }
+
     fn note(&mut self, notice: &Mark) {
         let (word, advice) = (plain(&notice.code.replace('_', " ")), plain(&notice.advice));
         let note = self.notes.entry(word).or_insert_with(|| Note { advice: advice.clone(), others: 0 });
@@ -164,7 +174,12 @@ impl Table {
         }
         writeln!(out, "\n{}", self.paint.heading(&self.heading))?;
         if !self.rows.is_empty() {
-            writeln!(out, "{}", self.grid())?;
+            let (grid, left_out) = self.grid();
+            writeln!(out, "{grid}")?;
+            if let (Some(columns), false) = (self.columns, left_out.is_empty()) {
+                let left_out = left_out.join(", ");
+                writeln!(out, "  {columns} columns are too few for: {left_out} (--format csv has all)")?;
+            }
         }
         for drawing in self.drawings.drain(..) {
             writeln!(out, "\n{drawing}")?;
@@ -201,20 +216,23 @@ impl Table {
         out.flush()
     }
 
-    fn grid(&self) -> String {
+    /// Returns the table, and the titles of the columns that did not fit.
+    fn grid(&self) -> (String, Vec<String>) {
         let figures: BTreeSet<&str> =
             self.rows.iter().flat_map(FormattedRow::figures).filter(|name| !is_part(name)).collect();
         let titles = column_titles(self.metric, self.scope, &figures);
+        let rows = self.rows.iter().map(|row| row.cells(&figures)).collect();
+        let Fitted { titles, rows, left_out } = fitted(titles, rows, self.columns);
         let last = titles.len() - 1;
         let mut grid = grid(titles, 0..last);
-        for row in self.rows.iter().map(|row| row.cells(&figures)) {
+        for row in rows {
             // Only the last cell is coloured: escape sequences would count in the width of other columns.
+            let painted =
+                |cell: &str| cell.lines().map(|line| self.paint.warning(line)).collect::<Vec<_>>().join("\n");
             let cells = row.iter().enumerate();
-            grid.add_row(
-                cells.map(|(i, cell)| if i == last { self.paint.warning(cell) } else { cell.clone() }),
-            );
+            grid.add_row(cells.map(|(i, cell)| if i == last { painted(cell) } else { cell.clone() }));
         }
-        grid.trim_fmt()
+        (grid.trim_fmt(), left_out)
     }
 }
 
