@@ -16,7 +16,7 @@ use ombx_core::{
     measure::runner::Part,
 };
 
-pub(crate) use self::file::Suite;
+pub(crate) use self::{file::Suite, layer::applies};
 use self::{
     file::{Entry, PREFIX, is_suite},
     layer::Layer,
