@@ -50,11 +50,12 @@ pub(crate) fn list(registry: &Registry, parser: &Command, args: &ListArgs) -> Re
         format!("{:#}\n", Value::from(all))
     } else if args.long {
         let all: String = benches.iter().map(|b| long(b, columns)).collect();
-        format!("{all}{LETTERS}\n")
+        let letters = columns.map_or(vec![LETTERS.to_owned()], |columns| wrapped(LETTERS, columns));
+        format!("{all}{}\n", letters.join("\n"))
     } else if let Some(suite) = &suite {
         entries(suite, columns)
     } else {
-        let more = if args.patterns.is_empty() { hints() } else { String::new() };
+        let more = if args.patterns.is_empty() { hints(columns) } else { String::new() };
         short(&benches, columns) + &more
     })
 }
@@ -78,39 +79,46 @@ fn short(benches: &[&Benchmark], columns: Option<usize>) -> String {
         if !text.is_empty() {
             text.push('\n');
         }
-        text += &format!("{name}{about}\n");
+        let heading = format!("{name}{about}");
+        text += &match columns {
+            Some(columns) => wrapped(&heading, columns).join("\n"),
+            None => heading,
+        };
+        text.push('\n');
         let width = family.iter().map(|b| b.name.len()).max().unwrap_or_default();
         for b in family {
-            text += &line(b, width, columns);
+            let unavailable = (b.available)().err().map(|why| format!(" (unavailable: {why})"));
+            let about = format!("{}{}", b.about, unavailable.unwrap_or_default());
+            text += &beside(b.name, width, &about, columns);
         }
     }
     text
 }
 
-/// Returns name and sentence, side by side if the terminal has room for both.
-fn line(b: &Benchmark, width: usize, columns: Option<usize>) -> String {
-    let unavailable = (b.available)().err().map(|why| format!(" (unavailable: {why})")).unwrap_or_default();
-    let about = format!("{}{unavailable}", b.about);
-    let Some(columns) = columns else { return format!("  {:width$}  {about}\n", b.name) };
-    let (before, beside) = (width + 4, columns.saturating_sub(width + 4));
-    if beside >= NARROWEST {
-        let lines = wrapped(&about, beside).join(&format!("\n{:before$}", ""));
-        format!("  {:width$}  {lines}\n", b.name)
+/// Returns a name and a sentence, side by side if the terminal has room for both.
+fn beside(name: &str, width: usize, about: &str, columns: Option<usize>) -> String {
+    let Some(columns) = columns else { return format!("  {name:width$}  {about}\n") };
+    let (before, room) = (width + 4, columns.saturating_sub(width + 4));
+    if room >= NARROWEST {
+        let lines = wrapped(about, room).join(&format!("\n{:before$}", ""));
+        format!("  {name:width$}  {lines}\n")
     } else {
-        let lines = wrapped(&about, columns.saturating_sub(INDENT)).join(&format!("\n{:INDENT$}", ""));
-        format!("  {}\n{:INDENT$}{lines}\n", b.name, "")
+        let lines = wrapped(about, columns.saturating_sub(INDENT)).join(&format!("\n{:INDENT$}", ""));
+        format!("  {name}\n{:INDENT$}{lines}\n", "")
     }
 }
 
 /// Returns what can be asked next.
-fn hints() -> String {
+fn hints(columns: Option<usize>) -> String {
     let suites: Vec<String> = suite::built_in().map(|name| format!("suite:{name}")).collect();
-    format!(
-        "\nombx list p2p            one family, or a glob such as 'rma.put*'\n\
-         ombx list p2p.bw --long  what is timed, calls, formula, axes and sizes\n\
-         ombx list suite:smoke    a suite; there are: {}\n",
-        suites.join(" ")
-    )
+    let hints = [
+        ("ombx list p2p", "one family; or a glob such as 'rma.put*'"),
+        ("ombx list p2p.bw --long", "what is timed, calls, formula, axes and sizes"),
+        ("ombx list suite:smoke", &format!("a suite; there are {}", suites.join(", "))),
+    ];
+    let width = hints.iter().map(|(command, _)| command.len()).max().unwrap_or_default();
+    let lines = hints.iter().map(|(command, about)| beside(command, width, about, columns));
+    format!("\nnext\n{}", lines.collect::<String>())
 }
 
 /// Returns all details of a benchmark.

@@ -81,7 +81,6 @@ impl Progress {
 
     pub(crate) fn done(&self) {
         if let Some(bar) = &self.bar {
-            bar.set_draw_target(ProgressDrawTarget::stderr_with_hz(20));
             bar.finish_and_clear();
         }
     }

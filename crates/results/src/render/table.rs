@@ -14,7 +14,7 @@ use super::{
     Paint, Renderer,
     grid::grid,
     pipeline::{drawing, is_part},
-    plain,
+    plain, wrapped,
 };
 use crate::{file::RunOutcome, plot::curve, publishable::Publishable, run_info::banner};
 use ombx_core::{
@@ -72,7 +72,7 @@ impl Renderer for Table {
         (self.runs, self.explained) = (self.runs + 1, BTreeSet::new());
         self.scope = Scope::of(run);
         self.publishable = Publishable::default();
-        writeln!(out, "{}", plain(&banner(run)))?;
+        writeln!(out, "{}", self.sentence(&plain(&banner(run))))?;
         let clock = &run.clock;
         let launches = match (self.scope, run.plan.get("launches")) {
             (Scope::Launches, Some(count)) => format!("{count} launches, cases in random order"),
@@ -82,7 +82,7 @@ impl Renderer for Table {
             "{launches} · clock {}, {} ns per reading · started {}",
             clock.source, clock.overhead_ns, run.started
         );
-        writeln!(out, "{}", plain(&line))
+        writeln!(out, "{}", self.sentence(&plain(&line)))
     }
 
     fn case(&mut self, out: &mut dyn Write, row: &Measurement) -> Result<()> {
@@ -120,10 +120,10 @@ impl Renderer for Table {
             writeln!(out, "no rows")?;
         }
         if !self.publishable.is_empty() {
-            writeln!(out, "\n{}", plain(&self.publishable.to_string()))?;
+            writeln!(out, "\n{}", self.sentence(&plain(&self.publishable.to_string())))?;
         }
         if std::mem::take(&mut self.of_one_launch) > 0 {
-            writeln!(out, "{ONE_LAUNCH}")?;
+            writeln!(out, "{}", self.sentence(ONE_LAUNCH))?;
         }
         let after = row_count(tally.cases);
         match outcome {
@@ -167,6 +167,19 @@ impl Table {
         note.others += usize::from(note.advice != advice);
     }
 
+    /// Returns a sentence, broken into lines that fit. Lines after the first are indented.
+    fn sentence(&self, text: &str) -> String {
+        match self.columns {
+            Some(columns) => wrapped(text, columns.saturating_sub(4)).join("\n    "),
+            None => text.to_owned(),
+        }
+    }
+
+    /// Prints a sentence below a table.
+    fn say(&self, out: &mut dyn Write, text: &str) -> Result<()> {
+        writeln!(out, "  {}", self.sentence(text))
+    }
+
     /// Prints the collected rows.
     fn flush(&mut self, out: &mut dyn Write) -> Result<()> {
         if self.rows.is_empty() && self.skips.is_empty() {
@@ -178,7 +191,10 @@ impl Table {
             writeln!(out, "{grid}")?;
             if let (Some(columns), false) = (self.columns, left_out.is_empty()) {
                 let left_out = left_out.join(", ");
-                writeln!(out, "  {columns} columns are too few for: {left_out} (--format csv has all)")?;
+                self.say(
+                    out,
+                    &format!("{columns} columns are too few for: {left_out} (--format csv has all)"),
+                )?;
             }
         }
         for drawing in self.drawings.drain(..) {
@@ -188,10 +204,10 @@ impl Table {
             writeln!(out, "  {}", self.paint.bad(&failure))?;
         }
         for (why, count) in std::mem::take(&mut self.skips) {
-            writeln!(out, "  skipped {}: {why}", row_count(count as u64))?;
+            self.say(out, &format!("skipped {}: {why}", row_count(count as u64)))?;
         }
         for why in std::mem::take(&mut self.absent) {
-            writeln!(out, "  n/a: {why}")?;
+            self.say(out, &format!("n/a: {why}"))?;
         }
         for (word, Note { advice, others }) in std::mem::take(&mut self.notes) {
             // Advice that repeats in a run is printed once.
@@ -201,7 +217,7 @@ impl Table {
                 } else {
                     String::new()
                 };
-                writeln!(out, "  {word}: {advice}{others}")?;
+                self.say(out, &format!("{word}: {advice}{others}"))?;
             }
         }
         if let (Some(columns), Some(metric)) = (self.plot, self.metric) {

@@ -1,10 +1,10 @@
 //! What is offered: commands and options that are not internal, names of benchmarks, suites and OSU programs, and axes of the
 //! benchmarks on the command line.
 
-use std::ffi::OsStr;
+use std::{ffi::OsStr, path::Path};
 
 use clap::{Arg, ArgAction, Command, ValueHint};
-use clap_complete::engine::{ArgValueCompleter, CompletionCandidate};
+use clap_complete::engine::{ArgValueCompleter, CompletionCandidate, PathCompleter, ValueCompleter};
 use ombx_core::benchmark::{Choice, Registry};
 
 use super::words::Typed;
@@ -26,9 +26,11 @@ pub(super) fn offered(registry: &Registry, parser: &Command, typed: &Typed) -> C
         .iter()
         .flat_map(|bench| bench.osu_names().map(|osu| (osu.name.to_owned(), bench.name.to_owned())))
         .collect();
-    let runs = names(beginnings(registry), [benchmarks.clone(), osu.clone(), suites()].concat());
-    let listed = names(beginnings(registry), [families, benchmarks, osu.clone(), suites()].concat());
-    let osu = names(Vec::new(), osu);
+    let runs =
+        names(beginnings(registry), [benchmarks.clone(), osu.clone(), suites()].concat(), Suites::InFiles);
+    let listed =
+        names(beginnings(registry), [families, benchmarks, osu.clone(), suites()].concat(), Suites::InFiles);
+    let osu = names(Vec::new(), osu, Suites::None);
     let of_command = |command: Command| {
         let completer = |id: &str| match (command.get_name(), id) {
             ("run" | "ab", "patterns") => Some(runs.clone()),
@@ -36,7 +38,7 @@ pub(super) fn offered(registry: &Registry, parser: &Command, typed: &Typed) -> C
             ("osu", "name") => Some(osu.clone()),
             _ => None,
         };
-        let has_words = command.get_positionals().next().is_some();
+        let has_words = command.get_positionals().next().is_some() || command.has_subcommands();
         command.clone().mut_args(|arg| {
             let arg = match completer(arg.get_id().as_str()) {
                 Some(completer) => arg.add(completer),
@@ -100,8 +102,15 @@ fn applies(arg: &Arg, chosen: &[Choice]) -> bool {
     chosen.is_empty() || arg.get_long().is_none_or(|name| suite::applies(name, chosen))
 }
 
+/// Whether a word can be the file of a suite.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Suites {
+    InFiles,
+    None,
+}
+
 /// Returns a completer of names that begin like the word. For an empty word it offers the beginnings only, if there are any.
-fn names(beginnings: Vec<Candidate>, names: Vec<Candidate>) -> ArgValueCompleter {
+fn names(beginnings: Vec<Candidate>, names: Vec<Candidate>, suites: Suites) -> ArgValueCompleter {
     ArgValueCompleter::new(move |current: &OsStr| {
         let current = current.to_string_lossy();
         let offered = if current.is_empty() && !beginnings.is_empty() { &beginnings } else { &names };
@@ -111,7 +120,13 @@ fn names(beginnings: Vec<Candidate>, names: Vec<Candidate>) -> ArgValueCompleter
         let candidate = |(name, about): &Candidate| {
             CompletionCandidate::new(name.clone()).help(Some(about.clone().into()))
         };
-        offered.into_iter().map(candidate).collect()
+        match offered.is_empty() {
+            true if suites == Suites::InFiles => {
+                let suite = |path: &Path| path.is_dir() || path.extension().is_some_and(|end| end == "toml");
+                PathCompleter::any().filter(suite).complete(OsStr::new(&*current))
+            }
+            _ => offered.into_iter().map(candidate).collect(),
+        }
     })
 }
 

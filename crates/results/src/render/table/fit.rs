@@ -2,9 +2,9 @@
 
 use ombx_core::result::MESSAGE_RATE_UNIT;
 
-use crate::render::wrapped;
+use super::wrapped;
 
-/// Titles of columns that can be left out, the first ones first. Percentiles follow them.
+/// Titles of columns that are left out first. Percentiles follow them.
 const SPARE: [&str; 4] = ["min launch", "max launch", "min", "max"];
 /// Titles of columns that are left out after the percentiles.
 const COUNTS: [&str; 3] = [MESSAGE_RATE_UNIT, "launches", "samples"];
@@ -29,8 +29,13 @@ pub(super) fn fitted(titles: Vec<String>, rows: Vec<Vec<String>>, columns: Optio
     while table.least_width() > columns
         && let Some(spare) = table.spare()
     {
-        table.rows.iter_mut().for_each(|row| _ = row.remove(spare));
-        table.left_out.push(table.titles.remove(spare));
+        table.leave_out(spare);
+        // The smallest value says little without the largest.
+        if table.left_out.last().is_some_and(|title| SPARE.contains(&title.as_str()))
+            && let Some(largest) = table.spare()
+        {
+            table.leave_out(largest);
+        }
     }
     let last = table.titles.len() - 1;
     let left = columns.saturating_sub(table.before_last()).max(NARROWEST);
@@ -47,6 +52,11 @@ impl Fitted {
         };
         let of = |names: &[&str]| names.iter().find_map(|name| titled(name));
         of(&SPARE).or_else(|| self.titles.iter().rposition(percentile)).or_else(|| of(&COUNTS))
+    }
+
+    fn leave_out(&mut self, column: usize) {
+        self.rows.iter_mut().for_each(|row| _ = row.remove(column));
+        self.left_out.push(self.titles.remove(column));
     }
 
     fn width(&self, column: usize) -> usize {
@@ -93,14 +103,14 @@ mod tests {
             fitted(titles, rows, columns).left_out
         };
         assert!(left_out(None).is_empty() && left_out(Some(120)).is_empty());
-        assert_eq!(left_out(Some(80)), ["min launch"]);
+        assert_eq!(left_out(Some(80)), ["min launch", "max launch"]);
         assert_eq!(left_out(Some(60)), ["min launch", "max launch", "p99"]);
     }
 
     #[test]
     fn marks_are_broken_between_words() {
         let (titles, rows) = table();
-        let fitted = fitted(titles, rows, Some(80));
+        let fitted = fitted(titles, rows, Some(60));
         let marks = fitted.rows[1].last().unwrap();
         assert_eq!(marks, "waited 5% (up to\n8%), bimodal");
     }
