@@ -47,7 +47,8 @@ fn front(parser: &Command, commands: &[&Command]) -> io::Result<String> {
 /// Returns the page of a command.
 fn page(command: &Command) -> io::Result<String> {
     let name = command.get_name();
-    let man = Man::new(command.clone()).title(format!("ombx-{name}")).date("").manual("ombx");
+    let source = format!("ombx {}", env!("CARGO_PKG_VERSION"));
+    let man = Man::new(command.clone()).title(format!("ombx-{name}")).date("").source(source).manual("ombx");
     let mut text = Vec::new();
     man.render_title(&mut text)?;
     let mut roff = Roff::new();
