@@ -23,6 +23,7 @@ use ombx_core::{
 
 use crate::{
     arguments::{axes, mistake},
+    output::stdout,
     role,
 };
 
@@ -127,7 +128,10 @@ pub(crate) fn dispatch(registry: &Registry, words: Vec<OsString>) -> Result<u8> 
         Command::Compare(args) => compare::compare(&args),
         Command::Ab(args) => ab::ab(registry, &parser, matches, *args, chosen),
         Command::Report(args) => report::report(&args),
-        Command::Help(args) => help::help(registry, args),
+        Command::Help(args) => match args.page() {
+            Some(text) => stdout::print(text),
+            None => dispatch(registry, args.words()),
+        },
         Command::Completions(args) => completions::completions(&args),
         #[cfg(feature = "sockets")]
         Command::PipelineProcess { .. } => Ok(ombx_sockets::pipeline::serve()),

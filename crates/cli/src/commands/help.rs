@@ -10,11 +10,9 @@ use clap::{
     Args, Command,
     builder::{PossibleValue, PossibleValuesParser},
 };
-use ombx_core::{benchmark::Registry, error::Result};
 use ombx_results::render::wrapped;
 
-use super::dispatch;
-use crate::output::{stdout, terminal};
+use crate::output::terminal;
 
 /// Width of pages without a terminal.
 const COLUMNS: usize = 100;
@@ -65,15 +63,20 @@ fn visible(parser: &Command) -> Vec<&Command> {
     commands
 }
 
-pub(crate) fn help(registry: &Registry, args: HelpArgs) -> Result<u8> {
-    let columns = terminal::columns().unwrap_or(COLUMNS);
-    match args.topic.as_deref() {
-        Some(MARKS) => stdout::print(marks(columns)),
-        Some(EXIT_CODES) => stdout::print(exit_codes(columns)),
-        command => {
-            let words = ["ombx"].into_iter().chain(command).chain(["--help"]);
-            dispatch(registry, words.map(OsString::from).collect())
+impl HelpArgs {
+    /// Returns the text of a page; `None` for the help of a command.
+    pub(super) fn page(&self) -> Option<String> {
+        let columns = terminal::columns().unwrap_or(COLUMNS);
+        match self.topic.as_deref() {
+            Some(MARKS) => Some(marks(columns)),
+            Some(EXIT_CODES) => Some(exit_codes(columns)),
+            _ => None,
         }
+    }
+
+    /// Returns the command line that prints the help of the command.
+    pub(super) fn words(&self) -> Vec<OsString> {
+        ["ombx"].into_iter().chain(self.topic.as_deref()).chain(["--help"]).map(OsString::from).collect()
     }
 }
 
@@ -105,6 +108,8 @@ fn paragraph(name: &str, before: usize, text: &str, columns: usize) -> String {
 
 #[cfg(test)]
 mod tests {
+    use ombx_core::benchmark::Registry;
+
     use super::*;
     use crate::commands::{parser, tests::prepare};
 

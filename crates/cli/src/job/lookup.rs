@@ -41,7 +41,7 @@ fn better(registry: &Registry, wrong: &str) -> Option<String> {
     if registry.all().iter().any(|bench| families::of(bench) == wrong) {
         return Some(format!("; did you mean '{wrong}.*'?"));
     }
-    match counterparts::named(wrong) {
+    match counterparts::named(registry, wrong) {
         Some(counterpart) => Some(format!("; {counterpart}")),
         None => nearest(registry, wrong).map(|name| format!("; did you mean {name}?")),
     }

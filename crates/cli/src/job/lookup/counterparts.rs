@@ -1,5 +1,7 @@
 //! Names of other benchmark suites, and the benchmarks of ombx that measure the same.
 
+use ombx_core::benchmark::Registry;
+
 /// A suite with its names and their counterparts: a benchmark, and options if it needs any.
 struct OtherSuite {
     name: &'static str,
@@ -86,10 +88,12 @@ const OTHERS: [OtherSuite; 6] = [
 ];
 
 /// Returns what leads from a name of another suite to the benchmark here: `PingPong of IMB is p2p.latency`. Letter case does not count.
-pub(super) fn named(name: &str) -> Option<String> {
+/// Returns `None` too if this program has no such benchmark.
+pub(super) fn named(registry: &Registry, name: &str) -> Option<String> {
     let plain = |name: &str| name.to_ascii_lowercase().replace(['-', ' '], "_");
     OTHERS.iter().find_map(|suite| {
         let (theirs, ours) = suite.benchmarks.iter().find(|(theirs, _)| plain(theirs) == plain(name))?;
+        registry.get(ours.split(' ').next().unwrap_or_default()).ok()?;
         Some(match theirs.eq_ignore_ascii_case(suite.name) {
             true => format!("what {} measures is {ours}", suite.name),
             false => format!("{theirs} of {} is {ours}", suite.name),
@@ -101,23 +105,26 @@ pub(super) fn named(name: &str) -> Option<String> {
 mod tests {
     use super::*;
 
+    #[cfg(all(feature = "mpi", feature = "sockets"))]
     #[test]
     fn names_of_other_suites_are_known_in_any_case() {
+        let registry = Registry::load().unwrap();
         for (name, expected) in [
             ("PingPong", "PingPong of IMB is p2p.latency"),
             ("pingpong", "PingPong of IMB is p2p.latency"),
             ("iperf3", "what iperf3 measures is sockets.bw"),
             ("tcp_rr", "TCP_RR of netperf is sockets.latency"),
         ] {
-            assert_eq!(named(name).as_deref(), Some(expected));
+            assert_eq!(named(&registry, name).as_deref(), Some(expected));
         }
-        assert_eq!(named("p2p.latency"), None);
+        assert_eq!(named(&registry, "p2p.latency"), None);
+        assert_eq!(named(&Registry::of([].into_iter()).unwrap(), "PingPong"), None);
     }
 
     #[cfg(all(feature = "mpi", feature = "sockets"))]
     #[test]
     fn every_counterpart_is_accepted_by_run() {
-        let registry = ombx_core::benchmark::Registry::load().unwrap();
+        let registry = Registry::load().unwrap();
         for (_, ours) in OTHERS.iter().flat_map(|suite| suite.benchmarks) {
             let line = format!("ombx run {ours}");
             crate::commands::tests::prepare(&registry, &line).unwrap_or_else(|e| panic!("{line}: {e}"));
