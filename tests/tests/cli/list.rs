@@ -85,6 +85,11 @@ fn names_of_other_suites_lead_to_their_counterparts() {
     ] {
         Job::ombx("run").arg(name).run().expect(2).complains(&[hint]);
     }
+    let list = Job::ombx("list PingPong").run().expect(0).stdout;
+    assert!(
+        list.starts_with("PingPong of IMB is p2p.latency\n") && list.contains("blocking ping-pong"),
+        "{list}"
+    );
 }
 
 #[test]

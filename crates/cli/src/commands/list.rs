@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::{
     families,
-    job::selection,
+    job::{lookup::counterpart, selection},
     output::{stdout, terminal},
     suite::{self, Resolved},
 };
@@ -40,7 +40,7 @@ pub(crate) fn list(registry: &Registry, parser: &Command, args: &ListArgs) -> Re
         (Some(suite), _) => suite.benchmarks(),
         (None, []) => registry.all().to_vec(),
         (None, patterns) => {
-            let patterns: Vec<String> = patterns.iter().map(|word| families::glob(registry, word)).collect();
+            let patterns: Vec<String> = patterns.iter().map(|word| pattern(registry, word)).collect();
             selection::benchmarks(registry, &patterns)?.iter().map(|c| c.bench).collect()
         }
     };
@@ -56,8 +56,22 @@ pub(crate) fn list(registry: &Registry, parser: &Command, args: &ListArgs) -> Re
         entries(suite, columns)
     } else {
         let more = if args.patterns.is_empty() { hints(columns) } else { String::new() };
-        short(&benches, columns) + &more
+        counterparts(registry, &args.patterns) + &short(&benches, columns) + &more
     })
+}
+
+/// Returns the pattern that a word stands for: a family, a name of another suite, or a pattern.
+fn pattern(registry: &Registry, word: &str) -> String {
+    match counterpart(registry, word) {
+        Some(counterpart) => counterpart.name.to_owned(),
+        None => families::glob(registry, word),
+    }
+}
+
+/// Returns a sentence about each name of another suite.
+fn counterparts(registry: &Registry, words: &[String]) -> String {
+    let named = words.iter().filter_map(|word| counterpart(registry, word));
+    named.map(|counterpart| format!("{}\n\n", counterpart.sentence)).collect()
 }
 
 /// Returns the options and benchmarks of each entry of a suite.

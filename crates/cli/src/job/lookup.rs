@@ -7,6 +7,7 @@ use ombx_core::{
     error::{Error, Result},
 };
 
+pub(crate) use self::counterparts::counterpart;
 use crate::families;
 
 /// Longest text for which a similar name is searched.
@@ -41,8 +42,8 @@ fn better(registry: &Registry, wrong: &str) -> Option<String> {
     if registry.all().iter().any(|bench| families::of(bench) == wrong) {
         return Some(format!("; did you mean '{wrong}.*'?"));
     }
-    match counterparts::named(registry, wrong) {
-        Some(counterpart) => Some(format!("; {counterpart}")),
+    match counterpart(registry, wrong) {
+        Some(counterpart) => Some(format!("; {}", counterpart.sentence)),
         None => nearest(registry, wrong).map(|name| format!("; did you mean {name}?")),
     }
 }

@@ -8,6 +8,9 @@ struct OtherSuite {
     benchmarks: &'static [(&'static str, &'static str)],
 }
 
+/// Longer words are no names.
+const LONGEST_NAME: usize = 64;
+
 const OTHERS: [OtherSuite; 6] = [
     OtherSuite {
         name: "IMB",
@@ -87,23 +90,38 @@ const OTHERS: [OtherSuite; 6] = [
     OtherSuite { name: "LinkTest", benchmarks: &[("LinkTest", "p2p.link")] },
 ];
 
-/// Returns what leads from a name of another suite to the benchmark here: `PingPong of IMB is p2p.latency`. Letter case does not count.
-/// Returns `None` too if this program has no such benchmark.
-pub(super) fn named(registry: &Registry, name: &str) -> Option<String> {
+/// What leads from a name of another suite to a benchmark here.
+pub(crate) struct Counterpart {
+    /// The benchmark.
+    pub(crate) name: &'static str,
+    /// A sentence about it: `PingPong of IMB is p2p.latency`.
+    pub(crate) sentence: String,
+}
+
+/// Returns the counterpart of a name, if this program has it. Letter case does not count.
+pub(crate) fn counterpart(registry: &Registry, name: &str) -> Option<Counterpart> {
     let plain = |name: &str| name.to_ascii_lowercase().replace(['-', ' '], "_");
+    // No name is longer, and a long word would be compared for long.
+    let wanted = plain(name.get(..LONGEST_NAME.min(name.len())).filter(|start| *start == name)?);
     OTHERS.iter().find_map(|suite| {
-        let (theirs, ours) = suite.benchmarks.iter().find(|(theirs, _)| plain(theirs) == plain(name))?;
-        registry.get(ours.split(' ').next().unwrap_or_default()).ok()?;
-        Some(match theirs.eq_ignore_ascii_case(suite.name) {
+        let (theirs, ours) = suite.benchmarks.iter().find(|(theirs, _)| plain(theirs) == wanted)?;
+        let name = ours.split(' ').next().unwrap_or_default();
+        registry.get(name).ok()?;
+        let sentence = match theirs.eq_ignore_ascii_case(suite.name) {
             true => format!("what {} measures is {ours}", suite.name),
             false => format!("{theirs} of {} is {ours}", suite.name),
-        })
+        };
+        Some(Counterpart { name, sentence })
     })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn sentence(registry: &Registry, name: &str) -> Option<String> {
+        counterpart(registry, name).map(|counterpart| counterpart.sentence)
+    }
 
     #[cfg(all(feature = "mpi", feature = "sockets"))]
     #[test]
@@ -115,10 +133,11 @@ mod tests {
             ("iperf3", "what iperf3 measures is sockets.bw"),
             ("tcp_rr", "TCP_RR of netperf is sockets.latency"),
         ] {
-            assert_eq!(named(&registry, name).as_deref(), Some(expected));
+            assert_eq!(sentence(&registry, name).as_deref(), Some(expected));
         }
-        assert_eq!(named(&registry, "p2p.latency"), None);
-        assert_eq!(named(&Registry::of([].into_iter()).unwrap(), "PingPong"), None);
+        assert_eq!(sentence(&registry, "p2p.latency"), None);
+        assert_eq!(sentence(&registry, &"PingPong".repeat(10_000)), None);
+        assert_eq!(sentence(&Registry::of([].into_iter()).unwrap(), "PingPong"), None);
     }
 
     #[cfg(all(feature = "mpi", feature = "sockets"))]
