@@ -15,7 +15,7 @@ mod show;
 
 use std::ffi::OsString;
 
-use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
+use clap::{ColorChoice, CommandFactory, FromArgMatches, Parser, Subcommand};
 use ombx_core::{
     benchmark::Registry,
     error::{Error, Result},
@@ -23,7 +23,7 @@ use ombx_core::{
 
 use crate::{
     arguments::{axes, mistake},
-    output::stdout,
+    output::{stdout, terminal},
     role,
 };
 
@@ -105,7 +105,8 @@ pub(crate) fn parser(registry: &Registry) -> clap::Command {
 
 /// Runs the command that the words name and returns the exit code.
 pub(crate) fn dispatch(registry: &Registry, words: Vec<OsString>) -> Result<u8> {
-    let parser = parser(registry);
+    let colors = if terminal::stdout_is_coloured() { ColorChoice::Always } else { ColorChoice::Never };
+    let parser = parser(registry).color(colors);
     if let Some(shell) = completions::asking_shell() {
         return completions::answer(registry, &parser, shell);
     }

@@ -76,8 +76,11 @@ fn dumb_terminals_and_variables_turn_colours_off_and_on() {
 /// Open MPI's mpirun gives ranks a pseudo-terminal, wherever the user's output goes.
 #[test]
 fn ranks_of_a_launcher_print_no_escape_sequences_into_a_pipe() {
-    let done = Job::mpiexec(2, "run p2p.latency --sizes 8 --iterations 10").run().expect(0);
-    assert!(!done.stdout.contains('\x1b') && !done.stderr.contains('\x1b'), "{done}");
+    for (ranks, arguments) in [(2, "run p2p.latency --sizes 8 --iterations 10"), (1, "help run"), (1, "list")]
+    {
+        let done = Job::mpiexec(ranks, arguments).run().expect(0);
+        assert!(!done.stdout.contains('\x1b') && !done.stderr.contains('\x1b'), "{done}");
+    }
 }
 
 #[test]

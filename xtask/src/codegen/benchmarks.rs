@@ -58,7 +58,13 @@ fn section(page: &mut String, entry: &Value) {
         }
     }
     let mut facts = String::new();
-    for (key, label) in [("metric", "Metric"), ("ranks", "Ranks"), ("osu", "In OMB"), ("source", "Source")] {
+    for (key, label) in [
+        ("metric", "Metric"),
+        ("formula", "Figure"),
+        ("ranks", "Ranks"),
+        ("osu", "In OMB"),
+        ("source", "Source"),
+    ] {
         let text = if key == "source" { file_of(&text_of(&entry[key])) } else { text_of(&entry[key]) };
         if !text.is_empty() {
             // Writing to a String cannot fail.

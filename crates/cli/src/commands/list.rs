@@ -79,6 +79,7 @@ fn entries(suite: &Resolved, columns: Option<usize>) -> String {
     let mut text = format!("{}; ranks: {}\n", suite.about, suite.ranks);
     for (options, part) in &suite.parts {
         let benches: Vec<&Benchmark> = part.choices.iter().map(|choice| choice.bench).collect();
+        let options = columns.map_or(options.clone(), |columns| wrapped(options, columns).join("\n"));
         text += &format!("\n{options}\n{}", short(&benches, columns));
     }
     text
