@@ -27,6 +27,7 @@ pub(crate) fn page(entries: &[Value]) -> String {
     let mut page = String::from(
         "<!-- Written by `cargo xtask codegen` from `ombx list --json`. Edit the benchmarks' sources instead. -->\n\
          # Benchmarks\n\n\
+         The letters in figures are those of [Benchmarks defined](reference/benchmarks-defined.md).\n\n\
          | name | what it measures | metric | OSU name |\n|---|---|---|---|\n",
     );
     for entry in entries {
