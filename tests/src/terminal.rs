@@ -68,6 +68,13 @@ impl Terminal {
         lines.join("\n").trim_end().to_owned()
     }
 
+    /// Returns the lines on the screen as they were printed: a line that the terminal broke is one line.
+    pub fn printed(&self) -> Vec<String> {
+        let shown = self.tmux(&["capture-pane", "-p", "-J"]).output().expect("tmux can be started");
+        let text = String::from_utf8_lossy(&shown.stdout).into_owned();
+        text.lines().map(|line| line.trim_end().to_owned()).collect()
+    }
+
     /// Waits until the screen fulfils a condition, and returns it. Panics at the time limit.
     #[track_caller]
     pub fn until(&self, what: &str, condition: impl Fn(&str) -> bool) -> String {

@@ -121,6 +121,9 @@ impl Renderer for Table {
         }
         if !self.publishable.is_empty() {
             writeln!(out, "\n{}", self.sentence(&plain(&self.publishable.to_string())))?;
+            if let Some(verified) = self.publishable.verified() {
+                writeln!(out, "{}", self.sentence(&verified))?;
+            }
         }
         if std::mem::take(&mut self.of_one_launch) > 0 {
             writeln!(out, "{}", self.sentence(ONE_LAUNCH))?;
