@@ -108,10 +108,19 @@ fn paragraph(name: &str, before: usize, text: &str, columns: usize) -> String {
 
 #[cfg(test)]
 mod tests {
+    use clap::CommandFactory;
     use ombx_core::benchmark::Registry;
 
     use super::*;
-    use crate::commands::{parser, tests::prepare};
+    use crate::commands::{Cli, parser, tests::prepare};
+
+    /// The examples replace what a command says itself.
+    #[test]
+    fn no_command_has_another_end_of_its_help() {
+        for command in Cli::command().get_subcommands() {
+            assert!(command.get_after_help().is_none(), "{}: add it to the examples", command.get_name());
+        }
+    }
 
     #[test]
     fn every_command_has_examples_that_it_accepts() {
