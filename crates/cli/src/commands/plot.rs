@@ -17,9 +17,6 @@ use ombx_results::{
 use crate::{arguments::rows::RowArgs, output::target, result_file::KnownRuns};
 
 #[derive(Debug, Args)]
-#[command(
-    after_help = "Examples:\n  ombx plot p2p.jsonl -o latency.pdf --rows p2p.latency\n  ombx plot old.jsonl new.jsonl --label MPICH --label 'Open MPI' -o latency.pdf --rows p2p.latency\n  ombx plot p2p.jsonl -o tail.pdf --kind cdf --rows p2p.latency --sizes 8,64K\n  ombx plot links.jsonl -o links.png --width two-columns"
-)]
 pub(crate) struct PlotArgs {
     /// Result files; each is a series of its own
     #[arg(required = true)]
