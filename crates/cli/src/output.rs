@@ -106,13 +106,10 @@ impl Output {
     pub(crate) fn open(job: &Job) -> Result<Output> {
         let args = &job.output;
         let (format, color) = (args.format, args.color);
-        let file = match &args.out {
-            None => None,
-            Some(path) => {
-                let limit = time_limit::of_job(job.extent.time, job.start.timeout);
-                Some((path.clone(), target::create(path, limit).map_err(|e| unwritable(path, &e))?))
-            }
-        };
+        let limit = time_limit::of_job(job.extent.time, job.start.timeout);
+        let path = args.file.out.as_ref();
+        let opened = path.map(|path| target::open(path, args.file.existing(), limit)).transpose()?;
+        let file = path.cloned().zip(opened);
         let renderer = match (&job.work, &args.osu) {
             (Work::Links(task, _), _) => renderers::links(format, color, task.criteria.reference.clone()),
             (_, Some(columns)) => Some(renderers::osu(columns.clone())),

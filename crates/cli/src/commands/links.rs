@@ -70,7 +70,7 @@ pub(crate) struct LinksArgs {
     #[arg(long, value_name = "SEED", value_parser = values::number::<u64>(0..=u64::MAX), help_heading = "What is measured")]
     pub(crate) randomize: Option<u64>,
     /// Number of slowest links per size to measure again alone, in addition to those that stand out; 0: no link at all
-    #[arg(long, value_name = "K", default_value_t = 4, help_heading = "What is measured")]
+    #[arg(long, value_name = "K", default_value_t = 4, value_parser = values::number::<u32>(0..=u32::MAX), help_heading = "What is measured")]
     pub(crate) retest: u32,
     /// Limit that every link must keep, for example: --expect 'latency<2us' (smallest size) --expect 'bw>11GB/s' (largest size);
     /// can be repeated
@@ -235,6 +235,7 @@ pub(crate) fn prepare(registry: &Registry, args: LinksArgs) -> Result<Job> {
     let extent = Extent { ranks, rows, time: time_limit::of_rows(&plan, steps) };
     let read_from = args.reference.map(|path| ("the reference that is read", path));
     let LinksArgs { start, output, role, .. } = args;
+    let output = output.settled()?;
     Ok(Job { start, output, role, work: Work::Links(task, Box::new(plan)), extent, launches, read_from })
 }
 

@@ -71,14 +71,15 @@ pub(crate) fn prepare(args: OsuArgs, program: &Program) -> Result<(Job, Vec<Stri
     selection::check_ranks(args.start.ranks, &parts)?;
     let output = OutputArgs {
         format: Format::Osu,
-        out: args.out,
+        file: args.file,
         allow_skips: false,
         quiet: true,
         verbose: false,
         color: Color::Never,
         plot: false,
         osu: Some(columns),
-    };
+    }
+    .settled()?;
     let extent = Extent { ranks, rows, time: time_limit::of_rows(&parts[0].plan, rows) };
     let work = Work::Benchmarks(parts);
     let (start, role) = (args.start, args.role);

@@ -1,6 +1,6 @@
 //! `ombx report`: writes result files as one HTML page.
 
-use std::{fs, path::PathBuf};
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use ombx_core::error::{Error, Result};
@@ -13,7 +13,10 @@ use ombx_results::{
 };
 
 use super::compare::Names;
-use crate::{output::target, result_file::KnownRuns};
+use crate::{
+    output::{stdout, target},
+    result_file::KnownRuns,
+};
 
 #[derive(Debug, Args)]
 #[command(
@@ -29,7 +32,7 @@ pub(crate) struct ReportArgs {
     /// Names of FILES and of --against in the comparison, for example: old,new
     #[arg(long, value_name = "A,B", value_parser = Names::parse, requires = "against")]
     names: Option<Names>,
-    /// HTML file to write; an existing file is replaced
+    /// HTML file to write, - for standard output; an existing file is replaced
     #[arg(short, long, value_name = "FILE", required = true)]
     out: PathBuf,
 }
@@ -46,7 +49,10 @@ pub(crate) fn report(args: &ReportArgs) -> Result<u8> {
     let sources = files.iter().map(|(name, file)| Source { name, file }).collect::<Vec<_>>();
     let comparison = (!args.against.is_empty()).then(|| Comparison::of(&base, &new, Settings::default()));
     let text = page(&Report { sources: &sources, comparison: comparison.as_ref() });
-    let written = fs::write(out, text);
+    if out == Path::new("-") {
+        return stdout::print(text);
+    }
+    let written = target::replace(out, text.as_bytes());
     written.map_err(|e| Error::storage(format!("cannot write the page to {}: {e}", out.display())))?;
     Ok(0)
 }

@@ -3,7 +3,6 @@
 use std::{
     io::{self, Write},
     path::{Path, PathBuf},
-    time::Duration,
 };
 
 use clap::Args;
@@ -134,9 +133,9 @@ fn write_matrix(runs: &[RunWithRows], path: &Path) -> Result<u8> {
     if runs.is_empty() {
         return Err(Error::usage("--matrix: there are no links: give a result file of ombx links"));
     }
-    let created = target::create(path, Duration::MAX).map_err(|e| unwritable(path, &e))?;
-    let mut file = io::BufWriter::new(created);
-    matrix::write(&mut file, &sweep).map_err(|e| unwritable(path, &e))?;
+    let mut array = Vec::new();
+    let written = matrix::write(&mut array, &sweep).and_then(|()| target::replace(path, &array));
+    written.map_err(|e| unwritable(path, &e))?;
     let sizes: Vec<String> = matrix::sizes(&sweep).iter().map(|bytes| Bytes(*bytes).to_string()).collect();
     let (count, ranks) = (sizes.len(), sweep.hosts.ranks());
     let what = "median microseconds, NaN: not measured";

@@ -102,6 +102,7 @@ fn applies(name: &str, choices: &[Choice]) -> bool {
     let axis = name.strip_prefix("no-").unwrap_or(name);
     match name {
         axes::HOSTS => true,
+        "sizes" => any(&|choice| choice.bench.sized),
         "root" => any(&|choice| choice.bench.rooted),
         "window" => any(&|choice| choice.bench.streams),
         "pairs" => any(&|choice| choice.bench.layout.has_pairs()),

@@ -16,6 +16,9 @@ use crate::{
 pub(crate) fn plan(args: &RunArgs, chosen: Chosen, choices: &[Choice]) -> Result<Plan> {
     axes::check(&chosen, choices)?;
     let Chosen { axes, settings } = chosen;
+    if args.sizes.is_some() && !choices.iter().any(|c| c.bench.sized) {
+        return Err(unsupported("sizes", choices));
+    }
     if args.pairs.is_some() && !choices.iter().any(|c| c.bench.layout.has_pairs()) {
         return Err(unsupported("pairs", choices));
     }
