@@ -53,6 +53,10 @@ pub(crate) struct Output {
     tally: Tally,
     /// Number of rows of earlier runs.
     earlier_rows: u64,
+    /// Ranks of another kind measure the rest of what the screen shows as one table.
+    continues: bool,
+    /// Rows of the table on the screen whose end is not printed yet.
+    open_table: Option<Tally>,
     /// A run has begun and has not ended.
     in_run: bool,
     /// Comparisons of rows that are printed below tables: MPI with sockets, and algorithms of a broadcast.
@@ -126,6 +130,8 @@ impl Output {
             cases: Cases::default(),
             tally: Tally::default(),
             earlier_rows: 0,
+            continues: false,
+            open_table: None,
             in_run: false,
             comparisons: (format == Format::Table && args.osu.is_none()).then(Default::default),
             notices: args.osu.as_ref().map(|_| BTreeMap::new()),
@@ -158,8 +164,14 @@ impl Output {
         &self.cases
     }
 
+    /// Begins the run of another start of ranks. `continues` tells whether a later start of this launch has the same setup.
+    pub(crate) fn next_start(&mut self, continues: bool) {
+        self.next_run();
+        self.continues = continues && self.one_launch && self.comparisons.is_some();
+    }
+
     /// Begins the tally of another run.
-    pub(crate) fn next_run(&mut self) {
+    fn next_run(&mut self) {
         self.earlier_rows += std::mem::take(&mut self.tally).cases;
     }
 
@@ -198,19 +210,37 @@ impl Output {
             if let Record::Launch(row) = record {
                 self.note(row);
             }
-            self.print(|renderer, screen| match record {
-                Record::Run(run) => renderer.run(screen, run),
-                Record::Launch(row) | Record::Case(row) => renderer.case(screen, row),
-                Record::End(outcome, tally) => renderer.end(screen, *outcome, tally),
-            })?;
+            self.show(record)?;
         }
         Ok(())
+    }
+
+    /// Prints a record. The runs of a launch that have one setup are one table.
+    fn show(&mut self, record: &Record) -> Result<()> {
+        match record {
+            Record::Run(_) if self.open_table.is_some() => Ok(()),
+            Record::Run(run) => self.print(|renderer, screen| renderer.run(screen, run)),
+            Record::Launch(row) | Record::Case(row) => {
+                self.print(|renderer, screen| renderer.case(screen, row))
+            }
+            Record::End(outcome, tally) => {
+                let tally = self.open_table.take().map_or(*tally, |earlier| earlier.plus(*tally));
+                if self.continues && *outcome == RunOutcome::Complete {
+                    self.open_table = Some(tally);
+                    return Ok(());
+                }
+                self.print(|renderer, screen| renderer.end(screen, *outcome, &tally))
+            }
+        }
     }
 
     /// Writes and prints the rows over all launches. Fails if the result file was removed.
     pub(crate) fn finish(&mut self) -> Result<()> {
         if !self.one_launch {
             self.estimates()?;
+        }
+        if let Some(tally) = self.open_table.take() {
+            self.print(|renderer, screen| renderer.end(screen, RunOutcome::Broken, &tally))?;
         }
         let comparisons = self.comparisons.take();
         self.print(|renderer, screen| {

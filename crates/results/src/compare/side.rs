@@ -19,7 +19,7 @@ pub struct SideResults {
     name: String,
     label: Option<String>,
     pub(super) runs: Vec<Run>,
-    /// Number of launches. A launch with several media has a run for each.
+    /// Number of launches. A launch has a run for each kind of ranks.
     launches: usize,
     /// Number of complete runs.
     pub(super) complete: usize,
@@ -142,10 +142,11 @@ impl Row {
     }
 }
 
-/// Returns whether a run is that of another medium in the same launch.
+/// Returns whether a run is that of ranks of another kind in the same launch.
 fn is_same_launch(one: &Run, other: &Run) -> bool {
     let number = |run: &Run| Some((run.plan.get("launch")?.clone(), run.plan.get("order")?.clone()));
-    one.fabric != other.fabric && number(one).is_some() && number(one) == number(other)
+    let differ = one.fabric != other.fabric || one.plan.get("benchmarks") != other.plan.get("benchmarks");
+    differ && number(one).is_some() && number(one) == number(other)
 }
 
 fn case_id(row: &Measurement) -> CaseId {

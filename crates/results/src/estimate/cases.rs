@@ -1,6 +1,6 @@
 //! Rows of all launches, by setup and case.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use ombx_core::{
     measure::plan::KnownBatches,
@@ -27,7 +27,7 @@ pub struct Cases {
 pub struct Group {
     /// The first launch.
     pub run: Run,
-    /// Number of launches.
+    /// Number of launches of the case that most launches have measured. A launch may be several runs, each of other cases.
     pub launches: usize,
     /// The worst end of a launch; `Broken` until the last one has ended.
     pub outcome: RunOutcome,
@@ -83,7 +83,7 @@ impl Cases {
         self.current = same.unwrap_or_else(|| {
             self.groups.push(Group {
                 run: run.clone(),
-                launches: 0,
+                launches: 1,
                 outcome: RunOutcome::Complete,
                 open: false,
                 rows: Vec::new(),
@@ -96,13 +96,13 @@ impl Cases {
         if std::mem::replace(&mut group.open, true) {
             group.outcome = RunOutcome::Broken;
         }
-        group.launches += 1;
         group.repeats.clear();
+        add_options(&mut group.run.plan, &run.plan);
     }
 
     fn row(&mut self, row: &Measurement) {
         let Some(group) = self.groups.get_mut(self.current) else { return };
-        let Group { rows, places, repeats, .. } = group;
+        let Group { rows, places, repeats, launches, .. } = group;
         let repeat = repeats.entry(row.key.clone()).or_default();
         let at = *places.entry((row.key.clone(), *repeat)).or_insert_with(|| {
             rows.push(Vec::new());
@@ -110,6 +110,7 @@ impl Cases {
         });
         *repeat += 1;
         rows[at].push(without_samples(row));
+        *launches = rows[at].len().max(*launches);
     }
 
     /// Returns the estimate of the case with this key from the launches of the current setup.
@@ -184,6 +185,19 @@ pub fn tally(rows: &[Measurement]) -> Tally {
 pub fn reached(rows: &[Measurement]) -> Option<f64> {
     let measured = rows.iter().filter_map(|row| row.summary.as_ref());
     measured.map(Summary::precision).reduce(|most, reached| Some(most?.max(reached?))).flatten()
+}
+
+/// Adds the options of another run of the same setup, and its benchmarks. The parts of suites stay as they are.
+fn add_options(plan: &mut BTreeMap<String, String>, other: &BTreeMap<String, String>) {
+    let (Some(all), Some(names)) = (plan.get_mut("benchmarks"), other.get("benchmarks")) else { return };
+    for name in names.split(',') {
+        if !all.split(',').any(|known| known == name) {
+            *all += &format!(",{name}");
+        }
+    }
+    for (option, value) in other {
+        plan.entry(option.clone()).or_insert_with(|| value.clone());
+    }
 }
 
 /// Returns a row without raw samples, and with what can only be derived from them.
