@@ -110,6 +110,7 @@ impl Output {
     pub(crate) fn open(job: &Job) -> Result<Output> {
         let args = &job.output;
         let (format, color) = (args.format, args.color);
+        let shown = args.shown.shown(format)?;
         let limit = time_limit::of_job(job.extent.time, job.start.timeout);
         let path = args.file.out.as_ref();
         let opened = path.map(|path| target::open(path, args.file.existing(), limit)).transpose()?;
@@ -119,7 +120,7 @@ impl Output {
             (_, Some(columns)) => Some(renderers::osu(columns.clone())),
             _ => {
                 let plot = renderers::plot_columns(format, args.plot)?;
-                renderers::rows(format, color, Notes::if_verbose(args.verbose), plot)
+                renderers::rows(format, color, Notes::if_verbose(args.verbose), plot, &shown)
             }
         };
         Ok(Output {
@@ -127,13 +128,16 @@ impl Output {
             file,
             stdout_closed: false,
             one_launch: job.launches.is_one() || launched_by_user(job),
-            cases: Cases::default(),
+            cases: Cases::with_percentiles(shown.percentiles.clone()),
             tally: Tally::default(),
             earlier_rows: 0,
             continues: false,
             open_table: None,
             in_run: false,
-            comparisons: (format == Format::Table && args.osu.is_none()).then(Default::default),
+            comparisons: (format == Format::Table && args.osu.is_none()).then(|| {
+                let unit = shown.units.of_times();
+                (Overhead::in_unit(unit), Broadcasts::in_unit(unit))
+            }),
             notices: args.osu.as_ref().map(|_| BTreeMap::new()),
             links: match &job.work {
                 Work::Links(task, _) => Some(LinkJudge {

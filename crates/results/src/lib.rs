@@ -47,10 +47,12 @@ pub mod file;
 pub mod fuzz;
 pub mod matrix;
 pub mod number;
+pub mod percentiles;
 pub mod plot;
 pub mod publishable;
 pub mod render;
 pub mod run_info;
+pub mod units;
 pub mod verdict;
 
 /// Returns the run of the golden file, a template for tests.

@@ -10,6 +10,7 @@ mod osu;
 mod overhead;
 mod paint;
 mod pipeline;
+mod shown;
 mod table;
 
 use std::io::{Result, Write};
@@ -22,6 +23,7 @@ pub use self::{
     osu::{OsuColumns, OsuTable},
     overhead::Overhead,
     paint::Paint,
+    shown::Shown,
     table::{FormattedRow, ONE_LAUNCH, Scope, Table, column_titles, format_row, heading},
 };
 use crate::file::RunOutcome;

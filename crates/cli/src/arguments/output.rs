@@ -6,6 +6,8 @@ use clap::{Args, ValueEnum};
 use ombx_core::error::{Error, Result};
 use ombx_results::render::OsuColumns;
 
+use super::shown::ShownArgs;
+
 /// Where rows go and what else is printed.
 #[derive(Debug, Args)]
 pub(crate) struct OutputArgs {
@@ -26,6 +28,8 @@ pub(crate) struct OutputArgs {
     /// Draw a chart below each table
     #[arg(long, help_heading = "Output")]
     pub(crate) plot: bool,
+    #[command(flatten)]
+    pub(crate) shown: ShownArgs,
     /// Use of colours
     #[arg(long, value_enum, default_value_t = Color::Auto, help_heading = "Output")]
     pub(crate) color: Color,

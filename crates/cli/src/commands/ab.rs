@@ -109,6 +109,7 @@ pub(crate) fn ab(
             "ombx ab writes a file for each side: give a name after -o, as in -o ab.jsonl",
         ));
     }
+    run.output.shown.refuse("ombx ab")?;
     if run.start.rendezvous.is_some() {
         return Err(Error::usage("ombx ab has no option --rendezvous: it starts its own ranks"));
     }

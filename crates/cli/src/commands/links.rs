@@ -160,7 +160,9 @@ impl Pattern {
 
 /// Changes what `ombx links` does differently from `ombx run` in the arguments that they share.
 pub(crate) fn adapt_options(links: clap::Command) -> clap::Command {
-    let links = links.mut_arg("plot", |plot| plot.hide(true));
+    let links = ["plot", "unit", "percentiles"]
+        .into_iter()
+        .fold(links, |links, unused| links.mut_arg(unused, |arg| arg.hide(true)));
     links.mut_arg("max_time", |time| time.default_value("20ms")).mut_arg("ranks", |ranks| {
         ranks.help(
             "Number of ranks to start, for example: -n 4 [default: one for each of --hosts, at least 2]",
@@ -176,6 +178,7 @@ pub(crate) fn prepare(registry: &Registry, args: LinksArgs) -> Result<Job> {
     if args.output.plot {
         return Err(Error::usage("ombx links has no option --plot: its table is already a map"));
     }
+    args.output.shown.refuse("ombx links")?;
     // The interesting links are those between hosts: by default there is one rank on each.
     let ranks = args.start.ranks.unwrap_or(u32::try_from(args.start.hosts.len()).unwrap_or(u32::MAX).max(2));
     if ranks < 2 {

@@ -18,6 +18,7 @@ use crate::{
     arguments::{
         launches::Launches,
         output::{Color, Format, OutputArgs},
+        shown::ShownArgs,
     },
     job::{Extent, Job, Work, selection, time_limit},
     launch::{detection, preflight},
@@ -77,6 +78,7 @@ pub(crate) fn prepare(args: OsuArgs, program: &Program) -> Result<(Job, Vec<Stri
         verbose: false,
         color: Color::Never,
         plot: false,
+        shown: ShownArgs::default(),
         osu: Some(columns),
     }
     .settled()?;

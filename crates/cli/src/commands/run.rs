@@ -86,14 +86,15 @@ fn job(
             "--seed chooses the order of several launches: leave it out for one launch",
         ));
     }
-    renderers::plot_columns(args.output.format, args.output.plot)?;
+    let output = args.output.settled()?;
+    renderers::plot_columns(output.format, output.plot)?;
+    output.shown.shown(output.format)?;
     let mut extent = Extent { ranks, ..Extent::default() };
     for Part { choices, plan } in &parts {
         let rows = selection::rows(plan, choices)?;
         extent.rows = extent.rows.saturating_add(rows);
         extent.time = extent.time.saturating_add(time_limit::of_rows(plan, rows));
     }
-    let RunArgs { start, output, role, .. } = args;
-    let output = output.settled()?;
+    let RunArgs { start, role, .. } = args;
     Ok(Job { start, output, role, work: Work::Benchmarks(parts), extent, launches, read_from })
 }

@@ -15,12 +15,15 @@ use ombx_results::{
     estimate::{self, Cases},
     file::{self, Record, RunOutcome, RunWithRows},
     matrix,
-    render::{Broadcasts, Overhead, Renderer},
+    render::{Broadcasts, Overhead, Renderer, Shown},
     verdict::{self, LinkSweep},
 };
 
 use crate::{
-    arguments::output::{Color, Format},
+    arguments::{
+        output::{Color, Format},
+        shown::ShownArgs,
+    },
     output::{
         renderers::{self, Notes},
         stdout::{is_closed, print},
@@ -43,6 +46,8 @@ pub(crate) struct ShowArgs {
     /// Draw a chart below each table
     #[arg(long)]
     plot: bool,
+    #[command(flatten)]
+    shown: ShownArgs,
     /// Write the times of `ombx links` to this file instead, as an array that NumPy reads: size, from, to, in microseconds
     #[arg(long, value_name = "FILE", conflicts_with_all = ["format", "plot"])]
     matrix: Option<PathBuf>,
@@ -53,6 +58,7 @@ pub(crate) struct ShowArgs {
 
 pub(crate) fn show(args: &ShowArgs) -> Result<u8> {
     let plot = renderers::plot_columns(args.format, args.plot)?;
+    let shown = args.shown.shown(args.format)?;
     if let Some(path) = &args.matrix {
         target::check(
             path,
@@ -60,7 +66,7 @@ pub(crate) fn show(args: &ShowArgs) -> Result<u8> {
             args.files.iter().map(|file| ("a result file that is read", file.as_path())),
         )?;
     }
-    let (mut links, mut cases) = (Vec::new(), Cases::default());
+    let (mut links, mut cases) = (Vec::new(), Cases::with_percentiles(shown.percentiles.clone()));
     let mut out = io::BufWriter::new(io::stdout().lock());
     let mut known = KnownRuns::default();
     for path in &args.files {
@@ -81,9 +87,10 @@ pub(crate) fn show(args: &ShowArgs) -> Result<u8> {
     if let Some(path) = &args.matrix {
         return write_matrix(&links, path);
     }
-    let shown = match renderers::rows(args.format, args.color, Notes::if_verbose(args.verbose), plot) {
+    let shown = match renderers::rows(args.format, args.color, Notes::if_verbose(args.verbose), plot, &shown)
+    {
         None => estimates(&cases).try_for_each(|row| file::write_case(&mut out, &row)),
-        Some(mut renderer) => show_cases(&cases, &mut *renderer, args.format, &mut out)
+        Some(mut renderer) => show_cases(&cases, &mut *renderer, args.format, &shown, &mut out)
             .and_then(|()| show_links(&links, args, &mut out)),
     };
     is_closed(shown.and_then(|()| out.flush()))?;
@@ -95,12 +102,14 @@ fn show_cases(
     cases: &Cases,
     renderer: &mut dyn Renderer,
     format: Format,
+    shown: &Shown,
     out: &mut dyn Write,
 ) -> io::Result<()> {
-    let (mut overhead, mut broadcasts) = (Overhead::default(), Vec::new());
+    let unit = shown.units.of_times();
+    let (mut overhead, mut broadcasts) = (Overhead::in_unit(unit), Vec::new());
     for group in cases.groups() {
         let rows = group.estimates();
-        let mut of_group = Broadcasts::default();
+        let mut of_group = Broadcasts::in_unit(unit);
         renderer.run(out, &group.described())?;
         for row in &rows {
             overhead.add(row);

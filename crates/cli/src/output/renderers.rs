@@ -11,7 +11,7 @@ use ombx_core::{
     error::{Error, Result},
 };
 use ombx_results::{
-    render::{Csv, Links, LinksCsv, OpenMetrics, OsuColumns, OsuTable, Paint, Renderer, Table},
+    render::{Csv, Links, LinksCsv, OpenMetrics, OsuColumns, OsuTable, Paint, Renderer, Shown, Table},
     verdict::Reference,
 };
 
@@ -54,20 +54,22 @@ pub(crate) fn rows(
     color: Color,
     notes: Notes,
     plot: Option<usize>,
+    shown: &Shown,
 ) -> Option<Box<dyn Renderer>> {
     Some(match format {
         Format::Table => {
             let table = match notes {
                 Notes::Hidden => Table::painted(paint(color)),
                 Notes::Shown => Table::painted(paint(color)).with_notes(),
-            };
+            }
+            .showing(shown.clone());
             Box::new(match plot {
                 Some(columns) => table.plotted(columns),
                 None => table,
             })
         }
         Format::Osu => Box::new(OsuTable::new(osu_program)),
-        Format::Csv => Box::new(Csv::default()),
+        Format::Csv => Box::new(Csv::default().showing(shown.clone())),
         Format::Jsonl => return None,
         Format::OpenMetrics => Box::new(OpenMetrics::default()),
     })
@@ -87,7 +89,9 @@ pub(crate) fn links(
     match format {
         Format::Table => Some(Box::new(Links::against(reference))),
         Format::Csv => Some(Box::new(LinksCsv::default())),
-        Format::Osu | Format::Jsonl | Format::OpenMetrics => rows(format, color, Notes::Hidden, None),
+        Format::Osu | Format::Jsonl | Format::OpenMetrics => {
+            rows(format, color, Notes::Hidden, None, &Shown::default())
+        }
     }
 }
 

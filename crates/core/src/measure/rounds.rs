@@ -179,7 +179,9 @@ impl OpenCase<'_, '_> {
     fn sample_tail(&mut self, sampling: &mut Sampling) -> Result<()> {
         let team = self.session.team;
         let iteration_ns = sampling.spent.as_nanos() as f64 / sampling.iterations as f64;
-        let samples = stop::tail_samples(sampling.spent, iteration_ns).min(self.max_samples());
+        let affordable = self.effort.time().map_or(0, |time| stop::samples_within(time, iteration_ns));
+        let least = self.session.plan.least_tail.min(affordable);
+        let samples = stop::tail_samples(sampling.spent, iteration_ns).max(least).min(self.max_samples());
         let samples = team.broadcast_value(samples)?;
         if samples > 0 {
             let (round, wall) = self.round(1, samples)?;

@@ -11,6 +11,7 @@ use ombx_core::{
 use super::case::estimate;
 use crate::{
     file::{Record, RunOutcome, RunWithRows},
+    percentiles::Percentiles,
     run_info::library,
 };
 
@@ -20,6 +21,8 @@ pub struct Cases {
     groups: Vec<Group>,
     /// Group of the current run.
     current: usize,
+    /// Percentiles that the user chose.
+    percentiles: Percentiles,
 }
 
 /// Launches of one setup: the same library, build and placement of ranks.
@@ -40,6 +43,11 @@ pub struct Group {
 }
 
 impl Cases {
+    /// Returns no rows yet. Rows will have these percentiles of their raw samples.
+    pub fn with_percentiles(percentiles: Percentiles) -> Cases {
+        Cases { percentiles, ..Cases::default() }
+    }
+
     /// Adds a record of a launch. Rows over all launches are ignored, because they are derived from the others.
     pub fn record(&mut self, record: &Record) {
         match record {
@@ -102,14 +110,16 @@ impl Cases {
 
     fn row(&mut self, row: &Measurement) {
         let Some(group) = self.groups.get_mut(self.current) else { return };
-        let Group { rows, places, repeats, launches, .. } = group;
+        let Group { run, rows, places, repeats, launches, .. } = group;
         let repeat = repeats.entry(row.key.clone()).or_default();
         let at = *places.entry((row.key.clone(), *repeat)).or_insert_with(|| {
             rows.push(Vec::new());
             rows.len() - 1
         });
         *repeat += 1;
-        rows[at].push(without_samples(row));
+        let mut kept = without_samples(row);
+        self.percentiles.take(&mut kept, row, &run.clock);
+        rows[at].push(kept);
         *launches = rows[at].len().max(*launches);
     }
 

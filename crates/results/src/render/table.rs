@@ -9,7 +9,7 @@ use std::{
 
 pub use self::cells::{FormattedRow, Scope, column_titles, format_row};
 use super::{
-    Paint, Renderer,
+    Paint, Renderer, Shown,
     grid::grid,
     pipeline::{drawing, is_part},
     plain,
@@ -17,7 +17,7 @@ use super::{
 use crate::{file::RunOutcome, plot::curve, publishable::Publishable, run_info::banner};
 use ombx_core::{
     benchmark::Metric,
-    result::{Headline, Level, MESSAGE_RATE_UNIT, Mark, Measurement, Outcome, Run, Tally},
+    result::{ClockFacts, Headline, Level, MESSAGE_RATE_UNIT, Mark, Measurement, Outcome, Run, Tally},
     unit::Bytes,
 };
 
@@ -46,6 +46,9 @@ pub struct Table {
     runs: usize,
     publishable: Publishable,
     paint: Paint,
+    shown: Shown,
+    /// Clock of the run.
+    clock: Option<ClockFacts>,
     /// Lowest level of the marks that are shown.
     least: Level,
     /// Width of the charts below tables, or `None` for no charts.
@@ -70,6 +73,7 @@ impl Renderer for Table {
         self.publishable = Publishable::default();
         writeln!(out, "{}", plain(&banner(run)))?;
         let clock = &run.clock;
+        self.clock = Some(clock.clone());
         let launches = match (self.scope, run.plan.get("launches")) {
             (Scope::Launches, Some(count)) => format!("{count} launches, cases in random order"),
             _ => "1 launch".into(),
@@ -89,21 +93,25 @@ impl Renderer for Table {
             self.metric = Some(row.metric);
         }
         self.publishable.add(row);
+        let complete = self.shown.complete(row, self.clock.as_ref());
+        let row = &*complete;
         match &row.outcome {
             Outcome::Skipped(why) => *self.skips.entry(plain(why)).or_default() += 1,
             Outcome::Failed(why) => {
                 let at = row.bytes.map_or(String::new(), |b| format!(" at {} bytes", Bytes(b)));
                 self.failures.push(plain(&format!("FAILED{at}: {why}")));
-                self.rows.push(cells::failed(row));
+                self.rows.push(cells::failed(&self.shown, row));
             }
             Outcome::Ok => {
                 self.of_one_launch += usize::from(row.launch_count() == 1);
-                let (cells, absent) = format_row(row, self.scope, self.least);
+                let (cells, absent) = cells::format(&self.shown, row, self.scope, self.least);
                 self.rows.push(cells);
                 self.absent.extend(absent);
                 self.drawings.extend(drawing(row));
                 row.marks(self.least).for_each(|mark| self.note(mark));
-                self.points.extend(row.bytes.zip(row.headline()));
+                let headline =
+                    row.headline().map(|headline| self.shown.units.of_headline(row.metric, headline));
+                self.points.extend(row.bytes.zip(headline));
                 self.message_rates.extend(row.bytes.zip(row.message_rate()));
             }
         }
@@ -143,6 +151,12 @@ impl Table {
     #[must_use]
     pub fn with_notes(self) -> Table {
         Table { least: Level::Note, ..self }
+    }
+
+    /// Shows figures in these units and with these percentiles.
+    #[must_use]
+    pub fn showing(self, shown: Shown) -> Table {
+        Table { shown, ..self }
     }
 
     /// Adds a chart below each table, at most this many columns wide.
@@ -190,7 +204,7 @@ impl Table {
             }
         }
         if let (Some(columns), Some(metric)) = (self.plot, self.metric) {
-            curve::draw(out, &self.points, metric.unit(), columns)?;
+            curve::draw(out, &self.points, self.shown.units.name(metric), columns)?;
             curve::draw(out, &self.message_rates, MESSAGE_RATE_UNIT, columns)?;
         }
         self.points.clear();
@@ -204,7 +218,7 @@ impl Table {
     fn grid(&self) -> String {
         let figures: BTreeSet<&str> =
             self.rows.iter().flat_map(FormattedRow::figures).filter(|name| !is_part(name)).collect();
-        let titles = column_titles(self.metric, self.scope, &figures);
+        let titles = cells::titles(&self.shown, self.metric, self.scope, &figures);
         let last = titles.len() - 1;
         let mut grid = grid(titles, 0..last);
         for row in self.rows.iter().map(|row| row.cells(&figures)) {

@@ -5,6 +5,7 @@ use ombx_core::{
     error::{Error, Result},
     measure::{plan::Plan, session::streams},
 };
+use ombx_results::percentiles::Percentiles;
 
 use super::arguments::RunArgs;
 use crate::{
@@ -49,6 +50,7 @@ pub(crate) fn plan(args: &RunArgs, chosen: Chosen, choices: &[Choice]) -> Result
         depth: args.window.unwrap_or(usual.depth),
         pairs: args.pairs,
         effort: args.effort.effort(args.launches.row_time),
+        least_tail: args.output.shown.percentiles.as_ref().map_or(0, Percentiles::samples),
         batch: args.effort.batch.0,
         known_batches: args.launches.batches.clone(),
         root: args.root.unwrap_or_default(),
