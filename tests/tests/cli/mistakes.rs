@@ -70,7 +70,7 @@ const MISTAKES: &[(&str, &str)] = &[
     ("links -o - --format csv", "-o -"),
     ("osu osu_latency -o -", "-o -"),
     ("ab --b ombx p2p.latency -o -", "-o ab.jsonl"),
-    ("run p2p.latency --launcher none -n 1", "leave out -n"),
+    ("run p2p.latency --launcher none -n 2", "leave out -n"),
     ("run p2p.latency --launcher none --bind core", "leave out --bind"),
     ("run p2p.latency --launcher none --interface eth0", "leave out --interface"),
     ("run p2p.latency --precision 0.05", "5%"),

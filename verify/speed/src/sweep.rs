@@ -94,7 +94,7 @@ impl Sweep {
         let out = program.directory.join("sweep.jsonl");
         let mut command = program.command(&program.ombx);
         // A skipped row is no failure, as in the suite.
-        command.arg("run").args(self.words).args(["--quiet", "--allow-skips", "-o"]).arg(&out);
+        command.arg("run").args(self.words).args(["--quiet", "--allow-skips", "--force", "-o"]).arg(&out);
         let whole_s = timed_or(&mut command, self.omb.is_none().then_some(WRONG_DATA))?;
         let taken = read(&out);
         let _ = fs::remove_file(&out);

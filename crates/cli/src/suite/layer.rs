@@ -9,10 +9,11 @@ use super::options;
 use crate::arguments::{axes, given};
 
 /// Options that conflict. An option in an upper layer replaces conflicting ones in lower layers.
-const CONFLICTS: [(&[&str], &[&str]); 3] = [
+const CONFLICTS: [(&[&str], &[&str]); 4] = [
     (&["precision", "max-time"], &["iterations", "warmup"]),
     (&["hosts"], &["hostfile"]),
     (&["quiet"], &["verbose"]),
+    (&["force"], &["append"]),
 ];
 
 #[derive(Debug, Clone)]
