@@ -238,9 +238,52 @@ fn without_samples(row: &Measurement) -> Measurement {
     }
 }
 
+/// Variable that the launcher of Open MPI sets from its option. It differs between ranks with and without threads.
+const BINDING: &str = "OMPI_MCA_hwloc_base_binding_policy";
+
 /// Returns whether two runs are launches of the same setup.
 fn have_same_setup(one: &Run, other: &Run) -> bool {
     let hosts = |run: &Run| run.places.iter().map(|place| place.host.clone()).collect::<Vec<_>>();
-    (&one.fabric, library(one), hosts(one), &one.version, &one.profile, &one.env)
-        == (&other.fabric, library(other), hosts(other), &other.version, &other.profile, &other.env)
+    let env = |run: &Run| {
+        let kept = run.env.clone().into_iter().filter(|(name, _)| name != BINDING);
+        kept.collect::<BTreeMap<_, _>>()
+    };
+    (&one.fabric, library(one), hosts(one), &one.version, &one.profile, env(one))
+        == (&other.fabric, library(other), hosts(other), &other.version, &other.profile, env(other))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::golden;
+
+    /// Returns the run of one start of ranks, with a row of each of these benchmarks.
+    fn start(launch: u32, benchmarks: &[&str], binding: &str) -> RunWithRows {
+        let RunWithRows { mut run, rows, .. } = golden();
+        run.plan.insert("benchmarks".into(), benchmarks.join(","));
+        run.plan.insert("launch".into(), launch.to_string());
+        run.env.insert(BINDING.into(), binding.into());
+        let row = |bench: &&str| Measurement {
+            bench: (*bench).into(),
+            key: format!("{bench}/"),
+            ..rows[0].clone()
+        };
+        RunWithRows { run, rows: benchmarks.iter().map(row).collect(), end: None }
+    }
+
+    #[test]
+    fn starts_of_ranks_of_several_kinds_are_one_launch() {
+        let mut cases = Cases::default();
+        for launch in 1..=3 {
+            cases.launch(&start(launch, &["p2p.latency", "p2p.bw"], "core"));
+            cases.launch(&start(launch, &["p2p.latency_mt"], "none"));
+        }
+        let [group] = cases.groups() else { panic!("{} setups", cases.groups().len()) };
+        assert_eq!(group.launches, 3);
+        assert_eq!(group.described().plan["launches"], "3");
+        assert_eq!(group.described().plan["benchmarks"], "p2p.latency,p2p.bw,p2p.latency_mt");
+        let names: Vec<String> = group.estimates().into_iter().map(|row| row.bench).collect();
+        assert_eq!(names, ["p2p.latency", "p2p.bw", "p2p.latency_mt"]);
+        assert!(group.estimates().iter().all(|row| row.launch_count() == 3));
+    }
 }
