@@ -1,6 +1,9 @@
 //! The role of this process in a job: it launches the ranks, coordinates them, or is one of them.
 
-use ombx_core::error::{Error, Result};
+use ombx_core::{
+    benchmark::Medium,
+    error::{Error, Result},
+};
 
 use crate::{
     arguments::{
@@ -41,7 +44,11 @@ pub(crate) fn run(job: &Job) -> Result<u8> {
         };
         return Err(Error::usage(format!("{why}: leave out {option}")));
     }
+    let sockets = job.work.kinds().iter().any(|kind| kind.medium == Medium::Sockets);
     match is_rank {
+        true if start.rendezvous.is_some() && !sockets => {
+            wrong("--rendezvous is for benchmarks over sockets: leave it out")
+        }
         true if matches!(job.launches.count, LaunchCount::Fixed(2..)) => wrong(
             "--launches cannot repeat ranks that a launcher has started: repeat the launcher's command and join the files",
         ),

@@ -55,10 +55,10 @@ fn check_effects(matches: &ArgMatches, args: &RunArgs) -> Result<()> {
         return Ok(());
     }
     let launched = detection::launcher().is_some();
-    if launched && typed("budget") {
-        return Err(Error::usage(
-            "a launcher has already started these ranks, once: leave out --budget, which is for several launches",
-        ));
+    if let Some(option) = ["budget", "seed"].into_iter().find(|option| launched && typed(option)) {
+        return Err(Error::usage(format!(
+            "a launcher has already started these ranks, once: leave out --{option}, which is for several launches"
+        )));
     }
     // One launch ends each row at the precision; an open number of launches ends at it.
     let unused = match quick || launched || launches == Some(1) {
