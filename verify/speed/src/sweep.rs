@@ -131,7 +131,8 @@ fn read(path: &Path) -> Result<Taken> {
     let file = file::open(path).map_err(|e| Failure::Missing(format!("{}: {e}", path.display())))?;
     let mut cases = Cases::default();
     file.runs.iter().for_each(|launch| cases.launch(launch));
-    Ok(Taken { launches: file.runs.len(), ..of_cases(&cases) })
+    let launches = cases.groups().iter().map(|group| group.launches).max().unwrap_or(0);
+    Ok(Taken { launches, ..of_cases(&cases) })
 }
 
 fn of_cases(cases: &Cases) -> Taken {

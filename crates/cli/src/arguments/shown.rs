@@ -68,9 +68,9 @@ impl ShownArgs {
             (_, Some(_)) => "--percentiles",
             _ => return Ok(()),
         };
-        match format {
-            Format::Table | Format::Csv => Ok(()),
-            Format::Osu | Format::Jsonl | Format::OpenMetrics => Err(Error::usage(format!(
+        match matches!(format, Format::Table | Format::Csv) {
+            true => Ok(()),
+            false => Err(Error::usage(format!(
                 "{given} is for tables and CSV: leave it out, or choose --format table or csv"
             ))),
         }
