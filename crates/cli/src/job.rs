@@ -92,6 +92,7 @@ impl Work {
     }
 
     /// Returns the level of thread support that the work needs from MPI.
+    #[cfg(feature = "mpi")]
     pub(crate) fn threading(&self) -> Threading {
         selection::threading(&self.choices())
     }
