@@ -6,7 +6,7 @@ use ombx_core::error::{Error, Result};
 use ombx_results::file::{self, Record, RunOutcome};
 use rustix::process::{Pid, Signal, kill_process_group};
 
-use super::rank_table::RankTable;
+use super::{rank_table::RankTable, shared_memory::OfRanks};
 use crate::{
     arguments::output::OutputArgs,
     output::{Output, progress::Progress, relay::Message},
@@ -82,12 +82,15 @@ pub(super) struct History {
     /// Case that runs, or that ran when the job was told to end. A stopped rank may continue then and report another case.
     current_case: Option<String>,
     pub(super) ranks: RankTable,
+    /// Files of ranks when the job was told to end.
+    pub(super) shared_memory: OfRanks,
 }
 
 impl JobState<'_> {
     /// Asks the launcher to end the job.
     pub(super) fn end(&mut self, reason: EndReason) {
         self.history.end_reason = Some(reason);
+        self.history.shared_memory = OfRanks::now();
         let _ = kill_process_group(self.group, Signal::TERM);
     }
 
