@@ -399,27 +399,3 @@ fn another_library_host_or_clock_is_noted() {
     let same: Vec<&str> = compared(&of(run_at(0)), &of(run_at(1))).notes.iter().map(|n| n.code).collect();
     assert!(same.is_empty(), "{same:?}");
 }
-
-/// A launch starts ranks of several kinds one after the other: over sockets, and with the threads of MPI or without.
-#[test]
-fn runs_of_one_launch_count_once() {
-    let run = |launch: u32, fabric: &str, benchmarks: &str| {
-        let RunWithRows { mut run, rows, end } = golden();
-        run.fabric = fabric.into();
-        for (option, value) in [("launch", launch), ("order", 90 + launch)] {
-            run.plan.insert(option.into(), value.to_string());
-        }
-        run.plan.insert("benchmarks".into(), benchmarks.into());
-        RunWithRows { run, rows, end }
-    };
-    let mut side = SideResults::named("x");
-    for launch in 1..=2 {
-        side.run(&run(launch, "mpi", "p2p.latency"));
-        side.run(&run(launch, "mpi", "p2p.latency_mt"));
-        side.run(&run(launch, "sockets", "sockets.latency"));
-    }
-    assert_eq!(side.count(), 2);
-    // The same benchmarks again are another job.
-    side.run(&run(2, "sockets", "sockets.latency"));
-    assert_eq!(side.count(), 3);
-}
