@@ -24,11 +24,17 @@ pub fn rows(lines: &[Value]) -> Vec<&Value> {
 
 /// Returns the only run of a file, read by the reader of ombx.
 pub fn run_of(path: &Path) -> RunWithRows {
+    let mut runs = runs_of(path);
+    assert_eq!(runs.len(), 1, "runs in {}", path.display());
+    runs.remove(0)
+}
+
+/// Returns the runs of a file that is not cut off, read by the reader of ombx.
+pub fn runs_of(path: &Path) -> Vec<RunWithRows> {
     let file = fs::File::open(path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
-    let mut file = file::read(BufReader::new(file)).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+    let file = file::read(BufReader::new(file)).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
     assert!(!file.cut_off, "{} is cut off", path.display());
-    assert_eq!(file.runs.len(), 1, "runs in {}", path.display());
-    file.runs.remove(0)
+    file.runs
 }
 
 /// Returns the number of complete rows in a file that is being written.

@@ -9,5 +9,6 @@ pub(crate) mod mistake;
 pub(crate) mod output;
 pub(crate) mod role;
 pub(crate) mod rows;
+pub(crate) mod shown;
 pub(crate) mod start;
 pub(crate) mod values;

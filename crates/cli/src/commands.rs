@@ -97,7 +97,7 @@ pub(crate) fn parser(registry: &Registry) -> clap::Command {
             let ab = ab.mut_arg("launches", |launches| launches.help(turns));
             // The end of a comparison depends on its verdicts, and it has formats of its own.
             let ab = ab.mut_args(|arg| {
-                let unused = ["precision", "format"].contains(&arg.get_id().as_str());
+                let unused = ["precision", "format", "unit", "percentiles"].contains(&arg.get_id().as_str());
                 if unused { arg.hide(true) } else { arg }
             });
             axes::add_options(ab, registry)

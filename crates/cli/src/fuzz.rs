@@ -66,7 +66,7 @@ pub fn command_line(bytes: &[u8]) {
 
 /// Checks what holds for every job that could be started.
 fn check_job(job: &Job) -> Result<()> {
-    assert!(job.extent.ranks > 0 && !job.work.media().is_empty());
+    assert!(job.extent.ranks > 0 && !job.work.kinds().is_empty());
     #[cfg(feature = "sockets")]
     if job.start.hostfile.is_none() {
         crate::launch::placement::of_ranks(&job.start, job.extent.ranks)?;

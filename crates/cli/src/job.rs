@@ -7,7 +7,7 @@ pub(crate) mod time_limit;
 use std::{path::PathBuf, time::Duration};
 
 use ombx_core::{
-    benchmark::{Choice, Medium, Threading},
+    benchmark::{Benchmark, Choice, Medium, Threading},
     measure::{plan::Plan, runner::Part},
 };
 use ombx_links::sweep;
@@ -61,9 +61,23 @@ pub(crate) struct Extent {
     pub(crate) time: Duration,
 }
 
+/// Kind of ranks that some benchmarks need. One start of ranks gives ranks of one kind.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct RankKind {
+    pub(crate) medium: Medium,
+    /// Thread support of the library. Its locks and its unbound ranks would spoil benchmarks that need none.
+    pub(crate) threading: Threading,
+}
+
+impl RankKind {
+    fn of(bench: &Benchmark) -> RankKind {
+        RankKind { medium: bench.medium, threading: bench.threading }
+    }
+}
+
 #[derive(Clone)]
 pub(crate) enum Work {
-    /// Parts that run one after the other in a single start of the ranks.
+    /// Parts that run one after the other, on the same ranks where these are of one kind.
     Benchmarks(Vec<Part>),
     /// Sweep over all pairs of ranks.
     Links(sweep::Task, Box<Plan>),
@@ -78,25 +92,36 @@ impl Work {
     }
 
     /// Returns the level of thread support that the work needs from MPI.
+    #[cfg(feature = "mpi")]
     pub(crate) fn threading(&self) -> Threading {
         selection::threading(&self.choices())
     }
 
-    /// Returns the media that connect the ranks, in the order in which the benchmarks name them, each once.
-    pub(crate) fn media(&self) -> Vec<Medium> {
-        let mut media: Vec<Medium> = Vec::new();
+    /// Returns the kinds of ranks that the benchmarks need, in the order in which the benchmarks name them, each once.
+    pub(crate) fn kinds(&self) -> Vec<RankKind> {
+        let mut kinds: Vec<RankKind> = Vec::new();
         for choice in self.choices() {
-            if !media.contains(&choice.bench.medium) {
-                media.push(choice.bench.medium);
+            let kind = RankKind::of(choice.bench);
+            if !kinds.contains(&kind) {
+                kinds.push(kind);
             }
         }
-        media
+        kinds
+    }
+
+    /// Returns the work of ranks of one kind.
+    pub(crate) fn of_kind(&self, kind: RankKind) -> Work {
+        self.of(|bench| RankKind::of(bench) == kind)
     }
 
     /// Returns the work of the ranks that one medium connects.
     pub(crate) fn over(&self, medium: Medium) -> Work {
+        self.of(|bench| bench.medium == medium)
+    }
+
+    fn of(&self, wanted: impl Fn(&Benchmark) -> bool) -> Work {
         let over = |part: &Part| {
-            let choices = part.choices.iter().filter(|choice| choice.bench.medium == medium);
+            let choices = part.choices.iter().filter(|choice| wanted(choice.bench));
             let choices: Vec<Choice> = choices.copied().collect();
             (!choices.is_empty()).then(|| Part { choices, plan: part.plan.clone() })
         };

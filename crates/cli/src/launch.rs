@@ -36,7 +36,7 @@ use std::{
 };
 
 use ombx_core::{
-    benchmark::Medium,
+    benchmark::{Medium, Threading},
     error::{Error, Result},
 };
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
@@ -51,7 +51,7 @@ use self::{
 };
 use crate::{
     arguments::{argv, role, start::Launcher},
-    job::{Job, Work, time_limit},
+    job::{Job, RankKind, Work, time_limit},
     output::{Output, progress::Progress},
 };
 
@@ -60,10 +60,10 @@ use crate::{
 pub(crate) const NO_SOCKETS: &str =
     "this build of ombx has no sockets: build ombx-cli with the feature `sockets`";
 
-/// Starts the ranks of a job, one medium after the other, as many times as the job says. Returns the worst exit code.
+/// Starts the ranks of a job, one kind after the other, as many times as the job says. Returns the worst exit code.
 pub(crate) fn run(job: &Job) -> Result<u8> {
-    let media = job.work.media();
-    check(job, &media)?;
+    let kinds = job.work.kinds();
+    check(job, &kinds)?;
     let mut output = Output::open(job)?;
     let limit = time_limit::of_job(job.extent.time, job.start.timeout);
     let mut worst: Result<u8> = Ok(0);
@@ -72,7 +72,7 @@ pub(crate) fn run(job: &Job) -> Result<u8> {
     let is_here = job.start.hosts.is_empty()
         && job.start.hostfile.is_none()
         && matches!(job.work, Work::Benchmarks(_))
-        && media != [Medium::Own];
+        && kinds.iter().any(|kind| kind.medium != Medium::Own);
     let interrupted = interruption()?;
     let progress = Progress::new(job.extent.rows, job.output.quiet);
     'launches: loop {
@@ -84,9 +84,9 @@ pub(crate) fn run(job: &Job) -> Result<u8> {
         if !job.launches.is_one() {
             progress.launch(repetition.position());
         }
-        for medium in &media {
-            output.next_run();
-            let mut command = command(job, *medium, &arguments)?;
+        for (kind, later) in kinds.iter().zip(1..).map(|(kind, next)| (kind, &kinds[next..])) {
+            output.next_start(later.iter().any(|other| other.medium == kind.medium));
+            let mut command = command(job, *kind, &arguments)?;
             // Hydra and Open MPI end the job after this time even if this process is gone. This process ends it earlier.
             let late = limit.saturating_add(time_limit::AFTER_JOB).as_secs().min(1 << 30);
             command.env("MPIEXEC_TIMEOUT", late.to_string());
@@ -97,7 +97,7 @@ pub(crate) fn run(job: &Job) -> Result<u8> {
             if job.output.verbose {
                 stderr_line!("ombx: starting {command:?}");
             }
-            let child = if *medium == Medium::Own { Child::Ombx } else { Child::Launcher };
+            let child = if kind.medium == Medium::Own { Child::Ombx } else { Child::Launcher };
             let time_left = repetition.time_left(limit);
             let supervision =
                 Supervision { args: &job.output, limit, time_left, output: &mut output, progress: &progress };
@@ -140,8 +140,8 @@ fn interruption() -> Result<Arc<AtomicUsize>> {
 }
 
 /// Finds everything that prevents a start before a result file is touched.
-fn check(job: &Job, media: &[Medium]) -> Result<()> {
-    let all = |medium| media.iter().all(|other| *other == medium);
+fn check(job: &Job, kinds: &[RankKind]) -> Result<()> {
+    let all = |medium| kinds.iter().all(|kind| kind.medium == medium);
     if matches!(job.start.launcher, Launcher::Mpiexec | Launcher::Srun) && all(Medium::Sockets) {
         return Err(Error::usage(
             "--launcher starts MPI ranks, but these ranks connect by sockets: leave it out, or put the launcher before ombx and \
@@ -152,15 +152,15 @@ fn check(job: &Job, media: &[Medium]) -> Result<()> {
         return Err(Error::usage("-n starts ranks, which a pipeline does not have: give --nodes"));
     }
     preflight::check(&job.start, job.extent.ranks)?;
-    media.iter().try_for_each(|medium| command(job, *medium, &[]).map(|_| ()))
+    kinds.iter().try_for_each(|kind| command(job, *kind, &[]).map(|_| ()))
 }
 
-/// Returns the command that starts the ranks of one medium.
-fn command(job: &Job, medium: Medium, arguments: &[OsString]) -> Result<Command> {
-    match medium {
+/// Returns the command that starts the ranks of one kind.
+fn command(job: &Job, kind: RankKind, arguments: &[OsString]) -> Result<Command> {
+    match kind.medium {
         Medium::Mpi => {
-            let threading = job.work.over(medium).threading();
-            mpiexec::command(&job.start, job.extent.ranks, threading, rank_command(arguments, None)?)
+            let role = (kind.threading == Threading::Multiple).then_some(role::THREADED);
+            mpiexec::command(&job.start, job.extent.ranks, kind.threading, rank_command(arguments, role)?)
         }
         #[cfg(feature = "sockets")]
         Medium::Sockets => {

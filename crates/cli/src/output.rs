@@ -54,6 +54,10 @@ pub(crate) struct Output {
     tally: Tally,
     /// Number of rows of earlier runs.
     earlier_rows: u64,
+    /// Ranks of another kind measure the rest of what the screen shows as one table.
+    continues: bool,
+    /// Rows of the table on the screen whose end is not printed yet.
+    open_table: Option<Tally>,
     /// A run has begun and has not ended.
     in_run: bool,
     /// Comparisons of rows that are printed below tables: MPI with sockets, and algorithms of a broadcast.
@@ -107,19 +111,17 @@ impl Output {
     pub(crate) fn open(job: &Job) -> Result<Output> {
         let args = &job.output;
         let (format, color) = (args.format, args.color);
-        let file = match &args.out {
-            None => None,
-            Some(path) => {
-                let limit = time_limit::of_job(job.extent.time, job.start.timeout);
-                Some((path.clone(), target::create(path, limit).map_err(|e| unwritable(path, &e))?))
-            }
-        };
+        let shown = args.shown.shown(format)?;
+        let limit = time_limit::of_job(job.extent.time, job.start.timeout);
+        let path = args.file.out.as_ref();
+        let opened = path.map(|path| target::open(path, args.file.existing(), limit)).transpose()?;
+        let file = path.cloned().zip(opened);
         let renderer = match (&job.work, &args.osu) {
             (Work::Links(task, _), _) => renderers::links(format, color, task.criteria.reference.clone()),
             (_, Some(columns)) => Some(renderers::osu(columns.clone())),
             _ => {
                 let plot = renderers::plot_columns(format, args.plot)?;
-                renderers::rows(format, color, Notes::if_verbose(args.verbose), plot)
+                renderers::rows(format, color, Notes::if_verbose(args.verbose), plot, &shown)
             }
         };
         Ok(Output {
@@ -127,11 +129,16 @@ impl Output {
             file,
             stdout_closed: false,
             one_launch: job.launches.is_one() || launched_by_user(job),
-            cases: Cases::default(),
+            cases: Cases::with_percentiles(shown.percentiles.clone()),
             tally: Tally::default(),
             earlier_rows: 0,
+            continues: false,
+            open_table: None,
             in_run: false,
-            comparisons: (format == Format::Table && args.osu.is_none()).then(Default::default),
+            comparisons: (format == Format::Table && args.osu.is_none()).then(|| {
+                let unit = shown.units.of_times();
+                (Overhead::in_unit(unit), Broadcasts::in_unit(unit))
+            }),
             notices: args.osu.as_ref().map(|_| BTreeMap::new()),
             links: match &job.work {
                 Work::Links(task, _) => Some(LinkJudge {
@@ -162,8 +169,14 @@ impl Output {
         &self.cases
     }
 
+    /// Begins the run of another start of ranks. `continues` tells whether a later start of this launch has the same setup.
+    pub(crate) fn next_start(&mut self, continues: bool) {
+        self.next_run();
+        self.continues = continues && self.one_launch && self.comparisons.is_some();
+    }
+
     /// Begins the tally of another run.
-    pub(crate) fn next_run(&mut self) {
+    fn next_run(&mut self) {
         self.earlier_rows += std::mem::take(&mut self.tally).cases;
     }
 
@@ -202,19 +215,37 @@ impl Output {
             if let Record::Launch(row) = record {
                 self.note(row);
             }
-            self.print(|renderer, screen| match record {
-                Record::Run(run) => renderer.run(screen, run),
-                Record::Launch(row) | Record::Case(row) => renderer.case(screen, row),
-                Record::End(outcome, tally) => renderer.end(screen, *outcome, tally),
-            })?;
+            self.show(record)?;
         }
         Ok(())
+    }
+
+    /// Prints a record. The runs of a launch that have one setup are one table.
+    fn show(&mut self, record: &Record) -> Result<()> {
+        match record {
+            Record::Run(_) if self.open_table.is_some() => Ok(()),
+            Record::Run(run) => self.print(|renderer, screen| renderer.run(screen, run)),
+            Record::Launch(row) | Record::Case(row) => {
+                self.print(|renderer, screen| renderer.case(screen, row))
+            }
+            Record::End(outcome, tally) => {
+                let tally = self.open_table.take().map_or(*tally, |earlier| earlier.plus(*tally));
+                if self.continues && *outcome == RunOutcome::Complete {
+                    self.open_table = Some(tally);
+                    return Ok(());
+                }
+                self.print(|renderer, screen| renderer.end(screen, *outcome, &tally))
+            }
+        }
     }
 
     /// Writes and prints the rows over all launches. Fails if the result file was removed.
     pub(crate) fn finish(&mut self) -> Result<()> {
         if !self.one_launch {
             self.estimates()?;
+        }
+        if let Some(tally) = self.open_table.take() {
+            self.print(|renderer, screen| renderer.end(screen, RunOutcome::Broken, &tally))?;
         }
         let comparisons = self.comparisons.take();
         self.print(|renderer, screen| {

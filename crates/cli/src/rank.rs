@@ -19,10 +19,13 @@ use std::time::Duration;
 
 #[cfg(not(all(feature = "mpi", feature = "sockets")))]
 use ombx_core::error::Error;
-use ombx_core::{benchmark::Medium, error::Result};
+use ombx_core::{
+    benchmark::{Medium, Threading},
+    error::Result,
+};
 
 use self::state::RankState;
-use crate::job::{Job, time_limit};
+use crate::job::{Job, RankKind, Work, time_limit};
 #[cfg(feature = "sockets")]
 use crate::launch::invitation;
 
@@ -36,22 +39,21 @@ pub(crate) fn run(job: &Job) -> Result<u8> {
     };
     watchdog::start(job.work.silence(job.start.timeout), limit);
     let mut state = RankState::new(job)?;
-    let media = match job.role.relay {
-        None => job.work.media(),
-        Some(_) if job.role.alone => vec![Medium::Own],
-        #[cfg(feature = "sockets")]
-        Some(_) if invitation::accepted().is_some() => vec![Medium::Sockets],
-        Some(_) => vec![Medium::Mpi],
+    let works = match job.role.relay {
+        None => of_media(&job.work),
+        Some(_) => {
+            let kind = kind(job);
+            vec![(kind.medium, job.work.of_kind(kind))]
+        }
     };
     #[cfg(feature = "sockets")]
-    if job.role.relay.is_none() && media.contains(&Medium::Sockets) {
+    if job.role.relay.is_none() && works.iter().any(|(medium, _)| *medium == Medium::Sockets) {
         sockets::check(&job.start)?;
     }
     // MPI is finalized after the last medium: its launcher takes an earlier end of a rank for a failure.
     #[cfg(feature = "mpi")]
     let mut mpi = Vec::new();
-    for medium in media {
-        let work = job.work.over(medium);
+    for (medium, work) in works {
         match medium {
             #[cfg(feature = "mpi")]
             Medium::Mpi => mpi.push(mpi::measure(&mut state, &work)?),
@@ -68,4 +70,31 @@ pub(crate) fn run(job: &Job) -> Result<u8> {
     #[cfg(feature = "mpi")]
     drop(mpi);
     Ok(code)
+}
+
+/// Returns the kind of this rank, which the launching process has started.
+fn kind(job: &Job) -> RankKind {
+    #[cfg(feature = "sockets")]
+    let is_worker = invitation::accepted().is_some();
+    #[cfg(not(feature = "sockets"))]
+    let is_worker = false;
+    let medium = match (job.role.alone, is_worker) {
+        (true, _) => Medium::Own,
+        (_, true) => Medium::Sockets,
+        _ => Medium::Mpi,
+    };
+    let threading = if job.role.threaded { Threading::Multiple } else { Threading::Single };
+    RankKind { medium, threading }
+}
+
+/// Returns the work over each medium, in the order in which the benchmarks name the media. MPI can be initialized once, so ranks of the
+/// user's launcher have the thread support that the most demanding benchmark needs.
+fn of_media(work: &Work) -> Vec<(Medium, Work)> {
+    let mut works: Vec<(Medium, Work)> = Vec::new();
+    for RankKind { medium, .. } in work.kinds() {
+        if works.iter().all(|(other, _)| *other != medium) {
+            works.push((medium, work.over(medium)));
+        }
+    }
+    works
 }

@@ -1,9 +1,15 @@
 //! The role of this process in a job: it launches the ranks, coordinates them, or is one of them.
 
-use ombx_core::error::{Error, Result};
+use ombx_core::{
+    benchmark::Medium,
+    error::{Error, Result},
+};
 
 use crate::{
-    arguments::{launches::LaunchCount, start::Launcher},
+    arguments::{
+        launches::LaunchCount,
+        start::{Bind, Launcher, StartArgs},
+    },
     job::Job,
     launch::{self, detection},
     output::target,
@@ -19,7 +25,7 @@ pub(crate) fn run(job: &Job) -> Result<u8> {
     if job.role.relay.is_some() {
         return rank::run(job);
     }
-    if let Some(out) = &job.output.out {
+    if let Some(out) = &job.output.file.out {
         let others = job.other_files();
         target::check(out, "-o", others.iter().map(|(what, other)| (*what, other.as_path())))?;
     }
@@ -30,20 +36,39 @@ pub(crate) fn run(job: &Job) -> Result<u8> {
         Launcher::Mpiexec | Launcher::Srun => false,
     };
     let wrong = |why: &str| Err(Error::usage(why));
+    if let Some(option) = option_of_start(start).filter(|_| is_rank) {
+        let why = if detected {
+            "a launcher has already started these ranks"
+        } else {
+            "--launcher none starts no ranks"
+        };
+        return Err(Error::usage(format!("{why}: leave out {option}")));
+    }
+    let sockets = job.work.kinds().iter().any(|kind| kind.medium == Medium::Sockets);
     match is_rank {
-        true if !start.hosts.is_empty() || start.hostfile.is_some() => {
-            wrong("a launcher has already started these ranks: leave out --hosts and --hostfile")
+        true if start.rendezvous.is_some() && !sockets => {
+            wrong("--rendezvous is for benchmarks over sockets: leave it out")
         }
         true if matches!(job.launches.count, LaunchCount::Fixed(2..)) => wrong(
             "--launches cannot repeat ranks that a launcher has started: repeat the launcher's command and join the files",
         ),
-        true if !detected && start.ranks.is_some_and(|ranks| ranks > 1) => {
-            wrong("--launcher none starts no ranks: leave out -n")
-        }
         true => rank::run(job),
         false if start.rendezvous.is_some() => {
             wrong("--rendezvous is for ranks that a launcher has started: leave it out")
         }
         false => launch::run(job),
     }
+}
+
+/// Returns an option that has an effect only if this process starts the ranks.
+fn option_of_start(start: &StartArgs) -> Option<&'static str> {
+    let given = [
+        ("-n", start.ranks.is_some()),
+        ("--hosts", !start.hosts.is_empty()),
+        ("--hostfile", start.hostfile.is_some()),
+        ("--bind", start.bind != Bind::Auto),
+        ("--launcher-arg", !start.launcher_arg.is_empty()),
+        ("--interface", start.interface.is_some()),
+    ];
+    given.into_iter().find(|(_, given)| *given).map(|(option, _)| option)
 }

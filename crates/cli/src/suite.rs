@@ -1,4 +1,4 @@
-//! Suites: TOML files that say what to run and how, in a single start of the ranks.
+//! Suites: TOML files that say what to run and how, in one job.
 
 mod file;
 mod layer;

@@ -16,7 +16,7 @@ pub use self::{
 use crate::{
     benchmark::{Aggregation, Figures, Metric, Work, payload::Check},
     measure::phases::Phases,
-    stats::{Percentile, Summary},
+    stats::{self, Percentile, Summary},
     system::clock::Facts,
 };
 
@@ -88,6 +88,20 @@ impl RoundTrips {
 /// Returns an interval with one step of the clock more at each end: a time can be wrong by almost a step in either direction.
 fn widened([low, high]: [f64; 2], step: f64) -> [f64; 2] {
     [(low - step).max(low.min(0.0)), high + step]
+}
+
+/// Returns the samples of single iterations: the samples, or the tail if they are of batches.
+fn of_single_iterations<'s>(samples: &'s [Samples], tail: &'s [Samples]) -> &'s [Samples] {
+    if samples.iter().all(|s| s.batch == 1) { samples } else { tail }
+}
+
+/// Returns a percentile whose bounds contain a step of the clock at each end; `None` if a reading is a considerable part of it.
+fn resolved(p: Percentile, single: &[Samples], legs: u64, clock: Facts) -> Option<Percentile> {
+    let correction = single.first().map_or(0.0, Samples::correction_ns);
+    let reading = clock.overhead_ns.max(clock.resolution_ns) as f64 / legs as f64;
+    let step = clock.resolution_ns as f64 / legs as f64;
+    let resolved = reading <= MAX_READING * (p.value + correction);
+    resolved.then(|| Percentile { ci95: p.ci95.map(|ends| widened(ends, step)), ..p })
 }
 
 /// Outcome of a row.
@@ -314,17 +328,20 @@ impl Measurement {
         legs: u64,
         clock: Facts,
     ) {
-        let single = if samples.iter().all(|s| s.batch == 1) { samples } else { tail };
+        let single = of_single_iterations(samples, tail);
         summary.take_percentiles(&Measurement::combine(single, legs));
-        let correction = single.first().map_or(0.0, Samples::correction_ns);
-        let reading = clock.overhead_ns.max(clock.resolution_ns) as f64 / legs as f64;
-        let step = clock.resolution_ns as f64 / legs as f64;
-        let resolved = |p: &Percentile| reading <= MAX_READING * (p.value + correction);
         for one in [&mut summary.p95, &mut summary.p99, &mut summary.p999] {
-            *one = one
-                .filter(resolved)
-                .map(|p| Percentile { ci95: p.ci95.map(|ends| widened(ends, step)), ..p });
+            *one = one.and_then(|p| resolved(p, single, legs, clock));
         }
+    }
+
+    /// Returns percentiles of the time of one leg from the raw samples, by the same rules; each `None` if it is not resolved.
+    /// `quantiles` are between 0 and 1.
+    pub fn percentiles(&self, quantiles: &[f64], clock: Facts) -> Vec<Option<Percentile>> {
+        let legs = self.work.map_or(1, |work| work.legs);
+        let single = of_single_iterations(&self.samples, &self.tail);
+        let found = stats::percentiles(&Measurement::combine(single, legs), quantiles);
+        found.into_iter().map(|p| p.and_then(|p| resolved(p, single, legs, clock))).collect()
     }
 
     /// Returns mean, minimum and maximum of the mean times of the timed ranks; `None` if only rank 0 was timed.

@@ -43,6 +43,8 @@ pub struct Summary {
     pub p99: Option<Percentile>,
     /// 99.9th percentile, likewise (n >= 3688).
     pub p999: Option<Percentile>,
+    /// Percentiles that the user chose: each number, and its value if its bounds exist. Not in result files, whose samples give them.
+    pub chosen: Vec<(f64, Option<Percentile>)>,
     /// Lag-1 autocorrelation of the samples in the order of time; 0 for constant samples.
     pub lag1: f64,
     /// Whether the samples fall into two groups with a gap between them.
@@ -88,6 +90,7 @@ impl Summary {
             p95: None,
             p99: None,
             p999: None,
+            chosen: Vec::new(),
             lag1: lag1(samples),
             bimodal: bimodal(&sorted),
         })
@@ -262,6 +265,17 @@ fn interval(samples: &[f64], sorted: &[f64], ranks: &[f64]) -> Option<[f64; 2]> 
     }
     let more = ((upper - lower) as f64 / 2.0 * (variance.sqrt() - 1.0)).ceil() as usize;
     (more < lower).then(|| [sorted[lower - 1 - more], sorted[upper - 1 + more]])
+}
+
+/// Returns the sample quantiles of samples in the order of time; `None` for those whose 95 % bounds lie beyond the samples.
+pub fn percentiles(samples: &[f64], quantiles: &[f64]) -> Vec<Option<Percentile>> {
+    let sorted = sorted(samples);
+    quantiles.iter().map(|q| percentile(samples, &sorted, *q)).collect()
+}
+
+/// Returns the number of independent samples from which the 95 % bounds of a quantile exist.
+pub fn least_samples(quantile: f64) -> u64 {
+    (TAIL.ln() / quantile.max(1.0 - quantile).ln()).ceil() as u64
 }
 
 /// Returns a percentile; `None` if its 95 % bounds lie beyond the samples.

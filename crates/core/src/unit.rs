@@ -99,12 +99,27 @@ pub fn percentage(text: &str) -> Option<f64> {
     number.parse().ok().filter(|_| number.starts_with(|c: char| c.is_ascii_digit() || c == '.'))
 }
 
+/// Returns an error if a number could be a fraction: `0.05` is 0.05 % or 5 %, but `0.05%` and `5` are clear.
+///
+/// # Errors
+/// Usage error that asks which of both is meant.
+pub fn check_no_fraction(text: &str) -> Result<()> {
+    match percentage(text).filter(|v| *v > 0.0 && *v < 1.0 && !text.contains('%')) {
+        Some(fraction) => {
+            let percent = (fraction * 1e8).round() / 1e6;
+            Err(Error::usage(format!("did you mean {percent} %? Write {percent}% for that, or {fraction}%")))
+        }
+        None => Ok(()),
+    }
+}
+
 /// Reads a percentage above 0 and at most 100 as a fraction: `1%` or `1` is 0.01.
 ///
 /// # Errors
-/// Usage error for anything else.
+/// Usage error for anything else, and for numbers below 1 without `%`.
 pub fn parse_percent(text: &str) -> Result<f64> {
     let trimmed = text.trim();
+    check_no_fraction(text)?;
     match percentage(text) {
         Some(v) if v > 0.0 && v <= 100.0 => Ok(v / 100.0),
         _ => Err(Error::usage(format!(
@@ -141,6 +156,9 @@ mod tests {
             assert!(parse_duration(text).is_err(), "{text}");
         }
         assert!((parse_percent("2.5%").unwrap() - 0.025).abs() < 1e-12);
+        assert!((parse_percent("0.05%").unwrap() - 0.0005).abs() < 1e-12);
+        let asked = parse_percent("0.05").unwrap_err().to_string();
+        assert_eq!(asked, "did you mean 5 %? Write 5% for that, or 0.05%");
         for text in ["", "0", "-1%", "+1", "101%", "1%%", "NaN", "inf%"] {
             assert!(parse_percent(text).is_err(), "{text}");
         }

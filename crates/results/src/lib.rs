@@ -48,11 +48,13 @@ pub mod file;
 pub mod fuzz;
 pub mod matrix;
 pub mod number;
+pub mod percentiles;
 pub mod plot;
 pub mod publishable;
 pub mod render;
 pub mod run_info;
 pub mod samples;
+pub mod units;
 pub mod verdict;
 
 /// Returns the run of the golden file, a template for tests.

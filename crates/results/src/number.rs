@@ -1,12 +1,14 @@
 //! Numbers as text in tables and charts.
 
-/// Formats a number with four significant digits or more. Values below 1 have four decimals.
+/// Formats a number with four significant digits or more. Values below 1 have four decimals, and values below 0.01 three significant
+/// digits.
 pub fn figure(value: f64) -> String {
-    let digits = match value.abs() {
+    let digits: usize = match value.abs() {
         x if x >= 100_000.0 => 0,
         x if x >= 1000.0 => 1,
         x if x >= 100.0 => 2,
         x if x >= 1.0 => 3,
+        x if x > 1e-12 && x < 0.01 => (2.0 - x.log10().floor()) as usize,
         _ => 4,
     };
     format!("{value:.digits$}")
@@ -22,7 +24,7 @@ impl Decimals {
     pub fn of(value: f64, interval: Option<[f64; 2]>) -> Decimals {
         let uncertainty = interval.map(|[low, high]| ((high - low) / 2.0).min(value.abs()));
         let uncertainty = uncertainty.filter(|x| x.is_finite() && *x > 0.0);
-        Decimals(uncertainty.map(|x| (1.0 - x.log10().floor()).clamp(0.0, 6.0) as usize))
+        Decimals(uncertainty.map(|x| (1.0 - x.log10().floor()).clamp(0.0, 9.0) as usize))
     }
 
     /// Formats a number.
@@ -63,6 +65,14 @@ mod tests {
         assert_eq!(shown(0.314, 2.5), "0.31");
         assert_eq!(Decimals::of(6.0129, None).format(6.0129), figure(6.0129));
         assert_eq!(shown(6.0129, 0.0), figure(6.0129));
+    }
+
+    #[test]
+    fn small_numbers_keep_their_digits() {
+        assert_eq!(
+            [0.0, 0.25, 0.01, 0.001_351, 0.000_135_1].map(figure),
+            ["0.0000", "0.2500", "0.0100", "0.00135", "0.000135"]
+        );
     }
 
     #[test]

@@ -11,6 +11,7 @@ mod osu;
 mod overhead;
 mod paint;
 mod pipeline;
+mod shown;
 mod table;
 mod wrap;
 
@@ -25,6 +26,7 @@ pub use self::{
     osu::{OsuColumns, OsuTable},
     overhead::Overhead,
     paint::Paint,
+    shown::Shown,
     table::{FormattedRow, ONE_LAUNCH, Scope, Table, column_titles, format_row, heading},
     wrap::wrapped,
 };

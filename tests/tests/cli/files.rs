@@ -1,8 +1,9 @@
 //! Tests of result files: writing, full disks, every output format, and truncated files.
 
-use std::{fs::File, path::PathBuf};
+use std::{fs::File, path::PathBuf, process::Command};
 
 use ombx_tests::{Done, Files, Job, results};
+use rustix::process::Signal;
 
 use crate::StartRecorder;
 
@@ -221,9 +222,65 @@ fn a_closed_standard_output_does_not_end_the_run() {
 }
 
 #[test]
-fn an_existing_file_is_replaced() {
-    let files = Files::default();
-    let out = files.write("r.jsonl", "something else\n".repeat(1000));
-    Job::ombx("run p2p.latency --sizes 8 --iterations 100 -o").arg(&out).run().expect(0);
+fn an_existing_file_is_kept_replaced_or_extended() {
+    const RUN: &str = "p2p.latency --sizes 8 --iterations 100";
+    let recorder = StartRecorder::new();
+    let out = recorder.files.write("r.jsonl", GOLDEN);
+    let run = |options: &str| Job::ombx(&format!("run {RUN} {options} -o")).arg(&out).run();
+    let words = [RUN.split(' ').collect::<Vec<_>>(), vec!["-o", out.to_str().unwrap()]].concat();
+    for command in ["run", "osu", "links"] {
+        let words: &[&str] = match command {
+            "run" => &words,
+            "osu" => &["osu_latency", "-o", out.to_str().unwrap()],
+            _ => &["-n", "2", "-o", out.to_str().unwrap()],
+        };
+        let done = recorder.run(&[&[command], words].concat()).expect(2);
+        assert!(done.sentence().contains("--append") && done.sentence().contains("--force"), "{done}");
+    }
+    assert!(!recorder.started() && std::fs::read_to_string(&out).unwrap() == GOLDEN);
+    run("--append").expect(0);
+    let golden = results::runs_of(&recorder.files.write("golden", GOLDEN)).len();
+    assert_eq!(results::runs_of(&out).len(), golden + 1);
+    assert!(std::fs::read_to_string(&out).unwrap().starts_with(GOLDEN));
+    run("--force").expect(0);
     assert_eq!(results::run_of(&out).rows.len(), 1);
+    // Launches of one setup in one file are launches of one result.
+    run("--append").expect(0);
+    let shown = show(&out, "").expect(0);
+    assert!(shown.stdout.contains("2 launches"), "{shown}");
+    std::fs::write(&out, "notes\n").unwrap();
+    let done = run("--append").expect(2);
+    assert!(done.sentence().contains("does not begin as a result file"), "{done}");
+}
+
+#[test]
+fn a_file_has_one_writer() {
+    let files = Files::default();
+    let out = files.path("r.jsonl");
+    let long = "run sockets.latency --sizes 8 --iterations 100000000 -o";
+    let mut first = Job::ombx(long).arg(&out).start();
+    first.until("a file", |_| std::fs::metadata(&out).is_ok_and(|file| file.len() > 0));
+    for option in [None, Some("--force"), Some("--append")] {
+        // Jobs of tests run one after the other.
+        let mut second = Command::new(ombx_tests::mpi::ombx());
+        second.args(["run", "sockets.latency", "--sizes", "8", "--quick"]).args(option).arg("-o").arg(&out);
+        let done = second.output().unwrap();
+        let error = String::from_utf8_lossy(&done.stderr);
+        assert!(error.contains("another process of ombx writes"), "{error}");
+        assert_eq!(done.status.code(), Some(2), "{error}");
+    }
+    first.signal(Signal::TERM);
+    first.wait();
+}
+
+#[test]
+fn a_dash_is_standard_output() {
+    let done = Job::ombx("run p2p.latency --sizes 8 --iterations 10 -o -").run().expect(0);
+    let kinds: Vec<String> =
+        results::lines(&done.stdout).iter().map(|line| line["kind"].as_str().unwrap().to_owned()).collect();
+    assert_eq!(kinds, ["run", "case", "end"], "{done}");
+    let files = Files::default();
+    let page =
+        Job::ombx("report -o -").arg(files.write("golden.jsonl", GOLDEN)).directory(files.root()).run();
+    assert!(page.expect(0).stdout.starts_with("<!DOCTYPE html>") && !files.path("-").exists());
 }

@@ -62,6 +62,35 @@ const MISTAKES: &[(&str, &str)] = &[
     ("links --halves --serial", "--serial"),
     ("links --launches 0", "0"),
     ("links --min-time 0s", "0s"),
+    ("run p2p.latency --force", "--out"),
+    ("run p2p.latency --append", "--out"),
+    ("run p2p.latency -o x --force --append", "--append"),
+    ("run p2p.latency -o - --append", "--append"),
+    ("run p2p.latency -o - --format csv", "-o -"),
+    ("links -o - --format csv", "-o -"),
+    ("osu osu_latency -o -", "-o -"),
+    ("ab --b ombx p2p.latency -o -", "-o ab.jsonl"),
+    ("run p2p.latency --launcher none -n 2", "leave out -n"),
+    ("run p2p.latency --launcher none --bind core", "leave out --bind"),
+    ("run p2p.latency --launcher none --interface eth0", "leave out --interface"),
+    ("run p2p.latency --precision 0.05", "5%"),
+    ("compare a b --fail-on 0.05", "5%"),
+    ("run p2p.latency --launches 6 --seed +1", "--seed"),
+    ("run collective.barrier --sizes 8", "collective.barrier has no option --sizes"),
+    ("run p2p.latency --launches 6 --precision 1%", "--precision"),
+    ("run p2p.latency --quick --iterations 10 --precision 1%", "--precision"),
+    ("run p2p.latency --unit s", "ns, us, ms"),
+    ("run p2p.latency --unit ns,us", "at most one unit of times"),
+    ("run p2p.latency --unit ns --format osu", "--unit is for tables and CSV"),
+    ("run p2p.latency --percentiles 99 --format jsonl", "--percentiles is for tables and CSV"),
+    ("run p2p.latency --percentiles 0", "--percentiles"),
+    ("run p2p.latency --percentiles 99%", "99%"),
+    ("show x --unit ns --format openmetrics", "--unit is for tables and CSV"),
+    ("links --unit ns", "ombx links has no option --unit"),
+    ("links --percentiles 99", "ombx links has no option --percentiles"),
+    ("ab --b ombx p2p.latency --unit ns", "ombx ab has no option --unit"),
+    ("links --retest +1", "+1"),
+    ("ab --b ombx p2p.latency --precision 1%", "ombx ab has no option --precision"),
     ("show --matrix x.npy --format csv y", "--format"),
     ("run p2p.latency --precision 0", "0"),
     ("run p2p.latency --precision 101%", "101%"),
@@ -125,7 +154,7 @@ const MISTAKES: &[(&str, &str)] = &[
     ("osu osu_latency -l", "-l"),
     ("osu osu_latency -N cart:1:1", "-N"),
     ("osu osu_latency -t 2", "-t"),
-    ("osu osu_latency_mt -t 0:1", "0:1"),
+    ("osu osu_latency_mt -t 0:1", "-t: threads \"0:1\""),
     ("osu osu_latency_mp -t 4", "one child"),
     ("osu osu_latency -T mpi_int", "mpi_int"),
     ("osu osu_latency -z50,101", "50,101"),
@@ -202,4 +231,29 @@ fn under_a_launcher_only_rank_0_prints_the_error() {
     let done = ombx_tests::Job::mpiexec(2, "run rma.putbw").run();
     let lines = done.stderr.lines().filter(|line| line.contains("did you mean rma.put_bw?")).count();
     assert_eq!((done.code, lines), (Some(2), 1), "{done}");
+}
+
+/// Options of a start have no effect on ranks that a launcher has started.
+#[test]
+fn options_of_a_start_are_refused_under_a_launcher() {
+    for (options, word) in [
+        ("run p2p.latency -n 2", "leave out -n"),
+        ("run p2p.latency --bind core", "leave out --bind"),
+        ("run p2p.latency --budget 9s", "leave out --budget"),
+        ("run p2p.latency --seed 9", "leave out --seed"),
+        ("run p2p.latency --iterations 9 --precision 9%", "which --iterations fixes"),
+        ("run p2p.latency --rendezvous x", "--rendezvous is for benchmarks over sockets"),
+        ("links --launcher-arg=-v", "leave out --launcher-arg"),
+        ("osu osu_latency -n 2", "leave out -n"),
+    ] {
+        let done = ombx_tests::Job::mpiexec(2, options).run();
+        let lines = done.stderr.lines().filter(|line| line.contains(word)).count();
+        assert_eq!((done.code, lines), (Some(2), 1), "{done}");
+    }
+    // What a suite says about starting ranks is for ombx.
+    let files = ombx_tests::Files::default();
+    let suite =
+        "[defaults]\nranks = 4\nbind = 'core'\n[[entry]]\nrun = 'p2p.latency'\nsizes = 8\niterations = 9\n";
+    let suite = files.write("s.toml", suite);
+    ombx_tests::Job::mpiexec(2, "run").arg(&suite).run().expect(0);
 }

@@ -131,7 +131,9 @@ impl Bed {
         if options.starts_with("run ") && !options.contains("--launches") {
             words.push("--quick".into());
         }
-        words.extend(["--hosts", hosts, "--bind", "none", "--interface", "eth0", "-o"].map(str::to_owned));
+        words.extend(
+            ["--hosts", hosts, "--bind", "none", "--interface", "eth0", "--force", "-o"].map(str::to_owned),
+        );
         words.push(self.out().to_string_lossy().into_owned());
         words
     }

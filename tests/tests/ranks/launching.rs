@@ -46,7 +46,12 @@ fn an_explicit_mpiexec_writes_the_file_and_the_exit_code() {
     let job = Job::mpiexec(2, "run rma.put_bw rma.get_latency --sizes 8 --max-time 20ms -o").arg(kept.out());
     let done = job.run().expect(0);
     assert_good(&kept.run(), &done);
-    let job = Job::mpiexec(1, "run p2p.latency --sizes 8 --iterations 10 -o").arg(kept.out());
+    let job = Job::mpiexec(2, "run p2p.latency --sizes 8 -o").arg(kept.out());
+    let done = job.run();
+    assert_ne!(done.code, Some(0), "the file exists\n{done}");
+    done.complains(&["--force"]);
+    assert_good(&kept.run(), &done);
+    let job = Job::mpiexec(1, "run p2p.latency --sizes 8 --iterations 10 --force -o").arg(kept.out());
     let done = job.run();
     assert_ne!(done.code, Some(0), "a skipped row is not success\n{done}");
     assert_eq!(kept.run().end.unwrap().1.skipped, 1, "{done}");

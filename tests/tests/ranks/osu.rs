@@ -127,7 +127,7 @@ fn the_broadcast_of_omb_3_subtracts_the_acknowledgement() {
         let trips = row.samples[0].round_trips.as_ref().unwrap();
         assert_eq!((trips.halves, row.samples[0].batch * row.samples[0].elapsed_ns.len() as u64), (1, 1000));
     }
-    links.alone("osu_bcast").args(QUICK).arg("-o").arg(&out).run().expect(0);
+    links.alone("osu_bcast").args(QUICK).args(["--force", "-o"]).arg(&out).run().expect(0);
     assert_eq!(results::run_of(&out).rows[0].bench, "collective.bcast");
 }
 
@@ -172,7 +172,8 @@ fn windows_and_hints_as_in_omb_3() {
     ] {
         for job in [links.alone(name), links.launched(2, name)] {
             let options = options.split_whitespace();
-            let done = job.args(options).args(QUICK).args(["-s", "lock", "-o"]).arg(&out).run().expect(0);
+            let done =
+                job.args(options).args(QUICK).args(["-s", "lock", "--force", "-o"]).arg(&out).run().expect(0);
             let axes = results::run_of(&out).rows.remove(0).axes;
             let axis = |name: &str| axes.get(name).map(String::as_str);
             assert_eq!(
@@ -207,7 +208,11 @@ fn iterations_by_size() {
         ("osu_latency", "", [(8192, 10_000), (16384, 1000)]),
         ("osu_latency", "-i 50", [(8192, 50), (16384, 50)]),
     ] {
-        let job = links.alone(name).args(["-m", "8K:16K", "-o"]).arg(&out).args(options.split_whitespace());
+        let job = links
+            .alone(name)
+            .args(["-m", "8K:16K", "--force", "-o"])
+            .arg(&out)
+            .args(options.split_whitespace());
         job.run().expect(0);
         let rows = results::run_of(&out).rows;
         let counted = |row: &ombx_core::result::Measurement| {

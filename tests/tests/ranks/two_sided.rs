@@ -1,7 +1,7 @@
 //! Tests of two-sided benchmarks, and of the options that every benchmark has.
 
 use ombx_core::result::Measurement;
-use ombx_tests::results;
+use ombx_tests::{Job, results};
 
 use crate::{Kept, measured};
 
@@ -134,5 +134,26 @@ fn a_message_that_does_not_fit_into_memory_is_skipped() {
     let tally = run.end.unwrap().1;
     assert_eq!((tally.cases, tally.skipped), (4, 2), "{done}");
     assert!(done.stdout.contains("MiB free") || done.stdout.contains("allocated"), "{done}");
-    kept.job("p2p.latency --sizes 8,1T --iterations 10 --allow-skips").run().expect(0);
+    kept.job("p2p.latency --sizes 8,1T --iterations 10 --allow-skips --force").run().expect(0);
+}
+
+/// Rows have as many single iterations as the rarest percentile needs, whether their samples are batches or not.
+#[test]
+fn percentiles_of_choice_are_resolved() {
+    let kept = Kept::new();
+    let options = "p2p.latency --sizes 8,64K --precision 50% --max-time 2s";
+    kept.job(&format!("{options} --percentiles 50,99.9")).run().expect(0);
+    let single = |kept: &Kept| -> Vec<usize> {
+        let of = |row: Measurement| row.summary.map_or(0, |summary| summary.tail_n);
+        kept.run().rows.into_iter().map(of).collect()
+    };
+    assert!(single(&kept).iter().all(|n| *n >= 4610), "{:?}", single(&kept));
+    let shown = Job::ombx("show --unit ns --percentiles 50,99.99").arg(kept.out()).run().expect(0).stdout;
+    let titles = shown.lines().find(|line| line.trim_start().starts_with("bytes ")).unwrap();
+    assert!(["  ns  ", "  p50  ", "  p99.99  "].iter().all(|title| titles.contains(title)), "{shown}");
+    assert!(shown.contains("n/a: a p99.99 needs 36887 samples of single iterations"), "{shown}");
+    // Rows that end early by themselves have fewer.
+    let usual = Kept::new();
+    usual.job(options).run().expect(0);
+    assert!(single(&usual)[1] < 4610, "{:?}", single(&usual));
 }

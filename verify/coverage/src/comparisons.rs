@@ -182,7 +182,7 @@ impl Bench<'_> {
         self.mpi.launch_with(&mut ombx);
         ombx.arg(command).args(rows.split_whitespace());
         ombx.args(["--quiet", "--max-time", "20ms", "--launches"]).arg(launches.to_string());
-        ombx.arg("-o").arg(out);
+        ombx.args(["--force", "-o"]).arg(out);
         ombx
     }
 

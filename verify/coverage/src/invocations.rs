@@ -140,7 +140,7 @@ pub(crate) fn written(workspace: &Workspace) -> String {
 fn invoke(mpi: &Mpi, ombx: &Path, job: Job, out: &Path) -> Result<Invocation> {
     let mut command = Command::new(ombx);
     mpi.launch_with(&mut command);
-    command.args(["run", job.bench, "--sizes", job.size, "--quiet", "-o"]).arg(out);
+    command.args(["run", job.bench, "--sizes", job.size, "--quiet", "--force", "-o"]).arg(out);
     let since = Since::now();
     output(&mut command)?;
     let seconds = since.elapsed().as_secs_f64();

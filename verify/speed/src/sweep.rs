@@ -94,7 +94,7 @@ impl Sweep {
         let out = program.directory.join("sweep.jsonl");
         let mut command = program.command(&program.ombx);
         // A skipped row is no failure, as in the suite.
-        command.arg("run").args(self.words).args(["--quiet", "--allow-skips", "-o"]).arg(&out);
+        command.arg("run").args(self.words).args(["--quiet", "--allow-skips", "--force", "-o"]).arg(&out);
         let whole_s = timed_or(&mut command, self.omb.is_none().then_some(WRONG_DATA))?;
         let taken = read(&out);
         let _ = fs::remove_file(&out);
@@ -131,7 +131,8 @@ fn read(path: &Path) -> Result<Taken> {
     let file = file::open(path).map_err(|e| Failure::Missing(format!("{}: {e}", path.display())))?;
     let mut cases = Cases::default();
     file.runs.iter().for_each(|launch| cases.launch(launch));
-    Ok(Taken { launches: file.runs.len(), ..of_cases(&cases) })
+    let launches = cases.groups().iter().map(|group| group.launches).max().unwrap_or(0);
+    Ok(Taken { launches, ..of_cases(&cases) })
 }
 
 fn of_cases(cases: &Cases) -> Taken {

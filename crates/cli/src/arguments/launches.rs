@@ -33,7 +33,7 @@ pub(crate) struct LaunchesArgs {
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = unit::parse_duration, help_heading = "How long")]
     pub(crate) budget: Option<Duration>,
     /// Seed of the random order of cases in each launch [default: a new one each time]
-    #[arg(long, value_name = "SEED", help_heading = "How long")]
+    #[arg(long, value_name = "SEED", value_parser = values::number::<u64>(0..=u64::MAX), help_heading = "How long")]
     pub(crate) seed: Option<u64>,
     /// Number and order of this launch among several
     #[arg(long, hide = true)]

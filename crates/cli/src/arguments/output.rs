@@ -1,9 +1,12 @@
 //! Arguments that choose where rows go and how they are printed.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
+use ombx_core::error::{Error, Result};
 use ombx_results::render::OsuColumns;
+
+use super::shown::ShownArgs;
 
 /// Where rows go and what else is printed.
 #[derive(Debug, Args)]
@@ -11,9 +14,8 @@ pub(crate) struct OutputArgs {
     /// Format of the printed rows
     #[arg(long, value_enum, default_value_t = Format::Table, help_heading = "Output")]
     pub(crate) format: Format,
-    /// Result file in JSON Lines with all raw data; each row is written once it is measured
-    #[arg(short, long, value_name = "FILE", help_heading = "Output")]
-    pub(crate) out: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) file: FileArgs,
     /// Count skipped cases as success
     #[arg(long, help_heading = "Output")]
     pub(crate) allow_skips: bool,
@@ -26,12 +28,70 @@ pub(crate) struct OutputArgs {
     /// Draw a chart below each table
     #[arg(long, help_heading = "Output")]
     pub(crate) plot: bool,
+    #[command(flatten)]
+    pub(crate) shown: ShownArgs,
     /// Use of colours
     #[arg(long, value_enum, default_value_t = Color::Auto, help_heading = "Output")]
     pub(crate) color: Color,
     /// Columns of the OSU format; only `ombx osu` sets them
     #[arg(skip)]
     pub(crate) osu: Option<OsuColumns>,
+}
+
+/// The result file.
+#[derive(Debug, Default, Args)]
+pub(crate) struct FileArgs {
+    /// New result file in JSON Lines with all raw data; each row is written once it is measured; - for standard output
+    #[arg(short, long, value_name = "FILE", help_heading = "Output")]
+    pub(crate) out: Option<PathBuf>,
+    /// Replace the result file if it exists
+    #[arg(long, requires = "out", conflicts_with = "append", help_heading = "Output")]
+    pub(crate) force: bool,
+    /// Add to the result file if it exists: launches of the same setup count as launches of one result
+    #[arg(long, requires = "out", help_heading = "Output")]
+    pub(crate) append: bool,
+}
+
+/// What happens to a result file that exists.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Existing {
+    Refuse,
+    Replace,
+    Append,
+}
+
+impl FileArgs {
+    pub(crate) fn existing(&self) -> Existing {
+        match (self.force, self.append) {
+            (true, _) => Existing::Replace,
+            (_, true) => Existing::Append,
+            _ => Existing::Refuse,
+        }
+    }
+
+    /// Returns whether the file is standard output.
+    pub(crate) fn is_stdout(&self) -> bool {
+        self.out.as_deref() == Some(Path::new("-"))
+    }
+}
+
+impl OutputArgs {
+    /// Gives `-o -` its meaning: the lines of the result file instead of a table.
+    pub(crate) fn settled(mut self) -> Result<OutputArgs> {
+        if !self.file.is_stdout() {
+            return Ok(self);
+        }
+        if self.file.existing() != Existing::Refuse {
+            return Err(Error::usage("-o - writes no file: leave out --force and --append"));
+        }
+        if !matches!(self.format, Format::Table | Format::Jsonl) || self.plot {
+            return Err(Error::usage(
+                "-o - writes the lines of a result file to standard output: leave it out, or --format and --plot",
+            ));
+        }
+        (self.format, self.file.out) = (Format::Jsonl, None);
+        Ok(self)
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

@@ -8,6 +8,7 @@ use clap::{Args, ValueEnum};
 pub(crate) const RELAY: &str = "--relay=records";
 pub(crate) const COORDINATOR: &str = "--coordinator";
 pub(crate) const ALONE: &str = "--alone";
+pub(crate) const THREADED: &str = "--threaded";
 
 /// Role of this process in a job that another process of ombx started.
 #[derive(Debug, Default, Args)]
@@ -21,6 +22,9 @@ pub(crate) struct RoleArgs {
     /// Measure benchmarks that start their own processes
     #[arg(long, hide = true, requires = "relay")]
     pub(crate) alone: bool,
+    /// Measure benchmarks that need MPI_THREAD_MULTIPLE
+    #[arg(long, hide = true, requires = "relay")]
+    pub(crate) threaded: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -33,6 +37,6 @@ pub(crate) enum Relay {
 pub(crate) fn is_internal(argument: &OsStr) -> bool {
     let argument = argument.to_string_lossy();
     let of_launches = ["--launch=", "--row-time=", "--batches="];
-    [RELAY, COORDINATOR, ALONE].contains(&&*argument)
+    [RELAY, COORDINATOR, ALONE, THREADED].contains(&&*argument)
         || of_launches.iter().any(|option| argument.starts_with(option))
 }

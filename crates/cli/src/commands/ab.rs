@@ -6,7 +6,7 @@ mod side;
 
 use std::{ffi::OsString, time::Duration};
 
-use clap::{ArgMatches, Args};
+use clap::{ArgMatches, Args, parser::ValueSource};
 use ombx_core::{
     benchmark::Registry,
     error::{Error, Result},
@@ -63,7 +63,7 @@ pub(crate) struct AbArgs {
 /// Time for all launches of both sides, if the user gives none.
 const BUDGET: Duration = Duration::from_secs(60);
 /// Options of `ab` itself. Each launch gets all others.
-const OF_AB: [&str; 17] = [
+const OF_AB: [&str; 19] = [
     "a",
     "b",
     "env_a",
@@ -76,6 +76,8 @@ const OF_AB: [&str; 17] = [
     "junit",
     "names",
     "out",
+    "force",
+    "append",
     "launches",
     "seed",
     "format",
@@ -96,6 +98,17 @@ pub(crate) fn ab(
             "ombx ab has no option --format: it prints a comparison, as a table or with --json",
         ));
     }
+    if matches.value_source("precision") == Some(ValueSource::CommandLine) {
+        return Err(Error::usage(
+            "ombx ab has no option --precision: it ends when each case is decided within --margin, or at --budget",
+        ));
+    }
+    if run.output.file.is_stdout() {
+        return Err(Error::usage(
+            "ombx ab writes a file for each side: give a name after -o, as in -o ab.jsonl",
+        ));
+    }
+    run.output.shown.refuse("ombx ab")?;
     if run.start.rendezvous.is_some() {
         return Err(Error::usage("ombx ab has no option --rendezvous: it starts its own ranks"));
     }
@@ -122,8 +135,7 @@ pub(crate) fn ab(
         SideResults::named(commands[0].to_string()).labelled(label_a),
         SideResults::named(commands[1].to_string()).labelled(label_b),
     ];
-    let out = run.output.out.as_deref();
-    let mut files = [side::result_file(out, 'a')?, side::result_file(out, 'b')?];
+    let mut files = side::result_files(&run.output.file)?;
 
     let fixed = if run.launches.quick { Some(1) } else { run.launches.launches };
     let seed = run.launches.seed();

@@ -10,7 +10,10 @@ use std::{
 };
 
 use clap::{Args, ValueEnum};
-use ombx_core::error::{Error, Result};
+use ombx_core::{
+    error::{Error, Result},
+    unit::{check_no_fraction, percentage},
+};
 use ombx_results::{
     compare::{Comparison, Design, Settings, Side, SideResults},
     render::compare as render,
@@ -111,7 +114,8 @@ impl GateArgs {
 }
 
 fn margin(text: &str) -> std::result::Result<f64, String> {
-    match ombx_core::unit::percentage(text) {
+    check_no_fraction(text).map_err(|e| e.to_string())?;
+    match percentage(text) {
         Some(percent) if (0.0..=10_000.0).contains(&percent) => Ok(percent / 100.0),
         _ => Err("not a percentage of at least 0, such as 5%".into()),
     }
@@ -146,7 +150,7 @@ pub(crate) fn conclude(
         return Err(no_common_case(&comparison));
     }
     if let Some(path) = &args.junit {
-        std::fs::write(path, junit::report(&comparison))
+        target::replace(path, junit::report(&comparison).as_bytes())
             .map_err(|e| Error::storage(format!("cannot write the report to {}: {e}", path.display())))?;
     }
     is_closed(print(&comparison, args.json, color))?;

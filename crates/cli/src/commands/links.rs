@@ -67,7 +67,7 @@ pub(crate) struct LinksArgs {
     #[arg(long, value_name = "SEED", value_parser = values::number::<u64>(0..=u64::MAX), help_heading = "What is measured")]
     pub(crate) randomize: Option<u64>,
     /// Number of slowest links per size to measure again alone, in addition to those that stand out; 0: no link at all
-    #[arg(long, value_name = "K", default_value_t = 4, help_heading = "What is measured")]
+    #[arg(long, value_name = "K", default_value_t = 4, value_parser = values::number::<u32>(0..=u32::MAX), help_heading = "What is measured")]
     pub(crate) retest: u32,
     /// Limit that every link must keep, for example: --expect 'latency<2us' (smallest size) --expect 'bw>11GB/s' (largest size);
     /// can be repeated
@@ -157,7 +157,9 @@ impl Pattern {
 
 /// Changes what `ombx links` does differently from `ombx run` in the arguments that they share.
 pub(crate) fn adapt_options(links: clap::Command) -> clap::Command {
-    let links = links.mut_arg("plot", |plot| plot.hide(true));
+    let links = ["plot", "unit", "percentiles"]
+        .into_iter()
+        .fold(links, |links, unused| links.mut_arg(unused, |arg| arg.hide(true)));
     links.mut_arg("max_time", |time| time.default_value("20ms")).mut_arg("ranks", |ranks| {
         ranks.help(
             "Number of ranks to start, for example: -n 4 [default: one for each of --hosts, at least 2]",
@@ -173,6 +175,7 @@ pub(crate) fn prepare(registry: &Registry, args: LinksArgs) -> Result<Job> {
     if args.output.plot {
         return Err(Error::usage("ombx links has no option --plot: its table is already a map"));
     }
+    args.output.shown.refuse("ombx links")?;
     // The interesting links are those between hosts: by default there is one rank on each.
     let ranks = args.start.ranks.unwrap_or(u32::try_from(args.start.hosts.len()).unwrap_or(u32::MAX).max(2));
     if ranks < 2 {
@@ -232,6 +235,7 @@ pub(crate) fn prepare(registry: &Registry, args: LinksArgs) -> Result<Job> {
     let extent = Extent { ranks, rows, time: time_limit::of_rows(&plan, steps) };
     let read_from = args.reference.map(|path| ("the reference that is read", path));
     let LinksArgs { start, output, role, .. } = args;
+    let output = output.settled()?;
     Ok(Job { start, output, role, work: Work::Links(task, Box::new(plan)), extent, launches, read_from })
 }
 

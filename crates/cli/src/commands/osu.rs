@@ -18,6 +18,7 @@ use crate::{
     arguments::{
         launches::Launches,
         output::{Color, Format, OutputArgs},
+        shown::ShownArgs,
     },
     job::{Extent, Job, Work, selection, time_limit},
     launch::{detection, preflight},
@@ -71,14 +72,16 @@ pub(crate) fn prepare(args: OsuArgs, program: &Program) -> Result<(Job, Vec<Stri
     selection::check_ranks(args.start.ranks, &parts)?;
     let output = OutputArgs {
         format: Format::Osu,
-        out: args.out,
+        file: args.file,
         allow_skips: false,
         quiet: true,
         verbose: false,
         color: Color::Never,
         plot: false,
+        shown: ShownArgs::default(),
         osu: Some(columns),
-    };
+    }
+    .settled()?;
     let extent = Extent { ranks, rows, time: time_limit::of_rows(&parts[0].plan, rows) };
     let work = Work::Benchmarks(parts);
     let (start, role) = (args.start, args.role);

@@ -1,6 +1,6 @@
 //! `ombx report`: writes result files as one HTML page.
 
-use std::{fs, path::PathBuf};
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use ombx_core::error::{Error, Result};
@@ -14,7 +14,10 @@ use ombx_results::{
 };
 
 use super::compare::Names;
-use crate::{output::target, result_file::KnownRuns};
+use crate::{
+    output::{stdout, target},
+    result_file::KnownRuns,
+};
 
 #[derive(Debug, Args)]
 pub(crate) struct ReportArgs {
@@ -27,7 +30,7 @@ pub(crate) struct ReportArgs {
     /// Names of FILES and of --against in the comparison, for example: old,new
     #[arg(long, value_name = "A,B", value_parser = Names::parse, requires = "against")]
     names: Option<Names>,
-    /// HTML file to write; an existing file is replaced
+    /// HTML file to write, - for standard output; an existing file is replaced
     #[arg(short, long, value_name = "FILE", required = true)]
     out: PathBuf,
 }
@@ -48,7 +51,10 @@ pub(crate) fn report(args: &ReportArgs) -> Result<u8> {
     let samples: Vec<Samples<'_>> =
         sides.map(|(label, cases)| Samples { label, cases }).filter(|side| !side.cases.is_empty()).collect();
     let text = page(&Report { sources: &sources, samples: &samples, comparison: comparison.as_ref() });
-    let written = fs::write(out, text);
+    if out == Path::new("-") {
+        return stdout::print(text);
+    }
+    let written = target::replace(out, text.as_bytes());
     written.map_err(|e| Error::storage(format!("cannot write the page to {}: {e}", out.display())))?;
     Ok(0)
 }

@@ -5,7 +5,7 @@ pub(crate) mod plan;
 
 use std::path::PathBuf;
 
-use clap::{ArgMatches, Command};
+use clap::{ArgMatches, Command, parser::ValueSource};
 use ombx_core::{
     benchmark::Registry,
     error::{Error, Result},
@@ -14,8 +14,9 @@ use ombx_core::{
 
 use self::arguments::RunArgs;
 use crate::{
-    arguments::axes::Chosen,
+    arguments::{axes::Chosen, launches::LaunchesArgs},
     job::{Extent, Job, Work, selection, time_limit},
+    launch::detection,
     output::renderers,
     suite,
 };
@@ -28,9 +29,14 @@ pub(crate) fn prepare(
     args: RunArgs,
     chosen: Chosen,
 ) -> Result<Job> {
+    check_effects(matches, &args)?;
     if let Some(suite) = suite::named(command, &args.patterns)? {
         let file = suite.path().map(|path| ("the suite that is read", path));
-        let suite = suite.resolve(registry, command, Some(matches))?;
+        let mut suite = suite.resolve(registry, command, Some(matches))?;
+        if detection::launcher().is_some() {
+            // What a suite says about starting ranks is for ombx, not for a launcher of the user.
+            (suite.args.start.ranks, suite.args.start.bind) = (args.start.ranks, args.start.bind);
+        }
         let parts = suite.parts.into_iter().map(|(_, part)| part).collect();
         return job(suite.args, suite.ranks, parts, file);
     }
@@ -41,6 +47,32 @@ pub(crate) fn prepare(
     job(args, ranks, vec![Part { choices, plan }], None)
 }
 
+/// Rejects options of the command line that would have no effect beside the others.
+fn check_effects(matches: &ArgMatches, args: &RunArgs) -> Result<()> {
+    let typed = |id: &str| matches.value_source(id) == Some(ValueSource::CommandLine);
+    let LaunchesArgs { launches, quick, launch, .. } = args.launches;
+    if args.role.relay.is_some() || launch.is_some() {
+        return Ok(());
+    }
+    let launched = detection::launcher().is_some();
+    if let Some(option) = ["budget", "seed"].into_iter().find(|option| launched && typed(option)) {
+        return Err(Error::usage(format!(
+            "a launcher has already started these ranks, once: leave out --{option}, which is for several launches"
+        )));
+    }
+    // One launch ends each row at the precision; an open number of launches ends at it.
+    let unused = match quick || launched || launches == Some(1) {
+        true => args.effort.iterations.map(|_| "--iterations"),
+        false => launches.map(|_| "--launches"),
+    };
+    match unused.filter(|_| typed("precision")) {
+        Some(fixed) => Err(Error::usage(format!(
+            "--precision decides how much is measured, which {fixed} fixes: leave out one of them"
+        ))),
+        None => Ok(()),
+    }
+}
+
 fn job(
     args: RunArgs,
     ranks: u32,
@@ -48,6 +80,9 @@ fn job(
     read_from: Option<(&'static str, PathBuf)>,
 ) -> Result<Job> {
     selection::check_ranks(args.start.ranks, &parts)?;
+    let output = args.output.settled()?;
+    renderers::plot_columns(output.format, output.plot)?;
+    output.shown.shown(output.format)?;
     let mut extent = Extent { ranks, ..Extent::default() };
     for Part { choices, plan } in &parts {
         let rows = selection::rows(plan, choices)?;
@@ -60,7 +95,6 @@ fn job(
             "--seed chooses the order of several launches: leave it out for one launch",
         ));
     }
-    renderers::plot_columns(args.output.format, args.output.plot)?;
-    let RunArgs { start, output, role, .. } = args;
+    let RunArgs { start, role, .. } = args;
     Ok(Job { start, output, role, work: Work::Benchmarks(parts), extent, launches, read_from })
 }

@@ -5,7 +5,6 @@ mod samples;
 use std::{
     io::{self, Write},
     path::{Path, PathBuf},
-    time::Duration,
 };
 
 use clap::Args;
@@ -18,7 +17,7 @@ use ombx_results::{
     estimate::{self, Cases},
     file::{self, Record, RunOutcome, RunWithRows},
     matrix,
-    render::{Broadcasts, Overhead, Renderer},
+    render::{Broadcasts, Overhead, Renderer, Shown},
     verdict::{self, LinkSweep},
 };
 
@@ -26,6 +25,7 @@ use crate::{
     arguments::{
         output::{Color, Format},
         rows::RowArgs,
+        shown::ShownArgs,
     },
     output::{
         renderers::{self, Notes},
@@ -54,6 +54,8 @@ pub(crate) struct ShowArgs {
     samples: bool,
     #[command(flatten)]
     rows: RowArgs,
+    #[command(flatten)]
+    shown: ShownArgs,
     /// Write the times of `ombx links` to this file instead, as an array that NumPy reads: size, from, to, in microseconds
     #[arg(long, value_name = "FILE", conflicts_with_all = ["format", "plot", "samples"])]
     matrix: Option<PathBuf>,
@@ -70,6 +72,7 @@ pub(crate) fn show(args: &ShowArgs) -> Result<u8> {
     if !args.rows.is_empty() {
         return Err(Error::usage("--rows and --sizes choose what --samples draws: add --samples"));
     }
+    let shown = args.shown.shown(args.format)?;
     if let Some(path) = &args.matrix {
         target::check(
             path,
@@ -77,7 +80,7 @@ pub(crate) fn show(args: &ShowArgs) -> Result<u8> {
             args.files.iter().map(|file| ("a result file that is read", file.as_path())),
         )?;
     }
-    let (mut links, mut cases) = (Vec::new(), Cases::default());
+    let (mut links, mut cases) = (Vec::new(), Cases::with_percentiles(shown.percentiles.clone()));
     let mut out = io::BufWriter::new(io::stdout().lock());
     let mut known = KnownRuns::default();
     for path in &args.files {
@@ -98,9 +101,10 @@ pub(crate) fn show(args: &ShowArgs) -> Result<u8> {
     if let Some(path) = &args.matrix {
         return write_matrix(&links, path);
     }
-    let shown = match renderers::rows(args.format, args.color, Notes::if_verbose(args.verbose), plot) {
+    let shown = match renderers::rows(args.format, args.color, Notes::if_verbose(args.verbose), plot, &shown)
+    {
         None => estimates(&cases).try_for_each(|row| file::write_case(&mut out, &row)),
-        Some(mut renderer) => show_cases(&cases, &mut *renderer, args.format, &mut out)
+        Some(mut renderer) => show_cases(&cases, &mut *renderer, args.format, &shown, &mut out)
             .and_then(|()| show_links(&links, args, &mut out)),
     };
     is_closed(shown.and_then(|()| out.flush()))?;
@@ -112,12 +116,14 @@ fn show_cases(
     cases: &Cases,
     renderer: &mut dyn Renderer,
     format: Format,
+    shown: &Shown,
     out: &mut dyn Write,
 ) -> io::Result<()> {
-    let (mut overhead, mut broadcasts) = (Overhead::default(), Vec::new());
+    let unit = shown.units.of_times();
+    let (mut overhead, mut broadcasts) = (Overhead::in_unit(unit), Vec::new());
     for group in cases.groups() {
         let rows = group.estimates();
-        let mut of_group = Broadcasts::default();
+        let mut of_group = Broadcasts::in_unit(unit);
         renderer.run(out, &group.described())?;
         for row in &rows {
             overhead.add(row);
@@ -150,9 +156,9 @@ fn write_matrix(runs: &[RunWithRows], path: &Path) -> Result<u8> {
     if runs.is_empty() {
         return Err(Error::usage("--matrix: there are no links: give a result file of ombx links"));
     }
-    let created = target::create(path, Duration::MAX).map_err(|e| unwritable(path, &e))?;
-    let mut file = io::BufWriter::new(created);
-    matrix::write(&mut file, &sweep).map_err(|e| unwritable(path, &e))?;
+    let mut array = Vec::new();
+    let written = matrix::write(&mut array, &sweep).and_then(|()| target::replace(path, &array));
+    written.map_err(|e| unwritable(path, &e))?;
     let sizes: Vec<String> = matrix::sizes(&sweep).iter().map(|bytes| Bytes(*bytes).to_string()).collect();
     let (count, ranks) = (sizes.len(), sweep.hosts.ranks());
     let what = "median microseconds, NaN: not measured";

@@ -171,7 +171,7 @@ impl JobState<'_> {
         let outcome = if interrupted { RunOutcome::Interrupted } else { RunOutcome::Broken };
         self.output.record(&Record::End(outcome, tally))?;
         let rows = self.output.rows();
-        let kept = match &self.args.out {
+        let kept = match &self.args.file.out {
             Some(path) => format!("{rows} measured rows are in {}", path.display()),
             None => format!("{rows} rows had been measured"),
         };

@@ -9,7 +9,8 @@ use ombx_core::{
 use ombx_results::{
     plot::Characters,
     render::{
-        Csv, Document, Links, LinksCsv, Markup, OpenMetrics, OsuColumns, OsuTable, Paint, Renderer, Table,
+        Csv, Document, Links, LinksCsv, Markup, OpenMetrics, OsuColumns, OsuTable, Paint, Renderer, Shown,
+        Table,
     },
     verdict::Reference,
 };
@@ -60,6 +61,7 @@ pub(crate) fn rows(
     color: Color,
     notes: Notes,
     plot: Option<usize>,
+    shown: &Shown,
 ) -> Option<Box<dyn Renderer>> {
     Some(match format {
         Format::Table => {
@@ -67,16 +69,16 @@ pub(crate) fn rows(
                 Notes::Hidden => Table::painted(paint(color)),
                 Notes::Shown => Table::painted(paint(color)).with_notes(),
             };
-            let table = table.fitting(terminal::columns());
+            let table = table.fitting(terminal::columns()).showing(shown.clone());
             Box::new(match plot {
                 Some(columns) => table.plotted(columns),
                 None => table,
             })
         }
-        Format::Markdown => Box::new(Document::new(Markup::Markdown)),
-        Format::Latex => Box::new(Document::new(Markup::Latex)),
+        Format::Markdown => Box::new(Document::new(Markup::Markdown).showing(shown.clone())),
+        Format::Latex => Box::new(Document::new(Markup::Latex).showing(shown.clone())),
         Format::Osu => Box::new(OsuTable::new(osu_program)),
-        Format::Csv => Box::new(Csv::default()),
+        Format::Csv => Box::new(Csv::default().showing(shown.clone())),
         Format::Jsonl => return None,
         Format::OpenMetrics => Box::new(OpenMetrics::default()),
     })
@@ -97,7 +99,7 @@ pub(crate) fn links(
         Format::Table => Some(Box::new(Links::against(reference))),
         Format::Csv => Some(Box::new(LinksCsv::default())),
         Format::Osu | Format::Markdown | Format::Latex | Format::Jsonl | Format::OpenMetrics => {
-            rows(format, color, Notes::Hidden, None)
+            rows(format, color, Notes::Hidden, None, &Shown::default())
         }
     }
 }

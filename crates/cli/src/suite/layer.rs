@@ -9,10 +9,11 @@ use super::options;
 use crate::arguments::{axes, given};
 
 /// Options that conflict. An option in an upper layer replaces conflicting ones in lower layers.
-const CONFLICTS: [(&[&str], &[&str]); 3] = [
+const CONFLICTS: [(&[&str], &[&str]); 4] = [
     (&["precision", "max-time"], &["iterations", "warmup"]),
     (&["hosts"], &["hostfile"]),
     (&["quiet"], &["verbose"]),
+    (&["force"], &["append"]),
 ];
 
 #[derive(Debug, Clone)]
@@ -102,6 +103,7 @@ pub(crate) fn applies(name: &str, choices: &[Choice]) -> bool {
     let axis = name.strip_prefix("no-").unwrap_or(name);
     match name {
         axes::HOSTS => true,
+        "sizes" => any(&|choice| choice.bench.sized),
         "root" => any(&|choice| choice.bench.rooted),
         "window" => any(&|choice| choice.bench.streams),
         "pairs" => any(&|choice| choice.bench.layout.has_pairs()),

@@ -36,6 +36,8 @@ pub struct Plan {
     pub effort_above: Option<(Bytes, Effort)>,
     /// Minimum time of sampling for one row, whatever its effort.
     pub least_time: Duration,
+    /// Minimum number of single iterations to time for percentiles, if they fit into the time of the row.
+    pub least_tail: u64,
     /// Iterations per sample; calibrated if `None`.
     pub batch: Option<u64>,
     /// Iterations per sample of each row, as an earlier launch calibrated them.
@@ -146,6 +148,7 @@ impl Default for Plan {
             effort: Effort::Precision { precision: 0.01, max_time: Duration::from_secs(1) },
             effort_above: None,
             least_time: Duration::ZERO,
+            least_tail: 0,
             batch: None,
             known_batches: None,
             verify: Verify::default(),

@@ -181,7 +181,9 @@ impl OpenCase<'_, '_> {
     fn sample_tail(&mut self, sampling: &mut Sampling) -> Result<()> {
         let team = self.session.team;
         let iteration_ns = sampling.spent.as_nanos() as f64 / sampling.iterations as f64;
-        let samples = stop::tail_samples(sampling.spent, iteration_ns).min(self.max_samples());
+        let affordable = self.effort.time().map_or(0, |time| stop::samples_within(time, iteration_ns));
+        let least = self.session.plan.least_tail.min(affordable);
+        let samples = stop::tail_samples(sampling.spent, iteration_ns).max(least).min(self.max_samples());
         let samples = team.broadcast_value(samples)?;
         if samples > 0 {
             let (round, wall) = self.round(1, samples)?;
@@ -253,16 +255,24 @@ impl OpenCase<'_, '_> {
         }
     }
 
-    /// Returns the number of samples of the next round, or the reason for stopping. A minimum time comes before any reason.
+    /// Returns the number of samples of the next round, or the reason for stopping. A minimum time and chosen percentiles come before
+    /// any reason.
     fn next_round(&self, total: u64, sampling: &Sampling) -> std::result::Result<u64, Option<Ending>> {
         let least = self.session.plan.least_time;
-        match (
-            self.by_effort(total, sampling),
-            stop::samples_until(least, total, sampling.spent, self.max_samples()),
-        ) {
+        let for_time = stop::samples_until(least, total, sampling.spent, self.max_samples());
+        match (self.by_effort(total, sampling), for_time.max(self.for_percentiles(total, sampling))) {
             (Err(_), more @ 1..) => Ok(more),
             (next, _) => next,
         }
+    }
+
+    /// Returns how many single iterations the chosen percentiles lack and the time of the row allows. Batches have a pass of their own.
+    fn for_percentiles(&self, total: u64, sampling: &Sampling) -> u64 {
+        let Some(time) = self.effort.time().filter(|_| sampling.batch == 1) else { return 0 };
+        let iteration_ns = sampling.spent.as_nanos() as f64 / total as f64;
+        let affordable = stop::samples_within(time.saturating_sub(sampling.spent), iteration_ns);
+        let most = affordable.min(self.max_samples().saturating_sub(total));
+        self.session.plan.least_tail.saturating_sub(total).min(most)
     }
 
     /// Returns what the effort demands. With a fixed number of iterations there is no reason for stopping.

@@ -103,8 +103,12 @@ pub fn samples_until(least: Duration, n: u64, spent: Duration, most: u64) -> u64
 
 /// Returns the number of single iterations to time for percentiles, after samples that took `spent`.
 pub fn tail_samples(spent: Duration, iteration_ns: f64) -> u64 {
-    let time = (spent / TAIL_TIME_DIVISOR).max(SHORTEST_TAIL).as_nanos() as f64;
-    ((time / iteration_ns.max(1.0)) as u64).min(MOST_OF_TAIL)
+    samples_within((spent / TAIL_TIME_DIVISOR).max(SHORTEST_TAIL), iteration_ns).min(MOST_OF_TAIL)
+}
+
+/// Returns the number of iterations that fit into a time.
+pub fn samples_within(time: Duration, iteration_ns: f64) -> u64 {
+    (time.as_nanos() as f64 / iteration_ns.max(1.0)) as u64
 }
 
 /// Returns how many more samples to take, or why sampling ends.

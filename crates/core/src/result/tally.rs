@@ -28,6 +28,17 @@ impl Tally {
         }
     }
 
+    /// Returns the numbers of the rows of both.
+    #[must_use]
+    pub fn plus(self, other: Tally) -> Tally {
+        Tally {
+            cases: self.cases + other.cases,
+            skipped: self.skipped + other.skipped,
+            failed: self.failed + other.failed,
+            corrupt: self.corrupt + other.corrupt,
+        }
+    }
+
     /// Returns the exit code of a complete run with these rows.
     pub fn exit_code(&self, allow_skips: bool) -> u8 {
         match self {

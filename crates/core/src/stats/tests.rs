@@ -1,6 +1,19 @@
 //! Properties of the estimates.
 
 use super::*;
+
+#[test]
+fn a_percentile_needs_as_many_samples_as_its_bounds() {
+    for q in [0.001, 0.05, 0.5, 0.9, 0.95, 0.99, 0.999] {
+        let n = least_samples(q) as usize;
+        assert!(order_bounds(n, q).is_some() && order_bounds(n - 1, q).is_none(), "{q}: {n}");
+        let samples: Vec<f64> = (0..n).map(|i| ((i * 7919) % n) as f64).collect();
+        let found = percentiles(&samples, &[q])[0];
+        assert!(found.is_none_or(|found| found.value == (n as f64 * q).ceil() - 1.0), "{q}: {found:?}");
+        assert_eq!(percentiles(&samples[..n - 1], &[q]), [None]);
+    }
+    assert_eq!(percentiles(&[], &[0.5]), [None]);
+}
 use proptest::prelude::*;
 
 #[test]

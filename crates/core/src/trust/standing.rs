@@ -50,7 +50,8 @@ pub fn thread_multiple() -> Mark {
     Mark::note(
         "thread_multiple",
         "thread multiple",
-        "another benchmark of this run needs MPI_THREAD_MULTIPLE, whose locks cost time: run this one alone",
+        "another benchmark of these ranks needs MPI_THREAD_MULTIPLE, whose locks cost time: start with ombx, which gives that one \
+         ranks of its own, or run this one alone",
     )
 }
 

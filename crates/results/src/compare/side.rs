@@ -22,7 +22,7 @@ pub struct SideResults {
     name: String,
     label: Option<String>,
     pub(super) runs: Vec<Run>,
-    /// Number of launches. A launch with several media has a run for each.
+    /// Number of launches. A launch has a run for each kind of ranks.
     launches: usize,
     /// Latency between two cores that each launch found, in nanoseconds.
     core_to_core_ns: Vec<Option<f64>>,
@@ -158,10 +158,11 @@ impl Row {
     }
 }
 
-/// Returns whether a run is that of another medium in the same launch.
+/// Returns whether a run is that of ranks of another kind in the same launch.
 fn is_same_launch(one: &Run, other: &Run) -> bool {
     let number = |run: &Run| Some((run.plan.get("launch")?.clone(), run.plan.get("order")?.clone()));
-    one.fabric != other.fabric && number(one).is_some() && number(one) == number(other)
+    let differ = one.fabric != other.fabric || one.plan.get("benchmarks") != other.plan.get("benchmarks");
+    differ && number(one).is_some() && number(one) == number(other)
 }
 
 fn case_id(row: &Measurement) -> CaseId {
@@ -205,4 +206,34 @@ fn launch(row: &Measurement, run: usize, core_to_core_ns: Option<f64>) -> Option
             .map(|mark| mark.code.clone()),
         marks: row.doubts().map(|mark| mark.code.clone()).collect(),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::golden;
+
+    /// A launch starts ranks of several kinds one after the other: over sockets, and with the threads of MPI or without.
+    #[test]
+    fn runs_of_one_launch_count_once() {
+        let run = |launch: u32, fabric: &str, benchmarks: &str| {
+            let RunWithRows { mut run, rows, end } = golden();
+            run.fabric = fabric.into();
+            for (option, value) in [("launch", launch), ("order", 90 + launch)] {
+                run.plan.insert(option.into(), value.to_string());
+            }
+            run.plan.insert("benchmarks".into(), benchmarks.into());
+            RunWithRows { run, rows, end }
+        };
+        let mut side = SideResults::named("x");
+        for launch in 1..=2 {
+            side.run(&run(launch, "mpi", "p2p.latency"));
+            side.run(&run(launch, "mpi", "p2p.latency_mt"));
+            side.run(&run(launch, "sockets", "sockets.latency"));
+        }
+        assert_eq!(side.count(), 2);
+        // The same benchmarks again are another job.
+        side.run(&run(2, "sockets", "sockets.latency"));
+        assert_eq!(side.count(), 3);
+    }
 }

@@ -71,7 +71,7 @@ fn over_launches(rows: &[&Measurement]) -> Option<(Summary, OverLaunches, Option
     let medians = all(|s| s.median);
     let found = interval(&medians);
     // A percentile that fewer than half of the launches resolve is not resolved.
-    let percentile = |pick: fn(&Summary) -> Option<Percentile>| {
+    let percentile = |pick: &dyn Fn(&Summary) -> Option<Percentile>| {
         let values: Vec<f64> = summaries.iter().filter_map(|s| pick(s)).map(|p| p.value).collect();
         let ci95 = interval(&values).map(|found| [found.low, found.high]);
         let value = median(&values).filter(|_| values.len() * 2 >= summaries.len())?;
@@ -86,9 +86,15 @@ fn over_launches(rows: &[&Measurement]) -> Option<(Summary, OverLaunches, Option
         max: all(|s| s.max).into_iter().reduce(f64::max)?,
         mad: median(&all(|s| s.mad))?,
         tail_n: summaries.iter().map(|s| s.tail_n).sum(),
-        p95: percentile(|s| s.p95),
-        p99: percentile(|s| s.p99),
-        p999: percentile(|s| s.p999),
+        p95: percentile(&|s| s.p95),
+        p99: percentile(&|s| s.p99),
+        p999: percentile(&|s| s.p999),
+        chosen: summaries[0]
+            .chosen
+            .iter()
+            .zip(0..)
+            .map(|((p, _), at)| (*p, percentile(&|s| s.chosen[at].1)))
+            .collect(),
         lag1: median(&all(|s| s.lag1))?,
         bimodal: summaries.iter().filter(|s| s.bimodal).count() * 2 > summaries.len(),
     };

@@ -1,6 +1,6 @@
 //! Rows of all launches, by setup and case.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use ombx_core::{
     measure::plan::KnownBatches,
@@ -11,6 +11,7 @@ use ombx_core::{
 use super::case::estimate;
 use crate::{
     file::{Record, RunOutcome, RunWithRows},
+    percentiles::Percentiles,
     run_info::library,
 };
 
@@ -20,6 +21,8 @@ pub struct Cases {
     groups: Vec<Group>,
     /// Group of the current run.
     current: usize,
+    /// Percentiles that the user chose.
+    percentiles: Percentiles,
 }
 
 /// Launches of one setup: the same library, build and placement of ranks.
@@ -27,7 +30,7 @@ pub struct Cases {
 pub struct Group {
     /// The first launch.
     pub run: Run,
-    /// Number of launches.
+    /// Number of launches of the case that most launches have measured. A launch may be several runs, each of other cases.
     pub launches: usize,
     /// The worst end of a launch; `Broken` until the last one has ended.
     pub outcome: RunOutcome,
@@ -40,6 +43,11 @@ pub struct Group {
 }
 
 impl Cases {
+    /// Returns no rows yet. Rows will have these percentiles of their raw samples.
+    pub fn with_percentiles(percentiles: Percentiles) -> Cases {
+        Cases { percentiles, ..Cases::default() }
+    }
+
     /// Adds a record of a launch. Rows over all launches are ignored, because they are derived from the others.
     pub fn record(&mut self, record: &Record) {
         match record {
@@ -83,7 +91,7 @@ impl Cases {
         self.current = same.unwrap_or_else(|| {
             self.groups.push(Group {
                 run: run.clone(),
-                launches: 0,
+                launches: 1,
                 outcome: RunOutcome::Complete,
                 open: false,
                 rows: Vec::new(),
@@ -96,20 +104,23 @@ impl Cases {
         if std::mem::replace(&mut group.open, true) {
             group.outcome = RunOutcome::Broken;
         }
-        group.launches += 1;
         group.repeats.clear();
+        add_options(&mut group.run.plan, &run.plan);
     }
 
     fn row(&mut self, row: &Measurement) {
         let Some(group) = self.groups.get_mut(self.current) else { return };
-        let Group { rows, places, repeats, .. } = group;
+        let Group { run, rows, places, repeats, launches, .. } = group;
         let repeat = repeats.entry(row.key.clone()).or_default();
         let at = *places.entry((row.key.clone(), *repeat)).or_insert_with(|| {
             rows.push(Vec::new());
             rows.len() - 1
         });
         *repeat += 1;
-        rows[at].push(without_samples(row));
+        let mut kept = without_samples(row);
+        self.percentiles.take(&mut kept, row, &run.clock);
+        rows[at].push(kept);
+        *launches = rows[at].len().max(*launches);
     }
 
     /// Returns the estimate of the case with this key from the launches of the current setup.
@@ -188,6 +199,19 @@ pub fn reached(rows: &[Measurement]) -> Option<f64> {
     measured.map(Summary::precision).reduce(|most, reached| Some(most?.max(reached?))).flatten()
 }
 
+/// Adds the options of another run of the same setup, and its benchmarks. The parts of suites stay as they are.
+fn add_options(plan: &mut BTreeMap<String, String>, other: &BTreeMap<String, String>) {
+    let (Some(all), Some(names)) = (plan.get_mut("benchmarks"), other.get("benchmarks")) else { return };
+    for name in names.split(',') {
+        if !all.split(',').any(|known| known == name) {
+            *all += &format!(",{name}");
+        }
+    }
+    for (option, value) in other {
+        plan.entry(option.clone()).or_insert_with(|| value.clone());
+    }
+}
+
 /// Returns a row without raw samples, and with what can only be derived from them.
 pub(crate) fn without_samples(row: &Measurement) -> Measurement {
     let launches = OverLaunches {
@@ -217,9 +241,52 @@ pub(crate) fn without_samples(row: &Measurement) -> Measurement {
     }
 }
 
+/// Variable that the launcher of Open MPI sets from its option. It differs between ranks with and without threads.
+const BINDING: &str = "OMPI_MCA_hwloc_base_binding_policy";
+
 /// Returns whether two runs are launches of the same setup.
 pub(crate) fn have_same_setup(one: &Run, other: &Run) -> bool {
     let hosts = |run: &Run| run.places.iter().map(|place| place.host.clone()).collect::<Vec<_>>();
-    (&one.fabric, library(one), hosts(one), &one.version, &one.profile, &one.env)
-        == (&other.fabric, library(other), hosts(other), &other.version, &other.profile, &other.env)
+    let env = |run: &Run| {
+        let kept = run.env.clone().into_iter().filter(|(name, _)| name != BINDING);
+        kept.collect::<BTreeMap<_, _>>()
+    };
+    (&one.fabric, library(one), hosts(one), &one.version, &one.profile, env(one))
+        == (&other.fabric, library(other), hosts(other), &other.version, &other.profile, env(other))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::golden;
+
+    /// Returns the run of one start of ranks, with a row of each of these benchmarks.
+    fn start(launch: u32, benchmarks: &[&str], binding: &str) -> RunWithRows {
+        let RunWithRows { mut run, rows, .. } = golden();
+        run.plan.insert("benchmarks".into(), benchmarks.join(","));
+        run.plan.insert("launch".into(), launch.to_string());
+        run.env.insert(BINDING.into(), binding.into());
+        let row = |bench: &&str| Measurement {
+            bench: (*bench).into(),
+            key: format!("{bench}/"),
+            ..rows[0].clone()
+        };
+        RunWithRows { run, rows: benchmarks.iter().map(row).collect(), end: None }
+    }
+
+    #[test]
+    fn starts_of_ranks_of_several_kinds_are_one_launch() {
+        let mut cases = Cases::default();
+        for launch in 1..=3 {
+            cases.launch(&start(launch, &["p2p.latency", "p2p.bw"], "core"));
+            cases.launch(&start(launch, &["p2p.latency_mt"], "none"));
+        }
+        let [group] = cases.groups() else { panic!("{} setups", cases.groups().len()) };
+        assert_eq!(group.launches, 3);
+        assert_eq!(group.described().plan["launches"], "3");
+        assert_eq!(group.described().plan["benchmarks"], "p2p.latency,p2p.bw,p2p.latency_mt");
+        let names: Vec<String> = group.estimates().into_iter().map(|row| row.bench).collect();
+        assert_eq!(names, ["p2p.latency", "p2p.bw", "p2p.latency_mt"]);
+        assert!(group.estimates().iter().all(|row| row.launch_count() == 3));
+    }
 }

@@ -9,7 +9,7 @@ use super::{
     grid::{NO_VALUE, grid, interval},
     plain,
 };
-use crate::{estimate::LEAST_LAUNCHES, number::Decimals};
+use crate::{estimate::LEAST_LAUNCHES, number::Decimals, units::TimeUnit};
 use ombx_core::{
     result::{Level, Measurement, Outcome},
     stats::Summary,
@@ -35,6 +35,8 @@ const LEAST_RANKS: u32 = 4;
 /// Compares the algorithms of one method and size.
 #[derive(Debug, Default)]
 pub struct Broadcasts {
+    /// Unit of the times.
+    unit: TimeUnit,
     /// Rows by method and size, then by algorithm.
     rows: BTreeMap<String, BTreeMap<u64, Vec<Timed>>>,
 }
@@ -63,6 +65,11 @@ enum Verdict {
 type Verdicts<'m> = Vec<(&'m String, Verdict)>;
 
 impl Broadcasts {
+    /// Shows times in this unit.
+    pub fn in_unit(unit: TimeUnit) -> Broadcasts {
+        Broadcasts { unit, ..Broadcasts::default() }
+    }
+
     /// Adds an estimate over launches, or a row of one launch. Rows of other benchmarks are ignored.
     pub fn add(&mut self, row: &Measurement) {
         let name = row.bench.strip_prefix(FAMILY).filter(|name| name.starts_with(BROADCAST));
@@ -95,20 +102,23 @@ impl Broadcasts {
         let sizes = self.rows.iter().flat_map(|(method, sizes)| sizes.iter().map(move |row| (method, row)));
         let compared =
             sizes.filter(|(_, (_, times))| times.iter().any(|timed| timed.algorithm != times[0].algorithm));
-        let mut grid =
-            grid(["bytes", "us", "95% interval", "by", "timed as", "verdict"].map(str::to_owned), 0..3);
+        let mut grid = grid(
+            ["bytes", self.unit.name(), "95% interval", "by", "timed as", "verdict"].map(str::to_owned),
+            0..3,
+        );
         let (mut verdicts, mut few_ranks) = (BTreeMap::<u64, Verdicts<'_>>::new(), false);
         for (method, (bytes, times)) in compared {
             let verdict = verdict(times);
             for (at, timed) in times.iter().enumerate() {
                 let Summary { median, ci95, .. } = timed.summary;
-                let us = ci95.map(|ends| ends.map(|ns| ns / 1e3));
-                let decimals = Decimals::of(median / 1e3, us);
-                let text = |us: f64| decimals.format(us);
+                let of = |ns: f64| self.unit.of_ns(ns);
+                let ends = ci95.map(|ends| ends.map(of));
+                let decimals = Decimals::of(of(median), ends);
+                let text = |value: f64| decimals.format(value);
                 grid.add_row([
                     Bytes(*bytes).to_string(),
-                    text(median / 1e3),
-                    interval(us, text),
+                    text(of(median)),
+                    interval(ends, text),
                     plain(&timed.algorithm),
                     method.clone(),
                     if at == 0 { verdict.describe() } else { String::new() },

@@ -5,11 +5,11 @@ mod links;
 use std::io::{Result, Write};
 
 pub use self::links::LinksCsv;
-use super::{Renderer, plain};
+use super::{Renderer, Shown, plain};
 use crate::publishable::obstacles;
 use ombx_core::{
     benchmark::Figure,
-    result::{Measurement, Outcome, Rate, Run},
+    result::{ClockFacts, Measurement, Outcome, Rate, Run},
 };
 
 /// Columns in order. New columns are added at the end only.
@@ -28,8 +28,13 @@ pub struct Csv {
     library: String,
     started: String,
     launch: String,
+    clock: Option<ClockFacts>,
+    shown: Shown,
     lines: Lines,
 }
+
+/// Percentiles that every row has.
+const ALWAYS: [f64; 3] = [95.0, 99.0, 99.9];
 
 impl Renderer for Csv {
     fn run(&mut self, _: &mut dyn Write, run: &Run) -> Result<()> {
@@ -37,15 +42,49 @@ impl Renderer for Csv {
         self.library.clone_from(&run.library);
         self.started.clone_from(&run.started);
         self.launch = run.plan.get("launch").cloned().unwrap_or_default();
+        self.clock = Some(run.clock.clone());
         Ok(())
     }
 
     fn case(&mut self, out: &mut dyn Write, row: &Measurement) -> Result<()> {
-        self.lines.write(out, COLUMNS, &self.fields(row))
+        let row = self.shown.complete(row, self.clock.as_ref());
+        let units = self.shown.units;
+        let columns: Vec<String> = COLUMNS
+            .split(',')
+            .map(str::to_owned)
+            .chain(self.chosen().flat_map(|(_, percent)| columns_of(percent)))
+            .collect();
+        let fields = self.fields(&row).into_iter().chain(self.chosen_fields(&row));
+        let fields: Vec<String> =
+            columns.iter().zip(fields).map(|(name, field)| units.of_field(name, field)).collect();
+        let columns: Vec<String> = columns.iter().map(|name| units.column(name)).collect();
+        self.lines.write(out, &columns.join(","), &fields)
     }
 }
 
 impl Csv {
+    /// Shows figures in these units and with these percentiles.
+    #[must_use]
+    pub fn showing(self, shown: Shown) -> Csv {
+        Csv { shown, ..self }
+    }
+
+    /// Returns the places of chosen percentiles that need columns of their own.
+    fn chosen(&self) -> impl Iterator<Item = (usize, f64)> {
+        let numbers = self.shown.percentiles.numbers().iter().copied().enumerate();
+        numbers.filter(|(_, percent)| !ALWAYS.contains(percent))
+    }
+
+    fn chosen_fields(&self, row: &Measurement) -> Vec<String> {
+        let chosen = row.summary.as_ref().map(|summary| summary.chosen.as_slice()).unwrap_or_default();
+        let of = |(at, _): (usize, f64)| {
+            let found = chosen.get(at).and_then(|(_, percentile)| *percentile);
+            let end = |side: usize| text(found.and_then(|p| Some(p.ci95?[side])));
+            [text(found.map(|p| p.value)), end(0), end(1)]
+        };
+        self.chosen().flat_map(of).collect()
+    }
+
     fn fields(&self, row: &Measurement) -> Vec<String> {
         let reason = match &row.outcome {
             Outcome::Ok => "",
@@ -120,6 +159,12 @@ impl Csv {
             row.checked.to_string(),
         ]
     }
+}
+
+/// Returns the columns of a percentile: `p50_ns` and those of its interval. The point of 99.99 becomes an underscore.
+fn columns_of(percent: f64) -> [String; 3] {
+    let name = format!("p{percent}").replace('.', "_");
+    ["", "_low", "_high"].map(|end| format!("{name}{end}_ns"))
 }
 
 /// Writes lines of CSV, the column names first.

@@ -6,8 +6,8 @@ use std::{
 };
 
 use super::{
-    FormattedRow, Renderer, Scope, column_titles, format_row, plain,
-    table::{failed, title},
+    FormattedRow, Renderer, Scope, Shown, plain,
+    table::{failed, format, title, titles},
 };
 use crate::{
     file::RunOutcome,
@@ -16,7 +16,7 @@ use crate::{
 };
 use ombx_core::{
     benchmark::Metric,
-    result::{Level, Measurement, Outcome, Run, Tally},
+    result::{ClockFacts, Level, Measurement, Outcome, Run, Tally},
 };
 
 /// Language of a document.
@@ -39,6 +39,10 @@ pub struct Document {
     heading: String,
     metric: Option<Metric>,
     scope: Scope,
+    /// Units and percentiles.
+    shown: Shown,
+    /// Clock of the current run.
+    clock: Option<ClockFacts>,
     /// Ranks of the link if the row is one, and the other cells.
     rows: Vec<(Vec<String>, FormattedRow)>,
     skips: BTreeMap<String, usize>,
@@ -54,10 +58,18 @@ impl Document {
             heading: String::new(),
             metric: None,
             scope: Scope::default(),
+            shown: Shown::default(),
+            clock: None,
             rows: Vec::new(),
             skips: BTreeMap::new(),
             tables: 0,
         }
+    }
+
+    /// Shows these units and percentiles.
+    #[must_use]
+    pub fn showing(self, shown: Shown) -> Document {
+        Document { shown, ..self }
     }
 }
 
@@ -65,6 +77,7 @@ impl Renderer for Document {
     fn run(&mut self, out: &mut dyn Write, run: &Run) -> Result<()> {
         self.flush(out)?;
         (self.banner, self.scope) = (plain(&banner(run)), Scope::of(run));
+        self.clock = Some(run.clock.clone());
         Ok(())
     }
 
@@ -84,10 +97,12 @@ impl Renderer for Document {
             self.flush(out)?;
             (self.heading, self.metric) = (heading, Some(row.metric));
         }
+        let complete = self.shown.complete(row, self.clock.as_ref());
+        let row = &*complete;
         match &row.outcome {
             Outcome::Skipped(why) => *self.skips.entry(plain(why)).or_default() += 1,
-            Outcome::Failed(_) => self.rows.push((ends, failed(row))),
-            Outcome::Ok => self.rows.push((ends, format_row(row, self.scope, Level::Caution).0)),
+            Outcome::Failed(_) => self.rows.push((ends, failed(&self.shown, row))),
+            Outcome::Ok => self.rows.push((ends, format(&self.shown, row, self.scope, Level::Caution).0)),
         }
         Ok(())
     }
@@ -109,7 +124,7 @@ impl Document {
         }
         self.tables += 1;
         let figures: BTreeSet<&str> = rows.iter().flat_map(|(_, row)| row.figures()).collect();
-        let mut titles = column_titles(self.metric, self.scope, &figures);
+        let mut titles = titles(&self.shown, self.metric, self.scope, &figures);
         if rows.iter().any(|(ends, _)| !ends.is_empty()) {
             titles.splice(0..0, ENDS.map(str::to_owned));
         }

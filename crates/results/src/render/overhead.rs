@@ -6,7 +6,7 @@ use std::{
 };
 
 use super::grid::{NO_VALUE, grid, interval};
-use crate::number::Decimals;
+use crate::{number::Decimals, units::TimeUnit};
 use ombx_core::{
     result::{Measurement, Outcome},
     unit::Bytes,
@@ -15,6 +15,8 @@ use ombx_core::{
 /// Compares rows `p2p.X` and `sockets.X` of the same size and depth.
 #[derive(Debug, Default)]
 pub struct Overhead {
+    /// Unit of the times.
+    unit: TimeUnit,
     mpi: Vec<Timed>,
     sockets: Vec<Timed>,
 }
@@ -54,6 +56,11 @@ const FEW_LAUNCHES: &str =
     "the ratio needs several launches on both sides: at least 6, for example --launches 6";
 
 impl Overhead {
+    /// Shows times in this unit.
+    pub fn in_unit(unit: TimeUnit) -> Overhead {
+        Overhead { unit, ..Overhead::default() }
+    }
+
     /// Adds an estimate over launches, or a row of one launch.
     pub fn add(&mut self, row: &Measurement) {
         let (Some(bytes), Some(summary), Outcome::Ok) = (row.bytes, &row.summary, &row.outcome) else {
@@ -77,7 +84,13 @@ impl Overhead {
 
     /// Writes the table, or nothing without matching rows.
     pub fn write(&self, out: &mut dyn Write) -> Result<()> {
-        let mut grid = grid(["bytes", "MPI us", "sockets us", "ratio", "95% interval", "of"], 0..5);
+        let mut grid = grid(
+            ["bytes".into(), format!("MPI {}", self.unit.name()), format!("sockets {}", self.unit.name())]
+                .into_iter()
+                .chain(["ratio", "95% interval", "of"].map(str::to_owned))
+                .collect::<Vec<String>>(),
+            0..5,
+        );
         let mut absent = BTreeSet::new();
         for ours in &self.sockets {
             let alike = |theirs: &&Timed| {
@@ -99,8 +112,8 @@ impl Overhead {
                     format!("{MPI}{} {} / {SOCKETS}{} {}", theirs.name, theirs.axes, ours.name, ours.axes);
                 grid.add_row([
                     Bytes(ours.bytes).to_string(),
-                    format!("{:.2}", theirs.time.median_ns / 1e3),
-                    format!("{:.2}", ours.time.median_ns / 1e3),
+                    self.unit.coarse(theirs.time.median_ns),
+                    self.unit.coarse(ours.time.median_ns),
                     value,
                     ends,
                     of.split_whitespace().collect::<Vec<_>>().join(" "),

@@ -8,11 +8,11 @@ use std::{
     io::{Result, Write},
 };
 
-pub(super) use self::cells::failed;
 pub use self::cells::{FormattedRow, Scope, column_titles, format_row};
+pub(super) use self::cells::{failed, format, titles};
 use self::fit::{Fitted, fitted};
 use super::{
-    Paint, Renderer,
+    Paint, Renderer, Shown,
     grid::grid,
     pipeline::{drawing, is_part},
     plain, wrapped,
@@ -20,7 +20,7 @@ use super::{
 use crate::{file::RunOutcome, plot::curve, publishable::Publishable, run_info::banner};
 use ombx_core::{
     benchmark::Metric,
-    result::{Headline, Level, MESSAGE_RATE_UNIT, Mark, Measurement, Outcome, Run, Tally},
+    result::{ClockFacts, Headline, Level, MESSAGE_RATE_UNIT, Mark, Measurement, Outcome, Run, Tally},
     unit::Bytes,
 };
 
@@ -49,6 +49,9 @@ pub struct Table {
     runs: usize,
     publishable: Publishable,
     paint: Paint,
+    shown: Shown,
+    /// Clock of the run.
+    clock: Option<ClockFacts>,
     /// Lowest level of the marks that are shown.
     least: Level,
     /// Width of the charts below tables, or `None` for no charts.
@@ -75,6 +78,7 @@ impl Renderer for Table {
         self.publishable = Publishable::default();
         writeln!(out, "{}", self.sentence(&plain(&banner(run))))?;
         let clock = &run.clock;
+        self.clock = Some(clock.clone());
         let launches = match (self.scope, run.plan.get("launches")) {
             (Scope::Launches, Some(count)) => format!("{count} launches, cases in random order"),
             _ => "1 launch".into(),
@@ -94,21 +98,25 @@ impl Renderer for Table {
             self.metric = Some(row.metric);
         }
         self.publishable.add(row);
+        let complete = self.shown.complete(row, self.clock.as_ref());
+        let row = &*complete;
         match &row.outcome {
             Outcome::Skipped(why) => *self.skips.entry(plain(why)).or_default() += 1,
             Outcome::Failed(why) => {
                 let at = row.bytes.map_or(String::new(), |b| format!(" at {} bytes", Bytes(b)));
                 self.failures.push(plain(&format!("FAILED{at}: {why}")));
-                self.rows.push(failed(row));
+                self.rows.push(cells::failed(&self.shown, row));
             }
             Outcome::Ok => {
                 self.of_one_launch += usize::from(row.launch_count() == 1);
-                let (cells, absent) = format_row(row, self.scope, self.least);
+                let (cells, absent) = cells::format(&self.shown, row, self.scope, self.least);
                 self.rows.push(cells);
                 self.absent.extend(absent);
                 self.drawings.extend(drawing(row));
                 row.marks(self.least).for_each(|mark| self.note(mark));
-                self.points.extend(row.bytes.zip(row.headline()));
+                let headline =
+                    row.headline().map(|headline| self.shown.units.of_headline(row.metric, headline));
+                self.points.extend(row.bytes.zip(headline));
                 self.message_rates.extend(row.bytes.zip(row.message_rate()));
             }
         }
@@ -151,6 +159,12 @@ impl Table {
     #[must_use]
     pub fn with_notes(self) -> Table {
         Table { least: Level::Note, ..self }
+    }
+
+    /// Shows figures in these units and with these percentiles.
+    #[must_use]
+    pub fn showing(self, shown: Shown) -> Table {
+        Table { shown, ..self }
     }
 
     /// Adds a chart below each table, at most this many columns wide.
@@ -225,7 +239,7 @@ impl Table {
             }
         }
         if let (Some(columns), Some(metric)) = (self.plot, self.metric) {
-            curve::draw(out, &self.points, metric.unit(), columns)?;
+            curve::draw(out, &self.points, self.shown.units.name(metric), columns)?;
             curve::draw(out, &self.message_rates, MESSAGE_RATE_UNIT, columns)?;
         }
         self.points.clear();
@@ -240,7 +254,7 @@ impl Table {
     fn grid(&self) -> (String, Vec<String>) {
         let figures: BTreeSet<&str> =
             self.rows.iter().flat_map(FormattedRow::figures).filter(|name| !is_part(name)).collect();
-        let titles = column_titles(self.metric, self.scope, &figures);
+        let titles = cells::titles(&self.shown, self.metric, self.scope, &figures);
         let rows = self.rows.iter().map(|row| row.cells(&figures)).collect();
         let Fitted { titles, rows, left_out } = fitted(titles, rows, self.columns);
         let last = titles.len() - 1;

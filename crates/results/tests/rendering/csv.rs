@@ -6,9 +6,10 @@ use ombx_core::result::{Mark, Outcome};
 use ombx_results::{
     file,
     render::{Csv, Renderer},
+    units::{RateUnit, TimeUnit},
 };
 
-use crate::{around, bandwidth, complete, golden, latency, rendered, six_launches};
+use crate::{around, bandwidth, complete, golden, latency, rendered, shown, six_launches};
 
 fn records(text: &str) -> Vec<HashMap<String, String>> {
     let mut reader = csv::Reader::from_reader(text.as_bytes());
@@ -97,4 +98,27 @@ fn no_cell_is_a_formula_or_has_control_characters() {
     let text = rendered(&mut Csv::default(), &run, &rows, file::RunOutcome::Complete);
     assert!(text.contains("'=HYPERLINK") && text.contains(",'@SUM(A1) [2J,"), "{text}");
     assert!(text.chars().all(|c| c == '\n' || !c.is_control()), "{text:?}");
+}
+
+#[test]
+fn units_are_in_the_names_of_columns() {
+    let rows = [latency(8, &around(2000, 400)), bandwidth(8, &around(2000, 400))];
+    let canonical = records(&complete(&mut Csv::default(), &rows));
+    let chosen = shown((Some(TimeUnit::Ms), Some(RateUnit::GigaBits)), "50,99,99.99");
+    let found = records(&complete(&mut Csv::default().showing(chosen), &rows));
+    let number = |record: &HashMap<String, String>, column: &str| record[column].parse::<f64>().unwrap();
+    for (row, other) in found.iter().zip(&canonical) {
+        for column in ["median", "min", "p95_low", "p99"] {
+            let ns = number(other, &format!("{column}_ns"));
+            assert_eq!(number(row, &format!("{column}_ms")), ns / 1e6, "{column}");
+        }
+        assert!(!row.keys().any(|column| column.ends_with("_ns") || column.starts_with("mb_per_s")));
+        assert_eq!(
+            (row["p99_99_ms"].as_str(), row["messages_per_s"].as_str()),
+            ("", &*other["messages_per_s"])
+        );
+        assert!(number(row, "p50_low_ms") <= number(row, "p50_ms"));
+        assert_eq!(row.keys().filter(|column| *column == "p99_ms").count(), 1);
+    }
+    assert_eq!(number(&found[1], "gbit_per_s"), number(&canonical[1], "mb_per_s") * 8.0 / 1e3);
 }

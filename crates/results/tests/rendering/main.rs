@@ -12,7 +12,13 @@ use ombx_core::{
     result::{Measurement, OverLaunches, Run, Samples, Tally},
     stats::Summary,
 };
-use ombx_results::{estimate::Cases, file, render::Renderer};
+use ombx_results::{
+    estimate::Cases,
+    file,
+    percentiles::Percentiles,
+    render::{Renderer, Shown},
+    units::{RateUnit, TimeUnit, Units},
+};
 
 const GOLDEN: &str = include_str!("../golden/v1.jsonl");
 
@@ -26,6 +32,13 @@ fn of_launches() -> file::RunWithRows {
     let launches = file::read(include_str!("../golden/v2.jsonl").as_bytes()).unwrap().runs;
     launches.iter().for_each(|launch| cases.launch(launch));
     (&cases.groups()[0]).into()
+}
+
+/// Returns units by name, and percentiles.
+fn shown(units: (Option<TimeUnit>, Option<RateUnit>), percentiles: &str) -> Shown {
+    let percentiles =
+        if percentiles.is_empty() { Percentiles::default() } else { percentiles.parse().unwrap() };
+    Shown { units: Units { time: units.0, rate: units.1 }, percentiles }
 }
 
 /// Returns what six launches with this median add to a row.

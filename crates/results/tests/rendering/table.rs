@@ -4,9 +4,14 @@ use ombx_core::{
     benchmark::Figure,
     result::{Mark, Measurement, Outcome},
 };
-use ombx_results::{file, render::Table};
+use ombx_results::{
+    estimate::Cases,
+    file,
+    render::Table,
+    units::{RateUnit, TimeUnit},
+};
 
-use crate::{around, bandwidth, complete, golden, latency, of_launches, rendered, six_launches};
+use crate::{around, bandwidth, complete, golden, latency, of_launches, rendered, shown, six_launches};
 
 fn table(rows: &[Measurement]) -> String {
     complete(&mut Table::default(), rows)
@@ -287,4 +292,69 @@ fn rows_over_launches_have_their_number_and_range() {
     let text = shown(&rows);
     assert!(text.contains("n/a: an interval over launches needs 2 launches"), "{text}");
     assert!(text.contains("1 launch: run-to-run variation unknown"), "{text}");
+}
+
+#[test]
+fn units_and_percentiles_are_those_of_the_user() {
+    // 4000 different times: the percentile p is at the p * 40th.
+    let times: Vec<u64> = (0..4000).map(|i| 20_000 + (i * 1601) % 4000).collect();
+    let rows = [latency(8, &times), bandwidth(1 << 20, &times)];
+    let chosen = shown((Some(TimeUnit::Ns), Some(RateUnit::GigaBits)), "50,99.9,90");
+    let text = complete(&mut Table::default().showing(chosen), &rows);
+    let canonical = table(&rows);
+    let cells = |text: &str, bench: &str| -> [Vec<String>; 2] {
+        let lines: Vec<&str> = text.lines().collect();
+        let at = lines.iter().position(|line| line.starts_with(bench)).unwrap();
+        let words = |line: &str| {
+            line.split("  ").map(str::trim).filter(|w| !w.is_empty()).map(String::from).collect()
+        };
+        [words(lines[at + 1]), words(lines[at + 2])]
+    };
+    let [titles, times] = cells(&text, "p2p.latency");
+    assert_eq!(titles[..8], ["bytes", "ns", "95% within this launch", "p50", "p99.9", "p90", "min", "max"]);
+    let [_, in_us] = cells(&canonical, "p2p.latency");
+    let number = |cell: &str| cell.parse::<f64>().unwrap();
+    assert!((number(&times[1]) - 1e3 * number(&in_us[1])).abs() < 1.0, "{text}{canonical}");
+    let legs = rows[0].work.unwrap().legs as f64;
+    for (at, sample) in [(3, 21_999.0), (4, 23_995.0), (5, 23_599.0)] {
+        assert!((number(&times[at]) - sample / legs).abs() < 1.0, "{at} {sample}: {text}");
+    }
+    let [titles, rates] = cells(&text, "rma.put_bw");
+    assert_eq!(
+        titles[..8],
+        ["bytes", "Gbit/s", "95% within this launch", "p50", "p0.1", "p10", "min", "max"]
+    );
+    let [_, in_mb] = cells(&canonical, "rma.put_bw");
+    assert!((number(&rates[1]) / number(&in_mb[1]) - 8e-3).abs() < 1e-5, "{text}{canonical}");
+    assert!(number(&rates[4]) < number(&rates[5]) && number(&rates[5]) < number(&rates[3]), "{text}");
+}
+
+#[test]
+fn a_percentile_says_how_many_samples_it_needs() {
+    let text = complete(
+        &mut Table::default().showing(shown((None, None), "50,99.99")),
+        &[latency(8, &around(2000, 400))],
+    );
+    assert!(text.contains("n/a: a p99.99 needs 36887 samples of single iterations\n"), "{text}");
+    assert_eq!(text.matches("n/a").count(), 2, "{text}");
+}
+
+/// The percentile of a row over launches is the median of those of the launches, as for the percentiles of the file.
+#[test]
+fn chosen_percentiles_of_launches_are_combined() {
+    let launches: Vec<file::RunWithRows> = (0..3u64)
+        .map(|launch| {
+            let file::RunWithRows { mut run, .. } = golden();
+            run.id = launch.to_string();
+            let rows = vec![latency(8, &around(2000 + 100 * launch, 4000))];
+            file::RunWithRows { run, rows, end: None }
+        })
+        .collect();
+    let mut cases = Cases::with_percentiles("99,95".parse().unwrap());
+    launches.iter().for_each(|launch| cases.launch(launch));
+    let summary = cases.groups()[0].estimates()[0].summary.clone().unwrap();
+    assert!(
+        summary.p99.is_some() && summary.chosen == [(99.0, summary.p99), (95.0, summary.p95)],
+        "{summary:?}"
+    );
 }

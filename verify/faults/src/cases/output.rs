@@ -16,6 +16,12 @@ use ombx_toolchain::command::compile;
 
 const FEW: &str = "run p2p.latency --sizes 8,64,512 --iterations 50 -n 2";
 const MANY: &str = "run p2p.latency --sizes 1..64K --precision 0.0001% --max-time 50ms --format csv -n 2";
+/// Starts a long job, and the command when that has written something. Ends with the exit code of the command.
+const TWO_WRITERS: &str = "\
+    \"$1\" run sockets.latency --sizes 8 --iterations 1000000000 --quick --out \"$DIRECTORY/r.jsonl\" & first=$!\n\
+    until [ -s \"$DIRECTORY/r.jsonl\" ]; do sleep 0.05; done\n\
+    \"$@\" --force --out \"$DIRECTORY/r.jsonl\"; code=$?\n\
+    kill -TERM $first; wait $first; exit $code";
 /// Library that moves the clocks of a process back from time to time.
 const CLOCKS: &str = include_str!("clocks.c");
 
@@ -53,6 +59,16 @@ pub(crate) fn cases(_: &Stage) -> Vec<Case> {
             .says(&["no program reads"])
             .prepared(|c, _, directory| {
                 shell(c, directory, "mkfifo \"$DIRECTORY/fifo\"; exec \"$@\" --out \"$DIRECTORY/fifo\"")
+            }),
+        of("two jobs write one file", FEW, 2)
+            .without_out()
+            .says(&["another process of ombx writes"])
+            .prepared(|c, _, directory| shell(c, directory, TWO_WRITERS)),
+        of("the output exists", FEW, 2)
+            .without_out()
+            .says(&["exists", "--append", "--force"])
+            .prepared(|c, _, directory| {
+                shell(c, directory, "echo x > \"$DIRECTORY/r.jsonl\"; exec \"$@\" --out \"$DIRECTORY/r.jsonl\"")
             }),
         of("the output directory is none", FEW, 7).without_out().prepared(|command, _, _| {
             command.args(["--out", "/nonexistent/directory/out.jsonl"]);

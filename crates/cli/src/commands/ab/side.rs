@@ -23,7 +23,7 @@ use ombx_results::file::{self, Record, RunOutcome};
 
 use super::Interruption;
 use crate::{
-    arguments::argv,
+    arguments::{argv, output::FileArgs},
     launch::FIRST_SIGNAL_CODE,
     output::{target, unwritable},
     search_path,
@@ -168,16 +168,19 @@ impl Variable {
     }
 }
 
-/// Creates the result file of a side, if the user wants one: `ab-a.jsonl` for `-o ab.jsonl`.
-pub(super) fn result_file(out: Option<&Path>, side: char) -> Result<Option<ResultFile>> {
-    let create = |path: &Path| {
-        let stem = path.file_stem().unwrap_or_default().to_string_lossy();
-        let ending = path.extension().map_or(String::new(), |e| format!(".{}", e.to_string_lossy()));
-        let path = path.with_file_name(format!("{stem}-{side}{ending}"));
-        let file = target::create(&path, Duration::MAX).map_err(|e| unwritable(&path, &e))?;
-        Ok(ResultFile { path, file })
+/// Opens the result files of both sides, if the user wants them: `ab-a.jsonl` and `ab-b.jsonl` for `-o ab.jsonl`. Neither is touched
+/// if one of them exists.
+pub(super) fn result_files(args: &FileArgs) -> Result<[Option<ResultFile>; 2]> {
+    let Some(out) = &args.out else { return Ok([None, None]) };
+    let stem = out.file_stem().unwrap_or_default().to_string_lossy();
+    let ending = out.extension().map_or(String::new(), |e| format!(".{}", e.to_string_lossy()));
+    let paths = ['a', 'b'].map(|side| out.with_file_name(format!("{stem}-{side}{ending}")));
+    paths.iter().try_for_each(|path| target::check_existing(path, args.existing()))?;
+    let open = |path: PathBuf| {
+        target::open(&path, args.existing(), Duration::MAX).map(|file| Some(ResultFile { path, file }))
     };
-    out.map(create).transpose()
+    let [a, b] = paths.map(open);
+    Ok([a?, b?])
 }
 
 fn exit_code(status: ExitStatus) -> u8 {

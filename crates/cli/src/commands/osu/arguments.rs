@@ -9,7 +9,7 @@ use ombx_core::{
     unit::{Bytes, parse_memory},
 };
 
-use crate::arguments::{role::RoleArgs, start::StartArgs, values};
+use crate::arguments::{output::FileArgs, role::RoleArgs, start::StartArgs, values};
 
 #[derive(Debug, Args)]
 pub(crate) struct OsuArgs {
@@ -94,9 +94,8 @@ pub(crate) struct OsuArgs {
     #[command(flatten)]
     pub(crate) start: StartArgs,
 
-    /// Result file in JSON Lines with all raw data
-    #[arg(short, long, value_name = "FILE", help_heading = "Output")]
-    pub(crate) out: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) file: FileArgs,
     /// Create a link to ombx for each OSU program of this build in a directory
     #[arg(long, value_name = "DIR", conflicts_with = "name", help_heading = "Output")]
     pub(crate) install_links: Option<PathBuf>,

@@ -109,7 +109,7 @@ fn reject(args: &OsuArgs, program: &Program) -> Result<()> {
 fn threads(args: &OsuArgs) -> Result<Option<Threads>> {
     let Some(text) = &args.num_test_calls else { return Ok(None) };
     let text = if text.contains(':') { text.clone() } else { format!("1:{text}") };
-    text.parse().map(Some)
+    text.parse().map(Some).map_err(|e: Error| Error::usage(format!("-t: {e}")))
 }
 
 /// Reader of the options that give more than one field of the plan.

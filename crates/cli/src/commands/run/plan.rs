@@ -8,6 +8,7 @@ use ombx_core::{
         session::streams,
     },
 };
+use ombx_results::percentiles::Percentiles;
 
 use super::arguments::RunArgs;
 use crate::{
@@ -19,6 +20,9 @@ use crate::{
 pub(crate) fn plan(args: &RunArgs, chosen: Chosen, choices: &[Choice]) -> Result<Plan> {
     axes::check(&chosen, choices)?;
     let Chosen { axes, settings } = chosen;
+    if args.sizes.is_some() && !choices.iter().any(|c| c.bench.sized) {
+        return Err(unsupported("sizes", choices));
+    }
     if args.pairs.is_some() && !choices.iter().any(|c| c.bench.layout.has_pairs()) {
         return Err(unsupported("pairs", choices));
     }
@@ -49,6 +53,7 @@ pub(crate) fn plan(args: &RunArgs, chosen: Chosen, choices: &[Choice]) -> Result
         depth: args.window.unwrap_or(usual.depth),
         pairs: args.pairs,
         effort: args.effort.effort(args.launches.row_time),
+        least_tail: args.output.shown.percentiles.as_ref().map_or(0, Percentiles::samples),
         batch: args.effort.batch.0,
         known_batches: args.launches.batches.clone(),
         root: args.root.unwrap_or_default(),

@@ -259,6 +259,7 @@ fn summary_of(line: SummaryLine, batch: u64) -> Summary {
         p95: percentile(line.p95_ns, line.p95_ci95_ns),
         p99: percentile(line.p99_ns, line.p99_ci95_ns),
         p999: percentile(line.p999_ns, line.p999_ci95_ns),
+        chosen: Vec::new(),
         lag1: line.lag1,
         bimodal: line.bimodal,
     }

@@ -5,29 +5,19 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::{
     number::{Decimals, figure},
     render::{
+        Shown,
         grid::{NO_VALUE, interval, size},
-        plain,
+        plain, shown,
     },
 };
 use ombx_core::{
     benchmark::{Figure, Metric, interval_names, payload::Check},
     result::{Level, MESSAGE_RATE_UNIT, Measurement, Run},
-    stats::Summary,
+    stats::{Summary, least_samples},
 };
 
-/// Reasons for a missing p99, or p1 of a rate: too few samples of single iterations, or samples that do not bound it.
-const NO_TAIL: [[&str; 2]; 2] = [
-    [
-        "a p99 needs 368 samples of single iterations",
-        "a p1 of the rate needs 368 samples of single iterations",
-    ],
-    [
-        "a p99 needs independent iterations, each 20 times as long as a clock reading",
-        "a p1 of the rate needs independent iterations, each 20 times as long as a clock reading",
-    ],
-];
-/// Minimum number of samples that bound a p99.
-const LEAST_FOR_P99: usize = 368;
+/// Number of figures beside percentiles: headline, interval, minimum and maximum.
+const ALWAYS: usize = 4;
 /// Coverage below which an interval names its own.
 const NOMINAL: f64 = 0.945;
 const NO_INTERVAL: &str = "a 95% interval needs 6 independent samples";
@@ -82,37 +72,57 @@ impl Scope {
 
 /// Returns the column titles, including additional figures.
 pub fn column_titles(metric: Option<Metric>, scope: Scope, figures: &BTreeSet<&str>) -> Vec<String> {
-    let fixed = fixed_titles(metric, scope);
-    let (first, rest) = fixed.split_at(fixed.len() - LAST);
-    let extra = figures.iter().map(|name| plain(&name.replace('_', " ")));
-    first.iter().map(|&s| s.into()).chain(extra).chain(rest.iter().map(|&s| s.into())).collect()
+    titles(&Shown::default(), metric, scope, figures)
 }
 
-/// Returns the fixed titles. The p1 of a rate corresponds to the p99 of a time.
-fn fixed_titles(metric: Option<Metric>, scope: Scope) -> Vec<&'static str> {
-    let (unit, tail) = match metric {
-        Some(Metric::Bandwidth) => ("MB/s", "p1"),
-        _ => ("us", "p99"),
+/// Returns the column titles in the units and with the percentiles of the user.
+pub(crate) fn titles(
+    shown: &Shown,
+    metric: Option<Metric>,
+    scope: Scope,
+    figures: &BTreeSet<&str>,
+) -> Vec<String> {
+    let mut fixed = fixed_titles(shown, metric, scope);
+    let last = fixed.split_off(fixed.len() - LAST);
+    let extra = figures.iter().map(|name| plain(&name.replace('_', " ")));
+    fixed.into_iter().chain(extra).chain(last).collect()
+}
+
+/// Returns the titles that every table of a metric has.
+fn fixed_titles(shown: &Shown, metric: Option<Metric>, scope: Scope) -> Vec<String> {
+    let metric = metric.unwrap_or(Metric::Latency);
+    let tail = shown.tail(None).into_iter().map(|(percent, _)| shown::name(metric, percent));
+    let message_rate = (metric == Metric::Bandwidth).then_some(MESSAGE_RATE_UNIT);
+    let (interval, ends, samples) = match scope {
+        Scope::OneLaunch => ("95% within this launch", ["min", "max"], "samples"),
+        Scope::Launches => ("95% interval", ["min launch", "max launch"], "launches"),
     };
-    let message_rate = (metric == Some(Metric::Bandwidth)).then_some(MESSAGE_RATE_UNIT);
-    let (figures, samples) = match scope {
-        Scope::OneLaunch => (["95% within this launch", tail, "min", "max"], "samples"),
-        Scope::Launches => (["95% interval", tail, "min launch", "max launch"], "launches"),
-    };
-    ["bytes", unit].into_iter().chain(figures).chain(message_rate).chain([samples, "trust"]).collect()
+    let first = ["bytes", shown.units.name(metric), interval].map(str::to_owned);
+    let rest = ends.into_iter().chain(message_rate).chain([samples, "trust"]).map(str::to_owned);
+    first.into_iter().chain(tail).chain(rest).collect()
 }
 
 /// Returns the cells of a failed row. Its figures are left out.
-pub(crate) fn failed(row: &Measurement) -> FormattedRow {
+pub(crate) fn failed(shown: &Shown, row: &Measurement) -> FormattedRow {
     let why = if matches!(row.check, Check::Failed(_)) { "wrong data" } else { "" };
     let mut cells = vec![size(row.bytes), "FAILED".into()];
-    cells.resize(fixed_titles(Some(row.metric), Scope::default()).len() - 1, String::new());
+    cells.resize(fixed_titles(shown, Some(row.metric), Scope::default()).len() - 1, String::new());
     cells.push(why.into());
     FormattedRow { cells, figures: BTreeMap::new() }
 }
 
 /// Returns the cells of a measured row with its marks of this level and above, and the reasons for missing figures.
 pub fn format_row(row: &Measurement, scope: Scope, least: Level) -> (FormattedRow, Vec<String>) {
+    format(&Shown::default(), row, scope, least)
+}
+
+/// Formats a row in the units and with the percentiles of the user.
+pub(crate) fn format(
+    shown: &Shown,
+    row: &Measurement,
+    scope: Scope,
+    least: Level,
+) -> (FormattedRow, Vec<String>) {
     let samples = match (&row.summary, scope, row.batch()) {
         (_, Scope::Launches, _) => row.launch_count().to_string(),
         (Some(s), _, None | Some(1)) => s.n.to_string(),
@@ -120,22 +130,23 @@ pub fn format_row(row: &Measurement, scope: Scope, least: Level) -> (FormattedRo
         (None, ..) => row.samples.first().map_or(0, |s| s.elapsed_ns.len()).to_string(),
     };
     let unresolved = row.figures.values().any(|figure| matches!(figure, Figure::Unresolved(_)));
+    let none = || vec![NO_VALUE.to_owned(); ALWAYS + shown.tail(None).len()];
     let (figures, mut absent) = match (&row.summary, row.metric) {
         // A missing figure gives its own reason.
         (None, _) if unresolved => (none(), vec![]),
-        (None, _) => (none(), vec![NO_SAMPLES]),
-        (Some(s), _) if s.median <= 0.0 => (none(), vec![NO_TIME]),
-        (Some(s), Metric::Latency) => (times(row, scope, s), missing(s, 0)),
-        (Some(s), Metric::Bandwidth) => match rates(row, scope, s) {
-            Some(figures) => (figures, missing(s, 1)),
-            None => (none(), vec![NO_BYTES]),
+        (None, _) => (none(), vec![NO_SAMPLES.to_owned()]),
+        (Some(s), _) if s.median <= 0.0 => (none(), vec![NO_TIME.to_owned()]),
+        (Some(s), Metric::Latency) => (times(shown, row, scope, s), missing(shown, row, s)),
+        (Some(s), Metric::Bandwidth) => match rates(shown, row, scope, s) {
+            Some(figures) => (figures, missing(shown, row, s)),
+            None => (none(), vec![NO_BYTES.to_owned()]),
         },
     };
     if scope == Scope::Launches && row.launch_count() == 1 && row.summary.is_some() {
-        absent.push(ONE_OF_SEVERAL);
+        absent.push(ONE_OF_SEVERAL.to_owned());
     }
     if row.marks(least).any(|mark| mark.code == "no_interval") {
-        absent.retain(|why| *why != NO_INTERVAL);
+        absent.retain(|why| why != NO_INTERVAL);
     }
     let trust: Vec<&str> = row.marks(least).map(|mark| mark.short.as_str()).collect();
     let mut cells = vec![size(row.bytes)];
@@ -144,7 +155,6 @@ pub fn format_row(row: &Measurement, scope: Scope, least: Level) -> (FormattedRo
         cells.push(or_none(row.message_rate().map(|rate| figure(rate.value))));
     }
     cells.extend([samples, plain(&trust.join(", "))]);
-    let mut absent: Vec<String> = absent.into_iter().map(str::to_owned).collect();
     let mut figures = BTreeMap::new();
     let end =
         |name: &String| if let Some(Figure::Value(x)) = row.figures.get(name) { Some(*x) } else { None };
@@ -175,56 +185,60 @@ pub fn format_row(row: &Measurement, scope: Scope, least: Level) -> (FormattedRo
     (FormattedRow { cells, figures }, absent)
 }
 
-fn none() -> [String; 5] {
-    [NO_VALUE; 5].map(str::to_owned)
+/// Returns the reasons for a missing interval and for missing percentiles: too few samples of single iterations in a launch, or samples
+/// that do not bound them.
+fn missing(shown: &Shown, row: &Measurement, s: &Summary) -> Vec<String> {
+    let mut reasons: Vec<String> = s.ci95.is_none().then(|| NO_INTERVAL.to_owned()).into_iter().collect();
+    for (percent, _) in shown.tail(Some(s)).into_iter().filter(|(_, value)| value.is_none()) {
+        let name = shown::name(row.metric, percent);
+        let what = if row.metric == Metric::Bandwidth { format!("{name} of the rate") } else { name };
+        let least = least_samples(percent / 100.0);
+        reasons.push(match (s.tail_n / row.launch_count().max(1)) as u64 >= least {
+            true => {
+                format!("a {what} needs independent iterations, each 20 times as long as a clock reading")
+            }
+            false => format!("a {what} needs {least} samples of single iterations"),
+        });
+    }
+    reasons
 }
 
-/// Returns the reasons for a missing interval and tail, which is a p99 (0) or a p1 of a rate (1).
-fn missing(s: &Summary, kind: usize) -> Vec<&'static str> {
-    let tail = NO_TAIL[usize::from(s.tail_n >= LEAST_FOR_P99)][kind];
-    let interval = s.ci95.is_none().then_some(NO_INTERVAL);
-    let tail = s.p99.is_none().then_some(tail);
-    interval.into_iter().chain(tail).collect()
+fn times(shown: &Shown, row: &Measurement, scope: Scope, s: &Summary) -> Vec<String> {
+    let of = |ns: f64| shown.units.of_times().of_ns(ns);
+    cells(shown, row, scope, of(s.median), s.ci95.map(|ends| ends.map(of)), of, [s.min, s.max])
 }
 
-fn times(row: &Measurement, scope: Scope, s: &Summary) -> [String; 5] {
-    let us = |ns: f64| ns / 1e3;
-    cells(
-        row,
-        scope,
-        us(s.median),
-        s.ci95.map(|ends| ends.map(us)),
-        s.p99.map(|p| us(p.value)),
-        [us(s.min), us(s.max)],
-    )
-}
-
-fn rates(row: &Measurement, scope: Scope, s: &Summary) -> Option<[String; 5]> {
+fn rates(shown: &Shown, row: &Measurement, scope: Scope, s: &Summary) -> Option<Vec<String>> {
     let rate = row.mb_per_s()?;
-    let of = |leg_ns: f64| row.in_unit(leg_ns).unwrap_or(f64::NAN);
-    Some(cells(row, scope, rate.median, rate.ci95, s.p99.map(|p| of(p.value)), [of(s.max), of(s.min)]))
+    let unit = shown.units.of_rates();
+    let of = |leg_ns: f64| row.in_unit(leg_ns).map_or(f64::NAN, |mb_per_s| unit.of_mb(mb_per_s));
+    let ci95 = rate.ci95.map(|ends| ends.map(|mb_per_s| unit.of_mb(mb_per_s)));
+    Some(cells(shown, row, scope, unit.of_mb(rate.median), ci95, of, [s.max, s.min]))
 }
 
-/// Returns headline, interval, tail, minimum and maximum. The digits of headline and interval follow from the interval.
+/// Returns headline, interval, tail, minimum and maximum. The digits of headline and interval follow from the interval. `of` converts
+/// nanoseconds; `ends` are the samples, in nanoseconds, that give the minimum and the maximum.
 fn cells(
+    shown: &Shown,
     row: &Measurement,
     scope: Scope,
     median: f64,
     ci95: Option<[f64; 2]>,
-    tail: Option<f64>,
-    samples: [f64; 2],
-) -> [String; 5] {
+    of: impl Fn(f64) -> f64,
+    ends: [f64; 2],
+) -> Vec<String> {
     let decimals = Decimals::of(median, ci95);
     let text = |value: f64, text: String| if value.is_finite() { text } else { NO_VALUE.into() };
-    let shown = |value: f64| text(value, decimals.format(value));
+    let exact = |value: f64| text(value, decimals.format(value));
     // Single samples are less certain than the headline.
     let sample = |value: f64| text(value, decimals.format_at_most_figure(value));
     let over = row.over_launches();
     let (interval, ends) = match scope {
-        Scope::OneLaunch => (interval(ci95, shown), samples.map(sample)),
+        Scope::OneLaunch => (interval(ci95, exact), ends.map(|ns| sample(of(ns)))),
         Scope::Launches => {
-            let interval = interval(ci95.filter(|_| over.is_some()), shown);
-            (interval, row.launch_range().unwrap_or([median; 2]).map(shown))
+            let interval = interval(ci95.filter(|_| over.is_some()), exact);
+            let range = row.launch_range().map(|ends| ends.map(|value| shown.units.of(row.metric, value)));
+            (interval, range.unwrap_or([median; 2]).map(exact))
         }
     };
     // Fewer than 6 launches have no interval of 95 %.
@@ -232,8 +246,9 @@ fn cells(
         Some(over) => format!("{interval} ({:.0}%)", over.coverage * 100.0),
         None => interval,
     };
-    let [low, high] = ends;
-    [shown(median), interval, or_none(tail.map(sample)), low, high]
+    let tail = shown.tail(row.summary.as_ref()).into_iter();
+    let tail = tail.map(|(_, ns)| or_none(ns.map(|ns| sample(of(ns)))));
+    [exact(median), interval].into_iter().chain(tail).chain(ends).collect()
 }
 
 fn or_none(text: Option<String>) -> String {
