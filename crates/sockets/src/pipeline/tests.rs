@@ -8,7 +8,7 @@ use ombx_core::{
     benchmark::{AxisValue, Case, Choice, Figure, payload::Check},
     error::Kind,
     measure::{
-        plan::Effort,
+        plan::{Effort, Verify},
         runner::{Part, run_all},
         sink::Sink,
     },
@@ -217,9 +217,9 @@ fn wrong_data_in_the_warm_up_fails_the_row_and_ends_the_runs() {
 #[test]
 fn an_unverified_row_is_marked() {
     let mut given = choices(&[("nodes", "1"), ("phases", "2"), ("buffer-count", "2"), ("block", "64")]);
-    given.verify = false;
+    given.verify = Verify::Off;
     assert_eq!(testkit::measure(1, &BENCH, &given).unwrap().rows[0].check, Check::Off);
-    given.verify = true;
+    given.verify = Verify::Sampled;
     given.settings.insert("sink".into(), "file:/dev/null".into());
     assert_eq!(testkit::measure(1, &BENCH, &given).unwrap().rows[0].check, Check::Unsupported);
 }
