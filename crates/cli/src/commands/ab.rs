@@ -64,7 +64,7 @@ pub(crate) struct AbArgs {
 }
 
 /// Options of `ab` itself. Each launch gets all others.
-const OF_AB: [&str; 17] = [
+const OF_AB: [&str; 18] = [
     "a",
     "b",
     "env_a",
@@ -75,6 +75,7 @@ const OF_AB: [&str; 17] = [
     "fail_on",
     "undecided",
     "junit",
+    "export_markdown",
     "names",
     "out",
     "launches",

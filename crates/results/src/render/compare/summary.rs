@@ -1,4 +1,4 @@
-//! One line that sums up a comparison.
+//! Numbers of cases by verdict, and what would decide the others.
 
 use std::collections::BTreeSet;
 
@@ -20,7 +20,7 @@ pub fn summary(comparison: &Comparison) -> String {
 }
 
 /// Returns what would decide the undecided cases.
-fn advice(comparison: &Comparison) -> String {
+pub(super) fn advice(comparison: &Comparison) -> String {
     let undecided = || {
         comparison.cases.iter().filter_map(|case| match &case.verdict {
             Verdict::Inconclusive(reason) => Some((case, reason)),
