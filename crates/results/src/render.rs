@@ -5,6 +5,7 @@ pub mod compare;
 mod csv;
 mod grid;
 mod links;
+pub mod monitoring;
 mod openmetrics;
 mod osu;
 mod overhead;
@@ -17,7 +18,10 @@ use std::io::{Result, Write};
 pub use self::{
     broadcasts::Broadcasts,
     csv::{Csv, LinksCsv},
-    links::Links,
+    links::{
+        Links,
+        summary::{Form as LinksForm, LinksSummary, status as links_status},
+    },
     openmetrics::OpenMetrics,
     osu::{OsuColumns, OsuTable},
     overhead::Overhead,

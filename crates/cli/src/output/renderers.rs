@@ -11,7 +11,10 @@ use ombx_core::{
     error::{Error, Result},
 };
 use ombx_results::{
-    render::{Csv, Links, LinksCsv, OpenMetrics, OsuColumns, OsuTable, Paint, Renderer, Table},
+    render::{
+        Csv, Links, LinksCsv, LinksForm, LinksSummary, OpenMetrics, OsuColumns, OsuTable, Paint, Renderer,
+        Table,
+    },
     verdict::Reference,
 };
 
@@ -68,7 +71,8 @@ pub(crate) fn rows(
         }
         Format::Osu => Box::new(OsuTable::new(osu_program)),
         Format::Csv => Box::new(Csv::default()),
-        Format::Jsonl => return None,
+        // Only links have the last two.
+        Format::Jsonl | Format::Json | Format::Nagios => return None,
         Format::OpenMetrics => Box::new(OpenMetrics::default()),
     })
 }
@@ -82,11 +86,20 @@ pub(crate) fn osu(columns: OsuColumns) -> Box<dyn Renderer> {
 pub(crate) fn links(
     format: Format,
     color: Color,
+    notes: Notes,
     reference: Option<Arc<Reference>>,
 ) -> Option<Box<dyn Renderer>> {
     match format {
-        Format::Table => Some(Box::new(Links::against(reference))),
+        Format::Table => {
+            let links = Links::against(reference);
+            Some(Box::new(match notes {
+                Notes::Hidden => links,
+                Notes::Shown => links.with_advice(),
+            }))
+        }
         Format::Csv => Some(Box::new(LinksCsv::default())),
+        Format::Json => Some(Box::new(LinksSummary::new(LinksForm::Json, reference))),
+        Format::Nagios => Some(Box::new(LinksSummary::new(LinksForm::Monitoring, reference))),
         Format::Osu | Format::Jsonl | Format::OpenMetrics => rows(format, color, Notes::Hidden, None),
     }
 }

@@ -105,6 +105,16 @@ impl Expectation {
         matches!(self.limit, Limit::Latency(_))
     }
 
+    /// Returns the maximum time in microseconds.
+    pub(super) fn most_us(&self) -> Option<f64> {
+        if let Limit::Latency(ns) = self.limit { Some(ns / 1e3) } else { None }
+    }
+
+    /// Returns the minimum bandwidth in MB/s.
+    pub(super) fn least_mb_per_s(&self) -> Option<f64> {
+        if let Limit::Bandwidth(rate) = self.limit { Some(rate) } else { None }
+    }
+
     pub(super) fn judge(&self, sizes: &[LinkTimes], sweep: &LinkSweep, verdict: &mut Verdict) {
         let size = match self.limit {
             Limit::Latency(_) => sizes.iter().min_by_key(|times| times.bytes),
