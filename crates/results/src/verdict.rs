@@ -112,7 +112,7 @@ impl Evidence {
             .map(|(ends, ratio)| format!("{} {ratio:.2} x", link_name(*ends, hosts)))
             .collect();
         if self.count > links.len() {
-            links.push(format!("{} more", self.count - links.len()));
+            links.push(format!("and {} more", self.count - links.len()));
         }
         let again = match self.measured_again {
             true => "slow again when measured alone",
@@ -121,7 +121,7 @@ impl Evidence {
         let typical: Vec<String> = self.typical.iter().map(|ends| link_name(*ends, hosts)).collect();
         let such_as = if self.typical.len() < self.ordinary { "such as " } else { "" };
         format!(
-            "evidence: {} the median of {} ({such_as}{}: {:.2} us); {again}",
+            "evidence: {}, against the median of {} ({such_as}{}: {:.2} us); {again}",
             links.join(", "),
             count(self.ordinary, "ordinary link"),
             typical.join(", "),

@@ -196,7 +196,7 @@ impl fmt::Display for Reason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Reason::FewLaunches => write!(f, "fewer than {MIN_LAUNCHES} launches on a side"),
-            Reason::Marked(code) => write!(f, "marked: {}", trust::phrase(code)),
+            Reason::Marked(code) => write!(f, "spoiled by {}", trust::phrase(code)),
             Reason::SizeUnknown => f.write_str("differs, size unknown"),
             Reason::Chance => f.write_str("beyond the margin, but it could be chance"),
             Reason::Scatter => f.write_str("the launches scatter too much"),

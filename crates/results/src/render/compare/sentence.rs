@@ -3,8 +3,9 @@
 use super::{margin, summary::advice};
 use crate::{
     compare::{CaseComparison, Comparison, Verdict},
-    render::{grid::size, table::title},
+    render::table::title,
 };
+use ombx_core::unit::Bytes;
 
 /// Which way a case changed.
 #[derive(Clone, Copy)]
@@ -92,10 +93,14 @@ fn name(comparison: &Comparison, case: &CaseComparison) -> String {
     let heading = |case: &CaseComparison| title(&case.id.bench, &case.id.axes, case.id.depth, case.id.pairs);
     let one_bench = comparison.cases.iter().all(|other| heading(other) == heading(case));
     match (case.id.bytes, one_bench) {
-        (Some(_), true) => format!("{} bytes", size(case.id.bytes)),
-        (Some(_), false) => format!("{} bytes of {}", size(case.id.bytes), heading(case)),
+        (Some(bytes), true) => of_bytes(bytes),
+        (Some(bytes), false) => format!("{} of {}", of_bytes(bytes), heading(case)),
         (None, _) => heading(case),
     }
+}
+
+fn of_bytes(bytes: u64) -> String {
+    if bytes == 1 { "1 byte".into() } else { format!("{} bytes", Bytes(bytes)) }
 }
 
 /// Formats a factor with three digits.
