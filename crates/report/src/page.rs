@@ -6,22 +6,26 @@ use ombx_results::run_info::{hosts, library};
 use crate::{
     Report, Source,
     runs::{RunList, count},
-    section::{comparison, curves, links, pipeline, provenance, rows, summary},
+    section::{answer, comparison, curves, links, pipeline, provenance, rows},
 };
 
 const STYLE: &str = include_str!("asset/page.css");
 const SCRIPT: &str = include_str!("asset/page.js");
 /// Content security policy. It allows the style sheet and the script above by their SHA-256, and nothing else.
 const POLICY: &str = "default-src 'none'; base-uri 'none'; form-action 'none'; \
-    style-src 'sha256-ywLkiQoRX0BocM95s/RKx58ejVMOq8NRPFCG7Wv9Yqw='; script-src 'sha256-vkvwdIIacvIbbFFLwatTYBBBAVbIePPMRZNXh95H1FY='";
+    style-src 'sha256-O14ujMWtQ2oM1bBIQohb+oZg0r/86CQUWLW/+GqirvU='; script-src 'sha256-vwlInZqFu+k1iea99uQqRJhLukzBlIRy7bOFxYZraBs='";
 
 /// Returns the HTML page of a report.
 pub fn page(report: &Report<'_>) -> String {
     let Report { sources, comparison } = *report;
+    let title = match comparison {
+        Some(sides) => format!("{} compared with {}", sides.new.label, sides.base.label),
+        None => title(sources),
+    };
     let runs = RunList::of(sources);
     let links = links::collect(&runs);
     let sections: Vec<(&str, &str, Markup)> = [
-        Some(("attention", "Attention", summary::section(&runs, &links, comparison))),
+        Some(("answer", "Answer", answer::section(&runs, &links, comparison))),
         comparison.map(|c| ("comparison", "Comparison", comparison::section(c))),
         curves::section(&runs).map(|section| ("curves", "Curves", section)),
         links::section(&runs, &links).map(|section| ("links", "Links", section)),
@@ -40,7 +44,7 @@ pub fn page(report: &Report<'_>) -> String {
                 meta http-equiv="Content-Security-Policy" content=(POLICY);
                 meta name="viewport" content="width=device-width, initial-scale=1";
                 meta name="generator" content={ "ombx " (env!("CARGO_PKG_VERSION")) };
-                title { "ombx: " (title(sources)) }
+                title { "ombx: " (title) }
                 style { (PreEscaped(STYLE)) }
             }
             body {
@@ -53,7 +57,7 @@ pub fn page(report: &Report<'_>) -> String {
                     }
                 }
                 main #main {
-                    h1 { (title(sources)) }
+                    h1 { (title) }
                     p.lead { (lead(&runs)) }
                     @for (_, _, section) in &sections { (section) }
                 }

@@ -56,6 +56,11 @@ impl Publishable {
         }
     }
 
+    /// Returns whether every row can be published.
+    pub fn is_complete(&self) -> bool {
+        self.publishable == self.rows
+    }
+
     /// Returns whether no row was counted.
     pub fn is_empty(&self) -> bool {
         self.rows == 0

@@ -26,7 +26,7 @@ pub use self::{
     osu::{OsuColumns, OsuTable},
     overhead::Overhead,
     paint::Paint,
-    table::{FormattedRow, ONE_LAUNCH, Scope, Table, column_titles, format_row, heading},
+    table::{FormattedRow, ONE_LAUNCH, Scope, Table, column_titles, format_row, heading, title},
 };
 use crate::file::RunOutcome;
 use ombx_core::result::{Measurement, Run, Tally};

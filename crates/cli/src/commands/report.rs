@@ -26,7 +26,7 @@ pub(crate) struct ReportArgs {
     /// Result file to compare with FILES; may be repeated
     #[arg(long, value_name = "FILE")]
     against: Vec<PathBuf>,
-    /// Names of FILES and of --against in the comparison, for example: old,new
+    /// Names of FILES and of --against in titles and legends, for example: old,new
     #[arg(long, value_name = "A,B", value_parser = Names::parse, requires = "against")]
     names: Option<Names>,
     /// HTML file to write; an existing file is replaced
@@ -42,13 +42,27 @@ pub(crate) fn report(args: &ReportArgs) -> Result<u8> {
     let (against, new) = read(&args.against)?;
     let [base_label, new_label] = Names::labels(args.names.as_ref());
     let (base, new) = (base.labelled(base_label), new.labelled(new_label));
+    let comparison = (!args.against.is_empty()).then(|| Comparison::of(&base, &new, Settings::default()));
+    let against = match &comparison {
+        None => against,
+        Some(Comparison { base, new, .. }) => {
+            files = named(files, &base.label);
+            named(against, &new.label)
+        }
+    };
     files.extend(against);
     let sources = files.iter().map(|(name, file)| Source { name, file }).collect::<Vec<_>>();
-    let comparison = (!args.against.is_empty()).then(|| Comparison::of(&base, &new, Settings::default()));
     let text = page(&Report { sources: &sources, comparison: comparison.as_ref() });
     let written = fs::write(out, text);
     written.map_err(|e| Error::storage(format!("cannot write the page to {}: {e}", out.display())))?;
     Ok(0)
+}
+
+/// Names the files of a side by its label, and by their own names if there are several.
+fn named(files: Vec<(String, ResultFile)>, label: &str) -> Vec<(String, ResultFile)> {
+    let several = files.len() > 1;
+    let name = |name: String| if several { format!("{label}: {name}") } else { label.to_owned() };
+    files.into_iter().map(|(own, file)| (name(own), file)).collect()
 }
 
 /// Reads files, and collects their runs as one side of a comparison. The rows of a page are those over all launches of a setup,

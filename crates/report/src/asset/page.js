@@ -37,6 +37,12 @@
     });
   }
 
+  // A table that is cut says so.
+  const sizes = new ResizeObserver((all) => {
+    for (const { target } of all) target.toggleAttribute("data-cut", target.scrollWidth > target.clientWidth + 1);
+  });
+  for (const wide of document.querySelectorAll(".wide")) sizes.observe(wide);
+
   // Print opens all details.
   let folded = [];
   addEventListener("beforeprint", () => {

@@ -68,9 +68,20 @@ fn sweep(bench: &str, axes: &[(&str, &str)]) -> Vec<Measurement> {
         .collect()
 }
 
+/// Returns the page without the drawings for phones, which repeat the others.
 fn rendered(files: &[(&str, &ResultFile)]) -> String {
+    without_phones(&whole(files))
+}
+
+fn whole(files: &[(&str, &ResultFile)]) -> String {
     let sources: Vec<Source<'_>> = files.iter().map(|(name, file)| Source { name, file }).collect();
     page(&Report { sources: &sources, comparison: None })
+}
+
+fn without_phones(html: &str) -> String {
+    let mut parts = html.split("<svg class=\"plot narrow\"");
+    let first = parts.next().unwrap().to_owned();
+    parts.fold(first, |page, part| page + part.split_once("</svg>").unwrap().1)
 }
 
 fn of_rows(rows: Vec<Measurement>) -> String {
@@ -85,7 +96,7 @@ fn attributes<'a>(html: &'a str, name: &str) -> Vec<&'a str> {
 }
 
 #[test]
-fn findings_come_first() {
+fn failures_come_first_and_doubts_are_one_line_that_unfolds() {
     let mut rows = sweep("p2p.latency", &[]);
     rows[0].trust = vec![Mark::caution("preempted", "preempted 3x", "free the CPUs")];
     rows[1].outcome = Outcome::Failed("data arrived wrong".into());
@@ -97,23 +108,40 @@ fn findings_come_first() {
     let order = [
         "Data arrived wrong: rank 1, message 2, byte 3",
         "MPI_ERR_X",
+        "<details class=\"doubts\"><summary>Doubts: 0 of 3 rows can be published; 3 not: ",
+        "; 1 row skipped.</summary>",
         "needs 4 ranks",
+        "Preempted ranks: 1 row",
         "free the CPUs",
+        "</details>",
         "id=\"curves\"",
     ];
     assert!(order.windows(2).all(|pair| at(pair[0]) < at(pair[1])), "{:?}", order.map(at));
-    for (what, n) in
-        [("rows", 4), ("measured", 1), ("wrong data", 1), ("failed", 1), ("skipped", 1), ("with a mark", 1)]
-    {
-        assert!(html.contains(&format!("<b>{n}</b>{what}<")), "{n} {what}");
+    for (what, n) in [("rows", 4), ("measured", 1), ("wrong data", 1), ("failed", 1), ("skipped", 1)] {
+        assert!(html.contains(&format!("<b>{n}</b> {what}<")), "{n} {what}");
     }
     assert!(html.contains("href=\"#r0\"") && html.contains("id=\"r0\""));
-    assert!(!html.contains("All well"));
+    assert!(html.contains(">p2p.latency, 1 byte</a>"), "rows have names that people read: {html}");
 }
 
 #[test]
-fn a_run_without_findings_is_reported_as_well() {
-    assert!(of_rows(sweep("p2p.latency", &[])).contains("All well"));
+fn the_answer_has_the_main_figure_of_each_series() {
+    let html = of_rows(sweep("p2p.latency", &[("mode", "a")]));
+    assert!(html.contains("<dt>p2p.latency · mode=a</dt><dd>0.50"), "{html}");
+    assert!(html.contains(" for 1 byte</dd>") && html.find("<dd>") < html.find("id=\"curves\""), "{html}");
+    let names: Vec<String> = (0..20).map(|i| format!("v{i}")).collect();
+    let many = of_rows(names.iter().flat_map(|name| sweep("rma.put_latency", &[("sync", name)])).collect());
+    assert_eq!(many.matches("<dd>").count(), 8, "{many}");
+    assert!(many.contains("The charts show 12 more series."), "{many}");
+}
+
+#[test]
+fn a_chart_is_drawn_again_for_phones() {
+    let html = whole(&[("x", &file(run(&["a"]), sweep("p2p.latency", &[])))]);
+    let narrow = html.split("<svg class=\"plot narrow\"").nth(1).unwrap().split_once("</svg>").unwrap().0;
+    assert!(narrow.starts_with(" viewBox=\"0 0 380 "), "{narrow}");
+    assert_eq!(narrow.matches("class=\"mark\"").count(), 4, "{narrow}");
+    assert_eq!(without_phones(&html).matches("class=\"mark\"").count(), 4 + 1, "and the legend");
 }
 
 #[test]
@@ -121,14 +149,19 @@ fn notes_are_folded_and_rows_that_can_be_published_are_counted() {
     let mut rows = over_launches(12).runs.remove(0).rows;
     rows[0].trust = vec![Mark::note("governor", "governor powersave", "set the governor")];
     let html = of_rows(rows.clone());
-    assert!(html.contains("All well") && html.contains("<p>4 of 4 rows can be published.</p>"));
+    let line = "<details class=\"doubts\"><summary>No doubts: 4 of 4 rows can be published.</summary>";
+    assert!(html.contains(line), "{html}");
     let folded = html.find("<details><summary>1 note</summary>").expect("notes are folded");
     assert!(html.find("set the governor").is_some_and(|at| at > folded));
     rows[1].trust = vec![Mark::caution("bimodal", "bimodal", "look at the samples")];
     let html = of_rows(rows);
-    assert!(html.contains("<p>3 of 4 rows can be published; 1 not: bimodal (1).</p>"));
+    assert!(html.contains(
+        "<summary>Doubts: 3 of 4 rows can be published; 1 not: samples in two groups (1).</summary>"
+    ));
     let folded = html.find("<details><summary>1 note</summary>").expect("notes are folded");
-    assert!(html.find("look at the samples").is_some_and(|at| at < folded) && !html.contains("All well"));
+    assert!(html.find("look at the samples").is_some_and(|at| at < folded));
+    let well = of_rows(over_launches(12).runs.remove(0).rows);
+    assert!(well.contains("<p class=\"doubts\">No doubts: 4 of 4 rows can be published.</p>"), "{well}");
 }
 
 #[test]
@@ -202,7 +235,7 @@ fn launches_are_dots_of_one_curve_and_files_are_two_curves() {
     assert_eq!(html.matches("<title>base, ").count(), 4, "one mark for each size");
     assert_eq!(html.matches("path class=\"launches\"").count(), 8, "and the dots of its launches");
     assert_eq!(html.matches("95 % interval ").count(), 8, "{html}");
-    assert!(html.contains("<b>12</b>launches<") && html.contains("the first of 12 launches"), "{html}");
+    assert!(html.contains("<b>12</b> launches<") && html.contains("the first of 12 launches"), "{html}");
     assert!(html.contains("max launch") && !html.contains("1 launch:"), "{html}");
     let dots = attributes(&html, "d").into_iter().find(|path| path.contains("h0M")).unwrap();
     assert_eq!(dots.matches("h0").count(), 12);
@@ -219,12 +252,12 @@ fn few_launches_name_their_coverage_and_one_says_so() {
     let few = rendered(&[("x", &over_launches(3))]);
     assert!(few.contains("75 % interval ") && few.contains("(75%)") && !few.contains("1 launch:"), "{few}");
     let one = of_rows(sweep("p2p.latency", &[]));
-    assert!(one.contains("<b>1</b>launch<") && one.contains("95% within this launch"), "{one}");
+    assert!(one.contains("<b>1</b> launch<") && one.contains("95% within this launch"), "{one}");
     assert_eq!(one.matches("1 launch: run-to-run variation unknown").count(), 1, "{one}");
     let of_both = rendered(&[("a", &over_launches(9)), ("b", &file(run(&["a"]), sweep("p2p.bw", &[])))]);
-    assert!(of_both.contains("<b>1 to 9</b>launches<") && of_both.contains("b: 1 launch:"), "{of_both}");
+    assert!(of_both.contains("<b>1 to 9</b> launches<") && of_both.contains("b: 1 launch:"), "{of_both}");
     let sweeps_only = rendered(&[("l", &links(&[]))]);
-    assert!(!sweeps_only.contains("</b>launch") && !sweeps_only.contains("1 launch:"), "{sweeps_only}");
+    assert!(!sweeps_only.contains("</b> launch") && !sweeps_only.contains("1 launch:"), "{sweeps_only}");
 }
 
 #[test]
@@ -272,8 +305,11 @@ fn two_sides_are_compared() {
     let comparison = Comparison::of(&sides[0], &sides[1], Settings::default());
     let sources = [Source { name: "base.jsonl", file: &base }, Source { name: "new.jsonl", file: &new }];
     let html = page(&Report { sources: &sources, comparison: Some(&comparison) });
-    assert!(html.contains("4 worse, 0 same within 5%, 0 undecided"), "{:?}", comparison.cases);
+    let answer = "fresh is 3.00 times slower than old in all 4 cases";
+    assert!(html.find(answer) < html.find("id=\"comparison\""), "{:?}", comparison.cases);
+    assert!(html.contains(answer) && html.contains("<h1>fresh compared with old</h1>"), "{html}");
     assert!(html.contains("Time in fresh against old") && html.contains("+200.0 %"));
+    assert!(html.contains("p2p.latency · 64 bytes"), "cases have names that people read: {html}");
 }
 
 #[test]
