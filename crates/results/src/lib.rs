@@ -35,7 +35,7 @@
 //! }
 //! let comparison = Comparison::of(&sides[0], &sides[1], Settings::default());
 //! let answer = render::compare::sentence(&comparison);
-//! assert_eq!(answer, "undecided in all 2 cases: 6 launches a side would decide them");
+//! assert_eq!(answer, "undecided in both cases: 6 launches a side would decide them");
 //! # Ok(())
 //! # }
 //! ```

@@ -50,19 +50,14 @@ fn a_page_is_drawn_and_follows_theme_and_keyboard() {
 /// Checks that curves and intervals lie inside their charts and that labels are text.
 fn curves(page: &mut Browser) {
     assert_eq!(
-        page.look("document.querySelectorAll('#curves .plot:not(.narrow)').length"),
+        page.look("document.querySelectorAll('#curves .plot').length"),
         3,
         "latency, bandwidth and message rate"
     );
-    assert_eq!(
-        page.look("document.querySelectorAll('#curves .plot:not(.narrow) .mark').length"),
-        27,
-        "nine sizes each"
-    );
-    let intervals =
-        page.look("document.querySelectorAll('#curves .plot:not(.narrow) .ci').length").as_u64().unwrap();
+    assert_eq!(page.look("document.querySelectorAll('#curves .plot .mark').length"), 27, "nine sizes each");
+    let intervals = page.look("document.querySelectorAll('#curves .plot .ci').length").as_u64().unwrap();
     assert!(intervals > 0, "intervals are drawn");
-    let wide = "Math.min(...[...document.querySelectorAll('#curves .plot:not(.narrow) .line')].map(l => l.getBoundingClientRect().width))";
+    let wide = "Math.min(...[...document.querySelectorAll('#curves .plot .line')].map(l => l.getBoundingClientRect().width))";
     assert!(page.look(wide).as_f64().unwrap() > 300.0, "curves go across their charts");
     let inside = "[...document.querySelectorAll('#curves .plot')].every(plot => { const box = plot.getBoundingClientRect(); \
         return [...plot.querySelectorAll('.mark, text')].every(e => { const b = e.getBoundingClientRect(); \
@@ -87,15 +82,14 @@ fn wait() -> bool {
 fn phone(page: &mut Browser, path: &std::path::Path) {
     page.resize(390, 844);
     page.load(path);
-    let seen =
-        "[...document.querySelectorAll('svg.plot')].filter(plot => plot.getBoundingClientRect().width > 0)";
+    let seen = "[...document.querySelectorAll('svg.plot, svg.phone')].filter(plot => plot.getBoundingClientRect().width > 0)";
     let charts = page.look(&format!("{seen}.length")).as_u64().unwrap();
     assert!(charts >= 5, "three curves, a map and a histogram: {charts}");
     let whole = format!(
         "{seen}.every(plot => {{ const box = plot.getBoundingClientRect(); return box.left >= 0 && box.right <= innerWidth; }})"
     );
     assert_eq!(page.look(&whole), true, "no chart is cut");
-    let labels = "[...document.querySelectorAll('#curves .plot.narrow text')].every(label => label.getBoundingClientRect().height > 8)";
+    let labels = "[...document.querySelectorAll('#curves .phone text')].every(label => label.getBoundingClientRect().height > 8)";
     assert_eq!(page.look(labels), true, "labels are legible");
     assert_eq!(page.look("document.documentElement.scrollWidth <= innerWidth"), true, "the page fits");
     let cut =

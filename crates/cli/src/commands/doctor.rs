@@ -16,7 +16,7 @@ use ombx_core::{
 
 use self::{
     finding::Finding,
-    report::{Examination, Facts},
+    report::{Examination, Facts, WIDTH},
 };
 use crate::{
     arguments::{
@@ -86,7 +86,7 @@ pub(crate) fn doctor(args: &DoctorArgs) -> Result<u8> {
     examination.findings.sort_by_key(|finding| std::cmp::Reverse(finding.mark.level));
     let facts = Facts { clock: clock.facts(), host };
     match args.format {
-        DoctorFormat::Text => stdout::print(examination.sentences(&facts))?,
+        DoctorFormat::Text => stdout::print(examination.sentences(&facts, WIDTH))?,
         DoctorFormat::Json => stdout::print(format!("{:#}\n", examination.json(&facts)))?,
         DoctorFormat::Nagios => {
             let (status, text, figures) = examination.monitoring(&facts);

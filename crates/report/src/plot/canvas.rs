@@ -34,7 +34,7 @@ impl Canvas {
     pub(crate) const fn class(self) -> &'static str {
         match self {
             Canvas::Wide => "plot",
-            Canvas::Narrow => "plot narrow",
+            Canvas::Narrow => "phone",
         }
     }
 

@@ -39,7 +39,7 @@ pub(crate) fn section(runs: &RunList<'_>, links: &[LinkRun], comparison: Option<
             h2 #answer-h { "Answer" }
             @if !findings.is_empty() { (list(runs, &findings)) }
             @if !figures.is_empty() {
-                dl.figures {
+                dl.facts {
                     @for (name, figure) in figures.iter().take(MAX_FIGURES) { div { dt { (name) } dd { (figure) } } }
                 }
                 @if figures.len() > MAX_FIGURES { p.soft { "The charts show " (figures.len() - MAX_FIGURES) " more series." } }

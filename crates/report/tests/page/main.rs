@@ -80,7 +80,7 @@ fn whole(files: &[(&str, &ResultFile)]) -> String {
 }
 
 fn without_phones(html: &str) -> String {
-    let mut parts = html.split("<svg class=\"plot narrow\"");
+    let mut parts = html.split("<svg class=\"phone\"");
     let first = parts.next().unwrap().to_owned();
     parts.fold(first, |page, part| page + part.split_once("</svg>").unwrap().1)
 }
@@ -139,7 +139,7 @@ fn the_answer_has_the_main_figure_of_each_series() {
 #[test]
 fn a_chart_is_drawn_again_for_phones() {
     let html = whole(&[("x", &file(run(&["a"]), sweep("p2p.latency", &[])))]);
-    let narrow = html.split("<svg class=\"plot narrow\"").nth(1).unwrap().split_once("</svg>").unwrap().0;
+    let narrow = html.split("<svg class=\"phone\"").nth(1).unwrap().split_once("</svg>").unwrap().0;
     assert!(narrow.starts_with(" viewBox=\"0 0 380 "), "{narrow}");
     assert_eq!(narrow.matches("class=\"mark\"").count(), 4, "{narrow}");
     assert_eq!(without_phones(&html).matches("class=\"mark\"").count(), 4 + 1, "and the legend");

@@ -15,8 +15,8 @@ use crate::launch::mpiexec;
 
 /// Maximum number of hosts that the text names.
 const NAMED_HOSTS: usize = 8;
-/// Width of a line.
-const WIDTH: usize = 100;
+/// Default width of a line.
+pub(super) const WIDTH: usize = 78;
 
 /// What was examined, and the findings.
 #[derive(Default)]
@@ -54,8 +54,8 @@ impl Examination {
         })
     }
 
-    /// Returns the answer, then the findings by level, then what was examined.
-    pub(super) fn sentences(&self, facts: &Facts) -> String {
+    /// Returns the answer, then the findings by level, then what was examined, in lines of at most this width.
+    pub(super) fn sentences(&self, facts: &Facts, width: usize) -> String {
         let mut text = format!("{}\n", self.answer());
         for (level, title) in [
             (Level::Invalid, "Figures would be wrong:"),
@@ -67,13 +67,13 @@ impl Examination {
                 text += &format!("\n{title}\n");
             }
             for Finding { fact, remedy, .. } in of_level {
-                text += &wrapped("  - ", &format!("{}.", capital(fact.trim_end_matches('.'))));
+                text += &wrapped(width, "  - ", &format!("{}.", capital(fact.trim_end_matches('.'))));
                 if let Some(remedy) = remedy {
-                    text += &wrapped("    What to do: ", remedy);
+                    text += &wrapped(width, "    What to do: ", remedy);
                 }
             }
         }
-        text + "\n" + &wrapped("Examined: ", &self.examined(facts))
+        text + "\n" + &wrapped(width, "Examined: ", &self.examined(facts))
     }
 
     /// Returns the status, a sentence and figures for monitoring.
@@ -147,7 +147,7 @@ fn capital(text: &str) -> String {
 }
 
 /// Returns a paragraph of lines, of which all but the first are indented as far as its start.
-fn wrapped(start: &str, text: &str) -> String {
+fn wrapped(width: usize, start: &str, text: &str) -> String {
     let mut lines = vec![start.trim_end().to_owned()];
     let indent = if start.trim_start().starts_with('-') {
         start.len()
@@ -156,7 +156,7 @@ fn wrapped(start: &str, text: &str) -> String {
     };
     for word in text.split_whitespace() {
         let last = lines.len() - 1;
-        if lines[last].chars().count() + 1 + word.chars().count() > WIDTH && lines[last].trim().len() > 1 {
+        if lines[last].chars().count() + 1 + word.chars().count() > width && lines[last].trim().len() > 1 {
             lines.push(" ".repeat(indent) + word);
         } else {
             lines[last] += &format!(" {word}");
@@ -208,7 +208,7 @@ mod tests {
 
     #[test]
     fn findings_are_sentences_after_the_answer() {
-        let text = with(vec![debug(), error(), load()]).sentences(&facts());
+        let text = with(vec![debug(), error(), load()]).sentences(&facts(), WIDTH);
         let expected = "This system is not ready to measure: 2 things must be changed.\n\nFigures would be wrong:\n\
                         \x20 - This is a debug build.\n    What to do: build with --release\n\
                         \x20 - Mpiexec failed; its last line is: no host.\n\nFigures may be disturbed:\n\
@@ -218,7 +218,9 @@ mod tests {
         assert!(!text.contains("debug_build") && !text.contains("foreign_load"), "{text}");
         assert!(text.lines().all(|line| line.chars().count() <= WIDTH), "{text}");
         assert!(
-            with(vec![]).sentences(&facts()).starts_with("This system is ready to measure.\n\nExamined: ")
+            with(vec![])
+                .sentences(&facts(), WIDTH)
+                .starts_with("This system is ready to measure.\n\nExamined: ")
         );
     }
 

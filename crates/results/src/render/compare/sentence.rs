@@ -115,6 +115,7 @@ fn times(factor: f64) -> String {
 fn of_all(count: usize, all: usize) -> String {
     match (count, all) {
         (1, 1) => "the only case".into(),
+        (2, 2) => "both cases".into(),
         (count, all) if count == all => format!("all {all} cases"),
         (count, all) => format!("{count} of {all} cases"),
     }

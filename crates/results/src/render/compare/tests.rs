@@ -84,7 +84,7 @@ fn several_cases_have_the_range_of_factors_and_the_largest_one() {
 
 #[test]
 fn sides_that_do_not_differ_are_the_same() {
-    assert_eq!(sentence(&of(vec![same(8), same(16)])), "B and A are the same within 5% in all 2 cases");
+    assert_eq!(sentence(&of(vec![same(8), same(16)])), "B and A are the same within 5% in both cases");
     let mut broken = of(vec![same(8)]);
     broken.broken.push(("p2p.bw/bytes=8".into(), "MPI_ERR".into()));
     assert_eq!(sentence(&broken), "1 case failed only in B; B and A are the same within 5% in the only case");
