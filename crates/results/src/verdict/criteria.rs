@@ -139,8 +139,10 @@ impl Expectation {
         let name = |l: &Link| format!("{} has {}", link_name([l.from, l.to], &sweep.hosts), figure(l));
         let (all, bytes) = (count(links.len(), "link"), Bytes(times.bytes));
         if missing == 0 {
-            let slowest = links.first().map_or(String::new(), |(l, _)| name(l));
-            verdict.met.push(format!("{self}: met by {all} at {bytes} bytes; the slowest, {slowest}"));
+            let slowest = links.first().map_or(String::new(), |(l, _)| {
+                format!("; the slowest has {} ({})", figure(l), link_name([l.from, l.to], &sweep.hosts))
+            });
+            verdict.met.push(format!("{self}: met by {all} at {bytes} bytes{slowest}"));
         } else {
             let mut named: Vec<String> = links[..missing].iter().take(NAMED).map(|(l, _)| name(l)).collect();
             if missing > NAMED {

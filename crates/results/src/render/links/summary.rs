@@ -21,6 +21,7 @@ use crate::{
 };
 use ombx_core::{
     result::{Measurement, Run, Tally},
+    stats,
     unit::Bytes,
 };
 
@@ -96,17 +97,19 @@ impl LinksSummary {
         let (smallest, largest) =
             (sizes.iter().map(|times| times.bytes).min(), sizes.iter().map(|times| times.bytes).max());
         for times in &sizes {
-            let Some([_, median, _]) = times.range() else { continue };
             // Limits are for the shortest time of each link, as for expectations.
-            let slowest = times.shortest.iter().map(|link| link.ns).fold(0.0, f32::max);
-            let (bytes, us) = (Bytes(times.bytes), |ns: f32| f64::from(ns) / 1e3);
+            let ns: Vec<f64> = times.shortest.iter().map(|link| f64::from(link.ns)).collect();
+            let (Some(median), slowest) = (stats::median(&ns), ns.iter().copied().fold(0.0, f64::max)) else {
+                continue;
+            };
+            let (bytes, us) = (Bytes(times.bytes), |ns: f64| ns / 1e3);
             let most = self.sweep.most_latency_us().filter(|_| Some(times.bytes) == smallest);
             all.push(Figure::new(format!("median_{bytes}"), us(median), "us"));
             all.push(Figure {
                 critical: most.map(|most| most.to_string()),
                 ..Figure::new(format!("slowest_{bytes}"), us(slowest), "us")
             });
-            let rate = self.sweep.mb_per_s(times.bytes, slowest);
+            let rate = self.sweep.mb_per_s(times.bytes, slowest as f32);
             let least = self.sweep.least_mb_per_s().filter(|_| Some(times.bytes) == largest);
             all.extend(rate.map(|rate| Figure {
                 critical: least.map(|least| format!("{least}:")),
