@@ -13,7 +13,7 @@ const STYLE: &str = include_str!("asset/page.css");
 const SCRIPT: &str = include_str!("asset/page.js");
 /// Content security policy. It allows the style sheet and the script above by their SHA-256, and nothing else.
 const POLICY: &str = "default-src 'none'; base-uri 'none'; form-action 'none'; \
-    style-src 'sha256-3B4gxs3d9wpZvH9nsGzxNouJbAfaM/115MmS3hzEMiQ='; script-src 'sha256-vwlInZqFu+k1iea99uQqRJhLukzBlIRy7bOFxYZraBs='";
+    style-src 'sha256-VjSLxlt8wUAyx280xg/ZkO86ZOAsyAk5/NoeBAVQaOs='; script-src 'sha256-vwlInZqFu+k1iea99uQqRJhLukzBlIRy7bOFxYZraBs='";
 
 /// Returns the HTML page of a report.
 pub fn page(report: &Report<'_>) -> String {

@@ -114,7 +114,7 @@ fn plugin_line(done: &Done, service: &str) -> u8 {
     assert_eq!(done.stdout.lines().count(), 1, "{done}");
     let names = ["OK", "WARNING", "CRITICAL", "UNKNOWN"];
     let starts = |name: &&str| done.stdout.starts_with(&format!("OMBX {service} {name} - "));
-    let status = names.iter().position(|name| starts(&name)).unwrap_or_else(|| panic!("no status: {done}"));
+    let status = names.iter().position(starts).unwrap_or_else(|| panic!("no status: {done}"));
     let status = u8::try_from(status).unwrap();
     assert_eq!(done.code, Some(i32::from(status)), "{done}");
     for figure in done.stdout.trim_end().split(" | ").skip(1).flat_map(|figures| figures.split(' ')) {

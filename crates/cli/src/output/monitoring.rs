@@ -41,19 +41,21 @@ pub(crate) fn print(service: &str, status: Status, text: &str, figures: &[Figure
 
 /// Prints the line of a command that has not printed it, and returns the exit code.
 pub(crate) fn conclude(service: &str, ended: Result<u8>) -> u8 {
-    let printed = PRINTED.load(Ordering::Relaxed) || !detection::is_first_process();
+    let printed = PRINTED.load(Ordering::Relaxed);
     let (status, text) = match ended {
-        Ok(code) if printed => return code,
-        // Help and version.
-        Ok(0) => return 0,
+        // Help and version have no line either.
+        Ok(code) if printed || code == 0 => return code,
         Ok(_) => (Status::Unknown, "not complete: see the messages on standard error".to_owned()),
         Err(error) => (status_of(&error), error.to_string()),
     };
-    if printed {
-        stderr_line!("ombx: {}", crate::stderr::printable(&text));
-        return status.code();
+    match (detection::is_first_process(), printed) {
+        (true, false) => print(service, status, &text, &[]).unwrap_or(status.code()),
+        (true, true) => {
+            stderr_line!("ombx: {}", crate::stderr::printable(&text));
+            status.code()
+        }
+        (false, _) => status.code(),
     }
-    print(service, status, &text, &[]).unwrap_or(status.code())
 }
 
 /// Returns the status of a failure: a mistake says nothing about the system.

@@ -18,10 +18,10 @@ use ombx_results::{
 
 use super::{
     doubts,
-    finding::{Finding, by_sentence, list, of_bytes, with_run},
+    finding::{Finding, by_sentence, list, with_run},
 };
 use crate::{
-    runs::{RunEntry, RunList, count, is_link, is_ok},
+    runs::{RunEntry, RunList, count, is_link, is_ok, of_bytes},
     section::links::LinkRun,
 };
 

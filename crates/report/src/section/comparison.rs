@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use maud::{Markup, html};
-use ombx_core::{trust, unit::Bytes};
+use ombx_core::trust;
 use ombx_results::{
     compare::{CaseComparison, Comparison, Side, SideInfo, Verdict},
     number::figure,
@@ -19,7 +19,7 @@ use crate::{
         label::shortened,
         svg::{n, symbol},
     },
-    runs::count,
+    runs::{count, of_bytes},
 };
 
 const TOP: f64 = 8.0;
@@ -108,7 +108,7 @@ fn percent(fraction: f64) -> String {
 /// Returns the name of a case that people read: benchmark, axes and size.
 fn name(case: &CaseComparison) -> String {
     let id = &case.id;
-    let size = id.bytes.map(|bytes| format!(" · {} bytes", Bytes(bytes)));
+    let size = id.bytes.map(|bytes| format!(" · {}", of_bytes(bytes)));
     format!("{}{}", title(&id.bench, &id.axes, id.depth, id.pairs), size.unwrap_or_default())
 }
 

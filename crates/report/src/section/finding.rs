@@ -3,10 +3,9 @@
 use std::collections::BTreeMap;
 
 use maud::{Markup, html};
-use ombx_core::unit::Bytes;
 use ombx_results::render::heading;
 
-use crate::runs::{NumberedRow, RunList, is_link};
+use crate::runs::{NumberedRow, RunList, is_link, of_bytes};
 
 /// Maximum number of rows that a finding links to.
 pub(super) const MAX_ROWS: usize = 6;
@@ -77,11 +76,6 @@ fn row_links(runs: &RunList<'_>, rows: &[usize]) -> Markup {
         }
         @if rows.len() > MAX_ROWS { " and " (rows.len() - MAX_ROWS) " more" }
     }
-}
-
-/// Formats a message size with its noun.
-pub(super) fn of_bytes(bytes: u64) -> String {
-    if bytes == 1 { "1 byte".into() } else { format!("{} bytes", Bytes(bytes)) }
 }
 
 /// Groups rows by a sentence. Rows without one are left out.
