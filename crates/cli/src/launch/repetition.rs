@@ -42,7 +42,9 @@ pub(super) struct Repetition {
 impl Repetition {
     pub(super) fn of(job: &Job) -> Repetition {
         let schedule = match job.launches.count {
-            LaunchCount::Until { precision, budget } => Some(Schedule::new(precision, budget)),
+            LaunchCount::Until { precision, budget, enough } => {
+                Some(Schedule::new(precision, budget, enough))
+            }
             LaunchCount::Fixed(_) => None,
         };
         let most = job.work.row_time();

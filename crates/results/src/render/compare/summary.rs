@@ -27,7 +27,8 @@ pub(super) fn advice(comparison: &Comparison) -> String {
             Verdict::Worse | Verdict::Better | Verdict::Same => None,
         })
     };
-    let is_marked = |reason: &Reason| matches!(reason, Reason::Marked(_));
+    // More launches decide nothing if those that exist say nothing.
+    let is_marked = |reason: &Reason| matches!(reason, Reason::Marked(_) | Reason::MachineChanged);
     let open: Vec<&CaseComparison> =
         undecided().filter(|(_, reason)| !is_marked(reason)).map(|(case, _)| case).collect();
     let marks: BTreeSet<&Reason> =
