@@ -8,6 +8,7 @@ mod doctor;
 pub(crate) mod links;
 mod list;
 pub(crate) mod osu;
+mod plot;
 mod report;
 pub(crate) mod run;
 mod show;
@@ -59,6 +60,8 @@ pub(crate) enum Command {
     Compare(compare::CompareArgs),
     /// Compare two builds of ombx that measure alternately
     Ab(Box<ab::AbArgs>),
+    /// Draw result files as a figure for a paper: SVG, PDF or PNG
+    Plot(plot::PlotArgs),
     /// Write result files as one self-contained HTML page
     Report(report::ReportArgs),
     /// Print a completion script for a shell
@@ -119,6 +122,7 @@ pub(crate) fn dispatch(registry: &Registry, words: Vec<OsString>) -> Result<u8> 
         Command::Show(args) => show::show(&args),
         Command::Compare(args) => compare::compare(&args),
         Command::Ab(args) => ab::ab(registry, &parser, matches, *args, chosen),
+        Command::Plot(args) => plot::plot(&args),
         Command::Report(args) => report::report(&args),
         Command::Completions(args) => completions::completions(parser, &args),
         #[cfg(feature = "sockets")]

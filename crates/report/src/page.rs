@@ -6,18 +6,18 @@ use ombx_results::run_info::{hosts, library};
 use crate::{
     Report, Source,
     runs::{RunList, count},
-    section::{answer, comparison, curves, links, pipeline, provenance, rows},
+    section::{answer, comparison, curves, distributions, links, pipeline, provenance, rows},
 };
 
 const STYLE: &str = include_str!("asset/page.css");
 const SCRIPT: &str = include_str!("asset/page.js");
 /// Content security policy. It allows the style sheet and the script above by their SHA-256, and nothing else.
 const POLICY: &str = "default-src 'none'; base-uri 'none'; form-action 'none'; \
-    style-src 'sha256-VjSLxlt8wUAyx280xg/ZkO86ZOAsyAk5/NoeBAVQaOs='; script-src 'sha256-vwlInZqFu+k1iea99uQqRJhLukzBlIRy7bOFxYZraBs='";
+    style-src 'sha256-YvZA3qSB+u7RVloynv/67tUTOE3vfOEhSaVmnVX4XJo='; script-src 'sha256-doa8fo28z0VOaLkbXSH21tM86guDE0UuTqVTuoy2Z2c='";
 
 /// Returns the HTML page of a report.
 pub fn page(report: &Report<'_>) -> String {
-    let Report { sources, comparison } = *report;
+    let Report { sources, samples, comparison } = *report;
     let title = match comparison {
         Some(sides) => format!("{} compared with {}", sides.new.label, sides.base.label),
         None => title(sources),
@@ -30,6 +30,7 @@ pub fn page(report: &Report<'_>) -> String {
         curves::section(&runs).map(|section| ("curves", "Curves", section)),
         links::section(&runs, &links).map(|section| ("links", "Links", section)),
         pipeline::section(&runs).map(|section| ("pipeline", "Pipeline", section)),
+        distributions::section(samples).map(|section| ("distributions", "Distributions", section)),
         Some(("rows", "Rows", rows::section(&runs))),
         Some(("provenance", "Provenance", provenance::section(&runs))),
     ]

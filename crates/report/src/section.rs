@@ -3,6 +3,7 @@
 pub(crate) mod answer;
 pub(crate) mod comparison;
 pub(crate) mod curves;
+pub(crate) mod distributions;
 mod doubts;
 mod finding;
 pub(crate) mod links;

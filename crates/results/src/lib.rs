@@ -9,6 +9,7 @@
 //! | [`verdict`] | finds slow hosts, ranks and links in a sweep over links |
 //! | [`publishable`] | says which rows can be published |
 //! | [`render`] | writes rows as tables, CSV, OSU format, OpenMetrics and others |
+//! | [`samples`] | raw samples of each case, launch by launch |
 //! | [`plot`] | logarithmic axes and charts for terminals |
 //!
 //! # Read a result file
@@ -51,6 +52,7 @@ pub mod plot;
 pub mod publishable;
 pub mod render;
 pub mod run_info;
+pub mod samples;
 pub mod verdict;
 
 /// Returns the run of the golden file, a template for tests.

@@ -3,6 +3,7 @@
 mod broadcasts;
 pub mod compare;
 mod csv;
+mod document;
 mod grid;
 mod links;
 pub mod monitoring;
@@ -18,6 +19,7 @@ use std::io::{Result, Write};
 pub use self::{
     broadcasts::Broadcasts,
     csv::{Csv, LinksCsv},
+    document::{Document, Markup},
     links::{
         Links,
         summary::{Form as LinksForm, LinksSummary, status as links_status},

@@ -11,9 +11,10 @@ use ombx_core::{
     error::{Error, Result},
 };
 use ombx_results::{
+    plot::Characters,
     render::{
-        Csv, Links, LinksCsv, LinksForm, LinksSummary, OpenMetrics, OsuColumns, OsuTable, Paint, Renderer,
-        Table,
+        Csv, Document, Links, LinksCsv, LinksForm, LinksSummary, Markup, OpenMetrics, OsuColumns, OsuTable,
+        Paint, Renderer, Table,
     },
     verdict::Reference,
 };
@@ -28,13 +29,22 @@ pub(crate) fn plot_columns(format: Format, plot: bool) -> Result<Option<usize>> 
     if plot && format != Format::Table {
         return Err(Error::usage("--plot needs --format table: leave out one of them"));
     }
-    let columns = || {
-        let variable = env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
-        let screen =
-            || rustix::termios::tcgetwinsize(rustix::stdio::stdout()).ok().map(|size| size.ws_col.into());
-        variable.or_else(screen).filter(|columns| *columns > 0).unwrap_or(COLUMNS)
-    };
     Ok(plot.then(columns))
+}
+
+/// Returns the width of charts in columns: `COLUMNS`, the width of the terminal, or 80.
+pub(crate) fn columns() -> usize {
+    let variable = env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
+    let screen =
+        || rustix::termios::tcgetwinsize(rustix::stdio::stdout()).ok().map(|size| size.ws_col.into());
+    variable.or_else(screen).filter(|columns| *columns > 0).unwrap_or(COLUMNS)
+}
+
+/// Returns the characters of the locale. POSIX takes the first of three variables that is set and not empty.
+pub(crate) fn characters() -> Characters {
+    let set = |name: &&str| env::var(name).ok().filter(|value| !value.is_empty());
+    let locale = ["LC_ALL", "LC_CTYPE", "LANG"].iter().find_map(set).unwrap_or_default().to_ascii_lowercase();
+    if locale.contains("utf-8") || locale.contains("utf8") { Characters::Unicode } else { Characters::Ascii }
 }
 
 /// Whether tables show notes, the marks that do not keep a row from being published.
@@ -69,6 +79,8 @@ pub(crate) fn rows(
                 None => table,
             })
         }
+        Format::Markdown => Box::new(Document::new(Markup::Markdown)),
+        Format::Latex => Box::new(Document::new(Markup::Latex)),
         Format::Osu => Box::new(OsuTable::new(osu_program)),
         Format::Csv => Box::new(Csv::default()),
         // Only links have the last two.
@@ -100,7 +112,9 @@ pub(crate) fn links(
         Format::Csv => Some(Box::new(LinksCsv::default())),
         Format::Json => Some(Box::new(LinksSummary::new(LinksForm::Json, reference))),
         Format::Nagios => Some(Box::new(LinksSummary::new(LinksForm::Monitoring, reference))),
-        Format::Osu | Format::Jsonl | Format::OpenMetrics => rows(format, color, Notes::Hidden, None),
+        Format::Osu | Format::Markdown | Format::Latex | Format::Jsonl | Format::OpenMetrics => {
+            rows(format, color, Notes::Hidden, None)
+        }
     }
 }
 

@@ -1,6 +1,7 @@
 //! Dot plot for figures of one size each, such as all synchronisations of an operation: one line per name.
 
 use maud::{Markup, html};
+use ombx_plot::Quantity;
 use ombx_results::{
     number::{Decimals, tick_label},
     plot::{LogAxis, Ticks},
@@ -8,7 +9,7 @@ use ombx_results::{
 
 use crate::plot::{
     canvas::Canvas,
-    label::{Quantity, describe, shortened},
+    label::{describe, shortened},
     line_chart::{BESIDE, MAX_DOTS, Point},
     svg::{dots, n, symbol},
 };

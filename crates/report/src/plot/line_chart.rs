@@ -5,6 +5,7 @@ use ombx_core::{
     result::{Headline, Measurement},
     unit::Bytes,
 };
+use ombx_plot::Quantity;
 use ombx_results::{
     number::{figure, tick_label},
     plot::{LogAxis, Ticks, extent},
@@ -12,7 +13,7 @@ use ombx_results::{
 
 use crate::plot::{
     canvas::Canvas,
-    label::{Quantity, describe},
+    label::describe,
     svg::{dots, interval, n, polyline, symbol},
 };
 

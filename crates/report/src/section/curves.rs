@@ -7,12 +7,12 @@ use ombx_core::{
     result::{Measurement, Outcome},
     unit::Bytes,
 };
+use ombx_plot::Quantity;
 use ombx_results::render::heading;
 
 use crate::{
     plot::{
         dot_plot::{self, Dot},
-        label::Quantity,
         line_chart::{self, Point, Series},
         svg::MAX_SERIES,
     },

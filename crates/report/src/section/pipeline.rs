@@ -4,14 +4,11 @@ use std::collections::BTreeMap;
 
 use maud::{Markup, html};
 use ombx_core::{benchmark::Figure, result::Measurement, unit::Bytes};
+use ombx_plot::Quantity;
 use ombx_results::number::{figure, tick_label};
 
 use crate::{
-    plot::{
-        label::{Quantity, describe},
-        line_chart::Point,
-        svg::n,
-    },
+    plot::{label::describe, line_chart::Point, svg::n},
     runs::{RunList, count, is_ok},
 };
 

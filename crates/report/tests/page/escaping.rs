@@ -48,7 +48,7 @@ fn text_of_files_is_escaped() {
     let mut comparison = Comparison::of(&sides[0], &sides[1], Settings::default());
     comparison.broken.push((evil(), evil()));
     let sources = [Source { name: EVIL, file: &one }, Source { name: EVIL, file: &two }];
-    let html = page(&Report { sources: &sources, comparison: Some(&comparison) });
+    let html = page(&Report { sources: &sources, comparison: Some(&comparison), ..Report::default() });
     let scripts = html.matches("<script").count();
     assert_eq!((scripts, html.matches("</script").count()), (1, 1));
     for markup in ["<img", "<!--", "alert(1)</script", "\"'>"] {

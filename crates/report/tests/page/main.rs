@@ -76,7 +76,7 @@ fn rendered(files: &[(&str, &ResultFile)]) -> String {
 
 fn whole(files: &[(&str, &ResultFile)]) -> String {
     let sources: Vec<Source<'_>> = files.iter().map(|(name, file)| Source { name, file }).collect();
-    page(&Report { sources: &sources, comparison: None })
+    page(&Report { sources: &sources, ..Report::default() })
 }
 
 fn without_phones(html: &str) -> String {
@@ -305,7 +305,7 @@ fn two_sides_are_compared() {
     }
     let comparison = Comparison::of(&sides[0], &sides[1], Settings::default());
     let sources = [Source { name: "base.jsonl", file: &base }, Source { name: "new.jsonl", file: &new }];
-    let html = page(&Report { sources: &sources, comparison: Some(&comparison) });
+    let html = page(&Report { sources: &sources, comparison: Some(&comparison), ..Report::default() });
     let answer = "fresh is 3.00 times slower than old in all 4 cases";
     assert!(html.find(answer) < html.find("id=\"comparison\""), "{:?}", comparison.cases);
     assert!(html.contains(answer) && html.contains("<h1>fresh compared with old</h1>"), "{html}");

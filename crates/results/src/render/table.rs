@@ -7,6 +7,7 @@ use std::{
     io::{Result, Write},
 };
 
+pub(super) use self::cells::failed;
 pub use self::cells::{FormattedRow, Scope, column_titles, format_row};
 use super::{
     Paint, Renderer,
@@ -94,7 +95,7 @@ impl Renderer for Table {
             Outcome::Failed(why) => {
                 let at = row.bytes.map_or(String::new(), |b| format!(" at {} bytes", Bytes(b)));
                 self.failures.push(plain(&format!("FAILED{at}: {why}")));
-                self.rows.push(cells::failed(row));
+                self.rows.push(failed(row));
             }
             Outcome::Ok => {
                 self.of_one_launch += usize::from(row.launch_count() == 1);
