@@ -131,6 +131,12 @@ impl Browser {
         }
     }
 
+    /// Emulates a screen of this size in CSS pixels, such as that of a phone.
+    pub fn resize(&mut self, width: u32, height: u32) {
+        let metrics = json!({"width": width, "height": height, "deviceScaleFactor": 1, "mobile": true});
+        self.call("Emulation.setDeviceMetricsOverride", metrics);
+    }
+
     /// Emulates the preferred theme and the medium: `screen` or `print`.
     pub fn prefer(&mut self, theme: &str, medium: &str) {
         let features = json!([{"name": "prefers-color-scheme", "value": theme}]);

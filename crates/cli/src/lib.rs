@@ -30,18 +30,22 @@ use std::{
 
 use ombx_core::benchmark::Registry;
 
-use crate::{arguments::argv, launch::detection};
+use crate::{arguments::argv, launch::detection, output::monitoring};
 
 /// Runs the command line of this process and returns its exit code.
 pub fn main() -> ExitCode {
     // A write beyond the limit of file sizes then fails, instead of killing this process.
     let _ = signal_hook::flag::register(signal_hook::consts::SIGXFSZ, Arc::new(AtomicBool::new(false)));
-    let code = Registry::load().and_then(|registry| {
-        let words = argv::typed();
+    let words = argv::typed();
+    let service = monitoring::service(&words);
+    let ended = Registry::load().and_then(|registry| {
         argv::check_lengths(&words)?;
         commands::dispatch(&registry, words)
     });
-    ExitCode::from(code.unwrap_or_else(|error| {
+    if let Some(service) = service {
+        return ExitCode::from(monitoring::conclude(service, ended));
+    }
+    ExitCode::from(ended.unwrap_or_else(|error| {
         if detection::is_first_process() {
             stderr_line!("ombx: {}", stderr::printable(&error.to_string()));
         }

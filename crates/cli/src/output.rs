@@ -1,5 +1,6 @@
 //! The output of a job: the screen and the result file.
 
+pub(crate) mod monitoring;
 pub(crate) mod progress;
 pub(crate) mod relay;
 pub(crate) mod renderers;
@@ -22,8 +23,8 @@ use ombx_core::{
 use ombx_results::{
     estimate::{self, Cases},
     file::{self, Record, RunOutcome},
-    render::{Broadcasts, Overhead, Renderer},
-    verdict::{Conclusion, FailOn, LinkSweep},
+    render::{Broadcasts, Overhead, Renderer, links_status},
+    verdict::{Conclusion, FailOn, LinkSweep, Verdict},
 };
 
 use self::{renderers::Notes, stdout::is_closed};
@@ -74,8 +75,12 @@ struct LinkJudge {
     fail_on: FailOn,
     /// Whether the screen shows the verdict. Otherwise it goes to standard error.
     is_shown: bool,
-    /// Conclusion on all launches; `None` before the last one has ended.
-    conclusion: Option<Conclusion>,
+    /// Whether the exit code is that of a monitoring plugin.
+    is_monitored: bool,
+    /// Rows of all launches.
+    tally: Tally,
+    /// Verdict on all launches; `None` before the last one has ended.
+    verdict: Option<Verdict>,
 }
 
 impl LinkJudge {
@@ -83,22 +88,25 @@ impl LinkJudge {
     fn record(&mut self, record: &Record) {
         match record {
             Record::Run(run) => self.sweep.begin(run),
-            Record::Launch(row) => self.sweep.add(row),
+            Record::Launch(row) => {
+                self.tally.add(row);
+                self.sweep.add(row);
+            }
             Record::End(RunOutcome::Complete, _) if self.sweep.is_last() => {
                 let verdict = self.sweep.verdict();
-                self.conclusion = Some(verdict.conclusion());
                 if !self.is_shown {
                     for (_, line) in verdict.lines(&self.sweep.hosts) {
                         stderr_line!("ombx: {}", stderr::printable(&line));
                     }
                 }
+                self.verdict = Some(verdict);
             }
             _ => {}
         }
     }
 
     fn exit_code(&self) -> u8 {
-        match (self.fail_on, self.conclusion) {
+        match (self.fail_on, self.verdict.as_ref().map(Verdict::conclusion)) {
             (FailOn::Nothing, _) | (_, None | Some(Conclusion::Clear)) => 0,
             (_, Some(Conclusion::Slow)) => SLOW,
             (_, Some(Conclusion::None)) => NO_VERDICT,
@@ -117,7 +125,12 @@ impl Output {
         let opened = path.map(|path| target::open(path, args.file.existing(), limit)).transpose()?;
         let file = path.cloned().zip(opened);
         let renderer = match (&job.work, &args.osu) {
-            (Work::Links(task, _), _) => renderers::links(format, color, task.criteria.reference.clone()),
+            (Work::Links(task, _), _) => renderers::links(
+                format,
+                color,
+                Notes::if_verbose(args.verbose),
+                task.criteria.reference.clone(),
+            ),
             (_, Some(columns)) => Some(renderers::osu(columns.clone())),
             _ => {
                 let plot = renderers::plot_columns(format, args.plot)?;
@@ -144,8 +157,10 @@ impl Output {
                 Work::Links(task, _) => Some(LinkJudge {
                     sweep: LinkSweep::default().against(task.criteria.reference.clone()),
                     fail_on: task.criteria.fail_on,
-                    is_shown: format == Format::Table,
-                    conclusion: None,
+                    is_shown: matches!(format, Format::Table | Format::Json | Format::Nagios),
+                    is_monitored: format == Format::Nagios,
+                    tally: Tally::default(),
+                    verdict: None,
                 }),
                 Work::Benchmarks(_) => None,
             },
@@ -158,6 +173,9 @@ impl Output {
 
     /// Returns the exit code of a complete run: that of its rows, or of the verdict on its links.
     pub(crate) fn exit_code(&self, allow_skips: bool) -> u8 {
+        if let Some(links) = self.links.as_ref().filter(|links| links.is_monitored) {
+            return links.verdict.as_ref().map_or(0, |verdict| links_status(verdict, links.tally).code());
+        }
         match self.tally.exit_code(allow_skips) {
             0 => self.links.as_ref().map_or(0, LinkJudge::exit_code),
             code => code,
@@ -255,6 +273,9 @@ impl Output {
                 broadcasts.write(screen)
             })
         })?;
+        if self.links.as_ref().is_some_and(|links| links.is_monitored && links.verdict.is_some()) {
+            monitoring::printed();
+        }
         let notices: Vec<String> = self.notices.take().unwrap_or_default().into_values().collect();
         if !notices.is_empty() {
             stderr_line!("ombx: rows have marks: {}. ombx run prints advice for each", notices.join(", "));

@@ -1,10 +1,12 @@
 //! Marks: what could have disturbed a row, and what to do about it. A row without marks had no such problem.
 
 mod effect;
+mod phrase;
 mod row;
 mod standing;
 
 pub use self::{
+    phrase::phrase,
     row::{
         RowFacts, below_one_way, clocks_apart, costly_clock, late_starts, of_row, of_samples, one_byte,
         starts_apart,

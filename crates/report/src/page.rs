@@ -6,27 +6,31 @@ use ombx_results::run_info::{hosts, library};
 use crate::{
     Report, Source,
     runs::{RunList, count},
-    section::{comparison, curves, distributions, links, pipeline, provenance, rows, summary},
+    section::{answer, comparison, curves, distributions, links, pipeline, provenance, rows},
 };
 
 const STYLE: &str = include_str!("asset/page.css");
 const SCRIPT: &str = include_str!("asset/page.js");
 /// Content security policy. It allows the style sheet and the script above by their SHA-256, and nothing else.
 const POLICY: &str = "default-src 'none'; base-uri 'none'; form-action 'none'; \
-    style-src 'sha256-u5cT3apfHnYxYm+9mPWrQ39P5mj1fgu9dyFs1F1QTQ0='; script-src 'sha256-57fz5d/mfyBxLfz2yDNL+FGecIioDf9S0vMT5+eLPO0='";
+    style-src 'sha256-YvZA3qSB+u7RVloynv/67tUTOE3vfOEhSaVmnVX4XJo='; script-src 'sha256-doa8fo28z0VOaLkbXSH21tM86guDE0UuTqVTuoy2Z2c='";
 
 /// Returns the HTML page of a report.
 pub fn page(report: &Report<'_>) -> String {
     let Report { sources, samples, comparison } = *report;
+    let title = match comparison {
+        Some(sides) => format!("{} compared with {}", sides.new.label, sides.base.label),
+        None => title(sources),
+    };
     let runs = RunList::of(sources);
     let links = links::collect(&runs);
     let sections: Vec<(&str, &str, Markup)> = [
-        Some(("attention", "Attention", summary::section(&runs, &links, comparison))),
+        Some(("answer", "Answer", answer::section(&runs, &links, comparison))),
         comparison.map(|c| ("comparison", "Comparison", comparison::section(c))),
         curves::section(&runs).map(|section| ("curves", "Curves", section)),
-        distributions::section(samples).map(|section| ("distributions", "Distributions", section)),
         links::section(&runs, &links).map(|section| ("links", "Links", section)),
         pipeline::section(&runs).map(|section| ("pipeline", "Pipeline", section)),
+        distributions::section(samples).map(|section| ("distributions", "Distributions", section)),
         Some(("rows", "Rows", rows::section(&runs))),
         Some(("provenance", "Provenance", provenance::section(&runs))),
     ]
@@ -41,7 +45,7 @@ pub fn page(report: &Report<'_>) -> String {
                 meta http-equiv="Content-Security-Policy" content=(POLICY);
                 meta name="viewport" content="width=device-width, initial-scale=1";
                 meta name="generator" content={ "ombx " (env!("CARGO_PKG_VERSION")) };
-                title { "ombx: " (title(sources)) }
+                title { "ombx: " (title) }
                 style { (PreEscaped(STYLE)) }
             }
             body {
@@ -54,7 +58,7 @@ pub fn page(report: &Report<'_>) -> String {
                     }
                 }
                 main #main {
-                    h1 { (title(sources)) }
+                    h1 { (title) }
                     p.lead { (lead(&runs)) }
                     @for (_, _, section) in &sections { (section) }
                 }

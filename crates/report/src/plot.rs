@@ -1,5 +1,6 @@
 //! Charts as SVG.
 
+pub(crate) mod canvas;
 pub(crate) mod dot_plot;
 pub(crate) mod heat_map;
 pub(crate) mod histogram;

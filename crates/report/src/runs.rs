@@ -3,7 +3,10 @@
 
 use std::collections::BTreeSet;
 
-use ombx_core::result::{Measurement, Outcome, Tally};
+use ombx_core::{
+    result::{Measurement, Outcome, Tally},
+    unit::Bytes,
+};
 use ombx_results::{
     file::{ResultFile, RunOutcome, RunWithRows},
     verdict,
@@ -122,4 +125,9 @@ fn with_unique_names<'a>(sources: &[Source<'a>]) -> Vec<(String, &'a ResultFile)
 pub(crate) fn count(n: usize, noun: &str) -> String {
     let plural = if noun.ends_with("ch") { "es" } else { "s" };
     format!("{n} {noun}{}", if n == 1 { "" } else { plural })
+}
+
+/// Formats a message size with its noun: `1 byte`, `64K bytes`.
+pub(crate) fn of_bytes(bytes: u64) -> String {
+    if bytes == 1 { "1 byte".into() } else { format!("{} bytes", Bytes(bytes)) }
 }

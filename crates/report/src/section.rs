@@ -1,10 +1,12 @@
 //! Sections of the page, each a function from results to markup.
 
+pub(crate) mod answer;
 pub(crate) mod comparison;
 pub(crate) mod curves;
 pub(crate) mod distributions;
+mod doubts;
+mod finding;
 pub(crate) mod links;
 pub(crate) mod pipeline;
 pub(crate) mod provenance;
 pub(crate) mod rows;
-pub(crate) mod summary;

@@ -35,8 +35,8 @@
 //!     file::open(path)?.runs.iter().for_each(|run| side.run(run));
 //! }
 //! let comparison = Comparison::of(&sides[0], &sides[1], Settings::default());
-//! let summary = render::compare::summary(&comparison);
-//! assert_eq!(summary, "0 worse, 0 same within 5%, 2 undecided: 6 launches a side would decide them");
+//! let answer = render::compare::sentence(&comparison);
+//! assert_eq!(answer, "undecided in both cases: 6 launches a side would decide them");
 //! # Ok(())
 //! # }
 //! ```

@@ -8,6 +8,7 @@ use std::{
 use ombx_core::{
     benchmark::payload::Check,
     result::{Measurement, Outcome},
+    trust,
 };
 
 use crate::{estimate::LEAST_LAUNCHES, verdict};
@@ -43,7 +44,7 @@ pub fn found_from(row: &Measurement) -> Option<f64> {
 pub struct Publishable {
     rows: usize,
     publishable: usize,
-    /// Number of rows by obstacle.
+    /// Number of rows by obstacle, in words.
     obstacles: BTreeMap<String, usize>,
     /// Smallest and largest part of iterations with wrong data that would have been found in a row.
     found_from: Option<[f64; 2]>,
@@ -63,8 +64,13 @@ impl Publishable {
         self.rows += 1;
         self.publishable += usize::from(obstacles.is_empty());
         for code in obstacles {
-            *self.obstacles.entry(code.replace('_', " ")).or_default() += 1;
+            *self.obstacles.entry(trust::phrase(code)).or_default() += 1;
         }
+    }
+
+    /// Returns whether every row can be published.
+    pub fn is_complete(&self) -> bool {
+        self.publishable == self.rows
     }
 
     /// Returns which wrong data the checks of the rows would have found with 95 % probability; `None` if nothing was checked.
@@ -84,7 +90,7 @@ impl Publishable {
 }
 
 impl fmt::Display for Publishable {
-    /// Writes `22 of 24 rows can be published; 2 not: bimodal (1), oversubscribed (1)`, the most frequent obstacle first.
+    /// Writes `22 of 24 rows can be published; 2 not: samples in two groups (1), preempted ranks (1)`, the most frequent obstacle first.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Publishable { rows, publishable, obstacles, .. } = self;
         let noun = if *rows == 1 { "row" } else { "rows" };
@@ -93,7 +99,7 @@ impl fmt::Display for Publishable {
             let mut found: Vec<_> = obstacles.iter().collect();
             found.sort_by_key(|(_, count)| std::cmp::Reverse(**count));
             let found: Vec<String> =
-                found.into_iter().map(|(code, count)| format!("{code} ({count})")).collect();
+                found.into_iter().map(|(what, count)| format!("{what} ({count})")).collect();
             write!(f, "; {} not: {}", rows - publishable, found.join(", "))?;
         }
         Ok(())
@@ -170,6 +176,9 @@ mod tests {
         assert_eq!(sum.to_string(), "1 of 1 row can be published");
         sum.add(&marked(&[Mark::caution("clock_cost", "c", "a"), Mark::caution("preempted", "p", "a")]));
         sum.add(&marked(&[Mark::invalid("preempted", "p", "a")]));
-        assert_eq!(sum.to_string(), "1 of 3 rows can be published; 2 not: preempted (2), clock cost (1)");
+        assert_eq!(
+            sum.to_string(),
+            "1 of 3 rows can be published; 2 not: preempted ranks (2), a costly reading of the clock (1)"
+        );
     }
 }

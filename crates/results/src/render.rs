@@ -6,6 +6,7 @@ mod csv;
 mod document;
 mod grid;
 mod links;
+pub mod monitoring;
 mod openmetrics;
 mod osu;
 mod overhead;
@@ -21,13 +22,16 @@ pub use self::{
     broadcasts::Broadcasts,
     csv::{Csv, LinksCsv},
     document::{Document, Markup},
-    links::Links,
+    links::{
+        Links,
+        summary::{Form as LinksForm, LinksSummary, status as links_status},
+    },
     openmetrics::OpenMetrics,
     osu::{OsuColumns, OsuTable},
     overhead::Overhead,
     paint::Paint,
     shown::Shown,
-    table::{FormattedRow, ONE_LAUNCH, Scope, Table, column_titles, format_row, heading},
+    table::{FormattedRow, ONE_LAUNCH, Scope, Table, column_titles, format_row, heading, title},
     wrap::wrapped,
 };
 use crate::file::RunOutcome;

@@ -18,7 +18,7 @@ pub use self::{
     detection::find_slow,
     retest::{Retest, retest_candidates, slowest},
     steps::{Step, join_steps},
-    sweep::{Conclusion, LinkSweep, Verdict},
+    sweep::{Conclusion, LinkSweep, Sentence, Verdict},
     times::{Hosts, Link, LinkTimes, TimesBySize},
 };
 use crate::file::RunWithRows;
@@ -93,6 +93,8 @@ pub struct Evidence {
     pub links: Vec<([u32; 2], f64)>,
     /// Number of links of the component.
     pub count: usize,
+    /// Ordinary links next to their median time.
+    pub typical: Vec<[u32; 2]>,
     /// Number of ordinary links.
     pub ordinary: usize,
     /// Median time of the ordinary links in nanoseconds.
@@ -102,20 +104,27 @@ pub struct Evidence {
 }
 
 impl Evidence {
+    /// Returns which links are slow, by what factor, and which ordinary links they are compared with.
     fn sentence(&self, hosts: &Hosts) -> String {
-        let one = |(ends, ratio): &([u32; 2], f64)| format!("{} {ratio:.2} x", link_name(*ends, hosts));
-        let mut links: Vec<String> = self.links.iter().map(one).collect();
+        let mut links: Vec<String> = self
+            .links
+            .iter()
+            .map(|(ends, ratio)| format!("{} {ratio:.2} x", link_name(*ends, hosts)))
+            .collect();
         if self.count > links.len() {
-            links.push(format!("{} more", self.count - links.len()));
+            links.push(format!("and {} more", self.count - links.len()));
         }
         let again = match self.measured_again {
             true => "slow again when measured alone",
             false => "measured once",
         };
+        let typical: Vec<String> = self.typical.iter().map(|ends| link_name(*ends, hosts)).collect();
+        let such_as = if self.typical.len() < self.ordinary { "such as " } else { "" };
         format!(
-            "{} the median of {} ({:.2} us); {again}",
+            "evidence: {}, against the median of {} ({such_as}{}: {:.2} us); {again}",
             links.join(", "),
             count(self.ordinary, "ordinary link"),
+            typical.join(", "),
             self.ordinary_ns / 1e3
         )
     }
@@ -135,8 +144,8 @@ fn count(number: usize, what: &str) -> String {
 
 /// Returns the reason against a verdict if a row has a mark of shared CPUs: such times include waiting for the scheduler.
 pub fn no_verdict_reason<'a>(codes: impl IntoIterator<Item = &'a str>) -> Option<String> {
-    let code = codes.into_iter().find(|code| ["oversubscribed", "shared_cpu"].contains(code))?;
-    Some(format!("ranks share CPUs ({code}), and their times include waiting for a CPU"))
+    let shared = codes.into_iter().any(|code| ["oversubscribed", "shared_cpu"].contains(&code));
+    shared.then(|| "ranks share CPUs, and their times include waiting for a CPU".into())
 }
 
 impl SlowComponent {

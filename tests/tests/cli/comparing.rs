@@ -86,17 +86,23 @@ fn a_regression_is_printed_and_fails_the_gate() {
     let junit = files.path("junit.xml");
     let gate = format!("--fail-on 5% --names old,fresh --junit {}", junit.display());
     let done = compare(&[&base, &slow], &gate).expect(3);
-    assert!(done.stdout.ends_with("3 worse, 0 same within 5%, 0 undecided\n"), "{done}");
+    let answer = done.stdout.lines().last().unwrap();
+    assert!(
+        answer.starts_with("fresh is 1.")
+            && answer.contains(" times slower than old in all 3 cases, most for "),
+        "{done}"
+    );
     assert!(done.stdout.contains("old us") && done.stdout.contains("fresh us"), "{done}");
-    assert!(done.stdout.lines().all(|line| line.chars().count() <= 80), "{done}");
+    let table = || done.stdout.lines().filter(|line| *line != answer);
+    assert!(table().all(|line| line.chars().count() <= 80), "{done}");
     assert_eq!(done.sentence(), "of 3 cases 3 worse by more than 5%");
     let report = std::fs::read_to_string(junit).unwrap();
     assert!(report.contains("failures=\"3\"") && report.contains("p2p.latency/bytes=2"), "{report}");
     let within = compare(&[&base, &slow], "--fail-on 50%").expect(0);
-    assert!(within.stdout.contains("3 same within 50%"), "{within}");
+    assert!(within.stdout.ends_with("\nnew and base are the same within 50% in all 3 cases\n"), "{within}");
     compare(&[&base, &slow], "").expect(0);
     let better = compare(&[&slow, &base], "--fail-on 1%").expect(0);
-    assert!(better.stdout.contains("0 worse, 3 better"), "{better}");
+    assert!(better.stdout.contains(" times faster than base in all 3 cases"), "{better}");
     let json: Value = serde_json::from_str(&compare(&[&base, &slow], "--json").expect(0).stdout).unwrap();
     let case = &json["cases"][0];
     assert!((case["time_change"]["estimate"].as_f64().unwrap() - 0.1).abs() < 0.02, "{case}");
@@ -104,7 +110,22 @@ fn a_regression_is_printed_and_fails_the_gate() {
     assert_eq!((&case["verdict"], &json["margin"]), (&"worse".into(), &0.05.into()));
     assert_eq!(case["base"]["launches"].as_array().unwrap().len(), 6);
     let same = compare(&[&base, &base], "--fail-on 5%").expect(0);
-    assert!(same.stdout.contains("3 same within 5%, 0 undecided"), "{same}");
+    assert!(same.stdout.ends_with("\nnew and base are the same within 5% in all 3 cases\n"), "{same}");
+}
+
+#[test]
+fn the_comparison_is_exported_as_markdown() {
+    let files = Files::default();
+    let base = files.write("base.jsonl", launches(CALM));
+    let slow = files.write("slow.jsonl", launches(Content { level: 1.1, ..CALM }));
+    let out = files.path("comparison.md");
+    let done = compare(&[&base, &slow], &format!("--names old,fresh --export-markdown {}", out.display()));
+    let answer = done.expect(0).stdout.lines().last().unwrap().to_owned();
+    let text = std::fs::read_to_string(&out).unwrap();
+    assert_eq!(text.lines().next(), Some(format!("**{answer}.**").as_str()));
+    assert_eq!(text.matches("\n| p2p.latency | ").count(), 3, "{text}");
+    assert!(text.contains("| case | bytes | old | fresh | unit |") && text.contains(" | worse |"), "{text}");
+    compare(&[&base, &slow], &format!("--export-markdown {}", base.display())).expect(2);
 }
 
 #[test]
@@ -114,7 +135,10 @@ fn a_gate_is_open_only_if_every_case_is_shown_not_to_be_worse() {
     let again = files.write("again.jsonl", launches(Content { seed: 2, ..ROUGH }));
     let junit = files.path("junit.xml");
     let done = compare(&[&base, &again], &format!("--fail-on 5% --junit {}", junit.display())).expect(8);
-    assert!(done.stdout.contains("3 undecided: ") && done.stdout.contains("launches a side"), "{done}");
+    assert!(
+        done.stdout.contains("undecided in all 3 cases: ") && done.stdout.contains("launches a side"),
+        "{done}"
+    );
     assert_eq!(done.sentence(), "of 3 cases 3 not shown to be within 5%");
     let report = std::fs::read_to_string(junit).unwrap();
     assert!(report.contains("failures=\"0\"") && report.matches("<skipped").count() == 3, "{report}");
@@ -164,7 +188,7 @@ fn few_launches_per_side_give_ratios_and_ranges() {
         let slow = files.write("slow.jsonl", launches(Content { launches: count, level: 3.0, ..CALM }));
         let done = compare(&[&base, &slow], "--fail-on 5%").expect(8);
         assert!(done.stdout.contains(part) && done.stdout.contains("base us"), "{done}");
-        assert!(done.stdout.contains("0 worse, 0 same within 5%, 3 undecided"), "{done}");
+        assert!(done.stdout.contains("\nundecided in all 3 cases: "), "{done}");
         let json: Value = serde_json::from_str(&compare(&[&base, &slow], "--json").expect(0).stdout).unwrap();
         let case = &json["cases"][0];
         assert_eq!(case["reason"], "fewer than 4 launches on a side", "{json}");

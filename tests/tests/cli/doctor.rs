@@ -6,7 +6,7 @@ use ombx_tests::{Done, Files, Job, mpi, skipped};
 use serde_json::Value;
 
 fn doctor(options: &str) -> Job {
-    Job::ombx("doctor --json").args(options.split_whitespace())
+    Job::ombx("doctor --format json").args(options.split_whitespace())
 }
 
 /// Returns the codes of the findings. Checks that the exit code is 4 if there is a finding, and 0 otherwise.
@@ -78,13 +78,13 @@ fn a_launcher_of_another_mpi_in_the_search_path() {
 /// Runs `ombx doctor` as ranks of an explicit launcher.
 #[test]
 fn under_a_launcher_rank_0_prints_the_report() {
-    let ours = Job::mpiexec(2, "doctor --json").run();
+    let ours = Job::mpiexec(2, "doctor --format json").run();
     let report: Value =
         serde_json::from_str(&ours.stdout).unwrap_or_else(|e| panic!("one report: {e}\n{ours}"));
     assert!(!report.to_string().contains("wrong_launcher"), "{ours}");
 
     let Some(other) = mpi::other_mpiexec() else { return skipped("no other MPI is installed") };
-    let mut job = Job::of(&other).args(["-n", "2"]).arg(mpi::ombx()).args(["doctor", "--json"]);
+    let mut job = Job::of(&other).args(["-n", "2"]).arg(mpi::ombx()).args(["doctor", "--format", "json"]);
     for name in ["OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"] {
         job = job.env(name, "1");
     }
@@ -96,9 +96,54 @@ fn under_a_launcher_rank_0_prints_the_report() {
 fn the_text_report_has_findings_with_advice() {
     let ranks = 4 * std::thread::available_parallelism().map_or(1, usize::from).max(16);
     let done = Job::ombx(&format!("doctor -n {ranks}")).run().expect(4);
-    assert!(done.stdout.contains("\noversubscribed: ") && done.stdout.contains("use fewer ranks"), "{done}");
-    assert!(done.stdout.starts_with(&format!("{} ", mpi::name())), "{done}");
+    assert!(done.stdout.starts_with("This system is not ready to measure: "), "{done}");
+    assert!(done.stdout.contains(&format!("\n  - {ranks} ranks poll on ")), "{done}");
+    assert!(done.stdout.contains("\n    What to do: use fewer ranks or more hosts\n"), "{done}");
+    assert!(done.stdout.contains(&format!("\nExamined: {} ", mpi::name())), "{done}");
+    let codes = found(&doctor(&format!("-n {ranks}")).run());
+    assert!(codes.iter().any(|code| code.contains('_')), "{codes:?}");
+    for code in codes.iter().filter(|code| code.contains('_')) {
+        assert!(!done.stdout.contains(code.as_str()), "{code} is for programs\n{done}");
+    }
     done.leaves_nothing();
+}
+
+/// Checks one line of a monitoring plugin and returns its status.
+#[track_caller]
+fn plugin_line(done: &Done, service: &str) -> u8 {
+    assert_eq!(done.stdout.lines().count(), 1, "{done}");
+    let names = ["OK", "WARNING", "CRITICAL", "UNKNOWN"];
+    let starts = |name: &&str| done.stdout.starts_with(&format!("OMBX {service} {name} - "));
+    let status = names.iter().position(starts).unwrap_or_else(|| panic!("no status: {done}"));
+    let status = u8::try_from(status).unwrap();
+    assert_eq!(done.code, Some(i32::from(status)), "{done}");
+    for figure in done.stdout.trim_end().split(" | ").skip(1).flat_map(|figures| figures.split(' ')) {
+        let (label, value) = figure.split_once('=').unwrap_or_else(|| panic!("{figure}: {done}"));
+        let number: String = value.chars().take_while(|c| c.is_ascii_digit() || "-.".contains(*c)).collect();
+        assert!(!label.is_empty() && number.parse::<f64>().is_ok(), "{figure}: {done}");
+        let unit = value[number.len()..].split(';').next().unwrap();
+        assert!(["", "us", "%", "B"].contains(&unit), "{figure}: {done}");
+    }
+    status
+}
+
+#[test]
+fn monitoring_gets_one_line_with_the_status_as_exit_code() {
+    let ranks = 4 * std::thread::available_parallelism().map_or(1, usize::from);
+    let done = Job::ombx(&format!("doctor --format nagios -n {ranks}")).run();
+    assert_eq!(plugin_line(&done, "DOCTOR"), 2, "{done}");
+    assert!(done.stdout.contains(" ranks poll on ") && done.stdout.contains(" invalid="), "{done}");
+    for (line, service, words) in [
+        ("doctor --format nagios -n 0", "DOCTOR", "not a number"),
+        ("doctor --format=nagios --frobnicate", "DOCTOR", "--frobnicate"),
+        ("links --format nagios -n 1", "LINKS", "two ranks"),
+        ("links --format nagios --reference /nonexistent", "LINKS", "/nonexistent"),
+        ("links --format nagios --fail-on nothing", "LINKS", "leave out --fail-on"),
+    ] {
+        let done = Job::ombx(line).run();
+        assert_eq!(plugin_line(&done, service), 3, "a mistake says nothing about the system\n{done}");
+        assert!(done.stdout.contains(words) && done.stderr.is_empty(), "{done}");
+    }
 }
 
 #[test]

@@ -37,6 +37,7 @@ const FREE: &[&str] = &[
     "out",
     "launcher-arg",
     "junit",
+    "export-markdown",
     "against",
     "install-links",
     "validation",

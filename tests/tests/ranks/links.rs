@@ -162,6 +162,40 @@ fn several_launches_are_one_result_of_medians() {
     assert!(two.stderr.contains("several results of ombx links"), "{two}");
 }
 
+#[test]
+fn programs_get_the_verdict_as_json_and_as_one_line_for_monitoring() {
+    let job = |options: &str| Job::ombx(&format!("links -n 2 --sizes 8,1K --max-time 5ms {options}")).run();
+    let done = job("--format json").expect(10);
+    let json: serde_json::Value = serde_json::from_str(&done.stdout).unwrap();
+    assert_eq!((&json["conclusion"], &json["sizes"][1]["bytes"]), (&"none".into(), &1024.into()), "{done}");
+    assert!(done.stderr.is_empty(), "{done}");
+    let met = job("--format nagios --launches 2 --expect latency<10s");
+    assert!(
+        met.code == Some(3) && met.stdout.contains("latency<10s"),
+        "a mistake: seconds are no unit\n{met}"
+    );
+    let met = job("--format nagios --launches 2 --expect latency<100ms");
+    if met.stdout.contains("ranks share CPUs") {
+        met.expect(3);
+        return;
+    }
+    let met = met.expect(0);
+    assert!(met.stdout.starts_with("OMBX LINKS OK - latency<100ms: met by 1 link"), "{met}");
+    assert!(met.stdout.contains("us;;100000;0 ") && met.stdout.lines().count() == 1, "{met}");
+    let missed = job("--format nagios --expect latency<1ns --expect bw>1000000GB/s").expect(2);
+    assert!(missed.stdout.starts_with("OMBX LINKS CRITICAL - latency<1ns: missed"), "{missed}");
+    assert!(
+        missed.stdout.contains(" missed=2;;;0 ") && missed.stdout.contains(";;1000000000:;0"),
+        "{missed}"
+    );
+    let unknown = job("--format nagios").expect(3);
+    assert!(unknown.stdout.starts_with("OMBX LINKS UNKNOWN - no verdict: "), "{unknown}");
+    // A job that fails has a line too.
+    let failed = Job::ombx("links -n 2 --format nagios").env("OMBX_MPIEXEC", "/nonexistent/mpiexec").run();
+    assert!(failed.stdout.starts_with("OMBX LINKS ") && failed.stdout.lines().count() == 1, "{failed}");
+    assert!(matches!(failed.code, Some(2 | 3)), "{failed}");
+}
+
 /// Two ranks fit on two CPUs, so that expectations and a reference are judged.
 #[test]
 fn expectations_and_a_reference_decide_the_exit_code() {

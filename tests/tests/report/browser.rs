@@ -38,6 +38,9 @@ fn a_page_is_drawn_and_follows_theme_and_keyboard() {
     assert_eq!(page.complaints(), Vec::<String>::new());
     assert_eq!(page.requests(), [format!("file://{}", path.display())], "nothing but the page is loaded");
 
+    page.prefer("light", "screen");
+    phone(&mut page, &path);
+
     page.prefer("dark", "screen");
     page.load(&path);
     assert_eq!(page.look(BACKGROUND), DARK, "a reader who prefers dark gets it");
@@ -68,6 +71,42 @@ fn curves(page: &mut Browser) {
         true,
         "the page is as wide as the window"
     );
+}
+
+/// Waits for the next frame and returns false.
+fn wait() -> bool {
+    std::thread::sleep(std::time::Duration::from_millis(20));
+    false
+}
+
+/// Checks that a phone shows whole charts with legible text, and says where a table is cut.
+fn phone(page: &mut Browser, path: &std::path::Path) {
+    page.resize(390, 844);
+    page.load(path);
+    let seen = "[...document.querySelectorAll('svg.plot, svg.phone')].filter(plot => plot.getBoundingClientRect().width > 0)";
+    let charts = page.look(&format!("{seen}.length")).as_u64().unwrap();
+    assert!(charts >= 5, "three curves, a map and a histogram: {charts}");
+    let whole = format!(
+        "{seen}.every(plot => {{ const box = plot.getBoundingClientRect(); return box.left >= 0 && box.right <= innerWidth; }})"
+    );
+    assert_eq!(page.look(&whole), true, "no chart is cut");
+    let labels = "[...document.querySelectorAll('#curves .phone text')].every(label => label.getBoundingClientRect().height > 8)";
+    assert_eq!(page.look(labels), true, "labels are legible");
+    assert_eq!(page.look("document.documentElement.scrollWidth <= innerWidth"), true, "the page fits");
+    let cut =
+        "[...document.querySelectorAll('.wide')].filter(wide => wide.scrollWidth > wide.clientWidth + 1)";
+    assert!(page.look(&format!("{cut}.length")).as_u64().unwrap() > 0, "tables of rows are wider");
+    // A table below the screen is laid out once it is seen.
+    let said = format!(
+        "(wide => {{ wide.scrollIntoView(); return getComputedStyle(wide, '::before').content.includes('Scroll sideways'); }})({cut}[0])"
+    );
+    assert!((0..200).any(|_| page.look(&said) == true || wait()), "a cut table says so");
+    page.look("scrollTo(0, 0)");
+    let first = "document.querySelector('#answer').getBoundingClientRect().bottom < document.querySelector('svg.plot').closest('figure').getBoundingClientRect().top";
+    assert_eq!(page.look(first), true, "the answer comes first");
+    let near = "document.querySelector('figure').getBoundingClientRect().top < 2 * innerHeight";
+    assert_eq!(page.look(near), true, "the first chart follows soon");
+    page.resize(1200, 900);
 }
 
 fn theme(page: &mut Browser) {

@@ -16,7 +16,9 @@ fn several_files_become_one_page() {
     assert!(done.stdout.is_empty() && done.stderr.is_empty(), "{done}");
     let page = fs::read_to_string(&out).unwrap();
     assert!(page.starts_with("<!DOCTYPE html>") && page.ends_with("</html>"), "the whole file is the page");
-    for part in ["golden.jsonl", "needs 4 ranks", "the link between n1 and n3 is slow", "UCX_TLS"] {
+    for part in
+        ["golden.jsonl", "needs 4 ranks", "links.jsonl: the link between n1 and n3 is slow", "UCX_TLS"]
+    {
         assert!(page.contains(part), "{part} is missing");
     }
 }
@@ -28,7 +30,21 @@ fn two_sides_are_compared_on_the_page() {
     let out = files.path("page.html");
     Job::ombx("report").arg(&base).arg("--against").arg(&new).arg("-o").arg(&out).run().expect(0);
     let page = fs::read_to_string(&out).unwrap();
-    assert!(page.contains("id=\"comparison\"") && page.contains("2 undecided"));
+    assert!(page.contains("id=\"comparison\"") && page.contains("undecided in both cases"));
+}
+
+#[test]
+fn both_sides_lie_over_each_other_under_the_names_of_the_user() {
+    let files = Files::default();
+    let (base, new) =
+        (files.write("base.jsonl", GOLDEN), files.write("new.jsonl", GOLDEN.replace("-4242", "-4243")));
+    let out = files.path("page.html");
+    let job = Job::ombx("report --names tcp,shm").arg(&base).arg("--against").arg(&new).arg("-o").arg(&out);
+    job.run().expect(0);
+    let page = fs::read_to_string(&out).unwrap();
+    assert!(page.contains("<h1>shm compared with tcp</h1>"), "{page}");
+    let chart = page.split("<figure id=").find(|chart| chart.starts_with("\"d0\"")).expect("a chart");
+    assert!(chart.contains(">tcp</text>") && chart.contains(">shm</text>"), "{chart}");
 }
 
 #[test]

@@ -111,6 +111,12 @@ pub(crate) enum Format {
     /// Text for Prometheus, for example through its textfile collector
     #[value(name = "openmetrics")]
     OpenMetrics,
+    /// One JSON object; only of `ombx links`
+    #[value(skip)]
+    Json,
+    /// One line for monitoring; only of `ombx links`
+    #[value(skip)]
+    Nagios,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

@@ -63,7 +63,7 @@ pub(crate) struct AbArgs {
 /// Time for all launches of both sides, if the user gives none.
 const BUDGET: Duration = Duration::from_secs(60);
 /// Options of `ab` itself. Each launch gets all others.
-const OF_AB: [&str; 19] = [
+const OF_AB: [&str; 20] = [
     "a",
     "b",
     "env_a",
@@ -74,6 +74,7 @@ const OF_AB: [&str; 19] = [
     "fail_on",
     "undecided",
     "junit",
+    "export_markdown",
     "names",
     "out",
     "force",

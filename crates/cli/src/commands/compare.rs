@@ -6,7 +6,7 @@ pub(crate) mod junit;
 
 use std::{
     io::{self, Write},
-    path::PathBuf,
+    path::{Path, PathBuf},
 };
 
 use clap::{Args, ValueEnum};
@@ -62,6 +62,9 @@ pub(crate) struct GateArgs {
     /// JUnit report to write; a case that is worse is a failure, an undecided one is skipped
     #[arg(long, value_name = "FILE", help_heading = "Comparison")]
     junit: Option<PathBuf>,
+    /// Markdown file to write: the answer and a table of all cases
+    #[arg(long, value_name = "FILE", help_heading = "Comparison")]
+    export_markdown: Option<PathBuf>,
     /// Names of the two sides in titles, for example: old,new
     #[arg(long, value_name = "A,B", value_parser = Names::parse, help_heading = "Comparison")]
     names: Option<Names>,
@@ -104,6 +107,12 @@ impl GateArgs {
         Settings { margin: self.fail_on.or(self.margin).unwrap_or(default), design }
     }
 
+    /// Returns the files to write, each with its option.
+    fn written(&self) -> impl Iterator<Item = (&'static str, &Path)> {
+        let all = [("--junit", &self.junit), ("--export-markdown", &self.export_markdown)];
+        all.into_iter().filter_map(|(option, path)| Some((option, path.as_deref()?)))
+    }
+
     /// Returns the names of the sides, or the default ones.
     pub(crate) fn labels(&self, default: [&str; 2]) -> [Option<String>; 2] {
         match &self.names {
@@ -128,9 +137,9 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<u8> {
     };
     let [base_label, new_label] = args.gate.labels(["base", "new"]);
     let (base_files, new_files) = (files::of(base)?, files::of(new)?);
-    if let Some(junit) = &args.gate.junit {
+    for (option, path) in args.gate.written() {
         let inputs = base_files.iter().chain(&new_files);
-        target::check(junit, "--junit", inputs.map(|file| ("a result file that is read", file.as_path())))?;
+        target::check(path, option, inputs.map(|file| ("a result file that is read", file.as_path())))?;
     }
     let base = files::side(base, &base_files)?.labelled(base_label);
     let new = files::side(new, &new_files)?.labelled(new_label);
@@ -149,10 +158,13 @@ pub(crate) fn conclude(
     if comparison.cases.is_empty() && comparison.broken.is_empty() {
         return Err(no_common_case(&comparison));
     }
-    if let Some(path) = &args.junit {
-        target::replace(path, junit::report(&comparison).as_bytes())
-            .map_err(|e| Error::storage(format!("cannot write the report to {}: {e}", path.display())))?;
-    }
+    let write = |path: &Option<PathBuf>, text: fn(&Comparison) -> String| match path {
+        None => Ok(()),
+        Some(path) => target::replace(path, text(&comparison).as_bytes())
+            .map_err(|e| Error::storage(format!("cannot write the comparison to {}: {e}", path.display()))),
+    };
+    write(&args.junit, junit::report)?;
+    write(&args.export_markdown, render::markdown)?;
     is_closed(print(&comparison, args.json, color))?;
     if args.fail_on.is_none() {
         return Ok(0);

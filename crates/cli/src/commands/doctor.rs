@@ -1,8 +1,10 @@
 //! `ombx doctor`: checks the system for causes of wrong measurements before anything is measured.
 
+mod finding;
 mod probe;
+mod report;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 use ombx_core::{
     benchmark::Threading,
     error::{Error, Result},
@@ -11,15 +13,18 @@ use ombx_core::{
     team::Place,
     trust,
 };
-use serde_json::{Value, json};
 
+use self::{
+    finding::Finding,
+    report::{Examination, Facts, WIDTH},
+};
 use crate::{
     arguments::{
         argv,
         start::{Launcher, StartArgs},
     },
     launch::{detection, mpiexec, preflight},
-    output::stdout,
+    output::{monitoring, stdout},
 };
 
 /// Default number of ranks to check.
@@ -29,22 +34,23 @@ const RANKS: u32 = 2;
 pub(crate) struct DoctorArgs {
     #[command(flatten)]
     start: StartArgs,
-    /// Print one JSON object
-    #[arg(long, help_heading = "Output")]
-    json: bool,
+    /// Format of the findings
+    #[arg(long, value_enum, default_value_t = DoctorFormat::Text, help_heading = "Output")]
+    format: DoctorFormat,
     /// Print where this process runs, for the doctor that started it
     #[arg(long, hide = true)]
     probe: bool,
 }
 
-/// What was examination, and the findings.
-#[derive(Default)]
-struct Examination {
-    launcher: Option<String>,
-    ranks: Vec<Place>,
-    /// Number of ranks on this host.
-    ranks_here: u32,
-    findings: Vec<Mark>,
+/// Format of the findings.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum DoctorFormat {
+    /// Sentences for people
+    Text,
+    /// One JSON object
+    Json,
+    /// One line for monitoring, with exit code 0, 1, 2 or 3
+    Nagios,
 }
 
 pub(crate) fn doctor(args: &DoctorArgs) -> Result<u8> {
@@ -70,15 +76,20 @@ pub(crate) fn doctor(args: &DoctorArgs) -> Result<u8> {
     };
     let debug = cfg!(debug_assertions);
     let standing = trust::standing(&examination.ranks, clock.facts(), debug);
-    examination.findings.extend(standing.into_iter().filter(|n| n.code != "shared_cpu" || started.is_none()));
-    examination.findings.extend(Host::here(free_shared_memory).problems(examination.ranks_here));
-    let facts = clock.facts();
-    let text = if args.json {
-        format!("{:#}\n", examination.json(json!({"source": facts.source, "resolution_ns": facts.resolution_ns, "overhead_ns": facts.overhead_ns})))
-    } else {
-        examination.sentences(&format!("{} clock, {} ns per reading", facts.source, facts.overhead_ns))
+    let standing = standing.into_iter().filter(|mark| mark.code != "shared_cpu" || started.is_none());
+    examination.findings.extend(standing.map(Finding::of_advice));
+    let host = Host::here(free_shared_memory);
+    examination.findings.extend(host.problems(examination.ranks_here).into_iter().map(Finding::of_mark));
+    examination.findings.sort_by_key(|finding| std::cmp::Reverse(finding.mark.level));
+    let facts = Facts { clock: clock.facts(), host };
+    match args.format {
+        DoctorFormat::Text => stdout::print(examination.sentences(&facts, WIDTH))?,
+        DoctorFormat::Json => stdout::print(format!("{:#}\n", examination.json(&facts)))?,
+        DoctorFormat::Nagios => {
+            let (status, text, figures) = examination.monitoring(&facts);
+            return monitoring::print("doctor", status, &text, &figures);
+        }
     };
-    stdout::print(text)?;
     Ok(if examination.findings.is_empty() { 0 } else { 4 })
 }
 
@@ -103,11 +114,11 @@ fn outside(args: &DoctorArgs) -> Examination {
     let ranks = ranks(args);
     let mut examination = Examination::default();
     examination.findings.extend(mpiexec::of_another_mpi_in_path().map(|path| {
-        Mark::caution(
+        Finding::of_mark(Mark::caution(
             "path_launcher",
             format!("{path} belongs to another MPI"),
             "its ranks cannot communicate with each other: let ombx run start the ranks, or give the full path of this MPI's mpiexec",
-        )
+        ))
     }));
     match start(args, ranks) {
         Ok((program, seen)) => {
@@ -118,7 +129,11 @@ fn outside(args: &DoctorArgs) -> Examination {
         }
         Err(e) => {
             let code = if mpiexec::is_of_another_mpi(&e) { "wrong_launcher" } else { "launcher" };
-            examination.findings.push(Mark::invalid(code, "cannot start ranks", e.to_string()));
+            examination.findings.push(Finding::of_error(Mark::invalid(
+                code,
+                "cannot start ranks",
+                e.to_string(),
+            )));
         }
     }
     let host = Place::here();
@@ -149,50 +164,17 @@ fn start(args: &DoctorArgs, ranks: u32) -> Result<(String, Vec<probe::Rank>)> {
 }
 
 /// Returns the finding that a launcher belongs to another MPI than this program.
-fn wrong_launcher(by: &str) -> Option<Mark> {
+fn wrong_launcher(by: &str) -> Option<Finding> {
     let ours = mpiexec::is_of_this_mpi(by)?;
     (!ours).then(|| {
-        Mark::invalid(
+        Finding::of_mark(Mark::invalid(
             "wrong_launcher",
             format!("{by} starts the ranks"),
             "ombx was built with another MPI, so each process is rank 0 of 1: use the mpiexec of that MPI, or let ombx run start the ranks",
-        )
+        ))
     })
 }
 
-fn oversubscribed(ranks: u32, place: &Place) -> Mark {
-    trust::oversubscribed(&place.host, ranks as usize, place.online)
-}
-
-impl Examination {
-    fn json(&self, clock: Value) -> Value {
-        let findings: Vec<Value> = self
-            .findings
-            .iter()
-            .map(|n| json!({"code": n.code, "level": n.level.name(), "what": n.short, "advice": n.advice}))
-            .collect();
-        json!({
-            "mpi": mpiexec::library(),
-            "launcher": self.launcher,
-            "ranks": self.ranks,
-            "clock": clock,
-            "findings": findings,
-        })
-    }
-
-    fn sentences(&self, clock: &str) -> String {
-        let launcher = self.launcher.as_deref().unwrap_or("no launcher");
-        let places: Vec<String> =
-            self.ranks.iter().map(|place| format!("{}:{}", place.host, place.cpus)).collect();
-        let ranks =
-            if places.is_empty() { String::new() } else { format!(" · ranks on {}", places.join(" ")) };
-        let mut text = format!("{} · {launcher}{ranks} · {clock}\n", mpiexec::library());
-        for Mark { code, short, advice, .. } in &self.findings {
-            text += &format!("\n{code}: {short}\n  {advice}\n");
-        }
-        if self.findings.is_empty() {
-            text += "\nno findings: this system is ready to measure\n";
-        }
-        text
-    }
+fn oversubscribed(ranks: u32, place: &Place) -> Finding {
+    Finding::of_advice(trust::oversubscribed(&place.host, ranks as usize, place.online))
 }

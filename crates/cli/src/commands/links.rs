@@ -2,7 +2,10 @@
 
 use std::{collections::BTreeMap, path::PathBuf, str::FromStr, sync::Arc, time::Duration};
 
-use clap::{Args, ValueEnum};
+use clap::{
+    Args, ValueEnum,
+    builder::{PossibleValue, PossibleValuesParser, TypedValueParser},
+};
 use ombx_core::{
     benchmark::{Choice, Registry},
     error::{Error, Result},
@@ -31,6 +34,15 @@ const OVER_MPI: &str = "p2p.link";
 const OVER_SOCKETS: &str = "sockets.link";
 /// Benchmark of all ranks that establishes every connection.
 const ALL_TO_ALL: &str = "collective.alltoall";
+/// Names of the formats of links, and their help.
+const FORMATS: [(&str, &str, Format); 6] = [
+    ("table", "Verdict, maps and tables for people", Format::Table),
+    ("json", "Verdict with its evidence and figures of each size, as one JSON object", Format::Json),
+    ("nagios", "One line for monitoring, with exit code 0, 1, 2 or 3", Format::Nagios),
+    ("csv", "CSV, one line per link", Format::Csv),
+    ("jsonl", "Lines of the result file", Format::Jsonl),
+    ("openmetrics", "Text for Prometheus, for example through its textfile collector", Format::OpenMetrics),
+];
 /// Number of slowest links per size that are measured again if the user demands something of each link.
 const JUDGED_AGAIN: u32 = 32;
 
@@ -159,7 +171,14 @@ impl Pattern {
 pub(crate) fn adapt_options(links: clap::Command) -> clap::Command {
     let links = ["plot", "unit", "percentiles"]
         .into_iter()
-        .fold(links, |links, unused| links.mut_arg(unused, |arg| arg.hide(true)));
+        .fold(links, |links, unused| links.mut_arg(unused, |arg| arg.hide(true)))
+        .mut_arg("format", |format| {
+            let names = FORMATS.map(|(name, help, _)| PossibleValue::new(name).help(help));
+            format.value_parser(PossibleValuesParser::new(names).map(|typed| {
+                let found = FORMATS.iter().find(|(name, ..)| *name == typed);
+                found.map_or(Format::Table, |(.., format)| *format)
+            }))
+        });
     links.mut_arg("max_time", |time| time.default_value("20ms")).mut_arg("ranks", |ranks| {
         ranks.help(
             "Number of ranks to start, for example: -n 4 [default: one for each of --hosts, at least 2]",
@@ -169,8 +188,11 @@ pub(crate) fn adapt_options(links: clap::Command) -> clap::Command {
 
 /// Returns the job of a command line after finding every mistake in it. Starts nothing.
 pub(crate) fn prepare(registry: &Registry, args: LinksArgs) -> Result<Job> {
-    if args.output.format == Format::Osu {
-        return Err(Error::usage("--format osu cannot show links: choose table, csv or jsonl"));
+    if args.output.format == Format::Nagios && (args.fail_on == FailOnArg::Nothing || args.output.allow_skips)
+    {
+        return Err(Error::usage(
+            "--format nagios has exit codes of its own: leave out --fail-on nothing and --allow-skips",
+        ));
     }
     if args.output.plot {
         return Err(Error::usage("ombx links has no option --plot: its table is already a map"));

@@ -27,7 +27,7 @@ pub(crate) struct ReportArgs {
     /// Result file to compare with FILES; may be repeated
     #[arg(long, value_name = "FILE")]
     against: Vec<PathBuf>,
-    /// Names of FILES and of --against in the comparison, for example: old,new
+    /// Names of FILES and of --against in titles and legends, for example: old,new
     #[arg(long, value_name = "A,B", value_parser = Names::parse, requires = "against")]
     names: Option<Names>,
     /// HTML file to write, - for standard output; an existing file is replaced
@@ -43,9 +43,16 @@ pub(crate) fn report(args: &ReportArgs) -> Result<u8> {
     let Side { files: against, results: new, samples: of_new } = read(&args.against)?;
     let [base_label, new_label] = Names::labels(args.names.as_ref());
     let (base, new) = (base.labelled(base_label), new.labelled(new_label));
+    let comparison = (!args.against.is_empty()).then(|| Comparison::of(&base, &new, Settings::default()));
+    let against = match &comparison {
+        None => against,
+        Some(Comparison { base, new, .. }) => {
+            files = named(files, &base.label);
+            named(against, &new.label)
+        }
+    };
     files.extend(against);
     let sources = files.iter().map(|(name, file)| Source { name, file }).collect::<Vec<_>>();
-    let comparison = (!args.against.is_empty()).then(|| Comparison::of(&base, &new, Settings::default()));
     let names = comparison.as_ref().map_or([""; 2], |c| [c.base.label.as_str(), c.new.label.as_str()]);
     let sides = names.into_iter().zip([&of_base, &of_new]);
     let samples: Vec<Samples<'_>> =
@@ -57,6 +64,13 @@ pub(crate) fn report(args: &ReportArgs) -> Result<u8> {
     let written = target::replace(out, text.as_bytes());
     written.map_err(|e| Error::storage(format!("cannot write the page to {}: {e}", out.display())))?;
     Ok(0)
+}
+
+/// Names the files of a side by its label, and by their own names if there are several.
+fn named(files: Vec<(String, ResultFile)>, label: &str) -> Vec<(String, ResultFile)> {
+    let several = files.len() > 1;
+    let name = |name: String| if several { format!("{label}: {name}") } else { label.to_owned() };
+    files.into_iter().map(|(own, file)| (name(own), file)).collect()
 }
 
 /// Maximum number of samples of a launch that the figures of a page are drawn from.

@@ -168,7 +168,10 @@ fn write_matrix(runs: &[RunWithRows], path: &Path) -> Result<u8> {
 
 /// Writes the sweeps over links.
 fn show_links(runs: &[RunWithRows], args: &ShowArgs, out: &mut dyn Write) -> io::Result<()> {
-    let Some(mut renderer) = renderers::links(args.format, args.color, None) else { return Ok(()) };
+    let Some(mut renderer) = renderers::links(args.format, args.color, Notes::if_verbose(args.verbose), None)
+    else {
+        return Ok(());
+    };
     for run in runs {
         renderer.run(out, &run.run)?;
         let mut tally = Tally::default();

@@ -9,8 +9,8 @@ use ombx_core::{
 use ombx_results::{
     plot::Characters,
     render::{
-        Csv, Document, Links, LinksCsv, Markup, OpenMetrics, OsuColumns, OsuTable, Paint, Renderer, Shown,
-        Table,
+        Csv, Document, Links, LinksCsv, LinksForm, LinksSummary, Markup, OpenMetrics, OsuColumns, OsuTable,
+        Paint, Renderer, Shown, Table,
     },
     verdict::Reference,
 };
@@ -79,7 +79,8 @@ pub(crate) fn rows(
         Format::Latex => Box::new(Document::new(Markup::Latex).showing(shown.clone())),
         Format::Osu => Box::new(OsuTable::new(osu_program)),
         Format::Csv => Box::new(Csv::default().showing(shown.clone())),
-        Format::Jsonl => return None,
+        // Only links have the last two.
+        Format::Jsonl | Format::Json | Format::Nagios => return None,
         Format::OpenMetrics => Box::new(OpenMetrics::default()),
     })
 }
@@ -93,11 +94,20 @@ pub(crate) fn osu(columns: OsuColumns) -> Box<dyn Renderer> {
 pub(crate) fn links(
     format: Format,
     color: Color,
+    notes: Notes,
     reference: Option<Arc<Reference>>,
 ) -> Option<Box<dyn Renderer>> {
     match format {
-        Format::Table => Some(Box::new(Links::against(reference))),
+        Format::Table => {
+            let links = Links::against(reference);
+            Some(Box::new(match notes {
+                Notes::Hidden => links,
+                Notes::Shown => links.with_advice(),
+            }))
+        }
         Format::Csv => Some(Box::new(LinksCsv::default())),
+        Format::Json => Some(Box::new(LinksSummary::new(LinksForm::Json, reference))),
+        Format::Nagios => Some(Box::new(LinksSummary::new(LinksForm::Monitoring, reference))),
         Format::Osu | Format::Markdown | Format::Latex | Format::Jsonl | Format::OpenMetrics => {
             rows(format, color, Notes::Hidden, None, &Shown::default())
         }

@@ -45,6 +45,11 @@
   });
   addEventListener("afterprint", () => { for (const details of folded) details.open = false; });
 
+  // A table that is cut says so.
+  const sizes = new ResizeObserver((all) => {
+    for (const { target } of all) target.toggleAttribute("data-cut", target.scrollWidth > target.clientWidth + 1);
+  });
+  for (const wide of document.querySelectorAll(".wide")) sizes.observe(wide);
   // Each figure can be saved as it would look on white paper.
   const looks = ["fill", "stroke", "stroke-width", "stroke-dasharray", "stroke-linecap", "stroke-linejoin", "opacity", "display",
     "font-family", "font-size", "font-weight", "text-anchor"];

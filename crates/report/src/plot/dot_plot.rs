@@ -7,18 +7,16 @@ use ombx_results::{
 };
 
 use crate::plot::{
+    canvas::Canvas,
     label::{Quantity, describe, shortened},
     line_chart::{BESIDE, MAX_DOTS, Point},
     svg::{dots, n, symbol},
 };
 
-const WIDTH: f64 = 960.0;
-const LINE: f64 = 24.0;
 const TOP: f64 = 8.0;
 /// Maximum width of a character of a label.
 const CHARACTER: f64 = 7.4;
 const LONGEST_NAME: usize = 52;
-const RIGHT: f64 = WIDTH - 84.0;
 
 /// One line of the plot.
 pub(crate) struct Dot {
@@ -29,33 +27,44 @@ pub(crate) struct Dot {
 
 /// Draws the plot. `id` must be unique on the page.
 pub(crate) fn draw(id: &str, title: &str, lines: &[Dot], quantity: Quantity) -> Markup {
+    Canvas::both(|canvas| plot(canvas, &canvas.id(id), title, lines, quantity))
+}
+
+/// Draws one size. Names stand beside the lines, or above them on a phone.
+fn plot(canvas: Canvas, id: &str, title: &str, lines: &[Dot], quantity: Quantity) -> Markup {
+    let (width, line) = (canvas.width(), canvas.pick(24.0, 42.0));
+    let right = width - canvas.pick(84.0, 70.0);
     let points = || lines.iter().flat_map(|dot| &dot.points);
-    let with_launches = points().map(|p| p.launches.len()).sum::<usize>() <= MAX_DOTS;
+    let with_launches = canvas.is_wide() && points().map(|p| p.launches.len()).sum::<usize>() <= MAX_DOTS;
     let Some(x) = LogAxis::covering(points().flat_map(|p| p.values(with_launches)), Ticks::Decimal) else {
         return html! {};
     };
     let longest = lines.iter().map(|dot| dot.name.chars().count()).max().unwrap_or(0).min(LONGEST_NAME);
-    let left = longest as f64 * CHARACTER + 16.0;
-    let bottom = TOP + LINE * lines.len() as f64;
-    let across = |value: f64| left + x.position(value) * (RIGHT - left);
+    let left = canvas.pick(longest as f64 * CHARACTER + 16.0, 8.0);
+    let bottom = TOP + line * lines.len() as f64;
+    let across = |value: f64| left + x.position(value) * (right - left);
     html! {
-        svg.plot viewBox={ "0 0 " (WIDTH) " " (n(bottom + 44.0)) } role="img" aria-labelledby={ (id) "-t " (id) "-d" } {
+        svg class=(canvas.class()) viewBox={ "0 0 " (width) " " (n(bottom + 44.0)) } role="img" aria-labelledby={ (id) "-t " (id) "-d" } {
             title id={ (id) "-t" } { (title) }
             desc id={ (id) "-d" } {
                 "Median " (quantity.axis_title()) " on a logarithmic axis. "
                 @for dot in lines { @for p in &dot.points { (dot.name) ": " (describe(p, quantity)) ". " } }
             }
-            @for value in x.ticks(7) {
+            @for value in x.ticks(if canvas.is_wide() { 7 } else { 4 }) {
                 @let at = n(across(value));
                 path.grid d={ "M" (at) " " (TOP) "V" (n(bottom)) } {}
                 text x=(at) y=(n(bottom + 17.0)) text-anchor="middle" { (tick_label(value)) }
             }
-            path.axis d={ "M" (n(left)) " " (TOP) "V" (n(bottom)) "H" (n(RIGHT)) } {}
-            text.soft x=(n((left + RIGHT) / 2.0)) y=(n(bottom + 36.0)) text-anchor="middle" { (quantity.axis_title()) }
+            path.axis d={ "M" (n(left)) " " (TOP) "V" (n(bottom)) "H" (n(right)) } {}
+            text.soft x=(n((left + right) / 2.0)) y=(n(bottom + 36.0)) text-anchor="middle" { (quantity.axis_title()) }
             @for (at, dot) in lines.iter().enumerate() {
-                @let middle = TOP + LINE * (at as f64 + 0.5);
+                @let middle = TOP + line * (at as f64 + canvas.pick(0.5, 0.7));
                 @let y = n(middle);
-                text x=(n(left - 8.0)) y=(y) dy="4" text-anchor="end" { (shortened(&dot.name, LONGEST_NAME)) }
+                @if canvas.is_wide() {
+                    text x=(n(left - 8.0)) y=(y) dy="4" text-anchor="end" { (shortened(&dot.name, LONGEST_NAME)) }
+                } @else {
+                    text x=(n(left)) y=(n(middle - 12.0)) { (shortened(&dot.name, LONGEST_NAME)) }
+                }
                 @if let Some(p) = dot.points.first() { path.grid d={ "M" (n(left)) " " (y) "H" (n(across(p.figure.value))) } {} }
                 g.series.s0 {
                     @for p in &dot.points {
@@ -72,7 +81,7 @@ pub(crate) fn draw(id: &str, title: &str, lines: &[Dot], quantity: Quantity) -> 
                     }
                 }
                 @if let Some(p) = dot.points.last() {
-                    text x=(n(RIGHT + 12.0)) y=(y) dy="4" { (Decimals::of(p.figure.value, p.figure.ci95).format(p.figure.value)) }
+                    text x=(n(right + 12.0)) y=(y) dy="4" { (Decimals::of(p.figure.value, p.figure.ci95).format(p.figure.value)) }
                 }
             }
         }

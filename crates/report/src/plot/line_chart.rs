@@ -11,16 +11,12 @@ use ombx_results::{
 };
 
 use crate::plot::{
+    canvas::Canvas,
     label::{Quantity, describe},
     svg::{dots, interval, n, polyline, symbol},
 };
 
-const WIDTH: f64 = 960.0;
-const HEIGHT: f64 = 430.0;
-const LEFT: f64 = 66.0;
-const RIGHT: f64 = WIDTH - 18.0;
 const TOP: f64 = 14.0;
-const BOTTOM: f64 = HEIGHT - 48.0;
 /// Maximum number of launches of all points together that are drawn as dots.
 pub(crate) const MAX_DOTS: usize = 500;
 /// Distance of these dots from the interval.
@@ -80,42 +76,49 @@ impl Point {
 
 /// Draws the chart. `id` must be unique on the page.
 pub(crate) fn draw(id: &str, title: &str, series: &[Series], quantity: Quantity) -> Markup {
+    Canvas::both(|canvas| chart(canvas, &canvas.id(id), title, series, quantity))
+}
+
+fn chart(canvas: Canvas, id: &str, title: &str, series: &[Series], quantity: Quantity) -> Markup {
+    let (width, height) = (canvas.width(), canvas.pick(430.0, 330.0));
+    let (left, right, bottom) = (canvas.pick(66.0, 58.0), width - canvas.pick(18.0, 10.0), height - 48.0);
     let points = || series.iter().flat_map(|s| &s.points);
     let sizes = points().filter(|p| p.bytes > 0).map(|p| p.bytes as f64);
     let x = LogAxis::covering(sizes, Ticks::Binary);
-    let with_launches = points().map(|p| p.launches.len()).sum::<usize>() <= MAX_DOTS;
+    let with_launches = canvas.is_wide() && points().map(|p| p.launches.len()).sum::<usize>() <= MAX_DOTS;
     let Some(y) = LogAxis::covering(points().flat_map(|p| p.values(with_launches)), Ticks::Decimal) else {
         return html! {};
     };
+    let ticks = if canvas.is_wide() { 16 } else { 7 };
     let zero = points().any(|p| p.bytes == 0);
-    let from = if zero { LEFT + ZERO } else { LEFT };
+    let from = if zero { left + ZERO } else { left };
     let across = |bytes: u64| match (&x, bytes) {
-        (_, 0) => LEFT + ZERO / 2.0,
-        (Some(x), bytes) => from + 10.0 + x.position(bytes as f64) * (RIGHT - from - 20.0),
+        (_, 0) => left + ZERO / 2.0,
+        (Some(x), bytes) => from + 10.0 + x.position(bytes as f64) * (right - from - 20.0),
         (None, _) => from,
     };
-    let down = |value: f64| BOTTOM - y.position(value) * (BOTTOM - TOP);
+    let down = |value: f64| bottom - y.position(value) * (bottom - TOP);
     html! {
-        svg.plot viewBox={ "0 0 " (WIDTH) " " (HEIGHT) } role="img" aria-labelledby={ (id) "-t " (id) "-d" } {
+        svg class=(canvas.class()) viewBox={ "0 0 " (width) " " (height) } role="img" aria-labelledby={ (id) "-t " (id) "-d" } {
             title id={ (id) "-t" } { (title) }
             desc id={ (id) "-d" } { (description(series, quantity)) }
             @for value in y.ticks(9) {
                 @let at = n(down(value));
-                path.grid d={ "M" (LEFT) " " (at) "H" (RIGHT) } {}
-                text x=(LEFT - 8.0) y=(at) dy="4" text-anchor="end" { (tick_label(value)) }
+                path.grid d={ "M" (left) " " (at) "H" (right) } {}
+                text x=(left - 8.0) y=(at) dy="4" text-anchor="end" { (tick_label(value)) }
             }
             @if zero {
-                text x=(n(across(0))) y=(BOTTOM + 18.0) text-anchor="middle" { "0" }
-                path.axis d={ "M" (n(from - 7.0)) " " (BOTTOM + 5.0) "l4-10m3 10l4-10" } {}
+                text x=(n(across(0))) y=(bottom + 18.0) text-anchor="middle" { "0" }
+                path.axis d={ "M" (n(from - 7.0)) " " (bottom + 5.0) "l4-10m3 10l4-10" } {}
             }
-            @for value in x.iter().flat_map(|x| x.ticks(16)) {
+            @for value in x.iter().flat_map(|x| x.ticks(ticks)) {
                 @let at = n(across(value as u64));
-                path.grid d={ "M" (at) " " (TOP) "V" (BOTTOM) } {}
-                text x=(at) y=(BOTTOM + 18.0) text-anchor="middle" { (Bytes(value as u64)) }
+                path.grid d={ "M" (at) " " (TOP) "V" (bottom) } {}
+                text x=(at) y=(bottom + 18.0) text-anchor="middle" { (Bytes(value as u64)) }
             }
-            path.axis d={ "M" (LEFT) " " (TOP) "V" (BOTTOM) "H" (RIGHT) } {}
-            text.soft x=((LEFT + RIGHT) / 2.0) y=(HEIGHT - 8.0) text-anchor="middle" { "message size in bytes" }
-            text.soft transform={ "translate(14 " ((TOP + BOTTOM) / 2.0) ")rotate(-90)" } text-anchor="middle" {
+            path.axis d={ "M" (left) " " (TOP) "V" (bottom) "H" (right) } {}
+            text.soft x=((left + right) / 2.0) y=(height - 8.0) text-anchor="middle" { "message size in bytes" }
+            text.soft transform={ "translate(14 " ((TOP + bottom) / 2.0) ")rotate(-90)" } text-anchor="middle" {
                 (quantity.axis_title())
             }
             @for (at, one) in series.iter().enumerate() {
@@ -133,7 +136,10 @@ pub(crate) fn draw(id: &str, title: &str, series: &[Series], quantity: Quantity)
                         }
                         path class=(if point.marked { "mark open" } else { "mark" })
                             transform={ "translate(" (n(x)) " " (n(down(point.figure.value))) ")" } d=(symbol(at)) {
-                            title { (one.name) ", " (Bytes(point.bytes)) " bytes: " (describe(point, quantity)) }
+                            // Phones have no pointer that could rest on a symbol.
+                            @if canvas.is_wide() {
+                                title { (one.name) ", " (Bytes(point.bytes)) " bytes: " (describe(point, quantity)) }
+                            }
                         }
                     }
                 }

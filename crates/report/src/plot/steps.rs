@@ -9,14 +9,15 @@ use ombx_results::{
 };
 
 use crate::{
-    plot::svg::{n, polyline},
+    plot::{
+        canvas::Canvas,
+        svg::{n, polyline},
+    },
     runs::count,
 };
 
-const WIDTH: f64 = 960.0;
 const HEIGHT: f64 = 260.0;
 const LEFT: f64 = 66.0;
-const RIGHT: f64 = WIDTH - 18.0;
 const TOP: f64 = 14.0;
 const BOTTOM: f64 = HEIGHT - 40.0;
 /// Maximum number of points of a curve, and of lines of the table. More steps are joined.
@@ -30,7 +31,8 @@ pub(crate) fn draw(id: &str, bytes: u64, steps: &[Step]) -> Markup {
         return html! {};
     }
     html! {
-        (chart(id, bytes, steps))
+        div.wide { (Canvas::both(|canvas| chart(canvas, &canvas.id(id), bytes, steps))) }
+        (legend(steps))
         (table(steps))
     }
 }
@@ -43,36 +45,40 @@ fn figures(step: &Step) -> [f64; 3] {
     }
 }
 
-fn chart(id: &str, bytes: u64, steps: &[Step]) -> Markup {
+fn chart(canvas: Canvas, id: &str, bytes: u64, steps: &[Step]) -> Markup {
+    let right = canvas.width() - 18.0;
     let points = join_steps(steps, MOST_POINTS);
     let Some(y) = LogAxis::covering(points.iter().flat_map(|(_, step)| figures(step)), Ticks::Decimal) else {
         return html! {};
     };
     let unit = if bytes > 0 { "MB/s" } else { "µs" };
-    let across = |step: usize| LEFT + (RIGHT - LEFT) * (step - 1) as f64 / (steps.len() - 1) as f64;
+    let across = |step: usize| LEFT + (right - LEFT) * (step - 1) as f64 / (steps.len() - 1) as f64;
     let down = |value: f64| BOTTOM - y.position(value) * (BOTTOM - TOP);
     html! {
-        div.wide {
-            svg.plot.steps viewBox={ "0 0 " (WIDTH) " " (HEIGHT) } role="img" aria-labelledby={ (id) "-t" } {
+            svg class=(canvas.class()) viewBox={ "0 0 " (canvas.width()) " " (HEIGHT) } role="img" aria-labelledby={ (id) "-t" } {
                 title id={ (id) "-t" } {
                     "Minimum, mean and maximum " (unit) " of the links of each step at " (Bytes(bytes)) " bytes"
                 }
                 @for value in y.ticks(6) {
                     @let at = n(down(value));
-                    path.grid d={ "M" (LEFT) " " (at) "H" (RIGHT) } {}
+                    path.grid d={ "M" (LEFT) " " (at) "H" (right) } {}
                     text x=(LEFT - 8.0) y=(at) dy="4" text-anchor="end" { (tick_label(value)) }
                 }
-                path.axis d={ "M" (LEFT) " " (TOP) "V" (BOTTOM) "H" (RIGHT) } {}
+                path.axis d={ "M" (LEFT) " " (TOP) "V" (BOTTOM) "H" (right) } {}
                 text x=(n(LEFT)) y=(n(BOTTOM + 16.0)) text-anchor="middle" { "1" }
-                text x=(n(RIGHT)) y=(n(BOTTOM + 16.0)) text-anchor="middle" { (steps.len()) }
-                text.soft x=((LEFT + RIGHT) / 2.0) y=(HEIGHT - 8.0) text-anchor="middle" { "step" }
+                text x=(n(right)) y=(n(BOTTOM + 16.0)) text-anchor="middle" { (steps.len()) }
+                text.soft x=((LEFT + right) / 2.0) y=(HEIGHT - 8.0) text-anchor="middle" { "step" }
                 text.soft transform={ "translate(14 " ((TOP + BOTTOM) / 2.0) ")rotate(-90)" } text-anchor="middle" { (unit) }
                 @for (at, name) in NAMES.into_iter().enumerate() {
                     @let line: Vec<_> = points.iter().map(|(first, step)| (across(*first), down(figures(step)[at]))).collect();
                     g class={ "series s" (at) } { path.line d=(polyline(&line)) { title { (name) } } }
                 }
             }
-        }
+    }
+}
+
+fn legend(steps: &[Step]) -> Markup {
+    html! {
         ul.legend aria-label="Curves" {
             @for (at, name) in NAMES.into_iter().enumerate() {
                 li { svg class={ "series s" (at) } aria-hidden="true" viewBox="0 0 14 14" { path.line d="M0 7H14" {} } (name) }

@@ -3,26 +3,28 @@
 use std::collections::BTreeSet;
 
 use maud::{Markup, html};
+use ombx_core::trust;
 use ombx_results::{
     compare::{CaseComparison, Comparison, Side, SideInfo, Verdict},
     number::figure,
-    render::compare::{margin, summary, verdict},
+    render::{
+        compare::{margin, verdict},
+        title,
+    },
 };
 
 use crate::{
     plot::{
+        canvas::Canvas,
         label::shortened,
         svg::{n, symbol},
     },
-    runs::count,
+    runs::{count, of_bytes},
 };
 
-const WIDTH: f64 = 960.0;
-const LINE: f64 = 24.0;
 const TOP: f64 = 8.0;
 const CHARACTER: f64 = 7.4;
 const LONGEST_NAME: usize = 56;
-const RIGHT: f64 = WIDTH - 84.0;
 /// Maximum number of cases in the chart. The table has all.
 const MAX_DRAWN: usize = 40;
 /// Maximum number of cases for which the table is initially open.
@@ -46,30 +48,27 @@ pub(crate) fn section(comparison: &Comparison) -> Markup {
         rank(a).cmp(&rank(b)).then(b.change.estimate.abs().total_cmp(&a.change.estimate.abs()))
     });
     let names = [&comparison.base, &comparison.new].map(|side| side.label.as_str());
-    let title = format!("Time in {} against {}", names[1], names[0]);
+    let heading = format!("Time in {} against {}", names[1], names[0]);
     html! {
         section #comparison aria-labelledby="comparison-h" {
             h2 #comparison-h { "Comparison" }
             p { (names[0]) ": " b { (side(&comparison.base)) } ". " (names[1]) ": " b { (side(&comparison.new)) } "." }
-            p { (summary(comparison)) "." }
             p.soft {
                 "Each value is a launch. A case is worse or better if its interval lies beyond ±" (margin(comparison.margin))
                 " and the difference is significant among all cases. Intervals are not corrected for the number of cases."
             }
-            @if !comparison.notes.is_empty() {
-                ul.verdicts { @for note in &comparison.notes { li.is-doubt { (note.text) } } }
-            }
             @if !cases.is_empty() {
                 figure #comparison-changes {
                     figcaption {
-                        h3 { (title) }
+                        h3 { (heading) }
                         p {
                             "Hodges-Lehmann estimate of the difference in percent with its 90 % interval. More time is slower, for bandwidths too."
                             @if cases.len() > MAX_DRAWN { " The first " (MAX_DRAWN) " of " (cases.len()) " cases; the table has all." }
                         }
                     }
-                    div.wide role="group" aria-label={ (title) ", chart" } {
-                        (draw(&cases[..cases.len().min(MAX_DRAWN)], &title))
+                    div.wide role="group" aria-label={ (heading) ", chart" } {
+                        (Canvas::both(|canvas| draw(canvas, &cases[..cases.len().min(MAX_DRAWN)], &heading)))
+                        (symbols())
                     }
                 }
                 details.rows open[cases.len() <= MAX_OPEN] {
@@ -106,6 +105,13 @@ fn percent(fraction: f64) -> String {
     format!("{:+.1} %", fraction * 100.0).replace('-', "\u{2212}")
 }
 
+/// Returns the name of a case that people read: benchmark, axes and size.
+fn name(case: &CaseComparison) -> String {
+    let id = &case.id;
+    let size = id.bytes.map(|bytes| format!(" · {}", of_bytes(bytes)));
+    format!("{}{}", title(&id.bench, &id.axes, id.depth, id.pairs), size.unwrap_or_default())
+}
+
 fn interval(case: &CaseComparison) -> String {
     case.change.ci90.map_or("n/a".into(), |[low, high]| format!("{} .. {}", percent(low), percent(high)))
 }
@@ -123,46 +129,60 @@ fn extent(cases: &[&CaseComparison]) -> (f64, f64) {
     ((most / step).ceil() * step, step)
 }
 
-fn draw(cases: &[&CaseComparison], heading: &str) -> Markup {
+/// Draws one size. Names stand beside the lines, or above them on a phone.
+fn draw(canvas: Canvas, cases: &[&CaseComparison], heading: &str) -> Markup {
+    let (width, line) = (canvas.width(), canvas.pick(24.0, 42.0));
+    let (right, id) = (width - canvas.pick(84.0, 66.0), canvas.id("compare"));
     let (most, step) = extent(cases);
-    let longest = cases.iter().map(|case| case.id.key.chars().count()).max().unwrap_or(0);
-    let left = longest.min(LONGEST_NAME) as f64 * CHARACTER + 16.0;
-    let bottom = TOP + LINE * cases.len() as f64;
+    let longest = cases.iter().map(|case| name(case).chars().count()).max().unwrap_or(0);
+    let left = canvas.pick(longest.min(LONGEST_NAME) as f64 * CHARACTER + 16.0, 12.0);
+    let bottom = TOP + line * cases.len() as f64;
     let across = |fraction: f64| {
         let percent = (fraction * 100.0).clamp(-most, most);
-        left + 8.0 + (percent + most) / (2.0 * most) * (RIGHT - left - 16.0)
+        left + 8.0 + (percent + most) / (2.0 * most) * (right - left - 16.0)
     };
     let steps = (most / step).round() as i32;
     html! {
-        svg.plot viewBox={ "0 0 " (WIDTH) " " (n(bottom + 44.0)) } role="img" aria-labelledby="compare-t compare-d" {
-            title #compare-t { (heading) }
-            desc #compare-d {
-                @for case in cases { (case.id.key) ": " (percent(case.change.estimate)) ", " (case.verdict.name()) ". " }
+        svg class=(canvas.class()) viewBox={ "0 0 " (width) " " (n(bottom + 44.0)) } role="img" aria-labelledby={ (id) "-t " (id) "-d" } {
+            title id={ (id) "-t" } { (heading) }
+            desc id={ (id) "-d" } {
+                @for case in cases { (name(case)) ": " (percent(case.change.estimate)) ", " (case.verdict.name()) ". " }
             }
-            @for at in -steps..=steps {
+            @for at in (-steps..=steps).filter(|at| canvas.is_wide() || (at + steps) % 2 == steps % 2) {
                 @let value = f64::from(at) * step;
                 @let x = n(across(value / 100.0));
                 path class=(if at == 0 { "axis" } else { "grid" }) d={ "M" (x) " " (TOP) "V" (n(bottom)) } {}
                 text x=(x) y=(n(bottom + 17.0)) text-anchor="middle" { (format!("{value:+}").replace("+0", "0").replace('-', "\u{2212}")) }
             }
-            text.soft x=(n((left + RIGHT) / 2.0)) y=(n(bottom + 36.0)) text-anchor="middle" {
+            text.soft x=(n((left + right) / 2.0)) y=(n(bottom + 36.0)) text-anchor="middle" {
                 "difference of the time in %"
             }
             @for (at, case) in cases.iter().enumerate() {
-                @let y = n(TOP + LINE * (at as f64 + 0.5));
+                @let middle = TOP + line * (at as f64 + canvas.pick(0.5, 0.7));
+                @let y = n(middle);
                 @let (class, shape) = look(case);
-                text x=(n(left - 8.0)) y=(y) dy="4" text-anchor="end" { (shortened(&case.id.key, LONGEST_NAME)) }
+                @if canvas.is_wide() {
+                    text x=(n(left - 8.0)) y=(y) dy="4" text-anchor="end" { (shortened(&name(case), LONGEST_NAME)) }
+                } @else {
+                    text x=(n(left - 8.0)) y=(n(middle - 12.0)) { (shortened(&name(case), LONGEST_NAME)) }
+                }
                 g class={ "series " (class) } {
                     @if let Some([low, high]) = case.change.ci90 {
                         path.ci d={ "M" (n(across(low))) " " (y) "m0-3v6m0-3H" (n(across(high))) "m0-3v6" } {}
                     }
                     path.mark.open[shape == 0] transform={ "translate(" (n(across(case.change.estimate))) " " (y) ")" } d=(symbol(shape)) {
-                        title { (case.id.key) ": " (percent(case.change.estimate)) ", " (case.verdict.name()) ", 90 % interval " (interval(case)) }
+                        title { (name(case)) ": " (percent(case.change.estimate)) ", " (case.verdict.name()) ", 90 % interval " (interval(case)) }
                     }
                 }
-                text x=(n(RIGHT + 6.0)) y=(y) dy="4" { (percent(case.change.estimate)) }
+                text x=(n(right + 6.0)) y=(y) dy="4" { (percent(case.change.estimate)) }
             }
         }
+    }
+}
+
+/// Returns the legend of the chart.
+fn symbols() -> Markup {
+    html! {
         ul.legend aria-label="Symbols" {
             @for (class, shape, word) in [("s1", 4, "worse"), ("s0", 2, "better"), ("s2", 1, "same"), ("s6", 0, "inconclusive")] {
                 li { svg class={ "series " (class) } aria-hidden="true" viewBox="-7 -7 14 14" { path.mark.open[shape == 0] d=(symbol(shape)) {} } (word) }
@@ -188,9 +208,9 @@ fn finds(case: &CaseComparison) -> String {
 
 fn table(cases: &[&CaseComparison], comparison: &Comparison) -> Markup {
     let marks = |case: &CaseComparison| {
-        let codes: BTreeSet<&str> =
-            case.base.marks.iter().chain(&case.new.marks).map(String::as_str).collect();
-        codes.into_iter().collect::<Vec<_>>().join(", ").replace('_', " ")
+        let marks = case.base.marks.iter().chain(&case.new.marks);
+        let marks: BTreeSet<String> = marks.map(|code| trust::phrase(code)).collect();
+        marks.into_iter().collect::<Vec<_>>().join(", ")
     };
     let has_marks = cases.iter().any(|case| !marks(case).is_empty());
     html! {
@@ -204,7 +224,7 @@ fn table(cases: &[&CaseComparison], comparison: &Comparison) -> Markup {
                 tbody {
                     @for case in cases {
                         tr {
-                            th.word scope="row" { (case.id.key) }
+                            th.word scope="row" { (name(case)) }
                             @match &case.verdict {
                                 Verdict::Worse => td.word.is-bad { "worse" },
                                 Verdict::Better => td.word.is-good { "better" },

@@ -30,6 +30,8 @@ struct Sweep<'a> {
     parts: Vec<String>,
     points: Vec<Point>,
     bytes: Option<u64>,
+    /// Number of the case, which the sweeps of several runs share.
+    case: usize,
 }
 
 /// Returns the section, or `None` without figures.
@@ -63,6 +65,7 @@ pub(crate) fn section(runs: &RunList<'_>) -> Option<Markup> {
 fn sweeps<'a>(runs: &RunList<'a>) -> Vec<Sweep<'a>> {
     let mut found: Vec<Sweep<'a>> = Vec::new();
     let mut known: BTreeMap<(usize, String, &'static str), usize> = BTreeMap::new();
+    let mut cases: BTreeMap<String, usize> = BTreeMap::new();
     let several = runs.entries.iter().filter(|entry| !entry.is_sweep()).count() > 1;
     for (at, entry) in runs.entries.iter().enumerate() {
         for row in entry.rows().map(|numbered| numbered.row).filter(|row| !is_link(row)) {
@@ -73,7 +76,9 @@ fn sweeps<'a>(runs: &RunList<'a>) -> Vec<Sweep<'a>> {
                     if several {
                         parts.push(entry.name.clone());
                     }
+                    let next = cases.len();
                     found.push(Sweep {
+                        case: *cases.entry(heading(row)).or_insert(next),
                         quantity,
                         bench: &row.bench,
                         parts,
@@ -87,6 +92,8 @@ fn sweeps<'a>(runs: &RunList<'a>) -> Vec<Sweep<'a>> {
         }
     }
     found.iter_mut().for_each(|sweep| sweep.points.sort_by_key(|p| p.bytes));
+    // The sides of a comparison lie over each other in one chart.
+    found.sort_by_key(|sweep| sweep.case);
     found
 }
 

@@ -1,11 +1,11 @@
-//! Sweeps of `ombx links`: the verdict, and for each message size a heat map, a histogram, the steps, and the slowest links.
+//! Sweeps of `ombx links`: for each message size a heat map, the slowest links, a histogram, and the steps.
 
 use maud::{Markup, html};
 use ombx_core::unit::Bytes;
 use ombx_results::{
     file::RunOutcome,
     number::figure,
-    verdict::{self, Component, Conclusion, LinkSweep, LinkTimes, Verdict},
+    verdict::{self, Component, LinkSweep, LinkTimes, Sentence, Verdict},
 };
 
 use crate::{
@@ -56,21 +56,9 @@ impl LinkRun {
         LinkRun { run, sweep, verdict }
     }
 
-    /// Returns the conclusion of the verdict.
-    pub(crate) fn conclusion(&self) -> Conclusion {
-        self.verdict.conclusion()
-    }
-
     /// Returns the sentences of the verdict, each with its evidence.
-    pub(crate) fn sentences(&self) -> Vec<(Conclusion, String, Vec<String>)> {
-        let mut sentences: Vec<(Conclusion, String, Vec<String>)> = Vec::new();
-        for (conclusion, line) in self.verdict.lines(&self.sweep.hosts) {
-            match (line.strip_prefix("  "), sentences.last_mut()) {
-                (Some(evidence), Some((.., of))) => of.push(format!("{evidence}.")),
-                _ => sentences.push((conclusion, format!("{line}."), Vec::new())),
-            }
-        }
-        sentences
+    pub(crate) fn sentences(&self) -> Vec<Sentence> {
+        self.verdict.sentences(&self.sweep.hosts)
     }
 }
 
@@ -93,15 +81,7 @@ fn of_run(links: &LinkRun) -> Markup {
     let LinkRun { run, sweep, verdict } = links;
     let named: Vec<Component> = verdict.slow.iter().map(|slow| slow.component.clone()).collect();
     html! {
-        ul.verdicts {
-            @for (conclusion, sentence, evidence) in links.sentences() {
-                li class=[class_of(conclusion)] {
-                    b { (sentence) }
-                    @for evidence in evidence { br; (evidence) }
-                }
-            }
-        }
-        @for (size, times) in sweep.averaged().iter().enumerate() {
+        @for (size, times) in in_order(sweep.averaged(), verdict).iter().enumerate() {
             figure {
                 figcaption {
                     h3 { "Links at " (Bytes(times.bytes)) " bytes" }
@@ -113,20 +93,18 @@ fn of_run(links: &LinkRun) -> Markup {
                 }
                 (heat_map::draw(&format!("l{run}-{size}"), times, &sweep.hosts, &named))
                 @if let Some(table) = heat_map::table(times, &sweep.hosts) { (table) }
+                (slowest(sweep, times))
                 (histogram::draw(&format!("g{run}-{size}"), sweep, times))
                 (steps::draw(&format!("p{run}-{size}"), times.bytes, &sweep.steps(times.bytes)))
-                (slowest(sweep, times))
             }
         }
     }
 }
 
-fn class_of(conclusion: Conclusion) -> Option<&'static str> {
-    match conclusion {
-        Conclusion::Slow => Some("is-bad"),
-        Conclusion::Clear => Some("is-good"),
-        Conclusion::None => None,
-    }
+/// Returns the sizes in the order of maps: first those at which something is slow.
+fn in_order(mut sizes: Vec<LinkTimes>, verdict: &Verdict) -> Vec<LinkTimes> {
+    sizes.sort_by_key(|times| verdict.slow.iter().all(|slow| slow.bytes != times.bytes));
+    sizes
 }
 
 fn us(ns: f32) -> String {

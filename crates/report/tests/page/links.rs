@@ -36,11 +36,23 @@ fn the_heat_map_outlines_slow_links() {
     let outlines = html.split("class=\"outlines\"").nth(1).unwrap().split("</g>").next().unwrap();
     assert_eq!(outlines.matches("<rect").count(), 2, "both directions of the slow link");
     assert!(html.contains("rank 1 on n1 and rank 3 on n3: 2000.0"), "cells say what they are");
-    assert_eq!(html.matches("the link between n1 and n3 is slow").count(), 2, "attention and links");
-    assert!(html.find("is slow") < html.find("id=\"links\""));
+    assert_eq!(html.matches("The link between n1 and n3 is slow").count(), 1, "the answer is not repeated");
+    let evidence = "Evidence: n1-n3 2.00 x, against the median of 5 ordinary links (such as n0-n1, ";
+    assert!(html.find(evidence).is_some() && html.find(evidence) < html.find("id=\"links\""), "{html}");
     let shared = Mark::invalid("shared_cpu", "s", "a");
     let html = rendered(&[("l", &links(&[shared]))]);
-    assert!(html.contains("no verdict: ranks share CPUs") && !html.contains("is slow"));
+    assert!(html.contains("No verdict</span><div><p><b>Ranks share CPUs") && !html.contains("is slow"));
+}
+
+#[test]
+fn doubts_about_links_are_one_line_without_codes() {
+    let mark = Mark::caution("not_converged", "not converged (9%)", "raise --max-time");
+    let mut file = links(&[]);
+    file.runs[0].rows[..2].iter_mut().for_each(|row| row.trust.push(mark.clone()));
+    let html = rendered(&[("l", &file)]);
+    let line = "<summary>Doubts: 2 of 12 rows of links are marked: precision not reached (2).</summary>";
+    assert!(html.contains(line), "{html}");
+    assert!(html.contains(">n0 0 to n1 1, 1000000 bytes</a>") && !html.contains("not_converged"), "{html}");
 }
 
 #[test]

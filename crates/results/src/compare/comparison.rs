@@ -5,7 +5,7 @@ use std::{
     fmt,
 };
 
-use ombx_core::benchmark::Metric;
+use ombx_core::{benchmark::Metric, trust};
 
 use super::permutation::Design;
 
@@ -199,7 +199,7 @@ impl fmt::Display for Reason {
         match self {
             Reason::FewLaunches => write!(f, "fewer than {MIN_LAUNCHES} launches on a side"),
             Reason::MachineChanged => f.write_str("the machine changed between the sides"),
-            Reason::Marked(code) => write!(f, "marked {}", code.replace('_', " ")),
+            Reason::Marked(code) => write!(f, "spoiled by {}", trust::phrase(code)),
             Reason::SizeUnknown => f.write_str("differs, size unknown"),
             Reason::Chance => f.write_str("beyond the margin, but it could be chance"),
             Reason::Scatter => f.write_str("the launches scatter too much"),

@@ -1,11 +1,15 @@
 //! Comparison as text tables.
 
 mod json;
+mod markdown;
+mod sentence;
 mod summary;
+#[cfg(test)]
+mod tests;
 
 use std::io::{Result, Write};
 
-pub use self::{json::json, summary::summary};
+pub use self::{json::json, markdown::markdown, sentence::sentence, summary::summary};
 use super::{
     Paint,
     grid::{NO_VALUE, grid, interval, size},
@@ -46,10 +50,10 @@ pub fn table(out: &mut dyn Write, comparison: &Comparison, paint: Paint) -> Resu
         let text = format!("only in {}: {} ({}: {})", has.label, lost.key, not.label, lost.why);
         writeln!(out, "{}", plain(&text))?;
     }
-    for Note { code, text } in &comparison.notes {
-        writeln!(out, "{}: {}", code.replace('_', " "), plain(text))?;
+    for Note { text, .. } in &comparison.notes {
+        writeln!(out, "{}", plain(text))?;
     }
-    writeln!(out, "{}", plain(&summary(comparison)))
+    writeln!(out, "{}", plain(&sentence(comparison)))
 }
 
 /// Formats a fraction as a signed percentage: `+10.1%`.

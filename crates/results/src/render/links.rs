@@ -1,5 +1,9 @@
 //! Links as text: the verdict, and for each message size a heat map, a histogram, the steps, and the slowest links.
 
+pub(super) mod summary;
+#[cfg(test)]
+mod tests;
+
 use std::{
     collections::BTreeMap,
     io::{Result, Write},
@@ -15,6 +19,7 @@ use crate::{
 };
 use ombx_core::{
     result::{Measurement, Outcome, Run, Tally},
+    trust,
     unit::Bytes,
 };
 
@@ -34,8 +39,10 @@ pub struct Links {
     /// Whether each rank of one half is paired with a rank of the other half.
     between_halves: bool,
     troubles: BTreeMap<String, usize>,
-    /// Advice and number of rows by code of the mark.
+    /// Advice and number of rows by what the mark says.
     marks: BTreeMap<String, (String, usize)>,
+    /// Whether the advice of marks is printed. Otherwise one line counts them.
+    with_advice: bool,
 }
 
 impl Renderer for Links {
@@ -44,7 +51,8 @@ impl Renderer for Links {
             self.print(out)?;
             let mode = run.plan.get("links").map(String::as_str);
             let between_halves = matches!(mode, Some("bisection" | "halves"));
-            *self = Links { links: std::mem::take(&mut self.links), between_halves, ..Links::default() };
+            let (links, with_advice) = (std::mem::take(&mut self.links), self.with_advice);
+            *self = Links { links, between_halves, with_advice, ..Links::default() };
             writeln!(out, "{}", plain(&banner(run)))?;
         }
         self.links.begin(run);
@@ -61,8 +69,8 @@ impl Renderer for Links {
                 *self.troubles.entry(plain(&format!("FAILED {}: {why}", row.key))).or_default() += 1;
             }
         }
-        for notice in row.doubts() {
-            self.marks.entry(notice.code.clone()).or_insert_with(|| (notice.advice.clone(), 0)).1 += 1;
+        for mark in row.doubts() {
+            self.marks.entry(trust::phrase(&mark.code)).or_insert_with(|| (mark.advice.clone(), 0)).1 += 1;
         }
         self.links.add(row);
         Ok(())
@@ -87,6 +95,12 @@ impl Links {
         Links { links: LinkSweep::default().against(reference), ..Links::default() }
     }
 
+    /// Prints the advice of marks too, not only their number.
+    #[must_use]
+    pub fn with_advice(self) -> Links {
+        Links { with_advice: true, ..self }
+    }
+
     /// Prints the sweep once it has ended.
     fn print(&mut self, out: &mut dyn Write) -> Result<()> {
         let Some((outcome, rows)) = self.open.take() else { return Ok(()) };
@@ -103,16 +117,31 @@ impl Links {
         for (_, line) in verdict.lines(&self.links.hosts) {
             writeln!(out, "{}", plain(&line))?;
         }
+        for (what, count) in &self.troubles {
+            writeln!(out, "{what} ({})", row_count(*count))?;
+        }
         for times in &self.links.averaged() {
             self.size(out, times)?;
         }
-        for (what, count) in &self.troubles {
-            writeln!(out, "{what} ({count} rows)")?;
-        }
-        for (code, (advice, count)) in &self.marks {
-            writeln!(out, "{}", plain(&format!("{code}, {count} rows: {advice}")))?;
-        }
+        self.doubts(out)?;
         out.flush()
+    }
+
+    /// Prints the marks of rows: one line, or a line for each with its advice.
+    fn doubts(&self, out: &mut dyn Write) -> Result<()> {
+        if self.marks.is_empty() {
+            return Ok(());
+        }
+        if self.with_advice {
+            writeln!(out, "\ndoubts:")?;
+            for (what, (advice, count)) in &self.marks {
+                writeln!(out, "  {}", plain(&format!("{what}, {}: {advice}", row_count(*count))))?;
+            }
+            return Ok(());
+        }
+        let counts: Vec<String> =
+            self.marks.iter().map(|(what, (_, count))| format!("{what} ({})", row_count(*count))).collect();
+        writeln!(out, "\ndoubts: {}; -v says what to do", plain(&counts.join(", ")))
     }
 
     fn size(&self, out: &mut dyn Write, times: &LinkTimes) -> Result<()> {
@@ -233,126 +262,6 @@ impl Links {
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::render::LinksCsv;
-    use ombx_core::{
-        benchmark::{Metric, Work},
-        result::Mark,
-        stats::Summary,
-        team::Place,
-    };
-
-    /// Renders four hosts with one rank each: 1 ms for 1 MB, and 2 ms between ranks 1 and 3.
-    fn rendered(renderer: &mut dyn Renderer, trust: &[Mark]) -> String {
-        let golden = crate::golden();
-        let place = |at: u32| Place { host: format!("n{at}"), ..golden.run.places[0].clone() };
-        let run = Run { id: "r".into(), places: (0..4).map(place).collect(), ..golden.run.clone() };
-        let mut out = Vec::new();
-        launch(renderer, &mut out, &run, trust, 1.0);
-        String::from_utf8(out).unwrap()
-    }
-
-    /// Renders a launch with times that are this factor longer.
-    fn launch(renderer: &mut dyn Renderer, out: &mut Vec<u8>, run: &Run, trust: &[Mark], factor: f64) {
-        let golden = crate::golden();
-        renderer.run(out, run).unwrap();
-        for (from, to) in (0u32..4).flat_map(|a| (0u32..4).map(move |b| (a, b))).filter(|(a, b)| a != b) {
-            let ns = factor * if from.min(to) == 1 && from.max(to) == 3 { 2e6 } else { 1e6 };
-            let axes =
-                [("pattern", "semidirectional".into()), ("from", from.to_string()), ("to", to.to_string())];
-            let round = ("round", ((from + to) % 3).to_string());
-            let row = Measurement {
-                metric: Metric::Bandwidth,
-                bytes: Some(1_000_000),
-                axes: axes.into_iter().chain([round]).map(|(k, v)| (k.to_owned(), v)).collect(),
-                work: Some(Work { bytes: 2_000_000, ops: 2, legs: 2 }),
-                summary: Summary::of(&[ns; 10]),
-                trust: trust.to_vec(),
-                ..golden.rows[0].clone()
-            };
-            renderer.case(out, &row).unwrap();
-        }
-        renderer.end(out, RunOutcome::Complete, &Tally::default()).unwrap();
-    }
-
-    #[test]
-    fn launches_are_printed_once_with_the_median_of_each_link() {
-        let golden = crate::golden().run;
-        let run = |launch: u32| {
-            let options = [("launch", launch), ("launches", 3), ("randomize", launch)];
-            let mut plan = golden.plan.clone();
-            plan.extend(options.map(|(name, value)| (name.to_owned(), value.to_string())));
-            let place = |at: u32| Place { host: format!("n{at}"), ..golden.places[0].clone() };
-            Run { places: (0..4).map(place).collect(), plan, ..golden.clone() }
-        };
-        let (mut renderer, mut out) = (Links::default(), Vec::new());
-        for (number, factor) in [(1, 1.0), (2, 9.0), (3, 2.0)] {
-            assert!(!String::from_utf8_lossy(&out).contains("links, "), "only the last launch is printed");
-            launch(&mut renderer, &mut out, &run(number), &[], factor);
-        }
-        let text = String::from_utf8(out.clone()).unwrap();
-        assert_eq!((text.matches("verdict:").count(), text.matches("ombx ").count()), (1, 1), "{text}");
-        assert!(text.contains("averaged; each the median of 3 launches"), "{text}");
-        assert!(text.contains("fastest 2000.00 us (500.0 MB/s)"), "{text}");
-        renderer.finish(&mut out).unwrap();
-        assert_eq!(text.len(), out.len(), "nothing is left to print");
-        // A sweep of which a launch is missing is printed at the end.
-        let (mut renderer, mut out) = (Links::default(), Vec::new());
-        launch(&mut renderer, &mut out, &run(1), &[], 1.0);
-        renderer.finish(&mut out).unwrap();
-        assert!(String::from_utf8(out).unwrap().contains("fastest 1000.00 us (1000.0 MB/s)"));
-    }
-
-    #[test]
-    fn a_histogram_and_steps_show_known_figures() {
-        let text = rendered(&mut Links::default(), &[]);
-        let words = |line: &str| line.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
-        let lines: Vec<Vec<String>> = text.lines().map(words).collect();
-        let bar = "█".repeat(LONGEST_BAR);
-        let short = "█".repeat(LONGEST_BAR / 5);
-        for line in [
-            // Ranges from 1 to 2 ms: five links of 1 ms, one of 2 ms.
-            format!("1000.00 1189.21 840.9 1000.0 5 {bar}"),
-            "1189.21 1414.21 707.1 840.9 0".into(),
-            format!("1681.79 2000.00 500.0 594.6 1 {short}"),
-            // The lower ranks of round 1: from 0 to 1 and from 1 to 3.
-            "3 2 1000.00 1500.00 2000.00 500.0 750.0 1000.0".into(),
-        ] {
-            assert!(lines.contains(&words(&line)), "{line}\n{text}");
-        }
-        assert!(text.contains("histogram of 6 links:") && text.contains("same time, 6 steps:"), "{text}");
-    }
-
-    #[test]
-    fn the_map_and_the_verdict_show_the_slow_link() {
-        let text = rendered(&mut Links::default(), &[]);
-        assert!(text.contains("n1 1  · ·█\n"), "{text}");
-        assert!(text.contains("fastest 1000.00 us (1000.0 MB/s)"), "{text}");
-        assert!(text.contains("verdict: the link between n1 and n3 is slow"), "{text}");
-        assert_eq!(text.matches("verdict:").count(), 1, "{text}");
-        assert!(text.find("verdict:") < text.find("links, "), "the verdict comes first: {text}");
-        assert!(!text.contains("bisection"), "all pairs are no bisection: {text}");
-    }
-
-    #[test]
-    fn ranks_that_share_cpus_get_no_verdict() {
-        let notice = Mark::invalid("oversubscribed", "x", "y");
-        let text = rendered(&mut Links::default(), &[notice]);
-        assert!(text.contains("no verdict: ranks share CPUs"), "{text}");
-    }
-
-    #[test]
-    fn csv_has_a_line_for_each_direction() {
-        let text = rendered(&mut LinksCsv::default(), &[]);
-        assert_eq!(text.lines().count(), 13);
-        assert!(
-            text.lines()
-                .nth(1)
-                .unwrap()
-                .starts_with("r,0,1,n0,n1,semidirectional,1000000,,1,,ok,passed,10,1000,"),
-            "{text}"
-        );
-    }
+fn row_count(count: usize) -> String {
+    if count == 1 { "1 row".into() } else { format!("{count} rows") }
 }

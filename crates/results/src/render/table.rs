@@ -280,7 +280,7 @@ pub fn heading(row: &Measurement) -> String {
 }
 
 /// Joins what the rows of one table have in common.
-pub(super) fn title(bench: &str, axes: &BTreeMap<String, String>, depth: Option<u32>, pairs: u32) -> String {
+pub fn title(bench: &str, axes: &BTreeMap<String, String>, depth: Option<u32>, pairs: u32) -> String {
     let axes: Vec<String> = axes.iter().map(|(k, v)| format!("{k}={v}")).collect();
     let mut parts = vec![bench.to_owned()];
     if !axes.is_empty() {

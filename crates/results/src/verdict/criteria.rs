@@ -105,6 +105,16 @@ impl Expectation {
         matches!(self.limit, Limit::Latency(_))
     }
 
+    /// Returns the maximum time in microseconds.
+    pub(super) fn most_us(&self) -> Option<f64> {
+        if let Limit::Latency(ns) = self.limit { Some(ns / 1e3) } else { None }
+    }
+
+    /// Returns the minimum bandwidth in MB/s.
+    pub(super) fn least_mb_per_s(&self) -> Option<f64> {
+        if let Limit::Bandwidth(rate) = self.limit { Some(rate) } else { None }
+    }
+
     pub(super) fn judge(&self, sizes: &[LinkTimes], sweep: &LinkSweep, verdict: &mut Verdict) {
         let size = match self.limit {
             Limit::Latency(_) => sizes.iter().min_by_key(|times| times.bytes),
@@ -129,8 +139,10 @@ impl Expectation {
         let name = |l: &Link| format!("{} has {}", link_name([l.from, l.to], &sweep.hosts), figure(l));
         let (all, bytes) = (count(links.len(), "link"), Bytes(times.bytes));
         if missing == 0 {
-            let slowest = links.first().map_or(String::new(), |(l, _)| name(l));
-            verdict.met.push(format!("{self}: met by {all} at {bytes} bytes; the slowest, {slowest}"));
+            let slowest = links.first().map_or(String::new(), |(l, _)| {
+                format!("; the slowest has {} ({})", figure(l), link_name([l.from, l.to], &sweep.hosts))
+            });
+            verdict.met.push(format!("{self}: met by {all} at {bytes} bytes{slowest}"));
         } else {
             let mut named: Vec<String> = links[..missing].iter().take(NAMED).map(|(l, _)| name(l)).collect();
             if missing > NAMED {

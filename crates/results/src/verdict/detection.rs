@@ -29,6 +29,8 @@ const MAD_TO_SIGMA: f64 = 1.4826;
 const POWER: f64 = 1.645;
 /// Number of links that the evidence of a slow component lists.
 const EVIDENCE_LINKS: usize = 4;
+/// Number of ordinary links that it names.
+const TYPICAL_LINKS: usize = 3;
 
 /// Time of a link relative to its kind: the logarithm of its ratio to the median.
 #[derive(Debug, Clone, Copy)]
@@ -160,19 +162,21 @@ fn evidence(times: &LinkTimes, hosts: &Hosts, part: &Component, slow: &[(Compone
     let of_part = |l: &&Link| part.contains([l.from, l.to], hosts);
     let mut own: Vec<Link> = times.shortest.iter().filter(of_part).copied().collect();
     let kind = own.first().is_some_and(inside);
-    let ordinary: Vec<f64> = times
-        .shortest
-        .iter()
-        .filter(|l| inside(l) == kind && !slow.iter().any(|(part, _)| part.contains([l.from, l.to], hosts)))
-        .map(|l| f64::from(l.ns))
-        .collect();
-    let ordinary_ns = median(&ordinary);
+    let is_slow = |l: &Link| slow.iter().any(|(part, _)| part.contains([l.from, l.to], hosts));
+    let mut ordinary: Vec<&Link> =
+        times.shortest.iter().filter(|l| inside(l) == kind && !is_slow(l)).collect();
+    let ordinary_ns = median(&ordinary.iter().map(|l| f64::from(l.ns)).collect::<Vec<_>>());
+    ordinary.sort_by(|a, b| {
+        let apart = |l: &Link| (f64::from(l.ns) - ordinary_ns).abs();
+        apart(a).total_cmp(&apart(b))
+    });
     own.sort_by(|a, b| b.ns.total_cmp(&a.ns));
     let again = own.iter().any(|l| times.retested(l.from, l.to).is_some());
     let count = own.len();
     own.truncate(EVIDENCE_LINKS);
     let links = own.iter().map(|l| ([l.from, l.to], f64::from(l.ns) / ordinary_ns)).collect();
-    Evidence { links, count, ordinary: ordinary.len(), ordinary_ns, measured_again: again }
+    let typical = ordinary.iter().take(TYPICAL_LINKS).map(|l| [l.from, l.to]).collect();
+    Evidence { links, count, typical, ordinary: ordinary.len(), ordinary_ns, measured_again: again }
 }
 
 /// Slow parts of few hosts or ranks, found by [`search`].

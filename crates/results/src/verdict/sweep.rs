@@ -102,6 +102,16 @@ impl LinkSweep {
         Some(leg_bytes / f64::from(ns) * 1e3)
     }
 
+    /// Returns the smallest maximum time that the user expects at the smallest size, in microseconds.
+    pub fn most_latency_us(&self) -> Option<f64> {
+        self.expectations.iter().filter_map(Expectation::most_us).reduce(f64::min)
+    }
+
+    /// Returns the largest minimum bandwidth that the user expects at the largest size, in MB/s.
+    pub fn least_mb_per_s(&self) -> Option<f64> {
+        self.expectations.iter().filter_map(Expectation::least_mb_per_s).reduce(f64::max)
+    }
+
     /// Returns the times of all rows. Those of several launches are medians over the launches.
     pub fn times(&self) -> TimesBySize {
         median_over(&self.launches)
@@ -294,36 +304,56 @@ impl Verdict {
         }
     }
 
-    /// Returns the sentences of the verdict, each with the conclusion that it supports. Indented ones are evidence.
-    pub fn lines(&self, hosts: &Hosts) -> Vec<(Conclusion, String)> {
-        let mut lines = Vec::new();
+    /// Returns the sentences of the verdict, the most important first, each with its evidence.
+    pub fn sentences(&self, hosts: &Hosts) -> Vec<Sentence> {
+        let of =
+            |conclusion, text: &str| Sentence { conclusion, text: text.to_owned(), evidence: Vec::new() };
         if let Some(why) = &self.obstacle {
-            lines.push((Conclusion::None, format!("no verdict: {why}")));
-            return lines;
+            return vec![of(Conclusion::None, why)];
         }
-        let verdict = |sentence: &String| format!("verdict: {sentence}");
-        for slow in &self.slow {
-            lines.push((Conclusion::Slow, verdict(&slow.sentence(hosts))));
-            lines.push((Conclusion::Slow, format!("  evidence: {}", slow.evidence.sentence(hosts))));
-        }
-        lines.extend(self.missed.iter().map(|sentence| (Conclusion::Slow, verdict(sentence))));
-        lines.extend(self.met.iter().map(|sentence| (Conclusion::Clear, verdict(sentence))));
-        match (&self.doubt, &self.power) {
-            (Some(why), _) if !self.missed.is_empty() || !self.met.is_empty() => {
-                lines.push((Conclusion::None, format!("  not compared with each other: {why}")));
+        let slow = self.slow.iter().map(|slow| Sentence {
+            evidence: vec![slow.evidence.sentence(hosts)],
+            ..of(Conclusion::Slow, &slow.sentence(hosts))
+        });
+        let missed = self.missed.iter().map(|text| of(Conclusion::Slow, text));
+        let met = self.met.iter().map(|text| of(Conclusion::Clear, text));
+        let mut all: Vec<Sentence> = slow.chain(missed).chain(met).collect();
+        let demands = !self.missed.is_empty() || !self.met.is_empty();
+        match (&self.doubt, &self.power, all.last_mut()) {
+            (Some(why), _, Some(last)) if demands => {
+                last.evidence.push(format!("not compared with each other: {why}"));
             }
-            (Some(why), _) if self.slow.is_empty() => {
-                lines.push((Conclusion::None, format!("no verdict: {why}")));
-            }
-            (None, power) if self.slow.is_empty() => {
+            (Some(why), _, None) => all.push(of(Conclusion::None, why)),
+            (None, power, _) if self.slow.is_empty() => {
                 let power = power.as_ref().map_or(String::new(), |power| format!("; {power}"));
-                lines.push((Conclusion::Clear, verdict(&format!("no host, rank or link stands out{power}"))));
+                all.push(of(Conclusion::Clear, &format!("no host, rank or link stands out{power}")));
             }
-            (_, Some(power)) => lines.push((Conclusion::Slow, format!("  besides, {power}"))),
+            (_, Some(power), Some(last)) => last.evidence.push(format!("besides, {power}")),
             _ => {}
         }
-        lines
+        all
     }
+
+    /// Returns the lines of the verdict for a terminal, each with the conclusion that it supports. Evidence is indented.
+    pub fn lines(&self, hosts: &Hosts) -> Vec<(Conclusion, String)> {
+        let lines = |Sentence { conclusion, text, evidence }: Sentence| {
+            let start = if conclusion == Conclusion::None { "no verdict" } else { "verdict" };
+            let evidence = evidence.into_iter().map(|line| format!("  {line}"));
+            std::iter::once(format!("{start}: {text}")).chain(evidence).map(move |line| (conclusion, line))
+        };
+        self.sentences(hosts).into_iter().flat_map(lines).collect()
+    }
+}
+
+/// Sentence of a verdict.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Sentence {
+    /// Conclusion that it supports.
+    pub conclusion: Conclusion,
+    /// What is concluded; for [`Conclusion::None`], why nothing can be.
+    pub text: String,
+    /// What the sentence rests on.
+    pub evidence: Vec<String>,
 }
 
 #[cfg(test)]

@@ -190,7 +190,7 @@ impl Hosts {
     }
 
     /// Returns the name of a host by its number.
-    pub(super) fn name_of(&self, host: u32) -> &str {
+    pub fn name_of(&self, host: u32) -> &str {
         self.names.get(host as usize).map_or("?", String::as_str)
     }
 

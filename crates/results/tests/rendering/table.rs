@@ -165,7 +165,8 @@ fn notes_are_shown_on_request_only() {
     assert!(grid(&all)[2].ends_with(" governor powersave, bimodal"), "{all}");
     assert!(all.contains("  governor: set the governor"), "{all}");
     for text in [usual, all] {
-        let sum = "\n1 of 3 rows can be published; 2 not: bimodal (1), shared cpu (1)\n";
+        let sum =
+            "\n1 of 3 rows can be published; 2 not: ranks on the same CPU (1), samples in two groups (1)\n";
         assert!(text.ends_with(sum), "{text}");
     }
 }

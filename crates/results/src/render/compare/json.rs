@@ -19,7 +19,7 @@ pub fn json(comparison: &Comparison) -> Value {
         "margin": comparison.margin,
         "summary": {
             "cases": comparison.cases.len(), "worse": worse, "better": better, "same": same,
-            "inconclusive": inconclusive, "text": super::summary(comparison),
+            "inconclusive": inconclusive, "text": super::sentence(comparison),
         },
         "cases": comparison.cases.iter().map(case).collect::<Vec<_>>(),
         "unmatched": comparison.unmatched.iter().map(unmatched).collect::<Vec<_>>(),

@@ -1,4 +1,4 @@
-//! One line that sums up a comparison.
+//! Numbers of cases by verdict, and what would decide the others.
 
 use std::collections::BTreeSet;
 
@@ -20,14 +20,15 @@ pub fn summary(comparison: &Comparison) -> String {
 }
 
 /// Returns what would decide the undecided cases.
-fn advice(comparison: &Comparison) -> String {
+pub(super) fn advice(comparison: &Comparison) -> String {
     let undecided = || {
         comparison.cases.iter().filter_map(|case| match &case.verdict {
             Verdict::Inconclusive(reason) => Some((case, reason)),
             Verdict::Worse | Verdict::Better | Verdict::Same => None,
         })
     };
-    let is_marked = |reason: &Reason| matches!(reason, Reason::Marked(_));
+    // More launches decide nothing if those that exist say nothing.
+    let is_marked = |reason: &Reason| matches!(reason, Reason::Marked(_) | Reason::MachineChanged);
     let open: Vec<&CaseComparison> =
         undecided().filter(|(_, reason)| !is_marked(reason)).map(|(case, _)| case).collect();
     let marks: BTreeSet<&Reason> =

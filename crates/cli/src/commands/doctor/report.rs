@@ -1,0 +1,242 @@
+//! What was examined, in sentences, as JSON, and as a line for monitoring.
+
+use std::collections::BTreeMap;
+
+use ombx_core::{
+    result::Level,
+    system::{clock, host::Host},
+    team::Place,
+};
+use ombx_results::render::monitoring::{Figure, Status};
+use serde_json::{Value, json};
+
+use super::finding::Finding;
+use crate::launch::mpiexec;
+
+/// Maximum number of hosts that the text names.
+const NAMED_HOSTS: usize = 8;
+/// Default width of a line.
+pub(super) const WIDTH: usize = 78;
+
+/// What was examined, and the findings.
+#[derive(Default)]
+pub(super) struct Examination {
+    pub(super) launcher: Option<String>,
+    pub(super) ranks: Vec<Place>,
+    /// Number of ranks on this host.
+    pub(super) ranks_here: u32,
+    /// Findings, the most severe first.
+    pub(super) findings: Vec<Finding>,
+}
+
+/// Facts of this host.
+pub(super) struct Facts {
+    pub(super) clock: clock::Facts,
+    pub(super) host: Host,
+}
+
+impl Examination {
+    pub(super) fn json(&self, facts: &Facts) -> Value {
+        let findings: Vec<Value> = self
+            .findings
+            .iter()
+            .map(|Finding { mark, .. }| {
+                json!({"code": mark.code, "level": mark.level.name(), "what": mark.short, "advice": mark.advice})
+            })
+            .collect();
+        let clock = facts.clock;
+        json!({
+            "mpi": mpiexec::library(),
+            "launcher": self.launcher,
+            "ranks": self.ranks,
+            "clock": {"source": clock.source, "resolution_ns": clock.resolution_ns, "overhead_ns": clock.overhead_ns},
+            "findings": findings,
+        })
+    }
+
+    /// Returns the answer, then the findings by level, then what was examined, in lines of at most this width.
+    pub(super) fn sentences(&self, facts: &Facts, width: usize) -> String {
+        let mut text = format!("{}\n", self.answer());
+        for (level, title) in [
+            (Level::Invalid, "Figures would be wrong:"),
+            (Level::Caution, "Figures may be disturbed:"),
+            (Level::Note, "Good to know:"),
+        ] {
+            let of_level: Vec<&Finding> = self.of(level).collect();
+            if !of_level.is_empty() {
+                text += &format!("\n{title}\n");
+            }
+            for Finding { fact, remedy, .. } in of_level {
+                text += &wrapped(width, "  - ", &format!("{}.", capital(fact.trim_end_matches('.'))));
+                if let Some(remedy) = remedy {
+                    text += &wrapped(width, "    What to do: ", remedy);
+                }
+            }
+        }
+        text + "\n" + &wrapped(width, "Examined: ", &self.examined(facts))
+    }
+
+    /// Returns the status, a sentence and figures for monitoring.
+    pub(super) fn monitoring(&self, facts: &Facts) -> (Status, String, Vec<Figure>) {
+        let count = |level| self.of(level).count();
+        let status = match (count(Level::Invalid), count(Level::Caution)) {
+            (1.., _) => Status::Critical,
+            (0, 1..) => Status::Warning,
+            (0, 0) => Status::Ok,
+        };
+        let found = self.findings.iter().filter(|finding| finding.mark.level != Level::Note);
+        let found: Vec<&str> = found.map(|finding| finding.fact.as_str()).collect();
+        let text = if found.is_empty() { self.answer() } else { found.join("; ") };
+        let part = |label: &str, part: Option<f64>| part.map(|part| Figure::new(label, part * 100.0, "%"));
+        let mut figures = vec![
+            Figure::new("invalid", count(Level::Invalid) as f64, ""),
+            Figure::new("cautions", count(Level::Caution) as f64, ""),
+            Figure::new("notes", count(Level::Note) as f64, ""),
+            Figure::new("ranks", self.ranks.len() as f64, ""),
+            Figure::new("clock_reading", facts.clock.overhead_ns as f64 / 1e3, "us"),
+        ];
+        figures.extend(part("foreign_load", facts.host.foreign));
+        figures.extend(part("stolen", facts.host.stolen));
+        figures
+            .extend(facts.host.shared_free.map(|free| Figure::new("shared_memory_free", free as f64, "B")));
+        (status, text, figures)
+    }
+
+    fn of(&self, level: Level) -> impl Iterator<Item = &Finding> {
+        self.findings.iter().filter(move |finding| finding.mark.level == level)
+    }
+
+    fn answer(&self) -> String {
+        let things = |n: usize| if n == 1 { "1 thing".to_owned() } else { format!("{n} things") };
+        match (self.of(Level::Invalid).count(), self.of(Level::Caution).count()) {
+            (0, 0) => "This system is ready to measure.".into(),
+            (0, cautions) => {
+                format!("This system can measure, but {} may disturb the figures.", things(cautions))
+            }
+            (invalid, _) => {
+                format!("This system is not ready to measure: {} must be changed.", things(invalid))
+            }
+        }
+    }
+
+    fn examined(&self, Facts { clock, host }: &Facts) -> String {
+        let mut parts = vec![mpiexec::library()];
+        parts.extend(self.launcher.as_ref().map(|launcher| format!("ranks started by {launcher}")));
+        let mut hosts: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+        self.ranks.iter().for_each(|place| hosts.entry(&place.host).or_default().push(&place.cpus));
+        let named = hosts.iter().take(NAMED_HOSTS).map(|(host, cpus)| {
+            let ranks = if cpus.len() == 1 { "1 rank".into() } else { format!("{} ranks", cpus.len()) };
+            let mut cpus = cpus.clone();
+            cpus.dedup();
+            format!("{ranks} on {host} (CPUs {})", cpus.join(" and "))
+        });
+        parts.extend(named);
+        let more = hosts.len().saturating_sub(NAMED_HOSTS);
+        parts.extend((more > 0).then(|| format!("{more} more hosts")));
+        parts.push(format!("{} clock with {} ns per reading", clock.source, clock.overhead_ns));
+        parts.extend(
+            host.foreign.map(|part| format!("{:.0}% of the CPUs busy with other work", part * 100.0)),
+        );
+        format!("{}.", parts.join(", "))
+    }
+}
+
+fn capital(text: &str) -> String {
+    let mut characters = text.chars();
+    characters.next().map_or(String::new(), |first| first.to_uppercase().chain(characters).collect())
+}
+
+/// Returns a paragraph of lines, of which all but the first are indented as far as its start.
+fn wrapped(width: usize, start: &str, text: &str) -> String {
+    let mut lines = vec![start.trim_end().to_owned()];
+    let indent = if start.trim_start().starts_with('-') {
+        start.len()
+    } else {
+        start.len() - start.trim_start().len()
+    };
+    for word in text.split_whitespace() {
+        let last = lines.len() - 1;
+        if lines[last].chars().count() + 1 + word.chars().count() > width && lines[last].trim().len() > 1 {
+            lines.push(" ".repeat(indent) + word);
+        } else {
+            lines[last] += &format!(" {word}");
+        }
+    }
+    lines.join("\n") + "\n"
+}
+
+#[cfg(test)]
+mod tests {
+    use ombx_core::result::Mark;
+
+    use super::*;
+
+    fn facts() -> Facts {
+        let clock = clock::Facts { source: "tsc", resolution_ns: 1, overhead_ns: 9 };
+        Facts { clock, host: Host { foreign: Some(0.25), ..Host::default() } }
+    }
+
+    fn with(findings: Vec<Finding>) -> Examination {
+        let place = |cpus: &str| Place { host: "n1".into(), cpus: cpus.into(), online: 2, governor: None };
+        let ranks = vec![place("0"), place("1")];
+        Examination { launcher: Some("mpiexec".into()), ranks, ranks_here: 2, findings }
+    }
+
+    fn load() -> Finding {
+        Finding::of_mark(Mark::caution(
+            "foreign_load",
+            "25% of the CPUs are busy",
+            "other processes run here: wait",
+        ))
+    }
+
+    fn debug() -> Finding {
+        Finding::of_advice(Mark::invalid(
+            "debug_build",
+            "debug build",
+            "this is a debug build: build with --release",
+        ))
+    }
+
+    fn error() -> Finding {
+        Finding::of_error(Mark::invalid(
+            "launcher",
+            "cannot start ranks",
+            "mpiexec failed; its last line is: no host",
+        ))
+    }
+
+    #[test]
+    fn findings_are_sentences_after_the_answer() {
+        let text = with(vec![debug(), error(), load()]).sentences(&facts(), WIDTH);
+        let expected = "This system is not ready to measure: 2 things must be changed.\n\nFigures would be wrong:\n\
+                        \x20 - This is a debug build.\n    What to do: build with --release\n\
+                        \x20 - Mpiexec failed; its last line is: no host.\n\nFigures may be disturbed:\n\
+                        \x20 - 25% of the CPUs are busy: other processes run here.\n    What to do: wait\n\n";
+        assert!(text.starts_with(expected), "{text}");
+        assert!(text.contains("2 ranks on n1 (CPUs 0 and 1), tsc clock with 9 ns per reading"), "{text}");
+        assert!(!text.contains("debug_build") && !text.contains("foreign_load"), "{text}");
+        assert!(text.lines().all(|line| line.chars().count() <= WIDTH), "{text}");
+        assert!(
+            with(vec![])
+                .sentences(&facts(), WIDTH)
+                .starts_with("This system is ready to measure.\n\nExamined: ")
+        );
+    }
+
+    #[test]
+    fn the_status_for_monitoring_is_that_of_the_worst_finding() {
+        let status = |findings| with(findings).monitoring(&facts());
+        let note = Finding::of_advice(Mark::note("governor", "g", "CPUs change frequency: set the governor"));
+        let (ok, text, figures) = status(vec![note]);
+        assert_eq!((ok, text.as_str()), (Status::Ok, "This system is ready to measure."));
+        assert!(figures.contains(&Figure::new("foreign_load", 25.0, "%")), "{figures:?}");
+        assert!(figures.contains(&Figure::new("notes", 1.0, "")), "{figures:?}");
+        let (warning, text, _) = status(vec![load()]);
+        assert_eq!(
+            (warning, text.as_str()),
+            (Status::Warning, "25% of the CPUs are busy: other processes run here")
+        );
+        assert_eq!(status(vec![debug(), load()]).0, Status::Critical);
+    }
+}

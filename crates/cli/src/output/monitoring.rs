@@ -1,0 +1,87 @@
+//! The line for monitoring systems: exactly one, also if the command fails.
+
+use std::{
+    ffi::OsString,
+    sync::atomic::{AtomicBool, Ordering},
+};
+
+use ombx_core::error::{Error, Kind, Result};
+use ombx_results::render::monitoring::{Figure, Status, line};
+
+use super::stdout;
+use crate::{arguments::role, launch::detection};
+
+/// Value of `--format`.
+const FORMAT: &str = "nagios";
+/// Commands that have this format.
+const SERVICES: [&str; 2] = ["doctor", "links"];
+
+/// Whether the line was printed.
+static PRINTED: AtomicBool = AtomicBool::new(false);
+
+/// Returns the command of a command line that asks for the line; `None` in processes that a job has started.
+pub(crate) fn service(words: &[OsString]) -> Option<&'static str> {
+    let service = SERVICES.into_iter().find(|service| words.get(1).is_some_and(|word| word == service))?;
+    let wanted = words.windows(2).any(|pair| pair[0] == "--format" && pair[1] == FORMAT)
+        || words.iter().any(|word| word.to_str() == Some(&format!("--format={FORMAT}")));
+    let is_child = words.iter().any(|word| word == role::RELAY);
+    (wanted && !is_child).then_some(service)
+}
+
+/// Notes that the line was printed.
+pub(crate) fn printed() {
+    PRINTED.store(true, Ordering::Relaxed);
+}
+
+/// Prints the line and returns the exit code.
+pub(crate) fn print(service: &str, status: Status, text: &str, figures: &[Figure]) -> Result<u8> {
+    printed();
+    stdout::print(line(service, status, text, figures)).map(|_| status.code())
+}
+
+/// Prints the line of a command that has not printed it, and returns the exit code.
+pub(crate) fn conclude(service: &str, ended: Result<u8>) -> u8 {
+    let printed = PRINTED.load(Ordering::Relaxed);
+    let (status, text) = match ended {
+        // Help and version have no line either.
+        Ok(code) if printed || code == 0 => return code,
+        Ok(_) => (Status::Unknown, "not complete: see the messages on standard error".to_owned()),
+        Err(error) => (status_of(&error), error.to_string()),
+    };
+    match (detection::is_first_process(), printed) {
+        (true, false) => print(service, status, &text, &[]).unwrap_or(status.code()),
+        (true, true) => {
+            stderr_line!("ombx: {}", crate::stderr::printable(&text));
+            status.code()
+        }
+        (false, _) => status.code(),
+    }
+}
+
+/// Returns the status of a failure: a mistake says nothing about the system.
+fn status_of(error: &Error) -> Status {
+    match error.kind() {
+        Kind::Fabric | Kind::Payload => Status::Critical,
+        Kind::Usage | Kind::Unsupported | Kind::Storage => Status::Unknown,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_format_is_found_in_the_words() {
+        let of = |line: &str| service(&line.split(' ').map(OsString::from).collect::<Vec<_>>());
+        assert_eq!(of("ombx links -n 2 --format nagios"), Some("links"));
+        assert_eq!(of("ombx doctor --format=nagios"), Some("doctor"));
+        for other in [
+            "ombx links --format json",
+            "ombx run nagios --format",
+            "ombx run x --format nagios",
+            "ombx links --relay=records --format nagios",
+        ] {
+            assert_eq!(of(other), None, "{other}");
+        }
+    }
+}

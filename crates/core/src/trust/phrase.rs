@@ -1,0 +1,60 @@
+//! Marks in words: what a mark of each code says, for lists that count marks.
+
+/// Returns what a mark says, as a noun: `ranks that waited for a CPU`. Codes of other programs are their own words.
+pub fn phrase(code: &str) -> String {
+    let known = match code {
+        "autocorrelated" => "samples that depend on each other",
+        "below_one_way" => "broadcasts faster than one message",
+        "bimodal" => "samples in two groups",
+        "clock" => "a coarse clock",
+        "clock_cost" => "a costly reading of the clock",
+        "clocks_apart" => "clocks that differ",
+        "crowded" | "oversubscribed" => "more ranks than CPUs",
+        "crowded_threads" => "more threads than CPUs",
+        "debug_build" => "a debug build of ombx",
+        "failed" => "a failure",
+        "few_launches" => "fewer than 6 launches",
+        "governor" => "CPUs that change their frequency",
+        "idle_ranks" => "idle ranks",
+        "late_starts" => "late starts",
+        "launch_modes" => "launches in two groups",
+        "launches_drift" => "launches that drift",
+        "no_interval" => "no interval",
+        "not_converged" => "precision not reached",
+        "one_byte" => "1 byte instead of 0",
+        "preempted" => "preempted ranks",
+        "shared_cpu" => "ranks on the same CPU",
+        "starts_apart" => "pairs that started apart",
+        "stolen" => "CPU time taken by the hypervisor",
+        "strangers" => "foreign connections",
+        "thread_multiple" => "locks for threads",
+        "unbound" => "ranks that are not bound",
+        "unverified" => "data that was not checked",
+        "waited" => "ranks that waited for a CPU",
+        "wrong_data" => "wrong data",
+        _ => return code.replace('_', " "),
+    };
+    known.to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Returns the codes of the tables in the reference of marks.
+    fn documented() -> Vec<String> {
+        let page = include_str!("../../../../docs/reference/marks.md");
+        let rows = page.lines().filter(|line| line.starts_with("| `"));
+        rows.map(|row| row.split('`').nth(1).unwrap().to_owned()).collect()
+    }
+
+    #[test]
+    fn every_documented_mark_has_words() {
+        let codes = documented();
+        assert!(codes.len() > 20, "{codes:?}");
+        for code in codes {
+            assert!(!phrase(&code).contains('_') && phrase(&code) != code, "{code}");
+        }
+        assert_eq!(phrase("of_another_program"), "of another program");
+    }
+}

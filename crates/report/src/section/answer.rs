@@ -1,0 +1,199 @@
+//! The answer, which is read first: wrong data, failures, incomplete runs, verdicts on links, the comparison, or main figures.
+//! Everything that casts doubt on it is one line that unfolds.
+
+use std::collections::BTreeMap;
+
+use maud::{Markup, html};
+use ombx_core::{
+    benchmark::{Metric, payload::Check},
+    result::{Measurement, Outcome},
+};
+use ombx_results::{
+    compare::{Comparison, Counts},
+    file::RunOutcome,
+    number::Decimals,
+    render::{compare::sentence, heading},
+    verdict::Conclusion,
+};
+
+use super::{
+    doubts,
+    finding::{Finding, by_sentence, list, with_run},
+};
+use crate::{
+    runs::{RunEntry, RunList, count, is_link, is_ok, of_bytes},
+    section::links::LinkRun,
+};
+
+/// Maximum number of series with a main figure.
+const MAX_FIGURES: usize = 8;
+
+pub(crate) fn section(runs: &RunList<'_>, links: &[LinkRun], comparison: Option<&Comparison>) -> Markup {
+    let mut findings = failures(runs);
+    findings.extend(incomplete(runs));
+    findings.extend(comparison.map(compared).unwrap_or_default());
+    findings.extend(links.iter().flat_map(|links| verdicts(runs, links)));
+    let figures = if comparison.is_none() { main_figures(runs) } else { Vec::new() };
+    html! {
+        section #answer aria-labelledby="answer-h" {
+            h2 #answer-h { "Answer" }
+            @if !findings.is_empty() { (list(runs, &findings)) }
+            @if !figures.is_empty() {
+                dl.facts {
+                    @for (name, figure) in figures.iter().take(MAX_FIGURES) { div { dt { (name) } dd { (figure) } } }
+                }
+                @if figures.len() > MAX_FIGURES { p.soft { "The charts show " (figures.len() - MAX_FIGURES) " more series." } }
+            }
+            (tally(runs))
+            (doubts::fold(runs, comparison))
+        }
+    }
+}
+
+/// Returns one line with the number of launches and rows. Rows without figures are named if there are some.
+fn tally(runs: &RunList<'_>) -> Markup {
+    let tally = runs.tally();
+    let measured = tally.cases - tally.skipped - tally.failed - tally.corrupt;
+    let others = [
+        ("wrong data", tally.corrupt, "is-bad"),
+        ("failed", tally.failed, "is-bad"),
+        ("skipped", tally.skipped, "is-doubt"),
+    ];
+    html! {
+        p.tally {
+            @if let Some((noun, text)) = launches(runs) { span { b { (text) } " " (noun) } " " }
+            span { b { (tally.cases) } (if tally.cases == 1 { " row" } else { " rows" }) } " "
+            span { b { (measured) } " measured" }
+            @for (what, n, class) in others.into_iter().filter(|(_, n, _)| *n > 0) { " " span.(class) { b { (n) } " " (what) } }
+        }
+    }
+}
+
+/// Returns the number of launches of each run, or the smallest and the largest, with its noun; `None` without benchmarks.
+fn launches(runs: &RunList<'_>) -> Option<(&'static str, String)> {
+    let each = || runs.entries.iter().filter(|entry| !entry.is_sweep()).map(RunEntry::launches);
+    let (low, high) = (each().min()?, each().max()?);
+    let text = if low == high { low.to_string() } else { format!("{low} to {high}") };
+    Some((if high == 1 { "launch" } else { "launches" }, text))
+}
+
+/// Returns the main figure of each series: the time of the smallest message, or the largest bandwidth.
+fn main_figures(runs: &RunList<'_>) -> Vec<(String, String)> {
+    let mut places: BTreeMap<(usize, String), usize> = BTreeMap::new();
+    let mut series: Vec<(usize, &Measurement)> = Vec::new();
+    for (at, entry) in runs.entries.iter().enumerate() {
+        let rows = entry.rows().map(|numbered| numbered.row);
+        for row in rows.filter(|row| is_ok(row) && !is_link(row) && row.headline().is_some()) {
+            let place = *places.entry((at, heading(row))).or_insert_with(|| {
+                series.push((at, row));
+                series.len() - 1
+            });
+            let (_, first) = &mut series[place];
+            if is_before(row, first) {
+                *first = row;
+            }
+        }
+    }
+    let text = |(run, row): (usize, &Measurement)| {
+        let figure = row.headline()?;
+        let decimals = Decimals::of(figure.value, figure.ci95);
+        let unit = row.metric.unit().replace("us", "µs");
+        let mut text = format!("{} {unit}", decimals.format(figure.value));
+        if let Some([low, high]) = figure.ci95 {
+            text += &format!(" ({} to {})", decimals.format(low), decimals.format(high));
+        }
+        if let Some(bytes) = row.bytes {
+            text += &format!(" for {}", of_bytes(bytes));
+        }
+        let name = if runs.entries.len() > 1 { with_run(runs, run, &heading(row)) } else { heading(row) };
+        Some((name, text))
+    };
+    series.into_iter().filter_map(text).collect()
+}
+
+/// Returns whether a row has the main figure of its series rather than another row.
+fn is_before(row: &Measurement, other: &Measurement) -> bool {
+    let rate = |row: &Measurement| row.headline().map_or(0.0, |figure| figure.value);
+    match row.metric {
+        Metric::Latency => row.bytes < other.bytes,
+        Metric::Bandwidth => rate(row) > rate(other),
+    }
+}
+
+fn failures(runs: &RunList<'_>) -> Vec<Finding> {
+    let wrong = by_sentence(runs, |r| match &r.row.check {
+        Check::Failed(mismatch) => Some(format!("Data arrived wrong: {mismatch}.")),
+        _ => None,
+    });
+    let failed = by_sentence(runs, |r| match (&r.row.check, &r.row.outcome) {
+        (Check::Failed(_), _) => None,
+        (_, Outcome::Failed(why)) => Some(format!("Failed: {why}.")),
+        _ => None,
+    });
+    let advice = "The charts leave out these rows: their figures do not measure a correct transfer.";
+    let wrong = wrong
+        .into_iter()
+        .map(|(what, rows)| Finding::new("is-bad", "Wrong data", what).more(advice).rows(rows));
+    let failed = failed.into_iter().map(|(what, rows)| Finding::new("is-bad", "Failed", what).rows(rows));
+    wrong.chain(failed).collect()
+}
+
+/// Runs that did not complete.
+fn incomplete(runs: &RunList<'_>) -> Vec<Finding> {
+    let finding = |entry: &RunEntry<'_>| {
+        let after = format!("{} after {}", entry.name, count(entry.run.rows.len(), "row"));
+        let (badge, why, advice) = match (entry.cut_off, entry.run.end, entry.outcome()) {
+            (true, ..) => {
+                ("Cut off", "the file ends inside a record.", "The page shows all rows before that record.")
+            }
+            (_, None, _) => (
+                "No end",
+                "the run has no end record.",
+                "It was killed, or its file was copied before it ended.",
+            ),
+            (_, _, RunOutcome::Broken) => ("Not complete", "a rank, a launcher or a connection failed.", ""),
+            (_, _, RunOutcome::Interrupted) => {
+                ("Not complete", "interrupted.", "The page shows all rows measured before.")
+            }
+            (_, _, RunOutcome::Complete) => return None,
+        };
+        Some(Finding::new("is-bad", badge, format!("{after}: {why}")).more(advice))
+    };
+    runs.entries.iter().filter_map(finding).collect()
+}
+
+/// Returns the sentences of a verdict with their evidence.
+fn verdicts(runs: &RunList<'_>, links: &LinkRun) -> Vec<Finding> {
+    let finding = |(at, sentence): (usize, ombx_results::verdict::Sentence)| {
+        let (class, badge) = match sentence.conclusion {
+            Conclusion::Slow => ("is-bad", "Slow"),
+            Conclusion::Clear => ("is-good", "Links"),
+            Conclusion::None => ("", "No verdict"),
+        };
+        let what = if at == 0 { with_run(runs, links.run, &sentence.text) } else { sentence.text };
+        let evidence = sentence.evidence.into_iter().map(|text| as_sentence(&text));
+        evidence.fold(Finding::new(class, badge, as_sentence(&what)), Finding::more)
+    };
+    links.sentences().into_iter().enumerate().map(finding).collect()
+}
+
+/// Returns a clause as a sentence. Names of hosts and files keep their letters.
+fn as_sentence(clause: &str) -> String {
+    let starts = ["the ", "host ", "no ", "evidence", "besides", "not ", "links ", "ranks "];
+    let mut text = clause.to_owned();
+    if starts.iter().any(|start| clause.starts_with(start)) {
+        text[..1].make_ascii_uppercase();
+    }
+    text + "."
+}
+
+fn compared(comparison: &Comparison) -> Vec<Finding> {
+    let Counts { worse, better, inconclusive, .. } = comparison.counts();
+    let (class, badge) = match (worse + comparison.broken.len(), better, inconclusive) {
+        (1.., ..) => ("is-bad", "Worse"),
+        (0, 1.., _) => ("is-good", "Better"),
+        (0, 0, 1..) => ("is-doubt", "Undecided"),
+        (0, 0, 0) => ("is-good", "Same"),
+    };
+    vec![Finding::new(class, badge, format!("{}.", sentence(comparison)))]
+}

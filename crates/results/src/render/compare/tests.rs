@@ -1,0 +1,110 @@
+//! The answer of a comparison and its Markdown, for cases with known factors.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use ombx_core::benchmark::Metric;
+
+use super::*;
+use crate::compare::Change;
+
+/// Returns a case of this size whose time changed to this factor, with an interval of 5 % around it.
+fn case(bench: &str, bytes: u64, factor: f64, verdict: Verdict) -> CaseComparison {
+    let level = |median: f64| LaunchMedians { median, launches: vec![median; 6], marks: BTreeSet::new() };
+    CaseComparison {
+        id: CaseId {
+            bench: bench.into(),
+            key: format!("{bench}/bytes={bytes}"),
+            metric: Metric::Latency,
+            unit: "us",
+            bytes: Some(bytes),
+            depth: None,
+            pairs: 1,
+            axes: BTreeMap::new(),
+        },
+        base: level(1.0),
+        new: level(factor),
+        change: Change { estimate: factor - 1.0, ci90: Some([factor / 1.05 - 1.0, factor * 1.05 - 1.0]) },
+        p_adjusted: Some(0.01),
+        power: None,
+        verdict,
+    }
+}
+
+fn of(cases: Vec<CaseComparison>) -> Comparison {
+    let side = |label: &str| SideInfo {
+        label: label.into(),
+        name: format!("{label}.jsonl"),
+        runs: vec!["r".into()],
+        launches: 6,
+        libraries: BTreeSet::from(["MPI".into()]),
+    };
+    Comparison {
+        base: side("A"),
+        new: side("B"),
+        margin: 0.05,
+        cases,
+        unmatched: Vec::new(),
+        broken: Vec::new(),
+        notes: Vec::new(),
+    }
+}
+
+fn same(bytes: u64) -> CaseComparison {
+    case("p2p.latency", bytes, 1.0, Verdict::Same)
+}
+
+#[test]
+fn one_case_has_its_factor_and_interval() {
+    let mut cases = vec![case("p2p.latency", 8, 1.0 / 1.08, Verdict::Better)];
+    cases.extend((0..21).map(|at| same(16 << at)));
+    cases.push(case("p2p.latency", 64, 1.1, Verdict::Inconclusive(Reason::Scatter)));
+    assert_eq!(
+        sentence(&of(cases)),
+        "B is 1.08 times faster than A (1.03 to 1.13) for 8 bytes; same within 5% in 21 of 23 cases; \
+         undecided in 1 of 23 cases: 6 launches a side would decide it"
+    );
+    let slower = of(vec![case("p2p.latency", 8, 2.0, Verdict::Worse)]);
+    assert_eq!(sentence(&slower), "B is 2.00 times slower than A (1.90 to 2.10) for 8 bytes");
+}
+
+#[test]
+fn several_cases_have_the_range_of_factors_and_the_largest_one() {
+    let cases = vec![
+        case("p2p.bw", 64, 2.0, Verdict::Worse),
+        case("p2p.latency", 8, 1.5, Verdict::Worse),
+        case("p2p.latency", 64, 0.1, Verdict::Better),
+        same(128),
+    ];
+    assert_eq!(
+        sentence(&of(cases)),
+        "B is 1.50 to 2.00 times slower than A in 2 of 4 cases, most for 64 bytes of p2p.bw (1.90 to 2.10); \
+         it is 10.0 times faster than A (9.52 to 10.5) for 64 bytes of p2p.latency; same within 5% in 1 of 4 cases"
+    );
+}
+
+#[test]
+fn sides_that_do_not_differ_are_the_same() {
+    assert_eq!(sentence(&of(vec![same(8), same(16)])), "B and A are the same within 5% in both cases");
+    let mut broken = of(vec![same(8)]);
+    broken.broken.push(("p2p.bw/bytes=8".into(), "MPI_ERR".into()));
+    assert_eq!(sentence(&broken), "1 case failed only in B; B and A are the same within 5% in the only case");
+}
+
+#[test]
+fn markdown_has_the_answer_and_a_line_for_each_case() {
+    let mut comparison = of(vec![case("p2p.latency", 8, 2.0, Verdict::Worse), same(16)]);
+    comparison.base.name = "a|b_c.jsonl".into();
+    comparison.notes.push(Note { code: "library", text: "library: base x, new y".into() });
+    let text = markdown(&comparison);
+    let lines: Vec<&str> = text.lines().collect();
+    assert_eq!(
+        lines[0],
+        "**B is 2.00 times slower than A (1.90 to 2.10) for 8 bytes; same within 5% in 1 of 2 cases.**"
+    );
+    assert_eq!(lines[2], "- A: a\\|b\\_c.jsonl · 6 launches · MPI");
+    assert_eq!(lines[5], "| case | bytes | A | B | unit | time | 90% interval | verdict |");
+    assert_eq!(lines[7], "| p2p.latency | 8 | 1.000 | 2.000 | us | +100.0% | +90.5% .. +110.0% | worse |");
+    assert_eq!(lines[10], "- library: base x, new y");
+    assert!([5, 7, 8].iter().all(|at| lines[*at].matches(" | ").count() == 7), "{text}");
+    assert!(text.ends_with("new y\n"));
+}

@@ -1,0 +1,208 @@
+//! Links of four hosts, of which one link is slow, in every form.
+
+use serde_json::Value;
+
+use super::*;
+use crate::{
+    render::{LinksCsv, LinksForm, LinksSummary, links_status, monitoring::Status},
+    verdict::Verdict,
+};
+use ombx_core::{
+    benchmark::{Metric, Work},
+    result::Mark,
+    stats::Summary,
+    team::Place,
+};
+
+/// Renders four hosts with one rank each: 1 ms for 1 MB, and 2 ms between ranks 1 and 3.
+fn rendered(renderer: &mut dyn Renderer, trust: &[Mark]) -> String {
+    let golden = crate::golden();
+    let place = |at: u32| Place { host: format!("n{at}"), ..golden.run.places[0].clone() };
+    let run = Run { id: "r".into(), places: (0..4).map(place).collect(), ..golden.run.clone() };
+    let mut out = Vec::new();
+    launch(renderer, &mut out, &run, trust, 1.0);
+    renderer.finish(&mut out).unwrap();
+    String::from_utf8(out).unwrap()
+}
+
+/// Renders a launch with times that are this factor longer.
+fn launch(renderer: &mut dyn Renderer, out: &mut Vec<u8>, run: &Run, trust: &[Mark], factor: f64) {
+    let golden = crate::golden();
+    renderer.run(out, run).unwrap();
+    for (from, to) in (0u32..4).flat_map(|a| (0u32..4).map(move |b| (a, b))).filter(|(a, b)| a != b) {
+        let ns = factor * if from.min(to) == 1 && from.max(to) == 3 { 2e6 } else { 1e6 };
+        let axes =
+            [("pattern", "semidirectional".into()), ("from", from.to_string()), ("to", to.to_string())];
+        let round = ("round", ((from + to) % 3).to_string());
+        let row = Measurement {
+            metric: Metric::Bandwidth,
+            bytes: Some(1_000_000),
+            axes: axes.into_iter().chain([round]).map(|(k, v)| (k.to_owned(), v)).collect(),
+            work: Some(Work { bytes: 2_000_000, ops: 2, legs: 2 }),
+            summary: Summary::of(&[ns; 10]),
+            trust: trust.to_vec(),
+            ..golden.rows[0].clone()
+        };
+        renderer.case(out, &row).unwrap();
+    }
+    renderer.end(out, RunOutcome::Complete, &Tally::default()).unwrap();
+}
+
+#[test]
+fn launches_are_printed_once_with_the_median_of_each_link() {
+    let golden = crate::golden().run;
+    let run = |launch: u32| {
+        let options = [("launch", launch), ("launches", 3), ("randomize", launch)];
+        let mut plan = golden.plan.clone();
+        plan.extend(options.map(|(name, value)| (name.to_owned(), value.to_string())));
+        let place = |at: u32| Place { host: format!("n{at}"), ..golden.places[0].clone() };
+        Run { places: (0..4).map(place).collect(), plan, ..golden.clone() }
+    };
+    let (mut renderer, mut out) = (Links::default(), Vec::new());
+    for (number, factor) in [(1, 1.0), (2, 9.0), (3, 2.0)] {
+        assert!(!String::from_utf8_lossy(&out).contains("links, "), "only the last launch is printed");
+        launch(&mut renderer, &mut out, &run(number), &[], factor);
+    }
+    let text = String::from_utf8(out.clone()).unwrap();
+    assert_eq!((text.matches("verdict:").count(), text.matches("ombx ").count()), (1, 1), "{text}");
+    assert!(text.contains("averaged; each the median of 3 launches"), "{text}");
+    assert!(text.contains("fastest 2000.00 us (500.0 MB/s)"), "{text}");
+    renderer.finish(&mut out).unwrap();
+    assert_eq!(text.len(), out.len(), "nothing is left to print");
+    // A sweep of which a launch is missing is printed at the end.
+    let (mut renderer, mut out) = (Links::default(), Vec::new());
+    launch(&mut renderer, &mut out, &run(1), &[], 1.0);
+    renderer.finish(&mut out).unwrap();
+    assert!(String::from_utf8(out).unwrap().contains("fastest 1000.00 us (1000.0 MB/s)"));
+}
+
+#[test]
+fn a_histogram_and_steps_show_known_figures() {
+    let text = rendered(&mut Links::default(), &[]);
+    let words = |line: &str| line.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+    let lines: Vec<Vec<String>> = text.lines().map(words).collect();
+    let bar = "█".repeat(LONGEST_BAR);
+    let short = "█".repeat(LONGEST_BAR / 5);
+    for line in [
+        // Ranges from 1 to 2 ms: five links of 1 ms, one of 2 ms.
+        format!("1000.00 1189.21 840.9 1000.0 5 {bar}"),
+        "1189.21 1414.21 707.1 840.9 0".into(),
+        format!("1681.79 2000.00 500.0 594.6 1 {short}"),
+        // The lower ranks of round 1: from 0 to 1 and from 1 to 3.
+        "3 2 1000.00 1500.00 2000.00 500.0 750.0 1000.0".into(),
+    ] {
+        assert!(lines.contains(&words(&line)), "{line}\n{text}");
+    }
+    assert!(text.contains("histogram of 6 links:") && text.contains("same time, 6 steps:"), "{text}");
+}
+
+#[test]
+fn the_map_and_the_verdict_show_the_slow_link() {
+    let text = rendered(&mut Links::default(), &[]);
+    assert!(text.contains("n1 1  · ·█\n"), "{text}");
+    assert!(text.contains("fastest 1000.00 us (1000.0 MB/s)"), "{text}");
+    assert!(text.contains("verdict: the link between n1 and n3 is slow"), "{text}");
+    assert_eq!(text.matches("verdict:").count(), 1, "{text}");
+    assert!(text.find("verdict:") < text.find("links, "), "the verdict comes first: {text}");
+    assert!(!text.contains("bisection"), "all pairs are no bisection: {text}");
+}
+
+#[test]
+fn ranks_that_share_cpus_get_no_verdict() {
+    let notice = Mark::invalid("oversubscribed", "x", "y");
+    let text = rendered(&mut Links::default(), &[notice]);
+    assert!(text.contains("no verdict: ranks share CPUs"), "{text}");
+}
+
+#[test]
+fn evidence_names_slow_and_ordinary_links() {
+    let text = rendered(&mut Links::default(), &[]);
+    let evidence = "  evidence: n1-n3 2.00 x, against the median of 5 ordinary links (such as n0-n1, n0-n2, n0-n3: 1000.00 us); \
+                    measured once\n";
+    assert!(text.contains(evidence), "{text}");
+}
+
+#[test]
+fn doubts_are_one_line_without_codes_and_unfold() {
+    let mark = Mark::caution("not_converged", "x", "raise --max-time");
+    let text = rendered(&mut Links::default(), std::slice::from_ref(&mark));
+    assert!(text.ends_with("\ndoubts: precision not reached (12 rows); -v says what to do\n"), "{text}");
+    let text = rendered(&mut Links::default().with_advice(), &[mark]);
+    assert!(
+        text.ends_with("\ndoubts:\n  precision not reached, 12 rows: raise --max-time\n")
+            && !text.contains("not_conv"),
+        "{text}"
+    );
+}
+
+#[test]
+fn json_has_the_verdict_its_evidence_and_the_figures() {
+    let mark = Mark::caution("not_converged", "x", "y");
+    let text = rendered(&mut LinksSummary::new(LinksForm::Json, None), &[mark]);
+    let json: Value = serde_json::from_str(&text).unwrap();
+    assert_eq!((&json["conclusion"], &json["rows"]["all"]), (&"slow".into(), &12.into()), "{text}");
+    assert!(json["sentences"][0]["text"].as_str().unwrap().starts_with("the link between n1 and n3 is slow"));
+    let slow = &json["slow"][0];
+    assert_eq!((&slow["kind"], &slow["ranks"]), (&"link".into(), &serde_json::json!([1, 3])), "{text}");
+    assert_eq!(slow["hosts"], serde_json::json!(["n1", "n3"]), "{text}");
+    assert!((slow["factor"].as_f64().unwrap() - 2.0).abs() < 1e-6, "{text}");
+    assert_eq!((&slow["ordinary"]["count"], &slow["ordinary"]["median_us"]), (&5.into(), &1000.0.into()));
+    let size = &json["sizes"][0];
+    assert_eq!((&size["bytes"], &size["slowest"]["us"]), (&1_000_000.into(), &2000.0.into()), "{text}");
+    assert_eq!(size["median"]["mb_per_s"], 1000.0, "{text}");
+    assert_eq!(json["marks"], serde_json::json!([{"code": "not_converged", "advice": "y", "rows": 12}]));
+}
+
+#[test]
+fn the_line_for_monitoring_has_status_verdict_and_figures() {
+    let monitoring = || LinksSummary::new(LinksForm::Monitoring, None);
+    let text = rendered(&mut monitoring(), &[]);
+    assert!(text.starts_with("OMBX LINKS WARNING - the link between n1 and n3 is slow: "), "{text}");
+    assert_eq!(text.lines().count(), 1, "{text}");
+    let figures = text.trim_end().split_once(" | ").unwrap().1;
+    assert_eq!(
+        figures,
+        "slow=1;;;0 missed=0;;;0 links=6;;;0 median_1000000=1000us;;;0 slowest_1000000=2000us;;;0 \
+         slowest_1000000_mb_per_s=500;;;0"
+    );
+    let shared = rendered(&mut monitoring(), &[Mark::invalid("shared_cpu", "x", "y")]);
+    assert!(shared.starts_with("OMBX LINKS UNKNOWN - no verdict: ranks share CPUs"), "{shared}");
+    // An incomplete sweep has no line: the error that ended it has.
+    let (mut renderer, mut out) = (monitoring(), Vec::new());
+    renderer.run(&mut out, &crate::golden().run).unwrap();
+    renderer.end(&mut out, RunOutcome::Broken, &Tally::default()).unwrap();
+    renderer.finish(&mut out).unwrap();
+    assert!(out.is_empty());
+}
+
+#[test]
+fn demands_and_failures_are_critical_for_monitoring() {
+    let clear = Verdict::default();
+    let missed = Verdict { missed: vec!["latency<2us: missed".into()], ..Verdict::default() };
+    let none = Verdict::incomplete("x");
+    let failed = Tally { failed: 1, ..Tally::default() };
+    let skipped = Tally { skipped: 1, ..Tally::default() };
+    for (verdict, tally, expected) in [
+        (&clear, Tally::default(), Status::Ok),
+        (&clear, failed, Status::Critical),
+        (&clear, skipped, Status::Unknown),
+        (&missed, Tally::default(), Status::Critical),
+        (&none, Tally::default(), Status::Unknown),
+        (&none, failed, Status::Critical),
+    ] {
+        assert_eq!(links_status(verdict, tally), expected, "{verdict:?} {tally:?}");
+    }
+}
+
+#[test]
+fn csv_has_a_line_for_each_direction() {
+    let text = rendered(&mut LinksCsv::default(), &[]);
+    assert_eq!(text.lines().count(), 13);
+    assert!(
+        text.lines()
+            .nth(1)
+            .unwrap()
+            .starts_with("r,0,1,n0,n1,semidirectional,1000000,,1,,ok,passed,10,1000,"),
+        "{text}"
+    );
+}
