@@ -67,7 +67,7 @@ impl Examination {
                 text += &format!("\n{title}\n");
             }
             for Finding { fact, remedy, .. } in of_level {
-                text += &wrapped(width, "  - ", &format!("{}.", capital(fact.trim_end_matches('.'))));
+                text += &wrapped(width, "  - ", &sentence(fact, remedy.is_some()));
                 if let Some(remedy) = remedy {
                     text += &wrapped(width, "    What to do: ", remedy);
                 }
@@ -141,9 +141,14 @@ impl Examination {
     }
 }
 
-fn capital(text: &str) -> String {
-    let mut characters = text.chars();
-    characters.next().map_or(String::new(), |first| first.to_uppercase().chain(characters).collect())
+/// Returns a clause as a sentence. The message of an error may begin with the name of a program, which stays as it is.
+fn sentence(clause: &str, with_capital: bool) -> String {
+    let mut characters = clause.trim_end_matches('.').chars();
+    let first: String = match characters.next() {
+        Some(first) if with_capital => first.to_uppercase().collect(),
+        first => first.into_iter().collect(),
+    };
+    format!("{first}{}.", characters.as_str())
 }
 
 /// Returns a paragraph of lines, of which all but the first are indented as far as its start.
@@ -211,10 +216,11 @@ mod tests {
         let text = with(vec![debug(), error(), load()]).sentences(&facts(), WIDTH);
         let expected = "This system is not ready to measure: 2 things must be changed.\n\nFigures would be wrong:\n\
                         \x20 - This is a debug build.\n    What to do: build with --release\n\
-                        \x20 - Mpiexec failed; its last line is: no host.\n\nFigures may be disturbed:\n\
+                        \x20 - mpiexec failed; its last line is: no host.\n\nFigures may be disturbed:\n\
                         \x20 - 25% of the CPUs are busy: other processes run here.\n    What to do: wait\n\n";
         assert!(text.starts_with(expected), "{text}");
-        assert!(text.contains("2 ranks on n1 (CPUs 0 and 1), tsc clock with 9 ns per reading"), "{text}");
+        let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(words.contains("2 ranks on n1 (CPUs 0 and 1), tsc clock with 9 ns per reading"), "{text}");
         assert!(!text.contains("debug_build") && !text.contains("foreign_load"), "{text}");
         assert!(text.lines().all(|line| line.chars().count() <= WIDTH), "{text}");
         assert!(
