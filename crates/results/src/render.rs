@@ -12,6 +12,7 @@ mod overhead;
 mod paint;
 mod pipeline;
 mod table;
+mod wrap;
 
 use std::io::{Result, Write};
 
@@ -27,6 +28,7 @@ pub use self::{
     overhead::Overhead,
     paint::Paint,
     table::{FormattedRow, ONE_LAUNCH, Scope, Table, column_titles, format_row, heading, title},
+    wrap::wrapped,
 };
 use crate::file::RunOutcome;
 use ombx_core::result::{Measurement, Run, Tally};

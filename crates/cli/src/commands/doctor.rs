@@ -24,16 +24,13 @@ use crate::{
         start::{Launcher, StartArgs},
     },
     launch::{detection, mpiexec, preflight},
-    output::{monitoring, stdout},
+    output::{monitoring, stdout, terminal},
 };
 
 /// Default number of ranks to check.
 const RANKS: u32 = 2;
 
 #[derive(Debug, Args)]
-#[command(
-    after_help = "Examples:\n  ombx doctor\n  ombx doctor -n 8 --hosts n01,n02 --format json\n  ombx doctor --format nagios\n  srun -n 64 ombx doctor\n\nExit codes:\n  0   no findings\n  4   at least one finding\n  With --format nagios: 0 OK, 1 WARNING (figures may be disturbed), 2 CRITICAL (figures would be wrong), 3 UNKNOWN."
-)]
 pub(crate) struct DoctorArgs {
     #[command(flatten)]
     start: StartArgs,
@@ -86,7 +83,9 @@ pub(crate) fn doctor(args: &DoctorArgs) -> Result<u8> {
     examination.findings.sort_by_key(|finding| std::cmp::Reverse(finding.mark.level));
     let facts = Facts { clock: clock.facts(), host };
     match args.format {
-        DoctorFormat::Text => stdout::print(examination.sentences(&facts, WIDTH))?,
+        DoctorFormat::Text => {
+            stdout::print(examination.sentences(&facts, terminal::columns().unwrap_or(WIDTH).min(WIDTH)))?
+        }
         DoctorFormat::Json => stdout::print(format!("{:#}\n", examination.json(&facts)))?,
         DoctorFormat::Nagios => {
             let (status, text, figures) = examination.monitoring(&facts);

@@ -16,9 +16,6 @@ use super::compare::Names;
 use crate::{output::target, result_file::KnownRuns};
 
 #[derive(Debug, Args)]
-#[command(
-    after_help = "Examples:\n  ombx report p2p.jsonl links.jsonl -o report.html\n  ombx report before.jsonl --against after.jsonl -o report.html"
-)]
 pub(crate) struct ReportArgs {
     /// Result files
     #[arg(required = true)]

@@ -15,8 +15,8 @@ pub(crate) enum Message {
     Progress { bench: String, bytes: u64 },
     /// Process ID and host of each rank.
     Ranks(Vec<(u64, String)>),
-    /// Number of a process of a benchmark, and what it says about its progress.
-    Status(u32, String),
+    /// What a process of a benchmark says about its progress.
+    Status(String),
     /// The reason why the job failed.
     Failure(String),
 }
@@ -26,7 +26,7 @@ impl Message {
         let line = match self {
             Message::Progress { bench, bytes } => json!({"kind": "progress", "bench": bench, "bytes": bytes}),
             Message::Ranks(ranks) => json!({"kind": "ranks", "ranks": ranks}),
-            Message::Status(process, line) => json!({"kind": "status", "process": process, "line": line}),
+            Message::Status(line) => json!({"kind": "status", "line": line}),
             Message::Failure(why) => json!({"kind": "failure", "why": why}),
         };
         to.write_all(format!("{line}\n").as_bytes())
@@ -39,10 +39,7 @@ impl Message {
         match value["kind"].as_str()? {
             "progress" => Some(Message::Progress { bench: text("bench")?, bytes: value["bytes"].as_u64()? }),
             "ranks" => serde_json::from_value(value["ranks"].clone()).ok().map(Message::Ranks),
-            "status" => {
-                let process = value["process"].as_u64().and_then(|process| process.try_into().ok())?;
-                Some(Message::Status(process, text("line")?))
-            }
+            "status" => text("line").map(Message::Status),
             "failure" => text("why").map(Message::Failure),
             _ => None,
         }
@@ -73,7 +70,7 @@ mod tests {
         for message in [
             Message::Progress { bench: "p2p.latency".into(), bytes: 8 },
             Message::Ranks(vec![(4710, "n01".into())]),
-            Message::Status(2, "node 2: run 3".into()),
+            Message::Status("node 2: run 3".into()),
             Message::Failure("rank 1 on n01 ended".into()),
         ] {
             let mut line = Vec::new();

@@ -1,10 +1,6 @@
 //! The renderer for each format.
 
-use std::{
-    env,
-    io::{self, IsTerminal},
-    sync::Arc,
-};
+use std::sync::Arc;
 
 use ombx_core::{
     benchmark::{Osu, Registry},
@@ -18,6 +14,7 @@ use ombx_results::{
     verdict::Reference,
 };
 
+use super::terminal;
 use crate::arguments::output::{Color, Format};
 
 /// Width of charts if neither `COLUMNS` nor a terminal gives one.
@@ -28,13 +25,7 @@ pub(crate) fn plot_columns(format: Format, plot: bool) -> Result<Option<usize>> 
     if plot && format != Format::Table {
         return Err(Error::usage("--plot needs --format table: leave out one of them"));
     }
-    let columns = || {
-        let variable = env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
-        let screen =
-            || rustix::termios::tcgetwinsize(rustix::stdio::stdout()).ok().map(|size| size.ws_col.into());
-        variable.or_else(screen).filter(|columns| *columns > 0).unwrap_or(COLUMNS)
-    };
-    Ok(plot.then(columns))
+    Ok(plot.then(|| terminal::columns().unwrap_or(COLUMNS)))
 }
 
 /// Whether tables show notes, the marks that do not keep a row from being published.
@@ -64,6 +55,7 @@ pub(crate) fn rows(
                 Notes::Hidden => Table::painted(paint(color)),
                 Notes::Shown => Table::painted(paint(color)).with_notes(),
             };
+            let table = table.fitting(terminal::columns());
             Box::new(match plot {
                 Some(columns) => table.plotted(columns),
                 None => table,
@@ -109,7 +101,7 @@ pub(crate) fn paint(color: Color) -> Paint {
     let coloured = match color {
         Color::Always => true,
         Color::Never => false,
-        Color::Auto => io::stdout().is_terminal() && env::var_os("NO_COLOR").is_none(),
+        Color::Auto => terminal::stdout_is_coloured(),
     };
     if coloured { Paint::Coloured } else { Paint::Plain }
 }
