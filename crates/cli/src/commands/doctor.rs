@@ -24,7 +24,7 @@ use crate::{
         start::{Launcher, StartArgs},
     },
     launch::{detection, mpiexec, preflight},
-    output::{monitoring, stdout},
+    output::{monitoring, stdout, terminal},
 };
 
 /// Default number of ranks to check.
@@ -83,7 +83,9 @@ pub(crate) fn doctor(args: &DoctorArgs) -> Result<u8> {
     examination.findings.sort_by_key(|finding| std::cmp::Reverse(finding.mark.level));
     let facts = Facts { clock: clock.facts(), host };
     match args.format {
-        DoctorFormat::Text => stdout::print(examination.sentences(&facts, WIDTH))?,
+        DoctorFormat::Text => {
+            stdout::print(examination.sentences(&facts, terminal::columns().unwrap_or(WIDTH).min(WIDTH)))?
+        }
         DoctorFormat::Json => stdout::print(format!("{:#}\n", examination.json(&facts)))?,
         DoctorFormat::Nagios => {
             let (status, text, figures) = examination.monitoring(&facts);

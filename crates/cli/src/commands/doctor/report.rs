@@ -7,7 +7,10 @@ use ombx_core::{
     system::{clock, host::Host},
     team::Place,
 };
-use ombx_results::render::monitoring::{Figure, Status};
+use ombx_results::render::{
+    monitoring::{Figure, Status},
+    wrapped,
+};
 use serde_json::{Value, json};
 
 use super::finding::Finding;
@@ -67,13 +70,13 @@ impl Examination {
                 text += &format!("\n{title}\n");
             }
             for Finding { fact, remedy, .. } in of_level {
-                text += &wrapped(width, "  - ", &sentence(fact, remedy.is_some()));
+                text += &paragraph(width, "  - ", &sentence(fact, remedy.is_some()));
                 if let Some(remedy) = remedy {
-                    text += &wrapped(width, "    What to do: ", remedy);
+                    text += &paragraph(width, "    What to do: ", remedy);
                 }
             }
         }
-        text + "\n" + &wrapped(width, "Examined: ", &self.examined(facts))
+        text + "\n" + &paragraph(width, "Examined: ", &self.examined(facts))
     }
 
     /// Returns the status, a sentence and figures for monitoring.
@@ -151,23 +154,18 @@ fn sentence(clause: &str, with_capital: bool) -> String {
     format!("{first}{}.", characters.as_str())
 }
 
-/// Returns a paragraph of lines, of which all but the first are indented as far as its start.
-fn wrapped(width: usize, start: &str, text: &str) -> String {
-    let mut lines = vec![start.trim_end().to_owned()];
-    let indent = if start.trim_start().starts_with('-') {
-        start.len()
-    } else {
-        start.len() - start.trim_start().len()
+/// Returns a paragraph of lines. All but the first are indented as far as the text of a finding.
+fn paragraph(width: usize, start: &str, text: &str) -> String {
+    let first = start.trim_start();
+    let (indent, words) = match first.strip_prefix("- ") {
+        Some(_) => (start.len(), text.to_owned()),
+        None => (start.len() - first.len(), format!("{first}{text}")),
     };
-    for word in text.split_whitespace() {
-        let last = lines.len() - 1;
-        if lines[last].chars().count() + 1 + word.chars().count() > width && lines[last].trim().len() > 1 {
-            lines.push(" ".repeat(indent) + word);
-        } else {
-            lines[last] += &format!(" {word}");
-        }
-    }
-    lines.join("\n") + "\n"
+    let mut lines =
+        wrapped(&words, width.saturating_sub(indent)).into_iter().map(|line| " ".repeat(indent) + &line);
+    let mut all = lines.next().unwrap_or_default();
+    all.replace_range(..indent, &start[..indent]);
+    lines.fold(all, |all, line| all + "\n" + &line) + "\n"
 }
 
 #[cfg(test)]

@@ -57,6 +57,10 @@ const ALL: [Examples; 13] = [
                 "Five sweeps, each with other pairs at the same time",
                 "ombx links --hosts n01,n02,n03,n04 --launches 5 --all-to-all -o links.jsonl",
             ),
+            (
+                "As a plugin of Nagios or Icinga",
+                "ombx links --hosts n01,n02,n03,n04,n05 --expect 'latency<2us' --format nagios",
+            ),
             ("As ranks of Slurm, in CSV", "srun -n 256 ombx links --randomize 7 --format csv > links.csv"),
         ],
         pages: &["exit-codes"],
@@ -80,7 +84,8 @@ const ALL: [Examples; 13] = [
         command: "doctor",
         examples: &[
             ("Is this host ready to measure?", "ombx doctor"),
-            ("Two hosts, for a program", "ombx doctor -n 8 --hosts n01,n02 --json"),
+            ("Two hosts, for a program", "ombx doctor -n 8 --hosts n01,n02 --format json"),
+            ("As a plugin of Nagios or Icinga", "ombx doctor --format nagios"),
             ("Inside a job of Slurm", "srun -n 64 ombx doctor"),
         ],
         pages: &["exit-codes"],
