@@ -7,6 +7,7 @@
 //! | [`compare`] | compares two sets of runs case by case |
 //! | [`matrix`] | writes the times of links as an array that NumPy reads |
 //! | [`verdict`] | finds slow hosts, ranks and links in a sweep over links |
+//! | [`provenance`] | lists where, when and how rows were measured |
 //! | [`publishable`] | says which rows can be published |
 //! | [`render`] | writes rows as tables, CSV, OSU format, OpenMetrics and others |
 //! | [`plot`] | logarithmic axes and charts for terminals |
@@ -48,6 +49,7 @@ pub mod fuzz;
 pub mod matrix;
 pub mod number;
 pub mod plot;
+pub mod provenance;
 pub mod publishable;
 pub mod render;
 pub mod run_info;

@@ -9,6 +9,7 @@ use ombx_core::{
         Figure, Metric, Work,
         payload::{Check, Mismatch},
     },
+    fact::{Fact, Facts, HostFacts},
     result::{ClockFacts, Mark, Measurement, Outcome, OverLaunches, Run, Samples, Tally},
     stats::Summary,
     team::Place,
@@ -25,6 +26,16 @@ use self::links::links;
 /// Value of all samples. It must not appear on the page.
 const SAMPLE: u64 = 987_654_321;
 
+/// Facts about a host whose memory differs from that of the others.
+fn facts_of(host: &str) -> HostFacts {
+    let facts = [
+        ("cpu", Fact::Known("Xeon 1".into())),
+        ("memory", Fact::Known(format!("memory of {host}"))),
+        ("governor", Fact::Unknown("no cpufreq".into())),
+    ];
+    HostFacts { hosts: vec![host.into()], facts: facts.map(|(name, fact)| (name.to_owned(), fact)).into() }
+}
+
 fn run(hosts: &[&str]) -> Run {
     let place = |host: &&str| Place { host: (*host).into(), cpus: "0".into(), online: 2, governor: None };
     Run {
@@ -39,6 +50,8 @@ fn run(hosts: &[&str]) -> Run {
         clock: ClockFacts { source: "tsc".into(), resolution_ns: 1, overhead_ns: 9 },
         plan: BTreeMap::from([("precision".into(), "1%".into())]),
         env: BTreeMap::from([("UCX_TLS".into(), "rc".into())]),
+        software: Facts::from([("commit".into(), Fact::Known("abc123".into()))]),
+        hosts: hosts.iter().map(|host| facts_of(host)).collect(),
     }
 }
 
@@ -311,6 +324,11 @@ fn text_of_files_is_escaped() {
     (bad.fabric, bad.library, bad.argv) = (evil(), format!("{EVIL}\n{EVIL}"), vec![evil()]);
     (bad.clock.source, bad.plan, bad.env) =
         (evil(), BTreeMap::from([(evil(), evil())]), BTreeMap::from([(evil(), evil())]));
+    bad.software = Facts::from([(evil(), Fact::Known(evil())), ("commit".into(), Fact::Unknown(evil()))]);
+    bad.hosts = vec![
+        HostFacts { hosts: vec![evil()], facts: bad.software.clone() },
+        HostFacts { hosts: vec![evil()], facts: Facts::from([("cpu".into(), Fact::Known(evil()))]) },
+    ];
     bad.places[0] = Place { host: evil(), cpus: evil(), online: 1, governor: Some(evil()) };
     let notice = Mark::caution(EVIL, EVIL, EVIL);
     let mut rows = sweep(EVIL, &[(EVIL, EVIL)]);
