@@ -5,6 +5,7 @@ pub(crate) mod coordinator;
 #[cfg(any(feature = "mpi", feature = "sockets"))]
 pub(crate) mod cores;
 pub(crate) mod detection;
+pub(crate) mod finite_run;
 pub(crate) mod hostfile;
 #[cfg(feature = "sockets")]
 pub(crate) mod invitation;
@@ -22,6 +23,8 @@ mod repetition;
 mod session_directory;
 mod supervision;
 #[cfg(feature = "mpi")]
+pub(crate) mod transport;
+#[cfg(feature = "mpi")]
 mod version;
 
 use std::{
@@ -36,6 +39,7 @@ use std::{
 use ombx_core::{
     benchmark::Medium,
     error::{Error, Result},
+    system::clock::Since,
 };
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
@@ -65,10 +69,20 @@ pub(crate) fn run(job: &Job) -> Result<u8> {
     let mut output = Output::open(job)?;
     let limit = time_limit::of_job(job.extent.time, job.start.timeout);
     let mut worst: Result<u8> = Ok(0);
-    let mut repetition = Repetition::of(job);
     let interrupted = interruption()?;
+    let since = Since::now();
+    #[cfg(feature = "mpi")]
+    output.set_transport(transport::ask(job, job.start.timeout, || interrupted.load(Ordering::SeqCst) != 0));
+    let mut repetition = Repetition::of(job, since.elapsed());
     let progress = Progress::new(job.extent.rows, job.output.quiet);
     'launches: loop {
+        // A signal that arrives between two launches, when nobody supervises ranks.
+        let signal = interrupted.load(Ordering::SeqCst);
+        if signal != 0 {
+            stderr_line!("ombx: interrupted; the launches that are complete count");
+            worst = Ok(FIRST_SIGNAL_CODE.saturating_add(u8::try_from(signal).unwrap_or(0)));
+            break;
+        }
         let arguments = repetition.begin();
         if !arguments.is_empty() {
             progress.launch(repetition.position());
@@ -103,13 +117,6 @@ pub(crate) fn run(job: &Job) -> Result<u8> {
             }
         }
         if !repetition.launched(output.cases()) {
-            break;
-        }
-        // A signal that arrives between two launches, when nobody supervises ranks.
-        let signal = interrupted.load(Ordering::SeqCst);
-        if signal != 0 {
-            stderr_line!("ombx: interrupted; the launches that are complete count");
-            worst = Ok(FIRST_SIGNAL_CODE.saturating_add(u8::try_from(signal).unwrap_or(0)));
             break;
         }
     }

@@ -4,7 +4,11 @@ use std::collections::BTreeSet;
 
 use super::{comparison::Note, side::SideResults};
 use crate::run_info::{hosts, library};
-use ombx_core::{result::Run, system::placement::Placement};
+use ombx_core::{
+    fact::{Fact, Facts},
+    result::Run,
+    system::placement::Placement,
+};
 
 /// Options that may differ between the sides without a note.
 const EXPECTED_OPTIONS: [&str; 7] =
@@ -30,6 +34,23 @@ pub(super) fn notes(base: &SideResults, new: &SideResults) -> Vec<Note> {
     differ("clock", "clock", &|run| run.clock.source.clone());
     differ("version", "ombx", &|run| run.version.clone());
     differ("profile", "build", &|run| run.profile.clone());
+    for fact in ["commit", "compiler", "transport"] {
+        differ(fact, fact, &|run| known(&run.software, fact));
+    }
+    let names: BTreeSet<&str> = base
+        .runs
+        .iter()
+        .chain(&new.runs)
+        .flat_map(|run| &run.hosts)
+        .flat_map(|group| group.facts.keys())
+        .map(String::as_str)
+        .collect();
+    for name in names {
+        differ("machine", &name.replace('_', " "), &|run| {
+            let values: BTreeSet<String> = run.hosts.iter().map(|group| known(&group.facts, name)).collect();
+            values.into_iter().collect::<Vec<_>>().join(" and ")
+        });
+    }
     differ("env", "environment", &|run| pairs(run.env.iter()));
     differ("plan", "options", &|run| {
         pairs(run.plan.iter().filter(|(name, _)| !EXPECTED_OPTIONS.contains(&name.as_str())))
@@ -64,6 +85,11 @@ fn overlap(base: &SideResults, new: &SideResults) -> bool {
     };
     let spans = span(base).zip(span(new));
     spans.is_none_or(|((a_first, a_last), (b_first, b_last))| a_last >= b_first && b_last >= a_first)
+}
+
+/// Returns a fact, or nothing if it is unknown or not recorded.
+fn known(facts: &Facts, name: &str) -> String {
+    facts.get(name).and_then(Fact::known).unwrap_or_default().to_owned()
 }
 
 fn pairs<'a>(options: impl Iterator<Item = (&'a String, &'a String)>) -> String {
