@@ -7,6 +7,7 @@ pub(crate) mod cores;
 pub(crate) mod detection;
 pub(crate) mod finite_run;
 pub(crate) mod hostfile;
+pub(crate) mod hosts;
 #[cfg(feature = "sockets")]
 pub(crate) mod invitation;
 mod job_state;
@@ -19,6 +20,7 @@ mod orphans;
 pub(crate) mod placement;
 pub(crate) mod preflight;
 mod rank_table;
+mod reachability;
 mod repetition;
 mod session_directory;
 mod supervision;
@@ -34,6 +36,7 @@ use std::{
         Arc,
         atomic::{AtomicUsize, Ordering},
     },
+    time::Duration,
 };
 
 use ombx_core::{
@@ -48,6 +51,7 @@ pub(crate) use self::job_state::FIRST_SIGNAL_CODE;
 pub(crate) use self::no_mpi as mpiexec;
 use self::{
     job_state::{Child, Ended},
+    preflight::RankHost,
     repetition::Repetition,
     supervision::Supervision,
 };
@@ -57,6 +61,10 @@ use crate::{
     output::{Output, progress::Progress},
 };
 
+/// Time within which each host must have started a rank, and what each rank adds to it.
+const START: Duration = Duration::from_secs(30);
+const START_PER_RANK: Duration = Duration::from_millis(10);
+
 /// Error of a build without ranks over sockets.
 #[cfg(not(feature = "sockets"))]
 pub(crate) const NO_SOCKETS: &str =
@@ -65,7 +73,7 @@ pub(crate) const NO_SOCKETS: &str =
 /// Starts the ranks of a job, one medium after the other, as many times as the job says. Returns the worst exit code.
 pub(crate) fn run(job: &Job) -> Result<u8> {
     let media = job.work.media();
-    check(job, &media)?;
+    let hosts = check(job, &media)?;
     let mut output = Output::open(job)?;
     let limit = time_limit::of_job(job.extent.time, job.start.timeout);
     let mut worst: Result<u8> = Ok(0);
@@ -87,7 +95,7 @@ pub(crate) fn run(job: &Job) -> Result<u8> {
         if !arguments.is_empty() {
             progress.launch(repetition.position());
         }
-        for medium in &media {
+        for (medium, hosts) in media.iter().zip(&hosts) {
             output.next_run();
             let mut command = command(job, *medium, &arguments)?;
             // Hydra and Open MPI end the job after this time even if this process is gone. This process ends it earlier.
@@ -102,8 +110,15 @@ pub(crate) fn run(job: &Job) -> Result<u8> {
             }
             let child = if *medium == Medium::Own { Child::Ombx } else { Child::Launcher };
             let time_left = repetition.time_left(limit);
-            let supervision =
-                Supervision { args: &job.output, limit, time_left, output: &mut output, progress: &progress };
+            let supervision = Supervision {
+                args: &job.output,
+                hosts,
+                start_limit: START.saturating_add(START_PER_RANK * job.extent.ranks),
+                limit,
+                time_left,
+                output: &mut output,
+                progress: &progress,
+            };
             match supervision.run(command, child) {
                 Ok(Ended::Complete(code)) => worst = worst.map(|worst| code.max(worst)),
                 Ok(Ended::Stopped(code)) => {
@@ -135,8 +150,8 @@ fn interruption() -> Result<Arc<AtomicUsize>> {
     Ok(signal)
 }
 
-/// Finds everything that prevents a start before a result file is touched.
-fn check(job: &Job, media: &[Medium]) -> Result<()> {
+/// Finds everything that prevents a start before a result file is touched. Returns the hosts that will have ranks, by medium.
+fn check(job: &Job, media: &[Medium]) -> Result<Vec<Vec<RankHost>>> {
     let all = |medium| media.iter().all(|other| *other == medium);
     if matches!(job.start.launcher, Launcher::Mpiexec | Launcher::Srun) && all(Medium::Sockets) {
         return Err(Error::usage(
@@ -147,8 +162,11 @@ fn check(job: &Job, media: &[Medium]) -> Result<()> {
     if job.start.ranks.is_some() && all(Medium::Own) {
         return Err(Error::usage("-n starts ranks, which a pipeline does not have: give --nodes"));
     }
-    preflight::check(&job.start, job.extent.ranks)?;
-    media.iter().try_for_each(|medium| command(job, *medium, &[]).map(|_| ()))
+    for medium in media {
+        preflight::check(&job.start, job.extent.ranks, *medium)?;
+        command(job, *medium, &[])?;
+    }
+    media.iter().map(|medium| preflight::reach(job, *medium)).collect()
 }
 
 /// Returns the command that starts the ranks of one medium.

@@ -19,6 +19,8 @@ pub(crate) enum Message {
     Status(u32, String),
     /// The reason why the job failed.
     Failure(String),
+    /// Host that has started a rank, from that rank, on standard error.
+    Started(String),
 }
 
 impl Message {
@@ -28,6 +30,7 @@ impl Message {
             Message::Ranks(ranks) => json!({"kind": "ranks", "ranks": ranks}),
             Message::Status(process, line) => json!({"kind": "status", "process": process, "line": line}),
             Message::Failure(why) => json!({"kind": "failure", "why": why}),
+            Message::Started(host) => json!({"kind": "started", "host": host}),
         };
         to.write_all(format!("{line}\n").as_bytes())
     }
@@ -44,6 +47,7 @@ impl Message {
                 Some(Message::Status(process, text("line")?))
             }
             "failure" => text("why").map(Message::Failure),
+            "started" => text("host").map(Message::Started),
             _ => None,
         }
     }
@@ -75,6 +79,7 @@ mod tests {
             Message::Ranks(vec![(4710, "n01".into())]),
             Message::Status(2, "node 2: run 3".into()),
             Message::Failure("rank 1 on n01 ended".into()),
+            Message::Started("n01".into()),
         ] {
             let mut line = Vec::new();
             message.write(&mut line).unwrap();

@@ -214,7 +214,7 @@ fn launches_are_dots_of_one_curve_and_files_are_two_curves() {
     assert_eq!(html.matches("type=\"checkbox\"").count(), 2, "one key for each file");
     assert_eq!(html.matches("<title>base, ").count(), 4, "one mark for each size");
     assert_eq!(html.matches("path class=\"launches\"").count(), 8, "and the dots of its launches");
-    assert_eq!(html.matches("95 % interval ").count(), 8, "{html}");
+    assert_eq!(html.matches("95 % interval ").count(), 8 + 2, "8 marks and 2 paragraphs: {html}");
     assert!(html.contains("<b>12</b>launches<") && html.contains("the first of 12 launches"), "{html}");
     assert!(html.contains("max launch") && !html.contains("1 launch:"), "{html}");
     let dots = attributes(&html, "d").into_iter().find(|path| path.contains("h0M")).unwrap();

@@ -4,11 +4,7 @@ use std::collections::BTreeSet;
 
 use super::{comparison::Note, side::SideResults};
 use crate::run_info::{hosts, library};
-use ombx_core::{
-    fact::{Fact, Facts},
-    result::Run,
-    system::placement::Placement,
-};
+use ombx_core::{fact::Fact, result::Run, system::placement::Placement};
 
 /// Options that may differ between the sides without a note.
 const EXPECTED_OPTIONS: [&str; 7] =
@@ -34,27 +30,11 @@ pub(super) fn notes(base: &SideResults, new: &SideResults) -> Vec<Note> {
     differ("clock", "clock", &|run| run.clock.source.clone());
     differ("version", "ombx", &|run| run.version.clone());
     differ("profile", "build", &|run| run.profile.clone());
-    for fact in ["commit", "compiler", "transport"] {
-        differ(fact, fact, &|run| known(&run.software, fact));
-    }
-    let names: BTreeSet<&str> = base
-        .runs
-        .iter()
-        .chain(&new.runs)
-        .flat_map(|run| &run.hosts)
-        .flat_map(|group| group.facts.keys())
-        .map(String::as_str)
-        .collect();
-    for name in names {
-        differ("machine", &name.replace('_', " "), &|run| {
-            let values: BTreeSet<String> = run.hosts.iter().map(|group| known(&group.facts, name)).collect();
-            values.into_iter().collect::<Vec<_>>().join(" and ")
-        });
-    }
     differ("env", "environment", &|run| pairs(run.env.iter()));
     differ("plan", "options", &|run| {
         pairs(run.plan.iter().filter(|(name, _)| !EXPECTED_OPTIONS.contains(&name.as_str())))
     });
+    notes.extend(of_facts(base, new));
     if [base, new].iter().flat_map(|side| &side.runs).all(|run| run.profile == "debug") {
         notes.push(Note {
             code: "debug_build",
@@ -87,9 +67,25 @@ fn overlap(base: &SideResults, new: &SideResults) -> bool {
     spans.is_none_or(|((a_first, a_last), (b_first, b_last))| a_last >= b_first && b_last >= a_first)
 }
 
-/// Returns a fact, or nothing if it is unknown or not recorded.
-fn known(facts: &Facts, name: &str) -> String {
-    facts.get(name).and_then(Fact::known).unwrap_or_default().to_owned()
+/// Names the facts about software and machines that both sides know and that differ.
+fn of_facts(base: &SideResults, new: &SideResults) -> Vec<Note> {
+    let names: BTreeSet<&str> =
+        [base, new].iter().flat_map(|side| facts_of(side).map(|(name, _)| name)).collect();
+    let note = |name: &str| {
+        let [a, b] = [base, new].map(|side| {
+            let values = facts_of(side).filter(|(other, _)| *other == name);
+            values.filter_map(|(_, fact)| Some(fact.known()?.to_owned())).collect::<BTreeSet<String>>()
+        });
+        let text = || format!("{}: base {}, new {}", name.replace('_', " "), list(&a), list(&b));
+        (a != b && !a.is_empty() && !b.is_empty()).then(|| Note { code: "facts", text: text() })
+    };
+    names.into_iter().filter_map(note).collect()
+}
+
+fn facts_of(side: &SideResults) -> impl Iterator<Item = (&str, &Fact)> {
+    let sets =
+        side.runs.iter().flat_map(|run| run.hosts.iter().map(|group| &group.facts).chain([&run.software]));
+    sets.flatten().map(|(name, fact)| (name.as_str(), fact))
 }
 
 fn pairs<'a>(options: impl Iterator<Item = (&'a String, &'a String)>) -> String {
