@@ -141,18 +141,12 @@ fn message(shell: &[OsString], all: usize, failures: &[(&str, String)]) -> Strin
             None => groups.push((pattern, vec![host], words)),
         }
     }
-    let texts = groups.iter().map(|(_, hosts, words)| match hosts.as_slice() {
-        [one] => format!("{one}: {words}"),
-        several => format!("{} ({}): {words}", several.join(", "), several.len()),
-    });
-    let texts: Vec<String> = texts.collect();
+    let texts: Vec<String> =
+        groups.iter().map(|(_, hosts, words)| format!("{}: {words}", hosts.join(", "))).collect();
+    let of = if all > 1 { format!("{} of {all} hosts: ", failures.len()) } else { String::new() };
     let program = shell.first().map(|program| program.to_string_lossy()).unwrap_or_default();
     let first = failures.first().map_or("", |(host, _)| host);
-    format!(
-        "cannot reach {} of {all} hosts: {}. Check `{program} {first} true`",
-        failures.len(),
-        texts.join("; ")
-    )
+    format!("cannot reach {of}{}. Check `{program} {first} true`", texts.join("; "))
 }
 
 #[cfg(test)]
@@ -197,7 +191,7 @@ mod tests {
         assert!(error.starts_with("cannot reach 100 of 100 hosts: "), "{error}");
         assert!(names.iter().all(|name| error.contains(name.as_str())), "{error}");
         assert!(
-            error.contains("n000: denied;") && error.contains("n099 (99): port 22 of n001: timed out."),
+            error.contains("n000: denied;") && error.contains("n099: port 22 of n001: timed out."),
             "{error}"
         );
     }
