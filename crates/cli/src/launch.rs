@@ -113,7 +113,7 @@ pub(crate) fn run(job: &Job) -> Result<u8> {
             let supervision = Supervision {
                 args: &job.output,
                 hosts,
-                start_limit: START.saturating_add(START_PER_RANK * job.extent.ranks),
+                start_limit: start_limit(job),
                 limit,
                 time_left,
                 output: &mut output,
@@ -138,6 +138,12 @@ pub(crate) fn run(job: &Job) -> Result<u8> {
     progress.done();
     output.finish()?;
     worst
+}
+
+/// Returns the time within which each host must have started a rank. A user with slow hosts gives a long limit for the whole job.
+fn start_limit(job: &Job) -> Duration {
+    let usual = START.saturating_add(START_PER_RANK * job.extent.ranks);
+    job.start.timeout.map_or(usual, |timeout| usual.max(timeout / 4))
 }
 
 /// Returns a number that a signal of the user sets to its own.

@@ -106,7 +106,11 @@ impl JobState<'_> {
             return;
         }
         let words = self.history.launcher_output.back().map(|line| format!(": {line}")).unwrap_or_default();
-        let what = format!("no rank on {} after {} s{words}", missing.join(", "), limit.as_secs());
+        let what = format!(
+            "no rank on {} after {} s{words}; a longer --timeout waits longer",
+            missing.join(", "),
+            limit.as_secs()
+        );
         self.history.failure = Some(what);
         self.end(EndReason::LostRank);
     }

@@ -20,7 +20,7 @@ use super::{
     cores::cores,
     detection,
     hosts::Notation,
-    preflight, reachability,
+    reachability,
     version::{self, Version},
 };
 use crate::{
@@ -111,7 +111,7 @@ pub(crate) fn remote_shell(args: &StartArgs) -> Option<Vec<OsString>> {
         return None;
     }
     if args.ssh.is_some() {
-        return Some(preflight::ssh(args));
+        return Some(reachability::ssh(args));
     }
     let variable =
         |names: &[&str]| names.iter().find_map(|name| env::var(name).ok()).filter(|v| !v.is_empty());

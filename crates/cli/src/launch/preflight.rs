@@ -125,20 +125,13 @@ fn remote_shell(job: &Job, medium: Medium) -> Option<Vec<OsString>> {
         Medium::Mpi => mpiexec::remote_shell(start),
         Medium::Sockets => {
             let options = start.launcher_arg.iter().map(OsString::from);
-            Some(ssh(start).into_iter().chain(options).chain(["--".into()]).collect())
+            Some(reachability::ssh(start).into_iter().chain(options).chain(["--".into()]).collect())
         }
         Medium::Own => match job.setting("remote-shell") {
             Some(shell) => Some(shell.split_whitespace().map(OsString::from).collect()),
-            None => Some(ssh(start).into_iter().chain(["--".into()]).collect()),
+            None => Some(reachability::ssh(start).into_iter().chain(["--".into()]).collect()),
         },
     }
-}
-
-/// Returns ssh, or the program that the user has chosen in its place, with its options.
-pub(crate) fn ssh(start: &StartArgs) -> Vec<OsString> {
-    let chosen = start.ssh.as_ref().map(OsString::from).or_else(|| env::var_os("OMBX_SSH"));
-    let program = chosen.unwrap_or_else(|| "ssh".into());
-    [program].into_iter().chain(reachability::SSH_OPTIONS.map(OsString::from)).collect()
 }
 
 /// Returns whether a batch system has given hosts to this process.

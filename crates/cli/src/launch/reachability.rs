@@ -2,6 +2,7 @@
 
 use std::{
     collections::BTreeMap,
+    env,
     ffi::OsString,
     fs::File,
     io::{self, Read, Seek},
@@ -20,6 +21,7 @@ use rustix::{
 };
 
 use super::orphans;
+use crate::arguments::start::StartArgs;
 
 /// Options of ssh: it asks nothing, and gives up on a host that does not answer.
 pub(crate) const SSH_OPTIONS: [&str; 5] = ["-T", "-o", "BatchMode=yes", "-o", "ConnectTimeout=4"];
@@ -35,6 +37,13 @@ const MOST_AT_ONCE: usize = 256;
 const POLL: Duration = Duration::from_millis(10);
 /// Maximum number of bytes that are read of what a remote shell prints.
 const LONGEST: u64 = 1 << 16;
+
+/// Returns ssh, or the program that the user has chosen in its place, with its options.
+pub(crate) fn ssh(start: &StartArgs) -> Vec<OsString> {
+    let chosen = start.ssh.as_ref().map(OsString::from).or_else(|| env::var_os("OMBX_SSH"));
+    let program = chosen.unwrap_or_else(|| "ssh".into());
+    [program].into_iter().chain(SSH_OPTIONS.map(OsString::from)).collect()
+}
 
 /// Reaches all hosts at the same time. Returns the own name of each host that says it, by the name that the user gave.
 ///
