@@ -7,7 +7,8 @@
 //! | [`compare`] | compares two sets of runs case by case |
 //! | [`matrix`] | writes the times of links as an array that NumPy reads |
 //! | [`verdict`] | finds slow hosts, ranks and links in a sweep over links |
-//! | [`methods`] | the method of a run as a paragraph, and how to cite ombx |
+//! | [`methods`] | the method of a run as a paragraph |
+//! | [`citation`] | how to cite ombx |
 //! | [`provenance`] | lists where, when and how rows were measured |
 //! | [`publishable`] | says which rows can be published |
 //! | [`render`] | writes rows as tables, CSV, OSU format, OpenMetrics and others |
@@ -42,6 +43,7 @@
 //! # }
 //! ```
 
+pub mod citation;
 pub mod compare;
 pub mod estimate;
 pub mod file;

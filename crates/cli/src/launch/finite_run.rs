@@ -20,6 +20,9 @@ use super::orphans;
 /// Interval at which the caller may interrupt.
 const POLL: Duration = Duration::from_millis(50);
 
+/// Maximum number of bytes that are read of each pipe. A program that prints more is cut off.
+const LONGEST: u64 = 1 << 26;
+
 /// Runs a command and returns what it prints, standard output first. No process of it outlives the call.
 ///
 /// # Errors
@@ -42,7 +45,7 @@ pub(crate) fn texts_of(
         let sender = sender.clone();
         thread::spawn(move || {
             let mut text = Vec::new();
-            let _ = pipe.map(|mut pipe| pipe.read_to_end(&mut text));
+            let _ = pipe.map(|pipe| pipe.take(LONGEST).read_to_end(&mut text));
             drop(sender.send((at, String::from_utf8_lossy(&text).into_owned())));
         });
     }
@@ -88,6 +91,8 @@ mod tests {
         let long = Duration::from_secs(60);
         let texts = texts_of(shell("echo a; echo b >&2"), long, || false).unwrap();
         assert_eq!(texts, ["a\n", "b\n"]);
+        let endless = texts_of(shell("exec yes"), long, || false).unwrap();
+        assert_eq!(endless[0].len() as u64, LONGEST);
         let late = texts_of(shell("sleep 90 & sleep 90"), Duration::from_millis(100), || false);
         assert!(late.unwrap_err().to_string().contains("did not end within 0.1 s"));
         let interrupted = texts_of(shell("sleep 90"), long, || true);

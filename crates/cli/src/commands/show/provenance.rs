@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
 use ombx_core::error::{Error, Result};
 use ombx_results::{
+    citation,
     estimate::Cases,
     file::RunWithRows,
     methods,
@@ -41,7 +42,7 @@ fn write(out: &mut dyn Write, results: &[RunWithRows], width: Option<u16>) -> io
         }
         let paragraph = plain(&methods::paragraph(result));
         writeln!(out, "Methods, for a publication\n\n{paragraph}\n")?;
-        write!(out, "Citation\n\n{}", methods::bibtex(&result.run))?;
+        write!(out, "Citation\n\n{}", citation::bibtex(&result.run))?;
     }
     Ok(())
 }

@@ -1,3 +1,5 @@
+//! Machines whose files a test writes, and this machine.
+
 use std::{env, fs, os::unix::fs::symlink};
 
 use super::*;
