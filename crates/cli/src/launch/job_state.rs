@@ -7,7 +7,10 @@ use std::{
     time::Duration,
 };
 
-use ombx_core::error::{Error, Result};
+use ombx_core::{
+    error::{Error, Result},
+    system::environment::hostname,
+};
 use ombx_results::file::{self, Record, RunOutcome};
 use rustix::process::{Pid, Signal, kill_process_group};
 
@@ -101,7 +104,11 @@ impl JobState<'_> {
     /// Ends a job of which some hosts have not started a rank within a limit.
     pub(super) fn end_without_ranks(&mut self, hosts: &[RankHost], limit: Duration) {
         let missing = hosts.iter().filter(|host| !self.history.started.contains(&host.name));
-        let missing: Vec<&str> = missing.map(|host| host.typed.as_str()).collect();
+        let (here, elsewhere): (Vec<&RankHost>, Vec<&RankHost>) =
+            missing.partition(|host| host.name == hostname());
+        // Open MPI starts no rank anywhere before it has reached all hosts.
+        let missing = if elsewhere.is_empty() { here } else { elsewhere };
+        let missing: Vec<&str> = missing.iter().map(|host| host.typed.as_str()).collect();
         if missing.is_empty() || !self.history.ranks.0.is_empty() {
             return;
         }
