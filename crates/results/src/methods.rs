@@ -289,7 +289,7 @@ fn counted_plain(n: usize) -> String {
 /// Formats a size for text: `8 B`, `64 KiB`.
 fn size(bytes: u64) -> String {
     let units = [(1u64 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")];
-    let whole = units.iter().find(|(unit, _)| bytes >= *unit && bytes % unit == 0);
+    let whole = units.iter().find(|(unit, _)| bytes >= *unit && bytes.is_multiple_of(*unit));
     whole.map_or_else(|| format!("{bytes} B"), |(unit, name)| format!("{} {name}", bytes / unit))
 }
 

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
+use comfy_table::{ContentArrangement, Table, presets};
 use ombx_core::error::{Error, Result};
 use ombx_results::{
     citation,
@@ -60,7 +60,6 @@ fn table(values: &[(String, String)], width: Option<u16>) -> String {
     for (name, value) in values {
         table.add_row([format!(" {}", plain(name)), plain(value)]);
     }
-    table.column_iter_mut().for_each(|column| _ = column.set_cell_alignment(CellAlignment::Left));
     let lines = table.to_string();
     lines.lines().map(str::trim_end).collect::<Vec<_>>().join("\n")
 }
