@@ -157,7 +157,8 @@ fn machine(group: &HostFacts, subject: &str, pronoun: &str) -> Option<String> {
         fact("container").filter(|text| *text != "none").map(|engine| format!("in a container ({engine})")),
     ];
     let sentence = |subject: &str, verb: &str, parts: Vec<String>| {
-        (!parts.is_empty()).then(|| format!("{subject} {verb} {}.", parts.join(", ")))
+        let parts: Vec<&str> = parts.iter().map(String::as_str).collect();
+        (!parts.is_empty()).then(|| format!("{subject} {verb} {}.", listed(&parts)))
     };
     let [hardware, software] =
         [hardware.into_iter().flatten().collect(), software.into_iter().flatten().collect()];
@@ -221,11 +222,13 @@ fn precision(rows: &[&Measurement]) -> Option<String> {
             if some == 1 { "1 result has".into() } else { format!("{some} results have") }
         ),
     };
-    Some(format!(
-        "Half the interval is at most {:.2} % of the median in all {} with an interval{without}.",
-        widest * 100.0,
-        counted(known.len(), "result")
-    ))
+    let widest = widest * 100.0;
+    Some(match known.len() {
+        1 => format!("Half the interval is {widest:.2} % of the median{without}."),
+        all => format!(
+            "Half the interval is at most {widest:.2} % of the median in all {all} results with an interval{without}."
+        ),
+    })
 }
 
 fn verification(rows: &[&Measurement]) -> Option<String> {
@@ -322,7 +325,7 @@ mod tests {
             "We measured p2p.latency and rma.put_bw with messages of 2 sizes from 8 B to 64 KiB with ombx 0.1.0 (commit abc123, \
              release build), started on 2026-01-02.",
             "The 2 ranks ran on 2 hosts (n01, n02), each bound to one CPU.",
-            "Each host has the CPU Xeon 1 (2 sockets, 64 cores, SMT off), 251.6 GiB of memory.",
+            "Each host has the CPU Xeon 1 (2 sockets, 64 cores, SMT off) and 251.6 GiB of memory.",
             "Ranks communicated through MPICH 4.0.2, with UCX_TLS=rc,sm in the environment.",
             "All ranks were started once",
             "A case has between 10 and 400 samples.",
@@ -356,7 +359,7 @@ mod tests {
         let text = paragraph(&run);
         assert!(
             text.contains(
-                "n01 has the CPU Xeon 1 (2 sockets, 64 cores, SMT off), 251.6 GiB of memory. n02 has the CPU "
+                "n01 has the CPU Xeon 1 (2 sockets, 64 cores, SMT off) and 251.6 GiB of memory. n02 has the CPU "
             ),
             "{text}"
         );

@@ -40,11 +40,27 @@ fn write(out: &mut dyn Write, results: &[RunWithRows], width: Option<u16>) -> io
         for Section { title, values } in provenance::sections(result) {
             writeln!(out, "{title}\n{}\n", table(&values, width))?;
         }
-        let paragraph = plain(&methods::paragraph(result));
+        let paragraph = wrapped(&plain(&methods::paragraph(result)), width);
         writeln!(out, "Methods, for a publication\n\n{paragraph}\n")?;
         write!(out, "Citation\n\n{}", citation::bibtex(&result.run))?;
     }
     Ok(())
+}
+
+/// Breaks a paragraph at blanks to the width of the terminal. A pipe gets it in one line.
+fn wrapped(text: &str, width: Option<u16>) -> String {
+    let Some(width) = width else { return text.to_owned() };
+    let mut lines: Vec<String> = Vec::new();
+    for word in text.split(' ') {
+        match lines.last_mut() {
+            Some(line) if line.chars().count() + 1 + word.chars().count() <= width.into() => {
+                *line += " ";
+                *line += word;
+            }
+            _ => lines.push(word.to_owned()),
+        }
+    }
+    lines.join("\n")
 }
 
 /// Returns names and values in two columns, as wide as the terminal.
@@ -77,6 +93,8 @@ mod tests {
             narrow.lines().count() > 3 && narrow.lines().all(|line| line.chars().count() <= 60),
             "{narrow}"
         );
+        assert_eq!(wrapped("all ranks were started", Some(12)), "all ranks\nwere started");
+        assert_eq!(wrapped("all ranks were started", None), "all ranks were started");
         let free = table(&values, None);
         assert_eq!(free.lines().count(), 2, "{free}");
         assert!(!free.contains('\x1b'), "{free}");
