@@ -92,7 +92,7 @@ pub(crate) fn parser(registry: &Registry) -> clap::Command {
         .mut_subcommand("ab", |ab| {
             let turns = "Number of turns, each with a launch of both sides [default: 6 to 30, until every case is decided or \
                          --budget is spent]";
-            let ab = ab.mut_arg("budget", |budget| budget.default_value("60s"));
+            let ab = ab.mut_arg("budget", |budget| budget.help("Time for all launches together [default: 60s]"));
             let ab = ab.mut_arg("launches", |launches| launches.help(turns));
             // The end of a comparison depends on its verdicts, and it has formats of its own.
             let ab = ab.mut_args(|arg| {

@@ -2,6 +2,7 @@
 
 #[cfg(feature = "sockets")]
 pub(crate) mod coordinator;
+mod core_to_core;
 #[cfg(any(feature = "mpi", feature = "sockets"))]
 pub(crate) mod cores;
 pub(crate) mod detection;
@@ -23,6 +24,7 @@ mod rank_table;
 mod reachability;
 mod repetition;
 mod session_directory;
+mod shared_memory;
 mod supervision;
 #[cfg(feature = "mpi")]
 pub(crate) mod transport;
@@ -57,7 +59,7 @@ use self::{
 };
 use crate::{
     arguments::{argv, role, start::Launcher},
-    job::{Job, time_limit},
+    job::{Job, Work, time_limit},
     output::{Output, progress::Progress},
 };
 
@@ -77,6 +79,11 @@ pub(crate) fn run(job: &Job) -> Result<u8> {
     let mut output = Output::open(job)?;
     let limit = time_limit::of_job(job.extent.time, job.start.timeout);
     let mut worst: Result<u8> = Ok(0);
+    // A sweep over links compares links of the same moment, and a pipeline or other hosts depend on more than this host.
+    let is_here = job.start.hosts.is_empty()
+        && job.start.hostfile.is_none()
+        && matches!(job.work, Work::Benchmarks(_))
+        && media != [Medium::Own];
     let interrupted = interruption()?;
     let since = Since::now();
     #[cfg(feature = "mpi")]
@@ -91,8 +98,12 @@ pub(crate) fn run(job: &Job) -> Result<u8> {
             worst = Ok(FIRST_SIGNAL_CODE.saturating_add(u8::try_from(signal).unwrap_or(0)));
             break;
         }
-        let arguments = repetition.begin();
-        if !arguments.is_empty() {
+        let mut arguments = repetition.begin();
+        if is_here {
+            let latency = core_to_core::latency_ns();
+            arguments.extend(latency.map(|ns| OsString::from(format!("--core-to-core-ns={ns:.1}"))));
+        }
+        if !job.launches.is_one() {
             progress.launch(repetition.position());
         }
         for (medium, hosts) in media.iter().zip(&hosts) {

@@ -128,6 +128,8 @@ pub struct Measurement {
     pub outcome: Outcome,
     /// Result of the payload verification.
     pub check: Check,
+    /// Number of iterations whose payload was checked, each with a pattern of its own; 0 if unknown.
+    pub checked: u64,
     /// Raw samples of each timed rank and thread.
     pub samples: Vec<Samples>,
     /// Raw samples of single iterations, from which the percentiles come; empty if `samples` are of single iterations, or if the
@@ -182,6 +184,7 @@ impl Measurement {
             aggregation: Aggregation::Origin,
             outcome: Outcome::Ok,
             check: Check::Off,
+            checked: 0,
             samples: Vec::new(),
             tail: Vec::new(),
             summary: None,

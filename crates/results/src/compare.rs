@@ -2,6 +2,7 @@
 
 mod comparison;
 mod evaluation;
+mod machine_state;
 mod permutation;
 mod power;
 mod setup;
@@ -10,6 +11,7 @@ mod side;
 #[cfg(test)]
 mod tests;
 
+use self::machine_state::MachineState;
 pub use self::{
     comparison::{
         CaseComparison, CaseId, Change, Comparison, Counts, LaunchMedians, Note, Power, Reason, Settings,
@@ -27,6 +29,8 @@ impl Comparison {
         measured.sort_by(|(a, _), (b, _)| a.id.sort_key().cmp(&b.id.sort_key()));
         // Rows of a damaged file may stand before its first run.
         let launches = [base, new].map(|side| side.count().max(1));
+        let latencies = [base, new].map(SideResults::latencies_between_cores);
+        let state = MachineState::of(latencies);
         let lost = |from: &SideResults, other: &SideResults, only| -> Vec<Unmatched> {
             let unmatched = |row: &side::Row| {
                 let why = match other.row(&row.id.key) {
@@ -45,10 +49,10 @@ impl Comparison {
             base: base.info("base"),
             new: new.info("new"),
             margin: settings.margin,
-            cases: evaluation::evaluate(&measured, launches, settings),
+            cases: evaluation::evaluate(&measured, launches, &state, settings),
             unmatched,
             broken: broken.filter(|(key, _)| sound(key)).collect(),
-            notes: setup::notes(base, new),
+            notes: setup::notes(base, new).into_iter().chain(state.note(latencies)).collect(),
         }
     }
 
@@ -71,7 +75,9 @@ impl Comparison {
         self.cases.iter().filter(|case| {
             let decided = match case.verdict {
                 Verdict::Worse | Verdict::Better | Verdict::Same => true,
-                Verdict::Inconclusive(Reason::Marked(_) | Reason::FewLaunches) => false,
+                Verdict::Inconclusive(Reason::Marked(_) | Reason::FewLaunches | Reason::MachineChanged) => {
+                    false
+                }
                 Verdict::Inconclusive(_) => case.change.ci90.is_some_and(|[_, high]| high < self.margin),
             };
             !decided

@@ -32,13 +32,21 @@ pub fn obstacles(row: &Measurement) -> BTreeSet<&str> {
     marks.chain(unverified).chain(few).chain(no_interval).collect()
 }
 
+/// Returns the smallest part of iterations with wrong data that the checks of a row would have found with 95 % probability; `None` if
+/// nothing was checked, or something was found.
+pub fn found_from(row: &Measurement) -> Option<f64> {
+    (row.check == Check::Passed && row.checked > 0).then(|| 1.0 - 0.05f64.powf(1.0 / row.checked as f64))
+}
+
 /// Numbers of rows that can and cannot be published. Skipped rows do not count.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Publishable {
     rows: usize,
     publishable: usize,
     /// Number of rows by obstacle.
     obstacles: BTreeMap<String, usize>,
+    /// Smallest and largest part of iterations with wrong data that would have been found in a row.
+    found_from: Option<[f64; 2]>,
 }
 
 impl Publishable {
@@ -48,11 +56,25 @@ impl Publishable {
             return;
         }
         let obstacles = obstacles(row);
+        if let Some(part) = found_from(row) {
+            let [low, high] = self.found_from.unwrap_or([part; 2]);
+            self.found_from = Some([low.min(part), high.max(part)]);
+        }
         self.rows += 1;
         self.publishable += usize::from(obstacles.is_empty());
         for code in obstacles {
             *self.obstacles.entry(code.replace('_', " ")).or_default() += 1;
         }
+    }
+
+    /// Returns which wrong data the checks of the rows would have found with 95 % probability; `None` if nothing was checked.
+    pub fn verified(&self) -> Option<String> {
+        let [low, high] = self.found_from?.map(|part| match part * 100.0 {
+            percent if percent < 9.5 => format!("{percent:.1}"),
+            percent => format!("{percent:.0}"),
+        });
+        let range = if low == high { low } else { format!("{low} to {high}") };
+        Some(format!("verified: wrong data in {range} % of a row's iterations would have been found"))
     }
 
     /// Returns whether no row was counted.
@@ -64,7 +86,7 @@ impl Publishable {
 impl fmt::Display for Publishable {
     /// Writes `22 of 24 rows can be published; 2 not: bimodal (1), oversubscribed (1)`, the most frequent obstacle first.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Publishable { rows, publishable, obstacles } = self;
+        let Publishable { rows, publishable, obstacles, .. } = self;
         let noun = if *rows == 1 { "row" } else { "rows" };
         write!(f, "{publishable} of {rows} {noun} can be published")?;
         if publishable < rows {
@@ -101,6 +123,18 @@ mod tests {
 
     fn marked(marks: &[Mark]) -> Measurement {
         Measurement { trust: marks.to_vec(), ..good() }
+    }
+
+    #[test]
+    fn the_checks_of_a_row_find_wrong_data_above_a_part() {
+        let checked = |checked: u64| Measurement { checked, ..good() };
+        assert_eq!(found_from(&checked(0)), None);
+        assert!((found_from(&checked(1)).unwrap() - 0.95).abs() < 1e-12);
+        // About three in n.
+        assert!((found_from(&checked(1000)).unwrap() - 0.003).abs() < 1e-5);
+        let mut both = Publishable::default();
+        [checked(576), checked(9)].iter().for_each(|row| both.add(row));
+        assert!(both.verified().unwrap().contains(" 0.5 to 28 % "), "{both:?}");
     }
 
     #[test]

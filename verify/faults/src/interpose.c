@@ -3,6 +3,9 @@
  *
  *   call=NAME   name of the call without `MPI_`, or `*` for every call
  *   do=WHAT     flip      a bit of one byte that is delivered
+ *               stale     what a receive or a blocking collective delivers is lost: its buffer keeps what it had
+ *               lost      MPI_Put is not made
+ *               swap      MPI_Compare_and_swap swaps whatever the window has
  *               short     half of a message is sent
  *               trunc     the receive buffer is half as long as the message
  *               error:N   the call returns this error class instead of being made
@@ -132,11 +135,18 @@ static void end_rank(const struct rule *rule) {
     if (is(rule, "hang")) for (;;) pause();
 }
 
+/* Returns whether a rule changes data or arguments, where the call is made. */
+static int is_of_call(const struct rule *rule) {
+    const char *all[] = {"flip", "stale", "lost", "swap", "short", "trunc", "less"};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) if (is(rule, all[i])) return 1;
+    return 0;
+}
+
 /* Performs a rule instead of a call or after it. Returns its error, or success. */
 static int trouble(const char *call, long bytes, const MPI_Comm *comm, const MPI_Win *win, int end) {
     for (int i = 0; i < rule_count; i++) {
         struct rule *rule = &rules[i];
-        if (is(rule, "flip") || is(rule, "short") || is(rule, "trunc") || is(rule, "less") || rule->end != end) continue;
+        if (is_of_call(rule) || rule->end != end) continue;
         if (!acts(rule, call, bytes)) continue;
         if (is(rule, "raise") && comm != NULL) PMPI_Comm_call_errhandler(*comm, (int)rule->argument);
         if (is(rule, "raise") && win != NULL) PMPI_Win_call_errhandler(*win, (int)rule->argument);
@@ -146,10 +156,10 @@ static int trouble(const char *call, long bytes, const MPI_Comm *comm, const MPI
     return MPI_SUCCESS;
 }
 
-static int is_halved(const char *what, const char *call, long bytes) {
-    int halved = 0;
-    for (int i = 0; i < rule_count; i++) halved |= is(&rules[i], what) && acts(&rules[i], call, bytes);
-    return halved;
+static int does(const char *what, const char *call, long bytes) {
+    int found = 0;
+    for (int i = 0; i < rule_count; i++) found |= is(&rules[i], what) && acts(&rules[i], call, bytes);
+    return found;
 }
 
 /* Returns the byte to flip in the data of a call, or -1. */
@@ -162,6 +172,20 @@ static long flipped(const char *call, long bytes, int out) {
 }
 
 static void flip(void *bytes, long byte) { ((unsigned char *)bytes)[byte] ^= 0x10; }
+
+/* Returns a copy of a buffer whose new contents will be lost, or NULL. */
+static void *kept(const char *call, const void *buffer, long bytes) {
+    if (buffer == NULL || buffer == MPI_IN_PLACE || !does("stale", call, bytes)) return NULL;
+    void *copy = malloc((size_t)bytes + 1);
+    if (copy == NULL) abort();
+    return memcpy(copy, buffer, (size_t)bytes);
+}
+
+static int restored(void *copy, void *buffer, long bytes, int code) {
+    if (copy != NULL) memcpy(buffer, copy, (size_t)bytes);
+    free(copy);
+    return code;
+}
 
 static long size_of(long count, MPI_Datatype type) {
     int size;
@@ -312,7 +336,7 @@ int MPI_Init_thread(int *argc, char ***argv, int required, int *provided) {
 }
 int MPI_Query_thread(int *provided) {
     int code = PMPI_Query_thread(provided);
-    if (is_halved("less", "Query_thread", 0)) *provided = MPI_THREAD_SINGLE;
+    if (does("less", "Query_thread", 0)) *provided = MPI_THREAD_SINGLE;
     return code;
 }
 
@@ -320,18 +344,19 @@ int MPI_Query_thread(int *provided) {
 #define TWO_SIDED(c, Count) \
     int MPI_Send##c(const void *from, Count count, MPI_Datatype type, int to, int tag, MPI_Comm comm) { \
         long bytes = size_of(count, type); \
-        if (is_halved("short", "Send", bytes)) count /= 2; \
+        if (does("short", "Send", bytes)) count /= 2; \
         CALL("Send", bytes, &comm, NULL, PMPI_Send##c(given("Send", from, bytes), count, type, to, tag, comm)); \
     } \
     int MPI_Isend##c(const void *from, Count count, MPI_Datatype type, int to, int tag, MPI_Comm comm, MPI_Request *request) { \
         long bytes = size_of(count, type); \
-        if (is_halved("short", "Isend", bytes)) count /= 2; \
+        if (does("short", "Isend", bytes)) count /= 2; \
         CALL("Isend", bytes, &comm, NULL, PMPI_Isend##c(given("Isend", from, bytes), count, type, to, tag, comm, request)); \
     } \
     static int recv##c(void *to, Count count, MPI_Datatype type, int from, int tag, MPI_Comm comm, MPI_Status *status) { \
         long bytes = size_of(count, type); \
-        if (is_halved("trunc", "Recv", bytes)) count /= 2; \
-        int code = PMPI_Recv##c(to, count, type, from, tag, comm, status); \
+        if (does("trunc", "Recv", bytes)) count /= 2; \
+        void *copy = kept("Recv", to, bytes); \
+        int code = restored(copy, to, bytes, PMPI_Recv##c(to, count, type, from, tag, comm, status)); \
         long byte = code == MPI_SUCCESS ? flipped("Recv", bytes, 0) : -1; \
         if (byte >= 0) flip(to, byte); \
         return code; \
@@ -341,7 +366,7 @@ int MPI_Query_thread(int *provided) {
     } \
     static int irecv##c(void *to, Count count, MPI_Datatype type, int from, int tag, MPI_Comm comm, MPI_Request *request) { \
         long bytes = size_of(count, type); \
-        if (is_halved("trunc", "Irecv", bytes)) count /= 2; \
+        if (does("trunc", "Irecv", bytes)) count /= 2; \
         int code = PMPI_Irecv##c(to, count, type, from, tag, comm, request); \
         if (code == MPI_SUCCESS) remember(*request, MPI_WIN_NULL, to, flipped("Irecv", bytes, 0)); \
         return code; \
@@ -372,7 +397,7 @@ int MPI_Sendrecv(const void *from, int sent, MPI_Datatype type, int peer, int ta
 #define PERSISTENT_TWO_SIDED(c, Count) \
     int MPI_Recv_init##c(void *to, Count count, MPI_Datatype type, int from, int tag, MPI_Comm comm, MPI_Request *request) { \
         long bytes = size_of(count, type); \
-        if (is_halved("trunc", "Recv_init", bytes)) count /= 2; \
+        if (does("trunc", "Recv_init", bytes)) count /= 2; \
         CALL("Recv_init", bytes, &comm, NULL, \
              made("Recv_init", request, to, bytes, PMPI_Recv_init##c(to, count, type, from, tag, comm, request))); \
     } \
@@ -478,6 +503,7 @@ static int returns(const char *call, MPI_Win win, const MPI_Request *request, vo
 #define ONE_SIDED(call) long bytes = size_of(count, type); CALL(#call, bytes, NULL, &win,
 
 int MPI_Put(const void *from, int count, MPI_Datatype type, AT, MPI_Win win) {
+    if (does("lost", "Put", size_of(count, type))) return MPI_SUCCESS;
     ONE_SIDED(Put) PMPI_Put(given("Put", from, bytes), count, type, AT_ARGUMENTS, win));
 }
 int MPI_Rput(const void *from, int count, MPI_Datatype type, AT, MPI_Win win, MPI_Request *request) {
@@ -510,6 +536,9 @@ int MPI_Fetch_and_op(const void *from, void *to, MPI_Datatype type, int target, 
 }
 int MPI_Compare_and_swap(const void *from, const void *compare, void *to, MPI_Datatype type, int target, MPI_Aint at, MPI_Win win) {
     int count = 1;
+    if (does("swap", "Compare_and_swap", size_of(count, type))) {
+        return PMPI_Fetch_and_op(from, to, type, target, at, MPI_REPLACE, win);
+    }
     ONE_SIDED(Compare_and_swap)
         returns("Compare_and_swap", win, NULL, to, bytes,
                 PMPI_Compare_and_swap(given("Compare_and_swap", from, bytes), compare, to, type, target, at, win)));
@@ -588,7 +617,8 @@ static int will_arrive(const char *call, MPI_Request request, void *to, long byt
 
 #define COLLECTIVE(name, nonblocking, parameters, arguments, to, bytes) \
     int MPI_##name(LIST parameters) { \
-        CALL(#name, bytes, &comm, NULL, arrived(#name, to, bytes, PMPI_##name(LIST arguments))); \
+        void *copy = kept(#name, to, bytes); \
+        CALL(#name, bytes, &comm, NULL, restored(copy, to, bytes, arrived(#name, to, bytes, PMPI_##name(LIST arguments)))); \
     } \
     static int late_##name(LIST parameters, MPI_Request *request) { \
         int code = PMPI_##nonblocking(LIST arguments, request); \

@@ -19,10 +19,15 @@ const SOURCE: &str = include_str!("interpose.c");
 pub(crate) struct Rule(String);
 
 impl Rule {
-    /// Returns a rule for a call, named without `MPI_`; `*` is every call. The actions are `flip`, `short`, `trunc`, `error:CLASS`,
+    /// Returns a rule for a call, named without `MPI_`; `*` is every call. The actions are `flip`, `stale`, `lost`, `swap`, `short`, `trunc`, `error:CLASS`,
     /// `raise:CLASS`, `less`, `exit:CODE`, `abort`, `segv`, `kill`, `stop` and `hang`: see `interpose.c`.
     pub(crate) fn new(call: &str, what: &str) -> Self {
         Self(format!("call={call},do={what}"))
+    }
+
+    /// Returns a rule as the library reads it.
+    pub(crate) fn of(text: String) -> Self {
+        Self(text)
     }
 
     /// Limits the rule to one rank of the world.

@@ -7,12 +7,14 @@ mod interpose;
 mod judge;
 mod left;
 mod run;
+mod soak;
 mod stage;
 mod table;
 
 use std::{
     process::ExitCode,
     sync::{Arc, atomic::AtomicBool},
+    time::Duration,
 };
 
 use clap::Parser as _;
@@ -62,6 +64,12 @@ struct Options {
     /// Write the summary to docs/FAULTS.md and the full table to target/faults.md
     #[arg(long, conflicts_with_all = ["only", "gate", "list"])]
     write: bool,
+    /// Run random jobs for this time instead, for example: --soak 10m
+    #[arg(long, value_name = "TIME", value_parser = ombx_core::unit::parse_duration, conflicts_with_all = ["only", "gate", "list", "write"])]
+    soak: Option<Duration>,
+    /// Seed of the random jobs [default: a new one each time]
+    #[arg(long, value_name = "N", requires = "soak")]
+    seed: Option<u64>,
     /// Use the existing binary of ombx
     #[arg(long)]
     no_build: bool,
@@ -75,6 +83,13 @@ fn run(options: &Options) -> Result<ExitCode> {
     let workspace = Workspace::read()?;
     handle_signals();
     let since = Since::now();
+    if let Some(time) = options.soak {
+        let stages: Vec<Stage> = installed(options.mpi)?
+            .iter()
+            .map(|mpi| Stage::set(mpi, &workspace, !options.no_build))
+            .collect::<Result<_>>()?;
+        return Ok(failed_if(soak::run(&stages, time, options.seed.unwrap_or_else(|| fastrand::u64(..)))));
+    }
     let mut lines = Vec::new();
     let mut versions = Vec::new();
     for mpi in installed(options.mpi)? {

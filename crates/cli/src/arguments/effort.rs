@@ -9,14 +9,14 @@ use ombx_core::{
     unit::{self, Bytes},
 };
 
-use super::values;
+use super::{launches::PRECISION, values};
 
 /// How much is measured for each row.
 #[derive(Debug, Args)]
 pub(crate) struct EffortArgs {
-    /// Stop when the 95 % interval of every row is within ± this percentage of the median
-    #[arg(long, default_value = "2%", allow_hyphen_values = true, value_parser = unit::parse_percent, help_heading = "How long")]
-    pub(crate) precision: f64,
+    /// Stop when the 95 % interval of every row is within ± this percentage of the median [default: 2%]
+    #[arg(long, allow_hyphen_values = true, value_parser = unit::parse_percent, help_heading = "How long")]
+    pub(crate) precision: Option<f64>,
     /// Maximum time for measuring one row in a launch
     #[arg(long, value_name = "TIME", default_value = "100ms", allow_hyphen_values = true, value_parser = unit::parse_duration, help_heading = "How long")]
     pub(crate) max_time: Duration,
@@ -39,7 +39,9 @@ impl EffortArgs {
                 Effort::Fixed { iterations, warmup: self.warmup.unwrap_or(iterations.div_ceil(10)) }
             }
             (None, Some(time)) => Effort::Time(time),
-            (None, None) => Effort::Precision { precision: self.precision, max_time: self.max_time },
+            (None, None) => {
+                Effort::Precision { precision: self.precision.unwrap_or(PRECISION), max_time: self.max_time }
+            }
         }
     }
 }

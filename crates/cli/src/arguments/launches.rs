@@ -13,6 +13,13 @@ use ombx_core::{
 
 use super::values;
 
+/// Requested precision, as a fraction of the median, if the user gives none.
+pub(crate) const PRECISION: f64 = 0.02;
+/// Time for all launches together, if the user gives none.
+const BUDGET: Duration = Duration::from_secs(30);
+/// Time for a case, if the user asks for nothing particular: a first number should not take longer.
+const CASE_TIME: Duration = Duration::from_secs(3);
+
 /// How many times the ranks are started.
 #[derive(Debug, Args)]
 pub(crate) struct LaunchesArgs {
@@ -22,9 +29,9 @@ pub(crate) struct LaunchesArgs {
     /// Start the ranks once: a first look that says nothing about the next launch
     #[arg(long, conflicts_with_all = ["launches", "budget"], help_heading = "How long")]
     pub(crate) quick: bool,
-    /// Time for all launches together
-    #[arg(long, value_name = "TIME", default_value = "30s", allow_hyphen_values = true, value_parser = unit::parse_duration, help_heading = "How long")]
-    pub(crate) budget: Duration,
+    /// Time for all launches together [default: 30s, but without --precision 3s a case once there are 9 launches]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = unit::parse_duration, help_heading = "How long")]
+    pub(crate) budget: Option<Duration>,
     /// Seed of the random order of cases in each launch [default: a new one each time]
     #[arg(long, value_name = "SEED", help_heading = "How long")]
     pub(crate) seed: Option<u64>,
@@ -37,15 +44,27 @@ pub(crate) struct LaunchesArgs {
     /// Iterations per sample of each row in this launch
     #[arg(long, hide = true)]
     pub(crate) batches: Option<KnownBatches>,
+    /// Half the round trip of a cache line between two cores of the host, in nanoseconds
+    #[arg(long, hide = true)]
+    pub(crate) core_to_core_ns: Option<f64>,
 }
 
 impl LaunchesArgs {
-    /// Returns the launches that the user wants. `precision` is a fraction of the median.
-    pub(crate) fn launches(&self, precision: f64) -> Launches {
+    /// Returns the launches that the user wants for this number of cases. `precision` is a fraction of the median.
+    pub(crate) fn launches(&self, precision: Option<f64>, cases: u64) -> Launches {
         let count = match self.launches {
             _ if self.quick || self.launch.is_some() => LaunchCount::Fixed(1),
             Some(count) => LaunchCount::Fixed(count),
-            None => LaunchCount::Until { precision, budget: self.budget },
+            None => {
+                let budget = self.budget.unwrap_or(BUDGET);
+                let cases = u32::try_from(cases).unwrap_or(u32::MAX);
+                let enough = if precision.is_some() || self.budget.is_some() {
+                    budget
+                } else {
+                    CASE_TIME.saturating_mul(cases).min(budget)
+                };
+                LaunchCount::Until { precision: precision.unwrap_or(PRECISION), budget, enough }
+            }
         };
         Launches { count, seed: self.seed() }
     }
@@ -81,10 +100,12 @@ pub(crate) struct Launches {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum LaunchCount {
     Fixed(u32),
-    /// At least 6, until half the interval of every row is at most `precision` times the median, or `budget` is spent.
+    /// At least 6, until half the interval of every row is at most `precision` times the median, or `budget` is spent, or `enough`
+    /// by at least 9.
     Until {
         precision: f64,
         budget: Duration,
+        enough: Duration,
     },
 }
 

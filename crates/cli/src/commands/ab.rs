@@ -63,6 +63,8 @@ pub(crate) struct AbArgs {
     gate: GateArgs,
 }
 
+/// Time for all launches of both sides, if the user gives none.
+const BUDGET: Duration = Duration::from_secs(60);
 /// Options of `ab` itself. Each launch gets all others.
 const OF_AB: [&str; 17] = [
     "a",
@@ -130,7 +132,7 @@ pub(crate) fn ab(
 
     let fixed = if run.launches.quick { Some(1) } else { run.launches.launches };
     let seed = run.launches.seed();
-    let mut schedule = Schedule::new(fixed, run.launches.budget);
+    let mut schedule = Schedule::new(fixed, run.launches.budget.unwrap_or(BUDGET));
     if !run.output.quiet {
         stderr_line!("ombx: {schedule}, in random order, seed {seed}");
     }

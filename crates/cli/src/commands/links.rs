@@ -6,7 +6,7 @@ use clap::{Args, ValueEnum};
 use ombx_core::{
     benchmark::{Choice, Registry},
     error::{Error, Result},
-    measure::plan::{Launch, Plan},
+    measure::plan::{Launch, Plan, Verify},
     unit::{self, Bytes},
 };
 use ombx_links::sweep::{Mode, Task};
@@ -211,7 +211,7 @@ pub(crate) fn prepare(registry: &Registry, args: LinksArgs) -> Result<Job> {
         effort: args.effort.effort(None),
         least_time: args.min_time.unwrap_or_default(),
         batch: args.effort.batch.0,
-        verify: !args.no_verify,
+        verify: if args.no_verify { Verify::Off } else { Verify::Sampled },
         launch: args.launch,
         axes,
         ..usual

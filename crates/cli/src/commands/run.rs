@@ -48,19 +48,19 @@ fn job(
     read_from: Option<(&'static str, PathBuf)>,
 ) -> Result<Job> {
     selection::check_ranks(args.start.ranks, &parts)?;
-    let launches = args.launches.launches(args.effort.precision);
-    if args.launches.seed.is_some() && args.launches.launch.is_none() && launches.is_one() {
-        return Err(Error::usage(
-            "--seed chooses the order of several launches: leave it out for one launch",
-        ));
-    }
-    renderers::plot_columns(args.output.format, args.output.plot)?;
     let mut extent = Extent { ranks, ..Extent::default() };
     for Part { choices, plan } in &parts {
         let rows = selection::rows(plan, choices)?;
         extent.rows = extent.rows.saturating_add(rows);
         extent.time = extent.time.saturating_add(time_limit::of_rows(plan, rows));
     }
+    let launches = args.launches.launches(args.effort.precision, extent.rows);
+    if args.launches.seed.is_some() && args.launches.launch.is_none() && launches.is_one() {
+        return Err(Error::usage(
+            "--seed chooses the order of several launches: leave it out for one launch",
+        ));
+    }
+    renderers::plot_columns(args.output.format, args.output.plot)?;
     let RunArgs { start, output, role, .. } = args;
     Ok(Job { start, output, role, work: Work::Benchmarks(parts), extent, launches, read_from })
 }

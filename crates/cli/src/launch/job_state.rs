@@ -14,7 +14,7 @@ use ombx_core::{
 use ombx_results::file::{self, Record, RunOutcome};
 use rustix::process::{Pid, Signal, kill_process_group};
 
-use super::{preflight::RankHost, rank_table::RankTable};
+use super::{preflight::RankHost, rank_table::RankTable, shared_memory::OfRanks};
 use crate::{
     arguments::output::OutputArgs,
     output::{Output, progress::Progress, relay::Message},
@@ -92,12 +92,15 @@ pub(super) struct History {
     pub(super) ranks: RankTable,
     /// Hosts that have started a rank.
     started: BTreeSet<String>,
+    /// Files of ranks when the job was told to end.
+    pub(super) shared_memory: OfRanks,
 }
 
 impl JobState<'_> {
     /// Asks the launcher to end the job.
     pub(super) fn end(&mut self, reason: EndReason) {
         self.history.end_reason = Some(reason);
+        self.history.shared_memory = OfRanks::now();
         let _ = kill_process_group(self.group, Signal::TERM);
     }
 

@@ -45,7 +45,7 @@ pub(super) fn end_family(root: Pid) {
     }
 }
 
-fn children_of(one: Pid) -> Vec<Pid> {
+pub(super) fn children_of(one: Pid) -> Vec<Pid> {
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
     let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
     pids.filter(|pid| parent(*pid) == Some(one.as_raw_nonzero().get())).filter_map(Pid::from_raw).collect()

@@ -43,7 +43,9 @@ impl Repetition {
     /// Returns the launches of a job, which has spent some of its time already.
     pub(super) fn of(job: &Job, spent: Duration) -> Repetition {
         let schedule = match job.launches.count {
-            LaunchCount::Until { precision, budget } => Some(Schedule::new(precision, budget)),
+            LaunchCount::Until { precision, budget, enough } => {
+                Some(Schedule::new(precision, budget, enough))
+            }
             LaunchCount::Fixed(_) => None,
         };
         let most = job.work.row_time();

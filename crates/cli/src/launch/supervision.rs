@@ -169,9 +169,11 @@ impl Supervision<'_> {
         }
         handle.close();
         // No process of the job, launcher or rank, may outlive it.
+        let shared_memory = std::mem::take(&mut job.history.shared_memory);
         job.kill();
         orphans::end();
         session_directory::remove(launcher);
+        shared_memory.remove();
         job.conclude(which, status, limit)
     }
 }

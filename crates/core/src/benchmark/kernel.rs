@@ -11,8 +11,8 @@ use crate::{
 /// Work of a benchmark on one rank.
 ///
 /// The engine calls these functions on every rank of a case, in this order: `open`, `fill`, `begin`, many times `active` or
-/// `passive` according to the role, `end`, `figures`, `check`. It then repeats `fill` to `check` with a fresh pattern for one
-/// iteration, and calls `close`. Only `active` is timed.
+/// `passive` according to the role, `end`, `figures`, `check`. It then repeats `fill` to `check` for single iterations, each
+/// with a fresh pattern, and calls `close`. Only `active` is timed.
 pub trait Kernel: Sized {
     /// Figure that is shown first.
     const METRIC: Metric;

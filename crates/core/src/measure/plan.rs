@@ -40,20 +40,57 @@ pub struct Plan {
     pub batch: Option<u64>,
     /// Iterations per sample of each row, as an earlier launch calibrated them.
     pub known_batches: Option<KnownBatches>,
-    /// Whether payloads are checked.
-    pub verify: bool,
+    /// How many iterations are verified.
+    pub verify: Verify,
     /// Selected values by axis name.
     pub axes: BTreeMap<String, Vec<&'static str>>,
     /// Values of settings by name.
     pub settings: BTreeMap<String, String>,
     /// Number of this launch, if there are several.
     pub launch: Option<Launch>,
+    /// Half the round trip of a cache line between the first two cores of the host, in nanoseconds, as found before the ranks started.
+    pub core_to_core_ns: Option<f64>,
 }
 
 impl Plan {
     /// Returns the value of a setting, or its default.
     pub fn setting(&self, setting: &Setting) -> Option<&str> {
         self.settings.get(setting.name).map(String::as_str).or(setting.default)
+    }
+}
+
+/// How many iterations are verified, each with a fresh pattern and outside the timed region.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Verify {
+    /// None.
+    Off,
+    /// Some: 64, if they take no longer than half of the samples, and more within 5 % of their time.
+    #[default]
+    Sampled,
+    /// As many as were timed.
+    Full,
+}
+
+impl Verify {
+    /// Reads what users choose.
+    ///
+    /// # Errors
+    /// The sentence for another word.
+    pub fn parse(text: &str) -> std::result::Result<Verify, String> {
+        match text {
+            "sampled" => Ok(Verify::Sampled),
+            "full" => Ok(Verify::Full),
+            _ => Err("not sampled or full; --no-verify turns verification off".into()),
+        }
+    }
+
+    /// Returns the name in results.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Verify::Off => "off",
+            Verify::Sampled => "sampled",
+            Verify::Full => "full",
+        }
     }
 }
 
@@ -111,10 +148,11 @@ impl Default for Plan {
             least_time: Duration::ZERO,
             batch: None,
             known_batches: None,
-            verify: true,
+            verify: Verify::default(),
             axes: BTreeMap::new(),
             settings: BTreeMap::new(),
             launch: None,
+            core_to_core_ns: None,
         }
     }
 }

@@ -11,7 +11,7 @@ use crate::{
     measure::{
         collect::{RoundSamples, collect, compare_starts, extend, first_mismatch},
         opened::OpenKernel,
-        plan::Effort,
+        plan::{Effort, Verify},
         session::Session,
         stop::{self, Ending},
     },
@@ -22,6 +22,8 @@ use crate::{
 
 /// Maximum number of samples that a row keeps, over all ranks.
 const MAX_KEPT_SAMPLES: u64 = 1 << 22;
+/// Maximum number of iterations that are checked before the ranks exchange what they found.
+const MOST_UNREPORTED: u64 = 1024;
 
 /// A case whose kernel is open on this rank.
 pub(crate) struct OpenCase<'s, 'a> {
@@ -191,26 +193,40 @@ impl OpenCase<'_, '_> {
         Ok(())
     }
 
-    /// Compares what arrived, then runs one iteration with a fresh pattern and compares again.
+    /// Compares what arrived, then runs many single iterations, each with a fresh pattern, and compares after each.
     ///
-    /// The second pattern proves that the data moved now and not in an earlier round.
-    pub(crate) fn verify(&mut self, fill: Fill) -> Result<Check> {
-        if !self.session.plan.verify {
-            return Ok(Check::Off);
+    /// A pattern of its own proves that the data moved in this iteration and not in an earlier one. Returns the number of iterations
+    /// that were checked so.
+    pub(crate) fn verify(&mut self, fill: Fill, sampling: &Sampling) -> Result<(Check, u64)> {
+        let (team, verify) = (self.session.team, self.session.plan.verify);
+        if verify == Verify::Off {
+            return Ok((Check::Off, 0));
         }
-        let team = self.session.team;
         team.barrier()?;
-        let found = first_mismatch(team, self.kernel.check(fill)?)?;
-        if found != Check::Passed {
-            return Ok(found);
+        let mut found = first_mismatch(team, self.kernel.check(fill)?)?;
+        let (start, mut checked, mut more) = (self.session.clock.mark(), 0, 1);
+        while found == Check::Passed && more > 0 {
+            let mut mine = Check::Passed;
+            for _ in 0..more {
+                checked += 1;
+                let fresh = Fill { round: checked, iterations: 1, ..fill };
+                team.barrier()?;
+                self.begin(fresh)?;
+                self.iterate(1)?;
+                self.kernel.end()?;
+                team.barrier()?;
+                mine = mine.and(self.kernel.check(fresh)?);
+            }
+            found = first_mismatch(team, mine)?;
+            self.session.sink.alive();
+            let spent = Duration::from_nanos(start.elapsed_ns());
+            let next = match verify {
+                Verify::Full => sampling.iterations.saturating_sub(checked).min(MOST_UNREPORTED),
+                _ => stop::more_checks(checked, spent, sampling.spent),
+            };
+            more = team.broadcast_value(next)?;
         }
-        let fresh = Fill { round: 1, iterations: 1, ..fill };
-        team.barrier()?;
-        self.begin(fresh)?;
-        self.iterate(1)?;
-        self.kernel.end()?;
-        team.barrier()?;
-        first_mismatch(team, self.kernel.check(fresh)?)
+        Ok((found, checked))
     }
 
     /// Returns the iterations per sample and the number of samples of the first round.

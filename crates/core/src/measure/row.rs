@@ -134,7 +134,8 @@ pub fn measure(session: &Session<'_>, factory: &KernelFactory<'_>, case: &Case) 
 
     open.kernel.end()?;
     row.figures = open.kernel.figures()?;
-    row.check = open.verify(Fill { iterations: warm_up.iterations + sampling.iterations, ..fill })?;
+    let last = Fill { iterations: warm_up.iterations + sampling.iterations, ..fill };
+    (row.check, row.checked) = open.verify(last, &sampling)?;
     team.barrier()?;
     phases.verify_ns = stopwatch.lap();
 

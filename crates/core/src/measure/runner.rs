@@ -283,6 +283,9 @@ fn describe_all(parts: &[Part]) -> BTreeMap<String, String> {
             [("launch", number.to_string()), ("launches", of.to_string()), ("order", order.to_string())];
         options.extend(launch.map(|(name, value)| (name.to_owned(), value)));
     }
+    if let Some(latency) = parts.first().and_then(|part| part.plan.core_to_core_ns) {
+        options.insert("core_to_core_ns".into(), latency.to_string());
+    }
     options
 }
 
@@ -315,7 +318,7 @@ pub fn describe(plan: &Plan, choices: &[Choice]) -> BTreeMap<String, String> {
         set("warmup_above", warmup.to_string());
     }
     set("batch", plan.batch.map_or("auto".into(), |b| b.to_string()));
-    set("verify", plan.verify.to_string());
+    set("verify", plan.verify.name().into());
     if let Some(pairs) = plan.pairs {
         set("pairs", pairs.to_string());
     }

@@ -127,6 +127,25 @@ pub fn next_round(
     if more < 1.0 { Err(Ending::OutOfBudget) } else { Ok(more as u64) }
 }
 
+/// Checked iterations that a row should have.
+const CHECKED: u64 = 64;
+/// Parts of the time of the samples that checks may take: up to this number of iterations, and beyond it.
+const PARTS_FOR_CHECKS: [f64; 2] = [0.5, 0.05];
+/// Time for checks that every row has.
+const LEAST_FOR_CHECKS: Duration = Duration::from_millis(2);
+
+/// Returns how many more iterations are checked after `checked` in the time `spent`, for samples that took `sampled`; at most as many
+/// again.
+pub(crate) fn more_checks(checked: u64, spent: Duration, sampled: Duration) -> u64 {
+    let each = spent.as_secs_f64() / checked as f64;
+    let affordable = |part: f64| {
+        let time = sampled.mul_f64(part).max(LEAST_FOR_CHECKS);
+        (time.saturating_sub(spent).as_secs_f64() / each.max(1e-9)) as u64
+    };
+    let [wanted, beyond] = PARTS_FOR_CHECKS.map(affordable);
+    wanted.min(CHECKED.saturating_sub(checked)).max(beyond).min(checked)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -249,5 +268,25 @@ mod tests {
             let (samples, size) = divide(iterations, batch);
             prop_assert!(samples * size >= iterations && (samples - 1) * size < iterations);
         }
+    }
+
+    #[test]
+    fn checks_take_a_part_of_the_time_of_the_samples() {
+        let run = |each_us: u64, sampled_ms: u64| {
+            let (mut checked, mut more) = (0, 1);
+            while more > 0 {
+                checked += more;
+                let spent = Duration::from_micros(each_us * checked);
+                more = more_checks(checked, spent, Duration::from_millis(sampled_ms));
+            }
+            checked
+        };
+        // 100 x 10 us are 5 % of 20 ms, but every row has 2 ms.
+        assert_eq!(run(10, 20), 200);
+        assert_eq!(run(10, 100), 500);
+        // 64 x 100 us are less than half of 20 ms, and 64 x 1 ms more.
+        assert_eq!((run(100, 20), run(1000, 20)), (64, 10));
+        // One is always checked.
+        assert_eq!(run(100_000, 20), 1);
     }
 }

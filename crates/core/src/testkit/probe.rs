@@ -169,11 +169,12 @@ mod tests {
         let plan = Plan { sizes: Some(parse_sizes("1000").unwrap()), ..Plan::default() };
         let row = measure(2, &FAST, &plan).unwrap().rows.remove(0);
         let phases = row.phases.unwrap();
-        // Only iterations take time: the slow first one in the warm-up, and one more to verify a second pattern.
+        // Only iterations take time: the slow first one in the warm-up, and those that are verified, in 2 ms.
         let sampled: u64 = [&row.samples[0], &row.tail[0]].iter().flat_map(|s| &s.elapsed_ns).sum();
-        assert_eq!((phases.sample_ns, phases.verify_ns), (sampled, 50));
+        assert_eq!((phases.sample_ns, phases.verify_ns), (sampled, 50 * row.checked));
+        assert_eq!(row.checked, 40_000);
         assert!(phases.warm_up_ns >= 1_000_000_000, "{phases:?}");
-        assert_eq!(phases.total_ns(), phases.warm_up_ns + sampled + 50);
+        assert_eq!(phases.total_ns(), phases.warm_up_ns + sampled + phases.verify_ns);
     }
 
     #[test]

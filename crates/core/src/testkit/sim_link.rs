@@ -113,7 +113,7 @@ mod tests {
     use super::*;
     use crate::{
         benchmark::{AxisValue, Benchmark, payload::Check},
-        measure::plan::{Effort, Plan, parse_sizes},
+        measure::plan::{Effort, Plan, Verify, parse_sizes},
         result::Outcome,
         testkit::measure,
         two_sided::pattern::{
@@ -237,7 +237,7 @@ mod tests {
 
     #[test]
     fn a_row_without_verification_has_a_notice() {
-        let row = measure(2, &BAD_PING, &Plan { verify: false, ..plan("64") }).unwrap().rows.remove(0);
+        let row = measure(2, &BAD_PING, &Plan { verify: Verify::Off, ..plan("64") }).unwrap().rows.remove(0);
         assert_eq!((row.check, row.outcome), (Check::Off, Outcome::Ok));
         assert!(row.trust.iter().any(|n| n.code == "unverified"));
     }

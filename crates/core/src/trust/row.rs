@@ -15,6 +15,9 @@ use crate::{
 const MAX_STOLEN: f64 = 0.01;
 /// A row is marked if its ranks waited for a CPU for more than this fraction of its time.
 const MAX_WAITED: f64 = 0.02;
+/// A row that waited for more than this fraction of its time, in more than this fraction of its samples, is at least a caution: the
+/// programs that ran meanwhile also used the caches, whose effect on later samples has no bound.
+const OFTEN_WAITED: [f64; 2] = [0.1, 0.05];
 /// A row is marked if a reading of the clock is more than this fraction of a sample.
 const MAX_CLOCK: f64 = 0.01;
 /// A row is marked if more than this fraction of its samples started late.
@@ -181,24 +184,28 @@ fn disturbances(row: RowFacts<'_>) -> Vec<Mark> {
     let cpu_ns = (wall_ns * f64::from(ranks)).max(1.0);
     let of_delays = |ns: f64| effect.of_delays(ns / legs_per_sample);
     let mut marks = Vec::new();
-    let mut add = |code: &str, what: String, most: f64, advice: &str| {
+    let mut add = |code: &str, what: String, most: f64, least: Level, advice: &str| {
         let short = format!("{what} (up to {})", percent(most));
-        marks.push(Mark::of(effect.level(most), code, short, advice));
+        marks.push(Mark::of(effect.level(most).max(least), code, short, advice));
     };
     if counters.preemptions > 0 {
         add(
             "preempted",
             format!("preempted {}x", counters.preemptions),
             effect.of_interruptions(counters.preemptions),
+            Level::Note,
             "other programs ran on the ranks' CPUs: stop them, or bind ranks elsewhere",
         );
     }
     let waited = counters.waited_ns as f64 / cpu_ns;
     if waited > MAX_WAITED {
+        let in_samples = counters.slices as f64 / row.samples.len().max(1) as f64;
+        let is_often = waited > OFTEN_WAITED[0] && in_samples > OFTEN_WAITED[1];
         add(
             "waited",
             format!("waited {:.0}%", (waited * 100.0).min(100.0)),
             effect.of_interruptions(counters.slices).min(of_delays(counters.waited_ns as f64)),
+            if is_often { Level::Caution } else { Level::Note },
             "ranks waited for a CPU during this part of the time: stop other programs, or bind ranks elsewhere",
         );
     }
@@ -208,6 +215,7 @@ fn disturbances(row: RowFacts<'_>) -> Vec<Mark> {
             "stolen",
             format!("stolen {:.0}%", (stolen * 100.0).min(100.0)),
             of_delays(stolen * cpu_ns),
+            Level::Note,
             "the hypervisor took CPU time from this virtual machine: measure on a host with dedicated cores",
         );
     }
@@ -329,6 +337,10 @@ mod tests {
             one(&ramp(), waited(0.3, 500)),
             expected(Level::Caution, "waited", "waited 30% (up to 4.7%)")
         );
+        // Programs that ran in so many samples also emptied caches, whatever these samples look like.
+        assert_eq!(one(&[10.0; 200], waited(0.3, 11)).0, Level::Caution);
+        assert_eq!(one(&[10.0; 200], waited(0.3, 9)).0, Level::Note);
+        assert_eq!(one(&[10.0; 200], waited(0.09, 11)).0, Level::Note);
         // Time that is short beside the samples cannot have moved them far.
         let mut long: Vec<f64> = ramp();
         long.iter_mut().for_each(|x| *x *= 1e9);

@@ -182,6 +182,8 @@ impl Verdict {
 pub enum Reason {
     /// A side has fewer launches than a verdict needs.
     FewLaunches,
+    /// The machine was in another state in the launches of the other side.
+    MachineChanged,
     /// A mark of too many launches says that their figures are wrong. Its code.
     Marked(String),
     /// The sides differ, but the interval contains an end of the margin.
@@ -196,6 +198,7 @@ impl fmt::Display for Reason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Reason::FewLaunches => write!(f, "fewer than {MIN_LAUNCHES} launches on a side"),
+            Reason::MachineChanged => f.write_str("the machine changed between the sides"),
             Reason::Marked(code) => write!(f, "marked {}", code.replace('_', " ")),
             Reason::SizeUnknown => f.write_str("differs, size unknown"),
             Reason::Chance => f.write_str("beyond the margin, but it could be chance"),

@@ -10,6 +10,7 @@ use super::{
         CaseComparison, Change, LaunchMedians, MIN_LAUNCHES, Power, Reason, SIGNIFICANCE, Settings,
         VERDICT_SIGNIFICANCE, Verdict,
     },
+    machine_state::MachineState,
     permutation::{self, Adjusted, Values},
     power, shift,
     side::{Launch, Row},
@@ -22,9 +23,10 @@ const ROUNDING: f64 = 1e-9;
 pub(super) fn evaluate(
     pairs: &[(&Row, &Row)],
     launches: [usize; 2],
+    state: &MachineState,
     settings: Settings,
 ) -> Vec<CaseComparison> {
-    let cases: Vec<Case<'_>> = pairs.iter().map(|(base, new)| Case::of(base, new)).collect();
+    let cases: Vec<Case<'_>> = pairs.iter().map(|(base, new)| Case::of(base, new, state)).collect();
     let tested: Vec<usize> = (0..cases.len()).filter(|at| cases[*at].excluded.is_none()).collect();
     let values: Vec<Values> = tested.iter().map(|at| cases[*at].values(launches)).collect();
     let Adjusted { p, smallest } = permutation::test(&values, launches[0], settings.design);
@@ -46,19 +48,28 @@ struct Case<'r> {
 }
 
 impl<'r> Case<'r> {
-    /// Leaves out launches that a mark makes invalid. If too few others remain, all count and there is no verdict.
-    fn of(base: &'r Row, new: &'r Row) -> Case<'r> {
+    /// Leaves out launches that a mark makes invalid, and those of another state of the machine. If too few others remain, all count
+    /// and there is no verdict.
+    fn of(base: &'r Row, new: &'r Row, state: &MachineState) -> Case<'r> {
         let all = [base, new].map(|row| row.launches.iter().collect::<Vec<_>>());
         let valid = all.each_ref().map(|side| {
-            let valid = side.iter().copied().filter(|launch| launch.invalid.is_none());
+            let counts = |launch: &&Launch| launch.invalid.is_none() && state.admits(launch.core_to_core_ns);
+            let valid = side.iter().copied().filter(counts);
             valid.collect::<Vec<_>>()
         });
         let enough = |sides: &[Vec<&Launch>; 2]| sides.iter().all(|side| side.len() >= MIN_LAUNCHES);
+        if enough(&valid) && *state == MachineState::Different {
+            return Case { sides: valid, excluded: Some(Reason::MachineChanged) };
+        }
         if enough(&valid) {
             return Case { sides: valid, excluded: None };
         }
         let mark = all.iter().flatten().find_map(|launch| launch.invalid.clone());
-        let excluded = mark.filter(|_| enough(&all)).map_or(Reason::FewLaunches, Reason::Marked);
+        let excluded = match mark.filter(|_| enough(&all)) {
+            Some(mark) => Reason::Marked(mark),
+            None if enough(&all) => Reason::MachineChanged,
+            None => Reason::FewLaunches,
+        };
         Case { sides: all, excluded: Some(excluded) }
     }
 

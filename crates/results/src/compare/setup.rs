@@ -7,8 +7,8 @@ use crate::run_info::{hosts, library};
 use ombx_core::{fact::Fact, result::Run, system::placement::Placement};
 
 /// Options that may differ between the sides without a note.
-const EXPECTED_OPTIONS: [&str; 7] =
-    ["benchmarks", "sizes", "placement", "launch", "launches", "order", "row_time_s"];
+const EXPECTED_OPTIONS: [&str; 8] =
+    ["benchmarks", "sizes", "placement", "launch", "launches", "order", "row_time_s", "core_to_core_ns"];
 /// Maximum number of values per side in a note.
 const MAX_LISTED: usize = 3;
 

@@ -2,7 +2,10 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use super::comparison::{CaseId, SideInfo};
+use super::{
+    comparison::{CaseId, SideInfo},
+    machine_state,
+};
 use crate::{
     estimate::is_within_a_launch,
     file::{Record, RunOutcome, RunWithRows},
@@ -21,6 +24,8 @@ pub struct SideResults {
     pub(super) runs: Vec<Run>,
     /// Number of launches. A launch with several media has a run for each.
     launches: usize,
+    /// Latency between two cores that each launch found, in nanoseconds.
+    core_to_core_ns: Vec<Option<f64>>,
     /// Number of complete runs.
     pub(super) complete: usize,
     rows: Vec<Row>,
@@ -47,6 +52,8 @@ pub(super) struct Launch {
     pub(super) median: f64,
     /// Logarithm of the time, up to a constant of the case.
     pub(super) log_time: f64,
+    /// Latency between two cores that the launch found, in nanoseconds.
+    pub(super) core_to_core_ns: Option<f64>,
     /// Code of a mark on which no verdict may rest.
     pub(super) invalid: Option<String>,
     pub(super) marks: BTreeSet<String>,
@@ -87,6 +94,11 @@ impl SideResults {
         self.launches
     }
 
+    /// Returns the latency between two cores that each launch found, in nanoseconds.
+    pub(super) fn latencies_between_cores(&self) -> &[Option<f64>] {
+        &self.core_to_core_ns
+    }
+
     pub(super) fn rows(&self) -> impl Iterator<Item = &Row> {
         self.rows.iter()
     }
@@ -107,7 +119,10 @@ impl SideResults {
 
     fn begin(&mut self, run: Run) {
         let of_last = self.runs.last().is_some_and(|last| is_same_launch(last, &run));
-        self.launches += usize::from(!of_last);
+        if !of_last {
+            self.launches += 1;
+            self.core_to_core_ns.push(machine_state::of_run(&run));
+        }
         self.runs.push(run);
     }
 
@@ -118,8 +133,9 @@ impl SideResults {
         });
         let case = &mut self.rows[at];
         let run = self.launches.saturating_sub(1);
+        let core_to_core_ns = self.core_to_core_ns.last().copied().flatten();
         match &row.outcome {
-            Outcome::Ok => match launch(row, run) {
+            Outcome::Ok => match launch(row, run, core_to_core_ns) {
                 // A repeated row counts once: all its rows belong to the same launch.
                 Some(launch) if case.launches.last().is_none_or(|last| last.run != run) => {
                     case.launches.push(launch);
@@ -170,7 +186,7 @@ fn moves_bytes(row: &Measurement) -> bool {
 }
 
 /// Converts a row to the unit of its headline figure. Returns `None` if the time is not above 0.
-fn launch(row: &Measurement, run: usize) -> Option<Launch> {
+fn launch(row: &Measurement, run: usize, core_to_core_ns: Option<f64>) -> Option<Launch> {
     let (summary, work) = (row.summary.as_ref()?, row.work?);
     let leg_ns = summary.median;
     let median = match row.metric {
@@ -181,6 +197,7 @@ fn launch(row: &Measurement, run: usize) -> Option<Launch> {
     (median.is_finite() && median > 0.0).then(|| Launch {
         run,
         median,
+        core_to_core_ns,
         log_time: if row.metric == Metric::Latency { median.ln() } else { -median.ln() },
         invalid: row
             .marks(Level::Invalid)

@@ -36,6 +36,7 @@ pub fn estimate(rows: &[Measurement]) -> Option<Measurement> {
         ..typical.clone()
     };
     row.check = check(rows, &typical.check);
+    row.checked = rows.iter().map(|row| row.checked).fold(0, u64::saturating_add);
     row.phases = rows.iter().filter_map(|row| row.phases).reduce(Phases::plus);
     row.figures = figures(rows);
     row.trust = marks(rows);

@@ -152,7 +152,9 @@ impl Group {
     /// Returns the run of the first launch, whose plan has the number of launches instead of the number of one.
     pub fn described(&self) -> Run {
         let mut run = self.run.clone();
-        ["launch", "order", "row_time_s"].iter().for_each(|option| drop(run.plan.remove(*option)));
+        ["launch", "order", "row_time_s", "core_to_core_ns"]
+            .iter()
+            .for_each(|option| drop(run.plan.remove(*option)));
         run.plan.insert("launches".into(), self.launches.to_string());
         run
     }
@@ -205,6 +207,7 @@ fn without_samples(row: &Measurement) -> Measurement {
         aggregation: row.aggregation,
         outcome: row.outcome.clone(),
         check: row.check.clone(),
+        checked: row.checked,
         summary: row.summary.clone(),
         figures: row.figures.clone(),
         trust: row.trust.clone(),

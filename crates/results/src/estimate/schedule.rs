@@ -32,14 +32,16 @@ pub enum Ending {
 pub struct Schedule {
     precision: f64,
     budget: Duration,
+    enough: Duration,
     precise: u32,
     out_of_reach: u32,
 }
 
 impl Schedule {
-    /// Creates a schedule for a precision, as a fraction of the median, and a time for all launches.
-    pub fn new(precision: f64, budget: Duration) -> Schedule {
-        Schedule { precision, budget, precise: 0, out_of_reach: 0 }
+    /// Creates a schedule for a precision, as a fraction of the median, and a time for all launches. From the second look on, the
+    /// run has only the time `enough`.
+    pub fn new(precision: f64, budget: Duration, enough: Duration) -> Schedule {
+        Schedule { precision, budget, enough, precise: 0, out_of_reach: 0 }
     }
 
     /// Returns why the run ends after `done` launches, or `None` if another launch follows. Call it once after each launch.
@@ -64,7 +66,8 @@ impl Schedule {
             return Some(Ending::Most);
         }
         let each = spent / done.max(1);
-        (spent + each > self.limit(each)).then_some(Ending::Budget)
+        let soon = spent + each;
+        (soon > self.limit(each) || done >= LOOKS[1] && soon > self.enough).then_some(Ending::Budget)
     }
 
     /// Returns the launches that are expected, for a run that has `done` launches of `each`: those up to the earliest end.
@@ -95,7 +98,7 @@ mod tests {
 
     /// Returns the number of launches of a run whose precision after n launches is `reached(n)`, and why it ended.
     fn run(reached: impl Fn(u32) -> f64, each: Duration) -> (u32, Ending) {
-        let mut schedule = Schedule::new(0.02, 30 * SECOND);
+        let mut schedule = Schedule::new(0.02, 30 * SECOND, 30 * SECOND);
         for done in 1.. {
             if let Some(ending) = schedule.ending(done, Some(reached(done)), each * done) {
                 return (done, ending);
@@ -127,8 +130,12 @@ mod tests {
         assert_eq!(run(|_| 0.021, 2 * SECOND), (15, Ending::Budget));
         // Long launches: six, within three minutes.
         assert_eq!(run(|_| 0.03, 10 * SECOND), (6, Ending::Budget));
-        let mut schedule = Schedule::new(0.02, 30 * SECOND);
+        let mut schedule = Schedule::new(0.02, 30 * SECOND, 30 * SECOND);
         assert_eq!(schedule.ending(5, None, 50 * SECOND + Duration::from_nanos(3)), None);
+        // Nine launches, although each takes more than a ninth of what is enough.
+        let mut schedule = Schedule::new(0.02, 30 * SECOND, 3 * SECOND);
+        let end = (1..).find(|done| schedule.ending(*done, Some(0.021), SECOND * *done).is_some());
+        assert_eq!(end, Some(9));
         // Six would take more than three minutes: as many as fit into the budget.
         assert_eq!(run(|_| 0.1, 50 * SECOND), (1, Ending::Budget));
         assert_eq!(run(|_| 0.1, 400 * SECOND), (1, Ending::Budget));

@@ -19,7 +19,7 @@ const COLUMNS: &str = "\
     mb_per_s_low,mb_per_s_high,messages_per_s,library,trust,figures,started,launch,levels,publishable,\
     launches,coverage,launch_min_ns,launch_max_ns,tail_n,p95_low_ns,p95_high_ns,\
     p99_low_ns,p99_high_ns,p999_low_ns,p999_high_ns,\
-    messages_per_s_low,messages_per_s_high";
+    messages_per_s_low,messages_per_s_high,checked";
 
 /// Writes a header line before the first row, then one line per row.
 #[derive(Debug, Default)]
@@ -117,6 +117,7 @@ impl Csv {
             of(|s| Some(s.p999?.ci95?[1])),
             bound_of(messages, 0),
             bound_of(messages, 1),
+            row.checked.to_string(),
         ]
     }
 }

@@ -117,6 +117,9 @@ impl Renderer for Table {
         }
         if !self.publishable.is_empty() {
             writeln!(out, "\n{}", plain(&self.publishable.to_string()))?;
+            if let Some(verified) = self.publishable.verified() {
+                writeln!(out, "{verified}")?;
+            }
         }
         if std::mem::take(&mut self.of_one_launch) > 0 {
             writeln!(out, "{ONE_LAUNCH}")?;

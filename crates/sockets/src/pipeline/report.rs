@@ -8,7 +8,11 @@ use ombx_core::{
         payload::{Check, Mismatch},
     },
     error::{Error, Kind, Result},
-    measure::{plan::Effort, session::Session, stop},
+    measure::{
+        plan::{Effort, Verify},
+        session::Session,
+        stop,
+    },
     result::{Mark, Measurement, Outcome, Samples},
     stats::Summary,
     system::{clock::Since, environment::Counters},
@@ -51,7 +55,7 @@ pub(super) fn measure(
     let mut measuring = Measuring {
         plan,
         timed: case.choice::<EndWork>().data(),
-        checks: session.plan.verify && pipeline.can_check(),
+        checks: session.plan.verify != Verify::Off && pipeline.can_check(),
         session,
         pipeline,
         check: Check::Off,
@@ -64,7 +68,8 @@ pub(super) fn measure(
     let rejected = measuring.pipeline.rejected();
     let Measuring { check, runs, pipeline, session, .. } = measuring;
     drop(pipeline);
-    row.check = if session.plan.verify && check == Check::Off { Check::Unsupported } else { check };
+    row.check =
+        if session.plan.verify != Verify::Off && check == Check::Off { Check::Unsupported } else { check };
     if let Check::Failed(Mismatch { rank, slot, byte, expected, actual }) = &row.check {
         row.outcome = Outcome::Failed(format!(
             "data arrived wrong at node {rank}, block {slot}, byte {byte}: expected {expected:#04x}, found {actual:#04x}"

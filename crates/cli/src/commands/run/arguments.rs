@@ -3,6 +3,7 @@
 use clap::Args;
 use ombx_core::{
     benchmark::{Root, Threads},
+    measure::plan::Verify,
     unit::{self, Bytes},
 };
 
@@ -44,8 +45,11 @@ pub(crate) struct RunArgs {
     /// Maximum memory for the buffers of a rank; rows that need more are skipped, for example: 512M [default: the host's free memory]
     #[arg(long, value_name = "BYTES", value_parser = unit::parse_memory, help_heading = "What is measured")]
     pub(crate) memory_limit: Option<Bytes>,
+    /// Iterations that are verified, each with a fresh pattern and outside the timed region: some, or as many as are timed
+    #[arg(long, value_name = "sampled|full", default_value = "sampled", value_parser = Verify::parse, help_heading = "What is measured")]
+    pub(crate) verify: Verify,
     /// Do not verify payloads
-    #[arg(long, help_heading = "What is measured")]
+    #[arg(long, conflicts_with = "verify", help_heading = "What is measured")]
     pub(crate) no_verify: bool,
 
     #[command(flatten)]

@@ -3,7 +3,10 @@
 use ombx_core::{
     benchmark::{Choice, Threading},
     error::{Error, Result},
-    measure::{plan::Plan, session::streams},
+    measure::{
+        plan::{Plan, Verify},
+        session::streams,
+    },
 };
 
 use super::arguments::RunArgs;
@@ -51,8 +54,9 @@ pub(crate) fn plan(args: &RunArgs, chosen: Chosen, choices: &[Choice]) -> Result
         root: args.root.unwrap_or_default(),
         memory_limit: args.memory_limit.map(|limit| limit.0),
         threads: args.threads,
-        verify: !args.no_verify,
+        verify: if args.no_verify { Verify::Off } else { args.verify },
         launch: args.launches.launch,
+        core_to_core_ns: args.launches.core_to_core_ns,
         axes,
         settings,
         ..usual

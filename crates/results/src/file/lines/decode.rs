@@ -156,6 +156,7 @@ fn row_of(mut line: CaseLine<'_>) -> Result<Measurement, String> {
             (CheckLine::Failed, Some(mismatch)) => Check::Failed(mismatch),
             (CheckLine::Failed, None) => return Err("a failed check has no mismatch".into()),
         },
+        checked: line.checked,
         summary: line
             .summary
             .map(|summary| summary_of(summary, line.samples.iter().map(|s| s.batch).max().unwrap_or(1))),

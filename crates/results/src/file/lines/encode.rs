@@ -136,6 +136,7 @@ fn case_line(row: &Measurement) -> CaseLine<'_> {
         outcome,
         reason,
         check,
+        checked: row.checked,
         mismatch,
         samples: row.samples.iter().map(samples_line).collect(),
         tail: row.tail.iter().map(samples_line).collect(),

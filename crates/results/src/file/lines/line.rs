@@ -153,6 +153,9 @@ pub(super) struct CaseLine<'a> {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) reason: Option<String>,
     pub(super) check: CheckLine,
+    /// Number of iterations that were checked, each with a pattern of its own. Absent if unknown.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub(super) checked: u64,
     /// First wrong byte. Present if `check` is `failed`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) mismatch: Option<MismatchLine>,
@@ -383,6 +386,10 @@ pub(super) enum FigureLine {
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
+fn is_none(number: &u64) -> bool {
+    *number == 0
+}
+
 fn is_zero(number: &u32) -> bool {
     *number == 0
 }
