@@ -99,3 +99,28 @@ fn list(values: &BTreeSet<String>) -> String {
     let more = values.len().saturating_sub(MAX_LISTED);
     if more > 0 { format!("{} and {more} others", some.join(", ")) } else { some.join(", ") }
 }
+
+#[cfg(test)]
+mod tests {
+    use ombx_core::fact::HostFacts;
+
+    use super::*;
+    use crate::{file::RunWithRows, golden};
+
+    #[test]
+    fn facts_that_differ_are_noted_if_both_sides_know_them() {
+        let side = |kernel: Option<&str>| {
+            let facts = [("kernel".to_owned(), Fact::of(kernel, "unreadable"))].into();
+            let mut launch: RunWithRows = golden();
+            launch.run.hosts = vec![HostFacts { hosts: vec!["n01".into()], facts }];
+            let mut side = SideResults::named("x");
+            side.run(&launch);
+            side
+        };
+        let texts = |one, other| {
+            of_facts(&side(one), &side(other)).into_iter().map(|note| note.text).collect::<Vec<_>>()
+        };
+        assert_eq!(texts(Some("6.1"), Some("6.2")), ["kernel: base 6.1, new 6.2"]);
+        assert!(texts(Some("6.1"), None).is_empty() && texts(Some("6.1"), Some("6.1")).is_empty());
+    }
+}

@@ -9,7 +9,6 @@ use crate::{
 };
 use ombx_core::{
     benchmark::{Benchmark, Metric, Work},
-    fact::{Fact, HostFacts},
     measure::plan::{Effort, Plan, parse_sizes},
     result::{Mark, Measurement, Outcome, Run, Tally},
     stats::Summary,
@@ -399,15 +398,4 @@ fn another_library_host_or_clock_is_noted() {
     assert_eq!(codes, ["library", "hosts", "placement", "clock", "profile"]);
     let same: Vec<&str> = compared(&of(run_at(0)), &of(run_at(1))).notes.iter().map(|n| n.code).collect();
     assert!(same.is_empty(), "{same:?}");
-    let on_kernel = |second: usize, kernel: Option<&str>| {
-        let facts = [("kernel".to_owned(), Fact::of(kernel, "unreadable"))].into();
-        Run { hosts: vec![HostFacts { hosts: vec!["n01".into()], facts }], ..run_at(second) }
-    };
-    let texts = |one: Run, other: Run| {
-        compared(&of(one), &of(other)).notes.into_iter().map(|note| note.text).collect::<Vec<_>>()
-    };
-    assert_eq!(texts(on_kernel(0, Some("6.1")), on_kernel(1, Some("6.2"))), ["kernel: base 6.1, new 6.2"]);
-    for unknown in [on_kernel(1, None), run_at(1)] {
-        assert!(texts(on_kernel(0, Some("6.1")), unknown).is_empty());
-    }
 }
