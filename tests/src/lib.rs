@@ -8,6 +8,7 @@ mod job;
 pub mod mpi;
 pub mod results;
 pub mod shim;
+pub mod terminal;
 
 pub use ombx_toolchain::process;
 

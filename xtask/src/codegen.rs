@@ -3,6 +3,7 @@
 mod benchmarks;
 
 use std::{
+    collections::BTreeMap,
     fs, io,
     path::{Path, PathBuf},
     process::{Command, ExitCode},
@@ -16,7 +17,7 @@ use ombx_toolchain::{
     workspace::Workspace,
 };
 
-/// Write docs/BENCHMARKS.md, docs/OMB.md, docs/result.schema.json and docs/ombx.1 from the built binary
+/// Write docs/BENCHMARKS.md, docs/OMB.md, docs/result.schema.json and the manual pages in docs/man from the built binary
 #[derive(clap::Args)]
 #[command(after_help = "Example: cargo xtask codegen --check")]
 pub(crate) struct Options {
@@ -25,12 +26,14 @@ pub(crate) struct Options {
     check: bool,
 }
 
+/// Folder of the manual pages. ombx prints all of them as one JSON object.
+const MANUAL: &str = "docs/man";
+
 /// Generated files and the arguments of ombx that print them.
 const GENERATED: &[(&str, &[&str])] = &[
     ("docs/BENCHMARKS.md", &["list", "--json"]),
     ("docs/OMB.md", &["codegen", "omb"]),
     ("docs/result.schema.json", &["codegen", "schema"]),
-    ("docs/ombx.1", &["codegen", "man"]),
 ];
 
 pub(crate) fn main(options: &Options) -> Result<ExitCode> {
@@ -85,6 +88,11 @@ fn generate(workspace: &Workspace, mpi: &Mpi) -> Result<Vec<(PathBuf, String)>> 
             if arguments[0] == "list" { benchmarks::page(&benchmarks::entries(&printed)?) } else { printed };
         files.push((workspace.root.join(path), format!("{}\n", text.trim_end())));
     }
+    let printed = output(Command::new(&binary).args(["codegen", "man"]))?;
+    let pages: BTreeMap<String, String> = serde_json::from_str(&printed)
+        .map_err(|source| Failure::Output { program: "ombx codegen man", source })?;
+    let manual = workspace.root.join(MANUAL);
+    files.extend(pages.into_iter().map(|(name, text)| (manual.join(name), format!("{}\n", text.trim_end()))));
     Ok(files)
 }
 

@@ -8,5 +8,6 @@ pub(crate) mod launches;
 pub(crate) mod mistake;
 pub(crate) mod output;
 pub(crate) mod role;
+pub(crate) mod rows;
 pub(crate) mod start;
 pub(crate) mod values;

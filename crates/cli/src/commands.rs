@@ -5,16 +5,18 @@ mod codegen;
 pub(crate) mod compare;
 mod completions;
 mod doctor;
+mod help;
 pub(crate) mod links;
 mod list;
 pub(crate) mod osu;
+mod plot;
 mod report;
 pub(crate) mod run;
 mod show;
 
 use std::ffi::OsString;
 
-use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
+use clap::{ColorChoice, CommandFactory, FromArgMatches, Parser, Subcommand};
 use ombx_core::{
     benchmark::Registry,
     error::{Error, Result},
@@ -24,6 +26,7 @@ use ombx_core::{
 use crate::launch::transport;
 use crate::{
     arguments::{axes, mistake},
+    output::{stdout, terminal},
     role,
 };
 
@@ -61,10 +64,14 @@ pub(crate) enum Command {
     Compare(compare::CompareArgs),
     /// Compare two builds of ombx that measure alternately
     Ab(Box<ab::AbArgs>),
+    /// Draw result files as a figure for a paper: SVG, PDF or PNG
+    Plot(plot::PlotArgs),
     /// Write result files as one self-contained HTML page
     Report(report::ReportArgs),
-    /// Print a completion script for a shell
+    /// Print the script that lets a shell complete commands, benchmarks, suites and axes
     Completions(completions::CompletionsArgs),
+    /// Print the help of a command, or what exit codes and marks mean
+    Help(help::HelpArgs),
     /// Run one process of the benchmark sockets.pipeline; its standard input is the control connection
     #[cfg(feature = "sockets")]
     #[command(hide = true, name = ombx_sockets::pipeline::SUBCOMMAND)]
@@ -87,7 +94,7 @@ pub(crate) enum Command {
 
 /// Returns clap's parser, with an option for each axis and setting of the registered benchmarks.
 pub(crate) fn parser(registry: &Registry) -> clap::Command {
-    Cli::command()
+    let parser = Cli::command()
         .mut_subcommand("run", |run| axes::add_options(run, registry))
         .mut_subcommand("ab", |ab| {
             let turns = "Number of turns, each with a launch of both sides [default: 6 to 30, until every case is decided or \
@@ -101,12 +108,17 @@ pub(crate) fn parser(registry: &Registry) -> clap::Command {
             });
             axes::add_options(ab, registry)
         })
-        .mut_subcommand("links", links::adapt_options)
+        .mut_subcommand("links", links::adapt_options);
+    help::adapt(parser)
 }
 
 /// Runs the command that the words name and returns the exit code.
 pub(crate) fn dispatch(registry: &Registry, words: Vec<OsString>) -> Result<u8> {
-    let parser = parser(registry);
+    let colors = if terminal::stdout_is_coloured() { ColorChoice::Always } else { ColorChoice::Never };
+    let parser = parser(registry).color(colors);
+    if let Some(shell) = completions::asking_shell() {
+        return completions::answer(registry, &parser, shell);
+    }
     let matches = match parser.clone().try_get_matches_from(words) {
         Ok(matches) => matches,
         Err(error) => return mistake::report(&error, &parser),
@@ -125,8 +137,13 @@ pub(crate) fn dispatch(registry: &Registry, words: Vec<OsString>) -> Result<u8> 
         Command::Show(args) => show::show(&args),
         Command::Compare(args) => compare::compare(&args),
         Command::Ab(args) => ab::ab(registry, &parser, matches, *args, chosen),
+        Command::Plot(args) => plot::plot(&args),
         Command::Report(args) => report::report(&args),
-        Command::Completions(args) => completions::completions(parser, &args),
+        Command::Help(args) => match args.page() {
+            Some(text) => stdout::print(text),
+            None => dispatch(registry, args.words()),
+        },
+        Command::Completions(args) => completions::completions(&args),
         #[cfg(feature = "sockets")]
         Command::PipelineProcess { .. } => Ok(ombx_sockets::pipeline::serve()),
         #[cfg(feature = "sockets")]
@@ -138,7 +155,7 @@ pub(crate) fn dispatch(registry: &Registry, words: Vec<OsString>) -> Result<u8> 
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use std::fs;
 
     use super::*;
@@ -153,31 +170,35 @@ mod tests {
             .collect()
     }
 
+    /// Parses a command line and prepares its job.
+    pub(crate) fn prepare(registry: &Registry, line: &str) -> Result<()> {
+        let parser = parser(registry);
+        let words = shell_words::split(line).unwrap().into_iter().map(OsString::from).collect();
+        let matches = parser.clone().try_get_matches_from(argv::normalized(words));
+        let matches = matches.map_err(|e| Error::usage(e.to_string()))?;
+        let cli = Cli::from_arg_matches(&matches).map_err(|e| Error::usage(e.to_string()))?;
+        let Some((_, matches)) = matches.subcommand() else { return Ok(()) };
+        match cli.command {
+            Command::Run(args) => {
+                let chosen = axes::chosen(registry, matches)?;
+                run::prepare(registry, &parser, matches, *args, chosen).map(drop)
+            }
+            Command::Links(args) => links::prepare(registry, *args).map(drop),
+            _ => Ok(()),
+        }
+    }
+
     #[cfg(all(feature = "mpi", feature = "sockets"))]
     #[test]
     fn commands_for_the_source_texts_are_accepted() {
         let registry = Registry::load().unwrap();
-        let parser = parser(&registry);
         let commands: Vec<String> = quoted()
             .into_iter()
             .filter(|text| text.starts_with("ombx ") && !text.contains("show "))
             .collect();
         assert!(commands.len() > 30, "{commands:?}");
         for command in commands {
-            let words = shell_words::split(&command).unwrap().into_iter().map(OsString::from).collect();
-            let matches = parser.clone().try_get_matches_from(argv::normalized(words));
-            let matches = matches.unwrap_or_else(|e| panic!("{command}: {e}"));
-            let cli = Cli::from_arg_matches(&matches).unwrap();
-            let (_, matches) = matches.subcommand().unwrap();
-            let prepared = match cli.command {
-                Command::Run(args) => {
-                    let chosen = axes::chosen(&registry, matches).unwrap();
-                    run::prepare(&registry, &parser, matches, *args, chosen).map(drop)
-                }
-                Command::Links(args) => links::prepare(&registry, *args).map(drop),
-                _ => Ok(()),
-            };
-            prepared.unwrap_or_else(|e| panic!("{command}: {e}"));
+            prepare(&registry, &command).unwrap_or_else(|e| panic!("{command}: {e}"));
         }
     }
 

@@ -1,4 +1,4 @@
-//! Links every family of benchmarks. The linker drops a crate that no code names, and its benchmarks with it.
+//! The families of benchmarks. Naming their crates links them: the linker drops a crate that no code names, and its benchmarks with it.
 
 #[cfg(feature = "collective")]
 use ombx_collective as _;
@@ -8,3 +8,31 @@ use ombx_p2p as _;
 use ombx_rma as _;
 #[cfg(feature = "sockets")]
 use ombx_sockets as _;
+
+use ombx_core::benchmark::{Benchmark, Registry};
+
+/// What the families of ombx measure.
+const ABOUT: [(&str, &str); 4] = [
+    ("collective", "operations of all ranks (MPI_Bcast, MPI_Allreduce, ..)"),
+    ("p2p", "messages between two ranks (MPI_Send, MPI_Recv, ..)"),
+    ("rma", "one-sided operations (MPI_Put, MPI_Get, ..)"),
+    ("sockets", "processes over TCP, UDP and Unix-domain sockets, without MPI"),
+];
+
+/// Returns the family of a benchmark: its name before the first point.
+pub(crate) fn of(bench: &Benchmark) -> &'static str {
+    bench.name.split('.').next().unwrap_or_default()
+}
+
+/// Returns what a family measures; `None` for one of another program.
+pub(crate) fn about(family: &str) -> Option<&'static str> {
+    ABOUT.iter().find(|(name, _)| *name == family).map(|(_, about)| *about)
+}
+
+/// Returns the glob of a family for its name, and any other word unchanged.
+pub(crate) fn glob(registry: &Registry, word: &str) -> String {
+    match registry.all().iter().any(|bench| of(bench) == word) {
+        true => format!("{word}.*"),
+        false => word.to_owned(),
+    }
+}

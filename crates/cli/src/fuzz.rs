@@ -8,10 +8,12 @@ use ombx_core::{
     benchmark::Registry,
     error::{Error, Kind, Result},
 };
-use ombx_report::{Report, Source, page};
+use ombx_report::{Report, Samples, Source, page};
 use ombx_results::{
     compare::{Comparison, Settings, SideResults},
     file,
+    plot::{self, Characters},
+    samples::SampleStore,
 };
 
 use crate::{
@@ -82,7 +84,7 @@ pub fn suites(bytes: &[u8]) {
     check_refusal(resolved);
 }
 
-/// Writes a result file as a page and as a JUnit report. None of its text becomes markup.
+/// Writes a result file as a page with figures, as charts for the terminal, and as a JUnit report. None of its text becomes markup.
 pub fn pages(bytes: &[u8]) {
     let Ok(file) = file::read(bytes) else { return };
     let [mut base, mut new] = ["base", "new"].map(SideResults::named);
@@ -90,7 +92,17 @@ pub fn pages(bytes: &[u8]) {
     file.runs.iter().for_each(|run| new.run(run));
     let comparison = Comparison::of(&base, &new, Settings::default());
     let source = [Source { name: "a<b>.jsonl", file: &file }];
-    let page = page(&Report { sources: &source, comparison: Some(&comparison) });
+    let mut store = SampleStore::at_most(64);
+    file.runs.iter().for_each(|run| store.launch(run));
+    let cases = store.into_cases();
+    for case in &cases {
+        let mut chart = Vec::new();
+        plot::samples::draw(&mut chart, case, 60, Characters::Ascii).unwrap();
+        let chart = String::from_utf8(chart).unwrap();
+        assert!(!chart.contains(|c: char| c.is_control() && c != '\n'), "{chart:?}");
+    }
+    let samples = [Samples { label: "a<b>", cases: &cases }];
+    let page = page(&Report { sources: &source, samples: &samples, comparison: Some(&comparison) });
     assert_eq!(page.matches("<script").count(), 1);
     for handler in ["<img", "<iframe", "javascript:"] {
         let hidden = String::from_utf8_lossy(bytes).contains(handler);

@@ -94,7 +94,7 @@ pub(crate) fn run(job: &Job) -> Result<u8> {
         // A signal that arrives between two launches, when nobody supervises ranks.
         let signal = interrupted.load(Ordering::SeqCst);
         if signal != 0 {
-            stderr_line!("ombx: interrupted; the launches that are complete count");
+            progress.suspend(|| stderr_line!("ombx: interrupted; the launches that are complete count"));
             worst = Ok(FIRST_SIGNAL_CODE.saturating_add(u8::try_from(signal).unwrap_or(0)));
             break;
         }
@@ -142,7 +142,7 @@ pub(crate) fn run(job: &Job) -> Result<u8> {
                 }
             }
         }
-        if !repetition.launched(output.cases()) {
+        if !repetition.launched(output.cases(), &progress) {
             break;
         }
     }

@@ -5,6 +5,7 @@ pub(crate) mod relay;
 pub(crate) mod renderers;
 pub(crate) mod stdout;
 pub(crate) mod target;
+pub(crate) mod terminal;
 
 use std::{
     collections::BTreeMap,

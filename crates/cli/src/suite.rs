@@ -16,7 +16,7 @@ use ombx_core::{
     measure::runner::Part,
 };
 
-pub(crate) use self::file::Suite;
+pub(crate) use self::{file::Suite, layer::applies};
 use self::{
     file::{Entry, PREFIX, is_suite},
     layer::Layer,
@@ -37,6 +37,11 @@ const BUILT_IN: [(&str, &str); 5] = [
     ("osu", include_str!("../../../suites/osu.toml")),
     ("smoke", include_str!("../../../suites/smoke.toml")),
 ];
+
+/// Returns the names of the suites that are part of ombx.
+pub(crate) fn built_in() -> impl Iterator<Item = &'static str> {
+    BUILT_IN.into_iter().map(|(name, _)| name)
+}
 
 pub(crate) struct Resolved {
     pub(crate) about: String,

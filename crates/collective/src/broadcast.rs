@@ -23,10 +23,14 @@ use crate::{
         kernel::{Broadcast, SingleBroadcast},
         tree::{Algorithm, Binomial, Linear, Tree},
     },
-    entry::SIZES,
+    entry::{FORMULA, SIZES},
     kernel::Collective,
     mode::Blocking,
 };
+
+/// Calls of a broadcast of the library. With `--by linear` and `--by binomial` ombx sends its messages.
+const BCAST: &[&str] = &["MPI_Bcast"];
+const ACKNOWLEDGED: &[&str] = &["MPI_Bcast", "MPI_Send", "MPI_Recv"];
 
 const EVERYONE: Layout = Layout::Everyone { least: 2 };
 
@@ -110,22 +114,24 @@ pub(crate) fn run_bcast(session: &mut Session<'_>) -> Result<()> {
 ombx_core::inventory::submit! {
     Benchmark::custom("collective.bcast_round", "broadcasts back to back from rotating roots; they overlap",
         Metric::Latency, <BackToBack<ombx_mpi::Broadcast> as Kernel>::METHOD, every_algorithm::<Round>)
-        .layout(EVERYONE).axes(&[Algorithm::AXIS]).sizes(SIZES)
+        .iterates(BCAST, "t per broadcast").layout(EVERYONE).axes(&[Algorithm::AXIS]).sizes(SIZES)
 }
 ombx_core::inventory::submit! {
     Benchmark::custom("collective.bcast_window", "one broadcast, all ranks starting at an agreed time", Metric::Latency,
         <SingleBroadcast<ombx_mpi::Broadcast> as Kernel>::METHOD, every_algorithm::<Single>)
-        .layout(EVERYONE).axes(&[Pacing::AXIS, SyncHosts::AXIS, Algorithm::AXIS]).usually(&[("pace", "window")])
+        .iterates(BCAST, FORMULA).layout(EVERYONE).axes(&[Pacing::AXIS, SyncHosts::AXIS, Algorithm::AXIS]).usually(&[("pace", "window")])
         .above_one_way().sizes(SIZES)
 }
 ombx_core::inventory::submit! {
     Benchmark::custom("collective.bcast_ack", "a broadcast that the last rank acknowledges, without the acknowledgement's time",
         Metric::Latency, LAST_ACK, every_algorithm::<LastAck>)
+        .iterates(ACKNOWLEDGED, "t - round trip / 2")
         .layout(Layout::Star).axes(&[AckCorrection::AXIS, Algorithm::AXIS]).sizes(SIZES)
         .osu("osu_bcast_ack", "OSU MPI Acknowledged Broadcast Latency Test")
 }
 ombx_core::inventory::submit! {
     Benchmark::custom("collective.bcast_acked", "a broadcast that each rank acknowledges in turn, without the acknowledgement's time",
         Metric::Latency, EACH_ACK, every_algorithm::<EachAck>)
+        .iterates(ACKNOWLEDGED, "the largest t - round trip / 2 of all ranks")
         .layout(Layout::Star).axes(&[AckCorrection::AXIS, Algorithm::AXIS]).sizes(SIZES)
 }

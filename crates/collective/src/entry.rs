@@ -19,10 +19,17 @@ use crate::{
 /// Default message sizes, as in the OSU benchmarks.
 pub(crate) const SIZES: &str = "1..1M";
 
+/// Figure of an operation that each rank calls once in an iteration.
+pub(crate) const FORMULA: &str =
+    "t of the slowest rank; with --pace window, from the first start to the last end";
+/// Figures of an operation that overlaps with computation.
+const OVERLAP: &str = "t of the slowest rank; overlap_percent = max(0, 100 - 100 (t - compute) / pure)";
+
 /// Returns the entry of the blocking call.
 #[track_caller]
 pub(crate) const fn blocking<C: Call>(name: &'static str, about: &'static str) -> Benchmark {
     let entry = paced::<C>(Benchmark::paced::<Collective<C, Blocking>, Mesh>(name, about));
+    let entry = entry.iterates(const { &[C::NAME] }, FORMULA);
     match is_broadcast::<C>() {
         true => Benchmark { run: run_bcast, ..entry }.axes(&[Pacing::AXIS, SyncHosts::AXIS, Algorithm::AXIS]),
         false => entry,
@@ -33,6 +40,7 @@ pub(crate) const fn blocking<C: Call>(name: &'static str, about: &'static str) -
 #[track_caller]
 pub(crate) const fn persistent<C: Call>(name: &'static str, about: &'static str) -> Benchmark {
     paced::<C>(Benchmark::paced::<Collective<C, Persistent>, Mesh>(name, about))
+        .iterates(&["MPI_Start", "MPI_Wait"], FORMULA)
         .available(persistent_calls_exist)
 }
 
@@ -41,6 +49,7 @@ pub(crate) const fn persistent<C: Call>(name: &'static str, about: &'static str)
 pub(crate) const fn nonblocking<C: Call>(name: &'static str, about: &'static str) -> Benchmark {
     let run = overlap::run::<Collective<C, Nonblocking>, Mesh>;
     shaped::<C>(Benchmark::custom(name, about, Metric::Latency, overlap::METHOD, run))
+        .iterates(const { &[C::START, "MPI_Test", "MPI_Wait"] }, OVERLAP)
         .axes(axes_with_tests::<C>())
 }
 

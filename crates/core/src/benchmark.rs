@@ -22,7 +22,7 @@ pub use self::{
     case::Case,
     compute::{Busy, Compute},
     context::Context,
-    entry::{Benchmark, Choice, Medium},
+    entry::{Benchmark, Choice, LETTERS, Medium},
     fan::{Fan, FanDirection},
     figure::{Figure, Figures, interval_names},
     kernel::Kernel,

@@ -8,5 +8,6 @@ use ombx_core::{
 
 ombx_core::inventory::submit! {
     two_sided::<BiStream>("p2p.bibw", "windows of nonblocking messages in both directions at once")
+        .iterates(&["MPI_Irecv", "MPI_Isend", "MPI_Waitall"], "2 W S / t")
         .streaming().axes(&[Buffers::AXIS]).osu("osu_bibw", "OSU MPI Bi-Directional Bandwidth Test")
 }

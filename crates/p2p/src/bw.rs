@@ -1,6 +1,6 @@
 //! `p2p.bw`: a window of nonblocking messages and one acknowledgement.
 
-use crate::two_sided;
+use crate::{STREAM, two_sided};
 use ombx_core::{
     benchmark::AxisValue,
     two_sided::pattern::{Buffers, Stream},
@@ -8,5 +8,5 @@ use ombx_core::{
 
 ombx_core::inventory::submit! {
     two_sided::<Stream>("p2p.bw", "window of nonblocking sends, acknowledged once")
-        .streaming().axes(&[Buffers::AXIS]).osu("osu_bw", "OSU MPI Bandwidth Test")
+        .iterates(STREAM, "W S / t").streaming().axes(&[Buffers::AXIS]).osu("osu_bw", "OSU MPI Bandwidth Test")
 }

@@ -1,5 +1,6 @@
 //! `p2p.fan_in` and `p2p.fan_out`: windows of messages from the ranks of many nodes to those of one, and from one to many.
 
+use crate::STREAM;
 use ombx_core::{
     benchmark::{
         AxisValue, Benchmark, Case, Context, FanDirection, Kernel, Layout, Method, Metric, Role, Work,
@@ -10,6 +11,9 @@ use ombx_core::{
     unit::Rank,
 };
 use ombx_mpi::StarChannel;
+
+/// Figure of both fans.
+const FORMULA: &str = "P W S / t; t from the first sender's start to the last sender's end";
 
 /// Traffic with each partner over a link. Its buffers hold the messages of each partner in sequence.
 pub(crate) struct Fan<L> {
@@ -86,12 +90,12 @@ impl<L: Link> Kernel for Fan<L> {
 
 ombx_core::inventory::submit! {
     Benchmark::of::<Fan<StarChannel>>("p2p.fan_in", "windows of messages from all other nodes to the first")
-        .streaming().layout(Layout::Fan(FanDirection::In)).axes(&[Buffers::AXIS])
+        .iterates(STREAM, FORMULA).streaming().layout(Layout::Fan(FanDirection::In)).axes(&[Buffers::AXIS])
         .osu("osu_bw_fan_in", "OSU MPI Bandwidth Congestion In Test")
 }
 ombx_core::inventory::submit! {
     Benchmark::of::<Fan<StarChannel>>("p2p.fan_out", "windows of messages from the first node to all others")
-        .streaming().layout(Layout::Fan(FanDirection::Out)).axes(&[Buffers::AXIS])
+        .iterates(STREAM, FORMULA).streaming().layout(Layout::Fan(FanDirection::Out)).axes(&[Buffers::AXIS])
         .osu("osu_bw_fan_out", "OSU MPI Bandwidth Congestion Out Test")
 }
 

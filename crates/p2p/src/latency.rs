@@ -1,9 +1,9 @@
 //! `p2p.latency`: a blocking ping-pong.
 
-use crate::two_sided;
+use crate::{PING_PONG, two_sided};
 use ombx_core::two_sided::pattern::PingPong;
 
 ombx_core::inventory::submit! {
     two_sided::<PingPong>("p2p.latency", "blocking ping-pong between two ranks, one way")
-        .sizes("0,1..4M").osu("osu_latency", "OSU MPI Latency Test")
+        .iterates(PING_PONG, "t / 2").sizes("0,1..4M").osu("osu_latency", "OSU MPI Latency Test")
 }

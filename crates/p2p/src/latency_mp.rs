@@ -1,5 +1,6 @@
 //! `p2p.latency_mp`: a ping-pong between ranks that have forked a child each.
 
+use crate::PING_PONG;
 use ombx_core::{
     benchmark::{
         Benchmark, Case, Context, Kernel, Method, Metric, Role, Work,
@@ -67,5 +68,5 @@ impl Kernel for Forked {
 
 ombx_core::inventory::submit! {
     Benchmark::of::<Forked>("p2p.latency_mp", "blocking ping-pong between ranks that forked children, one way")
-        .sizes("0,1..4M").osu("osu_latency_mp", "OSU MPI Multi-process Latency Test")
+        .iterates(PING_PONG, "t / 2").sizes("0,1..4M").osu("osu_latency_mp", "OSU MPI Multi-process Latency Test")
 }

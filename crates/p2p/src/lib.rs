@@ -65,6 +65,11 @@ use ombx_core::{
 pub use ombx_mpi::Mpi;
 use ombx_mpi::{Channel, Large};
 
+/// Calls of a ping-pong.
+const PING_PONG: &[&str] = &["MPI_Send", "MPI_Recv"];
+/// Calls of a window of messages and its acknowledgement.
+const STREAM: &[&str] = &["MPI_Isend", "MPI_Irecv", "MPI_Waitall", "MPI_Send", "MPI_Recv"];
+
 /// Returns the entry of a pattern. Messages longer than an `int` can count use the large-count calls of MPI 4.
 #[track_caller]
 const fn two_sided<P: Pattern>(name: &'static str, about: &'static str) -> Benchmark {

@@ -1,6 +1,6 @@
 //! `p2p.link`: the three patterns of LinkTest between two ranks.
 
-use crate::run_two_sided;
+use crate::{PING_PONG, run_two_sided};
 use ombx_core::{
     benchmark::{AxisValue, Benchmark, Method, Metric},
     error::Result,
@@ -25,5 +25,6 @@ fn by_pattern(session: &mut Session<'_>) -> Result<()> {
 
 ombx_core::inventory::submit! {
     Benchmark::custom("p2p.link", "one link under LinkTest's patterns", Metric::Bandwidth, METHOD, by_pattern)
+        .iterates(PING_PONG, "semidirectional: 2 S / t; bidirectional: 4 S / t; unidirectional: W S / t")
         .streaming_only(LinkPattern::AXIS, LinkPattern::Unidirectional.name()).axes(&[LinkPattern::AXIS])
 }

@@ -8,13 +8,15 @@ use ombx_mpi::PersistentChannel;
 
 ombx_core::inventory::submit! {
     Benchmark::of::<PatternKernel<PingPong, PersistentChannel>>("p2p.latency_persistent", "ping-pong over persistent requests, one way")
-        .sizes("0,1..4M").osu("osu_latency_persistent", "OSU MPI Latency Persistent Test")
+        .iterates(&["MPI_Start", "MPI_Wait"], "t / 2").sizes("0,1..4M").osu("osu_latency_persistent", "OSU MPI Latency Persistent Test")
 }
 ombx_core::inventory::submit! {
     Benchmark::of::<PatternKernel<Stream, PersistentChannel>>("p2p.bw_persistent", "window of persistent sends, acknowledged once")
+        .iterates(&["MPI_Startall", "MPI_Waitall", "MPI_Start", "MPI_Wait"], "W S / t")
         .streaming().axes(&[Buffers::AXIS]).osu("osu_bw_persistent", "OSU MPI Bandwidth Persistent Test")
 }
 ombx_core::inventory::submit! {
     Benchmark::of::<PatternKernel<BiStream, PersistentChannel>>("p2p.bibw_persistent", "windows of persistent messages in both directions at once")
+        .iterates(&["MPI_Startall", "MPI_Waitall"], "2 W S / t")
         .streaming().axes(&[Buffers::AXIS]).osu("osu_bibw_persistent", "OSU MPI Bi-Directional Bandwidth Persistent Test")
 }

@@ -1,7 +1,7 @@
 //! Result files as one HTML page.
 //!
 //! The page is one file: it needs no network and no other file. Without its script, only the theme switch and the arrow keys in
-//! heat maps are missing. The page does not contain raw samples.
+//! heat maps are missing. Of raw samples, the page contains figures only.
 //!
 //! ```
 //! use ombx_report::{Report, Source, page};
@@ -9,7 +9,7 @@
 //! # fn main() -> Result<(), ombx_results::file::ReadError> {
 //! let file = ombx_results::file::open("../results/tests/golden/v1.jsonl")?;
 //! let sources = [Source { name: "v1.jsonl", file: &file }];
-//! let html = page(&Report { sources: &sources, comparison: None });
+//! let html = page(&Report { sources: &sources, ..Report::default() });
 //! assert!(html.starts_with("<!DOCTYPE html>") && html.contains("p2p.latency"));
 //! # Ok(())
 //! # }
@@ -20,6 +20,7 @@ mod plot;
 mod runs;
 mod section;
 
+pub use ombx_plot::Input as Samples;
 use ombx_results::{compare::Comparison, file::ResultFile};
 
 pub use self::page::page;
@@ -38,6 +39,8 @@ pub struct Source<'a> {
 pub struct Report<'a> {
     /// Result files. The page shows all of their rows.
     pub sources: &'a [Source<'a>],
+    /// Samples of the rows; with a comparison, those of each side under its name.
+    pub samples: &'a [Samples<'a>],
     /// Comparison of two groups of these files.
     pub comparison: Option<&'a Comparison>,
 }

@@ -6,24 +6,25 @@ use ombx_results::run_info::{hosts, library};
 use crate::{
     Report, Source,
     runs::{RunList, count},
-    section::{comparison, curves, links, pipeline, provenance, rows, summary},
+    section::{comparison, curves, distributions, links, pipeline, provenance, rows, summary},
 };
 
 const STYLE: &str = include_str!("asset/page.css");
 const SCRIPT: &str = include_str!("asset/page.js");
 /// Content security policy. It allows the style sheet and the script above by their SHA-256, and nothing else.
 const POLICY: &str = "default-src 'none'; base-uri 'none'; form-action 'none'; \
-    style-src 'sha256-ywLkiQoRX0BocM95s/RKx58ejVMOq8NRPFCG7Wv9Yqw='; script-src 'sha256-vkvwdIIacvIbbFFLwatTYBBBAVbIePPMRZNXh95H1FY='";
+    style-src 'sha256-u5cT3apfHnYxYm+9mPWrQ39P5mj1fgu9dyFs1F1QTQ0='; script-src 'sha256-57fz5d/mfyBxLfz2yDNL+FGecIioDf9S0vMT5+eLPO0='";
 
 /// Returns the HTML page of a report.
 pub fn page(report: &Report<'_>) -> String {
-    let Report { sources, comparison } = *report;
+    let Report { sources, samples, comparison } = *report;
     let runs = RunList::of(sources);
     let links = links::collect(&runs);
     let sections: Vec<(&str, &str, Markup)> = [
         Some(("attention", "Attention", summary::section(&runs, &links, comparison))),
         comparison.map(|c| ("comparison", "Comparison", comparison::section(c))),
         curves::section(&runs).map(|section| ("curves", "Curves", section)),
+        distributions::section(samples).map(|section| ("distributions", "Distributions", section)),
         links::section(&runs, &links).map(|section| ("links", "Links", section)),
         pipeline::section(&runs).map(|section| ("pipeline", "Pipeline", section)),
         Some(("rows", "Rows", rows::section(&runs))),

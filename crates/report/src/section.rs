@@ -2,6 +2,7 @@
 
 pub(crate) mod comparison;
 pub(crate) mod curves;
+pub(crate) mod distributions;
 pub(crate) mod links;
 pub(crate) mod pipeline;
 pub(crate) mod provenance;

@@ -10,11 +10,14 @@ mod interval;
 mod modes;
 mod schedule;
 
-pub(crate) use self::case::is_within_a_launch;
 pub use self::{
     allocation::{FIRST_ROW_TIME, row_time},
     case::estimate,
     cases::{Cases, Group, reached, tally},
     interval::{Interval, interval},
     schedule::{Ending, LEAST_LAUNCHES, LOOKS, Schedule},
+};
+pub(crate) use self::{
+    case::is_within_a_launch,
+    cases::{have_same_setup, without_samples},
 };

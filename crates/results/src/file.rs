@@ -3,13 +3,14 @@
 mod lines;
 mod record;
 mod records;
+mod seal;
 
 use std::{
     io::{BufRead, BufReader, Write},
     path::Path,
 };
 
-use self::lines::RowKind;
+use self::{lines::RowKind, seal::Seal};
 pub use self::{
     record::{ReadError, Record, ResultFile, RunOutcome, RunWithRows, SCHEMA},
     records::Records,
@@ -33,13 +34,21 @@ pub fn write_case(out: &mut dyn Write, row: &Measurement) -> std::io::Result<()>
 
 fn write_line(out: &mut dyn Write, line: Result<Vec<u8>, String>) -> std::io::Result<()> {
     let mut line = line.map_err(std::io::Error::other)?;
+    seal::add(&mut line);
     line.push(b'\n');
     out.write_all(&line)
 }
 
 /// Parses one line. Returns `None` for a kind of record that a later minor version added.
 pub fn parse(line: &str, number: usize) -> Result<Option<Record>, ReadError> {
-    lines::from_json(line, number)
+    let record = lines::from_json(line, number)?;
+    match seal::of(line.trim_end()) {
+        Seal::Broken => Err(ReadError::NotAResult {
+            line: number,
+            why: "its checksum does not match: the line was changed or damaged after it was written".into(),
+        }),
+        Seal::Intact | Seal::Absent => Ok(record),
+    }
 }
 
 /// Reads a result file.

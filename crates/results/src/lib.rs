@@ -12,6 +12,7 @@
 //! | [`provenance`] | lists where, when and how rows were measured |
 //! | [`publishable`] | says which rows can be published |
 //! | [`render`] | writes rows as tables, CSV, OSU format, OpenMetrics and others |
+//! | [`samples`] | raw samples of each case, launch by launch |
 //! | [`plot`] | logarithmic axes and charts for terminals |
 //!
 //! # Read a result file
@@ -57,6 +58,7 @@ pub mod provenance;
 pub mod publishable;
 pub mod render;
 pub mod run_info;
+pub mod samples;
 pub mod verdict;
 
 /// Returns the run of the golden file, a template for tests.

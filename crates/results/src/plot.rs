@@ -1,15 +1,20 @@
 //! Logarithmic axes, colour scales, and charts for terminals.
 
+mod canvas;
 pub(crate) mod curve;
 pub(crate) mod heat_map;
 mod histogram;
 mod log_axis;
+pub mod samples;
 mod shades;
+mod value_axis;
 
 pub use self::{
+    canvas::Characters,
     histogram::Histogram,
     log_axis::{LogAxis, Ticks},
     shades::Shades,
+    value_axis::{LinearAxis, ValueAxis, counts, value_label},
 };
 use ombx_core::result::Headline;
 

@@ -3,6 +3,7 @@
 mod broadcasts;
 pub mod compare;
 mod csv;
+mod document;
 mod grid;
 mod links;
 mod openmetrics;
@@ -11,18 +12,21 @@ mod overhead;
 mod paint;
 mod pipeline;
 mod table;
+mod wrap;
 
 use std::io::{Result, Write};
 
 pub use self::{
     broadcasts::Broadcasts,
     csv::{Csv, LinksCsv},
+    document::{Document, Markup},
     links::Links,
     openmetrics::OpenMetrics,
     osu::{OsuColumns, OsuTable},
     overhead::Overhead,
     paint::Paint,
     table::{FormattedRow, ONE_LAUNCH, Scope, Table, column_titles, format_row, heading},
+    wrap::wrapped,
 };
 use crate::file::RunOutcome;
 use ombx_core::result::{Measurement, Run, Tally};

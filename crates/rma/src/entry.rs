@@ -30,6 +30,7 @@ const fn entry<O: Operation, M: Mode>(name: &'static str, about: &'static str) -
         by_sync!(session, Access<O, .., M>)
     }
     Benchmark::custom(name, about, M::METRIC, M::METHOD, run::<O, M>)
+        .iterates(O::CALLS, M::FORMULA)
         .layout(Layout::Pairs(Pairs::One))
         .axes(AXES)
 }

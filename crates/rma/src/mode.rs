@@ -13,6 +13,8 @@ pub trait Mode: 'static + Sized {
     const METRIC: Metric;
     /// What is timed and what is not, for the documentation.
     const METHOD: Method;
+    /// How the main figure follows from the time of an iteration.
+    const FORMULA: &'static str;
     /// Whether the mode needs active-target synchronisation.
     const NEEDS_ACTIVE: bool = false;
 
@@ -42,6 +44,7 @@ impl Mode for Latency {
         untimed: UNTIMED,
         like: "osu_put_latency and the other latency tests of OMB; with --target computing: the truly passive tests of IMB-RMA",
     };
+    const FORMULA: &'static str = "t / 2 with --sync pscw and fence, t with the others";
 
     fn work<S: Synchronization>(case: &Case) -> Work {
         let ops = S::LEGS * u64::from(case.pairs);
@@ -69,6 +72,7 @@ impl Mode for Bandwidth {
         untimed: UNTIMED,
         like: "osu_put_bw and osu_get_bw",
     };
+    const FORMULA: &'static str = "P W S / t";
 
     fn work<S: Synchronization>(case: &Case) -> Work {
         streamed(case, 1)
@@ -99,6 +103,7 @@ impl Mode for BidirectionalBandwidth {
         untimed: UNTIMED,
         like: "osu_put_bibw",
     };
+    const FORMULA: &'static str = "2 P W S / t";
     const NEEDS_ACTIVE: bool = true;
 
     fn work<S: Synchronization>(case: &Case) -> Work {

@@ -10,6 +10,8 @@ use crate::memory::Memory;
 
 /// An operation of an origin on its target's window.
 pub trait Operation: 'static {
+    /// Functions of MPI that issue the operation and complete its request. Those of the synchronisation follow from `--sync`.
+    const CALLS: &'static [&'static str];
     /// Number of local buffers: 1 for the origin's data, 2 with fetched results, 3 with values to compare with.
     const LOCALS: usize = 1;
     /// Whether the operation works on one element only, so that a message has 1, 2, 4 or 8 bytes.

@@ -29,6 +29,9 @@ const fn method(timed: &'static str, like: &'static str) -> Method {
     Method { timed, untimed, like }
 }
 
+/// Calls of the operating system for one message.
+const CALLS: &[&str] = &["send", "recv"];
+
 #[track_caller]
 const fn entry(
     name: &'static str,
@@ -53,7 +56,7 @@ ombx_core::inventory::submit! {
             "sockperf ping-pong; NetPIPE over TCP",
         ),
         by_transport::<PingPong>,
-    ).axes(&[Transport::AXIS, IpVersion::AXIS, NoDelay::AXIS, ZeroCopy::AXIS])
+    ).iterates(CALLS, "t / 2").axes(&[Transport::AXIS, IpVersion::AXIS, NoDelay::AXIS, ZeroCopy::AXIS])
 }
 ombx_core::inventory::submit! {
     entry(
@@ -66,7 +69,7 @@ ombx_core::inventory::submit! {
             "iperf3, whose messages share a single buffer and which waits for no acknowledgement",
         ),
         by_transport::<Stream>,
-    ).streaming().axes(&[Transport::AXIS, IpVersion::AXIS, NoDelay::AXIS, ZeroCopy::AXIS, Buffers::AXIS])
+    ).iterates(CALLS, "W S / t").streaming().axes(&[Transport::AXIS, IpVersion::AXIS, NoDelay::AXIS, ZeroCopy::AXIS, Buffers::AXIS])
 }
 ombx_core::inventory::submit! {
     entry(
@@ -79,7 +82,7 @@ ombx_core::inventory::submit! {
             "iperf3 --bidir, which has a connection for each direction",
         ),
         by_transport::<BiStream>,
-    ).streaming().axes(&[Transport::AXIS, IpVersion::AXIS, NoDelay::AXIS, ZeroCopy::AXIS, Buffers::AXIS])
+    ).iterates(&["send", "recv", "poll"], "2 W S / t").streaming().axes(&[Transport::AXIS, IpVersion::AXIS, NoDelay::AXIS, ZeroCopy::AXIS, Buffers::AXIS])
 }
 ombx_core::inventory::submit! {
     entry(
@@ -92,6 +95,7 @@ ombx_core::inventory::submit! {
             "LinkTest's three patterns over its TCP layer",
         ),
         by_pattern,
-    ).streaming_only(LinkPattern::AXIS, LinkPattern::Unidirectional.name())
+    ).iterates(CALLS, "semidirectional: 2 S / t; bidirectional: 4 S / t; unidirectional: W S / t")
+        .streaming_only(LinkPattern::AXIS, LinkPattern::Unidirectional.name())
         .axes(&[LinkPattern::AXIS, Transport::AXIS, IpVersion::AXIS, NoDelay::AXIS, ZeroCopy::AXIS])
 }

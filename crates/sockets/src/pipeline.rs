@@ -183,6 +183,7 @@ const METHOD: Method = Method {
 
 ombx_core::inventory::submit! {
     Benchmark::custom("sockets.pipeline", "blocks through the phases of several nodes, all to all", Metric::Bandwidth, METHOD, run)
+        .iterates(&["send", "recv", "poll", "futex"], "N N B S / t; N: nodes, B: buffers, S: bytes of a block")
         .by_itself().sizes("256K").sized_by(&BLOCK)
         .settings(SETTINGS).axes(&[EndWork::AXIS, Workers::AXIS, Spin::AXIS])
 }

@@ -7,7 +7,7 @@ use ombx_core::{
     stats::Summary,
 };
 use ombx_results::file::{self, Record, RunOutcome};
-use ombx_tests::{Done, Files, Job, skipped};
+use ombx_tests::{Done, Files, Job, results, skipped};
 use serde_json::Value;
 
 const GOLDEN: &str = include_str!("../../../crates/results/tests/golden/v1.jsonl");
@@ -204,9 +204,11 @@ fn cases_missing_on_one_side_are_listed() {
     let new = files.write("new.jsonl", launches(Content { launches: 1, cases: 2, ..CALM }));
     let done = compare(&[&base, &new], "").expect(0);
     assert!(done.stdout.contains("only in base: p2p.latency/bytes=3 (new: not there)"), "{done}");
-    let other = String::from_utf8(launches(Content { launches: 1, cases: 1, ..CALM }))
-        .unwrap()
-        .replace("p2p.latency/bytes=1", "p2p.other/bytes=1");
+    let other = String::from_utf8(launches(Content { launches: 1, cases: 1, ..CALM })).unwrap();
+    let changed = other.replace("p2p.latency/bytes=1", "p2p.other/bytes=1");
+    let done = compare(&[&base, &files.write("changed.jsonl", changed)], "").expect(7);
+    assert!(done.sentence().contains("changed or damaged after it was written"), "{done}");
+    let other = results::without_checksums(&other).replace("p2p.latency/bytes=1", "p2p.other/bytes=1");
     let done = compare(&[&base, &files.write("other.jsonl", other)], "").expect(2);
     assert!(done.sentence().contains("no case in common"), "{done}");
 }

@@ -60,7 +60,36 @@ fn patterns_select_benchmarks() {
     assert!(family.len() > 1 && family.iter().all(|name| name.starts_with("p2p.")), "{family:?}");
     assert_eq!(names("osu_put_bw rma.put_bw"), ["rma.put_bw"]);
     assert!(names("*_latency").contains(&"rma.get_latency".to_owned()));
+    assert_eq!(names("p2p"), family);
     Job::ombx("list nonsense.*").run().expect(2).complains(&["nonsense.*"]);
+}
+
+#[test]
+fn every_benchmark_names_its_calls_and_its_formula() {
+    for entry in listed("") {
+        assert_ne!(entry["formula"], "", "{entry}");
+        assert!(!entry["calls"].as_array().unwrap().is_empty(), "{entry}");
+        let name = entry["name"].as_str().unwrap();
+        let mpi =
+            entry["calls"].as_array().unwrap().iter().all(|call| call.as_str().unwrap().starts_with("MPI_"));
+        assert_eq!(mpi, !name.starts_with("sockets."), "{entry}");
+    }
+}
+
+#[test]
+fn names_of_other_suites_lead_to_their_counterparts() {
+    for (name, hint) in [
+        ("p2p", "did you mean 'p2p.*'?"),
+        ("PingPong", "PingPong of IMB is p2p.latency"),
+        ("iperf3", "what iperf3 measures is sockets.bw"),
+    ] {
+        Job::ombx("run").arg(name).run().expect(2).complains(&[hint]);
+    }
+    let list = Job::ombx("list PingPong").run().expect(0).stdout;
+    assert!(
+        list.starts_with("PingPong of IMB is p2p.latency\n") && list.contains("blocking ping-pong"),
+        "{list}"
+    );
 }
 
 #[test]

@@ -10,7 +10,9 @@ mod mistakes;
 mod mistakes_in_options;
 mod mistakes_odd;
 mod scripts;
+mod shells;
 mod suites;
+mod terminals;
 mod test_kit;
 mod third_party;
 

@@ -1,6 +1,8 @@
 //! Tests of help, completions, manual page and schema.
 
-use ombx_tests::{Files, Job, results};
+use std::collections::BTreeMap;
+
+use ombx_tests::{Files, Job, missing, mpi, results, skipped};
 use serde_json::Value;
 
 fn help(arguments: &str) -> String {
@@ -52,10 +54,13 @@ fn help_of_list_and_show() {
 }
 
 #[test]
-fn every_shell_has_completions() {
+fn every_shell_has_a_script_that_asks_ombx() {
     for shell in ["bash", "zsh", "fish"] {
         let script = Job::ombx("completions").arg(shell).run().expect(0).stdout;
-        assert!(script.contains("--allow-skips") || script.contains("allow-skips"), "{shell}");
+        assert!(script.contains(&mpi::ombx().display().to_string()), "{shell}: {script}");
+        let asked = Job::of(mpi::ombx()).env("_OMBX_COMPLETE", shell).args(["--", "ombx", "run", "rma.cas"]);
+        let answer = asked.env("_CLAP_COMPLETE_INDEX", "2").run().expect(0).stdout;
+        assert!(answer.starts_with("rma.cas_latency") && answer.lines().count() == 1, "{shell}: {answer}");
     }
 }
 
@@ -68,11 +73,54 @@ fn bash_accepts_its_completions() {
 }
 
 #[test]
-fn the_manual_has_every_command() {
-    let page = Job::ombx("codegen man").run().expect(0).stdout;
-    for part in [".TH ombx", "OMBX RUN", "OMBX SHOW", "OMBX LIST", "max\\-time"] {
-        assert!(page.contains(part), "{part}\n{page}");
+fn every_command_has_a_manual_page_with_examples_and_exit_codes() {
+    let printed = Job::ombx("codegen man").run().expect(0).stdout;
+    let pages: BTreeMap<String, String> = serde_json::from_str(&printed).unwrap();
+    let help = help("--help");
+    let commands: Vec<&str> = help
+        .lines()
+        .skip_while(|line| *line != "Commands:")
+        .skip(1)
+        .take_while(|line| !line.is_empty())
+        .filter_map(|line| line.strip_prefix("  ")?.split(' ').next().filter(|name| !name.is_empty()))
+        .collect();
+    assert!(commands.len() > 10, "{commands:?}");
+    assert_eq!(pages.len(), commands.len() + 1, "{:?}", pages.keys());
+    for command in &commands {
+        assert!(!["worker", "codegen"].contains(command), "an internal command is shown");
+        let page = &pages[&format!("ombx-{command}.1")];
+        for part in [".SH OPTIONS", ".SH EXAMPLES", ".SH \"EXIT STATUS\""] {
+            assert!(page.contains(part), "{command}: {part}\n{page}");
+        }
+        assert!(page.contains(&format!("ombx {command}")), "{page}");
     }
+    assert!(pages["ombx-run.1"].contains(".SH MARKS") && pages["ombx-run.1"].contains("oversubscribed"));
+    if !missing(&["man"]).is_empty() {
+        return skipped("not installed: man");
+    }
+    for (name, text) in &pages {
+        let files = Files::default();
+        let done = Job::of("man")
+            .arg("--warnings")
+            .arg("-l")
+            .arg(files.write(name, text))
+            .env("MANWIDTH", "80")
+            .run();
+        let done = done.expect(0);
+        assert!(done.stderr.is_empty(), "{name}: {done}");
+    }
+}
+
+#[test]
+fn help_explains_commands_marks_and_exit_codes() {
+    assert_eq!(help("help run"), help("run --help"));
+    assert_eq!(help("help"), help("--help"));
+    assert!(help("help run").contains("# Latency between two ranks of this host\n  ombx run p2p.latency\n"));
+    assert!(help("help osu").contains("As OMB"));
+    assert!(help("help marks").contains("stop other programs, or bind ranks elsewhere"));
+    assert!(help("help exit-codes").lines().any(|line| line.starts_with("9 ") && line.contains("slow")));
+    Job::ombx("help runn").run().expect(2).complains(&["'run'"]);
+    Job::ombx("help worker").run().expect(2).complains(&["worker"]);
 }
 
 #[test]

@@ -30,6 +30,7 @@ fn a_page_is_drawn_and_follows_theme_and_keyboard() {
     page.load(&path);
     curves(&mut page);
     theme(&mut page);
+    saving(&mut page);
     assert_eq!(page.complaints(), Vec::<String>::new());
     page.load(&path);
     keyboard(&mut page);
@@ -79,6 +80,25 @@ fn theme(page: &mut Browser) {
     assert_ne!(page.look(stroke), before, "curves change with their paper");
     page.press(" ");
     assert_eq!(page.look(BACKGROUND), LIGHT);
+}
+
+/// Checks that figures are saved as whole SVG files in the colours of paper, whatever the theme.
+fn saving(page: &mut Browser) {
+    page.look(
+        "Blob = class { constructor(parts) { window.saved = parts[0]; } }, URL.createObjectURL = () => '#', \
+         HTMLAnchorElement.prototype.click = () => {}, document.documentElement.dataset.theme = 'dark'",
+    );
+    for (section, color) in [("#curves", "rgb(0, 114, 178)"), ("#distributions", "#0072B2")] {
+        page.look(&format!("document.querySelector('{section} .save').click()"));
+        let root = "new DOMParser().parseFromString(saved, 'image/svg+xml').documentElement";
+        assert_eq!(page.look(&format!("{root}.tagName")), "svg", "{section}");
+        let saved = page.look("saved").as_str().unwrap().to_owned();
+        assert!(saved.contains(color), "{section}: {saved}");
+        assert!(!saved.contains("class=") && !saved.contains("var("), "{section}: {saved}");
+        assert_eq!(page.look(BACKGROUND), DARK, "the theme of the reader is back");
+    }
+    let figures = "document.querySelectorAll('svg.plot, svg.paper').length";
+    assert_eq!(page.look("document.querySelectorAll('.save').length"), page.look(figures));
 }
 
 /// Checks that the Tab key reaches all controls and that the focus is visible.

@@ -7,6 +7,7 @@ mod output;
 mod process;
 mod sockets;
 
+pub(crate) use self::corruption::defect;
 use super::{case::Case, stage::Stage};
 
 /// Returns all cases of one MPI, in the order of the table.

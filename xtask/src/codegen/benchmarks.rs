@@ -27,6 +27,7 @@ pub(crate) fn page(entries: &[Value]) -> String {
     let mut page = String::from(
         "<!-- Written by `cargo xtask codegen` from `ombx list --json`. Edit the benchmarks' sources instead. -->\n\
          # Benchmarks\n\n\
+         The letters in figures are those of [Benchmarks defined](reference/benchmarks-defined.md).\n\n\
          | name | what it measures | metric | OSU name |\n|---|---|---|---|\n",
     );
     for entry in entries {
@@ -58,7 +59,13 @@ fn section(page: &mut String, entry: &Value) {
         }
     }
     let mut facts = String::new();
-    for (key, label) in [("metric", "Metric"), ("ranks", "Ranks"), ("osu", "In OMB"), ("source", "Source")] {
+    for (key, label) in [
+        ("metric", "Metric"),
+        ("formula", "Figure"),
+        ("ranks", "Ranks"),
+        ("osu", "In OMB"),
+        ("source", "Source"),
+    ] {
         let text = if key == "source" { file_of(&text_of(&entry[key])) } else { text_of(&entry[key]) };
         if !text.is_empty() {
             // Writing to a String cannot fail.

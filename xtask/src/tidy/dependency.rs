@@ -14,7 +14,8 @@ const EDGES: &[(&str, &[&str])] = &[
     ("ombx-collective", &["ombx-core", "ombx-mpi"]),
     ("ombx-rma", &["ombx-core", "ombx-mpi"]),
     ("ombx-sockets", &["ombx-core"]),
-    ("ombx-report", &["ombx-core", "ombx-results"]),
+    ("ombx-plot", &["ombx-core", "ombx-results"]),
+    ("ombx-report", &["ombx-core", "ombx-results", "ombx-plot"]),
     ("ombx-cluster", &["ombx-core", "ombx-links", "ombx-results"]),
     (
         "ombx-cli",
@@ -27,6 +28,7 @@ const EDGES: &[(&str, &[&str])] = &[
             "ombx-collective",
             "ombx-rma",
             "ombx-sockets",
+            "ombx-plot",
             "ombx-report",
             "ombx-cluster",
         ],

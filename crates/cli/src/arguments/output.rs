@@ -38,6 +38,10 @@ pub(crate) struct OutputArgs {
 pub(crate) enum Format {
     /// Table for people
     Table,
+    /// Tables for a document in Markdown
+    Markdown,
+    /// Tables for a document in LaTeX, with the package booktabs
+    Latex,
     /// Output of the OSU benchmarks
     Osu,
     /// CSV, one line per row

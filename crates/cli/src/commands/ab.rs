@@ -41,9 +41,6 @@ use schedule::{MOST_LAUNCHES, Schedule};
 use side::{Ended, ResultFile, SideCommand, Variable};
 
 #[derive(Debug, Args)]
-#[command(
-    after_help = "Examples:\n  ombx ab --a ./ombx-old --b ./ombx-new p2p.latency --sizes 8,64K -o ab.jsonl\n  ombx ab --a ombx --b 'env UCX_TLS=tcp ombx' 'p2p.*' --fail-on 5%\n  ombx ab --env-a UCX_TLS=sm --env-b UCX_TLS=tcp --names sm,tcp p2p.latency\nThe first writes the launches of the sides to ab-a.jsonl and ab-b.jsonl."
-)]
 pub(crate) struct AbArgs {
     /// Base side: an ombx, by path or searched in PATH, or a command line that starts one [default: this ombx]
     #[arg(long, value_name = "COMMAND", help_heading = "Sides")]

@@ -1,7 +1,5 @@
 //! `ombx codegen`: files of the repository that are generated from the arguments, the registry and the result format.
 
-use std::io::{self, Write};
-
 use clap::{Args, Command, ValueEnum};
 use ombx_core::{
     benchmark::Registry,
@@ -9,7 +7,7 @@ use ombx_core::{
 };
 use serde_json::{Value, json};
 
-use super::osu;
+use super::{help::manual, osu};
 use crate::output::stdout;
 
 #[derive(Debug, Args)]
@@ -23,7 +21,7 @@ pub(crate) struct CodegenArgs {
 pub(crate) enum Generated {
     /// JSON Schema of the lines of a result file
     Schema,
-    /// Manual page
+    /// Manual pages by the names of their files, in JSON
     Man,
     /// Page about the replacement of the OSU benchmarks
     Omb,
@@ -36,26 +34,12 @@ pub(crate) fn codegen(registry: &Registry, parser: Command, file: Generated) -> 
         Generated::Schema => stdout::print(format!("{:#}\n", ombx_results::file::schema())),
         Generated::Omb => stdout::print(osu::document::page(registry)),
         Generated::Man => {
-            let page =
-                manual(parser).map_err(|e| Error::storage(format!("cannot write the manual page: {e}")))?;
-            stdout::print(page)
+            let pages = manual::pages(parser);
+            let pages = pages.map_err(|e| Error::storage(format!("cannot write the manual pages: {e}")))?;
+            stdout::print(format!("{:#}\n", json!(pages)))
         }
         Generated::Options => stdout::print(format!("{:#}\n", options(parser))),
     }
-}
-
-/// Returns one page: ombx itself, then a section for each command.
-fn manual(mut parser: Command) -> io::Result<Vec<u8>> {
-    let mut page = Vec::new();
-    parser.build();
-    clap_mangen::Man::new(parser.clone()).date("").render(&mut page)?;
-    for command in parser.get_subcommands().filter(|command| !command.is_hide_set()) {
-        writeln!(page, ".SH \"{}\"", command.get_bin_name().unwrap_or_default().to_uppercase())?;
-        let section = clap_mangen::Man::new(command.clone());
-        section.render_description_section(&mut page)?;
-        section.render_options_section(&mut page)?;
-    }
-    Ok(page)
 }
 
 /// Returns every option of every command: its names, its value, and the possible values if they can be listed.

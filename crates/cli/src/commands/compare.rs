@@ -24,9 +24,6 @@ use crate::{
 pub(crate) use gate::UNDECIDED;
 
 #[derive(Debug, Args)]
-#[command(
-    after_help = "Examples:\n  ombx compare before.jsonl after.jsonl\n  ombx compare --base a1.jsonl a2.jsonl --new b1.jsonl b2.jsonl --fail-on 5%\n  ombx compare 'nightly/*.jsonl' today/ --junit report.xml"
-)]
 pub(crate) struct CompareArgs {
     /// The two sides; each is a result file, a list a.jsonl,b.jsonl, a glob or a directory, and each run in it is a launch
     #[arg(value_name = "BASE NEW", num_args = 2, required_unless_present = "base")]

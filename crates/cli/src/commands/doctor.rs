@@ -26,9 +26,6 @@ use crate::{
 const RANKS: u32 = 2;
 
 #[derive(Debug, Args)]
-#[command(
-    after_help = "Examples:\n  ombx doctor\n  ombx doctor -n 8 --hosts n01,n02 --json\n  srun -n 64 ombx doctor\n\nExit code 0: no findings; 4: at least one finding."
-)]
 pub(crate) struct DoctorArgs {
     #[command(flatten)]
     start: StartArgs,

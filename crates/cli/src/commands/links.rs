@@ -35,9 +35,6 @@ const ALL_TO_ALL: &str = "collective.alltoall";
 const JUDGED_AGAIN: u32 = 32;
 
 #[derive(Debug, Args)]
-#[command(
-    after_help = "Examples:\n  ombx links -n 4\n  ombx links --hosts n01,n02,n03,n04,n05 --sizes 8,1M -o links.jsonl\n  ombx links --hosts n01,n02 --expect 'latency<2us' --expect 'bw>11GB/s'\n  ombx links --hosts n01,n02 --reference links.jsonl\n  ombx links --hosts n01,n02,n03,n04 --launches 5 --all-to-all -o links.jsonl\n  srun -n 256 ombx links --randomize 7 --format csv > links.csv\n\nExit codes:\n  0   nothing is slow, or every link meets --expect and --reference\n  4   a case failed or was skipped\n  5   data arrived wrong\n  9   something is slow, or a link misses --expect or --reference\n  10  no verdict: fewer than 4 hosts or 10 links, ranks that share CPUs, or too much scatter\n  With --fail-on nothing, 9 and 10 become 0."
-)]
 pub(crate) struct LinksArgs {
     #[command(flatten)]
     pub(crate) start: StartArgs,

@@ -1,27 +1,33 @@
 //! `ombx list`: prints the benchmarks of this build.
 
 use clap::{Args, Command};
-use comfy_table::presets;
 use ombx_core::{
-    benchmark::{Benchmark, Registry},
+    benchmark::{Benchmark, LETTERS, Registry},
     error::Result,
 };
+use ombx_results::render::wrapped;
 use serde_json::{Value, json};
 
 use crate::{
-    job::selection,
-    output::stdout,
+    families,
+    job::{lookup::counterpart, selection},
+    output::{stdout, terminal},
     suite::{self, Resolved},
 };
 
+/// Columns of a sentence beside a name. A narrower one is put below the name.
+const NARROWEST: usize = 30;
+/// Indentation of sentences below names.
+const INDENT: usize = 6;
+
 #[derive(Debug, Args)]
 pub(crate) struct ListArgs {
-    /// Names, globs or OSU names, for example: 'rma.*'; or one suite: suite:smoke
+    /// Families, names, globs or OSU names, for example: p2p 'rma.put*'; or one suite: suite:smoke
     patterns: Vec<String>,
     /// Print one JSON array
     #[arg(long)]
     json: bool,
-    /// Print all details: method, axes, sizes, source
+    /// Print all details: what is timed, calls, formula, axes, sizes, source
     #[arg(long, conflicts_with = "json")]
     long: bool,
 }
@@ -33,72 +39,138 @@ pub(crate) fn list(registry: &Registry, parser: &Command, args: &ListArgs) -> Re
     let benches = match (&suite, args.patterns.as_slice()) {
         (Some(suite), _) => suite.benchmarks(),
         (None, []) => registry.all().to_vec(),
-        (None, patterns) => selection::benchmarks(registry, patterns)?.iter().map(|c| c.bench).collect(),
+        (None, patterns) => {
+            let patterns: Vec<String> = patterns.iter().map(|word| pattern(registry, word)).collect();
+            selection::benchmarks(registry, &patterns)?.iter().map(|c| c.bench).collect()
+        }
     };
+    let columns = terminal::columns();
     stdout::print(if args.json {
         let all: Vec<Value> = benches.iter().map(|b| describe(b)).collect();
         format!("{:#}\n", Value::from(all))
     } else if args.long {
-        benches.iter().map(|b| long(b)).collect()
+        let all: String = benches.iter().map(|b| long(b, columns)).collect();
+        let letters = columns.map_or(vec![LETTERS.to_owned()], |columns| wrapped(LETTERS, columns));
+        format!("{all}{}\n", letters.join("\n"))
     } else if let Some(suite) = &suite {
-        entries(suite)
+        entries(suite, columns)
     } else {
-        short(&benches)
+        let more = if args.patterns.is_empty() { hints(columns) } else { String::new() };
+        counterparts(registry, &args.patterns) + &short(&benches, columns) + &more
     })
 }
 
+/// Returns the pattern that a word stands for: a family, a name of another suite, or a pattern.
+fn pattern(registry: &Registry, word: &str) -> String {
+    match counterpart(registry, word) {
+        Some(counterpart) => counterpart.name.to_owned(),
+        None => families::glob(registry, word),
+    }
+}
+
+/// Returns a sentence about each name of another suite.
+fn counterparts(registry: &Registry, words: &[String]) -> String {
+    let named = words.iter().filter_map(|word| counterpart(registry, word));
+    named.map(|counterpart| format!("{}\n\n", counterpart.sentence)).collect()
+}
+
 /// Returns the options and benchmarks of each entry of a suite.
-fn entries(suite: &Resolved) -> String {
+fn entries(suite: &Resolved, columns: Option<usize>) -> String {
     let mut text = format!("{}; ranks: {}\n", suite.about, suite.ranks);
     for (options, part) in &suite.parts {
         let benches: Vec<&Benchmark> = part.choices.iter().map(|choice| choice.bench).collect();
-        text += &format!("\n{options}\n{}", short(&benches));
+        let options = columns.map_or(options.clone(), |columns| wrapped(options, columns).join("\n"));
+        text += &format!("\n{options}\n{}", short(&benches, columns));
     }
     text
 }
 
-fn short(benches: &[&Benchmark]) -> String {
-    let mut grid = comfy_table::Table::new();
-    let header = ["name", "unit", "ranks", "axes", "OSU name", "what it measures"];
-    grid.load_style(presets::NOTHING).set_header(header);
-    for b in benches {
-        let axes: Vec<&str> = b.axes.iter().map(|a| a.name).collect();
-        let unavailable =
-            (b.available)().err().map(|why| format!(" (unavailable: {why})")).unwrap_or_default();
-        grid.add_row([
-            b.name.to_owned(),
-            b.metric.unit().to_owned(),
-            b.layout.describe(),
-            axes.join(","),
-            osu_names(b).first().copied().unwrap_or_default().to_owned(),
-            format!("{}{unavailable}", b.about),
-        ]);
+/// Returns a line for each benchmark, under the name of its family.
+fn short(benches: &[&Benchmark], columns: Option<usize>) -> String {
+    let mut text = String::new();
+    for family in benches.chunk_by(|a, b| families::of(a) == families::of(b)) {
+        let name = families::of(family[0]);
+        let about = families::about(name).map_or_else(String::new, |about| format!(": {about}"));
+        if !text.is_empty() {
+            text.push('\n');
+        }
+        let heading = format!("{name}{about}");
+        text += &match columns {
+            Some(columns) => wrapped(&heading, columns).join("\n"),
+            None => heading,
+        };
+        text.push('\n');
+        let width = family.iter().map(|b| b.name.len()).max().unwrap_or_default();
+        for b in family {
+            let unavailable = (b.available)().err().map(|why| format!(" (unavailable: {why})"));
+            let about = format!("{}{}", b.about, unavailable.unwrap_or_default());
+            text += &beside(b.name, width, &about, columns);
+        }
     }
-    format!("{}\n", grid.trim_fmt())
+    text
 }
 
-fn long(b: &Benchmark) -> String {
-    let mut text = format!("{}\n  {}\n", b.name, b.about);
-    let mut line = |name: &str, value: &str| text += &format!("  {name:<10}{value}\n");
-    line("metric", &format!("{} in {}", b.metric.name(), b.metric.unit()));
-    line("ranks", &b.layout.describe());
-    line("sizes", b.sizes);
-    for axis in b.axes {
-        line(axis.name, &format!("{} (default {})", axis.values.join(", "), b.default_of(axis)));
+/// Returns a name and a sentence, side by side if the terminal has room for both.
+fn beside(name: &str, width: usize, about: &str, columns: Option<usize>) -> String {
+    let Some(columns) = columns else { return format!("  {name:width$}  {about}\n") };
+    let (before, room) = (width + 4, columns.saturating_sub(width + 4));
+    if room >= NARROWEST {
+        let lines = wrapped(about, room).join(&format!("\n{:before$}", ""));
+        format!("  {name:width$}  {lines}\n")
+    } else {
+        let lines = wrapped(about, columns.saturating_sub(INDENT)).join(&format!("\n{:INDENT$}", ""));
+        format!("  {name}\n{:INDENT$}{lines}\n", "")
     }
-    for setting in b.settings {
+}
+
+/// Returns what can be asked next.
+fn hints(columns: Option<usize>) -> String {
+    let suites: Vec<String> = suite::built_in().map(|name| format!("suite:{name}")).collect();
+    let hints = [
+        ("ombx list p2p", "one family; or a glob such as 'rma.put*'"),
+        ("ombx list p2p.bw --long", "what is timed, calls, formula, axes and sizes"),
+        ("ombx list suite:smoke", &format!("a suite; there are {}", suites.join(", "))),
+    ];
+    let width = hints.iter().map(|(command, _)| command.len()).max().unwrap_or_default();
+    let lines = hints.iter().map(|(command, about)| beside(command, width, about, columns));
+    format!("\nnext\n{}", lines.collect::<String>())
+}
+
+/// Returns all details of a benchmark.
+fn long(b: &Benchmark, columns: Option<usize>) -> String {
+    let mut details = vec![
+        ("about".to_owned(), b.about.to_owned()),
+        ("metric".into(), format!("{} in {}", b.metric.name(), b.metric.unit())),
+        ("formula".into(), b.formula.into()),
+        ("timed".into(), b.method.timed.into()),
+        ("calls".into(), b.calls.join(", ")),
+        ("untimed".into(), b.method.untimed.into()),
+        ("like".into(), b.method.like.into()),
+        ("OSU names".into(), osu_names(b).join(", ")),
+        ("ranks".into(), b.layout.describe()),
+        ("sizes".into(), b.sizes.into()),
+    ];
+    let axes = b
+        .axes
+        .iter()
+        .map(|axis| (axis.name, format!("{} (default {})", axis.values.join(", "), b.default_of(axis))));
+    let settings = b.settings.iter().map(|setting| {
         let default = setting.default.map_or(String::new(), |default| format!(" (default {default})"));
-        line(setting.name, &format!("{}{default}", setting.about));
-    }
-    if !osu_names(b).is_empty() {
-        line("OSU names", &osu_names(b).join(", "));
-    }
-    line("timed", b.method.timed);
-    line("untimed", b.method.untimed);
-    line("like", b.method.like);
-    line("source", &format!("{}:{}", b.at.file(), b.at.line()));
-    if let Err(why) = (b.available)() {
-        line("here", &format!("unavailable: {why}"));
+        (setting.name, format!("{}{default}", setting.about))
+    });
+    details.extend(axes.chain(settings).map(|(name, about)| (format!("--{name}"), about)));
+    details.push(("source".into(), format!("{}:{}", b.at.file(), b.at.line())));
+    details.extend((b.available)().err().map(|why| ("here".to_owned(), format!("unavailable: {why}"))));
+    details.retain(|(_, value)| !value.is_empty());
+    let before = details.iter().map(|(name, _)| name.len()).max().unwrap_or_default() + 4;
+    let mut text = format!("{}\n", b.name);
+    for (name, value) in details {
+        let lines = match columns {
+            Some(columns) => wrapped(&value, columns.saturating_sub(before).max(NARROWEST)),
+            None => vec![value],
+        };
+        let lines = lines.join(&format!("\n{:before$}", ""));
+        text += &format!("  {name:<width$}{lines}\n", width = before - 2);
     }
     text + "\n"
 }
@@ -109,14 +181,20 @@ fn describe(b: &Benchmark) -> Value {
         .iter()
         .map(|a| json!({"name": a.name, "about": a.about, "values": a.values, "default": b.default_of(a)}))
         .collect();
+    let calls = match b.calls {
+        [] => String::new(),
+        calls => format!("- Calls: {}.\n", calls.join(", ")),
+    };
     json!({
         "name": b.name,
         "about": b.about,
         "doc": format!(
-            "- Timed: {}.\n- Not timed: {}.\n- Like: {}.",
+            "- Timed: {}.\n{calls}- Not timed: {}.\n- Like: {}.",
             b.method.timed, b.method.untimed, b.method.like
         ),
         "metric": b.metric.name(),
+        "formula": b.formula,
+        "calls": b.calls,
         "unit": b.metric.unit(),
         "ranks": b.layout.describe(),
         "across": b.layout.aggregation().name(),

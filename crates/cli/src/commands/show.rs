@@ -1,6 +1,7 @@
 //! `ombx show`: prints result files.
 
 mod provenance;
+mod samples;
 
 use std::{
     io::{self, Write},
@@ -23,7 +24,10 @@ use ombx_results::{
 };
 
 use crate::{
-    arguments::output::{Color, Format},
+    arguments::{
+        output::{Color, Format},
+        rows::RowArgs,
+    },
     output::{
         renderers::{self, Notes},
         stdout::{is_closed, print},
@@ -46,11 +50,16 @@ pub(crate) struct ShowArgs {
     /// Draw a chart below each table
     #[arg(long)]
     plot: bool,
+    /// Draw the samples of each case instead: over time, as a histogram, and the launches
+    #[arg(long, conflicts_with_all = ["format", "plot"])]
+    samples: bool,
+    #[command(flatten)]
+    rows: RowArgs,
     /// Write the times of `ombx links` to this file instead, as an array that NumPy reads: size, from, to, in microseconds
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["format", "plot"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["format", "plot", "samples"])]
     matrix: Option<PathBuf>,
     /// Print where, when and how the rows were measured, a paragraph about the method for a publication, and a citation
-    #[arg(long, conflicts_with_all = ["format", "plot", "matrix", "verbose"])]
+    #[arg(long, conflicts_with_all = ["format", "plot", "samples", "matrix", "verbose"])]
     provenance: bool,
     /// Use of colours
     #[arg(long, value_enum, default_value_t = Color::Auto)]
@@ -59,6 +68,12 @@ pub(crate) struct ShowArgs {
 
 pub(crate) fn show(args: &ShowArgs) -> Result<u8> {
     let plot = renderers::plot_columns(args.format, args.plot)?;
+    if args.samples {
+        return samples::show(&args.files, &args.rows);
+    }
+    if !args.rows.is_empty() {
+        return Err(Error::usage("--rows and --sizes choose what --samples draws: add --samples"));
+    }
     if let Some(path) = &args.matrix {
         target::check(
             path,

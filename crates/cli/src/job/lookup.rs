@@ -1,9 +1,14 @@
 //! Finds the benchmarks that a name, a glob or an OSU name selects.
 
+mod counterparts;
+
 use ombx_core::{
     benchmark::{Benchmark, Choice, Registry},
     error::{Error, Result},
 };
+
+pub(crate) use self::counterparts::counterpart;
+use crate::families;
 
 /// Longest text for which a similar name is searched.
 const LONGEST_NAME: usize = 64;
@@ -24,11 +29,23 @@ pub(crate) fn find(registry: &Registry, pattern: &str) -> Result<Vec<Choice>> {
     };
     let found: Vec<Choice> = registry.all().iter().flat_map(|bench| choices(bench)).collect();
     if found.is_empty() {
-        let near =
-            nearest(registry, pattern).map(|name| format!("; did you mean {name}?")).unwrap_or_default();
-        return Err(Error::usage(format!("no benchmark is called {pattern:?}{near} (ombx list shows all)")));
+        let better = better(registry, pattern).unwrap_or_default();
+        return Err(Error::usage(format!(
+            "no benchmark is called {pattern:?}{better} (ombx list shows all)"
+        )));
     }
     Ok(found)
+}
+
+/// Returns what a wrong name may stand for: a family, a benchmark of another suite, or a mistyped name.
+fn better(registry: &Registry, wrong: &str) -> Option<String> {
+    if registry.all().iter().any(|bench| families::of(bench) == wrong) {
+        return Some(format!("; did you mean '{wrong}.*'?"));
+    }
+    match counterpart(registry, wrong) {
+        Some(counterpart) => Some(format!("; {}", counterpart.sentence)),
+        None => nearest(registry, wrong).map(|name| format!("; did you mean {name}?")),
+    }
 }
 
 /// Returns the shortest name that contains `wrong`, else the name with the fewest typing errors.
@@ -91,10 +108,13 @@ mod tests {
             ("latency", "p2p.latency"),
             ("osu_putbw", "osu_put_bw"),
             ("p2p.latnecy", "p2p.latency"),
+            ("p2p", "'p2p.*'"),
+            ("rma", "'rma.*'"),
         ] {
             assert!(refused(wrong).contains(&format!("did you mean {near}?")), "{wrong}: {}", refused(wrong));
         }
         assert!(!refused("completely.unrelated.words").contains("did you mean"));
+        assert!(refused("PingPong").contains("PingPong of IMB is p2p.latency"));
         assert!(refused("rma.[").contains("is not a name or a glob"));
     }
 

@@ -43,6 +43,11 @@ fn launcher_in(variable: &dyn Fn(&str) -> Option<String>) -> Option<StartedBy> {
     })
 }
 
+/// Returns whether Open MPI's launcher started this process.
+pub(crate) fn is_under_open_mpi() -> bool {
+    launcher().is_some_and(|started| started.launcher == OPEN_MPI)
+}
+
 /// Returns the number of ranks of the same launcher on this host, if the launcher publishes it.
 pub(crate) fn ranks_here() -> Option<u64> {
     let names = ["OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS", "SLURM_NTASKS_PER_NODE"];

@@ -142,7 +142,7 @@ impl JobState<'_> {
                         self.history.current_case = Some(format!("{bench}, {bytes} bytes"));
                     }
                 }
-                Some(Message::Status(process, line)) => self.progress.status(process, &line),
+                Some(Message::Status(line)) => self.progress.status(&line),
                 Some(Message::Failure(why)) => self.history.failure = Some(why),
                 Some(Message::Ranks(ranks)) => self.history.ranks = RankTable(ranks),
                 Some(Message::Started(host)) => _ = self.history.started.insert(host),
@@ -214,7 +214,7 @@ impl JobState<'_> {
         let case = self.history.current_case.take().map(|case| format!(" in {case}")).unwrap_or_default();
         match self.history.end_reason {
             Some(EndReason::Signal(signal)) => {
-                stderr_line!("{OMBX}interrupted; {kept}");
+                self.progress.suspend(|| stderr_line!("{OMBX}interrupted; {kept}"));
                 return Ok(Ended::Stopped(
                     FIRST_SIGNAL_CODE.saturating_add(u8::try_from(signal).unwrap_or(0)),
                 ));
@@ -237,7 +237,8 @@ impl JobState<'_> {
         }
         if self.history.messages == 0 {
             let from = self.history.launcher_output.len().saturating_sub(LAST_LINES);
-            self.history.launcher_output.range(from..).for_each(|line| stderr_line!("  {line}"));
+            let lines = self.history.launcher_output.range(from..);
+            self.progress.suspend(|| lines.for_each(|line| stderr_line!("  {line}")));
         }
         let unnoticed = self.history.end_reason == Some(EndReason::LostRank);
         let rank = self.history.ranks.lost(self.history.launcher_output.make_contiguous());

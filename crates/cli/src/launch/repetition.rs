@@ -12,6 +12,7 @@ use ombx_results::estimate::{self, Cases, Ending, FIRST_ROW_TIME, LOOKS, Schedul
 use crate::{
     arguments::launches::{self, LaunchCount, Launches},
     job::{Job, Work},
+    output::progress::Progress,
 };
 
 /// Least and largest time from the start of a launch to the next one, up to the second look and where the number of launches is open:
@@ -102,7 +103,7 @@ impl Repetition {
     }
 
     /// Records a complete launch. Returns whether another one follows.
-    pub(super) fn launched(&mut self, cases: &Cases) -> bool {
+    pub(super) fn launched(&mut self, cases: &Cases, progress: &Progress) -> bool {
         self.done += 1;
         if self.are_sweeps {
             return matches!(self.launches.count, LaunchCount::Fixed(count) if self.done < count);
@@ -132,11 +133,13 @@ impl Repetition {
                 if ending == Some(Ending::Budget) && self.done < LOOKS[0] {
                     let each = (spent / self.done).as_secs_f64();
                     let option = if late { "--timeout" } else { "--budget" };
-                    stderr_line!(
-                        "ombx: {} instead of 6 launches, because each takes {each:.2} s: a 95 % interval needs 6. Give a longer \
-                         {option}, or fewer cases",
-                        self.done
-                    );
+                    progress.suspend(|| {
+                        stderr_line!(
+                            "ombx: {} instead of 6 launches, because each takes {each:.2} s: a 95 % interval needs 6. Give a \
+                             longer {option}, or fewer cases",
+                            self.done
+                        );
+                    });
                 }
                 if ending.is_none() && self.done < LOOKS[1] {
                     let took = self.started.elapsed();

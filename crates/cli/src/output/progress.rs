@@ -1,10 +1,12 @@
 //! Progress bar on standard error, if that is a terminal. It has no timer, which would take a core from the ranks.
 
-use std::{cell::RefCell, collections::BTreeMap, io::IsTerminal};
+use std::cell::RefCell;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use ombx_core::{result::Measurement, unit::Bytes};
 use ombx_results::number::figure;
+
+use super::terminal;
 
 /// Progress bar over the rows of all launches, if wanted.
 pub(crate) struct Progress {
@@ -14,29 +16,17 @@ pub(crate) struct Progress {
     rows: u64,
     /// The estimate of the last row.
     estimate: RefCell<String>,
-    /// What is measured.
-    task: RefCell<String>,
-    /// The last line of each process that reports its progress.
-    statuses: RefCell<BTreeMap<u32, String>>,
 }
 
 impl Progress {
     pub(crate) fn new(rows: u64, quiet: bool) -> Progress {
-        let wanted = !quiet && std::io::stderr().is_terminal();
-        let bar = wanted.then(|| {
+        let bar = (!quiet && terminal::stderr_is_interactive()).then(|| {
             let bar = ProgressBar::with_draw_target(Some(rows), ProgressDrawTarget::stderr());
-            let style = ProgressStyle::with_template("{prefix}{bar:16} {eta} left · {msg}");
+            let style = ProgressStyle::with_template("{prefix}{bar:12} {eta} left · {wide_msg}");
             bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
             bar
         });
-        Progress {
-            bar,
-            quiet,
-            rows,
-            estimate: RefCell::default(),
-            task: RefCell::default(),
-            statuses: RefCell::default(),
-        }
+        Progress { bar, quiet, rows, estimate: RefCell::default() }
     }
 
     /// Begins a launch: its number, and how many launches are expected.
@@ -49,28 +39,22 @@ impl Progress {
     }
 
     pub(crate) fn starting(&self, bench: &str, bytes: u64) {
-        if self.bar.is_some() {
-            self.statuses.borrow_mut().clear();
-            self.task.replace(format!("{bench} {}{}", Bytes(bytes), self.estimate.borrow()));
-            self.draw();
-        }
+        self.draw(|| format!("{bench} {}{}", Bytes(bytes), self.estimate.borrow()));
     }
 
-    /// Shows the last line of each process below the bar. Without a bar, the line is printed.
-    pub(crate) fn status(&self, process: u32, line: &str) {
+    /// Shows what a process says about its progress. Without a bar, the line is printed.
+    pub(crate) fn status(&self, line: &str) {
         if self.bar.is_some() {
-            self.statuses.borrow_mut().insert(process, line.to_owned());
-            self.draw();
+            self.draw(|| line.to_owned());
         } else if !self.quiet {
             stderr_line!("ombx: {line}");
         }
     }
 
-    fn draw(&self) {
+    /// Shows a message beside the bar. Both have one line together, in a terminal of any width.
+    fn draw(&self, message: impl FnOnce() -> String) {
         if let Some(bar) = &self.bar {
-            let statuses = self.statuses.borrow();
-            let lines = statuses.values().map(|line| format!("\n  {line}"));
-            bar.set_message(self.task.borrow().clone() + &lines.collect::<String>());
+            bar.set_message(message());
             bar.tick();
         }
     }
@@ -97,7 +81,6 @@ impl Progress {
 
     pub(crate) fn done(&self) {
         if let Some(bar) = &self.bar {
-            bar.set_draw_target(ProgressDrawTarget::stderr_with_hz(20));
             bar.finish_and_clear();
         }
     }

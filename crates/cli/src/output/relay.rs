@@ -15,8 +15,8 @@ pub(crate) enum Message {
     Progress { bench: String, bytes: u64 },
     /// Process ID and host of each rank.
     Ranks(Vec<(u64, String)>),
-    /// Number of a process of a benchmark, and what it says about its progress.
-    Status(u32, String),
+    /// What a process of a benchmark says about its progress.
+    Status(String),
     /// The reason why the job failed.
     Failure(String),
     /// Host that has started a rank, from that rank, on standard error.
@@ -28,7 +28,7 @@ impl Message {
         let line = match self {
             Message::Progress { bench, bytes } => json!({"kind": "progress", "bench": bench, "bytes": bytes}),
             Message::Ranks(ranks) => json!({"kind": "ranks", "ranks": ranks}),
-            Message::Status(process, line) => json!({"kind": "status", "process": process, "line": line}),
+            Message::Status(line) => json!({"kind": "status", "line": line}),
             Message::Failure(why) => json!({"kind": "failure", "why": why}),
             Message::Started(host) => json!({"kind": "started", "host": host}),
         };
@@ -42,10 +42,7 @@ impl Message {
         match value["kind"].as_str()? {
             "progress" => Some(Message::Progress { bench: text("bench")?, bytes: value["bytes"].as_u64()? }),
             "ranks" => serde_json::from_value(value["ranks"].clone()).ok().map(Message::Ranks),
-            "status" => {
-                let process = value["process"].as_u64().and_then(|process| process.try_into().ok())?;
-                Some(Message::Status(process, text("line")?))
-            }
+            "status" => text("line").map(Message::Status),
             "failure" => text("why").map(Message::Failure),
             "started" => text("host").map(Message::Started),
             _ => None,
@@ -77,7 +74,7 @@ mod tests {
         for message in [
             Message::Progress { bench: "p2p.latency".into(), bytes: 8 },
             Message::Ranks(vec![(4710, "n01".into())]),
-            Message::Status(2, "node 2: run 3".into()),
+            Message::Status("node 2: run 3".into()),
             Message::Failure("rank 1 on n01 ended".into()),
             Message::Started("n01".into()),
         ] {

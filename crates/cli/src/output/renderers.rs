@@ -1,20 +1,20 @@
 //! The renderer for each format.
 
-use std::{
-    env,
-    io::{self, IsTerminal},
-    sync::Arc,
-};
+use std::{env, sync::Arc};
 
 use ombx_core::{
     benchmark::{Osu, Registry},
     error::{Error, Result},
 };
 use ombx_results::{
-    render::{Csv, Links, LinksCsv, OpenMetrics, OsuColumns, OsuTable, Paint, Renderer, Table},
+    plot::Characters,
+    render::{
+        Csv, Document, Links, LinksCsv, Markup, OpenMetrics, OsuColumns, OsuTable, Paint, Renderer, Table,
+    },
     verdict::Reference,
 };
 
+use super::terminal;
 use crate::arguments::output::{Color, Format};
 
 /// Width of charts if neither `COLUMNS` nor a terminal gives one.
@@ -25,13 +25,19 @@ pub(crate) fn plot_columns(format: Format, plot: bool) -> Result<Option<usize>> 
     if plot && format != Format::Table {
         return Err(Error::usage("--plot needs --format table: leave out one of them"));
     }
-    let columns = || {
-        let variable = env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
-        let screen =
-            || rustix::termios::tcgetwinsize(rustix::stdio::stdout()).ok().map(|size| size.ws_col.into());
-        variable.or_else(screen).filter(|columns| *columns > 0).unwrap_or(COLUMNS)
-    };
     Ok(plot.then(columns))
+}
+
+/// Returns the width of charts in columns: `COLUMNS`, the width of the terminal, or 80.
+pub(crate) fn columns() -> usize {
+    terminal::columns().unwrap_or(COLUMNS)
+}
+
+/// Returns the characters of the locale. POSIX takes the first of three variables that is set and not empty.
+pub(crate) fn characters() -> Characters {
+    let set = |name: &&str| env::var(name).ok().filter(|value| !value.is_empty());
+    let locale = ["LC_ALL", "LC_CTYPE", "LANG"].iter().find_map(set).unwrap_or_default().to_ascii_lowercase();
+    if locale.contains("utf-8") || locale.contains("utf8") { Characters::Unicode } else { Characters::Ascii }
 }
 
 /// Whether tables show notes, the marks that do not keep a row from being published.
@@ -61,11 +67,14 @@ pub(crate) fn rows(
                 Notes::Hidden => Table::painted(paint(color)),
                 Notes::Shown => Table::painted(paint(color)).with_notes(),
             };
+            let table = table.fitting(terminal::columns());
             Box::new(match plot {
                 Some(columns) => table.plotted(columns),
                 None => table,
             })
         }
+        Format::Markdown => Box::new(Document::new(Markup::Markdown)),
+        Format::Latex => Box::new(Document::new(Markup::Latex)),
         Format::Osu => Box::new(OsuTable::new(osu_program)),
         Format::Csv => Box::new(Csv::default()),
         Format::Jsonl => return None,
@@ -87,7 +96,9 @@ pub(crate) fn links(
     match format {
         Format::Table => Some(Box::new(Links::against(reference))),
         Format::Csv => Some(Box::new(LinksCsv::default())),
-        Format::Osu | Format::Jsonl | Format::OpenMetrics => rows(format, color, Notes::Hidden, None),
+        Format::Osu | Format::Markdown | Format::Latex | Format::Jsonl | Format::OpenMetrics => {
+            rows(format, color, Notes::Hidden, None)
+        }
     }
 }
 
@@ -96,7 +107,7 @@ pub(crate) fn paint(color: Color) -> Paint {
     let coloured = match color {
         Color::Always => true,
         Color::Never => false,
-        Color::Auto => io::stdout().is_terminal() && env::var_os("NO_COLOR").is_none(),
+        Color::Auto => terminal::stdout_is_coloured(),
     };
     if coloured { Paint::Coloured } else { Paint::Plain }
 }

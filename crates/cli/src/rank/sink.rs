@@ -58,11 +58,11 @@ impl Sink for RankSink {
         watchdog::progress();
     }
 
-    fn status(&mut self, process: u32, line: &str) {
+    fn status(&mut self, _: u32, line: &str) {
         watchdog::progress();
         match self {
             RankSink::Output(_) => stderr_line!("ombx: {line}"),
-            RankSink::Relay(pipe) => _ = Message::Status(process, line.into()).write(pipe),
+            RankSink::Relay(pipe) => _ = Message::Status(line.into()).write(pipe),
             RankSink::None => {}
         }
     }

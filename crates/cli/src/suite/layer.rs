@@ -97,7 +97,7 @@ impl Layer {
 }
 
 /// Returns whether at least one of these benchmarks has an option.
-fn applies(name: &str, choices: &[Choice]) -> bool {
+pub(crate) fn applies(name: &str, choices: &[Choice]) -> bool {
     let any = |test: &dyn Fn(&Choice) -> bool| choices.iter().any(test);
     let axis = name.strip_prefix("no-").unwrap_or(name);
     match name {

@@ -11,6 +11,10 @@ use crate::{
     },
 };
 
+/// Letters in formulas.
+pub const LETTERS: &str =
+    "S: bytes of a message; W: operations in flight; P: pairs of ranks; t: time of an iteration";
+
 /// Entry of one benchmark.
 ///
 /// ```
@@ -35,6 +39,10 @@ pub struct Benchmark {
     pub metric: Metric,
     /// Description of the method.
     pub method: Method,
+    /// Functions of MPI or of the operating system in one iteration, in their order; empty if the entry does not name them.
+    pub calls: &'static [&'static str],
+    /// How the headline follows from the time t of an iteration, in the letters of [`LETTERS`]; empty if the entry does not say it.
+    pub formula: &'static str,
     /// Roles of the ranks.
     pub layout: Layout,
     /// Default sizes, written as for `--sizes`.
@@ -108,6 +116,8 @@ impl Benchmark {
             about,
             metric,
             method,
+            calls: &[],
+            formula: "",
             layout: Layout::Pair,
             sizes: "1..4M",
             sized: true,
@@ -126,6 +136,13 @@ impl Benchmark {
             at: Location::caller(),
             run,
         }
+    }
+
+    /// Names the functions of one iteration and the formula of the headline.
+    #[must_use]
+    pub const fn iterates(mut self, calls: &'static [&'static str], formula: &'static str) -> Benchmark {
+        (self.calls, self.formula) = (calls, formula);
+        self
     }
 
     /// Sets the default sizes.

@@ -44,4 +44,49 @@
     for (const details of folded) details.open = true;
   });
   addEventListener("afterprint", () => { for (const details of folded) details.open = false; });
+
+  // Each figure can be saved as it would look on white paper.
+  const looks = ["fill", "stroke", "stroke-width", "stroke-dasharray", "stroke-linecap", "stroke-linejoin", "opacity", "display",
+    "font-family", "font-size", "font-weight", "text-anchor"];
+  const save = (figure, svg) => {
+    const copy = svg.cloneNode(true);
+    const theme = root.dataset.theme;
+    root.dataset.theme = "light";
+    if (!svg.matches(".paper")) {
+      // Colours of these figures come from the style sheet.
+      const parts = [...svg.querySelectorAll("*")];
+      [...copy.querySelectorAll("*")].forEach((part, at) => {
+        const style = getComputedStyle(parts[at]);
+        for (const look of looks) part.setAttribute(look, style.getPropertyValue(look));
+        for (const name of ["class", "role", "tabindex"]) part.removeAttribute(name);
+      });
+      const box = svg.viewBox.baseVal;
+      const paper = document.createElementNS(svg.namespaceURI, "rect");
+      for (const [name, value] of [["width", box.width], ["height", box.height], ["fill", "white"]]) paper.setAttribute(name, value);
+      copy.prepend(paper);
+      copy.setAttribute("width", box.width);
+      copy.setAttribute("height", box.height);
+    } else {
+      copy.setAttribute("font-family", "DejaVu Sans, Verdana, sans-serif");
+      for (const text of copy.querySelectorAll("text")) text.removeAttribute("font-family");
+    }
+    if (theme) root.dataset.theme = theme; else delete root.dataset.theme;
+    copy.removeAttribute("class");
+    copy.setAttribute("xmlns", svg.namespaceURI);
+    const link = document.createElement("a");
+    link.href = URL.createObjectURL(new Blob([new XMLSerializer().serializeToString(copy)], { type: "image/svg+xml" }));
+    link.download = `${figure.id || "figure"}.svg`;
+    link.click();
+    setTimeout(() => URL.revokeObjectURL(link.href), 1000);
+  };
+  for (const figure of document.querySelectorAll("figure")) {
+    for (const svg of figure.querySelectorAll("svg.plot, svg.paper")) {
+      const button = document.createElement("button");
+      button.type = "button";
+      button.className = "save";
+      button.textContent = "Save as SVG";
+      button.addEventListener("click", () => save(figure, svg));
+      svg.parentElement.after(button);
+    }
+  }
 }

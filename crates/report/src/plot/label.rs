@@ -1,55 +1,9 @@
 //! Text of figures in charts.
 
-use ombx_core::{benchmark::Metric, result::MESSAGE_RATE_UNIT};
+pub(crate) use ombx_plot::Quantity;
 use ombx_results::number::Decimals;
 
 use crate::plot::line_chart::Point;
-
-/// What a chart shows.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Quantity {
-    Latency,
-    Bandwidth,
-    MessageRate,
-}
-
-impl From<Metric> for Quantity {
-    fn from(metric: Metric) -> Quantity {
-        match metric {
-            Metric::Latency => Quantity::Latency,
-            Metric::Bandwidth => Quantity::Bandwidth,
-        }
-    }
-}
-
-impl Quantity {
-    /// Returns the name in titles of charts.
-    pub(crate) const fn name(self) -> &'static str {
-        match self {
-            Quantity::Latency => Metric::Latency.name(),
-            Quantity::Bandwidth => Metric::Bandwidth.name(),
-            Quantity::MessageRate => "message rate",
-        }
-    }
-
-    /// Returns the title of an axis: the quantity and its unit.
-    pub(crate) const fn axis_title(self) -> &'static str {
-        match self {
-            Quantity::Latency => "time in µs",
-            Quantity::Bandwidth => "bandwidth in MB/s",
-            Quantity::MessageRate => "message rate in kmsg/s",
-        }
-    }
-
-    /// Returns the unit.
-    pub(crate) const fn unit(self) -> &'static str {
-        match self {
-            Quantity::Latency => "µs",
-            Quantity::Bandwidth => "MB/s",
-            Quantity::MessageRate => MESSAGE_RATE_UNIT,
-        }
-    }
-}
 
 /// Formats a figure with its unit, its interval, and the number of launches.
 pub(crate) fn describe(point: &Point, quantity: Quantity) -> String {

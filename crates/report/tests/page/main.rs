@@ -83,7 +83,7 @@ fn sweep(bench: &str, axes: &[(&str, &str)]) -> Vec<Measurement> {
 
 fn rendered(files: &[(&str, &ResultFile)]) -> String {
     let sources: Vec<Source<'_>> = files.iter().map(|(name, file)| Source { name, file }).collect();
-    page(&Report { sources: &sources, comparison: None })
+    page(&Report { sources: &sources, ..Report::default() })
 }
 
 fn of_rows(rows: Vec<Measurement>) -> String {
@@ -284,7 +284,7 @@ fn two_sides_are_compared() {
     }
     let comparison = Comparison::of(&sides[0], &sides[1], Settings::default());
     let sources = [Source { name: "base.jsonl", file: &base }, Source { name: "new.jsonl", file: &new }];
-    let html = page(&Report { sources: &sources, comparison: Some(&comparison) });
+    let html = page(&Report { sources: &sources, comparison: Some(&comparison), ..Report::default() });
     assert!(html.contains("4 worse, 0 same within 5%, 0 undecided"), "{:?}", comparison.cases);
     assert!(html.contains("Time in fresh against old") && html.contains("+200.0 %"));
 }
@@ -355,7 +355,7 @@ fn text_of_files_is_escaped() {
     let mut comparison = Comparison::of(&sides[0], &sides[1], Settings::default());
     comparison.broken.push((evil(), evil()));
     let sources = [Source { name: EVIL, file: &one }, Source { name: EVIL, file: &two }];
-    let html = page(&Report { sources: &sources, comparison: Some(&comparison) });
+    let html = page(&Report { sources: &sources, comparison: Some(&comparison), ..Report::default() });
     let scripts = html.matches("<script").count();
     assert_eq!((scripts, html.matches("</script").count()), (1, 1));
     for markup in ["<img", "<!--", "alert(1)</script", "\"'>"] {

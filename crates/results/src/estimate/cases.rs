@@ -189,7 +189,7 @@ pub fn reached(rows: &[Measurement]) -> Option<f64> {
 }
 
 /// Returns a row without raw samples, and with what can only be derived from them.
-fn without_samples(row: &Measurement) -> Measurement {
+pub(crate) fn without_samples(row: &Measurement) -> Measurement {
     let launches = OverLaunches {
         medians_ns: row.summary.iter().map(|summary| summary.median).collect(),
         coverage: 0.0,
@@ -218,7 +218,7 @@ fn without_samples(row: &Measurement) -> Measurement {
 }
 
 /// Returns whether two runs are launches of the same setup.
-fn have_same_setup(one: &Run, other: &Run) -> bool {
+pub(crate) fn have_same_setup(one: &Run, other: &Run) -> bool {
     let hosts = |run: &Run| run.places.iter().map(|place| place.host.clone()).collect::<Vec<_>>();
     (&one.fabric, library(one), hosts(one), &one.version, &one.profile, &one.env)
         == (&other.fabric, library(other), hosts(other), &other.version, &other.profile, &other.env)

@@ -3,9 +3,12 @@
 use std::io::{BufRead, Read};
 
 use super::{
-    lines,
+    parse,
     record::{ReadError, Record},
+    seal::{self, Seal},
 };
+
+use ombx_core::result::Measurement;
 
 /// Maximum length of a line in bytes.
 const MAX_LINE_BYTES: u64 = 1 << 30;
@@ -17,6 +20,8 @@ pub struct Records<R> {
     line: Vec<u8>,
     number: usize,
     runs: usize,
+    /// Rows of the current run.
+    rows: u64,
     ended: bool,
     cut_off: bool,
     done: bool,
@@ -26,7 +31,17 @@ impl<R: BufRead> Records<R> {
     /// Starts at the beginning of a file.
     pub fn of(input: R) -> Records<R> {
         let (ended, cut_off, done) = (false, false, false);
-        Records { input, longest: MAX_LINE_BYTES, line: Vec::new(), number: 0, runs: 0, ended, cut_off, done }
+        Records {
+            input,
+            longest: MAX_LINE_BYTES,
+            line: Vec::new(),
+            number: 0,
+            runs: 0,
+            rows: 0,
+            ended,
+            cut_off,
+            done,
+        }
     }
 
     /// Returns whether the file ended inside a record. The answer is valid after the last record.
@@ -56,9 +71,9 @@ impl<R: BufRead> Records<R> {
             if !whole && self.line.len() as u64 == self.longest {
                 return Err(bad(format!("it is longer than {} bytes", self.longest)));
             }
-            let record = std::str::from_utf8(&self.line).map_err(|e| bad(e.to_string())).and_then(|text| {
-                if text.trim().is_empty() { Ok(None) } else { lines::from_json(text, number) }
-            });
+            let record = std::str::from_utf8(&self.line)
+                .map_err(|e| bad(e.to_string()))
+                .and_then(|text| if text.trim().is_empty() { Ok(None) } else { parse(text, number) });
             match record {
                 Err(ReadError::NotAResult { .. }) if !whole && self.runs > 0 => {
                     self.cut_off = true;
@@ -66,22 +81,37 @@ impl<R: BufRead> Records<R> {
                 }
                 Err(e) => return Err(e),
                 Ok(None) => {}
+                Ok(Some(Record::Launch(row))) if self.is_contradictory(&row) => {
+                    return Err(bad("its median is not that of its samples".into()));
+                }
                 Ok(Some(record)) => {
-                    self.in_order(&record).map_err(|why| bad(why.into()))?;
+                    self.in_order(&record).map_err(bad)?;
                     return Ok(Some(record));
                 }
             }
         }
     }
 
-    fn in_order(&mut self, record: &Record) -> Result<(), &'static str> {
+    /// Returns whether a row without a checksum has a summary that does not follow from its samples.
+    fn is_contradictory(&self, row: &Measurement) -> bool {
+        let line = std::str::from_utf8(&self.line).unwrap_or_default();
+        seal::of(line.trim_end()) == Seal::Absent && !row.median_fits_samples()
+    }
+
+    fn in_order(&mut self, record: &Record) -> Result<(), String> {
         match record {
-            Record::Run(_) => (self.runs, self.ended) = (self.runs + 1, false),
-            _ if self.runs == 0 => return Err("a run record must come first"),
+            Record::Run(_) => (self.runs, self.rows, self.ended) = (self.runs + 1, 0, false),
+            _ if self.runs == 0 => return Err("a run record must come first".into()),
             Record::Case(_) => {}
-            _ if self.ended => return Err("it follows the end record of its run"),
+            _ if self.ended => return Err("it follows the end record of its run".into()),
+            Record::End(_, tally) if tally.cases != self.rows => {
+                return Err(format!(
+                    "it counts {} rows, but its run has {}: lines are missing",
+                    tally.cases, self.rows
+                ));
+            }
             Record::End(..) => self.ended = true,
-            Record::Launch(_) => {}
+            Record::Launch(_) => self.rows += 1,
         }
         Ok(())
     }

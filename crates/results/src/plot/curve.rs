@@ -2,7 +2,11 @@
 
 use std::io::{Result, Write};
 
-use super::{LogAxis, Ticks, extent};
+use super::{
+    Characters, LogAxis, Ticks,
+    canvas::{Canvas, DOTS},
+    extent,
+};
 use crate::number::tick_label;
 use ombx_core::{result::Headline, unit::Bytes};
 
@@ -12,9 +16,6 @@ const LINES: usize = 10;
 const WIDEST: usize = 72;
 /// Minimum width in columns. Narrower charts are left out.
 const NARROWEST: usize = 16;
-/// Dots of a Braille character, horizontally and vertically, and the bit of each dot.
-const DOTS: (usize, usize) = (2, 4);
-const BITS: [[u8; 4]; 2] = [[0x01, 0x02, 0x04, 0x40], [0x08, 0x10, 0x20, 0x80]];
 
 /// Draws figures by message size on a screen of `columns` columns. Fewer than two sizes give no output.
 pub(crate) fn draw(
@@ -43,7 +44,7 @@ pub(crate) fn draw(
         return Ok(());
     }
 
-    let mut canvas = Canvas::new(width);
+    let mut canvas = Canvas::new(width, LINES);
     let across = |bytes: f64| (x.position(bytes) * (width * DOTS.0 - 1) as f64).round() as usize;
     let place = |(bytes, head): &(f64, Headline)| (across(*bytes), row_of(y.position(head.value)));
     for pair in curve.windows(2) {
@@ -55,17 +56,10 @@ pub(crate) fn draw(
     }
 
     writeln!(out, "\n  {:>margin$} by bytes", unit)?;
-    for (line, cells) in canvas.cells.chunks(width).enumerate() {
+    for (line, text) in canvas.lines(Characters::Unicode).enumerate() {
         let label = ticks.iter().find(|(at, _)| *at == line).map(|(_, label)| label.as_str());
-        let text: String =
-            cells.iter().map(|bits| char::from_u32(0x2800 + u32::from(*bits)).unwrap_or(' ')).collect();
         let edge = if label.is_some() { '┤' } else { '│' };
-        writeln!(
-            out,
-            "  {:>margin$} {edge}{}",
-            label.unwrap_or_default(),
-            text.trim_end_matches('\u{2800}')
-        )?;
+        writeln!(out, "  {:>margin$} {edge}{text}", label.unwrap_or_default())?;
     }
     sizes(out, &x, margin, width)?;
     if points.iter().any(|(bytes, _)| *bytes == 0) {
@@ -92,29 +86,6 @@ fn sizes(out: &mut dyn Write, x: &LogAxis, margin: usize, width: usize) -> Resul
     }
     writeln!(out, "  {:margin$} └{}", "", edge.into_iter().collect::<String>())?;
     writeln!(out, "  {:margin$}  {}", "", labels.trim_end())
-}
-
-/// Dots of the chart, eight per character.
-struct Canvas {
-    width: usize,
-    cells: Vec<u8>,
-}
-
-impl Canvas {
-    fn new(width: usize) -> Canvas {
-        Canvas { width, cells: vec![0; width * LINES] }
-    }
-
-    fn line(&mut self, from: (usize, usize), to: (usize, usize)) {
-        let steps = from.0.abs_diff(to.0).max(from.1.abs_diff(to.1)).max(1);
-        let between = |a: usize, b: usize, i: usize| {
-            (a as f64 + (b as f64 - a as f64) * i as f64 / steps as f64).round() as usize
-        };
-        for i in 0..=steps {
-            let (x, y) = (between(from.0, to.0, i), between(from.1, to.1, i));
-            self.cells[y / DOTS.1 * self.width + x / DOTS.0] |= BITS[x % DOTS.0][y % DOTS.1];
-        }
-    }
 }
 
 #[cfg(test)]

@@ -1,18 +1,21 @@
 //! Text table: one per benchmark and choice of axes, with the marks of each row.
 
 mod cells;
+mod fit;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
     io::{Result, Write},
 };
 
+pub(super) use self::cells::failed;
 pub use self::cells::{FormattedRow, Scope, column_titles, format_row};
+use self::fit::{Fitted, fitted};
 use super::{
     Paint, Renderer,
     grid::grid,
     pipeline::{drawing, is_part},
-    plain,
+    plain, wrapped,
 };
 use crate::{file::RunOutcome, plot::curve, publishable::Publishable, run_info::banner};
 use ombx_core::{
@@ -50,6 +53,8 @@ pub struct Table {
     least: Level,
     /// Width of the charts below tables, or `None` for no charts.
     plot: Option<usize>,
+    /// Width of the terminal, or `None` without a limit.
+    columns: Option<usize>,
 }
 
 /// Advice of a mark from the first row that has it, and the number of rows with different advice.
@@ -68,7 +73,7 @@ impl Renderer for Table {
         (self.runs, self.explained) = (self.runs + 1, BTreeSet::new());
         self.scope = Scope::of(run);
         self.publishable = Publishable::default();
-        writeln!(out, "{}", plain(&banner(run)))?;
+        writeln!(out, "{}", self.sentence(&plain(&banner(run))))?;
         let clock = &run.clock;
         let launches = match (self.scope, run.plan.get("launches")) {
             (Scope::Launches, Some(count)) => format!("{count} launches, cases in random order"),
@@ -78,7 +83,7 @@ impl Renderer for Table {
             "{launches} · clock {}, {} ns per reading · started {}",
             clock.source, clock.overhead_ns, run.started
         );
-        writeln!(out, "{}", plain(&line))
+        writeln!(out, "{}", self.sentence(&plain(&line)))
     }
 
     fn case(&mut self, out: &mut dyn Write, row: &Measurement) -> Result<()> {
@@ -94,7 +99,7 @@ impl Renderer for Table {
             Outcome::Failed(why) => {
                 let at = row.bytes.map_or(String::new(), |b| format!(" at {} bytes", Bytes(b)));
                 self.failures.push(plain(&format!("FAILED{at}: {why}")));
-                self.rows.push(cells::failed(row));
+                self.rows.push(failed(row));
             }
             Outcome::Ok => {
                 self.of_one_launch += usize::from(row.launch_count() == 1);
@@ -116,13 +121,13 @@ impl Renderer for Table {
             writeln!(out, "no rows")?;
         }
         if !self.publishable.is_empty() {
-            writeln!(out, "\n{}", plain(&self.publishable.to_string()))?;
+            writeln!(out, "\n{}", self.sentence(&plain(&self.publishable.to_string())))?;
             if let Some(verified) = self.publishable.verified() {
-                writeln!(out, "{verified}")?;
+                writeln!(out, "{}", self.sentence(&verified))?;
             }
         }
         if std::mem::take(&mut self.of_one_launch) > 0 {
-            writeln!(out, "{ONE_LAUNCH}")?;
+            writeln!(out, "{}", self.sentence(ONE_LAUNCH))?;
         }
         let after = row_count(tally.cases);
         match outcome {
@@ -154,10 +159,29 @@ impl Table {
         Table { plot: Some(columns), ..self }
     }
 
+    /// Fits tables to this many columns. Spare columns are left out, and the last one is broken into lines.
+    #[must_use]
+    pub fn fitting(self, columns: Option<usize>) -> Table {
+        Table { columns, ..self }
+    }
+
     fn note(&mut self, notice: &Mark) {
         let (word, advice) = (plain(&notice.code.replace('_', " ")), plain(&notice.advice));
         let note = self.notes.entry(word).or_insert_with(|| Note { advice: advice.clone(), others: 0 });
         note.others += usize::from(note.advice != advice);
+    }
+
+    /// Returns a sentence, broken into lines that fit. Lines after the first are indented.
+    fn sentence(&self, text: &str) -> String {
+        match self.columns {
+            Some(columns) => wrapped(text, columns.saturating_sub(4)).join("\n    "),
+            None => text.to_owned(),
+        }
+    }
+
+    /// Prints a sentence below a table.
+    fn say(&self, out: &mut dyn Write, text: &str) -> Result<()> {
+        writeln!(out, "  {}", self.sentence(text))
     }
 
     /// Prints the collected rows.
@@ -167,7 +191,15 @@ impl Table {
         }
         writeln!(out, "\n{}", self.paint.heading(&self.heading))?;
         if !self.rows.is_empty() {
-            writeln!(out, "{}", self.grid())?;
+            let (grid, left_out) = self.grid();
+            writeln!(out, "{grid}")?;
+            if let (Some(columns), false) = (self.columns, left_out.is_empty()) {
+                let left_out = left_out.join(", ");
+                self.say(
+                    out,
+                    &format!("{columns} columns are too few for: {left_out} (--format csv has all)"),
+                )?;
+            }
         }
         for drawing in self.drawings.drain(..) {
             writeln!(out, "\n{drawing}")?;
@@ -176,10 +208,10 @@ impl Table {
             writeln!(out, "  {}", self.paint.bad(&failure))?;
         }
         for (why, count) in std::mem::take(&mut self.skips) {
-            writeln!(out, "  skipped {}: {why}", row_count(count as u64))?;
+            self.say(out, &format!("skipped {}: {why}", row_count(count as u64)))?;
         }
         for why in std::mem::take(&mut self.absent) {
-            writeln!(out, "  n/a: {why}")?;
+            self.say(out, &format!("n/a: {why}"))?;
         }
         for (word, Note { advice, others }) in std::mem::take(&mut self.notes) {
             // Advice that repeats in a run is printed once.
@@ -189,7 +221,7 @@ impl Table {
                 } else {
                     String::new()
                 };
-                writeln!(out, "  {word}: {advice}{others}")?;
+                self.say(out, &format!("{word}: {advice}{others}"))?;
             }
         }
         if let (Some(columns), Some(metric)) = (self.plot, self.metric) {
@@ -204,20 +236,23 @@ impl Table {
         out.flush()
     }
 
-    fn grid(&self) -> String {
+    /// Returns the table, and the titles of the columns that did not fit.
+    fn grid(&self) -> (String, Vec<String>) {
         let figures: BTreeSet<&str> =
             self.rows.iter().flat_map(FormattedRow::figures).filter(|name| !is_part(name)).collect();
         let titles = column_titles(self.metric, self.scope, &figures);
+        let rows = self.rows.iter().map(|row| row.cells(&figures)).collect();
+        let Fitted { titles, rows, left_out } = fitted(titles, rows, self.columns);
         let last = titles.len() - 1;
         let mut grid = grid(titles, 0..last);
-        for row in self.rows.iter().map(|row| row.cells(&figures)) {
+        for row in rows {
             // Only the last cell is coloured: escape sequences would count in the width of other columns.
+            let painted =
+                |cell: &str| cell.lines().map(|line| self.paint.warning(line)).collect::<Vec<_>>().join("\n");
             let cells = row.iter().enumerate();
-            grid.add_row(
-                cells.map(|(i, cell)| if i == last { self.paint.warning(cell) } else { cell.clone() }),
-            );
+            grid.add_row(cells.map(|(i, cell)| if i == last { painted(cell) } else { cell.clone() }));
         }
-        grid.trim_fmt()
+        (grid.trim_fmt(), left_out)
     }
 }
 

@@ -1,6 +1,7 @@
 //! Output formats of rows.
 
 mod csv;
+mod document;
 mod openmetrics;
 mod osu;
 mod pipeline;

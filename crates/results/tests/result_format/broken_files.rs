@@ -98,8 +98,8 @@ fn rows_are_between_run_and_end_records() {
     for (order, line, why) in [
         (vec![1, 0], 1, "must come first"),
         (vec![5], 1, "must come first"),
-        (vec![0, 5, 1], 3, "follows the end record"),
-        (vec![0, 1, 5, 5], 4, "follows the end record"),
+        (vec![0, 1, 2, 3, 4, 5, 5], 7, "follows the end record"),
+        (vec![0, 1, 2, 4, 5], 5, "counts 4 rows, but its run has 3: lines are missing"),
     ] {
         let text: String = order.into_iter().flat_map(|at: usize| [lines[at], "\n"]).collect();
         match read(text).unwrap_err() {

@@ -7,6 +7,8 @@ use crate::entry::{OSU_PASSIVE, bandwidth, latency};
 pub enum Accumulate {}
 
 impl Operation for Accumulate {
+    const CALLS: &'static [&'static str] = &["MPI_Accumulate"];
+
     #[inline(always)]
     fn issue(epoch: &Epoch<'_>, slot: u32) -> Result<()> {
         epoch.accumulate(slot, Reduction::Sum)

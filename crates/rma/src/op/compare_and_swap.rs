@@ -8,6 +8,7 @@ use crate::entry::latency;
 pub enum CompareAndSwap {}
 
 impl Operation for CompareAndSwap {
+    const CALLS: &'static [&'static str] = &["MPI_Compare_and_swap"];
     const LOCALS: usize = 3;
     const ONE_ELEMENT: bool = true;
 

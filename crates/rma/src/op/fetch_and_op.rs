@@ -7,6 +7,7 @@ use crate::entry::latency;
 pub enum FetchAndOp {}
 
 impl Operation for FetchAndOp {
+    const CALLS: &'static [&'static str] = &["MPI_Fetch_and_op"];
     const LOCALS: usize = 2;
     const ONE_ELEMENT: bool = true;
 

@@ -7,6 +7,8 @@ use crate::entry::{OSU_PASSIVE, bandwidth, bidirectional_bandwidth, latency};
 pub enum Get {}
 
 impl Operation for Get {
+    const CALLS: &'static [&'static str] = &["MPI_Get"];
+
     #[inline(always)]
     fn issue(epoch: &Epoch<'_>, slot: u32) -> Result<()> {
         epoch.get(slot)

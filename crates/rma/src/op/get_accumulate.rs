@@ -7,6 +7,7 @@ use crate::entry::{bandwidth, latency};
 pub enum GetAccumulate {}
 
 impl Operation for GetAccumulate {
+    const CALLS: &'static [&'static str] = &["MPI_Get_accumulate"];
     const LOCALS: usize = 2;
 
     #[inline(always)]

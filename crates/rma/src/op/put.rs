@@ -7,6 +7,8 @@ use crate::entry::{OSU_PASSIVE, bandwidth, bidirectional_bandwidth, latency};
 pub enum Put {}
 
 impl Operation for Put {
+    const CALLS: &'static [&'static str] = &["MPI_Put"];
+
     #[inline(always)]
     fn issue(epoch: &Epoch<'_>, slot: u32) -> Result<()> {
         epoch.put(slot)

@@ -5,11 +5,12 @@ use crate::entry::{FLUSH, bandwidth, latency};
 
 /// Declares the form of an operation that returns a request.
 macro_rules! requested {
-    ($(#[$doc:meta])* $name:ident, $plain:ident, $call:ident) => {
+    ($(#[$doc:meta])* $name:ident, $plain:ident, $call:ident, $function:literal) => {
         $(#[$doc])*
         pub enum $name {}
 
         impl Operation for $name {
+            const CALLS: &'static [&'static str] = &[$function, "MPI_Waitall"];
             const HAS_REQUESTS: bool = true;
 
             #[inline(always)]
@@ -25,9 +26,9 @@ macro_rules! requested {
     };
 }
 requested!(/// Completes at the origin when its request does.
-    Rput, Put, rput);
+    Rput, Put, rput, "MPI_Rput");
 requested!(/// Completes when its request does.
-    Rget, Get, rget);
+    Rget, Get, rget, "MPI_Rget");
 
 ombx_core::inventory::submit! { latency::<Rput>("rma.rput_latency", "one put with a request, the wait for it and its synchronisation").usually(FLUSH) }
 ombx_core::inventory::submit! { bandwidth::<Rput>("rma.rput_bw", "many puts with requests, one wait and one synchronisation").usually(FLUSH) }

@@ -147,7 +147,7 @@ impl Group {
 }
 
 /// Returns benchmarks whose persistent requests deliver wrong data when restarted: defects of MPICH 4.0 and 4.1.
-fn defect(stage: &Stage) -> &'static [&'static str] {
+pub(crate) fn defect(stage: &Stage) -> &'static [&'static str] {
     let old = ["4.0", "4.1"].iter().any(|version| stage.mpi.version.starts_with(version));
     if stage.mpi.flavour == Flavour::Mpich && old {
         &["collective.allgather_persistent", "collective.gather_persistent", "collective.scatter_persistent"]

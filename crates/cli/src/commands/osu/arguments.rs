@@ -12,9 +12,6 @@ use ombx_core::{
 use crate::arguments::{role::RoleArgs, start::StartArgs, values};
 
 #[derive(Debug, Args)]
-#[command(
-    after_help = "Examples:\n  ombx osu osu_latency -m 8:8 -i 1000 -x 10\n  ombx osu --install-links bin && mpiexec -n 2 bin/osu_bw\n\nSupported programs and options: docs/OMB.md"
-)]
 pub(crate) struct OsuArgs {
     /// OSU program, for example: osu_latency [default: list all programs]
     pub(crate) name: Option<String>,

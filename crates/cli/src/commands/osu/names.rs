@@ -54,8 +54,9 @@ pub(super) fn uncovered(name: &str) -> Option<&'static str> {
 pub(super) fn list(registry: &Registry) -> String {
     let mut text = String::new();
     let covered = covered(registry);
+    let width = covered.iter().map(|(osu, _)| osu.name.len()).max().unwrap_or_default();
     for (osu, bench) in &covered {
-        text += &format!("{:<28}{}{}\n", osu.name, bench.name, options(osu, " "));
+        text += &format!("{:<width$}  {}{}\n", osu.name, bench.name, options(osu, " "));
     }
     let missing: Vec<&str> = all().filter(|name| covered.iter().all(|(osu, _)| osu.name != *name)).collect();
     if !missing.is_empty() {

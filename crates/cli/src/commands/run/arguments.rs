@@ -17,9 +17,6 @@ use crate::arguments::{
 };
 
 #[derive(Debug, Args)]
-#[command(
-    after_help = "Examples:\n  ombx run rma.put_bw\n  ombx run rma.put_bw --sync lock --win create --sizes 1..1M -o put.jsonl\n  mpiexec -n 2 ombx run 'p2p.*'"
-)]
 pub(crate) struct RunArgs {
     /// Benchmarks: names, globs such as 'rma.*', or OSU names such as osu_put_bw; or one suite: suite:smoke, my.toml
     pub(crate) patterns: Vec<String>,

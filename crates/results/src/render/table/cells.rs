@@ -103,7 +103,7 @@ fn fixed_titles(metric: Option<Metric>, scope: Scope) -> Vec<&'static str> {
 }
 
 /// Returns the cells of a failed row. Its figures are left out.
-pub(super) fn failed(row: &Measurement) -> FormattedRow {
+pub(crate) fn failed(row: &Measurement) -> FormattedRow {
     let why = if matches!(row.check, Check::Failed(_)) { "wrong data" } else { "" };
     let mut cells = vec![size(row.bytes), "FAILED".into()];
     cells.resize(fixed_titles(Some(row.metric), Scope::default()).len() - 1, String::new());

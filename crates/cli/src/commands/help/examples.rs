@@ -1,0 +1,198 @@
+//! Examples of each command, for its help and its manual page.
+
+/// Examples of a command: what each does, and its command line.
+pub(super) struct Examples {
+    command: &'static str,
+    examples: &'static [(&'static str, &'static str)],
+    /// Pages of `ombx help` that explain the output of the command.
+    pages: &'static [&'static str],
+}
+
+const ALL: [Examples; 13] = [
+    Examples {
+        command: "list",
+        examples: &[
+            ("Every benchmark, by family", "ombx list"),
+            ("One family", "ombx list p2p"),
+            ("What is timed, the calls, the formula, axes and sizes", "ombx list 'rma.put*' --long"),
+            ("The benchmarks of a suite", "ombx list suite:smoke"),
+        ],
+        pages: &[],
+    },
+    Examples {
+        command: "run",
+        examples: &[
+            ("Latency between two ranks of this host", "ombx run p2p.latency"),
+            ("A first look at a family: one launch", "ombx run 'rma.*' --quick"),
+            (
+                "Bandwidth between two hosts, kept with all samples in a file",
+                "ombx run p2p.bw --hosts n01,n02 --sizes 64K,4M -o bw.jsonl",
+            ),
+            (
+                "One-sided bandwidth with another synchronisation and another window",
+                "ombx run rma.put_bw --sync lock --win create --sizes 1..1M",
+            ),
+            ("As ranks of your own launcher: a single launch", "mpiexec -n 2 ombx run 'p2p.*'"),
+            ("A suite", "ombx run suite:smoke"),
+        ],
+        pages: &["marks", "exit-codes"],
+    },
+    Examples {
+        command: "links",
+        examples: &[
+            ("Every pair of four ranks of this host", "ombx links -n 4"),
+            (
+                "Which host or link of five hosts is slow",
+                "ombx links --hosts n01,n02,n03,n04,n05 --sizes 8,1M -o links.jsonl",
+            ),
+            (
+                "Demand a latency and a bandwidth of every link",
+                "ombx links --hosts n01,n02 --expect 'latency<2us' --expect 'bw>11GB/s'",
+            ),
+            (
+                "What is slower than in an earlier result",
+                "ombx links --hosts n01,n02 --reference links.jsonl",
+            ),
+            (
+                "Five sweeps, each with other pairs at the same time",
+                "ombx links --hosts n01,n02,n03,n04 --launches 5 --all-to-all -o links.jsonl",
+            ),
+            ("As ranks of Slurm, in CSV", "srun -n 256 ombx links --randomize 7 --format csv > links.csv"),
+        ],
+        pages: &["exit-codes"],
+    },
+    Examples {
+        command: "cluster",
+        examples: &[
+            (
+                "What would be measured: the plan and every script",
+                "ombx cluster --inventory cluster.toml --dry-run",
+            ),
+            ("Every link, by jobs of Slurm", "ombx cluster --inventory cluster.toml --launcher slurm"),
+            (
+                "Go on after an interruption",
+                "ombx cluster --inventory cluster.toml --launcher slurm --resume",
+            ),
+        ],
+        pages: &["exit-codes"],
+    },
+    Examples {
+        command: "doctor",
+        examples: &[
+            ("Is this host ready to measure?", "ombx doctor"),
+            ("Two hosts, for a program", "ombx doctor -n 8 --hosts n01,n02 --json"),
+            ("Inside a job of Slurm", "srun -n 64 ombx doctor"),
+        ],
+        pages: &["exit-codes"],
+    },
+    Examples {
+        command: "osu",
+        examples: &[
+            ("The programs that this build replaces", "ombx osu"),
+            ("One program with OMB's options", "ombx osu osu_latency -m 8:8 -i 1000 -x 10"),
+            (
+                "Links with OMB's names, for existing scripts",
+                "ombx osu --install-links bin && mpiexec -n 2 bin/osu_bw",
+            ),
+        ],
+        pages: &["exit-codes"],
+    },
+    Examples {
+        command: "show",
+        examples: &[
+            ("The table again, with a chart", "ombx show before.jsonl --plot"),
+            ("Launches of two files as one result, in CSV", "ombx show a.jsonl b.jsonl --format csv"),
+            ("The times of all links, for NumPy", "ombx show links.jsonl --matrix links.npy"),
+        ],
+        pages: &["marks"],
+    },
+    Examples {
+        command: "compare",
+        examples: &[
+            ("Two results", "ombx compare before.jsonl after.jsonl"),
+            (
+                "A gate in CI: no case may be slower by more than 5 %",
+                "ombx compare --base a1.jsonl a2.jsonl --new b1.jsonl b2.jsonl --fail-on 5%",
+            ),
+            ("Many files, and a report for CI", "ombx compare 'nightly/*.jsonl' today/ --junit report.xml"),
+        ],
+        pages: &["exit-codes"],
+    },
+    Examples {
+        command: "ab",
+        examples: &[
+            (
+                "Two builds; their launches go to ab-a.jsonl and ab-b.jsonl",
+                "ombx ab --a ./ombx-old --b ./ombx-new p2p.latency --sizes 8,64K -o ab.jsonl",
+            ),
+            ("A gate on a setting", "ombx ab --a ombx --b 'env UCX_TLS=tcp ombx' 'p2p.*' --fail-on 5%"),
+            (
+                "Two values of a variable",
+                "ombx ab --env-a UCX_TLS=sm --env-b UCX_TLS=tcp --names sm,tcp p2p.latency",
+            ),
+        ],
+        pages: &["exit-codes"],
+    },
+    Examples {
+        command: "plot",
+        examples: &[
+            ("Latency over sizes, for a paper", "ombx plot p2p.jsonl --rows p2p.latency -o latency.pdf"),
+            (
+                "Two results in one figure",
+                "ombx plot old.jsonl new.jsonl --label MPICH --label 'Open MPI' --rows p2p.latency -o latency.pdf",
+            ),
+            (
+                "Distribution of the samples of two sizes",
+                "ombx plot p2p.jsonl --kind cdf --rows p2p.latency --sizes 8,64K -o tail.pdf",
+            ),
+            ("Map of links, over two columns", "ombx plot links.jsonl --width two-columns -o links.png"),
+        ],
+        pages: &["exit-codes"],
+    },
+    Examples {
+        command: "report",
+        examples: &[
+            ("Several results on one page", "ombx report p2p.jsonl links.jsonl -o report.html"),
+            ("With a comparison", "ombx report before.jsonl --against after.jsonl -o report.html"),
+        ],
+        pages: &[],
+    },
+    Examples {
+        command: "completions",
+        examples: &[
+            ("In ~/.bashrc", "source <(ombx completions bash)"),
+            ("In ~/.zshrc, after compinit", "source <(ombx completions zsh)"),
+            ("In ~/.config/fish/config.fish", "ombx completions fish | source"),
+        ],
+        pages: &[],
+    },
+    Examples {
+        command: "help",
+        examples: &[
+            ("Every option of a command", "ombx help run"),
+            ("What a mark in the column trust means", "ombx help marks"),
+            ("What an exit code means", "ombx help exit-codes"),
+        ],
+        pages: &[],
+    },
+];
+
+/// Returns the examples of a command.
+pub(super) fn of(command: &str) -> Option<&'static Examples> {
+    ALL.iter().find(|examples| examples.command == command)
+}
+
+impl Examples {
+    /// Returns what each example does, and its command line.
+    pub(super) fn all(&self) -> impl Iterator<Item = (&'static str, &'static str)> {
+        self.examples.iter().copied()
+    }
+
+    /// Returns the end of the help of the command.
+    pub(super) fn text(&self) -> String {
+        let lines = self.all().map(|(about, line)| format!("  # {about}\n  {line}\n"));
+        let pages: Vec<String> = self.pages.iter().map(|page| format!("ombx help {page}")).collect();
+        let more = if pages.is_empty() { String::new() } else { format!("\nSee also: {}", pages.join(", ")) };
+        format!("Examples:\n{}{more}", lines.collect::<String>()).trim_end().to_owned()
+    }
+}

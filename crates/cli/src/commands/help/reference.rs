@@ -1,0 +1,98 @@
+//! Tables of the reference, as text for a terminal and for manual pages.
+
+const EXIT_CODES: &str = include_str!("../../../../../docs/reference/exit-codes.md");
+const MARKS: &str = include_str!("../../../../../docs/reference/marks.md");
+
+/// What the levels of marks mean.
+pub(super) const LEVELS: &str = "A mark names what could have disturbed a row. A note explains the row, and its figure holds (shown with \
+     -v). With a caution the figure may be off by more than its interval says. No verdict may rest on an invalid figure. Where the level \
+     is by D, the largest possible effect D on the median decides it: note up to half the interval or --precision, caution above it, \
+     invalid above five times this.";
+
+/// One row of the table of exit codes.
+pub(super) struct ExitCode {
+    pub(super) code: String,
+    /// Names of commands, or `all`.
+    pub(super) commands: String,
+    pub(super) meaning: String,
+}
+
+impl ExitCode {
+    /// Returns whether a command can end with this code.
+    pub(super) fn is_of(&self, command: &str) -> bool {
+        self.commands == "all" || self.commands.split(", ").any(|name| name == command)
+    }
+}
+
+/// One row of the tables of marks.
+pub(super) struct MarkRow {
+    pub(super) code: String,
+    pub(super) shown: String,
+    pub(super) level: String,
+    pub(super) condition: String,
+    pub(super) advice: String,
+}
+
+pub(super) fn exit_codes() -> impl Iterator<Item = ExitCode> {
+    rows::<3>(EXIT_CODES).map(|[code, commands, meaning]| ExitCode { code, commands, meaning })
+}
+
+pub(super) fn marks() -> impl Iterator<Item = MarkRow> {
+    rows::<5>(MARKS).map(|[code, shown, level, condition, advice]| MarkRow {
+        code,
+        shown,
+        level,
+        condition,
+        advice,
+    })
+}
+
+/// Returns the rows of all tables of a page that have this many columns, without their titles.
+fn rows<const N: usize>(page: &str) -> impl Iterator<Item = [String; N]> {
+    let lines = page.lines().filter(|line| line.starts_with('|'));
+    let cells = lines.map(|line| line.trim_matches('|').split('|').map(plain).collect::<Vec<_>>());
+    let rows = cells.filter(|cells| cells[0] != "code" && !cells[0].starts_with("---"));
+    rows.filter_map(|cells| cells.try_into().ok())
+}
+
+/// Returns the text of a cell without links and marks of Markdown.
+fn plain(cell: &str) -> String {
+    let mut text = String::new();
+    let mut rest = cell;
+    while let Some((before, link)) = rest.split_once('[') {
+        let (shown, after) = link.split_once("](").unwrap_or((link, ")"));
+        let after = after.split_once(')').map_or("", |(_, after)| after);
+        // A link in brackets of its own only refers to another page.
+        match (before.strip_suffix(" ("), after.strip_prefix(')')) {
+            (Some(before), Some(after)) => {
+                text += before;
+                rest = after;
+            }
+            _ => {
+                text += &format!("{before}{shown}");
+                rest = after;
+            }
+        }
+    }
+    text += rest;
+    text.replace('`', "").trim().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cells_lose_their_markdown() {
+        assert_eq!(plain(" a `b` ([statistics](statistics.md#x)) c "), "a b c");
+        assert_eq!(plain("see [here](x)"), "see here");
+        assert_eq!(plain("plain"), "plain");
+    }
+
+    #[test]
+    fn the_tables_are_read() {
+        assert!(marks().count() > 20 && marks().any(|mark| mark.code == "bimodal"));
+        assert!(exit_codes().any(|row| row.code == "9" && row.is_of("links") && !row.is_of("run")));
+        assert!(exit_codes().any(|row| row.code == "2" && row.is_of("run")));
+    }
+}

@@ -1,0 +1,293 @@
+//! `ombx plot`: draws result files as a figure.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+use clap::{Args, ValueEnum};
+use ombx_core::error::{Error, Result};
+use ombx_plot::{Drawing, Input, Kind, Options, PlotError, Quantity, Scale, Width};
+use ombx_results::{
+    file::RunWithRows,
+    samples::{CaseSamples, SampleStore},
+    verdict::{self, LinkSweep},
+};
+
+use crate::{arguments::rows::RowArgs, output::target, result_file::KnownRuns};
+
+#[derive(Debug, Args)]
+pub(crate) struct PlotArgs {
+    /// Result files; each is a series of its own
+    #[arg(required = true)]
+    files: Vec<PathBuf>,
+    /// File to write, whose ending chooses the format: .svg, .pdf or .png; an existing file is replaced
+    #[arg(short, long, value_name = "FILE", required = true)]
+    out: PathBuf,
+    /// What the figure shows [default: heatmap for results of `ombx links`, else curve]
+    #[arg(long, value_enum)]
+    kind: Option<FigureKind>,
+    #[command(flatten)]
+    rows: RowArgs,
+    /// Text in the legend, once per file or once per series; files with the same text are launches of one result
+    #[arg(long, value_name = "TEXT")]
+    label: Vec<String>,
+    /// Draw curves of messages per second instead of bytes per second
+    #[arg(long)]
+    message_rate: bool,
+    /// Text above the figure
+    #[arg(long, value_name = "TEXT")]
+    title: Option<String>,
+    /// Width on paper
+    #[arg(long, value_enum, default_value_t = FigureWidth::OneColumn)]
+    width: FigureWidth,
+    /// Scale of the horizontal axis
+    #[arg(long, value_enum, default_value_t = AxisScale::Auto)]
+    x_axis: AxisScale,
+    /// Scale of the vertical axis
+    #[arg(long, value_enum, default_value_t = AxisScale::Auto)]
+    y_axis: AxisScale,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum FigureKind {
+    /// Medians by message size, with 95 % intervals as bands
+    Curve,
+    /// Cumulative distribution of the samples
+    Cdf,
+    /// Histogram of the samples
+    Histogram,
+    /// Density of the samples by message size, with median and quartiles
+    Violin,
+    /// Samples in the order of measurement
+    Samples,
+    /// Times of all links
+    Heatmap,
+    /// Median of each launch, with the interval over launches
+    Launches,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum FigureWidth {
+    /// 85 mm
+    OneColumn,
+    /// 178 mm
+    TwoColumns,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum AxisScale {
+    /// Logarithmic for sizes, curves, and values that differ by a factor of 10; else linear
+    Auto,
+    /// Logarithmic
+    Log,
+    /// Linear
+    Linear,
+}
+
+/// Format of the file.
+#[derive(Debug, Clone, Copy)]
+enum FileFormat {
+    Svg,
+    Pdf,
+    Png,
+}
+
+pub(crate) fn plot(args: &PlotArgs) -> Result<u8> {
+    let out = args.out.as_path();
+    let format = FileFormat::of(out)?;
+    target::check(out, "-o", args.files.iter().map(|file| ("a result file that is read", file.as_path())))?;
+    let Results { groups, sweeps } = read(args)?;
+    let links = groups.iter().all(|(_, cases)| cases.is_empty()) && !sweeps.is_empty();
+    let kind = match args.kind {
+        Some(kind) => kind.of_rows(),
+        None => (!links).then_some(Kind::Curve),
+    };
+    if links && kind.is_some() {
+        return Err(Error::usage("results of ombx links have one kind of figure: --kind heatmap"));
+    }
+    args.check_options(kind)?;
+    if args.kind.is_none() && !links && !sweeps.is_empty() {
+        stderr_line!("ombx: results of ombx links are not drawn: --kind heatmap draws them");
+    }
+    let drawing = match kind {
+        Some(kind) => rows(args, kind, &groups),
+        None => heat_map(args, &sweeps),
+    };
+    let drawing = drawing?;
+    if let Some((drawn, all)) = drawing.drawn() {
+        stderr_line!("ombx: {drawn} of {all} cases are drawn: choose others by --rows and --sizes");
+    }
+    let written = format.bytes(&drawing).map_err(|e| Error::usage(e.to_string()))?;
+    fs::write(out, written)
+        .map_err(|e| Error::storage(format!("cannot write the figure to {}: {e}", out.display())))?;
+    Ok(0)
+}
+
+/// What files contain.
+struct Results {
+    /// Cases by name in the legend, in the order of files.
+    groups: Vec<(String, Vec<CaseSamples>)>,
+    /// Runs of `ombx links`.
+    sweeps: Vec<RunWithRows>,
+}
+
+fn read(args: &PlotArgs) -> Result<Results> {
+    let mut stores: Vec<(String, SampleStore)> = Vec::new();
+    let (mut sweeps, mut known) = (Vec::new(), KnownRuns::default());
+    for (path, label) in args.files.iter().zip(args.names()) {
+        let at = stores.iter().position(|(name, _)| *name == label).unwrap_or_else(|| {
+            stores.push((label, SampleStore::default()));
+            stores.len() - 1
+        });
+        let (links, launches): (Vec<_>, Vec<_>) =
+            known.read(path)?.runs.into_iter().partition(verdict::is_sweep);
+        launches.iter().for_each(|launch| stores[at].1.launch(launch));
+        sweeps.extend(links);
+    }
+    let mut groups = Vec::new();
+    for (label, store) in stores {
+        let cases = store.into_cases();
+        // The sizes of a heat map are those of links.
+        let links = args.kind == Some(FigureKind::Heatmap);
+        let cases = if links { cases } else { args.rows.choose(cases, &label)? };
+        groups.push((label, cases));
+    }
+    Ok(Results { groups, sweeps })
+}
+
+impl PlotArgs {
+    /// Returns the name of each file: its text for the legend, or its name without directory and ending if that is unique.
+    fn names(&self) -> Vec<String> {
+        if self.label.len() == self.files.len() && self.files.len() > 1 {
+            return self.label.clone();
+        }
+        let stem = |path: &PathBuf| path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        let name = |path: &PathBuf| match self.files.iter().filter(|other| stem(other) == stem(path)).count()
+        {
+            1 => stem(path),
+            _ => path.display().to_string(),
+        };
+        self.files.iter().map(name).collect()
+    }
+
+    /// Refuses options that do nothing in a kind of figure.
+    fn check_options(&self, kind: Option<Kind>) -> Result<()> {
+        let (x, y) = match kind {
+            Some(Kind::Curve | Kind::Histogram) => (true, true),
+            Some(Kind::Cdf) => (true, false),
+            Some(Kind::Violin | Kind::Samples | Kind::Launches) => (false, true),
+            None => (false, false),
+        };
+        let idle = [
+            ("--x-axis", !x && self.x_axis != AxisScale::Auto),
+            ("--y-axis", !y && self.y_axis != AxisScale::Auto),
+            ("--message-rate", self.message_rate && kind != Some(Kind::Curve)),
+            ("--label", kind.is_none() && !self.label.is_empty()),
+            ("--rows", kind.is_none() && self.rows.has_patterns()),
+        ];
+        match idle.iter().find(|(_, idle)| *idle) {
+            Some((option, _)) => {
+                Err(Error::usage(format!("this kind of figure has no {option}: leave it out")))
+            }
+            None => Ok(()),
+        }
+    }
+
+    fn options(&self) -> Options<'_> {
+        let per_series = self.files.len() == 1 || self.label.len() != self.files.len();
+        Options {
+            width: match self.width {
+                FigureWidth::OneColumn => Width::OneColumn,
+                FigureWidth::TwoColumns => Width::TwoColumns,
+            },
+            x: self.x_axis.scale(),
+            y: self.y_axis.scale(),
+            title: self.title.as_deref(),
+            quantity: self.message_rate.then_some(Quantity::MessageRate),
+            labels: if per_series { &self.label } else { &[] },
+        }
+    }
+}
+
+fn rows(args: &PlotArgs, kind: Kind, groups: &[(String, Vec<CaseSamples>)]) -> Result<Drawing> {
+    let inputs: Vec<Input<'_>> = groups.iter().map(|(label, cases)| Input { label, cases }).collect();
+    ombx_plot::draw(kind, &inputs, &args.options()).map_err(|e| match e {
+        PlotError::Mixed | PlotError::TooMany(_) => {
+            let mut names: Vec<&str> =
+                groups.iter().flat_map(|(_, cases)| cases).map(|case| case.row().bench.as_str()).collect();
+            names.dedup();
+            Error::usage(format!("{e}, for example --rows {}", names.first().unwrap_or(&"p2p.latency")))
+        }
+        PlotError::Unfit(_) | PlotError::Library(_) => Error::usage(e.to_string()),
+    })
+}
+
+/// Draws the only sweep over links among the runs.
+fn heat_map(args: &PlotArgs, runs: &[RunWithRows]) -> Result<Drawing> {
+    let mut sweep = LinkSweep::default();
+    for RunWithRows { run, rows, .. } in runs {
+        if sweep.hosts.ranks() > 0 && !sweep.continues_with(run) {
+            return Err(Error::usage("a heat map shows one result of ombx links: give one"));
+        }
+        sweep.begin(run);
+        rows.iter().for_each(|row| sweep.add(row));
+    }
+    if runs.is_empty() {
+        return Err(Error::usage("a heat map shows links: give a result file of ombx links"));
+    }
+    let bytes = match args.rows.sizes.as_ref().map(|sizes| &sizes.0[..]) {
+        None => None,
+        Some([bytes]) => Some(bytes.0),
+        Some(_) => return Err(Error::usage("a heat map shows one message size: give one with --sizes")),
+    };
+    ombx_plot::heat_map(&sweep, bytes, &args.options()).map_err(|e| Error::usage(e.to_string()))
+}
+
+impl FigureKind {
+    /// Returns the kind of a figure of rows; `None` for a heat map, which shows links.
+    fn of_rows(self) -> Option<Kind> {
+        match self {
+            FigureKind::Curve => Some(Kind::Curve),
+            FigureKind::Cdf => Some(Kind::Cdf),
+            FigureKind::Histogram => Some(Kind::Histogram),
+            FigureKind::Violin => Some(Kind::Violin),
+            FigureKind::Samples => Some(Kind::Samples),
+            FigureKind::Launches => Some(Kind::Launches),
+            FigureKind::Heatmap => None,
+        }
+    }
+}
+
+impl AxisScale {
+    fn scale(self) -> Scale {
+        match self {
+            AxisScale::Auto => Scale::Auto,
+            AxisScale::Log => Scale::Log,
+            AxisScale::Linear => Scale::Linear,
+        }
+    }
+}
+
+impl FileFormat {
+    fn of(path: &Path) -> Result<FileFormat> {
+        let ending = path.extension().and_then(|ending| ending.to_str()).map(str::to_ascii_lowercase);
+        match ending.as_deref() {
+            Some("svg") => Ok(FileFormat::Svg),
+            Some("pdf") => Ok(FileFormat::Pdf),
+            Some("png") => Ok(FileFormat::Png),
+            _ => {
+                let name = path.display();
+                Err(Error::usage(format!("-o {name}: the name of a figure ends with .svg, .pdf or .png")))
+            }
+        }
+    }
+
+    fn bytes(self, drawing: &Drawing) -> std::result::Result<Vec<u8>, PlotError> {
+        match self {
+            FileFormat::Svg => drawing.svg().map(String::into_bytes),
+            FileFormat::Pdf => drawing.pdf(),
+            FileFormat::Png => drawing.png(),
+        }
+    }
+}

@@ -1,0 +1,62 @@
+//! Chooses the drawing of each kind of figure.
+
+use ombx_results::verdict::LinkSweep;
+
+use crate::{
+    drawing::Drawing,
+    error::PlotError,
+    kind,
+    options::Options,
+    series::{self, Input},
+    style::MAX_SERIES,
+};
+
+/// What a figure shows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// Medians by message size, with intervals as bands.
+    Curve,
+    /// Cumulative distribution of the samples.
+    Cdf,
+    /// Histogram of the samples.
+    Histogram,
+    /// Density of the samples by message size, with median and quartiles.
+    Violin,
+    /// Samples in the order of measurement.
+    Samples,
+    /// Median of each launch, with the interval over launches as a band.
+    Launches,
+}
+
+/// Draws a figure of rows.
+///
+/// # Errors
+/// The rows do not fit the kind: there are none, they have different metrics, or there are too many.
+pub fn draw(kind: Kind, inputs: &[Input<'_>], options: &Options<'_>) -> Result<Drawing, PlotError> {
+    let series = series::collect(inputs, options)?;
+    if kind != Kind::Curve && options.quantity.is_some() {
+        return Err(PlotError::Unfit(
+            "samples have the unit of their rows: only a curve shows another quantity".into(),
+        ));
+    }
+    match kind {
+        Kind::Curve => kind::curve::draw(series, options),
+        Kind::Violin => kind::violin::draw(series, options),
+        Kind::Cdf => kind::cdf::draw(&series::by_size(series, MAX_SERIES, options)?, options),
+        Kind::Histogram => kind::histogram::draw(&series::by_size(series, MAX_SERIES, options)?, options),
+        Kind::Samples => {
+            kind::samples::draw(&series::by_size(series, kind::samples::MOST_CURVES, options)?, options)
+        }
+        Kind::Launches => {
+            kind::launches::draw(&series::by_size(series, kind::launches::MOST_CURVES, options)?, options)
+        }
+    }
+}
+
+/// Draws the links of one message size as a heat map; without a size, of the largest.
+///
+/// # Errors
+/// There are no links of this size.
+pub fn heat_map(sweep: &LinkSweep, bytes: Option<u64>, options: &Options<'_>) -> Result<Drawing, PlotError> {
+    kind::heat_map::draw(sweep, bytes, options)
+}

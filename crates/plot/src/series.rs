@@ -1,0 +1,166 @@
+//! Series of a figure: rows that differ in message size only, and their names.
+
+use ombx_core::{
+    result::{Headline, Measurement},
+    unit::Bytes,
+};
+use ombx_results::samples::CaseSamples;
+
+use crate::{error::PlotError, options::Options, quantity::Quantity, style::MAX_SERIES};
+
+/// Results under one name: those of a file, or of several files.
+#[derive(Debug, Clone, Copy)]
+pub struct Input<'a> {
+    /// Name in the legend.
+    pub label: &'a str,
+    /// Cases in the order of [`ombx_results::samples::SampleStore::into_cases`].
+    pub cases: &'a [CaseSamples],
+}
+
+/// All series of a figure.
+pub(crate) struct Collected<'a> {
+    pub(crate) quantity: Quantity,
+    pub(crate) series: Vec<Series<'a>>,
+}
+
+/// Rows that differ in message size only.
+pub(crate) struct Series<'a> {
+    /// Parts of the name: label, benchmark, axes, window, pairs, setup.
+    parts: Vec<String>,
+    /// In ascending order of size.
+    pub(crate) cases: Vec<Case<'a>>,
+}
+
+/// A row over all launches, with its samples.
+pub(crate) struct Case<'a> {
+    pub(crate) row: Measurement,
+    /// What a curve shows of the row.
+    pub(crate) figure: Headline,
+    pub(crate) samples: &'a CaseSamples,
+}
+
+/// Cases that a figure shows as one curve each.
+pub(crate) struct Curves<'a> {
+    pub(crate) quantity: Quantity,
+    pub(crate) curves: Vec<Curve<'a>>,
+    /// Number of cases that are drawn, and of all, if not all are.
+    pub(crate) drawn: Option<(usize, usize)>,
+}
+
+pub(crate) struct Curve<'a> {
+    pub(crate) name: String,
+    pub(crate) case: Case<'a>,
+}
+
+impl Case<'_> {
+    pub(crate) fn bytes(&self) -> u64 {
+        self.row.bytes.unwrap_or(0)
+    }
+}
+
+/// Forms series of rows, in the order of inputs and cases.
+pub(crate) fn collect<'a>(inputs: &[Input<'a>], options: &Options<'_>) -> Result<Collected<'a>, PlotError> {
+    let mut series: Vec<Series<'a>> = Vec::new();
+    let mut quantity = None;
+    for input in inputs {
+        let setups = input.cases.iter().map(|case| case.setup + 1).max().unwrap_or(1);
+        let first = series.len();
+        for samples in input.cases {
+            let row = samples.estimate();
+            let figure = match options.quantity {
+                Some(Quantity::MessageRate) => row.message_rate(),
+                Some(quantity) => row.headline().filter(|_| quantity == Quantity::from(row.metric)),
+                None => row.headline(),
+            };
+            let Some(figure) = figure else { continue };
+            let of_row = options.quantity.unwrap_or(Quantity::from(row.metric));
+            if *quantity.get_or_insert(of_row) != of_row {
+                return Err(PlotError::Mixed);
+            }
+            let mut parts = parts(&row);
+            if inputs.len() > 1 {
+                parts.insert(0, input.label.to_owned());
+            }
+            if setups > 1 {
+                parts.push(format!("setup {}", samples.setup + 1));
+            }
+            let case = Case { row, figure, samples };
+            match series[first..].iter_mut().find(|series| series.parts == parts) {
+                Some(known) => known.cases.push(case),
+                None => series.push(Series { parts, cases: vec![case] }),
+            }
+        }
+    }
+    series.iter_mut().for_each(|series| series.cases.sort_by_key(Case::bytes));
+    // Labels that tell all series apart are names by themselves.
+    if inputs.len() > 1
+        && series.iter().all(|one| series.iter().filter(|other| other.parts[0] == one.parts[0]).count() == 1)
+    {
+        series.iter_mut().for_each(|series| series.parts.truncate(1));
+    }
+    match quantity {
+        Some(_) if series.len() > MAX_SERIES => Err(PlotError::TooMany(series.len())),
+        Some(quantity) => Ok(Collected { quantity, series }),
+        None => Err(PlotError::Unfit("there are no measured rows to draw".into())),
+    }
+}
+
+/// Returns the curves of figures that have one per case. If there are more than `most`, sizes are chosen at equal distances.
+pub(crate) fn by_size<'a>(
+    collected: Collected<'a>,
+    most: usize,
+    options: &Options<'_>,
+) -> Result<Curves<'a>, PlotError> {
+    let all: usize = collected.series.iter().map(|series| series.cases.len()).sum();
+    let each = if all > most { (most / collected.series.len()).max(1) } else { usize::MAX };
+    let mut curves: Vec<(Vec<String>, Case<'a>)> = Vec::new();
+    for Series { parts, cases } in collected.series {
+        let (last, kept) = (cases.len() - 1, each.min(cases.len()));
+        let chosen: Vec<usize> =
+            (0..kept).map(|at| if kept == 1 { 0 } else { at * last / (kept - 1) }).collect();
+        for (_, case) in cases.into_iter().enumerate().filter(|(at, _)| chosen.contains(at)) {
+            let size = case
+                .row
+                .bytes
+                .map(|bytes| if bytes == 1 { "1 byte".into() } else { format!("{} bytes", Bytes(bytes)) });
+            curves.push((parts.iter().cloned().chain(size).collect(), case));
+        }
+    }
+    let drawn = (curves.len() < all).then_some((curves.len(), all));
+    let (all_parts, cases): (Vec<Vec<String>>, Vec<Case<'a>>) = curves.into_iter().unzip();
+    let names = names(&all_parts.iter().collect::<Vec<_>>(), options)?;
+    let curves = names.into_iter().zip(cases).map(|(name, case)| Curve { name, case }).collect();
+    Ok(Curves { quantity: collected.quantity, curves, drawn })
+}
+
+impl Collected<'_> {
+    /// Returns the name of each series in the legend.
+    pub(crate) fn names(&self, options: &Options<'_>) -> Result<Vec<String>, PlotError> {
+        names(&self.series.iter().map(|series| &series.parts).collect::<Vec<_>>(), options)
+    }
+}
+
+/// Returns the texts that the user gave, or the parts of the names that are not the same everywhere. A single series has no name.
+fn names(series: &[&Vec<String>], options: &Options<'_>) -> Result<Vec<String>, PlotError> {
+    let made = series.iter().map(|parts| {
+        let own = parts.iter().filter(|part| !series.iter().all(|other| other.contains(part)));
+        own.map(String::as_str).collect::<Vec<_>>().join(" · ")
+    });
+    let made: Vec<String> = made.collect();
+    match options.labels.len() {
+        0 => Ok(made),
+        given if given == series.len() => Ok(options.labels.to_vec()),
+        given => Err(PlotError::Unfit(format!(
+            "{given} texts for the legend do not fit {} series: {}",
+            series.len(),
+            made.join(", ")
+        ))),
+    }
+}
+
+fn parts(row: &Measurement) -> Vec<String> {
+    let axes = row.axes.iter().map(|(name, value)| format!("{name}={value}"));
+    let depth = row.depth.map(|depth| format!("window {depth}"));
+    let pairs = (row.pairs > 1).then(|| format!("{} pairs", row.pairs));
+    std::iter::once(row.bench.clone()).chain(axes).chain(depth).chain(pairs).collect()
+}

@@ -1,0 +1,53 @@
+//! Figures of known data: marks are at their values, and files depend on nothing else.
+
+mod files;
+mod places;
+
+use ombx_core::{
+    benchmark::{Metric, Work},
+    result::{Measurement, Run, Samples},
+    stats::Summary,
+};
+use ombx_plot::{Drawing, Input, Kind, Options, draw};
+use ombx_results::{
+    file::{self, RunWithRows},
+    samples::{CaseSamples, SampleStore},
+};
+
+fn run() -> Run {
+    let golden = include_str!("../../../results/tests/golden/v1.jsonl");
+    file::read(golden.as_bytes()).unwrap().runs.remove(0).run
+}
+
+/// Returns the row of one launch with these times of a message, in nanoseconds.
+fn row(bytes: u64, times: &[u64]) -> Measurement {
+    let samples = vec![Samples { batch: 1, elapsed_ns: times.to_vec(), ..Samples::default() }];
+    Measurement {
+        bytes: Some(bytes),
+        work: Some(Work { bytes, ops: 1, legs: 1 }),
+        summary: Summary::of_batches(&Measurement::combine(&samples, 1)),
+        samples,
+        ..Measurement::new("p2p.latency", format!("p2p.latency/bytes={bytes}"), Metric::Latency, 2)
+    }
+}
+
+/// Returns cases from the rows of launches.
+fn cases(launches: &[Vec<Measurement>]) -> Vec<CaseSamples> {
+    let mut store = SampleStore::default();
+    for rows in launches {
+        store.launch(&RunWithRows { run: run(), rows: rows.clone(), end: None });
+    }
+    store.into_cases()
+}
+
+fn figure(kind: Kind, launches: &[Vec<Measurement>], options: &Options<'_>) -> Drawing {
+    let cases = cases(launches);
+    draw(kind, &[Input { label: "one", cases: &cases }], options).unwrap()
+}
+
+/// Returns one launch of four sizes, whose times grow by 10 when sizes grow by 16.
+fn power_law() -> Vec<Measurement> {
+    [(1, 1_000), (16, 10_000), (256, 100_000), (4096, 1_000_000)]
+        .map(|(bytes, ns)| row(bytes, &(0..60).map(|i| ns * (998 + i % 5) / 1000).collect::<Vec<_>>()))
+        .to_vec()
+}

@@ -1,0 +1,208 @@
+//! Places of marks, read from the SVG: the labels of ticks say which value is where.
+
+use ombx_core::{benchmark::Metric, result::Measurement, unit::Bytes};
+use ombx_plot::{Input, Kind, Options, Quantity, Scale, Width, draw, heat_map};
+use ombx_results::{file, verdict::LinkSweep};
+use resvg::usvg::roxmltree::{Document, Node};
+
+use crate::{cases, figure, power_law, row};
+
+const BLUE: &str = "#0072B2";
+
+/// Returns value and place of each label of an axis. Labels of the vertical axis end at the axis.
+fn ticks(svg: &str, vertical: bool) -> Vec<(f64, f64)> {
+    let svg = Document::parse(svg).unwrap();
+    let (anchor, place) = if vertical { ("end", "y") } else { ("middle", "x") };
+    let labels = svg.descendants().filter(|node| node.attribute("text-anchor") == Some(anchor));
+    labels
+        .filter_map(|node| {
+            let text = node.text()?.trim();
+            let value = text.parse().ok().or(text.parse::<Bytes>().ok().map(|bytes| bytes.0 as f64))?;
+            Some((value, number(&node, place)))
+        })
+        .collect()
+}
+
+fn number(node: &Node<'_, '_>, attribute: &str) -> f64 {
+    node.attribute(attribute).unwrap().parse().unwrap()
+}
+
+/// Returns the place of a value between two ticks of a linear or logarithmic axis.
+fn place(ticks: &[(f64, f64)], value: f64, log: bool) -> f64 {
+    let scale = |value: f64| if log { value.ln() } else { value };
+    let (first, last) = (ticks[0], *ticks.last().unwrap());
+    let part = (scale(value) - scale(first.0)) / (scale(last.0) - scale(first.0));
+    first.1 + part * (last.1 - first.1)
+}
+
+fn points(node: &Node<'_, '_>) -> Vec<(f64, f64)> {
+    let pair = |text: &str| text.split_once(',').map(|(x, y)| (x.parse().unwrap(), y.parse().unwrap()));
+    node.attribute("points").unwrap().split_whitespace().filter_map(pair).collect()
+}
+
+/// Returns the centres of the filled or outlined symbols of the first series, which are circles of 24 corners.
+fn symbols(svg: &str) -> Vec<(f64, f64)> {
+    let svg = Document::parse(svg).unwrap();
+    let outlines = svg
+        .descendants()
+        .filter(|node| node.has_tag_name("polyline") || node.tag_name().name() == "polyline");
+    let outlines = outlines.filter(|node| node.attribute("stroke") == Some(BLUE)).map(|node| points(&node));
+    let circles = outlines.filter(|points| points.len() == 25 && points.first() == points.last());
+    circles
+        .map(|points| {
+            let mean = |pick: fn(&(f64, f64)) -> f64| points[1..].iter().map(pick).sum::<f64>() / 24.0;
+            (mean(|p| p.0), mean(|p| p.1))
+        })
+        .collect()
+}
+
+#[track_caller]
+fn assert_near(found: f64, expected: f64) {
+    assert!((found - expected).abs() <= 1.5, "{found} is not {expected}: more than 0.15 points");
+}
+
+#[test]
+fn points_of_a_curve_are_at_their_values() {
+    for (x, y) in [(Scale::Auto, Scale::Auto), (Scale::Linear, Scale::Linear), (Scale::Log, Scale::Linear)] {
+        let options = Options { x, y, ..Options::default() };
+        let figure = figure(Kind::Curve, &[power_law()], &options);
+        let svg = figure.inline();
+        let (across, down) = (ticks(svg, false), ticks(svg, true));
+        let symbols = symbols(svg);
+        assert_eq!(symbols.len(), 4, "{svg}");
+        for ((found_x, found_y), (bytes, us)) in
+            symbols.into_iter().zip([(1.0, 1.0), (16.0, 10.0), (256.0, 100.0), (4096.0, 1000.0)])
+        {
+            assert_near(found_x, place(&across, bytes, x != Scale::Linear));
+            assert_near(found_y, place(&down, us, y != Scale::Linear));
+        }
+    }
+}
+
+#[test]
+fn message_rates_are_curves_of_their_own() {
+    let rows = power_law().into_iter().map(|row| Measurement { metric: Metric::Bandwidth, ..row }).collect();
+    let options = Options { quantity: Some(Quantity::MessageRate), ..Options::default() };
+    let cases = cases(&[rows]);
+    let inputs = [Input { label: "one", cases: &cases }];
+    let figure = draw(Kind::Curve, &inputs, &options).unwrap();
+    let down = ticks(figure.inline(), true);
+    // One message in 1, 10, 100 and 1000 us.
+    for (symbol, rate) in symbols(figure.inline()).into_iter().zip([1000.0, 100.0, 10.0, 1.0]) {
+        assert_near(symbol.1, place(&down, rate, true));
+    }
+    assert!(figure.inline().contains("message rate in kmsg/s"));
+    assert!(draw(Kind::Cdf, &inputs, &options).is_err());
+}
+
+#[test]
+fn the_band_of_a_curve_is_its_interval() {
+    let rows = power_law();
+    let figure =
+        figure(Kind::Curve, std::slice::from_ref(&rows), &Options { y: Scale::Linear, ..Options::default() });
+    let svg = Document::parse(figure.inline()).unwrap();
+    let band = svg.descendants().find(|node| node.attribute("opacity") == Some("0.22")).unwrap();
+    let (band, down) = (points(&band), ticks(figure.inline(), true));
+    let [low, high] = rows[3].headline().unwrap().ci95.unwrap();
+    assert_eq!(band.len(), 8);
+    assert_near(band[3].1, place(&down, high, false));
+    assert_near(band[4].1, place(&down, low, false));
+}
+
+#[test]
+fn launches_are_at_their_medians() {
+    let launches: Vec<_> = [1000u64, 1500, 2000, 1200, 1800, 1600].map(|ns| vec![row(8, &[ns; 40])]).into();
+    let figure = figure(Kind::Launches, &launches, &Options::default());
+    let (across, down) = (ticks(figure.inline(), false), ticks(figure.inline(), true));
+    let symbols = symbols(figure.inline());
+    for (at, us) in [1.0, 1.5, 2.0, 1.2, 1.8, 1.6].into_iter().enumerate() {
+        assert_near(symbols[at].0, place(&across, (at + 1) as f64, false));
+        assert_near(symbols[at].1, place(&down, us, false));
+    }
+}
+
+#[test]
+fn a_distribution_passes_through_its_quantiles() {
+    let times: Vec<u64> = (1..=100).map(|i| 1000 + i * 10).collect();
+    let figure = figure(Kind::Cdf, &[vec![row(8, &times)]], &Options::default());
+    let svg = Document::parse(figure.inline()).unwrap();
+    let curve = svg.descendants().find(|node| node.attribute("stroke") == Some(BLUE)).unwrap();
+    let (curve, across, down) = (points(&curve), ticks(figure.inline(), false), ticks(figure.inline(), true));
+    for (us, share) in [(1.25, 0.25), (1.5, 0.5), (1.9, 0.9), (2.0, 1.0)] {
+        let (x, y) = (place(&across, us, false), place(&down, share, false));
+        let nearest = curve.iter().map(|p| (p.0 - x).abs().max((p.1 - y).abs())).fold(f64::MAX, f64::min);
+        assert!(nearest <= 1.5, "{us} µs is not at {share}: {nearest}\n{curve:?}");
+    }
+}
+
+#[test]
+fn samples_are_in_their_order() {
+    let times: Vec<u64> = (0..60).map(|i| if i == 17 { 3000 } else { 1000 }).collect();
+    let figure = figure(Kind::Samples, &[vec![row(8, &times)]], &Options::default());
+    let (across, down) = (ticks(figure.inline(), false), ticks(figure.inline(), true));
+    let highest = symbols(figure.inline()).into_iter().min_by(|a, b| a.1.total_cmp(&b.1)).unwrap();
+    assert_near(highest.0, place(&across, 18.0, false));
+    assert_near(highest.1, place(&down, 3.0, false));
+}
+
+#[test]
+fn a_violin_has_its_median() {
+    let times: Vec<u64> = (0..101).map(|i| 1000 + i * 3).collect();
+    let figure = figure(Kind::Violin, &[vec![row(8, &times), row(64, &times)]], &Options::default());
+    let down = ticks(figure.inline(), true);
+    let symbols = symbols(figure.inline());
+    assert_eq!(symbols.len(), 2);
+    symbols.iter().for_each(|symbol| assert_near(symbol.1, place(&down, 1.15, false)));
+}
+
+#[test]
+fn several_files_are_several_series() {
+    let (one, two) = (cases(&[power_law()]), cases(&[power_law()]));
+    let inputs = [Input { label: "MPICH", cases: &one }, Input { label: "Open MPI", cases: &two }];
+    let figure =
+        draw(Kind::Curve, &inputs, &Options { width: Width::TwoColumns, ..Options::default() }).unwrap();
+    let svg = Document::parse(figure.inline()).unwrap();
+    let texts: Vec<&str> = svg.descendants().filter_map(|node| node.text()).map(str::trim).collect();
+    assert!(texts.contains(&"MPICH") && texts.contains(&"Open MPI"), "{texts:?}");
+    assert!(figure.inline().contains("#D55E00") && figure.inline().contains("width=\"504.6pt\""));
+    let labels = ["a".to_owned()];
+    let error = draw(Kind::Curve, &inputs, &Options { labels: &labels, ..Options::default() }).unwrap_err();
+    assert_eq!(error.to_string(), "1 texts for the legend do not fit 2 series: MPICH, Open MPI");
+}
+
+#[test]
+fn the_slowest_link_is_the_darkest() {
+    let mut lines: Vec<String> =
+        include_str!("../../../results/tests/golden/v1.jsonl").lines().take(1).map(str::to_owned).collect();
+    let place = |rank: u32| format!("{{\"rank\":{rank},\"host\":\"n{rank}\",\"cpus\":\"0\",\"online\":2}}");
+    let ranks: Vec<String> = (0..3).map(place).collect();
+    let start = lines[0].find("\"ranks\":[").unwrap();
+    let end = start + lines[0][start..].find(']').unwrap() + 1;
+    lines[0].replace_range(start..end, &format!("\"ranks\":[{}]", ranks.join(",")));
+    let mut file = file::read(lines[0].as_bytes()).unwrap();
+    let mut sweep = LinkSweep::of_run(&file.runs.remove(0).run);
+    for (from, to) in (0..3).flat_map(|a| (0..3).map(move |b| (a, b))).filter(|(a, b)| a != b) {
+        let mut link = row(8, &[if (from, to) == (0, 2) { 9000 } else { 1000 }; 20]);
+        link.bench = "links".into();
+        let axes =
+            [("pattern", "unidirectional".to_owned()), ("from", from.to_string()), ("to", to.to_string())];
+        link.axes = axes.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
+        sweep.add(&link);
+    }
+    let figure = heat_map(&sweep, Some(8), &Options::default()).unwrap();
+    let svg = Document::parse(figure.inline()).unwrap();
+    let cells = |shade: &str| {
+        let cells = svg
+            .descendants()
+            .filter(|node| node.attribute("fill") == Some(shade))
+            .filter(|node| number(node, "width") > 200.0);
+        cells.map(|node| (number(&node, "x"), number(&node, "y"))).collect::<Vec<_>>()
+    };
+    let (slow, fast) = (cells("#7A2A04"), cells("#FFFBE0"));
+    assert_eq!((slow.len(), fast.len()), (1, 5), "{}", figure.inline());
+    // Row 0, column 2: at the top on the right.
+    let (right, top) =
+        fast.iter().fold((0.0, f64::MAX), |(x, y), cell| (f64::max(x, cell.0), f64::min(y, cell.1)));
+    assert_eq!(slow[0], (right, top));
+    assert!(heat_map(&sweep, Some(9), &Options::default()).unwrap_err().to_string().contains("there are 8"));
+}

@@ -1,0 +1,92 @@
+//! Figures of the samples: for each benchmark its launches, distributions, and samples in the order of measurement.
+
+use maud::{Markup, PreEscaped, html};
+use ombx_plot::{Input, Kind, Options, draw};
+use ombx_results::{render::heading, samples::CaseSamples};
+
+/// Maximum number of benchmarks with figures, which would make the page too large.
+const MAX_BENCHMARKS: usize = 12;
+/// Kinds of figures in the order of the page.
+const KINDS: [(Kind, &str); 5] = [
+    (Kind::Launches, "Launches"),
+    (Kind::Violin, "Samples by message size"),
+    (Kind::Cdf, "Cumulative distribution"),
+    (Kind::Histogram, "Histogram"),
+    (Kind::Samples, "Samples in the order of measurement"),
+];
+
+/// Rows that differ in message size only, of each side of a comparison.
+struct Benchmark<'a> {
+    name: String,
+    inputs: Vec<Input<'a>>,
+}
+
+/// Returns the section, or `None` without samples.
+pub(crate) fn section(inputs: &[Input<'_>]) -> Option<Markup> {
+    let benchmarks = benchmarks(inputs);
+    let drawn: Vec<(&Benchmark<'_>, Vec<Markup>)> = benchmarks
+        .iter()
+        .take(MAX_BENCHMARKS)
+        .enumerate()
+        .map(|(at, benchmark)| (benchmark, figures(at, benchmark)))
+        .filter(|(_, figures)| !figures.is_empty())
+        .collect();
+    if drawn.is_empty() {
+        return None;
+    }
+    let left_out = benchmarks.len().saturating_sub(MAX_BENCHMARKS);
+    Some(html! {
+        section #distributions aria-labelledby="distributions-h" {
+            h2 #distributions-h { "Distributions" }
+            p.soft {
+                "Samples behind the medians. Figures with a curve for each message size show some sizes. "
+                "Hollow symbols: rows with a mark. Of launches with very many samples, evenly spaced ones are drawn."
+                @if left_out > 0 { " " (left_out) " more benchmarks: " code { "ombx plot FILE --kind violin --rows NAME -o FIGURE.svg" } "." }
+            }
+            @for (at, (benchmark, figures)) in drawn.iter().enumerate() {
+                details open[at == 0] {
+                    summary { (benchmark.name) }
+                    div.figures { @for figure in figures { (figure) } }
+                }
+            }
+        }
+    })
+}
+
+/// Groups cases by setup and heading. Sides of a comparison share a group.
+fn benchmarks<'a>(inputs: &[Input<'a>]) -> Vec<Benchmark<'a>> {
+    let mut found: Vec<Benchmark<'a>> = Vec::new();
+    for input in inputs {
+        let same =
+            |a: &CaseSamples, b: &CaseSamples| a.setup == b.setup && heading(a.row()) == heading(b.row());
+        let setups = input.cases.iter().map(|case| case.setup + 1).max().unwrap_or(1);
+        for cases in input.cases.chunk_by(same) {
+            let name = match setups {
+                1 => heading(cases[0].row()),
+                _ => format!("{}, setup {}", heading(cases[0].row()), cases[0].setup + 1),
+            };
+            let part = Input { label: input.label, cases };
+            match found.iter_mut().find(|known| known.name == name) {
+                Some(known) => known.inputs.push(part),
+                None => found.push(Benchmark { name, inputs: vec![part] }),
+            }
+        }
+    }
+    found
+}
+
+/// Draws the kinds that fit the rows.
+fn figures(at: usize, benchmark: &Benchmark<'_>) -> Vec<Markup> {
+    let kinds = KINDS.iter().enumerate();
+    let drawn = kinds.filter_map(|(number, (kind, title))| {
+        let drawing = draw(*kind, &benchmark.inputs, &Options::default()).ok()?;
+        let (id, label) = (format!("f{at}-{number}"), format!("{}: {title}", benchmark.name));
+        Some(html! {
+            figure id=(id) {
+                figcaption { h3 { (title) } }
+                div role="img" aria-label=(label) { (PreEscaped(drawing.inline().replacen("<svg ", "<svg class=\"paper\" ", 1))) }
+            }
+        })
+    });
+    drawn.collect()
+}

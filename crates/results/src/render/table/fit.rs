@@ -1,0 +1,117 @@
+//! Fits a table to the width of a terminal: leaves out columns that readers can spare, and breaks the last column into lines.
+
+use ombx_core::result::MESSAGE_RATE_UNIT;
+
+use super::wrapped;
+
+/// Titles of columns that are left out first. Percentiles follow them.
+const SPARE: [&str; 4] = ["min launch", "max launch", "min", "max"];
+/// Titles of columns that are left out after the percentiles.
+const COUNTS: [&str; 3] = [MESSAGE_RATE_UNIT, "launches", "samples"];
+/// Width of the last column below which other columns are left out, if its text is wider.
+const NARROWEST: usize = 16;
+/// Blanks around the text of a column.
+const PADDING: usize = 2;
+
+/// A table that fits.
+pub(super) struct Fitted {
+    pub(super) titles: Vec<String>,
+    /// Cells of each row. The lines of the last cell are separated by line feeds.
+    pub(super) rows: Vec<Vec<String>>,
+    /// Titles of the columns that did not fit.
+    pub(super) left_out: Vec<String>,
+}
+
+/// Fits a table to this many columns of a terminal; `None` means that there is no limit.
+pub(super) fn fitted(titles: Vec<String>, rows: Vec<Vec<String>>, columns: Option<usize>) -> Fitted {
+    let mut table = Fitted { titles, rows, left_out: Vec::new() };
+    let Some(columns) = columns else { return table };
+    while table.least_width() > columns
+        && let Some(spare) = table.spare()
+    {
+        table.leave_out(spare);
+        // The smallest value says little without the largest.
+        if table.left_out.last().is_some_and(|title| SPARE.contains(&title.as_str()))
+            && let Some(largest) = table.spare()
+        {
+            table.leave_out(largest);
+        }
+    }
+    let last = table.titles.len() - 1;
+    let left = columns.saturating_sub(table.before_last()).max(NARROWEST);
+    table.rows.iter_mut().for_each(|row| row[last] = wrapped(&row[last], left).join("\n"));
+    table
+}
+
+impl Fitted {
+    /// Returns the position of the next column to leave out.
+    fn spare(&self) -> Option<usize> {
+        let titled = |name: &str| self.titles.iter().position(|title| title == name);
+        let percentile = |title: &String| {
+            title.strip_prefix('p').is_some_and(|p| p.starts_with(|c: char| c.is_ascii_digit()))
+        };
+        let of = |names: &[&str]| names.iter().find_map(|name| titled(name));
+        of(&SPARE).or_else(|| self.titles.iter().rposition(percentile)).or_else(|| of(&COUNTS))
+    }
+
+    fn leave_out(&mut self, column: usize) {
+        self.rows.iter_mut().for_each(|row| _ = row.remove(column));
+        self.left_out.push(self.titles.remove(column));
+    }
+
+    fn width(&self, column: usize) -> usize {
+        let cells = self.rows.iter().map(|row| &row[column]);
+        cells.chain([&self.titles[column]]).map(|cell| cell.chars().count()).max().unwrap_or(0)
+    }
+
+    /// Returns the width of a line before the text of its last column.
+    fn before_last(&self) -> usize {
+        (0..self.titles.len() - 1).map(|column| self.width(column) + PADDING).sum::<usize>() + 1
+    }
+
+    fn least_width(&self) -> usize {
+        let last = self.titles.len() - 1;
+        let has_text = self.rows.iter().any(|row| !row[last].is_empty());
+        let longest_word = || {
+            let words = self.rows.iter().flat_map(|row| row[last].split(' '));
+            words.map(|word| word.chars().count()).max().unwrap_or(0)
+        };
+        let text = if has_text { self.width(last).min(NARROWEST.max(longest_word())) } else { 0 };
+        self.before_last() + text.max(self.titles[last].chars().count())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn table() -> (Vec<String>, Vec<Vec<String>>) {
+        let of = |cells: &[&str]| cells.iter().map(|&cell| cell.to_owned()).collect::<Vec<_>>();
+        let titles =
+            of(&["bytes", "us", "95% interval", "p99", "min launch", "max launch", "launches", "trust"]);
+        let rows = vec![
+            of(&["8", "0.141", "0.119 .. 0.154", "0.190", "0.098", "0.173", "9", ""]),
+            of(&["64K", "7.0", "5.9 .. 8.4", "38.7", "6.1", "8.4", "9", "waited 5% (up to 8%), bimodal"]),
+        ];
+        (titles, rows)
+    }
+
+    #[test]
+    fn columns_are_left_out_in_their_order_until_the_table_fits() {
+        let left_out = |columns| {
+            let (titles, rows) = table();
+            fitted(titles, rows, columns).left_out
+        };
+        assert!(left_out(None).is_empty() && left_out(Some(120)).is_empty());
+        assert_eq!(left_out(Some(80)), ["min launch", "max launch"]);
+        assert_eq!(left_out(Some(60)), ["min launch", "max launch", "p99"]);
+    }
+
+    #[test]
+    fn marks_are_broken_between_words() {
+        let (titles, rows) = table();
+        let fitted = fitted(titles, rows, Some(60));
+        let marks = fitted.rows[1].last().unwrap();
+        assert_eq!(marks, "waited 5% (up to\n8%), bimodal");
+    }
+}

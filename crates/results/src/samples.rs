@@ -1,0 +1,165 @@
+//! Raw samples of each case, launch by launch, for charts of distributions and of time series.
+
+use std::collections::HashMap;
+
+use ombx_core::result::{Measurement, Outcome, Run, Samples};
+
+use crate::{
+    estimate::{estimate, have_same_setup, without_samples},
+    file::RunWithRows,
+};
+
+/// Samples of one launch of a case. Values are in the unit of the headline: microseconds or MB/s.
+#[derive(Debug, Clone)]
+pub struct LaunchSamples {
+    /// The row without its raw samples.
+    pub row: Measurement,
+    /// Value of each sample that the median comes from, in the order of measurement.
+    pub batches: Vec<f64>,
+    /// Value of each sample of a single iteration, in the order of measurement; empty if `batches` are of single iterations or if
+    /// there are none.
+    pub single: Vec<f64>,
+}
+
+/// Samples of one case in all launches of one setup.
+#[derive(Debug, Clone)]
+pub struct CaseSamples {
+    /// Number of the setup, from 0.
+    pub setup: usize,
+    /// At least one launch, in the order of measurement.
+    pub launches: Vec<LaunchSamples>,
+}
+
+/// Samples of all cases.
+#[derive(Debug, Default)]
+pub struct SampleStore {
+    /// First run of each setup.
+    setups: Vec<Run>,
+    cases: Vec<CaseSamples>,
+    places: HashMap<(usize, String), usize>,
+    /// Maximum number of values that are kept of each launch.
+    most: Option<usize>,
+}
+
+impl SampleStore {
+    /// Returns a store that keeps at most this number of evenly spaced samples of each launch.
+    pub fn at_most(values: usize) -> SampleStore {
+        SampleStore { most: Some(values.max(1)), ..SampleStore::default() }
+    }
+
+    /// Adds a launch with all its rows. Rows that were not measured are left out.
+    pub fn launch(&mut self, launch: &RunWithRows) {
+        let known = self.setups.iter().position(|run| have_same_setup(run, &launch.run));
+        let setup = known.unwrap_or_else(|| {
+            self.setups.push(launch.run.clone());
+            self.setups.len() - 1
+        });
+        for row in launch.rows.iter().filter(|row| row.outcome == Outcome::Ok && row.summary.is_some()) {
+            let samples = LaunchSamples {
+                row: without_samples(row),
+                batches: self.thinned(values(row, &row.samples)),
+                single: self.thinned(values(row, &row.tail)),
+            };
+            let at = *self.places.entry((setup, row.key.clone())).or_insert_with(|| {
+                self.cases.push(CaseSamples { setup, launches: Vec::new() });
+                self.cases.len() - 1
+            });
+            self.cases[at].launches.push(samples);
+        }
+    }
+
+    /// Returns the cases in the order of setup, benchmark, axes, depth, pairs and size.
+    pub fn into_cases(self) -> Vec<CaseSamples> {
+        let mut cases = self.cases;
+        cases.sort_by(|a, b| {
+            let key = |case: &CaseSamples| {
+                let row = case.row();
+                (case.setup, row.bench.clone(), row.axes.clone(), row.depth, row.pairs, row.bytes)
+            };
+            key(a).cmp(&key(b))
+        });
+        cases
+    }
+
+    fn thinned(&self, values: Vec<f64>) -> Vec<f64> {
+        match self.most {
+            Some(most) if values.len() > most => {
+                (0..most).map(|at| values[at * values.len() / most]).collect()
+            }
+            _ => values,
+        }
+    }
+}
+
+impl LaunchSamples {
+    /// Returns the samples of single iterations if there are any, else the samples that the median comes from.
+    pub fn distribution(&self) -> &[f64] {
+        if self.single.is_empty() { &self.batches } else { &self.single }
+    }
+}
+
+impl CaseSamples {
+    /// Returns the row of the first launch, without raw samples.
+    pub fn row(&self) -> &Measurement {
+        &self.launches[0].row
+    }
+
+    /// Returns the row over all launches.
+    pub fn estimate(&self) -> Measurement {
+        let rows: Vec<Measurement> = self.launches.iter().map(|launch| launch.row.clone()).collect();
+        estimate(&rows).unwrap_or_else(|| self.row().clone())
+    }
+
+    /// Returns all values of all launches, in the order of measurement: of single iterations, if there are any.
+    pub fn distribution(&self) -> Vec<f64> {
+        self.launches.iter().flat_map(|launch| launch.distribution().iter().copied()).collect()
+    }
+
+    /// Returns the values that the medians come from, in the order of measurement.
+    pub fn batches(&self) -> Vec<f64> {
+        self.launches.iter().flat_map(|launch| launch.batches.iter().copied()).collect()
+    }
+}
+
+/// Converts samples to the unit of the headline. Values that are not positive have no place on a chart.
+fn values(row: &Measurement, samples: &[Samples]) -> Vec<f64> {
+    let legs = row.work.map_or(1, |work| work.legs);
+    Measurement::combine(samples, legs).into_iter().filter_map(|ns| row.in_unit(ns)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_are_in_the_unit_of_the_headline_and_in_order() {
+        let run = crate::golden();
+        let mut store = SampleStore::default();
+        store.launch(&run);
+        store.launch(&run);
+        let cases = store.into_cases();
+        let case = &cases[0];
+        assert_eq!((case.setup, case.launches.len()), (0, 2));
+        let row = run.rows.iter().find(|row| row.key == case.row().key).unwrap();
+        let mut values = case.launches[0].batches.clone();
+        values.sort_by(f64::total_cmp);
+        let median = ombx_core::stats::median(&values).unwrap();
+        assert!((median - row.headline().unwrap().value).abs() < 1e-9 * median, "{values:?}");
+        assert_eq!(case.batches().len(), 2 * case.launches[0].batches.len());
+        assert!(case.row().samples.is_empty());
+    }
+
+    #[test]
+    fn a_bounded_store_keeps_evenly_spaced_values() {
+        let mut run = crate::golden();
+        run.rows.truncate(1);
+        run.rows[0].samples[0].elapsed_ns = (1..=1000).collect();
+        let batch = run.rows[0].samples[0].batch;
+        let mut store = SampleStore::at_most(10);
+        store.launch(&run);
+        let values = &store.into_cases()[0].launches[0].batches;
+        assert_eq!(values.len(), 10);
+        let steps: Vec<f64> = values.windows(2).map(|pair| (pair[1] - pair[0]) * batch as f64).collect();
+        assert!(steps.iter().all(|step| (step - steps[0]).abs() < 1e-9), "{steps:?}");
+    }
+}
