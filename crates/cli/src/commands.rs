@@ -22,6 +22,8 @@ use ombx_core::{
     error::{Error, Result},
 };
 
+#[cfg(feature = "mpi")]
+use crate::launch::transport;
 use crate::{
     arguments::{axes, mistake},
     output::{stdout, terminal},
@@ -81,6 +83,10 @@ pub(crate) enum Command {
     #[cfg(feature = "sockets")]
     #[command(hide = true)]
     Worker,
+    /// Run one rank that lets its MPI library report its transports
+    #[cfg(feature = "mpi")]
+    #[command(hide = true, name = transport::SUBCOMMAND)]
+    TransportProbe,
     /// Print a file of the repository that is generated from this binary
     #[command(hide = true)]
     Codegen(codegen::CodegenArgs),
@@ -142,6 +148,8 @@ pub(crate) fn dispatch(registry: &Registry, words: Vec<OsString>) -> Result<u8> 
         Command::PipelineProcess { .. } => Ok(ombx_sockets::pipeline::serve()),
         #[cfg(feature = "sockets")]
         Command::Worker => dispatch(registry, crate::launch::invitation::accept()?),
+        #[cfg(feature = "mpi")]
+        Command::TransportProbe => transport::exchange(),
         Command::Codegen(args) => codegen::codegen(registry, parser, args.file),
     }
 }

@@ -116,15 +116,21 @@ pub fn pages(bytes: &[u8]) {
 #[cfg(feature = "sockets")]
 pub fn hosts(bytes: &[u8]) {
     use crate::{
-        launch::{hostfile::Hostfile, invitation::Invitation, placement},
+        launch::{
+            hostfile::Hostfile,
+            hosts::{self, Notation},
+            invitation::Invitation,
+        },
         rank::rendezvous,
     };
     let text = String::from_utf8_lossy(bytes);
-    match Hostfile::parse("hosts", &text).and_then(|file| file.each(placement::host_and_slots)) {
+    let sockets = |line: &str| hosts::line_of_file(line, Notation::Sockets);
+    match Hostfile::parse("hosts", &text).and_then(|file| file.each(sockets)) {
         Ok(hosts) => {
             let plain = |c: char| c.is_ascii_alphanumeric() || "-._:[]%@".contains(c);
             let sound = |host: &str| !host.starts_with('-') && host.chars().all(plain);
-            assert!(hosts.iter().all(|(host, slots)| sound(host) && (1..=4096).contains(slots)));
+            let counted = |slots: Option<u32>| slots.is_none_or(|slots| (1..=4096).contains(&slots));
+            assert!(hosts.iter().all(|host| sound(&host.name) && counted(host.slots)));
         }
         Err(error) => check_message(&error.to_string()),
     }

@@ -27,13 +27,21 @@ pub(crate) struct Job {
 }
 
 impl Job {
+    /// Returns the value of a setting that the user chose.
+    pub(crate) fn setting(&self, name: &str) -> Option<&str> {
+        self.plans().into_iter().find_map(|plan| plan.settings.get(name)).map(String::as_str)
+    }
+
+    fn plans(&self) -> Vec<&Plan> {
+        match &self.work {
+            Work::Benchmarks(parts) => parts.iter().map(|part| &part.plan).collect(),
+            Work::Links(_, plan) => vec![plan],
+        }
+    }
+
     /// Returns the files of this job besides its result file, with their descriptions.
     pub(crate) fn other_files(&self) -> Vec<(&'static str, PathBuf)> {
         let hostfile = self.start.hostfile.iter().map(|path| ("the host file that is read", path.clone()));
-        let plans: Vec<&Plan> = match &self.work {
-            Work::Benchmarks(parts) => parts.iter().map(|part| &part.plan).collect(),
-            Work::Links(_, plan) => vec![plan],
-        };
         let ends = [("source", "the source that is read"), ("sink", "the sink that is written")];
         // A path may stand for a file of each node.
         let of_plan = |plan: &Plan| {
@@ -47,7 +55,7 @@ impl Job {
             };
             ends.into_iter().flat_map(of_end).collect::<Vec<_>>()
         };
-        let ends = plans.into_iter().flat_map(of_plan);
+        let ends = self.plans().into_iter().flat_map(of_plan);
         hostfile.chain(ends).chain(self.read_from.clone()).collect()
     }
 }

@@ -6,7 +6,9 @@ mod core_to_core;
 #[cfg(any(feature = "mpi", feature = "sockets"))]
 pub(crate) mod cores;
 pub(crate) mod detection;
+pub(crate) mod finite_run;
 pub(crate) mod hostfile;
+pub(crate) mod hosts;
 #[cfg(feature = "sockets")]
 pub(crate) mod invitation;
 mod job_state;
@@ -19,10 +21,13 @@ mod orphans;
 pub(crate) mod placement;
 pub(crate) mod preflight;
 mod rank_table;
+mod reachability;
 mod repetition;
 mod session_directory;
 mod shared_memory;
 mod supervision;
+#[cfg(feature = "mpi")]
+pub(crate) mod transport;
 #[cfg(feature = "mpi")]
 mod version;
 
@@ -33,11 +38,13 @@ use std::{
         Arc,
         atomic::{AtomicUsize, Ordering},
     },
+    time::Duration,
 };
 
 use ombx_core::{
     benchmark::{Medium, Threading},
     error::{Error, Result},
+    system::clock::Since,
 };
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
@@ -46,6 +53,7 @@ pub(crate) use self::job_state::FIRST_SIGNAL_CODE;
 pub(crate) use self::no_mpi as mpiexec;
 use self::{
     job_state::{Child, Ended},
+    preflight::RankHost,
     repetition::Repetition,
     supervision::Supervision,
 };
@@ -55,6 +63,10 @@ use crate::{
     output::{Output, progress::Progress},
 };
 
+/// Time within which each host must have started a rank, and what each rank adds to it.
+const START: Duration = Duration::from_secs(30);
+const START_PER_RANK: Duration = Duration::from_millis(10);
+
 /// Error of a build without ranks over sockets.
 #[cfg(not(feature = "sockets"))]
 pub(crate) const NO_SOCKETS: &str =
@@ -63,19 +75,29 @@ pub(crate) const NO_SOCKETS: &str =
 /// Starts the ranks of a job, one kind after the other, as many times as the job says. Returns the worst exit code.
 pub(crate) fn run(job: &Job) -> Result<u8> {
     let kinds = job.work.kinds();
-    check(job, &kinds)?;
+    let hosts = check(job, &kinds)?;
     let mut output = Output::open(job)?;
     let limit = time_limit::of_job(job.extent.time, job.start.timeout);
     let mut worst: Result<u8> = Ok(0);
-    let mut repetition = Repetition::of(job);
     // A sweep over links compares links of the same moment, and a pipeline or other hosts depend on more than this host.
     let is_here = job.start.hosts.is_empty()
         && job.start.hostfile.is_none()
         && matches!(job.work, Work::Benchmarks(_))
         && kinds.iter().any(|kind| kind.medium != Medium::Own);
     let interrupted = interruption()?;
+    let since = Since::now();
+    #[cfg(feature = "mpi")]
+    output.set_transport(transport::ask(job, job.start.timeout, || interrupted.load(Ordering::SeqCst) != 0));
+    let mut repetition = Repetition::of(job, since.elapsed());
     let progress = Progress::new(job.extent.rows, job.output.quiet);
     'launches: loop {
+        // A signal that arrives between two launches, when nobody supervises ranks.
+        let signal = interrupted.load(Ordering::SeqCst);
+        if signal != 0 {
+            progress.suspend(|| stderr_line!("ombx: interrupted; the launches that are complete count"));
+            worst = Ok(FIRST_SIGNAL_CODE.saturating_add(u8::try_from(signal).unwrap_or(0)));
+            break;
+        }
         let mut arguments = repetition.begin();
         if is_here {
             let latency = core_to_core::latency_ns();
@@ -84,8 +106,8 @@ pub(crate) fn run(job: &Job) -> Result<u8> {
         if !job.launches.is_one() {
             progress.launch(repetition.position());
         }
-        for (kind, later) in kinds.iter().zip(1..).map(|(kind, next)| (kind, &kinds[next..])) {
-            output.next_start(later.iter().any(|other| other.medium == kind.medium));
+        for (at, kind) in kinds.iter().enumerate() {
+            output.next_start(kinds[at + 1..].iter().any(|other| other.medium == kind.medium));
             let mut command = command(job, *kind, &arguments)?;
             // Hydra and Open MPI end the job after this time even if this process is gone. This process ends it earlier.
             let late = limit.saturating_add(time_limit::AFTER_JOB).as_secs().min(1 << 30);
@@ -99,8 +121,15 @@ pub(crate) fn run(job: &Job) -> Result<u8> {
             }
             let child = if kind.medium == Medium::Own { Child::Ombx } else { Child::Launcher };
             let time_left = repetition.time_left(limit);
-            let supervision =
-                Supervision { args: &job.output, limit, time_left, output: &mut output, progress: &progress };
+            let supervision = Supervision {
+                args: &job.output,
+                hosts: &hosts[at],
+                start_limit: start_limit(job),
+                limit,
+                time_left,
+                output: &mut output,
+                progress: &progress,
+            };
             match supervision.run(command, child) {
                 Ok(Ended::Complete(code)) => worst = worst.map(|worst| code.max(worst)),
                 Ok(Ended::Stopped(code)) => {
@@ -116,17 +145,16 @@ pub(crate) fn run(job: &Job) -> Result<u8> {
         if !repetition.launched(output.cases(), &progress) {
             break;
         }
-        // A signal that arrives between two launches, when nobody supervises ranks.
-        let signal = interrupted.load(Ordering::SeqCst);
-        if signal != 0 {
-            progress.suspend(|| stderr_line!("ombx: interrupted; the launches that are complete count"));
-            worst = Ok(FIRST_SIGNAL_CODE.saturating_add(u8::try_from(signal).unwrap_or(0)));
-            break;
-        }
     }
     progress.done();
     output.finish()?;
     worst
+}
+
+/// Returns the time within which each host must have started a rank. A user with slow hosts gives a long limit for the whole job.
+fn start_limit(job: &Job) -> Duration {
+    let usual = START.saturating_add(START_PER_RANK * job.extent.ranks);
+    job.start.timeout.map_or(usual, |timeout| usual.max(timeout / 4))
 }
 
 /// Returns a number that a signal of the user sets to its own.
@@ -139,8 +167,8 @@ fn interruption() -> Result<Arc<AtomicUsize>> {
     Ok(signal)
 }
 
-/// Finds everything that prevents a start before a result file is touched.
-fn check(job: &Job, kinds: &[RankKind]) -> Result<()> {
+/// Finds everything that prevents a start before a result file is touched. Returns the hosts that will have ranks, by kind of ranks.
+fn check(job: &Job, kinds: &[RankKind]) -> Result<Vec<Vec<RankHost>>> {
     let all = |medium| kinds.iter().all(|kind| kind.medium == medium);
     if matches!(job.start.launcher, Launcher::Mpiexec | Launcher::Srun) && all(Medium::Sockets) {
         return Err(Error::usage(
@@ -151,8 +179,19 @@ fn check(job: &Job, kinds: &[RankKind]) -> Result<()> {
     if job.start.ranks.is_some() && all(Medium::Own) {
         return Err(Error::usage("-n starts ranks, which a pipeline does not have: give --nodes"));
     }
-    preflight::check(&job.start, job.extent.ranks)?;
-    kinds.iter().try_for_each(|kind| command(job, *kind, &[]).map(|_| ()))
+    for kind in kinds {
+        preflight::check(&job.start, job.extent.ranks, kind.medium)?;
+        command(job, *kind, &[])?;
+    }
+    let mut hosts: Vec<Vec<RankHost>> = Vec::new();
+    for (at, kind) in kinds.iter().enumerate() {
+        let reached = kinds[..at].iter().position(|other| other.medium == kind.medium);
+        hosts.push(match reached {
+            Some(at) => hosts[at].clone(),
+            None => preflight::reach(job, kind.medium)?,
+        });
+    }
+    Ok(hosts)
 }
 
 /// Returns the command that starts the ranks of one kind.

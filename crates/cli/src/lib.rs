@@ -9,6 +9,7 @@ macro_rules! stderr_line {
 }
 
 mod arguments;
+mod build;
 mod commands;
 mod families;
 #[cfg(any(test, fuzzing))]

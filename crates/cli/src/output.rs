@@ -18,6 +18,7 @@ use std::{
 
 use ombx_core::{
     error::{Error, Result},
+    fact::Fact,
     result::{Measurement, Tally},
 };
 use ombx_results::{
@@ -67,6 +68,8 @@ pub(crate) struct Output {
     notices: Option<BTreeMap<String, String>>,
     /// Links of the run, to judge them at its end.
     links: Option<LinkJudge>,
+    /// Transports between MPI ranks, which the launching process has asked for.
+    transport: Fact,
 }
 
 /// Links of a sweep and what the user demands of them.
@@ -164,6 +167,25 @@ impl Output {
                 }),
                 Work::Benchmarks(_) => None,
             },
+            transport: Fact::Unknown(
+                "ombx asks the library only in jobs whose ranks it starts itself".into(),
+            ),
+        })
+    }
+
+    /// Sets the transports that the records of runs over MPI name.
+    #[cfg(feature = "mpi")]
+    pub(crate) fn set_transport(&mut self, transport: Fact) {
+        self.transport = transport;
+    }
+
+    /// Returns the record of a run with its transport; `None` for other records.
+    fn with_transport(&self, record: &Record) -> Option<Record> {
+        let Record::Run(run) = record else { return None };
+        (run.fabric == "mpi").then(|| {
+            let mut run = run.clone();
+            run.software.insert("transport".into(), self.transport.clone());
+            Record::Run(run)
         })
     }
 
@@ -206,6 +228,8 @@ impl Output {
     /// Takes a record of a launch. Writes it to the file. The screen shows it now if the job has a single launch. The renderer of links
     /// collects their launches itself.
     pub(crate) fn record(&mut self, record: &Record) -> Result<()> {
+        let with_transport = self.with_transport(record);
+        let record = with_transport.as_ref().unwrap_or(record);
         // A launch may fail before its run begins. The file then has nothing to end.
         let ends = matches!(record, Record::End(..));
         let stray = ends && !self.in_run;

@@ -4,4 +4,5 @@ pub mod clock;
 pub mod environment;
 pub mod host;
 pub mod host_name;
+pub mod machine;
 pub mod placement;

@@ -4,6 +4,7 @@ use std::any::Any;
 
 use crate::{
     error::{Error, Kind, Result},
+    fact::Facts,
     unit::Rank,
 };
 
@@ -60,7 +61,7 @@ pub struct Fabric {
 
 /// Ranks 0 to `size` - 1 that take part in a benchmark.
 ///
-/// Every function except `rank`, `size`, `fabric`, `place`, `name_task`, `abort` and `pair` is collective: all ranks call it, in the same
+/// Every function except `rank`, `size`, `fabric`, `software`, `place`, `name_task`, `abort` and `pair` is collective: all ranks call it, in the same
 /// order.
 pub trait Team: Any {
     /// Returns this rank.
@@ -69,6 +70,10 @@ pub trait Team: Any {
     fn size(&self) -> u32;
     /// Returns the transport between the ranks.
     fn fabric(&self) -> Fabric;
+    /// Returns what is known about the software of the fabric, for the provenance of results.
+    fn software(&self) -> Facts {
+        Facts::new()
+    }
     /// Returns the place of this rank.
     fn place(&self) -> Place {
         Place::here()

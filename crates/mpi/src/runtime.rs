@@ -3,3 +3,4 @@
 pub(crate) mod forked_child;
 pub(crate) mod initialization;
 pub(crate) mod library;
+pub(crate) mod software;

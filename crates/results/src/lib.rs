@@ -7,6 +7,9 @@
 //! | [`compare`] | compares two sets of runs case by case |
 //! | [`matrix`] | writes the times of links as an array that NumPy reads |
 //! | [`verdict`] | finds slow hosts, ranks and links in a sweep over links |
+//! | [`methods`] | the method of a run as a paragraph |
+//! | [`citation`] | how to cite ombx |
+//! | [`provenance`] | lists where, when and how rows were measured |
 //! | [`publishable`] | says which rows can be published |
 //! | [`render`] | writes rows as tables, CSV, OSU format, OpenMetrics and others |
 //! | [`samples`] | raw samples of each case, launch by launch |
@@ -41,15 +44,18 @@
 //! # }
 //! ```
 
+pub mod citation;
 pub mod compare;
 pub mod estimate;
 pub mod file;
 #[cfg(any(test, fuzzing))]
 pub mod fuzz;
 pub mod matrix;
+pub mod methods;
 pub mod number;
 pub mod percentiles;
 pub mod plot;
+pub mod provenance;
 pub mod publishable;
 pub mod render;
 pub mod run_info;

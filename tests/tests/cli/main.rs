@@ -4,6 +4,7 @@ mod cluster;
 mod comparing;
 mod doctor;
 mod files;
+mod hosts;
 mod list;
 mod mistakes;
 mod mistakes_in_options;

@@ -14,6 +14,7 @@ mod many_ranks;
 mod memory;
 mod one_sided;
 mod osu;
+mod provenance;
 mod suites;
 mod two_sided;
 

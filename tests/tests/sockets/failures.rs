@@ -1,9 +1,9 @@
 //! Tests of killed processes of a session. The others end soon, one error names the process, and rows are kept.
 
-use std::time::Duration;
+use std::{fs, os::unix::fs::PermissionsExt, time::Duration};
 
 use ombx_core::system::clock::Since;
-use ombx_tests::{Done, Running, results};
+use ombx_tests::{Done, Files, Running, results};
 use rustix::process::Signal;
 
 use crate::{Kept, in_the_middle, ombx, workers};
@@ -79,11 +79,18 @@ fn a_job_times_out() {
 
 #[test]
 fn a_rank_that_does_not_start_is_named() {
-    // The program that replaces ssh fails.
-    let done = ombx("run sockets.latency --hosts elsewhere.invalid,localhost --sizes 8")
-        .env("OMBX_SSH", "false")
-        .run();
-    let done = done.expect(6);
-    assert!(done.sentence().starts_with("rank 0 on elsewhere.invalid "), "{done}");
-    done.leaves_nothing();
+    // The program that replaces ssh fails at once, or after the host was reached.
+    let files = Files::default();
+    let late = files.write("ssh", "#!/bin/sh\ncase \"$*\" in *kernel/hostname*) exit 0;; esac\nexit 1\n");
+    fs::set_permissions(&late, fs::Permissions::from_mode(0o755)).expect("a program");
+    let ssh = late.display().to_string();
+    for (ssh, start) in
+        [("false", "cannot reach elsewhere.invalid: "), (ssh.as_str(), "rank 0 on elsewhere.invalid ")]
+    {
+        let job =
+            ombx("run sockets.latency --hosts elsewhere.invalid,localhost --sizes 8").env("OMBX_SSH", ssh);
+        let done = job.run().expect(6);
+        assert!(done.sentence().starts_with(start), "{done}");
+        done.leaves_nothing();
+    }
 }

@@ -185,8 +185,13 @@ fn local_files_pass_through_48_processes_that_rsh_starts() {
 
 #[test]
 fn a_remote_shell_that_fails_is_named() {
-    let failing = "run sockets.pipeline --nodes 2 --phases 2 --hosts 127.1,localhost --remote-shell false";
-    let done = ombx(failing).run().expect(6);
+    let failing = "run sockets.pipeline --nodes 2 --phases 2 --hosts 127.1,localhost --remote-shell";
+    let done = ombx(failing).arg("false").run().expect(6);
+    assert!(done.sentence().starts_with("cannot reach 127.1: "), "{done}");
+    let files = Files::default();
+    let late = files.write("rsh", "#!/bin/sh\ncase \"$*\" in *kernel/hostname*) exit 0;; esac\nexit 1\n");
+    fs::set_permissions(&late, fs::Permissions::from_mode(0o755)).expect("a program");
+    let done = ombx(failing).arg(late).run().expect(6);
     done.leaves_nothing();
     assert!(done.sentence().contains("node 0 on 127.1 (process "), "{done}");
     assert!(done.sentence().contains("ended with exit code 1"), "{done}");

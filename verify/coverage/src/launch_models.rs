@@ -52,7 +52,7 @@ fn of_model(name: &'static str, noise: Noise, seeds: std::ops::Range<u64>) -> La
     let most = u64::from(LOOKS[LOOKS.len() - 1]);
     for seed in seeds {
         let mut stream = noise.stream(seed);
-        let (mut medians, mut schedule) = (Vec::new(), Schedule::new(PRECISION, BUDGET));
+        let (mut medians, mut schedule) = (Vec::new(), Schedule::new(PRECISION, BUDGET, BUDGET));
         let found = loop {
             medians.push(stream.next_time());
             let found = interval(&medians);

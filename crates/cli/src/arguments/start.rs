@@ -8,7 +8,7 @@ use ombx_core::unit;
 use super::values;
 
 /// Which ranks to start, where and how.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 pub(crate) struct StartArgs {
     /// Number of ranks to start, for example: -n 4 [default: as many as the benchmarks need]
     #[arg(short = 'n', long, value_parser = values::number::<u32>(1..=1 << 20), help_heading = "Ranks")]

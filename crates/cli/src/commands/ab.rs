@@ -127,8 +127,10 @@ pub(crate) fn ab(
     let choices = selection::benchmarks(registry, &run.patterns)?;
     let plan = plan::plan(&run, chosen, &choices)?;
     let (effort, ranks) = (plan.effort, plan::ranks(&run, &choices));
+    for choice in &choices {
+        preflight::check(&run.start, ranks, choice.bench.medium)?;
+    }
     selection::check_ranks(run.start.ranks, &[Part { choices, plan }])?;
-    preflight::check(&run.start, ranks)?;
     let words = words_of_launches(parser, matches, &run);
     let [label_a, label_b] = gate.labels(["A", "B"]);
     let commands = [SideCommand::of(a.as_deref(), env_a)?, SideCommand::of(b.as_deref(), env_b)?];

@@ -6,7 +6,7 @@ mod report;
 
 use clap::{Args, ValueEnum};
 use ombx_core::{
-    benchmark::Threading,
+    benchmark::{Medium, Threading},
     error::{Error, Result},
     result::Mark,
     system::{clock::Clock, host::Host},
@@ -70,7 +70,7 @@ pub(crate) fn doctor(args: &DoctorArgs) -> Result<u8> {
             if args.start.rendezvous.is_some() {
                 return Err(Error::usage("ombx doctor has no option --rendezvous: it measures nothing"));
             }
-            preflight::check(&args.start, ranks(args))?;
+            preflight::check(&args.start, ranks(args), Medium::Mpi)?;
             outside(args)
         }
     };
@@ -159,6 +159,7 @@ fn ranks(args: &DoctorArgs) -> u32 {
 
 /// Starts ranks as `ombx run` does and returns the launcher and where each rank is.
 fn start(args: &DoctorArgs, ranks: u32) -> Result<(String, Vec<probe::Rank>)> {
+    preflight::reach_all(&args.start, mpiexec::remote_shell(&args.start), Medium::Mpi)?;
     let words = vec![argv::executable()?.into(), "doctor".into(), "--probe".into()];
     let command = mpiexec::command(&args.start, ranks, Threading::Single, words)?;
     let name = command.get_program().to_string_lossy().into_owned();

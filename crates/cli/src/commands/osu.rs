@@ -58,7 +58,7 @@ pub(crate) fn prepare(args: OsuArgs, program: &Program) -> Result<(Job, Vec<Stri
     let ranks = args.start.ranks.unwrap_or(wanted);
     if args.role.relay.is_none() && detection::launcher().is_none() {
         // Mistakes are reported before notes.
-        preflight::check(&args.start, ranks)?;
+        preflight::check(&args.start, ranks, program.choice.bench.medium)?;
     }
     if let (Some(root), Some(ranks)) = (args.root_rank, args.start.ranks)
         && root.first().0 >= ranks

@@ -1,5 +1,6 @@
 //! `ombx show`: prints result files.
 
+mod provenance;
 mod samples;
 
 use std::{
@@ -59,6 +60,9 @@ pub(crate) struct ShowArgs {
     /// Write the times of `ombx links` to this file instead, as an array that NumPy reads: size, from, to, in microseconds
     #[arg(long, value_name = "FILE", conflicts_with_all = ["format", "plot", "samples"])]
     matrix: Option<PathBuf>,
+    /// Print where, when and how the rows were measured, a paragraph about the method for a publication, and a citation
+    #[arg(long, conflicts_with_all = ["format", "plot", "samples", "matrix", "verbose"])]
+    provenance: bool,
     /// Use of colours
     #[arg(long, value_enum, default_value_t = Color::Auto)]
     color: Color,
@@ -79,6 +83,9 @@ pub(crate) fn show(args: &ShowArgs) -> Result<u8> {
             "--matrix",
             args.files.iter().map(|file| ("a result file that is read", file.as_path())),
         )?;
+    }
+    if args.provenance {
+        return provenance::show(runs(args)?);
     }
     let (mut links, mut cases) = (Vec::new(), Cases::with_percentiles(shown.percentiles.clone()));
     let mut out = io::BufWriter::new(io::stdout().lock());
@@ -109,6 +116,13 @@ pub(crate) fn show(args: &ShowArgs) -> Result<u8> {
     };
     is_closed(shown.and_then(|()| out.flush()))?;
     Ok(0)
+}
+
+/// Returns the runs of all files.
+fn runs(args: &ShowArgs) -> Result<Vec<RunWithRows>> {
+    let mut known = KnownRuns::default();
+    let files: Vec<_> = args.files.iter().map(|path| known.read(path)).collect::<Result<_>>()?;
+    Ok(files.into_iter().flat_map(|file| file.runs).collect())
 }
 
 /// Writes the rows over all launches.

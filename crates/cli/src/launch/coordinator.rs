@@ -36,7 +36,7 @@ use crate::{
 };
 
 /// Time in which all ranks must connect.
-const CONNECT: Duration = Duration::from_secs(60);
+const CONNECT: Duration = Duration::from_secs(30);
 /// Time limit for learning the exit status of a rank whose connection was lost.
 const EXIT_STATUS: Duration = Duration::from_secs(2);
 

@@ -40,11 +40,6 @@ impl Hostfile {
         if file.0.is_empty() { wrong(&"names no host") } else { Ok(file) }
     }
 
-    /// Returns the number of lines that name hosts.
-    pub(crate) fn len(&self) -> usize {
-        self.0.len()
-    }
-
     /// Parses each line. Errors name the file and the line.
     pub(crate) fn each<T>(&self, parse: impl Fn(&str) -> Result<T>) -> Result<Vec<T>> {
         self.0.iter().map(|line| parse(&line.text).map_err(|e| e.within(&line.place))).collect()

@@ -1,12 +1,20 @@
 //! State of a supervised job: what its processes have reported, why it is ending, and how it ended.
 
-use std::{collections::VecDeque, os::unix::process::ExitStatusExt, process::ExitStatus, time::Duration};
+use std::{
+    collections::{BTreeSet, VecDeque},
+    os::unix::process::ExitStatusExt,
+    process::ExitStatus,
+    time::Duration,
+};
 
-use ombx_core::error::{Error, Result};
+use ombx_core::{
+    error::{Error, Result},
+    system::environment::hostname,
+};
 use ombx_results::file::{self, Record, RunOutcome};
 use rustix::process::{Pid, Signal, kill_process_group};
 
-use super::{rank_table::RankTable, shared_memory::OfRanks};
+use super::{preflight::RankHost, rank_table::RankTable, shared_memory::OfRanks};
 use crate::{
     arguments::output::OutputArgs,
     output::{Output, progress::Progress, relay::Message},
@@ -82,6 +90,8 @@ pub(super) struct History {
     /// Case that runs, or that ran when the job was told to end. A stopped rank may continue then and report another case.
     current_case: Option<String>,
     pub(super) ranks: RankTable,
+    /// Hosts that have started a rank.
+    started: BTreeSet<String>,
     /// Files of ranks when the job was told to end.
     pub(super) shared_memory: OfRanks,
 }
@@ -92,6 +102,27 @@ impl JobState<'_> {
         self.history.end_reason = Some(reason);
         self.history.shared_memory = OfRanks::now();
         let _ = kill_process_group(self.group, Signal::TERM);
+    }
+
+    /// Ends a job of which some hosts have not started a rank within a limit.
+    pub(super) fn end_without_ranks(&mut self, hosts: &[RankHost], limit: Duration) {
+        let missing = hosts.iter().filter(|host| !self.history.started.contains(&host.name));
+        let (here, elsewhere): (Vec<&RankHost>, Vec<&RankHost>) =
+            missing.partition(|host| host.name == hostname());
+        // Open MPI starts no rank anywhere before it has reached all hosts.
+        let missing = if elsewhere.is_empty() { here } else { elsewhere };
+        let missing: Vec<&str> = missing.iter().map(|host| host.typed.as_str()).collect();
+        if missing.is_empty() || !self.history.ranks.0.is_empty() {
+            return;
+        }
+        let words = self.history.launcher_output.back().map(|line| format!(": {line}")).unwrap_or_default();
+        let what = format!(
+            "no rank on {} after {} s{words}; a longer --timeout waits longer",
+            missing.join(", "),
+            limit.as_secs()
+        );
+        self.history.failure = Some(what);
+        self.end(EndReason::LostRank);
     }
 
     /// Kills the launcher and all processes of its group.
@@ -114,6 +145,7 @@ impl JobState<'_> {
                 Some(Message::Status(line)) => self.progress.status(&line),
                 Some(Message::Failure(why)) => self.history.failure = Some(why),
                 Some(Message::Ranks(ranks)) => self.history.ranks = RankTable(ranks),
+                Some(Message::Started(host)) => _ = self.history.started.insert(host),
                 None => {}
             },
             Err(_) => self.read_stderr(&text),
@@ -142,6 +174,10 @@ impl JobState<'_> {
     /// Takes a line of standard error. Messages of ombx are printed at once, those of the launcher only if the job fails.
     pub(super) fn read_stderr(&mut self, line: &str) {
         let line = line.trim_end();
+        if let Some(Message::Started(host)) = Message::parse(line) {
+            self.history.started.insert(host);
+            return;
+        }
         let message = line.find(OMBX).filter(|at| *at < LONGEST_PREFIX);
         self.history.messages += u32::from(message.is_some());
         if message.is_some() || self.args.verbose {

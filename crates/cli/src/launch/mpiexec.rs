@@ -19,6 +19,8 @@ use ombx_mpi::Family;
 use super::{
     cores::cores,
     detection,
+    hosts::Notation,
+    reachability,
     version::{self, Version},
 };
 use crate::{
@@ -76,8 +78,7 @@ pub(crate) fn command(
     program: Vec<OsString>,
 ) -> Result<Command> {
     let family = ombx_mpi::family();
-    let srun_here = || args.launcher == Launcher::Auto && in_slurm_allocation();
-    let mut command = if args.launcher == Launcher::Srun || srun_here() {
+    let mut command = if uses_srun(args) {
         srun(args, family, ranks)?
     } else if family == Family::OpenMpi {
         open_mpi(args, ranks, threading)?
@@ -90,6 +91,86 @@ pub(crate) fn command(
     }
     command.args(&args.launcher_arg).args(program).stdin(Stdio::null());
     Ok(command)
+}
+
+/// Returns how the launcher of a job wants hosts to be written.
+pub(crate) fn notation(args: &StartArgs) -> Notation {
+    match ombx_mpi::family() {
+        _ if uses_srun(args) => Notation::Slurm,
+        Family::OpenMpi => Notation::OpenMpi,
+        Family::Mpich | Family::Other => Notation::Hydra,
+    }
+}
+
+/// Returns the program with which the launcher starts processes on other hosts, with its arguments before the host; `None` if the
+/// launcher has another way, or if that cannot be known.
+pub(crate) fn remote_shell(args: &StartArgs) -> Option<Vec<OsString>> {
+    let own_way = ["plm", "agent", "launcher", "bootstrap", "rmk"];
+    let chosen = args.launcher_arg.iter().any(|arg| own_way.iter().any(|word| arg.contains(word)));
+    if uses_srun(args) || chosen {
+        return None;
+    }
+    if args.ssh.is_some() {
+        return Some(reachability::ssh(args));
+    }
+    let variable =
+        |names: &[&str]| names.iter().find_map(|name| env::var(name).ok()).filter(|v| !v.is_empty());
+    let (way, program) = match ombx_mpi::family() {
+        Family::OpenMpi if parameter_files().any(|file| names_launcher(&file)) => return None,
+        Family::OpenMpi => (
+            variable(&["OMPI_MCA_plm", "PRTE_MCA_plm"]),
+            variable(&[
+                "OMPI_MCA_plm_rsh_agent",
+                "OMPI_MCA_orte_rsh_agent",
+                "PRTE_MCA_plm_ssh_agent",
+                "PRTE_MCA_prte_ssh_agent",
+            ]),
+        ),
+        Family::Mpich | Family::Other => (
+            variable(&["HYDRA_LAUNCHER", "HYDRA_BOOTSTRAP", "I_MPI_HYDRA_BOOTSTRAP"]),
+            variable(&["HYDRA_LAUNCHER_EXEC", "HYDRA_BOOTSTRAP_EXEC", "I_MPI_HYDRA_BOOTSTRAP_EXEC"]),
+        ),
+    };
+    if way.as_deref().is_some_and(|way| !["ssh", "rsh"].contains(&way)) {
+        return None;
+    }
+    // Open MPI takes the first program of a list that is installed: `ssh : rsh`.
+    let list = program.or(way.filter(|way| way == "rsh")).unwrap_or_else(|| "ssh : rsh".into());
+    let words = |shell: &str| shell.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+    let installed = |words: &Vec<String>| words.first().is_some_and(|program| search_path::has(program));
+    let words = list.split(':').map(words).find(installed)?;
+    // Programs of the user may know no option of ssh.
+    let is_ssh = words[0].rsplit('/').next() == Some("ssh");
+    let options: &[&str] = if is_ssh { &reachability::SSH_OPTIONS } else { &[] };
+    Some(words.iter().map(OsString::from).chain(options.iter().map(OsString::from)).collect())
+}
+
+/// Returns the files in which administrators and users set parameters of Open MPI.
+fn parameter_files() -> impl Iterator<Item = PathBuf> {
+    let home = env::var_os("HOME").map(PathBuf::from);
+    let beside = compiler_directory().and_then(|bin| bin.parent().map(|prefix| prefix.join("etc")));
+    let in_home =
+        home.into_iter().flat_map(|home| [".openmpi", ".prte"].map(|directory| home.join(directory)));
+    let in_system = beside.into_iter().chain([
+        PathBuf::from("/etc/openmpi"),
+        PathBuf::from("/etc/prte"),
+        PathBuf::from("/etc"),
+    ]);
+    let names = ["mca-params.conf", "openmpi-mca-params.conf", "prte-mca-params.conf"];
+    in_home.chain(in_system).flat_map(move |directory| names.map(|name| directory.join(name)))
+}
+
+/// Returns whether a file of parameters says how processes are started on other hosts.
+fn names_launcher(file: &Path) -> bool {
+    let text = std::fs::read_to_string(file).unwrap_or_default();
+    let names =
+        |line: &str| line.starts_with("plm") || line.contains("rsh_agent") || line.contains("ssh_agent");
+    text.lines().map(str::trim).any(names)
+}
+
+/// Returns whether srun starts the ranks of a job.
+fn uses_srun(args: &StartArgs) -> bool {
+    args.launcher == Launcher::Srun || args.launcher == Launcher::Auto && in_slurm_allocation()
 }
 
 /// Returns whether srun can start ranks here.

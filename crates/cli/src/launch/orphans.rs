@@ -34,7 +34,6 @@ pub(super) fn end() {
 }
 
 /// Kills a process and its descendants.
-#[cfg(feature = "mpi")]
 pub(super) fn end_family(root: Pid) {
     let (mut family, mut at) = (vec![root], 0);
     while let Some(pid) = family.get(at).copied() {

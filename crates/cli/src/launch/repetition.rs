@@ -41,7 +41,8 @@ pub(super) struct Repetition {
 }
 
 impl Repetition {
-    pub(super) fn of(job: &Job) -> Repetition {
+    /// Returns the launches of a job, which has spent some of its time already.
+    pub(super) fn of(job: &Job, spent: Duration) -> Repetition {
         let schedule = match job.launches.count {
             LaunchCount::Until { precision, budget, enough } => {
                 Some(Schedule::new(precision, budget, enough))
@@ -58,7 +59,7 @@ impl Repetition {
             paused: Duration::ZERO,
             most,
             are_sweeps: matches!(job.work, Work::Links(..)),
-            timeout: job.start.timeout,
+            timeout: job.start.timeout.map(|timeout| timeout.saturating_sub(spent)),
             row_time: most.map_or(FIRST_ROW_TIME, |most| most.min(FIRST_ROW_TIME)),
             batches: KnownBatches::default(),
         }

@@ -21,7 +21,9 @@ use signal_hook::{
 
 use super::{
     job_state::{Child, EndReason, Ended, History, JobState},
-    orphans, session_directory,
+    orphans,
+    preflight::RankHost,
+    session_directory,
 };
 use crate::{
     arguments::output::OutputArgs,
@@ -57,6 +59,9 @@ enum Event {
 /// What the supervision of one launcher needs.
 pub(super) struct Supervision<'a> {
     pub(super) args: &'a OutputArgs,
+    /// Hosts that must start a rank within `start_limit`.
+    pub(super) hosts: &'a [RankHost],
+    pub(super) start_limit: Duration,
     /// Time limit of the job, for its message.
     pub(super) limit: Duration,
     /// What earlier launches left of it.
@@ -92,12 +97,13 @@ impl Supervision<'_> {
         });
         thread::spawn(move || drop(sender.send(Event::Exit(child.wait()))));
 
-        let Supervision { args, limit, time_left, output, progress } = self;
+        let Supervision { args, hosts, start_limit, limit, time_left, output, progress } = self;
         let mut job = JobState { args, output, progress, group, history: History::default() };
         let since = Since::now();
         let (mut status, mut open_pipes): (Option<ExitStatus>, u32) = (None, 2);
         // The next action is due at this time.
         let (mut due, mut polls_without_rank) = (time_left, 0);
+        let mut start_due = (!hosts.is_empty()).then_some(start_limit);
         while open_pipes > 0 || status.is_none() {
             let was_ending = job.history.end_reason.is_some();
             let left = due.saturating_sub(since.elapsed());
@@ -114,9 +120,18 @@ impl Supervision<'_> {
                 } else {
                     job.end(if job.history.complete { EndReason::Complete } else { EndReason::TimeLimit });
                 }
+            } else if start_due.is_some_and(|limit| since.elapsed() >= limit) {
+                start_due = None;
+                if !was_ending {
+                    job.end_without_ranks(hosts, start_limit);
+                }
             } else {
-                match events.recv_timeout(left.min(POLL)) {
-                    Err(RecvTimeoutError::Timeout) if left > POLL => {
+                let wait = left.min(POLL);
+                let until_start = start_due.map(|limit| limit.saturating_sub(since.elapsed()));
+                match events.recv_timeout(until_start.map_or(wait, |until| until.min(wait))) {
+                    Err(RecvTimeoutError::Timeout)
+                        if left > POLL && until_start.is_none_or(|until| until > POLL) =>
+                    {
                         let missing =
                             !job.history.complete && !was_ending && job.history.ranks.ended_here().is_some();
                         polls_without_rank = if missing { polls_without_rank + 1 } else { 0 };

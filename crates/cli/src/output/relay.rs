@@ -19,6 +19,8 @@ pub(crate) enum Message {
     Status(String),
     /// The reason why the job failed.
     Failure(String),
+    /// Host that has started a rank, from that rank, on standard error.
+    Started(String),
 }
 
 impl Message {
@@ -28,6 +30,7 @@ impl Message {
             Message::Ranks(ranks) => json!({"kind": "ranks", "ranks": ranks}),
             Message::Status(line) => json!({"kind": "status", "line": line}),
             Message::Failure(why) => json!({"kind": "failure", "why": why}),
+            Message::Started(host) => json!({"kind": "started", "host": host}),
         };
         to.write_all(format!("{line}\n").as_bytes())
     }
@@ -41,6 +44,7 @@ impl Message {
             "ranks" => serde_json::from_value(value["ranks"].clone()).ok().map(Message::Ranks),
             "status" => text("line").map(Message::Status),
             "failure" => text("why").map(Message::Failure),
+            "started" => text("host").map(Message::Started),
             _ => None,
         }
     }
@@ -72,6 +76,7 @@ mod tests {
             Message::Ranks(vec![(4710, "n01".into())]),
             Message::Status("node 2: run 3".into()),
             Message::Failure("rank 1 on n01 ended".into()),
+            Message::Started("n01".into()),
         ] {
             let mut line = Vec::new();
             message.write(&mut line).unwrap();

@@ -1,17 +1,24 @@
 //! A rank over MPI.
 
+use std::io;
+
 use ombx_core::{
     error::{Error, Result},
+    system::environment::hostname,
     team::Team,
 };
 use ombx_mpi::Mpi;
 
 use super::{failure, handshake, state::RankState};
-use crate::{job::Work, launch::detection};
+use crate::{job::Work, launch::detection, output::relay::Message};
 
 /// Initializes MPI and measures. MPI is finalized when the returned value is dropped.
 pub(super) fn measure(state: &mut RankState<'_>, work: &Work) -> Result<Mpi> {
     Mpi::abort_on_panic();
+    if state.pipe.is_some() && detection::is_first_on_host() {
+        // Standard error may be closed; the launching process then does without.
+        let _ = Message::Started(hostname()).write(&mut io::stderr());
+    }
     let mpi = Mpi::start(work.threading()).unwrap_or_else(|error| abort_without_mpi(&error));
     detection::refuse_singletons(mpi.team().size())?;
     let team = mpi.team();

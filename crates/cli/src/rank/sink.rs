@@ -11,9 +11,12 @@ use ombx_core::{
 use ombx_results::file::{self, Record, RunOutcome};
 
 use super::watchdog;
-use crate::output::{
-    Output,
-    relay::{self, Message},
+use crate::{
+    build,
+    output::{
+        Output,
+        relay::{self, Message},
+    },
 };
 
 pub(super) enum RankSink {
@@ -37,7 +40,11 @@ impl RankSink {
 
 impl Sink for RankSink {
     fn run(&mut self, run: &Run) -> Result<()> {
-        self.record(|| Record::Run(Box::new(run.clone())))
+        self.record(|| {
+            let mut run = run.clone();
+            run.software.extend(build::facts());
+            Record::Run(Box::new(run))
+        })
     }
 
     fn starting(&mut self, bench: &str, case: &Case) {

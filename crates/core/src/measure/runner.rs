@@ -1,17 +1,18 @@
 //! Runs the selected benchmarks one after the other, each on the ranks that it needs.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::{
     benchmark::{Benchmark, Case, Choice, Layout, Threading},
     error::{Error, Kind, Result},
+    fact::{self, HostFacts},
     measure::{
         plan::{Effort, Launch, Plan},
         session::{Session, selected},
         sink::Sink,
     },
     result::{Level, Mark, Measurement, Outcome, Run, Tally},
-    system::{clock::Clock, environment, placement::Placement},
+    system::{clock::Clock, environment, machine, placement::Placement},
     team::{Place, Team, join_texts, split_texts},
     trust,
     unit::Rank,
@@ -140,6 +141,7 @@ pub fn open<'a>(
     let places = gather_places(team)?;
     let profile = if cfg!(debug_assertions) { "debug" } else { "release" };
     let standing = broadcast_marks(team, trust::standing(&places, clock.facts(), cfg!(debug_assertions)))?;
+    let hosts = gather_hosts(team, &places)?;
     let mut sink = CountingSink { tally: Tally::default(), sink };
     if team.rank() == Rank(0) {
         let fabric = team.fabric();
@@ -157,6 +159,8 @@ pub fn open<'a>(
             clock: clock.facts().into(),
             plan,
             env: environment::kept_variables(),
+            software: team.software(),
+            hosts,
         })?;
     }
     Ok(OpenRun { sink, places, standing })
@@ -212,6 +216,28 @@ fn gather_places(team: &dyn Team) -> Result<Vec<Place>> {
     };
     team.agree(places.ok_or_else(|| {
         Error::fabric("cannot read the place of a rank; start the same build of ombx on every rank")
+    }))
+}
+
+/// Gathers the facts about every host from its first rank. Returns nothing on ranks other than 0.
+fn gather_hosts(team: &dyn Team, places: &[Place]) -> Result<Vec<HostFacts>> {
+    let mut seen = BTreeSet::new();
+    let mut is_first: Vec<u8> = places.iter().map(|place| seen.insert(&place.host).into()).collect();
+    is_first.resize(team.size() as usize, 0);
+    team.broadcast(&mut is_first)?;
+    let mine = match is_first.get(team.rank().0 as usize) {
+        Some(1) => join_texts(fact::to_texts(machine::facts())),
+        _ => Vec::new(),
+    };
+    let gathered = team.gather(&mine)?.unwrap_or_default();
+    let described = places.iter().zip(gathered).filter(|(_, bytes)| !bytes.is_empty());
+    let facts = |(place, bytes): (&Place, Vec<u8>)| {
+        Some((place.host.clone(), fact::from_texts(&split_texts(&bytes)?)?))
+    };
+    let hosts: Option<Vec<_>> = described.map(facts).collect();
+    let hosts = hosts.map(HostFacts::grouped);
+    team.agree(hosts.ok_or_else(|| {
+        Error::fabric("cannot read the facts about a host; start the same build of ombx on every rank")
     }))
 }
 

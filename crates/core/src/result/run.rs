@@ -2,7 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use crate::{system::clock::Facts, team::Place};
+use crate::{
+    fact::{Facts, HostFacts},
+    system::clock,
+    team::Place,
+};
 
 /// Provenance of rows: where, when and how they were measured.
 #[derive(Debug, Clone, PartialEq)]
@@ -29,6 +33,10 @@ pub struct Run {
     pub plan: BTreeMap<String, String>,
     /// Environment variables that influence MPI or the network.
     pub env: BTreeMap<String, String>,
+    /// Facts about the software, such as `commit` and `transport`. Empty in earlier files.
+    pub software: Facts,
+    /// Facts about the hosts. Empty in earlier files.
+    pub hosts: Vec<HostFacts>,
 }
 
 /// Properties of a clock, as results keep them.
@@ -42,9 +50,9 @@ pub struct ClockFacts {
     pub overhead_ns: u64,
 }
 
-impl From<Facts> for ClockFacts {
-    fn from(facts: Facts) -> ClockFacts {
-        let Facts { source, resolution_ns, overhead_ns } = facts;
+impl From<clock::Facts> for ClockFacts {
+    fn from(facts: clock::Facts) -> ClockFacts {
+        let clock::Facts { source, resolution_ns, overhead_ns } = facts;
         ClockFacts { source: source.into(), resolution_ns, overhead_ns }
     }
 }

@@ -1,5 +1,8 @@
-//! Validation of host names.
+//! Host names: their validation, and which of them mean this host.
 
+use std::net::IpAddr;
+
+use super::environment;
 use crate::error::{Error, Result};
 
 /// Checks that a name is a host name or address, so that it cannot act as an option or a shell command.
@@ -19,6 +22,20 @@ pub fn check_host(name: &str) -> Result<&str> {
     match good && name.len() <= 255 {
         true => Ok(name),
         false => Err(Error::usage(format!("{name:?} is not the name or address of a host"))),
+    }
+}
+
+/// Returns whether `name` means this host: `localhost`, a loopback address, or the host's own name.
+pub fn is_here(name: &str) -> bool {
+    let own = environment::hostname();
+    let short = |name: &str| name.split('.').next().unwrap_or_default().to_ascii_lowercase();
+    match name.parse::<IpAddr>() {
+        Ok(address) => address.is_loopback(),
+        Err(_) => {
+            name.eq_ignore_ascii_case("localhost")
+                || name.eq_ignore_ascii_case(&own)
+                || (!name.contains('.') && short(name) == short(&own))
+        }
     }
 }
 
@@ -54,5 +71,12 @@ mod tests {
             assert!(check_host(name).is_err(), "{name:?}");
         }
         assert!(check_host(&"a".repeat(256)).is_err());
+    }
+
+    #[test]
+    fn this_host_is_known_by_its_names() {
+        let own = environment::hostname();
+        assert!(["localhost", "127.0.0.1", "::1", &own].into_iter().all(is_here));
+        assert!(!is_here("no-such-host") && !is_here("192.0.2.1") && !is_here("127.example"));
     }
 }

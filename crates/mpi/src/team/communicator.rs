@@ -151,6 +151,32 @@ impl Comm {
         })
     }
 
+    /// Sends this many bytes to the rank `distance` further on, and receives as many from the other side. Collective.
+    pub fn exchange(&self, distance: u32, bytes: usize) -> Result<()> {
+        let (outgoing, mut incoming) = (vec![0u8; bytes], vec![0u8; bytes]);
+        let (size, count) = (self.size.max(1), length(bytes)?);
+        let distance = distance % size;
+        let to = ((self.rank.0 + distance) % size) as c_int;
+        let from = ((self.rank.0 + size - distance) % size) as c_int;
+        // SAFETY: both buffers have `count` bytes and outlive the call.
+        check("MPI_Sendrecv", unsafe {
+            ffi::MPI_Sendrecv(
+                start(&outgoing),
+                count,
+                BYTE,
+                to,
+                PAIR_TAG,
+                incoming.as_mut_ptr().cast::<c_void>(),
+                count,
+                BYTE,
+                from,
+                PAIR_TAG,
+                self.raw,
+                ffi::RSMPI_STATUS_IGNORE,
+            )
+        })
+    }
+
     /// Returns the bytes of every rank in rank order. All ranks pass the same number of bytes.
     pub(crate) fn all_gather(&self, mine: &[u8]) -> Result<Vec<u8>> {
         let mut all = vec![0u8; mine.len() * self.size as usize];

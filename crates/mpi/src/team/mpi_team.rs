@@ -4,11 +4,16 @@ use std::time::Duration;
 
 use ombx_core::{
     error::Result,
+    fact::Facts,
     team::{Fabric, Team},
     unit::Rank,
 };
 
-use crate::{Comm, runtime::library, sys::error};
+use crate::{
+    Comm,
+    runtime::{library, software},
+    sys::error,
+};
 
 /// Pause between two tests of the sleeping barrier.
 const POLL_INTERVAL: Duration = Duration::from_millis(2);
@@ -41,6 +46,10 @@ impl Team for MpiTeam {
 
     fn fabric(&self) -> Fabric {
         Fabric { name: "mpi", library: library::library_version() }
+    }
+
+    fn software(&self) -> Facts {
+        software::facts()
     }
 
     fn barrier(&self) -> Result<()> {

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use ombx_core::{
     benchmark::Figure,
+    fact::{Fact, Facts, HostFacts},
     result::{Mark, Outcome},
     team::Place,
 };
@@ -22,6 +23,11 @@ fn text_of_files_is_escaped() {
     (bad.fabric, bad.library, bad.argv) = (evil(), format!("{EVIL}\n{EVIL}"), vec![evil()]);
     (bad.clock.source, bad.plan, bad.env) =
         (evil(), BTreeMap::from([(evil(), evil())]), BTreeMap::from([(evil(), evil())]));
+    bad.software = Facts::from([(evil(), Fact::Known(evil())), ("commit".into(), Fact::Unknown(evil()))]);
+    bad.hosts = vec![
+        HostFacts { hosts: vec![evil()], facts: bad.software.clone() },
+        HostFacts { hosts: vec![evil()], facts: Facts::from([("cpu".into(), Fact::Known(evil()))]) },
+    ];
     bad.places[0] = Place { host: evil(), cpus: evil(), online: 1, governor: Some(evil()) };
     let notice = Mark::caution(EVIL, EVIL, EVIL);
     let mut rows = sweep(EVIL, &[(EVIL, EVIL)]);

@@ -10,6 +10,7 @@ use ombx_core::{
         Figure, Metric, Work,
         payload::{Check, Mismatch},
     },
+    fact::{Fact, Facts, HostFacts},
     result::{ClockFacts, Mark, Measurement, Outcome, OverLaunches, Run, Samples, Tally},
     stats::Summary,
     team::Place,
@@ -26,6 +27,16 @@ use self::links::links;
 /// Value of all samples. It must not appear on the page.
 const SAMPLE: u64 = 987_654_321;
 
+/// Facts about a host whose memory differs from that of the others.
+fn facts_of(host: &str) -> HostFacts {
+    let facts = [
+        ("cpu", Fact::Known("Xeon 1".into())),
+        ("memory", Fact::Known(format!("memory of {host}"))),
+        ("governor", Fact::Unknown("no cpufreq".into())),
+    ];
+    HostFacts { hosts: vec![host.into()], facts: facts.map(|(name, fact)| (name.to_owned(), fact)).into() }
+}
+
 fn run(hosts: &[&str]) -> Run {
     let place = |host: &&str| Place { host: (*host).into(), cpus: "0".into(), online: 2, governor: None };
     Run {
@@ -40,6 +51,8 @@ fn run(hosts: &[&str]) -> Run {
         clock: ClockFacts { source: "tsc".into(), resolution_ns: 1, overhead_ns: 9 },
         plan: BTreeMap::from([("precision".into(), "1%".into())]),
         env: BTreeMap::from([("UCX_TLS".into(), "rc".into())]),
+        software: Facts::from([("commit".into(), Fact::Known("abc123".into()))]),
+        hosts: hosts.iter().map(|host| facts_of(host)).collect(),
     }
 }
 
@@ -235,7 +248,7 @@ fn launches_are_dots_of_one_curve_and_files_are_two_curves() {
     assert_eq!(html.matches("type=\"checkbox\"").count(), 2, "one key for each file");
     assert_eq!(html.matches("<title>base, ").count(), 4, "one mark for each size");
     assert_eq!(html.matches("path class=\"launches\"").count(), 8, "and the dots of its launches");
-    assert_eq!(html.matches("95 % interval ").count(), 8, "{html}");
+    assert_eq!(html.matches("95 % interval ").count(), 8 + 2, "8 marks and 2 paragraphs: {html}");
     assert!(html.contains("<b>12</b> launches<") && html.contains("the first of 12 launches"), "{html}");
     assert!(html.contains("max launch") && !html.contains("1 launch:"), "{html}");
     let dots = attributes(&html, "d").into_iter().find(|path| path.contains("h0M")).unwrap();

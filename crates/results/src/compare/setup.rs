@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::{comparison::Note, side::SideResults};
 use crate::run_info::{hosts, library};
-use ombx_core::{result::Run, system::placement::Placement};
+use ombx_core::{fact::Fact, result::Run, system::placement::Placement};
 
 /// Options that may differ between the sides without a note.
 const EXPECTED_OPTIONS: [&str; 8] =
@@ -34,6 +34,7 @@ pub(super) fn notes(base: &SideResults, new: &SideResults) -> Vec<Note> {
     differ("plan", "options", &|run| {
         pairs(run.plan.iter().filter(|(name, _)| !EXPECTED_OPTIONS.contains(&name.as_str())))
     });
+    notes.extend(of_facts(base, new));
     if [base, new].iter().flat_map(|side| &side.runs).all(|run| run.profile == "debug") {
         notes.push(Note {
             code: "debug_build",
@@ -66,6 +67,27 @@ fn overlap(base: &SideResults, new: &SideResults) -> bool {
     spans.is_none_or(|((a_first, a_last), (b_first, b_last))| a_last >= b_first && b_last >= a_first)
 }
 
+/// Names the facts about software and machines that both sides know and that differ.
+fn of_facts(base: &SideResults, new: &SideResults) -> Vec<Note> {
+    let names: BTreeSet<&str> =
+        [base, new].iter().flat_map(|side| facts_of(side).map(|(name, _)| name)).collect();
+    let note = |name: &str| {
+        let [a, b] = [base, new].map(|side| {
+            let values = facts_of(side).filter(|(other, _)| *other == name);
+            values.filter_map(|(_, fact)| Some(fact.known()?.to_owned())).collect::<BTreeSet<String>>()
+        });
+        let text = || format!("{}: base {}, new {}", name.replace('_', " "), list(&a), list(&b));
+        (a != b && !a.is_empty() && !b.is_empty()).then(|| Note { code: "facts", text: text() })
+    };
+    names.into_iter().filter_map(note).collect()
+}
+
+fn facts_of(side: &SideResults) -> impl Iterator<Item = (&str, &Fact)> {
+    let sets =
+        side.runs.iter().flat_map(|run| run.hosts.iter().map(|group| &group.facts).chain([&run.software]));
+    sets.flatten().map(|(name, fact)| (name.as_str(), fact))
+}
+
 fn pairs<'a>(options: impl Iterator<Item = (&'a String, &'a String)>) -> String {
     let all: Vec<String> = options.map(|(name, value)| format!("{name}={value}")).collect();
     if all.is_empty() { "none".into() } else { all.join(" ") }
@@ -76,4 +98,29 @@ fn list(values: &BTreeSet<String>) -> String {
         values.iter().take(MAX_LISTED).map(|v| if v.is_empty() { "unknown" } else { v }).collect();
     let more = values.len().saturating_sub(MAX_LISTED);
     if more > 0 { format!("{} and {more} others", some.join(", ")) } else { some.join(", ") }
+}
+
+#[cfg(test)]
+mod tests {
+    use ombx_core::fact::HostFacts;
+
+    use super::*;
+    use crate::{file::RunWithRows, golden};
+
+    #[test]
+    fn facts_that_differ_are_noted_if_both_sides_know_them() {
+        let side = |kernel: Option<&str>| {
+            let facts = [("kernel".to_owned(), Fact::of(kernel, "unreadable"))].into();
+            let mut launch: RunWithRows = golden();
+            launch.run.hosts = vec![HostFacts { hosts: vec!["n01".into()], facts }];
+            let mut side = SideResults::named("x");
+            side.run(&launch);
+            side
+        };
+        let texts = |one, other| {
+            of_facts(&side(one), &side(other)).into_iter().map(|note| note.text).collect::<Vec<_>>()
+        };
+        assert_eq!(texts(Some("6.1"), Some("6.2")), ["kernel: base 6.1, new 6.2"]);
+        assert!(texts(Some("6.1"), None).is_empty() && texts(Some("6.1"), Some("6.1")).is_empty());
+    }
 }

@@ -4,7 +4,7 @@ use ombx_core::result::{Measurement, Run, Tally};
 
 /// Name, major and minor version of the schema that this version writes. It reads all minor versions of this major
 /// version and of earlier ones.
-pub const SCHEMA: (&str, u32, u32) = ("ombx.result", 2, 0);
+pub const SCHEMA: (&str, u32, u32) = ("ombx.result", 2, 1);
 
 /// One record of a file. A run is one launch.
 #[derive(Debug, Clone, PartialEq)]

@@ -129,6 +129,7 @@ fn writing_version_1_raises_its_version() {
         let mut expected = json(text);
         if let Some(schema) = expected.get_mut("schema") {
             schema["major"] = 2.into();
+            schema["minor"] = 1.into();
         }
         // Marks of this version have no level and count as cautions.
         for mark in expected.get_mut("trust").and_then(|marks| marks.as_array_mut()).into_iter().flatten() {
@@ -190,8 +191,12 @@ fn estimates_are_reproduced_from_the_launches() {
 fn writing_version_2_gives_the_same_file() {
     for (number, text) in (1..).zip(OF_LAUNCHES.lines()) {
         let record: Record = file::parse(text, number).unwrap().unwrap();
+        let mut expected = json(text);
+        if let Some(schema) = expected.get_mut("schema") {
+            schema["minor"] = 1.into();
+        }
         let written = String::from_utf8(line(&record)).unwrap();
-        assert_eq!(json_without_checksum(&written), json(text), "line {number}");
+        assert_eq!(json_without_checksum(&written), expected, "line {number}");
     }
 }
 

@@ -7,6 +7,7 @@ use ombx_core::{
         Aggregation, Figure, Metric, Work,
         payload::{Check, Mismatch},
     },
+    fact::{Fact, Facts, HostFacts},
     measure::phases::Phases,
     result::{ClockFacts, Level, Mark, Measurement, Outcome, RoundTrips, Run, Samples, Tally},
     stats::Summary,
@@ -48,13 +49,20 @@ fn texts() -> impl Strategy<Value = BTreeMap<String, String>> {
     prop::collection::btree_map(text(), text(), 0..4)
 }
 
+fn facts() -> impl Strategy<Value = Facts> {
+    let fact = prop_oneof![text().prop_map(Fact::Known), text().prop_map(Fact::Unknown)];
+    btree_map(text(), fact, 0..4)
+}
+
 pub(crate) fn any_run() -> impl Strategy<Value = Run> {
     let place = (text(), text(), any::<u32>(), option::of(text()))
         .prop_map(|(host, cpus, online, governor)| Place { host, cpus, online, governor });
     let clock = (text(), any::<u64>(), any::<u64>())
         .prop_map(|(source, resolution_ns, overhead_ns)| ClockFacts { source, resolution_ns, overhead_ns });
-    (vec(text(), 7), vec(text(), 0..3), vec(place, 0..4), clock, texts(), texts()).prop_map(
-        |(words, argv, places, clock, plan, env)| Run {
+    let hosts = (vec(text(), 0..3), facts()).prop_map(|(hosts, facts)| HostFacts { hosts, facts });
+    let facts = (facts(), vec(hosts, 0..3));
+    (vec(text(), 7), vec(text(), 0..3), vec(place, 0..4), clock, texts(), texts(), facts).prop_map(
+        |(words, argv, places, clock, plan, env, (software, hosts))| Run {
             id: words[0].clone(),
             argv,
             started: words[1].clone(),
@@ -66,6 +74,8 @@ pub(crate) fn any_run() -> impl Strategy<Value = Run> {
             clock,
             plan,
             env,
+            software,
+            hosts,
         },
     )
 }

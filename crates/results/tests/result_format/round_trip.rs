@@ -57,7 +57,7 @@ fn widen(value: &mut Value) {
     match value {
         Value::Object(fields) => {
             for (name, field) in fields.iter_mut() {
-                if !["plan", "env", "axes", "figures"].contains(&name.as_str()) {
+                if !["plan", "env", "axes", "figures", "software", "facts"].contains(&name.as_str()) {
                     widen(field);
                 }
             }

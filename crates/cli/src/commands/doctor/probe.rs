@@ -1,21 +1,14 @@
 //! Processes of a launcher that print where they run, start no MPI, and end.
 
-use std::{
-    io::Read,
-    os::unix::process::CommandExt,
-    process::{Command, Stdio},
-    sync::mpsc,
-    time::Duration,
-};
+use std::{process::Command, time::Duration};
 
 use ombx_core::{
     error::{Error, Result},
     team::Place,
 };
-use rustix::process::{Pid, Signal, kill_process_group};
 use serde_json::{Value, json};
 
-use crate::launch::detection;
+use crate::launch::{detection, finite_run};
 
 /// Default time limit, which a slow cluster needs.
 const LIMIT: Duration = Duration::from_secs(60);
@@ -36,36 +29,9 @@ pub(super) fn line() -> String {
 }
 
 /// Runs a launcher and returns its ranks. Fails if the launcher hangs or does not start all of them.
-pub(super) fn run(mut command: Command, ranks: u32, limit: Option<Duration>) -> Result<Vec<Rank>> {
+pub(super) fn run(command: Command, ranks: u32, limit: Option<Duration>) -> Result<Vec<Rank>> {
     let program = command.get_program().to_string_lossy().into_owned();
-    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
-    let mut child = command.spawn().map_err(|e| Error::fabric(format!("cannot start {program}: {e}")))?;
-    let group = Pid::from_child(&child);
-    let (sender, received) = mpsc::channel();
-    let pipes: [Option<Box<dyn Read + Send>>; 2] = [
-        child.stdout.take().map(|pipe| Box::new(pipe) as Box<dyn Read + Send>),
-        child.stderr.take().map(|pipe| Box::new(pipe) as Box<dyn Read + Send>),
-    ];
-    for pipe in pipes.into_iter().flatten() {
-        let sender = sender.clone();
-        std::thread::spawn(move || {
-            let (mut pipe, mut text) = (pipe, Vec::new());
-            let _ = pipe.read_to_end(&mut text);
-            drop(sender.send(String::from_utf8_lossy(&text).into_owned()));
-        });
-    }
-    drop(sender);
-    let limit = limit.unwrap_or(LIMIT);
-    let texts: Vec<String> = (0..2).map_while(|_| received.recv_timeout(limit).ok()).collect();
-    // No process may outlive the job.
-    let _ = kill_process_group(group, Signal::KILL);
-    let _ = child.wait();
-    if texts.len() < 2 {
-        return Err(Error::fabric(format!(
-            "{program} did not end within {} s: give a longer --timeout",
-            limit.as_secs()
-        )));
-    }
+    let texts = finite_run::texts_of(command, limit.unwrap_or(LIMIT), || false)?;
     let seen: Vec<Rank> = texts.iter().flat_map(|text| text.lines()).filter_map(read).collect();
     if seen.len() == ranks as usize {
         return Ok(seen);

@@ -1,6 +1,6 @@
 //! Decoding and validation of lines.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, collections::BTreeMap};
 
 use serde::{Deserialize, de::DeserializeOwned};
 
@@ -13,6 +13,7 @@ use ombx_core::{
         Aggregation, AxisValue, Figure, Metric, Work,
         payload::{Check, Mismatch},
     },
+    fact::{Fact, Facts, HostFacts},
     measure::phases::Phases,
     result::{
         self, AcrossRanks, ClockFacts, LaunchMode, Level, Mark, Measurement, OverLaunches, RoundTrips, Run,
@@ -89,7 +90,21 @@ fn run_of(line: RunLine) -> Result<Run, String> {
         clock: ClockFacts { source, resolution_ns, overhead_ns },
         plan: line.plan,
         env: line.env,
+        software: facts_of(line.software),
+        hosts: line.hosts.into_iter().map(hosts_of).collect(),
     })
+}
+
+fn hosts_of(HostsLine { hosts, facts }: HostsLine) -> HostFacts {
+    HostFacts { hosts, facts: facts_of(facts) }
+}
+
+fn facts_of(facts: BTreeMap<String, FactLine>) -> Facts {
+    let fact = |line| match line {
+        FactLine::Known(value) => Fact::Known(value),
+        FactLine::Unknown { unknown } => Fact::Unknown(unknown),
+    };
+    facts.into_iter().map(|(name, line)| (name, fact(line))).collect()
 }
 
 fn end_of(line: EndLine) -> Record {

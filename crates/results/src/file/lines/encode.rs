@@ -1,5 +1,7 @@
 //! Encoding of records.
 
+use std::collections::BTreeMap;
+
 use super::{
     super::record::{Record, RunOutcome, SCHEMA},
     line::*,
@@ -9,6 +11,7 @@ use ombx_core::{
         Aggregation, Figure, Metric, Work,
         payload::{Check, Mismatch},
     },
+    fact::{Fact, Facts, HostFacts},
     measure::phases::Phases,
     result::{self, AcrossRanks, Level, Mark, Measurement, OverLaunches, Rate, RoundTrips, Run, Samples},
     stats::Summary,
@@ -79,7 +82,21 @@ fn run_line(run: &Run) -> RunLine {
         },
         plan: run.plan.clone(),
         env: run.env.clone(),
+        software: facts_line(&run.software),
+        hosts: run.hosts.iter().map(hosts_line).collect(),
     }
+}
+
+fn hosts_line(HostFacts { hosts, facts }: &HostFacts) -> HostsLine {
+    HostsLine { hosts: hosts.clone(), facts: facts_line(facts) }
+}
+
+fn facts_line(facts: &Facts) -> BTreeMap<String, FactLine> {
+    let line = |fact: &Fact| match fact {
+        Fact::Known(value) => FactLine::Known(value.clone()),
+        Fact::Unknown(reason) => FactLine::Unknown { unknown: reason.clone() },
+    };
+    facts.iter().map(|(name, fact)| (name.clone(), line(fact))).collect()
 }
 
 fn case_line(row: &Measurement) -> CaseLine<'_> {

@@ -1,6 +1,7 @@
 //! Lines of a file in the form that serde writes. The doc comments are the descriptions of the JSON Schema.
 
 mod end;
+mod fact;
 mod launches;
 mod mark;
 
@@ -10,6 +11,7 @@ use serde::{Deserialize, Serialize};
 
 pub(super) use self::{
     end::{EndLine, EndOutcome},
+    fact::{FactLine, HostsLine},
     launches::{AcrossRanksLine, LaunchesLine, ModeLine},
     mark::{LevelLine, MarkLine},
 };
@@ -48,6 +50,12 @@ pub(super) struct RunLine {
     /// Environment variables that affect MPI.
     #[serde(default)]
     pub(super) env: BTreeMap<String, String>,
+    /// Facts about the software, such as `commit`, `compiler` and `transport`. Absent in earlier files.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub(super) software: BTreeMap<String, FactLine>,
+    /// Facts about the hosts. Hosts with equal facts have one entry. Absent in earlier files.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) hosts: Vec<HostsLine>,
 }
 
 /// Version of the format.

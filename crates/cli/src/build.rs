@@ -1,0 +1,12 @@
+//! The build of this binary: its commit and its compiler.
+
+use ombx_core::fact::{Fact, Facts};
+
+/// Returns the facts about this build that results keep.
+pub(crate) fn facts() -> Facts {
+    let of = |value: &str, reason: &str| Fact::of(Some(value).filter(|value| !value.is_empty()), reason);
+    let commit =
+        of(env!("OMBX_BUILD_COMMIT"), "ombx was built outside its repository; set OMBX_COMMIT for the build");
+    let compiler = of(env!("OMBX_BUILD_COMPILER"), "the compiler did not say its version");
+    Facts::from([("commit".to_owned(), commit), ("compiler".to_owned(), compiler)])
+}

@@ -1,0 +1,102 @@
+//! A command that is run to its end for what it prints, within a time limit.
+
+use std::{
+    io::Read,
+    os::unix::process::CommandExt,
+    process::{Command, Stdio},
+    sync::mpsc::{self, RecvTimeoutError},
+    thread,
+    time::Duration,
+};
+
+use ombx_core::{
+    error::{Error, Result},
+    system::clock::Since,
+};
+use rustix::process::{Pid, Signal, kill_process_group};
+
+use super::orphans;
+
+/// Interval at which the caller may interrupt.
+const POLL: Duration = Duration::from_millis(50);
+
+/// Maximum number of bytes that are read of each pipe. A program that prints more is cut off.
+const LONGEST: u64 = 1 << 26;
+
+/// Runs a command and returns what it prints, standard output first. No process of it outlives the call.
+///
+/// # Errors
+/// The command cannot be started, does not close its output within `limit`, or is `interrupted`.
+pub(crate) fn texts_of(
+    mut command: Command,
+    limit: Duration,
+    interrupted: impl Fn() -> bool,
+) -> Result<[String; 2]> {
+    let program = command.get_program().to_string_lossy().into_owned();
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
+    let mut child = command.spawn().map_err(|e| Error::fabric(format!("cannot start {program}: {e}")))?;
+    let since = Since::now();
+    let (sender, received) = mpsc::channel();
+    let pipes: [Option<Box<dyn Read + Send>>; 2] = [
+        child.stdout.take().map(|pipe| Box::new(pipe) as Box<dyn Read + Send>),
+        child.stderr.take().map(|pipe| Box::new(pipe) as Box<dyn Read + Send>),
+    ];
+    for (at, pipe) in pipes.into_iter().enumerate() {
+        let sender = sender.clone();
+        thread::spawn(move || {
+            let mut text = Vec::new();
+            let _ = pipe.map(|pipe| pipe.take(LONGEST).read_to_end(&mut text));
+            drop(sender.send((at, String::from_utf8_lossy(&text).into_owned())));
+        });
+    }
+    let mut texts = [None, None];
+    let why = loop {
+        if texts.iter().all(Option::is_some) {
+            break None;
+        }
+        match received.recv_timeout(POLL) {
+            Ok((at, text)) => texts[at] = Some(text),
+            Err(RecvTimeoutError::Timeout) if interrupted() => {
+                break Some(format!("{program} was interrupted"));
+            }
+            Err(RecvTimeoutError::Timeout) if since.elapsed() > limit => {
+                let seconds = limit.as_secs_f64();
+                break Some(format!("{program} did not end within {seconds} s: give a longer --timeout"));
+            }
+            Err(_) => {}
+        }
+    };
+    let group = Pid::from_child(&child);
+    orphans::end_family(group);
+    let _ = kill_process_group(group, Signal::KILL);
+    let _ = child.wait();
+    match why {
+        None => Ok(texts.map(Option::unwrap_or_default)),
+        Some(why) => Err(Error::fabric(why)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shell(script: &str) -> Command {
+        let mut command = Command::new("sh");
+        command.args(["-c", script]);
+        command
+    }
+
+    #[test]
+    fn a_command_prints_ends_late_or_is_interrupted() {
+        let long = Duration::from_secs(60);
+        let texts = texts_of(shell("echo a; echo b >&2"), long, || false).unwrap();
+        assert_eq!(texts, ["a\n", "b\n"]);
+        let endless = texts_of(shell("exec yes"), long, || false).unwrap();
+        assert_eq!(endless[0].len() as u64, LONGEST);
+        let late = texts_of(shell("sleep 90 & sleep 90"), Duration::from_millis(100), || false);
+        assert!(late.unwrap_err().to_string().contains("did not end within 0.1 s"));
+        let interrupted = texts_of(shell("sleep 90"), long, || true);
+        assert!(interrupted.unwrap_err().to_string().contains("interrupted"));
+        assert!(texts_of(Command::new("/nonexistent/x"), long, || false).is_err());
+    }
+}

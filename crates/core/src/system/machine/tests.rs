@@ -1,0 +1,170 @@
+//! Machines whose files a test writes, and this machine.
+
+use std::{env, fs, os::unix::fs::symlink};
+
+use super::*;
+
+/// A machine of a test. Dropping it removes its files.
+struct Machine(Files);
+
+impl Machine {
+    fn new(test: &str, texts: &[(&str, &str)]) -> Machine {
+        let root = env::temp_dir().join(format!("ombx-machine-{}-{test}", std::process::id()));
+        let files = Files { root };
+        fs::create_dir_all(&files.root).unwrap();
+        for (path, text) in texts {
+            let path = files.path(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        }
+        Machine(files)
+    }
+
+    fn fact(&self, name: &str) -> Fact {
+        facts_in(&self.0)[name].clone()
+    }
+}
+
+impl Drop for Machine {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0.root);
+    }
+}
+
+fn known(text: &str) -> Fact {
+    Fact::Known(text.into())
+}
+
+#[test]
+fn a_server_is_described() {
+    let cpu = |n: u32, file: &str| format!("/sys/devices/system/cpu/cpu{n}/{file}");
+    let mut files: Vec<(String, &str)> = vec![
+        (
+            "/proc/cpuinfo".into(),
+            "model name\t: Xeon 1\nmicrocode\t: 0x2b\nflags\t\t: fpu vme\n\nmodel name\t: Xeon 1\n",
+        ),
+        ("/sys/devices/system/cpu/online".into(), "0-3\n"),
+        ("/sys/devices/system/cpu/smt/control".into(), "on\n"),
+        ("/sys/devices/system/cpu/smt/active".into(), "1\n"),
+        ("/sys/devices/system/cpu/intel_pstate/no_turbo".into(), "1\n"),
+        ("/sys/devices/system/node/node0/cpulist".into(), "0,2\n"),
+        ("/sys/devices/system/node/node1/cpulist".into(), "1,3\n"),
+        ("/proc/meminfo".into(), "MemTotal:       263856128 kB\nMemFree: 1 kB\n"),
+        ("/proc/sys/kernel/osrelease".into(), "6.1.0-1\n"),
+        ("/proc/cmdline".into(), "quiet nosmt=off\n"),
+        ("/etc/os-release".into(), "NAME=x\nPRETTY_NAME=\"Debian 12\"\n"),
+    ];
+    // Two sockets of one core with two threads each.
+    for n in 0..4 {
+        files.push((cpu(n, "topology/physical_package_id"), if n % 2 == 0 { "0\n" } else { "1\n" }));
+        files.push((cpu(n, "topology/core_id"), "0\n"));
+        files
+            .push((cpu(n, "cpufreq/scaling_governor"), if n == 3 { "powersave\n" } else { "performance\n" }));
+        files.push((cpu(n, "cpufreq/scaling_driver"), "intel_pstate\n"));
+    }
+    let files: Vec<(&str, &str)> = files.iter().map(|(path, text)| (path.as_str(), *text)).collect();
+    let machine = Machine::new("server", &files);
+    for (name, value) in [
+        ("cpu", "Xeon 1"),
+        ("microcode", "0x2b"),
+        ("sockets", "2"),
+        ("cores", "2"),
+        ("threads", "4"),
+        ("smt", "on"),
+        ("numa", "2 nodes, their CPUs 0: 0,2; 1: 1,3"),
+        ("governor", "performance (intel_pstate), powersave (intel_pstate)"),
+        ("turbo", "off"),
+        ("memory", "251.6 GiB"),
+        ("kernel", "Linux 6.1.0-1"),
+        ("kernel_command_line", "quiet nosmt=off"),
+        ("os", "Debian 12"),
+        ("virtual_machine", "none"),
+    ] {
+        assert_eq!(machine.fact(name), known(value), "{name}");
+    }
+}
+
+#[test]
+fn what_the_kernel_does_not_say_is_unknown_with_a_reason() {
+    let machine = Machine::new("empty", &[]);
+    for (name, fact) in facts_in(&machine.0) {
+        match fact {
+            Fact::Unknown(reason) => assert!(!reason.is_empty(), "{name}"),
+            Fact::Known(value) => assert_eq!((name.as_str(), value.as_str()), ("container", "none")),
+        }
+    }
+}
+
+#[test]
+fn interfaces_without_hardware_are_left_out() {
+    let machine = Machine::new(
+        "network",
+        &[
+            ("/sys/class/net/lo/mtu", "65536\n"),
+            ("/sys/class/net/eth0/mtu", "9000\n"),
+            ("/sys/class/net/eth0/speed", "25000\n"),
+            ("/sys/class/net/eth0/operstate", "up\n"),
+            ("/sys/class/net/eth0/device/vendor", "0x15b3\n"),
+            ("/sys/class/net/eth0/device/device", "0x1017\n"),
+            ("/sys/class/net/eth1/operstate", "down\n"),
+            ("/sys/class/net/eth1/device/vendor", "0x15b3\n"),
+            ("/sys/class/net/eth2/speed", "-1\n"),
+            ("/sys/class/net/eth2/device/x", ""),
+            ("/sys/bus/pci/x", ""),
+            ("/sys/module/mlx5_core/version", "24.1\n"),
+            (
+                "/usr/share/misc/pci.ids",
+                "15b2  Other\n\t1017  Wrong\n15b3  Mellanox\n# c\n\t1016  Old\n\t1017  ConnectX-5\n\t\t15b3 0001  Board\n",
+            ),
+            ("/sys/class/infiniband/mlx5_0/hca_type", "MT4119\n"),
+            ("/sys/class/infiniband/mlx5_0/fw_ver", "16.1\n"),
+            ("/sys/class/infiniband/mlx5_0/ports/1/rate", "100 Gb/sec (4X EDR)\n"),
+            ("/sys/class/infiniband/mlx5_0/ports/1/state", "4: ACTIVE\n"),
+            ("/sys/class/infiniband/mlx5_0/ports/1/link_layer", "InfiniBand\n"),
+        ],
+    );
+    let device = machine.0.path("/sys/class/net/eth0/device");
+    symlink("/sys/bus/pci", device.join("subsystem")).unwrap();
+    symlink("/sys/bus/pci/drivers/mlx5_core", device.join("driver")).unwrap();
+    let fact = machine.fact("network");
+    let parts: Vec<&str> = fact.known().unwrap().split("; ").collect();
+    assert_eq!(
+        parts,
+        [
+            "eth0: Mellanox ConnectX-5 (PCI 15b3:1017), driver mlx5_core 24.1, 25 Gbit/s, MTU 9000",
+            "eth2: model not reported, driver not reported, speed not reported",
+            "mlx5_0: MT4119, firmware 16.1, port 1 InfiniBand 100 Gb/sec (4X EDR) ACTIVE",
+        ]
+    );
+}
+
+#[test]
+fn virtual_machines_and_containers_are_named() {
+    let cpu = "flags\t: fpu hypervisor\n";
+    let vm = Machine::new(
+        "vm",
+        &[
+            ("/proc/cpuinfo", cpu),
+            ("/sys/class/dmi/id/sys_vendor", "QEMU\n"),
+            ("/proc/1/cgroup", "0::/kubepods/x\n"),
+        ],
+    );
+    assert_eq!(vm.fact("virtual_machine"), known("yes: QEMU"));
+    assert_eq!(vm.fact("container"), known("Kubernetes"));
+    let bare = Machine::new("bare", &[("/proc/cpuinfo", cpu), ("/.dockerenv", "")]);
+    assert_eq!(bare.fact("virtual_machine"), known("yes, of a hypervisor without a name"));
+    assert_eq!(bare.fact("container"), known("Docker"));
+    let metal = Machine::new(
+        "metal",
+        &[("/proc/cpuinfo", "flags\t: fpu\n"), ("/sys/class/dmi/id/sys_vendor", "Dell Inc.\n")],
+    );
+    assert_eq!(metal.fact("virtual_machine"), known("none"));
+}
+
+#[test]
+fn this_machine_has_a_kernel_and_cpus() {
+    let facts = facts();
+    assert!(facts["kernel"].known().is_some_and(|kernel| kernel.starts_with("Linux ")), "{facts:?}");
+    assert!(facts["threads"].known().is_some_and(|count| count.parse::<u32>().unwrap() > 0), "{facts:?}");
+    assert!(facts.values().all(|fact| !matches!(fact, Fact::Known(value) if value.contains('\0'))));
+}

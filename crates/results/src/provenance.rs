@@ -1,0 +1,278 @@
+//! Where, when and how rows were measured, as sections of named values. Values that a file does not have are left out or named as not
+//! recorded.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use ombx_core::{
+    fact::{Fact, Facts, HostFacts},
+    result::{Measurement, Run},
+    system::placement::Placement,
+};
+
+use crate::{
+    file::{RunOutcome, RunWithRows},
+    run_info::hosts,
+};
+
+/// Names of facts with their titles, in the order of the sections. Other facts follow under their own names.
+const TITLES: [(&str, &str); 24] = [
+    ("commit", "commit"),
+    ("compiler", "compiler"),
+    ("device", "MPI device"),
+    ("transport", "transport"),
+    ("library_files", "libraries"),
+    ("library_compiler", "MPI's compiler"),
+    ("library_configuration", "MPI's configuration"),
+    ("cpu", "CPU"),
+    ("microcode", "microcode"),
+    ("sockets", "sockets"),
+    ("cores", "cores"),
+    ("threads", "hardware threads"),
+    ("smt", "SMT"),
+    ("numa", "NUMA"),
+    ("governor", "governor"),
+    ("turbo", "turbo"),
+    ("memory", "memory"),
+    ("network", "network"),
+    ("os", "operating system"),
+    ("kernel", "kernel"),
+    ("kernel_command_line", "kernel command line"),
+    ("virtual_machine", "virtual machine"),
+    ("container", "container"),
+    ("mpi_settings", "MPI's settings"),
+];
+/// Text for files of earlier versions.
+pub const NOT_RECORDED: &str = "not recorded: an earlier version of ombx wrote the file";
+/// Maximum number of hosts that are named in one value.
+const MOST_HOSTS: usize = 8;
+
+/// Values under one title.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Section {
+    /// Title.
+    pub title: &'static str,
+    /// Names and values.
+    pub values: Vec<(String, String)>,
+}
+
+/// Returns the provenance of a run: the launches of one setup, or a sweep over links.
+pub fn sections(run: &RunWithRows) -> Vec<Section> {
+    let section = |title, values| Section { title, values };
+    vec![
+        section("Run", of_run(run)),
+        section("Software", of_software(&run.run)),
+        section("Hosts", of_hosts(&run.run.hosts)),
+        section("Ranks", of_ranks(&run.run)),
+        section("Options", pairs(&run.run.plan)),
+        section("Environment", pairs(&run.run.env)),
+    ]
+}
+
+/// Returns the largest number of launches that a row comes from.
+pub fn launches(run: &RunWithRows) -> usize {
+    run.rows.iter().map(Measurement::launch_count).max().unwrap_or(1).max(1)
+}
+
+fn of_run(run: &RunWithRows) -> Vec<(String, String)> {
+    let ended = match run.end {
+        None => "without an end record".to_owned(),
+        Some((outcome, tally)) => {
+            let word = match outcome {
+                RunOutcome::Complete => "complete",
+                RunOutcome::Interrupted => "interrupted",
+                RunOutcome::Broken => "broken",
+            };
+            format!("{word}, {}", counted(tally.cases as usize, "row"))
+        }
+    };
+    let launches = launches(run);
+    let id = match launches {
+        1 => run.run.id.clone(),
+        several => format!("{}, the first of {several} launches", run.run.id),
+    };
+    let words: Vec<String> = run.run.argv.iter().map(|word| shell_word(word)).collect();
+    named([("command", words.join(" ")), ("started", run.run.started.clone()), ("ended", ended), ("run", id)])
+}
+
+fn of_software(run: &Run) -> Vec<(String, String)> {
+    let clock = format!(
+        "{}, resolution {} ns, {} ns per reading",
+        run.clock.source, run.clock.resolution_ns, run.clock.overhead_ns
+    );
+    let mut values = named([("ombx", format!("{}, {} build", run.version, run.profile))]);
+    let own = |name: &str| ["commit", "compiler"].contains(&name);
+    let (of_ombx, of_fabric): (Facts, Facts) =
+        run.software.clone().into_iter().partition(|(name, _)| own(name));
+    values.extend(ordered(&of_ombx).map(|(name, fact)| (title(name), text(fact))));
+    values.extend(named([(run.fabric.as_str(), run.library.clone())]));
+    values.extend(ordered(&of_fabric).map(|(name, fact)| (title(name), text(fact))));
+    values.extend(named([("clock", clock)]));
+    values
+}
+
+/// Returns each fact once if all hosts have it in common, otherwise for each group of hosts.
+fn of_hosts(hosts: &[HostFacts]) -> Vec<(String, String)> {
+    let all: Facts = hosts.iter().flat_map(|group| group.facts.clone()).collect();
+    let mut values = Vec::new();
+    for (name, _) in ordered(&all) {
+        let mut groups: Vec<(Option<&Fact>, Vec<&str>)> = Vec::new();
+        for host in hosts {
+            let (fact, names) = (host.facts.get(name), host.hosts.iter().map(String::as_str));
+            match groups.iter_mut().find(|(known, _)| *known == fact) {
+                Some((_, group)) => group.extend(names),
+                None => groups.push((fact, names.collect())),
+            }
+        }
+        let value = |fact: Option<&Fact>| fact.map_or_else(|| "not recorded".to_owned(), text);
+        match groups.as_slice() {
+            [(fact, _)] => values.push((title(name), value(*fact))),
+            several => values.extend(
+                several
+                    .iter()
+                    .map(|(fact, hosts)| (format!("{} of {}", title(name), host_list(hosts)), value(*fact))),
+            ),
+        }
+    }
+    if values.is_empty() { named([("facts", NOT_RECORDED.to_owned())]) } else { values }
+}
+
+/// Returns the ranks of each host and the CPUs that they may use.
+fn of_ranks(run: &Run) -> Vec<(String, String)> {
+    let placement = Placement::of(&run.places).name();
+    let mut values = named([("placement", format!("{}, {placement}", counted(run.places.len(), "rank")))]);
+    for host in hosts(run) {
+        let here = (0..).zip(&run.places).filter(|(_, place)| place.host == host);
+        let (ranks, cpus): (Vec<u32>, Vec<&str>) =
+            here.map(|(rank, place)| (rank, place.cpus.as_str())).unzip();
+        let noun = if ranks.len() == 1 { "rank" } else { "ranks" };
+        let different: BTreeSet<&str> = cpus.iter().copied().collect();
+        let cpus = match different.len() {
+            1 if ranks.len() > 1 => format!("all on CPUs {}", cpus[0]),
+            _ => format!("on CPUs {}", cpus.join(" ")),
+        };
+        values.push((host.to_owned(), format!("{noun} {} {cpus}", ranges(&ranks))));
+    }
+    values
+}
+
+/// Returns the facts in the order of [`TITLES`].
+fn ordered(facts: &Facts) -> impl Iterator<Item = (&String, &Fact)> {
+    let position = |name: &str| TITLES.iter().position(|(known, _)| *known == name).unwrap_or(TITLES.len());
+    let mut all: Vec<(&String, &Fact)> = facts.iter().collect();
+    all.sort_by_key(|(name, _)| position(name));
+    all.into_iter()
+}
+
+fn title(name: &str) -> String {
+    let known = TITLES.iter().find(|(known, _)| *known == name);
+    known.map_or_else(|| name.to_owned(), |(_, title)| (*title).to_owned())
+}
+
+fn text(fact: &Fact) -> String {
+    match fact {
+        Fact::Known(value) => value.clone(),
+        Fact::Unknown(reason) => format!("unknown: {reason}"),
+    }
+}
+
+fn named<const N: usize>(values: [(&str, String); N]) -> Vec<(String, String)> {
+    values.map(|(name, value)| (name.to_owned(), value)).into()
+}
+
+fn pairs(values: &BTreeMap<String, String>) -> Vec<(String, String)> {
+    values.iter().map(|(name, value)| (name.clone(), value.clone())).collect()
+}
+
+/// Lists hosts; of many only the first ones.
+pub(crate) fn host_list(hosts: &[&str]) -> String {
+    match hosts.len().checked_sub(MOST_HOSTS) {
+        None | Some(0) => hosts.join(", "),
+        Some(more) => format!("{} and {more} others", hosts[..MOST_HOSTS].join(", ")),
+    }
+}
+
+/// Formats a count with its noun.
+pub(crate) fn counted(n: usize, noun: &str) -> String {
+    format!("{n} {noun}{}", if n == 1 { "" } else { "s" })
+}
+
+/// Lists increasing numbers with ranges: `0-3,8`.
+fn ranges(numbers: &[u32]) -> String {
+    let mut all: Vec<[u32; 2]> = Vec::new();
+    for number in numbers {
+        match all.last_mut() {
+            Some([_, last]) if *last + 1 == *number => *last = *number,
+            _ => all.push([*number, *number]),
+        }
+    }
+    let one =
+        |[first, last]: &[u32; 2]| if first == last { first.to_string() } else { format!("{first}-{last}") };
+    all.iter().map(one).collect::<Vec<_>>().join(",")
+}
+
+/// Quotes a word for the shell if necessary.
+fn shell_word(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_=+,./:@%".contains(c);
+    match !word.is_empty() && word.chars().all(plain) {
+        true => word.to_owned(),
+        false => format!("'{}'", word.replace('\'', r"'\''")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::golden;
+
+    fn host(name: &str, memory: &str) -> HostFacts {
+        let facts = [
+            ("memory", Fact::Known(memory.into())),
+            ("cpu", Fact::Known("Xeon 1".into())),
+            ("turbo", Fact::Unknown("no cpufreq".into())),
+        ];
+        HostFacts {
+            hosts: vec![name.into()],
+            facts: facts.map(|(name, fact)| (name.to_owned(), fact)).into(),
+        }
+    }
+
+    #[test]
+    fn facts_are_listed_per_host_only_where_hosts_differ() {
+        let hosts = [host("n01", "1 GiB"), host("n02", "2 GiB"), host("n03", "1 GiB")];
+        let expected = [
+            ("CPU", "Xeon 1"),
+            ("turbo", "unknown: no cpufreq"),
+            ("memory of n01, n03", "1 GiB"),
+            ("memory of n02", "2 GiB"),
+        ];
+        assert_eq!(of_hosts(&hosts), expected.map(|(name, value)| (name.to_owned(), value.to_owned())));
+    }
+
+    #[test]
+    fn a_fact_that_one_host_lacks_is_not_invented() {
+        let mut hosts = [host("n01", "1 GiB"), host("n02", "1 GiB")];
+        hosts[1].facts.remove("memory");
+        let values = of_hosts(&hosts);
+        assert!(values.contains(&("memory of n02".into(), "not recorded".into())), "{values:?}");
+    }
+
+    #[test]
+    fn an_earlier_file_has_what_it_has_and_nothing_else() {
+        let sections = sections(&golden());
+        let values = |title: &str| &sections.iter().find(|section| section.title == title).unwrap().values;
+        assert_eq!(*values("Hosts"), [("facts".to_owned(), NOT_RECORDED.to_owned())]);
+        let software: Vec<&str> = values("Software").iter().map(|(name, _)| name.as_str()).collect();
+        assert_eq!(software, ["ombx", "mpi", "clock"]);
+        assert_eq!(values("Ranks")[1], ("n01".to_owned(), "rank 0 on CPUs 0".to_owned()));
+        assert!(values("Environment").contains(&("UCX_TLS".into(), "rc,sm".into())));
+    }
+
+    #[test]
+    fn many_hosts_and_ranks_are_shortened() {
+        let hosts: Vec<String> = (0..20).map(|n| format!("n{n}")).collect();
+        let hosts: Vec<&str> = hosts.iter().map(String::as_str).collect();
+        assert_eq!(host_list(&hosts), "n0, n1, n2, n3, n4, n5, n6, n7 and 12 others");
+        assert_eq!(ranges(&[0, 1, 2, 5, 7, 8]), "0-2,5,7-8");
+        assert_eq!(shell_word("a b's"), r"'a b'\''s'");
+    }
+}
