@@ -101,7 +101,7 @@ pub(crate) fn run(job: &Job) -> Result<u8> {
         let mut arguments = repetition.begin();
         if is_here {
             let latency = core_to_core::latency_ns();
-            arguments.extend(latency.map(|ns| OsString::from(format!("--core-to-core-ns={ns:.1}"))));
+            arguments.extend(latency.map(|ns| OsString::from(format!("--core-to-core-ps={:.0}", ns * 1e3))));
         }
         if !job.launches.is_one() {
             progress.launch(repetition.position());

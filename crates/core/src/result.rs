@@ -388,22 +388,6 @@ impl Measurement {
         let slowest = &slowest;
         (0..n).filter(on_time).flat_map(|i| threads.iter().map(move |thread| slowest(i, *thread))).collect()
     }
-
-    /// Returns whether the median of the summary lies between the middle two of the raw samples. A row without either passes,
-    /// and one of several pairs.
-    pub fn median_fits_samples(&self) -> bool {
-        let (Some(summary), Some(work)) = (&self.summary, self.work) else { return true };
-        // The headline of several pairs is that of the total, not a median.
-        if self.samples.iter().any(|samples| !samples.started_ns.is_empty()) {
-            return true;
-        }
-        let mut times = Measurement::combine(&self.samples, work.legs);
-        times.sort_unstable_by(f64::total_cmp);
-        let Some(last) = times.len().checked_sub(1) else { return true };
-        let [low, high] = [times[last / 2], times[last.div_ceil(2)]];
-        let rounding = 1e-9 * summary.median.abs().max(1.0);
-        (low - rounding..=high + rounding).contains(&summary.median)
-    }
 }
 
 #[cfg(test)]

@@ -73,7 +73,7 @@ mod tests {
         let child = python.args(["-c", script]).arg(&own).stdout(Stdio::piped()).spawn();
         let Ok(mut child) = child else {
             [own, other].iter().for_each(|path| fs::remove_file(path).unwrap());
-            eprintln!("skipped: python3 is not installed");
+            stderr_line!("skipped: python3 is not installed");
             return;
         };
         std::io::Read::read(&mut child.stdout.take().unwrap(), &mut [0; 1]).unwrap();

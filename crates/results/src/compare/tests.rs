@@ -149,8 +149,7 @@ fn launches_of_different_states_of_the_machine_have_no_verdict() {
     };
     let (base, slow_machine) = (side(0, 1.0, &[58.0; 9]), side(1, 3.5, &[275.0; 9]));
     let comparison = compared(&base, &slow_machine);
-    assert_eq!(comparison.counts().inconclusive, 3);
-    assert_eq!(comparison.undecided().count(), 3);
+    assert_eq!((comparison.counts().inconclusive, comparison.undecided().count()), (3, 3));
     assert_eq!(comparison.cases[0].verdict, Verdict::Inconclusive(Reason::MachineChanged));
     assert!(comparison.notes.iter().any(|note| note.code == "machine_state"));
     // The same difference in the same state is a verdict, also if a few launches were in another.

@@ -95,7 +95,7 @@ impl<R: BufRead> Records<R> {
     /// Returns whether a row without a checksum has a summary that does not follow from its samples.
     fn is_contradictory(&self, row: &Measurement) -> bool {
         let line = std::str::from_utf8(&self.line).unwrap_or_default();
-        seal::of(line.trim_end()) == Seal::Absent && !row.median_fits_samples()
+        seal::of(line.trim_end()) == Seal::Absent && !median_fits_samples(row)
     }
 
     fn in_order(&mut self, record: &Record) -> Result<(), String> {
@@ -117,6 +117,21 @@ impl<R: BufRead> Records<R> {
     }
 }
 
+/// Returns whether the median of the summary lies between the middle two of the raw samples. A row without either passes, and one
+/// of several pairs, whose headline is that of the total.
+fn median_fits_samples(row: &Measurement) -> bool {
+    let (Some(summary), Some(work)) = (&row.summary, row.work) else { return true };
+    if row.samples.iter().any(|samples| !samples.started_ns.is_empty()) {
+        return true;
+    }
+    let mut times = Measurement::combine(&row.samples, work.legs);
+    times.sort_unstable_by(f64::total_cmp);
+    let Some(last) = times.len().checked_sub(1) else { return true };
+    let [low, high] = [times[last / 2], times[last.div_ceil(2)]];
+    let rounding = 1e-9 * summary.median.abs().max(1.0);
+    (low - rounding..=high + rounding).contains(&summary.median)
+}
+
 impl<R: BufRead> Iterator for Records<R> {
     type Item = Result<Record, ReadError>;
 
@@ -133,6 +148,17 @@ impl<R: BufRead> Iterator for Records<R> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_median_that_is_not_that_of_its_samples_is_refused() {
+        let file = include_str!("../../tests/golden/v1.jsonl");
+        let row = file.lines().nth(1).unwrap();
+        assert!(row.contains("\"median_ns\":357.6875"));
+        let read = |file: &str| Records::of(file.as_bytes()).find_map(Result::err).map(|e| e.to_string());
+        assert_eq!(read(file), None);
+        let doctored = read(&file.replace("\"median_ns\":357.6875", "\"median_ns\":357.9")).unwrap();
+        assert!(doctored.ends_with("its median is not that of its samples"), "{doctored}");
+    }
 
     #[test]
     fn a_line_without_end_is_refused_before_it_fills_memory() {

@@ -3,8 +3,8 @@
 use super::{Check, Epoch, Fill, Memory, Operation, Result};
 use crate::entry::latency;
 
-/// The first swap succeeds. Later ones find the value that it wrote and fail. Since that is also the value that they would write, every
-/// other verified iteration compares with a value that the window does not have, and must leave the window as it was.
+/// The first swap succeeds. Later ones find the value that it wrote and fail, but would write the same. Every other verified iteration
+/// therefore compares with a value that the window does not have.
 pub enum CompareAndSwap {}
 
 impl Operation for CompareAndSwap {
@@ -19,27 +19,18 @@ impl Operation for CompareAndSwap {
 
     fn fill(m: &mut Memory<'_>, fill: Fill) {
         m.fill_atomic(fill);
-        let expected = m.locals[2].bytes_mut();
-        match must_fail(fill) {
-            true => fill.beside().poison(m.peer, m.slots, expected),
-            false => fill.beside().write(m.peer, m.slots, expected),
-        }
+        let write = if fill.round % 2 == 1 { Fill::poison } else { Fill::write };
+        write(&fill.beside(), m.peer, m.slots, m.locals[2].bytes_mut());
     }
 
     fn check(m: &mut Memory<'_>, fill: Fill) -> Check {
         // The window holds the peer's value. The result is the value before the last swap.
         let previous = if fill.iterations > 1 { (fill, m.rank) } else { (fill.beside(), m.peer) };
-        let held = if must_fail(fill) { (fill.beside(), m.rank) } else { (fill, m.peer) };
-        let swapped =
-            if m.is_target { held.0.check(held.1, m.slots, m.window, m.rank) } else { Check::Passed };
+        let (held, owner) = if fill.round % 2 == 1 { (fill.beside(), m.rank) } else { (fill, m.peer) };
+        let swapped = if m.is_target { held.check(owner, m.slots, m.window, m.rank) } else { Check::Passed };
         let mut fetched = || previous.0.check(previous.1, m.slots, m.locals[1].bytes_mut(), m.rank);
         swapped.and(if m.is_origin { fetched() } else { Check::Passed })
     }
-}
-
-/// Returns whether the comparisons of a round fail from the first on.
-fn must_fail(fill: Fill) -> bool {
-    fill.round % 2 == 1
 }
 
 ombx_core::inventory::submit! {

@@ -160,7 +160,7 @@ impl Variable {
     /// Reads `NAME=VALUE`.
     pub(super) fn parse(text: &str) -> std::result::Result<Variable, String> {
         match text.split_once('=') {
-            Some((name, value)) if !name.is_empty() && !text.contains('\0') => {
+            Some((name, value)) if is_name(name) && !value.contains('\0') => {
                 Ok(Variable { name: name.to_owned(), value: value.to_owned() })
             }
             _ => Err("not NAME=VALUE, such as UCX_TLS=tcp".into()),
@@ -181,6 +181,12 @@ pub(super) fn result_files(args: &FileArgs) -> Result<[Option<ResultFile>; 2]> {
     };
     let [a, b] = paths.map(open);
     Ok([a?, b?])
+}
+
+/// Returns whether shells and launchers pass a variable of this name on.
+fn is_name(name: &str) -> bool {
+    let of_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    name.chars().all(of_name) && name.starts_with(|first: char| of_name(first) && !first.is_ascii_digit())
 }
 
 fn exit_code(status: ExitStatus) -> u8 {
@@ -220,7 +226,7 @@ mod tests {
 
     #[test]
     fn variables_are_named_and_shown() {
-        for wrong in ["", "X", "=1"] {
+        for wrong in ["", "X", "=1", "1X=1", "~{..=.."] {
             assert!(Variable::parse(wrong).is_err(), "{wrong}");
         }
         let variables = ["X=1", "Y=a b=c"].map(|text| Variable::parse(text).unwrap()).to_vec();

@@ -1,0 +1,125 @@
+//! Each mark for a known disturbance.
+
+use super::*;
+
+/// A hundred samples from 10.0 to 10.99, of which the median is 10.495.
+fn ramp() -> Vec<f64> {
+    (0..100).map(|i| 10.0 + f64::from(i * 37 % 100) / 100.0).collect()
+}
+
+fn quiet<'a>(samples: &'a [f64], summary: &'a Summary) -> RowFacts<'a> {
+    RowFacts {
+        samples,
+        summary,
+        legs_per_sample: 1.0,
+        counters: Counters::default(),
+        wall_ns: 1e9,
+        ranks: 2,
+        ending: Some(Ending::Converged),
+        precision: 0.01,
+        check: &Check::Passed,
+    }
+}
+
+fn marks(samples: &[f64], change: impl FnOnce(&mut RowFacts<'_>)) -> Vec<(Level, String, String)> {
+    let summary = Summary::of(samples).unwrap();
+    let mut facts = quiet(samples, &summary);
+    change(&mut facts);
+    of_row(facts).into_iter().map(|mark| (mark.level, mark.code, mark.short)).collect()
+}
+
+fn one(samples: &[f64], change: impl FnOnce(&mut RowFacts<'_>)) -> (Level, String, String) {
+    let [mark] = marks(samples, change).try_into().expect("one mark");
+    mark
+}
+
+fn expected(level: Level, code: &str, short: &str) -> (Level, String, String) {
+    (level, code.into(), short.into())
+}
+
+#[test]
+fn an_undisturbed_row_gets_no_mark() {
+    assert_eq!(marks(&[10.0, 10.1, 10.0, 10.1, 10.0, 10.1, 10.05, 10.0, 10.1, 10.0], |_| ()), []);
+}
+
+#[test]
+fn preemptions_count_by_their_largest_effect() {
+    let with = |n: u64, samples: &[f64]| one(samples, |row| row.counters.preemptions = n);
+    // Constant samples show that nothing changed, however many switches there were.
+    assert_eq!(with(200, &[10.0; 200]), expected(Level::Note, "preempted", "preempted 200x (up to 0.0%)"));
+    // One of 100 samples: the quantile 0.495 is 10.49005, 0.05 % below the median.
+    assert_eq!(with(1, &ramp()), expected(Level::Note, "preempted", "preempted 1x (up to 0.0%)"));
+    // Half of the samples: the quantile 0.25 is 10.2475, 2.4 % below the median; the interval is within 1 %.
+    assert_eq!(with(50, &ramp()), expected(Level::Caution, "preempted", "preempted 50x (up to 2.4%)"));
+    // Nine of ten: with 90 samples of 10 and 10 of 5, the quantile 0.05 is 5.
+    let two: Vec<f64> = (0..100).map(|i| if i % 10 == 0 { 5.0 } else { 10.0 }).collect();
+    let disturbed = marks(&two, |row| row.counters.preemptions = 90);
+    assert_eq!(disturbed[0], expected(Level::Invalid, "preempted", "preempted 90x (up to 50%)"));
+}
+
+#[test]
+fn waiting_counts_by_its_largest_effect_on_the_median() {
+    let waited = |share: f64, slices: u64| {
+        let waited_ns = (share * 2e9) as u64;
+        let counters = Counters { waited_ns, slices, ..Counters::default() };
+        move |row: &mut RowFacts<'_>| row.counters = counters
+    };
+    assert_eq!(marks(&ramp(), waited(0.019, 100)), []);
+    // One long wait is in one sample.
+    assert_eq!(one(&ramp(), waited(0.3, 1)), expected(Level::Note, "waited", "waited 30% (up to 0.0%)"));
+    // Many waits can be in every sample: down to the smallest.
+    assert_eq!(one(&ramp(), waited(0.3, 500)), expected(Level::Caution, "waited", "waited 30% (up to 4.7%)"));
+    // Programs that ran in so many samples also emptied caches, whatever these samples look like.
+    assert_eq!(one(&[10.0; 200], waited(0.3, 11)).0, Level::Caution);
+    assert_eq!(one(&[10.0; 200], waited(0.3, 9)).0, Level::Note);
+    assert_eq!(one(&[10.0; 200], waited(0.09, 11)).0, Level::Note);
+    // Time that is short beside the samples cannot have moved them far.
+    let mut long: Vec<f64> = ramp();
+    long.iter_mut().for_each(|x| *x *= 1e9);
+    assert_eq!(one(&long, waited(0.03, 500)).0, Level::Note);
+}
+
+#[test]
+fn stolen_time_needs_three_ticks() {
+    let stolen = |ticks: u64, wall_ns: f64| {
+        let counters = Counters { stolen_ns: ticks * 10_000_000, ..Counters::default() };
+        move |row: &mut RowFacts<'_>| (row.counters, row.wall_ns) = (counters, wall_ns)
+    };
+    assert_eq!(marks(&ramp(), stolen(2, 4e7)), []);
+    assert_eq!(one(&ramp(), stolen(3, 4e8)), expected(Level::Caution, "stolen", "stolen 8% (up to 4.7%)"));
+    assert_eq!(marks(&ramp(), stolen(3, 4e9)), []);
+    assert_eq!(one(&[10.0; 200], stolen(50, 1e9)).0, Level::Note);
+}
+
+#[test]
+fn each_weakness_of_samples_gets_its_mark() {
+    let codes = |marks: Vec<(Level, String, String)>| {
+        marks.into_iter().map(|(level, code, _)| (level, code)).collect::<Vec<_>>()
+    };
+    let level = |level: Level, code: &str| (level, code.to_owned());
+    let steady = [10.0; 200];
+    assert_eq!(codes(marks(&steady, |row| row.check = &Check::Off)), [level(Level::Caution, "unverified")]);
+    assert_eq!(
+        codes(marks(&steady, |row| row.check = &Check::Unsupported)),
+        [level(Level::Note, "unverified")]
+    );
+    let wide = [10.0, 30.0, 12.0, 28.0, 11.0, 29.0, 13.0];
+    let late = codes(marks(&wide, |row| row.ending = Some(Ending::OutOfBudget)));
+    assert!(late.contains(&level(Level::Note, "not_converged")), "{late:?}");
+    assert_eq!(codes(marks(&[10.0, 11.0], |row| row.ending = None)), [level(Level::Invalid, "no_interval")]);
+    let drift: Vec<f64> = (0..100).map(f64::from).collect();
+    assert_eq!(
+        codes(marks(&drift, |_| ())),
+        [level(Level::Invalid, "no_interval"), level(Level::Note, "autocorrelated")]
+    );
+    let two: Vec<f64> = (0..200).map(|i| if i * 7 % 10 < 5 { 10.0 } else { 20.0 }).collect();
+    assert!(codes(marks(&two, |_| ())).contains(&level(Level::Caution, "bimodal")));
+}
+
+#[test]
+fn clocks_that_differ_by_more_than_5_percent_of_a_row_get_a_mark() {
+    let steady = Summary::of(&[1000.0; 200]).unwrap();
+    let mark = clocks_apart(60.0, &steady).unwrap();
+    assert_eq!((mark.level, mark.short.as_str()), (Level::Caution, "clocks apart 6%"));
+    assert_eq!(clocks_apart(50.0, &steady), None);
+}
