@@ -13,7 +13,7 @@ const STYLE: &str = include_str!("asset/page.css");
 const SCRIPT: &str = include_str!("asset/page.js");
 /// Content security policy. It allows the style sheet and the script above by their SHA-256, and nothing else.
 const POLICY: &str = "default-src 'none'; base-uri 'none'; form-action 'none'; \
-    style-src 'sha256-YvZA3qSB+u7RVloynv/67tUTOE3vfOEhSaVmnVX4XJo='; script-src 'sha256-doa8fo28z0VOaLkbXSH21tM86guDE0UuTqVTuoy2Z2c='";
+    style-src 'sha256-mdhVggqjMeV9QIlom0WifpwM8PAFKaRzHQ9JpiYZk34='; script-src 'sha256-l4Bluvz+UNI5RlEzUEh9I/1V4a3X2z+Bi/e4owNoy6Y='";
 
 /// Returns the HTML page of a report.
 pub fn page(report: &Report<'_>) -> String {
