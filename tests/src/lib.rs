@@ -9,6 +9,7 @@ pub mod mpi;
 pub mod results;
 pub mod shim;
 pub mod terminal;
+pub mod walkthrough;
 
 pub use ombx_toolchain::process;
 

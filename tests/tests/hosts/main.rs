@@ -9,3 +9,4 @@ mod smoke;
 mod starting;
 mod testbed;
 mod verdicts;
+mod walkthrough;

@@ -17,6 +17,7 @@ mod osu;
 mod provenance;
 mod suites;
 mod two_sided;
+mod walkthroughs;
 
 use std::path::PathBuf;
 
