@@ -91,22 +91,23 @@ pub(crate) fn run(job: &Job) -> Result<u8> {
     let mut repetition = Repetition::of(job, since.elapsed());
     let progress = Progress::new(job.extent.rows, job.output.quiet);
     'launches: loop {
-        // A signal that arrives between two launches, when nobody supervises ranks.
-        let signal = interrupted.load(Ordering::SeqCst);
-        if signal != 0 {
-            progress.suspend(|| stderr_line!("ombx: interrupted; the launches that are complete count"));
-            worst = Ok(FIRST_SIGNAL_CODE.saturating_add(u8::try_from(signal).unwrap_or(0)));
-            break;
-        }
         let mut arguments = repetition.begin();
         if is_here {
             let latency = core_to_core::latency_ns();
-            arguments.extend(latency.map(|ns| OsString::from(format!("--core-to-core-ps={:.0}", ns * 1e3))));
+            arguments
+                .extend(latency.map(|ns| OsString::from(format!("{}{:.0}", role::CORE_TO_CORE, ns * 1e3))));
         }
         if !job.launches.is_one() {
             progress.launch(repetition.position());
         }
         for (at, kind) in kinds.iter().enumerate() {
+            // A signal that arrives when nobody supervises ranks.
+            let signal = interrupted.load(Ordering::SeqCst);
+            if signal != 0 {
+                progress.suspend(|| stderr_line!("ombx: interrupted; the launches that are complete count"));
+                worst = Ok(FIRST_SIGNAL_CODE.saturating_add(u8::try_from(signal).unwrap_or(0)));
+                break 'launches;
+            }
             output.next_start(kinds[at + 1..].iter().any(|other| other.medium == kind.medium));
             let mut command = command(job, *kind, &arguments)?;
             // Hydra and Open MPI end the job after this time even if this process is gone. This process ends it earlier.

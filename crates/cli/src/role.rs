@@ -50,7 +50,7 @@ pub(crate) fn run(job: &Job) -> Result<u8> {
             wrong("--rendezvous is for benchmarks over sockets: leave it out")
         }
         true if matches!(job.launches.count, LaunchCount::Fixed(2..)) => wrong(
-            "--launches cannot repeat ranks that a launcher has started: repeat the launcher's command and join the files",
+            "--launches cannot repeat ranks that a launcher has started: repeat the launcher's command with -o FILE --append",
         ),
         true => rank::run(job),
         false if start.rendezvous.is_some() => {

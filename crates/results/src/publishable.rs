@@ -75,9 +75,10 @@ impl Publishable {
 
     /// Returns which wrong data the checks of the rows would have found with 95 % probability; `None` if nothing was checked.
     pub fn verified(&self) -> Option<String> {
-        let [low, high] = self.found_from?.map(|part| match part * 100.0 {
-            percent if percent < 9.5 => format!("{percent:.1}"),
-            percent => format!("{percent:.0}"),
+        let [low, high] = self.found_from?.map(|part| {
+            let percent = part * 100.0;
+            let decimals = (1.0 - percent.log10().floor()).clamp(0.0, 6.0) as usize;
+            format!("{percent:.decimals$}")
         });
         let range = if low == high { low } else { format!("{low} to {high}") };
         Some(format!("verified: wrong data in {range} % of a row's iterations would have been found"))
@@ -140,7 +141,9 @@ mod tests {
         assert!((found_from(&checked(1000)).unwrap() - 0.003).abs() < 1e-5);
         let mut both = Publishable::default();
         [checked(576), checked(9)].iter().for_each(|row| both.add(row));
-        assert!(both.verified().unwrap().contains(" 0.5 to 28 % "), "{both:?}");
+        assert!(both.verified().unwrap().contains(" 0.52 to 28 % "), "{both:?}");
+        both.add(&checked(100_000));
+        assert!(both.verified().unwrap().contains(" 0.0030 to 28 % "), "{both:?}");
     }
 
     #[test]

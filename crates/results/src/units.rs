@@ -17,8 +17,8 @@ pub enum TimeUnit {
 /// Unit of a bandwidth.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum RateUnit {
-    #[default]
     /// 10^6 bytes per second.
+    #[default]
     MegaBytes,
     /// 2^20 bytes per second.
     MebiBytes,
@@ -53,9 +53,7 @@ impl TimeUnit {
             TimeUnit::Ms => ns / 1e6,
         }
     }
-}
 
-impl TimeUnit {
     /// Formats a time to 10 ns.
     pub fn coarse(self, ns: f64) -> String {
         let decimals = match self {

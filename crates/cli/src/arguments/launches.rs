@@ -44,9 +44,6 @@ pub(crate) struct LaunchesArgs {
     /// Iterations per sample of each row in this launch
     #[arg(long, hide = true)]
     pub(crate) batches: Option<KnownBatches>,
-    /// Half the round trip of a cache line between two cores of the host, in picoseconds
-    #[arg(long, hide = true, value_parser = values::number::<u64>(1..=1_000_000_000_000))]
-    pub(crate) core_to_core_ps: Option<u64>,
 }
 
 impl LaunchesArgs {

@@ -4,11 +4,14 @@ use std::ffi::OsStr;
 
 use clap::{Args, ValueEnum};
 
+use super::values;
+
 /// Arguments of [`RoleArgs`] as they are passed to a child process.
 pub(crate) const RELAY: &str = "--relay=records";
 pub(crate) const COORDINATOR: &str = "--coordinator";
 pub(crate) const ALONE: &str = "--alone";
 pub(crate) const THREADED: &str = "--threaded";
+pub(crate) const CORE_TO_CORE: &str = "--core-to-core-ps=";
 
 /// Role of this process in a job that another process of ombx started.
 #[derive(Debug, Default, Args)]
@@ -25,6 +28,9 @@ pub(crate) struct RoleArgs {
     /// Measure benchmarks that need MPI_THREAD_MULTIPLE
     #[arg(long, hide = true, requires = "relay")]
     pub(crate) threaded: bool,
+    /// Half the round trip of a cache line between two cores of the host, in picoseconds
+    #[arg(long, hide = true, requires = "relay", value_parser = values::number::<u64>(1..=1_000_000_000_000))]
+    pub(crate) core_to_core_ps: Option<u64>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -36,7 +42,7 @@ pub(crate) enum Relay {
 /// Returns whether the launching process added this argument.
 pub(crate) fn is_internal(argument: &OsStr) -> bool {
     let argument = argument.to_string_lossy();
-    let of_launches = ["--launch=", "--row-time=", "--batches="];
+    let of_launches = ["--launch=", "--row-time=", "--batches=", CORE_TO_CORE];
     [RELAY, COORDINATOR, ALONE, THREADED].contains(&&*argument)
         || of_launches.iter().any(|option| argument.starts_with(option))
 }

@@ -1,9 +1,6 @@
 //! `ombx plot`: draws result files as a figure.
 
-use std::{
-    fs,
-    path::{Path, PathBuf},
-};
+use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 use ombx_core::error::{Error, Result};
@@ -119,7 +116,7 @@ pub(crate) fn plot(args: &PlotArgs) -> Result<u8> {
         stderr_line!("ombx: {drawn} of {all} cases are drawn: choose others by --rows and --sizes");
     }
     let written = format.bytes(&drawing).map_err(|e| Error::usage(e.to_string()))?;
-    fs::write(out, written)
+    target::replace(out, &written)
         .map_err(|e| Error::storage(format!("cannot write the figure to {}: {e}", out.display())))?;
     Ok(0)
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use ombx_core::measure::plan::Plan;
+use ombx_core::measure::plan::{Plan, Verify};
 
 /// Time for starting MPI on a slow cluster.
 const START: Duration = Duration::from_secs(120);
@@ -22,13 +22,18 @@ pub(crate) fn of_job(rows: Duration, timeout: Option<Duration>) -> Duration {
 /// Returns the limit for measuring this many rows one after the other.
 pub(crate) fn of_rows(plan: &Plan, rows: u64) -> Duration {
     let of_time = |time: Duration| time.saturating_mul(10).saturating_add(ROW);
-    let per_row = plan.row_time().map_or(FIXED_ROW, of_time);
+    let per_row = row_time(plan).map_or(FIXED_ROW, of_time);
     per_row.saturating_mul(u32::try_from(rows).unwrap_or(u32::MAX))
 }
 
 /// Returns the limit for a rank that shows no progress.
 pub(crate) fn of_silence(plan: &Plan, timeout: Option<Duration>) -> Duration {
     let of_time = |time: Duration| START.saturating_add(time.saturating_mul(10));
-    let silence = plan.row_time().map_or(FIXED_ROW, of_time);
+    let silence = row_time(plan).map_or(FIXED_ROW, of_time);
     timeout.map_or(silence, |timeout| timeout.min(silence))
+}
+
+/// Returns the time of a row if it is known. How long it takes to verify every iteration is not.
+fn row_time(plan: &Plan) -> Option<Duration> {
+    plan.row_time().filter(|_| plan.verify != Verify::Full)
 }

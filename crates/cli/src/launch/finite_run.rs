@@ -15,10 +15,13 @@ use ombx_core::{
 };
 use rustix::process::{Pid, Signal, kill_process_group};
 
-use super::orphans;
+use super::{orphans, session_directory, shared_memory::OfRanks};
 
 /// Interval at which the caller may interrupt.
 const POLL: Duration = Duration::from_millis(50);
+
+/// Time in which a command may end by itself after a signal.
+const GRACE: Duration = Duration::from_secs(1);
 
 /// Maximum number of bytes that are read of each pipe. A program that prints more is cut off.
 const LONGEST: u64 = 1 << 26;
@@ -67,9 +70,20 @@ pub(crate) fn texts_of(
         }
     };
     let group = Pid::from_child(&child);
+    let shared_memory = if why.is_some() { OfRanks::now() } else { OfRanks::default() };
+    if why.is_some() {
+        // A launcher removes its files if it may.
+        let _ = kill_process_group(group, Signal::TERM);
+        let ending = Since::now();
+        while ending.elapsed() < GRACE && matches!(child.try_wait(), Ok(None)) {
+            thread::sleep(POLL);
+        }
+    }
     orphans::end_family(group);
     let _ = kill_process_group(group, Signal::KILL);
     let _ = child.wait();
+    session_directory::remove(child.id());
+    shared_memory.remove();
     match why {
         None => Ok(texts.map(Option::unwrap_or_default)),
         Some(why) => Err(Error::fabric(why)),

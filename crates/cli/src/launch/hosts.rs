@@ -63,7 +63,9 @@ pub(crate) fn line_of_file(text: &str, notation: Notation) -> Result<Host> {
             Notation::Hydra => {
                 return bad("is not a host, host:N or \"host:N user=NAME\", as mpiexec of MPICH needs it");
             }
-            Notation::OpenMpi if first.contains(':') => {}
+            Notation::OpenMpi if host.slots.is_some() && slots.is_some() => {
+                return bad("gives two numbers of ranks");
+            }
             Notation::OpenMpi => match slots {
                 Some(count) => host.slots = Some(number(text, count)?),
                 None if ["max_slots=", "max-slots=", "slots_max="]
@@ -78,7 +80,8 @@ pub(crate) fn line_of_file(text: &str, notation: Notation) -> Result<Host> {
             _ => host.slots = Some(number(text, slots.unwrap_or(other))?),
         }
     }
-    if notation == Notation::OpenMpi && host.slots.is_some() && !text.contains("slots=") {
+    let has_slots = || text.split_whitespace().any(|word| word.starts_with("slots="));
+    if notation == Notation::OpenMpi && host.slots.is_some() && !has_slots() {
         return Err(Error::usage(format!(
             "{text:?} is written \"{} slots=N\" in a host file of Open MPI",
             host.name

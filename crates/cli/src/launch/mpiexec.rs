@@ -169,7 +169,7 @@ fn names_launcher(file: &Path) -> bool {
 }
 
 /// Returns whether srun starts the ranks of a job.
-fn uses_srun(args: &StartArgs) -> bool {
+pub(super) fn uses_srun(args: &StartArgs) -> bool {
     args.launcher == Launcher::Srun || args.launcher == Launcher::Auto && in_slurm_allocation()
 }
 

@@ -1,7 +1,7 @@
 //! Orphans: processes of a job that outlive their launcher. They become children of the launching process. Also the end of a
 //! process with its descendants.
 
-use std::{fs, time::Duration};
+use std::{collections::BTreeMap, fs, time::Duration};
 
 use ombx_core::system::clock::Since;
 use rustix::process::{Pid, Signal, WaitOptions, getpid, kill_process, set_child_subreaper, waitpid};
@@ -34,21 +34,37 @@ pub(super) fn end() {
 }
 
 /// Kills a process and its descendants.
+#[cfg(feature = "mpi")]
 pub(super) fn end_family(root: Pid) {
-    let (mut family, mut at) = (vec![root], 0);
-    while let Some(pid) = family.get(at).copied() {
-        family.extend(children_of(pid));
-        at += 1;
-    }
-    for pid in family {
+    for pid in descendants(root).into_iter().chain([root]) {
         let _ = kill_process(pid, Signal::KILL);
     }
 }
 
-pub(super) fn children_of(one: Pid) -> Vec<Pid> {
+/// Returns the descendants of a process.
+pub(super) fn descendants(root: Pid) -> Vec<Pid> {
+    let mut children: BTreeMap<i32, Vec<Pid>> = BTreeMap::new();
+    for (pid, parent) in processes() {
+        children.entry(parent).or_default().push(pid);
+    }
+    let (mut family, mut at) = (vec![root], 0);
+    while let Some(pid) = family.get(at) {
+        family.extend(children.remove(&pid.as_raw_nonzero().get()).unwrap_or_default());
+        at += 1;
+    }
+    family.split_off(1)
+}
+
+fn children_of(one: Pid) -> Vec<Pid> {
+    let of_one = |(pid, parent): (Pid, i32)| (parent == one.as_raw_nonzero().get()).then_some(pid);
+    processes().filter_map(of_one).collect()
+}
+
+/// Returns all processes and their parents.
+fn processes() -> impl Iterator<Item = (Pid, i32)> {
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
     let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
-    pids.filter(|pid| parent(*pid) == Some(one.as_raw_nonzero().get())).filter_map(Pid::from_raw).collect()
+    pids.filter_map(|pid| Some((Pid::from_raw(pid)?, parent(pid)?)))
 }
 
 fn parent(pid: i32) -> Option<i32> {

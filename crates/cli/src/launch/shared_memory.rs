@@ -10,7 +10,7 @@ use std::{
 
 use rustix::process::{Pid, getpid, getuid};
 
-use super::orphans::children_of;
+use super::orphans::descendants;
 
 const DIRECTORY: &str = "/dev/shm/";
 
@@ -20,12 +20,8 @@ pub(super) struct OfRanks(BTreeSet<PathBuf>);
 
 impl OfRanks {
     pub(super) fn now() -> OfRanks {
-        let (mut family, mut at) = (children_of(getpid()), 0);
-        while let Some(pid) = family.get(at).copied() {
-            family.extend(children_of(pid));
-            at += 1;
-        }
-        OfRanks(family.into_iter().flat_map(|pid| mapped(&proc(pid))).collect())
+        let family = descendants(getpid());
+        OfRanks(family.into_iter().flat_map(|pid| mapped(&proc(pid), is_own)).collect())
     }
 
     /// Removes the files that still exist, belong to this user, and that no process has mapped any more.
@@ -34,7 +30,7 @@ impl OfRanks {
             return;
         }
         let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
-        let in_use: BTreeSet<PathBuf> = processes.flat_map(|entry| mapped(&entry.path())).collect();
+        let in_use: BTreeSet<PathBuf> = processes.flat_map(|entry| mapped(&entry.path(), |_| true)).collect();
         let user = getuid().as_raw();
         let ours = |path: &&PathBuf| {
             fs::symlink_metadata(path).is_ok_and(|file| file.is_file() && file.uid() == user)
@@ -49,11 +45,20 @@ fn proc(pid: Pid) -> PathBuf {
     PathBuf::from(format!("/proc/{}", pid.as_raw_nonzero()))
 }
 
-/// Returns the files in shared memory that a process has mapped.
-fn mapped(process: &Path) -> Vec<PathBuf> {
+/// Returns the files in shared memory that a process has mapped, by lines of `/proc/PID/maps`.
+fn mapped(process: &Path, counts: fn(&str) -> bool) -> Vec<PathBuf> {
     let maps = fs::read_to_string(process.join("maps")).unwrap_or_default();
     let path = |line: &str| Some(PathBuf::from(&line[line.find(DIRECTORY)?..]));
-    maps.lines().filter_map(path).collect()
+    maps.lines().filter(|line| counts(line)).filter_map(path).collect()
+}
+
+/// Returns whether a mapping can be that of a segment between ranks: shared, writable, and not in a directory of its own. A library may
+/// lie in shared memory too.
+fn is_own(line: &str) -> bool {
+    let is_shared =
+        line.split_whitespace().nth(1).is_some_and(|mode| mode.starts_with("rw") && mode.ends_with('s'));
+    let name = line.split_once(DIRECTORY).map_or("", |(_, name)| name);
+    is_shared && !name.contains('/')
 }
 
 #[cfg(test)]
@@ -78,6 +83,10 @@ mod tests {
         };
         std::io::Read::read(&mut child.stdout.take().unwrap(), &mut [0; 1]).unwrap();
         let found = OfRanks::now();
+        assert!(
+            !is_own("7f0-7f1 r-xp 00000000 00:1a 5 /dev/shm/lib.so")
+                && !is_own("7f0-7f1 rw-s 0 00:1a 5 /dev/shm/a/b")
+        );
         assert!(found.0.contains(&own) && !found.0.contains(&other), "{found:?}");
         // A file in use stays.
         OfRanks::now().remove();

@@ -11,9 +11,9 @@ use ombx_core::{
 };
 use ombx_mpi::{Family, Mpi};
 
-use super::{finite_run, mpiexec};
+use super::{finite_run, mpiexec, orphans};
 use crate::{
-    arguments::{argv, output::Format, start::Launcher},
+    arguments::{argv, output::Format},
     job::Job,
 };
 
@@ -51,8 +51,9 @@ pub(crate) fn ask(job: &Job, limit: Option<Duration>, interrupted: impl Fn() -> 
 
 /// Starts the ranks of the probe where those of the job will be, and returns what they and their launcher print.
 fn report(job: &Job, limit: Duration, interrupted: impl Fn() -> bool) -> Result<String> {
+    orphans::adopt();
     let mut start = job.start.clone();
-    if ombx_mpi::family() == Family::OpenMpi && start.launcher != Launcher::Srun {
+    if ombx_mpi::family() == Family::OpenMpi && !mpiexec::uses_srun(&start) {
         // mpirun itself passes only variables of Open MPI to other hosts.
         start.launcher_arg.extend(["-x".to_owned(), "UCX_LOG_LEVEL".to_owned()]);
     }

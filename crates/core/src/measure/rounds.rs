@@ -218,9 +218,9 @@ impl OpenCase<'_, '_> {
                 self.kernel.end()?;
                 team.barrier()?;
                 mine = mine.and(self.kernel.check(fresh)?);
+                self.session.sink.alive();
             }
             found = first_mismatch(team, mine)?;
-            self.session.sink.alive();
             let spent = Duration::from_nanos(start.elapsed_ns());
             let next = match verify {
                 Verify::Full => sampling.iterations.saturating_sub(checked).min(MOST_UNREPORTED),

@@ -16,7 +16,7 @@ pub(super) fn of_run(run: &Run) -> Option<f64> {
 /// States of the machine in the launches of both sides.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum MachineState {
-    /// The same in all launches, or unknown.
+    /// The same in all launches that know it.
     Same,
     /// Several. The latencies of one in which both sides have enough launches.
     Common([f64; 2]),
@@ -26,8 +26,10 @@ pub(super) enum MachineState {
 
 impl MachineState {
     pub(super) fn of([base, new]: [&[Option<f64>]; 2]) -> MachineState {
-        let known = |side: &[Option<f64>]| side.iter().copied().collect::<Option<Vec<f64>>>();
-        let Some((base, new)) = known(base).zip(known(new)) else { return MachineState::Same };
+        let [base, new] = [base, new].map(|side| side.iter().flatten().copied().collect::<Vec<f64>>());
+        if base.is_empty() || new.is_empty() {
+            return MachineState::Same;
+        }
         let mut all = [&base[..], &new[..]].concat();
         all.sort_by(f64::total_cmp);
         let states: Vec<[f64; 2]> = all
@@ -50,7 +52,7 @@ impl MachineState {
     pub(super) fn admits(&self, latency_ns: Option<f64>) -> bool {
         match self {
             MachineState::Same | MachineState::Different => true,
-            MachineState::Common(state) => latency_ns.is_some_and(|ns| is_within(*state, ns)),
+            MachineState::Common(state) => latency_ns.is_none_or(|ns| is_within(*state, ns)),
         }
     }
 
@@ -100,7 +102,9 @@ mod tests {
         let mixed = [58.0, 60.0, 57.0, 59.0, 275.0, 270.0];
         assert_eq!(state(&[58.0; 9], &mixed), MachineState::Common([57.0, 60.0]));
         assert_eq!(state(&mixed, &[275.0; 9]), MachineState::Different);
-        assert_eq!(MachineState::of([&[Some(58.0); 4], &[Some(300.0), None]]), MachineState::Same);
+        assert_eq!(MachineState::of([&[Some(58.0); 4], &[None; 4]]), MachineState::Same);
+        // A busy host may not know the latency of a launch.
+        assert_eq!(MachineState::of([&[Some(58.0); 4], &[Some(300.0), None]]), MachineState::Different);
         let common = state(&[58.0; 9], &mixed);
         assert!(common.admits(Some(59.0)) && !common.admits(Some(275.0)));
     }

@@ -84,7 +84,8 @@ impl LinkTimes {
     pub fn range(&self) -> Option<[f32; 3]> {
         let mut ns: Vec<f32> = self.sweep.iter().map(|link| link.ns).collect();
         ns.sort_by(f32::total_cmp);
-        Some([*ns.first()?, ns[ns.len() / 2], *ns.last()?])
+        let (low, high) = (*ns.get((ns.len().max(1) - 1) / 2)?, *ns.get(ns.len() / 2)?);
+        Some([*ns.first()?, f32::midpoint(low, high), *ns.last()?])
     }
 }
 

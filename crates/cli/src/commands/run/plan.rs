@@ -61,7 +61,7 @@ pub(crate) fn plan(args: &RunArgs, chosen: Chosen, choices: &[Choice]) -> Result
         threads: args.threads,
         verify: if args.no_verify { Verify::Off } else { args.verify },
         launch: args.launches.launch,
-        core_to_core_ns: args.launches.core_to_core_ps.map(|ps| ps as f64 / 1e3),
+        core_to_core_ns: args.role.core_to_core_ps.map(|ps| ps as f64 / 1e3),
         axes,
         settings,
         ..usual

@@ -10,12 +10,11 @@ use ombx_results::{
     file::RunWithRows,
     methods,
     provenance::{self, Section},
-    render::plain,
+    render::{plain, wrapped},
     verdict,
 };
-use rustix::termios::tcgetwinsize;
 
-use crate::output::stdout::print;
+use crate::output::{stdout::print, terminal};
 
 /// Prints the provenance of runs. The launches of one setup are one result; sweeps over links are shown one by one.
 pub(super) fn show(runs: Vec<RunWithRows>) -> Result<u8> {
@@ -26,13 +25,13 @@ pub(super) fn show(runs: Vec<RunWithRows>) -> Result<u8> {
     if results.is_empty() {
         return Err(Error::usage("--provenance: the files have no runs"));
     }
-    let width = tcgetwinsize(io::stdout()).ok().map(|size| size.ws_col).filter(|columns| *columns > 0);
+    let width = terminal::columns();
     let mut text = Vec::new();
     write(&mut text, &results, width).map_err(|e| Error::storage(format!("standard output: {e}")))?;
     print(text)
 }
 
-fn write(out: &mut dyn Write, results: &[RunWithRows], width: Option<u16>) -> io::Result<()> {
+fn write(out: &mut dyn Write, results: &[RunWithRows], width: Option<usize>) -> io::Result<()> {
     for (at, result) in results.iter().enumerate() {
         if at > 0 {
             writeln!(out)?;
@@ -40,38 +39,26 @@ fn write(out: &mut dyn Write, results: &[RunWithRows], width: Option<u16>) -> io
         for Section { title, values } in provenance::sections(result) {
             writeln!(out, "{title}\n{}\n", table(&values, width))?;
         }
-        let paragraph = wrapped(&plain(&methods::paragraph(result)), width);
+        let paragraph = plain(&methods::paragraph(result));
+        // A pipe gets it in one line.
+        let paragraph = width.map_or(paragraph.clone(), |width| wrapped(&paragraph, width).join("\n"));
         writeln!(out, "Methods, for a publication\n\n{paragraph}\n")?;
         write!(out, "Citation\n\n{}", citation::bibtex(&result.run))?;
     }
     Ok(())
 }
 
-/// Breaks a paragraph at blanks to the width of the terminal. A pipe gets it in one line.
-fn wrapped(text: &str, width: Option<u16>) -> String {
-    let Some(width) = width else { return text.to_owned() };
-    let mut lines: Vec<String> = Vec::new();
-    for word in text.split(' ') {
-        match lines.last_mut() {
-            Some(line) if line.chars().count() + 1 + word.chars().count() <= width.into() => {
-                *line += " ";
-                *line += word;
-            }
-            _ => lines.push(word.to_owned()),
-        }
-    }
-    lines.join("\n")
-}
-
 /// Returns names and values in two columns, as wide as the terminal.
-fn table(values: &[(String, String)], width: Option<u16>) -> String {
+fn table(values: &[(String, String)], width: Option<usize>) -> String {
     if values.is_empty() {
         return "  none".into();
     }
     let mut table = Table::new();
     table.load_style(presets::NOTHING);
     if let Some(width) = width {
-        table.set_content_arrangement(ContentArrangement::Dynamic).set_width(width);
+        table
+            .set_content_arrangement(ContentArrangement::Dynamic)
+            .set_width(u16::try_from(width).unwrap_or(u16::MAX));
     }
     for (name, value) in values {
         table.add_row([format!(" {}", plain(name)), plain(value)]);
@@ -93,8 +80,6 @@ mod tests {
             narrow.lines().count() > 3 && narrow.lines().all(|line| line.chars().count() <= 60),
             "{narrow}"
         );
-        assert_eq!(wrapped("all ranks were started", Some(12)), "all ranks\nwere started");
-        assert_eq!(wrapped("all ranks were started", None), "all ranks were started");
         let free = table(&values, None);
         assert_eq!(free.lines().count(), 2, "{free}");
         assert!(!free.contains('\x1b'), "{free}");

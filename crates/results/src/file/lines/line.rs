@@ -154,7 +154,7 @@ pub(super) struct CaseLine<'a> {
     pub(super) reason: Option<String>,
     pub(super) check: CheckLine,
     /// Number of iterations that were checked, each with a pattern of its own. Absent if unknown.
-    #[serde(default, skip_serializing_if = "is_none")]
+    #[serde(default, skip_serializing_if = "is_unknown")]
     pub(super) checked: u64,
     /// First wrong byte. Present if `check` is `failed`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -385,11 +385,11 @@ pub(super) enum FigureLine {
     Unresolved { unresolved: String },
 }
 
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
-fn is_none(number: &u64) -> bool {
+fn is_unknown(number: &u64) -> bool {
     *number == 0
 }
 
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
 fn is_zero(number: &u32) -> bool {
     *number == 0
 }
