@@ -13,7 +13,8 @@ use ombx_core::{
 };
 use ombx_results::{
     compare::SideResults,
-    file::{self, Record, Records},
+    file::{self, Record, Records, RunWithRows},
+    verdict::LinkSweep,
 };
 
 /// Runs that a command has read. Each run counts once, because a copy of a launch is no further launch.
@@ -77,4 +78,20 @@ fn open(path: &Path) -> Result<BufReader<File>> {
 
 fn named(path: &Path, why: &dyn std::fmt::Display) -> Error {
     Error::storage(format!("{}: {why}", path.display()))
+}
+
+/// Returns the sweep over links of these runs, which are launches of one result.
+pub(crate) fn only_sweep(runs: &[RunWithRows]) -> Result<LinkSweep> {
+    let mut sweep = LinkSweep::default();
+    for RunWithRows { run, rows, .. } in runs {
+        if sweep.hosts.ranks() > 0 && !sweep.continues_with(run) {
+            return Err(Error::usage("there are several results of ombx links: give one"));
+        }
+        sweep.begin(run);
+        rows.iter().for_each(|row| sweep.add(row));
+    }
+    match runs {
+        [] => Err(Error::usage("there are no links: give a result file of ombx links")),
+        _ => Ok(sweep),
+    }
 }

@@ -8,10 +8,14 @@ use ombx_plot::{Drawing, Input, Kind, Options, PlotError, Quantity, Scale, Width
 use ombx_results::{
     file::RunWithRows,
     samples::{CaseSamples, SampleStore},
-    verdict::{self, LinkSweep},
+    verdict,
 };
 
-use crate::{arguments::rows::RowArgs, output::target, result_file::KnownRuns};
+use crate::{
+    arguments::rows::RowArgs,
+    output::target,
+    result_file::{KnownRuns, only_sweep},
+};
 
 #[derive(Debug, Args)]
 pub(crate) struct PlotArgs {
@@ -222,17 +226,7 @@ fn rows(args: &PlotArgs, kind: Kind, groups: &[(String, Vec<CaseSamples>)]) -> R
 
 /// Draws the only sweep over links among the runs.
 fn heat_map(args: &PlotArgs, runs: &[RunWithRows]) -> Result<Drawing> {
-    let mut sweep = LinkSweep::default();
-    for RunWithRows { run, rows, .. } in runs {
-        if sweep.hosts.ranks() > 0 && !sweep.continues_with(run) {
-            return Err(Error::usage("a heat map shows one result of ombx links: give one"));
-        }
-        sweep.begin(run);
-        rows.iter().for_each(|row| sweep.add(row));
-    }
-    if runs.is_empty() {
-        return Err(Error::usage("a heat map shows links: give a result file of ombx links"));
-    }
+    let sweep = only_sweep(runs).map_err(|e| e.within("a heat map"))?;
     let bytes = match args.rows.sizes.as_ref().map(|sizes| &sizes.0[..]) {
         None => None,
         Some([bytes]) => Some(bytes.0),

@@ -19,7 +19,7 @@ use ombx_results::{
     file::{self, Record, RunOutcome, RunWithRows},
     matrix,
     render::{Broadcasts, Overhead, Renderer, Shown},
-    verdict::{self, LinkSweep},
+    verdict,
 };
 
 use crate::{
@@ -33,7 +33,7 @@ use crate::{
         stdout::{is_closed, print},
         target, unwritable,
     },
-    result_file::KnownRuns,
+    result_file::{KnownRuns, only_sweep},
 };
 
 #[derive(Debug, Args)]
@@ -159,17 +159,7 @@ fn show_cases(
 
 /// Writes the array of the only sweep over links among the runs.
 fn write_matrix(runs: &[RunWithRows], path: &Path) -> Result<u8> {
-    let mut sweep = LinkSweep::default();
-    for RunWithRows { run, rows, .. } in runs {
-        if sweep.hosts.ranks() > 0 && !sweep.continues_with(run) {
-            return Err(Error::usage("--matrix: there are several results of ombx links: give one"));
-        }
-        sweep.begin(run);
-        rows.iter().for_each(|row| sweep.add(row));
-    }
-    if runs.is_empty() {
-        return Err(Error::usage("--matrix: there are no links: give a result file of ombx links"));
-    }
+    let sweep = only_sweep(runs).map_err(|e| e.within("--matrix"))?;
     let mut array = Vec::new();
     let written = matrix::write(&mut array, &sweep).and_then(|()| target::replace(path, &array));
     written.map_err(|e| unwritable(path, &e))?;
