@@ -222,6 +222,8 @@ fn expectations_and_a_reference_decide_the_exit_code() {
             for figure in ["median_ns", "min_ns"] {
                 summary.insert(figure.into(), 1e-3.into());
             }
+            // Samples that contradict their median are refused.
+            record["samples"] = serde_json::json!([]);
         }
         format!("{record}\n")
     };
