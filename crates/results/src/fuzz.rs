@@ -61,7 +61,7 @@ pub fn results(bytes: &[u8]) {
     file.runs.iter().for_each(|run| base.run(run));
     file.runs.iter().rev().for_each(|run| new.run(run));
     let comparison = Comparison::of(&base, &new, Settings::default());
-    render::compare::table(&mut text, &comparison, Paint::Plain).unwrap();
+    render::compare::table(&mut text, &comparison, Paint::Plain, Some(60)).unwrap();
     harmless(&text);
     write!(text, "{}", render::compare::json(&comparison)).unwrap();
 }

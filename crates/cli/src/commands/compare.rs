@@ -21,7 +21,7 @@ use ombx_results::{
 
 use crate::{
     arguments::output::Color,
-    output::{renderers, stdout::is_closed, target},
+    output::{renderers, stdout::is_closed, target, terminal},
 };
 
 pub(crate) use gate::UNDECIDED;
@@ -195,7 +195,7 @@ fn print(comparison: &Comparison, json: bool, color: Color) -> io::Result<()> {
     if json {
         writeln!(out, "{}", render::json(comparison))?;
     } else {
-        render::table(&mut out, comparison, renderers::paint(color))?;
+        render::table(&mut out, comparison, renderers::paint(color), terminal::columns())?;
     }
     out.flush()
 }

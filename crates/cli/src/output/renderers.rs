@@ -99,7 +99,7 @@ pub(crate) fn links(
 ) -> Option<Box<dyn Renderer>> {
     match format {
         Format::Table => {
-            let links = Links::against(reference);
+            let links = Links::against(reference).fitting(terminal::columns());
             Some(Box::new(match notes {
                 Notes::Hidden => links,
                 Notes::Shown => links.with_advice(),

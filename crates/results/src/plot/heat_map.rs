@@ -12,13 +12,17 @@ use crate::{
 const CHARACTERS: [char; 5] = ['·', '░', '▒', '▓', '█'];
 /// Character of a link that was not measured.
 const NOTHING: char = ' ';
-/// Maximum number of columns. With more ranks, a cell is the slowest link of a block of ranks.
-const WIDEST: usize = 64;
 
-/// Draws the links of one message size.
-pub(crate) fn draw(out: &mut dyn Write, times: &LinkTimes, hosts: &Hosts) -> Result<()> {
+/// Draws the links of one message size in at most `widest` columns. With more ranks, a cell is the slowest link of a block of ranks.
+/// Returns what the characters mean.
+pub(crate) fn draw(
+    out: &mut dyn Write,
+    times: &LinkTimes,
+    hosts: &Hosts,
+    widest: usize,
+) -> Result<Option<String>> {
     let ranks = hosts.ranks() as usize;
-    let block = ranks.div_ceil(WIDEST).max(1);
+    let block = ranks.div_ceil(widest).max(1);
     let cells = ranks.div_ceil(block);
     let mut slowest = vec![0f32; cells * cells];
     for l in times.sweep.iter().filter(|l| (l.from.max(l.to) as usize) < ranks) {
@@ -29,7 +33,7 @@ pub(crate) fn draw(out: &mut dyn Write, times: &LinkTimes, hosts: &Hosts) -> Res
         }
     }
     let Some(shades) = Shades::of(slowest.iter().copied().map(f64::from), CHARACTERS.len()) else {
-        return Ok(());
+        return Ok(None);
     };
     let character = |ns: f32| match ns {
         0.0 => NOTHING,
@@ -63,5 +67,5 @@ pub(crate) fn draw(out: &mut dyn Write, times: &LinkTimes, hosts: &Hosts) -> Res
     } else {
         String::new()
     };
-    writeln!(out, "{} us{blocks}", bounds.join("  "))
+    Ok(Some(format!("{} us{blocks}", bounds.join("  "))))
 }

@@ -14,7 +14,11 @@ use super::{
     Paint,
     grid::{NO_VALUE, grid, interval, size},
     plain,
-    table::title,
+    table::{
+        fit::{Fitted, fitted},
+        title,
+    },
+    wrapped,
 };
 use crate::{
     compare::{CaseComparison, CaseId, Comparison, LaunchMedians, Note, Reason, Side, SideInfo, Verdict},
@@ -24,23 +28,42 @@ use crate::{
 /// Maximum length of a label in the title of a column.
 const LONGEST_LABEL: usize = 10;
 
-/// Writes a comparison: one table per benchmark and choice of axes, then cases of one side, notes, and the summary.
-pub fn table(out: &mut dyn Write, comparison: &Comparison, paint: Paint) -> Result<()> {
+/// Writes a comparison: one table per benchmark and choice of axes, then cases of one side, notes, and the summary. Lines fit into this
+/// many columns of a terminal; `None` means that there is no limit.
+pub fn table(
+    out: &mut dyn Write,
+    comparison: &Comparison,
+    paint: Paint,
+    columns: Option<usize>,
+) -> Result<()> {
+    let fit =
+        |text: &str| columns.map_or_else(|| text.to_owned(), |columns| wrapped(text, columns).join("\n"));
     let sides = [&comparison.base, &comparison.new];
     let width = sides.iter().map(|side| side.label.chars().count()).max().unwrap_or(0);
     for side in sides {
-        writeln!(out, "{:width$}  {}", plain(&side.label), plain(&describe(side)))?;
+        let text = format!("{:width$}  {}", plain(&side.label), plain(&describe(side)));
+        let fits = columns.is_none_or(|columns| text.chars().count() <= columns);
+        writeln!(out, "{}", if fits { text } else { fit(&text) })?;
     }
     for cases in comparison.cases.chunk_by(|a, b| heading(&a.id) == heading(&b.id)) {
-        writeln!(out, "\n{}", paint.heading(&plain(&heading(&cases[0].id))))?;
+        writeln!(out, "\n{}", paint.heading(&fit(&plain(&heading(&cases[0].id)))))?;
         let has_interval = cases.iter().any(|case| case.change.ci90.is_some());
-        let grid = if has_interval { intervals } else { ranges };
-        writeln!(out, "{}", grid(comparison, cases, paint))?;
+        let cells = if has_interval { intervals } else { ranges };
+        let (grid, left_out) = cells(comparison, cases).fitted(cases, paint, columns);
+        writeln!(out, "{grid}")?;
+        if let (Some(columns), false) = (columns, left_out.is_empty()) {
+            let left_out = left_out.join(", ");
+            writeln!(
+                out,
+                "{}",
+                fit(&format!("{columns} columns are too few for: {left_out} (--json has all)"))
+            )?;
+        }
     }
     writeln!(out)?;
     for (key, why) in &comparison.broken {
         let label = &comparison.new.label;
-        writeln!(out, "{}", paint.bad(&plain(&format!("FAILED only in {label}: {key}: {why}"))))?;
+        writeln!(out, "{}", paint.bad(&fit(&plain(&format!("FAILED only in {label}: {key}: {why}")))))?;
     }
     for lost in &comparison.unmatched {
         let (has, not) = match lost.only {
@@ -48,12 +71,12 @@ pub fn table(out: &mut dyn Write, comparison: &Comparison, paint: Paint) -> Resu
             Side::New => (sides[1], sides[0]),
         };
         let text = format!("only in {}: {} ({}: {})", has.label, lost.key, not.label, lost.why);
-        writeln!(out, "{}", plain(&text))?;
+        writeln!(out, "{}", fit(&plain(&text)))?;
     }
     for Note { text, .. } in &comparison.notes {
-        writeln!(out, "{}", plain(text))?;
+        writeln!(out, "{}", fit(&plain(text)))?;
     }
-    writeln!(out, "{}", plain(&sentence(comparison)))
+    writeln!(out, "{}", fit(&plain(&sentence(comparison))))
 }
 
 /// Formats a fraction as a signed percentage: `+10.1%`.
@@ -94,42 +117,66 @@ fn side_titles(comparison: &Comparison, cases: &[CaseComparison]) -> [String; 2]
     [title(&comparison.base), title(&comparison.new)]
 }
 
+/// Titles and cells of a table of cases. The last column is the verdict.
+struct Cells {
+    titles: Vec<String>,
+    rows: Vec<Vec<String>>,
+}
+
+impl Cells {
+    /// Returns the table, and the titles of the columns that did not fit.
+    fn fitted(self, cases: &[CaseComparison], paint: Paint, columns: Option<usize>) -> (String, Vec<String>) {
+        let Fitted { titles, rows, left_out } = fitted(self.titles, self.rows, columns);
+        let last = titles.len() - 1;
+        let mut grid = grid(titles, 0..last);
+        for (case, mut row) in cases.iter().zip(rows) {
+            // Escape sequences would count in the width of other columns.
+            row[last] = match case.verdict {
+                Verdict::Better => paint.good(&row[last]),
+                Verdict::Worse => paint.bad(&row[last]),
+                Verdict::Same | Verdict::Inconclusive(_) => std::mem::take(&mut row[last]),
+            };
+            grid.add_row(row);
+        }
+        (grid.trim_fmt(), left_out)
+    }
+}
+
 /// Returns the table of cases with intervals.
-fn intervals(comparison: &Comparison, cases: &[CaseComparison], paint: Paint) -> String {
+fn intervals(comparison: &Comparison, cases: &[CaseComparison]) -> Cells {
     let [base, new] = side_titles(comparison, cases);
-    let titles = ["bytes", &base, &new, "time", "90% interval", "finds", "verdict"];
-    let mut grid = grid(titles.map(str::to_owned), 0..6);
-    for case in cases {
-        grid.add_row([
+    let titles =
+        ["bytes", &base, &new, "time", "90% interval", "finds", "verdict"].map(str::to_owned).to_vec();
+    let row = |case: &CaseComparison| {
+        vec![
             size(case.id.bytes),
             figure(case.base.median),
             figure(case.new.median),
             percent(case.change.estimate),
             interval(case.change.ci90, percent),
             case.power.map_or(NO_VALUE.into(), |power| finds(power.detectable)),
-            verdict_cell(case, comparison.margin, paint),
-        ]);
-    }
-    grid.trim_fmt()
+            verdict_cell(case, comparison.margin),
+        ]
+    };
+    Cells { titles, rows: cases.iter().map(row).collect() }
 }
 
 /// Returns the table of cases that have too few launches for an interval.
-fn ranges(comparison: &Comparison, cases: &[CaseComparison], paint: Paint) -> String {
+fn ranges(comparison: &Comparison, cases: &[CaseComparison]) -> Cells {
     let [base, new] = side_titles(comparison, cases);
-    let titles = ["bytes", &base, "range", &new, "range", "time", "verdict"];
-    let mut grid = grid(titles.map(str::to_owned), 0..6);
-    for case in cases {
-        grid.add_row([
+    let titles = ["bytes", &base, "range", &new, "range", "time", "verdict"].map(str::to_owned).to_vec();
+    let row = |case: &CaseComparison| {
+        vec![
             size(case.id.bytes),
             figure(case.base.median),
             range(&case.base),
             figure(case.new.median),
             range(&case.new),
             percent(case.change.estimate),
-            verdict_cell(case, comparison.margin, paint),
-        ]);
-    }
-    grid.trim_fmt()
+            verdict_cell(case, comparison.margin),
+        ]
+    };
+    Cells { titles, rows: cases.iter().map(row).collect() }
 }
 
 fn range(side: &LaunchMedians) -> String {
@@ -144,10 +191,10 @@ fn finds(fraction: f64) -> String {
 }
 
 /// Returns the verdict without its reason, which stands in the summary.
-fn verdict_cell(case: &CaseComparison, within: f64, paint: Paint) -> String {
+fn verdict_cell(case: &CaseComparison, within: f64) -> String {
     match &case.verdict {
-        Verdict::Better => paint.good("better"),
-        Verdict::Worse => paint.bad("worse"),
+        Verdict::Better => "better".into(),
+        Verdict::Worse => "worse".into(),
         Verdict::Same => verdict(&case.verdict, within),
         Verdict::Inconclusive(Reason::SizeUnknown) => "differs".into(),
         Verdict::Inconclusive(_) => "inconclusive".into(),

@@ -10,7 +10,13 @@ use std::{
     sync::Arc,
 };
 
-use super::{Renderer, grid::grid, plain};
+use super::{
+    Renderer,
+    grid::grid,
+    plain,
+    table::fit::{Fitted, fitted},
+    wrapped,
+};
 use crate::{
     file::RunOutcome,
     plot::{Histogram, heat_map},
@@ -29,6 +35,11 @@ const SLOWEST: usize = 8;
 const MOST_STEPS: usize = 16;
 /// Length of the longest bar of a histogram in characters.
 const LONGEST_BAR: usize = 40;
+/// Maximum number of columns of a map, and characters for the names of its lines.
+const WIDEST_MAP: usize = 64;
+const BESIDE_MAP: usize = 16;
+/// Characters of a line of the histogram beside its bar.
+const BESIDE_BAR: usize = 50;
 
 /// Collects links and prints them at the end of the last launch.
 #[derive(Debug, Default)]
@@ -43,6 +54,8 @@ pub struct Links {
     marks: BTreeMap<String, (String, usize)>,
     /// Whether the advice of marks is printed. Otherwise one line counts them.
     with_advice: bool,
+    /// Width of the terminal; `None` means that there is no limit.
+    columns: Option<usize>,
 }
 
 impl Renderer for Links {
@@ -51,9 +64,10 @@ impl Renderer for Links {
             self.print(out)?;
             let mode = run.plan.get("links").map(String::as_str);
             let between_halves = matches!(mode, Some("bisection" | "halves"));
-            let (links, with_advice) = (std::mem::take(&mut self.links), self.with_advice);
-            *self = Links { links, between_halves, with_advice, ..Links::default() };
-            writeln!(out, "{}", plain(&banner(run)))?;
+            let (links, with_advice, columns) =
+                (std::mem::take(&mut self.links), self.with_advice, self.columns);
+            *self = Links { links, between_halves, with_advice, columns, ..Links::default() };
+            writeln!(out, "{}", self.sentence(&plain(&banner(run))))?;
         }
         self.links.begin(run);
         Ok(())
@@ -101,6 +115,22 @@ impl Links {
         Links { with_advice: true, ..self }
     }
 
+    /// Fits sentences and tables to this many columns of a terminal. Maps have a character for each rank.
+    #[must_use]
+    pub fn fitting(self, columns: Option<usize>) -> Links {
+        Links { columns, ..self }
+    }
+
+    /// Breaks a sentence into lines that fit. They are indented by two blanks more than the first.
+    fn sentence(&self, text: &str) -> String {
+        let Some(columns) = self.columns.filter(|columns| text.chars().count() > *columns) else {
+            return text.to_owned();
+        };
+        let indent = text.len() - text.trim_start().len();
+        let lines = wrapped(text, columns.saturating_sub(indent + 2));
+        " ".repeat(indent) + &lines.join(&format!("\n{}", " ".repeat(indent + 2)))
+    }
+
     /// Prints the sweep once it has ended.
     fn print(&mut self, out: &mut dyn Write) -> Result<()> {
         let Some((outcome, rows)) = self.open.take() else { return Ok(()) };
@@ -115,10 +145,10 @@ impl Links {
         };
         writeln!(out)?;
         for (_, line) in verdict.lines(&self.links.hosts) {
-            writeln!(out, "{}", plain(&line))?;
+            writeln!(out, "{}", self.sentence(&plain(&line)))?;
         }
         for (what, count) in &self.troubles {
-            writeln!(out, "{what} ({})", row_count(*count))?;
+            writeln!(out, "{}", self.sentence(&format!("{what} ({})", row_count(*count))))?;
         }
         for times in &self.links.averaged() {
             self.size(out, times)?;
@@ -135,13 +165,15 @@ impl Links {
         if self.with_advice {
             writeln!(out, "\ndoubts:")?;
             for (what, (advice, count)) in &self.marks {
-                writeln!(out, "  {}", plain(&format!("{what}, {}: {advice}", row_count(*count))))?;
+                let text = plain(&format!("  {what}, {}: {advice}", row_count(*count)));
+                writeln!(out, "{}", self.sentence(&text))?;
             }
             return Ok(());
         }
         let counts: Vec<String> =
             self.marks.iter().map(|(what, (_, count))| format!("{what} ({})", row_count(*count))).collect();
-        writeln!(out, "\ndoubts: {}; -v says what to do", plain(&counts.join(", ")))
+        let text = format!("doubts: {}; -v says what to do", plain(&counts.join(", ")));
+        writeln!(out, "\n{}", self.sentence(&text))
     }
 
     fn size(&self, out: &mut dyn Write, times: &LinkTimes) -> Result<()> {
@@ -154,11 +186,18 @@ impl Links {
             1 => String::new(),
             launches => format!("; each the median of {launches} launches"),
         };
-        writeln!(out, "\nlinks, {bytes} bytes, {}: {what}{over}", plain(&self.links.pattern))?;
-        heat_map::draw(out, times, &self.links.hosts)?;
+        let title = format!("links, {bytes} bytes, {}: {what}{over}", plain(&self.links.pattern));
+        writeln!(out, "\n{}", self.sentence(&title))?;
+        let widest = self
+            .columns
+            .map_or(WIDEST_MAP, |columns| columns.saturating_sub(BESIDE_MAP).clamp(8, WIDEST_MAP));
+        if let Some(legend) = heat_map::draw(out, times, &self.links.hosts, widest)? {
+            writeln!(out, "{}", self.sentence(&legend))?;
+        }
         if let Some(range) = times.range() {
             let [fastest, median, slowest] = range.map(|ns| self.figures(times.bytes, ns));
-            writeln!(out, "fastest {fastest} · median {median} · slowest {slowest}")?;
+            let text = format!("fastest {fastest} · median {median} · slowest {slowest}");
+            writeln!(out, "{}", self.sentence(&text))?;
         }
         self.histogram(out, times)?;
         let steps = self.links.steps(times.bytes);
@@ -172,11 +211,11 @@ impl Links {
                 pairs => format!("{pairs} pairs at the same time"),
             };
             let bisection = if self.between_halves { "bisection, " } else { "" };
-            writeln!(
-                out,
+            let text = format!(
                 "{bisection}{pairs}: min {low:.1}, avg {mean:.1}, max {high:.1} MB/s over {} steps",
                 steps.len()
-            )?;
+            );
+            writeln!(out, "{}", self.sentence(&text))?;
         }
         self.slowest(out, times)
     }
@@ -195,10 +234,13 @@ impl Links {
         let Some(histogram) = Histogram::of(links).filter(|histogram| histogram.counts.len() > 1) else {
             return Ok(());
         };
+        let longest = self
+            .columns
+            .map_or(LONGEST_BAR, |columns| columns.saturating_sub(BESIDE_BAR).clamp(5, LONGEST_BAR));
         let mut grid = grid(["us from", "to", "MB/s from", "to", "links", ""], 0..5);
         for ([low, high], count) in histogram.ranges() {
             let rate = |ns: f64| self.links.mb_per_s(times.bytes, ns as f32);
-            let bar = (count * LONGEST_BAR).div_ceil(histogram.most());
+            let bar = (count * longest).div_ceil(histogram.most());
             let [us_from, us_to] = [low, high].map(|ns| format!("{:.2}", ns / 1e3));
             let [from, to] =
                 [high, low].map(|ns| rate(ns).map_or(String::new(), |rate| format!("{rate:.1}")));
@@ -212,7 +254,9 @@ impl Links {
         if steps.len() < 2 {
             return Ok(());
         }
-        let mut grid = grid(["step", "links", "us min", "mean", "max", "MB/s min", "mean", "max"], 0..8);
+        let titles =
+            ["step", "links", "us min", "mean", "max", "MB/s min", "mean", "max"].map(str::to_owned).to_vec();
+        let mut rows = Vec::new();
         for (first, step) in verdict::join_steps(steps, MOST_STEPS) {
             let [low, high] = step.range_ns;
             let us = [low, step.mean_ns(), high].map(|ns| format!("{:.2}", ns / 1e3));
@@ -220,9 +264,13 @@ impl Links {
                 (Some([low, high]), Some(mean)) => [low, mean, high].map(|rate| format!("{rate:.1}")),
                 _ => [const { String::new() }; 3],
             };
-            let cells = [first.to_string(), step.links.to_string()].into_iter().chain(us).chain(rates);
-            grid.add_row(cells);
+            rows.push(
+                [first.to_string(), step.links.to_string()].into_iter().chain(us).chain(rates).collect(),
+            );
         }
+        let Fitted { titles, rows, .. } = fitted(titles, rows, self.columns);
+        let mut grid = grid(titles.clone(), 0..titles.len());
+        grid.add_rows(rows);
         let each = steps.len().div_ceil(MOST_STEPS);
         let joined = if each > 1 { format!(", {each} a line") } else { String::new() };
         writeln!(
@@ -236,7 +284,8 @@ impl Links {
     /// Prints the slowest links relative to their kind, and their times when measured again alone.
     fn slowest(&self, out: &mut dyn Write, times: &LinkTimes) -> Result<()> {
         let hosts = &self.links.hosts;
-        let mut grid = grid(["from", "to", "us", "MB/s", "x median", "alone us", ""], 2..6);
+        let titles = ["from", "to", "us", "MB/s", "x median", "alone us", ""].map(str::to_owned).to_vec();
+        let mut rows = Vec::new();
         let ordinary = |inside: bool| {
             let kind = times.reference.iter().filter(|l| hosts.same_host(l.from, l.to) == inside);
             let mut ns: Vec<f32> = kind.map(|l| l.ns).collect();
@@ -248,7 +297,7 @@ impl Links {
             let is_ordinary = times.reference.iter().any(|l| (l.from, l.to) == (from, to));
             let usual = ordinary(hosts.same_host(from, to)).filter(|_| !is_ordinary);
             let ratio = alone.zip(usual).map(|(ns, usual)| ns / usual);
-            grid.add_row([
+            rows.push(vec![
                 plain(&format!("{} {from}", hosts.name(from))),
                 plain(&format!("{} {to}", hosts.name(to))),
                 format!("{:.2}", ns / 1e3),
@@ -258,6 +307,9 @@ impl Links {
                 ratio.map_or(String::new(), |ratio| format!("{ratio:.2} x ordinary links alone")),
             ]);
         }
+        let Fitted { titles, rows, .. } = fitted(titles, rows, self.columns);
+        let mut grid = grid(titles, 2..6);
+        grid.add_rows(rows);
         writeln!(out, "slowest of their kind:\n{}", grid.trim_fmt())
     }
 }

@@ -1,7 +1,7 @@
 //! Text table: one per benchmark and choice of axes, with the marks of each row.
 
 mod cells;
-mod fit;
+pub(super) mod fit;
 
 use std::{
     collections::{BTreeMap, BTreeSet},

@@ -22,7 +22,7 @@ fn side(runs: &[RunWithRows]) -> SideResults {
 fn printed(base: &SideResults, new: &SideResults) -> Comparison {
     let comparison = Comparison::of(base, new, Settings::default());
     let mut out = Vec::new();
-    render::compare::table(&mut out, &comparison, Paint::Plain).unwrap();
+    render::compare::table(&mut out, &comparison, Paint::Plain, None).unwrap();
     let text = String::from_utf8(out).unwrap();
     assert!(text.chars().all(|c| c == '\n' || !c.is_control()), "{text:?}");
     let json = render::compare::json(&comparison).to_string();

@@ -108,3 +108,20 @@ fn markdown_has_the_answer_and_a_line_for_each_case() {
     assert!([5, 7, 8].iter().all(|at| lines[*at].matches(" | ").count() == 7), "{text}");
     assert!(text.ends_with("new y\n"));
 }
+
+#[test]
+fn a_table_fits_into_a_narrow_terminal() {
+    let mut comparison = of(vec![case("p2p.latency", 8, 2.0, Verdict::Worse), same(16)]);
+    comparison.notes.push(Note { code: "x", text: "a note of many words ".repeat(9) });
+    let written = |columns| {
+        let mut out = Vec::new();
+        table(&mut out, &comparison, Paint::Plain, columns).unwrap();
+        String::from_utf8(out).unwrap()
+    };
+    let narrow = written(Some(60));
+    assert!(narrow.lines().all(|line| line.chars().count() <= 60), "{narrow}");
+    assert!(narrow.contains("60 columns are too few for: finds"), "{narrow}");
+    assert!(
+        written(Some(80)).contains(" finds ") && written(None).contains("words a note of many words a note")
+    );
+}

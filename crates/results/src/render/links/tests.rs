@@ -206,3 +206,10 @@ fn csv_has_a_line_for_each_direction() {
         "{text}"
     );
 }
+
+#[test]
+fn lines_fit_into_a_narrow_terminal() {
+    let text = rendered(&mut Links::default().fitting(Some(60)), &[Mark::caution("x", "x", "advice")]);
+    let wide: Vec<&str> = text.lines().filter(|line| line.chars().count() > 60).collect();
+    assert!(wide.is_empty() && text.contains("verdict:"), "{wide:#?}");
+}

@@ -5,25 +5,29 @@ use ombx_core::result::MESSAGE_RATE_UNIT;
 use super::wrapped;
 
 /// Titles of columns that are left out first. Percentiles follow them.
-const SPARE: [&str; 4] = ["min launch", "max launch", "min", "max"];
+const SPARE: [&str; 5] = ["min launch", "max launch", "min", "max", "range"];
 /// Titles of columns that are left out after the percentiles.
-const COUNTS: [&str; 3] = [MESSAGE_RATE_UNIT, "launches", "samples"];
+const COUNTS: [&str; 5] = [MESSAGE_RATE_UNIT, "launches", "samples", "finds", "mean"];
 /// Width of the last column below which other columns are left out, if its text is wider.
 const NARROWEST: usize = 16;
 /// Blanks around the text of a column.
 const PADDING: usize = 2;
 
 /// A table that fits.
-pub(super) struct Fitted {
-    pub(super) titles: Vec<String>,
+pub(in crate::render) struct Fitted {
+    pub(in crate::render) titles: Vec<String>,
     /// Cells of each row. The lines of the last cell are separated by line feeds.
-    pub(super) rows: Vec<Vec<String>>,
+    pub(in crate::render) rows: Vec<Vec<String>>,
     /// Titles of the columns that did not fit.
-    pub(super) left_out: Vec<String>,
+    pub(in crate::render) left_out: Vec<String>,
 }
 
 /// Fits a table to this many columns of a terminal; `None` means that there is no limit.
-pub(super) fn fitted(titles: Vec<String>, rows: Vec<Vec<String>>, columns: Option<usize>) -> Fitted {
+pub(in crate::render) fn fitted(
+    titles: Vec<String>,
+    rows: Vec<Vec<String>>,
+    columns: Option<usize>,
+) -> Fitted {
     let mut table = Fitted { titles, rows, left_out: Vec::new() };
     let Some(columns) = columns else { return table };
     while table.least_width() > columns
@@ -38,7 +42,7 @@ pub(super) fn fitted(titles: Vec<String>, rows: Vec<Vec<String>>, columns: Optio
         }
     }
     let last = table.titles.len() - 1;
-    let left = columns.saturating_sub(table.before_last()).max(NARROWEST);
+    let left = columns.saturating_sub(table.before_last()).max(table.longest_word());
     table.rows.iter_mut().for_each(|row| row[last] = wrapped(&row[last], left).join("\n"));
     table
 }
@@ -69,14 +73,16 @@ impl Fitted {
         (0..self.titles.len() - 1).map(|column| self.width(column) + PADDING).sum::<usize>() + 1
     }
 
+    fn longest_word(&self) -> usize {
+        let last = self.titles.len() - 1;
+        let words = self.rows.iter().flat_map(|row| row[last].split(' '));
+        words.map(|word| word.chars().count()).max().unwrap_or(0)
+    }
+
     fn least_width(&self) -> usize {
         let last = self.titles.len() - 1;
         let has_text = self.rows.iter().any(|row| !row[last].is_empty());
-        let longest_word = || {
-            let words = self.rows.iter().flat_map(|row| row[last].split(' '));
-            words.map(|word| word.chars().count()).max().unwrap_or(0)
-        };
-        let text = if has_text { self.width(last).min(NARROWEST.max(longest_word())) } else { 0 };
+        let text = if has_text { self.width(last).min(NARROWEST.max(self.longest_word())) } else { 0 };
         self.before_last() + text.max(self.titles[last].chars().count())
     }
 }
