@@ -18,7 +18,7 @@ use crate::{
 /// Least and largest time from the start of a launch to the next one, up to the second look and where the number of launches is open:
 /// twice the time of a launch, within these bounds. Machines change their speed for seconds at a time: launches that are spread over more
 /// time see more of it.
-const SPACING: [Duration; 2] = [Duration::from_millis(320), Duration::from_millis(600)];
+const SPACING: [Duration; 2] = [Duration::from_millis(300), Duration::from_millis(600)];
 
 /// The launches of a job.
 pub(super) struct Repetition {
