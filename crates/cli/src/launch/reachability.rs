@@ -89,6 +89,7 @@ pub(crate) fn reach(shell: &[OsString], hosts: &[String]) -> Result<BTreeMap<Str
         thread::sleep(POLL);
     }
     failures.extend(waiting.map(|host| (host.as_str(), "not tried".to_owned())));
+    failures.sort_by_key(|(failed, _)| hosts.iter().position(|host| host == failed));
     match failures.as_slice() {
         [] => Ok(names),
         some => Err(Error::fabric(message(shell, hosts.len(), some))),
