@@ -11,7 +11,7 @@ mod side;
 #[cfg(test)]
 mod tests;
 
-use self::machine_state::MachineState;
+use self::machine_state::MachineStates;
 pub use self::{
     comparison::{
         CaseComparison, CaseId, Change, Comparison, Counts, LaunchMedians, Note, Power, Reason, Settings,
@@ -29,8 +29,8 @@ impl Comparison {
         measured.sort_by(|(a, _), (b, _)| a.id.sort_key().cmp(&b.id.sort_key()));
         // Rows of a damaged file may stand before its first run.
         let launches = [base, new].map(|side| side.count().max(1));
-        let latencies = [base, new].map(SideResults::latencies_between_cores);
-        let state = MachineState::of(latencies);
+        let machine = [base, new].map(SideResults::machine);
+        let states = MachineStates::of(machine);
         let lost = |from: &SideResults, other: &SideResults, only| -> Vec<Unmatched> {
             let unmatched = |row: &side::Row| {
                 let why = match other.row(&row.id.key) {
@@ -49,10 +49,10 @@ impl Comparison {
             base: base.info("base"),
             new: new.info("new"),
             margin: settings.margin,
-            cases: evaluation::evaluate(&measured, launches, &state, settings),
+            cases: evaluation::evaluate(&measured, launches, &states, settings),
             unmatched,
             broken: broken.filter(|(key, _)| sound(key)).collect(),
-            notes: setup::notes(base, new).into_iter().chain(state.note(latencies)).collect(),
+            notes: setup::notes(base, new).into_iter().chain(states.note(machine)).collect(),
         }
     }
 

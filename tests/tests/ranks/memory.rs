@@ -8,8 +8,6 @@ use crate::Kept;
 
 /// Maximum difference in kB, as the documentation promises.
 const MOST: u64 = 10 * 1024;
-/// Maximum difference in kB with the code of a debug build, which has several times as much as a release build.
-const MOST_WITH_DEBUG_CODE: u64 = 18 * 1024;
 
 /// Kinds of private and shared data memory. Their peak includes statistics and the writing of rows. `Pss_Dirty` is not used: it
 /// includes the code of a new binary until the kernel has written the file to disk.
@@ -58,9 +56,8 @@ fn a_rank_needs_at_most_10_mib_more_than_a_bare_mpi_program() {
         "{looks} polls: data at most {peak} kB, bare program {bare_own} kB; with code at least {least} kB, bare program {bare_all} kB"
     ));
     assert!(looks > 10 && peak > bare_own && least > bare_all / 2, "{looks} polls: {peak} and {least} kB");
-    let most_with_code = if kept.run().run.profile == "debug" { MOST_WITH_DEBUG_CODE } else { MOST };
     assert!(
-        peak < bare_own + MOST && least < bare_all + most_with_code,
+        peak < bare_own + MOST && least < bare_all + MOST,
         "{peak} of {bare_own}, {least} of {bare_all} kB"
     );
 }

@@ -110,12 +110,12 @@ fn short(benches: &[&Benchmark], columns: Option<usize>) -> String {
     text
 }
 
-/// Returns a name and a sentence, side by side if the terminal has room for both.
+/// Returns a name and a sentence, side by side if the terminal is wide enough for both.
 fn beside(name: &str, width: usize, about: &str, columns: Option<usize>) -> String {
     let Some(columns) = columns else { return format!("  {name:width$}  {about}\n") };
-    let (before, room) = (width + 4, columns.saturating_sub(width + 4));
-    if room >= NARROWEST {
-        let lines = wrapped(about, room).join(&format!("\n{:before$}", ""));
+    let (before, left) = (width + 4, columns.saturating_sub(width + 4));
+    if left >= NARROWEST {
+        let lines = wrapped(about, left).join(&format!("\n{:before$}", ""));
         format!("  {name:width$}  {lines}\n")
     } else {
         let lines = wrapped(about, columns.saturating_sub(INDENT)).join(&format!("\n{:INDENT$}", ""));

@@ -1,4 +1,4 @@
-//! Files in shared memory that ranks have created and not removed when a job is told to end. MPICH removes its files while MPI starts,
+//! Files in shared memory that ranks have created and not removed when ombx ends a job. MPICH removes its files while MPI starts,
 //! once all ranks have opened them; ranks that end before that leave them behind.
 
 use std::{

@@ -50,7 +50,7 @@ pub(crate) fn section(runs: &RunList<'_>) -> Option<Markup> {
         section #curves aria-labelledby="curves-h" {
             h2 #curves-h { "Curves" }
             p.soft {
-                @if several { "Medians of launches with their 95 % intervals. Small dots are single launches, where there is room for them." }
+                @if several { "Medians of launches with their 95 % intervals. Small dots are single launches (not drawn if they are too many)." }
                 @else { "Medians with 95 % intervals within one launch: the next launch may differ by more." }
                 " An interval that is not visible is narrower than the symbol. All axes are logarithmic."
                 @if marked { " Hollow symbols: rows with a mark." }

@@ -10,9 +10,10 @@ use super::{
         CaseComparison, Change, LaunchMedians, MIN_LAUNCHES, Power, Reason, SIGNIFICANCE, Settings,
         VERDICT_SIGNIFICANCE, Verdict,
     },
-    machine_state::MachineState,
-    permutation::{self, Adjusted, Values},
-    power, shift,
+    machine_state::MachineStates,
+    permutation::{self, Adjusted, Design, Values},
+    power,
+    shift::{self, Stratum},
     side::{Launch, Row},
 };
 
@@ -23,13 +24,16 @@ const ROUNDING: f64 = 1e-9;
 pub(super) fn evaluate(
     pairs: &[(&Row, &Row)],
     launches: [usize; 2],
-    state: &MachineState,
+    states: &MachineStates,
     settings: Settings,
 ) -> Vec<CaseComparison> {
-    let cases: Vec<Case<'_>> = pairs.iter().map(|(base, new)| Case::of(base, new, state)).collect();
+    let cases: Vec<Case<'_>> =
+        pairs.iter().map(|(base, new)| Case::of(base, new, states, settings.design)).collect();
     let tested: Vec<usize> = (0..cases.len()).filter(|at| cases[*at].excluded.is_none()).collect();
     let values: Vec<Values> = tested.iter().map(|at| cases[*at].values(launches)).collect();
-    let Adjusted { p, smallest } = permutation::test(&values, launches[0], settings.design);
+    let of_side = |side: usize| (0..launches[side]).map(move |launch| states.of_launch(side, launch));
+    let of_all: Vec<Option<usize>> = of_side(0).chain(of_side(1)).collect();
+    let Adjusted { p, smallest } = permutation::test(&values, launches[0], &of_all, settings.design);
     let judge = Judge {
         edge: settings.margin.ln_1p(),
         level: smallest.clamp(VERDICT_SIGNIFICANCE, SIGNIFICANCE) + ROUNDING,
@@ -43,34 +47,51 @@ pub(super) fn evaluate(
 /// Launches of one case that count.
 struct Case<'r> {
     sides: [Vec<&'r Launch>; 2],
+    /// Logarithms of their times, for each state of the machine.
+    strata: Vec<Stratum>,
     /// Why the case cannot have a verdict.
     excluded: Option<Reason>,
 }
 
 impl<'r> Case<'r> {
-    /// Leaves out launches that a mark makes invalid, and those of another state of the machine. If too few others remain, all count
-    /// and there is no verdict.
-    fn of(base: &'r Row, new: &'r Row, state: &MachineState) -> Case<'r> {
+    /// Leaves out launches that a mark makes invalid, and those in a state of the machine that the other side did not meet. If too few
+    /// others remain, all count and there is no verdict.
+    fn of(base: &'r Row, new: &'r Row, states: &MachineStates, design: Design) -> Case<'r> {
         let all = [base, new].map(|row| row.launches.iter().collect::<Vec<_>>());
-        let valid = all.each_ref().map(|side| {
-            let counts = |launch: &&Launch| launch.invalid.is_none() && state.admits(launch.core_to_core_ns);
-            let valid = side.iter().copied().filter(counts);
-            valid.collect::<Vec<_>>()
+        let valid = all
+            .each_ref()
+            .map(|side| side.iter().copied().filter(|launch| launch.invalid.is_none()).collect::<Vec<_>>());
+        let counted = [0, 1].map(|side| {
+            let other = &valid[1 - side];
+            let shared = |launch: &&Launch| {
+                let state = states.of_launch(side, launch.run);
+                let partner = |other: &&Launch| design == Design::Independent || other.run == launch.run;
+                let meets =
+                    |other: &&Launch| states.of_launch(1 - side, other.run) == state && partner(other);
+                state.is_some() && (states.count() == 1 || other.iter().any(meets))
+            };
+            valid[side].iter().copied().filter(shared).collect::<Vec<_>>()
         });
         let enough = |sides: &[Vec<&Launch>; 2]| sides.iter().all(|side| side.len() >= MIN_LAUNCHES);
-        if enough(&valid) && *state == MachineState::Different {
-            return Case { sides: valid, excluded: Some(Reason::MachineChanged) };
-        }
-        if enough(&valid) {
-            return Case { sides: valid, excluded: None };
-        }
         let mark = all.iter().flatten().find_map(|launch| launch.invalid.clone());
         let excluded = match mark.filter(|_| enough(&all)) {
-            Some(mark) => Reason::Marked(mark),
-            None if enough(&all) => Reason::MachineChanged,
-            None => Reason::FewLaunches,
+            _ if enough(&counted) => None,
+            _ if enough(&valid) => Some(Reason::MachineChanged),
+            Some(mark) => Some(Reason::Marked(mark)),
+            None => Some(Reason::FewLaunches),
         };
-        Case { sides: all, excluded: Some(excluded) }
+        let sides = match &excluded {
+            None => counted,
+            Some(Reason::MachineChanged) => valid,
+            Some(_) => all,
+        };
+        let strata = if excluded.is_none() { states.count() } else { 1 };
+        let in_state = |side: usize, state: usize| {
+            let is_in = |launch: &&&Launch| strata == 1 || states.of_launch(side, launch.run) == Some(state);
+            sides[side].iter().filter(is_in).map(|launch| launch.log_time).collect::<Vec<f64>>()
+        };
+        let strata = (0..strata).map(|state| [in_state(0, state), in_state(1, state)]).collect();
+        Case { sides, strata, excluded }
     }
 
     /// Returns the value of every launch of both sides.
@@ -83,14 +104,13 @@ impl<'r> Case<'r> {
     }
 
     fn compared(self, (base, new): (&Row, &Row), p_adjusted: Option<f64>, judge: Judge) -> CaseComparison {
-        let [a, b] = self.sides.each_ref().map(|side| side.iter().map(|l| l.log_time).collect::<Vec<f64>>());
-        let shift = shift::estimate(&a, &b).unwrap_or(f64::NAN);
-        let enough = a.len().min(b.len()) >= MIN_LAUNCHES;
-        let interval = shift::interval(&a, &b).filter(|_| enough);
+        let [a, b] = self.sides.each_ref().map(Vec::len);
+        let shift = shift::estimate(&self.strata).unwrap_or(f64::NAN);
+        let interval = shift::interval(&self.strata).filter(|_| a.min(b) >= MIN_LAUNCHES);
         let Judge { edge, .. } = judge;
-        let power = power::pooled_deviation(&a, &b).and_then(|deviation| {
+        let power = power::pooled_deviation(&self.strata).and_then(|deviation| {
             Some(Power {
-                detectable: power::detectable(deviation, a.len(), b.len())?.exp_m1(),
+                detectable: power::detectable(deviation, a, b)?.exp_m1(),
                 launches_for_margin: power::launches_for(deviation, edge),
                 launches_to_decide: power::launches_for(deviation, (shift.abs() - edge).abs()),
             })

@@ -2,7 +2,7 @@
 
 use ombx_core::result::Run;
 
-use super::comparison::{MIN_LAUNCHES, Note};
+use super::comparison::Note;
 
 /// Ratio of neighbouring latencies between cores above which the machine was in another state. The latency within a state varies by
 /// about a tenth.
@@ -13,75 +13,80 @@ pub(super) fn of_run(run: &Run) -> Option<f64> {
     run.plan.get("core_to_core_ns")?.parse().ok().filter(|ns: &f64| ns.is_finite() && *ns > 0.0)
 }
 
-/// States of the machine in the launches of both sides.
-#[derive(Debug, Clone, PartialEq)]
-pub(super) enum MachineState {
-    /// The same in all launches that know it.
-    Same,
-    /// Several. The latencies of one in which both sides have enough launches.
-    Common([f64; 2]),
-    /// Several, and in none of them do both sides have enough launches.
-    Different,
+/// One launch of a side.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct LaunchState {
+    /// Latency between two cores just before the launch, in nanoseconds.
+    pub(super) core_to_core_ns: Option<f64>,
+    /// Whether the next launch of the side followed at once, as those of a run do.
+    pub(super) has_successor: bool,
 }
 
-impl MachineState {
-    pub(super) fn of([base, new]: [&[Option<f64>]; 2]) -> MachineState {
-        let [base, new] = [base, new].map(|side| side.iter().flatten().copied().collect::<Vec<f64>>());
-        if base.is_empty() || new.is_empty() {
-            return MachineState::Same;
-        }
-        let mut all = [&base[..], &new[..]].concat();
+/// State of the machine in each launch of both sides.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct MachineStates {
+    /// Number of states that were seen; 1 if a side does not know any.
+    count: usize,
+    /// State of each launch. `None` if there are several and that of the launch is unknown, or changed before the next launch.
+    of: [Vec<Option<usize>>; 2],
+}
+
+impl MachineStates {
+    pub(super) fn of(sides: [&[LaunchState]; 2]) -> MachineStates {
+        let known =
+            sides.map(|side| side.iter().filter_map(|launch| launch.core_to_core_ns).collect::<Vec<_>>());
+        let mut all = known.concat();
         all.sort_by(f64::total_cmp);
-        let states: Vec<[f64; 2]> = all
-            .chunk_by(|low, high| high / low <= OTHER_STATE)
-            .filter_map(|state| Some([*state.first()?, *state.last()?]))
-            .collect();
-        if states.len() <= 1 {
-            return MachineState::Same;
+        let states: Vec<&[f64]> = all.chunk_by(|low, high| high / low <= OTHER_STATE).collect();
+        if states.len() <= 1 || known.iter().any(Vec::is_empty) {
+            return MachineStates { count: 1, of: sides.map(|side| vec![Some(0); side.len()]) };
         }
-        let of_state =
-            |side: &[f64], state: [f64; 2]| side.iter().filter(|ns| is_within(state, **ns)).count();
-        let fewest = |state: &[f64; 2]| of_state(&base, *state).min(of_state(&new, *state));
-        match states.into_iter().max_by_key(fewest) {
-            Some(state) if fewest(&state) >= MIN_LAUNCHES => MachineState::Common(state),
-            _ => MachineState::Different,
-        }
+        let state_of = |launch: &LaunchState| {
+            let ns = launch.core_to_core_ns?;
+            states.iter().position(|state| state.first() <= Some(&ns) && Some(&ns) <= state.last())
+        };
+        let of = sides.map(|side| {
+            let before: Vec<Option<usize>> = side.iter().map(state_of).collect();
+            let stayed = |at: usize| !side[at].has_successor || before.get(at + 1) == Some(&before[at]);
+            (0..side.len()).map(|at| before[at].filter(|_| stayed(at))).collect()
+        });
+        MachineStates { count: states.len(), of }
     }
 
-    /// Returns whether a launch counts.
-    pub(super) fn admits(&self, latency_ns: Option<f64>) -> bool {
-        match self {
-            MachineState::Same | MachineState::Different => true,
-            MachineState::Common(state) => latency_ns.is_none_or(|ns| is_within(*state, ns)),
-        }
+    /// Returns the number of states that were seen.
+    pub(super) fn count(&self) -> usize {
+        self.count
+    }
+
+    /// Returns the state of a launch of the base (0) or the new side (1).
+    pub(super) fn of_launch(&self, side: usize, launch: usize) -> Option<usize> {
+        self.of[side].get(launch).copied().unwrap_or(Some(0))
     }
 
     /// Returns what people should know.
-    pub(super) fn note(&self, sides: [&[Option<f64>]; 2]) -> Option<Note> {
-        let conclusion = match self {
-            MachineState::Same => return None,
-            MachineState::Common(state) => {
-                let [a, b] = sides.map(|side| side.iter().flatten().filter(|ns| is_within(*state, **ns)).count());
-                format!("only the launches of one state are compared, {a} of base and {b} of new")
-            }
-            MachineState::Different => {
-                "too few launches of both sides share a state, so there is no verdict; ombx ab alternates the sides".into()
-            }
-        };
-        let [a, b] = sides.map(range);
-        let text = format!(
-            "the machine changed: a cache line took {a} from core to core in base, {b} in new: {conclusion}"
-        );
-        Some(Note { code: "machine_state", text })
+    pub(super) fn note(&self, sides: [&[LaunchState]; 2]) -> Option<Note> {
+        (self.count > 1).then(|| {
+            let [a, b] = sides.map(range);
+            let in_state = |side: usize, state| self.of[side].iter().filter(|of| **of == Some(state)).count();
+            let shared: Vec<String> = (0..self.count)
+                .map(|state| [0, 1].map(|side| in_state(side, state)))
+                .filter(|[base, new]| *base > 0 && *new > 0)
+                .map(|[base, new]| format!("{base} of base with {new} of new"))
+                .collect();
+            let conclusion = match &shared[..] {
+                [] => "the sides have no state in common; ombx ab alternates the sides".to_owned(),
+                shared => format!("launches are compared within a state, {}", shared.join(" and ")),
+            };
+            let text = format!(
+                "the machine changed: a cache line took {a} from core to core in base, {b} in new: {conclusion}"
+            );
+            Note { code: "machine_state", text }
+        })
     }
 }
 
-fn is_within([low, high]: [f64; 2], ns: f64) -> bool {
-    (low..=high).contains(&ns)
-}
-
-fn range(side: &[Option<f64>]) -> String {
-    let known = || side.iter().flatten().copied();
+fn range(side: &[LaunchState]) -> String {
+    let known = || side.iter().filter_map(|launch| launch.core_to_core_ns);
     let (low, high) = (known().fold(f64::INFINITY, f64::min), known().fold(0.0, f64::max));
     if high <= low * OTHER_STATE { format!("{low:.0} ns") } else { format!("{low:.0} to {high:.0} ns") }
 }
@@ -90,22 +95,35 @@ fn range(side: &[Option<f64>]) -> String {
 mod tests {
     use super::*;
 
-    fn state(base: &[f64], new: &[f64]) -> MachineState {
-        let [base, new] = [base, new].map(|side| side.iter().copied().map(Some).collect::<Vec<_>>());
-        MachineState::of([&base, &new])
+    fn launches(latencies: &[Option<f64>]) -> Vec<LaunchState> {
+        let last = latencies.len() - 1;
+        let launch =
+            |(at, ns): (usize, &Option<f64>)| LaunchState { core_to_core_ns: *ns, has_successor: at < last };
+        latencies.iter().enumerate().map(launch).collect()
+    }
+
+    fn states(base: &[Option<f64>], new: &[Option<f64>]) -> MachineStates {
+        MachineStates::of([&launches(base), &launches(new)])
     }
 
     #[test]
-    fn launches_of_one_state_are_compared() {
-        assert_eq!(state(&[58.0, 61.0, 70.0], &[55.0, 80.0]), MachineState::Same);
-        assert_eq!(state(&[58.0; 9], &[275.0; 9]), MachineState::Different);
-        let mixed = [58.0, 60.0, 57.0, 59.0, 275.0, 270.0];
-        assert_eq!(state(&[58.0; 9], &mixed), MachineState::Common([57.0, 60.0]));
-        assert_eq!(state(&mixed, &[275.0; 9]), MachineState::Different);
-        assert_eq!(MachineState::of([&[Some(58.0); 4], &[None; 4]]), MachineState::Same);
+    fn launches_have_the_state_before_and_after_them() {
+        let [fast, slow] = [Some(58.0), Some(275.0)];
+        assert_eq!(states(&[fast, Some(61.0), Some(80.0)], &[Some(55.0)]).count(), 1);
+        let both = states(&[fast; 3], &[slow, slow, Some(60.0), slow]);
+        assert_eq!((both.count(), &both.of[0][..]), (2, &[Some(0); 3][..]));
+        // The second and third launch of the new side began in one state and ended in the other, or nobody knows.
+        assert_eq!(both.of[1], [Some(1), None, None, Some(1)]);
         // A busy host may not know the latency of a launch.
-        assert_eq!(MachineState::of([&[Some(58.0); 4], &[Some(300.0), None]]), MachineState::Different);
-        let common = state(&[58.0; 9], &mixed);
-        assert!(common.admits(Some(59.0)) && !common.admits(Some(275.0)));
+        assert_eq!(states(&[fast; 2], &[slow, None, slow]).of[1], [None, None, Some(1)]);
+        // A side of an older version knows none.
+        assert_eq!(states(&[fast, slow], &[None; 4]), states(&[fast; 2], &[fast; 4]));
+    }
+
+    #[test]
+    fn a_launch_without_successor_has_the_state_before_it() {
+        let alone = |ns| LaunchState { core_to_core_ns: Some(ns), has_successor: false };
+        let found = MachineStates::of([&[alone(58.0), alone(275.0)], &[alone(275.0)]]);
+        assert_eq!(found.of, [vec![Some(0), Some(1)], vec![Some(1)]]);
     }
 }

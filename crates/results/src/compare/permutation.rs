@@ -1,7 +1,8 @@
 //! Permutation test of all cases together: the step-down maximum statistic of Westfall and Young.
 //!
 //! Whole launches are relabelled, and every case of a launch with it. What the cases of a launch share therefore stays
-//! together, and no assumption about the distribution of launches is needed.
+//! together, and no assumption about the distribution of launches is needed. If the machine had several states, labels are exchanged
+//! between launches of the same state only.
 
 /// Maximum number of relabellings that are enumerated. Otherwise [`DRAWS`] are drawn.
 const ENUMERATED: f64 = 1000.0;
@@ -34,10 +35,11 @@ pub(super) struct Adjusted {
     pub(super) smallest: f64,
 }
 
-/// Tests all cases. The first `base` launches belong to the base.
-pub(super) fn test(cases: &[Values], base: usize, design: Design) -> Adjusted {
+/// Tests all cases. The first `base` launches belong to the base; `states` has the state of the machine in each launch.
+pub(super) fn test(cases: &[Values], base: usize, states: &[Option<usize>], design: Design) -> Adjusted {
     let Some(launches) = cases.first().map(Vec::len) else { return Adjusted::default() };
-    let cases: Vec<Case> = cases.iter().map(|values| Case::of(values)).collect();
+    let strata = Strata::of(states);
+    let cases: Vec<Case> = cases.iter().map(|values| Case::of(values, &strata)).collect();
     let labels: Vec<bool> = (0..launches).map(|launch| launch >= base).collect();
     let observed: Vec<f64> =
         cases.iter().map(|case| case.statistic(&(base..launches).collect::<Vec<_>>())).collect();
@@ -45,7 +47,7 @@ pub(super) fn test(cases: &[Values], base: usize, design: Design) -> Adjusted {
     smallest_first.sort_by(|a, b| observed[*a].total_cmp(&observed[*b]));
     let (mut reached, mut all) = (vec![0usize; cases.len()], 0usize);
     let mut new = Vec::with_capacity(launches);
-    each_relabelling(labels, base, design, |labels| {
+    each_relabelling(labels, base, &strata, design, |labels| {
         all += 1;
         new.clear();
         new.extend((0..launches).filter(|launch| labels[*launch]));
@@ -63,9 +65,27 @@ pub(super) fn test(cases: &[Values], base: usize, design: Design) -> Adjusted {
     Adjusted { p, smallest: 2.0 / all as f64 }
 }
 
+/// Launches of each state of the machine.
+struct Strata(Vec<Vec<usize>>);
+
+impl Strata {
+    fn of(states: &[Option<usize>]) -> Strata {
+        let mut strata = std::collections::BTreeMap::<Option<usize>, Vec<usize>>::new();
+        states.iter().enumerate().for_each(|(launch, state)| strata.entry(*state).or_default().push(launch));
+        Strata(strata.into_values().collect())
+    }
+
+    /// Returns the number of ways to exchange labels within the states.
+    fn ways(&self, labels: &[bool]) -> f64 {
+        let of_one =
+            |launches: &Vec<usize>| ways(launches.len(), launches.iter().filter(|at| labels[**at]).count());
+        self.0.iter().map(of_one).product()
+    }
+}
+
 /// Values of a case as the statistic needs them.
 struct Case {
-    /// Deviation of each launch from the mean of all. 0 for a launch without a value.
+    /// Deviation of each launch from the mean of all of its state. 0 for a launch without a value.
     deviations: Vec<f64>,
     /// 1 for a launch with a value, else 0.
     present: Vec<f64>,
@@ -73,10 +93,13 @@ struct Case {
 }
 
 impl Case {
-    fn of(values: &[Option<f64>]) -> Case {
-        let count = values.iter().flatten().count();
-        let mean = values.iter().flatten().sum::<f64>() / count as f64;
-        let deviations: Vec<f64> = values.iter().map(|value| value.map_or(0.0, |x| x - mean)).collect();
+    fn of(values: &[Option<f64>], strata: &Strata) -> Case {
+        let mut deviations = vec![0.0; values.len()];
+        for launches in &strata.0 {
+            let known = || launches.iter().filter_map(|at| Some((*at, values[*at]?)));
+            let mean = known().map(|(_, value)| value).sum::<f64>() / known().count() as f64;
+            known().for_each(|(at, value)| deviations[at] = value - mean);
+        }
         Case {
             squares: deviations.iter().map(|x| x * x).sum(),
             present: values.iter().map(|value| f64::from(u8::from(value.is_some()))).collect(),
@@ -105,7 +128,13 @@ impl Case {
 }
 
 /// Calls `visit` with every relabelling if there are few, else with the given one and random others.
-fn each_relabelling(mut labels: Vec<bool>, base: usize, design: Design, mut visit: impl FnMut(&[bool])) {
+fn each_relabelling(
+    mut labels: Vec<bool>,
+    base: usize,
+    strata: &Strata,
+    design: Design,
+    mut visit: impl FnMut(&[bool]),
+) {
     let launches = labels.len();
     match design {
         Design::Turns if 2.0_f64.powi(base as i32) <= ENUMERATED => {
@@ -114,13 +143,12 @@ fn each_relabelling(mut labels: Vec<bool>, base: usize, design: Design, mut visi
                 visit(&labels);
             }
         }
-        Design::Independent if ways(launches, base) <= ENUMERATED => loop {
+        // Labels are in lexical order within a state, the first arrangement, which follows the last.
+        Design::Independent if strata.ways(&labels) <= ENUMERATED => loop {
             visit(&labels);
-            // The next arrangement in lexical order: the last `false` before a `true` becomes `true`.
-            let Some(at) = (1..launches).rev().find(|at| !labels[at - 1] && labels[*at]) else { break };
-            labels[at - 1..].sort_unstable();
-            let first = at - 1 + labels[at - 1..].iter().take_while(|label| !**label).count();
-            labels.swap(at - 1, first);
+            if !strata.0.iter().any(|launches| next_arrangement(&mut labels, launches)) {
+                break;
+            }
         },
         _ => {
             visit(&labels);
@@ -131,14 +159,33 @@ fn each_relabelling(mut labels: Vec<bool>, base: usize, design: Design, mut visi
                         let new_first = random.next() >> 63 == 1;
                         (labels[turn], labels[base + turn]) = (new_first, !new_first);
                     }),
-                    Design::Independent => (1..launches).for_each(|at| {
-                        labels.swap(at, (random.next() % (at as u64 + 1)) as usize);
+                    Design::Independent => strata.0.iter().for_each(|launches| {
+                        (1..launches.len()).for_each(|at| {
+                            labels.swap(launches[at], launches[(random.next() % (at as u64 + 1)) as usize]);
+                        });
                     }),
                 }
                 visit(&labels);
             }
         }
     }
+}
+
+/// Gives these launches the next arrangement of their labels in lexical order, or the first after the last. Returns whether there
+/// was a next one.
+fn next_arrangement(labels: &mut [bool], launches: &[usize]) -> bool {
+    let mut own: Vec<bool> = launches.iter().map(|at| labels[*at]).collect();
+    // The last `false` before a `true` becomes `true`.
+    let step = (1..own.len()).rev().find(|at| !own[at - 1] && own[*at]);
+    if let Some(at) = step {
+        own[at - 1..].sort_unstable();
+        let first = at - 1 + own[at - 1..].iter().take_while(|label| !**label).count();
+        own.swap(at - 1, first);
+    } else {
+        own.sort_unstable();
+    }
+    launches.iter().zip(own).for_each(|(at, label)| labels[*at] = label);
+    step.is_some()
 }
 
 /// Returns the number of ways to choose `few` of `all`.
@@ -165,9 +212,13 @@ mod tests {
     use std::collections::BTreeSet;
 
     fn relabellings(base: usize, new: usize, design: Design) -> Vec<Vec<bool>> {
+        relabelled(base, &vec![Some(0); base + new], design)
+    }
+
+    fn relabelled(base: usize, states: &[Option<usize>], design: Design) -> Vec<Vec<bool>> {
         let mut all = Vec::new();
-        let labels = (0..base + new).map(|at| at >= base).collect();
-        each_relabelling(labels, base, design, |labels| all.push(labels.to_vec()));
+        let labels = (0..states.len()).map(|at| at >= base).collect();
+        each_relabelling(labels, base, &Strata::of(states), design, |labels| all.push(labels.to_vec()));
         all
     }
 
@@ -192,6 +243,36 @@ mod tests {
             assert!((4700..5300).contains(&ones), "{ones}");
             assert!(all.iter().all(|labels| labels.iter().filter(|label| **label).count() == launches));
         }
+    }
+
+    #[test]
+    fn labels_stay_within_a_state() {
+        // Base: two fast launches and a slow one, new: one fast and three slow ones.
+        let states = [0, 0, 1, 0, 1, 1, 1].map(Some);
+        let all = relabelled(3, &states, Design::Independent);
+        assert_eq!(all.iter().collect::<BTreeSet<_>>().len(), 3 * 4);
+        assert_eq!(all.len(), 3 * 4);
+        let slow = |labels: &Vec<bool>| [2, 4, 5, 6].iter().filter(|at| labels[**at]).count();
+        assert!(all.iter().all(|labels| slow(labels) == 3));
+        // Launches differ by their state alone, though most of the new side's were slow.
+        let values = |slower: f64| -> Values {
+            let value = |at: usize| f64::from(u8::from(states_of(at))) + 0.01 * (at * 7 % 5) as f64;
+            (0..18).map(|at| Some(value(at) + if at >= 9 { slower } else { 0.0 })).collect()
+        };
+        let states: Vec<Option<usize>> = (0..18).map(|at| Some(usize::from(states_of(at)))).collect();
+        let p = |slower| super::test(&[values(slower)], 9, &states, Design::Independent).p[0];
+        assert!(p(0.0) > 0.1 && p(0.5) < 0.005, "{} {}", p(0.0), p(0.5));
+        assert!(super::test(&[values(0.0)], 9, &[Some(0); 18], Design::Independent).p[0] < 0.05);
+    }
+
+    /// Whether the machine was slow: in two launches of the base, and in all but one of the new side.
+    fn states_of(launch: usize) -> bool {
+        (7..9).contains(&launch) || launch > 9
+    }
+
+    fn test(cases: &[Values], base: usize, design: Design) -> Adjusted {
+        let launches = cases.first().map_or(0, Vec::len);
+        super::test(cases, base, &vec![Some(0); launches], design)
     }
 
     fn p(cases: &[Values], base: usize, design: Design) -> Vec<f64> {

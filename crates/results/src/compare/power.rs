@@ -2,21 +2,23 @@
 
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
-use super::comparison::MIN_LAUNCHES;
+use super::{comparison::MIN_LAUNCHES, shift::Stratum};
 
 /// Quantile of a normal distribution: the chance to find the smallest detectable difference is 81 %.
 const POWER: f64 = 0.88;
 /// Largest number of launches per side that is suggested.
 const MAX_LAUNCHES: usize = 100;
 
-/// Returns the standard deviation within two groups, or `None` if both have one value.
-pub(super) fn pooled_deviation(a: &[f64], b: &[f64]) -> Option<f64> {
-    let squares = |x: &[f64]| {
+/// Returns the standard deviation within the groups of all strata, or `None` if no group has two values or a side has none.
+pub(super) fn pooled_deviation(strata: &[Stratum]) -> Option<f64> {
+    let groups = || strata.iter().flatten().filter(|group| !group.is_empty());
+    let squares = |x: &Vec<f64>| {
         let mean = x.iter().sum::<f64>() / x.len() as f64;
         x.iter().map(|v| (v - mean).powi(2)).sum::<f64>()
     };
-    let freedom = (a.len() + b.len()).checked_sub(2).filter(|f| *f > 0 && !a.is_empty() && !b.is_empty())?;
-    Some(((squares(a) + squares(b)) / freedom as f64).sqrt())
+    let compared = strata.iter().any(|[a, b]| !a.is_empty() && !b.is_empty());
+    let freedom: usize = groups().map(|group| group.len() - 1).sum();
+    (compared && freedom > 0).then(|| (groups().map(squares).sum::<f64>() / freedom as f64).sqrt())
 }
 
 /// Returns the smallest difference, a logarithm, that groups of these sizes would have shown.
@@ -36,9 +38,11 @@ mod tests {
 
     #[test]
     fn differences_and_launches_match_values_computed_by_hand() {
-        let s = pooled_deviation(&[1.0, 2.0, 3.0], &[4.0, 6.0, 8.0]).unwrap();
+        let s = pooled_deviation(&[[vec![1.0, 2.0, 3.0], vec![4.0, 6.0, 8.0]]]).unwrap();
         assert!((s - 2.5_f64.sqrt()).abs() < 1e-12, "{s}");
-        assert_eq!(pooled_deviation(&[1.0], &[2.0]), None);
+        assert_eq!(pooled_deviation(&[[vec![1.0], vec![2.0]]]), None);
+        let states = [[vec![1.0, 2.0, 3.0], vec![]], [vec![14.0], vec![24.0, 26.0, 28.0]]];
+        assert_eq!(pooled_deviation(&states), Some(s));
         // t(0.975, 10) = 2.228.
         let d = detectable(0.17, 6, 6).unwrap();
         assert!((d - (2.228 + 0.88) * 0.17 * (2.0_f64 / 6.0).sqrt()).abs() < 1e-3, "{d}");

@@ -1,4 +1,5 @@
-//! Hodges-Lehmann estimate of the shift between two groups, and its distribution-free interval.
+//! Hodges-Lehmann estimate of the shift between two groups, and its distribution-free interval. Groups may consist of several
+//! strata: values are compared within a stratum only (van Elteren).
 
 use ombx_core::stats::median;
 use statrs::distribution::{ContinuousCDF, Normal};
@@ -8,38 +9,46 @@ const TAIL: f64 = 0.05;
 /// Maximum number of pairs for the exact distribution of the rank sum. Larger groups use the normal approximation.
 const COUNTED: usize = 10_000;
 
+/// Values of two groups in one stratum.
+pub(super) type Stratum = [Vec<f64>; 2];
+
 /// Returns the median of the differences of all pairs.
-pub(super) fn estimate(a: &[f64], b: &[f64]) -> Option<f64> {
-    median(&differences(a, b))
+pub(super) fn estimate(strata: &[Stratum]) -> Option<f64> {
+    median(&differences(strata))
 }
 
-/// Returns the 90 % interval of the shift from `a` to `b`, which consists of the shifts that the Mann-Whitney test does not reject.
-/// Returns `None` if the groups are too small.
-pub(super) fn interval(a: &[f64], b: &[f64]) -> Option<[f64; 2]> {
-    let rank = rank(a.len(), b.len());
-    let shifts = differences(a, b);
+/// Returns the 90 % interval of the shift from the first group to the second, which consists of the shifts that the Mann-Whitney test
+/// of all strata together does not reject. Returns `None` if the groups are too small.
+pub(super) fn interval(strata: &[Stratum]) -> Option<[f64; 2]> {
+    let sizes: Vec<_> = strata.iter().map(|stratum| stratum.each_ref().map(Vec::len)).collect();
+    let rank = rank(&sizes);
+    let shifts = differences(strata);
     (rank > 0).then(|| [shifts[rank - 1], shifts[shifts.len() - rank]])
 }
 
-fn differences(a: &[f64], b: &[f64]) -> Vec<f64> {
-    let mut all: Vec<f64> = a.iter().flat_map(|x| b.iter().map(move |y| y - x)).collect();
+fn differences(strata: &[Stratum]) -> Vec<f64> {
+    let pairs = |[a, b]: &Stratum| a.iter().flat_map(|x| b.iter().map(move |y| y - x)).collect::<Vec<_>>();
+    let mut all: Vec<f64> = strata.iter().flat_map(pairs).collect();
     all.sort_by(f64::total_cmp);
     all
 }
 
 /// Returns the rank, from 1, of the difference that is the lower end of the interval. 0 if there is none.
-fn rank(a: usize, b: usize) -> usize {
-    let pairs = a * b;
+fn rank(sizes: &[[usize; 2]]) -> usize {
+    let pairs: usize = sizes.iter().map(|[a, b]| a * b).sum();
     if pairs > COUNTED {
-        let spread = (pairs as f64 * (a + b + 1) as f64 / 12.0).sqrt();
-        return (pairs as f64 / 2.0 - Normal::standard().inverse_cdf(1.0 - TAIL) * spread).floor() as usize;
+        let variance: f64 = sizes.iter().map(|[a, b]| (a * b * (a + b + 1)) as f64 / 12.0).sum();
+        let below = Normal::standard().inverse_cdf(1.0 - TAIL) * variance.sqrt();
+        return (pairs as f64 / 2.0 - below).floor() as usize;
     }
-    // Number of arrangements for each count of pairs whose second value is smaller: a Gaussian binomial coefficient.
+    // Number of arrangements for each count of pairs whose second value is smaller: a product of Gaussian binomial coefficients.
     let mut ways = vec![0.0; pairs + 1];
     ways[0] = 1.0;
-    for i in 1..=a {
-        (b + i..=pairs).rev().for_each(|count| ways[count] -= ways[count - b - i]);
-        (i..=pairs).for_each(|count| ways[count] += ways[count - i]);
+    for [a, b] in sizes {
+        for i in 1..=*a {
+            (b + i..=pairs).rev().for_each(|count| ways[count] -= ways[count - b - i]);
+            (i..=pairs).for_each(|count| ways[count] += ways[count - i]);
+        }
     }
     let all: f64 = ways.iter().sum();
     let below = ways.iter().scan(0.0, |below, ways| {
@@ -59,7 +68,7 @@ mod tests {
         for (a, b, expected) in
             [(3, 2, 0), (4, 4, 2), (5, 5, 5), (6, 6, 8), (9, 9, 22), (20, 20, 139), (4, 9, 7)]
         {
-            assert_eq!((rank(a, b), rank(b, a)), (expected, expected), "{a} and {b}");
+            assert_eq!((rank(&[[a, b]]), rank(&[[b, a]])), (expected, expected), "{a} and {b}");
         }
     }
 
@@ -67,17 +76,34 @@ mod tests {
     fn the_count_and_the_normal_approximation_agree() {
         let spread = (2500.0_f64 * 101.0 / 12.0).sqrt();
         let normal = 1250.0 - 1.6449 * spread;
-        assert!((rank(50, 50) as f64 - normal).abs() < 2.0);
-        assert!((rank(100, 100) as f64 - rank(101, 101) as f64).abs() < 100.0);
+        assert!((rank(&[[50, 50]]) as f64 - normal).abs() < 2.0);
+        assert!((rank(&[[100, 100]]) as f64 - rank(&[[101, 101]]) as f64).abs() < 100.0);
     }
 
     #[test]
     fn the_interval_contains_the_estimate() {
-        let (a, b) = ([1.0, 2.0, 4.0, 8.0], [11.0, 12.0, 14.0, 18.0]);
-        assert_eq!(estimate(&a, &b), Some(10.0));
+        let (a, b) = (vec![1.0, 2.0, 4.0, 8.0], vec![11.0, 12.0, 14.0, 18.0]);
+        let all = [[a.clone(), b.clone()]];
+        assert_eq!(estimate(&all), Some(10.0));
         // Sorted differences: 3 4 6 7 8 9 10 10 10 10 11 12 13 14 16 17.
-        assert_eq!(interval(&a, &b), Some([4.0, 16.0]));
-        assert_eq!(interval(&a[..2], &b[..3]), None);
-        assert_eq!(estimate(&[], &b), None);
+        assert_eq!(interval(&all), Some([4.0, 16.0]));
+        assert_eq!(interval(&[[a[..2].to_vec(), b[..3].to_vec()]]), None);
+        assert_eq!(estimate(&[[vec![], b]]), None);
+    }
+
+    #[test]
+    fn strata_are_compared_within_themselves() {
+        // The second stratum is far above the first, and most of the second group is in it.
+        let slow = |values: &[f64]| values.iter().map(|x| x + 100.0).collect::<Vec<f64>>();
+        let strata = [
+            [vec![1.0, 2.0, 4.0, 8.0, 3.0, 5.0, 7.0], vec![16.0]],
+            [slow(&[3.0, 5.0]), slow(&[11.0, 12.0, 14.0, 18.0, 13.0, 15.0])],
+        ];
+        assert_eq!(estimate(&strata), Some(10.0));
+        let [low, high] = interval(&strata).unwrap();
+        assert!(5.0 < low && low < 10.0 && 10.0 < high && high < 15.0, "{low} {high}");
+        // 8 and 28 arrangements: the two extreme ones have a probability of 1 in 224 each, below 5 %.
+        assert!((1..=4).contains(&rank(&[[7, 1], [2, 6]])), "{}", rank(&[[7, 1], [2, 6]]));
+        assert_eq!(rank(&[[4, 4], [0, 3]]), rank(&[[4, 4]]));
     }
 }

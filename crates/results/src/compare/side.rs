@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashMap};
 
 use super::{
     comparison::{CaseId, SideInfo},
-    machine_state,
+    machine_state::{self, LaunchState},
 };
 use crate::{
     estimate::is_within_a_launch,
@@ -24,8 +24,8 @@ pub struct SideResults {
     pub(super) runs: Vec<Run>,
     /// Number of launches. A launch has a run for each kind of ranks.
     launches: usize,
-    /// Latency between two cores that each launch found, in nanoseconds.
-    core_to_core_ns: Vec<Option<f64>>,
+    /// What each launch knows of the state of the machine.
+    machine: Vec<LaunchState>,
     /// Number of complete runs.
     pub(super) complete: usize,
     rows: Vec<Row>,
@@ -52,8 +52,6 @@ pub(super) struct Launch {
     pub(super) median: f64,
     /// Logarithm of the time, up to a constant of the case.
     pub(super) log_time: f64,
-    /// Latency between two cores that the launch found, in nanoseconds.
-    pub(super) core_to_core_ns: Option<f64>,
     /// Code of a mark on which no verdict may rest.
     pub(super) invalid: Option<String>,
     pub(super) marks: BTreeSet<String>,
@@ -94,9 +92,9 @@ impl SideResults {
         self.launches
     }
 
-    /// Returns the latency between two cores that each launch found, in nanoseconds.
-    pub(super) fn latencies_between_cores(&self) -> &[Option<f64>] {
-        &self.core_to_core_ns
+    /// Returns what each launch knows of the state of the machine.
+    pub(super) fn machine(&self) -> &[LaunchState] {
+        &self.machine
     }
 
     pub(super) fn rows(&self) -> impl Iterator<Item = &Row> {
@@ -121,7 +119,12 @@ impl SideResults {
         let of_last = self.runs.last().is_some_and(|last| is_same_launch(last, &run));
         if !of_last {
             self.launches += 1;
-            self.core_to_core_ns.push(machine_state::of_run(&run));
+            let follows = self.runs.last().is_some_and(|last| is_next_launch(last, &run));
+            if let Some(last) = self.machine.last_mut() {
+                last.has_successor = follows;
+            }
+            self.machine
+                .push(LaunchState { core_to_core_ns: machine_state::of_run(&run), has_successor: false });
         }
         self.runs.push(run);
     }
@@ -133,9 +136,8 @@ impl SideResults {
         });
         let case = &mut self.rows[at];
         let run = self.launches.saturating_sub(1);
-        let core_to_core_ns = self.core_to_core_ns.last().copied().flatten();
         match &row.outcome {
-            Outcome::Ok => match launch(row, run, core_to_core_ns) {
+            Outcome::Ok => match launch(row, run) {
                 // A repeated row counts once: all its rows belong to the same launch.
                 Some(launch) if case.launches.last().is_none_or(|last| last.run != run) => {
                     case.launches.push(launch);
@@ -165,6 +167,17 @@ fn is_same_launch(one: &Run, other: &Run) -> bool {
     differ && number(one).is_some() && number(one) == number(other)
 }
 
+/// Returns whether a run is of the next launch of the same command.
+fn is_next_launch(one: &Run, other: &Run) -> bool {
+    let number = |run: &Run| Some((launch_number(run)?, run.plan.get("order")?.parse::<u64>().ok()?));
+    let next = number(one).map(|(launch, order)| (launch + 1, order.wrapping_add(1)));
+    next.is_some() && next == number(other)
+}
+
+fn launch_number(run: &Run) -> Option<u32> {
+    run.plan.get("launch")?.parse().ok()
+}
+
 fn case_id(row: &Measurement) -> CaseId {
     CaseId {
         bench: row.bench.clone(),
@@ -187,7 +200,7 @@ fn moves_bytes(row: &Measurement) -> bool {
 }
 
 /// Converts a row to the unit of its headline figure. Returns `None` if the time is not above 0.
-fn launch(row: &Measurement, run: usize, core_to_core_ns: Option<f64>) -> Option<Launch> {
+fn launch(row: &Measurement, run: usize) -> Option<Launch> {
     let (summary, work) = (row.summary.as_ref()?, row.work?);
     let leg_ns = summary.median;
     let median = match row.metric {
@@ -198,7 +211,6 @@ fn launch(row: &Measurement, run: usize, core_to_core_ns: Option<f64>) -> Option
     (median.is_finite() && median > 0.0).then(|| Launch {
         run,
         median,
-        core_to_core_ns,
         log_time: if row.metric == Metric::Latency { median.ln() } else { -median.ln() },
         invalid: row
             .marks(Level::Invalid)

@@ -206,9 +206,9 @@ mod tests {
         let times = [300, 310, 290, 305, 500, 295, 302];
         let row = estimate(&times.map(launch)).unwrap();
         let headline = row.headline().unwrap();
-        // Seven launches: the range, and both ends further by the factor 302 / 290.
+        // Seven launches: the range, and both ends further by the square of the factor 302 / 290.
         let [low, high] = headline.ci95.unwrap();
-        assert!((low - 0.27848).abs() < 1e-5 && (high - 0.52069).abs() < 1e-5, "{low} {high}");
+        assert!((low - 0.26741).abs() < 1e-5 && (high - 0.54224).abs() < 1e-5, "{low} {high}");
         assert_eq!(headline.value, 0.302);
         assert_eq!((row.launch_range(), row.batch()), (Some([0.29, 0.5]), Some(2)));
         let over = row.launches.unwrap();
@@ -282,9 +282,9 @@ mod tests {
         };
         let figures = estimate(&rows).unwrap().figures;
         assert_eq!(figures["overlap_percent"], Figure::Value(31.0));
-        // The range, and both ends further by the factor 45 / 31.
-        let expected = [20.0 / (45.0 / 31.0), 45.0 * (45.0 / 31.0)];
-        assert_eq!(ends(&figures), expected.map(|end| Some(Figure::Value(end))));
+        // The range, and both ends further by the square of the factor 45 / 31.
+        let factor = (45.0_f64 / 31.0).powi(2);
+        assert_eq!(ends(&figures), [20.0 / factor, 45.0 * factor].map(|end| Some(Figure::Value(end))));
         for row in &mut rows[..5] {
             row.figures = Figures::from([("overlap_percent".into(), Figure::Unresolved("noise".into()))]);
         }
