@@ -6,7 +6,7 @@ use super::comparison::Note;
 
 /// Ratio of neighbouring latencies between cores above which the machine was in another state. The latency within a state varies by
 /// about a tenth.
-const OTHER_STATE: f64 = 1.5;
+const OTHER_STATE: f64 = 2.0;
 
 /// Returns the latency between two cores that a run found, in nanoseconds.
 pub(super) fn of_run(run: &Run) -> Option<f64> {
