@@ -12,7 +12,8 @@ use super::{
     },
     machine_state::MachineState,
     permutation::{self, Adjusted, Values},
-    power, shift,
+    power,
+    shift::{Ranks, Shifts},
     side::{Launch, Row},
 };
 
@@ -36,8 +37,9 @@ pub(super) fn evaluate(
     };
     let mut p_adjusted = vec![None; cases.len()];
     tested.iter().zip(p).for_each(|(at, p)| p_adjusted[*at] = Some(p));
+    let mut ranks = Ranks::default();
     let compared = cases.into_iter().zip(pairs).zip(p_adjusted);
-    compared.map(|((case, pair), p)| case.compared(*pair, p, judge)).collect()
+    compared.map(|((case, pair), p)| case.compared(*pair, p, judge, &mut ranks)).collect()
 }
 
 /// Launches of one case that count.
@@ -82,11 +84,18 @@ impl<'r> Case<'r> {
         values
     }
 
-    fn compared(self, (base, new): (&Row, &Row), p_adjusted: Option<f64>, judge: Judge) -> CaseComparison {
+    fn compared(
+        self,
+        (base, new): (&Row, &Row),
+        p_adjusted: Option<f64>,
+        judge: Judge,
+        ranks: &mut Ranks,
+    ) -> CaseComparison {
         let [a, b] = self.sides.each_ref().map(|side| side.iter().map(|l| l.log_time).collect::<Vec<f64>>());
-        let shift = shift::estimate(&a, &b).unwrap_or(f64::NAN);
+        let shifts = Shifts::of(&a, &b);
+        let shift = shifts.estimate().unwrap_or(f64::NAN);
         let enough = a.len().min(b.len()) >= MIN_LAUNCHES;
-        let interval = shift::interval(&a, &b).filter(|_| enough);
+        let interval = shifts.interval(ranks.of(a.len(), b.len())).filter(|_| enough);
         let Judge { edge, .. } = judge;
         let power = power::pooled_deviation(&a, &b).and_then(|deviation| {
             Some(Power {

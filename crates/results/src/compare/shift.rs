@@ -1,5 +1,7 @@
 //! Hodges-Lehmann estimate of the shift between two groups, and its distribution-free interval.
 
+use std::collections::HashMap;
+
 use ombx_core::stats::median;
 use statrs::distribution::{ContinuousCDF, Normal};
 
@@ -8,23 +10,36 @@ const TAIL: f64 = 0.05;
 /// Maximum number of pairs for the exact distribution of the rank sum. Larger groups use the normal approximation.
 const COUNTED: usize = 10_000;
 
-/// Returns the median of the differences of all pairs.
-pub(super) fn estimate(a: &[f64], b: &[f64]) -> Option<f64> {
-    median(&differences(a, b))
+/// Differences of all pairs of values of two groups, from the first to the second, in ascending order.
+pub(super) struct Shifts(Vec<f64>);
+
+impl Shifts {
+    pub(super) fn of(a: &[f64], b: &[f64]) -> Shifts {
+        let mut all: Vec<f64> = a.iter().flat_map(|x| b.iter().map(move |y| y - x)).collect();
+        all.sort_unstable_by(f64::total_cmp);
+        Shifts(all)
+    }
+
+    /// Returns the median of the differences; `None` if a group is empty.
+    pub(super) fn estimate(&self) -> Option<f64> {
+        median(&self.0)
+    }
+
+    /// Returns the 90 % interval of the shift, which consists of the shifts that the Mann-Whitney test does not reject. `rank` is that
+    /// of the sizes of the groups. Returns `None` if the groups are too small.
+    pub(super) fn interval(&self, rank: usize) -> Option<[f64; 2]> {
+        (rank > 0).then(|| [self.0[rank - 1], self.0[self.0.len() - rank]])
+    }
 }
 
-/// Returns the 90 % interval of the shift from `a` to `b`, which consists of the shifts that the Mann-Whitney test does not reject.
-/// Returns `None` if the groups are too small.
-pub(super) fn interval(a: &[f64], b: &[f64]) -> Option<[f64; 2]> {
-    let rank = rank(a.len(), b.len());
-    let shifts = differences(a, b);
-    (rank > 0).then(|| [shifts[rank - 1], shifts[shifts.len() - rank]])
-}
+/// Ranks of the ends of intervals, by the sizes of the groups. Most cases of a comparison have the same sizes.
+#[derive(Default)]
+pub(super) struct Ranks(HashMap<(usize, usize), usize>);
 
-fn differences(a: &[f64], b: &[f64]) -> Vec<f64> {
-    let mut all: Vec<f64> = a.iter().flat_map(|x| b.iter().map(move |y| y - x)).collect();
-    all.sort_by(f64::total_cmp);
-    all
+impl Ranks {
+    pub(super) fn of(&mut self, a: usize, b: usize) -> usize {
+        *self.0.entry((a, b)).or_insert_with(|| rank(a, b))
+    }
 }
 
 /// Returns the rank, from 1, of the difference that is the lower end of the interval. 0 if there is none.
@@ -74,10 +89,12 @@ mod tests {
     #[test]
     fn the_interval_contains_the_estimate() {
         let (a, b) = ([1.0, 2.0, 4.0, 8.0], [11.0, 12.0, 14.0, 18.0]);
-        assert_eq!(estimate(&a, &b), Some(10.0));
+        let shifts = Shifts::of(&a, &b);
+        let mut ranks = Ranks::default();
+        assert_eq!(shifts.estimate(), Some(10.0));
         // Sorted differences: 3 4 6 7 8 9 10 10 10 10 11 12 13 14 16 17.
-        assert_eq!(interval(&a, &b), Some([4.0, 16.0]));
-        assert_eq!(interval(&a[..2], &b[..3]), None);
-        assert_eq!(estimate(&[], &b), None);
+        assert_eq!(shifts.interval(ranks.of(4, 4)), Some([4.0, 16.0]));
+        assert_eq!(Shifts::of(&a[..2], &b[..3]).interval(ranks.of(2, 3)), None);
+        assert_eq!(Shifts::of(&[], &b).estimate(), None);
     }
 }
