@@ -12,6 +12,7 @@ pub(crate) mod hosts;
 #[cfg(feature = "sockets")]
 pub(crate) mod invitation;
 mod job_state;
+pub(crate) mod limits;
 #[cfg(feature = "mpi")]
 pub(crate) mod mpiexec;
 #[cfg(not(feature = "mpi"))]
@@ -25,7 +26,9 @@ mod reachability;
 mod repetition;
 mod session_directory;
 mod shared_memory;
+mod starting_ranks;
 mod supervision;
+pub(crate) mod thread;
 #[cfg(feature = "mpi")]
 pub(crate) mod transport;
 #[cfg(feature = "mpi")]
@@ -125,6 +128,7 @@ pub(crate) fn run(job: &Job) -> Result<u8> {
             let supervision = Supervision {
                 args: &job.output,
                 hosts: &hosts[at],
+                ranks_here: preflight::all_here(&job.start).then_some(job.extent.ranks),
                 start_limit: start_limit(job),
                 limit,
                 time_left,
@@ -182,6 +186,7 @@ fn check(job: &Job, kinds: &[RankKind]) -> Result<Vec<Vec<RankHost>>> {
     }
     for kind in kinds {
         preflight::check(&job.start, job.extent.ranks, kind.medium)?;
+        limits::check(&job.start, job.extent.ranks, kind.medium)?;
         command(job, *kind, &[])?;
     }
     let mut hosts: Vec<Vec<RankHost>> = Vec::new();

@@ -31,7 +31,11 @@ use std::{
 
 use ombx_core::benchmark::Registry;
 
-use crate::{arguments::argv, launch::detection, output::monitoring};
+use crate::{
+    arguments::argv,
+    launch::{detection, limits},
+    output::monitoring,
+};
 
 /// Runs the command line of this process and returns its exit code.
 pub fn main() -> ExitCode {
@@ -39,7 +43,8 @@ pub fn main() -> ExitCode {
     let _ = signal_hook::flag::register(signal_hook::consts::SIGXFSZ, Arc::new(AtomicBool::new(false)));
     let words = argv::typed();
     let service = monitoring::service(&words);
-    let ended = Registry::load().and_then(|registry| {
+    let ended = limits::check_stack().and_then(|()| {
+        let registry = Registry::load()?;
         argv::check_lengths(&words)?;
         commands::dispatch(&registry, words)
     });

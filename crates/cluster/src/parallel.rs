@@ -1,15 +1,55 @@
 //! The same work on several hosts or jobs at the same time.
 
-use std::{panic, thread};
+use std::{
+    panic,
+    sync::{Mutex, PoisonError},
+    thread,
+};
 
-/// Calls `work` with every item, each in its own thread, and returns the results in the order of the items.
+/// Calls `work` with every item, each in its own thread, and returns the results in the order of the items. If the system allows
+/// fewer threads, those that run take the remaining items.
 pub(crate) fn map<I: Send, T: Send>(
     items: impl IntoIterator<Item = I>,
     work: impl Fn(I) -> T + Sync,
 ) -> Vec<T> {
-    let work = &work;
-    thread::scope(|scope| {
-        let threads: Vec<_> = items.into_iter().map(|item| scope.spawn(move || work(item))).collect();
-        threads.into_iter().map(|thread| thread.join().unwrap_or_else(|e| panic::resume_unwind(e))).collect()
-    })
+    let items: Vec<I> = items.into_iter().collect();
+    let others = items.len().saturating_sub(1);
+    let waiting = Mutex::new(items.into_iter().enumerate());
+    let next = || waiting.lock().unwrap_or_else(PoisonError::into_inner).next();
+    let rest = || {
+        let mut done = Vec::new();
+        while let Some((at, item)) = next() {
+            done.push((at, work(item)));
+        }
+        done
+    };
+    let mut done = thread::scope(|scope| {
+        let start = |_| thread::Builder::new().spawn_scoped(scope, rest).ok();
+        let threads: Vec<_> = (0..others).map_while(start).collect();
+        let mut done = rest();
+        for thread in threads {
+            done.extend(thread.join().unwrap_or_else(|e| panic::resume_unwind(e)));
+        }
+        done
+    });
+    done.sort_unstable_by_key(|(at, _)| *at);
+    done.into_iter().map(|(_, result)| result).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Barrier;
+
+    use super::*;
+
+    #[test]
+    fn all_items_are_worked_on_at_the_same_time_and_their_results_are_in_order() {
+        let all = Barrier::new(5);
+        let results = map(0..5, |item| {
+            all.wait();
+            item * 2
+        });
+        assert_eq!(results, [0, 2, 4, 6, 8]);
+        assert_eq!(map(Vec::<u32>::new(), |item| item), [0; 0]);
+    }
 }

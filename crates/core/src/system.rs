@@ -4,5 +4,6 @@ pub mod clock;
 pub mod environment;
 pub mod host;
 pub mod host_name;
+pub mod limits;
 pub mod machine;
 pub mod placement;

@@ -11,6 +11,8 @@ mod side;
 #[cfg(test)]
 mod tests;
 
+use std::collections::HashSet;
+
 use self::machine_state::MachineStates;
 pub use self::{
     comparison::{
@@ -26,7 +28,7 @@ impl Comparison {
     pub fn of(base: &SideResults, new: &SideResults, settings: Settings) -> Comparison {
         let mut measured: Vec<_> = base.rows().filter_map(|row| Some((row, new.row(&row.id.key)?))).collect();
         measured.retain(|(a, b)| a.measured() && b.measured());
-        measured.sort_by(|(a, _), (b, _)| a.id.sort_key().cmp(&b.id.sort_key()));
+        measured.sort_by_cached_key(|(row, _)| row.id.sort_key());
         // Rows of a damaged file may stand before its first run.
         let launches = [base, new].map(|side| side.count().max(1));
         let machine = [base, new].map(SideResults::machine);
@@ -82,6 +84,12 @@ impl Comparison {
             };
             !decided
         })
+    }
+
+    /// Returns the cases that only one side measured, except those that are broken.
+    pub fn lost(&self) -> impl Iterator<Item = &Unmatched> {
+        let broken: HashSet<&str> = self.broken.iter().map(|(key, _)| key.as_str()).collect();
+        self.unmatched.iter().filter(move |case| !broken.contains(case.key.as_str()))
     }
 
     /// Returns whether more launches could decide a case that is not decided.

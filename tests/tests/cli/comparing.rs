@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use ombx_core::{
     result::{Measurement, Run, Tally},
     stats::Summary,
+    system::clock::Since,
 };
 use ombx_results::file::{self, Record, RunOutcome};
 use ombx_tests::{Done, Files, Job, results, skipped};
@@ -76,6 +77,25 @@ fn launches(content: Content) -> Vec<u8> {
 
 fn compare(words: &[&PathBuf], options: &str) -> Done {
     Job::ombx("compare").args(words).args(options.split_whitespace()).run()
+}
+
+/// A square of the number of cases anywhere, in the statistics or in the table, would make this 16 times instead of 4 times as long.
+#[test]
+fn four_times_as_many_cases_take_four_times_as_long() {
+    let files = Files::default();
+    let time = |cases: u64| {
+        let content = Content { cases, samples: 1, ..ROUGH };
+        let base = files.write("base.jsonl", launches(content));
+        let again = files.write("again.jsonl", launches(Content { seed: 2, ..content }));
+        let once = |_| {
+            let since = Since::now();
+            compare(&[&base, &again], "").expect(0);
+            since.elapsed()
+        };
+        (0..3).map(once).min().unwrap()
+    };
+    let (few, many) = (time(300), time(1200));
+    assert!(many < 8 * few, "300 cases take {few:?}, 1200 take {many:?}");
 }
 
 #[test]

@@ -23,7 +23,7 @@ use crate::{
         argv,
         start::{Launcher, StartArgs},
     },
-    launch::{detection, mpiexec, preflight},
+    launch::{detection, limits, mpiexec, preflight},
     output::{monitoring, stdout, terminal},
 };
 
@@ -111,10 +111,18 @@ fn within(started: &detection::StartedBy) -> Examination {
     }
 }
 
-/// Starts ranks as a run would and examines where they are.
+/// Starts ranks as a run would, unless a limit of this host prevents it, and examines where they are.
 fn outside(args: &DoctorArgs) -> Examination {
     let ranks = ranks(args);
     let mut examination = Examination::default();
+    let limits = limits::of_mpi_ranks(&args.start, ranks);
+    if !limits.is_empty() {
+        examination.ranks_here = ranks;
+        examination.findings.extend(limits.into_iter().map(|limit| {
+            Finding::of_mark(Mark::invalid("limits", limit, "no rank can start: raise this limit"))
+        }));
+        return examination;
+    }
     examination.findings.extend(mpiexec::of_another_mpi_in_path().map(|path| {
         Finding::of_mark(Mark::caution(
             "path_launcher",

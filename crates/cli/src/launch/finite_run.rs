@@ -15,7 +15,11 @@ use ombx_core::{
 };
 use rustix::process::{Pid, Signal, kill_process_group};
 
-use super::{orphans, session_directory, shared_memory::OfRanks};
+use super::{
+    orphans, session_directory,
+    shared_memory::OfRanks,
+    thread::{cannot_start, spawn},
+};
 
 /// Interval at which the caller may interrupt.
 const POLL: Duration = Duration::from_millis(50);
@@ -37,23 +41,28 @@ pub(crate) fn texts_of(
 ) -> Result<[String; 2]> {
     let program = command.get_program().to_string_lossy().into_owned();
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
-    let mut child = command.spawn().map_err(|e| Error::fabric(format!("cannot start {program}: {e}")))?;
+    let mut child = command.spawn().map_err(|e| cannot_start(&program, &e))?;
     let since = Since::now();
     let (sender, received) = mpsc::channel();
     let pipes: [Option<Box<dyn Read + Send>>; 2] = [
         child.stdout.take().map(|pipe| Box::new(pipe) as Box<dyn Read + Send>),
         child.stderr.take().map(|pipe| Box::new(pipe) as Box<dyn Read + Send>),
     ];
+    let mut reading = Ok(());
     for (at, pipe) in pipes.into_iter().enumerate() {
         let sender = sender.clone();
-        thread::spawn(move || {
+        let read = move || {
             let mut text = Vec::new();
             let _ = pipe.map(|pipe| pipe.take(LONGEST).read_to_end(&mut text));
             drop(sender.send((at, String::from_utf8_lossy(&text).into_owned())));
-        });
+        };
+        reading = reading.and_then(|()| spawn("text", read).map(drop));
     }
     let mut texts = [None, None];
     let why = loop {
+        if let Err(error) = &reading {
+            break Some(error.to_string());
+        }
         if texts.iter().all(Option::is_some) {
             break None;
         }

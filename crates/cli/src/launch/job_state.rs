@@ -14,7 +14,7 @@ use ombx_core::{
 use ombx_results::file::{self, Record, RunOutcome};
 use rustix::process::{Pid, Signal, kill_process_group};
 
-use super::{preflight::RankHost, rank_table::RankTable, shared_memory::OfRanks};
+use super::{limits, preflight::RankHost, rank_table::RankTable, shared_memory::OfRanks};
 use crate::{
     arguments::output::OutputArgs,
     output::{Output, progress::Progress, relay::Message},
@@ -102,6 +102,14 @@ impl JobState<'_> {
         self.history.end_reason = Some(reason);
         self.history.shared_memory = OfRanks::now();
         let _ = kill_process_group(self.group, Signal::TERM);
+    }
+
+    /// Ends a job that has lost a rank, which its launcher has not noticed.
+    pub(super) fn end_without_rank(&mut self, at_start: bool) {
+        if at_start {
+            self.history.failure = Some("a rank on this host ended before all had started".into());
+        }
+        self.end(EndReason::LostRank);
     }
 
     /// Ends a job of which some hosts have not started a rank within a limit.
@@ -244,7 +252,9 @@ impl JobState<'_> {
         let rank = self.history.ranks.lost(self.history.launcher_output.make_contiguous());
         let rank = rank.or_else(|| self.history.ranks.ended_here().filter(|_| unnoticed));
         let what = rank.unwrap_or_else(|| "the job".into());
-        Err(Error::fabric(format!("{what} ended early{case}, {}; {kept}", ended(child, status))))
+        let has_started = child == Child::Ombx || !self.history.ranks.0.is_empty();
+        let why = if has_started { String::new() } else { limits::suspected() };
+        Err(Error::fabric(format!("{what} ended early{case}, {}; {kept}{why}", ended(child, status))))
     }
 }
 

@@ -64,8 +64,7 @@ pub(crate) fn of_another_mpi_in_path() -> Option<String> {
     let mut found = ["mpiexec", "mpirun"].into_iter().filter_map(search_path::find);
     found
         .find(|path| {
-            let version = Version::of(path, version::LIMIT);
-            version.has(theirs) && !version.has(ours)
+            Version::of(path, version::LIMIT).is_ok_and(|version| version.has(theirs) && !version.has(ours))
         })
         .map(|path| path.display().to_string())
 }
@@ -320,7 +319,7 @@ fn find(names: &[&str], words: &[&str], timeout: Option<Duration>) -> Result<Pat
     let limit = timeout.unwrap_or(version::LIMIT).min(version::LIMIT);
     let (mut found, mut late) = (None, None);
     for path in &candidates {
-        match Version::of(path, limit) {
+        match Version::of(path, limit)? {
             Version::Late => late = late.or(Some(path)),
             version if version.has(words) => {
                 found = Some(path);

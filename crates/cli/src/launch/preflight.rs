@@ -134,6 +134,11 @@ fn remote_shell(job: &Job, medium: Medium) -> Option<Vec<OsString>> {
     }
 }
 
+/// Returns whether all ranks of a job are on this host.
+pub(super) fn all_here(start: &StartArgs) -> bool {
+    start.hosts.is_empty() && start.hostfile.is_none() && !in_allocation()
+}
+
 /// Returns whether a batch system has given hosts to this process.
 fn in_allocation() -> bool {
     ALLOCATIONS.iter().any(|name| env::var_os(name).is_some())

@@ -13,7 +13,10 @@ use std::{
 
 use ombx_core::{
     error::{Error, Result},
-    system::clock::Since,
+    system::{
+        clock::Since,
+        limits::{is_limit, start_error},
+    },
 };
 use rustix::{
     fs::{MemfdFlags, memfd_create},
@@ -60,12 +63,17 @@ pub(crate) fn reach(shell: &[OsString], hosts: &[String]) -> Result<BTreeMap<Str
         let may_start = failures.is_empty() || since.elapsed() < LIMIT_AFTER_FAILURE;
         while may_start
             && running.len() < MOST_AT_ONCE
-            && let Some(host) = waiting.next()
+            && let Some(host) = waiting.as_slice().first()
         {
             match Attempt::start(shell, host) {
                 Ok(attempt) => running.push(attempt),
-                Err(e) => failures.push((host, format!("cannot start its remote shell: {e}"))),
+                // The next one starts when one of these has ended.
+                Err(e) if is_limit(&e) && !running.is_empty() => break,
+                Err(e) => {
+                    failures.push((host, format!("cannot start its remote shell: {}", start_error(&e))));
+                }
             }
+            waiting.next();
         }
         let limit = if failures.is_empty() { LIMIT } else { LIMIT_AFTER_FAILURE };
         let mut still_running = Vec::new();

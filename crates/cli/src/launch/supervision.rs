@@ -5,7 +5,6 @@ use std::{
     os::unix::process::CommandExt,
     process::{Command, ExitStatus, Stdio},
     sync::mpsc::{self, RecvTimeoutError, SyncSender},
-    thread,
     time::Duration,
 };
 
@@ -13,7 +12,7 @@ use ombx_core::{
     error::{Error, Result},
     system::clock::Since,
 };
-use rustix::process::Pid;
+use rustix::process::{Pid, Signal, kill_process_group};
 use signal_hook::{
     consts::{SIGHUP, SIGINT, SIGTERM},
     iterator::Signals,
@@ -24,6 +23,8 @@ use super::{
     orphans,
     preflight::RankHost,
     session_directory,
+    starting_ranks::StartingRanks,
+    thread::{cannot_start, spawn},
 };
 use crate::{
     arguments::output::OutputArgs,
@@ -38,6 +39,8 @@ const DRAIN: Duration = Duration::from_secs(2);
 const FINISH: Duration = Duration::from_secs(8);
 /// Interval at which the ranks on this host are checked while nothing happens. A launcher that has lost its helper may wait forever.
 const POLL: Duration = Duration::from_secs(5);
+/// The same interval before the ranks have reported themselves. Nothing is measured then.
+const START_POLL: Duration = Duration::from_secs(1);
 /// A rank is reported as lost after this many polls without it: a launcher may still be about to report it.
 const POLLS_WITHOUT_RANK: u32 = 2;
 /// Lines that wait to be read. A launcher that prints faster waits.
@@ -62,6 +65,8 @@ pub(super) struct Supervision<'a> {
     /// Hosts that must start a rank within `start_limit`.
     pub(super) hosts: &'a [RankHost],
     pub(super) start_limit: Duration,
+    /// Number of ranks, if all are on this host.
+    pub(super) ranks_here: Option<u32>,
     /// Time limit of the job, for its message.
     pub(super) limit: Duration,
     /// What earlier launches left of it.
@@ -80,24 +85,33 @@ impl Supervision<'_> {
         let mut signals =
             Signals::new([SIGINT, SIGTERM, SIGHUP]).map_err(|e| Error::fabric(format!("signals: {e}")))?;
         orphans::adopt();
-        let mut child = command.spawn().map_err(|e| Error::fabric(format!("cannot start {program}: {e}")))?;
+        let mut child = command.spawn().map_err(|e| cannot_start(&program, &e))?;
         let (group, launcher) = (Pid::from_child(&child), child.id());
         let handle = signals.handle();
         let waker = sender.clone();
-        thread::spawn(move || {
+        let pass_on = move || {
             signals.forever().for_each(|signal| {
                 let _ = signal_sender.send(signal);
                 // A full queue keeps the main thread awake.
                 let _ = waker.try_send(Event::Signal);
             });
-        });
-        read_lines(child.stdout.take(), sender.clone(), Event::Stdout);
-        read_lines(child.stderr.take(), sender.clone(), |line| {
-            Event::Stderr(String::from_utf8_lossy(&line).into_owned())
-        });
-        thread::spawn(move || drop(sender.send(Event::Exit(child.wait()))));
+        };
+        let stderr = |line: Vec<u8>| Event::Stderr(String::from_utf8_lossy(&line).into_owned());
+        let (out, err) = (child.stdout.take(), child.stderr.take());
+        let started = spawn("signals", pass_on)
+            .and_then(|_| read_lines(out, sender.clone(), Event::Stdout))
+            .and_then(|()| read_lines(err, sender.clone(), stderr))
+            .and_then(|()| spawn("launcher", move || drop(sender.send(Event::Exit(child.wait())))));
+        if let Err(error) = started {
+            handle.close();
+            let _ = kill_process_group(group, Signal::KILL);
+            orphans::end();
+            session_directory::remove(launcher);
+            return Err(error);
+        }
 
-        let Supervision { args, hosts, start_limit, limit, time_left, output, progress } = self;
+        let Supervision { args, hosts, start_limit, ranks_here, limit, time_left, output, progress } = self;
+        let mut starting = StartingRanks::of(group, ranks_here);
         let mut job = JobState { args, output, progress, group, history: History::default() };
         let since = Since::now();
         let (mut status, mut open_pipes): (Option<ExitStatus>, u32) = (None, 2);
@@ -126,17 +140,24 @@ impl Supervision<'_> {
                     job.end_without_ranks(hosts, start_limit);
                 }
             } else {
-                let wait = left.min(POLL);
+                // The first process of other ranks watches them itself.
+                let is_starting = which == Child::Launcher && job.history.ranks.0.is_empty();
+                let poll = if is_starting { START_POLL } else { POLL };
+                let wait = left.min(poll);
                 let until_start = start_due.map(|limit| limit.saturating_sub(since.elapsed()));
                 match events.recv_timeout(until_start.map_or(wait, |until| until.min(wait))) {
                     Err(RecvTimeoutError::Timeout)
-                        if left > POLL && until_start.is_none_or(|until| until > POLL) =>
+                        if left > poll && until_start.is_none_or(|until| until > poll) =>
                     {
-                        let missing =
-                            !job.history.complete && !was_ending && job.history.ranks.ended_here().is_some();
+                        let missing = !job.history.complete
+                            && !was_ending
+                            && match is_starting {
+                                true => starting.is_one_missing(),
+                                false => job.history.ranks.ended_here().is_some(),
+                            };
                         polls_without_rank = if missing { polls_without_rank + 1 } else { 0 };
                         if polls_without_rank == POLLS_WITHOUT_RANK {
-                            job.end(EndReason::LostRank);
+                            job.end_without_rank(is_starting);
                         }
                     }
                     Ok(Event::Stdout(line)) => {
@@ -179,8 +200,12 @@ impl Supervision<'_> {
 }
 
 /// Sends each line of a pipe, then that it has closed.
-fn read_lines(pipe: Option<impl Read + Send + 'static>, to: SyncSender<Event>, event: fn(Vec<u8>) -> Event) {
-    thread::spawn(move || {
+fn read_lines(
+    pipe: Option<impl Read + Send + 'static>,
+    to: SyncSender<Event>,
+    event: fn(Vec<u8>) -> Event,
+) -> Result<()> {
+    let read = move || {
         let mut lines = pipe.map(BufReader::new);
         while let Some(reader) = &mut lines {
             let mut line = Vec::new();
@@ -195,5 +220,6 @@ fn read_lines(pipe: Option<impl Read + Send + 'static>, to: SyncSender<Event>, e
             }
         }
         drop(to.send(Event::Closed));
-    });
+    };
+    spawn("lines", read).map(drop)
 }

@@ -5,14 +5,19 @@ use std::{
     path::Path,
     process::{Command, Stdio},
     sync::mpsc,
-    thread,
     time::Duration,
 };
 
-use ombx_core::system::clock::Since;
+use ombx_core::{
+    error::Result,
+    system::{clock::Since, limits::is_limit},
+};
 use rustix::process::Pid;
 
-use super::orphans;
+use super::{
+    orphans,
+    thread::{cannot_start, spawn},
+};
 
 /// Maximum wait for an answer.
 pub(super) const LIMIT: Duration = Duration::from_secs(10);
@@ -31,24 +36,30 @@ pub(super) enum Version {
 
 impl Version {
     /// Asks a program for its version.
-    pub(super) fn of(path: &Path, limit: Duration) -> Version {
+    ///
+    /// # Errors
+    /// The system allows no further process or thread.
+    pub(super) fn of(path: &Path, limit: Duration) -> Result<Version> {
         let mut command = Command::new(path);
         command.arg("--version").stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let since = Since::now();
-        let Ok(mut child) = command.spawn() else { return Version::None };
+        let mut child = match command.spawn() {
+            Ok(child) => child,
+            Err(e) if is_limit(&e) => return Err(cannot_start(path.display(), &e)),
+            Err(_) => return Ok(Version::None),
+        };
         let (sender, texts) = mpsc::channel();
-        read(child.stdout.take(), &sender);
-        read(child.stderr.take(), &sender);
-        drop(sender);
+        let reading =
+            read(child.stdout.take(), sender.clone()).and_then(|()| read(child.stderr.take(), sender));
         let answers = (0..2).map_while(|_| texts.recv_timeout(limit.saturating_sub(since.elapsed())).ok());
         let answers: Vec<String> = answers.collect();
         // A program that has closed its pipes has nothing more to say. A script has processes of its own.
         orphans::end_family(Pid::from_child(&child));
         let _ = child.wait();
-        match answers.len() {
+        reading.map(|()| match answers.len() {
             2 => Version::Printed(answers.concat().to_lowercase()),
             _ => Version::Late,
-        }
+        })
     }
 
     /// Returns whether the version has one of these words.
@@ -57,13 +68,13 @@ impl Version {
     }
 }
 
-fn read(pipe: Option<impl Read + Send + 'static>, to: &mpsc::Sender<String>) {
-    let to = to.clone();
-    thread::spawn(move || {
+fn read(pipe: Option<impl Read + Send + 'static>, to: mpsc::Sender<String>) -> Result<()> {
+    let read = move || {
         let mut text = Vec::new();
         let _ = pipe.map(|pipe| pipe.take(LONGEST).read_to_end(&mut text));
         drop(to.send(String::from_utf8_lossy(&text).into_owned()));
-    });
+    };
+    spawn("version", read).map(drop)
 }
 
 #[cfg(test)]
@@ -81,7 +92,8 @@ mod tests {
             fs::set_permissions(&path, fs::Permissions::from_mode(0o700)).unwrap();
             path
         };
-        let of = |text: &str, limit_ms: u64| Version::of(&script(text), Duration::from_millis(limit_ms));
+        let of =
+            |text: &str, limit_ms: u64| Version::of(&script(text), Duration::from_millis(limit_ms)).unwrap();
         let good = of("echo HYDRA 4; echo x >&2", 30_000);
         assert!(good.has(&["prte", "hydra"]) && !good.has(&["prte"]));
         // Only the first part of an endless answer is read.
@@ -91,6 +103,6 @@ mod tests {
             assert!(matches!(of(late, 300), Version::Late), "{late}");
         }
         assert!(since.elapsed() < Duration::from_secs(30));
-        assert!(matches!(Version::of(Path::new("/nonexistent/x"), LIMIT), Version::None));
+        assert!(matches!(Version::of(Path::new("/nonexistent/x"), LIMIT), Ok(Version::None)));
     }
 }

@@ -10,7 +10,11 @@ use ombx_core::{
 use ombx_mpi::Mpi;
 
 use super::{failure, handshake, state::RankState};
-use crate::{job::Work, launch::detection, output::relay::Message};
+use crate::{
+    job::Work,
+    launch::{detection, limits},
+    output::relay::Message,
+};
 
 /// Initializes MPI and measures. MPI is finalized when the returned value is dropped.
 pub(super) fn measure(state: &mut RankState<'_>, work: &Work) -> Result<Mpi> {
@@ -19,7 +23,8 @@ pub(super) fn measure(state: &mut RankState<'_>, work: &Work) -> Result<Mpi> {
         // Standard error may be closed; the launching process then does without.
         let _ = Message::Started(hostname()).write(&mut io::stderr());
     }
-    let mpi = Mpi::start(work.threading()).unwrap_or_else(|error| abort_without_mpi(&error));
+    let started = limits::check_rank().and_then(|()| Mpi::start(work.threading()));
+    let mpi = started.unwrap_or_else(|error| abort_without_mpi(&error));
     detection::refuse_singletons(mpi.team().size())?;
     let team = mpi.team();
     let measured = handshake::run(team, state.pipe.as_mut()).and_then(|()| state.measure(team, work));

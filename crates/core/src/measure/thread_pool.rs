@@ -19,7 +19,7 @@ use crate::{
         opened::OpenKernel,
         timed_loop::{answered, timed},
     },
-    system::clock::Clock,
+    system::{clock::Clock, limits::start_error},
 };
 
 type Job<K> = Box<dyn FnOnce(&mut K) + Send>;
@@ -70,7 +70,7 @@ impl<K: Kernel + Send + 'static> ThreadPool<K> {
                 }
                 kernel
             };
-            let refused = |e| Error::unsupported(format!("cannot start a thread: {e}"));
+            let refused = |e| Error::unsupported(format!("cannot start a thread: {}", start_error(&e)));
             pool.threads.push(Builder::new().name("ombx kernel".into()).spawn(work).map_err(refused)?);
             pool.jobs.push(sender);
         }

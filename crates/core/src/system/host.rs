@@ -2,6 +2,7 @@
 
 use std::{fs, thread::sleep, time::Duration};
 
+use super::limits::Limits;
 use crate::{result::Mark, unit::Bytes};
 
 /// Time over which load is measured.
@@ -20,12 +21,8 @@ const MIN_SHARED: u64 = 64 << 20;
 /// Facts of this host. A fact that the kernel does not provide is `None` and causes no notice.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Host {
-    /// Limit on locked memory in bytes; `None` if unlimited.
-    pub memlock: Option<u64>,
-    /// Limit on open files.
-    pub nofile: Option<u64>,
-    /// Limit on the stack in bytes.
-    pub stack: Option<u64>,
+    /// Limits of the system.
+    pub limits: Limits,
     /// Whether the host has an RDMA adapter, which needs locked memory.
     pub rdma: bool,
     /// Free bytes in `/dev/shm`.
@@ -43,17 +40,14 @@ pub struct Host {
 impl Host {
     /// Collects the facts of this host, which takes 0.4 s. The caller provides the free shared memory.
     pub fn here(shared_free: Option<u64>) -> Host {
-        let limits = read("/proc/self/limits");
         let before = Ticks::read(&read("/proc/stat"));
         sleep(LOAD_TIME);
         let spent = before.zip(Ticks::read(&read("/proc/stat"))).map(|(a, b)| b.since(a));
         let scope = read("/proc/sys/kernel/yama/ptrace_scope").trim().parse::<u32>().unwrap_or(0);
         let privileged = effective(&read("/proc/self/status")) == Some(0);
         Host {
-            memlock: limit(&limits, "Max locked memory"),
-            nofile: limit(&limits, "Max open files"),
-            stack: limit(&limits, "Max stack size"),
-            rdma: fs::read_dir("/sys/class/infiniband").is_ok_and(|mut adapters| adapters.next().is_some()),
+            limits: Limits::here(),
+            rdma: has_rdma(),
             shared_free,
             foreign: spent.map(|spent| spent.part(spent.busy)),
             stolen: spent.map(|spent| spent.part(spent.stolen)),
@@ -68,7 +62,7 @@ impl Host {
         let mut add =
             |code: &str, short: String, advice: &str| notices.push(Mark::caution(code, short, advice));
         let bytes = |n: u64| Bytes(n >> 20 << 20).to_string();
-        if let Some(limit) = self.memlock.filter(|_| self.rdma) {
+        if let Some(limit) = self.limits.locked_memory.filter(|_| self.rdma) {
             let short = format!("{} KiB may be locked", limit >> 10);
             add(
                 "memlock",
@@ -77,14 +71,14 @@ impl Host {
             );
         }
         let needed = MIN_FILES + 4 * u64::from(ranks);
-        if let Some(limit) = self.nofile.filter(|limit| *limit < needed) {
+        if let Some(limit) = self.limits.files.filter(|limit| *limit < needed) {
             add(
                 "nofile",
                 format!("{limit} open files"),
                 "a rank may need several per other rank: ulimit -n 65536",
             );
         }
-        if let Some(limit) = self.stack.filter(|limit| *limit < MIN_STACK) {
+        if let Some(limit) = self.limits.stack.filter(|limit| *limit < MIN_STACK) {
             add(
                 "stack",
                 format!("a stack of {} KiB", limit >> 10),
@@ -126,6 +120,11 @@ impl Host {
     }
 }
 
+/// Returns whether this host has an RDMA adapter.
+pub fn has_rdma() -> bool {
+    fs::read_dir("/sys/class/infiniband").is_ok_and(|mut adapters| adapters.next().is_some())
+}
+
 /// Time of all CPUs, in kernel ticks.
 #[derive(Clone, Copy)]
 struct Ticks {
@@ -157,12 +156,6 @@ impl Ticks {
     }
 }
 
-/// Returns a soft limit of `/proc/self/limits`; `None` if unlimited.
-fn limit(limits: &str, name: &str) -> Option<u64> {
-    let line = limits.lines().find_map(|line| line.strip_prefix(name))?;
-    line.split_whitespace().next()?.parse().ok()
-}
-
 /// Returns the effective user of `/proc/self/status`.
 fn effective(status: &str) -> Option<u32> {
     let line = status.lines().find_map(|line| line.strip_prefix("Uid:"))?;
@@ -184,12 +177,15 @@ mod tests {
     #[test]
     fn a_host_without_problems_has_no_notice() {
         let good = Host {
-            nofile: Some(1024),
-            stack: Some(8 << 20),
+            limits: Limits {
+                files: Some(1024),
+                stack: Some(8 << 20),
+                locked_memory: Some(8 << 20),
+                ..Limits::default()
+            },
             shared_free: Some(1 << 30),
             foreign: Some(0.01),
             stolen: Some(0.0),
-            memlock: Some(8 << 20),
             ..Host::default()
         };
         assert_eq!((codes(&good, 2), codes(&Host::default(), 2)), (vec![], vec![]));
@@ -199,9 +195,12 @@ mod tests {
     #[test]
     fn each_problem_has_a_notice() {
         let bad = Host {
-            memlock: Some(64 << 10),
-            nofile: Some(64),
-            stack: Some(64 << 10),
+            limits: Limits {
+                locked_memory: Some(64 << 10),
+                files: Some(64),
+                stack: Some(64 << 10),
+                ..Limits::default()
+            },
             rdma: true,
             shared_free: Some(64 << 20),
             foreign: Some(0.5),
@@ -225,9 +224,6 @@ mod tests {
 
     #[test]
     fn files_of_the_kernel_are_parsed() {
-        let limits = "Limit  Soft Limit  Hard Limit  Units\nMax open files            1024                 524288               files\n\
-                      Max locked memory         unlimited            unlimited            bytes\n";
-        assert_eq!((limit(limits, "Max open files"), limit(limits, "Max locked memory")), (Some(1024), None));
         let (a, b) = ("cpu  100 0 50 800 50 0 0 0 0 0\n", "cpu  150 0 70 820 50 0 0 10 0 0\n");
         let spent = Ticks::read(b).unwrap().since(Ticks::read(a).unwrap());
         assert_eq!((spent.part(spent.busy), spent.part(spent.stolen)), (0.7, 0.1));

@@ -13,7 +13,7 @@ use super::{
     machine_state::MachineStates,
     permutation::{self, Adjusted, Design, Values},
     power,
-    shift::{self, Stratum},
+    shift::{Ranks, Shifts, Stratum},
     side::{Launch, Row},
 };
 
@@ -40,8 +40,9 @@ pub(super) fn evaluate(
     };
     let mut p_adjusted = vec![None; cases.len()];
     tested.iter().zip(p).for_each(|(at, p)| p_adjusted[*at] = Some(p));
+    let mut ranks = Ranks::default();
     let compared = cases.into_iter().zip(pairs).zip(p_adjusted);
-    compared.map(|((case, pair), p)| case.compared(*pair, p, judge)).collect()
+    compared.map(|((case, pair), p)| case.compared(*pair, p, judge, &mut ranks)).collect()
 }
 
 /// Launches of one case that count.
@@ -103,10 +104,17 @@ impl<'r> Case<'r> {
         values
     }
 
-    fn compared(self, (base, new): (&Row, &Row), p_adjusted: Option<f64>, judge: Judge) -> CaseComparison {
+    fn compared(
+        self,
+        (base, new): (&Row, &Row),
+        p_adjusted: Option<f64>,
+        judge: Judge,
+        ranks: &mut Ranks,
+    ) -> CaseComparison {
         let [a, b] = self.sides.each_ref().map(Vec::len);
-        let shift = shift::estimate(&self.strata).unwrap_or(f64::NAN);
-        let interval = shift::interval(&self.strata).filter(|_| a.min(b) >= MIN_LAUNCHES);
+        let shifts = Shifts::of(&self.strata);
+        let shift = shifts.estimate().unwrap_or(f64::NAN);
+        let interval = shifts.interval(ranks.of(&self.strata)).filter(|_| a.min(b) >= MIN_LAUNCHES);
         let Judge { edge, .. } = judge;
         let power = power::pooled_deviation(&self.strata).and_then(|deviation| {
             Some(Power {

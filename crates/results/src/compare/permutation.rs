@@ -39,12 +39,14 @@ pub(super) struct Adjusted {
 pub(super) fn test(cases: &[Values], base: usize, states: &[Option<usize>], design: Design) -> Adjusted {
     let Some(launches) = cases.first().map(Vec::len) else { return Adjusted::default() };
     let strata = Strata::of(states);
-    let cases: Vec<Case> = cases.iter().map(|values| Case::of(values, &strata)).collect();
     let labels: Vec<bool> = (0..launches).map(|launch| launch >= base).collect();
+    let as_measured: Vec<usize> = (base..launches).collect();
     let observed: Vec<f64> =
-        cases.iter().map(|case| case.statistic(&(base..launches).collect::<Vec<_>>())).collect();
+        Block::all_of(cases.iter(), &strata).iter().flat_map(|b| b.statistics(&as_measured)).collect();
     let mut smallest_first: Vec<usize> = (0..cases.len()).collect();
     smallest_first.sort_by(|a, b| observed[*a].total_cmp(&observed[*b]));
+    let blocks = Block::all_of(smallest_first.iter().map(|case| &cases[*case]), &strata);
+    let levels: Vec<f64> = smallest_first.iter().map(|case| observed[*case] * (1.0 - ROUNDING)).collect();
     let (mut reached, mut all) = (vec![0usize; cases.len()], 0usize);
     let mut new = Vec::with_capacity(launches);
     each_relabelling(labels, base, &strata, design, |labels| {
@@ -52,14 +54,17 @@ pub(super) fn test(cases: &[Values], base: usize, states: &[Option<usize>], desi
         new.clear();
         new.extend((0..launches).filter(|launch| labels[*launch]));
         let mut largest = 0.0_f64;
-        for case in &smallest_first {
-            largest = largest.max(cases[*case].statistic(&new));
-            reached[*case] += usize::from(largest >= observed[*case] * (1.0 - ROUNDING));
+        let mut cases = reached.iter_mut().zip(&levels);
+        for block in &blocks {
+            for (statistic, (reached, level)) in block.statistics(&new).zip(&mut cases) {
+                largest = largest.max(statistic);
+                *reached += usize::from(largest >= *level);
+            }
         }
     });
     let (mut p, mut least) = (vec![1.0; cases.len()], 0.0_f64);
-    for case in smallest_first.into_iter().rev() {
-        least = least.max(reached[case] as f64 / all as f64);
+    for (case, reached) in smallest_first.into_iter().zip(reached).rev() {
+        least = least.max(reached as f64 / all as f64);
         p[case] = least;
     }
     Adjusted { p, smallest: 2.0 / all as f64 }
@@ -75,6 +80,17 @@ impl Strata {
         Strata(strata.into_values().collect())
     }
 
+    /// Returns the deviation of each launch from the mean of all of its state. 0 for a launch without a value.
+    fn deviations(&self, values: &Values) -> Vec<f64> {
+        let mut deviations = vec![0.0; values.len()];
+        for launches in &self.0 {
+            let known = || launches.iter().filter_map(|at| Some((*at, values[*at]?)));
+            let mean = known().map(|(_, value)| value).sum::<f64>() / known().count() as f64;
+            known().for_each(|(at, value)| deviations[at] = value - mean);
+        }
+        deviations
+    }
+
     /// Returns the number of ways to exchange labels within the states.
     fn ways(&self, labels: &[bool]) -> f64 {
         let of_one =
@@ -83,47 +99,68 @@ impl Strata {
     }
 }
 
-/// Values of a case as the statistic needs them.
-struct Case {
-    /// Deviation of each launch from the mean of all of its state. 0 for a launch without a value.
-    deviations: Vec<f64>,
-    /// 1 for a launch with a value, else 0.
-    present: Vec<f64>,
-    squares: f64,
+/// Maximum number of cases in a block: what the statistic needs of them fits into the cache of a core.
+const BLOCK: usize = 256;
+
+/// Values of some cases as the statistic needs them. Each list has an entry for each case, so that a CPU computes several at a time.
+struct Block {
+    /// Deviations from the mean of the case in the state of the machine, by launch. 0 where a launch has no value.
+    deviations: Vec<Vec<f64>>,
+    /// 1 where a launch has a value, else 0, by launch.
+    present: Vec<Vec<i32>>,
+    /// Sums of the squares of the deviations.
+    squares: Vec<f64>,
+    /// Numbers of values. 0 for a case that has too few of them for a statistic.
+    counts: Vec<f64>,
 }
 
-impl Case {
-    fn of(values: &[Option<f64>], strata: &Strata) -> Case {
-        let mut deviations = vec![0.0; values.len()];
-        for launches in &strata.0 {
-            let known = || launches.iter().filter_map(|at| Some((*at, values[*at]?)));
-            let mean = known().map(|(_, value)| value).sum::<f64>() / known().count() as f64;
-            known().for_each(|(at, value)| deviations[at] = value - mean);
-        }
-        Case {
-            squares: deviations.iter().map(|x| x * x).sum(),
-            present: values.iter().map(|value| f64::from(u8::from(value.is_some()))).collect(),
-            deviations,
-        }
+impl Block {
+    fn all_of<'v>(cases: impl Iterator<Item = &'v Values>, strata: &Strata) -> Vec<Block> {
+        let cases: Vec<&Values> = cases.collect();
+        cases.chunks(BLOCK).map(|cases| Block::of(cases, strata)).collect()
     }
 
-    /// Returns the square of the difference of the means over its standard error, or 0 if a side has no value.
-    fn statistic(&self, new: &[usize]) -> f64 {
-        let (mut sum, mut n) = (0.0, 0.0);
+    fn of(cases: &[&Values], strata: &Strata) -> Block {
+        let launches = cases.first().map_or(0, |values| values.len());
+        let mut block = Block {
+            deviations: vec![Vec::with_capacity(cases.len()); launches],
+            present: vec![Vec::with_capacity(cases.len()); launches],
+            squares: Vec::new(),
+            counts: Vec::new(),
+        };
+        for values in cases {
+            let count = values.iter().flatten().count();
+            let deviations = strata.deviations(values);
+            block.squares.push(deviations.iter().map(|x| x * x).sum());
+            block.counts.push(if count < 3 { 0.0 } else { count as f64 });
+            block.deviations.iter_mut().zip(deviations).for_each(|(of_launch, x)| of_launch.push(x));
+            let present = values.iter().map(|value| i32::from(value.is_some()));
+            block.present.iter_mut().zip(present).for_each(|(of_launch, one)| of_launch.push(one));
+        }
+        block
+    }
+
+    /// Returns the statistic of each case: the square of the difference of the means over its standard error, or 0 if a side has no
+    /// value.
+    fn statistics(&self, new: &[usize]) -> impl Iterator<Item = f64> {
+        let (mut sums, mut present) = ([0.0; BLOCK], [0; BLOCK]);
         for launch in new {
-            sum += self.deviations[*launch];
-            n += self.present[*launch];
+            sums.iter_mut().zip(&self.deviations[*launch]).for_each(|(sum, x)| *sum += x);
+            present.iter_mut().zip(&self.present[*launch]).for_each(|(n, one)| *n += one);
         }
-        let count: f64 = self.present.iter().sum();
-        let base = count - n;
-        if n == 0.0 || base == 0.0 || count < 3.0 {
-            return 0.0;
+        // A loop of its own, in which no case waits for the one before.
+        let mut statistics = sums;
+        let of_cases = self.squares.iter().zip(&self.counts).zip(&present);
+        for (value, ((squares, count), n)) in statistics.iter_mut().zip(of_cases) {
+            let (sum, n) = (*value, f64::from(*n));
+            // The deviations of all launches add up to 0: those of the base are the opposite of those of the new side.
+            let weight = n * (count - n) / count;
+            let between = sum * sum / weight;
+            let within = (squares - between).max(0.0) / (count - 2.0);
+            let statistic = between / (within + FLOOR * FLOOR * weight);
+            *value = if weight > 0.0 { statistic } else { 0.0 };
         }
-        // The deviations of all launches add up to 0.
-        let difference = sum / n + sum / base;
-        let within = (self.squares - difference * difference * n * base / count).max(0.0);
-        let error = within / (count - 2.0) * (1.0 / n + 1.0 / base);
-        difference * difference / (error + FLOOR * FLOOR)
+        statistics.into_iter().take(self.squares.len())
     }
 }
 

@@ -1,5 +1,7 @@
 //! What a comparison could have found: the smallest detectable difference, and the launches that a difference needs.
 
+use std::sync::LazyLock;
+
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
 use super::{comparison::MIN_LAUNCHES, shift::Stratum};
@@ -23,8 +25,20 @@ pub(super) fn pooled_deviation(strata: &[Stratum]) -> Option<f64> {
 
 /// Returns the smallest difference, a logarithm, that groups of these sizes would have shown.
 pub(super) fn detectable(deviation: f64, a: usize, b: usize) -> Option<f64> {
-    let t = StudentsT::new(0.0, 1.0, (a + b).checked_sub(2)? as f64).ok()?.inverse_cdf(0.975);
+    let t = t975((a + b).checked_sub(2)?)?;
     Some((t + POWER) * deviation * (1.0 / a as f64 + 1.0 / b as f64).sqrt())
+}
+
+/// Returns the quantile 0.975 of Student's distribution with these degrees of freedom. Every case needs some hundred of them, and each
+/// takes microseconds to compute.
+fn t975(freedom: usize) -> Option<f64> {
+    static KNOWN: LazyLock<Vec<Option<f64>>> =
+        LazyLock::new(|| (0..2 * MAX_LAUNCHES).map(computed_t975).collect());
+    KNOWN.get(freedom).copied().unwrap_or_else(|| computed_t975(freedom))
+}
+
+fn computed_t975(freedom: usize) -> Option<f64> {
+    Some(StudentsT::new(0.0, 1.0, freedom as f64).ok()?.inverse_cdf(0.975))
 }
 
 /// Returns the smallest number of launches per side that shows a difference, a logarithm. `None` if it is above 100.

@@ -1,6 +1,8 @@
 //! Hodges-Lehmann estimate of the shift between two groups, and its distribution-free interval. Groups may consist of several
 //! strata: values are compared within a stratum only (van Elteren).
 
+use std::collections::HashMap;
+
 use ombx_core::stats::median;
 use statrs::distribution::{ContinuousCDF, Normal};
 
@@ -12,25 +14,39 @@ const COUNTED: usize = 10_000;
 /// Values of two groups in one stratum.
 pub(super) type Stratum = [Vec<f64>; 2];
 
-/// Returns the median of the differences of all pairs.
-pub(super) fn estimate(strata: &[Stratum]) -> Option<f64> {
-    median(&differences(strata))
+/// Differences of all pairs of values in a stratum, from the first group to the second, in ascending order.
+pub(super) struct Shifts(Vec<f64>);
+
+impl Shifts {
+    pub(super) fn of(strata: &[Stratum]) -> Shifts {
+        let pairs =
+            |[a, b]: &Stratum| a.iter().flat_map(|x| b.iter().map(move |y| y - x)).collect::<Vec<_>>();
+        let mut all: Vec<f64> = strata.iter().flat_map(pairs).collect();
+        all.sort_unstable_by(f64::total_cmp);
+        Shifts(all)
+    }
+
+    /// Returns the median of the differences; `None` if no stratum has values of both groups.
+    pub(super) fn estimate(&self) -> Option<f64> {
+        median(&self.0)
+    }
+
+    /// Returns the 90 % interval of the shift, which consists of the shifts that the Mann-Whitney test of all strata together does not
+    /// reject. `rank` is that of the sizes of the groups. Returns `None` if the groups are too small.
+    pub(super) fn interval(&self, rank: usize) -> Option<[f64; 2]> {
+        (rank > 0).then(|| [self.0[rank - 1], self.0[self.0.len() - rank]])
+    }
 }
 
-/// Returns the 90 % interval of the shift from the first group to the second, which consists of the shifts that the Mann-Whitney test
-/// of all strata together does not reject. Returns `None` if the groups are too small.
-pub(super) fn interval(strata: &[Stratum]) -> Option<[f64; 2]> {
-    let sizes: Vec<_> = strata.iter().map(|stratum| stratum.each_ref().map(Vec::len)).collect();
-    let rank = rank(&sizes);
-    let shifts = differences(strata);
-    (rank > 0).then(|| [shifts[rank - 1], shifts[shifts.len() - rank]])
-}
+/// Ranks of the ends of intervals, by the sizes of the groups. Most cases of a comparison have the same sizes.
+#[derive(Default)]
+pub(super) struct Ranks(HashMap<Vec<[usize; 2]>, usize>);
 
-fn differences(strata: &[Stratum]) -> Vec<f64> {
-    let pairs = |[a, b]: &Stratum| a.iter().flat_map(|x| b.iter().map(move |y| y - x)).collect::<Vec<_>>();
-    let mut all: Vec<f64> = strata.iter().flat_map(pairs).collect();
-    all.sort_by(f64::total_cmp);
-    all
+impl Ranks {
+    pub(super) fn of(&mut self, strata: &[Stratum]) -> usize {
+        let sizes: Vec<_> = strata.iter().map(|stratum| stratum.each_ref().map(Vec::len)).collect();
+        *self.0.entry(sizes).or_insert_with_key(|sizes| rank(sizes))
+    }
 }
 
 /// Returns the rank, from 1, of the difference that is the lower end of the interval. 0 if there is none.
@@ -84,11 +100,14 @@ mod tests {
     fn the_interval_contains_the_estimate() {
         let (a, b) = (vec![1.0, 2.0, 4.0, 8.0], vec![11.0, 12.0, 14.0, 18.0]);
         let all = [[a.clone(), b.clone()]];
-        assert_eq!(estimate(&all), Some(10.0));
+        let found = |strata: &[Stratum]| {
+            let shifts = Shifts::of(strata);
+            (shifts.estimate(), shifts.interval(Ranks::default().of(strata)))
+        };
         // Sorted differences: 3 4 6 7 8 9 10 10 10 10 11 12 13 14 16 17.
-        assert_eq!(interval(&all), Some([4.0, 16.0]));
-        assert_eq!(interval(&[[a[..2].to_vec(), b[..3].to_vec()]]), None);
-        assert_eq!(estimate(&[[vec![], b]]), None);
+        assert_eq!(found(&all), (Some(10.0), Some([4.0, 16.0])));
+        assert_eq!(found(&[[a[..2].to_vec(), b[..3].to_vec()]]).1, None);
+        assert_eq!(found(&[[vec![], b]]), (None, None));
     }
 
     #[test]
@@ -99,8 +118,9 @@ mod tests {
             [vec![1.0, 2.0, 4.0, 8.0, 3.0, 5.0, 7.0], vec![16.0]],
             [slow(&[3.0, 5.0]), slow(&[11.0, 12.0, 14.0, 18.0, 13.0, 15.0])],
         ];
-        assert_eq!(estimate(&strata), Some(10.0));
-        let [low, high] = interval(&strata).unwrap();
+        let shifts = Shifts::of(&strata);
+        assert_eq!(shifts.estimate(), Some(10.0));
+        let [low, high] = shifts.interval(Ranks::default().of(&strata)).unwrap();
         assert!(5.0 < low && low < 10.0 && 10.0 < high && high < 15.0, "{low} {high}");
         // 8 and 28 arrangements: the two extreme ones have a probability of 1 in 224 each, below 5 %.
         assert!((1..=4).contains(&rank(&[[7, 1], [2, 6]])), "{}", rank(&[[7, 1], [2, 6]]));

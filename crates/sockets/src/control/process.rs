@@ -15,7 +15,10 @@ use std::{
     time::Duration,
 };
 
-use ombx_core::error::{Error, Result};
+use ombx_core::{
+    error::{Error, Result},
+    system::limits::start_error,
+};
 use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
 
 use super::{
@@ -129,12 +132,13 @@ impl Started {
 
 fn spawn(command: &mut Command, name: &str) -> Result<Child> {
     command.spawn().map_err(|e| {
-        Error::fabric(format!("cannot start {name}: {}: {e}", command.get_program().to_string_lossy()))
+        let program = command.get_program().to_string_lossy();
+        Error::fabric(format!("cannot start {name}: {program}: {}", start_error(&e)))
     })
 }
 
 fn failed(name: &str, error: &io::Error) -> Error {
-    Error::fabric(format!("cannot start {name}: {error}"))
+    Error::fabric(format!("cannot start {name}: {}", start_error(error)))
 }
 
 /// An event of a process group. The number is the member's, in the order of [`ProcessGroup::add`].

@@ -2,6 +2,7 @@
 
 use ombx_core::{
     error::{Error, Result},
+    system::limits::Limits,
     unit::Bytes,
 };
 
@@ -128,7 +129,7 @@ impl Shape {
     pub(super) fn check(&self, local: u32, workers: Execution) -> Result<()> {
         let processes = self.started_processes(workers);
         let here = processes / u64::from(self.nodes) * u64::from(local);
-        let limit = process_limit().unwrap_or(u64::MAX).min(MAX_PROCESSES);
+        let limit = Limits::here().processes.unwrap_or(u64::MAX).min(MAX_PROCESSES);
         if here > limit {
             return Err(Error::usage(format!(
                 "{} nodes of {} phases need {here} processes on this host, which allows {limit}; choose fewer nodes or phases, or --workers threads",
@@ -149,12 +150,6 @@ impl Shape {
         }
         Ok(())
     }
-}
-
-/// Returns the user's limit of processes; `None` for root, to whom the kernel does not apply it.
-fn process_limit() -> Option<u64> {
-    let limited = !rustix::process::geteuid().is_root();
-    limited.then(|| rustix::process::getrlimit(rustix::process::Resource::Nproc).current).flatten()
 }
 
 #[cfg(test)]

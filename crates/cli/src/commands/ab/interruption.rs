@@ -15,7 +15,7 @@ use signal_hook::{
     iterator::{Handle, Signals},
 };
 
-use crate::launch::FIRST_SIGNAL_CODE;
+use crate::launch::{FIRST_SIGNAL_CODE, thread};
 
 /// Thread that passes signals on until this is dropped.
 pub(super) struct Interruption {
@@ -31,14 +31,15 @@ impl Interruption {
             Signals::new([SIGINT, SIGTERM, SIGHUP]).map_err(|e| Error::fabric(format!("signals: {e}")))?;
         let (child, last) = (Arc::new(AtomicI32::new(0)), Arc::new(AtomicI32::new(0)));
         let (handle, target, seen) = (signals.handle(), Arc::clone(&child), Arc::clone(&last));
-        std::thread::spawn(move || {
+        let pass_on = move || {
             for signal in signals.forever() {
                 seen.store(signal, Ordering::SeqCst);
                 let pid = Pid::from_raw(target.load(Ordering::SeqCst));
                 let which = if signal == SIGINT { Signal::INT } else { Signal::TERM };
                 pid.map(|pid| kill_process(pid, which));
             }
-        });
+        };
+        thread::spawn("signals", pass_on)?;
         Ok(Interruption { child, signal: last, handle })
     }
 

@@ -3,7 +3,7 @@
 use std::{
     fmt,
     fs::{self, File},
-    io::{BufRead, BufReader, Write},
+    io::{BufReader, Write},
     os::unix::{
         fs::PermissionsExt,
         process::{CommandExt, ExitStatusExt},
@@ -18,16 +18,23 @@ use std::ffi::OsString;
 use ombx_core::{
     error::{Error, Result},
     result::Measurement,
+    system::clock::Since,
 };
-use ombx_results::file::{self, Record, RunOutcome};
+use ombx_results::file::{self, Record, Records, RunOutcome};
+use rustix::process::{Pid, Signal, kill_process_group};
 
 use super::Interruption;
 use crate::{
     arguments::{argv, output::FileArgs},
-    launch::FIRST_SIGNAL_CODE,
+    launch::{FIRST_SIGNAL_CODE, thread},
     output::{target, unwritable},
     search_path,
 };
+
+/// Time in which a command may end its ranks.
+const GRACE: Duration = Duration::from_secs(10);
+/// Interval at which its end is looked for.
+const POLL: Duration = Duration::from_millis(20);
 
 /// Command that starts ombx, with its environment.
 #[derive(Debug)]
@@ -107,9 +114,12 @@ impl SideCommand {
         command.args(&self.arguments).args(words);
         command.envs(self.variables.iter().map(|variable| (&variable.name, &variable.value)));
         command.stdin(Stdio::null()).stdout(Stdio::piped()).process_group(0);
-        let mut child = command.spawn().map_err(|e| Error::fabric(format!("cannot start {self}: {e}")))?;
+        let mut child = command.spawn().map_err(|e| thread::cannot_start(self, &e))?;
         interruption.pass_on_to(&child)?;
         let records = self.read(&mut child, file);
+        if records.is_err() {
+            end(&mut child);
+        }
         let status = child.wait().map_err(|e| Error::fabric(format!("{self}: {e}")))?;
         let code = exit_code(status);
         let complete = |records: &[Record]| {
@@ -129,12 +139,9 @@ impl SideCommand {
     /// Reads the records that a launch prints, without raw samples. A file gets them as they are.
     fn read(&self, child: &mut Child, mut file: Option<&mut ResultFile>) -> Result<Vec<Record>> {
         let mut records = Vec::new();
-        for line in child.stdout.take().map(BufReader::new).into_iter().flat_map(BufRead::lines) {
-            let wrong = |e: &dyn fmt::Display| {
-                Error::fabric(format!("{self} prints something other than results: {e}"))
-            };
-            let line = line.map_err(|e| wrong(&e))?;
-            let Some(mut record) = file::parse(&line, 1).map_err(|e| wrong(&e))? else { continue };
+        for record in child.stdout.take().into_iter().flat_map(|out| Records::of(BufReader::new(out))) {
+            let mut record = record
+                .map_err(|e| Error::fabric(format!("{self} prints something other than results: {e}")))?;
             if let Some(ResultFile { path, file }) = &mut file {
                 file::write(file, &record).and_then(|()| file.flush()).map_err(|e| unwritable(path, &e))?;
             }
@@ -181,6 +188,17 @@ pub(super) fn result_files(args: &FileArgs) -> Result<[Option<ResultFile>; 2]> {
     };
     let [a, b] = paths.map(open);
     Ok([a?, b?])
+}
+
+/// Ends a command that does not print results.
+fn end(child: &mut Child) {
+    let group = Pid::from_child(child);
+    let _ = kill_process_group(group, Signal::TERM);
+    let since = Since::now();
+    while since.elapsed() < GRACE && matches!(child.try_wait(), Ok(None)) {
+        std::thread::sleep(POLL);
+    }
+    let _ = kill_process_group(group, Signal::KILL);
 }
 
 /// Returns whether shells and launchers pass a variable of this name on.

@@ -24,9 +24,7 @@ pub(super) struct Gate {
 
 impl Gate {
     pub(super) fn of(comparison: &Comparison, on_undecided: Undecided) -> Gate {
-        let broken = |key: &str| comparison.broken.iter().any(|(other, _)| other == key);
-        let lost = comparison.unmatched.iter().filter(|case| case.only == Side::Base && !broken(&case.key));
-        let lost = lost.count();
+        let lost = comparison.lost().filter(|case| case.only == Side::Base).count();
         Gate {
             cases: comparison.cases.len() + comparison.broken.len() + lost,
             worse: comparison.counts().worse,

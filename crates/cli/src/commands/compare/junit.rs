@@ -21,8 +21,7 @@ pub(crate) fn report(comparison: &Comparison) -> String {
         status.set_message(format!("failed on the new side: {why}"));
         other(key, status)
     }));
-    let broke = |key: &str| comparison.broken.iter().any(|(other, _)| other == key);
-    suite.add_test_cases(comparison.unmatched.iter().filter(|lost| !broke(&lost.key)).map(|lost| {
+    suite.add_test_cases(comparison.lost().map(|lost| {
         let mut status = TestCaseStatus::skipped();
         status.set_message(format!("measured on one side only; the other: {}", lost.why));
         other(&lost.key, status)
