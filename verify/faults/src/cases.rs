@@ -4,6 +4,7 @@ mod corruption;
 mod launcher;
 mod mpi;
 mod output;
+mod pipeline;
 mod process;
 mod sockets;
 
@@ -12,8 +13,14 @@ use super::{case::Case, stage::Stage};
 
 /// Returns all cases of one MPI, in the order of the table.
 pub(crate) fn all(stage: &Stage) -> Vec<Case> {
-    [corruption::cases, mpi::cases, process::cases, launcher::cases, output::cases, sockets::cases]
-        .iter()
-        .flat_map(|kind| kind(stage))
-        .collect()
+    let kinds = [
+        corruption::cases,
+        mpi::cases,
+        process::cases,
+        launcher::cases,
+        output::cases,
+        sockets::cases,
+        pipeline::cases,
+    ];
+    kinds.iter().flat_map(|kind| kind(stage)).collect()
 }
