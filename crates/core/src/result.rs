@@ -142,7 +142,8 @@ pub struct Measurement {
     pub outcome: Outcome,
     /// Result of the payload verification.
     pub check: Check,
-    /// Number of iterations whose payload was checked, each with a pattern of its own; 0 if unknown.
+    /// Number of iterations whose payload was checked, each with a pattern of its own; 0 if unknown. Where a check sees a part of what an
+    /// iteration delivers, several iterations count as one.
     pub checked: u64,
     /// Raw samples of each timed rank and thread.
     pub samples: Vec<Samples>,

@@ -65,6 +65,14 @@ impl<L: Link> Kernel for Fan<L> {
         Ok(())
     }
 
+    /// Messages that share a buffer overwrite each other: the check sees the last one.
+    fn iterations_per_check(case: &Case) -> u64 {
+        match case.choice() {
+            Buffers::Single => case.depth.into(),
+            Buffers::Multiple => 1,
+        }
+    }
+
     #[inline]
     fn active(&mut self) -> Result<()> {
         self.link.push()?;

@@ -90,6 +90,10 @@ impl<O: Operation, S: Synchronization, M: Mode> Kernel for Access<O, S, M> {
         self.with_memory(|memory| O::fill(memory, fill))
     }
 
+    fn iterations_per_check(_: &Case) -> u64 {
+        O::ITERATIONS_PER_CHECK
+    }
+
     fn begin(&mut self) -> Result<()> {
         S::begin(&self.iteration.window, self.role)
     }

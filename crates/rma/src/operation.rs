@@ -16,6 +16,8 @@ pub trait Operation: 'static {
     const LOCALS: usize = 1;
     /// Whether the operation works on one element only, so that a message has 1, 2, 4 or 8 bytes.
     const ONE_ELEMENT: bool = false;
+    /// Checked iterations that together show every kind of wrong data.
+    const ITERATIONS_PER_CHECK: u64 = 1;
     /// Whether the operation returns a request, which needs a passive target (MPI 4.1, 12.3.5).
     const HAS_REQUESTS: bool = false;
 

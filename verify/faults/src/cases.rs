@@ -5,6 +5,7 @@ mod launcher;
 mod limits;
 mod mpi;
 mod output;
+mod pipeline;
 mod process;
 mod rendezvous;
 mod sockets;
@@ -14,7 +15,7 @@ use super::{case::Case, stage::Stage};
 
 /// Returns all cases of one MPI, in the order of the table.
 pub(crate) fn all(stage: &Stage) -> Vec<Case> {
-    [
+    let kinds = [
         corruption::cases,
         mpi::cases,
         process::cases,
@@ -23,8 +24,7 @@ pub(crate) fn all(stage: &Stage) -> Vec<Case> {
         output::cases,
         sockets::cases,
         rendezvous::cases,
-    ]
-    .iter()
-    .flat_map(|kind| kind(stage))
-    .collect()
+        pipeline::cases,
+    ];
+    kinds.iter().flat_map(|kind| kind(stage)).collect()
 }

@@ -352,7 +352,7 @@ int MPI_Query_thread(int *provided) {
         if (does("short", "Isend", bytes)) count /= 2; \
         CALL("Isend", bytes, &comm, NULL, PMPI_Isend##c(given("Isend", from, bytes), count, type, to, tag, comm, request)); \
     } \
-    static int recv##c(void *to, Count count, MPI_Datatype type, int from, int tag, MPI_Comm comm, MPI_Status *status) { \
+    static int recv_one##c(void *to, Count count, MPI_Datatype type, int from, int tag, MPI_Comm comm, MPI_Status *status) { \
         long bytes = size_of(count, type); \
         if (does("trunc", "Recv", bytes)) count /= 2; \
         void *copy = kept("Recv", to, bytes); \
@@ -362,7 +362,7 @@ int MPI_Query_thread(int *provided) {
         return code; \
     } \
     int MPI_Recv##c(void *to, Count count, MPI_Datatype type, int from, int tag, MPI_Comm comm, MPI_Status *status) { \
-        CALL("Recv", size_of(count, type), &comm, NULL, recv##c(to, count, type, from, tag, comm, status)); \
+        CALL("Recv", size_of(count, type), &comm, NULL, recv_one##c(to, count, type, from, tag, comm, status)); \
     } \
     static int irecv##c(void *to, Count count, MPI_Datatype type, int from, int tag, MPI_Comm comm, MPI_Request *request) { \
         long bytes = size_of(count, type); \

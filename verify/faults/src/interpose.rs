@@ -12,7 +12,7 @@ use ombx_toolchain::{
 };
 
 /// Source of the library.
-const SOURCE: &str = include_str!("interpose.c");
+const SOURCE: &str = concat!(include_str!("interpose.c"), include_str!("system_calls.c"));
 
 /// Action of the library: in which call, on which rank, when and what.
 #[derive(Clone, Debug)]

@@ -278,8 +278,15 @@ fn acknowledged<B: Broadcast, M: Mesh>(
         Role::Passive => Acked::<NonAcker, B, M>::open(cx, case, acker),
     };
     let label = label.map(|acker| ("acker", acker));
-    let factory =
-        KernelFactory { metric: Metric::Latency, work, open: &open, floor_ns: None, label, sharing };
+    let factory = KernelFactory {
+        metric: Metric::Latency,
+        work,
+        iterations_per_check: |_| 1,
+        open: &open,
+        floor_ns: None,
+        label,
+        sharing,
+    };
     let mut rows = Vec::new();
     for case in session.cases()? {
         let row = one_case(session, &factory, &case)?;

@@ -52,6 +52,12 @@ pub trait Kernel: Sized {
     fn check(&mut self, _fill: Fill) -> Result<Check> {
         Ok(Check::Unsupported)
     }
+    /// Returns how many checked iterations show what one iteration may have wrong; a row counts its checked iterations divided by it.
+    ///
+    /// It is more than 1 where `check` sees a part of what an iteration delivers.
+    fn iterations_per_check(_case: &Case) -> u64 {
+        1
+    }
     /// Returns figures of the iterations between `begin` and `end`, in addition to times. Collective, untimed; the row keeps
     /// those of rank 0.
     fn figures(&mut self) -> Result<Figures> {

@@ -223,7 +223,7 @@ impl OpenCase<'_, '_> {
             found = first_mismatch(team, mine)?;
             let spent = Duration::from_nanos(start.elapsed_ns());
             let next = match verify {
-                Verify::Full => sampling.iterations.saturating_sub(checked).min(MOST_UNREPORTED),
+                Verify::Full => sampling.iterations.saturating_sub(checked).min(checked).min(MOST_UNREPORTED),
                 _ => stop::more_checks(checked, spent, sampling.spent),
             };
             more = team.broadcast_value(next)?;

@@ -27,6 +27,8 @@ pub struct KernelFactory<'k> {
     pub metric: Metric,
     /// Returns the bytes, operations and legs of one iteration.
     pub work: fn(&Case) -> Work,
+    /// Returns how many checked iterations count as one; see [`Kernel::iterations_per_check`].
+    pub iterations_per_check: fn(&Case) -> u64,
     /// Opens the kernel for a case.
     pub open: Open<'k>,
     /// One-way time of an empty message in nanoseconds, on rank 0. A row that takes less gets a mark.
@@ -43,7 +45,15 @@ pub type Open<'k> = &'k dyn Fn(&Context<'_>, &Case) -> Result<Box<dyn OpenKernel
 impl<'k> KernelFactory<'k> {
     /// Returns the factory of kernel `K`, without floor and label.
     pub fn of<K: Kernel>(open: Open<'k>) -> KernelFactory<'k> {
-        KernelFactory { metric: K::METRIC, work: K::work, open, floor_ns: None, label: None, sharing: 1 }
+        KernelFactory {
+            metric: K::METRIC,
+            work: K::work,
+            iterations_per_check: K::iterations_per_check,
+            open,
+            floor_ns: None,
+            label: None,
+            sharing: 1,
+        }
     }
 
     /// Returns the stable name of the row of a case.
@@ -136,6 +146,7 @@ pub fn measure(session: &Session<'_>, factory: &KernelFactory<'_>, case: &Case) 
     row.figures = open.kernel.figures()?;
     let last = Fill { iterations: warm_up.iterations + sampling.iterations, ..fill };
     (row.check, row.checked) = open.verify(last, &sampling)?;
+    row.checked /= (factory.iterations_per_check)(case);
     team.barrier()?;
     phases.verify_ns = stopwatch.lap();
 

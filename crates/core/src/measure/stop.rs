@@ -140,7 +140,7 @@ const LEAST_FOR_CHECKS: Duration = Duration::from_millis(2);
 
 /// Returns how many more iterations are checked after `checked` in the time `spent`, for samples that took `sampled`; at most as many
 /// again.
-pub(crate) fn more_checks(checked: u64, spent: Duration, sampled: Duration) -> u64 {
+pub fn more_checks(checked: u64, spent: Duration, sampled: Duration) -> u64 {
     let each = spent.as_secs_f64() / checked as f64;
     let affordable = |part: f64| {
         let time = sampled.mul_f64(part).max(LEAST_FOR_CHECKS);

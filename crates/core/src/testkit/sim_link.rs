@@ -208,12 +208,27 @@ mod tests {
     fn rows_with_a_single_buffer_have_a_separate_key_and_are_verified() {
         static SINGLE: Benchmark =
             Benchmark::of::<PatternKernel<Stream, Slow>>("sim.bw", "x").streaming().axes(&[Buffers::AXIS]);
-        let mut plan = plan("1000");
+        let mut plan = Plan { verify: Verify::Full, ..plan("1000") };
         plan.axes.insert("buffers".into(), vec!["multiple", "single"]);
         let rows = measure(2, &SINGLE, &plan).unwrap().rows;
         let keys: Vec<&str> = rows.iter().map(|r| r.key.as_str()).collect();
         assert_eq!(keys, ["sim.bw/bytes=1000,depth=8", "sim.bw/buffers=single,bytes=1000,depth=8"]);
         assert!(rows.iter().all(|r| r.check == Check::Passed));
+        // One of 8 messages is seen where they share a buffer.
+        assert_eq!(rows.iter().map(|r| r.checked).collect::<Vec<_>>(), [60, 60 / 8]);
+    }
+
+    #[test]
+    fn messages_that_overwrite_each_other_are_checked_in_part() {
+        static DUO: Benchmark = Benchmark::of::<PatternKernel<Bidirectional, Slow>>("sim.duo", "x");
+        static UNI: Benchmark =
+            Benchmark::of::<PatternKernel<Unidirectional, Slow>>("sim.uni", "x").streaming();
+        let checked = |bench: &'static Benchmark| {
+            let row = measure(2, bench, &Plan { verify: Verify::Full, ..plan("64") }).unwrap().rows.remove(0);
+            assert_eq!(row.check, Check::Passed);
+            row.checked
+        };
+        assert_eq!([&PING, &STREAM, &DUO, &UNI].map(checked), [60, 60, 30, 60 / 8]);
     }
 
     #[test]

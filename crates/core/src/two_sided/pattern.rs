@@ -128,6 +128,16 @@ impl<P: Pattern, L: Link> Kernel for PatternKernel<P, L> {
         Ok(())
     }
 
+    /// Messages that share a buffer overwrite each other: the check sees the last one.
+    fn iterations_per_check(case: &Case) -> u64 {
+        let buffers = match case.choice() {
+            Buffers::Single => 1,
+            Buffers::Multiple => P::messages(case.depth),
+        };
+        let directions = if P::BOTH_WAYS { 2 } else { 1 };
+        P::work(1, u64::from(case.depth)).ops / (directions * u64::from(buffers))
+    }
+
     #[inline]
     fn active(&mut self) -> Result<()> {
         P::active(&mut self.link, self.depth)

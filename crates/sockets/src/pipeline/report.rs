@@ -59,15 +59,17 @@ pub(super) fn measure(
         session,
         pipeline,
         check: Check::Off,
+        checked: 0,
         runs: Vec::new(),
         shown: Since::now(),
     };
     let (ending, spent) = measuring.sample().map_err(within)?;
     let counters = Counters { preemptions: 0, waited_ns: 0, slices: 0, ..Counters::now().since(before) };
-    measuring.run_fresh().map_err(within)?;
+    measuring.check_fresh(spent).map_err(within)?;
     let rejected = measuring.pipeline.rejected();
-    let Measuring { check, runs, pipeline, session, .. } = measuring;
+    let Measuring { check, checked, runs, pipeline, session, .. } = measuring;
     drop(pipeline);
+    row.checked = checked;
     row.check =
         if session.plan.verify != Verify::Off && check == Check::Off { Check::Unsupported } else { check };
     if let Check::Failed(Mismatch { rank, slot, byte, expected, actual }) = &row.check {
@@ -119,6 +121,7 @@ fn node_row(empty: Measurement, all: &Measurement, plan: &Plan, runs: &[Run], no
         work: Some(Work { bytes: shape.buffer(), ops: shape.nodes.into(), legs: 1 }),
         outcome: all.outcome.clone(),
         check: all.check.clone(),
+        checked: all.checked,
         summary: Summary::of(&Measurement::combine(&samples, 1)),
         samples,
         figures,
@@ -172,6 +175,8 @@ struct Measuring<'r, 'a> {
     timed: Data,
     checks: bool,
     check: Check,
+    /// Runs of which every block was compared.
+    checked: u64,
     runs: Vec<Run>,
     /// Time since nodes have reported.
     shown: Since,
@@ -231,11 +236,26 @@ impl Measuring<'_, '_> {
         matches!(self.check, Check::Failed(_))
     }
 
-    /// Runs once more with fresh data and compares every byte, if the runs have not done that already.
-    fn run_fresh(&mut self) -> Result<()> {
-        let files = !self.plan.source.is_memory() && !self.plan.sink.is_memory();
-        if self.checks && self.timed == Data::Repeated && !files && self.check == Check::Passed {
+    /// Returns whether the check of a run compares every block.
+    fn compares_all(&self, data: Data) -> bool {
+        data == Data::Fresh || !self.plan.source.is_memory() && !self.plan.sink.is_memory()
+    }
+
+    /// Runs again with fresh data and compares every byte, as often as rows of other benchmarks do, if timed runs have not done that.
+    fn check_fresh(&mut self, sampled: Duration) -> Result<()> {
+        if !self.checks || self.compares_all(self.timed) {
+            return Ok(());
+        }
+        let (since, mut more) = (Since::now(), 1);
+        while self.check == Check::Passed && more > 0 {
             self.run(Data::Fresh)?;
+            more -= 1;
+            if more == 0 {
+                more = match self.session.plan.verify {
+                    Verify::Full => (self.runs.len() as u64).saturating_sub(self.checked),
+                    _ => stop::more_checks(self.checked, since.elapsed(), sampled),
+                };
+            }
         }
         Ok(())
     }
@@ -260,6 +280,7 @@ impl Measuring<'_, '_> {
             }
         }
         if self.checks && !self.has_failed() {
+            self.checked += u64::from(self.compares_all(data));
             self.check = match self.pipeline.check(data)? {
                 None => Check::Passed,
                 Some((node, [slot, byte, expected, actual])) => Check::Failed(Mismatch {

@@ -140,6 +140,7 @@ fn a_row_has_all_figures() {
         row.key,
         "test.pipeline/nodes=2,phases=3,buffers=50,source=memory,sink=memory,ends=work,bytes=1024"
     );
+    assert_eq!(row.checked, 9, "the run of the warm-up and eight timed ones");
     let work = row.work.unwrap();
     assert_eq!((work.bytes, work.ops, row.samples[0].elapsed_ns.len()), (2 * 50 * 2 * 1024, 200, 8));
     let value = |name: &str| match &row.figures[name] {
@@ -166,8 +167,10 @@ fn a_row_has_all_figures() {
 fn idle_ends_do_nothing_while_a_run_is_timed() {
     let mut given = choices(&[("nodes", "2"), ("phases", "3"), ("buffer-count", "50"), ("block", "1K")]);
     given.axes.insert("ends".into(), vec!["idle"]);
+    given.verify = Verify::Full;
     let row = &testkit::measure(1, &BENCH, &given).unwrap().rows[0];
     assert_eq!((&row.outcome, &row.check), (&Outcome::Ok, &Check::Passed));
+    assert_eq!(row.checked, 8, "as many runs with fresh data as were timed");
     // No process fills or reads, and none waits for that.
     for name in [
         "filling_percent",

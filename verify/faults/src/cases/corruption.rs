@@ -3,7 +3,7 @@
 mod groups;
 mod periodic;
 
-use std::{collections::BTreeSet, rc::Rc};
+use std::{collections::BTreeSet, rc::Rc, time::Duration};
 
 use ombx_core::{
     benchmark::payload::{Check, Mismatch},
@@ -18,6 +18,8 @@ use crate::{
 };
 use ombx_toolchain::{mpi::Flavour, registry::Bench};
 
+/// Time for a job of many benchmarks.
+const DEADLINE: Duration = Duration::from_secs(300);
 /// Operations in flight.
 const WINDOW: u64 = 4;
 
@@ -54,7 +56,10 @@ enum Slots {
 /// Benchmarks that run in one job with the same faults.
 struct Group {
     names: Vec<String>,
+    /// Options of the job.
     words: String,
+    /// Further options of jobs in which single bytes flip.
+    effort: String,
     given: bool,
     slots: Slots,
     /// Messages that are hit, on each rank.
@@ -89,14 +94,17 @@ impl Group {
         places.map(flip).collect()
     }
 
-    fn rule(&self, flip: Flip) -> Rule {
-        // Messages between rows have the size of one element too: there the call must be named.
-        let call = match self.names.first().map(String::as_str) {
+    /// Returns the call in which bytes flip. Messages between rows have the size of one element too: there the call must be named.
+    fn call(&self) -> &'static str {
+        match self.names.first().map(String::as_str) {
             Some("rma.fop_latency") => "Fetch_and_op",
             Some("rma.cas_latency") => "Compare_and_swap",
             _ => "*",
-        };
-        let rule = Rule::new(call, "flip").on(flip.actor).bytes(flip.size);
+        }
+    }
+
+    fn rule(&self, flip: Flip) -> Rule {
+        let rule = Rule::new(self.call(), "flip").on(flip.actor).bytes(flip.size);
         let rule = if flip.given { rule.given() } else { rule };
         match self.slots {
             Slots::Calls(of) => rule.slot(flip.slot, of).byte(flip.byte),
@@ -104,26 +112,25 @@ impl Group {
         }
     }
 
-    fn cases(self, stage: &Stage) -> Vec<Case> {
-        let known: Vec<&Bench> = self.names.iter().filter_map(|name| stage.bench(name)).collect();
-        let flips = self.flips();
-        let mut sizes: Vec<String> = flips.iter().map(|flip| flip.size.to_string()).collect();
-        // Operations on one element have no other size.
-        if self.sizes[0] > UNTOUCHED {
-            sizes.push(UNTOUCHED.to_string());
-        }
+    /// Returns the benchmarks that ombx has.
+    fn known<'s>(&self, stage: &'s Stage) -> Vec<&'s Bench> {
+        self.names.iter().filter_map(|name| stage.bench(name)).collect()
+    }
+
+    /// Returns the job of all benchmarks with these sizes.
+    fn job(&self, stage: &Stage, rules: Vec<Rule>, sizes: &[String], effort: &str) -> Job {
+        let known = self.known(stage);
         let names: Vec<&str> = known.iter().map(|bench| bench.name.as_str()).collect();
         let streams = known.iter().any(|bench| bench.streams);
         let window = if streams { format!("--window {WINDOW} ") } else { String::new() };
         let words = format!(
-            "run {} --sizes {} {window}-n 2 --allow-skips {}",
+            "run {} --sizes {} {window}-n 2 --allow-skips {effort} {}",
             names.join(" "),
             sizes.join(","),
             self.words
         );
-        let rules = flips.iter().map(|&flip| self.rule(flip)).collect();
         let mut job = Job { rules, all_act: false, ..Job::of(&words) };
-        job.deadline = std::time::Duration::from_secs(300);
+        job.deadline = DEADLINE;
         if stage.mpi.flavour == Flavour::OpenMpi && names.iter().any(|name| name.starts_with("rma.cas")) {
             // Open MPI 4 crashes in MPI_Compare_and_swap with its default component.
             job.prepare = Some(Box::new(|command, _, _| {
@@ -131,7 +138,19 @@ impl Group {
                 Ok(())
             }));
         }
-        let job = Rc::new(job);
+        job
+    }
+
+    fn cases(self, stage: &Stage) -> Vec<Case> {
+        let known = self.known(stage);
+        let flips = self.flips();
+        let mut sizes: Vec<String> = flips.iter().map(|flip| flip.size.to_string()).collect();
+        // Operations on one element have no other size.
+        if self.sizes[0] > UNTOUCHED {
+            sizes.push(UNTOUCHED.to_string());
+        }
+        let rules = flips.iter().map(|&flip| self.rule(flip)).collect();
+        let job = Rc::new(self.job(stage, rules, &sizes, &self.effort));
         let fault =
             if self.given { "one byte of what is given flips" } else { "one byte of what arrives flips" };
         let case = |bench: &&Bench| {
@@ -194,8 +213,8 @@ pub(crate) fn cases(stage: &Stage) -> Vec<Case> {
     let mut cases: Vec<Case> =
         groups::all(&stage.benches).into_iter().flat_map(|group| group.cases(stage)).collect();
     let flip = || Rule::new("pwrite", "flip").bytes(PIPELINE_BLOCK).given().byte(77);
-    let covered: BTreeSet<String> = cases.iter().map(|case| case.subject.clone()).collect();
     cases.extend(periodic::cases(stage));
+    let covered: BTreeSet<String> = cases.iter().map(|case| case.subject.clone()).collect();
     cases.push(pipeline("one byte of what is given flips", &flip()));
     cases.push(pipeline("one byte flips in the first run of the warm-up only", &flip().times(1)));
     let missing = stage
@@ -209,11 +228,14 @@ pub(crate) fn cases(stage: &Stage) -> Vec<Case> {
 /// Bytes of a block of the pipeline.
 const PIPELINE_BLOCK: u64 = 4096;
 
+/// Returns the arguments of a small pipeline.
+fn pipeline_of(options: &str) -> String {
+    format!("run sockets.pipeline --nodes 2 --phases 2 --buffer-count 4 {options}")
+}
+
 /// Returns a case of the pipeline, where the library flips a byte of the final file.
 fn pipeline(fault: &str, rule: &Rule) -> Case {
-    let words = format!(
-        "run sockets.pipeline --nodes 2 --phases 2 --buffer-count 4 --block {PIPELINE_BLOCK} --max-time 50ms"
-    );
+    let words = pipeline_of(&format!("--block {PIPELINE_BLOCK} --max-time 50ms"));
     let rule = rule.to_string();
     Case::of(fault, Place::Verifying, "sockets.pipeline", &words, 5)
         .prepared(move |command, stage, directory| {
@@ -229,12 +251,6 @@ fn without(bench: &Bench) -> Case {
     let case = Case::of("one byte flips", Place::Verifying, &bench.name, "list", 0).without_out();
     if bench.name.contains("barrier") {
         return case.skip_if(Some("transfers no data".into()));
-    }
-    if bench.name.starts_with("sockets.") {
-        // It makes system calls directly: no library can intercept them.
-        return case.skip_if(Some(
-            "flipped by tests of crates/sockets: link::tests::a_flipped_bit_is_caught_everywhere".into(),
-        ));
     }
     case.look(|_| {
         Err("no case flips its bytes: add it to verify/faults/src/cases/corruption/groups.rs".into())

@@ -39,8 +39,8 @@ const ELEMENTS: [u64; 2] = [8, 4];
 const MANY: &str = "--iterations 2 --warmup 1 --batch 1";
 /// One iteration: a flipped byte is not accumulated again.
 const ONCE: &str = "--iterations 1 --warmup 0 --batch 1";
-/// Every synchronisation and window kind of one-sided operations.
-const WAYS: &str = "--sync all --win all";
+/// Every synchronisation of one-sided operations.
+const SYNCS: &str = "--sync all";
 
 /// Beginnings of the names of operations in which every rank, or the root, receives a block from each rank.
 const TO_BLOCKS: [&str; 3] = ["allgather", "alltoall", "gather"];
@@ -51,10 +51,11 @@ const ONE_MESSAGE: &str = "p2p.bw_partitioned";
 /// Broadcasts with timing methods of the literature.
 const BROADCASTS: [&str; 4] = ["bcast_ack", "bcast_acked", "bcast_round", "bcast_window"];
 
-fn group(names: Vec<String>, words: &[&str], slots: Slots, hit: [u64; 3]) -> Group {
+fn group(names: Vec<String>, words: &str, slots: Slots, hit: [u64; 3]) -> Group {
     Group {
         names,
-        words: words.join(" "),
+        words: words.to_owned(),
+        effort: MANY.to_owned(),
         given: false,
         slots,
         hit: hit.to_vec(),
@@ -68,6 +69,16 @@ impl Group {
     /// Flips sent bytes instead of received ones.
     fn given(self) -> Self {
         Self { given: true, ..self }
+    }
+
+    /// Measures one iteration.
+    fn once(self) -> Self {
+        Self { effort: ONCE.to_owned(), ..self }
+    }
+
+    /// Measures with every kind of window.
+    fn in_every_window(self) -> Self {
+        Self { effort: self.effort + " --win all", ..self }
     }
 
     /// Limits the group to messages of one element.
@@ -94,9 +105,9 @@ fn two_sided(benches: &[Bench]) -> [Group; 3] {
         all.partition(|bench| bench.streams && bench.axis("pattern").is_none());
     let names = |benches: Vec<&Bench>| benches.iter().map(|bench| bench.name.clone()).collect();
     [
-        group(names(singles), &[MANY, "--pattern all"], Slots::Calls(1), FIRST),
-        group(names(windows), &[MANY], Slots::Calls(WINDOW), IN_WINDOW),
-        group(vec![ONE_MESSAGE.into()], &[MANY], Slots::Parts, IN_WINDOW),
+        group(names(singles), "--pattern all", Slots::Calls(1), FIRST),
+        group(names(windows), "", Slots::Calls(WINDOW), IN_WINDOW),
+        group(vec![ONE_MESSAGE.into()], "", Slots::Parts, IN_WINDOW),
     ]
 }
 
@@ -115,21 +126,51 @@ fn one_sided(benches: &[Bench]) -> Vec<Group> {
         registry::one_sided(benches).partition(|one| one.bench.has_one_size());
     let mut groups = Vec::new();
     for (mode, slots, hit) in [("latency", Slots::Calls(1), FIRST), ("bw", Slots::Calls(WINDOW), IN_WINDOW)] {
-        let group_of = |words, holds: fn(&OneSided<'_>) -> bool| {
+        let group_of = |holds: fn(&OneSided<'_>) -> bool| {
             let chosen =
                 messages.iter().filter(|one| (one.mode == "latency") == (mode == "latency") && holds(one));
-            group(chosen.map(|one| one.bench.name.clone()).collect(), &[words, WAYS], slots, hit)
+            group(chosen.map(|one| one.bench.name.clone()).collect(), SYNCS, slots, hit)
         };
-        groups.push(group_of(MANY, |one| !gets(one) && !accumulates(one)).given());
-        groups.push(group_of(ONCE, accumulates).given());
-        groups.push(group_of(MANY, gets));
+        groups.push(group_of(|one| !gets(one) && !accumulates(one)).given());
+        groups.push(group_of(accumulates).given().once());
+        groups.push(group_of(gets));
     }
     for one in elements {
-        let group_of =
-            |words| group(vec![one.bench.name.clone()], &[words, WAYS], Slots::Calls(1), FIRST).of_elements();
-        groups.extend([group_of(MANY), group_of(ONCE).given()]);
+        let elements = || group(vec![one.bench.name.clone()], SYNCS, Slots::Calls(1), FIRST).of_elements();
+        groups.extend([elements(), elements().given().once()]);
     }
-    groups
+    groups.into_iter().map(Group::in_every_window).collect()
+}
+
+/// A broadcast and a reduction in all modes.
+const IN_ALL_MODES: [&str; 6] = [
+    "collective.bcast",
+    "collective.ibcast",
+    "collective.bcast_persistent",
+    "collective.allreduce",
+    "collective.iallreduce",
+    "collective.allreduce_persistent",
+];
+
+fn named(names: &[&str], words: &str, slots: Slots) -> Group {
+    group(names.iter().map(|&name| name.into()).collect(), words, slots, FIRST)
+}
+
+/// Returns collective operations that start in windows of time.
+pub(super) fn in_windows() -> Group {
+    named(&IN_ALL_MODES, "--pace window", Slots::Parts)
+}
+
+/// Returns benchmarks of each way in which data moves.
+pub(super) fn of_each_kind() -> [Group; 5] {
+    let calls = Slots::Calls(1);
+    [
+        named(&["p2p.latency", "p2p.bw", "p2p.latency_persistent"], "", calls),
+        named(&["rma.put_latency", "rma.acc_latency"], SYNCS, calls).given(),
+        named(&["rma.get_latency"], SYNCS, calls),
+        named(&IN_ALL_MODES, "", Slots::Parts),
+        in_windows(),
+    ]
 }
 
 /// Collective operations in all modes, and the other broadcasts.
@@ -148,10 +189,10 @@ fn collective(benches: &[Bench]) -> [Group; 5] {
     // In a graph of two ranks each has one neighbour.
     let graph = "--topology graph";
     [
-        group(blocks, &[MANY], Slots::Parts, [0, 1, 1]),
-        group(one, &[MANY], Slots::Parts, FIRST),
-        group(neighbours, &[MANY, graph], Slots::Parts, FIRST),
-        Group { portion: 2, ..group(portion, &[MANY], Slots::Parts, FIRST) },
-        group(broadcasts, &[MANY], Slots::Parts, FIRST),
+        group(blocks, "", Slots::Parts, [0, 1, 1]),
+        group(one, "", Slots::Parts, FIRST),
+        group(neighbours, graph, Slots::Parts, FIRST),
+        Group { portion: 2, ..group(portion, "", Slots::Parts, FIRST) },
+        group(broadcasts, "", Slots::Parts, FIRST),
     ]
 }

@@ -1,11 +1,38 @@
 //! Messages that are wrong now and then: the last timed iteration is usually right, so that only many verified iterations show them.
+//!
+//! The rows of one job have different sizes, and messages of each size are damaged at their own rate. As many iterations are verified as
+//! a row needs to claim that it finds the smallest rate with 95 % probability. A damaged row that claims so must fail.
 
+use std::{collections::BTreeMap, rc::Rc};
+
+use ombx_core::{benchmark::payload::Check, result::Outcome};
+use ombx_results::publishable::found_from;
+
+use super::{DEADLINE, Group, UNTOUCHED, defect, groups, pipeline_of};
 use crate::{
-    case::{Case, Place},
+    case::{Case, Job, Place},
     interpose::Rule,
+    run::Done,
     stage::Stage,
 };
-use ombx_toolchain::mpi::Flavour;
+use ombx_toolchain::{mpi::Flavour, registry::Bench};
+
+/// Message sizes, and how often messages of each size are wrong: one in so many.
+const RATES: &[(u64, u64)] = &[(1000, 1), (1008, 2), (1016, 3), (1024, 10), (1032, 100)];
+/// The rarest damage, of one benchmark of each kind.
+const RARE: &[(u64, u64)] = &[(1040, 1000)];
+/// The rates of operations on one element, which have few sizes: a job for each line.
+const RATES_OF_ELEMENTS: [&[(u64, u64)]; 3] = [&[(8, 1), (4, 2)], &[(8, 3), (4, 10)], &[(8, 100)]];
+/// Byte that is flipped in a wrong message.
+const BYTE: u64 = 3;
+
+/// Efforts for which a row claims to find wrong data in 1 of 100 iterations, 1 - 0.05^(1/299), and in 1 of 1000.
+const EFFORT: &str = "--iterations 299 --warmup 2 --verify full";
+const EFFORT_OF_RARE: &str = "--iterations 2995 --warmup 2 --verify full";
+/// The first where two checked iterations count as one.
+const EFFORT_OF_ELEMENTS: &str = "--iterations 598 --warmup 2 --verify full";
+/// The pipeline's, for 1 of 1000: a run has 4 messages of each receiver.
+const EFFORT_OF_PIPELINE: &str = "--iterations 749 --warmup 2 --verify full";
 
 /// A benchmark with options, the call in which data goes wrong, what happens to it, and how often: once in so many calls.
 type Fault = (&'static str, &'static str, &'static str, &'static str, u64);
@@ -13,7 +40,8 @@ type Fault = (&'static str, &'static str, &'static str, &'static str, u64);
 /// Message size of all rows but those of one element.
 const BYTES: u64 = 1000;
 
-const FAULTS: [Fault; 10] = [
+/// Faults that the checks without options find, and those of other kinds than a wrong byte.
+const FAULTS: [Fault; 14] = [
     ("p2p.latency", "", "Recv", "stale", 2),
     ("p2p.latency", "", "Recv", "stale", 3),
     ("p2p.latency", "", "Recv", "flip", 10),
@@ -21,35 +49,152 @@ const FAULTS: [Fault; 10] = [
     ("p2p.bw", "", "Irecv", "flip", 1000),
     ("collective.bcast", "", "Bcast", "stale", 2),
     ("collective.allreduce", "", "Allreduce", "stale", 2),
-    ("rma.put_latency", "--sync lock,flush,pscw,fence", "Put", "lost", 3),
-    ("rma.put_bw", "--sync lock,flush,pscw,fence", "Put", "lost", 1000),
+    ("rma.put_latency", "--sync all", "Put", "lost", 3),
+    ("rma.put_bw", "--sync all", "Put", "lost", 1000),
     ("rma.cas_latency", "--sync all", "Compare_and_swap", "swap", 1),
+    ("rma.cas_latency", "--sync all", "Compare_and_swap", "swap", 2),
+    ("rma.cas_latency", "--sync all", "Compare_and_swap", "swap", 3),
+    ("rma.cas_latency", "--sync all", "Compare_and_swap", "swap", 10),
+    ("rma.cas_latency", "--sync all --verify full --iterations 5990", "Compare_and_swap", "swap", 1000),
 ];
 
-pub(super) fn cases(stage: &Stage) -> impl Iterator<Item = Case> {
-    FAULTS.into_iter().map(|(bench, options, call, what, of)| {
-        let unavailable = stage.bench(bench).and_then(|bench| bench.unavailable.clone());
-        let bytes = if bench == "rma.cas_latency" { 8 } else { BYTES };
-        let often = if of == 1 { "every message".into() } else { format!("one message in {of}") };
-        let happens = match what {
-            "flip" => "has a wrong byte",
-            "swap" => "is swapped without comparing",
-            _ => "is lost",
-        };
-        // The receiver of one direction, so that the period does not fit to that of the benchmark; a put is lost at its origin.
-        let rank = if call.ends_with("ecv") || call == "Bcast" { 1 } else { 0 };
-        let words = format!("run {bench} --sizes {bytes} -n 2 {options}");
-        let case = Case::of(&format!("{often} {happens}"), Place::Verifying, bench, &words, 5)
-            .rule(Rule::new(call, what).on(rank).bytes(bytes).slot(of / 2, of).byte(7))
-            .says(&["data arrived wrong at"])
-            .skip_if(unavailable);
-        if stage.mpi.flavour == Flavour::OpenMpi && bench == "rma.cas_latency" {
-            // Open MPI 4 crashes in MPI_Compare_and_swap with its default component.
-            return case.prepared(|command, _, _| {
-                command.env("OMPI_MCA_osc", "^rdma");
-                Ok(())
-            });
+pub(super) fn cases(stage: &Stage) -> Vec<Case> {
+    let mut cases: Vec<Case> = FAULTS.into_iter().map(|fault| single(stage, fault)).collect();
+    for group in groups::all(&stage.benches).into_iter().chain([groups::in_windows()]) {
+        if group.sizes[0] < UNTOUCHED {
+            for rates in RATES_OF_ELEMENTS {
+                cases.extend(group.damaged(stage, rates, EFFORT_OF_ELEMENTS));
+            }
+        } else {
+            cases.extend(group.damaged(stage, RATES, EFFORT));
         }
-        case
-    })
+    }
+    for group in groups::of_each_kind() {
+        cases.extend(group.damaged(stage, RARE, EFFORT_OF_RARE));
+    }
+    cases.extend(over_sockets(stage));
+    cases
+}
+
+/// Returns the case of one fault in one benchmark.
+fn single(stage: &Stage, (bench, options, call, what, of): Fault) -> Case {
+    let unavailable = stage.bench(bench).and_then(|bench| bench.unavailable.clone());
+    let bytes = if bench == "rma.cas_latency" { 8 } else { BYTES };
+    let often = if of == 1 { "every message".into() } else { format!("one message in {of}") };
+    let happens = match what {
+        "flip" => "has a wrong byte",
+        "swap" => "is swapped without comparing",
+        _ => "is lost",
+    };
+    // The receiver of one direction, so that the period does not fit to that of the benchmark; a put is lost at its origin.
+    let rank = if call.ends_with("ecv") || call == "Bcast" { 1 } else { 0 };
+    let words = format!("run {bench} --sizes {bytes} -n 2 {options}");
+    let case = Case::of(&format!("{often} {happens}"), Place::Verifying, bench, &words, 5)
+        .rule(Rule::new(call, what).on(rank).bytes(bytes).slot(of / 2, of).byte(7))
+        .says(&["data arrived wrong at"])
+        .look(move |done| caught(done, bench, &[(bytes, of)]))
+        .skip_if(unavailable);
+    if stage.mpi.flavour == Flavour::OpenMpi && bench == "rma.cas_latency" {
+        // Open MPI 4 crashes in MPI_Compare_and_swap with its default component.
+        return case.prepared(|command, _, _| {
+            command.env("OMPI_MCA_osc", "^rdma");
+            Ok(())
+        });
+    }
+    case
+}
+
+/// Returns the rules that damage messages of each size at its rate, on every rank.
+fn rules(call: &str, given: bool, rates: &[(u64, u64)]) -> Vec<Rule> {
+    let rule = |&(size, of): &(u64, u64)| {
+        let rule = Rule::new(call, "flip").bytes(size).slot(of / 2, of).byte(BYTE);
+        if given { rule.given() } else { rule }
+    };
+    rates.iter().map(rule).collect()
+}
+
+fn sizes(rates: &[(u64, u64)]) -> Vec<String> {
+    rates.iter().map(|(size, _)| size.to_string()).collect()
+}
+
+impl Group {
+    /// Returns the cases of one job in which messages of each size are damaged at its rate.
+    fn damaged(&self, stage: &Stage, rates: &'static [(u64, u64)], effort: &str) -> Vec<Case> {
+        let job = Rc::new(self.job(stage, rules(self.call(), self.given, rates), &sizes(rates), effort));
+        let case = |bench: &&Bench| {
+            let known_defect = defect(stage).contains(&bench.name.as_str());
+            let why = format!("{} {} delivers wrong data by itself", stage.mpi.flavour, stage.mpi.version);
+            damaged(&bench.name, rates, &job)
+                .skip_if(bench.unavailable.clone())
+                .skip_if(known_defect.then_some(why))
+        };
+        self.known(stage).iter().map(case).collect()
+    }
+}
+
+/// Returns the case of one benchmark of a job in which messages of each size are damaged at its rate.
+fn damaged(name: &str, rates: &'static [(u64, u64)], job: &Rc<Job>) -> Case {
+    let often: Vec<String> = rates.iter().map(|(_, of)| of.to_string()).collect();
+    let fault = format!("one message in {} has a wrong byte", often.join(", "));
+    let bench = name.to_owned();
+    Case::about(&fault, Place::Verifying, name, Rc::clone(job), 5)
+        .look(move |done| caught(done, &bench, rates))
+        .on_demand()
+}
+
+/// Returns the cases of ranks over sockets and of the pipeline.
+fn over_sockets(stage: &Stage) -> Vec<Case> {
+    let all: Vec<(u64, u64)> = [RATES, RARE].concat();
+    let all: &'static [(u64, u64)] = all.leak();
+    let case = |name: &str, options: &str, rates: &'static [(u64, u64)]| {
+        let sizes = sizes(rates).join(",");
+        let words = match name {
+            "sockets.pipeline" => pipeline_of(&format!("--ends all --block {sizes} {options}")),
+            _ => format!("run {name} --transport all --sizes {sizes} -n 2 --allow-skips {options}"),
+        };
+        let mut job = Job::of(&words);
+        job.deadline = DEADLINE;
+        job.prepare = Some(Box::new(|command, stage, _| {
+            let rules: Vec<String> = rules("*", false, rates).iter().map(Rule::to_string).collect();
+            command.env("LD_PRELOAD", &stage.library).env("OMBX_FAULTS", rules.join(";"));
+            Ok(())
+        }));
+        let once = (stage.mpi.flavour != Flavour::Mpich)
+            .then(|| "needs no MPI: run only with the MPICH build".to_owned());
+        damaged(name, rates, &Rc::new(job)).skip_if(once)
+    };
+    vec![
+        case("sockets.latency", EFFORT, RATES),
+        case("sockets.bw", &format!("--window 4 {EFFORT}"), RATES),
+        case("sockets.bibw", &format!("--window 4 {EFFORT}"), RATES),
+        case("sockets.link", &format!("--pattern all --window 4 {EFFORT}"), RATES),
+        case("sockets.latency", EFFORT_OF_RARE, RARE),
+        case("sockets.pipeline", EFFORT_OF_PIPELINE, all),
+    ]
+}
+
+/// Checks that every damaged row that claims to find its rate has failed, and that rows of each rate were caught.
+fn caught(done: &Done, name: &str, rates: &[(u64, u64)]) -> Result<String, String> {
+    let Some(Ok(file)) = &done.out else { return Err("no result file".into()) };
+    let mut caught: BTreeMap<u64, u64> = rates.iter().map(|(_, of)| (*of, 0)).collect();
+    let mut unclaimed = 0;
+    for row in file.runs.iter().flat_map(|run| &run.rows).filter(|row| row.bench == name) {
+        let Some((_, of)) = rates.iter().find(|(size, _)| Some(*size) == row.bytes) else { continue };
+        match (&row.outcome, &row.check) {
+            (Outcome::Skipped(_), _) => {}
+            (_, Check::Failed(_)) => *caught.entry(*of).or_default() += 1,
+            _ if found_from(row).is_some_and(|part| part * *of as f64 > 1.0) => unclaimed += 1,
+            (_, check) => {
+                return Err(format!(
+                    "{}: one message in {of} was wrong, {check:?} after {} checked iterations",
+                    row.key, row.checked
+                ));
+            }
+        }
+    }
+    if let Some((of, _)) = caught.iter().find(|(_, rows)| **rows == 0) {
+        return Err(format!("no row was caught in which one message in {of} was wrong"));
+    }
+    let rows: u64 = caught.values().sum();
+    Ok(format!("{rows} rows caught, {unclaimed} passed without claiming their rate"))
 }

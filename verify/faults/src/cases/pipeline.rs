@@ -1,0 +1,81 @@
+//! Processes of the pipeline that are killed, stopped or slow.
+
+use std::{thread, time::Duration};
+
+use ombx_toolchain::{mpi::Flavour, process::Process};
+use rustix::process::Signal;
+
+use crate::{
+    case::{Case, Place},
+    run::Running,
+    stage::Stage,
+};
+
+/// 2 nodes, 6 phases, 8 senders and 8 receivers.
+const PROCESSES: usize = 24;
+const SHAPE: &str = "run sockets.pipeline --nodes 2 --phases 3 --buffer-count 16 --block 16K";
+
+/// One process of each role, at both ends and in the middle.
+const ROLES: [&str; 7] = [
+    "node 0",
+    "phase 1 of node 0",
+    "phase 2 of node 1",
+    "phase 3 of node 0",
+    "sender to node 1 in phase 1 of node 0",
+    "receiver from node 0 in phase 2 of node 1",
+    "receiver from node 1 in phase 3 of node 0",
+];
+/// The role whose cases every change must pass.
+const GATE: &str = "receiver from node 0 in phase 2 of node 1";
+
+pub(crate) fn cases(stage: &Stage) -> Vec<Case> {
+    let once = (stage.mpi.flavour != Flavour::Mpich)
+        .then(|| "needs no MPI: run only with the MPICH build".to_owned());
+    let case = |what: &str, role: &'static str, options: &str, code| {
+        let words = format!("{SHAPE} {options}");
+        let fault = format!("{role} {what}");
+        let case = Case::of(&fault, Place::Measuring, "sockets.pipeline", &words, code).skip_if(once.clone());
+        if role == GATE { case } else { case.on_demand() }
+    };
+    let of_role = |role: &'static str| {
+        let endless = "--iterations 1000000";
+        let limited = format!("{endless} --timeout 4s");
+        [
+            case("is killed", role, endless, 6)
+                .act(move |job| send(job, role, Signal::KILL))
+                .says(&[role, "was killed (signal 9)"]),
+            case("is ended by SIGTERM", role, endless, 6)
+                .act(move |job| send(job, role, Signal::TERM))
+                .says(&[role]),
+            case("is stopped", role, &limited, 6)
+                .act(move |job| send(job, role, Signal::STOP))
+                .says(&["sockets.pipeline"]),
+            case("is stopped for a second", role, "--iterations 1500 --timeout 20s", 0).rows(1).act(
+                move |job| {
+                    send(job, role, Signal::STOP)?;
+                    thread::sleep(Duration::from_secs(1));
+                    of_name(job, role).into_iter().for_each(|process| process.signal(Signal::CONT));
+                    Ok(())
+                },
+            ),
+        ]
+    };
+    ROLES.into_iter().flat_map(of_role).collect()
+}
+
+/// Returns the processes of the pipeline.
+fn processes(job: &Running<'_>) -> Vec<Process> {
+    let all = job.processes().into_iter();
+    all.filter(|process| process.argv.get(1).is_some_and(|word| word == "pipeline-process")).collect()
+}
+
+fn of_name(job: &Running<'_>, name: &str) -> Option<Process> {
+    processes(job).into_iter().find(|process| process.argv.get(2).is_some_and(|word| word == name))
+}
+
+/// Waits until all processes run, and sends a signal to the one with a name.
+fn send(job: &mut Running<'_>, name: &str, signal: Signal) -> Result<(), String> {
+    job.until("all processes run", |job| processes(job).len() == PROCESSES)?;
+    of_name(job, name).ok_or_else(|| format!("no process is called {name}"))?.signal(signal);
+    Ok(())
+}
