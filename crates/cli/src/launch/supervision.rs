@@ -24,6 +24,7 @@ use super::{
     orphans,
     preflight::RankHost,
     session_directory,
+    timeline::Timeline,
 };
 use crate::{
     arguments::output::OutputArgs,
@@ -68,6 +69,7 @@ pub(super) struct Supervision<'a> {
     pub(super) time_left: Duration,
     pub(super) output: &'a mut Output,
     pub(super) progress: &'a Progress,
+    pub(super) timeline: &'a Timeline,
 }
 
 impl Supervision<'_> {
@@ -97,8 +99,8 @@ impl Supervision<'_> {
         });
         thread::spawn(move || drop(sender.send(Event::Exit(child.wait()))));
 
-        let Supervision { args, hosts, start_limit, limit, time_left, output, progress } = self;
-        let mut job = JobState { args, output, progress, group, history: History::default() };
+        let Supervision { args, hosts, start_limit, limit, time_left, output, progress, timeline } = self;
+        let mut job = JobState { args, output, progress, timeline, group, history: History::default() };
         let since = Since::now();
         let (mut status, mut open_pipes): (Option<ExitStatus>, u32) = (None, 2);
         // The next action is due at this time.
