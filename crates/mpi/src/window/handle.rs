@@ -213,7 +213,7 @@ impl Drop for Window {
     }
 }
 
-/// Creates a window of the given kind and returns its handle and address. Its memory is resident once it is written.
+/// Creates a window of the given kind and returns its handle and address. Its memory is zero, and resident once it is written.
 fn create(
     comm: &Comm,
     kind: WindowKind,

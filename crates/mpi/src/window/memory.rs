@@ -24,7 +24,7 @@ impl Memory {
     pub(super) fn of(kind: WindowKind, bytes: u64, hints: Hints) -> Result<Option<Memory>> {
         Ok(match kind {
             WindowKind::Allocate | WindowKind::Shared => None,
-            WindowKind::Create | WindowKind::Dynamic => Some(Memory::Mapped(Buffer::reserved(bytes)?)),
+            WindowKind::Create | WindowKind::Dynamic => Some(Memory::Mapped(Buffer::zeroed(bytes)?)),
             WindowKind::AllocMem => Some(Memory::Allocated(Allocated::of(bytes, hints)?)),
         })
     }
