@@ -29,6 +29,7 @@ mod shared_memory;
 mod starting_ranks;
 mod supervision;
 pub(crate) mod thread;
+mod timeline;
 #[cfg(feature = "mpi")]
 pub(crate) mod transport;
 #[cfg(feature = "mpi")]
@@ -59,6 +60,7 @@ use self::{
     preflight::RankHost,
     repetition::Repetition,
     supervision::Supervision,
+    timeline::{Phase, Timeline},
 };
 use crate::{
     arguments::{argv, role, start::Launcher},
@@ -77,6 +79,7 @@ pub(crate) const NO_SOCKETS: &str =
 
 /// Starts the ranks of a job, one kind after the other, as many times as the job says. Returns the worst exit code.
 pub(crate) fn run(job: &Job) -> Result<u8> {
+    let timeline = Timeline::start();
     let kinds = job.work.kinds();
     let hosts = check(job, &kinds)?;
     let mut output = Output::open(job)?;
@@ -96,6 +99,7 @@ pub(crate) fn run(job: &Job) -> Result<u8> {
     'launches: loop {
         let mut arguments = repetition.begin();
         if is_here {
+            timeline.enter(Phase::Cores);
             let latency = core_to_core::latency_ns();
             arguments
                 .extend(latency.map(|ns| OsString::from(format!("{}{:.0}", role::CORE_TO_CORE, ns * 1e3))));
@@ -134,7 +138,9 @@ pub(crate) fn run(job: &Job) -> Result<u8> {
                 time_left,
                 output: &mut output,
                 progress: &progress,
+                timeline: &timeline,
             };
+            timeline.enter(Phase::Start);
             match supervision.run(command, child) {
                 Ok(Ended::Complete(code)) => worst = worst.map(|worst| code.max(worst)),
                 Ok(Ended::Stopped(code)) => {
@@ -147,12 +153,17 @@ pub(crate) fn run(job: &Job) -> Result<u8> {
                 }
             }
         }
-        if !repetition.launched(output.cases(), &progress) {
+        timeline.enter(Phase::Statistics);
+        if !repetition.launched(output.cases(), &progress, &timeline) {
             break;
         }
     }
     progress.done();
+    timeline.enter(Phase::Output);
     output.finish()?;
+    if job.output.verbose {
+        stderr_line!("ombx: {}", timeline.line());
+    }
     worst
 }
 

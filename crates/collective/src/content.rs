@@ -8,7 +8,7 @@ use std::ops::Range;
 use ombx_core::{
     benchmark::{
         Root,
-        payload::{Check, Fill, check_words, sum, write_words},
+        payload::{Check, Fill, Words},
     },
     unit::Rank,
 };
@@ -48,17 +48,17 @@ impl Content {
         Content { owner: 0, slot, first, second, width, flipped: 0 }
     }
 
-    fn words(self, fill: Fill) -> impl Fn(u64) -> u64 {
+    fn words(self, fill: Fill) -> Words {
         let owner = Rank(self.owner);
         let (first, second) = (fill.words(owner, self.slot), fill.beside().words(owner, self.slot));
-        move |at| sum([(first(at), self.first), (second(at), self.second)], self.width) ^ self.flipped
+        Words::sum([(first, self.first), (second, self.second)], self.width).flipped(self.flipped)
     }
 }
 
 /// Writes the expected content into a buffer.
 pub fn write(ranges: &[ExpectedRange], fill: Fill, buffer: &mut [u8]) {
     for ExpectedRange { range, content, .. } in ranges {
-        write_words(content.words(fill), &mut buffer[range.start as usize..range.end as usize]);
+        content.words(fill).write(&mut buffer[range.start as usize..range.end as usize]);
     }
 }
 
@@ -67,7 +67,7 @@ pub fn check(ranges: &[ExpectedRange], fill: Fill, buffer: &[u8], rank: Rank) ->
     (0..).zip(ranges).fold(Check::Passed, |found, (slot, ExpectedRange { range, content, .. })| match found {
         Check::Passed => {
             let message = &buffer[range.start as usize..range.end as usize];
-            check_words(content.words(fill), message, (rank, slot))
+            content.words(fill).check(message, (rank, slot))
         }
         failed => failed,
     })

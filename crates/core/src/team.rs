@@ -61,8 +61,8 @@ pub struct Fabric {
 
 /// Ranks 0 to `size` - 1 that take part in a benchmark.
 ///
-/// Every function except `rank`, `size`, `fabric`, `software`, `place`, `name_task`, `abort` and `pair` is collective: all ranks call it, in the same
-/// order.
+/// Every function except `rank`, `size`, `fabric`, `software`, `place`, `name_task`, `release_memory`, `abort` and `pair` is collective:
+/// all ranks call it, in the same order.
 pub trait Team: Any {
     /// Returns this rank.
     fn rank(&self) -> Rank;
@@ -92,6 +92,8 @@ pub trait Team: Any {
     fn sleeping_barrier(&self) -> Result<()>;
     /// Sets the name of the current case, for the messages of error handlers.
     fn name_task(&self, task: &str);
+    /// Returns memory of this rank that is kept for later buffers to the system.
+    fn release_memory(&self) {}
     /// Ends every rank immediately with an exit code.
     fn abort(&self, code: u8) -> !;
 }

@@ -56,11 +56,20 @@ impl<L: Link> Kernel for Fan<L> {
 
     fn fill(&mut self, fill: Fill) -> Result<()> {
         let (rank, slots, each) = (self.rank, self.slots, self.slots.total() as usize);
-        for (partner, buffer) in self.partners.iter().zip(self.link.outgoing().chunks_exact_mut(each)) {
-            to(fill, *partner).write(rank, slots, buffer);
-        }
-        for (partner, buffer) in self.partners.iter().zip(self.link.incoming().chunks_exact_mut(each)) {
-            to(fill, rank).poison(*partner, slots, buffer);
+        // Memory of the direction that carries no data stays untouched.
+        match self.role {
+            Role::Active => {
+                let messages = self.link.outgoing().chunks_exact_mut(each);
+                self.partners.iter().zip(messages).for_each(|(to_rank, buffer)| {
+                    to(fill, *to_rank).write(rank, slots, buffer);
+                });
+            }
+            Role::Passive => {
+                let messages = self.link.incoming().chunks_exact_mut(each);
+                self.partners.iter().zip(messages).for_each(|(from_rank, buffer)| {
+                    to(fill, rank).poison(*from_rank, slots, buffer);
+                });
+            }
         }
         Ok(())
     }

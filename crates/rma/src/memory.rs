@@ -32,14 +32,18 @@ impl Memory<'_> {
         self.locals[0].bytes_mut()
     }
 
-    /// Fills the memory for an atomic operation: a pattern in the origin's data, another one in the window, and poison in the
-    /// result buffer.
+    /// Fills the memory for an atomic operation: a pattern in the origin's data, another one in the target's window, and poison in
+    /// the origin's result buffer.
     pub fn fill_atomic(&mut self, fill: Fill) {
-        let Memory { slots, rank, peer, .. } = *self;
-        fill.write(rank, slots, self.locals[0].bytes_mut());
-        fill.beside().write(rank, slots, self.window);
-        if let Some(result) = self.locals.get_mut(1) {
-            fill.beside().poison(peer, slots, result.bytes_mut());
+        let Memory { slots, rank, peer, is_origin, is_target, .. } = *self;
+        if is_target {
+            fill.beside().write(rank, slots, self.window);
+        }
+        if is_origin {
+            fill.write(rank, slots, self.locals[0].bytes_mut());
+            if let Some(result) = self.locals.get_mut(1) {
+                fill.beside().poison(peer, slots, result.bytes_mut());
+            }
         }
     }
 

@@ -28,7 +28,8 @@ pub trait Operation: 'static {
     fn issued(_: &Epoch<'_>) -> Result<()> {
         Ok(())
     }
-    /// Writes the data that the operation moves, and poison where data must arrive.
+    /// Writes the data that the operation moves, and poison where data must arrive. Memory that no operation accesses stays untouched
+    /// and takes no space.
     fn fill(memory: &mut Memory<'_>, fill: Fill);
     /// Compares what has arrived on this rank with what must have arrived.
     fn check(memory: &mut Memory<'_>, fill: Fill) -> Check;

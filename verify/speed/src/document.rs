@@ -52,21 +52,43 @@ pub(crate) fn sweeps(swept: &[Swept]) -> String {
     table(&head, swept.iter().map(line).collect())
 }
 
+/// Returns where the time of each command goes, in percent.
+pub(crate) fn commands(swept: &[Swept]) -> String {
+    let names: Vec<&str> = swept
+        .first()
+        .and_then(|swept| swept.runs.first())
+        .map_or_else(Vec::new, |taken| taken.command.iter().map(|(name, _)| name.as_str()).collect());
+    let head: Vec<&str> =
+        ["MPI", "command, % of its time"].into_iter().chain(names.iter().copied()).collect();
+    let line = |swept: &Swept| {
+        let part = |at: usize| swept.median(|taken| 100.0 * taken.command[at].1 / taken.whole_s);
+        let words = [swept.flavour.to_string(), format!("`{}`", swept.sweep.command())];
+        words.into_iter().chain((0..names.len()).map(|at| format!("{:.1}", part(at)))).collect()
+    };
+    table(&head, swept.iter().map(line).collect())
+}
+
 /// Returns where the time of a launch of each sweep goes, in milliseconds.
 pub(crate) fn phases(swept: &[Swept]) -> String {
     let names = ombx_core::measure::phases::Phases::default().named().map(|(name, _)| name);
     let head: Vec<&str> = ["MPI", "command, ms of a launch"]
         .into_iter()
         .chain(names)
-        .chain(["around rows", "bare MPI"])
+        .chain(["between rows", "start and end", "bare MPI"])
         .collect();
     let line = |swept: &Swept| {
         let words = [swept.flavour.to_string(), format!("`{}`", swept.sweep.command())];
         let part =
             |at: usize| swept.median(|taken| taken.phases.named()[at].1 as f64 / 1e6 / taken.launches as f64);
-        let around = swept.median(|taken| taken.around_s() * 1e3 / taken.launches as f64);
+        let between = swept.median(|taken| taken.between_rows_s() * 1e3 / taken.launches as f64);
+        let around = swept.median(|taken| {
+            let phases = taken.command.iter();
+            let seconds =
+                phases.filter(|(name, _)| ["start", "initialization", "end"].contains(&name.as_str()));
+            seconds.map(|(_, seconds)| seconds * 1e3).sum::<f64>() / taken.launches as f64
+        });
         let bare = swept.median(|taken| taken.bare_s * 1e3);
-        let times = (0..names.len()).map(part).chain([around, bare]).map(|ms| format!("{ms:.1}"));
+        let times = (0..names.len()).map(part).chain([between, around, bare]).map(|ms| format!("{ms:.1}"));
         words.into_iter().chain(times).collect()
     };
     table(&head, swept.iter().map(line).collect())
@@ -110,9 +132,10 @@ pub(crate) fn page(swept: &[Swept], started: &[Start], machine: &Machine) -> Str
     format!(
         "# Speed to a number\n\n<!-- Written by `cargo xtask speed --write`; do not edit. -->\n\n{}\n\
          ## Measured\n\n{when} on {machine}.\n\n\
-         {}\n{}\n{}",
+         {}\n{}\n{}\n{}",
         include_str!("method.md"),
         sweeps(swept),
+        commands(swept),
         phases(swept),
         starts(started)
     )
@@ -129,8 +152,18 @@ mod tests {
     #[test]
     fn a_page_has_every_phase_and_the_time_around_rows() {
         let phases = Phases { open_ns: 70_000_000, sample_ns: 2_000_000_000, ..Phases::default() };
-        let taken =
-            Taken { bare_s: 0.25, omb_s: 10.0, whole_s: 5.0, launches: 10, phases, cases: 23, precise: 22 };
+        let command =
+            [("start", 1.0), ("rows", 3.0), ("end", 0.5), ("pauses", 0.5)].map(|(name, s)| (name.into(), s));
+        let taken = Taken {
+            bare_s: 0.25,
+            omb_s: 10.0,
+            whole_s: 5.0,
+            launches: 10,
+            phases,
+            command: command.into(),
+            cases: 23,
+            precise: 22,
+        };
         let swept = Swept { flavour: Flavour::OpenMpi, sweep: &SWEEPS[0], runs: vec![taken] };
         let page = page(&[swept], &[], &Machine::now());
         for words in [
@@ -139,7 +172,9 @@ mod tests {
             "| 0.50 ",
             "| 7.0 ",
             "| 200.0 ",
-            "| 293.0 ",
+            "| 93.0 ",
+            "| 150.0 ",
+            "| 20.0 ",
             "| 250.0 ",
             "| met ",
             "warm_up",

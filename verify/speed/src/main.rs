@@ -80,7 +80,10 @@ fn run(options: &Options) -> Result<ExitCode> {
             swept.push(sweep.measure(&program, times)?);
         }
     }
-    println!("\n{}\n{}\n{}", document::sweeps(&swept), document::phases(&swept), document::starts(&starts));
+    for table in [document::sweeps, document::commands, document::phases] {
+        println!("\n{}", table(&swept));
+    }
+    println!("\n{}", document::starts(&starts));
     if options.write {
         workspace.write("docs/SPEED.md", &document::page(&swept, &starts, &machine))?;
     }

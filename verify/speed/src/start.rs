@@ -122,19 +122,19 @@ pub(crate) fn cold_build(mpi: &Mpi, workspace: &Workspace) -> Result<Duration> {
 
 /// Returns seconds of a command that succeeds.
 pub(crate) fn timed(command: &mut Command) -> Result<f64> {
-    timed_or(command, None)
+    timed_or(command, None).map(|(seconds, _)| seconds)
 }
 
-/// Returns seconds of a command that succeeds or ends with an accepted exit code.
-pub(crate) fn timed_or(command: &mut Command, accepted: Option<i32>) -> Result<f64> {
+/// Returns seconds of a command that succeeds or ends with an accepted exit code, and its messages.
+pub(crate) fn timed_or(command: &mut Command, accepted: Option<i32>) -> Result<(f64, String)> {
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
     let since = Since::now();
     let output = command.output().map_err(|source| cannot_run(command, source))?;
     let took = since.elapsed().as_secs_f64();
-    if output.status.success() || output.status.code().is_some_and(|code| accepted == Some(code)) {
-        return Ok(took);
-    }
     let words = String::from_utf8_lossy(&output.stderr);
+    if output.status.success() || output.status.code().is_some_and(|code| accepted == Some(code)) {
+        return Ok((took, words.into_owned()));
+    }
     let last = words.lines().rfind(|line| !line.trim().is_empty()).unwrap_or_default();
     Err(Failure::Command { command: shown(command), detail: format!("{}: {last}", output.status) })
 }

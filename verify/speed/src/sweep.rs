@@ -43,7 +43,7 @@ pub(crate) const SUITE: Sweep = Sweep { words: &["suite:osu"], omb: None };
 const WRONG_DATA: i32 = 5;
 
 /// Run of a sweep.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Taken {
     /// Seconds of the bare program, of all runs of OMB, and of the whole command of ombx.
     pub(crate) bare_s: f64,
@@ -52,6 +52,8 @@ pub(crate) struct Taken {
     pub(crate) launches: usize,
     /// Sum over all rows of all launches.
     pub(crate) phases: Phases,
+    /// Seconds of each phase of the command, as it reports them.
+    pub(crate) command: Vec<(String, f64)>,
     /// Cases, and those whose interval over launches is precise.
     pub(crate) cases: usize,
     pub(crate) precise: usize,
@@ -94,11 +96,11 @@ impl Sweep {
         let out = program.directory.join("sweep.jsonl");
         let mut command = program.command(&program.ombx);
         // A skipped row is no failure, as in the suite.
-        command.arg("run").args(self.words).args(["--quiet", "--allow-skips", "--force", "-o"]).arg(&out);
-        let whole_s = timed_or(&mut command, self.omb.is_none().then_some(WRONG_DATA))?;
+        command.arg("run").args(self.words).args(["--verbose", "--allow-skips", "--force", "-o"]).arg(&out);
+        let (whole_s, messages) = timed_or(&mut command, self.omb.is_none().then_some(WRONG_DATA))?;
         let taken = read(&out);
         let _ = fs::remove_file(&out);
-        Ok(Taken { whole_s, ..taken? })
+        Ok(Taken { whole_s, command: phases_in(&messages)?, ..taken? })
     }
 }
 
@@ -108,9 +110,11 @@ impl Taken {
         self.whole_s / self.omb_s
     }
 
-    /// Returns seconds outside rows: launcher, MPI, reading and printing.
-    pub(crate) fn around_s(&self) -> f64 {
-        self.whole_s - self.phases.total_ns() as f64 / 1e9
+    /// Returns seconds between rows: records are written and read, and ranks that a benchmark does not need sleep.
+    pub(crate) fn between_rows_s(&self) -> f64 {
+        let rows =
+            self.command.iter().find(|(name, _)| name == "rows").map_or(f64::NAN, |(_, seconds)| *seconds);
+        rows - self.phases.total_ns() as f64 / 1e9
     }
 }
 
@@ -124,6 +128,17 @@ impl Swept {
     pub(crate) fn missed(&self) -> bool {
         self.sweep.omb.is_some() && self.median(Taken::ratio) > GOAL
     }
+}
+
+/// Reads the line of `ombx -v` that says where its time went: `ombx: time 4.510 s: preparation 0.062, cores 0.031, ...`.
+fn phases_in(messages: &str) -> Result<Vec<(String, f64)>> {
+    let line = messages.lines().find_map(|line| line.strip_prefix("ombx: time ")?.split_once(" s: "));
+    let phase = |part: &str| {
+        let (name, seconds) = part.split_once(' ')?;
+        Some((name.to_owned(), seconds.parse().ok()?))
+    };
+    line.and_then(|(_, parts)| parts.split(", ").map(phase).collect())
+        .ok_or_else(|| Failure::Missing("ombx -v has not said where its time went".into()))
 }
 
 /// Reads the launches of a result file.
@@ -164,9 +179,14 @@ mod tests {
     }
 
     #[test]
-    fn the_time_around_rows_is_what_no_phase_has() {
+    fn phases_of_the_command_are_read_and_rows_have_time_between_them() {
+        let messages =
+            "ombx: starting \"mpiexec\"\nombx: time 2.100 s: start 0.100, rows 1.750, end 0.250\nmore";
+        let command = phases_in(messages).unwrap();
+        assert_eq!(command[2], ("end".to_owned(), 0.25));
         let phases = Phases { open_ns: 500_000_000, sample_ns: 1_000_000_000, ..Phases::default() };
-        let taken = Taken { whole_s: 2.0, phases, ..Taken::default() };
-        assert!((taken.around_s() - 0.5).abs() < 1e-9);
+        let taken = Taken { whole_s: 2.1, phases, command, ..Taken::default() };
+        assert!((taken.between_rows_s() - 0.25).abs() < 1e-9);
+        assert!(phases_in("ombx: time 2.100 s: start").is_err() && phases_in("").is_err());
     }
 }

@@ -14,7 +14,13 @@ use ombx_core::{
 use ombx_results::file::{self, Record, RunOutcome};
 use rustix::process::{Pid, Signal, kill_process_group};
 
-use super::{limits, preflight::RankHost, rank_table::RankTable, shared_memory::OfRanks};
+use super::{
+    limits,
+    preflight::RankHost,
+    rank_table::RankTable,
+    shared_memory::OfRanks,
+    timeline::{Phase, Timeline},
+};
 use crate::{
     arguments::output::OutputArgs,
     output::{Output, progress::Progress, relay::Message},
@@ -68,6 +74,7 @@ pub(super) enum EndReason {
 pub(super) struct JobState<'a> {
     pub(super) output: &'a mut Output,
     pub(super) progress: &'a Progress,
+    pub(super) timeline: &'a Timeline,
     pub(super) args: &'a OutputArgs,
     /// Process group of the launcher.
     pub(super) group: Pid,
@@ -153,14 +160,24 @@ impl JobState<'_> {
                 Some(Message::Status(line)) => self.progress.status(&line),
                 Some(Message::Failure(why)) => self.history.failure = Some(why),
                 Some(Message::Ranks(ranks)) => self.history.ranks = RankTable(ranks),
-                Some(Message::Started(host)) => _ = self.history.started.insert(host),
+                Some(Message::Started(host)) => self.host_started(host),
                 None => {}
             },
             Err(_) => self.read_stderr(&text),
         }
     }
 
+    fn host_started(&mut self, host: String) {
+        self.timeline.rank_started();
+        self.history.started.insert(host);
+    }
+
     fn read_record(&mut self, record: &Record) {
+        match record {
+            Record::Run(_) => self.timeline.enter(Phase::Rows),
+            Record::End(..) => self.timeline.enter(Phase::End),
+            Record::Launch(_) | Record::Case(_) => {}
+        }
         if let Record::End(RunOutcome::Complete, sent) = record {
             let arrived = self.output.tally().cases;
             self.history.complete = sent.cases == arrived;
@@ -183,7 +200,7 @@ impl JobState<'_> {
     pub(super) fn read_stderr(&mut self, line: &str) {
         let line = line.trim_end();
         if let Some(Message::Started(host)) = Message::parse(line) {
-            self.history.started.insert(host);
+            self.host_started(host);
             return;
         }
         let message = line.find(OMBX).filter(|at| *at < LONGEST_PREFIX);

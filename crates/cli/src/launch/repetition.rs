@@ -9,6 +9,7 @@ use ombx_core::{
 };
 use ombx_results::estimate::{self, Cases, Ending, FIRST_ROW_TIME, LOOKS, Schedule};
 
+use super::timeline::{Phase, Timeline};
 use crate::{
     arguments::launches::{self, LaunchCount, Launches},
     job::{Job, Work},
@@ -16,8 +17,8 @@ use crate::{
 };
 
 /// Least and largest time from the start of a launch to the next one, up to the second look and where the number of launches is open:
-/// twice the time of a launch, within these bounds. Machines change their speed for seconds at a time: launches that are spread over more
-/// time see more of it.
+/// twice the time of a launch without its samples, within these bounds. Machines change their speed for seconds at a time: launches that
+/// are spread over more time see more of it, and so do long samples.
 const SPACING: [Duration; 2] = [Duration::from_millis(300), Duration::from_millis(600)];
 
 /// The launches of a job.
@@ -30,6 +31,8 @@ pub(super) struct Repetition {
     started: Since,
     /// Time between launches in which nothing ran.
     paused: Duration,
+    /// Time of all samples.
+    sampled: Duration,
     /// Maximum time of a row in a launch; `None` if the user fixed the number of iterations.
     most: Option<Duration>,
     /// The launches are sweeps over links, whose rows are no cases.
@@ -57,6 +60,7 @@ impl Repetition {
             since: Since::now(),
             started: Since::now(),
             paused: Duration::ZERO,
+            sampled: Duration::ZERO,
             most,
             are_sweeps: matches!(job.work, Work::Links(..)),
             timeout: job.start.timeout.map(|timeout| timeout.saturating_sub(spent)),
@@ -103,7 +107,7 @@ impl Repetition {
     }
 
     /// Records a complete launch. Returns whether another one follows.
-    pub(super) fn launched(&mut self, cases: &Cases, progress: &Progress) -> bool {
+    pub(super) fn launched(&mut self, cases: &Cases, progress: &Progress, timeline: &Timeline) -> bool {
         self.done += 1;
         if self.are_sweeps {
             return matches!(self.launches.count, LaunchCount::Fixed(count) if self.done < count);
@@ -112,10 +116,10 @@ impl Repetition {
             self.batches = cases.batches();
         }
         let spent = self.since.elapsed();
+        let sampled = cases.all().flatten().filter_map(|row| row.phases).map(|phases| phases.sample_ns).sum();
+        let sampled_before = std::mem::replace(&mut self.sampled, Duration::from_nanos(sampled));
         if let Some(most) = self.most {
-            let sampled: u64 =
-                cases.all().flatten().filter_map(|row| row.phases).map(|phases| phases.sample_ns).sum();
-            let fixed = spent.saturating_sub(self.paused + Duration::from_nanos(sampled)) / self.done;
+            let fixed = spent.saturating_sub(self.paused + self.sampled) / self.done;
             self.row_time = estimate::row_time(cases, fixed, most);
         }
         let rows: Vec<_> = cases.groups().iter().flat_map(estimate::Group::estimates).collect();
@@ -142,13 +146,35 @@ impl Repetition {
                     });
                 }
                 if ending.is_none() && self.done < LOOKS[1] {
-                    let took = self.started.elapsed();
-                    let pause = (2 * took).clamp(SPACING[0], SPACING[1]).saturating_sub(took);
+                    timeline.enter(Phase::Pauses);
+                    let pause = pause(self.started.elapsed(), self.sampled.saturating_sub(sampled_before));
                     thread::sleep(pause);
                     self.paused += pause;
                 }
                 ending.is_none()
             }
         }
+    }
+}
+
+/// Returns the time to wait after a launch that took `took`, of which `sampled` were samples.
+fn pause(took: Duration, sampled: Duration) -> Duration {
+    (2 * took.saturating_sub(sampled)).clamp(SPACING[0], SPACING[1]).saturating_sub(took)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn short_launches_are_spread_over_more_time() {
+        let ms = Duration::from_millis;
+        // One row: with a quick start, with a slow one, and with samples of a tenth of a second.
+        assert_eq!(pause(ms(100), ms(20)), ms(200));
+        assert_eq!(pause(ms(380), ms(20)), ms(220));
+        assert_eq!(pause(ms(180), ms(100)), ms(120));
+        // Many rows: their samples see more than a moment.
+        assert_eq!(pause(ms(500), ms(300)), ms(0));
+        assert_eq!(pause(ms(500), ms(0)), ms(100));
     }
 }

@@ -25,6 +25,7 @@ use super::{
     session_directory,
     starting_ranks::StartingRanks,
     thread::{cannot_start, spawn},
+    timeline::Timeline,
 };
 use crate::{
     arguments::output::OutputArgs,
@@ -73,6 +74,7 @@ pub(super) struct Supervision<'a> {
     pub(super) time_left: Duration,
     pub(super) output: &'a mut Output,
     pub(super) progress: &'a Progress,
+    pub(super) timeline: &'a Timeline,
 }
 
 impl Supervision<'_> {
@@ -110,9 +112,19 @@ impl Supervision<'_> {
             return Err(error);
         }
 
-        let Supervision { args, hosts, start_limit, ranks_here, limit, time_left, output, progress } = self;
+        let Supervision {
+            args,
+            hosts,
+            start_limit,
+            ranks_here,
+            limit,
+            time_left,
+            output,
+            progress,
+            timeline,
+        } = self;
         let mut starting = StartingRanks::of(group, ranks_here);
-        let mut job = JobState { args, output, progress, group, history: History::default() };
+        let mut job = JobState { args, output, progress, timeline, group, history: History::default() };
         let since = Since::now();
         let (mut status, mut open_pipes): (Option<ExitStatus>, u32) = (None, 2);
         // The next action is due at this time.

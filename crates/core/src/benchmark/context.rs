@@ -73,7 +73,13 @@ impl<'a> Context<'a> {
             };
             self.agree(if mine > limit { Err(excess()) } else { Ok(()) })?;
         }
-        let free = environment::available_memory().unwrap_or(u64::MAX);
+        let available = || environment::available_memory().unwrap_or(u64::MAX);
+        let mut free = available();
+        // All ranks may be on one host.
+        if mine.saturating_mul(self.team.size().into()) > free {
+            self.team.release_memory();
+            free = available();
+        }
         let note =
             [&mine.to_le_bytes()[..], &free.to_le_bytes()[..], environment::hostname().as_bytes()].concat();
         let notes = self.team.gather(&note)?.unwrap_or_default();

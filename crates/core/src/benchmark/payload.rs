@@ -1,5 +1,8 @@
 //! Payload patterns and their verification, byte by byte. A pattern depends on rank, position, size and round.
 
+mod words;
+
+pub use self::words::Words;
 use crate::unit::Rank;
 
 /// Pattern of the buffers, and the iterations that ran since they were filled.
@@ -153,15 +156,13 @@ impl Fill {
 
     fn write_as(&self, owner: Rank, slots: Slots, buffer: &mut [u8], flip: u64) {
         for (slot, range) in slots.messages(buffer.len()) {
-            let word = self.words(owner, slot);
-            write_words(|at| word(at) ^ flip, &mut buffer[range]);
+            self.words(owner, slot).flipped(flip).write(&mut buffer[range]);
         }
     }
 
-    /// Returns the pattern of message `slot` of `owner`: a function from position to 8-byte word.
-    pub fn words(&self, owner: Rank, slot: u64) -> impl Fn(u64) -> u64 + use<> {
-        let key = self.key(owner, slot);
-        move |at| key.wrapping_add(at.wrapping_mul(STEP))
+    /// Returns the pattern of message `slot` of `owner`.
+    pub fn words(&self, owner: Rank, slot: u64) -> Words {
+        Words::progression(self.key(owner, slot), STEP)
     }
 
     /// Returns a second pattern for the same owner and round, such as the initial contents of a window.
@@ -184,69 +185,14 @@ impl Fill {
     ) -> Check {
         slots.first_failure(found, |slot, message| {
             let (before, added) = (self.beside().words(first, slot), self.words(owner, slot));
-            let word = |at| sum([(before(at), 1), (added(at), times)], width);
-            check_words(word, message, (rank, slot))
+            Words::sum([(before, 1), (added, times)], width).check(message, (rank, slot))
         })
     }
 
     /// Compares every message with the pattern of `owner`. `rank` is the rank on which it arrived.
     pub fn check(&self, owner: Rank, slots: Slots, buffer: &[u8], rank: Rank) -> Check {
-        slots.first_failure(buffer, |slot, message| {
-            check_words(self.words(owner, slot), message, (rank, slot))
-        })
+        slots.first_failure(buffer, |slot, message| self.words(owner, slot).check(message, (rank, slot)))
     }
-}
-
-/// Words that are compared without a branch in between, so that compilers vectorise the comparison.
-const BLOCK_WORDS: usize = 64;
-
-/// Writes words by position. The last one is cut if it does not fit.
-pub fn write_words(word: impl Fn(u64) -> u64, message: &mut [u8]) {
-    let (whole, rest) = message.as_chunks_mut();
-    let last = word(whole.len() as u64).to_le_bytes();
-    whole.iter_mut().zip(0..).for_each(|(chunk, at)| *chunk = word(at).to_le_bytes());
-    rest.copy_from_slice(&last[..rest.len()]);
-}
-
-/// Compares message `slot` of `rank` with the words that it should consist of.
-pub fn check_words(word: impl Fn(u64) -> u64, message: &[u8], (rank, slot): (Rank, u64)) -> Check {
-    let differing = |(chunk, at): (&[u8; 8], u64)| (u64::from_le_bytes(*chunk) ^ word(at), at);
-    let (whole, rest) = message.as_chunks();
-    let end = whole.len() as u64;
-    let mut last = word(end).to_le_bytes();
-    last[..rest.len()].copy_from_slice(rest);
-    let blocks = whole.chunks(BLOCK_WORDS).zip((0..).step_by(BLOCK_WORDS));
-    let mut wrong = blocks.filter_map(|(block, start)| {
-        let bits = || block.iter().zip(start..).map(differing);
-        let any = bits().fold(0, |any, (bits, _)| any | bits) != 0;
-        any.then(|| bits().find(|(bits, _)| *bits != 0)).flatten()
-    });
-    match wrong.next().unwrap_or_else(|| differing((&last, end))) {
-        (0, _) => Check::Passed,
-        (bits, at) => {
-            let byte = bits.trailing_zeros() / 8;
-            let expected = word(at).to_le_bytes()[byte as usize];
-            let byte = at * 8 + u64::from(byte);
-            Check::Failed(Mismatch { rank, slot, byte, expected, actual: message[byte as usize] })
-        }
-    }
-}
-
-/// Returns the sum of two words, each multiplied by a factor, element by element.
-///
-/// Elements are unsigned integers of `width` bytes that wrap; a word holds 8 / `width` of them.
-#[inline]
-pub fn sum(terms: [(u64, u64); 2], width: usize) -> u64 {
-    // Higher elements of the word do not affect the low bytes of a product or sum.
-    let total = |shift: usize| {
-        let term = |(word, times): &(u64, u64)| (word >> shift).wrapping_mul(*times);
-        terms.iter().map(term).fold(0, u64::wrapping_add)
-    };
-    if width == 8 {
-        return total(0);
-    }
-    let mask = u64::MAX >> (64 - 8 * width);
-    (0..8).step_by(width).fold(0, |word, byte| word | (total(8 * byte) & mask) << (8 * byte))
 }
 
 #[cfg(test)]

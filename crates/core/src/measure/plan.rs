@@ -3,10 +3,7 @@
 mod known_batches;
 mod launch;
 
-use std::{
-    collections::{BTreeMap, HashSet},
-    time::Duration,
-};
+use std::{collections::BTreeMap, time::Duration};
 
 pub use self::{known_batches::KnownBatches, launch::Launch};
 use crate::{
@@ -187,11 +184,13 @@ const MAX_FACTOR: u64 = 1 << 32;
 /// # Errors
 /// Usage error for malformed or too many sizes.
 pub fn parse_sizes(text: &str) -> Result<Vec<Bytes>> {
-    let (mut sizes, mut known) = (Vec::new(), HashSet::new());
+    let (mut sizes, mut largest) = (Vec::new(), None);
     for item in text.split(',') {
         for size in parse_item(item.trim())? {
-            if known.insert(size) {
+            // Most lists increase. Every start of a process reads those of all benchmarks.
+            if largest < Some(size) || !sizes.contains(&size) {
                 sizes.push(size);
+                largest = largest.max(Some(size));
             }
             if sizes.len() > MAX_SIZES {
                 return Err(Error::usage(format!(
@@ -278,6 +277,7 @@ mod tests {
         assert_eq!(read("0..4"), [0, 1, 2, 4]);
         assert_eq!(read("0,1..4,2"), [0, 1, 2, 4]);
         assert_eq!(read("3..20"), [3, 6, 12]);
+        assert_eq!(read("8,2,8,4,2,16,4"), [8, 2, 4, 16]);
     }
 
     #[test]

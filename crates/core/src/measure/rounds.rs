@@ -13,7 +13,7 @@ use crate::{
         opened::OpenKernel,
         plan::{Effort, Verify},
         session::Session,
-        stop::{self, Ending},
+        stop::{self, Ending, WarmUpGoal},
     },
     result::{Measurement, Samples},
     stats::Summary,
@@ -89,6 +89,10 @@ impl OpenCase<'_, '_> {
             }
             iterations = warmup;
         } else {
+            let goal = match self.known_batch {
+                Some(_) => WarmUpGoal::Repeat,
+                None => WarmUpGoal::Calibrate,
+            };
             let (mut spent, mut next) = (0, 1);
             while next > 0 {
                 let (elapsed, wall) = self.iterate(next)?;
@@ -98,7 +102,7 @@ impl OpenCase<'_, '_> {
                 iteration_ns = iteration_ns.min((elapsed + facts.resolution_ns) as f64 / next as f64);
                 usual_ns = wall as f64 / next as f64;
                 wall_ns = wall_ns.min(usual_ns);
-                next = team.broadcast_value(stop::more_warm_up(iterations, spent, wall_ns))?;
+                next = team.broadcast_value(stop::more_warm_up(goal, iterations, spent, wall_ns))?;
             }
         }
         self.kernel.warmed_up(self.session.clock)?;

@@ -113,6 +113,8 @@ impl OpenRun<'_> {
             let context = (plan, clock, &*standing);
             (bench.run)(&mut Session::new(&*subteam, assignment, context, choice, &mut self.sink))?;
         }
+        // The next benchmark may run on other ranks of the same hosts.
+        team.release_memory();
         team.sleeping_barrier()
     }
 

@@ -1,74 +1,141 @@
-//! Message memory: page-aligned, zeroed, at a fixed address.
+//! Message memory: page-aligned, at a fixed address. Memory of dropped buffers is kept for the next ones.
 
-use std::{ffi::c_int, ptr};
+use std::{
+    mem, ptr,
+    sync::{Mutex, MutexGuard, PoisonError},
+};
 
 use ombx_core::error::{Error, Result};
 
 const PAGE: usize = 4096;
 
+/// Memory of dropped buffers. The first write to a new page takes several times as long as writing a pattern into one that is resident.
+static KEPT: Mutex<Vec<Mapping>> = Mutex::new(Vec::new());
+
+fn kept() -> MutexGuard<'static, Vec<Mapping>> {
+    KEPT.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Returns the memory of dropped buffers to the system.
+pub(crate) fn release_kept() {
+    kept().clear();
+}
+
 /// Page-aligned memory whose address does not change until it is dropped.
-///
-/// It is mapped and unmapped through the C library. MPI libraries intercept these calls to track memory that they have
-/// registered with a network adapter.
 #[derive(Debug)]
 pub struct Buffer {
-    start: *mut u8,
+    mapping: Mapping,
     size: usize,
 }
 
 impl Buffer {
-    /// Maps `bytes` bytes, at least one, all zero and all resident.
+    /// Returns a buffer of `bytes` bytes, at least one, all zero and all resident.
     ///
     /// # Errors
     /// The memory is not available.
     pub fn zeroed(bytes: u64) -> Result<Buffer> {
-        // MAP_POPULATE maps all pages at once, which takes two thirds of the time of single page faults.
-        let mut buffer = Buffer::map(bytes, libc::MAP_POPULATE)?;
-        for page in buffer.bytes_mut().chunks_mut(PAGE) {
-            // MAP_POPULATE may leave pages unmapped. A page fault must not happen in a timed region.
-            std::hint::black_box(page)[0] = 0;
-        }
+        let mut buffer = Buffer::reserved(bytes)?;
+        buffer.mapping.populate(buffer.size);
+        buffer.bytes_mut().fill(0);
         Ok(buffer)
     }
 
-    /// Maps `bytes` bytes, at least one, all zero. Pages are resident once they are written: every byte that a timed region
-    /// accesses is to be written before, and the rest takes no memory.
+    /// Returns a buffer of `bytes` bytes, at least one, of any content. Pages are resident once they are written: every byte that a timed
+    /// region accesses is to be written before, and the rest takes no memory.
     ///
     /// # Errors
     /// The address space is not available.
     pub fn reserved(bytes: u64) -> Result<Buffer> {
-        Buffer::map(bytes, 0)
-    }
-
-    fn map(bytes: u64, more_flags: c_int) -> Result<Buffer> {
-        let refused = || Error::unsupported(format!("a buffer of {bytes} bytes could not be allocated"));
-        let size = usize::try_from(bytes).map_err(|_| refused())?.max(1);
-        let protection = libc::PROT_READ | libc::PROT_WRITE;
-        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | more_flags;
-        // SAFETY: a new anonymous mapping at an address of the kernel's choice overlaps no other memory.
-        let start = unsafe { libc::mmap(ptr::null_mut(), size, protection, flags, -1, 0) };
-        if start == libc::MAP_FAILED {
-            return Err(refused());
-        }
-        Ok(Buffer { start: start.cast(), size })
+        let size = usize::try_from(bytes).unwrap_or(usize::MAX).max(1);
+        let mapping = size.checked_next_multiple_of(PAGE).and_then(Mapping::of);
+        let mapping = mapping
+            .ok_or_else(|| Error::unsupported(format!("a buffer of {bytes} bytes could not be allocated")))?;
+        Ok(Buffer { mapping, size })
     }
 
     /// Returns the address of the first byte, which is valid for the buffer's length and lifetime.
     pub fn start(&self) -> *mut u8 {
-        self.start
+        self.mapping.start
     }
 
     /// Returns the whole buffer as a slice.
     pub fn bytes_mut(&mut self) -> &mut [u8] {
-        // SAFETY: the mapping has this size and the kernel has zeroed it. `&mut self` excludes other references to it.
-        unsafe { std::slice::from_raw_parts_mut(self.start, self.size) }
+        // SAFETY: the mapping has at least this size and the kernel has zeroed it. `&mut self` excludes other references to it.
+        unsafe { std::slice::from_raw_parts_mut(self.mapping.start, self.size) }
     }
 }
 
 impl Drop for Buffer {
     fn drop(&mut self) {
-        // SAFETY: `map` mapped this address with this size, and only `drop` unmaps it.
-        unsafe { libc::munmap(self.start.cast(), self.size) };
+        kept().push(mem::replace(&mut self.mapping, Mapping::NONE));
+    }
+}
+
+/// Pages that this process owns.
+///
+/// They are mapped, moved and unmapped through the C library. MPI libraries intercept these calls to track memory that they have
+/// registered with a network adapter.
+#[derive(Debug)]
+struct Mapping {
+    start: *mut u8,
+    length: usize,
+}
+
+// SAFETY: the pages belong to the process, and the mapping has the only pointer to them.
+unsafe impl Send for Mapping {}
+
+impl Mapping {
+    const NONE: Mapping = Mapping { start: ptr::null_mut(), length: 0 };
+
+    /// Returns at least `length` bytes: the smallest kept memory that has them, or the largest, which grows, or new memory.
+    fn of(length: usize) -> Option<Mapping> {
+        let reused = {
+            let mut kept = kept();
+            let lengths = || kept.iter().enumerate().map(|(at, mapping)| (mapping.length, at));
+            let fits = lengths().filter(|(kept, _)| *kept >= length).min();
+            fits.or_else(|| lengths().max()).map(|(_, at)| kept.swap_remove(at))
+        };
+        match reused {
+            Some(mapping) if mapping.length >= length => Some(mapping),
+            Some(mapping) => mapping.grown(length),
+            None => Mapping::new(length),
+        }
+    }
+
+    fn new(length: usize) -> Option<Mapping> {
+        let protection = libc::PROT_READ | libc::PROT_WRITE;
+        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
+        // SAFETY: a new anonymous mapping at an address of the kernel's choice overlaps no other memory.
+        let start = unsafe { libc::mmap(ptr::null_mut(), length, protection, flags, -1, 0) };
+        (start != libc::MAP_FAILED).then(|| Mapping { start: start.cast(), length })
+    }
+
+    /// Returns the mapping with its pages and more behind them, at another address if needed.
+    fn grown(mut self, length: usize) -> Option<Mapping> {
+        // SAFETY: `self` owns these pages, and nothing points to them.
+        let start = unsafe { libc::mremap(self.start.cast(), self.length, length, libc::MREMAP_MAYMOVE) };
+        if start == libc::MAP_FAILED {
+            drop(self);
+            return Mapping::new(length);
+        }
+        (self.start, self.length) = (start.cast(), length);
+        Some(self)
+    }
+
+    /// Makes the first `size` bytes resident at once, which takes two thirds of the time of single page faults. Kernels before 5.14 do
+    /// nothing.
+    fn populate(&self, size: usize) {
+        // SAFETY: the pages belong to `self`, and the advice does not change their content.
+        unsafe { libc::madvise(self.start.cast(), size, libc::MADV_POPULATE_WRITE) };
+    }
+}
+
+impl Drop for Mapping {
+    fn drop(&mut self) {
+        if self.length > 0 {
+            // SAFETY: `self` owns these pages, and only `drop` unmaps them.
+            unsafe { libc::munmap(self.start.cast(), self.length) };
+        }
     }
 }
 
@@ -84,11 +151,30 @@ mod tests {
         buffer.bytes_mut()[9_999] = 7;
         assert_eq!(buffer.bytes_mut().len(), 10_000);
         assert_eq!(Buffer::zeroed(0).unwrap().bytes_mut().len(), 1);
-        assert!(Buffer::reserved(10_000).unwrap().bytes_mut().iter().all(|b| *b == 0));
+        drop(buffer);
+        assert!(Buffer::zeroed(10_000).unwrap().bytes_mut().iter().all(|b| *b == 0));
+    }
+
+    #[test]
+    fn buffers_that_exist_at_the_same_time_share_nothing() {
+        for round in 0..4u8 {
+            let sizes = [1, 5000, 300_000, 70_000 << round];
+            let mut buffers = sizes.map(|bytes| Buffer::reserved(bytes).unwrap());
+            for (value, buffer) in (0..).zip(&mut buffers) {
+                buffer.bytes_mut().fill(value);
+            }
+            for ((value, buffer), bytes) in (0..).zip(&mut buffers).zip(sizes) {
+                assert_eq!(buffer.bytes_mut().len() as u64, bytes);
+                assert!(buffer.bytes_mut().iter().all(|byte| *byte == value), "{round} {bytes}");
+            }
+        }
     }
 
     #[test]
     fn an_impossible_buffer_is_refused() {
-        assert!(Buffer::zeroed(u64::MAX).unwrap_err().to_string().contains("could not be allocated"));
+        for bytes in [u64::MAX, 1 << 62] {
+            let refusal = Buffer::zeroed(bytes).unwrap_err().to_string();
+            assert!(refusal.contains("could not be allocated"));
+        }
     }
 }

@@ -12,7 +12,7 @@ use ombx_core::{
 use crate::{
     Comm,
     runtime::{library, software},
-    sys::error,
+    sys::{buffer, error},
 };
 
 /// Pause between two tests of the sleeping barrier.
@@ -79,6 +79,10 @@ impl Team for MpiTeam {
 
     fn name_task(&self, task: &str) {
         error::name_task(task);
+    }
+
+    fn release_memory(&self) {
+        buffer::release_kept();
     }
 
     fn abort(&self, code: u8) -> ! {

@@ -83,7 +83,7 @@ impl Link for StarChannel {
         let partners: Vec<c_int> = cx.partners().iter().map(|rank| rank.0 as c_int).collect();
         let parts = datatype::count(slots.bytes).and_then(|bytes| {
             let total = slots.total() * partners.len() as u64;
-            Ok((bytes, Buffer::zeroed(total)?, Buffer::zeroed(total)?))
+            Ok((bytes, Buffer::reserved(total)?, Buffer::reserved(total)?))
         });
         let (bytes, outgoing, incoming) = cx.agree(parts)?;
         let each = slots.total() as usize;

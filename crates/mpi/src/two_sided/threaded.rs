@@ -51,7 +51,7 @@ impl SharedLink for SharedChannel {
         let comm = cx.fabric::<MpiTeam>()?.comm().raw();
         let parts = library::thread_multiple().and_then(|()| {
             let bytes = datatype::count(slots.bytes)?;
-            Ok((bytes, Buffer::zeroed(slots.total())?, Buffer::zeroed(slots.total())?))
+            Ok((bytes, Buffer::reserved(slots.total())?, Buffer::reserved(slots.total())?))
         });
         let (bytes, outgoing, incoming) = cx.agree(parts)?;
         let (peer, thread) = (cx.peer.0 as c_int, cx.thread as c_int);

@@ -72,7 +72,7 @@ impl Window {
         }
         let parts = datatype::count(slots.bytes).and_then(|count| {
             let memory = Memory::of(kind, slots.total(), hints)?;
-            let locals = (0..locals).map(|_| Buffer::zeroed(slots.total())).collect::<Result<Vec<_>>>()?;
+            let locals = (0..locals).map(|_| Buffer::reserved(slots.total())).collect::<Result<Vec<_>>>()?;
             Ok((count, memory, locals))
         });
         let (count, memory, locals) = cx.agree(parts)?;
@@ -213,7 +213,7 @@ impl Drop for Window {
     }
 }
 
-/// Creates a window of the given kind, zeroes its memory and returns its handle and address.
+/// Creates a window of the given kind and returns its handle and address. Its memory is zero, and resident once it is written.
 fn create(
     comm: &Comm,
     kind: WindowKind,
@@ -246,8 +246,10 @@ fn create(
                 check("MPI_Win_attach", ffi::MPI_Win_attach(raw, start, size))?;
             }
         }
-        // Writing makes the library's pages resident before anything is timed.
-        ptr::write_bytes(start.cast::<u8>(), 0, size as usize);
+        if kind == WindowKind::AllocMem {
+            // The library may reuse memory. That of the other kinds is new from the kernel.
+            ptr::write_bytes(start.cast::<u8>(), 0, size as usize);
+        }
         Ok((raw, start.cast()))
     }
 }

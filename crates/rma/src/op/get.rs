@@ -15,8 +15,12 @@ impl Operation for Get {
     }
 
     fn fill(m: &mut Memory<'_>, fill: Fill) {
-        fill.write(m.rank, m.slots, m.window);
-        fill.poison(m.peer, m.slots, m.local());
+        if m.is_target {
+            fill.write(m.rank, m.slots, m.window);
+        }
+        if m.is_origin {
+            fill.poison(m.peer, m.slots, m.local());
+        }
     }
 
     fn check(m: &mut Memory<'_>, fill: Fill) -> Check {

@@ -15,8 +15,12 @@ impl Operation for Put {
     }
 
     fn fill(m: &mut Memory<'_>, fill: Fill) {
-        fill.write(m.rank, m.slots, m.local());
-        fill.poison(m.peer, m.slots, m.window);
+        if m.is_origin {
+            fill.write(m.rank, m.slots, m.local());
+        }
+        if m.is_target {
+            fill.poison(m.peer, m.slots, m.window);
+        }
     }
 
     fn check(m: &mut Memory<'_>, fill: Fill) -> Check {
