@@ -128,12 +128,12 @@ impl<P: Pattern, L: Link> Kernel for PatternKernel<P, L> {
         Ok(())
     }
 
-    #[inline]
+    #[inline(always)]
     fn active(&mut self) -> Result<()> {
         P::active(&mut self.link, self.depth)
     }
 
-    #[inline]
+    #[inline(always)]
     fn passive(&mut self) -> Result<()> {
         P::passive(&mut self.link, self.depth)
     }
