@@ -190,7 +190,7 @@ impl Run<'_> {
         Step::of(name, || release::built_for_tests(self.mpi, self.workspace).map(|_| Outcome::Passed))
     }
 
-    fn default(&self) -> [Step; 3] {
+    fn default(&self) -> Vec<Step> {
         let packages =
             packages(self.workspace, |package| self.workspace.needs_mpi(package) && package.name != TESTS);
         // One at a time: ranks spin while they wait, so that two jobs on the same cores starve each other.
@@ -212,7 +212,14 @@ impl Run<'_> {
         let mut faults = delegate::run("ombx-faults");
         faults.args(["--gate", "--no-build", "--mpi", self.mpi.flavour.key()]);
         faults.current_dir(&self.workspace.root).env("CARGO_TARGET_DIR", &self.workspace.target);
-        [unit, tests, Step::run(self.name("faults"), &mut faults)]
+        let mut steps = vec![unit, tests, Step::run(self.name("faults"), &mut faults)];
+        if self.first && !self.quick {
+            let mut instructions = delegate::run("ombx-fidelity");
+            instructions.args(["--instructions", "--sample", "--mpi", self.mpi.flavour.key()]);
+            instructions.current_dir(&self.workspace.root).env("CARGO_TARGET_DIR", &self.workspace.target);
+            steps.push(Step::run(self.name("instructions of timed loops"), &mut instructions));
+        }
+        steps
     }
 
     fn hosts(&self) -> Step {

@@ -67,7 +67,7 @@ impl<C: Call, M: Mode> Kernel for Collective<C, M> {
         Ok(())
     }
 
-    #[inline]
+    #[inline(always)]
     fn active(&mut self) -> Result<()> {
         M::run(&mut self.operation)
     }

@@ -62,7 +62,7 @@ pub use self::{
         library::{Family, compare_and_swap_works, family, library_version},
     },
     sys::buffer::Buffer,
-    team::{communicator::Comm, mesh::Mesh, mpi_team::MpiTeam},
+    team::{communicator::Comm, handles::Handles, mesh::Mesh, mpi_team::MpiTeam},
     two_sided::{
         channel::Channel,
         counting::{Counting, Endpoint, Int, Large},

@@ -82,13 +82,13 @@ impl<L: Link> Kernel for Fan<L> {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn active(&mut self) -> Result<()> {
         self.link.push()?;
         self.link.acknowledged()
     }
 
-    #[inline]
+    #[inline(always)]
     fn passive(&mut self) -> Result<()> {
         self.link.pull()?;
         self.link.acknowledge()

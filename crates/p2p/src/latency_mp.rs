@@ -46,12 +46,12 @@ impl Kernel for Forked {
         self.ping.fill(fill)
     }
 
-    #[inline]
+    #[inline(always)]
     fn active(&mut self) -> Result<()> {
         self.ping.active()
     }
 
-    #[inline]
+    #[inline(always)]
     fn passive(&mut self) -> Result<()> {
         self.ping.passive()
     }

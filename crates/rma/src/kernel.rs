@@ -98,12 +98,12 @@ impl<O: Operation, S: Synchronization, M: Mode> Kernel for Access<O, S, M> {
         S::begin(&self.iteration.window, self.role)
     }
 
-    #[inline]
+    #[inline(always)]
     fn active(&mut self) -> Result<()> {
         M::active::<O, S>(&self.iteration)
     }
 
-    #[inline]
+    #[inline(always)]
     fn passive(&mut self) -> Result<()> {
         if let Some(compute) = &self.computing {
             compute.run();

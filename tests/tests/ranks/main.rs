@@ -4,7 +4,6 @@ mod broadcast;
 mod collectives;
 mod corruption;
 mod failures;
-mod fidelity;
 mod foreign_load;
 mod killed;
 mod launches;

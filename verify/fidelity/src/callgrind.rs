@@ -3,15 +3,13 @@
 use std::{collections::BTreeMap, fmt, fs};
 
 use crate::{
-    counts::{self, Counts, Mode},
+    paired::{Line, Paired, finished},
     profile::{Call, Profile},
-    programs::Programs,
-    row::{Kind, Row},
 };
 use ombx_toolchain::{
-    command::output,
     failure::{Failure, Result},
     mpi::Places,
+    table::table,
 };
 
 /// Goal: ombx adds fewer instructions than this to an iteration.
@@ -19,22 +17,24 @@ const ADDED: f64 = 10.0;
 /// Goal for iterations with many calls, per call: a comparison of the return code and a jump.
 const ADDED_BY_CALL: f64 = 2.0;
 
-/// Iterations of the warm-up and of the timed loop. Their difference cancels everything that is done once. Both are multiples
-/// of a round of `Shape::Rounds`.
-const WARMUP: u64 = 8;
-const ITERATIONS: u64 = 72;
-/// Message size of all rows: it does not change the loops, and copying is slow under valgrind.
-const BYTES: u32 = 8;
+/// Iterations of a short and a long block. Their difference cancels everything that is done once. Both are multiples of a round
+/// of back-to-back broadcasts.
+const FEW: u64 = 8;
+const MANY: u64 = 72;
+/// Message size: it does not change the loops, and copying is slow under valgrind.
+const BYTES: &str = "8";
+/// Profiles of a row: a short and a long block of ombx, and of C.
+const PROFILES: usize = 4;
 
 /// Prefix of the functions of the clock, which are not counted: they belong to a sample, not to an iteration.
 const CLOCK: &str = "quanta::";
-/// Function through which a C program runs each of its timed loops.
-const REFERENCE: &str = "fidelity_timed";
+/// Function that runs a block of either side on a timed rank.
+const TIMED: &str = "ombx_paired::side::Sides::timed";
 
-/// Costs of one iteration of one program.
+/// Costs of one iteration of one side.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct Iteration {
-    /// Instructions of the program's own code.
+    /// Instructions of its own code.
     pub(crate) own: f64,
     /// Calls that leave the program, by function.
     pub(crate) calls: BTreeMap<String, f64>,
@@ -42,53 +42,59 @@ pub(crate) struct Iteration {
     pub(crate) outlined: Vec<String>,
 }
 
-/// Iterations of both programs on one row.
+/// Iterations of both sides on one row.
 #[derive(Debug)]
 pub(crate) struct Count {
     pub(crate) reference: Iteration,
     pub(crate) ombx: Iteration,
+    /// Most instructions that the row may add, if it has a goal of its own.
+    pub(crate) goal: Option<f64>,
 }
 
-/// Counts rows of one kind that share a timed loop of ombx, on rank 0, in one launch of each program. callgrind writes a profile
-/// whenever the loop returns: for each row one of the warm-up and one of the timed loop.
-pub(crate) fn count(programs: &Programs, kind: Kind, rows: &[&Row]) -> Result<Vec<Count>> {
-    let Some(timed) = rows.first().map(|row| row.shape.timed()) else { return Ok(Vec::new()) };
-    let short: Vec<Row> = rows.iter().map(|row| Row { bytes: BYTES, ..(*row).clone() }).collect();
-    let rows: Vec<&Row> = short.iter().collect();
-    let counts: Vec<Counts> = rows.iter().map(|row| Counts::counted(row, ITERATIONS, WARMUP)).collect();
-    println!("   {}: {} rows of {} in {timed}", programs.mpi.flavour, rows.len(), kind.program());
-    let words = programs.reference_words(kind, &rows, &counts);
-    let reference = profiles(programs, kind, &words, REFERENCE)?;
-    let words = programs.ombx_words(&counts::suite(&rows, Mode::Fixed(&counts), false))?;
-    let ombx = profiles(programs, kind, &words, timed)?;
-    // A nonblocking operation is followed by computing, and by both.
-    let loops = |row: &Row| if row.pure { 6 } else { 2 };
-    let expected: usize = rows.iter().map(|row| loops(row)).sum();
-    if reference.len() != 2 * rows.len() || ombx.len() != expected {
-        let (c, ours) = (reference.len(), ombx.len());
-        return Err(Failure::Missing(format!(
-            "callgrind saw {c} loops of the C program and {ours} of ombx instead of {} and {expected}. Are the binaries stripped?",
-            2 * rows.len()
-        )));
-    }
-    let mut at = 0;
-    let each = rows.iter().zip(reference.chunks_exact(2)).map(|(row, reference)| {
-        let own = &ombx[at..at + 2];
-        at += loops(row);
-        Count { reference: Iteration::between(reference), ombx: Iteration::between(own) }
-    });
-    Ok(each.collect())
+/// Loops that are counted with every change, and the most instructions that an iteration may add to C.
+const SAMPLE: [(&str, f64); 1] = [("p2p.latency", 2.0)];
+
+/// Kernels that are slower on purpose, and the loop of [`SAMPLE`] whose goal they must miss.
+const SLOWED: [(&str, &str); 2] =
+    [("slowed.latency", "p2p.latency"), ("slowed.put_bw flush", "rma.put_bw flush allocate")];
+
+/// Returns the most instructions that a row may add, if it has a goal of its own.
+fn goal_of(row: &str) -> Option<f64> {
+    let row = SLOWED.iter().find(|(slowed, _)| *slowed == row).map_or(row, |(_, origin)| origin);
+    SAMPLE.iter().find(|(name, _)| *name == row).map(|(_, most)| *most)
 }
 
-/// Returns the profile of each run of a loop, in order. callgrind 3.19 accepts neither patterns nor several names with the same
-/// prefix for `--dump-after`.
-fn profiles(programs: &Programs, kind: Kind, words: &[String], timed: &str) -> Result<Vec<Profile>> {
-    let place = programs.directory.join("callgrind");
+/// Rows to count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Rows<'a> {
+    /// Those whose name contains this.
+    Named(&'a str),
+    /// [`SAMPLE`].
+    Sample,
+    /// Kernels that are slower on purpose.
+    Slowed,
+}
+
+/// Counts the instructions of rows on rank 0 in one launch. callgrind writes a profile whenever a block ends.
+pub(crate) fn count(paired: &Paired, rows: Rows<'_>) -> Result<Vec<(Line, Count)>> {
+    let place = paired.directory.join("callgrind");
     // Removes profiles of an earlier run.
     drop(fs::remove_dir_all(&place));
     fs::create_dir_all(&place).map_err(Failure::file(&place))?;
     let out = place.join("out");
-    let mut command = programs.mpiexec(kind);
+    let (few, many) = (FEW.to_string(), MANY.to_string());
+    let names = place.join("rows").display().to_string();
+    let mut words = vec!["--count", &few, &many];
+    match rows {
+        Rows::Named(pattern) => words.extend(["--bytes", BYTES, "--row", pattern]),
+        Rows::Sample => {
+            let keys: String = SAMPLE.iter().map(|(row, _)| format!("{row} {BYTES}\n")).collect();
+            fs::write(&names, keys).map_err(Failure::file(&names))?;
+            words.extend(["--only", &names]);
+        }
+        Rows::Slowed => words.extend(["--slowed", "--bytes", BYTES]),
+    }
+    let mut command = paired.mpiexec();
     command.args([
         "-n",
         "1",
@@ -98,22 +104,49 @@ fn profiles(programs: &Programs, kind: Kind, words: &[String], timed: &str) -> R
         "--separate-threads=no",
     ]);
     command.arg(format!("--callgrind-out-file={}", out.display()));
-    command.arg(format!("--toggle-collect={timed}")).arg(format!("--dump-after={timed}"));
-    command.args(words).args([":", "-n", "1"]).args(words);
+    command.arg(format!("--toggle-collect={TIMED}")).arg(format!("--dump-after={TIMED}"));
+    command.arg(&paired.program).args(&words).args([":", "-n", "1"]).arg(&paired.program).args(&mut words);
     // The other rank waits most of the time and is not counted.
     command.env("OMPI_MCA_mpi_yield_when_idle", "1");
-    output(&mut command)?;
+    let counted: Vec<Line> = finished(&mut command)?.lines.into_iter().filter(|line| line.counted).collect();
+    let program = paired.program.display().to_string();
     let parts = (1..).map(|number| out.with_extension(number.to_string())).take_while(|path| path.is_file());
-    parts
-        .map(|path| Ok(Profile::parse(&fs::read_to_string(&path).map_err(Failure::file(path))?, &words[0])))
-        .collect()
+    let profiles: Vec<Profile> = parts
+        .map(|path| Ok(Profile::parse(&fs::read_to_string(&path).map_err(Failure::file(path))?, &program)))
+        .collect::<Result<_>>()?;
+    if counted.is_empty() || profiles.len() != PROFILES * counted.len() {
+        return Err(Failure::Missing(format!(
+            "callgrind saw {} blocks instead of {}. Is the program stripped?",
+            profiles.len(),
+            PROFILES * counted.len()
+        )));
+    }
+    let count = |(line, profiles): (Line, &[Profile])| {
+        let ombx = Iteration::between(&profiles[..2]);
+        let goal = goal_of(&line.row);
+        let reference = Iteration::between(&profiles[2..]);
+        (line, Count { ombx, reference, goal })
+    };
+    Ok(counted.into_iter().zip(profiles.chunks_exact(PROFILES)).map(count).collect())
+}
+
+/// Returns a table with a line for each row.
+pub(crate) fn table_of(counts: &[(Line, Count)]) -> String {
+    let head = ["row", "C", "ombx", "added", "calls of an iteration", "verdict"];
+    let line = |(line, count): &(Line, Count)| {
+        let numbers =
+            [count.reference.own, count.ombx.own, count.added()].map(|number| format!("{number:.1}"));
+        let name = [line.row.clone()].into_iter();
+        name.chain(numbers).chain([count.calls(), count.to_string()]).collect()
+    };
+    table(&head, counts.iter().map(line).collect())
 }
 
 impl Iteration {
-    /// Returns the difference of the warm-up and the timed loop, per iteration.
+    /// Returns the difference of a long and a short block, per iteration.
     fn between(pair: &[Profile]) -> Self {
         let [few, many] = pair else { return Self::default() };
-        let per = |few: u64, many: u64| many.saturating_sub(few) as f64 / (ITERATIONS - WARMUP) as f64;
+        let per = |few: u64, many: u64| many.saturating_sub(few) as f64 / (MANY - FEW) as f64;
         let without_clock = |profile: &Profile| {
             profile.own.iter().filter(|(name, _)| !name.starts_with(CLOCK)).map(|(_, cost)| cost).sum()
         };
@@ -142,7 +175,9 @@ impl Iteration {
 
 /// Returns whether a function belongs to the loop. Stubs of calls to libraries do.
 fn is_the_loop(function: &str) -> bool {
-    ["fidelity_", "ombx_core::measure::timed_loop::", "0x"].iter().any(|name| function.starts_with(name))
+    ["fidelity_", "ombx_core::measure::timed_loop::", "ombx_paired::", "0x"]
+        .iter()
+        .any(|name| function.starts_with(name))
 }
 
 impl Count {
@@ -153,8 +188,9 @@ impl Count {
     /// Returns what is wrong with the loop of ombx.
     pub(crate) fn faults(&self) -> Vec<String> {
         let mut faults = Vec::new();
-        let allowed = ADDED.max(ADDED_BY_CALL * self.ombx.of_mpi().map(|(_, count)| count).sum::<f64>());
-        if self.added() >= allowed {
+        let of_calls = ADDED_BY_CALL * self.ombx.of_mpi().map(|(_, count)| count).sum::<f64>();
+        let allowed = self.goal.unwrap_or(ADDED.max(of_calls));
+        if self.added() > allowed {
             faults.push(format!("{:.1} instructions added, {allowed:.0} allowed", self.added()));
         }
         if !self.ombx.of_mpi().eq(self.reference.of_mpi()) {
@@ -207,7 +243,7 @@ mod tests {
     }
 
     fn count(own: u64, calls: &[(&str, u64)], helper: u64) -> Count {
-        let many = ITERATIONS - WARMUP;
+        let many = MANY - FEW;
         let calls: Vec<(&str, u64)> = calls.iter().map(|(name, n)| (*name, n * many / 10)).collect();
         let reference = profile(&[("fidelity_ping", 20 * many)], &[("PMPI_Send", many)]);
         let loops =
@@ -216,6 +252,7 @@ mod tests {
         Count {
             reference: Iteration::between(&[none.clone(), reference]),
             ombx: Iteration::between(&[none, profile(&loops, &calls)]),
+            goal: None,
         }
     }
 
@@ -223,8 +260,8 @@ mod tests {
     fn start_up_instructions_cancel() {
         let few = profile(&[("fidelity_ping", 1100)], &[("PMPI_Send", 30), ("getenv", 7)]);
         let many = profile(
-            &[("fidelity_ping", 1100 + 22 * (ITERATIONS - WARMUP))],
-            &[("PMPI_Send", 30 + ITERATIONS - WARMUP), ("getenv", 7)],
+            &[("fidelity_ping", 1100 + 22 * (MANY - FEW))],
+            &[("PMPI_Send", 30 + MANY - FEW), ("getenv", 7)],
         );
         let one = Iteration::between(&[few, many]);
         assert_eq!(one.own, 22.0);
@@ -262,6 +299,7 @@ mod tests {
                 calls: [("MPI_Isend".to_owned(), 64.0)].into(),
                 outlined: Vec::new(),
             },
+            goal: None,
         };
         assert_eq!(window.faults(), ["other MPI calls than the C loop"]);
         assert!(outlined.to_string().ends_with("; helper is not inlined"));

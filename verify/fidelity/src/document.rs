@@ -1,41 +1,23 @@
-//! Full tables of times and instructions, with a line for each row.
+//! docs/FIDELITY.md: the method, a line for each case, instructions, and sockets.
+
+use std::collections::BTreeMap;
+
+use ombx_core::unit::Bytes;
+use ombx_toolchain::{machine::Machine, table::table};
 
 use crate::{
-    callgrind::Count,
-    programs::Launched,
-    ratio::{Launch, Ratio, Verdict, median},
-    row::Row,
+    comparison::{Comparison, Row},
+    ratio::Verdict,
 };
-use ombx_toolchain::{machine::Machine, mpi::Flavour, table::table};
 
-/// One launch of each program with the same counts.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Pair {
-    pub(crate) reference: Launch,
-    pub(crate) ombx: Launch,
-}
-
-/// Results of a row with one MPI.
-#[derive(Debug)]
-pub(crate) struct Compared {
-    pub(crate) flavour: Flavour,
-    pub(crate) row: Row,
-    /// Pairs with the same fixed counts.
-    pub(crate) same: Vec<Pair>,
-    /// Pairs in which ombx decides the counts, and the C loops repeat them.
-    pub(crate) default: Vec<Pair>,
-    pub(crate) count: Option<Count>,
-    /// Reason why the row does not run with this MPI.
-    pub(crate) skipped: Option<String>,
-}
+/// Headings of the parts that separate runs write.
+const PARTS: [&str; 3] = ["## MPI\n", "## Instructions\n", "## Sockets\n"];
 
 /// Circumstances of a measurement.
 #[derive(Debug, Default)]
 pub(crate) struct Circumstances {
     /// Start of the first launch.
     pub(crate) started: String,
-    /// Version strings of the MPI libraries.
-    pub(crate) libraries: Vec<String>,
     pub(crate) machine: Machine,
     pub(crate) seed: u64,
 }
@@ -43,149 +25,129 @@ pub(crate) struct Circumstances {
 impl Circumstances {
     /// Returns the circumstances before the first launch.
     pub(crate) fn now(seed: u64) -> Self {
-        Self { machine: Machine::now(), seed, ..Self::default() }
+        Self { started: ombx_core::system::environment::timestamp(), machine: Machine::now(), seed }
     }
 
-    /// Returns date, machine and seed.
-    pub(crate) fn heading(&self) -> String {
-        format!("{} on {}; seed {}", self.started, self.machine, self.seed)
-    }
-
-    /// Keeps the start of the first launch and the version of each library.
-    pub(crate) fn met(&mut self, launched: &Launched) {
-        if self.started.is_empty() {
-            self.started.clone_from(&launched.started);
-        }
-        if !self.libraries.contains(&launched.library) {
-            self.libraries.push(launched.library.clone());
-        }
+    /// Returns date, machine, seed and libraries in one sentence.
+    pub(crate) fn heading<'a>(&self, libraries: impl Iterator<Item = &'a str>) -> String {
+        let libraries: String = libraries.map(|library| format!("; {library}")).collect();
+        format!("{} on {}; seed {}{libraries}.", self.started, self.machine, self.seed)
     }
 }
 
-impl Compared {
-    pub(crate) fn new(flavour: Flavour, row: Row) -> Compared {
-        Compared { flavour, row, same: Vec::new(), default: Vec::new(), count: None, skipped: None }
-    }
-
-    /// Returns the pairs of each mode that was measured.
-    pub(crate) fn modes(&self) -> impl Iterator<Item = (&'static str, &[Pair])> {
-        let modes = [("same counts", &self.same[..]), ("default", &self.default[..])];
-        modes.into_iter().filter(|(_, pairs)| !pairs.is_empty())
-    }
-
-    /// Returns whether a goal is certainly missed.
-    pub(crate) fn missed(&self) -> bool {
-        let missed = |ratio: Ratio| ratio.verdict(self.row.goal) == Verdict::Missed;
-        self.modes().any(|(_, pairs)| of_medians(pairs).is_some_and(missed))
-            || self.count.as_ref().is_some_and(|count| !count.faults().is_empty())
-    }
-
-    fn line(&self, mode: &str, pairs: &[Pair]) -> Vec<String> {
-        let middle = |figure: fn(&Pair) -> f64| {
-            let all: Vec<f64> = pairs.iter().map(figure).collect();
-            median(&all).map_or("n/a".into(), |ns| format!("{ns:.1}"))
-        };
-        let decides = of_medians(pairs);
-        let quiet: Option<Vec<(f64, f64)>> =
-            pairs.iter().map(|pair| Some((pair.ombx.quiet?, pair.reference.quiet?))).collect();
-        let quiet = quiet.and_then(|quiet| Ratio::of(&quiet));
-        vec![
-            self.row.name.clone(),
-            mode.to_owned(),
-            middle(|pair| pair.reference.median),
-            middle(|pair| pair.ombx.median),
-            decides.map_or("n/a".into(), |ratio| ratio.to_string()),
-            quiet.map_or("n/a".into(), |ratio| ratio.to_string()),
-            pairs.len().to_string(),
-            format!("{:.2}", self.row.goal),
-            decides.map_or(Verdict::Unresolved, |ratio| ratio.verdict(self.row.goal)).to_string(),
-        ]
-    }
+/// Returns the page with one part replaced.
+fn with(page: &str, part: usize, text: &str) -> String {
+    let kept = |at: usize| {
+        let Some(start) = page.find(PARTS[at]) else { return PARTS[at].to_owned() };
+        let rest = &page[start..];
+        let end =
+            PARTS.iter().filter_map(|other| rest[1..].find(other)).min().map_or(rest.len(), |end| end + 1);
+        rest[..end].trim_end().to_owned() + "\n"
+    };
+    let parts = (0..PARTS.len()).map(|at| match at == part {
+        true => format!("{}\n{}\n", PARTS[at], text.trim_end()),
+        false => kept(at),
+    });
+    format!("{}\n{}", include_str!("method.md"), parts.collect::<Vec<_>>().join("\n"))
 }
 
-pub(crate) fn of_medians(pairs: &[Pair]) -> Option<Ratio> {
-    Ratio::of(&pairs.iter().map(|pair| (pair.ombx.median, pair.reference.median)).collect::<Vec<_>>())
+/// Returns the page with new times over MPI.
+pub(crate) fn with_times(page: &str, text: &str) -> String {
+    with(page, 0, text)
 }
 
-/// Returns the rows of each MPI.
-pub(crate) fn by_flavour(compared: &[Compared]) -> impl Iterator<Item = (Flavour, Vec<&Compared>)> {
-    Flavour::ALL.into_iter().filter_map(|flavour| {
-        let rows: Vec<&Compared> = compared.iter().filter(|one| one.flavour == flavour).collect();
-        (!rows.is_empty()).then_some((flavour, rows))
-    })
+/// Returns the page with new instructions.
+pub(crate) fn with_instructions(page: &str, text: &str) -> String {
+    with(page, 1, text)
 }
 
-/// Returns times and ratios, a table for each MPI.
-pub(crate) fn times(compared: &[Compared]) -> String {
-    let head =
-        ["row", "ombx", "C ns", "ombx ns", "ratio (95 % interval)", "of quiet", "pairs", "goal", "verdict"];
-    let mut text = String::new();
-    for (flavour, rows) in by_flavour(compared) {
-        let lines: Vec<Vec<String>> =
-            rows.iter().flat_map(|one| one.modes().map(|(mode, pairs)| one.line(mode, pairs))).collect();
-        text += &format!("### {flavour}\n\n{}\n", table(&head, lines));
-        let skipped =
-            rows.iter().filter_map(|one| Some(format!("- {}: {}\n", one.row.name, one.skipped.as_ref()?)));
-        let skipped: String = skipped.collect();
-        if !skipped.is_empty() {
-            text += &format!("Not here:\n{skipped}\n");
+/// Returns the page with new results over sockets.
+pub(crate) fn with_sockets(page: &str, text: &str) -> String {
+    with(page, 2, text)
+}
+
+/// Returns a summary, and a table for each MPI with a line for each case.
+pub(crate) fn times(comparisons: &[Comparison<'_>]) -> String {
+    let summary: Vec<Vec<String>> = comparisons.iter().flat_map(summary).collect();
+    let head = [
+        "MPI",
+        "family",
+        "cases",
+        "ratio: median (range)",
+        "met",
+        "above",
+        "missed",
+        "below",
+        "not resolved",
+    ];
+    let mut text = table(&head, summary);
+    for one in comparisons {
+        text += &format!("\n### {}\n\n{}", one.paired.mpi.flavour, cases(&one.rows));
+        let skipped: BTreeMap<&str, &str> = one
+            .rows
+            .iter()
+            .filter_map(|row| Some((row.line.row.as_str(), row.line.skipped.as_deref()?)))
+            .collect();
+        let mut reasons: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+        skipped.into_iter().for_each(|(row, why)| reasons.entry(why).or_default().push(row));
+        if !reasons.is_empty() {
+            text += "\nNot with this MPI:\n\n";
+            text.extend(reasons.into_iter().map(|(why, rows)| format!("- {why}: {}\n", rows.join(", "))));
         }
     }
     text
 }
 
-/// Returns instructions, a table for each MPI; `None` if none were counted.
-pub(crate) fn instructions(compared: &[Compared]) -> Option<String> {
-    let head = ["row", "C", "ombx", "added", "calls of an iteration", "verdict"];
-    let mut text = String::new();
-    for (flavour, rows) in by_flavour(compared) {
-        let line = |one: &&Compared| {
-            let count = one.count.as_ref()?;
-            let numbers =
-                [count.reference.own, count.ombx.own, count.added()].map(|number| format!("{number:.1}"));
-            let names = [one.row.name.clone()];
-            Some(names.into_iter().chain(numbers).chain([count.calls(), count.to_string()]).collect())
-        };
-        let lines: Vec<Vec<String>> = rows.iter().filter_map(line).collect();
-        if !lines.is_empty() {
-            text += &format!("### {flavour}\n\n{}\n", table(&head, lines));
-        }
+/// Returns the cells of a summary by family.
+fn summary(one: &Comparison<'_>) -> Vec<Vec<String>> {
+    let mut families: BTreeMap<&str, Vec<&Row>> = BTreeMap::new();
+    for row in one.rows.iter().filter(|row| row.line.skipped.is_none()) {
+        families.entry(row.line.row.split('.').next().unwrap_or_default()).or_default().push(row);
     }
-    (!text.is_empty()).then_some(text)
+    let line = |(family, rows): (&str, Vec<&Row>)| {
+        let medians: Vec<f64> = rows.iter().filter_map(|row| Some(row.ratio()?.median)).collect();
+        let least = medians.iter().copied().fold(f64::INFINITY, f64::min);
+        let most = medians.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        let middle = crate::ratio::median(&medians).unwrap_or(f64::NAN);
+        let count = |verdict| rows.iter().filter(|row| row.verdict() == verdict).count().to_string();
+        let mut cells = vec![one.paired.mpi.flavour.to_string(), family.to_owned(), rows.len().to_string()];
+        cells.push(format!("{middle:.3} ({least:.3} to {most:.3})"));
+        let verdicts =
+            [Verdict::Met, Verdict::Doubtful, Verdict::Missed, Verdict::Below, Verdict::Unresolved];
+        cells.extend(verdicts.map(count));
+        cells
+    };
+    families.into_iter().map(line).collect()
+}
+
+/// Returns a line for each case: size, messages in flight, time, ratio, goal and verdict.
+fn cases(rows: &[Row]) -> String {
+    let head = ["case", "size", "ombx ns", "ratio (95 % interval)", "goal", "verdict"];
+    let line = |row: &Row| {
+        let size = Bytes(row.line.bytes);
+        vec![
+            row.line.row.clone(),
+            if row.line.depth > 1 { format!("{} x {size}", row.line.depth) } else { size.to_string() },
+            row.ombx_ns().map_or("n/a".into(), |ns| format!("{ns:.0}")),
+            row.ratio().map_or("n/a".into(), |ratio| ratio.to_string()),
+            format!("{:.2}", row.line.goal),
+            row.verdict().to_string(),
+        ]
+    };
+    table(&head, rows.iter().filter(|row| row.line.skipped.is_none()).map(line).collect())
 }
 
 #[cfg(test)]
-pub(crate) mod tests {
+mod tests {
     use super::*;
-    use crate::row;
-
-    pub(crate) fn compared(slowdown: f64) -> Compared {
-        let pairs = |by: f64| -> Vec<Pair> {
-            (0..7)
-                .map(|i| {
-                    let reference = Launch { median: 200.0 + f64::from(i), quiet: Some(190.0) };
-                    Pair { reference, ombx: Launch { median: reference.median * by, quiet: Some(191.9) } }
-                })
-                .collect()
-        };
-        let row = row::tests::row("p2p.latency");
-        Compared { same: pairs(slowdown), default: pairs(1.005), ..Compared::new(Flavour::OpenMpi, row) }
-    }
 
     #[test]
-    fn a_row_has_a_line_for_each_mode() {
-        let text = times(&[compared(1.5)]);
-        assert!(text.starts_with("### Open MPI\n\n| row"), "{text}");
-        let lines: Vec<&str> = text.lines().skip(4).collect();
-        assert!(
-            lines[0].contains("| same counts | 203.0 | 304.5   | 1.500 (1.500 to 1.500) | 1.010"),
-            "{text}"
-        );
-        assert!(
-            lines[0].contains("MISSED")
-                && lines[1].contains("| default ")
-                && lines[1].ends_with("| 1.01 | met     |")
-        );
-        assert!(compared(1.5).missed() && !compared(1.005).missed());
+    fn a_part_is_replaced_and_the_others_kept() {
+        let page = with_times("", "one");
+        assert!(page.starts_with("# Fidelity\n"), "{page}");
+        let page = with_sockets(&with_instructions(&page, "two"), "three\n");
+        let page = with_times(&page, "four");
+        assert!(!page.contains("one\n") && page.ends_with("## Sockets\n\nthree\n"), "{page}");
+        assert!(page.contains("## MPI\n\nfour\n\n## Instructions\n\ntwo\n\n## Sockets"), "{page}");
     }
 }

@@ -1,40 +1,25 @@
-//! Figures of a launch, the ratio of two programs over many pairs, and the verdict on it.
+//! The ratio of the times of two loops over many launches, and the verdict on it.
 
 use std::fmt;
 
 use ombx_core::stats::order_bounds;
 
-/// Figures of one launch, in nanoseconds per leg.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Launch {
-    /// Median over samples, the main figure of ombx.
-    pub(crate) median: f64,
-    /// The 10th percentile, which depends less on other load of the machine. `None` for a single sample.
-    pub(crate) quiet: Option<f64>,
-}
+/// Largest half width of the interval of a ratio that is resolved.
+pub(crate) const RESOLVED: f64 = 0.01;
 
-impl Launch {
-    /// Returns the figures of samples; `None` without a sample.
-    pub(crate) fn of(samples: &[f64]) -> Option<Self> {
-        let sorted = sorted(samples);
-        let quiet = sorted.get(sorted.len() / 10).copied().filter(|_| sorted.len() > 1);
-        Some(Self { median: middle(&sorted)?, quiet })
-    }
-}
-
-/// Ratio of the times of two programs.
+/// Ratio of the times of two loops.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Ratio {
-    /// Median over pairs of the ratio in a pair.
+    /// Median over launches of the ratio in a launch.
     pub(crate) median: f64,
-    /// Distribution-free 95 % interval; `None` below 6 pairs.
+    /// Distribution-free 95 % interval; `None` below 6 launches.
     pub(crate) interval: Option<[f64; 2]>,
 }
 
 impl Ratio {
-    /// Returns the ratio of pairs of time and reference time; `None` without a pair.
-    pub(crate) fn of(pairs: &[(f64, f64)]) -> Option<Self> {
-        let ratios = sorted(&pairs.iter().map(|(time, reference)| time / reference).collect::<Vec<_>>());
+    /// Returns the median of ratios; `None` without one.
+    pub(crate) fn of(ratios: &[f64]) -> Option<Self> {
+        let ratios = sorted(ratios);
         let interval = order_bounds(ratios.len(), 0.5).map(|(low, high)| [ratios[low - 1], ratios[high - 1]]);
         Some(Self { median: middle(&ratios)?, interval })
     }
@@ -42,14 +27,12 @@ impl Ratio {
     /// Compares the ratio with a goal.
     pub(crate) fn verdict(&self, goal: f64) -> Verdict {
         match self.interval {
+            None => Verdict::Unresolved,
+            Some([low, high]) if high - low > 2.0 * RESOLVED => Verdict::Unresolved,
             Some([low, _]) if low > goal => Verdict::Missed,
             Some([_, high]) if high < 1.0 / goal => Verdict::Below,
-            Some([_, high]) if high <= goal => Verdict::Met,
-            // Wider than twice the tolerance: it cannot distinguish a miss from noise.
-            Some([low, high]) if high - low > 2.0 * (goal - 1.0) => Verdict::Unresolved,
             Some(_) if self.median <= goal => Verdict::Met,
             Some(_) => Verdict::Doubtful,
-            None => Verdict::Unresolved,
         }
     }
 }
@@ -67,15 +50,15 @@ impl fmt::Display for Ratio {
 /// Result of a comparison with a goal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
-    /// The interval is below the goal, or it is narrow and the median is below.
+    /// The median is at most the goal.
     Met,
-    /// The median is above the goal, but the narrow interval contains the goal.
+    /// The median is above the goal, but the interval contains the goal.
     Doubtful,
     /// The whole interval is above the goal.
     Missed,
     /// The whole interval is below the reciprocal of the goal: ombx cannot be faster than the same calls alone.
     Below,
-    /// The interval is wider than what the goal allows.
+    /// The interval is wider than 1 % to either side.
     Unresolved,
 }
 
@@ -86,7 +69,7 @@ impl fmt::Display for Verdict {
             Self::Doubtful => "above, within the interval",
             Self::Missed => "MISSED",
             Self::Below => "below: not the same work?",
-            Self::Unresolved => "not resolved on this machine",
+            Self::Unresolved => "not resolved",
         })
     }
 }
@@ -125,28 +108,20 @@ mod tests {
     use super::*;
 
     fn of(ratios: &[f64]) -> Ratio {
-        Ratio::of(&ratios.iter().map(|r| (r * 200.0, 200.0)).collect::<Vec<_>>()).unwrap()
+        Ratio::of(ratios).unwrap()
     }
 
     #[test]
-    fn a_launch_is_its_samples() {
-        let samples: Vec<f64> = (1..=20).map(f64::from).rev().collect();
-        assert_eq!(Launch::of(&samples), Some(Launch { median: 10.5, quiet: Some(3.0) }));
-        assert_eq!(Launch::of(&[7.0]), Some(Launch { median: 7.0, quiet: None }));
-        assert_eq!(Launch::of(&[]), None);
-    }
-
-    #[test]
-    fn one_bad_launch_on_either_side_does_not_decide() {
+    fn one_bad_launch_on_either_side_leaves_a_row_unresolved() {
         let ratio = of(&[1.01, 0.25, 1.0, 1.011, 0.999, 4.0, 1.009]);
-        assert_eq!(ratio.median, 1.009);
-        assert_eq!(ratio.interval, Some([0.25, 4.0]));
+        assert_eq!((ratio.median, ratio.interval), (1.009, Some([0.25, 4.0])));
         assert_eq!(ratio.verdict(1.02), Verdict::Unresolved);
         assert_eq!(ratio.to_string(), "1.009 (0.250 to 4.000)");
+        assert_eq!(of(&[1.5; 5]).verdict(1.02), Verdict::Unresolved);
     }
 
     #[test]
-    fn the_interval_of_15_pairs_is_the_fourth_and_the_twelfth() {
+    fn the_interval_of_15_launches_is_the_fourth_and_the_twelfth() {
         let ratio = of(&(0..15).map(|i| 1.0 + f64::from(i) / 1000.0).collect::<Vec<_>>());
         assert_eq!(ratio.interval, Some([1.003, 1.011]));
         assert_eq!(ratio.verdict(1.02), Verdict::Met);
@@ -156,10 +131,9 @@ mod tests {
     }
 
     #[test]
-    fn with_a_narrow_interval_around_the_goal_the_median_decides() {
+    fn with_an_interval_around_the_goal_the_median_decides() {
         assert_eq!(of(&[1.01, 1.015, 1.016, 1.016, 1.02, 1.03]).verdict(1.02), Verdict::Met);
-        assert_eq!(of(&[1.01, 1.02, 1.024, 1.025, 1.03, 1.03]).verdict(1.02), Verdict::Doubtful);
-        assert_eq!(of(&[1.5; 5]).verdict(1.02), Verdict::Unresolved);
+        assert_eq!(of(&[1.012, 1.02, 1.024, 1.025, 1.03, 1.03]).verdict(1.02), Verdict::Doubtful);
     }
 
     #[test]

@@ -14,17 +14,15 @@ use ombx_toolchain::{
     command::{compile, output},
     failure::{Failure, Result, failed_if},
     mpi::{Places, installed},
-    registry,
+    registry, release,
     table::table,
     workspace::Workspace,
 };
 
 use crate::{
     Options,
-    document::Circumstances,
-    programs::Programs,
+    document::{self, Circumstances},
     ratio::{self, Ratio, median},
-    summary,
 };
 
 const SOURCE: &str = include_str!("reference/sockets.c");
@@ -116,13 +114,15 @@ struct Tools {
 
 pub(crate) fn main(options: &Options, workspace: &Workspace) -> Result<ExitCode> {
     let mpi = installed(None)?.remove(0);
-    let programs = Programs::build(&mpi, workspace, options.build())?;
-    let directory = &programs.directory;
+    let ombx = match options.no_build {
+        true => release::existing(mpi.target(&workspace.target).join("release").join("ombx"))?,
+        false => release::built(&mpi, workspace, &workspace.target)?,
+    };
+    let directory = &mpi.target(&workspace.target).join("fidelity");
     let plain = compile(Path::new("cc"), &["-O2", "-Wall"], directory, "sockets.c", SOURCE)?;
-    let tools = Tools { ombx: programs.ombx, plain, places: Places::here() };
+    let tools = Tools { ombx, plain, places: Places::here() };
 
-    let mut about = Circumstances::now(options.seed);
-    about.started = tools.now()?;
+    let about = Circumstances::now(options.seed);
     let (mut seed, mut lines, mut missed) = (options.seed, Vec::new(), false);
     let benches = registry::read(&tools.ombx)?;
     let transports =
@@ -131,7 +131,7 @@ pub(crate) fn main(options: &Options, workspace: &Workspace) -> Result<ExitCode>
         println!("   {}", line.name);
         let present: Vec<_> = line.others.iter().filter(|(name, run)| tools.has(name, run)).collect();
         let mut figures = vec![Vec::new(); present.len() + 1];
-        for _ in 0..options.pairs() {
+        for _ in 0..options.launches {
             let mut order: Vec<usize> = (0..figures.len()).collect();
             ratio::shuffle(&mut order, &mut seed);
             for which in order {
@@ -150,7 +150,8 @@ pub(crate) fn main(options: &Options, workspace: &Workspace) -> Result<ExitCode>
     let table = table(&head, lines);
     println!("\n{table}");
     if options.write {
-        crate::renew(workspace, |page| summary::with_sockets(page, &table, &about))?;
+        let text = format!("{}\n\n{table}", about.heading(std::iter::empty()));
+        crate::renew(workspace, |page| document::with_sockets(page, &text))?;
     }
     Ok(failed_if(missed))
 }
@@ -159,7 +160,7 @@ impl Line {
     /// Returns the cells of a comparison, and whether its goal is certainly missed.
     fn compare(&self, other: &str, ours: &[f64], others: &[f64]) -> (Vec<String>, bool) {
         let pairs: Vec<(f64, f64)> = ours.iter().copied().zip(others.iter().copied()).collect();
-        let ratio = Ratio::of(&pairs);
+        let ratio = Ratio::of(&pairs.iter().map(|(ours, other)| ours / other).collect::<Vec<_>>());
         let good = |value: f64| if self.rate { value >= self.goal } else { value <= self.goal };
         let verdict = match ratio.and_then(|ratio| Some((ratio.median, ratio.interval?))) {
             Some((_, [low, high])) if good(low) && good(high) => "met",
@@ -240,26 +241,6 @@ impl Tools {
             value["elapsed_ns"].as_array().into_iter().flatten().filter_map(Value::as_f64).collect();
         let middle = median(&times).ok_or_else(|| unreadable("the C loop", &text))?;
         Ok(if words.starts_with("ping") { middle / work / 1e3 } else { work / middle * 1e3 })
-    }
-
-    /// Returns the current date, from a short run of ombx.
-    fn now(&self) -> Result<String> {
-        let mut command = Command::new(&self.ombx);
-        command.args([
-            "run",
-            "sockets.latency",
-            "--sizes",
-            "8",
-            "--iterations",
-            "6",
-            "--quick",
-            "--format",
-            "jsonl",
-            "--quiet",
-        ]);
-        let text = output(&mut command)?;
-        let file = file::read(text.as_bytes()).map_err(|why| unreadable("ombx", &why.to_string()))?;
-        Ok(file.runs.first().map(|run| run.run.started.clone()).unwrap_or_default())
     }
 }
 

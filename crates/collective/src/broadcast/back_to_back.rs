@@ -54,7 +54,7 @@ impl<B: Broadcast> Kernel for BackToBack<B> {
         Ok(())
     }
 
-    #[inline]
+    #[inline(always)]
     fn active(&mut self) -> Result<()> {
         let root = Rank(self.root);
         self.root = (self.root + 1) % self.ranks;

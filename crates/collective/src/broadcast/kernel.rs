@@ -109,7 +109,7 @@ impl<B: Broadcast, const ROTATES: bool> Kernel for SingleBroadcast<B, ROTATES> {
         Ok(())
     }
 
-    #[inline]
+    #[inline(always)]
     fn active(&mut self) -> Result<()> {
         self.endpoint.operation.broadcast(self.root)?;
         if ROTATES {

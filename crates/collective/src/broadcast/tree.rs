@@ -113,7 +113,9 @@ impl<S: Shape, M: Mesh> Broadcast for Tree<S, M> {
     const MIN_BYTES: u64 = 0;
 
     fn open(cx: &Context<'_>, slots: Slots) -> Result<Tree<S, M>> {
-        Ok(Tree::new(M::open(cx)?, cx.rank().0, cx.team.size(), slots))
+        let mut tree = Tree::new(M::open(cx)?, cx.rank().0, cx.team.size(), slots);
+        tree.mesh.describe(cx, &mut tree.buffer[..tree.bytes]);
+        Ok(tree)
     }
 
     #[inline(always)]

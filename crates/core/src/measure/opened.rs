@@ -43,6 +43,10 @@ pub trait OpenKernel {
     }
     /// Runs a round on a timed rank. Writes the clock readings of each thread to its stamps.
     fn timed(&mut self, clock: &Clock, batch: u64, stamps: &mut [Vec<u64>]) -> Result<()>;
+    /// Runs a round like [`OpenKernel::timed`] of the operation alone, if the kernel also times something else.
+    fn timed_alone(&mut self, clock: &Clock, batch: u64, stamps: &mut [Vec<u64>]) -> Result<()> {
+        self.timed(clock, batch, stamps)
+    }
     /// Runs a round on a rank that answers.
     fn answered(&mut self, batch: u64, samples: u64) -> Result<()>;
     /// Converts the clock readings of one thread to samples.

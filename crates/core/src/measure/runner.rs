@@ -3,10 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::{
-    benchmark::{Benchmark, Case, Choice, Layout, Threading},
+    benchmark::{Benchmark, Case, Choice, Layout, Role, Threading},
     error::{Error, Kind, Result},
     fact::{self, HostFacts},
     measure::{
+        opened::OpenKernel,
         plan::{Effort, Launch, Plan},
         session::{Session, selected},
         sink::Sink,
@@ -198,6 +199,10 @@ impl Sink for CountingSink<'_> {
 
     fn status(&mut self, process: u32, line: &str) {
         self.sink.status(process, line);
+    }
+
+    fn takes(&self, kernel: &mut dyn OpenKernel, case: &Case, role: Role) -> Result<bool> {
+        self.sink.takes(kernel, case, role)
     }
 
     fn case(&mut self, row: &Measurement) -> Result<()> {

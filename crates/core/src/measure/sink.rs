@@ -1,14 +1,15 @@
 //! Sinks: receivers of rows during a run.
 
 use crate::{
-    benchmark::Case,
+    benchmark::{Case, Role},
     error::Result,
+    measure::opened::OpenKernel,
     result::{Measurement, Run, Tally},
 };
 
 /// Receives a run while it is measured.
 ///
-/// Every rank calls [`Sink::starting`] and [`Sink::alive`]; only rank 0 calls the other functions.
+/// Every rank calls [`Sink::starting`], [`Sink::alive`] and [`Sink::takes`]; only rank 0 calls the other functions.
 pub trait Sink {
     /// Receives the description of a run, first.
     fn run(&mut self, run: &Run) -> Result<()>;
@@ -18,6 +19,12 @@ pub trait Sink {
     fn alive(&self) {}
     /// Receives what a process of a benchmark says about its progress: the number of the process and a line of text.
     fn status(&mut self, _process: u32, _line: &str) {}
+    /// Measures an open kernel instead of the engine, and returns whether it did; the row then has no samples. Every rank calls it.
+    ///
+    /// Programs that compare kernels with other loops implement it.
+    fn takes(&self, _kernel: &mut dyn OpenKernel, _case: &Case, _role: Role) -> Result<bool> {
+        Ok(false)
+    }
     /// Receives a complete row.
     fn case(&mut self, row: &Measurement) -> Result<()>;
     /// Receives the numbers of rows when the run is complete.

@@ -26,6 +26,9 @@ pub trait Mesh: Sized {
         std::hint::spin_loop();
     }
 
+    /// Describes the message of an operation that consists of this mesh's messages, for programs that repeat its calls. Untimed.
+    fn describe(&self, _cx: &Context<'_>, _message: &mut [u8]) {}
+
     /// Returns a name of the clock that this rank reads. Ranks with equal names read the same clock.
     fn clock_name(&self, clock: &Clock) -> String {
         clock_name(clock)

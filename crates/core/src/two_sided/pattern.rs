@@ -138,12 +138,12 @@ impl<P: Pattern, L: Link> Kernel for PatternKernel<P, L> {
         P::work(1, u64::from(case.depth)).ops / (directions * u64::from(buffers))
     }
 
-    #[inline]
+    #[inline(always)]
     fn active(&mut self) -> Result<()> {
         P::active(&mut self.link, self.depth)
     }
 
-    #[inline]
+    #[inline(always)]
     fn passive(&mut self) -> Result<()> {
         P::passive(&mut self.link, self.depth)
     }

@@ -81,13 +81,13 @@ impl<L: SharedLink> Kernel for SharedPing<L> {
         Ok(())
     }
 
-    #[inline]
+    #[inline(always)]
     fn active(&mut self) -> Result<()> {
         self.link.send()?;
         self.link.receive()
     }
 
-    #[inline]
+    #[inline(always)]
     fn passive(&mut self) -> Result<()> {
         self.link.take()?;
         self.link.answer()

@@ -10,7 +10,7 @@ use super::{
     part::{Part, Role},
 };
 use crate::{
-    Buffer,
+    Buffer, Handles,
     sys::{
         constants::{BYTE, IN_PLACE},
         datatype,
@@ -94,6 +94,17 @@ impl Arguments {
             byte_displacements: (0..blocks).map(|block| (block * bytes) as ffi::MPI_Aint).collect(),
             datatypes: vec![datatype; blocks as usize],
         })
+    }
+
+    /// Writes what the calls take.
+    pub(super) fn describe(&self, handles: &mut Handles) {
+        handles.comm = self.comm;
+        (handles.outgoing, handles.incoming) = (self.from.cast_mut(), self.to);
+        (handles.datatype, handles.elements) = (self.datatype, self.count);
+        handles.counts = self.counts();
+        handles.displacements = self.displacements();
+        handles.byte_displacements = self.byte_displacements();
+        handles.datatypes = self.datatypes();
     }
 
     /// Sets the addresses of a role.

@@ -28,10 +28,12 @@ impl Broadcast {
     /// # Errors
     /// The ranks of the team are not MPI ranks, or the memory is not available.
     pub fn open(cx: &Context<'_>, slots: Slots) -> Result<Broadcast> {
-        let comm = cx.fabric::<MpiTeam>()?.comm().raw();
+        let team: &MpiTeam = cx.fabric()?;
+        let comm = team.comm().raw();
         let parts =
             datatype::count(slots.bytes).and_then(|bytes| Ok((bytes, Buffer::zeroed(slots.total())?)));
         let (bytes, buffer) = cx.agree(parts)?;
+        team.lend(|handles| handles.describe_messages(cx, slots, &buffer, &buffer));
         Ok(Broadcast { comm, bytes, buffer })
     }
 

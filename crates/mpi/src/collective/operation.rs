@@ -69,7 +69,8 @@ impl<C: Call> Operation<C> {
     /// # Errors
     /// The root is not a rank, the memory is not available, or a count does not fit an `int`.
     pub fn open(cx: &Context<'_>, options: Options) -> Result<Operation<C>> {
-        let comm = cx.fabric::<MpiTeam>()?.comm();
+        let team: &MpiTeam = cx.fabric()?;
+        let comm = team.comm();
         let part = options.part::<C>(comm.rank().0, comm.size());
         cx.agree(options.root.is_among(comm.size()))?;
         cx.afford(part.send_bytes() + part.receive_bytes())?;
@@ -83,11 +84,13 @@ impl<C: Call> Operation<C> {
         };
         let addresses = [Role::Root, Role::Other].map(|role| Addresses::of(&part, role, &from, &to));
         arguments.comm = neighbourhood.as_ref().map_or(comm.raw(), Comm::raw);
+        // As many as there can be roots, so that their address never changes.
+        let requests = Vec::with_capacity(part.ranks as usize);
         let mut operation = Operation {
             arguments,
             part,
             addresses,
-            requests: Vec::new(),
+            requests,
             next_request: 0,
             from,
             to,
@@ -95,6 +98,11 @@ impl<C: Call> Operation<C> {
             call: PhantomData,
         };
         operation.rewind();
+        team.lend(|handles| {
+            operation.arguments.describe(handles);
+            handles.requests = operation.requests.as_mut_ptr();
+            handles.bytes = options.bytes as c_int;
+        });
         Ok(operation)
     }
 

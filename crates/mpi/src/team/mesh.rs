@@ -3,7 +3,12 @@
 use std::ffi::c_int;
 
 use mpi::ffi;
-use ombx_core::{benchmark::Context, error::Result, pacing::mesh, unit::Rank};
+use ombx_core::{
+    benchmark::{Context, payload::Slots},
+    error::Result,
+    pacing::mesh,
+    unit::Rank,
+};
 
 use super::communicator::start;
 use crate::{
@@ -23,6 +28,16 @@ pub struct Mesh {
 impl mesh::Mesh for Mesh {
     fn open(cx: &Context<'_>) -> Result<Mesh> {
         Ok(Mesh { comm: cx.fabric::<MpiTeam>()?.comm().raw() })
+    }
+
+    fn describe(&self, cx: &Context<'_>, message: &mut [u8]) {
+        if let Ok(team) = cx.fabric::<MpiTeam>() {
+            team.lend(|handles| {
+                handles.describe_slots(Slots::new(message.len() as u64, 1));
+                handles.outgoing = message.as_mut_ptr().cast();
+                handles.incoming = handles.outgoing;
+            });
+        }
     }
 
     #[inline(always)]

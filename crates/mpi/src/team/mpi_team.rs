@@ -1,6 +1,6 @@
 //! The engine's `Team`, implemented by an MPI communicator.
 
-use std::time::Duration;
+use std::{cell::Cell, time::Duration};
 
 use ombx_core::{
     error::Result,
@@ -9,6 +9,7 @@ use ombx_core::{
     unit::Rank,
 };
 
+use super::handles::Handles;
 use crate::{
     Comm,
     runtime::{library, software},
@@ -22,11 +23,30 @@ const POLL_INTERVAL: Duration = Duration::from_millis(2);
 #[derive(Debug)]
 pub struct MpiTeam {
     comm: Comm,
+    /// What the operation that was opened last works on.
+    handles: Cell<Handles>,
 }
 
 impl MpiTeam {
     pub(crate) fn world() -> Result<MpiTeam> {
-        Comm::world().map(|comm| MpiTeam { comm })
+        Comm::world().map(MpiTeam::of)
+    }
+
+    fn of(comm: Comm) -> MpiTeam {
+        let handles = Cell::new(Handles::of(&comm));
+        MpiTeam { comm, handles }
+    }
+
+    /// Keeps the handles of an operation that is opened.
+    pub(crate) fn lend(&self, describe: impl FnOnce(&mut Handles)) {
+        let mut handles = Handles::of(&self.comm);
+        describe(&mut handles);
+        self.handles.set(handles);
+    }
+
+    /// Returns the handles of the operation that was opened last, for loops in C that repeat its calls.
+    pub fn handles(&self) -> Handles {
+        self.handles.get()
     }
 
     /// Returns the communicator.
@@ -65,12 +85,11 @@ impl Team for MpiTeam {
     }
 
     fn subteam(&self, ranks: u32) -> Result<Option<Box<dyn Team>>> {
-        Ok(self.comm.first(ranks)?.map(|comm| Box::new(MpiTeam { comm }) as Box<dyn Team>))
+        Ok(self.comm.first(ranks)?.map(|comm| Box::new(MpiTeam::of(comm)) as Box<dyn Team>))
     }
 
     fn pair(&self, partner: Rank, first: Rank) -> Result<Box<dyn Team>> {
-        let comm = self.comm.pair(partner, first)?;
-        Ok(Box::new(MpiTeam { comm }))
+        Ok(Box::new(MpiTeam::of(self.comm.pair(partner, first)?)))
     }
 
     fn sleeping_barrier(&self) -> Result<()> {

@@ -75,7 +75,11 @@ impl<C: Counting> Link for Channel<C> {
         });
         let ([bytes, zero], outgoing, incoming) = cx.agree(parts)?;
         // SAFETY: this static of mpi-sys is never written.
-        let requests = vec![unsafe { ffi::RSMPI_REQUEST_NULL }; 2 * slots.count as usize];
+        let mut requests = vec![unsafe { ffi::RSMPI_REQUEST_NULL }; 2 * slots.count as usize];
+        team.lend(|handles| {
+            handles.describe_messages(cx, slots, &outgoing, &incoming);
+            handles.requests = requests.as_mut_ptr();
+        });
         let endpoint = Endpoint { peer: cx.peer.0 as c_int, tag: TAG, comm: team.comm().raw() };
         Ok(Channel { endpoint, bytes, zero, slots, outgoing, incoming, requests })
     }

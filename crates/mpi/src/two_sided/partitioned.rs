@@ -33,7 +33,7 @@ mod present {
     #[derive(Debug)]
     pub struct PartitionedChannel {
         /// Indexed by the constants below.
-        requests: [ffi::MPI_Request; 4],
+        requests: Box<[ffi::MPI_Request; 4]>,
         partitions: c_int,
         outgoing: Buffer,
         incoming: Buffer,
@@ -80,7 +80,8 @@ mod present {
         const PACKED: bool = true;
 
         fn open(cx: &Context<'_>, slots: Slots) -> Result<PartitionedChannel> {
-            let comm = cx.fabric::<MpiTeam>()?.comm().raw();
+            let team: &MpiTeam = cx.fabric()?;
+            let comm = team.comm().raw();
             let buffers =
                 Buffer::reserved(slots.total()).and_then(|out| Ok((out, Buffer::reserved(slots.total())?)));
             let (outgoing, incoming) = cx.agree(buffers)?;
@@ -90,8 +91,8 @@ mod present {
             // SAFETY: each buffer has `partitions` times `bytes` bytes, because slots are packed. The channel frees the requests
             // before the buffers.
             unsafe {
-                let mut requests = [ffi::RSMPI_REQUEST_NULL; 4];
-                let [message_in, message_out, acknowledgement_in, acknowledgement_out] = &mut requests;
+                let mut requests = Box::new([ffi::RSMPI_REQUEST_NULL; 4]);
+                let [message_in, message_out, acknowledgement_in, acknowledgement_out] = &mut *requests;
                 let info = ffi::RSMPI_INFO_NULL;
                 check(
                     "MPI_Precv_init",
@@ -109,6 +110,10 @@ mod present {
                     "MPI_Send_init",
                     ffi::MPI_Send_init(to, 0, BYTE, peer, TAG + 1, comm, acknowledgement_out),
                 )?;
+                team.lend(|handles| {
+                    handles.describe_messages(cx, slots, &outgoing, &incoming);
+                    handles.requests = requests.as_mut_ptr();
+                });
                 Ok(PartitionedChannel { requests, partitions, outgoing, incoming })
             }
         }
@@ -169,7 +174,7 @@ mod present {
     impl Drop for PartitionedChannel {
         fn drop(&mut self) {
             if error::may_free() {
-                for request in &mut self.requests {
+                for request in &mut *self.requests {
                     // SAFETY: every request is inactive between calls, and only `drop` frees it.
                     error::check_freed(c"MPI_Request_free", unsafe {
                         ffi::MPI_Request_free(&raw mut *request)

@@ -64,7 +64,8 @@ impl PersistentChannel {
 
 impl Link for PersistentChannel {
     fn open(cx: &Context<'_>, slots: Slots) -> Result<PersistentChannel> {
-        let comm = cx.fabric::<MpiTeam>()?.comm().raw();
+        let team: &MpiTeam = cx.fabric()?;
+        let comm = team.comm().raw();
         let parts = Large::count(slots.bytes).and_then(|bytes| {
             let (outgoing, incoming) = (Buffer::reserved(slots.total())?, Buffer::reserved(slots.total())?);
             Ok((bytes, outgoing, incoming))
@@ -100,6 +101,10 @@ impl Link for PersistentChannel {
         }
         add(from, 0, Direction::Receive)?;
         add(to, 0, Direction::Send)?;
+        team.lend(|handles| {
+            handles.describe_messages(cx, slots, &channel.outgoing, &channel.incoming);
+            handles.requests = channel.requests.as_mut_ptr();
+        });
         Ok(channel)
     }
 

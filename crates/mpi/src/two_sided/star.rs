@@ -79,7 +79,8 @@ impl StarChannel {
 
 impl Link for StarChannel {
     fn open(cx: &Context<'_>, slots: Slots) -> Result<StarChannel> {
-        let comm = cx.fabric::<MpiTeam>()?.comm().raw();
+        let team: &MpiTeam = cx.fabric()?;
+        let comm = team.comm().raw();
         let partners: Vec<c_int> = cx.partners().iter().map(|rank| rank.0 as c_int).collect();
         let parts = datatype::count(slots.bytes).and_then(|bytes| {
             let total = slots.total() * partners.len() as u64;
@@ -96,7 +97,13 @@ impl Link for StarChannel {
         };
         let messages: Vec<Message> = (0..slots.count).flat_map(message).collect();
         // SAFETY: this static of mpi-sys is never written.
-        let requests = vec![unsafe { ffi::RSMPI_REQUEST_NULL }; 2 * messages.len()];
+        let mut requests = vec![unsafe { ffi::RSMPI_REQUEST_NULL }; 2 * messages.len()];
+        team.lend(|handles| {
+            handles.describe_messages(cx, slots, &outgoing, &incoming);
+            handles.requests = requests.as_mut_ptr();
+            (handles.partners, handles.partner_count) = (partners.as_ptr(), partners.len() as c_int);
+            handles.partner_stride = each;
+        });
         Ok(StarChannel { comm, messages, partners, bytes, outgoing, incoming, requests })
     }
 

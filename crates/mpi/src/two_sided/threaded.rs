@@ -48,12 +48,14 @@ impl SharedChannel {
 
 impl SharedLink for SharedChannel {
     fn open(cx: &Context<'_>, slots: Slots) -> Result<SharedChannel> {
-        let comm = cx.fabric::<MpiTeam>()?.comm().raw();
+        let team: &MpiTeam = cx.fabric()?;
+        let comm = team.comm().raw();
         let parts = library::thread_multiple().and_then(|()| {
             let bytes = datatype::count(slots.bytes)?;
             Ok((bytes, Buffer::reserved(slots.total())?, Buffer::reserved(slots.total())?))
         });
         let (bytes, outgoing, incoming) = cx.agree(parts)?;
+        team.lend(|handles| handles.describe_messages(cx, slots, &outgoing, &incoming));
         let (peer, thread) = (cx.peer.0 as c_int, cx.thread as c_int);
         Ok(SharedChannel { comm, peer, bytes, thread, taken: NONE, outgoing, incoming })
     }

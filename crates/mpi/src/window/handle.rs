@@ -18,7 +18,7 @@ use super::{
     options::{Hints, WindowKind, WindowOptions},
 };
 use crate::{
-    Buffer, Comm, MpiTeam,
+    Buffer, Comm, Handles, MpiTeam,
     sys::{
         datatype,
         error::{self, check},
@@ -65,7 +65,8 @@ impl Window {
     /// The memory is not available, the ranks cannot share memory as `kind` requires, or the library's window is unusable.
     pub fn open(cx: &Context<'_>, options: WindowOptions) -> Result<Window> {
         let WindowOptions { kind, slots, locals, hints } = options;
-        let comm = cx.fabric::<MpiTeam>()?.comm();
+        let team: &MpiTeam = cx.fabric()?;
+        let comm = team.comm();
         cx.afford((1 + locals as u64) * slots.total())?;
         if kind == WindowKind::Shared && !comm.is_on_one_host()? {
             return Err(Error::unsupported("shared windows need all ranks on one host"));
@@ -113,7 +114,20 @@ impl Window {
             window.remote = ffi::MPI_Aint::from_ne_bytes(theirs.try_into().unwrap_or_default());
         }
         cx.agree(window.check_base())?;
+        team.lend(|handles| window.describe(handles));
         Ok(window)
+    }
+
+    /// Writes what the calls of an epoch take.
+    fn describe(&mut self, handles: &mut Handles) {
+        handles.window = self.raw;
+        handles.group = self.peer_group;
+        (handles.datatype, handles.elements) = self.element;
+        handles.remote = self.remote;
+        [handles.outgoing, handles.incoming, handles.compare] = self.local.map(|start| start.cast());
+        handles.requests = self.requests.get_mut().as_mut_ptr();
+        handles.describe_slots(self.slots);
+        handles.peer = self.peer;
     }
 
     /// Refuses a window whose base is not the address that its creation returned. MPICH 4.0.2 over UCX reports a wrong base for

@@ -1,20 +1,21 @@
 /* One-sided loops: each operation under each synchronisation, one access per iteration, or a window of accesses. */
-#include "rows.h"
+#include "loops.h"
 
 #define AT(BUFFER, W) s.BUFFER + (W) * s.stride, s.bytes, MPI_BYTE
-#define THERE(W) s.peer, (W) * s.stride, s.bytes, MPI_BYTE
-#define WORDS (s.bytes / 8)
+#define PLACE(W) s.remote + (MPI_Aint)((W) * s.stride)
+#define THERE(W) s.peer, PLACE(W), s.bytes, MPI_BYTE
+#define WORDS s.elements
 #define put(W) MPI_Put(AT(out, W), THERE(W), s.win)
 #define get(W) MPI_Get(AT(out, W), THERE(W), s.win)
 #define acc(W) \
-    MPI_Accumulate(s.out + (W) * s.stride, WORDS, s.kind, s.peer, (W) * s.stride, WORDS, s.kind, MPI_SUM, s.win)
+    MPI_Accumulate(s.out + (W) * s.stride, WORDS, s.kind, s.peer, PLACE(W), WORDS, s.kind, MPI_SUM, s.win)
 #define get_acc(W)                                                                                             \
     MPI_Get_accumulate(s.out + (W) * s.stride, WORDS, s.kind, s.in + (W) * s.stride, WORDS, s.kind, s.peer,    \
-                       (W) * s.stride, WORDS, s.kind, MPI_SUM, s.win)
-#define fop(W) MPI_Fetch_and_op(s.out + (W) * s.stride, s.in + (W) * s.stride, s.kind, s.peer, (W) * s.stride, MPI_SUM, s.win)
+                       PLACE(W), WORDS, s.kind, MPI_SUM, s.win)
+#define fop(W) MPI_Fetch_and_op(s.out + (W) * s.stride, s.in + (W) * s.stride, s.kind, s.peer, PLACE(W), MPI_SUM, s.win)
 #define cas(W)                                                                                                  \
     MPI_Compare_and_swap(s.out + (W) * s.stride, s.compare + (W) * s.stride, s.in + (W) * s.stride, s.kind,     \
-                         s.peer, (W) * s.stride, s.win)
+                         s.peer, PLACE(W), s.win)
 #define rput(W) MPI_Rput(AT(out, W), THERE(W), s.win, &s.requests[W])
 #define rget(W) MPI_Rget(AT(out, W), THERE(W), s.win, &s.requests[W])
 #define WAIT MPI_Waitall(s.depth, s.requests, MPI_STATUSES_IGNORE)
@@ -73,58 +74,22 @@ PASSIVE(rget_many, MANY(rget); WAIT)
 BOTH_WAYS(put, MANY(put))
 BOTH_WAYS(get, MANY(get))
 
-static void expose(struct setup *s)
-{
-    MPI_Info hints;
-    MPI_Info_create(&hints);
-    MPI_Info_set(hints, "alloc_shm", "true");
-    MPI_Aint size = (MPI_Aint)s->stride * s->depth;
-    void *exposed;
-    MPI_Win_allocate(size, 1, hints, s->comm, &exposed, &s->win);
-    MPI_Info_free(&hints);
-    memset(exposed, 0, size);
-    MPI_Group whole;
-    MPI_Comm_group(s->comm, &whole);
-    MPI_Group_incl(whole, 1, &s->peer, &s->partner);
-    MPI_Group_free(&whole);
-    s->requests = malloc(s->depth * sizeof *s->requests);
-    for (int w = 0; w < s->depth; w++)
-        s->requests[w] = MPI_REQUEST_NULL;
-}
-
-static void hide(struct setup *s)
-{
-    free(s->requests);
-    MPI_Group_free(&s->partner);
-    MPI_Win_free(&s->win);
-}
-
-static void hide_after_fences(struct setup *s)
-{
-    MPI_Win_fence(MPI_MODE_NOSUCCEED, s->win);
-    hide(s);
-}
-
-#define PASSIVE_ROWS(NAME)                                                        \
-    { #NAME "_lock", fidelity_##NAME##_lock, nothing, 0, expose, hide },          \
-    { #NAME "_lock_exclusive", fidelity_##NAME##_lock_exclusive, nothing, 0, expose, hide }, \
-    { #NAME "_lock_all", fidelity_##NAME##_lock_all, nothing, 0, expose, hide },  \
-    { #NAME "_flush", fidelity_##NAME##_flush, nothing, HELD, expose, hide },     \
-    { #NAME "_flush_local", fidelity_##NAME##_flush_local, nothing, HELD, expose, hide }
-#define ACTIVE_ROWS(NAME)                                                         \
-    { #NAME "_pscw", fidelity_##NAME##_pscw, answer_##NAME##_pscw, 0, expose, hide }, \
-    { #NAME "_fence", fidelity_##NAME##_fence, answer_##NAME##_fence, 0, expose, hide_after_fences }
+#define PASSIVE_ROWS(NAME)                                                   \
+    { #NAME "_lock", fidelity_##NAME##_lock, nothing },                       \
+    { #NAME "_lock_exclusive", fidelity_##NAME##_lock_exclusive, nothing },   \
+    { #NAME "_lock_all", fidelity_##NAME##_lock_all, nothing },               \
+    { #NAME "_flush", fidelity_##NAME##_flush, nothing },                     \
+    { #NAME "_flush_local", fidelity_##NAME##_flush_local, nothing }
+#define ACTIVE_ROWS(NAME)                                                    \
+    { #NAME "_pscw", fidelity_##NAME##_pscw, answer_##NAME##_pscw },          \
+    { #NAME "_fence", fidelity_##NAME##_fence, answer_##NAME##_fence }
 #define ROWS_OF(NAME) PASSIVE_ROWS(NAME), ACTIVE_ROWS(NAME)
 
-static const struct row ROWS[] = {
+const struct row fidelity_one_sided[] = {
     ROWS_OF(put), ROWS_OF(get), ROWS_OF(acc), ROWS_OF(get_acc), ROWS_OF(fop), ROWS_OF(cas),
     PASSIVE_ROWS(rput), PASSIVE_ROWS(rget),
     ROWS_OF(put_many), ROWS_OF(get_many), ROWS_OF(acc_many), ROWS_OF(get_acc_many),
     PASSIVE_ROWS(rput_many), PASSIVE_ROWS(rget_many),
     ACTIVE_ROWS(put_both), ACTIVE_ROWS(get_both),
+    { NULL, NULL, NULL },
 };
-
-int main(int argc, char **argv)
-{
-    return serve(argc, argv, ROWS, sizeof ROWS / sizeof *ROWS);
-}

@@ -1,5 +1,5 @@
 /* Two-sided loops: messages between two ranks, one per iteration or a window of messages. */
-#include "rows.h"
+#include "loops.h"
 
 #define SEND(BYTES) MPI_Send(s.out, BYTES, MPI_BYTE, s.peer, TAG, s.comm)
 #define RECEIVE(BYTES) MPI_Recv(s.in, BYTES, MPI_BYTE, s.peer, TAG, s.comm, MPI_STATUS_IGNORE)
@@ -42,34 +42,6 @@ ANSWERED(stream_persistent, , ALL(0, s.depth); ONE(2 * s.depth + 1))
 CHAINED(both_persistent, , ALL(0, 2 * s.depth))
 ANSWERED(both_persistent, , ALL(0, 2 * s.depth))
 
-static void ready(struct setup *s)
-{
-    s->requests = calloc(2 * s->depth + 2, sizeof *s->requests);
-}
-
-static void done(struct setup *s)
-{
-    free(s->requests);
-}
-
-static void persist(struct setup *s)
-{
-    ready(s);
-    for (int w = 0; w < s->depth; w++) {
-        MPI_Recv_init(s->in + w * s->stride, s->bytes, MPI_BYTE, s->peer, TAG, s->comm, &s->requests[w]);
-        MPI_Send_init(s->out + w * s->stride, s->bytes, MPI_BYTE, s->peer, TAG, s->comm, &s->requests[s->depth + w]);
-    }
-    MPI_Recv_init(s->in, 0, MPI_BYTE, s->peer, TAG, s->comm, &s->requests[2 * s->depth]);
-    MPI_Send_init(s->out, 0, MPI_BYTE, s->peer, TAG, s->comm, &s->requests[2 * s->depth + 1]);
-}
-
-static void forget(struct setup *s)
-{
-    for (int i = 0; i < 2 * s->depth + 2; i++)
-        MPI_Request_free(&s->requests[i]);
-    done(s);
-}
-
 /* One thread sends; the other answers with the received tag. */
 CHAINED(ping_threads, , SEND(s.bytes); RECEIVE(s.bytes))
 ANSWERED(ping_threads, MPI_Status status,
@@ -88,44 +60,32 @@ CHAINED(ping_partitioned, , PUSH; ONE(0))
 ANSWERED(ping_partitioned, , ONE(0); PUSH)
 CHAINED(stream_partitioned, , PUSH; ONE(2))
 ANSWERED(stream_partitioned, , ONE(0); ONE(3))
-
-static void partition(struct setup *s)
-{
-    ready(s);
-    MPI_Precv_init(s->in, s->depth, s->bytes, MPI_BYTE, s->peer, TAG, s->comm, MPI_INFO_NULL, &s->requests[0]);
-    MPI_Psend_init(s->out, s->depth, s->bytes, MPI_BYTE, s->peer, TAG, s->comm, MPI_INFO_NULL, &s->requests[1]);
-    MPI_Recv_init(s->in, 0, MPI_BYTE, s->peer, TAG + 1, s->comm, &s->requests[2]);
-    MPI_Send_init(s->out, 0, MPI_BYTE, s->peer, TAG + 1, s->comm, &s->requests[3]);
-}
-
-static void unite(struct setup *s)
-{
-    for (int i = 0; i < 4; i++)
-        MPI_Request_free(&s->requests[i]);
-    done(s);
-}
 #endif
 
-#define ROW(NAME, FLAGS, OPEN, CLOSE) { #NAME, fidelity_##NAME, answer_##NAME, FLAGS, OPEN, CLOSE }
+/* Windows of messages to several partners: the first of each, then the second, and so on. */
+#define MESSAGES (s.depth * s.partner_count)
+#define FAN(CALL, BUFFER)                                                                              \
+    MPI_Request *next = s.requests;                                                                    \
+    char *row = s.BUFFER;                                                                              \
+    for (int w = 0; w < s.depth; w++, row += s.stride) {                                               \
+        char *at = row;                                                                                \
+        for (int p = 0; p < s.partner_count; p++, at += s.partner_stride)                              \
+            CALL(at, s.bytes, MPI_BYTE, s.partners[p], TAG, s.comm, next++);                           \
+    }                                                                                                  \
+    WAIT(MESSAGES)
 
-static const struct row ROWS[] = {
-    ROW(ping, 0, NULL, NULL),
-    { "ping_forked", fidelity_ping, answer_ping, FORKED, NULL, NULL },
-    ROW(ping_threads, THREADED, NULL, NULL),
-    ROW(stream, 0, ready, done),
-    ROW(both, 0, ready, done),
-    ROW(two_pings, 0, ready, done),
-    ROW(one_way, 0, NULL, NULL),
-    ROW(ping_persistent, 0, persist, forget),
-    ROW(stream_persistent, 0, persist, forget),
-    ROW(both_persistent, 0, persist, forget),
+CHAINED(fan, , FAN(MPI_Isend, out); for (int p = 0; p < s.partner_count; p++)
+        MPI_Recv(s.in, 0, MPI_BYTE, s.partners[p], TAG, s.comm, MPI_STATUS_IGNORE))
+ANSWERED(fan, , FAN(MPI_Irecv, in);
+         for (int p = 0; p < s.partner_count; p++) MPI_Send(s.out, 0, MPI_BYTE, s.partners[p], TAG, s.comm))
+
+#define ROW(NAME) { #NAME, fidelity_##NAME, answer_##NAME }
+
+const struct row fidelity_two_sided[] = {
+    ROW(ping), ROW(ping_threads), ROW(stream), ROW(both), ROW(two_pings), ROW(one_way), ROW(fan),
+    ROW(ping_persistent), ROW(stream_persistent), ROW(both_persistent),
 #if MPI_VERSION >= 4
-    ROW(ping_partitioned, 0, partition, unite),
-    ROW(stream_partitioned, 0, partition, unite),
+    ROW(ping_partitioned), ROW(stream_partitioned),
 #endif
+    { NULL, NULL, NULL },
 };
-
-int main(int argc, char **argv)
-{
-    return serve(argc, argv, ROWS, sizeof ROWS / sizeof *ROWS);
-}

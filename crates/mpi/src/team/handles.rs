@@ -1,0 +1,107 @@
+//! Handles of the operation that was opened last, for loops in C that repeat its calls.
+
+use std::{
+    ffi::{c_int, c_void},
+    ptr,
+};
+
+use mpi::ffi;
+use ombx_core::benchmark::{Context, payload::Slots};
+
+use super::communicator::Comm;
+use crate::Buffer;
+
+/// What the calls of an iteration take: communicators, window, requests, buffers and lengths. Fields that an operation does not
+/// have are null or 0.
+///
+/// C code may use the handles while the operation is open. Its header repeats the fields in the same order.
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+pub struct Handles {
+    /// Communicator of the team.
+    pub(crate) team: ffi::MPI_Comm,
+    /// Communicator of the operation.
+    pub(crate) comm: ffi::MPI_Comm,
+    pub(crate) window: ffi::MPI_Win,
+    /// Group of the peer alone.
+    pub(crate) group: ffi::MPI_Group,
+    /// Datatype of reductions.
+    pub(crate) datatype: ffi::MPI_Datatype,
+    /// Displacement of slot 0 in the peer's window.
+    pub(crate) remote: ffi::MPI_Aint,
+    pub(crate) outgoing: *mut c_void,
+    pub(crate) incoming: *mut c_void,
+    pub(crate) compare: *mut c_void,
+    pub(crate) requests: *mut ffi::MPI_Request,
+    pub(crate) counts: *const c_int,
+    pub(crate) displacements: *const c_int,
+    pub(crate) byte_displacements: *const ffi::MPI_Aint,
+    pub(crate) datatypes: *const ffi::MPI_Datatype,
+    pub(crate) partners: *const c_int,
+    /// Bytes from one message to the next.
+    pub(crate) stride: usize,
+    /// Bytes from the messages of one partner to those of the next.
+    pub(crate) partner_stride: usize,
+    pub(crate) bytes: c_int,
+    /// Number of elements of `datatype` in a message.
+    pub(crate) elements: c_int,
+    /// Number of messages.
+    pub(crate) depth: c_int,
+    pub(crate) rank: c_int,
+    pub(crate) ranks: c_int,
+    pub(crate) peer: c_int,
+    pub(crate) partner_count: c_int,
+}
+
+impl Handles {
+    /// Returns the handles of a communicator without an operation.
+    pub(crate) fn of(comm: &Comm) -> Handles {
+        // SAFETY: these statics of mpi-sys are never written.
+        let (window, group, datatype) =
+            unsafe { (ffi::RSMPI_WIN_NULL, ffi::RSMPI_GROUP_NULL, ffi::RSMPI_UINT8_T) };
+        Handles {
+            team: comm.raw(),
+            comm: comm.raw(),
+            window,
+            group,
+            datatype,
+            remote: 0,
+            outgoing: ptr::null_mut(),
+            incoming: ptr::null_mut(),
+            compare: ptr::null_mut(),
+            requests: ptr::null_mut(),
+            counts: ptr::null(),
+            displacements: ptr::null(),
+            byte_displacements: ptr::null(),
+            datatypes: ptr::null(),
+            partners: ptr::null(),
+            stride: 0,
+            partner_stride: 0,
+            bytes: 0,
+            elements: 0,
+            depth: 1,
+            rank: comm.rank().0 as c_int,
+            ranks: comm.size() as c_int,
+            peer: 0,
+            partner_count: 0,
+        }
+    }
+
+    pub(crate) fn describe_messages(
+        &mut self,
+        cx: &Context<'_>,
+        slots: Slots,
+        outgoing: &Buffer,
+        incoming: &Buffer,
+    ) {
+        self.describe_slots(slots);
+        self.peer = cx.peer.0 as c_int;
+        (self.outgoing, self.incoming) = (outgoing.start().cast(), incoming.start().cast());
+    }
+
+    pub(crate) fn describe_slots(&mut self, slots: Slots) {
+        // Messages of 2 GiB and more are not repeated by such loops.
+        self.bytes = c_int::try_from(slots.bytes).unwrap_or(c_int::MAX);
+        (self.depth, self.stride) = (slots.count as c_int, slots.stride as usize);
+    }
+}

@@ -1,0 +1,109 @@
+/* Collective loops: each operation in its blocking, nonblocking and persistent form, and acknowledged broadcasts. */
+#include "loops.h"
+
+#define WORDS s.elements
+#define COUNTED s.counts, s.starts
+#define BLOCK(BUFFER) s.BUFFER, s.bytes, MPI_BYTE
+#define BLOCKS(BUFFER) s.BUFFER, COUNTED, MPI_BYTE
+#define TYPED(BUFFER) s.BUFFER, COUNTED, s.kinds
+#define OFFSET(BUFFER) s.BUFFER, s.counts, s.offsets, s.kinds
+#define SUM s.out, s.in, WORDS, s.kind, MPI_SUM
+
+/* Function, nonblocking form, arguments. */
+#define OPERATIONS(X)                                                                                \
+    X(allgather, Allgather, Iallgather, BLOCK(out), BLOCK(in), s.comm)                        \
+    X(allgatherv, Allgatherv, Iallgatherv, BLOCK(out), BLOCKS(in), s.comm)                    \
+    X(allreduce, Allreduce, Iallreduce, SUM, s.comm)                                          \
+    X(alltoall, Alltoall, Ialltoall, BLOCK(out), BLOCK(in), s.comm)                           \
+    X(alltoallv, Alltoallv, Ialltoallv, BLOCKS(out), BLOCKS(in), s.comm)                      \
+    X(alltoallw, Alltoallw, Ialltoallw, TYPED(out), TYPED(in), s.comm)                        \
+    X(barrier, Barrier, Ibarrier, s.comm)                                                     \
+    X(bcast, Bcast, Ibcast, BLOCK(in), 0, s.comm)                                             \
+    X(exscan, Exscan, Iexscan, SUM, s.comm)                                                   \
+    X(gather, Gather, Igather, BLOCK(out), BLOCK(in), 0, s.comm)                              \
+    X(gatherv, Gatherv, Igatherv, BLOCK(out), BLOCKS(in), 0, s.comm)                          \
+    X(neighbor_allgather, Neighbor_allgather, Ineighbor_allgather, BLOCK(out), BLOCK(in), s.comm)       \
+    X(neighbor_allgatherv, Neighbor_allgatherv, Ineighbor_allgatherv, BLOCK(out), BLOCKS(in), s.comm)   \
+    X(neighbor_alltoall, Neighbor_alltoall, Ineighbor_alltoall, BLOCK(out), BLOCK(in), s.comm)          \
+    X(neighbor_alltoallv, Neighbor_alltoallv, Ineighbor_alltoallv, BLOCKS(out), BLOCKS(in), s.comm)     \
+    X(neighbor_alltoallw, Neighbor_alltoallw, Ineighbor_alltoallw, OFFSET(out), OFFSET(in), s.comm)     \
+    X(reduce, Reduce, Ireduce, SUM, 0, s.comm)                                                \
+    X(reduce_scatter, Reduce_scatter, Ireduce_scatter, s.out, s.in, s.counts, s.kind, MPI_SUM, s.comm) \
+    X(reduce_scatter_block, Reduce_scatter_block, Ireduce_scatter_block, SUM, s.comm)         \
+    X(scan, Scan, Iscan, SUM, s.comm)                                                         \
+    X(scatter, Scatter, Iscatter, BLOCK(out), BLOCK(in), 0, s.comm)                           \
+    X(scatterv, Scatterv, Iscatterv, BLOCKS(out), BLOCK(in), 0, s.comm)
+
+/* The other of two ranks. */
+#define OTHER (1 - s.rank)
+#define BARRIER MPI_Barrier(s.team)
+#define DISSEMINATE                                                                                           \
+    MPI_Sendrecv(NULL, 0, MPI_BYTE, OTHER, TAG, NULL, 0, MPI_BYTE, OTHER, TAG, s.comm, MPI_STATUS_IGNORE)
+
+#define LOOPS(NAME, CALL, START, ...)                                                                          \
+    AFTER(BARRIER, NAME, , MPI_##CALL(__VA_ARGS__))                                                           \
+    AFTER(BARRIER, NAME##_nonblocking, MPI_Request request,                                                   \
+          MPI_##START(__VA_ARGS__, &request); MPI_Wait(&request, MPI_STATUS_IGNORE))
+OPERATIONS(LOOPS)
+
+AFTER(BARRIER, persistent, , MPI_Start(s.requests); MPI_Wait(s.requests, MPI_STATUS_IGNORE))
+AFTER(DISSEMINATE, allreduce_disseminated, , MPI_Allreduce(SUM, s.comm))
+
+/* Each rank is root in turn. */
+CHAINED(bcast_round, int root = 0, int now = root; root = (root + 1) % s.ranks; MPI_Bcast(BLOCK(out), now, s.comm))
+
+/* A broadcast and an empty message back, then round trips of empty messages, after one of each as warm-up. */
+#define EMPTY_SEND MPI_Send(NULL, 0, MPI_BYTE, OTHER, TAG, s.comm)
+#define EMPTY_RECEIVE MPI_Recv(NULL, 0, MPI_BYTE, OTHER, TAG, s.comm, MPI_STATUS_IGNORE)
+#define IN_TURN(NAME, WORK, ANSWER)                                                                           \
+    LOOP(fidelity_##NAME)                                                                                     \
+    {                                                                                                         \
+        const struct setup s = *setup;                                                                        \
+        for (long i = 0; i < samples; i++) {                                                                  \
+            WORK;                                                                                             \
+            stamps[4 * i] = tick();                                                                           \
+            for (long k = 0; k < batch; k++) {                                                                \
+                WORK;                                                                                         \
+            }                                                                                                 \
+            stamps[4 * i + 1] = tick();                                                                       \
+            EMPTY_SEND;                                                                                       \
+            EMPTY_RECEIVE;                                                                                    \
+            stamps[4 * i + 2] = tick();                                                                       \
+            for (long k = 0; k < batch; k++) {                                                                \
+                EMPTY_SEND;                                                                                   \
+                EMPTY_RECEIVE;                                                                                \
+            }                                                                                                 \
+            stamps[4 * i + 3] = tick();                                                                       \
+        }                                                                                                     \
+    }                                                                                                         \
+    LOOP(answer_##NAME)                                                                                       \
+    {                                                                                                         \
+        const struct setup s = *setup;                                                                        \
+        (void)stamps;                                                                                         \
+        for (long i = 0; i < samples; i++) {                                                                  \
+            for (long k = 0; k <= batch; k++) {                                                               \
+                ANSWER;                                                                                       \
+            }                                                                                                 \
+            for (long k = 0; k <= batch; k++) {                                                               \
+                EMPTY_RECEIVE;                                                                                \
+                EMPTY_SEND;                                                                                   \
+            }                                                                                                 \
+        }                                                                                                     \
+    }
+IN_TURN(bcast_acked, MPI_Bcast(BLOCK(out), 0, s.comm); EMPTY_RECEIVE, MPI_Bcast(BLOCK(out), 0, s.comm); EMPTY_SEND)
+IN_TURN(tree_acked, MPI_Send(BLOCK(out), OTHER, TAG, s.comm); EMPTY_RECEIVE,
+        MPI_Recv(BLOCK(out), OTHER, TAG, s.comm, MPI_STATUS_IGNORE); EMPTY_SEND)
+
+#define ROWS_OF(NAME, CALL, START, ...)                                   \
+    { #NAME, fidelity_##NAME, nothing },                                  \
+    { #NAME "_nonblocking", fidelity_##NAME##_nonblocking, nothing },
+
+const struct row fidelity_collective[] = {
+    OPERATIONS(ROWS_OF)
+    { "persistent", fidelity_persistent, nothing },
+    { "allreduce_disseminated", fidelity_allreduce_disseminated, nothing },
+    { "bcast_round", fidelity_bcast_round, nothing },
+    { "bcast_acked", fidelity_bcast_acked, answer_bcast_acked },
+    { "tree_acked", fidelity_tree_acked, answer_tree_acked },
+    { NULL, NULL, NULL },
+};

@@ -1,0 +1,255 @@
+//! Table of comparisons: each registered benchmark with the C loop that makes the same calls.
+
+use std::collections::BTreeMap;
+
+use ombx_collective::operations::OPERATIONS;
+use ombx_core::{
+    benchmark::{Benchmark, Medium, Registry, Threading, Threads},
+    error::{Error, Result},
+    measure::plan::{Plan, Verify, parse_sizes},
+    unit::Bytes,
+};
+
+use crate::slowed::FAMILY;
+
+/// Way of taking samples.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Shape {
+    /// Batches, back to back.
+    Chained,
+    /// One iteration per sample, after a barrier.
+    Paced,
+    /// Back-to-back broadcasts, in rounds in which each of two ranks is root equally often.
+    Rounds,
+    /// Batches that alternate with batches of round trips.
+    Turns,
+}
+
+/// Broadcasts of a round: each rank is root four times.
+const ROUND: u64 = 8;
+
+impl Shape {
+    /// Returns iterations per sample and samples of a block with at least this many iterations.
+    pub(crate) fn divide(self, iterations: u64) -> (u64, u64) {
+        match self {
+            Shape::Chained | Shape::Turns => (iterations, 1),
+            Shape::Paced => (1, iterations),
+            Shape::Rounds => (iterations.next_multiple_of(ROUND), 1),
+        }
+    }
+
+    /// Returns the ticks of each sample from the readings of the clock.
+    pub(crate) fn ticks(self, stamps: &[u64]) -> Vec<u64> {
+        match self {
+            Shape::Chained | Shape::Rounds => stamps.windows(2).map(|w| w[1] - w[0]).collect(),
+            Shape::Paced => stamps.as_chunks().0.iter().map(|[start, end]| end - start).collect(),
+            Shape::Turns => stamps.as_chunks().0.iter().map(|[start, end, _, _]| end - start).collect(),
+        }
+    }
+}
+
+/// Comparison of one case.
+#[derive(Clone, Debug)]
+pub(crate) struct Row {
+    /// Benchmark, options and messages in flight.
+    pub(crate) name: String,
+    pub(crate) bench: &'static Benchmark,
+    /// Name of the loop in C.
+    pub(crate) reference: String,
+    /// Values on axes.
+    pub(crate) options: BTreeMap<String, Vec<&'static str>>,
+    pub(crate) bytes: u64,
+    /// Messages in flight.
+    pub(crate) depth: u32,
+    pub(crate) shape: Shape,
+    /// Largest accepted ratio of times.
+    pub(crate) goal: f64,
+}
+
+/// Goal of 8-byte latency and put.
+const LATENCY: f64 = 1.01;
+/// Goal of message rates and bandwidths.
+const RATE: f64 = 1.02;
+/// Goal of everything else.
+const OTHER: f64 = 1.03;
+
+/// Message sizes, and the messages in flight of each.
+const SIZES: [(u64, u32); 3] = [(8, 64), (4096, 16), (1 << 20, 4)];
+/// Synchronisations with an active target.
+const ACTIVE: [&str; 2] = ["pscw", "fence"];
+
+impl Row {
+    fn of(bench: &'static Benchmark, reference: impl Into<String>, shape: Shape, goal: f64) -> Row {
+        Row {
+            name: bench.name.to_owned(),
+            bench,
+            reference: reference.into(),
+            options: BTreeMap::new(),
+            bytes: 8,
+            depth: 1,
+            shape,
+            goal,
+        }
+    }
+
+    fn with(mut self, axis: &str, value: &'static str) -> Row {
+        self.name = format!("{} {value}", self.name);
+        self.options.insert(axis.to_owned(), vec![value]);
+        self
+    }
+
+    /// Returns the row for each size that its benchmark has.
+    fn sizes(self) -> Result<Vec<Row>> {
+        let own = parse_sizes(self.bench.sizes)?;
+        if let ([Bytes(bytes)], _) | ([Bytes(bytes), ..], false) = (&own[..], self.bench.sized) {
+            return Ok(vec![Row { bytes: *bytes, ..self }]);
+        }
+        let streams =
+            self.bench.streams && self.options.get("pattern").is_none_or(|p| *p == ["unidirectional"]);
+        let row = |(bytes, depth): (u64, u32)| Row {
+            bytes,
+            depth: if streams { depth } else { 1 },
+            // The strictest goal is for 8 bytes.
+            goal: if bytes > 8 && self.goal == LATENCY { RATE } else { self.goal },
+            ..self.clone()
+        };
+        Ok(SIZES.map(row).to_vec())
+    }
+
+    /// Returns what the engine of ombx needs to open the case.
+    pub(crate) fn plan(&self) -> Plan {
+        Plan {
+            sizes: Some(vec![Bytes(self.bytes)]),
+            depth: self.depth,
+            threads: Some(Threads { senders: 1, receivers: 1 }),
+            axes: self.options.clone(),
+            verify: Verify::Off,
+            ..Plan::default()
+        }
+    }
+
+    /// Returns name and size.
+    pub(crate) fn key(&self) -> String {
+        format!("{} {}", self.name, self.bytes)
+    }
+
+    pub(crate) fn needs_threads(&self) -> bool {
+        self.bench.threading == Threading::Multiple
+    }
+}
+
+fn two_sided(bench: &'static Benchmark, name: &str) -> Vec<Row> {
+    let goal = if bench.streams { RATE } else { LATENCY };
+    let row = |reference: &str, goal| Row::of(bench, reference, Shape::Chained, goal);
+    match name {
+        "latency" | "multi_latency" | "latency_mp" => vec![row("ping", goal)],
+        "latency_persistent" => vec![row("ping_persistent", goal)],
+        "latency_partitioned" => vec![row("ping_partitioned", goal)],
+        "latency_mt" => vec![row("ping_threads", goal)],
+        "bw" | "mbw_mr" => vec![row("stream", goal)],
+        "bibw" => vec![row("both", goal)],
+        "bw_persistent" => vec![row("stream_persistent", goal)],
+        "bibw_persistent" => vec![row("both_persistent", goal)],
+        "bw_partitioned" => vec![row("stream_partitioned", goal)],
+        "fan_in" | "fan_out" => vec![row("fan", goal)],
+        "link" => vec![
+            row("ping", LATENCY).with("pattern", "semidirectional"),
+            row("two_pings", LATENCY).with("pattern", "bidirectional"),
+            row("one_way", RATE).with("pattern", "unidirectional"),
+        ],
+        // A new benchmark has a loop with its name.
+        other => vec![row(other, goal)],
+    }
+}
+
+fn one_sided(bench: &'static Benchmark, name: &str) -> Vec<Row> {
+    let (Some((operation, mode)), Some(syncs)) =
+        (name.rsplit_once('_'), bench.axes.iter().find(|axis| axis.name == "sync"))
+    else {
+        return Vec::new();
+    };
+    let windows = bench.axes.iter().find(|axis| axis.name == "win").map_or(&[][..], |axis| axis.values);
+    let has_requests = bench.default_of(syncs) == "flush";
+    let (suffix, goal) = match (mode, operation) {
+        ("bw", _) => ("_many", RATE),
+        ("bibw", _) => ("_both", RATE),
+        (_, "put") => ("", LATENCY),
+        _ => ("", OTHER),
+    };
+    let mut rows = Vec::new();
+    for sync in syncs.values {
+        let active = ACTIVE.contains(sync);
+        if active && has_requests || !active && mode == "bibw" {
+            continue;
+        }
+        for window in windows {
+            let reference = format!("{operation}{suffix}_{sync}");
+            rows.push(Row::of(bench, reference, Shape::Chained, goal).with("sync", sync).with("win", window));
+        }
+    }
+    rows
+}
+
+fn collective(bench: &'static Benchmark, name: &str) -> Vec<Row> {
+    let row = |reference: &str, shape| Row::of(bench, reference, shape, OTHER);
+    let operation = OPERATIONS.iter().find_map(|operation| {
+        let at = operation.benchmarks().iter().position(|entry| entry.name == bench.name)?;
+        Some((operation.name, at))
+    });
+    if let Some((operation, mode)) = operation {
+        return match mode {
+            0 if name == "allreduce" => vec![
+                row(operation, Shape::Paced),
+                row("allreduce_disseminated", Shape::Paced).with("pace", "dissemination"),
+            ],
+            0 => vec![row(operation, Shape::Paced)],
+            1 => vec![row(&format!("{operation}_nonblocking"), Shape::Paced)],
+            _ => vec![row("persistent", Shape::Paced)],
+        };
+    }
+    let acked = || row("bcast_acked", Shape::Turns).with("ack-correction", "none");
+    match name {
+        "bcast_window" => vec![row("bcast", Shape::Paced).with("pace", "barrier")],
+        "bcast_round" => vec![row("bcast_round", Shape::Rounds)],
+        "bcast_ack" => vec![acked()],
+        "bcast_acked" => {
+            vec![acked(), Row { reference: "tree_acked".into(), ..acked() }.with("by", "binomial")]
+        }
+        other => vec![row(other, Shape::Paced)],
+    }
+}
+
+/// Returns the comparisons of slowed kernels.
+fn slowed(bench: &'static Benchmark, name: &str) -> Vec<Row> {
+    match name {
+        "latency" => vec![Row::of(bench, "ping", Shape::Chained, LATENCY)],
+        _ => vec![Row::of(bench, "put_many_flush", Shape::Chained, RATE).with("sync", "flush")],
+    }
+}
+
+/// Returns every comparison of the registered benchmarks over MPI.
+///
+/// # Errors
+/// The registry is inconsistent.
+pub(crate) fn all(registry: &Registry) -> Result<Vec<Row>> {
+    let mut rows = Vec::new();
+    for bench in registry.all().iter().copied().filter(|bench| bench.medium == Medium::Mpi) {
+        let found = match bench.name.split_once('.') {
+            Some(("p2p", name)) => two_sided(bench, name),
+            Some(("rma", name)) => one_sided(bench, name),
+            Some(("collective", name)) => collective(bench, name),
+            Some((FAMILY, name)) => slowed(bench, name),
+            _ => Vec::new(),
+        };
+        if found.is_empty() {
+            return Err(Error::usage(format!(
+                "{} is compared with no C loop: add it to verify/paired/src/row.rs",
+                bench.name
+            )));
+        }
+        for row in found {
+            rows.extend(row.sizes()?);
+        }
+    }
+    Ok(rows)
+}
