@@ -61,7 +61,7 @@ pub(crate) fn main(options: &Options) -> Result<ExitCode> {
     let archive = source::archive(&workspace.root, &work.join("packing"), &published, &release)?;
     // The packages come from the archive alone: a file that it lacks is missing here too.
     let root = source::unpack(&archive, &work.join("build"), &release)?;
-    let sources = Sources::vendored(&root, &work.join("target"), &work.join("cargo"));
+    let sources = Sources::vendored(&root, &work.join("install"), &work.join("cargo"));
     let builds = sources.build_all(&mpis)?;
     for (mpi, binary) in &builds {
         leaks::check(binary, &[&workspace.root, &work])?;
