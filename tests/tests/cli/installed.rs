@@ -144,17 +144,16 @@ fn without_its_mpi_a_build_that_starts_is_taken() {
 }
 
 #[test]
-fn every_shell_of_a_system_reads_the_script() {
-    let shells = ["dash", "bash", "busybox"];
-    let missing = missing(&shells);
-    let installation = Installation::with(&BOTH);
-    let script = installation.0.path("bin/ombx").display().to_string();
-    for shell in shells.into_iter().filter(|shell| !missing.contains(shell)) {
-        let words: &[&str] = if shell == "busybox" { &["sh", &script] } else { &[&script] };
-        let done = Job::of(shell).args(words).args(["list", "--mpi=openmpi", "a b"]).run().expect(0);
-        assert_eq!((done.stdout.as_str(), done.stderr.as_str()), ("openmpi 2 list a b\n", ""), "{shell}");
-    }
+fn the_shells_of_systems_read_the_script() {
+    let missing = missing(&["dash", "bash"]);
     if !missing.is_empty() {
-        skipped(&format!("not installed: {}", missing.join(", ")));
+        return skipped(&format!("not installed: {}", missing.join(", ")));
+    }
+    let installation = Installation::with(&BOTH);
+    for shell in ["dash", "bash"] {
+        let words =
+            [installation.0.path("bin/ombx").display().to_string(), "list".into(), "--mpi=openmpi".into()];
+        let done = Job::of(shell).args(&words).arg("a b").run().expect(0);
+        assert_eq!((done.stdout.as_str(), done.stderr.as_str()), ("openmpi 2 list a b\n", ""), "{shell}");
     }
 }
