@@ -37,10 +37,16 @@ fn compiler() -> String {
     let variable = |name: &str| env::var(name).unwrap_or_default();
     let version = Command::new(variable("RUSTC")).arg("--version").output().ok();
     let version = version.and_then(|output| String::from_utf8(output.stdout).ok()).unwrap_or_default();
-    let mut words =
-        vec![version.trim().to_owned(), variable("TARGET"), format!("opt-level {}", variable("OPT_LEVEL"))];
-    let flags = variable("CARGO_ENCODED_RUSTFLAGS").replace('\u{1f}', " ");
-    words.extend((!flags.is_empty()).then_some(flags));
+    let flags = variable("CARGO_ENCODED_RUSTFLAGS");
+    // Replaced paths change no code, and would name directories of the machine that builds.
+    let flags: Vec<&str> =
+        flags.split('\u{1f}').filter(|flag| !flag.starts_with("--remap-path-prefix")).collect();
+    let mut words = vec![
+        version.trim().to_owned(),
+        variable("TARGET"),
+        format!("opt-level {}", variable("OPT_LEVEL")),
+        flags.join(" "),
+    ];
     words.retain(|word| !word.is_empty());
     words.join(", ")
 }

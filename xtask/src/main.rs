@@ -6,7 +6,9 @@ mod cluster_bench;
 mod codegen;
 mod delegate;
 mod demo;
+mod dist;
 mod imports;
+mod install;
 mod libclang;
 mod package;
 mod repository;
@@ -43,6 +45,8 @@ enum Task {
     Tidy(tidy::Options),
     Graph(imports::Options),
     Codegen(codegen::Options),
+    Install(install::Options),
+    Dist(dist::Options),
     /// Measure every link of a cluster by `ombx cluster`, with a release build of ombx
     ClusterBench(cluster_bench::Options),
     /// Put faults into jobs of ombx and judge how they end
@@ -83,6 +87,8 @@ fn main() -> ExitCode {
         Task::Tidy(options) => tidy::main(&options),
         Task::Graph(options) => imports::main(&options),
         Task::Codegen(options) => codegen::main(&options),
+        Task::Install(options) => install::main(&options),
+        Task::Dist(options) => dist::main(&options),
         Task::ClusterBench(options) => cluster_bench::main(&options),
         Task::Faults(passed) => passed.exec("ombx-faults"),
         Task::Fidelity(passed) => passed.exec("ombx-fidelity"),

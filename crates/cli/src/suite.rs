@@ -31,11 +31,11 @@ use crate::{
 };
 
 const BUILT_IN: [(&str, &str); 5] = [
-    ("broadcast", include_str!("../../../suites/broadcast.toml")),
-    ("full", include_str!("../../../suites/full.toml")),
-    ("links", include_str!("../../../suites/links.toml")),
-    ("osu", include_str!("../../../suites/osu.toml")),
-    ("smoke", include_str!("../../../suites/smoke.toml")),
+    ("broadcast", include_str!("../suites/broadcast.toml")),
+    ("full", include_str!("../suites/full.toml")),
+    ("links", include_str!("../suites/links.toml")),
+    ("osu", include_str!("../suites/osu.toml")),
+    ("smoke", include_str!("../suites/smoke.toml")),
 ];
 
 /// Returns the names of the suites that are part of ombx.

@@ -5,6 +5,7 @@ mod comparing;
 mod doctor;
 mod files;
 mod hosts;
+mod installed;
 mod list;
 mod mistakes;
 mod mistakes_in_options;

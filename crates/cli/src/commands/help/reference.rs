@@ -1,7 +1,7 @@
 //! Tables of the reference, as text for a terminal and for manual pages.
 
-const EXIT_CODES: &str = include_str!("../../../../../docs/reference/exit-codes.md");
-const MARKS: &str = include_str!("../../../../../docs/reference/marks.md");
+const EXIT_CODES: &str = include_str!("../../../reference/exit-codes.md");
+const MARKS: &str = include_str!("../../../reference/marks.md");
 
 /// What the levels of marks mean.
 pub(super) const LEVELS: &str = "A mark names what could have disturbed a row. A note explains the row, and its figure holds (shown with \

@@ -1,0 +1,159 @@
+//! The script `bin/ombx` of an installation: which build it starts.
+
+use std::{
+    fs,
+    os::unix::fs::{PermissionsExt, symlink},
+    path::{Path, PathBuf},
+};
+
+use ombx_tests::{Done, Files, Job, missing, skipped};
+
+/// Version texts of launchers, as MPICH 4 and Open MPI 4 and 5 print them.
+const VERSIONS: [(&str, &str); 3] = [
+    ("mpich", "HYDRA build details:"),
+    ("openmpi", "mpiexec (OpenRTE) 4.1.4"),
+    ("openmpi", "mpirun (Open MPI) 5.0.6"),
+];
+
+/// Installation with a program in place of each build, which prints its name and its words.
+struct Installation(Files);
+
+impl Installation {
+    fn with(builds: &[&str]) -> Installation {
+        let files = Files::default();
+        let place = |path: &str, text: &str| {
+            let path = files.path(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(&path, text).unwrap();
+            fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+        };
+        place("bin/ombx", include_str!("../../../packaging/ombx.sh"));
+        for build in builds {
+            let text = format!("#!/bin/sh\necho '{build}' \"$#\" \"$@\"\n");
+            place(&format!("libexec/ombx/{build}/ombx"), &text);
+        }
+        for (at, (_, version)) in VERSIONS.iter().enumerate() {
+            place(&format!("mpi{at}/mpiexec"), &format!("#!/bin/sh\necho '{version}'\n"));
+        }
+        place("other/mpiexec", "#!/bin/sh\necho 'LAM 7.1'\n");
+        let folder = files.path("libexec/osu-micro-benchmarks/mpi/pt2pt");
+        fs::create_dir_all(&folder).unwrap();
+        symlink("../../../../bin/ombx", folder.join("osu_latency")).unwrap();
+        Installation(files)
+    }
+
+    /// Runs a program of the installation, with an MPI in the search path and without variables of launchers.
+    fn run(&self, program: &str, words: &[&str], mpi: &str, variables: &[(&str, &str)]) -> Done {
+        let path = self.tools().join(":") + ":" + &self.0.path(mpi).display().to_string();
+        let mut all = vec![("PATH", path.as_ref())];
+        all.extend(variables.iter().map(|(name, value)| (*name, value.as_ref())));
+        Job::of(self.0.path(program)).args(words).only_env(&all).run()
+    }
+
+    /// Returns a search path with the programs that the script needs, and no launcher.
+    fn tools(&self) -> [String; 1] {
+        let tools = self.0.path("tools");
+        fs::create_dir_all(&tools).unwrap();
+        for name in ["readlink", "timeout", "echo", "sh"] {
+            let found = ["/usr/bin", "/bin"].map(|directory| Path::new(directory).join(name));
+            let found: PathBuf = found.into_iter().find(|path| path.exists()).expect("a basic program");
+            let _ = symlink(found, tools.join(name));
+        }
+        [tools.display().to_string()]
+    }
+
+    fn ombx(&self, words: &[&str], mpi: &str) -> Done {
+        self.run("bin/ombx", words, mpi, &[])
+    }
+}
+
+const BOTH: [&str; 2] = ["mpich", "openmpi"];
+
+#[test]
+fn the_mpi_in_the_search_path_is_taken_and_named() {
+    let installation = Installation::with(&BOTH);
+    for (at, (mpi, _)) in VERSIONS.iter().enumerate() {
+        let done = installation.ombx(&["run", "p2p.*", "a  b"], &format!("mpi{at}")).expect(0);
+        assert_eq!(done.stdout, format!("{mpi} 3 run p2p.* a  b\n"));
+        let name = if *mpi == "mpich" { "build with MPICH: " } else { "build with Open MPI: " };
+        assert!(done.sentence().starts_with(name) && done.sentence().contains("--mpi"), "{done}");
+    }
+    // Commands that measure nothing are silent.
+    let done = installation.ombx(&["list"], "mpi0").expect(0);
+    assert_eq!((done.stdout.as_str(), done.stderr.as_str()), ("mpich 1 list\n", ""));
+}
+
+#[test]
+fn the_user_chooses_the_mpi() {
+    let installation = Installation::with(&BOTH);
+    let of = |words: &[&str], expected: &str| {
+        let done = installation.ombx(words, "mpi0").expect(0);
+        assert_eq!(done.stdout, format!("{expected}\n"), "{words:?}");
+        done.stderr
+    };
+    assert_eq!(of(&["run", "x", "--mpi", "openmpi"], "openmpi 2 run x"), "");
+    assert_eq!(of(&["--mpi=openmpi", "run", "x"], "openmpi 2 run x"), "");
+    // These are options of a launcher, and words after `--`.
+    of(&["run", "--launcher-arg", "--mpi=pmix"], "mpich 3 run --launcher-arg --mpi=pmix");
+    of(&["run", "--launcher-arg", "--mpi", "x"], "mpich 4 run --launcher-arg --mpi x");
+    of(&["run", "--", "--mpi", "x"], "mpich 4 run -- --mpi x");
+    for words in
+        [&["run", "--mpi"][..], &["run", "--mpi="], &["run", "--mpi", "lam"], &["--mpi", "../ombx/mpich"]]
+    {
+        let done = installation.ombx(words, "mpi0").expect(2);
+        assert_eq!(done.sentence(), "--mpi takes one of: mpich openmpi", "{words:?}");
+    }
+}
+
+#[test]
+fn a_launcher_decides_for_its_ranks() {
+    let installation = Installation::with(&BOTH);
+    let osu = "libexec/osu-micro-benchmarks/mpi/pt2pt/osu_latency";
+    let of = |variable: (&str, &str), expected: &str| {
+        // The launcher in the search path is the other one.
+        let other = if expected.starts_with("mpich") { "mpi1" } else { "mpi0" };
+        let done = installation.run(osu, &["-m", "8:8"], other, &[variable]).expect(0);
+        assert_eq!((done.stdout.as_str(), done.stderr.as_str()), (expected, ""));
+    };
+    of(("OMPI_COMM_WORLD_RANK", "1"), "openmpi 4 osu osu_latency -m 8:8\n");
+    of(("PMI_RANK", "1"), "mpich 4 osu osu_latency -m 8:8\n");
+    // A program that was copied instead of linked finds its builds too.
+    let copy = installation.0.path("libexec/osu-micro-benchmarks/mpi/pt2pt/osu_bw");
+    fs::copy(installation.0.path("bin/ombx"), &copy).unwrap();
+    let done = installation.run("libexec/osu-micro-benchmarks/mpi/pt2pt/osu_bw", &[], "mpi0", &[]).expect(0);
+    assert_eq!(done.stdout, "mpich 2 osu osu_bw\n");
+}
+
+#[test]
+fn without_its_mpi_a_build_that_starts_is_taken() {
+    let installation = Installation::with(&["mpich"]);
+    assert_eq!(installation.ombx(&["show", "f"], "nowhere").expect(0).stdout, "mpich 2 show f\n");
+    // A single build needs no sentence; the program itself reports a launcher of another MPI.
+    assert_eq!(installation.ombx(&["run", "x"], "mpi1").expect(0).stderr, "");
+    let both = Installation::with(&BOTH);
+    fs::write(both.0.path("libexec/ombx/mpich/ombx"), "#!/bin/sh\nexit 127\n").unwrap();
+    let done = both.ombx(&["run", "x"], "other").expect(0);
+    assert_eq!(done.stdout, "openmpi 2 run x\n");
+    assert!(done.sentence().contains("is neither of MPICH nor of Open MPI"), "{done}");
+    fs::write(both.0.path("libexec/ombx/openmpi/ombx"), "#!/bin/sh\nexit 127\n").unwrap();
+    both.ombx(&["run", "x"], "nowhere")
+        .expect(6)
+        .complains(&["none of these MPI libraries is found: mpich openmpi"]);
+    let empty = Installation::with(&[]);
+    empty.ombx(&["list"], "mpi0").expect(6).complains(&["no build of ombx"]);
+}
+
+#[test]
+fn the_shells_of_systems_read_the_script() {
+    let missing = missing(&["dash", "bash"]);
+    if !missing.is_empty() {
+        return skipped(&format!("not installed: {}", missing.join(", ")));
+    }
+    let installation = Installation::with(&BOTH);
+    for shell in ["dash", "bash"] {
+        let words =
+            [installation.0.path("bin/ombx").display().to_string(), "list".into(), "--mpi=openmpi".into()];
+        let done = Job::of(shell).args(&words).arg("a b").run().expect(0);
+        assert_eq!((done.stdout.as_str(), done.stderr.as_str()), ("openmpi 2 list a b\n", ""), "{shell}");
+    }
+}

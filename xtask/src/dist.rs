@@ -1,0 +1,120 @@
+//! `cargo xtask dist`: what is published of a version: sources, packages, a bill of materials and checksums.
+
+mod leaks;
+mod packages;
+mod release;
+mod source;
+
+use std::{fs, path::Path, process::ExitCode};
+
+use ombx_toolchain::{
+    command::{output, succeeds},
+    failure::{Failure, Result},
+    mpi::Which,
+    workspace::{Workspace, cargo},
+};
+
+use self::{packages::Packages, release::Release};
+use crate::install::{
+    self,
+    prefix::{Contents, Prefix},
+    shipped::Sources,
+};
+
+/// Programs of cargo that dist needs, by the names of their crates.
+const TOOLS: [(&str, &str); 3] =
+    [("deb", "cargo-deb"), ("generate-rpm", "cargo-generate-rpm"), ("cyclonedx", "cargo-cyclonedx")];
+
+/// Write sources, Debian and RPM package, bill of materials (CycloneDX) and checksums of the tagged version
+///
+/// The source archive contains all dependencies. The packages are built from the unpacked archive, offline. The packages link the
+/// MPIs of this machine and are for its distribution. Everything is written to target/dist/VERSION.
+#[derive(clap::Args)]
+#[command(after_help = "Example: git tag v0.1.0 && cargo xtask dist")]
+pub(crate) struct Options {
+    /// MPIs to build with [default: every installed one]
+    #[arg(long, value_enum, value_delimiter = ',')]
+    mpi: Vec<Which>,
+    /// Take the last commit as it is, for a trial; its hash is part of the version
+    #[arg(long)]
+    untagged: bool,
+}
+
+pub(crate) fn main(options: &Options) -> Result<ExitCode> {
+    let absent = TOOLS.iter().filter(|(command, _)| !succeeds(cargo().args([command, "--version"])));
+    let absent: Vec<&str> = absent.map(|(_, name)| *name).collect();
+    if !absent.is_empty() {
+        let names = absent.join(" ");
+        return Err(Failure::Missing(format!(
+            "not installed: {names}. Run `cargo install --locked {names}`"
+        )));
+    }
+    let mpis = install::chosen(&options.mpi)?;
+    let workspace = Workspace::read()?;
+    let release = Release::of(&workspace.root, options.untagged)?;
+    let work = workspace.target.join("dist");
+    let published = work.join(&release.version);
+    for directory in [&published, &work.join("packing"), &work.join("build"), &work.join("cargo")] {
+        renew(directory)?;
+    }
+
+    let archive = source::archive(&workspace.root, &work.join("packing"), &published, &release)?;
+    // The packages come from the archive alone: a file that it lacks is missing here too.
+    let root = source::unpack(&archive, &work.join("build"), &release)?;
+    let sources = Sources::vendored(&root, &work.join("install"), &work.join("cargo"));
+    let builds = sources.build_all(&mpis)?;
+    for (mpi, binary) in &builds {
+        leaks::check(binary, &[&workspace.root, &work])?;
+        println!("{}: no path of this machine in the binary", mpi.flavour);
+    }
+    let tree = root.join(packages::TREE);
+    Prefix::claim(&tree)?.fill(&Contents { root: &root, builds: &builds, modulefile: false })?;
+    let packages = Packages { sources: &sources, root: &root, to: &published, release: &release };
+    packages.debian()?;
+    packages.rpm()?;
+    packages.bill_of_materials()?;
+    sums(&published)?;
+    println!("\n{}", published.display());
+    print!("{}", output(std::process::Command::new("ls").arg("-lh").current_dir(&published))?);
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Makes a directory empty.
+fn renew(directory: &Path) -> Result<()> {
+    if directory.exists() {
+        fs::remove_dir_all(directory).map_err(Failure::file(directory))?;
+    }
+    fs::create_dir_all(directory).map_err(Failure::file(directory))
+}
+
+/// Writes the checksums of all files in the form that `sha256sum --check` reads.
+fn sums(directory: &Path) -> Result<()> {
+    let mut names = Vec::new();
+    for entry in fs::read_dir(directory).map_err(Failure::file(directory))? {
+        names.push(entry.map_err(Failure::file(directory))?.file_name());
+    }
+    names.sort();
+    let text = output(std::process::Command::new("sha256sum").args(names).current_dir(directory))?;
+    let file = directory.join("SHA256SUMS");
+    fs::write(&file, text).map_err(Failure::file(&file))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn checksums_are_those_of_sha256sum() {
+        let directory = tempfile::tempdir().unwrap();
+        fs::write(directory.path().join("b"), "").unwrap();
+        fs::write(directory.path().join("a"), "abc").unwrap();
+        sums(directory.path()).unwrap();
+        let text = fs::read_to_string(directory.path().join("SHA256SUMS")).unwrap();
+        // The digests of "abc" and of nothing are published in FIPS 180-4.
+        let expected = [
+            "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad  a",
+            "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855  b",
+        ];
+        assert_eq!(text.lines().collect::<Vec<_>>(), expected);
+    }
+}

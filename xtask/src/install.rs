@@ -1,0 +1,78 @@
+//! `cargo xtask install`: release builds of ombx for one or several MPIs, in a directory of their own.
+
+pub(crate) mod osu;
+pub(crate) mod prefix;
+pub(crate) mod shipped;
+
+use std::{
+    path::{Path, PathBuf, absolute},
+    process::ExitCode,
+};
+
+use ombx_toolchain::{
+    failure::{Failure, Result},
+    mpi::{Mpi, Which, installed},
+    workspace::Workspace,
+};
+
+use self::{
+    prefix::{Contents, Prefix},
+    shipped::Sources,
+};
+
+/// Install ombx with its manual pages, completions, suites and module file
+///
+/// Builds a stripped release binary for each MPI. `PREFIX/bin/ombx` starts the one whose MPI is loaded. Everything is below
+/// PREFIX: to remove ombx, delete this directory.
+#[derive(clap::Args)]
+#[command(after_help = "Example: cargo xtask install --prefix /opt/ombx --mpi mpich,openmpi\n         \
+                  module use /opt/ombx/share/modulefiles && module load ombx")]
+pub(crate) struct Options {
+    /// Directory for ombx alone
+    #[arg(long, value_name = "DIR")]
+    prefix: PathBuf,
+    /// MPIs to build with [default: every installed one]
+    #[arg(long, value_enum, value_delimiter = ',')]
+    mpi: Vec<Which>,
+}
+
+pub(crate) fn main(options: &Options) -> Result<ExitCode> {
+    let directory = absolute(&options.prefix).map_err(Failure::file(&options.prefix))?;
+    let prefix = Prefix::claim(&directory)?;
+    let mpis = chosen(&options.mpi)?;
+    let workspace = Workspace::read()?;
+    let sources = Sources::of(&workspace.root, &workspace.target.join("install"));
+    let builds = sources.build_all(&mpis)?;
+    prefix.fill(&Contents { root: &workspace.root, builds: &builds, modulefile: true })?;
+    println!("\n{}", directory.display());
+    for (mpi, _) in &builds {
+        println!("  libexec/ombx/{:<9} {} {}", mpi.flavour.key(), mpi.flavour, mpi.version);
+    }
+    println!("\nTo use it:     {}", usage(&directory));
+    println!(
+        "or:            module use {} && module load ombx",
+        directory.join("share/modulefiles").display()
+    );
+    println!("To remove it:  rm -r {}", directory.display());
+    Ok(ExitCode::SUCCESS)
+}
+
+fn usage(prefix: &Path) -> String {
+    format!("export PATH={}:$PATH", prefix.join("bin").display())
+}
+
+/// Returns the MPIs that were named, each once, or else all that are installed.
+pub(crate) fn chosen(named: &[Which]) -> Result<Vec<Mpi>> {
+    if named.is_empty() {
+        return installed(None);
+    }
+    let mut mpis: Vec<Mpi> = Vec::new();
+    for which in named {
+        for mpi in installed(Some(*which))? {
+            if !mpis.contains(&mpi) {
+                mpis.push(mpi);
+            }
+        }
+    }
+    Ok(mpis)
+}
