@@ -5,4 +5,5 @@ pub mod environment;
 pub mod host;
 pub mod host_name;
 pub mod machine;
+pub mod node_set;
 pub mod placement;
