@@ -87,7 +87,7 @@ impl Groups {
     }
 
     /// Reads the groups from the options of a run. Other text says nothing.
-    pub(super) fn of_plan(plan: &BTreeMap<String, String>) -> Groups {
+    pub fn of_plan(plan: &BTreeMap<String, String>) -> Groups {
         plan.get(GROUPS).and_then(|line| Groups::of_line(line).ok()).unwrap_or_default()
     }
 }
