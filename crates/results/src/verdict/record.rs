@@ -11,6 +11,8 @@ pub struct VerdictRecord {
     pub sentences: Vec<Sentence>,
     /// Slow parts, the slowest first.
     pub slow: Vec<SlowPart>,
+    /// Message sizes, and the factor of the fastest slow link that would have been named.
+    pub nameable: Vec<(u64, f64)>,
 }
 
 /// Slow part of a machine.
@@ -60,6 +62,7 @@ impl Verdict {
             conclusion: self.conclusion(),
             sentences: self.sentences(hosts),
             slow: self.slow.iter().map(|slow| SlowPart::of(slow, hosts)).collect(),
+            nameable: self.nameable.clone(),
         }
     }
 }

@@ -164,6 +164,7 @@ impl LinkSweep {
         });
         let doubt = waited.or_else(|| verdict.doubt.take()).or_else(|| self.shortage(&sizes));
         verdict.doubt = doubt.or_else(|| power::too_coarse(&power));
+        verdict.nameable = power.iter().filter_map(|(bytes, factor)| Some((*bytes, (*factor)?))).collect();
         verdict.power = power::clause(&power, &of_groups, &self.hosts);
         verdict
     }
@@ -244,6 +245,8 @@ pub struct Verdict {
     pub doubt: Option<String>,
     /// Clause on the smallest slow link that would have been named.
     pub power: Option<String>,
+    /// Message sizes, and the factor of the fastest slow link that would have been named.
+    pub nameable: Vec<(u64, f64)>,
 }
 
 /// Conclusion of a verdict, which decides the exit code.
@@ -260,6 +263,11 @@ pub enum Conclusion {
 impl Conclusion {
     /// All conclusions.
     pub const ALL: [Conclusion; 3] = [Conclusion::Clear, Conclusion::Slow, Conclusion::None];
+
+    /// Returns the conclusion with a name.
+    pub fn of_name(name: &str) -> Option<Conclusion> {
+        Conclusion::ALL.into_iter().find(|conclusion| conclusion.name() == name)
+    }
 
     /// Returns the name in result files.
     pub const fn name(self) -> &'static str {

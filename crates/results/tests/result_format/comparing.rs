@@ -73,7 +73,7 @@ fn assert_labels(labels: &str) {
     let mut rest = labels.strip_prefix('{').and_then(|l| l.strip_suffix('}')).expect("braces");
     loop {
         let (name, value) = rest.split_once("=\"").expect("a label");
-        assert!(!name.is_empty() && name.bytes().all(|b| b.is_ascii_lowercase()), "{labels}");
+        assert!(!name.is_empty() && name.bytes().all(|b| b.is_ascii_lowercase() || b == b'_'), "{labels}");
         let mut escaped = false;
         let end = value.char_indices().find(|(_, c)| {
             let closes = *c == '"' && !escaped;
