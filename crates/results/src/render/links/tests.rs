@@ -1,5 +1,7 @@
 //! Links of four hosts, of which one link is slow, in every form.
 
+mod groups;
+
 use serde_json::Value;
 
 use super::*;
