@@ -86,7 +86,7 @@ pub(crate) fn run(job: &Job) -> Result<u8> {
     let limit = time_limit::of_job(job.extent.time, job.start.timeout);
     let mut worst: Result<u8> = Ok(0);
     // A sweep over links compares links of the same moment, and a pipeline or other hosts depend on more than this host.
-    let is_here = job.start.hosts.is_empty()
+    let is_here = job.start.hosts().is_empty()
         && job.start.hostfile.is_none()
         && matches!(job.work, Work::Benchmarks(_))
         && kinds.iter().any(|kind| kind.medium != Medium::Own);
@@ -103,6 +103,11 @@ pub(crate) fn run(job: &Job) -> Result<u8> {
             let latency = core_to_core::latency_ns();
             arguments
                 .extend(latency.map(|ns| OsString::from(format!("{}{:.0}", role::CORE_TO_CORE, ns * 1e3))));
+        }
+        if let Work::Links(task, _) = &job.work {
+            let groups = Some(&task.criteria.groups).filter(|groups| !groups.is_empty());
+            arguments
+                .extend(groups.map(|groups| OsString::from(format!("{}{}", role::GROUPING, groups.line()))));
         }
         if !job.launches.is_one() {
             progress.launch(repetition.position());

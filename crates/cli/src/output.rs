@@ -1,5 +1,7 @@
 //! The output of a job: the screen and the result file.
 
+mod gauges;
+mod link_judge;
 pub(crate) mod monitoring;
 pub(crate) mod progress;
 pub(crate) mod relay;
@@ -24,28 +26,24 @@ use ombx_core::{
 use ombx_results::{
     estimate::{self, Cases},
     file::{self, Record, RunOutcome},
-    render::{Broadcasts, Overhead, Renderer, links_status},
-    verdict::{Conclusion, FailOn, LinkSweep, Verdict},
+    render::{Broadcasts, OpenMetrics, Overhead, Renderer, links_status},
+    verdict::LinkSweep,
 };
 
-use self::{renderers::Notes, stdout::is_closed};
+use self::{gauges::Gauges, link_judge::LinkJudge, renderers::Notes, stdout::is_closed};
 use crate::{
     arguments::{output::Format, start::Launcher},
     job::{Job, Work, time_limit},
     launch::detection,
-    stderr,
 };
-
-/// Exit code of links of which some are slow, or miss what the user demands.
-const SLOW: u8 = 9;
-/// Exit code of links without a verdict.
-const NO_VERDICT: u8 = 10;
 
 /// The screen and an optional result file. Each row is written to the file before it is printed.
 pub(crate) struct Output {
     /// `None` if the lines of the result file are printed.
     renderer: Option<Box<dyn Renderer>>,
     file: Option<(PathBuf, File)>,
+    /// File for Prometheus.
+    gauges: Option<Gauges>,
     /// The reader of standard output has closed it; nothing more is printed.
     stdout_closed: bool,
     /// The job has a single launch, whose rows are printed as they arrive.
@@ -72,51 +70,6 @@ pub(crate) struct Output {
     transport: Fact,
 }
 
-/// Links of a sweep and what the user demands of them.
-struct LinkJudge {
-    sweep: LinkSweep,
-    fail_on: FailOn,
-    /// Whether the screen shows the verdict. Otherwise it goes to standard error.
-    is_shown: bool,
-    /// Whether the exit code is that of a monitoring plugin.
-    is_monitored: bool,
-    /// Rows of all launches.
-    tally: Tally,
-    /// Verdict on all launches; `None` before the last one has ended.
-    verdict: Option<Verdict>,
-}
-
-impl LinkJudge {
-    /// Takes a record; concludes at the end of the last launch, if it is complete.
-    fn record(&mut self, record: &Record) {
-        match record {
-            Record::Run(run) => self.sweep.begin(run),
-            Record::Launch(row) => {
-                self.tally.add(row);
-                self.sweep.add(row);
-            }
-            Record::End(RunOutcome::Complete, _) if self.sweep.is_last() => {
-                let verdict = self.sweep.verdict();
-                if !self.is_shown {
-                    for (_, line) in verdict.lines(&self.sweep.hosts) {
-                        stderr_line!("ombx: {}", stderr::printable(&line));
-                    }
-                }
-                self.verdict = Some(verdict);
-            }
-            _ => {}
-        }
-    }
-
-    fn exit_code(&self) -> u8 {
-        match (self.fail_on, self.verdict.as_ref().map(Verdict::conclusion)) {
-            (FailOn::Nothing, _) | (_, None | Some(Conclusion::Clear)) => 0,
-            (_, Some(Conclusion::Slow)) => SLOW,
-            (_, Some(Conclusion::None)) => NO_VERDICT,
-        }
-    }
-}
-
 impl Output {
     /// Opens the result file. A path that cannot be written is an error before anything starts.
     pub(crate) fn open(job: &Job) -> Result<Output> {
@@ -124,6 +77,13 @@ impl Output {
         let (format, color) = (args.format, args.color);
         let shown = args.shown.shown(format)?;
         let limit = time_limit::of_job(job.extent.time, job.start.timeout);
+        let reference = match &job.work {
+            Work::Links(task, _) => task.criteria.reference.clone(),
+            Work::Benchmarks(_) => None,
+        };
+        let gauges = args.openmetrics.clone();
+        let gauges =
+            gauges.map(|path| Gauges::open(path, OpenMetrics::default().against(reference))).transpose()?;
         let path = args.file.out.as_ref();
         let opened = path.map(|path| target::open(path, args.file.existing(), limit)).transpose()?;
         let file = path.cloned().zip(opened);
@@ -143,6 +103,7 @@ impl Output {
         Ok(Output {
             renderer,
             file,
+            gauges,
             stdout_closed: false,
             one_launch: job.launches.is_one() || launched_by_user(job),
             cases: Cases::with_percentiles(shown.percentiles.clone()),
@@ -239,9 +200,15 @@ impl Output {
                 Record::Launch(row) if one_launch => file::write_case(out, row),
                 record => file::write(out, record),
             })?;
-            match &mut self.links {
+            let verdict = match &mut self.links {
                 Some(links) => links.record(record),
-                None => self.cases.record(record),
+                None => {
+                    self.cases.record(record);
+                    None
+                }
+            };
+            if let Some(verdict) = verdict {
+                self.write(|out, _| file::write(out, &verdict))?;
             }
         }
         // The launches of links that are complete count without one that never began.
@@ -251,9 +218,12 @@ impl Output {
         match record {
             Record::Run(_) => self.next_run(),
             Record::Launch(row) => self.tally.add(row),
-            Record::End(..) | Record::Case(_) => {}
+            Record::End(..) | Record::Case(_) | Record::Verdict(_) => {}
         }
         if self.one_launch || self.links.is_some() {
+            if let Some(gauges) = &mut self.gauges {
+                gauges.record(record)?;
+            }
             if let Record::Launch(row) = record {
                 self.note(row);
             }
@@ -267,6 +237,7 @@ impl Output {
         match record {
             Record::Run(_) if self.open_table.is_some() => Ok(()),
             Record::Run(run) => self.print(|renderer, screen| renderer.run(screen, run)),
+            Record::Verdict(_) => Ok(()),
             Record::Launch(row) | Record::Case(row) => {
                 self.print(|renderer, screen| renderer.case(screen, row))
             }
@@ -300,6 +271,9 @@ impl Output {
         if self.links.as_ref().is_some_and(|links| links.is_monitored && links.verdict.is_some()) {
             monitoring::printed();
         }
+        if let Some(gauges) = &mut self.gauges {
+            gauges.finish()?;
+        }
         let notices: Vec<String> = self.notices.take().unwrap_or_default().into_values().collect();
         if !notices.is_empty() {
             stderr_line!("ombx: rows have marks: {}. ombx run prints advice for each", notices.join(", "));
@@ -320,6 +294,9 @@ impl Output {
     fn estimates(&mut self) -> Result<()> {
         for group in std::mem::take(&mut self.cases).groups() {
             let rows = group.estimates();
+            if let Some(gauges) = &mut self.gauges {
+                gauges.estimates(group)?;
+            }
             self.print(|renderer, screen| renderer.run(screen, &group.described()))?;
             for row in &rows {
                 self.write(|out, _| file::write_case(out, row))?;

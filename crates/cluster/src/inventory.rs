@@ -10,7 +10,7 @@ use std::{
 
 use ombx_core::{
     error::{Error, Result},
-    system::host_name::check_host,
+    system::{host_name::check_host, node_set},
 };
 use serde::Deserialize;
 
@@ -60,7 +60,7 @@ pub struct Inventory {
 #[derive(Clone, Debug, Deserialize, PartialEq, Eq)]
 #[serde(deny_unknown_fields)]
 pub struct Host {
-    /// Name for ssh and the launcher.
+    /// Name for ssh and the launcher. In a file also a range, such as `n[01-16]`.
     pub name: String,
     /// Address in the measured network, if the name resolves to another one.
     pub address: Option<String>,
@@ -69,6 +69,28 @@ pub struct Host {
     /// Number of ranks in jobs with several ranks per host.
     #[serde(default = "one")]
     pub slots: u32,
+}
+
+impl Host {
+    /// Returns the hosts of a name with ranges. Ranges of the address belong to those of the name in order.
+    fn expanded(&self) -> Result<Vec<Host>> {
+        let names = node_set::expand(&self.name)?;
+        let addresses = self.address.as_deref().map(node_set::expand).transpose()?;
+        if let Some(addresses) = addresses.as_ref().filter(|addresses| addresses.len() != names.len()) {
+            return Err(Error::usage(format!(
+                "{} names {} hosts, but its address {}: give as many",
+                self.name,
+                names.len(),
+                addresses.len()
+            )));
+        }
+        let host = |(at, name): (usize, &String)| Host {
+            name: name.clone(),
+            address: addresses.as_ref().map(|addresses| addresses[at].clone()),
+            ..self.clone()
+        };
+        Ok(names.iter().enumerate().map(host).collect())
+    }
 }
 
 /// Machine on which launchers run.
@@ -100,8 +122,10 @@ impl Inventory {
 
     /// Parses and checks the text of an inventory.
     pub fn parse(text: &str) -> Result<Self> {
-        let inventory: Self =
+        let mut inventory: Self =
             toml::from_str(text).map_err(|e| Error::usage(e.to_string().trim().replace('\n', " ")))?;
+        let hosts = inventory.hosts.iter().map(Host::expanded).collect::<Result<Vec<_>>>()?;
+        inventory.hosts = hosts.concat();
         inventory.check().map_err(Error::usage)?;
         Ok(inventory)
     }
@@ -121,7 +145,9 @@ impl Inventory {
 
     /// Keeps the named hosts in the order of the inventory; an empty list keeps all.
     pub(crate) fn keep(&mut self, names: &[String]) -> Result<()> {
-        for name in names {
+        let lists = names.iter().map(|list| node_set::expand(list)).collect::<Result<Vec<_>>>()?;
+        let names = lists.concat();
+        for name in &names {
             check_host(name)?;
             if self.hosts.iter().all(|host| host.name != *name) {
                 return Err(Error::usage(format!(
@@ -203,5 +229,13 @@ mod tests {
         inventory.keep(&["n03".into()]).unwrap_err();
         inventory.keep(&["n-01".into()]).unwrap();
         assert_eq!(inventory.hosts.len(), 1);
+        let text = "[[hosts]]\nname = \"n[08-10]\"\naddress = \"10.0.0.[8-10]\"\nslots = 4\n";
+        let mut inventory = Inventory::parse(text).unwrap();
+        inventory.keep(&["n[09-10]".into()]).unwrap();
+        let hosts: Vec<_> =
+            inventory.hosts.iter().map(|host| (host.name.as_str(), host.address.as_deref())).collect();
+        assert_eq!(hosts, [("n09", Some("10.0.0.9")), ("n10", Some("10.0.0.10"))]);
+        inventory.keep(&["n[08-09]".into()]).unwrap_err();
+        assert!(Inventory::parse(&text.replace("8-10]\"\nslots", "8-9]\"\nslots")).is_err());
     }
 }

@@ -22,8 +22,8 @@ pub struct Options {
     /// What starts the ranks
     #[arg(long, value_enum, default_value_t = LauncherChoice::Auto)]
     pub launcher: LauncherChoice,
-    /// Use only these hosts of the inventory, for example: --hosts n01,n02
-    #[arg(long, value_delimiter = ',', allow_hyphen_values = true)]
+    /// Use only these hosts of the inventory, for example: --hosts n01,n02 or --hosts 'n[01-16,20]'
+    #[arg(long, allow_hyphen_values = true)]
     pub hosts: Vec<String>,
     /// Pairs of hosts: all, ring, or a list such as n01-n02,n01-n03
     #[arg(long, default_value = "all")]

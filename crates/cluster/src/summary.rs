@@ -7,7 +7,7 @@ use std::{
     process::{Command, Stdio},
 };
 
-use ombx_core::error::Result;
+use ombx_core::{error::Result, system::node_set};
 use ombx_results::verdict::{Conclusion, Hosts, Verdict};
 
 use crate::{
@@ -69,7 +69,8 @@ fn summary(cluster: &Cluster, finished: &[FinishedJob]) -> (String, Option<Concl
         .collect();
     let mut text = format!("{} of {} jobs complete\n", finished.len() - failed.len(), finished.len());
     for (job, reason) in &failed {
-        let _ = writeln!(text, "failed: {} ({}): {reason}", job.name, cluster.host_names(job).join(", "));
+        let _ =
+            writeln!(text, "failed: {} ({}): {reason}", job.name, node_set::fold(cluster.host_names(job)));
     }
     let is_pair_of = |host: usize| move |job: &&Job| job.stage == Stage::Pairs && job.hosts.contains(&host);
     for (host, count) in often_failed(&failed) {

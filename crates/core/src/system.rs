@@ -6,4 +6,5 @@ pub mod host;
 pub mod host_name;
 pub mod limits;
 pub mod machine;
+pub mod node_set;
 pub mod placement;

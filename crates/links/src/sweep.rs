@@ -258,6 +258,7 @@ impl Sweep<'_> {
         let mut list: Vec<u8> = Vec::new();
         if me == Rank(0) {
             let hosts = Hosts::of(self.opening.places.iter().map(|p| p.host.as_str()));
+            let hosts = hosts.grouped(&self.task.criteria.groups);
             for link in verdict::retest_candidates(&self.times.0, &hosts, self.task.retest as usize) {
                 let [from, to] = [link.from, link.to].map(u64::from);
                 list.extend([from, to, link.bytes, link.is_slow.into()].iter().flat_map(|n| n.to_le_bytes()));

@@ -324,7 +324,7 @@ mod tests {
         for part in [
             "We measured p2p.latency and rma.put_bw with messages of 2 sizes from 8 B to 64 KiB with ombx 0.1.0 (commit abc123, \
              release build), started on 2026-01-02.",
-            "The 2 ranks ran on 2 hosts (n01, n02), each bound to one CPU.",
+            "The 2 ranks ran on 2 hosts (n[01-02]), each bound to one CPU.",
             "Each host has the CPU Xeon 1 (2 sockets, 64 cores, SMT off) and 251.6 GiB of memory.",
             "Ranks communicated through MPICH 4.0.2, with UCX_TLS=rc,sm in the environment.",
             "All ranks were started once",

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use ombx_core::{
     fact::{Fact, Facts, HostFacts},
     result::{Measurement, Run},
-    system::placement::Placement,
+    system::{node_set, placement::Placement},
 };
 
 use crate::{
@@ -45,6 +45,8 @@ const TITLES: [(&str, &str); 24] = [
 pub const NOT_RECORDED: &str = "not recorded: an earlier version of ombx wrote the file";
 /// Maximum number of hosts that are named in one value.
 const MOST_HOSTS: usize = 8;
+/// Maximum length of a list of all hosts in characters.
+const LONGEST_LIST: usize = 160;
 
 /// Values under one title.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -183,11 +185,13 @@ fn pairs(values: &BTreeMap<String, String>) -> Vec<(String, String)> {
     values.iter().map(|(name, value)| (name.clone(), value.clone())).collect()
 }
 
-/// Lists hosts; of many only the first ones.
+/// Lists hosts; of many with unlike names only the first ones.
 pub(crate) fn host_list(hosts: &[&str]) -> String {
-    match hosts.len().checked_sub(MOST_HOSTS) {
-        None | Some(0) => hosts.join(", "),
-        Some(more) => format!("{} and {more} others", hosts[..MOST_HOSTS].join(", ")),
+    let fold = |hosts: &[&str]| node_set::fold(hosts.iter().copied());
+    let all = fold(hosts);
+    match hosts.len().checked_sub(MOST_HOSTS).filter(|_| all.len() > LONGEST_LIST) {
+        None | Some(0) => all,
+        Some(more) => format!("{} and {more} others", fold(&hosts[..MOST_HOSTS])),
     }
 }
 
@@ -242,7 +246,7 @@ mod tests {
         let expected = [
             ("CPU", "Xeon 1"),
             ("turbo", "unknown: no cpufreq"),
-            ("memory of n01, n03", "1 GiB"),
+            ("memory of n[01,03]", "1 GiB"),
             ("memory of n02", "2 GiB"),
         ];
         assert_eq!(of_hosts(&hosts), expected.map(|(name, value)| (name.to_owned(), value.to_owned())));
@@ -271,7 +275,14 @@ mod tests {
     fn many_hosts_and_ranks_are_shortened() {
         let hosts: Vec<String> = (0..20).map(|n| format!("n{n}")).collect();
         let hosts: Vec<&str> = hosts.iter().map(String::as_str).collect();
-        assert_eq!(host_list(&hosts), "n0, n1, n2, n3, n4, n5, n6, n7 and 12 others");
+        assert_eq!(host_list(&hosts), "n[0-19]");
+        let hosts: Vec<String> = (0..20u8).map(|n| format!("host-of-{}", char::from(b'a' + n))).collect();
+        let hosts: Vec<&str> = hosts.iter().map(String::as_str).collect();
+        let list = host_list(&hosts);
+        assert!(
+            list.starts_with("host-of-a,host-of-b,") && list.ends_with("host-of-h and 12 others"),
+            "{list}"
+        );
         assert_eq!(ranges(&[0, 1, 2, 5, 7, 8]), "0-2,5,7-8");
         assert_eq!(shell_word("a b's"), r"'a b'\''s'");
     }

@@ -1,11 +1,22 @@
-//! Link verdicts: which host, rank or link of a machine is slow.
+//! Link verdicts: which group of hosts, host, rank or link of a machine is slow.
 //!
-//! Links inside a host and links between hosts are two kinds. All tests compare logarithms of median times within a kind.
-//! Hosts are tested first, then ranks, then the single links that remain. Each test is corrected for multiple testing.
+//! Links inside a host and links between hosts are two kinds. With groups of hosts, links inside a group and links between groups
+//! are two kinds too. All tests compare logarithms of median times within a kind. Groups are tested first, then hosts, then ranks,
+//! then the single links that remain. Each test is corrected for multiple testing.
 
+mod confirmation;
 mod criteria;
 mod detection;
+mod evidence;
+mod few_units;
+mod groups;
+mod hosts;
 mod launches;
+mod limits;
+mod outlying;
+mod power;
+mod record;
+mod relative;
 mod retest;
 mod search;
 mod steps;
@@ -16,10 +27,14 @@ mod times;
 pub use self::{
     criteria::{Criteria, Expectation, FailOn, Reference},
     detection::find_slow,
+    evidence::Evidence,
+    groups::{Group, Groups},
+    hosts::Hosts,
+    record::{SlowPart, VerdictRecord},
     retest::{Retest, retest_candidates, slowest},
     steps::{Step, join_steps},
     sweep::{Conclusion, LinkSweep, Sentence, Verdict},
-    times::{Hosts, Link, LinkTimes, TimesBySize},
+    times::{Link, LinkTimes, TimesBySize},
 };
 use crate::file::RunWithRows;
 use ombx_core::unit::Bytes;
@@ -41,6 +56,10 @@ pub fn is_sweep(run: &RunWithRows) -> bool {
 /// Part of a machine that can be slow.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Component {
+    /// Links from a group of hosts to others of its level (from 0).
+    GroupBetween(usize, u32),
+    /// Links inside a group of hosts, but not inside one of a lower level.
+    GroupWithin(usize, u32),
     /// Links from a host to other hosts.
     HostBetween(u32),
     /// Links inside a host.
@@ -57,7 +76,15 @@ impl Component {
     /// Returns whether a link belongs to the component.
     pub fn contains(&self, [from, to]: [u32; 2], hosts: &Hosts) -> bool {
         let (on_from, on_to) = (hosts.number(from), hosts.number(to));
+        let ends = |level: usize| [hosts.unit(level + 1, from), hosts.unit(level + 1, to)];
         match *self {
+            Component::GroupBetween(level, group) => {
+                let [a, b] = ends(level);
+                a != b && [a, b].contains(&group)
+            }
+            Component::GroupWithin(level, group) => {
+                ends(level) == [group; 2] && hosts.distance(from, to) == level + 1
+            }
             Component::HostBetween(host) => on_from != on_to && [on_from, on_to].contains(&host),
             Component::HostWithin(host) => on_from == host && on_to == host,
             Component::Rank(rank) => [from, to].contains(&rank),
@@ -86,56 +113,18 @@ pub struct SlowComponent {
     pub evidence: Evidence,
 }
 
-/// Links of a slow component, and the ordinary ones that they are compared with.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Evidence {
-    /// Slowest links of the component and their ratios to the ordinary ones in the sweep.
-    pub links: Vec<([u32; 2], f64)>,
-    /// Number of links of the component.
-    pub count: usize,
-    /// Ordinary links next to their median time.
-    pub typical: Vec<[u32; 2]>,
-    /// Number of ordinary links.
-    pub ordinary: usize,
-    /// Median time of the ordinary links in nanoseconds.
-    pub ordinary_ns: f64,
-    /// Whether links of the component were measured again alone.
-    pub measured_again: bool,
-}
-
-impl Evidence {
-    /// Returns which links are slow, by what factor, and which ordinary links they are compared with.
-    fn sentence(&self, hosts: &Hosts) -> String {
-        let mut links: Vec<String> = self
-            .links
-            .iter()
-            .map(|(ends, ratio)| format!("{} {ratio:.2} x", link_name(*ends, hosts)))
-            .collect();
-        if self.count > links.len() {
-            links.push(format!("and {} more", self.count - links.len()));
-        }
-        let again = match self.measured_again {
-            true => "slow again when measured alone",
-            false => "measured once",
-        };
-        let typical: Vec<String> = self.typical.iter().map(|ends| link_name(*ends, hosts)).collect();
-        let such_as = if self.typical.len() < self.ordinary { "such as " } else { "" };
-        format!(
-            "evidence: {}, against the median of {} ({such_as}{}: {:.2} us); {again}",
-            links.join(", "),
-            count(self.ordinary, "ordinary link"),
-            typical.join(", "),
-            self.ordinary_ns / 1e3
-        )
-    }
-}
-
 /// Returns the name of a link: its two ends.
 fn link_name([from, to]: [u32; 2], hosts: &Hosts) -> String {
     match hosts.count() {
         1 => format!("ranks {from}-{to}"),
         _ => format!("{}-{}", hosts.label(from), hosts.label(to)),
     }
+}
+
+/// Returns the plural of a noun.
+fn plural(noun: &str) -> String {
+    let ending = if noun.ends_with(['s', 'x']) || noun.ends_with("ch") { "es" } else { "s" };
+    format!("{noun}{ending}")
 }
 
 fn count(number: usize, what: &str) -> String {
@@ -156,24 +145,39 @@ impl SlowComponent {
             true => hosts.name(rank).to_owned(),
             false => format!("rank {rank} on {}", hosts.name(rank)),
         };
+        let others_of = |level: usize, start: &str| format!("{start} other {}", plural(hosts.noun(level)));
         let (subject, others) = match self.component {
+            Component::GroupBetween(level, group) => (
+                format!(
+                    "{} is slow: its links to other {} take",
+                    hosts.group_label(level, group),
+                    plural(hosts.noun(level))
+                ),
+                others_of(level, "those of"),
+            ),
+            Component::GroupWithin(level, group) => (
+                format!("{} is slow inside: links between its hosts take", hosts.group_label(level, group)),
+                others_of(level, "those inside"),
+            ),
             Component::HostBetween(host) => (
                 format!("host {} is slow: its links to other hosts take", hosts.name_of(host)),
-                "those of other hosts",
+                "those of other hosts".to_owned(),
             ),
             Component::HostWithin(host) => (
                 format!("host {} is slow inside: links between its ranks take", hosts.name_of(host)),
-                "those inside other hosts",
+                "those inside other hosts".to_owned(),
             ),
             Component::Rank(rank) => {
-                (format!("{} is slow: its links take", at(rank)), "those of other ranks")
+                (format!("{} is slow: its links take", at(rank)), "those of other ranks".to_owned())
             }
-            Component::Link(a, b) => {
-                (format!("the link between {} and {} is slow: it takes", at(a), at(b)), "comparable links")
-            }
-            Component::OneWay(from, to) => {
-                (format!("the link from {} to {} is slow: it takes", at(from), at(to)), "comparable links")
-            }
+            Component::Link(a, b) => (
+                format!("the link between {} and {} is slow: it takes", at(a), at(b)),
+                "comparable links".to_owned(),
+            ),
+            Component::OneWay(from, to) => (
+                format!("the link from {} to {} is slow: it takes", at(from), at(to)),
+                "comparable links".to_owned(),
+            ),
         };
         format!("{subject} {:.2} times as long as {others} (at {} bytes)", self.factor, Bytes(self.bytes))
     }

@@ -22,11 +22,11 @@ fn remote_shell(files: &Files) -> PathBuf {
 }
 
 #[test]
-fn numbers_of_ranks_and_ranges_are_refused_on_the_command_line() {
-    for hosts in ["n01:0", "n01:-1", "n01:x", "n01:", "n[01-04]", "n01,n02:0"] {
+fn numbers_of_ranks_are_refused_on_the_command_line() {
+    for hosts in ["n01:0", "n01:-1", "n01:x", "n01:", "n01,n02:0", "n[01-02]:0"] {
         for command in ["run p2p.latency", "run sockets.latency", "run sockets.pipeline", "links", "doctor"] {
             let done = Job::ombx(&format!("{command} --hosts {hosts}")).run().expect(2);
-            let wrong = hosts.rsplit(',').next().unwrap_or_default();
+            let wrong = hosts.rsplit(',').next().unwrap_or_default().replace("[01-02]", "01");
             assert!(done.sentence().starts_with(&format!("--hosts: \"{wrong}\"")), "{done}");
         }
     }
@@ -36,7 +36,7 @@ fn numbers_of_ranks_and_ranges_are_refused_on_the_command_line() {
 fn mistakes_in_a_host_file_are_named_with_their_line() {
     let files = Files::default();
     let own = if mpi::is_open_mpi() { "n02:4" } else { "n02 slots=4" };
-    for line in ["n02:0", "n02:-1", "n02:x", "n[01-04]", own] {
+    for line in ["n02:0", "n02:-1", "n02:x", "n[04-01]", own] {
         let file = files.write("hosts", format!("n01 # the first\n\n{line}\n"));
         for command in ["run p2p.latency", "links", "doctor"] {
             let done = Job::ombx(command).arg("--hostfile").arg(&file).run().expect(2);

@@ -36,6 +36,10 @@ pub(crate) fn as_typed(words: Vec<OsString>) -> Vec<String> {
 /// Rejects words that are too long to mean anything. Searching for similar names would take seconds.
 pub(crate) fn check_lengths(words: &[OsString]) -> Result<()> {
     for (word, at) in words.iter().skip(1).zip(1..).take_while(|(word, _)| *word != "--") {
+        // The launching process added these words.
+        if role::is_internal(word) {
+            continue;
+        }
         let word = word.as_encoded_bytes();
         let named = word.starts_with(b"--") || at == 1;
         let name = word.split(|byte| *byte == b'=').next().unwrap_or_default();

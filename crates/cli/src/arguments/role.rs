@@ -12,6 +12,7 @@ pub(crate) const COORDINATOR: &str = "--coordinator";
 pub(crate) const ALONE: &str = "--alone";
 pub(crate) const THREADED: &str = "--threaded";
 pub(crate) const CORE_TO_CORE: &str = "--core-to-core-ps=";
+pub(crate) const GROUPING: &str = "--grouping=";
 
 /// Role of this process in a job that another process of ombx started.
 #[derive(Debug, Default, Args)]
@@ -42,7 +43,7 @@ pub(crate) enum Relay {
 /// Returns whether the launching process added this argument.
 pub(crate) fn is_internal(argument: &OsStr) -> bool {
     let argument = argument.to_string_lossy();
-    let of_launches = ["--launch=", "--row-time=", "--batches=", CORE_TO_CORE];
+    let of_launches = ["--launch=", "--row-time=", "--batches=", CORE_TO_CORE, GROUPING];
     [RELAY, COORDINATOR, ALONE, THREADED].contains(&&*argument)
         || of_launches.iter().any(|option| argument.starts_with(option))
 }

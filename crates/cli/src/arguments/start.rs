@@ -13,10 +13,10 @@ pub(crate) struct StartArgs {
     /// Number of ranks to start, for example: -n 4 [default: as many as the benchmarks need]
     #[arg(short = 'n', long, value_parser = values::number::<u32>(1..=1 << 20), help_heading = "Ranks")]
     pub(crate) ranks: Option<u32>,
-    /// Hosts of the ranks, for example: --hosts n01,n02 [default: this host, or the allocation of the batch system]
-    #[arg(long, value_delimiter = ',', value_parser = values::host, conflicts_with = "hostfile", help_heading = "Ranks")]
-    pub(crate) hosts: Vec<String>,
-    /// File with one host per line, in the launcher's format
+    /// Hosts of the ranks, for example: --hosts n01,n02 or --hosts 'n[01-16,20]' [default: this host, or the allocation of the batch system]
+    #[arg(long, value_parser = values::hosts, conflicts_with = "hostfile", help_heading = "Ranks")]
+    hosts: Option<HostList>,
+    /// File with one host or range of hosts per line, in the launcher's format
     #[arg(long, value_name = "FILE", help_heading = "Ranks")]
     pub(crate) hostfile: Option<PathBuf>,
     /// Launcher that starts the ranks
@@ -40,6 +40,17 @@ pub(crate) struct StartArgs {
     /// Time limit of the whole job, for example: 10m [default: computed from the plan]
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = unit::parse_duration, help_heading = "Ranks")]
     pub(crate) timeout: Option<Duration>,
+}
+
+/// Hosts of a list, each as often as it is named.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct HostList(pub(crate) Vec<String>);
+
+impl StartArgs {
+    /// Returns the hosts of `--hosts`, each with its number of ranks if one is given: `n01:4`.
+    pub(crate) fn hosts(&self) -> &[String] {
+        self.hosts.as_ref().map_or(&[], |hosts| &hosts.0)
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

@@ -3,7 +3,12 @@
 
 use std::{fmt::Display, ops::RangeInclusive, str::FromStr};
 
-use ombx_core::{system::host_name::check_host, unit::digits};
+use ombx_core::{
+    system::{host_name::check_host, node_set},
+    unit::digits,
+};
+
+use super::start::HostList;
 
 /// Accepts a number within a range, written as digits only.
 pub(crate) fn number<N>(range: RangeInclusive<N>) -> impl Fn(&str) -> Result<N, String> + Clone
@@ -17,9 +22,13 @@ where
     }
 }
 
-/// Accepts a host name or an address.
-pub(super) fn host(text: &str) -> Result<String, String> {
-    check_host(text).map(str::to_owned).map_err(|_| "not a host name".into())
+/// Returns the hosts of a list such as `n01,n02` or `n[01-16,20]`.
+pub(super) fn hosts(text: &str) -> Result<HostList, String> {
+    let names = node_set::expand(text).map_err(|e| e.to_string())?;
+    match names.iter().find(|name| check_host(name).is_err()) {
+        None => Ok(HostList(names)),
+        Some(name) => Err(format!("{name:?} is not a host name")),
+    }
 }
 
 /// Accepts the name or path of a program. Launchers split it at blanks.

@@ -148,7 +148,7 @@ fn outside(args: &DoctorArgs) -> Examination {
     }
     let host = Place::here();
     if examination.ranks.is_empty() {
-        if args.start.hosts.is_empty() && args.start.hostfile.is_none() && ranks > host.online {
+        if args.start.hosts().is_empty() && args.start.hostfile.is_none() && ranks > host.online {
             examination.findings.push(oversubscribed(ranks, &host));
         }
         examination.ranks_here = ranks;
@@ -161,7 +161,7 @@ fn outside(args: &DoctorArgs) -> Examination {
 
 /// Returns the number of ranks: the user's, or one for each host.
 fn ranks(args: &DoctorArgs) -> u32 {
-    let hosts = || u32::try_from(args.start.hosts.len()).unwrap_or(RANKS).max(RANKS);
+    let hosts = || u32::try_from(args.start.hosts().len()).unwrap_or(RANKS).max(RANKS);
     args.start.ranks.unwrap_or_else(hosts)
 }
 

@@ -1,6 +1,14 @@
 //! `ombx links`: measures every pair of ranks, as LinkTest does.
 
-use std::{collections::BTreeMap, path::PathBuf, str::FromStr, sync::Arc, time::Duration};
+use std::{
+    collections::BTreeMap,
+    fs,
+    path::PathBuf,
+    process::{Command, Stdio},
+    str::FromStr,
+    sync::Arc,
+    time::Duration,
+};
 
 use clap::{
     Args, ValueEnum,
@@ -13,7 +21,7 @@ use ombx_core::{
     unit::{self, Bytes},
 };
 use ombx_links::sweep::{Mode, Task};
-use ombx_results::verdict::{Criteria, Expectation, FailOn, Reference};
+use ombx_results::verdict::{Criteria, Expectation, FailOn, Groups, Reference};
 
 use crate::{
     arguments::{
@@ -43,6 +51,8 @@ const FORMATS: [(&str, &str, Format); 6] = [
     ("jsonl", "Lines of the result file", Format::Jsonl),
     ("openmetrics", "Text for Prometheus, for example through its textfile collector", Format::OpenMetrics),
 ];
+/// Value of `--groups` that asks Slurm.
+const SLURM: &str = "slurm";
 /// Number of slowest links per size that are measured again if the user demands something of each link.
 const JUDGED_AGAIN: u32 = 32;
 
@@ -88,6 +98,13 @@ pub(crate) struct LinksArgs {
     /// Result of an earlier `ombx links` with which each link is compared
     #[arg(long, value_name = "FILE", help_heading = "Verdict")]
     pub(crate) reference: Option<PathBuf>,
+    /// Groups of hosts that are compared with each other: a file with lines such as `rack r1: n[01-16]` or those of Slurm's
+    /// topology.conf, or `slurm` to ask `scontrol show topology`
+    #[arg(long, value_name = "FILE", help_heading = "Verdict")]
+    pub(crate) groups: Option<PathBuf>,
+    /// Groups of hosts that the launching process has read
+    #[arg(long, hide = true, requires = "relay", value_parser = Groups::of_line)]
+    pub(crate) grouping: Option<Groups>,
     /// What ends this command with a code other than 0
     #[arg(long, value_enum, default_value_t = FailOnArg::Slow, help_heading = "Verdict")]
     pub(crate) fail_on: FailOnArg,
@@ -199,7 +216,8 @@ pub(crate) fn prepare(registry: &Registry, args: LinksArgs) -> Result<Job> {
     }
     args.output.shown.refuse("ombx links")?;
     // The interesting links are those between hosts: by default there is one rank on each.
-    let ranks = args.start.ranks.unwrap_or(u32::try_from(args.start.hosts.len()).unwrap_or(u32::MAX).max(2));
+    let ranks =
+        args.start.ranks.unwrap_or(u32::try_from(args.start.hosts().len()).unwrap_or(u32::MAX).max(2));
     if ranks < 2 {
         return Err(Error::usage(format!("-n {ranks} is too small: links need at least two ranks")));
     }
@@ -239,6 +257,7 @@ pub(crate) fn prepare(registry: &Registry, args: LinksArgs) -> Result<Job> {
         ..usual
     };
     let reference = reference(&args, &sizes)?;
+    let groups = groups(&args)?;
     let fail_on = match args.fail_on {
         FailOnArg::Slow => FailOn::Slow,
         FailOnArg::Nothing => FailOn::Nothing,
@@ -246,7 +265,7 @@ pub(crate) fn prepare(registry: &Registry, args: LinksArgs) -> Result<Job> {
     // A demand on each link needs a second measurement of more than the slowest few.
     let demands = !args.expect.is_empty() || args.reference.is_some();
     let retest = if demands && args.retest > 0 { args.retest.max(JUDGED_AGAIN) } else { args.retest };
-    let criteria = Criteria { expectations: args.expect, reference, fail_on };
+    let criteria = Criteria { expectations: args.expect, reference, fail_on, groups };
     let launches = Launches {
         count: LaunchCount::Fixed(if args.launch.is_some() { 1 } else { args.launches }),
         seed: args.randomize.unwrap_or_else(launches::random_seed),
@@ -291,6 +310,33 @@ fn check_expectations(args: &LinksArgs, sizes: &[Bytes]) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// Reads the groups of hosts where a job begins; other processes of the job get them on their command lines.
+fn groups(args: &LinksArgs) -> Result<Groups> {
+    let read = args.groups.as_ref().filter(|_| args.role.relay.is_none() && detection::is_first_process());
+    let Some(path) = read else { return Ok(args.grouping.clone().unwrap_or_default()) };
+    let name = path.display().to_string();
+    let wrong = |why: String| Error::usage(format!("--groups: {why}"));
+    let text = match name.as_str() {
+        SLURM => topology().map_err(wrong)?,
+        _ => fs::read_to_string(path).map_err(|e| wrong(format!("cannot read {name}: {e}")))?,
+    };
+    text.parse().map_err(|why| wrong(format!("{name}: {why}")))
+}
+
+/// Returns the topology that Slurm knows.
+fn topology() -> std::result::Result<String, String> {
+    let advice = "give a file of groups";
+    let output = Command::new("scontrol").args(["show", "topology"]).stdin(Stdio::null()).output();
+    let output = output.map_err(|e| format!("cannot start scontrol: {e}; {advice}"))?;
+    match output.status.success() {
+        true => Ok(String::from_utf8_lossy(&output.stdout).into_owned()),
+        false => {
+            let words = String::from_utf8_lossy(&output.stderr).trim().replace('\n', "; ");
+            Err(format!("`scontrol show topology` failed: {words}; {advice}"))
+        }
+    }
 }
 
 /// Reads the reference where results are written: in the launching process, or in rank 0 of the user's launcher.

@@ -71,6 +71,7 @@ pub(crate) fn prepare(args: OsuArgs, program: &Program) -> Result<(Job, Vec<Stri
     let parts = vec![Part { choices, plan }];
     selection::check_ranks(args.start.ranks, &parts)?;
     let output = OutputArgs {
+        openmetrics: None,
         format: Format::Osu,
         file: args.file,
         allow_skips: false,

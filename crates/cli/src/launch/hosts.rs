@@ -2,7 +2,7 @@
 
 use ombx_core::{
     error::{Error, Result},
-    system::host_name::check_host,
+    system::{host_name::check_host, node_set},
 };
 
 use super::hostfile::Hostfile;
@@ -38,24 +38,55 @@ pub(crate) struct Host {
 /// Usage error: an entry is no host, or its number of ranks is none. It names the file and the line.
 pub(crate) fn hosts(start: &StartArgs, notation: Notation) -> Result<Vec<Host>> {
     if let Some(file) = &start.hostfile {
-        return Hostfile::read(file)?.each(|line| line_of_file(line, notation));
+        let lines = Hostfile::read(file)?.each(|line| line_of_file(line, notation))?;
+        return Ok(lines.concat());
     }
-    let each = start.hosts.iter().map(|text| match notation {
+    let each = start.hosts().iter().map(|text| match notation {
         Notation::Slurm => Ok(Host { name: text.clone(), slots: None }),
-        _ => word(text).map_err(|e| e.within("--hosts")),
+        _ => host(text).map_err(|e| e.within("--hosts")),
     });
     each.collect()
 }
 
-/// Reads a line of a host file.
-pub(crate) fn line_of_file(text: &str, notation: Notation) -> Result<Host> {
+/// Returns the hosts that a launcher gets on its command line, as `n01` or `n01:4`: those of `--hosts`, and those of a host file with
+/// ranges, which launchers do not know. None if the launcher reads the host file itself.
+pub(crate) fn for_command_line(start: &StartArgs, notation: Notation) -> Result<Vec<String>> {
+    let Some(file) = &start.hostfile else { return Ok(start.hosts().to_vec()) };
+    let lines = Hostfile::read(file)?.each(|line| {
+        let (first, other) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
+        match node_set::has_range(first) {
+            true if other.contains("user=") || other.contains("binding=") => Err(Error::usage(format!(
+                "{line:?} has a range beside user= or binding=: write a line for each host"
+            ))),
+            has_range => Ok(has_range),
+        }
+    })?;
+    if !lines.contains(&true) {
+        return Ok(Vec::new());
+    }
+    let text = |Host { name, slots }: Host| slots.map_or(name.clone(), |slots| format!("{name}:{slots}"));
+    Ok(hosts(start, notation)?.into_iter().map(text).collect())
+}
+
+/// Reads a line of a host file, which names one host, several or a range.
+pub(crate) fn line_of_file(text: &str, notation: Notation) -> Result<Vec<Host>> {
     let mut words = text.split_whitespace();
     let first = words.next().unwrap_or_default();
     if notation == Notation::Slurm {
-        return Ok(Host { name: first.to_owned(), slots: None });
+        return Ok(vec![Host { name: first.to_owned(), slots: None }]);
     }
-    let mut host = word(first)?;
-    for other in words {
+    node_set::expand(first)?.iter().map(|first| host_of_line(first, words.clone(), text, notation)).collect()
+}
+
+/// Returns a host of a line. `others` are the words behind its first one.
+fn host_of_line<'a>(
+    first: &str,
+    others: impl Iterator<Item = &'a str>,
+    text: &str,
+    notation: Notation,
+) -> Result<Host> {
+    let mut host = host(first)?;
+    for other in others {
         let slots = other.strip_prefix("slots=");
         let bad = |why: &str| Err(Error::usage(format!("{text:?} {why}")));
         match notation {
@@ -91,14 +122,8 @@ pub(crate) fn line_of_file(text: &str, notation: Notation) -> Result<Host> {
 }
 
 /// Reads `host` or `host:N`.
-fn word(text: &str) -> Result<Host> {
+fn host(text: &str) -> Result<Host> {
     let host = |name: &str, slots| Ok(Host { name: check_host(name)?.to_owned(), slots });
-    let is_range = text.find('[').is_some_and(|at| at > 0 && !text[..at].ends_with('@'));
-    if is_range {
-        return Err(Error::usage(format!(
-            "{text:?} is a range of names, which only Slurm knows: name each host"
-        )));
-    }
     // An IPv6 address has more than one colon.
     match text.split_once(':') {
         Some((name, slots)) if !slots.contains(':') && !name.is_empty() => {
@@ -120,7 +145,9 @@ mod tests {
     use super::*;
 
     fn read(text: &str, notation: Notation) -> Option<(String, Option<u32>)> {
-        line_of_file(text, notation).ok().map(|host| (host.name, host.slots))
+        let hosts = line_of_file(text, notation).ok()?;
+        let names: Vec<&str> = hosts.iter().map(|host| host.name.as_str()).collect();
+        Some((names.join(" "), hosts.first()?.slots))
     }
 
     #[test]
@@ -135,7 +162,11 @@ mod tests {
             ("n01 slots=4", &[OpenMpi, Sockets, Slurm]),
             ("n01 slots=4 max_slots=8", &[OpenMpi, Slurm]),
             ("n01 4", &[OpenMpi, Sockets, Slurm]),
-            ("n[01-04]", &[Slurm]),
+            ("n[01-04]", &[Hydra, OpenMpi, Sockets, Slurm]),
+            ("n[01-04]:2", &[Hydra, Sockets, Slurm]),
+            ("n[01-04,07] slots=2", &[OpenMpi, Sockets, Slurm]),
+            ("n[04-01]", &[Slurm]),
+            ("n[01-04", &[Slurm]),
             ("n01*4", &[Slurm]),
         ] {
             for notation in [Hydra, OpenMpi, Sockets, Slurm] {
@@ -150,6 +181,8 @@ mod tests {
         assert_eq!(read("n01 slots=4", OpenMpi), Some(("n01".into(), Some(4))));
         assert_eq!(read("n01 4", Sockets), Some(("n01".into(), Some(4))));
         assert_eq!(read("fe80::1", Hydra), Some(("fe80::1".into(), None)));
+        assert_eq!(read("n[01-02,04] slots=4", OpenMpi), Some(("n01 n02 n04".into(), Some(4))));
+        assert_eq!(read("me@n[9-10]:2", Sockets), Some(("me@n9 me@n10".into(), Some(2))));
     }
 
     #[test]

@@ -9,7 +9,7 @@ use std::{
 
 use ombx_core::{
     error::{Error, Result},
-    system::environment::hostname,
+    system::{environment::hostname, node_set},
 };
 use ombx_results::file::{self, Record, RunOutcome};
 use rustix::process::{Pid, Signal, kill_process_group};
@@ -133,7 +133,7 @@ impl JobState<'_> {
         let words = self.history.launcher_output.back().map(|line| format!(": {line}")).unwrap_or_default();
         let what = format!(
             "no rank on {} after {} s{words}; a longer --timeout waits longer",
-            missing.join(", "),
+            node_set::fold(missing),
             limit.as_secs()
         );
         self.history.failure = Some(what);

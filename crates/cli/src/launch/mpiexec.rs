@@ -19,7 +19,7 @@ use ombx_mpi::Family;
 use super::{
     cores::cores,
     detection,
-    hosts::Notation,
+    hosts::{self, Notation},
     reachability,
     version::{self, Version},
 };
@@ -182,7 +182,7 @@ fn in_slurm_allocation() -> bool {
 /// Returns whether each rank is bound to a core. By default, ranks are bound if there are enough cores and ranks have no threads
 /// that would share the core.
 fn binds_to_core(args: &StartArgs, ranks: u32, threading: Threading) -> bool {
-    let hosts = args.hosts.len().max(1);
+    let hosts = args.hosts().len().max(1);
     match args.bind {
         Bind::Core => return true,
         Bind::None => return false,
@@ -193,10 +193,10 @@ fn binds_to_core(args: &StartArgs, ranks: u32, threading: Threading) -> bool {
 }
 
 /// Returns the number of ranks per host if ranks share hosts and the user has not given slots.
-fn ranks_per_host(args: &StartArgs, ranks: u32) -> Option<u32> {
-    let hosts = u32::try_from(args.hosts.len()).ok().filter(|n| *n > 0)?;
-    let slots = args.hosts.iter().any(|host| host.contains(':'));
-    (!slots && ranks > hosts).then(|| ranks.div_ceil(hosts))
+fn ranks_per_host(hosts: &[String], ranks: u32) -> Option<u32> {
+    let count = u32::try_from(hosts.len()).ok().filter(|n| *n > 0)?;
+    let slots = hosts.iter().any(|host| host.contains(':'));
+    (!slots && ranks > count).then(|| ranks.div_ceil(count))
 }
 
 /// Returns whether the user's own launcher arguments choose the binding.
@@ -211,9 +211,10 @@ fn hydra(args: &StartArgs, ranks: u32, threading: Threading) -> Result<Command> 
     if binds_to_core(args, ranks, threading) && !user_binds(args) {
         command.args(["-bind-to", "core"]);
     }
-    if !args.hosts.is_empty() {
-        command.arg("-hosts").arg(args.hosts.join(","));
-        if let Some(ranks) = ranks_per_host(args, ranks) {
+    let hosts = hosts::for_command_line(args, Notation::Hydra)?;
+    if !hosts.is_empty() {
+        command.arg("-hosts").arg(hosts.join(","));
+        if let Some(ranks) = ranks_per_host(&hosts, ranks) {
             command.arg("-ppn").arg(ranks.to_string());
         }
     } else if let Some(file) = &args.hostfile {
@@ -235,9 +236,10 @@ fn open_mpi(args: &StartArgs, ranks: u32, threading: Threading) -> Result<Comman
     if !user_binds(args) {
         command.args(["--bind-to", if binds_to_core(args, ranks, threading) { "core" } else { "none" }]);
     }
-    if !args.hosts.is_empty() {
-        let slots = ranks_per_host(args, ranks).map_or(String::new(), |ranks| format!(":{ranks}"));
-        let hosts: Vec<String> = args.hosts.iter().map(|host| format!("{host}{slots}")).collect();
+    let hosts = hosts::for_command_line(args, Notation::OpenMpi)?;
+    if !hosts.is_empty() {
+        let slots = ranks_per_host(&hosts, ranks).map_or(String::new(), |ranks| format!(":{ranks}"));
+        let hosts: Vec<String> = hosts.iter().map(|host| format!("{host}{slots}")).collect();
         command.arg("--host").arg(hosts.join(","));
         forward(&mut command);
     } else if let Some(file) = &args.hostfile {
@@ -283,13 +285,13 @@ fn srun(args: &StartArgs, family: Family, ranks: u32) -> Result<Command> {
     let protocol = if family == Family::OpenMpi { "--mpi=pmix" } else { "--mpi=pmi2" };
     command.arg("-n").arg(ranks.to_string()).args(["-K1", protocol]);
     command.arg(if args.bind == Bind::None { "--cpu-bind=none" } else { "--cpu-bind=cores" });
-    if !args.hosts.is_empty() {
-        command.arg("-w").arg(args.hosts.join(","));
-        let hosts = args.hosts.len();
+    if !args.hosts().is_empty() {
+        command.arg("-w").arg(args.hosts().join(","));
+        let hosts = args.hosts().len();
         if ranks as usize >= hosts {
             command.arg("-N").arg(hosts.to_string());
         }
-        if let Some(ranks) = ranks_per_host(args, ranks) {
+        if let Some(ranks) = ranks_per_host(args.hosts(), ranks) {
             command.arg(format!("--ntasks-per-node={ranks}"));
         }
     } else if let Some(file) = &args.hostfile {

@@ -105,10 +105,11 @@ pub(crate) fn links(
                 Notes::Shown => links.with_advice(),
             }))
         }
-        Format::Csv => Some(Box::new(LinksCsv::default())),
+        Format::Csv => Some(Box::new(LinksCsv::default().against(reference))),
+        Format::OpenMetrics => Some(Box::new(OpenMetrics::default().against(reference))),
         Format::Json => Some(Box::new(LinksSummary::new(LinksForm::Json, reference))),
         Format::Nagios => Some(Box::new(LinksSummary::new(LinksForm::Monitoring, reference))),
-        Format::Osu | Format::Markdown | Format::Latex | Format::Jsonl | Format::OpenMetrics => {
+        Format::Osu | Format::Markdown | Format::Latex | Format::Jsonl => {
             rows(format, color, Notes::Hidden, None, &Shown::default())
         }
     }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use ombx_core::result::{Measurement, Run};
-use ombx_results::verdict::{self, ALONE, Conclusion, Hosts, LinkSweep, RETEST, Verdict};
+use ombx_results::verdict::{self, ALONE, Conclusion, Groups, Hosts, LinkSweep, RETEST, Verdict};
 
 use crate::{
     cluster::Cluster,
@@ -31,12 +31,13 @@ pub(crate) fn judge_pairs<'a>(cluster: &Cluster, jobs: impl Iterator<Item = &'a 
         let rank: usize = row.axes.get(axis)?.parse().ok()?;
         indices.get(run.places.get(rank)?.host.as_str()).map(usize::to_string)
     };
-    let hosts = Hosts::of(cluster.inventory.hosts.iter().map(|host| host.name.as_str()));
+    let mut hosts = Hosts::of(cluster.inventory.hosts.iter().map(|host| host.name.as_str()));
     let mut sweep = LinkSweep::default();
     for job in jobs.filter(|job| job.is_pair()) {
         for run in cluster.record.runs(job) {
             if sweep.hosts.ranks() == 0 {
                 sweep = LinkSweep::of_run(&run.run);
+                hosts = hosts.grouped(&Groups::of_plan(&run.run.plan));
                 sweep.hosts = hosts.clone();
             }
             for mut row in run.rows {

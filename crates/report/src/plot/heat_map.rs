@@ -196,7 +196,9 @@ impl Map {
     fn is_named(&self, from: usize, to: usize, hosts: &Hosts, named: &[Component]) -> bool {
         let of = |cell: usize, rank: u32| cell == rank as usize / self.block;
         let on = |cell: usize, host: u32| hosts.number(self.rank(cell)) == host;
+        let ends = [from, to].map(|cell| self.rank(cell));
         named.iter().any(|what| match *what {
+            Component::GroupBetween(..) | Component::GroupWithin(..) => what.contains(ends, hosts),
             Component::HostBetween(host) => on(from, host) != on(to, host),
             Component::HostWithin(host) => on(from, host) && on(to, host),
             Component::Rank(rank) => of(from, rank) || of(to, rank),

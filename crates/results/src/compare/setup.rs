@@ -4,7 +4,11 @@ use std::collections::BTreeSet;
 
 use super::{comparison::Note, side::SideResults};
 use crate::run_info::{hosts, library};
-use ombx_core::{fact::Fact, result::Run, system::placement::Placement};
+use ombx_core::{
+    fact::Fact,
+    result::Run,
+    system::{node_set, placement::Placement},
+};
 
 /// Options that may differ between the sides without a note.
 const EXPECTED_OPTIONS: [&str; 8] =
@@ -21,7 +25,7 @@ pub(super) fn notes(base: &SideResults, new: &SideResults) -> Vec<Note> {
         }
     };
     differ("library", "library", &library);
-    differ("hosts", "hosts", &|run| hosts(run).join(" "));
+    differ("hosts", "hosts", &|run| node_set::fold(hosts(run)));
     differ("ranks", "ranks", &|run| run.places.len().to_string());
     differ("binding", "CPUs of ranks", &|run| {
         run.places.iter().map(|place| place.cpus.as_str()).collect::<Vec<_>>().join(" ")

@@ -54,7 +54,7 @@ impl Cases {
             Record::Run(run) => self.run(run),
             Record::Launch(row) => self.row(row),
             Record::End(outcome, _) => self.end(Some(*outcome)),
-            Record::Case(_) => {}
+            Record::Case(_) | Record::Verdict(_) => {}
         }
     }
 

@@ -1,5 +1,6 @@
 //! Records of a result file, and errors of reading one.
 
+use crate::verdict::VerdictRecord;
 use ombx_core::result::{Measurement, Run, Tally};
 
 /// Name, major and minor version of the schema that this version writes. It reads all minor versions of this major
@@ -17,6 +18,8 @@ pub enum Record {
     End(RunOutcome, Tally),
     /// Row over all launches. It follows the last run and is derived from the rows of the launches.
     Case(Box<Measurement>),
+    /// Verdict on a sweep over links. It follows the last launch and is derived from its rows.
+    Verdict(Box<VerdictRecord>),
 }
 
 /// How a run ended.

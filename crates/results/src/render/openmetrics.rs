@@ -1,25 +1,32 @@
 //! OpenMetrics text for monitoring systems: one gauge per figure of a case.
 //!
-//! The text is also valid in the older Prometheus format, which textfile collectors read.
+//! The labels of a series stay the same from run to run: a case has its benchmark, options and size, and a link has its hosts. Nothing
+//! names the run, its time or a rank that depends on the order of hosts. The text is also valid in the older Prometheus format,
+//! which textfile collectors read.
+
+mod links;
 
 use std::{
     collections::BTreeMap,
     fmt::Write as _,
     io::{Result, Write},
+    sync::Arc,
 };
 
 use super::Renderer;
 use crate::{
     file::RunOutcome,
     run_info::{hosts, library},
+    verdict::{self, LinkSweep, Reference},
 };
 use ombx_core::{
     benchmark::Figure,
     result::{Level, Measurement, Outcome, Run, Tally},
+    system::node_set,
 };
 
 /// Metric families in the order of output: name, unit, help text. The unit ends the name.
-const FAMILIES: [(&str, &str, &str); 26] = [
+const FAMILIES: [(&str, &str, &str); 31] = [
     ("ombx_latency_seconds", "seconds", "Median time of one leg: the median of the launches' medians."),
     ("ombx_latency_low_seconds", "seconds", "Low end of the interval of the median time."),
     ("ombx_latency_high_seconds", "seconds", "High end of the interval of the median time."),
@@ -72,6 +79,19 @@ const FAMILIES: [(&str, &str, &str); 26] = [
     ("ombx_doubts", "", "Marks that keep a case from being published, by level: caution or invalid."),
     ("ombx_failed", "", "1 where a case failed or its data arrived wrong."),
     ("ombx_skipped", "", "1 where a case could not run."),
+    ("ombx_verdict", "", "1 for what the last sweep over links concluded: clear, slow or none."),
+    ("ombx_slow_parts", "", "Number of slow parts that the verdict on links names."),
+    (
+        "ombx_missed_demands",
+        "",
+        "Number of demands on links that are missed: expectations and the reference.",
+    ),
+    ("ombx_slow_ratio", "ratio", "Time of a slow part in multiples of the time of comparable parts."),
+    (
+        "ombx_nameable_ratio",
+        "ratio",
+        "Time of the fastest slow link that would have been named, in multiples of the usual one.",
+    ),
     ("ombx_complete", "", "1 where a run came to its end."),
     ("ombx_provenance", "", "Always 1; where and with what a run was measured."),
 ];
@@ -79,41 +99,69 @@ const FAMILIES: [(&str, &str, &str); 26] = [
 /// Collects all runs and writes them at the end, because the lines of a family must be adjacent.
 #[derive(Debug, Default)]
 pub struct OpenMetrics {
-    runs: Vec<String>,
-    /// Samples by family: labels without the run, index of the run, value.
-    lines: BTreeMap<&'static str, Vec<(String, usize, f64)>>,
+    /// Values by family and labels. A repeated case has its last value: labels are unique.
+    lines: BTreeMap<&'static str, BTreeMap<String, f64>>,
+    fabric: String,
+    transport: String,
+    /// Hosts of the two ranks of a run that has no others.
+    pair: Option<[String; 2]>,
+    /// Links of the sweep that is read.
+    sweep: LinkSweep,
+    in_sweep: bool,
 }
 
 impl OpenMetrics {
+    /// Compares links with an earlier result too.
+    #[must_use]
+    pub fn against(self, reference: Option<Arc<Reference>>) -> OpenMetrics {
+        OpenMetrics { sweep: self.sweep.against(reference), ..self }
+    }
+
     fn add(&mut self, family: &'static str, labels: &str, value: Option<f64>) {
-        let at = self.runs.len().saturating_sub(1);
         if let Some(value) = value.filter(|x| x.is_finite()) {
-            self.lines.entry(family).or_default().push((labels.to_owned(), at, value));
+            self.lines.entry(family).or_default().insert(labels.to_owned(), value);
         }
     }
 }
 
 impl Renderer for OpenMetrics {
     fn run(&mut self, _: &mut dyn Write, run: &Run) -> Result<()> {
-        self.runs.push(run.id.clone());
+        self.fabric.clone_from(&run.fabric);
+        self.sweep.begin(run);
+        self.in_sweep = false;
+        self.pair = match &run.places[..] {
+            [from, to] => Some([from.host.clone(), to.host.clone()]),
+            _ => None,
+        };
         let labels = labels(&[
-            ("id", &run.id),
-            ("started", &run.started),
             ("version", &run.version),
             ("profile", &run.profile),
             ("fabric", &run.fabric),
             ("library", &library(run)),
             ("ranks", &run.places.len().to_string()),
-            ("hosts", &hosts(run).join(" ")),
+            ("hosts", &node_set::fold(hosts(run))),
         ]);
         self.add("ombx_provenance", &labels, Some(1.0));
         Ok(())
     }
 
     fn case(&mut self, _: &mut dyn Write, row: &Measurement) -> Result<()> {
+        if row.bench == verdict::BENCH {
+            self.link(row);
+            return Ok(());
+        }
         let axes: Vec<String> = row.axes.iter().map(|(name, value)| format!("{name}={value}")).collect();
         let (bytes, axes) = (row.bytes.map(|b| b.to_string()).unwrap_or_default(), axes.join(","));
-        let all = [("bench", row.bench.as_str()), ("key", &row.key), ("bytes", &bytes), ("axes", &axes)];
+        let [from, to] = self.pair.clone().unwrap_or_default();
+        let all = [
+            ("bench", row.bench.as_str()),
+            ("key", &row.key),
+            ("bytes", &bytes),
+            ("axes", &axes),
+            ("fabric", &self.fabric.clone()),
+            ("from_host", &from),
+            ("to_host", &to),
+        ];
         let case = labels(&all);
         let flag = |yes: bool| Some(f64::from(u8::from(yes)));
         self.add("ombx_failed", &case, flag(matches!(row.outcome, Outcome::Failed(_))));
@@ -167,7 +215,10 @@ impl Renderer for OpenMetrics {
 
     fn end(&mut self, _: &mut dyn Write, outcome: RunOutcome, _: &Tally) -> Result<()> {
         let complete = f64::from(u8::from(outcome == RunOutcome::Complete));
-        self.add("ombx_complete", "", Some(complete));
+        self.add("ombx_complete", &labels(&[("fabric", &self.fabric)]), Some(complete));
+        if self.in_sweep && (self.sweep.is_last() || outcome != RunOutcome::Complete) {
+            self.end_of_sweep(outcome);
+        }
         Ok(())
     }
 
@@ -179,29 +230,13 @@ impl Renderer for OpenMetrics {
                 writeln!(out, "# UNIT {family} {unit}")?;
             }
             writeln!(out, "# HELP {family} {help}")?;
-            // A repeated case counts once, with its last value: labels must be unique.
-            let last: BTreeMap<(&str, usize), f64> =
-                lines.iter().map(|(labels, run, value)| ((labels.as_str(), *run), *value)).collect();
-            for ((labels, run), value) in last {
-                let braces = match (labels, self.runs.len() > 1) {
-                    ("", false) => String::new(),
-                    (some, false) => format!("{{{some}}}"),
-                    ("", true) => format!("{{run=\"{}\"}}", escaped(&self.name_of(run))),
-                    (some, true) => format!("{{{some},run=\"{}\"}}", escaped(&self.name_of(run))),
-                };
+            for (labels, value) in lines {
+                let braces = if labels.is_empty() { String::new() } else { format!("{{{labels}}}") };
                 writeln!(out, "{family}{braces} {value}")?;
             }
         }
         writeln!(out, "# EOF")?;
         out.flush()
-    }
-}
-
-impl OpenMetrics {
-    /// Returns the name of a run. Repeated names get a number.
-    fn name_of(&self, at: usize) -> String {
-        let earlier = self.runs[..at].iter().filter(|name| **name == self.runs[at]).count();
-        if earlier == 0 { self.runs[at].clone() } else { format!("{} ({})", self.runs[at], earlier + 1) }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, fmt, str::FromStr, sync::Arc};
 
-use super::{Hosts, Link, LinkSweep, LinkTimes, Verdict, count, link_name};
+use super::{Groups, Hosts, Link, LinkSweep, LinkTimes, Verdict, count, link_name};
 use crate::file::{RunOutcome, RunWithRows};
 use ombx_core::unit::Bytes;
 
@@ -24,7 +24,7 @@ pub enum FailOn {
     Nothing,
 }
 
-/// Demands on the links of a run.
+/// What the user says about the links of a run: demands, and groups of hosts.
 #[derive(Debug, Clone, Default)]
 pub struct Criteria {
     /// Expectations in absolute figures.
@@ -33,15 +33,18 @@ pub struct Criteria {
     pub reference: Option<Arc<Reference>>,
     /// What ends the command with a code other than 0.
     pub fail_on: FailOn,
+    /// Groups of hosts that are compared with each other.
+    pub groups: Groups,
 }
 
 impl Criteria {
-    /// Adds the expectations to the options of a run.
+    /// Adds the expectations and the groups to the options of a run.
     pub fn describe(&self, plan: &mut BTreeMap<String, String>) {
         let all: Vec<String> = self.expectations.iter().map(Expectation::to_string).collect();
         if !all.is_empty() {
             plan.insert(EXPECT.into(), all.join(" "));
         }
+        self.groups.describe(plan);
     }
 
     /// Reads the expectations from the options of a run.

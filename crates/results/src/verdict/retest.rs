@@ -2,15 +2,16 @@
 
 use super::{
     Hosts, Link, LinkTimes,
-    detection::{RelativeLink, at_one_size, median, relative_links},
+    detection::at_one_size,
+    relative::{RelativeLink, median, relative_links},
     search,
 };
 
 /// Maximum number of single links per size, beyond those that the user asks for. With many ranks the limit is one per
 /// rank, which takes about as long as the sweep.
 const MAX_SINGLE_LINKS: usize = 32;
-/// Number of links measured again for a slow host or rank.
-const LINKS_PER_GROUP: usize = 4;
+/// Number of links measured again for a slow group, host or rank.
+const LINKS_PER_UNIT: usize = 4;
 /// Number of ordinary links of each kind.
 const REFERENCE_LINKS: usize = 3;
 
@@ -47,9 +48,9 @@ pub fn retest_candidates(times: &[LinkTimes], hosts: &Hosts, count: usize) -> Ve
         // All links of a slow host are unsuitable as ordinary links, also those not measured again.
         let mut named: Vec<(u32, u32)> = Vec::new();
         // Few links are all measured again: with few, a disturbed one hides the others.
-        let few = hosts.ranks() as usize <= search::MAX_GROUPS;
-        let (per_group, references) =
-            if few { (usize::MAX, usize::MAX) } else { (LINKS_PER_GROUP, REFERENCE_LINKS) };
+        let few = hosts.ranks() as usize <= search::MAX_UNITS;
+        let (per_unit, references) =
+            if few { (usize::MAX, usize::MAX) } else { (LINKS_PER_UNIT, REFERENCE_LINKS) };
         let (mut singles, most) = (0, MAX_SINGLE_LINKS.max(hosts.ranks() as usize));
         let mut found = at_one_size(of_size, hosts, times.len()).slow;
         found.sort_by(|a, b| b.factor.total_cmp(&a.factor));
@@ -63,18 +64,18 @@ pub fn retest_candidates(times: &[LinkTimes], hosts: &Hosts, count: usize) -> Ve
             let of = links.iter().filter(|l| slow.component.contains([l.from, l.to], hosts));
             let all: Vec<RelativeLink> = of.copied().collect();
             named.extend(all.iter().map(|l| (l.from, l.to)));
-            add(all.into_iter().take(per_group).collect());
+            add(all.into_iter().take(per_unit).collect());
         }
         let again =
             |l: &RelativeLink, is_slow| Retest { from: l.from, to: l.to, bytes: of_size.bytes, is_slow };
         all.extend(slowest.iter().map(|l| again(l, true)));
-        for inside in [false, true] {
-            if slowest.iter().all(|l| l.inside != inside) && !few {
+        for distance in 0..=hosts.levels() + 1 {
+            if slowest.iter().all(|l| l.distance != distance) && !few {
                 continue;
             }
             let again_anyway = |l: &RelativeLink| slowest.iter().any(|s| (s.from, s.to) == (l.from, l.to));
             let mut usual: Vec<&RelativeLink> =
-                links.iter().filter(|l| l.inside == inside && !again_anyway(l)).collect();
+                links.iter().filter(|l| l.distance == distance && !again_anyway(l)).collect();
             if usual.iter().any(|l| !named.contains(&(l.from, l.to))) {
                 usual.retain(|l| !named.contains(&(l.from, l.to)));
             }

@@ -1,18 +1,18 @@
-//! Search for the simplest explanation of the times between few hosts or ranks.
+//! Search for the simplest explanation of the times between few units: hosts, ranks or groups of hosts.
 //!
 //! With few hosts, two slow parts mask each other in medians: two slow hosts of five touch seven of ten links. The search fits
-//! every set of at most two slow parts, each a host or a link. It takes the smallest set to which no part can be added that
+//! every set of at most two slow parts, each a unit or a link. It takes the smallest set to which no part can be added that
 //! improves the fit significantly. Each part of a set must also be significant by itself.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
-    detection::{MIN_FACTOR, MIN_GROUPS, MIN_SPREAD},
+    limits::{MIN_FACTOR, MIN_SPREAD, MIN_UNITS},
     student,
 };
 
-/// Largest number of hosts or ranks for which all sets are tried.
-pub(super) const MAX_GROUPS: usize = 8;
+/// Largest number of units for which all sets are tried.
+pub(super) const MAX_UNITS: usize = 8;
 /// Probability of a false verdict on a healthy machine with normally distributed times. With six links, a lower one names
 /// nothing that is real.
 const LEVEL: f64 = 0.02;
@@ -21,7 +21,7 @@ const MAX_PARTS: usize = 2;
 /// Minimum number of links that a set leaves as ordinary.
 const MIN_ORDINARY: f64 = 3.0;
 
-/// Logarithm of the time between two groups (hosts or ranks).
+/// Logarithm of the time between two units.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct PairTime {
     pub(super) ends: [u32; 2],
@@ -31,8 +31,8 @@ pub(super) struct PairTime {
 /// Part that can be slow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Part {
-    /// All links of a group.
-    Group(u32),
+    /// All links of a unit.
+    Unit(u32),
     /// One link; the lower end first.
     Link([u32; 2]),
 }
@@ -40,7 +40,7 @@ pub(super) enum Part {
 impl Part {
     pub(super) fn contains(self, ends: [u32; 2]) -> bool {
         match self {
-            Part::Group(group) => ends.contains(&group),
+            Part::Unit(unit) => ends.contains(&unit),
             Part::Link(link) => link == ends,
         }
     }
@@ -94,24 +94,31 @@ impl Sums {
     }
 }
 
-/// Returns the simplest explanation, or `None` if the pairs cannot be compared: fewer than four groups, or a group with
+/// Returns the simplest explanation, or `None` if the pairs cannot be compared: fewer than four units, or a unit with
 /// fewer than three partners. `sizes` is the number of message sizes that are tested; `row_error` is the standard error by
-/// which the rows of a link disagree, below which no scatter is believed.
-pub(super) fn explain(pairs: &[PairTime], sizes: usize, row_error: f64) -> Option<Explanation> {
+/// which the rows of a link disagree, below which no scatter is believed; `offsets` is the number of offsets that the times were
+/// corrected by, each estimated from them.
+pub(super) fn explain(
+    pairs: &[PairTime],
+    sizes: usize,
+    row_error: f64,
+    offsets: usize,
+) -> Option<Explanation> {
     // Relative to the mean, so that sums of squares lose no digits.
     let mean = pairs.iter().map(|pair| pair.log).sum::<f64>() / pairs.len().max(1) as f64;
     let pairs: &[PairTime] =
         &pairs.iter().map(|pair| PairTime { log: pair.log - mean, ..*pair }).collect::<Vec<_>>();
-    let groups: BTreeSet<u32> = pairs.iter().flat_map(|pair| pair.ends).collect();
-    let partners = |group: u32| pairs.iter().filter(|pair| pair.ends.contains(&group)).count();
-    if groups.len() < MIN_GROUPS || groups.iter().any(|group| partners(*group) < MIN_GROUPS - 1) {
+    let units: BTreeSet<u32> = pairs.iter().flat_map(|pair| pair.ends).collect();
+    let partners = |unit: u32| pairs.iter().filter(|pair| pair.ends.contains(&unit)).count();
+    if units.len() < MIN_UNITS || units.iter().any(|unit| partners(*unit) < MIN_UNITS - 1) {
         return None;
     }
     let links = pairs.iter().map(|pair| Part::Link(pair.ends));
-    let parts: Vec<Part> = groups.iter().copied().map(Part::Group).chain(links).collect();
+    let parts: Vec<Part> = units.iter().copied().map(Part::Unit).chain(links).collect();
     let limit = |df: usize, sets: usize| student::upper_quantile(df, LEVEL / (sizes.max(1) * sets) as f64);
     let least = MIN_SPREAD.max(row_error);
-    let mut best = fit(pairs, &[], least)?;
+    let fit = |set: &[Part]| fit(pairs, set, least, offsets);
+    let mut best = fit(&[])?;
     let mut sets: Vec<Vec<Part>> = vec![vec![]];
     for _ in 0..MAX_PARTS {
         let longer = |set: &Vec<Part>| {
@@ -122,7 +129,7 @@ pub(super) fn explain(pairs: &[PairTime], sizes: usize, row_error: f64) -> Optio
         sets = sets.iter().flat_map(longer).collect();
         let mut limits: BTreeMap<usize, f64> = BTreeMap::new();
         let mut of = |df| *limits.entry(df).or_insert_with(|| limit(df, sets.len()));
-        let fits = sets.iter().filter_map(|set| fit(pairs, set, least));
+        let fits = sets.iter().filter_map(|set| fit(set));
         let mut significant: Vec<Fit> =
             fits.filter(|fit| fit.is_significant(pairs, of(fit.freedom))).collect();
         significant.sort_by(|a, b| a.squares.total_cmp(&b.squares));
@@ -144,7 +151,7 @@ pub(super) fn explain(pairs: &[PairTime], sizes: usize, row_error: f64) -> Optio
 
 /// Fits a common level of ordinary links and a level of each slow part. The link between two slow hosts may have any time.
 /// Returns `None` if too few links are left, or if a link is named beside its host.
-fn fit(pairs: &[PairTime], parts: &[Part], least: f64) -> Option<Fit> {
+fn fit(pairs: &[PairTime], parts: &[Part], least: f64, offsets: usize) -> Option<Fit> {
     let mut of_part = [Sums::default(); MAX_PARTS];
     let mut ordinary = Sums::default();
     let mut parameters = 1 + parts.len();
@@ -161,7 +168,7 @@ fn fit(pairs: &[PairTime], parts: &[Part], least: f64) -> Option<Fit> {
             }
         }
     }
-    let freedom = pairs.len().checked_sub(parameters).filter(|df| *df >= 2)?;
+    let freedom = pairs.len().checked_sub(parameters + offsets).filter(|df| *df >= 2)?;
     if ordinary.n < MIN_ORDINARY {
         return None;
     }
@@ -174,13 +181,13 @@ fn fit(pairs: &[PairTime], parts: &[Part], least: f64) -> Option<Fit> {
 
 impl Fit {
     /// Returns whether every part is slower by at least `limit` standard errors and by the smallest factor with a verdict,
-    /// and whether every link of a slow group is slow.
+    /// and whether every link of a slow unit is slow.
     fn is_significant(&self, pairs: &[PairTime], limit: f64) -> bool {
         self.slow.iter().all(|(part, excess, n)| {
             let variance = match part {
                 Part::Link(_) => 1.0,
                 // Half of the variance of healthy links may come from their hosts, and is then common to all links of one.
-                Part::Group(_) => 0.5 + 0.5 / n,
+                Part::Unit(_) => 0.5 + 0.5 / n,
             };
             let error = self.spread * (variance + 1.0 / self.ordinary).sqrt();
             let mut own = pairs.iter().filter(|pair| part.contains(pair.ends));

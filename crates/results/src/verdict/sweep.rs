@@ -4,18 +4,16 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use super::{
     Criteria, Expectation, Hosts, Link, LinkTimes, Reference, SlowComponent, TimesBySize, count,
-    detection::{Detected, MIN_FACTOR, MIN_GROUPS, MIN_LINKS, at_one_size, slow_of_sizes},
+    detection::{Detected, at_one_size, slow_of_sizes},
     launches::{Launch, median_over},
-    link_name, no_verdict_reason,
+    limits::{MIN_FACTOR, MIN_LINKS, MIN_UNITS},
+    link_name, no_verdict_reason, power,
     steps::{Step, Steps},
 };
 use ombx_core::{
     result::{Measurement, Run},
     unit::Bytes,
 };
-
-/// Largest factor of a slow link that may go unnoticed in a run with the verdict that nothing is slow.
-const MAX_NAMEABLE: f64 = 3.0;
 
 /// Times of all links of one sweep, and what is needed to describe them. A sweep has one launch or several.
 #[derive(Debug, Clone, Default)]
@@ -146,6 +144,11 @@ impl LinkSweep {
             sizes.iter().map(|of_size| at_one_size(of_size, &self.hosts, sizes.len())).collect();
         let power: Vec<(u64, Option<f64>)> =
             sizes.iter().zip(&detected).map(|(times, found)| (times.bytes, found.nameable)).collect();
+        let of_groups: Vec<(u64, Vec<Option<f64>>)> = sizes
+            .iter()
+            .zip(&detected)
+            .map(|(times, found)| (times.bytes, found.nameable_groups.clone()))
+            .collect();
         let found = times.0.iter().zip(detected);
         let found = found.flat_map(|(times, found)| found.slow.into_iter().map(move |slow| (times, slow)));
         let (waited, slow): (Vec<_>, Vec<_>) =
@@ -160,11 +163,9 @@ impl LinkSweep {
             )
         });
         let doubt = waited.or_else(|| verdict.doubt.take()).or_else(|| self.shortage(&sizes));
-        verdict.doubt = doubt.or_else(|| too_coarse(&power));
-        let known: Vec<(u64, f64)> = power.iter().filter_map(|(bytes, x)| Some((*bytes, (*x)?))).collect();
-        if !known.is_empty() {
-            verdict.power = Some(format!("{} would have been named", slower_links(&known)));
-        }
+        verdict.doubt = doubt.or_else(|| power::too_coarse(&power));
+        verdict.nameable = power.iter().filter_map(|(bytes, factor)| Some((*bytes, (*factor)?))).collect();
+        verdict.power = power::clause(&power, &of_groups, &self.hosts);
         verdict
     }
 
@@ -174,7 +175,7 @@ impl LinkSweep {
         let groups = if inside { hosts.ranks() as usize } else { hosts.count() };
         let of_kind = |l: &&Link| hosts.same_host(l.from, l.to) == inside;
         let links = sizes.iter().map(|times| times.sweep.iter().filter(of_kind).count()).min().unwrap_or(0);
-        if groups >= MIN_GROUPS && links >= MIN_LINKS {
+        if groups >= MIN_UNITS && links >= MIN_LINKS {
             return None;
         }
         let of = if inside { format!("{groups} ranks") } else { format!("{groups} hosts") };
@@ -182,13 +183,13 @@ impl LinkSweep {
             0 | 1 => count(links, "link"),
             _ => format!("{links} links between {of}"),
         };
-        let why = if groups < MIN_GROUPS { "cannot be compared" } else { "are too few for an all-clear" };
+        let why = if groups < MIN_UNITS { "cannot be compared" } else { "are too few for an all-clear" };
         let unit = if inside { "ranks" } else { "hosts" };
         let seen = match contrast(sizes, hosts, inside) {
             Some(seen) => format!("; {seen}"),
             None => String::new(),
         };
-        let needed = format!("an all-clear takes at least {MIN_GROUPS} {unit} and {MIN_LINKS} links");
+        let needed = format!("an all-clear takes at least {MIN_UNITS} {unit} and {MIN_LINKS} links");
         Some(format!("{what} {why} ({needed}){seen}"))
     }
 }
@@ -217,7 +218,7 @@ fn contrast(sizes: &[LinkTimes], hosts: &Hosts, inside: bool) -> Option<String> 
         (if slow.len() == 1 { "takes" } else { "take" }, if at == 1 { "link" } else { "links" });
     let ratio = if ratio < 10.0 { format!("{ratio:.2}") } else { format!("{ratio:.0}") };
     let groups = if inside { hosts.ranks() as usize } else { hosts.count() };
-    let why = match (groups < MIN_GROUPS, inside) {
+    let why = match (groups < MIN_UNITS, inside) {
         (true, false) => "a slow link and a slow host cannot be told apart",
         (true, true) => "a slow link and a slow rank cannot be told apart",
         (false, _) => "one or two slow parts do not explain all times",
@@ -227,36 +228,6 @@ fn contrast(sizes: &[LinkTimes], hosts: &Hosts, inside: bool) -> Option<String> 
         names.join(", "),
         Bytes(bytes)
     ))
-}
-
-/// Returns why links that scatter too much are no sign that nothing is slow.
-fn too_coarse(power: &[(u64, Option<f64>)]) -> Option<String> {
-    if power.is_empty() {
-        return Some("no link was measured".into());
-    }
-    if let Some((bytes, _)) = power.iter().find(|(_, nameable)| nameable.is_none()) {
-        return Some(format!("single links cannot be compared (at {} bytes)", Bytes(*bytes)));
-    }
-    let (bytes, worst) = power
-        .iter()
-        .filter_map(|(bytes, x)| Some((*bytes, (*x)?)))
-        .max_by(|a, b| a.1.total_cmp(&b.1))
-        .filter(|(_, factor)| *factor > MAX_NAMEABLE)?;
-    Some(format!(
-        "the links differ too much among themselves: only one that is {worst:.1} times slower would be named (at {} bytes)",
-        Bytes(bytes)
-    ))
-}
-
-/// Returns which links would have been named, for each size or as a range.
-fn slower_links(known: &[(u64, f64)]) -> String {
-    let one = |(bytes, factor): &(u64, f64)| format!("{factor:.2} times slower at {} bytes", Bytes(*bytes));
-    if known.len() <= 3 {
-        return format!("a link {}", known.iter().map(one).collect::<Vec<_>>().join(", or "));
-    }
-    let factors = known.iter().map(|(_, factor)| *factor);
-    let (low, high) = factors.fold((f64::MAX, 0f64), |(low, high), x| (low.min(x), high.max(x)));
-    format!("a link {low:.2} to {high:.2} times slower, depending on the size,")
 }
 
 /// What is concluded about the links of a run.
@@ -274,6 +245,8 @@ pub struct Verdict {
     pub doubt: Option<String>,
     /// Clause on the smallest slow link that would have been named.
     pub power: Option<String>,
+    /// Message sizes, and the factor of the fastest slow link that would have been named.
+    pub nameable: Vec<(u64, f64)>,
 }
 
 /// Conclusion of a verdict, which decides the exit code.
@@ -285,6 +258,25 @@ pub enum Conclusion {
     Slow,
     /// Nothing can be concluded.
     None,
+}
+
+impl Conclusion {
+    /// All conclusions.
+    pub const ALL: [Conclusion; 3] = [Conclusion::Clear, Conclusion::Slow, Conclusion::None];
+
+    /// Returns the conclusion with a name.
+    pub fn of_name(name: &str) -> Option<Conclusion> {
+        Conclusion::ALL.into_iter().find(|conclusion| conclusion.name() == name)
+    }
+
+    /// Returns the name in result files.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Conclusion::Clear => "clear",
+            Conclusion::Slow => "slow",
+            Conclusion::None => "none",
+        }
+    }
 }
 
 impl Verdict {
@@ -326,7 +318,11 @@ impl Verdict {
             (Some(why), _, None) => all.push(of(Conclusion::None, why)),
             (None, power, _) if self.slow.is_empty() => {
                 let power = power.as_ref().map_or(String::new(), |power| format!("; {power}"));
-                all.push(of(Conclusion::Clear, &format!("no host, rank or link stands out{power}")));
+                let groups = (0..hosts.levels()).map(|level| format!("{}, ", hosts.noun(level)));
+                let mut groups: Vec<String> = groups.collect();
+                groups.dedup();
+                let text = format!("no {}host, rank or link stands out{power}", groups.concat());
+                all.push(of(Conclusion::Clear, &text));
             }
             (_, Some(power), Some(last)) => last.evidence.push(format!("besides, {power}")),
             _ => {}

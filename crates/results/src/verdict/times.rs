@@ -1,13 +1,11 @@
-//! Times of links, and the hosts of ranks.
-
-use std::collections::BTreeMap;
+//! Times of links.
 
 use ombx_core::{
-    result::{Level, Mark, Measurement, Run},
+    result::{Level, Mark, Measurement},
     stats,
 };
 
-use super::{ALONE, Component, RETEST};
+use super::{ALONE, Component, Hosts, RETEST};
 
 /// Marks of ranks that waited for a CPU.
 const WAITING: [&str; 3] = ["preempted", "stolen", "waited"];
@@ -71,6 +69,12 @@ impl LinkTimes {
     pub fn retested(&self, from: u32, to: u32) -> Option<f32> {
         let again = self.alone.iter().chain(&self.reference);
         again.into_iter().find(|link| (link.from, link.to) == (from, to)).map(|link| link.ns)
+    }
+
+    /// Returns the standard deviation of one row in those of a link. Without directed traffic a link is the mean of two rows in
+    /// the sweep, and one row when it is measured again.
+    pub(super) fn row_spreads(&self) -> f64 {
+        if self.directed { 1.0 } else { std::f64::consts::SQRT_2 }
     }
 
     /// Returns whether most rows of a component are invalid because ranks waited for a CPU.
@@ -150,78 +154,5 @@ impl TimesBySize {
             Some(ALONE) => times.alone.push(link),
             Some(_) => times.reference.push(link),
         }
-    }
-}
-
-/// Host of each rank. Hosts are numbered from 0 in the order in which they first appear.
-#[derive(Debug, Clone, Default)]
-pub struct Hosts {
-    names: Vec<String>,
-    of_rank: Vec<u32>,
-}
-
-impl Hosts {
-    /// Builds the map from the host name of every rank.
-    pub fn of<'a>(ranks: impl IntoIterator<Item = &'a str>) -> Hosts {
-        let mut hosts = Hosts::default();
-        let mut known = BTreeMap::new();
-        for name in ranks {
-            let at = *known.entry(name.to_owned()).or_insert_with(|| {
-                hosts.names.push(name.to_owned());
-                hosts.names.len() as u32 - 1
-            });
-            hosts.of_rank.push(at);
-        }
-        hosts
-    }
-
-    /// Builds the map from the places of a run.
-    pub fn of_run(run: &Run) -> Hosts {
-        Hosts::of(run.places.iter().map(|place| place.host.as_str()))
-    }
-
-    /// Returns the number of a rank's host, or 0 for an unknown rank.
-    pub fn number(&self, rank: u32) -> u32 {
-        self.of_rank.get(rank as usize).copied().unwrap_or(0)
-    }
-
-    /// Returns the name of a rank's host.
-    pub fn name(&self, rank: u32) -> &str {
-        self.name_of(self.number(rank))
-    }
-
-    /// Returns the name of a host by its number.
-    pub fn name_of(&self, host: u32) -> &str {
-        self.names.get(host as usize).map_or("?", String::as_str)
-    }
-
-    /// Returns the number of ranks.
-    pub fn ranks(&self) -> u32 {
-        self.of_rank.len() as u32
-    }
-
-    /// Returns the number of hosts.
-    pub fn count(&self) -> usize {
-        self.names.len()
-    }
-
-    /// Returns the name of a rank in a link: its host, its number, or both, whichever tells the ranks apart.
-    pub fn label(&self, rank: u32) -> String {
-        match (self.count(), self.ranks() as usize) {
-            (1, _) => format!("rank {rank}"),
-            (hosts, ranks) if hosts == ranks => self.name(rank).to_owned(),
-            _ => format!("{}:{rank}", self.name(rank)),
-        }
-    }
-
-    /// Returns the number of lower ranks on the host of a rank.
-    pub(super) fn position(&self, rank: u32) -> usize {
-        let host = self.number(rank);
-        self.of_rank.iter().take(rank as usize).filter(|of| **of == host).count()
-    }
-
-    /// Returns whether two ranks share a host. Links inside hosts are compared with each other only.
-    pub fn same_host(&self, a: u32, b: u32) -> bool {
-        self.number(a) == self.number(b)
     }
 }

@@ -73,7 +73,7 @@ fn assert_labels(labels: &str) {
     let mut rest = labels.strip_prefix('{').and_then(|l| l.strip_suffix('}')).expect("braces");
     loop {
         let (name, value) = rest.split_once("=\"").expect("a label");
-        assert!(!name.is_empty() && name.bytes().all(|b| b.is_ascii_lowercase()), "{labels}");
+        assert!(!name.is_empty() && name.bytes().all(|b| b.is_ascii_lowercase() || b == b'_'), "{labels}");
         let mut escaped = false;
         let end = value.char_indices().find(|(_, c)| {
             let closes = *c == '"' && !escaped;
@@ -138,9 +138,9 @@ fn the_golden_file_as_open_metrics() {
     assert_open_metrics(&text);
     for line in [
         "# TYPE ombx_latency_seconds gauge\n# UNIT ombx_latency_seconds seconds\n# HELP ombx_latency_seconds ",
-        "ombx_latency_seconds{bench=\"p2p.latency\",key=\"p2p.latency/bytes=8\",bytes=\"8\",axes=\"\"} 0.0000003576875\n",
+        "ombx_latency_seconds{bench=\"p2p.latency\",key=\"p2p.latency/bytes=8\",bytes=\"8\",axes=\"\",fabric=\"mpi\",from_host=\"n01\",to_host=\"n02\"} 0.0000003576875\n",
         "axes=\"sync=pscw,win=allocate\"",
-        "ombx_complete 1\n",
+        "ombx_complete{fabric=\"mpi\"} 1\n",
     ] {
         assert!(text.contains(line), "{line} is not in\n{text}");
     }

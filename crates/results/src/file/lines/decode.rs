@@ -8,6 +8,7 @@ use super::{
     super::record::{ReadError, Record, RunOutcome, SCHEMA},
     line::*,
 };
+use crate::verdict::{Conclusion, Sentence, SlowPart, VerdictRecord};
 use ombx_core::{
     benchmark::{
         Aggregation, AxisValue, Figure, Metric, Work,
@@ -63,6 +64,7 @@ pub(in crate::file) fn from_json(text: &str, line: usize) -> Result<Option<Recor
             None => Record::Launch(Box::new(row)),
         }),
         "end" => body(text).map(end_of),
+        "verdict" => body(text).map(|line| Record::Verdict(Box::new(verdict_of(line)))),
         _ => return Ok(None),
     };
     record.map(Some).map_err(bad)
@@ -105,6 +107,33 @@ fn facts_of(facts: BTreeMap<String, FactLine>) -> Facts {
         FactLine::Unknown { unknown } => Fact::Unknown(unknown),
     };
     facts.into_iter().map(|(name, line)| (name, fact(line))).collect()
+}
+
+fn verdict_of(line: VerdictLine) -> VerdictRecord {
+    let conclusion = |line| match line {
+        ConclusionLine::Clear => Conclusion::Clear,
+        ConclusionLine::Slow => Conclusion::Slow,
+        ConclusionLine::None => Conclusion::None,
+    };
+    let sentence = |line: SentenceLine| Sentence {
+        conclusion: conclusion(line.conclusion),
+        text: line.text,
+        evidence: line.evidence,
+    };
+    let slow = |SlowLine { part, name, hosts, ranks, factor, bytes }| SlowPart {
+        part,
+        name,
+        hosts,
+        ranks,
+        factor,
+        bytes,
+    };
+    VerdictRecord {
+        conclusion: conclusion(line.conclusion),
+        sentences: line.sentences.into_iter().map(sentence).collect(),
+        slow: line.slow.into_iter().map(slow).collect(),
+        nameable: line.nameable.into_iter().map(|NameableLine { bytes, factor }| (bytes, factor)).collect(),
+    }
 }
 
 fn end_of(line: EndLine) -> Record {

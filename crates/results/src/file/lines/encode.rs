@@ -6,6 +6,7 @@ use super::{
     super::record::{Record, RunOutcome, SCHEMA},
     line::*,
 };
+use crate::verdict::{Conclusion, Sentence, SlowPart, VerdictRecord};
 use ombx_core::{
     benchmark::{
         Aggregation, Figure, Metric, Work,
@@ -24,6 +25,7 @@ pub(in crate::file) fn to_json(record: &Record) -> Result<Vec<u8>, String> {
         Record::Run(run) => Line::Run(Box::new(run_line(run))),
         Record::Launch(row) => return row_to_json(row, RowKind::Launch),
         Record::Case(row) => return row_to_json(row, RowKind::Case),
+        Record::Verdict(verdict) => Line::Verdict(verdict_line(verdict)),
         Record::End(outcome, tally) => Line::End(EndLine {
             outcome: match outcome {
                 RunOutcome::Complete => EndOutcome::Complete,
@@ -37,6 +39,33 @@ pub(in crate::file) fn to_json(record: &Record) -> Result<Vec<u8>, String> {
         }),
     };
     serde_json::to_vec(&line).map_err(|e| e.to_string())
+}
+
+fn verdict_line(verdict: &VerdictRecord) -> VerdictLine {
+    let conclusion = |conclusion| match conclusion {
+        Conclusion::Clear => ConclusionLine::Clear,
+        Conclusion::Slow => ConclusionLine::Slow,
+        Conclusion::None => ConclusionLine::None,
+    };
+    let sentence = |sentence: &Sentence| SentenceLine {
+        conclusion: conclusion(sentence.conclusion),
+        text: sentence.text.clone(),
+        evidence: sentence.evidence.clone(),
+    };
+    let slow = |slow: SlowPart| {
+        let SlowPart { part, name, hosts, ranks, factor, bytes } = slow;
+        SlowLine { part, name, hosts, ranks, factor, bytes }
+    };
+    VerdictLine {
+        conclusion: conclusion(verdict.conclusion),
+        sentences: verdict.sentences.iter().map(sentence).collect(),
+        slow: verdict.slow.iter().cloned().map(slow).collect(),
+        nameable: verdict
+            .nameable
+            .iter()
+            .map(|(bytes, factor)| NameableLine { bytes: *bytes, factor: *factor })
+            .collect(),
+    }
 }
 
 /// Which record a row becomes.

@@ -4,6 +4,7 @@ mod end;
 mod fact;
 mod launches;
 mod mark;
+mod verdict;
 
 use std::{borrow::Cow, collections::BTreeMap};
 
@@ -14,10 +15,11 @@ pub(super) use self::{
     fact::{FactLine, HostsLine},
     launches::{AcrossRanksLine, LaunchesLine, ModeLine},
     mark::{LevelLine, MarkLine},
+    verdict::{ConclusionLine, NameableLine, SentenceLine, SlowLine, VerdictLine},
 };
 
 /// One line. Each launch is a `run`, then a `launch` per row as it is measured, then an `end`. After the last launch follows one
-/// `case` per row, which summarises all launches. A file of a single launch has a `case` instead of each `launch`.
+/// `case` per row, which summarises all launches, or of a sweep over links its `verdict`. A file of a single launch has a `case` instead of each `launch`.
 #[derive(Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "kind", rename_all = "lowercase")]
@@ -26,6 +28,7 @@ pub(super) enum Line<'a> {
     Launch(Box<CaseLine<'a>>),
     Case(Box<CaseLine<'a>>),
     End(EndLine),
+    Verdict(VerdictLine),
 }
 
 /// Where, when and how rows were measured.

@@ -1,38 +1,56 @@
-//! CSV of links: one line per direction of a link and message size.
+//! CSV of links: one line per direction of a link and message size, then one for each sentence of the verdict.
 
-use std::io::{Result, Write};
+use std::{
+    io::{Result, Write},
+    sync::Arc,
+};
 
 use super::{Lines, mark_codes, mark_levels, outcome_name, text};
 use crate::{
+    file::RunOutcome,
     render::Renderer,
-    verdict::{Hosts, RETEST},
+    verdict::{LinkSweep, RETEST, Reference, VerdictRecord},
 };
-use ombx_core::result::{Measurement, Run};
+use ombx_core::{
+    result::{Measurement, Run, Tally},
+    system::node_set,
+};
 
 /// Columns in order. New columns are added at the end only.
 const COLUMNS: &str = "\
     run,from,to,from_host,to_host,pattern,bytes,depth,round,retest,outcome,check,n,median_us,\
-    ci95_low_us,ci95_high_us,min_us,max_us,mb_per_s,trust,levels";
+    ci95_low_us,ci95_high_us,min_us,max_us,mb_per_s,trust,levels,verdict,part,hosts,factor,sentence";
+/// Number of columns that only a verdict has.
+const OF_VERDICT: usize = 5;
 
-/// Writes a header line before the first row, then one line per row.
+/// Writes a header line before the first row, then one line per row. After the last launch follow the lines of the verdict.
 #[derive(Debug, Default)]
 pub struct LinksCsv {
     run: String,
-    hosts: Hosts,
+    sweep: LinkSweep,
     lines: Lines,
+}
+
+impl LinksCsv {
+    /// Compares the links with an earlier result too.
+    #[must_use]
+    pub fn against(self, reference: Option<Arc<Reference>>) -> LinksCsv {
+        LinksCsv { sweep: self.sweep.against(reference), ..self }
+    }
 }
 
 impl Renderer for LinksCsv {
     fn run(&mut self, _: &mut dyn Write, run: &Run) -> Result<()> {
         self.run.clone_from(&run.id);
-        self.hosts = Hosts::of_run(run);
+        self.sweep.begin(run);
         Ok(())
     }
 
     fn case(&mut self, out: &mut dyn Write, row: &Measurement) -> Result<()> {
         let axis = |name: &str| row.axes.get(name).cloned().unwrap_or_default();
-        let host =
-            |name: &str| axis(name).parse().map_or(String::new(), |rank| self.hosts.name(rank).to_owned());
+        let host = |name: &str| {
+            axis(name).parse().map_or(String::new(), |rank| self.sweep.hosts.name(rank).to_owned())
+        };
         let s = row.summary.as_ref();
         let us = |ns: Option<f64>| text(ns.map(|ns| ns / 1e3));
         let bound = |side: usize| us(s.and_then(|s| s.ci95).map(|ci| ci[side]));
@@ -59,6 +77,35 @@ impl Renderer for LinksCsv {
             mark_codes(row),
             mark_levels(row),
         ];
+        self.sweep.add(row);
+        let fields: Vec<String> =
+            fields.into_iter().chain(std::iter::repeat_n(String::new(), OF_VERDICT)).collect();
         self.lines.write(out, COLUMNS, &fields)
+    }
+
+    fn end(&mut self, out: &mut dyn Write, outcome: RunOutcome, _: &Tally) -> Result<()> {
+        if outcome != RunOutcome::Complete || !self.sweep.is_last() {
+            return out.flush();
+        }
+        let VerdictRecord { sentences, slow, .. } = self.sweep.verdict().record(&self.sweep.hosts);
+        // The first sentences are those of the slow parts.
+        for (at, sentence) in sentences.into_iter().enumerate() {
+            let part = slow.get(at);
+            let named = |name: &str| match name {
+                "run" => self.run.clone(),
+                "bytes" => text(part.map(|part| part.bytes)),
+                "verdict" => sentence.conclusion.name().to_owned(),
+                "part" => part.map_or(String::new(), |part| part.name.clone().unwrap_or(part.part.clone())),
+                "hosts" => {
+                    part.map_or(String::new(), |part| node_set::fold(part.hosts.iter().map(String::as_str)))
+                }
+                "factor" => text(part.map(|part| part.factor)),
+                "sentence" => sentence.text.clone(),
+                _ => String::new(),
+            };
+            let fields: Vec<String> = COLUMNS.split(',').map(named).collect();
+            self.lines.write(out, COLUMNS, &fields)?;
+        }
+        out.flush()
     }
 }

@@ -16,7 +16,7 @@ use crate::{
         monitoring::{Figure, Status, line},
     },
     verdict::{
-        self, Component, Conclusion, Evidence, LinkSweep, LinkTimes, Reference, SlowComponent, Verdict,
+        self, Conclusion, Evidence, LinkSweep, LinkTimes, Reference, SlowComponent, SlowPart, Verdict,
     },
 };
 use ombx_core::{
@@ -120,11 +120,6 @@ impl LinksSummary {
     }
 
     fn json(&self, verdict: &Verdict) -> Value {
-        let conclusion = match verdict.conclusion() {
-            Conclusion::Clear => "clear",
-            Conclusion::Slow => "slow",
-            Conclusion::None => "none",
-        };
         let hosts = &self.sweep.hosts;
         let sentences = verdict.sentences(hosts).into_iter();
         let sentences =
@@ -136,7 +131,7 @@ impl LinksSummary {
             .map(|(code, (advice, rows))| json!({"code": code, "advice": advice, "rows": rows}));
         json!({
             "schema": {"name": SCHEMA.0, "major": SCHEMA.1, "minor": SCHEMA.2},
-            "conclusion": conclusion,
+            "conclusion": verdict.conclusion().name(),
             "sentences": sentences.collect::<Vec<_>>(),
             "slow": verdict.slow.iter().map(|slow| self.slow(slow)).collect::<Vec<_>>(),
             "pattern": self.sweep.pattern,
@@ -150,20 +145,14 @@ impl LinksSummary {
 
     fn slow(&self, slow: &SlowComponent) -> Value {
         let hosts = &self.sweep.hosts;
-        let (kind, ranks, host) = match slow.component {
-            Component::HostBetween(host) => ("host", vec![], Some(hosts.name_of(host))),
-            Component::HostWithin(host) => ("host_inside", vec![], Some(hosts.name_of(host))),
-            Component::Rank(rank) => ("rank", vec![rank], None),
-            Component::Link(a, b) => ("link", vec![a, b], None),
-            Component::OneWay(from, to) => ("direction", vec![from, to], None),
-        };
+        let part = SlowPart::of(slow, hosts);
         let Evidence { links, count, typical, ordinary, ordinary_ns, measured_again } = &slow.evidence;
         let links = links.iter().map(|(ends, factor)| json!({"ranks": ends, "factor": factor}));
-        let on = ranks.iter().map(|rank| hosts.name(*rank));
         json!({
-            "kind": kind,
-            "hosts": on.chain(host).collect::<Vec<_>>(),
-            "ranks": ranks,
+            "kind": part.part,
+            "name": part.name,
+            "hosts": part.hosts,
+            "ranks": part.ranks,
             "factor": slow.factor,
             "bytes": slow.bytes,
             "links": links.collect::<Vec<_>>(),

@@ -1,6 +1,9 @@
 //! Detection on simulated machines with and without slow components.
 
 use super::*;
+use crate::verdict::{Groups, Link};
+
+mod groups;
 
 /// Normal noise with a heavy tail towards long times, seeded.
 struct Noise(u64);
@@ -36,13 +39,24 @@ fn traffic(
     slow: impl Fn(u32, u32) -> f64,
 ) -> (Vec<LinkTimes>, Hosts) {
     let names: Vec<String> = (0..hosts * each).map(|rank| format!("n{:02}", rank / each)).collect();
-    let hosts_of = Hosts::of(names.iter().map(String::as_str));
+    grouped(Hosts::of(names.iter().map(String::as_str)), seed, noise, directed, slow)
+}
+
+/// Simulates the links between the ranks of hosts, which may have groups.
+fn grouped(
+    hosts_of: Hosts,
+    seed: u64,
+    noise: f64,
+    directed: bool,
+    slow: impl Fn(u32, u32) -> f64,
+) -> (Vec<LinkTimes>, Hosts) {
+    let ranks = hosts_of.ranks();
     let mut dice = Noise(seed * 7919 + 1);
     (0..10).for_each(|_| {
         dice.uniform();
     });
     let mut times = LinkTimes { bytes: 1 << 20, directed, ..LinkTimes::default() };
-    for (from, to) in (0..hosts * each).flat_map(|a| (0..hosts * each).map(move |b| (a, b))) {
+    for (from, to) in (0..ranks).flat_map(|a| (0..ranks).map(move |b| (a, b))) {
         if from == to {
             continue;
         }

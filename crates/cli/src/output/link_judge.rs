@@ -1,0 +1,62 @@
+//! Verdict on the links of a job, at the end of its last launch.
+
+use ombx_core::result::Tally;
+use ombx_results::{
+    file::{Record, RunOutcome},
+    verdict::{Conclusion, FailOn, LinkSweep, Verdict},
+};
+
+use crate::stderr;
+
+/// Exit code of links of which some are slow, or miss what the user demands.
+const SLOW: u8 = 9;
+/// Exit code of links without a verdict.
+const NO_VERDICT: u8 = 10;
+
+/// Links of a sweep and what the user demands of them.
+pub(super) struct LinkJudge {
+    pub(super) sweep: LinkSweep,
+    pub(super) fail_on: FailOn,
+    /// Whether the screen shows the verdict. Otherwise it goes to standard error.
+    pub(super) is_shown: bool,
+    /// Whether the exit code is that of a monitoring plugin.
+    pub(super) is_monitored: bool,
+    /// Rows of all launches.
+    pub(super) tally: Tally,
+    /// Verdict on all launches; `None` before the last one has ended.
+    pub(super) verdict: Option<Verdict>,
+}
+
+impl LinkJudge {
+    /// Takes a record. Returns the verdict at the end of the last launch, if it is complete.
+    pub(super) fn record(&mut self, record: &Record) -> Option<Record> {
+        match record {
+            Record::Run(run) => self.sweep.begin(run),
+            Record::Launch(row) => {
+                self.tally.add(row);
+                self.sweep.add(row);
+            }
+            Record::End(RunOutcome::Complete, _) if self.sweep.is_last() => {
+                let verdict = self.sweep.verdict();
+                if !self.is_shown {
+                    for (_, line) in verdict.lines(&self.sweep.hosts) {
+                        stderr_line!("ombx: {}", stderr::printable(&line));
+                    }
+                }
+                let record = Record::Verdict(Box::new(verdict.record(&self.sweep.hosts)));
+                self.verdict = Some(verdict);
+                return Some(record);
+            }
+            _ => {}
+        }
+        None
+    }
+
+    pub(super) fn exit_code(&self) -> u8 {
+        match (self.fail_on, self.verdict.as_ref().map(Verdict::conclusion)) {
+            (FailOn::Nothing, _) | (_, None | Some(Conclusion::Clear)) => 0,
+            (_, Some(Conclusion::Slow)) => SLOW,
+            (_, Some(Conclusion::None)) => NO_VERDICT,
+        }
+    }
+}

@@ -1,0 +1,96 @@
+//! Gauges of links: few for each link, because there are many links, and the verdict.
+
+use super::{OpenMetrics, labels};
+use crate::{
+    file::RunOutcome,
+    verdict::{Conclusion, RETEST, SlowPart},
+};
+use ombx_core::{
+    result::{Level, Measurement, Outcome},
+    system::node_set,
+};
+
+impl OpenMetrics {
+    /// Takes the row of a link.
+    pub(super) fn link(&mut self, row: &Measurement) {
+        self.in_sweep = true;
+        self.sweep.add(row);
+        self.transport = row.axes.get("transport").cloned().unwrap_or_default();
+        let end = |axis: &str| row.axes.get(axis).and_then(|rank| rank.parse::<u32>().ok());
+        // Links that were measured again keep the marks of the sweep.
+        let (Some(from), Some(to), false) = (end("from"), end("to"), row.axes.contains_key(RETEST)) else {
+            return;
+        };
+        let link = self.link_labels([from, to], row.bytes.unwrap_or(0));
+        let failed = f64::from(u8::from(matches!(row.outcome, Outcome::Failed(_))));
+        self.add("ombx_failed", &link, Some(failed));
+        for level in [Level::Caution, Level::Invalid] {
+            let marks = row.trust.iter().filter(|mark| mark.level == level).count();
+            let named = format!("{link},{}", labels(&[("level", level.name())]));
+            self.add("ombx_doubts", &named, Some(marks as f64));
+        }
+    }
+
+    /// Returns the labels of a link. Ranks of one host are told apart by their order on it.
+    fn link_labels(&self, ends: [u32; 2], bytes: u64) -> String {
+        let hosts = &self.sweep.hosts;
+        let local = ends.map(|rank| hosts.position(rank).to_string());
+        labels(&[
+            ("bench", crate::verdict::BENCH),
+            ("fabric", &self.fabric),
+            ("transport", &self.transport),
+            ("pattern", &self.sweep.pattern),
+            ("bytes", &bytes.to_string()),
+            ("from_host", hosts.name(ends[0])),
+            ("from_local_rank", &local[0]),
+            ("to_host", hosts.name(ends[1])),
+            ("to_local_rank", &local[1]),
+        ])
+    }
+
+    /// Ends a sweep: adds the times of its links, medians over launches, and the verdict if it is complete. What is no longer slow
+    /// has no series; the number of slow parts is always there.
+    pub(super) fn end_of_sweep(&mut self, outcome: RunOutcome) {
+        for times in self.sweep.times().0 {
+            for link in &times.sweep {
+                let named = self.link_labels([link.from, link.to], times.bytes);
+                self.add("ombx_latency_seconds", &named, Some(f64::from(link.ns) / 1e9));
+                let rate = self.sweep.mb_per_s(times.bytes, link.ns).map(|rate| rate * 1e6);
+                self.add("ombx_bandwidth_bytes_per_second", &named, rate);
+            }
+        }
+        if outcome != RunOutcome::Complete {
+            return;
+        }
+        let verdict = self.sweep.verdict();
+        let conclusion = verdict.conclusion();
+        for each in Conclusion::ALL {
+            let named = labels(&[("conclusion", each.name())]);
+            self.add("ombx_verdict", &named, Some(f64::from(u8::from(each == conclusion))));
+        }
+        self.add("ombx_slow_parts", "", Some(verdict.slow.len() as f64));
+        self.add("ombx_missed_demands", "", Some(verdict.missed.len() as f64));
+        for (bytes, factor) in &verdict.nameable {
+            self.add("ombx_nameable_ratio", &labels(&[("bytes", &bytes.to_string())]), Some(*factor));
+        }
+        for slow in &verdict.slow {
+            let part = SlowPart::of(slow, &self.sweep.hosts);
+            let hosts: Vec<&str> = part.hosts.iter().map(String::as_str).collect();
+            let [from, to] = match (part.ranks.as_slice(), &hosts[..]) {
+                ([_, _], [from, to]) => [*from, *to],
+                _ => ["", ""],
+            };
+            let local = part.ranks.iter().map(|rank| self.sweep.hosts.position(*rank).to_string());
+            let named = labels(&[
+                ("part", &part.part),
+                ("name", part.name.as_deref().unwrap_or_default()),
+                ("hosts", &node_set::fold(hosts.iter().copied())),
+                ("local_ranks", &local.collect::<Vec<_>>().join(",")),
+                ("from_host", from),
+                ("to_host", to),
+                ("bytes", &part.bytes.to_string()),
+            ]);
+            self.add("ombx_slow_ratio", &named, Some(part.factor));
+        }
+    }
+}

@@ -1,0 +1,46 @@
+//! Confirmation of what is slow by the links that were measured again alone.
+
+use std::collections::BTreeMap;
+
+use super::{
+    Hosts, Link, LinkTimes,
+    limits::{MIN_RETEST_FACTOR, MIN_RETEST_SPREADS},
+    relative::{RelativeLink, median},
+};
+
+/// Logarithms of the ratios of links measured again alone to ordinary links.
+pub(super) struct Retested(BTreeMap<(u32, u32), f64>);
+
+impl Retested {
+    pub(super) fn of(times: &LinkTimes, hosts: &Hosts) -> Retested {
+        let usual = |distance: usize| {
+            let of = |links: &[Link]| {
+                let kind = links.iter().filter(|l| hosts.distance(l.from, l.to) == distance);
+                kind.map(|l| f64::from(l.ns).ln()).collect::<Vec<_>>()
+            };
+            let reference = of(&times.reference);
+            median(&if reference.is_empty() { of(&times.sweep) } else { reference })
+        };
+        let usual: Vec<f64> = (0..=hosts.levels() + 1).map(usual).collect();
+        let log = |l: &Link| f64::from(l.ns).ln() - usual[hosts.distance(l.from, l.to)];
+        Retested(times.alone.iter().map(|l| ((l.from, l.to), log(l))).collect())
+    }
+
+    /// Returns the confirmed logarithm for links that were slow by `log` in the sweep, or `None` if they are not slow
+    /// alone.
+    ///
+    /// Without a second measurement, the sweep counts.
+    pub(super) fn confirms<'a>(
+        &self,
+        links: impl Iterator<Item = &'a RelativeLink>,
+        log: f64,
+        spread: f64,
+    ) -> Option<f64> {
+        if self.0.is_empty() {
+            return Some(log);
+        }
+        let known: Vec<f64> = links.filter_map(|l| self.0.get(&(l.from, l.to)).copied()).collect();
+        let alone = median(&known);
+        (alone >= MIN_RETEST_FACTOR.ln().max(MIN_RETEST_SPREADS * spread)).then_some(alone.min(log))
+    }
+}

@@ -1,0 +1,18 @@
+//! Limits of verdicts on links.
+
+/// Probability of a false verdict on a healthy machine with normally distributed times.
+pub(super) const LEVEL: f64 = 0.01;
+/// Smallest ratio with a verdict.
+pub(super) const MIN_FACTOR: f64 = 1.15;
+/// Smallest ratio that confirms a slow link when it is measured again alone.
+pub(super) const MIN_RETEST_FACTOR: f64 = 1.1;
+/// The same limit in standard deviations of one row.
+pub(super) const MIN_RETEST_SPREADS: f64 = 4.0;
+/// Smallest standard deviation of logarithms: repeated runs differ by as much.
+pub(super) const MIN_SPREAD: f64 = 0.01;
+/// Minimum number of links of a kind for tests of single links, and for the verdict that nothing is slow.
+pub(super) const MIN_LINKS: usize = 10;
+/// Minimum number of hosts, ranks or groups for tests of hosts, ranks or groups. Each needs one partner fewer.
+pub(super) const MIN_UNITS: usize = 4;
+/// Standard deviations above a limit at which a slow link exceeds it in 95 of 100 runs.
+pub(super) const POWER: f64 = 1.645;

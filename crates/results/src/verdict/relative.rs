@@ -1,0 +1,71 @@
+//! Times of links relative to others of their kind: links of one distance between their ends.
+
+use std::collections::BTreeSet;
+
+use ombx_core::stats;
+
+use super::{Component, Hosts, Link};
+
+/// Time of a link relative to its kind: the logarithm of its ratio to the median.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct RelativeLink {
+    pub(super) from: u32,
+    pub(super) to: u32,
+    pub(super) log: f64,
+    /// Distance of its ends, see [`Hosts::distance`].
+    pub(super) distance: usize,
+}
+
+/// Converts times to logarithms relative to the median of their kind.
+pub(super) fn relative_links(links: &[Link], hosts: &Hosts) -> Vec<RelativeLink> {
+    let known = links.iter().filter(|l| l.ns.is_finite() && l.ns > 0.0);
+    let mut all: Vec<RelativeLink> = known
+        .map(|l| RelativeLink {
+            from: l.from,
+            to: l.to,
+            log: f64::from(l.ns).ln(),
+            distance: hosts.distance(l.from, l.to),
+        })
+        .collect();
+    recentre(&mut all);
+    all
+}
+
+/// Makes logarithms relative to the median of their kind again, after links were removed.
+pub(super) fn recentre(links: &mut [RelativeLink]) {
+    let distances: BTreeSet<usize> = links.iter().map(|l| l.distance).collect();
+    for distance in distances {
+        let kind = links.iter().filter(|l| l.distance == distance);
+        let centre = median(&kind.map(|l| l.log).collect::<Vec<_>>());
+        links.iter_mut().filter(|l| l.distance == distance).for_each(|l| l.log -= centre);
+    }
+}
+
+pub(super) fn median(values: &[f64]) -> f64 {
+    stats::median(values).unwrap_or(0.0)
+}
+
+/// Links that are compared with each other: those inside hosts or groups of hosts, or those between them.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Scope {
+    /// 0 for hosts, from 1 for levels of groups.
+    pub(super) level: usize,
+    pub(super) inside: bool,
+}
+
+impl Scope {
+    /// Returns whether links over this distance belong to the scope.
+    pub(super) fn has(self, distance: usize) -> bool {
+        if self.inside { distance == self.level } else { distance > self.level }
+    }
+
+    /// Returns the component of a host or group.
+    pub(super) fn component(self, unit: u32) -> Component {
+        match (self.level.checked_sub(1), self.inside) {
+            (None, false) => Component::HostBetween(unit),
+            (None, true) => Component::HostWithin(unit),
+            (Some(level), false) => Component::GroupBetween(level, unit),
+            (Some(level), true) => Component::GroupWithin(level, unit),
+        }
+    }
+}
