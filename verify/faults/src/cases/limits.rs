@@ -47,7 +47,7 @@ pub(crate) fn cases(_: &Stage) -> Vec<Case> {
             .says(&["4 more processes and threads are allowed (ulimit -u"])
             .skip_if(user.clone())
             .prepared(|c, stage, directory| {
-                let is_readable = stage.ombx.ancestors().all(|path| is_readable_by_others(path));
+                let is_readable = stage.ombx.ancestors().all(is_readable_by_others);
                 match is_readable {
                     true => shell(c, directory, FEW_PROCESSES),
                     false => Err(format!("other users cannot execute {}", stage.ombx.display())),
