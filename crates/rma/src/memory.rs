@@ -27,9 +27,14 @@ pub struct Memory<'m> {
 }
 
 impl Memory<'_> {
-    /// Returns the local buffer of the origin's data.
-    pub fn local(&mut self) -> &mut [u8] {
-        self.locals[0].bytes_mut()
+    /// Fills the local data if this rank is an origin, and its window if it is a target.
+    pub fn fill(&mut self, local: impl FnOnce(&mut [u8]), window: impl FnOnce(&mut [u8])) {
+        if self.is_origin {
+            local(self.locals[0].bytes_mut());
+        }
+        if self.is_target {
+            window(self.window);
+        }
     }
 
     /// Fills the memory for an atomic operation: a pattern in the origin's data, another one in the target's window, and poison in

@@ -15,12 +15,8 @@ impl Operation for Get {
     }
 
     fn fill(m: &mut Memory<'_>, fill: Fill) {
-        if m.is_target {
-            fill.write(m.rank, m.slots, m.window);
-        }
-        if m.is_origin {
-            fill.poison(m.peer, m.slots, m.local());
-        }
+        let (slots, rank, peer) = (m.slots, m.rank, m.peer);
+        m.fill(|local| fill.poison(peer, slots, local), |window| fill.write(rank, slots, window));
     }
 
     fn check(m: &mut Memory<'_>, fill: Fill) -> Check {

@@ -15,12 +15,8 @@ impl Operation for Put {
     }
 
     fn fill(m: &mut Memory<'_>, fill: Fill) {
-        if m.is_origin {
-            fill.write(m.rank, m.slots, m.local());
-        }
-        if m.is_target {
-            fill.poison(m.peer, m.slots, m.window);
-        }
+        let (slots, rank, peer) = (m.slots, m.rank, m.peer);
+        m.fill(|local| fill.write(rank, slots, local), |window| fill.poison(peer, slots, window));
     }
 
     fn check(m: &mut Memory<'_>, fill: Fill) -> Check {
