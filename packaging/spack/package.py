@@ -1,4 +1,4 @@
-# Spack recipe of ombx. Put this folder into packages/ombx of a repository of yours (`spack repo create`).
+# Spack recipe of ombx (untested). Put this folder into packages/ombx of a repository of yours (`spack repo create`).
 from spack.package import *
 
 
