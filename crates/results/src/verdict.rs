@@ -5,8 +5,10 @@
 
 mod criteria;
 mod detection;
+mod evidence;
 mod launches;
 mod retest;
+mod sample;
 mod search;
 mod steps;
 mod student;
@@ -17,6 +19,7 @@ pub use self::{
     criteria::{Criteria, Expectation, FailOn, Reference},
     detection::find_slow,
     retest::{Retest, retest_candidates, slowest},
+    sample::MOST_ROWS,
     steps::{Step, join_steps},
     sweep::{Conclusion, LinkSweep, Sentence, Verdict},
     times::{Hosts, Link, LinkTimes, TimesBySize},

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use ombx_core::stats;
 
 use super::{
-    Component, Evidence, Hosts, Link, LinkTimes, SlowComponent,
+    Component, Hosts, Link, LinkTimes, SlowComponent, evidence,
     search::{self, Explanation, PairTime, Part},
 };
 
@@ -27,10 +27,6 @@ pub(super) const MIN_GROUPS: usize = 4;
 const MAD_TO_SIGMA: f64 = 1.4826;
 /// Standard deviations above a limit at which a slow link exceeds it in 95 of 100 runs.
 const POWER: f64 = 1.645;
-/// Number of links that the evidence of a slow component lists.
-const EVIDENCE_LINKS: usize = 4;
-/// Number of ordinary links that it names.
-const TYPICAL_LINKS: usize = 3;
 
 /// Time of a link relative to its kind: the logarithm of its ratio to the median.
 #[derive(Debug, Clone, Copy)]
@@ -39,6 +35,8 @@ pub(super) struct RelativeLink {
     pub(super) to: u32,
     pub(super) log: f64,
     pub(super) inside: bool,
+    /// Whether the link is in the sample. Only these say what is usual.
+    pub(super) sampled: bool,
 }
 
 /// Returns the slow components of all message sizes, the slowest first. Each component is named once.
@@ -78,7 +76,8 @@ pub(super) struct Detected {
 /// Finds the slow components at one message size. `times` are averaged.
 pub(super) fn at_one_size(times: &LinkTimes, hosts: &Hosts, sizes: usize) -> Detected {
     let again = Retested::of(times, hosts);
-    let mut links = relative_links(&times.sweep, hosts);
+    let mut links = relative_times(times, hosts);
+    let per_sampled = times.links_per_sampled();
     let mut slow: Vec<(Component, f64)> = Vec::new();
     // The links that the all-clear speaks of: those between hosts, or those of the only host.
     let main_kind = hosts.count() == 1;
@@ -86,7 +85,8 @@ pub(super) fn at_one_size(times: &LinkTimes, hosts: &Hosts, sizes: usize) -> Det
     let rows = row_spreads(times);
 
     for inside in [false, true] {
-        let kind: Vec<RelativeLink> = links.iter().copied().filter(|l| l.inside == inside).collect();
+        let kind: Vec<RelativeLink> =
+            links.iter().copied().filter(|l| l.sampled && l.inside == inside).collect();
         if let Some(few) = FewGroups::of(times, hosts, inside, sizes) {
             slow.extend(few.confirmed(times, hosts, &again));
             links.retain(|l| !slow.iter().any(|(part, _)| part.contains([l.from, l.to], hosts)));
@@ -110,7 +110,8 @@ pub(super) fn at_one_size(times: &LinkTimes, hosts: &Hosts, sizes: usize) -> Det
     }
     recentre(&mut links);
     if hosts.count() < hosts.ranks() as usize {
-        for (rank, log) in slow_groups(&links, |l| [l.from, l.to], sizes) {
+        let sampled: Vec<RelativeLink> = links.iter().copied().filter(|l| l.sampled).collect();
+        for (rank, log) in slow_groups(&sampled, |l| [l.from, l.to], sizes) {
             let of_rank = |l: &RelativeLink| l.from == rank || l.to == rank;
             if let Some(log) = again.confirms(links.iter().filter(|l| of_rank(l)), log, 0.0) {
                 slow.push((Component::Rank(rank), log));
@@ -120,7 +121,7 @@ pub(super) fn at_one_size(times: &LinkTimes, hosts: &Hosts, sizes: usize) -> Det
         recentre(&mut links);
     }
     for inside in [false, true] {
-        let Some(test) = LinkTest::of(&links, inside, sizes) else { continue };
+        let Some(test) = LinkTest::of(&links, inside, sizes as f64 * per_sampled) else { continue };
         let single: Vec<(&RelativeLink, f64)> = links
             .iter()
             .filter(|l| l.inside == inside && l.log >= test.limit)
@@ -140,12 +141,13 @@ pub(super) fn at_one_size(times: &LinkTimes, hosts: &Hosts, sizes: usize) -> Det
             nameable = Some(limit + POWER * test.spread);
         }
     }
-    let evidence = |part: &Component| evidence(times, hosts, part, &slow);
-    let slow = slow.iter().map(|(part, log)| SlowComponent {
-        component: part.clone(),
+    let (parts, logs): (Vec<Component>, Vec<f64>) = slow.into_iter().unzip();
+    let evidence = evidence::of_components(times, hosts, &parts);
+    let slow = parts.into_iter().zip(logs).zip(evidence).map(|((component, log), evidence)| SlowComponent {
+        component,
         factor: log.exp(),
         bytes: times.bytes,
-        evidence: evidence(part),
+        evidence,
     });
     Detected { slow: slow.collect(), nameable: nameable.map(f64::exp) }
 }
@@ -154,29 +156,6 @@ pub(super) fn at_one_size(times: &LinkTimes, hosts: &Hosts, sizes: usize) -> Det
 /// the sweep, and one row when it is measured again.
 fn row_spreads(times: &LinkTimes) -> f64 {
     if times.directed { 1.0 } else { std::f64::consts::SQRT_2 }
-}
-
-/// Returns the slowest links of a component, relative to the median of the links that no slow component has.
-fn evidence(times: &LinkTimes, hosts: &Hosts, part: &Component, slow: &[(Component, f64)]) -> Evidence {
-    let inside = |l: &Link| hosts.same_host(l.from, l.to);
-    let of_part = |l: &&Link| part.contains([l.from, l.to], hosts);
-    let mut own: Vec<Link> = times.shortest.iter().filter(of_part).copied().collect();
-    let kind = own.first().is_some_and(inside);
-    let is_slow = |l: &Link| slow.iter().any(|(part, _)| part.contains([l.from, l.to], hosts));
-    let mut ordinary: Vec<&Link> =
-        times.shortest.iter().filter(|l| inside(l) == kind && !is_slow(l)).collect();
-    let ordinary_ns = median(&ordinary.iter().map(|l| f64::from(l.ns)).collect::<Vec<_>>());
-    ordinary.sort_by(|a, b| {
-        let apart = |l: &Link| (f64::from(l.ns) - ordinary_ns).abs();
-        apart(a).total_cmp(&apart(b))
-    });
-    own.sort_by(|a, b| b.ns.total_cmp(&a.ns));
-    let again = own.iter().any(|l| times.retested(l.from, l.to).is_some());
-    let count = own.len();
-    own.truncate(EVIDENCE_LINKS);
-    let links = own.iter().map(|l| ([l.from, l.to], f64::from(l.ns) / ordinary_ns)).collect();
-    let typical = ordinary.iter().take(TYPICAL_LINKS).map(|l| [l.from, l.to]).collect();
-    Evidence { links, count, typical, ordinary: ordinary.len(), ordinary_ns, measured_again: again }
 }
 
 /// Slow parts of few hosts or ranks, found by [`search`].
@@ -254,24 +233,37 @@ fn pair_times(links: &[Link], hosts: &Hosts, inside: bool) -> Vec<PairTime> {
     logs.into_iter().map(|(ends, logs)| PairTime { ends, log: median(&logs) }).collect()
 }
 
-/// Converts times to logarithms relative to the median of their kind.
-pub(super) fn relative_links(links: &[Link], hosts: &Hosts) -> Vec<RelativeLink> {
-    let known = links.iter().filter(|l| l.ns.is_finite() && l.ns > 0.0);
-    let mut all: Vec<RelativeLink> = known
-        .map(|l| RelativeLink {
-            from: l.from,
-            to: l.to,
-            log: f64::from(l.ns).ln(),
-            inside: hosts.same_host(l.from, l.to),
-        })
-        .collect();
+/// Converts the times of the sweep to logarithms relative to the median of their kind: the sample, then the slowest links outside.
+pub(super) fn relative_times(times: &LinkTimes, hosts: &Hosts) -> Vec<RelativeLink> {
+    let outside = logarithms(&times.outliers, hosts).map(|l| RelativeLink { sampled: false, ..l });
+    let mut all: Vec<RelativeLink> = logarithms(&times.sweep, hosts).chain(outside).collect();
     recentre(&mut all);
     all
 }
 
+/// Converts times to logarithms relative to the median of their kind.
+fn relative_links(links: &[Link], hosts: &Hosts) -> Vec<RelativeLink> {
+    let mut all: Vec<RelativeLink> = logarithms(links, hosts).collect();
+    recentre(&mut all);
+    all
+}
+
+fn logarithms(links: &[Link], hosts: &Hosts) -> impl Iterator<Item = RelativeLink> {
+    let known = links.iter().filter(|l| l.ns.is_finite() && l.ns > 0.0);
+    known.map(|l| RelativeLink {
+        from: l.from,
+        to: l.to,
+        log: f64::from(l.ns).ln(),
+        inside: hosts.same_host(l.from, l.to),
+        sampled: true,
+    })
+}
+
+/// Makes the median of the sampled links of each kind 0.
 fn recentre(links: &mut [RelativeLink]) {
     for inside in [false, true] {
-        let centre = median(&links.iter().filter(|l| l.inside == inside).map(|l| l.log).collect::<Vec<_>>());
+        let kind = links.iter().filter(|l| l.sampled && l.inside == inside);
+        let centre = median(&kind.map(|l| l.log).collect::<Vec<_>>());
         links.iter_mut().filter(|l| l.inside == inside).for_each(|l| l.log -= centre);
     }
 }
@@ -283,13 +275,14 @@ struct LinkTest {
 }
 
 impl LinkTest {
-    /// Returns `None` with too few links.
-    fn of(links: &[RelativeLink], inside: bool, sizes: usize) -> Option<LinkTest> {
-        let kind: Vec<f64> = links.iter().filter(|l| l.inside == inside).map(|l| l.log).collect();
+    /// Returns `None` with too few links. `tests_per_link` is the number of tests for each link of the sample.
+    fn of(links: &[RelativeLink], inside: bool, tests_per_link: f64) -> Option<LinkTest> {
+        let sampled = || links.iter().filter(|l| l.sampled);
+        let kind: Vec<f64> = sampled().filter(|l| l.inside == inside).map(|l| l.log).collect();
         let count = kind.len();
         (count >= MIN_LINKS).then(|| {
-            let spread = spread(kind);
-            LinkTest { spread, limit: threshold(links.len() * sizes, spread, count) }
+            let (spread, tests) = (spread(kind), sampled().count() as f64 * tests_per_link);
+            LinkTest { spread, limit: threshold(tests, spread, count) }
         })
     }
 }
@@ -329,15 +322,15 @@ fn slow_groups(
     let noise = 1.2533 * spread(left.collect()) / (partners as f64).sqrt();
     let deviations = centres.values().map(|c| (c - middle).abs()).collect::<Vec<_>>();
     let spread = (MAD_TO_SIGMA * median(&deviations)).max(noise).max(MIN_SPREAD);
-    let limit = threshold(centres.len() * sizes, spread, centres.len());
+    let limit = threshold((centres.len() * sizes) as f64, spread, centres.len());
     centres.keys().map(|group| (*group, above(*group))).filter(|(_, log)| *log >= limit).collect()
 }
 
 /// Returns the limit for one of `tests` tests: Bonferroni's correction with the bound exp(-z²/2) of the normal tail.
 ///
 /// The limit is wider if the standard deviation was estimated from few values.
-fn threshold(tests: usize, spread: f64, values: usize) -> f64 {
-    let z = (2.0 * (tests as f64 / LEVEL).ln()).sqrt();
+fn threshold(tests: f64, spread: f64, values: usize) -> f64 {
+    let z = (2.0 * (tests / LEVEL).ln()).sqrt();
     (z * spread * (1.0 + 5.0 / values as f64)).max(MIN_FACTOR.ln())
 }
 

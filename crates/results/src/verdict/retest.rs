@@ -2,7 +2,7 @@
 
 use super::{
     Hosts, Link, LinkTimes,
-    detection::{RelativeLink, at_one_size, median, relative_links},
+    detection::{RelativeLink, at_one_size, median, relative_times},
     search,
 };
 
@@ -36,7 +36,7 @@ pub fn retest_candidates(times: &[LinkTimes], hosts: &Hosts, count: usize) -> Ve
     }
     for of_size in times.iter().map(LinkTimes::averaged) {
         let of_size = &of_size;
-        let mut links = relative_links(&of_size.sweep, hosts);
+        let mut links = relative_times(of_size, hosts);
         links.sort_by(|a, b| b.log.total_cmp(&a.log));
         let mut slowest: Vec<RelativeLink> = links.iter().take(count).copied().collect();
         let mut add = |links: Vec<RelativeLink>| {
@@ -74,7 +74,7 @@ pub fn retest_candidates(times: &[LinkTimes], hosts: &Hosts, count: usize) -> Ve
             }
             let again_anyway = |l: &RelativeLink| slowest.iter().any(|s| (s.from, s.to) == (l.from, l.to));
             let mut usual: Vec<&RelativeLink> =
-                links.iter().filter(|l| l.inside == inside && !again_anyway(l)).collect();
+                links.iter().filter(|l| l.sampled && l.inside == inside && !again_anyway(l)).collect();
             if usual.iter().any(|l| !named.contains(&(l.from, l.to))) {
                 usual.retain(|l| !named.contains(&(l.from, l.to)));
             }
@@ -88,10 +88,15 @@ pub fn retest_candidates(times: &[LinkTimes], hosts: &Hosts, count: usize) -> Ve
 
 /// Returns the slowest links relative to their kind, and their ratios to its median. `times` are averaged.
 pub fn slowest(times: &LinkTimes, hosts: &Hosts, count: usize) -> Vec<(Link, f64)> {
-    let mut links = relative_links(&times.sweep, hosts);
+    let mut links = relative_times(times, hosts);
     links.sort_by(|a, b| b.log.total_cmp(&a.log));
     let ns = |l: &RelativeLink| {
-        times.sweep.iter().find(|s| (s.from, s.to) == (l.from, l.to)).map_or(0.0, |s| s.ns)
+        times
+            .sweep
+            .iter()
+            .chain(&times.outliers)
+            .find(|s| (s.from, s.to) == (l.from, l.to))
+            .map_or(0.0, |s| s.ns)
     };
     links.iter().take(count).map(|l| (Link { from: l.from, to: l.to, ns: ns(l) }, l.log.exp())).collect()
 }
