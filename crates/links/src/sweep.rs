@@ -27,7 +27,7 @@ use ombx_results::{
 };
 
 /// Axis with the number of the round in which a link was measured. Keys of rows leave it out.
-const ROUND: &str = "round";
+pub const ROUND: &str = "round";
 /// Iterations of the warm-up at each size.
 const WARM_UP_ITERATIONS: u64 = 3;
 
@@ -55,7 +55,8 @@ impl Mode {
         }
     }
 
-    fn schedule(self, ranks: u32, seed: Option<u64>) -> Schedule {
+    /// Returns the schedule; the seed permutes the ranks.
+    pub fn schedule(self, ranks: u32, seed: Option<u64>) -> Schedule {
         let plain = match self {
             Mode::Parallel | Mode::Serial => Schedule::all_pairs(ranks),
             Mode::Halves => Schedule::halves(ranks),
@@ -76,7 +77,7 @@ impl Mode {
 }
 
 /// Returns the rounds that are measured: all, or this many at equal distances.
-fn rounds_of(schedule: &Schedule, limit: Option<u32>) -> impl ExactSizeIterator<Item = u32> + use<> {
+pub fn rounds_of(schedule: &Schedule, limit: Option<u32>) -> impl ExactSizeIterator<Item = u32> + use<> {
     let all = schedule.rounds();
     let measured = limit.unwrap_or(all).min(all);
     (0..measured).map(move |at| (u64::from(at) * u64::from(all) / u64::from(measured)) as u32)
@@ -175,7 +176,7 @@ fn partner_in((a, b): (Rank, Rank), me: Rank) -> Option<Rank> {
 }
 
 /// Extra axis of a row.
-type Label<'a> = Option<&'a (&'static str, String)>;
+pub type Label<'a> = Option<&'a (&'static str, String)>;
 
 /// State of a sweep.
 struct Sweep<'a> {
@@ -290,7 +291,7 @@ impl Sweep<'_> {
 }
 
 /// Converts the row of a pair to a row of the sweep, with rank numbers of the whole team.
-fn renumbered(mut row: Measurement, ends: [Rank; 2], label: Label<'_>) -> Measurement {
+pub fn renumbered(mut row: Measurement, ends: [Rank; 2], label: Label<'_>) -> Measurement {
     row.bench = verdict::BENCH.into();
     row.axes.insert("from".into(), ends[0].to_string());
     row.axes.insert("to".into(), ends[1].to_string());

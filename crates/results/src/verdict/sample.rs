@@ -115,3 +115,6 @@ impl Outliers {
         by_ends.into_values().collect()
     }
 }
+
+#[cfg(test)]
+mod tests;

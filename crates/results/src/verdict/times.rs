@@ -93,7 +93,7 @@ impl LinkTimes {
     }
 
     /// Adds a row of the sweep. Keeps at most `most` rows, or some for each rank.
-    fn add(&mut self, row: Link, waited: bool, hosts: &Hosts, most: usize) {
+    pub(super) fn add(&mut self, row: Link, waited: bool, hosts: &Hosts, most: usize) {
         self.measured += 1;
         if !self.is_sampled(&row) {
             return self.outside.offer(row, waited, self.directed, hosts);
