@@ -107,28 +107,34 @@ pub(crate) fn sessions(sessions: &[(u32, Outcome)]) -> String {
     }
     let (date, cpus) =
         (environment::timestamp(), std::thread::available_parallelism().map_or(1, usize::from));
-    format!("{date}, {cpus} CPUs.\n\n{text}")
+    let build = build(sessions.iter().any(|(_, outcome)| outcome.is_debug));
+    format!("{date}, {cpus} CPUs, {build}.\n\n{text}")
 }
 
 /// Returns the section about simulated ranks: a line for each sweep.
 pub(crate) fn simulated(swept: &[Swept]) -> String {
     let mut text = String::from(
-        "| ranks | hosts | rounds | rows | result | time s | us per row | peak MiB | slow parts named |\n\
+        "| ranks | hosts | rounds | rows | result | CPU s | us per row | peak MiB | slow parts named |\n\
          |---|---|---|---|---|---|---|---|---|\n",
     );
-    for Swept { shape, rows, result_bytes, seconds, peak_bytes, verdict_is_right } in swept {
+    for Swept { shape, rows, result_bytes, cpu_seconds, peak_bytes, verdict_is_right } in swept {
         text += &format!(
-            "| {} | {} | {} | {rows} | {} | {seconds:.1} | {:.1} | {} | {} |\n",
+            "| {} | {} | {} | {rows} | {} | {cpu_seconds:.1} | {:.1} | {} | {} |\n",
             shape.ranks,
             shape.hosts,
             shape.rounds,
             amount(*result_bytes as f64),
-            seconds * 1e6 / *rows as f64,
+            cpu_seconds * 1e6 / *rows as f64,
             mib(*peak_bytes),
             if *verdict_is_right { "both" } else { "no" },
         );
     }
-    format!("{}.\n\n{text}", environment::timestamp())
+    format!("{}, {}.\n\n{text}", environment::timestamp(), build(cfg!(debug_assertions)))
+}
+
+/// Names the build whose times are shown.
+fn build(is_debug: bool) -> &'static str {
+    if is_debug { "debug build, whose times are some times as long" } else { "release build" }
 }
 
 /// Headings of the sections that need no MPI.

@@ -44,6 +44,8 @@ pub(crate) struct Outcome {
     pub(crate) run_bytes: u64,
     pub(crate) row_bytes: u64,
     pub(crate) rows: u64,
+    /// Whether ombx is a debug build.
+    pub(crate) is_debug: bool,
 }
 
 impl fmt::Display for Outcome {
@@ -138,6 +140,7 @@ impl Outcome {
         if line.starts_with("{\"kind\":\"run\"") {
             self.start_s.get_or_insert(seconds);
             self.run_bytes = bytes;
+            self.is_debug = line.contains("\"profile\":\"debug\"");
         } else if line.starts_with("{\"kind\":\"case\"") {
             self.rows += 1;
             self.row_bytes += bytes;

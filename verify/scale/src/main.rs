@@ -52,6 +52,9 @@ struct Options {
     /// Leave out the ranks over MPI and the bare program; the page keeps what it says about them
     #[arg(long)]
     without_mpi: bool,
+    /// Sweeps over simulated ranks [default: six, of up to 100,000 ranks]
+    #[arg(long, value_name = "RANKS@HOSTSxROUNDS,..", value_delimiter = ',', default_values_t = simulated::SHAPES, hide_default_value = true)]
+    shapes: Vec<simulated::Shape>,
     /// Sweep over simulated ranks in this process, as the program does in processes of its own
     #[arg(long, value_name = "SHAPE", hide = true)]
     sweep: Option<simulated::Shape>,
@@ -87,9 +90,9 @@ fn run(options: &Options) -> Result<ExitCode> {
         ));
     }
     let mut swept = Vec::new();
-    for shape in simulated::SHAPES {
+    for &shape in &options.shapes {
         let one = simulated::in_a_process(shape)?;
-        println!("   simulated, {shape}: {:.1} s, {} MiB", one.seconds, one.peak_bytes >> 20);
+        println!("   simulated, {shape}: {:.1} s of CPU time, {} MiB", one.cpu_seconds, one.peak_bytes >> 20);
         swept.push(one);
     }
     println!("\n{}\n{}", document::sessions(&sessions), document::simulated(&swept));
