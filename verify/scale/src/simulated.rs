@@ -229,7 +229,7 @@ mod tests {
             shape,
             rows: 3,
             result_bytes: 9,
-            seconds: 0.5,
+            cpu_seconds: 0.5,
             peak_bytes: 1 << 20,
             verdict_is_right: true,
         };

@@ -308,7 +308,8 @@ fn many_ranks_gather_in_turns() {
         team.gather_each(&vec![rank as u8; length(rank)], &mut take).unwrap();
         team.gather_each(&[], &mut |_| panic!("nobody has sent anything")).unwrap();
         team.gather_each(&[rank as u8; 1][..usize::from(rank == 33)], &mut |bytes| {
-            Ok(assert_eq!(bytes, [33]))
+            assert_eq!(bytes, [33]);
+            Ok(())
         })
         .unwrap();
         assert_eq!((team as &dyn Team).broadcast_value(u64::from(rank) + 8).unwrap(), 8);

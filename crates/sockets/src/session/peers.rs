@@ -36,9 +36,9 @@ pub(super) struct Entrance {
 }
 
 impl Entrance {
-    /// Listens on a thread: on loopback if this rank reaches the coordinator there, else on every address.
+    /// Listens on a thread: on loopback if the coordinator's first address is there, else on every address.
     pub(super) fn open(coordinator: &[SocketAddr], token: Token, inbox: &Arc<Inbox>) -> Result<Entrance> {
-        let here = coordinator.iter().all(|address| address.ip().is_loopback());
+        let here = coordinator.first().is_some_and(|address| address.ip().is_loopback());
         let listener = listen(token, if here { Reach::ThisHost } else { Reach::Everywhere })?;
         let (port, inbox) = (listener.port(), Arc::clone(inbox));
         let filled = Arc::clone(&inbox);

@@ -33,7 +33,7 @@ impl FromStr for Shape {
                 rounds: rounds.parse().ok()?,
             })
         };
-        let shape = parts().filter(|s| s.hosts >= 1 && s.rounds >= 1 && s.ranks >= 2 * s.hosts.max(8) / 2);
+        let shape = parts().filter(|s| s.hosts >= 1 && s.rounds >= 1 && s.ranks >= s.hosts.max(8));
         shape.ok_or_else(|| "must be RANKS@HOSTSxROUNDS, such as 10000@1000x20".into())
     }
 }
