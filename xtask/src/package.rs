@@ -59,6 +59,7 @@ impl Manager {
                 "procps",
                 "slurm-wlm",
                 "munge",
+                "clustershell",
             ],
             (Self::Dnf, Testbed) => &["iproute", "iputils", "openssh-clients", "openssh-server", "procps-ng"],
             (Self::Zypper, Testbed) => &["iproute2", "iputils", "openssh", "procps"],

@@ -31,7 +31,7 @@ pub(crate) struct Options {
     /// Also install Chromium, in which pages of `ombx report` are tested
     #[arg(long)]
     browser: bool,
-    /// Also install what `cargo xtask testbed` and the tests between hosts need: ssh, iproute2, ping, Slurm
+    /// Also install what `cargo xtask testbed` and the tests between hosts need: ssh, iproute2, ping, Slurm, ClusterShell
     #[arg(long)]
     testbed: bool,
     /// Install without asking

@@ -252,7 +252,8 @@ impl<N: Overlappable, M: Mesh> OpenKernel for Phases<'_, N, M> {
     }
 
     fn timed_alone(&mut self, clock: &Clock, batch: u64, stamps: &mut [Vec<u64>]) -> Result<()> {
-        stamps.iter_mut().try_for_each(|stamps| self.pure(clock, batch, stamps).map(drop))
+        let Phases { operation, pacers: [pacer, ..], .. } = self;
+        stamps.iter_mut().try_for_each(|stamps| pacer.timed(operation, clock, batch, stamps))
     }
 
     fn answered(&mut self, _: u64, _: u64) -> Result<()> {

@@ -1,7 +1,10 @@
 //! Layout of the page: style sheet, script, content security policy, and the order of sections.
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
-use ombx_results::run_info::{hosts, library};
+use ombx_results::{
+    render::plain,
+    run_info::{hosts, library},
+};
 
 use crate::{
     Report, Source,
@@ -68,6 +71,11 @@ pub fn page(report: &Report<'_>) -> String {
         }
     }
     .into_string()
+    // Files may contain anything. The page has no other control characters than line feeds.
+    .split('\n')
+    .map(plain)
+    .collect::<Vec<_>>()
+    .join("\n")
 }
 
 fn title(sources: &[Source<'_>]) -> String {

@@ -52,7 +52,21 @@ pub(crate) struct Count {
 }
 
 /// Loops that are counted with every change, and the most instructions that an iteration may add to C.
-const SAMPLE: [(&str, f64); 1] = [("p2p.latency", 2.0)];
+///
+/// Below 0, the C loop reads more from memory. Reading the clock as a call and keeping the root costs some instructions of the others.
+const SAMPLE: [(&str, f64); 11] = [
+    ("p2p.latency", 1.0),
+    ("p2p.bw", 8.0),
+    ("p2p.latency_persistent", 5.0),
+    ("p2p.bw_persistent", 6.0),
+    ("p2p.bibw_persistent", 3.0),
+    ("rma.put_latency flush allocate", 3.0),
+    ("rma.put_latency fence allocate", 5.0),
+    ("rma.put_bw flush allocate", -64.0),
+    ("collective.allreduce", 2.0),
+    ("collective.igather", 24.0),
+    ("collective.scatterv_persistent", 3.0),
+];
 
 /// Kernels that are slower on purpose, and the loop of [`SAMPLE`] whose goal they must miss.
 const SLOWED: [(&str, &str); 2] =
@@ -190,7 +204,7 @@ impl Count {
         let mut faults = Vec::new();
         let of_calls = ADDED_BY_CALL * self.ombx.of_mpi().map(|(_, count)| count).sum::<f64>();
         let allowed = self.goal.unwrap_or(ADDED.max(of_calls));
-        if self.added() > allowed {
+        if self.added() > allowed || self.goal.is_none() && self.added() >= allowed {
             faults.push(format!("{:.1} instructions added, {allowed:.0} allowed", self.added()));
         }
         if !self.ombx.of_mpi().eq(self.reference.of_mpi()) {

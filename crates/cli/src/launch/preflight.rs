@@ -136,7 +136,7 @@ fn remote_shell(job: &Job, medium: Medium) -> Option<Vec<OsString>> {
 
 /// Returns whether all ranks of a job are on this host.
 pub(super) fn all_here(start: &StartArgs) -> bool {
-    start.hosts.is_empty() && start.hostfile.is_none() && !in_allocation()
+    start.hosts().is_empty() && start.hostfile.is_none() && !in_allocation()
 }
 
 /// Returns whether a batch system has given hosts to this process.

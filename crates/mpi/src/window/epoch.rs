@@ -1,6 +1,9 @@
 //! Access epochs, and the one-sided calls, which exist only inside one.
 
-use std::ffi::{c_int, c_void};
+use std::{
+    cell::UnsafeCell,
+    ffi::{c_int, c_void},
+};
 
 use mpi::ffi;
 use ombx_core::error::Result;
@@ -126,9 +129,8 @@ impl Epoch<'_> {
 
     #[inline(always)]
     fn request(&self, slot: u32) -> *mut ffi::MPI_Request {
-        // SAFETY: `Window` is not `Sync`, so one thread uses the requests. The caller uses the pointer in one MPI call, during
-        // which no other reference to the requests exists.
-        unsafe { (&mut (*self.0.requests.get()))[slot as usize..].as_mut_ptr() }
+        debug_assert!(slot < self.0.slots.count);
+        UnsafeCell::raw_get(self.0.requests.as_ptr().wrapping_add(slot as usize))
     }
 
     /// Calls `MPI_Rput`. [`Epoch::wait_all`] completes it at the origin.

@@ -40,7 +40,7 @@ pub struct Window {
     /// Datatype and number of a slot's elements in reductions.
     pub(crate) element: (ffi::MPI_Datatype, c_int),
     /// One request per slot, for operations that return requests.
-    pub(crate) requests: UnsafeCell<Vec<ffi::MPI_Request>>,
+    pub(crate) requests: Box<[UnsafeCell<ffi::MPI_Request>]>,
     width: usize,
     locals: Vec<Buffer>,
     /// Displacement of the peer's first slot: an address in a dynamic window, otherwise 0.
@@ -88,7 +88,7 @@ impl Window {
             slots,
             local: std::array::from_fn(|at| locals.get(at).map_or(ptr::null_mut(), Buffer::start)),
             element: (datatype, (slots.bytes / width) as c_int),
-            requests: UnsafeCell::new(vec![no_request; slots.count as usize]),
+            requests: (0..slots.count).map(|_| UnsafeCell::new(no_request)).collect(),
             width: width as usize,
             locals,
             remote: 0,
@@ -119,13 +119,13 @@ impl Window {
     }
 
     /// Writes what the calls of an epoch take.
-    fn describe(&mut self, handles: &mut Handles) {
+    fn describe(&self, handles: &mut Handles) {
         handles.window = self.raw;
         handles.group = self.peer_group;
         (handles.datatype, handles.elements) = self.element;
         handles.remote = self.remote;
         [handles.outgoing, handles.incoming, handles.compare] = self.local.map(|start| start.cast());
-        handles.requests = self.requests.get_mut().as_mut_ptr();
+        handles.requests = UnsafeCell::raw_get(self.requests.as_ptr());
         handles.describe_slots(self.slots);
         handles.peer = self.peer;
     }

@@ -8,8 +8,9 @@ pub const LOOKS: [u32; 7] = [6, 9, 12, 15, 20, 25, 30];
 const LONG_LAUNCH: u32 = 6;
 /// Launches that a 95 % interval needs.
 pub const LEAST_LAUNCHES: u32 = LOOKS[0];
-/// Time over which launches are spread enough that a single look shows that the precision is out of reach.
-const SPREAD: Duration = Duration::from_secs(5);
+/// Time over which launches are spread enough that a single look shows that the precision is out of reach. Six launches of few rows take
+/// less, so that those runs have nine.
+const SPREAD: Duration = Duration::from_secs(4);
 /// Maximum time of a run whose launches are long.
 const LONGEST_EXTENSION: Duration = Duration::from_secs(180);
 
@@ -19,7 +20,7 @@ pub enum Ending {
     /// The interval of every row had the requested precision at two looks in a row.
     Precise,
     /// The scatter of some row was too large to reach the precision within the maximum number of launches: at two looks in a row, or
-    /// at one after launches of at least 5 s.
+    /// at one after launches of at least 4 s.
     OutOfReach,
     /// The maximum number of launches.
     Most,

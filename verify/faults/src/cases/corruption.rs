@@ -54,6 +54,7 @@ enum Slots {
 }
 
 /// Benchmarks that run in one job with the same faults.
+#[derive(Clone)]
 struct Group {
     names: Vec<String>,
     /// Options of the job.

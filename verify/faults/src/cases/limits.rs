@@ -44,7 +44,7 @@ pub(crate) fn cases(_: &Stage) -> Vec<Case> {
     let processes = [("p2p.latency", FEW), ("sockets.latency", SOCKETS)].map(|(subject, words)| {
         Case::of("few processes can be started", Place::Start, subject, words, 6)
             .without_out()
-            .says(&["5 more processes and threads are allowed (ulimit -u"])
+            .says(&["4 more processes and threads are allowed (ulimit -u"])
             .skip_if(user.clone())
             .prepared(|c, stage, directory| {
                 let is_readable = stage.ombx.ancestors().all(|path| is_readable_by_others(path));

@@ -15,6 +15,9 @@ use crate::{
 const PROCESSES: usize = 24;
 const SHAPE: &str = "run sockets.pipeline --nodes 2 --phases 3 --buffer-count 16 --block 16K";
 
+/// A row that ends by time.
+const BY_TIME: &str = "--precision 0.0001% --max-time 3s --timeout 20s";
+
 /// One process of each role, at both ends and in the middle.
 const ROLES: [&str; 7] = [
     "node 0",
@@ -39,7 +42,7 @@ pub(crate) fn cases(stage: &Stage) -> Vec<Case> {
     };
     let of_role = |role: &'static str| {
         let endless = "--iterations 1000000";
-        let limited = format!("{endless} --timeout 4s");
+        let limited = format!("{endless} --timeout 8s");
         [
             case("is killed", role, endless, 6)
                 .act(move |job| send(job, role, Signal::KILL))
@@ -50,14 +53,12 @@ pub(crate) fn cases(stage: &Stage) -> Vec<Case> {
             case("is stopped", role, &limited, 6)
                 .act(move |job| send(job, role, Signal::STOP))
                 .says(&["sockets.pipeline"]),
-            case("is stopped for a second", role, "--iterations 1500 --timeout 20s", 0).rows(1).act(
-                move |job| {
-                    send(job, role, Signal::STOP)?;
-                    thread::sleep(Duration::from_secs(1));
-                    of_name(job, role).into_iter().for_each(|process| process.signal(Signal::CONT));
-                    Ok(())
-                },
-            ),
+            case("is stopped for a second", role, BY_TIME, 0).rows(1).act(move |job| {
+                send(job, role, Signal::STOP)?;
+                thread::sleep(Duration::from_secs(1));
+                of_name(job, role).into_iter().for_each(|process| process.signal(Signal::CONT));
+                Ok(())
+            }),
         ]
     };
     ROLES.into_iter().flat_map(of_role).collect()

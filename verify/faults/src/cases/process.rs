@@ -19,8 +19,8 @@ const WINDOWS: &str =
 
 /// One row that takes hours.
 const ENDLESS: &str = "run p2p.latency --sizes 8 --iterations 4294967296 --batch 1000000 --timeout 60s -n 2";
-/// Times from the start of a rank to its end, in which it loads its libraries and connects to the others.
-const AFTER_START: [Duration; 8] = [0, 10, 20, 30, 50, 80, 120, 200].map(Duration::from_millis);
+/// Times from the start of a rank to its end in milliseconds, in which it loads its libraries and connects to the others.
+const AFTER_START_MS: [u64; 8] = [0, 10, 20, 30, 50, 80, 120, 200];
 
 /// Parts of the second case, each identified by the n-th of these MPI calls.
 const PLACES: [(Place, &str, &str, &str, u64); 6] = [
@@ -62,12 +62,12 @@ pub(crate) fn cases(stage: &Stage) -> Vec<Case> {
             cases.push(if often { case } else { case.on_demand() });
         }
     }
-    for (number, after) in (0..).zip(AFTER_START) {
+    for (number, after) in (0..).zip(AFTER_START_MS) {
         let rank = number % 2;
-        let fault = format!("rank {rank} is killed after {} ms", after.as_millis());
+        let fault = format!("rank {rank} is killed after {after} ms");
         let case = Case::of(&fault, Place::Start, "p2p.latency", ENDLESS, 6).deadline(10).act(move |job| {
             let process = job.rank(rank)?;
-            thread::sleep(after);
+            thread::sleep(Duration::from_millis(after));
             process.signal(Signal::KILL);
             Ok(())
         });

@@ -88,7 +88,6 @@ impl OpenMetrics {
                 ("local_ranks", &local.collect::<Vec<_>>().join(",")),
                 ("from_host", from),
                 ("to_host", to),
-                ("bytes", &part.bytes.to_string()),
             ]);
             self.add("ombx_slow_ratio", &named, Some(part.factor));
         }
