@@ -3,6 +3,8 @@
 use super::*;
 use crate::verdict::{Component, LinkTimes, find_slow};
 
+mod groups;
+
 /// Returns hosts with as many ranks each.
 fn hosts(hosts: u32, each: u32) -> Hosts {
     let names: Vec<String> = (0..hosts * each).map(|rank| format!("n{}", rank / each)).collect();
