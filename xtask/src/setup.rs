@@ -109,7 +109,8 @@ pub(crate) fn main(options: &Options) -> Result<ExitCode> {
         print_tool("Chromium", &browser());
     }
     if options.testbed {
-        let bed = || match testbed::missing(&[testbed::PROGRAMS, testbed::OF_TESTS].concat()).as_slice() {
+        let bed = || match testbed::missing(&[&testbed::PROGRAMS[..], &testbed::OF_TESTS].concat()).as_slice()
+        {
             [] => Ok(PathBuf::from("all programs are installed")),
             programs => Err(format!("no {} on PATH", programs.join(", "))),
         };
