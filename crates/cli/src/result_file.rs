@@ -82,7 +82,7 @@ fn named(path: &Path, why: &dyn std::fmt::Display) -> Error {
 
 /// Returns the sweep over links of these runs, which are launches of one result.
 pub(crate) fn only_sweep(runs: &[RunWithRows]) -> Result<LinkSweep> {
-    let mut sweep = LinkSweep::default();
+    let mut sweep = LinkSweep::default().keeping_all();
     for RunWithRows { run, rows, .. } in runs {
         if sweep.hosts.ranks() > 0 && !sweep.continues_with(run) {
             return Err(Error::usage("there are several results of ombx links: give one"));

@@ -84,6 +84,12 @@ pub trait Team: Any {
     fn broadcast(&self, bytes: &mut [u8]) -> Result<()>;
     /// Gathers the bytes of every rank on rank 0, in rank order; returns `None` on other ranks. Lengths may differ.
     fn gather(&self, mine: &[u8]) -> Result<Option<Vec<Vec<u8>>>>;
+    /// Passes the bytes of every rank that has some to `take` on rank 0, in rank order. Rank 0 need not hold all of them at the same
+    /// time: ranks may send in turns, see [`turns`].
+    fn gather_each(&self, mine: &[u8], take: &mut dyn FnMut(Vec<u8>) -> Result<()>) -> Result<()> {
+        let all = self.gather(mine)?.into_iter().flatten();
+        all.filter(|bytes| !bytes.is_empty()).try_for_each(take)
+    }
     /// Returns a team of the first `ranks` ranks; `None` on the other ranks.
     fn subteam(&self, ranks: u32) -> Result<Option<Box<dyn Team>>>;
     /// Returns a team of this rank and `partner`, in which `first` is rank 0. Only these two ranks call it.
@@ -96,6 +102,22 @@ pub trait Team: Any {
     fn release_memory(&self) {}
     /// Ends every rank immediately with an exit code.
     fn abort(&self, code: u8) -> !;
+}
+
+/// Maximum number of bytes that ranks send to rank 0 in one turn, unless one rank sends more.
+pub const BYTES_OF_TURN: u64 = 16 << 20;
+
+/// Returns the first rank of each turn of a gather from the number of bytes of each rank. A rank without bytes may be in no turn.
+pub fn turns(lengths: &[u64], most: u64) -> Vec<u32> {
+    let (mut starts, mut sum) = (Vec::new(), 0);
+    for (rank, length) in (0..).zip(lengths).filter(|(_, length)| **length > 0) {
+        if starts.is_empty() || length.saturating_add(sum) > most {
+            starts.push(rank);
+            sum = 0;
+        }
+        sum += length;
+    }
+    starts
 }
 
 /// A team of one rank, for tests and for benchmarks that start other processes.
@@ -186,5 +208,19 @@ impl dyn Team {
         self.broadcast(&mut verdict)?;
         let text = String::from_utf8_lossy(&verdict[1..]).into_owned();
         Err(Error::new(Kind::from_index(verdict[0]), text))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::turns;
+
+    #[test]
+    fn turns_are_limited_and_have_all_ranks() {
+        assert_eq!(turns(&[], 10), []);
+        assert_eq!(turns(&[0, 0], 10), []);
+        assert_eq!(turns(&[0, 4, 6, 0, 1], 10), [1, 4]);
+        assert_eq!(turns(&[11, 1, 99, 3, 3], 10), [0, 1, 2, 3]);
+        assert_eq!(turns(&[u64::MAX, u64::MAX], 10), [0, 1]);
     }
 }

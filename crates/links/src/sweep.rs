@@ -1,8 +1,8 @@
 //! Sweep over links: measures pairs of ranks round by round, then measures the slowest links again, alone.
 //!
-//! Each pair is a team of two, which runs an ordinary benchmark of two ranks. After each step, rank 0 collects the row of
-//! each timed rank and passes it to the sink. Rank 0 keeps 12 bytes per row to find the slowest links; no rank holds the
-//! matrix.
+//! Each pair is a team of two, which runs an ordinary benchmark of two ranks. After each step, the timed ranks send their rows in
+//! turns to rank 0, which passes each to the sink as it comes. To find the slowest links rank 0 keeps the times of a sample of
+//! links, and of the slowest of each rank; no rank holds the matrix.
 
 use std::collections::BTreeMap;
 
@@ -23,11 +23,11 @@ use ombx_core::{
 };
 use ombx_results::{
     file::{self, Record},
-    verdict::{self, Criteria, Hosts, TimesBySize},
+    verdict::{self, Criteria, Hosts, MOST_ROWS, TimesBySize},
 };
 
 /// Axis with the number of the round in which a link was measured. Keys of rows leave it out.
-const ROUND: &str = "round";
+pub const ROUND: &str = "round";
 /// Iterations of the warm-up at each size.
 const WARM_UP_ITERATIONS: u64 = 3;
 
@@ -55,7 +55,8 @@ impl Mode {
         }
     }
 
-    fn schedule(self, ranks: u32, seed: Option<u64>) -> Schedule {
+    /// Returns the schedule; the seed permutes the ranks.
+    pub fn schedule(self, ranks: u32, seed: Option<u64>) -> Schedule {
         let plain = match self {
             Mode::Parallel | Mode::Serial => Schedule::all_pairs(ranks),
             Mode::Halves => Schedule::halves(ranks),
@@ -64,14 +65,22 @@ impl Mode {
         seed.map_or(plain, |seed| plain.shuffled(seed))
     }
 
-    /// Returns the number of measuring steps and of rows, without retests. All pairs of a step take the time of one row.
-    pub fn extent(self, ranks: u32, sizes: usize) -> (u64, u64) {
+    /// Returns the number of measuring steps and of rows, without retests. All pairs of a step take the time of one row. `rounds`
+    /// limits the number of rounds.
+    pub fn extent(self, ranks: u32, sizes: usize, rounds: Option<u32>) -> (u64, u64) {
         let schedule = self.schedule(ranks, None);
         let per_pair = 2 * sizes as u64;
-        let rounds = u64::from(schedule.rounds()).saturating_mul(per_pair);
+        let rounds = u64::from(rounds_of(&schedule, rounds).len() as u32).saturating_mul(per_pair);
         let rows = rounds.saturating_mul(u64::from(schedule.pairs()));
         (if self == Mode::Serial { rows } else { rounds }, rows)
     }
+}
+
+/// Returns the rounds that are measured: all, or this many at equal distances.
+pub fn rounds_of(schedule: &Schedule, limit: Option<u32>) -> impl ExactSizeIterator<Item = u32> + use<> {
+    let all = schedule.rounds();
+    let measured = limit.unwrap_or(all).min(all);
+    (0..measured).map(move |at| (u64::from(at) * u64::from(all) / u64::from(measured)) as u32)
 }
 
 /// Arguments of a sweep.
@@ -81,6 +90,8 @@ pub struct Task {
     pub choice: Choice,
     /// Selection of pairs.
     pub mode: Mode,
+    /// Maximum number of rounds: a sample of the pairs.
+    pub rounds: Option<u32>,
     /// Seed that permutes the ranks of the schedule.
     pub seed: Option<u64>,
     /// Number of slowest links per size that are measured again, alone.
@@ -110,10 +121,12 @@ pub fn run(
         options.insert("warm_up".into(), warm_up(team, choice, plan, clock, sink)?);
     }
     let opening = runner::open(team, clock, sink, options, argv)?;
-    let mut sweep = Sweep { team, task, plan, clock, opening, times: TimesBySize::default() };
+    let hosts = Hosts::of(opening.places.iter().map(|place| place.host.as_str()));
+    let hosts = hosts.grouped(&task.criteria.groups);
+    let mut sweep = Sweep { team, task, plan, clock, opening, hosts, times: TimesBySize::default() };
     let turns = if task.mode == Mode::Serial { schedule.pairs() } else { 1 };
     let sizes = sizes_of(task.choice.bench, plan)?;
-    for round in 0..schedule.rounds() {
+    for round in rounds_of(&schedule, task.rounds) {
         for turn in 0..turns {
             let partner = match task.mode {
                 Mode::Parallel | Mode::Halves | Mode::Bisection => schedule.partner(team.rank(), round),
@@ -164,7 +177,7 @@ fn partner_in((a, b): (Rank, Rank), me: Rank) -> Option<Rank> {
 }
 
 /// Extra axis of a row.
-type Label<'a> = Option<&'a (&'static str, String)>;
+pub type Label<'a> = Option<&'a (&'static str, String)>;
 
 /// State of a sweep.
 struct Sweep<'a> {
@@ -173,6 +186,8 @@ struct Sweep<'a> {
     plan: &'a Plan,
     clock: &'a Clock,
     opening: OpenRun<'a>,
+    /// Host of each rank on rank 0.
+    hosts: Hosts,
     times: TimesBySize,
 }
 
@@ -217,19 +232,15 @@ impl Sweep<'_> {
             file::write_launch(&mut mine, &row)
                 .map_err(|e| Error::fabric(format!("cannot send a row to rank 0: {e}")))?;
         }
-        for line in self.team.gather(&mine)?.into_iter().flatten().filter(|line| !line.is_empty()) {
-            let row = match file::parse(&String::from_utf8_lossy(&line), 1) {
-                Ok(Some(Record::Launch(row))) => row,
-                _ => {
-                    return Err(Error::fabric(
-                        "cannot read the row of a rank: check that all ranks run the same ombx",
-                    ));
-                }
+        self.team.gather_each(&mine, &mut |line| {
+            let Ok(Some(Record::Launch(row))) = file::parse(&String::from_utf8_lossy(&line), 1) else {
+                return Err(Error::fabric(
+                    "cannot read the row of a rank: check that all ranks run the same ombx",
+                ));
             };
-            self.times.add(&row);
-            self.opening.sink.case(&row)?;
-        }
-        Ok(())
+            self.times.add(&row, &self.hosts, MOST_ROWS);
+            self.opening.sink.case(&row)
+        })
     }
 
     /// Measures one direction at one size. Returns the row on the timed rank.
@@ -257,9 +268,8 @@ impl Sweep<'_> {
         let (team, me) = (self.team, self.team.rank());
         let mut list: Vec<u8> = Vec::new();
         if me == Rank(0) {
-            let hosts = Hosts::of(self.opening.places.iter().map(|p| p.host.as_str()));
-            let hosts = hosts.grouped(&self.task.criteria.groups);
-            for link in verdict::retest_candidates(&self.times.0, &hosts, self.task.retest as usize) {
+            let times = std::mem::take(&mut self.times).0;
+            for link in verdict::retest_candidates(&times, &self.hosts, self.task.retest as usize) {
                 let [from, to] = [link.from, link.to].map(u64::from);
                 list.extend([from, to, link.bytes, link.is_slow.into()].iter().flat_map(|n| n.to_le_bytes()));
             }
@@ -282,7 +292,7 @@ impl Sweep<'_> {
 }
 
 /// Converts the row of a pair to a row of the sweep, with rank numbers of the whole team.
-fn renumbered(mut row: Measurement, ends: [Rank; 2], label: Label<'_>) -> Measurement {
+pub fn renumbered(mut row: Measurement, ends: [Rank; 2], label: Label<'_>) -> Measurement {
     row.bench = verdict::BENCH.into();
     row.axes.insert("from".into(), ends[0].to_string());
     row.axes.insert("to".into(), ends[1].to_string());
@@ -341,6 +351,9 @@ fn describe(task: &Task, plan: &Plan) -> BTreeMap<String, String> {
     options.insert("links".into(), task.mode.name().into());
     options.insert("retest".into(), task.retest.to_string());
     task.criteria.describe(&mut options);
+    if let Some(rounds) = task.rounds {
+        options.insert("rounds".into(), rounds.to_string());
+    }
     if let Some(seed) = task.seed {
         options.insert("randomize".into(), seed.to_string());
     }

@@ -11,7 +11,7 @@ use crate::{
     render::{
         self, Broadcasts, Csv, Links, LinksCsv, OpenMetrics, OsuTable, Overhead, Paint, Renderer, Table,
     },
-    verdict::TimesBySize,
+    verdict::{Hosts, MOST_ROWS, TimesBySize},
 };
 
 /// Reads arbitrary bytes as a result file. A valid file must survive writing, all output formats and a comparison.
@@ -87,7 +87,7 @@ fn harmless(text: &[u8]) {
 /// Reads arbitrary bytes as a row that a rank sends to rank 0 during a sweep over links.
 pub fn row(bytes: &[u8]) {
     if let Ok(Some(Record::Launch(row))) = file::parse(&String::from_utf8_lossy(bytes), 1) {
-        TimesBySize::default().add(&row);
+        TimesBySize::default().add(&row, &Hosts::default(), MOST_ROWS);
     }
 }
 

@@ -18,6 +18,7 @@ mod power;
 mod record;
 mod relative;
 mod retest;
+mod sample;
 mod search;
 mod steps;
 mod student;
@@ -32,6 +33,7 @@ pub use self::{
     hosts::Hosts,
     record::{SlowPart, VerdictRecord},
     retest::{Retest, retest_candidates, slowest},
+    sample::MOST_ROWS,
     steps::{Step, join_steps},
     sweep::{Conclusion, LinkSweep, Sentence, Verdict},
     times::{Link, LinkTimes, TimesBySize},

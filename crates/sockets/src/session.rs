@@ -2,12 +2,14 @@
 
 mod connection;
 pub mod coordinator;
+mod inbox;
+mod peers;
 pub(crate) mod protocol;
 pub mod team;
 
 pub(crate) use self::connection::IdleTask;
 pub use self::{
-    connection::OnEnd,
+    connection::{OnEnd, join_timeout},
     coordinator::{Coordinator, Reach, SessionEvent, listen},
     team::SocketTeam,
 };

@@ -60,6 +60,8 @@ const MISTAKES: &[(&str, &str)] = &[
     ("links --all-to-all --fabric tcp", "--all-to-all needs --fabric mpi"),
     ("links --halves --bisection", "--bisection"),
     ("links --halves --serial", "--serial"),
+    ("links --rounds 2 --bisection", "--bisection"),
+    ("links --rounds 0", "--rounds"),
     ("links --launches 0", "0"),
     ("links --min-time 0s", "0s"),
     ("run p2p.latency --force", "--out"),

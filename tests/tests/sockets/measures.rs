@@ -91,6 +91,21 @@ fn links_over_sockets_need_no_mpi() {
     }
 }
 
+/// Ranks of three levels of the tree along which messages of all ranks go.
+#[test]
+fn many_ranks_measure_a_sample_of_the_links() {
+    let kept = Kept::new();
+    kept.job("links --fabric tcp -n 70 --rounds 2 --sizes 8 --iterations 4 --retest 1 --fail-on nothing --timeout 90s")
+        .run()
+        .expect(0)
+        .leaves_nothing();
+    let rows = kept.rows();
+    let sweep: Vec<_> = rows.iter().filter(|row| row["axes"]["retest"].is_null()).collect();
+    assert_eq!((sweep.len(), rows.iter().all(|row| row["check"] == "passed")), (140, true));
+    let partners = |rank: u32| sweep.iter().filter(|row| row["axes"]["from"] == rank.to_string()).count();
+    assert!((0..70).all(|rank| partners(rank) == 2));
+}
+
 #[test]
 fn wrong_options_give_one_error_line_and_start_nothing() {
     let files = Files::default();

@@ -1,11 +1,13 @@
 //! Tables, and docs/SCALE.md.
 
 use ombx_core::system::environment;
+use ombx_toolchain::failure::{Failure, Result};
 
 use crate::{
     job::Outcome,
     line::{Line, TASKS},
     model::{Constants, Modelled},
+    simulated::Swept,
 };
 
 /// Extrapolated numbers of ranks.
@@ -65,7 +67,7 @@ pub(crate) fn model(constants: &Constants) -> String {
     };
     let mut text = format!(
         "A row of links has {:.0} bytes, the first record {:.0} bytes per rank. ombx adds {} to a bare rank, and {growth}.\n\n\
-         | sweep | ranks | rows | result | kept by rank 0 | gather of a step | places on rank 0 | time, h |\n|---|---|---|---|---|---|---|---|\n",
+         | sweep | ranks | rows | result | kept by rank 0 | rows of a step | places on rank 0 | time, h |\n|---|---|---|---|---|---|---|---|\n",
         constants.row_bytes,
         constants.place_bytes,
         amount(constants.own_bytes),
@@ -89,14 +91,98 @@ pub(crate) fn model(constants: &Constants) -> String {
     text
 }
 
+/// Returns the section about ranks over sockets: a line for each number of ranks.
+pub(crate) fn sessions(sessions: &[(u32, Outcome)]) -> String {
+    let mut text = String::from(
+        "| ranks | start s | total s | MiB per rank | largest MiB | rows | complete |\n|---|---|---|---|---|---|---|\n",
+    );
+    for (ranks, Outcome { complete, start_s, total_s, rank_bytes, most_bytes, rows, .. }) in sessions {
+        text += &format!(
+            "| {ranks} | {} | {total_s:.1} | {} | {} | {rows} | {} |\n",
+            seconds(*start_s),
+            mib(*rank_bytes),
+            mib(*most_bytes),
+            if *complete { "yes" } else { "no" },
+        );
+    }
+    let (date, cpus) =
+        (environment::timestamp(), std::thread::available_parallelism().map_or(1, usize::from));
+    let build = build(sessions.iter().any(|(_, outcome)| outcome.is_debug));
+    format!("{date}, {cpus} CPUs, {build}.\n\n{text}")
+}
+
+/// Returns the section about simulated ranks: a line for each sweep.
+pub(crate) fn simulated(swept: &[Swept]) -> String {
+    let mut text = String::from(
+        "| ranks | hosts | rounds | rows | result | CPU s | us per row | peak MiB | slow parts named |\n\
+         |---|---|---|---|---|---|---|---|---|\n",
+    );
+    for Swept { shape, rows, result_bytes, cpu_seconds, peak_bytes, verdict_is_right } in swept {
+        text += &format!(
+            "| {} | {} | {} | {rows} | {} | {cpu_seconds:.1} | {:.1} | {} | {} |\n",
+            shape.ranks,
+            shape.hosts,
+            shape.rounds,
+            amount(*result_bytes as f64),
+            cpu_seconds * 1e6 / *rows as f64,
+            mib(*peak_bytes),
+            if *verdict_is_right { "both" } else { "no" },
+        );
+    }
+    format!("{}, {}.\n\n{text}", environment::timestamp(), build(cfg!(debug_assertions)))
+}
+
+/// Names the build whose times are shown.
+fn build(is_debug: bool) -> &'static str {
+    if is_debug { "debug build, whose times are some times as long" } else { "release build" }
+}
+
+/// Headings of the sections that need no MPI.
+const HEADINGS: [&str; 2] = ["## Over sockets", "## Simulated ranks"];
+/// Line before the figures of a section.
+const FIGURES: &str = "Measured ";
+
+/// Replaces the figures of the sections that need no MPI in the page.
+pub(crate) fn with_parts(page: &str, parts: &[String; 2]) -> Result<String> {
+    let mut page = page.to_owned();
+    for (heading, part) in HEADINGS.iter().zip(parts) {
+        let place = || {
+            let section = page.find(heading)?;
+            let from = section + page[section..].find(FIGURES)? + FIGURES.len();
+            Some(from..from + page[from..].find("\n\n## ")?)
+        };
+        let place = place().ok_or_else(|| {
+            Failure::Missing(format!("docs/SCALE.md lacks the section {heading:?}: leave out --without-mpi"))
+        })?;
+        page.replace_range(place, part.trim_end());
+    }
+    Ok(page)
+}
+
 /// Returns docs/SCALE.md.
-pub(crate) fn page(lines: &[Line], libraries: &[String]) -> String {
+pub(crate) fn page(lines: &[Line], libraries: &[String], [sessions, simulated]: &[String; 2]) -> String {
     format!(
         include_str!("method.md"),
         date = environment::timestamp(),
         libraries = libraries.join("; "),
         cpus = std::thread::available_parallelism().map_or(1, usize::from),
         table = table(lines),
+        sessions = sessions.trim_end(),
+        simulated = simulated.trim_end(),
         model = model(&Constants::of(lines))
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn figures_of_two_sections_are_replaced() {
+        let page = include_str!("method.md");
+        let replaced = with_parts(page, &["A\n".into(), "B\n".into()]).unwrap();
+        assert!(replaced.contains("Measured A\n\n##") && replaced.contains("Measured B\n\n##"));
+        assert_eq!(with_parts(&replaced, &["{sessions}".into(), "{simulated}".into()]).unwrap(), page);
+        assert!(with_parts("# Scale\n", &[String::new(), String::new()]).is_err());
+    }
 }

@@ -44,6 +44,8 @@ pub(crate) struct Outcome {
     pub(crate) run_bytes: u64,
     pub(crate) row_bytes: u64,
     pub(crate) rows: u64,
+    /// Whether ombx is a debug build.
+    pub(crate) is_debug: bool,
 }
 
 impl fmt::Display for Outcome {
@@ -111,7 +113,7 @@ fn watch(mut command: Command, limits: Limits) -> Result<Outcome> {
             Err(RecvTimeoutError::Disconnected) => break,
             Err(RecvTimeoutError::Timeout) => {}
         }
-        if outcome.start_s.is_some() && outcome.rows < 2 {
+        if outcome.start_s.is_some() && (outcome.rows < 2 || outcome.rank_bytes == 0) {
             outcome.read_memory(&mark, limits.ranks);
         }
         let late = start.elapsed().saturating_sub(deadline);
@@ -138,6 +140,7 @@ impl Outcome {
         if line.starts_with("{\"kind\":\"run\"") {
             self.start_s.get_or_insert(seconds);
             self.run_bytes = bytes;
+            self.is_debug = line.contains("\"profile\":\"debug\"");
         } else if line.starts_with("{\"kind\":\"case\"") {
             self.rows += 1;
             self.row_bytes += bytes;
@@ -147,7 +150,7 @@ impl Outcome {
     /// Reads the memory of all ranks, if all have started.
     fn read_memory(&mut self, mark: &Mark, ranks: u32) {
         let processes = mark.processes();
-        let ranks_of_job = processes.iter().filter(|process| process.rank().is_some());
+        let ranks_of_job = processes.iter().filter(|process| process.rank().is_some() || process.is_worker());
         let pids = ranks_of_job.map(|process| process.pid.as_raw_nonzero().to_string());
         let memory: Vec<u64> = pids.filter_map(|pid| proportional(&pid)).collect();
         if memory.len() as u32 == ranks {

@@ -29,6 +29,25 @@ pub(crate) const TASKS: [(&str, &[&str]); 3] = [
     ),
 ];
 
+/// Numbers of ranks over sockets.
+pub(crate) const SOCKET_RANKS: [u32; 3] = [100, 300, 1000];
+/// Arguments of their job: a sample of the pairs.
+pub(crate) const OVER_SOCKETS: [&str; 13] = [
+    "links",
+    "--fabric",
+    "tcp",
+    "--rounds",
+    "4",
+    "--sizes",
+    "8",
+    "--iterations",
+    "10",
+    "--retest",
+    "0",
+    "--fail-on",
+    "nothing",
+];
+
 /// Outcomes of all jobs of one number of ranks.
 #[derive(Debug)]
 pub(crate) struct Line {

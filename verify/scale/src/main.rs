@@ -7,14 +7,15 @@ mod job;
 mod line;
 mod model;
 mod programs;
+mod simulated;
 
-use std::process::ExitCode;
+use std::{fs, process::ExitCode};
 
 use clap::Parser as _;
 use ombx_core::system::environment;
 
-use job::Limits;
-use line::{Line, TASKS};
+use job::{Limits, Outcome};
+use line::{Line, OVER_SOCKETS, SOCKET_RANKS, TASKS};
 use ombx_toolchain::{
     failure::{Failure, Result, exit_code, failed_if},
     mpi::{Which, installed},
@@ -24,7 +25,7 @@ use programs::Programs;
 
 /// Memory reserved for a rank, in bytes: a job that does not fit is not started.
 const RANK_NEEDS: u64 = 64 << 20;
-/// Measure start-up, memory of a rank and size of results for more and more ranks, beside a bare MPI program
+/// Measure start-up, memory of a rank and size of results for more and more ranks: over MPI, over sockets, and simulated
 ///
 /// Ranks share cores, so that times of messages have no meaning here. Numbers of ranks that do not fit into memory are left out. A
 /// job that exceeds the deadline is ended and reported.
@@ -48,6 +49,15 @@ struct Options {
     /// Use the existing binary of ombx
     #[arg(long)]
     no_build: bool,
+    /// Leave out the ranks over MPI and the bare program; the page keeps what it says about them
+    #[arg(long)]
+    without_mpi: bool,
+    /// Sweeps over simulated ranks [default: six, of up to 100,000 ranks]
+    #[arg(long, value_name = "RANKS@HOSTSxROUNDS,..", value_delimiter = ',', default_values_t = simulated::SHAPES, hide_default_value = true)]
+    shapes: Vec<simulated::Shape>,
+    /// Sweep over simulated ranks in this process, as the program does in processes of its own
+    #[arg(long, value_name = "SHAPE", hide = true)]
+    sweep: Option<simulated::Shape>,
     /// Write docs/SCALE.md and docs/scale.svg
     #[arg(long)]
     write: bool,
@@ -58,43 +68,87 @@ fn main() -> ExitCode {
 }
 
 fn run(options: &Options) -> Result<ExitCode> {
+    if let Some(shape) = options.sweep {
+        return simulated::print(shape).map(|()| ExitCode::SUCCESS);
+    }
     let workspace = Workspace::read()?;
-    let (mut lines, mut libraries) = (Vec::new(), Vec::new());
+    let (mut lines, mut libraries, mut sessions) = (Vec::new(), Vec::new(), Vec::new());
     for mpi in installed(Some(options.mpi))? {
         let flavour = mpi.flavour;
         libraries.push(format!("{flavour} {}", mpi.version));
         let programs = Programs::build(mpi, &workspace, !options.no_build)?;
-        for &ranks in &options.ranks {
-            let needed = u64::from(ranks) * RANK_NEEDS;
-            let free = environment::available_memory().unwrap_or(0);
-            if needed > free {
-                println!(
-                    "   {ranks} ranks: left out, {} MiB of memory needed, {} MiB free",
-                    needed >> 20,
-                    free >> 20
-                );
-                continue;
-            }
-            let limits = Limits { seconds: options.deadline, ranks };
-            let mut line = Line { flavour, ranks, bare: job::bare(&programs, limits)?, tasks: Vec::new() };
-            for (name, words) in TASKS {
-                let outcome = job::ombx(&programs, words, limits)?;
-                println!("   {flavour}, {ranks} ranks, {name}: {outcome}");
-                line.tasks.push(outcome);
-            }
-            lines.push(line);
+        for &ranks in options.ranks.iter().filter(|_| !options.without_mpi) {
+            lines.extend(over_mpi(&programs, Limits { seconds: options.deadline, ranks })?);
+        }
+        if sessions.is_empty() {
+            sessions = over_sockets(&programs, options.deadline)?;
         }
     }
-    if lines.is_empty() {
+    if lines.is_empty() && !options.without_mpi {
         return Err(Failure::Missing(
             "no number of ranks fits into memory; choose fewer with --ranks".into(),
         ));
     }
-    println!("\n{}\n{}", document::table(&lines), document::model(&model::Constants::of(&lines)));
-    if options.write {
-        workspace.write("docs/scale.svg", &drawing::draw(&lines))?;
-        workspace.write("docs/SCALE.md", &document::page(&lines, &libraries))?;
+    let mut swept = Vec::new();
+    for &shape in &options.shapes {
+        let one = simulated::in_a_process(shape)?;
+        println!("   simulated, {shape}: {:.1} s of CPU time, {} MiB", one.cpu_seconds, one.peak_bytes >> 20);
+        swept.push(one);
     }
-    let failed = lines.iter().flat_map(|line| &line.tasks).any(|task| !task.complete);
-    Ok(failed_if(failed))
+    println!("\n{}\n{}", document::sessions(&sessions), document::simulated(&swept));
+    if !options.without_mpi {
+        println!("{}\n{}", document::table(&lines), document::model(&model::Constants::of(&lines)));
+    }
+    if options.write {
+        let parts = [document::sessions(&sessions), document::simulated(&swept)];
+        let page = match options.without_mpi {
+            true => {
+                let known = workspace.root.join("docs/SCALE.md");
+                let known = fs::read_to_string(&known).map_err(Failure::file(known))?;
+                document::with_parts(&known, &parts)?
+            }
+            false => {
+                workspace.write("docs/scale.svg", &drawing::draw(&lines))?;
+                document::page(&lines, &libraries, &parts)
+            }
+        };
+        workspace.write("docs/SCALE.md", &page)?;
+    }
+    let incomplete =
+        lines.iter().flat_map(|line| &line.tasks).chain(sessions.iter().map(|(_, outcome)| outcome));
+    let failed = incomplete.filter(|outcome| !outcome.complete).count() > 0;
+    Ok(failed_if(failed || swept.iter().any(|swept| !swept.verdict_is_right)))
+}
+
+/// Measures every job on a number of ranks; `None` if they do not fit into memory.
+fn over_mpi(programs: &Programs, limits: Limits) -> Result<Option<Line>> {
+    let (flavour, ranks) = (programs.mpi.flavour, limits.ranks);
+    let needed = u64::from(ranks) * RANK_NEEDS;
+    let free = environment::available_memory().unwrap_or(0);
+    if needed > free {
+        println!(
+            "   {ranks} ranks: left out, {} MiB of memory needed, {} MiB free",
+            needed >> 20,
+            free >> 20
+        );
+        return Ok(None);
+    }
+    let mut line = Line { flavour, ranks, bare: job::bare(programs, limits)?, tasks: Vec::new() };
+    for (name, words) in TASKS {
+        let outcome = job::ombx(programs, words, limits)?;
+        println!("   {flavour}, {ranks} ranks, {name}: {outcome}");
+        line.tasks.push(outcome);
+    }
+    Ok(Some(line))
+}
+
+/// Measures a sample of the links between ranks over sockets.
+fn over_sockets(programs: &Programs, seconds: u64) -> Result<Vec<(u32, Outcome)>> {
+    let mut sessions = Vec::new();
+    for ranks in SOCKET_RANKS {
+        let outcome = job::ombx(programs, &OVER_SOCKETS, Limits { seconds, ranks })?;
+        println!("   sockets, {ranks} ranks: {outcome}");
+        sessions.push((ranks, outcome));
+    }
+    Ok(sessions)
 }

@@ -1,5 +1,7 @@
 //! Extrapolation of measured constants to large machines.
 
+use ombx_results::verdict::MOST_ROWS;
+
 use crate::line::Line;
 
 /// Constants measured on this machine.
@@ -14,8 +16,11 @@ pub(crate) struct Constants {
     pub(crate) own_growth: f64,
 }
 
-/// Bytes that rank 0 keeps per row of `links` to find the slowest: two ranks and a time.
+/// Bytes that rank 0 keeps of a row of `links`: two ranks and a time.
 const KEPT_BYTES: f64 = 12.0;
+/// Number of rows per rank that a sample has at most, and bytes of a rank's slowest links outside it: 8 inside its host and 8 between.
+const SAMPLE_PER_RANK: f64 = 32.0;
+const SLOWEST_BYTES: f64 = 2.0 * 8.0 * 32.0;
 /// Bytes that each rank sends to rank 0 in each step: a length.
 const LENGTH_BYTES: f64 = 8.0;
 /// Least time of a row of `links` by default: a hundredth of `--max-time`, warm-up and verification.
@@ -67,12 +72,17 @@ impl Constants {
 
     fn of_rounds(&self, ranks: f64, rounds: f64) -> Modelled {
         let rows = rounds * ranks;
+        let most = (MOST_ROWS as f64).max(SAMPLE_PER_RANK * ranks);
         let step = ranks / 2.0 * self.row_bytes + ranks * LENGTH_BYTES;
         Modelled {
             ranks,
             rows,
             result_bytes: rows * self.row_bytes,
-            root_bytes: rows * KEPT_BYTES,
+            root_bytes: if rows <= most {
+                rows * KEPT_BYTES
+            } else {
+                most * KEPT_BYTES + ranks * SLOWEST_BYTES
+            },
             gather_bytes: step,
             places_bytes: ranks * self.place_bytes,
             hours: 2.0 * rounds * (ROW_S + step / ROOT_BYTES_PER_S) / 3600.0,
@@ -101,6 +111,8 @@ mod tests {
         let (small, large) = (constants.all_pairs(1000.0), constants.all_pairs(2000.0));
         assert!((large.result_bytes / small.result_bytes - 4.0).abs() < 0.01);
         assert_eq!(constants.bisection(1000.0).rows, 1000.0);
+        assert_eq!(small.root_bytes, 999_000.0 * 12.0);
+        assert_eq!(large.root_bytes, f64::from(1 << 20) * 12.0 + 2000.0 * SLOWEST_BYTES);
         assert_eq!(line_through(&[(1.0, 3.0), (2.0, 5.0)]), (2.0, 1.0));
     }
 }

@@ -82,6 +82,9 @@ pub(crate) struct LinksArgs {
     /// Measure only the pairs with one rank in each half of the ranks, in rounds: the bisection of LinkTest
     #[arg(long, help_heading = "What is measured")]
     pub(crate) halves: bool,
+    /// Measure only K of the rounds, in which each rank has K partners: a sample of the pairs, for example: --rounds 20
+    #[arg(long, value_name = "K", conflicts_with = "bisection", value_parser = values::number::<u32>(1..=u32::MAX), help_heading = "What is measured")]
+    pub(crate) rounds: Option<u32>,
     /// Run an MPI_Alltoall of each size before the sweep, so that every connection is established
     #[arg(long, help_heading = "What is measured")]
     pub(crate) all_to_all: bool,
@@ -241,7 +244,7 @@ pub(crate) fn prepare(registry: &Registry, args: LinksArgs) -> Result<Job> {
         _ => Mode::Parallel,
     };
     let warm_up = warm_up(registry, &args)?;
-    let (steps, rows) = mode.extent(ranks, args.sizes.0.len());
+    let (steps, rows) = mode.extent(ranks, args.sizes.0.len(), args.rounds);
     let sizes = args.sizes.0.clone();
     check_expectations(&args, &sizes)?;
     let usual = Plan::default();
@@ -272,7 +275,8 @@ pub(crate) fn prepare(registry: &Registry, args: LinksArgs) -> Result<Job> {
     };
     // Several launches are several random partitions of the pairs into rounds.
     let seed = args.launch.map(|launch| launch.order).or(args.randomize);
-    let task = Task { choice: Choice { bench, preset: &[] }, mode, seed, retest, warm_up, criteria };
+    let choice = Choice { bench, preset: &[] };
+    let task = Task { choice, mode, rounds: args.rounds, seed, retest, warm_up, criteria };
     let extent = Extent { ranks, rows, time: time_limit::of_rows(&plan, steps) };
     let read_from = args.reference.map(|path| ("the reference that is read", path));
     let LinksArgs { start, output, role, .. } = args;

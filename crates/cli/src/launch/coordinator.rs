@@ -1,4 +1,4 @@
-//! The coordinator: starts ranks over sockets here or by ssh, relays their control messages, and reports how a job failed. It is the
+//! The coordinator: starts ranks over sockets here or by ssh, connects them with each other, and reports how a job failed. It is the
 //! mpiexec of these ranks, a process beside the one that writes results.
 
 use std::{
@@ -35,8 +35,9 @@ use crate::{
     output::relay::Message,
 };
 
-/// Time in which all ranks must connect.
+/// Time in which all ranks must connect, and how much more there is for each of them: ranks of one host start one after the other.
 const CONNECT: Duration = Duration::from_secs(30);
+const CONNECT_OF_RANK: Duration = Duration::from_millis(100);
 /// Time limit for learning the exit status of a rank whose connection was lost.
 const EXIT_STATUS: Duration = Duration::from_secs(2);
 
@@ -118,6 +119,7 @@ impl Session<'_> {
     fn run(&mut self) -> std::result::Result<(), Failure> {
         let (mut done, mut connected, mut warned) = (vec![false; self.placements.len()], false, false);
         let since = Since::now();
+        let connect = CONNECT + CONNECT_OF_RANK * self.placements.len() as u32;
         while self.exits.iter().any(Option::is_none) || !done.iter().all(|done| *done) {
             // The message that a rank has done its work may arrive after its exit status.
             let early = (0..).zip(&done).find(|(rank, done)| !**done && self.exits[*rank as usize].is_some());
@@ -125,7 +127,7 @@ impl Session<'_> {
             let event = match early {
                 Some(_) => self.events.recv_timeout(EXIT_STATUS),
                 None if connected => self.events.recv().map_err(|_| RecvTimeoutError::Disconnected),
-                None => self.events.recv_timeout(CONNECT.saturating_sub(since.elapsed())),
+                None => self.events.recv_timeout(connect.saturating_sub(since.elapsed())),
             };
             match event {
                 Ok(Event::Session(SessionEvent::Complete)) => connected = true,
@@ -146,7 +148,7 @@ impl Session<'_> {
                 Err(_) => {
                     let missing = || self.coordinator.missing().first().map_or(0, |rank| rank.0);
                     let rank = early.unwrap_or_else(missing);
-                    let late = || format!("did not connect within {} s", CONNECT.as_secs());
+                    let late = || format!("did not connect within {} s", connect.as_secs());
                     let how = self.exits[rank as usize].clone().unwrap_or_else(late);
                     return Err(self.failure(rank, &how));
                 }

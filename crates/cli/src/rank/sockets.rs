@@ -7,7 +7,7 @@ use ombx_core::{
     system::environment::hostname,
     team::Team,
 };
-use ombx_sockets::SocketTeam;
+use ombx_sockets::{SocketTeam, session::join_timeout};
 use rustix::thread::{CpuSet, sched_setaffinity};
 
 use super::{
@@ -43,7 +43,8 @@ pub(super) fn measure(state: &mut RankState<'_>, work: &Work) -> Result<()> {
             bind(*on_host);
         }
         let on_end = |code: u8, _: &str| process::exit(code.into());
-        let team = SocketTeam::join(&invitation.coordinator(), *token, *rank, on_end)
+        let (limit, addresses) = (join_timeout(on_host.1), invitation.coordinator());
+        let team = SocketTeam::join_within(limit, &addresses, *token, *rank, on_end)
             .map_err(|e| e.within(format!("rank {rank} on {}", hostname())))?;
         measure_on(&team, state, work);
         return Ok(());

@@ -20,7 +20,7 @@ static ALL: Benchmark =
 
 fn task(mode: Mode) -> Task {
     let choice = Choice { bench: &SIM, preset: &[] };
-    Task { choice, mode, seed: None, retest: 0, warm_up: None, criteria: Criteria::default() }
+    Task { choice, mode, rounds: None, seed: None, retest: 0, warm_up: None, criteria: Criteria::default() }
 }
 
 fn plan(sizes: &str) -> Plan {
@@ -53,7 +53,7 @@ fn every_direction_of_every_pair_is_a_row_of_each_size() {
             let memory = sweep(ranks, mode, seed, 0, |_, _| 0);
             let rows = (ranks * (ranks - 1) * 2) as usize;
             assert_eq!((memory.rows.len(), memory.tally.unwrap().cases), (rows, rows as u64), "{ranks}");
-            assert_eq!(mode.extent(ranks, 2).1, rows as u64);
+            assert_eq!(mode.extent(ranks, 2, None).1, rows as u64);
             let keys: BTreeSet<&str> = memory.rows.iter().map(|r| r.key.as_str()).collect();
             assert_eq!(keys.len(), rows);
             assert!(keys.iter().all(|key| !key.contains("round=") && !key.contains("depth=")), "{keys:?}");
@@ -81,6 +81,24 @@ fn pairs_of_a_round_share_no_rank() {
 }
 
 #[test]
+fn a_sample_of_the_rounds_pairs_every_rank_as_often() {
+    for (mode, all) in [(Mode::Parallel, 7), (Mode::Halves, 4), (Mode::Serial, 7)] {
+        for rounds in [1, 3, 99] {
+            let task = Task { rounds: Some(rounds), seed: Some(3), ..task(mode) };
+            let memory = swept(8, &task, &plan("8"), |_, _| 0);
+            let measured = rounds.min(all);
+            assert_eq!(mode.extent(8, 1, Some(rounds)).1, memory.rows.len() as u64);
+            for rank in 0..8 {
+                let of_rank = memory.rows.iter().filter(|row| axis(row, "from") == rank);
+                let partners: BTreeSet<u32> = of_rank.map(|row| axis(row, "to")).collect();
+                assert_eq!(partners.len() as u32, measured, "{mode:?}, {rounds} rounds");
+            }
+            assert_eq!(memory.run.unwrap().plan["rounds"], rounds.to_string());
+        }
+    }
+}
+
+#[test]
 fn a_bisection_is_one_round() {
     for ranks in 2..=7 {
         let rows = sweep(ranks, Mode::Bisection, None, 0, |_, _| 0).rows;
@@ -98,7 +116,7 @@ fn every_pair_between_halves_is_measured_in_rounds() {
             memory.rows.iter().map(|r| (axis(r, "from"), axis(r, "to"))).collect();
         assert_eq!(links.len() as u32, 2 * lower * upper, "{ranks}");
         assert!(links.iter().all(|(from, to)| (*from < lower) != (*to < lower)), "{ranks}");
-        assert_eq!(Mode::Halves.extent(ranks, 2), (4 * u64::from(upper), 4 * u64::from(lower * upper)));
+        assert_eq!(Mode::Halves.extent(ranks, 2, None), (4 * u64::from(upper), 4 * u64::from(lower * upper)));
         assert_eq!(memory.run.unwrap().plan["links"], "halves");
     }
 }
@@ -166,15 +184,15 @@ fn a_slow_link_is_measured_again_and_named() {
         if (from.min(to), from.max(to)) == (2, 4) { 2500 } else { 0 }
     }
     let memory = sweep(6, Mode::Parallel, None, 4, slow);
+    let hosts = Hosts::of(["n0", "n0", "n0", "n0", "n0", "n0"]);
     let mut times = TimesBySize::default();
-    memory.rows.iter().for_each(|row| times.add(row));
+    memory.rows.iter().for_each(|row| times.add(row, &hosts, MOST_ROWS));
     let retests: Vec<&Measurement> =
         memory.rows.iter().filter(|r| r.axes.get("retest").is_some_and(|v| v == "alone")).collect();
     assert_eq!(retests.len(), 2 * 4);
     assert_eq!(retests.iter().filter(|r| (axis(r, "from"), axis(r, "to")) == (2, 4)).count(), 2);
     let ordinary = memory.rows.iter().filter(|r| r.axes.get("retest").is_some_and(|v| v == "reference"));
     assert_eq!(ordinary.count(), 2 * (15 - 4), "few links are all measured again");
-    let hosts = Hosts::of(["n0", "n0", "n0", "n0", "n0", "n0"]);
     let found = find_slow(&times.0, &hosts);
     assert_eq!(found.iter().map(|s| s.component.clone()).collect::<Vec<_>>(), [Component::Link(2, 4)]);
     assert!(find_slow(&times.0[..0], &hosts).is_empty());

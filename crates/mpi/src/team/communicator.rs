@@ -1,10 +1,14 @@
 //! Communicators: the handle for timed calls, and the untimed collectives that the engine needs.
 
-use std::ffi::{c_int, c_void};
+use std::{
+    ffi::{c_int, c_void},
+    ops::Range,
+};
 
 use mpi::ffi;
 use ombx_core::{
     error::{Error, Result},
+    team::{BYTES_OF_TURN, turns},
     unit::Rank,
 };
 
@@ -191,6 +195,22 @@ impl Comm {
     /// Returns the bytes of every rank in rank order on rank 0, and `None` elsewhere. Lengths may differ.
     pub(crate) fn gather(&self, mine: &[u8]) -> Result<Option<Vec<Vec<u8>>>> {
         let root = self.rank.0 == 0;
+        let mut all = vec![Vec::new(); if root { self.size as usize } else { 0 }];
+        self.gather_in_turns(mine, &mut |rank, bytes| {
+            all[rank as usize] = bytes;
+            Ok(())
+        })?;
+        Ok(root.then_some(all))
+    }
+
+    /// Passes the bytes of every rank that has some to `take` on rank 0, in rank order.
+    pub(crate) fn gather_each(&self, mine: &[u8], take: &mut dyn FnMut(Vec<u8>) -> Result<()>) -> Result<()> {
+        self.gather_in_turns(mine, &mut |_, bytes| take(bytes))
+    }
+
+    /// Passes rank and bytes of every rank that has some to `take` on rank 0, in rank order. Ranks send in turns.
+    fn gather_in_turns(&self, mine: &[u8], take: &mut dyn FnMut(u32, Vec<u8>) -> Result<()>) -> Result<()> {
+        let root = self.rank.0 == 0;
         let mut lengths = vec![0u8; if root { self.size as usize * 8 } else { 1 }];
         let own = (mine.len() as u64).to_ne_bytes();
         // SAFETY: `own` has 8 bytes, and on rank 0 `lengths` has 8 bytes for every rank. MPI ignores the receive buffer of
@@ -199,19 +219,46 @@ impl Comm {
             let (from, to) = (own.as_ptr().cast::<c_void>(), lengths.as_mut_ptr().cast::<c_void>());
             ffi::MPI_Gather(from, 8, BYTE, to, 8, BYTE, 0, self.raw)
         })?;
-        let lengths = lengths.chunks_exact(8).map(|b| u64::from_ne_bytes(b.try_into().unwrap_or_default()));
-        let lengths: Vec<u64> = lengths.collect();
-        let mut total = lengths.iter().sum::<u64>().to_ne_bytes();
-        self.broadcast(&mut total)?;
-        // Every rank learns the sum, so that all refuse an impossible length together.
-        let total = length(usize::try_from(u64::from_ne_bytes(total)).unwrap_or(usize::MAX))?;
-        if total == 0 {
-            return Ok(root.then(|| vec![Vec::new(); lengths.len()]));
+        let lengths: Vec<u64> =
+            lengths.as_chunks().0.iter().map(|bytes| u64::from_ne_bytes(*bytes)).collect();
+        let mut starts = turns(&lengths, BYTES_OF_TURN);
+        // Every rank learns the number of turns and the largest length, so that all refuse an impossible one together.
+        let longest = lengths.iter().copied().max().unwrap_or(0);
+        let mut head = [starts.len() as u64, longest].map(u64::to_ne_bytes).concat();
+        self.broadcast(&mut head)?;
+        let [count, longest] =
+            [0, 8].map(|at| u64::from_ne_bytes(head[at..at + 8].try_into().unwrap_or_default()));
+        length(usize::try_from(longest).unwrap_or(usize::MAX))?;
+        starts.resize(count as usize, 0);
+        if count > 1 {
+            let mut bytes: Vec<u8> = starts.iter().flat_map(|start| start.to_ne_bytes()).collect();
+            self.broadcast(&mut bytes)?;
+            starts = bytes.as_chunks().0.iter().map(|start| u32::from_ne_bytes(*start)).collect();
         }
-        let counts: Vec<c_int> = lengths.iter().map(|length| *length as c_int).collect();
+        for (turn, start) in starts.iter().enumerate() {
+            let end = starts.get(turn + 1).copied().unwrap_or(self.size);
+            let sent = if (*start..end).contains(&self.rank.0) { mine } else { &[] };
+            self.gather_turn(sent, &lengths, *start..end, take)?;
+        }
+        Ok(())
+    }
+
+    /// Passes the bytes of some ranks to `take` on rank 0, which alone has their lengths. Collective; the other ranks send nothing.
+    fn gather_turn(
+        &self,
+        mine: &[u8],
+        lengths: &[u64],
+        ranks: Range<u32>,
+        take: &mut dyn FnMut(u32, Vec<u8>) -> Result<()>,
+    ) -> Result<()> {
+        let mut counts: Vec<c_int> = vec![0; lengths.len()];
+        for rank in ranks.filter(|_| !lengths.is_empty()) {
+            counts[rank as usize] = length(lengths[rank as usize] as usize)?;
+        }
         let before = |at: &mut c_int, count: &c_int| Some(std::mem::replace(at, *at + count));
         let starts: Vec<c_int> = counts.iter().scan(0, before).collect();
-        let mut all = vec![0u8; if root { total as usize } else { 1 }];
+        let total = counts.iter().map(|count| *count as usize).sum::<usize>();
+        let mut all = vec![0u8; total.max(1)];
         // SAFETY: `mine` has the count that this rank passes. On rank 0 `all` has `counts[r]` bytes at `starts[r]` for every
         // rank `r`; MPI ignores buffer, counts and displacements of other ranks.
         check("MPI_Gatherv", unsafe {
@@ -227,9 +274,11 @@ impl Comm {
                 self.raw,
             )
         })?;
-        let part =
-            |(start, length): (&c_int, &c_int)| all[*start as usize..(*start + *length) as usize].to_vec();
-        Ok(root.then(|| starts.iter().zip(&counts).map(part).collect()))
+        let sent = (0..).zip(starts.iter().zip(&counts)).filter(|(_, (_, count))| **count > 0);
+        for (rank, (start, count)) in sent {
+            take(rank, all[*start as usize..(*start + *count) as usize].to_vec())?;
+        }
+        Ok(())
     }
 }
 

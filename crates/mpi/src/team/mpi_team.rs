@@ -84,6 +84,10 @@ impl Team for MpiTeam {
         self.comm.gather(mine)
     }
 
+    fn gather_each(&self, mine: &[u8], take: &mut dyn FnMut(Vec<u8>) -> Result<()>) -> Result<()> {
+        self.comm.gather_each(mine, take)
+    }
+
     fn subteam(&self, ranks: u32) -> Result<Option<Box<dyn Team>>> {
         Ok(self.comm.first(ranks)?.map(|comm| Box::new(MpiTeam::of(comm)) as Box<dyn Team>))
     }

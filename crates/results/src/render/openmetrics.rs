@@ -127,6 +127,8 @@ impl OpenMetrics {
 impl Renderer for OpenMetrics {
     fn run(&mut self, _: &mut dyn Write, run: &Run) -> Result<()> {
         self.fabric.clone_from(&run.fabric);
+        // Every link has gauges.
+        self.sweep = std::mem::take(&mut self.sweep).keeping_all();
         self.sweep.begin(run);
         self.in_sweep = false;
         self.pair = match &run.places[..] {

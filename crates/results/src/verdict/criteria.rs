@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, fmt, str::FromStr, sync::Arc};
 
-use super::{Groups, Hosts, Link, LinkSweep, LinkTimes, Verdict, count, link_name};
+use super::{Groups, Hosts, Link, LinkSweep, LinkTimes, Verdict, count, link_name, sample::is_sampled};
 use crate::file::{RunOutcome, RunWithRows};
 use ombx_core::unit::Bytes;
 
@@ -140,7 +140,9 @@ impl Expectation {
         links.sort_by(|a, b| b.1.total_cmp(&a.1));
         let missing = links.iter().take_while(|(_, ratio)| *ratio > 1.0).count();
         let name = |l: &Link| format!("{} has {}", link_name([l.from, l.to], &sweep.hosts), figure(l));
-        let (all, bytes) = (count(links.len(), "link"), Bytes(times.bytes));
+        // Links that are not kept are faster than some that are.
+        let (all, bytes) = (count(times.measured.max(links.len()), "link"), Bytes(times.bytes));
+        let at_least = if times.level > 0 { "at least " } else { "" };
         if missing == 0 {
             let slowest = links.first().map_or(String::new(), |(l, _)| {
                 format!("; the slowest has {} ({})", figure(l), link_name([l.from, l.to], &sweep.hosts))
@@ -152,7 +154,9 @@ impl Expectation {
                 named.push(format!("{} more", missing - NAMED));
             }
             let named = named.join(", ");
-            verdict.missed.push(format!("{self}: missed by {missing} of {all} at {bytes} bytes: {named}"));
+            verdict
+                .missed
+                .push(format!("{self}: missed by {at_least}{missing} of {all} at {bytes} bytes: {named}"));
         }
     }
 }
@@ -168,6 +172,8 @@ struct Before {
 #[derive(Debug, Clone, Default)]
 pub struct Reference {
     name: String,
+    /// The largest level of the samples of the reference.
+    level: u32,
     links: BTreeMap<(u64, String, String), Before>,
 }
 
@@ -221,7 +227,8 @@ impl Reference {
 
     fn add(&mut self, sweep: &LinkSweep) {
         for times in sweep.averaged() {
-            for l in &times.sweep {
+            self.level = self.level.max(times.level);
+            for l in times.sweep.iter().chain(&times.outliers) {
                 let before = self.links.entry(key(&times, l, &sweep.hosts)).or_default();
                 before.sweep = before.sweep.max(l.ns);
                 before.again = before.again.max(times.retested(l.from, l.to).unwrap_or(0.0));
@@ -235,15 +242,18 @@ impl Reference {
         for times in sizes {
             // Ratios of the sweep, and of each link the smaller of two ratios if it was measured again.
             let (mut sweep, mut links) = (Vec::new(), Vec::new());
-            for l in &times.sweep {
+            for l in times.sweep.iter().chain(&times.outliers) {
                 let Some(before) = self.links.get(&key(times, l, hosts)) else {
-                    unknown += 1;
+                    // Samples of two runs have those links in common that are in the smaller one.
+                    unknown += usize::from(is_sampled(self.level.max(times.level), l.from, l.to));
                     continue;
                 };
                 let ratio = f64::from(l.ns / before.sweep);
                 let before_alone = if before.again > 0.0 { before.again } else { before.sweep };
                 let again = times.retested(l.from, l.to).map(|ns| f64::from(ns / before_alone));
-                sweep.push(ratio);
+                if times.is_sampled(l, hosts) {
+                    sweep.push(ratio);
+                }
                 links.push((*l, again.map_or(ratio, |again| again.min(ratio))));
             }
             let Some(overall) = ombx_core::stats::median(&sweep) else { continue };

@@ -3,12 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
-    Component, Evidence, Hosts, LinkTimes, SlowComponent,
+    Component, Hosts, LinkTimes, SlowComponent,
     confirmation::Retested,
+    evidence,
     few_units::FewUnits,
     limits::{MIN_RETEST_SPREADS, POWER},
     outlying::{LinkTest, slow_units},
-    relative::{RelativeLink, Scope, median, recentre, relative_links},
+    relative::{RelativeLink, Scope, median, recentre, relative_times},
 };
 
 /// Part of the links of a slow group that are slow by at least half of its factor. With fewer, some of its hosts are slow.
@@ -57,7 +58,7 @@ pub(super) fn at_one_size(times: &LinkTimes, hosts: &Hosts, sizes: usize) -> Det
         hosts,
         sizes,
         again: Retested::of(times, hosts),
-        links: relative_links(&times.sweep, hosts),
+        links: relative_times(times, hosts),
         slow: Vec::new(),
         nameable: None,
     };
@@ -69,14 +70,15 @@ pub(super) fn at_one_size(times: &LinkTimes, hosts: &Hosts, sizes: usize) -> Det
     search.ranks();
     search.links();
     let Search { slow, nameable, .. } = search;
-    let component = |(part, log): &(Component, f64)| SlowComponent {
-        component: part.clone(),
+    let (parts, logs): (Vec<Component>, Vec<f64>) = slow.into_iter().unzip();
+    let evidence = evidence::of_components(times, hosts, &parts);
+    let all = parts.into_iter().zip(logs).zip(evidence).map(|((component, log), evidence)| SlowComponent {
+        component,
         factor: log.exp(),
         bytes: times.bytes,
-        evidence: Evidence::of(times, hosts, part, &slow),
-    };
-    let all = slow.iter().map(component).collect();
-    Detected { slow: all, nameable: nameable.map(f64::exp), nameable_groups }
+        evidence,
+    });
+    Detected { slow: all.collect(), nameable: nameable.map(f64::exp), nameable_groups }
 }
 
 /// Search for slow components at one size. What is found takes its links with it, so that each test sees only the others.
@@ -144,8 +146,9 @@ impl Search<'_> {
         if self.hosts.count() == self.hosts.ranks() as usize {
             return;
         }
+        let sampled: Vec<RelativeLink> = self.links.iter().filter(|l| l.sampled).copied().collect();
         let found =
-            slow_units(&self.links, |l| [l.from, l.to], self.sizes).map_or(Vec::new(), |found| found.slow);
+            slow_units(&sampled, |l| [l.from, l.to], self.sizes).map_or(Vec::new(), |found| found.slow);
         for (rank, log) in found {
             let own = self.links.iter().filter(|l| l.from == rank || l.to == rank);
             if let Some(log) = self.again.confirms(own, log, 0.0) {
@@ -158,8 +161,9 @@ impl Search<'_> {
     /// Tests the single links that are left.
     fn links(&mut self) {
         let rows = self.times.row_spreads();
+        let tests_per_link = self.sizes as f64 * self.times.links_per_sampled();
         for distance in 0..=self.hosts.levels() + 1 {
-            let Some(test) = LinkTest::of(&self.links, distance, self.sizes) else { continue };
+            let Some(test) = LinkTest::of(&self.links, distance, tests_per_link) else { continue };
             let of_distance = || self.links.iter().filter(|l| l.distance == distance);
             let outlying = of_distance().filter(|l| l.log >= test.limit);
             let single: Vec<(RelativeLink, f64)> = outlying
@@ -187,7 +191,8 @@ impl Search<'_> {
         let hosts = self.hosts;
         let ends = |l: &RelativeLink| [hosts.unit(scope.level, l.from), hosts.unit(scope.level, l.to)];
         let own: Vec<RelativeLink> = self.links.iter().filter(|l| scope.has(l.distance)).copied().collect();
-        let Some(found) = slow_units(&own, ends, self.sizes) else { return (Vec::new(), None) };
+        let sampled: Vec<RelativeLink> = own.iter().filter(|l| l.sampled).copied().collect();
+        let Some(found) = slow_units(&sampled, ends, self.sizes) else { return (Vec::new(), None) };
         let confirmed = |(unit, log): &(u32, f64)| {
             let of_unit = own.iter().filter(|l| ends(l).contains(unit));
             Some((scope.component(*unit), self.again.confirms(of_unit, *log, 0.0)?))
@@ -203,7 +208,7 @@ impl Search<'_> {
         let (own, others): (Vec<&RelativeLink>, Vec<&RelativeLink>) = self
             .links
             .iter()
-            .filter(|l| scope.has(l.distance))
+            .filter(|l| l.sampled && scope.has(l.distance))
             .partition(|l| part.contains([l.from, l.to], self.hosts));
         let usual = median(&others.iter().map(|l| l.log).collect::<Vec<_>>());
         let slow = own.iter().filter(|l| l.log - usual >= 0.5 * log).count();

@@ -1,6 +1,6 @@
-//! Evidence of a slow component: its slowest links, and the ordinary ones that they are compared with.
+//! Evidence of slow components: their slowest links, and the ordinary ones that they are compared with.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Component, Hosts, Link, LinkTimes, count, link_name, relative::median};
 
@@ -27,38 +27,6 @@ pub struct Evidence {
 }
 
 impl Evidence {
-    /// Returns the slowest links of a component, relative to the median of the links that no slow component has.
-    pub(super) fn of(
-        times: &LinkTimes,
-        hosts: &Hosts,
-        part: &Component,
-        slow: &[(Component, f64)],
-    ) -> Evidence {
-        let distance = |l: &Link| hosts.distance(l.from, l.to);
-        let of_part = |l: &&Link| part.contains([l.from, l.to], hosts);
-        let mut own: Vec<Link> = times.shortest.iter().filter(of_part).copied().collect();
-        // Only links over the same distance are compared. A host can have links over several.
-        let mut counts: BTreeMap<usize, usize> = BTreeMap::new();
-        own.iter().for_each(|l| *counts.entry(distance(l)).or_default() += 1);
-        let kind = counts.into_iter().max_by_key(|(_, links)| *links).map_or(0, |(distance, _)| distance);
-        own.retain(|l| distance(l) == kind);
-        let is_slow = |l: &Link| slow.iter().any(|(part, _)| part.contains([l.from, l.to], hosts));
-        let mut ordinary: Vec<&Link> =
-            times.shortest.iter().filter(|l| distance(l) == kind && !is_slow(l)).collect();
-        let ordinary_ns = median(&ordinary.iter().map(|l| f64::from(l.ns)).collect::<Vec<_>>());
-        ordinary.sort_by(|a, b| {
-            let apart = |l: &Link| (f64::from(l.ns) - ordinary_ns).abs();
-            apart(a).total_cmp(&apart(b))
-        });
-        own.sort_by(|a, b| b.ns.total_cmp(&a.ns));
-        let again = own.iter().any(|l| times.retested(l.from, l.to).is_some());
-        let count = own.len();
-        own.truncate(EVIDENCE_LINKS);
-        let links = own.iter().map(|l| ([l.from, l.to], f64::from(l.ns) / ordinary_ns)).collect();
-        let typical = ordinary.iter().take(TYPICAL_LINKS).map(|l| [l.from, l.to]).collect();
-        Evidence { links, count, typical, ordinary: ordinary.len(), ordinary_ns, measured_again: again }
-    }
-
     /// Returns which links are slow, by what factor, and which ordinary links they are compared with.
     pub(super) fn sentence(&self, hosts: &Hosts) -> String {
         let mut links: Vec<String> = self
@@ -82,5 +50,115 @@ impl Evidence {
             typical.join(", "),
             self.ordinary_ns / 1e3
         )
+    }
+}
+
+/// Returns the slowest links of each component, relative to the median of the links that no slow component has.
+pub(super) fn of_components(times: &LinkTimes, hosts: &Hosts, slow: &[Component]) -> Vec<Evidence> {
+    if slow.is_empty() {
+        return Vec::new();
+    }
+    let parts = Parts::of(slow);
+    let is_ordinary = |l: &&Link| times.is_sampled(l, hosts) && !parts.contain(l, hosts);
+    let ordinary: Vec<&Link> = times.shortest.iter().filter(is_ordinary).collect();
+    let kinds: Vec<Ordinary> =
+        (0..=hosts.levels() + 1).map(|distance| Ordinary::of(&ordinary, hosts, distance)).collect();
+    let distance = |l: &Link| hosts.distance(l.from, l.to);
+    let evidence = |part: &Component| {
+        let mut own = links_of(part, times, hosts);
+        // Only links over the same distance are compared. A host can have links over several.
+        let mut counts: BTreeMap<usize, usize> = BTreeMap::new();
+        own.iter().for_each(|l| *counts.entry(distance(l)).or_default() += 1);
+        let kind = counts.into_iter().max_by_key(|(_, links)| *links).map_or(0, |(distance, _)| distance);
+        own.retain(|l| distance(l) == kind);
+        let Ordinary { count: ordinary, ns, typical } = &kinds[kind];
+        own.sort_by(|a, b| b.ns.total_cmp(&a.ns));
+        let measured_again = own.iter().any(|l| times.retested(l.from, l.to).is_some());
+        let slowest = own.iter().take(EVIDENCE_LINKS);
+        Evidence {
+            links: slowest.map(|l| ([l.from, l.to], f64::from(l.ns) / ns)).collect(),
+            count: own.len(),
+            typical: typical.clone(),
+            ordinary: *ordinary,
+            ordinary_ns: *ns,
+            measured_again,
+        }
+    };
+    slow.iter().map(evidence).collect()
+}
+
+/// Returns the links of a component with their shortest times, in the order of their ends.
+fn links_of(part: &Component, times: &LinkTimes, hosts: &Hosts) -> Vec<Link> {
+    let links = &times.shortest;
+    let find = |ends: (u32, u32)| {
+        let at = links.binary_search_by_key(&ends, |l| (l.from, l.to)).ok()?;
+        Some(links[at])
+    };
+    match *part {
+        Component::OneWay(from, to) => find((from, to)).into_iter().collect(),
+        Component::Link(a, b) => find((a, b)).into_iter().chain(find((b, a))).collect(),
+        _ => links.iter().filter(|l| part.contains([l.from, l.to], hosts)).copied().collect(),
+    }
+}
+
+/// Slow components by what they are, to find whether one has a link. Units are hosts (level 0) or groups (levels from 1).
+#[derive(Default)]
+struct Parts {
+    between: BTreeSet<(usize, u32)>,
+    within: BTreeSet<(usize, u32)>,
+    ranks: BTreeSet<u32>,
+    links: BTreeSet<(u32, u32)>,
+}
+
+impl Parts {
+    fn of(components: &[Component]) -> Parts {
+        let mut parts = Parts::default();
+        for component in components {
+            match *component {
+                Component::GroupBetween(level, group) => _ = parts.between.insert((level + 1, group)),
+                Component::GroupWithin(level, group) => _ = parts.within.insert((level + 1, group)),
+                Component::HostBetween(host) => _ = parts.between.insert((0, host)),
+                Component::HostWithin(host) => _ = parts.within.insert((0, host)),
+                Component::Rank(rank) => _ = parts.ranks.insert(rank),
+                Component::Link(a, b) => parts.links.extend([(a, b), (b, a)]),
+                Component::OneWay(from, to) => _ = parts.links.insert((from, to)),
+            }
+        }
+        parts
+    }
+
+    fn contain(&self, l: &Link, hosts: &Hosts) -> bool {
+        let distance = hosts.distance(l.from, l.to);
+        let of_units = (0..=hosts.levels()).any(|level| {
+            let [a, b] = [l.from, l.to].map(|rank| (level, hosts.unit(level, rank)));
+            match a == b {
+                true => distance == level && self.within.contains(&a),
+                false => self.between.contains(&a) || self.between.contains(&b),
+            }
+        });
+        of_units
+            || [l.from, l.to].iter().any(|rank| self.ranks.contains(rank))
+            || self.links.contains(&(l.from, l.to))
+    }
+}
+
+/// Ordinary links of a kind.
+struct Ordinary {
+    count: usize,
+    /// Median time in nanoseconds.
+    ns: f64,
+    /// Links next to it.
+    typical: Vec<[u32; 2]>,
+}
+
+impl Ordinary {
+    fn of(links: &[&Link], hosts: &Hosts, distance: usize) -> Ordinary {
+        let mut kind: Vec<&Link> =
+            links.iter().filter(|l| hosts.distance(l.from, l.to) == distance).copied().collect();
+        let ns = median(&kind.iter().map(|l| f64::from(l.ns)).collect::<Vec<_>>());
+        let apart = |l: &Link| (f64::from(l.ns) - ns).abs();
+        kind.sort_by(|a, b| apart(a).total_cmp(&apart(b)));
+        let typical = kind.iter().take(TYPICAL_LINKS).map(|l| [l.from, l.to]).collect();
+        Ordinary { count: kind.len(), ns, typical }
     }
 }

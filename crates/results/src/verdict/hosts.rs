@@ -11,6 +11,10 @@ use super::Groups;
 pub struct Hosts {
     names: Vec<String>,
     of_rank: Vec<u32>,
+    /// Number of lower ranks on the host of each rank.
+    positions: Vec<u32>,
+    /// By distance: the logarithm to base 2 of how many times as many links the most frequent distance has.
+    rarity: Vec<u32>,
     /// Levels of groups, the lowest first.
     levels: Vec<Level>,
 }
@@ -28,14 +32,17 @@ impl Hosts {
     /// Builds the map from the host name of every rank.
     pub fn of<'a>(ranks: impl IntoIterator<Item = &'a str>) -> Hosts {
         let mut hosts = Hosts::default();
-        let mut known = BTreeMap::new();
+        let mut known: BTreeMap<String, (u32, u32)> = BTreeMap::new();
         for name in ranks {
-            let at = *known.entry(name.to_owned()).or_insert_with(|| {
+            let (at, ranks) = known.entry(name.to_owned()).or_insert_with(|| {
                 hosts.names.push(name.to_owned());
-                hosts.names.len() as u32 - 1
+                (hosts.names.len() as u32 - 1, 0)
             });
-            hosts.of_rank.push(at);
+            hosts.of_rank.push(*at);
+            hosts.positions.push(*ranks);
+            *ranks += 1;
         }
+        hosts.rarity = hosts.rarities();
         hosts
     }
 
@@ -68,7 +75,35 @@ impl Hosts {
                 levels.push(found);
             }
         }
-        Hosts { levels, ..self }
+        let mut hosts = Hosts { levels, ..self };
+        hosts.rarity = hosts.rarities();
+        hosts
+    }
+
+    /// Returns for each distance how much rarer its links are than those of the most frequent one, as a logarithm to base 2.
+    fn rarities(&self) -> Vec<u32> {
+        let pairs = |ranks: u64| ranks * ranks.saturating_sub(1) / 2;
+        let within = |level: usize| {
+            let mut ranks: BTreeMap<u32, u64> = BTreeMap::new();
+            (0..self.ranks()).for_each(|rank| *ranks.entry(self.unit(level, rank)).or_default() += 1);
+            ranks.into_values().map(pairs).sum::<u64>()
+        };
+        let all = (0..=self.levels()).map(within).chain([pairs(self.ranks().into())]);
+        // The links within a unit include those within its parts.
+        let mut below = 0;
+        let links: Vec<u64> = all.map(|all| all.saturating_sub(std::mem::replace(&mut below, all))).collect();
+        let most = links.iter().copied().max().unwrap_or(0);
+        links
+            .into_iter()
+            .map(|links| most.checked_div(links).and_then(u64::checked_ilog2).unwrap_or(0))
+            .collect()
+    }
+
+    /// Returns the level of a sample for a link, where `level` is that of the most frequent distance. The links of a rare distance
+    /// are sampled less, so that few links inside hosts or groups are all in the sample.
+    pub(super) fn sample_level(&self, level: u32, from: u32, to: u32) -> u32 {
+        let rarity = if level == 0 { None } else { self.rarity.get(self.distance(from, to)) };
+        level.saturating_sub(rarity.copied().unwrap_or(0))
     }
 
     /// Returns the number of a rank's host, or 0 for an unknown rank.
@@ -106,9 +141,8 @@ impl Hosts {
     }
 
     /// Returns the number of lower ranks on the host of a rank.
-    pub fn position(&self, rank: u32) -> usize {
-        let host = self.number(rank);
-        self.of_rank.iter().take(rank as usize).filter(|of| **of == host).count()
+    pub fn position(&self, rank: u32) -> u32 {
+        self.positions.get(rank as usize).copied().unwrap_or(0)
     }
 
     /// Returns whether two ranks share a host. Links inside hosts are compared with each other only.

@@ -1,10 +1,10 @@
 //! Several launches of a sweep: which runs they are, and the median of each link over them.
 
-use std::collections::BTreeMap;
+use std::{borrow::Cow, collections::BTreeMap};
 
 use ombx_core::{result::Run, stats};
 
-use super::{Link, LinkTimes, TimesBySize};
+use super::{Hosts, Link, LinkTimes, TimesBySize, sample::Outliers};
 
 /// Options in which the launches of a sweep differ.
 const OF_LAUNCH: [&str; 2] = ["launch", "randomize"];
@@ -43,7 +43,9 @@ impl Launch {
 }
 
 /// Returns the median of each row over launches. A launch that did not measure a row does not count for it.
-pub(super) fn median_over(launches: &[TimesBySize]) -> TimesBySize {
+///
+/// If a launch has a sample of the links, all get this sample.
+pub(super) fn median_over(launches: &[TimesBySize], hosts: &Hosts) -> TimesBySize {
     if let [one] = launches {
         return one.clone();
     }
@@ -54,17 +56,26 @@ pub(super) fn median_over(launches: &[TimesBySize]) -> TimesBySize {
         }
     }
     let of_size = |bytes: &u64| {
-        let all: Vec<&LinkTimes> = launches
-            .iter()
-            .flat_map(|launch| launch.0.iter().filter(|times| times.bytes == *bytes))
-            .collect();
+        let of_launches = launches.iter().flat_map(|launch| launch.0.iter());
+        let mut all: Vec<Cow<'_, LinkTimes>> =
+            of_launches.filter(|times| times.bytes == *bytes).map(Cow::Borrowed).collect();
+        let level = all.iter().map(|times| times.level).max().unwrap_or(0);
+        for times in all.iter_mut().filter(|times| times.level < level) {
+            times.to_mut().level = level;
+            times.to_mut().leave_sample(hosts);
+        }
+        let directed = all.iter().any(|times| times.directed);
+        let outside: Vec<Vec<(Link, bool)>> = all.iter().map(|times| times.outside.rows()).collect();
         LinkTimes {
             bytes: *bytes,
-            directed: all.iter().any(|times| times.directed),
+            directed,
             sweep: medians(all.iter().flat_map(|times| &times.sweep)),
             alone: medians(all.iter().flat_map(|times| &times.alone)),
             reference: medians(all.iter().flat_map(|times| &times.reference)),
             disturbed: usual(all.iter().flat_map(|times| &times.disturbed), launches.len()),
+            measured: all.iter().map(|times| times.measured).max().unwrap_or(0),
+            level,
+            outside: usually_slow(&outside, directed, hosts),
             ..LinkTimes::default()
         }
     };
@@ -80,6 +91,26 @@ fn medians<'a>(rows: impl Iterator<Item = &'a Link>) -> Vec<Link> {
     let one =
         |((from, to), ns): ((u32, u32), Vec<f64>)| Some(Link { from, to, ns: stats::median(&ns)? as f32 });
     of_ends.into_iter().filter_map(one).collect()
+}
+
+/// Returns the medians over launches of rows outside the sample. A launch that did not keep a row counts as a faster one.
+fn usually_slow(launches: &[Vec<(Link, bool)>], directed: bool, hosts: &Hosts) -> Outliers {
+    let mut of_ends: BTreeMap<(u32, u32), Vec<(f32, bool)>> = BTreeMap::new();
+    for (row, waited) in launches.iter().flatten() {
+        of_ends.entry((row.from, row.to)).or_default().push((row.ns, *waited));
+    }
+    let mut outliers = Outliers::default();
+    for ((from, to), mut rows) in of_ends {
+        let missing = launches.len() - rows.len().min(launches.len());
+        rows.sort_by(|a, b| a.0.total_cmp(&b.0));
+        let at = |middle: usize| rows.get(middle.checked_sub(missing)?);
+        let (low, high) = (at((launches.len() - 1) / 2), at(launches.len() / 2));
+        if let (Some(low), Some(high)) = (low, high) {
+            let row = Link { from, to, ns: f32::midpoint(low.0, high.0) };
+            outliers.offer(row, low.1 && high.1, directed, hosts);
+        }
+    }
+    outliers
 }
 
 /// Returns the ends of disturbed rows, each as often as in the mean launch.
@@ -105,12 +136,15 @@ mod tests {
         launches[1].0[0].alone.push(Link { from: 1, to: 0, ns: 7.0 });
         launches[0].0[0].disturbed = vec![[0, 1]];
         launches[2].0[0].disturbed = vec![[0, 1], [1, 0]];
-        let over = median_over(&launches).0.remove(0);
+        let over = median_over(&launches, &Hosts::default()).0.remove(0);
         assert_eq!(over.sweep, launch([300.0, 20.0]).0[0].sweep);
         assert_eq!(over.alone, [Link { from: 1, to: 0, ns: 7.0 }]);
         assert_eq!(over.disturbed, [[0, 1]], "two of three launches");
-        assert_eq!(median_over(&launches[..2]).0[0].sweep, launch([200.0, 15.0]).0[0].sweep);
-        assert_eq!(median_over(&[]).0.len(), 0);
+        assert_eq!(
+            median_over(&launches[..2], &Hosts::default()).0[0].sweep,
+            launch([200.0, 15.0]).0[0].sweep
+        );
+        assert_eq!(median_over(&[], &Hosts::default()).0.len(), 0);
     }
 
     #[test]

@@ -18,9 +18,11 @@ pub(super) struct LinkTest {
 
 impl LinkTest {
     /// Returns `None` with too few links. Links of a kind that has too few are compared with those of all distances.
-    pub(super) fn of(links: &[RelativeLink], distance: usize, sizes: usize) -> Option<LinkTest> {
+    /// `tests_per_link` is the number of tests for each link of the sample.
+    pub(super) fn of(links: &[RelativeLink], distance: usize, tests_per_link: f64) -> Option<LinkTest> {
+        let sampled = || links.iter().filter(|l| l.sampled);
         let logs = |is_kind: &dyn Fn(usize) -> bool| {
-            links.iter().filter(|l| is_kind(l.distance)).map(|l| l.log).collect::<Vec<f64>>()
+            sampled().filter(|l| is_kind(l.distance)).map(|l| l.log).collect::<Vec<f64>>()
         };
         let kind = logs(&|of| of == distance);
         let (few, kind) = match kind.len() {
@@ -30,7 +32,8 @@ impl LinkTest {
         let count = kind.len();
         (count >= MIN_LINKS).then(|| {
             let spread = spread(kind).max(few.unwrap_or(0.0));
-            LinkTest { spread, limit: threshold(links.len() * sizes, spread, count) }
+            let tests = sampled().count() as f64 * tests_per_link;
+            LinkTest { spread, limit: threshold(tests, spread, count) }
         })
     }
 }
@@ -78,7 +81,7 @@ pub(super) fn slow_units(
     let noise = 1.2533 * spread(left.collect()) / (partners as f64).sqrt();
     let deviations = centres.values().map(|c| (c - middle).abs()).collect::<Vec<_>>();
     let spread = (MAD_TO_SIGMA * median(&deviations)).max(noise).max(MIN_SPREAD);
-    let limit = threshold(centres.len() * sizes, spread, centres.len());
+    let limit = threshold((centres.len() * sizes) as f64, spread, centres.len());
     let slow = centres.keys().map(|unit| (*unit, above(*unit))).filter(|(_, log)| *log >= limit).collect();
     Some(SlowUnits { slow, nameable: limit + POWER * spread })
 }
@@ -86,8 +89,8 @@ pub(super) fn slow_units(
 /// Returns the limit for one of `tests` tests: Bonferroni's correction with the bound exp(-z²/2) of the normal tail.
 ///
 /// The limit is wider if the standard deviation was estimated from few values.
-fn threshold(tests: usize, spread: f64, values: usize) -> f64 {
-    let z = (2.0 * (tests as f64 / LEVEL).ln()).sqrt();
+fn threshold(tests: f64, spread: f64, values: usize) -> f64 {
+    let z = (2.0 * (tests / LEVEL).ln()).sqrt();
     (z * spread * (1.0 + 5.0 / values as f64)).max(MIN_FACTOR.ln())
 }
 

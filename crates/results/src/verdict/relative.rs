@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use ombx_core::stats;
 
-use super::{Component, Hosts, Link};
+use super::{Component, Hosts, Link, LinkTimes};
 
 /// Time of a link relative to its kind: the logarithm of its ratio to the median.
 #[derive(Debug, Clone, Copy)]
@@ -14,28 +14,41 @@ pub(super) struct RelativeLink {
     pub(super) log: f64,
     /// Distance of its ends, see [`Hosts::distance`].
     pub(super) distance: usize,
+    /// Whether the link is in the sample. Only these say what is usual.
+    pub(super) sampled: bool,
 }
 
-/// Converts times to logarithms relative to the median of their kind.
-pub(super) fn relative_links(links: &[Link], hosts: &Hosts) -> Vec<RelativeLink> {
-    let known = links.iter().filter(|l| l.ns.is_finite() && l.ns > 0.0);
-    let mut all: Vec<RelativeLink> = known
-        .map(|l| RelativeLink {
-            from: l.from,
-            to: l.to,
-            log: f64::from(l.ns).ln(),
-            distance: hosts.distance(l.from, l.to),
-        })
-        .collect();
+/// Converts the times of the sweep to logarithms relative to the median of their kind: the sample, then the slowest links outside.
+pub(super) fn relative_times(times: &LinkTimes, hosts: &Hosts) -> Vec<RelativeLink> {
+    let outside = logarithms(&times.outliers, hosts).map(|l| RelativeLink { sampled: false, ..l });
+    let mut all: Vec<RelativeLink> = logarithms(&times.sweep, hosts).chain(outside).collect();
     recentre(&mut all);
     all
 }
 
-/// Makes logarithms relative to the median of their kind again, after links were removed.
+/// Converts times to logarithms relative to the median of their kind.
+pub(super) fn relative_links(links: &[Link], hosts: &Hosts) -> Vec<RelativeLink> {
+    let mut all: Vec<RelativeLink> = logarithms(links, hosts).collect();
+    recentre(&mut all);
+    all
+}
+
+fn logarithms(links: &[Link], hosts: &Hosts) -> impl Iterator<Item = RelativeLink> {
+    let known = links.iter().filter(|l| l.ns.is_finite() && l.ns > 0.0);
+    known.map(|l| RelativeLink {
+        from: l.from,
+        to: l.to,
+        log: f64::from(l.ns).ln(),
+        distance: hosts.distance(l.from, l.to),
+        sampled: true,
+    })
+}
+
+/// Makes the median of the sampled links of each kind 0, also after links were removed.
 pub(super) fn recentre(links: &mut [RelativeLink]) {
     let distances: BTreeSet<usize> = links.iter().map(|l| l.distance).collect();
     for distance in distances {
-        let kind = links.iter().filter(|l| l.distance == distance);
+        let kind = links.iter().filter(|l| l.sampled && l.distance == distance);
         let centre = median(&kind.map(|l| l.log).collect::<Vec<_>>());
         links.iter_mut().filter(|l| l.distance == distance).for_each(|l| l.log -= centre);
     }

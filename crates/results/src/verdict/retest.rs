@@ -1,9 +1,11 @@
 //! Choice of the links to measure again alone: slow links, and ordinary links for comparison.
 
+use std::collections::BTreeSet;
+
 use super::{
     Hosts, Link, LinkTimes,
     detection::at_one_size,
-    relative::{RelativeLink, median, relative_links},
+    relative::{RelativeLink, median, relative_times},
     search,
 };
 
@@ -37,7 +39,7 @@ pub fn retest_candidates(times: &[LinkTimes], hosts: &Hosts, count: usize) -> Ve
     }
     for of_size in times.iter().map(LinkTimes::averaged) {
         let of_size = &of_size;
-        let mut links = relative_links(&of_size.sweep, hosts);
+        let mut links = relative_times(of_size, hosts);
         links.sort_by(|a, b| b.log.total_cmp(&a.log));
         let mut slowest: Vec<RelativeLink> = links.iter().take(count).copied().collect();
         let mut add = |links: Vec<RelativeLink>| {
@@ -46,7 +48,7 @@ pub fn retest_candidates(times: &[LinkTimes], hosts: &Hosts, count: usize) -> Ve
             slowest.extend(new);
         };
         // All links of a slow host are unsuitable as ordinary links, also those not measured again.
-        let mut named: Vec<(u32, u32)> = Vec::new();
+        let mut named: BTreeSet<(u32, u32)> = BTreeSet::new();
         // Few links are all measured again: with few, a disturbed one hides the others.
         let few = hosts.ranks() as usize <= search::MAX_UNITS;
         let (per_unit, references) =
@@ -69,13 +71,15 @@ pub fn retest_candidates(times: &[LinkTimes], hosts: &Hosts, count: usize) -> Ve
         let again =
             |l: &RelativeLink, is_slow| Retest { from: l.from, to: l.to, bytes: of_size.bytes, is_slow };
         all.extend(slowest.iter().map(|l| again(l, true)));
+        let again_anyway: BTreeSet<(u32, u32)> = slowest.iter().map(|l| (l.from, l.to)).collect();
         for distance in 0..=hosts.levels() + 1 {
             if slowest.iter().all(|l| l.distance != distance) && !few {
                 continue;
             }
-            let again_anyway = |l: &RelativeLink| slowest.iter().any(|s| (s.from, s.to) == (l.from, l.to));
-            let mut usual: Vec<&RelativeLink> =
-                links.iter().filter(|l| l.distance == distance && !again_anyway(l)).collect();
+            let mut usual: Vec<&RelativeLink> = links
+                .iter()
+                .filter(|l| l.sampled && l.distance == distance && !again_anyway.contains(&(l.from, l.to)))
+                .collect();
             if usual.iter().any(|l| !named.contains(&(l.from, l.to))) {
                 usual.retain(|l| !named.contains(&(l.from, l.to)));
             }
@@ -89,10 +93,11 @@ pub fn retest_candidates(times: &[LinkTimes], hosts: &Hosts, count: usize) -> Ve
 
 /// Returns the slowest links relative to their kind, and their ratios to its median. `times` are averaged.
 pub fn slowest(times: &LinkTimes, hosts: &Hosts, count: usize) -> Vec<(Link, f64)> {
-    let mut links = relative_links(&times.sweep, hosts);
+    let mut links = relative_times(times, hosts);
     links.sort_by(|a, b| b.log.total_cmp(&a.log));
     let ns = |l: &RelativeLink| {
-        times.sweep.iter().find(|s| (s.from, s.to) == (l.from, l.to)).map_or(0.0, |s| s.ns)
+        let mut kept = times.sweep.iter().chain(&times.outliers);
+        kept.find(|s| (s.from, s.to) == (l.from, l.to)).map_or(0.0, |s| s.ns)
     };
     links.iter().take(count).map(|l| (Link { from: l.from, to: l.to, ns: ns(l) }, l.log.exp())).collect()
 }

@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use super::{
-    Criteria, Expectation, Hosts, Link, LinkTimes, Reference, SlowComponent, TimesBySize, count,
+    Criteria, Expectation, Hosts, Link, LinkTimes, MOST_ROWS, Reference, SlowComponent, TimesBySize, count,
     detection::{Detected, at_one_size, slow_of_sizes},
     launches::{Launch, median_over},
     limits::{MIN_FACTOR, MIN_LINKS, MIN_UNITS},
@@ -22,6 +22,8 @@ pub struct LinkSweep {
     pub hosts: Hosts,
     /// Times of all links in each launch.
     launches: Vec<TimesBySize>,
+    /// Number of rows of a message size that are kept in a launch; `None` for the usual number.
+    most_rows: Option<usize>,
     /// The last launch; `None` before the first.
     last: Option<Launch>,
     steps: Steps,
@@ -55,7 +57,8 @@ impl LinkSweep {
             self.launches.resize_with(self.launches.len().max(1) + 1, TimesBySize::default);
             self.last = Some(Launch::of_run(run));
         } else {
-            *self = LinkSweep::of_run(run).against(self.reference.take());
+            let (reference, most_rows) = (self.reference.take(), self.most_rows);
+            *self = LinkSweep { most_rows, ..LinkSweep::of_run(run).against(reference) };
         }
     }
 
@@ -75,13 +78,19 @@ impl LinkSweep {
         LinkSweep { reference, ..self }
     }
 
+    /// Keeps all rows, however many, for output that has every link.
+    #[must_use]
+    pub fn keeping_all(self) -> LinkSweep {
+        LinkSweep { most_rows: Some(usize::MAX), ..self }
+    }
+
     /// Adds a row of the run.
     pub fn add(&mut self, row: &Measurement) {
         if self.launches.is_empty() {
             self.launches.push(TimesBySize::default());
         }
         let launch = self.launches.len() - 1;
-        self.launches[launch].add(row);
+        self.launches[launch].add(row, &self.hosts, self.most_rows.unwrap_or(MOST_ROWS));
         self.steps.add(row, launch);
         if let (Some(bytes), Some(work)) = (row.bytes, row.work) {
             self.leg_bytes.insert(bytes, work.bytes as f64 / work.legs as f64);
@@ -112,7 +121,7 @@ impl LinkSweep {
 
     /// Returns the times of all rows. Those of several launches are medians over the launches.
     pub fn times(&self) -> TimesBySize {
-        median_over(&self.launches)
+        median_over(&self.launches, &self.hosts)
     }
 
     /// Returns the times with one entry per link.
@@ -134,6 +143,7 @@ impl LinkSweep {
         }
         let times = self.times();
         let sizes: Vec<LinkTimes> = times.0.iter().map(LinkTimes::averaged).collect();
+        verdict.sample = sizes.iter().find_map(LinkTimes::sample);
         for expectation in &self.expectations {
             expectation.judge(&sizes, self, &mut verdict);
         }
@@ -247,6 +257,8 @@ pub struct Verdict {
     pub power: Option<String>,
     /// Message sizes, and the factor of the fastest slow link that would have been named.
     pub nameable: Vec<(u64, f64)>,
+    /// Clause on the sample by which the links are judged.
+    pub sample: Option<String>,
 }
 
 /// Conclusion of a verdict, which decides the exit code.
@@ -326,6 +338,9 @@ impl Verdict {
             }
             (_, Some(power), Some(last)) => last.evidence.push(format!("besides, {power}")),
             _ => {}
+        }
+        if let (Some(sample), Some(last)) = (&self.sample, all.last_mut()) {
+            last.evidence.push(format!("judged by {sample}"));
         }
         all
     }

@@ -1,11 +1,16 @@
 //! Times of links.
 
+use std::collections::BTreeSet;
+
 use ombx_core::{
     result::{Level, Mark, Measurement},
     stats,
 };
 
-use super::{ALONE, Component, Hosts, RETEST};
+use super::{
+    ALONE, Component, Hosts, RETEST,
+    sample::{Outliers, is_sampled, most_rows},
+};
 
 /// Marks of ranks that waited for a CPU.
 const WAITING: [&str; 3] = ["preempted", "stolen", "waited"];
@@ -24,15 +29,23 @@ pub struct Link {
     pub ns: f32,
 }
 
-/// Times of all links at one message size: 12 bytes per link.
+/// Times of all links at one message size: 12 bytes per row that is kept.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct LinkTimes {
     /// Message size.
     pub bytes: u64,
     /// Whether the data flow in one direction. Otherwise the rows from a to b and from b to a time the same round trip.
     pub directed: bool,
-    /// Times from the sweep over all pairs.
+    /// Times from the sweep: of all links, or of a sample.
     pub sweep: Vec<Link>,
+    /// Slowest links of each rank that are not in the sample; filled once rows are averaged.
+    pub outliers: Vec<Link>,
+    /// Number of rows of the sweep, or of links once they are averaged. Those that are not kept count too.
+    pub measured: usize,
+    /// The sample has one link in 2^`level` of the most frequent kind, see [`Hosts::sample_level`].
+    pub(super) level: u32,
+    /// Rows of links outside the sample.
+    pub(super) outside: Outliers,
     /// Slow links, measured again while all other ranks sleep.
     pub alone: Vec<Link>,
     /// Ordinary links, measured again for comparison with `alone`.
@@ -52,17 +65,80 @@ impl LinkTimes {
     pub fn averaged(&self) -> LinkTimes {
         let mean = |ns: &[f32]| ns.iter().sum::<f32>() / ns.len() as f32;
         let average = |links: &[Link]| combine(links, self.directed, mean);
-        let rows: Vec<Link> =
+        let mut rows: Vec<Link> =
             [&self.sweep, &self.alone, &self.reference].into_iter().flatten().copied().collect();
+        let row_error = row_error(&rows, self.directed);
+        let outside: Vec<Link> = self.outside.rows().into_iter().map(|(row, _)| row).collect();
+        rows.extend(&outside);
+        let sweep = average(&self.sweep);
+        let measured = match self.level {
+            0 => sweep.len(),
+            _ if self.directed => self.measured,
+            _ => self.measured / 2,
+        };
         LinkTimes {
-            sweep: average(&self.sweep),
+            bytes: self.bytes,
+            directed: self.directed,
+            measured,
+            level: self.level,
+            outside: Outliers::default(),
+            outliers: average(&outside),
+            sweep,
             alone: average(&self.alone),
             reference: average(&self.reference),
             shortest: combine(&rows, self.directed, |ns| ns.iter().copied().fold(f32::MAX, f32::min)),
-            row_error: row_error(&rows, self.directed),
+            row_error,
             disturbed: Vec::new(),
-            ..*self
         }
+    }
+
+    /// Adds a row of the sweep. Keeps at most `most` rows, or some for each rank.
+    pub(super) fn add(&mut self, row: Link, waited: bool, hosts: &Hosts, most: usize) {
+        self.measured += 1;
+        if !self.is_sampled(&row, hosts) {
+            return self.outside.offer(row, waited, self.directed, hosts);
+        }
+        self.sweep.push(row);
+        if waited {
+            self.disturbed.push([row.from, row.to]);
+        }
+        while self.sweep.len() > most_rows(most, hosts) {
+            self.level += 1;
+            self.leave_sample(hosts);
+        }
+    }
+
+    /// Removes the rows that are not in the sample any more.
+    pub(super) fn leave_sample(&mut self, hosts: &Hosts) {
+        let level = self.level;
+        let leaves = |from: u32, to: u32| !is_sampled(hosts.sample_level(level, from, to), from, to);
+        let waited: BTreeSet<[u32; 2]> =
+            self.disturbed.iter().filter(|[from, to]| leaves(*from, *to)).copied().collect();
+        self.disturbed.retain(|ends| !waited.contains(ends));
+        for row in self.sweep.extract_if(.., |row| leaves(row.from, row.to)) {
+            self.outside.offer(row, waited.contains(&[row.from, row.to]), self.directed, hosts);
+        }
+    }
+
+    /// Returns whether a link is in the sample. All are, if all rows are kept.
+    pub fn is_sampled(&self, link: &Link, hosts: &Hosts) -> bool {
+        is_sampled(hosts.sample_level(self.level, link.from, link.to), link.from, link.to)
+    }
+
+    /// Returns how many links were measured for each one in the sample, once rows are averaged.
+    pub(super) fn links_per_sampled(&self) -> f64 {
+        if self.level == 0 { 1.0 } else { self.measured as f64 / self.sweep.len().max(1) as f64 }
+    }
+
+    /// Returns a clause on the sample by which the links are judged; `None` if all are kept. The times are averaged.
+    pub fn sample(&self) -> Option<String> {
+        (self.level > 0).then(|| {
+            format!(
+                "{} of {} links: a random sample, and the slowest of each rank",
+                self.sweep.len() + self.outliers.len(),
+                self.measured
+            )
+        })
     }
 
     /// Returns the time of a link that was measured again alone, in nanoseconds.
@@ -79,9 +155,13 @@ impl LinkTimes {
 
     /// Returns whether most rows of a component are invalid because ranks waited for a CPU.
     pub(super) fn is_disturbed(&self, part: &Component, hosts: &Hosts) -> bool {
-        let rows = self.sweep.iter().chain(&self.alone).chain(&self.reference);
-        let rows = rows.filter(|l| part.contains([l.from, l.to], hosts)).count();
-        2 * self.disturbed.iter().filter(|ends| part.contains(**ends, hosts)).count() > rows
+        let kept = self.sweep.iter().chain(&self.alone).chain(&self.reference);
+        let rows = kept.filter(|l| part.contains([l.from, l.to], hosts)).count();
+        let disturbed = self.disturbed.iter().filter(|ends| part.contains(**ends, hosts)).count();
+        let outside = self.outside.rows().into_iter().filter(|(l, _)| part.contains([l.from, l.to], hosts));
+        let (more, waited) =
+            outside.fold((0, 0), |(rows, waited), (_, did)| (rows + 1, waited + usize::from(did)));
+        2 * (disturbed + waited) > rows + more
     }
 
     /// Returns the fastest, the median and the slowest time of the sweep, in nanoseconds.
@@ -89,7 +169,8 @@ impl LinkTimes {
         let mut ns: Vec<f32> = self.sweep.iter().map(|link| link.ns).collect();
         ns.sort_by(f32::total_cmp);
         let (low, high) = (*ns.get((ns.len().max(1) - 1) / 2)?, *ns.get(ns.len() / 2)?);
-        Some([*ns.first()?, f32::midpoint(low, high), *ns.last()?])
+        let slowest = self.outliers.iter().map(|link| link.ns).fold(*ns.last()?, f32::max);
+        Some([*ns.first()?, f32::midpoint(low, high), slowest])
     }
 }
 
@@ -130,8 +211,9 @@ fn combine(rows: &[Link], directed: bool, figure: impl Fn(&[f32]) -> f32) -> Vec
 pub struct TimesBySize(pub Vec<LinkTimes>);
 
 impl TimesBySize {
-    /// Adds the row of a link. Other rows, and rows without a summary, are ignored.
-    pub fn add(&mut self, row: &Measurement) {
+    /// Adds the row of a link. Other rows, and rows without a summary, are ignored. Of each message size at most `most` rows are
+    /// kept, or some for each rank, such as [`MOST_ROWS`](super::MOST_ROWS).
+    pub fn add(&mut self, row: &Measurement, hosts: &Hosts, most: usize) {
         let rank = |axis: &str| row.axes.get(axis).and_then(|rank| rank.parse().ok());
         let (Some(from), Some(to), Some(bytes), Some(summary)) =
             (rank("from"), rank("to"), row.bytes, row.summary.as_ref())
@@ -146,13 +228,15 @@ impl TimesBySize {
         let link = Link { from, to, ns: summary.median as f32 };
         let times = &mut self.0[at];
         let waited = |mark: &Mark| mark.level == Level::Invalid && WAITING.contains(&mark.code.as_str());
-        if row.trust.iter().any(waited) {
+        let waited = row.trust.iter().any(waited);
+        let again = match row.axes.get(RETEST).map(String::as_str) {
+            None => return times.add(link, waited, hosts, most),
+            Some(ALONE) => &mut times.alone,
+            Some(_) => &mut times.reference,
+        };
+        again.push(link);
+        if waited {
             times.disturbed.push([from, to]);
-        }
-        match row.axes.get(RETEST).map(String::as_str) {
-            None => times.sweep.push(link),
-            Some(ALONE) => times.alone.push(link),
-            Some(_) => times.reference.push(link),
         }
     }
 }

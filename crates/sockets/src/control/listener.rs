@@ -32,7 +32,7 @@ pub const HELLO: u8 = 1;
 pub const MAX_HELLO: usize = 4096;
 /// A peer that has not shown its token within this time is rejected.
 const HELLO_TIMEOUT: Duration = Duration::from_secs(5);
-/// Maximum number of connections that have not shown a token yet; one more rejects the oldest.
+/// Maximum number of connections that have not shown a token yet, unless more peers are expected; one more rejects the oldest.
 const MAX_PENDING: usize = 64;
 
 /// Flags of a listening socket.
@@ -47,6 +47,7 @@ pub struct Listener {
     address: Address,
     token: Token,
     pending: Vec<Pending>,
+    most_pending: usize,
     rejected: u64,
 }
 
@@ -117,7 +118,12 @@ impl Listener {
     }
 
     fn new(socket: OwnedFd, address: Address, token: Token) -> Listener {
-        Listener { socket, address, token, pending: Vec::new(), rejected: 0 }
+        Listener { socket, address, token, pending: Vec::new(), most_pending: MAX_PENDING, rejected: 0 }
+    }
+
+    /// Expects this many peers, which may connect at the same time.
+    pub fn expect(&mut self, peers: usize) {
+        self.most_pending = peers.max(MAX_PENDING);
     }
 
     /// Returns the address of the listener.
@@ -163,7 +169,7 @@ impl Listener {
             if let Some(peer) = self.read_pending() {
                 return Ok(Some(Attempt::Admitted(peer)));
             }
-            if self.pending.len() >= MAX_PENDING {
+            if self.pending.len() >= self.most_pending {
                 self.pending.remove(0);
                 self.rejected += 1;
             }
@@ -182,9 +188,9 @@ impl Listener {
         }
     }
 
-    /// Accepts connections up to [`MAX_PENDING`]; the others stay in the kernel's queue.
+    /// Accepts connections up to the maximum; the others stay in the kernel's queue.
     fn accept_pending(&mut self) -> io::Result<()> {
-        while self.pending.len() < MAX_PENDING {
+        while self.pending.len() < self.most_pending {
             let stream = match accept_with(&self.socket, SocketFlags::CLOEXEC) {
                 Ok(socket) => Stream::from(socket),
                 Err(Errno::AGAIN) => return Ok(()),

@@ -20,7 +20,7 @@ use ombx_core::{
     },
     result::Outcome,
     system::clock::Clock,
-    team::Team,
+    team::{BYTES_OF_TURN, Team},
     two_sided::pattern::{
         BiStream, Bidirectional, Buffers, Link, Pattern, PatternKernel, PingPong, Stream, Unidirectional,
     },
@@ -286,4 +286,37 @@ fn a_team_gathers_broadcasts_and_pairs() {
     let all = found[0].as_ref().unwrap();
     assert_eq!(all.iter().map(Vec::len).collect::<Vec<_>>(), [0, 3, 6, 9]);
     assert!(found[1..].iter().all(Option::is_none));
+}
+
+/// Ranks of three levels of the tree, and rows of more than one turn.
+#[test]
+fn many_ranks_gather_in_turns() {
+    const RANKS: u32 = 70;
+    let length = |rank: u32| match rank {
+        5 | 40 => 0,
+        69 => BYTES_OF_TURN as usize + 1,
+        _ => 1 << 18,
+    };
+    let found = on_ranks(RANKS, |team| {
+        let rank = team.rank().0;
+        let mut all = Vec::new();
+        let mut take = |bytes: Vec<u8>| {
+            assert!(bytes.iter().all(|byte| u32::from(*byte) == u32::from(bytes[0])));
+            all.push((u32::from(bytes[0]), bytes.len()));
+            Ok(())
+        };
+        team.gather_each(&vec![rank as u8; length(rank)], &mut take).unwrap();
+        team.gather_each(&[], &mut |_| panic!("nobody has sent anything")).unwrap();
+        team.gather_each(&[rank as u8; 1][..usize::from(rank == 33)], &mut |bytes| {
+            assert_eq!(bytes, [33]);
+            Ok(())
+        })
+        .unwrap();
+        assert_eq!((team as &dyn Team).broadcast_value(u64::from(rank) + 8).unwrap(), 8);
+        all
+    });
+    let expected: Vec<_> =
+        (0..RANKS).map(|rank| (rank, length(rank))).filter(|(_, length)| *length > 0).collect();
+    assert_eq!(found[0], expected);
+    assert!(found[1..].iter().all(Vec::is_empty));
 }

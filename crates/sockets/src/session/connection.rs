@@ -1,21 +1,14 @@
-//! A rank's connection to its coordinator, through which it exchanges messages with every other rank.
+//! A rank's connections: to its coordinator, and to other ranks, with which it exchanges messages.
 
-use std::{
-    cell::RefCell,
-    collections::{HashMap, VecDeque},
-    io,
-    net::SocketAddr,
-    rc::Rc,
-    sync::{
-        Arc, Condvar, Mutex, PoisonError,
-        atomic::{AtomicBool, Ordering},
-    },
-    time::Duration,
-};
+use std::{cell::RefCell, io, net::SocketAddr, rc::Rc, sync::Arc, time::Duration};
 
 use ombx_core::error::{Error, Result};
 
-use super::protocol::{Hello, MAX_PART, data, end, read_data, read_end, read_rank_table, set_keep_alive};
+use super::{
+    inbox::Inbox,
+    peers::{Entrance, Peers},
+    protocol::{Hello, MAX_PART, Part, data, end, read_data, read_end, read_rank_table, set_keep_alive},
+};
 use crate::{
     control::{
         Channel, FrameError, Kind, MAX_BODY, Message, MessageReader, MessageWriter, Token, listener, thread,
@@ -23,12 +16,11 @@ use crate::{
     socket::{Address, Deadline, SocketOptions, Stream},
 };
 
-/// All ranks join within this time.
+/// All ranks join within this time, and this much more for each rank of the host.
 const JOIN_TIMEOUT: Duration = Duration::from_secs(60);
+const JOIN_TIME_OF_RANK: Duration = Duration::from_millis(200);
 /// One address of the coordinator answers within this time, else the next is tried.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
-/// Interval at which a waiting rank runs its idle task.
-const IDLE_INTERVAL: Duration = Duration::from_millis(5);
 
 /// Function that a rank calls when the session ends before the rank has left it: with an exit code and a sentence.
 pub type OnEnd = fn(u8, &str);
@@ -38,96 +30,81 @@ pub(crate) trait IdleTask {
     fn run(&self);
 }
 
-/// Messages that have arrived.
-#[derive(Debug, Default)]
-struct Arrived {
-    complete: HashMap<u32, VecDeque<Vec<u8>>>,
-    partial: HashMap<u32, Vec<u8>>,
+/// Returns the time in which all ranks of a session join, of which so many run on this host.
+pub fn join_timeout(ranks_on_host: u32) -> Duration {
+    JOIN_TIMEOUT + JOIN_TIME_OF_RANK * ranks_on_host
 }
 
-/// Messages from other ranks, filled by the thread that reads the connection.
-#[derive(Debug, Default)]
-struct Inbox {
-    arrived: Mutex<Arrived>,
-    changed: Condvar,
-    /// Whether this rank has left. From then on the end of the session is no failure.
-    left: AtomicBool,
-}
-
-/// A rank's connection to its coordinator.
+/// A rank's connections to its coordinator and to other ranks.
 pub(super) struct Connection {
     writer: MessageWriter,
     inbox: Arc<Inbox>,
+    peers: RefCell<Peers>,
     /// Every rank of the session, in rank order.
     pub(super) ranks: Vec<Hello>,
     /// The address at which this rank reached the coordinator.
     pub(super) coordinator: Option<SocketAddr>,
     idle_task: RefCell<Option<Rc<dyn IdleTask>>>,
+    /// Ends with this connection.
+    _entrance: Entrance,
 }
 
 impl Connection {
-    /// Joins a session as `rank` and waits until all ranks have joined.
+    /// Joins a session as `rank` and waits until all ranks have joined, for at most `limit`.
     ///
     /// A thread then reads the connection. It calls `on_end` when the session ends before this rank has left it.
     pub(super) fn join(
         addresses: &[SocketAddr],
         token: &Token,
         rank: u32,
+        limit: Duration,
         on_end: OnEnd,
     ) -> Result<Connection> {
         let failed = |e: FrameError| Error::fabric(format!("rank {rank} cannot join the session: {e}"));
         let io = |e: io::Error| failed(FrameError::Io(e));
-        let stream = connect(addresses, token, rank)?;
+        let inbox = Arc::new(Inbox::default());
+        let entrance = Entrance::open(addresses, *token, &inbox)?;
+        let hello = Hello::of_this_process(rank, entrance.port());
+        let stream = connect(addresses, token, &hello, limit)?;
         let coordinator = stream.peer();
         let socket = stream.try_clone().map_err(io)?;
         let Channel { mut reader, writer } = Channel::over(stream, MAX_BODY).map_err(io)?;
-        let first = reader.read().map_err(failed)?;
-        let ranks = match first.kind {
-            Kind::RankTable => read_rank_table(&first)?,
-            Kind::End => {
-                let (code, why) = read_end(&first);
-                on_end(code, why);
-                return Err(Error::fabric(why));
-            }
-            kind => {
-                return Err(Error::fabric(format!("the coordinator sent an unexpected message ({kind:?})")));
-            }
-        };
+        let ranks = read_ranks(&mut reader, &inbox, on_end, failed)?;
         set_keep_alive(&socket).map_err(io)?;
-        let inbox = Arc::new(Inbox::default());
+        let peers = RefCell::new(Peers::of(&hello, *token));
         let filled = Arc::clone(&inbox);
-        thread::spawn("inbox", move || filled.fill(reader, on_end))?;
-        Ok(Connection { writer, inbox, ranks, coordinator, idle_task: RefCell::new(None) })
+        thread::spawn("inbox", move || filled.read_coordinator(reader, on_end))?;
+        let idle_task = RefCell::new(None);
+        Ok(Connection { writer, inbox, peers, ranks, coordinator, idle_task, _entrance: entrance })
     }
 
-    /// Sends a message to a rank, in parts if it is longer than a frame.
+    /// Sends a message to a rank, in parts if it is longer than a frame. It goes there directly, or through the coordinator if
+    /// that is impossible.
     pub(super) fn send(&self, to: u32, message: &[u8]) -> Result<()> {
+        let hello = &self.ranks[to as usize];
+        let mut peers = self.peers.borrow_mut();
+        let number = peers.next_number(to);
+        let (writer, other, gone) = match peers.connection(hello) {
+            Some(writer) => {
+                (writer, peers.own_rank(), format!("the connection to rank {to} on {}", hello.host))
+            }
+            None => (self.writer.clone(), to, "the coordinator of the session".into()),
+        };
+        let write = |more, part: &[u8]| {
+            let written = writer.write(&data(Part { other, more, number }, part));
+            written.map_err(|e| Error::fabric(format!("{gone} is gone: {e}")))
+        };
         if message.is_empty() {
-            return self.write(&data(to, false, &[]));
+            return write(false, &[]);
         }
         let last = (message.len() - 1) / MAX_PART;
-        let mut parts = message.chunks(MAX_PART).enumerate();
-        parts.try_for_each(|(at, part)| self.write(&data(to, at < last, part)))
+        message.chunks(MAX_PART).enumerate().try_for_each(|(at, part)| write(at < last, part))
     }
 
     /// Waits for the next message of a rank; repeats the idle task meanwhile.
     pub(super) fn receive(&self, from: u32) -> Vec<u8> {
         let idle_task = self.idle_task.borrow().clone();
-        let mut arrived = self.inbox.arrived.lock().unwrap_or_else(PoisonError::into_inner);
-        loop {
-            if let Some(message) = arrived.complete.entry(from).or_default().pop_front() {
-                return message;
-            }
-            arrived = match &idle_task {
-                None => self.inbox.changed.wait(arrived).unwrap_or_else(PoisonError::into_inner),
-                Some(task) => {
-                    let waited = self.inbox.changed.wait_timeout(arrived, IDLE_INTERVAL);
-                    let arrived = waited.unwrap_or_else(PoisonError::into_inner).0;
-                    task.run();
-                    arrived
-                }
-            };
-        }
+        self.inbox.receive(from, idle_task.as_deref())
     }
 
     /// Replaces the idle task.
@@ -137,32 +114,26 @@ impl Connection {
 
     /// Leaves the session. The end of the session does not concern this rank any more.
     pub(super) fn leave(&self) {
-        self.inbox.left.store(true, Ordering::SeqCst);
+        self.inbox.leave();
         // Fails if the coordinator has ended, which is no failure from now on.
-        let _ = self.write(&Message::new(Kind::Leave));
+        let _ = self.writer.write(&Message::new(Kind::Leave));
     }
 
     /// Asks the coordinator to end every rank.
     pub(super) fn end_all(&self, code: u8) {
-        let _ = self.write(&end(code, ""));
-    }
-
-    fn write(&self, message: &Message) -> Result<()> {
-        self.writer
-            .write(message)
-            .map_err(|e| Error::fabric(format!("the coordinator of the session is gone: {e}")))
+        let _ = self.writer.write(&end(code, ""));
     }
 }
 
 /// Connects to the first address of the coordinator that answers.
-fn connect(addresses: &[SocketAddr], token: &Token, rank: u32) -> Result<Stream> {
+fn connect(addresses: &[SocketAddr], token: &Token, hello: &Hello, limit: Duration) -> Result<Stream> {
     let mut failure = Error::fabric("it has no address");
-    let hello = Hello::of_this_process(rank).encode();
+    let hello = hello.encode();
     for address in addresses {
-        let (to, limit) = (Address::Tcp(*address), Deadline::after(CONNECT_TIMEOUT));
-        match listener::connect(&to, token, hello.as_bytes(), &SocketOptions::default(), limit) {
+        let (to, deadline) = (Address::Tcp(*address), Deadline::after(CONNECT_TIMEOUT));
+        match listener::connect(&to, token, hello.as_bytes(), &SocketOptions::default(), deadline) {
             Ok(stream) => {
-                let limited = stream.set_timeout(Some(JOIN_TIMEOUT));
+                let limited = stream.set_timeout(Some(limit));
                 limited.map_err(|e| Error::fabric(format!("cannot set the timeout of a connection: {e}")))?;
                 return Ok(stream);
             }
@@ -172,42 +143,35 @@ fn connect(addresses: &[SocketAddr], token: &Token, rank: u32) -> Result<Stream>
     Err(failure.within("the coordinator of the session"))
 }
 
-impl Inbox {
-    /// Reads messages until the session ends.
-    fn fill(&self, mut reader: MessageReader, on_end: OnEnd) {
-        let on_end = |code: u8, why: &str| {
-            if !self.left.load(Ordering::SeqCst) {
-                on_end(code, why);
-            }
-        };
-        loop {
-            match reader.read() {
-                Ok(message) if message.kind == Kind::End => {
-                    let (code, why) = read_end(&message);
-                    return on_end(code, why);
+/// Waits for the rank table. Messages of ranks that know it already go to the inbox.
+fn read_ranks(
+    reader: &mut MessageReader,
+    inbox: &Inbox,
+    on_end: OnEnd,
+    failed: impl Fn(FrameError) -> Error,
+) -> Result<Vec<Hello>> {
+    let mut ranks = Vec::new();
+    loop {
+        let message = reader.read().map_err(&failed)?;
+        match message.kind {
+            Kind::RankTable => {
+                if read_rank_table(&message, &mut ranks)? {
+                    return Ok(ranks);
                 }
-                Ok(message) => match read_data(&message) {
-                    Some((sender, more)) => self.put(sender, more, &message.data),
-                    None => {
-                        return on_end(
-                            6,
-                            &format!("the coordinator sent an invalid message ({:?})", message.kind),
-                        );
-                    }
-                },
-                Err(FrameError::TimedOut) => {}
-                Err(error) => return on_end(6, &format!("the coordinator of the session is gone: {error}")),
             }
-        }
-    }
-
-    fn put(&self, sender: u32, more: bool, part: &[u8]) {
-        let mut arrived = self.arrived.lock().unwrap_or_else(PoisonError::into_inner);
-        arrived.partial.entry(sender).or_default().extend(part);
-        if !more {
-            let message = arrived.partial.remove(&sender).unwrap_or_default();
-            arrived.complete.entry(sender).or_default().push_back(message);
-            self.changed.notify_all();
+            Kind::End => {
+                let (code, why) = read_end(&message);
+                on_end(code, why);
+                return Err(Error::fabric(why));
+            }
+            kind => match read_data(&message) {
+                Some(head) => inbox.put(head, &message.data),
+                None => {
+                    return Err(Error::fabric(format!(
+                        "the coordinator sent an unexpected message ({kind:?})"
+                    )));
+                }
+            },
         }
     }
 }

@@ -1,15 +1,20 @@
-//! The coordinator of a session: admits ranks, relays their messages, and ends all ranks when one is lost.
+//! The coordinator of a session: admits ranks, relays messages that cannot go directly from rank to rank, and ends all ranks when
+//! one is lost.
 //!
 //! Its threads wait in the kernel: they use no CPU time while ranks measure.
 
 use std::{
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicUsize, Ordering},
+    },
     time::Duration,
 };
 
 use ombx_core::{error::Result, unit::Rank};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-use super::protocol::{Hello, data, end, rank_table, read_data, read_end, set_keep_alive, version};
+use super::protocol::{Hello, Part, data, end, rank_table, read_data, read_end, set_keep_alive, version};
 use crate::{
     control::{
         Attempt, Channel, FrameError, Kind, Listener, MAX_BODY, Message, MessageReader, MessageWriter, Peer,
@@ -48,9 +53,11 @@ pub enum SessionEvent {
 /// Handler of session events; called on any thread.
 pub type OnEvent = Box<dyn Fn(SessionEvent) + Send + Sync>;
 
-/// Relays control messages between ranks and ends the session on failure.
+/// Connects ranks with each other, relays messages that cannot go directly, and ends the session on failure.
 pub struct Coordinator {
     ranks: Vec<Mutex<Option<Joined>>>,
+    /// Number of ranks that have joined.
+    joined: AtomicUsize,
     ended: Mutex<Option<(u8, String)>>,
     on_event: OnEvent,
 }
@@ -68,8 +75,11 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 impl Coordinator {
     /// Admits `size` ranks, on threads that run until this process ends.
     pub fn start(mut listener: Listener, size: u32, on_event: OnEvent) -> Result<Arc<Coordinator>> {
+        listener.expect(size as usize);
+        raise_file_limit();
         let ranks = (0..size).map(|_| Mutex::new(None)).collect();
-        let this = Arc::new(Coordinator { ranks, ended: Mutex::new(None), on_event });
+        let this =
+            Arc::new(Coordinator { ranks, joined: AtomicUsize::new(0), ended: Mutex::new(None), on_event });
         let coordinator = Arc::clone(&this);
         let admit = move || {
             loop {
@@ -116,7 +126,7 @@ impl Coordinator {
         if let Some((code, why)) = lock(&self.ended).clone() {
             self.send(rank, &end(code, &why));
         }
-        if self.missing().is_empty() {
+        if self.joined.fetch_add(1, Ordering::SeqCst) + 1 == self.ranks.len() {
             self.complete();
         }
         let this = Arc::clone(self);
@@ -128,7 +138,7 @@ impl Coordinator {
     fn complete(&self) {
         let hello = |place: &Mutex<Option<Joined>>| lock(place).as_ref().map(|joined| joined.hello.clone());
         let ranks: Vec<Hello> = self.ranks.iter().filter_map(hello).collect();
-        self.broadcast(&rank_table(&ranks));
+        rank_table(&ranks).for_each(|message| self.broadcast(&message));
         self.report(SessionEvent::Complete);
     }
 
@@ -143,8 +153,8 @@ impl Coordinator {
                         return self.end(code, why, Some(SessionEvent::Ended { rank: Rank(rank), code }));
                     }
                     _ => match read_data(&message) {
-                        Some((to, more)) if (to as usize) < self.ranks.len() => {
-                            self.send(to, &data(rank, more, &message.data));
+                        Some(part) if (part.other as usize) < self.ranks.len() => {
+                            self.send(part.other, &data(Part { other: rank, ..part }, &message.data));
                         }
                         _ => break format!("it sent an invalid message ({:?})", message.kind),
                     },
@@ -207,6 +217,13 @@ impl Coordinator {
     }
 }
 
+/// Raises the limit of open files as far as this user may: each rank needs two.
+fn raise_file_limit() {
+    let limit = getrlimit(Resource::Nofile);
+    // A lower limit is an error when it is reached.
+    let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit });
+}
+
 /// From where ranks connect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reach {
@@ -244,7 +261,7 @@ mod tests {
             let (sender, events) = mpsc::channel();
             Coordinator::start(listener, 4, Box::new(move |event| drop(sender.send(event)))).unwrap();
             let join = |rank| {
-                let hello = Hello::of_this_process(rank).encode();
+                let hello = Hello::of_this_process(rank, 0).encode();
                 let limit = Deadline::after(Duration::from_secs(10));
                 let joined =
                     listener::connect(&address, &token, hello.as_bytes(), &Default::default(), limit);

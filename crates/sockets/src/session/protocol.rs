@@ -16,8 +16,10 @@ use crate::{
     socket::{Stream, host},
 };
 
-/// Maximum bytes of one part of a message: what a frame holds beside the counts, the other rank and the flag.
-pub(super) const MAX_PART: usize = MAX_BODY - 24;
+/// Maximum bytes of one part of a message: what a frame holds beside the counts, the other rank, the flag and the number.
+pub(super) const MAX_PART: usize = MAX_BODY - 32;
+/// Number of ranks in one message of the rank table. With the longest hello they fit into a frame.
+const RANKS_OF_A_MESSAGE: usize = 128;
 /// A rank that takes nothing from its connection for this time is lost.
 const SEND_TIMEOUT: Duration = Duration::from_secs(30);
 
@@ -32,40 +34,44 @@ pub(crate) struct Hello {
     pub(crate) identity: String,
     /// A global address of the rank's host.
     pub(crate) ipv6: Option<Ipv6Addr>,
+    /// Port on which the rank listens for other ranks; 0 if it does not.
+    pub(crate) port: u16,
     /// The rank's address as the coordinator sees it; loopback if it is on the coordinator's host.
     pub(crate) seen: Option<IpAddr>,
 }
 
 impl Hello {
-    pub(crate) fn of_this_process(rank: u32) -> Hello {
+    pub(crate) fn of_this_process(rank: u32, port: u16) -> Hello {
         Hello {
             rank,
             version: version(),
             host: environment::hostname(),
             identity: host::identity(),
             ipv6: host::global_ipv6(),
+            port,
             seen: None,
         }
     }
 
     /// Returns the fields, separated by tabs.
     pub(crate) fn encode(&self) -> String {
-        let Hello { rank, version, host, identity, ipv6, seen } = self;
+        let Hello { rank, version, host, identity, ipv6, port, seen } = self;
         let (ipv6, seen) = (ipv6.map(|ip| ip.to_string()), seen.map(|ip| ip.to_string()));
         let [ipv6, seen] = [ipv6, seen].map(Option::unwrap_or_default);
         let clean = |text: &str| text.replace(['\t', '\n'], " ");
-        format!("{rank}\t{}\t{}\t{}\t{ipv6}\t{seen}", clean(version), clean(host), clean(identity))
+        format!("{rank}\t{}\t{}\t{}\t{ipv6}\t{port}\t{seen}", clean(version), clean(host), clean(identity))
     }
 
     pub(crate) fn decode(text: &str) -> Option<Hello> {
         let fields: Vec<&str> = text.split('\t').collect();
-        let [rank, version, host, identity, ipv6, seen] = fields.as_slice() else { return None };
+        let [rank, version, host, identity, ipv6, port, seen] = fields.as_slice() else { return None };
         Some(Hello {
             rank: rank.parse().ok()?,
             version: (*version).into(),
             host: (*host).into(),
             identity: (*identity).into(),
             ipv6: ipv6.parse().ok(),
+            port: port.parse().ok()?,
             seen: seen.parse().ok(),
         })
     }
@@ -73,30 +79,50 @@ impl Hello {
 
 /// Returns the build of ombx, which must be the same on all ranks of a session.
 pub(super) fn version() -> String {
-    format!("ombx {} sockets 2", env!("CARGO_PKG_VERSION"))
+    format!("ombx {} sockets 3", env!("CARGO_PKG_VERSION"))
 }
 
-/// Returns the message that tells every rank about all ranks, in rank order.
-pub(crate) fn rank_table(ranks: &[Hello]) -> Message {
-    Message::new(Kind::RankTable).texts(ranks.iter().map(Hello::encode))
+/// Returns the messages that tell every rank about all ranks, in rank order. Each has the number of all ranks.
+pub(crate) fn rank_table(ranks: &[Hello]) -> impl Iterator<Item = Message> {
+    let message = |part: &[Hello]| {
+        Message::new(Kind::RankTable).numbers([ranks.len() as u64]).texts(part.iter().map(Hello::encode))
+    };
+    ranks.chunks(RANKS_OF_A_MESSAGE).map(message)
 }
 
-pub(crate) fn read_rank_table(message: &Message) -> Result<Vec<Hello>> {
-    let ranks: Option<Vec<Hello>> = message.texts.iter().map(|text| Hello::decode(text)).collect();
-    ranks
-        .filter(|ranks| !ranks.is_empty() && ranks.iter().zip(0u32..).all(|(hello, rank)| hello.rank == rank))
-        .ok_or_else(|| Error::fabric("the coordinator sent an invalid rank table"))
+/// Adds the ranks of the next message of a rank table. Returns whether the table is complete.
+pub(crate) fn read_rank_table(message: &Message, ranks: &mut Vec<Hello>) -> Result<bool> {
+    let invalid = || Error::fabric("the coordinator sent an invalid rank table");
+    for text in &message.texts {
+        let hello = Hello::decode(text).filter(|hello| hello.rank as usize == ranks.len());
+        ranks.push(hello.ok_or_else(invalid)?);
+    }
+    let (known, all) = (ranks.len() as u64, message.number(0));
+    if message.texts.is_empty() || known > all { Err(invalid()) } else { Ok(known == all) }
 }
 
-/// Returns one part of a message to or from rank `other`; `more` says whether another part follows.
-pub(crate) fn data(other: u32, more: bool, part: &[u8]) -> Message {
-    Message::new(Kind::Data).numbers([other.into(), more.into()]).data(part)
+/// Head of one part of a message between ranks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Part {
+    /// Rank that the message is from, or for.
+    pub(crate) other: u32,
+    /// Whether another part follows.
+    pub(crate) more: bool,
+    /// Number of the message among those from one rank to another. Messages may arrive by different connections.
+    pub(crate) number: u64,
 }
 
-/// Returns the other rank of a [`Kind::Data`] message, and whether another part follows.
-pub(crate) fn read_data(message: &Message) -> Option<(u32, bool)> {
+/// Returns one part of a message to or from a rank.
+pub(crate) fn data(Part { other, more, number }: Part, part: &[u8]) -> Message {
+    Message::new(Kind::Data).numbers([other.into(), more.into(), number]).data(part)
+}
+
+/// Returns the head of a [`Kind::Data`] message.
+pub(crate) fn read_data(message: &Message) -> Option<Part> {
     match (message.kind, message.numbers.as_slice()) {
-        (Kind::Data, &[other, more @ 0..=1]) => Some((u32::try_from(other).ok()?, more == 1)),
+        (Kind::Data, &[other, more @ 0..=1, number]) => {
+            Some(Part { other: u32::try_from(other).ok()?, more: more == 1, number })
+        }
         _ => None,
     }
 }
@@ -129,21 +155,46 @@ pub(super) fn set_keep_alive(stream: &Stream) -> std::io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::control::{Token, listener::MAX_HELLO};
 
     #[test]
     fn a_rank_table_is_decoded_as_encoded() {
-        let ranks: Vec<Hello> = (0..3).map(Hello::of_this_process).collect();
-        assert_eq!(read_rank_table(&rank_table(&ranks)).unwrap(), ranks);
-        assert!(read_rank_table(&rank_table(&ranks[1..])).is_err());
-        assert!(read_rank_table(&rank_table(&[])).is_err());
+        for size in [1, 3, 128, 300] {
+            let ranks: Vec<Hello> = (0..size).map(|rank| Hello::of_this_process(rank, 7)).collect();
+            let (mut known, messages) = (Vec::new(), rank_table(&ranks).collect::<Vec<_>>());
+            let complete: Vec<bool> =
+                messages.iter().map(|message| read_rank_table(message, &mut known).unwrap()).collect();
+            assert_eq!(complete.iter().filter(|complete| **complete).count(), 1, "{size}");
+            assert!(complete.ends_with(&[true]) && known == ranks);
+            assert!(read_rank_table(&messages[0], &mut known).is_err(), "twice");
+        }
+        let ranks: Vec<Hello> = (1..3).map(|rank| Hello::of_this_process(rank, 7)).collect();
+        let message = rank_table(&ranks).next().unwrap();
+        assert!(read_rank_table(&message, &mut Vec::new()).is_err(), "the first is missing");
+        assert!(read_rank_table(&Message::new(Kind::RankTable), &mut Vec::new()).is_err());
     }
 
     #[test]
     fn a_part_of_a_message_fits_into_a_frame() {
-        let part = data(7, true, &[0; MAX_PART]);
-        assert_eq!((part.frame().body.len(), read_data(&part)), (MAX_BODY, Some((7, true))));
-        assert_eq!(read_data(&Message::new(Kind::Data).numbers([1 << 32, 0])), None);
-        assert_eq!(read_data(&Message::new(Kind::Data).numbers([1, 2])), None);
+        let head = Part { other: 7, more: true, number: u64::MAX };
+        let part = data(head, &[0; MAX_PART]);
+        assert_eq!((part.frame().body.len(), read_data(&part)), (MAX_BODY, Some(head)));
+        for numbers in [&[1 << 32, 0, 0][..], &[1, 2, 0], &[1, 1]] {
+            assert_eq!(read_data(&Message::new(Kind::Data).numbers(numbers.iter().copied())), None);
+        }
+    }
+
+    #[test]
+    fn a_message_of_the_rank_table_fits_into_a_frame() {
+        let longest = "h".repeat(MAX_HELLO - Token::BYTES - 60);
+        let hello = |rank| Hello {
+            host: longest.clone(),
+            version: String::new(),
+            identity: String::new(),
+            ..Hello::of_this_process(rank, u16::MAX)
+        };
+        let ranks: Vec<Hello> = (0..RANKS_OF_A_MESSAGE as u32).map(hello).collect();
+        assert!(rank_table(&ranks).all(|message| message.frame().body.len() <= MAX_BODY));
     }
 
     #[test]

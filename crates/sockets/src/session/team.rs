@@ -9,12 +9,12 @@ use std::{
 
 use ombx_core::{
     error::{Error, Result},
-    team::{Fabric, Team},
+    team::{BYTES_OF_TURN, Fabric, Team, turns},
     unit::Rank,
 };
 
 use super::{
-    connection::{Connection, IdleTask, OnEnd},
+    connection::{Connection, IdleTask, OnEnd, join_timeout},
     protocol::Hello,
 };
 use crate::{
@@ -25,9 +25,13 @@ use crate::{
 /// A rank that aborts waits for this time before it exits, so that its last message is sent.
 const ABORT_DELAY: Duration = Duration::from_millis(100);
 
+/// Number of ranks to which one rank passes on a broadcast, and from which it collects a gather.
+const BRANCHES: u64 = 32;
+
 /// Ranks of a session, or some of them.
 ///
-/// Control messages pass through the coordinator. Payload has separate connections, one for each case.
+/// Control messages go from rank to rank, those of all ranks along a tree. The coordinator relays what cannot go directly.
+/// Payload has separate connections, one for each case.
 #[derive(Clone)]
 pub struct SocketTeam {
     session: Rc<Session>,
@@ -48,15 +52,27 @@ enum Step {
     Gather = 1,
     Broadcast = 2,
     Direct = 3,
+    Barrier = 4,
 }
 
 impl SocketTeam {
-    /// Joins a session as `rank` and waits until all ranks have joined.
+    /// Joins a session as `rank` and waits until all ranks have joined, for at most a minute.
     ///
     /// Tries the coordinator's addresses in order. `on_end` is called on another thread if the session ends before
     /// [`SocketTeam::leave`]; it should end this process.
     pub fn join(addresses: &[SocketAddr], token: Token, rank: u32, on_end: OnEnd) -> Result<SocketTeam> {
-        let connection = Connection::join(addresses, &token, rank, on_end)?;
+        SocketTeam::join_within(join_timeout(0), addresses, token, rank, on_end)
+    }
+
+    /// Joins a session like [`SocketTeam::join`], within another time.
+    pub fn join_within(
+        limit: Duration,
+        addresses: &[SocketAddr],
+        token: Token,
+        rank: u32,
+        on_end: OnEnd,
+    ) -> Result<SocketTeam> {
+        let connection = Connection::join(addresses, &token, rank, limit, on_end)?;
         let ranks = (0..connection.ranks.len() as u32).collect();
         let session = Session { connection, token, link_options: RefCell::default() };
         Ok(SocketTeam { session: Rc::new(session), ranks, own_rank: rank })
@@ -148,8 +164,15 @@ impl SocketTeam {
         self.receive_step(from, Step::Direct)
     }
 
-    fn others(&self) -> impl Iterator<Item = Rank> + use<> {
-        (1..self.ranks.len() as u32).map(Rank)
+    /// Returns the rank before this one on the way to rank 0; `None` for rank 0.
+    fn parent(&self) -> Option<Rank> {
+        self.own_rank.checked_sub(1).map(|before| Rank(before / BRANCHES as u32))
+    }
+
+    /// Returns the ranks whose parent is this one.
+    fn children(&self) -> impl Iterator<Item = Rank> + use<> {
+        let first = u64::from(self.own_rank) * BRANCHES + 1;
+        (first..(first + BRANCHES).min(self.ranks.len() as u64)).map(|rank| Rank(rank as u32))
     }
 
     fn subset(&self, ranks: Vec<u32>) -> SocketTeam {
@@ -176,31 +199,59 @@ impl Team for SocketTeam {
     }
 
     fn barrier(&self) -> Result<()> {
-        self.gather(&[])?;
+        for child in self.children() {
+            self.receive_step(child, Step::Barrier)?;
+        }
+        if let Some(parent) = self.parent() {
+            self.send_step(parent, Step::Barrier, &[])?;
+        }
         self.broadcast(&mut [])
     }
 
     fn broadcast(&self, bytes: &mut [u8]) -> Result<()> {
-        if self.own_rank == 0 {
-            return self.others().try_for_each(|rank| self.send_step(rank, Step::Broadcast, bytes));
+        if let Some(parent) = self.parent() {
+            let message = self.receive_step(parent, Step::Broadcast)?;
+            if message.len() != bytes.len() {
+                return Err(self.out_of_step(parent));
+            }
+            bytes.copy_from_slice(&message);
         }
-        let message = self.receive_step(Rank(0), Step::Broadcast)?;
-        if message.len() != bytes.len() {
-            return Err(self.out_of_step(Rank(0)));
-        }
-        bytes.copy_from_slice(&message);
-        Ok(())
+        self.children().try_for_each(|child| self.send_step(child, Step::Broadcast, bytes))
     }
 
     fn gather(&self, mine: &[u8]) -> Result<Option<Vec<Vec<u8>>>> {
-        if self.own_rank != 0 {
-            return self.send_step(Rank(0), Step::Gather, mine).map(|()| None);
+        let mut all = part_of(self.own_rank, mine);
+        for child in self.children() {
+            all.extend(self.receive_step(child, Step::Gather)?);
         }
-        let mut all = vec![mine.to_vec()];
-        for rank in self.others() {
-            all.push(self.receive_step(rank, Step::Gather)?);
+        match self.parent() {
+            Some(parent) => self.send_step(parent, Step::Gather, &all).map(|()| None),
+            None => {
+                let parts = parts_of(&all, self.ranks.len());
+                parts.map(Some).ok_or_else(|| self.out_of_step(Rank(0)))
+            }
         }
-        Ok(Some(all))
+    }
+
+    fn gather_each(&self, mine: &[u8], take: &mut dyn FnMut(Vec<u8>) -> Result<()>) -> Result<()> {
+        let team: &dyn Team = self;
+        let lengths = self.gather(&(mine.len() as u64).to_le_bytes())?.unwrap_or_default();
+        let length = |bytes: Vec<u8>| bytes.try_into().map_or(0, u64::from_le_bytes);
+        let starts = turns(&lengths.into_iter().map(length).collect::<Vec<u64>>(), BYTES_OF_TURN);
+        let mut bytes: Vec<u8> = starts.iter().flat_map(|rank| rank.to_le_bytes()).collect();
+        bytes.resize(team.broadcast_value(bytes.len() as u64)? as usize, 0);
+        if bytes.len() > 4 {
+            self.broadcast(&mut bytes)?;
+        }
+        let starts: Vec<u32> = bytes.as_chunks().0.iter().map(|word| u32::from_le_bytes(*word)).collect();
+        for (turn, start) in starts.iter().enumerate() {
+            let end = starts.get(turn + 1).copied().unwrap_or(u32::MAX);
+            let sent = if (*start..end).contains(&self.own_rank) { mine } else { &[] };
+            for bytes in self.gather(sent)?.into_iter().flatten().filter(|bytes| !bytes.is_empty()) {
+                take(bytes)?;
+            }
+        }
+        Ok(())
     }
 
     fn subteam(&self, ranks: u32) -> Result<Option<Box<dyn Team>>> {
@@ -223,5 +274,36 @@ impl Team for SocketTeam {
         self.session.connection.end_all(code);
         std::thread::sleep(ABORT_DELAY);
         std::process::exit(code.into())
+    }
+}
+
+/// Returns the bytes of one rank in a gather: its number, their length, and the bytes.
+fn part_of(rank: u32, bytes: &[u8]) -> Vec<u8> {
+    [&rank.to_le_bytes()[..], &(bytes.len() as u64).to_le_bytes(), bytes].concat()
+}
+
+/// Splits the parts of a gather; `None` if one is malformed or missing.
+fn parts_of(mut bytes: &[u8], ranks: usize) -> Option<Vec<Vec<u8>>> {
+    let mut parts = vec![None; ranks];
+    while let Some((rank, rest)) = bytes.split_first_chunk::<4>() {
+        let (length, rest) = rest.split_first_chunk::<8>()?;
+        let (part, rest) = rest.split_at_checked(usize::try_from(u64::from_le_bytes(*length)).ok()?)?;
+        *parts.get_mut(u32::from_le_bytes(*rank) as usize)? = Some(part.to_vec());
+        bytes = rest;
+    }
+    if bytes.is_empty() { parts.into_iter().collect() } else { None }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_are_in_the_order_of_ranks_and_none_is_missing() {
+        let parts = [part_of(1, b"one"), part_of(0, b""), part_of(2, &[2; 300])].concat();
+        assert_eq!(parts_of(&parts, 3).unwrap(), [Vec::new(), b"one".to_vec(), vec![2; 300]]);
+        assert_eq!(parts_of(&parts, 4), None);
+        assert!((1..parts.len()).all(|cut| parts_of(&parts[..cut], 3).is_none()));
+        assert_eq!(parts_of(&part_of(7, b""), 1), None);
     }
 }

@@ -88,7 +88,7 @@ impl LinksSummary {
 
     fn figures(&self, verdict: &Verdict) -> Vec<Figure> {
         let sizes = self.sweep.averaged();
-        let links = sizes.iter().map(|times| times.sweep.len()).max().unwrap_or(0);
+        let links = sizes.iter().map(|times| times.measured).max().unwrap_or(0);
         let mut all = vec![
             Figure::new("slow", verdict.slow.len() as f64, ""),
             Figure::new("missed", verdict.missed.len() as f64, ""),
@@ -98,8 +98,10 @@ impl LinksSummary {
             (sizes.iter().map(|times| times.bytes).min(), sizes.iter().map(|times| times.bytes).max());
         for times in &sizes {
             // Limits are for the shortest time of each link, as for expectations.
-            let ns: Vec<f64> = times.shortest.iter().map(|link| f64::from(link.ns)).collect();
-            let (Some(median), slowest) = (stats::median(&ns), ns.iter().copied().fold(0.0, f64::max)) else {
+            let sampled = times.shortest.iter().filter(|link| times.is_sampled(link, &self.sweep.hosts));
+            let median = stats::median(&sampled.map(|link| f64::from(link.ns)).collect::<Vec<_>>());
+            let slowest = times.shortest.iter().map(|link| f64::from(link.ns)).fold(0.0, f64::max);
+            let Some(median) = median else {
                 continue;
             };
             let (bytes, us) = (Bytes(times.bytes), |ns: f64| ns / 1e3);
@@ -175,7 +177,7 @@ impl LinksSummary {
             times.range().map_or([const { Value::Null }; 3], |range| range.map(figure));
         json!({
             "bytes": times.bytes,
-            "links": times.sweep.len(),
+            "links": times.measured,
             "fastest": fastest,
             "median": median,
             "slowest": last,

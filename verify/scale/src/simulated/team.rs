@@ -1,0 +1,273 @@
+//! Team whose rank 0 is real. The other ranks send what ranks of `ombx links` send.
+
+use std::{
+    cell::{Cell, RefCell},
+    rc::Rc,
+};
+
+use ombx_core::{
+    benchmark::{Metric, Work, payload::Check},
+    error::{Error, Result},
+    result::{Measurement, Outcome, Samples},
+    stats::Summary,
+    team::{BYTES_OF_TURN, Fabric, Place, Team},
+    unit::Rank,
+};
+use ombx_links::{
+    schedule::Schedule,
+    sweep::{ROUND, Task, renumbered, rounds_of},
+};
+use ombx_results::{
+    file,
+    verdict::{ALONE, REFERENCE, RETEST},
+};
+
+use super::{BYTES, machine::Machine};
+
+/// Number of samples of a row.
+const SAMPLES: usize = 25;
+
+fn fabric() -> Fabric {
+    Fabric { name: "simulated", library: "no messages".into() }
+}
+
+/// Row of a link of two ranks, as one of them measures it.
+fn row(machine: &Machine, [from, to]: [u32; 2], kind: u64) -> Measurement {
+    let leg_ns = machine.ns(from, to, kind);
+    Measurement {
+        bytes: Some(BYTES),
+        axes: [("pattern".to_owned(), "semidirectional".to_owned())].into(),
+        work: Some(Work { bytes: 2 * BYTES, ops: 2, legs: 2 }),
+        outcome: Outcome::Ok,
+        check: Check::Passed,
+        samples: vec![Samples { batch: 1, elapsed_ns: vec![2 * leg_ns; SAMPLES], ..Samples::default() }],
+        summary: Summary::of(&[leg_ns as f64; SAMPLES]),
+        ..Measurement::new("simulated.link", "simulated.link", Metric::Latency, 2)
+    }
+}
+
+/// Rank 0 and its partner.
+pub(super) struct Pair {
+    machine: Rc<Machine>,
+    partner: u32,
+    is_timed: bool,
+    kind: u64,
+}
+
+impl Pair {
+    pub(super) fn is_timed(&self) -> bool {
+        self.is_timed
+    }
+
+    /// Returns the row of rank 0.
+    pub(super) fn row(&self) -> Measurement {
+        row(&self.machine, [0, self.partner], self.kind)
+    }
+}
+
+/// Step of a sweep: a direction of a round, or a link that is measured again.
+#[derive(Clone, Copy)]
+enum Step {
+    Round(u32, bool),
+    Again([u32; 2], &'static str),
+}
+
+impl Step {
+    /// Returns a number that tells apart the rows of a link.
+    fn kind(self) -> u64 {
+        match self {
+            Step::Round(..) => 1,
+            Step::Again(..) => 2,
+        }
+    }
+}
+
+pub(super) struct SimulatedTeam {
+    machine: Rc<Machine>,
+    schedule: Schedule,
+    rounds: Vec<u32>,
+    /// Number of the current step.
+    step: Cell<usize>,
+    /// Whether the places of the ranks have been gathered, which happens first.
+    has_places: Cell<bool>,
+    /// Links that are measured again: what rank 0 has broadcast last.
+    again: RefCell<Vec<u8>>,
+}
+
+impl SimulatedTeam {
+    pub(super) fn of(machine: Rc<Machine>, task: &Task) -> SimulatedTeam {
+        let schedule = task.mode.schedule(machine.shape.ranks, task.seed);
+        SimulatedTeam {
+            machine,
+            schedule,
+            rounds: rounds_of(&schedule, task.rounds).collect(),
+            step: Cell::new(0),
+            has_places: Cell::new(false),
+            again: RefCell::default(),
+        }
+    }
+
+    fn current_step(&self) -> Result<Step> {
+        let step = self.step.get();
+        if let Some(round) = self.rounds.get(step / 2) {
+            return Ok(Step::Round(*round, step.is_multiple_of(2)));
+        }
+        let again = self.again.borrow();
+        let link = again.chunks_exact(32).nth(step - 2 * self.rounds.len());
+        let link = link.ok_or_else(|| Error::fabric("the sweep has more steps than were announced"))?;
+        let number = |at: usize| link[8 * at..8 * at + 8].try_into().map_or(0, u64::from_le_bytes);
+        let label = if number(3) == 1 { ALONE } else { REFERENCE };
+        Ok(Step::Again([number(0) as u32, number(1) as u32], label))
+    }
+
+    /// Returns the ends of the link that a rank times in a step, if it does.
+    fn timed(&self, rank: u32, step: Step) -> Option<[u32; 2]> {
+        match step {
+            Step::Round(round, lower) => {
+                let Rank(partner) = self.schedule.partner(Rank(rank), round)?;
+                ((rank < partner) == lower).then_some([rank, partner])
+            }
+            Step::Again(ends, _) => (ends[0] == rank).then_some(ends),
+        }
+    }
+
+    /// Returns what a rank sends in a step.
+    fn line(&self, rank: u32, step: Step) -> Result<Option<Vec<u8>>> {
+        let Some(ends) = self.timed(rank, step) else { return Ok(None) };
+        let label = match step {
+            Step::Round(round, _) => (ROUND, round.to_string()),
+            Step::Again(_, value) => (RETEST, value.to_owned()),
+        };
+        let row = renumbered(row(&self.machine, ends, step.kind()), ends.map(Rank), Some(&label));
+        let mut line = Vec::new();
+        file::write_launch(&mut line, &row).map_err(|e| Error::fabric(e.to_string()))?;
+        Ok(Some(line))
+    }
+}
+
+impl Team for SimulatedTeam {
+    fn rank(&self) -> Rank {
+        Rank(0)
+    }
+
+    fn size(&self) -> u32 {
+        self.machine.shape.ranks
+    }
+
+    fn fabric(&self) -> Fabric {
+        fabric()
+    }
+
+    fn place(&self) -> Place {
+        Place { host: host_name(0), cpus: "0-9".into(), online: 1024, governor: None }
+    }
+
+    fn barrier(&self) -> Result<()> {
+        Ok(())
+    }
+
+    fn broadcast(&self, bytes: &mut [u8]) -> Result<()> {
+        if self.step.get() >= 2 * self.rounds.len() && bytes.len() > 8 {
+            *self.again.borrow_mut() = bytes.to_vec();
+        }
+        Ok(())
+    }
+
+    fn gather(&self, mine: &[u8]) -> Result<Option<Vec<Vec<u8>>>> {
+        let mut all = vec![Vec::new(); self.size() as usize];
+        if !self.has_places.replace(true) {
+            // A place begins with the name of its host.
+            let rest = mine.iter().position(|byte| *byte == 0).map_or(&[][..], |end| &mine[end..]);
+            for (rank, place) in (0..).zip(&mut all) {
+                *place = [host_name(self.machine.host(rank)).as_bytes(), rest].concat();
+            }
+        }
+        all[0] = mine.to_vec();
+        Ok(Some(all))
+    }
+
+    /// Passes the rows of a step on in turns, as the teams of ranks do.
+    fn gather_each(&self, mine: &[u8], take: &mut dyn FnMut(Vec<u8>) -> Result<()>) -> Result<()> {
+        let step = self.current_step()?;
+        let mut turn = vec![mine.to_vec()];
+        let mut bytes = mine.len();
+        for rank in 1..self.size() {
+            let Some(line) = self.line(rank, step)? else { continue };
+            if (bytes + line.len()) as u64 > BYTES_OF_TURN {
+                turn.drain(..).filter(|line| !line.is_empty()).try_for_each(&mut *take)?;
+                bytes = 0;
+            }
+            bytes += line.len();
+            turn.push(line);
+        }
+        self.step.set(self.step.get() + 1);
+        turn.into_iter().filter(|line| !line.is_empty()).try_for_each(take)
+    }
+
+    fn subteam(&self, _: u32) -> Result<Option<Box<dyn Team>>> {
+        Err(Error::unsupported("simulated ranks are no smaller team"))
+    }
+
+    fn pair(&self, partner: Rank, first: Rank) -> Result<Box<dyn Team>> {
+        let (machine, kind) = (Rc::clone(&self.machine), self.current_step()?.kind());
+        Ok(Box::new(Pair { machine, partner: partner.0, is_timed: first == Rank(0), kind }))
+    }
+
+    fn sleeping_barrier(&self) -> Result<()> {
+        Ok(())
+    }
+
+    fn name_task(&self, _: &str) {}
+
+    fn abort(&self, code: u8) -> ! {
+        std::process::exit(code.into())
+    }
+}
+
+fn host_name(host: u32) -> String {
+    format!("node{host:06}")
+}
+
+impl Team for Pair {
+    fn rank(&self) -> Rank {
+        Rank(u32::from(!self.is_timed))
+    }
+
+    fn size(&self) -> u32 {
+        2
+    }
+
+    fn fabric(&self) -> Fabric {
+        fabric()
+    }
+
+    fn barrier(&self) -> Result<()> {
+        Ok(())
+    }
+
+    fn broadcast(&self, _: &mut [u8]) -> Result<()> {
+        Ok(())
+    }
+
+    fn gather(&self, mine: &[u8]) -> Result<Option<Vec<Vec<u8>>>> {
+        Ok(self.is_timed.then(|| vec![mine.to_vec(), Vec::new()]))
+    }
+
+    fn subteam(&self, _: u32) -> Result<Option<Box<dyn Team>>> {
+        Err(Error::unsupported("a simulated pair is no smaller team"))
+    }
+
+    fn pair(&self, _: Rank, _: Rank) -> Result<Box<dyn Team>> {
+        Err(Error::unsupported("a simulated pair has no pairs"))
+    }
+
+    fn sleeping_barrier(&self) -> Result<()> {
+        Ok(())
+    }
+
+    fn name_task(&self, _: &str) {}
+
+    fn abort(&self, code: u8) -> ! {
+        std::process::exit(code.into())
+    }
+}
