@@ -1,7 +1,10 @@
 //! Layout of the page: style sheet, script, content security policy, and the order of sections.
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
-use ombx_results::run_info::{hosts, library};
+use ombx_results::{
+    render::plain,
+    run_info::{hosts, library},
+};
 
 use crate::{
     Report, Source,
@@ -68,6 +71,11 @@ pub fn page(report: &Report<'_>) -> String {
         }
     }
     .into_string()
+    // Files may contain anything. The page has no other control characters than line feeds.
+    .split('\n')
+    .map(plain)
+    .collect::<Vec<_>>()
+    .join("\n")
 }
 
 fn title(sources: &[Source<'_>]) -> String {
@@ -112,5 +120,16 @@ mod tests {
             let hash = format!("{kind}-src 'sha256-{}'", STANDARD.encode(Sha256::digest(text)));
             assert!(POLICY.contains(&hash), "set this hash in page.rs: {hash}");
         }
+    }
+
+    #[test]
+    fn text_of_a_file_brings_no_control_characters() {
+        let golden = include_str!("../../results/tests/golden/v1.jsonl");
+        let doctored = golden.replace("p2p.latency", "p2p\\u001b[2J\\u202elatency");
+        let file = ombx_results::file::read(doctored.as_bytes()).unwrap();
+        let sources = [Source { name: "a.jsonl", file: &file }];
+        let html = page(&Report { sources: &sources, ..Report::default() });
+        assert!(html.contains("p2p [2J latency"));
+        assert!(html.chars().all(|c| c == '\n' || !c.is_control()));
     }
 }

@@ -27,13 +27,13 @@ const POLL: Duration = Duration::from_millis(50);
 /// Time in which a command may end by itself after a signal.
 const GRACE: Duration = Duration::from_secs(1);
 
-/// Maximum number of bytes that are read of each pipe. A program that prints more is cut off.
+/// Maximum number of bytes that are read of each pipe.
 const LONGEST: u64 = 1 << 26;
 
 /// Runs a command and returns what it prints, standard output first. No process of it outlives the call.
 ///
 /// # Errors
-/// The command cannot be started, does not close its output within `limit`, or is `interrupted`.
+/// The command cannot be started, prints without end, does not close its output within `limit`, or is `interrupted`.
 pub(crate) fn texts_of(
     mut command: Command,
     limit: Duration,
@@ -62,6 +62,9 @@ pub(crate) fn texts_of(
     let why = loop {
         if let Err(error) = &reading {
             break Some(error.to_string());
+        }
+        if texts.iter().flatten().any(|text: &String| text.len() as u64 >= LONGEST) {
+            break Some(format!("{program} prints without end"));
         }
         if texts.iter().all(Option::is_some) {
             break None;
@@ -114,8 +117,8 @@ mod tests {
         let long = Duration::from_secs(60);
         let texts = texts_of(shell("echo a; echo b >&2"), long, || false).unwrap();
         assert_eq!(texts, ["a\n", "b\n"]);
-        let endless = texts_of(shell("exec yes"), long, || false).unwrap();
-        assert_eq!(endless[0].len() as u64, LONGEST);
+        let endless = texts_of(shell("yes & exec yes >&2"), long, || false).unwrap_err().to_string();
+        assert!(endless.ends_with("prints without end"), "{endless}");
         let late = texts_of(shell("sleep 90 & sleep 90"), Duration::from_millis(100), || false);
         assert!(late.unwrap_err().to_string().contains("did not end within 0.1 s"));
         let interrupted = texts_of(shell("sleep 90"), long, || true);

@@ -11,7 +11,10 @@ use ombx_core::{
     error::{Error, Result},
     system::environment::hostname,
 };
-use ombx_results::file::{self, Record, RunOutcome};
+use ombx_results::{
+    file::{self, Record, RunOutcome},
+    render::plain,
+};
 use rustix::process::{Pid, Signal, kill_process_group};
 
 use super::{limits, preflight::RankHost, rank_table::RankTable, shared_memory::OfRanks};
@@ -189,7 +192,8 @@ impl JobState<'_> {
         let message = line.find(OMBX).filter(|at| *at < LONGEST_PREFIX);
         self.history.messages += u32::from(message.is_some());
         if message.is_some() || self.args.verbose {
-            self.progress.suspend(|| stderr_line!("{}", &line[message.unwrap_or(0)..]));
+            // Libraries and remote shells print colours, and could move the cursor.
+            self.progress.suspend(|| stderr_line!("{}", plain(&line[message.unwrap_or(0)..])));
         } else if !line.is_empty() {
             let kept = &mut self.history.launcher_output;
             kept.push_back(line.chars().take(KEPT_CHARACTERS).collect());
@@ -246,7 +250,7 @@ impl JobState<'_> {
         if self.history.messages == 0 {
             let from = self.history.launcher_output.len().saturating_sub(LAST_LINES);
             let lines = self.history.launcher_output.range(from..);
-            self.progress.suspend(|| lines.for_each(|line| stderr_line!("  {line}")));
+            self.progress.suspend(|| lines.for_each(|line| stderr_line!("  {}", plain(line))));
         }
         let unnoticed = self.history.end_reason == Some(EndReason::LostRank);
         let rank = self.history.ranks.lost(self.history.launcher_output.make_contiguous());

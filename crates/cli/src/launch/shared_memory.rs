@@ -13,6 +13,8 @@ use rustix::process::{Pid, getpid, getuid};
 use super::orphans::descendants;
 
 const DIRECTORY: &str = "/dev/shm/";
+/// Start of the names of files by which ranks of MPICH find each other's memory.
+const OF_MPICH: &str = "mpich_shar_tmp";
 
 /// Files in shared memory that the descendants of this process have mapped.
 #[derive(Debug, Default)]
@@ -24,21 +26,53 @@ impl OfRanks {
         OfRanks(family.into_iter().flat_map(|pid| mapped(&proc(pid), is_own)).collect())
     }
 
-    /// Removes the files that still exist, belong to this user, and that no process has mapped any more.
+    /// Removes the files that still exist, belong to this user, and that no process uses any more.
     pub(super) fn remove(self) {
-        if self.0.is_empty() {
-            return;
-        }
-        let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
-        let in_use: BTreeSet<PathBuf> = processes.flat_map(|entry| mapped(&entry.path(), |_| true)).collect();
-        let user = getuid().as_raw();
-        let ours = |path: &&PathBuf| {
-            fs::symlink_metadata(path).is_ok_and(|file| file.is_file() && file.uid() == user)
-        };
-        for path in self.0.difference(&in_use).filter(ours) {
-            let _ = fs::remove_file(path);
-        }
+        remove_unused(&self.0);
     }
+}
+
+/// Files of starting ranks of MPICH before a job.
+pub(super) struct OfOthers(BTreeSet<PathBuf>);
+
+impl OfOthers {
+    pub(super) fn now() -> OfOthers {
+        OfOthers(of_mpich())
+    }
+
+    /// Removes such files that are new, belong to this user, and that no process uses: a rank that was killed while MPI started has
+    /// left them. A rank of another job has its file open or mapped for as long as the file has a name.
+    pub(super) fn remove_new(&self) {
+        remove_unused(&of_mpich().difference(&self.0).cloned().collect());
+    }
+}
+
+fn of_mpich() -> BTreeSet<PathBuf> {
+    let files = fs::read_dir(DIRECTORY).into_iter().flatten().flatten();
+    let starts = |entry: &fs::DirEntry| entry.file_name().to_string_lossy().starts_with(OF_MPICH);
+    files.filter(starts).map(|entry| entry.path()).collect()
+}
+
+fn remove_unused(files: &BTreeSet<PathBuf>) {
+    if files.is_empty() {
+        return;
+    }
+    let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
+    // A process maps a file before it closes it.
+    let used = |entry: fs::DirEntry| [opened(&entry.path()), mapped(&entry.path(), |_| true)].concat();
+    let in_use: BTreeSet<PathBuf> = processes.flat_map(used).collect();
+    let user = getuid().as_raw();
+    let ours =
+        |path: &&PathBuf| fs::symlink_metadata(path).is_ok_and(|file| file.is_file() && file.uid() == user);
+    for path in files.difference(&in_use).filter(ours) {
+        let _ = fs::remove_file(path);
+    }
+}
+
+/// Returns the files that a process has open.
+fn opened(process: &Path) -> Vec<PathBuf> {
+    let descriptors = fs::read_dir(process.join("fd")).into_iter().flatten().flatten();
+    descriptors.filter_map(|entry| fs::read_link(entry.path()).ok()).collect()
 }
 
 fn proc(pid: Pid) -> PathBuf {
@@ -66,6 +100,22 @@ mod tests {
     use std::process::{Command, Stdio};
 
     use super::*;
+
+    #[test]
+    fn new_files_of_starting_ranks_are_removed_unless_a_process_uses_them() {
+        let [old, open, left] = ["old", "open", "left"]
+            .map(|name| PathBuf::from(format!("{DIRECTORY}{OF_MPICH}-test-{}-{name}", std::process::id())));
+        fs::write(&old, "").unwrap();
+        let before = OfOthers::now();
+        let file = fs::File::create(&open).unwrap();
+        fs::write(&left, "").unwrap();
+        before.remove_new();
+        assert!(old.exists() && open.exists() && !left.exists());
+        drop(file);
+        before.remove_new();
+        assert!(old.exists() && !open.exists());
+        fs::remove_file(old).unwrap();
+    }
 
     #[test]
     fn files_of_ended_descendants_are_removed_and_others_kept() {

@@ -23,6 +23,7 @@ use super::{
     orphans,
     preflight::RankHost,
     session_directory,
+    shared_memory::OfOthers,
     starting_ranks::StartingRanks,
     thread::{cannot_start, spawn},
 };
@@ -85,6 +86,7 @@ impl Supervision<'_> {
         let mut signals =
             Signals::new([SIGINT, SIGTERM, SIGHUP]).map_err(|e| Error::fabric(format!("signals: {e}")))?;
         orphans::adopt();
+        let others = OfOthers::now();
         let mut child = command.spawn().map_err(|e| cannot_start(&program, &e))?;
         let (group, launcher) = (Pid::from_child(&child), child.id());
         let handle = signals.handle();
@@ -195,6 +197,9 @@ impl Supervision<'_> {
         orphans::end();
         session_directory::remove(launcher);
         shared_memory.remove();
+        if job.history.ranks.0.is_empty() {
+            others.remove_new();
+        }
         job.conclude(which, status, limit)
     }
 }

@@ -20,8 +20,10 @@ use crate::{
     job::Work,
     launch::{
         cores::cores,
+        detection,
         invitation::{self, Invitation},
     },
+    stderr::printable,
 };
 
 /// Time that the coordinator has for reporting a lost rank, which is the usual reason of a failed connection.
@@ -46,7 +48,12 @@ pub(super) fn measure(state: &mut RankState<'_>, work: &Work) -> Result<()> {
         measure_on(&team, state, work);
         return Ok(());
     }
-    let Rendezvous { team, session } = rendezvous::join(start)?;
+    // Errors of the first rank are printed where they end the process.
+    let Rendezvous { team, session } = rendezvous::join(start).inspect_err(|error| {
+        if !detection::is_first_process() {
+            stderr_line!("ombx: {}", printable(&error.to_string()));
+        }
+    })?;
     measure_on(&team, state, work);
     session.wait();
     Ok(())
