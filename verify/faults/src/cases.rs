@@ -2,9 +2,11 @@
 
 mod corruption;
 mod launcher;
+mod limits;
 mod mpi;
 mod output;
 mod process;
+mod rendezvous;
 mod sockets;
 
 pub(crate) use self::corruption::defect;
@@ -12,8 +14,17 @@ use super::{case::Case, stage::Stage};
 
 /// Returns all cases of one MPI, in the order of the table.
 pub(crate) fn all(stage: &Stage) -> Vec<Case> {
-    [corruption::cases, mpi::cases, process::cases, launcher::cases, output::cases, sockets::cases]
-        .iter()
-        .flat_map(|kind| kind(stage))
-        .collect()
+    [
+        corruption::cases,
+        mpi::cases,
+        process::cases,
+        launcher::cases,
+        limits::cases,
+        output::cases,
+        sockets::cases,
+        rendezvous::cases,
+    ]
+    .iter()
+    .flat_map(|kind| kind(stage))
+    .collect()
 }

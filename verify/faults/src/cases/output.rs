@@ -1,4 +1,4 @@
-//! Outputs that cannot be written, limits of the system, clocks that step back, and hostile result files.
+//! Outputs that cannot be written, clocks that step back, and hostile result files.
 
 use std::{
     fs,
@@ -26,12 +26,7 @@ const TWO_WRITERS: &str = "\
 const CLOCKS: &str = include_str!("clocks.c");
 
 /// Faults that every change must pass.
-const GATE: [&str; 4] = [
-    "the disk becomes full",
-    "the output directory vanishes",
-    "all three are closed",
-    "few files can be opened",
-];
+const GATE: [&str; 3] = ["the disk becomes full", "the output directory vanishes", "all three are closed"];
 
 pub(crate) fn cases(_: &Stage) -> Vec<Case> {
     let no_root = (!rustix::process::geteuid().is_root()).then(|| "only root may mount".to_owned());
@@ -110,9 +105,6 @@ pub(crate) fn cases(_: &Stage) -> Vec<Case> {
                 "{ \"$@\" 2>&1 >/dev/null; echo $? >\"$DIRECTORY/code\"; } | true; exit $(cat \"$DIRECTORY/code\")",
             )
         }),
-        limits("no file can be opened", "ulimit -n 4"),
-        limits("few files can be opened", "ulimit -n 12"),
-        limits("little memory can be had", "ulimit -v 120000"),
     ];
     for (what, which) in [("the time of day", "realtime"), ("every clock", "all")] {
         cases.push(
@@ -168,18 +160,6 @@ fn of(fault: &str, words: &str, code: i32) -> Case {
     Case::of(fault, Place::Output, "p2p.latency", words, code)
 }
 
-/// Returns a case with a limit of the system. The job must end, and give a reason unless it succeeds.
-fn limits(fault: &str, limit: &str) -> Case {
-    let script = format!("{limit}; exec \"$@\"");
-    let case = Case::of(fault, Place::Start, "p2p.latency", &format!("{FEW} --timeout 15s"), 0);
-    case.or_code(4).or_code(6).or_code(7).prepared(move |c, _, directory| shell(c, directory, &script)).look(
-        |done| {
-            let ours = done.stderr.lines().any(|line| line.contains("ombx: "));
-            if done.code == Some(0) || ours { Ok(String::new()) } else { Err("gives no reason".into()) }
-        },
-    )
-}
-
 /// Returns a script that puts the result file on a small file system in memory.
 fn tiny(options: &str, more: &str) -> String {
     format!(
@@ -190,7 +170,7 @@ fn tiny(options: &str, more: &str) -> String {
 }
 
 /// Starts the command through a shell script, in which it is `"$@"`.
-fn shell(command: &mut Command, directory: &Path, script: &str) -> Result<(), String> {
+pub(super) fn shell(command: &mut Command, directory: &Path, script: &str) -> Result<(), String> {
     use std::os::unix::process::CommandExt;
     let mut through = Command::new("sh");
     through.args(["-c", script, "sh"]).arg(command.get_program()).args(command.get_args());

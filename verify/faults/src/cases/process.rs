@@ -1,5 +1,9 @@
 //! Ranks that exit, abort, are killed or stopped.
 
+use std::{thread, time::Duration};
+
+use rustix::process::Signal;
+
 use crate::{
     case::{Case, Place},
     interpose::Rule,
@@ -12,6 +16,11 @@ const SENDING: &str = "run p2p.latency --sizes 8,64 --iterations 10 --warmup 5 -
 /// Two cases; the second opens and closes the second window.
 const WINDOWS: &str =
     "run rma.put_latency --sync lock --win create --sizes 8,64 --iterations 10 --batch 1 -n 2 --timeout 8s";
+
+/// One row that takes hours.
+const ENDLESS: &str = "run p2p.latency --sizes 8 --iterations 4294967296 --batch 1000000 --timeout 60s -n 2";
+/// Times from the start of a rank to its end in milliseconds, in which it loads its libraries and connects to the others.
+const AFTER_START_MS: [u64; 8] = [0, 10, 20, 30, 50, 80, 120, 200];
 
 /// Parts of the second case, each identified by the n-th of these MPI calls.
 const PLACES: [(Place, &str, &str, &str, u64); 6] = [
@@ -52,6 +61,17 @@ pub(crate) fn cases(stage: &Stage) -> Vec<Case> {
             let often = how == "kill" || (how, place) == ("stop", Place::Measuring);
             cases.push(if often { case } else { case.on_demand() });
         }
+    }
+    for (number, after) in (0..).zip(AFTER_START_MS) {
+        let rank = number % 2;
+        let fault = format!("rank {rank} is killed after {after} ms");
+        let case = Case::of(&fault, Place::Start, "p2p.latency", ENDLESS, 6).deadline(10).act(move |job| {
+            let process = job.rank(rank)?;
+            thread::sleep(Duration::from_millis(after));
+            process.signal(Signal::KILL);
+            Ok(())
+        });
+        cases.push(if number == 0 { case } else { case.on_demand() });
     }
     cases
 }
