@@ -121,4 +121,15 @@ mod tests {
             assert!(POLICY.contains(&hash), "set this hash in page.rs: {hash}");
         }
     }
+
+    #[test]
+    fn text_of_a_file_brings_no_control_characters() {
+        let golden = include_str!("../../results/tests/golden/v1.jsonl");
+        let doctored = golden.replace("p2p.latency", "p2p\\u001b[2J\\u202elatency");
+        let file = ombx_results::file::read(doctored.as_bytes()).unwrap();
+        let sources = [Source { name: "a.jsonl", file: &file }];
+        let html = page(&Report { sources: &sources, ..Report::default() });
+        assert!(html.contains("p2p [2J latency"));
+        assert!(html.chars().all(|c| c == '\n' || !c.is_control()));
+    }
 }

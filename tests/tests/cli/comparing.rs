@@ -84,7 +84,7 @@ fn compare(words: &[&PathBuf], options: &str) -> Done {
 fn four_times_as_many_cases_take_four_times_as_long() {
     let files = Files::default();
     let time = |cases: u64| {
-        let content = Content { cases, samples: 1, ..ROUGH };
+        let content = Content { cases, ..ROUGH };
         let base = files.write("base.jsonl", launches(content));
         let again = files.write("again.jsonl", launches(Content { seed: 2, ..content }));
         let once = |_| {
@@ -94,8 +94,8 @@ fn four_times_as_many_cases_take_four_times_as_long() {
         };
         (0..3).map(once).min().unwrap()
     };
-    let (few, many) = (time(300), time(1200));
-    assert!(many < 8 * few, "300 cases take {few:?}, 1200 take {many:?}");
+    let (few, many) = (time(100), time(400));
+    assert!(many < 8 * few, "100 cases take {few:?}, 400 take {many:?}");
 }
 
 #[test]

@@ -82,6 +82,13 @@ pub(crate) fn cases(stage: &Stage) -> Vec<Case> {
         Case::of("the launcher prints without end", Place::Start, "p2p.latency", ENDLESS, 6)
             .prepared(|command, stage, directory| launcher(command, stage, directory, "yes & exec yes >&2"))
             .says(&["3 s", "--timeout"]),
+        Case::of("the launcher prints without end", Place::Start, "doctor", "doctor -n 2 --timeout 3s", 4)
+            .without_out()
+            .prepared(|command, stage, directory| launcher(command, stage, directory, "yes & exec yes >&2"))
+            .look(|done| match done.stdout.contains("prints without end") || done.stdout.contains("did not end") {
+                true => Ok(String::new()),
+                false => Err("the findings do not name the launcher".into()),
+            }),
         Case::of("SIGTERM, and the launcher prints without end", Place::Start, "p2p.latency", MANY, 143)
             .prepared(|command, stage, directory| launcher(command, stage, directory, "yes & exec yes >&2"))
             .act(|job| {
