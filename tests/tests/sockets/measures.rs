@@ -102,8 +102,8 @@ fn many_ranks_measure_a_sample_of_the_links() {
     let rows = kept.rows();
     let sweep: Vec<_> = rows.iter().filter(|row| row["axes"]["retest"].is_null()).collect();
     assert_eq!((sweep.len(), rows.iter().all(|row| row["check"] == "passed")), (140, true));
-    let partners = |rank: u32| sweep.iter().filter(|row| row["axes"]["from"] == rank.to_string()).count();
-    assert!((0..70).all(|rank| partners(rank) == 2));
+    let partners = |rank: &str| sweep.iter().filter(|row| row["axes"]["from"] == rank).count();
+    assert!((0..70).all(|rank: u32| partners(&rank.to_string()) == 2));
 }
 
 #[test]
