@@ -222,7 +222,7 @@ impl Output {
         }
         if self.one_launch || self.links.is_some() {
             if let Some(gauges) = &mut self.gauges {
-                gauges.record(record)?;
+                gauges.record(record).map_err(|e| unwritable(&gauges.path, &e))?;
             }
             if let Record::Launch(row) = record {
                 self.note(row);
@@ -272,7 +272,10 @@ impl Output {
             monitoring::printed();
         }
         if let Some(gauges) = &mut self.gauges {
-            gauges.finish()?;
+            let text = gauges.finish();
+            let written =
+                text.and_then(|text| text.map_or(Ok(()), |text| target::replace(&gauges.path, &text)));
+            written.map_err(|e| unwritable(&gauges.path, &e))?;
         }
         let notices: Vec<String> = self.notices.take().unwrap_or_default().into_values().collect();
         if !notices.is_empty() {
@@ -295,7 +298,7 @@ impl Output {
         for group in std::mem::take(&mut self.cases).groups() {
             let rows = group.estimates();
             if let Some(gauges) = &mut self.gauges {
-                gauges.estimates(group)?;
+                gauges.estimates(group).map_err(|e| unwritable(&gauges.path, &e))?;
             }
             self.print(|renderer, screen| renderer.run(screen, &group.described()))?;
             for row in &rows {

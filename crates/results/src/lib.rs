@@ -46,6 +46,7 @@
 
 pub mod citation;
 pub mod compare;
+mod conclusion;
 pub mod estimate;
 pub mod file;
 #[cfg(any(test, fuzzing))]

@@ -31,13 +31,13 @@ pub use self::{
     evidence::Evidence,
     groups::{Group, Groups},
     hosts::Hosts,
-    record::{SlowPart, VerdictRecord},
     retest::{Retest, retest_candidates, slowest},
     sample::MOST_ROWS,
     steps::{Step, join_steps},
-    sweep::{Conclusion, LinkSweep, Sentence, Verdict},
+    sweep::{LinkSweep, Verdict},
     times::{Link, LinkTimes, TimesBySize},
 };
+pub use crate::conclusion::{Conclusion, Sentence, SlowPart, VerdictRecord};
 use crate::file::RunWithRows;
 use ombx_core::unit::Bytes;
 

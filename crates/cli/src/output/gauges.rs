@@ -9,11 +9,9 @@ use ombx_results::{
     render::{OpenMetrics, Renderer},
 };
 
-use super::{target, unwritable};
-
 /// Gauges of a job, and the file that gets them.
 pub(crate) struct Gauges {
-    path: PathBuf,
+    pub(super) path: PathBuf,
     gauges: OpenMetrics,
     /// Whether a run began. Otherwise the file of the earlier run stays.
     has_run: bool,
@@ -33,9 +31,9 @@ impl Gauges {
     }
 
     /// Takes a record of a launch.
-    pub(crate) fn record(&mut self, record: &Record) -> Result<()> {
+    pub(crate) fn record(&mut self, record: &Record) -> io::Result<()> {
         let out = &mut io::sink();
-        let taken = match record {
+        match record {
             Record::Run(run) => {
                 self.has_run = true;
                 self.gauges.run(out, run)
@@ -43,12 +41,11 @@ impl Gauges {
             Record::Launch(row) | Record::Case(row) => self.gauges.case(out, row),
             Record::End(outcome, tally) => self.gauges.end(out, *outcome, tally),
             Record::Verdict(_) => Ok(()),
-        };
-        taken.map_err(|e| unwritable(&self.path, &e))
+        }
     }
 
     /// Takes the rows over all launches of a setup.
-    pub(crate) fn estimates(&mut self, group: &Group) -> Result<()> {
+    pub(crate) fn estimates(&mut self, group: &Group) -> io::Result<()> {
         let rows = group.estimates();
         let end = Record::End(group.outcome(), estimate::tally(&rows));
         self.record(&Record::Run(Box::new(group.described())))?;
@@ -56,13 +53,9 @@ impl Gauges {
         self.record(&end)
     }
 
-    /// Writes the file.
-    pub(crate) fn finish(&mut self) -> Result<()> {
-        if !self.has_run {
-            return Ok(());
-        }
+    /// Returns the text of the file; `None` if it stays as it is.
+    pub(crate) fn finish(&mut self) -> io::Result<Option<Vec<u8>>> {
         let mut text = Vec::new();
-        let written = self.gauges.finish(&mut text).and_then(|()| target::replace(&self.path, &text));
-        written.map_err(|e| unwritable(&self.path, &e))
+        self.gauges.finish(&mut text).map(|()| self.has_run.then_some(text))
     }
 }

@@ -1,6 +1,6 @@
 //! Records of a result file, and errors of reading one.
 
-use crate::verdict::VerdictRecord;
+use crate::conclusion::VerdictRecord;
 use ombx_core::result::{Measurement, Run, Tally};
 
 /// Name, major and minor version of the schema that this version writes. It reads all minor versions of this major

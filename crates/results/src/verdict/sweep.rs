@@ -3,7 +3,8 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use super::{
-    Criteria, Expectation, Hosts, Link, LinkTimes, MOST_ROWS, Reference, SlowComponent, TimesBySize, count,
+    Conclusion, Criteria, Expectation, Hosts, Link, LinkTimes, MOST_ROWS, Reference, Sentence, SlowComponent,
+    TimesBySize, count,
     detection::{Detected, at_one_size, slow_of_sizes},
     launches::{Launch, median_over},
     limits::{MIN_FACTOR, MIN_LINKS, MIN_UNITS},
@@ -261,36 +262,6 @@ pub struct Verdict {
     pub sample: Option<String>,
 }
 
-/// Conclusion of a verdict, which decides the exit code.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Conclusion {
-    /// Nothing is slow, or all links meet what the user demands of them.
-    Clear,
-    /// Something is slow, or a demand is missed.
-    Slow,
-    /// Nothing can be concluded.
-    None,
-}
-
-impl Conclusion {
-    /// All conclusions.
-    pub const ALL: [Conclusion; 3] = [Conclusion::Clear, Conclusion::Slow, Conclusion::None];
-
-    /// Returns the conclusion with a name.
-    pub fn of_name(name: &str) -> Option<Conclusion> {
-        Conclusion::ALL.into_iter().find(|conclusion| conclusion.name() == name)
-    }
-
-    /// Returns the name in result files.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Conclusion::Clear => "clear",
-            Conclusion::Slow => "slow",
-            Conclusion::None => "none",
-        }
-    }
-}
-
 impl Verdict {
     /// Returns the verdict on a run that did not measure everything.
     pub fn incomplete(why: impl Into<String>) -> Verdict {
@@ -354,17 +325,6 @@ impl Verdict {
         };
         self.sentences(hosts).into_iter().flat_map(lines).collect()
     }
-}
-
-/// Sentence of a verdict.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Sentence {
-    /// Conclusion that it supports.
-    pub conclusion: Conclusion,
-    /// What is concluded; for [`Conclusion::None`], why nothing can be.
-    pub text: String,
-    /// What the sentence rests on.
-    pub evidence: Vec<String>,
 }
 
 #[cfg(test)]

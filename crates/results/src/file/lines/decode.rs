@@ -8,7 +8,7 @@ use super::{
     super::record::{ReadError, Record, RunOutcome, SCHEMA},
     line::*,
 };
-use crate::verdict::{Conclusion, Sentence, SlowPart, VerdictRecord};
+use crate::conclusion::{Conclusion, Sentence, SlowPart, VerdictRecord};
 use ombx_core::{
     benchmark::{
         Aggregation, AxisValue, Figure, Metric, Work,

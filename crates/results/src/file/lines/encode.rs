@@ -6,7 +6,7 @@ use super::{
     super::record::{Record, RunOutcome, SCHEMA},
     line::*,
 };
-use crate::verdict::{Conclusion, Sentence, SlowPart, VerdictRecord};
+use crate::conclusion::{Conclusion, Sentence, SlowPart, VerdictRecord};
 use ombx_core::{
     benchmark::{
         Aggregation, Figure, Metric, Work,

@@ -5,7 +5,6 @@ mod fact;
 mod launches;
 mod mark;
 mod verdict;
-
 use std::{borrow::Cow, collections::BTreeMap};
 
 use serde::{Deserialize, Serialize};
@@ -18,8 +17,7 @@ pub(super) use self::{
     verdict::{ConclusionLine, NameableLine, SentenceLine, SlowLine, VerdictLine},
 };
 
-/// One line. Each launch is a `run`, then a `launch` per row as it is measured, then an `end`. After the last launch follows one
-/// `case` per row, which summarises all launches, or of a sweep over links its `verdict`. A file of a single launch has a `case` instead of each `launch`.
+/// One line. Each launch is a `run`, its rows (`launch`, or `case` if it is the only launch) and an `end`; a `case` per row or a `verdict` follows.
 #[derive(Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "kind", rename_all = "lowercase")]

@@ -15,9 +15,7 @@ use crate::{
         Renderer,
         monitoring::{Figure, Status, line},
     },
-    verdict::{
-        self, Conclusion, Evidence, LinkSweep, LinkTimes, Reference, SlowComponent, SlowPart, Verdict,
-    },
+    verdict::{self, Conclusion, Evidence, LinkSweep, LinkTimes, Reference, SlowComponent, Verdict},
 };
 use ombx_core::{
     result::{Measurement, Run, Tally},
@@ -147,7 +145,7 @@ impl LinksSummary {
 
     fn slow(&self, slow: &SlowComponent) -> Value {
         let hosts = &self.sweep.hosts;
-        let part = SlowPart::of(slow, hosts);
+        let part = slow.part(hosts);
         let Evidence { links, count, typical, ordinary, ordinary_ns, measured_again } = &slow.evidence;
         let links = links.iter().map(|(ends, factor)| json!({"ranks": ends, "factor": factor}));
         json!({

@@ -3,7 +3,7 @@
 use super::{OpenMetrics, labels};
 use crate::{
     file::RunOutcome,
-    verdict::{Conclusion, RETEST, SlowPart},
+    verdict::{Conclusion, RETEST},
 };
 use ombx_core::{
     result::{Level, Measurement, Outcome},
@@ -74,7 +74,7 @@ impl OpenMetrics {
             self.add("ombx_nameable_ratio", &labels(&[("bytes", &bytes.to_string())]), Some(*factor));
         }
         for slow in &verdict.slow {
-            let part = SlowPart::of(slow, &self.sweep.hosts);
+            let part = slow.part(&self.sweep.hosts);
             let hosts: Vec<&str> = part.hosts.iter().map(String::as_str).collect();
             let [from, to] = match (part.ranks.as_slice(), &hosts[..]) {
                 ([_, _], [from, to]) => [*from, *to],

@@ -1,3 +1,5 @@
+//! Files of groups, the topology of Slurm, and mistakes in them.
+
 use super::*;
 
 fn of(text: &str) -> Result<String, String> {

@@ -1,3 +1,5 @@
+//! Folding compared with ClusterShell, and round trips.
+
 use std::collections::BTreeSet;
 
 use proptest::prelude::*;

@@ -1,0 +1,72 @@
+//! Verdicts as data, for result files and programs: what is concluded, and what is slow.
+
+/// Conclusion of a verdict, which decides the exit code.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Conclusion {
+    /// Nothing is slow, or all links meet what the user demands of them.
+    Clear,
+    /// Something is slow, or a demand is missed.
+    Slow,
+    /// Nothing can be concluded.
+    None,
+}
+
+impl Conclusion {
+    /// All conclusions.
+    pub const ALL: [Conclusion; 3] = [Conclusion::Clear, Conclusion::Slow, Conclusion::None];
+
+    /// Returns the conclusion with a name.
+    pub fn of_name(name: &str) -> Option<Conclusion> {
+        Conclusion::ALL.into_iter().find(|conclusion| conclusion.name() == name)
+    }
+
+    /// Returns the name in result files.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Conclusion::Clear => "clear",
+            Conclusion::Slow => "slow",
+            Conclusion::None => "none",
+        }
+    }
+}
+
+/// Sentence of a verdict.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Sentence {
+    /// Conclusion that it supports.
+    pub conclusion: Conclusion,
+    /// What is concluded; for [`Conclusion::None`], why nothing can be.
+    pub text: String,
+    /// What the sentence rests on.
+    pub evidence: Vec<String>,
+}
+
+/// Verdict of a sweep, as a result file holds it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct VerdictRecord {
+    /// What is concluded.
+    pub conclusion: Conclusion,
+    /// Sentences with their evidence.
+    pub sentences: Vec<Sentence>,
+    /// Slow parts, the slowest first.
+    pub slow: Vec<SlowPart>,
+    /// Message sizes, and the factor of the fastest slow link that would have been named.
+    pub nameable: Vec<(u64, f64)>,
+}
+
+/// Slow part of a machine.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SlowPart {
+    /// Kind of the part: `group`, `group_inside`, `host`, `host_inside`, `rank`, `link` or `direction`.
+    pub part: String,
+    /// Noun and name of a group, such as `switch s1`.
+    pub name: Option<String>,
+    /// Names of its hosts; of a link, those of its two ends.
+    pub hosts: Vec<String>,
+    /// Its ranks; of a link, its two ends. None of a host or a group.
+    pub ranks: Vec<u32>,
+    /// Ratio of its time to the time of comparable parts.
+    pub factor: f64,
+    /// Message size with the largest factor.
+    pub bytes: u64,
+}
