@@ -7,9 +7,10 @@ mod peers;
 pub(crate) mod protocol;
 pub mod team;
 
-pub(crate) use self::connection::IdleTask;
+pub(crate) use self::inbox::IdleTask;
 pub use self::{
-    connection::{OnEnd, join_timeout},
+    connection::join_timeout,
     coordinator::{Coordinator, Reach, SessionEvent, listen},
+    inbox::OnEnd,
     team::SocketTeam,
 };

@@ -5,7 +5,7 @@ use std::{cell::RefCell, io, net::SocketAddr, rc::Rc, sync::Arc, time::Duration}
 use ombx_core::error::{Error, Result};
 
 use super::{
-    inbox::Inbox,
+    inbox::{IdleTask, Inbox, OnEnd},
     peers::{Entrance, Peers},
     protocol::{Hello, MAX_PART, Part, data, end, read_data, read_end, read_rank_table, set_keep_alive},
 };
@@ -21,14 +21,6 @@ const JOIN_TIMEOUT: Duration = Duration::from_secs(60);
 const JOIN_TIME_OF_RANK: Duration = Duration::from_millis(200);
 /// One address of the coordinator answers within this time, else the next is tried.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
-
-/// Function that a rank calls when the session ends before the rank has left it: with an exit code and a sentence.
-pub type OnEnd = fn(u8, &str);
-
-/// Work that a rank repeats while it waits for a message.
-pub(crate) trait IdleTask {
-    fn run(&self);
-}
 
 /// Returns the time in which all ranks of a session join, of which so many run on this host.
 pub fn join_timeout(ranks_on_host: u32) -> Duration {

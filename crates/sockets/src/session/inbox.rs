@@ -9,14 +9,19 @@ use std::{
     time::Duration,
 };
 
-use super::{
-    connection::{IdleTask, OnEnd},
-    protocol::{Part, read_data, read_end},
-};
+use super::protocol::{Part, read_data, read_end};
 use crate::control::{FrameError, Kind, MessageReader};
 
 /// Interval at which a waiting rank runs its idle task.
 const IDLE_INTERVAL: Duration = Duration::from_millis(5);
+
+/// Function that a rank calls when the session ends before the rank has left it: with an exit code and a sentence.
+pub type OnEnd = fn(u8, &str);
+
+/// Work that a rank repeats while it waits for a message.
+pub(crate) trait IdleTask {
+    fn run(&self);
+}
 
 /// Messages from other ranks, filled by the threads that read connections.
 #[derive(Debug, Default)]

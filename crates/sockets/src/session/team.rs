@@ -14,7 +14,8 @@ use ombx_core::{
 };
 
 use super::{
-    connection::{Connection, IdleTask, OnEnd, join_timeout},
+    connection::{Connection, join_timeout},
+    inbox::{IdleTask, OnEnd},
     protocol::Hello,
 };
 use crate::{
