@@ -37,6 +37,8 @@ const EDGES: &[(&str, &[&str])] = &[
         "ombx-tests",
         &["ombx-core", "ombx-results", "ombx-links", "ombx-mpi", "ombx-collective", "ombx-toolchain"],
     ),
+    // Contains the timed loops of all families over MPI, and plain C loops beside them.
+    ("ombx-paired", &["ombx-core", "ombx-mpi", "ombx-p2p", "ombx-collective", "ombx-rma"]),
     ("ombx-toolchain", &[]),
     ("xtask", &["ombx-core", "ombx-cluster", "ombx-toolchain"]),
 ];
