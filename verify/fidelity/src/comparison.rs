@@ -6,7 +6,7 @@ use ombx_core::system::clock::Since;
 use ombx_toolchain::failure::{Failure, Result};
 
 use crate::{
-    Options,
+    options::Options,
     paired::{Line, Paired},
     ratio::{Ratio, Verdict, median},
 };

@@ -1,14 +1,21 @@
 //! docs/FIDELITY.md: the method, a line for each case, instructions, and sockets.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, fs};
 
 use ombx_core::unit::Bytes;
-use ombx_toolchain::{machine::Machine, table::table};
+use ombx_toolchain::{
+    failure::{Failure, Result},
+    machine::Machine,
+    table::table,
+    workspace::Workspace,
+};
 
 use crate::{
     comparison::{Comparison, Row},
     ratio::Verdict,
 };
+
+const DOCUMENT: &str = "docs/FIDELITY.md";
 
 /// Headings of the parts that separate runs write.
 const PARTS: [&str; 3] = ["## MPI\n", "## Instructions\n", "## Sockets\n"];
@@ -135,6 +142,13 @@ fn cases(rows: &[Row]) -> String {
         ]
     };
     table(&head, rows.iter().filter(|row| row.line.skipped.is_none()).map(line).collect())
+}
+
+/// Changes docs/FIDELITY.md.
+pub(crate) fn renew(workspace: &Workspace, change: impl FnOnce(&str) -> String) -> Result<()> {
+    let path = workspace.root.join(DOCUMENT);
+    let page = fs::read_to_string(&path).map_err(Failure::file(&path))?;
+    workspace.write(DOCUMENT, &change(&page))
 }
 
 #[cfg(test)]

@@ -20,8 +20,8 @@ use ombx_toolchain::{
 };
 
 use crate::{
-    Options,
     document::{self, Circumstances},
+    options::Options,
     ratio::{self, Ratio, median},
 };
 
@@ -151,7 +151,7 @@ pub(crate) fn main(options: &Options, workspace: &Workspace) -> Result<ExitCode>
     println!("\n{table}");
     if options.write {
         let text = format!("{}\n\n{table}", about.heading(std::iter::empty()));
-        crate::renew(workspace, |page| document::with_sockets(page, &text))?;
+        document::renew(workspace, |page| document::with_sockets(page, &text))?;
     }
     Ok(failed_if(missed))
 }
