@@ -171,6 +171,12 @@ impl Fill {
         Fill { round: self.round ^ (1 << 63), ..self }
     }
 
+    /// Returns whether the round number has an odd number of ones in binary: the sequence of Thue and Morse. It has no period, so an
+    /// error in every second iteration meets both values.
+    pub fn has_odd_parity(self) -> bool {
+        self.round.count_ones() % 2 == 1
+    }
+
     /// Compares every message with `first`'s initial contents after `times` additions of `owner`'s pattern.
     ///
     /// Elements are unsigned integers of `width` bytes that wrap. `rank` is the rank that holds `found`.

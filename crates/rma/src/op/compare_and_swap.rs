@@ -3,15 +3,9 @@
 use super::{Check, Epoch, Fill, Memory, Operation, Result};
 use crate::entry::latency;
 
-/// The first swap succeeds. Later ones find the value that it wrote and fail, but would write the same. Half of the verified iterations
-/// therefore compare with a value that the window does not have.
+/// The first swap succeeds. Later ones find the value that it wrote and fail, but would write the same. Verified iterations of odd
+/// parity therefore compare with a value that the window does not have.
 pub enum CompareAndSwap {}
-
-/// Returns whether the comparison of an iteration must fail. The order is that of Thue and Morse, which has no period: an error in every
-/// second swap meets both kinds.
-fn differs(fill: Fill) -> bool {
-    fill.round.count_ones() % 2 == 1
-}
 
 impl Operation for CompareAndSwap {
     const CALLS: &'static [&'static str] = &["MPI_Compare_and_swap"];
@@ -26,14 +20,14 @@ impl Operation for CompareAndSwap {
 
     fn fill(m: &mut Memory<'_>, fill: Fill) {
         m.fill_atomic(fill);
-        let write = if differs(fill) { Fill::poison } else { Fill::write };
+        let write = if fill.has_odd_parity() { Fill::poison } else { Fill::write };
         write(&fill.beside(), m.peer, m.slots, m.locals[2].bytes_mut());
     }
 
     fn check(m: &mut Memory<'_>, fill: Fill) -> Check {
         // The window holds the peer's value. The result is the value before the last swap.
         let previous = if fill.iterations > 1 { (fill, m.rank) } else { (fill.beside(), m.peer) };
-        let (held, owner) = if differs(fill) { (fill.beside(), m.rank) } else { (fill, m.peer) };
+        let (held, owner) = if fill.has_odd_parity() { (fill.beside(), m.rank) } else { (fill, m.peer) };
         let swapped = if m.is_target { held.check(owner, m.slots, m.window, m.rank) } else { Check::Passed };
         let mut fetched = || previous.0.check(previous.1, m.slots, m.locals[1].bytes_mut(), m.rank);
         swapped.and(if m.is_origin { fetched() } else { Check::Passed })
