@@ -1,78 +1,24 @@
 //! Flipped bytes: every registered benchmark must report the rank, the message and the byte.
 
+mod group;
 mod groups;
 mod periodic;
 
-use std::{collections::BTreeSet, rc::Rc, time::Duration};
+use std::{collections::BTreeSet, rc::Rc};
 
 use ombx_core::{
     benchmark::payload::{Check, Mismatch},
     result::{Measurement, Outcome},
 };
 
+use self::group::{Flip, Group, UNTOUCHED};
 use crate::{
-    case::{Case, Job, Place},
+    case::{Case, Place},
     interpose::Rule,
     run::Done,
     stage::Stage,
 };
 use ombx_toolchain::{mpi::Flavour, registry::Bench};
-
-/// Time for a job of many benchmarks.
-const DEADLINE: Duration = Duration::from_secs(300);
-/// Operations in flight.
-const WINDOW: u64 = 4;
-
-/// Flipped byte in messages of one size. Each size of a job is a separate fault.
-#[derive(Clone, Copy, Debug)]
-struct Flip {
-    /// Message size of the row, in bytes.
-    size: u64,
-    /// Rank in whose calls the byte is flipped.
-    actor: u32,
-    /// Whether that rank sends the message; otherwise it receives it.
-    given: bool,
-    /// Message of an iteration, or block of the buffer of a collective, from 0.
-    slot: u64,
-    byte: u64,
-}
-
-impl Flip {
-    /// Returns the rank that receives the wrong byte.
-    fn hit(self) -> u32 {
-        if self.given { 1 - self.actor } else { self.actor }
-    }
-}
-
-/// How the faults find a message of an iteration.
-#[derive(Clone, Copy, Debug, PartialEq)]
-enum Slots {
-    /// By the order of calls. The number is that of calls per iteration.
-    Calls(u64),
-    /// By the position of the message in one buffer.
-    Parts,
-}
-
-/// Benchmarks that run in one job with the same faults.
-#[derive(Clone)]
-struct Group {
-    names: Vec<String>,
-    /// Options of the job.
-    words: String,
-    /// Further options of jobs in which single bytes flip.
-    effort: String,
-    given: bool,
-    slots: Slots,
-    /// Messages that are hit, on each rank.
-    hit: Vec<u64>,
-    sizes: Vec<u64>,
-    /// A rank receives this fraction of a message: 1 / portion.
-    portion: u64,
-    gate: bool,
-}
-
-/// Message size without a fault.
-const UNTOUCHED: u64 = 64;
 
 /// Returns whether the wrong byte arrives where the benchmark checks. The result of an atomic operation arrives at its origin.
 fn arrives_of(row: &Measurement, flip: Flip) -> bool {
@@ -83,65 +29,7 @@ fn arrives_of(row: &Measurement, flip: Flip) -> bool {
 }
 
 impl Group {
-    fn flips(&self) -> Vec<Flip> {
-        let slots = |actor| self.hit.iter().map(move |&slot| (actor, slot));
-        let ranks_and_slots = [0, 1].into_iter().flat_map(slots);
-        let places = ranks_and_slots.zip(&self.sizes).enumerate();
-        let flip = |(at, ((actor, slot), &size)): (usize, ((u32, u64), &u64))| {
-            let arrives = size / self.portion;
-            let byte = [0, arrives / 2 - 1, arrives - 1][at % 3];
-            Flip { size, actor, given: self.given, slot, byte }
-        };
-        places.map(flip).collect()
-    }
-
-    /// Returns the call in which bytes flip. Messages between rows have the size of one element too: there the call must be named.
-    fn call(&self) -> &'static str {
-        match self.names.first().map(String::as_str) {
-            Some("rma.fop_latency") => "Fetch_and_op",
-            Some("rma.cas_latency") => "Compare_and_swap",
-            _ => "*",
-        }
-    }
-
-    fn rule(&self, flip: Flip) -> Rule {
-        let rule = Rule::new(self.call(), "flip").on(flip.actor).bytes(flip.size);
-        let rule = if flip.given { rule.given() } else { rule };
-        match self.slots {
-            Slots::Calls(of) => rule.slot(flip.slot, of).byte(flip.byte),
-            Slots::Parts => rule.byte(flip.slot * flip.size + flip.byte),
-        }
-    }
-
-    /// Returns the benchmarks that ombx has.
-    fn known<'s>(&self, stage: &'s Stage) -> Vec<&'s Bench> {
-        self.names.iter().filter_map(|name| stage.bench(name)).collect()
-    }
-
-    /// Returns the job of all benchmarks with these sizes.
-    fn job(&self, stage: &Stage, rules: Vec<Rule>, sizes: &[String], effort: &str) -> Job {
-        let known = self.known(stage);
-        let names: Vec<&str> = known.iter().map(|bench| bench.name.as_str()).collect();
-        let streams = known.iter().any(|bench| bench.streams);
-        let window = if streams { format!("--window {WINDOW} ") } else { String::new() };
-        let words = format!(
-            "run {} --sizes {} {window}-n 2 --allow-skips {effort} {}",
-            names.join(" "),
-            sizes.join(","),
-            self.words
-        );
-        let mut job = Job { rules, all_act: false, ..Job::of(&words) };
-        job.deadline = DEADLINE;
-        if stage.mpi.flavour == Flavour::OpenMpi && names.iter().any(|name| name.starts_with("rma.cas")) {
-            // Open MPI 4 crashes in MPI_Compare_and_swap with its default component.
-            job.prepare = Some(Box::new(|command, _, _| {
-                command.env("OMPI_MCA_osc", "^rdma");
-                Ok(())
-            }));
-        }
-        job
-    }
-
+    /// Returns the case of each benchmark of the group.
     fn cases(self, stage: &Stage) -> Vec<Case> {
         let known = self.known(stage);
         let flips = self.flips();

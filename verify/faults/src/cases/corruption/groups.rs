@@ -3,7 +3,7 @@
 use ombx_core::result::Measurement;
 use ombx_toolchain::registry::{self, Bench, OneSided};
 
-use super::{Group, Slots, WINDOW};
+use super::group::{Group, Slots, WINDOW};
 
 /// Returns the ranks on which data of a row arrives.
 pub(crate) fn arrives(row: &Measurement) -> &'static [u32] {

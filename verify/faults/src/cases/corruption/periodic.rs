@@ -8,7 +8,11 @@ use std::{collections::BTreeMap, rc::Rc};
 use ombx_core::{benchmark::payload::Check, result::Outcome};
 use ombx_results::publishable::found_from;
 
-use super::{DEADLINE, Group, UNTOUCHED, defect, groups, pipeline_of};
+use super::{
+    defect,
+    group::{DEADLINE, Group, UNTOUCHED},
+    groups, pipeline_of,
+};
 use crate::{
     case::{Case, Job, Place},
     interpose::Rule,

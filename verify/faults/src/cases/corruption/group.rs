@@ -1,0 +1,124 @@
+//! Benchmarks that run in one job, and the bytes that flip in it.
+
+use std::time::Duration;
+
+use ombx_toolchain::{mpi::Flavour, registry::Bench};
+
+use crate::{case::Job, interpose::Rule, stage::Stage};
+
+/// Time for a job of many benchmarks.
+pub(super) const DEADLINE: Duration = Duration::from_secs(300);
+/// Operations in flight.
+pub(super) const WINDOW: u64 = 4;
+/// Message size without a fault.
+pub(super) const UNTOUCHED: u64 = 64;
+
+/// Flipped byte in messages of one size. Each size of a job is a separate fault.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Flip {
+    /// Message size of the row, in bytes.
+    pub(super) size: u64,
+    /// Rank in whose calls the byte is flipped.
+    pub(super) actor: u32,
+    /// Whether that rank sends the message; otherwise it receives it.
+    pub(super) given: bool,
+    /// Message of an iteration, or block of the buffer of a collective, from 0.
+    pub(super) slot: u64,
+    pub(super) byte: u64,
+}
+
+impl Flip {
+    /// Returns the rank that receives the wrong byte.
+    pub(super) fn hit(self) -> u32 {
+        if self.given { 1 - self.actor } else { self.actor }
+    }
+}
+
+/// How the faults find a message of an iteration.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Slots {
+    /// By the order of calls. The number is that of calls per iteration.
+    Calls(u64),
+    /// By the position of the message in one buffer.
+    Parts,
+}
+
+/// Benchmarks that run in one job with the same faults.
+#[derive(Clone)]
+pub(super) struct Group {
+    pub(super) names: Vec<String>,
+    /// Options of the job.
+    pub(super) words: String,
+    /// Further options of jobs in which single bytes flip.
+    pub(super) effort: String,
+    pub(super) given: bool,
+    pub(super) slots: Slots,
+    /// Messages that are hit, on each rank.
+    pub(super) hit: Vec<u64>,
+    pub(super) sizes: Vec<u64>,
+    /// A rank receives this fraction of a message: 1 / portion.
+    pub(super) portion: u64,
+    pub(super) gate: bool,
+}
+
+impl Group {
+    /// Returns the flips of a job: on both ranks, in each message that is hit, at its first, a middle and its last byte.
+    pub(super) fn flips(&self) -> Vec<Flip> {
+        let slots = |actor| self.hit.iter().map(move |&slot| (actor, slot));
+        let ranks_and_slots = [0, 1].into_iter().flat_map(slots);
+        let places = ranks_and_slots.zip(&self.sizes).enumerate();
+        let flip = |(at, ((actor, slot), &size)): (usize, ((u32, u64), &u64))| {
+            let arrives = size / self.portion;
+            let byte = [0, arrives / 2 - 1, arrives - 1][at % 3];
+            Flip { size, actor, given: self.given, slot, byte }
+        };
+        places.map(flip).collect()
+    }
+
+    /// Returns the call in which bytes flip. Messages between rows have the size of one element too: there the call must be named.
+    pub(super) fn call(&self) -> &'static str {
+        match self.names.first().map(String::as_str) {
+            Some("rma.fop_latency") => "Fetch_and_op",
+            Some("rma.cas_latency") => "Compare_and_swap",
+            _ => "*",
+        }
+    }
+
+    pub(super) fn rule(&self, flip: Flip) -> Rule {
+        let rule = Rule::new(self.call(), "flip").on(flip.actor).bytes(flip.size);
+        let rule = if flip.given { rule.given() } else { rule };
+        match self.slots {
+            Slots::Calls(of) => rule.slot(flip.slot, of).byte(flip.byte),
+            Slots::Parts => rule.byte(flip.slot * flip.size + flip.byte),
+        }
+    }
+
+    /// Returns the benchmarks that ombx has.
+    pub(super) fn known<'s>(&self, stage: &'s Stage) -> Vec<&'s Bench> {
+        self.names.iter().filter_map(|name| stage.bench(name)).collect()
+    }
+
+    /// Returns the job of all benchmarks with these sizes.
+    pub(super) fn job(&self, stage: &Stage, rules: Vec<Rule>, sizes: &[String], effort: &str) -> Job {
+        let known = self.known(stage);
+        let names: Vec<&str> = known.iter().map(|bench| bench.name.as_str()).collect();
+        let streams = known.iter().any(|bench| bench.streams);
+        let window = if streams { format!("--window {WINDOW} ") } else { String::new() };
+        let words = format!(
+            "run {} --sizes {} {window}-n 2 --allow-skips {effort} {}",
+            names.join(" "),
+            sizes.join(","),
+            self.words
+        );
+        let mut job = Job { rules, all_act: false, ..Job::of(&words) };
+        job.deadline = DEADLINE;
+        if stage.mpi.flavour == Flavour::OpenMpi && names.iter().any(|name| name.starts_with("rma.cas")) {
+            // Open MPI 4 crashes in MPI_Compare_and_swap with its default component.
+            job.prepare = Some(Box::new(|command, _, _| {
+                command.env("OMPI_MCA_osc", "^rdma");
+                Ok(())
+            }));
+        }
+        job
+    }
+}
