@@ -38,6 +38,7 @@ const FREE: &[&str] = &[
     "launcher-arg",
     "junit",
     "export-markdown",
+    "openmetrics",
     "against",
     "install-links",
     "validation",

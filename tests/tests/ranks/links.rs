@@ -80,7 +80,9 @@ fn the_slowest_links_are_measured_again() {
 #[test]
 fn links_run_under_an_explicit_launcher() {
     let done = Job::mpiexec(3, &format!("links --sizes 8 --format csv {SHORT}")).run().expect(0);
-    assert_eq!(done.stdout.lines().count(), 1 + 6, "{done}");
+    // A line of names, one for each direction, and the verdict.
+    assert_eq!(done.stdout.lines().count(), 1 + 6 + 1, "{done}");
+    assert!(done.stdout.trim_end().ends_with("waiting for a CPU\""), "{done}");
 }
 
 #[test]

@@ -11,6 +11,8 @@ use ombx_core::{
     error::{Error, Result},
 };
 
+use super::start::HostList;
+
 const ALL: &str = "all";
 /// An option of every job that is also a setting of some benchmarks.
 pub(crate) const HOSTS: &str = "hosts";
@@ -105,8 +107,12 @@ pub(crate) fn chosen(registry: &Registry, matches: &ArgMatches) -> Result<Chosen
         chosen.axes.insert(axis.name.into(), of_axis);
     }
     for setting in registry.settings() {
-        if let Ok(Some(values)) = matches.try_get_many::<String>(setting.name) {
-            chosen.settings.insert(setting.name.into(), values.cloned().collect::<Vec<_>>().join(","));
+        let values = match setting.name {
+            HOSTS => matches.try_get_one(HOSTS).ok().flatten().map(|HostList(hosts)| hosts.join(",")),
+            name => matches.try_get_one::<String>(name).ok().flatten().cloned(),
+        };
+        if let Some(values) = values {
+            chosen.settings.insert(setting.name.into(), values);
         }
     }
     Ok(chosen)
