@@ -4,6 +4,8 @@
 //! together, and no assumption about the distribution of launches is needed. If the machine had several states, labels are exchanged
 //! between launches of the same state only.
 
+use std::collections::BTreeMap;
+
 /// Maximum number of relabellings that are enumerated. Otherwise [`DRAWS`] are drawn.
 const ENUMERATED: f64 = 1000.0;
 const DRAWS: usize = 9999;
@@ -70,13 +72,14 @@ pub(super) fn test(cases: &[Values], base: usize, states: &[Option<usize>], desi
     Adjusted { p, smallest: 2.0 / all as f64 }
 }
 
-/// Launches of each state of the machine.
+/// Launches of each state of the machine. Those of an unknown state are not compared, and keep their labels.
 struct Strata(Vec<Vec<usize>>);
 
 impl Strata {
     fn of(states: &[Option<usize>]) -> Strata {
-        let mut strata = std::collections::BTreeMap::<Option<usize>, Vec<usize>>::new();
-        states.iter().enumerate().for_each(|(launch, state)| strata.entry(*state).or_default().push(launch));
+        let mut strata = BTreeMap::<usize, Vec<usize>>::new();
+        let known = states.iter().enumerate().filter_map(|(launch, state)| Some((launch, (*state)?)));
+        known.for_each(|(launch, state)| strata.entry(state).or_default().push(launch));
         Strata(strata.into_values().collect())
     }
 
@@ -285,12 +288,16 @@ mod tests {
     #[test]
     fn labels_stay_within_a_state() {
         // Base: two fast launches and a slow one, new: one fast and three slow ones.
-        let states = [0, 0, 1, 0, 1, 1, 1].map(Some);
-        let all = relabelled(3, &states, Design::Independent);
+        let states = [0, 0, 1, 0, 1, 1, 1];
+        let all = relabelled(3, &states.map(Some), Design::Independent);
         assert_eq!(all.iter().collect::<BTreeSet<_>>().len(), 3 * 4);
         assert_eq!(all.len(), 3 * 4);
         let slow = |labels: &Vec<bool>| [2, 4, 5, 6].iter().filter(|at| labels[**at]).count();
         assert!(all.iter().all(|labels| slow(labels) == 3));
+        // A launch of an unknown state does not change the smallest possible p value.
+        let mut unknown = states.map(Some).to_vec();
+        (unknown[0], unknown[3]) = (None, None);
+        assert_eq!(relabelled(3, &unknown, Design::Independent).len(), 4);
         // Launches differ by their state alone, though most of the new side's were slow.
         let values = |slower: f64| -> Values {
             let value = |at: usize| f64::from(u8::from(states_of(at))) + 0.01 * (at * 7 % 5) as f64;
