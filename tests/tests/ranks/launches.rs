@@ -188,7 +188,7 @@ fn a_side_is_compared_with_itself_and_is_never_worse() {
 fn a_side_that_a_variable_slows_is_worse() {
     let files = Files::default();
     let library = interpose::library(env!("CARGO_TARGET_TMPDIR")).display();
-    let job = Job::ombx("ab --launches 6 --json --quiet --names plain,slow --env-b OMBX_INTERPOSE=delay");
+    let job = Job::ombx("ab --launches 9 --json --quiet --names plain,slow --env-b OMBX_INTERPOSE=delay");
     let job = job.arg(format!("--env-a=LD_PRELOAD={library}")).arg(format!("--env-b=LD_PRELOAD={library}"));
     let words = "p2p.latency --sizes 8 --max-time 20ms -o".split_whitespace();
     let done = job.args(words).arg(files.path("ab.jsonl")).run().expect(0);
