@@ -146,7 +146,10 @@ fn connection(job: &Running<'_>, to: &str) -> Option<(Pid, i32)> {
         .filter(|line: &Vec<&str>| line.len() > 9)
         .collect();
     let end_of = |inode: &str| ends.iter().find(|line| line[9] == inode).map(|line| (line[1], line[2]));
-    sockets(&rank).into_iter().find_map(|(descriptor, inode)| {
+    // Ranks are connected for messages before they connect what they measure.
+    let mut own = sockets(&rank);
+    own.sort_by_key(|(_, inode)| std::cmp::Reverse(inode.parse::<u64>().ok()));
+    own.into_iter().find_map(|(descriptor, inode)| {
         let (own, other) = end_of(&inode)?;
         let theirs = |known: &String| end_of(known) == Some((other, own));
         others.iter().any(theirs).then_some((rank.pid, descriptor))
