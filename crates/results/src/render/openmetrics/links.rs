@@ -31,7 +31,7 @@ impl OpenMetrics {
         }
     }
 
-    /// Returns the labels of a link. Ranks of one host are told apart by their order on it.
+    /// Returns the labels of a link. Their order on a host distinguishes ranks of one host.
     fn link_labels(&self, ends: [u32; 2], bytes: u64) -> String {
         let hosts = &self.sweep.hosts;
         let local = ends.map(|rank| hosts.position(rank).to_string());
