@@ -122,7 +122,7 @@ impl Search<'_> {
     /// Tests the hosts.
     fn hosts(&mut self) {
         let (times, hosts) = (self.times, self.hosts);
-        // The links that the all-clear speaks of: those between hosts, or those of the only host.
+        // The links that an all-clear is about: those between hosts, or those of the only host.
         let main_kind = hosts.count() == 1;
         for inside in [false, true] {
             let scope = Scope { level: 0, inside };

@@ -131,7 +131,7 @@ impl Hosts {
         self.names.len()
     }
 
-    /// Returns the name of a rank in a link: its host, its number, or both, whichever tells the ranks apart.
+    /// Returns the name of a rank in a link: its host, its number, or both, whichever distinguishes the ranks.
     pub fn label(&self, rank: u32) -> String {
         match (self.count(), self.ranks() as usize) {
             (1, _) => format!("rank {rank}"),

@@ -82,7 +82,7 @@ pub(super) fn version() -> String {
     format!("ombx {} sockets 3", env!("CARGO_PKG_VERSION"))
 }
 
-/// Returns the messages that tell every rank about all ranks, in rank order. Each has the number of all ranks.
+/// Returns the messages that describe all ranks, in rank order, for every rank. Each has the number of all ranks.
 pub(crate) fn rank_table(ranks: &[Hello]) -> impl Iterator<Item = Message> {
     let message = |part: &[Hello]| {
         Message::new(Kind::RankTable).numbers([ranks.len() as u64]).texts(part.iter().map(Hello::encode))
