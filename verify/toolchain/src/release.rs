@@ -1,10 +1,13 @@
 //! Builds of ombx with one MPI.
 
-use std::path::{Path, PathBuf};
+use std::{
+    path::{Path, PathBuf},
+    process::Command,
+};
 
 use crate::{
     failure::{Failure, Result},
-    mpi::Mpi,
+    mpi::{Flavour, Mpi},
     step::Step,
     workspace::{Workspace, cargo},
 };
@@ -20,12 +23,38 @@ pub fn built_for_tests(mpi: &Mpi, workspace: &Workspace) -> Result<PathBuf> {
 }
 
 fn build(mpi: &Mpi, workspace: &Workspace, target: &Path, profile: &str) -> Result<PathBuf> {
+    if profile == "dev" {
+        take_over(mpi, workspace, target);
+    }
     let mut command = cargo();
     command.args(["build", "--profile", profile, "-p", "ombx-cli"]).current_dir(&workspace.root);
     mpi.build_with(&mut command, target);
     Step::run(format!("{} ombx", mpi.flavour), &mut command).built()?;
     let directory = if profile == "dev" { "debug" } else { profile };
     Ok(mpi.target(target).join(directory).join("ombx"))
+}
+
+/// Fills the new target directory of an MPI with what another build has compiled, without the crates that depend on the MPI. What
+/// cannot be copied is compiled.
+fn take_over(mpi: &Mpi, workspace: &Workspace, target: &Path) {
+    let own = mpi.target(target).join("debug");
+    let others = Flavour::ALL.map(|flavour| target.join(flavour.key()).join("debug"));
+    let built = |directory: &PathBuf| directory.join(".fingerprint").is_dir();
+    let Some(other) = others.into_iter().chain([target.join("debug")]).find(built) else { return };
+    if built(&own) || std::fs::create_dir_all(&own).is_err() {
+        return;
+    }
+    let mut copy = Command::new("cp");
+    copy.args(["--archive", "--reflink=auto"]);
+    copy.args([".fingerprint", "build", "deps"].map(|part| other.join(part))).arg(&own);
+    let mut clean = cargo();
+    // Its build script does not notice another MPI; crates that depend on it are compiled again.
+    clean.args(["clean", "--quiet", "-p", "mpi-sys"]).current_dir(&workspace.root);
+    mpi.build_with(&mut clean, target);
+    let done = |command: &mut Command| command.status().is_ok_and(|status| status.success());
+    if !(done(&mut copy) && done(&mut clean)) {
+        let _ = std::fs::remove_dir_all(&own);
+    }
 }
 
 /// Returns a binary that exists already, or an error that names it.

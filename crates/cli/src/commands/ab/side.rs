@@ -116,23 +116,25 @@ impl SideCommand {
         command.stdin(Stdio::null()).stdout(Stdio::piped()).process_group(0);
         let mut child = command.spawn().map_err(|e| thread::cannot_start(self, &e))?;
         interruption.pass_on_to(&child)?;
-        let records = self.read(&mut child, file);
-        if records.is_err() {
-            end(&mut child);
-        }
+        let records = match self.read(&mut child, file) {
+            Ok(records) => records,
+            Err(error) => {
+                end(&mut child);
+                let _ = child.wait();
+                // A signal may have cut a line in two.
+                return interruption.exit_code().map_or(Err(error), |code| Ok(Ended::Interrupted(code)));
+            }
+        };
         let status = child.wait().map_err(|e| Error::fabric(format!("{self}: {e}")))?;
         let code = exit_code(status);
         let complete = |records: &[Record]| {
             records.iter().any(|record| matches!(record, Record::End(RunOutcome::Complete, _)))
         };
-        match (records, code) {
-            (_, FIRST_SIGNAL_CODE..) => Ok(Ended::Interrupted(code)),
+        match code {
+            FIRST_SIGNAL_CODE.. => Ok(Ended::Interrupted(code)),
             // The comparison reports rows that were skipped, failed or wrong.
-            (Ok(records), 0 | 4 | 5) if complete(&records) => Ok(Ended::Complete(code, records)),
-            (Err(error), _) => Err(error),
-            (Ok(_), _) => {
-                Err(Error::fabric(format!("a launch of {self} ended early, with exit code {code}")))
-            }
+            0 | 4 | 5 if complete(&records) => Ok(Ended::Complete(code, records)),
+            _ => Err(Error::fabric(format!("a launch of {self} ended early, with exit code {code}"))),
         }
     }
 
