@@ -61,7 +61,7 @@ fn sockets_between_hosts_have_the_delay_and_rate_of_the_network() {
 /// The delay is long, because four ranks on two cores wait for time slices.
 #[test]
 fn a_fan_sends_between_hosts_only() {
-    let Some(bed) = Bed::up("--hosts 2 --delay 20ms --rate 100Mbit") else { return };
+    let Some(bed) = Bed::up("--hosts 2 --delay 50ms --rate 100Mbit") else { return };
     eventually(4, || {
         let line =
             "run p2p.fan_in p2p.fan_out -n 4 --sizes 8 --window 4 --iterations 10 --warmup 1 --batch 1";
@@ -72,12 +72,12 @@ fn a_fan_sends_between_hosts_only() {
             assert_eq!((row.pairs, row.work.expect("work").ops), (2, 8), "{}", row.key);
             let senders: Vec<bool> = row.samples.iter().map(|s| hosts[s.rank as usize] == hosts[0]).collect();
             assert_eq!(senders, [row.bench == "p2p.fan_out"; 2], "{}: {hosts:?}", row.key);
-            assert!(least_us(row) > 40_000.0, "{}: {} us", row.key, least_us(row));
+            assert!(least_us(row) > 100_000.0, "{}: {} us", row.key, least_us(row));
         }
         let most = rows.iter().map(least_us).fold(0.0, f64::max);
-        let message = format!("a window over a fan takes at least {most:.0} us of 40000 us");
+        let message = format!("a window over a fan takes at least {most:.0} us of 100000 us");
         print_note(&message);
-        if most < 44_000.0 { Ok(()) } else { Err(message) }
+        if most < 110_000.0 { Ok(()) } else { Err(message) }
     });
 }
 
