@@ -233,7 +233,7 @@ fn hostile() -> Vec<(&'static str, Vec<u8>)> {
         ("nested too deeply", after(&format!("{}1{}", "[".repeat(200_000), "]".repeat(200_000)))),
         ("zeroes", vec![0; 1 << 20]),
         ("of another kind", b"{\"kind\":\"case\"}\n".to_vec()),
-        ("of the future", run.replace("\"major\":1", "\"major\":2").into_bytes()),
+        ("of the future", run.replace("\"major\":1", "\"major\":999").into_bytes()),
         (
             "with numbers out of range",
             after(r#"{"kind":"case","bench":"a","key":"a/b","bytes":1e999,"ranks":-1}"#),

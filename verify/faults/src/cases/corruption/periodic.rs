@@ -133,7 +133,9 @@ impl Group {
                 .skip_if(bench.unavailable.clone())
                 .skip_if(known_defect.then_some(why))
         };
-        let jobs = self.names.chunks(BENCHMARKS_OF_JOB).flat_map(|names| {
+        // Jobs of about equal numbers: an option of the group is an error in a job of benchmarks that do not have it.
+        let jobs = self.names.len().div_ceil(BENCHMARKS_OF_JOB).max(1);
+        let jobs = self.names.chunks(self.names.len().div_ceil(jobs).max(1)).flat_map(|names| {
             let part = Group { names: names.to_vec(), ..self.clone() };
             let rules = rules(self.call(), self.given, rates);
             let job = Rc::new(part.job(stage, rules, &sizes(rates), effort));
