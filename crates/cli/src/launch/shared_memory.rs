@@ -1,5 +1,5 @@
-//! Files in shared memory that ranks have created and not removed when ombx ends a job. MPICH removes its files while MPI starts,
-//! once all ranks have opened them; ranks that end before that leave them behind.
+//! Files in shared memory that ranks have created and not removed when ombx ends a job. MPICH and UCX remove their files while MPI
+//! starts, once all ranks have opened them, Open MPI at the end; ranks that end before that leave them behind.
 
 use std::{
     collections::BTreeSet,
@@ -13,8 +13,8 @@ use rustix::process::{Pid, getpid, getuid};
 use super::orphans::descendants;
 
 const DIRECTORY: &str = "/dev/shm/";
-/// Start of the names of files by which ranks of MPICH find each other's memory.
-const OF_MPICH: &str = "mpich_shar_tmp";
+/// Starts of the names of files by which ranks of MPICH, UCX and Open MPI find each other's memory.
+const OF_MPI: [&str; 3] = ["mpich_shar_tmp", "ucx_shm_posix_", "vader_segment."];
 
 /// Files in shared memory that the descendants of this process have mapped.
 #[derive(Debug, Default)]
@@ -32,24 +32,27 @@ impl OfRanks {
     }
 }
 
-/// Files of starting ranks of MPICH before a job.
+/// Files of ranks before a job.
 pub(super) struct OfOthers(BTreeSet<PathBuf>);
 
 impl OfOthers {
     pub(super) fn now() -> OfOthers {
-        OfOthers(of_mpich())
+        OfOthers(of_mpi())
     }
 
     /// Removes such files that are new, belong to this user, and that no process uses: a rank that was killed while MPI started has
     /// left them. A rank of another job has its file open or mapped for as long as the file has a name.
     pub(super) fn remove_new(&self) {
-        remove_unused(&of_mpich().difference(&self.0).cloned().collect());
+        remove_unused(&of_mpi().difference(&self.0).cloned().collect());
     }
 }
 
-fn of_mpich() -> BTreeSet<PathBuf> {
+fn of_mpi() -> BTreeSet<PathBuf> {
     let files = fs::read_dir(DIRECTORY).into_iter().flatten().flatten();
-    let starts = |entry: &fs::DirEntry| entry.file_name().to_string_lossy().starts_with(OF_MPICH);
+    let starts = |entry: &fs::DirEntry| {
+        let name = entry.file_name();
+        OF_MPI.iter().any(|start| name.to_string_lossy().starts_with(start))
+    };
     files.filter(starts).map(|entry| entry.path()).collect()
 }
 
@@ -103,8 +106,9 @@ mod tests {
 
     #[test]
     fn new_files_of_starting_ranks_are_removed_unless_a_process_uses_them() {
-        let [old, open, left] = ["old", "open", "left"]
-            .map(|name| PathBuf::from(format!("{DIRECTORY}{OF_MPICH}-test-{}-{name}", std::process::id())));
+        let [old, open, left] = ["old", "open", "left"].map(|name| {
+            PathBuf::from(format!("{DIRECTORY}{}-test-{}-{name}", OF_MPI[1], std::process::id()))
+        });
         fs::write(&old, "").unwrap();
         let before = OfOthers::now();
         let file = fs::File::create(&open).unwrap();
