@@ -48,7 +48,7 @@ pub(crate) fn run(stages: &[Stage], time: Duration, seed: u64) -> bool {
         // Each job has a generator of its own, so that a job can be repeated without those before it.
         let mut rng = Rng::with_seed(seed.wrapping_add(number));
         let stage = &stages[rng.usize(..stages.len())];
-        let Some(plan) = Plan::random(&mut rng, stage) else { continue };
+        let plan = Plan::random(&mut rng, stage);
         match plan.wrong(stage) {
             Err(why) => {
                 println!("{} job {number} of seed {seed}: {why}\n   {plan}", stage.mpi.flavour);
@@ -71,12 +71,10 @@ pub(crate) fn run(stages: &[Stage], time: Duration, seed: u64) -> bool {
 }
 
 impl Plan {
-    /// Returns a random job; `None` if the benchmark that was drawn is not available.
-    fn random(rng: &mut Rng, stage: &Stage) -> Option<Plan> {
-        let bench = rng.choice(&stage.benches)?;
-        if bench.unavailable.is_some() {
-            return None;
-        }
+    /// Returns a random job of a benchmark that is available.
+    fn random(rng: &mut Rng, stage: &Stage) -> Plan {
+        let available = stage.benches.iter().filter(|bench| bench.unavailable.is_none());
+        let bench = rng.choice(available.collect::<Vec<_>>()).expect("benchmarks over sockets are available");
         let is_pipeline = bench.name == "sockets.pipeline";
         let over_mpi = !bench.name.starts_with("sockets.");
         let mut options = vec![LIMIT.to_owned()];
@@ -111,7 +109,7 @@ impl Plan {
             rng.bool().then(|| format!("--{} {value}", axis.name))
         }));
         options.push(format!("--format {}", ["table", "csv", "jsonl", "openmetrics"][rng.usize(..4)]));
-        Some(Plan { bench: bench.name.clone(), options, fault })
+        Plan { bench: bench.name.clone(), options, fault }
     }
 
     /// Runs the job. Returns its exit code, or what is wrong.
