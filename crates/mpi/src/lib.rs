@@ -61,7 +61,7 @@ pub use self::{
         initialization::Mpi,
         library::{Family, compare_and_swap_works, family, library_version},
     },
-    sys::buffer::Buffer,
+    sys::{buffer::Buffer, datatype::check_sums},
     team::{communicator::Comm, handles::Handles, mesh::Mesh, mpi_team::MpiTeam},
     two_sided::{
         channel::Channel,

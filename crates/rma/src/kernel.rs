@@ -72,6 +72,9 @@ impl<O: Operation, S: Synchronization, M: Mode> Kernel for Access<O, S, M> {
 
     fn open(cx: &Context<'_>, case: &Case) -> Result<Self> {
         Self::check_case(case)?;
+        if O::ADDS {
+            cx.agree(ombx_mpi::check_sums(case.bytes.0))?;
+        }
         let kind: WindowKind = case.choice();
         let hints: Hints = case.choice();
         let slots = Slots::new(case.bytes.0, case.depth);

@@ -14,6 +14,8 @@ pub trait Operation: 'static {
     const CALLS: &'static [&'static str];
     /// Number of local buffers: 1 for the origin's data, 2 with fetched results, 3 with values to compare with.
     const LOCALS: usize = 1;
+    /// Whether the operation adds to the target's window.
+    const ADDS: bool = false;
     /// Whether the operation works on one element only, so that a message has 1, 2, 4 or 8 bytes.
     const ONE_ELEMENT: bool = false;
     /// Checked iterations that together show every kind of wrong data.

@@ -107,6 +107,28 @@ fn every_mode(ranks: u32, modes: &[Mode], sizes: &str, counts: &str) {
 
 const COUNTS: &str = "--iterations 3 --warmup 1";
 
+/// Open MPI 4 adds integers of 1 and 2 bytes with saturation if the CPU has AVX.
+#[test]
+fn sums_of_short_integers_are_right_or_skipped() {
+    let kept = Kept::new();
+    let job = kept.job("collective.allreduce rma.acc_latency").args(["--sizes", "12,30,1335", "-n", "2"]);
+    let done = job.args(["--max-time", "5ms", "--allow-skips"]).run().expect(0);
+    let rows = kept.run().rows;
+    assert_eq!(rows.len(), 6, "{done}");
+    for row in &rows {
+        match &row.outcome {
+            Outcome::Ok => assert_eq!(row.check, Check::Passed, "{}", row.key),
+            Outcome::Skipped(why) => {
+                assert!(
+                    mpi::is_open_mpi() && row.bytes != Some(12) && why.contains("with saturation"),
+                    "{why}"
+                );
+            }
+            Outcome::Failed(why) => panic!("{}: {why}", row.key),
+        }
+    }
+}
+
 #[test]
 fn every_operation_in_every_mode_on_one_rank() {
     every_mode(1, &MODES, "0,8,1000", COUNTS);

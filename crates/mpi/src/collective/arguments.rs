@@ -69,6 +69,9 @@ impl Arguments {
             (true, true) => neighbours.sources.len().max(neighbours.destinations.len()) as u64,
         };
         let reduces = part.flow.reduces != ReductionScope::Nothing;
+        if reduces {
+            datatype::check_sums(*bytes)?;
+        }
         // The largest displacement must fit an int.
         datatype::count(if reduces { *bytes } else { blocks * bytes })?;
         let count = datatype::count(bytes / width)?;

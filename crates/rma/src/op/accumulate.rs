@@ -8,6 +8,7 @@ pub enum Accumulate {}
 
 impl Operation for Accumulate {
     const CALLS: &'static [&'static str] = &["MPI_Accumulate"];
+    const ADDS: bool = true;
 
     #[inline(always)]
     fn issue(epoch: &Epoch<'_>, slot: u32) -> Result<()> {

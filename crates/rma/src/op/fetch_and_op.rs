@@ -8,6 +8,7 @@ pub enum FetchAndOp {}
 
 impl Operation for FetchAndOp {
     const CALLS: &'static [&'static str] = &["MPI_Fetch_and_op"];
+    const ADDS: bool = true;
     const LOCALS: usize = 2;
     const ONE_ELEMENT: bool = true;
 

@@ -8,6 +8,7 @@ pub enum GetAccumulate {}
 
 impl Operation for GetAccumulate {
     const CALLS: &'static [&'static str] = &["MPI_Get_accumulate"];
+    const ADDS: bool = true;
     const LOCALS: usize = 2;
 
     #[inline(always)]
