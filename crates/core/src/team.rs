@@ -181,15 +181,19 @@ impl dyn Team {
     /// A rank whose transport failed returns its error without communication. Other ranks may still wait in the failed call and
     /// would never join; the caller aborts the job.
     pub fn agree<T>(&self, mine: Result<T>) -> Result<T> {
-        if let Err(error) = &mine
-            && error.kind() == Kind::Fabric
-        {
-            return mine;
+        match &mine {
+            Err(error) if error.kind() == Kind::Fabric => {}
+            Err(error) => self.agree_on_error(Some(error))?,
+            Ok(_) => self.agree_on_error(None)?,
         }
-        let note = match &mine {
-            Ok(_) => Vec::new(),
-            Err(e) => [&[e.kind().index()], e.to_string().as_bytes()].concat(),
-        };
+        mine
+    }
+
+    /// Returns the error of the lowest rank that has one. Collective.
+    fn agree_on_error(&self, mine: Option<&Error>) -> Result<()> {
+        let note = mine
+            .map(|error| [&[error.kind().index()], error.to_string().as_bytes()].concat())
+            .unwrap_or_default();
         let all = self.gather(&note)?;
         let first = all.into_iter().flatten().enumerate().find(|(_, note)| !note.is_empty());
         let mut verdict = first
@@ -202,7 +206,7 @@ impl dyn Team {
             .unwrap_or_default();
         let length = self.broadcast_value(verdict.len() as u64)?;
         if length == 0 {
-            return mine;
+            return Ok(());
         }
         verdict.resize(length as usize, 0);
         self.broadcast(&mut verdict)?;

@@ -28,34 +28,27 @@ const SPREAD_PART: f64 = 0.01;
 /// Barriers that measure the spread. Its median does not see a rank that was delayed once.
 const PROBES: usize = 9;
 
-/// A kernel whose pairs leave a barrier of all ranks before each sample.
-pub(crate) struct PacedPairs<'t, K> {
-    kernel: K,
+/// The ranks that begin together, seen from this one. It does not depend on the kernel, so that the binary has its code once.
+struct Starters<'t> {
+    team: &'t dyn Team,
     role: Role,
-    pacer: Pacer<&'t dyn Team>,
     /// Lowest rank that reads the same clock as this rank.
     clock_owner: u32,
 }
 
-impl<'t, K: Kernel> PacedPairs<'t, K> {
-    /// Opens the kernel on every rank. Collective.
-    pub(crate) fn open(
-        team: &'t dyn Team,
-        clock: &Clock,
-        cx: &Context<'_>,
-        case: &Case,
-    ) -> Result<PacedPairs<'t, K>> {
-        let kernel = cx.agree(K::open(cx, case))?;
+impl<'t> Starters<'t> {
+    /// Finds the ranks with the same clock. Collective.
+    fn open(team: &'t dyn Team, clock: &Clock, role: Role) -> Result<Starters<'t>> {
         let owners = clock_owners(team, &mesh::clock_name(clock))?;
         let clock_owner = owners.get(team.rank().0 as usize).copied().unwrap_or(team.rank().0);
-        Ok(PacedPairs { kernel, role: cx.role, pacer: Pacer::of_team(team), clock_owner })
+        Ok(Starters { team, role, clock_owner })
     }
 
     /// Returns on rank 0 how far the starts of the timed ranks are apart after a barrier, in nanoseconds. Collective.
     ///
     /// Where the timed ranks have several clocks, it is the time of a barrier, during which every rank has entered and left.
     fn spread_ns(&self, clock: &Clock) -> Result<f64> {
-        let team = self.pacer.mesh;
+        let team = self.team;
         let mut readings = [0; PROBES + 1];
         for reading in &mut readings {
             team.barrier()?;
@@ -84,13 +77,37 @@ impl<'t, K: Kernel> PacedPairs<'t, K> {
     }
 }
 
+/// A kernel whose pairs leave a barrier of all ranks before each sample.
+pub(crate) struct PacedPairs<'t, K> {
+    kernel: K,
+    pacer: Pacer<&'t dyn Team>,
+    starters: Starters<'t>,
+}
+
+impl<'t, K: Kernel> PacedPairs<'t, K> {
+    /// Opens the kernel on every rank. Collective.
+    pub(crate) fn open(
+        team: &'t dyn Team,
+        clock: &Clock,
+        cx: &Context<'_>,
+        case: &Case,
+    ) -> Result<PacedPairs<'t, K>> {
+        let kernel = cx.agree(K::open(cx, case))?;
+        Ok(PacedPairs {
+            kernel,
+            pacer: Pacer::of_team(team),
+            starters: Starters::open(team, clock, cx.role)?,
+        })
+    }
+}
+
 impl<K: Kernel> OpenKernel for PacedPairs<'_, K> {
     fn clocks(&self) -> usize {
         1
     }
 
     fn least_sample_ns(&mut self, clock: &Clock) -> Result<f64> {
-        Ok(LEAST_SAMPLE_NS.max(self.spread_ns(clock)? / SPREAD_PART))
+        Ok(LEAST_SAMPLE_NS.max(self.starters.spread_ns(clock)? / SPREAD_PART))
     }
 
     fn readings(&self, samples: u64) -> u64 {
@@ -123,7 +140,7 @@ impl<K: Kernel> OpenKernel for PacedPairs<'_, K> {
     fn samples(&mut self, clock: &Clock, stamps: &[u64]) -> RoundSamples {
         let (elapsed_ns, ticks) =
             stamps.as_chunks().0.iter().map(|[start, end]| (clock.nanos(*start, *end), *start)).unzip();
-        let starts = Some(Starts { clock_owner: self.clock_owner, ticks });
+        let starts = Some(Starts { clock_owner: self.starters.clock_owner, ticks });
         RoundSamples { elapsed_ns, starts, ..RoundSamples::default() }
     }
 
