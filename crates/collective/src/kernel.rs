@@ -5,7 +5,7 @@ use std::{marker::PhantomData, time::Duration};
 use crate::overlap;
 use ombx_core::{
     benchmark::{
-        Case, Compute, Context, Kernel, Method, Metric, Work,
+        BusTraffic, Case, Compute, Context, Kernel, Method, Metric, Work,
         payload::{Check, Fill},
     },
     error::Result,
@@ -50,6 +50,10 @@ impl<C: Call, M: Mode> Kernel for Collective<C, M> {
     fn work(case: &Case) -> Work {
         let arrives = |rank| choices(case).part::<C>(rank, case.ranks).arriving_bytes();
         Work { bytes: (0..case.ranks).map(arrives).sum(), ops: 1, legs: 1 }
+    }
+
+    fn bus_traffic(case: &Case) -> Option<BusTraffic> {
+        C::FLOW.bus_traffic(case.bytes.0, case.ranks)
     }
 
     fn open(cx: &Context<'_>, case: &Case) -> Result<Self> {

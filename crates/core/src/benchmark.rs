@@ -32,5 +32,5 @@ pub use self::{
     root::Root,
     setting::Setting,
     threads::{Threading, Threads},
-    work::{Method, Metric, Role, Work},
+    work::{BusTraffic, Method, Metric, Role, Work},
 };

@@ -2,6 +2,7 @@
 
 mod launches;
 mod mark;
+mod rate;
 mod run;
 mod tally;
 
@@ -10,11 +11,12 @@ use std::collections::{BTreeMap, BTreeSet};
 pub use self::{
     launches::{LaunchMode, OverLaunches},
     mark::{Level, Mark},
+    rate::{Headline, MESSAGE_RATE_UNIT, Rate},
     run::{ClockFacts, Run},
     tally::Tally,
 };
 use crate::{
-    benchmark::{Aggregation, Figures, Metric, Work, payload::Check},
+    benchmark::{Aggregation, BusTraffic, Figures, Metric, Work, payload::Check},
     measure::phases::Phases,
     stats::{self, Percentile, Summary},
     system::clock::Facts,
@@ -136,6 +138,8 @@ pub struct Measurement {
     pub axes: BTreeMap<String, String>,
     /// Work of one iteration; `None` if the benchmark was skipped as a whole.
     pub work: Option<Work>,
+    /// Bytes that define the algorithm and bus bandwidth; `None` if the operation has none.
+    pub bus: Option<BusTraffic>,
     /// Rule that combined the times of ranks.
     pub aggregation: Aggregation,
     /// Whether the row was measured.
@@ -162,27 +166,6 @@ pub struct Measurement {
     pub launches: Option<OverLaunches>,
 }
 
-/// A rate with its interval, derived from the time of an iteration.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Rate {
-    /// Median rate per second.
-    pub median: f64,
-    /// Low and high end of the 95 % interval.
-    pub ci95: Option<[f64; 2]>,
-}
-
-/// Unit of message rates in tables and charts: thousands of messages per second.
-pub const MESSAGE_RATE_UNIT: &str = "kmsg/s";
-
-/// Figure of a row that is shown first, in the unit of its metric: microseconds or MB/s.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Headline {
-    /// Median, above 0.
-    pub value: f64,
-    /// Low and high end of the 95 % interval.
-    pub ci95: Option<[f64; 2]>,
-}
-
 impl Measurement {
     /// Returns a row of one pair, timed on rank 0, that holds no samples yet; fill in what is known by setting its fields.
     pub fn new(bench: impl Into<String>, key: impl Into<String>, metric: Metric, ranks: u32) -> Measurement {
@@ -196,6 +179,7 @@ impl Measurement {
             ranks,
             axes: BTreeMap::new(),
             work: None,
+            bus: None,
             aggregation: Aggregation::Origin,
             outcome: Outcome::Ok,
             check: Check::Off,
@@ -255,44 +239,6 @@ impl Measurement {
     /// Returns the marks of this level and above.
     pub fn marks(&self, least: Level) -> impl Iterator<Item = &Mark> {
         self.trust.iter().filter(move |mark| mark.level >= least)
-    }
-
-    /// Returns the rate in MB/s (10^6 bytes); `None` if the metric is not bandwidth or no bytes move.
-    pub fn mb_per_s(&self) -> Option<Rate> {
-        let work = self.work.filter(|w| w.bytes > 0)?;
-        self.rate(work.bytes as f64 / 1e6)
-    }
-
-    /// Returns the rate in messages per second; `None` if the metric is not bandwidth.
-    pub fn messages_per_s(&self) -> Option<Rate> {
-        self.rate(self.work?.ops as f64)
-    }
-
-    /// Returns the figure that is shown first; `None` if the row has no valid one.
-    pub fn headline(&self) -> Option<Headline> {
-        let summary = self.summary.as_ref().filter(|s| s.median > 0.0 && self.outcome == Outcome::Ok)?;
-        let us = |ns: f64| ns / 1e3;
-        let (value, ci95) = match self.metric {
-            Metric::Bandwidth => self.mb_per_s().map(|rate| (rate.median, rate.ci95))?,
-            Metric::Latency => (us(summary.median), summary.ci95.map(|ends| ends.map(us))),
-        };
-        value.is_finite().then_some(Headline { value, ci95 })
-    }
-
-    /// Returns the rate in [`MESSAGE_RATE_UNIT`]; `None` if the row has no valid one. Messages of 0 bytes have one too.
-    pub fn message_rate(&self) -> Option<Headline> {
-        let rate = self.messages_per_s().filter(|_| self.outcome == Outcome::Ok)?;
-        let thousands = |per_s: f64| per_s / 1e3;
-        let (value, ci95) = (thousands(rate.median), rate.ci95.map(|ends| ends.map(thousands)));
-        value.is_finite().then_some(Headline { value, ci95 })
-    }
-
-    fn rate(&self, per_iteration: f64) -> Option<Rate> {
-        let summary = self.summary.as_ref().filter(|s| self.metric == Metric::Bandwidth && s.median > 0.0)?;
-        let legs = self.work?.legs as f64;
-        let of = |leg_ns: f64| per_iteration / (leg_ns * legs * 1e-9);
-        let ci95 = summary.ci95.filter(|[low, _]| *low > 0.0).map(|[low, high]| [of(high), of(low)]);
-        Some(Rate { median: of(summary.median), ci95 })
     }
 
     /// Summarises the aggregated times, without percentiles. If a part of round trips is subtracted, the interval contains their

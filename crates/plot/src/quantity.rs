@@ -1,6 +1,9 @@
 //! What a chart shows, and its unit.
 
-use ombx_core::{benchmark::Metric, result::MESSAGE_RATE_UNIT};
+use ombx_core::{
+    benchmark::Metric,
+    result::{Headline, MESSAGE_RATE_UNIT, Measurement},
+};
 
 /// What a chart shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -11,6 +14,8 @@ pub enum Quantity {
     Bandwidth,
     /// Messages per second.
     MessageRate,
+    /// Bus bandwidth of a collective operation.
+    BusBandwidth,
 }
 
 impl From<Metric> for Quantity {
@@ -23,12 +28,24 @@ impl From<Metric> for Quantity {
 }
 
 impl Quantity {
+    /// Returns the figure of a row; `None` if it has none.
+    pub fn of(self, row: &Measurement) -> Option<Headline> {
+        match self {
+            Quantity::Latency | Quantity::Bandwidth => {
+                row.headline().filter(|_| self == Quantity::from(row.metric))
+            }
+            Quantity::MessageRate => row.message_rate(),
+            Quantity::BusBandwidth => row.bus_bandwidth(),
+        }
+    }
+
     /// Returns the name in titles of charts.
     pub const fn name(self) -> &'static str {
         match self {
             Quantity::Latency => Metric::Latency.name(),
             Quantity::Bandwidth => Metric::Bandwidth.name(),
             Quantity::MessageRate => "message rate",
+            Quantity::BusBandwidth => "bus bandwidth",
         }
     }
 
@@ -38,6 +55,7 @@ impl Quantity {
             Quantity::Latency => "time in µs",
             Quantity::Bandwidth => "bandwidth in MB/s",
             Quantity::MessageRate => "message rate in kmsg/s",
+            Quantity::BusBandwidth => "bus bandwidth in MB/s",
         }
     }
 
@@ -45,7 +63,7 @@ impl Quantity {
     pub const fn unit(self) -> &'static str {
         match self {
             Quantity::Latency => "µs",
-            Quantity::Bandwidth => "MB/s",
+            Quantity::Bandwidth | Quantity::BusBandwidth => "MB/s",
             Quantity::MessageRate => MESSAGE_RATE_UNIT,
         }
     }

@@ -67,13 +67,8 @@ pub(crate) fn collect<'a>(inputs: &[Input<'a>], options: &Options<'_>) -> Result
         let first = series.len();
         for samples in input.cases {
             let row = samples.estimate();
-            let figure = match options.quantity {
-                Some(Quantity::MessageRate) => row.message_rate(),
-                Some(quantity) => row.headline().filter(|_| quantity == Quantity::from(row.metric)),
-                None => row.headline(),
-            };
-            let Some(figure) = figure else { continue };
             let of_row = options.quantity.unwrap_or(Quantity::from(row.metric));
+            let Some(figure) = of_row.of(&row) else { continue };
             if *quantity.get_or_insert(of_row) != of_row {
                 return Err(PlotError::Mixed);
             }

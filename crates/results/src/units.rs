@@ -123,12 +123,11 @@ impl Units {
         }
     }
 
-    /// Returns the name of a column of CSV, whose canonical name ends with `_ns` or starts with `mb_per_s`, in the chosen unit.
+    /// Returns the name of a column of CSV, whose canonical name ends with `_ns` or contains `mb_per_s`, in the chosen unit.
     pub fn column(self, name: &str) -> String {
-        match (name.strip_suffix("_ns"), name.strip_prefix("mb_per_s")) {
-            (Some(stem), _) => format!("{stem}_{}", self.time.unwrap_or(TimeUnit::Ns).name()),
-            (_, Some(end)) => format!("{}{end}", self.of_rates().column()),
-            _ => name.to_owned(),
+        match name.strip_suffix("_ns") {
+            Some(stem) => format!("{stem}_{}", self.time.unwrap_or(TimeUnit::Ns).name()),
+            None => name.replace(RateUnit::MegaBytes.column(), self.of_rates().column()),
         }
     }
 
@@ -137,7 +136,9 @@ impl Units {
         let number = || field.parse::<f64>().ok();
         let converted = match (self.time, self.rate) {
             (Some(unit), _) if name.ends_with("_ns") => number().map(|ns| unit.of_ns(ns)),
-            (_, Some(unit)) if name.starts_with("mb_per_s") => number().map(|mb_per_s| unit.of_mb(mb_per_s)),
+            (_, Some(unit)) if name.contains(RateUnit::MegaBytes.column()) => {
+                number().map(|mb_per_s| unit.of_mb(mb_per_s))
+            }
             _ => None,
         };
         converted.map_or(field, |value| value.to_string())
@@ -172,6 +173,7 @@ mod tests {
         let units = Units { time: Some(TimeUnit::Us), rate: Some(RateUnit::GigaBits) };
         assert_eq!(both(units, "ci95_low_ns"), of("ci95_low_us", "0.25"));
         assert_eq!(both(units, "mb_per_s_low"), of("gbit_per_s_low", "2"));
+        assert_eq!(both(units, "bus_mb_per_s"), of("bus_gbit_per_s", "2"));
         assert_eq!(both(units, "messages_per_s"), of("messages_per_s", "250"));
         for name in ["median_ns", "mb_per_s"] {
             assert_eq!(both(Units::default(), name), of(name, "250"));

@@ -33,9 +33,9 @@ pub(crate) struct PlotArgs {
     /// Text in the legend, once per file or once per series; files with the same text are launches of one result
     #[arg(long, value_name = "TEXT")]
     label: Vec<String>,
-    /// Draw curves of messages per second instead of bytes per second
-    #[arg(long)]
-    message_rate: bool,
+    /// Figure of curves, if it is not the time or the bandwidth of the rows
+    #[arg(long, value_enum)]
+    quantity: Option<DerivedQuantity>,
     /// Text above the figure
     #[arg(long, value_name = "TEXT")]
     title: Option<String>,
@@ -48,6 +48,14 @@ pub(crate) struct PlotArgs {
     /// Scale of the vertical axis
     #[arg(long, value_enum, default_value_t = AxisScale::Auto)]
     y_axis: AxisScale,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum DerivedQuantity {
+    /// Messages per second of bandwidth benchmarks
+    MessageRate,
+    /// Bus bandwidth of collective operations
+    BusBandwidth,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -183,7 +191,7 @@ impl PlotArgs {
         let idle = [
             ("--x-axis", !x && self.x_axis != AxisScale::Auto),
             ("--y-axis", !y && self.y_axis != AxisScale::Auto),
-            ("--message-rate", self.message_rate && kind != Some(Kind::Curve)),
+            ("--quantity", self.quantity.is_some() && kind != Some(Kind::Curve)),
             ("--label", kind.is_none() && !self.label.is_empty()),
             ("--rows", kind.is_none() && self.rows.has_patterns()),
         ];
@@ -205,7 +213,10 @@ impl PlotArgs {
             x: self.x_axis.scale(),
             y: self.y_axis.scale(),
             title: self.title.as_deref(),
-            quantity: self.message_rate.then_some(Quantity::MessageRate),
+            quantity: self.quantity.map(|quantity| match quantity {
+                DerivedQuantity::MessageRate => Quantity::MessageRate,
+                DerivedQuantity::BusBandwidth => Quantity::BusBandwidth,
+            }),
             labels: if per_series { &self.label } else { &[] },
         }
     }

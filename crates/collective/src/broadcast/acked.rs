@@ -252,6 +252,7 @@ fn acknowledged<B: Broadcast, M: Mesh>(
     let factory = KernelFactory {
         metric: Metric::Latency,
         work,
+        bus_traffic: |_| None,
         iterations_per_check: |_| 1,
         open: &open,
         floor_ns: None,

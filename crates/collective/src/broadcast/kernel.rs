@@ -2,12 +2,13 @@
 
 use ombx_core::{
     benchmark::{
-        Case, Context, Kernel, Method, Metric, Work,
+        BusTraffic, Case, Context, Kernel, Method, Metric, Work,
         payload::{Check, Fill, Slots},
     },
     error::Result,
     unit::Rank,
 };
+use ombx_mpi::collective::DataFlow;
 
 /// One rank's endpoint of a broadcast of one message.
 pub trait Broadcast: Sized {
@@ -93,6 +94,10 @@ impl<B: Broadcast, const ROTATES: bool> Kernel for SingleBroadcast<B, ROTATES> {
 
     fn work(case: &Case) -> Work {
         work(case)
+    }
+
+    fn bus_traffic(case: &Case) -> Option<BusTraffic> {
+        DataFlow::BCAST.bus_traffic(case.bytes.0, case.ranks)
     }
 
     fn open(cx: &Context<'_>, case: &Case) -> Result<Self> {

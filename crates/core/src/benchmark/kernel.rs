@@ -2,7 +2,7 @@
 
 use crate::{
     benchmark::{
-        Case, Context, Figures, Method, Metric, Work,
+        BusTraffic, Case, Context, Figures, Method, Metric, Work,
         payload::{Check, Fill},
     },
     error::Result,
@@ -25,6 +25,10 @@ pub trait Kernel: Sized {
     }
     /// Returns the bytes, operations and legs of one iteration.
     fn work(case: &Case) -> Work;
+    /// Returns what defines the algorithm and bus bandwidth; `None` if the operation has none.
+    fn bus_traffic(_case: &Case) -> Option<BusTraffic> {
+        None
+    }
     /// Opens the kernel for a case. Collective, untimed.
     ///
     /// # Errors

@@ -38,6 +38,16 @@ pub struct Work {
     pub legs: u64,
 }
 
+/// Bytes that define the algorithm and the bus bandwidth of a collective operation, as nccl-tests does (doc/PERFORMANCE.md).
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct BusTraffic {
+    /// Bytes of the largest buffer of a rank. Divided by the time, they are the algorithm bandwidth.
+    pub bytes: u64,
+    /// Part of these bytes that must pass the busiest link of a rank. Multiplied by it, the algorithm bandwidth becomes the bus
+    /// bandwidth, which can be compared with the bandwidth of a link whatever the number of ranks.
+    pub factor: f64,
+}
+
 /// Role of a rank in a case.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {

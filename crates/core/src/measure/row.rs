@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::{
     benchmark::{
-        Aggregation, Case, Context, Figure, Kernel, Metric, Work,
+        Aggregation, BusTraffic, Case, Context, Figure, Kernel, Metric, Work,
         payload::{Check, Fill},
     },
     error::{Kind, Result},
@@ -27,6 +27,8 @@ pub struct KernelFactory<'k> {
     pub metric: Metric,
     /// Returns the bytes, operations and legs of one iteration.
     pub work: fn(&Case) -> Work,
+    /// Bytes that define the bus bandwidth.
+    pub bus_traffic: fn(&Case) -> Option<BusTraffic>,
     /// Returns how many checked iterations count as one; see [`Kernel::iterations_per_check`].
     pub iterations_per_check: fn(&Case) -> u64,
     /// Opens the kernel for a case.
@@ -48,6 +50,7 @@ impl<'k> KernelFactory<'k> {
         KernelFactory {
             metric: K::METRIC,
             work: K::work,
+            bus_traffic: K::bus_traffic,
             iterations_per_check: K::iterations_per_check,
             open,
             floor_ns: None,
@@ -177,6 +180,7 @@ fn empty_row(
         pairs: case.pairs,
         axes: axes(case, factory.label.as_ref()),
         work: Some((factory.work)(case)),
+        bus: (factory.bus_traffic)(case),
         aggregation,
         ..Measurement::new(bench.name, factory.key(session, case), factory.metric, session.team.size())
     }

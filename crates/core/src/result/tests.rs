@@ -46,6 +46,25 @@ fn the_interval_of_a_rate_is_reversed() {
 }
 
 #[test]
+fn bus_bandwidth_is_algorithm_bandwidth_by_its_factor() {
+    let mut allreduce = Measurement {
+        bus: Some(BusTraffic { bytes: 1_000_000, factor: 1.5 }),
+        ..row(Metric::Latency, Work { bytes: 4_000_000, ops: 1, legs: 1 }, 1e6)
+    };
+    allreduce.summary.as_mut().unwrap().ci95 = Some([0.5e6, 2e6]);
+    let algorithm = allreduce.algorithm_mb_per_s().unwrap();
+    assert_eq!((algorithm.median, algorithm.ci95), (1000.0, Some([500.0, 2000.0])));
+    let bus = allreduce.bus_bandwidth().unwrap();
+    assert_eq!((bus.value, bus.ci95), (1500.0, Some([750.0, 3000.0])));
+    // The time of a collective operation stays its headline.
+    assert_eq!((allreduce.headline().unwrap().value, allreduce.mb_per_s()), (1000.0, None));
+    allreduce.outcome = Outcome::Failed("x".into());
+    assert_eq!(allreduce.bus_bandwidth(), None);
+    let barrier = row(Metric::Latency, Work { bytes: 0, ops: 1, legs: 1 }, 1e3);
+    assert_eq!((barrier.algorithm_mb_per_s(), barrier.bus_mb_per_s()), (None, None));
+}
+
+#[test]
 fn samples_are_aggregated_by_the_slowest_rank() {
     let of = |rank, batch, elapsed_ns: &[u64]| Samples {
         rank,

@@ -1,5 +1,7 @@
 //! The data flow of a collective operation: the blocks that ranks send, receive and reduce.
 
+use ombx_core::benchmark::BusTraffic;
+
 /// The blocks that each rank sends and receives, and the ranks whose data is reduced. It determines the bytes per rank.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DataFlow {
@@ -140,6 +142,29 @@ impl DataFlow {
         !matches!(self.sends.blocks, Blocks::None)
     }
 
+    /// Returns what defines the algorithm and bus bandwidth for blocks of `bytes` bytes; `None` for operations to which nccl-tests gives
+    /// none: barriers, scans and neighbourhoods.
+    pub fn bus_traffic(self, bytes: u64, ranks: u32) -> Option<BusTraffic> {
+        let others = f64::from(ranks.checked_sub(1).filter(|others| *others > 0)?) / f64::from(ranks);
+        let whole = match (self.sends.blocks, self.receives.blocks) {
+            (Blocks::None | Blocks::Neighbours, _) | (_, Blocks::Neighbours) => return None,
+            (Blocks::Ranks, _) | (_, Blocks::Ranks) => bytes.saturating_mul(ranks.into()),
+            _ => bytes,
+        };
+        let factor = match (self.reduces, self.sends, self.receives) {
+            (ReductionScope::Inclusive | ReductionScope::Exclusive, ..) => return None,
+            (ReductionScope::All, _, Share { who: Participants::Everyone, blocks: Blocks::One })
+                if self.sends.blocks == Blocks::One =>
+            {
+                2.0 * others
+            }
+            (ReductionScope::All, _, Share { who: Participants::Root, .. }) => 1.0,
+            (ReductionScope::Nothing, Share { who: Participants::Root, blocks: Blocks::One }, _) => 1.0,
+            _ => others,
+        };
+        (whole > 0).then_some(BusTraffic { bytes: whole, factor })
+    }
+
     /// Returns the ranks that may pass `MPI_IN_PLACE` (MPI 4.1, 6.2.3), which then send from their receive buffer.
     pub const fn in_place(self) -> Option<Participants> {
         match (self.sends.who, self.receives.who) {
@@ -176,5 +201,34 @@ mod tests {
             [DataFlow::BARRIER, DataFlow::BCAST, DataFlow::NEIGHBOR_ALLGATHER, DataFlow::NEIGHBOR_ALLTOALL];
         assert!(never.iter().all(|flow| flow.in_place().is_none()));
         assert!(DataFlow::BCAST.is_rooted() && !DataFlow::BARRIER.is_rooted());
+    }
+
+    #[test]
+    fn bus_bandwidths_are_those_of_nccl_tests() {
+        let of = |flow: DataFlow| flow.bus_traffic(100, 4).map(|bus| (bus.bytes, bus.factor));
+        assert_eq!(of(DataFlow::ALLREDUCE), Some((100, 1.5)));
+        assert_eq!(of(DataFlow::REDUCE_SCATTER), Some((100, 0.75)));
+        for flow in [
+            DataFlow::ALLGATHER,
+            DataFlow::ALLTOALL.vector(),
+            DataFlow::REDUCE_SCATTER_BLOCK,
+            DataFlow::GATHER,
+            DataFlow::SCATTER,
+        ] {
+            assert_eq!(of(flow), Some((400, 0.75)));
+        }
+        for flow in [DataFlow::BCAST, DataFlow::REDUCE] {
+            assert_eq!(of(flow), Some((100, 1.0)));
+        }
+        for flow in [
+            DataFlow::BARRIER,
+            DataFlow::SCAN,
+            DataFlow::EXSCAN,
+            DataFlow::NEIGHBOR_ALLGATHER,
+            DataFlow::NEIGHBOR_ALLTOALL,
+        ] {
+            assert_eq!(of(flow), None);
+        }
+        assert_eq!(DataFlow::ALLREDUCE.bus_traffic(100, 1), None);
     }
 }

@@ -48,12 +48,9 @@ impl Point {
     /// Returns the figure of a row; `None` if it has none.
     pub(crate) fn of(row: &Measurement, quantity: Quantity) -> Option<Point> {
         let median_ns = row.summary.as_ref()?.median;
-        let figure = match quantity {
-            Quantity::MessageRate => row.message_rate()?,
-            Quantity::Latency | Quantity::Bandwidth => row.headline()?,
-        };
+        let figure = quantity.of(row)?;
         let at = |ns: &f64| match quantity {
-            Quantity::MessageRate => Some(figure.value * median_ns / ns),
+            Quantity::MessageRate | Quantity::BusBandwidth => Some(figure.value * median_ns / ns),
             Quantity::Latency | Quantity::Bandwidth => row.in_unit(*ns),
         };
         let over = row.over_launches();

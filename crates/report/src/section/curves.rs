@@ -69,7 +69,7 @@ fn sweeps<'a>(runs: &RunList<'a>) -> Vec<Sweep<'a>> {
     let several = runs.entries.iter().filter(|entry| !entry.is_sweep()).count() > 1;
     for (at, entry) in runs.entries.iter().enumerate() {
         for row in entry.rows().map(|numbered| numbered.row).filter(|row| !is_link(row)) {
-            for quantity in [Quantity::from(row.metric), Quantity::MessageRate] {
+            for quantity in [Quantity::from(row.metric), Quantity::MessageRate, Quantity::BusBandwidth] {
                 let Some(point) = Point::of(row, quantity) else { continue };
                 let place = *known.entry((at, heading(row), quantity.name())).or_insert_with(|| {
                     let mut parts = parts(row);

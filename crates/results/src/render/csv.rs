@@ -19,7 +19,8 @@ const COLUMNS: &str = "\
     mb_per_s_low,mb_per_s_high,messages_per_s,library,trust,figures,started,launch,levels,publishable,\
     launches,coverage,launch_min_ns,launch_max_ns,tail_n,p95_low_ns,p95_high_ns,\
     p99_low_ns,p99_high_ns,p999_low_ns,p999_high_ns,\
-    messages_per_s_low,messages_per_s_high,checked";
+    messages_per_s_low,messages_per_s_high,checked,\
+    algorithm_mb_per_s,algorithm_mb_per_s_low,algorithm_mb_per_s_high,bus_mb_per_s,bus_mb_per_s_low,bus_mb_per_s_high";
 
 /// Writes a header line before the first row, then one line per row.
 #[derive(Debug, Default)]
@@ -105,6 +106,7 @@ impl Csv {
         let bound_of = |rate: Option<Rate>, side: usize| text(rate.and_then(|r| r.ci95).map(|c| c[side]));
         let bound = |side| bound_of(rate, side);
         let messages = row.messages_per_s();
+        let [algorithm, bus] = [row.algorithm_mb_per_s(), row.bus_mb_per_s()];
         vec![
             self.run.clone(),
             row.bench.clone(),
@@ -157,6 +159,12 @@ impl Csv {
             bound_of(messages, 0),
             bound_of(messages, 1),
             row.checked.to_string(),
+            text(algorithm.map(|r| r.median)),
+            bound_of(algorithm, 0),
+            bound_of(algorithm, 1),
+            text(bus.map(|r| r.median)),
+            bound_of(bus, 0),
+            bound_of(bus, 1),
         ]
     }
 }

@@ -26,7 +26,7 @@ use ombx_core::{
 };
 
 /// Metric families in the order of output: name, unit, help text. The unit ends the name.
-const FAMILIES: [(&str, &str, &str); 31] = [
+const FAMILIES: [(&str, &str, &str); 35] = [
     ("ombx_latency_seconds", "seconds", "Median time of one leg: the median of the launches' medians."),
     ("ombx_latency_low_seconds", "seconds", "Low end of the interval of the median time."),
     ("ombx_latency_high_seconds", "seconds", "High end of the interval of the median time."),
@@ -66,6 +66,26 @@ const FAMILIES: [(&str, &str, &str); 31] = [
         "ombx_rate_high_messages_per_second",
         "messages_per_second",
         "High end of the interval of the message rate.",
+    ),
+    (
+        "ombx_algorithm_bandwidth_bytes_per_second",
+        "bytes_per_second",
+        "Algorithm bandwidth of a collective operation at the median time.",
+    ),
+    (
+        "ombx_bus_bandwidth_bytes_per_second",
+        "bytes_per_second",
+        "Bus bandwidth of a collective operation at the median time.",
+    ),
+    (
+        "ombx_bus_bandwidth_low_bytes_per_second",
+        "bytes_per_second",
+        "Low end of the interval of the bus bandwidth.",
+    ),
+    (
+        "ombx_bus_bandwidth_high_bytes_per_second",
+        "bytes_per_second",
+        "High end of the interval of the bus bandwidth.",
     ),
     ("ombx_launches", "", "Launches of a case. With 1 the interval says nothing about the next launch."),
     (
@@ -199,6 +219,13 @@ impl Renderer for OpenMetrics {
         let ends = rate.and_then(|r| r.ci95);
         self.add("ombx_rate_low_messages_per_second", &case, ends.map(|ends| ends[0]));
         self.add("ombx_rate_high_messages_per_second", &case, ends.map(|ends| ends[1]));
+        let algorithm = row.algorithm_mb_per_s();
+        self.add("ombx_algorithm_bandwidth_bytes_per_second", &case, algorithm.map(|r| r.median * 1e6));
+        let rate = row.bus_mb_per_s();
+        self.add("ombx_bus_bandwidth_bytes_per_second", &case, rate.map(|r| r.median * 1e6));
+        let ends = rate.and_then(|r| r.ci95);
+        self.add("ombx_bus_bandwidth_low_bytes_per_second", &case, ends.map(|ends| ends[0] * 1e6));
+        self.add("ombx_bus_bandwidth_high_bytes_per_second", &case, ends.map(|ends| ends[1] * 1e6));
         self.add("ombx_samples", &case, Some(summary.n as f64));
         self.add("ombx_batch", &case, row.batch().map(|batch| batch as f64));
         for level in [Level::Caution, Level::Invalid] {

@@ -102,7 +102,8 @@ fn no_cell_is_a_formula_or_has_control_characters() {
 
 #[test]
 fn units_are_in_the_names_of_columns() {
-    let rows = [latency(8, &around(2000, 400)), bandwidth(8, &around(2000, 400))];
+    let of = around(2000, 400);
+    let rows = [latency(8, &of), bandwidth(8, &of), allreduce(8, &of)];
     let canonical = records(&complete(&mut Csv::default(), &rows));
     let chosen = shown((Some(TimeUnit::Ms), Some(RateUnit::GigaBits)), "50,99,99.99");
     let found = records(&complete(&mut Csv::default().showing(chosen), &rows));
@@ -112,7 +113,7 @@ fn units_are_in_the_names_of_columns() {
             let ns = number(other, &format!("{column}_ns"));
             assert_eq!(number(row, &format!("{column}_ms")), ns / 1e6, "{column}");
         }
-        assert!(!row.keys().any(|column| column.ends_with("_ns") || column.starts_with("mb_per_s")));
+        assert!(!row.keys().any(|column| column.ends_with("_ns") || column.contains("mb_per_s")));
         assert_eq!(
             (row["p99_99_ms"].as_str(), row["messages_per_s"].as_str()),
             ("", &*other["messages_per_s"])
@@ -121,4 +122,9 @@ fn units_are_in_the_names_of_columns() {
         assert_eq!(row.keys().filter(|column| *column == "p99_ms").count(), 1);
     }
     assert_eq!(number(&found[1], "gbit_per_s"), number(&canonical[1], "mb_per_s") * 8.0 / 1e3);
+    let gbit_per_s = number(&found[2], "bus_gbit_per_s");
+    assert_eq!(gbit_per_s, number(&canonical[2], "bus_mb_per_s") * 8.0 / 1e3);
+    assert!((gbit_per_s / number(&found[2], "algorithm_gbit_per_s") - 1.5).abs() < 1e-9);
+    assert!(number(&found[2], "bus_gbit_per_s_low") <= gbit_per_s);
+    assert_eq!((found[0]["bus_gbit_per_s"].as_str(), found[1]["algorithm_gbit_per_s"].as_str()), ("", ""));
 }

@@ -8,7 +8,7 @@ mod pipeline;
 mod table;
 
 use ombx_core::{
-    benchmark::{Metric, Work},
+    benchmark::{BusTraffic, Metric, Work},
     result::{Measurement, OverLaunches, Run, Samples, Tally},
     stats::Summary,
 };
@@ -99,6 +99,19 @@ fn bandwidth(bytes: u64, elapsed_ns: &[u64]) -> Measurement {
         depth: Some(64),
         axes: [("sync", "pscw"), ("win", "allocate")].map(|(k, v)| (k.to_owned(), v.to_owned())).into(),
         work: Some(Work { bytes: 64 * bytes, ops: 64, legs: 1 }),
+        summary: Summary::of(&Measurement::combine(&row.samples, 1)),
+        ..row
+    }
+}
+
+/// Returns a row of an operation with a bus bandwidth.
+fn allreduce(bytes: u64, elapsed_ns: &[u64]) -> Measurement {
+    let row = latency(bytes, elapsed_ns);
+    Measurement {
+        bench: "collective.allreduce".into(),
+        key: format!("collective.allreduce/bytes={bytes}"),
+        work: Some(Work { bytes: 4 * bytes, ops: 1, legs: 1 }),
+        bus: Some(BusTraffic { bytes, factor: 1.5 }),
         summary: Summary::of(&Measurement::combine(&row.samples, 1)),
         ..row
     }

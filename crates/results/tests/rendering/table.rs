@@ -11,7 +11,9 @@ use ombx_results::{
     units::{RateUnit, TimeUnit},
 };
 
-use crate::{around, bandwidth, complete, golden, latency, of_launches, rendered, shown, six_launches};
+use crate::{
+    allreduce, around, bandwidth, complete, golden, latency, of_launches, rendered, shown, six_launches,
+};
 
 fn table(rows: &[Measurement]) -> String {
     complete(&mut Table::default(), rows)
@@ -80,6 +82,30 @@ fn messages_of_0_bytes_have_a_rate() {
         assert!((rate / 31_840.0 - 1.0).abs() < 0.01, "{text}");
     }
     assert!(lines[1].contains("n/a"), "{text}");
+}
+
+#[test]
+fn collectives_show_algorithm_and_bus_bandwidth() {
+    let rows = [allreduce(8, &around(2000, 400)), allreduce(4096, &around(2000, 400))];
+    let text = table(&rows);
+    let lines = grid(&text);
+    assert!(lines[0].contains("  algorithm MB/s  bus MB/s  samples"), "{text}");
+    let cells =
+        |line: &str| -> Vec<f64> { line.split_whitespace().filter_map(|cell| cell.parse().ok()).collect() };
+    for line in &lines[1..] {
+        let cells = cells(line);
+        let [.., algorithm, bus, _] = cells[..] else { panic!("{text}") };
+        assert!((bus / algorithm / 1.5 - 1.0).abs() < 0.01, "{text}");
+    }
+    // 4096 bytes in 2.01 us.
+    assert!((cells(lines[2]).iter().rev().nth(2).unwrap() / 2038.0 - 1.0).abs() < 0.01, "{text}");
+    assert!(!table(&[latency(8, &around(2000, 400))]).contains("bus"));
+    // The algorithm bandwidth is left out before percentiles, and the bus bandwidth after them.
+    let narrow = |columns| complete(&mut Table::default().fitting(Some(columns)), &rows);
+    let titles = |text: String| grid(&text)[0].to_owned();
+    let [wide, narrow] = [titles(narrow(90)), titles(narrow(60))];
+    assert!(wide.contains("bus MB/s") && !wide.contains("algorithm") && wide.contains("p1"), "{wide}");
+    assert!(!narrow.contains("p9") && narrow.contains("bus MB/s"), "{narrow}");
 }
 
 #[test]

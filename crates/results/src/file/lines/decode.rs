@@ -11,7 +11,7 @@ use super::{
 use crate::conclusion::{Conclusion, Sentence, SlowPart, VerdictRecord};
 use ombx_core::{
     benchmark::{
-        Aggregation, AxisValue, Figure, Metric, Work,
+        Aggregation, AxisValue, BusTraffic, Figure, Metric, Work,
         payload::{Check, Mismatch},
     },
     fact::{Fact, Facts, HostFacts},
@@ -166,6 +166,7 @@ fn row_of(mut line: CaseLine<'_>) -> Result<Measurement, String> {
         depth: line.depth,
         pairs: line.pairs,
         axes: line.axes,
+        bus: line.bus.map(|BusLine { bytes, factor }| BusTraffic { bytes, factor }),
         work: line.work.map(|WorkLine { bytes, ops, legs }| Work { bytes, ops, legs }),
         aggregation: match line.across {
             AcrossLine::Origin => Aggregation::Origin,

@@ -9,7 +9,7 @@ use super::{
 use crate::conclusion::{Conclusion, Sentence, SlowPart, VerdictRecord};
 use ombx_core::{
     benchmark::{
-        Aggregation, Figure, Metric, Work,
+        Aggregation, BusTraffic, Figure, Metric, Work,
         payload::{Check, Mismatch},
     },
     fact::{Fact, Facts, HostFacts},
@@ -155,6 +155,7 @@ fn case_line(row: &Measurement) -> CaseLine<'_> {
         pairs: row.pairs,
         ranks: row.ranks,
         axes: row.axes.clone(),
+        bus: row.bus.map(|BusTraffic { bytes, factor }| BusLine { bytes, factor }),
         work: row.work.map(|Work { bytes, ops, legs }| WorkLine { bytes, ops, legs }),
         across: match row.aggregation {
             Aggregation::Origin => AcrossLine::Origin,
@@ -272,6 +273,8 @@ fn summary_line(row: &Measurement, s: &Summary) -> SummaryLine {
         bimodal: s.bimodal,
         mb_per_s: row.mb_per_s().and_then(rate_line),
         messages_per_s: row.messages_per_s().and_then(rate_line),
+        algorithm_mb_per_s: row.algorithm_mb_per_s().and_then(rate_line),
+        bus_mb_per_s: row.bus_mb_per_s().and_then(rate_line),
     }
 }
 

@@ -4,6 +4,7 @@ mod end;
 mod fact;
 mod launches;
 mod mark;
+mod summary;
 mod verdict;
 use std::{borrow::Cow, collections::BTreeMap};
 
@@ -14,6 +15,7 @@ pub(super) use self::{
     fact::{FactLine, HostsLine},
     launches::{AcrossRanksLine, LaunchesLine, ModeLine},
     mark::{LevelLine, MarkLine},
+    summary::{RateLine, SummaryLine},
     verdict::{ConclusionLine, NameableLine, SentenceLine, SlowLine, VerdictLine},
 };
 
@@ -148,6 +150,9 @@ pub(super) struct CaseLine<'a> {
     /// Work of one iteration. Absent if the row was skipped before it was known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) work: Option<WorkLine>,
+    /// Bytes that define the bus bandwidth of a collective operation. Absent if the operation has none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) bus: Option<BusLine>,
     pub(super) across: AcrossLine,
     pub(super) outcome: CaseOutcome,
     /// Why the row was skipped or failed.
@@ -272,6 +277,17 @@ pub(super) struct WorkLine {
     pub(super) legs: u64,
 }
 
+/// What defines the algorithm and bus bandwidth of a collective operation.
+#[derive(Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub(super) struct BusLine {
+    /// Bytes of the largest buffer of a rank.
+    pub(super) bytes: u64,
+    /// Bus bandwidth in multiples of the algorithm bandwidth.
+    #[cfg_attr(feature = "schema", schemars(range(min = 0)))]
+    pub(super) factor: f64,
+}
+
 /// Raw samples of one rank or one thread.
 #[derive(Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -310,71 +326,6 @@ pub(super) struct RoundTripsLine<'a> {
     pub(super) batch: u64,
     /// Time of each batch in nanoseconds, in the order of measurement.
     pub(super) elapsed_ns: Cow<'a, [u64]>,
-}
-
-/// Time of one leg of one iteration in nanoseconds, combined over ranks as `across` says.
-#[derive(Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub(super) struct SummaryLine {
-    /// Number of samples.
-    #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
-    pub(super) n: usize,
-    /// Median. If `across` is `pairs`: total time over total iterations.
-    #[cfg_attr(feature = "schema", schemars(range(min = 0.0)))]
-    pub(super) median_ns: f64,
-    /// Distribution-free 95 % interval of the median, low and high. Absent with too few or dependent samples.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) ci95_ns: Option<[f64; 2]>,
-    #[cfg_attr(feature = "schema", schemars(range(min = 0.0)))]
-    pub(super) min_ns: f64,
-    #[cfg_attr(feature = "schema", schemars(range(min = 0.0)))]
-    pub(super) mean_ns: f64,
-    #[cfg_attr(feature = "schema", schemars(range(min = 0.0)))]
-    pub(super) max_ns: f64,
-    /// Median absolute deviation from the median.
-    #[cfg_attr(feature = "schema", schemars(range(min = 0.0)))]
-    pub(super) mad_ns: f64,
-    /// Number of samples of single iterations that the percentiles come from. Absent before 2.0: percentiles then come from
-    /// `samples`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) tail_n: Option<usize>,
-    /// 95th percentile of single iterations. Absent below 72 independent samples.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) p95_ns: Option<f64>,
-    /// Distribution-free 95 % interval of the percentile, low and high.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) p95_ci95_ns: Option<[f64; 2]>,
-    /// 99th percentile, likewise. Absent below 368 samples.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) p99_ns: Option<f64>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) p99_ci95_ns: Option<[f64; 2]>,
-    /// 99.9th percentile, likewise. Absent below 3688 samples.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) p999_ns: Option<f64>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) p999_ci95_ns: Option<[f64; 2]>,
-    /// Lag-1 autocorrelation of the samples.
-    pub(super) lag1: f64,
-    /// Whether the samples form two groups.
-    #[serde(default)]
-    pub(super) bimodal: bool,
-    /// Bandwidth in 10^6 bytes per second, derived from the times above. Absent if the metric is latency.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) mb_per_s: Option<RateLine>,
-    /// Operations per second, derived from the times above. Absent if the metric is latency.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) messages_per_s: Option<RateLine>,
-}
-
-/// Rate at the median time, and at the bounds of its interval.
-#[derive(Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub(super) struct RateLine {
-    pub(super) median: f64,
-    /// Low and high.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) ci95: Option<[f64; 2]>,
 }
 
 /// Number, or the reason why there is none.

@@ -9,6 +9,8 @@ impl CaseLine<'_> {
         must(self.ranks > 0 && self.pairs > 0, "ranks or pairs is 0")?;
         must(self.depth != Some(0), "depth is 0")?;
         must(self.work.as_ref().is_none_or(|w| w.legs > 0), "work.legs is 0")?;
+        let is_factor = |factor: f64| factor.is_finite() && factor >= 0.0;
+        must(self.bus.as_ref().is_none_or(|bus| is_factor(bus.factor)), "bus.factor is not a factor")?;
         must(self.samples.iter().all(|s| s.batch > 0), "batch is 0")?;
         must(self.tail.iter().all(|s| s.batch == 1), "tail has a batch that is not 1")?;
         let whole = |s: &SamplesLine<'_>| s.started_ns.is_empty() || s.started_ns.len() == s.elapsed_ns.len();

@@ -12,7 +12,7 @@ use crate::{
 };
 use ombx_core::{
     benchmark::{Figure, Metric, interval_names, payload::Check},
-    result::{Level, MESSAGE_RATE_UNIT, Measurement, Run},
+    result::{Level, MESSAGE_RATE_UNIT, Measurement, Rate, Run},
     stats::{Summary, least_samples},
 };
 
@@ -24,6 +24,9 @@ const NO_INTERVAL: &str = "a 95% interval needs 6 independent samples";
 const ONE_OF_SEVERAL: &str = "an interval over launches needs 2 launches";
 const NO_SAMPLES: &str = "nothing was sampled";
 const NO_BYTES: &str = "0 bytes have no bandwidth";
+/// First words of the titles of the two bandwidths of collective operations.
+pub(super) const ALGORITHM: &str = "algorithm";
+pub(super) const BUS: &str = "bus";
 const NO_TIME: &str = "the time is below the resolution of the clock";
 
 /// Cells of a row. Additional figures have columns between the times and the number of samples.
@@ -155,7 +158,7 @@ pub(crate) fn format(
         cells.push(or_none(row.message_rate().map(|rate| figure(rate.value))));
     }
     cells.extend([samples, plain(&trust.join(", "))]);
-    let mut figures = BTreeMap::new();
+    let mut figures: BTreeMap<String, String> = bus(shown, row).into_iter().flatten().collect();
     let end =
         |name: &String| if let Some(Figure::Value(x)) = row.figures.get(name) { Some(*x) } else { None };
     for (name, value) in &row.figures {
@@ -183,6 +186,17 @@ pub(crate) fn format(
         }
     }
     (FormattedRow { cells, figures }, absent)
+}
+
+/// Returns the algorithm and bus bandwidth of a collective operation with the titles of their columns.
+fn bus(shown: &Shown, row: &Measurement) -> Option<[(String, String); 2]> {
+    let unit = shown.units.of_rates();
+    let of = |name: &str, rate: Option<Rate>| {
+        let value = rate.map(|rate| unit.of_mb(rate.median)).filter(|value| value.is_finite());
+        (format!("{name} {}", unit.name()), or_none(value.map(figure)))
+    };
+    row.bus?;
+    Some([of(ALGORITHM, row.algorithm_mb_per_s()), of(BUS, row.bus_mb_per_s())])
 }
 
 /// Returns the reasons for a missing interval and for missing percentiles: too few samples of single iterations in a launch, or samples

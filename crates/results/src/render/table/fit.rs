@@ -2,11 +2,14 @@
 
 use ombx_core::result::MESSAGE_RATE_UNIT;
 
-use super::wrapped;
+use super::{
+    cells::{ALGORITHM, BUS},
+    wrapped,
+};
 
-/// Titles of columns that are left out first. Percentiles follow them.
+/// Titles of columns that are left out first. The algorithm bandwidth, percentiles and the bus bandwidth follow them.
 const SPARE: [&str; 5] = ["min launch", "max launch", "min", "max", "range"];
-/// Titles of columns that are left out after the percentiles.
+/// Titles of columns that are left out last.
 const COUNTS: [&str; 6] = [MESSAGE_RATE_UNIT, "launches", "samples", "finds", "mean", "90% interval"];
 /// Width of the last column below which other columns are left out, if its text is wider.
 const NARROWEST: usize = 16;
@@ -55,7 +58,12 @@ impl Fitted {
             title.strip_prefix('p').is_some_and(|p| p.starts_with(|c: char| c.is_ascii_digit()))
         };
         let of = |names: &[&str]| names.iter().find_map(|name| titled(name));
-        of(&SPARE).or_else(|| self.titles.iter().rposition(percentile)).or_else(|| of(&COUNTS))
+        let begins = |word: &str| self.titles.iter().position(|title| title.starts_with(word));
+        of(&SPARE)
+            .or_else(|| begins(ALGORITHM))
+            .or_else(|| self.titles.iter().rposition(percentile))
+            .or_else(|| begins(BUS))
+            .or_else(|| of(&COUNTS))
     }
 
     fn leave_out(&mut self, column: usize) {
