@@ -11,7 +11,7 @@ class SiteLatency(ombx.OmbxLatency):
     ombx_options = ['--budget=60s']
     reference = {
         'cluster:compute': {
-            # The whole interval is above the reference by more than 10 % before the check fails.
+            # The check fails if the whole interval is more than 10 % above the reference.
             'latency_8_low': (1.20, None, 0.10, 'us'),
         },
     }
@@ -22,6 +22,7 @@ class SiteBandwidth(ombx.OmbxBandwidth):
     modules = ['ombx']
     reference = {
         'cluster:compute': {
+            # The check fails if the whole interval is more than 5 % below the reference.
             'bandwidth_1048576_high': (12000, -0.05, None, 'MB/s'),
         },
     }

@@ -126,7 +126,8 @@ class OmbxCheck(rfm.RunOnlyRegressionTest):
         for name in scope(self.current_partition.fullname):
             if name not in names:
                 raise PerformanceError(
-                    f'no variable has the name of the reference {name}; there are {", ".join(names)}')
+                    f'no variable has the name of the reference {name}; there are {", ".join(names)} '
+                    '(a row without an interval has no _low and _high)')
 
 
 class OmbxRun(OmbxCheck):

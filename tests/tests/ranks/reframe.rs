@@ -149,14 +149,27 @@ fn reframe_judges_by_references_exit_codes_and_data() {
     };
     let library = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().join("packaging/reframe");
     let files = Files::default();
-    let site = files.write("site_checks.py", SITE);
     let directory = mpi::ombx().parent().unwrap().display().to_string();
     let path = directory + ":" + &env::var("PATH").unwrap();
+    let job = |site: &Path| {
+        Job::of(&reframe)
+            .args(["--nocolor", "--checkpath"])
+            .arg(site)
+            .env("PYTHONPATH", &library)
+            .env("PYTHONDONTWRITEBYTECODE", "1")
+            .env("PATH", &path)
+            .env("OMBX_MPIEXEC", mpi::mpiexec())
+            .env("HOME", files.root())
+            .env("TMPDIR", files.root())
+            .directory(files.root())
+            .limit(CHECKS)
+    };
+    let listed = job(&library.join("example_site.py")).arg("--list").run().expect(0);
+    assert!(listed.stdout.contains("Found 3 check(s)"), "{listed}");
     let report = files.path("report.json");
     // ReFrame runs several jobs at a time unless it is told not to.
-    let done = Job::of(reframe)
-        .args(["--nocolor", "--exec-policy=serial", "--run", "--keep-stage-files", "--checkpath"])
-        .arg(site)
+    let done = job(&files.write("site_checks.py", SITE))
+        .args(["--exec-policy=serial", "--run", "--keep-stage-files"])
         .args([
             "-S",
             "sizes=8",
@@ -168,14 +181,6 @@ fn reframe_judges_by_references_exit_codes_and_data() {
             "Marked.accept_invalid=no",
         ])
         .args(["--prefix".as_ref(), files.root(), "--report-file".as_ref(), &report])
-        .env("PYTHONPATH", library)
-        .env("PYTHONDONTWRITEBYTECODE", "1")
-        .env("PATH", path)
-        .env("OMBX_MPIEXEC", mpi::mpiexec())
-        .env("HOME", files.root())
-        .env("TMPDIR", files.root())
-        .directory(files.root())
-        .limit(CHECKS)
         .run()
         .expect(1);
     let report: Value = serde_json::from_str(&fs::read_to_string(report).unwrap()).unwrap();
