@@ -13,6 +13,7 @@ pub(crate) enum Need {
     Mpi(Flavour),
     Browser,
     Testbed,
+    Packaging,
 }
 
 /// Package manager.
@@ -44,9 +45,11 @@ impl Manager {
     /// Returns the packages of a prerequisite; empty if the distribution has none.
     fn packages(self, need: Need) -> &'static [&'static str] {
         use Flavour::{Mpich, OpenMpi};
-        use Need::{Browser, Compiler, Libclang, Mpi, Testbed};
+        use Need::{Browser, Compiler, Libclang, Mpi, Packaging, Testbed};
         match (self, need) {
             (_, Browser) => &["chromium"],
+            (Self::Apt, Packaging) => &["prometheus", "python3", "python3-venv"],
+            (_, Packaging) => &[], // the package of promtool is known for Debian only
             (Self::Apt, Compiler) => &["gcc", "libc6-dev"],
             (Self::Apt, Libclang) => &["libclang-dev"],
             (Self::Apt, Mpi(Mpich)) => &["mpich", "libmpich-dev"],

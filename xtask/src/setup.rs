@@ -34,6 +34,9 @@ pub(crate) struct Options {
     /// Also install what `cargo xtask testbed` and the tests between hosts need: ssh, iproute2, ping, Slurm, ClusterShell
     #[arg(long)]
     testbed: bool,
+    /// Also install promtool and Python, with which files of `packaging` are tested: rules of Prometheus and checks of ReFrame
+    #[arg(long)]
+    packaging: bool,
     /// Install without asking
     #[arg(long)]
     yes: bool,
@@ -118,6 +121,13 @@ pub(crate) fn main(options: &Options) -> Result<ExitCode> {
             install(&[Need::Testbed], options.yes, Manager::find(&Places::here()), consent::rights)?;
         }
         print_tool("Test bed", &bed());
+    }
+    if options.packaging {
+        let tools = || Places::here().program("promtool").ok_or_else(|| "no promtool on PATH".to_owned());
+        if tools().is_err() {
+            install(&[Need::Packaging], options.yes, Manager::find(&Places::here()), consent::rights)?;
+        }
+        print_tool("promtool", &tools());
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -206,6 +216,7 @@ fn named(need: Need) -> String {
         Need::Mpi(flavour) => flavour.to_string(),
         Need::Testbed => "a test bed".into(),
         Need::Browser => "Chromium".into(),
+        Need::Packaging => "promtool".into(),
     }
 }
 

@@ -12,7 +12,7 @@ use ombx_toolchain::{
 };
 
 use crate::{
-    delegate,
+    codegen, delegate,
     setup::{self, Facts},
 };
 
@@ -218,6 +218,13 @@ impl Run<'_> {
         faults.args(["--gate", "--no-build", "--mpi", self.mpi.flavour.key()]);
         faults.current_dir(&self.workspace.root).env("CARGO_TARGET_DIR", &self.workspace.target);
         let mut steps = vec![unit, tests, Step::run(self.name("faults"), &mut faults)];
+        if self.first {
+            steps.push(Step::of("generated files", || {
+                let stale = codegen::stale(self.workspace, self.mpi)?.len();
+                let why = format!("{stale} file(s) stale: run `cargo xtask codegen`");
+                Ok(if stale == 0 { Outcome::Passed } else { Outcome::Failed(why) })
+            }));
+        }
         if self.first && !self.quick {
             let mut instructions = delegate::run("ombx-fidelity");
             instructions.args(["--instructions", "--sample", "--mpi", self.mpi.flavour.key()]);

@@ -1,6 +1,7 @@
 //! `cargo xtask tidy`: rules of the repository that the compiler, Cargo and clippy cannot check.
 
 mod architecture;
+mod changelog;
 mod cycle;
 mod dependency;
 mod file;
@@ -47,6 +48,7 @@ pub(crate) fn check(workspace: &Workspace) -> Result<usize> {
     let text = |path: &str| files.iter().find(|(name, _)| name == path).map(|(_, text)| text.as_str());
     let page = text("ARCHITECTURE.md").unwrap_or_default();
     violations.extend(architecture::check(page, &workspace.packages, text));
+    violations.extend(changelog::check(text(changelog::PATH).unwrap_or_default()));
     violations.extend(module::check(&sources));
     violations.extend(cycle::check(workspace, &sources));
     violations.extend(sources.iter().flat_map(place::check));

@@ -10,6 +10,7 @@ mod list;
 mod mistakes;
 mod mistakes_in_options;
 mod mistakes_odd;
+mod monitoring;
 mod node_sets;
 mod scripts;
 mod shells;

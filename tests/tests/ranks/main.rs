@@ -14,6 +14,7 @@ mod memory;
 mod one_sided;
 mod osu;
 mod provenance;
+mod reframe;
 mod suites;
 mod two_sided;
 mod walkthroughs;

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use super::{Hosts, Link};
 
-/// Maximum number of rows of one message size that are kept, unless there are more than [`ROWS_PER_RANK`] for each rank.
+/// Maximum number of rows of one message size that are kept, unless there are more than `ROWS_PER_RANK` for each rank.
 pub const MOST_ROWS: usize = 1 << 20;
 /// Number of rows per rank that a sample may have.
 const ROWS_PER_RANK: usize = 32;
