@@ -27,6 +27,8 @@ pub struct RoundSamples {
     pub starts: Option<Starts>,
     /// Numbers of the samples that this rank started late.
     pub late: Vec<u64>,
+    /// Time of the round on this rank, of which every sample is a part; 0 if it is unknown.
+    pub wall_ns: u64,
     /// Round trips that alternate with the samples. Only rank 0 has them, so they are never sent.
     pub round_trips: Option<RoundTrips>,
 }
@@ -55,17 +57,19 @@ impl RoundSamples {
         self.late.extend(later.late.iter().map(|sample| before + sample));
         self.elapsed_ns.extend(later.elapsed_ns);
         self.started_ns.extend(later.started_ns);
+        self.wall_ns += later.wall_ns;
     }
 
     fn to_bytes(&self) -> Vec<u8> {
         let owner: Vec<u64> = self.starts.iter().map(|starts| starts.clock_owner.into()).collect();
         let ticks = self.starts.as_ref().map_or(&[][..], |starts| &starts.ticks);
-        let parts = [&*self.elapsed_ns, &self.started_ns, &self.late, &owner, ticks];
+        let parts = [&*self.elapsed_ns, &self.started_ns, &self.late, &owner, ticks, &[self.wall_ns]];
         let words = parts.iter().flat_map(|part| [part.len() as u64].into_iter().chain(part.iter().copied()));
         sealed(&words.flat_map(u64::to_le_bytes).collect::<Vec<u8>>())
     }
 
-    /// Decodes a round; `None` if it is malformed, as from another build of ombx, or differs from its checksum.
+    /// Decodes a round; `None` if it is malformed, as from another build of ombx, differs from its checksum, or has a sample that is
+    /// longer than the round.
     fn from_bytes(bytes: &[u8]) -> Option<RoundSamples> {
         let (content, sum) = bytes.split_last_chunk::<8>()?;
         if checksum(content) != u64::from_le_bytes(*sum) {
@@ -79,6 +83,7 @@ impl RoundSamples {
             Some(part.iter().copied().map(u64::from_le_bytes).collect::<Vec<u64>>())
         };
         let [elapsed_ns, started_ns, late, owner, ticks] = [part()?, part()?, part()?, part()?, part()?];
+        let wall_ns = *part()?.first()?;
         let samples = elapsed_ns.len();
         let starts = match (owner.as_slice(), ticks.len()) {
             ([], 0) => None,
@@ -91,7 +96,16 @@ impl RoundSamples {
             && words.is_empty()
             && (started_ns.is_empty() || started_ns.len() == samples)
             && late.iter().all(|at| *at < samples as u64);
-        fits.then_some(RoundSamples { elapsed_ns, started_ns, starts, late, round_trips: None })
+        let round = RoundSamples { elapsed_ns, started_ns, starts, late, wall_ns, round_trips: None };
+        (fits && round.is_possible()).then_some(round)
+    }
+
+    /// Returns whether no sample is longer than the round. Agreed starts are converted between clocks, hence the tolerance.
+    fn is_possible(&self) -> bool {
+        let longest = self.wall_ns.saturating_add(self.wall_ns / 64).saturating_add(1000);
+        let started = self.started_ns.iter().copied().chain(std::iter::repeat(0));
+        self.wall_ns == 0
+            || self.elapsed_ns.iter().zip(started).all(|(end, start)| end.saturating_sub(start) <= longest)
     }
 }
 
@@ -222,7 +236,8 @@ mod tests {
 
     #[test]
     fn an_encoded_round_decodes() {
-        let taken = RoundSamples { elapsed_ns: vec![5, 6], late: vec![1], ..RoundSamples::default() };
+        let taken =
+            RoundSamples { elapsed_ns: vec![5, 6], late: vec![1], wall_ns: 20, ..RoundSamples::default() };
         let bytes = taken.to_bytes();
         assert_eq!(RoundSamples::from_bytes(&bytes), Some(taken));
         assert!((0..bytes.len()).all(|cut| RoundSamples::from_bytes(&bytes[..cut]).is_none()));
@@ -248,6 +263,19 @@ mod tests {
         );
         // The length says more samples than there are bytes.
         assert!(RoundSamples::from_bytes(&sealed(&u64::MAX.to_le_bytes())).is_none());
+    }
+
+    #[test]
+    fn a_sample_that_is_longer_than_its_round_is_refused() {
+        let of = |elapsed: u64, started_ns: Vec<u64>, wall_ns| {
+            let round =
+                RoundSamples { elapsed_ns: vec![9, elapsed], started_ns, wall_ns, ..RoundSamples::default() };
+            RoundSamples::from_bytes(&round.to_bytes()).is_some()
+        };
+        assert!(of(64_000, vec![], 64_000) && !of(70_000, vec![], 64_000));
+        // It started long after the agreed time.
+        assert!(of(1_000_000, vec![0, 940_000], 64_000) && !of(1_000_000, vec![0, 900_000], 64_000));
+        assert!(of(17_592_000_000_000, vec![], 0), "the time of the round is unknown");
     }
 
     #[test]

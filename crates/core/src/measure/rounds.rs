@@ -341,7 +341,9 @@ impl OpenCase<'_, '_> {
             Role::Passive => kernel.answered(batch, samples)?,
         }
         team.barrier()?;
-        let wall = start.elapsed_ns();
-        Ok((stamps.iter().map(|stamps| kernel.samples(clock, stamps)).collect(), wall))
+        let wall_ns = start.elapsed_ns();
+        let round =
+            stamps.iter().map(|stamps| RoundSamples { wall_ns, ..kernel.samples(clock, stamps) }).collect();
+        Ok((round, wall_ns))
     }
 }

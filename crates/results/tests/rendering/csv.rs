@@ -9,7 +9,7 @@ use ombx_results::{
     units::{RateUnit, TimeUnit},
 };
 
-use crate::{around, bandwidth, complete, golden, latency, rendered, shown, six_launches};
+use crate::{allreduce, around, bandwidth, complete, golden, latency, rendered, shown, six_launches};
 
 fn records(text: &str) -> Vec<HashMap<String, String>> {
     let mut reader = csv::Reader::from_reader(text.as_bytes());
