@@ -28,6 +28,8 @@ const ON_RANKS: [&str; 2] = ["ranks", "rank_harness"];
 const LONG: &str = "mistakes_in_options";
 /// Integration tests that `--all` runs with a second MPI.
 const OF_MPI: [&str; 3] = ["cli", "ranks", "rank_harness"];
+/// Parts of the names of tests whose result does not depend on the MPI: they run with the first one.
+const OF_FIRST: [&str; 4] = ["mistakes", "reframe", "history::", "monitoring::"];
 /// Tests between hosts that depend on the MPI or its launcher.
 const HOSTS_OF_MPI: [&str; 6] =
     ["broadcast::four", "failures::", "network::", "slurm::", "smoke::links", "verdicts::one"];
@@ -211,7 +213,7 @@ impl Run<'_> {
         match (self.first, self.all) {
             (true, true) => {}
             (true, false) => drop(tests.args(["--skip", LONG])),
-            (false, _) => drop(tests.args(["--skip", "mistakes"])),
+            (false, _) => drop(tests.args(OF_FIRST.iter().flat_map(|name| ["--skip", name]))),
         }
         let tests = Step::count(self.name("tests"), &mut tests);
         let mut faults = delegate::run("ombx-faults");
