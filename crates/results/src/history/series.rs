@@ -1,6 +1,9 @@
 //! One series per case over the results of a store, with its changes.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    cmp::Reverse,
+    collections::{BTreeMap, BTreeSet},
+};
 
 use ombx_core::benchmark::Metric;
 
@@ -16,6 +19,9 @@ use crate::{
 
 /// Maximum number of runs on each side of a change from which its size is estimated: those next to it.
 const MOST_COMPARED: usize = 100;
+
+/// Beginning of the message size in the name of a row.
+const SIZE: &str = "bytes=";
 
 /// Which results form which series.
 #[derive(Debug, Clone, Copy, Default)]
@@ -46,6 +52,20 @@ impl Case {
     pub fn bench(&self) -> &str {
         self.key.split('/').next().unwrap_or(&self.key)
     }
+
+    /// Returns the message size; `None` if the benchmark has none.
+    pub fn bytes(&self) -> Option<u64> {
+        self.parts().find_map(|part| part.strip_prefix(SIZE)?.parse().ok())
+    }
+
+    /// Returns everything in the name of the row but benchmark and size, such as `sync=fence depth=64`.
+    pub fn choices(&self) -> String {
+        self.parts().filter(|part| !part.starts_with(SIZE)).collect::<Vec<_>>().join(" ")
+    }
+
+    fn parts(&self) -> impl Iterator<Item = &str> {
+        self.key.split_once('/').map_or("", |(_, rest)| rest).split(',').filter(|part| !part.is_empty())
+    }
 }
 
 /// Figure of one run.
@@ -68,7 +88,7 @@ pub struct Change {
     pub ratio: f64,
     /// 90 % interval of the ratio; `None` if one side has too few runs.
     pub ci90: Option<[f64; 2]>,
-    /// Provenance in which the runs on both sides of the change differ.
+    /// Provenance in which the runs on both sides of the change differ; if they do not, that of the runs before and after these.
     pub differences: Vec<Difference>,
 }
 
@@ -130,8 +150,16 @@ impl Series {
             let shifts = Shifts::of(&strata);
             let Some(shift) = shifts.estimate() else { continue };
             let ci90 = shifts.interval(Ranks::default().of(&strata)).map(|ends| ends.map(f64::exp));
-            let facts = |point: usize| &results[self.points[point].result].facts;
-            let differences = differences(facts(at - 1), facts(at));
+            let facts = |point: usize| self.points.get(point).map(|point| &results[point.result].facts);
+            let between = |before: Option<usize>, after: usize| {
+                let sides = before.and_then(facts).zip(facts(after));
+                sides.map_or_else(Vec::new, |(before, after)| differences(before, after))
+            };
+            let mut differences = between(at.checked_sub(1), at);
+            if differences.is_empty() {
+                // The place of a small step is uncertain by a run.
+                differences = between(at.checked_sub(2), at + 1);
+            }
             self.changes.push(Change { at, ratio: shift.exp(), ci90, differences });
         }
     }
@@ -159,7 +187,11 @@ impl History {
         let mut series: Vec<Series> = wanted.map(|(case, rows)| Series::of(case, rows)).collect();
         series.iter_mut().for_each(|series| series.find_changes(&results));
         let last = |series: &Series| series.changes.last().map(|change| series.points[change.at].result);
-        series.sort_by_key(|series| std::cmp::Reverse(last(series)));
+        series.sort_by_cached_key(|series| {
+            let case = &series.case;
+            let setup = (case.fabric.clone(), case.ranks, case.hosts.clone(), case.ends.clone());
+            (Reverse(last(series)), case.bench().to_owned(), case.choices(), setup, case.bytes())
+        });
         History { copies: all - results.len(), results, series }
     }
 

@@ -11,7 +11,7 @@ use std::{
 pub use self::{csv::csv, json::json};
 use super::{
     Paint,
-    grid::{grid, interval},
+    grid::{grid, interval, size},
     plain,
     table::fit::{Fitted, fitted},
     wrapped,
@@ -20,10 +20,11 @@ use crate::{
     history::{Case, Change, Event, History, LEAST_RUNS, Series, events},
     number::Decimals,
     plot::{Characters, sparkline},
+    provenance::counted,
 };
 
 /// Width of the line of bars.
-const TREND: usize = 24;
+const TREND: usize = 16;
 /// Maximum number of cases, and of differences, that are named for a change.
 const MOST_NAMED: usize = 8;
 /// Number of characters of a date and of a time to the minute in RFC 3339.
@@ -68,51 +69,52 @@ pub fn summary(history: &History) -> String {
     let all = history.series.len();
     let changed = history.series.iter().filter(|series| !series.changes.is_empty()).count();
     let short = history.series.iter().filter(|series| !series.is_judged()).count();
-    let mut text = match (changed, short) {
-        (_, short) if short == all => {
-            format!("all {all} cases have fewer than {LEAST_RUNS} runs: too few to find a change")
+    let judged = counted(all - short, "case");
+    let mut text = match changed {
+        0 if short == all => {
+            return format!(
+                "{} with fewer than {LEAST_RUNS} runs: too few to find a change",
+                counted(all, "case")
+            );
         }
-        (0, 0) => format!("no change found in {all} cases"),
-        (0, _) => format!("no change found in {} of {all} cases", all - short),
-        _ => format!("{changed} of {all} cases changed"),
+        0 => format!("no change found in {judged}"),
+        _ => format!("{changed} of {judged} changed"),
     };
-    if short > 0 && short < all {
-        text += &format!("; {short} have fewer than {LEAST_RUNS} runs, too few to find a change");
-    }
     let left_out: usize = history.series.iter().map(|series| series.left_out).sum();
-    if left_out > 0 {
-        text += &format!("; {left_out} rows with an invalid mark are left out");
-    }
-    if history.copies > 0 {
-        text += &format!("; {} copies of results are left out", history.copies);
+    let counts = [
+        (short, "cases with too few runs to find a change"),
+        (left_out, "rows left out because of an invalid mark"),
+        (history.copies, "results left out because they are copies"),
+    ];
+    for (count, what) in counts.into_iter().filter(|(count, _)| *count > 0) {
+        text += &format!("; {what}: {count}");
     }
     text
 }
 
-/// Returns what cases of one table have in common: `p2p.latency · 2 ranks on n[01-02] · mpi`.
+/// Returns what cases of one table have in common: `p2p.bw depth=64 · 2 ranks on n[01-02] · mpi`.
 fn heading(case: &Case) -> String {
-    let ranks = format!("{} ranks", case.ranks);
     let placed = match (&case.hosts, &case.ends) {
-        (Some(hosts), _) => format!("{ranks} on {hosts}"),
+        (Some(hosts), _) => format!("{} on {hosts}", counted(case.ranks as usize, "rank")),
         (None, Some(_)) => "between hosts".to_owned(),
-        (None, None) => format!("{ranks} on any hosts"),
+        (None, None) => format!("{} on any hosts", counted(case.ranks as usize, "rank")),
     };
-    format!("{} · {placed} · {}", case.bench(), case.fabric)
+    let row = format!("{} {}", case.bench(), case.choices());
+    format!("{} · {placed} · {}", row.trim_end(), case.fabric)
 }
 
 /// Returns the name of a case in its table.
 fn label(case: &Case) -> String {
-    let rest = case.key.split_once('/').map_or("", |(_, rest)| rest);
-    let rest = if rest.is_empty() { "-" } else { rest };
     match &case.ends {
-        Some([from, to]) => plain(&format!("{from} -> {to} {rest}")),
-        None => plain(rest),
+        Some([from, to]) => plain(&format!("{from} -> {to}, {}", size(case.bytes()))),
+        None => size(case.bytes()),
     }
 }
 
 fn of_cases(history: &History, cases: &[Series], screen: Screen) -> String {
     let unit = cases[0].metric.unit();
-    let titles = ["case", "runs", "first", "last", "trend", unit, "interval", "change"];
+    let case = if cases[0].case.ends.is_some() { "link, bytes" } else { "bytes" };
+    let titles = [case, "runs", "first", "last", "trend", unit, "interval", "change"];
     let row = |series: &Series| {
         let (level, ends) = series.level();
         let decimals = Decimals::of(level, ends);
@@ -132,7 +134,7 @@ fn of_cases(history: &History, cases: &[Series], screen: Screen) -> String {
     let rows = cases.iter().map(row).collect();
     let Fitted { titles, rows, .. } = fitted(titles.map(str::to_owned).to_vec(), rows, screen.columns);
     let last = titles.len() - 1;
-    let mut grid = grid(titles, 1..last - 3);
+    let mut grid = grid(titles, 0..last - 3);
     for column in [last - 2, last - 1] {
         if let Some(column) = grid.column_mut(column) {
             column.set_cell_alignment(comfy_table::CellAlignment::Right);
@@ -251,12 +253,12 @@ mod tests {
         let text = shown(&history(12.0), None);
         for part in [
             "p2p.latency · 2 ranks on n[01-02] · mpi\n",
-            "bytes=8    30  2026-03-01  2026-03-30",
+            "     8    30  2026-03-01  2026-03-30",
             " times slower (1.1",
             "since 2026-03-16 02:00 p2p.latency/bytes=8 is 1.2",
             "  the last run before: 2026-03-15 02:00\n",
             "  kernel: 6.1 -> 6.2\n",
-            "\n1 of 1 cases changed\n",
+            "\n1 of 1 case changed\n",
         ] {
             assert!(text.contains(part), "{part:?} is not in\n{text}");
         }
@@ -265,7 +267,7 @@ mod tests {
     #[test]
     fn a_case_without_a_change_says_so() {
         let text = shown(&history(10.0), None);
-        assert!(text.contains("  no change\n") && text.ends_with("\nno change found in 1 cases\n"), "{text}");
+        assert!(text.contains("  no change\n") && text.ends_with("\nno change found in 1 case\n"), "{text}");
         let mut short = history(10.0);
         short.series[0].points.truncate(5);
         let text = shown(&short, None);
