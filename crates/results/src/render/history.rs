@@ -25,7 +25,9 @@ use crate::{
 
 /// Width of the line of bars.
 const TREND: usize = 16;
-/// Maximum number of cases, and of differences, that are named for a change.
+/// Beginning of lines that belong to a change.
+const INDENT: &str = "  ";
+/// Maximum number of differences that are named for a change.
 const MOST_NAMED: usize = 8;
 /// Number of characters of a date and of a time to the minute in RFC 3339.
 const DATE: usize = 10;
@@ -44,10 +46,14 @@ pub struct Screen {
 
 /// Writes the table of cases, those that changed first, then the changes by time, and a summary.
 pub fn table(out: &mut dyn Write, history: &History, screen: Screen) -> Result<()> {
-    let fit = |text: &str| match screen.columns {
-        Some(columns) => wrapped(&plain(text), columns).join("\n"),
+    let indented = |text: &str, indent: &str| match screen.columns {
+        Some(columns) => {
+            let columns = columns.saturating_sub(indent.len());
+            wrapped(&plain(text), columns).join(&format!("\n{indent}"))
+        }
         None => plain(text),
     };
+    let fit = |text: &str| indented(text, "");
     for cases in history.series.chunk_by(|a, b| heading(&a.case) == heading(&b.case)) {
         writeln!(out, "{}", screen.paint.heading(&fit(&heading(&cases[0].case))))?;
         writeln!(out, "{}\n", of_cases(history, cases, screen))?;
@@ -57,7 +63,7 @@ pub fn table(out: &mut dyn Write, history: &History, screen: Screen) -> Result<(
         let painted = if event.slower { screen.paint.bad(&sentence) } else { screen.paint.good(&sentence) };
         writeln!(out, "{painted}")?;
         for line in details(&event) {
-            writeln!(out, "{}", fit(&line))?;
+            writeln!(out, "{INDENT}{}", indented(&line, INDENT))?;
         }
         writeln!(out)?;
     }
@@ -206,18 +212,18 @@ fn name(series: &Series) -> String {
 
 /// Returns the hosts whose links changed, and what else changed at the same time.
 fn details(event: &Event<'_>) -> Vec<String> {
-    let mut lines = vec![format!("  the last run before: {}", start(event.before, MINUTE))];
+    let mut lines = vec![format!("the last run before: {}", start(event.before, MINUTE))];
     if let Some(hosts) = &event.hosts {
-        lines.push(format!("  hosts of which several links changed: {hosts}"));
+        lines.push(format!("hosts of which several links changed: {hosts}"));
     }
     if event.differences.is_empty() {
-        lines.push("  nothing else that is recorded changed between these runs".into());
+        lines.push("nothing else that is recorded changed between these runs".into());
     }
     for difference in event.differences.iter().take(MOST_NAMED) {
-        lines.push(format!("  {}: {} -> {}", difference.name, difference.before, difference.after));
+        lines.push(format!("{}: {} -> {}", difference.name, difference.before, difference.after));
     }
     if let Some(more @ 1..) = event.differences.len().checked_sub(MOST_NAMED) {
-        lines.push(format!("  and {more} other differences (--format json has all)"));
+        lines.push(format!("and {more} other differences (--format json has all)"));
     }
     lines
 }
