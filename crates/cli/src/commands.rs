@@ -6,6 +6,7 @@ pub(crate) mod compare;
 mod completions;
 mod doctor;
 mod help;
+mod history;
 pub(crate) mod links;
 mod list;
 pub(crate) mod osu;
@@ -64,6 +65,8 @@ pub(crate) enum Command {
     Compare(compare::CompareArgs),
     /// Compare two builds of ombx that measure alternately
     Ab(Box<ab::AbArgs>),
+    /// Find what changed in a directory of result files: which case, since when, by how much
+    History(history::HistoryArgs),
     /// Draw result files as a figure for a paper: SVG, PDF or PNG
     Plot(plot::PlotArgs),
     /// Write result files as one self-contained HTML page
@@ -137,6 +140,7 @@ pub(crate) fn dispatch(registry: &Registry, words: Vec<OsString>) -> Result<u8> 
         Command::Show(args) => show::show(&args),
         Command::Compare(args) => compare::compare(&args),
         Command::Ab(args) => ab::ab(registry, &parser, matches, *args, chosen),
+        Command::History(args) => history::history(&args),
         Command::Plot(args) => plot::plot(&args),
         Command::Report(args) => report::report(&args),
         Command::Help(args) => match args.page() {

@@ -22,6 +22,10 @@ pub use self::{
     permutation::Design,
     side::SideResults,
 };
+pub(crate) use self::{
+    setup::EXPECTED_OPTIONS,
+    shift::{Ranks, Shifts},
+};
 
 impl Comparison {
     /// Compares two sides.

@@ -3,7 +3,7 @@
 mod lines;
 mod record;
 mod records;
-mod seal;
+pub(crate) mod seal;
 
 use std::{
     io::{BufRead, BufReader, Write},

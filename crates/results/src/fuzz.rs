@@ -8,6 +8,8 @@ use crate::{
     compare::{Comparison, Settings, SideResults},
     estimate::Cases,
     file::{self, Record, RunOutcome, RunWithRows},
+    history::{self, Content, History, Index, Selection, Stamp},
+    plot::Characters,
     render::{
         self, Broadcasts, Csv, Links, LinksCsv, OpenMetrics, OsuTable, Overhead, Paint, Renderer, Table,
     },
@@ -16,6 +18,7 @@ use crate::{
 
 /// Reads arbitrary bytes as a result file. A valid file must survive writing, all output formats and a comparison.
 pub fn results(bytes: &[u8]) {
+    over_time(bytes);
     let Ok(file) = file::read(bytes) else { return };
     let mut again = Vec::new();
     for run in &file.runs {
@@ -64,6 +67,34 @@ pub fn results(bytes: &[u8]) {
     render::compare::table(&mut text, &comparison, Paint::Plain, Some(60)).unwrap();
     harmless(&text);
     write!(text, "{}", render::compare::json(&comparison)).unwrap();
+}
+
+/// Reads arbitrary bytes as an index and as a result of many days. The results must survive the index and all output formats.
+fn over_time(bytes: &[u8]) {
+    Index::parse(bytes);
+    let Ok(results) = history::read(bytes) else { return };
+    let mut index = Index::default();
+    let stamp = Stamp { length: 1, modified: [2, 3], inode: 4 };
+    index.insert("a.jsonl".into(), stamp, Content::Results(results.clone()));
+    assert_eq!(Index::parse(&index.text()), index);
+    let of_day = |day: usize| {
+        let mut results = results.clone();
+        results.iter_mut().for_each(|result| result.run += &day.to_string());
+        // The last days are slower.
+        let rows = results.iter_mut().flat_map(|result| &mut result.rows);
+        rows.for_each(|row| row.value *= if day < 12 { 1.0 } else { 2.0 });
+        results
+    };
+    let history = History::of((10..20).flat_map(of_day).collect(), Selection::default(), |_| true);
+    let mut text = Vec::new();
+    let screen =
+        render::history::Screen { paint: Paint::Plain, columns: Some(60), characters: Characters::Unicode };
+    render::history::table(&mut text, &history, screen).unwrap();
+    harmless(&text);
+    let mut lines = Vec::new();
+    render::history::csv(&mut lines, &history).unwrap();
+    assert!(csv::Reader::from_reader(lines.as_slice()).into_records().all(|row| row.is_ok()));
+    write!(text, "{}", render::history::json(&history)).unwrap();
 }
 
 fn rendered(renderer: &mut dyn Renderer, runs: &[RunWithRows]) -> Vec<u8> {

@@ -5,6 +5,7 @@
 //! | [`mod@file`] | reads and writes result files (JSON Lines) |
 //! | [`estimate`] | one row per case from the rows of all launches |
 //! | [`compare`] | compares two sets of runs case by case |
+//! | [`history`] | reads a directory of result files as series over time, and finds changes |
 //! | [`matrix`] | writes the times of links as an array that NumPy reads |
 //! | [`verdict`] | finds slow hosts, ranks and links in a sweep over links |
 //! | [`methods`] | the method of a run as a paragraph |
@@ -51,6 +52,7 @@ pub mod estimate;
 pub mod file;
 #[cfg(any(test, fuzzing))]
 pub mod fuzz;
+pub mod history;
 pub mod matrix;
 pub mod methods;
 pub mod number;

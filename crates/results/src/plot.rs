@@ -7,6 +7,7 @@ mod histogram;
 mod log_axis;
 pub mod samples;
 mod shades;
+mod sparkline;
 mod value_axis;
 
 pub use self::{
@@ -14,6 +15,7 @@ pub use self::{
     histogram::Histogram,
     log_axis::{LogAxis, Ticks},
     shades::Shades,
+    sparkline::sparkline,
     value_axis::{LinearAxis, ValueAxis, counts, value_label},
 };
 use ombx_core::result::Headline;

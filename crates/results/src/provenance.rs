@@ -165,7 +165,8 @@ fn ordered(facts: &Facts) -> impl Iterator<Item = (&String, &Fact)> {
     all.into_iter()
 }
 
-fn title(name: &str) -> String {
+/// Returns the title of a fact.
+pub(crate) fn title(name: &str) -> String {
     let known = TITLES.iter().find(|(known, _)| *known == name);
     known.map_or_else(|| name.to_owned(), |(_, title)| (*title).to_owned())
 }

@@ -5,6 +5,7 @@ pub mod compare;
 mod csv;
 mod document;
 mod grid;
+pub mod history;
 mod links;
 pub mod monitoring;
 mod openmetrics;

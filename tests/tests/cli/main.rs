@@ -4,6 +4,7 @@ mod cluster;
 mod comparing;
 mod doctor;
 mod files;
+mod history;
 mod hosts;
 mod installed;
 mod list;

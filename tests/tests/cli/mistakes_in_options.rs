@@ -80,11 +80,13 @@ fn table() -> Vec<Known> {
 /// Returns a correct command line, to which a test adds a mistake.
 fn right(recorder: &StartRecorder, command: &str) -> Vec<String> {
     let golden = recorder.files.write("golden.jsonl", GOLDEN).display().to_string();
+    let root = recorder.files.root().display().to_string();
     let build = mpi::ombx().display().to_string();
     let words: &[&str] = match command {
         "run" => &["p2p.latency"],
         "show" => &[&golden],
         "compare" => &[&golden, &golden],
+        "history" => &[&root],
         "report" => &[&golden, "--out=page.html"],
         "ab" => &["--a", &build, "--b", &build, "p2p.latency"],
         "osu" => &["osu_latency"],

@@ -57,6 +57,7 @@ impl RowArgs {
     }
 }
 
-fn pattern(text: &str) -> std::result::Result<glob::Pattern, String> {
+/// Reads a pattern of benchmarks or row keys.
+pub(crate) fn pattern(text: &str) -> std::result::Result<glob::Pattern, String> {
     glob::Pattern::new(text).map_err(|e| e.to_string())
 }

@@ -22,6 +22,14 @@ where
     }
 }
 
+/// Accepts a day, written as `2026-03-01`.
+pub(crate) fn date(text: &str) -> Result<String, String> {
+    match text.parse::<jiff::civil::Date>() {
+        Ok(day) if day.to_string() == text => Ok(text.to_owned()),
+        _ => Err("not a day such as 2026-03-01".into()),
+    }
+}
+
 /// Returns the hosts of a list such as `n01,n02` or `n[01-16,20]`.
 pub(super) fn hosts(text: &str) -> Result<HostList, String> {
     let names = node_set::expand(text).map_err(|e| e.to_string())?;

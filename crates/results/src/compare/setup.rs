@@ -11,7 +11,7 @@ use ombx_core::{
 };
 
 /// Options that may differ between the sides without a note.
-const EXPECTED_OPTIONS: [&str; 8] =
+pub(crate) const EXPECTED_OPTIONS: [&str; 8] =
     ["benchmarks", "sizes", "placement", "launch", "launches", "order", "row_time_s", "core_to_core_ns"];
 /// Maximum number of values per side in a note.
 const MAX_LISTED: usize = 3;

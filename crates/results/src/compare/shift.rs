@@ -12,13 +12,13 @@ const TAIL: f64 = 0.05;
 const COUNTED: usize = 10_000;
 
 /// Values of two groups in one stratum.
-pub(super) type Stratum = [Vec<f64>; 2];
+pub(crate) type Stratum = [Vec<f64>; 2];
 
 /// Differences of all pairs of values in a stratum, from the first group to the second, in ascending order.
-pub(super) struct Shifts(Vec<f64>);
+pub(crate) struct Shifts(Vec<f64>);
 
 impl Shifts {
-    pub(super) fn of(strata: &[Stratum]) -> Shifts {
+    pub(crate) fn of(strata: &[Stratum]) -> Shifts {
         let pairs =
             |[a, b]: &Stratum| a.iter().flat_map(|x| b.iter().map(move |y| y - x)).collect::<Vec<_>>();
         let mut all: Vec<f64> = strata.iter().flat_map(pairs).collect();
@@ -27,23 +27,23 @@ impl Shifts {
     }
 
     /// Returns the median of the differences; `None` if no stratum has values of both groups.
-    pub(super) fn estimate(&self) -> Option<f64> {
+    pub(crate) fn estimate(&self) -> Option<f64> {
         median(&self.0)
     }
 
     /// Returns the 90 % interval of the shift, which consists of the shifts that the Mann-Whitney test of all strata together does not
     /// reject. `rank` is that of the sizes of the groups. Returns `None` if the groups are too small.
-    pub(super) fn interval(&self, rank: usize) -> Option<[f64; 2]> {
+    pub(crate) fn interval(&self, rank: usize) -> Option<[f64; 2]> {
         (rank > 0).then(|| [self.0[rank - 1], self.0[self.0.len() - rank]])
     }
 }
 
 /// Ranks of the ends of intervals, by the sizes of the groups. Most cases of a comparison have the same sizes.
 #[derive(Default)]
-pub(super) struct Ranks(HashMap<Vec<[usize; 2]>, usize>);
+pub(crate) struct Ranks(HashMap<Vec<[usize; 2]>, usize>);
 
 impl Ranks {
-    pub(super) fn of(&mut self, strata: &[Stratum]) -> usize {
+    pub(crate) fn of(&mut self, strata: &[Stratum]) -> usize {
         let sizes: Vec<_> = strata.iter().map(|stratum| stratum.each_ref().map(Vec::len)).collect();
         *self.0.entry(sizes).or_insert_with_key(|sizes| rank(sizes))
     }

@@ -8,7 +8,7 @@ const END: &str = "\"}";
 const DIGITS: usize = 16;
 
 /// Adds the checksum of a JSON object as its last field.
-pub(super) fn add(line: &mut Vec<u8>) {
+pub(crate) fn add(line: &mut Vec<u8>) {
     if line.pop_if(|last| *last == b'}').is_some() {
         let sum = checksum(line);
         line.extend(format!("{START}{sum:016x}{END}").into_bytes());
@@ -17,7 +17,7 @@ pub(super) fn add(line: &mut Vec<u8>) {
 
 /// What the checksum of a line says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Seal {
+pub(crate) enum Seal {
     Intact,
     Broken,
     /// Earlier versions and other programs write none.
@@ -25,7 +25,7 @@ pub(super) enum Seal {
 }
 
 /// Compares a line with its checksum.
-pub(super) fn of(line: &str) -> Seal {
+pub(crate) fn of(line: &str) -> Seal {
     let split = || {
         let (content, end) =
             line.split_at_checked(line.len().checked_sub(START.len() + DIGITS + END.len())?)?;

@@ -9,6 +9,7 @@ mod tests;
 
 use std::io::{Result, Write};
 
+pub(super) use self::json::present;
 pub use self::{json::json, markdown::markdown, sentence::sentence, summary::summary};
 use super::{
     Paint,

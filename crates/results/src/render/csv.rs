@@ -177,12 +177,12 @@ fn columns_of(percent: f64) -> [String; 3] {
 
 /// Writes lines of CSV, the column names first.
 #[derive(Debug, Default)]
-struct Lines {
+pub(super) struct Lines {
     has_header: bool,
 }
 
 impl Lines {
-    fn write(&mut self, out: &mut dyn Write, columns: &str, fields: &[String]) -> Result<()> {
+    pub(super) fn write(&mut self, out: &mut dyn Write, columns: &str, fields: &[String]) -> Result<()> {
         let mut writer = csv::Writer::from_writer(out);
         if !std::mem::replace(&mut self.has_header, true) {
             writer.write_record(columns.split(','))?;

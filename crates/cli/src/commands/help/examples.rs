@@ -8,7 +8,7 @@ pub(super) struct Examples {
     pages: &'static [&'static str],
 }
 
-const ALL: [Examples; 13] = [
+const ALL: [Examples; 14] = [
     Examples {
         command: "list",
         examples: &[
@@ -134,6 +134,21 @@ const ALL: [Examples; 13] = [
             (
                 "Two values of a variable",
                 "ombx ab --env-a UCX_TLS=sm --env-b UCX_TLS=tcp --names sm,tcp p2p.latency",
+            ),
+        ],
+        pages: &["exit-codes"],
+    },
+    Examples {
+        command: "history",
+        examples: &[
+            ("What changed in a directory of dated results", "ombx history nightly/"),
+            (
+                "Latencies since March, on whichever hosts",
+                "ombx history nightly/ --bench 'p2p.latency*' --since 2026-03-01 --any-hosts",
+            ),
+            (
+                "A gate: a case became slower within its last seven runs",
+                "ombx history nightly/ --fail-on-last 7",
             ),
         ],
         pages: &["exit-codes"],

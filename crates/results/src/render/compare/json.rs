@@ -66,7 +66,7 @@ fn unmatched(lost: &Unmatched) -> Value {
 }
 
 /// Removes fields that are null.
-fn present(value: Value) -> Value {
+pub(in crate::render) fn present(value: Value) -> Value {
     match value {
         Value::Object(fields) => {
             Value::Object(fields.into_iter().filter(|(_, field)| !field.is_null()).collect::<Map<_, _>>())

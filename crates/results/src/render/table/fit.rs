@@ -10,7 +10,8 @@ use super::{
 /// Titles of columns that are left out first. The algorithm bandwidth, percentiles and the bus bandwidth follow them.
 const SPARE: [&str; 5] = ["min launch", "max launch", "min", "max", "range"];
 /// Titles of columns that are left out last.
-const COUNTS: [&str; 6] = [MESSAGE_RATE_UNIT, "launches", "samples", "finds", "mean", "90% interval"];
+const COUNTS: [&str; 8] =
+    [MESSAGE_RATE_UNIT, "launches", "samples", "finds", "mean", "90% interval", "first", "last"];
 /// Width of the last column below which other columns are left out, if its text is wider.
 const NARROWEST: usize = 16;
 /// Blanks around the text of a column.

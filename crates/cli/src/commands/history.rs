@@ -1,0 +1,141 @@
+//! `ombx history`: which cases of a directory of result files became slower or faster, since when, by how much, and what else
+//! changed at that time.
+
+use std::{
+    io::{self, Write},
+    path::{Path, PathBuf},
+};
+
+use clap::{Args, ValueEnum};
+use ombx_core::error::{Error, Result};
+use ombx_results::{
+    history::{Case, History, INDEX, Selection, Series, Store},
+    render::history::{self as render, Screen},
+};
+
+use crate::{
+    arguments::{
+        output::Color,
+        rows::pattern,
+        values::{self, number},
+    },
+    output::{renderers, stdout::is_closed, target, terminal},
+    stderr,
+};
+
+/// Exit code if a case became slower, as in comparisons.
+const REGRESSION: u8 = 3;
+
+#[derive(Debug, Args)]
+pub(crate) struct HistoryArgs {
+    /// Directory with result files (*.jsonl), which may be in directories of it
+    #[arg(value_name = "DIR")]
+    directory: PathBuf,
+    /// Only these benchmarks or row keys, for example p2p.latency, 'p2p.*' or 'rma.put_bw/*sync=lock*'; may be repeated
+    #[arg(long, value_name = "PATTERN", value_parser = pattern)]
+    bench: Vec<glob::Pattern>,
+    /// Only runs that started on this day (UTC) or later, for example: 2026-03-01
+    #[arg(long, value_name = "DATE", value_parser = values::date)]
+    since: Option<String>,
+    /// Make one series of runs on different hosts
+    #[arg(long)]
+    any_hosts: bool,
+    /// Format of the output
+    #[arg(long, value_enum, default_value_t = HistoryFormat::Table)]
+    format: HistoryFormat,
+    /// Exit with 3 if a case became slower and stayed so, and its change is among its last N runs
+    #[arg(long, value_name = "N", value_parser = number(1..=1_000_000_usize))]
+    fail_on_last: Option<usize>,
+    /// Use of colours
+    #[arg(long, value_enum, default_value_t = Color::Auto)]
+    color: Color,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum HistoryFormat {
+    /// Table for people
+    Table,
+    /// CSV, one line per change
+    Csv,
+    /// One JSON object
+    Json,
+}
+
+pub(crate) fn history(args: &HistoryArgs) -> Result<u8> {
+    let directory = args.directory.as_path();
+    let name = directory.display();
+    let store = open(directory)?;
+    if let Some((first, why)) = store.refused.first() {
+        let (refused, files) = (store.refused.len(), store.files);
+        let text = format!(
+            "{refused} of {files} files in {name} skipped: no result files of ombx; first {first}: {why}"
+        );
+        stderr_line!("ombx: {}", stderr::printable(&text));
+    }
+    if store.results.is_empty() {
+        return Err(Error::usage(format!(
+            "{name} has no result files with measured rows: give a directory with files that ombx run -o wrote (*.jsonl)"
+        )));
+    }
+    let selection = Selection { since: args.since.as_deref(), any_hosts: args.any_hosts };
+    let history = History::of(store.results, selection, |case| args.contains(case));
+    if history.series.is_empty() {
+        return Err(Error::usage(format!(
+            "no row in {name} fits --bench and --since: leave out one of them"
+        )));
+    }
+    is_closed(print(&history, args))?;
+    let Some(runs) = args.fail_on_last else { return Ok(0) };
+    let (slower, cases) = (became_slower(&history, runs), history.series.len());
+    if slower == 0 {
+        return Ok(0);
+    }
+    stderr_line!("ombx: {slower} of {cases} cases became slower within the last {runs} runs");
+    Ok(REGRESSION)
+}
+
+/// Reads the directory and updates its index. A directory that cannot be written has no index.
+fn open(directory: &Path) -> Result<Store> {
+    let store = Store::open(directory).map_err(|e| {
+        Error::usage(format!(
+            "cannot read the directory {}: {e}. Give a directory with result files",
+            directory.display()
+        ))
+    })?;
+    if let Some(text) = &store.index {
+        let _ = target::replace(&directory.join(INDEX), text);
+    }
+    Ok(store)
+}
+
+impl HistoryArgs {
+    fn contains(&self, case: &Case) -> bool {
+        let named = |pattern: &glob::Pattern| pattern.matches(case.bench()) || pattern.matches(&case.key);
+        self.bench.is_empty() || self.bench.iter().any(named)
+    }
+}
+
+/// Returns the number of cases whose last change made them slower and is among their last runs.
+fn became_slower(history: &History, runs: usize) -> usize {
+    let is_slower = |series: &&Series| {
+        series.changes.last().is_some_and(|last| last.ratio > 1.0 && series.points.len() - last.at <= runs)
+    };
+    history.series.iter().filter(is_slower).count()
+}
+
+fn print(history: &History, args: &HistoryArgs) -> io::Result<()> {
+    let mut out = io::BufWriter::new(io::stdout().lock());
+    match args.format {
+        HistoryFormat::Table => {
+            let screen = Screen {
+                paint: renderers::paint(args.color),
+                columns: terminal::columns(),
+                characters: renderers::characters(),
+            };
+            render::table(&mut out, history, screen)?;
+        }
+        HistoryFormat::Csv => render::csv(&mut out, history)?,
+        HistoryFormat::Json => writeln!(out, "{}", render::json(history))?,
+    }
+    out.flush()
+}

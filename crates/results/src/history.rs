@@ -1,0 +1,32 @@
+//! Results over time: a directory of dated result files is read as one series per case, and the dates of its changes are found.
+//!
+//! | module | contents |
+//! |---|---|
+//! | `change_point` | finds the places where the level of a series changes |
+//! | `dated` | what a series needs of a result file |
+//! | `facts` | provenance by name, and in what two runs differ |
+//! | `index` | the contents of files that were read before |
+//! | `store` | reads a directory with its index |
+//! | `series` | one series per case, with its changes |
+//! | `event` | changes of several cases at the same time, and the hosts of their links |
+
+mod change_point;
+mod dated;
+mod event;
+mod facts;
+mod index;
+mod series;
+mod store;
+
+#[cfg(test)]
+pub(crate) use self::series::tests::result;
+
+pub use self::{
+    change_point::{LEAST_RUNS, change_points},
+    dated::{DatedResult, DatedRow, read},
+    event::{Event, events},
+    facts::Difference,
+    index::{Content, Index, Stamp},
+    series::{Case, Change, History, Point, Selection, Series},
+    store::{INDEX, Store},
+};

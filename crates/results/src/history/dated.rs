@@ -1,0 +1,252 @@
+//! What a series needs of a result file: dated results with the figures of their rows.
+
+use std::{collections::BTreeMap, io::BufRead};
+
+use jiff::{SignedDuration, Timestamp};
+use ombx_core::{
+    benchmark::Metric,
+    result::{Level, Measurement, Run},
+    stats::median,
+    system::node_set,
+};
+use serde::{Deserialize, Serialize};
+
+use super::facts;
+use crate::{
+    estimate::{Cases, Group, interval},
+    file::{Record, Records},
+    run_info::hosts,
+    verdict::{self, Hosts},
+};
+
+/// Launches with the same number that start farther apart belong to different results.
+const LONGEST_PAUSE: SignedDuration = SignedDuration::from_hours(1);
+
+/// The launches of one setup, and when they were measured.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct DatedResult {
+    /// Name of the first run.
+    pub run: String,
+    /// Start of the first run in UTC, RFC 3339.
+    pub started: String,
+    /// What connects the ranks: `mpi` or `sockets`.
+    pub fabric: String,
+    /// Hosts, as a node set.
+    pub hosts: String,
+    /// Provenance by name.
+    pub facts: BTreeMap<String, String>,
+    /// Rows that were measured.
+    pub rows: Vec<DatedRow>,
+}
+
+/// Figure of a row, over all launches.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(from = "Packed", into = "Packed")]
+pub struct DatedRow {
+    /// Name of the row; that of a link names no ranks.
+    pub key: String,
+    /// Hosts of the timed and of the answering rank; `None` unless the row is a link.
+    pub ends: Option<[String; 2]>,
+    /// Number of ranks that took part.
+    pub ranks: u32,
+    /// Metric of the figure.
+    pub metric: Metric,
+    /// Headline, in the unit of the metric; above 0.
+    pub value: f64,
+    /// Its interval.
+    pub ci95: Option<[f64; 2]>,
+    /// Whether the row has an invalid mark.
+    pub invalid: bool,
+}
+
+/// Row in the index: a list without names of fields.
+type Packed = (String, Option<[String; 2]>, u32, bool, f64, Option<[f64; 2]>, bool);
+
+impl From<Packed> for DatedRow {
+    fn from((key, ends, ranks, rate, value, ci95, invalid): Packed) -> DatedRow {
+        let metric = if rate { Metric::Bandwidth } else { Metric::Latency };
+        DatedRow { key, ends, ranks, metric, value, ci95, invalid }
+    }
+}
+
+impl From<DatedRow> for Packed {
+    fn from(row: DatedRow) -> Packed {
+        let rate = row.metric == Metric::Bandwidth;
+        (row.key, row.ends, row.ranks, rate, row.value, row.ci95, row.invalid)
+    }
+}
+
+/// Reads a result file, and returns its results in the order of the file.
+///
+/// A file may hold the launches of several days (`--append`). A new result begins where the number of the launch decreases, or where
+/// it does not increase and more than an hour has passed.
+///
+/// # Errors
+/// Why the file is not a result file of ombx.
+pub fn read(input: impl BufRead) -> Result<Vec<DatedResult>, String> {
+    let (mut results, mut cases) = (Vec::new(), Cases::default());
+    let mut last: Option<(u64, Timestamp)> = None;
+    for record in Records::of(input) {
+        let record = record.map_err(|e| e.to_string())?;
+        if let Record::Run(run) = &record {
+            let this = (launch(run), start(run)?);
+            if last.is_some_and(|last| is_another_result(last, this)) {
+                add(&mut results, &std::mem::take(&mut cases));
+            }
+            last = Some(this);
+        }
+        cases.record(&record);
+    }
+    add(&mut results, &cases);
+    Ok(results)
+}
+
+fn is_another_result((last, before): (u64, Timestamp), (launch, started): (u64, Timestamp)) -> bool {
+    launch < last || (launch == last && started.duration_since(before) > LONGEST_PAUSE)
+}
+
+/// Returns the number of a launch; 1 if it is the only one.
+fn launch(run: &Run) -> u64 {
+    run.plan.get("launch").and_then(|launch| launch.parse().ok()).unwrap_or(1)
+}
+
+fn start(run: &Run) -> Result<Timestamp, String> {
+    run.started.parse().map_err(|_| format!("its start {:?} is not a date of RFC 3339", run.started))
+}
+
+fn add(results: &mut Vec<DatedResult>, cases: &Cases) {
+    let dated = cases.groups().iter().filter_map(dated);
+    results.extend(dated.filter(|result| !result.rows.is_empty()));
+}
+
+fn dated(group: &Group) -> Option<DatedResult> {
+    let run = &group.run;
+    Some(DatedResult {
+        run: run.id.clone(),
+        // Files of other programs may have another offset from UTC.
+        started: start(run).ok()?.to_string(),
+        fabric: run.fabric.clone(),
+        hosts: node_set::fold(hosts(run)),
+        facts: facts::of(run),
+        rows: rows(group),
+    })
+}
+
+/// Returns the rows of a setup. Of a case that was measured several times, the median.
+fn rows(group: &Group) -> Vec<DatedRow> {
+    let hosts = Hosts::of_run(&group.run);
+    let mut rows: Vec<Vec<DatedRow>> = Vec::new();
+    let mut places: BTreeMap<(String, Option<[String; 2]>, u32), usize> = BTreeMap::new();
+    for row in group.estimates().iter().filter_map(|row| dated_row(row, &hosts)) {
+        let name = (row.key.clone(), row.ends.clone(), row.ranks);
+        let at = *places.entry(name).or_insert_with(|| {
+            rows.push(Vec::new());
+            rows.len() - 1
+        });
+        rows[at].push(row);
+    }
+    rows.into_iter().filter_map(combined).collect()
+}
+
+fn combined(mut rows: Vec<DatedRow>) -> Option<DatedRow> {
+    let values: Vec<f64> = rows.iter().map(|row| row.value).collect();
+    let invalid = rows.iter().any(|row| row.invalid);
+    let first = rows.pop()?;
+    if rows.is_empty() {
+        return Some(first);
+    }
+    let ci95 = interval(&values).map(|found| [found.low, found.high]);
+    Some(DatedRow { value: median(&values)?, ci95, invalid, ..first })
+}
+
+/// Returns the figure of a row; `None` if it was not measured, or if it belongs to the second measurement of slow links.
+fn dated_row(row: &Measurement, hosts: &Hosts) -> Option<DatedRow> {
+    let headline = row.headline()?;
+    if row.axes.contains_key(verdict::RETEST) {
+        return None;
+    }
+    let rank = |axis: &str| row.axes.get(axis)?.parse::<u32>().ok();
+    let ends = if row.bench == verdict::BENCH { rank("from").zip(rank("to")) } else { None };
+    let key = ends.map_or_else(|| row.key.clone(), |(from, to)| key_of_link(&row.key, [from, to], hosts));
+    Some(DatedRow {
+        key,
+        ends: ends.map(|(from, to)| [from, to].map(|rank| hosts.name(rank).to_owned())),
+        ranks: row.ranks,
+        metric: row.metric,
+        value: headline.value,
+        ci95: headline.ci95,
+        invalid: row.trust.iter().any(|mark| mark.level == Level::Invalid),
+    })
+}
+
+/// Returns the name of a link without its ranks. They have other numbers in a job on other hosts. Of several ranks on a host, their
+/// places on it are named.
+fn key_of_link(key: &str, ends: [u32; 2], hosts: &Hosts) -> String {
+    let (bench, rest) = key.split_once('/').unwrap_or((key, ""));
+    let is_kept = |part: &&str| !part.starts_with("from=") && !part.starts_with("to=");
+    let mut parts: Vec<String> = rest.split(',').filter(is_kept).map(str::to_owned).collect();
+    if hosts.count() < hosts.ranks() as usize {
+        let [from, to] = ends.map(|rank| hosts.position(rank));
+        parts.push(format!("ranks={from}-{to}"));
+    }
+    format!("{bench}/{}", parts.join(","))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Lines without checksums.
+    const OF_LAUNCHES: &str = include_str!("../../tests/golden/v2.jsonl");
+
+    /// Returns a file with the launches of the golden file on each of these days.
+    fn on_days(days: &[&str]) -> String {
+        days.iter().map(|day| OF_LAUNCHES.replace("2026-11-22", day)).collect()
+    }
+
+    #[test]
+    fn a_row_is_the_estimate_over_launches() {
+        let results = read(OF_LAUNCHES.as_bytes()).unwrap();
+        let [result] = results.as_slice() else { panic!("{results:?}") };
+        assert_eq!(
+            (result.started.as_str(), result.hosts.as_str()),
+            ("2026-11-22T03:36:03Z", "vm"),
+            "{result:?}"
+        );
+        let row = result.rows.iter().find(|row| row.key == "p2p.latency/bytes=8").unwrap();
+        assert_eq!((row.value, row.ci95, row.ranks), (0.5605, Some([0.5505, 0.5755]), 2));
+        assert!(row.invalid && row.ends.is_none(), "{row:?}");
+        assert_eq!(result.facts["library"], "MPICH Version: 4.0.2");
+    }
+
+    #[test]
+    fn launches_of_another_day_are_another_result() {
+        let results = read(on_days(&["2026-11-22", "2026-11-23"]).as_bytes()).unwrap();
+        let started: Vec<&str> = results.iter().map(|result| result.started.as_str()).collect();
+        assert_eq!(started, ["2026-11-22T03:36:03Z", "2026-11-23T03:36:03Z"]);
+    }
+
+    #[test]
+    fn a_date_that_is_none_is_refused() {
+        let refused = read(OF_LAUNCHES.replace("2026-11-22T", "yesterday ").as_bytes()).unwrap_err();
+        assert!(refused.contains("yesterday"), "{refused}");
+        assert!(read(&b"{}\n"[..]).is_err() && read(&b""[..]).unwrap().is_empty());
+    }
+
+    #[test]
+    fn a_link_is_named_by_its_hosts() {
+        let hosts = Hosts::of(["n01", "n02", "n03"]);
+        let key = key_of_link("links/from=0,pattern=pingpong,to=2,bytes=8", [0, 2], &hosts);
+        assert_eq!(key, "links/pattern=pingpong,bytes=8");
+        let hosts = Hosts::of(["n01", "n01", "n02"]);
+        let key = key_of_link("links/from=1,pattern=pingpong,to=2,bytes=8", [1, 2], &hosts);
+        assert_eq!(key, "links/pattern=pingpong,bytes=8,ranks=1-0");
+    }
+
+    #[test]
+    fn a_row_survives_the_index() {
+        let rows = read(OF_LAUNCHES.as_bytes()).unwrap().remove(0).rows;
+        let text = serde_json::to_string(&rows).unwrap();
+        assert_eq!(serde_json::from_str::<Vec<DatedRow>>(&text).unwrap(), rows);
+    }
+}

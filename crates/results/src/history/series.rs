@@ -1,0 +1,328 @@
+//! One series per case over the results of a store, with its changes.
+
+use std::{
+    cmp::Reverse,
+    collections::{BTreeMap, BTreeSet},
+};
+
+use ombx_core::benchmark::Metric;
+
+use super::{
+    change_point::{LEAST_RUNS, change_points},
+    dated::{DatedResult, DatedRow},
+    facts::{Difference, differences},
+};
+use crate::{
+    compare::{Ranks, Shifts},
+    estimate::interval,
+};
+
+/// Maximum number of runs on each side of a change from which its size is estimated: those next to it.
+const MOST_COMPARED: usize = 100;
+
+/// Beginning of the message size in the name of a row.
+const SIZE: &str = "bytes=";
+
+/// Which results form which series.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Selection<'a> {
+    /// Only results that started at this time or later, as a beginning of RFC 3339 in UTC.
+    pub since: Option<&'a str>,
+    /// Whether runs on different hosts are one series.
+    pub any_hosts: bool,
+}
+
+/// What the runs of a series have in common.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Case {
+    /// Name of the row: benchmark, axes, size and depth.
+    pub key: String,
+    /// What connects the ranks.
+    pub fabric: String,
+    /// Number of ranks that took part.
+    pub ranks: u32,
+    /// Hosts as a node set; `None` for a link, and if they may differ.
+    pub hosts: Option<String>,
+    /// Timed and answering host of a link.
+    pub ends: Option<[String; 2]>,
+}
+
+impl Case {
+    /// Returns the name of the benchmark.
+    pub fn bench(&self) -> &str {
+        self.key.split('/').next().unwrap_or(&self.key)
+    }
+
+    /// Returns the message size; `None` if the benchmark has none.
+    pub fn bytes(&self) -> Option<u64> {
+        self.parts().find_map(|part| part.strip_prefix(SIZE)?.parse().ok())
+    }
+
+    /// Returns everything in the name of the row but benchmark and size, such as `sync=fence depth=64`.
+    pub fn choices(&self) -> String {
+        self.parts().filter(|part| !part.starts_with(SIZE)).collect::<Vec<_>>().join(" ")
+    }
+
+    fn parts(&self) -> impl Iterator<Item = &str> {
+        self.key.split_once('/').map_or("", |(_, rest)| rest).split(',').filter(|part| !part.is_empty())
+    }
+}
+
+/// Figure of one run.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Point {
+    /// Its result, as an index of [`History::results`].
+    pub result: usize,
+    /// Headline, in the unit of the metric.
+    pub value: f64,
+    /// Its interval over launches.
+    pub ci95: Option<[f64; 2]>,
+}
+
+/// Place where the level of a series changes.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Change {
+    /// Index of the first run after the change.
+    pub at: usize,
+    /// Time after the change in multiples of the time before: above 1 is slower, for bandwidths too.
+    pub ratio: f64,
+    /// 90 % interval of the ratio; `None` if one side has too few runs.
+    pub ci90: Option<[f64; 2]>,
+    /// Provenance in which the runs on both sides of the change differ; if they do not, that of the runs before and after these.
+    pub differences: Vec<Difference>,
+}
+
+/// One case over time.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Series {
+    /// The case.
+    pub case: Case,
+    /// Metric of the values.
+    pub metric: Metric,
+    /// Figure of each run, in the order of time.
+    pub points: Vec<Point>,
+    /// Changes, in the order of time.
+    pub changes: Vec<Change>,
+    /// Number of runs that are left out because their row has an invalid mark.
+    pub left_out: usize,
+}
+
+/// All cases over time.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct History {
+    /// Results in the order of time.
+    pub results: Vec<DatedResult>,
+    /// Series: those that changed last come first, then those that did not change in the order of names.
+    pub series: Vec<Series>,
+    /// Number of results that are copies of others.
+    pub copies: usize,
+}
+
+impl Series {
+    /// Returns whether the series is long enough for a judgement.
+    pub fn is_judged(&self) -> bool {
+        self.points.len() >= LEAST_RUNS
+    }
+
+    /// Returns the last level: the median of the runs since the last change, and its interval. That of a single run is its own.
+    pub fn level(&self) -> (f64, Option<[f64; 2]>) {
+        let start = self.changes.last().map_or(0, |change| change.at);
+        match &self.points[start..] {
+            [one] => (one.value, one.ci95),
+            several => {
+                let values: Vec<f64> = several.iter().map(|point| point.value).collect();
+                let middle = ombx_core::stats::median(&values).unwrap_or(f64::NAN);
+                (middle, interval(&values).map(|found| [found.low, found.high]))
+            }
+        }
+    }
+
+    fn find_changes(&mut self, results: &[DatedResult]) {
+        let sign = if self.metric == Metric::Bandwidth { -1.0 } else { 1.0 };
+        let times: Vec<f64> = self.points.iter().map(|point| sign * point.value.ln()).collect();
+        let places = change_points(&times);
+        let ends = places.iter().copied().skip(1).chain([times.len()]);
+        let starts = [0].into_iter().chain(places.iter().copied());
+        for ((at, start), end) in places.iter().copied().zip(starts).zip(ends) {
+            let before = times[start.max(at.saturating_sub(MOST_COMPARED))..at].to_vec();
+            let after = times[at..end.min(at + MOST_COMPARED)].to_vec();
+            let strata = [[before, after]];
+            let shifts = Shifts::of(&strata);
+            let Some(shift) = shifts.estimate() else { continue };
+            let ci90 = shifts.interval(Ranks::default().of(&strata)).map(|ends| ends.map(f64::exp));
+            let facts = |point: usize| self.points.get(point).map(|point| &results[point.result].facts);
+            let between = |before: Option<usize>, after: usize| {
+                let sides = before.and_then(facts).zip(facts(after));
+                sides.map_or_else(Vec::new, |(before, after)| differences(before, after))
+            };
+            let mut differences = between(at.checked_sub(1), at);
+            if differences.is_empty() {
+                // The place of a small step is uncertain by a run.
+                differences = between(at.checked_sub(2), at + 1);
+            }
+            self.changes.push(Change { at, ratio: shift.exp(), ci90, differences });
+        }
+    }
+}
+
+impl History {
+    /// Builds the series of all rows that `wanted` accepts, and finds their changes.
+    pub fn of(
+        mut results: Vec<DatedResult>,
+        selection: Selection<'_>,
+        wanted: impl Fn(&Case) -> bool,
+    ) -> History {
+        results.sort_by(|a, b| (&a.started, &a.run, &a.fabric).cmp(&(&b.started, &b.run, &b.fabric)));
+        results.retain(|result| selection.since.is_none_or(|since| result.started.as_str() >= since));
+        let (all, mut known) = (results.len(), BTreeSet::new());
+        results
+            .retain(|result| known.insert((result.run.clone(), result.fabric.clone(), result.hosts.clone())));
+        let mut rows: BTreeMap<Case, Vec<(usize, &DatedRow)>> = BTreeMap::new();
+        for (at, result) in results.iter().enumerate() {
+            for row in &result.rows {
+                rows.entry(case(result, row, selection)).or_default().push((at, row));
+            }
+        }
+        let wanted = rows.into_iter().filter(|(case, _)| wanted(case));
+        let mut series: Vec<Series> = wanted.map(|(case, rows)| Series::of(case, rows)).collect();
+        series.iter_mut().for_each(|series| series.find_changes(&results));
+        let last = |series: &Series| series.changes.last().map(|change| series.points[change.at].result);
+        series.sort_by_cached_key(|series| {
+            let case = &series.case;
+            let setup = (case.fabric.clone(), case.ranks, case.hosts.clone(), case.ends.clone());
+            (Reverse(last(series)), case.bench().to_owned(), case.choices(), setup, case.bytes())
+        });
+        History { copies: all - results.len(), results, series }
+    }
+
+    /// Returns the start of a run of a series.
+    pub fn started(&self, series: &Series, point: usize) -> &str {
+        &self.results[series.points[point].result].started
+    }
+}
+
+impl Series {
+    /// Returns the series of these rows. Those with an invalid mark are left out if enough others remain.
+    fn of(case: Case, rows: Vec<(usize, &DatedRow)>) -> Series {
+        let all = rows.len();
+        let valid = rows.iter().filter(|(_, row)| !row.invalid).count();
+        let is_kept = |row: &DatedRow| !row.invalid || valid < LEAST_RUNS;
+        let kept: Vec<_> = rows.into_iter().filter(|(_, row)| is_kept(row)).collect();
+        let metric = kept.first().map_or(Metric::Latency, |(_, row)| row.metric);
+        let point =
+            |(result, row): &(usize, &DatedRow)| Point { result: *result, value: row.value, ci95: row.ci95 };
+        let points: Vec<Point> = kept.iter().map(point).collect();
+        Series { case, metric, left_out: all - points.len(), points, changes: Vec::new() }
+    }
+}
+
+fn case(result: &DatedResult, row: &DatedRow, selection: Selection<'_>) -> Case {
+    Case {
+        key: row.key.clone(),
+        fabric: result.fabric.clone(),
+        ranks: row.ranks,
+        hosts: (row.ends.is_none() && !selection.any_hosts).then(|| result.hosts.clone()),
+        ends: row.ends.clone(),
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+
+    /// Returns a result of one row on a day of March, with a scatter of some percent.
+    pub(crate) fn result(day: usize, key: &str, value: f64, metric: Metric) -> DatedResult {
+        let value = value * (1.0 + 0.02 * ((day * 7 % 5) as f64 - 2.0) / 2.0);
+        let key = key.to_owned();
+        let row = DatedRow { key, ends: None, ranks: 2, metric, value, ci95: None, invalid: false };
+        DatedResult {
+            run: format!("r{day}"),
+            started: format!("2026-03-{day:02}T02:00:00Z"),
+            fabric: "mpi".into(),
+            hosts: "n[01-02]".into(),
+            facts: [("kernel".to_owned(), if day < 16 { "6.1" } else { "6.2" }.to_owned())].into(),
+            rows: vec![row],
+        }
+    }
+
+    fn month(metric: Metric, late: f64) -> Vec<DatedResult> {
+        (1..=30).map(|day| result(day, "p2p.x/bytes=8", if day < 16 { 10.0 } else { late }, metric)).collect()
+    }
+
+    fn history(results: Vec<DatedResult>) -> History {
+        History::of(results, Selection::default(), |_| true)
+    }
+
+    #[test]
+    fn a_step_is_found_with_its_date_its_size_and_what_changed() {
+        for (metric, late, ratio) in [
+            (Metric::Latency, 12.0, 1.2),
+            (Metric::Bandwidth, 12.0, 1.0 / 1.2),
+            (Metric::Bandwidth, 8.0, 1.25),
+        ] {
+            let history = history(month(metric, late));
+            let [series] = history.series.as_slice() else { panic!("{} series", history.series.len()) };
+            let [change] = series.changes.as_slice() else { panic!("{:?}", series.changes) };
+            assert_eq!(history.started(series, change.at), "2026-03-16T02:00:00Z");
+            let [low, high] = change.ci90.unwrap();
+            assert!((change.ratio / ratio - 1.0).abs() < 0.01, "{change:?}");
+            assert!(low < change.ratio && change.ratio < high && high / low < 1.03, "{change:?}");
+            let difference = Difference { name: "kernel".into(), before: "6.1".into(), after: "6.2".into() };
+            assert_eq!(change.differences, [difference]);
+            let (level, ends) = series.level();
+            assert!((level / late - 1.0).abs() < 0.01 && ends.unwrap()[0] < level, "{level} {ends:?}");
+        }
+    }
+
+    #[test]
+    fn series_without_a_change_and_short_ones_say_so() {
+        let steady = history(month(Metric::Latency, 10.0));
+        assert!(steady.series[0].changes.is_empty() && steady.series[0].is_judged());
+        let short = history(month(Metric::Latency, 30.0).split_off(22));
+        assert!(short.series[0].changes.is_empty() && !short.series[0].is_judged());
+    }
+
+    #[test]
+    fn order_copies_and_since_do_not_matter_or_are_counted() {
+        let mut results = month(Metric::Latency, 12.0);
+        results.extend(month(Metric::Latency, 12.0).drain(..3));
+        results.reverse();
+        let all = history(results.clone());
+        assert_eq!((all.copies, all.series[0].points.len()), (3, 30));
+        assert_eq!(all.series[0].changes[0].at, 15);
+        let since = Selection { since: Some("2026-03-10"), ..Selection::default() };
+        let late = History::of(results, since, |_| true);
+        assert_eq!((late.series[0].points.len(), late.series[0].changes[0].at), (21, 6));
+    }
+
+    #[test]
+    fn hosts_and_ranks_are_parts_of_a_case() {
+        let mut results = month(Metric::Latency, 10.0);
+        results.iter_mut().skip(10).for_each(|result| result.hosts = "n[03-04]".into());
+        assert_eq!(history(results.clone()).series.len(), 2);
+        let any = Selection { any_hosts: true, ..Selection::default() };
+        assert_eq!(History::of(results, any, |_| true).series.len(), 1);
+    }
+
+    #[test]
+    fn cases_that_changed_come_first() {
+        let mut results = month(Metric::Latency, 12.0);
+        let steady = month(Metric::Latency, 10.0);
+        for (result, other) in results.iter_mut().zip(steady) {
+            let [row] = other.rows.try_into().unwrap();
+            result.rows.insert(0, DatedRow { key: "a/bytes=8".into(), ..row });
+        }
+        let keys: Vec<String> = history(results).series.into_iter().map(|series| series.case.key).collect();
+        assert_eq!(keys, ["p2p.x/bytes=8", "a/bytes=8"]);
+    }
+
+    #[test]
+    fn rows_with_invalid_marks_are_left_out_if_others_remain() {
+        let mut results = month(Metric::Latency, 10.0);
+        results.iter_mut().take(5).for_each(|result| result.rows[0].invalid = true);
+        let some = history(results.clone());
+        assert_eq!((some.series[0].left_out, some.series[0].points.len()), (5, 25));
+        results.iter_mut().for_each(|result| result.rows[0].invalid = true);
+        assert_eq!(history(results).series[0].left_out, 0);
+    }
+}

@@ -1,0 +1,195 @@
+//! A directory of result files, read with its index.
+
+use std::{
+    fs::{self, File},
+    io::{self, BufReader},
+    num::NonZero,
+    path::{Path, PathBuf},
+    sync::atomic::{AtomicUsize, Ordering},
+    thread,
+};
+
+use super::{
+    dated::{DatedResult, read},
+    index::{Content, Index, Stamp},
+};
+
+/// Name of the index in the directory.
+pub const INDEX: &str = ".ombx-index";
+/// End of the names of result files.
+const ENDING: &str = "jsonl";
+
+/// Results of all files of a directory and of the directories in it.
+#[derive(Debug, Default)]
+pub struct Store {
+    /// Results, in the order of paths.
+    pub results: Vec<DatedResult>,
+    /// Path and reason of files that are no result files.
+    pub refused: Vec<(String, String)>,
+    /// Number of files whose names end like those of result files.
+    pub files: usize,
+    /// Number of files that were not in the index.
+    pub read: usize,
+    /// New text of the index; `None` if it did not change.
+    pub index: Option<Vec<u8>>,
+}
+
+impl Store {
+    /// Reads a directory. Files with hidden names and files that are in the index are not read.
+    ///
+    /// # Errors
+    /// The directory cannot be read. A directory in it that cannot be read counts as a refused file.
+    pub fn open(directory: &Path) -> io::Result<Store> {
+        let known =
+            fs::read(directory.join(INDEX)).map_or_else(|_| Index::default(), |text| Index::parse(&text));
+        Store::read(directory, known)
+    }
+
+    fn read(directory: &Path, mut known: Index) -> io::Result<Store> {
+        let mut store = Store::default();
+        let found = found(directory, &mut store.refused)?;
+        store.files = found.len();
+        let (mut index, mut unknown) = (Index::default(), Vec::new());
+        for file in found {
+            match known.take(&file.name, &file.stamp) {
+                Some(content) => index.insert(file.name, file.stamp, content),
+                None => unknown.push(file),
+            }
+        }
+        store.read = unknown.len();
+        for (at, content) in contents(&unknown) {
+            let Found { name, stamp, .. } = &unknown[at];
+            index.insert(name.clone(), *stamp, content);
+        }
+        // What is left in the old index belongs to files that were removed.
+        store.index = (store.read > 0 || !known.is_empty()).then(|| index.text());
+        for (path, content) in index.into_contents() {
+            match content {
+                Content::Results(results) => store.results.extend(results),
+                Content::Refused(why) => store.refused.push((path, why)),
+            }
+        }
+        Ok(store)
+    }
+}
+
+/// File whose name ends like that of a result file.
+struct Found {
+    path: PathBuf,
+    /// Path in the directory. Bytes that are not UTF-8 are replaced.
+    name: String,
+    stamp: Stamp,
+}
+
+/// Finds the files of a directory and of the directories in it. Links to directories are not followed.
+fn found(directory: &Path, refused: &mut Vec<(String, String)>) -> io::Result<Vec<Found>> {
+    let mut found = Vec::new();
+    let mut waiting = vec![(directory.to_owned(), fs::read_dir(directory)?)];
+    while let Some((_, entries)) = waiting.pop() {
+        for entry in entries.flatten() {
+            let path = entry.path();
+            let name = || path.strip_prefix(directory).unwrap_or(&path).to_string_lossy().into_owned();
+            if entry.file_name().to_string_lossy().starts_with('.') {
+                continue;
+            }
+            if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+                match fs::read_dir(&path) {
+                    Ok(entries) => waiting.push((path, entries)),
+                    Err(why) => refused.push((name(), why.to_string())),
+                }
+            } else if path.extension().is_some_and(|ending| ending == ENDING) {
+                match fs::metadata(&path) {
+                    Ok(file) if !file.is_file() => {}
+                    Ok(file) => {
+                        let name = name();
+                        found.push(Found { path, name, stamp: Stamp::of(&file) });
+                    }
+                    Err(why) => refused.push((name(), why.to_string())),
+                }
+            }
+        }
+    }
+    found.sort_by(|a, b| a.name.cmp(&b.name));
+    Ok(found)
+}
+
+/// Reads files on all CPUs. Returns the content of each with its place in the list.
+fn contents(files: &[Found]) -> Vec<(usize, Content)> {
+    let next = AtomicUsize::new(0);
+    let work = || {
+        let mut contents = Vec::new();
+        while let Some((at, file)) =
+            Some(next.fetch_add(1, Ordering::Relaxed)).and_then(|at| Some((at, files.get(at)?)))
+        {
+            contents.push((at, content(&file.path)));
+        }
+        contents
+    };
+    let workers = thread::available_parallelism().map_or(1, NonZero::get).min(files.len().max(1));
+    thread::scope(|scope| {
+        let workers: Vec<_> = (1..workers).map(|_| scope.spawn(work)).collect();
+        let mut contents = work();
+        for worker in workers {
+            match worker.join() {
+                Ok(more) => contents.extend(more),
+                Err(panic) => std::panic::resume_unwind(panic),
+            }
+        }
+        contents
+    })
+}
+
+fn content(path: &Path) -> Content {
+    let results = File::open(path).map_err(|e| e.to_string()).and_then(|file| read(BufReader::new(file)));
+    results.map_or_else(Content::Refused, Content::Results)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const GOLDEN: &[u8] = include_bytes!("../../tests/golden/v2.jsonl");
+
+    /// Reads a directory and writes its index, as the command does.
+    fn open(directory: &Path) -> Store {
+        let store = Store::open(directory).unwrap();
+        if let Some(text) = &store.index {
+            fs::write(directory.join(INDEX), text).unwrap();
+        }
+        store
+    }
+
+    #[test]
+    fn only_files_that_changed_are_read_again() {
+        let directory = tempfile::tempdir().unwrap();
+        let root = directory.path();
+        fs::create_dir(root.join("march")).unwrap();
+        fs::write(root.join("a.jsonl"), GOLDEN).unwrap();
+        fs::write(root.join("march/b.jsonl"), GOLDEN).unwrap();
+        fs::write(root.join("march/notes.txt"), "no result").unwrap();
+        fs::write(root.join(".hidden.jsonl"), "no result").unwrap();
+        fs::write(root.join("poem.jsonl"), "no result\n").unwrap();
+        let counts = |store: &Store| (store.files, store.read, store.results.len(), store.refused.len());
+        let first = open(root);
+        assert_eq!(counts(&first), (3, 3, 2, 1));
+        assert!(first.refused[0].0 == "poem.jsonl" && first.refused[0].1.contains("line 1"), "{first:?}");
+        let second = open(root);
+        assert_eq!(counts(&second), (3, 0, 2, 1));
+        assert!(second.index.is_none() && second.results == first.results);
+        fs::write(root.join("a.jsonl"), &GOLDEN[..GOLDEN.len() / 2]).unwrap();
+        assert_eq!(counts(&open(root)), (3, 1, 2, 1));
+        fs::remove_file(root.join("march/b.jsonl")).unwrap();
+        let removed = open(root);
+        assert_eq!(counts(&removed), (2, 0, 1, 1));
+        assert!(removed.index.is_some());
+        fs::write(root.join(INDEX), "damaged").unwrap();
+        assert_eq!(counts(&open(root)), (2, 2, 1, 1));
+        fs::remove_file(root.join(INDEX)).unwrap();
+        assert_eq!(counts(&open(root)), (2, 2, 1, 1));
+    }
+
+    #[test]
+    fn a_directory_that_is_not_there_is_an_error() {
+        assert!(Store::open(Path::new("/nonexistent/results")).is_err());
+    }
+}

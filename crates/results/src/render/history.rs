@@ -1,0 +1,304 @@
+//! Results over time as text: a table with a line per case, then each change with what else changed at that time.
+
+mod csv;
+mod json;
+
+use std::{
+    collections::BTreeSet,
+    io::{Result, Write},
+};
+
+pub use self::{csv::csv, json::json};
+use super::{
+    Paint,
+    grid::{grid, interval, size},
+    plain,
+    table::fit::{Fitted, fitted},
+    wrapped,
+};
+use crate::{
+    history::{Case, Change, Event, History, LEAST_RUNS, Series, events},
+    number::Decimals,
+    plot::{Characters, sparkline},
+    provenance::counted,
+};
+
+/// Width of the line of bars.
+const TREND: usize = 16;
+/// Beginning of lines that belong to a change.
+const INDENT: &str = "  ";
+/// Maximum number of differences that are named for a change.
+const MOST_NAMED: usize = 8;
+/// Number of characters of a date and of a time to the minute in RFC 3339.
+const DATE: usize = 10;
+const MINUTE: usize = 16;
+
+/// How a table is shown.
+#[derive(Debug, Clone, Copy)]
+pub struct Screen {
+    /// Colours.
+    pub paint: Paint,
+    /// Number of columns; `None` means that there is no limit.
+    pub columns: Option<usize>,
+    /// Characters of the bars.
+    pub characters: Characters,
+}
+
+/// Writes the table of cases, those that changed first, then the changes by time, and a summary.
+pub fn table(out: &mut dyn Write, history: &History, screen: Screen) -> Result<()> {
+    let indented = |text: &str, indent: &str| match screen.columns {
+        Some(columns) => {
+            let columns = columns.saturating_sub(indent.len());
+            wrapped(&plain(text), columns).join(&format!("\n{indent}"))
+        }
+        None => plain(text),
+    };
+    let fit = |text: &str| indented(text, "");
+    for cases in history.series.chunk_by(|a, b| heading(&a.case) == heading(&b.case)) {
+        writeln!(out, "{}", screen.paint.heading(&fit(&heading(&cases[0].case))))?;
+        writeln!(out, "{}\n", of_cases(history, cases, screen))?;
+    }
+    for event in events(history) {
+        let sentence = fit(&sentence(&event));
+        let painted = if event.slower { screen.paint.bad(&sentence) } else { screen.paint.good(&sentence) };
+        writeln!(out, "{painted}")?;
+        for line in details(&event) {
+            writeln!(out, "{INDENT}{}", indented(&line, INDENT))?;
+        }
+        writeln!(out)?;
+    }
+    writeln!(out, "{}", fit(&summary(history)))
+}
+
+/// Returns the answer: how many cases changed, did not change, and have too few runs.
+pub fn summary(history: &History) -> String {
+    let all = history.series.len();
+    let changed = history.series.iter().filter(|series| !series.changes.is_empty()).count();
+    let short = history.series.iter().filter(|series| !series.is_judged()).count();
+    let judged = counted(all - short, "case");
+    let mut text = match changed {
+        0 if short == all => {
+            return format!(
+                "{} with fewer than {LEAST_RUNS} runs: too few to find a change",
+                counted(all, "case")
+            );
+        }
+        0 => format!("no change found in {judged}"),
+        _ => format!("{changed} of {judged} changed"),
+    };
+    let left_out: usize = history.series.iter().map(|series| series.left_out).sum();
+    let counts = [
+        (short, "cases with too few runs to find a change"),
+        (left_out, "rows left out because of an invalid mark"),
+        (history.copies, "results left out because they are copies"),
+    ];
+    for (count, what) in counts.into_iter().filter(|(count, _)| *count > 0) {
+        text += &format!("; {what}: {count}");
+    }
+    text
+}
+
+/// Returns what cases of one table have in common: `p2p.bw depth=64 · 2 ranks on n[01-02] · mpi`.
+fn heading(case: &Case) -> String {
+    let placed = match (&case.hosts, &case.ends) {
+        (Some(hosts), _) => format!("{} on {hosts}", counted(case.ranks as usize, "rank")),
+        (None, Some(_)) => "between hosts".to_owned(),
+        (None, None) => format!("{} on any hosts", counted(case.ranks as usize, "rank")),
+    };
+    let row = format!("{} {}", case.bench(), case.choices());
+    format!("{} · {placed} · {}", row.trim_end(), case.fabric)
+}
+
+/// Returns the name of a case in its table.
+fn label(case: &Case) -> String {
+    match &case.ends {
+        Some([from, to]) => plain(&format!("{from} -> {to}, {}", size(case.bytes()))),
+        None => size(case.bytes()),
+    }
+}
+
+fn of_cases(history: &History, cases: &[Series], screen: Screen) -> String {
+    let unit = cases[0].metric.unit();
+    let case = if cases[0].case.ends.is_some() { "link, bytes" } else { "bytes" };
+    let titles = [case, "runs", "first", "last", "trend", unit, "interval", "change"];
+    let row = |series: &Series| {
+        let (level, ends) = series.level();
+        let decimals = Decimals::of(level, ends);
+        let values: Vec<f64> = series.points.iter().map(|point| point.value).collect();
+        let day = |at: usize| start(history.started(series, at), DATE);
+        vec![
+            label(&series.case),
+            series.points.len().to_string(),
+            day(0),
+            day(series.points.len() - 1),
+            sparkline(&values, TREND, screen.characters),
+            decimals.format(level),
+            interval(ends, |end| decimals.format(end)),
+            change(history, series),
+        ]
+    };
+    let rows = cases.iter().map(row).collect();
+    let Fitted { titles, rows, .. } = fitted(titles.map(str::to_owned).to_vec(), rows, screen.columns);
+    let last = titles.len() - 1;
+    let mut grid = grid(titles, 0..last - 3);
+    for column in [last - 2, last - 1] {
+        if let Some(column) = grid.column_mut(column) {
+            column.set_cell_alignment(comfy_table::CellAlignment::Right);
+        }
+    }
+    for (series, mut row) in cases.iter().zip(rows) {
+        let is_slower = series.changes.last().map(|change| change.ratio > 1.0);
+        row[last] = match is_slower {
+            Some(true) => screen.paint.bad(&row[last]),
+            Some(false) => screen.paint.good(&row[last]),
+            None => std::mem::take(&mut row[last]),
+        };
+        grid.add_row(row);
+    }
+    grid.trim_fmt()
+}
+
+/// Returns the last change of a case and how many there were before, or why there is none.
+fn change(history: &History, series: &Series) -> String {
+    let Some(last) = series.changes.last() else {
+        return if series.is_judged() {
+            "no change".into()
+        } else {
+            format!("too few runs: {LEAST_RUNS} needed")
+        };
+    };
+    let text = format!("{} since {}", factor(last), start(history.started(series, last.at), DATE));
+    match series.changes.len() - 1 {
+        0 => text,
+        earlier => format!("{text}, {earlier} earlier"),
+    }
+}
+
+/// Returns the size of a change with its interval: `1.20 times slower (1.18 .. 1.22)`.
+fn factor(change: &Change) -> String {
+    let is_slower = change.ratio > 1.0;
+    let of = |ratio: f64| if is_slower { ratio } else { 1.0 / ratio };
+    let ends = change.ci90.map(|[low, high]| if is_slower { [low, high] } else { [of(high), of(low)] });
+    let range = match ends {
+        Some(_) => interval(ends, |ratio| format!("{ratio:.2}")),
+        None => "no interval: too few runs".to_owned(),
+    };
+    let word = if is_slower { "slower" } else { "faster" };
+    format!("{:.2} times {word} ({range})", of(change.ratio))
+}
+
+/// Returns what happened at one time, in a sentence.
+fn sentence(event: &Event<'_>) -> String {
+    let Some((series, largest)) = event.changes.first() else { return String::new() };
+    let cases: BTreeSet<&Case> = event.changes.iter().map(|(series, _)| &series.case).collect();
+    let what = name(series);
+    let since = start(event.since, MINUTE);
+    match cases.len() {
+        1 => format!("since {since} {what} is {}", factor(largest)),
+        several => {
+            let word = if event.slower { "slower" } else { "faster" };
+            format!("since {since} {several} cases are {word}, most {what}: {}", factor(largest))
+        }
+    }
+}
+
+/// Returns the name of a case with its benchmark.
+fn name(series: &Series) -> String {
+    match &series.case.ends {
+        Some([from, to]) => format!("{} from {from} to {to}", series.case.key),
+        None => series.case.key.clone(),
+    }
+}
+
+/// Returns the hosts whose links changed, and what else changed at the same time.
+fn details(event: &Event<'_>) -> Vec<String> {
+    let mut lines = vec![format!("the last run before: {}", start(event.before, MINUTE))];
+    if let Some(hosts) = &event.hosts {
+        lines.push(format!("hosts of which several links changed: {hosts}"));
+    }
+    if event.differences.is_empty() {
+        lines.push("nothing else that is recorded changed between these runs".into());
+    }
+    for difference in event.differences.iter().take(MOST_NAMED) {
+        lines.push(format!("{}: {} -> {}", difference.name, difference.before, difference.after));
+    }
+    if let Some(more @ 1..) = event.differences.len().checked_sub(MOST_NAMED) {
+        lines.push(format!("and {more} other differences (--format json has all)"));
+    }
+    lines
+}
+
+/// Returns a time in UTC without its end: `2026-03-16 02:00`.
+fn start(started: &str, length: usize) -> String {
+    let text: String = started.chars().take(length).collect();
+    text.replace('T', " ")
+}
+
+#[cfg(test)]
+mod tests {
+    use ombx_core::benchmark::Metric;
+
+    use super::*;
+    use crate::history::{Selection, result};
+
+    fn history(late: f64) -> History {
+        let value = |day: usize| if day < 16 { 10.0 } else { late };
+        let of = |day: usize| result(day, "p2p.latency/bytes=8", value(day), Metric::Latency);
+        History::of((1..=30).map(of).collect(), Selection::default(), |_| true)
+    }
+
+    fn shown(history: &History, columns: Option<usize>) -> String {
+        let mut out = Vec::new();
+        let screen = Screen { paint: Paint::Plain, columns, characters: Characters::Ascii };
+        table(&mut out, history, screen).unwrap();
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn a_change_is_told_with_its_date_and_what_changed() {
+        let text = shown(&history(12.0), None);
+        for part in [
+            "p2p.latency · 2 ranks on n[01-02] · mpi\n",
+            "     8    30  2026-03-01  2026-03-30",
+            " times slower (1.1",
+            "since 2026-03-16 02:00 p2p.latency/bytes=8 is 1.2",
+            "  the last run before: 2026-03-15 02:00\n",
+            "  kernel: 6.1 -> 6.2\n",
+            "\n1 of 1 case changed\n",
+        ] {
+            assert!(text.contains(part), "{part:?} is not in\n{text}");
+        }
+    }
+
+    #[test]
+    fn a_case_without_a_change_says_so() {
+        let text = shown(&history(10.0), None);
+        assert!(text.contains("  no change\n") && text.ends_with("\nno change found in 1 case\n"), "{text}");
+        let mut short = history(10.0);
+        short.series[0].points.truncate(5);
+        let text = shown(&short, None);
+        assert!(text.contains("too few runs: 10 needed") && !text.contains("no change"), "{text}");
+    }
+
+    #[test]
+    fn lines_fit_into_a_terminal() {
+        let text = shown(&history(12.0), Some(80));
+        assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+        assert!(text.contains("slower"), "{text}");
+    }
+
+    #[test]
+    fn csv_and_json_have_the_same_change() {
+        let history = history(8.0);
+        let mut out = Vec::new();
+        csv(&mut out, &history).unwrap();
+        let text = String::from_utf8(out).unwrap();
+        assert_eq!(text.lines().count(), 2, "{text}");
+        assert!(text.contains(",2026-03-16T02:00:00Z,2026-03-15T02:00:00Z,0.8"), "{text}");
+        let object = json(&history);
+        let change = &object["cases"][0]["changes"][0];
+        assert_eq!(change["since"], "2026-03-16T02:00:00Z", "{object}");
+        assert_eq!(change["differences"][0]["after"], "6.2", "{object}");
+        assert_eq!(object["cases"][0]["runs"].as_array().unwrap().len(), 30);
+    }
+}
