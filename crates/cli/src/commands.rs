@@ -1,6 +1,7 @@
 //! The commands of ombx. A command is a module with its arguments, a variant of [`Command`], and an arm of [`dispatch`].
 
 mod ab;
+mod check;
 mod codegen;
 pub(crate) mod compare;
 mod completions;
@@ -55,6 +56,8 @@ pub(crate) enum Command {
     Cluster(ombx_cluster::Options),
     /// Check this system for causes of wrong measurements and say how to remove them
     Doctor(doctor::DoctorArgs),
+    /// Check a node or cluster against limits and good days, with one result; for cron, NHC, Slurm and Nagios
+    Check(check::CheckArgs),
     /// Replace an OSU benchmark: same name, options and output; without a name, list all programs
     #[command(disable_help_flag = true)]
     Osu(Box<osu::arguments::OsuArgs>),
@@ -133,6 +136,7 @@ pub(crate) fn dispatch(registry: &Registry, words: Vec<OsString>) -> Result<u8> 
         Command::Links(args) => role::run(&links::prepare(registry, *args)?),
         Command::Cluster(options) => ombx_cluster::run(options),
         Command::Doctor(args) => doctor::doctor(&args),
+        Command::Check(args) => check::check(registry, &parser, &args),
         Command::Osu(args) => osu::osu(registry, &parser, *args),
         Command::Show(args) => show::show(&args),
         Command::Compare(args) => compare::compare(&args),

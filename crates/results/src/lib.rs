@@ -4,6 +4,8 @@
 //! |---|---|
 //! | [`mod@file`] | reads and writes result files (JSON Lines) |
 //! | [`estimate`] | one row per case from the rows of all launches |
+//! | [`baseline`] | figures of good days, and the limits that follow from them |
+//! | [`limit`] | says whether rows meet limits |
 //! | [`compare`] | compares two sets of runs case by case |
 //! | [`matrix`] | writes the times of links as an array that NumPy reads |
 //! | [`verdict`] | finds slow hosts, ranks and links in a sweep over links |
@@ -44,6 +46,7 @@
 //! # }
 //! ```
 
+pub mod baseline;
 pub mod citation;
 pub mod compare;
 mod conclusion;
@@ -51,6 +54,7 @@ pub mod estimate;
 pub mod file;
 #[cfg(any(test, fuzzing))]
 pub mod fuzz;
+pub mod limit;
 pub mod matrix;
 pub mod methods;
 pub mod number;

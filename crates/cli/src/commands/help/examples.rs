@@ -8,7 +8,7 @@ pub(super) struct Examples {
     pages: &'static [&'static str],
 }
 
-const ALL: [Examples; 13] = [
+const ALL: [Examples; 14] = [
     Examples {
         command: "list",
         examples: &[
@@ -87,6 +87,18 @@ const ALL: [Examples; 13] = [
             ("Two hosts, for a program", "ombx doctor -n 8 --hosts n01,n02 --format json"),
             ("As a plugin of Nagios or Icinga", "ombx doctor --format nagios"),
             ("Inside a job of Slurm", "srun -n 64 ombx doctor"),
+        ],
+        pages: &["exit-codes"],
+    },
+    Examples {
+        command: "check",
+        examples: &[
+            ("Is this node as good as it was?", "ombx check node-check.toml"),
+            ("Learn a good day", "ombx check node-check.toml --learn"),
+            (
+                "As a plugin of Nagios or Icinga, with a history",
+                "ombx check node-check.toml --format nagios --store /var/lib/ombx/days",
+            ),
         ],
         pages: &["exit-codes"],
     },
