@@ -1,7 +1,7 @@
 //! The commands of ombx. A command is a module with its arguments, a variant of [`Command`], and an arm of [`dispatch`].
 
 mod ab;
-mod check;
+pub(crate) mod check;
 mod codegen;
 pub(crate) mod compare;
 mod completions;

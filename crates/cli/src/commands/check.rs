@@ -86,7 +86,7 @@ pub(crate) fn check(registry: &Registry, parser: &Command, args: &CheckArgs) -> 
     };
     args.store.iter().try_for_each(|directory| days::create(directory))?;
     let budget = Budget::start(args.budget.unwrap_or(expectations.budget))?;
-    let mut check = Check { expectations: &expectations, good, budget, load: None, contents: Vec::new() };
+    let mut check = Check { expectations: &expectations, good, budget, load: None, contents: String::new() };
     let findings = match check.busy() {
         Some(why) => vec![Finding::without_row(expectations.name.clone(), State::Busy, why)],
         None => {
@@ -94,16 +94,16 @@ pub(crate) fn check(registry: &Registry, parser: &Command, args: &CheckArgs) -> 
             check.findings()?
         }
     };
-    if let Some(code) = check.budget.exit_code() {
+    let Check { load, contents, budget, .. } = check;
+    if let Some((path, file)) = &mut out {
+        file.write_all(contents.as_bytes()).map_err(|e| unwritable(path, &e))?;
+    }
+    if let Some(code) = budget.exit_code() {
         stderr_line!("ombx: interrupted");
         return Ok(code);
     }
-    let Check { load, contents, budget, .. } = check;
-    if let Some((path, file)) = &mut out {
-        file.write_all(&contents).map_err(|e| unwritable(path, &e))?;
-    }
     if let Some(directory) = args.store.as_ref().filter(|_| !contents.is_empty()) {
-        days::add(directory, &contents)?;
+        days::add(directory, contents.as_bytes())?;
     }
     let mut report =
         Report { file: expectations.name.clone(), findings, load, spent: budget.spent(), learnt: None };
@@ -119,6 +119,12 @@ pub(crate) fn check(registry: &Registry, parser: &Command, args: &CheckArgs) -> 
         }
     };
     Ok(state.exit_code())
+}
+
+/// Parses the text of a file of expectations and finds every mistake in it.
+#[cfg(any(test, fuzzing))]
+pub(crate) fn parse(text: &str, registry: &Registry, parser: &Command) -> Result<()> {
+    Expectations::parse("node.toml", text, std::path::Path::new(""), registry, parser).map(drop)
 }
 
 /// Reads the good days that the limits need; `None` if no limit needs them, or if another day is being learnt.
@@ -149,11 +155,11 @@ fn good_days(expectations: &Expectations, learn: bool) -> Result<Option<Baseline
 }
 
 /// Adds a good day to the baseline, and returns what was done.
-fn learn(baseline: &BaselineDirectory, contents: &[u8], report: &Report) -> Result<String> {
+fn learn(baseline: &BaselineDirectory, contents: &str, report: &Report) -> Result<String> {
     if contents.is_empty() || report.state() > State::Undecided {
         return Ok("not learnt, because this is no good day".into());
     }
-    Ok(report::learnt(&days::add(&baseline.path, contents)?, report.spent))
+    Ok(report::learnt(&days::add(&baseline.path, contents.as_bytes())?, report.spent))
 }
 
 /// Lowers the priority of this process and of those that it starts. A process that is nicer already stays as it is.
@@ -170,8 +176,8 @@ struct Check<'c> {
     budget: Budget,
     /// Part of the CPUs that other processes used when it was looked at last.
     load: Option<f64>,
-    /// Result files of all measurements, one after the other.
-    contents: Vec<u8>,
+    /// Lines of a result file with all measurements.
+    contents: String,
 }
 
 impl Check<'_> {
@@ -226,6 +232,6 @@ impl Check<'_> {
     }
 
     fn keep(&mut self, measured: Measured) {
-        self.contents.extend(measured.contents);
+        self.contents.push_str(&measured.contents);
     }
 }

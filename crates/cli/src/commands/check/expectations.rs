@@ -80,7 +80,7 @@ impl Expectations {
     }
 
     /// Parses the text of a file. Its baseline is relative to this directory.
-    fn parse(
+    pub(super) fn parse(
         name: &str,
         text: &str,
         directory: &Path,

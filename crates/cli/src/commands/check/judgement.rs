@@ -178,13 +178,9 @@ fn relative(row: &Measurement, good: &Reference, within: f64) -> Option<Limit> {
     let tolerance = good.tolerance(within);
     let value = row.in_unit(tolerance.limit_ns)?;
     let median = number::figure(row.in_unit(good.median_ns)?);
-    let count = |n: usize, noun: &str| format!("{n} good {noun}{}", if n == 1 { "" } else { "s" });
-    let mut text = format!(
-        "within {:.0} % of {median} {} ({})",
-        tolerance.part * 100.0,
-        row.metric.unit(),
-        count(good.days, "day")
-    );
+    let days = if good.days == 1 { "1 good day".to_owned() } else { format!("{} good days", good.days) };
+    let mut text =
+        format!("within {:.0} % of {median} {} ({days})", tolerance.part * 100.0, row.metric.unit());
     if tolerance.is_variation {
         text += &format!(", which vary by more than {:.0} %", within * 100.0);
     }
@@ -251,4 +247,77 @@ impl Finding {
 fn name(row: &Measurement) -> String {
     let axes: String = row.axes.iter().map(|(name, value)| format!(" {name}={value}")).collect();
     format!("{}{axes}", row.bench)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn finding(state: State) -> Finding {
+        let limit = Limit { text: "<5us".into(), value: 5.0, is_thin: false };
+        Finding { name: "b".into(), row: None, limit: Some(limit), state, measured: 1, why: None }
+    }
+
+    fn together(first: State, second: State) -> (State, u32) {
+        let both = combine(&[finding(first)], vec![finding(second)]);
+        (both[0].state, both[0].measured)
+    }
+
+    #[test]
+    fn a_limit_is_missed_only_twice() {
+        use State::{Broken, Met, Missed, Undecided};
+        for (first, second, both) in [
+            (Missed, Missed, Missed),
+            (Missed, Met, Met),
+            (Missed, Undecided, Undecided),
+            (Undecided, Missed, Undecided),
+            (Undecided, Met, Met),
+            (Undecided, Undecided, Undecided),
+            (Missed, Broken, Broken),
+        ] {
+            assert_eq!(together(first, second), (both, 2), "{first:?} {second:?}");
+        }
+        let mut late = finding(Missed);
+        late.leave_undecided("no time");
+        assert_eq!((late.state, late.why.as_deref()), (Undecided, Some("no time")));
+    }
+
+    #[test]
+    fn a_second_measurement_without_rows_replaces_the_first() {
+        let failure = Finding::without_row("b".into(), State::Broken, "rank 1 died".into());
+        let both = combine(&[finding(State::Missed)], vec![failure]);
+        assert_eq!((both.len(), both[0].state), (1, State::Broken));
+    }
+
+    #[test]
+    fn exit_codes_and_status_follow_the_importance() {
+        let all = [
+            State::Met,
+            State::Undecided,
+            State::Busy,
+            State::NoVerdict,
+            State::Missed,
+            State::Failed,
+            State::Broken,
+            State::Wrong,
+        ];
+        assert!(all.is_sorted());
+        assert_eq!(all.map(State::exit_code), [0, 8, 11, 10, 9, 4, 6, 5]);
+        assert_eq!(all.map(|state| state.status().code()), [0, 1, 3, 3, 2, 2, 2, 2]);
+    }
+
+    #[test]
+    fn few_good_days_are_no_proof() {
+        let good =
+            Reference { results: 2, days: 1, median_ns: 1000.0, slowest_ns: 1300.0, predicted_ns: None };
+        let row = Measurement::new("b", "b/", ombx_core::benchmark::Metric::Latency, 2);
+        let limit = relative(&row, &good, 0.2).unwrap();
+        assert_eq!(
+            limit.text,
+            "within 30 % of 1.000 us (1 good day), which vary by more than 20 %; thin baseline"
+        );
+        assert!(limit.is_thin && (limit.value - 1.3).abs() < 1e-12, "{limit:?}");
+        let many = Reference { days: 5, predicted_ns: Some(1100.0), slowest_ns: 1050.0, ..good };
+        assert_eq!(relative(&row, &many, 0.2).unwrap().text, "within 20 % of 1.000 us (5 good days)");
+    }
 }

@@ -1,7 +1,6 @@
-//! Measurement of one entry: `ombx run` as a process with a deadline, and the result file that it writes.
+//! Measurement of one entry: `ombx run` as a process with a deadline, and the results that it prints.
 
 use std::{
-    fs,
     os::unix::process::ExitStatusExt,
     process::Command,
     sync::{
@@ -17,7 +16,10 @@ use ombx_core::{
     result::{Measurement, Run},
     system::clock::Since,
 };
-use ombx_results::estimate::{Cases, Group};
+use ombx_results::{
+    estimate::{Cases, Group},
+    file::{self, ResultFile},
+};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use super::expectations::Entry;
@@ -25,7 +27,6 @@ use crate::{
     arguments::argv,
     job::time_limit,
     launch::{FIRST_SIGNAL_CODE, finite_run},
-    result_file,
 };
 
 /// Shortest time in which a measurement is started.
@@ -42,8 +43,8 @@ const OMBX: &str = "ombx: ";
 pub(super) struct Measured {
     /// Each row over all launches, with the run that it comes from.
     pub(super) rows: Vec<(Run, Measurement)>,
-    /// Contents of the result file.
-    pub(super) contents: Vec<u8>,
+    /// Lines of a result file.
+    pub(super) contents: String,
     /// Why the measurement is not complete.
     pub(super) failure: Option<Failure>,
     pub(super) took: Duration,
@@ -101,18 +102,15 @@ impl Budget {
     /// Measures an entry within what is left of the budget.
     ///
     /// # Errors
-    /// The result file cannot be written or read, or this program cannot be started.
+    /// This program cannot be located, or prints something other than results.
     pub(super) fn measure(&self, entry: &Entry) -> Result<Measured> {
         let left = self.all.saturating_sub(self.spent());
         if left < LEAST {
             let why = format!("the budget of {} was spent before", seconds(self.all));
             return Ok(Measured { failure: Some(Failure { is_broken: false, why }), ..Measured::default() });
         }
-        let directory =
-            tempfile::tempdir().map_err(|e| Error::storage(format!("temporary directory: {e}")))?;
-        let path = directory.path().join("rows.jsonl");
         let mut command = Command::new(argv::executable()?);
-        command.args(["run", "--quiet", "--color=never"]).arg("--out").arg(&path);
+        command.args(["run", "--quiet", "--color=never", "--format=jsonl"]);
         command.arg(format!("--timeout={}ms", left.as_millis())).args(&entry.options).arg("--");
         command.args(&entry.patterns);
         let since = Since::now();
@@ -137,14 +135,16 @@ impl Budget {
             }
             Err(error) => Some(Failure { is_broken: false, why: error.to_string() }),
         };
-        let contents = fs::read(&path).unwrap_or_default();
-        let rows = if contents.is_empty() { Vec::new() } else { rows(&result_file::read(&path)?) };
-        Ok(Measured { rows, contents, failure, took })
+        let contents = ended.map(|([contents, _], _)| contents).unwrap_or_default();
+        let file = file::read(contents.as_bytes());
+        let file =
+            file.map_err(|e| Error::fabric(format!("ombx run prints something other than results: {e}")))?;
+        Ok(Measured { rows: rows(&file), contents, failure, took })
     }
 }
 
 /// Returns each row over all launches of a result file.
-fn rows(file: &ombx_results::file::ResultFile) -> Vec<(Run, Measurement)> {
+fn rows(file: &ResultFile) -> Vec<(Run, Measurement)> {
     let mut cases = Cases::default();
     file.runs.iter().for_each(|run| cases.launch(run));
     let of_group =

@@ -35,7 +35,6 @@ impl Report {
     pub(super) fn sentence(&self) -> String {
         let count = |state| self.findings.iter().filter(|finding| finding.state == state).count();
         let all = self.findings.len();
-        let limits = |n: usize| if n == 1 { "1 limit".to_owned() } else { format!("{n} limits") };
         let mut parts: Vec<String> = Vec::new();
         let mut findings: Vec<&Finding> =
             self.findings.iter().filter(|finding| finding.state != State::Met).collect();
@@ -43,12 +42,13 @@ impl Report {
         parts.extend(findings.into_iter().map(sentence));
         if parts.is_empty() {
             parts.push(match all {
-                0 => "nothing was judged".into(),
-                1 => "the limit is met".into(),
-                _ => format!("all {all} limits are met"),
+                0 => "no limit to judge".into(),
+                1 => "1 limit is met".into(),
+                _ => format!("{all} limits are met"),
             });
         } else if count(State::Met) > 0 {
-            parts.push(format!("{} met", limits(count(State::Met))));
+            let met = count(State::Met);
+            parts.push(format!("{met} limit{} met", if met == 1 { " is" } else { "s are" }));
         }
         if self.findings.iter().any(|finding| finding.limit.as_ref().is_some_and(|limit| limit.is_thin)) {
             parts.push("the baseline is thin: learn at least three good days".into());
@@ -162,6 +162,9 @@ fn of_finding(finding: &Finding) -> Value {
 
 /// Returns the result of a limit in a few words.
 fn result(finding: &Finding) -> String {
+    if let (None, Some(why)) = (&finding.row, &finding.why) {
+        return why.clone();
+    }
     let mut text = finding.state.name().to_owned();
     if finding.measured > 1 {
         text += " (measured twice)";
@@ -173,12 +176,10 @@ fn result(finding: &Finding) -> String {
 fn sentence(finding: &Finding) -> String {
     let size = finding.row.as_ref().and_then(|row| row.bytes);
     let size = size.map(|bytes| format!(" at {} bytes", Bytes(bytes))).unwrap_or_default();
-    let figure = finding.figure().map(|figure| format!(" has {figure},")).unwrap_or_default();
-    let limit = finding.limit.as_ref().map(|limit| format!(" limit {},", limit.text)).unwrap_or_default();
-    format!("{}{size}{figure}{limit} {}", finding.name, result(finding))
-        .replace(", met", ": met")
-        .trim()
-        .to_owned()
+    let limit = finding.limit.as_ref().map(|limit| format!("limit {}", limit.text));
+    let facts: Vec<String> = finding.figure().into_iter().chain(limit).collect();
+    let facts = if facts.is_empty() { String::new() } else { format!(": {}", facts.join(", ")) };
+    format!("{}{size}{facts}: {}", finding.name, result(finding))
 }
 
 /// Formats a limit for performance data.
@@ -190,7 +191,7 @@ fn plain(value: f64) -> String {
 /// Returns the sentence about a host that is too busy.
 pub(super) fn busy(load: f64, most: f64) -> String {
     format!(
-        "other processes use {:.0} % of the CPUs, and the check is skipped from {:.0} % on: repeat it later, or set busy in the file",
+        "skipped, because other processes use {:.0} % of the CPUs (the file allows less than {:.0} %): repeat it later",
         load * 100.0,
         most * 100.0
     )
@@ -199,4 +200,57 @@ pub(super) fn busy(load: f64, most: f64) -> String {
 /// Returns the sentence about a check that has learnt a day.
 pub(super) fn learnt(path: &std::path::Path, spent: Duration) -> String {
     format!("learnt in {}: {}", seconds(spent), path.display())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::commands::check::judgement::Limit;
+
+    fn report(states: &[State]) -> Report {
+        let limit = Limit { text: "<5us".into(), value: 5.0, is_thin: false };
+        let finding = |state: &State| Finding {
+            name: "b".into(),
+            row: None,
+            limit: Some(limit.clone()),
+            state: *state,
+            measured: 2,
+            why: None,
+        };
+        Report {
+            file: "f.toml".into(),
+            findings: states.iter().map(finding).collect(),
+            load: Some(0.25),
+            spent: Duration::from_secs(1),
+            learnt: None,
+        }
+    }
+
+    #[test]
+    fn the_sentence_begins_with_the_worst() {
+        let of = |states: &[State]| report(states).sentence();
+        assert_eq!(of(&[]), "no limit to judge");
+        assert_eq!(of(&[State::Met; 2]), "2 limits are met");
+        assert_eq!(
+            of(&[State::Met, State::Undecided, State::Missed]),
+            "b: limit <5us: missed (measured twice); b: limit <5us: undecided (measured twice); 1 limit is met"
+        );
+        let busy = Finding::without_row("f.toml".into(), State::Busy, busy(0.43, 0.1));
+        let skipped = Report { findings: vec![busy], ..report(&[]) };
+        assert_eq!(
+            skipped.table(),
+            "SKIPPED: f.toml: skipped, because other processes use 43 % of the CPUs (the file allows less than 10 %): repeat it later\n"
+        );
+    }
+
+    #[test]
+    fn the_worst_state_decides() {
+        assert_eq!(report(&[]).state(), State::Met);
+        assert_eq!(report(&[State::Missed, State::Met, State::NoVerdict]).state(), State::Missed);
+        assert_eq!(report(&[State::Missed]).json()["exit_code"], 9);
+        let figures = report(&[State::Missed, State::Met]).figures();
+        assert!(figures.contains(&Figure::new("missed", 1.0, "")), "{figures:?}");
+        assert!(figures.contains(&Figure::new("foreign_load", 25.0, "%")), "{figures:?}");
+        assert_eq!([0.001, 5.0, 35.216_437].map(plain), ["0.001", "5", "35.216437"]);
+    }
 }
