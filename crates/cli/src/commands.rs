@@ -111,7 +111,10 @@ pub(crate) fn parser(registry: &Registry) -> clap::Command {
             });
             axes::add_options(ab, registry)
         })
-        .mut_subcommand("links", links::adapt_options);
+        .mut_subcommand("links", links::adapt_options)
+        .mut_subcommand("check", |check| {
+            check.mut_arg("out", |out| out.help("New result file in JSON Lines with all raw data of the check"))
+        });
     help::adapt(parser)
 }
 

@@ -116,7 +116,7 @@ fn mistakes_have_a_line_and_start_nothing() {
         (format!("{entry}latency = '<5us'\nwithin = '20%'"), 5, "needs a baseline"),
         (format!("nice = 99\n{entry}latency = '<5us'"), 1, "0 to 19"),
         (format!("{entry}latency = '<5us'\npattern = 'all'"), 5, "--pattern"),
-        (entry.to_owned(), 1, "needs a limit"),
+        (entry.to_owned(), 2, "needs a limit"),
     ] {
         let path = recorder.files.write("node.toml", &text);
         let words = ["check".into(), path.display().to_string()];

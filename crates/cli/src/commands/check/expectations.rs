@@ -244,7 +244,7 @@ mod tests {
             ("busy = '200%'\n".to_owned() + entry, 1, "never"),
             ("busy = true\n".to_owned() + entry, 1, "in quotes or a number"),
             ("baseline = ''\n".to_owned() + entry, 1, "directory"),
-            (entry.to_owned(), 1, "needs a limit"),
+            (entry.to_owned(), 2, "needs a limit"),
             (entry.to_owned() + "latncy = '<5us'", 3, "latency?"),
             (entry.to_owned() + "latency = '>5us'", 3, "\"<5us\""),
             (entry.to_owned() + "bw = '>5'", 3, "MB/s"),
@@ -259,7 +259,7 @@ mod tests {
                 2,
                 "decided by ombx check",
             ),
-            (entry.to_owned() + "latency = '<5us'\nranks = 1", 1, "ranks"),
+            (entry.to_owned() + "latency = '<5us'\nranks = 1", 2, "ranks"),
         ] {
             let why = parse(&text).unwrap_err().to_string();
             assert!(why.starts_with(&format!("node.toml:{line}: ")) && why.contains(part), "{text}\n{why}");
