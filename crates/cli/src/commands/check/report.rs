@@ -111,7 +111,7 @@ impl Report {
                 continue;
             };
             let size = row.bytes.map(|bytes| format!("_{}", Bytes(bytes))).unwrap_or_default();
-            let name = finding.name.replace(' ', "_").replace('=', "_");
+            let name = finding.name.replace([' ', '='], "_");
             let limit = finding.limit.as_ref().map(|limit| plain(limit.value));
             let (label, unit, critical) = match row.metric {
                 Metric::Latency => (format!("{name}{size}"), "us", limit),
