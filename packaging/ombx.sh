@@ -95,7 +95,7 @@ called=${0##*/}
 # The choice is printed where it matters: by commands that measure, unless the user or a launcher has made it.
 measures=
 case "$called ${1-}" in
-osu_* | *" run" | *" links" | *" ab" | *" osu" | *" doctor") measures=yes ;;
+osu_* | *" run" | *" links" | *" ab" | *" osu" | *" doctor" | *" check") measures=yes ;;
 esac
 chosen=$wanted why=''
 if [ -z "$chosen" ]; then

@@ -1,6 +1,7 @@
 //! The commands of ombx. A command is a module with its arguments, a variant of [`Command`], and an arm of [`dispatch`].
 
 mod ab;
+pub(crate) mod check;
 mod codegen;
 pub(crate) mod compare;
 mod completions;
@@ -56,6 +57,8 @@ pub(crate) enum Command {
     Cluster(ombx_cluster::Options),
     /// Check this system for causes of wrong measurements and say how to remove them
     Doctor(doctor::DoctorArgs),
+    /// Check a node or cluster against limits and good days, with one result; for cron, NHC, Slurm and Nagios
+    Check(check::CheckArgs),
     /// Replace an OSU benchmark: same name, options and output; without a name, list all programs
     #[command(disable_help_flag = true)]
     Osu(Box<osu::arguments::OsuArgs>),
@@ -111,7 +114,10 @@ pub(crate) fn parser(registry: &Registry) -> clap::Command {
             });
             axes::add_options(ab, registry)
         })
-        .mut_subcommand("links", links::adapt_options);
+        .mut_subcommand("links", links::adapt_options)
+        .mut_subcommand("check", |check| {
+            check.mut_arg("out", |out| out.help("New result file in JSON Lines with all raw data of the check"))
+        });
     help::adapt(parser)
 }
 
@@ -136,6 +142,7 @@ pub(crate) fn dispatch(registry: &Registry, words: Vec<OsString>) -> Result<u8> 
         Command::Links(args) => role::run(&links::prepare(registry, *args)?),
         Command::Cluster(options) => ombx_cluster::run(options),
         Command::Doctor(args) => doctor::doctor(&args),
+        Command::Check(args) => check::check(registry, &parser, &args),
         Command::Osu(args) => osu::osu(registry, &parser, *args),
         Command::Show(args) => show::show(&args),
         Command::Compare(args) => compare::compare(&args),

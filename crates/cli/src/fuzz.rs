@@ -18,7 +18,7 @@ use ombx_results::{
 
 use crate::{
     arguments::{argv, axes, mistake},
-    commands::{self, Cli, Command, compare::junit, links, osu, run},
+    commands::{self, Cli, Command, check, compare::junit, links, osu, run},
     job::Job,
     stderr,
     suite::Suite,
@@ -74,7 +74,7 @@ fn check_job(job: &Job) -> Result<()> {
     Ok(())
 }
 
-/// Reads the text of a suite.
+/// Reads the text of a suite, and as that of a file of expectations.
 pub fn suites(bytes: &[u8]) {
     let (registry, parser) = &*PARSER;
     let Ok(text) = std::str::from_utf8(bytes) else { return };
@@ -82,6 +82,7 @@ pub fn suites(bytes: &[u8]) {
         .and_then(|suite| suite.resolve(registry, parser, None))
         .map(|resolved| assert!(!resolved.parts.is_empty() && resolved.ranks > 0));
     check_refusal(resolved);
+    check_refusal(check::parse(text, registry, parser));
 }
 
 /// Writes a result file as a page with figures, as charts for the terminal, and as a JUnit report. None of its text becomes markup.

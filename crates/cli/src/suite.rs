@@ -16,10 +16,13 @@ use ombx_core::{
     measure::runner::Part,
 };
 
-pub(crate) use self::{file::Suite, layer::applies};
 use self::{
     file::{Entry, PREFIX, is_suite},
     layer::Layer,
+};
+pub(crate) use self::{
+    file::{OwnKeys, OwnValue, Suite},
+    layer::applies,
 };
 use crate::{
     arguments::{
@@ -79,7 +82,7 @@ pub(crate) fn named(parser: &Command, patterns: &[String]) -> Result<Option<Suit
 fn open(parser: &Command, pattern: &str) -> Result<Suite> {
     let name = pattern.strip_prefix(PREFIX).unwrap_or(pattern);
     if let Some((_, text)) = BUILT_IN.iter().find(|(built_in, _)| *built_in == name) {
-        return file::parse(pattern, text, file::Origin::BuiltIn, parser);
+        return file::parse(pattern, text, file::Origin::BuiltIn, parser, None);
     }
     if !name.ends_with(".toml") && !name.contains('/') {
         let names = BUILT_IN.map(|(name, _)| name);
@@ -92,7 +95,30 @@ fn open(parser: &Command, pattern: &str) -> Result<Suite> {
     }
     let text = fs::read_to_string(Path::new(name))
         .map_err(|e| Error::usage(format!("cannot read the suite {name}: {e}")))?;
-    file::parse(name, &text, file::Origin::User, parser)
+    file::parse(name, &text, file::Origin::User, parser, None)
+}
+
+/// An entry as a job of its own.
+pub(crate) struct EntryJob<'s> {
+    pub(crate) line: usize,
+    /// Values of the keys that are no options of `ombx run`.
+    pub(crate) own: &'s [OwnValue],
+    /// Patterns and options as on a command line.
+    pub(crate) patterns: &'s [String],
+    pub(crate) options: Vec<String>,
+    /// Whether the file says how often the ranks are started.
+    pub(crate) says_launches: bool,
+    pub(crate) ranks: u32,
+    pub(crate) args: RunArgs,
+    pub(crate) part: Part,
+}
+
+/// What an entry means together with the layers around it.
+struct ResolvedEntry {
+    layer: Layer,
+    ranks: u32,
+    args: RunArgs,
+    part: Part,
 }
 
 impl Suite {
@@ -105,7 +131,39 @@ impl Suite {
     /// Parses the text of a suite.
     #[cfg(any(test, fuzzing))]
     pub(crate) fn parse(name: &str, text: &str, parser: &Command) -> Result<Suite> {
-        file::parse(name, text, file::Origin::User, parser)
+        file::parse(name, text, file::Origin::User, parser, None)
+    }
+
+    /// Parses the text of a file that has the format of suites and keys of its own.
+    pub(crate) fn parse_with(name: &str, text: &str, parser: &Command, own: OwnKeys) -> Result<Suite> {
+        file::parse(name, text, file::Origin::User, parser, Some(own))
+    }
+
+    /// Returns the values of the keys of the file that are no options of `ombx run`.
+    pub(crate) fn own(&self) -> &[OwnValue] {
+        &self.own
+    }
+
+    /// Returns each entry as a job of its own.
+    pub(crate) fn entry_jobs(&self, registry: &Registry, parser: &Command) -> Result<Vec<EntryJob<'_>>> {
+        let mut jobs = Vec::new();
+        for entry in &self.entries {
+            let Some(resolved) = self.resolve_entry(registry, parser, entry, &Layer::default())? else {
+                continue;
+            };
+            let ResolvedEntry { layer, ranks, args, part } = resolved;
+            jobs.push(EntryJob {
+                line: entry.line,
+                own: &entry.own,
+                patterns: &entry.patterns,
+                options: layer.words().cloned().collect(),
+                says_launches: layer.has_any(&["launches", "quick", "budget", "precision"]),
+                ranks,
+                args,
+                part,
+            });
+        }
+        Ok(jobs)
     }
 
     /// Returns benchmarks and plans. Options of the command line take precedence over those of an entry, and those over the defaults.
@@ -119,18 +177,10 @@ impl Suite {
         let mut parts = Vec::new();
         let (mut ranks, mut args) = (0, None);
         for entry in &self.entries {
-            let choices = self.choices(registry, entry)?;
-            if choices.is_empty() {
-                continue;
-            }
-            let layer = self.defaults.applicable_to(&choices).under(&entry.options);
-            let layer = layer.under(&typed.applicable_to(&choices));
-            let located = |e: Error| self.at(layer.line_named_in(&e.to_string()).unwrap_or(entry.line), &e);
-            let (run, chosen) = parse(registry, parser, &entry.patterns, layer.words()).map_err(located)?;
-            let plan = plan::plan(&run, chosen, &choices).map_err(located)?;
-            ranks = ranks.max(plan::ranks(&run, &choices));
-            parts.push((layer.words_of_entry(parser), Part { choices, plan }));
-            args.get_or_insert(run);
+            let Some(resolved) = self.resolve_entry(registry, parser, entry, &typed)? else { continue };
+            ranks = ranks.max(resolved.ranks);
+            parts.push((resolved.layer.words_of_entry(parser), resolved.part));
+            args.get_or_insert(resolved.args);
         }
         let choices: Vec<Choice> = parts.iter().flat_map(|(_, part)| part.choices.iter().copied()).collect();
         if let Some(name) = typed.inapplicable_to(&choices) {
@@ -140,6 +190,27 @@ impl Suite {
             Some(args) => Ok(Resolved { about: self.about.clone(), parts, ranks, args }),
             None => Err(Error::usage(format!("{}: this build has none of its benchmarks", self.name))),
         }
+    }
+
+    /// Returns the benchmarks and the plan of an entry under the options of the command line; `None` if this build has none of them.
+    fn resolve_entry(
+        &self,
+        registry: &Registry,
+        parser: &Command,
+        entry: &Entry,
+        typed: &Layer,
+    ) -> Result<Option<ResolvedEntry>> {
+        let choices = self.choices(registry, entry)?;
+        if choices.is_empty() {
+            return Ok(None);
+        }
+        let layer = self.defaults.applicable_to(&choices).under(&entry.options);
+        let layer = layer.under(&typed.applicable_to(&choices));
+        let located = |e: Error| self.at(layer.line_named_in(&e.to_string()).unwrap_or(entry.line), &e);
+        let (args, chosen) = parse(registry, parser, &entry.patterns, layer.words()).map_err(located)?;
+        let plan = plan::plan(&args, chosen, &choices).map_err(located)?;
+        let ranks = plan::ranks(&args, &choices);
+        Ok(Some(ResolvedEntry { layer, ranks, args, part: Part { choices, plan } }))
     }
 
     /// Returns the benchmarks of an entry. Benchmarks that this build lacks are left out of built-in suites.
@@ -154,7 +225,8 @@ impl Suite {
         }
     }
 
-    fn at(&self, line: usize, error: &Error) -> Error {
+    /// Returns an error about a line of the file.
+    pub(crate) fn at(&self, line: usize, error: &Error) -> Error {
         Error::usage(format!("{}:{line}: {error}", self.name))
     }
 }

@@ -4,6 +4,8 @@
 //! |---|---|
 //! | [`mod@file`] | reads and writes result files (JSON Lines) |
 //! | [`estimate`] | one row per case from the rows of all launches |
+//! | [`baseline`] | figures of good days, and the limits that follow from them |
+//! | [`limit`] | says whether rows meet limits |
 //! | [`compare`] | compares two sets of runs case by case |
 //! | [`history`] | reads a directory of result files as series over time, and finds changes |
 //! | [`matrix`] | writes the times of links as an array that NumPy reads |
@@ -45,6 +47,7 @@
 //! # }
 //! ```
 
+pub mod baseline;
 pub mod citation;
 pub mod compare;
 mod conclusion;
@@ -53,6 +56,7 @@ pub mod file;
 #[cfg(any(test, fuzzing))]
 pub mod fuzz;
 pub mod history;
+pub mod limit;
 pub mod matrix;
 pub mod methods;
 pub mod number;

@@ -21,7 +21,7 @@ mod retest;
 mod sample;
 mod search;
 mod steps;
-mod student;
+pub(crate) mod student;
 mod sweep;
 mod times;
 

@@ -1,5 +1,6 @@
 //! Tests of the command line: lists, help, mistakes and files. Few of them start ranks.
 
+mod check;
 mod cluster;
 mod comparing;
 mod doctor;

@@ -47,6 +47,7 @@ const FREE: &[&str] = &[
     "interface",
     "suite",
     "runs",
+    "store",
 ];
 
 /// Option of a command.
@@ -82,7 +83,10 @@ fn right(recorder: &StartRecorder, command: &str) -> Vec<String> {
     let golden = recorder.files.write("golden.jsonl", GOLDEN).display().to_string();
     let root = recorder.files.root().display().to_string();
     let build = mpi::ombx().display().to_string();
+    let demand = "[[entry]]\nrun = 'sockets.latency'\nsizes = 8\nlatency = '<5us'\n";
+    let demand = recorder.files.write("node.toml", demand).display().to_string();
     let words: &[&str] = match command {
+        "check" => &[&demand],
         "run" => &["p2p.latency"],
         "show" => &[&golden],
         "compare" => &[&golden, &golden],

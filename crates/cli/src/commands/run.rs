@@ -73,7 +73,8 @@ fn check_effects(matches: &ArgMatches, args: &RunArgs) -> Result<()> {
     }
 }
 
-fn job(
+/// Returns the job of arguments and plans after finding what contradicts.
+pub(crate) fn job(
     args: RunArgs,
     ranks: u32,
     parts: Vec<Part>,

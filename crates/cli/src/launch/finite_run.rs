@@ -3,7 +3,7 @@
 use std::{
     io::Read,
     os::unix::process::CommandExt,
-    process::{Command, Stdio},
+    process::{Command, ExitStatus, Stdio},
     sync::mpsc::{self, RecvTimeoutError},
     thread,
     time::Duration,
@@ -35,10 +35,22 @@ const LONGEST: u64 = 1 << 26;
 /// # Errors
 /// The command cannot be started, prints without end, does not close its output within `limit`, or is `interrupted`.
 pub(crate) fn texts_of(
-    mut command: Command,
+    command: Command,
     limit: Duration,
     interrupted: impl Fn() -> bool,
 ) -> Result<[String; 2]> {
+    run(command, limit, interrupted).map(|(texts, _)| texts)
+}
+
+/// Runs a command and returns what it prints, standard output first, and how it ended. No process of it outlives the call.
+///
+/// # Errors
+/// Those of [`texts_of`], and the exit status is unknown.
+pub(crate) fn run(
+    mut command: Command,
+    limit: Duration,
+    interrupted: impl Fn() -> bool,
+) -> Result<([String; 2], ExitStatus)> {
     let program = command.get_program().to_string_lossy().into_owned();
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
     let mut child = command.spawn().map_err(|e| cannot_start(&program, &e))?;
@@ -93,11 +105,14 @@ pub(crate) fn texts_of(
     }
     orphans::end_family(group);
     let _ = kill_process_group(group, Signal::KILL);
-    let _ = child.wait();
+    let status = child.wait();
     session_directory::remove(child.id());
     shared_memory.remove();
     match why {
-        None => Ok(texts.map(Option::unwrap_or_default)),
+        None => {
+            let status = status.map_err(|e| Error::fabric(format!("{program}: {e}")))?;
+            Ok((texts.map(Option::unwrap_or_default), status))
+        }
         Some(why) => Err(Error::fabric(why)),
     }
 }

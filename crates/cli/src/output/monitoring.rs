@@ -14,7 +14,7 @@ use crate::{arguments::role, launch::detection};
 /// Value of `--format`.
 const FORMAT: &str = "nagios";
 /// Commands that have this format.
-const SERVICES: [&str; 2] = ["doctor", "links"];
+const SERVICES: [&str; 3] = ["check", "doctor", "links"];
 
 /// Whether the line was printed.
 static PRINTED: AtomicBool = AtomicBool::new(false);

@@ -15,10 +15,30 @@ const KEYS: [&str; 3] = ["about", "defaults", "entry"];
 const RUN: &str = "run";
 pub(super) const PREFIX: &str = "suite:";
 
+/// Keys of a file that are not options of `ombx run`. A suite has none.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct OwnKeys {
+    /// Command that reads the file.
+    pub(crate) command: &'static str,
+    /// Keys of the whole file.
+    pub(crate) of_file: &'static [&'static str],
+    /// Keys of an entry.
+    pub(crate) of_entry: &'static [&'static str],
+}
+
+/// Value of a key that is not an option of `ombx run`.
+#[derive(Debug, Clone)]
+pub(crate) struct OwnValue {
+    pub(crate) key: String,
+    pub(crate) text: String,
+    pub(crate) line: usize,
+}
+
 pub(crate) struct Suite {
     /// Path or `suite:smoke`, for messages.
     pub(super) name: String,
     pub(super) origin: Origin,
+    pub(super) own: Vec<OwnValue>,
     pub(super) about: String,
     pub(super) defaults: Layer,
     pub(super) entries: Vec<Entry>,
@@ -34,6 +54,7 @@ pub(super) enum Origin {
 pub(super) struct Entry {
     pub(super) patterns: Vec<String>,
     pub(super) options: Layer,
+    pub(super) own: Vec<OwnValue>,
     /// Line of the first key of the entry.
     pub(super) line: usize,
     /// Line of the key `run`.
@@ -44,13 +65,20 @@ pub(super) fn is_suite(pattern: &str) -> bool {
     pattern.starts_with(PREFIX) || pattern.ends_with(".toml")
 }
 
-pub(super) fn parse(name: &str, text: &str, origin: Origin, parser: &Command) -> Result<Suite> {
-    let reader = Reader { name, text, origin, parser };
+pub(super) fn parse(
+    name: &str,
+    text: &str,
+    origin: Origin,
+    parser: &Command,
+    own_keys: Option<OwnKeys>,
+) -> Result<Suite> {
+    let reader = Reader { name, text, origin, parser, own_keys };
     let root = DeTable::parse(text).map_err(|e| {
         let message = e.message().trim().replace('\n', ", ");
         reader.wrong(e.span().unwrap_or(0..0), &message)
     })?;
     let (mut about, mut defaults, mut entries) = (String::new(), Layer::default(), Vec::new());
+    let (mut own, own_names) = (Vec::new(), own_keys.map_or(&[][..], |keys| keys.of_file));
     for (key, value) in root.get_ref() {
         match (key.get_ref().as_ref(), value.get_ref()) {
             ("about", DeValue::String(text)) => about = text.clone().into_owned(),
@@ -65,13 +93,19 @@ pub(super) fn parse(name: &str, text: &str, origin: Origin, parser: &Command) ->
             ("entry", _) => {
                 return Err(reader.wrong(value.span(), "entries must be tables of a list: [[entry]]"));
             }
-            (other, _) => return Err(reader.unknown(key.span(), other, KEYS.into_iter())),
+            (name, value_of) if own_names.contains(&name) => {
+                own.push(reader.own_value(name, key.span(), value_of, value.span())?);
+            }
+            (other, _) => {
+                let names = KEYS.into_iter().chain(own_names.iter().copied());
+                return Err(reader.unknown(key.span(), other, names));
+            }
         }
     }
     if entries.is_empty() {
         return Err(reader.wrong(0..0, "there is nothing to run: add an [[entry]]"));
     }
-    Ok(Suite { name: name.to_owned(), origin, about, defaults, entries })
+    Ok(Suite { name: name.to_owned(), origin, own, about, defaults, entries })
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -85,6 +119,7 @@ struct Reader<'r> {
     text: &'r str,
     origin: Origin,
     parser: &'r Command,
+    own_keys: Option<OwnKeys>,
 }
 
 impl Reader<'_> {
@@ -110,9 +145,16 @@ impl Reader<'_> {
         if let Some(option) = patterns.iter().find(|pattern| pattern.starts_with('-')) {
             return Err(self.wrong(run.span(), &format!("{option} is an option: give it a key of its own")));
         }
+        let mut own = Vec::new();
+        for (key, value) in
+            table.iter().filter(|(key, _)| self.own_of_entry().contains(&key.get_ref().as_ref()))
+        {
+            own.push(self.own_value(key.get_ref(), key.span(), value.get_ref(), value.span())?);
+        }
         Ok(Entry {
             patterns,
             options: self.options(table, Section::Entry)?,
+            own,
             line,
             run_line: self.line(key.span().start),
         })
@@ -122,7 +164,7 @@ impl Reader<'_> {
         let mut layer = Layer::default();
         for (key, value) in table {
             let name = key.get_ref().as_ref();
-            if section == Section::Entry && name == RUN {
+            if section == Section::Entry && (name == RUN || self.own_of_entry().contains(&name)) {
                 continue;
             }
             let Some(option) = options::key(self.parser, name) else {
@@ -130,14 +172,20 @@ impl Reader<'_> {
                     // This build lacks the benchmarks that have this axis.
                     continue;
                 }
-                let run = Some(RUN).filter(|_| section == Section::Entry);
+                let of_entry = [RUN].into_iter().chain(self.own_of_entry().iter().copied());
+                let of_entry = of_entry.filter(|_| section == Section::Entry);
                 return Err(self.unknown(
                     key.span(),
                     name,
-                    options::keys(self.parser).map(|(name, _)| name).chain(run),
+                    options::keys(self.parser).map(|(name, _)| name).chain(of_entry),
                 ));
             };
-            if section == Section::Entry && options::is_of_job(option) {
+            if let Some(OwnKeys { command, .. }) = self.own_keys {
+                if options::is_of_launching_process(option) {
+                    let why = format!("{name} is decided by {command} itself: leave it out");
+                    return Err(self.wrong(key.span(), &why));
+                }
+            } else if section == Section::Entry && options::is_of_job(option) {
                 return Err(self
                     .wrong(key.span(), &format!("{name} holds for the whole suite: move it to [defaults]")));
             }
@@ -154,6 +202,26 @@ impl Reader<'_> {
             layer.set(name, Given { words, line: Some(self.line(key.span().start)) });
         }
         Ok(layer)
+    }
+
+    fn own_of_entry(&self) -> &'static [&'static str] {
+        self.own_keys.map_or(&[], |keys| keys.of_entry)
+    }
+
+    fn own_value(
+        &self,
+        key: &str,
+        at: Range<usize>,
+        value: &DeValue<'_>,
+        span: Range<usize>,
+    ) -> Result<OwnValue> {
+        let text = match value {
+            DeValue::String(text) => text.clone().into_owned(),
+            DeValue::Integer(number) => number.to_string(),
+            DeValue::Float(number) => number.to_string(),
+            _ => return Err(self.wrong(span, &format!("{key} must be a text in quotes or a number"))),
+        };
+        Ok(OwnValue { key: key.to_owned(), text, line: self.line(at.start) })
     }
 
     fn words(&self, name: &str, value: &DeValue<'_>, span: Range<usize>) -> Result<Vec<String>> {

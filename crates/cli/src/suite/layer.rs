@@ -74,6 +74,10 @@ impl Layer {
         self.0.values().flat_map(|given| &given.words)
     }
 
+    pub(super) fn has_any(&self, names: &[&str]) -> bool {
+        names.iter().any(|name| self.0.contains_key(*name))
+    }
+
     /// Returns the options that hold for a single entry, as on a command line.
     pub(super) fn words_of_entry(&self, parser: &Command) -> String {
         let of = |name: &str| options::key(parser, name).is_some_and(|option| !options::is_of_job(option));

@@ -3,7 +3,10 @@
 use clap::{Arg, Command};
 
 /// Headings of options that hold for a whole job.
-const OF_JOB: [&str; 2] = ["Ranks", "Output"];
+const OF_JOB: [&str; 2] = ["Ranks", OUTPUT];
+const OUTPUT: &str = "Output";
+/// Options of starting ranks that a command with a time budget sets itself.
+const OF_LAUNCHING: [&str; 2] = ["timeout", "rendezvous"];
 /// Longer words are not taken for mistyped names.
 const LONGEST_NAME: usize = 64;
 
@@ -27,4 +30,11 @@ pub(super) fn nearest<'n>(wrong: &str, names: impl Iterator<Item = &'n str>) -> 
 /// Returns whether an option holds for the whole job, not for a single entry.
 pub(super) fn is_of_job(option: &Arg) -> bool {
     option.is_hide_set() || option.get_help_heading().is_some_and(|heading| OF_JOB.contains(&heading))
+}
+
+/// Returns whether a command that starts `ombx run` for each entry sets this option itself.
+pub(super) fn is_of_launching_process(option: &Arg) -> bool {
+    option.is_hide_set()
+        || option.get_help_heading() == Some(OUTPUT)
+        || option.get_long().is_some_and(|name| OF_LAUNCHING.contains(&name))
 }

@@ -108,13 +108,13 @@ impl Expectation {
         matches!(self.limit, Limit::Latency(_))
     }
 
-    /// Returns the maximum time in microseconds.
-    pub(super) fn most_us(&self) -> Option<f64> {
+    /// Returns the maximum time in microseconds; `None` of a bandwidth.
+    pub fn most_us(&self) -> Option<f64> {
         if let Limit::Latency(ns) = self.limit { Some(ns / 1e3) } else { None }
     }
 
-    /// Returns the minimum bandwidth in MB/s.
-    pub(super) fn least_mb_per_s(&self) -> Option<f64> {
+    /// Returns the minimum bandwidth in MB/s; `None` of a time.
+    pub fn least_mb_per_s(&self) -> Option<f64> {
         if let Limit::Bandwidth(rate) = self.limit { Some(rate) } else { None }
     }
 

@@ -1,7 +1,7 @@
 //! Quantiles of Student's t distribution.
 
 /// Returns the value that a t-distributed variable with `df` degrees of freedom exceeds with probability `p` (below 0.5).
-pub(super) fn upper_quantile(df: usize, p: f64) -> f64 {
+pub(crate) fn upper_quantile(df: usize, p: f64) -> f64 {
     let (mut low, mut high) = (0.0, 1e9);
     for _ in 0..120 {
         let middle = 0.5 * (low + high);

@@ -91,6 +91,18 @@ const ALL: [Examples; 14] = [
         pages: &["exit-codes"],
     },
     Examples {
+        command: "check",
+        examples: &[
+            ("Is this node as good as it was?", "ombx check node-check.toml"),
+            ("Learn a good day", "ombx check node-check.toml --learn"),
+            (
+                "As a plugin of Nagios or Icinga, with a history",
+                "ombx check node-check.toml --format nagios --store /var/lib/ombx/days",
+            ),
+        ],
+        pages: &["exit-codes"],
+    },
+    Examples {
         command: "osu",
         examples: &[
             ("The programs that this build replaces", "ombx osu"),

@@ -1,0 +1,237 @@
+//! `ombx check`: measures what a file demands of a node or a cluster, and says in one line whether the limits are met.
+
+mod days;
+mod expectations;
+mod judgement;
+mod measurement;
+mod report;
+
+use std::{io::Write, path::PathBuf, time::Duration};
+
+use clap::{Args, Command, ValueEnum};
+use ombx_core::{
+    benchmark::Registry,
+    error::{Error, Result},
+    system::host::Host,
+    unit,
+};
+use ombx_results::baseline::Baseline;
+use rustix::process::{getpriority_process, setpriority_process};
+
+use self::{
+    expectations::{BaselineDirectory, Expectations, MOST_NICE},
+    judgement::{Finding, State},
+    measurement::{Budget, Measured},
+    report::Report,
+};
+use crate::{
+    arguments::{output::FileArgs, values},
+    launch::detection,
+    output::{monitoring, stdout, target, unwritable},
+};
+
+#[derive(Debug, Args)]
+pub(crate) struct CheckArgs {
+    /// File of expectations: a suite whose entries have limits
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+    /// Add the result to the baseline of the file as a good day, unless a limit is missed
+    #[arg(long, help_heading = "Check")]
+    learn: bool,
+    /// Time for all measurements [default: that of the file, or 60s]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = unit::parse_duration, help_heading = "Check")]
+    budget: Option<Duration>,
+    /// Niceness of the ranks on this host [default: that of the file, or 10]
+    #[arg(long, value_name = "N", value_parser = values::number::<i32>(0..=MOST_NICE), help_heading = "Check")]
+    nice: Option<i32>,
+    /// Format of the result
+    #[arg(long, value_enum, default_value_t = CheckFormat::Table, help_heading = "Output")]
+    format: CheckFormat,
+    /// Directory that keeps the measured rows of each check in a new result file, named after time and host
+    #[arg(long, value_name = "DIRECTORY", help_heading = "Output")]
+    store: Option<PathBuf>,
+    #[command(flatten)]
+    out: FileArgs,
+}
+
+/// Format of the result.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum CheckFormat {
+    /// Table for people
+    Table,
+    /// One JSON object
+    Json,
+    /// One line for monitoring, with exit code 0, 1, 2 or 3
+    Nagios,
+}
+
+pub(crate) fn check(registry: &Registry, parser: &Command, args: &CheckArgs) -> Result<u8> {
+    if let Some(started) = detection::launcher() {
+        return Err(Error::usage(format!(
+            "ombx check starts its own ranks: start it without {}, once, and choose their number in the file",
+            started.launcher
+        )));
+    }
+    if args.out.is_stdout() {
+        return Err(Error::usage("ombx check prints its result: give a name after -o, as in -o rows.jsonl"));
+    }
+    let expectations = Expectations::read(&args.file, registry, parser)?;
+    let good = good_days(&expectations, args.learn)?;
+    let mut out = match &args.out.out {
+        Some(path) => {
+            target::check(path, "-o", [("the file of expectations", args.file.as_path())])?;
+            Some((path, target::open(path, args.out.existing(), Duration::ZERO)?))
+        }
+        None => None,
+    };
+    args.store.iter().try_for_each(|directory| days::create(directory))?;
+    let budget = Budget::start(args.budget.unwrap_or(expectations.budget))?;
+    let mut check = Check { expectations: &expectations, good, budget, load: None, contents: String::new() };
+    let findings = match check.busy() {
+        Some(why) => vec![Finding::without_row(expectations.name.clone(), State::Busy, why)],
+        None => {
+            be_nice(args.nice.unwrap_or(expectations.nice));
+            check.findings()?
+        }
+    };
+    let Check { load, contents, budget, .. } = check;
+    if let Some((path, file)) = &mut out {
+        file.write_all(contents.as_bytes()).map_err(|e| unwritable(path, &e))?;
+    }
+    if let Some(code) = budget.exit_code() {
+        stderr_line!("ombx: interrupted");
+        return Ok(code);
+    }
+    if let Some(directory) = args.store.as_ref().filter(|_| !contents.is_empty()) {
+        days::add(directory, contents.as_bytes())?;
+    }
+    let mut report =
+        Report { file: expectations.name.clone(), findings, load, spent: budget.spent(), learnt: None };
+    if let Some(baseline) = expectations.baseline.as_ref().filter(|_| args.learn) {
+        report.learnt = Some(learn(baseline, &contents, &report)?);
+    }
+    let state = report.state();
+    match args.format {
+        CheckFormat::Table => stdout::print(report.table())?,
+        CheckFormat::Json => stdout::print(format!("{:#}\n", report.json()))?,
+        CheckFormat::Nagios => {
+            return monitoring::print("check", state.status(), &report.sentence(), &report.figures());
+        }
+    };
+    Ok(state.exit_code())
+}
+
+/// Parses the text of a file of expectations and finds every mistake in it.
+#[cfg(any(test, fuzzing))]
+pub(crate) fn parse(text: &str, registry: &Registry, parser: &Command) -> Result<()> {
+    Expectations::parse("node.toml", text, std::path::Path::new(""), registry, parser).map(drop)
+}
+
+/// Reads the good days that the limits need; `None` if no limit needs them, or if another day is being learnt.
+fn good_days(expectations: &Expectations, learn: bool) -> Result<Option<Baseline>> {
+    let name = &expectations.name;
+    let Some(BaselineDirectory { path, line }) = &expectations.baseline else {
+        return match learn {
+            true => Err(Error::usage(format!(
+                "{name}: --learn needs a directory: add baseline = \"DIRECTORY\" at the start of the file"
+            ))),
+            false => Ok(None),
+        };
+    };
+    if learn {
+        days::create(path)?;
+        return Ok(None);
+    }
+    if expectations.entries.iter().all(|entry| entry.within.is_none()) {
+        return Ok(None);
+    }
+    match days::read(path)? {
+        Some(baseline) => Ok(Some(baseline)),
+        None => Err(Error::usage(format!(
+            "{name}:{line}: the baseline {} has no results: learn a good day with ombx check --learn {name}",
+            path.display()
+        ))),
+    }
+}
+
+/// Adds a good day to the baseline, and returns what was done.
+fn learn(baseline: &BaselineDirectory, contents: &str, report: &Report) -> Result<String> {
+    if contents.is_empty() || report.state() > State::Undecided {
+        return Ok("not learnt, because this is no good day".into());
+    }
+    Ok(report::learnt(&days::add(&baseline.path, contents.as_bytes())?, report.spent))
+}
+
+/// Lowers the priority of this process and of those that it starts. A process that is nicer already stays as it is.
+fn be_nice(nice: i32) {
+    if getpriority_process(None).is_ok_and(|now| now < nice) {
+        let _ = setpriority_process(None, nice);
+    }
+}
+
+/// A check that is running.
+struct Check<'c> {
+    expectations: &'c Expectations,
+    good: Option<Baseline>,
+    budget: Budget,
+    /// Part of the CPUs that other processes used when it was looked at last.
+    load: Option<f64>,
+    /// Lines of a result file with all measurements.
+    contents: String,
+}
+
+impl Check<'_> {
+    /// Looks at the load of this host, and returns why it is too busy.
+    fn busy(&mut self) -> Option<String> {
+        self.load = Host::here(None).foreign;
+        let (load, most) = self.load.zip(self.expectations.busy)?;
+        (load >= most).then(|| report::busy(load, most))
+    }
+
+    /// Measures all entries, and those with limits that are not met again. A signal ends the measurements.
+    fn findings(&mut self) -> Result<Vec<Finding>> {
+        let mut found = Vec::new();
+        for entry in &self.expectations.entries {
+            let measured = self.budget.measure(entry)?;
+            found.push((entry, judgement::judge(entry, &measured, self.good.as_ref()), measured.took));
+            self.keep(measured);
+            if self.budget.exit_code().is_some() {
+                return Ok(Vec::new());
+            }
+        }
+        let mut paused = None;
+        for (entry, findings, took) in &mut found {
+            if !findings.iter().any(Finding::wants_another) {
+                continue;
+            }
+            let pause = if paused.is_some() { Duration::ZERO } else { self.expectations.pause };
+            if !self.budget.has(pause, *took) {
+                let why = "the budget has no time for a second measurement";
+                findings.iter_mut().for_each(|finding| finding.leave_undecided(why));
+                continue;
+            }
+            // One pause before all second measurements.
+            let busy = paused.get_or_insert_with(|| {
+                self.budget.pause(pause);
+                self.busy()
+            });
+            if let Some(why) = busy {
+                findings.iter_mut().filter(|finding| finding.state == State::Missed).for_each(|finding| {
+                    (finding.state, finding.why) = (State::Busy, Some(format!("missed once, then {why}")));
+                });
+                continue;
+            }
+            let again = self.budget.measure(entry)?;
+            *findings = judgement::combine(findings, judgement::judge(entry, &again, self.good.as_ref()));
+            self.keep(again);
+            if self.budget.exit_code().is_some() {
+                return Ok(Vec::new());
+            }
+        }
+        Ok(found.into_iter().flat_map(|(_, findings, _)| findings).collect())
+    }
+
+    fn keep(&mut self, measured: Measured) {
+        self.contents.push_str(&measured.contents);
+    }
+}

@@ -1,0 +1,323 @@
+//! Judgement of rows: what each limit says about each row, and what two measurements say together.
+
+use ombx_core::{
+    benchmark::payload::Check,
+    result::{Measurement, Outcome, Run},
+};
+use ombx_results::{
+    baseline::{Baseline, Reference},
+    limit::{Standing, disturbance, standing},
+    number::{self, Decimals},
+    render::monitoring::Status,
+};
+
+use super::{expectations::Entry, measurement::Measured};
+
+/// Result of a limit, in ascending order of importance.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum State {
+    Met,
+    /// The limit is inside the interval, or the measurements contradict each other.
+    Undecided,
+    /// The host was busy.
+    Busy,
+    /// Nothing was measured, or there is nothing to compare with.
+    NoVerdict,
+    Missed,
+    /// A row failed.
+    Failed,
+    /// The launcher, MPI or a connection failed, or a rank died.
+    Broken,
+    /// Data arrived wrong.
+    Wrong,
+}
+
+impl State {
+    /// Returns the exit code in all formats except that of monitoring.
+    pub(super) const fn exit_code(self) -> u8 {
+        match self {
+            State::Met => 0,
+            State::Failed => 4,
+            State::Wrong => 5,
+            State::Broken => 6,
+            State::Undecided => 8,
+            State::Missed => 9,
+            State::NoVerdict => 10,
+            State::Busy => 11,
+        }
+    }
+
+    pub(super) const fn status(self) -> Status {
+        match self {
+            State::Met => Status::Ok,
+            State::Undecided => Status::Warning,
+            State::Busy | State::NoVerdict => Status::Unknown,
+            State::Missed | State::Failed | State::Broken | State::Wrong => Status::Critical,
+        }
+    }
+
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            State::Met => "met",
+            State::Undecided => "undecided",
+            State::Busy => "busy",
+            State::NoVerdict => "no verdict",
+            State::Missed => "missed",
+            State::Failed => "failed",
+            State::Broken => "broken",
+            State::Wrong => "wrong data",
+        }
+    }
+}
+
+/// What one limit says about one row, or why there is no row.
+#[derive(Debug, Clone)]
+pub(super) struct Finding {
+    /// Benchmark with its axes; of an entry without rows, what it runs.
+    pub(super) name: String,
+    /// The last measurement of the row.
+    pub(super) row: Option<Measurement>,
+    pub(super) limit: Option<Limit>,
+    pub(super) state: State,
+    /// How often the row was measured.
+    pub(super) measured: u32,
+    /// Why the state is what it is, if figure and limit do not say it.
+    pub(super) why: Option<String>,
+}
+
+/// A limit of a row.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Limit {
+    /// As the user knows it: `<5us`, or `within 20 % of 4.1 us (5 good days)`.
+    pub(super) text: String,
+    /// In the unit of the row's headline.
+    pub(super) value: f64,
+    /// Whether fewer than three good days stand behind it.
+    pub(super) is_thin: bool,
+}
+
+/// Judges all rows of a measurement of an entry. Without a baseline only absolute limits are judged.
+pub(super) fn judge(entry: &Entry, measured: &Measured, baseline: Option<&Baseline>) -> Vec<Finding> {
+    let mut findings: Vec<Finding> =
+        measured.rows.iter().flat_map(|(run, row)| of_row(entry, run, row, baseline)).collect();
+    if let Some(failure) = &measured.failure {
+        // Rows of a job that broke are not judged: it lacks launches.
+        findings.retain(|finding| finding.state > State::Missed);
+        let state = if failure.is_broken { State::Broken } else { State::NoVerdict };
+        findings.push(Finding::without_row(entry.shown(), state, failure.why.clone()));
+    }
+    findings
+}
+
+fn of_row(entry: &Entry, run: &Run, row: &Measurement, baseline: Option<&Baseline>) -> Vec<Finding> {
+    let of = |limit, state, why| Finding {
+        name: name(row),
+        row: Some(row.clone()),
+        limit,
+        state,
+        measured: 1,
+        why,
+    };
+    let without_figure = match (&row.outcome, &row.check) {
+        (Outcome::Failed(why), _) => Some((State::Failed, why.clone())),
+        (Outcome::Skipped(why), _) => Some((State::NoVerdict, format!("skipped: {why}"))),
+        (_, Check::Failed(why)) => Some((State::Wrong, format!("data arrived wrong: {why}"))),
+        _ if row.headline().is_none() => Some((State::NoVerdict, "the row has no figure".to_owned())),
+        _ => None,
+    };
+    if let Some((state, why)) = without_figure {
+        return vec![of(None, state, Some(why))];
+    }
+    let mut findings = Vec::new();
+    if let Some(expectation) = &entry.absolute {
+        let value = expectation.most_us().or(expectation.least_mb_per_s()).unwrap_or_default();
+        let text = expectation.to_string();
+        let text = text.trim_start_matches(|c: char| c.is_ascii_alphabetic()).to_owned();
+        let (state, why) = against(row, value, false);
+        findings.push(of(Some(Limit { text, value, is_thin: false }), state, why));
+    }
+    if let (Some(within), Some(baseline)) = (entry.within, baseline) {
+        findings.push(match baseline.reference(run, row).map(|good| relative(row, &good, within)) {
+            Some(Some(limit)) => {
+                let (state, why) = against(row, limit.value, limit.is_thin);
+                of(Some(limit), state, why)
+            }
+            _ => {
+                let why = "the baseline has no such row of these hosts: learn it with --learn".to_owned();
+                of(None, State::NoVerdict, Some(why))
+            }
+        });
+    }
+    findings
+}
+
+/// Returns the state of a row and why, if a limit does not say it.
+fn against(row: &Measurement, limit: f64, is_thin: bool) -> (State, Option<String>) {
+    match standing(row, limit) {
+        Some(Standing::Met) => (State::Met, None),
+        Some(Standing::Missed) if is_thin => (
+            State::Undecided,
+            Some("slower than the few good days, which do not show how much days vary".into()),
+        ),
+        Some(Standing::Missed) => (State::Missed, None),
+        _ => {
+            let why = match disturbance(row) {
+                Some(mark) => format!("disturbed: {}", mark.short),
+                None if row.headline().is_some_and(|headline| headline.ci95.is_none()) => {
+                    "the row has no interval".to_owned()
+                }
+                None => "the limit is inside the interval".to_owned(),
+            };
+            (State::Undecided, Some(why))
+        }
+    }
+}
+
+/// Returns the limit that follows from good days.
+fn relative(row: &Measurement, good: &Reference, within: f64) -> Option<Limit> {
+    let tolerance = good.tolerance(within);
+    let value = row.in_unit(tolerance.limit_ns)?;
+    let median = number::figure(row.in_unit(good.median_ns)?);
+    let days = if good.days == 1 { "1 good day".to_owned() } else { format!("{} good days", good.days) };
+    let mut text =
+        format!("within {:.0} % of {median} {} ({days})", tolerance.part * 100.0, row.metric.unit());
+    if tolerance.is_variation {
+        text += &format!(", which vary by more than {:.0} %", within * 100.0);
+    }
+    if good.is_thin() {
+        text += "; thin baseline";
+    }
+    Some(Limit { text, value, is_thin: good.is_thin() })
+}
+
+/// Returns what a first and a second measurement of the same entry say together. A limit is missed only if both miss it.
+pub(super) fn combine(first: &[Finding], second: Vec<Finding>) -> Vec<Finding> {
+    let together = |mut again: Finding| {
+        let same = |finding: &&Finding| finding.id() == again.id();
+        let Some(before) = first.iter().find(same) else { return again };
+        again.measured = before.measured + 1;
+        let limits = [before.state, again.state];
+        if limits.contains(&State::Missed) && limits.contains(&State::Undecided) {
+            again.state = State::Undecided;
+            again.why = again.why.or(before.why.clone());
+        }
+        again
+    };
+    second.into_iter().map(together).collect()
+}
+
+impl Finding {
+    pub(super) fn without_row(name: String, state: State, why: String) -> Finding {
+        Finding { name, row: None, limit: None, state, measured: 0, why: Some(why) }
+    }
+
+    /// Returns whether a second measurement could change the state.
+    pub(super) fn wants_another(&self) -> bool {
+        matches!(self.state, State::Missed | State::Undecided)
+    }
+
+    /// Turns a limit that was missed once into one that is undecided.
+    pub(super) fn leave_undecided(&mut self, why: &str) {
+        if self.state == State::Missed {
+            (self.state, self.why) = (State::Undecided, Some(why.to_owned()));
+        }
+    }
+
+    /// Identifies row and kind of limit over two measurements.
+    fn id(&self) -> (&str, Option<&str>, Option<&str>) {
+        let key = self.row.as_ref().map(|row| row.key.as_str());
+        (&self.name, key, self.limit.as_ref().map(|limit| limit.text.as_str()))
+    }
+
+    /// Returns the figure with its interval and unit.
+    pub(super) fn figure(&self) -> Option<String> {
+        let row = self.row.as_ref()?;
+        let headline = row.headline()?;
+        let decimals = Decimals::of(headline.value, headline.ci95);
+        let format = |value| decimals.format_at_most_figure(value);
+        let ends = match headline.ci95 {
+            Some([low, high]) => format!(" ({} .. {})", format(low), format(high)),
+            None => " (no interval)".into(),
+        };
+        Some(format!("{} {}{ends}", format(headline.value), row.metric.unit()))
+    }
+}
+
+/// Returns the benchmark and the values of its axes.
+fn name(row: &Measurement) -> String {
+    let axes: String = row.axes.iter().map(|(name, value)| format!(" {name}={value}")).collect();
+    format!("{}{axes}", row.bench)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn finding(state: State) -> Finding {
+        let limit = Limit { text: "<5us".into(), value: 5.0, is_thin: false };
+        Finding { name: "b".into(), row: None, limit: Some(limit), state, measured: 1, why: None }
+    }
+
+    fn together(first: State, second: State) -> (State, u32) {
+        let both = combine(&[finding(first)], vec![finding(second)]);
+        (both[0].state, both[0].measured)
+    }
+
+    #[test]
+    fn a_limit_is_missed_only_twice() {
+        use State::{Broken, Met, Missed, Undecided};
+        for (first, second, both) in [
+            (Missed, Missed, Missed),
+            (Missed, Met, Met),
+            (Missed, Undecided, Undecided),
+            (Undecided, Missed, Undecided),
+            (Undecided, Met, Met),
+            (Undecided, Undecided, Undecided),
+            (Missed, Broken, Broken),
+        ] {
+            assert_eq!(together(first, second), (both, 2), "{first:?} {second:?}");
+        }
+        let mut late = finding(Missed);
+        late.leave_undecided("no time");
+        assert_eq!((late.state, late.why.as_deref()), (Undecided, Some("no time")));
+    }
+
+    #[test]
+    fn a_second_measurement_without_rows_replaces_the_first() {
+        let failure = Finding::without_row("b".into(), State::Broken, "rank 1 died".into());
+        let both = combine(&[finding(State::Missed)], vec![failure]);
+        assert_eq!((both.len(), both[0].state), (1, State::Broken));
+    }
+
+    #[test]
+    fn exit_codes_and_status_follow_the_importance() {
+        let all = [
+            State::Met,
+            State::Undecided,
+            State::Busy,
+            State::NoVerdict,
+            State::Missed,
+            State::Failed,
+            State::Broken,
+            State::Wrong,
+        ];
+        assert!(all.is_sorted());
+        assert_eq!(all.map(State::exit_code), [0, 8, 11, 10, 9, 4, 6, 5]);
+        assert_eq!(all.map(|state| state.status().code()), [0, 1, 3, 3, 2, 2, 2, 2]);
+    }
+
+    #[test]
+    fn few_good_days_are_no_proof() {
+        let good =
+            Reference { results: 2, days: 1, median_ns: 1000.0, slowest_ns: 1300.0, predicted_ns: None };
+        let row = Measurement::new("b", "b/", ombx_core::benchmark::Metric::Latency, 2);
+        let limit = relative(&row, &good, 0.2).unwrap();
+        assert_eq!(
+            limit.text,
+            "within 30 % of 1.000 us (1 good day), which vary by more than 20 %; thin baseline"
+        );
+        assert!(limit.is_thin && (limit.value - 1.3).abs() < 1e-12, "{limit:?}");
+        let many = Reference { days: 5, predicted_ns: Some(1100.0), slowest_ns: 1050.0, ..good };
+        assert_eq!(relative(&row, &many, 0.2).unwrap().text, "within 20 % of 1.000 us (5 good days)");
+    }
+}

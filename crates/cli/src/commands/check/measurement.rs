@@ -1,0 +1,185 @@
+//! Measurement of one entry: `ombx run` as a process with a deadline, and the results that it prints.
+
+use std::{
+    os::unix::process::ExitStatusExt,
+    process::Command,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    thread,
+    time::Duration,
+};
+
+use ombx_core::{
+    error::{Error, Kind, Result},
+    result::{Measurement, Run},
+    system::clock::Since,
+};
+use ombx_results::{
+    estimate::{Cases, Group},
+    file::{self, ResultFile},
+};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+
+use super::expectations::Entry;
+use crate::{
+    arguments::argv,
+    job::time_limit,
+    launch::{FIRST_SIGNAL_CODE, finite_run},
+};
+
+/// Shortest time in which a measurement is started.
+const LEAST: Duration = Duration::from_secs(1);
+/// Time for ending ranks and writing results after the deadline of a measurement.
+const AFTER: Duration = time_limit::AFTER_JOB.saturating_add(Duration::from_secs(5));
+/// Interval at which a pause looks for signals.
+const POLL: Duration = Duration::from_millis(50);
+/// Beginning of a message of ombx.
+const OMBX: &str = "ombx: ";
+
+/// Rows of one entry.
+#[derive(Debug, Default)]
+pub(super) struct Measured {
+    /// Each row over all launches, with the run that it comes from.
+    pub(super) rows: Vec<(Run, Measurement)>,
+    /// Lines of a result file.
+    pub(super) contents: String,
+    /// Why the measurement is not complete.
+    pub(super) failure: Option<Failure>,
+    pub(super) took: Duration,
+}
+
+/// Why a measurement has no rows, or too few.
+#[derive(Debug)]
+pub(super) struct Failure {
+    /// Whether ranks could not be started or connected, or died. Otherwise the command could not be run at all.
+    pub(super) is_broken: bool,
+    pub(super) why: String,
+}
+
+/// Time for all measurements.
+pub(super) struct Budget {
+    since: Since,
+    all: Duration,
+    signal: Arc<AtomicUsize>,
+}
+
+impl Budget {
+    /// Starts the time. From now on signals end the current measurement.
+    pub(super) fn start(all: Duration) -> Result<Budget> {
+        let signal = Arc::new(AtomicUsize::new(0));
+        for number in [SIGINT, SIGTERM, SIGHUP] {
+            signal_hook::flag::register_usize(number, Arc::clone(&signal), number as usize)
+                .map_err(|e| Error::fabric(format!("signals: {e}")))?;
+        }
+        Ok(Budget { since: Since::now(), all, signal })
+    }
+
+    pub(super) fn spent(&self) -> Duration {
+        self.since.elapsed()
+    }
+
+    /// Returns whether a measurement that takes this long fits after a pause.
+    pub(super) fn has(&self, pause: Duration, took: Duration) -> bool {
+        self.spent() + pause + took.max(LEAST) <= self.all
+    }
+
+    /// Waits, unless a signal arrives.
+    pub(super) fn pause(&self, time: Duration) {
+        let since = Since::now();
+        while since.elapsed() < time && self.exit_code().is_none() {
+            thread::sleep(POLL.min(time.saturating_sub(since.elapsed())));
+        }
+    }
+
+    /// Returns the exit code of a signal that has arrived.
+    pub(super) fn exit_code(&self) -> Option<u8> {
+        let signal = u8::try_from(self.signal.load(Ordering::SeqCst)).unwrap_or(0);
+        (signal > 0).then(|| FIRST_SIGNAL_CODE + signal)
+    }
+
+    /// Measures an entry within what is left of the budget.
+    ///
+    /// # Errors
+    /// This program cannot be located, or prints something other than results.
+    pub(super) fn measure(&self, entry: &Entry) -> Result<Measured> {
+        let left = self.all.saturating_sub(self.spent());
+        if left < LEAST {
+            let why = format!("the budget of {} was spent before", seconds(self.all));
+            return Ok(Measured { failure: Some(Failure { is_broken: false, why }), ..Measured::default() });
+        }
+        let mut command = Command::new(argv::executable()?);
+        command.args(["run", "--quiet", "--color=never", "--format=jsonl"]);
+        command.arg(format!("--timeout={}ms", left.as_millis())).args(&entry.options).arg("--");
+        command.args(&entry.patterns);
+        let since = Since::now();
+        let ended = finite_run::run(command, left + AFTER, || self.exit_code().is_some());
+        let took = since.elapsed();
+        let failure = match &ended {
+            Ok((_, status)) if matches!(status.code(), Some(0 | 4 | 5)) => None,
+            _ if took >= left => Some(Failure {
+                is_broken: true,
+                why: format!(
+                    "no end within the {} that were left of the budget: a rank or the launcher hangs, or --budget is too short",
+                    seconds(left)
+                ),
+            }),
+            Ok((texts, status)) => {
+                let broken = [Kind::Fabric, Kind::Payload].map(|kind| Some(i32::from(kind.exit_code())));
+                let by_signal = status.signal().map(|signal| format!("ombx run ended by signal {signal}"));
+                Some(Failure {
+                    is_broken: by_signal.is_some() || broken.contains(&status.code()),
+                    why: by_signal.unwrap_or_else(|| last_message(&texts[1])),
+                })
+            }
+            Err(error) => Some(Failure { is_broken: false, why: error.to_string() }),
+        };
+        let contents = ended.map(|([contents, _], _)| contents).unwrap_or_default();
+        let file = file::read(contents.as_bytes());
+        let file =
+            file.map_err(|e| Error::fabric(format!("ombx run prints something other than results: {e}")))?;
+        Ok(Measured { rows: rows(&file), contents, failure, took })
+    }
+}
+
+/// Returns each row over all launches of a result file.
+fn rows(file: &ResultFile) -> Vec<(Run, Measurement)> {
+    let mut cases = Cases::default();
+    file.runs.iter().for_each(|run| cases.launch(run));
+    let of_group =
+        |group: &Group| group.estimates().into_iter().map(|row| (group.described(), row)).collect::<Vec<_>>();
+    cases.groups().iter().flat_map(of_group).collect()
+}
+
+/// Returns the last message of ombx, or else the last line.
+fn last_message(text: &str) -> String {
+    let lines = || text.lines().map(str::trim).filter(|line| !line.is_empty());
+    let message = lines().rev().find_map(|line| line.strip_prefix(OMBX));
+    message.or(lines().next_back()).unwrap_or("ombx run ended without a message").to_owned()
+}
+
+/// Formats a time in seconds.
+pub(super) fn seconds(time: Duration) -> String {
+    format!("{} s", (time.as_secs_f64() * 10.0).round() / 10.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_message_of_a_failure_is_found() {
+        assert_eq!(last_message("  launcher: x\nombx: rank 1 ended early\nbye\n"), "rank 1 ended early");
+        assert_eq!(last_message("no route\n\n"), "no route");
+        assert_eq!(last_message(""), "ombx run ended without a message");
+    }
+
+    #[test]
+    fn times_are_shown_in_seconds() {
+        assert_eq!(
+            ["2.0", "0.26"].map(|s| seconds(Duration::from_secs_f64(s.parse().unwrap()))),
+            ["2 s", "0.3 s"]
+        );
+    }
+}

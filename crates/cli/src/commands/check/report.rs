@@ -1,0 +1,256 @@
+//! The result of a check: a table for people, one line for monitoring, and JSON.
+
+use std::time::Duration;
+
+use comfy_table::{Table, presets};
+use ombx_core::{benchmark::Metric, unit::Bytes};
+use ombx_results::render::monitoring::{Figure, Status};
+use serde_json::{Value, json};
+
+use super::{
+    judgement::{Finding, State},
+    measurement::seconds,
+};
+
+/// Result of a check.
+#[derive(Debug)]
+pub(super) struct Report {
+    /// Name of the file of expectations.
+    pub(super) file: String,
+    pub(super) findings: Vec<Finding>,
+    /// Part of the CPUs that other processes used.
+    pub(super) load: Option<f64>,
+    pub(super) spent: Duration,
+    /// What was done with a good day.
+    pub(super) learnt: Option<String>,
+}
+
+impl Report {
+    /// Returns the most important state.
+    pub(super) fn state(&self) -> State {
+        self.findings.iter().map(|finding| finding.state).max().unwrap_or(State::Met)
+    }
+
+    /// Returns the result in one sentence.
+    pub(super) fn sentence(&self) -> String {
+        let count = |state| self.findings.iter().filter(|finding| finding.state == state).count();
+        let all = self.findings.len();
+        let mut parts: Vec<String> = Vec::new();
+        let mut findings: Vec<&Finding> =
+            self.findings.iter().filter(|finding| finding.state != State::Met).collect();
+        findings.sort_by_key(|finding| std::cmp::Reverse(finding.state));
+        parts.extend(findings.into_iter().map(sentence));
+        if parts.is_empty() {
+            parts.push(match all {
+                0 => "no limit to judge".into(),
+                1 => "1 limit is met".into(),
+                _ => format!("{all} limits are met"),
+            });
+        } else if count(State::Met) > 0 {
+            let met = count(State::Met);
+            parts.push(format!("{met} limit{} met", if met == 1 { " is" } else { "s are" }));
+        }
+        if self.findings.iter().any(|finding| finding.limit.as_ref().is_some_and(|limit| limit.is_thin)) {
+            parts.push("the baseline is thin: learn at least three good days".into());
+        }
+        parts.extend(self.learnt.clone());
+        parts.join("; ")
+    }
+
+    /// Returns the table for people: the findings, then the sentence.
+    pub(super) fn table(&self) -> String {
+        let mut text = String::new();
+        if self.findings.iter().any(|finding| finding.row.is_some()) {
+            let mut table = Table::new();
+            table.load_style(presets::NOTHING).set_header([
+                "benchmark",
+                "size",
+                "median (95 %)",
+                "limit",
+                "result",
+            ]);
+            for finding in &self.findings {
+                let size = finding.row.as_ref().and_then(|row| row.bytes);
+                table.add_row([
+                    finding.name.clone(),
+                    size.map_or("-".into(), |bytes| Bytes(bytes).to_string()),
+                    finding.figure().unwrap_or_else(|| "n/a".into()),
+                    finding.limit.as_ref().map_or("-".into(), |limit| limit.text.clone()),
+                    result(finding),
+                ]);
+            }
+            let lines = table.lines().map(|line| format!("{}\n", line.trim_end()));
+            text = lines.collect::<String>() + "\n";
+        }
+        format!("{text}{}: {}\n", self.status_word(), self.sentence())
+    }
+
+    fn status_word(&self) -> &'static str {
+        match (self.state(), self.state().status()) {
+            (State::Busy, _) => "SKIPPED",
+            (_, Status::Ok) => "OK",
+            (_, Status::Warning) => "WARNING",
+            (_, Status::Critical) => "CRITICAL",
+            (_, Status::Unknown) => "UNKNOWN",
+        }
+    }
+
+    /// Returns the figures for monitoring, each name once.
+    pub(super) fn figures(&self) -> Vec<Figure> {
+        let count = |state| self.findings.iter().filter(|finding| finding.state == state).count() as f64;
+        let mut figures = vec![
+            Figure::new("limits", self.findings.len() as f64, ""),
+            Figure::new("missed", count(State::Missed), ""),
+            Figure::new("undecided", count(State::Undecided), ""),
+        ];
+        figures.extend(self.load.map(|load| Figure::new("foreign_load", load * 100.0, "%")));
+        figures.push(Figure::new("duration", self.spent.as_secs_f64(), "s"));
+        for finding in &self.findings {
+            let Some((row, headline)) = finding.row.as_ref().and_then(|row| Some((row, row.headline()?)))
+            else {
+                continue;
+            };
+            let size = row.bytes.map(|bytes| format!("_{}", Bytes(bytes))).unwrap_or_default();
+            let name = finding.name.replace([' ', '='], "_");
+            let limit = finding.limit.as_ref().map(|limit| plain(limit.value));
+            let (label, unit, critical) = match row.metric {
+                Metric::Latency => (format!("{name}{size}"), "us", limit),
+                Metric::Bandwidth => {
+                    (format!("{name}{size}_mb_per_s"), "", limit.map(|limit| format!("{limit}:")))
+                }
+            };
+            // A row with two limits has one figure, with the first.
+            if figures.iter().all(|figure| figure.label != label) {
+                figures.push(Figure { critical, ..Figure::new(label, headline.value, unit) });
+            }
+        }
+        figures
+    }
+
+    pub(super) fn json(&self) -> Value {
+        let findings: Vec<Value> = self.findings.iter().map(of_finding).collect();
+        json!({
+            "file": self.file,
+            "result": self.state().name(),
+            "exit_code": self.state().exit_code(),
+            "sentence": self.sentence(),
+            "foreign_load": self.load,
+            "seconds": self.spent.as_secs_f64(),
+            "findings": findings,
+        })
+    }
+}
+
+fn of_finding(finding: &Finding) -> Value {
+    let row = finding.row.as_ref();
+    let headline = row.and_then(|row| row.headline());
+    json!({
+        "name": finding.name,
+        "key": row.map(|row| &row.key),
+        "bytes": row.and_then(|row| row.bytes),
+        "unit": row.map(|row| row.metric.unit()),
+        "median": headline.map(|headline| headline.value),
+        "ci95": headline.and_then(|headline| headline.ci95),
+        "limit": finding.limit.as_ref().map(|limit| limit.value),
+        "limit_text": finding.limit.as_ref().map(|limit| &limit.text),
+        "thin_baseline": finding.limit.as_ref().is_some_and(|limit| limit.is_thin),
+        "result": finding.state.name(),
+        "measured": finding.measured,
+        "why": finding.why,
+    })
+}
+
+/// Returns the result of a limit in a few words.
+fn result(finding: &Finding) -> String {
+    if let (None, Some(why)) = (&finding.row, &finding.why) {
+        return why.clone();
+    }
+    let mut text = finding.state.name().to_owned();
+    if finding.measured > 1 {
+        text += " (measured twice)";
+    }
+    finding.why.iter().fold(text, |text, why| format!("{text}: {why}"))
+}
+
+/// Returns a clause about a limit that is not met.
+fn sentence(finding: &Finding) -> String {
+    let size = finding.row.as_ref().and_then(|row| row.bytes);
+    let size = size.map(|bytes| format!(" at {} bytes", Bytes(bytes))).unwrap_or_default();
+    let limit = finding.limit.as_ref().map(|limit| format!("limit {}", limit.text));
+    let facts: Vec<String> = finding.figure().into_iter().chain(limit).collect();
+    let facts = if facts.is_empty() { String::new() } else { format!(": {}", facts.join(", ")) };
+    format!("{}{size}{facts}: {}", finding.name, result(finding))
+}
+
+/// Formats a limit for performance data.
+fn plain(value: f64) -> String {
+    let text = format!("{value:.6}");
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
+/// Returns the sentence about a host that is too busy.
+pub(super) fn busy(load: f64, most: f64) -> String {
+    format!(
+        "skipped, because other processes use {:.0} % of the CPUs (the file allows less than {:.0} %): repeat it later",
+        load * 100.0,
+        most * 100.0
+    )
+}
+
+/// Returns the sentence about a check that has learnt a day.
+pub(super) fn learnt(path: &std::path::Path, spent: Duration) -> String {
+    format!("learnt in {}: {}", seconds(spent), path.display())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::commands::check::judgement::Limit;
+
+    fn report(states: &[State]) -> Report {
+        let limit = Limit { text: "<5us".into(), value: 5.0, is_thin: false };
+        let finding = |state: &State| Finding {
+            name: "b".into(),
+            row: None,
+            limit: Some(limit.clone()),
+            state: *state,
+            measured: 2,
+            why: None,
+        };
+        Report {
+            file: "f.toml".into(),
+            findings: states.iter().map(finding).collect(),
+            load: Some(0.25),
+            spent: Duration::from_secs(1),
+            learnt: None,
+        }
+    }
+
+    #[test]
+    fn the_sentence_begins_with_the_worst() {
+        let of = |states: &[State]| report(states).sentence();
+        assert_eq!(of(&[]), "no limit to judge");
+        assert_eq!(of(&[State::Met; 2]), "2 limits are met");
+        assert_eq!(
+            of(&[State::Met, State::Undecided, State::Missed]),
+            "b: limit <5us: missed (measured twice); b: limit <5us: undecided (measured twice); 1 limit is met"
+        );
+        let busy = Finding::without_row("f.toml".into(), State::Busy, busy(0.43, 0.1));
+        let skipped = Report { findings: vec![busy], ..report(&[]) };
+        assert_eq!(
+            skipped.table(),
+            "SKIPPED: f.toml: skipped, because other processes use 43 % of the CPUs (the file allows less than 10 %): repeat it later\n"
+        );
+    }
+
+    #[test]
+    fn the_worst_state_decides() {
+        assert_eq!(report(&[]).state(), State::Met);
+        assert_eq!(report(&[State::Missed, State::Met, State::NoVerdict]).state(), State::Missed);
+        assert_eq!(report(&[State::Missed]).json()["exit_code"], 9);
+        let figures = report(&[State::Missed, State::Met]).figures();
+        assert!(figures.contains(&Figure::new("missed", 1.0, "")), "{figures:?}");
+        assert!(figures.contains(&Figure::new("foreign_load", 25.0, "%")), "{figures:?}");
+        assert_eq!([0.001, 5.0, 35.216_437].map(plain), ["0.001", "5", "35.216437"]);
+    }
+}

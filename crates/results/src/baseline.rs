@@ -1,0 +1,188 @@
+//! Figures of good days, and the limits of later days that follow from them.
+
+use std::collections::BTreeMap;
+
+use ombx_core::{
+    result::{Measurement, Run},
+    stats::median,
+};
+
+use crate::{
+    estimate::Cases,
+    file::{RunOutcome, RunWithRows},
+    run_info::hosts,
+    verdict::student,
+};
+
+/// Number of days below which the variation between days is not known.
+const LEAST_DAYS: usize = 3;
+/// Probability that a further good day is slower than predicted, if the logarithms of the times of days have a normal distribution.
+const FALSE_ALARM: f64 = 0.01;
+
+/// Results of good days.
+#[derive(Debug, Clone, Default)]
+pub struct Baseline {
+    cases: BTreeMap<Case, Vec<GoodFigure>>,
+}
+
+/// A case on its hosts. Keys of rows do not name hosts.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+struct Case {
+    key: String,
+    ranks: u32,
+    hosts: Vec<String>,
+}
+
+/// Time of one result.
+#[derive(Debug, Clone)]
+struct GoodFigure {
+    /// Date in UTC.
+    date: String,
+    leg_ns: f64,
+}
+
+/// Times of one case on good days, in nanoseconds per leg.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Reference {
+    /// Number of results.
+    pub results: usize,
+    /// Number of days on which they were measured.
+    pub days: usize,
+    /// Median of the days, each the median of its results.
+    pub median_ns: f64,
+    /// Slowest result.
+    pub slowest_ns: f64,
+    /// Time that a further good day exceeds with a probability of 1 %; `None` for fewer than three days.
+    pub predicted_ns: Option<f64>,
+}
+
+/// Limit of a time that follows from good days.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Tolerance {
+    /// Maximum time of one leg in nanoseconds.
+    pub limit_ns: f64,
+    /// Limit divided by the median of the good days, minus 1.
+    pub part: f64,
+    /// Whether the good days vary by more than what the user tolerates, so that their variation is the limit.
+    pub is_variation: bool,
+}
+
+impl Baseline {
+    /// Adds the runs of one result. Runs that are not complete are left out.
+    pub fn add(&mut self, runs: &[RunWithRows]) {
+        let mut cases = Cases::default();
+        runs.iter().for_each(|run| cases.launch(run));
+        for group in cases.groups().iter().filter(|group| group.outcome() == RunOutcome::Complete) {
+            let date = group.run.started.get(..10).unwrap_or_default();
+            for row in group.estimates().iter().filter(|row| row.headline().is_some()) {
+                let Some(leg_ns) = row.summary.as_ref().map(|summary| summary.median) else { continue };
+                let figure = GoodFigure { date: date.to_owned(), leg_ns };
+                self.cases.entry(Case::of(&group.run, row)).or_default().push(figure);
+            }
+        }
+    }
+
+    /// Returns the good days of the case of a row on the hosts of its run; `None` if there is none.
+    pub fn reference(&self, run: &Run, row: &Measurement) -> Option<Reference> {
+        Reference::of(self.cases.get(&Case::of(run, row))?)
+    }
+}
+
+impl Case {
+    fn of(run: &Run, row: &Measurement) -> Case {
+        let hosts = hosts(run).into_iter().map(str::to_owned).collect();
+        Case { key: row.key.clone(), ranks: row.ranks, hosts }
+    }
+}
+
+impl Reference {
+    fn of(figures: &[GoodFigure]) -> Option<Reference> {
+        let mut by_day: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
+        figures.iter().for_each(|figure| by_day.entry(&figure.date).or_default().push(figure.leg_ns));
+        let days: Vec<f64> = by_day.values().filter_map(|times| median(times)).collect();
+        Some(Reference {
+            results: figures.len(),
+            days: days.len(),
+            median_ns: median(&days)?,
+            slowest_ns: figures.iter().map(|figure| figure.leg_ns).reduce(f64::max)?,
+            predicted_ns: predicted(&days),
+        })
+    }
+
+    /// Returns whether the good days are too few to show how much days vary.
+    pub fn is_thin(&self) -> bool {
+        self.days < LEAST_DAYS
+    }
+
+    /// Returns the limit if days may take longer than the median by this part. The limit is never below what good days need.
+    pub fn tolerance(&self, within: f64) -> Tolerance {
+        let wanted = self.median_ns * (1.0 + within);
+        let varied = self.predicted_ns.map_or(self.slowest_ns, |predicted| predicted.max(self.slowest_ns));
+        let limit_ns = wanted.max(varied);
+        Tolerance { limit_ns, part: limit_ns / self.median_ns - 1.0, is_variation: varied > wanted }
+    }
+}
+
+/// Returns the upper limit of prediction of a further day, from the logarithms of times; `None` for fewer than three days.
+fn predicted(days: &[f64]) -> Option<f64> {
+    let n = days.len() as f64;
+    let logs: Vec<f64> = days.iter().map(|ns| ns.ln()).collect();
+    let mean = logs.iter().sum::<f64>() / n;
+    let variance = logs.iter().map(|log| (log - mean).powi(2)).sum::<f64>() / (n - 1.0);
+    (days.len() >= LEAST_DAYS).then(|| {
+        let quantile = student::upper_quantile(days.len() - 1, FALSE_ALARM);
+        (mean + quantile * (variance * (1.0 + 1.0 / n)).sqrt()).exp()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::golden;
+
+    fn reference(days: &[(&str, f64)]) -> Reference {
+        let figure = |&(date, leg_ns): &(&str, f64)| GoodFigure { date: date.into(), leg_ns };
+        Reference::of(&days.iter().map(figure).collect::<Vec<_>>()).unwrap()
+    }
+
+    #[test]
+    fn few_days_have_a_thin_baseline() {
+        let one = reference(&[("2026-01-01", 100.0), ("2026-01-01", 110.0), ("2026-01-01", 104.0)]);
+        assert_eq!((one.results, one.days, one.median_ns, one.slowest_ns), (3, 1, 104.0, 110.0));
+        assert!(one.is_thin() && one.predicted_ns.is_none());
+        let tolerance = one.tolerance(0.2);
+        assert!((tolerance.limit_ns - 124.8).abs() < 1e-9 && !tolerance.is_variation);
+        let narrow = one.tolerance(0.01);
+        assert!(narrow.limit_ns == 110.0 && narrow.is_variation, "the slowest good result is good");
+    }
+
+    #[test]
+    fn the_tolerance_covers_the_variation_between_days() {
+        let days = [("d1", 100.0), ("d2", 100.0), ("d2", 300.0), ("d3", 100.0)];
+        let steady = reference(&[("d1", 100.0), ("d2", 101.0), ("d3", 99.0)]);
+        let varying = reference(&[("d1", 100.0), ("d2", 130.0), ("d3", 80.0)]);
+        assert!(!steady.is_thin() && !steady.tolerance(0.2).is_variation);
+        let tolerance = varying.tolerance(0.2);
+        assert!(tolerance.is_variation && tolerance.part > 0.5, "{tolerance:?}");
+        // Days count alike: the day with two results has a median of 200.
+        assert_eq!(reference(&days).median_ns, 100.0);
+        // The predicted limit of three days by the table of Student: t(2; 0.01) = 6.965.
+        let s = (0.01f64.ln_1p().powi(2) + (-0.01f64).ln_1p().powi(2)) / 2.0;
+        let expected = (100.0 * ((6.965 * (s * 4.0 / 3.0).sqrt()).exp())).abs();
+        assert!((steady.predicted_ns.unwrap() / expected - 1.0).abs() < 1e-3, "{steady:?} {expected}");
+    }
+
+    #[test]
+    fn a_case_is_compared_with_its_own_hosts_and_ranks() {
+        let good = golden();
+        let mut baseline = Baseline::default();
+        baseline.add(std::slice::from_ref(&good));
+        let row = &good.rows[0];
+        let found = baseline.reference(&good.run, row).unwrap();
+        assert_eq!((found.results, found.days), (1, 1));
+        let mut other = good.run.clone();
+        other.places.iter_mut().for_each(|place| place.host = "elsewhere".into());
+        assert_eq!(baseline.reference(&other, row), None);
+        assert_eq!(baseline.reference(&good.run, &Measurement { ranks: 99, ..row.clone() }), None);
+    }
+}

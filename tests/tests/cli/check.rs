@@ -1,0 +1,160 @@
+//! Tests of `ombx check`: limits that hold and that cannot hold, good days, a busy host, mistakes, and ranks that do not start.
+
+use std::{fs, path::PathBuf, time::Duration};
+
+use ombx_tests::{Done, Files, Job, mpi};
+use serde_json::Value;
+
+/// No time is shorter, and none is longer.
+const IMPOSSIBLE: &str = "latency = '<1ns'";
+const WIDE: &str = "latency = '<60000ms'";
+
+/// Returns a file with one entry over sockets, and keys of the whole file.
+fn file(files: &Files, keys: &str, limits: &str) -> PathBuf {
+    let text = format!(
+        "budget = '60s'\npause = '1ms'\n{keys}\n[defaults]\nlaunches = 2\nmax-time = '5ms'\n\n[[entry]]\nrun = 'sockets.latency'\n\
+         sizes = 8\n{limits}\n"
+    );
+    files.write("node.toml", text)
+}
+
+fn check(path: &PathBuf, options: &str) -> Job {
+    Job::of(mpi::ombx()).arg("check").arg(path).args(options.split_whitespace())
+}
+
+fn json(path: &PathBuf, code: i32) -> Value {
+    let done = check(path, "--format json").run().expect(code);
+    serde_json::from_str(&done.stdout).unwrap_or_else(|e| panic!("{e}\n{done}"))
+}
+
+fn one_line(done: &Done, start: &str) {
+    assert!(done.stdout.starts_with(start) && done.stdout.lines().count() == 1, "{done}");
+}
+
+#[test]
+fn a_limit_that_holds() {
+    let files = Files::default();
+    let path = file(&files, "busy = 'never'", WIDE);
+    let done = check(&path, "").run().expect(0);
+    done.leaves_nothing();
+    assert!(done.stdout.contains("OK: 1 limit is met") && done.stdout.contains("sockets.latency"), "{done}");
+    let (rows, days) = (files.path("rows.jsonl"), files.path("days"));
+    let done = check(&path, "--format nagios -o").arg(&rows).arg("--store").arg(&days).run().expect(0);
+    one_line(&done, "OMBX CHECK OK - 1 limit is met | limits=1;");
+    assert!(done.stdout.contains("us;;60000000;0"), "{done}");
+    Job::ombx("show").arg(&rows).run().expect(0);
+    let stored: Vec<_> = fs::read_dir(&days).unwrap().map(|entry| entry.unwrap().path()).collect();
+    assert_eq!(stored.len(), 1, "{stored:?}");
+    assert_eq!(fs::read(&stored[0]).unwrap(), fs::read(&rows).unwrap());
+}
+
+#[test]
+fn a_limit_that_cannot_hold_is_measured_twice() {
+    let files = Files::default();
+    let path = file(&files, "busy = 'never'", IMPOSSIBLE);
+    let result = json(&path, 9);
+    let finding = &result["findings"][0];
+    assert_eq!((&finding["result"], &finding["measured"]), (&"missed".into(), &2.into()), "{result}");
+    let rows = files.path("rows.jsonl");
+    let done = check(&path, "--format nagios -o").arg(&rows).run().expect(2);
+    done.leaves_nothing();
+    one_line(&done, "OMBX CHECK CRITICAL - sockets.latency");
+    assert!(done.stdout.contains("limit <1ns: missed (measured twice)"), "{done}");
+    let runs = fs::read_to_string(&rows).unwrap().matches("\"kind\":\"run\"").count();
+    assert_eq!(runs, 4, "two launches of each measurement");
+}
+
+#[test]
+fn good_days_are_learnt_and_compared() {
+    let files = Files::default();
+    let keys = "busy = 'never'\nbaseline = 'good'";
+    let path = file(&files, keys, "within = '100%'");
+    let place = format!("{}:4: the baseline ", path.display());
+    let done = check(&path, "").run().expect(2);
+    assert!(done.stderr.contains(&place) && done.stderr.contains("--learn"), "{done}");
+    let done = check(&path, "--format nagios").run().expect(3);
+    one_line(&done, "OMBX CHECK UNKNOWN - ");
+    for _ in 0..3 {
+        let done = check(&path, "--learn").run().expect(0);
+        assert!(done.stdout.contains("learnt in "), "{done}");
+    }
+    assert_eq!(fs::read_dir(files.path("good")).unwrap().count(), 3);
+    // The machine may have changed within a second: one day cannot prove that it is slow.
+    let done = check(&path, "").run();
+    assert!(matches!(done.code, Some(0 | 8)), "{done}");
+    for part in ["% of ", "(1 good day)", "the baseline is thin"] {
+        assert!(done.stdout.contains(part), "{part}: {done}");
+    }
+    // A day that misses a limit is no good day, and a row that no day has is not judged.
+    let bad = file(&files, keys, IMPOSSIBLE);
+    let done = check(&bad, "--learn").run().expect(9);
+    assert!(done.stdout.contains("not learnt"), "{done}");
+    assert_eq!(fs::read_dir(files.path("good")).unwrap().count(), 3);
+    let other = file(&files, keys, "within = '20%'\ntransport = 'unix'");
+    assert_eq!(json(&other, 10)["findings"][0]["result"], "no verdict");
+}
+
+#[test]
+fn a_busy_host_is_left_alone() {
+    let files = Files::default();
+    let path = file(&files, "busy = '0%'", IMPOSSIBLE);
+    let store = files.path("days");
+    let done = check(&path, "--store").arg(&store).run().expect(11);
+    assert!(done.stdout.starts_with("SKIPPED: ") && done.stdout.lines().count() == 1, "{done}");
+    assert_eq!(fs::read_dir(&store).unwrap().count(), 0, "nothing was measured");
+    one_line(&check(&path, "--format nagios").run().expect(3), "OMBX CHECK UNKNOWN - ");
+}
+
+#[test]
+fn mistakes_have_a_line_and_start_nothing() {
+    let recorder = crate::StartRecorder::new();
+    let entry = "[[entry]]\nrun = 'p2p.latency'\nsizes = 8\n";
+    for (text, line, part) in [
+        (format!("{entry}latncy = '<5us'"), 4, "latency?"),
+        (format!("{entry}latency = '5us'"), 4, "\"<5us\""),
+        (format!("{entry}latency = '<5us'\nsizes = 9"), 5, "duplicate"),
+        (format!("{entry}latency = '<5us'\nwithin = '20%'"), 5, "needs a baseline"),
+        (format!("nice = 99\n{entry}latency = '<5us'"), 1, "0 to 19"),
+        (format!("{entry}latency = '<5us'\npattern = 'all'"), 5, "--pattern"),
+        (entry.to_owned(), 2, "needs a limit"),
+    ] {
+        let path = recorder.files.write("node.toml", &text);
+        let words = ["check".into(), path.display().to_string()];
+        recorder.judge(&words).unwrap_or_else(|why| panic!("{text}\n{why}"));
+        let done = check(&path, "").run().expect(2);
+        let place = format!("{}:{line}: ", path.display());
+        assert!(done.stderr.contains(&place) && done.stderr.contains(part), "{text}\n{done}");
+    }
+    let nothing = check(&PathBuf::from("no-such.toml"), "--format nagios").run().expect(3);
+    one_line(&nothing, "OMBX CHECK UNKNOWN - cannot read");
+}
+
+#[test]
+fn a_launcher_that_hangs_or_fails_ends_the_check() {
+    let files = Files::default();
+    let entry = format!("[[entry]]\nrun = 'p2p.latency'\nsizes = 8\n{WIDE}\n");
+    let path = files.write("node.toml", format!("busy = 'never'\nbudget = '2s'\n{entry}"));
+    let real = mpi::mpiexec();
+    for (script, part) in [("sleep 67", "of the budget"), ("exit 3", "exit code 3")] {
+        let text =
+            format!("#!/bin/sh\n[ \"$1\" = --version ] && exec '{}' --version\n{script}\n", real.display());
+        let launcher = files.write("mpiexec", text);
+        fs::set_permissions(&launcher, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+        let job = check(&path, "--format nagios").env("OMBX_MPIEXEC", &launcher);
+        let done = job.limit(Duration::from_secs(60)).run().expect(2);
+        done.leaves_nothing();
+        one_line(&done, "OMBX CHECK CRITICAL - p2p.latency: ");
+        assert!(done.stdout.contains(part), "{done}");
+    }
+}
+
+#[test]
+fn the_example_works_on_any_machine() {
+    let files = Files::default();
+    let example = include_str!("../../../suites/node-check.toml");
+    let path = files.write("node.toml", example.replace("busy = \"10%\"", "busy = \"never\""));
+    let done = Job::of(mpi::ombx()).arg("check").arg(&path).env("OMBX_MPIEXEC", mpi::mpiexec()).run();
+    let done = done.expect(0);
+    done.leaves_nothing();
+    assert!(done.stdout.contains("OK: 2 limits are met"), "{done}");
+}
