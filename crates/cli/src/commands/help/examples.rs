@@ -8,7 +8,7 @@ pub(super) struct Examples {
     pages: &'static [&'static str],
 }
 
-const ALL: [Examples; 14] = [
+const ALL: [Examples; 15] = [
     Examples {
         command: "list",
         examples: &[
