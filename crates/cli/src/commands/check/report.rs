@@ -191,7 +191,7 @@ fn plain(value: f64) -> String {
 /// Returns the sentence about a host that is too busy.
 pub(super) fn busy(load: f64, most: f64) -> String {
     format!(
-        "skipped, because other processes use {:.0} % of the CPUs (the file allows less than {:.0} %): repeat it later",
+        "not measured, because other processes use {:.0} % of the CPUs (the file allows less than {:.0} %): repeat it later",
         load * 100.0,
         most * 100.0
     )
@@ -239,7 +239,7 @@ mod tests {
         let skipped = Report { findings: vec![busy], ..report(&[]) };
         assert_eq!(
             skipped.table(),
-            "SKIPPED: f.toml: skipped, because other processes use 43 % of the CPUs (the file allows less than 10 %): repeat it later\n"
+            "SKIPPED: f.toml: not measured, because other processes use 43 % of the CPUs (the file allows less than 10 %): repeat it later\n"
         );
     }
 
