@@ -97,15 +97,15 @@ pub(crate) fn all(benches: &[Bench]) -> Vec<Group> {
     two_sided(benches).into_iter().chain(one_sided(benches)).chain(collective(benches)).collect()
 }
 
-/// Windows of messages and single messages.
-fn two_sided(benches: &[Bench]) -> [Group; 3] {
+/// Windows of messages, single messages, and the patterns of a link, some of which have one message in flight.
+fn two_sided(benches: &[Bench]) -> [Group; 4] {
     let all = benches.iter().filter(|bench| bench.name.starts_with("p2p.") && bench.name != ONE_MESSAGE);
-    // Some patterns of a link have one message in flight.
-    let (windows, singles): (Vec<&Bench>, Vec<&Bench>) =
-        all.partition(|bench| bench.streams && bench.axis("pattern").is_none());
+    let (links, others): (Vec<&Bench>, Vec<&Bench>) = all.partition(|bench| bench.axis("pattern").is_some());
+    let (windows, singles): (Vec<&Bench>, Vec<&Bench>) = others.into_iter().partition(|bench| bench.streams);
     let names = |benches: Vec<&Bench>| benches.iter().map(|bench| bench.name.clone()).collect();
     [
-        group(names(singles), "--pattern all", Slots::Calls(1), FIRST),
+        group(names(singles), "", Slots::Calls(1), FIRST),
+        group(names(links), "--pattern all", Slots::Calls(1), FIRST),
         group(names(windows), "", Slots::Calls(WINDOW), IN_WINDOW),
         group(vec![ONE_MESSAGE.into()], "", Slots::Parts, IN_WINDOW),
     ]
