@@ -12,7 +12,7 @@ pub enum PlotError {
     #[error("some rows are times and some are rates, which have no common axis: choose rows of one kind")]
     Mixed,
     /// There are more series than colours and symbols.
-    #[error("{0} series are more than the {MAX_SERIES} that readers can tell apart: choose fewer rows")]
+    #[error("{0} series are more than the {MAX_SERIES} that readers can distinguish: choose fewer rows")]
     TooMany(usize),
     /// A library failed.
     #[error("the figure cannot be drawn: {0}")]

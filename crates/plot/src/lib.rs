@@ -1,6 +1,6 @@
 //! Figures of results, fit for papers: SVG and PDF with vector text, and PNG.
 //!
-//! A figure has a white background, colours that colour-blind readers tell apart, and a symbol and a dash for each series. It does
+//! A figure has a white background, colours that colour-blind readers distinguish, and a symbol and a dash for each series. It does
 //! not depend on fonts of the machine: letters are outlines in SVG, an embedded font in PDF, and pixels in PNG.
 //!
 //! ```

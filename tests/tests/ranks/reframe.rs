@@ -167,7 +167,7 @@ fn reframe_judges_by_references_exit_codes_and_data() {
     let listed = job(&library.join("example_site.py")).arg("--list").run().expect(0);
     assert!(listed.stdout.contains("Found 3 check(s)"), "{listed}");
     let report = files.path("report.json");
-    // ReFrame runs several jobs at a time unless it is told not to.
+    // By default ReFrame runs several jobs at a time.
     let done = job(&files.write("site_checks.py", SITE))
         .args(["--exec-policy=serial", "--run", "--keep-stage-files"])
         .args([

@@ -97,12 +97,12 @@ pub(super) struct History {
     pub(super) error: Option<Error>,
     /// The coordinator's reason of a failure.
     failure: Option<String>,
-    /// Case that runs, or that ran when the job was told to end. A stopped rank may continue then and report another case.
+    /// Case that runs, or that ran when the end of the job was requested. A stopped rank may continue then and report another case.
     current_case: Option<String>,
     pub(super) ranks: RankTable,
     /// Hosts that have started a rank.
     started: BTreeSet<String>,
-    /// Files of ranks when the job was told to end.
+    /// Files of ranks when the end of the job was requested.
     pub(super) shared_memory: OfRanks,
 }
 

@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn components_of_open_mpi_are_told_apart_by_host() {
+    fn components_of_open_mpi_are_grouped_by_host() {
         let text = "[n01:1030] select: component v not in the include list\n\
                     [n01:1030] select: component ob1 selected\n\
                     [n01:1030] mca: bml: Using vader btl for send to [[26878,1],0] on node n01\n\

@@ -2,7 +2,7 @@
 
 use ombx_core::{result::LaunchMode, stats::median};
 
-/// Minimum number of launches in which groups are told.
+/// Minimum number of launches in which groups are distinguished.
 const LEAST_LAUNCHES: usize = 9;
 /// Minimum number of launches of a group.
 const LEAST_IN_GROUP: usize = 2;

@@ -137,7 +137,7 @@ mod tests {
         results[10..20].iter_mut().for_each(|result| result.rows[0].value *= 2.0);
         let history = History::of(results, Selection::default(), |_| true);
         let events = events(&history);
-        let told: Vec<(&str, bool)> = events.iter().map(|event| (event.since, event.slower)).collect();
-        assert_eq!(told, [("2026-03-21T02:00:00Z", false), ("2026-03-11T02:00:00Z", true)]);
+        let found: Vec<(&str, bool)> = events.iter().map(|event| (event.since, event.slower)).collect();
+        assert_eq!(found, [("2026-03-21T02:00:00Z", false), ("2026-03-11T02:00:00Z", true)]);
     }
 }

@@ -255,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn a_change_is_told_with_its_date_and_what_changed() {
+    fn a_change_is_shown_with_its_date_and_what_changed() {
         let text = shown(&history(12.0), None);
         for part in [
             "p2p.latency · 2 ranks on n[01-02] · mpi\n",

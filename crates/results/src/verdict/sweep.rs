@@ -230,8 +230,8 @@ fn contrast(sizes: &[LinkTimes], hosts: &Hosts, inside: bool) -> Option<String> 
     let ratio = if ratio < 10.0 { format!("{ratio:.2}") } else { format!("{ratio:.0}") };
     let groups = if inside { hosts.ranks() as usize } else { hosts.count() };
     let why = match (groups < MIN_UNITS, inside) {
-        (true, false) => "a slow link and a slow host cannot be told apart",
-        (true, true) => "a slow link and a slow rank cannot be told apart",
+        (true, false) => "a slow link and a slow host cannot be distinguished",
+        (true, true) => "a slow link and a slow rank cannot be distinguished",
         (false, _) => "one or two slow parts do not explain all times",
     };
     Some(format!(
