@@ -66,7 +66,7 @@ const FAULTS: [Fault; 14] = [
 
 pub(super) fn cases(stage: &Stage) -> Vec<Case> {
     let mut cases: Vec<Case> = FAULTS.into_iter().map(|fault| single(stage, fault)).collect();
-    for group in groups::all(&stage.benches).into_iter().chain([groups::in_windows()]) {
+    for group in groups::all(&stage.benches).into_iter().chain(groups::in_windows()) {
         if group.sizes[0] < UNTOUCHED {
             for rates in RATES_OF_ELEMENTS {
                 cases.extend(group.damaged(stage, rates, EFFORT_OF_ELEMENTS));
