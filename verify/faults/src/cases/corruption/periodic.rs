@@ -200,7 +200,8 @@ fn caught(done: &Done, name: &str, rates: &[(u64, u64)]) -> Result<String, Strin
             _ if row.axes.get("pattern").is_some_and(|pattern| pattern != "semidirectional") => {
                 unclaimed += 1
             }
-            _ if found_from(row).is_some_and(|part| part * *of as f64 > 1.0) => unclaimed += 1,
+            // On a busy machine a row may have too few checks for any rate.
+            _ if found_from(row).is_none_or(|part| part * *of as f64 > 1.0) => unclaimed += 1,
             (_, check) => {
                 return Err(format!(
                     "{}: one message in {of} was wrong, {check:?} after {} checked iterations",
