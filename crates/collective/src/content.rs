@@ -1,14 +1,13 @@
 //! Expected content of a rank's buffers before an operation and after a number of iterations.
 //!
-//! Rank r contributes A + r B to a reduction, where A and B are patterns. A sum over ranks follows from the number of ranks
-//! without adding contributions. Elements are unsigned integers that wrap around.
+//! [`Reduction`] says what ranks contribute to a reduction. Results follow from the number of ranks without combining contributions.
 
 use std::ops::Range;
 
 use ombx_core::{
     benchmark::{
         Root,
-        payload::{Check, Fill, Words},
+        payload::{Check, Contributors, Fill, Reduced, Reduction, Words},
     },
     unit::Rank,
 };
@@ -25,40 +24,72 @@ pub struct ExpectedRange {
     pub arrives: bool,
 }
 
-/// Content of a range: `first` times the pattern of a rank's message plus `second` times another pattern.
+/// Content of a range.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Content {
-    owner: u32,
+    /// The message in its rank's buffer.
     slot: u64,
-    first: u64,
-    second: u64,
-    /// Bytes per element.
-    width: usize,
-    /// Mask of flipped bits.
-    flipped: u64,
+    source: Source,
+    /// Whether all bits are inverted.
+    flipped: bool,
+}
+
+/// Origin of data.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Source {
+    /// The pattern of a rank.
+    Rank(u32),
+    /// The reduction of contributions.
+    Reduction(Reduction, Contributors),
 }
 
 impl Content {
     /// Returns the content of message `slot` of rank `owner`.
     fn sent(owner: u32, slot: u64) -> Content {
-        Content { owner, slot, first: 1, second: 0, width: 8, flipped: 0 }
+        Content { slot, source: Source::Rank(owner), flipped: false }
     }
 
-    fn sum(slot: u64, (first, second): (u64, u64), width: usize) -> Content {
-        Content { owner: 0, slot, first, second, width, flipped: 0 }
+    /// Returns the result of contributions to message `slot`.
+    fn reduced(part: &Part, slot: u64, contributors: Contributors) -> Content {
+        Content { slot, source: Source::Reduction(reduction(part), contributors), flipped: false }
     }
 
-    fn words(self, fill: Fill) -> Words {
-        let owner = Rank(self.owner);
-        let (first, second) = (fill.words(owner, self.slot), fill.beside().words(owner, self.slot));
-        Words::sum([(first, self.first), (second, self.second)], self.width).flipped(self.flipped)
+    fn write(self, fill: Fill, message: &mut [u8]) {
+        match self.source {
+            Source::Rank(owner) => self.words(fill, owner).write(message),
+            Source::Reduction(reduction, contributors) => {
+                self.result(fill, reduction, contributors).write(message);
+            }
+        }
     }
+
+    fn check(self, fill: Fill, message: &[u8], at: (Rank, u64)) -> Check {
+        match self.source {
+            Source::Rank(owner) => self.words(fill, owner).check(message, at),
+            Source::Reduction(reduction, contributors) => {
+                self.result(fill, reduction, contributors).check(message, at)
+            }
+        }
+    }
+
+    fn words(self, fill: Fill, owner: u32) -> Words {
+        fill.words(Rank(owner), self.slot).flipped(if self.flipped { u64::MAX } else { 0 })
+    }
+
+    fn result(self, fill: Fill, reduction: Reduction, contributors: Contributors) -> Reduced {
+        let reduced = fill.reduced(reduction, contributors, self.slot);
+        if self.flipped { reduced.flipped() } else { reduced }
+    }
+}
+
+fn reduction(part: &Part) -> Reduction {
+    Reduction { element: part.element, op: part.op, ranks: part.ranks }
 }
 
 /// Writes the expected content into a buffer.
 pub fn write(ranges: &[ExpectedRange], fill: Fill, buffer: &mut [u8]) {
     for ExpectedRange { range, content, .. } in ranges {
-        content.words(fill).write(&mut buffer[range.start as usize..range.end as usize]);
+        content.write(fill, &mut buffer[range.start as usize..range.end as usize]);
     }
 }
 
@@ -67,7 +98,7 @@ pub fn check(ranges: &[ExpectedRange], fill: Fill, buffer: &[u8], rank: Rank) ->
     (0..).zip(ranges).fold(Check::Passed, |found, (slot, ExpectedRange { range, content, .. })| match found {
         Check::Passed => {
             let message = &buffer[range.start as usize..range.end as usize];
-            content.words(fill).check(message, (rank, slot))
+            content.check(fill, message, (rank, slot))
         }
         failed => failed,
     })
@@ -80,7 +111,7 @@ pub fn outgoing(part: &Part) -> Vec<ExpectedRange> {
 
 /// Returns the expected content of the receive buffer of a rank after a number of iterations.
 ///
-/// Returns `None` after more than one iteration of an operation that overwrites its input.
+/// Returns `None` after more than one iteration of an operation that overwrites its input, unless the result is known.
 pub fn incoming(part: &Part, iterations: u64) -> Option<Vec<ExpectedRange>> {
     if part.receive_bytes() == 0 {
         return Some(Vec::new());
@@ -97,10 +128,12 @@ pub fn incoming(part: &Part, iterations: u64) -> Option<Vec<ExpectedRange>> {
         (Participants::Others, _) => from(roots.last_other()),
         (Participants::Root, _) if times == 0 => initial(part),
         (Participants::Root, Some(_)) if reduces => {
-            // Each iteration adds the contributions of all other ranks.
-            let (all, own) = (total(u64::from(ranks)), (1, u64::from(rank)));
-            let terms = |all: u64, own: u64| own.wrapping_add(times.wrapping_mul(all - own));
-            let content = Content::sum(0, (terms(all.0, own.0), terms(all.1, own.1)), part.width());
+            // Each iteration combines the contributions of all other ranks with the result.
+            let contributors = Contributors::first(ranks).repeated_but(times, rank);
+            if !reduction(part).is_known(contributors) {
+                return None;
+            }
+            let content = Content::reduced(part, 0, contributors);
             vec![ExpectedRange { range: 0..part.bytes, content, arrives: true }]
         }
         (Participants::Everyone, Some(Participants::Root)) => from(roots.last_other()),
@@ -110,17 +143,12 @@ pub fn incoming(part: &Part, iterations: u64) -> Option<Vec<ExpectedRange>> {
     })
 }
 
-/// Returns the factors of A and B in the sum over ranks 0 to n - 1.
-fn total(n: u64) -> (u64, u64) {
-    (n, n.wrapping_mul(n.wrapping_sub(1)) / 2)
-}
-
 /// Returns what a rank sends, from either buffer.
 fn input(part: &Part) -> Vec<ExpectedRange> {
     let Part { rank, ranks, bytes, ref neighbours, .. } = *part;
     let content = |slot: u64| match part.flow.reduces {
         ReductionScope::Nothing => Content::sent(rank, slot),
-        _ => Content::sum(slot, (1, u64::from(rank)), part.width()),
+        _ => Content::reduced(part, slot, Contributors::one(rank)),
     };
     let expected = |range, slot| ExpectedRange { range, content: content(slot), arrives: true };
     let block = |at: u64| at * bytes..(at + 1) * bytes;
@@ -141,7 +169,7 @@ fn input(part: &Part) -> Vec<ExpectedRange> {
 /// Returns the initial content of the receive buffer: the expected data with all bits flipped, and the input if in place.
 fn initial(part: &Part) -> Vec<ExpectedRange> {
     let rank = part.rank;
-    let flip = |s: ExpectedRange| ExpectedRange { content: Content { flipped: u64::MAX, ..s.content }, ..s };
+    let flip = |s: ExpectedRange| ExpectedRange { content: Content { flipped: true, ..s.content }, ..s };
     let mut ranges: Vec<ExpectedRange> =
         arrived(part, part.root.first().0).into_iter().map(|s| if s.arrives { flip(s) } else { s }).collect();
     if part.in_place {
@@ -160,19 +188,19 @@ fn arrived(part: &Part, root: u32) -> Vec<ExpectedRange> {
     let me = u64::from(rank);
     let block = |at: u64| at * bytes..(at + 1) * bytes;
     let all = |range, content| vec![ExpectedRange { range, content, arrives: true }];
-    let sum = |slot, terms| Content::sum(slot, terms, part.width());
+    let first = |slot, count| Content::reduced(part, slot, Contributors::first(count));
     // A message to this rank alone has the slot of its rank number.
     let slot = if part.flow.sends.blocks == Blocks::One { 0 } else { me };
     match (part.flow.reduces, part.flow.receives.blocks) {
         (ReductionScope::All, Blocks::Portion) => {
             let Range { start, end } = part.portion(rank);
-            all(0..end - start, sum(me, total(u64::from(ranks))))
+            all(0..end - start, first(me, ranks))
         }
-        (ReductionScope::All, _) => all(block(0), sum(slot, total(u64::from(ranks)))),
-        (ReductionScope::Inclusive, _) => all(block(0), sum(0, total(me + 1))),
+        (ReductionScope::All, _) => all(block(0), first(slot, ranks)),
+        (ReductionScope::Inclusive, _) => all(block(0), first(0, rank + 1)),
         // MPI 4.1, 6.11.2: undefined on the first rank.
         (ReductionScope::Exclusive, _) if rank == 0 => Vec::new(),
-        (ReductionScope::Exclusive, _) => all(block(0), sum(0, total(me))),
+        (ReductionScope::Exclusive, _) => all(block(0), first(0, rank)),
         (ReductionScope::Nothing, Blocks::One) => all(block(0), Content::sent(root, slot)),
         (ReductionScope::Nothing, Blocks::Ranks) => {
             let from = |from: u32| ExpectedRange {

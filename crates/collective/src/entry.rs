@@ -1,12 +1,12 @@
 //! Registry entries of collective operations: axes, sizes and kernel of each mode.
 
 use ombx_core::{
-    benchmark::{Axis, AxisValue, Benchmark, Layout, Metric},
+    benchmark::{Axis, AxisValue, Benchmark, ElementType, Layout, Metric, ReductionOp, reduction},
     pacing::{clock_sync::SyncHosts, pace::Pacing},
 };
 use ombx_mpi::{
     Mesh,
-    collective::{Call, Participants, Topology, persistent_calls_exist},
+    collective::{Call, Participants, ReductionScope, Topology, persistent_calls_exist},
 };
 
 use crate::{
@@ -16,7 +16,7 @@ use crate::{
     overlap::{self, TestCalls},
 };
 
-/// Default message sizes, as in the OSU benchmarks.
+/// Default message sizes, as in the OSU benchmarks. Reductions leave out those that are no multiple of the element.
 pub(crate) const SIZES: &str = "1..1M";
 
 /// Figure of an operation that each rank calls once in an iteration.
@@ -65,12 +65,23 @@ const fn is_broadcast<C: Call>() -> bool {
 
 const fn shaped<C: Call>(entry: Benchmark) -> Benchmark {
     let entry = entry.layout(Layout::Everyone { least: 1 }).sizes(SIZES);
+    let entry = match reduces::<C>() {
+        true => entry.made_of(reduction::element_bytes, reduction::check_case),
+        false => entry,
+    };
     let entry = if C::FLOW.is_rooted() { entry.with_root() } else { entry };
     if C::FLOW.has_messages() { entry } else { entry.without_sizes() }
 }
 
+const fn reduces<C: Call>() -> bool {
+    !matches!(C::FLOW.reduces, ReductionScope::Nothing)
+}
+
 const fn axes<C: Call>() -> &'static [&'static Axis] {
     match (C::FLOW.has_neighbours(), C::FLOW.in_place()) {
+        _ if reduces::<C>() => {
+            const { &[Pacing::AXIS, SyncHosts::AXIS, ElementType::AXIS, ReductionOp::AXIS, InPlace::AXIS] }
+        }
         (true, _) => const { &[Pacing::AXIS, SyncHosts::AXIS, Topology::AXIS] },
         (_, Some(_)) => const { &[Pacing::AXIS, SyncHosts::AXIS, InPlace::AXIS] },
         _ => const { &[Pacing::AXIS, SyncHosts::AXIS] },
@@ -79,6 +90,18 @@ const fn axes<C: Call>() -> &'static [&'static Axis] {
 
 const fn axes_with_tests<C: Call>() -> &'static [&'static Axis] {
     match (C::FLOW.has_neighbours(), C::FLOW.in_place()) {
+        _ if reduces::<C>() => {
+            const {
+                &[
+                    Pacing::AXIS,
+                    SyncHosts::AXIS,
+                    ElementType::AXIS,
+                    ReductionOp::AXIS,
+                    InPlace::AXIS,
+                    TestCalls::AXIS,
+                ]
+            }
+        }
         (true, _) => const { &[Pacing::AXIS, SyncHosts::AXIS, Topology::AXIS, TestCalls::AXIS] },
         (_, Some(_)) => const { &[Pacing::AXIS, SyncHosts::AXIS, InPlace::AXIS, TestCalls::AXIS] },
         _ => const { &[Pacing::AXIS, SyncHosts::AXIS, TestCalls::AXIS] },

@@ -40,6 +40,8 @@ fn choices(case: &Case) -> Options {
         root: case.root.unwrap_or_default(),
         in_place: case.choice::<InPlace>() == InPlace::On,
         topology: case.choice(),
+        element: case.choice(),
+        op: case.choice(),
     }
 }
 

@@ -11,6 +11,7 @@ mod kernel;
 mod layout;
 pub mod payload;
 mod preset;
+pub mod reduction;
 mod registry;
 mod root;
 mod setting;
@@ -28,6 +29,7 @@ pub use self::{
     kernel::Kernel,
     layout::{Aggregation, Assignment, Layout, Pairing, Pairs},
     preset::{Osu, Preset},
+    reduction::{ElementType, Numbers, ReductionOp},
     registry::Registry,
     root::Root,
     setting::Setting,

@@ -6,6 +6,7 @@ mod hostile;
 pub mod noise;
 pub mod pairs;
 mod probe;
+mod reduction;
 mod sim_link;
 mod sim_mesh;
 mod thread_team;
@@ -14,6 +15,7 @@ pub use self::{
     batches::time_batches,
     hostile::hostile,
     probe::{Probe, SlowerByRank},
+    reduction::combine,
     sim_link::SimLink,
     sim_mesh::SimMesh,
     thread_team::{

@@ -6,6 +6,7 @@ mod call;
 mod data_flow;
 mod operation;
 mod part;
+pub(crate) mod reduction;
 mod topology;
 
 pub use self::{

@@ -9,7 +9,7 @@ use clap::{ArgMatches, Command, parser::ValueSource};
 use ombx_core::{
     benchmark::Registry,
     error::{Error, Result},
-    measure::runner::Part,
+    measure::{runner::Part, session::check_combinations},
 };
 
 use self::arguments::RunArgs;
@@ -86,6 +86,7 @@ pub(crate) fn job(
     output.shown.shown(output.format)?;
     let mut extent = Extent { ranks, ..Extent::default() };
     for Part { choices, plan } in &parts {
+        choices.iter().try_for_each(|choice| check_combinations(*choice, plan))?;
         let rows = selection::rows(plan, choices)?;
         extent.rows = extent.rows.saturating_add(rows);
         extent.time = extent.time.saturating_add(time_limit::of_rows(plan, rows));

@@ -67,6 +67,10 @@ pub struct Benchmark {
     pub sized_by: Option<&'static Setting>,
     /// Default values of axes, where this benchmark differs from the defaults of the axes.
     pub usual: Preset,
+    /// Returns an error with the reason if a combination of values on axes does not exist. Such combinations are not measured.
+    pub combines: fn(&Case) -> std::result::Result<(), String>,
+    /// Returns the bytes of an element of a message. Default sizes that are no multiple of it are left out.
+    pub element: fn(&Case) -> u64,
     /// Whether the benchmark is a broadcast. A broadcast cannot take less than an empty message one way; rows that do get a mark.
     pub one_way: bool,
     /// OSU programs that the benchmark replaces: one with default options, and one with other values on some axes.
@@ -130,6 +134,8 @@ impl Benchmark {
             settings: &[],
             sized_by: None,
             usual: &[],
+            combines: |_| Ok(()),
+            element: |_| 1,
             one_way: false,
             osu: [None; 2],
             available: || Ok(()),
@@ -227,6 +233,17 @@ impl Benchmark {
     #[must_use]
     pub const fn usually(mut self, values: Preset) -> Benchmark {
         self.usual = values;
+        self
+    }
+
+    /// Sets the test of combinations of values on axes, and the bytes of an element of a message.
+    #[must_use]
+    pub const fn made_of(
+        mut self,
+        element: fn(&Case) -> u64,
+        combines: fn(&Case) -> std::result::Result<(), String>,
+    ) -> Benchmark {
+        (self.element, self.combines) = (element, combines);
         self
     }
 

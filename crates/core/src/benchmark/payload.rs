@@ -1,8 +1,12 @@
 //! Payload patterns and their verification, byte by byte. A pattern depends on rank, position, size and round.
 
+mod reduced;
 mod words;
 
-pub use self::words::Words;
+pub use self::{
+    reduced::{Contributors, Reduced, Reduction},
+    words::Words,
+};
 use crate::unit::Rank;
 
 /// Pattern of the buffers, and the iterations that ran since they were filled.

@@ -2,7 +2,7 @@
 
 use crate::{
     benchmark::{Assignment, Axis, AxisValue, Benchmark, Case, Choice, Named, Preset},
-    error::Result,
+    error::{Error, Result},
     measure::{plan::Plan, sink::Sink},
     result::Mark,
     system::clock::Clock,
@@ -118,13 +118,53 @@ impl<'a> Session<'a> {
             let depth = if self.bench.streams_in(&case) { self.plan.depth } else { 1 };
             Case { depth, ..case }
         };
-        let cases =
-            combinations.iter().flat_map(|axes| sizes.iter().map(move |bytes| case(axes, *bytes))).collect();
+        let all = combinations.iter().flat_map(|axes| sizes.iter().map(move |bytes| case(axes, *bytes)));
+        let cases = all.filter(|case| is_measured(self.bench, self.plan, case)).collect();
         Ok(match self.plan.launch {
             Some(launch) => launch.arrange(cases),
             None => cases,
         })
     }
+}
+
+/// Returns whether a case has a row: its combination exists, and the user has chosen its size or it is a multiple of the element.
+fn is_measured(bench: &Benchmark, plan: &Plan, case: &Case) -> bool {
+    let is_chosen = plan.sizes.is_some() && bench.sized;
+    (bench.combines)(case).is_ok() && (is_chosen || case.bytes.0.is_multiple_of((bench.element)(case)))
+}
+
+/// Checks that every value which is selected on the axes of a benchmark has a combination with the others that exists.
+///
+/// # Errors
+/// Usage error with the reason of a value without one.
+pub fn check_combinations(choice: Choice, plan: &Plan) -> Result<()> {
+    let axes = choice.bench.axes;
+    let mut combinations: Vec<Vec<(&'static str, &'static str)>> = vec![Vec::new()];
+    for axis in axes {
+        let values = selected(axis, choice, plan);
+        let extended = combinations
+            .iter()
+            .flat_map(|known| values.iter().map(move |value| [&known[..], &[(axis.name, *value)]].concat()));
+        combinations = extended.collect();
+    }
+    let case = |axes| Case { bytes: Bytes(0), depth: 1, pairs: 1, ranks: 1, threads: None, root: None, axes };
+    let tested: Vec<(Case, std::result::Result<(), String>)> = combinations
+        .into_iter()
+        .map(|axes| {
+            let case = case(axes);
+            let result = (choice.bench.combines)(&case);
+            (case, result)
+        })
+        .collect();
+    for (case, result) in &tested {
+        let Err(why) = result else { continue };
+        let exists =
+            |value: &(&str, &str)| tested.iter().any(|(other, r)| r.is_ok() && other.axes.contains(value));
+        if !case.axes.iter().all(exists) {
+            return Err(Error::usage(why.clone()));
+        }
+    }
+    Ok(())
 }
 
 /// Returns the axis and value if rows name them.

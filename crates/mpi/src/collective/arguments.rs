@@ -3,11 +3,12 @@
 use std::ffi::{c_int, c_void};
 
 use mpi::ffi;
-use ombx_core::error::Result;
+use ombx_core::error::{Error, Result};
 
 use super::{
     data_flow::{Participants, ReductionScope},
     part::{Part, Role},
+    reduction,
 };
 use crate::{
     Buffer, Handles,
@@ -25,7 +26,7 @@ pub struct Arguments {
     pub(super) to: *mut c_void,
     pub(super) count: c_int,
     pub(super) datatype: ffi::MPI_Datatype,
-    pub(super) sum: ffi::MPI_Op,
+    pub(super) op: ffi::MPI_Op,
     pub(super) root: c_int,
     counts: Vec<c_int>,
     displacements: Vec<c_int>,
@@ -61,7 +62,7 @@ impl Arguments {
         let Part { ranks, bytes, neighbours, .. } = part;
         let (datatype, width) = match part.flow.reduces {
             ReductionScope::Nothing => (BYTE, 1),
-            _ => datatype::element(*bytes),
+            _ => (reduction::datatype(part.element), part.element.width()),
         };
         let blocks = match (part.flow.vector, part.flow.has_neighbours()) {
             (false, _) => 0,
@@ -69,8 +70,12 @@ impl Arguments {
             (true, true) => neighbours.sources.len().max(neighbours.destinations.len()) as u64,
         };
         let reduces = part.flow.reduces != ReductionScope::Nothing;
-        if reduces {
-            datatype::check_sums(*bytes)?;
+        if reduces && !bytes.is_multiple_of(width) {
+            return Err(Error::unsupported(format!(
+                "a message of {bytes} bytes is not a whole number of {} elements of {width} bytes: choose a multiple of {width} with \
+                 --sizes, or another --type",
+                part.element.name()
+            )));
         }
         // The largest displacement must fit an int.
         datatype::count(if reduces { *bytes } else { blocks * bytes })?;
@@ -83,14 +88,14 @@ impl Arguments {
             false => count,
         });
         // SAFETY: these statics of mpi-sys are never written.
-        let (none, sum) = unsafe { (ffi::RSMPI_COMM_NULL, ffi::RSMPI_SUM) };
+        let (none, op) = unsafe { (ffi::RSMPI_COMM_NULL, ffi::RSMPI_SUM) };
         Ok(Arguments {
             comm: none,
             from: std::ptr::null(),
             to: std::ptr::null_mut(),
             count,
             datatype,
-            sum,
+            op,
             root: part.root.first().0 as c_int,
             counts: counts.collect(),
             displacements: (0..blocks).map(|block| (block * bytes) as c_int).collect(),
@@ -103,7 +108,7 @@ impl Arguments {
     pub(super) fn describe(&self, handles: &mut Handles) {
         handles.comm = self.comm;
         (handles.outgoing, handles.incoming) = (self.from.cast_mut(), self.to);
-        (handles.datatype, handles.elements) = (self.datatype, self.count);
+        (handles.datatype, handles.op, handles.elements) = (self.datatype, self.op, self.count);
         handles.counts = self.counts();
         handles.displacements = self.displacements();
         handles.byte_displacements = self.byte_displacements();

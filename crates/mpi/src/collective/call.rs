@@ -121,7 +121,7 @@ calls! {
         |a| (a.from, a.count, a.datatype, a.to, a.counts(), a.displacements(), a.datatype, a.comm);
     /// `MPI_Allreduce`.
     Allreduce: DataFlow::ALLREDUCE, MPI_Allreduce, MPI_Iallreduce, "ombx_init_Allreduce",
-        |a| (a.from, a.to, a.count, a.datatype, a.sum, a.comm);
+        |a| (a.from, a.to, a.count, a.datatype, a.op, a.comm);
     /// `MPI_Alltoall`.
     Alltoall: DataFlow::ALLTOALL, MPI_Alltoall, MPI_Ialltoall, "ombx_init_Alltoall",
         |a| (a.from, a.count, a.datatype, a.to, a.count, a.datatype, a.comm);
@@ -139,7 +139,7 @@ calls! {
         |a| (a.to, a.count, a.datatype, a.root, a.comm);
     /// `MPI_Exscan`.
     Exscan: DataFlow::EXSCAN, MPI_Exscan, MPI_Iexscan, "ombx_init_Exscan",
-        |a| (a.from, a.to, a.count, a.datatype, a.sum, a.comm);
+        |a| (a.from, a.to, a.count, a.datatype, a.op, a.comm);
     /// `MPI_Gather`.
     Gather: DataFlow::GATHER, MPI_Gather, MPI_Igather, "ombx_init_Gather",
         |a| (a.from, a.count, a.datatype, a.to, a.count, a.datatype, a.root, a.comm);
@@ -163,16 +163,16 @@ calls! {
         |a| (a.from, a.counts(), a.byte_displacements(), a.datatypes(), a.to, a.counts(), a.byte_displacements(), a.datatypes(), a.comm);
     /// `MPI_Reduce`.
     Reduce: DataFlow::REDUCE, MPI_Reduce, MPI_Ireduce, "ombx_init_Reduce",
-        |a| (a.from, a.to, a.count, a.datatype, a.sum, a.root, a.comm);
+        |a| (a.from, a.to, a.count, a.datatype, a.op, a.root, a.comm);
     /// `MPI_Reduce_scatter`.
     ReduceScatter: DataFlow::REDUCE_SCATTER.vector(), MPI_Reduce_scatter, MPI_Ireduce_scatter, "ombx_init_Reduce_scatter",
-        |a| (a.from, a.to, a.counts(), a.datatype, a.sum, a.comm);
+        |a| (a.from, a.to, a.counts(), a.datatype, a.op, a.comm);
     /// `MPI_Reduce_scatter_block`.
     ReduceScatterBlock: DataFlow::REDUCE_SCATTER_BLOCK, MPI_Reduce_scatter_block, MPI_Ireduce_scatter_block, "ombx_init_Reduce_scatter_block",
-        |a| (a.from, a.to, a.count, a.datatype, a.sum, a.comm);
+        |a| (a.from, a.to, a.count, a.datatype, a.op, a.comm);
     /// `MPI_Scan`.
     Scan: DataFlow::SCAN, MPI_Scan, MPI_Iscan, "ombx_init_Scan",
-        |a| (a.from, a.to, a.count, a.datatype, a.sum, a.comm);
+        |a| (a.from, a.to, a.count, a.datatype, a.op, a.comm);
     /// `MPI_Scatter`.
     Scatter: DataFlow::SCATTER, MPI_Scatter, MPI_Iscatter, "ombx_init_Scatter",
         |a| (a.from, a.count, a.datatype, a.to, a.count, a.datatype, a.root, a.comm);

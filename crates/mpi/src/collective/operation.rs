@@ -4,7 +4,7 @@ use std::{ffi::c_int, marker::PhantomData};
 
 use mpi::ffi;
 use ombx_core::{
-    benchmark::{Context, Root},
+    benchmark::{Context, ElementType, ReductionOp, Root},
     error::{Error, Result},
 };
 
@@ -12,6 +12,7 @@ use super::{
     arguments::{Addresses, Arguments},
     call::Call,
     part::{Part, Role},
+    reduction::OpHandle,
     topology::{Neighbours, Topology},
 };
 use crate::{
@@ -31,17 +32,21 @@ pub struct Options {
     pub in_place: bool,
     /// The neighbours, where the operation has neighbours.
     pub topology: Topology,
+    /// Type of the elements, where the operation reduces.
+    pub element: ElementType,
+    /// The reduction, where the operation reduces.
+    pub op: ReductionOp,
 }
 
 impl Options {
     /// Returns a rank's part in an operation.
     pub fn part<C: Call>(self, rank: u32, ranks: u32) -> Part {
-        let Options { bytes, root, in_place, topology } = self;
+        let Options { bytes, root, in_place, topology, element, op } = self;
         let neighbours = match C::FLOW.has_neighbours() {
             true => topology.neighbours(rank, ranks),
             false => Neighbours::default(),
         };
-        Part { flow: C::FLOW, rank, ranks, bytes, root, in_place, neighbours }
+        Part { flow: C::FLOW, rank, ranks, bytes, root, in_place, neighbours, element, op }
     }
 }
 
@@ -60,6 +65,8 @@ pub struct Operation<C> {
     to: Buffer,
     /// Keeps the communicator with the topology alive.
     _neighbourhood: Option<Comm>,
+    /// Keeps the operation of the reduction alive.
+    _op: OpHandle,
     call: PhantomData<fn() -> C>,
 }
 
@@ -82,6 +89,8 @@ impl<C: Call> Operation<C> {
             true => Some(options.topology.communicator(comm)?),
             false => None,
         };
+        let op = OpHandle::of(part.element, part.op)?;
+        arguments.op = op.raw();
         let addresses = [Role::Root, Role::Other].map(|role| Addresses::of(&part, role, &from, &to));
         arguments.comm = neighbourhood.as_ref().map_or(comm.raw(), Comm::raw);
         // As many as there can be roots, so that their address never changes.
@@ -95,6 +104,7 @@ impl<C: Call> Operation<C> {
             from,
             to,
             _neighbourhood: neighbourhood,
+            _op: op,
             call: PhantomData,
         };
         operation.rewind();

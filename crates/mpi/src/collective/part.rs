@@ -2,13 +2,15 @@
 
 use std::ops::Range;
 
-use ombx_core::{benchmark::Root, unit::Rank};
+use ombx_core::{
+    benchmark::{ElementType, ReductionOp, Root},
+    unit::Rank,
+};
 
 use super::{
     data_flow::{Blocks, DataFlow, Participants, Share},
     topology::Neighbours,
 };
-use crate::sys::datatype;
 
 /// One rank's part in a collective operation: what it sends and receives, from which buffers.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,6 +29,10 @@ pub struct Part {
     pub in_place: bool,
     /// The neighbours of this rank, where the operation has neighbours.
     pub neighbours: Neighbours,
+    /// Type of the elements, where the operation reduces.
+    pub element: ElementType,
+    /// The reduction, where the operation reduces.
+    pub op: ReductionOp,
 }
 
 /// Whether a rank is the root of an iteration.
@@ -60,15 +66,10 @@ impl Part {
     /// Returns the byte range of a rank's portion of a block. Portions are whole elements; the first ranks may have one more.
     pub fn portion(&self, rank: u32) -> Range<u64> {
         let Part { bytes, ranks, .. } = *self;
-        let width = datatype::element_width(bytes);
+        let width = self.element.width();
         let (each, more) = (bytes / width / u64::from(ranks), bytes / width % u64::from(ranks));
         let start = |rank: u64| (rank * each + rank.min(more)) * width;
         start(u64::from(rank))..start(u64::from(rank) + 1)
-    }
-
-    /// Returns the width of an element in reductions, in bytes.
-    pub fn width(&self) -> usize {
-        datatype::element_width(self.bytes) as usize
     }
 
     /// Returns whether this rank passes `MPI_IN_PLACE` in a role.
@@ -144,7 +145,8 @@ mod tests {
             true => Topology::Graph.neighbours(rank, ranks),
             false => Neighbours::default(),
         };
-        Part { flow, rank, ranks, bytes: S, root, in_place, neighbours }
+        let (element, op) = (ElementType::Float, ReductionOp::Sum);
+        Part { flow, rank, ranks, bytes: S, root, in_place, neighbours, element, op }
     }
 
     fn memory(flow: DataFlow, rank: u32, ranks: u32) -> (u64, u64) {

@@ -7,6 +7,8 @@ use mpi::ffi;
 unsafe extern "C" {
     #[link_name = "ombx_BYTE"]
     pub(crate) safe static BYTE: ffi::MPI_Datatype;
+    #[link_name = "ombx_SIGNED_CHAR"]
+    pub(crate) safe static SIGNED_CHAR: ffi::MPI_Datatype;
     #[link_name = "ombx_REPLACE"]
     pub(crate) safe static REPLACE: ffi::MPI_Op;
     #[link_name = "ombx_IN_PLACE"]

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 const MPI_Datatype ombx_BYTE = MPI_BYTE;
+const MPI_Datatype ombx_SIGNED_CHAR = MPI_SIGNED_CHAR;
 const MPI_Op ombx_REPLACE = MPI_REPLACE;
 void *const ombx_IN_PLACE = MPI_IN_PLACE;
 const int ombx_sizeof_comm = (int)sizeof(MPI_Comm);

@@ -27,6 +27,8 @@ pub struct Handles {
     pub(crate) group: ffi::MPI_Group,
     /// Datatype of reductions.
     pub(crate) datatype: ffi::MPI_Datatype,
+    /// Operation of reductions.
+    pub(crate) op: ffi::MPI_Op,
     /// Displacement of slot 0 in the peer's window.
     pub(crate) remote: ffi::MPI_Aint,
     pub(crate) outgoing: *mut c_void,
@@ -57,14 +59,15 @@ impl Handles {
     /// Returns the handles of a communicator without an operation.
     pub(crate) fn of(comm: &Comm) -> Handles {
         // SAFETY: these statics of mpi-sys are never written.
-        let (window, group, datatype) =
-            unsafe { (ffi::RSMPI_WIN_NULL, ffi::RSMPI_GROUP_NULL, ffi::RSMPI_UINT8_T) };
+        let (window, group, datatype, op) =
+            unsafe { (ffi::RSMPI_WIN_NULL, ffi::RSMPI_GROUP_NULL, ffi::RSMPI_UINT8_T, ffi::RSMPI_SUM) };
         Handles {
             team: comm.raw(),
             comm: comm.raw(),
             window,
             group,
             datatype,
+            op,
             remote: 0,
             outgoing: ptr::null_mut(),
             incoming: ptr::null_mut(),

@@ -105,10 +105,23 @@ impl OsuTable {
             lines += &format!("# [ pairs: {} ] [ window size: {} ]\n", row.pairs, row.depth.unwrap_or(1));
         }
         if name != NO_DATATYPE && !name.contains(NO_SIZE) {
-            lines += "# Datatype: MPI_CHAR.\n";
+            lines += &format!("# Datatype: {}.\n", datatype(row));
         }
         let size = if name.contains(NO_SIZE) { None } else { Some("# Size") };
         lines + &line(size, columns, |column| (&column.title, column.width))
+    }
+}
+
+/// Returns MPI's name of the row's element type, as OMB prints it. Rows without a type move characters.
+fn datatype(row: &Measurement) -> String {
+    match row.axes.get("type").map(String::as_str) {
+        None | Some("char") => "MPI_CHAR".into(),
+        Some("int32") => "MPI_INT".into(),
+        Some("float") => "MPI_FLOAT".into(),
+        Some("double") => "MPI_DOUBLE".into(),
+        Some("float-complex") => "MPI_C_FLOAT_COMPLEX".into(),
+        Some("double-complex") => "MPI_C_DOUBLE_COMPLEX".into(),
+        Some(integer) => format!("MPI_{}_T", integer.to_ascii_uppercase()),
     }
 }
 

@@ -7,19 +7,19 @@
 #define BLOCKS(BUFFER) s.BUFFER, COUNTED, MPI_BYTE
 #define TYPED(BUFFER) s.BUFFER, COUNTED, s.kinds
 #define OFFSET(BUFFER) s.BUFFER, s.counts, s.offsets, s.kinds
-#define SUM s.out, s.in, WORDS, s.kind, MPI_SUM
+#define REDUCED s.out, s.in, WORDS, s.kind, s.op
 
 /* Function, nonblocking form, arguments. */
 #define OPERATIONS(X)                                                                                \
     X(allgather, Allgather, Iallgather, BLOCK(out), BLOCK(in), s.comm)                        \
     X(allgatherv, Allgatherv, Iallgatherv, BLOCK(out), BLOCKS(in), s.comm)                    \
-    X(allreduce, Allreduce, Iallreduce, SUM, s.comm)                                          \
+    X(allreduce, Allreduce, Iallreduce, REDUCED, s.comm)                                          \
     X(alltoall, Alltoall, Ialltoall, BLOCK(out), BLOCK(in), s.comm)                           \
     X(alltoallv, Alltoallv, Ialltoallv, BLOCKS(out), BLOCKS(in), s.comm)                      \
     X(alltoallw, Alltoallw, Ialltoallw, TYPED(out), TYPED(in), s.comm)                        \
     X(barrier, Barrier, Ibarrier, s.comm)                                                     \
     X(bcast, Bcast, Ibcast, BLOCK(in), 0, s.comm)                                             \
-    X(exscan, Exscan, Iexscan, SUM, s.comm)                                                   \
+    X(exscan, Exscan, Iexscan, REDUCED, s.comm)                                                   \
     X(gather, Gather, Igather, BLOCK(out), BLOCK(in), 0, s.comm)                              \
     X(gatherv, Gatherv, Igatherv, BLOCK(out), BLOCKS(in), 0, s.comm)                          \
     X(neighbor_allgather, Neighbor_allgather, Ineighbor_allgather, BLOCK(out), BLOCK(in), s.comm)       \
@@ -27,10 +27,10 @@
     X(neighbor_alltoall, Neighbor_alltoall, Ineighbor_alltoall, BLOCK(out), BLOCK(in), s.comm)          \
     X(neighbor_alltoallv, Neighbor_alltoallv, Ineighbor_alltoallv, BLOCKS(out), BLOCKS(in), s.comm)     \
     X(neighbor_alltoallw, Neighbor_alltoallw, Ineighbor_alltoallw, OFFSET(out), OFFSET(in), s.comm)     \
-    X(reduce, Reduce, Ireduce, SUM, 0, s.comm)                                                \
-    X(reduce_scatter, Reduce_scatter, Ireduce_scatter, s.out, s.in, s.counts, s.kind, MPI_SUM, s.comm) \
-    X(reduce_scatter_block, Reduce_scatter_block, Ireduce_scatter_block, SUM, s.comm)         \
-    X(scan, Scan, Iscan, SUM, s.comm)                                                         \
+    X(reduce, Reduce, Ireduce, REDUCED, 0, s.comm)                                                \
+    X(reduce_scatter, Reduce_scatter, Ireduce_scatter, s.out, s.in, s.counts, s.kind, s.op, s.comm) \
+    X(reduce_scatter_block, Reduce_scatter_block, Ireduce_scatter_block, REDUCED, s.comm)         \
+    X(scan, Scan, Iscan, REDUCED, s.comm)                                                         \
     X(scatter, Scatter, Iscatter, BLOCK(out), BLOCK(in), 0, s.comm)                           \
     X(scatterv, Scatterv, Iscatterv, BLOCKS(out), BLOCK(in), 0, s.comm)
 
@@ -47,7 +47,7 @@
 OPERATIONS(LOOPS)
 
 AFTER(BARRIER, persistent, , MPI_Start(s.requests); MPI_Wait(s.requests, MPI_STATUS_IGNORE))
-AFTER(DISSEMINATE, allreduce_disseminated, , MPI_Allreduce(SUM, s.comm))
+AFTER(DISSEMINATE, allreduce_disseminated, , MPI_Allreduce(REDUCED, s.comm))
 
 /* Each rank is root in turn. */
 CHAINED(bcast_round, int root = 0, int now = root; root = (root + 1) % s.ranks; MPI_Bcast(BLOCK(out), now, s.comm))

@@ -15,6 +15,7 @@ struct setup {
     MPI_Win win;
     MPI_Group partner;
     MPI_Datatype kind;
+    MPI_Op op;
     MPI_Aint remote;
     char *out, *in, *compare;
     MPI_Request *requests;

@@ -49,7 +49,7 @@ pub(crate) struct OsuArgs {
     /// Print also minimum, maximum and iterations of collectives
     #[arg(short, long, help_heading = "As OMB")]
     pub(crate) full: bool,
-    /// Data type; only mpi_char is supported
+    /// Data type: mpi_char; in reductions also mpi_int and mpi_float [default: mpi_char]
     #[arg(short = 'T', long = "type", value_name = "TYPE", help_heading = "As OMB")]
     pub(crate) datatype: Option<String>,
     /// Synchronization in one-sided tests

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use ombx_core::{
-    benchmark::{Axis, Threading, Threads},
+    benchmark::{Axis, AxisValue, ElementType, Threading, Threads},
     error::{Error, Result},
     measure::plan::{Plan, parse_sizes},
     unit::Bytes,
@@ -97,11 +97,24 @@ fn reject(args: &OsuArgs, program: &Program) -> Result<()> {
         (directory, "-c takes no directory: wrong data is reported on standard error"),
         (children, "-t: each rank forks exactly one child"),
     ];
-    let datatype = args.datatype.as_deref().filter(|name| !name.eq_ignore_ascii_case("mpi_char"));
-    match (why.iter().find(|(given, _)| *given), datatype) {
-        (Some((_, why)), _) => Err(Error::usage(format!("{}: {why}", program.osu.name))),
-        (_, Some(other)) => Err(Error::usage(format!("-T {other}: only mpi_char is supported"))),
-        _ => Ok(()),
+    match why.iter().find(|(given, _)| *given) {
+        Some((_, why)) => Err(Error::usage(format!("{}: {why}", program.osu.name))),
+        None => datatype(args, program).map(|_| ()),
+    }
+}
+
+/// Returns the element type of a reduction that `-T` chooses; `None` without `-T` and for programs that move bytes.
+fn datatype(args: &OsuArgs, program: &Program) -> Result<Option<ElementType>> {
+    let Some(name) = &args.datatype else { return Ok(None) };
+    match (name.to_ascii_lowercase().as_str(), program.axis(ElementType::AXIS.name)) {
+        ("mpi_char", None) => Ok(None),
+        ("mpi_char", Some(_)) => Ok(Some(ElementType::Char)),
+        ("mpi_int", Some(_)) => Ok(Some(ElementType::Int32)),
+        ("mpi_float", Some(_)) => Ok(Some(ElementType::Float)),
+        (_, Some(_)) => {
+            Err(Error::usage(format!("-T {name}: reductions support mpi_char, mpi_int and mpi_float")))
+        }
+        (_, None) => Err(Error::usage(format!("-T {name}: {} supports mpi_char only", program.osu.name))),
     }
 }
 
@@ -165,6 +178,7 @@ impl Reader<'_> {
                 }),
             ),
             ("tests", "-t", args.num_test_calls.clone()),
+            ("type", "-T", datatype(args, program)?.map(|element| element.name().to_owned())),
         ];
         for (name, option, given) in options {
             let Some(axis) = program.axis(name) else { continue };
@@ -191,6 +205,8 @@ impl Reader<'_> {
         let asked = args.message_size;
         let most = asked.and_then(|m| m.most).unwrap_or(most).min(self.limit(args));
         let least = asked.and_then(|m| m.least).unwrap_or(least.min(most));
+        // As in OMB, sizes begin with one element.
+        let least = least.max(Bytes(datatype(args, self.program)?.map_or(0, ElementType::width)));
         if least > most {
             return Err(Error::usage(format!(
                 "the smallest message, {least} bytes, is larger than the largest, {most}: change -m or -M"

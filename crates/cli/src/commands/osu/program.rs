@@ -72,6 +72,7 @@ impl Program {
             ("win", "osu_get_acc_latency") => "create",
             ("sync", _) => "flush",
             ("buffers", _) => "single",
+            ("type", _) => "char",
             _ => return None,
         };
         axis.values.iter().find(|known| **known == value).copied()

@@ -173,8 +173,11 @@ pub(super) fn of_each_kind() -> Vec<Group> {
     by_barriers.into_iter().chain(in_windows()).collect()
 }
 
+/// Reductions in all modes, of which other types and operations than the default are tested.
+const REDUCTIONS: [&str; 3] = ["collective.allreduce", "collective.ireduce", "collective.scan_persistent"];
+
 /// Collective operations in all modes, and the other broadcasts.
-fn collective(benches: &[Bench]) -> [Group; 5] {
+fn collective(benches: &[Bench]) -> [Group; 6] {
     let (mut blocks, mut one, mut portion, mut neighbours) = (vec![], vec![], vec![], vec![]);
     for operation in registry::collectives(benches).filter(|operation| operation.blocking.sizes != "0") {
         let group = match operation.name {
@@ -194,5 +197,6 @@ fn collective(benches: &[Bench]) -> [Group; 5] {
         group(neighbours, graph, Slots::Parts, FIRST),
         Group { portion: 2, ..group(portion, "", Slots::Parts, FIRST) },
         group(broadcasts, "", Slots::Parts, FIRST),
+        named(&REDUCTIONS, "--type int64,double --op prod,max,user", Slots::Parts),
     ]
 }
