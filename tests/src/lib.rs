@@ -6,6 +6,7 @@ pub mod browser;
 pub mod interpose;
 mod job;
 pub mod mpi;
+pub mod prometheus;
 pub mod results;
 pub mod shim;
 pub mod terminal;

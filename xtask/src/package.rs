@@ -48,8 +48,8 @@ impl Manager {
         use Need::{Browser, Compiler, Libclang, Mpi, Packaging, Testbed};
         match (self, need) {
             (_, Browser) => &["chromium"],
-            (Self::Apt, Packaging) => &["prometheus", "python3", "python3-venv"],
-            (_, Packaging) => &[], // the package of promtool is known for Debian only
+            (Self::Apt, Packaging) => &["prometheus", "prometheus-node-exporter", "python3", "python3-venv"],
+            (_, Packaging) => &[], // the packages of Prometheus are known for Debian only
             (Self::Apt, Compiler) => &["gcc", "libc6-dev"],
             (Self::Apt, Libclang) => &["libclang-dev"],
             (Self::Apt, Mpi(Mpich)) => &["mpich", "libmpich-dev"],

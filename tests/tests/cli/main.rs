@@ -14,6 +14,7 @@ mod mistakes_in_options;
 mod mistakes_odd;
 mod monitoring;
 mod node_sets;
+mod prometheus;
 mod scripts;
 mod shells;
 mod suites;

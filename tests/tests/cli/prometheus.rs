@@ -1,0 +1,54 @@
+//! Alerts of the real Prometheus from files that ombx writes for the node exporter.
+
+use std::time::Duration;
+
+use ombx_tests::{
+    Job,
+    prometheus::{Prometheus, make_old},
+    skipped,
+};
+
+/// Alert of a link that misses `--expect`.
+const MISSED: &str = "OmbxMissedDemands";
+/// Alert of a file that was not replaced.
+const OLD: &str = "OmbxOld";
+
+/// Measures the link between two ranks and writes the file of the node exporter.
+fn measure(prometheus: &Prometheus, demand: &str, code: i32) {
+    let job = Job::ombx("links -n 2 --fabric tcp --sizes 8 --max-time 50ms").args(demand.split_whitespace());
+    job.arg("--openmetrics").arg(prometheus.metrics()).run().expect(code);
+}
+
+#[test]
+fn alerts_follow_the_file_of_the_last_sweep() {
+    let prometheus = match Prometheus::start() {
+        Ok(prometheus) => prometheus,
+        Err(why) => return skipped(&why),
+    };
+    let is_firing = |name: &'static str| move |server: &Prometheus| !server.firing(name).is_empty();
+
+    // One link cannot be compared with others, and there is no demand.
+    measure(&prometheus, "", 10);
+    prometheus.until("a sweep without a verdict is reported", is_firing("OmbxNoVerdict"));
+    assert!(prometheus.firing(MISSED).is_empty() && prometheus.firing(OLD).is_empty());
+    let median =
+        prometheus.value("sweep:ombx_latency_seconds:median{bytes=\"8\"}").expect("a recorded series");
+    assert!(median.parse::<f64>().unwrap() > 0.0, "{median}");
+
+    measure(&prometheus, "--expect latency<1ns", 9);
+    prometheus.until("a missed demand is reported", is_firing(MISSED));
+    let alert = &prometheus.firing(MISSED)[0];
+    assert_eq!(alert["labels"]["severity"], "critical", "{alert}");
+    assert_eq!(alert["annotations"]["summary"], "Missed demands on links: 1", "{alert}");
+
+    measure(&prometheus, "--expect latency<9999ms", 0);
+    prometheus.until("the alert ends with the next sweep", |server| server.firing(MISSED).is_empty());
+
+    // A day and a half is 36 hours.
+    make_old(&prometheus.metrics(), Duration::from_secs(37 * 3600));
+    prometheus.until("an old file is reported", is_firing(OLD));
+
+    // The exporter has never seen a part of a file, or a line that it does not accept.
+    let errors = prometheus.value("max(max_over_time(node_textfile_scrape_error[5m]))");
+    assert_eq!(errors.as_deref(), Some("0"));
+}
