@@ -10,6 +10,7 @@ mod help;
 mod history;
 pub(crate) mod links;
 mod list;
+mod model;
 pub(crate) mod osu;
 mod plot;
 mod report;
@@ -70,6 +71,8 @@ pub(crate) enum Command {
     Ab(Box<ab::AbArgs>),
     /// Find what changed in a directory of result files: which case, since when, by how much
     History(history::HistoryArgs),
+    /// Fit LogGP parameters to latency and bandwidth, and find the sizes at which the protocol switches
+    Model(model::ModelArgs),
     /// Draw result files as a figure for a paper: SVG, PDF or PNG
     Plot(plot::PlotArgs),
     /// Write result files as one self-contained HTML page
@@ -148,6 +151,7 @@ pub(crate) fn dispatch(registry: &Registry, words: Vec<OsString>) -> Result<u8> 
         Command::Compare(args) => compare::compare(&args),
         Command::Ab(args) => ab::ab(registry, &parser, matches, *args, chosen),
         Command::History(args) => history::history(&args),
+        Command::Model(args) => model::model(&args),
         Command::Plot(args) => plot::plot(&args),
         Command::Report(args) => report::report(&args),
         Command::Help(args) => match args.page() {

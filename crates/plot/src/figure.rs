@@ -26,6 +26,8 @@ pub enum Kind {
     Samples,
     /// Median of each launch, with the interval over launches as a band.
     Launches,
+    /// Medians of ping-pongs by message size, with the lines of the model and the places where they change.
+    Model,
 }
 
 /// Draws a figure of rows.
@@ -40,6 +42,7 @@ pub fn draw(kind: Kind, inputs: &[Input<'_>], options: &Options<'_>) -> Result<D
         ));
     }
     match kind {
+        Kind::Model => kind::model::draw(series, options),
         Kind::Curve => kind::curve::draw(series, options),
         Kind::Violin => kind::violin::draw(series, options),
         Kind::Cdf => kind::cdf::draw(&series::by_size(series, MAX_SERIES, options)?, options),

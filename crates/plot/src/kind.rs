@@ -5,6 +5,7 @@ pub(crate) mod curve;
 pub(crate) mod heat_map;
 pub(crate) mod histogram;
 pub(crate) mod launches;
+pub(crate) mod model;
 pub(crate) mod samples;
 mod values;
 pub(crate) mod violin;

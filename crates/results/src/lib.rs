@@ -11,6 +11,7 @@
 //! | [`matrix`] | writes the times of links as an array that NumPy reads |
 //! | [`verdict`] | finds slow hosts, ranks and links in a sweep over links |
 //! | [`methods`] | the method of a run as a paragraph |
+//! | [`model`] | parameters of LogGP, and sizes at which the protocol switches |
 //! | [`citation`] | how to cite ombx |
 //! | [`provenance`] | lists where, when and how rows were measured |
 //! | [`publishable`] | says which rows can be published |
@@ -59,6 +60,7 @@ pub mod history;
 pub mod limit;
 pub mod matrix;
 pub mod methods;
+pub mod model;
 pub mod number;
 pub mod percentiles;
 pub mod plot;

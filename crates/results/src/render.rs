@@ -7,6 +7,7 @@ mod document;
 mod grid;
 pub mod history;
 mod links;
+pub mod model;
 pub mod monitoring;
 mod openmetrics;
 mod osu;

@@ -68,6 +68,11 @@ impl SampleStore {
         }
     }
 
+    /// Returns the first run of each setup.
+    pub fn setups(&self) -> &[Run] {
+        &self.setups
+    }
+
     /// Returns the cases in the order of setup, benchmark, axes, depth, pairs and size.
     pub fn into_cases(self) -> Vec<CaseSamples> {
         let mut cases = self.cases;

@@ -3,6 +3,7 @@
 mod accuracy;
 mod broadcast;
 mod failures;
+mod model;
 mod network;
 mod slurm;
 mod smoke;

@@ -11,6 +11,7 @@ mod launching;
 mod links;
 mod many_ranks;
 mod memory;
+mod model;
 mod one_sided;
 mod osu;
 mod provenance;

@@ -2,6 +2,7 @@
 
 mod failures;
 mod measures;
+mod model;
 mod pipeline;
 mod unauthorised;
 

@@ -7,6 +7,7 @@ use ombx_core::error::{Error, Result};
 use ombx_plot::{Drawing, Input, Kind, Options, PlotError, Quantity, Scale, Width};
 use ombx_results::{
     file::RunWithRows,
+    model,
     samples::{CaseSamples, SampleStore},
     verdict,
 };
@@ -74,6 +75,8 @@ enum FigureKind {
     Heatmap,
     /// Median of each launch, with the interval over launches
     Launches,
+    /// Medians of ping-pongs by message size, with the lines of `ombx model` and the sizes at which they change
+    Model,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -159,7 +162,10 @@ fn read(args: &PlotArgs) -> Result<Results> {
         let cases = store.into_cases();
         // The sizes of a heat map are those of links.
         let links = args.kind == Some(FigureKind::Heatmap);
-        let cases = if links { cases } else { args.rows.choose(cases, &label)? };
+        let mut cases = if links { cases } else { args.rows.choose(cases, &label)? };
+        if args.kind == Some(FigureKind::Model) {
+            cases.retain(|case| model::is_ping_pong(&case.row().bench));
+        }
         groups.push((label, cases));
     }
     Ok(Results { groups, sweeps })
@@ -183,7 +189,7 @@ impl PlotArgs {
     /// Refuses options that do nothing in a kind of figure.
     fn check_options(&self, kind: Option<Kind>) -> Result<()> {
         let (x, y) = match kind {
-            Some(Kind::Curve | Kind::Histogram) => (true, true),
+            Some(Kind::Curve | Kind::Histogram | Kind::Model) => (true, true),
             Some(Kind::Cdf) => (true, false),
             Some(Kind::Violin | Kind::Samples | Kind::Launches) => (false, true),
             None => (false, false),
@@ -256,6 +262,7 @@ impl FigureKind {
             FigureKind::Violin => Some(Kind::Violin),
             FigureKind::Samples => Some(Kind::Samples),
             FigureKind::Launches => Some(Kind::Launches),
+            FigureKind::Model => Some(Kind::Model),
             FigureKind::Heatmap => None,
         }
     }

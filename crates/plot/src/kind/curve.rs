@@ -57,13 +57,13 @@ pub(crate) fn draw(collected: Collected<'_>, options: &Options<'_>) -> Result<Dr
 }
 
 /// Returns the size, the figure, and how the symbol of a row is filled.
-fn point(case: &Case<'_>) -> (f64, Headline, Fill) {
+pub(super) fn point(case: &Case<'_>) -> (f64, Headline, Fill) {
     let fill = if case.row.doubts().next().is_some() { Fill::Hollow } else { Fill::Full };
     (case.bytes() as f64, case.figure, fill)
 }
 
 /// Returns the outlines of the bands: one for each sequence of points with intervals.
-fn bands(curve: &[(f64, Headline, Fill)]) -> Vec<Vec<(f64, f64)>> {
+pub(super) fn bands(curve: &[(f64, Headline, Fill)]) -> Vec<Vec<(f64, f64)>> {
     let parts = curve.split(|(_, figure, _)| figure.ci95.is_none()).filter(|part| part.len() > 1);
     let side = |part: &[(f64, Headline, Fill)], end: usize| {
         part.iter().filter_map(|(bytes, figure, _)| Some((*bytes, figure.ci95?[end]))).collect::<Vec<_>>()

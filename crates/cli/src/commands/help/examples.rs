@@ -8,7 +8,7 @@ pub(super) struct Examples {
     pages: &'static [&'static str],
 }
 
-const ALL: [Examples; 15] = [
+const ALL: [Examples; 16] = [
     Examples {
         command: "list",
         examples: &[
@@ -164,6 +164,17 @@ const ALL: [Examples; 15] = [
             ),
         ],
         pages: &["exit-codes"],
+    },
+    Examples {
+        command: "model",
+        examples: &[
+            ("Two ranks of this host, measured now", "ombx model"),
+            ("Two hosts, measured now and kept", "ombx model -o model.jsonl -- --hosts n01,n02"),
+            ("Two hosts over TCP, without MPI", "ombx model --fabric sockets -- --hosts n01,n02"),
+            ("From results, as JSON", "ombx model r.jsonl --format json"),
+            ("The lines of the model over the measurements", "ombx plot r.jsonl --kind model -o model.pdf"),
+        ],
+        pages: &[],
     },
     Examples {
         command: "plot",

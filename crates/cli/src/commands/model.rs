@@ -1,0 +1,144 @@
+//! `ombx model`: parameters of LogGP with intervals, and the message sizes at which the protocol switches.
+
+mod measurement;
+
+use std::{
+    io::{self, Write},
+    path::PathBuf,
+    time::Duration,
+};
+
+use clap::{Args, ValueEnum};
+use ombx_core::error::{Error, Result};
+use ombx_results::{
+    file::ResultFile,
+    model,
+    publishable::Publishable,
+    render::model::{self as render, Screen, Shown},
+    samples::SampleStore,
+    verdict,
+};
+
+use self::measurement::Measured;
+use crate::{
+    arguments::output::{Color, FileArgs},
+    launch::detection,
+    output::{renderers, stdout::is_closed, target, terminal, unwritable},
+    result_file::KnownRuns,
+};
+
+#[derive(Debug, Args)]
+pub(crate) struct ModelArgs {
+    /// Result files of p2p.latency and p2p.bw, or of sockets.latency and sockets.bw; without files, ombx measures them
+    files: Vec<PathBuf>,
+    /// What connects the ranks of a measurement
+    #[arg(long, value_enum, conflicts_with = "files")]
+    fabric: Option<Fabric>,
+    /// Format of the output
+    #[arg(long, value_enum, default_value_t = ModelFormat::Table, help_heading = "Output")]
+    format: ModelFormat,
+    #[command(flatten)]
+    out: FileArgs,
+    /// Use of colours
+    #[arg(long, value_enum, default_value_t = Color::Auto, help_heading = "Output")]
+    color: Color,
+    /// Options of `ombx run` for a measurement, after two dashes: -- --hosts n01,n02 --sizes 1..1M
+    #[arg(last = true, value_name = "OPTIONS")]
+    run: Vec<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Fabric {
+    /// p2p.latency and p2p.bw
+    Mpi,
+    /// sockets.latency and sockets.bw
+    Sockets,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum ModelFormat {
+    /// Tables for people
+    Table,
+    /// CSV, one line per parameter, segment and switch
+    Csv,
+    /// One JSON object
+    Json,
+}
+
+pub(crate) fn model(args: &ModelArgs) -> Result<u8> {
+    let mut store = SampleStore::at_most(1);
+    if args.files.is_empty() {
+        match measured(args)? {
+            Measured::Results(file) => add(&mut store, &file),
+            Measured::Failed(code) => return Ok(code),
+        }
+    } else {
+        if !args.run.is_empty() || args.out.out.is_some() {
+            return Err(Error::usage(
+                "-o and options of ombx run are for a measurement: leave out the result files, or leave out -o and what follows --",
+            ));
+        }
+        let mut known = KnownRuns::default();
+        for path in &args.files {
+            add(&mut store, &known.read(path)?);
+        }
+    }
+    let setups = store.setups().to_vec();
+    let mut cases = store.into_cases();
+    cases.retain(|case| model::is_used(&case.row().bench));
+    let models = model::models(&cases);
+    if models.is_empty() {
+        return Err(Error::usage(
+            "a model needs measured rows of p2p.latency or sockets.latency: run ombx run p2p.latency p2p.bw -o FILE, then ombx model FILE",
+        ));
+    }
+    let mut rows = Publishable::default();
+    cases.iter().for_each(|case| rows.add(&case.estimate()));
+    is_closed(print(&Shown { models, setups, rows }, args))?;
+    Ok(0)
+}
+
+fn add(store: &mut SampleStore, file: &ResultFile) {
+    file.runs.iter().filter(|run| !verdict::is_sweep(run)).for_each(|launch| store.launch(launch));
+}
+
+/// Measures both benchmarks and keeps the rows in the file of `-o`.
+fn measured(args: &ModelArgs) -> Result<Measured> {
+    if let Some(started) = detection::launcher() {
+        return Err(Error::usage(format!(
+            "ombx model starts its own ranks: start it without {}, once, or give result files",
+            started.launcher
+        )));
+    }
+    if args.out.is_stdout() {
+        return Err(Error::usage("ombx model prints its result: give a name after -o, as in -o rows.jsonl"));
+    }
+    let out = match &args.out.out {
+        Some(path) => {
+            target::check(path, "-o", [])?;
+            Some((path, target::open(path, args.out.existing(), Duration::ZERO)?))
+        }
+        None => None,
+    };
+    let benchmarks = match args.fabric.unwrap_or(Fabric::Mpi) {
+        Fabric::Mpi => ["p2p.latency", "p2p.bw"],
+        Fabric::Sockets => ["sockets.latency", "sockets.bw"],
+    };
+    measurement::measure(benchmarks, &args.run, |contents| match out {
+        Some((path, mut file)) => file.write_all(contents.as_bytes()).map_err(|e| unwritable(path, &e)),
+        None => Ok(()),
+    })
+}
+
+fn print(shown: &Shown, args: &ModelArgs) -> io::Result<()> {
+    let mut out = io::BufWriter::new(io::stdout().lock());
+    match args.format {
+        ModelFormat::Table => {
+            let screen = Screen { paint: renderers::paint(args.color), columns: terminal::columns() };
+            render::table(&mut out, shown, screen)?;
+        }
+        ModelFormat::Csv => render::csv(&mut out, shown)?,
+        ModelFormat::Json => writeln!(out, "{:#}", render::json(shown))?,
+    }
+    out.flush()
+}

@@ -1,0 +1,62 @@
+//! A model of the machine: parameters of LogGP from a ping-pong and a stream, and the sizes at which the protocol switches.
+//!
+//! LogGP (Alexandrov, Ionescu, Schauser and Scheiman, SPAA 1995) says that a message of s bytes takes
+//! o_s + (s - 1) G + L + o_r. Half a round trip of a ping-pong is this time. A window of n messages with one acknowledgement takes
+//! (n - 1) (g + (s - 1) G) longer than one message with its acknowledgement (Hoefler, Lichei and Rehm, Low-Overhead LogGP Parameter
+//! Assessment for Modern Interconnection Networks, IPDPS 2007: PRTT(n, 0, s) and PRTT(1, 0, s)). Both are lines of the message size,
+//! until a library or a network treats longer messages in another way.
+//!
+//! | module | contents |
+//! |---|---|
+//! | `curve` | fits lines to the times of several launches |
+//! | `loggp` | parameters of LogGP from two curves |
+//! | `segments` | finds the sizes between which the line of a curve changes |
+//! | `switch` | names what a change looks like |
+//!
+//! Each launch has its own lines between the same switches. A parameter is the median over launches, and its interval is that of
+//! launches' medians.
+
+mod curve;
+mod loggp;
+mod segments;
+mod switch;
+#[cfg(test)]
+mod tests;
+
+use ombx_core::stats::median;
+
+pub use self::{
+    curve::{Fit, Segment, Switch},
+    loggp::{MachineModel, Parameter, Pattern, is_ping_pong, is_used, models, one_way},
+    switch::Protocol,
+};
+use crate::estimate::interval;
+
+/// A value with its interval over launches.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Estimate {
+    /// Median over launches.
+    pub value: f64,
+    /// 95 % interval; with 2 to 5 launches their range; `None` for one launch.
+    pub interval: Option<[f64; 2]>,
+}
+
+impl Estimate {
+    /// Returns the estimate from the values of launches in their order, at least one.
+    pub(crate) fn of(values: impl Iterator<Item = f64>) -> Estimate {
+        let values: Vec<f64> = values.collect();
+        Estimate {
+            value: median(&values).unwrap_or(f64::NAN),
+            interval: interval(&values).map(|found| [found.low, found.high]),
+        }
+    }
+
+    /// Returns 1 or -1 if the whole interval is above or below 0, else 0.
+    pub(crate) fn sign(&self) -> i8 {
+        match self.interval {
+            Some([low, _]) if low > 0.0 => 1,
+            Some([_, high]) if high < 0.0 => -1,
+            _ => 0,
+        }
+    }
+}

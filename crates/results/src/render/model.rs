@@ -1,0 +1,172 @@
+//! A model of the machine as text: parameters of LogGP, the lines of both curves, and the switches between them.
+
+mod csv;
+mod json;
+
+use std::io::{Result, Write};
+
+use ombx_core::{result::Run, unit::Bytes};
+
+pub use self::{csv::csv, json::json};
+use super::{
+    Paint,
+    grid::{NO_VALUE, grid, interval},
+    plain,
+    table::fit::{Fitted, fitted},
+    wrapped,
+};
+use crate::{
+    model::{Estimate, Fit, MachineModel, Parameter, Protocol, Segment, Switch},
+    number::Decimals,
+    provenance::counted,
+    publishable::Publishable,
+    run_info::banner,
+};
+
+/// What is shown: the models, the first run of each setup, and which rows they rest on.
+#[derive(Debug)]
+pub struct Shown {
+    /// Models in the order of setups.
+    pub models: Vec<MachineModel>,
+    /// First run of each setup.
+    pub setups: Vec<Run>,
+    /// Which of the rows can be published.
+    pub rows: Publishable,
+}
+
+/// How the table is shown.
+#[derive(Debug, Clone, Copy)]
+pub struct Screen {
+    /// Colours.
+    pub paint: Paint,
+    /// Number of columns; `None` means that there is no limit.
+    pub columns: Option<usize>,
+}
+
+/// Writes the tables of each model and what its rows are worth.
+pub fn table(out: &mut dyn Write, shown: &Shown, screen: Screen) -> Result<()> {
+    let fit = |text: &str| match screen.columns {
+        Some(columns) => wrapped(&plain(text), columns).join("\n"),
+        None => plain(text),
+    };
+    for model in &shown.models {
+        if let Some(run) = shown.setups.get(model.setup) {
+            writeln!(out, "{}\n", fit(&banner(run)))?;
+        }
+        writeln!(out, "{}", screen.paint.heading(&fit(&heading(model))))?;
+        writeln!(out, "{}\n", parameters(&model.parameters, screen))?;
+        if let Some(one_way) = &model.one_way {
+            lines_of(out, "one-way time", one_way, screen)?;
+            for sentence in sentences(model) {
+                writeln!(out, "{}", fit(&sentence))?;
+            }
+            writeln!(out)?;
+        }
+        if let Some(gaps) = &model.gaps {
+            lines_of(out, "gap between messages of the stream", gaps, screen)?;
+            writeln!(out)?;
+        }
+        for note in notes(model) {
+            writeln!(out, "{}", fit(&note))?;
+        }
+    }
+    writeln!(out, "{}", fit(&shown.rows.to_string()))
+}
+
+fn heading(model: &MachineModel) -> String {
+    let stream = model.stream.as_ref().map(|stream| format!(" and {}", stream.name)).unwrap_or_default();
+    let launches = model.one_way.as_ref().map(|fit| format!(" · {}", launches(fit))).unwrap_or_default();
+    format!("LogGP of {}{stream}{launches}", model.latency.name)
+}
+
+fn launches(fit: &Fit) -> String {
+    if fit.launches == 1 { "1 launch".into() } else { format!("{} launches", fit.launches) }
+}
+
+fn parameters(parameters: &[Parameter], screen: Screen) -> String {
+    let titles = ["parameter", "value", "95% interval", "unit", "from"].map(str::to_owned).to_vec();
+    let row = |parameter: &Parameter| {
+        let decimals = Decimals::of(
+            parameter.value.or(parameter.interval.map(|ends| ends[1])).unwrap_or(0.0),
+            parameter.interval,
+        );
+        vec![
+            parameter.symbol.to_owned(),
+            parameter.value.map_or(NO_VALUE.into(), |value| decimals.format(value)),
+            interval(parameter.interval, |end| decimals.format(end)),
+            parameter.unit.to_owned(),
+            parameter.note.clone(),
+        ]
+    };
+    aligned(titles, parameters.iter().map(row).collect(), 1..3, screen)
+}
+
+fn lines_of(out: &mut dyn Write, what: &str, fit: &Fit, screen: Screen) -> Result<()> {
+    let titles = ["bytes", "us at 1 byte", "95% interval", "ns/byte", "95% interval", "distance"];
+    let row = |segment: &Segment| {
+        let [from, to] = segment.bytes.map(Bytes);
+        let [fixed, fixed_ends] = cells(segment.fixed);
+        let [per_byte, per_byte_ends] = cells(segment.per_byte);
+        let distance = format!("{:.1}%", 100.0 * segment.residual);
+        vec![format!("{from} .. {to}"), fixed, fixed_ends, per_byte, per_byte_ends, distance]
+    };
+    let rows = fit.segments.iter().map(row).collect();
+    writeln!(out, "{what}: lines")?;
+    writeln!(out, "{}", aligned(titles.map(str::to_owned).to_vec(), rows, 1..6, screen))
+}
+
+fn aligned(
+    titles: Vec<String>,
+    rows: Vec<Vec<String>>,
+    right: std::ops::Range<usize>,
+    screen: Screen,
+) -> String {
+    let Fitted { titles, rows, .. } = fitted(titles, rows, screen.columns);
+    let mut grid = grid(titles, right);
+    grid.add_rows(rows);
+    grid.trim_fmt()
+}
+
+/// Formats a value and its interval.
+fn cells(estimate: Estimate) -> [String; 2] {
+    let decimals = Decimals::of(estimate.value, estimate.interval);
+    [decimals.format(estimate.value), interval(estimate.interval, |end| decimals.format(end))]
+}
+
+/// Describes each switch of the one-way times.
+fn sentences(model: &MachineModel) -> Vec<String> {
+    let Some(fit) = &model.one_way else { return Vec::new() };
+    if fit.switches.is_empty() {
+        return vec![format!("no switch of the protocol found among {} message sizes", fit.points.len())];
+    }
+    fit.switches.iter().zip(&model.protocols).map(|(switch, protocol)| sentence(switch, *protocol)).collect()
+}
+
+fn sentence(switch: &Switch, protocol: Protocol) -> String {
+    let [before, after] = switch.between.map(Bytes);
+    let (what, change, unit) = match protocol {
+        Protocol::Rendezvous => ("the fixed time changes by", switch.fixed, "us"),
+        Protocol::StepUp | Protocol::StepDown => ("the time changes by", switch.step, "us"),
+        Protocol::MorePerByte | Protocol::LessPerByte => {
+            ("the time per byte changes by", switch.per_byte, "ns")
+        }
+    };
+    let [value, ends] = cells(change);
+    format!("between {before} and {after} bytes: {}: {what} {value} {unit} ({ends})", protocol.name())
+}
+
+fn notes(model: &MachineModel) -> Vec<String> {
+    let mut notes = Vec::new();
+    if model.one_way.as_ref().is_some_and(|fit| fit.launches == 1) {
+        notes.push(
+            "1 launch: no value has an interval, and no switch was checked in a second launch".to_owned(),
+        );
+    }
+    for pattern in [Some(&model.latency), model.stream.as_ref()].into_iter().flatten() {
+        if pattern.left_out > 0 {
+            let sizes = counted(pattern.left_out, "size");
+            notes.push(format!("{}: {sizes} left out, because a launch has no time for it", pattern.name));
+        }
+    }
+    notes
+}
