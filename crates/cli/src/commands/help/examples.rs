@@ -8,7 +8,7 @@ pub(super) struct Examples {
     pages: &'static [&'static str],
 }
 
-const ALL: [Examples; 15] = [
+const ALL: [Examples; 16] = [
     Examples {
         command: "list",
         examples: &[
@@ -110,6 +110,21 @@ const ALL: [Examples; 15] = [
             (
                 "Links with OMB's names, for existing scripts",
                 "ombx osu --install-links bin && mpiexec -n 2 bin/osu_bw",
+            ),
+        ],
+        pages: &["exit-codes"],
+    },
+    Examples {
+        command: "imb",
+        examples: &[
+            ("The programs of IMB, and how much of each ombx has", "ombx imb"),
+            (
+                "Some benchmarks with IMB's options",
+                "ombx imb IMB-MPI1 PingPong Allreduce -iter 100 -msglog 3:16",
+            ),
+            (
+                "Links with IMB's names, for existing scripts",
+                "ombx imb --install-links bin && mpiexec -n 4 bin/IMB-MPI1 -npmin 4 Alltoall",
             ),
         ],
         pages: &["exit-codes"],
