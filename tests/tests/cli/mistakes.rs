@@ -143,7 +143,7 @@ const MISTAKES: &[(&str, &str)] = &[
     ("imb IMB-MPI1 -msglen /dev/null", "no message size"),
     ("imb IMB-MPI1 -iter 0", "iterations"),
     ("imb IMB-MPI1 -npmin 0", "0"),
-    ("imb IMB-MPI1 -mem -1", "-mem"),
+    ("imb IMB-MPI1 -mem 0", "GiB"),
     ("imb IMB-MPI1 -multi 0", "one group"),
     ("imb IMB-MPI1 -off_cache 64", "cache"),
     ("imb IMB-MPI1 -map 2x1", "-map"),
