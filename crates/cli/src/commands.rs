@@ -8,6 +8,7 @@ mod completions;
 mod doctor;
 mod help;
 mod history;
+pub(crate) mod imb;
 pub(crate) mod links;
 mod list;
 mod model;
@@ -63,6 +64,9 @@ pub(crate) enum Command {
     /// Replace an OSU benchmark: same name, options and output; without a name, list all programs
     #[command(disable_help_flag = true)]
     Osu(Box<osu::arguments::OsuArgs>),
+    /// Replace a program of the Intel MPI Benchmarks: same name, options and output; without a name, list all programs
+    #[command(disable_help_flag = true)]
+    Imb(Box<imb::arguments::ImbArgs>),
     /// Print result files in any format
     Show(show::ShowArgs),
     /// Compare two sets of result files case by case; usable as a gate in CI
@@ -147,6 +151,7 @@ pub(crate) fn dispatch(registry: &Registry, words: Vec<OsString>) -> Result<u8> 
         Command::Doctor(args) => doctor::doctor(&args),
         Command::Check(args) => check::check(registry, &parser, &args),
         Command::Osu(args) => osu::osu(registry, &parser, *args),
+        Command::Imb(args) => imb::imb(registry, &parser, *args),
         Command::Show(args) => show::show(&args),
         Command::Compare(args) => compare::compare(&args),
         Command::Ab(args) => ab::ab(registry, &parser, matches, *args, chosen),

@@ -18,7 +18,7 @@ use ombx_results::{
 
 use crate::{
     arguments::{argv, axes, mistake},
-    commands::{self, Cli, Command, check, compare::junit, links, osu, run},
+    commands::{self, Cli, Command, check, compare::junit, imb, links, osu, run},
     job::Job,
     stderr,
     suite::Suite,
@@ -56,6 +56,12 @@ pub fn command_line(bytes: &[u8]) {
             Command::Osu(args) => {
                 let Some(name) = args.name.clone() else { return Ok(()) };
                 osu::prepare(*args, &osu::program::Program::find(registry, &name)?)?.0
+            }
+            Command::Imb(args) => {
+                // The options may name files.
+                let files = args.msglen.is_some() || args.input.is_some();
+                let Some(name) = args.name.clone().filter(|_| !files) else { return Ok(()) };
+                imb::prepare(registry, *args, imb::suites::find(&name)?)?.0
             }
             _ => return Ok(()),
         };

@@ -26,7 +26,7 @@ use ombx_core::{
 use ombx_results::{
     estimate::{self, Cases},
     file::{self, Record, RunOutcome},
-    render::{Broadcasts, OpenMetrics, Overhead, Renderer, links_status},
+    render::{Broadcasts, ImbTable, OpenMetrics, Overhead, Renderer, links_status},
     verdict::LinkSweep,
 };
 
@@ -62,7 +62,7 @@ pub(crate) struct Output {
     in_run: bool,
     /// Comparisons of rows that are printed below tables: MPI with sockets, and algorithms of a broadcast.
     comparisons: Option<(Overhead, Broadcasts)>,
-    /// Marks by code, for the OSU format, which has no column for them.
+    /// Marks by code, for the formats of OMB and IMB, which have no column for them.
     notices: Option<BTreeMap<String, String>>,
     /// Links of the run, to judge them at its end.
     links: Option<LinkJudge>,
@@ -87,14 +87,15 @@ impl Output {
         let path = args.file.out.as_ref();
         let opened = path.map(|path| target::open(path, args.file.existing(), limit)).transpose()?;
         let file = path.cloned().zip(opened);
-        let renderer = match (&job.work, &args.osu) {
-            (Work::Links(task, _), _) => renderers::links(
+        let renderer: Option<Box<dyn Renderer>> = match (&job.work, &args.osu, &args.imb) {
+            (Work::Links(task, _), ..) => renderers::links(
                 format,
                 color,
                 Notes::if_verbose(args.verbose),
                 task.criteria.reference.clone(),
             ),
-            (_, Some(columns)) => Some(renderers::osu(columns.clone())),
+            (_, Some(columns), _) => Some(renderers::osu(columns.clone())),
+            (_, _, Some(program)) => Some(Box::new(ImbTable::new(program.clone()))),
             _ => {
                 let plot = renderers::plot_columns(format, args.plot)?;
                 renderers::rows(format, color, Notes::if_verbose(args.verbose), plot, &shown)
@@ -112,11 +113,11 @@ impl Output {
             continues: false,
             open_table: None,
             in_run: false,
-            comparisons: (format == Format::Table && args.osu.is_none()).then(|| {
+            comparisons: (format == Format::Table && !args.is_of_other_suite()).then(|| {
                 let unit = shown.units.of_times();
                 (Overhead::in_unit(unit), Broadcasts::in_unit(unit))
             }),
-            notices: args.osu.as_ref().map(|_| BTreeMap::new()),
+            notices: args.is_of_other_suite().then(BTreeMap::new),
             links: match &job.work {
                 Work::Links(task, _) => Some(LinkJudge {
                     sweep: LinkSweep::default().against(task.criteria.reference.clone()),

@@ -66,6 +66,7 @@ pub use self::{
     two_sided::{
         channel::Channel,
         counting::{Counting, Endpoint, Int, Large},
+        neighbour::NeighbourChannel,
         partitioned::PartitionedChannel,
         persistent::PersistentChannel,
         star::StarChannel,

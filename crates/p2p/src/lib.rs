@@ -52,6 +52,7 @@ mod latency;
 mod latency_mp;
 mod latency_mt;
 mod link;
+mod neighbours;
 mod pairs;
 mod partitioned;
 mod persistent;

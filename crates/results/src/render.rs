@@ -6,6 +6,7 @@ mod csv;
 mod document;
 mod grid;
 pub mod history;
+mod imb;
 mod links;
 pub mod model;
 pub mod monitoring;
@@ -24,6 +25,7 @@ pub use self::{
     broadcasts::Broadcasts,
     csv::{Csv, LinksCsv},
     document::{Document, Markup},
+    imb::{ImbBenchmark, ImbClass, ImbProgram, ImbTable},
     links::{
         Links,
         summary::{Form as LinksForm, LinksSummary, status as links_status},

@@ -5,6 +5,7 @@ mod collectives;
 mod corruption;
 mod failures;
 mod foreign_load;
+mod imb;
 mod killed;
 mod launches;
 mod launching;

@@ -19,6 +19,26 @@ fn rows_of(options: &str) -> Vec<ombx_core::result::Measurement> {
     run.rows
 }
 
+/// Each rank of a chain has one message to verify for each message that a neighbour sends.
+#[test]
+fn neighbours_of_a_chain_exchange_messages() {
+    for ranks in 2..5 {
+        let rows = rows_of(&format!("p2p.sendrecv p2p.exchange -n {ranks} {QUICK}"));
+        assert_eq!(rows.len(), 4);
+        for row in &rows {
+            let sides = if row.bench == "p2p.exchange" { 2 } else { 1 };
+            let (work, ops) = (row.work.unwrap(), sides * u64::from(ranks));
+            assert_eq!((row.ranks, work.ops, work.legs), (ranks, ops, 1), "{}", row.key);
+            assert_eq!(work.bytes, ops * row.bytes.unwrap(), "{}", row.key);
+            assert_eq!(row.samples.len(), ranks as usize, "{}: every rank is timed", row.key);
+        }
+    }
+    for row in rows_of(&format!("p2p.pingping {QUICK}")) {
+        let work = row.work.unwrap();
+        assert_eq!((work.ops, work.bytes), (2, 2 * row.bytes.unwrap()), "{}", row.key);
+    }
+}
+
 #[test]
 fn every_benchmark_on_even_and_odd_ranks() {
     for ranks in 2..6 {

@@ -1,4 +1,5 @@
-//! The words of the command line. A link to ombx named `osu_latency` is equivalent to `ombx osu osu_latency`.
+//! The words of the command line. A link to ombx named `osu_latency` is equivalent to `ombx osu osu_latency`, one named `IMB-MPI1`
+//! to `ombx imb IMB-MPI1`.
 
 use std::{
     env,
@@ -17,6 +18,8 @@ const LONGEST_VALUE: usize = 4096;
 
 /// The command that replaces the OSU benchmarks.
 const OSU: &str = "osu";
+/// The command that replaces the Intel MPI Benchmarks.
+const IMB: &str = "imb";
 
 pub(crate) fn executable() -> Result<PathBuf> {
     env::current_exe().map_err(|e| Error::fabric(format!("cannot locate the ombx executable: {e}")))
@@ -60,18 +63,32 @@ pub(crate) fn check_lengths(words: &[OsString]) -> Result<()> {
 /// Returns the words with `ombx osu` in place of a link's name, and OMB's attached values in clap's form.
 pub(crate) fn normalized(typed: Vec<OsString>) -> Vec<OsString> {
     let called = typed.first().and_then(|word| Path::new(word).file_name()).and_then(|name| name.to_str());
+    let replaces = |command: &str, name: &str| -> Vec<OsString> {
+        let program = ["ombx", command, name].map(OsString::from);
+        program.into_iter().chain(typed.iter().skip(1).cloned()).collect()
+    };
     let mut words = match called {
-        Some(name) if name.starts_with("osu_") => {
-            let program = ["ombx", OSU, name].map(OsString::from);
-            program.into_iter().chain(typed.iter().skip(1).cloned()).collect()
-        }
+        Some(name) if name.starts_with("osu_") => replaces(OSU, name),
+        Some(name) if name.starts_with("IMB-") => replaces(IMB, name),
         _ => typed,
     };
     if words.get(1).is_some_and(|word| word == OSU) {
         words.iter_mut().for_each(separate);
         spell_out_no_hints(&mut words);
     }
+    if words.get(1).is_some_and(|word| word == IMB) {
+        words.iter_mut().skip(2).for_each(lengthen);
+    }
     words
+}
+
+/// Rewrites IMB's `-msglog` and `-root_shift` as `--msglog` and `--root-shift`.
+fn lengthen(word: &mut OsString) {
+    let name = word.to_str().and_then(|word| word.strip_prefix('-'));
+    let is_name = |name: &&str| name.len() > 1 && name.bytes().all(|b| b.is_ascii_lowercase() || b == b'_');
+    if let Some(name) = name.filter(is_name) {
+        *word = format!("--{}", name.replace('_', "-")).into();
+    }
 }
 
 /// Rewrites `-z50,99` and `-cDIR` as long options. OMB takes these values only when attached, which clap supports for long
@@ -120,6 +137,13 @@ mod tests {
     fn attached_values_become_long_options() {
         assert_eq!(of("osu_bcast -f -c -z50,99 -z"), "ombx osu osu_bcast -f -c --tail-lat=50,99 -z");
         assert_eq!(of("ombx osu osu_bw -clog -i 5"), "ombx osu osu_bw --validation=log -i 5");
+    }
+
+    #[test]
+    fn options_of_imb_become_long_options() {
+        assert_eq!(of("bin/IMB-MPI1 PingPong -msglog 3:4"), "ombx imb IMB-MPI1 PingPong --msglog 3:4");
+        assert_eq!(of("ombx imb IMB-NBC -root_shift on -n 4"), "ombx imb IMB-NBC --root-shift on -n 4");
+        assert_eq!(of("IMB-MPI1 -multi -1 --force"), "ombx imb IMB-MPI1 --multi -1 --force");
     }
 
     #[test]

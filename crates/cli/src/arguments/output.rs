@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 use ombx_core::error::{Error, Result};
-use ombx_results::render::OsuColumns;
+use ombx_results::render::{ImbProgram, OsuColumns};
 
 use super::shown::ShownArgs;
 
@@ -39,6 +39,9 @@ pub(crate) struct OutputArgs {
     /// Columns of the OSU format; only `ombx osu` sets them
     #[arg(skip)]
     pub(crate) osu: Option<OsuColumns>,
+    /// Program of IMB whose output is printed; only `ombx imb` sets it
+    #[arg(skip)]
+    pub(crate) imb: Option<ImbProgram>,
 }
 
 /// The result file.
@@ -79,6 +82,11 @@ impl FileArgs {
 }
 
 impl OutputArgs {
+    /// Returns whether the output is that of another suite, which has no column for marks.
+    pub(crate) fn is_of_other_suite(&self) -> bool {
+        self.osu.is_some() || self.imb.is_some()
+    }
+
     /// Gives `-o -` its meaning: the lines of the result file instead of a table.
     pub(crate) fn settled(mut self) -> Result<OutputArgs> {
         if !self.file.is_stdout() {
@@ -107,6 +115,9 @@ pub(crate) enum Format {
     Latex,
     /// Output of the OSU benchmarks
     Osu,
+    /// Output of the Intel MPI Benchmarks; only of `ombx imb`
+    #[value(skip)]
+    Imb,
     /// CSV, one line per row
     Csv,
     /// Lines of the result file

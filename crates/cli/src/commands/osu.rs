@@ -81,6 +81,7 @@ pub(crate) fn prepare(args: OsuArgs, program: &Program) -> Result<(Job, Vec<Stri
         plot: false,
         shown: ShownArgs::default(),
         osu: Some(columns),
+        imb: None,
     }
     .settled()?;
     let extent = Extent { ranks, rows, time: time_limit::of_rows(&parts[0].plan, rows) };

@@ -80,7 +80,7 @@ pub(crate) fn rows(
         Format::Osu => Box::new(OsuTable::new(osu_program)),
         Format::Csv => Box::new(Csv::default().showing(shown.clone())),
         // Only links have the last two.
-        Format::Jsonl | Format::Json | Format::Nagios => return None,
+        Format::Imb | Format::Jsonl | Format::Json | Format::Nagios => return None,
         Format::OpenMetrics => Box::new(OpenMetrics::default()),
     })
 }
@@ -109,7 +109,7 @@ pub(crate) fn links(
         Format::OpenMetrics => Some(Box::new(OpenMetrics::default().against(reference))),
         Format::Json => Some(Box::new(LinksSummary::new(LinksForm::Json, reference))),
         Format::Nagios => Some(Box::new(LinksSummary::new(LinksForm::Monitoring, reference))),
-        Format::Osu | Format::Markdown | Format::Latex | Format::Jsonl => {
+        Format::Osu | Format::Imb | Format::Markdown | Format::Latex | Format::Jsonl => {
             rows(format, color, Notes::Hidden, None, &Shown::default())
         }
     }

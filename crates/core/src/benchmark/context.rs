@@ -46,6 +46,15 @@ impl<'a> Context<'a> {
         }
     }
 
+    /// Returns the right and the left neighbour in a periodic chain of all ranks; in a pair, both are the peer.
+    pub fn neighbours(&self) -> [Rank; 2] {
+        let (rank, ranks) = (self.rank().0, self.team.size());
+        match self.peer == self.rank() {
+            true => [Rank((rank + 1) % ranks), Rank((rank + ranks - 1) % ranks)],
+            false => [self.peer; 2],
+        }
+    }
+
     /// Returns the team as the concrete type that a family needs.
     ///
     /// # Errors

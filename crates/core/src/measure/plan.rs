@@ -19,6 +19,8 @@ pub struct Plan {
     pub sizes: Option<Vec<Bytes>>,
     /// Operations in flight, for benchmarks that stream.
     pub depth: u32,
+    /// Maximum number of ranks that take part, the others are idle; all if `None`.
+    pub ranks: Option<u32>,
     /// Pairs of ranks; the default of the layout if `None`.
     pub pairs: Option<u32>,
     /// Threads per rank of multi-threaded benchmarks; [`Threads::default`] if `None`.
@@ -138,6 +140,7 @@ impl Default for Plan {
         Plan {
             sizes: None,
             depth: 64,
+            ranks: None,
             pairs: None,
             threads: None,
             root: Root::default(),

@@ -82,7 +82,8 @@ impl OpenRun<'_> {
     ) -> Result<()> {
         let bench = choice.bench;
         let available = (bench.available)().map_err(Error::unsupported);
-        let assignment = available.and_then(|()| bench.layout.assign(team.size(), plan.pairs));
+        let ranks = plan.ranks.map_or(team.size(), |most| most.min(team.size()));
+        let assignment = available.and_then(|()| bench.layout.assign(ranks, plan.pairs));
         let assignment = match bench.layout {
             Layout::Fan(_) => {
                 let nodes = self.nodes(team)?;
@@ -326,6 +327,9 @@ pub fn describe(plan: &Plan, choices: &[Choice]) -> BTreeMap<String, String> {
     }
     set("batch", plan.batch.map_or("auto".into(), |b| b.to_string()));
     set("verify", plan.verify.name().into());
+    if let Some(ranks) = plan.ranks {
+        set("most_ranks", ranks.to_string());
+    }
     if let Some(pairs) = plan.pairs {
         set("pairs", pairs.to_string());
     }

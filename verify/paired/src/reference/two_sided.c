@@ -79,10 +79,26 @@ CHAINED(fan, , FAN(MPI_Isend, out); for (int p = 0; p < s.partner_count; p++)
 ANSWERED(fan, , FAN(MPI_Irecv, in);
          for (int p = 0; p < s.partner_count; p++) MPI_Send(s.out, 0, MPI_BYTE, s.partners[p], TAG, s.comm))
 
+/* Messages that meet: partners are the right and the left neighbour. */
+#define START(SIDE) \
+    MPI_Isend(s.out + (SIDE) * s.partner_stride, s.bytes, MPI_BYTE, s.partners[SIDE], TAG, s.comm, &s.requests[SIDE])
+#define TAKE(SIDE)                                                                                                   \
+    MPI_Recv(s.in + (SIDE) * s.partner_stride, s.bytes, MPI_BYTE, s.partners[1 - (SIDE)], TAG, s.comm, MPI_STATUS_IGNORE)
+#define PING_PING START(0); TAKE(0); MPI_Wait(&s.requests[0], MPI_STATUS_IGNORE)
+#define EXCHANGE START(0); START(1); TAKE(0); TAKE(1); WAIT(2)
+
+CHAINED(pingping, , PING_PING)
+ANSWERED(pingping, , PING_PING)
+
+CHAINED(sendrecv, , MPI_Sendrecv(s.out, s.bytes, MPI_BYTE, s.partners[0], TAG, s.in, s.bytes, MPI_BYTE, s.partners[1], TAG,
+                                 s.comm, MPI_STATUS_IGNORE))
+CHAINED(exchange, , EXCHANGE)
+
 #define ROW(NAME) { #NAME, fidelity_##NAME, answer_##NAME }
 
 const struct row fidelity_two_sided[] = {
-    ROW(ping), ROW(ping_threads), ROW(stream), ROW(both), ROW(two_pings), ROW(one_way), ROW(fan),
+    ROW(ping), ROW(ping_threads), ROW(stream), ROW(both), ROW(two_pings), ROW(one_way), ROW(fan), ROW(pingping),
+    { "sendrecv", fidelity_sendrecv, nothing }, { "exchange", fidelity_exchange, nothing },
     ROW(ping_persistent), ROW(stream_persistent), ROW(both_persistent),
 #if MPI_VERSION >= 4
     ROW(ping_partitioned), ROW(stream_partitioned),

@@ -115,6 +115,21 @@ const ALL: [Examples; 16] = [
         pages: &["exit-codes"],
     },
     Examples {
+        command: "imb",
+        examples: &[
+            ("The programs of IMB, and how much of each ombx has", "ombx imb"),
+            (
+                "Some benchmarks with IMB's options",
+                "ombx imb IMB-MPI1 PingPong Allreduce -iter 100 -msglog 3:16",
+            ),
+            (
+                "Links with IMB's names, for existing scripts",
+                "ombx imb --install-links bin && mpiexec -n 4 bin/IMB-MPI1 -npmin 4 Alltoall",
+            ),
+        ],
+        pages: &["exit-codes"],
+    },
+    Examples {
         command: "show",
         examples: &[
             ("The table again, with a chart", "ombx show before.jsonl --plot"),

@@ -1,0 +1,149 @@
+//! `ombx imb`, and links to ombx named `IMB-MPI1` and so on: replaces the Intel MPI Benchmarks with the same names, options and output.
+
+pub(crate) mod arguments;
+mod names;
+mod plan;
+pub(crate) mod suites;
+
+use ombx_core::{
+    benchmark::{Medium, Registry},
+    error::{Error, Result},
+};
+use ombx_results::render::{ImbProgram, ImbTable};
+
+use self::{
+    arguments::{ImbArgs, Switch},
+    suites::{Entry, Suite},
+};
+use crate::{
+    arguments::{
+        launches::Launches,
+        output::{Color, FileArgs, Format, OutputArgs},
+        shown::ShownArgs,
+    },
+    job::{Extent, Job, Work, selection, time_limit},
+    launch::{detection, preflight},
+    output::stdout,
+    role,
+};
+
+/// Lists programs, installs links, prints help, or measures.
+pub(crate) fn imb(registry: &Registry, parser: &clap::Command, args: ImbArgs) -> Result<u8> {
+    if let Some(directory) = &args.install_links {
+        return stdout::print(names::install(directory)?);
+    }
+    let prints = args.role.relay.is_none() && detection::is_first_process();
+    let print = |text: String| if prints { stdout::print(text) } else { Ok(0) };
+    let Some(name) = args.name.clone() else {
+        return print(if args.help { help(parser, "ombx imb") } else { names::programs() });
+    };
+    let suite = suites::find(&name)?;
+    if args.help {
+        return print(help(parser, suite.name));
+    }
+    if args.list {
+        return print(names::benchmarks(suite));
+    }
+    let (job, notes) = prepare(registry, args, suite)?;
+    if prints {
+        notes.iter().for_each(|note| stderr_line!("ombx: {}: {note}", suite.name));
+    }
+    role::run(&job)
+}
+
+/// Returns the job of a program after finding every mistake in its options, and notes about differences from IMB. Starts nothing.
+pub(crate) fn prepare(
+    registry: &Registry,
+    args: ImbArgs,
+    suite: &'static Suite,
+) -> Result<(Job, Vec<String>)> {
+    plan::reject(&args)?;
+    let entries = selected(&args, suite)?;
+    let notes = plan::notes(&args, suite, &entries);
+    let sizes = plan::sizes(&args)?;
+    let started = detection::launcher();
+    let ranks = match &started {
+        Some(started) => started.ranks.and_then(|ranks| u32::try_from(ranks).ok()),
+        None => Some(args.start.ranks.unwrap_or(2)),
+    };
+    if args.role.relay.is_none() && started.is_none() {
+        // Mistakes are reported before notes.
+        preflight::check(&args.start, ranks.unwrap_or(2), Medium::Mpi)?;
+    }
+    let mut parts = Vec::new();
+    for table in entries.iter().flat_map(|entry| entry.tables()) {
+        let choice = registry.get(table.bench)?;
+        parts.extend(plan::parts(&args, choice, &table, &sizes, ranks)?);
+    }
+    selection::check_ranks(ranks, &parts)?;
+    let rows = parts.iter().map(|part| selection::rows(&part.plan, &part.choices));
+    let rows: Vec<u64> = rows.collect::<Result<_>>()?;
+    let time = parts.iter().zip(&rows).map(|(part, rows)| time_limit::of_rows(&part.plan, *rows)).sum();
+    let program = ImbProgram {
+        name: suite.name,
+        part: suite.part,
+        calling: names::calling(suite),
+        sizes: [sizes.first(), sizes.last()].map(|size| size.map_or(0, |size| size.0)),
+        ranks,
+        benchmarks: entries.iter().flat_map(|entry| entry.tables()).collect(),
+    };
+    let output = output_of(args.file, program)?;
+    let extent = Extent { ranks: ranks.unwrap_or(2), rows: rows.iter().sum(), time };
+    let (start, role, work) = (args.start, args.role, Work::Benchmarks(parts));
+    Ok((Job { start, output, role, work, extent, launches: Launches::ONE, read_from: None }, notes))
+}
+
+fn output_of(file: FileArgs, program: ImbProgram) -> Result<OutputArgs> {
+    OutputArgs {
+        openmetrics: None,
+        format: Format::Imb,
+        file,
+        allow_skips: false,
+        quiet: true,
+        verbose: false,
+        color: Color::Never,
+        plot: false,
+        shown: ShownArgs::default(),
+        osu: None,
+        imb: Some(program),
+    }
+    .settled()
+}
+
+/// Returns the benchmarks that run: those that are named, or the default ones.
+fn selected(args: &ImbArgs, suite: &'static Suite) -> Result<Vec<&'static Entry>> {
+    let mut named = args.benchmarks.clone();
+    if let Some(path) = &args.input {
+        named.extend(plan::lines(path)?);
+    }
+    let find = |names: &[String]| names.iter().map(|name| suite.find(name)).collect::<Result<Vec<_>>>();
+    let (named, included, excluded) = (find(&named)?, find(&args.include)?, find(&args.exclude)?);
+    let wanted = match named.is_empty() {
+        true => suite.benchmarks.iter().filter(|entry| entry.is_default).collect(),
+        false => named,
+    };
+    let mut entries: Vec<&Entry> = Vec::new();
+    for entry in wanted.into_iter().chain(included) {
+        let is_same = |other: &&Entry| other.name == entry.name;
+        if !entries.iter().any(is_same) && !excluded.iter().any(is_same) {
+            entries.push(entry);
+        }
+    }
+    match entries.is_empty() {
+        true => Err(Error::usage("no benchmark is left: change -exclude or name a benchmark")),
+        false => Ok(entries),
+    }
+}
+
+impl Switch {
+    fn is_on(self) -> bool {
+        self == Switch::On
+    }
+}
+
+/// Returns the help of `ombx imb` for a program of this name.
+fn help(parser: &clap::Command, name: &str) -> String {
+    let imb =
+        parser.find_subcommand("imb").map(|imb| imb.clone().bin_name(name.to_owned()).name(name.to_owned()));
+    imb.map(|mut imb| format!("{}\n{}", ImbTable::title(), imb.render_help())).unwrap_or_default()
+}

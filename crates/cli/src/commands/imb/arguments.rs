@@ -1,0 +1,200 @@
+//! The arguments of `ombx imb`: those of IMB, which has long names after one hyphen, and some of ombx.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+use ombx_core::{
+    error::{Error, Result},
+    unit::Bytes,
+};
+
+use crate::arguments::{output::FileArgs, role::RoleArgs, start::StartArgs, values};
+
+#[derive(Debug, Args)]
+pub(crate) struct ImbArgs {
+    /// Program of IMB, for example: IMB-MPI1 [default: list all programs]
+    pub(crate) name: Option<String>,
+    /// Benchmarks of the program, in any case [default: those that IMB runs by default and ombx has]
+    #[arg(value_name = "BENCHMARK", value_delimiter = ',')]
+    pub(crate) benchmarks: Vec<String>,
+
+    /// Print the benchmarks of the program; also as -list, as all options of IMB
+    #[arg(long, help_heading = "As IMB")]
+    pub(crate) list: bool,
+    /// Smallest number of processes of benchmarks that run with 2, 4, 8 and so on [default: 2]
+    #[arg(long, value_name = "P", value_parser = values::number::<u32>(1..=1 << 20), help_heading = "As IMB")]
+    pub(crate) npmin: Option<u32>,
+    /// Iterations, and total bytes in MiB that limit them for large messages: -iter 100 or -iter 1000,40
+    #[arg(long, value_name = "N[,MIB]", value_parser = Iterations::parse, default_value = "1000,40", help_heading = "As IMB")]
+    pub(crate) iter: Iterations,
+    /// Message sizes 0, 2^MIN to 2^MAX [default: 0:22]
+    #[arg(long, value_name = "[MIN:]MAX", value_parser = SizeRange::parse, conflicts_with_all = ["msglen", "msgsize"], help_heading = "As IMB")]
+    pub(crate) msglog: Option<SizeRange>,
+    /// File with one message size per line
+    #[arg(long, value_name = "FILE", conflicts_with = "msgsize", help_heading = "As IMB")]
+    pub(crate) msglen: Option<PathBuf>,
+    /// List of message sizes, for example: -msgsize 8,1K
+    #[arg(long, value_name = "SIZES", value_delimiter = ',', help_heading = "As IMB")]
+    pub(crate) msgsize: Vec<Bytes>,
+    /// Size 0 beside those of -msglog [default: on]
+    #[arg(long, value_name = "on|off", value_enum, help_heading = "As IMB")]
+    pub(crate) zero_size: Option<Switch>,
+    /// Limit of the buffers of a process in GiB; rows that need more are skipped [default: the free memory]
+    #[arg(long, value_name = "GIB", value_parser = gibibytes, help_heading = "As IMB")]
+    pub(crate) mem: Option<u64>,
+    /// Messages in flight of Uniband and Biband [default: 64]
+    #[arg(long, value_name = "N", value_parser = values::number::<u32>(1..=1 << 20), help_heading = "As IMB")]
+    pub(crate) window_size: Option<u32>,
+    /// Change the root in each iteration [default: off]
+    #[arg(long, value_name = "on|off", value_enum, help_heading = "As IMB")]
+    pub(crate) root_shift: Option<Switch>,
+    /// Two untimed iterations before the timed ones [default: on]
+    #[arg(long, value_name = "on|off", value_enum, help_heading = "As IMB")]
+    pub(crate) warm_up: Option<Switch>,
+    /// Benchmarks in addition to the default ones
+    #[arg(long, value_name = "BENCHMARK", value_delimiter = ',', help_heading = "As IMB")]
+    pub(crate) include: Vec<String>,
+    /// Benchmarks that do not run
+    #[arg(long, value_name = "BENCHMARK", value_delimiter = ',', help_heading = "As IMB")]
+    pub(crate) exclude: Vec<String>,
+    /// File with one benchmark per line
+    #[arg(long, value_name = "FILE", help_heading = "As IMB")]
+    pub(crate) input: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) other: OtherArgs,
+    /// Print help
+    #[arg(short, long, help_heading = "As IMB")]
+    pub(crate) help: bool,
+
+    #[command(flatten)]
+    pub(crate) start: StartArgs,
+    #[command(flatten)]
+    pub(crate) file: FileArgs,
+    /// Create a link to ombx for each program of IMB that ombx has in a directory
+    #[arg(long, value_name = "DIR", conflicts_with = "name", help_heading = "Output")]
+    pub(crate) install_links: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) role: RoleArgs,
+}
+
+/// Options of IMB that ombx rejects or that have no effect, each with a reason.
+#[derive(Debug, Args)]
+pub(crate) struct OtherArgs {
+    #[arg(long, hide = true, allow_hyphen_values = true)]
+    pub(crate) multi: Option<String>,
+    #[arg(long, hide = true, allow_hyphen_values = true)]
+    pub(crate) off_cache: Option<String>,
+    #[arg(long, hide = true)]
+    pub(crate) map: Option<String>,
+    #[arg(long, hide = true)]
+    pub(crate) thread_level: Option<String>,
+    #[arg(long, hide = true)]
+    pub(crate) data_type: Option<String>,
+    #[arg(long, hide = true)]
+    pub(crate) red_data_type: Option<String>,
+    #[arg(long, hide = true)]
+    pub(crate) contig_type: Option<String>,
+    #[arg(long, hide = true)]
+    pub(crate) iter_policy: Option<String>,
+    #[arg(long, hide = true)]
+    pub(crate) time: Option<String>,
+    #[arg(long, hide = true, value_enum)]
+    pub(crate) sync: Option<Switch>,
+    #[arg(long, hide = true, value_enum)]
+    pub(crate) imb_barrier: Option<Switch>,
+    #[arg(long, hide = true)]
+    pub(crate) msg_pause: Option<String>,
+}
+
+/// `on` or `off`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Switch {
+    /// Yes
+    #[value(aliases = ["1", "yes", "true"])]
+    On,
+    /// No
+    #[value(aliases = ["0", "no", "false"])]
+    Off,
+}
+
+/// IMB's `-iter`: iterations, and the volume that limits them for large messages.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Iterations {
+    pub(super) most: u64,
+    /// Bytes.
+    pub(super) volume: u64,
+}
+
+impl Iterations {
+    fn parse(text: &str) -> Result<Iterations> {
+        let (most, volume) = text.split_once(',').unwrap_or((text, "40"));
+        let volume = volume.split_once(',').map_or(volume, |(volume, _)| volume);
+        let number = |text: &str, most: u64| text.parse::<u64>().ok().filter(|n| (1..=most).contains(n));
+        match (number(most, 1 << 32), number(volume, 1 << 30)) {
+            (Some(most), Some(volume)) => Ok(Iterations { most, volume: volume << 20 }),
+            _ => Err(Error::usage("not a number of iterations: give 100, or 1000,40 with a limit in MiB")),
+        }
+    }
+
+    /// Returns the iterations for messages of this size.
+    pub(super) fn for_size(self, bytes: u64) -> u64 {
+        if bytes == 0 { self.most } else { self.most.min(self.volume / bytes).max(1) }
+    }
+}
+
+/// IMB's `-msglog`: exponents of the smallest and the largest message.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct SizeRange {
+    pub(super) least: u32,
+    pub(super) most: u32,
+}
+
+/// Largest exponent of IMB.
+const MOST: u32 = 30;
+
+impl SizeRange {
+    fn parse(text: &str) -> Result<SizeRange> {
+        let (least, most) = text.split_once(':').unwrap_or(("0", text));
+        let number = |text: &str| text.parse::<u32>().ok().filter(|n| *n <= MOST);
+        match (number(least), number(most)) {
+            (Some(least), Some(most)) if least <= most => Ok(SizeRange { least, most }),
+            _ => Err(Error::usage(
+                "not exponents from 0 to 30: give MIN:MAX or MAX, as in 3:4 for 8 and 16 bytes",
+            )),
+        }
+    }
+}
+
+fn gibibytes(text: &str) -> std::result::Result<u64, String> {
+    let number = text.parse::<f64>().ok().filter(|gib| *gib > 0.0 && *gib <= 1e6);
+    number
+        .map(|gib| (gib * (1u64 << 30) as f64) as u64)
+        .ok_or_else(|| "not a number of GiB such as 0.5".into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn large_messages_have_fewer_iterations() {
+        let usual = Iterations::parse("1000").unwrap();
+        let found =
+            [0, 1, 32 << 10, 64 << 10, 128 << 10, 4 << 20, 1 << 30].map(|bytes| usual.for_size(bytes));
+        assert_eq!(found, [1000, 1000, 1000, 640, 320, 10, 1]);
+        assert_eq!(Iterations::parse("10,1,5").unwrap().for_size(1 << 20), 1);
+        for text in ["", "0", "-1", "10,x", "10,0"] {
+            assert!(Iterations::parse(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn sizes_are_exponents() {
+        let SizeRange { least, most } = SizeRange::parse("3:4").unwrap();
+        assert_eq!((least, most), (3, 4));
+        assert_eq!(SizeRange::parse("22").unwrap().least, 0);
+        for text in ["4:3", "31", "a", ":", "1:2:3"] {
+            assert!(SizeRange::parse(text).is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,180 @@
+//! The parts of a run that IMB's options give. Options without an equivalent are rejected with a reason.
+
+use std::{collections::BTreeMap, fs, iter, path::Path};
+
+use ombx_core::{
+    benchmark::{Axis, Choice, Layout, Root},
+    error::{Error, Result},
+    measure::{
+        plan::{Effort, Plan, parse_sizes},
+        runner::Part,
+    },
+    unit::Bytes,
+};
+use ombx_results::render::ImbBenchmark;
+
+use super::{
+    arguments::{ImbArgs, Switch},
+    suites::{Counterpart, Entry, Suite},
+};
+
+/// Default exponents of message sizes: 1 byte to 4 MiB.
+const EXPONENTS: (u32, u32) = (0, 22);
+/// Untimed iterations of IMB.
+const WARM_UP: u64 = 2;
+/// Operations in flight by default.
+const WINDOW: u32 = 64;
+/// Mode in which many one-sided operations share a synchronisation.
+const AGGREGATE: &str = "AGGREGATE";
+
+/// Rejects options that ombx does not have.
+pub(super) fn reject(args: &ImbArgs) -> Result<()> {
+    let other = &args.other;
+    let not = |given: &Option<String>, usual: &[&str]| {
+        given.as_ref().is_some_and(|given| !usual.iter().any(|usual| given.eq_ignore_ascii_case(usual)))
+    };
+    let threads = "-thread_level: these benchmarks start MPI with MPI_THREAD_SINGLE";
+    let why = [
+        (not(&other.multi, &["-1"]), "-multi: ombx runs one group of processes at a time"),
+        (not(&other.off_cache, &["-1", "0"]), "-off_cache: ombx does not keep buffers out of the cache"),
+        (other.map.is_some(), "-map: the launcher places the ranks; use its options or --bind"),
+        (not(&other.thread_level, &["single"]), threads),
+        (not(&other.data_type, &["byte", "char"]), "-data_type: messages are bytes"),
+        (not(&other.red_data_type, &["unsigned"]), "-red_data_type: reductions add unsigned integers"),
+        (not(&other.contig_type, &["base"]), "-contig_type: messages are contiguous"),
+        (not(&other.msg_pause, &["0", "off"]), "-msg_pause: ombx makes no pauses between messages"),
+    ];
+    match why.iter().find(|(given, _)| *given) {
+        Some((_, why)) => Err(Error::usage(*why)),
+        None => Ok(()),
+    }
+}
+
+/// Returns differences from IMB that the user should know.
+pub(super) fn notes(args: &ImbArgs, suite: &Suite, entries: &[&Entry]) -> Vec<String> {
+    let other = &args.other;
+    let mut notes = Vec::new();
+    if other.time.is_some() || other.iter_policy.is_some() {
+        notes.push(
+            "-time and -iter_policy have no effect: -iter alone gives the number of iterations".to_owned(),
+        );
+    }
+    if other.sync.is_some() || other.imb_barrier.is_some() {
+        notes.push(
+            "-sync and -imb_barrier have no effect: each sample of a collective starts after a barrier"
+                .to_owned(),
+        );
+    }
+    let is_missing = |entry: &&Entry| matches!(entry.counterpart, Counterpart::None(_));
+    let missing: Vec<&str> = suite.benchmarks.iter().filter(is_missing).map(|entry| entry.name).collect();
+    if args.benchmarks.is_empty() && args.input.is_none() && !missing.is_empty() {
+        notes.push(format!("not available in ombx: {}", missing.join(" ")));
+    }
+    if entries.iter().any(|entry| entry.name == "Biband") {
+        notes.push("Biband runs with 2 processes".to_owned());
+    }
+    notes
+}
+
+/// Returns the message sizes.
+pub(super) fn sizes(args: &ImbArgs) -> Result<Vec<Bytes>> {
+    if let Some(path) = &args.msglen {
+        let wrong = |why: String| Error::usage(format!("-msglen {}: {why}", path.display()));
+        let sizes = lines(path)?.iter().map(|line| line.parse()).collect::<Result<Vec<Bytes>>>();
+        return match sizes.map_err(|e| wrong(e.to_string()))? {
+            sizes if sizes.is_empty() => Err(wrong("the file has no message size".to_owned())),
+            sizes => Ok(sizes),
+        };
+    }
+    if !args.msgsize.is_empty() {
+        return Ok(args.msgsize.clone());
+    }
+    let (least, most) = args.msglog.map_or(EXPONENTS, |range| (range.least, range.most));
+    let zero = args.zero_size.is_none_or(Switch::is_on).then_some(Bytes(0));
+    Ok(zero.into_iter().chain((least..=most).map(|n| Bytes(1 << n))).collect())
+}
+
+/// Returns the lines of a file that are neither empty nor comments.
+pub(super) fn lines(path: &Path) -> Result<Vec<String>> {
+    let text =
+        fs::read_to_string(path).map_err(|e| Error::usage(format!("cannot read {}: {e}", path.display())))?;
+    let lines = text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
+    Ok(lines.map(str::to_owned).collect())
+}
+
+/// Returns the parts of a table: for each number of processes, one for all sizes with the same number of iterations.
+pub(super) fn parts(
+    args: &ImbArgs,
+    choice: Choice,
+    table: &ImbBenchmark,
+    sizes: &[Bytes],
+    ranks: Option<u32>,
+) -> Result<Vec<Part>> {
+    let bench = choice.bench;
+    let aggregate = table.mode == Some(AGGREGATE);
+    let own = parse_sizes(bench.sizes)?;
+    // A benchmark with a single size, such as an atomic operation, has no others.
+    let sizes = if own.len() > 1 { sizes } else { &own[..] };
+    let iterations = |bytes: &Bytes| match args.iter.for_size(bytes.0) {
+        iterations if aggregate => iterations.div_ceil(WINDOW.into()),
+        iterations => iterations,
+    };
+    let shifts = bench.rooted && args.root_shift.is_some_and(Switch::is_on);
+    let plan = Plan {
+        depth: if aggregate { WINDOW } else { args.window_size.unwrap_or(WINDOW) },
+        root: if shifts { Root::Rotating } else { Root::default() },
+        memory_limit: args.mem,
+        axes: axes(bench.axes),
+        ..Plan::default()
+    };
+    let warmup = if args.warm_up.is_none_or(Switch::is_on) { WARM_UP } else { 0 };
+    let mut parts = Vec::new();
+    for count in counts(bench.layout, ranks, args.npmin.unwrap_or(2)) {
+        for sizes in sizes.chunk_by(|a, b| iterations(a) == iterations(b)) {
+            let effort = Effort::Fixed { iterations: iterations(&sizes[0]), warmup };
+            let plan = Plan { sizes: Some(sizes.to_vec()), ranks: count, effort, ..plan.clone() };
+            parts.push(Part { choices: vec![choice], plan });
+        }
+    }
+    Ok(parts)
+}
+
+/// Returns IMB's choices on the axes of a benchmark: one-sided operations are completed by a flush.
+fn axes(axes: &[&'static Axis]) -> BTreeMap<String, Vec<&'static str>> {
+    let has_flush = |axis: &&&Axis| axis.name == "sync" && axis.values.contains(&"flush");
+    axes.iter().filter(has_flush).map(|axis| (axis.name.to_owned(), vec!["flush"])).collect()
+}
+
+/// Returns the numbers of processes: `least`, twice as many, and so on, and all. `None` stands for as many as the benchmark takes.
+fn counts(layout: Layout, ranks: Option<u32>, least: u32) -> Vec<Option<u32>> {
+    let (all, needed) = match (layout, ranks) {
+        (Layout::Everyone { least }, Some(ranks)) => (ranks, least),
+        // An odd last rank is idle.
+        (Layout::Pairs(_), Some(ranks)) => (ranks / 2 * 2, 2),
+        _ => return vec![None],
+    };
+    let doubled = iter::successors(Some(least.max(needed)), |count| count.checked_mul(2));
+    doubled.take_while(|count| *count < all).chain([all]).map(Some).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use ombx_core::benchmark::Pairs;
+
+    use super::*;
+
+    #[test]
+    fn the_number_of_processes_doubles() {
+        let of = |ranks, least| -> Vec<u32> {
+            counts(Layout::Everyone { least: 1 }, Some(ranks), least).into_iter().flatten().collect()
+        };
+        assert_eq!(of(2, 2), [2]);
+        assert_eq!(of(6, 2), [2, 4, 6]);
+        assert_eq!(of(8, 8), [8]);
+        assert_eq!(of(8, 100), [8]);
+        assert_eq!(of(4, 1), [1, 2, 4]);
+        assert_eq!(counts(Layout::Pair, Some(8), 2), [None]);
+        assert_eq!(counts(Layout::Pairs(Pairs::Most), Some(5), 2), [Some(2), Some(4)]);
+        assert_eq!(counts(Layout::Everyone { least: 2 }, Some(3), 1), [Some(2), Some(3)]);
+    }
+}

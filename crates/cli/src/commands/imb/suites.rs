@@ -1,0 +1,229 @@
+//! The programs of IMB and their benchmarks, each with its counterpart in ombx or the reason why there is none.
+
+use ombx_core::error::{Error, Result};
+use ombx_results::render::{ImbBenchmark, ImbClass};
+
+/// A program of IMB.
+pub(crate) struct Suite {
+    pub(super) name: &'static str,
+    /// Name of its part in the first line.
+    pub(super) part: &'static str,
+    pub(super) benchmarks: &'static [Entry],
+    /// Reason why ombx does not have the whole program.
+    pub(super) missing: Option<&'static str>,
+}
+
+/// A benchmark of IMB.
+pub(super) struct Entry {
+    pub(super) name: &'static str,
+    /// Whether IMB runs it without being asked.
+    pub(super) is_default: bool,
+    pub(super) counterpart: Counterpart,
+}
+
+pub(super) enum Counterpart {
+    /// Tables, one for each mode of a one-sided benchmark.
+    Tables(&'static [Table]),
+    /// Reason why ombx has none.
+    None(&'static str),
+}
+
+/// A table of a benchmark.
+pub(super) struct Table {
+    pub(super) bench: &'static str,
+    pub(super) class: ImbClass,
+    pub(super) mode: Option<&'static str>,
+}
+
+impl Entry {
+    /// Returns the descriptions of its tables for the output.
+    pub(super) fn tables(&'static self) -> Vec<ImbBenchmark> {
+        match self.counterpart {
+            Counterpart::Tables(tables) => {
+                let of = |table: &Table| ImbBenchmark {
+                    name: self.name,
+                    bench: table.bench,
+                    class: table.class,
+                    mode: table.mode,
+                };
+                tables.iter().map(of).collect()
+            }
+            Counterpart::None(_) => Vec::new(),
+        }
+    }
+}
+
+const fn table(bench: &'static str, class: ImbClass) -> Table {
+    Table { bench, class, mode: None }
+}
+
+macro_rules! entry {
+    ($name:literal, $bench:literal, $class:expr) => {
+        Entry {
+            name: $name,
+            is_default: true,
+            counterpart: Counterpart::Tables(const { &[table($bench, $class)] }),
+        }
+    };
+}
+
+macro_rules! modes {
+    ($name:literal, $single:literal, $many:literal) => {
+        Entry {
+            name: $name,
+            is_default: true,
+            counterpart: Counterpart::Tables(
+                const {
+                    &[
+                        Table { mode: Some("NON-AGGREGATE"), ..table($single, ImbClass::Single) },
+                        Table { mode: Some("AGGREGATE"), ..table($many, ImbClass::Single) },
+                    ]
+                },
+            ),
+        }
+    };
+}
+
+const fn only_if_named(entry: Entry) -> Entry {
+    Entry { is_default: false, ..entry }
+}
+
+const fn none(name: &'static str, why: &'static str) -> Entry {
+    Entry { name, is_default: false, counterpart: Counterpart::None(why) }
+}
+
+const SOURCE: &str = "every receive of ombx names its source";
+const PURE: &str = "use the name without _pure, whose table has the time of the operation alone in t_pure";
+const SEVERAL_TARGETS: &str = "one-sided benchmarks have one origin and one target";
+const ONE_WAY: &str = "ombx measures both directions with active targets only: ombx run 'rma.*_bibw'";
+const LOCAL: &str =
+    "ombx waits until the operation is complete at the target: ombx run rma.put_bw --sync flush_local";
+
+const MPI1: &[Entry] = &[
+    entry!("PingPong", "p2p.latency", ImbClass::Single),
+    none("PingPongSpecificSource", SOURCE),
+    none("PingPongAnySource", SOURCE),
+    entry!("PingPing", "p2p.pingping", ImbClass::Single),
+    none("PingPingSpecificSource", SOURCE),
+    none("PingPingAnySource", SOURCE),
+    entry!("Sendrecv", "p2p.sendrecv", ImbClass::Parallel(2)),
+    entry!("Exchange", "p2p.exchange", ImbClass::Parallel(4)),
+    only_if_named(entry!("Uniband", "p2p.mbw_mr", ImbClass::Rate)),
+    only_if_named(entry!("Biband", "p2p.bibw", ImbClass::Rate)),
+    entry!("Allreduce", "collective.allreduce", ImbClass::Collective),
+    entry!("Reduce", "collective.reduce", ImbClass::Collective),
+    none("Reduce_local", "it communicates with no other rank"),
+    entry!("Reduce_scatter", "collective.reduce_scatter", ImbClass::Collective),
+    entry!("Reduce_scatter_block", "collective.reduce_scatter_block", ImbClass::Collective),
+    entry!("Allgather", "collective.allgather", ImbClass::Collective),
+    entry!("Allgatherv", "collective.allgatherv", ImbClass::Collective),
+    entry!("Scatter", "collective.scatter", ImbClass::Collective),
+    entry!("Scatterv", "collective.scatterv", ImbClass::Collective),
+    entry!("Gather", "collective.gather", ImbClass::Collective),
+    entry!("Gatherv", "collective.gatherv", ImbClass::Collective),
+    entry!("Alltoall", "collective.alltoall", ImbClass::Collective),
+    entry!("Alltoallv", "collective.alltoallv", ImbClass::Collective),
+    entry!("Bcast", "collective.bcast", ImbClass::Collective),
+    entry!("Barrier", "collective.barrier", ImbClass::Barrier),
+];
+
+const NBC: &[Entry] = &[
+    entry!("Ibcast", "collective.ibcast", ImbClass::Overlap),
+    entry!("Iallgather", "collective.iallgather", ImbClass::Overlap),
+    entry!("Iallgatherv", "collective.iallgatherv", ImbClass::Overlap),
+    entry!("Igather", "collective.igather", ImbClass::Overlap),
+    entry!("Igatherv", "collective.igatherv", ImbClass::Overlap),
+    entry!("Iscatter", "collective.iscatter", ImbClass::Overlap),
+    entry!("Iscatterv", "collective.iscatterv", ImbClass::Overlap),
+    entry!("Ialltoall", "collective.ialltoall", ImbClass::Overlap),
+    entry!("Ialltoallv", "collective.ialltoallv", ImbClass::Overlap),
+    entry!("Ireduce", "collective.ireduce", ImbClass::Overlap),
+    entry!("Ireduce_scatter", "collective.ireduce_scatter", ImbClass::Overlap),
+    entry!("Iallreduce", "collective.iallreduce", ImbClass::Overlap),
+    entry!("Ibarrier", "collective.ibarrier", ImbClass::OverlapBarrier),
+    none("Ibcast_pure", PURE),
+    none("Iallgather_pure", PURE),
+    none("Iallgatherv_pure", PURE),
+    none("Igather_pure", PURE),
+    none("Igatherv_pure", PURE),
+    none("Iscatter_pure", PURE),
+    none("Iscatterv_pure", PURE),
+    none("Ialltoall_pure", PURE),
+    none("Ialltoallv_pure", PURE),
+    none("Ireduce_pure", PURE),
+    none("Ireduce_scatter_pure", PURE),
+    none("Iallreduce_pure", PURE),
+    none("Ibarrier_pure", PURE),
+];
+
+const RMA: &[Entry] = &[
+    modes!("Unidir_put", "rma.put_latency", "rma.put_bw"),
+    modes!("Unidir_get", "rma.get_latency", "rma.get_bw"),
+    modes!("Accumulate", "rma.acc_latency", "rma.acc_bw"),
+    modes!("Get_accumulate", "rma.get_acc_latency", "rma.get_acc_bw"),
+    entry!("Fetch_and_op", "rma.fop_latency", ImbClass::Atomic),
+    entry!("Compare_and_swap", "rma.cas_latency", ImbClass::Atomic),
+    none("Bidir_put", ONE_WAY),
+    none("Bidir_get", ONE_WAY),
+    none("Put_local", LOCAL),
+    none("Get_local", LOCAL),
+    none("One_put_all", SEVERAL_TARGETS),
+    none("One_get_all", SEVERAL_TARGETS),
+    none("All_put_all", SEVERAL_TARGETS),
+    none("All_get_all", SEVERAL_TARGETS),
+    none("Put_all_local", SEVERAL_TARGETS),
+    none("Get_all_local", SEVERAL_TARGETS),
+    none("Exchange_put", SEVERAL_TARGETS),
+    none("Exchange_get", SEVERAL_TARGETS),
+    none("Truly_passive_put", "ombx does not measure a target that computes"),
+];
+
+static SUITES: [Suite; 7] = [
+    Suite { name: "IMB-MPI1", part: "MPI-1 part", benchmarks: MPI1, missing: None },
+    Suite { name: "IMB-NBC", part: "MPI-NBC part", benchmarks: NBC, missing: None },
+    Suite { name: "IMB-RMA", part: "MPI-RMA part", benchmarks: RMA, missing: None },
+    absent("IMB-P2P", "its counterparts have other columns; use IMB-MPI1 PingPong or ombx run p2p.latency"),
+    absent("IMB-MT", "collectives by several threads; use ombx run p2p.latency_mt"),
+    absent("IMB-EXT", "windows and fences of MPI-2 in its tables; use ombx run 'rma.*' --sync fence"),
+    absent("IMB-IO", "MPI-IO"),
+];
+
+const fn absent(name: &'static str, why: &'static str) -> Suite {
+    Suite { name, part: "", benchmarks: &[], missing: Some(why) }
+}
+
+/// Returns all programs of IMB.
+pub(super) fn all() -> impl Iterator<Item = &'static Suite> {
+    SUITES.iter()
+}
+
+/// Finds a program by its name, in any case, with or without `IMB-`.
+pub(crate) fn find(name: &str) -> Result<&'static Suite> {
+    let is_named = |suite: &&Suite| {
+        name.eq_ignore_ascii_case(suite.name) || name.eq_ignore_ascii_case(&suite.name["IMB-".len()..])
+    };
+    let names = || all().map(|suite| suite.name).collect::<Vec<_>>().join(", ");
+    match all().find(is_named) {
+        None => Err(Error::usage(format!("{name} is not a program of IMB: give one of {}", names()))),
+        Some(Suite { name, missing: Some(why), .. }) => {
+            Err(Error::usage(format!("{name} is not available in ombx: {why}")))
+        }
+        Some(suite) => Ok(suite),
+    }
+}
+
+impl Suite {
+    /// Finds a benchmark by its name, in any case.
+    pub(super) fn find(&self, name: &str) -> Result<&'static Entry> {
+        match self.benchmarks.iter().find(|entry| entry.name.eq_ignore_ascii_case(name)) {
+            None => Err(Error::usage(format!(
+                "{name} is not a benchmark of {}: {} -list names them",
+                self.name, self.name
+            ))),
+            Some(Entry { name, counterpart: Counterpart::None(why), .. }) => {
+                Err(Error::usage(format!("{name} is not available in ombx: {why}")))
+            }
+            Some(entry) => Ok(entry),
+        }
+    }
+}

@@ -1,0 +1,156 @@
+//! `p2p.pingping`, `p2p.sendrecv` and `p2p.exchange`: messages between neighbours that meet in both directions.
+
+use std::marker::PhantomData;
+
+use ombx_core::{
+    benchmark::{
+        Benchmark, Case, Context, Kernel, Layout, Method, Metric, Work,
+        payload::{Check, Fill, Slots},
+    },
+    error::Result,
+    unit::Rank,
+};
+use ombx_mpi::NeighbourChannel;
+
+const UNTIMED: &str = "buffers, filling and checking them";
+const FORMULA: &str = "t of the slowest rank";
+
+/// Messages of one iteration. Every rank makes the same calls.
+trait Meeting: 'static {
+    const METHOD: Method;
+    /// Messages that a rank sends: one to the right, or also one to the left.
+    const SIDES: u32;
+
+    fn iterate(channel: &mut NeighbourChannel) -> Result<()>;
+}
+
+/// A meeting of neighbours on one rank.
+struct Neighbours<M> {
+    channel: Box<NeighbourChannel>,
+    slots: Slots,
+    rank: Rank,
+    /// Right neighbour, then left neighbour.
+    neighbours: [Rank; 2],
+    meeting: PhantomData<fn() -> M>,
+}
+
+/// Returns the fill pattern of messages to the right (0) or to the left (1).
+fn to_side(fill: Fill, side: usize) -> Fill {
+    Fill { round: fill.round ^ ((side as u64) << 24), ..fill }
+}
+
+impl<M: Meeting> Kernel for Neighbours<M> {
+    const METRIC: Metric = Metric::Latency;
+    const METHOD: Method = M::METHOD;
+
+    fn work(case: &Case) -> Work {
+        let messages = u64::from(M::SIDES) * u64::from(case.ranks);
+        Work { bytes: case.bytes.0 * messages, ops: messages, legs: 1 }
+    }
+
+    fn open(cx: &Context<'_>, case: &Case) -> Result<Self> {
+        let slots = Slots::new(case.bytes.0, 1);
+        cx.afford(4 * slots.total())?;
+        let (channel, rank, neighbours) = (NeighbourChannel::open(cx, slots)?, cx.rank(), cx.neighbours());
+        Ok(Neighbours { channel, slots, rank, neighbours, meeting: PhantomData })
+    }
+
+    fn fill(&mut self, fill: Fill) -> Result<()> {
+        let (slots, rank, each, sides) =
+            (self.slots, self.rank, self.slots.total() as usize, M::SIDES as usize);
+        for (side, buffer) in self.channel.outgoing().chunks_exact_mut(each).take(sides).enumerate() {
+            to_side(fill, side).write(rank, slots, buffer);
+        }
+        for (side, buffer) in self.channel.incoming().chunks_exact_mut(each).take(sides).enumerate() {
+            to_side(fill, side).poison(self.neighbours[1 - side], slots, buffer);
+        }
+        Ok(())
+    }
+
+    #[inline(always)]
+    fn active(&mut self) -> Result<()> {
+        M::iterate(&mut self.channel)
+    }
+
+    #[inline(always)]
+    fn passive(&mut self) -> Result<()> {
+        M::iterate(&mut self.channel)
+    }
+
+    fn check(&mut self, fill: Fill) -> Result<Check> {
+        let (slots, rank, neighbours) = (self.slots, self.rank, self.neighbours);
+        let arrived = self.channel.incoming().chunks_exact(slots.total() as usize).take(M::SIDES as usize);
+        let found = arrived
+            .enumerate()
+            .map(|(side, buffer)| to_side(fill, side).check(neighbours[1 - side], slots, buffer, rank));
+        Ok(found.fold(Check::Passed, Check::and))
+    }
+}
+
+/// Two ranks send to each other at the same time.
+enum PingPing {}
+
+impl Meeting for PingPing {
+    const METHOD: Method = Method {
+        timed: "on both ranks, a nonblocking send, a blocking receive of the other rank's message, and the wait for the send; \
+                the figure is the time of rank 0",
+        untimed: UNTIMED,
+        like: "IMB PingPing",
+    };
+    const SIDES: u32 = 1;
+
+    #[inline(always)]
+    fn iterate(channel: &mut NeighbourChannel) -> Result<()> {
+        channel.ping_ping()
+    }
+}
+
+/// Each rank of a periodic chain sends to the right and receives from the left.
+enum SendReceive {}
+
+impl Meeting for SendReceive {
+    const METHOD: Method = Method {
+        timed: "on every rank of a periodic chain, one call that sends to the next rank and receives from the previous one",
+        untimed: UNTIMED,
+        like: "IMB Sendrecv, which prints minimum, maximum and mean over ranks",
+    };
+    const SIDES: u32 = 1;
+
+    #[inline(always)]
+    fn iterate(channel: &mut NeighbourChannel) -> Result<()> {
+        channel.send_receive()
+    }
+}
+
+/// Each rank of a periodic chain exchanges messages with both neighbours.
+enum Exchange {}
+
+impl Meeting for Exchange {
+    const METHOD: Method = Method {
+        timed: "on every rank of a periodic chain, nonblocking sends to both neighbours, blocking receives from both, and the wait \
+                for the sends",
+        untimed: UNTIMED,
+        like: "IMB Exchange, which prints minimum, maximum and mean over ranks",
+    };
+    const SIDES: u32 = 2;
+
+    #[inline(always)]
+    fn iterate(channel: &mut NeighbourChannel) -> Result<()> {
+        channel.exchange()
+    }
+}
+
+const CHAIN: Layout = Layout::Everyone { least: 2 };
+
+ombx_core::inventory::submit! {
+    Benchmark::of::<Neighbours<PingPing>>("p2p.pingping", "two ranks send to each other at the same time")
+        .iterates(&["MPI_Isend", "MPI_Recv", "MPI_Wait"], "t").sizes("0,1..4M")
+}
+ombx_core::inventory::submit! {
+    Benchmark::of::<Neighbours<SendReceive>>("p2p.sendrecv", "every rank of a periodic chain sends to the next one")
+        .iterates(&["MPI_Sendrecv"], FORMULA).layout(CHAIN).sizes("0,1..4M")
+}
+ombx_core::inventory::submit! {
+    Benchmark::of::<Neighbours<Exchange>>("p2p.exchange", "every rank of a periodic chain exchanges messages with both neighbours")
+        .iterates(&["MPI_Isend", "MPI_Recv", "MPI_Waitall"], FORMULA).layout(CHAIN).sizes("0,1..4M")
+}

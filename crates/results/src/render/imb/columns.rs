@@ -1,0 +1,112 @@
+//! Columns of the tables of IMB.
+
+use ombx_core::{
+    benchmark::Figure,
+    result::{AcrossRanks, Measurement},
+    stats::Summary,
+};
+
+/// Kinds of tables.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ImbClass {
+    /// One time and its bandwidth.
+    Single,
+    /// Bandwidth and message rate of windows of messages.
+    Rate,
+    /// Minimum, maximum and mean over ranks, and the bandwidth of this many messages per rank.
+    Parallel(u64),
+    /// Minimum, maximum and mean over ranks.
+    Collective,
+    /// The same without message sizes.
+    Barrier,
+    /// Nonblocking collective with its overlap.
+    Overlap,
+    /// The same without message sizes.
+    OverlapBarrier,
+    /// One time without a bandwidth.
+    Atomic,
+}
+
+const BYTES: &str = "#bytes";
+const REPETITIONS: &str = "#repetitions";
+const T_MIN: &str = "t_min[usec]";
+const T_MAX: &str = "t_max[usec]";
+const T_AVG: &str = "t_avg[usec]";
+const MB_PER_S: &str = "Mbytes/sec";
+const T_OVRL: &str = "t_ovrl[usec]";
+const T_PURE: &str = "t_pure[usec]";
+const T_CPU: &str = "t_CPU[usec]";
+const OVERLAP: &str = "overlap[%]";
+
+impl ImbClass {
+    /// Returns the titles of the columns.
+    pub(super) fn titles(self) -> &'static [&'static str] {
+        match self {
+            ImbClass::Single => &[BYTES, REPETITIONS, "t[usec]", MB_PER_S],
+            ImbClass::Rate => &[BYTES, REPETITIONS, MB_PER_S, "Msg/sec"],
+            ImbClass::Parallel(_) => &[BYTES, REPETITIONS, T_MIN, T_MAX, T_AVG, MB_PER_S],
+            ImbClass::Collective => &[BYTES, REPETITIONS, T_MIN, T_MAX, T_AVG],
+            ImbClass::Barrier => &[REPETITIONS, T_MIN, T_MAX, T_AVG],
+            ImbClass::Overlap => &[BYTES, REPETITIONS, T_OVRL, T_PURE, T_CPU, OVERLAP],
+            ImbClass::OverlapBarrier => &[REPETITIONS, T_OVRL, T_PURE, T_CPU, OVERLAP],
+            ImbClass::Atomic => &[BYTES, REPETITIONS, "t[usec]"],
+        }
+    }
+
+    /// Returns the cells of a row.
+    pub(super) fn cells(self, row: &Measurement, summary: &Summary) -> Vec<String> {
+        let bytes = row.bytes.unwrap_or(0);
+        // A window of one-sided operations is one iteration with as many repetitions as operations.
+        let operations = if self == ImbClass::Single { row.depth.unwrap_or(1) } else { 1 };
+        let timed = row.samples.first().map_or(0, |s| s.elapsed_ns.len() as u64 * s.batch);
+        let mut cells = vec![(timed * u64::from(operations)).to_string()];
+        if self.titles()[0] == BYTES {
+            cells.insert(0, bytes.to_string());
+        }
+        let mean = row.across_ranks().map_or(summary.mean, |ranks| ranks.mean);
+        match self {
+            ImbClass::Single => {
+                let each = mean / f64::from(operations);
+                cells.extend([microseconds(each), bandwidth(bytes, each)]);
+            }
+            ImbClass::Atomic => cells.push(microseconds(mean)),
+            ImbClass::Rate => {
+                let messages = row.work.map_or(0, |work| work.ops) as f64;
+                cells.extend([bandwidth(bytes, mean / messages), format!("{:.0}", messages * 1e9 / mean)]);
+            }
+            ImbClass::Parallel(_) | ImbClass::Collective | ImbClass::Barrier => {
+                let one = AcrossRanks { mean, min: mean, max: mean };
+                let AcrossRanks { mean, min, max } = row.across_ranks().unwrap_or(one);
+                cells.extend([min, max, mean].map(microseconds));
+                if let ImbClass::Parallel(messages) = self {
+                    cells.push(bandwidth(messages * bytes, max));
+                }
+            }
+            ImbClass::Overlap | ImbClass::OverlapBarrier => {
+                cells.push(microseconds(mean));
+                cells.extend(["pure_us", "compute_us", "overlap_percent"].map(|name| figure(row, name)));
+            }
+        }
+        cells
+    }
+}
+
+fn microseconds(ns: f64) -> String {
+    decimals(ns / 1e3)
+}
+
+/// Formats 10^6 bytes per second.
+fn bandwidth(bytes: u64, ns: f64) -> String {
+    decimals(bytes as f64 * 1e3 / ns)
+}
+
+fn decimals(value: f64) -> String {
+    if value.is_finite() { format!("{value:.2}") } else { "n/a".into() }
+}
+
+fn figure(row: &Measurement, name: &str) -> String {
+    match row.figures.get(name) {
+        Some(Figure::Value(value)) => decimals(*value),
+        Some(Figure::Unresolved(_)) | None => "n/a".into(),
+    }
+}

@@ -1,0 +1,127 @@
+//! Tests of IMB compatibility: the programs of IMB print tables that parsers of IMB read.
+//!
+//! The reader accepts what the regular expressions of Ramble's application `intel-mpi-benchmarks` match: a line begins with
+//! blanks, two integers, and then two, three or four numbers with a decimal point to its end; the text contains
+//! "All processes entering MPI_Finalize".
+
+use std::collections::BTreeMap;
+
+use ombx_tests::{Done, Files, Job, mpi};
+
+const QUICK: [&str; 4] = ["-iter", "10", "-msglog", "3:4"];
+
+/// Figures by benchmark and number of processes, each row with its size and repetitions.
+type Tables = BTreeMap<(String, u32), Vec<(u64, u64, Vec<f64>)>>;
+
+/// Reads the tables of an output as Ramble does.
+fn tables(stdout: &str) -> Tables {
+    let (mut tables, mut name, mut processes) = (Tables::new(), String::new(), 0);
+    for line in stdout.lines() {
+        if let Some(benchmark) = line.strip_prefix("# Benchmarking ") {
+            name = benchmark.trim().to_owned();
+        } else if let Some(number) = line.strip_prefix("# #processes = ") {
+            processes = number.trim().parse().unwrap();
+        }
+        let fields: Vec<&str> = line.split_whitespace().collect();
+        let is_decimal = |field: &&&str| {
+            let digits = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
+            field.split_once('.').is_some_and(|(whole, part)| digits(whole) && digits(part))
+        };
+        let [bytes, repetitions, figures @ ..] = &fields[..] else { continue };
+        let (Ok(bytes), Ok(repetitions)) = (bytes.parse(), repetitions.parse()) else { continue };
+        if line.starts_with(' ') && figures.iter().filter(is_decimal).count() == figures.len() {
+            let figures = figures.iter().map(|figure| figure.parse().unwrap()).collect();
+            tables.entry((name.clone(), processes)).or_default().push((bytes, repetitions, figures));
+        }
+    }
+    tables
+}
+
+#[track_caller]
+fn read(done: &Done) -> Tables {
+    assert!(done.stdout.contains("# All processes entering MPI_Finalize"), "{done}");
+    tables(&done.stdout)
+}
+
+#[test]
+fn the_reader_finds_the_rows_of_imb_itself() {
+    let sendrecv = "\
+# Benchmarking Sendrecv \n# #processes = 2 \n#-----\n       #bytes #repetitions  t_min[usec]  t_max[usec]  t_avg[usec]   Mbytes/sec
+            0           10         0.60         0.60         0.60         0.00
+            8           10         0.56         0.57         0.56        28.34\n";
+    let expected = vec![(0, 10, vec![0.60, 0.60, 0.60, 0.00]), (8, 10, vec![0.56, 0.57, 0.56, 28.34])];
+    assert_eq!(tables(sendrecv), BTreeMap::from([(("Sendrecv".to_owned(), 2), expected)]));
+}
+
+#[test]
+fn links_print_the_tables_of_imb() {
+    let files = Files::default();
+    Job::ombx("imb --install-links").arg(files.path("bin")).run().expect(0);
+    let program = files.path("bin/IMB-MPI1");
+    let names = "pingpong PingPing Sendrecv Exchange Allreduce Bcast Alltoallv Gather";
+    let alone = Job::of(&program).env("OMBX_MPIEXEC", mpi::mpiexec());
+    for job in [alone, Job::on_ranks(2, &program)] {
+        let done = job.args(names.split(' ')).args(QUICK).run().expect(0);
+        let tables = read(&done);
+        assert_eq!(tables.len(), 8, "{done}");
+        for ((name, processes), rows) in &tables {
+            let figures = match name.as_str() {
+                "PingPong" | "PingPing" => 2,
+                "Sendrecv" | "Exchange" => 4,
+                _ => 3,
+            };
+            assert_eq!(*processes, 2, "{done}");
+            let sizes: Vec<(u64, u64)> = rows.iter().map(|(bytes, n, _)| (*bytes, *n)).collect();
+            assert_eq!(sizes, [(0, 10), (8, 10), (16, 10)], "{name}\n{done}");
+            assert!(rows.iter().all(|(.., row)| row.len() == figures), "{name}\n{done}");
+        }
+        // Bandwidth is two messages of a rank in the time of the slowest.
+        let (bytes, _, row) = &tables[&("Sendrecv".to_owned(), 2)][2];
+        let expected = 2.0 * *bytes as f64 / row[1];
+        assert!((row[3] / expected - 1.0).abs() < 0.05 + 0.01 / row[1], "{done}");
+    }
+}
+
+/// Collectives run with 2, 4 and all processes, other benchmarks as IMB runs them.
+#[test]
+fn the_number_of_processes_doubles() {
+    let done =
+        Job::ombx("imb IMB-MPI1 PingPong Exchange Barrier Uniband -msglog 3:3 -iter 4 -zero_size off -n 5")
+            .run()
+            .expect(0);
+    let found: Vec<(String, u32)> = done
+        .stdout
+        .split("# Benchmarking ")
+        .skip(1)
+        .map(|table| {
+            let processes = table.split("# #processes = ").nth(1).and_then(|text| text.split(' ').next());
+            (table.split(' ').next().unwrap().to_owned(), processes.unwrap().parse().unwrap())
+        })
+        .collect();
+    let expected = [
+        ("PingPong", 2),
+        ("Exchange", 2),
+        ("Exchange", 4),
+        ("Exchange", 5),
+        ("Barrier", 2),
+        ("Barrier", 4),
+        ("Barrier", 5),
+        ("Uniband", 2),
+        ("Uniband", 4),
+    ];
+    let expected: Vec<(String, u32)> = expected.map(|(name, n)| (name.to_owned(), n)).into();
+    assert_eq!(found, expected, "{done}");
+    assert!(done.stdout.contains("# ( 3 additional processes waiting in MPI_Barrier)"), "{done}");
+}
+
+#[test]
+fn overlap_and_one_sided_operations_have_their_columns() {
+    let done = Job::ombx("imb IMB-NBC Iallreduce Ibarrier").args(QUICK).run().expect(0);
+    let titles = " t_ovrl[usec] t_pure[usec]  t_CPU[usec]   overlap[%]";
+    assert_eq!(done.stdout.matches(titles).count(), 2, "{done}");
+    let done = Job::ombx("imb IMB-RMA unidir_put Accumulate").args(["-iter", "64", "-msglog", "3:3"]).run();
+    let modes: Vec<&str> = done.stdout.lines().filter_map(|line| line.strip_prefix("#    MODE: ")).collect();
+    assert_eq!(modes, ["NON-AGGREGATE ", "AGGREGATE "].repeat(2), "{done}");
+    let rows = &read(&done)[&("Unidir_put".to_owned(), 2)];
+    assert!(rows.iter().all(|(_, repetitions, row)| *repetitions == 64 && row.len() == 2), "{done}");
+}
