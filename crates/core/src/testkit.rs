@@ -8,6 +8,7 @@ pub mod pairs;
 mod probe;
 mod sim_link;
 mod sim_mesh;
+mod sim_server;
 mod thread_team;
 
 pub use self::{
@@ -16,6 +17,7 @@ pub use self::{
     probe::{Probe, SlowerByRank},
     sim_link::SimLink,
     sim_mesh::SimMesh,
+    sim_server::{PAUSE_NS, SimServer},
     thread_team::{
         Delay, SimMessage, ThreadTeam, measure, measure_on_hosts, on_ranks, on_skewed_ranks, on_uneven_ranks,
     },
