@@ -68,6 +68,7 @@ pub use self::{
         counting::{Counting, Endpoint, Int, Large},
         partitioned::PartitionedChannel,
         persistent::PersistentChannel,
+        request::RequestChannel,
         star::StarChannel,
         threaded::SharedChannel,
     },

@@ -4,5 +4,6 @@ pub(crate) mod channel;
 pub(crate) mod counting;
 pub(crate) mod partitioned;
 pub(crate) mod persistent;
+pub(crate) mod request;
 pub(crate) mod star;
 pub(crate) mod threaded;

@@ -55,6 +55,7 @@ mod link;
 mod pairs;
 mod partitioned;
 mod persistent;
+mod request;
 
 use ombx_core::{
     benchmark::Benchmark,
