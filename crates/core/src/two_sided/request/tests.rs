@@ -114,7 +114,8 @@ fn a_pause_shows_in_the_p99_of_an_open_loop_and_a_closed_loop_hides_it() {
     let late = |row: &Measurement| row.samples[0].elapsed_ns.iter().filter(|ns| **ns > 1_000_000).count();
     // Requests of 100 ms wait in each of 11 pauses, and those that are due while the server works them off at ten times the rate.
     assert!((1100..1265).contains(&late(&open)), "{}", late(&open));
-    assert_eq!(late(&closed), 11);
+    // The closed loop counts its two iterations of the warm-up.
+    assert_eq!(late(&closed), 12);
     let [open, closed] = [&open, &closed].map(|row| p99(row).unwrap().value);
     assert!(open > 0.5 * PAUSE_NS as f64 && closed < 0.002 * PAUSE_NS as f64, "{open} and {closed} ns");
 }
