@@ -9,6 +9,7 @@ mod probe;
 mod reduction;
 mod sim_link;
 mod sim_mesh;
+mod sim_server;
 mod thread_team;
 
 pub use self::{
@@ -18,6 +19,7 @@ pub use self::{
     reduction::combine,
     sim_link::SimLink,
     sim_mesh::SimMesh,
+    sim_server::{PAUSE_NS, SimServer},
     thread_team::{
         Delay, SimMessage, ThreadTeam, measure, measure_on_hosts, on_ranks, on_skewed_ranks, on_uneven_ranks,
     },

@@ -69,6 +69,7 @@ pub use self::{
         neighbour::NeighbourChannel,
         partitioned::PartitionedChannel,
         persistent::PersistentChannel,
+        request::RequestChannel,
         star::StarChannel,
         threaded::SharedChannel,
     },

@@ -5,5 +5,6 @@ pub(crate) mod counting;
 pub(crate) mod neighbour;
 pub(crate) mod partitioned;
 pub(crate) mod persistent;
+pub(crate) mod request;
 pub(crate) mod star;
 pub(crate) mod threaded;

@@ -56,6 +56,7 @@ mod neighbours;
 mod pairs;
 mod partitioned;
 mod persistent;
+mod request;
 
 use ombx_core::{
     benchmark::Benchmark,

@@ -57,6 +57,7 @@ pub mod file;
 #[cfg(any(test, fuzzing))]
 pub mod fuzz;
 pub mod history;
+pub mod knee;
 pub mod limit;
 pub mod matrix;
 pub mod methods;

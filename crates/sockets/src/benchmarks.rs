@@ -4,15 +4,24 @@ use ombx_core::{
     benchmark::{AxisValue, Benchmark, Kernel, Method, Metric},
     error::Result,
     measure::session::Session,
-    two_sided::pattern::{
-        BiStream, Bidirectional, Buffers, LinkPattern, PatternKernel, PingPong, Semidirectional, Stream,
-        Unidirectional,
+    two_sided::{
+        pattern::{
+            BiStream, Bidirectional, Buffers, LinkPattern, PatternKernel, PingPong, Semidirectional, Stream,
+            Unidirectional,
+        },
+        request::{
+            self,
+            schedule::{Arrivals, RATE},
+        },
     },
 };
 
 use crate::{
     link::stream::StreamLink,
-    transport::{CONGESTION, IpVersion, NoDelay, SOCKET_BUFFER, Tcp, Transport, ZeroCopy, by_transport},
+    transport::{
+        CONGESTION, IpVersion, NoDelay, SOCKET_BUFFER, Tcp, Transport, ZeroCopy, by_transport,
+        requests_over_tcp,
+    },
 };
 
 fn by_pattern(session: &mut Session<'_>) -> Result<()> {
@@ -98,4 +107,14 @@ ombx_core::inventory::submit! {
     ).iterates(CALLS, "semidirectional: 2 S / t; bidirectional: 4 S / t; unidirectional: W S / t")
         .streaming_only(LinkPattern::AXIS, LinkPattern::Unidirectional.name())
         .axes(&[LinkPattern::AXIS, Transport::AXIS, IpVersion::AXIS, NoDelay::AXIS, ZeroCopy::AXIS])
+}
+ombx_core::inventory::submit! {
+    Benchmark::custom(
+        "sockets.request",
+        "requests over TCP at an offered rate, latency from the scheduled time to the reply",
+        Metric::Latency,
+        request::method("sockperf under-load, which counts from the time of sending; wrk2 over HTTP"),
+        requests_over_tcp,
+    ).over_sockets().iterates(CALLS, request::FORMULA).sizes("64").streaming()
+        .axes(&[IpVersion::AXIS, NoDelay::AXIS, Arrivals::AXIS]).settings(&[&RATE, &SOCKET_BUFFER, &CONGESTION])
 }

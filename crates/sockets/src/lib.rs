@@ -1,7 +1,7 @@
 //! Sockets without MPI: sessions of ranks, benchmarks of their links, and the phase pipeline.
 //!
 //! A session has a [`Coordinator`]; each rank joins it as a [`SocketTeam`], on which the engine runs benchmarks. The crate
-//! registers `sockets.latency`, `sockets.bw`, `sockets.bibw`, `sockets.link` and `sockets.pipeline`.
+//! registers `sockets.latency`, `sockets.bw`, `sockets.bibw`, `sockets.link`, `sockets.request` and `sockets.pipeline`.
 //!
 //! | module | content |
 //! |---|---|

@@ -4,6 +4,7 @@ pub(crate) mod buffer;
 pub(crate) mod connect;
 pub(crate) mod datagrams;
 pub(crate) mod error;
+pub(crate) mod request;
 pub(crate) mod stream;
 mod zero_copy;
 

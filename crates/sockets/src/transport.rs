@@ -4,12 +4,15 @@ use ombx_core::{
     benchmark::{AxisValue, Setting},
     error::{Error, Result},
     measure::{engine::run, plan::Plan, session::Session},
-    two_sided::pattern::{Pattern, PatternKernel},
+    two_sided::{
+        pattern::{Pattern, PatternKernel},
+        request::run_requests,
+    },
     unit::Bytes,
 };
 
 use crate::{
-    link::{connect::SocketKind, datagrams::Datagrams, stream::StreamLink},
+    link::{connect::SocketKind, datagrams::Datagrams, request::RequestStream, stream::StreamLink},
     session::SocketTeam,
     socket::{Ip, LinkOptions, SocketOptions},
 };
@@ -154,6 +157,16 @@ pub(crate) fn by_transport<P: Pattern>(session: &mut Session<'_>) -> Result<()> 
                 })
             })
         }),
+    })
+}
+
+/// Runs open-loop requests over TCP.
+pub(crate) fn requests_over_tcp(session: &mut Session<'_>) -> Result<()> {
+    by_ip(session, |session, ip| {
+        session.split(|session, nodelay: NoDelay| {
+            set_options(session, ip, nodelay == NoDelay::On)?;
+            run_requests::<RequestStream<Tcp>>(session)
+        })
     })
 }
 

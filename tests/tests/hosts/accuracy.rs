@@ -4,6 +4,7 @@ use ombx_core::{
     benchmark::{Figure, payload::Check},
     result::{Measurement, Outcome},
 };
+use ombx_results::knee::Knees;
 use ombx_tests::{print_note, results};
 
 use crate::testbed::{Bed, eventually};
@@ -55,6 +56,32 @@ fn sockets_between_hosts_have_the_delay_and_rate_of_the_network() {
     );
     let sent = bed.sent("h1") - before;
     assert!(sent < 1 << 20, "{sent} bytes of ranks of one host went over the network");
+}
+
+/// Requests of 15 KB over a link of 50 Mbit/s: those at 95 % of its rate are achieved, those at 105 % are not.
+#[test]
+fn the_knee_of_latency_against_load_is_the_rate_of_the_link() {
+    let Some(bed) = Bed::up("--hosts 2 --delay 1ms --rate 50Mbit") else { return };
+    const BYTES: f64 = 14480.0;
+    // Full segments have 1448 bytes of payload in frames of 1514.
+    let link = 50e6 / 8.0 / (BYTES * 1514.0 / 1448.0);
+    let rates: Vec<String> =
+        [0.5, 0.95, 0.97, 1.03, 1.05].iter().map(|part| format!("{:.0}", part * link)).collect();
+    eventually(4, || {
+        let line = format!(
+            "run sockets.request --sizes 14480 --max-time 4s --window 512 --rate {}",
+            rates.join(",")
+        );
+        let mut knees = Knees::default();
+        rows(&bed, "h1,h2", &line).iter().for_each(|row| knees.add(row));
+        let message = format!("the link carries {link:.1} requests/s; {}", knees.sentences().join("; "));
+        print_note(&message);
+        let near = |rate: Option<f64>| rate.is_some_and(|rate| (rate / link - 1.0).abs() < 0.051);
+        match knees.knees().as_slice() {
+            [knee] if near(knee.achieved) && near(knee.saturated) => Ok(()),
+            _ => Err(message),
+        }
+    });
 }
 
 /// Two ranks on each of two hosts. A window and its acknowledgement take the delay twice; ranks of one host would take no time.

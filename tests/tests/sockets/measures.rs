@@ -1,8 +1,11 @@
 //! Tests of socket benchmarks: verified rows, recorded settings, and wrong options.
 
-use ombx_tests::{Files, Job, print_note};
+use std::time::Duration;
 
-use crate::{Kept, ombx};
+use ombx_tests::{Files, Job, print_note};
+use rustix::process::Signal;
+
+use crate::{Kept, ombx, workers};
 
 const QUICK: &str = "--max-time 10ms --precision 50% --window 4";
 
@@ -74,6 +77,51 @@ fn zero_copy_rows_have_the_share_of_copied_sends() {
         assert_eq!(copied.is_some_and(|percent| (0.0..=100.0).contains(&percent)), zero_copy, "{row}");
         assert_eq!(row["check"], "passed", "{row}");
     }
+}
+
+/// A server that stops for 100 ms delays the requests that are due meanwhile, at 1000 per second.
+#[test]
+fn a_pause_of_the_server_shows_in_the_p99_of_requests() {
+    let kept = Kept::new();
+    let mut job = kept
+        .job("run sockets.request --rate 1000 --iterations 3000 --warmup 10 --launches 1 --no-verify --window 256")
+        .start();
+    job.until("two ranks run", |job| workers(job).len() == 2);
+    std::thread::sleep(Duration::from_millis(1200));
+    // Rank 0 sends; the other process is the server.
+    let workers = workers(&job);
+    workers[1].signal(Signal::STOP);
+    std::thread::sleep(Duration::from_millis(100));
+    workers[1].signal(Signal::CONT);
+    job.wait().expect(0).leaves_nothing();
+    let rows = kept.rows();
+    let samples = rows[0]["samples"][0]["elapsed_ns"].as_array().expect("samples");
+    let mut times: Vec<u64> = samples.iter().filter_map(serde_json::Value::as_u64).collect();
+    times.sort_unstable();
+    let (late, p99) = (times.iter().filter(|ns| **ns > 50_000_000).count(), times[2969]);
+    print_note(&format!("{late} of 3000 requests took more than 50 ms, p99 {} us", p99 / 1000));
+    // A process that continues late pauses for longer. 100 requests are due in the pause, and half of them wait for half of it.
+    assert!(times.len() == 3000 && late >= 30, "{late} are late: {}", rows[0]["key"]);
+    assert!(p99 > 30_000_000, "p99 {p99} ns: {}", rows[0]["summary"]);
+}
+
+#[test]
+fn requests_show_offered_and_achieved_rate() {
+    let kept = Kept::new();
+    let done = kept.job("run sockets.request --rate 500,100000000..,1").run().expect(2);
+    assert!(done.sentence().contains("requests per second"), "{done}");
+    let line =
+        "run sockets.request --rate 500,2000 --arrivals all --sizes 1,60000 --max-time 100ms --launches 1";
+    let done = kept.job(line).run().expect(0);
+    let rows = kept.rows();
+    assert_eq!(rows.len(), 8, "{done}");
+    for row in &rows {
+        assert_eq!((row["outcome"].as_str(), row["check"].as_str()), (Some("ok"), Some("passed")), "{row}");
+        let offered: f64 = row["axes"]["rate"].as_str().and_then(|rate| rate.parse().ok()).expect("a rate");
+        assert_eq!(row["figures"]["offered_rps"].as_f64(), Some(offered));
+        assert!(row["figures"]["achieved_rps"].as_f64().is_some_and(|rate| rate > 0.3 * offered), "{row}");
+    }
+    assert!(done.stdout.contains("knee at 60000 bytes"), "{done}");
 }
 
 #[test]

@@ -161,7 +161,15 @@ mod tests {
         of("ombx osu osu_put_b", &["osu_put_bibw", "osu_put_bw"]);
         of(
             "ombx list sock",
-            &["sockets", "sockets.bibw", "sockets.bw", "sockets.latency", "sockets.link", "sockets.pipeline"],
+            &[
+                "sockets",
+                "sockets.bibw",
+                "sockets.bw",
+                "sockets.latency",
+                "sockets.link",
+                "sockets.pipeline",
+                "sockets.request",
+            ],
         );
     }
 

@@ -9,6 +9,7 @@ use ombx_core::{
         runner::Part,
         session::{selected, sizes_of},
     },
+    two_sided::request::rates_of,
 };
 
 /// Returns the benchmarks that the patterns name, in the order of the patterns, each once.
@@ -52,7 +53,8 @@ pub(crate) fn rows(plan: &Plan, choices: &[Choice]) -> Result<u64> {
         let values = |axis: &&Axis| selected(axis, *choice, plan).len();
         let of_axes: usize = choice.bench.axes.iter().map(values).product();
         let sizes = sizes_of(choice.bench, plan)?.len();
-        rows = rows.saturating_add((sizes as u64).saturating_mul(of_axes as u64));
+        let rates = rates_of(choice.bench, plan)?.len().max(1);
+        rows = rows.saturating_add((sizes as u64).saturating_mul((of_axes * rates) as u64));
     }
     Ok(rows)
 }

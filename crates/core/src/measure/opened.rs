@@ -29,6 +29,11 @@ pub trait OpenKernel {
     fn batch(&self) -> Option<u64> {
         None
     }
+    /// Returns the mean interval of samples that follow a schedule; `None` if each sample starts after the one before it. A schedule
+    /// is run in one round, because queues form while requests follow one another.
+    fn interval_ns(&self) -> Option<f64> {
+        None
+    }
     /// Returns the minimum time of a sample on rank 0, in nanoseconds. Collective.
     fn least_sample_ns(&mut self, _clock: &Clock) -> Result<f64> {
         Ok(0.0)

@@ -253,7 +253,15 @@ impl OpenCase<'_, '_> {
                 (batch, samples)
             }
             Effort::Precision { .. } | Effort::Time(_) => {
-                let samples = stop::first_round(warm_up.sample_ns, self.max_time(warm_up.sample_ns));
+                let max_time = self.max_time(warm_up.sample_ns);
+                let samples = match self.kernel.interval_ns() {
+                    None => stop::first_round(warm_up.sample_ns, max_time),
+                    Some(interval_ns) => {
+                        let time = max_time.max(self.session.plan.least_time);
+                        stop::scheduled_round(warm_up.sample_ns.max(interval_ns), time)
+                            .max(self.session.plan.least_tail)
+                    }
+                };
                 (batch, samples.min(self.max_samples()))
             }
         }
@@ -262,6 +270,11 @@ impl OpenCase<'_, '_> {
     /// Returns the number of samples of the next round, or the reason for stopping. A minimum time and chosen percentiles come before
     /// any reason.
     fn next_round(&self, total: u64, sampling: &Sampling) -> std::result::Result<u64, Option<Ending>> {
+        if self.kernel.interval_ns().is_some() {
+            return Err(self
+                .by_effort(total, sampling)
+                .map_or_else(|ending| ending, |_| Some(Ending::OutOfBudget)));
+        }
         let least = self.session.plan.least_time;
         let for_time = stop::samples_until(least, total, sampling.spent, self.max_samples());
         match (self.by_effort(total, sampling), for_time.max(self.for_percentiles(total, sampling))) {

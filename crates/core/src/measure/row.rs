@@ -224,6 +224,7 @@ fn conclude(
         }
     }
     row.trust.extend(trust::starts_apart(&sampling.samples));
+    row.trust.extend(trust::saturated(&row.figures));
     if let Some(summary) = &sampling.summary {
         let legs = row.work.map_or(1, |work| work.legs);
         let legs_per_sample = legs as f64 * sampling.batch as f64;

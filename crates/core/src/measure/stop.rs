@@ -27,6 +27,10 @@ const STEP_PART: f64 = 0.002;
 const TAIL_TIME_DIVISOR: u32 = 4;
 /// Time that the pass of single iterations may take in any case.
 const SHORTEST_TAIL: Duration = Duration::from_millis(1);
+/// Samples of a schedule. A p99 with its interval needs 368.
+const SAMPLES_FOR_P99: u64 = 500;
+/// Maximum time for reaching [`SAMPLES_FOR_P99`].
+const LONGEST_FOR_P99: Duration = Duration::from_millis(500);
 /// Maximum samples of the pass of single iterations. A p99.9 needs 3688.
 const MOST_OF_TAIL: u64 = 5000;
 
@@ -110,6 +114,13 @@ pub fn first_round(sample_ns: f64, max_time: Duration) -> u64 {
     let budget = max_time.as_nanos() as f64 / sample_ns.max(1.0);
     let wanted = (budget / f64::from(LEAST_TIME_DIVISOR)).max(LEAST_SAMPLES as f64);
     (wanted.min(budget) as u64).clamp(LEAST_FOR_INTERVAL, MOST_SAMPLES)
+}
+
+/// Returns the number of samples of a schedule, which has one round: those of `time`, and as many as a p99 needs if they take at most
+/// [`LONGEST_FOR_P99`].
+pub fn scheduled_round(sample_ns: f64, time: Duration) -> u64 {
+    let for_p99 = SAMPLES_FOR_P99.min(samples_within(LONGEST_FOR_P99, sample_ns));
+    samples_within(time, sample_ns).max(for_p99).clamp(LEAST_FOR_INTERVAL, MOST_SAMPLES)
 }
 
 /// Returns the iterations per sample for which a row of at least `least` has at most half of `most` samples.

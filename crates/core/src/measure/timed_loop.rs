@@ -10,6 +10,7 @@ use crate::{
         pace::{Pace, Pacer},
     },
     system::clock::Clock,
+    two_sided::request::link::RequestLink,
     unit::Rank,
 };
 
@@ -135,6 +136,35 @@ pub fn round_trips<M: Mesh>(
             mesh.receive(other, &mut [])?;
         }
         *stamp = clock.raw();
+    }
+    Ok(())
+}
+
+/// Sends requests at scheduled times, `due` ticks after the start, and polls for replies meanwhile. At most `window` requests are in
+/// flight.
+///
+/// `stamps` are the start and the arrival of each reply.
+#[inline(never)]
+pub(crate) fn open_loop<L: RequestLink>(
+    link: &mut L,
+    clock: &Clock,
+    window: u64,
+    due: &[u64],
+    stamps: &mut [u64],
+) -> Result<()> {
+    let Some((first, arrivals)) = stamps.split_first_mut() else { return Ok(()) };
+    let (mut sent, mut done, requests) = (0, 0, due.len().min(arrivals.len()));
+    let start = clock.raw();
+    *first = start;
+    while done < requests {
+        if sent < requests && ((sent - done) as u64) < window && clock.raw() >= start + due[sent] {
+            sent += usize::from(link.send_some(sent as u64)?);
+        }
+        let arrived = link.replies()? as usize;
+        if arrived > done {
+            arrivals[done..arrived].fill(clock.raw());
+            done = arrived;
+        }
     }
     Ok(())
 }

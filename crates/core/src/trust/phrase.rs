@@ -23,6 +23,7 @@ pub fn phrase(code: &str) -> String {
         "not_converged" => "precision not reached",
         "one_byte" => "1 byte instead of 0",
         "preempted" => "preempted ranks",
+        "saturated" => "a rate that was not achieved",
         "shared_cpu" => "ranks on the same CPU",
         "starts_apart" => "pairs that started apart",
         "stolen" => "CPU time taken by the hypervisor",

@@ -4,11 +4,12 @@ use std::collections::BTreeSet;
 
 use super::effect::Effect;
 use crate::{
-    benchmark::payload::Check,
+    benchmark::{Figure, Figures, payload::Check},
     measure::stop::Ending,
     result::{Level, Mark, Samples},
     stats::{self, Summary},
     system::environment::Counters,
+    two_sided::request::load::{BACKLOG, OFFERED, SATURATED_PERCENT},
 };
 
 /// A row is marked if a hypervisor took more than this fraction of its CPU time.
@@ -148,6 +149,25 @@ pub fn starts_apart(samples: &[Samples]) -> Option<Mark> {
             format!("starts apart {:.0}%", part * 100.0),
             "the pairs started during this part of a sample, while not all of them communicated: give each rank its own CPU, \
              or raise --max-time",
+        )
+    })
+}
+
+/// Marks a row of requests whose backlog grew: its latency depends on how long the row lasts.
+pub fn saturated(figures: &Figures) -> Option<Mark> {
+    let value = |name: &str| match figures.get(name) {
+        Some(Figure::Value(value)) => Some(*value),
+        _ => None,
+    };
+    let (offered, backlog) = (value(OFFERED)?, value(BACKLOG)?);
+    (backlog > SATURATED_PERCENT).then(|| {
+        Mark::caution(
+            "saturated",
+            "saturated",
+            format!(
+                "less than the offered rate was achieved, so that the latency grew during the row and depends on its duration: \
+                 offer less than {offered} requests per second, or raise --window if the achieved rate is below that of the link"
+            ),
         )
     })
 }

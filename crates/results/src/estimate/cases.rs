@@ -153,7 +153,10 @@ impl Group {
         let mut rows: Vec<Measurement> = self.rows.iter().filter_map(|rows| estimate(rows)).collect();
         if self.launches > 1 {
             rows.sort_by_cached_key(|row| {
-                let axes: Vec<(String, String)> = row.axes.clone().into_iter().collect();
+                // Numbers, such as rates, have the order of numbers.
+                let number = |text: &str| text.parse::<u64>().ok();
+                let axis = |(name, value): (&String, &String)| (name.clone(), number(value), value.clone());
+                let axes: Vec<(String, Option<u64>, String)> = row.axes.iter().map(axis).collect();
                 (position(&row.bench), row.bench.clone(), axes, row.depth, row.pairs, row.bytes)
             });
         }

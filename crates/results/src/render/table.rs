@@ -17,7 +17,13 @@ use super::{
     pipeline::{drawing, is_part},
     plain, wrapped,
 };
-use crate::{file::RunOutcome, plot::curve, publishable::Publishable, run_info::banner};
+use crate::{
+    file::RunOutcome,
+    knee::{self, Knees, RATE},
+    plot::curve,
+    publishable::Publishable,
+    run_info::banner,
+};
 use ombx_core::{
     benchmark::Metric,
     result::{ClockFacts, Headline, Level, MESSAGE_RATE_UNIT, Mark, Measurement, Outcome, Run, Tally},
@@ -43,6 +49,7 @@ pub struct Table {
     failures: Vec<String>,
     absent: BTreeSet<String>,
     drawings: Vec<String>,
+    knees: Knees,
     notes: BTreeMap<String, Note>,
     explained: BTreeSet<(String, String)>,
     tables: usize,
@@ -91,7 +98,7 @@ impl Renderer for Table {
     }
 
     fn case(&mut self, out: &mut dyn Write, row: &Measurement) -> Result<()> {
-        let heading = plain(&heading(row));
+        let heading = plain(&table_heading(row));
         if heading != self.heading {
             self.flush(out)?;
             self.heading = heading;
@@ -113,6 +120,7 @@ impl Renderer for Table {
                 self.rows.push(cells);
                 self.absent.extend(absent);
                 self.drawings.extend(drawing(row));
+                self.knees.add(row);
                 row.marks(self.least).for_each(|mark| self.note(mark));
                 let headline =
                     row.headline().map(|headline| self.shown.units.of_headline(row.metric, headline));
@@ -218,6 +226,9 @@ impl Table {
         for drawing in self.drawings.drain(..) {
             writeln!(out, "\n{drawing}")?;
         }
+        for sentence in std::mem::take(&mut self.knees).sentences() {
+            self.say(out, &sentence)?;
+        }
         for failure in self.failures.drain(..) {
             writeln!(out, "  {}", self.paint.bad(&failure))?;
         }
@@ -253,7 +264,7 @@ impl Table {
     /// Returns the table, and the titles of the columns that did not fit.
     fn grid(&self) -> (String, Vec<String>) {
         let figures: BTreeSet<&str> =
-            self.rows.iter().flat_map(FormattedRow::figures).filter(|name| !is_part(name)).collect();
+            self.rows.iter().flat_map(FormattedRow::figures).filter(|name| is_column(name)).collect();
         let titles = cells::titles(&self.shown, self.metric, self.scope, &figures);
         let rows = self.rows.iter().map(|row| row.cells(&figures)).collect();
         let Fitted { titles, rows, left_out } = fitted(titles, rows, self.columns);
@@ -270,8 +281,20 @@ impl Table {
     }
 }
 
+/// Returns whether a figure has a column. The sentence about the knee has the interval of the achieved rate.
+fn is_column(figure: &str) -> bool {
+    !is_part(figure) && !knee::ENDS.contains(&figure)
+}
+
 fn row_count(count: u64) -> String {
     if count == 1 { "1 row".into() } else { format!("{count} rows") }
+}
+
+/// Returns the heading of the table of a row: rows that differ in their offered rate alone have one table, with a column for it.
+fn table_heading(row: &Measurement) -> String {
+    let axes = row.axes.iter().filter(|(name, _)| *name != RATE);
+    let axes = axes.map(|(name, value)| (name.clone(), value.clone())).collect();
+    title(&row.bench, &axes, row.depth, row.pairs)
 }
 
 /// Returns benchmark, axes, window and pairs of a row. Rows with the same heading form a series over sizes.

@@ -24,10 +24,10 @@ use crate::socket::deadline::timespec;
 
 /// A stream socket of kind `K`.
 pub(crate) struct StreamLink<K> {
-    socket: OwnedFd,
-    slots: Slots,
-    outgoing: Buffer,
-    incoming: Buffer,
+    pub(super) socket: OwnedFd,
+    pub(super) slots: Slots,
+    pub(super) outgoing: Buffer,
+    pub(super) incoming: Buffer,
     sends: Sends,
     kind: PhantomData<fn() -> K>,
 }
@@ -57,13 +57,13 @@ impl Progress {
 }
 
 /// Result of one system call.
-enum Moved {
+pub(super) enum Moved {
     Bytes(usize),
     Nothing,
 }
 
 #[inline(always)]
-fn moved(result: rustix::io::Result<usize>) -> Result<Moved> {
+pub(super) fn moved(result: rustix::io::Result<usize>) -> Result<Moved> {
     match result {
         Ok(bytes) => Ok(Moved::Bytes(bytes)),
         Err(Errno::AGAIN) => Ok(Moved::Nothing),
@@ -105,7 +105,7 @@ impl<K: SocketKind> StreamLink<K> {
     }
 
     #[inline(always)]
-    fn receive_all(&mut self, mut range: Range<usize>) -> Result<()> {
+    pub(super) fn receive_all(&mut self, mut range: Range<usize>) -> Result<()> {
         loop {
             match recv(&self.socket, &mut self.incoming.bytes_mut()[range.clone()], RecvFlags::WAITALL) {
                 Ok((read, _)) if read == range.len() => return Ok(()),

@@ -1,5 +1,7 @@
 //! Every pattern over every link, with losses and with wrong data. Ranks are threads of a session on this host.
 
+mod request;
+
 use std::{
     cell::{Cell, RefCell},
     sync::mpsc,
@@ -98,6 +100,11 @@ fn measure<P: Pattern, L: Link + 'static>(plan: &Plan, losses: u64) -> Memory {
     let bench: &'static Benchmark = Box::leak(Box::new(
         Benchmark::of::<PatternKernel<P, L>>("test.link", "a test").streaming().axes(&[Buffers::AXIS]),
     ));
+    measure_bench(bench, plan, losses)
+}
+
+/// Returns what rank 0 records of a benchmark.
+fn measure_bench(bench: &'static Benchmark, plan: &Plan, losses: u64) -> Memory {
     let mut all = on_ranks(2, |team| {
         LOSSES.set(losses);
         let mut sink = Memory::default();

@@ -14,7 +14,7 @@ pub(crate) fn arrives(row: &Measurement) -> &'static [u32] {
     let plain = name.trim_end_matches("_persistent").trim_end_matches("_partitioned");
     match (family, plain) {
         ("p2p", "fan_in") => &[0],
-        ("p2p", "bw" | "fan_out" | "mbw_mr") => &[1],
+        ("p2p", "bw" | "fan_out" | "mbw_mr" | "request") => &[1],
         ("p2p", "link") if axis("pattern") == "unidirectional" => &[1],
         ("p2p", _) => BOTH,
         ("rma", name) if answered || name.ends_with("_bibw") => BOTH,
@@ -48,6 +48,8 @@ const TO_BLOCKS: [&str; 3] = ["allgather", "alltoall", "gather"];
 const TO_A_PORTION: &str = "reduce_scatter";
 /// The benchmark of one message with many parts.
 const ONE_MESSAGE: &str = "p2p.bw_partitioned";
+/// The benchmark of requests at an offered rate, whose first request is in the first slot.
+const REQUESTS: &str = "p2p.request";
 /// Broadcasts with timing methods of the literature.
 const BROADCASTS: [&str; 4] = ["bcast_ack", "bcast_acked", "bcast_round", "bcast_window"];
 
@@ -98,8 +100,11 @@ pub(crate) fn all(benches: &[Bench]) -> Vec<Group> {
 }
 
 /// Windows of messages, single messages, and the patterns of a link, some of which have one message in flight.
-fn two_sided(benches: &[Bench]) -> [Group; 4] {
-    let all = benches.iter().filter(|bench| bench.name.starts_with("p2p.") && bench.name != ONE_MESSAGE);
+fn two_sided(benches: &[Bench]) -> [Group; 5] {
+    let apart = [ONE_MESSAGE, REQUESTS];
+    let all = benches
+        .iter()
+        .filter(|bench| bench.name.starts_with("p2p.") && !apart.contains(&bench.name.as_str()));
     let (links, others): (Vec<&Bench>, Vec<&Bench>) = all.partition(|bench| bench.axis("pattern").is_some());
     let (windows, singles): (Vec<&Bench>, Vec<&Bench>) = others.into_iter().partition(|bench| bench.streams);
     let names = |benches: Vec<&Bench>| benches.iter().map(|bench| bench.name.clone()).collect();
@@ -108,6 +113,7 @@ fn two_sided(benches: &[Bench]) -> [Group; 4] {
         group(names(links), "--pattern all", Slots::Calls(1), FIRST),
         group(names(windows), "", Slots::Calls(WINDOW), IN_WINDOW),
         group(vec![ONE_MESSAGE.into()], "", Slots::Parts, IN_WINDOW),
+        group(vec![REQUESTS.into()], "--rate 1000", Slots::Calls(1), FIRST),
     ]
 }
 

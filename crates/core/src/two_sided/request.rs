@@ -1,0 +1,229 @@
+//! Open-loop requests: latency under an offered load.
+//!
+//! The active rank sends requests at scheduled times and does not wait for replies. The latency of a request counts from its
+//! scheduled time, so that a pause of the other rank delays every request that was due meanwhile. A closed loop would send none
+//! meanwhile and omit them (coordinated omission).
+
+pub mod link;
+pub mod load;
+pub mod schedule;
+
+use self::{
+    link::{REPLY_BYTES, RequestLink},
+    load::Load,
+    schedule::{RATE, Schedule, parse_rates},
+};
+use crate::{
+    benchmark::{
+        Benchmark, Case, Context, Figures, Method, Metric, Role, Work,
+        payload::{Check, Fill, Mismatch, Slots},
+    },
+    error::{Error, Result},
+    measure::{
+        collect::RoundSamples,
+        opened::OpenKernel,
+        plan::Plan,
+        row::{self, KernelFactory},
+        session::Session,
+        timed_loop::open_loop,
+    },
+    system::clock::Clock,
+    unit::Rank,
+};
+
+/// Formula of the headline.
+pub const FORMULA: &str = "t: from the scheduled time of a request to its reply";
+
+/// Returns the description of what is timed.
+pub const fn method(like: &'static str) -> Method {
+    Method {
+        timed: "rank 0 sends requests at scheduled times without waiting for replies and polls for them; rank 1 receives each \
+                request and replies with 8 bytes; the figure counts from the scheduled time to the arrival of the reply, also if \
+                a request is sent late because as many as --window are in flight",
+        untimed: "connections, the schedule, buffers, filling and checking them",
+        like,
+    }
+}
+
+/// Returns the offered rates of a benchmark under a plan; none if it offers no rate.
+///
+/// # Errors
+/// Usage error for malformed rates.
+pub fn rates_of(bench: &Benchmark, plan: &Plan) -> Result<Vec<u64>> {
+    match bench.settings.iter().any(|setting| setting.name == RATE.name) {
+        true => parse_rates(plan.setting(&RATE).unwrap_or_default()),
+        false => Ok(Vec::new()),
+    }
+}
+
+/// Runs open-loop requests over a link, at every rate of the plan.
+pub fn run_requests<L: RequestLink>(session: &mut Session<'_>) -> Result<()> {
+    let rates = rates_of(session.bench, session.plan)?;
+    let rates = match session.plan.launch {
+        Some(launch) => launch.arrange(rates),
+        None => rates,
+    };
+    let seed = session.plan.launch.map_or(0, |launch| launch.order);
+    let batch = session.plan.batch;
+    for rate in rates {
+        let open = |cx: &Context<'_>, case: &Case| {
+            let schedule = Schedule { rate, arrivals: case.choice(), seed };
+            open::<L>(cx, case, schedule, batch)
+        };
+        let factory = KernelFactory {
+            metric: Metric::Latency,
+            work: |case| Work { bytes: case.bytes.0, ops: 1, legs: 1 },
+            bus_traffic: |_| None,
+            iterations_per_check: |_| 1,
+            open: &open,
+            floor_ns: None,
+            label: Some(("rate", rate.to_string())),
+            sharing: 1,
+        };
+        row::every_case(session, &factory)?;
+    }
+    Ok(())
+}
+
+fn open<'k, L: RequestLink + 'k>(
+    cx: &Context<'_>,
+    case: &Case,
+    schedule: Schedule,
+    batch: Option<u64>,
+) -> Result<Box<dyn OpenKernel + 'k>> {
+    if batch.is_some_and(|batch| batch > 1) {
+        return Err(Error::unsupported("each request is one sample; leave out --batch"));
+    }
+    Ok(Box::new(OpenLoop::<L>::open(cx, case, schedule)?))
+}
+
+/// Requests over a link at scheduled times.
+struct OpenLoop<L> {
+    link: L,
+    slots: Slots,
+    role: Role,
+    rank: Rank,
+    peer: Rank,
+    schedule: Schedule,
+    /// Scheduled times of the last round in ticks after its start.
+    due: Vec<u64>,
+    /// Slots that requests have used since the buffers were filled.
+    used: u32,
+    /// First wrong reply since the buffers were filled.
+    wrong: Option<Mismatch>,
+    /// Load of the longest round since the warm-up.
+    load: Load,
+}
+
+impl<L: RequestLink> OpenLoop<L> {
+    fn open(cx: &Context<'_>, case: &Case, schedule: Schedule) -> Result<OpenLoop<L>> {
+        if case.bytes.0 > L::MAX_BYTES {
+            return Err(Error::unsupported(format!("requests have at most {} bytes", L::MAX_BYTES)));
+        }
+        let slots = Slots::new(case.bytes.0, case.depth);
+        cx.afford(2 * slots.total())?;
+        let link = L::open(cx, slots)?;
+        let (role, rank, peer) = (cx.role, cx.rank(), cx.peer);
+        let load = Load::offered(schedule.rate);
+        Ok(OpenLoop { link, slots, role, rank, peer, schedule, due: Vec::new(), used: 0, wrong: None, load })
+    }
+
+    fn use_slots(&mut self, requests: u64) {
+        self.used = self.used.max(requests.min(self.slots.count.into()) as u32);
+    }
+}
+
+/// Returns the first reply that is not the number of its request.
+fn wrong_reply(echoes: &[u8], rank: Rank) -> Option<Mismatch> {
+    let found = echoes.as_chunks::<REPLY_BYTES>().0;
+    let (number, reply) = (0u64..).zip(found).find(|(number, reply)| number.to_le_bytes() != **reply)?;
+    let expected = number.to_le_bytes();
+    let byte = expected.iter().zip(reply).position(|(a, b)| a != b)?;
+    Some(Mismatch { rank, slot: number, byte: byte as u64, expected: expected[byte], actual: reply[byte] })
+}
+
+impl<L: RequestLink> OpenKernel for OpenLoop<L> {
+    fn clocks(&self) -> usize {
+        1
+    }
+
+    fn batch(&self) -> Option<u64> {
+        Some(1)
+    }
+
+    fn interval_ns(&self) -> Option<f64> {
+        Some(self.schedule.interval_ns())
+    }
+
+    fn fill(&mut self, fill: Fill) -> Result<()> {
+        (self.used, self.wrong) = (0, None);
+        match self.role {
+            Role::Active => fill.write(self.rank, self.slots, self.link.outgoing()),
+            Role::Passive => fill.poison(self.peer, self.slots, self.link.incoming()),
+        }
+        Ok(())
+    }
+
+    fn begin(&mut self) -> Result<()> {
+        Ok(())
+    }
+
+    fn warmed_up(&mut self, _: &Clock) -> Result<()> {
+        self.load = Load::offered(self.schedule.rate);
+        Ok(())
+    }
+
+    fn timed(&mut self, clock: &Clock, _: u64, stamps: &mut [Vec<u64>]) -> Result<()> {
+        for stamps in stamps {
+            let requests = stamps.len().saturating_sub(1);
+            self.due = self.schedule.ticks(requests, clock);
+            self.use_slots(requests as u64);
+            self.link.prepare(requests as u64)?;
+            open_loop(&mut self.link, clock, self.slots.count.into(), &self.due, stamps)?;
+        }
+        Ok(())
+    }
+
+    fn answered(&mut self, _: u64, samples: u64) -> Result<()> {
+        self.use_slots(samples);
+        (0..samples).try_for_each(|number| self.link.answer(number))
+    }
+
+    fn samples(&mut self, clock: &Clock, stamps: &[u64]) -> RoundSamples {
+        let Some((start, completed)) = stamps.split_first() else { return RoundSamples::default() };
+        let of = |(due, completed): (&u64, &u64)| clock.nanos(start + due, *completed);
+        let latencies: Vec<u64> = self.due.iter().zip(completed).map(of).collect();
+        self.load.take(
+            self.due.iter().map(|due| clock.nanos(0, *due)),
+            completed.iter().map(|at| clock.nanos(*start, *at)),
+            &latencies,
+        );
+        self.wrong = self.wrong.take().or_else(|| wrong_reply(self.link.echoes(), self.rank));
+        RoundSamples::chained(latencies)
+    }
+
+    fn end(&mut self) -> Result<()> {
+        Ok(())
+    }
+
+    fn figures(&mut self) -> Result<Figures> {
+        Ok(self.load.figures())
+    }
+
+    fn check(&mut self, fill: Fill) -> Result<Check> {
+        let OpenLoop { link, role, rank, peer, .. } = self;
+        let arrived = Slots { count: self.used, ..self.slots };
+        Ok(match (role, &self.wrong) {
+            (Role::Active, Some(mismatch)) => Check::Failed(mismatch.clone()),
+            (Role::Active, None) => Check::Passed,
+            (Role::Passive, _) => fill.check(*peer, arrived, link.incoming(), *rank),
+        })
+    }
+
+    fn close(self: Box<Self>) -> Result<()> {
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests;
