@@ -48,6 +48,7 @@ const FREE: &[&str] = &[
     "suite",
     "runs",
     "store",
+    "html",
 ];
 
 /// Option of a command.
