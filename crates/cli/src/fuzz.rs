@@ -109,7 +109,8 @@ pub fn pages(bytes: &[u8]) {
         assert!(!chart.contains(|c: char| c.is_control() && c != '\n'), "{chart:?}");
     }
     let samples = [Samples { label: "a<b>", cases: &cases }];
-    let page = page(&Report { sources: &source, samples: &samples, comparison: Some(&comparison) });
+    let page =
+        page(&Report { sources: &source, samples: &samples, comparison: Some(&comparison), history: None });
     assert_eq!(page.matches("<script").count(), 1);
     for handler in ["<img", "<iframe", "javascript:"] {
         let hidden = String::from_utf8_lossy(bytes).contains(handler);

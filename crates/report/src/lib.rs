@@ -21,7 +21,7 @@ mod runs;
 mod section;
 
 pub use ombx_plot::Input as Samples;
-use ombx_results::{compare::Comparison, file::ResultFile};
+use ombx_results::{compare::Comparison, file::ResultFile, history::History};
 
 pub use self::page::page;
 
@@ -34,6 +34,15 @@ pub struct Source<'a> {
     pub file: &'a ResultFile,
 }
 
+/// Results of a directory over time.
+#[derive(Debug, Clone, Copy)]
+pub struct Timeline<'a> {
+    /// Name of the directory on the page.
+    pub name: &'a str,
+    /// Its cases.
+    pub history: &'a History,
+}
+
 /// Contents of a page.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Report<'a> {
@@ -43,4 +52,6 @@ pub struct Report<'a> {
     pub samples: &'a [Samples<'a>],
     /// Comparison of two groups of these files.
     pub comparison: Option<&'a Comparison>,
+    /// Results over time. Without result files, the page shows nothing else.
+    pub history: Option<Timeline<'a>>,
 }

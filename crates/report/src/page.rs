@@ -9,33 +9,37 @@ use ombx_results::{
 use crate::{
     Report, Source,
     runs::{RunList, count},
-    section::{answer, comparison, curves, distributions, links, pipeline, provenance, rows},
+    section::{answer, comparison, curves, distributions, history, links, pipeline, provenance, rows},
 };
 
 const STYLE: &str = include_str!("asset/page.css");
 const SCRIPT: &str = include_str!("asset/page.js");
 /// Content security policy. It allows the style sheet and the script above by their SHA-256, and nothing else.
 const POLICY: &str = "default-src 'none'; base-uri 'none'; form-action 'none'; \
-    style-src 'sha256-mdhVggqjMeV9QIlom0WifpwM8PAFKaRzHQ9JpiYZk34='; script-src 'sha256-l4Bluvz+UNI5RlEzUEh9I/1V4a3X2z+Bi/e4owNoy6Y='";
+    style-src 'sha256-EMijzJQRMfUmyDZCvgLAU1yMMYtKAqd/DN5qhnzSYZk='; script-src 'sha256-l4Bluvz+UNI5RlEzUEh9I/1V4a3X2z+Bi/e4owNoy6Y='";
 
 /// Returns the HTML page of a report.
 pub fn page(report: &Report<'_>) -> String {
-    let Report { sources, samples, comparison } = *report;
-    let title = match comparison {
-        Some(sides) => format!("{} compared with {}", sides.new.label, sides.base.label),
-        None => title(sources),
+    let Report { sources, samples, comparison, history } = *report;
+    let title = match (comparison, history) {
+        (Some(sides), _) => format!("{} compared with {}", sides.new.label, sides.base.label),
+        (None, Some(timeline)) => format!("Results of {}", timeline.name),
+        (None, None) => title(sources),
     };
     let runs = RunList::of(sources);
     let links = links::collect(&runs);
+    let of_files = history.is_none() || !sources.is_empty();
     let sections: Vec<(&str, &str, Markup)> = [
-        Some(("answer", "Answer", answer::section(&runs, &links, comparison))),
+        of_files.then(|| ("answer", "Answer", answer::section(&runs, &links, comparison))),
+        history.map(|timeline| ("changes", "Changes", history::changes(timeline.history))),
+        history.map(|timeline| ("history", "History", history::section(timeline.history))),
         comparison.map(|c| ("comparison", "Comparison", comparison::section(c))),
         curves::section(&runs).map(|section| ("curves", "Curves", section)),
         links::section(&runs, &links).map(|section| ("links", "Links", section)),
         pipeline::section(&runs).map(|section| ("pipeline", "Pipeline", section)),
         distributions::section(samples).map(|section| ("distributions", "Distributions", section)),
-        Some(("rows", "Rows", rows::section(&runs))),
-        Some(("provenance", "Provenance", provenance::section(&runs))),
+        of_files.then(|| ("rows", "Rows", rows::section(&runs))),
+        of_files.then(|| ("provenance", "Provenance", provenance::section(&runs))),
     ]
     .into_iter()
     .flatten()
@@ -62,7 +66,11 @@ pub fn page(report: &Report<'_>) -> String {
                 }
                 main #main {
                     h1 { (title) }
-                    p.lead { (lead(&runs)) }
+                    p.lead {
+                        @if let Some(timeline) = history { (history::lead(timeline.history)) }
+                        @if history.is_some() && of_files { ". The newest result of each setup: " }
+                        @if of_files { (lead(&runs)) }
+                    }
                     @for (_, _, section) in &sections { (section) }
                 }
                 footer { "Written by ombx " (env!("CARGO_PKG_VERSION")) ". The page is one file and loads nothing. MB is 10" sup { "6" } " bytes." }

@@ -8,3 +8,4 @@ pub(crate) mod label;
 pub(crate) mod line_chart;
 pub(crate) mod steps;
 pub(crate) mod svg;
+pub(crate) mod trend;

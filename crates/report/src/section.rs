@@ -6,6 +6,7 @@ pub(crate) mod curves;
 pub(crate) mod distributions;
 mod doubts;
 mod finding;
+pub(crate) mod history;
 pub(crate) mod links;
 pub(crate) mod pipeline;
 pub(crate) mod provenance;

@@ -193,6 +193,43 @@ fn a_directory_that_cannot_be_written_is_read() {
     assert!(!root.join(INDEX).exists());
 }
 
+/// A page of a directory is that of its newest results and of its history; `--html` writes the history alone.
+#[test]
+fn pages_show_changes_and_the_newest_results() {
+    let files = Files::default();
+    let measured = measured(&files);
+    let root = store(&files, &measured);
+    let page = files.path("page.html");
+    let done = history(&root, &format!("--html {}", page.display())).expect(0);
+    assert!(done.stdout.contains("2 of 2 cases changed"), "{done}");
+    let html = fs::read_to_string(&page).unwrap();
+    for part in
+        ["Since 2026-03-19 02:00 2 cases are slower", "library: TCP 1 -&gt; TCP 2.", "<svg class=\"trend\""]
+    {
+        assert!(html.contains(part), "{part}");
+    }
+    assert!(!html.contains("id=\"rows\""), "the history alone");
+    assert_eq!(history(&root, "--html -").expect(0).stdout, html);
+    let report =
+        |words: &[&Path], code: i32| Job::ombx("report").args(words).arg("-o").arg(&page).run().expect(code);
+    report(&[&root], 0);
+    let both = fs::read_to_string(&page).unwrap();
+    let started = "2026-04-02T02:00:00Z";
+    for part in ["Since 2026-03-19 02:00 2 cases are slower", "id=\"rows\"", started] {
+        assert!(both.contains(part), "{part}");
+    }
+    assert!(!both.contains("2026-04-01T02:00:00Z"), "rows are those of the newest result");
+    let one = root.join("00.jsonl");
+    let both = report(&[&root, &one], 2);
+    let sentence = both.sentence();
+    assert!(sentence.contains("is a directory") && sentence.contains("give it alone"), "{sentence}");
+    let before = fs::read(&one).unwrap();
+    let done = Job::ombx("report").arg(&root).arg("-o").arg(&one).run().expect(2);
+    assert!(done.sentence().contains("a result file that is read"), "{done}");
+    history(&root, &format!("--html {}", one.display())).expect(2).sentence();
+    assert_eq!(fs::read(&one).unwrap(), before);
+}
+
 /// The second reading takes what it needs from the index, whose size does not depend on the number of samples.
 #[test]
 fn a_second_reading_is_faster_than_the_first() {

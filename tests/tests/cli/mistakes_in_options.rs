@@ -59,6 +59,7 @@ const FREE: &[&str] = &[
     "suite",
     "runs",
     "store",
+    "html",
 ];
 
 /// Option of a command.

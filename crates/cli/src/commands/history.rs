@@ -8,6 +8,7 @@ use std::{
 
 use clap::{Args, ValueEnum};
 use ombx_core::error::{Error, Result};
+use ombx_report::{Report, Timeline, page};
 use ombx_results::{
     history::{Case, History, INDEX, Selection, Series, Store},
     render::history::{self as render, Screen},
@@ -19,7 +20,11 @@ use crate::{
         rows::pattern,
         values::{self, number},
     },
-    output::{renderers, stdout::is_closed, target, terminal},
+    output::{
+        renderers,
+        stdout::{self, is_closed},
+        target, terminal,
+    },
     stderr,
 };
 
@@ -43,6 +48,9 @@ pub(crate) struct HistoryArgs {
     /// Format of the output
     #[arg(long, value_enum, default_value_t = HistoryFormat::Table)]
     format: HistoryFormat,
+    /// Also write an HTML page with a chart of each case and its changes, - for standard output in place of the table
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
     /// Exit with 3 if a case became slower and stayed so, and its change is among its last N runs
     #[arg(long, value_name = "N", value_parser = number(1..=1_000_000_usize))]
     fail_on_last: Option<usize>,
@@ -63,8 +71,44 @@ enum HistoryFormat {
 
 pub(crate) fn history(args: &HistoryArgs) -> Result<u8> {
     let directory = args.directory.as_path();
+    let name = directory.display().to_string();
+    let store = read(directory)?;
+    if let Some(page) = &args.html {
+        check_page(page, "--html", directory, &store)?;
+    }
+    let selection = Selection { since: args.since.as_deref(), any_hosts: args.any_hosts };
+    let history = History::of(store.results, selection, |case| args.contains(case));
+    if history.series.is_empty() {
+        return Err(Error::usage(format!(
+            "no row in {name} fits --bench and --since: leave out one of them"
+        )));
+    }
+    let to_stdout = args.html.as_deref() == Some(Path::new("-"));
+    if let Some(file) = &args.html {
+        let history = Some(Timeline { name: &name, history: &history });
+        write_page(file, &page(&Report { history, ..Report::default() }))?;
+    }
+    if !to_stdout {
+        is_closed(print(&history, args))?;
+    }
+    let Some(runs) = args.fail_on_last else { return Ok(0) };
+    let (slower, cases) = (became_slower(&history, runs), history.series.len());
+    if slower == 0 {
+        return Ok(0);
+    }
+    stderr_line!("ombx: {slower} of {cases} cases became slower within the last {runs} runs");
+    Ok(REGRESSION)
+}
+
+/// Reads the directory and updates its index. A directory that cannot be written has no index. Prints how many files were skipped.
+pub(super) fn read(directory: &Path) -> Result<Store> {
     let name = directory.display();
-    let store = open(directory)?;
+    let store = Store::open(directory).map_err(|e| {
+        Error::usage(format!("cannot read the directory {name}: {e}. Give a directory with result files"))
+    })?;
+    if let Some(text) = &store.index {
+        let _ = target::replace(&directory.join(INDEX), text);
+    }
     if let Some((first, why)) = store.refused.first() {
         let (refused, files) = (store.refused.len(), store.files);
         let text = format!(
@@ -77,35 +121,24 @@ pub(crate) fn history(args: &HistoryArgs) -> Result<u8> {
             "{name} has no result files with measured rows: give a directory with files that ombx run -o wrote (*.jsonl)"
         )));
     }
-    let selection = Selection { since: args.since.as_deref(), any_hosts: args.any_hosts };
-    let history = History::of(store.results, selection, |case| args.contains(case));
-    if history.series.is_empty() {
-        return Err(Error::usage(format!(
-            "no row in {name} fits --bench and --since: leave out one of them"
-        )));
-    }
-    is_closed(print(&history, args))?;
-    let Some(runs) = args.fail_on_last else { return Ok(0) };
-    let (slower, cases) = (became_slower(&history, runs), history.series.len());
-    if slower == 0 {
-        return Ok(0);
-    }
-    stderr_line!("ombx: {slower} of {cases} cases became slower within the last {runs} runs");
-    Ok(REGRESSION)
+    Ok(store)
 }
 
-/// Reads the directory and updates its index. A directory that cannot be written has no index.
-fn open(directory: &Path) -> Result<Store> {
-    let store = Store::open(directory).map_err(|e| {
-        Error::usage(format!(
-            "cannot read the directory {}: {e}. Give a directory with result files",
-            directory.display()
-        ))
-    })?;
-    if let Some(text) = &store.index {
-        let _ = target::replace(&directory.join(INDEX), text);
+/// Refuses to replace a result file of the directory by a page.
+pub(super) fn check_page(page: &Path, option: &str, directory: &Path, store: &Store) -> Result<()> {
+    let files: Vec<PathBuf> = store.paths.iter().map(|path| directory.join(path)).collect();
+    let index = directory.join(INDEX);
+    let others = files.iter().map(|file| ("a result file that is read", file.as_path()));
+    target::check(page, option, others.chain([("the index of the directory", index.as_path())]))
+}
+
+/// Writes a page as a whole, or prints it.
+pub(super) fn write_page(file: &Path, text: &str) -> Result<()> {
+    if file == Path::new("-") {
+        return stdout::print(text).map(drop);
     }
-    Ok(store)
+    let written = target::replace(file, text.as_bytes());
+    written.map_err(|e| Error::storage(format!("cannot write the page to {}: {e}", file.display())))
 }
 
 impl HistoryArgs {

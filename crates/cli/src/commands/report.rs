@@ -4,24 +4,22 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use ombx_core::error::{Error, Result};
-use ombx_report::{Report, Samples, Source, page};
+use ombx_report::{Report, Samples, Source, Timeline, page};
 use ombx_results::{
     compare::{Comparison, Settings, SideResults},
     estimate::Cases,
     file::{ResultFile, RunWithRows},
+    history::{History, Selection, newest},
     samples::{CaseSamples, SampleStore},
     verdict,
 };
 
-use super::compare::Names;
-use crate::{
-    output::{stdout, target},
-    result_file::KnownRuns,
-};
+use super::{compare::Names, history};
+use crate::{output::target, result_file::KnownRuns, stderr};
 
 #[derive(Debug, Args)]
 pub(crate) struct ReportArgs {
-    /// Result files
+    /// Result files, or one directory of dated results: its newest results, and its cases over time
     #[arg(required = true)]
     files: Vec<PathBuf>,
     /// Result file to compare with FILES; may be repeated
@@ -37,9 +35,12 @@ pub(crate) struct ReportArgs {
 
 pub(crate) fn report(args: &ReportArgs) -> Result<u8> {
     let out = args.out.as_path();
-    let inputs = args.files.iter().chain(&args.against);
-    target::check(out, "-o", inputs.map(|file| ("a result file that is read", file.as_path())))?;
-    let Side { mut files, results: base, samples: of_base } = read(&args.files)?;
+    let directory = directory(args)?;
+    let dated = directory.map(|directory| Dated::read(directory, out)).transpose()?;
+    let inputs = dated.as_ref().map_or(&args.files, |dated| &dated.newest);
+    let others = inputs.iter().chain(&args.against);
+    target::check(out, "-o", others.map(|file| ("a result file that is read", file.as_path())))?;
+    let Side { mut files, results: base, samples: of_base } = read(inputs)?;
     let Side { files: against, results: new, samples: of_new } = read(&args.against)?;
     let [base_label, new_label] = Names::labels(args.names.as_ref());
     let (base, new) = (base.labelled(base_label), new.labelled(new_label));
@@ -57,13 +58,55 @@ pub(crate) fn report(args: &ReportArgs) -> Result<u8> {
     let sides = names.into_iter().zip([&of_base, &of_new]);
     let samples: Vec<Samples<'_>> =
         sides.map(|(label, cases)| Samples { label, cases }).filter(|side| !side.cases.is_empty()).collect();
-    let text = page(&Report { sources: &sources, samples: &samples, comparison: comparison.as_ref() });
-    if out == Path::new("-") {
-        return stdout::print(text);
-    }
-    let written = target::replace(out, text.as_bytes());
-    written.map_err(|e| Error::storage(format!("cannot write the page to {}: {e}", out.display())))?;
+    let history = dated.as_ref().map(|dated| Timeline { name: &dated.name, history: &dated.history });
+    let text =
+        page(&Report { sources: &sources, samples: &samples, comparison: comparison.as_ref(), history });
+    history::write_page(out, &text)?;
     Ok(0)
+}
+
+/// Returns the directory of dated results, if the command names one.
+fn directory(args: &ReportArgs) -> Result<Option<&Path>> {
+    let Some(found) = args.files.iter().chain(&args.against).find(|path| path.is_dir()) else {
+        return Ok(None);
+    };
+    if args.files.len() > 1 || !args.against.is_empty() {
+        return Err(Error::usage(format!(
+            "{} is a directory, of which a page shows nothing else: give it alone, or give result files",
+            found.display()
+        )));
+    }
+    Ok(Some(found))
+}
+
+/// Maximum number of files of a directory whose rows are on its page.
+const MOST_FILES: usize = 32;
+
+/// Contents of a directory.
+struct Dated {
+    name: String,
+    /// Files with the newest result of each benchmark on the same hosts.
+    newest: Vec<PathBuf>,
+    history: History,
+}
+
+impl Dated {
+    fn read(directory: &Path, out: &Path) -> Result<Dated> {
+        let store = history::read(directory)?;
+        history::check_page(out, "-o", directory, &store)?;
+        let mut newest: Vec<PathBuf> =
+            newest(&store.results, &store.paths).into_iter().map(|path| directory.join(path)).collect();
+        let name = directory.display().to_string();
+        if let Some(more @ 1..) = newest.len().checked_sub(MOST_FILES) {
+            stderr_line!(
+                "ombx: the page has the rows of the {MOST_FILES} newest files of {}, and {more} files in its history only",
+                stderr::printable(&name)
+            );
+            newest.truncate(MOST_FILES);
+        }
+        let history = History::of(store.results, Selection::default(), |_| true);
+        Ok(Dated { name, newest, history })
+    }
 }
 
 /// Names the files of a side by its label, and by their own names if there are several.

@@ -1,6 +1,7 @@
 //! Text of the page: contents, order, and escaping of all text of result files.
 
 mod escaping;
+mod history;
 mod links;
 
 use std::collections::{BTreeMap, BTreeSet};

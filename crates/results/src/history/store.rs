@@ -1,6 +1,7 @@
 //! A directory of result files, read with its index.
 
 use std::{
+    collections::{BTreeMap, BTreeSet},
     fs::{self, File},
     io::{self, BufReader},
     num::NonZero,
@@ -24,6 +25,8 @@ const ENDING: &str = "jsonl";
 pub struct Store {
     /// Results, in the order of paths.
     pub results: Vec<DatedResult>,
+    /// Path in the directory of the file of each result.
+    pub paths: Vec<String>,
     /// Path and reason of files that are no result files.
     pub refused: Vec<(String, String)>,
     /// Number of files whose names end like those of result files.
@@ -65,12 +68,35 @@ impl Store {
         store.index = (store.read > 0 || !known.is_empty()).then(|| index.text());
         for (path, content) in index.into_contents() {
             match content {
-                Content::Results(results) => store.results.extend(results),
+                Content::Results(results) => {
+                    store.paths.extend(std::iter::repeat_n(path, results.len()));
+                    store.results.extend(results);
+                }
                 Content::Refused(why) => store.refused.push((path, why)),
             }
         }
         Ok(store)
     }
+}
+
+/// Returns the paths of the newest result of each benchmark on the same hosts, the newest first.
+///
+/// Both slices are those of a store.
+pub fn newest<'a>(results: &[DatedResult], paths: &'a [String]) -> Vec<&'a str> {
+    let mut newest: BTreeMap<(&str, &str, &str), (&str, &'a str)> = BTreeMap::new();
+    for (result, path) in results.iter().zip(paths) {
+        for row in &result.rows {
+            let bench = row.key.split('/').next().unwrap_or(&row.key);
+            let found = (result.started.as_str(), path.as_str());
+            let entry = newest.entry((&result.fabric, &result.hosts, bench)).or_insert(found);
+            *entry = found.max(*entry);
+        }
+    }
+    let mut found: Vec<(&str, &str)> = newest.into_values().collect();
+    found.sort_unstable_by(|a, b| b.cmp(a));
+    found.dedup();
+    let mut known = BTreeSet::new();
+    found.into_iter().map(|(_, path)| path).filter(|path| known.insert(*path)).collect()
 }
 
 /// File whose name ends like that of a result file.
@@ -146,6 +172,8 @@ fn content(path: &Path) -> Content {
 
 #[cfg(test)]
 mod tests {
+    use ombx_core::benchmark::Metric;
+
     use super::*;
 
     const GOLDEN: &[u8] = include_bytes!("../../tests/golden/v2.jsonl");
@@ -186,6 +214,21 @@ mod tests {
         assert_eq!(counts(&open(root)), (2, 2, 1, 1));
         fs::remove_file(root.join(INDEX)).unwrap();
         assert_eq!(counts(&open(root)), (2, 2, 1, 1));
+    }
+
+    #[test]
+    fn the_newest_result_of_each_setup_is_found() {
+        let result = |day: usize, key: &str| crate::history::result(day, key, 1.0, Metric::Latency);
+        let mut results = vec![
+            result(2, "p2p.a/bytes=8"),
+            result(1, "p2p.a/bytes=8"),
+            result(3, "p2p.b/bytes=8"),
+            result(1, "p2p.a/bytes=8"),
+        ];
+        results[3].hosts = "n[03-04]".into();
+        let paths = ["2", "1", "3", "other hosts"].map(str::to_owned);
+        assert_eq!(newest(&results, &paths), ["3", "2", "other hosts"]);
+        assert!(newest(&[], &[]).is_empty());
     }
 
     #[test]

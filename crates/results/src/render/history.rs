@@ -99,7 +99,7 @@ pub fn summary(history: &History) -> String {
 }
 
 /// Returns what cases of one table have in common: `p2p.bw depth=64 · 2 ranks on n[01-02] · mpi`.
-fn heading(case: &Case) -> String {
+pub fn heading(case: &Case) -> String {
     let placed = match (&case.hosts, &case.ends) {
         (Some(hosts), _) => format!("{} on {hosts}", counted(case.ranks as usize, "rank")),
         (None, Some(_)) => "between hosts".to_owned(),
@@ -110,7 +110,7 @@ fn heading(case: &Case) -> String {
 }
 
 /// Returns the name of a case in its table.
-fn label(case: &Case) -> String {
+pub fn label(case: &Case) -> String {
     match &case.ends {
         Some([from, to]) => plain(&format!("{from} -> {to}, {}", size(case.bytes()))),
         None => size(case.bytes()),
@@ -159,7 +159,7 @@ fn of_cases(history: &History, cases: &[Series], screen: Screen) -> String {
 }
 
 /// Returns the last change of a case and how many there were before, or why there is none.
-fn change(history: &History, series: &Series) -> String {
+pub fn change(history: &History, series: &Series) -> String {
     let Some(last) = series.changes.last() else {
         return if series.is_judged() {
             "no change".into()
@@ -175,7 +175,7 @@ fn change(history: &History, series: &Series) -> String {
 }
 
 /// Returns the size of a change with its interval: `1.20 times slower (1.18 .. 1.22)`.
-fn factor(change: &Change) -> String {
+pub fn factor(change: &Change) -> String {
     let is_slower = change.ratio > 1.0;
     let of = |ratio: f64| if is_slower { ratio } else { 1.0 / ratio };
     let ends = change.ci90.map(|[low, high]| if is_slower { [low, high] } else { [of(high), of(low)] });
@@ -188,7 +188,7 @@ fn factor(change: &Change) -> String {
 }
 
 /// Returns what happened at one time, in a sentence.
-fn sentence(event: &Event<'_>) -> String {
+pub fn sentence(event: &Event<'_>) -> String {
     let Some((series, largest)) = event.changes.first() else { return String::new() };
     let cases: BTreeSet<&Case> = event.changes.iter().map(|(series, _)| &series.case).collect();
     let what = name(series);
@@ -211,7 +211,7 @@ fn name(series: &Series) -> String {
 }
 
 /// Returns the hosts whose links changed, and what else changed at the same time.
-fn details(event: &Event<'_>) -> Vec<String> {
+pub fn details(event: &Event<'_>) -> Vec<String> {
     let mut lines = vec![format!("the last run before: {}", start(event.before, MINUTE))];
     if let Some(hosts) = &event.hosts {
         lines.push(format!("hosts of which several links changed: {hosts}"));
