@@ -8,7 +8,7 @@ pub(super) struct Examples {
     pages: &'static [&'static str],
 }
 
-const ALL: [Examples; 16] = [
+const ALL: [Examples; 17] = [
     Examples {
         command: "list",
         examples: &[
