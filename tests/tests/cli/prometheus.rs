@@ -31,8 +31,9 @@ fn alerts_follow_the_file_of_the_last_sweep() {
     measure(&prometheus, "", 10);
     prometheus.until("a sweep without a verdict is reported", is_firing("OmbxNoVerdict"));
     assert!(prometheus.firing(MISSED).is_empty() && prometheus.firing(OLD).is_empty());
-    let median =
-        prometheus.value("sweep:ombx_latency_seconds:median{bytes=\"8\"}").expect("a recorded series");
+    let recorded = |server: &Prometheus| server.value("sweep:ombx_latency_seconds:median{bytes=\"8\"}");
+    prometheus.until("a series is recorded", |server| recorded(server).is_some());
+    let median = recorded(&prometheus).expect("a recorded series");
     assert!(median.parse::<f64>().unwrap() > 0.0, "{median}");
 
     measure(&prometheus, "--expect latency<1ns", 9);

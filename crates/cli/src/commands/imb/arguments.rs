@@ -96,8 +96,8 @@ pub(crate) struct OtherArgs {
     pub(crate) contig_type: Option<String>,
     #[arg(long, hide = true)]
     pub(crate) iter_policy: Option<String>,
-    #[arg(long, hide = true)]
-    pub(crate) time: Option<String>,
+    #[arg(long, hide = true, value_parser = seconds)]
+    pub(crate) time: Option<f64>,
     #[arg(long, hide = true, value_enum)]
     pub(crate) sync: Option<Switch>,
     #[arg(long, hide = true, value_enum)]
@@ -163,6 +163,11 @@ impl SizeRange {
             )),
         }
     }
+}
+
+fn seconds(text: &str) -> std::result::Result<f64, String> {
+    let number = text.parse::<f64>().ok().filter(|seconds| *seconds > 0.0 && *seconds <= 1e6);
+    number.ok_or_else(|| "not a number of seconds such as 10".into())
 }
 
 fn gibibytes(text: &str) -> std::result::Result<u64, String> {
