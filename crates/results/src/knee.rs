@@ -55,17 +55,27 @@ pub struct Knee {
     pub saturated: Option<f64>,
 }
 
-/// Rows by series: message size and every value that they name but the rate.
+/// Rows that differ in the rate only.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+struct Series {
+    bench: String,
+    bytes: u64,
+    /// Every value that the rows name but the rate.
+    axes: BTreeMap<String, String>,
+}
+
+/// Loads by series.
 #[derive(Debug, Clone, Default)]
-pub struct Knees(BTreeMap<(u64, Vec<(String, String)>), Vec<Load>>);
+pub struct Knees(BTreeMap<Series, Vec<Load>>);
 
 impl Knees {
     /// Adds a row if it has an offered rate.
     pub fn add(&mut self, row: &Measurement) {
         let Some(load) = Load::of(row).filter(|_| row.outcome == Outcome::Ok) else { return };
-        let axes = row.axes.iter().filter(|(name, _)| *name != RATE);
-        let series = axes.map(|(name, value)| (name.clone(), value.clone())).collect();
-        self.0.entry((row.bytes.unwrap_or(0), series)).or_default().push(load);
+        let mut axes = row.axes.clone();
+        axes.remove(RATE);
+        let series = Series { bench: row.bench.clone(), bytes: row.bytes.unwrap_or(0), axes };
+        self.0.entry(series).or_default().push(load);
     }
 
     /// Returns the knee of each series.
@@ -84,8 +94,8 @@ impl Knees {
     pub fn sentences(&self) -> Vec<String> {
         let several = self.0.iter().filter(|(_, loads)| loads.len() > 1);
         several
-            .map(|((bytes, _), loads)| {
-                let size = format!("knee at {bytes} bytes");
+            .map(|(series, loads)| {
+                let size = format!("knee of {}", self.in_words(series));
                 match ends(loads) {
                     (Some(achieved), Some(saturated)) => format!(
                         "{size}: between {:.0} requests/s, which was achieved, and {:.0}, which was not (achieved: {})",
@@ -106,6 +116,16 @@ impl Knees {
                 }
             })
             .collect()
+    }
+
+    /// Returns benchmark and size of a series, and the values in which others of the benchmark differ from it.
+    fn in_words(&self, series: &Series) -> String {
+        let Series { bench, bytes, axes } = series;
+        let others = || self.0.keys().filter(|other| other.bench == *bench);
+        let differs =
+            |(name, value): &(&String, &String)| others().any(|o| o.axes.get(*name) != Some(*value));
+        let values = axes.iter().filter(differs).map(|(name, value)| format!(" {name}={value}"));
+        format!("{bench}{} at {bytes} bytes", values.collect::<String>())
     }
 }
 
@@ -147,9 +167,29 @@ mod tests {
         assert_eq!(found, [Knee { achieved: Some(2000.0), saturated: Some(4000.0) }]);
         assert_eq!(
             sentences,
-            ["knee at 64 bytes: between 2000 requests/s, which was achieved, and 4000, which was not \
-              (achieved: 2900.0 of 4000 requests/s)"]
+            [
+                "knee of sockets.request at 64 bytes: between 2000 requests/s, which was achieved, and 4000, which was not \
+              (achieved: 2900.0 of 4000 requests/s)"
+            ]
         );
+    }
+
+    #[test]
+    fn series_with_other_values_are_named() {
+        let mut knees = Knees::default();
+        for arrivals in ["constant", "exponential"] {
+            for rate in [1000.0, 2000.0] {
+                let mut row = row(rate, rate);
+                row.axes.insert("arrivals".into(), arrivals.into());
+                row.axes.insert("ip".into(), "4".into());
+                knees.add(&row);
+            }
+        }
+        let sentences = knees.sentences();
+        assert!(
+            sentences[0].starts_with("knee of sockets.request arrivals=constant at 64 bytes: above 2000")
+        );
+        assert_eq!(sentences.len(), 2, "{sentences:?}");
     }
 
     #[test]

@@ -84,6 +84,7 @@ pub(crate) fn prepare(
         part: suite.part,
         calling: names::calling(suite),
         sizes: [sizes.first(), sizes.last()].map(|size| size.map_or(0, |size| size.0)),
+        reduced: plan::reduced(&args)?,
         ranks,
         benchmarks: entries.iter().flat_map(|entry| entry.tables()).collect(),
     };

@@ -7,7 +7,7 @@ use std::io::{Result, Write};
 use super::{Renderer, plain};
 use crate::file::RunOutcome;
 use ombx_core::{
-    benchmark::payload::Check,
+    benchmark::{ElementType, payload::Check},
     result::{Measurement, Outcome, Run, Tally},
 };
 
@@ -29,6 +29,8 @@ pub struct ImbProgram {
     pub calling: String,
     /// Smallest and largest message in bytes.
     pub sizes: [u64; 2],
+    /// Element type of reductions.
+    pub reduced: ElementType,
     /// Number of ranks of the job; `None` if the launcher does not publish it.
     pub ranks: Option<u32>,
     /// Benchmarks, in order.
@@ -67,7 +69,13 @@ impl ImbTable {
     }
 
     fn header(&self, run: &Run) -> String {
-        let ImbProgram { part, calling, sizes: [least, most], benchmarks, .. } = &self.program;
+        let ImbProgram { part, calling, sizes: [least, most], reduced, benchmarks, .. } = &self.program;
+        let reduced = match reduced {
+            ElementType::Char => "MPI_SIGNED_CHAR",
+            ElementType::Int32 => "MPI_INT",
+            ElementType::Double => "MPI_DOUBLE",
+            _ => "MPI_FLOAT",
+        };
         let rule = format!("#{}", "-".repeat(64));
         let library = plain(run.library.lines().next().unwrap_or_default());
         let system = |name: &str| {
@@ -80,7 +88,7 @@ impl ImbTable {
              # MPI Version           : {library}\n# MPI Thread Environment: \n\n\n\
              # Calling sequence was: \n\n# {} \n\n\
              # Minimum message length in bytes:   {least}\n# Maximum message length in bytes:   {most}\n#\n\
-             # MPI_Datatype                   :   MPI_BYTE \n# MPI_Datatype for reductions    :   MPI_UNSIGNED \n\
+             # MPI_Datatype                   :   MPI_BYTE \n# MPI_Datatype for reductions    :   {reduced} \n\
              # MPI_Op                         :   MPI_SUM  \n# \n# \n\n# List of Benchmarks to run:\n\n",
             ImbTable::title(),
             plain(&run.started),

@@ -136,6 +136,13 @@ impl Renderer for Table {
         if self.tables == 0 {
             writeln!(out, "no rows")?;
         }
+        let knees = std::mem::take(&mut self.knees).sentences();
+        if !knees.is_empty() {
+            writeln!(out)?;
+        }
+        for sentence in knees {
+            writeln!(out, "{}", self.sentence(&sentence))?;
+        }
         if !self.publishable.is_empty() {
             writeln!(out, "\n{}", self.sentence(&plain(&self.publishable.to_string())))?;
             if let Some(verified) = self.publishable.verified() {
@@ -225,9 +232,6 @@ impl Table {
         }
         for drawing in self.drawings.drain(..) {
             writeln!(out, "\n{drawing}")?;
-        }
-        for sentence in std::mem::take(&mut self.knees).sentences() {
-            self.say(out, &sentence)?;
         }
         for failure in self.failures.drain(..) {
             writeln!(out, "  {}", self.paint.bad(&failure))?;

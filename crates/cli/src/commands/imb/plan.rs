@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, fs, iter, path::Path};
 
 use ombx_core::{
-    benchmark::{Axis, Choice, Layout, Root},
+    benchmark::{Axis, AxisValue, Choice, ElementType, Layout, Root},
     error::{Error, Result},
     measure::{
         plan::{Effort, Plan, parse_sizes},
@@ -40,13 +40,24 @@ pub(super) fn reject(args: &ImbArgs) -> Result<()> {
         (other.map.is_some(), "-map: the launcher places the ranks; use its options or --bind"),
         (not(&other.thread_level, &["single"]), threads),
         (not(&other.data_type, &["byte", "char"]), "-data_type: messages are bytes"),
-        (not(&other.red_data_type, &["unsigned"]), "-red_data_type: reductions add unsigned integers"),
         (not(&other.contig_type, &["base"]), "-contig_type: messages are contiguous"),
         (not(&other.msg_pause, &["0", "off"]), "-msg_pause: ombx makes no pauses between messages"),
     ];
     match why.iter().find(|(given, _)| *given) {
         Some((_, why)) => Err(Error::usage(*why)),
         None => Ok(()),
+    }
+}
+
+/// Returns the element type of reductions.
+pub(super) fn reduced(args: &ImbArgs) -> Result<ElementType> {
+    let Some(name) = &args.other.red_data_type else { return Ok(ElementType::Float) };
+    match name.to_ascii_lowercase().as_str() {
+        "char" => Ok(ElementType::Char),
+        "int" => Ok(ElementType::Int32),
+        "float" => Ok(ElementType::Float),
+        "double" => Ok(ElementType::Double),
+        _ => Err(Error::usage("-red_data_type: reductions support char, int, float and double")),
     }
 }
 
@@ -115,6 +126,17 @@ pub(super) fn parts(
     let own = parse_sizes(bench.sizes)?;
     // A benchmark with a single size, such as an atomic operation, has no others.
     let sizes = if own.len() > 1 { sizes } else { &own[..] };
+    let element = reduced(args)?;
+    let is_reduction = bench.axes.iter().any(|axis| axis.name == ElementType::AXIS.name);
+    // As in IMB, powers of two begin with one element. Listed sizes that are no multiple of it have a row with the reason.
+    let least = if is_reduction && !has_list(args) { element.width() } else { 0 };
+    let sizes: Vec<Bytes> = sizes.iter().copied().filter(|size| size.0 == 0 || size.0 >= least).collect();
+    if sizes.is_empty() {
+        return Err(Error::usage(format!(
+            "-msglog: {} has elements of {least} bytes: choose larger messages",
+            table.name
+        )));
+    }
     let iterations = |bytes: &Bytes| match args.iter.for_size(bytes.0) {
         iterations if aggregate => iterations.div_ceil(WINDOW.into()),
         iterations => iterations,
@@ -124,7 +146,7 @@ pub(super) fn parts(
         depth: if aggregate { WINDOW } else { args.window_size.unwrap_or(WINDOW) },
         root: if shifts { Root::Rotating } else { Root::default() },
         memory_limit: args.mem,
-        axes: axes(bench.axes),
+        axes: axes(bench.axes, element),
         ..Plan::default()
     };
     let warmup = if args.warm_up.is_none_or(Switch::is_on) { WARM_UP } else { 0 };
@@ -139,10 +161,19 @@ pub(super) fn parts(
     Ok(parts)
 }
 
-/// Returns IMB's choices on the axes of a benchmark: one-sided operations are completed by a flush.
-fn axes(axes: &[&'static Axis]) -> BTreeMap<String, Vec<&'static str>> {
-    let has_flush = |axis: &&&Axis| axis.name == "sync" && axis.values.contains(&"flush");
-    axes.iter().filter(has_flush).map(|axis| (axis.name.to_owned(), vec!["flush"])).collect()
+/// Returns whether the sizes are listed one by one.
+fn has_list(args: &ImbArgs) -> bool {
+    args.msglen.is_some() || !args.msgsize.is_empty()
+}
+
+/// Returns IMB's choices on the axes of a benchmark: one-sided operations are completed by a flush, and reductions have one type.
+fn axes(axes: &[&'static Axis], element: ElementType) -> BTreeMap<String, Vec<&'static str>> {
+    let chosen = |axis: &&'static Axis| match axis.name {
+        "sync" if axis.values.contains(&"flush") => Some((axis.name.to_owned(), vec!["flush"])),
+        name if name == ElementType::AXIS.name => Some((name.to_owned(), vec![element.name()])),
+        _ => None,
+    };
+    axes.iter().filter_map(chosen).collect()
 }
 
 /// Returns the numbers of processes: `least`, twice as many, and so on, and all. `None` stands for as many as the benchmark takes.
