@@ -80,7 +80,7 @@ fn a_long_history_has_joined_runs_and_few_charts() {
     let result = |minute: usize| DatedResult {
         run: format!("r{minute}"),
         started: format!("2026-03-{:02}T{:02}:{:02}:00Z", 1 + minute / 1440, minute / 60 % 24, minute % 60),
-        rows: if minute % 100 == 0 { rows.clone() } else { rows[..1].to_vec() },
+        rows: if minute.is_multiple_of(100) { rows.clone() } else { rows[..1].to_vec() },
         ..results[0].clone()
     };
     let history = History::of((0..2000).map(result).collect(), Selection::default(), |_| true);

@@ -62,10 +62,8 @@ struct Rows<'a> {
 
 /// Returns a model for each ping-pong. The cases are in the order of [`crate::samples::SampleStore::into_cases`].
 pub fn models(cases: &[CaseSamples]) -> Vec<MachineModel> {
-    let all: Vec<Rows<'_>> = cases
-        .chunk_by(|a, b| differ_in_size(a, b))
-        .map(|cases| Rows { cases: cases.iter().collect() })
-        .collect();
+    let all: Vec<Rows<'_>> =
+        cases.chunk_by(differ_in_size).map(|cases| Rows { cases: cases.iter().collect() }).collect();
     let ping_pongs = all.iter().filter_map(|rows| Some((rows, stream_of(rows.bench())?)));
     let model = |(latency, bench): (&Rows<'_>, &str)| {
         let streams = all.iter().filter(|rows| rows.bench() == bench && rows.goes_with(latency));

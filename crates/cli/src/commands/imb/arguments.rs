@@ -138,7 +138,7 @@ impl Iterations {
 
     /// Returns the iterations for messages of this size.
     pub(super) fn for_size(self, bytes: u64) -> u64 {
-        if bytes == 0 { self.most } else { self.most.min(self.volume / bytes).max(1) }
+        self.volume.checked_div(bytes).map_or(self.most, |fit| self.most.min(fit).max(1))
     }
 }
 

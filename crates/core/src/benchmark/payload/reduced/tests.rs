@@ -76,7 +76,7 @@ fn contributions_of_repeated_iterations_are_counted() {
     each_reduction(|reduction| {
         let ranks = reduction.ranks;
         let contributors = Contributors::first(ranks).repeated_but(3, 1);
-        if ranks > 7 || ranks < 2 || !reduction.is_known(contributors) {
+        if !(2..=7).contains(&ranks) || !reduction.is_known(contributors) {
             return;
         }
         let repeated = (0..ranks).flat_map(|rank| vec![rank; if rank == 1 { 1 } else { 3 }]);
