@@ -187,7 +187,10 @@ const ALL: [Examples; 17] = [
             ("Two hosts, measured now and kept", "ombx model -o model.jsonl -- --hosts n01,n02"),
             ("Two hosts over TCP, without MPI", "ombx model --fabric sockets -- --hosts n01,n02"),
             ("From results, as JSON", "ombx model r.jsonl --format json"),
-            ("The lines of the model over the measurements", "ombx plot r.jsonl --kind model -o model.pdf"),
+            (
+                "The model, and a figure of its lines over the measurements",
+                "ombx model r.jsonl && ombx plot r.jsonl --kind model -o model.pdf",
+            ),
         ],
         pages: &[],
     },
