@@ -45,10 +45,12 @@ pub(crate) fn imb(registry: &Registry, parser: &clap::Command, args: ImbArgs) ->
         return print(names::benchmarks(suite));
     }
     let (job, notes) = prepare(registry, args, suite)?;
+    // Mistakes that the start finds have one line, without notes.
+    let code = role::run(&job)?;
     if prints {
         notes.iter().for_each(|note| stderr_line!("ombx: {}: {note}", suite.name));
     }
-    role::run(&job)
+    Ok(code)
 }
 
 /// Returns the job of a program after finding every mistake in its options, and notes about differences from IMB. Starts nothing.
