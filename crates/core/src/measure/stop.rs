@@ -117,7 +117,7 @@ pub fn first_round(sample_ns: f64, max_time: Duration) -> u64 {
 }
 
 /// Returns the number of samples of a schedule, which has one round: those of `time`, and as many as a p99 needs if they take at most
-/// [`LONGEST_FOR_P99`].
+/// `LONGEST_FOR_P99`.
 pub fn scheduled_round(sample_ns: f64, time: Duration) -> u64 {
     let for_p99 = SAMPLES_FOR_P99.min(samples_within(LONGEST_FOR_P99, sample_ns));
     samples_within(time, sample_ns).max(for_p99).clamp(LEAST_FOR_INTERVAL, MOST_SAMPLES)
