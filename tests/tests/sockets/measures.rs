@@ -121,10 +121,7 @@ fn requests_show_offered_and_achieved_rate() {
         assert_eq!(row["figures"]["offered_rps"].as_f64(), Some(offered));
         assert!(row["figures"]["achieved_rps"].as_f64().is_some_and(|rate| rate > 0.3 * offered), "{row}");
     }
-    assert!(
-        done.stdout.contains("knee of sockets.request arrivals=exponential at 60000 bytes: above 2000"),
-        "{done}"
-    );
+    assert!(done.stdout.contains("knee of sockets.request arrivals=exponential at 60000 bytes: "), "{done}");
 }
 
 #[test]

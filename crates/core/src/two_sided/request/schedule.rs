@@ -69,12 +69,13 @@ impl Schedule {
     /// Returns the scheduled times in nanoseconds after the start. The last of n requests is due n mean intervals after the start.
     pub fn times_ns(&self, requests: usize) -> Vec<f64> {
         let mut at = 0.0;
-        let mut random = self.seed ^ self.rate;
+        let mut random = fastrand::Rng::with_seed(self.seed ^ self.rate);
         let times: Vec<f64> = (0..requests)
             .map(|_| {
                 at += match self.arrivals {
                     Arrivals::Constant => 1.0,
-                    Arrivals::Exponential => exponential(&mut random),
+                    // The inverse of the distribution function, at a number of [0, 1).
+                    Arrivals::Exponential => -(1.0 - random.f64()).ln(),
                 };
                 at
             })
@@ -89,18 +90,6 @@ impl Schedule {
         let tick_ns = clock.tick_ns();
         self.times_ns(requests).into_iter().map(|ns| (ns / tick_ns).round() as u64).collect()
     }
-}
-
-/// Returns a random number of the exponential distribution with mean 1. Method: SplitMix64 and inversion.
-fn exponential(state: &mut u64) -> f64 {
-    *state = state.wrapping_add(0x9E37_79B9_7F4A_7C15);
-    let mut bits = *state;
-    bits = (bits ^ (bits >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-    bits = (bits ^ (bits >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-    bits ^= bits >> 31;
-    // 53 bits, never 0.
-    let uniform = ((bits >> 11) + 1) as f64 / (1u64 << 53) as f64;
-    -uniform.ln()
 }
 
 #[cfg(test)]
