@@ -1,6 +1,6 @@
 /* Library between ombx and MPI (LD_PRELOAD). OMBX_INTERPOSE selects its action:
  *   recv            flips a bit of messages of at least 64 bytes in MPI_Recv
- *   delay           makes each MPI_Send 20 us longer
+ *   delay           makes each MPI_Send 200 us longer
  *   alloc           writes the hint of each MPI_Alloc_mem to standard error
  *   init            ends a process that starts MPI
  *   none            changes nothing
@@ -13,7 +13,7 @@
 
 #define LEAST 64
 #define FLIPPED 42 /* byte */
-#define DELAY_NS 20000
+#define DELAY_NS 200000
 
 static int spoils(const char *what) {
     const char *wish = getenv("OMBX_INTERPOSE");

@@ -37,6 +37,7 @@ impl Comparison {
         let launches = [base, new].map(|side| side.count().max(1));
         let machine = [base, new].map(SideResults::machine);
         let states = MachineStates::of(machine);
+        let took_turns = setup::overlap(base, new);
         let lost = |from: &SideResults, other: &SideResults, only| -> Vec<Unmatched> {
             let unmatched = |row: &side::Row| {
                 let why = match other.row(&row.id.key) {
@@ -55,10 +56,10 @@ impl Comparison {
             base: base.info("base"),
             new: new.info("new"),
             margin: settings.margin,
-            cases: evaluation::evaluate(&measured, launches, &states, settings),
+            cases: evaluation::evaluate(&measured, launches, &states, took_turns, settings),
             unmatched,
             broken: broken.filter(|(key, _)| sound(key)).collect(),
-            notes: setup::notes(base, new).into_iter().chain(states.note(machine)).collect(),
+            notes: setup::notes(base, new, took_turns).into_iter().chain(states.note(machine)).collect(),
         }
     }
 

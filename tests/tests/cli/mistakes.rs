@@ -129,7 +129,6 @@ const MISTAKES: &[(&str, &str)] = &[
     ("links --fail-on everything", "everything"),
     ("links p2p.latency", "p2p.latency"),
     ("osu osu_latencyy", "osu_latency?"),
-    ("osu osu_init", "not supported"),
     ("imb IMB-MPI2", "IMB-MPI1, IMB-NBC"),
     ("imb IMB-IO", "not available in ombx: MPI-IO"),
     ("imb IMB-MPI1 PingPang", "-list"),

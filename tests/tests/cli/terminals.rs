@@ -1,5 +1,7 @@
 //! Terminals of 60, 80 and 120 columns: tables without broken rows, and progress that leaves nothing behind.
 
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+
 use ombx_tests::{Job, missing, mpi, skipped, terminal::Terminal};
 
 /// Starts a shell in a terminal. Returns `None` with a note if tmux is missing.
@@ -11,11 +13,16 @@ fn terminal(columns: u32) -> Option<Terminal> {
     Some(Terminal::start(columns, &["sh"], mpi::ombx().parent().expect("a directory")))
 }
 
-/// Types a command and returns the screen at its end.
+/// Types a command and returns the screen at its end. The number of the end is another one for each command, because the screen
+/// still shows the end of the command before until the shell has cleared it.
 fn run(terminal: &Terminal, command: &str) -> String {
-    terminal.types(&format!(" clear; OMBX_MPIEXEC={} {command}; echo en''ded", mpi::mpiexec().display()));
+    static COMMANDS: AtomicU32 = AtomicU32::new(0);
+    let number = COMMANDS.fetch_add(1, Relaxed);
+    let mpiexec = mpi::mpiexec().display();
+    terminal.types(&format!(" clear; OMBX_MPIEXEC={mpiexec} {command}; echo en''ded {number}"));
     terminal.presses(&["Enter"]);
-    terminal.until("the end", |screen| screen.lines().any(|line| line == "ended"))
+    let ended = format!("ended {number}");
+    terminal.until("the end", |screen| screen.lines().any(|line| line == ended))
 }
 
 #[test]

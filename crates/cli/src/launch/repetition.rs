@@ -19,7 +19,7 @@ use crate::{
 /// Least and largest time from the start of a launch to the next one, up to the second look and where the number of launches is open:
 /// twice the time of a launch without its samples, within these bounds. Machines change their speed for seconds at a time: launches that
 /// are spread over more time see more of it, and so do long samples.
-const SPACING: [Duration; 2] = [Duration::from_millis(300), Duration::from_millis(600)];
+const SPACING: [Duration; 2] = [Duration::from_millis(270), Duration::from_millis(600)];
 
 /// The launches of a job.
 pub(super) struct Repetition {
@@ -170,9 +170,9 @@ mod tests {
     fn short_launches_are_spread_over_more_time() {
         let ms = Duration::from_millis;
         // One row: with a quick start, with a slow one, and with samples of a tenth of a second.
-        assert_eq!(pause(ms(100), ms(20)), ms(200));
+        assert_eq!(pause(ms(100), ms(20)), ms(170));
         assert_eq!(pause(ms(380), ms(20)), ms(220));
-        assert_eq!(pause(ms(180), ms(100)), ms(120));
+        assert_eq!(pause(ms(180), ms(100)), ms(90));
         // Many rows: their samples see more than a moment.
         assert_eq!(pause(ms(500), ms(300)), ms(0));
         assert_eq!(pause(ms(500), ms(0)), ms(100));

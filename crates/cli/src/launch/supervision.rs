@@ -35,6 +35,8 @@ use crate::{
 
 /// Time for a launcher to end after SIGTERM.
 const GRACE: Duration = Duration::from_secs(5);
+/// The same time before the ranks have reported themselves: nothing is measured yet.
+const START_GRACE: Duration = Duration::from_secs(3);
 /// Time for reading what is left in the pipes after the launcher has ended. An orphan may hold them open forever.
 const DRAIN: Duration = Duration::from_secs(2);
 /// Time for ranks and launcher to end after the last record. MPICH over TCP can hang in MPI_Finalize.
@@ -199,7 +201,8 @@ impl Supervision<'_> {
                 job.end(EndReason::Error);
             }
             if job.history.end_reason.is_some() && !was_ending {
-                due = since.elapsed() + GRACE;
+                let is_starting = job.history.ranks.0.is_empty();
+                due = since.elapsed() + if is_starting { START_GRACE } else { GRACE };
             }
         }
         handle.close();

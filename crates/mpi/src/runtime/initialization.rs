@@ -1,6 +1,6 @@
 //! Initialisation and finalisation of MPI on this process.
 
-use std::{ptr, time::Duration};
+use std::{ptr, sync::OnceLock, time::Duration};
 
 use mpi::ffi;
 use ombx_core::{
@@ -11,6 +11,9 @@ use ombx_core::{
 
 use super::library;
 use crate::{MpiTeam, sys::constants};
+
+/// Duration of `MPI_Init_thread` on this process.
+static INITIALIZATION_TIME: OnceLock<Duration> = OnceLock::new();
 
 /// An initialised MPI. Dropping it finalises MPI, which every rank must do.
 pub struct Mpi {
@@ -32,7 +35,7 @@ impl Mpi {
         if mpi::environment::is_initialized() {
             return Err(Error::fabric("MPI is already initialised: call Mpi::start once per process"));
         }
-        let mut provided = 0;
+        let (mut provided, since) = (0, Since::now());
         // SAFETY: MPI is not initialised yet, as checked above. Null arguments are allowed (MPI 4.1, 11.2.1), and `provided`
         // outlives the call. The `mpi` crate's own function ignores the return code.
         let code = unsafe {
@@ -46,12 +49,18 @@ impl Mpi {
             // MPI_Error_string may not work before initialisation.
             return Err(Error::fabric(format!("MPI_Init_thread: error {code}")));
         }
+        INITIALIZATION_TIME.get_or_init(|| since.elapsed());
         Ok(Mpi { team: Some(MpiTeam::world()?) })
     }
 
     /// Returns the team of all ranks.
     pub fn team(&self) -> &MpiTeam {
         self.team.as_ref().unwrap_or_else(|| unreachable!("the team lives as long as MPI"))
+    }
+
+    /// Returns how long `MPI_Init_thread` took on this process; `None` before [`Mpi::start`].
+    pub fn initialization_time() -> Option<Duration> {
+        INITIALIZATION_TIME.get().copied()
     }
 
     /// Ends every rank of the job, whether MPI is initialised on this process or not.

@@ -80,7 +80,7 @@ impl<C: Counting> Link for Channel<C> {
             handles.describe_messages(cx, slots, &outgoing, &incoming);
             handles.requests = requests.as_mut_ptr();
         });
-        let endpoint = Endpoint { peer: cx.peer.0 as c_int, tag: TAG, comm: team.comm().raw() };
+        let endpoint = Endpoint::of_bytes(cx.peer.0 as c_int, TAG, team.comm().raw());
         Ok(Channel { endpoint, bytes, zero, slots, outgoing, incoming, requests })
     }
 

@@ -58,12 +58,21 @@ pub trait Counting: 'static {
     ) -> c_int;
 }
 
-/// Rank, tag and communicator of the other end of a message.
+/// Rank, tag and communicator of the other end of a message, and the type of what is sent.
 #[derive(Debug, Clone, Copy)]
 pub struct Endpoint {
-    pub(crate) peer: c_int,
-    pub(crate) tag: c_int,
-    pub(crate) comm: ffi::MPI_Comm,
+    peer: c_int,
+    tag: c_int,
+    comm: ffi::MPI_Comm,
+    /// Always [`BYTE`]. A static of C would be read from memory again for each message: one instruction more than a C loop needs.
+    datatype: ffi::MPI_Datatype,
+}
+
+impl Endpoint {
+    /// The other end of messages of bytes.
+    pub(crate) fn of_bytes(peer: c_int, tag: c_int, comm: ffi::MPI_Comm) -> Endpoint {
+        Endpoint { peer, tag, comm, datatype: BYTE }
+    }
 }
 
 /// Counts are `int`.
@@ -83,14 +92,14 @@ macro_rules! counting {
             #[inline(always)]
             unsafe fn send(from: *const c_void, bytes: $count, to: Endpoint) -> c_int {
                 // SAFETY: the caller fulfils the contract of the trait.
-                unsafe { ffi::$send(from, bytes, BYTE, to.peer, to.tag, to.comm) }
+                unsafe { ffi::$send(from, bytes, to.datatype, to.peer, to.tag, to.comm) }
             }
 
             #[inline(always)]
             unsafe fn receive(into: *mut c_void, bytes: $count, from: Endpoint) -> c_int {
                 let ignored = no_status();
                 // SAFETY: the caller fulfils the contract of the trait.
-                unsafe { ffi::$receive(into, bytes, BYTE, from.peer, from.tag, from.comm, ignored) }
+                unsafe { ffi::$receive(into, bytes, from.datatype, from.peer, from.tag, from.comm, ignored) }
             }
 
             #[inline(always)]
@@ -101,7 +110,7 @@ macro_rules! counting {
                 request: *mut ffi::MPI_Request,
             ) -> c_int {
                 // SAFETY: the caller fulfils the contract of the trait.
-                unsafe { ffi::$start_send(from, bytes, BYTE, to.peer, to.tag, to.comm, request) }
+                unsafe { ffi::$start_send(from, bytes, to.datatype, to.peer, to.tag, to.comm, request) }
             }
 
             #[inline(always)]
@@ -112,7 +121,9 @@ macro_rules! counting {
                 request: *mut ffi::MPI_Request,
             ) -> c_int {
                 // SAFETY: the caller fulfils the contract of the trait.
-                unsafe { ffi::$start_receive(into, bytes, BYTE, from.peer, from.tag, from.comm, request) }
+                unsafe {
+                    ffi::$start_receive(into, bytes, from.datatype, from.peer, from.tag, from.comm, request)
+                }
             }
         }
     };

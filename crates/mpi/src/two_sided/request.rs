@@ -61,7 +61,7 @@ impl RequestLink for RequestChannel {
         });
         let (bytes, (outgoing, incoming), echoes) = cx.agree(parts)?;
         team.lend(|handles| handles.describe_messages(cx, slots, &outgoing, &incoming));
-        let endpoint = |tag| Endpoint { peer: cx.peer.0 as c_int, tag, comm: team.comm().raw() };
+        let endpoint = |tag| Endpoint::of_bytes(cx.peer.0 as c_int, tag, team.comm().raw());
         // SAFETY: this static of mpi-sys is never written.
         let operations = vec![unsafe { ffi::RSMPI_REQUEST_NULL }; OPERATIONS * slots.count as usize];
         Ok(RequestChannel {

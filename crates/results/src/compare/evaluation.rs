@@ -17,14 +17,20 @@ use super::{
     side::{Launch, Row},
 };
 
+/// Smallest difference, as a fraction, that counts as one of the sides if they were measured one after the other and the machine
+/// changed its state. Runs of one build then differed by up to this much within a state, because a machine that changes its state
+/// changes in other ways too.
+const OF_UNSTEADY_MACHINE: f64 = 0.5;
+
 /// Difference of p values that are equal but for rounding.
 const ROUNDING: f64 = 1e-9;
 
-/// Evaluates all cases of two sides with these numbers of launches.
+/// Evaluates all cases of two sides with these numbers of launches. `took_turns`: the launches of the sides overlap in time.
 pub(super) fn evaluate(
     pairs: &[(&Row, &Row)],
     launches: [usize; 2],
     states: &MachineStates,
+    took_turns: bool,
     settings: Settings,
 ) -> Vec<CaseComparison> {
     let cases: Vec<Case<'_>> =
@@ -34,8 +40,10 @@ pub(super) fn evaluate(
     let of_side = |side: usize| (0..launches[side]).map(move |launch| states.of_launch(side, launch));
     let of_all: Vec<Option<usize>> = of_side(0).chain(of_side(1)).collect();
     let Adjusted { p, smallest } = permutation::test(&values, launches[0], &of_all, settings.design);
+    let is_unsteady = states.count() > 1 && !took_turns;
     let judge = Judge {
         edge: settings.margin.ln_1p(),
+        least: if is_unsteady { OF_UNSTEADY_MACHINE.ln_1p() } else { 0.0 },
         level: smallest.clamp(VERDICT_SIGNIFICANCE, SIGNIFICANCE) + ROUNDING,
     };
     let mut p_adjusted = vec![None; cases.len()];
@@ -115,7 +123,7 @@ impl<'r> Case<'r> {
         let shifts = Shifts::of(&self.strata);
         let shift = shifts.estimate().unwrap_or(f64::NAN);
         let interval = shifts.interval(ranks.of(&self.strata)).filter(|_| a.min(b) >= MIN_LAUNCHES);
-        let Judge { edge, .. } = judge;
+        let edge = judge.edge;
         let power = power::pooled_deviation(&self.strata).and_then(|deviation| {
             Some(Power {
                 detectable: power::detectable(deviation, a, b)?.exp_m1(),
@@ -125,7 +133,7 @@ impl<'r> Case<'r> {
         });
         let verdict = match (self.excluded, interval, p_adjusted) {
             (Some(reason), ..) => Verdict::Inconclusive(reason),
-            (None, Some(interval), Some(p)) => judge.verdict(interval, p),
+            (None, Some(interval), Some(p)) => judge.verdict(shift, interval, p),
             (None, ..) => Verdict::Inconclusive(Reason::FewLaunches),
         };
         CaseComparison {
@@ -145,16 +153,21 @@ impl<'r> Case<'r> {
 struct Judge {
     /// Margin, as a logarithm.
     edge: f64,
+    /// Smallest difference of a verdict "worse" or "better", as a logarithm.
+    least: f64,
     /// Largest adjusted p value of a verdict "worse" or "better".
     level: f64,
 }
 
 impl Judge {
-    /// Judges an interval of the difference, as logarithms.
-    fn verdict(self, [low, high]: [f64; 2], p_adjusted: f64) -> Verdict {
-        let Judge { edge, level } = self;
+    /// Judges a difference and its interval, as logarithms.
+    fn verdict(self, shift: f64, [low, high]: [f64; 2], p_adjusted: f64) -> Verdict {
+        let Judge { edge, least, level } = self;
         match () {
             () if low > -edge && high < edge => Verdict::Same,
+            () if (low > edge || high < -edge) && shift.abs() < least => {
+                Verdict::Inconclusive(Reason::MachineChanged)
+            }
             () if low > edge && p_adjusted <= level => Verdict::Worse,
             () if high < -edge && p_adjusted <= level => Verdict::Better,
             () if p_adjusted < SIGNIFICANCE => Verdict::Inconclusive(Reason::SizeUnknown),

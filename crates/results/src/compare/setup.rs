@@ -16,7 +16,7 @@ pub(crate) const EXPECTED_OPTIONS: [&str; 8] =
 /// Maximum number of values per side in a note.
 const MAX_LISTED: usize = 3;
 
-pub(super) fn notes(base: &SideResults, new: &SideResults) -> Vec<Note> {
+pub(super) fn notes(base: &SideResults, new: &SideResults, took_turns: bool) -> Vec<Note> {
     let mut notes = Vec::new();
     let mut differ = |code: &'static str, what: &str, of: &dyn Fn(&Run) -> String| {
         let [a, b] = [base, new].map(|side| side.runs.iter().map(of).collect::<BTreeSet<String>>());
@@ -52,7 +52,7 @@ pub(super) fn notes(base: &SideResults, new: &SideResults) -> Vec<Note> {
             notes.push(Note { code: "incomplete", text });
         }
     }
-    if !overlap(base, new) && base.count().max(new.count()) > 1 {
+    if !took_turns && base.count().max(new.count()) > 1 {
         notes.push(Note {
             code: "no_turns",
             text: "the sides were measured one after the other, so a change of the machine in between looks like a difference; ombx ab alternates the sides".into(),
@@ -61,14 +61,14 @@ pub(super) fn notes(base: &SideResults, new: &SideResults) -> Vec<Note> {
     notes
 }
 
-/// Returns whether the launches of the sides overlap in time. Sides without launches do.
-fn overlap(base: &SideResults, new: &SideResults) -> bool {
+/// Returns whether the launches of the sides overlap in time. Sides without launches do. Times are whole seconds.
+pub(super) fn overlap(base: &SideResults, new: &SideResults) -> bool {
     let span = |side: &SideResults| {
         let starts = || side.runs.iter().map(|run| run.started.as_str());
         Some((starts().min()?.to_owned(), starts().max()?.to_owned()))
     };
     let spans = span(base).zip(span(new));
-    spans.is_none_or(|((a_first, a_last), (b_first, b_last))| a_last >= b_first && b_last >= a_first)
+    spans.is_none_or(|((a_first, a_last), (b_first, b_last))| a_last > b_first && b_last > a_first)
 }
 
 /// Names the facts about software and machines that both sides know and that differ.

@@ -155,6 +155,12 @@ fn launches_of_different_states_of_the_machine_have_no_verdict() {
     // The same difference in the same state is a verdict, also if a few launches were in another.
     let slow_library = side(1, 3.5, &[58.0, 60.0, 59.0, 61.0, 57.0, 58.0, 275.0, 274.0]);
     assert_eq!(compared(&base, &slow_library).counts().worse, 3);
+    // What is smaller may be another change of the same machine, unless the sides alternated.
+    let latencies = [58.0, 60.0, 59.0, 61.0, 57.0, 58.0, 275.0, 274.0];
+    let reason = Verdict::Inconclusive(Reason::MachineChanged);
+    assert!(compared(&base, &side(20, 1.3, &latencies)).cases.iter().all(|case| case.verdict == reason));
+    assert_eq!(compared(&base, &side(20, 1.7, &latencies)).counts().worse, 3);
+    assert_eq!(compared(&base, &side(1, 1.3, &latencies)).counts().worse, 3);
 }
 
 #[test]

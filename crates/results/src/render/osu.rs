@@ -24,6 +24,9 @@ const PROCESSES: &str = "osu_latency_mp";
 const NO_DATATYPE: &str = "osu_get_acc_latency";
 /// Part of the name of programs that move no data. They print neither sizes nor a data type.
 const NO_SIZE: &str = "barrier";
+/// Programs that print a sentence instead of a table.
+const INIT: &str = "osu_init";
+const HELLO: &str = "osu_hello";
 
 /// Columns that options of an OSU program add.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -97,6 +100,9 @@ impl OsuTable {
             Some(osu) => OsuTable::title(osu, &self.version),
             None => format!("# {} (ombx {})\n", plain(&row.bench), plain(&self.version)),
         };
+        if [INIT, HELLO].contains(&name) {
+            return lines;
+        }
         lines += &one_sided(row);
         if columns::overlaps(row) {
             lines += "# Overall = Coll. Init + Compute + MPI_Test + MPI_Wait\n";
@@ -110,6 +116,14 @@ impl OsuTable {
         let size = if name.contains(NO_SIZE) { None } else { Some("# Size") };
         lines + &line(size, columns, |column| (&column.title, column.width))
     }
+}
+
+/// Returns the times that MPI took to start, in whole milliseconds as OMB prints them.
+fn init(row: &Measurement) -> String {
+    let ms = |ns: f64| format!("{:.0} ms", ns / 1e6);
+    let of_ranks = row.across_ranks().map(|times| [times.min, times.max, times.mean].map(ms));
+    let [min, max, mean] = of_ranks.unwrap_or_else(|| ["n/a"; 3].map(str::to_owned));
+    format!("nprocs: {}, min: {min}, max: {max}, avg: {mean}\n", row.ranks)
 }
 
 /// Returns MPI's name of the row's element type, as OMB prints it. Rows without a type move characters.
@@ -197,7 +211,12 @@ impl Renderer for OsuTable {
         }
         if row.summary.is_some() && (row.outcome == Outcome::Ok || show_wrong) {
             let size = Some(size.as_str()).filter(|_| !name.contains(NO_SIZE));
-            write!(out, "{}", line(size, &columns, |column| (&column.text, column.figure)))?;
+            let text = match name {
+                INIT => init(row),
+                HELLO => format!("This is a test with {} processes\n", row.ranks),
+                _ => line(size, &columns, |column| (&column.text, column.figure)),
+            };
+            write!(out, "{text}")?;
         }
         out.flush()
     }

@@ -1,0 +1,54 @@
+//! `collective.init`: the time that MPI takes to start.
+
+use ombx_core::{
+    benchmark::{Aggregation, Benchmark, Case, Layout, Method, Metric, Work, payload::Check},
+    error::{Error, Result},
+    measure::{row::each_case, session::Session},
+    result::{Measurement, Samples},
+};
+use ombx_mpi::Mpi;
+
+ombx_core::inventory::submit! {
+    Benchmark::custom("collective.init", "start of MPI on all ranks: one sample in each launch", Metric::Latency, METHOD, run)
+        .layout(Layout::Everyone { least: 1 })
+        .iterates(&["MPI_Init_thread"], "t of the slowest rank")
+        .without_sizes()
+        .osu("osu_init", "OSU MPI Init Test")
+        .osu_with("osu_hello", "OSU MPI Hello World Test", &[])
+}
+
+const METHOD: Method = Method {
+    timed: "MPI_Init_thread, once in each launch, on every rank",
+    untimed: "starting the processes; a rank that starts early waits for the others inside the call",
+    like: "osu_init of OMB, which prints the mean, the smallest and the largest time of the ranks",
+};
+
+fn run(session: &mut Session<'_>) -> Result<()> {
+    each_case(session, row)
+}
+
+/// Returns the row of this launch. Collective; only that of rank 0 has the times of all ranks.
+fn row(session: &mut Session<'_>, case: &Case) -> Result<Measurement> {
+    let key = case.key(session.bench.name, false);
+    session.team.name_task(&key);
+    session.sink.starting(session.bench.name, case);
+    let mine = Mpi::initialization_time().ok_or_else(|| Error::fabric("MPI was not started by ombx"))?;
+    let all = session.team.gather(&(mine.as_nanos() as u64).to_le_bytes())?.unwrap_or_default();
+    let of_rank = |(rank, bytes): (usize, Vec<u8>)| {
+        let ns = bytes.try_into().map(u64::from_le_bytes);
+        let ns = ns.map_err(|_| Error::fabric(format!("rank {rank} sent no time of 8 bytes")))?;
+        Ok(Samples { rank: rank as u32, batch: 1, elapsed_ns: vec![ns], ..Samples::default() })
+    };
+    let samples = all.into_iter().enumerate().map(of_rank).collect::<Result<Vec<Samples>>>()?;
+    let summary = Measurement::summarise(&samples, 1, session.clock.facts());
+    Ok(Measurement {
+        bytes: Some(0),
+        work: Some(Work { bytes: 0, ops: 1, legs: 1 }),
+        aggregation: Aggregation::Slowest,
+        check: Check::Unsupported,
+        trust: session.standing.to_vec(),
+        samples,
+        summary,
+        ..Measurement::new(session.bench.name, key, Metric::Latency, session.team.size())
+    })
+}
