@@ -56,8 +56,7 @@ fn progress_of_all_launches_has_one_line() {
 #[test]
 fn a_map_of_links_fills_and_is_erased() {
     let Some(terminal) = terminal(80) else { return };
-    let command =
-        "ombx links -n 4 --fabric tcp --sizes 8 --max-time 400ms --no-verify --follow --fail-on nothing";
+    let command = "ombx links -n 4 --fabric tcp --sizes 8 --max-time 1s --no-verify --retest 0 --follow --fail-on nothing";
     terminal.types(&format!(" clear; {command}; echo en''ded"));
     terminal.presses(&["Enter"]);
     let screen = terminal.until_shown("links so far, 8 bytes: ");
