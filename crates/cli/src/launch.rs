@@ -95,7 +95,7 @@ pub(crate) fn run(job: &Job) -> Result<u8> {
     #[cfg(feature = "mpi")]
     output.set_transport(transport::ask(job, job.start.timeout, || interrupted.load(Ordering::SeqCst) != 0));
     let mut repetition = Repetition::of(job, since.elapsed());
-    let progress = Progress::new(job.extent.rows, job.output.quiet);
+    let progress = Progress::new(job.extent.rows, &job.output);
     'launches: loop {
         let mut arguments = repetition.begin();
         if is_here {

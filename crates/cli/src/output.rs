@@ -1,6 +1,6 @@
 //! The output of a job: the screen and the result file.
 
-mod gauges;
+pub(crate) mod gauges;
 mod link_judge;
 pub(crate) mod monitoring;
 pub(crate) mod progress;
@@ -11,7 +11,7 @@ pub(crate) mod target;
 pub(crate) mod terminal;
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     fs::File,
     io::{self, Write},
     os::unix::fs::MetadataExt,
@@ -26,7 +26,7 @@ use ombx_core::{
 use ombx_results::{
     estimate::{self, Cases},
     file::{self, Record, RunOutcome},
-    render::{Broadcasts, ImbTable, OpenMetrics, Overhead, Renderer, links_status},
+    render::{Broadcasts, ImbTable, OpenMetrics, Overhead, Renderer, links_status, map_so_far},
     verdict::LinkSweep,
 };
 
@@ -124,6 +124,9 @@ impl Output {
                     fail_on: task.criteria.fail_on,
                     is_shown: matches!(format, Format::Table | Format::Json | Format::Nagios),
                     is_monitored: format == Format::Nagios,
+                    is_interim: !args.quiet && format != Format::Nagios,
+                    named: BTreeSet::new(),
+                    is_again: false,
                     tally: Tally::default(),
                     verdict: None,
                 }),
@@ -164,6 +167,11 @@ impl Output {
             0 => self.links.as_ref().map_or(0, LinkJudge::exit_code),
             code => code,
         }
+    }
+
+    /// Returns the map of the links measured until now in at most `widest` columns; `None` without links.
+    pub(crate) fn map(&self, widest: usize) -> Option<String> {
+        map_so_far(&self.links.as_ref()?.sweep, widest)
     }
 
     /// Returns the rows of all launches until now.

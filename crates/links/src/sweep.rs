@@ -1,10 +1,13 @@
-//! Sweep over links: measures pairs of ranks round by round, then measures the slowest links again, alone.
+//! Sweep over links: measures pairs of ranks round by round, then measures the slowest links again, alone. In a long sweep, links that
+//! stand out are measured again earlier, so that they can be named before the end.
 //!
 //! Each pair is a team of two, which runs an ordinary benchmark of two ranks. After each step, the timed ranks send their rows in
 //! turns to rank 0, which passes each to the sink as it comes. To find the slowest links rank 0 keeps the times of a sample of
 //! links, and of the slowest of each rank; no rank holds the matrix.
 
-use std::collections::BTreeMap;
+mod again;
+
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::schedule::Schedule;
 use ombx_core::{
@@ -123,10 +126,16 @@ pub fn run(
     let opening = runner::open(team, clock, sink, options, argv)?;
     let hosts = Hosts::of(opening.places.iter().map(|place| place.host.as_str()));
     let hosts = hosts.grouped(&task.criteria.groups);
-    let mut sweep = Sweep { team, task, plan, clock, opening, hosts, times: TimesBySize::default() };
+    let (times, again) = (TimesBySize::default(), BTreeSet::new());
+    let mut sweep = Sweep { team, task, plan, clock, opening, hosts, times, again };
     let turns = if task.mode == Mode::Serial { schedule.pairs() } else { 1 };
     let sizes = sizes_of(task.choice.bench, plan)?;
-    for round in rounds_of(&schedule, task.rounds) {
+    let rounds = rounds_of(&schedule, task.rounds);
+    let looks = again::looks(rounds.len(), task, plan);
+    for (number, round) in rounds.enumerate() {
+        if looks.contains(&number) {
+            sweep.look()?;
+        }
         for turn in 0..turns {
             let partner = match task.mode {
                 Mode::Parallel | Mode::Halves | Mode::Bisection => schedule.partner(team.rank(), round),
@@ -188,7 +197,10 @@ struct Sweep<'a> {
     opening: OpenRun<'a>,
     /// Host of each rank on rank 0.
     hosts: Hosts,
+    /// Times of the links, without those measured again. Only rank 0 has them.
     times: TimesBySize,
+    /// Links that were measured again, on rank 0: timed rank, other rank, bytes, and whether they stood out.
+    again: BTreeSet<(u32, u32, u64, bool)>,
 }
 
 impl Sweep<'_> {
@@ -238,7 +250,9 @@ impl Sweep<'_> {
                     "cannot read the row of a rank: check that all ranks run the same ombx",
                 ));
             };
-            self.times.add(&row, &self.hosts, MOST_ROWS);
+            if !row.axes.contains_key(verdict::RETEST) {
+                self.times.add(&row, &self.hosts, MOST_ROWS);
+            }
             self.opening.sink.case(&row)
         })
     }
@@ -261,33 +275,6 @@ impl Sweep<'_> {
             .map_err(|e| e.within(format!("link of ranks {} and {partner}", self.team.rank())))?;
         let ends = [self.team.rank(), partner];
         Ok(rows.kept.rows.pop().map(|row| renumbered(row, ends, label)))
-    }
-
-    /// Measures suspicious links and, for comparison, ordinary links again, each alone.
-    fn retest_slowest(&mut self) -> Result<()> {
-        let (team, me) = (self.team, self.team.rank());
-        let mut list: Vec<u8> = Vec::new();
-        if me == Rank(0) {
-            let times = std::mem::take(&mut self.times).0;
-            for link in verdict::retest_candidates(&times, &self.hosts, self.task.retest as usize) {
-                let [from, to] = [link.from, link.to].map(u64::from);
-                list.extend([from, to, link.bytes, link.is_slow.into()].iter().flat_map(|n| n.to_le_bytes()));
-            }
-        }
-        list.resize(team.broadcast_value(list.len() as u64)? as usize, 0);
-        team.broadcast(&mut list)?;
-        for link in list.chunks_exact(32) {
-            let number = |at: usize| link[8 * at..8 * at + 8].try_into().map_or(0, u64::from_le_bytes);
-            let (from, to) = (Rank(number(0) as u32), Rank(number(1) as u32));
-            let value = if number(3) == 1 { verdict::ALONE } else { verdict::REFERENCE };
-            let pair = match partner_in((from, to), me) {
-                Some(partner) => Some((partner, team.pair(partner, from)?)),
-                None => None,
-            };
-            let pair = pair.as_ref().map(|(partner, pair)| (*partner, &**pair));
-            self.measure_step(pair, Bytes(number(2)), Some(&(verdict::RETEST, value.into())))?;
-        }
-        Ok(())
     }
 }
 

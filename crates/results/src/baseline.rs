@@ -16,8 +16,9 @@ use crate::{
 
 /// Number of days below which the variation between days is not known.
 const LEAST_DAYS: usize = 3;
-/// Probability that a further good day is slower than predicted, if the logarithms of the times of days have a normal distribution.
-const FALSE_ALARM: f64 = 0.01;
+/// Probability that any limit of a check on a further good day is below the time of its row, if the logarithms of the times of days
+/// have a normal distribution. One daily check has such a day in about three years.
+const FALSE_ALARM: f64 = 0.001;
 
 /// Results of good days.
 #[derive(Debug, Clone, Default)]
@@ -52,7 +53,8 @@ pub struct Reference {
     pub median_ns: f64,
     /// Slowest result.
     pub slowest_ns: f64,
-    /// Time that a further good day exceeds with a probability of 1 %; `None` for fewer than three days.
+    /// Time that a further good day exceeds with a probability of 0.1 %, divided by the number of limits of the check; `None` for
+    /// fewer than three days.
     pub predicted_ns: Option<f64>,
 }
 
@@ -82,9 +84,10 @@ impl Baseline {
         }
     }
 
-    /// Returns the good days of the case of a row on the hosts of its run; `None` if there is none.
-    pub fn reference(&self, run: &Run, row: &Measurement) -> Option<Reference> {
-        Reference::of(self.cases.get(&Case::of(run, row))?)
+    /// Returns the good days of the case of a row on the hosts of its run, for a check with this many limits from good days; `None` if
+    /// there is no good day.
+    pub fn reference(&self, run: &Run, row: &Measurement, limits: usize) -> Option<Reference> {
+        Reference::of(self.cases.get(&Case::of(run, row))?, limits)
     }
 }
 
@@ -96,7 +99,7 @@ impl Case {
 }
 
 impl Reference {
-    fn of(figures: &[GoodFigure]) -> Option<Reference> {
+    fn of(figures: &[GoodFigure], limits: usize) -> Option<Reference> {
         let mut by_day: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
         figures.iter().for_each(|figure| by_day.entry(&figure.date).or_default().push(figure.leg_ns));
         let days: Vec<f64> = by_day.values().filter_map(|times| median(times)).collect();
@@ -105,7 +108,7 @@ impl Reference {
             days: days.len(),
             median_ns: median(&days)?,
             slowest_ns: figures.iter().map(|figure| figure.leg_ns).reduce(f64::max)?,
-            predicted_ns: predicted(&days),
+            predicted_ns: predicted(&days, limits),
         })
     }
 
@@ -123,14 +126,16 @@ impl Reference {
     }
 }
 
-/// Returns the upper limit of prediction of a further day, from the logarithms of times; `None` for fewer than three days.
-fn predicted(days: &[f64]) -> Option<f64> {
+/// Returns the upper limit of prediction of a further day for one of several limits, from the logarithms of times; `None` for fewer
+/// than three days.
+fn predicted(days: &[f64], limits: usize) -> Option<f64> {
     let n = days.len() as f64;
     let logs: Vec<f64> = days.iter().map(|ns| ns.ln()).collect();
     let mean = logs.iter().sum::<f64>() / n;
     let variance = logs.iter().map(|log| (log - mean).powi(2)).sum::<f64>() / (n - 1.0);
     (days.len() >= LEAST_DAYS).then(|| {
-        let quantile = student::upper_quantile(days.len() - 1, FALSE_ALARM);
+        // Bonferroni's correction holds whatever the rows of a day have in common.
+        let quantile = student::upper_quantile(days.len() - 1, FALSE_ALARM / limits.max(1) as f64);
         (mean + quantile * (variance * (1.0 + 1.0 / n)).sqrt()).exp()
     })
 }
@@ -142,7 +147,7 @@ mod tests {
 
     fn reference(days: &[(&str, f64)]) -> Reference {
         let figure = |&(date, leg_ns): &(&str, f64)| GoodFigure { date: date.into(), leg_ns };
-        Reference::of(&days.iter().map(figure).collect::<Vec<_>>()).unwrap()
+        Reference::of(&days.iter().map(figure).collect::<Vec<_>>(), 1).unwrap()
     }
 
     #[test]
@@ -159,16 +164,16 @@ mod tests {
     #[test]
     fn the_tolerance_covers_the_variation_between_days() {
         let days = [("d1", 100.0), ("d2", 100.0), ("d2", 300.0), ("d3", 100.0)];
-        let steady = reference(&[("d1", 100.0), ("d2", 101.0), ("d3", 99.0)]);
+        let steady = reference(&[("d1", 100.0), ("d2", 100.5), ("d3", 99.5)]);
         let varying = reference(&[("d1", 100.0), ("d2", 130.0), ("d3", 80.0)]);
         assert!(!steady.is_thin() && !steady.tolerance(0.2).is_variation);
         let tolerance = varying.tolerance(0.2);
         assert!(tolerance.is_variation && tolerance.part > 0.5, "{tolerance:?}");
         // Days count alike: the day with two results has a median of 200.
         assert_eq!(reference(&days).median_ns, 100.0);
-        // The predicted limit of three days by the table of Student: t(2; 0.01) = 6.965.
-        let s = (0.01f64.ln_1p().powi(2) + (-0.01f64).ln_1p().powi(2)) / 2.0;
-        let expected = (100.0 * ((6.965 * (s * 4.0 / 3.0).sqrt()).exp())).abs();
+        // The predicted limit of three days by the table of Student: t(2; 0.001) = 22.327.
+        let s = (0.005f64.ln_1p().powi(2) + (-0.005f64).ln_1p().powi(2)) / 2.0;
+        let expected = 100.0 * (22.327 * (s * 4.0 / 3.0).sqrt()).exp();
         assert!((steady.predicted_ns.unwrap() / expected - 1.0).abs() < 1e-3, "{steady:?} {expected}");
     }
 
@@ -178,11 +183,31 @@ mod tests {
         let mut baseline = Baseline::default();
         baseline.add(std::slice::from_ref(&good));
         let row = &good.rows[0];
-        let found = baseline.reference(&good.run, row).unwrap();
+        let found = baseline.reference(&good.run, row, 1).unwrap();
         assert_eq!((found.results, found.days), (1, 1));
         let mut other = good.run.clone();
         other.places.iter_mut().for_each(|place| place.host = "elsewhere".into());
-        assert_eq!(baseline.reference(&other, row), None);
-        assert_eq!(baseline.reference(&good.run, &Measurement { ranks: 99, ..row.clone() }), None);
+        assert_eq!(baseline.reference(&other, row, 1), None);
+        assert_eq!(baseline.reference(&good.run, &Measurement { ranks: 99, ..row.clone() }, 1), None);
+    }
+
+    /// Many checks of good days whose times have a normal distribution, as a day is measured without error.
+    #[test]
+    fn a_check_of_many_limits_seldom_has_a_false_alarm() {
+        const LIMITS: usize = 20;
+        const CHECKS: u32 = 5000;
+        let mut random = fastrand::Rng::with_seed(7);
+        // Sum of twelve uniform numbers: its tails are no longer than those of the normal distribution.
+        let mut day = || (0.02 * ((0..12).map(|_| random.f64()).sum::<f64>() - 6.0)).exp();
+        let mut alarms = 0;
+        for _ in 0..CHECKS {
+            let mut is_above = || {
+                let good: Vec<f64> = (0..7).map(|_| day()).collect();
+                day() > predicted(&good, LIMITS).unwrap()
+            };
+            alarms += u32::from((0..LIMITS).any(|_| is_above()));
+        }
+        // 5 are expected; 16 or more have a probability below 0.0001.
+        assert!((1..16).contains(&alarms), "{alarms} of {CHECKS}");
     }
 }

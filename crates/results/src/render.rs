@@ -27,10 +27,10 @@ pub use self::{
     document::{Document, Markup},
     imb::{ImbBenchmark, ImbClass, ImbProgram, ImbTable},
     links::{
-        Links,
+        Links, map_so_far,
         summary::{Form as LinksForm, LinksSummary, status as links_status},
     },
-    openmetrics::OpenMetrics,
+    openmetrics::{CheckedLimit, OpenMetrics},
     osu::{OsuColumns, OsuTable},
     overhead::Overhead,
     paint::Paint,

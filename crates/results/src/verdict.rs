@@ -31,7 +31,7 @@ pub use self::{
     evidence::Evidence,
     groups::{Group, Groups},
     hosts::Hosts,
-    retest::{Retest, retest_candidates, slowest},
+    retest::{Retest, interim_candidates, retest_candidates, slowest},
     sample::MOST_ROWS,
     steps::{Step, join_steps},
     sweep::{LinkSweep, Verdict},
@@ -47,6 +47,8 @@ pub const BENCH: &str = "links";
 pub const RETEST: &str = "retest";
 /// Value of [`RETEST`] for a slow link that was measured again.
 pub const ALONE: &str = "alone";
+/// Number of looks at the links of a long sweep before its end. They share the error probability of a verdict.
+pub const LOOKS: usize = 3;
 /// Value of [`RETEST`] for an ordinary link that was measured again for comparison.
 pub const REFERENCE: &str = "reference";
 

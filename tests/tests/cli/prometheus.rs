@@ -3,13 +3,15 @@
 use std::time::Duration;
 
 use ombx_tests::{
-    Job,
+    Files, Job,
     prometheus::{Prometheus, make_old},
     skipped,
 };
 
 /// Alert of a link that misses `--expect`.
 const MISSED: &str = "OmbxMissedDemands";
+/// Alert of a limit that a check has missed.
+const CHECK_MISSED: &str = "OmbxCheckMissed";
 /// Alert of a file that was not replaced.
 const OLD: &str = "OmbxOld";
 
@@ -52,4 +54,37 @@ fn alerts_follow_the_file_of_the_last_sweep() {
     // The exporter has never seen a part of a file, or a line that it does not accept.
     let errors = prometheus.value("max(max_over_time(node_textfile_scrape_error[5m]))");
     assert_eq!(errors.as_deref(), Some("0"));
+}
+
+#[test]
+fn an_alert_follows_the_last_check() {
+    let prometheus = match Prometheus::start() {
+        Ok(prometheus) => prometheus,
+        Err(why) => return skipped(&why),
+    };
+    let files = Files::default();
+    let check = |limit: &str, code: i32| {
+        let entry = format!("[[entry]]\nrun = 'sockets.latency'\nsizes = 8\nlatency = '<{limit}'\n");
+        let keys = "busy = 'never'\npause = '1ms'\n[defaults]\nlaunches = 2\nmax-time = '5ms'\n";
+        let file = files.write("check.toml", format!("{keys}{entry}"));
+        let job = Job::ombx("check").arg(file).arg("--openmetrics").arg(prometheus.metrics());
+        job.run().expect(code);
+    };
+    check("60000ms", 0);
+    let ratio = |server: &Prometheus| {
+        server.value("ombx_check_limit_ratio{bench=\"sockets.latency\",limit=\"absolute\"}")
+    };
+    prometheus.until("a met limit is recorded", |server| ratio(server).is_some());
+    assert!(ratio(&prometheus).unwrap().parse::<f64>().unwrap() < 1.0);
+    assert_eq!(prometheus.value("ombx_check_result{result=\"met\"}").as_deref(), Some("1"));
+    assert!(prometheus.firing(CHECK_MISSED).is_empty());
+
+    check("1ns", 9);
+    prometheus.until("a missed limit is reported", |server| !server.firing(CHECK_MISSED).is_empty());
+    let alert = &prometheus.firing(CHECK_MISSED)[0];
+    assert_eq!(alert["labels"]["bench"], "sockets.latency", "{alert}");
+    assert_eq!(alert["labels"]["from_host"], alert["labels"]["hosts"], "two ranks of this host: {alert}");
+
+    check("60000ms", 0);
+    prometheus.until("the alert ends with the next check", |server| server.firing(CHECK_MISSED).is_empty());
 }

@@ -61,6 +61,28 @@ fn progress_of_all_launches_has_one_line() {
 }
 
 #[test]
+fn a_map_of_links_fills_and_is_erased() {
+    let Some(terminal) = terminal(80) else { return };
+    let command = "ombx links -n 4 --fabric tcp --sizes 8 --max-time 1s --no-verify --retest 0 --follow --fail-on nothing";
+    terminal.types(&format!(" clear; {command}; echo en''ded"));
+    terminal.presses(&["Enter"]);
+    let screen = terminal.until_shown("links so far, 8 bytes: ");
+    assert!(screen.contains("left ·"), "the bar is above the map\n{screen}");
+    let screen = terminal.until("the end", |screen| screen.lines().any(|line| line == "ended"));
+    assert!(!screen.contains("so far"), "{screen}");
+}
+
+#[test]
+fn a_map_of_links_is_printed_after_each_quarter_without_a_terminal() {
+    let line = "links -n 4 --fabric tcp --sizes 8 --max-time 20ms --retest 0 --follow --fail-on nothing";
+    let done = Job::ombx(line).run().expect(0);
+    let maps: Vec<&str> = done.stderr.lines().filter(|line| line.starts_with("links so far")).collect();
+    assert_eq!(maps, [2, 4, 5, 6].map(|links| format!("links so far, 8 bytes: {links}")), "{done}");
+    assert!(!done.stdout.contains("so far"), "{done}");
+    Job::ombx("links -n 4 --fabric tcp --follow --quiet").run().expect(2);
+}
+
+#[test]
 fn dumb_terminals_and_variables_turn_colours_off_and_on() {
     let Some(terminal) = terminal(120) else { return };
     let command = "ombx run p2p.latency --sizes 8 --quick --iterations 10 -q | grep -c \"$(printf '\\033')\"";

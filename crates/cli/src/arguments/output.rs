@@ -36,6 +36,9 @@ pub(crate) struct OutputArgs {
     /// Use of colours
     #[arg(long, value_enum, default_value_t = Color::Auto, help_heading = "Output")]
     pub(crate) color: Color,
+    /// Whether the map of links is shown while it fills; only `ombx links` sets it
+    #[arg(skip)]
+    pub(crate) follow: bool,
     /// Columns of the OSU format; only `ombx osu` sets them
     #[arg(skip)]
     pub(crate) osu: Option<OsuColumns>,

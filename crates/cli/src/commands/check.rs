@@ -20,14 +20,14 @@ use rustix::process::{getpriority_process, setpriority_process};
 
 use self::{
     expectations::{BaselineDirectory, Expectations, MOST_NICE},
-    judgement::{Finding, State},
-    measurement::{Budget, Measured},
+    judgement::{Finding, GoodDays, State},
+    measurement::Budget,
     report::Report,
 };
 use crate::{
     arguments::{output::FileArgs, values},
     launch::detection,
-    output::{monitoring, stdout, target, unwritable},
+    output::{gauges, monitoring, stdout, target, unwritable},
 };
 
 #[derive(Debug, Args)]
@@ -50,6 +50,9 @@ pub(crate) struct CheckArgs {
     /// Directory that keeps the measured rows of each check in a new result file, named after time and host
     #[arg(long, value_name = "DIRECTORY", help_heading = "Output")]
     store: Option<PathBuf>,
+    /// Also write the result for Prometheus to this file, for its textfile collector; the file is replaced as a whole at the end
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    openmetrics: Option<PathBuf>,
     #[command(flatten)]
     out: FileArgs,
 }
@@ -84,6 +87,10 @@ pub(crate) fn check(registry: &Registry, parser: &Command, args: &CheckArgs) -> 
         }
         None => None,
     };
+    if let Some(path) = &args.openmetrics {
+        target::check(path, "--openmetrics", [("the file of expectations", args.file.as_path())])?;
+        gauges::check_path(path)?;
+    }
     args.store.iter().try_for_each(|directory| days::create(directory))?;
     let budget = Budget::start(args.budget.unwrap_or(expectations.budget))?;
     let mut check = Check { expectations: &expectations, good, budget, load: None, contents: String::new() };
@@ -111,6 +118,11 @@ pub(crate) fn check(registry: &Registry, parser: &Command, args: &CheckArgs) -> 
         report.learnt = Some(learn(baseline, &contents, &report)?);
     }
     let state = report.state();
+    // The file of an earlier check stays if nothing was measured.
+    if let Some(path) = args.openmetrics.as_ref().filter(|_| state != State::Busy) {
+        let written = report.gauges().and_then(|text| target::replace(path, &text));
+        written.map_err(|e| unwritable(path, &e))?;
+    }
     match args.format {
         CheckFormat::Table => stdout::print(report.table())?,
         CheckFormat::Json => stdout::print(format!("{:#}\n", report.json()))?,
@@ -190,15 +202,23 @@ impl Check<'_> {
 
     /// Measures all entries, and those with limits that are not met again. A signal ends the measurements.
     fn findings(&mut self) -> Result<Vec<Finding>> {
-        let mut found = Vec::new();
+        let mut all = Vec::new();
         for entry in &self.expectations.entries {
             let measured = self.budget.measure(entry)?;
-            found.push((entry, judgement::judge(entry, &measured, self.good.as_ref()), measured.took));
-            self.keep(measured);
+            self.contents.push_str(&measured.contents);
             if self.budget.exit_code().is_some() {
                 return Ok(Vec::new());
             }
+            all.push((entry, measured));
         }
+        let relative = all.iter().filter(|(entry, _)| entry.within.is_some());
+        let limits = relative.map(|(_, measured)| measured.rows.len()).sum();
+        let baseline = self.good.take();
+        let good = baseline.as_ref().map(|baseline| GoodDays { baseline, limits });
+        let judged = all.into_iter();
+        let mut found: Vec<_> = judged
+            .map(|(entry, measured)| (entry, judgement::judge(entry, &measured, good), measured.took))
+            .collect();
         let mut paused = None;
         for (entry, findings, took) in &mut found {
             if !findings.iter().any(Finding::wants_another) {
@@ -222,16 +242,12 @@ impl Check<'_> {
                 continue;
             }
             let again = self.budget.measure(entry)?;
-            *findings = judgement::combine(findings, judgement::judge(entry, &again, self.good.as_ref()));
-            self.keep(again);
+            *findings = judgement::combine(findings, judgement::judge(entry, &again, good));
+            self.contents.push_str(&again.contents);
             if self.budget.exit_code().is_some() {
                 return Ok(Vec::new());
             }
         }
         Ok(found.into_iter().flat_map(|(_, findings, _)| findings).collect())
-    }
-
-    fn keep(&mut self, measured: Measured) {
-        self.contents.push_str(&measured.contents);
     }
 }

@@ -104,6 +104,7 @@ fn output_of(file: FileArgs, program: ImbProgram) -> Result<OutputArgs> {
         allow_skips: false,
         quiet: true,
         verbose: false,
+        follow: false,
         color: Color::Never,
         plot: false,
         shown: ShownArgs::default(),

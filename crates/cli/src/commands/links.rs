@@ -111,6 +111,9 @@ pub(crate) struct LinksArgs {
     /// What ends this command with a code other than 0
     #[arg(long, value_enum, default_value_t = FailOnArg::Slow, help_heading = "Verdict")]
     pub(crate) fail_on: FailOnArg,
+    /// Show the map of the smallest size while it fills, on standard error; without a terminal, print it after each quarter of the rows
+    #[arg(long, conflicts_with_all = ["quiet", "bisection"], help_heading = "Output")]
+    pub(crate) follow: bool,
     /// Do not verify payloads
     #[arg(long, help_heading = "What is measured")]
     pub(crate) no_verify: bool,
@@ -224,6 +227,11 @@ pub(crate) fn prepare(registry: &Registry, args: LinksArgs) -> Result<Job> {
     if ranks < 2 {
         return Err(Error::usage(format!("-n {ranks} is too small: links need at least two ranks")));
     }
+    if args.follow && args.role.relay.is_none() && detection::launcher().is_some() {
+        return Err(Error::usage(
+            "--follow needs ranks that ombx starts itself: leave it out, or start ombx without a launcher",
+        ));
+    }
     if args.window.is_some() && args.pattern != Pattern::Unidirectional {
         return Err(Error::usage("--window needs --pattern unidirectional: add it, or leave out --window"));
     }
@@ -280,7 +288,7 @@ pub(crate) fn prepare(registry: &Registry, args: LinksArgs) -> Result<Job> {
     let extent = Extent { ranks, rows, time: time_limit::of_rows(&plan, steps) };
     let read_from = args.reference.map(|path| ("the reference that is read", path));
     let LinksArgs { start, output, role, .. } = args;
-    let output = output.settled()?;
+    let output = OutputArgs { follow: args.follow, ..output.settled()? };
     Ok(Job { start, output, role, work: Work::Links(task, Box::new(plan)), extent, launches, read_from })
 }
 

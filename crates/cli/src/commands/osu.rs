@@ -77,6 +77,7 @@ pub(crate) fn prepare(args: OsuArgs, program: &Program) -> Result<(Job, Vec<Stri
         allow_skips: false,
         quiet: true,
         verbose: false,
+        follow: false,
         color: Color::Never,
         plot: false,
         shown: ShownArgs::default(),

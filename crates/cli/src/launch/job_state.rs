@@ -195,6 +195,7 @@ impl JobState<'_> {
         }
         if let Record::Launch(row) = record {
             self.progress.row(self.output.cases().so_far(&row.key).as_ref());
+            self.progress.follow(|widest| self.output.map(widest));
             self.history.current_case.take_if(|_| self.history.end_reason.is_none());
         }
     }

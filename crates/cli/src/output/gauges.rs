@@ -1,6 +1,9 @@
 //! The file of `--openmetrics`, which replaces the one of an earlier run as a whole.
 
-use std::{io, path::PathBuf};
+use std::{
+    io,
+    path::{Path, PathBuf},
+};
 
 use ombx_core::error::{Error, Result};
 use ombx_results::{
@@ -8,6 +11,18 @@ use ombx_results::{
     file::Record,
     render::{OpenMetrics, Renderer},
 };
+
+/// Returns an error if a file for Prometheus could not be written at the end.
+pub(crate) fn check_path(path: &Path) -> Result<()> {
+    let directory = std::path::absolute(path).ok().and_then(|path| path.parent().map(PathBuf::from));
+    match path.is_dir() || !directory.is_some_and(|directory| directory.is_dir()) {
+        true => Err(Error::usage(format!(
+            "--openmetrics: {} is not a file in a directory that exists",
+            path.display()
+        ))),
+        false => Ok(()),
+    }
+}
 
 /// Gauges of a job, and the file that gets them.
 pub(crate) struct Gauges {
@@ -20,14 +35,8 @@ pub(crate) struct Gauges {
 impl Gauges {
     /// Fails if the file could not be written at the end.
     pub(crate) fn open(path: PathBuf, gauges: OpenMetrics) -> Result<Gauges> {
-        let directory = std::path::absolute(&path).ok().and_then(|path| path.parent().map(PathBuf::from));
-        match path.is_dir() || !directory.is_some_and(|directory| directory.is_dir()) {
-            true => Err(Error::usage(format!(
-                "--openmetrics: {} is not a file in a directory that exists",
-                path.display()
-            ))),
-            false => Ok(Gauges { path, gauges, has_run: false }),
-        }
+        check_path(&path)?;
+        Ok(Gauges { path, gauges, has_run: false })
     }
 
     /// Takes a record of a launch.

@@ -1,9 +1,11 @@
-//! Verdict on the links of a job, at the end of its last launch.
+//! Verdict on the links of a job at the end of its last launch, and what is confirmed to be slow before.
 
-use ombx_core::result::Tally;
+use std::collections::BTreeSet;
+
+use ombx_core::result::{Measurement, Tally};
 use ombx_results::{
     file::{Record, RunOutcome},
-    verdict::{Conclusion, FailOn, LinkSweep, Verdict},
+    verdict::{Component, Conclusion, FailOn, LinkSweep, RETEST, Verdict},
 };
 
 use crate::stderr;
@@ -21,6 +23,12 @@ pub(super) struct LinkJudge {
     pub(super) is_shown: bool,
     /// Whether the exit code is that of a monitoring plugin.
     pub(super) is_monitored: bool,
+    /// Whether slow parts are printed to standard error before the end.
+    pub(super) is_interim: bool,
+    /// What was printed before the end.
+    pub(super) named: BTreeSet<Component>,
+    /// Whether the last row is of a link that was measured again.
+    pub(super) is_again: bool,
     /// Rows of all launches.
     pub(super) tally: Tally,
     /// Verdict on all launches; `None` before the last one has ended.
@@ -32,10 +40,8 @@ impl LinkJudge {
     pub(super) fn record(&mut self, record: &Record) -> Option<Record> {
         match record {
             Record::Run(run) => self.sweep.begin(run),
-            Record::Launch(row) => {
-                self.tally.add(row);
-                self.sweep.add(row);
-            }
+            Record::Launch(row) => self.add(row),
+            Record::End(RunOutcome::Complete, _) if !self.sweep.is_last() => self.name_slow_parts(),
             Record::End(RunOutcome::Complete, _) if self.sweep.is_last() => {
                 let verdict = self.sweep.verdict();
                 if !self.is_shown {
@@ -50,6 +56,29 @@ impl LinkJudge {
             _ => {}
         }
         None
+    }
+
+    fn add(&mut self, row: &Measurement) {
+        let was_again = std::mem::replace(&mut self.is_again, row.axes.contains_key(RETEST));
+        if was_again && !self.is_again {
+            self.name_slow_parts();
+        }
+        self.tally.add(row);
+        self.sweep.add(row);
+    }
+
+    /// Prints what is confirmed to be slow and was not printed before.
+    fn name_slow_parts(&mut self) {
+        self.is_again = false;
+        if !self.is_interim {
+            return;
+        }
+        for slow in self.sweep.slow_so_far() {
+            let sentence = slow.sentence(&self.sweep.hosts);
+            if self.named.insert(slow.component) {
+                stderr_line!("ombx: confirmed while the sweep goes on: {}", stderr::printable(&sentence));
+            }
+        }
     }
 
     pub(super) fn exit_code(&self) -> u8 {

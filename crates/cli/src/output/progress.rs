@@ -1,12 +1,19 @@
 //! Progress bar on standard error, if that is a terminal. It has no timer, which would take a core from the ranks.
 
-use std::cell::RefCell;
+mod map;
 
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use std::{cell::RefCell, fmt::Write, sync::PoisonError};
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 use ombx_core::{result::Measurement, unit::Bytes};
 use ombx_results::number::figure;
 
+use self::map::FilledMap;
 use super::terminal;
+use crate::arguments::output::OutputArgs;
+
+/// Template of the line of the bar.
+const LINE: &str = "{prefix}{bar:12} {eta} left · {wide_msg}";
 
 /// Progress bar over the rows of all launches, if wanted.
 pub(crate) struct Progress {
@@ -16,17 +23,26 @@ pub(crate) struct Progress {
     rows: u64,
     /// The estimate of the last row.
     estimate: RefCell<String>,
+    /// Map of links that fills while they are measured, below the bar.
+    map: Option<FilledMap>,
 }
 
 impl Progress {
-    pub(crate) fn new(rows: u64, quiet: bool) -> Progress {
-        let bar = (!quiet && terminal::stderr_is_interactive()).then(|| {
+    pub(crate) fn new(rows: u64, output: &OutputArgs) -> Progress {
+        let map = output.follow.then(FilledMap::default);
+        let bar = (!output.quiet && terminal::stderr_is_interactive()).then(|| {
             let bar = ProgressBar::with_draw_target(Some(rows), ProgressDrawTarget::stderr());
-            let style = ProgressStyle::with_template("{prefix}{bar:12} {eta} left · {wide_msg}");
-            bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
+            let below = if map.is_some() { "\n{map}" } else { "" };
+            let style = ProgressStyle::with_template(&format!("{LINE}{below}"));
+            let style = style.unwrap_or_else(|_| ProgressStyle::default_bar());
+            let shown = map.as_ref().map(FilledMap::text).unwrap_or_default();
+            let write = move |_: &ProgressState, out: &mut dyn Write| {
+                let _ = out.write_str(&shown.lock().unwrap_or_else(PoisonError::into_inner));
+            };
+            bar.set_style(style.with_key("map", write));
             bar
         });
-        Progress { bar, quiet, rows, estimate: RefCell::default() }
+        Progress { bar, quiet: output.quiet, rows, estimate: RefCell::default(), map }
     }
 
     /// Begins a launch: its number, and how many launches are expected.
@@ -68,6 +84,23 @@ impl Progress {
                 bar.set_length(bar.position());
             }
             self.estimate.replace(estimate.map_or(String::new(), so_far));
+        }
+    }
+
+    /// Shows the map of the links after a row, if it is due: below the bar, or without a bar in lines.
+    pub(crate) fn follow(&self, draw: impl FnOnce(usize) -> Option<String>) {
+        let Some(map) = &self.map else { return };
+        match &self.bar {
+            Some(bar) => {
+                if map.redraw(draw) {
+                    bar.tick();
+                }
+            }
+            None => {
+                for line in map.after_quarter(self.rows, draw).iter().flat_map(|text| text.lines()) {
+                    stderr_line!("{line}");
+                }
+            }
         }
     }
 

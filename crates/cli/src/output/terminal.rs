@@ -66,6 +66,12 @@ pub(crate) fn columns() -> Option<usize> {
     screen(io::stdout().is_terminal()).columns(size)
 }
 
+/// Returns columns and lines of standard error; `None` without a terminal that tells them.
+pub(crate) fn stderr_size() -> Option<[usize; 2]> {
+    let size = rustix::termios::tcgetwinsize(rustix::stdio::stderr()).ok()?;
+    (size.ws_col > 0 && size.ws_row > 0).then(|| [size.ws_col.into(), size.ws_row.into()])
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

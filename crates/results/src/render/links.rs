@@ -314,6 +314,16 @@ impl Links {
     }
 }
 
+/// Returns the heat map of the links of the smallest message size that are measured until now, in at most `widest` columns, and what
+/// its characters mean; `None` before the first link.
+pub fn map_so_far(links: &LinkSweep, widest: usize) -> Option<String> {
+    let times = links.averaged().into_iter().min_by_key(|times| times.bytes)?;
+    let mut map = Vec::new();
+    let legend = heat_map::draw(&mut map, &times, &links.hosts, widest).ok()??;
+    let title = format!("links so far, {} bytes: {}", Bytes(times.bytes), times.sweep.len());
+    Some(format!("{title}\n{}{legend}", String::from_utf8_lossy(&map)))
+}
+
 fn row_count(count: usize) -> String {
     if count == 1 { "1 row".into() } else { format!("{count} rows") }
 }

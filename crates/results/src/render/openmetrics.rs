@@ -4,7 +4,10 @@
 //! names the run, its time or a rank that depends on the order of hosts. The text is also valid in the older Prometheus format,
 //! which textfile collectors read.
 
+mod check;
 mod links;
+
+pub use self::check::CheckedLimit;
 
 use std::{
     collections::BTreeMap,
@@ -26,7 +29,7 @@ use ombx_core::{
 };
 
 /// Metric families in the order of output: name, unit, help text. The unit ends the name.
-const FAMILIES: [(&str, &str, &str); 35] = [
+const FAMILIES: [(&str, &str, &str); 38] = [
     ("ombx_latency_seconds", "seconds", "Median time of one leg: the median of the launches' medians."),
     ("ombx_latency_low_seconds", "seconds", "Low end of the interval of the median time."),
     ("ombx_latency_high_seconds", "seconds", "High end of the interval of the median time."),
@@ -112,6 +115,13 @@ const FAMILIES: [(&str, &str, &str); 35] = [
         "ratio",
         "Time of the fastest slow link that would have been named, in multiples of the usual one.",
     ),
+    ("ombx_check_result", "", "1 for the result of the last check."),
+    ("ombx_check_missed", "", "1 where both measurements of a check missed a limit."),
+    (
+        "ombx_check_limit_ratio",
+        "ratio",
+        "Time of a row of a check in multiples of the time that its limit allows.",
+    ),
     ("ombx_complete", "", "1 where a run came to its end."),
     ("ombx_provenance", "", "Always 1; where and with what a run was measured."),
 ];
@@ -135,6 +145,21 @@ impl OpenMetrics {
     #[must_use]
     pub fn against(self, reference: Option<Arc<Reference>>) -> OpenMetrics {
         OpenMetrics { sweep: self.sweep.against(reference), ..self }
+    }
+
+    /// Returns the labels of a row of the current run.
+    fn case_labels(&self, row: &Measurement) -> [(&'static str, String); 7] {
+        let axes: Vec<String> = row.axes.iter().map(|(name, value)| format!("{name}={value}")).collect();
+        let [from, to] = self.pair.clone().unwrap_or_default();
+        [
+            ("bench", row.bench.clone()),
+            ("key", row.key.clone()),
+            ("bytes", row.bytes.map(|bytes| bytes.to_string()).unwrap_or_default()),
+            ("axes", axes.join(",")),
+            ("fabric", self.fabric.clone()),
+            ("from_host", from),
+            ("to_host", to),
+        ]
     }
 
     fn add(&mut self, family: &'static str, labels: &str, value: Option<f64>) {
@@ -172,18 +197,8 @@ impl Renderer for OpenMetrics {
             self.link(row);
             return Ok(());
         }
-        let axes: Vec<String> = row.axes.iter().map(|(name, value)| format!("{name}={value}")).collect();
-        let (bytes, axes) = (row.bytes.map(|b| b.to_string()).unwrap_or_default(), axes.join(","));
-        let [from, to] = self.pair.clone().unwrap_or_default();
-        let all = [
-            ("bench", row.bench.as_str()),
-            ("key", &row.key),
-            ("bytes", &bytes),
-            ("axes", &axes),
-            ("fabric", &self.fabric.clone()),
-            ("from_host", &from),
-            ("to_host", &to),
-        ];
+        let all = self.case_labels(row);
+        let all = all.each_ref().map(|(name, value)| (*name, value.as_str()));
         let case = labels(&all);
         let flag = |yes: bool| Some(f64::from(u8::from(yes)));
         self.add("ombx_failed", &case, flag(matches!(row.outcome, Outcome::Failed(_))));

@@ -36,6 +36,11 @@ impl Launch {
         *self == next
     }
 
+    /// Returns the number of launches of the sweep.
+    pub(super) fn of(&self) -> usize {
+        self.position.1 as usize
+    }
+
     /// Returns whether no launch follows.
     pub(super) fn is_last(&self) -> bool {
         self.position.0 >= self.position.1

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::{
-    Hosts, Link, LinkTimes,
+    Hosts, LOOKS, Link, LinkTimes,
     detection::at_one_size,
     relative::{RelativeLink, median, relative_times},
     search,
@@ -28,6 +28,15 @@ pub struct Retest {
     pub bytes: u64,
     /// Whether the link is slow. Otherwise it is an ordinary link for comparison.
     pub is_slow: bool,
+}
+
+/// Returns the links to measure again at a look before the end of a sweep: none if nothing stands out.
+pub fn interim_candidates(times: &[LinkTimes], hosts: &Hosts) -> Vec<Retest> {
+    let slow = |times_of: &LinkTimes| at_one_size(&times_of.averaged(), hosts, times.len() * LOOKS).slow;
+    match times.iter().all(|times_of| slow(times_of).is_empty()) {
+        true => Vec::new(),
+        false => retest_candidates(times, hosts, 1),
+    }
 }
 
 /// Returns the slowest `count` links of each size, all links that stand out, and ordinary links of the same kinds. Without

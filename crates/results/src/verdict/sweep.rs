@@ -3,8 +3,8 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use super::{
-    Conclusion, Criteria, Expectation, Hosts, Link, LinkTimes, MOST_ROWS, Reference, Sentence, SlowComponent,
-    TimesBySize, count,
+    Conclusion, Criteria, Expectation, Hosts, LOOKS, Link, LinkTimes, MOST_ROWS, Reference, Sentence,
+    SlowComponent, TimesBySize, count,
     detection::{Detected, at_one_size, slow_of_sizes},
     launches::{Launch, median_over},
     limits::{MIN_FACTOR, MIN_LINKS, MIN_UNITS},
@@ -178,6 +178,25 @@ impl LinkSweep {
         verdict.nameable = power.iter().filter_map(|(bytes, factor)| Some((*bytes, (*factor)?))).collect();
         verdict.power = power::clause(&power, &of_groups, &self.hosts);
         verdict
+    }
+
+    /// Returns the slow parts that are confirmed before the end of the sweep, at one of its looks: a look within the only launch, or
+    /// the end of a launch that is not the last.
+    pub fn slow_so_far(&self) -> Vec<SlowComponent> {
+        if self.obstacle.is_some() {
+            return Vec::new();
+        }
+        let looks = self.last.as_ref().map_or(1, Launch::of).saturating_sub(1).max(LOOKS);
+        let times = self.times();
+        let of_size = |of_size: &LinkTimes| {
+            // All looks together have the error probability of the verdict at the end.
+            let found = at_one_size(&of_size.averaged(), &self.hosts, times.0.len() * looks).slow;
+            let is_certain = |slow: &SlowComponent| {
+                !of_size.alone.is_empty() && !of_size.is_disturbed(&slow.component, &self.hosts)
+            };
+            found.into_iter().filter(is_certain).collect::<Vec<_>>()
+        };
+        slow_of_sizes(times.0.iter().flat_map(of_size).collect())
     }
 
     /// Returns why the links are too few for the verdict that nothing is slow, with the ratios that were seen.

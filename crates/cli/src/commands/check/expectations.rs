@@ -197,9 +197,10 @@ impl Entry {
         Ok(Entry { patterns: patterns.to_vec(), options, absolute, within })
     }
 
-    /// Returns the names of the benchmarks as the file has them.
+    /// Returns the names of the benchmarks and hosts as the file has them.
     pub(super) fn shown(&self) -> String {
-        self.patterns.join(" ")
+        let hosts = self.options.iter().filter_map(|option| option.strip_prefix("--hosts="));
+        self.patterns.iter().map(String::as_str).chain(hosts).collect::<Vec<_>>().join(" ")
     }
 }
 

@@ -3,12 +3,14 @@
 use ombx_core::{
     benchmark::payload::Check,
     result::{Measurement, Outcome, Run},
+    system::{environment::hostname, node_set},
 };
 use ombx_results::{
     baseline::{Baseline, Reference},
     limit::{Standing, disturbance, standing},
     number::{self, Decimals},
     render::monitoring::Status,
+    run_info::hosts,
 };
 
 use super::{expectations::Entry, measurement::Measured};
@@ -33,6 +35,17 @@ pub(super) enum State {
 }
 
 impl State {
+    pub(super) const ALL: [State; 8] = [
+        State::Met,
+        State::Undecided,
+        State::Busy,
+        State::NoVerdict,
+        State::Missed,
+        State::Failed,
+        State::Broken,
+        State::Wrong,
+    ];
+
     /// Returns the exit code in all formats except that of monitoring.
     pub(super) const fn exit_code(self) -> u8 {
         match self {
@@ -70,11 +83,20 @@ impl State {
     }
 }
 
+/// Good days, and the number of limits that follow from them in this check.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct GoodDays<'g> {
+    pub(super) baseline: &'g Baseline,
+    pub(super) limits: usize,
+}
+
 /// What one limit says about one row, or why there is no row.
 #[derive(Debug, Clone)]
 pub(super) struct Finding {
-    /// Benchmark with its axes; of an entry without rows, what it runs.
+    /// Benchmark with its axes and hosts; of an entry without rows, what it runs.
     pub(super) name: String,
+    /// Run of the last measurement of the row.
+    pub(super) run: Option<Run>,
     /// The last measurement of the row.
     pub(super) row: Option<Measurement>,
     pub(super) limit: Option<Limit>,
@@ -92,14 +114,16 @@ pub(super) struct Limit {
     pub(super) text: String,
     /// In the unit of the row's headline.
     pub(super) value: f64,
+    /// Whether it follows from good days.
+    pub(super) is_relative: bool,
     /// Whether fewer than three good days stand behind it.
     pub(super) is_thin: bool,
 }
 
-/// Judges all rows of a measurement of an entry. Without a baseline only absolute limits are judged.
-pub(super) fn judge(entry: &Entry, measured: &Measured, baseline: Option<&Baseline>) -> Vec<Finding> {
+/// Judges all rows of a measurement of an entry. Without good days only absolute limits are judged.
+pub(super) fn judge(entry: &Entry, measured: &Measured, good: Option<GoodDays<'_>>) -> Vec<Finding> {
     let mut findings: Vec<Finding> =
-        measured.rows.iter().flat_map(|(run, row)| of_row(entry, run, row, baseline)).collect();
+        measured.rows.iter().flat_map(|(run, row)| of_row(entry, run, row, good)).collect();
     if let Some(failure) = &measured.failure {
         // Rows of a job that broke are not judged: it lacks launches.
         findings.retain(|finding| finding.state > State::Missed);
@@ -109,9 +133,10 @@ pub(super) fn judge(entry: &Entry, measured: &Measured, baseline: Option<&Baseli
     findings
 }
 
-fn of_row(entry: &Entry, run: &Run, row: &Measurement, baseline: Option<&Baseline>) -> Vec<Finding> {
+fn of_row(entry: &Entry, run: &Run, row: &Measurement, good: Option<GoodDays<'_>>) -> Vec<Finding> {
     let of = |limit, state, why| Finding {
-        name: name(row),
+        name: name(run, row),
+        run: Some(run.clone()),
         row: Some(row.clone()),
         limit,
         state,
@@ -134,10 +159,10 @@ fn of_row(entry: &Entry, run: &Run, row: &Measurement, baseline: Option<&Baselin
         let text = expectation.to_string();
         let text = text.trim_start_matches(|c: char| c.is_ascii_alphabetic()).to_owned();
         let (state, why) = against(row, value, false);
-        findings.push(of(Some(Limit { text, value, is_thin: false }), state, why));
+        findings.push(of(Some(Limit { text, value, is_relative: false, is_thin: false }), state, why));
     }
-    if let (Some(within), Some(baseline)) = (entry.within, baseline) {
-        findings.push(match baseline.reference(run, row).map(|good| relative(row, &good, within)) {
+    if let (Some(within), Some(GoodDays { baseline, limits })) = (entry.within, good) {
+        findings.push(match baseline.reference(run, row, limits).map(|good| relative(row, &good, within)) {
             Some(Some(limit)) => {
                 let (state, why) = against(row, limit.value, limit.is_thin);
                 of(Some(limit), state, why)
@@ -182,12 +207,12 @@ fn relative(row: &Measurement, good: &Reference, within: f64) -> Option<Limit> {
     let mut text =
         format!("within {:.0} % of {median} {} ({days})", tolerance.part * 100.0, row.metric.unit());
     if tolerance.is_variation {
-        text += &format!(", which vary by more than {:.0} %", within * 100.0);
+        text += &format!(", which may vary by more than {:.0} %", within * 100.0);
     }
     if good.is_thin() {
         text += "; thin baseline";
     }
-    Some(Limit { text, value, is_thin: good.is_thin() })
+    Some(Limit { text, value, is_relative: true, is_thin: good.is_thin() })
 }
 
 /// Returns what a first and a second measurement of the same entry say together. A limit is missed only if both miss it.
@@ -208,7 +233,7 @@ pub(super) fn combine(first: &[Finding], second: Vec<Finding>) -> Vec<Finding> {
 
 impl Finding {
     pub(super) fn without_row(name: String, state: State, why: String) -> Finding {
-        Finding { name, row: None, limit: None, state, measured: 0, why: Some(why) }
+        Finding { name, run: None, row: None, limit: None, state, measured: 0, why: Some(why) }
     }
 
     /// Returns whether a second measurement could change the state.
@@ -243,10 +268,16 @@ impl Finding {
     }
 }
 
-/// Returns the benchmark and the values of its axes.
-fn name(row: &Measurement) -> String {
+/// Returns the benchmark, the values of its axes, and the hosts unless this is the only one.
+fn name(run: &Run, row: &Measurement) -> String {
     let axes: String = row.axes.iter().map(|(name, value)| format!(" {name}={value}")).collect();
-    format!("{}{axes}", row.bench)
+    let place = match hosts(run)[..] {
+        [] => String::new(),
+        [host] if host == hostname() => String::new(),
+        [from, to] => format!(" {from}-{to}"),
+        ref all => format!(" {}", node_set::fold(all.iter().copied())),
+    };
+    format!("{}{axes}{place}", row.bench)
 }
 
 #[cfg(test)]
@@ -254,8 +285,13 @@ mod tests {
     use super::*;
 
     fn finding(state: State) -> Finding {
-        let limit = Limit { text: "<5us".into(), value: 5.0, is_thin: false };
-        Finding { name: "b".into(), row: None, limit: Some(limit), state, measured: 1, why: None }
+        let limit = Limit { text: "<5us".into(), value: 5.0, is_relative: false, is_thin: false };
+        Finding {
+            limit: Some(limit),
+            measured: 1,
+            why: None,
+            ..Finding::without_row("b".into(), state, String::new())
+        }
     }
 
     fn together(first: State, second: State) -> (State, u32) {
@@ -291,19 +327,9 @@ mod tests {
 
     #[test]
     fn exit_codes_and_status_follow_the_importance() {
-        let all = [
-            State::Met,
-            State::Undecided,
-            State::Busy,
-            State::NoVerdict,
-            State::Missed,
-            State::Failed,
-            State::Broken,
-            State::Wrong,
-        ];
-        assert!(all.is_sorted());
-        assert_eq!(all.map(State::exit_code), [0, 8, 11, 10, 9, 4, 6, 5]);
-        assert_eq!(all.map(|state| state.status().code()), [0, 1, 3, 3, 2, 2, 2, 2]);
+        assert!(State::ALL.is_sorted());
+        assert_eq!(State::ALL.map(State::exit_code), [0, 8, 11, 10, 9, 4, 6, 5]);
+        assert_eq!(State::ALL.map(|state| state.status().code()), [0, 1, 3, 3, 2, 2, 2, 2]);
     }
 
     #[test]
@@ -314,7 +340,7 @@ mod tests {
         let limit = relative(&row, &good, 0.2).unwrap();
         assert_eq!(
             limit.text,
-            "within 30 % of 1.000 us (1 good day), which vary by more than 20 %; thin baseline"
+            "within 30 % of 1.000 us (1 good day), which may vary by more than 20 %; thin baseline"
         );
         assert!(limit.is_thin && (limit.value - 1.3).abs() < 1e-12, "{limit:?}");
         let many = Reference { days: 5, predicted_ns: Some(1100.0), slowest_ns: 1050.0, ..good };

@@ -1,10 +1,13 @@
 //! The result of a check: a table for people, one line for monitoring, and JSON.
 
-use std::time::Duration;
+use std::{io, time::Duration};
 
 use comfy_table::{Table, presets};
 use ombx_core::{benchmark::Metric, unit::Bytes};
-use ombx_results::render::monitoring::{Figure, Status};
+use ombx_results::render::{
+    CheckedLimit, OpenMetrics, Renderer as _,
+    monitoring::{Figure, Status},
+};
 use serde_json::{Value, json};
 
 use super::{
@@ -127,6 +130,21 @@ impl Report {
         figures
     }
 
+    /// Returns the text of the file for Prometheus.
+    pub(super) fn gauges(&self) -> io::Result<Vec<u8>> {
+        let (mut gauges, mut text) = (OpenMetrics::default(), Vec::new());
+        gauges.check_result(self.state().name(), &State::ALL.map(State::name));
+        for finding in &self.findings {
+            if let (Some(run), Some(row), Some(limit)) = (&finding.run, &finding.row, &finding.limit) {
+                let kind = if limit.is_relative { "baseline" } else { "absolute" };
+                let is_missed = finding.state == State::Missed;
+                gauges.check_row(run, row, CheckedLimit { kind, value: limit.value, is_missed })?;
+            }
+        }
+        gauges.finish(&mut text)?;
+        Ok(text)
+    }
+
     pub(super) fn json(&self) -> Value {
         let findings: Vec<Value> = self.findings.iter().map(of_finding).collect();
         json!({
@@ -208,14 +226,12 @@ mod tests {
     use crate::commands::check::judgement::Limit;
 
     fn report(states: &[State]) -> Report {
-        let limit = Limit { text: "<5us".into(), value: 5.0, is_thin: false };
+        let limit = Limit { text: "<5us".into(), value: 5.0, is_relative: false, is_thin: false };
         let finding = |state: &State| Finding {
-            name: "b".into(),
-            row: None,
             limit: Some(limit.clone()),
-            state: *state,
             measured: 2,
             why: None,
+            ..Finding::without_row("b".into(), *state, String::new())
         };
         Report {
             file: "f.toml".into(),

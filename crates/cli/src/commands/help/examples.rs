@@ -57,6 +57,7 @@ const ALL: [Examples; 17] = [
                 "Five sweeps, each with other pairs at the same time",
                 "ombx links --hosts n01,n02,n03,n04 --launches 5 --all-to-all -o links.jsonl",
             ),
+            ("The map while it fills", "ombx links --hosts 'n[01-64]' --follow"),
             (
                 "As a plugin of Nagios or Icinga",
                 "ombx links --hosts n01,n02,n03,n04,n05 --expect 'latency<2us' --format nagios",
@@ -98,6 +99,10 @@ const ALL: [Examples; 17] = [
             (
                 "As a plugin of Nagios or Icinga, with a history",
                 "ombx check node-check.toml --format nagios --store /var/lib/ombx/days",
+            ),
+            (
+                "For Prometheus",
+                "ombx check node-check.toml --openmetrics /var/lib/prometheus/node-exporter/ombx-check.prom",
             ),
         ],
         pages: &["exit-codes"],
