@@ -2,6 +2,7 @@
 
 mod accuracy;
 mod broadcast;
+mod congestion;
 mod failures;
 mod model;
 mod network;
