@@ -5,6 +5,7 @@ pub(crate) mod check;
 mod codegen;
 pub(crate) mod compare;
 mod completions;
+mod congestion;
 mod doctor;
 mod help;
 mod history;
@@ -53,6 +54,8 @@ pub(crate) enum Command {
     List(list::ListArgs),
     /// Run benchmarks; start the ranks unless a launcher has
     Run(Box<run::arguments::RunArgs>),
+    /// Measure benchmarks alone and under traffic on other ranks of the job, with impact factors; without names, suite:congestion
+    Congestion(Box<run::arguments::RunArgs>),
     /// Measure every pair of ranks and report slow links; start the ranks unless a launcher has
     Links(Box<links::LinksArgs>),
     /// Measure every link of a cluster: pairs of hosts, then all hosts together
@@ -109,6 +112,7 @@ pub(crate) enum Command {
 pub(crate) fn parser(registry: &Registry) -> clap::Command {
     let parser = Cli::command()
         .mut_subcommand("run", |run| axes::add_options(run, registry))
+        .mut_subcommand("congestion", |congestion| axes::add_options(congestion, registry))
         .mut_subcommand("ab", |ab| {
             let turns = "Number of turns, each with a launch of both sides [default: 6 to 30, until every case is decided or \
                          --budget is spent]";
@@ -146,6 +150,10 @@ pub(crate) fn dispatch(registry: &Registry, words: Vec<OsString>) -> Result<u8> 
     match cli.command {
         Command::List(args) => list::list(registry, &parser, &args),
         Command::Run(args) => role::run(&run::prepare(registry, &parser, matches, *args, chosen)?),
+        Command::Congestion(args) => {
+            let args = congestion::with_defaults(*args)?;
+            role::run(&run::prepare(registry, &parser, matches, args, chosen)?)
+        }
         Command::Links(args) => role::run(&links::prepare(registry, *args)?),
         Command::Cluster(options) => ombx_cluster::run(options),
         Command::Doctor(args) => doctor::doctor(&args),

@@ -1,5 +1,6 @@
 //! A job: what is measured, on which ranks, and where rows go. Commands prepare it and check all of it before it runs.
 
+pub(crate) mod load;
 pub(crate) mod lookup;
 pub(crate) mod selection;
 pub(crate) mod time_limit;

@@ -17,11 +17,11 @@ use ombx_core::{
 };
 
 use self::{
-    file::{Entry, PREFIX, is_suite},
+    file::{Entry, PREFIX},
     layer::Layer,
 };
 pub(crate) use self::{
-    file::{OwnKeys, OwnValue, Suite},
+    file::{OwnKeys, OwnValue, Suite, is_suite},
     layer::applies,
 };
 use crate::{
@@ -33,8 +33,9 @@ use crate::{
     job::{lookup, selection},
 };
 
-const BUILT_IN: [(&str, &str); 5] = [
+const BUILT_IN: [(&str, &str); 6] = [
     ("broadcast", include_str!("../suites/broadcast.toml")),
+    ("congestion", include_str!("../suites/congestion.toml")),
     ("full", include_str!("../suites/full.toml")),
     ("links", include_str!("../suites/links.toml")),
     ("osu", include_str!("../suites/osu.toml")),

@@ -1,10 +1,14 @@
 //! How a benchmark is measured: the plan, sessions, timed loops, rounds of samples and the stop rule.
 
+mod background;
 pub mod collect;
 pub mod engine;
+mod load;
 pub mod opened;
 pub mod phases;
 pub mod plan;
+mod ranks;
+mod repeat;
 mod rounds;
 pub mod row;
 pub mod runner;

@@ -92,6 +92,20 @@ pub trait Team: Any {
     }
     /// Returns a team of the first `ranks` ranks; `None` on the other ranks.
     fn subteam(&self, ranks: u32) -> Result<Option<Box<dyn Team>>>;
+    /// Returns a team of these ranks, in this order; `None` on the other ranks.
+    ///
+    /// # Errors
+    /// [`Error::unsupported`] if the transport cannot divide the team.
+    fn subset(&self, _ranks: &[Rank]) -> Result<Option<Box<dyn Team>>> {
+        Err(indivisible(&self.fabric()))
+    }
+    /// Enters the barrier of [`Team::sleeping_barrier`] without waiting for it.
+    ///
+    /// # Errors
+    /// As [`Team::subset`].
+    fn enter_barrier(&self) -> Result<Box<dyn EnteredBarrier + '_>> {
+        Err(indivisible(&self.fabric()))
+    }
     /// Returns a team of this rank and `partner`, in which `first` is rank 0. Only these two ranks call it.
     fn pair(&self, partner: Rank, first: Rank) -> Result<Box<dyn Team>>;
     /// Waits as [`Team::barrier`], but asleep, so that idle ranks leave the CPUs to ranks that measure.
@@ -102,6 +116,17 @@ pub trait Team: Any {
     fn release_memory(&self) {}
     /// Ends every rank immediately with an exit code.
     fn abort(&self, code: u8) -> !;
+}
+
+/// A barrier that this rank has entered.
+pub trait EnteredBarrier {
+    /// Returns whether every rank has entered it. Does not wait.
+    fn is_complete(&mut self) -> Result<bool>;
+}
+
+/// Returns the error of a transport that cannot run a load beside what is measured.
+fn indivisible(fabric: &Fabric) -> Error {
+    Error::unsupported(format!("ranks over {} cannot run a load beside what is measured", fabric.name))
 }
 
 /// Maximum number of bytes that ranks send to rank 0 in one turn, unless one rank sends more.

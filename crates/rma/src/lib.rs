@@ -43,6 +43,7 @@
 //! ```
 
 pub mod entry;
+mod incast;
 pub mod iteration;
 pub mod kernel;
 pub mod memory;

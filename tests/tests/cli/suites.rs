@@ -6,7 +6,7 @@ use ombx_tests::{Files, Job};
 fn every_built_in_suite_can_be_listed() {
     let done = Job::ombx("list suite:broadcast").run().expect(0);
     assert!(done.stdout.contains("collective.bcast_acked") && done.stdout.contains("; ranks: 4"), "{done}");
-    for suite in ["smoke", "osu", "links", "full"] {
+    for suite in ["smoke", "osu", "links", "congestion", "full"] {
         let done = Job::ombx("list").arg(format!("suite:{suite}")).run().expect(0);
         assert!(done.stdout.contains("p2p.latency") && done.stdout.contains("; ranks: "), "{done}");
     }

@@ -2,6 +2,7 @@
 
 mod accuracy;
 mod broadcast;
+mod congestion;
 mod days;
 mod failures;
 mod model;

@@ -2,6 +2,7 @@
 
 mod broadcast;
 mod collectives;
+mod congestion;
 mod corruption;
 mod failures;
 mod foreign_load;

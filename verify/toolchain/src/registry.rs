@@ -126,11 +126,11 @@ pub struct OneSided<'a> {
     pub bench: &'a Bench,
 }
 
-/// Returns the one-sided benchmarks.
+/// Returns the one-sided benchmarks of two ranks.
 pub fn one_sided(benches: &[Bench]) -> impl Iterator<Item = OneSided<'_>> {
     benches.iter().filter_map(|bench| {
         let (operation, mode) = bench.name.strip_prefix("rma.")?.rsplit_once('_')?;
-        Some(OneSided { operation, mode, bench })
+        ["latency", "bw", "bibw"].contains(&mode).then_some(OneSided { operation, mode, bench })
     })
 }
 

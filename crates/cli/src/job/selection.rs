@@ -5,7 +5,7 @@ use ombx_core::{
     benchmark::{Axis, Choice, Registry, Threading},
     error::{Error, Result},
     measure::{
-        plan::Plan,
+        plan::{Plan, Under},
         runner::Part,
         session::{selected, sizes_of},
     },
@@ -38,8 +38,19 @@ pub(crate) fn check_ranks(ranks: Option<u32>, parts: &[Part]) -> Result<()> {
     let choices = parts.iter().flat_map(|part| part.choices.iter().map(move |choice| (choice, &part.plan)));
     let mut missing = None;
     for (Choice { bench, .. }, plan) in choices {
-        match bench.layout.assign(ranks, plan.pairs) {
+        // Ranks that are kept for a load are not measured.
+        let of_load = if plan.under.is_empty() { 0 } else { Under::LEAST_RANKS };
+        let assigned = bench.layout.assign(ranks.saturating_sub(of_load), plan.pairs);
+        let load = bench.layout.ranks_wanted(plan.pairs).saturating_add(of_load);
+        match assigned {
             Ok(_) => return Ok(()),
+            Err(_) if of_load > 0 => {
+                let why = format!(
+                    "{} and its load need {load} ranks, has {ranks}; start it with -n {load}",
+                    bench.name
+                );
+                missing = missing.or(Some(why));
+            }
             Err(why) => missing = missing.or(Some(format!("{} {why}", bench.name))),
         }
     }
@@ -54,7 +65,8 @@ pub(crate) fn rows(plan: &Plan, choices: &[Choice]) -> Result<u64> {
         let of_axes: usize = choice.bench.axes.iter().map(values).product();
         let sizes = sizes_of(choice.bench, plan)?.len();
         let rates = rates_of(choice.bench, plan)?.len().max(1);
-        rows = rows.saturating_add((sizes as u64).saturating_mul((of_axes * rates) as u64));
+        let loads = plan.under.len().max(1);
+        rows = rows.saturating_add((sizes as u64).saturating_mul((of_axes * rates * loads) as u64));
     }
     Ok(rows)
 }

@@ -61,7 +61,8 @@ pub(super) struct Entry {
     pub(super) run_line: usize,
 }
 
-pub(super) fn is_suite(pattern: &str) -> bool {
+/// Returns whether a pattern names a suite.
+pub(crate) fn is_suite(pattern: &str) -> bool {
     pattern.starts_with(PREFIX) || pattern.ends_with(".toml")
 }
 

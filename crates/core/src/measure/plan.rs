@@ -2,10 +2,15 @@
 
 mod known_batches;
 mod launch;
+mod under;
 
 use std::{collections::BTreeMap, time::Duration};
 
-pub use self::{known_batches::KnownBatches, launch::Launch};
+pub use self::{
+    known_batches::KnownBatches,
+    launch::Launch,
+    under::{Congestor, Under, check_loads, load_names},
+};
 use crate::{
     benchmark::{Root, Setting, Threads},
     error::{Error, Result},
@@ -25,6 +30,8 @@ pub struct Plan {
     pub pairs: Option<u32>,
     /// Threads per rank of multi-threaded benchmarks; [`Threads::default`] if `None`.
     pub threads: Option<Threads>,
+    /// What runs on other ranks of the job meanwhile, one after the other; empty if no ranks are kept for a load.
+    pub under: Vec<Under>,
     /// Root of collective operations that have one.
     pub root: Root,
     /// Maximum bytes of buffers per rank; the free memory of the host if `None`.
@@ -143,6 +150,7 @@ impl Default for Plan {
             ranks: None,
             pairs: None,
             threads: None,
+            under: Vec::new(),
             root: Root::default(),
             memory_limit: None,
             effort: Effort::Precision { precision: 0.01, max_time: Duration::from_secs(1) },

@@ -332,7 +332,7 @@ impl OpenCase<'_, '_> {
 
     /// Runs iterations between two barriers. Returns their time on the slowest timed thread of this rank and the time until all
     /// ranks were done, in nanoseconds; the latter twice on a rank that is not timed.
-    fn iterate(&mut self, iterations: u64) -> Result<(u64, u64)> {
+    pub(crate) fn iterate(&mut self, iterations: u64) -> Result<(u64, u64)> {
         let batch = self.kernel.batch().unwrap_or(iterations);
         let (round, wall) = self.round(batch, iterations.div_ceil(batch))?;
         Ok((round.iter().map(|thread| thread.elapsed_ns.iter().sum()).max().unwrap_or(wall), wall))

@@ -9,6 +9,7 @@ use crate::{
     },
     error::{Kind, Result},
     measure::{
+        background::Background,
         opened::OpenKernel,
         phases::{Phases, Stopwatch},
         rounds::{OpenCase, Sampling},
@@ -62,10 +63,11 @@ impl<'k> KernelFactory<'k> {
     /// Returns the stable name of the row of a case.
     fn key(&self, session: &Session<'_>, case: &Case) -> String {
         let key = case.key(session.bench.name, session.bench.streams_in(case));
-        match &self.label {
-            Some((name, value)) => key.replacen('/', &format!("/{name}={value},"), 1),
-            None => key,
-        }
+        let label = self.label.as_ref().map(|(name, value)| (*name, value));
+        let under = session.under.as_ref().map(|value| ("under", value));
+        let named =
+            |key: String, (name, value): (&str, &String)| key.replacen('/', &format!("/{name}={value},"), 1);
+        label.into_iter().chain(under).fold(key, named)
     }
 }
 
@@ -106,6 +108,9 @@ pub fn measure(session: &Session<'_>, factory: &KernelFactory<'_>, case: &Case) 
     let (role, peer) = assignment.role(team.rank());
     let children = assignment.children(team.rank());
     let mut row = empty_row(session, factory, case, assignment.aggregation());
+    if session.background.is_some_and(Background::has_started) {
+        return Ok(row);
+    }
     let (mut stopwatch, mut phases) = (Stopwatch::start(session.clock), Phases::default());
 
     let memory_limit = session.plan.memory_limit;
@@ -113,6 +118,9 @@ pub fn measure(session: &Session<'_>, factory: &KernelFactory<'_>, case: &Case) 
     let kernel = match team.agree((factory.open)(&context, case)) {
         Ok(kernel) => kernel,
         Err(e) if e.kind() == Kind::Unsupported => {
+            if let Some(background) = session.background {
+                background.is_unsupported(&e);
+            }
             row.outcome = Outcome::Skipped(e.to_string());
             return Ok(row);
         }
@@ -134,6 +142,11 @@ pub fn measure(session: &Session<'_>, factory: &KernelFactory<'_>, case: &Case) 
     let fill = Fill { round: 0, bytes: case.bytes.0, iterations: 0 };
     open.begin(fill)?;
     phases.fill_ns = stopwatch.lap();
+    if let Some(background) = session.background {
+        open.repeat(background, fill, (factory.work)(case).bytes)?;
+        open.kernel.close()?;
+        return Ok(row);
+    }
     if session.sink.takes(&mut *open.kernel, case, role)? {
         open.kernel.end()?;
         team.barrier()?;
@@ -178,7 +191,7 @@ fn empty_row(
         bytes: Some(case.bytes.0),
         depth: bench.streams_in(case).then_some(case.depth),
         pairs: case.pairs,
-        axes: axes(case, factory.label.as_ref()),
+        axes: axes(case, factory.label.as_ref(), session.under.as_ref()),
         work: Some((factory.work)(case)),
         bus: (factory.bus_traffic)(case),
         aggregation,
@@ -186,13 +199,18 @@ fn empty_row(
     }
 }
 
-/// Returns what a row names: values on axes, the label, threads, and a root that was chosen.
-fn axes(case: &Case, label: Option<&(&'static str, String)>) -> BTreeMap<String, String> {
+/// Returns what a row names: values on axes, the label, the load, threads, and a root that was chosen.
+fn axes(
+    case: &Case,
+    label: Option<&(&'static str, String)>,
+    under: Option<&String>,
+) -> BTreeMap<String, String> {
     let axes = case.axes.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
     let label = label.map(|(name, value)| ((*name).to_owned(), value.clone()));
+    let under = under.map(|load| ("under".to_owned(), load.clone()));
     let threads = case.threads.map(|threads| ("threads".into(), threads.to_string()));
     let root = case.chosen_root().map(|root| ("root".into(), root.to_string()));
-    axes.chain(label).chain(threads).chain(root).collect()
+    axes.chain(label).chain(under).chain(threads).chain(root).collect()
 }
 
 /// Fills the row from what was measured. Collective, because the counters of every rank are added.

@@ -3,16 +3,18 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::{
-    benchmark::{Benchmark, Case, Choice, Layout, Role, Threading},
-    error::{Error, Kind, Result},
+    benchmark::{Case, Choice, Role, Threading},
+    error::{Error, Result},
     fact::{self, HostFacts},
     measure::{
+        load,
         opened::OpenKernel,
         plan::{Effort, Launch, Plan},
-        session::{Session, selected},
+        ranks::Ranks,
+        session::selected,
         sink::Sink,
     },
-    result::{Level, Mark, Measurement, Outcome, Run, Tally},
+    result::{Level, Mark, Measurement, Run, Tally},
     system::{clock::Clock, environment, machine, placement::Placement},
     team::{Place, Team, join_texts, split_texts},
     trust,
@@ -69,7 +71,7 @@ pub struct OpenRun<'a> {
 }
 
 impl OpenRun<'_> {
-    /// Runs one benchmark on the ranks that it needs, while other ranks sleep. Collective.
+    /// Runs one benchmark on the ranks that it needs, while other ranks sleep or run its load. Collective.
     ///
     /// `threading` is the thread support with which the library of this run was started.
     fn benchmark(
@@ -80,56 +82,15 @@ impl OpenRun<'_> {
         plan: &Plan,
         threading: Threading,
     ) -> Result<()> {
-        let bench = choice.bench;
-        let available = (bench.available)().map_err(Error::unsupported);
-        let ranks = plan.ranks.map_or(team.size(), |most| most.min(team.size()));
-        let assignment = available.and_then(|()| bench.layout.assign(ranks, plan.pairs));
-        let assignment = match bench.layout {
-            Layout::Fan(_) => {
-                let nodes = self.nodes(team)?;
-                assignment.and_then(|assignment| assignment.on_nodes(&nodes))
-            }
-            _ => assignment,
-        };
-        let assignment = match team.agree(assignment) {
-            Ok(assignment) => assignment,
-            Err(e) if e.kind() == Kind::Unsupported => {
-                if team.rank() == Rank(0) {
-                    self.sink.case(&skipped(bench, team.size(), e.to_string()))?;
-                }
-                return Ok(());
-            }
-            Err(e) => return Err(e),
-        };
-        let mut standing = self.standing.clone();
-        match bench.threads_of(plan) {
-            Some(threads) => standing.extend(trust::crowded_threads(&self.places, threads)),
-            None if threading == Threading::Multiple => standing.push(trust::thread_multiple()),
-            None => {}
-        }
-        if assignment.ranks == team.size() {
-            let context = (plan, clock, &*standing);
-            (bench.run)(&mut Session::new(team, assignment, context, choice, &mut self.sink))?;
-        } else if let Some(subteam) = team.subteam(assignment.ranks)? {
-            standing.push(trust::idle_ranks(assignment.ranks, team.size()));
-            let context = (plan, clock, &*standing);
-            (bench.run)(&mut Session::new(&*subteam, assignment, context, choice, &mut self.sink))?;
+        let (places, standing) = (&*self.places, &*self.standing);
+        let ranks = Ranks { team, clock, places, standing, threading };
+        match plan.under.is_empty() {
+            true => ranks.measure(choice, plan, None, &mut self.sink)?,
+            false => load::measure(&ranks, choice, plan, &mut self.sink)?,
         }
         // The next benchmark may run on other ranks of the same hosts.
         team.release_memory();
         team.sleeping_barrier()
-    }
-
-    /// Returns the lowest rank on the host of each rank. Collective.
-    fn nodes(&self, team: &dyn Team) -> Result<Vec<u32>> {
-        let mut first: BTreeMap<&str, u32> = BTreeMap::new();
-        let mut bytes = Vec::new();
-        for (rank, place) in (0u32..).zip(&self.places) {
-            bytes.extend(first.entry(&place.host).or_insert(rank).to_le_bytes());
-        }
-        bytes.resize(4 * team.size() as usize, 0);
-        team.broadcast(&mut bytes)?;
-        Ok(bytes.as_chunks().0.iter().map(|word| u32::from_le_bytes(*word)).collect())
     }
 }
 
@@ -265,15 +226,6 @@ fn broadcast_marks(team: &dyn Team, mine: Vec<Mark>) -> Result<Vec<Mark>> {
     })
 }
 
-/// Returns the row of a benchmark that cannot run here.
-fn skipped(bench: &Benchmark, ranks: u32, reason: String) -> Measurement {
-    Measurement {
-        aggregation: bench.layout.aggregation(),
-        outcome: Outcome::Skipped(reason),
-        ..Measurement::new(bench.name, format!("{}/", bench.name), bench.metric, ranks)
-    }
-}
-
 /// Returns the plans of all parts. With several parts, names start with the number of the part: `2.sizes`.
 fn describe_all(parts: &[Part]) -> BTreeMap<String, String> {
     let mut options: BTreeMap<String, String> = match parts {
@@ -332,6 +284,9 @@ pub fn describe(plan: &Plan, choices: &[Choice]) -> BTreeMap<String, String> {
     }
     if let Some(pairs) = plan.pairs {
         set("pairs", pairs.to_string());
+    }
+    if !plan.under.is_empty() {
+        set("under", plan.under.iter().map(ToString::to_string).collect::<Vec<_>>().join(","));
     }
     if let Some(threads) = choices.iter().find_map(|c| c.bench.threads_of(plan)) {
         set("threads", threads.to_string());

@@ -3,7 +3,7 @@
 use crate::{
     benchmark::{Assignment, Axis, AxisValue, Benchmark, Case, Choice, Named, Preset},
     error::{Error, Result},
-    measure::{plan::Plan, sink::Sink},
+    measure::{background::Background, plan::Plan, sink::Sink},
     result::Mark,
     system::clock::Clock,
     team::Team,
@@ -26,6 +26,10 @@ pub struct Session<'a> {
     pub bench: &'static Benchmark,
     /// Sink of the rows; used on rank 0.
     pub sink: &'a mut dyn Sink,
+    /// Load on other ranks, as rows name it; `None` without.
+    pub under: Option<String>,
+    /// What ends this session if it is the load of others; its cases are then repeated and not measured.
+    pub(crate) background: Option<&'a dyn Background>,
     preset: Preset,
     chosen: Vec<(&'static Axis, &'static str)>,
     excluded: Vec<&'static str>,
@@ -48,6 +52,8 @@ impl<'a> Session<'a> {
             standing,
             bench,
             sink,
+            under: None,
+            background: None,
             preset,
             chosen: Vec::new(),
             excluded: Vec::new(),

@@ -15,7 +15,7 @@ use crate::{
         sink::Memory,
     },
     system::clock::{Clock, Skew, VirtualTime},
-    team::{Fabric, Place, Team},
+    team::{EnteredBarrier, Fabric, Place, Team},
     unit::Rank,
 };
 
@@ -54,6 +54,8 @@ struct State {
     waiting: Vec<Option<Vec<u8>>>,
     delivered: Vec<Vec<u8>>,
     child: Option<Arc<Shared>>,
+    /// Sleeping barriers that each rank has entered.
+    entered: Vec<u64>,
     /// Teams of two that one rank has created and the other has not joined: by first rank, second rank and creator.
     pairs: HashMap<[u32; 3], VecDeque<Arc<Shared>>>,
     messages: HashMap<(u32, u32), VecDeque<SimMessage>>,
@@ -70,7 +72,8 @@ pub struct SimMessage {
 
 impl Shared {
     fn new(size: u32) -> Arc<Shared> {
-        let state = State { waiting: vec![None; size as usize], ..State::default() };
+        let state =
+            State { waiting: vec![None; size as usize], entered: vec![0; size as usize], ..State::default() };
         Arc::new(Shared { size, state: Mutex::new(state), changed: Condvar::new() })
     }
 
@@ -116,6 +119,13 @@ impl ThreadTeam {
         Ok(())
     }
 
+    fn enter(&self) -> Entered<'_> {
+        let mut state = self.shared.lock();
+        state.entered[self.rank as usize] += 1;
+        self.shared.changed.notify_all();
+        Entered { shared: &self.shared, number: state.entered[self.rank as usize] }
+    }
+
     /// Returns the extra delay of a message to a rank, in nanoseconds.
     pub fn delay_to(&self, to: Rank) -> u64 {
         (self.delay)(self.names[self.rank as usize], self.names[to.0 as usize])
@@ -136,6 +146,25 @@ impl ThreadTeam {
             }
             state = self.shared.wait(state)?;
         }
+    }
+}
+
+/// A sleeping barrier that a thread has entered.
+struct Entered<'t> {
+    shared: &'t Shared,
+    /// Number of the barrier, from 1.
+    number: u64,
+}
+
+impl Entered<'_> {
+    fn is_met(&self, state: &State) -> bool {
+        state.entered.iter().all(|entered| *entered >= self.number)
+    }
+}
+
+impl EnteredBarrier for Entered<'_> {
+    fn is_complete(&mut self) -> Result<bool> {
+        Ok(self.is_met(&self.shared.lock()))
     }
 }
 
@@ -177,13 +206,24 @@ impl Team for ThreadTeam {
     }
 
     fn subteam(&self, ranks: u32) -> Result<Option<Box<dyn Team>>> {
+        self.subset(&(0..ranks).map(Rank).collect::<Vec<_>>())
+    }
+
+    fn subset(&self, ranks: &[Rank]) -> Result<Option<Box<dyn Team>>> {
         if self.rank == 0 {
-            self.shared.lock().child = Some(Shared::new(ranks));
+            self.shared.lock().child = Some(Shared::new(ranks.len() as u32));
         }
         self.barrier()?;
-        let child = self.shared.lock().child.clone().filter(|_| self.rank < ranks);
+        let child = self.shared.lock().child.clone();
         self.barrier()?;
-        Ok(child.map(|shared| Box::new(ThreadTeam { shared, ..self.clone() }) as Box<dyn Team>))
+        let rank = ranks.iter().position(|rank| rank.0 == self.rank);
+        let names = ranks.iter().map(|rank| self.names[rank.0 as usize]).collect();
+        let team = |(shared, rank)| ThreadTeam { rank: rank as u32, shared, names, ..self.clone() };
+        Ok(child.zip(rank).map(|part| Box::new(team(part)) as Box<dyn Team>))
+    }
+
+    fn enter_barrier(&self) -> Result<Box<dyn EnteredBarrier + '_>> {
+        Ok(Box::new(self.enter()))
     }
 
     fn pair(&self, partner: Rank, first: Rank) -> Result<Box<dyn Team>> {
@@ -201,7 +241,12 @@ impl Team for ThreadTeam {
     }
 
     fn sleeping_barrier(&self) -> Result<()> {
-        self.barrier()
+        let entered = self.enter();
+        let mut state = self.shared.lock();
+        while !entered.is_met(&state) {
+            state = self.shared.wait(state)?;
+        }
+        Ok(())
     }
 
     fn name_task(&self, _: &str) {}

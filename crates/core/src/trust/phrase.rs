@@ -4,6 +4,7 @@
 pub fn phrase(code: &str) -> String {
     let known = match code {
         "autocorrelated" => "samples that depend on each other",
+        "base_moved" => "a base that differs before and after the loads",
         "below_one_way" => "broadcasts faster than one message",
         "bimodal" => "samples in two groups",
         "clock" => "a coarse clock",

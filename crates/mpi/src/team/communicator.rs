@@ -2,13 +2,14 @@
 
 use std::{
     ffi::{c_int, c_void},
+    marker::PhantomData,
     ops::Range,
 };
 
 use mpi::ffi;
 use ombx_core::{
     error::{Error, Result},
-    team::{BYTES_OF_TURN, turns},
+    team::{BYTES_OF_TURN, EnteredBarrier, turns},
     unit::Rank,
 };
 
@@ -56,17 +57,15 @@ impl Comm {
         Ok(Comm { raw, rank: Rank(rank as u32), size: size as u32 })
     }
 
-    /// Creates a communicator of the first `ranks` ranks, and returns `None` on the others. Collective.
-    pub(crate) fn first(&self, ranks: u32) -> Result<Option<Comm>> {
+    /// Creates a communicator of the ranks that pass a number, in the order of these, and returns `None` on the others. Collective.
+    pub(crate) fn part(&self, number: Option<u32>) -> Result<Option<Comm>> {
         // SAFETY: `self.raw` is valid. The new communicator has no other owner; ranks with an undefined colour get the null
         // communicator, which is not passed on.
         unsafe {
-            let color = if self.rank.0 < ranks { 0 } else { ffi::RSMPI_UNDEFINED };
+            let color = if number.is_some() { 0 } else { ffi::RSMPI_UNDEFINED };
+            let key = number.unwrap_or(0) as c_int;
             let mut raw = ffi::RSMPI_COMM_NULL;
-            check(
-                "MPI_Comm_split",
-                ffi::MPI_Comm_split(self.raw, color, self.rank.0 as c_int, &raw mut raw),
-            )?;
+            check("MPI_Comm_split", ffi::MPI_Comm_split(self.raw, color, key, &raw mut raw))?;
             if raw == ffi::RSMPI_COMM_NULL { Ok(None) } else { Comm::own(raw).map(Some) }
         }
     }
@@ -127,21 +126,23 @@ impl Comm {
         check("MPI_Barrier", unsafe { ffi::MPI_Barrier(self.raw) })
     }
 
-    /// Waits for all ranks like a barrier, but sleeps for `pause` between two tests.
-    pub(crate) fn sleeping_barrier(&self, pause: std::time::Duration) -> Result<()> {
-        let mut done = 0;
-        // SAFETY: `self.raw` is valid; `request` and `done` outlive the loop, which ends only when the request has completed.
+    /// Enters a barrier without waiting for it. Collective.
+    pub(crate) fn enter_barrier(&self) -> Result<Entered<'_>> {
+        // SAFETY: `self.raw` is valid, and the handle of the request outlives the call that writes it.
         unsafe {
             let mut request = ffi::RSMPI_REQUEST_NULL;
             check("MPI_Ibarrier", ffi::MPI_Ibarrier(self.raw, &raw mut request))?;
-            loop {
-                check("MPI_Test", ffi::MPI_Test(&raw mut request, &raw mut done, ffi::RSMPI_STATUS_IGNORE))?;
-                if done != 0 {
-                    return Ok(());
-                }
-                std::thread::sleep(pause);
-            }
+            Ok(Entered { request, comm: PhantomData })
         }
+    }
+
+    /// Waits for all ranks like a barrier, but sleeps for `pause` between two tests.
+    pub(crate) fn sleeping_barrier(&self, pause: std::time::Duration) -> Result<()> {
+        let mut entered = self.enter_barrier()?;
+        while !entered.is_complete()? {
+            std::thread::sleep(pause);
+        }
+        Ok(())
     }
 
     pub(crate) fn broadcast(&self, bytes: &mut [u8]) -> Result<()> {
@@ -279,6 +280,24 @@ impl Comm {
             take(rank, all[*start as usize..(*start + *count) as usize].to_vec())?;
         }
         Ok(())
+    }
+}
+
+/// A barrier that this rank has entered. Its communicator exists until it is dropped.
+pub(crate) struct Entered<'c> {
+    request: ffi::MPI_Request,
+    comm: PhantomData<&'c Comm>,
+}
+
+impl EnteredBarrier for Entered<'_> {
+    fn is_complete(&mut self) -> Result<bool> {
+        let mut done = 0;
+        // SAFETY: `request` is the handle of a barrier, or null after its completion, which MPI reports as complete. `done`
+        // outlives the call.
+        check("MPI_Test", unsafe {
+            ffi::MPI_Test(&raw mut self.request, &raw mut done, ffi::RSMPI_STATUS_IGNORE)
+        })?;
+        Ok(done != 0)
     }
 }
 

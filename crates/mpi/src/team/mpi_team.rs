@@ -5,7 +5,7 @@ use std::{cell::Cell, time::Duration};
 use ombx_core::{
     error::Result,
     fact::Facts,
-    team::{Fabric, Team},
+    team::{EnteredBarrier, Fabric, Team},
     unit::Rank,
 };
 
@@ -35,6 +35,10 @@ impl MpiTeam {
     fn of(comm: Comm) -> MpiTeam {
         let handles = Cell::new(Handles::of(&comm));
         MpiTeam { comm, handles }
+    }
+
+    fn boxed(comm: Comm) -> Box<dyn Team> {
+        Box::new(MpiTeam::of(comm))
     }
 
     /// Keeps the handles of an operation that is opened.
@@ -89,11 +93,21 @@ impl Team for MpiTeam {
     }
 
     fn subteam(&self, ranks: u32) -> Result<Option<Box<dyn Team>>> {
-        Ok(self.comm.first(ranks)?.map(|comm| Box::new(MpiTeam::of(comm)) as Box<dyn Team>))
+        let number = Some(self.rank().0).filter(|rank| *rank < ranks);
+        Ok(self.comm.part(number)?.map(MpiTeam::boxed))
+    }
+
+    fn subset(&self, ranks: &[Rank]) -> Result<Option<Box<dyn Team>>> {
+        let number = ranks.iter().position(|rank| *rank == self.rank());
+        Ok(self.comm.part(number.map(|number| number as u32))?.map(MpiTeam::boxed))
+    }
+
+    fn enter_barrier(&self) -> Result<Box<dyn EnteredBarrier + '_>> {
+        Ok(Box::new(self.comm.enter_barrier()?))
     }
 
     fn pair(&self, partner: Rank, first: Rank) -> Result<Box<dyn Team>> {
-        Ok(Box::new(MpiTeam::of(self.comm.pair(partner, first)?)))
+        self.comm.pair(partner, first).map(MpiTeam::boxed)
     }
 
     fn sleeping_barrier(&self) -> Result<()> {

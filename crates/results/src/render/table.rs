@@ -34,6 +34,9 @@ use ombx_core::{
 pub const ONE_LAUNCH: &str = "\
     1 launch: run-to-run variation unknown; start with ombx itself or combine files: ombx show a.jsonl b.jsonl";
 
+/// Name of the load among the values that a row names.
+const UNDER: &str = "under";
+
 /// Collects the rows of one benchmark and prints them when the next one starts.
 #[derive(Debug, Default)]
 pub struct Table {
@@ -116,7 +119,8 @@ impl Renderer for Table {
             }
             Outcome::Ok => {
                 self.of_one_launch += usize::from(row.launch_count() == 1);
-                let (cells, absent) = cells::format(&self.shown, row, self.scope, self.least);
+                let (mut cells, absent) = cells::format(&self.shown, row, self.scope, self.least);
+                cells.figures.extend(row.axes.get(UNDER).map(|load| (UNDER.to_owned(), plain(load))));
                 self.rows.push(cells);
                 self.absent.extend(absent);
                 self.drawings.extend(drawing(row));
@@ -294,9 +298,10 @@ fn row_count(count: u64) -> String {
     if count == 1 { "1 row".into() } else { format!("{count} rows") }
 }
 
-/// Returns the heading of the table of a row: rows that differ in their offered rate alone have one table, with a column for it.
+/// Returns the heading of the table of a row: rows that differ in their offered rate or their load alone have one table, with a column
+/// for it.
 fn table_heading(row: &Measurement) -> String {
-    let axes = row.axes.iter().filter(|(name, _)| *name != RATE);
+    let axes = row.axes.iter().filter(|(name, _)| ![RATE, UNDER].contains(&name.as_str()));
     let axes = axes.map(|(name, value)| (name.clone(), value.clone())).collect();
     title(&row.bench, &axes, row.depth, row.pairs)
 }

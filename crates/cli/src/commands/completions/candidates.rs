@@ -33,7 +33,7 @@ pub(super) fn offered(registry: &Registry, parser: &Command, typed: &Typed) -> C
     let osu = names(Vec::new(), osu, Suites::None);
     let of_command = |command: Command| {
         let completer = |id: &str| match (command.get_name(), id) {
-            ("run" | "ab", "patterns") => Some(runs.clone()),
+            ("run" | "ab" | "congestion", "patterns") => Some(runs.clone()),
             ("list", "patterns") => Some(listed.clone()),
             ("osu", "name") => Some(osu.clone()),
             _ => None,

@@ -8,7 +8,7 @@ pub(super) struct Examples {
     pages: &'static [&'static str],
 }
 
-const ALL: [Examples; 17] = [
+const ALL: [Examples; 18] = [
     Examples {
         command: "list",
         examples: &[
@@ -34,6 +34,21 @@ const ALL: [Examples; 17] = [
             ),
             ("As ranks of your own launcher: a single launch", "mpiexec -n 2 ombx run 'p2p.*'"),
             ("A suite", "ombx run suite:smoke"),
+        ],
+        pages: &["marks", "exit-codes"],
+    },
+    Examples {
+        command: "congestion",
+        examples: &[
+            ("The victims and congestors of the suite on eight ranks of this host", "ombx congestion -n 8"),
+            (
+                "Four hosts with two ranks each, kept with all samples",
+                "ombx congestion -n 8 --hosts n01,n02,n03,n04 -o congestion.jsonl",
+            ),
+            (
+                "One victim under one load, with the impact factor",
+                "ombx congestion p2p.bw --sizes 1M --under nothing,p2p.bw:1M,nothing -n 4",
+            ),
         ],
         pages: &["marks", "exit-codes"],
     },

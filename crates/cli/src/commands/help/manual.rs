@@ -9,7 +9,7 @@ use roff::{Inline, Roff, bold, roman};
 use super::{examples, reference, visible};
 
 /// Commands whose output has marks.
-const MARKED: [&str; 4] = ["run", "links", "osu", "show"];
+const MARKED: [&str; 5] = ["run", "congestion", "links", "osu", "show"];
 
 /// Returns the text of each page by the name of its file.
 pub(in crate::commands) fn pages(mut parser: Command) -> io::Result<BTreeMap<String, String>> {

@@ -3,7 +3,7 @@
 use clap::Args;
 use ombx_core::{
     benchmark::{Root, Threads},
-    measure::plan::Verify,
+    measure::plan::{Under, Verify},
     unit::{self, Bytes},
 };
 
@@ -36,6 +36,10 @@ pub(crate) struct RunArgs {
     /// Sending and receiving threads per rank of p2p.latency_mt, for example: --threads 2:4 [default: 1:2]
     #[arg(long, value_name = "S:R", help_heading = "What is measured")]
     pub(crate) threads: Option<Threads>,
+    /// Measure while other ranks of the job repeat this benchmark, with 4K bytes or those after a colon: p2p.bw:64K. A list is measured
+    /// one after the other; nothing is no load. With nothing in the list, rows have impact factors
+    #[arg(long, value_name = "LOAD", value_delimiter = ',', help_heading = "What is measured")]
+    pub(crate) under: Vec<Under>,
     /// Root of rooted collective operations: a rank, or rotate to change it in each iteration [default: 0]
     #[arg(long, value_name = "R|rotate", help_heading = "What is measured")]
     pub(crate) root: Option<Root>,

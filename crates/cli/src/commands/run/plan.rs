@@ -4,7 +4,7 @@ use ombx_core::{
     benchmark::{Choice, Threading},
     error::{Error, Result},
     measure::{
-        plan::{Plan, Verify},
+        plan::{Plan, Under, Verify},
         session::streams,
     },
 };
@@ -13,7 +13,7 @@ use ombx_results::percentiles::Percentiles;
 use super::arguments::RunArgs;
 use crate::{
     arguments::axes::{self, Chosen, unsupported},
-    job::selection,
+    job::{load, selection},
 };
 
 /// Returns the plan after checking the arguments against the benchmarks.
@@ -35,6 +35,7 @@ pub(crate) fn plan(args: &RunArgs, chosen: Chosen, choices: &[Choice]) -> Result
     if args.root.is_some() && !choices.iter().any(|c| c.bench.rooted) {
         return Err(unsupported("root", choices));
     }
+    load::check(&args.under, choices)?;
     if let Some(ranks) = args.start.ranks {
         if let Some(root) = args.root.filter(|root| root.first().0 >= ranks) {
             let last = ranks - 1;
@@ -56,6 +57,7 @@ pub(crate) fn plan(args: &RunArgs, chosen: Chosen, choices: &[Choice]) -> Result
         least_tail: args.output.shown.percentiles.as_ref().map_or(0, Percentiles::samples),
         batch: args.effort.batch.0,
         known_batches: args.launches.batches.clone(),
+        under: args.under.clone(),
         root: args.root.unwrap_or_default(),
         memory_limit: args.memory_limit.map(|limit| limit.0),
         threads: args.threads,
@@ -83,6 +85,7 @@ pub(crate) fn check_window(args: &RunArgs, choices: &[Choice], plan: &Plan) -> R
 /// Returns the number of ranks to start: the user's, or what the most demanding benchmark needs.
 pub(crate) fn ranks(args: &RunArgs, choices: &[Choice]) -> u32 {
     let needed = choices.iter().map(|c| c.bench.layout.ranks_wanted(args.pairs)).max().unwrap_or(1);
+    let of_load = if args.under.is_empty() { 0 } else { Under::LEAST_RANKS };
     let rooted = args.root.map_or(1, |root| root.first().0.saturating_add(1));
-    args.start.ranks.unwrap_or(needed.max(rooted))
+    args.start.ranks.unwrap_or(needed.max(rooted).saturating_add(of_load))
 }

@@ -33,7 +33,7 @@ const NO_TIME: &str = "the time is below the resolution of the clock";
 #[derive(Debug)]
 pub struct FormattedRow {
     cells: Vec<String>,
-    figures: BTreeMap<String, String>,
+    pub(super) figures: BTreeMap<String, String>,
 }
 
 impl FormattedRow {

@@ -17,6 +17,7 @@ pub(crate) fn arrives(row: &Measurement) -> &'static [u32] {
         ("p2p", "bw" | "fan_out" | "mbw_mr" | "request") => &[1],
         ("p2p", "link") if axis("pattern") == "unidirectional" => &[1],
         ("p2p", _) => BOTH,
+        ("rma", "put_incast") => &[0],
         ("rma", name) if answered || name.ends_with("_bibw") => BOTH,
         ("rma", name) if name.starts_with("get_") && !name.starts_with("get_acc") => &[0],
         ("rma", name) if name.starts_with("rget") => &[0],
@@ -50,6 +51,8 @@ const TO_A_PORTION: &str = "reduce_scatter";
 const ONE_MESSAGE: &str = "p2p.bw_partitioned";
 /// The benchmark of requests at an offered rate, whose first request is in the first slot.
 const REQUESTS: &str = "p2p.request";
+/// The one-sided benchmark of many origins, which has no choice of synchronisation and window.
+const INCAST: &str = "rma.put_incast";
 /// Broadcasts with timing methods of the literature.
 const BROADCASTS: [&str; 4] = ["bcast_ack", "bcast_acked", "bcast_round", "bcast_window"];
 
@@ -145,7 +148,8 @@ fn one_sided(benches: &[Bench]) -> Vec<Group> {
         let elements = || group(vec![one.bench.name.clone()], SYNCS, Slots::Calls(1), FIRST).of_elements();
         groups.extend([elements(), elements().given().once()]);
     }
-    groups.into_iter().map(Group::in_every_window).collect()
+    let incast = group(vec![INCAST.into()], "", Slots::Calls(WINDOW), IN_WINDOW).given();
+    groups.into_iter().map(Group::in_every_window).chain([incast]).collect()
 }
 
 /// A broadcast and a reduction in all modes.

@@ -1,0 +1,42 @@
+//! Checks of the loads that run beside what is measured.
+
+use ombx_core::{
+    benchmark::{Choice, Medium, Registry, Threading},
+    error::{Error, Result},
+    measure::plan::{Under, check_loads},
+};
+
+use super::lookup;
+
+/// Checks the loads of a run. All mistakes in them are found here.
+pub(crate) fn check(loads: &[Under], choices: &[Choice]) -> Result<()> {
+    if loads.is_empty() {
+        return Ok(());
+    }
+    check_loads(loads)?;
+    if let Some(choice) = choices.iter().find(|choice| choice.bench.medium != Medium::Mpi) {
+        let name = choice.bench.name;
+        return Err(Error::usage(format!("--under needs ranks over MPI, which {name} does not use")));
+    }
+    let registry = Registry::load()?;
+    for load in loads {
+        let Under::Congestor(congestor) = load else { continue };
+        let name = &congestor.bench;
+        let found = lookup::find(&registry, name)?;
+        let Some(choice) = found.iter().find(|choice| choice.bench.name == name) else {
+            let known = found.iter().map(|choice| choice.bench.name).collect::<Vec<_>>().join(", ");
+            return Err(Error::usage(format!(
+                "--under takes the name of a benchmark; {name} selects {known}"
+            )));
+        };
+        let reason = match (choice.bench.medium, choice.bench.threading) {
+            (Medium::Sockets | Medium::Own, _) => "it needs ranks over MPI",
+            (_, Threading::Multiple) => {
+                "it has several threads per rank, which the ranks that are measured have not"
+            }
+            (Medium::Mpi, Threading::Single) => continue,
+        };
+        return Err(Error::usage(format!("{name} cannot be a load: {reason}")));
+    }
+    Ok(())
+}

@@ -1,0 +1,110 @@
+//! Loads on threads as ranks, in virtual time.
+
+use std::collections::BTreeSet;
+
+use crate::{
+    benchmark::{
+        Benchmark, Figure, Layout,
+        payload::{Check, Mismatch},
+    },
+    measure::plan::{Effort, Plan, parse_sizes},
+    result::{Measurement, Outcome},
+    testkit::{SimLink, measure},
+    two_sided::pattern::{PatternKernel, PingPong, Stream},
+    unit::Rank,
+};
+
+type Link = SimLink<1000, 1>;
+type BrokenLink = SimLink<1000, 1, 3>;
+
+static VICTIM: Benchmark = Benchmark::of::<PatternKernel<PingPong, Link>>("sim.ping", "x");
+
+inventory::submit! { Benchmark::of::<PatternKernel<Stream, Link>>("sim.flow", "x").streaming() }
+inventory::submit! { Benchmark::of::<PatternKernel<Stream, BrokenLink>>("sim.broken_flow", "x").streaming() }
+inventory::submit! {
+    Benchmark::of::<PatternKernel<Stream, Link>>("sim.absent", "x").available(|| Err("it is not built".into()))
+}
+inventory::submit! {
+    Benchmark::of::<PatternKernel<Stream, Link>>("sim.crowd", "x").layout(Layout::Everyone { least: 9 })
+}
+
+fn rows(ranks: u32, under: &str) -> Vec<Measurement> {
+    let plan = Plan {
+        sizes: Some(parse_sizes("8,1000").unwrap()),
+        effort: Effort::Fixed { iterations: 60, warmup: 2 },
+        under: under.split(',').map(|load| load.parse().unwrap()).collect(),
+        ..Plan::default()
+    };
+    measure(ranks, &VICTIM, &plan).unwrap().rows
+}
+
+fn value(row: &Measurement, name: &str) -> Option<f64> {
+    match row.figures.get(name) {
+        Some(Figure::Value(value)) => Some(*value),
+        _ => None,
+    }
+}
+
+#[test]
+fn each_load_has_its_rows() {
+    // With five ranks, one of the three that are kept for the load has no partner and sleeps.
+    for ranks in [4, 5, 6] {
+        let rows = rows(ranks, "nothing,sim.flow:1K,nothing");
+        let keys: Vec<&str> = rows.iter().map(|row| row.key.as_str()).collect();
+        let of = |under: &str, bytes| format!("sim.ping/under={under},bytes={bytes}");
+        let expected = ["nothing", "sim.flow:1K", "nothing-again"].map(|load| [of(load, 8), of(load, 1000)]);
+        assert_eq!(keys, expected.concat());
+        for row in &rows {
+            assert_eq!(
+                (&row.outcome, &row.check, row.ranks),
+                (&Outcome::Ok, &Check::Passed, 2),
+                "{}",
+                row.key
+            );
+            let is_loaded = row.axes["under"] == "sim.flow:1K";
+            assert_eq!(value(row, "congestors_mb_per_s").is_some(), is_loaded, "{}", row.key);
+            // These links share nothing, and virtual time is exact.
+            let factor = (row.axes["under"] != "nothing").then_some(1.0);
+            assert_eq!(value(row, "impact_times"), factor, "{}", row.key);
+        }
+        let rate = value(&rows[2], "congestors_mb_per_s").unwrap();
+        // A byte takes a nanosecond on each link, and latencies take a part of the time.
+        let links = f64::from((ranks - 2) / 2);
+        assert!(rate > 500.0 * links && rate <= 1000.0 * links, "{ranks} ranks: {rate}");
+    }
+}
+
+#[test]
+fn wrong_data_of_a_load_fails_the_row() {
+    let rows = rows(4, "nothing,sim.broken_flow:64");
+    assert!(rows[..2].iter().all(|row| row.check == Check::Passed));
+    for row in &rows[2..] {
+        let Check::Failed(Mismatch { rank: Rank(rank), byte, expected, actual, .. }) = row.check else {
+            panic!("{row:?}")
+        };
+        assert_eq!((byte, expected ^ actual), (2, 1));
+        assert!((1..4).contains(&rank), "the rank is one of the job: {rank}");
+        let Outcome::Failed(why) = &row.outcome else { panic!("{row:?}") };
+        assert!(why.contains("sim.broken_flow"), "{why}");
+        assert_eq!(value(row, "impact_times"), None);
+    }
+}
+
+#[test]
+fn what_cannot_run_is_a_skipped_row() {
+    let reasons = [
+        (3, "sim.flow", "needs 4 ranks"),
+        (4, "sim.absent", "it is not built"),
+        (4, "sim.crowd", "needs 9 ranks"),
+    ];
+    for (ranks, load, reason) in reasons {
+        let rows = rows(ranks, load);
+        let [row] = &*rows else { panic!("{rows:?}") };
+        let Outcome::Skipped(why) = &row.outcome else { panic!("{row:?}") };
+        assert!(why.contains(reason), "{why}");
+    }
+    // What follows in the list is measured.
+    let under: BTreeSet<String> =
+        rows(4, "sim.absent,sim.flow").into_iter().filter_map(|row| row.axes.get("under").cloned()).collect();
+    assert_eq!(under.into_iter().collect::<Vec<_>>(), ["sim.absent:4K", "sim.flow:4K"]);
+}

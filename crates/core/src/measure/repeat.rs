@@ -1,0 +1,61 @@
+//! An open case as load: its iterations are repeated until the ranks that are measured are done, and verified.
+
+use std::time::Duration;
+
+use crate::{
+    benchmark::payload::Fill,
+    error::Result,
+    measure::{
+        background::{Background, Repeated},
+        rounds::{OpenCase, Sampling},
+    },
+};
+
+/// Time between two tests of whether the ranks that are measured are done, in nanoseconds. A test is a small broadcast among the
+/// ranks of the load.
+const ROUND_NS: u64 = 10_000_000;
+
+impl OpenCase<'_, '_> {
+    /// Repeats iterations until those that are measured are done, then verifies. Collective over the ranks of the load.
+    ///
+    /// `bytes` is what all ranks send in an iteration.
+    pub(crate) fn repeat(&mut self, background: &dyn Background, fill: Fill, bytes: u64) -> Result<()> {
+        let team = self.session.team;
+        // The first iteration opens connections.
+        self.iterate(1)?;
+        background.start()?;
+        let (mut iterations, mut spent_ns, mut next) = (0, 0u64, 1);
+        while next > 0 {
+            let (_, wall_ns) = self.iterate(next)?;
+            (iterations, spent_ns) = (iterations + next, spent_ns + wall_ns);
+            self.session.sink.alive();
+            let fitting = (ROUND_NS * next / wall_ns.max(1)).clamp(1, 2 * next);
+            next = team.broadcast_value(if background.is_over()? { 0 } else { fitting })?;
+        }
+        while !background.is_over()? {
+            std::thread::yield_now();
+        }
+        self.kernel.end()?;
+        let last = Fill { iterations: iterations + 1, ..fill };
+        let (check, _) = self.verify(last, &Sampling::of_load(iterations, Duration::from_nanos(spent_ns)))?;
+        background.ended(Repeated { bytes: bytes * iterations, spent_ns }, check);
+        team.barrier()
+    }
+}
+
+impl Sampling {
+    /// Returns the sampling of iterations that were not timed.
+    fn of_load(iterations: u64, spent: Duration) -> Sampling {
+        Sampling {
+            samples: Vec::new(),
+            tail: Vec::new(),
+            summary: None,
+            ending: None,
+            iterations,
+            spent,
+            batch: 1,
+            one_stamp_each: false,
+            precision: f64::INFINITY,
+        }
+    }
+}
