@@ -2,7 +2,7 @@
 # Starts the build of ombx for the MPI that is loaded. `--mpi NAME` chooses another one.
 #
 # The loaded MPI is the one whose launcher started this process. Without a launcher it is the one whose mpiexec or mpirun comes
-# first in PATH. Links to this file with the name of an OSU benchmark start that benchmark.
+# first in PATH. Links to this file with the name of an OSU benchmark or of a program of IMB start that program.
 set -u
 
 self=$(readlink -f "$0")
@@ -95,7 +95,7 @@ called=${0##*/}
 # The choice is printed where it matters: by commands that measure, unless the user or a launcher has made it.
 measures=
 case "$called ${1-}" in
-osu_* | *" run" | *" links" | *" ab" | *" osu" | *" doctor" | *" check") measures=yes ;;
+osu_* | IMB-* | *" run" | *" links" | *" ab" | *" osu" | *" imb" | *" model" | *" doctor" | *" check") measures=yes ;;
 esac
 chosen=$wanted why=''
 if [ -z "$chosen" ]; then
@@ -131,5 +131,6 @@ fi
 
 case $called in
 osu_*) exec "$builds/$chosen/ombx" osu "$called" "$@" ;;
+IMB-*) exec "$builds/$chosen/ombx" imb "$called" "$@" ;;
 *) exec "$builds/$chosen/ombx" "$@" ;;
 esac

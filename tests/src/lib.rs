@@ -7,6 +7,7 @@ pub mod interpose;
 mod job;
 pub mod mpi;
 pub mod prometheus;
+pub mod reframe;
 pub mod results;
 pub mod shim;
 pub mod terminal;

@@ -1,6 +1,6 @@
 //! `cargo xtask install`: release builds of ombx for one or several MPIs, in a directory of their own.
 
-pub(crate) mod osu;
+mod links;
 pub(crate) mod prefix;
 pub(crate) mod shipped;
 

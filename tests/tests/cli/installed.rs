@@ -36,9 +36,11 @@ impl Installation {
             place(&format!("mpi{at}/mpiexec"), &format!("#!/bin/sh\necho '{version}'\n"));
         }
         place("other/mpiexec", "#!/bin/sh\necho 'LAM 7.1'\n");
-        let folder = files.path("libexec/osu-micro-benchmarks/mpi/pt2pt");
-        fs::create_dir_all(&folder).unwrap();
-        symlink("../../../../bin/ombx", folder.join("osu_latency")).unwrap();
+        for (link, program) in [(OSU, "../../../../bin/ombx"), (IMB, "../../bin/ombx")] {
+            let link = files.path(link);
+            fs::create_dir_all(link.parent().unwrap()).unwrap();
+            symlink(program, link).unwrap();
+        }
         Installation(files)
     }
 
@@ -67,6 +69,8 @@ impl Installation {
     }
 }
 
+const OSU: &str = "libexec/osu-micro-benchmarks/mpi/pt2pt/osu_latency";
+const IMB: &str = "libexec/intel-mpi-benchmarks/IMB-MPI1";
 const BOTH: [&str; 2] = ["mpich", "openmpi"];
 
 #[test]
@@ -108,15 +112,21 @@ fn the_user_chooses_the_mpi() {
 #[test]
 fn a_launcher_decides_for_its_ranks() {
     let installation = Installation::with(&BOTH);
-    let osu = "libexec/osu-micro-benchmarks/mpi/pt2pt/osu_latency";
     let of = |variable: (&str, &str), expected: &str| {
         // The launcher in the search path is the other one.
         let other = if expected.starts_with("mpich") { "mpi1" } else { "mpi0" };
-        let done = installation.run(osu, &["-m", "8:8"], other, &[variable]).expect(0);
+        let done = installation.run(OSU, &["-m", "8:8"], other, &[variable]).expect(0);
         assert_eq!((done.stdout.as_str(), done.stderr.as_str()), (expected, ""));
     };
     of(("OMPI_COMM_WORLD_RANK", "1"), "openmpi 4 osu osu_latency -m 8:8\n");
     of(("PMI_RANK", "1"), "mpich 4 osu osu_latency -m 8:8\n");
+    let done = installation.run(IMB, &["PingPong", "-iter", "10"], "mpi1", &[("PMI_RANK", "1")]).expect(0);
+    assert_eq!(
+        (done.stdout.as_str(), done.stderr.as_str()),
+        ("mpich 5 imb IMB-MPI1 PingPong -iter 10\n", "")
+    );
+    let done = installation.run(IMB, &["PingPong"], "mpi1", &[]).expect(0);
+    assert!(done.sentence().starts_with("build with Open MPI: "), "{done}");
     // A program that was copied instead of linked finds its builds too.
     let copy = installation.0.path("libexec/osu-micro-benchmarks/mpi/pt2pt/osu_bw");
     fs::copy(installation.0.path("bin/ombx"), &copy).unwrap();

@@ -7,6 +7,7 @@ mod days;
 mod failures;
 mod model;
 mod network;
+mod reframe;
 mod slurm;
 mod smoke;
 mod starting;

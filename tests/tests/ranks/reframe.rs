@@ -1,16 +1,14 @@
 //! The checks of `packaging/reframe`, run by ReFrame on its local scheduler.
 
-use std::{
-    env, fs,
-    path::{Path, PathBuf},
-    time::Duration,
-};
+use std::{env, path::Path, time::Duration};
 
-use ombx_tests::{Files, Job, missing, mpi, skipped};
+use ombx_tests::{
+    Files, Job, mpi,
+    reframe::{self, Report},
+    skipped,
+};
 use serde_json::Value;
 
-/// Time limit of an installation of ReFrame from the package index.
-const INSTALLATION: Duration = Duration::from_secs(300);
 /// Time limit of all checks, one after the other.
 const CHECKS: Duration = Duration::from_secs(240);
 /// Checks of a site: those that must pass, and one for each reason to fail.
@@ -111,43 +109,13 @@ const FAIL: [(&str, &str); 7] = [
     ("Absent", "ombx ended with code 127, ombx is not in PATH"),
 ];
 
-/// Returns `reframe` of the search path, else of an environment that is installed once per target directory.
-fn reframe() -> Result<PathBuf, String> {
-    if missing(&["reframe"]).is_empty() {
-        return Ok("reframe".into());
-    }
-    let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join("reframe");
-    let program = directory.join("bin/reframe");
-    // The mark is the last file that is written: an installation that was interrupted has none.
-    let installed = directory.join("installed");
-    if installed.exists() {
-        return Ok(program);
-    }
-    if !missing(&["python3"]).is_empty() {
-        return Err("python3 is not installed".into());
-    }
-    let _ = fs::remove_dir_all(&directory);
-    let environment = Job::of("python3").args(["-m", "venv"]).arg(&directory).limit(INSTALLATION).run();
-    let pip = ["-q", "--no-input", "--retries=1", "--timeout=20", "install", "reframe-hpc>=4.8,<5"];
-    let done = match environment.code {
-        Some(0) => Job::of(directory.join("bin/pip")).args(pip).limit(INSTALLATION).run(),
-        _ => environment,
-    };
-    if done.code != Some(0) {
-        let line = done.stderr.lines().chain(done.stdout.lines()).find(|line| !line.trim().is_empty());
-        return Err(format!("ReFrame cannot be installed: {}", line.unwrap_or("no reason was printed")));
-    }
-    fs::write(installed, "").unwrap();
-    Ok(program)
-}
-
 #[test]
 fn reframe_judges_by_references_exit_codes_and_data() {
-    let reframe = match reframe() {
+    let reframe = match reframe::program(Path::new(env!("CARGO_TARGET_TMPDIR"))) {
         Ok(program) => program,
         Err(why) => return skipped(&why),
     };
-    let library = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().join("packaging/reframe");
+    let library = reframe::checks();
     let files = Files::default();
     let directory = mpi::ombx().parent().unwrap().display().to_string();
     let path = directory + ":" + &env::var("PATH").unwrap();
@@ -183,26 +151,15 @@ fn reframe_judges_by_references_exit_codes_and_data() {
         .args(["--prefix".as_ref(), files.root(), "--report-file".as_ref(), &report])
         .run()
         .expect(1);
-    let report: Value = serde_json::from_str(&fs::read_to_string(report).unwrap()).unwrap();
-    let cases = report["runs"][0]["testcases"].as_array().unwrap();
-    assert_eq!(cases.len(), PASS.len() + FAIL.len(), "{done}");
-    let case = |name: &str| {
-        cases.iter().find(|case| case["name"] == name).unwrap_or_else(|| panic!("{name}: {done}"))
-    };
+    let report = Report::read(&report);
+    assert_eq!(report.count(), PASS.len() + FAIL.len(), "{done}");
     for (name, variables) in PASS {
-        let case = case(name);
-        assert_eq!(case["result"], "pass", "{name}: {done}");
-        // On a busy machine a row may have no interval, and then two variables fewer.
-        let count = case["perfvalues"].as_object().unwrap().len();
-        assert!(count == variables || count == 1, "{case}");
+        report.passes(name, variables);
     }
     for (name, why) in FAIL {
-        let case = case(name);
-        assert_eq!(case["result"], "fail", "{name}: {done}");
-        let reason = case["fail_reason"].as_str().unwrap();
-        assert!(reason.contains(why), "{name}: {reason}");
+        report.fails(name, why);
     }
-    figures_are_those_of_the_result(&files, case("KeptLatency"));
+    figures_are_those_of_the_result(&files, report.case("KeptLatency"));
 }
 
 /// Compares the performance variables of a check of latency with the row that ombx wrote.

@@ -13,8 +13,7 @@ use ombx_toolchain::{
     mpi::Mpi,
 };
 
-use super::osu;
-use crate::codegen::benchmarks;
+use super::links;
 
 /// Folder with one build of ombx per MPI.
 const BUILDS: &str = "libexec/ombx";
@@ -73,7 +72,7 @@ impl Prefix {
             self.copy(binary, &format!("{BUILDS}/{}/ombx", mpi.flavour.key()), 0o755)?;
         }
         self.copy(&root.join(SCRIPT), "bin/ombx", 0o755)?;
-        osu::link(&self.0, &benchmarks::entries(&output(Command::new(first).args(["list", "--json"]))?)?)?;
+        links::create(&self.0, first)?;
         self.copy_folder(&root.join("docs/man"), "share/man/man1")?;
         self.copy_folder(&root.join("suites"), "share/ombx/suites")?;
         for name in ["README.md", "CHANGELOG.md", "LICENSE-MIT", "LICENSE-APACHE"] {
