@@ -13,6 +13,7 @@ ombx_core::inventory::submit! {
         .layout(Layout::Everyone { least: 1 })
         .iterates(&["MPI_Init_thread"], "t of the slowest rank")
         .without_sizes()
+        .once()
         .osu("osu_init", "OSU MPI Init Test")
         .osu_with("osu_hello", "OSU MPI Hello World Test", &[])
 }

@@ -42,6 +42,8 @@ const MISTAKES: &[(&str, &str)] = &[
     ("run p2p.latency --under p2p.bw:x", "size"),
     ("run p2p.latency --under p2p.latency_mt", "several threads"),
     ("run p2p.latency --under sockets.bw", "sockets.bw cannot be a load"),
+    ("run p2p.latency --under collective.init", "it happens once in a launch"),
+    ("run collective.init --under p2p.bw", "cannot be measured under load"),
     ("run sockets.latency --under p2p.bw", "--under needs ranks over MPI"),
     ("run p2p.latency --under nothing,nothing,nothing", "more than twice"),
     ("run p2p.latency --under p2p.bw -n 3", "p2p.latency and its load need 4 ranks, has 3"),

@@ -233,8 +233,7 @@ fn slowed(bench: &'static Benchmark, name: &str) -> Vec<Row> {
 /// The registry is inconsistent.
 pub(crate) fn all(registry: &Registry) -> Result<Vec<Row>> {
     let mut rows = Vec::new();
-    // MPI starts once in a process: that is no loop.
-    let has_loop = |bench: &&Benchmark| bench.medium == Medium::Mpi && bench.name != "collective.init";
+    let has_loop = |bench: &&Benchmark| bench.medium == Medium::Mpi && bench.repeats;
     for bench in registry.all().iter().copied().filter(has_loop) {
         let found = match bench.name.split_once('.') {
             Some(("p2p", name)) => two_sided(bench, name),

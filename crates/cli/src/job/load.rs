@@ -18,6 +18,12 @@ pub(crate) fn check(loads: &[Under], choices: &[Choice]) -> Result<()> {
         let name = choice.bench.name;
         return Err(Error::usage(format!("--under needs ranks over MPI, which {name} does not use")));
     }
+    if let Some(choice) = choices.iter().find(|choice| !choice.bench.repeats) {
+        let name = choice.bench.name;
+        return Err(Error::usage(format!(
+            "{name} cannot be measured under load: it is over before a load begins"
+        )));
+    }
     let registry = Registry::load()?;
     for load in loads {
         let Under::Congestor(congestor) = load else { continue };
@@ -34,6 +40,7 @@ pub(crate) fn check(loads: &[Under], choices: &[Choice]) -> Result<()> {
             (_, Threading::Multiple) => {
                 "it has several threads per rank, which the ranks that are measured have not"
             }
+            (Medium::Mpi, Threading::Single) if !choice.bench.repeats => "it happens once in a launch",
             (Medium::Mpi, Threading::Single) => continue,
         };
         return Err(Error::usage(format!("{name} cannot be a load: {reason}")));

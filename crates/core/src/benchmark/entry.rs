@@ -55,6 +55,8 @@ pub struct Benchmark {
     pub streams_only: Option<(&'static Axis, &'static str)>,
     /// Whether the operation has a root.
     pub rooted: bool,
+    /// Whether the operation can be repeated in a launch.
+    pub repeats: bool,
     /// Thread support that the benchmark needs from the library.
     pub threading: Threading,
     /// Transport between the ranks.
@@ -128,6 +130,7 @@ impl Benchmark {
             streams: false,
             streams_only: None,
             rooted: false,
+            repeats: true,
             threading: Threading::Single,
             medium: Medium::Mpi,
             axes: &[],
@@ -169,6 +172,13 @@ impl Benchmark {
     #[must_use]
     pub const fn with_root(mut self) -> Benchmark {
         self.rooted = true;
+        self
+    }
+
+    /// Declares that the operation happens once in a launch. It can then neither be a load nor be measured under one.
+    #[must_use]
+    pub const fn once(mut self) -> Benchmark {
+        self.repeats = false;
         self
     }
 
