@@ -2,7 +2,6 @@
 
 mod accuracy;
 mod broadcast;
-mod days;
 mod failures;
 mod model;
 mod network;
