@@ -2,8 +2,6 @@
 
 mod accuracy;
 mod broadcast;
-mod congestion;
-mod days;
 mod failures;
 mod model;
 mod network;

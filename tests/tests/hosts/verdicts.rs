@@ -1,6 +1,6 @@
 //! Tests of `cargo xtask cluster-bench` on networks where one link or one host is slow.
 
-use ombx_tests::{mpi, prometheus::Prometheus, skipped};
+use ombx_tests::mpi;
 
 use crate::testbed::{Bed, eventually};
 
@@ -77,41 +77,6 @@ fn one_of_four_hosts_at_100_mbit_is_named_and_fewer_are_no_all_clear() {
         }
         Err(format!("{done}"))
     });
-}
-
-/// The alert of Prometheus names the slow link of the last sweep, and ends with a sweep over mended links. The link is named on
-/// standard error before the last launch.
-#[test]
-fn an_alert_names_the_slow_link_until_it_is_mended() {
-    const GOOD: &str = "--hosts 4 --delay 2ms";
-    let Some(bed) = Bed::up(&format!("{GOOD} --link h2-h4:delay=6ms")) else { return };
-    let prometheus = match Prometheus::start() {
-        Ok(prometheus) => prometheus,
-        Err(why) => return skipped(&why),
-    };
-    const EARLY: &str = "ombx: confirmed while the sweep goes on: the link between h2 and h4 is slow";
-    let sweep = |code: i32| {
-        let job = bed.ombx("h1,h2,h3,h4", "links --sizes 8 --max-time 100ms --launches 2 --timeout 60s");
-        let done = job.arg("--openmetrics").arg(prometheus.metrics()).run();
-        let is_right = done.code == Some(code) && done.stderr.contains(EARLY) == (code == 9);
-        if is_right { Ok(()) } else { Err(format!("{done}")) }
-    };
-    let firing = || {
-        let alerts = prometheus.firing("OmbxSlowPart");
-        let of = |alert: &serde_json::Value| {
-            let label = |name: &str| alert["labels"][name].as_str().unwrap_or_default().to_owned();
-            ["part", "from_host", "to_host"].map(label).join(" ")
-        };
-        alerts.iter().map(of).collect::<Vec<String>>()
-    };
-    eventually(3, || {
-        sweep(9)?;
-        prometheus.until("a slow part is reported", |_| !firing().is_empty());
-        if firing() == ["link h2 h4"] { Ok(()) } else { Err(format!("{:?}", firing())) }
-    });
-    assert!(bed.xtask("down", "").status.success() && bed.xtask("up", GOOD).status.success());
-    eventually(3, || sweep(0));
-    prometheus.until("the alert ends", |_| firing().is_empty());
 }
 
 #[test]
