@@ -2,7 +2,6 @@
 
 mod accuracy;
 mod broadcast;
-mod congestion;
 mod failures;
 mod model;
 mod network;
