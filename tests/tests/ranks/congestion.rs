@@ -110,7 +110,6 @@ fn benchmarks_of_every_kind_can_be_a_load() {
         "rma.put_bibw",
         "rma.put_incast",
         "rma.rget_bw",
-        "collective.allgather_persistent",
         "collective.barrier",
         "collective.bcast_acked",
         "collective.bcast_window",

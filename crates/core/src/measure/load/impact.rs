@@ -77,9 +77,17 @@ pub(super) fn describe(rows: &mut [Measurement]) {
             };
             let Some(factor) = timed[at].zip(base).map(|(timed, base)| timed.over(base)) else { continue };
             row.figures.insert(name.into(), Figure::Value(factor.value));
-            let named = interval_names(name).zip(factor.ends);
+            // Without an interval in this launch, the names of its ends let the launches together have one.
+            let ends = factor.ends.map_or_else(
+                || {
+                    [(); 2].map(|()| {
+                        Figure::Unresolved("an impact factor needs two rows with an interval".into())
+                    })
+                },
+                |ends| ends.map(Figure::Value),
+            );
             row.figures.extend(
-                named.into_iter().flat_map(|(names, ends)| names.into_iter().zip(ends.map(Figure::Value))),
+                interval_names(name).into_iter().flat_map(|names| names.into_iter().zip(ends.clone())),
             );
         }
         row.trust.extend(moved(first[0], second[0]));
@@ -142,6 +150,18 @@ mod tests {
         assert!(low.unwrap() < 5.0 && high.unwrap() > 7.3, "{low:?} {high:?}");
         assert_eq!(value(&rows[2], "impact_times"), Some(2.25));
         assert!(rows[1].trust.iter().any(|mark| mark.code == "base_moved"));
+    }
+
+    #[test]
+    fn a_factor_without_interval_names_the_ends() {
+        let mut rows = vec![row("nothing", 100, 100.0), row("p2p.bw:4K", 300, 300.0)];
+        for row in &mut rows {
+            row.summary.as_mut().unwrap().ci95 = None;
+        }
+        describe(&mut rows);
+        assert_eq!(value(&rows[1], "impact_times"), Some(3.0));
+        assert!(matches!(rows[1].figures["impact_low_times"], Figure::Unresolved(_)));
+        assert!(matches!(rows[1].figures["impact_high_times"], Figure::Unresolved(_)));
     }
 
     #[test]
