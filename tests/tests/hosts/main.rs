@@ -5,7 +5,6 @@ mod broadcast;
 mod failures;
 mod model;
 mod network;
-mod reframe;
 mod slurm;
 mod smoke;
 mod starting;
