@@ -273,7 +273,7 @@ fn the_start_of_mpi_has_one_sample_per_rank_in_each_launch() {
     let files = Files::default();
     let out = files.path("r.jsonl");
     Job::ombx("run collective.init -n 3 --launches 3 -o").arg(&out).run().expect(0);
-    let launches = results::launches_of(&out);
+    let launches = results::runs_of(&out);
     assert_eq!(launches.len(), 3);
     for launch in launches {
         let times: Vec<_> =
