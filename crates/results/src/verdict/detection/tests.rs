@@ -4,6 +4,7 @@ use super::*;
 use crate::verdict::{Groups, Link};
 
 mod groups;
+mod looks;
 
 /// Normal noise with a heavy tail towards long times, seeded.
 struct Noise(u64);
