@@ -9,7 +9,7 @@ use ombx_core::{
     testkit::{Delay, Probe, SimLink, on_uneven_ranks},
     two_sided::pattern::{PatternKernel, Semidirectional},
 };
-use ombx_results::verdict::{Component, LinkSweep, TimesBySize, find_slow};
+use ombx_results::verdict::{Component, TimesBySize, find_slow};
 
 static SIM: Benchmark =
     Benchmark::of::<PatternKernel<Semidirectional, SimLink<5000, 2>>>("sim.link", "a link of known cost");
@@ -196,49 +196,6 @@ fn a_slow_link_is_measured_again_and_named() {
     let found = find_slow(&times.0, &hosts);
     assert_eq!(found.iter().map(|s| s.component.clone()).collect::<Vec<_>>(), [Component::Link(2, 4)]);
     assert!(find_slow(&times.0[..0], &hosts).is_empty());
-}
-
-/// Number of rows that are measured before something is named, of all rows, and what is named then.
-fn named_early(delay: Delay) -> Option<(usize, usize, Vec<Component>)> {
-    let memory = swept(20, &Task { retest: 4, ..task(Mode::Parallel) }, &plan("8"), delay);
-    let mut sweep = LinkSweep::of_run(memory.run.as_ref().unwrap());
-    let again = |at: usize| memory.rows[at].axes.contains_key("retest");
-    for (at, row) in memory.rows.iter().enumerate() {
-        if at > 0 && again(at - 1) && !again(at) {
-            let found = sweep.slow_so_far();
-            return Some((at, memory.rows.len(), found.into_iter().map(|slow| slow.component).collect()));
-        }
-        sweep.add(row);
-    }
-    None
-}
-
-#[test]
-fn a_slow_part_of_a_long_sweep_is_named_before_its_end() {
-    // Ranks 2 and 4 meet in round 6 of 19, before the second look.
-    let link: Delay = |from, to| if (from.min(to), from.max(to)) == (2, 4) { 2500 } else { 0 };
-    let (at, rows, found) = named_early(link).expect("a look");
-    assert_eq!(found, [Component::Link(2, 4)]);
-    assert!(at < 2 * rows / 3, "{at} of {rows}");
-    let rank: Delay = |from, to| if from == 7 || to == 7 { 2500 } else { 0 };
-    let (at, rows, found) = named_early(rank).expect("a look");
-    assert_eq!(found, [Component::Rank(7)]);
-    assert!(at < rows / 2, "{at} of {rows}");
-    assert_eq!(named_early(|_, _| 0), None, "nothing is measured again before the end");
-}
-
-#[test]
-fn links_are_measured_again_once() {
-    let memory =
-        sweep(
-            20,
-            Mode::Parallel,
-            None,
-            4,
-            |from, to| if from.min(to) == 2 && from.max(to) == 4 { 2500 } else { 0 },
-        );
-    let keys: BTreeSet<&str> = memory.rows.iter().map(|row| row.key.as_str()).collect();
-    assert_eq!(keys.len(), memory.rows.len());
 }
 
 #[test]

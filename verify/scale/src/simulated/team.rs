@@ -2,6 +2,7 @@
 
 use std::{
     cell::{Cell, RefCell},
+    collections::VecDeque,
     rc::Rc,
 };
 
@@ -73,6 +74,12 @@ enum Step {
 }
 
 impl Step {
+    /// Reads a link of the list that rank 0 broadcasts.
+    fn again(link: &[u8]) -> Step {
+        let number = |at: usize| link[8 * at..8 * at + 8].try_into().map_or(0, u64::from_le_bytes);
+        Step::Again([number(0) as u32, number(1) as u32], if number(3) == 1 { ALONE } else { REFERENCE })
+    }
+
     /// Returns a number that tells apart the rows of a link.
     fn kind(self) -> u64 {
         match self {
@@ -85,39 +92,26 @@ impl Step {
 pub(super) struct SimulatedTeam {
     machine: Rc<Machine>,
     schedule: Schedule,
-    rounds: Vec<u32>,
-    /// Number of the current step.
-    step: Cell<usize>,
+    /// The current step, and those that follow. Links that are measured again come before the other rounds.
+    steps: RefCell<VecDeque<Step>>,
+    /// Whether a step is over.
+    has_begun: Cell<bool>,
     /// Whether the places of the ranks have been gathered, which happens first.
     has_places: Cell<bool>,
-    /// Links that are measured again: what rank 0 has broadcast last.
-    again: RefCell<Vec<u8>>,
 }
 
 impl SimulatedTeam {
     pub(super) fn of(machine: Rc<Machine>, task: &Task) -> SimulatedTeam {
         let schedule = task.mode.schedule(machine.shape.ranks, task.seed);
-        SimulatedTeam {
-            machine,
-            schedule,
-            rounds: rounds_of(&schedule, task.rounds).collect(),
-            step: Cell::new(0),
-            has_places: Cell::new(false),
-            again: RefCell::default(),
-        }
+        let rounds = rounds_of(&schedule, task.rounds);
+        let steps = rounds.flat_map(|round| [true, false].map(|lower| Step::Round(round, lower))).collect();
+        let (has_begun, has_places) = (Cell::new(false), Cell::new(false));
+        SimulatedTeam { machine, schedule, steps: RefCell::new(steps), has_begun, has_places }
     }
 
     fn current_step(&self) -> Result<Step> {
-        let step = self.step.get();
-        if let Some(round) = self.rounds.get(step / 2) {
-            return Ok(Step::Round(*round, step.is_multiple_of(2)));
-        }
-        let again = self.again.borrow();
-        let link = again.chunks_exact(32).nth(step - 2 * self.rounds.len());
-        let link = link.ok_or_else(|| Error::fabric("the sweep has more steps than were announced"))?;
-        let number = |at: usize| link[8 * at..8 * at + 8].try_into().map_or(0, u64::from_le_bytes);
-        let label = if number(3) == 1 { ALONE } else { REFERENCE };
-        Ok(Step::Again([number(0) as u32, number(1) as u32], label))
+        let step = self.steps.borrow().front().copied();
+        step.ok_or_else(|| Error::fabric("the sweep has more steps than were announced"))
     }
 
     /// Returns the ends of the link that a rank times in a step, if it does.
@@ -167,8 +161,10 @@ impl Team for SimulatedTeam {
     }
 
     fn broadcast(&self, bytes: &mut [u8]) -> Result<()> {
-        if self.step.get() >= 2 * self.rounds.len() && bytes.len() > 8 {
-            *self.again.borrow_mut() = bytes.to_vec();
+        // After the first step, rank 0 broadcasts nothing longer than a number but links that are measured again.
+        if self.has_begun.get() && bytes.len() > 8 {
+            let mut steps = self.steps.borrow_mut();
+            bytes.chunks_exact(32).rev().for_each(|link| steps.push_front(Step::again(link)));
         }
         Ok(())
     }
@@ -200,7 +196,8 @@ impl Team for SimulatedTeam {
             bytes += line.len();
             turn.push(line);
         }
-        self.step.set(self.step.get() + 1);
+        self.steps.borrow_mut().pop_front();
+        self.has_begun.set(true);
         turn.into_iter().filter(|line| !line.is_empty()).try_for_each(take)
     }
 
