@@ -3,7 +3,7 @@
 use std::{collections::BTreeSet, fs, path::Path};
 
 use ombx_results::file;
-use ombx_tests::{Files, Job, interpose, mpi, results, skipped};
+use ombx_tests::{Files, Job, interpose, mpi, results};
 use rustix::process::Signal;
 
 const SMALL: &str = "p2p.latency p2p.bw --sizes 8,64 --max-time 20ms";
@@ -195,25 +195,24 @@ fn a_side_that_a_variable_slows_is_worse() {
     let json: serde_json::Value = serde_json::from_str(&done.stdout).unwrap();
     let slower = json["cases"][0]["time_change"]["estimate"].as_f64().unwrap();
     assert!(slower > 1.0 && json["new"]["label"] == "slow", "{done}");
-    // Debug builds and unbound ranks carry marks on which no verdict rests.
+    // Debug builds and unbound ranks carry marks on which no verdict rests. The state of the machine changes a latency by less than a
+    // microsecond, which is nothing beside the delay.
     for side in ["a", "b"] {
         let path = files.path(&format!("ab-{side}.jsonl"));
         let mut text = Vec::new();
         for record in file::Records::of(std::fs::read(&path).unwrap().as_slice()) {
             let mut record = record.unwrap();
-            if let file::Record::Launch(row) = &mut record {
-                row.trust.clear();
+            match &mut record {
+                file::Record::Launch(row) => row.trust.clear(),
+                file::Record::Run(run) => drop(run.plan.remove("core_to_core_ns")),
+                _ => {}
             }
             file::write(&mut text, &record).unwrap();
         }
         std::fs::write(path, text).unwrap();
     }
     let compared = Job::ombx("compare --fail-on 5%");
-    let compared = compared.arg(files.path("ab-a.jsonl")).arg(files.path("ab-b.jsonl")).run();
-    if compared.stdout.contains("the machine changed between the sides") {
-        return skipped("the machine changed during the test, so that the sides cannot be compared");
-    }
-    let compared = compared.expect(3);
+    let compared = compared.arg(files.path("ab-a.jsonl")).arg(files.path("ab-b.jsonl")).run().expect(3);
     let answer = compared.stdout.lines().last().unwrap();
     assert!(answer.starts_with("new is ") && answer.contains(" times slower than base ("), "{compared}");
     assert!(answer.ends_with(" for 8 bytes"), "{compared}");

@@ -163,6 +163,9 @@ fn two_sided(bench: &'static Benchmark, name: &str) -> Vec<Row> {
 }
 
 fn one_sided(bench: &'static Benchmark, name: &str) -> Vec<Row> {
+    if name == "put_incast" {
+        return vec![Row::of(bench, "put_many_flush", Shape::Chained, RATE)];
+    }
     let (Some((operation, mode)), Some(syncs)) =
         (name.rsplit_once('_'), bench.axes.iter().find(|axis| axis.name == "sync"))
     else {

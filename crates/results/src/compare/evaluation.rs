@@ -18,8 +18,7 @@ use super::{
 };
 
 /// Smallest difference, as a fraction, that counts as one of the sides if they were measured one after the other and the machine
-/// changed its state. Runs of one build then differed by up to this much within a state, because a machine that changes its state
-/// changes in other ways too.
+/// changed its state. Such a machine changes in other ways too: runs of one build then differ by tens of percent also within a state.
 const OF_UNSTEADY_MACHINE: f64 = 0.5;
 
 /// Difference of p values that are equal but for rounding.

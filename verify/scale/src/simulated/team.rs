@@ -80,7 +80,7 @@ impl Step {
         Step::Again([number(0) as u32, number(1) as u32], if number(3) == 1 { ALONE } else { REFERENCE })
     }
 
-    /// Returns a number that tells apart the rows of a link.
+    /// Returns a number that distinguishes the rows of a link.
     fn kind(self) -> u64 {
         match self {
             Step::Round(..) => 1,

@@ -36,7 +36,8 @@ impl Division {
             )));
         }
         let hosts: Vec<&str> = places.iter().map(|place| &*place.host).collect();
-        let mut bytes: Vec<u8> = deal(&hosts, seed).iter().flat_map(|rank| rank.0.to_le_bytes()).collect();
+        let mut bytes: Vec<u8> =
+            in_turns(&hosts, seed).iter().flat_map(|rank| rank.0.to_le_bytes()).collect();
         bytes.resize(4 * total as usize, 0);
         team.broadcast(&mut bytes)?;
         let mut ranks = bytes.as_chunks().0.iter().map(|word| Rank(u32::from_le_bytes(*word)));
@@ -46,21 +47,21 @@ impl Division {
 }
 
 /// Returns all ranks in a random order in which the hosts take turns. The first is rank 0. `hosts` are the hosts of the ranks.
-fn deal(hosts: &[&str], seed: u64) -> Vec<Rank> {
+fn in_turns(hosts: &[&str], seed: u64) -> Vec<Rank> {
     let mut random = fastrand::Rng::with_seed(seed);
     let mut on_host: BTreeMap<&str, Vec<Rank>> = BTreeMap::new();
     for (rank, host) in (0..).map(Rank).zip(hosts) {
         on_host.entry(host).or_default().push(rank);
     }
-    let mut piles: Vec<Vec<Rank>> = on_host.into_values().collect();
-    piles.iter_mut().for_each(|ranks| random.shuffle(ranks));
-    random.shuffle(&mut piles);
-    piles.sort_by_key(|ranks| !ranks.contains(&Rank(0)));
-    if let Some(first) = piles.first_mut() {
+    let mut by_host: Vec<Vec<Rank>> = on_host.into_values().collect();
+    by_host.iter_mut().for_each(|ranks| random.shuffle(ranks));
+    random.shuffle(&mut by_host);
+    by_host.sort_by_key(|ranks| !ranks.contains(&Rank(0)));
+    if let Some(first) = by_host.first_mut() {
         first.sort_by_key(|rank| *rank != Rank(0));
     }
-    let most = piles.iter().map(Vec::len).max().unwrap_or(0);
-    (0..most).flat_map(|at| piles.iter().filter_map(move |ranks| ranks.get(at).copied())).collect()
+    let most = by_host.iter().map(Vec::len).max().unwrap_or(0);
+    (0..most).flat_map(|at| by_host.iter().filter_map(move |ranks| ranks.get(at).copied())).collect()
 }
 
 #[cfg(test)]
@@ -72,7 +73,7 @@ mod tests {
     #[test]
     fn hosts_take_turns_in_a_random_order() {
         let hosts = ["a", "a", "a", "b", "b", "b", "c", "c", "c"];
-        let orders: BTreeSet<Vec<Rank>> = (0..50).map(|seed| deal(&hosts, seed)).collect();
+        let orders: BTreeSet<Vec<Rank>> = (0..50).map(|seed| in_turns(&hosts, seed)).collect();
         assert!(orders.len() > 30, "{} different orders", orders.len());
         for order in orders {
             assert_eq!(order[0], Rank(0));
@@ -80,8 +81,8 @@ mod tests {
             let on = |rank: &Rank| hosts[rank.0 as usize];
             assert!(order.windows(2).all(|pair| on(&pair[0]) != on(&pair[1])), "{order:?}");
         }
-        assert_eq!(deal(&hosts, 7), deal(&hosts, 7));
-        assert_eq!(deal(&["a", "b", "b"], 1)[..2].len(), 2);
-        assert_eq!(deal(&[], 1), []);
+        assert_eq!(in_turns(&hosts, 7), in_turns(&hosts, 7));
+        assert_eq!(in_turns(&["a", "b", "b"], 1)[..2].len(), 2);
+        assert_eq!(in_turns(&[], 1), []);
     }
 }

@@ -34,7 +34,7 @@ fn confirmed(seed: u64, noise: f64, slow: impl Fn(u32, u32) -> f64) -> Vec<Vec<C
 #[test]
 fn healthy_machines_are_seldom_accused_at_any_look() {
     const SWEEPS: usize = 600;
-    // A verdict is false in at most one of a hundred sweeps. 12 of 600 are more with a probability below 1 %.
+    // A verdict is false in at most one of a hundred sweeps. More than 12 of 600 would then have a probability below 1 %.
     const MOST: usize = 12;
     let accused = (0..SWEEPS as u64 / 3).flat_map(|seed| [(seed, 0.01), (seed, 0.03), (seed, 0.08)]);
     let accused = accused
