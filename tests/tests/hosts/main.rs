@@ -5,6 +5,7 @@ mod broadcast;
 mod failures;
 mod model;
 mod network;
+mod reframe;
 mod slurm;
 mod smoke;
 mod starting;
