@@ -2,8 +2,10 @@
 
 mod accuracy;
 mod broadcast;
+mod congestion;
 mod failures;
 mod model;
+mod monitoring;
 mod network;
 mod reframe;
 mod slurm;
