@@ -1,7 +1,7 @@
 //! Daily checks of emulated hosts: a link that becomes slower is named, in the result and by Prometheus, and nothing is named before.
 
 use std::{
-    fs,
+    env, fs,
     path::{Path, PathBuf},
     time::Duration,
 };
@@ -18,8 +18,8 @@ const DAYS: u32 = 14;
 /// First day on which the link is slow.
 const SLOW_FROM: u32 = 9;
 /// Network of the good days, and of the others.
-const GOOD: &str = "--hosts 3 --delay 10ms";
-const SLOW: &str = "--hosts 3 --delay 10ms --link h1-h3:delay=12ms";
+const GOOD: &str = "--hosts 3 --delay 5ms";
+const SLOW: &str = "--hosts 3 --delay 5ms --link h1-h3:delay=6ms";
 const SLOW_LINK: &str = "h1-h3";
 /// Alert of a limit that a check has missed.
 const MISSED: &str = "OmbxCheckMissed";
@@ -30,7 +30,7 @@ const LIMIT: Duration = Duration::from_secs(400);
 
 /// Returns the file of expectations: the latency of each link may be 10 % above that of good days.
 fn expectations() -> String {
-    let entries = ["h1,h2", "h1,h3", "h2,h3"]
+    let entries = ["h1,h2", "h1,h3"]
         .map(|hosts| format!("[[entry]]\nrun = 'sockets.latency'\nhosts = '{hosts}'\nwithin = '10%'\n"));
     format!(
         "busy = 'never'\nbudget = '400s'\npause = '100ms'\nbaseline = 'good'\n[defaults]\nlaunches = 6\nsizes = 8\nmax-time = '60ms'\n\
@@ -71,13 +71,16 @@ fn move_to(directory: &Path, day: u32) {
 fn missed(done: &Done) -> Vec<String> {
     let result: Value = serde_json::from_str(&done.stdout).unwrap_or_else(|e| panic!("{e}\n{done}"));
     let findings = result["findings"].as_array().expect("findings").clone();
-    assert_eq!(findings.len(), 3, "{done}");
+    assert_eq!(findings.len(), 2, "{done}");
     let of = findings.iter().filter(|finding| finding["result"] == "missed");
     of.map(|finding| finding["name"].as_str().expect("a name").to_owned()).collect()
 }
 
 #[test]
 fn a_link_that_becomes_slower_on_day_nine_is_named() {
+    if env::var_os("OMBX_TEST_DAYS").is_none() {
+        return skipped("it takes seven minutes: run it with OMBX_TEST_DAYS=1, as .ci/nightly does");
+    }
     let Some(bed) = Bed::up(GOOD) else { return };
     let prometheus =
         Prometheus::start().map_err(|why| print_note(&format!("without Prometheus: {why}"))).ok();
