@@ -8,6 +8,7 @@ use ombx_core::{
 };
 
 use crate::arguments::{
+    connect::ConnectArgs,
     effort::{EffortArgs, Sizes},
     launches::LaunchesArgs,
     output::OutputArgs,
@@ -23,6 +24,8 @@ pub(crate) struct RunArgs {
 
     #[command(flatten)]
     pub(crate) start: StartArgs,
+    #[command(flatten)]
+    pub(crate) connect: ConnectArgs,
 
     /// Message sizes: 1..4M (doubling), 8,1K,64K (list), 1..4M:x4 (growing by 4) [default: the benchmark's]
     #[arg(long, value_parser = Sizes::parse, help_heading = "What is measured")]
