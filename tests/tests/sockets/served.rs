@@ -46,7 +46,9 @@ impl Server {
         let mut child = command.spawn().expect("a server");
         let mut greeting = String::new();
         let mut lines = BufReader::new(child.stdout.take().unwrap());
-        (0..2).for_each(|_| drop(lines.read_line(&mut greeting).unwrap()));
+        for _ in 0..2 {
+            lines.read_line(&mut greeting).unwrap();
+        }
         let port = greeting.split("port ").nth(1).and_then(|rest| rest.lines().next()?.parse().ok());
         let port = port.unwrap_or_else(|| panic!("no port: {greeting}"));
         Server { child, port, greeting, mark, files }

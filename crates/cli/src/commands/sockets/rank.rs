@@ -25,7 +25,7 @@ use crate::{
 };
 
 /// Options of `ombx run` that a rank needs, by their identifiers, beside axes and settings. None of them names a file or a program.
-const OPTIONS: [&str; 22] = [
+const OPTIONS: [&str; 23] = [
     "relay",
     "core_to_core_ps",
     "launch",
@@ -39,6 +39,7 @@ const OPTIONS: [&str; 22] = [
     "max_time",
     "iterations",
     "warmup",
+    "duration",
     "batch",
     "sizes",
     "window",
