@@ -1,3 +1,5 @@
+//! Tests of a server and its clients: admission, ranks, and their ends.
+
 use std::{net::SocketAddr, sync::mpsc::Receiver};
 
 use super::{
