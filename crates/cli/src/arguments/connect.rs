@@ -38,7 +38,7 @@ impl Server {
             Some((host, rest)) => (host, Some(rest.strip_prefix(':').ok_or("not HOST or HOST:PORT")?)),
             // An IPv6 address has more than one colon.
             None => match text.split_once(':') {
-                Some((host, port)) if !port.contains(':') && !host.is_empty() => (host, Some(port)),
+                Some((host, port)) if !port.contains(':') => (host, Some(port)),
                 _ => (text, None),
             },
         };

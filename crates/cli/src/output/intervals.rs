@@ -35,7 +35,7 @@ mod tests {
         };
         let units = Units { rate: Some(RateUnit::GigaBits), ..Units::default() };
         assert!(
-            line(&interval, units).ends_with("1.00 ..   2.01 s  2.00 Gbit/s"),
+            line(&interval, units).ends_with("1.00 ..   2.01 s  2.000 Gbit/s"),
             "{}",
             line(&interval, units)
         );

@@ -253,10 +253,6 @@ const ALL: [Examples; 19] = [
                 "For jobs: the token is in a file, which both hosts have",
                 "ombx sockets serve --token-file token --timeout 1h",
             ),
-            (
-                "On the other host, with that file",
-                "ombx sockets serve --help && ombx run sockets.bw --connect n02 --token-file token",
-            ),
         ],
         pages: &["exit-codes"],
     },

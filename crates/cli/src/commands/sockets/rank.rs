@@ -161,7 +161,7 @@ mod tests {
 
     #[test]
     fn a_rank_gets_what_it_measures_and_no_files_or_programs() {
-        let line = "ombx run --relay=records --launch=2:7 sockets.bw sockets.latency --connect n02 --token-file t -o r.jsonl \
+        let line = "ombx run --relay=records --launch=2/5/42 sockets.bw sockets.latency --connect n02 --token-file t -o r.jsonl \
                     --format csv --sizes 8,64K --transport tcp,udp --socket-buffer 4M --no-verify -v";
         let sent = of(line).unwrap();
         for part in [
@@ -169,7 +169,7 @@ mod tests {
             "--sizes=8,64K",
             "--transport=tcp --transport=udp",
             "--no-verify",
-            "--launch=2:7",
+            "--launch=2/5/42",
         ] {
             assert!(sent.contains(part), "{part}: {sent}");
         }
