@@ -49,9 +49,10 @@ struct Line {
 enum Run {
     /// `ombx run` with these arguments.
     Ombx(String),
-    /// The C program with these arguments, and the bytes or legs of an iteration.
+    /// The C program with these arguments, and the bytes or legs of an iteration. The time of the run replaces `{}` or is the last.
     Plain(String, f64),
-    Iperf3,
+    /// iperf3 with a number of streams.
+    Iperf3(u32),
     Sockperf,
 }
 
@@ -62,6 +63,14 @@ const WITHOUT_LOOP: &str = "udp";
 fn comparisons(transports: &[String]) -> Vec<Line> {
     let with_loop = transports.iter().filter(|transport| *transport != WITHOUT_LOOP);
     let mut lines: Vec<Line> = with_loop.map(|transport| bandwidth(transport)).collect();
+    lines.push(several_streams(8));
+    lines.push(Line {
+        name: "sockets.connect tcp, 1 B, us".into(),
+        rate: false,
+        ours: Run::Ombx("sockets.connect --sizes 1".into()),
+        others: vec![("C over tcp".into(), Run::Plain("connect tcp 1 1".into(), 1.0))],
+        goal: 1.02,
+    });
     lines.push(Line {
         name: "sockets.latency tcp, 64 B, p50, us".into(),
         rate: false,
@@ -94,13 +103,31 @@ fn bandwidth(transport: &str) -> Line {
         Run::Plain(format!("stream {transport} {MIB} {window}"), f64::from(window * MIB)),
     )];
     if transport == "tcp" {
-        others.insert(0, ("iperf3 -l 1M".into(), Run::Iperf3));
+        others.insert(0, ("iperf3 -l 1M".into(), Run::Iperf3(1)));
     }
     Line {
         name: format!("sockets.bw {transport}, {window} x 1 MiB, MB/s"),
         rate: true,
         ours: Run::Ombx(format!("sockets.bw --transport {transport} --sizes 1M --window {window}")),
         others,
+        goal: 0.95,
+    }
+}
+
+/// Returns the bandwidth of several streams.
+fn several_streams(streams: u32) -> Line {
+    let window = 64;
+    Line {
+        name: format!("sockets.bw tcp, {streams} streams, {window} x 1 MiB, MB/s"),
+        rate: true,
+        ours: Run::Ombx(format!("sockets.bw --streams {streams} --sizes 1M --window {window}")),
+        others: vec![
+            (format!("iperf3 -l 1M -P {streams}"), Run::Iperf3(streams)),
+            (
+                "C over tcp".into(),
+                Run::Plain(format!("stream tcp {MIB} {window} {{}} {streams}"), f64::from(window * MIB)),
+            ),
+        ],
         goal: 0.95,
     }
 }
@@ -189,7 +216,7 @@ impl Tools {
     /// Returns whether a program is installed, and prints if it is not.
     fn has(&self, name: &str, run: &Run) -> bool {
         let program = match run {
-            Run::Iperf3 => "iperf3",
+            Run::Iperf3(_) => "iperf3",
             Run::Sockperf => "sockperf",
             Run::Ombx(_) | Run::Plain(..) => return true,
         };
@@ -205,7 +232,7 @@ impl Tools {
         match run {
             Run::Ombx(words) => self.ombx(words),
             Run::Plain(words, work) => self.plain(words, *work),
-            Run::Iperf3 => iperf3(),
+            Run::Iperf3(streams) => iperf3(*streams),
             Run::Sockperf => sockperf(),
         }
     }
@@ -233,14 +260,16 @@ impl Tools {
 
     fn plain(&self, words: &str, work: f64) -> Result<f64> {
         let mut command = Command::new(&self.plain);
-        command.args(words.split(' ')).arg(MILLISECONDS.to_string());
+        let time = MILLISECONDS.to_string();
+        let words = if words.contains("{}") { words.replace("{}", &time) } else { format!("{words} {time}") };
+        command.args(words.split(' '));
         let text = output(&mut command)?;
         let value: Value =
             serde_json::from_str(&text).map_err(|source| Failure::Output { program: "sockets", source })?;
         let times: Vec<f64> =
             value["elapsed_ns"].as_array().into_iter().flatten().filter_map(Value::as_f64).collect();
         let middle = median(&times).ok_or_else(|| unreadable("the C loop", &text))?;
-        Ok(if words.starts_with("ping") { middle / work / 1e3 } else { work / middle * 1e3 })
+        Ok(if words.starts_with("stream") { work / middle * 1e3 } else { middle / work / 1e3 })
     }
 }
 
@@ -272,13 +301,13 @@ impl Drop for Server {
     }
 }
 
-fn iperf3() -> Result<f64> {
+fn iperf3(streams: u32) -> Result<f64> {
     let _server = Server::start("iperf3", &["-s", "-1", "-p", PORT])?;
     let seconds = (MILLISECONDS / 1000).to_string();
     let text = output(&mut pinned(
         "0",
         "iperf3",
-        &["-c", "127.0.0.1", "-p", PORT, "-l", "1M", "-t", &seconds, "-J"],
+        &["-c", "127.0.0.1", "-p", PORT, "-l", "1M", "-t", &seconds, "-J", "-P", &streams.to_string()],
     ))?;
     let value: Value =
         serde_json::from_str(&text).map_err(|source| Failure::Output { program: "iperf3", source })?;
@@ -316,10 +345,10 @@ mod tests {
     fn a_rate_should_be_high_and_a_latency_low() {
         let verdict = |line: &Line, by: f64| line.compare("other", &[100.0 * by; 7], &[100.0; 7]);
         let lines = comparisons(&["tcp", "unix", "udp"].map(str::to_owned));
-        assert_eq!(lines.len(), 4);
+        assert_eq!(lines.len(), 6);
         assert_eq!(verdict(&lines[0], 0.96).0.last().unwrap(), "met");
         assert!(verdict(&lines[0], 0.9).1 && !verdict(&lines[0], 1.2).1);
-        assert!(verdict(&lines[2], 1.1).1 && !verdict(&lines[2], 0.9).1);
+        assert!(verdict(&lines[3], 1.1).1 && !verdict(&lines[3], 0.9).1);
         assert_eq!(lines[0].compare("other", &[1.0], &[1.0]).0.last().unwrap(), "too few pairs");
     }
 
