@@ -31,8 +31,9 @@ const OF_MPI: [&str; 3] = ["cli", "ranks", "rank_harness"];
 /// Parts of the names of tests whose result does not depend on the MPI: they run with the first one.
 const OF_FIRST: [&str; 4] = ["mistakes", "reframe", "history::", "monitoring::"];
 /// Tests between hosts that depend on the MPI or its launcher.
-const HOSTS_OF_MPI: [&str; 7] = [
+const HOSTS_OF_MPI: [&str; 8] = [
     "broadcast::four_hosts_broadcast_long",
+    "congestion::",
     "failures::",
     "network::",
     "slurm::",

@@ -2,6 +2,7 @@
 
 pub(crate) mod argv;
 pub(crate) mod axes;
+pub(crate) mod connect;
 pub(crate) mod effort;
 pub(crate) mod given;
 pub(crate) mod launches;

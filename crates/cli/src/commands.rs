@@ -18,6 +18,8 @@ mod plot;
 mod report;
 pub(crate) mod run;
 mod show;
+#[cfg(feature = "sockets")]
+mod sockets;
 
 use std::ffi::OsString;
 
@@ -27,6 +29,8 @@ use ombx_core::{
     error::{Error, Result},
 };
 
+#[cfg(feature = "sockets")]
+use crate::launch::served;
 #[cfg(feature = "mpi")]
 use crate::launch::transport;
 use crate::{
@@ -84,6 +88,9 @@ pub(crate) enum Command {
     Plot(plot::PlotArgs),
     /// Write result files as one self-contained HTML page
     Report(report::ReportArgs),
+    /// Serve ranks on this host to `ombx run --connect` on another one, where there is no ssh
+    #[cfg(feature = "sockets")]
+    Sockets(sockets::SocketsArgs),
     /// Print the script that lets a shell complete commands, benchmarks, suites and axes
     Completions(completions::CompletionsArgs),
     /// Print the help of a command, or what exit codes and marks mean
@@ -99,6 +106,10 @@ pub(crate) enum Command {
     #[cfg(feature = "sockets")]
     #[command(hide = true)]
     Worker,
+    /// Let a server run one rank; standard input says which
+    #[cfg(feature = "sockets")]
+    #[command(hide = true, name = served::SUBCOMMAND)]
+    ServedRank,
     /// Run one rank that lets its MPI library report its transports
     #[cfg(feature = "mpi")]
     #[command(hide = true, name = transport::SUBCOMMAND)]
@@ -176,6 +187,10 @@ pub(crate) fn dispatch(registry: &Registry, words: Vec<OsString>) -> Result<u8> 
         Command::PipelineProcess { .. } => Ok(ombx_sockets::pipeline::serve()),
         #[cfg(feature = "sockets")]
         Command::Worker => dispatch(registry, crate::launch::invitation::accept()?),
+        #[cfg(feature = "sockets")]
+        Command::Sockets(args) => sockets::sockets(&args),
+        #[cfg(feature = "sockets")]
+        Command::ServedRank => sockets::rank::run(registry, &parser),
         #[cfg(feature = "mpi")]
         Command::TransportProbe => transport::exchange(),
         Command::Codegen(args) => codegen::codegen(registry, parser, args.file),

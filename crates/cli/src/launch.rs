@@ -24,6 +24,8 @@ pub(crate) mod preflight;
 mod rank_table;
 mod reachability;
 mod repetition;
+#[cfg(feature = "sockets")]
+pub(crate) mod served;
 mod session_directory;
 mod shared_memory;
 mod starting_ranks;
@@ -82,6 +84,9 @@ pub(crate) fn run(job: &Job) -> Result<u8> {
     let timeline = Timeline::start();
     let kinds = job.work.kinds();
     let hosts = check(job, &kinds)?;
+    // The server is reserved until this function returns.
+    #[cfg(feature = "sockets")]
+    let reserved = served::reserve(&job.start)?;
     let mut output = Output::open(job)?;
     let limit = time_limit::of_job(job.extent.time, job.start.timeout);
     let mut worst: Result<u8> = Ok(0);
@@ -122,6 +127,10 @@ pub(crate) fn run(job: &Job) -> Result<u8> {
             }
             output.next_start(kinds[at + 1..].iter().any(|other| other.medium == kind.medium));
             let mut command = command(job, *kind, &arguments)?;
+            #[cfg(feature = "sockets")]
+            if let Some(reserved) = &reserved {
+                reserved.pass_to(&mut command)?;
+            }
             // Hydra and Open MPI end the job after this time even if this process is gone. This process ends it earlier.
             let late = limit.saturating_add(time_limit::AFTER_JOB).as_secs().min(1 << 30);
             command.env("MPIEXEC_TIMEOUT", late.to_string());

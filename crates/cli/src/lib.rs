@@ -17,6 +17,8 @@ pub mod fuzz;
 mod job;
 mod launch;
 mod output;
+#[cfg(feature = "sockets")]
+mod private_file;
 mod rank;
 mod result_file;
 mod role;

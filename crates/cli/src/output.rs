@@ -1,6 +1,7 @@
 //! The output of a job: the screen and the result file.
 
 pub(crate) mod gauges;
+pub(crate) mod intervals;
 mod link_judge;
 pub(crate) mod monitoring;
 pub(crate) mod progress;

@@ -64,6 +64,7 @@ pub(crate) fn run(job: &Job) -> Result<u8> {
 fn option_of_start(start: &StartArgs) -> Option<&'static str> {
     let given = [
         ("-n", start.ranks.is_some()),
+        ("--connect", start.connect.connect.is_some()),
         ("--hosts", !start.hosts().is_empty()),
         ("--hostfile", start.hostfile.is_some()),
         ("--bind", start.bind != Bind::Auto),

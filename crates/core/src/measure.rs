@@ -3,6 +3,7 @@
 mod background;
 pub mod collect;
 pub mod engine;
+pub mod intervals;
 mod load;
 pub mod opened;
 pub mod phases;

@@ -7,7 +7,7 @@ use crate::{
     error::PlotError,
     kind,
     options::Options,
-    series::{self, Input},
+    series::{self, Abscissa, Input},
     style::MAX_SERIES,
 };
 
@@ -16,6 +16,8 @@ use crate::{
 pub enum Kind {
     /// Medians by message size, with intervals as bands.
     Curve,
+    /// Medians and 99th percentiles of requests by the rate at which they were offered.
+    Rate,
     /// Cumulative distribution of the samples.
     Cdf,
     /// Histogram of the samples.
@@ -35,7 +37,8 @@ pub enum Kind {
 /// # Errors
 /// The rows do not fit the kind: there are none, they have different metrics, or there are too many.
 pub fn draw(kind: Kind, inputs: &[Input<'_>], options: &Options<'_>) -> Result<Drawing, PlotError> {
-    let series = series::collect(inputs, options)?;
+    let abscissa = if kind == Kind::Rate { Abscissa::OfferedRate } else { Abscissa::Size };
+    let series = series::collect(inputs, abscissa, options)?;
     if kind != Kind::Curve && options.quantity.is_some() {
         return Err(PlotError::Unfit(
             "samples have the unit of their rows: only a curve shows another quantity".into(),
@@ -43,7 +46,7 @@ pub fn draw(kind: Kind, inputs: &[Input<'_>], options: &Options<'_>) -> Result<D
     }
     match kind {
         Kind::Model => kind::model::draw(series, options),
-        Kind::Curve => kind::curve::draw(series, options),
+        Kind::Curve | Kind::Rate => kind::curve::draw(series, options),
         Kind::Violin => kind::violin::draw(series, options),
         Kind::Cdf => kind::cdf::draw(&series::by_size(series, MAX_SERIES, options)?, options),
         Kind::Histogram => kind::histogram::draw(&series::by_size(series, MAX_SERIES, options)?, options),

@@ -2,6 +2,7 @@
 
 use ombx_core::{
     result::{Headline, Measurement},
+    stats::Percentile,
     unit::Bytes,
 };
 use ombx_results::samples::CaseSamples;
@@ -17,22 +18,46 @@ pub struct Input<'a> {
     pub cases: &'a [CaseSamples],
 }
 
+/// What the horizontal axis of a curve shows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Abscissa {
+    /// Message size; a series has the medians.
+    Size,
+    /// Rate at which requests were offered. Medians and 99th percentiles are series of their own.
+    OfferedRate,
+}
+
+/// Axis of rows whose requests have a rate.
+const RATE: &str = "rate";
+
+impl Abscissa {
+    fn of(self, row: &Measurement) -> Option<f64> {
+        match self {
+            Abscissa::Size => Some(row.bytes.unwrap_or(0) as f64),
+            Abscissa::OfferedRate => row.axes.get(RATE)?.parse().ok(),
+        }
+    }
+}
+
 /// All series of a figure.
 pub(crate) struct Collected<'a> {
+    pub(crate) abscissa: Abscissa,
     pub(crate) quantity: Quantity,
     pub(crate) series: Vec<Series<'a>>,
 }
 
-/// Rows that differ in message size only.
+/// Rows that differ in message size only, or in the offered rate only.
 pub(crate) struct Series<'a> {
     /// Parts of the name: label, benchmark, axes, window, pairs, setup.
     parts: Vec<String>,
-    /// In ascending order of size.
+    /// In ascending order of the horizontal axis.
     pub(crate) cases: Vec<Case<'a>>,
 }
 
 /// A row over all launches, with its samples.
 pub(crate) struct Case<'a> {
+    /// Position on the horizontal axis of a curve.
+    pub(crate) x: f64,
     pub(crate) row: Measurement,
     /// What a curve shows of the row.
     pub(crate) figure: Headline,
@@ -59,7 +84,11 @@ impl Case<'_> {
 }
 
 /// Forms series of rows, in the order of inputs and cases.
-pub(crate) fn collect<'a>(inputs: &[Input<'a>], options: &Options<'_>) -> Result<Collected<'a>, PlotError> {
+pub(crate) fn collect<'a>(
+    inputs: &[Input<'a>],
+    abscissa: Abscissa,
+    options: &Options<'_>,
+) -> Result<Collected<'a>, PlotError> {
     let mut series: Vec<Series<'a>> = Vec::new();
     let mut quantity = None;
     for input in inputs {
@@ -68,25 +97,35 @@ pub(crate) fn collect<'a>(inputs: &[Input<'a>], options: &Options<'_>) -> Result
         for samples in input.cases {
             let row = samples.estimate();
             let of_row = options.quantity.unwrap_or(Quantity::from(row.metric));
-            let Some(figure) = of_row.of(&row) else { continue };
+            let (Some(median), Some(x)) = (of_row.of(&row), abscissa.of(&row)) else { continue };
             if *quantity.get_or_insert(of_row) != of_row {
                 return Err(PlotError::Mixed);
             }
-            let mut parts = parts(&row);
+            let mut parts = parts(&row, abscissa);
             if inputs.len() > 1 {
                 parts.insert(0, input.label.to_owned());
             }
             if setups > 1 {
                 parts.push(format!("setup {}", samples.setup + 1));
             }
-            let case = Case { row, figure, samples };
-            match series[first..].iter_mut().find(|series| series.parts == parts) {
-                Some(known) => known.cases.push(case),
-                None => series.push(Series { parts, cases: vec![case] }),
+            let figures = match abscissa {
+                Abscissa::Size => vec![(None, median)],
+                Abscissa::OfferedRate => {
+                    let p99 = p99(&row).map(|figure| (Some("p99"), figure));
+                    std::iter::once((Some("median"), median)).chain(p99).collect()
+                }
+            };
+            for (name, figure) in figures {
+                let parts: Vec<String> = parts.iter().cloned().chain(name.map(str::to_owned)).collect();
+                let case = Case { x, row: row.clone(), figure, samples };
+                match series[first..].iter_mut().find(|series| series.parts == parts) {
+                    Some(known) => known.cases.push(case),
+                    None => series.push(Series { parts, cases: vec![case] }),
+                }
             }
         }
     }
-    series.iter_mut().for_each(|series| series.cases.sort_by_key(Case::bytes));
+    series.iter_mut().for_each(|series| series.cases.sort_by(|a, b| a.x.total_cmp(&b.x)));
     // Labels that tell all series apart are names by themselves.
     if inputs.len() > 1
         && series.iter().all(|one| series.iter().filter(|other| other.parts[0] == one.parts[0]).count() == 1)
@@ -95,9 +134,22 @@ pub(crate) fn collect<'a>(inputs: &[Input<'a>], options: &Options<'_>) -> Result
     }
     match quantity {
         Some(_) if series.len() > MAX_SERIES => Err(PlotError::TooMany(series.len())),
-        Some(quantity) => Ok(Collected { quantity, series }),
+        Some(quantity) => Ok(Collected { abscissa, quantity, series }),
+        None if abscissa == Abscissa::OfferedRate => {
+            Err(PlotError::Unfit("no row has an offered rate: measure p2p.request or sockets.request".into()))
+        }
         None => Err(PlotError::Unfit("there are no measured rows to draw".into())),
     }
+}
+
+fn size(bytes: u64) -> String {
+    if bytes == 1 { "1 byte".into() } else { format!("{} bytes", Bytes(bytes)) }
+}
+
+/// Returns the 99th percentile of the time of a row, in microseconds.
+fn p99(row: &Measurement) -> Option<Headline> {
+    let Percentile { value, ci95 } = row.summary.as_ref()?.p99?;
+    Some(Headline { value: value / 1e3, ci95: ci95.map(|ends| ends.map(|ns| ns / 1e3)) })
 }
 
 /// Returns the curves of figures that have one per case. If there are more than `most`, sizes are chosen at equal distances.
@@ -114,10 +166,7 @@ pub(crate) fn by_size<'a>(
         let chosen: Vec<usize> =
             (0..kept).map(|at| if kept == 1 { 0 } else { at * last / (kept - 1) }).collect();
         for (_, case) in cases.into_iter().enumerate().filter(|(at, _)| chosen.contains(at)) {
-            let size = case
-                .row
-                .bytes
-                .map(|bytes| if bytes == 1 { "1 byte".into() } else { format!("{} bytes", Bytes(bytes)) });
+            let size = case.row.bytes.map(size);
             curves.push((parts.iter().cloned().chain(size).collect(), case));
         }
     }
@@ -153,9 +202,16 @@ fn names(series: &[&Vec<String>], options: &Options<'_>) -> Result<Vec<String>, 
     }
 }
 
-fn parts(row: &Measurement) -> Vec<String> {
-    let axes = row.axes.iter().map(|(name, value)| format!("{name}={value}"));
+/// Returns the parts of the name of a row's series, which leave out the position on the horizontal axis.
+fn parts(row: &Measurement, abscissa: Abscissa) -> Vec<String> {
+    let by_rate = abscissa == Abscissa::OfferedRate;
+    let axes = row
+        .axes
+        .iter()
+        .filter(|(name, _)| !(by_rate && *name == RATE))
+        .map(|(name, value)| format!("{name}={value}"));
     let depth = row.depth.map(|depth| format!("window {depth}"));
     let pairs = (row.pairs > 1).then(|| format!("{} pairs", row.pairs));
-    std::iter::once(row.bench.clone()).chain(axes).chain(depth).chain(pairs).collect()
+    let size = row.bytes.filter(|_| by_rate).map(size);
+    std::iter::once(row.bench.clone()).chain(axes).chain(size).chain(depth).chain(pairs).collect()
 }

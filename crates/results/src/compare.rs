@@ -36,8 +36,9 @@ impl Comparison {
         // Rows of a damaged file may stand before its first run.
         let launches = [base, new].map(|side| side.count().max(1));
         let machine = [base, new].map(SideResults::machine);
-        let states = MachineStates::of(machine);
         let took_turns = setup::overlap(base, new);
+        let states = MachineStates::of(machine, took_turns);
+        let of_machine = if took_turns { 0.0 } else { states.least_difference() };
         let lost = |from: &SideResults, other: &SideResults, only| -> Vec<Unmatched> {
             let unmatched = |row: &side::Row| {
                 let why = match other.row(&row.id.key) {
@@ -56,10 +57,13 @@ impl Comparison {
             base: base.info("base"),
             new: new.info("new"),
             margin: settings.margin,
-            cases: evaluation::evaluate(&measured, launches, &states, took_turns, settings),
+            cases: evaluation::evaluate(&measured, launches, &states, of_machine, settings),
             unmatched,
             broken: broken.filter(|(key, _)| sound(key)).collect(),
-            notes: setup::notes(base, new, took_turns).into_iter().chain(states.note(machine)).collect(),
+            notes: setup::notes(base, new, took_turns, of_machine)
+                .into_iter()
+                .chain(states.note(machine))
+                .collect(),
         }
     }
 

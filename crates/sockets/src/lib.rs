@@ -9,6 +9,7 @@
 //! | [`socket`] | streams, socket options, deadlines, identity of hosts |
 //! | [`control`] | token, listener, messages, channels, processes: shared by sessions and the pipeline |
 //! | [`session`] | coordinator, a rank's connection to it, the team |
+//! | [`server`] | ranks that a server starts for clients, without ssh |
 //! | `link` | connections that carry payload: streams and datagrams |
 //! | [`pipeline`] | the phase pipeline, which starts its own processes |
 //!
@@ -58,6 +59,7 @@ pub mod control;
 pub mod fuzz;
 mod link;
 pub mod pipeline;
+pub mod server;
 pub mod session;
 pub mod socket;
 mod stream_counts;

@@ -3,7 +3,11 @@
 use ombx_core::{
     benchmark::{AxisValue, Setting},
     error::{Error, Result},
-    measure::{engine::{run, run_labelled}, plan::Plan, session::Session},
+    measure::{
+        engine::{run, run_labelled},
+        plan::Plan,
+        session::Session,
+    },
     two_sided::{
         datagrams::run_datagrams,
         pattern::{Pattern, PatternKernel},

@@ -55,6 +55,7 @@ const FREE: &[&str] = &[
     "validation",
     "hosts",
     "ssh",
+    "token-file",
     "interface",
     "suite",
     "runs",

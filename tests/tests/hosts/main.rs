@@ -2,9 +2,12 @@
 
 mod accuracy;
 mod broadcast;
+mod congestion;
 mod failures;
 mod model;
+mod monitoring;
 mod network;
+mod reframe;
 mod slurm;
 mod smoke;
 mod starting;

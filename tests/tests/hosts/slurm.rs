@@ -27,8 +27,9 @@ PartitionName=all Nodes=h[1-2] Default=YES MaxTime=INFINITE State=UP OverSubscri
 ";
 
 /// Creates a test bed and starts the Slurm daemons on both hosts. They end with the test bed.
-fn slurm() -> Option<Bed> {
-    let bed = Bed::with(&["slurmctld", "slurmd", "sinfo", "salloc", "srun", "sbatch"], "--hosts 2")?;
+pub(crate) fn slurm() -> Option<Bed> {
+    let programs = ["slurmctld", "slurmd", "sinfo", "squeue", "salloc", "srun", "sbatch"];
+    let bed = Bed::with(&programs, "--hosts 2")?;
     let root = bed.files.root().display().to_string();
     fs::create_dir(bed.files.path("state")).unwrap();
     let dirs = format!(
@@ -81,7 +82,8 @@ fn munge(bed: &Bed, private: &Path) -> String {
     format!("AuthType=auth/munge\nCredType=cred/munge\nAuthInfo=socket={private}/munge\n")
 }
 
-fn on_slurm(bed: &Bed, words: &[&str]) -> Job {
+/// Returns a job of this command line on the first host, with the configuration of Slurm.
+pub(crate) fn on_slurm(bed: &Bed, words: &[&str]) -> Job {
     let conf = format!("SLURM_CONF={}", bed.files.path("slurm.conf").display());
     let words: Vec<String> = [conf.as_str()].iter().chain(words).map(|word| (*word).to_owned()).collect();
     bed.job(&words)

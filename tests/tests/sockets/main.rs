@@ -4,6 +4,7 @@ mod failures;
 mod measures;
 mod model;
 mod pipeline;
+mod served;
 mod streams;
 mod unauthorised;
 

@@ -198,3 +198,18 @@ fn ranks_of_another_launcher_connect_through_a_rendezvous_file() {
     let alone = ombx("run sockets.latency").env("PMI_RANK", "0").env("PMI_SIZE", "2").run().expect(2);
     assert!(alone.sentence().contains("--rendezvous"));
 }
+
+#[test]
+fn intervals_are_printed_while_a_row_lasts() {
+    let line = "run sockets.latency --sizes 8 --duration 600ms --interval 100ms --unit ns --format csv";
+    let kept = Kept::new();
+    let done = kept.job(line).run().expect(0);
+    let lines: Vec<&str> =
+        done.stderr.lines().filter(|line| line.starts_with("ombx: sockets.latency 8 ")).collect();
+    assert!(lines.len() >= 3 && lines.iter().all(|line| line.ends_with(" ns")), "{done}");
+    assert!(lines[0].contains("   0.00 ..") && !done.stdout.contains(" .. "), "{done}");
+    let sampled: f64 = kept.rows()[0]["phases_ns"]["sample"].as_f64().unwrap_or(f64::NAN);
+    assert!(sampled.is_nan() || sampled >= 5e8, "the row took {sampled} ns");
+    ombx("run sockets.latency --duration 1s --max-time 1s").run().expect(2);
+    ombx("run sockets.latency --interval 1s --quiet").run().expect(2);
+}

@@ -85,7 +85,9 @@ fn a_stream_that_dies_ends_the_job() {
         match taken {
             Ok(socket) => shutdown(&socket, Shutdown::Both).expect("an open connection"),
             Err(why) => {
-                print_note(&format!("no stream was ended: this host does not share files of processes: {why}"));
+                print_note(&format!(
+                    "no stream was ended: this host does not share files of processes: {why}"
+                ));
                 allowed = false;
             }
         }
@@ -117,7 +119,9 @@ fn wrong_numbers_of_streams_start_nothing() {
 #[test]
 fn links_with_one_stream_say_so() {
     let kept = Kept::new();
-    let line = format!("run sockets.bw --transport udp,tcp --zero-copy on --streams 2 --sizes 8 --allow-skips {QUICK}");
+    let line = format!(
+        "run sockets.bw --transport udp,tcp --zero-copy on --streams 2 --sizes 8 --allow-skips {QUICK}"
+    );
     kept.job(&line).run().expect(0);
     let whys: Vec<String> = kept.rows().iter().map(|row| row["outcome"].to_string()).collect();
     assert!(whys.len() == 2 && whys.iter().all(|why| why.contains("leave out --streams 2")), "{whys:?}");

@@ -1,24 +1,19 @@
 //! Benchmarks over sockets compared with other tools and plain C loops, alternately and pinned to the same two cores.
 
-use std::{
-    net::TcpListener,
-    path::{Path, PathBuf},
-    process::{Child, Command, ExitCode, Stdio},
-    time::Duration,
-};
+mod tools;
 
-use ombx_results::file;
-use serde_json::Value;
+use std::{path::Path, process::ExitCode};
 
 use ombx_toolchain::{
-    command::{compile, output},
-    failure::{Failure, Result, failed_if},
+    command::compile,
+    failure::{Result, failed_if},
     mpi::{Places, installed},
     registry, release,
     table::table,
     workspace::Workspace,
 };
 
+use self::tools::{Run, Tools};
 use crate::{
     document::{self, Circumstances},
     options::Options,
@@ -27,116 +22,128 @@ use crate::{
 
 const SOURCE: &str = include_str!("reference/sockets.c");
 
-/// Time of one run of a program, in milliseconds; iperf3 and sockperf accept whole seconds only.
-const MILLISECONDS: u64 = 1000;
-/// Port of other tools, unlikely to be in use.
-const PORT: &str = "39217";
+/// Least number of pairs: launches of one program differ by more than the goals.
+const LEAST_PAIRS: u64 = 10;
 /// Size of a large message, in bytes.
 const MIB: u32 = 1 << 20;
+/// Transport whose messages have a protocol of ombx. No plain loop does the same.
+const WITHOUT_LOOP: &str = "udp";
 
 /// Comparison of one benchmark with other programs.
 struct Line {
     name: String,
-    /// Whether it is a rate in MB/s; otherwise a latency in microseconds.
-    rate: bool,
     ours: Run,
-    others: Vec<(String, Run)>,
-    /// Goal of the ratio of both figures: at least this for a rate, at most this for a latency.
-    goal: f64,
+    others: Vec<(&'static str, Run)>,
+    goal: Goal,
 }
 
-/// Run of one program.
-enum Run {
-    /// `ombx run` with these arguments.
-    Ombx(String),
-    /// The C program with these arguments, and the bytes or legs of an iteration. The time of the run replaces `{}` or is the last.
-    Plain(String, f64),
-    /// iperf3 with a number of streams.
-    Iperf3(u32),
-    Sockperf,
+/// Goal of the ratio of two figures.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Goal {
+    /// Of rates: ombx may be faster.
+    AtLeast(f64),
+    /// Of times.
+    AtMost(f64),
+    /// Within this part to either side: the figures should be the same.
+    Within(f64),
 }
 
-/// Transport whose messages have a protocol of ombx. No plain loop does the same.
-const WITHOUT_LOOP: &str = "udp";
+impl Goal {
+    fn is_met_by(self, ratio: f64) -> bool {
+        match self {
+            Goal::AtLeast(goal) => ratio >= goal,
+            Goal::AtMost(goal) => ratio <= goal,
+            Goal::Within(part) => (1.0 - part..=1.0 + part).contains(&ratio),
+        }
+    }
 
-/// Returns the bandwidth of every transport, a latency, and the pipeline.
+    /// Returns whether every ratio of an interval misses the goal.
+    fn is_missed_by(self, [low, high]: [f64; 2]) -> bool {
+        match self {
+            Goal::Within(part) => high < 1.0 - part || low > 1.0 + part,
+            _ => !self.is_met_by(low) && !self.is_met_by(high),
+        }
+    }
+}
+
+impl std::fmt::Display for Goal {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Goal::AtLeast(goal) => write!(f, "at least {goal:.2}"),
+            Goal::AtMost(goal) => write!(f, "at most {goal:.2}"),
+            Goal::Within(part) => write!(f, "{:.2} to {:.2}", 1.0 - part, 1.0 + part),
+        }
+    }
+}
+
+/// Returns the bandwidth of every transport, latencies, and the pipeline.
 fn comparisons(transports: &[String]) -> Vec<Line> {
     let with_loop = transports.iter().filter(|transport| *transport != WITHOUT_LOOP);
     let mut lines: Vec<Line> = with_loop.map(|transport| bandwidth(transport)).collect();
-    lines.push(several_streams(8));
+    let latency = |transport: &str| format!("sockets.latency --transport {transport} --sizes 64 --batch 1");
     lines.push(Line {
-        name: "sockets.connect tcp, 1 B, us".into(),
-        rate: false,
-        ours: Run::Ombx("sockets.connect --sizes 1".into()),
-        others: vec![("C over tcp".into(), Run::Plain("connect tcp 1 1".into(), 1.0))],
-        goal: 1.02,
+        name: "sockets.bw tcp, 64 x 1 MiB, one buffer, mean, MB/s".into(),
+        ours: Run::OmbxMean("sockets.bw --transport tcp --sizes 1M --window 64 --buffers single".into()),
+        others: vec![("iperf3 -l 1M -N", Run::Iperf3)],
+        goal: Goal::Within(0.05),
     });
     lines.push(Line {
         name: "sockets.latency tcp, 64 B, p50, us".into(),
-        rate: false,
-        ours: Run::Ombx("sockets.latency --transport tcp --sizes 64 --batch 1".into()),
-        others: vec![
-            ("sockperf ping-pong".into(), Run::Sockperf),
-            ("C over tcp".into(), Run::Plain("ping tcp 64 1".into(), 2.0)),
-        ],
-        goal: 1.02,
+        ours: Run::Ombx(latency("tcp")),
+        others: vec![("C over tcp", Run::Plain("ping tcp 64 1".into(), 2.0))],
+        goal: Goal::AtMost(1.02),
+    });
+    for (transport, other, tcp) in
+        [("tcp", "sockperf ping-pong --tcp -m 64", true), ("udp", "sockperf ping-pong -m 64", false)]
+    {
+        lines.push(Line {
+            name: format!("sockets.latency {transport}, 64 B, p50, us"),
+            ours: Run::Ombx(latency(transport)),
+            others: vec![(other, Run::Sockperf { bytes: 64, tcp })],
+            goal: Goal::Within(0.05),
+        });
+    }
+    lines.push(Line {
+        name: "sockets.latency tcp, 64 B, mean, us".into(),
+        ours: Run::OmbxMean(latency("tcp")),
+        others: vec![("netperf TCP_RR -r 64,64 -D", Run::Netperf(64))],
+        goal: Goal::Within(0.05),
+    });
+    lines.push(Line {
+        name: "sockets.bw tcp, 8 streams, 64 x 1 MiB, MB/s".into(),
+        ours: Run::Ombx("sockets.bw --transport tcp --streams 8 --sizes 1M --window 64".into()),
+        others: vec![("the C loop", Run::Plain(format!("stream tcp {MIB} 64 {{}} 8"), f64::from(64 * MIB)))],
+        goal: Goal::AtLeast(0.95),
+    });
+    lines.push(Line {
+        name: "sockets.connect tcp, 1 B, us".into(),
+        ours: Run::Ombx("sockets.connect --sizes 1".into()),
+        others: vec![("the C loop", Run::Plain("connect tcp 1 1".into(), 1.0))],
+        goal: Goal::AtMost(1.02),
     });
     lines.push(Line {
         name: "sockets.pipeline, 1 node x 2 phases, 1 MiB, MB/s".into(),
-        rate: true,
         ours: Run::Ombx(
             "sockets.pipeline --nodes 1 --phases 2 --buffer-count 64 --block 1M --ends idle".into(),
         ),
         others: vec![(
-            "sockets.bw unix, 16 x 1 MiB".into(),
+            "sockets.bw unix, 16 x 1 MiB",
             Run::Ombx("sockets.bw --transport unix --sizes 1M --window 16".into()),
         )],
-        goal: 0.9,
+        goal: Goal::AtLeast(0.9),
     });
     lines
 }
 
 fn bandwidth(transport: &str) -> Line {
     let window = if transport == "unix" { 16 } else { 64 };
-    let mut others = vec![(
-        format!("C over {transport}"),
-        Run::Plain(format!("stream {transport} {MIB} {window}"), f64::from(window * MIB)),
-    )];
-    if transport == "tcp" {
-        others.insert(0, ("iperf3 -l 1M".into(), Run::Iperf3(1)));
-    }
+    let plain = format!("stream {transport} {MIB} {window}");
     Line {
         name: format!("sockets.bw {transport}, {window} x 1 MiB, MB/s"),
-        rate: true,
         ours: Run::Ombx(format!("sockets.bw --transport {transport} --sizes 1M --window {window}")),
-        others,
-        goal: 0.95,
+        others: vec![("the C loop", Run::Plain(plain, f64::from(window * MIB)))],
+        goal: Goal::AtLeast(0.95),
     }
-}
-
-/// Returns the bandwidth of several streams.
-fn several_streams(streams: u32) -> Line {
-    let window = 64;
-    Line {
-        name: format!("sockets.bw tcp, {streams} streams, {window} x 1 MiB, MB/s"),
-        rate: true,
-        ours: Run::Ombx(format!("sockets.bw --streams {streams} --sizes 1M --window {window}")),
-        others: vec![
-            (format!("iperf3 -l 1M -P {streams}"), Run::Iperf3(streams)),
-            (
-                "C over tcp".into(),
-                Run::Plain(format!("stream tcp {MIB} {window} {{}} {streams}"), f64::from(window * MIB)),
-            ),
-        ],
-        goal: 0.95,
-    }
-}
-
-/// Programs that are compared.
-struct Tools {
-    ombx: PathBuf,
-    plain: PathBuf,
-    places: Places,
 }
 
 pub(crate) fn main(options: &Options, workspace: &Workspace) -> Result<ExitCode> {
@@ -156,13 +163,25 @@ pub(crate) fn main(options: &Options, workspace: &Workspace) -> Result<ExitCode>
         benches.iter().find(|bench| bench.name == "sockets.bw").and_then(|bench| bench.axis("transport"));
     for line in comparisons(transports.map(|axis| axis.values.as_slice()).unwrap_or_default()) {
         println!("   {}", line.name);
-        let present: Vec<_> = line.others.iter().filter(|(name, run)| tools.has(name, run)).collect();
+        let mut present = Vec::new();
+        for (name, run) in &line.others {
+            match tools.missing(run) {
+                None => present.push((name, run)),
+                Some(why) => {
+                    println!("   {name}: {why}");
+                    lines.push(line.unavailable(name, why));
+                }
+            }
+        }
+        if present.is_empty() {
+            continue;
+        }
         let mut figures = vec![Vec::new(); present.len() + 1];
-        for _ in 0..options.launches {
+        for _ in 0..options.launches.max(LEAST_PAIRS) {
             let mut order: Vec<usize> = (0..figures.len()).collect();
             ratio::shuffle(&mut order, &mut seed);
             for which in order {
-                let run = if which == 0 { &line.ours } else { &present[which - 1].1 };
+                let run = if which == 0 { &line.ours } else { present[which - 1].1 };
                 figures[which].push(tools.run(run)?);
             }
         }
@@ -188,16 +207,15 @@ impl Line {
     fn compare(&self, other: &str, ours: &[f64], others: &[f64]) -> (Vec<String>, bool) {
         let pairs: Vec<(f64, f64)> = ours.iter().copied().zip(others.iter().copied()).collect();
         let ratio = Ratio::of(&pairs.iter().map(|(ours, other)| ours / other).collect::<Vec<_>>());
-        let good = |value: f64| if self.rate { value >= self.goal } else { value <= self.goal };
+        let goal = self.goal;
         let verdict = match ratio.and_then(|ratio| Some((ratio.median, ratio.interval?))) {
-            Some((_, [low, high])) if good(low) && good(high) => "met",
-            Some((_, [low, high])) if !good(low) && !good(high) => "MISSED",
-            Some((median, _)) if good(median) => "met by the median",
-            Some(_) => "below the goal, within the interval",
+            Some((_, [low, high])) if goal.is_met_by(low) && goal.is_met_by(high) => "met",
+            Some((_, interval)) if goal.is_missed_by(interval) => "MISSED",
+            Some((median, _)) if goal.is_met_by(median) => "met by the median",
+            Some(_) => "missed by the median, within the interval",
             None => "too few pairs",
         };
-        let show = |values: &[f64]| median(values).map_or("n/a".into(), |value| format!("{value:.4}"));
-        let sign = if self.rate { "at least" } else { "at most" };
+        let show = |values: &[f64]| median(values).map_or("n/a".into(), |value| format!("{value:.2}"));
         let cells = vec![
             self.name.clone(),
             show(ours),
@@ -205,136 +223,18 @@ impl Line {
             show(others),
             ratio.map_or("n/a".into(), |ratio| ratio.to_string()),
             pairs.len().to_string(),
-            format!("{sign} {:.2}", self.goal),
+            goal.to_string(),
             verdict.into(),
         ];
         (cells, verdict == "MISSED")
     }
-}
 
-impl Tools {
-    /// Returns whether a program is installed, and prints if it is not.
-    fn has(&self, name: &str, run: &Run) -> bool {
-        let program = match run {
-            Run::Iperf3(_) => "iperf3",
-            Run::Sockperf => "sockperf",
-            Run::Ombx(_) | Run::Plain(..) => return true,
-        };
-        let found = self.places.program(program).is_some();
-        if !found {
-            println!("   {name}: skipped, {program} is not installed (Debian: apt-get install {program})");
-        }
-        found
+    /// Returns the cells of a comparison with a program that is not there.
+    fn unavailable(&self, other: &str, why: &str) -> Vec<String> {
+        let none = || "n/a".to_owned();
+        let why = format!("unavailable: {why}");
+        vec![self.name.clone(), none(), other.into(), none(), none(), "0".into(), self.goal.to_string(), why]
     }
-
-    /// Returns the figure of one run: MB/s, or microseconds one way.
-    fn run(&self, run: &Run) -> Result<f64> {
-        match run {
-            Run::Ombx(words) => self.ombx(words),
-            Run::Plain(words, work) => self.plain(words, *work),
-            Run::Iperf3(streams) => iperf3(*streams),
-            Run::Sockperf => sockperf(),
-        }
-    }
-
-    fn ombx(&self, words: &str) -> Result<f64> {
-        let mut command = Command::new(&self.ombx);
-        let time = format!("{MILLISECONDS}ms");
-        command.arg("run").args(words.split(' ')).args([
-            "--max-time",
-            &time,
-            "--precision",
-            "0.01%",
-            "--quick",
-        ]);
-        command.args(["--format", "jsonl", "--quiet"]).stdin(Stdio::null());
-        let text = output(&mut command)?;
-        let file = file::read(text.as_bytes()).map_err(|why| unreadable("ombx", &why.to_string()))?;
-        let row = file.runs.first().and_then(|run| run.rows.first());
-        let row = row.ok_or_else(|| unreadable("ombx", &text))?;
-        let rate = row.mb_per_s().map(|rate| rate.median);
-        let time = row.summary.as_ref().map(|summary| summary.median / 1e3);
-        let figure = if row.metric == ombx_core::benchmark::Metric::Bandwidth { rate } else { time };
-        figure.ok_or_else(|| unreadable("ombx", &format!("{:?}", row.outcome)))
-    }
-
-    fn plain(&self, words: &str, work: f64) -> Result<f64> {
-        let mut command = Command::new(&self.plain);
-        let time = MILLISECONDS.to_string();
-        let words = if words.contains("{}") { words.replace("{}", &time) } else { format!("{words} {time}") };
-        command.args(words.split(' '));
-        let text = output(&mut command)?;
-        let value: Value =
-            serde_json::from_str(&text).map_err(|source| Failure::Output { program: "sockets", source })?;
-        let times: Vec<f64> =
-            value["elapsed_ns"].as_array().into_iter().flatten().filter_map(Value::as_f64).collect();
-        let middle = median(&times).ok_or_else(|| unreadable("the C loop", &text))?;
-        Ok(if words.starts_with("stream") { work / middle * 1e3 } else { middle / work / 1e3 })
-    }
-}
-
-/// Returns a command of a tool pinned to a core.
-fn pinned(core: &str, program: &str, words: &[&str]) -> Command {
-    let mut command = Command::new("taskset");
-    command.args(["-c", core, program]).args(words).stdin(Stdio::null());
-    command
-}
-
-/// Server of a tool, killed when it is dropped.
-struct Server(Child);
-
-impl Server {
-    fn start(program: &str, words: &[&str]) -> Result<Server> {
-        let mut command = pinned("1", program, words);
-        command.stdout(Stdio::null()).stderr(Stdio::null());
-        let child = command.spawn().map_err(|source| Failure::Run { program: program.into(), source })?;
-        // It prints nothing that could be waited for.
-        std::thread::sleep(Duration::from_millis(300));
-        Ok(Server(child))
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        drop(self.0.kill());
-        drop(self.0.wait());
-    }
-}
-
-fn iperf3(streams: u32) -> Result<f64> {
-    let _server = Server::start("iperf3", &["-s", "-1", "-p", PORT])?;
-    let seconds = (MILLISECONDS / 1000).to_string();
-    let text = output(&mut pinned(
-        "0",
-        "iperf3",
-        &["-c", "127.0.0.1", "-p", PORT, "-l", "1M", "-t", &seconds, "-J", "-P", &streams.to_string()],
-    ))?;
-    let value: Value =
-        serde_json::from_str(&text).map_err(|source| Failure::Output { program: "iperf3", source })?;
-    let bits = value["end"]["sum_received"]["bits_per_second"].as_f64();
-    bits.map(|bits| bits / 8e6).ok_or_else(|| unreadable("iperf3", &text))
-}
-
-fn sockperf() -> Result<f64> {
-    // It does not reuse a port at once: each run has its own.
-    let free = TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr());
-    let port = free.map_err(|source| Failure::Run { program: "sockperf".into(), source })?.port().to_string();
-    let _server = Server::start("sockperf", &["server", "--tcp", "-i", "127.0.0.1", "-p", &port])?;
-    let seconds = (MILLISECONDS / 1000).to_string();
-    let words = ["ping-pong", "--tcp", "-i", "127.0.0.1", "-p", &port, "-m", "64", "-t", &seconds];
-    let text = output(&mut pinned("0", "sockperf", &words))?;
-    percentile(&text).ok_or_else(|| unreadable("sockperf", &text))
-}
-
-/// Parses the median latency of sockperf, half a round trip.
-fn percentile(text: &str) -> Option<f64> {
-    let line = text.lines().find(|line| line.contains("percentile 50.0"))?;
-    line.rsplit('=').next()?.split_whitespace().next()?.parse().ok()
-}
-
-fn unreadable(program: &str, text: &str) -> Failure {
-    let last: String = text.lines().last().unwrap_or("nothing").chars().take(200).collect();
-    Failure::Missing(format!("cannot read the output of {program}: {last}"))
 }
 
 #[cfg(test)]
@@ -345,17 +245,15 @@ mod tests {
     fn a_rate_should_be_high_and_a_latency_low() {
         let verdict = |line: &Line, by: f64| line.compare("other", &[100.0 * by; 7], &[100.0; 7]);
         let lines = comparisons(&["tcp", "unix", "udp"].map(str::to_owned));
-        assert_eq!(lines.len(), 6);
-        assert_eq!(verdict(&lines[0], 0.96).0.last().unwrap(), "met");
-        assert!(verdict(&lines[0], 0.9).1 && !verdict(&lines[0], 1.2).1);
-        assert!(verdict(&lines[3], 1.1).1 && !verdict(&lines[3], 0.9).1);
-        assert_eq!(lines[0].compare("other", &[1.0], &[1.0]).0.last().unwrap(), "too few pairs");
-    }
-
-    #[test]
-    fn the_median_of_sockperf_is_found() {
-        let text = "sockperf: ---> percentile 75.000 =   11.9\nsockperf: ---> percentile 50.000 =   11.470\n";
-        assert_eq!(percentile(text), Some(11.47));
-        assert_eq!(percentile("nothing"), None);
+        assert_eq!(lines.len(), 10);
+        let [tcp, _, iperf3, c, ..] = lines.as_slice() else { panic!() };
+        assert_eq!(verdict(tcp, 0.96).0.last().unwrap(), "met");
+        assert!(verdict(tcp, 0.9).1 && !verdict(tcp, 1.2).1);
+        assert!(verdict(c, 1.1).1 && !verdict(c, 0.9).1);
+        assert!(verdict(iperf3, 1.1).1 && verdict(iperf3, 0.9).1 && !verdict(iperf3, 1.04).1);
+        assert_eq!(tcp.compare("other", &[1.0], &[1.0]).0.last().unwrap(), "too few pairs");
+        let wide = [0.8, 0.85, 0.9, 0.99, 1.1, 1.2, 1.3];
+        assert_eq!(iperf3.compare("other", &wide, &[1.0; 7]).0.last().unwrap(), "met by the median");
+        assert!(iperf3.unavailable("netperf", "no").last().unwrap().starts_with("unavailable"));
     }
 }

@@ -40,10 +40,26 @@ pub(crate) enum Unit {
     GigaBits,
 }
 
+impl Unit {
+    fn is_of_rates(self) -> bool {
+        matches!(self, Unit::MegaBytes | Unit::MebiBytes | Unit::GigaBits)
+    }
+}
+
 impl ShownArgs {
     /// Returns what a format shows. Only tables and CSV have a choice.
     pub(crate) fn shown(&self, format: Format) -> Result<Shown> {
         self.check(format)?;
+        for of_rates in [false, true] {
+            if self.unit.iter().filter(|unit| unit.is_of_rates() == of_rates).count() > 1 {
+                return Err(Error::usage("--unit: give at most one unit of times and one of bandwidths"));
+            }
+        }
+        Ok(Shown { units: self.units(), percentiles: self.percentiles.clone().unwrap_or_default() })
+    }
+
+    /// Returns the units, of which [`ShownArgs::shown`] finds mistakes.
+    pub(crate) fn units(&self) -> Units {
         let mut units = Units::default();
         for unit in &self.unit {
             let (time, rate) = match unit {
@@ -54,12 +70,9 @@ impl ShownArgs {
                 Unit::MebiBytes => (None, Some(RateUnit::MebiBytes)),
                 Unit::GigaBits => (None, Some(RateUnit::GigaBits)),
             };
-            if (units.time.is_some() && time.is_some()) || (units.rate.is_some() && rate.is_some()) {
-                return Err(Error::usage("--unit: give at most one unit of times and one of bandwidths"));
-            }
             units = Units { time: units.time.or(time), rate: units.rate.or(rate) };
         }
-        Ok(Shown { units, percentiles: self.percentiles.clone().unwrap_or_default() })
+        units
     }
 
     fn check(&self, format: Format) -> Result<()> {

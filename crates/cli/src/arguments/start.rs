@@ -5,7 +5,7 @@ use std::{path::PathBuf, time::Duration};
 use clap::{Args, ValueEnum, builder::NonEmptyStringValueParser};
 use ombx_core::unit;
 
-use super::values;
+use super::{connect::ConnectArgs, values};
 
 /// Which ranks to start, where and how.
 #[derive(Debug, Clone, Args)]
@@ -40,6 +40,9 @@ pub(crate) struct StartArgs {
     /// Time limit of the whole job, for example: 10m [default: computed from the plan]
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = unit::parse_duration, help_heading = "Ranks")]
     pub(crate) timeout: Option<Duration>,
+    /// Server that runs rank 1; only `ombx run` sets it
+    #[arg(skip)]
+    pub(crate) connect: ConnectArgs,
 }
 
 /// Hosts of a list, each as often as it is named.
@@ -50,6 +53,14 @@ impl StartArgs {
     /// Returns the hosts of `--hosts`, each with its number of ranks if one is given: `n01:4`.
     pub(crate) fn hosts(&self) -> &[String] {
         self.hosts.as_ref().map_or(&[], |hosts| &hosts.0)
+    }
+
+    /// Places rank 0 on this host and rank 1 on that of a server.
+    pub(crate) fn place_by(&mut self, connect: ConnectArgs) {
+        if let Some(server) = &connect.connect {
+            self.hosts = Some(HostList(vec!["localhost".into(), server.host.clone()]));
+        }
+        self.connect = connect;
     }
 }
 

@@ -63,6 +63,8 @@ enum DerivedQuantity {
 enum FigureKind {
     /// Medians by message size, with 95 % intervals as bands
     Curve,
+    /// Medians and 99th percentiles of requests by the rate at which they were offered (--rate)
+    Rate,
     /// Cumulative distribution of the samples
     Cdf,
     /// Histogram of the samples
@@ -189,7 +191,7 @@ impl PlotArgs {
     /// Refuses options that do nothing in a kind of figure.
     fn check_options(&self, kind: Option<Kind>) -> Result<()> {
         let (x, y) = match kind {
-            Some(Kind::Curve | Kind::Histogram | Kind::Model) => (true, true),
+            Some(Kind::Curve | Kind::Rate | Kind::Histogram | Kind::Model) => (true, true),
             Some(Kind::Cdf) => (true, false),
             Some(Kind::Violin | Kind::Samples | Kind::Launches) => (false, true),
             None => (false, false),
@@ -257,6 +259,7 @@ impl FigureKind {
     fn of_rows(self) -> Option<Kind> {
         match self {
             FigureKind::Curve => Some(Kind::Curve),
+            FigureKind::Rate => Some(Kind::Rate),
             FigureKind::Cdf => Some(Kind::Cdf),
             FigureKind::Histogram => Some(Kind::Histogram),
             FigureKind::Violin => Some(Kind::Violin),

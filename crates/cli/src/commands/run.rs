@@ -26,11 +26,19 @@ pub(crate) fn prepare(
     registry: &Registry,
     command: &Command,
     matches: &ArgMatches,
-    args: RunArgs,
+    mut args: RunArgs,
     chosen: Chosen,
 ) -> Result<Job> {
     check_effects(matches, &args)?;
+    let connect = std::mem::take(&mut args.connect);
+    let is_connected = connect.connect.is_some();
+    args.start.place_by(connect);
     if let Some(suite) = suite::named(command, &args.patterns)? {
+        if is_connected {
+            return Err(Error::usage(
+                "--connect is for benchmarks, not for suites: give their names, such as 'sockets.*'",
+            ));
+        }
         let file = suite.path().map(|path| ("the suite that is read", path));
         let mut suite = suite.resolve(registry, command, Some(matches))?;
         if detection::launcher().is_some() {
@@ -40,10 +48,18 @@ pub(crate) fn prepare(
         let parts = suite.parts.into_iter().map(|(_, part)| part).collect();
         return job(suite.args, suite.ranks, parts, file);
     }
-    let choices = selection::benchmarks(registry, &args.patterns)?;
+    let mut choices = selection::benchmarks(registry, &args.patterns)?;
+    if is_connected {
+        choices = selection::over_sockets(choices, args.role.relay.is_none())?;
+    }
     let plan = plan::plan(&args, chosen, &choices)?;
     plan::check_window(&args, &choices, &plan)?;
     let ranks = plan::ranks(&args, &choices);
+    if is_connected && ranks != 2 {
+        return Err(Error::usage(format!(
+            "--connect has two ranks, one on each host, but this job needs {ranks}: leave out -n, --pairs and --under"
+        )));
+    }
     job(args, ranks, vec![Part { choices, plan }], None)
 }
 
@@ -62,7 +78,7 @@ fn check_effects(matches: &ArgMatches, args: &RunArgs) -> Result<()> {
     }
     // One launch ends each row at the precision; an open number of launches ends at it.
     let unused = match quick || launched || launches == Some(1) {
-        true => args.effort.iterations.map(|_| "--iterations"),
+        true => args.effort.iterations.map(|_| "--iterations").or(args.duration.map(|_| "--duration")),
         false => launches.map(|_| "--launches"),
     };
     match unused.filter(|_| typed("precision")) {
@@ -81,6 +97,9 @@ pub(crate) fn job(
     read_from: Option<(&'static str, PathBuf)>,
 ) -> Result<Job> {
     selection::check_ranks(args.start.ranks, &parts)?;
+    if args.connect.connect.is_some() {
+        return Err(Error::usage("--connect is an option of the command line, not of suites"));
+    }
     let output = args.output.settled()?;
     renderers::plot_columns(output.format, output.plot)?;
     output.shown.shown(output.format)?;

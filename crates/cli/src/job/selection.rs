@@ -2,7 +2,7 @@
 
 use crate::job::lookup;
 use ombx_core::{
-    benchmark::{Axis, Choice, Registry, Threading},
+    benchmark::{Axis, Choice, Medium, Registry, Threading},
     error::{Error, Result},
     measure::{
         plan::{Plan, Under},
@@ -30,6 +30,38 @@ pub(crate) fn benchmarks(registry: &Registry, patterns: &[String]) -> Result<Vec
         }
     }
     Ok(found)
+}
+
+/// Returns the benchmarks whose ranks are connected by sockets. Those that start their own processes are left out, with a notice.
+///
+/// # Errors
+/// Usage error: a benchmark is over MPI, or none is left.
+pub(crate) fn over_sockets(choices: Vec<Choice>, notice: bool) -> Result<Vec<Choice>> {
+    let over = |medium| choices.iter().filter(move |choice| choice.bench.medium == medium);
+    if let Some(mpi) = over(Medium::Mpi).next() {
+        return Err(Error::usage(format!(
+            "{} is over MPI: --connect is for benchmarks over sockets (ombx list sockets)",
+            mpi.bench.name
+        )));
+    }
+    let left: Vec<Choice> = over(Medium::Sockets).copied().collect();
+    for own in over(Medium::Own) {
+        let name = own.bench.name;
+        match left.is_empty() {
+            true => {
+                return Err(Error::usage(format!(
+                    "{name} starts its own processes by ssh: leave out --connect, or give another benchmark over sockets"
+                )));
+            }
+            false if notice => {
+                stderr_line!(
+                    "ombx: {name} is left out: it starts its own processes by ssh, without --connect"
+                );
+            }
+            false => {}
+        }
+    }
+    Ok(left)
 }
 
 /// Fails if the ranks that the user has chosen are too few for every benchmark. If some can run, the others are rows that say why

@@ -28,6 +28,7 @@ use rustix::process::{Signal, set_parent_process_death_signal};
 use super::{
     invitation::Invitation,
     placement::{self, Placement},
+    served::Serving,
 };
 use crate::{
     arguments::{argv, role},
@@ -61,7 +62,11 @@ struct Failure {
 pub(crate) fn run(job: &Job) -> Result<u8> {
     // If the launching process dies it cannot end this one.
     let _ = set_parent_process_death_signal(Some(Signal::TERM));
-    let placements = placement::of_ranks(&job.start, job.extent.ranks)?;
+    let serving = job.start.connect.connect.as_ref().map(Serving::from_stdin).transpose()?;
+    let placements = match &serving {
+        Some(serving) => serving.placements(),
+        None => placement::of_ranks(&job.start, job.extent.ranks)?,
+    };
     let here = placements.iter().all(|placement| placement.host.is_none());
     let token = Token::random()?;
     let listener = listen(token, if here { Reach::ThisHost } else { Reach::Everywhere })?;
@@ -75,7 +80,9 @@ pub(crate) fn run(job: &Job) -> Result<u8> {
     let exited = move |rank, exit: process::Exit| drop(send.send(Event::Exit(rank as u32, exit.status)));
     let ranks = ProcessGroup::watch_exits(exited);
     let exits = vec![None; placements.len()];
-    let mut session = Session { coordinator: &coordinator, placements: &placements, ranks, events, exits };
+    let over_ssh = serving.is_none();
+    let mut session =
+        Session { coordinator: &coordinator, placements: &placements, over_ssh, ranks, events, exits };
     for (placement, rank) in placements.iter().zip(0..) {
         let addresses = match &placement.host {
             None => vec![[127, 0, 0, 1].into()],
@@ -83,7 +90,11 @@ pub(crate) fn run(job: &Job) -> Result<u8> {
         };
         let (on_host, argv) = (placement.on_host, argv.clone());
         let invitation = Invitation { token, port, addresses, rank, on_host, argv };
-        if let Err(error) = start(job, placement, &invitation).and_then(|rank| session.ranks.add(rank)) {
+        let started = match serving.as_ref().filter(|_| placement.host.is_some()) {
+            Some(serving) => serving.start(&invitation),
+            None => start(job, placement, &invitation),
+        };
+        if let Err(error) = started.and_then(|rank| session.ranks.add(rank)) {
             session.end(Failure { code: Kind::Fabric.exit_code(), why: None });
             return Err(error);
         }
@@ -108,6 +119,8 @@ fn start(job: &Job, placement: &Placement, invitation: &Invitation) -> Result<St
 struct Session<'a> {
     coordinator: &'a Coordinator,
     placements: &'a [Placement],
+    /// Whether ranks on other hosts are started by ssh, not by a server.
+    over_ssh: bool,
     ranks: ProcessGroup,
     events: Receiver<Event>,
     /// How each rank ended.
@@ -166,7 +179,8 @@ impl Session<'_> {
         let how = match status.map(|status| (status.code(), status.signal())) {
             Some((_, Some(signal))) => format!("was ended by signal {signal}"),
             Some((Some(255), _)) if self.placements[rank as usize].host.is_some() => {
-                "was lost: its ssh session ended".into()
+                let lost = if self.over_ssh { "ssh session" } else { "connection to the server" };
+                format!("was lost: its {lost} ended")
             }
             Some((Some(code), _)) => format!("ended early with exit code {code}"),
             _ => "ended in an unknown way".into(),

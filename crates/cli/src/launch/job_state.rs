@@ -26,7 +26,7 @@ use super::{
 };
 use crate::{
     arguments::output::OutputArgs,
-    output::{Output, progress::Progress, relay::Message},
+    output::{Output, intervals, progress::Progress, relay::Message},
 };
 
 /// Number of lines of the launcher's output that are shown if a job fails without a message of ombx.
@@ -161,6 +161,10 @@ impl JobState<'_> {
                     }
                 }
                 Some(Message::Status(line)) => self.progress.status(&line),
+                Some(Message::Interval(interval)) => {
+                    let line = intervals::line(&interval, self.args.shown.units());
+                    self.progress.suspend(|| stderr_line!("{OMBX}{}", plain(&line)));
+                }
                 Some(Message::Failure(why)) => self.history.failure = Some(why),
                 Some(Message::Ranks(ranks)) => self.history.ranks = RankTable(ranks),
                 Some(Message::Started(host)) => self.host_started(host),

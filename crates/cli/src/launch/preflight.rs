@@ -122,6 +122,8 @@ fn notation(start: &StartArgs, medium: Medium) -> Notation {
 fn remote_shell(job: &Job, medium: Medium) -> Option<Vec<OsString>> {
     let start = &job.start;
     match medium {
+        // The server of the job is reached without a remote shell.
+        _ if start.connect.connect.is_some() => None,
         Medium::Mpi => mpiexec::remote_shell(start),
         Medium::Sockets => {
             let options = start.launcher_arg.iter().map(OsString::from);

@@ -3,13 +3,18 @@
 use std::{
     fs::File,
     io::{self, Write},
+    time::Duration,
 };
 
-use ombx_core::error::{Error, Result};
+use ombx_core::{
+    benchmark::Metric,
+    error::{Error, Result},
+    measure::intervals::Interval,
+};
 use serde_json::{Value, json};
 
 /// Line from rank 0 or from the coordinator to the launching process.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, PartialEq)]
 pub(crate) enum Message {
     /// A case starts.
     Progress { bench: String, bytes: u64 },
@@ -17,6 +22,8 @@ pub(crate) enum Message {
     Ranks(Vec<(u64, String)>),
     /// What a process of a benchmark says about its progress.
     Status(String),
+    /// The figure of an interval of a row that is still measured.
+    Interval(Interval),
     /// The reason why the job failed.
     Failure(String),
     /// Host that has started a rank, from that rank, on standard error.
@@ -29,6 +36,10 @@ impl Message {
             Message::Progress { bench, bytes } => json!({"kind": "progress", "bench": bench, "bytes": bytes}),
             Message::Ranks(ranks) => json!({"kind": "ranks", "ranks": ranks}),
             Message::Status(line) => json!({"kind": "status", "line": line}),
+            Message::Interval(Interval { bench, bytes, time, metric, median }) => json!({
+                "kind": "interval", "bench": bench, "bytes": bytes, "us": time.map(|time| time.as_micros() as u64),
+                "is_rate": *metric == Metric::Bandwidth, "median": median,
+            }),
             Message::Failure(why) => json!({"kind": "failure", "why": why}),
             Message::Started(host) => json!({"kind": "started", "host": host}),
         };
@@ -43,6 +54,16 @@ impl Message {
             "progress" => Some(Message::Progress { bench: text("bench")?, bytes: value["bytes"].as_u64()? }),
             "ranks" => serde_json::from_value(value["ranks"].clone()).ok().map(Message::Ranks),
             "status" => text("line").map(Message::Status),
+            "interval" => {
+                let us = |at: usize| value["us"][at].as_u64().map(Duration::from_micros);
+                Some(Message::Interval(Interval {
+                    bench: text("bench")?,
+                    bytes: value["bytes"].as_u64(),
+                    time: [us(0)?, us(1)?],
+                    metric: if value["is_rate"].as_bool()? { Metric::Bandwidth } else { Metric::Latency },
+                    median: value["median"].as_f64(),
+                }))
+            }
             "failure" => text("why").map(Message::Failure),
             "started" => text("host").map(Message::Started),
             _ => None,
@@ -75,6 +96,13 @@ mod tests {
             Message::Progress { bench: "p2p.latency".into(), bytes: 8 },
             Message::Ranks(vec![(4710, "n01".into())]),
             Message::Status("node 2: run 3".into()),
+            Message::Interval(Interval {
+                bench: "p2p.bw".into(),
+                bytes: Some(8),
+                time: [Duration::from_secs(1), Duration::from_millis(2500)],
+                metric: Metric::Bandwidth,
+                median: Some(1.5),
+            }),
             Message::Failure("rank 1 on n01 ended".into()),
             Message::Started("n01".into()),
         ] {

@@ -1,10 +1,8 @@
 //! Rendezvous of ranks of the user's launcher over sockets: rank 0 writes its address and the token to a file that all ranks can read.
 
 use std::{
-    fs::{self, OpenOptions},
-    io::{ErrorKind, Read, Write},
+    fs,
     net::{IpAddr, SocketAddr, ToSocketAddrs},
-    os::unix::fs::{MetadataExt, OpenOptionsExt},
     path::Path,
     sync::{
         atomic::{AtomicBool, Ordering},
@@ -23,12 +21,12 @@ use ombx_sockets::{
     host::{self, address_towards},
     session::{Reach, SessionEvent, listen},
 };
-use rustix::{fs::OFlags, io::Errno, process::geteuid};
 use serde_json::{Value, json};
 
 use crate::{
     arguments::start::StartArgs,
     launch::{coordinator::CONNECTION_REJECTED, detection},
+    private_file,
 };
 
 /// Time in which rank 0 must write the file.
@@ -38,7 +36,7 @@ const INTERVAL: Duration = Duration::from_millis(50);
 /// Time for which rank 0 waits for the next rank to leave the session.
 const LINGER: Duration = Duration::from_secs(10);
 /// Address of a network reserved for documentation. The kernel says from which address it would send there; no packet is sent.
-const ELSEWHERE: &str = "192.0.2.1";
+pub(crate) const ELSEWHERE: &str = "192.0.2.1";
 
 /// A rank's team and its session.
 pub(super) struct Rendezvous {
@@ -121,22 +119,14 @@ fn write(file: &Path, token: Token, port: u16) -> Result<()> {
         "token": token.to_string(), "port": port, "host": hostname(), "identity": host::identity(),
         "addresses": addresses,
     });
-    let failed = |e: std::io::Error| match e.kind() {
-        ErrorKind::AlreadyExists => {
-            Error::usage(format!("{} already exists: remove it, or give another file", file.display()))
-        }
-        _ => Error::usage(format!("cannot write {}: {e}", file.display())),
-    };
-    // Only this user may read the token.
-    let mut to = OpenOptions::new().write(true).create_new(true).mode(0o600).open(file).map_err(failed)?;
-    to.write_all(format!("{text}\n").as_bytes()).map_err(failed)
+    private_file::create(file, &format!("{text}\n"))
 }
 
 /// Waits for the file and returns the token and the addresses of rank 0.
 fn find(file: &Path) -> Result<(Token, Vec<SocketAddr>)> {
     let since = Since::now();
     loop {
-        if let Some(found) = read(file)?.and_then(|text| parse(&text)) {
+        if let Some(found) = private_file::read("--rendezvous", file)?.and_then(|text| parse(&text)) {
             return Ok(found);
         }
         if since.elapsed() > LIMIT {
@@ -147,35 +137,6 @@ fn find(file: &Path) -> Result<(Token, Vec<SocketAddr>)> {
         }
         thread::sleep(INTERVAL);
     }
-}
-
-/// Reads the file, or returns `None` if there is none yet.
-///
-/// # Errors
-/// Another user may have written the file. A rank that connected to such an address would reveal its host and addresses.
-fn read(file: &Path) -> Result<Option<String>> {
-    let refused = |why: &str| {
-        Err(Error::usage(format!(
-            "--rendezvous {}: {why}; remove it, or give a file in a directory that only you can write to",
-            file.display()
-        )))
-    };
-    // A FIFO would block without O_NONBLOCK.
-    let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits() as i32;
-    let mut opened = match OpenOptions::new().read(true).custom_flags(flags).open(file) {
-        Ok(opened) => opened,
-        Err(e) if e.raw_os_error() == Some(Errno::LOOP.raw_os_error()) => return refused("it is a link"),
-        Err(_) => return Ok(None),
-    };
-    let Ok(about) = opened.metadata() else { return Ok(None) };
-    match () {
-        () if !about.is_file() => return refused("it is not a regular file"),
-        () if about.uid() != geteuid().as_raw() => return refused("it belongs to another user"),
-        () if about.mode() & 0o077 != 0 => return refused("others have access to it"),
-        () => {}
-    }
-    let mut text = String::new();
-    Ok(opened.read_to_string(&mut text).is_ok().then_some(text))
 }
 
 /// Returns the token and the addresses of rank 0, or `None` if the text is incomplete.
@@ -220,26 +181,5 @@ mod tests {
         let text = fs::read_to_string(&file).unwrap();
         assert!((0..text.len()).all(|cut| parse(&text[..cut]).is_none()));
         fs::remove_dir_all(directory).unwrap();
-    }
-
-    #[test]
-    fn a_file_that_others_may_have_written_is_refused() {
-        let directory = tempfile::tempdir().unwrap();
-        let file = directory.path().join("meet");
-        assert_eq!(read(&file).unwrap(), None);
-        write(&file, Token::random().unwrap(), 4711).unwrap();
-        let link = directory.path().join("link");
-        std::os::unix::fs::symlink(&file, &link).unwrap();
-        let refused = |path: &Path| find(path).unwrap_err().to_string();
-        assert!(refused(&link).contains("it is a link"));
-        assert!(refused(directory.path()).contains("not a regular file"));
-        fs::set_permissions(&file, fs::Permissions::from_mode(0o666)).unwrap();
-        assert!(refused(&file).contains("others have access"));
-        fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).unwrap();
-        // Only root may give a file to another user.
-        if geteuid().is_root() {
-            std::os::unix::fs::chown(&file, Some(12_345), None).unwrap();
-            assert!(refused(&file).contains("another user"));
-        }
     }
 }

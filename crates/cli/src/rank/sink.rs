@@ -5,16 +5,19 @@ use std::fs::File;
 use ombx_core::{
     benchmark::Case,
     error::Result,
-    measure::sink::Sink,
+    measure::{intervals::Interval, sink::Sink},
     result::{Measurement, Run, Tally},
 };
-use ombx_results::file::{self, Record, RunOutcome};
+use ombx_results::{
+    file::{self, Record, RunOutcome},
+    units::Units,
+};
 
 use super::watchdog;
 use crate::{
     build,
     output::{
-        Output,
+        Output, intervals,
         relay::{self, Message},
     },
 };
@@ -63,6 +66,14 @@ impl Sink for RankSink {
         match self {
             RankSink::Output(_) => stderr_line!("ombx: {line}"),
             RankSink::Relay(pipe) => _ = Message::Status(line.into()).write(pipe),
+            RankSink::None => {}
+        }
+    }
+
+    fn interval(&self, interval: &Interval) {
+        match self {
+            RankSink::Output(_) => stderr_line!("ombx: {}", intervals::line(interval, Units::default())),
+            RankSink::Relay(pipe) => _ = Message::Interval(interval.clone()).write(&mut &*pipe),
             RankSink::None => {}
         }
     }

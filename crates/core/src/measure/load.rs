@@ -12,6 +12,7 @@ use crate::{
     measure::{
         background::{Background, Repeated},
         collect::first_mismatch,
+        intervals::Interval,
         opened::OpenKernel,
         plan::{Congestor, Plan, Under, load_names},
         ranks::{Ranks, skipped},
@@ -241,6 +242,10 @@ impl Sink for Held<'_> {
 
     fn alive(&self) {
         self.sink.alive();
+    }
+
+    fn interval(&self, interval: &Interval) {
+        self.sink.interval(interval);
     }
 
     fn status(&mut self, process: u32, line: &str) {

@@ -54,6 +54,8 @@ pub struct Plan {
     pub axes: BTreeMap<String, Vec<&'static str>>,
     /// Values of settings by name.
     pub settings: BTreeMap<String, String>,
+    /// Time after which the figure of a row that is still measured goes to the sink, again and again; never if `None`.
+    pub interval: Option<Duration>,
     /// Number of this launch, if there are several.
     pub launch: Option<Launch>,
     /// Half the round trip of a cache line between the first two cores of the host, in nanoseconds, as found before the ranks started.
@@ -162,6 +164,7 @@ impl Default for Plan {
             verify: Verify::default(),
             axes: BTreeMap::new(),
             settings: BTreeMap::new(),
+            interval: None,
             launch: None,
             core_to_core_ns: None,
         }

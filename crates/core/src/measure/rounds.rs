@@ -10,6 +10,7 @@ use crate::{
     error::Result,
     measure::{
         collect::{RoundSamples, collect, compare_starts, extend, first_mismatch},
+        intervals::Intervals,
         opened::OpenKernel,
         plan::{Effort, Verify},
         session::Session,
@@ -37,6 +38,8 @@ pub(crate) struct OpenCase<'s, 'a> {
     pub(crate) sharing: u32,
     /// Iterations per sample in earlier launches of the run.
     pub(crate) known_batch: Option<u64>,
+    /// On rank 0, if the user wants figures of intervals.
+    pub(crate) intervals: Option<Intervals>,
 }
 
 /// Result of a warm-up.
@@ -148,7 +151,9 @@ impl OpenCase<'_, '_> {
             one_stamp_each: self.kernel.batch().is_some(),
             precision: self.effort.precision(),
         };
-        let mut more = team.broadcast_value(first)?;
+        // On rank 0: what is left of the samples that the stop rule has chosen.
+        let mut chosen = first;
+        let mut more = team.broadcast_value(self.part_of(chosen, &sampling, warm_up.sample_ns))?;
         let mut total = 0;
         while more > 0 {
             let (round, wall) = self.round(batch, more)?;
@@ -156,15 +161,24 @@ impl OpenCase<'_, '_> {
             sampling.spent += Duration::from_nanos(wall);
             let mut round = collect(team, self.aggregation, round)?;
             compare_starts(&mut round, self.session.clock);
+            if let Some(intervals) = &mut self.intervals {
+                let of_samples = (batch, self.legs, self.session.clock.facts());
+                let ended = intervals.add(of_samples, round.clone(), sampling.spent);
+                ended.iter().for_each(|interval| self.session.sink.interval(interval));
+            }
             extend(&mut sampling.samples, batch, round);
-            more = 0;
             if team.rank() == Rank(0) {
                 sampling.summary =
                     Measurement::summarise(&sampling.samples, self.legs, self.session.clock.facts());
-                match self.next_round(total, &sampling) {
-                    Ok(next) => more = next,
-                    Err(ending) => sampling.ending = ending,
+                chosen -= more;
+                if chosen == 0 {
+                    match self.next_round(total, &sampling) {
+                        Ok(next) => chosen = next,
+                        Err(ending) => sampling.ending = ending,
+                    }
                 }
+                let sample_ns = sampling.spent.as_nanos() as f64 / total as f64;
+                more = self.part_of(chosen, &sampling, sample_ns);
             }
             self.session.sink.alive();
             more = team.broadcast_value(more)?;
@@ -179,6 +193,14 @@ impl OpenCase<'_, '_> {
             Measurement::take_percentiles(summary, single, self.legs, self.session.clock.facts());
         }
         Ok(sampling)
+    }
+
+    /// Returns how many of the chosen samples the next round has: all, or those that fit into an interval whose figure the user wants.
+    fn part_of(&self, chosen: u64, sampling: &Sampling, sample_ns: f64) -> u64 {
+        match &self.intervals {
+            Some(intervals) if chosen > 0 => intervals.part(chosen, sampling.spent, sample_ns),
+            _ => chosen,
+        }
     }
 
     /// Times single iterations, from which percentiles come. Collective.

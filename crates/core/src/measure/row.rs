@@ -10,6 +10,7 @@ use crate::{
     error::{Kind, Result},
     measure::{
         background::Background,
+        intervals::Intervals,
         opened::OpenKernel,
         phases::{Phases, Stopwatch},
         rounds::{OpenCase, Sampling},
@@ -127,6 +128,8 @@ pub fn measure(session: &Session<'_>, factory: &KernelFactory<'_>, case: &Case) 
         Err(e) => return Err(e),
     };
     row.aggregation = kernel.aggregation(row.aggregation);
+    // A schedule is one round.
+    let interval = session.plan.interval.filter(|_| team.rank() == Rank(0) && kernel.interval_ns().is_none());
     let mut open = OpenCase {
         session,
         kernel,
@@ -136,6 +139,7 @@ pub fn measure(session: &Session<'_>, factory: &KernelFactory<'_>, case: &Case) 
         aggregation: row.aggregation,
         sharing: factory.sharing,
         known_batch: session.plan.known_batches.as_ref().and_then(|known| known.get(&row.key)),
+        intervals: interval.map(|length| Intervals::new(length, &row)),
     };
     phases.open_ns = stopwatch.lap();
 

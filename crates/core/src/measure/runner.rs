@@ -7,6 +7,7 @@ use crate::{
     error::{Error, Result},
     fact::{self, HostFacts},
     measure::{
+        intervals::Interval,
         load,
         opened::OpenKernel,
         plan::{Effort, Launch, Plan},
@@ -157,6 +158,10 @@ impl Sink for CountingSink<'_> {
 
     fn alive(&self) {
         self.sink.alive();
+    }
+
+    fn interval(&self, interval: &Interval) {
+        self.sink.interval(interval);
     }
 
     fn status(&mut self, process: u32, line: &str) {

@@ -3,7 +3,7 @@
 use crate::{
     benchmark::{Case, Role},
     error::Result,
-    measure::opened::OpenKernel,
+    measure::{intervals::Interval, opened::OpenKernel},
     result::{Measurement, Run, Tally},
 };
 
@@ -17,6 +17,8 @@ pub trait Sink {
     fn starting(&mut self, _bench: &str, _case: &Case) {}
     /// Reports progress after each round of samples, for watchdogs.
     fn alive(&self) {}
+    /// Receives the figure of an interval of a row that is still measured; on rank 0, between rounds of samples.
+    fn interval(&self, _interval: &Interval) {}
     /// Receives what a process of a benchmark says about its progress: the number of the process and a line of text.
     fn status(&mut self, _process: u32, _line: &str) {}
     /// Measures an open kernel instead of the engine, and returns whether it did; the row then has no samples. Every rank calls it.

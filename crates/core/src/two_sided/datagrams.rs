@@ -62,7 +62,9 @@ pub fn run_datagrams<L: DatagramLink>(session: &mut Session<'_>) -> Result<()> {
     for rate in rates {
         let open = |cx: &Context<'_>, case: &Case| {
             if batch.is_some() {
-                return Err(Error::unsupported("a sample is a part of a round of datagrams; leave out --batch"));
+                return Err(Error::unsupported(
+                    "a sample is a part of a round of datagrams; leave out --batch",
+                ));
             }
             let schedule = Schedule { rate, arrivals: case.choice::<Arrivals>(), seed };
             let kernel = Paced::<L>::open(cx, case, schedule, clock.clone())?;
@@ -158,8 +160,9 @@ impl<L: DatagramLink> OpenKernel for Paced<L> {
             paced_sends(&mut self.link, clock, &due, stamps)?;
             let report = self.link.finish()?;
             let received = Received::decode(&report);
-            let received = received
-                .ok_or_else(|| Error::fabric("the other rank sent no report; start the same build of ombx"))?;
+            let received = received.ok_or_else(|| {
+                Error::fabric("the other rank sent no report; start the same build of ombx")
+            })?;
             let first_to_last = stamps.get(1).zip(stamps.last());
             let sent_ns = first_to_last.map_or(0, |(first, last)| clock.nanos(*first, *last));
             self.last = Received { sent_ns, ..received };

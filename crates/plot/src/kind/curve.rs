@@ -1,4 +1,4 @@
-//! Medians by message size: lines, symbols, and intervals as bands.
+//! Medians by message size, or times by offered rate: lines, symbols, and intervals as bands.
 
 use ombx_core::result::Headline;
 use ombx_results::plot::extent;
@@ -10,7 +10,7 @@ use crate::{
     frame::Frame,
     legend::{self, Sample},
     options::{Options, Scale},
-    series::{Case, Collected},
+    series::{Abscissa, Case, Collected},
     style::{self, Fill},
 };
 
@@ -19,20 +19,31 @@ pub(crate) fn draw(collected: Collected<'_>, options: &Options<'_>) -> Result<Dr
     let curves: Vec<Vec<(f64, Headline, Fill)>> =
         collected.series.iter().map(|series| series.cases.iter().map(point).collect()).collect();
     let points = || curves.iter().flatten();
-    let x = Axis::sizes(points().map(|(bytes, ..)| *bytes as u64), options.x);
+    let x = match collected.abscissa {
+        Abscissa::Size => Axis::sizes(points().map(|(bytes, ..)| *bytes as u64), options.x),
+        Abscissa::OfferedRate => {
+            let scale = if options.x == Scale::Auto { Scale::Log } else { options.x };
+            Axis::values(points().map(|(rate, ..)| *rate), scale)
+        }
+    };
     // A curve shows factors between sizes, so that Auto is logarithmic.
     let scale = if options.y == Scale::Auto { Scale::Log } else { options.y };
     let y = Axis::values(points().flat_map(|(_, figure, _)| extent(figure)), scale);
     let several =
         |curve: &Vec<(f64, Headline, Fill)>| curve.first().map(|p| p.0) != curve.last().map(|p| p.0);
     let (Some(x), Some(y), true) = (x, y, curves.iter().any(several)) else {
-        return Err(PlotError::Unfit(
-            "a curve needs rows of several message sizes: draw a violin instead".into(),
-        ));
+        return Err(PlotError::Unfit(match collected.abscissa {
+            Abscissa::Size => "a curve needs rows of several message sizes: draw a violin instead".into(),
+            Abscissa::OfferedRate => "a curve needs rows of several rates: measure more with --rate".into(),
+        }));
+    };
+    let title = match collected.abscissa {
+        Abscissa::Size => "message size in bytes",
+        Abscissa::OfferedRate => "offered requests per second",
     };
     let frame = Frame {
         axes: (x, y),
-        titles: ("message size in bytes".into(), collected.quantity.axis_title().into()),
+        titles: (title.into(), collected.quantity.axis_title().into()),
         keys: legend::keys(&names, Sample::LineAndSymbol),
         square: false,
     };
@@ -56,10 +67,10 @@ pub(crate) fn draw(collected: Collected<'_>, options: &Options<'_>) -> Result<Dr
     })
 }
 
-/// Returns the size, the figure, and how the symbol of a row is filled.
+/// Returns the position on the horizontal axis, the figure, and how the symbol of a row is filled.
 pub(super) fn point(case: &Case<'_>) -> (f64, Headline, Fill) {
     let fill = if case.row.doubts().next().is_some() { Fill::Hollow } else { Fill::Full };
-    (case.bytes() as f64, case.figure, fill)
+    (case.x, case.figure, fill)
 }
 
 /// Returns the outlines of the bands: one for each sequence of points with intervals.

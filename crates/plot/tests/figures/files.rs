@@ -79,6 +79,7 @@ fn results_that_do_not_fit_are_errors() {
         draw(kind, &[Input { label: "one", cases: &cases }], &Options::default()).unwrap_err()
     };
     assert!(error(Kind::Curve, &[row(8, &[1000; 20])]).to_string().contains("several message sizes"));
+    assert!(error(Kind::Rate, &power_law()).to_string().contains("no row has an offered rate"));
     assert!(error(Kind::Launches, &power_law()).to_string().contains("one launch only"));
     assert!(error(Kind::Cdf, &[]).to_string().contains("no measured rows"));
     let many: Vec<_> = (0..9)

@@ -1,6 +1,6 @@
 //! Places of marks, read from the SVG: the labels of ticks say which value is where.
 
-use ombx_core::{benchmark::Metric, result::Measurement, unit::Bytes};
+use ombx_core::{benchmark::Metric, result::Measurement, stats::Percentile, unit::Bytes};
 use ombx_plot::{Input, Kind, Options, Quantity, Scale, Width, draw, heat_map};
 use ombx_results::{file, verdict::LinkSweep};
 use resvg::usvg::roxmltree::{Document, Node};
@@ -8,6 +8,8 @@ use resvg::usvg::roxmltree::{Document, Node};
 use crate::{cases, figure, power_law, row};
 
 const BLUE: &str = "#0072B2";
+/// Colour of the second series, whose symbols are squares.
+const VERMILION: &str = "#D55E00";
 
 /// Returns value and place of each label of an axis. Labels of the vertical axis end at the axis.
 fn ticks(svg: &str, vertical: bool) -> Vec<(f64, f64)> {
@@ -42,15 +44,19 @@ fn points(node: &Node<'_, '_>) -> Vec<(f64, f64)> {
 
 /// Returns the centres of the filled or outlined symbols of the first series, which are circles of 24 corners.
 fn symbols(svg: &str) -> Vec<(f64, f64)> {
+    centres(svg, BLUE, 24)
+}
+
+/// Returns the centres of the outlines of a colour with this number of corners.
+fn centres(svg: &str, color: &str, corners: usize) -> Vec<(f64, f64)> {
     let svg = Document::parse(svg).unwrap();
-    let outlines = svg
-        .descendants()
-        .filter(|node| node.has_tag_name("polyline") || node.tag_name().name() == "polyline");
-    let outlines = outlines.filter(|node| node.attribute("stroke") == Some(BLUE)).map(|node| points(&node));
-    let circles = outlines.filter(|points| points.len() == 25 && points.first() == points.last());
-    circles
+    let outlines = svg.descendants().filter(|node| node.tag_name().name() == "polyline");
+    let outlines = outlines.filter(|node| node.attribute("stroke") == Some(color)).map(|node| points(&node));
+    let closed = outlines.filter(|points| points.len() == corners + 1 && points.first() == points.last());
+    closed
         .map(|points| {
-            let mean = |pick: fn(&(f64, f64)) -> f64| points[1..].iter().map(pick).sum::<f64>() / 24.0;
+            let mean =
+                |pick: fn(&(f64, f64)) -> f64| points[1..].iter().map(pick).sum::<f64>() / corners as f64;
             (mean(|p| p.0), mean(|p| p.1))
         })
         .collect()
@@ -118,6 +124,29 @@ fn launches_are_at_their_medians() {
     for (at, us) in [1.0, 1.5, 2.0, 1.2, 1.8, 1.6].into_iter().enumerate() {
         assert_near(symbols[at].0, place(&across, (at + 1) as f64, false));
         assert_near(symbols[at].1, place(&down, us, false));
+    }
+}
+
+#[test]
+fn requests_are_at_their_offered_rates() {
+    let at_rate = |(rate, ns): (u64, u64)| {
+        let mut row = row(64, &[ns; 40]);
+        row.summary.as_mut().unwrap().p99 = Some(Percentile { value: 5.0 * ns as f64, ci95: None });
+        row.key = format!("p2p.request/rate={rate},bytes=64");
+        row.axes.insert("rate".into(), rate.to_string());
+        row
+    };
+    let rows: Vec<Measurement> = [(1000, 2000), (10_000, 3000), (100_000, 40_000)].map(at_rate).into();
+    let figure = figure(Kind::Rate, std::slice::from_ref(&rows), &Options::default());
+    let (across, down) = (ticks(figure.inline(), false), ticks(figure.inline(), true));
+    let symbols = symbols(figure.inline());
+    let slowest = centres(figure.inline(), VERMILION, 4);
+    for (at, (rate, us)) in [(1e3, 2.0), (1e4, 3.0), (1e5, 40.0)].into_iter().enumerate() {
+        // The first symbol of a series is that of the legend.
+        for (found, us) in [(symbols[at + 1], us), (slowest[at + 1], 5.0 * us)] {
+            assert_near(found.0, place(&across, rate, true));
+            assert_near(found.1, place(&down, us, true));
+        }
     }
 }
 

@@ -2,12 +2,13 @@
 
 use maud::{Markup, PreEscaped, html};
 use ombx_plot::{Input, Kind, Options, draw};
-use ombx_results::{render::heading, samples::CaseSamples};
+use ombx_results::{render::title, samples::CaseSamples};
 
 /// Maximum number of benchmarks with figures, which would make the page too large.
 const MAX_BENCHMARKS: usize = 12;
 /// Kinds of figures in the order of the page.
-const KINDS: [(Kind, &str); 5] = [
+const KINDS: [(Kind, &str); 6] = [
+    (Kind::Rate, "Time by offered rate"),
     (Kind::Launches, "Launches"),
     (Kind::Violin, "Samples by message size"),
     (Kind::Cdf, "Cumulative distribution"),
@@ -15,7 +16,7 @@ const KINDS: [(Kind, &str); 5] = [
     (Kind::Samples, "Samples in the order of measurement"),
 ];
 
-/// Rows that differ in message size only, of each side of a comparison.
+/// Rows that differ in message size or offered rate only, of each side of a comparison.
 struct Benchmark<'a> {
     name: String,
     inputs: Vec<Input<'a>>,
@@ -57,13 +58,12 @@ pub(crate) fn section(inputs: &[Input<'_>]) -> Option<Markup> {
 fn benchmarks<'a>(inputs: &[Input<'a>]) -> Vec<Benchmark<'a>> {
     let mut found: Vec<Benchmark<'a>> = Vec::new();
     for input in inputs {
-        let same =
-            |a: &CaseSamples, b: &CaseSamples| a.setup == b.setup && heading(a.row()) == heading(b.row());
+        let same = |a: &CaseSamples, b: &CaseSamples| a.setup == b.setup && name(a) == name(b);
         let setups = input.cases.iter().map(|case| case.setup + 1).max().unwrap_or(1);
         for cases in input.cases.chunk_by(same) {
             let name = match setups {
-                1 => heading(cases[0].row()),
-                _ => format!("{}, setup {}", heading(cases[0].row()), cases[0].setup + 1),
+                1 => name(&cases[0]),
+                _ => format!("{}, setup {}", name(&cases[0]), cases[0].setup + 1),
             };
             let part = Input { label: input.label, cases };
             match found.iter_mut().find(|known| known.name == name) {
@@ -75,15 +75,23 @@ fn benchmarks<'a>(inputs: &[Input<'a>]) -> Vec<Benchmark<'a>> {
     found
 }
 
+/// Returns the heading of a row without the rate at which requests were offered.
+fn name(case: &CaseSamples) -> String {
+    let row = case.row();
+    let mut axes = row.axes.clone();
+    axes.remove("rate");
+    title(&row.bench, &axes, row.depth, row.pairs)
+}
+
 /// Draws the kinds that fit the rows.
 fn figures(at: usize, benchmark: &Benchmark<'_>) -> Vec<Markup> {
     let kinds = KINDS.iter().enumerate();
-    let drawn = kinds.filter_map(|(number, (kind, title))| {
+    let drawn = kinds.filter_map(|(number, (kind, caption))| {
         let drawing = draw(*kind, &benchmark.inputs, &Options::default()).ok()?;
-        let (id, label) = (format!("f{at}-{number}"), format!("{}: {title}", benchmark.name));
+        let (id, label) = (format!("f{at}-{number}"), format!("{}: {caption}", benchmark.name));
         Some(html! {
             figure id=(id) {
-                figcaption { h3 { (title) } }
+                figcaption { h3 { (caption) } }
                 div role="img" aria-label=(label) { (PreEscaped(drawing.inline().replacen("<svg ", "<svg class=\"paper\" ", 1))) }
             }
         })

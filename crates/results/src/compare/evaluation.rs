@@ -17,19 +17,15 @@ use super::{
     side::{Launch, Row},
 };
 
-/// Smallest difference, as a fraction, that counts as one of the sides if they were measured one after the other and the machine
-/// changed its state. Such a machine changes in other ways too: runs of one build then differ by tens of percent also within a state.
-const OF_UNSTEADY_MACHINE: f64 = 0.5;
-
 /// Difference of p values that are equal but for rounding.
 const ROUNDING: f64 = 1e-9;
 
-/// Evaluates all cases of two sides with these numbers of launches. `took_turns`: the launches of the sides overlap in time.
+/// Evaluates all cases of two sides with these numbers of launches. Differences below `of_machine`, a fraction, may be the machine's.
 pub(super) fn evaluate(
     pairs: &[(&Row, &Row)],
     launches: [usize; 2],
     states: &MachineStates,
-    took_turns: bool,
+    of_machine: f64,
     settings: Settings,
 ) -> Vec<CaseComparison> {
     let cases: Vec<Case<'_>> =
@@ -39,11 +35,12 @@ pub(super) fn evaluate(
     let of_side = |side: usize| (0..launches[side]).map(move |launch| states.of_launch(side, launch));
     let of_all: Vec<Option<usize>> = of_side(0).chain(of_side(1)).collect();
     let Adjusted { p, smallest } = permutation::test(&values, launches[0], &of_all, settings.design);
-    let is_unsteady = states.count() > 1 && !took_turns;
+    // Launches in a mixture of states are not quite exchangeable.
+    let of_verdict = if states.is_mixture() { VERDICT_SIGNIFICANCE / 2.0 } else { VERDICT_SIGNIFICANCE };
     let judge = Judge {
         edge: settings.margin.ln_1p(),
-        least: if is_unsteady { OF_UNSTEADY_MACHINE.ln_1p() } else { 0.0 },
-        level: smallest.clamp(VERDICT_SIGNIFICANCE, SIGNIFICANCE) + ROUNDING,
+        least: of_machine.ln_1p(),
+        level: smallest.clamp(of_verdict, SIGNIFICANCE) + ROUNDING,
     };
     let mut p_adjusted = vec![None; cases.len()];
     tested.iter().zip(p).for_each(|(at, p)| p_adjusted[*at] = Some(p));
@@ -76,7 +73,7 @@ impl<'r> Case<'r> {
                 let partner = |other: &&Launch| design == Design::Independent || other.run == launch.run;
                 let meets =
                     |other: &&Launch| states.of_launch(1 - side, other.run) == state && partner(other);
-                state.is_some() && (states.count() == 1 || other.iter().any(meets))
+                state.is_some() && (states.groups() == 1 || other.iter().any(meets))
             };
             valid[side].iter().copied().filter(shared).collect::<Vec<_>>()
         });
@@ -93,7 +90,7 @@ impl<'r> Case<'r> {
             Some(Reason::MachineChanged) => valid,
             Some(_) => all,
         };
-        let strata = if excluded.is_none() { states.count() } else { 1 };
+        let strata = if excluded.is_none() { states.groups() } else { 1 };
         let in_state = |side: usize, state: usize| {
             let is_in = |launch: &&&Launch| strata == 1 || states.of_launch(side, launch.run) == Some(state);
             sides[side].iter().filter(is_in).map(|launch| launch.log_time).collect::<Vec<f64>>()

@@ -16,7 +16,7 @@ pub(crate) const EXPECTED_OPTIONS: [&str; 8] =
 /// Maximum number of values per side in a note.
 const MAX_LISTED: usize = 3;
 
-pub(super) fn notes(base: &SideResults, new: &SideResults, took_turns: bool) -> Vec<Note> {
+pub(super) fn notes(base: &SideResults, new: &SideResults, took_turns: bool, of_machine: f64) -> Vec<Note> {
     let mut notes = Vec::new();
     let mut differ = |code: &'static str, what: &str, of: &dyn Fn(&Run) -> String| {
         let [a, b] = [base, new].map(|side| side.runs.iter().map(of).collect::<BTreeSet<String>>());
@@ -53,10 +53,18 @@ pub(super) fn notes(base: &SideResults, new: &SideResults, took_turns: bool) -> 
         }
     }
     if !took_turns && base.count().max(new.count()) > 1 {
-        notes.push(Note {
-            code: "no_turns",
-            text: "the sides were measured one after the other, so a change of the machine in between looks like a difference; ombx ab alternates the sides".into(),
-        });
+        let undecided = if of_machine > 0.0 {
+            format!(
+                ", and differences below {:.0}% are undecided, because the latency between cores varied by as much",
+                100.0 * of_machine
+            )
+        } else {
+            String::new()
+        };
+        let text = format!(
+            "the sides were measured one after the other, so a change of the machine in between looks like a difference{undecided}; ombx ab alternates the sides"
+        );
+        notes.push(Note { code: "no_turns", text });
     }
     notes
 }

@@ -80,7 +80,13 @@ pub enum Attempt {
 impl Listener {
     /// Listens on any port of an address. Accepted connections inherit the options.
     pub fn tcp(at: IpAddr, options: &SocketOptions, token: Token) -> Result<Listener> {
-        let failed = |e: Errno| Error::fabric(format!("cannot listen on {at}: {e}"));
+        Listener::on_port(at, 0, options, token)
+    }
+
+    /// Listens on a port of an address; 0 is any port. Accepted connections inherit the options.
+    pub fn on_port(at: IpAddr, port: u16, options: &SocketOptions, token: Token) -> Result<Listener> {
+        let of_port = if port == 0 { String::new() } else { format!(", port {port}") };
+        let failed = |e: Errno| Error::fabric(format!("cannot listen on {at}{of_port}: {e}"));
         let missing = |e: Errno| Error::unsupported(format!("this host has no {at}: {e}"));
         let family = if at.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
         let socket =
@@ -90,7 +96,11 @@ impl Listener {
         }
         options.set_buffers(&socket)?;
         options.set_tcp(&socket)?;
-        bind(&socket, &SocketAddr::new(at, 0)).map_err(|e| match e {
+        if port != 0 {
+            // Connections of an earlier server may still be in TIME_WAIT.
+            sockopt::set_socket_reuseaddr(&socket, true).map_err(failed)?;
+        }
+        bind(&socket, &SocketAddr::new(at, port)).map_err(|e| match e {
             Errno::ADDRNOTAVAIL => missing(e),
             _ => failed(e),
         })?;
@@ -100,9 +110,9 @@ impl Listener {
     }
 
     /// Listens on every address of this host, over IPv6 and IPv4 if it has both.
-    pub fn on_all_addresses(options: &SocketOptions, token: Token) -> Result<Listener> {
-        let six = Listener::tcp(IpAddr::from([0u16; 8]), options, token);
-        six.or_else(|_| Listener::tcp(IpAddr::from([0u8; 4]), options, token))
+    pub fn on_all_addresses(port: u16, options: &SocketOptions, token: Token) -> Result<Listener> {
+        let six = Listener::on_port(IpAddr::from([0u16; 8]), port, options, token);
+        six.or_else(|_| Listener::on_port(IpAddr::from([0u8; 4]), port, options, token))
     }
 
     /// Listens under a random name in the abstract Unix-domain namespace of this host.

@@ -22,8 +22,8 @@ use ombx_core::{
 use rustix::{
     io::Errno,
     net::{
-        AddressFamily, RecvAncillaryBuffer, RecvFlags, SendFlags, SocketFlags, SocketType, accept_with, connect,
-        ipproto, recv, recvmsg, send, socket_with,
+        AddressFamily, RecvAncillaryBuffer, RecvFlags, SendFlags, SocketFlags, SocketType, accept_with,
+        connect, ipproto, recv, recvmsg, send, socket_with,
         sockopt::{Timeout, set_socket_linger, set_socket_timeout},
     },
 };

@@ -230,8 +230,17 @@ impl DatagramLink for PacedDatagrams {
         let [outgoing, incoming] = [(); 2].map(|()| Buffer::touched(slots.total()));
         let round = u64::from_le_bytes(first) ^ u64::from_le_bytes(of_peer);
         let arrived = vec![None; slots.count as usize];
-        let mut link =
-            PacedDatagrams { socket, control, slots, outgoing, incoming, round, arrived, next: 0, ended: false };
+        let mut link = PacedDatagrams {
+            socket,
+            control,
+            slots,
+            outgoing,
+            incoming,
+            round,
+            arrived,
+            next: 0,
+            ended: false,
+        };
         let peer = format!("rank {}", cx.peer);
         let met = match cx.role {
             Role::Active => link.knock(&peer),

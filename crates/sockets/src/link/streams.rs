@@ -144,7 +144,9 @@ impl<K: SocketKind> Link for Streams<K> {
         let streams = team.link_options().streams;
         let fits = match slots.count >= streams {
             true => carries(slots),
-            false => Err(Error::unsupported(format!("{} messages do not occupy {streams} streams", slots.count))),
+            false => {
+                Err(Error::unsupported(format!("{} messages do not occupy {streams} streams", slots.count)))
+            }
         };
         cx.agree(fits)?;
         let sockets = (0..streams).map(|_| connect::<K>(cx)).collect::<Result<_>>()?;

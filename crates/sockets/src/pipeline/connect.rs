@@ -29,7 +29,7 @@ pub(super) struct Connections {
 pub(super) fn listen(at: Option<IpAddr>, options: &SocketOptions, token: Token) -> Result<Listener> {
     match at {
         Some(at) => Listener::tcp(at, options, token),
-        None => Listener::on_all_addresses(options, token),
+        None => Listener::on_all_addresses(0, options, token),
     }
 }
 

@@ -237,7 +237,7 @@ pub enum Reach {
 pub fn listen(token: Token, reach: Reach) -> Result<Listener> {
     match reach {
         Reach::ThisHost => Listener::tcp([127, 0, 0, 1].into(), &SocketOptions::default(), token),
-        Reach::Everywhere => Listener::on_all_addresses(&SocketOptions::default(), token),
+        Reach::Everywhere => Listener::on_all_addresses(0, &SocketOptions::default(), token),
     }
 }
 

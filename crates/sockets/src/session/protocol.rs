@@ -78,7 +78,7 @@ impl Hello {
 }
 
 /// Returns the build of ombx, which must be the same on all ranks of a session.
-pub(super) fn version() -> String {
+pub(crate) fn version() -> String {
     format!("ombx {} sockets 3", env!("CARGO_PKG_VERSION"))
 }
 
@@ -138,7 +138,7 @@ pub(crate) fn read_end(message: &Message) -> (u8, &str) {
 }
 
 /// Sets the timeouts of a joined connection, so that both ends notice a host that is gone within 15 s.
-pub(super) fn set_keep_alive(stream: &Stream) -> std::io::Result<()> {
+pub(crate) fn set_keep_alive(stream: &Stream) -> std::io::Result<()> {
     sockopt::set_socket_timeout(stream, sockopt::Timeout::Recv, None)?;
     sockopt::set_socket_timeout(stream, sockopt::Timeout::Send, Some(SEND_TIMEOUT))?;
     if stream.is_tcp() {

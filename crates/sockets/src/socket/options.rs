@@ -108,7 +108,9 @@ impl LinkOptions {
     pub(crate) fn one_stream(&self, link: &str) -> Result<()> {
         match self.streams {
             1 => Ok(()),
-            streams => Err(Error::unsupported(format!("{link} has one stream; leave out --streams {streams}"))),
+            streams => {
+                Err(Error::unsupported(format!("{link} has one stream; leave out --streams {streams}")))
+            }
         }
     }
 }

@@ -8,7 +8,7 @@ pub(super) struct Examples {
     pages: &'static [&'static str],
 }
 
-const ALL: [Examples; 18] = [
+const ALL: [Examples; 19] = [
     Examples {
         command: "list",
         examples: &[
@@ -34,6 +34,10 @@ const ALL: [Examples; 18] = [
             ),
             ("As ranks of your own launcher: a single launch", "mpiexec -n 2 ombx run 'p2p.*'"),
             ("A suite", "ombx run suite:smoke"),
+            (
+                "With `ombx sockets serve` on n02, without ssh",
+                "ombx run sockets.latency sockets.bw --connect n02 --token-file token",
+            ),
         ],
         pages: &["marks", "exit-codes"],
     },
@@ -237,6 +241,24 @@ const ALL: [Examples; 18] = [
             ("With a comparison", "ombx report before.jsonl --against after.jsonl -o report.html"),
         ],
         pages: &[],
+    },
+    Examples {
+        command: "sockets",
+        examples: &[
+            (
+                "On the host n02, where there is no ssh: prints the command of the other side",
+                "ombx sockets serve",
+            ),
+            (
+                "For jobs: the token is in a file, which both hosts have",
+                "ombx sockets serve --token-file token --timeout 1h",
+            ),
+            (
+                "On the other host, with that file",
+                "ombx sockets serve --help && ombx run sockets.bw --connect n02 --token-file token",
+            ),
+        ],
+        pages: &["exit-codes"],
     },
     Examples {
         command: "completions",

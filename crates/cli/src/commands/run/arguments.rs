@@ -1,5 +1,7 @@
 //! The arguments of `ombx run`, which `ombx ab` and suites share.
 
+use std::time::Duration;
+
 use clap::Args;
 use ombx_core::{
     benchmark::{Root, Threads},
@@ -8,6 +10,7 @@ use ombx_core::{
 };
 
 use crate::arguments::{
+    connect::ConnectArgs,
     effort::{EffortArgs, Sizes},
     launches::LaunchesArgs,
     output::OutputArgs,
@@ -23,6 +26,8 @@ pub(crate) struct RunArgs {
 
     #[command(flatten)]
     pub(crate) start: StartArgs,
+    #[command(flatten)]
+    pub(crate) connect: ConnectArgs,
 
     /// Message sizes: 1..4M (doubling), 8,1K,64K (list), 1..4M:x4 (growing by 4) [default: the benchmark's]
     #[arg(long, value_parser = Sizes::parse, help_heading = "What is measured")]
@@ -55,6 +60,12 @@ pub(crate) struct RunArgs {
 
     #[command(flatten)]
     pub(crate) launches: LaunchesArgs,
+    /// Measure each row for this time in each launch, whatever its precision, as iperf3 -t; with --quick for example: --duration 10s
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = unit::parse_duration, conflicts_with_all = ["iterations", "max_time"], help_heading = "How long")]
+    pub(crate) duration: Option<Duration>,
+    /// Print the figure of the running row after each such time of sampling on standard error, as iperf3 -i, for example: --interval 1s
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = unit::parse_duration, conflicts_with = "quiet", help_heading = "Output")]
+    pub(crate) interval: Option<Duration>,
     #[command(flatten)]
     pub(crate) effort: EffortArgs,
     #[command(flatten)]

@@ -4,7 +4,7 @@ use ombx_core::{
     benchmark::{Choice, Threading},
     error::{Error, Result},
     measure::{
-        plan::{Plan, Under, Verify},
+        plan::{Effort, Plan, Under, Verify},
         session::streams,
     },
 };
@@ -53,7 +53,12 @@ pub(crate) fn plan(args: &RunArgs, chosen: Chosen, choices: &[Choice]) -> Result
         sizes: args.sizes.clone().map(|sizes| sizes.0),
         depth: args.window.unwrap_or(usual.depth),
         pairs: args.pairs,
-        effort: args.effort.effort(args.launches.row_time),
+        effort: match args.duration {
+            Some(time) => Effort::Time(time),
+            None => args.effort.effort(args.launches.row_time),
+        },
+        least_time: args.duration.unwrap_or_default(),
+        interval: args.interval,
         least_tail: args.output.shown.percentiles.as_ref().map_or(0, Percentiles::samples),
         batch: args.effort.batch.0,
         known_batches: args.launches.batches.clone(),

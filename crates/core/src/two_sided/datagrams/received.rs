@@ -73,7 +73,8 @@ impl Received {
     pub fn decode(bytes: &[u8]) -> Option<Received> {
         let (words, rest) = bytes.as_chunks::<8>();
         let words: Vec<u64> = words.iter().map(|word| u64::from_le_bytes(*word)).collect();
-        let (&[sent, sent_ns, arrived, reordered, duplicates, parts, jitters], times) = words.split_first_chunk()?;
+        let (&[sent, sent_ns, arrived, reordered, duplicates, parts, jitters], times) =
+            words.split_first_chunk()?;
         let fits = rest.is_empty() && parts.checked_add(jitters) == Some(times.len() as u64);
         let times: Vec<f64> = times.iter().map(|bits| f64::from_bits(*bits)).collect();
         let (parts, jitters) = times.split_at_checked(usize::try_from(parts).ok().filter(|_| fits)?)?;
@@ -114,7 +115,9 @@ impl Received {
             "jitter_us".into(),
             match &jitter {
                 Some(jitter) => Figure::Value(jitter.median / 1e3),
-                None => Figure::Unresolved(format!("the jitter needs {} datagrams that arrive", 2 * PARTS + 1)),
+                None => {
+                    Figure::Unresolved(format!("the jitter needs {} datagrams that arrive", 2 * PARTS + 1))
+                }
             },
         );
         if let Some([low, high]) = jitter.and_then(|jitter| jitter.ci95) {

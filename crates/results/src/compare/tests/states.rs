@@ -32,4 +32,10 @@ fn launches_of_different_states_of_the_machine_have_no_verdict() {
     assert!(compared(&base, &side(20, 1.3, &latencies)).cases.iter().all(|case| case.verdict == reason));
     assert_eq!(compared(&base, &side(20, 1.7, &latencies)).counts().worse, 3);
     assert_eq!(compared(&base, &side(1, 1.3, &latencies)).counts().worse, 3);
+    // Within a state, what is smaller than the variation of the latency between cores may be the machine too.
+    let faster = [50.0, 52.0, 51.0, 60.0, 51.0, 52.0, 50.0, 51.0];
+    assert!(compared(&base, &side(20, 1.15, &faster)).cases.iter().all(|case| case.verdict == reason));
+    assert_eq!(compared(&base, &side(20, 1.3, &faster)).counts().worse, 3);
+    assert_eq!(compared(&base, &side(1, 1.15, &faster)).counts().worse, 3);
+    assert_eq!(compared(&base, &side(20, 1.15, &[58.0; 8])).counts().worse, 3);
 }

@@ -20,9 +20,10 @@ impl StreamKindTest for EveryWindowArrives {
         // The largest exceeds the socket buffers. Eight messages are not divided evenly by three.
         let plan = plan(&[1, 1000, 3 << 20], 10, 8);
         for streams in [1, 3, 8] {
-            for memory in
-                [divided::<Stream, Streams<K>>(streams, &plan), divided::<BiStream, Streams<K>>(streams, &plan)]
-            {
+            for memory in [
+                divided::<Stream, Streams<K>>(streams, &plan),
+                divided::<BiStream, Streams<K>>(streams, &plan),
+            ] {
                 assert_eq!(memory.rows.len(), 3);
                 for row in &memory.rows {
                     assert_eq!((&row.outcome, &row.check), (&Outcome::Ok, &Check::Passed), "{}", row.key);

@@ -164,7 +164,9 @@ fn over_sockets(stage: &Stage) -> Vec<Case> {
         let words = match name {
             "sockets.pipeline" => pipeline_of(&format!("--ends all --block {sizes} {options}")),
             // These have one transport.
-            "sockets.request" | "sockets.connect" | "sockets.datagrams" => format!("run {name} --sizes {sizes} -n 2 {options}"),
+            "sockets.request" | "sockets.connect" | "sockets.datagrams" => {
+                format!("run {name} --sizes {sizes} -n 2 {options}")
+            }
             _ => format!("run {name} --transport all --sizes {sizes} -n 2 --allow-skips {options}"),
         };
         let mut job = Job::of(&words);

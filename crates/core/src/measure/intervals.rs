@@ -1,0 +1,70 @@
+//! Figures of a row while it is measured: one for each interval of time, between rounds of samples.
+
+use std::time::Duration;
+
+use crate::{
+    benchmark::Metric,
+    measure::collect::{RoundSamples, extend},
+    result::{Measurement, Samples},
+    system::clock::Facts,
+};
+
+/// Figure of one interval of a row that is still measured.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Interval {
+    /// Name of the benchmark.
+    pub bench: String,
+    /// Message size, if the row has one.
+    pub bytes: Option<u64>,
+    /// Time of sampling of the row before the interval, and at its end. Time between rounds does not count.
+    pub time: [Duration; 2],
+    /// What the figure is.
+    pub metric: Metric,
+    /// Median of the interval: microseconds, or MB/s. `None` if it has no valid one.
+    pub median: Option<f64>,
+}
+
+/// The interval of a row that is being filled. Only rank 0 has samples.
+pub(crate) struct Intervals {
+    length: Duration,
+    /// The row without samples.
+    row: Measurement,
+    samples: Vec<Samples>,
+    from: Duration,
+}
+
+impl Intervals {
+    pub(crate) fn new(length: Duration, row: &Measurement) -> Intervals {
+        Intervals { length, row: row.clone(), samples: Vec::new(), from: Duration::ZERO }
+    }
+
+    /// Returns how many of the samples of a round fit into the rest of the interval, at least one. `spent` is the time of sampling so
+    /// far, and `sample_ns` that of a sample.
+    pub(crate) fn part(&self, round: u64, spent: Duration, sample_ns: f64) -> u64 {
+        let left = self.length.saturating_sub(spent.saturating_sub(self.from));
+        let fitting = (left.as_nanos() as f64 / sample_ns.max(1.0)).ceil() as u64;
+        round.min(fitting.max(1))
+    }
+
+    /// Adds the samples of a round. Returns the figure of the interval if the round has ended it. `spent` is the time of sampling so far.
+    pub(crate) fn add(
+        &mut self,
+        (batch, legs, clock): (u64, u64, Facts),
+        round: Vec<((u32, u32), RoundSamples)>,
+        spent: Duration,
+    ) -> Option<Interval> {
+        extend(&mut self.samples, batch, round);
+        if spent.saturating_sub(self.from) < self.length {
+            return None;
+        }
+        self.row.summary = Measurement::summarise(&std::mem::take(&mut self.samples), legs, clock);
+        let time = [std::mem::replace(&mut self.from, spent), spent];
+        Some(Interval {
+            bench: self.row.bench.clone(),
+            bytes: self.row.bytes,
+            time,
+            metric: self.row.metric,
+            median: self.row.headline().map(|headline| headline.value),
+        })
+    }
+}

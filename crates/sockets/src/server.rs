@@ -1,0 +1,355 @@
+//! A server that starts ranks for clients on other hosts, for networks without ssh. One client is served at a time.
+//!
+//! A client shows the server's token and holds its connection for the whole run. For each launch it asks for one rank, over a second
+//! connection, which carries the rank's messages and exit code. The rank joins the session of the client's coordinator.
+
+pub mod client;
+
+use std::{
+    io::{BufRead, BufReader},
+    net::IpAddr,
+    os::unix::process::ExitStatusExt,
+    process::{Command, Stdio},
+    sync::{
+        Arc, Mutex, PoisonError,
+        mpsc::{self, RecvTimeoutError, Sender},
+    },
+    time::Duration,
+};
+
+use ombx_core::{
+    error::{Error, Result},
+    system::{clock::Since, environment::hostname},
+};
+
+use crate::{
+    control::{
+        Attempt, Channel, Kind, Listener, MAX_BODY, Message, MessageReader, MessageWriter, Peer,
+        ProcessGroup, Started, Token, process::Exit, thread,
+    },
+    session::protocol::{end, set_keep_alive, version},
+    socket::Stream,
+};
+
+/// A client that was admitted asks for its rank within this time.
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
+/// Interval at which a listener that ran out of file descriptors accepts again.
+const RETRY: Duration = Duration::from_secs(1);
+/// Longest line of a rank that is passed on, in bytes.
+const LONGEST_LINE: usize = 4096;
+
+/// What a client asks of the server: one rank of its session.
+#[derive(Debug, Clone)]
+pub struct RankRequest {
+    /// Token of the session.
+    pub session: Token,
+    /// Port of the session's coordinator, on the client's host.
+    pub port: u16,
+    /// Number of the rank among those of its host, and their count.
+    pub on_host: (u32, u32),
+    /// Command line of the rank, after the name of the program.
+    pub words: Vec<String>,
+}
+
+impl RankRequest {
+    fn message(&self) -> Message {
+        let (rank, count) = self.on_host;
+        Message::new(Kind::Task)
+            .numbers([self.port.into(), rank.into(), count.into()])
+            .texts(self.words.iter().cloned())
+            .data(*self.session.bytes())
+    }
+
+    fn of(message: Message) -> Option<RankRequest> {
+        let (Kind::Task, &[port, rank, count]) = (message.kind, message.numbers.as_slice()) else {
+            return None;
+        };
+        let session: [u8; Token::BYTES] = message.data.try_into().ok()?;
+        let on_host = (u32::try_from(rank).ok()?, u32::try_from(count).ok()?);
+        let known = on_host.0 < on_host.1 && on_host.1 <= 2;
+        let words = message.texts;
+        known.then_some(RankRequest {
+            session: session.into(),
+            port: u16::try_from(port).ok()?,
+            on_host,
+            words,
+        })
+    }
+}
+
+/// Returns the command of a rank and its standard input, for a request from an address. An error is sent to the client.
+pub type StartRank = Box<dyn Fn(&RankRequest, IpAddr) -> Result<(Command, Vec<u8>)> + Send + Sync>;
+
+/// An event of a server, for its log.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ServerEvent {
+    /// A client was admitted: its host.
+    Connected(String),
+    /// The client has ended its run: its host, and how many ranks it has started.
+    Left(String, u64),
+    /// A client was refused although it has the token: its host, and why.
+    Refused(String, String),
+    /// Connections without the token were rejected: how many until now.
+    Rejected(u64),
+}
+
+/// When a server ends.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Limits {
+    /// After one client.
+    pub once: bool,
+    /// After this time without a client.
+    pub idle: Option<Duration>,
+}
+
+enum Event {
+    Peer(Peer),
+    Rejected(u64),
+    /// The connection of a client has ended.
+    Left(u64),
+}
+
+/// The client that is served.
+struct Client {
+    number: u64,
+    host: String,
+    ranks: u64,
+}
+
+/// What a client says of itself after the token.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Hello {
+    version: String,
+    host: String,
+    /// Number that the server has given to the client; 0 if it has none yet.
+    client: u64,
+}
+
+impl Hello {
+    fn of_this_process(client: u64) -> Hello {
+        Hello { version: version(), host: hostname(), client }
+    }
+
+    fn encode(&self) -> String {
+        let clean = |text: &str| text.replace(['\t', '\n'], " ");
+        format!("{}\t{}\t{}", self.client, clean(&self.version), clean(&self.host))
+    }
+
+    fn decode(bytes: &[u8]) -> Option<Hello> {
+        let mut fields = std::str::from_utf8(bytes).ok()?.split('\t');
+        let client = fields.next()?.parse().ok()?;
+        let version = fields.next()?.to_owned();
+        let host: String = fields.next()?.chars().filter(|c| !c.is_control()).take(255).collect();
+        fields.next().is_none().then_some(Hello { version, host, client })
+    }
+}
+
+/// Serves one client after another until a limit is reached. Its threads wait in the kernel: they use no CPU time while ranks measure.
+///
+/// # Errors
+/// A thread cannot be started.
+pub fn serve(
+    mut listener: Listener,
+    limits: Limits,
+    start: StartRank,
+    on_event: impl Fn(ServerEvent),
+) -> Result<()> {
+    let (send, events) = mpsc::channel();
+    let to_main = send.clone();
+    let admit = move || {
+        loop {
+            let event = match listener.wait(Duration::from_secs(3600)) {
+                Ok(Some(Attempt::Admitted(peer))) => Event::Peer(peer),
+                Ok(Some(Attempt::Rejected(count))) => Event::Rejected(count),
+                Ok(None) => continue,
+                Err(_) => {
+                    std::thread::sleep(RETRY);
+                    continue;
+                }
+            };
+            if to_main.send(event).is_err() {
+                return;
+            }
+        }
+    };
+    thread::spawn("listener", admit)?;
+    let ranks = Arc::new(Ranks { start, one_at_a_time: Mutex::new(()) });
+    let (mut client, mut clients, mut idle_since): (Option<Client>, u64, Since) = (None, 0, Since::now());
+    loop {
+        let event = match limits.idle.filter(|_| client.is_none()) {
+            None => events.recv().map_err(|_| RecvTimeoutError::Disconnected),
+            Some(limit) => events.recv_timeout(limit.saturating_sub(idle_since.elapsed())),
+        };
+        match event {
+            Err(_) => return Ok(()),
+            Ok(Event::Rejected(count)) => on_event(ServerEvent::Rejected(count)),
+            Ok(Event::Left(number)) => {
+                if let Some(gone) = client.take_if(|client| client.number == number) {
+                    on_event(ServerEvent::Left(gone.host, gone.ranks));
+                    idle_since = Since::now();
+                    if limits.once {
+                        return Ok(());
+                    }
+                }
+            }
+            Ok(Event::Peer(peer)) => {
+                let Some(hello) = Hello::decode(&peer.hello) else { continue };
+                let Ok((reader, writer)) = channel(peer.stream) else { continue };
+                match admitted(&hello, client.as_mut(), clients) {
+                    Err(why) => {
+                        let _ = writer.0.write(&end(6, &why));
+                        on_event(ServerEvent::Refused(hello.host, why));
+                    }
+                    Ok(Purpose::Client) => {
+                        clients += 1;
+                        let ready = Message::new(Kind::Ready).numbers([clients]).texts([hostname()]);
+                        if writer.0.write(&ready).is_ok()
+                            && wait_for_end(reader, clients, send.clone()).is_ok()
+                        {
+                            on_event(ServerEvent::Connected(hello.host.clone()));
+                            client = Some(Client { number: clients, host: hello.host, ranks: 0 });
+                        }
+                    }
+                    Ok(Purpose::Rank) => {
+                        let ranks = Arc::clone(&ranks);
+                        // Without a thread the client finds its connection closed.
+                        let _ = thread::spawn("rank", move || ranks.run(reader, &writer));
+                    }
+                }
+            }
+        }
+    }
+}
+
+enum Purpose {
+    Client,
+    Rank,
+}
+
+/// Returns what a connection is for, or why it is refused.
+fn admitted(
+    hello: &Hello,
+    client: Option<&mut Client>,
+    clients: u64,
+) -> std::result::Result<Purpose, String> {
+    let here = hostname();
+    if hello.version != version() {
+        return Err(format!(
+            "{here} runs another build of ombx ({}, not {}): install the same on both hosts",
+            version(),
+            hello.version
+        ));
+    }
+    match client {
+        None if hello.client == 0 => Ok(Purpose::Client),
+        Some(client) if hello.client == client.number => {
+            client.ranks += 1;
+            Ok(Purpose::Rank)
+        }
+        Some(client) if hello.client == 0 || hello.client > clients => Err(format!(
+            "{here} serves a run of {} now: wait for its end, or start a second server there with another --port",
+            client.host
+        )),
+        _ => Err(format!(
+            "{here} does not serve this run any more: its server lost the connection or started again"
+        )),
+    }
+}
+
+/// A writer whose address of the other end is known.
+struct Writer(MessageWriter, IpAddr);
+
+fn channel(stream: Stream) -> std::io::Result<(MessageReader, Writer)> {
+    let address = stream.peer().map(|address| address.ip().to_canonical());
+    set_keep_alive(&stream)?;
+    let Channel { reader, writer } = Channel::over(stream, MAX_BODY)?;
+    Ok((reader, Writer(writer, address.unwrap_or(IpAddr::from([127, 0, 0, 1])))))
+}
+
+/// Waits on a thread until a client closes its connection.
+fn wait_for_end(mut reader: MessageReader, number: u64, events: Sender<Event>) -> Result<()> {
+    let wait = move || {
+        while reader.read().is_ok() {}
+        let _ = events.send(Event::Left(number));
+    };
+    thread::spawn("client", wait).map(drop)
+}
+
+/// Starts ranks, one after the other: a rank that was interrupted ends before the next one starts.
+struct Ranks {
+    start: StartRank,
+    one_at_a_time: Mutex<()>,
+}
+
+impl Ranks {
+    /// Runs the rank that a client asks for, and ends it when the client closes the connection.
+    fn run(&self, mut reader: MessageReader, Writer(writer, address): &Writer) {
+        let refuse = |error: &Error| drop(writer.write(&end(error.kind().exit_code(), &error.to_string())));
+        let _alone = self.one_at_a_time.lock().unwrap_or_else(PoisonError::into_inner);
+        if writer.write(&Message::new(Kind::Ready).texts([hostname()])).is_err() {
+            return;
+        }
+        let (send, ended) = mpsc::channel();
+        let (request, asked) = mpsc::channel();
+        let closed = send.clone();
+        // The request comes first. Nothing follows it but the end of the connection.
+        let read = move || {
+            while let Ok(message) = reader.read() {
+                let _ = request.send(RankRequest::of(message));
+            }
+            let _ = closed.send(None);
+        };
+        if let Err(error) = thread::spawn("request", read) {
+            return refuse(&error);
+        }
+        let Ok(Some(request)) = asked.recv_timeout(REQUEST_TIMEOUT) else {
+            return refuse(&Error::fabric("the client sent no valid request for a rank"));
+        };
+        let started = (self.start)(&request, *address).and_then(|(command, input)| {
+            let exited = move |_, exit: Exit| drop(send.send(Some(exit)));
+            let mut group = ProcessGroup::watch_exits(exited);
+            let lines = start_rank(&mut group, command, &input, writer)?;
+            Ok((group, lines))
+        });
+        match started {
+            Err(error) => refuse(&error),
+            Ok((mut group, lines)) => match ended.recv() {
+                Ok(Some(exit)) => {
+                    // All of the rank's messages come before its exit code.
+                    let _ = lines.join();
+                    let _ = writer.write(&Message::new(Kind::Done).numbers([exit_code(&exit)]));
+                }
+                _ => group.end(),
+            },
+        }
+    }
+}
+
+/// Starts a process whose lines on standard error are sent to the client.
+fn start_rank(
+    group: &mut ProcessGroup,
+    mut command: Command,
+    input: &[u8],
+    writer: &MessageWriter,
+) -> Result<std::thread::JoinHandle<()>> {
+    let (from, to) = std::io::pipe().map_err(|e| Error::fabric(format!("cannot start a rank: {e}")))?;
+    command.stdout(Stdio::null()).stderr(to);
+    group.add(Started::with_input(command, "the rank".into(), input)?)?;
+    let writer = writer.clone();
+    let pass_on = move || {
+        for line in BufReader::new(from).split(b'\n').map_while(std::result::Result::ok) {
+            let line = String::from_utf8_lossy(&line[..line.len().min(LONGEST_LINE)]).into_owned();
+            let _ = writer.write(&Message::new(Kind::Status).texts([line]));
+        }
+    };
+    thread::spawn("lines", pass_on)
+}
+
+fn exit_code(exit: &Exit) -> u64 {
+    let of_signal = |signal: i32| 128 + signal.unsigned_abs();
+    let code = exit.status.and_then(|s| s.code().map(i32::unsigned_abs).or(s.signal().map(of_signal)));
+    code.unwrap_or(1).into()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,170 @@
+//! Tests of a server and its clients: admission, ranks, and their ends.
+
+use std::{net::SocketAddr, sync::mpsc::Receiver};
+
+use super::{
+    client::{RankEnd, Reservation, run_rank},
+    *,
+};
+use crate::{
+    control::listener,
+    socket::{Address, Deadline, SocketOptions},
+};
+
+/// A server on a thread.
+struct Running {
+    address: SocketAddr,
+    token: Token,
+    events: Receiver<ServerEvent>,
+    end: std::thread::JoinHandle<()>,
+}
+
+/// Starts a server whose ranks are lines of shell, which clients choose by their first word.
+fn server(limits: Limits) -> Running {
+    let token = Token::random().unwrap();
+    let listener = Listener::tcp([127, 0, 0, 1].into(), &SocketOptions::default(), token).unwrap();
+    let address = ([127, 0, 0, 1], listener.port()).into();
+    let start = |request: &RankRequest, _: IpAddr| {
+        let script = match request.words[0].as_str() {
+            "lines" => "read line; echo \"$line\" >&2; echo two >&2; exit 3",
+            "killed" => "kill -9 $$",
+            "long" => "exec sleep 1000",
+            other => return Err(Error::usage(format!("{other} is no benchmark"))),
+        };
+        let mut command = Command::new("sh");
+        command.args(["-c", script]);
+        Ok((command, b"one\n".to_vec()))
+    };
+    let (send, events) = mpsc::channel();
+    let run = move || serve(listener, limits, Box::new(start), |event| drop(send.send(event))).unwrap();
+    Running { address, token, events, end: std::thread::spawn(run) }
+}
+
+impl Running {
+    fn reserve(&self) -> Result<Reservation> {
+        Reservation::of(&[self.address], &self.token)
+    }
+
+    fn run(&self, client: u64, word: &str) -> Result<(RankEnd, String)> {
+        let request = RankRequest {
+            session: Token::random().unwrap(),
+            port: 7,
+            on_host: (0, 1),
+            words: vec![word.to_owned()],
+        };
+        let lines = std::cell::RefCell::new(String::new());
+        let end = run_rank(&[self.address], &self.token, client, &request, |line| {
+            lines.borrow_mut().push_str(line);
+        })?;
+        Ok((end, lines.into_inner()))
+    }
+}
+
+#[test]
+fn a_client_starts_ranks_and_hears_their_ends() {
+    let server = server(Limits { once: true, idle: None });
+    let reserved = server.reserve().unwrap();
+    assert_eq!(server.run(reserved.client, "lines").unwrap(), (RankEnd::Code(3), "onetwo".into()));
+    assert_eq!(server.run(reserved.client, "killed").unwrap(), (RankEnd::Code(137), String::new()));
+    let refused = server.run(reserved.client, "rm").unwrap_err().to_string();
+    assert_eq!(refused, "rm is no benchmark");
+    assert_eq!(server.events.recv().unwrap(), ServerEvent::Connected(hostname()));
+    drop(reserved);
+    assert_eq!(server.events.recv().unwrap(), ServerEvent::Left(hostname(), 3));
+    server.end.join().unwrap();
+}
+
+#[test]
+fn a_second_client_is_refused_until_the_first_has_left() {
+    let server = server(Limits::default());
+    let first = server.reserve().unwrap();
+    let refused = server.reserve().err().unwrap().to_string();
+    assert!(refused.contains("serves a run of") && refused.contains("--port"), "{refused}");
+    let stranger = server.run(first.client + 1, "lines").unwrap_err().to_string();
+    assert!(stranger.contains("serves a run of"), "{stranger}");
+    let number = first.client;
+    drop(first);
+    while !matches!(server.events.recv().unwrap(), ServerEvent::Left(..)) {}
+    assert!(server.run(number, "lines").unwrap_err().to_string().contains("any more"));
+    assert!(server.reserve().unwrap().client > number);
+}
+
+#[test]
+fn the_token_and_the_build_are_checked_first() {
+    let server = server(Limits::default());
+    let wrong = Reservation::of(&[server.address], &Token::random().unwrap()).err().unwrap().to_string();
+    assert!(wrong.contains("rejected the token"), "{wrong}");
+    assert_eq!(server.events.recv().unwrap(), ServerEvent::Rejected(1));
+    let other = Hello { version: "ombx 0.0.0 sockets 0".into(), ..Hello::of_this_process(0) };
+    let to = Address::Tcp(server.address);
+    let deadline = Deadline::after(Duration::from_secs(20));
+    let stream =
+        listener::connect(&to, &server.token, other.encode().as_bytes(), &SocketOptions::default(), deadline);
+    let mut answer = Channel::over(stream.unwrap(), MAX_BODY).unwrap().reader.read().unwrap();
+    let why = std::mem::take(&mut answer.texts[0]);
+    assert!(
+        answer.kind == Kind::End && why.contains("another build of ombx (") && why.contains("0.0.0"),
+        "{why}"
+    );
+    assert!(matches!(server.events.recv().unwrap(), ServerEvent::Refused(..)));
+    assert!(server.reserve().is_ok(), "the server is reserved by nobody");
+}
+
+#[test]
+fn a_rank_ends_when_its_client_is_gone() {
+    let server = server(Limits::default());
+    let reserved = server.reserve().unwrap();
+    let hello = Hello::of_this_process(reserved.client).encode();
+    let deadline = || Deadline::after(Duration::from_secs(20));
+    let to = Address::Tcp(server.address);
+    let ask = || {
+        let stream =
+            listener::connect(&to, &server.token, hello.as_bytes(), &SocketOptions::default(), deadline());
+        let mut channel = Channel::over(stream.unwrap(), MAX_BODY).unwrap();
+        assert_eq!(channel.reader.read().unwrap().kind, Kind::Ready);
+        channel
+    };
+    let channel = ask();
+    let request = RankRequest {
+        session: Token::random().unwrap(),
+        port: 7,
+        on_host: (0, 1),
+        words: vec!["long".to_owned()],
+    };
+    channel.writer.write(&request.message()).unwrap();
+    channel.writer.close();
+    drop(channel);
+    // The next rank starts only after the first has ended.
+    assert_eq!(server.run(reserved.client, "lines").unwrap().0, RankEnd::Code(3));
+}
+
+#[test]
+fn a_server_without_clients_ends() {
+    let server = server(Limits { once: false, idle: Some(Duration::from_millis(50)) });
+    server.end.join().unwrap();
+    assert!(server.events.try_recv().is_err());
+}
+
+#[test]
+fn requests_and_hellos_are_decoded_as_encoded() {
+    let hello = Hello { client: 7, version: "v\t1".into(), host: "n\n01".into() };
+    let decoded = Hello::decode(hello.encode().as_bytes()).unwrap();
+    assert_eq!((decoded.client, &*decoded.version, &*decoded.host), (7, "v 1", "n 01"));
+    for text in [&b""[..], b"1", b"1\tv", b"x\tv\th", b"1\tv\th\tmore", b"\xff\tv\th"] {
+        assert_eq!(Hello::decode(text), None, "{text:?}");
+    }
+    let request = RankRequest {
+        session: Token::random().unwrap(),
+        port: 7,
+        on_host: (1, 2),
+        words: vec!["run".into()],
+    };
+    let decoded = RankRequest::of(request.message()).unwrap();
+    assert!(decoded.session.is(request.session.bytes()) && decoded.on_host == (1, 2));
+    assert_eq!((decoded.port, decoded.words), (7, request.words.clone()));
+    for on_host in [(2, 2), (0, 3), (0, 0)] {
+        assert!(RankRequest::of(RankRequest { on_host, ..request.clone() }.message()).is_none());
+    }
+    assert!(RankRequest::of(request.message().data([1])).is_none());
+    assert!(RankRequest::of(Message::new(Kind::Task)).is_none());
+}

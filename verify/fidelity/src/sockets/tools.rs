@@ -1,0 +1,220 @@
+//! Programs that are compared over sockets: each runs for the same time, pinned to the same two cores, and gives one figure.
+
+use std::{
+    net::TcpListener,
+    path::PathBuf,
+    process::{Child, Command, Stdio},
+    time::Duration,
+};
+
+use ombx_core::result::Measurement;
+use ombx_results::file;
+use serde_json::Value;
+
+use ombx_toolchain::{
+    command::output,
+    failure::{Failure, Result},
+    mpi::Places,
+};
+
+use crate::ratio::median;
+
+/// Time of one run of a program, in milliseconds; the tools accept whole seconds only.
+const MILLISECONDS: u64 = 1000;
+/// Time in which the server of a tool listens. It prints nothing that could be waited for.
+const SERVER_STARTS: Duration = Duration::from_millis(300);
+
+/// Run of one program.
+#[derive(Debug, Clone)]
+pub(super) enum Run {
+    /// `ombx run` with these arguments: the median of the row.
+    Ombx(String),
+    /// The same: the mean, for tools that give bytes or requests per time.
+    OmbxMean(String),
+    /// The C program with these arguments, and the bytes or legs of an iteration. The time of the run
+    /// replaces `{}`, or is the last argument.
+    Plain(String, f64),
+    /// iperf3 with messages of 1 MiB, which reports bytes per time.
+    Iperf3,
+    /// netperf's requests and replies of so many bytes, per time.
+    Netperf(u32),
+    /// sockperf's ping-pong with so many bytes, over `--tcp` or UDP: the median.
+    Sockperf { bytes: u32, tcp: bool },
+}
+
+impl Run {
+    /// Returns the program that must be installed, and why it may not be.
+    pub(super) fn needs(&self) -> Option<(&'static str, &'static str)> {
+        match self {
+            Run::Ombx(_) | Run::OmbxMean(_) | Run::Plain(..) => None,
+            Run::Iperf3 => Some(("iperf3", "not installed (Debian: apt-get install iperf3)")),
+            Run::Netperf(_) => {
+                Some(("netperf", "not installed (Debian has it in the section non-free only)"))
+            }
+            Run::Sockperf { .. } => Some(("sockperf", "not installed (Debian: apt-get install sockperf)")),
+        }
+    }
+}
+
+/// Programs that are compared.
+pub(super) struct Tools {
+    pub(super) ombx: PathBuf,
+    pub(super) plain: PathBuf,
+    pub(super) places: Places,
+}
+
+impl Tools {
+    /// Returns why a program cannot run here.
+    pub(super) fn missing(&self, run: &Run) -> Option<&'static str> {
+        let (program, why) = run.needs()?;
+        self.places.program(program).is_none().then_some(why)
+    }
+
+    /// Returns the figure of one run: MB/s, or microseconds one way.
+    pub(super) fn run(&self, run: &Run) -> Result<f64> {
+        match run {
+            Run::Ombx(words) => self.ombx(words, |row| {
+                let time = row.summary.as_ref().map(|summary| summary.median / 1e3);
+                row.mb_per_s().map(|rate| rate.median).or(time)
+            }),
+            Run::OmbxMean(words) => self.ombx(words, mean),
+            Run::Plain(words, work) => self.plain(words, *work),
+            Run::Iperf3 => iperf3(),
+            Run::Netperf(bytes) => netperf(*bytes),
+            Run::Sockperf { bytes, tcp } => sockperf(*bytes, *tcp),
+        }
+    }
+
+    fn ombx(&self, words: &str, figure: impl Fn(&Measurement) -> Option<f64>) -> Result<f64> {
+        let mut command = Command::new(&self.ombx);
+        let time = format!("{MILLISECONDS}ms");
+        let effort = ["--max-time", &time, "--precision", "0.01%", "--quick"];
+        command.arg("run").args(words.split(' ')).args(effort);
+        command.args(["--format", "jsonl", "--quiet"]).stdin(Stdio::null());
+        let text = output(&mut command)?;
+        let file = file::read(text.as_bytes()).map_err(|why| unreadable("ombx", &why.to_string()))?;
+        let row = file.runs.first().and_then(|run| run.rows.first());
+        let row = row.ok_or_else(|| unreadable("ombx", &text))?;
+        figure(row).ok_or_else(|| unreadable("ombx", &format!("{:?}", row.outcome)))
+    }
+
+    fn plain(&self, words: &str, work: f64) -> Result<f64> {
+        let mut command = Command::new(&self.plain);
+        let time = MILLISECONDS.to_string();
+        let words = if words.contains("{}") { words.replace("{}", &time) } else { format!("{words} {time}") };
+        command.args(words.split(' '));
+        let value = json("sockets", &output(&mut command)?)?;
+        let times: Vec<f64> =
+            value["elapsed_ns"].as_array().into_iter().flatten().filter_map(Value::as_f64).collect();
+        let middle = median(&times).ok_or_else(|| unreadable("the C loop", &value.to_string()))?;
+        Ok(if !words.starts_with("stream") { middle / work / 1e3 } else { work / middle * 1e3 })
+    }
+}
+
+/// Returns the rate or the time of a leg over all samples of a row together.
+pub(super) fn mean(row: &Measurement) -> Option<f64> {
+    let samples = row.samples.first()?;
+    let iterations = samples.batch as f64 * samples.elapsed_ns.len() as f64;
+    let ns = samples.elapsed_ns.iter().sum::<u64>() as f64 / iterations;
+    let work = row.work.filter(|_| ns > 0.0)?;
+    Some(match row.metric {
+        ombx_core::benchmark::Metric::Bandwidth => work.bytes as f64 / ns * 1e3,
+        ombx_core::benchmark::Metric::Latency => ns / work.legs as f64 / 1e3,
+    })
+}
+
+/// Returns a command of a tool pinned to a core.
+fn pinned(core: &str, program: &str, words: &[&str]) -> Command {
+    let mut command = Command::new("taskset");
+    command.args(["-c", core, program]).args(words).stdin(Stdio::null());
+    command
+}
+
+/// Server of a tool, killed when it is dropped.
+struct Server(Child);
+
+impl Server {
+    fn start(program: &str, words: &[&str]) -> Result<Server> {
+        let mut command = pinned("1", program, words);
+        command.stdout(Stdio::null()).stderr(Stdio::null());
+        let child = command.spawn().map_err(|source| Failure::Run { program: program.into(), source })?;
+        std::thread::sleep(SERVER_STARTS);
+        Ok(Server(child))
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        drop(self.0.kill());
+        drop(self.0.wait());
+    }
+}
+
+/// Returns a port that is free now. Tools do not reuse a port at once: each run has its own.
+fn port(program: &'static str) -> Result<String> {
+    let free = TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr());
+    let free = free.map_err(|source| Failure::Run { program: program.into(), source })?;
+    Ok(free.port().to_string())
+}
+
+fn seconds() -> String {
+    (MILLISECONDS / 1000).to_string()
+}
+
+/// `-N` is TCP_NODELAY, as ombx has it; the sizes of socket buffers are the kernel's in both.
+fn iperf3() -> Result<f64> {
+    let (port, seconds) = (port("iperf3")?, seconds());
+    let _server = Server::start("iperf3", &["-s", "-1", "-p", &port])?;
+    let words = ["-c", "127.0.0.1", "-p", &port, "-l", "1M", "-N", "-t", &seconds, "-J"];
+    let value = json("iperf3", &output(&mut pinned("0", "iperf3", &words))?)?;
+    let bits = value["end"]["sum_received"]["bits_per_second"].as_f64();
+    bits.map(|bits| bits / 8e6).ok_or_else(|| unreadable("iperf3", &value.to_string()))
+}
+
+/// `-D` is TCP_NODELAY at both ends.
+fn netperf(bytes: u32) -> Result<f64> {
+    let (port, seconds, sizes) = (port("netperf")?, seconds(), format!("{bytes},{bytes}"));
+    let _server = Server::start("netserver", &["-D", "-4", "-p", &port])?;
+    let words = ["-H", "127.0.0.1", "-p", &port, "-t", "TCP_RR", "-P", "0", "-l", &seconds, "--"];
+    let of_test = ["-r", &sizes, "-D", "-o", "TRANSACTION_RATE"];
+    let text = output(&mut pinned("0", "netperf", &[&words[..], &of_test].concat()))?;
+    let rate = text.lines().rev().find_map(|line| line.trim().parse::<f64>().ok());
+    rate.filter(|rate| *rate > 0.0).map(|rate| 1e6 / rate / 2.0).ok_or_else(|| unreadable("netperf", &text))
+}
+
+fn sockperf(bytes: u32, tcp: bool) -> Result<f64> {
+    let (port, seconds, bytes) = (port("sockperf")?, seconds(), bytes.to_string());
+    let kind: &[&str] = if tcp { &["--tcp"] } else { &[] };
+    let place = ["-i", "127.0.0.1", "-p", &port];
+    let _server = Server::start("sockperf", &[&["server"], kind, &place].concat())?;
+    let words = [&["ping-pong"], kind, &place, &["-m", &bytes, "-t", &seconds]].concat();
+    let text = output(&mut pinned("0", "sockperf", &words))?;
+    percentile(&text).ok_or_else(|| unreadable("sockperf", &text))
+}
+
+/// Parses the median latency of sockperf, half a round trip.
+fn percentile(text: &str) -> Option<f64> {
+    let line = text.lines().find(|line| line.contains("percentile 50.0"))?;
+    line.rsplit('=').next()?.split_whitespace().next()?.parse().ok()
+}
+
+fn json(program: &'static str, text: &str) -> Result<Value> {
+    serde_json::from_str(text).map_err(|source| Failure::Output { program, source })
+}
+
+fn unreadable(program: &str, text: &str) -> Failure {
+    let last: String = text.lines().last().unwrap_or("nothing").chars().take(200).collect();
+    Failure::Missing(format!("cannot read the output of {program}: {last}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_median_of_sockperf_is_found() {
+        let text = "sockperf: ---> percentile 75.000 =   11.9\nsockperf: ---> percentile 50.000 =   11.470\n";
+        assert_eq!(percentile(text), Some(11.47));
+        assert_eq!(percentile("nothing"), None);
+    }
+}
