@@ -1,10 +1,11 @@
 //! Benchmarks of two ranks over sockets: core's patterns over every kind of socket.
 
 use ombx_core::{
-    benchmark::{AxisValue, Benchmark, Kernel, Method, Metric},
+    benchmark::{AxisValue, Benchmark, Kernel, Method, Metric, Setting},
     error::Result,
     measure::session::Session,
     two_sided::{
+        datagrams,
         pattern::{
             BiStream, Bidirectional, Buffers, LinkPattern, PatternKernel, PingPong, Semidirectional, Stream,
             Unidirectional,
@@ -17,10 +18,11 @@ use ombx_core::{
 };
 
 use crate::{
-    link::stream::StreamLink,
+    link::{connections::Connections, stream::StreamLink},
+    stream_counts::STREAMS,
     transport::{
         CONGESTION, IpVersion, NoDelay, SOCKET_BUFFER, Tcp, Transport, ZeroCopy, by_transport,
-        requests_over_tcp,
+        connections_over_tcp, paced_datagrams, requests_over_tcp,
     },
 };
 
@@ -37,6 +39,9 @@ const fn method(timed: &'static str, like: &'static str) -> Method {
     let untimed = "connecting and authenticating, socket options, buffers, filling and checking them";
     Method { timed, untimed, like }
 }
+
+/// Settings of benchmarks that divide a window over streams.
+const STREAM_SETTINGS: &[&Setting] = &[&STREAMS, &SOCKET_BUFFER, &CONGESTION];
 
 /// Calls of the operating system for one message.
 const CALLS: &[&str] = &["send", "recv"];
@@ -74,11 +79,12 @@ ombx_core::inventory::submit! {
         Metric::Bandwidth,
         method(
             "a window of blocking sends on rank 0, one recv for each message on rank 1, and one acknowledgement of one byte or \
-             datagram after the last",
-            "iperf3, whose messages share a single buffer and which waits for no acknowledgement",
+             datagram after the last; with --streams both ranks serve their sockets in turn without blocking, and poll waits only \
+             when none can proceed",
+            "iperf3 and iperf3 -P, whose messages share a single buffer and which wait for no acknowledgement",
         ),
         by_transport::<Stream>,
-    ).iterates(CALLS, "W S / t").streaming().axes(&[Transport::AXIS, IpVersion::AXIS, NoDelay::AXIS, ZeroCopy::AXIS, Buffers::AXIS])
+    ).iterates(CALLS, "W S / t").streaming().settings(STREAM_SETTINGS).axes(&[Transport::AXIS, IpVersion::AXIS, NoDelay::AXIS, ZeroCopy::AXIS, Buffers::AXIS])
 }
 ombx_core::inventory::submit! {
     entry(
@@ -91,7 +97,7 @@ ombx_core::inventory::submit! {
             "iperf3 --bidir, which has a connection for each direction",
         ),
         by_transport::<BiStream>,
-    ).iterates(&["send", "recv", "poll"], "2 W S / t").streaming().axes(&[Transport::AXIS, IpVersion::AXIS, NoDelay::AXIS, ZeroCopy::AXIS, Buffers::AXIS])
+    ).iterates(&["send", "recv", "poll"], "2 W S / t").streaming().settings(STREAM_SETTINGS).axes(&[Transport::AXIS, IpVersion::AXIS, NoDelay::AXIS, ZeroCopy::AXIS, Buffers::AXIS])
 }
 ombx_core::inventory::submit! {
     entry(
@@ -107,6 +113,25 @@ ombx_core::inventory::submit! {
     ).iterates(CALLS, "semidirectional: 2 S / t; bidirectional: 4 S / t; unidirectional: W S / t")
         .streaming_only(LinkPattern::AXIS, LinkPattern::Unidirectional.name())
         .axes(&[LinkPattern::AXIS, Transport::AXIS, IpVersion::AXIS, NoDelay::AXIS, ZeroCopy::AXIS])
+}
+ombx_core::inventory::submit! {
+    Benchmark::custom(
+        "sockets.connect",
+        "opens a TCP connection, exchanges a message each way and closes it, one after the other",
+        Connections::METRIC,
+        Connections::METHOD,
+        connections_over_tcp,
+    ).over_sockets().iterates(&["socket", "setsockopt", "connect", "send", "recv", "close"], "t").sizes("1").axes(&[IpVersion::AXIS])
+}
+ombx_core::inventory::submit! {
+    Benchmark::custom(
+        "sockets.datagrams",
+        "UDP at an offered rate: what arrives, with loss, reordering, duplicates and jitter",
+        Metric::Bandwidth,
+        datagrams::method("iperf3 -u -b, whose messages include the header; netperf UDP_STREAM, which is not paced"),
+        paced_datagrams,
+    ).over_sockets().iterates(&["sendmsg", "recvmsg"], datagrams::FORMULA).sizes("64,1400")
+        .axes(&[IpVersion::AXIS, Arrivals::AXIS]).settings(&[&RATE, &SOCKET_BUFFER])
 }
 ombx_core::inventory::submit! {
     Benchmark::custom(

@@ -1,7 +1,8 @@
 //! Sockets without MPI: sessions of ranks, benchmarks of their links, and the phase pipeline.
 //!
 //! A session has a [`Coordinator`]; each rank joins it as a [`SocketTeam`], on which the engine runs benchmarks. The crate
-//! registers `sockets.latency`, `sockets.bw`, `sockets.bibw`, `sockets.link`, `sockets.request` and `sockets.pipeline`.
+//! registers `sockets.latency`, `sockets.bw`, `sockets.bibw`, `sockets.link`, `sockets.connect`, `sockets.datagrams`, `sockets.request`
+//! and `sockets.pipeline`.
 //!
 //! | module | content |
 //! |---|---|
@@ -61,10 +62,12 @@ pub mod pipeline;
 pub mod server;
 pub mod session;
 pub mod socket;
+mod stream_counts;
 mod transport;
 
 pub use self::{
     control::token::Token,
     session::{Coordinator, SocketTeam},
     socket::host,
+    stream_counts::streams_of,
 };

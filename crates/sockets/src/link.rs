@@ -2,10 +2,13 @@
 
 pub(crate) mod buffer;
 pub(crate) mod connect;
+pub(crate) mod connections;
 pub(crate) mod datagrams;
 pub(crate) mod error;
+pub(crate) mod paced;
 pub(crate) mod request;
 pub(crate) mod stream;
+pub(crate) mod streams;
 mod zero_copy;
 
 #[cfg(test)]

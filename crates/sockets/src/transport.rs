@@ -3,8 +3,13 @@
 use ombx_core::{
     benchmark::{AxisValue, Setting},
     error::{Error, Result},
-    measure::{engine::run, plan::Plan, session::Session},
+    measure::{
+        engine::{run, run_labelled},
+        plan::Plan,
+        session::Session,
+    },
     two_sided::{
+        datagrams::run_datagrams,
         pattern::{Pattern, PatternKernel},
         request::run_requests,
     },
@@ -12,9 +17,13 @@ use ombx_core::{
 };
 
 use crate::{
-    link::{connect::SocketKind, datagrams::Datagrams, request::RequestStream, stream::StreamLink},
+    link::{
+        connect::SocketKind, connections::Connections, datagrams::Datagrams, paced::PacedDatagrams,
+        request::RequestStream, stream::StreamLink, streams::Streams,
+    },
     session::SocketTeam,
     socket::{Ip, LinkOptions, SocketOptions},
+    stream_counts::{STREAMS, streams_of},
 };
 
 ombx_core::axis! {
@@ -135,28 +144,76 @@ pub(crate) trait StreamKindTest {
     fn run<K: SocketKind>(&self);
 }
 
-/// Runs a pattern over every transport that was chosen.
+/// Runs a pattern over every transport and with every number of streams that was chosen.
 pub(crate) fn by_transport<P: Pattern>(session: &mut Session<'_>) -> Result<()> {
     session.split(|session, transport| match transport {
         Transport::Unix => session.without(&[IpVersion::AXIS, NoDelay::AXIS, ZeroCopy::AXIS], |session| {
             set_options(session, Ip::V4, true)?;
-            run::<PatternKernel<P, StreamLink<Unix>>>(session)
+            over_streams::<P, Unix>(session)
         }),
         Transport::Udp => by_ip(session, |session, ip| {
             session.without(&[NoDelay::AXIS, ZeroCopy::AXIS], |session| {
                 set_options(session, ip, true)?;
-                run::<PatternKernel<P, Datagrams>>(session)
+                each_count(session, |session, _, label| {
+                    run_labelled::<PatternKernel<P, Datagrams>>(session, label)
+                })
             })
         }),
         Transport::Tcp => by_ip(session, |session, ip| {
             session.split(|session, nodelay: NoDelay| {
                 set_options(session, ip, nodelay == NoDelay::On)?;
                 session.split(|session, zero_copy| match zero_copy {
-                    ZeroCopy::On => run::<PatternKernel<P, StreamLink<ZeroCopyTcp>>>(session),
-                    ZeroCopy::Off => run::<PatternKernel<P, StreamLink<Tcp>>>(session),
+                    ZeroCopy::On => each_count(session, |session, _, label| {
+                        run_labelled::<PatternKernel<P, StreamLink<ZeroCopyTcp>>>(session, label)
+                    }),
+                    ZeroCopy::Off => over_streams::<P, Tcp>(session),
                 })
             })
         }),
+    })
+}
+
+/// Runs a pattern over stream sockets of one kind.
+fn over_streams<P: Pattern, K: SocketKind>(session: &mut Session<'_>) -> Result<()> {
+    each_count(session, |session, streams, label| match streams {
+        1 => run_labelled::<PatternKernel<P, StreamLink<K>>>(session, label),
+        _ => run_labelled::<PatternKernel<P, Streams<K>>>(session, label),
+    })
+}
+
+/// Calls `run` with every number of streams, and with the label of rows that have several.
+fn each_count<'a>(
+    session: &mut Session<'a>,
+    mut run: impl FnMut(&mut Session<'a>, u32, Option<(&'static str, String)>) -> Result<()>,
+) -> Result<()> {
+    let counts = match streams_of(session.bench, session.plan)? {
+        none if none.is_empty() => vec![1],
+        counts => match session.plan.launch {
+            Some(launch) => launch.arrange(counts),
+            None => counts,
+        },
+    };
+    for streams in counts {
+        let team = team(session)?;
+        team.set_link_options(LinkOptions { streams, ..team.link_options() });
+        run(session, streams, (streams > 1).then(|| (STREAMS.name, streams.to_string())))?;
+    }
+    Ok(())
+}
+
+/// Opens and closes connections over TCP.
+pub(crate) fn connections_over_tcp(session: &mut Session<'_>) -> Result<()> {
+    by_ip(session, |session, ip| {
+        set_options(session, ip, true)?;
+        run::<Connections>(session)
+    })
+}
+
+/// Runs datagrams at an offered rate over UDP.
+pub(crate) fn paced_datagrams(session: &mut Session<'_>) -> Result<()> {
+    by_ip(session, |session, ip| {
+        set_options(session, ip, true)?;
+        run_datagrams::<PacedDatagrams>(session)
     })
 }
 
@@ -187,13 +244,15 @@ fn by_ip<'a>(
 
 /// Sets how the team makes its next connections.
 fn set_options(session: &Session<'_>, ip: Ip, nodelay: bool) -> Result<()> {
-    let team: &dyn std::any::Any = session.team;
-    let team: &SocketTeam = team
-        .downcast_ref()
-        .ok_or_else(|| Error::unsupported("needs ranks that are connected by sockets; run it without MPI"))?;
     let socket = SocketOptions { nodelay, ..socket_options(session.plan)? };
-    team.set_link_options(LinkOptions { ip, socket });
+    team(session)?.set_link_options(LinkOptions { ip, socket, streams: 1 });
     Ok(())
+}
+
+fn team<'a>(session: &Session<'a>) -> Result<&'a SocketTeam> {
+    let team: &dyn std::any::Any = session.team;
+    team.downcast_ref()
+        .ok_or_else(|| Error::unsupported("needs ranks that are connected by sockets; run it without MPI"))
 }
 
 #[cfg(test)]

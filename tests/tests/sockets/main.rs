@@ -5,6 +5,7 @@ mod measures;
 mod model;
 mod pipeline;
 mod served;
+mod streams;
 mod unauthorised;
 
 use std::path::PathBuf;

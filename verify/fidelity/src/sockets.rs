@@ -110,6 +110,18 @@ fn comparisons(transports: &[String]) -> Vec<Line> {
         goal: Goal::Within(0.05),
     });
     lines.push(Line {
+        name: "sockets.bw tcp, 8 streams, 64 x 1 MiB, MB/s".into(),
+        ours: Run::Ombx("sockets.bw --transport tcp --streams 8 --sizes 1M --window 64".into()),
+        others: vec![("the C loop", Run::Plain(format!("stream tcp {MIB} 64 {{}} 8"), f64::from(64 * MIB)))],
+        goal: Goal::AtLeast(0.95),
+    });
+    lines.push(Line {
+        name: "sockets.connect tcp, 1 B, us".into(),
+        ours: Run::Ombx("sockets.connect --sizes 1".into()),
+        others: vec![("the C loop", Run::Plain("connect tcp 1 1".into(), 1.0))],
+        goal: Goal::AtMost(1.02),
+    });
+    lines.push(Line {
         name: "sockets.pipeline, 1 node x 2 phases, 1 MiB, MB/s".into(),
         ours: Run::Ombx(
             "sockets.pipeline --nodes 1 --phases 2 --buffer-count 64 --block 1M --ends idle".into(),
@@ -233,7 +245,7 @@ mod tests {
     fn a_rate_should_be_high_and_a_latency_low() {
         let verdict = |line: &Line, by: f64| line.compare("other", &[100.0 * by; 7], &[100.0; 7]);
         let lines = comparisons(&["tcp", "unix", "udp"].map(str::to_owned));
-        assert_eq!(lines.len(), 8);
+        assert_eq!(lines.len(), 10);
         let [tcp, _, iperf3, c, ..] = lines.as_slice() else { panic!() };
         assert_eq!(verdict(tcp, 0.96).0.last().unwrap(), "met");
         assert!(verdict(tcp, 0.9).1 && !verdict(tcp, 1.2).1);

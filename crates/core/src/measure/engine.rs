@@ -37,9 +37,17 @@ impl Benchmark {
 
 /// Runs a kernel in every case of a session. [`Benchmark::of`] registers it.
 pub fn run<K: Kernel>(session: &mut Session<'_>) -> Result<()> {
+    run_labelled::<K>(session, None)
+}
+
+/// Runs a kernel like [`run`]. Rows have the name and value of the label in addition to the axes of their case.
+pub fn run_labelled<K: Kernel>(
+    session: &mut Session<'_>,
+    label: Option<(&'static str, String)>,
+) -> Result<()> {
     let (team, clock) = (session.team, session.clock);
     let open = |cx: &Context<'_>, case: &Case| open::<K>(team, clock, cx, case);
-    row::every_case(session, &KernelFactory::of::<K>(&open))
+    row::every_case(session, &KernelFactory { label, ..KernelFactory::of::<K>(&open) })
 }
 
 /// Runs kernel `K` in every case that it supports, and `L` in the others. Both use the same method.

@@ -10,7 +10,10 @@ use crate::{
         pace::{Pace, Pacer},
     },
     system::clock::Clock,
-    two_sided::request::link::RequestLink,
+    two_sided::{
+        datagrams::link::{Arrival, DatagramLink},
+        request::link::RequestLink,
+    },
     unit::Rank,
 };
 
@@ -167,4 +170,53 @@ pub(crate) fn open_loop<L: RequestLink>(
         }
     }
     Ok(())
+}
+
+/// Sends datagrams at scheduled times, `due` ticks after the start. Each carries the time since the start at which it was sent.
+///
+/// `stamps` are the start and the time of sending each.
+#[inline(never)]
+pub(crate) fn paced_sends<L: DatagramLink>(
+    link: &mut L,
+    clock: &Clock,
+    due: &[u64],
+    stamps: &mut [u64],
+) -> Result<()> {
+    let Some((first, sent)) = stamps.split_first_mut() else { return Ok(()) };
+    let start = clock.raw();
+    *first = start;
+    for ((number, due), stamp) in (0..).zip(due).zip(sent) {
+        let mut now = clock.raw();
+        while now < start + due {
+            now = clock.raw();
+        }
+        link.send(number, clock.nanos(start, now))?;
+        *stamp = now;
+    }
+    Ok(())
+}
+
+/// Receives the datagrams that [`paced_sends`] sends, and reads the clock after each. Returns how many have arrived.
+///
+/// The round ends when all `datagrams` have arrived in order, when nothing more is expected, or when `found` is full.
+#[inline(never)]
+pub(crate) fn arrivals<L: DatagramLink>(
+    link: &mut L,
+    clock: &Clock,
+    datagrams: u64,
+    found: &mut [Arrival],
+) -> Result<usize> {
+    let (mut count, mut in_order) = (0, 0);
+    while in_order < datagrams && count < found.len() {
+        match link.receive()? {
+            Some(arrival) => {
+                found[count] = Arrival { at_ns: clock.raw(), ..arrival };
+                count += 1;
+                in_order += u64::from(arrival.number == in_order);
+            }
+            None if link.is_over()? => break,
+            None => {}
+        }
+    }
+    Ok(count)
 }

@@ -224,7 +224,8 @@ impl Link for Datagrams {
     fn open(cx: &Context<'_>, slots: Slots) -> Result<Self> {
         let team: &SocketTeam = cx.fabric()?;
         let options = team.link_options();
-        let socket = cx.agree(socket(cx, team, &options, slots))?;
+        let single = options.one_stream("udp");
+        let socket = cx.agree(single.and_then(|()| socket(cx, team, &options, slots)))?;
         let set_up = |e: std::io::Error| Error::fabric(format!("cannot set up a datagram socket: {e}"));
         let port = socket.local_addr().map_err(set_up)?.port();
         // Somebody who cannot read the datagrams must not guess the number of the next one.

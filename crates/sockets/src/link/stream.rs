@@ -20,7 +20,7 @@ use super::{
     error::{TRANSFER_TIMEOUT, closed, failed},
     zero_copy::{self, Sends},
 };
-use crate::socket::deadline::timespec;
+use crate::{session::SocketTeam, socket::deadline::timespec};
 
 /// A stream socket of kind `K`.
 pub(crate) struct StreamLink<K> {
@@ -34,25 +34,39 @@ pub(crate) struct StreamLink<K> {
 
 /// Position in a window: the message, and the byte in it.
 #[derive(Clone, Copy, Default)]
-struct Progress {
-    slot: u32,
+pub(super) struct Progress {
+    pub(super) slot: u32,
     byte: usize,
 }
 
 impl Progress {
+    /// Returns the start of a message.
+    pub(super) fn at(slot: u32) -> Progress {
+        Progress { slot, byte: 0 }
+    }
+
     /// Returns the remaining bytes of the current message.
     #[inline(always)]
-    fn remaining(self, slots: &Slots) -> Range<usize> {
+    pub(super) fn remaining(self, slots: &Slots) -> Range<usize> {
         let start = slots.offset(self.slot);
         start + self.byte..start + slots.bytes as usize
     }
 
+    /// Advances by some bytes. `step` messages after one that is complete follows the next of the same socket.
     #[inline(always)]
-    fn advance(&mut self, bytes: usize, slots: &Slots) {
+    pub(super) fn advance(&mut self, bytes: usize, slots: &Slots, step: u32) {
         self.byte += bytes;
         if self.byte == slots.bytes as usize {
-            (self.slot, self.byte) = (self.slot + 1, 0);
+            (self.slot, self.byte) = (self.slot + step, 0);
         }
+    }
+}
+
+/// Returns an error if a stream cannot carry the messages.
+pub(super) fn carries(slots: Slots) -> Result<()> {
+    match slots.bytes {
+        0 => Err(Error::unsupported("a stream carries no empty message")),
+        _ => Ok(()),
     }
 }
 
@@ -69,6 +83,32 @@ pub(super) fn moved(result: rustix::io::Result<usize>) -> Result<Moved> {
         Err(Errno::AGAIN) => Ok(Moved::Nothing),
         Err(Errno::INTR) => Ok(Moved::Bytes(0)),
         Err(errno) => Err(failed(errno)),
+    }
+}
+
+/// Sends the acknowledgement of a window: the first byte of a buffer.
+#[inline(always)]
+pub(super) fn acknowledge(socket: &OwnedFd, from: &[u8]) -> Result<()> {
+    loop {
+        match send(socket, &from[..1], SendFlags::NOSIGNAL) {
+            Ok(_) => return Ok(()),
+            Err(Errno::INTR) => {}
+            Err(errno) => return Err(failed(errno)),
+        }
+    }
+}
+
+/// Receives the acknowledgement of a window.
+#[inline(always)]
+pub(super) fn acknowledged(socket: &OwnedFd) -> Result<()> {
+    let mut byte = [0];
+    loop {
+        match recv(socket, &mut byte, RecvFlags::empty()) {
+            Ok((0, _)) => return Err(closed()),
+            Ok(_) => return Ok(()),
+            Err(Errno::INTR) => {}
+            Err(errno) => return Err(failed(errno)),
+        }
     }
 }
 
@@ -138,7 +178,7 @@ impl<K: SocketKind> StreamLink<K> {
                 }
             }
             match moved(sent)? {
-                Moved::Bytes(sent) => at.advance(sent, &self.slots),
+                Moved::Bytes(sent) => at.advance(sent, &self.slots, 1),
                 Moved::Nothing => return Ok(false),
             }
         }
@@ -153,7 +193,7 @@ impl<K: SocketKind> StreamLink<K> {
             let into = &mut self.incoming.bytes_mut()[at.remaining(&self.slots)];
             match recv(&self.socket, into, RecvFlags::DONTWAIT) {
                 Ok((0, _)) => return Err(closed()),
-                Ok((read, _)) => at.advance(read, &self.slots),
+                Ok((read, _)) => at.advance(read, &self.slots, 1),
                 Err(Errno::AGAIN) => break,
                 Err(Errno::INTR) => {}
                 Err(errno) => return Err(failed(errno)),
@@ -175,11 +215,9 @@ impl<K: SocketKind> StreamLink<K> {
 
 impl<K: SocketKind> Link for StreamLink<K> {
     fn open(cx: &Context<'_>, slots: Slots) -> Result<Self> {
-        let sized = match slots.bytes {
-            0 => Err(Error::unsupported("a stream carries no empty message")),
-            _ => Ok(()),
-        };
-        cx.agree(sized)?;
+        let team: &SocketTeam = cx.fabric()?;
+        let single = if K::ZERO_COPY { team.link_options().one_stream("--zero-copy") } else { Ok(()) };
+        cx.agree(single.and_then(|()| carries(slots)))?;
         let socket = connect::<K>(cx)?;
         let [outgoing, incoming] = [(); 2].map(|()| Buffer::touched(slots.total()));
         Ok(StreamLink { socket, slots, outgoing, incoming, sends: Sends::default(), kind: PhantomData })
@@ -225,7 +263,7 @@ impl<K: SocketKind> Link for StreamLink<K> {
         }
         while into.slot < self.slots.count {
             self.receive_all(into.remaining(&self.slots))?;
-            into = Progress { slot: into.slot + 1, byte: 0 };
+            into = Progress::at(into.slot + 1);
         }
         self.wait_for_release()
     }
@@ -237,26 +275,12 @@ impl<K: SocketKind> Link for StreamLink<K> {
 
     #[inline(always)]
     fn acknowledge(&mut self) -> Result<()> {
-        loop {
-            match send(&self.socket, &self.outgoing.bytes()[..1], SendFlags::NOSIGNAL) {
-                Ok(_) => return Ok(()),
-                Err(Errno::INTR) => {}
-                Err(errno) => return Err(failed(errno)),
-            }
-        }
+        acknowledge(&self.socket, self.outgoing.bytes())
     }
 
     #[inline(always)]
     fn acknowledged(&mut self) -> Result<()> {
-        let mut byte = [0];
-        loop {
-            match recv(&self.socket, &mut byte, RecvFlags::empty()) {
-                Ok((0, _)) => return Err(closed()),
-                Ok(_) => return Ok(()),
-                Err(Errno::INTR) => {}
-                Err(errno) => return Err(failed(errno)),
-            }
-        }
+        acknowledged(&self.socket)
     }
 
     fn outgoing(&mut self) -> &mut [u8] {

@@ -1,6 +1,7 @@
 //! Every pattern over every link, with losses and with wrong data. Ranks are threads of a session on this host.
 
 mod request;
+mod streams;
 
 use std::{
     cell::{Cell, RefCell},
@@ -33,6 +34,7 @@ use super::{connect::SocketKind, datagrams::Datagrams, stream::StreamLink};
 use crate::{
     control::Token,
     session::{Coordinator, Reach, SessionEvent, SocketTeam, listen},
+    socket::LinkOptions,
     transport::{StreamKindTest, Tcp, test_stream_kinds},
 };
 use ombx_core::benchmark::AxisValue;
@@ -105,8 +107,14 @@ fn measure<P: Pattern, L: Link + 'static>(plan: &Plan, losses: u64) -> Memory {
 
 /// Returns what rank 0 records of a benchmark.
 fn measure_bench(bench: &'static Benchmark, plan: &Plan, losses: u64) -> Memory {
+    measure_over(LinkOptions::default(), bench, plan, losses)
+}
+
+/// Returns what rank 0 records of a benchmark over links with these options.
+fn measure_over(options: LinkOptions, bench: &'static Benchmark, plan: &Plan, losses: u64) -> Memory {
     let mut all = on_ranks(2, |team| {
         LOSSES.set(losses);
+        team.set_link_options(options.clone());
         let mut sink = Memory::default();
         let clock = Clock::measured();
         let part = runner::Part { choices: vec![Choice { bench, preset: &[] }], plan: plan.clone() };

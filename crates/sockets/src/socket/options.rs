@@ -89,10 +89,30 @@ impl Ip {
 }
 
 /// How connections that carry payload are made.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub(crate) struct LinkOptions {
     pub(crate) ip: Ip,
     pub(crate) socket: SocketOptions,
+    /// Connections between two ranks.
+    pub(crate) streams: u32,
+}
+
+impl Default for LinkOptions {
+    fn default() -> LinkOptions {
+        LinkOptions { ip: Ip::default(), socket: SocketOptions::default(), streams: 1 }
+    }
+}
+
+impl LinkOptions {
+    /// Returns an error if several streams are chosen, for a link that has one.
+    pub(crate) fn one_stream(&self, link: &str) -> Result<()> {
+        match self.streams {
+            1 => Ok(()),
+            streams => {
+                Err(Error::unsupported(format!("{link} has one stream; leave out --streams {streams}")))
+            }
+        }
+    }
 }
 
 #[cfg(test)]

@@ -31,7 +31,8 @@ pub(super) enum Run {
     Ombx(String),
     /// The same: the mean, for tools that give bytes or requests per time.
     OmbxMean(String),
-    /// The C program with these arguments, and the bytes or legs of an iteration.
+    /// The C program with these arguments, and the bytes or legs of an iteration. The time of the run
+    /// replaces `{}`, or is the last argument.
     Plain(String, f64),
     /// iperf3 with messages of 1 MiB, which reports bytes per time.
     Iperf3,
@@ -99,12 +100,14 @@ impl Tools {
 
     fn plain(&self, words: &str, work: f64) -> Result<f64> {
         let mut command = Command::new(&self.plain);
-        command.args(words.split(' ')).arg(MILLISECONDS.to_string());
+        let time = MILLISECONDS.to_string();
+        let words = if words.contains("{}") { words.replace("{}", &time) } else { format!("{words} {time}") };
+        command.args(words.split(' '));
         let value = json("sockets", &output(&mut command)?)?;
         let times: Vec<f64> =
             value["elapsed_ns"].as_array().into_iter().flatten().filter_map(Value::as_f64).collect();
         let middle = median(&times).ok_or_else(|| unreadable("the C loop", &value.to_string()))?;
-        Ok(if words.starts_with("ping") { middle / work / 1e3 } else { work / middle * 1e3 })
+        Ok(if !words.starts_with("stream") { middle / work / 1e3 } else { work / middle * 1e3 })
     }
 }
 

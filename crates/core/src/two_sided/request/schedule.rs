@@ -86,7 +86,7 @@ impl Schedule {
     }
 
     /// Returns the scheduled times in raw ticks after the start.
-    pub(super) fn ticks(&self, requests: usize, clock: &Clock) -> Vec<u64> {
+    pub(in crate::two_sided) fn ticks(&self, requests: usize, clock: &Clock) -> Vec<u64> {
         let tick_ns = clock.tick_ns();
         self.times_ns(requests).into_iter().map(|ns| (ns / tick_ns).round() as u64).collect()
     }

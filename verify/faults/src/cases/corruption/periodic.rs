@@ -163,8 +163,10 @@ fn over_sockets(stage: &Stage) -> Vec<Case> {
         let sizes = sizes(rates).join(",");
         let words = match name {
             "sockets.pipeline" => pipeline_of(&format!("--ends all --block {sizes} {options}")),
-            // Requests have one transport.
-            "sockets.request" => format!("run {name} --sizes {sizes} -n 2 {options}"),
+            // These have one transport.
+            "sockets.request" | "sockets.connect" | "sockets.datagrams" => {
+                format!("run {name} --sizes {sizes} -n 2 {options}")
+            }
             _ => format!("run {name} --transport all --sizes {sizes} -n 2 --allow-skips {options}"),
         };
         let mut job = Job::of(&words);
@@ -181,6 +183,9 @@ fn over_sockets(stage: &Stage) -> Vec<Case> {
     vec![
         case("sockets.latency", EFFORT, RATES),
         case("sockets.bw", &format!("--window 4 {EFFORT}"), RATES),
+        case("sockets.bw", &format!("--streams 3 --window 4 {EFFORT}"), RATES),
+        case("sockets.connect", EFFORT, RATES),
+        case("sockets.datagrams", &format!("--rate 50000 {EFFORT}"), RATES),
         case("sockets.bibw", &format!("--window 4 {EFFORT}"), RATES),
         case("sockets.link", &format!("--pattern all --window 4 {EFFORT}"), RATES),
         case("sockets.request", &format!("--rate 5000 --window 4 {EFFORT}"), RATES),

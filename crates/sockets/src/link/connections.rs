@@ -1,0 +1,219 @@
+//! TCP connections that are opened and closed one after the other, each for one message in both directions.
+//!
+//! The rank that connects closes with a reset (`SO_LINGER` of 0 seconds). Neither end then keeps a port in `TIME_WAIT`, so that any
+//! number of connections can follow. A request starts with a cookie, so that connections of other programs are not answered.
+
+use std::{
+    io::IoSliceMut,
+    net::{IpAddr, SocketAddr, TcpListener},
+    ops::Range,
+    os::fd::OwnedFd,
+    time::Duration,
+};
+
+use ombx_core::{
+    benchmark::{
+        Case, Context, Kernel, Method, Metric, Role, Work,
+        payload::{Check, Fill, Slots},
+    },
+    error::{Error, Result},
+    unit::Rank,
+};
+use rustix::{
+    io::Errno,
+    net::{
+        AddressFamily, RecvAncillaryBuffer, RecvFlags, SendFlags, SocketFlags, SocketType, accept_with,
+        connect, ipproto, recv, recvmsg, send, socket_with,
+        sockopt::{Timeout, set_socket_linger, set_socket_timeout},
+    },
+};
+
+use super::{
+    buffer::Buffer,
+    error::{TRANSFER_TIMEOUT, closed, failed},
+    stream::carries,
+};
+use crate::{control::Token, session::SocketTeam};
+
+/// Bytes of the cookie.
+const COOKIE: usize = 8;
+/// A connection that sends nothing for this time is of another program.
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Kernel of connections that one rank opens and the other accepts.
+pub(crate) struct Connections {
+    /// Where the active rank connects to.
+    to: SocketAddr,
+    /// Where the passive rank accepts.
+    listener: Option<OwnedFd>,
+    cookie: [u8; COOKIE],
+    slots: Slots,
+    /// The cookie and a message on the active rank; a message on the other.
+    outgoing: Buffer,
+    incoming: Buffer,
+    rank: Rank,
+    peer: Rank,
+}
+
+/// Returns a listener and what the other rank must know: its port and the cookie.
+fn listen(at: IpAddr) -> Result<(TcpListener, Vec<u8>)> {
+    let failed = |e: std::io::Error| Error::unsupported(format!("cannot listen on {at}: {e}"));
+    let listener = TcpListener::bind((at, 0)).map_err(failed)?;
+    set_socket_timeout(&listener, Timeout::Recv, Some(REQUEST_TIMEOUT)).map_err(|e| failed(e.into()))?;
+    let port = listener.local_addr().map_err(failed)?.port();
+    let cookie = Token::random()?.bytes()[..COOKIE].to_vec();
+    Ok((listener, [&port.to_le_bytes()[..], &cookie].concat()))
+}
+
+/// Returns port and cookie; `None` of a malformed message.
+fn decode(told: &[u8]) -> Option<(u16, [u8; COOKIE])> {
+    let (port, cookie) = told.split_first_chunk()?;
+    Some((u16::from_le_bytes(*port), cookie.try_into().ok()?))
+}
+
+impl Connections {
+    /// Sends bytes on a new connection, in most cases with one call.
+    #[inline(always)]
+    fn send_all(&self, socket: &OwnedFd, mut range: Range<usize>) -> Result<()> {
+        loop {
+            match send(socket, &self.outgoing.bytes()[range.clone()], SendFlags::NOSIGNAL) {
+                Ok(sent) if sent == range.len() => return Ok(()),
+                Ok(sent) => range.start += sent,
+                Err(Errno::INTR) => {}
+                Err(errno) => return Err(failed(errno)),
+            }
+        }
+    }
+
+    /// Receives the rest of a message, in most cases with one call.
+    #[inline(always)]
+    fn receive_rest(&mut self, socket: &OwnedFd, mut received: usize) -> Result<()> {
+        let bytes = self.slots.bytes as usize;
+        while received < bytes {
+            match recv(socket, &mut self.incoming.bytes_mut()[received..bytes], RecvFlags::WAITALL) {
+                Ok((0, _)) => return Err(closed()),
+                Ok((read, _)) => received += read,
+                Err(Errno::INTR) => {}
+                Err(errno) => return Err(failed(errno)),
+            }
+        }
+        Ok(())
+    }
+
+    /// Receives a request. Returns whether it has the cookie.
+    #[inline(always)]
+    fn receive_request(&mut self, socket: &OwnedFd) -> Result<bool> {
+        let (mut cookie, bytes) = ([0; COOKIE], self.slots.bytes as usize);
+        let mut parts =
+            [IoSliceMut::new(&mut cookie), IoSliceMut::new(&mut self.incoming.bytes_mut()[..bytes])];
+        match recvmsg(socket, &mut parts, &mut RecvAncillaryBuffer::default(), RecvFlags::WAITALL) {
+            Ok(received) if received.bytes >= COOKIE && cookie == self.cookie => {
+                self.receive_rest(socket, received.bytes - COOKIE).map(|()| true)
+            }
+            // Another program.
+            Ok(_) | Err(_) => Ok(false),
+        }
+    }
+}
+
+/// Returns the error of a connection that was not opened.
+#[cold]
+fn not_opened(to: SocketAddr, errno: Errno) -> Error {
+    match errno {
+        Errno::ADDRNOTAVAIL => Error::fabric(format!(
+            "no free port to connect to {to} from: end programs that open many connections, or widen net.ipv4.ip_local_port_range"
+        )),
+        _ => Error::fabric(format!("cannot connect to {to}: {errno}")),
+    }
+}
+
+impl Kernel for Connections {
+    const METRIC: Metric = Metric::Latency;
+    const METHOD: Method = Method {
+        timed: "on rank 0: socket, setsockopt, connect, a send, a recv of a message of the same size, and a close that resets the \
+                connection; on rank 1: accept, a recv, a send and a close",
+        untimed: "the listening socket, buffers, filling and checking them",
+        like: "netperf TCP_CRR, which closes without a reset and thus needs a range of ports of its own",
+    };
+
+    fn work(case: &Case) -> Work {
+        Work { bytes: 2 * case.bytes.0, ops: 1, legs: 1 }
+    }
+
+    fn open(cx: &Context<'_>, case: &Case) -> Result<Self> {
+        let slots = Slots::new(case.bytes.0, 1);
+        cx.agree(carries(slots))?;
+        cx.afford(2 * slots.total())?;
+        let team: &SocketTeam = cx.fabric()?;
+        let ip = team.link_options().ip;
+        let listener = match cx.role {
+            Role::Passive => listen(team.listen_address(cx.peer, ip)).map(Some),
+            Role::Active => Ok(None),
+        };
+        let (listener, told) = match cx.agree(listener)? {
+            Some((listener, told)) => {
+                team.send(cx.peer, &told)?;
+                (Some(OwnedFd::from(listener)), told)
+            }
+            None => (None, team.receive(cx.peer)?),
+        };
+        let address = match listener {
+            Some(_) => Ok(ip.loopback()),
+            None => team.address_of(cx.peer, ip),
+        };
+        let address = cx.agree(address)?;
+        let known = decode(&told).ok_or_else(|| Error::fabric("the other rank sent no port"));
+        let (port, cookie) = cx.agree(known)?;
+        let mut outgoing = Buffer::touched(COOKIE as u64 + slots.total());
+        if listener.is_none() {
+            outgoing.bytes_mut()[..COOKIE].copy_from_slice(&cookie);
+        }
+        Ok(Connections {
+            to: SocketAddr::new(address, port),
+            listener,
+            cookie,
+            slots,
+            outgoing,
+            incoming: Buffer::touched(slots.total()),
+            rank: cx.rank(),
+            peer: cx.peer,
+        })
+    }
+
+    fn fill(&mut self, fill: Fill) -> Result<()> {
+        fill.write(self.rank, self.slots, &mut self.outgoing.bytes_mut()[COOKIE..]);
+        fill.poison(self.peer, self.slots, self.incoming.bytes_mut());
+        Ok(())
+    }
+
+    #[inline(always)]
+    fn active(&mut self) -> Result<()> {
+        let family = if self.to.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
+        let socket = socket_with(family, SocketType::STREAM, SocketFlags::CLOEXEC, Some(ipproto::TCP));
+        let socket = socket.map_err(failed)?;
+        set_socket_linger(&socket, Some(Duration::ZERO)).map_err(failed)?;
+        connect(&socket, &self.to).map_err(|errno| not_opened(self.to, errno))?;
+        self.send_all(&socket, 0..COOKIE + self.slots.bytes as usize)?;
+        self.receive_rest(&socket, 0)
+    }
+
+    #[inline(always)]
+    fn passive(&mut self) -> Result<()> {
+        let (mut silence, start) = (Duration::ZERO, COOKIE);
+        loop {
+            let Some(listener) = &self.listener else { return Err(closed()) };
+            match accept_with(listener, SocketFlags::CLOEXEC) {
+                Ok(socket) if self.receive_request(&socket)? => {
+                    return self.send_all(&socket, start..start + self.slots.bytes as usize);
+                }
+                Ok(_) | Err(Errno::INTR | Errno::CONNABORTED) => {}
+                Err(Errno::AGAIN) if silence < TRANSFER_TIMEOUT => silence += REQUEST_TIMEOUT,
+                Err(errno) => return Err(failed(errno)),
+            }
+        }
+    }
+
+    fn check(&mut self, fill: Fill) -> Result<Check> {
+        Ok(fill.check(self.peer, self.slots, self.incoming.bytes(), self.rank))
+    }
+}

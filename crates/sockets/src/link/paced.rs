@@ -1,0 +1,319 @@
+//! UDP at an offered rate between two ranks. What is lost stays lost; a TCP connection carries the report of each round.
+//!
+//! A datagram is a header of 24 bytes, that is round, number and time of sending, and a message.
+
+use std::{
+    io::{IoSlice, IoSliceMut, Read, Write},
+    net::{SocketAddr, UdpSocket},
+    time::Duration,
+};
+
+use ombx_core::{
+    benchmark::{Context, Role, payload::Slots},
+    error::{Error, Result},
+    system::clock::Since,
+    two_sided::datagrams::link::{Arrival, DatagramLink},
+};
+use rustix::{
+    io::Errno,
+    net::{
+        RecvAncillaryBuffer, RecvFlags, SendAncillaryBuffer, SendFlags, recv, recvmsg, sendmsg,
+        sockopt::{Timeout, set_socket_timeout},
+    },
+};
+
+use super::{
+    buffer::Buffer,
+    connect::{CONNECT_TIMEOUT, connect},
+    error::{closed, failed},
+};
+use crate::{
+    control::Token,
+    session::SocketTeam,
+    socket::{Ip, LinkOptions, Stream},
+    transport::Tcp,
+};
+
+/// Bytes of a header.
+const LENGTH: usize = 24;
+/// After this time without a datagram, or three round trips if that is longer, the receiver asks whether the round is over.
+const SILENCE: Duration = Duration::from_millis(20);
+/// Maximum length of a report in bytes.
+const MAX_REPORT: u64 = 1 << 16;
+/// The receiver receives; the sender has sent all; a datagram has crossed the network.
+const READY: u8 = 1;
+const END: u8 = 2;
+const CROSSED: u8 = 3;
+
+/// One end of a UDP socket that is connected to one peer, and of the TCP connection beside it.
+pub(crate) struct PacedDatagrams {
+    socket: UdpSocket,
+    control: Stream,
+    slots: Slots,
+    outgoing: Buffer,
+    incoming: Buffer,
+    /// Number of the round, on both ends. The first is random, so that nobody can guess it.
+    round: u64,
+    /// Numbers of the datagrams whose messages are in the slots of `incoming`.
+    arrived: Vec<Option<u64>>,
+    /// Slot of the next datagram.
+    next: usize,
+    /// Whether the sender has sent all datagrams of the round.
+    ended: bool,
+}
+
+fn header(words: [u64; 3]) -> [u8; LENGTH] {
+    let mut bytes = [0; LENGTH];
+    bytes.as_chunks_mut().0.iter_mut().zip(words).for_each(|(to, word)| *to = word.to_le_bytes());
+    bytes
+}
+
+fn words(header: [u8; LENGTH]) -> [u64; 3] {
+    let mut words = header.as_chunks().0.iter().map(|word| u64::from_le_bytes(*word));
+    [(); 3].map(|()| words.next().unwrap_or_default())
+}
+
+fn socket(cx: &Context<'_>, team: &SocketTeam, options: &LinkOptions, slots: Slots) -> Result<UdpSocket> {
+    let most = if options.ip == Ip::V4 { 65507 } else { 65527 } - LENGTH as u64;
+    if slots.bytes > most {
+        return Err(Error::unsupported(format!("a datagram carries at most {most} bytes")));
+    }
+    let at = team.listen_address(cx.peer, options.ip);
+    let socket = UdpSocket::bind((at, 0));
+    let socket = socket.map_err(|e| Error::unsupported(format!("this host has no {at}: {e}")))?;
+    options.socket.set_buffers(&socket)?;
+    Ok(socket)
+}
+
+fn set_up(error: std::io::Error) -> Error {
+    Error::fabric(format!("cannot set up a datagram socket: {error}"))
+}
+
+/// Returns the error of the TCP connection.
+#[cold]
+fn lost_control(error: &std::io::Error) -> Error {
+    Error::fabric(format!("the connection that carries the reports of rounds failed: {error}"))
+}
+
+impl PacedDatagrams {
+    fn send_with(&self, words: [u64; 3], message: &[u8]) -> Result<()> {
+        let head = header(words);
+        let parts = [IoSlice::new(&head), IoSlice::new(message)];
+        loop {
+            match sendmsg(&self.socket, &parts, &mut SendAncillaryBuffer::default(), SendFlags::NOSIGNAL) {
+                // Without buffer space the datagram is lost.
+                Ok(_) | Err(Errno::NOBUFS) => return Ok(()),
+                Err(Errno::INTR) => {}
+                Err(errno) => return Err(failed(errno)),
+            }
+        }
+    }
+
+    /// Sends until a datagram has crossed the network; returns the time of a round trip.
+    fn knock(&self, peer: &str) -> Result<Duration> {
+        let since = Since::now();
+        while since.elapsed() < CONNECT_TIMEOUT {
+            let sent = Since::now();
+            self.send_with([self.round, u64::MAX, 0], &[])?;
+            let mut byte = [0];
+            set_socket_timeout(&self.control, Timeout::Recv, Some(SILENCE)).map_err(failed)?;
+            match recv(&self.control, &mut byte, RecvFlags::empty()) {
+                Ok((1, _)) if byte[0] == CROSSED => return Ok(sent.elapsed()),
+                Ok(_) => return Err(closed()),
+                Err(Errno::AGAIN | Errno::INTR) => {}
+                Err(errno) => return Err(failed(errno)),
+            }
+        }
+        Err(Error::unsupported(format!(
+            "no datagram arrived at {peer} within {} s",
+            CONNECT_TIMEOUT.as_secs()
+        )))
+    }
+
+    /// Waits for a datagram of [`PacedDatagrams::knock`], and tells the other rank.
+    fn answer(&mut self, peer: &str) -> Result<()> {
+        let since = Since::now();
+        while since.elapsed() < CONNECT_TIMEOUT {
+            let mut head = [0; LENGTH];
+            if let Ok((LENGTH, _)) = recv(&self.socket, &mut head, RecvFlags::empty())
+                && words(head) == [self.round, u64::MAX, 0]
+            {
+                return self.tell(CROSSED);
+            }
+        }
+        Err(Error::unsupported(format!(
+            "no datagram of {peer} arrived within {} s",
+            CONNECT_TIMEOUT.as_secs()
+        )))
+    }
+
+    fn tell(&mut self, what: u8) -> Result<()> {
+        (&self.control).write_all(&[what]).map_err(|e| lost_control(&e))
+    }
+
+    fn expect(&mut self, what: u8) -> Result<()> {
+        let mut byte = [0];
+        (&self.control).read_exact(&mut byte).map_err(|e| lost_control(&e))?;
+        match byte[0] == what {
+            true => Ok(()),
+            false => Err(Error::fabric("the ranks of a round of datagrams are out of step")),
+        }
+    }
+}
+
+impl DatagramLink for PacedDatagrams {
+    #[inline(always)]
+    fn send(&mut self, number: u64, sent_ns: u64) -> Result<()> {
+        let start = self.slots.offset((number % u64::from(self.slots.count)) as u32);
+        let message = &self.outgoing.bytes()[start..start + self.slots.bytes as usize];
+        self.send_with([self.round, number, sent_ns], message)
+    }
+
+    #[inline(always)]
+    fn receive(&mut self) -> Result<Option<Arrival>> {
+        let (bytes, mut head) = (self.slots.bytes as usize, [0; LENGTH]);
+        let start = self.slots.offset(self.next as u32);
+        loop {
+            let message = &mut self.incoming.bytes_mut()[start..start + bytes];
+            let mut parts = [IoSliceMut::new(&mut head), IoSliceMut::new(message)];
+            self.arrived[self.next] = None;
+            match recvmsg(&self.socket, &mut parts, &mut RecvAncillaryBuffer::default(), RecvFlags::empty()) {
+                Ok(received) if received.bytes == LENGTH + bytes => {
+                    let [round, number, sent_ns] = words(head);
+                    if round == self.round {
+                        self.arrived[self.next] = Some(number);
+                        self.next = (self.next + 1) % self.arrived.len();
+                        return Ok(Some(Arrival { number, sent_ns, at_ns: 0 }));
+                    }
+                }
+                // From before this round.
+                Ok(_) | Err(Errno::INTR) => {}
+                Err(Errno::AGAIN) => return Ok(None),
+                Err(Errno::CONNREFUSED) => return Err(closed()),
+                Err(errno) => return Err(failed(errno)),
+            }
+        }
+    }
+
+    fn is_over(&mut self) -> Result<bool> {
+        if self.ended {
+            return Ok(true);
+        }
+        let mut byte = [0];
+        match recv(&self.control, &mut byte, RecvFlags::DONTWAIT) {
+            // Datagrams that are on their way have until the next silence.
+            Ok((1, _)) => self.ended = true,
+            Ok(_) => return Err(closed()),
+            Err(Errno::AGAIN | Errno::INTR) => {}
+            Err(errno) => return Err(failed(errno)),
+        }
+        Ok(false)
+    }
+
+    fn open(cx: &Context<'_>, slots: Slots) -> Result<Self> {
+        let team: &SocketTeam = cx.fabric()?;
+        let options = team.link_options();
+        let socket = cx.agree(socket(cx, team, &options, slots))?;
+        let control = Stream::from(connect::<Tcp>(cx)?);
+        let port = socket.local_addr().map_err(set_up)?.port();
+        let first = cx.agree(Token::random())?.bytes().first_chunk().copied().unwrap_or_default();
+        team.send(cx.peer, &[&port.to_le_bytes()[..], &first].concat())?;
+        let told = team.receive(cx.peer)?;
+        let known = told.split_first_chunk().and_then(|(port, of_peer)| {
+            Some((u16::from_le_bytes(*port), <[u8; 8]>::try_from(of_peer).ok()?))
+        });
+        let (port, of_peer) = known.ok_or_else(|| Error::fabric("the other rank sent no port"))?;
+        let address = cx.agree(team.address_of(cx.peer, options.ip))?;
+        let connected = socket.connect(SocketAddr::new(address, port));
+        let limited = connected.and_then(|()| Ok(set_socket_timeout(&socket, Timeout::Recv, Some(SILENCE))?));
+        cx.agree(limited.map_err(set_up))?;
+        let [outgoing, incoming] = [(); 2].map(|()| Buffer::touched(slots.total()));
+        let round = u64::from_le_bytes(first) ^ u64::from_le_bytes(of_peer);
+        let arrived = vec![None; slots.count as usize];
+        let mut link = PacedDatagrams {
+            socket,
+            control,
+            slots,
+            outgoing,
+            incoming,
+            round,
+            arrived,
+            next: 0,
+            ended: false,
+        };
+        let peer = format!("rank {}", cx.peer);
+        let met = match cx.role {
+            Role::Active => link.knock(&peer),
+            Role::Passive => link.answer(&peer).map(|()| Duration::ZERO),
+        };
+        let round_trip = cx.agree(met)?;
+        // Only the sender knows the round trip.
+        let silence = match cx.role {
+            Role::Active => {
+                let silence = SILENCE.max(3 * round_trip).min(Duration::from_secs(2));
+                team.send(cx.peer, &(silence.as_nanos() as u64).to_le_bytes())?;
+                silence
+            }
+            Role::Passive => {
+                let nanos = team.receive(cx.peer)?.try_into().map_or(0, u64::from_le_bytes);
+                Duration::from_nanos(nanos).max(SILENCE)
+            }
+        };
+        set_socket_timeout(&link.socket, Timeout::Recv, Some(silence)).map_err(failed)?;
+        let limit = Some(super::error::TRANSFER_TIMEOUT);
+        link.control.set_timeout(limit).map_err(|e| lost_control(&e))?;
+        Ok(link)
+    }
+
+    fn begin(&mut self) -> Result<()> {
+        self.round = self.round.wrapping_add(1);
+        self.ended = false;
+        Ok(())
+    }
+
+    fn ready(&mut self) -> Result<()> {
+        self.tell(READY)
+    }
+
+    fn wait_until_ready(&mut self) -> Result<()> {
+        self.expect(READY)
+    }
+
+    fn finish(&mut self) -> Result<Vec<u8>> {
+        self.tell(END)?;
+        let mut length = [0; 8];
+        (&self.control).read_exact(&mut length).map_err(|e| lost_control(&e))?;
+        let length = u64::from_le_bytes(length);
+        if length > MAX_REPORT {
+            return Err(Error::fabric("the report of a round of datagrams is malformed"));
+        }
+        let mut report = vec![0; length as usize];
+        (&self.control).read_exact(&mut report).map_err(|e| lost_control(&e))?;
+        Ok(report)
+    }
+
+    fn report(&mut self, report: &[u8]) -> Result<()> {
+        if !self.ended {
+            self.expect(END)?;
+        }
+        let all = [&(report.len() as u64).to_le_bytes()[..], report].concat();
+        (&self.control).write_all(&all).map_err(|e| lost_control(&e))
+    }
+
+    fn arrived(&self) -> &[Option<u64>] {
+        &self.arrived
+    }
+
+    fn forget(&mut self) {
+        self.arrived.fill(None);
+        self.next = 0;
+    }
+
+    fn outgoing(&mut self) -> &mut [u8] {
+        self.outgoing.bytes_mut()
+    }
+
+    fn incoming(&mut self) -> &mut [u8] {
+        self.incoming.bytes_mut()
+    }
+}
