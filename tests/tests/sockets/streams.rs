@@ -119,9 +119,8 @@ fn wrong_numbers_of_streams_start_nothing() {
 #[test]
 fn links_with_one_stream_say_so() {
     let kept = Kept::new();
-    let line = format!(
-        "run sockets.bw --transport udp,tcp --zero-copy on --streams 2 --sizes 8 --allow-skips {QUICK}"
-    );
+    let line =
+        format!("run sockets.bw --transport udp,tcp --zero-copy --streams 2 --sizes 8 --allow-skips {QUICK}");
     kept.job(&line).run().expect(0);
     let whys: Vec<String> = kept.rows().iter().map(|row| row["outcome"].to_string()).collect();
     assert!(whys.len() == 2 && whys.iter().all(|why| why.contains("leave out --streams 2")), "{whys:?}");

@@ -165,6 +165,8 @@ mod tests {
                 "sockets",
                 "sockets.bibw",
                 "sockets.bw",
+                "sockets.connect",
+                "sockets.datagrams",
                 "sockets.latency",
                 "sockets.link",
                 "sockets.pipeline",

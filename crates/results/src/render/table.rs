@@ -289,9 +289,12 @@ impl Table {
     }
 }
 
+/// Numbers of datagrams, whose ratio has a column.
+const DATAGRAMS: [&str; 2] = ["sent_datagrams", "lost_datagrams"];
+
 /// Returns whether a figure has a column. The sentence about the knee has the interval of the achieved rate.
 fn is_column(figure: &str) -> bool {
-    !is_part(figure) && !knee::ENDS.contains(&figure)
+    !is_part(figure) && !knee::ENDS.contains(&figure) && !DATAGRAMS.contains(&figure)
 }
 
 fn row_count(count: u64) -> String {
