@@ -1,13 +1,13 @@
 //! Arguments that let a server on another host run rank 1, for networks without ssh.
 
-use std::{fmt, net::SocketAddr, path::PathBuf};
+#[cfg(feature = "sockets")]
+use std::net::SocketAddr;
+use std::{fmt, path::PathBuf};
 
 use clap::Args;
-use ombx_core::{
-    error::{Error, Result},
-    system::host_name::check_host,
-    unit::digits,
-};
+#[cfg(feature = "sockets")]
+use ombx_core::error::{Error, Result};
+use ombx_core::{system::host_name::check_host, unit::digits};
 
 /// Port of `ombx sockets serve`.
 pub(crate) const PORT: u16 = 5444;
@@ -51,6 +51,7 @@ impl Server {
     }
 
     /// Returns the addresses of the server.
+    #[cfg(feature = "sockets")]
     pub(crate) fn addresses(&self) -> Result<Vec<SocketAddr>> {
         use std::net::ToSocketAddrs;
         let found = (self.host.as_str(), self.port).to_socket_addrs().map(Iterator::collect::<Vec<_>>);

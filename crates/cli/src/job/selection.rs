@@ -11,7 +11,6 @@ use ombx_core::{
     },
     two_sided::request::rates_of,
 };
-use ombx_sockets::streams_of;
 
 /// Returns the benchmarks that the patterns name, in the order of the patterns, each once.
 pub(crate) fn benchmarks(registry: &Registry, patterns: &[String]) -> Result<Vec<Choice>> {
@@ -98,7 +97,10 @@ pub(crate) fn rows(plan: &Plan, choices: &[Choice]) -> Result<u64> {
         let of_axes: usize = choice.bench.axes.iter().map(values).product();
         let sizes = sizes_of(choice.bench, plan)?.len();
         let rates = rates_of(choice.bench, plan)?.len().max(1);
-        let streams = streams_of(choice.bench, plan)?.len().max(1);
+        #[cfg(feature = "sockets")]
+        let streams = ombx_sockets::streams_of(choice.bench, plan)?.len().max(1);
+        #[cfg(not(feature = "sockets"))]
+        let streams = 1;
         let loads = plan.under.len().max(1);
         let of_size = (of_axes * rates * streams * loads) as u64;
         rows = rows.saturating_add((sizes as u64).saturating_mul(of_size));
