@@ -122,6 +122,6 @@ fn links_with_one_stream_say_so() {
     let line =
         format!("run sockets.bw --transport udp,tcp --zero-copy --streams 2 --sizes 8 --allow-skips {QUICK}");
     kept.job(&line).run().expect(0);
-    let whys: Vec<String> = kept.rows().iter().map(|row| row["outcome"].to_string()).collect();
+    let whys: Vec<String> = kept.rows().iter().map(|row| row["reason"].to_string()).collect();
     assert!(whys.len() == 2 && whys.iter().all(|why| why.contains("leave out --streams 2")), "{whys:?}");
 }
