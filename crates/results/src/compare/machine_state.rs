@@ -115,7 +115,8 @@ impl MachineStates {
                 .collect();
             let conclusion = match &shared[..] {
                 _ if self.is_mixture => {
-                    "too often to compare launches within a state, and about equally often in both".to_owned()
+                    "states changed too often to compare launches within one, and both sides met them about equally often"
+                        .to_owned()
                 }
                 [] => "the sides have no state in common; ombx ab alternates the sides".to_owned(),
                 shared => format!("launches are compared within a state, {}", shared.join(" and ")),

@@ -110,7 +110,7 @@ impl PacedDatagrams {
     }
 
     /// Sends until a datagram has crossed the network; returns the time of a round trip.
-    fn knock(&self, peer: &str) -> Result<Duration> {
+    fn probe(&self, peer: &str) -> Result<Duration> {
         let since = Since::now();
         while since.elapsed() < CONNECT_TIMEOUT {
             let sent = Since::now();
@@ -130,7 +130,7 @@ impl PacedDatagrams {
         )))
     }
 
-    /// Waits for a datagram of [`PacedDatagrams::knock`], and tells the other rank.
+    /// Waits for a datagram of [`PacedDatagrams::probe`] and answers over TCP.
     fn answer(&mut self, peer: &str) -> Result<()> {
         let since = Since::now();
         while since.elapsed() < CONNECT_TIMEOUT {
@@ -243,7 +243,7 @@ impl DatagramLink for PacedDatagrams {
         };
         let peer = format!("rank {}", cx.peer);
         let met = match cx.role {
-            Role::Active => link.knock(&peer),
+            Role::Active => link.probe(&peer),
             Role::Passive => link.answer(&peer).map(|()| Duration::ZERO),
         };
         let round_trip = cx.agree(met)?;
