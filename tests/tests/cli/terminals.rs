@@ -47,7 +47,7 @@ fn tables_fit_and_progress_is_erased() {
 #[test]
 fn progress_of_all_launches_has_one_line() {
     let Some(terminal) = terminal(60) else { return };
-    let options = "--sizes 8..1K --launches 4 --max-time 200ms --no-verify";
+    let options = "--sizes 8..1K --launches 4 --min-time 50ms --max-time 200ms --no-verify";
     let command = format!("OMBX_MPIEXEC={} ombx run p2p.latency {options}", mpi::mpiexec().display());
     terminal.types(&format!(" clear; {command}; echo en''ded"));
     terminal.presses(&["Enter"]);
@@ -63,7 +63,8 @@ fn progress_of_all_launches_has_one_line() {
 #[test]
 fn a_map_of_links_fills_and_is_erased() {
     let Some(terminal) = terminal(80) else { return };
-    let command = "ombx links -n 4 --fabric tcp --sizes 8 --max-time 1s --no-verify --retest 0 --follow --fail-on nothing";
+    // The first map is drawn after half a second, so that the rows must last longer on any machine.
+    let command = "ombx links -n 4 --fabric tcp --sizes 8 --min-time 300ms --max-time 500ms --no-verify --retest 0 --follow --fail-on nothing";
     terminal.types(&format!(" clear; {command}; echo en''ded"));
     terminal.presses(&["Enter"]);
     let screen = terminal.until_shown("links so far, 8 bytes: ");
