@@ -6,7 +6,7 @@ mod compute;
 mod context;
 mod entry;
 mod fan;
-mod figure;
+pub(crate) mod figure;
 mod kernel;
 mod layout;
 pub mod payload;
@@ -27,7 +27,7 @@ pub use self::{
     fan::{Fan, FanDirection},
     figure::{Figure, Figures, interval_names},
     kernel::Kernel,
-    layout::{Aggregation, Assignment, Layout, Pairing, Pairs},
+    layout::{Aggregation, Assignment, Direction, Layout, Pairing, Pairs},
     preset::{Osu, Preset},
     reduction::{ElementType, Numbers, ReductionOp},
     registry::Registry,

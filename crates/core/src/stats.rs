@@ -1,6 +1,9 @@
 //! Estimates from samples: the median and percentiles, with distribution-free intervals.
 
 mod dependence;
+mod proportion;
+
+pub use self::proportion::proportion_interval;
 
 use self::dependence::{inflation, inflation_by_lag1};
 

@@ -22,7 +22,8 @@ impl Decimals {
     /// Returns the decimals that show two significant digits of half the interval of a value, or of the value if that is less.
     /// Without an interval, a number has the decimals of [`figure`].
     pub fn of(value: f64, interval: Option<[f64; 2]>) -> Decimals {
-        let uncertainty = interval.map(|[low, high]| ((high - low) / 2.0).min(value.abs()));
+        let size = if value == 0.0 { f64::INFINITY } else { value.abs() };
+        let uncertainty = interval.map(|[low, high]| ((high - low) / 2.0).min(size));
         let uncertainty = uncertainty.filter(|x| x.is_finite() && *x > 0.0);
         Decimals(uncertainty.map(|x| (1.0 - x.log10().floor()).clamp(0.0, 9.0) as usize))
     }
@@ -65,6 +66,7 @@ mod tests {
         assert_eq!(shown(0.314, 2.5), "0.31");
         assert_eq!(Decimals::of(6.0129, None).format(6.0129), figure(6.0129));
         assert_eq!(shown(6.0129, 0.0), figure(6.0129));
+        assert_eq!(Decimals::of(0.0, Some([0.0, 1.056])).format(0.0), "0.00");
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Benchmarks of two ranks over sockets: core's patterns over every kind of socket.
 
 use ombx_core::{
-    benchmark::{AxisValue, Benchmark, Kernel, Method, Metric, Setting},
+    benchmark::{AxisValue, Benchmark, Direction, Kernel, Method, Metric, Setting},
     error::Result,
     measure::session::Session,
     two_sided::{
@@ -21,7 +21,7 @@ use crate::{
     link::{connections::Connections, stream::StreamLink},
     stream_counts::STREAMS,
     transport::{
-        CONGESTION, IpVersion, NoDelay, SOCKET_BUFFER, Tcp, Transport, ZeroCopy, by_transport,
+        CONGESTION, DSCP, IpVersion, NoDelay, SOCKET_BUFFER, Tcp, Transport, ZeroCopy, by_transport,
         connections_over_tcp, paced_datagrams, requests_over_tcp,
     },
 };
@@ -41,7 +41,7 @@ const fn method(timed: &'static str, like: &'static str) -> Method {
 }
 
 /// Settings of benchmarks that divide a window over streams.
-const STREAM_SETTINGS: &[&Setting] = &[&STREAMS, &SOCKET_BUFFER, &CONGESTION];
+const STREAM_SETTINGS: &[&Setting] = &[&STREAMS, &SOCKET_BUFFER, &CONGESTION, &DSCP];
 
 /// Calls of the operating system for one message.
 const CALLS: &[&str] = &["send", "recv"];
@@ -54,9 +54,11 @@ const fn entry(
     method: Method,
     run: fn(&mut Session<'_>) -> Result<()>,
 ) -> Benchmark {
-    Benchmark::custom(name, about, metric, method, run)
-        .over_sockets()
-        .settings(&[&SOCKET_BUFFER, &CONGESTION])
+    Benchmark::custom(name, about, metric, method, run).over_sockets().settings(&[
+        &SOCKET_BUFFER,
+        &CONGESTION,
+        &DSCP,
+    ])
 }
 
 ombx_core::inventory::submit! {
@@ -84,7 +86,8 @@ ombx_core::inventory::submit! {
             "iperf3 and iperf3 -P, whose messages share a single buffer and which wait for no acknowledgement",
         ),
         by_transport::<Stream>,
-    ).iterates(CALLS, "W S / t").streaming().settings(STREAM_SETTINGS).axes(&[Transport::AXIS, IpVersion::AXIS, NoDelay::AXIS, ZeroCopy::AXIS, Buffers::AXIS])
+    ).iterates(CALLS, "W S / t").streaming().settings(STREAM_SETTINGS)
+        .axes(&[Transport::AXIS, IpVersion::AXIS, NoDelay::AXIS, ZeroCopy::AXIS, Buffers::AXIS, Direction::AXIS])
 }
 ombx_core::inventory::submit! {
     entry(
@@ -121,7 +124,7 @@ ombx_core::inventory::submit! {
         Connections::METRIC,
         Connections::METHOD,
         connections_over_tcp,
-    ).over_sockets().iterates(&["socket", "setsockopt", "connect", "send", "recv", "close"], "t").sizes("1").axes(&[IpVersion::AXIS])
+    ).over_sockets().iterates(&["socket", "setsockopt", "connect", "send", "recv", "close"], "t").sizes("1").axes(&[IpVersion::AXIS, Direction::AXIS]).settings(&[&DSCP])
 }
 ombx_core::inventory::submit! {
     Benchmark::custom(
@@ -131,7 +134,7 @@ ombx_core::inventory::submit! {
         datagrams::method("iperf3 -u -b, whose messages include the header; netperf UDP_STREAM, which is not paced"),
         paced_datagrams,
     ).over_sockets().iterates(&["sendmsg", "recvmsg"], datagrams::FORMULA).sizes("64,1400")
-        .axes(&[IpVersion::AXIS, Arrivals::AXIS]).settings(&[&RATE, &SOCKET_BUFFER])
+        .axes(&[IpVersion::AXIS, Arrivals::AXIS, Direction::AXIS]).settings(&[&RATE, &SOCKET_BUFFER, &DSCP])
 }
 ombx_core::inventory::submit! {
     Benchmark::custom(
@@ -141,5 +144,5 @@ ombx_core::inventory::submit! {
         request::method("sockperf under-load, which counts from the time of sending; wrk2 over HTTP"),
         requests_over_tcp,
     ).over_sockets().iterates(CALLS, request::FORMULA).sizes("64").streaming()
-        .axes(&[IpVersion::AXIS, NoDelay::AXIS, Arrivals::AXIS]).settings(&[&RATE, &SOCKET_BUFFER, &CONGESTION])
+        .axes(&[IpVersion::AXIS, NoDelay::AXIS, Arrivals::AXIS, Direction::AXIS]).settings(&[&RATE, &SOCKET_BUFFER, &CONGESTION, &DSCP])
 }

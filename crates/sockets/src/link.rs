@@ -9,6 +9,7 @@ pub(crate) mod paced;
 pub(crate) mod request;
 pub(crate) mod stream;
 pub(crate) mod streams;
+mod tcp_info;
 mod zero_copy;
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ pub mod host;
 pub mod options;
 pub mod stream;
 
-pub(crate) use self::options::{Ip, LinkOptions};
+pub(crate) use self::options::{Ip, LinkOptions, MPTCP};
 pub use self::{
     deadline::Deadline,
     options::SocketOptions,

@@ -16,13 +16,15 @@ use ombx_core::{
     unit::Bytes,
 };
 
+use rustix::net::{Protocol, ipproto};
+
 use crate::{
     link::{
         connect::SocketKind, connections::Connections, datagrams::Datagrams, paced::PacedDatagrams,
         request::RequestStream, stream::StreamLink, streams::Streams,
     },
     session::SocketTeam,
-    socket::{Ip, LinkOptions, SocketOptions},
+    socket::{Ip, LinkOptions, MPTCP, SocketOptions},
     stream_counts::{STREAMS, streams_of},
 };
 
@@ -31,6 +33,8 @@ ombx_core::axis! {
     pub(crate) enum Transport: "transport", Always, default Tcp {
         /// TCP
         Tcp = "tcp",
+        /// Multipath TCP (RFC 8684), whose subflows the kernel's path manager opens
+        Mptcp = "mptcp",
         /// Unix-domain stream inside a host
         Unix = "unix",
         /// UDP; lost datagrams are sent again and counted
@@ -92,9 +96,46 @@ pub(crate) const CONGESTION: Setting = Setting {
     },
 };
 
+pub(crate) const DSCP: Setting = Setting {
+    name: "dscp",
+    value: "CLASS",
+    about: "Class of the packets in their IP headers (RFC 2474), a name or a number below 64, for example: --dscp EF or --dscp 46 [default: the kernel's]",
+    default: None,
+    check: |text| class(text).map(|_| ()),
+};
+
+/// Returns the number of a class: `EF`, `VA`, `LE`, `CS0` to `CS7`, `AF11` to `AF43`, or the number itself.
+fn class(text: &str) -> Result<u8> {
+    let digit =
+        |text: &str, most: u8| text.parse().ok().filter(|digit: &u8| text.len() == 1 && *digit <= most);
+    let assured = |text: &str| {
+        let (class, drop) = text.split_at_checked(1)?;
+        let (class, drop) = (digit(class, 4)?, digit(drop, 3)?);
+        (class > 0 && drop > 0).then_some(8 * class + 2 * drop)
+    };
+    let name = text.to_ascii_uppercase();
+    let number = match name.as_str() {
+        "EF" => Some(46),
+        "VA" | "VOICE-ADMIT" => Some(44),
+        "LE" => Some(1),
+        "DF" | "BE" => Some(0),
+        name => match (name.strip_prefix("CS"), name.strip_prefix("AF")) {
+            (Some(class), _) => digit(class, 7).map(|class| 8 * class),
+            (_, Some(rest)) => assured(rest),
+            _ => name.parse().ok().filter(|number| *number < 64),
+        },
+    };
+    number.ok_or_else(|| {
+        Error::usage(format!(
+            "{text:?} is no DSCP: give a number from 0 to 63 or a name such as EF, CS1 or AF41"
+        ))
+    })
+}
+
 /// Returns the options that the user has set.
 pub(crate) fn socket_options(plan: &Plan) -> Result<SocketOptions> {
     Ok(SocketOptions {
+        dscp: plan.setting(&DSCP).map(class).transpose()?,
         buffer: plan.setting(&SOCKET_BUFFER).map(buffer).transpose()?,
         congestion: plan.setting(&CONGESTION).map(str::to_owned),
         ..SocketOptions::default()
@@ -148,20 +189,28 @@ pub(crate) trait StreamKindTest {
 pub(crate) fn by_transport<P: Pattern>(session: &mut Session<'_>) -> Result<()> {
     session.split(|session, transport| match transport {
         Transport::Unix => session.without(&[IpVersion::AXIS, NoDelay::AXIS, ZeroCopy::AXIS], |session| {
-            set_options(session, Ip::V4, true)?;
+            set_options(session, Ip::V4, ipproto::TCP, true)?;
             over_streams::<P, Unix>(session)
         }),
         Transport::Udp => by_ip(session, |session, ip| {
             session.without(&[NoDelay::AXIS, ZeroCopy::AXIS], |session| {
-                set_options(session, ip, true)?;
+                set_options(session, ip, ipproto::TCP, true)?;
                 each_count(session, |session, _, label| {
                     run_labelled::<PatternKernel<P, Datagrams>>(session, label)
                 })
             })
         }),
+        Transport::Mptcp => by_ip(session, |session, ip| {
+            session.without(&[ZeroCopy::AXIS], |session| {
+                session.split(|session, nodelay: NoDelay| {
+                    set_options(session, ip, MPTCP, nodelay == NoDelay::On)?;
+                    over_streams::<P, Tcp>(session)
+                })
+            })
+        }),
         Transport::Tcp => by_ip(session, |session, ip| {
             session.split(|session, nodelay: NoDelay| {
-                set_options(session, ip, nodelay == NoDelay::On)?;
+                set_options(session, ip, ipproto::TCP, nodelay == NoDelay::On)?;
                 session.split(|session, zero_copy| match zero_copy {
                     ZeroCopy::On => each_count(session, |session, _, label| {
                         run_labelled::<PatternKernel<P, StreamLink<ZeroCopyTcp>>>(session, label)
@@ -204,7 +253,7 @@ fn each_count<'a>(
 /// Opens and closes connections over TCP.
 pub(crate) fn connections_over_tcp(session: &mut Session<'_>) -> Result<()> {
     by_ip(session, |session, ip| {
-        set_options(session, ip, true)?;
+        set_options(session, ip, ipproto::TCP, true)?;
         run::<Connections>(session)
     })
 }
@@ -212,7 +261,7 @@ pub(crate) fn connections_over_tcp(session: &mut Session<'_>) -> Result<()> {
 /// Runs datagrams at an offered rate over UDP.
 pub(crate) fn paced_datagrams(session: &mut Session<'_>) -> Result<()> {
     by_ip(session, |session, ip| {
-        set_options(session, ip, true)?;
+        set_options(session, ip, ipproto::TCP, true)?;
         run_datagrams::<PacedDatagrams>(session)
     })
 }
@@ -221,7 +270,7 @@ pub(crate) fn paced_datagrams(session: &mut Session<'_>) -> Result<()> {
 pub(crate) fn requests_over_tcp(session: &mut Session<'_>) -> Result<()> {
     by_ip(session, |session, ip| {
         session.split(|session, nodelay: NoDelay| {
-            set_options(session, ip, nodelay == NoDelay::On)?;
+            set_options(session, ip, ipproto::TCP, nodelay == NoDelay::On)?;
             run_requests::<RequestStream<Tcp>>(session)
         })
     })
@@ -243,8 +292,8 @@ fn by_ip<'a>(
 }
 
 /// Sets how the team makes its next connections.
-fn set_options(session: &Session<'_>, ip: Ip, nodelay: bool) -> Result<()> {
-    let socket = SocketOptions { nodelay, ..socket_options(session.plan)? };
+fn set_options(session: &Session<'_>, ip: Ip, protocol: Protocol, nodelay: bool) -> Result<()> {
+    let socket = SocketOptions { protocol, nodelay, ..socket_options(session.plan)? };
     team(session)?.set_link_options(LinkOptions { ip, socket, streams: 1 });
     Ok(())
 }
@@ -264,6 +313,14 @@ mod tests {
         assert_eq!(buffer("4M").unwrap(), 4 << 20);
         for text in ["", "x", "0", "1", "2G", "-1"] {
             assert!((SOCKET_BUFFER.check)(text).is_err(), "{text}");
+        }
+        for (name, number) in
+            [("EF", 46), ("ef", 46), ("CS1", 8), ("AF41", 34), ("af13", 14), ("0", 0), ("63", 63)]
+        {
+            assert_eq!(class(name).unwrap(), number, "{name}");
+        }
+        for text in ["", "64", "-1", "CS8", "AF44", "AF1", "AF111", "high", "0x2e", "CS"] {
+            assert!((DSCP.check)(text).unwrap_err().to_string().contains("DSCP"), "{text}");
         }
         assert!((CONGESTION.check)("cubic").is_ok());
         for text in ["", "a b", "../x", "much_too_long_name"] {

@@ -2,7 +2,10 @@
 
 use std::fmt;
 
-use ombx_core::testkit::coverage::{Coverage, Model, SLOWER};
+use ombx_core::{
+    stats::proportion_interval,
+    testkit::coverage::{Coverage, Model, SLOWER},
+};
 
 /// Share of intervals of 95 % that should hold the true median: least and most.
 pub(crate) const GOAL: [f64; 2] = [0.92, 0.995];
@@ -59,14 +62,7 @@ impl Line {
 
 /// Returns the 95 % interval of a share (Wilson 1927).
 pub(crate) fn wilson(hits: u64, of: u64) -> [f64; 2] {
-    if of == 0 {
-        return [0.0, 1.0];
-    }
-    let (n, z) = (of as f64, 1.959_964);
-    let share = hits as f64 / n;
-    let middle = (share + z * z / (2.0 * n)) / (1.0 + z * z / n);
-    let half = z / (1.0 + z * z / n) * (share * (1.0 - share) / n + z * z / (4.0 * n * n)).sqrt();
-    [(middle - half).max(0.0), (middle + half).min(1.0)]
+    proportion_interval(hits, of).unwrap_or([0.0, 1.0])
 }
 
 #[cfg(test)]

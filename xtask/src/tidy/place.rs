@@ -7,7 +7,8 @@ use crate::source::Source;
 const UNSAFE_CRATES: &[&str] = &["mpi"];
 
 /// Files of other crates with unsafe code: memory shared by processes, and a queue without a safe interface.
-const UNSAFE_FILES: &[Place] = &[("sockets", "shared_memory.rs"), ("sockets", "zero_copy.rs")];
+const UNSAFE_FILES: &[Place] =
+    &[("sockets", "shared_memory.rs"), ("sockets", "tcp_info.rs"), ("sockets", "zero_copy.rs")];
 
 /// File of the calls of C loops that are compared with those of ombx.
 const C_LOOPS: &str = "verify/paired/src/reference.rs";

@@ -9,7 +9,7 @@ use ombx_core::{
         runner::Part,
         session::{selected, sizes_of},
     },
-    two_sided::request::rates_of,
+    two_sided::request::rates::rates_of,
 };
 
 /// Returns the benchmarks that the patterns name, in the order of the patterns, each once.

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use crate::team::{join_texts, split_texts};
+
 /// A figure of a row in addition to its times.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Figure {
@@ -14,9 +16,50 @@ pub enum Figure {
 /// Figures by name. A name ends with its unit: `overlap_percent`, `round_trip_us`.
 pub type Figures = BTreeMap<String, Figure>;
 
+/// Encodes figures for another rank.
+pub(crate) fn encode_figures(figures: &Figures) -> Vec<u8> {
+    let texts = figures.iter().flat_map(|(name, figure)| match figure {
+        Figure::Value(value) => [name.clone(), format!("{:x}", value.to_bits()), String::new()],
+        Figure::Unresolved(why) => [name.clone(), String::new(), why.clone()],
+    });
+    let texts: Vec<String> = texts.collect();
+    join_texts(texts.iter().map(String::as_str))
+}
+
+/// Decodes what [`encode_figures`] wrote; `None` for anything else.
+pub(crate) fn decode_figures(bytes: &[u8]) -> Option<Figures> {
+    let texts = split_texts(bytes)?;
+    let (figures, rest) = texts.as_chunks::<3>();
+    let figure = |[name, bits, why]: &[String; 3]| {
+        let figure = match bits.as_str() {
+            "" => Figure::Unresolved(why.clone()),
+            bits => Figure::Value(f64::from_bits(u64::from_str_radix(bits, 16).ok()?)),
+        };
+        Some((name.clone(), figure))
+    };
+    figures.iter().map(figure).collect::<Option<_>>().filter(|_| rest.is_empty())
+}
+
 /// Returns the names of the figures with the ends of a figure's 95 % interval: `overlap_low_percent` and `overlap_high_percent`
 /// for `overlap_percent`. `None` for a name without unit.
 pub fn interval_names(name: &str) -> Option<[String; 2]> {
     let (stem, unit) = name.rsplit_once('_')?;
     Some(["low", "high"].map(|end| format!("{stem}_{end}_{unit}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn figures_arrive_as_they_were_sent() {
+        let figures = Figures::from([
+            ("lost_percent".to_owned(), Figure::Value(0.1 + 0.2)),
+            ("jitter_us".to_owned(), Figure::Unresolved("the jitter needs 41 datagrams".to_owned())),
+        ]);
+        assert_eq!(decode_figures(&encode_figures(&figures)), Some(figures.clone()));
+        assert_eq!(decode_figures(&encode_figures(&Figures::new())), Some(Figures::new()));
+        let bytes = encode_figures(&figures);
+        assert!(decode_figures(&bytes[..bytes.len() - 1]).is_none() && decode_figures(b"a\0b\0").is_none());
+    }
 }

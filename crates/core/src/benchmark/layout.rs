@@ -11,7 +11,7 @@ use crate::{
 /// Ranks and roles of a benchmark.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Layout {
-    /// Rank 0 is timed and rank 1 answers. Other ranks are idle.
+    /// Rank 0 is timed and rank 1 answers, or by [`Direction`] the other way round. Other ranks are idle.
     Pair,
     /// Pairs of ranks by [`Pairing`]; the first rank of each is timed. `--pairs` overrides their number. An odd last rank is idle.
     Pairs(Pairs),
@@ -42,7 +42,7 @@ pub enum Pairs {
 pub enum Aggregation {
     /// Time of rank 0.
     Origin,
-    /// Time of the slowest pair; of several pairs and of fans.
+    /// Time of the slowest pair; of several pairs, of fans, and of a pair whose rank 1 is timed.
     Pairs,
     /// Time of the slowest rank.
     Slowest,
@@ -72,6 +72,16 @@ crate::axis! {
     }
 }
 
+crate::axis! {
+    /// Which rank sends and is timed
+    pub enum Direction: "direction", IfChosen, default Forward {
+        /// Rank 0
+        Forward = "forward",
+        /// Rank 1
+        Reverse = "reverse",
+    }
+}
+
 /// A layout that is applied to a number of ranks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Assignment {
@@ -81,6 +91,7 @@ pub struct Assignment {
     pub pairs: u32,
     layout: Layout,
     pairing: Pairing,
+    direction: Direction,
     fan: Option<Arc<Fan>>,
 }
 
@@ -107,8 +118,10 @@ impl Layout {
     /// # Errors
     /// [`Error::unsupported`] if there are too few ranks.
     pub fn assign(self, available: u32, pairs: Option<u32>) -> Result<Assignment> {
-        let assigned =
-            |ranks, pairs| Ok(Assignment { ranks, pairs, layout: self, pairing: Pairing::Block, fan: None });
+        let assigned = |ranks, pairs| {
+            let (pairing, direction) = (Pairing::Block, Direction::Forward);
+            Ok(Assignment { ranks, pairs, layout: self, pairing, direction, fan: None })
+        };
         let short = |need: u32| {
             Err(Error::unsupported(format!("needs {need} ranks, has {available}; start it with -n {need}")))
         };
@@ -168,6 +181,17 @@ impl Assignment {
         Assignment { pairing, ..self }
     }
 
+    /// Returns the assignment with another direction, which [`Layout::Pair`] has.
+    #[must_use]
+    pub fn directed(self, direction: Direction) -> Assignment {
+        Assignment { direction, ..self }
+    }
+
+    /// Returns whether rank 1 is timed and rank 0 answers.
+    pub const fn is_reverse(&self) -> bool {
+        matches!((self.layout, self.direction), (Layout::Pair, Direction::Reverse))
+    }
+
     /// Returns the assignment of a fan on nodes, and any other unchanged. `node_of` is the lowest rank on the node of each rank.
     ///
     /// # Errors
@@ -185,12 +209,16 @@ impl Assignment {
 
     /// Returns the aggregation. Several pairs have several timed ranks.
     pub const fn aggregation(&self) -> Aggregation {
-        if self.pairs > 1 { Aggregation::Pairs } else { self.layout.aggregation() }
+        if self.pairs > 1 || self.is_reverse() { Aggregation::Pairs } else { self.layout.aggregation() }
     }
 
     /// Returns the role of a rank and its peer.
     pub fn role(&self, rank: Rank) -> (Role, Rank) {
         match (self.layout, self.pairing) {
+            (Layout::Pair, _) if self.is_reverse() => match rank {
+                Rank(0) => (Role::Passive, Rank(1)),
+                _ => (Role::Active, Rank(0)),
+            },
             (Layout::Alone | Layout::Everyone { .. }, _) => (Role::Active, rank),
             (Layout::Star, _) if rank == Rank(0) => (Role::Active, rank),
             (Layout::Star, _) => (Role::Passive, Rank(0)),
@@ -226,6 +254,16 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn the_second_rank_of_a_pair_may_be_timed() {
+        let forward = Layout::Pair.assign(2, None).unwrap();
+        assert_eq!(forward.aggregation(), Aggregation::Origin);
+        let reverse = forward.directed(Direction::Reverse);
+        assert_eq!([0, 1].map(|rank| reverse.role(Rank(rank)).0), [Role::Passive, Role::Active]);
+        assert_eq!([0, 1].map(|rank| reverse.role(Rank(rank)).1.0), [1, 0]);
+        assert_eq!(reverse.aggregation(), Aggregation::Pairs);
     }
 
     #[test]

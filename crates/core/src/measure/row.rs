@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 
 use crate::{
     benchmark::{
-        Aggregation, BusTraffic, Case, Context, Figure, Kernel, Metric, Work,
+        Aggregation, BusTraffic, Case, Context, Figure, Figures, Kernel, Metric, Work,
+        figure::{decode_figures, encode_figures},
         payload::{Check, Fill},
     },
-    error::{Kind, Result},
+    error::{Error, Kind, Result},
     measure::{
         background::Background,
         intervals::Intervals,
@@ -19,6 +20,7 @@ use crate::{
     pacing::windows::RESIDUAL_RANGE,
     result::{Measurement, Outcome},
     system::environment::Counters,
+    team::Team,
     trust,
     unit::Rank,
 };
@@ -105,7 +107,7 @@ pub fn one_case(session: &mut Session<'_>, factory: &KernelFactory<'_>, case: &C
 /// Errors that every rank returns. A case that some rank does not support is a skipped row, not an error.
 pub fn measure(session: &Session<'_>, factory: &KernelFactory<'_>, case: &Case) -> Result<Measurement> {
     let team = session.team;
-    let assignment = session.assignment.clone().paired(case.choice());
+    let assignment = session.assignment.clone().paired(case.choice()).directed(case.choice());
     let (role, peer) = assignment.role(team.rank());
     let children = assignment.children(team.rank());
     let mut row = empty_row(session, factory, case, assignment.aggregation());
@@ -170,6 +172,9 @@ pub fn measure(session: &Session<'_>, factory: &KernelFactory<'_>, case: &Case) 
 
     open.kernel.end()?;
     row.figures = open.kernel.figures()?;
+    if assignment.is_reverse() {
+        row.figures = figures_of(Rank(1), team, &row.figures)?;
+    }
     let last = Fill { iterations: warm_up.iterations + sampling.iterations, ..fill };
     (row.check, row.checked) = open.verify(last, &sampling)?;
     row.checked /= (factory.iterations_per_check)(case);
@@ -201,6 +206,16 @@ fn empty_row(
         aggregation,
         ..Measurement::new(bench.name, factory.key(session, case), factory.metric, session.team.size())
     }
+}
+
+/// Returns the figures of a rank on rank 0. Collective.
+fn figures_of(rank: Rank, team: &dyn Team, mine: &Figures) -> Result<Figures> {
+    let of_all = team.gather(&encode_figures(mine))?.unwrap_or_default();
+    let malformed =
+        || Error::fabric(format!("rank {rank} sent no figures: start the same build of ombx on every rank"));
+    of_all
+        .get(rank.0 as usize)
+        .map_or(Ok(Figures::new()), |bytes| decode_figures(bytes).ok_or_else(malformed))
 }
 
 /// Returns what a row names: values on axes, the label, the load, threads, and a root that was chosen.

@@ -12,22 +12,18 @@ use self::{
 };
 use crate::{
     benchmark::{
-        Case, Context, Figures, Method, Metric, Role, Work,
+        Case, Context, Figure, Figures, Method, Metric, Role,
         payload::{Check, Fill, Slots},
     },
     error::{Error, Result},
     measure::{
         collect::RoundSamples,
         opened::OpenKernel,
-        row::{self, KernelFactory},
         session::Session,
         timed_loop::{arrivals, paced_sends},
     },
     system::clock::Clock,
-    two_sided::request::{
-        rates_of,
-        schedule::{Arrivals, Schedule},
-    },
+    two_sided::request::{rates::at_each_rate, schedule::Schedule},
     unit::Rank,
 };
 
@@ -52,37 +48,13 @@ pub const fn method(like: &'static str) -> Method {
 
 /// Runs paced datagrams over a link, at every rate of the plan.
 pub fn run_datagrams<L: DatagramLink>(session: &mut Session<'_>) -> Result<()> {
-    let rates = rates_of(session.bench, session.plan)?;
-    let rates = match session.plan.launch {
-        Some(launch) => launch.arrange(rates),
-        None => rates,
-    };
-    let (seed, batch) = (session.plan.launch.map_or(0, |launch| launch.order), session.plan.batch);
-    let clock = session.clock;
-    for rate in rates {
-        let open = |cx: &Context<'_>, case: &Case| {
-            if batch.is_some() {
-                return Err(Error::unsupported(
-                    "a sample is a part of a round of datagrams; leave out --batch",
-                ));
-            }
-            let schedule = Schedule { rate, arrivals: case.choice::<Arrivals>(), seed };
-            let kernel = Paced::<L>::open(cx, case, schedule, clock.clone())?;
-            Ok(Box::new(kernel) as Box<dyn OpenKernel>)
-        };
-        let factory = KernelFactory {
-            metric: Metric::Bandwidth,
-            work: |case| Work { bytes: case.bytes.0, ops: 1, legs: 1 },
-            bus_traffic: |_| None,
-            iterations_per_check: |_| 1,
-            open: &open,
-            floor_ns: None,
-            label: Some(("rate", rate.to_string())),
-            sharing: 1,
-        };
-        row::every_case(session, &factory)?;
-    }
-    Ok(())
+    let (batch, clock) = (session.plan.batch, session.clock);
+    at_each_rate(session, Metric::Bandwidth, &|cx, case, schedule| {
+        if batch.is_some() {
+            return Err(Error::unsupported("a sample is a part of a round of datagrams; leave out --batch"));
+        }
+        Ok(Box::new(Paced::<L>::open(cx, case, schedule, clock.clone())?))
+    })
 }
 
 /// Datagrams over a link at scheduled times.
@@ -197,7 +169,8 @@ impl<L: DatagramLink> OpenKernel for Paced<L> {
     }
 
     fn figures(&mut self) -> Result<Figures> {
-        Ok(self.longest.figures())
+        let offered = ("offered_per_s".to_owned(), Figure::Value(self.schedule.rate as f64));
+        Ok(self.longest.figures().into_iter().chain([offered]).collect())
     }
 
     fn check(&mut self, fill: Fill) -> Result<Check> {

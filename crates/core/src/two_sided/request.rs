@@ -6,27 +6,22 @@
 
 pub mod link;
 pub mod load;
+pub mod rates;
 pub mod schedule;
 
 use self::{
     link::{REPLY_BYTES, RequestLink},
     load::Load,
-    schedule::{RATE, Schedule, parse_rates},
+    rates::at_each_rate,
+    schedule::Schedule,
 };
 use crate::{
     benchmark::{
-        Benchmark, Case, Context, Figures, Method, Metric, Role, Work,
+        Case, Context, Figures, Method, Metric, Role,
         payload::{Check, Fill, Mismatch, Slots},
     },
     error::{Error, Result},
-    measure::{
-        collect::RoundSamples,
-        opened::OpenKernel,
-        plan::Plan,
-        row::{self, KernelFactory},
-        session::Session,
-        timed_loop::open_loop,
-    },
+    measure::{collect::RoundSamples, opened::OpenKernel, session::Session, timed_loop::open_loop},
     system::clock::Clock,
     unit::Rank,
 };
@@ -45,44 +40,10 @@ pub const fn method(like: &'static str) -> Method {
     }
 }
 
-/// Returns the offered rates of a benchmark under a plan; none if it offers no rate.
-///
-/// # Errors
-/// Usage error for malformed rates.
-pub fn rates_of(bench: &Benchmark, plan: &Plan) -> Result<Vec<u64>> {
-    match bench.settings.iter().any(|setting| setting.name == RATE.name) {
-        true => parse_rates(plan.setting(&RATE).unwrap_or_default()),
-        false => Ok(Vec::new()),
-    }
-}
-
 /// Runs open-loop requests over a link, at every rate of the plan.
 pub fn run_requests<L: RequestLink>(session: &mut Session<'_>) -> Result<()> {
-    let rates = rates_of(session.bench, session.plan)?;
-    let rates = match session.plan.launch {
-        Some(launch) => launch.arrange(rates),
-        None => rates,
-    };
-    let seed = session.plan.launch.map_or(0, |launch| launch.order);
     let batch = session.plan.batch;
-    for rate in rates {
-        let open = |cx: &Context<'_>, case: &Case| {
-            let schedule = Schedule { rate, arrivals: case.choice(), seed };
-            open::<L>(cx, case, schedule, batch)
-        };
-        let factory = KernelFactory {
-            metric: Metric::Latency,
-            work: |case| Work { bytes: case.bytes.0, ops: 1, legs: 1 },
-            bus_traffic: |_| None,
-            iterations_per_check: |_| 1,
-            open: &open,
-            floor_ns: None,
-            label: Some(("rate", rate.to_string())),
-            sharing: 1,
-        };
-        row::every_case(session, &factory)?;
-    }
-    Ok(())
+    at_each_rate(session, Metric::Latency, &|cx, case, schedule| open::<L>(cx, case, schedule, batch))
 }
 
 fn open<'k, L: RequestLink + 'k>(

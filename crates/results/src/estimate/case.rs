@@ -7,6 +7,7 @@ use ombx_core::{
     measure::phases::Phases,
     result::{AcrossRanks, LaunchMode, Mark, Measurement, Outcome, OverLaunches},
     stats::{Percentile, Summary, median},
+    two_sided::datagrams::received::{SHARES, Share},
 };
 
 use super::{interval::interval, modes::modes};
@@ -149,7 +150,36 @@ fn figures(rows: &[Measurement]) -> Figures {
             combined.extend(ends.into_iter().zip([found.low, found.high].map(Figure::Value)));
         }
     }
+    for share in SHARES {
+        let sum = |name: &str| {
+            let counts = values(all.get(&name.to_owned())?);
+            (counts.len() == rows.len()).then(|| counts.iter().sum::<f64>())
+        };
+        if let (Some(part), Some(whole)) = (sum(share.part), sum(share.all)) {
+            pool(&mut combined, share, part, whole);
+        }
+    }
     combined
+}
+
+/// Replaces a share of datagrams by that of all launches together. Its interval contains that over launches and that of the sums: if no
+/// launch has lost a datagram, the next one may lose some.
+fn pool(combined: &mut Figures, share: Share, part: f64, all: f64) {
+    let value = |figures: &Figures, name: &str| match figures.get(name) {
+        Some(Figure::Value(value)) => Some(*value),
+        _ => None,
+    };
+    let [low, high] = ["low", "high"].map(|end| format!("{}_{end}_percent", share.name));
+    let mut pooled = share.figures(part as u64, all as u64);
+    for (name, wider) in [(low, f64::min as fn(f64, f64) -> f64), (high, f64::max)] {
+        if let (Some(over_launches), Some(of_sums)) = (value(combined, &name), value(&pooled, &name)) {
+            pooled.insert(name, Figure::Value(wider(over_launches, of_sums)));
+        }
+    }
+    combined.extend(pooled);
+    combined.extend(
+        [(share.part, part), (share.all, all)].map(|(name, sum)| (name.to_owned(), Figure::Value(sum))),
+    );
 }
 
 /// Returns the marks that more than half of the launches have, at the level that more than half reach. A minority moves neither the
@@ -265,6 +295,30 @@ mod tests {
         let figures = estimate(&rows).unwrap().figures;
         assert_eq!(figures["overlap_percent"], Figure::Value(2.0));
         assert_eq!(figures["one_way_us"], Figure::Unresolved("too short".into()));
+    }
+
+    #[test]
+    fn a_share_of_datagrams_is_that_of_all_launches() {
+        let mut rows = [300; 7].map(launch);
+        let lose = |rows: &mut [Measurement], lost: [u64; 7]| {
+            for (row, lost) in rows.iter_mut().zip(lost) {
+                row.figures = SHARES[0].figures(lost, 100);
+                row.figures.insert("lost_datagrams".into(), Figure::Value(lost as f64));
+                row.figures.insert("sent_datagrams".into(), Figure::Value(100.0));
+            }
+            let figures = estimate(rows).unwrap().figures;
+            let value = |name: &str| match &figures[name] {
+                Figure::Value(value) => *value,
+                Figure::Unresolved(why) => panic!("{why}"),
+            };
+            ["lost_percent", "lost_low_percent", "lost_high_percent", "sent_datagrams"].map(value)
+        };
+        let [share, low, high, sent] = lose(&mut rows, [0; 7]);
+        // Wilson's interval of 0 of 700.
+        assert!(share == 0.0 && low == 0.0 && (high - 0.5458).abs() < 1e-3 && sent == 700.0, "{high}");
+        // One launch loses many: the sum is 10 of 700, and the interval reaches to what that launch has lost.
+        let [share, _, high, _] = lose(&mut rows, [0, 0, 10, 0, 0, 0, 0]);
+        assert!((share - 100.0 * 10.0 / 700.0).abs() < 1e-9 && high >= 10.0, "{share} {high}");
     }
 
     #[test]

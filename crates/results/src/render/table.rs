@@ -27,6 +27,7 @@ use crate::{
 use ombx_core::{
     benchmark::Metric,
     result::{ClockFacts, Headline, Level, MESSAGE_RATE_UNIT, Mark, Measurement, Outcome, Run, Tally},
+    two_sided::datagrams::received::SHARES,
     unit::Bytes,
 };
 
@@ -289,12 +290,12 @@ impl Table {
     }
 }
 
-/// Numbers of datagrams, whose ratio has a column.
-const DATAGRAMS: [&str; 2] = ["sent_datagrams", "lost_datagrams"];
-
-/// Returns whether a figure has a column. The sentence about the knee has the interval of the achieved rate.
+/// Returns whether a figure has a column. The sentence about the knee has the interval of the achieved rate, and a share of datagrams
+/// has the column of its counts.
 fn is_column(figure: &str) -> bool {
-    !is_part(figure) && !knee::ENDS.contains(&figure) && !DATAGRAMS.contains(&figure)
+    !is_part(figure)
+        && !knee::ENDS.contains(&figure)
+        && !SHARES.iter().any(|share| [share.part, share.all].contains(&figure))
 }
 
 fn row_count(count: u64) -> String {

@@ -94,7 +94,7 @@ impl Listener {
         if at.is_ipv6() && at.is_unspecified() {
             sockopt::set_ipv6_v6only(&socket, false).map_err(failed)?;
         }
-        options.set_buffers(&socket)?;
+        options.set_before_connecting(&socket)?;
         options.set_tcp(&socket)?;
         if port != 0 {
             // Connections of an earlier server may still be in TIME_WAIT.
@@ -123,7 +123,7 @@ impl Listener {
         let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, FLAGS, None).map_err(failed)?;
         let address = SocketAddrUnix::new_abstract_name(name.as_bytes()).map_err(failed)?;
         bind(&socket, &address).and_then(|()| listen(&socket, QUEUE)).map_err(failed)?;
-        options.set_buffers(&socket)?;
+        options.set_before_connecting(&socket)?;
         Ok(Listener::new(socket, Address::Unix(name), token))
     }
 
@@ -292,7 +292,7 @@ pub fn connect(
     };
     let socket = socket_with(family, SocketType::STREAM, SocketFlags::CLOEXEC, protocol);
     let socket = socket.map_err(|e| failed(e.into()))?;
-    options.set_buffers(&socket)?;
+    options.set_before_connecting(&socket)?;
     if let Address::Tcp(_) = to {
         options.set_tcp(&socket)?;
     }

@@ -1,19 +1,17 @@
-//! Stream connections between two ranks: the passive rank listens, the active rank connects.
+//! Sockets between two ranks. Of stream connections the passive rank listens, and the active rank connects.
 
-use std::{os::fd::OwnedFd, time::Duration};
+use std::{net::UdpSocket, os::fd::OwnedFd, time::Duration};
 
 use ombx_core::{
-    benchmark::{Context, Role},
+    benchmark::{Context, Role, payload::Slots},
     error::{Error, Result},
 };
 
-use rustix::net::{Protocol, ipproto};
-
-use super::{error::TRANSFER_TIMEOUT, zero_copy};
+use super::{error::TRANSFER_TIMEOUT, tcp_info, zero_copy};
 use crate::{
     control::{Listener, listener},
     session::SocketTeam,
-    socket::{Address, Deadline, Ip, LinkOptions, Stream},
+    socket::{Address, Deadline, Ip, LinkOptions, MPTCP, Stream},
 };
 
 /// Two ranks connect within this time.
@@ -25,8 +23,6 @@ pub(crate) trait SocketKind: 'static {
     const UNIX: bool = false;
     /// Whether sends avoid a copy (`MSG_ZEROCOPY`).
     const ZERO_COPY: bool = false;
-    /// Protocol of an internet socket.
-    const PROTOCOL: Protocol = ipproto::TCP;
 }
 
 /// Opens the listener of the passive rank.
@@ -50,11 +46,29 @@ fn address<K: SocketKind>(cx: &Context<'_>, team: &SocketTeam, ip: Ip, name: Str
     Ok(Address::Tcp((team.address_of(cx.peer, ip)?, port).into()))
 }
 
+/// Opens the datagram socket of this rank, for messages behind a header of this many bytes.
+pub(super) fn datagram_socket(
+    cx: &Context<'_>,
+    options: &LinkOptions,
+    slots: Slots,
+    header: usize,
+) -> Result<UdpSocket> {
+    let team: &SocketTeam = cx.fabric()?;
+    let most = if options.ip == Ip::V4 { 65507 } else { 65527 } - header as u64;
+    if slots.bytes > most {
+        return Err(Error::unsupported(format!("a datagram carries at most {most} bytes")));
+    }
+    let at = team.listen_address(cx.peer, options.ip);
+    let socket = UdpSocket::bind((at, 0));
+    let socket = socket.map_err(|e| Error::unsupported(format!("this host has no {at}: {e}")))?;
+    options.socket.set_before_connecting(&socket)?;
+    Ok(socket)
+}
+
 /// Connects this rank with its peer. Both ranks call it.
 pub(crate) fn connect<K: SocketKind>(cx: &Context<'_>) -> Result<OwnedFd> {
     let team: &SocketTeam = cx.fabric()?;
-    let mut options = team.link_options();
-    options.socket.protocol = K::PROTOCOL;
+    let options = team.link_options();
     let listener = match cx.role {
         Role::Passive => listen::<K>(cx, team, &options).map(Some),
         Role::Active => Ok(None),
@@ -82,12 +96,15 @@ pub(crate) fn connect<K: SocketKind>(cx: &Context<'_>) -> Result<OwnedFd> {
 
 fn prepare<K: SocketKind>(stream: Stream, options: &LinkOptions) -> Result<Stream> {
     if K::UNIX {
-        options.socket.set_buffers(&stream)?;
+        options.socket.set_before_connecting(&stream)?;
     } else {
         options.socket.set_tcp(&stream)?;
     }
     let limited = stream.set_timeout(Some(TRANSFER_TIMEOUT));
     limited.map_err(|e| Error::fabric(format!("cannot set the timeout of a connection: {e}")))?;
+    if options.socket.protocol == MPTCP {
+        tcp_info::check_mptcp(&stream)?;
+    }
     if K::ZERO_COPY {
         let refused = |e| Error::unsupported(format!("this kernel cannot send without copying: {e}"));
         zero_copy::allow(&stream).map_err(refused)?;

@@ -8,14 +8,7 @@
 mod endpoint;
 mod header;
 
-use std::{
-    cell::Cell,
-    collections::BTreeMap,
-    io::IoSliceMut,
-    net::{SocketAddr, UdpSocket},
-    rc::Rc,
-    time::Duration,
-};
+use std::{cell::Cell, collections::BTreeMap, io::IoSliceMut, net::SocketAddr, rc::Rc, time::Duration};
 
 use ombx_core::{
     benchmark::{Context, Figure, Figures, payload::Slots},
@@ -37,14 +30,10 @@ use self::{
 };
 use super::{
     buffer::Buffer,
-    connect::CONNECT_TIMEOUT,
+    connect::{CONNECT_TIMEOUT, datagram_socket},
     error::{closed, failed},
 };
-use crate::{
-    control::Token,
-    session::SocketTeam,
-    socket::{Ip, LinkOptions},
-};
+use crate::{control::Token, session::SocketTeam};
 
 /// A request is repeated after this time, or after three round trips if that is longer.
 const REQUEST_INTERVAL: Duration = Duration::from_millis(20);
@@ -208,24 +197,12 @@ fn first_number() -> Result<u64> {
     Ok(u64::from_le_bytes(half) >> 26)
 }
 
-fn socket(cx: &Context<'_>, team: &SocketTeam, options: &LinkOptions, slots: Slots) -> Result<UdpSocket> {
-    let most = if options.ip == Ip::V4 { 65507 } else { 65527 } - LENGTH as u64;
-    if slots.bytes > most {
-        return Err(Error::unsupported(format!("a datagram carries at most {most} bytes")));
-    }
-    let at = team.listen_address(cx.peer, options.ip);
-    let socket = UdpSocket::bind((at, 0));
-    let socket = socket.map_err(|e| Error::unsupported(format!("this host has no {at}: {e}")))?;
-    options.socket.set_buffers(&socket)?;
-    Ok(socket)
-}
-
 impl Link for Datagrams {
     fn open(cx: &Context<'_>, slots: Slots) -> Result<Self> {
         let team: &SocketTeam = cx.fabric()?;
         let options = team.link_options();
         let single = options.one_stream("udp");
-        let socket = cx.agree(single.and_then(|()| socket(cx, team, &options, slots)))?;
+        let socket = cx.agree(single.and_then(|()| datagram_socket(cx, &options, slots, LENGTH)))?;
         let set_up = |e: std::io::Error| Error::fabric(format!("cannot set up a datagram socket: {e}"));
         let port = socket.local_addr().map_err(set_up)?.port();
         // Somebody who cannot read the datagrams must not guess the number of the next one.

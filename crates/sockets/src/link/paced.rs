@@ -24,15 +24,10 @@ use rustix::{
 
 use super::{
     buffer::Buffer,
-    connect::{CONNECT_TIMEOUT, connect},
+    connect::{CONNECT_TIMEOUT, connect, datagram_socket},
     error::{closed, failed},
 };
-use crate::{
-    control::Token,
-    session::SocketTeam,
-    socket::{Ip, LinkOptions, Stream},
-    transport::Tcp,
-};
+use crate::{control::Token, session::SocketTeam, socket::Stream, transport::Tcp};
 
 /// Bytes of a header.
 const LENGTH: usize = 24;
@@ -71,18 +66,6 @@ fn header(words: [u64; 3]) -> [u8; LENGTH] {
 fn words(header: [u8; LENGTH]) -> [u64; 3] {
     let mut words = header.as_chunks().0.iter().map(|word| u64::from_le_bytes(*word));
     [(); 3].map(|()| words.next().unwrap_or_default())
-}
-
-fn socket(cx: &Context<'_>, team: &SocketTeam, options: &LinkOptions, slots: Slots) -> Result<UdpSocket> {
-    let most = if options.ip == Ip::V4 { 65507 } else { 65527 } - LENGTH as u64;
-    if slots.bytes > most {
-        return Err(Error::unsupported(format!("a datagram carries at most {most} bytes")));
-    }
-    let at = team.listen_address(cx.peer, options.ip);
-    let socket = UdpSocket::bind((at, 0));
-    let socket = socket.map_err(|e| Error::unsupported(format!("this host has no {at}: {e}")))?;
-    options.socket.set_buffers(&socket)?;
-    Ok(socket)
 }
 
 fn set_up(error: std::io::Error) -> Error {
@@ -213,7 +196,7 @@ impl DatagramLink for PacedDatagrams {
     fn open(cx: &Context<'_>, slots: Slots) -> Result<Self> {
         let team: &SocketTeam = cx.fabric()?;
         let options = team.link_options();
-        let socket = cx.agree(socket(cx, team, &options, slots))?;
+        let socket = cx.agree(datagram_socket(cx, &options, slots, LENGTH))?;
         let control = Stream::from(connect::<Tcp>(cx)?);
         let port = socket.local_addr().map_err(set_up)?.port();
         let first = cx.agree(Token::random())?.bytes().first_chunk().copied().unwrap_or_default();

@@ -18,6 +18,7 @@ use super::{
     buffer::Buffer,
     connect::{SocketKind, connect},
     error::{TRANSFER_TIMEOUT, closed, failed},
+    tcp_info,
     zero_copy::{self, Sends},
 };
 use crate::{session::SocketTeam, socket::deadline::timespec};
@@ -68,6 +69,11 @@ pub(super) fn carries(slots: Slots) -> Result<()> {
         0 => Err(Error::unsupported("a stream carries no empty message")),
         _ => Ok(()),
     }
+}
+
+/// Returns what the kernel has counted of sockets of kind `K`.
+pub(super) fn figures_of<K: SocketKind>(sockets: &[OwnedFd]) -> Result<Figures> {
+    if K::UNIX { Ok(Figures::new()) } else { tcp_info::figures(sockets) }
 }
 
 /// Result of one system call.
@@ -269,8 +275,10 @@ impl<K: SocketKind> Link for StreamLink<K> {
     }
 
     fn figures(&mut self) -> Result<Figures> {
+        let mut figures = figures_of::<K>(std::slice::from_ref(&self.socket))?;
         let copied = self.sends.copied_percent().map(Figure::Value);
-        Ok(copied.map(|figure| ("copied_percent".to_owned(), figure)).into_iter().collect())
+        figures.extend(copied.map(|figure| ("copied_percent".to_owned(), figure)));
+        Ok(figures)
     }
 
     #[inline(always)]

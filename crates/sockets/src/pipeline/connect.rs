@@ -58,8 +58,8 @@ pub(super) fn connect(
                 let (from, to) = UnixStream::pair().map_err(|e| {
                     Error::fabric(format!("node {node}: cannot open a pair of Unix-domain sockets: {e}"))
                 })?;
-                socket.set_buffers(&from)?;
-                socket.set_buffers(&to)?;
+                socket.set_before_connecting(&from)?;
+                socket.set_before_connecting(&to)?;
                 own.push(to.into());
                 ends.push(from.into());
             } else {

@@ -2,11 +2,18 @@
 
 use std::{
     net::{IpAddr, Ipv4Addr, Ipv6Addr},
+    num::NonZeroU32,
     os::fd::AsFd,
 };
 
 use ombx_core::error::{Error, Result};
-use rustix::net::{Protocol, ipproto, sockopt};
+use rustix::net::{AddressFamily, Protocol, ipproto, sockopt};
+
+/// Multipath TCP (RFC 8684), from linux/in.h.
+pub(crate) const MPTCP: Protocol = match NonZeroU32::new(262) {
+    Some(number) => Protocol::from_raw(number),
+    None => ipproto::TCP,
+};
 
 /// Socket options. `None` leaves the kernel's default.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -19,17 +26,21 @@ pub struct SocketOptions {
     pub buffer: Option<usize>,
     /// Name of TCP's congestion control (`TCP_CONGESTION`).
     pub congestion: Option<String>,
+    /// Class of the packets in the IP header (DSCP, RFC 2474), below 64.
+    pub dscp: Option<u8>,
 }
 
 impl Default for SocketOptions {
     fn default() -> SocketOptions {
-        SocketOptions { protocol: ipproto::TCP, nodelay: true, buffer: None, congestion: None }
+        SocketOptions { protocol: ipproto::TCP, nodelay: true, buffer: None, congestion: None, dscp: None }
     }
 }
 
 impl SocketOptions {
-    /// Sets the buffer sizes. Call it before the socket connects or listens: the TCP window depends on them.
-    pub fn set_buffers(&self, socket: impl AsFd) -> Result<()> {
+    /// Sets the class of packets and the buffer sizes. Call it before the socket connects or listens: the first packet has the class, and
+    /// the TCP window depends on the buffers.
+    pub fn set_before_connecting(&self, socket: impl AsFd) -> Result<()> {
+        self.set_class(&socket)?;
         let Some(bytes) = self.buffer else { return Ok(()) };
         let failed = |e| Error::unsupported(format!("cannot set a socket buffer of {bytes} bytes: {e}"));
         sockopt::set_socket_send_buffer_size(&socket, bytes).map_err(failed)?;
@@ -42,6 +53,22 @@ impl SocketOptions {
                 "a socket buffer of {bytes} bytes exceeds this host's limit; raise net.core.wmem_max and net.core.rmem_max"
             ))),
         }
+    }
+
+    fn set_class(&self, socket: impl AsFd) -> Result<()> {
+        let Some(dscp) = self.dscp else { return Ok(()) };
+        // The lower two bits are for congestion notification.
+        let class = dscp << 2;
+        let set = match sockopt::socket_domain(&socket) {
+            Ok(AddressFamily::INET) => sockopt::set_ip_tos(&socket, class),
+            Ok(AddressFamily::INET6) => sockopt::set_ipv6_tclass(&socket, class.into()),
+            _ => {
+                return Err(Error::unsupported(
+                    "a Unix-domain socket sends no packets that have a DSCP; leave out --dscp",
+                ));
+            }
+        };
+        set.map_err(|e| Error::unsupported(format!("cannot set DSCP {dscp}: {e}")))
     }
 
     /// Sets the options that only TCP has.
@@ -126,14 +153,19 @@ mod tests {
         let options = SocketOptions {
             buffer: Some(32 << 10),
             congestion: Some("cubic".into()),
+            dscp: Some(46),
             ..SocketOptions::default()
         };
-        options.set_buffers(&socket).unwrap();
+        options.set_before_connecting(&socket).unwrap();
+        assert_eq!(sockopt::ip_tos(&socket).unwrap(), 46 << 2);
         options.set_tcp(&socket).unwrap();
         assert!(sockopt::tcp_nodelay(&socket).unwrap());
+        let six = TcpListener::bind("[::1]:0").unwrap();
+        SocketOptions { dscp: Some(8), ..SocketOptions::default() }.set_before_connecting(&six).unwrap();
+        assert_eq!(sockopt::ipv6_tclass(&six).unwrap(), 8 << 2);
         let wrong =
             SocketOptions { congestion: Some("no-such-thing".into()), buffer: Some(1 << 30), ..options };
         assert!(wrong.set_tcp(&socket).unwrap_err().to_string().contains("no-such-thing"));
-        assert!(wrong.set_buffers(&socket).unwrap_err().to_string().contains("wmem_max"));
+        assert!(wrong.set_before_connecting(&socket).unwrap_err().to_string().contains("wmem_max"));
     }
 }

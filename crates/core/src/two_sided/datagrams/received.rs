@@ -3,13 +3,45 @@
 use super::link::Arrival;
 use crate::{
     benchmark::{Figure, Figures},
-    stats::Summary,
+    stats::{Summary, proportion_interval},
 };
 
 /// Parts of a round, whose rates and jitters give intervals.
 const PARTS: usize = 20;
-/// Normal quantile of intervals of 95 %.
-const Z95: f64 = 1.959_964;
+/// A share of datagrams: the start of the names of its figures, and the figures that count the part and the whole.
+#[derive(Debug, Clone, Copy)]
+pub struct Share {
+    /// Start of the names: `lost` for `lost_percent`, `lost_low_percent` and `lost_high_percent`.
+    pub name: &'static str,
+    /// Figure that counts the part.
+    pub part: &'static str,
+    /// Figure that counts the whole.
+    pub all: &'static str,
+}
+
+/// The shares that a round has.
+pub const SHARES: [Share; 3] = [
+    Share { name: "lost", part: "lost_datagrams", all: "sent_datagrams" },
+    Share { name: "reordered", part: "reordered_datagrams", all: "arrived_datagrams" },
+    Share { name: "duplicate", part: "duplicate_datagrams", all: "arrived_datagrams" },
+];
+
+impl Share {
+    /// Returns the share with its interval in percent, as figures; the reason if the whole is 0.
+    pub fn figures(&self, part: u64, all: u64) -> Figures {
+        let name = self.name;
+        let Some([low, high]) = proportion_interval(part, all) else {
+            let why = Figure::Unresolved("no datagram arrived".into());
+            return Figures::from([(format!("{name}_percent"), why)]);
+        };
+        let percent = |share: f64| Figure::Value(100.0 * share);
+        Figures::from([
+            (format!("{name}_percent"), percent(part as f64 / all as f64)),
+            (format!("{name}_low_percent"), percent(low)),
+            (format!("{name}_high_percent"), percent(high)),
+        ])
+    }
+}
 
 /// What arrived of a round.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -85,30 +117,19 @@ impl Received {
     /// Returns the figures.
     pub fn figures(&self) -> Figures {
         let value = |name: &str, value: f64| (name.to_owned(), Figure::Value(value));
-        let mut figures = Figures::from([
-            value("sent_datagrams", self.sent as f64),
-            value("lost_datagrams", self.sent.saturating_sub(self.arrived) as f64),
-        ]);
+        let lost = self.sent.saturating_sub(self.arrived);
+        let counts = [
+            ("sent_datagrams", self.sent),
+            ("arrived_datagrams", self.arrived),
+            ("lost_datagrams", lost),
+            ("reordered_datagrams", self.reordered),
+            ("duplicate_datagrams", self.duplicates),
+        ];
+        let count = |name: &str| counts.iter().find(|count| count.0 == name).map_or(0, |count| count.1);
+        let mut figures: Figures = counts.iter().map(|(name, count)| value(name, *count as f64)).collect();
+        figures.extend(SHARES.iter().flat_map(|share| share.figures(count(share.part), count(share.all))));
         if self.sent > 1 && self.sent_ns > 0 {
             figures.extend([value("sent_per_s", (self.sent - 1) as f64 * 1e9 / self.sent_ns as f64)]);
-        }
-        for (name, part, all) in [
-            ("lost", self.sent.saturating_sub(self.arrived), self.sent),
-            ("reordered", self.reordered, self.arrived),
-            ("duplicate", self.duplicates, self.arrived),
-        ] {
-            let of = |share: f64| 100.0 * share;
-            match wilson(part, all) {
-                Some([low, high]) => figures.extend([
-                    value(&format!("{name}_percent"), of(part as f64 / all as f64)),
-                    value(&format!("{name}_low_percent"), of(low)),
-                    value(&format!("{name}_high_percent"), of(high)),
-                ]),
-                None => {
-                    let why = Figure::Unresolved("no datagram arrived".into());
-                    figures.insert(format!("{name}_percent"), why);
-                }
-            }
         }
         let jitter = Summary::of_batches(&self.jitters_ns);
         figures.insert(
@@ -138,16 +159,6 @@ fn jitters(arrivals: &[Arrival]) -> Vec<f64> {
         jitter
     };
     arrivals.windows(2).map(next).collect()
-}
-
-/// Returns Wilson's interval of 95 % of a probability, of which `part` of `all` independent trials are known; `None` without trials.
-fn wilson(part: u64, all: u64) -> Option<[f64; 2]> {
-    let (n, p) = (all as f64, part.min(all) as f64 / all as f64);
-    let square = Z95 * Z95 / n;
-    let (middle, width) = (p + square / 2.0, Z95 * (p * (1.0 - p) / n + square / (4.0 * n)).sqrt());
-    // Rounding must not leave the share outside.
-    let ends = [(middle - width) / (1.0 + square), (middle + width) / (1.0 + square)];
-    (all > 0).then(|| [ends[0].clamp(0.0, p), ends[1].clamp(p, 1.0)])
 }
 
 #[cfg(test)]
@@ -224,14 +235,5 @@ mod tests {
         assert_eq!(Received::of(100, &arrivals([7])).parts_ns, Vec::<f64>::new());
         assert!(Received::decode(&none.encode()[1..]).is_none());
         assert!(Received::decode(&[none.encode(), vec![0; 8]].concat()).is_none());
-    }
-
-    #[test]
-    fn intervals_of_shares_are_wilsons() {
-        // Brown, Cai and DasGupta (2001): 10 of 100.
-        let [low, high] = wilson(10, 100).unwrap();
-        assert!((low - 0.0552).abs() < 1e-4 && (high - 0.1744).abs() < 1e-4, "{low} {high}");
-        assert_eq!(wilson(0, 0), None);
-        assert!(wilson(0, 5).unwrap()[0] == 0.0 && wilson(5, 5).unwrap()[1] == 1.0);
     }
 }

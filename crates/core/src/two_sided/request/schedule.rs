@@ -14,7 +14,7 @@ const MAX_RATE: u64 = 10_000_000;
 pub const RATE: Setting = Setting {
     name: "rate",
     value: "RATES",
-    about: "Requests per second that are offered, each with a row, for example: --rate 1000,2000 or --rate 1000..64000:x4",
+    about: "Messages per second that are offered, or bits per second of their payload, each with a row, for example: --rate 1000..64000:x4 or --rate 100Mbit/s,1Gbit/s",
     default: Some("1000,10000,100000"),
     check: |text| parse_rates(text).map(|_| ()),
 };
@@ -29,24 +29,68 @@ crate::axis! {
     }
 }
 
-/// Reads a list of rates in requests per second: `1000,2000` or `1000..64000:x4`.
+/// Offered rate.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Rate {
+    /// Messages per second.
+    Messages(u64),
+    /// Bits of payload per second.
+    Bits(u64),
+}
+
+impl Rate {
+    /// Returns the rate of messages of this many bytes, per second.
+    ///
+    /// # Errors
+    /// [`Error::unsupported`] if that is less than one or more than 10 million messages.
+    pub fn of_messages(self, bytes: u64) -> Result<u64> {
+        let Rate::Bits(bits) = self else { return Ok(self.number()) };
+        match bits / (8 * bytes.max(1)) {
+            rate @ 1..=MAX_RATE => Ok(rate),
+            rate => Err(Error::unsupported(format!(
+                "{bits} bit/s are {rate} messages of {bytes} bytes per second; possible are 1 to {MAX_RATE}"
+            ))),
+        }
+    }
+
+    fn number(self) -> u64 {
+        match self {
+            Rate::Messages(number) | Rate::Bits(number) => number,
+        }
+    }
+}
+
+/// Units of bits per second.
+const BIT_UNITS: [(&str, u64); 4] =
+    [("Gbit/s", 1_000_000_000), ("Mbit/s", 1_000_000), ("kbit/s", 1000), ("bit/s", 1)];
+
+/// Reads a list of rates: messages per second as `1000,2000` or `1000..64000:x4`, bits per second as `100Mbit/s,1Gbit/s`.
 ///
 /// # Errors
-/// Usage error for malformed rates, rates of 0 and rates above 10 million.
-pub fn parse_rates(text: &str) -> Result<Vec<u64>> {
+/// Usage error for malformed rates, rates of 0 and rates above 10 million messages.
+pub fn parse_rates(text: &str) -> Result<Vec<Rate>> {
     let bad = || {
-        let examples = "use numbers such as 1000,2000 or a range such as 1000..64000:x4";
-        Error::usage(format!("{text:?} is no list of 1 to {MAX_RATE} requests per second; {examples}"))
+        let examples =
+            "use numbers such as 1000,2000, a range such as 1000..64000:x4 or bits such as 100Mbit/s";
+        Error::usage(format!("{text:?} is no list of 1 to {MAX_RATE} messages per second; {examples}"))
     };
+    if text.ends_with("bit/s") {
+        let bits = |text: &str| {
+            let (number, unit) =
+                BIT_UNITS.iter().find_map(|(name, unit)| Some((text.strip_suffix(name)?, unit)))?;
+            let digits = number.len() <= 9 && number.bytes().all(|b| b.is_ascii_digit());
+            let bits = number.parse::<u64>().ok().filter(|_| digits)?.checked_mul(*unit)?;
+            (bits > 0).then_some(Rate::Bits(bits))
+        };
+        return text.split(',').map(bits).collect::<Option<_>>().ok_or_else(bad);
+    }
     // Sizes have the same syntax and units in addition.
     if !text.bytes().all(|b| b.is_ascii_digit() || matches!(b, b',' | b'.' | b':' | b'x')) {
         return Err(bad());
     }
-    let rates: Vec<u64> = parse_sizes(text).map_err(|_| bad())?.into_iter().map(|rate| rate.0).collect();
-    match rates.iter().all(|rate| (1..=MAX_RATE).contains(rate)) {
-        true => Ok(rates),
-        false => Err(bad()),
-    }
+    let rates = parse_sizes(text).map_err(|_| bad())?.into_iter();
+    let valid = |rate: u64| (1..=MAX_RATE).contains(&rate).then_some(Rate::Messages(rate));
+    rates.map(|rate| valid(rate.0)).collect::<Option<_>>().ok_or_else(bad)
 }
 
 /// Schedule of requests.
@@ -98,15 +142,45 @@ mod tests {
 
     #[test]
     fn rates_are_lists_and_ranges() {
-        assert_eq!(parse_rates("1000,250").unwrap(), [1000, 250]);
-        assert_eq!(parse_rates("1000..4000").unwrap(), [1000, 2000, 4000]);
-        assert_eq!(parse_rates("10..1000:x10").unwrap(), [10, 100, 1000]);
-        for text in ["", "0", "1K", "1e3", "-5", "fast", "20000000", "10..1", "1,,2", "1.5"] {
+        assert_eq!(parse_rates("1000,250").unwrap(), [1000, 250].map(Rate::Messages));
+        assert_eq!(parse_rates("1000..4000").unwrap(), [1000, 2000, 4000].map(Rate::Messages));
+        assert_eq!(parse_rates("10..1000:x10").unwrap(), [10, 100, 1000].map(Rate::Messages));
+        assert_eq!(parse_rates("64kbit/s,1Gbit/s").unwrap(), [64_000, 1_000_000_000].map(Rate::Bits));
+        for text in [
+            "",
+            "0",
+            "1K",
+            "1e3",
+            "-5",
+            "fast",
+            "20000000",
+            "10..1",
+            "1,,2",
+            "1.5",
+            "0Mbit/s",
+            "1.5Gbit/s",
+            "1000,1Mbit/s",
+            "Mbit/s",
+            "-1bit/s",
+            "1Mbit",
+            "9999999999bit/s",
+        ] {
             let error = parse_rates(text).unwrap_err();
             assert_eq!(error.kind(), crate::error::Kind::Usage, "{text}");
-            assert!(error.to_string().contains("requests per second"), "{error}");
+            assert!(error.to_string().contains("messages per second"), "{error}");
         }
         (RATE.check)(RATE.default.unwrap()).unwrap();
+    }
+
+    #[test]
+    fn bits_are_messages_of_a_size() {
+        assert_eq!(Rate::Bits(100_000_000).of_messages(1250).unwrap(), 10_000);
+        assert_eq!(Rate::Messages(7).of_messages(1250).unwrap(), 7);
+        assert_eq!(Rate::Bits(8000).of_messages(0).unwrap(), 1000);
+        for (bits, bytes) in [(1000, 1400), (100_000_000_000, 64)] {
+            let error = Rate::Bits(bits).of_messages(bytes).unwrap_err();
+            assert_eq!(error.kind(), crate::error::Kind::Unsupported, "{error}");
+        }
     }
 
     #[test]

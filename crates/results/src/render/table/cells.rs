@@ -165,6 +165,7 @@ pub(crate) fn format(
         let ends = interval_names(name).and_then(|[low, high]| Some([end(&low)?, end(&high)?]));
         let cell = match value {
             Figure::Value(x) => match ends {
+                None if is_count(name) && x.fract() == 0.0 => format!("{x:.0}"),
                 None => figure(*x),
                 Some(_) => {
                     let decimals = Decimals::of(*x, ends);
@@ -186,6 +187,11 @@ pub(crate) fn format(
         }
     }
     (FormattedRow { cells, figures }, absent)
+}
+
+/// Returns whether a figure counts something.
+fn is_count(figure: &str) -> bool {
+    ["retransmits", "messages", "starts", "bytes"].iter().any(|unit| figure.ends_with(unit))
 }
 
 /// Returns the algorithm and bus bandwidth of a collective operation with the titles of their columns.

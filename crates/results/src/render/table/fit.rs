@@ -7,11 +7,22 @@ use super::{
     wrapped,
 };
 
-/// Titles of columns that are left out first. The algorithm bandwidth, percentiles and the bus bandwidth follow them.
+/// Titles of columns that are left out before all others.
+const FIRST: [&str; 4] = ["cwnd bytes", "sent per s", "duplicate percent", "reordered percent"];
+/// Titles of columns that are left out next. The algorithm bandwidth, percentiles and the bus bandwidth follow them.
 const SPARE: [&str; 5] = ["min launch", "max launch", "min", "max", "range"];
 /// Titles of columns that are left out last.
-const COUNTS: [&str; 8] =
-    [MESSAGE_RATE_UNIT, "launches", "samples", "finds", "mean", "90% interval", "first", "last"];
+const COUNTS: [&str; 9] = [
+    "retransmits",
+    MESSAGE_RATE_UNIT,
+    "launches",
+    "samples",
+    "finds",
+    "mean",
+    "90% interval",
+    "first",
+    "last",
+];
 /// Width of the last column below which other columns are left out, if its text is wider.
 const NARROWEST: usize = 16;
 /// Blanks around the text of a column.
@@ -60,7 +71,8 @@ impl Fitted {
         };
         let of = |names: &[&str]| names.iter().find_map(|name| titled(name));
         let begins = |word: &str| self.titles.iter().position(|title| title.starts_with(word));
-        of(&SPARE)
+        of(&FIRST)
+            .or_else(|| of(&SPARE))
             .or_else(|| begins(ALGORITHM))
             .or_else(|| self.titles.iter().rposition(percentile))
             .or_else(|| begins(BUS))
