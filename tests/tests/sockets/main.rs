@@ -1,6 +1,7 @@
 //! Tests of ranks that are connected by sockets: every benchmark, failures, hostile connections, wrong options.
 
 mod failures;
+mod kernel;
 mod measures;
 mod model;
 mod pipeline;

@@ -24,7 +24,7 @@ use super::{
     frame::{Frame, FrameError},
     token::Token,
 };
-use crate::socket::{Address, Deadline, SocketOptions, Stream, deadline::timespec};
+use crate::socket::{Address, Deadline, MPTCP, SocketOptions, Stream, deadline::timespec};
 
 /// Kind of the first frame of a connection: the token, then the peer's hello.
 pub const HELLO: u8 = 1;
@@ -87,7 +87,12 @@ impl Listener {
     pub fn on_port(at: IpAddr, port: u16, options: &SocketOptions, token: Token) -> Result<Listener> {
         let of_port = if port == 0 { String::new() } else { format!(", port {port}") };
         let failed = |e: Errno| Error::fabric(format!("cannot listen on {at}{of_port}: {e}"));
-        let missing = |e: Errno| Error::unsupported(format!("this host has no {at}: {e}"));
+        let missing = |e: Errno| match e {
+            Errno::NOPROTOOPT | Errno::PROTONOSUPPORT if options.protocol == MPTCP => Error::unsupported(
+                "this host has no MPTCP: set net.mptcp.enabled=1, with a kernel that contains it",
+            ),
+            _ => Error::unsupported(format!("this host has no {at}: {e}")),
+        };
         let family = if at.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
         let socket =
             socket_with(family, SocketType::STREAM, FLAGS, Some(options.protocol)).map_err(missing)?;
