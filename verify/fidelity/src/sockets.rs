@@ -84,7 +84,28 @@ fn comparisons(transports: &[String]) -> Vec<Line> {
     lines.push(Line {
         name: "sockets.bw tcp, 64 x 1 MiB, one buffer, mean, MB/s".into(),
         ours: Run::OmbxMean("sockets.bw --transport tcp --sizes 1M --window 64 --buffers single".into()),
-        others: vec![("iperf3 -l 1M -N", Run::Iperf3)],
+        others: vec![("iperf3 -l 1M -N", Run::Iperf3("-l 1M -N"))],
+        goal: Goal::Within(0.05),
+    });
+    lines.push(Line {
+        name: "sockets.bw tcp, reverse, 64 x 1 MiB, one buffer, mean, MB/s".into(),
+        ours: Run::OmbxMean("sockets.bw --direction reverse --sizes 1M --window 64 --buffers single".into()),
+        others: vec![("iperf3 -R -l 1M -N", Run::Iperf3("-R -l 1M -N"))],
+        goal: Goal::Within(0.05),
+    });
+    lines.push(Line {
+        name: "sockets.datagrams, 1400 B at 100 Mbit/s, MB/s".into(),
+        ours: Run::Ombx("sockets.datagrams --sizes 1400 --rate 100Mbit/s".into()),
+        others: vec![("iperf3 -u -b 100M -l 1400", Run::Iperf3("-u -b 100M -l 1400"))],
+        goal: Goal::Within(0.05),
+    });
+    lines.push(Line {
+        name: "sockets.request, 64 B at 10000/s, half of p50, us".into(),
+        ours: Run::OmbxHalf("sockets.request --sizes 64 --rate 10000".into()),
+        others: vec![(
+            "sockperf under-load --tcp --mps 10000 --reply-every 1 -m 64",
+            Run::Sockperf("under-load --tcp --mps 10000 --reply-every 1 -m 64"),
+        )],
         goal: Goal::Within(0.05),
     });
     lines.push(Line {
@@ -93,13 +114,14 @@ fn comparisons(transports: &[String]) -> Vec<Line> {
         others: vec![("C over tcp", Run::Plain("ping tcp 64 1".into(), 2.0))],
         goal: Goal::AtMost(1.02),
     });
-    for (transport, other, tcp) in
-        [("tcp", "sockperf ping-pong --tcp -m 64", true), ("udp", "sockperf ping-pong -m 64", false)]
-    {
+    for (transport, other, words) in [
+        ("tcp", "sockperf ping-pong --tcp -m 64", "ping-pong --tcp -m 64"),
+        ("udp", "sockperf ping-pong -m 64", "ping-pong -m 64"),
+    ] {
         lines.push(Line {
             name: format!("sockets.latency {transport}, 64 B, p50, us"),
             ours: Run::Ombx(latency(transport)),
-            others: vec![(other, Run::Sockperf { bytes: 64, tcp })],
+            others: vec![(other, Run::Sockperf(words))],
             goal: Goal::Within(0.05),
         });
     }
@@ -112,7 +134,10 @@ fn comparisons(transports: &[String]) -> Vec<Line> {
     lines.push(Line {
         name: "sockets.bw tcp, 8 streams, 64 x 1 MiB, MB/s".into(),
         ours: Run::Ombx("sockets.bw --transport tcp --streams 8 --sizes 1M --window 64".into()),
-        others: vec![("the C loop", Run::Plain(format!("stream tcp {MIB} 64 {{}} 8"), f64::from(64 * MIB)))],
+        others: vec![
+            ("the C loop", Run::Plain(format!("stream tcp {MIB} 64 {{}} 8"), f64::from(64 * MIB))),
+            ("iperf3 -P 8 -l 1M -N", Run::Iperf3("-P 8 -l 1M -N")),
+        ],
         goal: Goal::AtLeast(0.95),
     });
     lines.push(Line {
@@ -245,8 +270,8 @@ mod tests {
     fn a_rate_should_be_high_and_a_latency_low() {
         let verdict = |line: &Line, by: f64| line.compare("other", &[100.0 * by; 7], &[100.0; 7]);
         let lines = comparisons(&["tcp", "unix", "udp"].map(str::to_owned));
-        assert_eq!(lines.len(), 10);
-        let [tcp, _, iperf3, c, ..] = lines.as_slice() else { panic!() };
+        assert_eq!(lines.len(), 13);
+        let [tcp, _, iperf3, _, _, _, c, ..] = lines.as_slice() else { panic!() };
         assert_eq!(verdict(tcp, 0.96).0.last().unwrap(), "met");
         assert!(verdict(tcp, 0.9).1 && !verdict(tcp, 1.2).1);
         assert!(verdict(c, 1.1).1 && !verdict(c, 0.9).1);

@@ -1,6 +1,6 @@
 /* Plain loops over sockets: two processes, each pinned to its own core.
  *
- * usage: sockets stream|ping|connect tcp|unix BYTES WINDOW MILLISECONDS [STREAMS]
+ * usage: sockets stream|ping|connect tcp|mptcp|unix BYTES WINDOW MILLISECONDS [STREAMS]
  *
  * Prints one line of JSON: the nanoseconds of each iteration. An iteration is a window of messages and a receipt of one byte,
  * or one message in each direction. With several streams, message i of a window goes over stream i modulo their number.
@@ -20,7 +20,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { MOST = 1 << 20, FEWEST = 30, MOST_STREAMS = 128, COOKIE = 8 };
+enum { MOST = 1 << 20, FEWEST = 30, MOST_STREAMS = 128, COOKIE = 8, MPTCP = 262 };
 
 static void fail(const char *what)
 {
@@ -173,7 +173,7 @@ static int measure_connections(size_t bytes, long long limit)
 int main(int argc, char **argv)
 {
     if (argc < 6 || argc > 7) {
-        fprintf(stderr, "usage: %s stream|ping|connect tcp|unix BYTES WINDOW MILLISECONDS [STREAMS]\n", argv[0]);
+        fprintf(stderr, "usage: %s stream|ping|connect tcp|mptcp|unix BYTES WINDOW MILLISECONDS [STREAMS]\n", argv[0]);
         return 2;
     }
     int pings = strcmp(argv[1], "ping") == 0, window = atoi(argv[4]), ends[2];
@@ -185,6 +185,8 @@ int main(int argc, char **argv)
     for (int s = 0; s < streams && s < MOST_STREAMS; s++) {
         if (strcmp(argv[2], "tcp") == 0)
             connect_internet(ends, IPPROTO_TCP);
+        else if (strcmp(argv[2], "mptcp") == 0)
+            connect_internet(ends, MPTCP);
         else if (strcmp(argv[2], "unix") != 0)
             return fprintf(stderr, "%s has no C loop: add it to verify/fidelity/src/reference/sockets.c\n", argv[2]), 2;
         else if (socketpair(AF_UNIX, SOCK_STREAM, 0, ends) != 0)

@@ -31,27 +31,29 @@ pub(super) enum Run {
     Ombx(String),
     /// The same: the mean, for tools that give bytes or requests per time.
     OmbxMean(String),
+    /// The same: half the median, for tools that halve the time of a request and its reply.
+    OmbxHalf(String),
     /// The C program with these arguments, and the bytes or legs of an iteration. The time of the run
     /// replaces `{}`, or is the last argument.
     Plain(String, f64),
-    /// iperf3 with messages of 1 MiB, which reports bytes per time.
-    Iperf3,
+    /// iperf3 with these arguments, which reports the bytes that arrive per time.
+    Iperf3(&'static str),
     /// netperf's requests and replies of so many bytes, per time.
     Netperf(u32),
-    /// sockperf's ping-pong with so many bytes, over `--tcp` or UDP: the median.
-    Sockperf { bytes: u32, tcp: bool },
+    /// sockperf with these arguments, over UDP or `--tcp`: the median.
+    Sockperf(&'static str),
 }
 
 impl Run {
     /// Returns the program that must be installed, and why it may not be.
     pub(super) fn needs(&self) -> Option<(&'static str, &'static str)> {
         match self {
-            Run::Ombx(_) | Run::OmbxMean(_) | Run::Plain(..) => None,
-            Run::Iperf3 => Some(("iperf3", "not installed (Debian: apt-get install iperf3)")),
+            Run::Ombx(_) | Run::OmbxMean(_) | Run::OmbxHalf(_) | Run::Plain(..) => None,
+            Run::Iperf3(_) => Some(("iperf3", "not installed (Debian: apt-get install iperf3)")),
             Run::Netperf(_) => {
                 Some(("netperf", "not installed (Debian has it in the section non-free only)"))
             }
-            Run::Sockperf { .. } => Some(("sockperf", "not installed (Debian: apt-get install sockperf)")),
+            Run::Sockperf(_) => Some(("sockperf", "not installed (Debian: apt-get install sockperf)")),
         }
     }
 }
@@ -73,15 +75,13 @@ impl Tools {
     /// Returns the figure of one run: MB/s, or microseconds one way.
     pub(super) fn run(&self, run: &Run) -> Result<f64> {
         match run {
-            Run::Ombx(words) => self.ombx(words, |row| {
-                let time = row.summary.as_ref().map(|summary| summary.median / 1e3);
-                row.mb_per_s().map(|rate| rate.median).or(time)
-            }),
+            Run::Ombx(words) => self.ombx(words, median_of),
             Run::OmbxMean(words) => self.ombx(words, mean),
+            Run::OmbxHalf(words) => self.ombx(words, |row| Some(median_of(row)? / 2.0)),
             Run::Plain(words, work) => self.plain(words, *work),
-            Run::Iperf3 => iperf3(),
+            Run::Iperf3(words) => iperf3(words),
             Run::Netperf(bytes) => netperf(*bytes),
-            Run::Sockperf { bytes, tcp } => sockperf(*bytes, *tcp),
+            Run::Sockperf(words) => sockperf(words),
         }
     }
 
@@ -109,6 +109,12 @@ impl Tools {
         let middle = median(&times).ok_or_else(|| unreadable("the C loop", &value.to_string()))?;
         Ok(if !words.starts_with("stream") { middle / work / 1e3 } else { work / middle * 1e3 })
     }
+}
+
+/// Returns the median rate or time of a row.
+fn median_of(row: &Measurement) -> Option<f64> {
+    let time = row.summary.as_ref().map(|summary| summary.median / 1e3);
+    row.mb_per_s().map(|rate| rate.median).or(time)
 }
 
 /// Returns the rate or the time of a leg over all samples of a row together.
@@ -161,14 +167,23 @@ fn seconds() -> String {
     (MILLISECONDS / 1000).to_string()
 }
 
-/// `-N` is TCP_NODELAY, as ombx has it; the sizes of socket buffers are the kernel's in both.
-fn iperf3() -> Result<f64> {
+/// The sizes of socket buffers are the kernel's in both.
+fn iperf3(arguments: &str) -> Result<f64> {
     let (port, seconds) = (port("iperf3")?, seconds());
     let _server = Server::start("iperf3", &["-s", "-1", "-p", &port])?;
-    let words = ["-c", "127.0.0.1", "-p", &port, "-l", "1M", "-N", "-t", &seconds, "-J"];
+    let words = ["-c", "127.0.0.1", "-p", &port, "-t", &seconds, "-J"];
+    let words: Vec<&str> = words.into_iter().chain(arguments.split(' ')).collect();
     let value = json("iperf3", &output(&mut pinned("0", "iperf3", &words))?)?;
-    let bits = value["end"]["sum_received"]["bits_per_second"].as_f64();
-    bits.map(|bits| bits / 8e6).ok_or_else(|| unreadable("iperf3", &value.to_string()))
+    bytes_per_us(&value["end"]).ok_or_else(|| unreadable("iperf3", &value.to_string()))
+}
+
+/// Returns the MB/s that arrive, in both directions together. Of datagrams, `sum` has the rate of sending and the percentage that is lost.
+fn bytes_per_us(end: &Value) -> Option<f64> {
+    let bits = |sum: &str| end[sum]["bits_per_second"].as_f64();
+    let reverse = bits("sum_received_bidir_reverse").unwrap_or(0.0);
+    let datagrams = || Some(bits("sum")? * (1.0 - end["sum"]["lost_percent"].as_f64()? / 100.0));
+    let arriving = bits("sum_received").filter(|bits| *bits > 0.0).or_else(datagrams)?;
+    Some((arriving + reverse) / 8e6)
 }
 
 /// `-D` is TCP_NODELAY at both ends.
@@ -182,12 +197,13 @@ fn netperf(bytes: u32) -> Result<f64> {
     rate.filter(|rate| *rate > 0.0).map(|rate| 1e6 / rate / 2.0).ok_or_else(|| unreadable("netperf", &text))
 }
 
-fn sockperf(bytes: u32, tcp: bool) -> Result<f64> {
-    let (port, seconds, bytes) = (port("sockperf")?, seconds(), bytes.to_string());
-    let kind: &[&str] = if tcp { &["--tcp"] } else { &[] };
+fn sockperf(arguments: &str) -> Result<f64> {
+    let (port, seconds) = (port("sockperf")?, seconds());
+    let tcp = arguments.split(' ').filter(|word| *word == "--tcp");
     let place = ["-i", "127.0.0.1", "-p", &port];
-    let _server = Server::start("sockperf", &[&["server"], kind, &place].concat())?;
-    let words = [&["ping-pong"], kind, &place, &["-m", &bytes, "-t", &seconds]].concat();
+    let server: Vec<&str> = ["server"].into_iter().chain(tcp).chain(place).collect();
+    let _server = Server::start("sockperf", &server)?;
+    let words: Vec<&str> = arguments.split(' ').chain(place).chain(["-t", &seconds]).collect();
     let text = output(&mut pinned("0", "sockperf", &words))?;
     percentile(&text).ok_or_else(|| unreadable("sockperf", &text))
 }
@@ -210,6 +226,16 @@ fn unreadable(program: &str, text: &str) -> Failure {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_arrives_counts() {
+        let of = |text: &str| bytes_per_us(&json("iperf3", text).unwrap());
+        assert_eq!(of(r#"{"sum_received": {"bits_per_second": 8e9}}"#), Some(1000.0));
+        let both = r#"{"sum_received": {"bits_per_second": 8e9}, "sum_received_bidir_reverse": {"bits_per_second": 4e9}}"#;
+        assert_eq!(of(both), Some(1500.0));
+        assert_eq!(of(r#"{"sum": {"bits_per_second": 8e8, "lost_percent": 25.0}}"#), Some(75.0));
+        assert_eq!(of("{}"), None);
+    }
 
     #[test]
     fn the_median_of_sockperf_is_found() {
