@@ -2,13 +2,13 @@
 
 use super::*;
 use crate::{
-    benchmark::{AxisValue, Benchmark, Figure, Kernel},
+    benchmark::{AxisValue, Benchmark, Figure, Kernel, Work},
     measure::plan::{Effort, Plan, parse_sizes},
     result::{Measurement, Outcome},
     testkit::{PAUSE_NS, SimServer, measure},
     two_sided::request::{
         load::{ACHIEVED, BACKLOG},
-        schedule::Arrivals,
+        schedule::{Arrivals, RATE},
     },
 };
 
