@@ -6,5 +6,6 @@ pub(crate) mod neighbour;
 pub(crate) mod partitioned;
 pub(crate) mod persistent;
 pub(crate) mod request;
+pub(crate) mod source;
 pub(crate) mod star;
 pub(crate) mod threaded;

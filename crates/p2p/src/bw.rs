@@ -5,8 +5,9 @@ use ombx_core::{
     benchmark::AxisValue,
     two_sided::pattern::{Buffers, Stream},
 };
+use ombx_mpi::Source;
 
 ombx_core::inventory::submit! {
     two_sided::<Stream>("p2p.bw", "window of nonblocking sends, acknowledged once")
-        .iterates(STREAM, "W S / t").streaming().axes(&[Buffers::AXIS]).osu("osu_bw", "OSU MPI Bandwidth Test")
+        .iterates(STREAM, "W S / t").streaming().axes(&[Buffers::AXIS, Source::AXIS]).osu("osu_bw", "OSU MPI Bandwidth Test")
 }

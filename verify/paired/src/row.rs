@@ -142,11 +142,13 @@ fn two_sided(bench: &'static Benchmark, name: &str) -> Vec<Row> {
     let goal = if bench.streams { RATE } else { LATENCY };
     let row = |reference: &str, goal| Row::of(bench, reference, Shape::Chained, goal);
     match name {
-        "latency" | "multi_latency" | "latency_mp" => vec![row("ping", goal)],
+        "latency" => vec![row("ping", goal), row("ping", goal).with("receive-from", "any")],
+        "multi_latency" | "latency_mp" => vec![row("ping", goal)],
         "latency_persistent" => vec![row("ping_persistent", goal)],
         "latency_partitioned" => vec![row("ping_partitioned", goal)],
         "latency_mt" => vec![row("ping_threads", goal)],
-        "bw" | "mbw_mr" => vec![row("stream", goal)],
+        "bw" => vec![row("stream", goal), row("stream", goal).with("receive-from", "any")],
+        "mbw_mr" => vec![row("stream", goal)],
         "bibw" => vec![row("both", goal)],
         "bw_persistent" => vec![row("stream_persistent", goal)],
         "bibw_persistent" => vec![row("both_persistent", goal)],

@@ -9,7 +9,10 @@ use ombx_core::{
     two_sided::pattern::Link,
 };
 
-use super::counting::{Counting, Endpoint, Int};
+use super::{
+    counting::{Counting, Endpoint, Int},
+    source::Source,
+};
 use crate::{Buffer, MpiTeam, sys::error::check};
 
 const TAG: c_int = 1;
@@ -81,6 +84,7 @@ impl<C: Counting> Link for Channel<C> {
             handles.requests = requests.as_mut_ptr();
         });
         let endpoint = Endpoint::of_bytes(cx.peer.0 as c_int, TAG, team.comm().raw());
+        let endpoint = endpoint.from_source(Source::of(cx, cx.peer));
         Ok(Channel { endpoint, bytes, zero, slots, outgoing, incoming, requests })
     }
 

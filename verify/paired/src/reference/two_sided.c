@@ -2,13 +2,13 @@
 #include "loops.h"
 
 #define SEND(BYTES) MPI_Send(s.out, BYTES, MPI_BYTE, s.peer, TAG, s.comm)
-#define RECEIVE(BYTES) MPI_Recv(s.in, BYTES, MPI_BYTE, s.peer, TAG, s.comm, MPI_STATUS_IGNORE)
+#define RECEIVE(BYTES) MPI_Recv(s.in, BYTES, MPI_BYTE, s.source, TAG, s.comm, MPI_STATUS_IGNORE)
 #define SENDS(FIRST)                                                                                      \
     for (int w = 0; w < s.depth; w++)                                                                     \
     MPI_Isend(s.out + w * s.stride, s.bytes, MPI_BYTE, s.peer, TAG, s.comm, &s.requests[(FIRST) + w])
 #define RECEIVES                                                                                          \
     for (int w = 0; w < s.depth; w++)                                                                     \
-    MPI_Irecv(s.in + w * s.stride, s.bytes, MPI_BYTE, s.peer, TAG, s.comm, &s.requests[w])
+    MPI_Irecv(s.in + w * s.stride, s.bytes, MPI_BYTE, s.source, TAG, s.comm, &s.requests[w])
 #define WAIT(COUNT) MPI_Waitall(COUNT, s.requests, MPI_STATUSES_IGNORE)
 #define SWAP RECEIVES; SENDS(s.depth); WAIT(2 * s.depth)
 
@@ -82,15 +82,15 @@ ANSWERED(fan, , FAN(MPI_Irecv, in);
 /* Messages that meet: partners are the right and the left neighbour. */
 #define START(SIDE) \
     MPI_Isend(s.out + (SIDE) * s.partner_stride, s.bytes, MPI_BYTE, s.partners[SIDE], TAG, s.comm, &s.requests[SIDE])
-#define TAKE(SIDE)                                                                                                   \
-    MPI_Recv(s.in + (SIDE) * s.partner_stride, s.bytes, MPI_BYTE, s.partners[1 - (SIDE)], TAG, s.comm, MPI_STATUS_IGNORE)
-#define PING_PING START(0); TAKE(0); MPI_Wait(&s.requests[0], MPI_STATUS_IGNORE)
-#define EXCHANGE START(0); START(1); TAKE(0); TAKE(1); WAIT(2)
+#define TAKE(SIDE, SOURCE)                                                                                           \
+    MPI_Recv(s.in + (SIDE) * s.partner_stride, s.bytes, MPI_BYTE, SOURCE, TAG, s.comm, MPI_STATUS_IGNORE)
+#define PING_PING START(0); TAKE(0, s.source); MPI_Wait(&s.requests[0], MPI_STATUS_IGNORE)
+#define EXCHANGE START(0); START(1); TAKE(0, s.partners[1]); TAKE(1, s.partners[0]); WAIT(2)
 
 CHAINED(pingping, , PING_PING)
 ANSWERED(pingping, , PING_PING)
 
-CHAINED(sendrecv, , MPI_Sendrecv(s.out, s.bytes, MPI_BYTE, s.partners[0], TAG, s.in, s.bytes, MPI_BYTE, s.partners[1], TAG,
+CHAINED(sendrecv, , MPI_Sendrecv(s.out, s.bytes, MPI_BYTE, s.partners[0], TAG, s.in, s.bytes, MPI_BYTE, s.source, TAG,
                                  s.comm, MPI_STATUS_IGNORE))
 CHAINED(exchange, , EXCHANGE)
 

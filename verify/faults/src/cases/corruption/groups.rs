@@ -43,6 +43,10 @@ const ONCE: &str = "--iterations 1 --warmup 0 --batch 1";
 /// Every synchronisation of one-sided operations.
 const SYNCS: &str = "--sync all";
 
+/// Axis of benchmarks whose receives may name any source.
+const SOURCE: &str = "receive-from";
+const ANY_SOURCE: &str = "--receive-from any";
+
 /// Beginnings of the names of operations in which every rank, or the root, receives a block from each rank.
 const TO_BLOCKS: [&str; 3] = ["allgather", "alltoall", "gather"];
 /// The operation in which every rank receives a part of a message.
@@ -103,7 +107,7 @@ pub(crate) fn all(benches: &[Bench]) -> Vec<Group> {
 }
 
 /// Windows of messages, single messages, and the patterns of a link, some of which have one message in flight.
-fn two_sided(benches: &[Bench]) -> [Group; 5] {
+fn two_sided(benches: &[Bench]) -> [Group; 7] {
     let apart = [ONE_MESSAGE, REQUESTS];
     let all = benches
         .iter()
@@ -111,7 +115,13 @@ fn two_sided(benches: &[Bench]) -> [Group; 5] {
     let (links, others): (Vec<&Bench>, Vec<&Bench>) = all.partition(|bench| bench.axis("pattern").is_some());
     let (windows, singles): (Vec<&Bench>, Vec<&Bench>) = others.into_iter().partition(|bench| bench.streams);
     let names = |benches: Vec<&Bench>| benches.iter().map(|bench| bench.name.clone()).collect();
+    let any_source = |benches: &[&Bench]| {
+        let with_choice = benches.iter().filter(|bench| bench.axis(SOURCE).is_some());
+        with_choice.map(|bench| bench.name.clone()).collect::<Vec<String>>()
+    };
     [
+        group(any_source(&singles), ANY_SOURCE, Slots::Calls(1), FIRST),
+        group(any_source(&windows), ANY_SOURCE, Slots::Calls(WINDOW), IN_WINDOW),
         group(names(singles), "", Slots::Calls(1), FIRST),
         group(names(links), "--pattern all", Slots::Calls(1), FIRST),
         group(names(windows), "", Slots::Calls(WINDOW), IN_WINDOW),
