@@ -66,9 +66,11 @@ pub use self::{
     two_sided::{
         channel::Channel,
         counting::{Counting, Endpoint, Int, Large},
+        mode::{ModeChannel, SendMode},
         neighbour::NeighbourChannel,
         partitioned::PartitionedChannel,
         persistent::PersistentChannel,
+        ready::ReadyChannel,
         request::RequestChannel,
         source::Source,
         star::StarChannel,

@@ -224,6 +224,14 @@ static int synchronised(MPI_Win win, int code) {
     return code;
 }
 
+/* A receive that is cancelled delivers nothing. */
+static int cancelled(MPI_Request *request) {
+    for (int i = pendings - 1; i >= 0; i--) if (pending[i].request == *request) pending[i] = pending[--pendings];
+    return PMPI_Cancel(request);
+}
+
+int MPI_Cancel(MPI_Request *request) { return cancelled(request); }
+
 /* Changed data that is sent instead: a copy per address and size. A buffer is reused only after its last operation is complete,
  * so that the copy may be overwritten. It is never freed. */
 static struct { const void *origin; void *copy; long bytes; } copies[MOST];

@@ -61,13 +61,13 @@ pub trait Counting: 'static {
 /// Rank, tag and communicator of the other end of a message, and the type of what is sent.
 #[derive(Debug, Clone, Copy)]
 pub struct Endpoint {
-    peer: c_int,
+    pub(super) peer: c_int,
     /// Source that receives name: the peer, or any rank.
     source: c_int,
-    tag: c_int,
-    comm: ffi::MPI_Comm,
+    pub(super) tag: c_int,
+    pub(super) comm: ffi::MPI_Comm,
     /// Always [`BYTE`]. A static of C would be read from memory again for each message: one instruction more than a C loop needs.
-    datatype: ffi::MPI_Datatype,
+    pub(super) datatype: ffi::MPI_Datatype,
 }
 
 impl Endpoint {

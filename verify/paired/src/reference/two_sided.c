@@ -27,6 +27,27 @@ ANSWERED(two_pings, , SWAP; SWAP)
 CHAINED(one_way, , for (int w = 0; w < s.depth; w++) SEND(s.bytes); RECEIVE(0))
 ANSWERED(one_way, , for (int w = 0; w < s.depth; w++) RECEIVE(s.bytes); SEND(0))
 
+/* Modes of sends. A ready send follows a message after whose receives are posted. */
+#define SEND_BY(CALL) CALL(s.out, s.bytes, MPI_BYTE, s.peer, TAG, s.comm)
+#define SENDS_BY(CALL)                                                                                    \
+    for (int w = 0; w < s.depth; w++)                                                                     \
+    CALL(s.out + w * s.stride, s.bytes, MPI_BYTE, s.peer, TAG, s.comm, &s.requests[w])
+#define MODE(NAME, SEND_CALL, START_CALL)                                              \
+    CHAINED(ping_##NAME, , SEND_BY(SEND_CALL); RECEIVE(s.bytes))                       \
+    ANSWERED(ping_##NAME, , RECEIVE(s.bytes); SEND_BY(SEND_CALL))                      \
+    CHAINED(stream_##NAME, , SENDS_BY(START_CALL); WAIT(s.depth); RECEIVE(0))          \
+    ANSWERED(stream_##NAME, , RECEIVES; WAIT(s.depth); SEND(0))
+
+MODE(synchronous, MPI_Ssend, MPI_Issend)
+MODE(buffered, MPI_Bsend, MPI_Ibsend)
+
+#define TAKEN MPI_Wait(&s.requests[0], MPI_STATUS_IGNORE)
+
+CHAINED(ping_ready, , RECEIVES; SEND_BY(MPI_Rsend); TAKEN)
+ANSWERED(ping_ready, , TAKEN; RECEIVES; SEND_BY(MPI_Rsend))
+CHAINED(stream_ready, , SENDS_BY(MPI_Irsend); WAIT(s.depth); RECEIVE(0))
+ANSWERED(stream_ready, , WAIT(s.depth); RECEIVES; SEND(0))
+
 /* Persistent requests: receives, sends, acknowledgement in, acknowledgement out. */
 #define ONE(AT) MPI_Start(&s.requests[AT]); MPI_Wait(&s.requests[AT], MPI_STATUS_IGNORE)
 #define ALL(FIRST, COUNT)                            \
@@ -99,6 +120,8 @@ CHAINED(exchange, , EXCHANGE)
 const struct row fidelity_two_sided[] = {
     ROW(ping), ROW(ping_threads), ROW(stream), ROW(both), ROW(two_pings), ROW(one_way), ROW(fan), ROW(pingping),
     { "sendrecv", fidelity_sendrecv, nothing }, { "exchange", fidelity_exchange, nothing },
+    ROW(ping_synchronous), ROW(ping_buffered), ROW(ping_ready),
+    ROW(stream_synchronous), ROW(stream_buffered), ROW(stream_ready),
     ROW(ping_persistent), ROW(stream_persistent), ROW(both_persistent),
 #if MPI_VERSION >= 4
     ROW(ping_partitioned), ROW(stream_partitioned),
