@@ -402,6 +402,21 @@ int MPI_Sendrecv(const void *from, int sent, MPI_Datatype type, int peer, int ta
                                             kind, source, its_tag, comm, status)));
 }
 
+/* The other modes of sends. */
+#define MODE(send, start) \
+    int MPI_##send(const void *from, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm) { \
+        long bytes = size_of(count, type); \
+        CALL(#send, bytes, &comm, NULL, PMPI_##send(given(#send, from, bytes), count, type, to, tag, comm)); \
+    } \
+    int MPI_##start(const void *from, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm, MPI_Request *request) { \
+        long bytes = size_of(count, type); \
+        CALL(#start, bytes, &comm, NULL, PMPI_##start(given(#start, from, bytes), count, type, to, tag, comm, request)); \
+    }
+
+MODE(Ssend, Issend)
+MODE(Bsend, Ibsend)
+MODE(Rsend, Irsend)
+
 #define PERSISTENT_TWO_SIDED(c, Count) \
     int MPI_Recv_init##c(void *to, Count count, MPI_Datatype type, int from, int tag, MPI_Comm comm, MPI_Request *request) { \
         long bytes = size_of(count, type); \

@@ -53,13 +53,31 @@ type StartSend = unsafe extern "C" fn(
     *mut ffi::MPI_Request,
 ) -> c_int;
 
+/// The calls of a mode, with their names for errors.
+#[derive(Debug, Clone, Copy)]
+struct Calls {
+    send: (Send, &'static str),
+    start_send: (StartSend, &'static str),
+}
+
+impl Calls {
+    fn of(mode: SendMode) -> Calls {
+        let (send, start_send): ((Send, _), (StartSend, _)) = match mode {
+            SendMode::Standard => ((ffi::MPI_Send, "MPI_Send"), (ffi::MPI_Isend, "MPI_Isend")),
+            SendMode::Synchronous => ((ffi::MPI_Ssend, "MPI_Ssend"), (ffi::MPI_Issend, "MPI_Issend")),
+            SendMode::Buffered => ((ffi::MPI_Bsend, "MPI_Bsend"), (ffi::MPI_Ibsend, "MPI_Ibsend")),
+            SendMode::Ready => ((ffi::MPI_Rsend, "MPI_Rsend"), (ffi::MPI_Irsend, "MPI_Irsend")),
+        };
+        Calls { send, start_send }
+    }
+}
+
 /// Traffic with one peer whose messages are sent in one mode. The calls are chosen when it is opened. An acknowledgement is a standard
 /// send.
 #[derive(Debug)]
 pub struct ModeChannel {
     pub(super) channel: Channel<Int>,
-    send: Send,
-    start_send: StartSend,
+    calls: Calls,
     /// Detached before the buffers of the channel are freed.
     _attached: Option<AttachedBuffer>,
 }
@@ -68,14 +86,13 @@ impl ModeChannel {
     #[inline(always)]
     fn start_sends(&mut self, first: usize) -> Result<()> {
         let Channel { endpoint, bytes, slots, outgoing, requests, .. } = &mut self.channel;
+        let (start_send, name) = self.calls.start_send;
         let (mut from, stride) = (outgoing.start(), slots.stride as usize);
         let Endpoint { peer, tag, comm, datatype, .. } = *endpoint;
         for request in &mut requests[first..first + slots.count as usize] {
             // SAFETY: the message lies inside the buffer, which is neither freed nor accessed before `wait_all` completes the
             // request. `open` has attached a buffer for buffered sends, and `ReadyChannel` posts receives before ready sends.
-            check("MPI_Isend in this mode", unsafe {
-                (self.start_send)(from.cast(), *bytes, datatype, peer, tag, comm, request)
-            })?;
+            check(name, unsafe { start_send(from.cast(), *bytes, datatype, peer, tag, comm, request) })?;
             from = from.wrapping_add(stride);
         }
         Ok(())
@@ -87,12 +104,6 @@ impl Link for ModeChannel {
 
     fn open(cx: &Context<'_>, slots: Slots) -> Result<ModeChannel> {
         cx.agree(datatype::count(slots.bytes))?;
-        let (send, start_send): (Send, StartSend) = match cx.choice() {
-            SendMode::Standard => (ffi::MPI_Send, ffi::MPI_Isend),
-            SendMode::Synchronous => (ffi::MPI_Ssend, ffi::MPI_Issend),
-            SendMode::Buffered => (ffi::MPI_Bsend, ffi::MPI_Ibsend),
-            SendMode::Ready => (ffi::MPI_Rsend, ffi::MPI_Irsend),
-        };
         let attached = match cx.choice() {
             SendMode::Buffered => {
                 // The rank that answers sends one message at a time.
@@ -101,17 +112,19 @@ impl Link for ModeChannel {
             }
             _ => None,
         };
-        Ok(ModeChannel { channel: Channel::open(cx, slots)?, send, start_send, _attached: attached })
+        Ok(ModeChannel {
+            channel: Channel::open(cx, slots)?,
+            calls: Calls::of(cx.choice()),
+            _attached: attached,
+        })
     }
 
     #[inline(always)]
     fn send(&mut self) -> Result<()> {
         let Endpoint { peer, tag, comm, datatype, .. } = self.channel.endpoint;
-        let from = self.channel.outgoing.start().cast();
+        let (from, (send, name)) = (self.channel.outgoing.start().cast(), self.calls.send);
         // SAFETY: the buffer has at least `bytes` bytes, and the call returns when MPI no longer reads it.
-        check("MPI_Send in this mode", unsafe {
-            (self.send)(from, self.channel.bytes, datatype, peer, tag, comm)
-        })
+        check(name, unsafe { send(from, self.channel.bytes, datatype, peer, tag, comm) })
     }
 
     #[inline(always)]

@@ -43,10 +43,6 @@ const ONCE: &str = "--iterations 1 --warmup 0 --batch 1";
 /// Every synchronisation of one-sided operations.
 const SYNCS: &str = "--sync all";
 
-/// Axis of benchmarks whose receives may name any source.
-const SOURCE: &str = "receive-from";
-const ANY_SOURCE: &str = "--receive-from any";
-
 /// Beginnings of the names of operations in which every rank, or the root, receives a block from each rank.
 const TO_BLOCKS: [&str; 3] = ["allgather", "alltoall", "gather"];
 /// The operation in which every rank receives a part of a message.
@@ -107,7 +103,7 @@ pub(crate) fn all(benches: &[Bench]) -> Vec<Group> {
 }
 
 /// Windows of messages, single messages, and the patterns of a link, some of which have one message in flight.
-fn two_sided(benches: &[Bench]) -> [Group; 7] {
+fn two_sided(benches: &[Bench]) -> [Group; 9] {
     let apart = [ONE_MESSAGE, REQUESTS];
     let all = benches
         .iter()
@@ -115,13 +111,15 @@ fn two_sided(benches: &[Bench]) -> [Group; 7] {
     let (links, others): (Vec<&Bench>, Vec<&Bench>) = all.partition(|bench| bench.axis("pattern").is_some());
     let (windows, singles): (Vec<&Bench>, Vec<&Bench>) = others.into_iter().partition(|bench| bench.streams);
     let names = |benches: Vec<&Bench>| benches.iter().map(|bench| bench.name.clone()).collect();
-    let any_source = |benches: &[&Bench]| {
-        let with_choice = benches.iter().filter(|bench| bench.axis(SOURCE).is_some());
+    let with = |axis: &str, benches: &[&Bench]| {
+        let with_choice = benches.iter().filter(|bench| bench.axis(axis).is_some());
         with_choice.map(|bench| bench.name.clone()).collect::<Vec<String>>()
     };
     [
-        group(any_source(&singles), ANY_SOURCE, Slots::Calls(1), FIRST),
-        group(any_source(&windows), ANY_SOURCE, Slots::Calls(WINDOW), IN_WINDOW),
+        group(with("receive-from", &singles), "--receive-from any", Slots::Calls(1), FIRST),
+        group(with("receive-from", &windows), "--receive-from any", Slots::Calls(WINDOW), IN_WINDOW),
+        group(with("send", &singles), "--send all", Slots::Calls(1), FIRST),
+        group(with("send", &windows), "--send all", Slots::Calls(WINDOW), IN_WINDOW),
         group(names(singles), "", Slots::Calls(1), FIRST),
         group(names(links), "--pattern all", Slots::Calls(1), FIRST),
         group(names(windows), "", Slots::Calls(WINDOW), IN_WINDOW),
