@@ -228,7 +228,9 @@ impl Renderer for OsuTable {
             let size = Some(size.as_str()).filter(|_| !name.contains(NO_SIZE));
             let text = match name {
                 _ if self.columns.vary_window => {
-                    self.windows.add(row, &columns);
+                    let text =
+                        |at: usize| columns.get(at).map_or_else(String::new, |column| column.text.clone());
+                    self.windows.add(row, [text(0), text(1)]);
                     String::new()
                 }
                 INIT => init(row),

@@ -4,18 +4,15 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use ombx_core::result::Measurement;
 
-use super::columns::Column;
-
 /// Bandwidths and message rates by message size and window size.
 #[derive(Default)]
 pub(super) struct Windows(BTreeMap<u64, BTreeMap<u32, [String; 2]>>);
 
 impl Windows {
-    /// Adds the first two columns of a row.
-    pub(super) fn add(&mut self, row: &Measurement, columns: &[Column]) {
-        let text = |at: usize| columns.get(at).map(|column| column.text.clone()).unwrap_or_default();
+    /// Adds the bandwidth and the message rate of a row.
+    pub(super) fn add(&mut self, row: &Measurement, figures: [String; 2]) {
         let sizes = self.0.entry(row.bytes.unwrap_or_default()).or_default();
-        sizes.insert(row.depth.unwrap_or(1), [text(0), text(1)]);
+        sizes.insert(row.depth.unwrap_or(1), figures);
     }
 
     /// Returns the tables: bandwidths, and message rates if they are asked for.
