@@ -168,7 +168,8 @@ fn options_and_buffers_as_in_job_scripts() {
 /// The header, blanks and widths are those of osu_mbw_mr.c of OMB 7.
 #[test]
 fn several_windows_are_columns() {
-    let done = Links::new().alone("osu_mbw_mr").args(QUICK).args(["-V", "-m", "4:8"]).run().expect(0);
+    let done =
+        Links::new().alone("osu_mbw_mr").args(["-V", "-m", "4:8", "-i", "100", "-x", "10"]).run().expect(0);
     let lines: Vec<&str> = done.stdout.lines().skip(1).collect();
     let titles = "#                 8          16          32          64         128";
     let fixed =
