@@ -84,7 +84,7 @@ impl<C: Counting> Link for Channel<C> {
             handles.requests = requests.as_mut_ptr();
         });
         let endpoint = Endpoint::of_bytes(cx.peer.0 as c_int, TAG, team.comm().raw());
-        let endpoint = endpoint.from_source(Source::of(cx, cx.peer));
+        let endpoint = endpoint.receiving_from(Source::of(cx, cx.peer));
         Ok(Channel { endpoint, bytes, zero, slots, outgoing, incoming, requests })
     }
 

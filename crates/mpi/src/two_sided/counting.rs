@@ -78,7 +78,7 @@ impl Endpoint {
 
     /// Returns the endpoint with another source of receives.
     #[must_use]
-    pub(crate) fn from_source(self, source: c_int) -> Endpoint {
+    pub(crate) fn receiving_from(self, source: c_int) -> Endpoint {
         Endpoint { source, ..self }
     }
 }
