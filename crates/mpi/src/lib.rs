@@ -32,7 +32,7 @@
 //!         Rank(0) => (Role::Active, Rank(1)),
 //!         _ => (Role::Passive, Rank(0)),
 //!     };
-//!     let context = Context { team, role, peer, children: &[], thread: 0, memory_limit: None };
+//!     let context = Context { team, role, peer, children: &[], thread: 0, memory_limit: None, axes: &[] };
 //!     let mut channel = Channel::<Int>::open(&context, Slots::new(8, 1))?;
 //!     match role {
 //!         Role::Active => {
@@ -66,10 +66,13 @@ pub use self::{
     two_sided::{
         channel::Channel,
         counting::{Counting, Endpoint, Int, Large},
+        mode::{ModeChannel, SendMode},
         neighbour::NeighbourChannel,
         partitioned::PartitionedChannel,
         persistent::PersistentChannel,
+        ready::ReadyChannel,
         request::RequestChannel,
+        source::Source,
         star::StarChannel,
         threaded::SharedChannel,
     },

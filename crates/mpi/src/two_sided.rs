@@ -2,9 +2,12 @@
 
 pub(crate) mod channel;
 pub(crate) mod counting;
+pub(crate) mod mode;
 pub(crate) mod neighbour;
 pub(crate) mod partitioned;
 pub(crate) mod persistent;
+pub(crate) mod ready;
 pub(crate) mod request;
+pub(crate) mod source;
 pub(crate) mod star;
 pub(crate) mod threaded;

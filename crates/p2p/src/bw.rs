@@ -1,12 +1,13 @@
 //! `p2p.bw`: a window of nonblocking messages and one acknowledgement.
 
-use crate::{STREAM, two_sided};
+use crate::{STREAM, in_modes};
 use ombx_core::{
     benchmark::AxisValue,
     two_sided::pattern::{Buffers, Stream},
 };
+use ombx_mpi::{SendMode, Source};
 
 ombx_core::inventory::submit! {
-    two_sided::<Stream>("p2p.bw", "window of nonblocking sends, acknowledged once")
-        .iterates(STREAM, "W S / t").streaming().axes(&[Buffers::AXIS]).osu("osu_bw", "OSU MPI Bandwidth Test")
+    in_modes::<Stream>("p2p.bw", "window of nonblocking sends, acknowledged once")
+        .iterates(STREAM, "W S / t").streaming().axes(&[Buffers::AXIS, SendMode::AXIS, Source::AXIS]).osu("osu_bw", "OSU MPI Bandwidth Test")
 }

@@ -61,11 +61,14 @@ mod request;
 use ombx_core::{
     benchmark::Benchmark,
     error::Result,
-    measure::{engine::run_either, session::Session},
+    measure::{
+        engine::{run, run_either},
+        session::Session,
+    },
     two_sided::pattern::{Pattern, PatternKernel},
 };
 pub use ombx_mpi::Mpi;
-use ombx_mpi::{Channel, Large};
+use ombx_mpi::{Channel, Large, ModeChannel, ReadyChannel, SendMode};
 
 /// Calls of a ping-pong.
 const PING_PONG: &[&str] = &["MPI_Send", "MPI_Recv"];
@@ -76,6 +79,21 @@ const STREAM: &[&str] = &["MPI_Isend", "MPI_Irecv", "MPI_Waitall", "MPI_Send", "
 #[track_caller]
 const fn two_sided<P: Pattern>(name: &'static str, about: &'static str) -> Benchmark {
     Benchmark::either::<PatternKernel<P, Channel>, PatternKernel<P, Channel<Large>>>(name, about)
+}
+
+/// Returns the entry of a pattern whose sends have a mode.
+#[track_caller]
+const fn in_modes<P: Pattern>(name: &'static str, about: &'static str) -> Benchmark {
+    Benchmark::custom(name, about, P::METRIC, P::METHOD, run_modes::<P>)
+}
+
+/// Runs a pattern in each selected mode of sends. A standard send is the call by its name, the others are function pointers.
+fn run_modes<P: Pattern>(session: &mut Session<'_>) -> Result<()> {
+    session.split(|session, mode| match mode {
+        SendMode::Standard => run_two_sided::<P>(session),
+        SendMode::Synchronous | SendMode::Buffered => run::<PatternKernel<P, ModeChannel>>(session),
+        SendMode::Ready => run::<PatternKernel<P, ReadyChannel>>(session),
+    })
 }
 
 /// Runs a pattern like [`two_sided`], as one of several in a benchmark.

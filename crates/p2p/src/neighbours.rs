@@ -4,13 +4,13 @@ use std::marker::PhantomData;
 
 use ombx_core::{
     benchmark::{
-        Benchmark, Case, Context, Kernel, Layout, Method, Metric, Work,
+        AxisValue, Benchmark, Case, Context, Kernel, Layout, Method, Metric, Work,
         payload::{Check, Fill, Slots},
     },
     error::Result,
     unit::Rank,
 };
-use ombx_mpi::NeighbourChannel;
+use ombx_mpi::{NeighbourChannel, Source};
 
 const UNTIMED: &str = "buffers, filling and checking them";
 const FORMULA: &str = "t of the slowest rank";
@@ -144,11 +144,11 @@ const CHAIN: Layout = Layout::Everyone { least: 2 };
 
 ombx_core::inventory::submit! {
     Benchmark::of::<Neighbours<PingPing>>("p2p.pingping", "two ranks send to each other at the same time")
-        .iterates(&["MPI_Isend", "MPI_Recv", "MPI_Wait"], "t").sizes("0,1..4M")
+        .iterates(&["MPI_Isend", "MPI_Recv", "MPI_Wait"], "t").sizes("0,1..4M").axes(&[Source::AXIS])
 }
 ombx_core::inventory::submit! {
     Benchmark::of::<Neighbours<SendReceive>>("p2p.sendrecv", "every rank of a periodic chain sends to the next one")
-        .iterates(&["MPI_Sendrecv"], FORMULA).layout(CHAIN).sizes("0,1..4M")
+        .iterates(&["MPI_Sendrecv"], FORMULA).layout(CHAIN).sizes("0,1..4M").axes(&[Source::AXIS])
 }
 ombx_core::inventory::submit! {
     Benchmark::of::<Neighbours<Exchange>>("p2p.exchange", "every rank of a periodic chain exchanges messages with both neighbours")

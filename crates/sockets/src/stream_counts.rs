@@ -40,10 +40,10 @@ pub fn streams_of(bench: &Benchmark, plan: &Plan) -> Result<Vec<u32>> {
         return Ok(Vec::new());
     }
     let streams = parse(plan.setting(&STREAMS).unwrap_or_default())?;
-    match streams.iter().find(|streams| **streams > plan.depth) {
+    let least = plan.depths().min().unwrap_or(1);
+    match streams.iter().find(|streams| **streams > least) {
         Some(most) => Err(Error::usage(format!(
-            "--streams {most} divides the messages of a window, which has {}: give --window {most} or fewer streams",
-            plan.depth
+            "--streams {most} divides the messages of a window, which has {least}: give --window {most} or fewer streams"
         ))),
         None => Ok(streams),
     }

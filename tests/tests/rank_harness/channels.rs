@@ -16,6 +16,7 @@ use crate::RankTest;
 pub(crate) const TESTS: &[RankTest] = &[
     RankTest::of("channel::ping_pong", &[2, 3], ping_pong),
     RankTest::of("channel::windows_of_messages", &[2, 3], windows_of_messages),
+    RankTest::of("channel::any_source", &[3], any_source),
 ];
 
 /// Returns the context of a rank of a pair.
@@ -24,7 +25,7 @@ pub(crate) fn pair(team: &dyn Team) -> Context<'_> {
         Rank(0) => (Role::Active, Rank(1)),
         _ => (Role::Passive, Rank(0)),
     };
-    Context { team, role, peer, children: &[], thread: 0, memory_limit: None }
+    Context { team, role, peer, children: &[], thread: 0, memory_limit: None, axes: &[] }
 }
 
 /// Calls `body` on the first two ranks.
@@ -40,6 +41,31 @@ fn fill(cx: &Context<'_>, channel: &mut Channel, slots: Slots, round: u64) -> Fi
     fill.write(cx.rank(), slots, channel.outgoing());
     fill.poison(cx.peer, slots, channel.incoming());
     fill
+}
+
+/// Rank 2 sends to rank 0, whose peer is rank 1.
+fn any_source(team: &MpiTeam) {
+    let (role, peer) = match team.rank() {
+        Rank(0) => (Role::Active, Rank(1)),
+        _ => (Role::Passive, Rank(0)),
+    };
+    let axes = &[("receive-from", "any")];
+    let cx = Context { team, role, peer, children: &[], thread: 0, memory_limit: None, axes };
+    let slots = Slots::new(1000, 1);
+    let mut channel = Channel::<ombx_mpi::Int>::open(&cx, slots).unwrap();
+    let fill = Fill { round: 1, bytes: 1000, iterations: 1 };
+    match team.rank() {
+        Rank(0) => {
+            channel.receive().unwrap();
+            assert_eq!(fill.check(Rank(2), slots, channel.incoming(), Rank(0)), Check::Passed);
+        }
+        Rank(2) => {
+            fill.write(Rank(2), slots, channel.outgoing());
+            channel.send().unwrap();
+        }
+        _ => {}
+    }
+    team.sleeping_barrier().unwrap();
 }
 
 fn ping_pong(team: &MpiTeam) {

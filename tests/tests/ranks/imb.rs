@@ -82,6 +82,25 @@ fn links_print_the_tables_of_imb() {
     }
 }
 
+/// The rows of PingPong and PingPongAnySource differ on an axis only.
+#[test]
+fn receives_from_any_source_have_their_own_table() {
+    let names = "PingPongAnySource PingPong PingPingSpecificSource PingPingAnySource";
+    let files = Files::default();
+    let done = Job::ombx(&format!("imb IMB-MPI1 {names} -n 2 -o"))
+        .arg(files.path("r.jsonl"))
+        .args(QUICK)
+        .run()
+        .expect(0);
+    let tables = read(&done);
+    assert_eq!(tables.len(), 4, "{done}");
+    assert!(tables.values().all(|rows| rows.len() == 3), "{done}");
+    let written = std::fs::read_to_string(files.path("r.jsonl")).unwrap();
+    for (key, rows) in [("p2p.latency/receive-from=any,bytes=8\"", 1), ("p2p.latency/bytes=8\"", 1)] {
+        assert_eq!(written.matches(&format!("\"key\":\"{key}")).count(), rows, "{written}");
+    }
+}
+
 /// Collectives run with 2, 4 and all processes, other benchmarks as IMB runs them.
 #[test]
 fn the_number_of_processes_doubles() {

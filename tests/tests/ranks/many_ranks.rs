@@ -76,6 +76,18 @@ fn pairing_is_block_or_adjacent() {
     }
 }
 
+/// Messages of several pairs are in flight at the same time, and each receive gets that of its own peer.
+#[test]
+fn receives_name_one_source_or_any() {
+    let benches = "p2p.mbw_mr p2p.multi_latency p2p.sendrecv";
+    let rows = rows_of(&format!("{benches} -n 4 --receive-from all --window 8 {QUICK}"));
+    assert_eq!(rows.len(), 12);
+    assert_eq!(
+        rows.iter().filter(|row| row.axes.get("receive-from").is_some_and(|from| from == "any")).count(),
+        6
+    );
+}
+
 #[test]
 fn every_thread_has_its_own_samples() {
     for (threads, senders) in [("1:1", 1), ("1:2", 1), ("2:2", 2), ("4:4", 4), ("3:1", 3)] {

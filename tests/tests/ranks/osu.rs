@@ -165,6 +165,28 @@ fn options_and_buffers_as_in_job_scripts() {
     assert!(!rate.stderr.contains("MPI does not allow this"), "{rate}");
 }
 
+/// The header, blanks and widths are those of osu_mbw_mr.c of OMB 7.
+#[test]
+fn several_windows_are_columns() {
+    let done =
+        Links::new().alone("osu_mbw_mr").args(["-V", "-m", "4:8", "-i", "100", "-x", "10"]).run().expect(0);
+    let lines: Vec<&str> = done.stdout.lines().skip(1).collect();
+    let titles = "#                 8          16          32          64         128";
+    let fixed =
+        [(0, "# [ pairs: 1 ] [ window size: varied ]"), (1, ""), (2, "# Uni-directional Bandwidth (MB/sec)")];
+    let more =
+        [(3, "# Datatype: MPI_CHAR."), (4, titles), (7, ""), (8, "# Message Rate Profile"), (9, titles)];
+    for (at, line) in fixed.into_iter().chain(more) {
+        assert_eq!(lines[at], line, "{done}");
+    }
+    for (at, size) in [(5, "4"), (6, "8"), (10, "4"), (11, "8")] {
+        let fields: Vec<&str> = lines[at].split_whitespace().collect();
+        assert_eq!((fields[0], fields.len(), lines[at].len()), (size, 6, 67), "{done}");
+        assert!(fields[1..].iter().all(|field| field.parse::<f64>().unwrap() > 0.0), "{done}");
+    }
+    assert_eq!(lines.len(), 12, "{done}");
+}
+
 /// OMB 3.x: windows on memory of `MPI_Alloc_mem` in the passive tests, and `-no-hints` or `-n`, alone and under a launcher.
 #[test]
 fn windows_and_hints_as_in_omb_3() {

@@ -29,6 +29,57 @@ fn bandwidth_is_a_window_of_messages() {
     }
 }
 
+/// Each mode has rows of its own, with the work of the standard mode.
+#[test]
+fn sends_have_modes() {
+    let run = measured(
+        "p2p.latency p2p.bw --send all --receive-from all --sizes 0,8,64K --window 4 --iterations 20 --warmup 2",
+    );
+    assert_eq!(run.rows.len(), 2 * 4 * 2 * 3);
+    let of = |mode: &str| {
+        run.rows.iter().filter(|row| row.axes.get("send").map_or("standard", String::as_str) == mode).count()
+    };
+    assert_eq!(["standard", "synchronous", "buffered", "ready"].map(of), [12; 4]);
+    for row in &run.rows {
+        let (messages, directions) = if row.bench == "p2p.bw" { (4, 1) } else { (1, 2) };
+        assert_eq!(row.work.unwrap().ops, messages * directions, "{}", row.key);
+    }
+}
+
+/// The attached buffer holds two windows, and its length is an int.
+#[test]
+fn buffered_windows_that_cannot_be_attached_are_skipped() {
+    let kept = Kept::new();
+    let job = kept
+        .job("p2p.bw --send buffered --sizes 64M,8 --window 64 -n 2 --iterations 2 --warmup 1 --allow-skips");
+    let done = job.run().expect(0);
+    assert!(done.stdout.contains("choose a smaller --window or --sizes"), "{done}");
+    let run = kept.run();
+    assert_eq!(run.rows.iter().filter(|row| row.summary.is_some()).count(), 1, "{done}");
+}
+
+#[test]
+fn each_window_has_its_rows() {
+    let run =
+        measured("p2p.bw p2p.latency rma.put_bw --sizes 8,4K --window 1..4,3 --iterations 20 --warmup 2");
+    let depths = |bench: &str| -> Vec<Option<u32>> {
+        run.rows
+            .iter()
+            .filter(|row| row.bench == bench && row.bytes == Some(8))
+            .map(|row| row.depth)
+            .collect()
+    };
+    for bench in ["p2p.bw", "rma.put_bw"] {
+        assert_eq!(depths(bench), [1, 2, 4, 3].map(Some), "{bench}");
+    }
+    assert_eq!(depths("p2p.latency"), [None]);
+    assert_eq!(run.run.plan["window"], "1,2,4,3");
+    for row in &run.rows {
+        let ops = u64::from(row.depth.unwrap_or(2));
+        assert_eq!(row.work.unwrap().ops, ops, "{}", row.key);
+    }
+}
+
 /// Other programs rely on the names of these fields.
 #[test]
 fn records_have_the_documented_fields() {

@@ -224,6 +224,14 @@ static int synchronised(MPI_Win win, int code) {
     return code;
 }
 
+/* A receive that is cancelled delivers nothing. */
+static int cancelled(MPI_Request *request) {
+    for (int i = pendings - 1; i >= 0; i--) if (pending[i].request == *request) pending[i] = pending[--pendings];
+    return PMPI_Cancel(request);
+}
+
+int MPI_Cancel(MPI_Request *request) { return cancelled(request); }
+
 /* Changed data that is sent instead: a copy per address and size. A buffer is reused only after its last operation is complete,
  * so that the copy may be overwritten. It is never freed. */
 static struct { const void *origin; void *copy; long bytes; } copies[MOST];
@@ -393,6 +401,21 @@ int MPI_Sendrecv(const void *from, int sent, MPI_Datatype type, int peer, int ta
          exchanged(to, bytes, PMPI_Sendrecv(given("Sendrecv", from, size_of(sent, type)), sent, type, peer, tag, to, count,
                                             kind, source, its_tag, comm, status)));
 }
+
+/* The other modes of sends. */
+#define MODE(send, start) \
+    int MPI_##send(const void *from, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm) { \
+        long bytes = size_of(count, type); \
+        CALL(#send, bytes, &comm, NULL, PMPI_##send(given(#send, from, bytes), count, type, to, tag, comm)); \
+    } \
+    int MPI_##start(const void *from, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm, MPI_Request *request) { \
+        long bytes = size_of(count, type); \
+        CALL(#start, bytes, &comm, NULL, PMPI_##start(given(#start, from, bytes), count, type, to, tag, comm, request)); \
+    }
+
+MODE(Ssend, Issend)
+MODE(Bsend, Ibsend)
+MODE(Rsend, Irsend)
 
 #define PERSISTENT_TWO_SIDED(c, Count) \
     int MPI_Recv_init##c(void *to, Count count, MPI_Datatype type, int from, int tag, MPI_Comm comm, MPI_Request *request) { \

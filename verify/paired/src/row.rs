@@ -142,11 +142,13 @@ fn two_sided(bench: &'static Benchmark, name: &str) -> Vec<Row> {
     let goal = if bench.streams { RATE } else { LATENCY };
     let row = |reference: &str, goal| Row::of(bench, reference, Shape::Chained, goal);
     match name {
-        "latency" | "multi_latency" | "latency_mp" => vec![row("ping", goal)],
+        "latency" => with_modes(row("ping", goal)),
+        "multi_latency" | "latency_mp" => vec![row("ping", goal)],
         "latency_persistent" => vec![row("ping_persistent", goal)],
         "latency_partitioned" => vec![row("ping_partitioned", goal)],
         "latency_mt" => vec![row("ping_threads", goal)],
-        "bw" | "mbw_mr" => vec![row("stream", goal)],
+        "bw" => with_modes(row("stream", goal)),
+        "mbw_mr" => vec![row("stream", goal)],
         "bibw" => vec![row("both", goal)],
         "bw_persistent" => vec![row("stream_persistent", goal)],
         "bibw_persistent" => vec![row("both_persistent", goal)],
@@ -160,6 +162,15 @@ fn two_sided(bench: &'static Benchmark, name: &str) -> Vec<Row> {
         // A new benchmark has a loop with its name.
         other => vec![row(other, goal)],
     }
+}
+
+/// Returns the row, and those with another source of receives and other modes of sends.
+fn with_modes(row: Row) -> Vec<Row> {
+    let modes = ["synchronous", "buffered", "ready"].map(|mode| {
+        let reference = format!("{}_{mode}", row.reference);
+        Row { reference, ..row.clone().with("send", mode) }
+    });
+    [row.clone(), row.with("receive-from", "any")].into_iter().chain(modes).collect()
 }
 
 fn one_sided(bench: &'static Benchmark, name: &str) -> Vec<Row> {

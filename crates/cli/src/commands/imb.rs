@@ -6,7 +6,7 @@ mod plan;
 pub(crate) mod suites;
 
 use ombx_core::{
-    benchmark::{Medium, Registry},
+    benchmark::{Choice, Medium, Registry},
     error::{Error, Result},
 };
 use ombx_results::render::{ImbProgram, ImbTable};
@@ -61,6 +61,7 @@ pub(crate) fn prepare(
 ) -> Result<(Job, Vec<String>)> {
     plan::reject(&args)?;
     let entries = selected(&args, suite)?;
+    plan::reject_repetition(&entries)?;
     let notes = plan::notes(&args, suite, &entries);
     let sizes = plan::sizes(&args)?;
     let started = detection::launcher();
@@ -74,7 +75,7 @@ pub(crate) fn prepare(
     }
     let mut parts = Vec::new();
     for table in entries.iter().flat_map(|entry| entry.tables()) {
-        let choice = registry.get(table.bench)?;
+        let choice = Choice { preset: table.axes, ..registry.get(table.bench)? };
         parts.extend(plan::parts(&args, choice, &table, &sizes, ranks)?);
     }
     selection::check_ranks(ranks, &parts)?;

@@ -102,7 +102,8 @@ pub(crate) fn rows(plan: &Plan, choices: &[Choice]) -> Result<u64> {
         #[cfg(not(feature = "sockets"))]
         let streams = 1;
         let loads = plan.under.len().max(1);
-        let of_size = (of_axes * rates * streams * loads) as u64;
+        let depths = if choice.bench.streams { plan.depths().count() } else { 1 };
+        let of_size = (of_axes * rates * streams * loads * depths) as u64;
         rows = rows.saturating_add((sizes as u64).saturating_mul(of_size));
     }
     Ok(rows)

@@ -3,7 +3,7 @@
 use std::{any::Any, collections::BTreeMap};
 
 use crate::{
-    benchmark::Role,
+    benchmark::{AxisValue, Role},
     error::{Error, Result},
     system::environment,
     team::Team,
@@ -24,12 +24,15 @@ pub struct Context<'a> {
     pub thread: u32,
     /// Maximum bytes of buffers per rank, if the user set a limit.
     pub memory_limit: Option<u64>,
+    /// Axis and value, for every axis that the row names.
+    pub axes: &'a [(&'static str, &'static str)],
 }
 
 impl<'a> Context<'a> {
     /// Returns the context of a timed rank without peer.
     pub fn of(team: &'a dyn Team) -> Context<'a> {
-        Context { team, role: Role::Active, peer: team.rank(), children: &[], thread: 0, memory_limit: None }
+        let (role, peer) = (Role::Active, team.rank());
+        Context { team, role, peer, children: &[], thread: 0, memory_limit: None, axes: &[] }
     }
 
     /// Returns this rank.
@@ -53,6 +56,12 @@ impl<'a> Context<'a> {
             true => [Rank((rank + 1) % ranks), Rank((rank + ranks - 1) % ranks)],
             false => [self.peer; 2],
         }
+    }
+
+    /// Returns the value on the axis `A`; the default if the row names none.
+    pub fn choice<A: AxisValue>(&self) -> A {
+        let named = self.axes.iter().find(|(name, _)| *name == A::AXIS.name);
+        named.and_then(|(_, value)| A::parse(value).ok()).unwrap_or(A::DEFAULT)
     }
 
     /// Returns the team as the concrete type that a family needs.

@@ -1,5 +1,6 @@
 //! The plan: what the user selected for a run.
 
+mod depths;
 mod known_batches;
 mod launch;
 mod under;
@@ -7,6 +8,7 @@ mod under;
 use std::{collections::BTreeMap, time::Duration};
 
 pub use self::{
+    depths::parse_depths,
     known_batches::KnownBatches,
     launch::Launch,
     under::{Congestor, Under, check_loads, load_names},
@@ -24,6 +26,8 @@ pub struct Plan {
     pub sizes: Option<Vec<Bytes>>,
     /// Operations in flight, for benchmarks that stream.
     pub depth: u32,
+    /// Further numbers of operations in flight; each has its own rows.
+    pub more_depths: Vec<u32>,
     /// Maximum number of ranks that take part, the others are idle; all if `None`.
     pub ranks: Option<u32>,
     /// Pairs of ranks; the default of the layout if `None`.
@@ -149,6 +153,7 @@ impl Default for Plan {
         Plan {
             sizes: None,
             depth: 64,
+            more_depths: Vec::new(),
             ranks: None,
             pairs: None,
             threads: None,

@@ -117,7 +117,8 @@ pub fn measure(session: &Session<'_>, factory: &KernelFactory<'_>, case: &Case) 
     let (mut stopwatch, mut phases) = (Stopwatch::start(session.clock), Phases::default());
 
     let memory_limit = session.plan.memory_limit;
-    let context = Context { team, role, peer, children: &children, thread: 0, memory_limit };
+    let (children, axes) = (&*children, &*case.axes);
+    let context = Context { team, role, peer, children, thread: 0, memory_limit, axes };
     let kernel = match team.agree((factory.open)(&context, case)) {
         Ok(kernel) => kernel,
         Err(e) if e.kind() == Kind::Unsupported => {

@@ -262,7 +262,7 @@ pub fn describe(plan: &Plan, choices: &[Choice]) -> BTreeMap<String, String> {
     if let Some(sizes) = &plan.sizes {
         set("sizes", sizes.iter().map(ToString::to_string).collect::<Vec<_>>().join(","));
     }
-    set("window", plan.depth.to_string());
+    set("window", plan.depths().map(|depth| depth.to_string()).collect::<Vec<_>>().join(","));
     match plan.effort {
         Effort::Precision { precision, max_time } => {
             set("precision", format!("{}%", precision * 100.0));

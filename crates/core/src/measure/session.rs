@@ -111,20 +111,21 @@ impl<'a> Session<'a> {
                 .flat_map(|c| values.iter().map(|v| [c.as_slice(), named(axis, v).as_slice()].concat()))
                 .collect();
         }
-        let case = |axes: &Vec<_>, bytes: Bytes| {
-            let case = Case {
-                bytes,
-                depth: 1,
-                pairs: self.assignment.pairs,
-                ranks: self.assignment.ranks,
-                threads: self.bench.threads_of(self.plan),
-                root: self.bench.rooted.then_some(self.plan.root),
-                axes: axes.clone(),
-            };
-            let depth = if self.bench.streams_in(&case) { self.plan.depth } else { 1 };
-            Case { depth, ..case }
+        let case = |axes: &Vec<_>| Case {
+            bytes: Bytes(0),
+            depth: 1,
+            pairs: self.assignment.pairs,
+            ranks: self.assignment.ranks,
+            threads: self.bench.threads_of(self.plan),
+            root: self.bench.rooted.then_some(self.plan.root),
+            axes: axes.clone(),
         };
-        let all = combinations.iter().flat_map(|axes| sizes.iter().map(move |bytes| case(axes, *bytes)));
+        let depths = |case: Case| {
+            let depths = if self.bench.streams_in(&case) { self.plan.depths().collect() } else { vec![1] };
+            depths.into_iter().map(move |depth| Case { depth, ..case.clone() })
+        };
+        let all = combinations.iter().map(case).flat_map(depths);
+        let all = all.flat_map(|case| sizes.iter().map(move |bytes| Case { bytes: *bytes, ..case.clone() }));
         let cases = all.filter(|case| is_measured(self.bench, self.plan, case)).collect();
         Ok(match self.plan.launch {
             Some(launch) => launch.arrange(cases),

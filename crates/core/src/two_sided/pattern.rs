@@ -37,6 +37,14 @@ pub trait Link: Sized {
 
     /// Opens the endpoint of this rank. Collective, untimed.
     fn open(cx: &Context<'_>, slots: Slots) -> Result<Self>;
+    /// Opens what iterations need; see [`Kernel::begin`]. Untimed.
+    fn begin(&mut self) -> Result<()> {
+        Ok(())
+    }
+    /// Closes what `begin` opened. Untimed.
+    fn end(&mut self) -> Result<()> {
+        Ok(())
+    }
     /// Returns figures other than times. Untimed.
     fn figures(&mut self) -> Result<Figures> {
         Ok(Figures::new())
@@ -146,6 +154,14 @@ impl<P: Pattern, L: Link> Kernel for PatternKernel<P, L> {
     #[inline(always)]
     fn passive(&mut self) -> Result<()> {
         P::passive(&mut self.link, self.depth)
+    }
+
+    fn begin(&mut self) -> Result<()> {
+        self.link.begin()
+    }
+
+    fn end(&mut self) -> Result<()> {
+        self.link.end()
     }
 
     fn figures(&mut self) -> Result<Figures> {

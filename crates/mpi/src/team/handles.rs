@@ -9,7 +9,7 @@ use mpi::ffi;
 use ombx_core::benchmark::{Context, payload::Slots};
 
 use super::communicator::Comm;
-use crate::Buffer;
+use crate::{Buffer, Source};
 
 /// What the calls of an iteration take: communicators, window, requests, buffers and lengths. Fields that an operation does not
 /// have are null or 0.
@@ -52,6 +52,8 @@ pub struct Handles {
     pub(crate) rank: c_int,
     pub(crate) ranks: c_int,
     pub(crate) peer: c_int,
+    /// Source that receives name.
+    pub(crate) source: c_int,
     pub(crate) partner_count: c_int,
 }
 
@@ -86,6 +88,7 @@ impl Handles {
             rank: comm.rank().0 as c_int,
             ranks: comm.size() as c_int,
             peer: 0,
+            source: 0,
             partner_count: 0,
         }
     }
@@ -98,7 +101,7 @@ impl Handles {
         incoming: &Buffer,
     ) {
         self.describe_slots(slots);
-        self.peer = cx.peer.0 as c_int;
+        (self.peer, self.source) = (cx.peer.0 as c_int, Source::of(cx, cx.peer));
         (self.outgoing, self.incoming) = (outgoing.start().cast(), incoming.start().cast());
     }
 

@@ -9,7 +9,10 @@ use ombx_core::{
     two_sided::pattern::Link,
 };
 
-use super::counting::{Counting, Endpoint, Int};
+use super::{
+    counting::{Counting, Endpoint, Int},
+    source::Source,
+};
 use crate::{Buffer, MpiTeam, sys::error::check};
 
 const TAG: c_int = 1;
@@ -18,18 +21,18 @@ const TAG: c_int = 1;
 /// so that none is freed during a transfer.
 #[derive(Debug)]
 pub struct Channel<C: Counting = Int> {
-    endpoint: Endpoint,
-    bytes: C::Count,
+    pub(super) endpoint: Endpoint,
+    pub(super) bytes: C::Count,
     zero: C::Count,
-    slots: Slots,
-    outgoing: Buffer,
+    pub(super) slots: Slots,
+    pub(super) outgoing: Buffer,
     incoming: Buffer,
-    requests: Vec<ffi::MPI_Request>,
+    pub(super) requests: Vec<ffi::MPI_Request>,
 }
 
 impl<C: Counting> Channel<C> {
     #[inline(always)]
-    fn wait_all(&mut self, requests: usize) -> Result<()> {
+    pub(super) fn wait_all(&mut self, requests: usize) -> Result<()> {
         let count = requests.min(self.requests.len()) as c_int;
         // SAFETY: `count` requests exist. Each is null or was started on a buffer that `self` owns.
         check("MPI_Waitall", unsafe {
@@ -52,7 +55,7 @@ impl<C: Counting> Channel<C> {
 
     /// Starts to receive every message. The requests are stored from index 0 on.
     #[inline(always)]
-    fn start_receives(&mut self) -> Result<()> {
+    pub(super) fn start_receives(&mut self) -> Result<()> {
         let (mut into, stride) = (self.incoming.start(), self.slots.stride as usize);
         for request in &mut self.requests[..self.slots.count as usize] {
             // SAFETY: the message lies inside the buffer, which is neither freed nor accessed before `wait_all` completes the
@@ -81,6 +84,7 @@ impl<C: Counting> Link for Channel<C> {
             handles.requests = requests.as_mut_ptr();
         });
         let endpoint = Endpoint::of_bytes(cx.peer.0 as c_int, TAG, team.comm().raw());
+        let endpoint = endpoint.receiving_from(Source::of(cx, cx.peer));
         Ok(Channel { endpoint, bytes, zero, slots, outgoing, incoming, requests })
     }
 

@@ -61,17 +61,25 @@ pub trait Counting: 'static {
 /// Rank, tag and communicator of the other end of a message, and the type of what is sent.
 #[derive(Debug, Clone, Copy)]
 pub struct Endpoint {
-    peer: c_int,
-    tag: c_int,
-    comm: ffi::MPI_Comm,
+    pub(super) peer: c_int,
+    /// Source that receives name: the peer, or any rank.
+    source: c_int,
+    pub(super) tag: c_int,
+    pub(super) comm: ffi::MPI_Comm,
     /// Always [`BYTE`]. A static of C would be read from memory again for each message: one instruction more than a C loop needs.
-    datatype: ffi::MPI_Datatype,
+    pub(super) datatype: ffi::MPI_Datatype,
 }
 
 impl Endpoint {
     /// The other end of messages of bytes.
     pub(crate) fn of_bytes(peer: c_int, tag: c_int, comm: ffi::MPI_Comm) -> Endpoint {
-        Endpoint { peer, tag, comm, datatype: BYTE }
+        Endpoint { peer, source: peer, tag, comm, datatype: BYTE }
+    }
+
+    /// Returns the endpoint with another source of receives.
+    #[must_use]
+    pub(crate) fn receiving_from(self, source: c_int) -> Endpoint {
+        Endpoint { source, ..self }
     }
 }
 
@@ -99,7 +107,9 @@ macro_rules! counting {
             unsafe fn receive(into: *mut c_void, bytes: $count, from: Endpoint) -> c_int {
                 let ignored = no_status();
                 // SAFETY: the caller fulfils the contract of the trait.
-                unsafe { ffi::$receive(into, bytes, from.datatype, from.peer, from.tag, from.comm, ignored) }
+                unsafe {
+                    ffi::$receive(into, bytes, from.datatype, from.source, from.tag, from.comm, ignored)
+                }
             }
 
             #[inline(always)]
@@ -122,7 +132,7 @@ macro_rules! counting {
             ) -> c_int {
                 // SAFETY: the caller fulfils the contract of the trait.
                 unsafe {
-                    ffi::$start_receive(into, bytes, from.datatype, from.peer, from.tag, from.comm, request)
+                    ffi::$start_receive(into, bytes, from.datatype, from.source, from.tag, from.comm, request)
                 }
             }
         }

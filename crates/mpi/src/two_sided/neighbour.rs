@@ -8,6 +8,7 @@ use ombx_core::{
     error::Result,
 };
 
+use super::source::Source;
 use crate::{
     Buffer, MpiTeam,
     sys::{constants::BYTE, datatype, error::check},
@@ -24,6 +25,8 @@ pub struct NeighbourChannel {
     comm: ffi::MPI_Comm,
     /// Right neighbour, then left neighbour.
     neighbours: [c_int; 2],
+    /// Source that receives from the left name where nothing arrives from the right.
+    left_source: c_int,
     bytes: c_int,
     /// Bytes from one message to the next.
     stride: usize,
@@ -40,7 +43,9 @@ impl NeighbourChannel {
     pub fn open(cx: &Context<'_>, slots: Slots) -> Result<Box<NeighbourChannel>> {
         let team: &MpiTeam = cx.fabric()?;
         let comm = team.comm().raw();
+        let [_, left] = cx.neighbours();
         let neighbours = cx.neighbours().map(|rank| rank.0 as c_int);
+        let left_source = Source::of(cx, left);
         let parts = datatype::count(slots.bytes).and_then(|bytes| {
             let total = 2 * slots.total();
             Ok((bytes, Buffer::reserved(total)?, Buffer::reserved(total)?))
@@ -50,13 +55,21 @@ impl NeighbourChannel {
         // SAFETY: this static of mpi-sys is never written.
         let requests = [unsafe { ffi::RSMPI_REQUEST_NULL }; 2];
         // C code may know the addresses of requests and neighbours, so they must not move.
-        let mut channel =
-            Box::new(NeighbourChannel { comm, neighbours, bytes, stride, outgoing, incoming, requests });
+        let mut channel = Box::new(NeighbourChannel {
+            comm,
+            neighbours,
+            left_source,
+            bytes,
+            stride,
+            outgoing,
+            incoming,
+            requests,
+        });
         team.lend(|handles| {
             handles.describe_messages(cx, slots, &channel.outgoing, &channel.incoming);
             handles.requests = channel.requests.as_mut_ptr();
             (handles.partners, handles.partner_count) = (channel.neighbours.as_ptr(), 2);
-            handles.partner_stride = stride;
+            (handles.partner_stride, handles.source) = (stride, left_source);
         });
         Ok(channel)
     }
@@ -82,8 +95,8 @@ impl NeighbourChannel {
 
     /// Receives the message from the left (0) or from the right (1).
     #[inline(always)]
-    fn receive(&mut self, side: usize) -> Result<()> {
-        let (into, from) = (self.incoming_at(side), self.neighbours[1 - side]);
+    fn receive(&mut self, side: usize, from: c_int) -> Result<()> {
+        let into = self.incoming_at(side);
         // SAFETY: the message lies inside the buffer, and `&mut self` excludes other accesses.
         check("MPI_Recv", unsafe {
             ffi::MPI_Recv(into, self.bytes, BYTE, from, TAG, self.comm, ffi::RSMPI_STATUS_IGNORE)
@@ -97,7 +110,7 @@ impl NeighbourChannel {
     #[inline(always)]
     pub fn ping_ping(&mut self) -> Result<()> {
         self.start_send(0)?;
-        self.receive(0)?;
+        self.receive(0, self.left_source)?;
         // SAFETY: the request is null or was started on a buffer that `self` owns.
         check("MPI_Wait", unsafe { ffi::MPI_Wait(&raw mut self.requests[0], ffi::RSMPI_STATUS_IGNORE) })
     }
@@ -109,7 +122,7 @@ impl NeighbourChannel {
     #[inline(always)]
     pub fn send_receive(&mut self) -> Result<()> {
         let (from, into, bytes) = (self.outgoing_at(0), self.incoming_at(0), self.bytes);
-        let (right, left) = (self.neighbours[0], self.neighbours[1]);
+        let (right, left) = (self.neighbours[0], self.left_source);
         // SAFETY: both messages lie inside their buffers, which do not overlap, and the call returns when MPI no longer uses them.
         check("MPI_Sendrecv", unsafe {
             ffi::MPI_Sendrecv(
@@ -137,8 +150,8 @@ impl NeighbourChannel {
     pub fn exchange(&mut self) -> Result<()> {
         self.start_send(0)?;
         self.start_send(1)?;
-        self.receive(0)?;
-        self.receive(1)?;
+        self.receive(0, self.neighbours[1])?;
+        self.receive(1, self.neighbours[0])?;
         // SAFETY: each request is null or was started on a buffer that `self` owns.
         check("MPI_Waitall", unsafe {
             ffi::MPI_Waitall(2, self.requests.as_mut_ptr(), ffi::RSMPI_STATUSES_IGNORE)

@@ -9,7 +9,10 @@ use ombx_core::{
     two_sided::pattern::Link,
 };
 
-use super::counting::{Counting, Large};
+use super::{
+    counting::{Counting, Large},
+    source::Source,
+};
 use crate::{
     Buffer, MpiTeam,
     sys::{
@@ -72,6 +75,7 @@ impl Link for PersistentChannel {
         });
         let (bytes, outgoing, incoming) = cx.agree(parts)?;
         let (depth, peer) = (slots.count as usize, cx.peer.0 as c_int);
+        let source = Source::of(cx, cx.peer);
         let mut channel = PersistentChannel { requests: Vec::new(), depth, outgoing, incoming };
         let (to, from) = (channel.outgoing.start(), channel.incoming.start());
         let mut add = |start: *mut u8, length: Length, direction: Direction| -> Result<()> {
@@ -86,7 +90,7 @@ impl Link for PersistentChannel {
                         check("MPI_Send_init", send_init(place, length, BYTE, peer, TAG, comm, out))?;
                     }
                     Direction::Receive => {
-                        check("MPI_Recv_init", recv_init(place, length, BYTE, peer, TAG, comm, out))?;
+                        check("MPI_Recv_init", recv_init(place, length, BYTE, source, TAG, comm, out))?;
                     }
                 }
                 channel.requests.push(request);

@@ -7,7 +7,7 @@ use std::io::{Result, Write};
 use super::{Renderer, plain};
 use crate::file::RunOutcome;
 use ombx_core::{
-    benchmark::{ElementType, payload::Check},
+    benchmark::{ElementType, Preset, payload::Check},
     result::{Measurement, Outcome, Run, Tally},
 };
 
@@ -48,6 +48,8 @@ pub struct ImbBenchmark {
     pub class: ImbClass,
     /// Mode of one-sided benchmarks, such as `NON-AGGREGATE`.
     pub mode: Option<&'static str>,
+    /// Values on axes that its rows name.
+    pub axes: Preset,
 }
 
 /// Writes each benchmark like the program of IMB. Figures are means.
@@ -133,7 +135,13 @@ impl Renderer for ImbTable {
     }
 
     fn case(&mut self, out: &mut dyn Write, row: &Measurement) -> Result<()> {
-        let found = self.program.benchmarks.iter().find(|benchmark| benchmark.bench == row.bench).copied();
+        let is_named = |(axis, value): &(&str, &str)| row.axes.get(*axis).is_some_and(|named| named == value);
+        let matching =
+            |benchmark: &&ImbBenchmark| benchmark.bench == row.bench && benchmark.axes.iter().all(is_named);
+        // The default of such an axis has no name in rows.
+        let found =
+            self.program.benchmarks.iter().filter(matching).max_by_key(|benchmark| benchmark.axes.len());
+        let found = found.copied();
         let Some(benchmark) = found else { return Ok(()) };
         let table = Some((benchmark, row.ranks));
         if self.open != table {

@@ -1,6 +1,7 @@
 //! OSU format: headers and columns that parsers of the OSU micro-benchmarks read.
 
 mod columns;
+mod windows;
 
 use std::io::{Result, Write};
 
@@ -12,6 +13,7 @@ use ombx_core::{
 };
 
 use columns::Column;
+use windows::Windows;
 
 /// OSU version that has these columns.
 const LIKE: &str = "v7.4";
@@ -41,11 +43,14 @@ pub struct OsuColumns {
     pub percentiles: Vec<u8>,
     /// `-R 1`: adds message rates if the program has them.
     pub rate: bool,
+    /// `-V`: prints tables of several window sizes at the end.
+    pub vary_window: bool,
 }
 
 impl Default for OsuColumns {
     fn default() -> OsuColumns {
-        OsuColumns { program: None, full: false, validation: false, percentiles: Vec::new(), rate: true }
+        let (full, validation, vary_window) = (false, false, false);
+        OsuColumns { program: None, full, validation, percentiles: Vec::new(), rate: true, vary_window }
     }
 }
 
@@ -55,6 +60,7 @@ pub struct OsuTable {
     columns: OsuColumns,
     version: String,
     heading: String,
+    windows: Windows,
 }
 
 impl OsuTable {
@@ -65,7 +71,8 @@ impl OsuTable {
 
     /// Creates a table with additional columns.
     pub fn with(titles: fn(&str) -> Option<Osu>, columns: OsuColumns) -> OsuTable {
-        OsuTable { titles, columns, version: String::new(), heading: String::new() }
+        let (version, heading, windows) = (String::new(), String::new(), Windows::default());
+        OsuTable { titles, columns, version, heading, windows }
     }
 
     /// Returns the first line of an OSU program: its title, the emulated version, and the version of ombx.
@@ -106,6 +113,14 @@ impl OsuTable {
         lines += &one_sided(row);
         if columns::overlaps(row) {
             lines += "# Overall = Coll. Init + Compute + MPI_Test + MPI_Wait\n";
+        }
+        if self.columns.vary_window {
+            return lines
+                + &format!(
+                    "# [ pairs: {} ] [ window size: varied ]\n\n# Uni-directional Bandwidth (MB/sec)\n# Datatype: {}.\n",
+                    row.pairs,
+                    datatype(row)
+                );
         }
         if name == MESSAGE_RATE {
             lines += &format!("# [ pairs: {} ] [ window size: {} ]\n", row.pairs, row.depth.unwrap_or(1));
@@ -212,6 +227,12 @@ impl Renderer for OsuTable {
         if row.summary.is_some() && (row.outcome == Outcome::Ok || show_wrong) {
             let size = Some(size.as_str()).filter(|_| !name.contains(NO_SIZE));
             let text = match name {
+                _ if self.columns.vary_window => {
+                    let text =
+                        |at: usize| columns.get(at).map_or_else(String::new, |column| column.text.clone());
+                    self.windows.add(row, [text(0), text(1)]);
+                    String::new()
+                }
                 INIT => init(row),
                 HELLO => format!("This is a test with {} processes\n", row.ranks),
                 _ => line(size, &columns, |column| (&column.text, column.figure)),
@@ -222,6 +243,7 @@ impl Renderer for OsuTable {
     }
 
     fn end(&mut self, out: &mut dyn Write, outcome: RunOutcome, tally: &Tally) -> Result<()> {
+        write!(out, "{}", self.windows.tables(self.columns.rate))?;
         if outcome != RunOutcome::Complete {
             writeln!(out, "# not complete: the run ended after {} rows", tally.cases)?;
         }

@@ -66,6 +66,9 @@ const ROWS: &[Row] = &[
 
     gate("Recv", Measuring, "p2p.latency", "", 5),
     row("Send", Measuring, "p2p.latency", "", 5),
+    row("Ssend", Measuring, "p2p.latency", "--send synchronous", 5),
+    row("Bsend", Measuring, "p2p.latency", "--send buffered", 5),
+    row("Rsend", Measuring, "p2p.latency", "--send ready", 5),
     gate("Irecv", Measuring, "p2p.bw", "", 9),
     row("Isend", Measuring, "p2p.bibw", "", 9),
     gate("Waitall", Measuring, "p2p.bw", "", 5),

@@ -24,7 +24,7 @@ struct setup {
     const MPI_Datatype *kinds;
     const int *partners;
     size_t stride, partner_stride;
-    int bytes, elements, depth, rank, ranks, peer, partner_count;
+    int bytes, elements, depth, rank, ranks, peer, source, partner_count;
 };
 
 typedef void loop(const struct setup *setup, long batch, long samples, unsigned long long *stamps);

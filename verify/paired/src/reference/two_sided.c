@@ -2,13 +2,13 @@
 #include "loops.h"
 
 #define SEND(BYTES) MPI_Send(s.out, BYTES, MPI_BYTE, s.peer, TAG, s.comm)
-#define RECEIVE(BYTES) MPI_Recv(s.in, BYTES, MPI_BYTE, s.peer, TAG, s.comm, MPI_STATUS_IGNORE)
+#define RECEIVE(BYTES) MPI_Recv(s.in, BYTES, MPI_BYTE, s.source, TAG, s.comm, MPI_STATUS_IGNORE)
 #define SENDS(FIRST)                                                                                      \
     for (int w = 0; w < s.depth; w++)                                                                     \
     MPI_Isend(s.out + w * s.stride, s.bytes, MPI_BYTE, s.peer, TAG, s.comm, &s.requests[(FIRST) + w])
 #define RECEIVES                                                                                          \
     for (int w = 0; w < s.depth; w++)                                                                     \
-    MPI_Irecv(s.in + w * s.stride, s.bytes, MPI_BYTE, s.peer, TAG, s.comm, &s.requests[w])
+    MPI_Irecv(s.in + w * s.stride, s.bytes, MPI_BYTE, s.source, TAG, s.comm, &s.requests[w])
 #define WAIT(COUNT) MPI_Waitall(COUNT, s.requests, MPI_STATUSES_IGNORE)
 #define SWAP RECEIVES; SENDS(s.depth); WAIT(2 * s.depth)
 
@@ -26,6 +26,27 @@ ANSWERED(two_pings, , SWAP; SWAP)
 
 CHAINED(one_way, , for (int w = 0; w < s.depth; w++) SEND(s.bytes); RECEIVE(0))
 ANSWERED(one_way, , for (int w = 0; w < s.depth; w++) RECEIVE(s.bytes); SEND(0))
+
+/* Modes of sends. A ready send follows a message after whose receives are posted. */
+#define SEND_BY(CALL) CALL(s.out, s.bytes, MPI_BYTE, s.peer, TAG, s.comm)
+#define SENDS_BY(CALL)                                                                                    \
+    for (int w = 0; w < s.depth; w++)                                                                     \
+    CALL(s.out + w * s.stride, s.bytes, MPI_BYTE, s.peer, TAG, s.comm, &s.requests[w])
+#define MODE(NAME, SEND_CALL, START_CALL)                                              \
+    CHAINED(ping_##NAME, , SEND_BY(SEND_CALL); RECEIVE(s.bytes))                       \
+    ANSWERED(ping_##NAME, , RECEIVE(s.bytes); SEND_BY(SEND_CALL))                      \
+    CHAINED(stream_##NAME, , SENDS_BY(START_CALL); WAIT(s.depth); RECEIVE(0))          \
+    ANSWERED(stream_##NAME, , RECEIVES; WAIT(s.depth); SEND(0))
+
+MODE(synchronous, MPI_Ssend, MPI_Issend)
+MODE(buffered, MPI_Bsend, MPI_Ibsend)
+
+#define TAKEN MPI_Wait(&s.requests[0], MPI_STATUS_IGNORE)
+
+CHAINED(ping_ready, , RECEIVES; SEND_BY(MPI_Rsend); TAKEN)
+ANSWERED(ping_ready, , TAKEN; RECEIVES; SEND_BY(MPI_Rsend))
+CHAINED(stream_ready, , SENDS_BY(MPI_Irsend); WAIT(s.depth); RECEIVE(0))
+ANSWERED(stream_ready, , WAIT(s.depth); RECEIVES; SEND(0))
 
 /* Persistent requests: receives, sends, acknowledgement in, acknowledgement out. */
 #define ONE(AT) MPI_Start(&s.requests[AT]); MPI_Wait(&s.requests[AT], MPI_STATUS_IGNORE)
@@ -82,15 +103,15 @@ ANSWERED(fan, , FAN(MPI_Irecv, in);
 /* Messages that meet: partners are the right and the left neighbour. */
 #define START(SIDE) \
     MPI_Isend(s.out + (SIDE) * s.partner_stride, s.bytes, MPI_BYTE, s.partners[SIDE], TAG, s.comm, &s.requests[SIDE])
-#define TAKE(SIDE)                                                                                                   \
-    MPI_Recv(s.in + (SIDE) * s.partner_stride, s.bytes, MPI_BYTE, s.partners[1 - (SIDE)], TAG, s.comm, MPI_STATUS_IGNORE)
-#define PING_PING START(0); TAKE(0); MPI_Wait(&s.requests[0], MPI_STATUS_IGNORE)
-#define EXCHANGE START(0); START(1); TAKE(0); TAKE(1); WAIT(2)
+#define TAKE(SIDE, SOURCE)                                                                                           \
+    MPI_Recv(s.in + (SIDE) * s.partner_stride, s.bytes, MPI_BYTE, SOURCE, TAG, s.comm, MPI_STATUS_IGNORE)
+#define PING_PING START(0); TAKE(0, s.source); MPI_Wait(&s.requests[0], MPI_STATUS_IGNORE)
+#define EXCHANGE START(0); START(1); TAKE(0, s.partners[1]); TAKE(1, s.partners[0]); WAIT(2)
 
 CHAINED(pingping, , PING_PING)
 ANSWERED(pingping, , PING_PING)
 
-CHAINED(sendrecv, , MPI_Sendrecv(s.out, s.bytes, MPI_BYTE, s.partners[0], TAG, s.in, s.bytes, MPI_BYTE, s.partners[1], TAG,
+CHAINED(sendrecv, , MPI_Sendrecv(s.out, s.bytes, MPI_BYTE, s.partners[0], TAG, s.in, s.bytes, MPI_BYTE, s.source, TAG,
                                  s.comm, MPI_STATUS_IGNORE))
 CHAINED(exchange, , EXCHANGE)
 
@@ -99,6 +120,8 @@ CHAINED(exchange, , EXCHANGE)
 const struct row fidelity_two_sided[] = {
     ROW(ping), ROW(ping_threads), ROW(stream), ROW(both), ROW(two_pings), ROW(one_way), ROW(fan), ROW(pingping),
     { "sendrecv", fidelity_sendrecv, nothing }, { "exchange", fidelity_exchange, nothing },
+    ROW(ping_synchronous), ROW(ping_buffered), ROW(ping_ready),
+    ROW(stream_synchronous), ROW(stream_buffered), ROW(stream_ready),
     ROW(ping_persistent), ROW(stream_persistent), ROW(both_persistent),
 #if MPI_VERSION >= 4
     ROW(ping_partitioned), ROW(stream_partitioned),

@@ -49,6 +49,23 @@ pub(super) fn reject(args: &ImbArgs) -> Result<()> {
     }
 }
 
+/// Rejects two names of the same measurement, whose rows would have the same key.
+pub(super) fn reject_repetition(entries: &[&'static Entry]) -> Result<()> {
+    let mut known: Vec<(&str, ImbBenchmark)> = Vec::new();
+    for table in entries.iter().flat_map(|entry| entry.tables()) {
+        let is_same =
+            |(_, other): &&(&str, ImbBenchmark)| other.bench == table.bench && other.axes == table.axes;
+        if let Some((name, _)) = known.iter().find(is_same) {
+            return Err(Error::usage(format!(
+                "{} measures the same as {name} in ombx: name one of them",
+                table.name
+            )));
+        }
+        known.push((table.name, table));
+    }
+    Ok(())
+}
+
 /// Returns the element type of reductions.
 pub(super) fn reduced(args: &ImbArgs) -> Result<ElementType> {
     let Some(name) = &args.other.red_data_type else { return Ok(ElementType::Float) };

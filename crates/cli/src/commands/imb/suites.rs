@@ -1,6 +1,9 @@
 //! The programs of IMB and their benchmarks, each with its counterpart in ombx or the reason why there is none.
 
-use ombx_core::error::{Error, Result};
+use ombx_core::{
+    benchmark::Preset,
+    error::{Error, Result},
+};
 use ombx_results::render::{ImbBenchmark, ImbClass};
 
 /// A program of IMB.
@@ -33,6 +36,8 @@ pub(super) struct Table {
     pub(super) bench: &'static str,
     pub(super) class: ImbClass,
     pub(super) mode: Option<&'static str>,
+    /// Values on axes of the benchmark.
+    pub(super) axes: Preset,
 }
 
 impl Entry {
@@ -45,6 +50,7 @@ impl Entry {
                     bench: table.bench,
                     class: table.class,
                     mode: table.mode,
+                    axes: table.axes,
                 };
                 tables.iter().map(of).collect()
             }
@@ -54,7 +60,7 @@ impl Entry {
 }
 
 const fn table(bench: &'static str, class: ImbClass) -> Table {
-    Table { bench, class, mode: None }
+    Table { bench, class, mode: None, axes: &[] }
 }
 
 macro_rules! entry {
@@ -63,6 +69,19 @@ macro_rules! entry {
             name: $name,
             is_default: true,
             counterpart: Counterpart::Tables(const { &[table($bench, $class)] }),
+        }
+    };
+}
+
+/// An entry whose receives name MPI_ANY_SOURCE.
+macro_rules! any_source {
+    ($name:literal, $bench:literal) => {
+        Entry {
+            name: $name,
+            is_default: false,
+            counterpart: Counterpart::Tables(
+                const { &[Table { axes: &[("receive-from", "any")], ..table($bench, ImbClass::Single) }] },
+            ),
         }
     };
 }
@@ -92,7 +111,6 @@ const fn none(name: &'static str, why: &'static str) -> Entry {
     Entry { name, is_default: false, counterpart: Counterpart::None(why) }
 }
 
-const SOURCE: &str = "every receive of ombx names its source";
 const PURE: &str = "use the name without _pure, whose table has the time of the operation alone in t_pure";
 const SEVERAL_TARGETS: &str = "one-sided benchmarks have one origin and one target";
 const ONE_WAY: &str = "ombx measures both directions with active targets only: ombx run 'rma.*_bibw'";
@@ -101,11 +119,11 @@ const LOCAL: &str =
 
 const MPI1: &[Entry] = &[
     entry!("PingPong", "p2p.latency", ImbClass::Single),
-    none("PingPongSpecificSource", SOURCE),
-    none("PingPongAnySource", SOURCE),
+    only_if_named(entry!("PingPongSpecificSource", "p2p.latency", ImbClass::Single)),
+    any_source!("PingPongAnySource", "p2p.latency"),
     entry!("PingPing", "p2p.pingping", ImbClass::Single),
-    none("PingPingSpecificSource", SOURCE),
-    none("PingPingAnySource", SOURCE),
+    only_if_named(entry!("PingPingSpecificSource", "p2p.pingping", ImbClass::Single)),
+    any_source!("PingPingAnySource", "p2p.pingping"),
     entry!("Sendrecv", "p2p.sendrecv", ImbClass::Parallel(2)),
     entry!("Exchange", "p2p.exchange", ImbClass::Parallel(4)),
     only_if_named(entry!("Uniband", "p2p.mbw_mr", ImbClass::Rate)),

@@ -16,6 +16,9 @@ use super::{
 };
 use crate::launch::detection;
 
+/// Window sizes of `-V`.
+const WINDOWS: [u32; 5] = [8, 16, 32, 64, 128];
+
 /// What the options of a program ask for.
 pub(super) struct Request {
     pub(super) plan: Plan,
@@ -38,11 +41,22 @@ pub(super) fn read(args: &OsuArgs, program: &Program) -> Result<Request> {
         full: args.full,
         validation: args.validation.is_some(),
         rate: args.print_rate != Some(Switch::Off),
+        vary_window: args.vary_window,
         percentiles,
     };
+    let (depth, more_depths) = match WINDOWS {
+        [first, more @ ..] if args.vary_window => (first, more.to_vec()),
+        _ => (args.window_size.unwrap_or(64), Vec::new()),
+    };
+    if args.vary_window && (args.window_size.is_some() || args.tail_lat.is_some()) {
+        reader
+            .notes
+            .push("-W and -z have no effect beside -V, which has fixed window sizes and columns".into());
+    }
     let plan = Plan {
         sizes: Some(sizes),
-        depth: args.window_size.unwrap_or(64),
+        depth,
+        more_depths,
         pairs: args.num_pairs,
         threads: if bench.threading == Threading::Multiple { threads(args)? } else { None },
         root: args.root_rank.unwrap_or_default(),
@@ -86,7 +100,6 @@ fn reject(args: &OsuArgs, program: &Program) -> Result<()> {
     let directory = args.validation.as_ref().is_some_and(|directory| !directory.is_empty());
     let children = forked && !matches!(args.num_test_calls.as_deref(), None | Some("1" | "1:1"));
     let why = [
-        (args.vary_window, "-V: a run has one window size: choose it with -W"),
         (unsupported.accelerator.is_some(), "-d: this build supports host memory only"),
         (unsupported.array_size.is_some(), "-a: this build supports host memory only"),
         (unsupported.cuda_target.is_some(), "-r: this build supports host memory only"),

@@ -11,7 +11,7 @@ use ombx_core::{
 
 use crate::arguments::{
     connect::ConnectArgs,
-    effort::{EffortArgs, Sizes},
+    effort::{Depths, EffortArgs, Sizes},
     launches::LaunchesArgs,
     output::OutputArgs,
     role::RoleArgs,
@@ -32,9 +32,9 @@ pub(crate) struct RunArgs {
     /// Message sizes: 1..4M (doubling), 8,1K,64K (list), 1..4M:x4 (growing by 4) [default: the benchmark's]
     #[arg(long, value_parser = Sizes::parse, help_heading = "What is measured")]
     pub(crate) sizes: Option<Sizes>,
-    /// Operations in flight in bandwidth benchmarks [default: 64]
-    #[arg(long, value_parser = values::number::<u32>(1..=1 << 20), help_heading = "What is measured")]
-    pub(crate) window: Option<u32>,
+    /// Operations in flight in bandwidth benchmarks, each number with rows of its own: 64, 1,4,16 (list), 1..64 (doubling) [default: 64]
+    #[arg(long, value_name = "NUMBERS", value_parser = Depths::parse, help_heading = "What is measured")]
+    pub(crate) window: Option<Depths>,
     /// Pairs of ranks that communicate at the same time, in benchmarks of pairs [default: as many as the ranks allow]
     #[arg(long, value_parser = values::number::<u32>(1..=u32::MAX), help_heading = "What is measured")]
     pub(crate) pairs: Option<u32>,

@@ -49,9 +49,12 @@ pub(crate) fn plan(args: &RunArgs, chosen: Chosen, choices: &[Choice]) -> Result
         }
     }
     let usual = Plan::default();
+    let mut depths = args.window.iter().flat_map(|window| window.0.iter().copied());
+    let (depth, more_depths) = (depths.next().unwrap_or(usual.depth), depths.collect());
     Ok(Plan {
         sizes: args.sizes.clone().map(|sizes| sizes.0),
-        depth: args.window.unwrap_or(usual.depth),
+        depth,
+        more_depths,
         pairs: args.pairs,
         effort: match args.duration {
             Some(time) => Effort::Time(time),

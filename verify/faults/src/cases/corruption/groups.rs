@@ -103,7 +103,7 @@ pub(crate) fn all(benches: &[Bench]) -> Vec<Group> {
 }
 
 /// Windows of messages, single messages, and the patterns of a link, some of which have one message in flight.
-fn two_sided(benches: &[Bench]) -> [Group; 5] {
+fn two_sided(benches: &[Bench]) -> [Group; 9] {
     let apart = [ONE_MESSAGE, REQUESTS];
     let all = benches
         .iter()
@@ -111,7 +111,15 @@ fn two_sided(benches: &[Bench]) -> [Group; 5] {
     let (links, others): (Vec<&Bench>, Vec<&Bench>) = all.partition(|bench| bench.axis("pattern").is_some());
     let (windows, singles): (Vec<&Bench>, Vec<&Bench>) = others.into_iter().partition(|bench| bench.streams);
     let names = |benches: Vec<&Bench>| benches.iter().map(|bench| bench.name.clone()).collect();
+    let with = |axis: &str, benches: &[&Bench]| {
+        let with_choice = benches.iter().filter(|bench| bench.axis(axis).is_some());
+        with_choice.map(|bench| bench.name.clone()).collect::<Vec<String>>()
+    };
     [
+        group(with("receive-from", &singles), "--receive-from any", Slots::Calls(1), FIRST),
+        group(with("receive-from", &windows), "--receive-from any", Slots::Calls(WINDOW), IN_WINDOW),
+        group(with("send", &singles), "--send all", Slots::Calls(1), FIRST),
+        group(with("send", &windows), "--send all", Slots::Calls(WINDOW), IN_WINDOW),
         group(names(singles), "", Slots::Calls(1), FIRST),
         group(names(links), "--pattern all", Slots::Calls(1), FIRST),
         group(names(windows), "", Slots::Calls(WINDOW), IN_WINDOW),

@@ -1,0 +1,207 @@
+//! Two-sided traffic with one peer in another mode of sends than the standard one (MPI 4.0, 3.4).
+
+use std::ffi::{c_int, c_void};
+
+use mpi::ffi;
+use ombx_core::{
+    benchmark::{Context, Role, payload::Slots},
+    error::{Error, Result},
+    two_sided::pattern::Link,
+};
+
+use super::{
+    channel::Channel,
+    counting::{Counting, Endpoint, Int},
+};
+use crate::{
+    Buffer,
+    sys::{
+        datatype,
+        error::{self, check},
+    },
+};
+
+ombx_core::axis! {
+    /// Mode of sends
+    pub enum SendMode: "send", IfChosen, default Standard {
+        /// MPI_Send and MPI_Isend
+        Standard = "standard",
+        /// MPI_Ssend and MPI_Issend, which complete after the receive has begun
+        Synchronous = "synchronous",
+        /// MPI_Bsend and MPI_Ibsend, with an attached buffer for two windows of messages
+        Buffered = "buffered",
+        /// MPI_Rsend and MPI_Irsend; each receive is posted before the message after which its send starts
+        Ready = "ready",
+    }
+}
+
+/// Windows of messages that the attached buffer holds. The library frees the memory of a message when it notices that the message has
+/// been received.
+const BUFFERED_WINDOWS: u64 = 2;
+/// Alignment that a library may give to a message in the attached buffer.
+const ALIGNMENT: u64 = 64;
+
+type Send =
+    unsafe extern "C" fn(*const c_void, c_int, ffi::MPI_Datatype, c_int, c_int, ffi::MPI_Comm) -> c_int;
+type StartSend = unsafe extern "C" fn(
+    *const c_void,
+    c_int,
+    ffi::MPI_Datatype,
+    c_int,
+    c_int,
+    ffi::MPI_Comm,
+    *mut ffi::MPI_Request,
+) -> c_int;
+
+/// The calls of a mode, with their names for errors.
+#[derive(Debug, Clone, Copy)]
+struct Calls {
+    send: (Send, &'static str),
+    start_send: (StartSend, &'static str),
+}
+
+impl Calls {
+    fn of(mode: SendMode) -> Calls {
+        let (send, start_send): ((Send, _), (StartSend, _)) = match mode {
+            SendMode::Standard => ((ffi::MPI_Send, "MPI_Send"), (ffi::MPI_Isend, "MPI_Isend")),
+            SendMode::Synchronous => ((ffi::MPI_Ssend, "MPI_Ssend"), (ffi::MPI_Issend, "MPI_Issend")),
+            SendMode::Buffered => ((ffi::MPI_Bsend, "MPI_Bsend"), (ffi::MPI_Ibsend, "MPI_Ibsend")),
+            SendMode::Ready => ((ffi::MPI_Rsend, "MPI_Rsend"), (ffi::MPI_Irsend, "MPI_Irsend")),
+        };
+        Calls { send, start_send }
+    }
+}
+
+/// Traffic with one peer whose messages are sent in one mode. The calls are chosen when it is opened. An acknowledgement is a standard
+/// send.
+#[derive(Debug)]
+pub struct ModeChannel {
+    pub(super) channel: Channel<Int>,
+    calls: Calls,
+    /// Detached before the buffers of the channel are freed.
+    _attached: Option<AttachedBuffer>,
+}
+
+impl ModeChannel {
+    #[inline(always)]
+    fn start_sends(&mut self, first: usize) -> Result<()> {
+        let Channel { endpoint, bytes, slots, outgoing, requests, .. } = &mut self.channel;
+        let (start_send, name) = self.calls.start_send;
+        let (mut from, stride) = (outgoing.start(), slots.stride as usize);
+        let Endpoint { peer, tag, comm, datatype, .. } = *endpoint;
+        for request in &mut requests[first..first + slots.count as usize] {
+            // SAFETY: the message lies inside the buffer, which is neither freed nor accessed before `wait_all` completes the
+            // request. `open` has attached a buffer for buffered sends, and `ReadyChannel` posts receives before ready sends.
+            check(name, unsafe { start_send(from.cast(), *bytes, datatype, peer, tag, comm, request) })?;
+            from = from.wrapping_add(stride);
+        }
+        Ok(())
+    }
+}
+
+impl Link for ModeChannel {
+    const MAX_BYTES: u64 = Int::MOST;
+
+    fn open(cx: &Context<'_>, slots: Slots) -> Result<ModeChannel> {
+        cx.agree(datatype::count(slots.bytes))?;
+        let attached = match cx.choice() {
+            SendMode::Buffered => {
+                // The rank that answers sends one message at a time.
+                let messages = if cx.role == Role::Active { slots.count } else { 1 };
+                Some(AttachedBuffer::open(cx, slots.bytes, messages)?)
+            }
+            _ => None,
+        };
+        Ok(ModeChannel {
+            channel: Channel::open(cx, slots)?,
+            calls: Calls::of(cx.choice()),
+            _attached: attached,
+        })
+    }
+
+    #[inline(always)]
+    fn send(&mut self) -> Result<()> {
+        let Endpoint { peer, tag, comm, datatype, .. } = self.channel.endpoint;
+        let (from, (send, name)) = (self.channel.outgoing.start().cast(), self.calls.send);
+        // SAFETY: the buffer has at least `bytes` bytes, and the call returns when MPI no longer reads it.
+        check(name, unsafe { send(from, self.channel.bytes, datatype, peer, tag, comm) })
+    }
+
+    #[inline(always)]
+    fn receive(&mut self) -> Result<()> {
+        self.channel.receive()
+    }
+
+    #[inline(always)]
+    fn push(&mut self) -> Result<()> {
+        self.start_sends(0)?;
+        self.channel.wait_all(self.channel.slots.count as usize)
+    }
+
+    #[inline(always)]
+    fn pull(&mut self) -> Result<()> {
+        self.channel.pull()
+    }
+
+    #[inline(always)]
+    fn swap(&mut self) -> Result<()> {
+        self.channel.start_receives()?;
+        self.start_sends(self.channel.slots.count as usize)?;
+        self.channel.wait_all(2 * self.channel.slots.count as usize)
+    }
+
+    #[inline(always)]
+    fn acknowledge(&mut self) -> Result<()> {
+        self.channel.acknowledge()
+    }
+
+    #[inline(always)]
+    fn acknowledged(&mut self) -> Result<()> {
+        self.channel.acknowledged()
+    }
+
+    fn outgoing(&mut self) -> &mut [u8] {
+        self.channel.outgoing()
+    }
+
+    fn incoming(&mut self) -> &mut [u8] {
+        self.channel.incoming()
+    }
+}
+
+/// The buffer of a rank for buffered sends, attached until it is dropped. A rank has at most one (MPI 4.0, 3.6).
+#[derive(Debug)]
+struct AttachedBuffer {
+    _memory: Buffer,
+}
+
+impl AttachedBuffer {
+    /// Attaches memory for two windows of messages. Collective.
+    fn open(cx: &Context<'_>, bytes: u64, messages: u32) -> Result<AttachedBuffer> {
+        let each = bytes.next_multiple_of(ALIGNMENT) + (ffi::MPI_BSEND_OVERHEAD as u64);
+        let size = BUFFERED_WINDOWS * u64::from(messages) * each;
+        cx.afford(size)?;
+        let length = c_int::try_from(size).map_err(|_| {
+            Error::unsupported(format!(
+                "two windows of {messages} messages of {bytes} bytes do not fit into the 2 GiB that MPI_Buffer_attach can take: \
+                 choose a smaller --window or --sizes"
+            ))
+        });
+        let parts = length.and_then(|length| Ok((length, Buffer::zeroed(size)?)));
+        let (length, memory) = cx.agree(parts)?;
+        // SAFETY: the memory has `length` bytes, and `drop` detaches it before it is freed.
+        check("MPI_Buffer_attach", unsafe { ffi::MPI_Buffer_attach(memory.start().cast(), length) })?;
+        Ok(AttachedBuffer { _memory: memory })
+    }
+}
+
+impl Drop for AttachedBuffer {
+    fn drop(&mut self) {
+        if error::may_free() {
+            let (mut start, mut length): (*mut c_void, c_int) = (std::ptr::null_mut(), 0);
+            // SAFETY: both results outlive the call, which returns when the messages in the buffer have been delivered.
+            let code = unsafe { ffi::MPI_Buffer_detach((&raw mut start).cast(), &raw mut length) };
+            error::check_freed(c"MPI_Buffer_detach", code);
+        }
+    }
+}

@@ -1,0 +1,27 @@
+//! The source that receives name.
+
+use std::ffi::c_int;
+
+use mpi::ffi;
+use ombx_core::{benchmark::Context, unit::Rank};
+
+ombx_core::axis! {
+    /// Source that receives name
+    pub enum Source: "receive-from", IfChosen, default Specific {
+        /// The rank that sends
+        Specific = "specific",
+        /// MPI_ANY_SOURCE
+        Any = "any",
+    }
+}
+
+impl Source {
+    /// Returns the source that the receives from `rank` name in this case.
+    pub(crate) fn of(cx: &Context<'_>, rank: Rank) -> c_int {
+        match cx.choice() {
+            Source::Specific => rank.0 as c_int,
+            // SAFETY: this static of mpi-sys is never written.
+            Source::Any => unsafe { ffi::RSMPI_ANY_SOURCE },
+        }
+    }
+}
