@@ -60,6 +60,7 @@ pub struct Knee {
 struct Series {
     bench: String,
     bytes: u64,
+    depth: Option<u32>,
     /// Every value that the rows name but the rate.
     axes: BTreeMap<String, String>,
 }
@@ -74,7 +75,8 @@ impl Knees {
         let Some(load) = Load::of(row).filter(|_| row.outcome == Outcome::Ok) else { return };
         let mut axes = row.axes.clone();
         axes.remove(RATE);
-        let series = Series { bench: row.bench.clone(), bytes: row.bytes.unwrap_or(0), axes };
+        let (bench, bytes) = (row.bench.clone(), row.bytes.unwrap_or(0));
+        let series = Series { bench, bytes, depth: row.depth, axes };
         self.0.entry(series).or_default().push(load);
     }
 
@@ -120,12 +122,14 @@ impl Knees {
 
     /// Returns benchmark and size of a series, and the values in which others of the benchmark differ from it.
     fn in_words(&self, series: &Series) -> String {
-        let Series { bench, bytes, axes } = series;
+        let Series { bench, bytes, depth, axes } = series;
         let others = || self.0.keys().filter(|other| other.bench == *bench);
         let differs =
             |(name, value): &(&String, &String)| others().any(|o| o.axes.get(*name) != Some(*value));
         let values = axes.iter().filter(differs).map(|(name, value)| format!(" {name}={value}"));
-        format!("{bench}{} at {bytes} bytes", values.collect::<String>())
+        let window = depth.filter(|_| others().any(|other| other.depth != *depth));
+        let window = window.map_or(String::new(), |depth| format!(" window {depth}"));
+        format!("{bench}{}{window} at {bytes} bytes", values.collect::<String>())
     }
 }
 

@@ -47,7 +47,7 @@ fn tables_fit_and_progress_is_erased() {
 #[test]
 fn progress_of_all_launches_has_one_line() {
     let Some(terminal) = terminal(60) else { return };
-    let options = "--sizes 8..1K --launches 4 --min-time 50ms --max-time 200ms --no-verify";
+    let options = "--sizes 8..1K --launches 4 --duration 100ms --no-verify";
     let command = format!("OMBX_MPIEXEC={} ombx run p2p.latency {options}", mpi::mpiexec().display());
     terminal.types(&format!(" clear; {command}; echo en''ded"));
     terminal.presses(&["Enter"]);

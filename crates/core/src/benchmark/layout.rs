@@ -73,7 +73,7 @@ crate::axis! {
 }
 
 crate::axis! {
-    /// Which rank sends and is timed
+    /// Rank that is timed: it sends, connects or requests
     pub enum Direction: "direction", IfChosen, default Forward {
         /// Rank 0
         Forward = "forward",

@@ -3,7 +3,8 @@
 /// Normal quantile of intervals of 95 %.
 const Z95: f64 = 1.959_964;
 
-/// Returns the 95 % interval of a probability, of which `part` of `all` independent trials are known (Wilson 1927); `None` without trials.
+/// Returns the 95 % interval of the probability of success after `part` successes in `all` independent trials (Wilson 1927); `None`
+/// without trials.
 pub fn proportion_interval(part: u64, all: u64) -> Option<[f64; 2]> {
     let (n, p) = (all as f64, part.min(all) as f64 / all as f64);
     let square = Z95 * Z95 / n;

@@ -30,7 +30,7 @@ ombx_core::axis! {
         Synchronous = "synchronous",
         /// MPI_Bsend and MPI_Ibsend, with an attached buffer for two windows of messages
         Buffered = "buffered",
-        /// MPI_Rsend and MPI_Irsend; each receive is posted before the message after which its send starts
+        /// MPI_Rsend and MPI_Irsend; the receiver posts its receives and then lets the sender start
         Ready = "ready",
     }
 }
@@ -76,10 +76,10 @@ impl Calls {
 /// send.
 #[derive(Debug)]
 pub struct ModeChannel {
+    /// Detached first: fields are dropped in this order.
+    _attached: Option<AttachedBuffer>,
     pub(super) channel: Channel<Int>,
     calls: Calls,
-    /// Detached before the buffers of the channel are freed.
-    _attached: Option<AttachedBuffer>,
 }
 
 impl ModeChannel {
@@ -108,7 +108,7 @@ impl Link for ModeChannel {
             SendMode::Buffered => {
                 // The rank that answers sends one message at a time.
                 let messages = if cx.role == Role::Active { slots.count } else { 1 };
-                Some(AttachedBuffer::open(cx, slots.bytes, messages)?)
+                Some(AttachedBuffer::open(cx, slots, messages)?)
             }
             _ => None,
         };
@@ -177,10 +177,12 @@ struct AttachedBuffer {
 
 impl AttachedBuffer {
     /// Attaches memory for two windows of messages. Collective.
-    fn open(cx: &Context<'_>, bytes: u64, messages: u32) -> Result<AttachedBuffer> {
+    fn open(cx: &Context<'_>, slots: Slots, messages: u32) -> Result<AttachedBuffer> {
+        let bytes = slots.bytes;
         let each = bytes.next_multiple_of(ALIGNMENT) + (ffi::MPI_BSEND_OVERHEAD as u64);
         let size = BUFFERED_WINDOWS * u64::from(messages) * each;
-        cx.afford(size)?;
+        // Beside it are the buffers of the messages.
+        cx.afford(2 * slots.total() + size)?;
         let length = c_int::try_from(size).map_err(|_| {
             Error::unsupported(format!(
                 "two windows of {messages} messages of {bytes} bytes do not fit into the 2 GiB that MPI_Buffer_attach can take: \

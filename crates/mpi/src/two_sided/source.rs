@@ -6,7 +6,7 @@ use mpi::ffi;
 use ombx_core::{benchmark::Context, unit::Rank};
 
 ombx_core::axis! {
-    /// Source that receives name
+    /// Source argument of receives
     pub enum Source: "receive-from", IfChosen, default Specific {
         /// The rank that sends
         Specific = "specific",

@@ -162,8 +162,8 @@ fn figures(rows: &[Measurement]) -> Figures {
     combined
 }
 
-/// Replaces a share of datagrams by that of all launches together. Its interval contains that over launches and that of the sums: if no
-/// launch has lost a datagram, the next one may lose some.
+/// Replaces a share of datagrams by that of all launches together. The interval covers both the one over launches and Wilson's
+/// interval of the sums: if no launch has lost a datagram, the next one may lose some.
 fn pool(combined: &mut Figures, share: Share, part: f64, all: f64) {
     let value = |figures: &Figures, name: &str| match figures.get(name) {
         Some(Figure::Value(value)) => Some(*value),

@@ -87,11 +87,9 @@ impl Listener {
     pub fn on_port(at: IpAddr, port: u16, options: &SocketOptions, token: Token) -> Result<Listener> {
         let of_port = if port == 0 { String::new() } else { format!(", port {port}") };
         let failed = |e: Errno| Error::fabric(format!("cannot listen on {at}{of_port}: {e}"));
-        let missing = |e: Errno| match e {
-            Errno::NOPROTOOPT | Errno::PROTONOSUPPORT if options.protocol == MPTCP => Error::unsupported(
-                "this host has no MPTCP: set net.mptcp.enabled=1, with a kernel that contains it",
-            ),
-            _ => Error::unsupported(format!("this host has no {at}: {e}")),
+        let missing = |e: Errno| {
+            without_mptcp(e, options)
+                .unwrap_or_else(|| Error::unsupported(format!("this host has no {at}: {e}")))
         };
         let family = if at.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
         let socket =
@@ -279,6 +277,13 @@ impl Pending {
     }
 }
 
+/// Returns the error of a socket that this host cannot open because it has no MPTCP.
+fn without_mptcp(error: Errno, options: &SocketOptions) -> Option<Error> {
+    let unknown = matches!(error, Errno::NOPROTOOPT | Errno::PROTONOSUPPORT) && options.protocol == MPTCP;
+    let advice = "this host has no MPTCP: set net.mptcp.enabled=1, with a kernel that contains it";
+    unknown.then(|| Error::unsupported(advice))
+}
+
 /// Connects to a listener of the same session and shows the token, then `hello`.
 ///
 /// `options` must equal those of the listener. Reads and writes of the connection time out after the deadline's limit.
@@ -296,7 +301,7 @@ pub fn connect(
         Address::Unix(_) => (AddressFamily::UNIX, None),
     };
     let socket = socket_with(family, SocketType::STREAM, SocketFlags::CLOEXEC, protocol);
-    let socket = socket.map_err(|e| failed(e.into()))?;
+    let socket = socket.map_err(|e| without_mptcp(e, options).unwrap_or_else(|| failed(e.into())))?;
     options.set_before_connecting(&socket)?;
     if let Address::Tcp(_) = to {
         options.set_tcp(&socket)?;

@@ -57,7 +57,7 @@ pub(super) fn reject_repetition(entries: &[&'static Entry]) -> Result<()> {
             |(_, other): &&(&str, ImbBenchmark)| other.bench == table.bench && other.axes == table.axes;
         if let Some((name, _)) = known.iter().find(is_same) {
             return Err(Error::usage(format!(
-                "{} measures the same as {name} in ombx: name one of them",
+                "{} measures the same as {name} in ombx: name one of them, or add -exclude {name}",
                 table.name
             )));
         }

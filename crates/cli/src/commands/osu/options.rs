@@ -48,10 +48,12 @@ pub(super) fn read(args: &OsuArgs, program: &Program) -> Result<Request> {
         [first, more @ ..] if args.vary_window => (first, more.to_vec()),
         _ => (args.window_size.unwrap_or(64), Vec::new()),
     };
-    if args.vary_window && (args.window_size.is_some() || args.tail_lat.is_some()) {
+    if args.vary_window
+        && (args.window_size.is_some() || args.tail_lat.is_some() || args.validation.is_some())
+    {
         reader
             .notes
-            .push("-W and -z have no effect beside -V, which has fixed window sizes and columns".into());
+            .push("-W, -z and -c have no effect beside -V, which has fixed window sizes and columns".into());
     }
     let plan = Plan {
         sizes: Some(sizes),
@@ -63,7 +65,7 @@ pub(super) fn read(args: &OsuArgs, program: &Program) -> Result<Request> {
         effort,
         effort_above: Some(large),
         // Percentiles need a sample per iteration.
-        batch: (!columns.percentiles.is_empty()).then_some(1),
+        batch: (!columns.percentiles.is_empty() && !args.vary_window).then_some(1),
         axes: reader.axes,
         ..Plan::default()
     };

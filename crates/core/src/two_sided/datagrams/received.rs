@@ -8,6 +8,7 @@ use crate::{
 
 /// Parts of a round, whose rates and jitters give intervals.
 const PARTS: usize = 20;
+
 /// A share of datagrams: the start of the names of its figures, and the figures that count the part and the whole.
 #[derive(Debug, Clone, Copy)]
 pub struct Share {

@@ -43,7 +43,7 @@ pub(in crate::two_sided) fn at_each_rate(
         row::each_case(session, |session, case| {
             let offered = rate.of_messages(case.bytes.0);
             // A rate that is not possible is the reason of a skipped row.
-            let label = offered.as_ref().copied().unwrap_or_default().to_string();
+            let label = offered.as_ref().map_or(rate.to_string(), u64::to_string);
             let open = |cx: &Context<'_>, case: &Case| {
                 let schedule =
                     Schedule { rate: rate.of_messages(case.bytes.0)?, arrivals: case.choice(), seed };

@@ -1,5 +1,7 @@
 //! Scheduled times of requests: rates, intervals and their option.
 
+use std::fmt;
+
 use crate::{
     benchmark::Setting,
     error::{Error, Result},
@@ -42,24 +44,38 @@ impl Rate {
     /// Returns the rate of messages of this many bytes, per second.
     ///
     /// # Errors
-    /// [`Error::unsupported`] if that is less than one or more than 10 million messages.
+    /// [`Error::unsupported`] if no whole number of messages from 1 to 10 million has the rate within 1 %.
     pub fn of_messages(self, bytes: u64) -> Result<u64> {
-        let Rate::Bits(bits) = self else { return Ok(self.number()) };
-        match bits / (8 * bytes.max(1)) {
-            rate @ 1..=MAX_RATE => Ok(rate),
-            rate => Err(Error::unsupported(format!(
-                "{bits} bit/s are {rate} messages of {bytes} bytes per second; possible are 1 to {MAX_RATE}"
+        let bits = match self {
+            Rate::Messages(rate) => return Ok(rate),
+            Rate::Bits(bits) => bits as f64,
+        };
+        let exact = bits / (8.0 * bytes as f64);
+        let rate = exact.round();
+        match (1.0..=MAX_RATE as f64).contains(&rate) && (rate / exact - 1.0).abs() <= LARGEST_ERROR {
+            true => Ok(rate as u64),
+            false => Err(Error::unsupported(format!(
+                "{self} are {exact:.3} messages of {bytes} bytes per second; possible are whole numbers from 1 to {MAX_RATE}"
             ))),
-        }
-    }
-
-    fn number(self) -> u64 {
-        match self {
-            Rate::Messages(number) | Rate::Bits(number) => number,
         }
     }
 }
 
+impl fmt::Display for Rate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Rate::Messages(rate) => rate.fmt(f),
+            Rate::Bits(bits) => {
+                let (name, unit) =
+                    BIT_UNITS.iter().find(|(_, unit)| bits.is_multiple_of(*unit)).unwrap_or(&("bit/s", 1));
+                write!(f, "{}{name}", bits / unit)
+            }
+        }
+    }
+}
+
+/// Largest relative error of a rate in bits per second.
+const LARGEST_ERROR: f64 = 0.01;
 /// Units of bits per second.
 const BIT_UNITS: [(&str, u64); 4] =
     [("Gbit/s", 1_000_000_000), ("Mbit/s", 1_000_000), ("kbit/s", 1000), ("bit/s", 1)];
@@ -70,8 +86,7 @@ const BIT_UNITS: [(&str, u64); 4] =
 /// Usage error for malformed rates, rates of 0 and rates above 10 million messages.
 pub fn parse_rates(text: &str) -> Result<Vec<Rate>> {
     let bad = || {
-        let examples =
-            "use numbers such as 1000,2000, a range such as 1000..64000:x4 or bits such as 100Mbit/s";
+        let examples = "use numbers such as 1000,2000, a range such as 1000..64000:x4, or bits such as 100Mbit/s,1Gbit/s";
         Error::usage(format!("{text:?} is no list of 1 to {MAX_RATE} messages per second; {examples}"))
     };
     if text.ends_with("bit/s") {
@@ -82,7 +97,15 @@ pub fn parse_rates(text: &str) -> Result<Vec<Rate>> {
             let bits = number.parse::<u64>().ok().filter(|_| digits)?.checked_mul(*unit)?;
             (bits > 0).then_some(Rate::Bits(bits))
         };
-        return text.split(',').map(bits).collect::<Option<_>>().ok_or_else(bad);
+        let mut rates = text.split(',').map(bits).collect::<Option<Vec<_>>>().ok_or_else(bad)?;
+        let mut known = Vec::new();
+        rates.retain(|rate| {
+            !known.contains(rate) && {
+                known.push(*rate);
+                true
+            }
+        });
+        return Ok(rates);
     }
     // Sizes have the same syntax and units in addition.
     if !text.bytes().all(|b| b.is_ascii_digit() || matches!(b, b',' | b'.' | b':' | b'x')) {
@@ -146,6 +169,7 @@ mod tests {
         assert_eq!(parse_rates("1000..4000").unwrap(), [1000, 2000, 4000].map(Rate::Messages));
         assert_eq!(parse_rates("10..1000:x10").unwrap(), [10, 100, 1000].map(Rate::Messages));
         assert_eq!(parse_rates("64kbit/s,1Gbit/s").unwrap(), [64_000, 1_000_000_000].map(Rate::Bits));
+        assert_eq!(parse_rates("1Gbit/s,1000Mbit/s").unwrap(), [Rate::Bits(1_000_000_000)]);
         for text in [
             "",
             "0",
@@ -176,8 +200,13 @@ mod tests {
     fn bits_are_messages_of_a_size() {
         assert_eq!(Rate::Bits(100_000_000).of_messages(1250).unwrap(), 10_000);
         assert_eq!(Rate::Messages(7).of_messages(1250).unwrap(), 7);
-        assert_eq!(Rate::Bits(8000).of_messages(0).unwrap(), 1000);
-        for (bits, bytes) in [(1000, 1400), (100_000_000_000, 64)] {
+        assert_eq!(Rate::Bits(100_000_000).of_messages(1400).unwrap(), 8929);
+        assert_eq!(
+            [Rate::Bits(900_000_000_000), Rate::Bits(1_500_000)].map(|rate| rate.to_string()),
+            ["900Gbit/s", "1500kbit/s"]
+        );
+        // 1.9 messages per second, and messages without bits.
+        for (bits, bytes) in [(1000, 1400), (100_000_000_000, 64), (1_000_000, 65536), (8000, 0)] {
             let error = Rate::Bits(bits).of_messages(bytes).unwrap_err();
             assert_eq!(error.kind(), crate::error::Kind::Unsupported, "{error}");
         }
