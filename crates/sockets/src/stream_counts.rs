@@ -3,7 +3,7 @@
 use ombx_core::{
     benchmark::{Benchmark, Setting},
     error::{Error, Result},
-    measure::plan::{Plan, parse_sizes},
+    measure::plan::{Plan, parse_numbers},
 };
 
 use crate::link::streams::MAX_STREAMS;
@@ -22,13 +22,8 @@ fn parse(text: &str) -> Result<Vec<u32>> {
         let examples = "use numbers such as 8 or 1,4 or a range such as 1..16";
         Error::usage(format!("{text:?} is no list of 1 to {MAX_STREAMS} streams; {examples}"))
     };
-    // Sizes have the same syntax and units in addition.
-    if !text.bytes().all(|b| b.is_ascii_digit() || matches!(b, b',' | b'.' | b':' | b'x')) {
-        return Err(bad());
-    }
-    let streams = parse_sizes(text).map_err(|_| bad())?.into_iter();
-    let valid = |number: u64| u32::try_from(number).ok().filter(|n| (1..=MAX_STREAMS).contains(n));
-    streams.map(|number| valid(number.0)).collect::<Option<_>>().ok_or_else(bad)
+    let streams = parse_numbers(text, MAX_STREAMS.into()).ok_or_else(bad)?;
+    Ok(streams.into_iter().map(|number| number as u32).collect())
 }
 
 /// Returns the numbers of streams of a benchmark under a plan; none if it has no such option.

@@ -51,7 +51,7 @@ fn sends_have_modes() {
 fn buffered_windows_that_cannot_be_attached_are_skipped() {
     let kept = Kept::new();
     let job = kept
-        .job("p2p.bw --send buffered --sizes 64M,8 --window 64 -n 2 --iterations 2 --warmup 1 --allow-skips");
+        .job("p2p.bw --send buffered --sizes 16M,8 --window 64 -n 2 --iterations 2 --warmup 1 --allow-skips");
     let done = job.run().expect(0);
     assert!(done.stdout.contains("choose a smaller --window or --sizes"), "{done}");
     let run = kept.run();

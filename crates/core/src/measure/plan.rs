@@ -198,6 +198,17 @@ const MAX_SIZE: Bytes = Bytes(1 << 47);
 /// Maximum factor between sizes.
 const MAX_FACTOR: u64 = 1 << 32;
 
+/// Reads a list of whole numbers from 1 to `most`: `8`, `1,4,16`, or `1..64`, which doubles; `1..64:x4` multiplies by 4. Returns `None` for
+/// anything else.
+pub fn parse_numbers(text: &str, most: u64) -> Option<Vec<u64>> {
+    // Sizes have the same syntax and units in addition.
+    let has_units =
+        !text.bytes().all(|byte| byte.is_ascii_digit() || matches!(byte, b',' | b'.' | b':' | b'x'));
+    let numbers: Vec<u64> =
+        parse_sizes(text).ok().filter(|_| !has_units)?.into_iter().map(|size| size.0).collect();
+    numbers.iter().all(|number| (1..=most).contains(number)).then_some(numbers)
+}
+
 /// Reads a list of sizes: `8`, `8,1K,64K`, `1..4M` (doubling), `1..4M:x4` (by another factor), `0..8` (0, 1, 2, 4, 8).
 ///
 /// # Errors

@@ -181,16 +181,16 @@ impl AttachedBuffer {
         let bytes = slots.bytes;
         let each = bytes.next_multiple_of(ALIGNMENT) + (ffi::MPI_BSEND_OVERHEAD as u64);
         let size = BUFFERED_WINDOWS * u64::from(messages) * each;
-        // Beside it are the buffers of the messages.
-        cx.afford(2 * slots.total() + size)?;
         let length = c_int::try_from(size).map_err(|_| {
             Error::unsupported(format!(
                 "two windows of {messages} messages of {bytes} bytes do not fit into the 2 GiB that MPI_Buffer_attach can take: \
                  choose a smaller --window or --sizes"
             ))
         });
-        let parts = length.and_then(|length| Ok((length, Buffer::zeroed(size)?)));
-        let (length, memory) = cx.agree(parts)?;
+        let length = cx.agree(length)?;
+        // Beside it are the buffers of the messages.
+        cx.afford(2 * slots.total() + size)?;
+        let memory = cx.agree(Buffer::zeroed(size))?;
         // SAFETY: the memory has `length` bytes, and `drop` detaches it before it is freed.
         check("MPI_Buffer_attach", unsafe { ffi::MPI_Buffer_attach(memory.start().cast(), length) })?;
         Ok(AttachedBuffer { _memory: memory })

@@ -1,6 +1,6 @@
 //! Numbers of operations in flight.
 
-use super::{Plan, parse_sizes};
+use super::{Plan, parse_numbers};
 use crate::error::{Error, Result};
 
 /// Maximum number of operations in flight.
@@ -22,13 +22,8 @@ pub fn parse_depths(text: &str) -> Result<Vec<u32>> {
         let examples = "use a number such as 64, a list such as 1,4,16, or a range such as 1..64";
         Error::usage(format!("{text:?} is no list of 1 to {MOST} operations in flight: {examples}"))
     };
-    // Sizes have the same syntax and units in addition.
-    if !text.bytes().all(|byte| byte.is_ascii_digit() || matches!(byte, b',' | b'.' | b':' | b'x')) {
-        return Err(bad());
-    }
-    let numbers = parse_sizes(text).map_err(|_| bad())?.into_iter();
-    let valid = |number: u64| u32::try_from(number).ok().filter(|number| (1..=MOST).contains(number));
-    numbers.map(|number| valid(number.0)).collect::<Option<_>>().ok_or_else(bad)
+    let numbers = parse_numbers(text, MOST.into()).ok_or_else(bad)?;
+    Ok(numbers.into_iter().map(|number| number as u32).collect())
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use std::fmt;
 use crate::{
     benchmark::Setting,
     error::{Error, Result},
-    measure::plan::parse_sizes,
+    measure::plan::parse_numbers,
     system::clock::Clock,
 };
 
@@ -107,13 +107,8 @@ pub fn parse_rates(text: &str) -> Result<Vec<Rate>> {
         });
         return Ok(rates);
     }
-    // Sizes have the same syntax and units in addition.
-    if !text.bytes().all(|b| b.is_ascii_digit() || matches!(b, b',' | b'.' | b':' | b'x')) {
-        return Err(bad());
-    }
-    let rates = parse_sizes(text).map_err(|_| bad())?.into_iter();
-    let valid = |rate: u64| (1..=MAX_RATE).contains(&rate).then_some(Rate::Messages(rate));
-    rates.map(|rate| valid(rate.0)).collect::<Option<_>>().ok_or_else(bad)
+    let rates = parse_numbers(text, MAX_RATE).ok_or_else(bad)?;
+    Ok(rates.into_iter().map(Rate::Messages).collect())
 }
 
 /// Schedule of requests.
