@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use crate::Kept;
 
-/// Arguments of a run of one launch that does what it is told and no more.
+/// Arguments of a run of one launch with the iterations that it is given.
 const FIXED: &str = "--warmup 0 --no-verify --quick --timeout 50s";
 
 /// Runs a shell script in a network namespace of its own, in which `$OMBX` is the program, `$OUT` the result file and
