@@ -66,7 +66,7 @@ pub use self::{
     two_sided::{
         channel::Channel,
         counting::{Counting, Endpoint, Int, Large},
-        mode::{ModeChannel, SendMode},
+        mode::{Buffered, Mode, ModeChannel, Ready, SendCall, SendMode, StartSendCall, Synchronous},
         neighbour::NeighbourChannel,
         partitioned::PartitionedChannel,
         persistent::PersistentChannel,

@@ -68,7 +68,7 @@ use ombx_core::{
     two_sided::pattern::{Pattern, PatternKernel},
 };
 pub use ombx_mpi::Mpi;
-use ombx_mpi::{Channel, Large, ModeChannel, ReadyChannel, SendMode};
+use ombx_mpi::{Buffered, Channel, Large, ModeChannel, ReadyChannel, SendMode, Synchronous};
 
 /// Calls of a ping-pong.
 const PING_PONG: &[&str] = &["MPI_Send", "MPI_Recv"];
@@ -87,11 +87,12 @@ const fn in_modes<P: Pattern>(name: &'static str, about: &'static str) -> Benchm
     Benchmark::custom(name, about, P::METRIC, P::METHOD, run_modes::<P>)
 }
 
-/// Runs a pattern in each selected mode of sends. A standard send is the call by its name, the others are function pointers.
+/// Runs a pattern in each selected mode of sends.
 fn run_modes<P: Pattern>(session: &mut Session<'_>) -> Result<()> {
     session.split(|session, mode| match mode {
         SendMode::Standard => run_two_sided::<P>(session),
-        SendMode::Synchronous | SendMode::Buffered => run::<PatternKernel<P, ModeChannel>>(session),
+        SendMode::Synchronous => run::<PatternKernel<P, ModeChannel<Synchronous>>>(session),
+        SendMode::Buffered => run::<PatternKernel<P, ModeChannel<Buffered>>>(session),
         SendMode::Ready => run::<PatternKernel<P, ReadyChannel>>(session),
     })
 }

@@ -106,8 +106,7 @@ fn comparisons(transports: &[String]) -> Vec<Line> {
             "sockperf under-load --tcp --mps 10000 --reply-every 1 -m 64",
             Run::Sockperf("under-load --tcp --mps 10000 --reply-every 1 -m 64"),
         )],
-        // sockperf has a thread for replies, which the kernel wakes; ombx polls.
-        goal: Goal::AtMost(1.05),
+        goal: Goal::Within(0.05),
     });
     lines.push(Line {
         name: "sockets.latency tcp, 64 B, p50, us".into(),

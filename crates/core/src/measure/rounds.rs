@@ -377,8 +377,9 @@ impl OpenCase<'_, '_> {
         }
         team.barrier()?;
         let spent_ns = start.elapsed_ns();
-        // A sample of a schedule may be the mean of few intervals, so that it is longer than the round.
-        let wall_ns = if kernel.interval_ns().is_some() { 0 } else { spent_ns };
+        // A sample of several scheduled messages is a multiple of the mean interval, which may be longer than the round.
+        let is_mean = kernel.interval_ns().is_some() && kernel.batch() > Some(1);
+        let wall_ns = if is_mean { 0 } else { spent_ns };
         let round =
             stamps.iter().map(|stamps| RoundSamples { wall_ns, ..kernel.samples(clock, stamps) }).collect();
         Ok((round, spent_ns))

@@ -1,6 +1,9 @@
 //! Two-sided traffic with one peer in another mode of sends than the standard one (MPI 4.0, 3.4).
 
-use std::ffi::{c_int, c_void};
+use std::{
+    ffi::{c_int, c_void},
+    marker::PhantomData,
+};
 
 use mpi::ffi;
 use ombx_core::{
@@ -41,9 +44,11 @@ const BUFFERED_WINDOWS: u64 = 2;
 /// Alignment that a library may give to a message in the attached buffer.
 const ALIGNMENT: u64 = 64;
 
-type Send =
+/// A blocking send of MPI.
+pub type SendCall =
     unsafe extern "C" fn(*const c_void, c_int, ffi::MPI_Datatype, c_int, c_int, ffi::MPI_Comm) -> c_int;
-type StartSend = unsafe extern "C" fn(
+/// A nonblocking send of MPI.
+pub type StartSendCall = unsafe extern "C" fn(
     *const c_void,
     c_int,
     ffi::MPI_Datatype,
@@ -53,40 +58,58 @@ type StartSend = unsafe extern "C" fn(
     *mut ffi::MPI_Request,
 ) -> c_int;
 
-/// The calls of a mode, with their names for errors.
-#[derive(Debug, Clone, Copy)]
-struct Calls {
-    send: (Send, &'static str),
-    start_send: (StartSend, &'static str),
+/// A mode of sends, known at compile time: its calls, with their names for errors.
+pub trait Mode: 'static {
+    /// The blocking send.
+    const SEND: (SendCall, &'static str);
+    /// The nonblocking send.
+    const START_SEND: (StartSendCall, &'static str);
+    /// Whether sends need an attached buffer.
+    const BUFFERED: bool = false;
 }
 
-impl Calls {
-    fn of(mode: SendMode) -> Calls {
-        let (send, start_send): ((Send, _), (StartSend, _)) = match mode {
-            SendMode::Standard => ((ffi::MPI_Send, "MPI_Send"), (ffi::MPI_Isend, "MPI_Isend")),
-            SendMode::Synchronous => ((ffi::MPI_Ssend, "MPI_Ssend"), (ffi::MPI_Issend, "MPI_Issend")),
-            SendMode::Buffered => ((ffi::MPI_Bsend, "MPI_Bsend"), (ffi::MPI_Ibsend, "MPI_Ibsend")),
-            SendMode::Ready => ((ffi::MPI_Rsend, "MPI_Rsend"), (ffi::MPI_Irsend, "MPI_Irsend")),
-        };
-        Calls { send, start_send }
-    }
-}
-
-/// Traffic with one peer whose messages are sent in one mode. The calls are chosen when it is opened. An acknowledgement is a standard
-/// send.
+/// Sends that complete after the receive has begun.
 #[derive(Debug)]
-pub struct ModeChannel {
+pub enum Synchronous {}
+
+impl Mode for Synchronous {
+    const SEND: (SendCall, &'static str) = (ffi::MPI_Ssend, "MPI_Ssend");
+    const START_SEND: (StartSendCall, &'static str) = (ffi::MPI_Issend, "MPI_Issend");
+}
+
+/// Sends that complete when the message is in the attached buffer.
+#[derive(Debug)]
+pub enum Buffered {}
+
+impl Mode for Buffered {
+    const SEND: (SendCall, &'static str) = (ffi::MPI_Bsend, "MPI_Bsend");
+    const START_SEND: (StartSendCall, &'static str) = (ffi::MPI_Ibsend, "MPI_Ibsend");
+    const BUFFERED: bool = true;
+}
+
+/// Sends whose receives are posted before.
+#[derive(Debug)]
+pub enum Ready {}
+
+impl Mode for Ready {
+    const SEND: (SendCall, &'static str) = (ffi::MPI_Rsend, "MPI_Rsend");
+    const START_SEND: (StartSendCall, &'static str) = (ffi::MPI_Irsend, "MPI_Irsend");
+}
+
+/// Traffic with one peer whose messages are sent in mode `M`. An acknowledgement is a standard send.
+#[derive(Debug)]
+pub struct ModeChannel<M> {
     /// Detached first: fields are dropped in this order.
     _attached: Option<AttachedBuffer>,
     pub(super) channel: Channel<Int>,
-    calls: Calls,
+    mode: PhantomData<fn() -> M>,
 }
 
-impl ModeChannel {
+impl<M: Mode> ModeChannel<M> {
     #[inline(always)]
     fn start_sends(&mut self, first: usize) -> Result<()> {
         let Channel { endpoint, bytes, slots, outgoing, requests, .. } = &mut self.channel;
-        let (start_send, name) = self.calls.start_send;
+        let (start_send, name) = M::START_SEND;
         let (mut from, stride) = (outgoing.start(), slots.stride as usize);
         let Endpoint { peer, tag, comm, datatype, .. } = *endpoint;
         for request in &mut requests[first..first + slots.count as usize] {
@@ -99,30 +122,25 @@ impl ModeChannel {
     }
 }
 
-impl Link for ModeChannel {
+impl<M: Mode> Link for ModeChannel<M> {
     const MAX_BYTES: u64 = Int::MOST;
 
-    fn open(cx: &Context<'_>, slots: Slots) -> Result<ModeChannel> {
+    fn open(cx: &Context<'_>, slots: Slots) -> Result<ModeChannel<M>> {
         cx.agree(datatype::count(slots.bytes))?;
-        let attached = match cx.choice() {
-            SendMode::Buffered => {
-                // The rank that answers sends one message at a time.
-                let messages = if cx.role == Role::Active { slots.count } else { 1 };
-                Some(AttachedBuffer::open(cx, slots, messages)?)
-            }
-            _ => None,
+        let attached = if M::BUFFERED {
+            // The rank that answers sends one message at a time.
+            let messages = if cx.role == Role::Active { slots.count } else { 1 };
+            Some(AttachedBuffer::open(cx, slots, messages)?)
+        } else {
+            None
         };
-        Ok(ModeChannel {
-            channel: Channel::open(cx, slots)?,
-            calls: Calls::of(cx.choice()),
-            _attached: attached,
-        })
+        Ok(ModeChannel { _attached: attached, channel: Channel::open(cx, slots)?, mode: PhantomData })
     }
 
     #[inline(always)]
     fn send(&mut self) -> Result<()> {
         let Endpoint { peer, tag, comm, datatype, .. } = self.channel.endpoint;
-        let (from, (send, name)) = (self.channel.outgoing.start().cast(), self.calls.send);
+        let (from, (send, name)) = (self.channel.outgoing.start().cast(), M::SEND);
         // SAFETY: the buffer has at least `bytes` bytes, and the call returns when MPI no longer reads it.
         check(name, unsafe { send(from, self.channel.bytes, datatype, peer, tag, comm) })
     }

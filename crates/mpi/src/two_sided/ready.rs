@@ -7,7 +7,7 @@ use ombx_core::{
     two_sided::pattern::Link,
 };
 
-use super::mode::ModeChannel;
+use super::mode::{ModeChannel, Ready};
 use crate::sys::error::{self, check};
 
 /// Traffic with one peer by `MPI_Rsend` and `MPI_Irsend`, for patterns in which the passive rank receives first.
@@ -17,7 +17,7 @@ use crate::sys::error::{self, check};
 /// is cancelled.
 #[derive(Debug)]
 pub struct ReadyChannel {
-    mode: ModeChannel,
+    mode: ModeChannel<Ready>,
     role: Role,
 }
 
@@ -39,7 +39,7 @@ impl ReadyChannel {
 }
 
 impl Link for ReadyChannel {
-    const MAX_BYTES: u64 = ModeChannel::MAX_BYTES;
+    const MAX_BYTES: u64 = ModeChannel::<Ready>::MAX_BYTES;
 
     fn open(cx: &Context<'_>, slots: Slots) -> Result<ReadyChannel> {
         Ok(ReadyChannel { mode: ModeChannel::open(cx, slots)?, role: cx.role })

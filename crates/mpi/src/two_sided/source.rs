@@ -1,4 +1,4 @@
-//! The source that receives name.
+//! Source argument of receives.
 
 use std::ffi::c_int;
 

@@ -97,14 +97,13 @@ pub fn parse_rates(text: &str) -> Result<Vec<Rate>> {
             let bits = number.parse::<u64>().ok().filter(|_| digits)?.checked_mul(*unit)?;
             (bits > 0).then_some(Rate::Bits(bits))
         };
-        let mut rates = text.split(',').map(bits).collect::<Option<Vec<_>>>().ok_or_else(bad)?;
-        let mut known = Vec::new();
-        rates.retain(|rate| {
-            !known.contains(rate) && {
-                known.push(*rate);
-                true
+        let mut rates = Vec::new();
+        for item in text.split(',') {
+            let rate = bits(item).ok_or_else(bad)?;
+            if !rates.contains(&rate) {
+                rates.push(rate);
             }
-        });
+        }
         return Ok(rates);
     }
     let rates = parse_numbers(text, MAX_RATE).ok_or_else(bad)?;
