@@ -46,7 +46,7 @@ fn sends_have_modes() {
     }
 }
 
-/// The attached buffer holds two windows, and its length is an int.
+/// The attached buffer holds 8 windows, and its length is an int.
 #[test]
 fn buffered_windows_that_cannot_be_attached_are_skipped() {
     let kept = Kept::new();

@@ -31,7 +31,7 @@ ombx_core::axis! {
         Standard = "standard",
         /// MPI_Ssend and MPI_Issend, which complete after the receive has begun
         Synchronous = "synchronous",
-        /// MPI_Bsend and MPI_Ibsend, with an attached buffer for two windows of messages
+        /// MPI_Bsend and MPI_Ibsend, with an attached buffer for 8 windows of messages
         Buffered = "buffered",
         /// MPI_Rsend and MPI_Irsend; the receiver posts its receives and then lets the sender start
         Ready = "ready",
@@ -40,7 +40,7 @@ ombx_core::axis! {
 
 /// Windows of messages that the attached buffer holds. The library frees the memory of a message when it notices that the message has
 /// been received.
-const BUFFERED_WINDOWS: u64 = 2;
+const BUFFERED_WINDOWS: u64 = 8;
 /// Alignment that a library may give to a message in the attached buffer.
 const ALIGNMENT: u64 = 64;
 
@@ -194,14 +194,14 @@ struct AttachedBuffer {
 }
 
 impl AttachedBuffer {
-    /// Attaches memory for two windows of messages. Collective.
+    /// Attaches memory for several windows of messages. Collective.
     fn open(cx: &Context<'_>, slots: Slots, messages: u32) -> Result<AttachedBuffer> {
         let bytes = slots.bytes;
         let each = bytes.next_multiple_of(ALIGNMENT) + (ffi::MPI_BSEND_OVERHEAD as u64);
         let size = BUFFERED_WINDOWS * u64::from(messages) * each;
         let length = c_int::try_from(size).map_err(|_| {
             Error::unsupported(format!(
-                "two windows of {messages} messages of {bytes} bytes do not fit into the 2 GiB that MPI_Buffer_attach can take: \
+                "{BUFFERED_WINDOWS} windows of {messages} messages of {bytes} bytes do not fit into the 2 GiB that MPI_Buffer_attach can take: \
                  choose a smaller --window or --sizes"
             ))
         });
