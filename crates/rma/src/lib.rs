@@ -8,6 +8,7 @@
 //! | [`mode`] | latency, bandwidth, bandwidth in both directions |
 //! | [`kernel`] | the kernel that combines an operation, a synchronisation and a mode |
 //! | [`iteration`], [`memory`], [`target`] | the kernel's operations on a window, its memory, the activity of a passive target |
+//! | [`many`] | accesses to several ranks, completed by one flush |
 //! | [`entry`] | constructors of registry entries |
 //!
 //! # Example
@@ -46,6 +47,7 @@ pub mod entry;
 mod incast;
 pub mod iteration;
 pub mod kernel;
+pub mod many;
 pub mod memory;
 pub mod mode;
 pub mod op;

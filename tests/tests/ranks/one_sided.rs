@@ -70,11 +70,15 @@ impl Entry {
     }
 }
 
-/// Returns every registered one-sided benchmark of two ranks. The incast has no choice of synchronisation and window.
+/// Returns every registered one-sided benchmark of two ranks. Those of more ranks have no choice of synchronisation and window.
 fn registered() -> Vec<Entry> {
     let listed = Job::ombx("list --json rma.*").run().expect(0).stdout;
     let listed: Vec<serde_json::Value> = serde_json::from_str(&listed).unwrap();
-    listed.iter().filter(|bench| bench["name"] != "rma.put_incast").map(Entry::of).collect()
+    let of_two = |bench: &&serde_json::Value| {
+        let name = bench["name"].as_str().unwrap();
+        name != "rma.put_incast" && !name.contains("_many_")
+    };
+    listed.iter().filter(of_two).map(Entry::of).collect()
 }
 
 /// Excludes the component in which `MPI_Compare_and_swap` of Open MPI 4 crashes. The component that replaces it for created and
@@ -231,4 +235,28 @@ fn the_axes_are_all_covered() {
     let values = |name: &str| axes.iter().find(|axis| axis["name"] == name).unwrap()["values"].clone();
     assert_eq!(values("sync"), serde_json::json!(SYNCS));
     assert_eq!(values("win"), serde_json::json!(WINDOWS));
+}
+
+/// Every rank has a block for each rank that accesses it; wrong blocks are wrong data.
+#[test]
+fn several_targets_are_accessed_in_every_shape() {
+    for ranks in [2, 3] {
+        let kept = Kept::new();
+        let benches = "rma.put_many_latency rma.get_many_latency rma.put_many_bw rma.get_many_bw";
+        let options = "--shape all --completion all --sizes 0,1,8,64K --window 3 --iterations 20";
+        let done = kept.job(&format!("{benches} -n {ranks} {options}")).run().expect(0);
+        let run = kept.run();
+        assert_eq!(run.rows.len(), 4 * 3 * 2 * 4, "{done}");
+        for row in &run.rows {
+            assert_eq!((&row.outcome, &row.check), (&Outcome::Ok, &Check::Passed), "{}\n{done}", row.key);
+            let pairs = match row.axes["shape"].as_str() {
+                "one_to_all" => ranks - 1,
+                "all_to_all" => ranks * (ranks - 1),
+                _ => 2 * ranks,
+            };
+            let messages = if row.bench.ends_with("bw") { 3 * pairs } else { pairs };
+            assert_eq!(row.work.unwrap().bytes, messages * row.bytes.unwrap(), "{}", row.key);
+            assert_eq!(row.samples.len() as u64, ranks, "{}: every rank is timed", row.key);
+        }
+    }
 }

@@ -85,12 +85,16 @@ fn retransmits_and_directions_are_those_of_a_slow_router() {
     let script = format!(
         "{BEHIND_A_ROUTER}
          $OMBX run sockets.bw --connect 10.0.2.1 --token-file $TOKEN --sizes 64K --window 32 --streams 4 --direction all \
-           --iterations 10 {FIXED} -o $OUT
+           --iterations 10 --interval 100ms {FIXED} -o $OUT
          wait $server
          awk '/^Tcp: [0-9]/ {{ print \"retransmitted\", $13 }}' /proc/net/snmp"
     );
     let Some(done) = in_namespace(&kept, &script) else { return };
     let of_kernel = after(&done.expect(0).stdout, "retransmitted");
+    // Only the sending rank has counters. The last interval of a row may be unfinished.
+    let lines: Vec<&str> = done.stderr.lines().filter(|line| line.contains("retransmits")).collect();
+    let in_intervals: f64 = lines.iter().map(|line| after(line, "retransmits")).sum();
+    assert!(lines.len() >= 2 && lines.iter().all(|line| after(line, "cwnd_bytes") > 0.0), "{done}");
     let rows = kept.rows();
     let [forward, reverse] = ["streams=4,transport", "direction=reverse"].map(|part| {
         let key = |row: &&Value| row["key"].as_str().is_some_and(|key| key.contains(part));
@@ -107,6 +111,7 @@ fn retransmits_and_directions_are_those_of_a_slow_router() {
     print_note(&message);
     // The connections of the session may have lost a segment too.
     assert!(counted > 10.0 && counted <= of_kernel && counted >= 0.98 * of_kernel, "{message}");
+    assert!(in_intervals > counted / 4.0 && in_intervals <= counted, "{in_intervals}: {done}");
     // The other direction has no slow queue.
     assert!(rate(forward) < 25.0 && rate(reverse) > 4.0 * rate(forward), "{message}");
     assert!(figure(reverse, "retransmits") < counted / 4.0, "{message}");

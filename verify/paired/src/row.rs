@@ -177,6 +177,20 @@ fn one_sided(bench: &'static Benchmark, name: &str) -> Vec<Row> {
     if name == "put_incast" {
         return vec![Row::of(bench, "put_many_flush", Shape::Chained, RATE)];
     }
+    if let Some((operation, mode)) = name.split_once("_many_") {
+        let goal = if mode == "bw" { RATE } else { OTHER };
+        let row = |shape, completion, reference: &str| {
+            let reference = format!("{operation}_{reference}");
+            let row = Row::of(bench, reference, Shape::Paced, goal).with("shape", shape);
+            if completion == "local" { row.with("completion", completion) } else { row }
+        };
+        return vec![
+            row("one_to_all", "remote", "flush_all"),
+            row("all_to_all", "remote", "flush_all"),
+            row("neighbours", "remote", "flush_all"),
+            row("all_to_all", "local", "flush_local_all"),
+        ];
+    }
     let (Some((operation, mode)), Some(syncs)) =
         (name.rsplit_once('_'), bench.axes.iter().find(|axis| axis.name == "sync"))
     else {

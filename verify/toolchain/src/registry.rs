@@ -130,7 +130,9 @@ pub struct OneSided<'a> {
 pub fn one_sided(benches: &[Bench]) -> impl Iterator<Item = OneSided<'_>> {
     benches.iter().filter_map(|bench| {
         let (operation, mode) = bench.name.strip_prefix("rma.")?.rsplit_once('_')?;
-        ["latency", "bw", "bibw"].contains(&mode).then_some(OneSided { operation, mode, bench })
+        // Those of several targets have no choice of synchronisation.
+        let is_one = ["latency", "bw", "bibw"].contains(&mode) && !operation.ends_with("_many");
+        is_one.then_some(OneSided { operation, mode, bench })
     })
 }
 
@@ -146,6 +148,7 @@ mod tests {
             "collective.scan_persistent",
             "collective.bcast_ack",
             "rma.get_acc_bw",
+            "rma.put_many_bw",
         ];
         let list: Vec<Value> =
             names.iter().map(|name| serde_json::json!({"name": name, "sizes": "8"})).collect();

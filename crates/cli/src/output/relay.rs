@@ -7,7 +7,7 @@ use std::{
 };
 
 use ombx_core::{
-    benchmark::Metric,
+    benchmark::{Connections, Metric},
     error::{Error, Result},
     measure::intervals::Interval,
 };
@@ -36,9 +36,11 @@ impl Message {
             Message::Progress { bench, bytes } => json!({"kind": "progress", "bench": bench, "bytes": bytes}),
             Message::Ranks(ranks) => json!({"kind": "ranks", "ranks": ranks}),
             Message::Status(line) => json!({"kind": "status", "line": line}),
-            Message::Interval(Interval { bench, bytes, time, metric, median }) => json!({
+            Message::Interval(Interval { bench, bytes, time, metric, median, connections }) => json!({
                 "kind": "interval", "bench": bench, "bytes": bytes, "us": time.map(|time| time.as_micros() as u64),
                 "is_rate": *metric == Metric::Bandwidth, "median": median,
+                "retransmits": connections.map(|counted| counted.retransmits),
+                "cwnd_bytes": connections.map(|counted| counted.cwnd_bytes),
             }),
             Message::Failure(why) => json!({"kind": "failure", "why": why}),
             Message::Started(host) => json!({"kind": "started", "host": host}),
@@ -56,12 +58,15 @@ impl Message {
             "status" => text("line").map(Message::Status),
             "interval" => {
                 let us = |at: usize| value["us"][at].as_u64().map(Duration::from_micros);
+                let connections = value["retransmits"].as_u64().zip(value["cwnd_bytes"].as_u64());
                 Some(Message::Interval(Interval {
                     bench: text("bench")?,
                     bytes: value["bytes"].as_u64(),
                     time: [us(0)?, us(1)?],
                     metric: if value["is_rate"].as_bool()? { Metric::Bandwidth } else { Metric::Latency },
                     median: value["median"].as_f64(),
+                    connections: connections
+                        .map(|(retransmits, cwnd_bytes)| Connections { retransmits, cwnd_bytes }),
                 }))
             }
             "failure" => text("why").map(Message::Failure),
@@ -102,6 +107,7 @@ mod tests {
                 time: [Duration::from_secs(1), Duration::from_millis(2500)],
                 metric: Metric::Bandwidth,
                 median: Some(1.5),
+                connections: Some(Connections { retransmits: 3, cwnd_bytes: 65483 }),
             }),
             Message::Failure("rank 1 on n01 ended".into()),
             Message::Started("n01".into()),

@@ -16,6 +16,30 @@ pub enum Figure {
 /// Figures by name. A name ends with its unit: `overlap_percent`, `round_trip_us`.
 pub type Figures = BTreeMap<String, Figure>;
 
+/// What the kernel has counted of the connections from a rank since they were opened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Connections {
+    /// Segments that were sent again.
+    pub retransmits: u64,
+    /// Congestion windows now: how many bytes may be in flight.
+    pub cwnd_bytes: u64,
+}
+
+impl Connections {
+    /// Returns the numbers under their names.
+    #[must_use]
+    pub fn named(self) -> [(&'static str, u64); 2] {
+        [("retransmits", self.retransmits), ("cwnd_bytes", self.cwnd_bytes)]
+    }
+
+    /// Returns the numbers as figures of a row.
+    #[must_use]
+    pub fn figures(self) -> Figures {
+        let figure = |(name, value): (&str, u64)| (name.to_owned(), Figure::Value(value as f64));
+        self.named().map(figure).into()
+    }
+}
+
 /// Encodes figures for another rank.
 pub(crate) fn encode_figures(figures: &Figures) -> Vec<u8> {
     let texts = figures.iter().flat_map(|(name, figure)| match figure {

@@ -2,7 +2,7 @@
 
 use crate::{
     benchmark::{
-        BusTraffic, Case, Context, Figures, Method, Metric, Work,
+        BusTraffic, Case, Connections, Context, Figures, Method, Metric, Work,
         payload::{Check, Fill},
     },
     error::Result,
@@ -66,6 +66,10 @@ pub trait Kernel: Sized {
     /// those of rank 0.
     fn figures(&mut self) -> Result<Figures> {
         Ok(Figures::new())
+    }
+    /// Returns what is counted of the connections on which this rank sends. Untimed, between rounds, on rank 0 only.
+    fn connections(&mut self) -> Result<Option<Connections>> {
+        Ok(None)
     }
     /// Releases the kernel. Collective, untimed.
     fn close(self) -> Result<()> {

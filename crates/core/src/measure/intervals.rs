@@ -3,8 +3,12 @@
 use std::time::Duration;
 
 use crate::{
-    benchmark::Metric,
-    measure::collect::{RoundSamples, extend},
+    benchmark::{Connections, Metric, Role},
+    error::Result,
+    measure::{
+        collect::{RoundSamples, extend},
+        opened::OpenKernel,
+    },
     result::{Measurement, Samples},
     system::clock::Facts,
 };
@@ -22,6 +26,8 @@ pub struct Interval {
     pub metric: Metric,
     /// Median of the interval: microseconds, or MB/s. `None` if it has no valid one.
     pub median: Option<f64>,
+    /// What was counted of the connections on which rank 0 sends: retransmits of the interval, and the congestion window at its end.
+    pub connections: Option<Connections>,
 }
 
 /// The interval of a row that is being filled. Only rank 0 has samples.
@@ -31,11 +37,22 @@ pub(crate) struct Intervals {
     row: Measurement,
     samples: Vec<Samples>,
     from: Duration,
+    /// Retransmits before the interval.
+    retransmits: u64,
 }
 
 impl Intervals {
     pub(crate) fn new(length: Duration, row: &Measurement) -> Intervals {
-        Intervals { length, row: row.clone(), samples: Vec::new(), from: Duration::ZERO }
+        Intervals { length, row: row.clone(), samples: Vec::new(), from: Duration::ZERO, retransmits: 0 }
+    }
+
+    /// Returns the retransmits since the last call and the congestion window now, if rank 0 sends. The first call is before the first interval.
+    pub(crate) fn count(&mut self, kernel: &mut dyn OpenKernel, role: Role) -> Result<Option<Connections>> {
+        let now = if role == Role::Active { kernel.connections()? } else { None };
+        Ok(now.map(|now| {
+            let before = std::mem::replace(&mut self.retransmits, now.retransmits);
+            Connections { retransmits: now.retransmits.saturating_sub(before), ..now }
+        }))
     }
 
     /// Returns how many of the samples of a round fit into the rest of the interval, at least one. `spent` is the time of sampling so
@@ -65,6 +82,7 @@ impl Intervals {
             time,
             metric: self.row.metric,
             median: self.row.headline().map(|headline| headline.value),
+            connections: None,
         })
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::{
     benchmark::{
-        Aggregation, Figures, Kernel,
+        Aggregation, Connections, Figures, Kernel,
         payload::{Check, Fill},
     },
     error::Result,
@@ -62,6 +62,10 @@ pub trait OpenKernel {
     fn end(&mut self) -> Result<()>;
     /// Returns figures in addition to times; see [`Kernel::figures`].
     fn figures(&mut self) -> Result<Figures>;
+    /// Returns what is counted of the connections; see [`Kernel::connections`].
+    fn connections(&mut self) -> Result<Option<Connections>> {
+        Ok(None)
+    }
     /// Verifies what arrived; see [`Kernel::check`].
     fn check(&mut self, fill: Fill) -> Result<Check>;
     /// Releases the kernel; see [`Kernel::close`].
@@ -102,6 +106,10 @@ impl<K: Kernel> OpenKernel for SingleThreaded<K> {
 
     fn figures(&mut self) -> Result<Figures> {
         self.0.figures()
+    }
+
+    fn connections(&mut self) -> Result<Option<Connections>> {
+        self.0.connections()
     }
 
     fn check(&mut self, fill: Fill) -> Result<Check> {

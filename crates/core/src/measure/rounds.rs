@@ -151,6 +151,9 @@ impl OpenCase<'_, '_> {
             one_stamp_each: self.kernel.batch().is_some(),
             precision: self.effort.precision(),
         };
+        if let Some(intervals) = &mut self.intervals {
+            intervals.count(&mut *self.kernel, self.role)?;
+        }
         // On rank 0: what is left of the samples that the stop rule has chosen.
         let mut chosen = first;
         let mut more = team.broadcast_value(self.part_of(chosen, &sampling, warm_up.sample_ns))?;
@@ -163,8 +166,10 @@ impl OpenCase<'_, '_> {
             compare_starts(&mut round, self.session.clock);
             if let Some(intervals) = &mut self.intervals {
                 let of_samples = (batch, self.legs, self.session.clock.facts());
-                let ended = intervals.add(of_samples, round.clone(), sampling.spent);
-                ended.iter().for_each(|interval| self.session.sink.interval(interval));
+                if let Some(mut interval) = intervals.add(of_samples, round.clone(), sampling.spent) {
+                    interval.connections = intervals.count(&mut *self.kernel, self.role)?;
+                    self.session.sink.interval(&interval);
+                }
             }
             extend(&mut sampling.samples, batch, round);
             if team.rank() == Rank(0) {

@@ -4,7 +4,7 @@ use std::marker::PhantomData;
 
 use crate::{
     benchmark::{
-        Case, Context, Figures, Kernel, Method, Metric, Role, Work,
+        Case, Connections, Context, Figures, Kernel, Method, Metric, Role, Work,
         payload::{Check, Fill, Slots},
     },
     error::Result,
@@ -47,7 +47,11 @@ pub trait Link: Sized {
     }
     /// Returns figures other than times. Untimed.
     fn figures(&mut self) -> Result<Figures> {
-        Ok(Figures::new())
+        Ok(self.connections()?.map(Connections::figures).unwrap_or_default())
+    }
+    /// Returns what is counted of its connections; see [`Kernel::connections`].
+    fn connections(&mut self) -> Result<Option<Connections>> {
+        Ok(None)
     }
     /// Returns the buffer that this endpoint sends from.
     fn outgoing(&mut self) -> &mut [u8];
@@ -166,6 +170,10 @@ impl<P: Pattern, L: Link> Kernel for PatternKernel<P, L> {
 
     fn figures(&mut self) -> Result<Figures> {
         self.link.figures()
+    }
+
+    fn connections(&mut self) -> Result<Option<Connections>> {
+        self.link.connections()
     }
 
     fn check(&mut self, fill: Fill) -> Result<Check> {

@@ -58,24 +58,42 @@ impl Epoch<'_> {
         self.0.remote + self.0.slots.offset(slot) as ffi::MPI_Aint
     }
 
-    /// Calls `MPI_Put`.
+    /// Returns the ranks of [`Window::open_towards`].
+    #[inline(always)]
+    pub fn targets(&self) -> &[c_int] {
+        &self.0.targets
+    }
+
+    /// Calls `MPI_Put` towards the peer.
     #[inline(always)]
     pub fn put(&self, slot: u32) -> Result<()> {
-        let Window { raw, peer, count, .. } = *self.0;
+        self.put_to(self.0.peer, slot)
+    }
+
+    /// Calls `MPI_Put` towards one of the window's targets.
+    #[inline(always)]
+    pub fn put_to(&self, target: c_int, slot: u32) -> Result<()> {
+        let Window { raw, count, .. } = *self.0;
         // SAFETY: callers pass slots below the window's count, which debug builds assert. So the slot lies inside the local
-        // buffer and the peer's memory, which live until the window is freed outside every epoch.
+        // buffer and the target's memory, which live until the window is freed outside every epoch. MPI rejects other ranks.
         check("MPI_Put", unsafe {
-            ffi::MPI_Put(self.local(ORIGIN, slot), count, BYTE, peer, self.remote(slot), count, BYTE, raw)
+            ffi::MPI_Put(self.local(ORIGIN, slot), count, BYTE, target, self.remote(slot), count, BYTE, raw)
         })
     }
 
-    /// Calls `MPI_Get`.
+    /// Calls `MPI_Get` from the peer.
     #[inline(always)]
     pub fn get(&self, slot: u32) -> Result<()> {
-        let Window { raw, peer, count, .. } = *self.0;
-        // SAFETY: as in `put`.
+        self.get_from(self.0.peer, slot)
+    }
+
+    /// Calls `MPI_Get` from one of the window's targets.
+    #[inline(always)]
+    pub fn get_from(&self, target: c_int, slot: u32) -> Result<()> {
+        let Window { raw, count, .. } = *self.0;
+        // SAFETY: as in `put_to`.
         check("MPI_Get", unsafe {
-            ffi::MPI_Get(self.local(ORIGIN, slot), count, BYTE, peer, self.remote(slot), count, BYTE, raw)
+            ffi::MPI_Get(self.local(ORIGIN, slot), count, BYTE, target, self.remote(slot), count, BYTE, raw)
         })
     }
 

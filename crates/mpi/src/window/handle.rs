@@ -28,6 +28,17 @@ use crate::{
 /// Maximum number of local buffers.
 const LOCALS: usize = 3;
 
+/// Locks that a rank holds during all iterations.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Held {
+    /// No lock.
+    Nothing,
+    /// That of the peer.
+    Peer,
+    /// Those of all ranks.
+    All,
+}
+
 /// A window of equal slots towards one peer, with local buffers of the same slots. It owns all its memory, so that none is
 /// freed during a transfer. Dropping it is collective.
 pub struct Window {
@@ -47,8 +58,10 @@ pub struct Window {
     pub(crate) remote: ffi::MPI_Aint,
     /// The group of the peer alone.
     pub(crate) peer_group: ffi::MPI_Group,
-    /// Whether `Epochs::hold` has locked the peer.
-    pub(crate) held: Cell<bool>,
+    /// Ranks that this rank accesses besides its peer.
+    pub(crate) targets: Vec<c_int>,
+    /// The locks that this rank holds during all iterations.
+    pub(crate) held: Cell<Held>,
     comm: ffi::MPI_Comm,
     rank: c_int,
     /// Address of this rank's exposed memory.
@@ -93,7 +106,8 @@ impl Window {
             locals,
             remote: 0,
             peer_group: no_group,
-            held: Cell::new(false),
+            targets: Vec::new(),
+            held: Cell::new(Held::Nothing),
             comm: comm.raw(),
             rank: comm.rank().0 as c_int,
             exposed,
@@ -115,6 +129,25 @@ impl Window {
         }
         cx.agree(window.check_base())?;
         team.lend(|handles| window.describe(handles));
+        Ok(window)
+    }
+
+    /// Creates a window whose slots are accessed on several ranks, by [`Epoch::put_to`](crate::Epoch::put_to) and
+    /// [`Epoch::get_from`](crate::Epoch::get_from). Collective.
+    ///
+    /// # Errors
+    /// As [`Window::open`], and the window is dynamic: each rank's memory has another address then.
+    pub fn open_towards(cx: &Context<'_>, options: WindowOptions, targets: &[Rank]) -> Result<Window> {
+        if options.kind == WindowKind::Dynamic {
+            return Err(Error::unsupported("a dynamic window has one target"));
+        }
+        let mut window = Window::open(cx, options)?;
+        window.targets = targets.iter().map(|target| target.0 as c_int).collect();
+        let team: &MpiTeam = cx.fabric()?;
+        team.lend(|handles| {
+            handles.partners = window.targets.as_ptr();
+            handles.partner_count = window.targets.len() as c_int;
+        });
         Ok(window)
     }
 
@@ -199,9 +232,14 @@ impl Window {
         check("MPI_Win_unlock", unsafe { ffi::MPI_Win_unlock(self.peer, self.raw) })
     }
 
-    /// Unlocks the peer if `Epochs::hold` has locked it.
+    /// Releases the locks that this rank holds.
     pub(super) fn unlock_held(&self) -> Result<()> {
-        if self.held.replace(false) { self.unlock() } else { Ok(()) }
+        match self.held.replace(Held::Nothing) {
+            Held::Nothing => Ok(()),
+            Held::Peer => self.unlock(),
+            // SAFETY: the window is valid, and `hold_all` has locked all ranks.
+            Held::All => check("MPI_Win_unlock_all", unsafe { ffi::MPI_Win_unlock_all(self.raw) }),
+        }
     }
 }
 

@@ -5,7 +5,10 @@ use std::ffi::c_int;
 use mpi::ffi;
 use ombx_core::error::Result;
 
-use super::{epoch::Epoch, handle::Window};
+use super::{
+    epoch::Epoch,
+    handle::{Held, Window},
+};
 use crate::sys::error::check;
 
 /// The lock type of `MPI_Win_lock`.
@@ -43,7 +46,7 @@ pub trait Epochs {
     fn lock_all_unlock_all(&self, issue: impl FnOnce(&Self::Epoch<'_>) -> Result<()>) -> Result<()>;
     /// Locks the peer until [`Epochs::release`], as [`Epochs::then_flush`] and [`Epochs::then_flush_local`] need.
     fn hold(&self) -> Result<()>;
-    /// Unlocks the peer if [`Epochs::hold`] has locked it.
+    /// Releases the locks that this rank holds.
     fn release(&self) -> Result<()>;
     /// Issues operations in a held lock and completes them at the target with `MPI_Win_flush`.
     fn then_flush(&self, issue: impl FnOnce(&Self::Epoch<'_>) -> Result<()>) -> Result<()>;
@@ -109,7 +112,7 @@ impl Epochs for Window {
 
     fn hold(&self) -> Result<()> {
         self.lock(LockKind::Shared)?;
-        self.held.set(true);
+        self.held.set(Held::Peer);
         Ok(())
     }
 
@@ -119,7 +122,7 @@ impl Epochs for Window {
 
     #[inline(always)]
     fn then_flush(&self, issue: impl FnOnce(&Epoch<'_>) -> Result<()>) -> Result<()> {
-        debug_assert!(self.held.get());
+        debug_assert_eq!(self.held.get(), Held::Peer);
         issue(&Epoch(self))?;
         // SAFETY: `self` owns the window, and `hold` has locked the peer, which debug builds assert.
         check("MPI_Win_flush", unsafe { ffi::MPI_Win_flush(self.peer, self.raw) })
@@ -127,7 +130,7 @@ impl Epochs for Window {
 
     #[inline(always)]
     fn then_flush_local(&self, issue: impl FnOnce(&Epoch<'_>) -> Result<()>) -> Result<()> {
-        debug_assert!(self.held.get());
+        debug_assert_eq!(self.held.get(), Held::Peer);
         issue(&Epoch(self))?;
         // SAFETY: `self` owns the window, and `hold` has locked the peer, which debug builds assert.
         check("MPI_Win_flush_local", unsafe { ffi::MPI_Win_flush_local(self.peer, self.raw) })
@@ -135,6 +138,32 @@ impl Epochs for Window {
 }
 
 impl Window {
+    /// Locks all ranks until [`Epochs::release`], as [`Window::then_flush_all`] and [`Window::then_flush_local_all`] need.
+    pub fn hold_all(&self) -> Result<()> {
+        // SAFETY: `self` owns the window until it is dropped.
+        check("MPI_Win_lock_all", unsafe { ffi::MPI_Win_lock_all(ASSERT, self.raw) })?;
+        self.held.set(Held::All);
+        Ok(())
+    }
+
+    /// Issues operations on several ranks and completes them at their targets with `MPI_Win_flush_all`.
+    #[inline(always)]
+    pub fn then_flush_all(&self, issue: impl FnOnce(&Epoch<'_>) -> Result<()>) -> Result<()> {
+        debug_assert_eq!(self.held.get(), Held::All);
+        issue(&Epoch(self))?;
+        // SAFETY: `self` owns the window, and `hold_all` has locked all ranks, which debug builds assert.
+        check("MPI_Win_flush_all", unsafe { ffi::MPI_Win_flush_all(self.raw) })
+    }
+
+    /// Issues operations on several ranks and completes them at the origin only with `MPI_Win_flush_local_all`.
+    #[inline(always)]
+    pub fn then_flush_local_all(&self, issue: impl FnOnce(&Epoch<'_>) -> Result<()>) -> Result<()> {
+        debug_assert_eq!(self.held.get(), Held::All);
+        issue(&Epoch(self))?;
+        // SAFETY: `self` owns the window, and `hold_all` has locked all ranks, which debug builds assert.
+        check("MPI_Win_flush_local_all", unsafe { ffi::MPI_Win_flush_local_all(self.raw) })
+    }
+
     #[inline(always)]
     fn lock(&self, kind: LockKind) -> Result<()> {
         let kind = match kind {

@@ -50,6 +50,8 @@ pub struct ImbBenchmark {
     pub mode: Option<&'static str>,
     /// Values on axes that its rows name.
     pub axes: Preset,
+    /// Number of processes, if it is fixed and the benchmark of ombx takes any.
+    pub ranks: Option<u32>,
 }
 
 /// Writes each benchmark like the program of IMB. Figures are means.

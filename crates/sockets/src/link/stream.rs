@@ -4,7 +4,7 @@
 use std::{marker::PhantomData, ops::Range, os::fd::OwnedFd};
 
 use ombx_core::{
-    benchmark::{Context, Figure, Figures, payload::Slots},
+    benchmark::{Connections, Context, Figure, Figures, payload::Slots},
     error::{Error, Result},
     two_sided::pattern::Link,
 };
@@ -72,8 +72,8 @@ pub(super) fn carries(slots: Slots) -> Result<()> {
 }
 
 /// Returns what the kernel has counted of sockets of kind `K`.
-pub(super) fn figures_of<K: SocketKind>(sockets: &[OwnedFd]) -> Result<Figures> {
-    if K::UNIX { Ok(Figures::new()) } else { tcp_info::figures(sockets) }
+pub(super) fn connections_of<K: SocketKind>(sockets: &[OwnedFd]) -> Result<Option<Connections>> {
+    if K::UNIX { Ok(None) } else { tcp_info::connections(sockets) }
 }
 
 /// Result of one system call.
@@ -275,10 +275,14 @@ impl<K: SocketKind> Link for StreamLink<K> {
     }
 
     fn figures(&mut self) -> Result<Figures> {
-        let mut figures = figures_of::<K>(std::slice::from_ref(&self.socket))?;
+        let mut figures = self.connections()?.map(Connections::figures).unwrap_or_default();
         let copied = self.sends.copied_percent().map(Figure::Value);
         figures.extend(copied.map(|figure| ("copied_percent".to_owned(), figure)));
         Ok(figures)
+    }
+
+    fn connections(&mut self) -> Result<Option<Connections>> {
+        connections_of::<K>(std::slice::from_ref(&self.socket))
     }
 
     #[inline(always)]

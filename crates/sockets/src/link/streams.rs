@@ -6,7 +6,7 @@
 use std::{array, marker::PhantomData, os::fd::OwnedFd};
 
 use ombx_core::{
-    benchmark::{Context, Figures, payload::Slots},
+    benchmark::{Connections, Context, payload::Slots},
     error::{Error, Result},
     two_sided::pattern::Link,
 };
@@ -20,7 +20,7 @@ use super::{
     buffer::Buffer,
     connect::{SocketKind, connect},
     error::{TRANSFER_TIMEOUT, closed, failed},
-    stream::{Moved, Progress, acknowledge, acknowledged, carries, figures_of, moved},
+    stream::{Moved, Progress, acknowledge, acknowledged, carries, connections_of, moved},
 };
 use crate::{session::SocketTeam, socket::deadline::timespec};
 
@@ -178,8 +178,8 @@ impl<K: SocketKind> Link for Streams<K> {
         self.transfer::<true, true>(self.slots.count)
     }
 
-    fn figures(&mut self) -> Result<Figures> {
-        figures_of::<K>(&self.sockets)
+    fn connections(&mut self) -> Result<Option<Connections>> {
+        connections_of::<K>(&self.sockets)
     }
 
     #[inline(always)]

@@ -9,7 +9,7 @@ use std::{
 };
 
 use ombx_core::{
-    benchmark::{Figure, Figures},
+    benchmark::Connections,
     error::{Error, Result},
 };
 use rustix::io::Errno;
@@ -57,10 +57,9 @@ impl Info {
     }
 }
 
-/// Returns the figures of the connections from this rank to its peer, since they were opened: segments that this rank has sent again, and
-/// how many bytes it may have in flight now.
-pub(super) fn figures(sockets: &[impl AsFd]) -> Result<Figures> {
-    let (mut again, mut window) = (0, 0);
+/// Returns what is counted of the connections from this rank to its peer, together; `None` if this kernel counts less.
+pub(super) fn connections(sockets: &[impl AsFd]) -> Result<Option<Connections>> {
+    let mut sum = Connections::default();
     for socket in sockets {
         let info = Info::read(socket, libc::IPPROTO_TCP, libc::TCP_INFO).map_err(failed)?;
         let number = |at| info.number(at).map(u64::from);
@@ -69,12 +68,11 @@ pub(super) fn figures(sockets: &[impl AsFd]) -> Result<Figures> {
             number(offset_of!(libc::tcp_info, tcpi_snd_cwnd)),
             number(offset_of!(libc::tcp_info, tcpi_snd_mss)),
         );
-        let (Some(retransmitted), Some(segments), Some(segment)) = counted else { return Ok(Figures::new()) };
-        again += retransmitted;
-        window += segments * segment;
+        let (Some(retransmitted), Some(segments), Some(segment)) = counted else { return Ok(None) };
+        sum.retransmits += retransmitted;
+        sum.cwnd_bytes += segments * segment;
     }
-    let figure = |name: &str, value: u64| (name.to_owned(), Figure::Value(value as f64));
-    Ok(Figures::from([figure("retransmits", again), figure("cwnd_bytes", window)]))
+    Ok(Some(sum))
 }
 
 /// Returns an error if a connection with the protocol MPTCP has become one of TCP.
@@ -103,16 +101,16 @@ mod tests {
         let mut one = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
         let _other = listener.accept().unwrap();
         one.write_all(&[1; 64]).unwrap();
-        let figures = figures(&[&one, &one]).unwrap();
-        assert_eq!(figures["retransmits"], Figure::Value(0.0));
+        let counted = connections(&[&one, &one]).unwrap().unwrap();
+        assert_eq!(counted.retransmits, 0);
         // Two connections with at least one segment each.
-        assert!(matches!(figures["cwnd_bytes"], Figure::Value(bytes) if bytes >= 1000.0));
+        assert!(counted.cwnd_bytes >= 1000, "{counted:?}");
         assert!(check_mptcp(&one).unwrap_err().to_string().contains("fell back to TCP"));
     }
 
     #[test]
     fn a_unix_socket_has_no_counters() {
         let (one, _other) = std::os::unix::net::UnixStream::pair().unwrap();
-        assert!(figures(&[one]).is_err());
+        assert!(connections(&[one]).is_err());
     }
 }

@@ -74,6 +74,18 @@ PASSIVE(rget_many, MANY(rget); WAIT)
 BOTH_WAYS(put, MANY(put))
 BOTH_WAYS(get, MANY(get))
 
+/* Accesses to several ranks after a barrier, completed by one flush. */
+#define FAR(W) s.partners[k], (MPI_Aint)((W) * s.stride), s.bytes, MPI_BYTE
+#define TO_ALL(NAME, CALL, FLUSH)                                                                     \
+    AFTER(MPI_Barrier(s.team), NAME, const int each = s.partner_count ? s.depth / s.partner_count : 0, \
+          for (int k = 0, slot = 0; k < s.partner_count; k++)                                         \
+              for (int w = 0; w < each; w++, slot++) CALL(AT(out, slot), FAR(slot), s.win);           \
+          FLUSH(s.win))
+TO_ALL(put_flush_all, MPI_Put, MPI_Win_flush_all)
+TO_ALL(put_flush_local_all, MPI_Put, MPI_Win_flush_local_all)
+TO_ALL(get_flush_all, MPI_Get, MPI_Win_flush_all)
+TO_ALL(get_flush_local_all, MPI_Get, MPI_Win_flush_local_all)
+
 #define PASSIVE_ROWS(NAME)                                                   \
     { #NAME "_lock", fidelity_##NAME##_lock, nothing },                       \
     { #NAME "_lock_exclusive", fidelity_##NAME##_lock_exclusive, nothing },   \
@@ -91,5 +103,9 @@ const struct row fidelity_one_sided[] = {
     ROWS_OF(put_many), ROWS_OF(get_many), ROWS_OF(acc_many), ROWS_OF(get_acc_many),
     PASSIVE_ROWS(rput_many), PASSIVE_ROWS(rget_many),
     ACTIVE_ROWS(put_both), ACTIVE_ROWS(get_both),
+    { "put_flush_all", fidelity_put_flush_all, nothing },
+    { "put_flush_local_all", fidelity_put_flush_local_all, nothing },
+    { "get_flush_all", fidelity_get_flush_all, nothing },
+    { "get_flush_local_all", fidelity_get_flush_local_all, nothing },
     { NULL, NULL, NULL },
 };

@@ -11,7 +11,7 @@ use ombx_core::{
     },
     unit::Bytes,
 };
-use ombx_results::render::ImbBenchmark;
+use ombx_results::render::{ImbBenchmark, ImbClass};
 
 use super::{
     arguments::{ImbArgs, Switch},
@@ -24,8 +24,6 @@ const EXPONENTS: (u32, u32) = (0, 22);
 const WARM_UP: u64 = 2;
 /// Operations in flight by default.
 const WINDOW: u32 = 64;
-/// Mode in which many one-sided operations share a synchronisation.
-const AGGREGATE: &str = "AGGREGATE";
 
 /// Rejects options that ombx does not have.
 pub(super) fn reject(args: &ImbArgs) -> Result<()> {
@@ -98,6 +96,10 @@ pub(super) fn notes(args: &ImbArgs, suite: &Suite, entries: &[&Entry]) -> Vec<St
     if args.benchmarks.is_empty() && args.input.is_none() && !missing.is_empty() {
         notes.push(format!("not available in ombx: {}", missing.join(" ")));
     }
+    let unnamed = args.benchmarks.is_empty() && args.input.is_none();
+    if unnamed && suite.benchmarks.iter().any(|entry| entry.name == "Bidir_put") {
+        notes.push("Bidir_put and Bidir_get run if they are named".to_owned());
+    }
     if entries.iter().any(|entry| entry.name == "Biband") {
         notes.push("Biband runs with 2 processes".to_owned());
     }
@@ -139,7 +141,7 @@ pub(super) fn parts(
     ranks: Option<u32>,
 ) -> Result<Vec<Part>> {
     let bench = choice.bench;
-    let aggregate = table.mode == Some(AGGREGATE);
+    let aggregate = bench.streams && table.class != ImbClass::Rate;
     let own = parse_sizes(bench.sizes)?;
     // A benchmark with a single size, such as an atomic operation, has no others.
     let sizes = if own.len() > 1 { sizes } else { &own[..] };
@@ -163,12 +165,16 @@ pub(super) fn parts(
         depth: if aggregate { WINDOW } else { args.window_size.unwrap_or(WINDOW) },
         root: if shifts { Root::Rotating } else { Root::default() },
         memory_limit: args.mem,
-        axes: axes(bench.axes, element),
+        axes: axes(bench.axes, table, element),
         ..Plan::default()
     };
     let warmup = if args.warm_up.is_none_or(Switch::is_on) { WARM_UP } else { 0 };
     let mut parts = Vec::new();
-    for count in counts(bench.layout, ranks, args.npmin.unwrap_or(2)) {
+    let counts = match table.ranks {
+        Some(ranks) => vec![Some(ranks)],
+        None => counts(bench.layout, ranks, args.npmin.unwrap_or(2)),
+    };
+    for count in counts {
         for sizes in sizes.chunk_by(|a, b| iterations(a) == iterations(b)) {
             let effort = Effort::Fixed { iterations: iterations(&sizes[0]), warmup };
             let plan = Plan { sizes: Some(sizes.to_vec()), ranks: count, effort, ..plan.clone() };
@@ -184,13 +190,18 @@ fn has_list(args: &ImbArgs) -> bool {
 }
 
 /// Returns IMB's choices on the axes of a benchmark: one-sided operations are completed by a flush, and reductions have one type.
-fn axes(axes: &[&'static Axis], element: ElementType) -> BTreeMap<String, Vec<&'static str>> {
+fn axes(
+    axes: &[&'static Axis],
+    table: &ImbBenchmark,
+    element: ElementType,
+) -> BTreeMap<String, Vec<&'static str>> {
+    let of_table = |axis: &&&'static Axis| table.axes.iter().any(|(name, _)| *name == axis.name);
     let chosen = |axis: &&'static Axis| match axis.name {
         "sync" if axis.values.contains(&"flush") => Some((axis.name.to_owned(), vec!["flush"])),
         name if name == ElementType::AXIS.name => Some((name.to_owned(), vec![element.name()])),
         _ => None,
     };
-    axes.iter().filter_map(chosen).collect()
+    axes.iter().filter(|axis| !of_table(axis)).filter_map(chosen).collect()
 }
 
 /// Returns the numbers of processes: `least`, twice as many, and so on, and all. `None` stands for as many as the benchmark takes.

@@ -38,6 +38,8 @@ pub(super) struct Table {
     pub(super) mode: Option<&'static str>,
     /// Values on axes of the benchmark.
     pub(super) axes: Preset,
+    /// Number of processes, if it is fixed and the benchmark of ombx takes any.
+    pub(super) ranks: Option<u32>,
 }
 
 impl Entry {
@@ -51,6 +53,7 @@ impl Entry {
                     class: table.class,
                     mode: table.mode,
                     axes: table.axes,
+                    ranks: table.ranks,
                 };
                 tables.iter().map(of).collect()
             }
@@ -60,7 +63,11 @@ impl Entry {
 }
 
 const fn table(bench: &'static str, class: ImbClass) -> Table {
-    Table { bench, class, mode: None, axes: &[] }
+    Table { bench, class, mode: None, axes: &[], ranks: None }
+}
+
+const fn of_mode(mode: &'static str, bench: &'static str, axes: Preset, ranks: Option<u32>) -> Table {
+    Table { mode: Some(mode), axes, ranks, ..table(bench, ImbClass::Single) }
 }
 
 macro_rules! entry {
@@ -88,17 +95,31 @@ macro_rules! any_source {
 
 macro_rules! modes {
     ($name:literal, $single:literal, $many:literal) => {
+        modes!($name, $single, $many, &[], None)
+    };
+    ($name:literal, $single:literal, $many:literal, $axes:expr, $ranks:expr) => {
         Entry {
             name: $name,
             is_default: true,
             counterpart: Counterpart::Tables(
                 const {
                     &[
-                        Table { mode: Some("NON-AGGREGATE"), ..table($single, ImbClass::Single) },
-                        Table { mode: Some("AGGREGATE"), ..table($many, ImbClass::Single) },
+                        of_mode("NON-AGGREGATE", $single, $axes, $ranks),
+                        of_mode("AGGREGATE", $many, $axes, $ranks),
                     ]
                 },
             ),
+        }
+    };
+}
+
+/// Accesses to several ranks.
+macro_rules! many {
+    ($name:literal, $bench:literal, $class:expr, $axes:expr) => {
+        Entry {
+            name: $name,
+            is_default: true,
+            counterpart: Counterpart::Tables(const { &[Table { axes: $axes, ..table($bench, $class) }] }),
         }
     };
 }
@@ -112,10 +133,11 @@ const fn none(name: &'static str, why: &'static str) -> Entry {
 }
 
 const PURE: &str = "use the name without _pure, whose table has the time of the operation alone in t_pure";
-const SEVERAL_TARGETS: &str = "one-sided benchmarks have one origin and one target";
-const ONE_WAY: &str = "ombx measures both directions with active targets only: ombx run 'rma.*_bibw'";
-const LOCAL: &str =
-    "ombx waits until the operation is complete at the target: ombx run rma.put_bw --sync flush_local";
+const ONE_TO_ALL: Preset = &[("shape", "one_to_all")];
+const ONE_TO_ALL_LOCAL: Preset = &[("shape", "one_to_all"), ("completion", "local")];
+const ALL_TO_ALL: Preset = &[("shape", "all_to_all")];
+const NEIGHBOURS: Preset = &[("shape", "neighbours")];
+const LOCAL: Preset = &[("sync", "flush_local")];
 
 const MPI1: &[Entry] = &[
     entry!("PingPong", "p2p.latency", ImbClass::Single),
@@ -181,19 +203,23 @@ const RMA: &[Entry] = &[
     modes!("Get_accumulate", "rma.get_acc_latency", "rma.get_acc_bw"),
     entry!("Fetch_and_op", "rma.fop_latency", ImbClass::Atomic),
     entry!("Compare_and_swap", "rma.cas_latency", ImbClass::Atomic),
-    none("Bidir_put", ONE_WAY),
-    none("Bidir_get", ONE_WAY),
-    none("Put_local", LOCAL),
-    none("Get_local", LOCAL),
-    none("One_put_all", SEVERAL_TARGETS),
-    none("One_get_all", SEVERAL_TARGETS),
-    none("All_put_all", SEVERAL_TARGETS),
-    none("All_get_all", SEVERAL_TARGETS),
-    none("Put_all_local", SEVERAL_TARGETS),
-    none("Get_all_local", SEVERAL_TARGETS),
-    none("Exchange_put", SEVERAL_TARGETS),
-    none("Exchange_get", SEVERAL_TARGETS),
-    none("Truly_passive_put", "ombx does not measure a target that computes"),
+    // With two processes, All_put_all and All_get_all are the same as their second tables.
+    only_if_named(modes!("Bidir_put", "rma.put_many_latency", "rma.put_many_bw", ALL_TO_ALL, Some(2))),
+    only_if_named(modes!("Bidir_get", "rma.get_many_latency", "rma.get_many_bw", ALL_TO_ALL, Some(2))),
+    modes!("Put_local", "rma.put_latency", "rma.put_bw", LOCAL, None),
+    only_if_named(modes!("Get_local", "rma.get_latency", "rma.get_bw", LOCAL, None)),
+    many!("One_put_all", "rma.put_many_bw", ImbClass::OneToAll, ONE_TO_ALL),
+    many!("One_get_all", "rma.get_many_bw", ImbClass::OneToAll, ONE_TO_ALL),
+    many!("All_put_all", "rma.put_many_bw", ImbClass::Collective, ALL_TO_ALL),
+    many!("All_get_all", "rma.get_many_bw", ImbClass::Collective, ALL_TO_ALL),
+    many!("Put_all_local", "rma.put_many_bw", ImbClass::OneToAll, ONE_TO_ALL_LOCAL),
+    only_if_named(many!("Get_all_local", "rma.get_many_bw", ImbClass::OneToAll, ONE_TO_ALL_LOCAL)),
+    many!("Exchange_put", "rma.put_many_latency", ImbClass::Collective, NEIGHBOURS),
+    many!("Exchange_get", "rma.get_many_latency", ImbClass::Collective, NEIGHBOURS),
+    none(
+        "Truly_passive_put",
+        "its times contain a barrier; use ombx run rma.put_latency --sync flush --target all",
+    ),
 ];
 
 static SUITES: [Suite; 7] = [

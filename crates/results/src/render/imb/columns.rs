@@ -11,6 +11,8 @@ use ombx_core::{
 pub enum ImbClass {
     /// One time and its bandwidth.
     Single,
+    /// The same of one rank that accesses all others, whose bytes count together.
+    OneToAll,
     /// Bandwidth and message rate of windows of messages.
     Rate,
     /// Minimum, maximum and mean over ranks, and the bandwidth of this many messages per rank.
@@ -42,7 +44,7 @@ impl ImbClass {
     /// Returns the titles of the columns.
     pub(super) fn titles(self) -> &'static [&'static str] {
         match self {
-            ImbClass::Single => &[BYTES, REPETITIONS, "t[usec]", MB_PER_S],
+            ImbClass::Single | ImbClass::OneToAll => &[BYTES, REPETITIONS, "t[usec]", MB_PER_S],
             ImbClass::Rate => &[BYTES, REPETITIONS, MB_PER_S, "Msg/sec"],
             ImbClass::Parallel(_) => &[BYTES, REPETITIONS, T_MIN, T_MAX, T_AVG, MB_PER_S],
             ImbClass::Collective => &[BYTES, REPETITIONS, T_MIN, T_MAX, T_AVG],
@@ -57,7 +59,7 @@ impl ImbClass {
     pub(super) fn cells(self, row: &Measurement, summary: &Summary) -> Vec<String> {
         let bytes = row.bytes.unwrap_or(0);
         // A window of one-sided operations is one iteration with as many repetitions as operations.
-        let operations = if self == ImbClass::Single { row.depth.unwrap_or(1) } else { 1 };
+        let operations = if self == ImbClass::Rate { 1 } else { row.depth.unwrap_or(1) };
         let timed = row.samples.first().map_or(0, |s| s.elapsed_ns.len() as u64 * s.batch);
         let mut cells = vec![(timed * u64::from(operations)).to_string()];
         if self.titles()[0] == BYTES {
@@ -69,6 +71,13 @@ impl ImbClass {
                 let each = mean / f64::from(operations);
                 cells.extend([microseconds(each), bandwidth(bytes, each)]);
             }
+            ImbClass::OneToAll => {
+                // The other ranks access nothing.
+                let slowest = row.across_ranks().map_or(summary.mean, |ranks| ranks.max);
+                let each = slowest / f64::from(operations);
+                let others = u64::from(row.ranks.saturating_sub(1));
+                cells.extend([microseconds(each), bandwidth(others * bytes, each)]);
+            }
             ImbClass::Atomic => cells.push(microseconds(mean)),
             ImbClass::Rate => {
                 let messages = row.work.map_or(0, |work| work.ops) as f64;
@@ -77,7 +86,7 @@ impl ImbClass {
             ImbClass::Parallel(_) | ImbClass::Collective | ImbClass::Barrier => {
                 let one = AcrossRanks { mean, min: mean, max: mean };
                 let AcrossRanks { mean, min, max } = row.across_ranks().unwrap_or(one);
-                cells.extend([min, max, mean].map(microseconds));
+                cells.extend([min, max, mean].map(|ns| microseconds(ns / f64::from(operations))));
                 if let ImbClass::Parallel(messages) = self {
                     cells.push(bandwidth(messages * bytes, max));
                 }

@@ -18,6 +18,7 @@ pub(crate) fn arrives(row: &Measurement) -> &'static [u32] {
         ("p2p", "link") if axis("pattern") == "unidirectional" => &[1],
         ("p2p", _) => BOTH,
         ("rma", "put_incast") => &[0],
+        ("rma", name) if name.contains("_many_") => BOTH,
         ("rma", name) if answered || name.ends_with("_bibw") => BOTH,
         ("rma", name) if name.starts_with("get_") && !name.starts_with("get_acc") => &[0],
         ("rma", name) if name.starts_with("rget") => &[0],
@@ -157,7 +158,14 @@ fn one_sided(benches: &[Bench]) -> Vec<Group> {
         groups.extend([elements(), elements().given().once()]);
     }
     let incast = group(vec![INCAST.into()], "", Slots::Calls(WINDOW), IN_WINDOW).given();
-    groups.into_iter().map(Group::in_every_window).chain([incast]).collect()
+    let many = |name: &str, slots, hit| group(vec![format!("rma.{name}")], "--shape all_to_all", slots, hit);
+    let towards_several = [
+        many("put_many_latency", Slots::Calls(1), FIRST).given(),
+        many("put_many_bw", Slots::Calls(WINDOW), IN_WINDOW).given(),
+        many("get_many_latency", Slots::Calls(1), FIRST),
+        many("get_many_bw", Slots::Calls(WINDOW), IN_WINDOW),
+    ];
+    groups.into_iter().map(Group::in_every_window).chain([incast]).chain(towards_several).collect()
 }
 
 /// A broadcast and a reduction in all modes.
