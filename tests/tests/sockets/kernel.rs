@@ -90,7 +90,8 @@ fn retransmits_and_directions_are_those_of_a_slow_router() {
          awk '/^Tcp: [0-9]/ {{ print \"retransmitted\", $13 }}' /proc/net/snmp"
     );
     let Some(done) = in_namespace(&kept, &script) else { return };
-    let of_kernel = after(&done.expect(0).stdout, "retransmitted");
+    let done = done.expect(0);
+    let of_kernel = after(&done.stdout, "retransmitted");
     // Only the sending rank has counters. The last interval of a row may be unfinished.
     let lines: Vec<&str> = done.stderr.lines().filter(|line| line.contains("retransmits")).collect();
     let in_intervals: f64 = lines.iter().map(|line| after(line, "retransmits")).sum();
