@@ -25,7 +25,7 @@ pub use self::{
     context::Context,
     entry::{Benchmark, Choice, LETTERS, Medium},
     fan::{Fan, FanDirection},
-    figure::{Connections, Figure, Figures, interval_names},
+    figure::{ConnectionCounters, Figure, Figures, interval_names},
     kernel::Kernel,
     layout::{Aggregation, Assignment, Direction, Layout, Pairing, Pairs},
     preset::{Osu, Preset},

@@ -78,7 +78,7 @@ impl<O: Operation, S: Synchronization, M: Mode> Kernel for Access<O, S, M> {
         let kind: WindowKind = case.choice();
         let hints: Hints = case.choice();
         let slots = Slots::new(case.bytes.0, case.depth);
-        let options = WindowOptions { kind, slots, locals: O::LOCALS, hints };
+        let options = WindowOptions { kind, slots, local_slots: slots.count, locals: O::LOCALS, hints };
         Ok(Access {
             iteration: Iteration::new(Window::open(cx, options)?, case.depth),
             rank: cx.rank(),

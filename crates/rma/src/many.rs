@@ -23,43 +23,54 @@ ombx_core::axis! {
         AllToAll = "all_to_all",
         /// Every rank accesses both neighbours in a periodic chain
         Neighbours = "neighbours",
+        /// Every rank accesses its partner: 0 and 1, 2 and 3, ...
+        Pairs = "pairs",
     }
 }
 
+/// Accesses of an origin to one target.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Towards {
+    target: Rank,
+    /// Position of this origin among those of the target.
+    position: u32,
+}
+
 impl Shape {
-    /// Returns the ranks that a rank accesses. Their memory and the local buffer have one block for each, in this order.
-    fn targets(self, rank: u32, ranks: u32) -> Vec<Rank> {
+    /// Returns the targets of a rank.
+    fn targets(self, rank: u32, ranks: u32) -> Vec<Towards> {
+        let towards = |target: u32, position| Towards { target: Rank(target % ranks), position };
         match self {
             Shape::OneToAll if rank > 0 => Vec::new(),
-            Shape::OneToAll | Shape::AllToAll => (1..ranks).map(|step| Rank((rank + step) % ranks)).collect(),
-            Shape::Neighbours => vec![Rank((rank + 1) % ranks), Rank((rank + ranks - 1) % ranks)],
+            Shape::OneToAll => (1..ranks).map(|target| towards(target, 0)).collect(),
+            Shape::AllToAll => (1..ranks).map(|step| towards(rank + step, step - 1)).collect(),
+            Shape::Neighbours => vec![towards(rank + 1, 0), towards(rank + ranks - 1, 1)],
+            Shape::Pairs => {
+                [rank ^ 1].into_iter().filter(|other| *other < ranks).map(|o| towards(o, 0)).collect()
+            }
         }
     }
 
-    /// Returns the blocks of a rank's memory that other ranks access, each with its origin.
-    fn origins(self, rank: u32, ranks: u32) -> Vec<(u32, Rank)> {
+    /// Returns the origins of a rank, in the order of their positions.
+    fn origins(self, rank: u32, ranks: u32) -> Vec<Rank> {
+        let of = |origin: u32| Rank(origin % ranks);
         match self {
             Shape::OneToAll if rank == 0 => Vec::new(),
-            Shape::OneToAll => vec![(rank - 1, Rank(0))],
-            Shape::AllToAll => {
-                (1..ranks).map(|step| (step - 1, Rank((rank + ranks - step) % ranks))).collect()
-            }
-            Shape::Neighbours => vec![(0, Rank((rank + ranks - 1) % ranks)), (1, Rank((rank + 1) % ranks))],
+            Shape::OneToAll => vec![Rank(0)],
+            Shape::AllToAll => (1..ranks).map(|step| of(rank + ranks - step)).collect(),
+            Shape::Neighbours => vec![of(rank + ranks - 1), of(rank + 1)],
+            Shape::Pairs => [rank ^ 1].into_iter().filter(|other| *other < ranks).map(Rank).collect(),
         }
     }
 
-    /// Returns the number of blocks of a rank's memory.
-    fn blocks(self, ranks: u32) -> u32 {
-        if self == Shape::Neighbours { 2 } else { ranks - 1 }
-    }
-
-    /// Returns the number of accesses of all ranks to one target each.
+    /// Returns the number of pairs of an origin and a target.
     fn accesses(self, ranks: u32) -> u64 {
         let (ranks, others) = (u64::from(ranks), u64::from(ranks - 1));
         match self {
             Shape::OneToAll => others,
             Shape::AllToAll => ranks * others,
             Shape::Neighbours => 2 * ranks,
+            Shape::Pairs => ranks / 2 * 2,
         }
     }
 }
@@ -104,10 +115,10 @@ impl Flush for Local {
 pub trait Access: 'static {
     /// Whether the data moves to the target.
     const PUTS: bool;
-    /// Function of MPI.
-    const CALL: &'static str;
+    /// Functions of MPI.
+    const CALLS: &'static [&'static str];
     /// Issues the access.
-    fn issue(epoch: &Epoch<'_>, target: c_int, slot: u32) -> Result<()>;
+    fn issue(epoch: &Epoch<'_>, target: c_int, local: u32, remote: u32) -> Result<()>;
 }
 
 /// `MPI_Put`.
@@ -115,11 +126,11 @@ pub enum PutTo {}
 
 impl Access for PutTo {
     const PUTS: bool = true;
-    const CALL: &'static str = "MPI_Put";
+    const CALLS: &'static [&'static str] = &["MPI_Put", "MPI_Win_flush_all"];
 
     #[inline(always)]
-    fn issue(epoch: &Epoch<'_>, target: c_int, slot: u32) -> Result<()> {
-        epoch.put_to(target, slot)
+    fn issue(epoch: &Epoch<'_>, target: c_int, local: u32, remote: u32) -> Result<()> {
+        epoch.put_to(target, local, remote)
     }
 }
 
@@ -128,50 +139,52 @@ pub enum GetFrom {}
 
 impl Access for GetFrom {
     const PUTS: bool = false;
-    const CALL: &'static str = "MPI_Get";
+    const CALLS: &'static [&'static str] = &["MPI_Get", "MPI_Win_flush_all"];
 
     #[inline(always)]
-    fn issue(epoch: &Epoch<'_>, target: c_int, slot: u32) -> Result<()> {
-        epoch.get_from(target, slot)
+    fn issue(epoch: &Epoch<'_>, target: c_int, local: u32, remote: u32) -> Result<()> {
+        epoch.get_from(target, remote, local)
     }
 }
 
-/// Accesses `A` of this rank to its targets, or of others to its memory, completed by `F`. `STREAM`: windows of accesses to each target.
+/// Accesses to one target: its rank, and the first slots of the local buffer and of its memory.
+struct Block {
+    target: c_int,
+    local: u32,
+    remote: u32,
+}
+
+/// Accesses `A` of this rank to its targets, and of its origins to this rank, completed by `F`. `STREAM`: windows of accesses to each target.
+///
+/// The data of a rank are as many messages as it sends to one target, the same for all. They arrive in a block of their own: in the
+/// target's window for each origin of puts, in the local buffer for each target of gets.
 struct Many<A, F, const STREAM: bool> {
     window: Window,
     rank: Rank,
-    /// Slots of a block.
-    depth: u32,
-    /// Blocks of the local buffer, each with its target.
-    targets: Vec<(u32, Rank)>,
-    /// Blocks of the window, each with its origin.
-    origins: Vec<(u32, Rank)>,
+    /// Messages of a block.
+    message: Slots,
+    blocks: Vec<Block>,
+    /// Ranks whose data arrive on this rank, in the order of their blocks.
+    senders: Vec<Rank>,
     types: PhantomData<(A, F)>,
 }
 
-/// Calls `each` with every message of some blocks: the other rank, the slot and its bytes.
-fn messages(
-    buffer: &mut [u8],
-    slots: Slots,
-    depth: u32,
-    blocks: &[(u32, Rank)],
-    mut each: impl FnMut(Rank, u32, &mut [u8]),
-) {
-    for (block, other) in blocks {
-        for slot in block * depth..(block + 1) * depth {
-            let start = slots.offset(slot);
-            each(*other, slot, &mut buffer[start..start + slots.bytes as usize]);
-        }
+impl<A: Access, F: Flush, const STREAM: bool> Many<A, F, STREAM> {
+    /// Calls `access` with the data of this rank and the memory into which data arrive.
+    fn with_memory<R>(&mut self, access: impl FnOnce(&mut [u8], &mut [u8]) -> R) -> Result<R> {
+        self.window.with_memory(|locals, window| {
+            let local = locals[0].bytes_mut();
+            if A::PUTS { access(local, window) } else { access(window, local) }
+        })
     }
 }
 
 impl<A: Access, F: Flush, const STREAM: bool> Kernel for Many<A, F, STREAM> {
     const METRIC: Metric = if STREAM { Metric::Bandwidth } else { Metric::Latency };
     const METHOD: Method = Method {
-        timed: "on every rank, one access to each of its targets, or a window of them, in its own part of their memory, and one flush \
-                of all; the slowest rank counts",
-        untimed: "creating the window, MPI_Win_lock_all, filling and checking memory, a barrier before each iteration",
-        like: "One_put_all, All_put_all and Exchange_put of IMB-RMA, and the same with gets",
+        timed: "on every rank, one access to each of its targets, or a window of them, and one flush of all; the slowest rank counts",
+        untimed: "creating the window, MPI_Win_lock_all, filling and checking memory, the synchronisation before each iteration",
+        like: "One_put_all, All_put_all, Exchange_put and Bidir_put of IMB-RMA, and the same with gets",
     };
 
     fn work(case: &Case) -> Work {
@@ -182,40 +195,46 @@ impl<A: Access, F: Flush, const STREAM: bool> Kernel for Many<A, F, STREAM> {
 
     fn open(cx: &Context<'_>, case: &Case) -> Result<Self> {
         let (shape, rank, ranks): (Shape, _, _) = (case.choice(), cx.rank(), cx.team.size());
-        let count = case.depth.checked_mul(shape.blocks(ranks)).ok_or_else(|| {
+        let (targets, origins) = (shape.targets(rank.0, ranks), shape.origins(rank.0, ranks));
+        let arriving = if A::PUTS { origins.len() } else { targets.len() }.max(1) as u32;
+        let arriving = case.depth.checked_mul(arriving).ok_or_else(|| {
             Error::unsupported(format!(
-                "{ranks} windows of {} messages are too many; use --window",
+                "{arriving} blocks of {} messages are too many: choose a smaller --window",
                 case.depth
             ))
         });
-        let slots = Slots::new(case.bytes.0, cx.agree(count)?);
-        let options = WindowOptions { kind: WindowKind::Allocate, slots, locals: 1, hints: Hints::On };
-        let targets = shape.targets(rank.0, ranks);
+        let (arriving, message) = (cx.agree(arriving)?, Slots::new(case.bytes.0, case.depth));
+        let (exposed, local_slots) = if A::PUTS { (arriving, case.depth) } else { (case.depth, arriving) };
+        let options = WindowOptions {
+            kind: WindowKind::Allocate,
+            slots: Slots { count: exposed, ..message },
+            local_slots,
+            locals: 1,
+            hints: Hints::On,
+        };
+        let block = |(at, towards): (u32, &Towards)| Block {
+            target: towards.target.0 as c_int,
+            local: if A::PUTS { 0 } else { at * case.depth },
+            remote: if A::PUTS { towards.position * case.depth } else { 0 },
+        };
+        let ranks: Vec<Rank> = targets.iter().map(|towards| towards.target).collect();
         Ok(Many {
-            window: Window::open_towards(cx, options, &targets)?,
+            window: Window::open_towards(cx, options, &ranks)?,
             rank,
-            depth: case.depth,
-            targets: (0..).zip(targets).collect(),
-            origins: shape.origins(rank.0, ranks),
+            message,
+            blocks: (0..).zip(&targets).map(block).collect(),
+            senders: if A::PUTS { origins } else { ranks },
             types: PhantomData,
         })
     }
 
     fn fill(&mut self, fill: Fill) -> Result<()> {
-        let Many { window, rank, depth, targets, origins, .. } = self;
-        let slots = window.slots();
-        window.with_memory(|locals, window| {
-            let local = locals[0].bytes_mut();
-            let (from, sent, into, arriving) = match A::PUTS {
-                true => (local, &*targets, window, &*origins),
-                false => (window, &*origins, local, &*targets),
-            };
-            messages(from, slots, *depth, sent, |_, slot, message| {
-                fill.words(*rank, slot.into()).write(message);
-            });
-            messages(into, slots, *depth, arriving, |owner, slot, message| {
-                fill.words(owner, slot.into()).flipped(u64::MAX).write(message);
-            });
+        let (rank, slots, senders) = (self.rank, self.message, self.senders.clone());
+        self.with_memory(|own, arriving| {
+            fill.write(rank, slots, own);
+            for (sender, block) in senders.iter().zip(arriving.chunks_exact_mut(slots.total() as usize)) {
+                fill.poison(*sender, slots, block);
+            }
         })
     }
 
@@ -225,13 +244,11 @@ impl<A: Access, F: Flush, const STREAM: bool> Kernel for Many<A, F, STREAM> {
 
     #[inline(always)]
     fn active(&mut self) -> Result<()> {
-        let depth = self.depth;
+        let (blocks, depth) = (&self.blocks, self.message.count);
         F::after(&self.window, |epoch| {
-            let mut slot = 0;
-            for &target in epoch.targets() {
-                for _ in 0..depth {
-                    A::issue(epoch, target, slot)?;
-                    slot += 1;
+            for Block { target, local, remote } in blocks {
+                for message in 0..depth {
+                    A::issue(epoch, *target, local + message, remote + message)?;
                 }
             }
             Ok(())
@@ -243,18 +260,13 @@ impl<A: Access, F: Flush, const STREAM: bool> Kernel for Many<A, F, STREAM> {
     }
 
     fn check(&mut self, fill: Fill) -> Result<Check> {
-        let Many { window, rank, depth, targets, origins, .. } = self;
-        let slots = window.slots();
-        let mut found = Check::Passed;
-        window.with_memory(|locals, window| {
-            let (into, arriving) =
-                if A::PUTS { (window, &*origins) } else { (locals[0].bytes_mut(), &*targets) };
-            messages(into, slots, *depth, arriving, |owner, slot, message| {
-                let check = fill.words(owner, slot.into()).check(message, (*rank, slot.into()));
-                found = std::mem::replace(&mut found, Check::Passed).and(check);
-            });
-        })?;
-        Ok(found)
+        let (rank, slots, senders) = (self.rank, self.message, self.senders.clone());
+        self.with_memory(|_, arriving| {
+            let blocks = arriving.chunks_exact(slots.total() as usize);
+            let checks =
+                senders.iter().zip(blocks).map(|(sender, block)| fill.check(*sender, slots, block, rank));
+            checks.fold(Check::Passed, Check::and)
+        })
     }
 }
 
@@ -273,7 +285,7 @@ const fn entry<A: Access, const STREAM: bool>(
     }
     let metric = <Many<A, Remote, STREAM> as Kernel>::METRIC;
     Benchmark::custom(name, about, metric, <Many<A, Remote, STREAM> as Kernel>::METHOD, run::<A, STREAM>)
-        .iterates(const { &[A::CALL, "MPI_Win_flush_all"] }, formula)
+        .iterates(A::CALLS, formula)
         .layout(Layout::Everyone { least: 2 })
         .axes(&[Shape::AXIS, Completion::AXIS, Pacing::AXIS, SyncHosts::AXIS])
 }
@@ -300,7 +312,7 @@ ombx_core::inventory::submit! {
 mod tests {
     use super::*;
 
-    /// Every target knows the origins of its blocks.
+    /// Every origin knows its position among the origins of its targets.
     #[test]
     fn origins_are_the_inverse_of_targets() {
         for (shape, ranks) in Shape::ALL.iter().flat_map(|shape| [2, 3, 7].map(|ranks| (*shape, ranks))) {
@@ -308,15 +320,15 @@ mod tests {
             for rank in 0..ranks {
                 let mut found: Vec<(u32, Rank)> = (0..ranks)
                     .flat_map(|origin| {
-                        let of = (0..).zip(shape.targets(origin, ranks));
-                        of.filter(|(_, target)| target.0 == rank).map(move |(block, _)| (block, Rank(origin)))
+                        let of = shape.targets(origin, ranks).into_iter();
+                        of.filter(|towards| towards.target == Rank(rank))
+                            .map(move |t| (t.position, Rank(origin)))
                     })
                     .collect();
                 found.sort_unstable();
-                let mut known = shape.origins(rank, ranks);
-                known.sort_unstable();
+                let known: Vec<(u32, Rank)> = (0..).zip(shape.origins(rank, ranks)).collect();
                 assert_eq!(found, known, "{shape:?} of {ranks}, rank {rank}");
-                assert!(known.iter().all(|(block, origin)| *block < shape.blocks(ranks) && origin.0 != rank));
+                assert!(known.iter().all(|(_, origin)| *origin != Rank(rank)));
                 accesses += known.len() as u64;
             }
             assert_eq!(accesses, shape.accesses(ranks), "{shape:?} of {ranks}");

@@ -24,7 +24,7 @@ pub(crate) fn line(interval: &Interval, units: Units) -> String {
 mod tests {
     use std::time::Duration;
 
-    use ombx_core::benchmark::{Connections, Metric};
+    use ombx_core::benchmark::{ConnectionCounters, Metric};
     use ombx_results::units::RateUnit;
 
     use super::*;
@@ -45,7 +45,7 @@ mod tests {
             "{}",
             line(&interval, units)
         );
-        let connections = Some(Connections { retransmits: 12, cwnd_bytes: 65483 });
+        let connections = Some(ConnectionCounters { retransmits: 12, cwnd_bytes: 65483 });
         let counted = line(&Interval { connections, ..interval.clone() }, units);
         assert!(counted.ends_with(" s  2.000 Gbit/s  retransmits 12  cwnd_bytes 65483"), "{counted}");
         let none = Interval { median: None, bytes: None, ..interval };

@@ -7,7 +7,7 @@ use std::{
 };
 
 use ombx_core::{
-    benchmark::{Connections, Metric},
+    benchmark::{ConnectionCounters, Metric},
     error::{Error, Result},
     measure::intervals::Interval,
 };
@@ -66,7 +66,7 @@ impl Message {
                     metric: if value["is_rate"].as_bool()? { Metric::Bandwidth } else { Metric::Latency },
                     median: value["median"].as_f64(),
                     connections: connections
-                        .map(|(retransmits, cwnd_bytes)| Connections { retransmits, cwnd_bytes }),
+                        .map(|(retransmits, cwnd_bytes)| ConnectionCounters { retransmits, cwnd_bytes }),
                 }))
             }
             "failure" => text("why").map(Message::Failure),
@@ -107,7 +107,7 @@ mod tests {
                 time: [Duration::from_secs(1), Duration::from_millis(2500)],
                 metric: Metric::Bandwidth,
                 median: Some(1.5),
-                connections: Some(Connections { retransmits: 3, cwnd_bytes: 65483 }),
+                connections: Some(ConnectionCounters { retransmits: 3, cwnd_bytes: 65483 }),
             }),
             Message::Failure("rank 1 on n01 ended".into()),
             Message::Started("n01".into()),

@@ -16,16 +16,16 @@ pub enum Figure {
 /// Figures by name. A name ends with its unit: `overlap_percent`, `round_trip_us`.
 pub type Figures = BTreeMap<String, Figure>;
 
-/// What the kernel has counted of the connections from a rank since they were opened.
+/// Counters of the kernel for the connections from a rank, since they were opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Connections {
+pub struct ConnectionCounters {
     /// Segments that were sent again.
     pub retransmits: u64,
     /// Congestion windows now: how many bytes may be in flight.
     pub cwnd_bytes: u64,
 }
 
-impl Connections {
+impl ConnectionCounters {
     /// Returns the numbers under their names.
     #[must_use]
     pub fn named(self) -> [(&'static str, u64); 2] {

@@ -2,7 +2,7 @@
 
 use crate::{
     benchmark::{
-        BusTraffic, Case, Connections, Context, Figures, Method, Metric, Work,
+        BusTraffic, Case, ConnectionCounters, Context, Figures, Method, Metric, Work,
         payload::{Check, Fill},
     },
     error::Result,
@@ -67,8 +67,8 @@ pub trait Kernel: Sized {
     fn figures(&mut self) -> Result<Figures> {
         Ok(Figures::new())
     }
-    /// Returns what is counted of the connections on which this rank sends. Untimed, between rounds, on rank 0 only.
-    fn connections(&mut self) -> Result<Option<Connections>> {
+    /// Returns the kernel's counters of the connections on which this rank sends. Untimed, between rounds, on rank 0 only.
+    fn connections(&mut self) -> Result<Option<ConnectionCounters>> {
         Ok(None)
     }
     /// Releases the kernel. Collective, untimed.

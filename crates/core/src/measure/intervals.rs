@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::{
-    benchmark::{Connections, Metric, Role},
+    benchmark::{ConnectionCounters, Metric, Role},
     error::Result,
     measure::{
         collect::{RoundSamples, extend},
@@ -26,8 +26,8 @@ pub struct Interval {
     pub metric: Metric,
     /// Median of the interval: microseconds, or MB/s. `None` if it has no valid one.
     pub median: Option<f64>,
-    /// What was counted of the connections on which rank 0 sends: retransmits of the interval, and the congestion window at its end.
-    pub connections: Option<Connections>,
+    /// Counters of the connections on which rank 0 sends: retransmits of the interval, and the congestion windows at its end.
+    pub connections: Option<ConnectionCounters>,
 }
 
 /// The interval of a row that is being filled. Only rank 0 has samples.
@@ -47,11 +47,15 @@ impl Intervals {
     }
 
     /// Returns the retransmits since the last call and the congestion window now, if rank 0 sends. The first call is before the first interval.
-    pub(crate) fn count(&mut self, kernel: &mut dyn OpenKernel, role: Role) -> Result<Option<Connections>> {
+    pub(crate) fn count(
+        &mut self,
+        kernel: &mut dyn OpenKernel,
+        role: Role,
+    ) -> Result<Option<ConnectionCounters>> {
         let now = if role == Role::Active { kernel.connections()? } else { None };
         Ok(now.map(|now| {
             let before = std::mem::replace(&mut self.retransmits, now.retransmits);
-            Connections { retransmits: now.retransmits.saturating_sub(before), ..now }
+            ConnectionCounters { retransmits: now.retransmits.saturating_sub(before), ..now }
         }))
     }
 

@@ -2,7 +2,7 @@
 
 use crate::{
     benchmark::{
-        Aggregation, Connections, Figures, Kernel,
+        Aggregation, ConnectionCounters, Figures, Kernel,
         payload::{Check, Fill},
     },
     error::Result,
@@ -62,8 +62,8 @@ pub trait OpenKernel {
     fn end(&mut self) -> Result<()>;
     /// Returns figures in addition to times; see [`Kernel::figures`].
     fn figures(&mut self) -> Result<Figures>;
-    /// Returns what is counted of the connections; see [`Kernel::connections`].
-    fn connections(&mut self) -> Result<Option<Connections>> {
+    /// Returns the counters of the connections; see [`Kernel::connections`].
+    fn connections(&mut self) -> Result<Option<ConnectionCounters>> {
         Ok(None)
     }
     /// Verifies what arrived; see [`Kernel::check`].
@@ -108,7 +108,7 @@ impl<K: Kernel> OpenKernel for SingleThreaded<K> {
         self.0.figures()
     }
 
-    fn connections(&mut self) -> Result<Option<Connections>> {
+    fn connections(&mut self) -> Result<Option<ConnectionCounters>> {
         self.0.connections()
     }
 

@@ -4,7 +4,7 @@ use std::marker::PhantomData;
 
 use crate::{
     benchmark::{
-        Case, Connections, Context, Figures, Kernel, Method, Metric, Role, Work,
+        Case, ConnectionCounters, Context, Figures, Kernel, Method, Metric, Role, Work,
         payload::{Check, Fill, Slots},
     },
     error::Result,
@@ -47,10 +47,10 @@ pub trait Link: Sized {
     }
     /// Returns figures other than times. Untimed.
     fn figures(&mut self) -> Result<Figures> {
-        Ok(self.connections()?.map(Connections::figures).unwrap_or_default())
+        Ok(self.connections()?.map(ConnectionCounters::figures).unwrap_or_default())
     }
-    /// Returns what is counted of its connections; see [`Kernel::connections`].
-    fn connections(&mut self) -> Result<Option<Connections>> {
+    /// Returns the counters of its connections; see [`Kernel::connections`].
+    fn connections(&mut self) -> Result<Option<ConnectionCounters>> {
         Ok(None)
     }
     /// Returns the buffer that this endpoint sends from.
@@ -172,7 +172,7 @@ impl<P: Pattern, L: Link> Kernel for PatternKernel<P, L> {
         self.link.figures()
     }
 
-    fn connections(&mut self) -> Result<Option<Connections>> {
+    fn connections(&mut self) -> Result<Option<ConnectionCounters>> {
         self.link.connections()
     }
 

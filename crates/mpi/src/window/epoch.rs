@@ -49,51 +49,48 @@ const COMPARE: usize = 2;
 impl Epoch<'_> {
     #[inline(always)]
     fn local(&self, local: usize, slot: u32) -> *mut c_void {
-        debug_assert!(slot < self.0.slots.count);
+        debug_assert!(slot < self.0.local_slots);
         self.0.local[local].wrapping_add(self.0.slots.offset(slot)).cast()
     }
 
     #[inline(always)]
     fn remote(&self, slot: u32) -> ffi::MPI_Aint {
+        debug_assert!(slot < self.0.slots.count);
         self.0.remote + self.0.slots.offset(slot) as ffi::MPI_Aint
-    }
-
-    /// Returns the ranks of [`Window::open_towards`].
-    #[inline(always)]
-    pub fn targets(&self) -> &[c_int] {
-        &self.0.targets
     }
 
     /// Calls `MPI_Put` towards the peer.
     #[inline(always)]
     pub fn put(&self, slot: u32) -> Result<()> {
-        self.put_to(self.0.peer, slot)
+        self.put_to(self.0.peer, slot, slot)
     }
 
-    /// Calls `MPI_Put` towards one of the window's targets.
+    /// Calls `MPI_Put` from a slot of the local buffer into a slot of one of the window's targets.
     #[inline(always)]
-    pub fn put_to(&self, target: c_int, slot: u32) -> Result<()> {
+    pub fn put_to(&self, target: c_int, from: u32, to: u32) -> Result<()> {
+        debug_assert!(target == self.0.peer || self.0.targets.contains(&target));
         let Window { raw, count, .. } = *self.0;
-        // SAFETY: callers pass slots below the window's count, which debug builds assert. So the slot lies inside the local
-        // buffer and the target's memory, which live until the window is freed outside every epoch. MPI rejects other ranks.
+        // SAFETY: callers pass slots below the window's counts and one of its targets, which debug builds assert. So the slots lie inside
+        // the local buffer and the target's memory, which live until the window is freed outside every epoch.
         check("MPI_Put", unsafe {
-            ffi::MPI_Put(self.local(ORIGIN, slot), count, BYTE, target, self.remote(slot), count, BYTE, raw)
+            ffi::MPI_Put(self.local(ORIGIN, from), count, BYTE, target, self.remote(to), count, BYTE, raw)
         })
     }
 
     /// Calls `MPI_Get` from the peer.
     #[inline(always)]
     pub fn get(&self, slot: u32) -> Result<()> {
-        self.get_from(self.0.peer, slot)
+        self.get_from(self.0.peer, slot, slot)
     }
 
-    /// Calls `MPI_Get` from one of the window's targets.
+    /// Calls `MPI_Get` from a slot of one of the window's targets into a slot of the local buffer.
     #[inline(always)]
-    pub fn get_from(&self, target: c_int, slot: u32) -> Result<()> {
+    pub fn get_from(&self, target: c_int, from: u32, into: u32) -> Result<()> {
+        debug_assert!(target == self.0.peer || self.0.targets.contains(&target));
         let Window { raw, count, .. } = *self.0;
         // SAFETY: as in `put_to`.
         check("MPI_Get", unsafe {
-            ffi::MPI_Get(self.local(ORIGIN, slot), count, BYTE, target, self.remote(slot), count, BYTE, raw)
+            ffi::MPI_Get(self.local(ORIGIN, into), count, BYTE, target, self.remote(from), count, BYTE, raw)
         })
     }
 

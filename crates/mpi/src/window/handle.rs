@@ -46,6 +46,7 @@ pub struct Window {
     pub(crate) peer: c_int,
     pub(crate) count: c_int,
     pub(crate) slots: Slots,
+    pub(crate) local_slots: u32,
     /// Address of each local buffer, or null.
     pub(crate) local: [*mut u8; LOCALS],
     /// Datatype and number of a slot's elements in reductions.
@@ -58,7 +59,7 @@ pub struct Window {
     pub(crate) remote: ffi::MPI_Aint,
     /// The group of the peer alone.
     pub(crate) peer_group: ffi::MPI_Group,
-    /// Ranks that this rank accesses besides its peer.
+    /// Ranks that this rank accesses, if there may be several.
     pub(crate) targets: Vec<c_int>,
     /// The locks that this rank holds during all iterations.
     pub(crate) held: Cell<Held>,
@@ -77,16 +78,17 @@ impl Window {
     /// # Errors
     /// The memory is not available, the ranks cannot share memory as `kind` requires, or the library's window is unusable.
     pub fn open(cx: &Context<'_>, options: WindowOptions) -> Result<Window> {
-        let WindowOptions { kind, slots, locals, hints } = options;
+        let WindowOptions { kind, slots, local_slots, locals, hints } = options;
+        let local_total = Slots { count: local_slots, ..slots }.total();
         let team: &MpiTeam = cx.fabric()?;
         let comm = team.comm();
-        cx.afford((1 + locals as u64) * slots.total())?;
+        cx.afford(slots.total() + locals as u64 * local_total)?;
         if kind == WindowKind::Shared && !comm.is_on_one_host()? {
             return Err(Error::unsupported("shared windows need all ranks on one host"));
         }
         let parts = datatype::count(slots.bytes).and_then(|count| {
             let memory = Memory::of(kind, slots.total(), hints)?;
-            let locals = (0..locals).map(|_| Buffer::reserved(slots.total())).collect::<Result<Vec<_>>>()?;
+            let locals = (0..locals).map(|_| Buffer::reserved(local_total)).collect::<Result<Vec<_>>>()?;
             Ok((count, memory, locals))
         });
         let (count, memory, locals) = cx.agree(parts)?;
@@ -99,6 +101,7 @@ impl Window {
             peer: cx.peer.0 as c_int,
             count,
             slots,
+            local_slots,
             local: std::array::from_fn(|at| locals.get(at).map_or(ptr::null_mut(), Buffer::start)),
             element: (datatype, (slots.bytes / width) as c_int),
             requests: UnsafeCell::new(vec![no_request; slots.count as usize]),
@@ -144,10 +147,7 @@ impl Window {
         let mut window = Window::open(cx, options)?;
         window.targets = targets.iter().map(|target| target.0 as c_int).collect();
         let team: &MpiTeam = cx.fabric()?;
-        team.lend(|handles| {
-            handles.partners = window.targets.as_ptr();
-            handles.partner_count = window.targets.len() as c_int;
-        });
+        team.lend(|handles| window.describe(handles));
         Ok(window)
     }
 
@@ -161,6 +161,8 @@ impl Window {
         handles.requests = self.requests.get_mut().as_mut_ptr();
         handles.describe_slots(self.slots);
         handles.peer = self.peer;
+        handles.partners = self.targets.as_ptr();
+        handles.partner_count = self.targets.len() as c_int;
     }
 
     /// Refuses a window whose base is not the address that its creation returned. MPICH 4.0.2 over UCX reports a wrong base for

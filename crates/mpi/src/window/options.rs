@@ -33,8 +33,10 @@ ombx_core::axis! {
 pub struct WindowOptions {
     /// The MPI call that creates the window.
     pub kind: WindowKind,
-    /// The slots of the exposed memory and of each local buffer.
+    /// The slots of the exposed memory.
     pub slots: Slots,
+    /// Number of such slots of each local buffer.
+    pub local_slots: u32,
     /// Number of local buffers, 1 to 3: the origin's data, fetched results, values to compare with.
     pub locals: usize,
     /// Whether `MPI_Win_allocate` and `MPI_Alloc_mem` get hints.

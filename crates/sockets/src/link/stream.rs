@@ -4,7 +4,7 @@
 use std::{marker::PhantomData, ops::Range, os::fd::OwnedFd};
 
 use ombx_core::{
-    benchmark::{Connections, Context, Figure, Figures, payload::Slots},
+    benchmark::{ConnectionCounters, Context, Figure, Figures, payload::Slots},
     error::{Error, Result},
     two_sided::pattern::Link,
 };
@@ -71,8 +71,8 @@ pub(super) fn carries(slots: Slots) -> Result<()> {
     }
 }
 
-/// Returns what the kernel has counted of sockets of kind `K`.
-pub(super) fn connections_of<K: SocketKind>(sockets: &[OwnedFd]) -> Result<Option<Connections>> {
+/// Returns the kernel's counters of sockets of kind `K`.
+pub(super) fn connections_of<K: SocketKind>(sockets: &[OwnedFd]) -> Result<Option<ConnectionCounters>> {
     if K::UNIX { Ok(None) } else { tcp_info::connections(sockets) }
 }
 
@@ -275,13 +275,13 @@ impl<K: SocketKind> Link for StreamLink<K> {
     }
 
     fn figures(&mut self) -> Result<Figures> {
-        let mut figures = self.connections()?.map(Connections::figures).unwrap_or_default();
+        let mut figures = self.connections()?.map(ConnectionCounters::figures).unwrap_or_default();
         let copied = self.sends.copied_percent().map(Figure::Value);
         figures.extend(copied.map(|figure| ("copied_percent".to_owned(), figure)));
         Ok(figures)
     }
 
-    fn connections(&mut self) -> Result<Option<Connections>> {
+    fn connections(&mut self) -> Result<Option<ConnectionCounters>> {
         connections_of::<K>(std::slice::from_ref(&self.socket))
     }
 

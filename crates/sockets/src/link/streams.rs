@@ -6,7 +6,7 @@
 use std::{array, marker::PhantomData, os::fd::OwnedFd};
 
 use ombx_core::{
-    benchmark::{Connections, Context, payload::Slots},
+    benchmark::{ConnectionCounters, Context, payload::Slots},
     error::{Error, Result},
     two_sided::pattern::Link,
 };
@@ -178,7 +178,7 @@ impl<K: SocketKind> Link for Streams<K> {
         self.transfer::<true, true>(self.slots.count)
     }
 
-    fn connections(&mut self) -> Result<Option<Connections>> {
+    fn connections(&mut self) -> Result<Option<ConnectionCounters>> {
         connections_of::<K>(&self.sockets)
     }
 

@@ -9,7 +9,7 @@ use std::{
 };
 
 use ombx_core::{
-    benchmark::Connections,
+    benchmark::ConnectionCounters,
     error::{Error, Result},
 };
 use rustix::io::Errno;
@@ -57,9 +57,9 @@ impl Info {
     }
 }
 
-/// Returns what is counted of the connections from this rank to its peer, together; `None` if this kernel counts less.
-pub(super) fn connections(sockets: &[impl AsFd]) -> Result<Option<Connections>> {
-    let mut sum = Connections::default();
+/// Returns the sums of the counters of the connections from this rank to its peer; `None` if this kernel has fewer counters.
+pub(super) fn connections(sockets: &[impl AsFd]) -> Result<Option<ConnectionCounters>> {
+    let mut sum = ConnectionCounters::default();
     for socket in sockets {
         let info = Info::read(socket, libc::IPPROTO_TCP, libc::TCP_INFO).map_err(failed)?;
         let number = |at| info.number(at).map(u64::from);

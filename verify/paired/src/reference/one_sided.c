@@ -74,17 +74,19 @@ PASSIVE(rget_many, MANY(rget); WAIT)
 BOTH_WAYS(put, MANY(put))
 BOTH_WAYS(get, MANY(get))
 
-/* Accesses to several ranks after a barrier, completed by one flush. */
-#define FAR(W) s.partners[k], (MPI_Aint)((W) * s.stride), s.bytes, MPI_BYTE
-#define TO_ALL(NAME, CALL, FLUSH)                                                                     \
-    AFTER(MPI_Barrier(s.team), NAME, const int each = s.partner_count ? s.depth / s.partner_count : 0, \
-          for (int k = 0, slot = 0; k < s.partner_count; k++)                                         \
-              for (int w = 0; w < each; w++, slot++) CALL(AT(out, slot), FAR(slot), s.win);           \
-          FLUSH(s.win))
-TO_ALL(put_flush_all, MPI_Put, MPI_Win_flush_all)
-TO_ALL(put_flush_local_all, MPI_Put, MPI_Win_flush_local_all)
-TO_ALL(get_flush_all, MPI_Get, MPI_Win_flush_all)
-TO_ALL(get_flush_local_all, MPI_Get, MPI_Win_flush_local_all)
+/* Accesses to several ranks after a barrier, completed by one flush. The data of a rank are the same for all. */
+#define BLOCK_OF(W) (k * s.depth + (W))
+#define PUT_FAR(W) \
+    MPI_Put(AT(out, W), s.partners[k], (MPI_Aint)(BLOCK_OF(W) * s.stride), s.bytes, MPI_BYTE, s.win)
+#define GET_FAR(W) \
+    MPI_Get(AT(out, BLOCK_OF(W)), s.partners[k], (MPI_Aint)((W) * s.stride), s.bytes, MPI_BYTE, s.win)
+#define TO_ALL(NAME, ACCESS, FLUSH)                                      \
+    AFTER(MPI_Barrier(s.team), NAME, ,                                   \
+          for (int k = 0; k < s.partner_count; k++) MANY(ACCESS); FLUSH(s.win))
+TO_ALL(put_flush_all, PUT_FAR, MPI_Win_flush_all)
+TO_ALL(put_flush_local_all, PUT_FAR, MPI_Win_flush_local_all)
+TO_ALL(get_flush_all, GET_FAR, MPI_Win_flush_all)
+TO_ALL(get_flush_local_all, GET_FAR, MPI_Win_flush_local_all)
 
 #define PASSIVE_ROWS(NAME)                                                   \
     { #NAME "_lock", fidelity_##NAME##_lock, nothing },                       \

@@ -96,10 +96,6 @@ pub(super) fn notes(args: &ImbArgs, suite: &Suite, entries: &[&Entry]) -> Vec<St
     if args.benchmarks.is_empty() && args.input.is_none() && !missing.is_empty() {
         notes.push(format!("not available in ombx: {}", missing.join(" ")));
     }
-    let unnamed = args.benchmarks.is_empty() && args.input.is_none();
-    if unnamed && suite.benchmarks.iter().any(|entry| entry.name == "Bidir_put") {
-        notes.push("Bidir_put and Bidir_get run if they are named".to_owned());
-    }
     if entries.iter().any(|entry| entry.name == "Biband") {
         notes.push("Biband runs with 2 processes".to_owned());
     }
@@ -156,13 +152,9 @@ pub(super) fn parts(
             table.name
         )));
     }
-    let iterations = |bytes: &Bytes| match args.iter.for_size(bytes.0) {
-        iterations if aggregate => iterations.div_ceil(WINDOW.into()),
-        iterations => iterations,
-    };
     let shifts = bench.rooted && args.root_shift.is_some_and(Switch::is_on);
     let plan = Plan {
-        depth: if aggregate { WINDOW } else { args.window_size.unwrap_or(WINDOW) },
+        depth: args.window_size.unwrap_or(WINDOW),
         root: if shifts { Root::Rotating } else { Root::default() },
         memory_limit: args.mem,
         axes: axes(bench.axes, table, element),
@@ -175,13 +167,24 @@ pub(super) fn parts(
         None => counts(bench.layout, ranks, args.npmin.unwrap_or(2)),
     };
     for count in counts {
-        for sizes in sizes.chunk_by(|a, b| iterations(a) == iterations(b)) {
-            let effort = Effort::Fixed { iterations: iterations(&sizes[0]), warmup };
-            let plan = Plan { sizes: Some(sizes.to_vec()), ranks: count, effort, ..plan.clone() };
+        let repetitions = |bytes: &Bytes| args.iter.for_size(bytes.0);
+        for sizes in sizes.chunk_by(|a, b| repetitions(a) == repetitions(b)) {
+            let repetitions = repetitions(&sizes[0]);
+            let depth = if aggregate { aggregated(repetitions) } else { plan.depth };
+            let iterations = if aggregate { repetitions.div_ceil(depth.into()) } else { repetitions };
+            let effort = Effort::Fixed { iterations, warmup };
+            let plan = Plan { sizes: Some(sizes.to_vec()), ranks: count, effort, depth, ..plan.clone() };
             parts.push(Part { choices: vec![choice], plan });
         }
     }
     Ok(parts)
+}
+
+/// Returns how many of these repetitions share a flush: at most a window, and a part without rest if there is a large one.
+fn aggregated(repetitions: u64) -> u32 {
+    let most = repetitions.clamp(1, WINDOW.into());
+    let divides = |depth: &u64| repetitions.is_multiple_of(*depth);
+    (most / 2 + 1..=most).rev().find(divides).unwrap_or(most) as u32
 }
 
 /// Returns whether the sizes are listed one by one.
@@ -221,6 +224,12 @@ mod tests {
     use ombx_core::benchmark::Pairs;
 
     use super::*;
+
+    #[test]
+    fn repetitions_that_share_a_flush_divide_them() {
+        let found = [1, 10, 64, 100, 640, 997, 1000].map(aggregated);
+        assert_eq!(found, [1, 10, 64, 50, 64, 64, 50]);
+    }
 
     #[test]
     fn the_number_of_processes_doubles() {

@@ -136,6 +136,7 @@ const PURE: &str = "use the name without _pure, whose table has the time of the 
 const ONE_TO_ALL: Preset = &[("shape", "one_to_all")];
 const ONE_TO_ALL_LOCAL: Preset = &[("shape", "one_to_all"), ("completion", "local")];
 const ALL_TO_ALL: Preset = &[("shape", "all_to_all")];
+const PAIRS: Preset = &[("shape", "pairs")];
 const NEIGHBOURS: Preset = &[("shape", "neighbours")];
 const LOCAL: Preset = &[("sync", "flush_local")];
 
@@ -203,9 +204,8 @@ const RMA: &[Entry] = &[
     modes!("Get_accumulate", "rma.get_acc_latency", "rma.get_acc_bw"),
     entry!("Fetch_and_op", "rma.fop_latency", ImbClass::Atomic),
     entry!("Compare_and_swap", "rma.cas_latency", ImbClass::Atomic),
-    // With two processes, All_put_all and All_get_all are the same as their second tables.
-    only_if_named(modes!("Bidir_put", "rma.put_many_latency", "rma.put_many_bw", ALL_TO_ALL, Some(2))),
-    only_if_named(modes!("Bidir_get", "rma.get_many_latency", "rma.get_many_bw", ALL_TO_ALL, Some(2))),
+    modes!("Bidir_put", "rma.put_many_latency", "rma.put_many_bw", PAIRS, Some(2)),
+    modes!("Bidir_get", "rma.get_many_latency", "rma.get_many_bw", PAIRS, Some(2)),
     modes!("Put_local", "rma.put_latency", "rma.put_bw", LOCAL, None),
     only_if_named(modes!("Get_local", "rma.get_latency", "rma.get_bw", LOCAL, None)),
     many!("One_put_all", "rma.put_many_bw", ImbClass::OneToAll, ONE_TO_ALL),

@@ -2,7 +2,7 @@
 
 use ombx_core::{
     benchmark::Figure,
-    result::{AcrossRanks, Measurement},
+    result::{AcrossRanks, Measurement, Samples},
     stats::Summary,
 };
 
@@ -11,7 +11,7 @@ use ombx_core::{
 pub enum ImbClass {
     /// One time and its bandwidth.
     Single,
-    /// The same of one rank that accesses all others, whose bytes count together.
+    /// Time of rank 0, which accesses all others, and the bandwidth over all of them.
     OneToAll,
     /// Bandwidth and message rate of windows of messages.
     Rate,
@@ -68,13 +68,13 @@ impl ImbClass {
         let mean = row.across_ranks().map_or(summary.mean, |ranks| ranks.mean);
         match self {
             ImbClass::Single => {
-                let each = mean / f64::from(operations);
+                let slowest = row.across_ranks().map_or(mean, |ranks| ranks.max);
+                let each = slowest / f64::from(operations);
                 cells.extend([microseconds(each), bandwidth(bytes, each)]);
             }
             ImbClass::OneToAll => {
-                // The other ranks access nothing.
-                let slowest = row.across_ranks().map_or(summary.mean, |ranks| ranks.max);
-                let each = slowest / f64::from(operations);
+                let first = row.samples.iter().find(|samples| samples.rank == 0).map_or(mean, mean_of);
+                let each = first / f64::from(operations);
                 let others = u64::from(row.ranks.saturating_sub(1));
                 cells.extend([microseconds(each), bandwidth(others * bytes, each)]);
             }
@@ -98,6 +98,12 @@ impl ImbClass {
         }
         cells
     }
+}
+
+/// Returns the mean time of an iteration on a rank.
+fn mean_of(samples: &Samples) -> f64 {
+    let iterations = samples.elapsed_ns.len() as u64 * samples.batch;
+    samples.elapsed_ns.iter().sum::<u64>() as f64 / iterations as f64
 }
 
 fn microseconds(ns: f64) -> String {
