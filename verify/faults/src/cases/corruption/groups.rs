@@ -138,6 +138,19 @@ fn accumulates(one: &OneSided<'_>) -> bool {
     one.operation.contains("acc")
 }
 
+/// Accumulates, of which other types and operations than the default are tested.
+const ACCUMULATES: &[&str] = &["rma.acc_latency", "rma.get_acc_latency"];
+/// The same on one element.
+const ATOMICS: &[&str] = &["rma.fop_latency"];
+
+/// Returns groups of types and operations whose result first differs in the byte of the operand that flips.
+fn typed(names: &[&str], adapt: fn(Group) -> Group) -> [Group; 2] {
+    ["--type int64,uint32 --op prod,bxor", "--type double,float --op replace"].map(|words| {
+        let names = names.iter().map(|&name| name.into()).collect();
+        adapt(group(names, words, Slots::Calls(1), FIRST).given())
+    })
+}
+
 fn one_sided(benches: &[Bench]) -> Vec<Group> {
     let (elements, messages): (Vec<OneSided<'_>>, Vec<OneSided<'_>>) =
         registry::one_sided(benches).partition(|one| one.bench.has_one_size());
@@ -156,6 +169,8 @@ fn one_sided(benches: &[Bench]) -> Vec<Group> {
         let elements = || group(vec![one.bench.name.clone()], SYNCS, Slots::Calls(1), FIRST).of_elements();
         groups.extend([elements(), elements().given().once()]);
     }
+    groups.extend(typed(ACCUMULATES, Group::once));
+    groups.extend(typed(ATOMICS, |group| group.once().of_elements()));
     let incast = group(vec![INCAST.into()], "", Slots::Calls(WINDOW), IN_WINDOW).given();
     groups.into_iter().map(Group::in_every_window).chain([incast]).collect()
 }
