@@ -66,6 +66,26 @@ fn every_type_and_operation_is_verified() {
     assert_eq!(rows.len(), 2 * 9);
 }
 
+/// Sum, prod and the operation of ombx of 13 types, and the others.
+#[test]
+fn local_reductions_are_verified() {
+    let rows = verified("collective.reduce_local --type all --op all --sizes 4112");
+    assert_eq!(rows.len(), COMBINATIONS);
+    assert!(rows.iter().all(|row| row.ranks == 2 && row.samples.iter().all(|s| !s.elapsed_ns.is_empty())));
+    let kept = Kept::new();
+    let done =
+        kept.job("collective.reduce_local --sizes 1,8,64K --max-time 5ms -n 1 --allow-skips").run().expect(0);
+    let rows = kept.run().rows;
+    assert_eq!(rows.len(), 3, "{done}");
+    assert!(
+        matches!(&rows[0].outcome, Outcome::Skipped(why) if why.contains("whole number of float")),
+        "{done}"
+    );
+    for row in &rows[1..] {
+        assert_eq!((&row.outcome, &row.check, row.ranks), (&Outcome::Ok, &Check::Passed, 1), "{done}");
+    }
+}
+
 /// Sizes that are no multiple of 4 have elements of 1 and 2 bytes, which Open MPI 4 adds with saturation if the CPU has AVX.
 #[test]
 fn sums_of_short_integers_are_verified() {

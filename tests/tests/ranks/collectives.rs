@@ -278,8 +278,8 @@ fn every_operation_is_registered_in_every_mode() {
     let names: Vec<String> = MODES.iter().flat_map(|mode| mode.benches()).collect();
     let in_table = OPERATIONS.iter().flat_map(|operation| operation.benchmarks().map(|entry| entry.name));
     assert_eq!(in_table.collect::<BTreeSet<_>>(), names.iter().map(String::as_str).collect());
-    // `broadcast.rs` and `launches.rs` test these.
-    let others = ["bcast_round", "bcast_window", "bcast_ack", "bcast_acked", "init"];
+    // `accumulates.rs`, `broadcast.rs` and `launches.rs` test these.
+    let others = ["bcast_round", "bcast_window", "bcast_ack", "bcast_acked", "init", "reduce_local"];
     let others = others.map(|name| format!("collective.{name}"));
     assert_eq!(registered, names.iter().chain(&others).map(String::as_str).collect());
 }

@@ -209,8 +209,11 @@ pub(super) fn of_each_kind() -> Vec<Group> {
 /// Reductions in all modes, of which other types and operations than the default are tested.
 const REDUCTIONS: [&str; 3] = ["collective.allreduce", "collective.ireduce", "collective.scan_persistent"];
 
+/// The reduction of a rank's own buffers.
+const LOCAL: &str = "collective.reduce_local";
+
 /// Collective operations in all modes, and the other broadcasts.
-fn collective(benches: &[Bench]) -> [Group; 6] {
+fn collective(benches: &[Bench]) -> [Group; 8] {
     let (mut blocks, mut one, mut portion, mut neighbours) = (vec![], vec![], vec![], vec![]);
     for operation in registry::collectives(benches).filter(|operation| operation.blocking.sizes != "0") {
         let group = match operation.name {
@@ -231,5 +234,7 @@ fn collective(benches: &[Bench]) -> [Group; 6] {
         Group { portion: 2, ..group(portion, "", Slots::Parts, FIRST) },
         group(broadcasts, "", Slots::Parts, FIRST),
         named(&REDUCTIONS, "--type int64,double --op prod,max,user", Slots::Parts),
+        named(&[LOCAL], "", Slots::Parts),
+        named(&[LOCAL], "--type uint32,double --op sum,prod,max,user", Slots::Parts),
     ]
 }
