@@ -5,7 +5,7 @@ use std::{marker::PhantomData, time::Duration};
 use crate::overlap;
 use ombx_core::{
     benchmark::{
-        BusTraffic, Case, Compute, Context, Kernel, Method, Metric, Work,
+        BusTraffic, Case, Compute, Context, ElementType, Kernel, Method, Metric, Work,
         payload::{Check, Fill},
     },
     error::Result,
@@ -40,7 +40,7 @@ fn choices(case: &Case) -> Options {
         root: case.root.unwrap_or_default(),
         in_place: case.choice::<InPlace>() == InPlace::On,
         topology: case.choice(),
-        element: case.choice(),
+        element: case.choice::<ElementType>().of_size(case.bytes.0),
         op: case.choice(),
     }
 }

@@ -2,7 +2,8 @@
 //!
 //! [`operations`] is the table of operations; each line registers three benchmarks. [`kernel`] combines an operation with a
 //! [`mode`], [`content`] computes the expected data, and [`overlap`] measures overlap with computation. [`broadcast`] has
-//! other ways to time a broadcast, and `collective.init` is the time that MPI takes to start. `ombx_mpi::collective` calls MPI.
+//! other ways to time a broadcast, `collective.reduce_local` communicates with no rank, and
+//! `collective.init` is the time that MPI takes to start. `ombx_mpi::collective` calls MPI.
 //!
 //! The benchmarks are registered in every program that names this crate:
 //!
@@ -27,6 +28,7 @@ pub mod content;
 mod entry;
 mod init;
 pub mod kernel;
+mod local;
 pub mod mode;
 pub mod operations;
 pub mod overlap;

@@ -4,6 +4,7 @@ mod arguments;
 pub(crate) mod broadcast;
 mod call;
 mod data_flow;
+mod local;
 mod operation;
 mod part;
 pub(crate) mod reduction;
@@ -12,6 +13,7 @@ mod topology;
 pub use self::{
     call::*,
     data_flow::{Blocks, DataFlow, Participants, ReductionScope, Share},
+    local::LocalReduction,
     operation::{Operation, Options},
     part::Part,
     topology::{Neighbours, Topology},

@@ -61,7 +61,7 @@ pub use self::{
         initialization::Mpi,
         library::{Family, compare_and_swap_works, family, library_version},
     },
-    sys::{buffer::Buffer, datatype::check_sums},
+    sys::buffer::Buffer,
     team::{communicator::Comm, handles::Handles, mesh::Mesh, mpi_team::MpiTeam},
     two_sided::{
         channel::Channel,
@@ -77,7 +77,7 @@ pub use self::{
         threaded::SharedChannel,
     },
     window::{
-        epoch::{Epoch, Reduction},
+        epoch::Epoch,
         handle::Window,
         options::{Hints, WindowKind, WindowOptions},
         synchronization::{Epochs, LockKind},

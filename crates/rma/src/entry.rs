@@ -1,7 +1,10 @@
 //! Constructors of registry entries: an operation calls them to register its benchmarks.
 
 use ombx_core::{
-    benchmark::{Axis, AxisValue, Benchmark, Layout, Pairing, Pairs, Preset},
+    benchmark::{
+        Axis, AxisValue, Benchmark, Case, Layout, Pairing, Pairs, Preset,
+        reduction::{self, ACCUMULATED_OP, ACCUMULATED_TYPE, Elements},
+    },
     error::Result,
     measure::session::Session,
 };
@@ -22,6 +25,40 @@ pub const OSU_PASSIVE: Preset = &[("sync", "lock"), ("win", "alloc_mem")];
 pub const FLUSH: Preset = &[("sync", "flush")];
 
 const AXES: &[&Axis] = &[SyncKind::AXIS, WindowKind::AXIS, Target::AXIS, Hints::AXIS, Pairing::AXIS];
+const COMPARING: &[&Axis] =
+    &[SyncKind::AXIS, WindowKind::AXIS, ACCUMULATED_TYPE, Target::AXIS, Hints::AXIS, Pairing::AXIS];
+const ACCUMULATING: &[&Axis] = &[
+    SyncKind::AXIS,
+    WindowKind::AXIS,
+    ACCUMULATED_TYPE,
+    ACCUMULATED_OP,
+    Target::AXIS,
+    Hints::AXIS,
+    Pairing::AXIS,
+];
+
+/// Size of the one element of an operation whose type is not chosen.
+const ELEMENT: u64 = 8;
+
+const fn axes<O: Operation>() -> &'static [&'static Axis] {
+    match O::ELEMENTS {
+        Elements::Bytes => AXES,
+        Elements::Compared => COMPARING,
+        Elements::Accumulated | Elements::Fetched => ACCUMULATING,
+    }
+}
+
+/// Checks the type and the operation of a case.
+fn check_elements<O: Operation>(case: &Case) -> std::result::Result<(), String> {
+    let (element, op) = reduction::accumulated(case);
+    reduction::check_accumulate(O::ELEMENTS, element, op)
+}
+
+/// Returns the bytes of an element of a case.
+fn element_bytes<O: Operation>(case: &Case) -> u64 {
+    let (element, _) = reduction::accumulated(case);
+    if O::ONE_ELEMENT { element.of_size(ELEMENT).width() } else { element.width() }
+}
 
 /// Returns the entry of an operation in a mode.
 #[track_caller]
@@ -29,10 +66,12 @@ const fn entry<O: Operation, M: Mode>(name: &'static str, about: &'static str) -
     fn run<O: Operation, M: Mode>(session: &mut Session<'_>) -> Result<()> {
         by_sync!(session, Access<O, .., M>)
     }
-    Benchmark::custom(name, about, M::METRIC, M::METHOD, run::<O, M>)
+    let entry = Benchmark::custom(name, about, M::METRIC, M::METHOD, run::<O, M>)
         .iterates(O::CALLS, M::FORMULA)
         .layout(Layout::Pairs(Pairs::One))
-        .axes(AXES)
+        .axes(axes::<O>())
+        .made_of(element_bytes::<O>, check_elements::<O>);
+    if O::ONE_ELEMENT { entry.of_one_element() } else { entry }
 }
 
 /// Returns the entry for the latency of an operation.

@@ -4,8 +4,9 @@ use std::{marker::PhantomData, time::Duration};
 
 use ombx_core::{
     benchmark::{
-        Busy, Case, Compute, Context, Kernel, Method, Metric, Role, Work,
-        payload::{Check, Fill, Slots},
+        Busy, Case, Compute, Context, ElementType, Kernel, Method, Metric, ReductionOp, Role, Work,
+        payload::{Accumulation, Check, Fill, Slots},
+        reduction::{self, Elements},
     },
     error::{Error, Result},
     unit::Rank,
@@ -23,6 +24,7 @@ const COMPUTING: Duration = Duration::from_micros(50);
 /// The kernel of operation `O` with synchronisation `S` in mode `M`.
 pub struct Access<O, S, M> {
     iteration: Iteration<O>,
+    elements: (ElementType, ReductionOp),
     rank: Rank,
     peer: Rank,
     role: Role,
@@ -33,32 +35,54 @@ pub struct Access<O, S, M> {
 impl<O: Operation, S: Synchronization, M: Mode> Access<O, S, M> {
     /// Calls `access` with this rank's memory.
     fn with_memory<R>(&mut self, access: impl FnOnce(&mut Memory<'_>) -> R) -> Result<R> {
-        let Access { rank, peer, role, .. } = *self;
-        let (slots, width, answers) =
-            (self.iteration.window.slots(), self.iteration.window.width(), M::answers::<S>());
+        let Access { elements, rank, peer, role, .. } = *self;
+        let (slots, answers) = (self.iteration.window.slots(), M::answers::<S>());
         let (is_origin, is_target) = (answers || role == Role::Active, answers || role == Role::Passive);
         self.iteration.window.with_memory(|locals, window| {
-            access(&mut Memory { locals, window, slots, width, rank, peer, is_origin, is_target })
+            access(&mut Memory { locals, window, slots, elements, rank, peer, is_origin, is_target })
         })
     }
 
     /// Refuses combinations of operation, synchronisation, size and target that MPI or the mode does not allow.
     fn check_case(case: &Case) -> Result<()> {
         let active = S::LEGS == 2;
-        let one_element = [1, 2, 4, 8].contains(&case.bytes.0);
+        let element = Self::elements(case).0;
         let reasons = [
             (
                 O::HAS_REQUESTS && active,
                 "operations with requests need passive-target synchronisation, not pscw or fence",
             ),
-            (O::ONE_ELEMENT && !one_element, "the operation works on one element of 1, 2, 4 or 8 bytes"),
             (
                 active && case.choice::<Target>() == Target::Computing,
                 "--target computing needs passive-target synchronisation, not pscw or fence",
             ),
             (!active && M::NEEDS_ACTIVE, "accesses in both directions need pscw or fence"),
         ];
-        reasons.iter().find(|(hit, _)| *hit).map_or(Ok(()), |(_, why)| Err(Error::unsupported(*why)))
+        if let Some((_, why)) = reasons.iter().find(|(hit, _)| *hit) {
+            return Err(Error::unsupported(*why));
+        }
+        match O::ONE_ELEMENT && case.bytes.0 != element.width() {
+            true if reduction::accumulated(case).0 == ElementType::Widest => {
+                Err(Error::unsupported("the operation works on one element of 1, 2, 4 or 8 bytes"))
+            }
+            true => Err(Error::unsupported(format!(
+                "the operation works on one element: use --sizes {} with --type {}",
+                element.width(),
+                element.name()
+            ))),
+            false => Ok(()),
+        }
+    }
+
+    /// Returns the type of the elements of a case, and the operation that combines them.
+    fn elements(case: &Case) -> (ElementType, ReductionOp) {
+        match O::ELEMENTS {
+            Elements::Bytes => (ElementType::Uint8, ReductionOp::Sum),
+            _ => {
+                let (element, op) = reduction::accumulated(case);
+                (element.of_size(case.bytes.0), op)
+            }
+        }
     }
 }
 
@@ -72,14 +96,14 @@ impl<O: Operation, S: Synchronization, M: Mode> Kernel for Access<O, S, M> {
 
     fn open(cx: &Context<'_>, case: &Case) -> Result<Self> {
         Self::check_case(case)?;
-        if O::ADDS {
-            cx.agree(ombx_mpi::check_sums(case.bytes.0))?;
-        }
+        let (element, op) = Self::elements(case);
         let kind: WindowKind = case.choice();
         let hints: Hints = case.choice();
         let slots = Slots::new(case.bytes.0, case.depth);
-        let options = WindowOptions { kind, slots, local_slots: slots.count, locals: O::LOCALS, hints };
+        let (locals, local_slots) = (O::LOCALS, slots.count);
+        let options = WindowOptions { kind, slots, local_slots, locals, hints, element, op };
         Ok(Access {
+            elements: (element, op),
             iteration: Iteration::new(Window::open(cx, options)?, case.depth),
             rank: cx.rank(),
             peer: cx.peer,
@@ -93,8 +117,12 @@ impl<O: Operation, S: Synchronization, M: Mode> Kernel for Access<O, S, M> {
         self.with_memory(|memory| O::fill(memory, fill))
     }
 
-    fn iterations_per_check(_: &Case) -> u64 {
-        O::ITERATIONS_PER_CHECK
+    fn iterations_per_check(case: &Case) -> u64 {
+        let (element, op) = Self::elements(case);
+        match O::ELEMENTS {
+            Elements::Accumulated | Elements::Fetched => Accumulation::iterations_per_check(element, op),
+            Elements::Bytes | Elements::Compared => O::ITERATIONS_PER_CHECK,
+        }
     }
 
     fn begin(&mut self) -> Result<()> {

@@ -205,13 +205,9 @@ impl<A: Access, F: Flush, const STREAM: bool> Kernel for Many<A, F, STREAM> {
         });
         let (arriving, message) = (cx.agree(arriving)?, Slots::new(case.bytes.0, case.depth));
         let (exposed, local_slots) = if A::PUTS { (arriving, case.depth) } else { (case.depth, arriving) };
-        let options = WindowOptions {
-            kind: WindowKind::Allocate,
-            slots: Slots { count: exposed, ..message },
-            local_slots,
-            locals: 1,
-            hints: Hints::On,
-        };
+        let slots = Slots { count: exposed, ..message };
+        let options =
+            WindowOptions { local_slots, ..WindowOptions::of_bytes(WindowKind::Allocate, slots, Hints::On) };
         let block = |(at, towards): (u32, &Towards)| Block {
             target: towards.target.0 as c_int,
             local: if A::PUTS { 0 } else { at * case.depth },

@@ -1,7 +1,10 @@
 //! A rank's memory while no operation is in progress, for filling and checking.
 
 use ombx_core::{
-    benchmark::payload::{Check, Fill, Slots},
+    benchmark::{
+        ElementType, ReductionOp,
+        payload::{Accumulation, Check, Fill, Slots},
+    },
     unit::Rank,
 };
 use ombx_mpi::Buffer;
@@ -14,8 +17,8 @@ pub struct Memory<'m> {
     pub window: &'m mut [u8],
     /// The slots of the exposed memory and of each local buffer.
     pub slots: Slots,
-    /// Width of an element in reductions, in bytes.
-    pub width: usize,
+    /// Type of the elements, and the operation that combines them.
+    pub elements: (ElementType, ReductionOp),
     /// This rank's number.
     pub rank: Rank,
     /// The rank on the other side of the operations.
@@ -37,9 +40,9 @@ impl Memory<'_> {
         }
     }
 
-    /// Fills the memory for an atomic operation: a pattern in the origin's data, another one in the target's window, and poison in
+    /// Fills the memory for a swap: a pattern in the origin's data, another one in the target's window, and poison in
     /// the origin's result buffer.
-    pub fn fill_atomic(&mut self, fill: Fill) {
+    pub fn fill_swapped(&mut self, fill: Fill) {
         let Memory { slots, rank, peer, is_origin, is_target, .. } = *self;
         if is_target {
             fill.beside().write(rank, slots, self.window);
@@ -52,21 +55,43 @@ impl Memory<'_> {
         }
     }
 
-    /// Checks on a target that the window holds its initial pattern plus the peer's data once per iteration.
-    pub fn check_summed(&self, fill: Fill) -> Check {
-        let Memory { slots, rank, peer, width, .. } = *self;
+    /// Returns the operation of one rank on the memory of the other.
+    fn accumulation(&self, memory: Rank, operand: Rank) -> Accumulation {
+        let (element, op) = self.elements;
+        Accumulation { element, op, memory, operand }
+    }
+
+    /// Fills the memory for an accumulate: operands in the origin's data, the initial elements in the target's window, and poison in
+    /// the origin's result buffer.
+    pub fn fill_accumulated(&mut self, fill: Fill) {
+        let (here, there) =
+            (self.accumulation(self.rank, self.peer), self.accumulation(self.peer, self.rank));
+        if self.is_target {
+            here.write_memory(fill, self.slots, self.window);
+        }
+        if self.is_origin {
+            there.write_operand(fill, self.slots, self.locals[0].bytes_mut());
+            if let Some(result) = self.locals.get_mut(1) {
+                there.poison(fill, self.slots, result.bytes_mut());
+            }
+        }
+    }
+
+    /// Checks on a target that the window holds its initial elements combined with the peer's operands once per iteration.
+    pub fn check_accumulated(&self, fill: Fill) -> Check {
+        let here = self.accumulation(self.rank, self.peer);
         match self.is_target {
-            true => fill.check_sum((rank, peer), fill.iterations, width, slots, self.window, rank),
+            true => here.check(fill, fill.iterations, self.slots, self.window, self.rank),
             false => Check::Passed,
         }
     }
 
     /// Checks on an origin that the result is what the peer's window held before the last iteration.
     pub fn check_fetched(&mut self, fill: Fill) -> Check {
-        let Memory { slots, rank, peer, width, .. } = *self;
+        let there = self.accumulation(self.peer, self.rank);
         let before = fill.iterations.saturating_sub(1);
         match self.is_origin {
-            true => fill.check_sum((peer, rank), before, width, slots, self.locals[1].bytes_mut(), rank),
+            true => there.check(fill, before, self.slots, self.locals[1].bytes_mut(), self.rank),
             false => Check::Passed,
         }
     }

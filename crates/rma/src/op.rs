@@ -9,9 +9,12 @@ pub mod put;
 pub mod request;
 
 use ombx_core::{
-    benchmark::payload::{Check, Fill},
+    benchmark::{
+        payload::{Check, Fill},
+        reduction::Elements,
+    },
     error::Result,
 };
-use ombx_mpi::{Epoch, Reduction};
+use ombx_mpi::Epoch;
 
 use crate::{memory::Memory, operation::Operation};

@@ -1,7 +1,10 @@
 //! The trait of one-sided operations.
 
 use ombx_core::{
-    benchmark::payload::{Check, Fill},
+    benchmark::{
+        payload::{Check, Fill},
+        reduction::Elements,
+    },
     error::Result,
 };
 use ombx_mpi::Epoch;
@@ -14,9 +17,9 @@ pub trait Operation: 'static {
     const CALLS: &'static [&'static str];
     /// Number of local buffers: 1 for the origin's data, 2 with fetched results, 3 with values to compare with.
     const LOCALS: usize = 1;
-    /// Whether the operation adds to the target's window.
-    const ADDS: bool = false;
-    /// Whether the operation works on one element only, so that a message has 1, 2, 4 or 8 bytes.
+    /// What the operation does with elements, which determines the values of `--type` and `--op`.
+    const ELEMENTS: Elements = Elements::Bytes;
+    /// Whether the operation works on one element only, so that a message has the size of the element.
     const ONE_ELEMENT: bool = false;
     /// Checked iterations that together show every kind of wrong data.
     const ITERATIONS_PER_CHECK: u64 = 1;

@@ -45,12 +45,12 @@ pub(crate) fn may_be_wrong(row: &Measurement) -> bool {
 }
 
 /// Returns whether a row compares unsigned integers, which MPICH 4.0 compares as signed ones.
-fn compares_unsigned(row: &Measurement) -> bool {
+pub(crate) fn compares_unsigned(row: &Measurement) -> bool {
     let axis = |name: &str| row.axes.get(name).map(String::as_str).unwrap_or_default();
     axis("type").starts_with("uint") && ["min", "max"].contains(&axis("op"))
 }
 
-fn is_old_mpich() -> bool {
+pub(crate) fn is_old_mpich() -> bool {
     let version = ombx_mpi::library_version();
     ["MPICH Version: 4.0", "MPICH Version: 4.1"].iter().any(|old| version.starts_with(old))
 }
@@ -120,8 +120,8 @@ fn reductions_of_every_type_and_operation_are_verified() {
         .map(|name| format!("collective.{name}"));
     let options = "--type all --op all --sizes 4112 --iterations 2 --warmup 1";
     let (done, run) = run(&benches, options, if mpi::is_open_mpi() { 3 } else { 2 });
-    // Sum, prod and user of 12 types, min and max of 10, six operations of 8 types of integers.
-    assert_eq!(run.rows.len(), benches.len() * (3 * 12 + 2 * 10 + 6 * 8), "{done}");
+    // Sum, prod and user of 13 types, min and max of 11, six operations of 9 types of integers.
+    assert_eq!(run.rows.len(), benches.len() * (3 * 13 + 2 * 11 + 6 * 9), "{done}");
 }
 
 #[test]
@@ -145,28 +145,6 @@ fn sizes_of_reductions_are_whole_elements() {
     assert!(why.contains("6 bytes is not a whole number of float elements of 4 bytes"), "{why}");
     assert_eq!(rows[1].axes.get("type").map(String::as_str), Some("float"));
     assert_eq!((rows[1].axes.get("op").map(String::as_str), &rows[1].check), (Some("sum"), &Check::Passed));
-}
-
-/// Open MPI 4 adds integers of 1 and 2 bytes with saturation if the CPU has AVX.
-#[test]
-fn sums_of_short_integers_are_right_or_skipped() {
-    let kept = Kept::new();
-    let job = kept.job("rma.acc_latency").args(["--sizes", "12,30,1335", "-n", "2"]);
-    let done = job.args(["--max-time", "5ms", "--allow-skips"]).run().expect(0);
-    let rows = kept.run().rows;
-    assert_eq!(rows.len(), 3, "{done}");
-    for row in &rows {
-        match &row.outcome {
-            Outcome::Ok => assert_eq!(row.check, Check::Passed, "{}", row.key),
-            Outcome::Skipped(why) => {
-                assert!(
-                    mpi::is_open_mpi() && row.bytes != Some(12) && why.contains("with saturation"),
-                    "{why}"
-                );
-            }
-            Outcome::Failed(why) => panic!("{}: {why}", row.key),
-        }
-    }
 }
 
 #[test]
@@ -300,8 +278,8 @@ fn every_operation_is_registered_in_every_mode() {
     let names: Vec<String> = MODES.iter().flat_map(|mode| mode.benches()).collect();
     let in_table = OPERATIONS.iter().flat_map(|operation| operation.benchmarks().map(|entry| entry.name));
     assert_eq!(in_table.collect::<BTreeSet<_>>(), names.iter().map(String::as_str).collect());
-    // `broadcast.rs` and `launches.rs` test these.
-    let others = ["bcast_round", "bcast_window", "bcast_ack", "bcast_acked", "init"];
+    // `accumulates.rs`, `broadcast.rs` and `launches.rs` test these.
+    let others = ["bcast_round", "bcast_window", "bcast_ack", "bcast_acked", "init", "reduce_local"];
     let others = others.map(|name| format!("collective.{name}"));
     assert_eq!(registered, names.iter().chain(&others).map(String::as_str).collect());
 }

@@ -58,12 +58,12 @@ fn links_print_the_tables_of_imb() {
     let files = Files::default();
     Job::ombx("imb --install-links").arg(files.path("bin")).run().expect(0);
     let program = files.path("bin/IMB-MPI1");
-    let names = "pingpong PingPing Sendrecv Exchange Allreduce Bcast Alltoallv Gather";
+    let names = "pingpong PingPing Sendrecv Exchange Allreduce Reduce_local Bcast Alltoallv Gather";
     let alone = Job::of(&program).env("OMBX_MPIEXEC", mpi::mpiexec());
     for job in [alone, Job::on_ranks(2, &program)] {
         let done = job.args(names.split(' ')).args(QUICK).run().expect(0);
         let tables = read(&done);
-        assert_eq!(tables.len(), 8, "{done}");
+        assert_eq!(tables.len(), 9, "{done}");
         for ((name, processes), rows) in &tables {
             let figures = match name.as_str() {
                 "PingPong" | "PingPing" => 2,

@@ -1,5 +1,6 @@
 //! Tests of `ombx` on ranks of the MPI under test: figures, launching, failures, wrong data.
 
+mod accumulates;
 mod broadcast;
 mod collectives;
 mod congestion;

@@ -48,8 +48,8 @@ fn names() -> Vec<String> {
     all.as_array().unwrap().iter().flat_map(names).collect()
 }
 
-/// Returns the figure for 8 bytes, as the pattern `^8\s+(\S+)` finds it. A barrier has one figure and no size, and the programs
-/// that start MPI print a sentence.
+/// Returns the figure for 8 bytes, as the pattern `^8\s+(\S+)` finds it; for 1 byte of the program with one element of MPI_CHAR.
+/// A barrier has one figure and no size, and the programs that start MPI print a sentence.
 fn figure<'a>(name: &str, stdout: &'a str) -> Option<&'a str> {
     let mut rows = stdout.lines().filter(|line| !line.starts_with('#') && !line.trim().is_empty());
     match name {
@@ -60,7 +60,8 @@ fn figure<'a>(name: &str, stdout: &'a str) -> Option<&'a str> {
     if name.contains("barrier") {
         return rows.next_back().and_then(|line| line.split_whitespace().next());
     }
-    let mut rest = rows.filter_map(|line| line.strip_prefix('8'));
+    let size = if name == "osu_fop_latency" { '1' } else { '8' };
+    let mut rest = rows.filter_map(|line| line.strip_prefix(size));
     rest.find(|rest| rest.starts_with(char::is_whitespace)).and_then(|rest| rest.split_whitespace().next())
 }
 

@@ -628,6 +628,11 @@ static int will_arrive(const char *call, MPI_Request request, void *to, long byt
     return code;
 }
 
+int MPI_Reduce_local(const void *from, void *to, int count, MPI_Datatype type, MPI_Op op) {
+    long bytes = size_of(count, type);
+    CALL("Reduce_local", bytes, NULL, NULL, arrived("Reduce_local", to, bytes, PMPI_Reduce_local(from, to, count, type, op)));
+}
+
 #ifdef INIT
 #define PERSISTENT(name, parameters, arguments, to, bytes) \
     int INIT(name)(LIST parameters, MPI_Info info, MPI_Request *request) { \

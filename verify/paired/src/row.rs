@@ -239,6 +239,7 @@ fn collective(bench: &'static Benchmark, name: &str) -> Vec<Row> {
     match name {
         "bcast_window" => vec![row("bcast", Shape::Paced).with("pace", "barrier")],
         "bcast_round" => vec![row("bcast_round", Shape::Rounds)],
+        "reduce_local" => vec![row("reduce_local", Shape::Chained)],
         "bcast_ack" => vec![acked()],
         "bcast_acked" => {
             vec![acked(), Row { reference: "tree_acked".into(), ..acked() }.with("by", "binomial")]

@@ -73,6 +73,8 @@ pub struct Benchmark {
     pub combines: fn(&Case) -> std::result::Result<(), String>,
     /// Returns the bytes of an element of a message. Default sizes that are no multiple of it are left out.
     pub element: fn(&Case) -> u64,
+    /// Whether a message is one element. The size is then that of the element, unless the user chooses sizes.
+    pub one_element: bool,
     /// Whether the benchmark is a broadcast. A broadcast cannot take less than an empty message one way; rows that do get a mark.
     pub one_way: bool,
     /// OSU programs that the benchmark replaces: one with default options, and one with other values on some axes.
@@ -139,6 +141,7 @@ impl Benchmark {
             usual: &[],
             combines: |_| Ok(()),
             element: |_| 1,
+            one_element: false,
             one_way: false,
             osu: [None; 2],
             available: || Ok(()),
@@ -254,6 +257,13 @@ impl Benchmark {
         combines: fn(&Case) -> std::result::Result<(), String>,
     ) -> Benchmark {
         (self.element, self.combines) = (element, combines);
+        self
+    }
+
+    /// Declares that a message is one element.
+    #[must_use]
+    pub const fn of_one_element(mut self) -> Benchmark {
+        self.one_element = true;
         self
     }
 

@@ -1,9 +1,11 @@
 //! Payload patterns and their verification, byte by byte. A pattern depends on rank, position, size and round.
 
+mod accumulated;
 mod reduced;
 mod words;
 
 pub use self::{
+    accumulated::Accumulation,
     reduced::{Contributors, Reduced, Reduction},
     words::Words,
 };
@@ -12,7 +14,8 @@ use crate::unit::Rank;
 /// Pattern of the buffers, and the iterations that ran since they were filled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Fill {
-    /// Number that changes with each filling, so that data of an earlier filling is detected.
+    /// Number that changes with each filling, so that data of an earlier filling is detected. The timed iterations follow the filling
+    /// of number 0, and one iteration follows each other filling.
     pub round: u64,
     /// Message size, a part of the pattern.
     pub bytes: u64,
@@ -167,6 +170,11 @@ impl Fill {
     /// Returns the pattern of message `slot` of `owner`.
     pub fn words(&self, owner: Rank, slot: u64) -> Words {
         Words::progression(self.key(owner, slot), STEP)
+    }
+
+    /// Returns whether more than one iteration may follow the filling.
+    pub const fn is_repeated(self) -> bool {
+        self.round == 0
     }
 
     /// Returns a second pattern for the same owner and round, such as the initial contents of a window.

@@ -1,9 +1,9 @@
-//! Element types and operations of reductions.
+//! Element types and operations of reductions and of one-sided operations that accumulate.
 
-use crate::benchmark::Case;
+use crate::benchmark::{Axis, AxisValue, Case, Named};
 
 crate::axis! {
-    /// Element type of a reduction
+    /// Element type of a reduction, or of an accumulate, whose default is widest
     pub enum ElementType: "type", Always, default Float {
         /// MPI_SIGNED_CHAR, in place of OMB's MPI_CHAR, which MPI does not allow in reductions
         Char = "char",
@@ -29,11 +29,13 @@ crate::axis! {
         FloatComplex = "float-complex",
         /// MPI_C_DOUBLE_COMPLEX
         DoubleComplex = "double-complex",
+        /// The widest MPI_UINT*_T that divides the message
+        Widest = "widest",
     }
 }
 
 crate::axis! {
-    /// Operation of a reduction
+    /// Operation of a reduction or of an accumulate
     pub enum ReductionOp: "op", Always, default Sum {
         /// MPI_SUM
         Sum = "sum",
@@ -55,10 +57,21 @@ crate::axis! {
         BitwiseOr = "bor",
         /// MPI_BXOR
         BitwiseXor = "bxor",
-        /// A sum by a function of ombx, declared commutative by MPI_Op_create
+        /// A sum by a function of ombx, declared commutative by MPI_Op_create; not in accumulates
         User = "user",
+        /// MPI_REPLACE, an atomic put; in accumulates only
+        Replace = "replace",
+        /// MPI_NO_OP, an atomic get; in accumulates that fetch only
+        NoOp = "no_op",
     }
 }
+
+/// The axis `type` of one-sided operations. Rows name a type that is chosen.
+pub const ACCUMULATED_TYPE: &Axis =
+    &Axis { default: ElementType::Widest.name(), named: Named::IfChosen, ..*ElementType::AXIS };
+
+/// The axis `op` of one-sided operations. Rows name an operation that is not the sum.
+pub const ACCUMULATED_OP: &Axis = &Axis { named: Named::IfChosen, ..*ReductionOp::AXIS };
 
 /// Kind of numbers that an element holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -74,10 +87,22 @@ pub enum Numbers {
 }
 
 impl ElementType {
-    /// Returns the width of an element in bytes.
+    /// Returns the type of the elements of a message: itself, but the widest unsigned integer that divides the message for `Widest`.
+    #[must_use]
+    pub const fn of_size(self, bytes: u64) -> ElementType {
+        match self {
+            ElementType::Widest if bytes.is_multiple_of(8) => ElementType::Uint64,
+            ElementType::Widest if bytes.is_multiple_of(4) => ElementType::Uint32,
+            ElementType::Widest if bytes.is_multiple_of(2) => ElementType::Uint16,
+            ElementType::Widest => ElementType::Uint8,
+            chosen => chosen,
+        }
+    }
+
+    /// Returns the width of an element in bytes; 1 for `Widest`, which fits every message.
     pub const fn width(self) -> u64 {
         match self {
-            ElementType::Char | ElementType::Uint8 => 1,
+            ElementType::Char | ElementType::Uint8 | ElementType::Widest => 1,
             ElementType::Int16 | ElementType::Uint16 => 2,
             ElementType::Int32 | ElementType::Uint32 | ElementType::Float => 4,
             ElementType::Int64 | ElementType::Uint64 | ElementType::Double | ElementType::FloatComplex => 8,
@@ -91,9 +116,11 @@ impl ElementType {
             ElementType::Char | ElementType::Int16 | ElementType::Int32 | ElementType::Int64 => {
                 Numbers::Signed
             }
-            ElementType::Uint8 | ElementType::Uint16 | ElementType::Uint32 | ElementType::Uint64 => {
-                Numbers::Unsigned
-            }
+            ElementType::Uint8
+            | ElementType::Uint16
+            | ElementType::Uint32
+            | ElementType::Uint64
+            | ElementType::Widest => Numbers::Unsigned,
             ElementType::Float | ElementType::Double => Numbers::Floating,
             ElementType::FloatComplex | ElementType::DoubleComplex => Numbers::Complex,
         }
@@ -108,17 +135,73 @@ impl ElementType {
     }
 }
 
-/// Returns why an operation does not accept an element type (MPI 4.1, 6.9.2), if so.
+/// Returns why a reduction does not accept an operation or its element type (MPI 4.1, 6.9.2), if so.
 ///
 /// # Errors
 /// A sentence that names both, and the types that the operation accepts.
 pub fn check_combination(element: ElementType, op: ReductionOp) -> Result<(), String> {
+    match op {
+        ReductionOp::Replace | ReductionOp::NoOp => Err(format!(
+            "--op {} does not exist in reductions: MPI defines it for one-sided operations such as rma.get_acc_latency",
+            op.name()
+        )),
+        _ => check_type(element, op),
+    }
+}
+
+/// What a one-sided operation does with elements.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Elements {
+    /// It moves bytes.
+    Bytes,
+    /// It combines them with those of the target.
+    Accumulated,
+    /// It does the same and fetches the previous ones.
+    Fetched,
+    /// It compares one with that of the target.
+    Compared,
+}
+
+/// Returns why a one-sided operation does not accept an operation or its element type (MPI 4.1, 12.3.4), if so.
+///
+/// # Errors
+/// A sentence that says what the operation accepts.
+pub fn check_accumulate(uses: Elements, element: ElementType, op: ReductionOp) -> Result<(), String> {
+    match (uses, op) {
+        (Elements::Bytes, _) => Ok(()),
+        (Elements::Compared, _) => match is_integer(element) {
+            true => Ok(()),
+            false => Err(format!(
+                "MPI_Compare_and_swap does not accept --type {}: use integers such as int64",
+                element.name()
+            )),
+        },
+        (_, ReductionOp::User) => Err("MPI allows no user-defined operation in accumulates: use --op sum or another predefined one, \
+                                       or measure --op user with reductions such as collective.allreduce"
+            .to_owned()),
+        (Elements::Accumulated, ReductionOp::NoOp) => {
+            Err("--op no_op needs an accumulate that fetches: use rma.get_acc_latency, rma.get_acc_bw or rma.fop_latency"
+                .to_owned())
+        }
+        _ => check_type(element, op),
+    }
+}
+
+fn is_integer(element: ElementType) -> bool {
+    matches!(element.numbers(), Numbers::Signed | Numbers::Unsigned)
+}
+
+fn check_type(element: ElementType, op: ReductionOp) -> Result<(), String> {
     let (accepted, words) = match op {
-        ReductionOp::Sum | ReductionOp::Prod | ReductionOp::User => return Ok(()),
+        ReductionOp::Sum
+        | ReductionOp::Prod
+        | ReductionOp::User
+        | ReductionOp::Replace
+        | ReductionOp::NoOp => return Ok(()),
         ReductionOp::Min | ReductionOp::Max => {
             (element.numbers() != Numbers::Complex, "integers, float and double")
         }
-        _ => (matches!(element.numbers(), Numbers::Signed | Numbers::Unsigned), "integers such as int32"),
+        _ => (is_integer(element), "integers such as int32"),
     };
     match accepted {
         true => Ok(()),
@@ -130,7 +213,7 @@ pub fn check_combination(element: ElementType, op: ReductionOp) -> Result<(), St
     }
 }
 
-/// Checks the type and the operation of a case, for [`Benchmark::made_of`](super::Benchmark::made_of).
+/// Checks the type and the operation of a case of a reduction, for [`Benchmark::made_of`](super::Benchmark::made_of).
 ///
 /// # Errors
 /// See [`check_combination`].
@@ -138,15 +221,20 @@ pub fn check_case(case: &Case) -> Result<(), String> {
     check_combination(case.choice(), case.choice())
 }
 
-/// Returns the bytes of an element of a case, for [`Benchmark::made_of`](super::Benchmark::made_of).
+/// Returns the bytes of an element of a case of a reduction, for [`Benchmark::made_of`](super::Benchmark::made_of).
 pub fn element_bytes(case: &Case) -> u64 {
     case.choice::<ElementType>().width()
+}
+
+/// Returns the element type and the operation that a case of a one-sided operation chooses.
+pub fn accumulated(case: &Case) -> (ElementType, ReductionOp) {
+    let element = ElementType::parse(case.axis(ACCUMULATED_TYPE)).unwrap_or(ElementType::Widest);
+    (element, case.choice())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::benchmark::AxisValue;
 
     #[test]
     fn operations_accept_the_types_of_the_standard() {
@@ -154,8 +242,8 @@ mod tests {
             let accepts = |element: &&ElementType| check_combination(**element, op).is_ok();
             ElementType::ALL.iter().filter(accepts).count()
         };
-        assert_eq!([ReductionOp::Sum, ReductionOp::Prod, ReductionOp::User].map(accepted), [12; 3]);
-        assert_eq!([ReductionOp::Min, ReductionOp::Max].map(accepted), [10; 2]);
+        assert_eq!([ReductionOp::Sum, ReductionOp::Prod, ReductionOp::User].map(accepted), [13; 3]);
+        assert_eq!([ReductionOp::Min, ReductionOp::Max].map(accepted), [11; 2]);
         let on_integers = [
             ReductionOp::LogicalAnd,
             ReductionOp::LogicalOr,
@@ -164,8 +252,32 @@ mod tests {
             ReductionOp::BitwiseOr,
             ReductionOp::BitwiseXor,
         ];
-        assert_eq!(on_integers.map(accepted), [8; 6]);
+        assert_eq!(on_integers.map(accepted), [9; 6]);
         let why = check_combination(ElementType::Float, ReductionOp::BitwiseAnd).unwrap_err();
         assert!(why.starts_with("--op band does not accept --type float: "), "{why}");
+        assert_eq!([ReductionOp::Replace, ReductionOp::NoOp].map(accepted), [0; 2]);
+    }
+
+    #[test]
+    fn one_sided_operations_accept_what_the_standard_allows() {
+        let accepted = |uses, op| {
+            let accepts = |element: &&ElementType| check_accumulate(uses, **element, op).is_ok();
+            ElementType::ALL.iter().filter(accepts).count()
+        };
+        for uses in [Elements::Accumulated, Elements::Fetched] {
+            assert_eq!(accepted(uses, ReductionOp::User), 0);
+            assert_eq!(accepted(uses, ReductionOp::Replace), 13);
+            assert_eq!(accepted(uses, ReductionOp::Max), 11);
+        }
+        assert_eq!(accepted(Elements::Accumulated, ReductionOp::NoOp), 0);
+        assert_eq!(accepted(Elements::Fetched, ReductionOp::NoOp), 13);
+        assert_eq!(accepted(Elements::Compared, ReductionOp::Sum), 9);
+    }
+
+    #[test]
+    fn the_widest_integer_divides_the_message() {
+        let width = |bytes| ElementType::Widest.of_size(bytes).width();
+        assert_eq!([0, 1, 2, 4, 6, 7, 8, 12, 64].map(width), [8, 1, 2, 4, 2, 1, 8, 4, 8]);
+        assert_eq!(ElementType::Float.of_size(7), ElementType::Float);
     }
 }

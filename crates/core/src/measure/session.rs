@@ -125,7 +125,15 @@ impl<'a> Session<'a> {
             depths.into_iter().map(move |depth| Case { depth, ..case.clone() })
         };
         let all = combinations.iter().map(case).flat_map(depths);
-        let all = all.flat_map(|case| sizes.iter().map(move |bytes| Case { bytes: *bytes, ..case.clone() }));
+        let sizes_in = |case: &Case| match self.bench.one_element && self.plan.sizes.is_none() {
+            true => vec![Bytes((self.bench.element)(case))],
+            false => sizes.clone(),
+        };
+        let sized = |case: Case| {
+            let sizes = sizes_in(&case);
+            sizes.into_iter().map(move |bytes| Case { bytes, ..case.clone() })
+        };
+        let all = all.flat_map(sized);
         let cases = all.filter(|case| is_measured(self.bench, self.plan, case)).collect();
         Ok(match self.plan.launch {
             Some(launch) => launch.arrange(cases),
@@ -140,7 +148,8 @@ fn is_measured(bench: &Benchmark, plan: &Plan, case: &Case) -> bool {
     (bench.combines)(case).is_ok() && (is_chosen || case.bytes.0.is_multiple_of((bench.element)(case)))
 }
 
-/// Checks that every value which is selected on the axes of a benchmark has a combination with the others that exists.
+/// Checks that every value which is selected on the axes of a benchmark has a combination with the others that exists. Where all
+/// values of an axis are selected, those without one are not measured.
 ///
 /// # Errors
 /// Usage error with the reason of a value without one.
@@ -163,11 +172,19 @@ pub fn check_combinations(choice: Choice, plan: &Plan) -> Result<()> {
             (case, result)
         })
         .collect();
+    let every_value = |name: &str| {
+        let axis = axes.iter().find(|axis| axis.name == name);
+        axis.is_some_and(|axis| {
+            axis.values.len() > 1 && selected(axis, choice, plan).len() == axis.values.len()
+        })
+    };
+    let nothing_exists = tested.iter().all(|(_, result)| result.is_err());
     for (case, result) in &tested {
         let Err(why) = result else { continue };
-        let exists =
-            |value: &(&str, &str)| tested.iter().any(|(other, r)| r.is_ok() && other.axes.contains(value));
-        if !case.axes.iter().all(exists) {
+        let exists = |value: &(&str, &str)| {
+            every_value(value.0) || tested.iter().any(|(other, r)| r.is_ok() && other.axes.contains(value))
+        };
+        if nothing_exists || !case.axes.iter().all(exists) {
             return Err(Error::usage(why.clone()));
         }
     }

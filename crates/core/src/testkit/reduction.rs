@@ -29,6 +29,8 @@ pub fn combine(element: ElementType, op: ReductionOp, result: &mut [u8], term: &
                 ReductionOp::BitwiseAnd => each!($number, |a, b| a & b),
                 ReductionOp::BitwiseOr => each!($number, |a, b| a | b),
                 ReductionOp::BitwiseXor => each!($number, |a, b| a ^ b),
+                ReductionOp::Replace => each!($number, |_, b| b),
+                ReductionOp::NoOp => {}
             }
         };
     }
@@ -51,6 +53,8 @@ pub fn combine(element: ElementType, op: ReductionOp, result: &mut [u8], term: &
                 ReductionOp::Prod => each!($number, |a, b| a * b),
                 ReductionOp::Min => each!($number, |a, b| a.min(b)),
                 ReductionOp::Max => each!($number, |a, b| a.max(b)),
+                ReductionOp::Replace => each!($number, |_, b| b),
+                ReductionOp::NoOp => {}
                 _ => panic!("{op:?} of floating-point numbers"),
             }
         };
@@ -77,7 +81,7 @@ pub fn combine(element: ElementType, op: ReductionOp, result: &mut [u8], term: &
         ElementType::Int16 => checked!(i16),
         ElementType::Int32 => checked!(i32),
         ElementType::Int64 => checked!(i64),
-        ElementType::Uint8 => checked!(u8),
+        ElementType::Uint8 | ElementType::Widest => checked!(u8),
         ElementType::Uint16 => checked!(u16),
         ElementType::Uint32 => wrapping!(u32),
         ElementType::Uint64 => wrapping!(u64),

@@ -3,7 +3,7 @@
 use std::ffi::{c_int, c_void};
 
 use mpi::ffi;
-use ombx_core::error::{Error, Result};
+use ombx_core::error::Result;
 
 use super::{
     data_flow::{Participants, ReductionScope},
@@ -70,16 +70,12 @@ impl Arguments {
             (true, true) => neighbours.sources.len().max(neighbours.destinations.len()) as u64,
         };
         let reduces = part.flow.reduces != ReductionScope::Nothing;
-        if reduces && !bytes.is_multiple_of(width) {
-            return Err(Error::unsupported(format!(
-                "a message of {bytes} bytes is not a whole number of {} elements of {width} bytes: choose a multiple of {width} with \
-                 --sizes, or another --type",
-                part.element.name()
-            )));
-        }
+        let count = match reduces {
+            true => reduction::elements(*bytes, part.element)?,
+            false => datatype::count(*bytes)?,
+        };
         // The largest displacement must fit an int.
         datatype::count(if reduces { *bytes } else { blocks * bytes })?;
-        let count = datatype::count(bytes / width)?;
         let counts = (0..blocks).map(|block| match reduces {
             true => {
                 let portion = part.portion(block as u32);

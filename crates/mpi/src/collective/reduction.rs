@@ -8,11 +8,12 @@ use std::{
 use mpi::ffi;
 use ombx_core::{
     benchmark::{ElementType, ReductionOp},
-    error::Result,
+    error::{Error, Result},
 };
 
 use crate::sys::{
-    constants::SIGNED_CHAR,
+    constants::{NO_OP, REPLACE, SIGNED_CHAR},
+    datatype::count,
     error::{self, check},
 };
 
@@ -25,7 +26,7 @@ pub(crate) fn datatype(element: ElementType) -> ffi::MPI_Datatype {
             ElementType::Int16 => ffi::RSMPI_INT16_T,
             ElementType::Int32 => ffi::RSMPI_INT32_T,
             ElementType::Int64 => ffi::RSMPI_INT64_T,
-            ElementType::Uint8 => ffi::RSMPI_UINT8_T,
+            ElementType::Uint8 | ElementType::Widest => ffi::RSMPI_UINT8_T,
             ElementType::Uint16 => ffi::RSMPI_UINT16_T,
             ElementType::Uint32 => ffi::RSMPI_UINT32_T,
             ElementType::Uint64 => ffi::RSMPI_UINT64_T,
@@ -34,6 +35,22 @@ pub(crate) fn datatype(element: ElementType) -> ffi::MPI_Datatype {
             ElementType::FloatComplex => ffi::RSMPI_FLOAT_COMPLEX,
             ElementType::DoubleComplex => ffi::RSMPI_DOUBLE_COMPLEX,
         }
+    }
+}
+
+/// Returns how many elements of a type a message has.
+///
+/// # Errors
+/// The message is not a whole number of elements, or the number does not fit an `int`.
+pub(crate) fn elements(bytes: u64, element: ElementType) -> Result<c_int> {
+    let width = element.width();
+    match bytes.is_multiple_of(width) {
+        true => count(bytes / width),
+        false => Err(Error::unsupported(format!(
+            "a message of {bytes} bytes is not a whole number of {} elements of {width} bytes: choose a multiple of {width} with \
+             --sizes, or another --type",
+            element.name()
+        ))),
     }
 }
 
@@ -52,6 +69,8 @@ pub(crate) fn predefined(op: ReductionOp) -> Option<ffi::MPI_Op> {
             ReductionOp::BitwiseAnd => ffi::RSMPI_BAND,
             ReductionOp::BitwiseOr => ffi::RSMPI_BOR,
             ReductionOp::BitwiseXor => ffi::RSMPI_BXOR,
+            ReductionOp::Replace => REPLACE,
+            ReductionOp::NoOp => NO_OP,
             ReductionOp::User => return None,
         })
     }
@@ -101,7 +120,7 @@ type Combine = unsafe extern "C" fn(*mut c_void, *mut c_void, *mut c_int, *mut f
 /// Returns the function that adds elements of a type.
 fn sum(element: ElementType) -> Combine {
     match element {
-        ElementType::Char | ElementType::Uint8 => add::<std::num::Wrapping<u8>, 1>,
+        ElementType::Char | ElementType::Uint8 | ElementType::Widest => add::<std::num::Wrapping<u8>, 1>,
         ElementType::Int16 | ElementType::Uint16 => add::<std::num::Wrapping<u16>, 1>,
         ElementType::Int32 | ElementType::Uint32 => add::<std::num::Wrapping<u32>, 1>,
         ElementType::Int64 | ElementType::Uint64 => add::<std::num::Wrapping<u64>, 1>,

@@ -11,6 +11,8 @@ unsafe extern "C" {
     pub(crate) safe static SIGNED_CHAR: ffi::MPI_Datatype;
     #[link_name = "ombx_REPLACE"]
     pub(crate) safe static REPLACE: ffi::MPI_Op;
+    #[link_name = "ombx_NO_OP"]
+    pub(crate) safe static NO_OP: ffi::MPI_Op;
     #[link_name = "ombx_IN_PLACE"]
     pub(crate) safe static IN_PLACE: *mut c_void;
     #[link_name = "ombx_sizeof_comm"]

@@ -12,6 +12,7 @@
 const MPI_Datatype ombx_BYTE = MPI_BYTE;
 const MPI_Datatype ombx_SIGNED_CHAR = MPI_SIGNED_CHAR;
 const MPI_Op ombx_REPLACE = MPI_REPLACE;
+const MPI_Op ombx_NO_OP = MPI_NO_OP;
 void *const ombx_IN_PLACE = MPI_IN_PLACE;
 const int ombx_sizeof_comm = (int)sizeof(MPI_Comm);
 const int ombx_sizeof_status = (int)sizeof(MPI_Status);

@@ -6,38 +6,13 @@ use mpi::ffi;
 use ombx_core::error::Result;
 
 use super::handle::Window;
-use crate::sys::{
-    constants::{BYTE, REPLACE},
-    error::check,
-};
+use crate::sys::{constants::BYTE, error::check};
 
 /// An open access epoch towards the window's peer. [`Epochs`](crate::Epochs) opens and closes it.
 ///
 /// Each call takes a slot: its part of the local buffer and the same part of the peer's exposed memory. The synchronisation
 /// that closes the epoch completes the operations.
 pub struct Epoch<'w>(pub(crate) &'w Window);
-
-/// Reduction of an accumulating operation on unsigned integers.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Reduction {
-    /// `MPI_SUM`, which wraps around.
-    Sum,
-    /// `MPI_REPLACE`: an atomic put.
-    Replace,
-}
-
-impl Reduction {
-    #[inline(always)]
-    fn op(self) -> ffi::MPI_Op {
-        // SAFETY: these statics are never written.
-        unsafe {
-            match self {
-                Reduction::Sum => ffi::RSMPI_SUM,
-                Reduction::Replace => REPLACE,
-            }
-        }
-    }
-}
 
 /// Local buffer of the data that the origin sends or gets.
 const ORIGIN: usize = 0;
@@ -96,35 +71,33 @@ impl Epoch<'_> {
 
     /// Calls `MPI_Accumulate` on all elements of a slot.
     #[inline(always)]
-    pub fn accumulate(&self, slot: u32, how: Reduction) -> Result<()> {
-        let Window { raw, peer, element: (kind, n), .. } = *self.0;
+    pub fn accumulate(&self, slot: u32) -> Result<()> {
+        let Window { raw, peer, element: (kind, n), op, .. } = *self.0;
         // SAFETY: as in `put`.
         check("MPI_Accumulate", unsafe {
             let (from, to) = (self.local(ORIGIN, slot), self.remote(slot));
-            ffi::MPI_Accumulate(from, n, kind, peer, to, n, kind, how.op(), raw)
+            ffi::MPI_Accumulate(from, n, kind, peer, to, n, kind, op, raw)
         })
     }
 
     /// Calls `MPI_Get_accumulate` on all elements of a slot. The result buffer gets the peer's previous values.
     #[inline(always)]
-    pub fn get_accumulate(&self, slot: u32, how: Reduction) -> Result<()> {
-        let Window { raw, peer, element: (kind, n), .. } = *self.0;
+    pub fn get_accumulate(&self, slot: u32) -> Result<()> {
+        let Window { raw, peer, element: (kind, n), op, .. } = *self.0;
         let (from, result, to) = (self.local(ORIGIN, slot), self.local(RESULT, slot), self.remote(slot));
         // SAFETY: as in `put`. The result address is null if the window has no result buffer, and MPI rejects that.
         check("MPI_Get_accumulate", unsafe {
-            ffi::MPI_Get_accumulate(from, n, kind, result, n, kind, peer, to, n, kind, how.op(), raw)
+            ffi::MPI_Get_accumulate(from, n, kind, result, n, kind, peer, to, n, kind, op, raw)
         })
     }
 
     /// Calls `MPI_Fetch_and_op` on the first element of a slot. The result buffer gets the peer's previous value.
     #[inline(always)]
-    pub fn fetch_and_op(&self, slot: u32, how: Reduction) -> Result<()> {
-        let Window { raw, peer, element: (kind, _), .. } = *self.0;
+    pub fn fetch_and_op(&self, slot: u32) -> Result<()> {
+        let Window { raw, peer, element: (kind, _), op, .. } = *self.0;
         let (from, result, to) = (self.local(ORIGIN, slot), self.local(RESULT, slot), self.remote(slot));
         // SAFETY: as in `get_accumulate`.
-        check("MPI_Fetch_and_op", unsafe {
-            ffi::MPI_Fetch_and_op(from, result, kind, peer, to, how.op(), raw)
-        })
+        check("MPI_Fetch_and_op", unsafe { ffi::MPI_Fetch_and_op(from, result, kind, peer, to, op, raw) })
     }
 
     /// Calls `MPI_Compare_and_swap` on the first element of a slot. The result buffer gets the peer's previous value.

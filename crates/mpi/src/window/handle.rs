@@ -19,6 +19,7 @@ use super::{
 };
 use crate::{
     Buffer, Comm, Handles, MpiTeam,
+    collective::reduction,
     sys::{
         datatype,
         error::{self, check},
@@ -49,11 +50,12 @@ pub struct Window {
     pub(crate) local_slots: u32,
     /// Address of each local buffer, or null.
     pub(crate) local: [*mut u8; LOCALS],
-    /// Datatype and number of a slot's elements in reductions.
+    /// Datatype and number of a slot's elements in accumulates.
     pub(crate) element: (ffi::MPI_Datatype, c_int),
+    /// Operation of accumulates.
+    pub(crate) op: ffi::MPI_Op,
     /// One request per slot, for operations that return requests.
     pub(crate) requests: UnsafeCell<Vec<ffi::MPI_Request>>,
-    width: usize,
     locals: Vec<Buffer>,
     /// Displacement of the peer's first slot: an address in a dynamic window, otherwise 0.
     pub(crate) remote: ffi::MPI_Aint,
@@ -76,9 +78,10 @@ impl Window {
     /// Creates a window on every rank of a case, towards this rank's peer. Collective.
     ///
     /// # Errors
-    /// The memory is not available, the ranks cannot share memory as `kind` requires, or the library's window is unusable.
+    /// The memory is not available, the ranks cannot share memory as `kind` requires, a slot is not a whole number of elements, or
+    /// the library's window is unusable.
     pub fn open(cx: &Context<'_>, options: WindowOptions) -> Result<Window> {
-        let WindowOptions { kind, slots, local_slots, locals, hints } = options;
+        let WindowOptions { kind, slots, local_slots, locals, hints, element, op } = options;
         let local_total = Slots { count: local_slots, ..slots }.total();
         let team: &MpiTeam = cx.fabric()?;
         let comm = team.comm();
@@ -87,13 +90,15 @@ impl Window {
             return Err(Error::unsupported("shared windows need all ranks on one host"));
         }
         let parts = datatype::count(slots.bytes).and_then(|count| {
+            let elements = reduction::elements(slots.bytes, element)?;
+            let op = reduction::predefined(op)
+                .ok_or_else(|| Error::unsupported("MPI allows predefined operations only in accumulates"))?;
             let memory = Memory::of(kind, slots.total(), hints)?;
             let locals = (0..locals).map(|_| Buffer::reserved(local_total)).collect::<Result<Vec<_>>>()?;
-            Ok((count, memory, locals))
+            Ok((count, elements, op, memory, locals))
         });
-        let (count, memory, locals) = cx.agree(parts)?;
+        let (count, elements, op, memory, locals) = cx.agree(parts)?;
         let (raw, exposed) = create(comm, kind, &slots, memory.as_ref(), hints)?;
-        let (datatype, width) = datatype::element(slots.bytes);
         // SAFETY: these statics of mpi-sys are never written.
         let (no_group, no_request) = unsafe { (ffi::RSMPI_GROUP_EMPTY, ffi::RSMPI_REQUEST_NULL) };
         let mut window = Window {
@@ -103,9 +108,9 @@ impl Window {
             slots,
             local_slots,
             local: std::array::from_fn(|at| locals.get(at).map_or(ptr::null_mut(), Buffer::start)),
-            element: (datatype, (slots.bytes / width) as c_int),
+            element: (reduction::datatype(element), elements),
+            op,
             requests: UnsafeCell::new(vec![no_request; slots.count as usize]),
-            width: width as usize,
             locals,
             remote: 0,
             peer_group: no_group,
@@ -156,6 +161,7 @@ impl Window {
         handles.window = self.raw;
         handles.group = self.peer_group;
         (handles.datatype, handles.elements) = self.element;
+        handles.op = self.op;
         handles.remote = self.remote;
         [handles.outgoing, handles.incoming, handles.compare] = self.local.map(|start| start.cast());
         handles.requests = self.requests.get_mut().as_mut_ptr();
@@ -202,11 +208,6 @@ impl Window {
             let (any, tag) = (ffi::RSMPI_ANY_SOURCE, ffi::RSMPI_ANY_TAG);
             ffi::MPI_Iprobe(any, tag, self.comm, &raw mut flag, ffi::RSMPI_STATUS_IGNORE)
         })
-    }
-
-    /// Returns the width of an element in reductions, in bytes.
-    pub fn width(&self) -> usize {
-        self.width
     }
 
     /// Calls `access` with this rank's local buffers and exposed memory. No operation on them may be in progress.

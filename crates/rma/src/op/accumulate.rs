@@ -1,32 +1,32 @@
-//! `MPI_Accumulate`: the origin adds to the target's window.
+//! `MPI_Accumulate`: the origin combines its elements with those of the target's window.
 
-use super::{Check, Epoch, Fill, Memory, Operation, Reduction, Result};
+use super::{Check, Elements, Epoch, Fill, Memory, Operation, Result};
 use crate::entry::{OSU_PASSIVE, bandwidth, latency};
 
-/// Adds unsigned integers, whose sum is exact in any order.
+/// Combines elements, by default unsigned integers that it adds.
 pub enum Accumulate {}
 
 impl Operation for Accumulate {
     const CALLS: &'static [&'static str] = &["MPI_Accumulate"];
-    const ADDS: bool = true;
+    const ELEMENTS: Elements = Elements::Accumulated;
 
     #[inline(always)]
     fn issue(epoch: &Epoch<'_>, slot: u32) -> Result<()> {
-        epoch.accumulate(slot, Reduction::Sum)
+        epoch.accumulate(slot)
     }
 
     fn fill(memory: &mut Memory<'_>, fill: Fill) {
-        memory.fill_atomic(fill);
+        memory.fill_accumulated(fill);
     }
 
     fn check(memory: &mut Memory<'_>, fill: Fill) -> Check {
-        memory.check_summed(fill)
+        memory.check_accumulated(fill)
     }
 }
 
 ombx_core::inventory::submit! {
-    latency::<Accumulate>("rma.acc_latency", "one accumulate (sum) and its synchronisation")
+    latency::<Accumulate>("rma.acc_latency", "one accumulate and its synchronisation")
         .osu("osu_acc_latency", "OSU MPI_Accumulate latency Test")
         .osu_with("osu_passive_acc_latency", "OSU Passive MPI_Accumulate latency Test", OSU_PASSIVE)
 }
-ombx_core::inventory::submit! { bandwidth::<Accumulate>("rma.acc_bw", "many accumulates (sum), one synchronisation") }
+ombx_core::inventory::submit! { bandwidth::<Accumulate>("rma.acc_bw", "many accumulates, one synchronisation") }

@@ -1,4 +1,4 @@
-/* Collective loops: each operation in its blocking, nonblocking and persistent form, and acknowledged broadcasts. */
+/* Collective loops: each operation in its blocking, nonblocking and persistent form, local reductions, and acknowledged broadcasts. */
 #include "loops.h"
 
 #define WORDS s.elements
@@ -48,6 +48,8 @@ OPERATIONS(LOOPS)
 
 AFTER(BARRIER, persistent, , MPI_Start(s.requests); MPI_Wait(s.requests, MPI_STATUS_IGNORE))
 AFTER(DISSEMINATE, allreduce_disseminated, , MPI_Allreduce(REDUCED, s.comm))
+
+CHAINED(reduce_local, , MPI_Reduce_local(s.out, s.in, WORDS, s.kind, s.op))
 
 /* Each rank is root in turn. */
 CHAINED(bcast_round, int root = 0, int now = root; root = (root + 1) % s.ranks; MPI_Bcast(BLOCK(out), now, s.comm))
@@ -102,6 +104,7 @@ const struct row fidelity_collective[] = {
     OPERATIONS(ROWS_OF)
     { "persistent", fidelity_persistent, nothing },
     { "allreduce_disseminated", fidelity_allreduce_disseminated, nothing },
+    { "reduce_local", fidelity_reduce_local, nothing },
     { "bcast_round", fidelity_bcast_round, nothing },
     { "bcast_acked", fidelity_bcast_acked, answer_bcast_acked },
     { "tree_acked", fidelity_tree_acked, answer_tree_acked },

@@ -8,11 +8,11 @@
 #define put(W) MPI_Put(AT(out, W), THERE(W), s.win)
 #define get(W) MPI_Get(AT(out, W), THERE(W), s.win)
 #define acc(W) \
-    MPI_Accumulate(s.out + (W) * s.stride, WORDS, s.kind, s.peer, PLACE(W), WORDS, s.kind, MPI_SUM, s.win)
+    MPI_Accumulate(s.out + (W) * s.stride, WORDS, s.kind, s.peer, PLACE(W), WORDS, s.kind, s.op, s.win)
 #define get_acc(W)                                                                                             \
     MPI_Get_accumulate(s.out + (W) * s.stride, WORDS, s.kind, s.in + (W) * s.stride, WORDS, s.kind, s.peer,    \
-                       PLACE(W), WORDS, s.kind, MPI_SUM, s.win)
-#define fop(W) MPI_Fetch_and_op(s.out + (W) * s.stride, s.in + (W) * s.stride, s.kind, s.peer, PLACE(W), MPI_SUM, s.win)
+                       PLACE(W), WORDS, s.kind, s.op, s.win)
+#define fop(W) MPI_Fetch_and_op(s.out + (W) * s.stride, s.in + (W) * s.stride, s.kind, s.peer, PLACE(W), s.op, s.win)
 #define cas(W)                                                                                                  \
     MPI_Compare_and_swap(s.out + (W) * s.stride, s.compare + (W) * s.stride, s.in + (W) * s.stride, s.kind,     \
                          s.peer, PLACE(W), s.win)

@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, fs, iter, path::Path};
 
 use ombx_core::{
-    benchmark::{Axis, AxisValue, Choice, ElementType, Layout, Root},
+    benchmark::{Axis, AxisValue, Benchmark, Choice, ElementType, Layout, ReductionOp, Root},
     error::{Error, Result},
     measure::{
         plan::{Effort, Plan, parse_sizes},
@@ -64,7 +64,7 @@ pub(super) fn reject_repetition(entries: &[&'static Entry]) -> Result<()> {
     Ok(())
 }
 
-/// Returns the element type of reductions.
+/// Returns the element type of reductions and accumulates.
 pub(super) fn reduced(args: &ImbArgs) -> Result<ElementType> {
     let Some(name) = &args.other.red_data_type else { return Ok(ElementType::Float) };
     match name.to_ascii_lowercase().as_str() {
@@ -72,7 +72,9 @@ pub(super) fn reduced(args: &ImbArgs) -> Result<ElementType> {
         "int" => Ok(ElementType::Int32),
         "float" => Ok(ElementType::Float),
         "double" => Ok(ElementType::Double),
-        _ => Err(Error::usage("-red_data_type: reductions support char, int, float and double")),
+        _ => Err(Error::usage(
+            "-red_data_type: reductions and accumulates support char, int, float and double",
+        )),
     }
 }
 
@@ -138,10 +140,13 @@ pub(super) fn parts(
 ) -> Result<Vec<Part>> {
     let bench = choice.bench;
     let aggregate = bench.streams && table.class != ImbClass::Rate;
-    let own = parse_sizes(bench.sizes)?;
+    let element = element_of(args, bench)?;
+    let own = match bench.one_element {
+        true => vec![Bytes(element.width())],
+        false => parse_sizes(bench.sizes)?,
+    };
     // A benchmark with a single size, such as an atomic operation, has no others.
     let sizes = if own.len() > 1 { sizes } else { &own[..] };
-    let element = reduced(args)?;
     let is_reduction = bench.axes.iter().any(|axis| axis.name == ElementType::AXIS.name);
     // As in IMB, powers of two begin with one element. Listed sizes that are no multiple of it have a row with the reason.
     let least = if is_reduction && !has_list(args) { element.width() } else { 0 };
@@ -185,6 +190,12 @@ fn aggregated(repetitions: u64) -> u32 {
     let most = repetitions.clamp(1, WINDOW.into());
     let divides = |depth: &u64| repetitions.is_multiple_of(*depth);
     (most / 2 + 1..=most).rev().find(divides).unwrap_or(most) as u32
+}
+
+/// Returns the element type of a benchmark. IMB swaps MPI_INT in any case.
+fn element_of(args: &ImbArgs, bench: &Benchmark) -> Result<ElementType> {
+    let reduces = bench.axes.iter().any(|axis| axis.name == ReductionOp::AXIS.name);
+    if reduces { reduced(args) } else { Ok(ElementType::Int32) }
 }
 
 /// Returns whether the sizes are listed one by one.

@@ -153,7 +153,7 @@ const MPI1: &[Entry] = &[
     only_if_named(entry!("Biband", "p2p.bibw", ImbClass::Rate)),
     entry!("Allreduce", "collective.allreduce", ImbClass::Collective),
     entry!("Reduce", "collective.reduce", ImbClass::Collective),
-    none("Reduce_local", "it communicates with no other rank"),
+    entry!("Reduce_local", "collective.reduce_local", ImbClass::Collective),
     entry!("Reduce_scatter", "collective.reduce_scatter", ImbClass::Collective),
     entry!("Reduce_scatter_block", "collective.reduce_scatter_block", ImbClass::Collective),
     entry!("Allgather", "collective.allgather", ImbClass::Collective),

@@ -118,16 +118,21 @@ fn reject(args: &OsuArgs, program: &Program) -> Result<()> {
     }
 }
 
-/// Returns the element type of a reduction that `-T` chooses; `None` without `-T` and for programs that move bytes.
+/// Returns the element type of a reduction or an accumulate that `-T` chooses; `None` without `-T` and for programs that move bytes.
 fn datatype(args: &OsuArgs, program: &Program) -> Result<Option<ElementType>> {
     let Some(name) = &args.datatype else { return Ok(None) };
-    match (name.to_ascii_lowercase().as_str(), program.axis(ElementType::AXIS.name)) {
+    // A swap needs integers.
+    let swaps = program.osu.name == "osu_cas_latency";
+    // osu_get_acc_latency of OMB has bytes only.
+    let axis = program.axis(ElementType::AXIS.name).filter(|_| program.osu.name != "osu_get_acc_latency");
+    match (name.to_ascii_lowercase().as_str(), axis) {
         ("mpi_char", None) => Ok(None),
         ("mpi_char", Some(_)) => Ok(Some(ElementType::Char)),
         ("mpi_int", Some(_)) => Ok(Some(ElementType::Int32)),
-        ("mpi_float", Some(_)) => Ok(Some(ElementType::Float)),
+        ("mpi_float", Some(_)) if !swaps => Ok(Some(ElementType::Float)),
         (_, Some(_)) => {
-            Err(Error::usage(format!("-T {name}: reductions support mpi_char, mpi_int and mpi_float")))
+            let supported = if swaps { "mpi_char and mpi_int" } else { "mpi_char, mpi_int and mpi_float" };
+            Err(Error::usage(format!("-T {name}: {} supports {supported}", program.osu.name)))
         }
         (_, None) => Err(Error::usage(format!("-T {name}: {} supports mpi_char only", program.osu.name))),
     }
@@ -229,7 +234,11 @@ impl Reader<'_> {
         }
         let sizes = parse_sizes(&format!("{}..{}", least.0, most.0))?;
         // A program with a single size, such as an operation on one element, ignores -m.
-        let own = parse_sizes(self.program.choice.bench.sizes)?;
+        let bench = self.program.choice.bench;
+        let own = match self.axes.get(ElementType::AXIS.name) {
+            Some(types) if bench.one_element => vec![Bytes(ElementType::parse(types[0])?.width())],
+            _ => parse_sizes(bench.sizes)?,
+        };
         if own.len() > 1 {
             return Ok(sizes);
         }

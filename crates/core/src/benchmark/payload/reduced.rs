@@ -127,8 +127,8 @@ impl Reduction {
                 let negative = (signed || self.element.width() >= 4) && others % 2 == 1;
                 if negative { special.wrapping_neg() } else { special }
             }
-            ReductionOp::Min | ReductionOp::Max => {
-                let upper = is_special == (self.op == ReductionOp::Max);
+            ReductionOp::Min | ReductionOp::Max | ReductionOp::Replace | ReductionOp::NoOp => {
+                let upper = is_special == (self.op != ReductionOp::Min);
                 let value = if is_special { middle(half) } else { high(half) } | u64::from(upper) << half;
                 if signed { value.wrapping_sub(1 << half) } else { value }
             }
@@ -189,6 +189,8 @@ pub struct Reduced {
     key: u64,
     /// Rank that is distinguished in the first element.
     first: u32,
+    /// Ranks from the one that is distinguished in an element to that of the next: 1 if they take turns, 0 if it is always the same.
+    step: u32,
     /// Whether all bits are inverted.
     flip: bool,
 }
@@ -197,7 +199,7 @@ impl Fill {
     /// Returns the result of contributions to message `slot`.
     pub fn reduced(&self, reduction: Reduction, contributors: Contributors, slot: u64) -> Reduced {
         let first = (self.round.wrapping_add(slot) % u64::from(reduction.ranks.max(1))) as u32;
-        Reduced { reduction, contributors, key: self.key(Rank(0), slot), first, flip: false }
+        Reduced { reduction, contributors, key: self.key(Rank(0), slot), first, step: 1, flip: false }
     }
 }
 
@@ -208,10 +210,22 @@ impl Reduced {
         Reduced { flip: !self.flip, ..self }
     }
 
+    /// Returns the content with the pattern of `owner`.
+    #[must_use]
+    pub(super) fn owned_by(self, fill: &Fill, owner: Rank, slot: u64) -> Reduced {
+        Reduced { key: fill.key(owner, slot), ..self }
+    }
+
+    /// Returns the content in which the same rank is distinguished in all elements.
+    #[must_use]
+    pub(super) const fn distinguishing(self, rank: u32) -> Reduced {
+        Reduced { first: rank, step: 0, ..self }
+    }
+
     /// Calls `each` with the representation of every number of a message, until it returns false.
     #[inline(always)]
     fn numbers(self, count: usize, mut each: impl FnMut(usize, u64) -> bool) {
-        let Reduced { reduction, contributors, mut key, first: mut distinguished, flip } = self;
+        let Reduced { reduction, contributors, mut key, first: mut distinguished, step, flip } = self;
         let (total, is_complex) = (contributors.total(), reduction.element.numbers() == Numbers::Complex);
         let flip = if flip { u64::MAX } else { 0 };
         for at in 0..count {
@@ -223,7 +237,10 @@ impl Reduced {
             }
             key = key.wrapping_add(STEP);
             if !is_complex || imaginary {
-                distinguished = if distinguished + 1 >= reduction.ranks { 0 } else { distinguished + 1 };
+                distinguished += step;
+                if distinguished >= reduction.ranks {
+                    distinguished = 0;
+                }
             }
         }
     }

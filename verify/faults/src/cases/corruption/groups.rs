@@ -139,6 +139,19 @@ fn accumulates(one: &OneSided<'_>) -> bool {
     one.operation.contains("acc")
 }
 
+/// Accumulates, of which other types and operations than the default are tested.
+const ACCUMULATES: &[&str] = &["rma.acc_latency", "rma.get_acc_latency"];
+/// The same on one element.
+const ATOMICS: &[&str] = &["rma.fop_latency"];
+
+/// Returns groups of types and operations whose result first differs in the byte of the operand that flips.
+fn typed(names: &[&str], adapt: fn(Group) -> Group) -> [Group; 2] {
+    ["--type int64,uint32 --op prod,bxor", "--type double,float --op replace"].map(|words| {
+        let names = names.iter().map(|&name| name.into()).collect();
+        adapt(group(names, words, Slots::Calls(1), FIRST).given())
+    })
+}
+
 fn one_sided(benches: &[Bench]) -> Vec<Group> {
     let (elements, messages): (Vec<OneSided<'_>>, Vec<OneSided<'_>>) =
         registry::one_sided(benches).partition(|one| one.bench.has_one_size());
@@ -157,6 +170,8 @@ fn one_sided(benches: &[Bench]) -> Vec<Group> {
         let elements = || group(vec![one.bench.name.clone()], SYNCS, Slots::Calls(1), FIRST).of_elements();
         groups.extend([elements(), elements().given().once()]);
     }
+    groups.extend(typed(ACCUMULATES, Group::once));
+    groups.extend(typed(ATOMICS, |group| group.once().of_elements()));
     let incast = group(vec![INCAST.into()], "", Slots::Calls(WINDOW), IN_WINDOW).given();
     // With both neighbours, an iteration of two ranks has twice as many calls.
     let shapes = "--shape one_to_all,all_to_all,pairs --completion all";
@@ -204,8 +219,11 @@ pub(super) fn of_each_kind() -> Vec<Group> {
 /// Reductions in all modes, of which other types and operations than the default are tested.
 const REDUCTIONS: [&str; 3] = ["collective.allreduce", "collective.ireduce", "collective.scan_persistent"];
 
+/// The reduction of a rank's own buffers.
+const LOCAL: &str = "collective.reduce_local";
+
 /// Collective operations in all modes, and the other broadcasts.
-fn collective(benches: &[Bench]) -> [Group; 6] {
+fn collective(benches: &[Bench]) -> [Group; 8] {
     let (mut blocks, mut one, mut portion, mut neighbours) = (vec![], vec![], vec![], vec![]);
     for operation in registry::collectives(benches).filter(|operation| operation.blocking.sizes != "0") {
         let group = match operation.name {
@@ -226,5 +244,7 @@ fn collective(benches: &[Bench]) -> [Group; 6] {
         Group { portion: 2, ..group(portion, "", Slots::Parts, FIRST) },
         group(broadcasts, "", Slots::Parts, FIRST),
         named(&REDUCTIONS, "--type int64,double --op prod,max,user", Slots::Parts),
+        named(&[LOCAL], "", Slots::Parts),
+        named(&[LOCAL], "--type uint32,double --op sum,prod,max,user", Slots::Parts),
     ]
 }
