@@ -5,6 +5,7 @@ use std::{marker::PhantomData, time::Duration};
 use ombx_core::{
     benchmark::{
         Busy, Case, Compute, Context, Kernel, Method, Metric, Role, Work,
+        cold::{Copies, Movable},
         payload::{Check, Fill, Slots},
     },
     error::{Error, Result},
@@ -77,7 +78,7 @@ impl<O: Operation, S: Synchronization, M: Mode> Kernel for Access<O, S, M> {
         }
         let kind: WindowKind = case.choice();
         let hints: Hints = case.choice();
-        let slots = Slots::new(case.bytes.0, case.depth);
+        let slots = Slots::new(case.bytes.0, case.depth).copied(cx, 1)?;
         let options = WindowOptions { kind, slots, locals: O::LOCALS, hints };
         Ok(Access {
             iteration: Iteration::new(Window::open(cx, options)?, case.depth),
@@ -121,5 +122,16 @@ impl<O: Operation, S: Synchronization, M: Mode> Kernel for Access<O, S, M> {
 
     fn check(&mut self, fill: Fill) -> Result<Check> {
         self.with_memory(|memory| O::check(memory, fill))
+    }
+}
+
+impl<O: Operation, S: Synchronization, M: Mode> Movable for Access<O, S, M> {
+    fn copies(&self) -> Copies {
+        self.iteration.window.slots().copies
+    }
+
+    #[inline(always)]
+    fn move_to(&mut self, offset: usize) {
+        self.iteration.window.move_to(offset);
     }
 }

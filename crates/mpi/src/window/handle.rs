@@ -43,8 +43,11 @@ pub struct Window {
     pub(crate) requests: UnsafeCell<Vec<ffi::MPI_Request>>,
     width: usize,
     locals: Vec<Buffer>,
-    /// Displacement of the peer's first slot: an address in a dynamic window, otherwise 0.
+    /// Displacement of the peer's first slot in the copy that calls use: an address in a dynamic window, otherwise an offset.
     pub(crate) remote: ffi::MPI_Aint,
+    /// Offset of the copy that calls use, and of the last one.
+    at: usize,
+    last: usize,
     /// The group of the peer alone.
     pub(crate) peer_group: ffi::MPI_Group,
     /// Whether `Epochs::hold` has locked the peer.
@@ -67,13 +70,13 @@ impl Window {
         let WindowOptions { kind, slots, locals, hints } = options;
         let team: &MpiTeam = cx.fabric()?;
         let comm = team.comm();
-        cx.afford((1 + locals as u64) * slots.total())?;
+        cx.afford((1 + locals as u64) * slots.reserved())?;
         if kind == WindowKind::Shared && !comm.is_on_one_host()? {
             return Err(Error::unsupported("shared windows need all ranks on one host"));
         }
         let parts = datatype::count(slots.bytes).and_then(|count| {
-            let memory = Memory::of(kind, slots.total(), hints)?;
-            let locals = (0..locals).map(|_| Buffer::reserved(slots.total())).collect::<Result<Vec<_>>>()?;
+            let memory = Memory::of(kind, slots.reserved(), hints)?;
+            let locals = (0..locals).map(|_| Buffer::of(slots)).collect::<Result<Vec<_>>>()?;
             Ok((count, memory, locals))
         });
         let (count, memory, locals) = cx.agree(parts)?;
@@ -92,6 +95,8 @@ impl Window {
             width: width as usize,
             locals,
             remote: 0,
+            at: 0,
+            last: (slots.reserved() - slots.total()) as usize,
             peer_group: no_group,
             held: Cell::new(false),
             comm: comm.raw(),
@@ -178,18 +183,31 @@ impl Window {
     ///
     /// It holds an exclusive lock on this rank meanwhile, so that public and private copy of the window agree (MPI 4.1, 12.7).
     pub fn with_memory<R>(&mut self, access: impl FnOnce(&mut [Buffer], &mut [u8]) -> R) -> Result<R> {
-        // SAFETY: the window is valid and this rank has no epoch open. The exposed memory has `slots.total()` bytes, and the
-        // exclusive lock keeps other ranks from accessing it while the slice exists.
+        // SAFETY: the window is valid and this rank has no epoch open. The exposed memory has a copy of `slots.total()` bytes at every
+        // offset that `move_to` gets, and the exclusive lock keeps other ranks from accessing it while the slice exists.
         unsafe {
             check(
                 "MPI_Win_lock",
                 ffi::MPI_Win_lock(ffi::MPI_LOCK_EXCLUSIVE as c_int, self.rank, 0, self.raw),
             )?;
-            let exposed = std::slice::from_raw_parts_mut(self.exposed, self.slots.total() as usize);
+            let exposed =
+                std::slice::from_raw_parts_mut(self.exposed.add(self.at), self.slots.total() as usize);
             let result = access(&mut self.locals, exposed);
             check("MPI_Win_unlock", ffi::MPI_Win_unlock(self.rank, self.raw))?;
             Ok(result)
         }
+    }
+
+    /// Makes the copies at an offset, in the local buffers and in the memory of the peer, those of the next calls.
+    #[inline(always)]
+    pub fn move_to(&mut self, offset: usize) {
+        let offset = offset.min(self.last);
+        for (address, buffer) in self.local.iter_mut().zip(&mut self.locals) {
+            buffer.move_to(offset);
+            *address = buffer.start();
+        }
+        self.remote += offset as ffi::MPI_Aint - self.at as ffi::MPI_Aint;
+        self.at = offset;
     }
 
     /// Unlocks the peer, which this rank has locked.
@@ -235,7 +253,7 @@ fn create(
     memory: Option<&Memory>,
     hints: Hints,
 ) -> Result<(ffi::MPI_Win, *mut u8)> {
-    let size = slots.total() as ffi::MPI_Aint;
+    let size = slots.reserved() as ffi::MPI_Aint;
     let mut start: *mut c_void = memory.map_or(ptr::null_mut(), |memory| memory.start().cast());
     let info = Info::of(hints)?;
     // SAFETY: `start` is the address of `size` bytes that the caller keeps until the window is freed, or MPI replaces it by

@@ -47,6 +47,7 @@ const OPTIONS: [&str; 23] = [
     "verify",
     "no_verify",
     "memory_limit",
+    "cache_size",
     "percentiles",
     "timeout",
 ];
