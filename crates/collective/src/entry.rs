@@ -34,10 +34,7 @@ const OVERLAP: &str = "t of the slowest rank; overlap_percent = max(0, 100 - 100
 /// Returns the entry of the blocking call.
 #[track_caller]
 pub(crate) const fn blocking<C: Call>(name: &'static str, about: &'static str) -> Benchmark {
-    let run = match C::FLOW.has_messages() {
-        true => run_cached::<Collective<C, Blocking>>,
-        false => run_paced::<Collective<C, Blocking>, Mesh>,
-    };
+    let run = run_cached::<Collective<C, Blocking>>;
     let entry = paced::<C>(Benchmark::custom(name, about, Metric::Latency, Blocking::METHOD, run));
     let entry = entry.iterates(const { &[C::NAME] }, FORMULA).axes(axes::<C>().blocking);
     match is_broadcast::<C>() {
