@@ -199,7 +199,7 @@ pub(super) fn of_each_kind() -> Vec<Group> {
 const REDUCTIONS: [&str; 3] = ["collective.allreduce", "collective.ireduce", "collective.scan_persistent"];
 
 /// Collective operations in all modes, and the other broadcasts.
-fn collective(benches: &[Bench]) -> [Group; 6] {
+fn collective(benches: &[Bench]) -> [Group; 7] {
     let (mut blocks, mut one, mut portion, mut neighbours) = (vec![], vec![], vec![], vec![]);
     for operation in registry::collectives(benches).filter(|operation| operation.blocking.sizes != "0") {
         let group = match operation.name {
@@ -219,6 +219,7 @@ fn collective(benches: &[Bench]) -> [Group; 6] {
         group(neighbours, graph, Slots::Parts, FIRST),
         Group { portion: 2, ..group(portion, "", Slots::Parts, FIRST) },
         group(broadcasts, "", Slots::Parts, FIRST),
+        named(&["collective.ibcast", "collective.iallreduce"], "--overlap none", Slots::Parts),
         named(&REDUCTIONS, "--type int64,double --op prod,max,user", Slots::Parts),
     ]
 }
