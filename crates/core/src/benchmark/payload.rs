@@ -1,17 +1,15 @@
 //! Payload patterns and their verification, byte by byte. A pattern depends on rank, position, size and round.
 
+mod copies;
 mod reduced;
 mod words;
 
 pub use self::{
+    copies::{Cache, Copies},
     reduced::{Contributors, Reduced, Reduction},
     words::Words,
 };
-use crate::{
-    benchmark::{Context, cold::Copies},
-    error::Result,
-    unit::Rank,
-};
+use crate::{benchmark::Context, error::Result, unit::Rank};
 
 /// Pattern of the buffers, and the iterations that ran since they were filled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
