@@ -85,7 +85,7 @@ impl<C: Call> Operation<C> {
         let sizes = [part.send_bytes(), part.receive_bytes()];
         let copies = Copies::of(cx, sizes[0].max(sizes[1]))?;
         cx.afford(sizes.iter().map(|bytes| copies.total(*bytes)).sum())?;
-        let buffer = |bytes| Ok(Buffer::zeroed(copies.total(bytes))?.in_copies(bytes));
+        let buffer = |bytes| -> Result<Buffer> { Ok(Buffer::zeroed(copies.total(bytes))?.in_copies(bytes)) };
         let parts =
             Arguments::of(&part).and_then(|arguments| Ok((arguments, buffer(sizes[0])?, buffer(sizes[1])?)));
         let (mut arguments, from, to) = cx.agree(parts)?;

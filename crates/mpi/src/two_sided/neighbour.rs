@@ -47,8 +47,9 @@ impl NeighbourChannel {
         let neighbours = cx.neighbours().map(|rank| rank.0 as c_int);
         let left_source = Source::of(cx, left);
         let parts = datatype::count(slots.bytes).and_then(|bytes| {
-            let both =
-                || Ok(Buffer::reserved(slots.copies.total(2 * slots.total()))?.in_copies(2 * slots.total()));
+            let both = || -> Result<Buffer> {
+                Ok(Buffer::reserved(slots.copies.total(2 * slots.total()))?.in_copies(2 * slots.total()))
+            };
             Ok((bytes, both()?, both()?))
         });
         let (bytes, outgoing, incoming) = cx.agree(parts)?;

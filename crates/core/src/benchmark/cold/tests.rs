@@ -2,6 +2,9 @@ use std::collections::BTreeSet;
 
 use super::*;
 
+/// Least distance between copies.
+const GAP: u64 = 128;
+
 /// Returns the offsets of consecutive iterations, one round through all copies.
 fn visited(copies: Copies) -> Vec<u64> {
     let mut walk = Walk::of(copies);
