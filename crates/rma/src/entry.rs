@@ -1,12 +1,9 @@
 //! Constructors of registry entries: an operation calls them to register its benchmarks.
 
 use ombx_core::{
-    benchmark::{
-        Axis, AxisValue, Benchmark, Layout, Pairing, Pairs, Preset,
-        cold::{Cache, Cold, Movable},
-    },
+    benchmark::{Axis, AxisValue, Benchmark, Layout, Pairing, Pairs, Preset, cold::Cache},
     error::Result,
-    measure::{engine, session::Session},
+    measure::session::Session,
 };
 use ombx_mpi::{Hints, WindowKind};
 
@@ -26,14 +23,6 @@ pub const FLUSH: Preset = &[("sync", "flush")];
 
 const AXES: &[&Axis] =
     &[SyncKind::AXIS, WindowKind::AXIS, Target::AXIS, Hints::AXIS, Pairing::AXIS, Cache::AXIS];
-
-/// Runs a kernel with the same memory in every iteration, or with other memory.
-pub(crate) fn run_cached<K: Movable>(session: &mut Session<'_>) -> Result<()> {
-    session.split(|session, cache| match cache {
-        Cache::Warm => engine::run::<K>(session),
-        Cache::Cold => engine::run::<Cold<K>>(session),
-    })
-}
 
 /// Returns the entry of an operation in a mode.
 #[track_caller]

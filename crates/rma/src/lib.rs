@@ -42,6 +42,7 @@
 //! }
 //! ```
 
+mod cached;
 pub mod entry;
 mod incast;
 pub mod iteration;

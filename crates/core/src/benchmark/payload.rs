@@ -142,7 +142,7 @@ impl Slots {
     }
 
     fn messages(&self, buffer_len: usize) -> impl Iterator<Item = (u64, std::ops::Range<usize>)> + use<> {
-        let Slots { bytes, mut count, stride } = *self;
+        let Slots { bytes, mut count, stride, .. } = *self;
         if stride == 0 {
             count = count.min(1);
         }

@@ -47,7 +47,6 @@ const OPTIONS: [&str; 23] = [
     "verify",
     "no_verify",
     "memory_limit",
-    "cache_size",
     "percentiles",
     "timeout",
 ];

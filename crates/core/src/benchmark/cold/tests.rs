@@ -1,3 +1,5 @@
+//! Tests of the order in which iterations use copies, and of their number and distance.
+
 use std::collections::BTreeSet;
 
 use super::*;
