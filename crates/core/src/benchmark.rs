@@ -2,11 +2,13 @@
 
 mod axis;
 mod case;
+pub mod cold;
 mod compute;
 mod context;
 mod entry;
 mod fan;
 pub(crate) mod figure;
+mod initialization;
 mod kernel;
 mod layout;
 pub mod payload;
@@ -26,6 +28,7 @@ pub use self::{
     entry::{Benchmark, Choice, LETTERS, Medium},
     fan::{Fan, FanDirection},
     figure::{ConnectionCounters, Figure, Figures, interval_names},
+    initialization::Initialization,
     kernel::Kernel,
     layout::{Aggregation, Assignment, Direction, Layout, Pairing, Pairs},
     preset::{Osu, Preset},

@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use ombx_tests::{Done, Files, Job, mpi};
+use ombx_tests::{Done, Files, Job, mpi, results};
 
 const QUICK: [&str; 4] = ["-iter", "10", "-msglog", "3:4"];
 
@@ -131,6 +131,50 @@ fn the_number_of_processes_doubles() {
     let expected: Vec<(String, u32)> = expected.map(|(name, n)| (name.to_owned(), n)).into();
     assert_eq!(found, expected, "{done}");
     assert!(done.stdout.contains("# ( 3 additional processes waiting in MPI_Barrier)"), "{done}");
+}
+
+#[test]
+fn buffers_off_the_cache_are_those_of_cold_rows() {
+    let kept = Files::default();
+    let out = kept.path("imb.jsonl");
+    let done = Job::ombx("imb IMB-MPI1 PingPong Sendrecv Bcast Barrier -off_cache 0.0625,64 -msglog 3:3 -iter 4 -zero_size off -n 2 -o")
+        .arg(&out)
+        .run()
+        .expect(0);
+    assert_eq!(read(&done).len(), 3, "{done}");
+    assert!(done.stdout.contains("# Benchmarking Barrier"), "{done}");
+    let run = results::run_of(&out);
+    let cold: Vec<bool> = run.rows.iter().map(|row| row.key.contains("cache=cold")).collect();
+    assert_eq!(cold, [true, true, true, false], "{done}");
+    assert_eq!(run.run.plan["cache_size"], (64 << 10).to_string());
+}
+
+/// The table of a nonblocking operation alone has the columns of a blocking one, and stands beside the table with overlap.
+#[test]
+fn pure_operations_have_the_columns_of_blocking_ones() {
+    let job = Job::ombx("imb IMB-NBC Ibcast_pure Ireduce_scatter_pure Ibarrier_pure -include Ibcast -n 2");
+    let done = job.args(QUICK).run().expect(0);
+    let titles: Vec<&str> =
+        done.stdout.lines().filter(|line| line.contains("[usec]")).map(str::trim_start).collect();
+    let times = "t_min[usec]  t_max[usec]  t_avg[usec]";
+    let blocking = format!("#bytes #repetitions  {times}");
+    assert_eq!(titles.len(), 4, "{done}");
+    assert_eq!(titles[..2], [&*blocking; 2], "{done}");
+    assert_eq!(titles[2], format!("#repetitions  {times}"), "{done}");
+    assert!(titles[3].contains("t_ovrl[usec]"), "{done}");
+    let found = read(&done);
+    for name in ["Ibcast_pure", "Ireduce_scatter_pure"] {
+        for (_, repetitions, figures) in &found[&(name.to_owned(), 2)] {
+            let [least, most, mean] = figures[..] else { panic!("{name}: {figures:?}\n{done}") };
+            assert!(
+                least <= mean && mean <= most && least > 0.0 && *repetitions == 10,
+                "{name}: {figures:?}\n{done}"
+            );
+        }
+    }
+    // Without the option, IMB-NBC runs only the benchmarks with overlap.
+    let list = Job::ombx("imb IMB-NBC -list").run().expect(0).stdout;
+    assert!(list.contains("Ialltoallv_pure") && !list.contains("not available"), "{list}");
 }
 
 #[test]

@@ -14,7 +14,7 @@ pub use self::{
     under::{Congestor, Under, check_loads, load_names},
 };
 use crate::{
-    benchmark::{Root, Setting, Threads},
+    benchmark::{Initialization, Root, Setting, Threads},
     error::{Error, Result},
     unit::Bytes,
 };
@@ -36,10 +36,14 @@ pub struct Plan {
     pub threads: Option<Threads>,
     /// What runs on other ranks of the job meanwhile, one after the other; empty if no ranks are kept for a load.
     pub under: Vec<Under>,
+    /// How benchmarks over MPI initialise it.
+    pub init: Initialization,
     /// Root of collective operations that have one.
     pub root: Root,
     /// Maximum bytes of buffers per rank; the free memory of the host if `None`.
     pub memory_limit: Option<u64>,
+    /// Bytes of the last-level cache, for buffers that are not in it; those of sysfs if `None`.
+    pub cache_bytes: Option<u64>,
     /// When a row ends.
     pub effort: Effort,
     /// Effort for messages above a size, as in the OSU benchmarks.
@@ -158,8 +162,10 @@ impl Default for Plan {
             pairs: None,
             threads: None,
             under: Vec::new(),
+            init: Initialization::default(),
             root: Root::default(),
             memory_limit: None,
+            cache_bytes: None,
             effort: Effort::Precision { precision: 0.01, max_time: Duration::from_secs(1) },
             effort_above: None,
             least_time: Duration::ZERO,

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::{
-    benchmark::{Case, Choice, Role, Threading},
+    benchmark::{Case, Choice, Initialization, Medium, Role, Threading},
     error::{Error, Result},
     fact::{self, HostFacts},
     measure::{
@@ -296,11 +296,17 @@ pub fn describe(plan: &Plan, choices: &[Choice]) -> BTreeMap<String, String> {
     if let Some(threads) = choices.iter().find_map(|c| c.bench.threads_of(plan)) {
         set("threads", threads.to_string());
     }
+    if choices.iter().any(|c| c.bench.medium == Medium::Mpi) {
+        set(Initialization::NAME, plan.init.name().into());
+    }
     if choices.iter().any(|c| c.bench.rooted) {
         set("root", plan.root.to_string());
     }
     if let Some(limit) = plan.memory_limit {
         set("memory_limit", limit.to_string());
+    }
+    if let Some(bytes) = plan.cache_bytes {
+        set("cache_size", bytes.to_string());
     }
     for choice in choices {
         for axis in choice.bench.axes {

@@ -93,6 +93,8 @@ impl Group {
     }
 }
 
+/// Buffers that are not in a cache of this size.
+const COLD: &str = "--cache cold --cache-size 64K";
 /// First message of each iteration.
 const FIRST: [u64; 3] = [0, 0, 0];
 /// First, middle and last message of a window.
@@ -104,7 +106,7 @@ pub(crate) fn all(benches: &[Bench]) -> Vec<Group> {
 }
 
 /// Windows of messages, single messages, and the patterns of a link, some of which have one message in flight.
-fn two_sided(benches: &[Bench]) -> [Group; 9] {
+fn two_sided(benches: &[Bench]) -> [Group; 11] {
     let apart = [ONE_MESSAGE, REQUESTS];
     let all = benches
         .iter()
@@ -119,6 +121,8 @@ fn two_sided(benches: &[Bench]) -> [Group; 9] {
     [
         group(with("receive-from", &singles), "--receive-from any", Slots::Calls(1), FIRST),
         group(with("receive-from", &windows), "--receive-from any", Slots::Calls(WINDOW), IN_WINDOW),
+        group(with("cache", &singles), COLD, Slots::Calls(1), FIRST),
+        group(with("cache", &windows), COLD, Slots::Calls(WINDOW), IN_WINDOW),
         group(with("send", &singles), "--send all", Slots::Calls(1), FIRST),
         group(with("send", &windows), "--send all", Slots::Calls(WINDOW), IN_WINDOW),
         group(names(singles), "", Slots::Calls(1), FIRST),
@@ -223,7 +227,7 @@ const REDUCTIONS: [&str; 3] = ["collective.allreduce", "collective.ireduce", "co
 const LOCAL: &str = "collective.reduce_local";
 
 /// Collective operations in all modes, and the other broadcasts.
-fn collective(benches: &[Bench]) -> [Group; 8] {
+fn collective(benches: &[Bench]) -> [Group; 9] {
     let (mut blocks, mut one, mut portion, mut neighbours) = (vec![], vec![], vec![], vec![]);
     for operation in registry::collectives(benches).filter(|operation| operation.blocking.sizes != "0") {
         let group = match operation.name {
@@ -243,6 +247,7 @@ fn collective(benches: &[Bench]) -> [Group; 8] {
         group(neighbours, graph, Slots::Parts, FIRST),
         Group { portion: 2, ..group(portion, "", Slots::Parts, FIRST) },
         group(broadcasts, "", Slots::Parts, FIRST),
+        named(&["collective.ibcast", "collective.iallreduce"], "--overlap none", Slots::Parts),
         named(&REDUCTIONS, "--type int64,double --op prod,max,user", Slots::Parts),
         named(&[LOCAL], "", Slots::Parts),
         named(&[LOCAL], "--type uint32,double --op sum,prod,max,user", Slots::Parts),
