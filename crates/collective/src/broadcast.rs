@@ -23,7 +23,7 @@ use crate::{
         kernel::{Broadcast, SingleBroadcast},
         tree::{Algorithm, Binomial, Linear, Tree},
     },
-    entry::{FORMULA, SIZES},
+    entry::{FORMULA, SIZES, run_cached},
     kernel::Collective,
     mode::Blocking,
 };
@@ -105,7 +105,7 @@ fn every_algorithm<T: Timing>(session: &mut Session<'_>) -> Result<()> {
 /// Measures `collective.bcast`. The broadcast of the library is that of the table of operations.
 pub(crate) fn run_bcast(session: &mut Session<'_>) -> Result<()> {
     session.split(|session, algorithm| match algorithm {
-        Algorithm::Library => run_paced::<Collective<Bcast, Blocking>, Mesh>(session),
+        Algorithm::Library => run_cached::<Collective<Bcast, Blocking>>(session),
         Algorithm::Linear => Single::run::<Tree<Linear, Mesh>>(session),
         Algorithm::Binomial => Single::run::<Tree<Binomial, Mesh>>(session),
     })

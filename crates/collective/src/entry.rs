@@ -1,8 +1,14 @@
 //! Registry entries of collective operations: axes, sizes and kernel of each mode.
 
 use ombx_core::{
-    benchmark::{Axis, AxisValue, Benchmark, ElementType, Layout, Metric, ReductionOp, reduction},
-    pacing::{clock_sync::SyncHosts, pace::Pacing},
+    benchmark::{
+        Axis, AxisValue, Benchmark, ElementType, Layout, Metric, ReductionOp,
+        cold::{Cache, Cold, Movable},
+        reduction,
+    },
+    error::Result,
+    measure::session::Session,
+    pacing::{clock_sync::SyncHosts, pace::Pacing, paced_kernel::run_paced},
 };
 use ombx_mpi::{
     Mesh,
@@ -12,8 +18,8 @@ use ombx_mpi::{
 use crate::{
     broadcast::{run_bcast, tree::Algorithm},
     kernel::{Collective, InPlace},
-    mode::{Blocking, Nonblocking, Persistent},
-    overlap::{self, TestCalls},
+    mode::{Blocking, Mode, Nonblocking, Persistent},
+    overlap::{self, Overlappable, TestCalls},
 };
 
 /// Default message sizes, as in the OSU benchmarks. Reductions leave out those that are no multiple of the element.
@@ -28,10 +34,16 @@ const OVERLAP: &str = "t of the slowest rank; overlap_percent = max(0, 100 - 100
 /// Returns the entry of the blocking call.
 #[track_caller]
 pub(crate) const fn blocking<C: Call>(name: &'static str, about: &'static str) -> Benchmark {
-    let entry = paced::<C>(Benchmark::paced::<Collective<C, Blocking>, Mesh>(name, about));
-    let entry = entry.iterates(const { &[C::NAME] }, FORMULA);
+    let run = run_cached::<Collective<C, Blocking>>;
+    let entry = paced::<C>(Benchmark::custom(name, about, Metric::Latency, Blocking::METHOD, run));
+    let entry = entry.iterates(const { &[C::NAME] }, FORMULA).axes(axes::<C>().blocking);
     match is_broadcast::<C>() {
-        true => Benchmark { run: run_bcast, ..entry }.axes(&[Pacing::AXIS, SyncHosts::AXIS, Algorithm::AXIS]),
+        true => Benchmark { run: run_bcast, ..entry }.axes(&[
+            Pacing::AXIS,
+            SyncHosts::AXIS,
+            Algorithm::AXIS,
+            Cache::AXIS,
+        ]),
         false => entry,
     }
 }
@@ -42,20 +54,24 @@ pub(crate) const fn persistent<C: Call>(name: &'static str, about: &'static str)
     paced::<C>(Benchmark::paced::<Collective<C, Persistent>, Mesh>(name, about))
         .iterates(&["MPI_Start", "MPI_Wait"], FORMULA)
         .available(persistent_calls_exist)
+        .axes(axes::<C>().persistent)
 }
 
 /// Returns the entry of the nonblocking call, which also measures overlap.
 #[track_caller]
 pub(crate) const fn nonblocking<C: Call>(name: &'static str, about: &'static str) -> Benchmark {
-    let run = overlap::run::<Collective<C, Nonblocking>, Mesh>;
+    let run = match C::FLOW.has_messages() {
+        true => run_overlap::<Collective<C, Nonblocking>>,
+        false => overlap::run::<Collective<C, Nonblocking>, Mesh>,
+    };
     shaped::<C>(Benchmark::custom(name, about, Metric::Latency, overlap::METHOD, run))
         .iterates(const { &[C::START, "MPI_Test", "MPI_Wait"] }, OVERLAP)
-        .axes(axes_with_tests::<C>())
+        .axes(axes::<C>().nonblocking)
 }
 
 /// Completes the entry of a kernel that is paced and whose time may be compared with one message.
 const fn paced<C: Call>(entry: Benchmark) -> Benchmark {
-    let entry = shaped::<C>(entry).axes(axes::<C>());
+    let entry = shaped::<C>(entry);
     if is_broadcast::<C>() { entry.above_one_way() } else { entry }
 }
 
@@ -77,33 +93,52 @@ const fn reduces<C: Call>() -> bool {
     !matches!(C::FLOW.reduces, ReductionScope::Nothing)
 }
 
-const fn axes<C: Call>() -> &'static [&'static Axis] {
-    match (C::FLOW.has_neighbours(), C::FLOW.in_place()) {
-        _ if reduces::<C>() => {
-            const { &[Pacing::AXIS, SyncHosts::AXIS, ElementType::AXIS, ReductionOp::AXIS, InPlace::AXIS] }
+/// Axes of the entries of an operation.
+struct Axes {
+    blocking: &'static [&'static Axis],
+    nonblocking: &'static [&'static Axis],
+    persistent: &'static [&'static Axis],
+}
+
+/// Builds the axes of an operation with messages from its own axes.
+macro_rules! axes {
+    ($($own:expr),*) => {
+        const {
+            Axes {
+                blocking: &[Pacing::AXIS, SyncHosts::AXIS, $($own,)* Cache::AXIS],
+                nonblocking: &[Pacing::AXIS, SyncHosts::AXIS, $($own,)* TestCalls::AXIS, Cache::AXIS],
+                persistent: &[Pacing::AXIS, SyncHosts::AXIS, $($own,)*],
+            }
         }
-        (true, _) => const { &[Pacing::AXIS, SyncHosts::AXIS, Topology::AXIS] },
-        (_, Some(_)) => const { &[Pacing::AXIS, SyncHosts::AXIS, InPlace::AXIS] },
-        _ => const { &[Pacing::AXIS, SyncHosts::AXIS] },
+    };
+}
+
+const fn axes<C: Call>() -> Axes {
+    match (C::FLOW.has_neighbours(), C::FLOW.in_place()) {
+        _ if reduces::<C>() => axes!(ElementType::AXIS, ReductionOp::AXIS, InPlace::AXIS),
+        _ if !C::FLOW.has_messages() => Axes {
+            blocking: const { &[Pacing::AXIS, SyncHosts::AXIS] },
+            nonblocking: const { &[Pacing::AXIS, SyncHosts::AXIS, TestCalls::AXIS] },
+            persistent: const { &[Pacing::AXIS, SyncHosts::AXIS] },
+        },
+        (true, _) => axes!(Topology::AXIS),
+        (_, Some(_)) => axes!(InPlace::AXIS),
+        _ => axes!(),
     }
 }
 
-const fn axes_with_tests<C: Call>() -> &'static [&'static Axis] {
-    match (C::FLOW.has_neighbours(), C::FLOW.in_place()) {
-        _ if reduces::<C>() => {
-            const {
-                &[
-                    Pacing::AXIS,
-                    SyncHosts::AXIS,
-                    ElementType::AXIS,
-                    ReductionOp::AXIS,
-                    InPlace::AXIS,
-                    TestCalls::AXIS,
-                ]
-            }
-        }
-        (true, _) => const { &[Pacing::AXIS, SyncHosts::AXIS, Topology::AXIS, TestCalls::AXIS] },
-        (_, Some(_)) => const { &[Pacing::AXIS, SyncHosts::AXIS, InPlace::AXIS, TestCalls::AXIS] },
-        _ => const { &[Pacing::AXIS, SyncHosts::AXIS, TestCalls::AXIS] },
-    }
+/// Runs a kernel with the same buffers in every iteration, or with others.
+pub(crate) fn run_cached<K: Movable>(session: &mut Session<'_>) -> Result<()> {
+    session.split(|session, cache| match cache {
+        Cache::Warm => run_paced::<K, Mesh>(session),
+        Cache::Cold => run_paced::<Cold<K>, Mesh>(session),
+    })
+}
+
+/// Runs a kernel and its overlap with computation like [`run_cached`].
+fn run_overlap<K: Movable + Overlappable>(session: &mut Session<'_>) -> Result<()> {
+    session.split(|session, cache| match cache {
+        Cache::Warm => overlap::run::<K, Mesh>(session),
+        Cache::Cold => overlap::run::<Cold<K>, Mesh>(session),
+    })
 }

@@ -44,6 +44,7 @@ fn row(session: &mut Session<'_>, case: &Case) -> Result<Measurement> {
     let summary = Measurement::summarise(&samples, 1, session.clock.facts());
     Ok(Measurement {
         bytes: Some(0),
+        axes: case.axes.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect(),
         work: Some(Work { bytes: 0, ops: 1, legs: 1 }),
         aggregation: Aggregation::Slowest,
         check: Check::Unsupported,

@@ -5,7 +5,8 @@ use std::{marker::PhantomData, time::Duration};
 use crate::overlap;
 use ombx_core::{
     benchmark::{
-        BusTraffic, Case, Compute, Context, ElementType, Kernel, Method, Metric, Work,
+        BusTraffic, Case, Compute, Context, ElementType, Kernel, Method, Metric, Root, Work,
+        cold::{self, Cold, Copies, Movable},
         payload::{Check, Fill},
     },
     error::Result,
@@ -59,6 +60,9 @@ impl<C: Call, M: Mode> Kernel for Collective<C, M> {
     }
 
     fn open(cx: &Context<'_>, case: &Case) -> Result<Self> {
+        if case.root == Some(Root::Rotating) {
+            cold::only_warm(cx, "roots that rotate: give --root a rank")?;
+        }
         let mut operation = Operation::open(cx, choices(case))?;
         M::prepare(&mut operation)?;
         Ok(Collective { operation, mode: PhantomData })
@@ -85,6 +89,32 @@ impl<C: Call, M: Mode> Kernel for Collective<C, M> {
             // The operation overwrites its input. Only the run of a single iteration can be verified.
             None => Check::Passed,
         })
+    }
+}
+
+impl<C: Call, M: Mode> Movable for Collective<C, M> {
+    fn copies(&self) -> Copies {
+        self.operation.copies()
+    }
+
+    #[inline(always)]
+    fn move_to(&mut self, offset: usize) {
+        self.operation.move_to(offset);
+    }
+}
+
+impl<N: overlap::Overlappable + Movable> overlap::Overlappable for Cold<N> {
+    type Computation = N::Computation;
+
+    fn computation(&self, time: Duration) -> N::Computation {
+        self.kernel.computation(time)
+    }
+
+    #[inline(always)]
+    fn overlapped(&mut self, tests: u32, slice: impl FnMut()) -> Result<()> {
+        self.kernel.overlapped(tests, slice)?;
+        self.advance();
+        Ok(())
     }
 }
 

@@ -2,6 +2,7 @@
 
 mod axis;
 mod case;
+pub mod cold;
 mod compute;
 mod context;
 mod entry;

@@ -1,5 +1,6 @@
 //! The machine that a rank runs on: clock, host, placement and environment.
 
+pub mod cache;
 pub mod clock;
 pub mod environment;
 pub mod host;

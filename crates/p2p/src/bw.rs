@@ -2,12 +2,13 @@
 
 use crate::{STREAM, in_modes};
 use ombx_core::{
-    benchmark::AxisValue,
+    benchmark::{AxisValue, cold::Cache},
     two_sided::pattern::{Buffers, Stream},
 };
 use ombx_mpi::{SendMode, Source};
 
 ombx_core::inventory::submit! {
     in_modes::<Stream>("p2p.bw", "window of nonblocking sends, acknowledged once")
-        .iterates(STREAM, "W S / t").streaming().axes(&[Buffers::AXIS, SendMode::AXIS, Source::AXIS]).osu("osu_bw", "OSU MPI Bandwidth Test")
+        .iterates(STREAM, "W S / t").streaming()
+        .axes(&[Buffers::AXIS, SendMode::AXIS, Source::AXIS, Cache::AXIS]).osu("osu_bw", "OSU MPI Bandwidth Test")
 }

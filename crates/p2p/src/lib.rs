@@ -59,7 +59,10 @@ mod persistent;
 mod request;
 
 use ombx_core::{
-    benchmark::Benchmark,
+    benchmark::{
+        Benchmark,
+        cold::{Cache, Cold, Movable},
+    },
     error::Result,
     measure::{
         engine::{run, run_either},
@@ -78,7 +81,7 @@ const STREAM: &[&str] = &["MPI_Isend", "MPI_Irecv", "MPI_Waitall", "MPI_Send", "
 /// Returns the entry of a pattern. Messages longer than an `int` can count use the large-count calls of MPI 4.
 #[track_caller]
 const fn two_sided<P: Pattern>(name: &'static str, about: &'static str) -> Benchmark {
-    Benchmark::either::<PatternKernel<P, Channel>, PatternKernel<P, Channel<Large>>>(name, about)
+    Benchmark::custom(name, about, P::METRIC, P::METHOD, run_two_sided::<P>)
 }
 
 /// Returns the entry of a pattern whose sends have a mode.
@@ -91,13 +94,26 @@ const fn in_modes<P: Pattern>(name: &'static str, about: &'static str) -> Benchm
 fn run_modes<P: Pattern>(session: &mut Session<'_>) -> Result<()> {
     session.split(|session, mode| match mode {
         SendMode::Standard => run_two_sided::<P>(session),
-        SendMode::Synchronous => run::<PatternKernel<P, ModeChannel<Synchronous>>>(session),
-        SendMode::Buffered => run::<PatternKernel<P, ModeChannel<Buffered>>>(session),
-        SendMode::Ready => run::<PatternKernel<P, ReadyChannel>>(session),
+        SendMode::Synchronous => run_cached::<PatternKernel<P, ModeChannel<Synchronous>>>(session),
+        SendMode::Buffered => run_cached::<PatternKernel<P, ModeChannel<Buffered>>>(session),
+        SendMode::Ready => run_cached::<PatternKernel<P, ReadyChannel>>(session),
     })
 }
 
 /// Runs a pattern like [`two_sided`], as one of several in a benchmark.
 fn run_two_sided<P: Pattern>(session: &mut Session<'_>) -> Result<()> {
-    run_either::<PatternKernel<P, Channel>, PatternKernel<P, Channel<Large>>>(session)
+    session.split(|session, cache| match cache {
+        Cache::Warm => run_either::<PatternKernel<P, Channel>, PatternKernel<P, Channel<Large>>>(session),
+        Cache::Cold => {
+            run_either::<Cold<PatternKernel<P, Channel>>, Cold<PatternKernel<P, Channel<Large>>>>(session)
+        }
+    })
+}
+
+/// Runs a kernel with the same buffers in every iteration, or with others.
+fn run_cached<K: Movable>(session: &mut Session<'_>) -> Result<()> {
+    session.split(|session, cache| match cache {
+        Cache::Warm => run::<K>(session),
+        Cache::Cold => run::<Cold<K>>(session),
+    })
 }

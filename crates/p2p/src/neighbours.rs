@@ -5,9 +5,11 @@ use std::marker::PhantomData;
 use ombx_core::{
     benchmark::{
         AxisValue, Benchmark, Case, Context, Kernel, Layout, Method, Metric, Work,
+        cold::{Cache, Cold, Copies, Movable},
         payload::{Check, Fill, Slots},
     },
     error::Result,
+    measure::{engine::run, session::Session},
     unit::Rank,
 };
 use ombx_mpi::{NeighbourChannel, Source};
@@ -49,8 +51,8 @@ impl<M: Meeting> Kernel for Neighbours<M> {
     }
 
     fn open(cx: &Context<'_>, case: &Case) -> Result<Self> {
-        let slots = Slots::new(case.bytes.0, 1);
-        cx.afford(4 * slots.total())?;
+        let slots = Slots::new(case.bytes.0, 1).copied(cx, 2)?;
+        cx.afford(2 * slots.copies.total(2 * slots.total()))?;
         let (channel, rank, neighbours) = (NeighbourChannel::open(cx, slots)?, cx.rank(), cx.neighbours());
         Ok(Neighbours { channel, slots, rank, neighbours, meeting: PhantomData })
     }
@@ -85,6 +87,29 @@ impl<M: Meeting> Kernel for Neighbours<M> {
             .map(|(side, buffer)| to_side(fill, side).check(neighbours[1 - side], slots, buffer, rank));
         Ok(found.fold(Check::Passed, Check::and))
     }
+}
+
+impl<M: Meeting> Movable for Neighbours<M> {
+    fn copies(&self) -> Copies {
+        self.slots.copies
+    }
+
+    #[inline(always)]
+    fn move_to(&mut self, offset: usize) {
+        self.channel.move_to(offset);
+    }
+}
+
+/// Returns the entry of a meeting.
+#[track_caller]
+const fn meeting<M: Meeting>(name: &'static str, about: &'static str) -> Benchmark {
+    fn run_meeting<M: Meeting>(session: &mut Session<'_>) -> Result<()> {
+        session.split(|session, cache| match cache {
+            Cache::Warm => run::<Neighbours<M>>(session),
+            Cache::Cold => run::<Cold<Neighbours<M>>>(session),
+        })
+    }
+    Benchmark::custom(name, about, Metric::Latency, M::METHOD, run_meeting::<M>).sizes("0,1..4M")
 }
 
 /// Two ranks send to each other at the same time.
@@ -143,14 +168,14 @@ impl Meeting for Exchange {
 const CHAIN: Layout = Layout::Everyone { least: 2 };
 
 ombx_core::inventory::submit! {
-    Benchmark::of::<Neighbours<PingPing>>("p2p.pingping", "two ranks send to each other at the same time")
-        .iterates(&["MPI_Isend", "MPI_Recv", "MPI_Wait"], "t").sizes("0,1..4M").axes(&[Source::AXIS])
+    meeting::<PingPing>("p2p.pingping", "two ranks send to each other at the same time")
+        .iterates(&["MPI_Isend", "MPI_Recv", "MPI_Wait"], "t").axes(&[Source::AXIS, Cache::AXIS])
 }
 ombx_core::inventory::submit! {
-    Benchmark::of::<Neighbours<SendReceive>>("p2p.sendrecv", "every rank of a periodic chain sends to the next one")
-        .iterates(&["MPI_Sendrecv"], FORMULA).layout(CHAIN).sizes("0,1..4M").axes(&[Source::AXIS])
+    meeting::<SendReceive>("p2p.sendrecv", "every rank of a periodic chain sends to the next one")
+        .iterates(&["MPI_Sendrecv"], FORMULA).layout(CHAIN).axes(&[Source::AXIS, Cache::AXIS])
 }
 ombx_core::inventory::submit! {
-    Benchmark::of::<Neighbours<Exchange>>("p2p.exchange", "every rank of a periodic chain exchanges messages with both neighbours")
-        .iterates(&["MPI_Isend", "MPI_Recv", "MPI_Waitall"], FORMULA).layout(CHAIN).sizes("0,1..4M")
+    meeting::<Exchange>("p2p.exchange", "every rank of a periodic chain exchanges messages with both neighbours")
+        .iterates(&["MPI_Isend", "MPI_Recv", "MPI_Waitall"], FORMULA).layout(CHAIN).axes(&[Cache::AXIS])
 }

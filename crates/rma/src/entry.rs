@@ -3,6 +3,7 @@
 use ombx_core::{
     benchmark::{
         Axis, AxisValue, Benchmark, Case, Layout, Pairing, Pairs, Preset,
+        cold::Cache,
         reduction::{self, ACCUMULATED_OP, ACCUMULATED_TYPE, Elements},
     },
     error::Result,
@@ -24,9 +25,17 @@ pub const OSU_PASSIVE: Preset = &[("sync", "lock"), ("win", "alloc_mem")];
 /// Default options of operations that need a passive target.
 pub const FLUSH: Preset = &[("sync", "flush")];
 
-const AXES: &[&Axis] = &[SyncKind::AXIS, WindowKind::AXIS, Target::AXIS, Hints::AXIS, Pairing::AXIS];
-const COMPARING: &[&Axis] =
-    &[SyncKind::AXIS, WindowKind::AXIS, ACCUMULATED_TYPE, Target::AXIS, Hints::AXIS, Pairing::AXIS];
+const AXES: &[&Axis] =
+    &[SyncKind::AXIS, WindowKind::AXIS, Target::AXIS, Hints::AXIS, Pairing::AXIS, Cache::AXIS];
+const COMPARING: &[&Axis] = &[
+    SyncKind::AXIS,
+    WindowKind::AXIS,
+    ACCUMULATED_TYPE,
+    Target::AXIS,
+    Hints::AXIS,
+    Pairing::AXIS,
+    Cache::AXIS,
+];
 const ACCUMULATING: &[&Axis] = &[
     SyncKind::AXIS,
     WindowKind::AXIS,
@@ -35,6 +44,7 @@ const ACCUMULATING: &[&Axis] = &[
     Target::AXIS,
     Hints::AXIS,
     Pairing::AXIS,
+    Cache::AXIS,
 ];
 
 /// Size of the one element of an operation whose type is not chosen.

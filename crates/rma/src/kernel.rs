@@ -5,6 +5,7 @@ use std::{marker::PhantomData, time::Duration};
 use ombx_core::{
     benchmark::{
         Busy, Case, Compute, Context, ElementType, Kernel, Method, Metric, ReductionOp, Role, Work,
+        cold::{Copies, Movable},
         payload::{Accumulation, Check, Fill, Slots},
         reduction::{self, Elements},
     },
@@ -99,7 +100,7 @@ impl<O: Operation, S: Synchronization, M: Mode> Kernel for Access<O, S, M> {
         let (element, op) = Self::elements(case);
         let kind: WindowKind = case.choice();
         let hints: Hints = case.choice();
-        let slots = Slots::new(case.bytes.0, case.depth);
+        let slots = Slots::new(case.bytes.0, case.depth).copied(cx, 1)?;
         let (locals, local_slots) = (O::LOCALS, slots.count);
         let options = WindowOptions { kind, slots, local_slots, locals, hints, element, op };
         Ok(Access {
@@ -149,5 +150,16 @@ impl<O: Operation, S: Synchronization, M: Mode> Kernel for Access<O, S, M> {
 
     fn check(&mut self, fill: Fill) -> Result<Check> {
         self.with_memory(|memory| O::check(memory, fill))
+    }
+}
+
+impl<O: Operation, S: Synchronization, M: Mode> Movable for Access<O, S, M> {
+    fn copies(&self) -> Copies {
+        self.iteration.window.slots().copies
+    }
+
+    #[inline(always)]
+    fn move_to(&mut self, offset: usize) {
+        self.iteration.window.move_to(offset);
     }
 }

@@ -43,6 +43,7 @@
 //! }
 //! ```
 
+mod cached;
 pub mod entry;
 mod incast;
 pub mod iteration;

@@ -131,6 +131,31 @@ fn repeated_reductions_in_place_are_verified() {
     run(&benches, options, 2);
 }
 
+/// Every operation with messages visits every copy more than once, with separate buffers and in place.
+#[test]
+fn cold_buffers_are_verified() {
+    let moves = |name: &&Operation| name.flow.has_messages();
+    let benches = |mode: Mode| OPERATIONS.iter().filter(moves).map(move |operation| mode.of(operation.name));
+    let options = "--cache cold --cache-size 8K --sizes 8,4K --iterations 90 --warmup 3";
+    let all: Vec<String> = benches(Mode::Blocking).chain(benches(Mode::Nonblocking)).collect();
+    let (done, found) = run(&all, options, 3);
+    assert_eq!(found.rows.len(), all.len() * 2, "{done}");
+    assert!(found.rows.iter().all(|row| row.figures.contains_key("cold_bytes")), "{done}");
+    let in_place: Vec<String> = ["allgather", "alltoall", "reduce", "gather", "scatter", "iallreduce"]
+        .map(|name| format!("collective.{name}"))
+        .into();
+    let (done, found) = run(&in_place, &format!("{options} --in-place --type uint32"), 3);
+    assert_eq!(found.rows.len(), in_place.len() * 2, "{done}");
+}
+
+#[test]
+fn cold_roots_do_not_rotate() {
+    let kept = Kept::new();
+    let words = "collective.bcast --cache cold --cache-size 8K --root rotate --sizes 8 --iterations 3 -n 2 --allow-skips";
+    let done = kept.job(words).run().expect(0);
+    assert!(done.stdout.contains("not supported by roots that rotate: give --root a rank"), "{done}");
+}
+
 #[test]
 fn sizes_of_reductions_are_whole_elements() {
     let kept = Kept::new();

@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use ombx_tests::{Done, Files, Job, mpi};
+use ombx_tests::{Done, Files, Job, mpi, results};
 
 const QUICK: [&str; 4] = ["-iter", "10", "-msglog", "3:4"];
 
@@ -131,6 +131,22 @@ fn the_number_of_processes_doubles() {
     let expected: Vec<(String, u32)> = expected.map(|(name, n)| (name.to_owned(), n)).into();
     assert_eq!(found, expected, "{done}");
     assert!(done.stdout.contains("# ( 3 additional processes waiting in MPI_Barrier)"), "{done}");
+}
+
+#[test]
+fn buffers_off_the_cache_are_those_of_cold_rows() {
+    let kept = Files::default();
+    let out = kept.path("imb.jsonl");
+    let done = Job::ombx("imb IMB-MPI1 PingPong Sendrecv Bcast Barrier -off_cache 0.0625,64 -msglog 3:3 -iter 4 -zero_size off -n 2 -o")
+        .arg(&out)
+        .run()
+        .expect(0);
+    assert_eq!(read(&done).len(), 3, "{done}");
+    assert!(done.stdout.contains("# Benchmarking Barrier"), "{done}");
+    let run = results::run_of(&out);
+    let cold: Vec<bool> = run.rows.iter().map(|row| row.key.contains("cache=cold")).collect();
+    assert_eq!(cold, [true, true, true, false], "{done}");
+    assert_eq!(run.run.plan["cache_size"], (64 << 10).to_string());
 }
 
 #[test]

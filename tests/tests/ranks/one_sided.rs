@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use ombx_core::{
-    benchmark::payload::Check,
+    benchmark::{Figure, payload::Check},
     result::{Measurement, Outcome},
 };
 use ombx_tests::{Job, interpose, mpi, print_note};
@@ -172,6 +172,22 @@ fn assert_work(row: &Measurement) {
     let median = row.summary.as_ref().unwrap().median;
     let rate = row.mb_per_s().unwrap().median;
     assert!((rate / (work.bytes as f64 / median * 1e3) - 1.0).abs() < 1e-9, "{}: {rate}", row.key);
+}
+
+/// Each operation visits every copy several times. Sums then count the visits of the copy that is checked.
+#[test]
+fn cold_buffers_are_verified() {
+    let run = measured(
+        "rma.put_latency rma.put_bw rma.put_bibw rma.get_bw rma.acc_latency rma.acc_bw rma.get_acc_latency rma.fop_latency rma.rput_bw \
+         --cache cold --cache-size 64K --sizes 8 --window 4 --win all --iterations 1200 --warmup 3",
+    );
+    assert_eq!(run.rows.len(), 9 * WINDOWS.len());
+    for row in &run.rows {
+        let Some(Figure::Value(bytes)) = row.figures.get("cold_bytes") else { panic!("{}", row.key) };
+        assert!(*bytes >= f64::from(128 << 10), "{}: {bytes}", row.key);
+    }
+    let syncs = "rma.acc_latency rma.get_latency --cache cold --cache-size 64K --sizes 8,64K --sync all --iterations 40";
+    assert_eq!(measured(syncs).rows.len(), 2 * SYNCS.len() * 2);
 }
 
 /// Measures 0 bytes, odd sizes, sizes at which libraries change protocol, and odd depths.

@@ -1,6 +1,6 @@
 //! Tests of two-sided benchmarks, and of the options that every benchmark has.
 
-use ombx_core::result::Measurement;
+use ombx_core::{benchmark::Figure, result::Measurement};
 use ombx_tests::{Job, results};
 
 use crate::{Kept, measured};
@@ -44,6 +44,52 @@ fn sends_have_modes() {
         let (messages, directions) = if row.bench == "p2p.bw" { (4, 1) } else { (1, 2) };
         assert_eq!(row.work.unwrap().ops, messages * directions, "{}", row.key);
     }
+}
+
+/// The copies of a buffer are larger than twice the cache, messages beyond that have one, and warm rows of the same run have no copies.
+#[test]
+fn cold_buffers_exceed_the_cache() {
+    let run = measured(
+        "p2p.latency p2p.bw p2p.multi_latency p2p.pingping --cache all --cache-size 256K --sizes 0,8,4K,1M --window 4 -n 2 --iterations 50 \
+         --warmup 2",
+    );
+    assert_eq!(run.rows.len(), 4 * 2 * 4);
+    let is_cold = |row: &&Measurement| row.axes.get("cache").is_some_and(|cache| cache == "cold");
+    let (cold, warm): (Vec<&Measurement>, Vec<&Measurement>) = run.rows.iter().partition(is_cold);
+    assert_eq!((cold.len(), warm.len()), (16, 16));
+    for row in cold {
+        let Some(Figure::Value(bytes)) = row.figures.get("cold_bytes") else { panic!("{}", row.key) };
+        assert!(*bytes >= f64::from(512 << 10), "{}: {bytes}", row.key);
+        let messages = row.bytes.unwrap().max(1) * u64::from(row.depth.unwrap_or(1));
+        assert!(
+            *bytes <= (1.1 * f64::from(512 << 10)).max(2.0 * messages as f64) + 3e4,
+            "{}: {bytes}",
+            row.key
+        );
+        assert!(row.summary.is_some() && row.checked > 0, "{}", row.key);
+    }
+    assert!(warm.iter().all(|row| !row.figures.contains_key("cold_bytes")));
+    assert_eq!(run.run.plan["cache_size"], (256 << 10).to_string());
+}
+
+/// The receive of a ready send is posted before its iteration begins.
+#[test]
+fn cold_buffers_are_not_for_ready_sends() {
+    let kept = Kept::new();
+    let job = kept.job(
+        "p2p.latency --send all --cache cold --cache-size 64K --sizes 8 -n 2 --iterations 9 --warmup 1 --allow-skips",
+    );
+    let done = job.run().expect(0);
+    assert!(done.stdout.contains("choose --send standard, synchronous or buffered"), "{done}");
+    assert_eq!(kept.run().rows.iter().filter(|row| row.summary.is_some()).count(), 3, "{done}");
+}
+
+#[test]
+fn cold_buffers_that_do_not_fit_are_skipped() {
+    let kept = Kept::new();
+    let words = "p2p.latency --cache cold --cache-size 64K --memory-limit 200K --sizes 8 -n 2 --iterations 9 --allow-skips";
+    let done = kept.job(words).run().expect(0);
+    assert!(done.stdout.contains("--memory-limit is 204800"), "{done}");
 }
 
 /// The attached buffer holds 8 windows, and its length is an int.

@@ -2,7 +2,7 @@
 
 use ombx_core::{
     benchmark::{
-        BusTraffic, Case, Context, Kernel, Method, Metric, Work,
+        BusTraffic, Case, Context, Kernel, Method, Metric, Work, cold,
         payload::{Check, Fill, Slots},
     },
     error::Result,
@@ -56,6 +56,7 @@ pub(crate) fn work(case: &Case) -> Work {
 impl<B: Broadcast> Endpoint<B> {
     /// Opens a broadcast of `bytes` bytes that `source` has at first.
     pub(crate) fn open(cx: &Context<'_>, bytes: u64, source: Rank) -> Result<Endpoint<B>> {
+        cold::only_warm(cx, "broadcasts that ombx makes of messages: choose --by library")?;
         let slots = Slots::new(bytes, 1);
         cx.afford(slots.total())?;
         Ok(Endpoint { operation: B::open(cx, slots)?, slots, rank: cx.rank(), source })

@@ -24,6 +24,8 @@ pub struct Context<'a> {
     pub thread: u32,
     /// Maximum bytes of buffers per rank, if the user set a limit.
     pub memory_limit: Option<u64>,
+    /// Bytes of the last-level cache, if the user gave them; see [`Cache`](crate::benchmark::cold::Cache).
+    pub cache_bytes: Option<u64>,
     /// Axis and value, for every axis that the row names.
     pub axes: &'a [(&'static str, &'static str)],
 }
@@ -32,7 +34,16 @@ impl<'a> Context<'a> {
     /// Returns the context of a timed rank without peer.
     pub fn of(team: &'a dyn Team) -> Context<'a> {
         let (role, peer) = (Role::Active, team.rank());
-        Context { team, role, peer, children: &[], thread: 0, memory_limit: None, axes: &[] }
+        Context {
+            team,
+            role,
+            peer,
+            children: &[],
+            thread: 0,
+            memory_limit: None,
+            cache_bytes: None,
+            axes: &[],
+        }
     }
 
     /// Returns this rank.

@@ -1,15 +1,17 @@
 //! Payload patterns and their verification, byte by byte. A pattern depends on rank, position, size and round.
 
 mod accumulated;
+mod copies;
 mod reduced;
 mod words;
 
 pub use self::{
     accumulated::Accumulation,
+    copies::{Cache, Copies},
     reduced::{Contributors, Reduced, Reduction},
     words::Words,
 };
-use crate::unit::Rank;
+use crate::{benchmark::Context, error::Result, unit::Rank};
 
 /// Pattern of the buffers, and the iterations that ran since they were filled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -85,6 +87,8 @@ pub struct Slots {
     pub count: u32,
     /// Bytes from the start of one message to the start of the next; 0 if all share one buffer.
     pub stride: u64,
+    /// Copies of all messages, one of which an iteration uses.
+    pub copies: Copies,
 }
 
 /// Alignment of messages: a cache line, so that no two messages share one.
@@ -95,7 +99,7 @@ const STEP: u64 = 0x9E37_79B9_7F4A_7C15;
 impl Slots {
     /// Returns `count` messages of `bytes`, each on its own cache lines.
     pub fn new(bytes: u64, count: u32) -> Slots {
-        Slots { bytes, count, stride: bytes.next_multiple_of(LINE).max(LINE) }
+        Slots { bytes, count, stride: bytes.next_multiple_of(LINE).max(LINE), copies: Copies::ONE }
     }
 
     /// Returns `count` messages without gaps.
@@ -108,7 +112,20 @@ impl Slots {
         Slots { stride: 0, ..Slots::new(bytes, count) }
     }
 
-    /// Returns the size of the whole buffer in bytes, at least one cache line.
+    /// Returns the same messages with the copies that the row of a case needs, for buffers with `sides` times these messages. Collective.
+    ///
+    /// # Errors
+    /// The ranks cannot communicate.
+    pub fn copied(self, cx: &Context<'_>, sides: u64) -> Result<Slots> {
+        Ok(Slots { copies: Copies::of(cx, sides * self.total())?, ..self })
+    }
+
+    /// Returns the size of a buffer with all copies in bytes.
+    pub fn reserved(&self) -> u64 {
+        self.copies.total(self.total())
+    }
+
+    /// Returns the size of one copy of the messages in bytes, at least one cache line.
     pub fn total(&self) -> u64 {
         match self.stride {
             0 => Slots::new(self.bytes, 1).total(),
@@ -128,7 +145,7 @@ impl Slots {
     }
 
     fn messages(&self, buffer_len: usize) -> impl Iterator<Item = (u64, std::ops::Range<usize>)> + use<> {
-        let Slots { bytes, mut count, stride } = *self;
+        let Slots { bytes, mut count, stride, .. } = *self;
         if stride == 0 {
             count = count.min(1);
         }

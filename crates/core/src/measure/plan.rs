@@ -40,6 +40,8 @@ pub struct Plan {
     pub root: Root,
     /// Maximum bytes of buffers per rank; the free memory of the host if `None`.
     pub memory_limit: Option<u64>,
+    /// Bytes of the last-level cache, for buffers that are not in it; those of sysfs if `None`.
+    pub cache_bytes: Option<u64>,
     /// When a row ends.
     pub effort: Effort,
     /// Effort for messages above a size, as in the OSU benchmarks.
@@ -160,6 +162,7 @@ impl Default for Plan {
             under: Vec::new(),
             root: Root::default(),
             memory_limit: None,
+            cache_bytes: None,
             effort: Effort::Precision { precision: 0.01, max_time: Duration::from_secs(1) },
             effort_above: None,
             least_time: Duration::ZERO,

@@ -302,6 +302,9 @@ pub fn describe(plan: &Plan, choices: &[Choice]) -> BTreeMap<String, String> {
     if let Some(limit) = plan.memory_limit {
         set("memory_limit", limit.to_string());
     }
+    if let Some(bytes) = plan.cache_bytes {
+        set("cache_size", bytes.to_string());
+    }
     for choice in choices {
         for axis in choice.bench.axes {
             set(axis.name, selected(axis, *choice, plan).join(","));

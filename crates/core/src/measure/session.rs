@@ -91,8 +91,12 @@ impl<'a> Session<'a> {
         done
     }
 
+    /// Returns the selected values of an axis; the default if the benchmark does not have the axis.
     fn selected(&self, axis: &Axis) -> Vec<&'static str> {
-        selected(axis, Choice { bench: self.bench, preset: self.preset }, self.plan)
+        match self.bench.axes.iter().any(|own| own.name == axis.name) {
+            true => selected(axis, Choice { bench: self.bench, preset: self.preset }, self.plan),
+            false => vec![self.bench.default_of(axis)],
+        }
     }
 
     /// Returns the cases of this session: all combinations of selected values on the remaining axes, and of sizes.

@@ -1,15 +1,20 @@
 //! Two-sided patterns, and the kernel that combines a pattern with a link at compile time.
 
+mod link_test;
+
 use std::marker::PhantomData;
 
 use crate::{
     benchmark::{
         Case, ConnectionCounters, Context, Figures, Kernel, Method, Metric, Role, Work,
+        cold::{self, Copies, Movable},
         payload::{Check, Fill, Slots},
     },
     error::Result,
     unit::Rank,
 };
+
+pub use link_test::{Bidirectional, LinkPattern, Semidirectional, Unidirectional};
 
 /// One endpoint of a link between two ranks that exchange messages of equal size.
 ///
@@ -19,6 +24,8 @@ pub trait Link: Sized {
     const MAX_BYTES: u64 = u64::MAX;
     /// Whether the messages of a window are contiguous in memory.
     const PACKED: bool = false;
+    /// Whether the link makes the copies of its slots, for buffers that are not in the cache.
+    const COPIES: bool = false;
 
     /// Sends message 0 and returns when its buffer can be reused.
     fn send(&mut self) -> Result<()>;
@@ -34,6 +41,9 @@ pub trait Link: Sized {
     fn acknowledge(&mut self) -> Result<()>;
     /// Receives the acknowledgement.
     fn acknowledged(&mut self) -> Result<()>;
+
+    /// Makes the copies of both buffers at an offset those of the next calls.
+    fn move_to(&mut self, _offset: usize) {}
 
     /// Opens the endpoint of this rank. Collective, untimed.
     fn open(cx: &Context<'_>, slots: Slots) -> Result<Self>;
@@ -120,7 +130,11 @@ impl<P: Pattern, L: Link> Kernel for PatternKernel<P, L> {
             Buffers::Multiple if L::PACKED => Slots::packed(case.bytes.0, messages),
             Buffers::Multiple => Slots::new(case.bytes.0, messages),
         };
-        cx.afford(2 * slots.total())?;
+        if !L::COPIES {
+            cold::only_warm(cx, "this kind of traffic: choose --send standard, synchronous or buffered")?;
+        }
+        let slots = slots.copied(cx, 1)?;
+        cx.afford(2 * slots.reserved())?;
         let (link, depth) = (L::open(cx, slots)?, case.depth);
         let (role, rank, peer) = (cx.role, cx.rank(), cx.peer);
         Ok(PatternKernel { link, depth, slots, role, rank, peer, pattern: PhantomData })
@@ -182,6 +196,17 @@ impl<P: Pattern, L: Link> Kernel for PatternKernel<P, L> {
             Role::Active if !P::BOTH_WAYS => Check::Passed,
             _ => fill.check(*peer, *slots, link.incoming(), *rank),
         })
+    }
+}
+
+impl<P: Pattern, L: Link> Movable for PatternKernel<P, L> {
+    fn copies(&self) -> Copies {
+        self.slots.copies
+    }
+
+    #[inline(always)]
+    fn move_to(&mut self, offset: usize) {
+        self.link.move_to(offset);
     }
 }
 
@@ -279,118 +304,5 @@ impl Pattern for BiStream {
     #[inline(always)]
     fn passive<L: Link>(link: &mut L, _: u32) -> Result<()> {
         link.swap()
-    }
-}
-
-crate::axis! {
-    /// Pattern of LinkTest that loads a link
-    pub enum LinkPattern: "pattern", Always, default Semidirectional {
-        /// Ping-pong
-        Semidirectional = "semidirectional",
-        /// Two ping-pongs at once
-        Bidirectional = "bidirectional",
-        /// Messages one way and one acknowledgement
-        Unidirectional = "unidirectional",
-    }
-}
-
-/// LinkTest's semidirectional test: a ping-pong, reported as bandwidth.
-pub enum Semidirectional {}
-
-impl Pattern for Semidirectional {
-    const METRIC: Metric = Metric::Bandwidth;
-    const METHOD: Method = Method {
-        timed: "a ping-pong of blocking messages; the figure is one message divided by half the time",
-        untimed: "connections, buffers, filling and checking them",
-        like: "LinkTest, semidirectional",
-    };
-    const BOTH_WAYS: bool = true;
-
-    fn messages(_: u32) -> u32 {
-        1
-    }
-
-    fn work(bytes: u64, depth: u64) -> Work {
-        PingPong::work(bytes, depth)
-    }
-
-    #[inline(always)]
-    fn active<L: Link>(link: &mut L, depth: u32) -> Result<()> {
-        PingPong::active(link, depth)
-    }
-
-    #[inline(always)]
-    fn passive<L: Link>(link: &mut L, depth: u32) -> Result<()> {
-        PingPong::passive(link, depth)
-    }
-}
-
-/// LinkTest's bidirectional test: two ping-pongs at once, one started by each rank. Two legs.
-pub enum Bidirectional {}
-
-impl Pattern for Bidirectional {
-    const METRIC: Metric = Metric::Bandwidth;
-    const METHOD: Method = Method {
-        timed: "two ping-pongs at once, one started by each rank; the figure is two messages divided by half the time",
-        untimed: "connections, buffers, filling and checking them",
-        like: "LinkTest, bidirectional",
-    };
-    const BOTH_WAYS: bool = true;
-
-    fn messages(_: u32) -> u32 {
-        1
-    }
-
-    fn work(bytes: u64, _: u64) -> Work {
-        Work { bytes: 4 * bytes, ops: 4, legs: 2 }
-    }
-
-    #[inline(always)]
-    fn active<L: Link>(link: &mut L, _: u32) -> Result<()> {
-        link.swap()?;
-        link.swap()
-    }
-
-    #[inline(always)]
-    fn passive<L: Link>(link: &mut L, _: u32) -> Result<()> {
-        link.swap()?;
-        link.swap()
-    }
-}
-
-/// LinkTest's unidirectional test: a window of blocking messages back to back, then an acknowledgement. One leg.
-pub enum Unidirectional {}
-
-impl Pattern for Unidirectional {
-    const METRIC: Metric = Metric::Bandwidth;
-    const METHOD: Method = Method {
-        timed: "a window of blocking sends back to back and one acknowledgement; the figure is the window divided by the time",
-        untimed: "connections, buffers, filling and checking them",
-        like: "LinkTest, unidirectional",
-    };
-    const BOTH_WAYS: bool = false;
-
-    fn messages(_: u32) -> u32 {
-        1
-    }
-
-    fn work(bytes: u64, depth: u64) -> Work {
-        Stream::work(bytes, depth)
-    }
-
-    #[inline(always)]
-    fn active<L: Link>(link: &mut L, depth: u32) -> Result<()> {
-        for _ in 0..depth {
-            link.send()?;
-        }
-        link.acknowledged()
-    }
-
-    #[inline(always)]
-    fn passive<L: Link>(link: &mut L, depth: u32) -> Result<()> {
-        for _ in 0..depth {
-            link.receive()?;
-        }
-        link.acknowledge()
     }
 }

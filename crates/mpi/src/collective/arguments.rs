@@ -57,6 +57,17 @@ impl Addresses {
     }
 }
 
+impl Addresses {
+    /// Returns the addresses of the copies at an offset. The address of an empty buffer, which no call uses, may be invalid.
+    #[inline(always)]
+    pub(super) fn moved(self, offset: usize) -> Addresses {
+        let from =
+            if self.from == IN_PLACE.cast_const() { self.from } else { self.from.wrapping_byte_add(offset) };
+        let to = if self.to == IN_PLACE { self.to } else { self.to.wrapping_byte_add(offset) };
+        Addresses { from, to }
+    }
+}
+
 impl Arguments {
     pub(super) fn of(part: &Part) -> Result<Arguments> {
         let Part { ranks, bytes, neighbours, .. } = part;

@@ -4,7 +4,7 @@ use std::{ffi::c_int, marker::PhantomData};
 
 use mpi::ffi;
 use ombx_core::{
-    benchmark::{Context, ElementType, ReductionOp, Root},
+    benchmark::{Context, ElementType, ReductionOp, Root, cold::Copies},
     error::{Error, Result},
 };
 
@@ -63,6 +63,8 @@ pub struct Operation<C> {
     next_request: usize,
     from: Buffer,
     to: Buffer,
+    /// Copies of the larger buffer.
+    copies: Copies,
     /// Keeps the communicator with the topology alive.
     _neighbourhood: Option<Comm>,
     /// Keeps the operation of the reduction alive.
@@ -80,10 +82,12 @@ impl<C: Call> Operation<C> {
         let comm = team.comm();
         let part = options.part::<C>(comm.rank().0, comm.size());
         cx.agree(options.root.is_among(comm.size()))?;
-        cx.afford(part.send_bytes() + part.receive_bytes())?;
-        let parts = Arguments::of(&part).and_then(|arguments| {
-            Ok((arguments, Buffer::zeroed(part.send_bytes())?, Buffer::zeroed(part.receive_bytes())?))
-        });
+        let sizes = [part.send_bytes(), part.receive_bytes()];
+        let copies = Copies::of(cx, sizes[0].max(sizes[1]))?;
+        cx.afford(sizes.iter().map(|bytes| copies.total(*bytes)).sum())?;
+        let buffer = |bytes| -> Result<Buffer> { Ok(Buffer::zeroed(copies.total(bytes))?.in_copies(bytes)) };
+        let parts =
+            Arguments::of(&part).and_then(|arguments| Ok((arguments, buffer(sizes[0])?, buffer(sizes[1])?)));
         let (mut arguments, from, to) = cx.agree(parts)?;
         let neighbourhood = match C::FLOW.has_neighbours() {
             true => Some(options.topology.communicator(comm)?),
@@ -103,6 +107,7 @@ impl<C: Call> Operation<C> {
             next_request: 0,
             from,
             to,
+            copies,
             _neighbourhood: neighbourhood,
             _op: op,
             call: PhantomData,
@@ -129,6 +134,20 @@ impl<C: Call> Operation<C> {
     /// Returns the receive buffer.
     pub fn to(&mut self) -> &mut [u8] {
         self.to.bytes_mut()
+    }
+
+    /// Returns the copies of the larger buffer. An empty buffer has none.
+    pub fn copies(&self) -> Copies {
+        self.copies
+    }
+
+    /// Makes the copies of both buffers at an offset those of the next calls. The root must be the same in every iteration.
+    #[inline(always)]
+    pub fn move_to(&mut self, offset: usize) {
+        self.from.move_to(offset);
+        self.to.move_to(offset);
+        let role = usize::from(self.arguments.root as u32 != self.part.rank);
+        self.arguments.set_addresses(self.addresses[role].moved(offset));
     }
 
     /// Makes the first root the root of the next iteration.

@@ -5,7 +5,10 @@ use std::{
     sync::{Mutex, MutexGuard, PoisonError},
 };
 
-use ombx_core::error::{Error, Result};
+use ombx_core::{
+    benchmark::payload::Slots,
+    error::{Error, Result},
+};
 
 const PAGE: usize = 4096;
 
@@ -22,11 +25,21 @@ pub(crate) fn release_kept() {
 }
 
 /// Page-aligned memory whose address does not change until it is dropped.
+///
+/// Calls use one copy of its content, which is the whole buffer unless [`Buffer::in_copies`] makes it a part.
 #[derive(Debug)]
 pub struct Buffer {
     mapping: Mapping,
+    /// Address of the copy that calls use.
+    at: *mut u8,
+    /// Bytes of a copy.
     size: usize,
+    /// Largest offset of a copy.
+    last: usize,
 }
+
+// SAFETY: the pages belong to the process, and the buffer has the only pointers to them.
+unsafe impl Send for Buffer {}
 
 impl Buffer {
     /// Returns a buffer of `bytes` bytes, at least one, all zero and all resident.
@@ -50,18 +63,43 @@ impl Buffer {
         let mapping = size.checked_next_multiple_of(PAGE).and_then(Mapping::of);
         let mapping = mapping
             .ok_or_else(|| Error::unsupported(format!("a buffer of {bytes} bytes could not be allocated")))?;
-        Ok(Buffer { mapping, size })
+        Ok(Buffer { at: mapping.start, mapping, size, last: 0 })
     }
 
-    /// Returns the address of the first byte, which is valid for the buffer's length and lifetime.
+    /// Returns a buffer of all copies of some slots, as [`Buffer::reserved`].
+    ///
+    /// # Errors
+    /// The address space is not available.
+    pub fn of(slots: Slots) -> Result<Buffer> {
+        Ok(Buffer::reserved(slots.reserved())?.in_copies(slots.total()))
+    }
+
+    /// Returns the buffer as copies of `bytes` bytes, at least one, of which calls use the first.
+    #[must_use]
+    pub fn in_copies(self, bytes: u64) -> Buffer {
+        let all = self.last + self.size;
+        let size = usize::try_from(bytes).unwrap_or(usize::MAX).clamp(1, all);
+        let (mut buffer, last) = (self, all - size);
+        (buffer.at, buffer.size, buffer.last) = (buffer.mapping.start, size, last);
+        buffer
+    }
+
+    /// Makes the copy at an offset the one that calls use. A buffer without copies stays where it is.
+    #[inline(always)]
+    pub fn move_to(&mut self, offset: usize) {
+        self.at = self.mapping.start.wrapping_add(offset.min(self.last));
+    }
+
+    /// Returns the address of the first byte, which is valid for the length of a copy and the buffer's lifetime.
     pub fn start(&self) -> *mut u8 {
-        self.mapping.start
+        self.at
     }
 
-    /// Returns the whole buffer as a slice.
+    /// Returns the copy that calls use as a slice.
     pub fn bytes_mut(&mut self) -> &mut [u8] {
-        // SAFETY: the mapping has at least this size and the kernel has zeroed it. `&mut self` excludes other references to it.
-        unsafe { std::slice::from_raw_parts_mut(self.mapping.start, self.size) }
+        // SAFETY: the mapping has at least `last + size` bytes, `at` is at most `last` bytes after its start, and the kernel has zeroed
+        // it. `&mut self` excludes other references to it.
+        unsafe { std::slice::from_raw_parts_mut(self.at, self.size) }
     }
 }
 
@@ -168,6 +206,22 @@ mod tests {
                 assert!(buffer.bytes_mut().iter().all(|byte| *byte == value), "{round} {bytes}");
             }
         }
+    }
+
+    #[test]
+    fn copies_are_parts_of_the_buffer() {
+        let mut buffer = Buffer::zeroed(1000).unwrap().in_copies(100);
+        let first = buffer.start() as usize;
+        for (offset, found) in [(0, 0), (384, 384), (900, 900), (1000, 900), (usize::MAX, 900), (0, 0)] {
+            buffer.move_to(offset);
+            assert_eq!((buffer.start() as usize - first, buffer.bytes_mut().len()), (found, 100));
+            buffer.bytes_mut().fill(offset as u8);
+        }
+        let mut whole = Buffer::zeroed(0).unwrap().in_copies(0);
+        whole.move_to(64);
+        assert_eq!(whole.bytes_mut().len(), 1);
+        let mut buffer = buffer.in_copies(1000);
+        assert!(buffer.bytes_mut()[384..484].iter().all(|byte| *byte == 128));
     }
 
     #[test]

@@ -69,11 +69,12 @@ impl<C: Counting> Channel<C> {
 
 impl<C: Counting> Link for Channel<C> {
     const MAX_BYTES: u64 = C::MOST;
+    const COPIES: bool = true;
 
     fn open(cx: &Context<'_>, slots: Slots) -> Result<Channel<C>> {
         let team: &MpiTeam = cx.fabric()?;
         let parts = C::count(slots.bytes).and_then(|bytes| {
-            let (outgoing, incoming) = (Buffer::reserved(slots.total())?, Buffer::reserved(slots.total())?);
+            let (outgoing, incoming) = (Buffer::of(slots)?, Buffer::of(slots)?);
             Ok(([bytes, C::count(0)?], outgoing, incoming))
         });
         let ([bytes, zero], outgoing, incoming) = cx.agree(parts)?;
@@ -131,6 +132,12 @@ impl<C: Counting> Link for Channel<C> {
         let into = self.incoming.start().cast();
         // SAFETY: the count is 0, so MPI does not write to the buffer.
         check("MPI_Recv", unsafe { C::receive(into, self.zero, self.endpoint) })
+    }
+
+    #[inline(always)]
+    fn move_to(&mut self, offset: usize) {
+        self.outgoing.move_to(offset);
+        self.incoming.move_to(offset);
     }
 
     fn outgoing(&mut self) -> &mut [u8] {

@@ -124,6 +124,7 @@ impl<M: Mode> ModeChannel<M> {
 
 impl<M: Mode> Link for ModeChannel<M> {
     const MAX_BYTES: u64 = Int::MOST;
+    const COPIES: bool = true;
 
     fn open(cx: &Context<'_>, slots: Slots) -> Result<ModeChannel<M>> {
         cx.agree(datatype::count(slots.bytes))?;
@@ -178,6 +179,11 @@ impl<M: Mode> Link for ModeChannel<M> {
         self.channel.acknowledged()
     }
 
+    #[inline(always)]
+    fn move_to(&mut self, offset: usize) {
+        self.channel.move_to(offset);
+    }
+
     fn outgoing(&mut self) -> &mut [u8] {
         self.channel.outgoing()
     }
@@ -207,7 +213,7 @@ impl AttachedBuffer {
         });
         let length = cx.agree(length)?;
         // Beside it are the buffers of the messages.
-        cx.afford(2 * slots.total() + size)?;
+        cx.afford(2 * slots.reserved() + size)?;
         let memory = cx.agree(Buffer::zeroed(size))?;
         // SAFETY: the memory has `length` bytes, and `drop` detaches it before it is freed.
         check("MPI_Buffer_attach", unsafe { ffi::MPI_Buffer_attach(memory.start().cast(), length) })?;

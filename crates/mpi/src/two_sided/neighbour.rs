@@ -47,8 +47,10 @@ impl NeighbourChannel {
         let neighbours = cx.neighbours().map(|rank| rank.0 as c_int);
         let left_source = Source::of(cx, left);
         let parts = datatype::count(slots.bytes).and_then(|bytes| {
-            let total = 2 * slots.total();
-            Ok((bytes, Buffer::reserved(total)?, Buffer::reserved(total)?))
+            let both = || -> Result<Buffer> {
+                Ok(Buffer::reserved(slots.copies.total(2 * slots.total()))?.in_copies(2 * slots.total()))
+            };
+            Ok((bytes, both()?, both()?))
         });
         let (bytes, outgoing, incoming) = cx.agree(parts)?;
         let stride = slots.total() as usize;
@@ -156,6 +158,13 @@ impl NeighbourChannel {
         check("MPI_Waitall", unsafe {
             ffi::MPI_Waitall(2, self.requests.as_mut_ptr(), ffi::RSMPI_STATUSES_IGNORE)
         })
+    }
+
+    /// Makes the copies of both buffers at an offset those of the next calls.
+    #[inline(always)]
+    pub fn move_to(&mut self, offset: usize) {
+        self.outgoing.move_to(offset);
+        self.incoming.move_to(offset);
     }
 
     /// Returns the messages to the right and to the left.

@@ -57,8 +57,11 @@ pub struct Window {
     /// One request per slot, for operations that return requests.
     pub(crate) requests: UnsafeCell<Vec<ffi::MPI_Request>>,
     locals: Vec<Buffer>,
-    /// Displacement of the peer's first slot: an address in a dynamic window, otherwise 0.
+    /// Displacement of the peer's first slot in the copy that calls use: an address in a dynamic window, otherwise an offset.
     pub(crate) remote: ffi::MPI_Aint,
+    /// Offset of the copy that calls use, and of the last one.
+    at: usize,
+    last: usize,
     /// The group of the peer alone.
     pub(crate) peer_group: ffi::MPI_Group,
     /// Ranks that this rank accesses, if there may be several.
@@ -82,10 +85,10 @@ impl Window {
     /// the library's window is unusable.
     pub fn open(cx: &Context<'_>, options: WindowOptions) -> Result<Window> {
         let WindowOptions { kind, slots, local_slots, locals, hints, element, op } = options;
-        let local_total = Slots { count: local_slots, ..slots }.total();
+        let local = Slots { count: local_slots, ..slots };
         let team: &MpiTeam = cx.fabric()?;
         let comm = team.comm();
-        cx.afford(slots.total() + locals as u64 * local_total)?;
+        cx.afford(slots.reserved() + locals as u64 * local.reserved())?;
         if kind == WindowKind::Shared && !comm.is_on_one_host()? {
             return Err(Error::unsupported("shared windows need all ranks on one host"));
         }
@@ -93,8 +96,8 @@ impl Window {
             let elements = reduction::elements(slots.bytes, element)?;
             let op = reduction::predefined(op)
                 .ok_or_else(|| Error::unsupported("MPI allows predefined operations only in accumulates"))?;
-            let memory = Memory::of(kind, slots.total(), hints)?;
-            let locals = (0..locals).map(|_| Buffer::reserved(local_total)).collect::<Result<Vec<_>>>()?;
+            let memory = Memory::of(kind, slots.reserved(), hints)?;
+            let locals = (0..locals).map(|_| Buffer::of(local)).collect::<Result<Vec<_>>>()?;
             Ok((count, elements, op, memory, locals))
         });
         let (count, elements, op, memory, locals) = cx.agree(parts)?;
@@ -113,6 +116,8 @@ impl Window {
             requests: UnsafeCell::new(vec![no_request; slots.count as usize]),
             locals,
             remote: 0,
+            at: 0,
+            last: (slots.reserved() - slots.total()) as usize,
             peer_group: no_group,
             targets: Vec::new(),
             held: Cell::new(Held::Nothing),
@@ -214,18 +219,31 @@ impl Window {
     ///
     /// It holds an exclusive lock on this rank meanwhile, so that public and private copy of the window agree (MPI 4.1, 12.7).
     pub fn with_memory<R>(&mut self, access: impl FnOnce(&mut [Buffer], &mut [u8]) -> R) -> Result<R> {
-        // SAFETY: the window is valid and this rank has no epoch open. The exposed memory has `slots.total()` bytes, and the
-        // exclusive lock keeps other ranks from accessing it while the slice exists.
+        // SAFETY: the window is valid and this rank has no epoch open. The exposed memory has a copy of `slots.total()` bytes at every
+        // offset that `move_to` gets, and the exclusive lock keeps other ranks from accessing it while the slice exists.
         unsafe {
             check(
                 "MPI_Win_lock",
                 ffi::MPI_Win_lock(ffi::MPI_LOCK_EXCLUSIVE as c_int, self.rank, 0, self.raw),
             )?;
-            let exposed = std::slice::from_raw_parts_mut(self.exposed, self.slots.total() as usize);
+            let exposed =
+                std::slice::from_raw_parts_mut(self.exposed.add(self.at), self.slots.total() as usize);
             let result = access(&mut self.locals, exposed);
             check("MPI_Win_unlock", ffi::MPI_Win_unlock(self.rank, self.raw))?;
             Ok(result)
         }
+    }
+
+    /// Makes the copies at an offset, in the local buffers and in the memory of the peer, those of the next calls.
+    #[inline(always)]
+    pub fn move_to(&mut self, offset: usize) {
+        let offset = offset.min(self.last);
+        for (address, buffer) in self.local.iter_mut().zip(&mut self.locals) {
+            buffer.move_to(offset);
+            *address = buffer.start();
+        }
+        self.remote += offset as ffi::MPI_Aint - self.at as ffi::MPI_Aint;
+        self.at = offset;
     }
 
     /// Unlocks the peer, which this rank has locked.
@@ -276,7 +294,7 @@ fn create(
     memory: Option<&Memory>,
     hints: Hints,
 ) -> Result<(ffi::MPI_Win, *mut u8)> {
-    let size = slots.total() as ffi::MPI_Aint;
+    let size = slots.reserved() as ffi::MPI_Aint;
     let mut start: *mut c_void = memory.map_or(ptr::null_mut(), |memory| memory.start().cast());
     let info = Info::of(hints)?;
     // SAFETY: `start` is the address of `size` bytes that the caller keeps until the window is freed, or MPI replaces it by

@@ -301,7 +301,7 @@ fn open_sink(node: u32, sink: &Storage) -> Result<Option<OpenFile>> {
 
 /// Returns the layout of a block for the payload's pattern: one message.
 fn slots(shape: &Shape) -> Slots {
-    Slots { bytes: shape.block, count: 1, stride: shape.block }
+    Slots::packed(shape.block, 1)
 }
 
 /// Returns the pattern of a block, which differs for every node, block, buffer and run.

@@ -42,6 +42,9 @@ pub(crate) struct ImbArgs {
     /// Limit of the buffers of a process in GiB; rows that need more are skipped [default: the free memory]
     #[arg(long, value_name = "GIB", value_parser = gibibytes, help_heading = "As IMB")]
     pub(crate) mem: Option<u64>,
+    /// Use buffers that are not in the cache: size of the last-level cache in MiB, or -1 for the size that the system has, and length of its lines in bytes: -off_cache 32,64
+    #[arg(long, value_name = "MIB[,LINE]", value_parser = OffCache::parse, allow_hyphen_values = true, help_heading = "As IMB")]
+    pub(crate) off_cache: Option<OffCache>,
     /// Messages in flight of Uniband and Biband [default: 64]
     #[arg(long, value_name = "N", value_parser = values::number::<u32>(1..=1 << 20), help_heading = "As IMB")]
     pub(crate) window_size: Option<u32>,
@@ -82,8 +85,6 @@ pub(crate) struct ImbArgs {
 pub(crate) struct OtherArgs {
     #[arg(long, hide = true, allow_hyphen_values = true)]
     pub(crate) multi: Option<String>,
-    #[arg(long, hide = true, allow_hyphen_values = true)]
-    pub(crate) off_cache: Option<String>,
     #[arg(long, hide = true)]
     pub(crate) map: Option<String>,
     #[arg(long, hide = true)]
@@ -142,6 +143,47 @@ impl Iterations {
     }
 }
 
+/// IMB's `-off_cache`: buffers that are not in the cache.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum OffCache {
+    /// Buffers that stay in the cache, as without the option.
+    No,
+    /// Buffers that are larger than the cache of the system.
+    LastLevel,
+    /// Buffers that are larger than a cache of this many bytes.
+    Bytes(u64),
+}
+
+/// Largest cache line whose length ombx respects: copies of buffers are this far apart.
+const LONGEST_LINE: u64 = 128;
+
+impl OffCache {
+    fn parse(text: &str) -> Result<OffCache> {
+        let (size, line) = text.split_once(',').unwrap_or((text, "64"));
+        let mib = size.parse::<f64>().ok().filter(|mib| *mib == -1.0 || (0.0..=1e6).contains(mib));
+        let line = line.parse::<f64>().ok().filter(|line| *line >= 0.0);
+        match (mib, line) {
+            (Some(_), Some(line)) if line > LONGEST_LINE as f64 => Err(Error::usage(format!(
+                "cache lines of more than {LONGEST_LINE} bytes are not supported: give a shorter LINE, or none"
+            ))),
+            (Some(0.0), Some(_)) => Ok(OffCache::No),
+            (Some(-1.0), Some(_)) => Ok(OffCache::LastLevel),
+            (Some(mib), Some(_)) => Ok(OffCache::Bytes(((mib * (1u64 << 20) as f64) as u64).max(1))),
+            _ => Err(Error::usage(
+                "not a size in MiB: give -1, or 32, or 32,64 with the length of a cache line in bytes",
+            )),
+        }
+    }
+
+    /// Returns the size of the cache that is given; `None` for that of the system.
+    pub(super) fn bytes(self) -> Option<u64> {
+        match self {
+            OffCache::Bytes(bytes) => Some(bytes),
+            OffCache::No | OffCache::LastLevel => None,
+        }
+    }
+}
+
 /// IMB's `-msglog`: exponents of the smallest and the largest message.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct SizeRange {
@@ -190,6 +232,20 @@ mod tests {
         assert_eq!(Iterations::parse("10,1,5").unwrap().for_size(1 << 20), 1);
         for text in ["", "0", "-1", "10,x", "10,0"] {
             assert!(Iterations::parse(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn caches_are_mebibytes() {
+        let found =
+            ["-1", "0", "2.5", "16,128", "-1,64", "-1.0,0.0"].map(|text| OffCache::parse(text).unwrap());
+        let bytes = [5 << 19, 16 << 20].map(OffCache::Bytes);
+        assert_eq!(
+            found,
+            [OffCache::LastLevel, OffCache::No, bytes[0], bytes[1], OffCache::LastLevel, OffCache::LastLevel]
+        );
+        for text in ["", "-2", "x", "16,", "16,x", "16,256", "16,64,1", "inf", "nan"] {
+            assert!(OffCache::parse(text).is_err(), "{text}");
         }
     }
 

@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, fs, iter, path::Path};
 
 use ombx_core::{
-    benchmark::{Axis, AxisValue, Benchmark, Choice, ElementType, Layout, ReductionOp, Root},
+    benchmark::{Axis, AxisValue, Benchmark, Choice, ElementType, Layout, ReductionOp, Root, cold::Cache},
     error::{Error, Result},
     measure::{
         plan::{Effort, Plan, parse_sizes},
@@ -14,7 +14,7 @@ use ombx_core::{
 use ombx_results::render::{ImbBenchmark, ImbClass};
 
 use super::{
-    arguments::{ImbArgs, Switch},
+    arguments::{ImbArgs, OffCache, Switch},
     suites::{Counterpart, Entry, Suite},
 };
 
@@ -34,7 +34,11 @@ pub(super) fn reject(args: &ImbArgs) -> Result<()> {
     let threads = "-thread_level: these benchmarks start MPI with MPI_THREAD_SINGLE";
     let why = [
         (not(&other.multi, &["-1"]), "-multi: ombx runs one group of processes at a time"),
-        (not(&other.off_cache, &["-1", "0"]), "-off_cache: ombx does not keep buffers out of the cache"),
+        (
+            args.off_cache.is_some_and(|cache| cache != OffCache::No)
+                && args.root_shift.is_some_and(Switch::is_on),
+            "-off_cache and -root_shift: roots are fixed where buffers are not in the cache; leave out one of them",
+        ),
         (other.map.is_some(), "-map: the launcher places the ranks; use its options or --bind"),
         (not(&other.thread_level, &["single"]), threads),
         (not(&other.data_type, &["byte", "char"]), "-data_type: messages are bytes"),
@@ -162,7 +166,8 @@ pub(super) fn parts(
         depth: args.window_size.unwrap_or(WINDOW),
         root: if shifts { Root::Rotating } else { Root::default() },
         memory_limit: args.mem,
-        axes: axes(bench.axes, table, element),
+        cache_bytes: args.off_cache.and_then(OffCache::bytes),
+        axes: axes(args, bench.axes, table, element),
         ..Plan::default()
     };
     let warmup = if args.warm_up.is_none_or(Switch::is_on) { WARM_UP } else { 0 };
@@ -205,13 +210,16 @@ fn has_list(args: &ImbArgs) -> bool {
 
 /// Returns IMB's choices on the axes of a benchmark: one-sided operations are completed by a flush, and reductions have one type.
 fn axes(
+    args: &ImbArgs,
     axes: &[&'static Axis],
     table: &ImbBenchmark,
     element: ElementType,
 ) -> BTreeMap<String, Vec<&'static str>> {
     let of_table = |axis: &&&'static Axis| table.axes.iter().any(|(name, _)| *name == axis.name);
+    let is_cold = args.off_cache.is_some_and(|cache| cache != OffCache::No);
     let chosen = |axis: &&'static Axis| match axis.name {
         "sync" if axis.values.contains(&"flush") => Some((axis.name.to_owned(), vec!["flush"])),
+        name if name == Cache::AXIS.name => is_cold.then(|| (name.to_owned(), vec![Cache::Cold.name()])),
         name if name == ElementType::AXIS.name => Some((name.to_owned(), vec![element.name()])),
         _ => None,
     };

@@ -51,6 +51,9 @@ pub(crate) struct RunArgs {
     /// Maximum memory for the buffers of a rank; rows that need more are skipped, for example: 512M [default: the host's free memory]
     #[arg(long, value_name = "BYTES", value_parser = unit::parse_memory, help_heading = "What is measured")]
     pub(crate) memory_limit: Option<Bytes>,
+    /// Size of the last-level cache for --cache cold, for example: 32M [default: the largest that sysfs has on any host]
+    #[arg(long, value_name = "BYTES", value_parser = unit::parse_memory, help_heading = "What is measured")]
+    pub(crate) cache_size: Option<Bytes>,
     /// Iterations that are verified, each with a fresh pattern and outside the timed region: some, or as many as are timed
     #[arg(long, value_name = "sampled|full", default_value = "sampled", value_parser = Verify::parse, help_heading = "What is measured")]
     pub(crate) verify: Verify,

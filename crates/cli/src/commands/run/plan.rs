@@ -1,7 +1,7 @@
 //! The plan that the arguments of `ombx run` describe. All mistakes in them are found here.
 
 use ombx_core::{
-    benchmark::{Choice, Threading},
+    benchmark::{AxisValue, Choice, Threading, cold::Cache},
     error::{Error, Result},
     measure::{
         plan::{Effort, Plan, Under, Verify},
@@ -34,6 +34,10 @@ pub(crate) fn plan(args: &RunArgs, chosen: Chosen, choices: &[Choice]) -> Result
     }
     if args.root.is_some() && !choices.iter().any(|c| c.bench.rooted) {
         return Err(unsupported("root", choices));
+    }
+    let is_cold = axes.get(Cache::AXIS.name).is_some_and(|values| values.contains(&Cache::Cold.name()));
+    if args.cache_size.is_some() && !is_cold {
+        return Err(Error::usage("--cache-size needs --cache cold: add it, or leave out --cache-size"));
     }
     load::check(&args.under, choices)?;
     if let Some(ranks) = args.start.ranks {
@@ -68,6 +72,7 @@ pub(crate) fn plan(args: &RunArgs, chosen: Chosen, choices: &[Choice]) -> Result
         under: args.under.clone(),
         root: args.root.unwrap_or_default(),
         memory_limit: args.memory_limit.map(|limit| limit.0),
+        cache_bytes: args.cache_size.map(|bytes| bytes.0),
         threads: args.threads,
         verify: if args.no_verify { Verify::Off } else { args.verify },
         launch: args.launches.launch,

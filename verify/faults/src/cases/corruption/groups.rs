@@ -93,6 +93,8 @@ impl Group {
     }
 }
 
+/// Buffers that are not in a cache of this size.
+const COLD: &str = "--cache cold --cache-size 64K";
 /// First message of each iteration.
 const FIRST: [u64; 3] = [0, 0, 0];
 /// First, middle and last message of a window.
@@ -104,7 +106,7 @@ pub(crate) fn all(benches: &[Bench]) -> Vec<Group> {
 }
 
 /// Windows of messages, single messages, and the patterns of a link, some of which have one message in flight.
-fn two_sided(benches: &[Bench]) -> [Group; 9] {
+fn two_sided(benches: &[Bench]) -> [Group; 11] {
     let apart = [ONE_MESSAGE, REQUESTS];
     let all = benches
         .iter()
@@ -119,6 +121,8 @@ fn two_sided(benches: &[Bench]) -> [Group; 9] {
     [
         group(with("receive-from", &singles), "--receive-from any", Slots::Calls(1), FIRST),
         group(with("receive-from", &windows), "--receive-from any", Slots::Calls(WINDOW), IN_WINDOW),
+        group(with("cache", &singles), COLD, Slots::Calls(1), FIRST),
+        group(with("cache", &windows), COLD, Slots::Calls(WINDOW), IN_WINDOW),
         group(with("send", &singles), "--send all", Slots::Calls(1), FIRST),
         group(with("send", &windows), "--send all", Slots::Calls(WINDOW), IN_WINDOW),
         group(names(singles), "", Slots::Calls(1), FIRST),
