@@ -3,8 +3,8 @@
 use std::{env, path::Path};
 
 /// Calls that not every MPI has. Each call found sets `cfg(mpi_has = "..")`, and `OMBX_HAVE_..` in the shim.
-const OPTIONAL: [&str; 5] =
-    ["MPI_Bcast_init", "MPIX_Bcast_init", "MPI_Psend_init", "MPI_Send_c", "MPI_Put_c"];
+const OPTIONAL: [&str; 6] =
+    ["MPI_Bcast_init", "MPIX_Bcast_init", "MPI_Psend_init", "MPI_Send_c", "MPI_Put_c", "MPI_Session_init"];
 
 fn main() {
     for variable in ["MPICC", "MPI_PKG_CONFIG", "CRAY_MPICH_DIR"] {
@@ -12,6 +12,7 @@ fn main() {
     }
     println!("cargo::rerun-if-changed=src/sys/shim.c");
     println!("cargo::rerun-if-changed=src/sys/persistent.c");
+    println!("cargo::rerun-if-changed=src/sys/session.c");
     println!(
         "cargo::rustc-check-cfg=cfg(mpi_has, values({}))",
         OPTIONAL.map(|name| format!("{name:?}")).join(", ")
@@ -23,7 +24,7 @@ fn main() {
         panic!("no MPI found ({}). Run `cargo xtask setup`", reasons.join("; "))
     });
     let mut shim = cc::Build::new();
-    shim.file("src/sys/shim.c").file("src/sys/persistent.c").warnings(true);
+    shim.file("src/sys/shim.c").file("src/sys/persistent.c").file("src/sys/session.c").warnings(true);
     match &library.mpicc {
         Some(mpicc) => {
             shim.compiler(mpicc);

@@ -8,7 +8,7 @@ pub(crate) mod time_limit;
 use std::{path::PathBuf, time::Duration};
 
 use ombx_core::{
-    benchmark::{Benchmark, Choice, Medium, Threading},
+    benchmark::{Benchmark, Choice, Initialization, Medium, Threading},
     measure::{plan::Plan, runner::Part},
 };
 use ombx_links::sweep;
@@ -104,6 +104,15 @@ impl Work {
     #[cfg(feature = "mpi")]
     pub(crate) fn threading(&self) -> Threading {
         selection::threading(&self.choices())
+    }
+
+    /// Returns how the work initialises MPI. [`selection::check_ranks`] has found that all parts do it in the same way.
+    #[cfg(feature = "mpi")]
+    pub(crate) fn initialization(&self) -> Initialization {
+        match self {
+            Work::Benchmarks(parts) => parts.first().map(|part| part.plan.init).unwrap_or_default(),
+            Work::Links(_, plan) => plan.init,
+        }
     }
 
     /// Returns the kinds of ranks that the benchmarks need, in the order in which the benchmarks name them, each once.

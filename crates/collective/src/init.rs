@@ -19,7 +19,8 @@ ombx_core::inventory::submit! {
 }
 
 const METHOD: Method = Method {
-    timed: "MPI_Init_thread, once in each launch, on every rank",
+    timed: "MPI_Init_thread, once in each launch, on every rank; with --init session instead MPI_Session_init, MPI_Group_from_session_pset \
+            and MPI_Comm_create_from_group",
     untimed: "starting the processes; a rank that starts early waits for the others inside the call",
     like: "osu_init of OMB, which prints the mean, the smallest and the largest time of the ranks",
 };

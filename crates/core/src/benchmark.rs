@@ -8,6 +8,7 @@ mod context;
 mod entry;
 mod fan;
 pub(crate) mod figure;
+mod initialization;
 mod kernel;
 mod layout;
 pub mod payload;
@@ -27,6 +28,7 @@ pub use self::{
     entry::{Benchmark, Choice, LETTERS, Medium},
     fan::{Fan, FanDirection},
     figure::{ConnectionCounters, Figure, Figures, interval_names},
+    initialization::Initialization,
     kernel::Kernel,
     layout::{Aggregation, Assignment, Direction, Layout, Pairing, Pairs},
     preset::{Osu, Preset},

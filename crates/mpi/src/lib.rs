@@ -58,7 +58,7 @@ pub use self::{
     collective::broadcast::Broadcast,
     runtime::{
         forked_child::ForkedChild,
-        initialization::Mpi,
+        initialization::{Mpi, sessions_exist},
         library::{Family, compare_and_swap_works, family, library_version},
     },
     sys::buffer::Buffer,

@@ -4,3 +4,4 @@ pub(crate) mod buffer;
 pub(crate) mod constants;
 pub(crate) mod datatype;
 pub(crate) mod error;
+pub(crate) mod session;

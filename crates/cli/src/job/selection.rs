@@ -64,8 +64,13 @@ pub(crate) fn over_sockets(choices: Vec<Choice>, notice: bool) -> Result<Vec<Cho
 }
 
 /// Fails if the ranks that the user has chosen are too few for every benchmark. If some can run, the others are rows that say why
-/// they are skipped.
+/// they are skipped. Fails also if parts initialise MPI in different ways, which happens once in a launch.
 pub(crate) fn check_ranks(ranks: Option<u32>, parts: &[Part]) -> Result<()> {
+    if parts.windows(2).any(|pair| pair[0].plan.init != pair[1].plan.init) {
+        return Err(Error::usage(
+            "a job initialises MPI once: give --init for the whole suite, not for parts of it",
+        ));
+    }
     let Some(ranks) = ranks else { return Ok(()) };
     let choices = parts.iter().flat_map(|part| part.choices.iter().map(move |choice| (choice, &part.plan)));
     let mut missing = None;

@@ -42,6 +42,11 @@ pub(crate) fn library() -> String {
     ombx_mpi::library_version()
 }
 
+/// Rejects a build whose MPI has no sessions.
+pub(crate) fn sessions_exist() -> Result<()> {
+    ombx_mpi::sessions_exist().map_err(Error::usage)
+}
+
 /// Returns whether an error says that the launcher belongs to another MPI.
 pub(crate) fn is_of_another_mpi(error: &Error) -> bool {
     error.to_string().contains(OF_ANOTHER_MPI)

@@ -16,6 +16,10 @@ pub(crate) fn library() -> String {
     "no MPI".into()
 }
 
+pub(crate) fn sessions_exist() -> Result<()> {
+    Err(Error::usage(NO_MPI))
+}
+
 pub(crate) fn is_of_another_mpi(_: &Error) -> bool {
     false
 }

@@ -23,7 +23,7 @@ pub(super) fn measure(state: &mut RankState<'_>, work: &Work) -> Result<Mpi> {
         // Standard error may be closed; the launching process then does without.
         let _ = Message::Started(hostname()).write(&mut io::stderr());
     }
-    let started = limits::check_rank().and_then(|()| Mpi::start(work.threading()));
+    let started = limits::check_rank().and_then(|()| Mpi::start_as(work.initialization(), work.threading()));
     let mpi = started.unwrap_or_else(|error| abort_without_mpi(&error));
     detection::refuse_singletons(mpi.team().size())?;
     let team = mpi.team();

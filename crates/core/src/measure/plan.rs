@@ -14,7 +14,7 @@ pub use self::{
     under::{Congestor, Under, check_loads, load_names},
 };
 use crate::{
-    benchmark::{Root, Setting, Threads},
+    benchmark::{Initialization, Root, Setting, Threads},
     error::{Error, Result},
     unit::Bytes,
 };
@@ -36,6 +36,8 @@ pub struct Plan {
     pub threads: Option<Threads>,
     /// What runs on other ranks of the job meanwhile, one after the other; empty if no ranks are kept for a load.
     pub under: Vec<Under>,
+    /// How benchmarks over MPI initialise it.
+    pub init: Initialization,
     /// Root of collective operations that have one.
     pub root: Root,
     /// Maximum bytes of buffers per rank; the free memory of the host if `None`.
@@ -160,6 +162,7 @@ impl Default for Plan {
             pairs: None,
             threads: None,
             under: Vec::new(),
+            init: Initialization::default(),
             root: Root::default(),
             memory_limit: None,
             cache_bytes: None,

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::{
-    benchmark::{Case, Choice, Role, Threading},
+    benchmark::{Case, Choice, Initialization, Medium, Role, Threading},
     error::{Error, Result},
     fact::{self, HostFacts},
     measure::{
@@ -295,6 +295,9 @@ pub fn describe(plan: &Plan, choices: &[Choice]) -> BTreeMap<String, String> {
     }
     if let Some(threads) = choices.iter().find_map(|c| c.bench.threads_of(plan)) {
         set("threads", threads.to_string());
+    }
+    if choices.iter().any(|c| c.bench.medium == Medium::Mpi) {
+        set(Initialization::NAME, plan.init.name().into());
     }
     if choices.iter().any(|c| c.bench.rooted) {
         set("root", plan.root.to_string());

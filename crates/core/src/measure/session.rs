@@ -1,7 +1,7 @@
 //! Sessions: a benchmark on its ranks under a plan, and the cases that follow.
 
 use crate::{
-    benchmark::{Assignment, Axis, AxisValue, Benchmark, Case, Choice, Named, Preset},
+    benchmark::{Assignment, Axis, AxisValue, Benchmark, Case, Choice, Medium, Named, Preset},
     error::{Error, Result},
     measure::{background::Background, plan::Plan, sink::Sink},
     result::Mark,
@@ -103,7 +103,8 @@ impl<'a> Session<'a> {
     pub fn cases(&self) -> Result<Vec<Case>> {
         let sizes = sizes_of(self.bench, self.plan)?;
         let chosen = self.chosen.iter().filter_map(|(axis, value)| named(axis, value));
-        let mut combinations: Vec<Vec<_>> = vec![chosen.collect()];
+        let init = self.plan.init.label().filter(|_| self.bench.medium == Medium::Mpi);
+        let mut combinations: Vec<Vec<_>> = vec![init.into_iter().chain(chosen).collect()];
         let open = |axis: &&&Axis| {
             self.chosen.iter().all(|(known, _)| known.name != axis.name)
                 && !self.excluded.contains(&axis.name)

@@ -1,18 +1,21 @@
-//! Initialisation and finalisation of MPI on this process.
+//! Initialisation and finalisation of MPI on this process: as the world that every MPI has, or as a session of MPI 4.
 
 use std::{ptr, sync::OnceLock, time::Duration};
 
 use mpi::ffi;
 use ombx_core::{
-    benchmark::Threading,
+    benchmark::{Initialization, Threading},
     error::{Error, Result},
     system::clock::Since,
 };
 
 use super::library;
-use crate::{MpiTeam, sys::constants};
+use crate::{
+    Comm, MpiTeam,
+    sys::{constants, session},
+};
 
-/// Duration of `MPI_Init_thread` on this process.
+/// Duration of the calls that initialise MPI on this process.
 static INITIALIZATION_TIME: OnceLock<Duration> = OnceLock::new();
 
 /// An initialised MPI. Dropping it finalises MPI, which every rank must do.
@@ -22,20 +25,35 @@ pub struct Mpi {
 }
 
 impl Mpi {
-    /// Initialises MPI for calls from the main thread alone, or from several threads.
+    /// Initialises MPI by `MPI_Init_thread` for calls from the main thread alone, or from several threads.
     ///
     /// # Errors
-    /// MPI is initialised already, its headers do not match the build, or `MPI_Init_thread` fails.
+    /// As [`Mpi::start_as`].
     pub fn start(threading: Threading) -> Result<Mpi> {
+        Mpi::start_as(Initialization::World, threading)
+    }
+
+    /// Initialises MPI as a world or as a session, for calls from the main thread alone, or from several threads.
+    ///
+    /// # Errors
+    /// MPI is initialised already, its headers do not match the build, it has no sessions, or a call fails.
+    pub fn start_as(initialization: Initialization, threading: Threading) -> Result<Mpi> {
         if !constants::same_headers() {
             return Err(Error::fabric(
                 "this binary mixes two MPI libraries: build with one target directory per MPI",
             ));
         }
-        if mpi::environment::is_initialized() {
+        if mpi::environment::is_initialized() || session::was_open() {
             return Err(Error::fabric("MPI is already initialised: call Mpi::start once per process"));
         }
-        let (mut provided, since) = (0, Since::now());
+        let since = Since::now();
+        if initialization == Initialization::Session {
+            sessions_exist().map_err(Error::unsupported)?;
+            let comm = Comm::of_session(threading == Threading::Multiple)?;
+            INITIALIZATION_TIME.get_or_init(|| since.elapsed());
+            return Ok(Mpi { team: Some(MpiTeam::of(comm)) });
+        }
+        let mut provided = 0;
         // SAFETY: MPI is not initialised yet, as checked above. Null arguments are allowed (MPI 4.1, 11.2.1), and `provided`
         // outlives the call. The `mpi` crate's own function ignores the return code.
         let code = unsafe {
@@ -58,7 +76,7 @@ impl Mpi {
         self.team.as_ref().unwrap_or_else(|| unreachable!("the team lives as long as MPI"))
     }
 
-    /// Returns how long `MPI_Init_thread` took on this process; `None` before [`Mpi::start`].
+    /// Returns how long the initialisation took on this process; `None` before [`Mpi::start`].
     pub fn initialization_time() -> Option<Duration> {
         INITIALIZATION_TIME.get().copied()
     }
@@ -78,6 +96,20 @@ impl Mpi {
     }
 }
 
+/// Returns an error with the reason if this MPI has no sessions.
+///
+/// # Errors
+/// The MPI of the build does not declare `MPI_Session_init`.
+pub fn sessions_exist() -> std::result::Result<(), String> {
+    match cfg!(mpi_has = "MPI_Session_init") {
+        true => Ok(()),
+        false => Err(format!(
+            "{} has no MPI_Session_init: build ombx with a library of MPI 4, or leave out --init session",
+            library::library_name()
+        )),
+    }
+}
+
 impl Drop for Mpi {
     fn drop(&mut self) {
         if std::thread::panicking() {
@@ -92,6 +124,10 @@ impl Drop for Mpi {
             std::thread::sleep(
                 (since.elapsed() * 4).clamp(Duration::from_millis(5), Duration::from_millis(500)),
             );
+        }
+        if session::is_open() {
+            session::end();
+            return;
         }
         // SAFETY: `start` has initialised MPI, and the team's communicator was freed above. The return code is ignored:
         // all results are written by now.

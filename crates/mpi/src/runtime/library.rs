@@ -2,7 +2,7 @@
 
 use ombx_core::error::{Error, Result};
 
-use crate::sys::error;
+use crate::sys::{error, session};
 
 /// MPI implementations that differ in launcher and defects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -91,6 +91,12 @@ pub(crate) fn persistent_call_works(call: &str, ranks: u32) -> Result<()> {
 
 /// Refuses a library that does not let several threads call it concurrently.
 pub(crate) fn thread_multiple() -> Result<()> {
+    if session::is_open() {
+        return match session::is_multiple() {
+            true => Ok(()),
+            false => Err(Error::unsupported("needs MPI_THREAD_MULTIPLE, the session grants less")),
+        };
+    }
     match mpi::environment::threading_support() {
         mpi::Threading::Multiple => Ok(()),
         level => Err(Error::unsupported(format!("needs MPI_THREAD_MULTIPLE, the library grants {level:?}"))),
@@ -99,10 +105,10 @@ pub(crate) fn thread_multiple() -> Result<()> {
 
 /// Ends every rank of the job at once.
 pub(crate) fn abort(code: u8) -> ! {
-    if mpi::environment::is_initialized() && !mpi::environment::is_finalized() {
+    if session::is_open() || mpi::environment::is_initialized() && !mpi::environment::is_finalized() {
         error::abort(code);
     }
-    if !mpi::environment::is_initialized() && std::env::var_os("PMI_RANK").is_some() {
+    if !session::was_open() && !mpi::environment::is_initialized() && std::env::var_os("PMI_RANK").is_some() {
         // The other ranks wait in MPI_Init for this one. Hydra ignores the exit code of a process that has not initialised
         // MPI, but ends the job when such a process dies by a signal.
         std::process::abort();

@@ -9,6 +9,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+/* The communicator of all ranks, see session.c. */
+extern MPI_Comm ombx_all;
+
 const MPI_Datatype ombx_BYTE = MPI_BYTE;
 const MPI_Datatype ombx_SIGNED_CHAR = MPI_SIGNED_CHAR;
 const MPI_Op ombx_REPLACE = MPI_REPLACE;
@@ -36,7 +39,7 @@ void ombx_abort(int code) {
     usleep(100000); /* an aborting launcher may discard output that it has not read yet */
     ombx_exit_code = code;
     atexit(ombx_exit);
-    MPI_Abort(MPI_COMM_WORLD, code);
+    MPI_Abort(ombx_all, code);
     ombx_exit();
 }
 
@@ -58,7 +61,7 @@ void ombx_die(const char *call, int code) {
     for (char *c = text; *c; c++) {
         if (*c == '\n') *c = ' ';
     }
-    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    if (ombx_all != MPI_COMM_NULL) MPI_Comm_rank(ombx_all, &rank);
     gethostname(host, sizeof host - 1);
     fprintf(stderr, "ombx: rank %d on %s: %s: %s: %s%s\n", rank, host, ombx_task, call, text, ombx_advice(code));
     fflush(stderr);

@@ -16,6 +16,7 @@ use ombx_core::{
 use crate::sys::{
     constants::BYTE,
     error::{self, check},
+    session,
 };
 
 /// Tag of the messages by which two ranks create a communicator.
@@ -40,6 +41,16 @@ impl Comm {
             check("MPI_Comm_dup", ffi::MPI_Comm_dup(ffi::RSMPI_COMM_WORLD, &raw mut raw))?;
             Comm::own(raw)
         }
+    }
+
+    /// Starts MPI as a session and returns a communicator of all its ranks. Collective.
+    ///
+    /// # Errors
+    /// As [`session::start`].
+    pub(crate) fn of_session(multiple: bool) -> Result<Comm> {
+        let raw = session::start(multiple)?;
+        // SAFETY: the communicator is valid, and the session has made it for this call.
+        unsafe { Comm::own(raw) }
     }
 
     /// Takes ownership of a communicator.

@@ -32,7 +32,7 @@ impl MpiTeam {
         Comm::world().map(MpiTeam::of)
     }
 
-    fn of(comm: Comm) -> MpiTeam {
+    pub(crate) fn of(comm: Comm) -> MpiTeam {
         let handles = Cell::new(Handles::of(&comm));
         MpiTeam { comm, handles }
     }

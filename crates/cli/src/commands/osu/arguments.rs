@@ -82,6 +82,9 @@ pub(crate) struct OsuArgs {
     /// Pairs of ranks that communicate at the same time [default: as many as the ranks allow]
     #[arg(short = 'p', long, value_name = "PAIRS", allow_hyphen_values = true, value_parser = values::number::<u32>(1..=u32::MAX), help_heading = "As OMB")]
     pub(crate) num_pairs: Option<u32>,
+    /// Start MPI as a session of MPI 4
+    #[arg(short = 'I', long, help_heading = "As OMB")]
+    pub(crate) session: bool,
     #[command(flatten)]
     pub(crate) unsupported: UnsupportedArgs,
     /// Print help
@@ -118,8 +121,6 @@ pub(crate) struct UnsupportedArgs {
     pub(crate) papi: Option<String>,
     #[arg(short = 'D', long, hide = true)]
     pub(crate) ddt: Option<String>,
-    #[arg(short = 'I', long, hide = true)]
-    pub(crate) session: bool,
 }
 
 /// Buffers of the messages in flight.

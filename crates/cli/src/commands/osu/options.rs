@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use ombx_core::{
-    benchmark::{Axis, AxisValue, ElementType, Threading, Threads},
+    benchmark::{Axis, AxisValue, ElementType, Initialization, Threading, Threads},
     error::{Error, Result},
     measure::plan::{Plan, parse_sizes},
     unit::Bytes,
@@ -14,7 +14,7 @@ use super::{
     arguments::{Buffers, OsuArgs, Switch},
     program::{Family, Program},
 };
-use crate::launch::detection;
+use crate::launch::{detection, mpiexec};
 
 /// Window sizes of `-V`.
 const WINDOWS: [u32; 5] = [8, 16, 32, 64, 128];
@@ -61,6 +61,7 @@ pub(super) fn read(args: &OsuArgs, program: &Program) -> Result<Request> {
         more_depths,
         pairs: args.num_pairs,
         threads: if bench.threading == Threading::Multiple { threads(args)? } else { None },
+        init: if args.session { Initialization::Session } else { Initialization::World },
         root: args.root_rank.unwrap_or_default(),
         effort,
         effort_above: Some(large),
@@ -108,14 +109,14 @@ fn reject(args: &OsuArgs, program: &Program) -> Result<()> {
         (unsupported.graph.is_some(), "-G: use ombx report, which draws graphs from result files (-o FILE)"),
         (unsupported.papi.is_some(), "-P: PAPI counters are not supported: run it under perf"),
         (unsupported.ddt.is_some(), "-D: messages are contiguous bytes"),
-        (unsupported.session, "-I: ombx starts MPI by MPI_Init_thread, not as a session"),
         (directory, "-c takes no directory: wrong data is reported on standard error"),
         (children, "-t: each rank forks exactly one child"),
     ];
     match why.iter().find(|(given, _)| *given) {
-        Some((_, why)) => Err(Error::usage(format!("{}: {why}", program.osu.name))),
-        None => datatype(args, program).map(|_| ()),
-    }
+        Some((_, why)) => return Err(Error::usage(format!("{}: {why}", program.osu.name))),
+        None => datatype(args, program)?,
+    };
+    if args.session { mpiexec::sessions_exist() } else { Ok(()) }
 }
 
 /// Returns the element type of a reduction or an accumulate that `-T` chooses; `None` without `-T` and for programs that move bytes.

@@ -1,7 +1,7 @@
 //! The plan that the arguments of `ombx run` describe. All mistakes in them are found here.
 
 use ombx_core::{
-    benchmark::{AxisValue, Choice, Threading, cold::Cache},
+    benchmark::{AxisValue, Choice, Initialization, Medium, Threading, cold::Cache},
     error::{Error, Result},
     measure::{
         plan::{Effort, Plan, Under, Verify},
@@ -14,6 +14,7 @@ use super::arguments::RunArgs;
 use crate::{
     arguments::axes::{self, Chosen, unsupported},
     job::{load, selection},
+    launch::mpiexec,
 };
 
 /// Returns the plan after checking the arguments against the benchmarks.
@@ -38,6 +39,12 @@ pub(crate) fn plan(args: &RunArgs, chosen: Chosen, choices: &[Choice]) -> Result
     let is_cold = axes.get(Cache::AXIS.name).is_some_and(|values| values.contains(&Cache::Cold.name()));
     if args.cache_size.is_some() && !is_cold {
         return Err(Error::usage("--cache-size needs --cache cold: add it, or leave out --cache-size"));
+    }
+    if args.init == Initialization::Session {
+        match choices.iter().any(|choice| choice.bench.medium == Medium::Mpi) {
+            true => mpiexec::sessions_exist()?,
+            false => return Err(unsupported(Initialization::NAME, choices)),
+        }
     }
     load::check(&args.under, choices)?;
     if let Some(ranks) = args.start.ranks {
@@ -70,6 +77,7 @@ pub(crate) fn plan(args: &RunArgs, chosen: Chosen, choices: &[Choice]) -> Result
         batch: args.effort.batch.0,
         known_batches: args.launches.batches.clone(),
         under: args.under.clone(),
+        init: args.init,
         root: args.root.unwrap_or_default(),
         memory_limit: args.memory_limit.map(|limit| limit.0),
         cache_bytes: args.cache_size.map(|bytes| bytes.0),
