@@ -19,7 +19,7 @@ use crate::{
     broadcast::{run_bcast, tree::Algorithm},
     kernel::{Collective, InPlace},
     mode::{Blocking, Mode, Nonblocking, Persistent},
-    overlap::{self, Overlappable, TestCalls},
+    overlap::{self, Computation, Overlappable, TestCalls},
 };
 
 /// Default message sizes, as in the OSU benchmarks. Reductions leave out those that are no multiple of the element.
@@ -29,7 +29,8 @@ pub(crate) const SIZES: &str = "1..1M";
 pub(crate) const FORMULA: &str =
     "t of the slowest rank; with --pace window, from the first start to the last end";
 /// Figures of an operation that overlaps with computation.
-const OVERLAP: &str = "t of the slowest rank; overlap_percent = max(0, 100 - 100 (t - compute) / pure)";
+const OVERLAP: &str =
+    "t of the slowest rank; overlap_percent = max(0, 100 - 100 (t - compute) / pure), unless --overlap none";
 
 /// Returns the entry of the blocking call.
 #[track_caller]
@@ -60,10 +61,7 @@ pub(crate) const fn persistent<C: Call>(name: &'static str, about: &'static str)
 /// Returns the entry of the nonblocking call, which also measures overlap.
 #[track_caller]
 pub(crate) const fn nonblocking<C: Call>(name: &'static str, about: &'static str) -> Benchmark {
-    let run = match C::FLOW.has_messages() {
-        true => run_overlap::<Collective<C, Nonblocking>>,
-        false => overlap::run::<Collective<C, Nonblocking>, Mesh>,
-    };
+    let run = run_nonblocking::<Collective<C, Nonblocking>>;
     shaped::<C>(Benchmark::custom(name, about, Metric::Latency, overlap::METHOD, run))
         .iterates(const { &[C::START, "MPI_Test", "MPI_Wait"] }, OVERLAP)
         .axes(axes::<C>().nonblocking)
@@ -106,7 +104,7 @@ macro_rules! axes {
         const {
             Axes {
                 blocking: &[Pacing::AXIS, SyncHosts::AXIS, $($own,)* Cache::AXIS],
-                nonblocking: &[Pacing::AXIS, SyncHosts::AXIS, $($own,)* TestCalls::AXIS, Cache::AXIS],
+                nonblocking: &[Pacing::AXIS, SyncHosts::AXIS, $($own,)* TestCalls::AXIS, Computation::AXIS, Cache::AXIS],
                 persistent: &[Pacing::AXIS, SyncHosts::AXIS, $($own,)*],
             }
         }
@@ -118,7 +116,7 @@ const fn axes<C: Call>() -> Axes {
         _ if reduces::<C>() => axes!(ElementType::AXIS, ReductionOp::AXIS, InPlace::AXIS),
         _ if !C::FLOW.has_messages() => Axes {
             blocking: const { &[Pacing::AXIS, SyncHosts::AXIS] },
-            nonblocking: const { &[Pacing::AXIS, SyncHosts::AXIS, TestCalls::AXIS] },
+            nonblocking: const { &[Pacing::AXIS, SyncHosts::AXIS, TestCalls::AXIS, Computation::AXIS] },
             persistent: const { &[Pacing::AXIS, SyncHosts::AXIS] },
         },
         (true, _) => axes!(Topology::AXIS),
@@ -135,10 +133,14 @@ pub(crate) fn run_cached<K: Movable>(session: &mut Session<'_>) -> Result<()> {
     })
 }
 
-/// Runs a kernel and its overlap with computation like [`run_cached`].
-fn run_overlap<K: Movable + Overlappable>(session: &mut Session<'_>) -> Result<()> {
-    session.split(|session, cache| match cache {
-        Cache::Warm => overlap::run::<K, Mesh>(session),
-        Cache::Cold => overlap::run::<Cold<K>, Mesh>(session),
+/// Runs a kernel and its overlap with computation, or the kernel alone, like [`run_cached`].
+fn run_nonblocking<K: Movable + Overlappable>(session: &mut Session<'_>) -> Result<()> {
+    session.split(|session, computation| match computation {
+        Computation::Overlapped => session.split(|session, cache| match cache {
+            Cache::Warm => overlap::run::<K, Mesh>(session),
+            Cache::Cold => overlap::run::<Cold<K>, Mesh>(session),
+        }),
+        // Tests are calls between slices of computation.
+        Computation::None => session.without(&[TestCalls::AXIS], run_cached::<K>),
     })
 }

@@ -37,6 +37,16 @@ ombx_core::axis! {
     }
 }
 
+ombx_core::axis! {
+    /// Computation between the start of a nonblocking operation and the wait for it
+    pub enum Computation: "overlap", IfChosen, default Overlapped {
+        /// Computation that lasts as long as the operation alone
+        Overlapped = "measured",
+        /// No computation: the operation alone
+        None = "none",
+    }
+}
+
 impl TestCalls {
     const fn count(self) -> u32 {
         match self {
@@ -63,10 +73,11 @@ pub trait Overlappable: Kernel {
 /// Description of the method, for registry entries.
 pub const METHOD: Method = Method {
     timed: "starting the operation, computation that lasts as long as the operation alone, with --tests calls of MPI_Test in \
-            between, and waiting for the operation",
+            between, and waiting for the operation; with --overlap none the start and the wait alone",
     untimed: "the operation alone (pure_us) and the computation alone (compute_us), which alternate with the samples; \
               buffers, filling and checking them",
-    like: "osu_i*, which calibrates the computation of each rank to that rank's time; ombx uses the slowest rank's",
+    like: "osu_i*, which calibrates the computation of each rank to that rank's time; ombx uses the slowest rank's; \
+           --overlap none: the benchmarks of IMB-NBC whose names end with _pure",
 };
 
 /// Number of samples of a phase before the next phase takes its turn. A multiple of the samples per agreed start of a window.

@@ -149,6 +149,34 @@ fn buffers_off_the_cache_are_those_of_cold_rows() {
     assert_eq!(run.run.plan["cache_size"], (64 << 10).to_string());
 }
 
+/// The table of a nonblocking operation alone has the columns of a blocking one, and stands beside the table with overlap.
+#[test]
+fn pure_operations_have_the_columns_of_blocking_ones() {
+    let job = Job::ombx("imb IMB-NBC Ibcast_pure Ireduce_scatter_pure Ibarrier_pure -include Ibcast -n 2");
+    let done = job.args(QUICK).run().expect(0);
+    let titles: Vec<&str> =
+        done.stdout.lines().filter(|line| line.contains("[usec]")).map(str::trim_start).collect();
+    let times = "t_min[usec]  t_max[usec]  t_avg[usec]";
+    let blocking = format!("#bytes #repetitions  {times}");
+    assert_eq!(titles.len(), 4, "{done}");
+    assert_eq!(titles[..2], [&*blocking; 2], "{done}");
+    assert_eq!(titles[2], format!("#repetitions  {times}"), "{done}");
+    assert!(titles[3].contains("t_ovrl[usec]"), "{done}");
+    let found = read(&done);
+    for name in ["Ibcast_pure", "Ireduce_scatter_pure"] {
+        for (_, repetitions, figures) in &found[&(name.to_owned(), 2)] {
+            let [least, most, mean] = figures[..] else { panic!("{name}: {figures:?}\n{done}") };
+            assert!(
+                least <= mean && mean <= most && least > 0.0 && *repetitions == 10,
+                "{name}: {figures:?}\n{done}"
+            );
+        }
+    }
+    // Without the option, IMB-NBC runs only the benchmarks with overlap.
+    let list = Job::ombx("imb IMB-NBC -list").run().expect(0).stdout;
+    assert!(list.contains("Ialltoallv_pure") && !list.contains("not available"), "{list}");
+}
+
 #[test]
 fn overlap_and_one_sided_operations_have_their_columns() {
     let done = Job::ombx("imb IMB-NBC Iallreduce Ibarrier").args(QUICK).run().expect(0);

@@ -93,6 +93,19 @@ macro_rules! any_source {
     };
 }
 
+/// An entry of a nonblocking operation without computation.
+macro_rules! pure {
+    ($name:literal, $bench:literal, $class:expr) => {
+        Entry {
+            name: $name,
+            is_default: false,
+            counterpart: Counterpart::Tables(
+                const { &[Table { axes: &[("overlap", "none")], ..table($bench, $class) }] },
+            ),
+        }
+    };
+}
+
 macro_rules! modes {
     ($name:literal, $single:literal, $many:literal) => {
         modes!($name, $single, $many, &[], None)
@@ -132,7 +145,6 @@ const fn none(name: &'static str, why: &'static str) -> Entry {
     Entry { name, is_default: false, counterpart: Counterpart::None(why) }
 }
 
-const PURE: &str = "use the name without _pure, whose table has the time of the operation alone in t_pure";
 const ONE_TO_ALL: Preset = &[("shape", "one_to_all")];
 const ONE_TO_ALL_LOCAL: Preset = &[("shape", "one_to_all"), ("completion", "local")];
 const ALL_TO_ALL: Preset = &[("shape", "all_to_all")];
@@ -182,19 +194,19 @@ const NBC: &[Entry] = &[
     entry!("Ireduce_scatter", "collective.ireduce_scatter", ImbClass::Overlap),
     entry!("Iallreduce", "collective.iallreduce", ImbClass::Overlap),
     entry!("Ibarrier", "collective.ibarrier", ImbClass::OverlapBarrier),
-    none("Ibcast_pure", PURE),
-    none("Iallgather_pure", PURE),
-    none("Iallgatherv_pure", PURE),
-    none("Igather_pure", PURE),
-    none("Igatherv_pure", PURE),
-    none("Iscatter_pure", PURE),
-    none("Iscatterv_pure", PURE),
-    none("Ialltoall_pure", PURE),
-    none("Ialltoallv_pure", PURE),
-    none("Ireduce_pure", PURE),
-    none("Ireduce_scatter_pure", PURE),
-    none("Iallreduce_pure", PURE),
-    none("Ibarrier_pure", PURE),
+    pure!("Ibcast_pure", "collective.ibcast", ImbClass::Collective),
+    pure!("Iallgather_pure", "collective.iallgather", ImbClass::Collective),
+    pure!("Iallgatherv_pure", "collective.iallgatherv", ImbClass::Collective),
+    pure!("Igather_pure", "collective.igather", ImbClass::Collective),
+    pure!("Igatherv_pure", "collective.igatherv", ImbClass::Collective),
+    pure!("Iscatter_pure", "collective.iscatter", ImbClass::Collective),
+    pure!("Iscatterv_pure", "collective.iscatterv", ImbClass::Collective),
+    pure!("Ialltoall_pure", "collective.ialltoall", ImbClass::Collective),
+    pure!("Ialltoallv_pure", "collective.ialltoallv", ImbClass::Collective),
+    pure!("Ireduce_pure", "collective.ireduce", ImbClass::Collective),
+    pure!("Ireduce_scatter_pure", "collective.ireduce_scatter", ImbClass::Collective),
+    pure!("Iallreduce_pure", "collective.iallreduce", ImbClass::Collective),
+    pure!("Ibarrier_pure", "collective.ibarrier", ImbClass::Barrier),
 ];
 
 const RMA: &[Entry] = &[

@@ -227,7 +227,7 @@ const REDUCTIONS: [&str; 3] = ["collective.allreduce", "collective.ireduce", "co
 const LOCAL: &str = "collective.reduce_local";
 
 /// Collective operations in all modes, and the other broadcasts.
-fn collective(benches: &[Bench]) -> [Group; 8] {
+fn collective(benches: &[Bench]) -> [Group; 9] {
     let (mut blocks, mut one, mut portion, mut neighbours) = (vec![], vec![], vec![], vec![]);
     for operation in registry::collectives(benches).filter(|operation| operation.blocking.sizes != "0") {
         let group = match operation.name {
@@ -247,6 +247,7 @@ fn collective(benches: &[Bench]) -> [Group; 8] {
         group(neighbours, graph, Slots::Parts, FIRST),
         Group { portion: 2, ..group(portion, "", Slots::Parts, FIRST) },
         group(broadcasts, "", Slots::Parts, FIRST),
+        named(&["collective.ibcast", "collective.iallreduce"], "--overlap none", Slots::Parts),
         named(&REDUCTIONS, "--type int64,double --op prod,max,user", Slots::Parts),
         named(&[LOCAL], "", Slots::Parts),
         named(&[LOCAL], "--type uint32,double --op sum,prod,max,user", Slots::Parts),
