@@ -3,7 +3,7 @@
 pub use crate::benchmark::payload::{Cache, Copies};
 use crate::{
     benchmark::{
-        BusTraffic, Case, Context, Figure, Figures, Kernel, Method, Metric, Work,
+        BusTraffic, Case, ConnectionCounters, Context, Figure, Figures, Kernel, Method, Metric, Work,
         payload::{Check, Fill},
     },
     error::{Error, Result},
@@ -158,6 +158,10 @@ impl<K: Movable> Kernel for Cold<K> {
             figures.insert("last_level_cache_mib".into(), Figure::Unresolved(why));
         }
         Ok(figures)
+    }
+
+    fn connections(&mut self) -> Result<Option<ConnectionCounters>> {
+        self.kernel.connections()
     }
 
     fn close(self) -> Result<()> {
