@@ -250,6 +250,6 @@ fn collective(benches: &[Bench]) -> [Group; 9] {
         named(&["collective.ibcast", "collective.iallreduce"], "--overlap none", Slots::Parts),
         named(&REDUCTIONS, "--type int64,double --op prod,max,user", Slots::Parts),
         named(&[LOCAL], "", Slots::Parts),
-        named(&[LOCAL], "--type uint32,double --op sum,prod,max,user", Slots::Parts),
+        named(&[LOCAL], "--type int64,double --op sum,prod,max,user", Slots::Parts).once(),
     ]
 }
