@@ -150,7 +150,6 @@ const MISTAKES: &[(&str, &str)] = &[
     ("imb IMB-MPI2", "IMB-MPI1, IMB-NBC"),
     ("imb IMB-IO", "not available in ombx: MPI-IO"),
     ("imb IMB-MPI1 PingPang", "-list"),
-    ("imb IMB-RMA Put_local", "not available in ombx"),
     ("imb IMB-MPI1 PingPongSpecificSource PingPong", "name one of them"),
     ("imb IMB-RMA Truly_passive_put", "its times contain a barrier"),
     ("imb IMB-MPI1 -exclude Nothing", "Nothing"),
