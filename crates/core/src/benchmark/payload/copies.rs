@@ -45,7 +45,7 @@ impl Copies {
         match needed.div_ceil(pitch) {
             _ if bytes >= needed => Copies { pitch: bytes, count: 1 },
             // Odd, so that steps of a power of two visit every copy.
-            count => Copies { pitch, count: count | 1 },
+            count => Copies { pitch, count: count.max(2) | 1 },
         }
     }
 
