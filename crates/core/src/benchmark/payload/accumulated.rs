@@ -130,6 +130,7 @@ impl Accumulation {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::benchmark::payload::Copies;
     use crate::{
         benchmark::{
             AxisValue,
@@ -138,7 +139,7 @@ mod tests {
         testkit::combine,
     };
 
-    const SLOTS: Slots = Slots { bytes: 64, count: 2, stride: 128 };
+    const SLOTS: Slots = Slots { bytes: 64, count: 2, stride: 128, copies: Copies::ONE };
 
     /// Calls `each` for every operation and element type of accumulates and of local reductions.
     fn each_accumulation(mut each: impl FnMut(Accumulation)) {
