@@ -165,7 +165,6 @@ const MISTAKES: &[(&str, &str)] = &[
     ("imb IMB-MPI1 -npmin 0", "0"),
     ("imb IMB-MPI1 -mem 0", "GiB"),
     ("imb IMB-MPI1 -multi 0", "one group"),
-    ("imb IMB-MPI1 -off_cache 64", "cache"),
     ("imb IMB-MPI1 -map 2x1", "-map"),
     ("imb IMB-MPI1 -data_type double", "bytes"),
     ("imb IMB-MPI1 -red_data_type float16", "float and double"),
