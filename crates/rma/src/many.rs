@@ -117,8 +117,8 @@ pub trait Access: 'static {
     const PUTS: bool;
     /// Functions of MPI.
     const CALLS: &'static [&'static str];
-    /// Issues the access.
-    fn issue(epoch: &Epoch<'_>, target: c_int, local: u32, remote: u32) -> Result<()>;
+    /// Issues the access to the slots at these offsets.
+    fn issue(epoch: &Epoch<'_>, target: c_int, local: usize, remote: usize) -> Result<()>;
 }
 
 /// `MPI_Put`.
@@ -129,7 +129,7 @@ impl Access for PutTo {
     const CALLS: &'static [&'static str] = &["MPI_Put", "MPI_Win_flush_all"];
 
     #[inline(always)]
-    fn issue(epoch: &Epoch<'_>, target: c_int, local: u32, remote: u32) -> Result<()> {
+    fn issue(epoch: &Epoch<'_>, target: c_int, local: usize, remote: usize) -> Result<()> {
         epoch.put_to(target, local, remote)
     }
 }
@@ -142,16 +142,16 @@ impl Access for GetFrom {
     const CALLS: &'static [&'static str] = &["MPI_Get", "MPI_Win_flush_all"];
 
     #[inline(always)]
-    fn issue(epoch: &Epoch<'_>, target: c_int, local: u32, remote: u32) -> Result<()> {
+    fn issue(epoch: &Epoch<'_>, target: c_int, local: usize, remote: usize) -> Result<()> {
         epoch.get_from(target, remote, local)
     }
 }
 
-/// Accesses to one target: its rank, and the first slots of the local buffer and of its memory.
+/// Accesses to one target: its rank, and where its block begins in the local buffer and in its memory, in bytes.
 struct Block {
     target: c_int,
-    local: u32,
-    remote: u32,
+    local: usize,
+    remote: usize,
 }
 
 /// Accesses `A` of this rank to its targets, and of its origins to this rank, completed by `F`. `STREAM`: windows of accesses to each target.
@@ -210,8 +210,8 @@ impl<A: Access, F: Flush, const STREAM: bool> Kernel for Many<A, F, STREAM> {
             WindowOptions { local_slots, ..WindowOptions::of_bytes(WindowKind::Allocate, slots, Hints::On) };
         let block = |(at, towards): (u32, &Towards)| Block {
             target: towards.target.0 as c_int,
-            local: if A::PUTS { 0 } else { at * case.depth },
-            remote: if A::PUTS { towards.position * case.depth } else { 0 },
+            local: if A::PUTS { 0 } else { message.offset(at * case.depth) },
+            remote: if A::PUTS { message.offset(towards.position * case.depth) } else { 0 },
         };
         let ranks: Vec<Rank> = targets.iter().map(|towards| towards.target).collect();
         Ok(Many {
@@ -240,11 +240,13 @@ impl<A: Access, F: Flush, const STREAM: bool> Kernel for Many<A, F, STREAM> {
 
     #[inline(always)]
     fn active(&mut self) -> Result<()> {
-        let (blocks, depth) = (&self.blocks, self.message.count);
+        let (blocks, depth, stride) = (&self.blocks, self.message.count, self.message.stride as usize);
         F::after(&self.window, |epoch| {
             for Block { target, local, remote } in blocks {
-                for message in 0..depth {
-                    A::issue(epoch, *target, local + message, remote + message)?;
+                let mut offset = 0;
+                for _ in 0..depth {
+                    A::issue(epoch, *target, local + offset, remote + offset)?;
+                    offset += stride;
                 }
             }
             Ok(())

@@ -3,7 +3,7 @@
 use std::ffi::{c_int, c_void};
 
 use mpi::ffi;
-use ombx_core::error::Result;
+use ombx_core::{benchmark::payload::Slots, error::Result};
 
 use super::handle::Window;
 use crate::sys::{constants::BYTE, error::check};
@@ -29,6 +29,19 @@ impl Epoch<'_> {
     }
 
     #[inline(always)]
+    fn local_at(&self, offset: usize) -> *mut c_void {
+        let Window { slots, local_slots, .. } = *self.0;
+        debug_assert!(offset as u64 + slots.bytes <= Slots { count: local_slots, ..slots }.total());
+        self.0.local[ORIGIN].wrapping_add(offset).cast()
+    }
+
+    #[inline(always)]
+    fn remote_at(&self, offset: usize) -> ffi::MPI_Aint {
+        debug_assert!(offset as u64 + self.0.slots.bytes <= self.0.slots.total());
+        self.0.remote + offset as ffi::MPI_Aint
+    }
+
+    #[inline(always)]
     fn remote(&self, slot: u32) -> ffi::MPI_Aint {
         debug_assert!(slot < self.0.slots.count);
         self.0.remote + self.0.slots.offset(slot) as ffi::MPI_Aint
@@ -37,35 +50,39 @@ impl Epoch<'_> {
     /// Calls `MPI_Put` towards the peer.
     #[inline(always)]
     pub fn put(&self, slot: u32) -> Result<()> {
-        self.put_to(self.0.peer, slot, slot)
+        let offset = self.0.slots.offset(slot);
+        self.put_to(self.0.peer, offset, offset)
     }
 
-    /// Calls `MPI_Put` from a slot of the local buffer into a slot of one of the window's targets.
+    /// Calls `MPI_Put` from the slot at an offset of the local buffer into the slot at an offset of one of the window's targets.
     #[inline(always)]
-    pub fn put_to(&self, target: c_int, from: u32, to: u32) -> Result<()> {
+    pub fn put_to(&self, target: c_int, from: usize, to: usize) -> Result<()> {
         debug_assert!(target == self.0.peer || self.0.targets.contains(&target));
         let Window { raw, count, .. } = *self.0;
-        // SAFETY: callers pass slots below the window's counts and one of its targets, which debug builds assert. So the slots lie inside
+        // SAFETY: callers pass offsets of slots and one of the window's targets, which debug builds assert. So the slots lie inside
         // the local buffer and the target's memory, which live until the window is freed outside every epoch.
         check("MPI_Put", unsafe {
-            ffi::MPI_Put(self.local(ORIGIN, from), count, BYTE, target, self.remote(to), count, BYTE, raw)
+            let (local, remote) = (self.local_at(from), self.remote_at(to));
+            ffi::MPI_Put(local, count, BYTE, target, remote, count, BYTE, raw)
         })
     }
 
     /// Calls `MPI_Get` from the peer.
     #[inline(always)]
     pub fn get(&self, slot: u32) -> Result<()> {
-        self.get_from(self.0.peer, slot, slot)
+        let offset = self.0.slots.offset(slot);
+        self.get_from(self.0.peer, offset, offset)
     }
 
-    /// Calls `MPI_Get` from a slot of one of the window's targets into a slot of the local buffer.
+    /// Calls `MPI_Get` from the slot at an offset of one of the window's targets into the slot at an offset of the local buffer.
     #[inline(always)]
-    pub fn get_from(&self, target: c_int, from: u32, into: u32) -> Result<()> {
+    pub fn get_from(&self, target: c_int, from: usize, into: usize) -> Result<()> {
         debug_assert!(target == self.0.peer || self.0.targets.contains(&target));
         let Window { raw, count, .. } = *self.0;
         // SAFETY: as in `put_to`.
         check("MPI_Get", unsafe {
-            ffi::MPI_Get(self.local(ORIGIN, into), count, BYTE, target, self.remote(from), count, BYTE, raw)
+            let (local, remote) = (self.local_at(into), self.remote_at(from));
+            ffi::MPI_Get(local, count, BYTE, target, remote, count, BYTE, raw)
         })
     }
 
