@@ -190,7 +190,7 @@ pub(super) fn parts(
     Ok(parts)
 }
 
-/// Returns how many of these repetitions share a flush: at most a window, and a part without rest if there is a large one.
+/// Returns how many of these repetitions share a flush: the largest divisor above half a window, or else a whole window.
 fn aggregated(repetitions: u64) -> u32 {
     let most = repetitions.clamp(1, WINDOW.into());
     let divides = |depth: &u64| repetitions.is_multiple_of(*depth);
