@@ -18,7 +18,7 @@ use ombx_core::{
 };
 
 use crate::{
-    link::{connections::ConnectionCounters, stream::StreamLink},
+    link::{connections::Connections, stream::StreamLink},
     stream_counts::STREAMS,
     transport::{
         CONGESTION, DSCP, IpVersion, NoDelay, SOCKET_BUFFER, Tcp, Transport, ZeroCopy, by_transport,
@@ -121,8 +121,8 @@ ombx_core::inventory::submit! {
     Benchmark::custom(
         "sockets.connect",
         "opens a TCP connection, exchanges a message each way and closes it, one after the other",
-        ConnectionCounters::METRIC,
-        ConnectionCounters::METHOD,
+        Connections::METRIC,
+        Connections::METHOD,
         connections_over_tcp,
     ).over_sockets().iterates(&["socket", "setsockopt", "connect", "send", "recv", "close"], "t").sizes("1").axes(&[IpVersion::AXIS, Direction::AXIS]).settings(&[&DSCP])
 }

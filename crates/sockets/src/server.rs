@@ -89,7 +89,7 @@ pub enum ServerEvent {
     Left(String, u64),
     /// A client was refused although it has the token: its host, and why.
     Refused(String, String),
-    /// ConnectionCounters without the token were rejected: how many until now.
+    /// Connections without the token were rejected: how many until now.
     Rejected(u64),
 }
 

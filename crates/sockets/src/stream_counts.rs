@@ -11,7 +11,7 @@ use crate::link::streams::MAX_STREAMS;
 pub(crate) const STREAMS: Setting = Setting {
     name: "streams",
     value: "NUMBERS",
-    about: "ConnectionCounters over which the messages of a window are divided, each number with a row, for example: --streams 8 or --streams 1..16",
+    about: "Connections over which the messages of a window are divided, each number with a row, for example: --streams 8 or --streams 1..16",
     default: Some("1"),
     check: |text| parse(text).map(|_| ()),
 };

@@ -20,7 +20,7 @@ use rustix::net::{Protocol, ipproto};
 
 use crate::{
     link::{
-        connect::SocketKind, connections::ConnectionCounters, datagrams::Datagrams, paced::PacedDatagrams,
+        connect::SocketKind, connections::Connections, datagrams::Datagrams, paced::PacedDatagrams,
         request::RequestStream, stream::StreamLink, streams::Streams,
     },
     session::SocketTeam,
@@ -254,7 +254,7 @@ fn each_count<'a>(
 pub(crate) fn connections_over_tcp(session: &mut Session<'_>) -> Result<()> {
     by_ip(session, |session, ip| {
         set_options(session, ip, ipproto::TCP, true)?;
-        run::<ConnectionCounters>(session)
+        run::<Connections>(session)
     })
 }
 

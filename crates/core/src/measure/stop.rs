@@ -37,9 +37,9 @@ const MOST_OF_TAIL: u64 = 5000;
 /// What the warm-up of a row is for, if the user gives no number of iterations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WarmUpGoal {
-    /// ConnectionCounters, pages and caches, and the time of an iteration. The first iteration does not show it.
+    /// Connections, pages and caches, and the time of an iteration. The first iteration does not show it.
     Calibrate,
-    /// ConnectionCounters, pages and caches. An earlier launch has shown the time of an iteration.
+    /// Connections, pages and caches. An earlier launch has shown the time of an iteration.
     Repeat,
 }
 

@@ -73,7 +73,7 @@ pub struct Peer {
 pub enum Attempt {
     /// A peer has shown the token.
     Admitted(Peer),
-    /// ConnectionCounters were rejected: how many since the listener was opened.
+    /// Connections were rejected: how many since the listener was opened.
     Rejected(u64),
 }
 
@@ -100,7 +100,7 @@ impl Listener {
         options.set_before_connecting(&socket)?;
         options.set_tcp(&socket)?;
         if port != 0 {
-            // ConnectionCounters of an earlier server may still be in TIME_WAIT.
+            // Connections of an earlier server may still be in TIME_WAIT.
             sockopt::set_socket_reuseaddr(&socket, true).map_err(failed)?;
         }
         bind(&socket, &SocketAddr::new(at, port)).map_err(|e| match e {

@@ -41,7 +41,7 @@ const COOKIE: usize = 8;
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Kernel of connections that one rank opens and the other accepts.
-pub(crate) struct ConnectionCounters {
+pub(crate) struct Connections {
     /// Where the active rank connects to.
     to: SocketAddr,
     /// Where the passive rank accepts.
@@ -71,7 +71,7 @@ fn decode(told: &[u8]) -> Option<(u16, [u8; COOKIE])> {
     Some((u16::from_le_bytes(*port), cookie.try_into().ok()?))
 }
 
-impl ConnectionCounters {
+impl Connections {
     /// Sends bytes on a new connection, in most cases with one call.
     #[inline(always)]
     fn send_all(&self, socket: &OwnedFd, mut range: Range<usize>) -> Result<()> {
@@ -127,7 +127,7 @@ fn not_opened(to: SocketAddr, errno: Errno) -> Error {
     }
 }
 
-impl Kernel for ConnectionCounters {
+impl Kernel for Connections {
     const METRIC: Metric = Metric::Latency;
     const METHOD: Method = Method {
         timed: "on rank 0: socket, setsockopt, connect, a send, a recv of a message of the same size, and a close that resets the \
@@ -168,7 +168,7 @@ impl Kernel for ConnectionCounters {
         if listener.is_none() {
             outgoing.bytes_mut()[..COOKIE].copy_from_slice(&cookie);
         }
-        Ok(ConnectionCounters {
+        Ok(Connections {
             to: SocketAddr::new(address, port),
             listener,
             cookie,

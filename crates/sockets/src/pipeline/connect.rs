@@ -18,7 +18,7 @@ use crate::{
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// A node's ends of its connections, by phase and other node.
-pub(super) struct ConnectionCounters {
+pub(super) struct Connections {
     /// From each node to phase `p`; the first phase has none.
     pub(super) incoming: Vec<Vec<OwnedFd>>,
     /// From phase `p` to each node; the last phase has none.
@@ -42,7 +42,7 @@ pub(super) fn connect(
     token: Token,
     peers: &[String],
     parent: &MessageWriter,
-) -> Result<ConnectionCounters> {
+) -> Result<Connections> {
     let Plan { shape, socket, .. } = plan;
     let deadline = Deadline::after(CONNECT_TIMEOUT);
     // All nodes connect and accept at the same time.
@@ -82,7 +82,7 @@ pub(super) fn connect(
         let from = |peer| if peer == node { own.take() } else { accepted[index(shape, peer, phase)].take() };
         incoming.push((0..shape.nodes).filter_map(from).collect());
     }
-    Ok(ConnectionCounters { incoming, outgoing })
+    Ok(Connections { incoming, outgoing })
 }
 
 /// Returns the first address of `HOST:PORT`.
@@ -154,7 +154,7 @@ mod tests {
     use crate::control::Channel;
 
     /// Connects two nodes and returns the ends of their connections.
-    fn two_nodes(plan: &Plan) -> [ConnectionCounters; 2] {
+    fn two_nodes(plan: &Plan) -> [Connections; 2] {
         let token = Token::random().unwrap();
         let at = Some(IpAddr::from([127, 0, 0, 1]));
         let listeners = [0, 1].map(|_| listen(at, &plan.socket, token).unwrap());
@@ -176,7 +176,7 @@ mod tests {
         let congestions = |plan: &Plan| {
             let nodes = two_nodes(plan);
             let mut found = Vec::new();
-            for (node, ConnectionCounters { incoming, outgoing }) in nodes.iter().enumerate() {
+            for (node, Connections { incoming, outgoing }) in nodes.iter().enumerate() {
                 for (peer, end) in incoming[1].iter().enumerate().chain(outgoing[0].iter().enumerate()) {
                     let sizes = [
                         sockopt::socket_send_buffer_size(end).unwrap(),

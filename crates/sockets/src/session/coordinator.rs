@@ -28,7 +28,7 @@ use crate::{
 pub enum SessionEvent {
     /// All ranks have joined.
     Complete,
-    /// ConnectionCounters without the token were rejected: how many until now.
+    /// Connections without the token were rejected: how many until now.
     Rejected(u64),
     /// A rank has done its work.
     Done(Rank),

@@ -80,7 +80,7 @@ fn admit(mut listener: Listener, inbox: &Arc<Inbox>) {
     }
 }
 
-/// ConnectionCounters from this rank to other ranks.
+/// Connections from this rank to other ranks.
 pub(super) struct Peers {
     token: Token,
     /// Number of this rank and identity of its host.

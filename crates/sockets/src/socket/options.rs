@@ -120,7 +120,7 @@ impl Ip {
 pub(crate) struct LinkOptions {
     pub(crate) ip: Ip,
     pub(crate) socket: SocketOptions,
-    /// ConnectionCounters between two ranks.
+    /// Connections between two ranks.
     pub(crate) streams: u32,
 }
 
