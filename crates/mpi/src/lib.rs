@@ -48,6 +48,7 @@
 //! ```
 
 pub mod collective;
+mod grid;
 mod runtime;
 mod sys;
 mod team;
@@ -66,6 +67,7 @@ pub use self::{
     two_sided::{
         channel::Channel,
         counting::{Counting, Endpoint, Int, Large},
+        halo::{Dimensions, HaloChannel},
         mode::{Buffered, Mode, ModeChannel, Ready, SendCall, SendMode, StartSendCall, Synchronous},
         neighbour::NeighbourChannel,
         partitioned::PartitionedChannel,

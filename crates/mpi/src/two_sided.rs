@@ -2,6 +2,7 @@
 
 pub(crate) mod channel;
 pub(crate) mod counting;
+pub(crate) mod halo;
 pub(crate) mod mode;
 pub(crate) mod neighbour;
 pub(crate) mod partitioned;

@@ -48,6 +48,7 @@
 mod bibw;
 mod bw;
 mod fan;
+mod halo;
 mod latency;
 mod latency_mp;
 mod latency_mt;

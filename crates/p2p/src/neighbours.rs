@@ -36,8 +36,8 @@ struct Neighbours<M> {
     meeting: PhantomData<fn() -> M>,
 }
 
-/// Returns the fill pattern of messages to the right (0) or to the left (1).
-fn to_side(fill: Fill, side: usize) -> Fill {
+/// Returns the fill pattern of messages to a side of a rank, such as the right (0) and the left (1).
+pub(crate) fn to_side(fill: Fill, side: usize) -> Fill {
     Fill { round: fill.round ^ ((side as u64) << 24), ..fill }
 }
 

@@ -39,6 +39,23 @@ fn neighbours_of_a_chain_exchange_messages() {
     }
 }
 
+/// Dimensions of one rank have no neighbours; in those of two ranks both neighbours are the same rank.
+#[test]
+fn halos_of_grids_are_exchanged() {
+    for (ranks, sides) in [(2, [2, 2]), (3, [2, 2]), (4, [4, 4]), (6, [4, 4])] {
+        let rows = rows_of(&format!("p2p.halo --dims all -n {ranks} {QUICK}"));
+        assert_eq!(rows.len(), 4);
+        for row in &rows {
+            let sides = sides[usize::from(row.axes["dims"] == "3")];
+            let (work, ops) = (row.work.unwrap(), sides * u64::from(ranks));
+            assert_eq!((work.ops, work.bytes), (ops, ops * row.bytes.unwrap()), "{}", row.key);
+            assert_eq!(row.samples.len(), ranks as usize, "{}: every rank is timed", row.key);
+        }
+    }
+    let rows = rows_of("p2p.halo --dims 3 -n 8 --iterations 5 --warmup 1 --sizes 8");
+    assert_eq!(rows[0].work.unwrap().ops, 6 * 8, "{}", rows[0].key);
+}
+
 #[test]
 fn every_benchmark_on_even_and_odd_ranks() {
     for ranks in 2..6 {

@@ -5,7 +5,7 @@ use std::ffi::c_int;
 use mpi::ffi;
 use ombx_core::error::Result;
 
-use crate::{Comm, sys::error::check};
+use crate::{Comm, grid::grid, sys::error::check};
 
 ombx_core::axis! {
     /// Topology of neighbourhood collectives
@@ -63,7 +63,7 @@ impl Topology {
             let mut raw = ffi::RSMPI_COMM_NULL;
             match self {
                 Topology::Cartesian => {
-                    let (dimensions, periods) = (grid(comm.size()).map(|n| n as c_int), [0; 2]);
+                    let (dimensions, periods) = (grid::<2>(comm.size()).map(|n| n as c_int), [0; 2]);
                     let made = ffi::MPI_Cart_create(
                         comm.raw(),
                         2,
@@ -98,21 +98,9 @@ impl Topology {
     }
 }
 
-/// Returns rows and columns of the most square grid.
-fn grid(ranks: u32) -> [u32; 2] {
-    let columns = (1..=ranks.isqrt()).rev().find(|n| ranks.is_multiple_of(*n)).unwrap_or(1);
-    [ranks / columns.max(1), columns]
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_grid_is_as_square_as_possible() {
-        let grids = [1, 2, 3, 4, 6, 7, 8, 12].map(grid);
-        assert_eq!(grids, [[1, 1], [2, 1], [3, 1], [2, 2], [3, 2], [7, 1], [4, 2], [4, 3]]);
-    }
 
     #[test]
     fn sources_and_destinations_match() {

@@ -115,11 +115,19 @@ CHAINED(sendrecv, , MPI_Sendrecv(s.out, s.bytes, MPI_BYTE, s.partners[0], TAG, s
                                  s.comm, MPI_STATUS_IGNORE))
 CHAINED(exchange, , EXCHANGE)
 
+/* Partners are those of each side. A message to a side arrives at the opposite side of the partner, whose number differs by one. */
+#define SIDES(CALL, BUFFER, SIDE, FIRST)                                                                          \
+    for (int p = 0; p < s.partner_count; p++)                                                                     \
+    CALL(s.BUFFER + p * s.partner_stride, s.bytes, MPI_BYTE, s.partners[p], TAG + (SIDE), s.comm, &s.requests[(FIRST) + p])
+
+CHAINED(halo, , SIDES(MPI_Irecv, in, p ^ 1, 0); SIDES(MPI_Isend, out, p, s.partner_count); WAIT(2 * s.partner_count))
+
 #define ROW(NAME) { #NAME, fidelity_##NAME, answer_##NAME }
 
 const struct row fidelity_two_sided[] = {
     ROW(ping), ROW(ping_threads), ROW(stream), ROW(both), ROW(two_pings), ROW(one_way), ROW(fan), ROW(pingping),
     { "sendrecv", fidelity_sendrecv, nothing }, { "exchange", fidelity_exchange, nothing },
+    { "halo", fidelity_halo, nothing },
     ROW(ping_synchronous), ROW(ping_buffered), ROW(ping_ready),
     ROW(stream_synchronous), ROW(stream_buffered), ROW(stream_ready),
     ROW(ping_persistent), ROW(stream_persistent), ROW(both_persistent),

@@ -1,0 +1,185 @@
+//! Traffic of a rank with its neighbours in a periodic grid of two or three dimensions.
+
+use std::ffi::{c_int, c_void};
+
+use mpi::ffi;
+use ombx_core::{
+    benchmark::{Context, payload::Slots},
+    error::Result,
+    unit::Rank,
+};
+
+use crate::{
+    Buffer, MpiTeam,
+    grid::grid,
+    sys::{constants::BYTE, datatype, error::check},
+};
+
+/// Tag of messages to side 0; the next sides have the next tags. Two ranks may be neighbours on several sides.
+const TAG: c_int = 8;
+
+ombx_core::axis! {
+    /// Dimensions of the grid of ranks, which is as cubic as possible and periodic
+    pub enum Dimensions: "dims", Always, default Two {
+        /// Up to 4 neighbours
+        Two = "2",
+        /// Up to 6 neighbours
+        Three = "3",
+    }
+}
+
+impl Dimensions {
+    /// Returns the neighbours of a rank: in each dimension of several ranks the previous one, side 2 d, and the next one, side 2 d + 1.
+    pub fn neighbours(self, rank: Rank, ranks: u32) -> Vec<Rank> {
+        let lengths = match self {
+            Dimensions::Two => grid::<2>(ranks).to_vec(),
+            Dimensions::Three => grid::<3>(ranks).to_vec(),
+        };
+        let mut neighbours = Vec::new();
+        // Ranks from one to the next in a dimension.
+        let mut step = ranks;
+        for length in lengths {
+            step /= length;
+            let own = rank.0 / step % length;
+            let at = |coordinate: u32| Rank(rank.0 - own * step + coordinate * step);
+            if length > 1 {
+                neighbours.extend([at((own + length - 1) % length), at((own + 1) % length)]);
+            }
+        }
+        neighbours
+    }
+}
+
+/// Traffic with the neighbours of a rank in a grid. It owns the buffers that its requests use, so that none is freed during a transfer.
+///
+/// Each buffer holds one message per side. A message to a side arrives at the neighbour's opposite side.
+#[derive(Debug)]
+pub struct HaloChannel {
+    comm: ffi::MPI_Comm,
+    neighbours: Vec<c_int>,
+    bytes: c_int,
+    /// Bytes from one message to the next.
+    stride: usize,
+    outgoing: Buffer,
+    incoming: Buffer,
+    /// Those of receives, then those of sends.
+    requests: Vec<ffi::MPI_Request>,
+}
+
+impl HaloChannel {
+    /// Opens the channel of this rank. `slots` is one message. Collective, untimed.
+    ///
+    /// # Errors
+    /// The message is too long for an `int`, or there is not enough memory.
+    pub fn open(cx: &Context<'_>, neighbours: &[Rank], slots: Slots) -> Result<HaloChannel> {
+        let team: &MpiTeam = cx.fabric()?;
+        let sides = neighbours.len();
+        let total = slots.total() * sides as u64;
+        cx.afford(2 * slots.copies.total(total))?;
+        let buffer = || Ok(Buffer::reserved(slots.copies.total(total))?.in_copies(total));
+        let parts = datatype::count(slots.bytes).and_then(|bytes| Ok((bytes, buffer()?, buffer()?)));
+        let (bytes, outgoing, incoming) = cx.agree(parts)?;
+        // SAFETY: this static of mpi-sys is never written.
+        let requests = vec![unsafe { ffi::RSMPI_REQUEST_NULL }; 2 * sides];
+        let mut channel = HaloChannel {
+            comm: team.comm().raw(),
+            neighbours: neighbours.iter().map(|rank| rank.0 as c_int).collect(),
+            bytes,
+            stride: slots.total() as usize,
+            outgoing,
+            incoming,
+            requests,
+        };
+        team.lend(|handles| {
+            handles.describe_messages(cx, slots, &channel.outgoing, &channel.incoming);
+            handles.requests = channel.requests.as_mut_ptr();
+            (handles.partners, handles.partner_count) = (channel.neighbours.as_ptr(), sides as c_int);
+            handles.partner_stride = channel.stride;
+        });
+        Ok(channel)
+    }
+
+    /// Starts receives from all neighbours and sends to all of them, and waits for all.
+    ///
+    /// # Errors
+    /// A call of MPI failed.
+    #[inline(always)]
+    pub fn exchange(&mut self) -> Result<()> {
+        let sides = self.neighbours.len();
+        let (receives, sends) = self.requests.split_at_mut(sides);
+        let (mut into, mut from) = (self.incoming.start(), self.outgoing.start().cast_const());
+        for ((side, neighbour), request) in (0..).zip(&self.neighbours).zip(receives) {
+            let tag = TAG + (side ^ 1);
+            // SAFETY: the message lies inside the buffer, which is neither freed nor accessed before the request is complete.
+            check("MPI_Irecv", unsafe {
+                ffi::MPI_Irecv(into.cast::<c_void>(), self.bytes, BYTE, *neighbour, tag, self.comm, request)
+            })?;
+            into = into.wrapping_add(self.stride);
+        }
+        for ((side, neighbour), request) in (0..).zip(&self.neighbours).zip(sends) {
+            // SAFETY: as above.
+            check("MPI_Isend", unsafe {
+                ffi::MPI_Isend(
+                    from.cast::<c_void>(),
+                    self.bytes,
+                    BYTE,
+                    *neighbour,
+                    TAG + side,
+                    self.comm,
+                    request,
+                )
+            })?;
+            from = from.wrapping_add(self.stride);
+        }
+        // SAFETY: each request was started on a buffer that `self` owns.
+        check("MPI_Waitall", unsafe {
+            ffi::MPI_Waitall(2 * sides as c_int, self.requests.as_mut_ptr(), ffi::RSMPI_STATUSES_IGNORE)
+        })
+    }
+
+    /// Makes the copies of both buffers at an offset those of the next calls.
+    #[inline(always)]
+    pub fn move_to(&mut self, offset: usize) {
+        self.outgoing.move_to(offset);
+        self.incoming.move_to(offset);
+    }
+
+    /// Returns the messages to all sides.
+    pub fn outgoing(&mut self) -> &mut [u8] {
+        self.outgoing.bytes_mut()
+    }
+
+    /// Returns the messages from all sides.
+    pub fn incoming(&mut self) -> &mut [u8] {
+        self.incoming.bytes_mut()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_opposite_side_of_a_neighbour_is_this_rank() {
+        for dimensions in [Dimensions::Two, Dimensions::Three] {
+            for ranks in 1..30 {
+                for rank in (0..ranks).map(Rank) {
+                    for (side, neighbour) in dimensions.neighbours(rank, ranks).into_iter().enumerate() {
+                        assert_eq!(dimensions.neighbours(neighbour, ranks)[side ^ 1], rank, "{ranks} {side}");
+                        assert_ne!(neighbour, rank);
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn neighbours_are_one_step_away_in_each_dimension() {
+        let of = |dimensions: Dimensions, rank, ranks| dimensions.neighbours(Rank(rank), ranks);
+        assert_eq!(of(Dimensions::Two, 4, 9), [1, 7, 3, 5].map(Rank));
+        assert_eq!(of(Dimensions::Two, 0, 6), [4, 2, 1, 1].map(Rank));
+        assert_eq!(of(Dimensions::Two, 0, 5), [4, 1].map(Rank));
+        assert_eq!(of(Dimensions::Three, 13, 27), [4, 22, 10, 16, 12, 14].map(Rank));
+        assert_eq!(of(Dimensions::Three, 0, 1), []);
+    }
+}
