@@ -42,7 +42,7 @@ fn neighbours_of_a_chain_exchange_messages() {
 /// Dimensions of one rank have no neighbours; in those of two ranks both neighbours are the same rank.
 #[test]
 fn halos_of_grids_are_exchanged() {
-    for (ranks, sides) in [(2, [2, 2]), (3, [2, 2]), (4, [4, 4]), (6, [4, 4])] {
+    for (ranks, sides) in [(2_u32, [2, 2]), (3, [2, 2]), (4, [4, 4]), (6, [4, 4])] {
         let rows = rows_of(&format!("p2p.halo --dims all -n {ranks} {QUICK}"));
         assert_eq!(rows.len(), 4);
         for row in &rows {
