@@ -56,14 +56,27 @@ impl Dimensions {
 #[derive(Debug)]
 pub struct HaloChannel {
     comm: ffi::MPI_Comm,
-    neighbours: Vec<c_int>,
+    sides: Vec<Side>,
+    /// The neighbour of each side.
+    partners: Vec<c_int>,
     bytes: c_int,
-    /// Bytes from one message to the next.
-    stride: usize,
     outgoing: Buffer,
     incoming: Buffer,
     /// Those of receives, then those of sends.
     requests: Vec<ffi::MPI_Request>,
+    /// Number of requests.
+    count: c_int,
+}
+
+/// The messages of a side.
+#[derive(Debug, Clone, Copy)]
+struct Side {
+    neighbour: c_int,
+    /// Tags of the message to the neighbour and of that from it.
+    leaving: c_int,
+    arriving: c_int,
+    /// Bytes from the start of each buffer to the message.
+    offset: usize,
 }
 
 impl HaloChannel {
@@ -81,20 +94,27 @@ impl HaloChannel {
         let (bytes, outgoing, incoming) = cx.agree(parts)?;
         // SAFETY: this static of mpi-sys is never written.
         let requests = vec![unsafe { ffi::RSMPI_REQUEST_NULL }; 2 * sides];
+        let partners: Vec<c_int> = neighbours.iter().map(|rank| rank.0 as c_int).collect();
+        let stride = slots.total() as usize;
+        let side = |(at, neighbour)| {
+            let number = at as c_int;
+            Side { neighbour, leaving: TAG + number, arriving: TAG + (number ^ 1), offset: at * stride }
+        };
         let mut channel = HaloChannel {
             comm: team.comm().raw(),
-            neighbours: neighbours.iter().map(|rank| rank.0 as c_int).collect(),
+            sides: partners.iter().copied().enumerate().map(side).collect(),
+            partners,
             bytes,
-            stride: slots.total() as usize,
             outgoing,
             incoming,
             requests,
+            count: 2 * sides as c_int,
         };
         team.lend(|handles| {
             handles.describe_messages(cx, slots, &channel.outgoing, &channel.incoming);
             handles.requests = channel.requests.as_mut_ptr();
-            (handles.partners, handles.partner_count) = (channel.neighbours.as_ptr(), sides as c_int);
-            handles.partner_stride = channel.stride;
+            (handles.partners, handles.partner_count) = (channel.partners.as_ptr(), sides as c_int);
+            handles.partner_stride = stride;
         });
         Ok(channel)
     }
@@ -105,35 +125,27 @@ impl HaloChannel {
     /// A call of MPI failed.
     #[inline(always)]
     pub fn exchange(&mut self) -> Result<()> {
-        let sides = self.neighbours.len();
-        let (receives, sends) = self.requests.split_at_mut(sides);
-        let (mut into, mut from) = (self.incoming.start(), self.outgoing.start().cast_const());
-        for ((side, neighbour), request) in (0..).zip(&self.neighbours).zip(receives) {
-            let tag = TAG + (side ^ 1);
-            // SAFETY: the message lies inside the buffer, which is neither freed nor accessed before the request is complete.
+        let mut request = self.requests.as_mut_ptr();
+        for side in &self.sides {
+            let into = self.incoming.start().wrapping_add(side.offset).cast::<c_void>();
+            // SAFETY: the message lies inside the buffer, which is neither freed nor accessed before the request is complete. There are
+            // two requests per side.
             check("MPI_Irecv", unsafe {
-                ffi::MPI_Irecv(into.cast::<c_void>(), self.bytes, BYTE, *neighbour, tag, self.comm, request)
+                ffi::MPI_Irecv(into, self.bytes, BYTE, side.neighbour, side.arriving, self.comm, request)
             })?;
-            into = into.wrapping_add(self.stride);
+            request = request.wrapping_add(1);
         }
-        for ((side, neighbour), request) in (0..).zip(&self.neighbours).zip(sends) {
+        for side in &self.sides {
+            let from = self.outgoing.start().wrapping_add(side.offset).cast::<c_void>();
             // SAFETY: as above.
             check("MPI_Isend", unsafe {
-                ffi::MPI_Isend(
-                    from.cast::<c_void>(),
-                    self.bytes,
-                    BYTE,
-                    *neighbour,
-                    TAG + side,
-                    self.comm,
-                    request,
-                )
+                ffi::MPI_Isend(from, self.bytes, BYTE, side.neighbour, side.leaving, self.comm, request)
             })?;
-            from = from.wrapping_add(self.stride);
+            request = request.wrapping_add(1);
         }
         // SAFETY: each request was started on a buffer that `self` owns.
         check("MPI_Waitall", unsafe {
-            ffi::MPI_Waitall(2 * sides as c_int, self.requests.as_mut_ptr(), ffi::RSMPI_STATUSES_IGNORE)
+            ffi::MPI_Waitall(self.count, self.requests.as_mut_ptr(), ffi::RSMPI_STATUSES_IGNORE)
         })
     }
 
