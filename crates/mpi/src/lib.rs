@@ -32,7 +32,7 @@
 //!         Rank(0) => (Role::Active, Rank(1)),
 //!         _ => (Role::Passive, Rank(0)),
 //!     };
-//!     let context = Context { team, role, peer, children: &[], thread: 0, memory_limit: None, cache_bytes: None, axes: &[] };
+//!     let context = Context { role, peer, ..Context::of(team) };
 //!     let mut channel = Channel::<Int>::open(&context, Slots::new(8, 1))?;
 //!     match role {
 //!         Role::Active => {

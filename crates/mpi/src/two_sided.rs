@@ -2,6 +2,7 @@
 
 pub(crate) mod channel;
 pub(crate) mod counting;
+pub(crate) mod derived;
 pub(crate) mod halo;
 pub(crate) mod mode;
 pub(crate) mod neighbour;

@@ -47,6 +47,7 @@
 
 mod bibw;
 mod bw;
+mod derived;
 mod fan;
 mod halo;
 mod latency;
@@ -59,6 +60,7 @@ mod partitioned;
 mod persistent;
 mod request;
 
+use derived::by_datatype;
 use ombx_core::{
     benchmark::{
         Benchmark,
@@ -82,13 +84,17 @@ const STREAM: &[&str] = &["MPI_Isend", "MPI_Irecv", "MPI_Waitall", "MPI_Send", "
 /// Returns the entry of a pattern. Messages longer than an `int` can count use the large-count calls of MPI 4.
 #[track_caller]
 const fn two_sided<P: Pattern>(name: &'static str, about: &'static str) -> Benchmark {
-    Benchmark::custom(name, about, P::METRIC, P::METHOD, run_two_sided::<P>)
+    Benchmark::custom(name, about, P::METRIC, P::METHOD, |session| by_datatype(session, run_two_sided::<P>))
+        .settings(derived::SETTINGS)
+        .made_of(derived::block_bytes, derived::check)
 }
 
 /// Returns the entry of a pattern whose sends have a mode.
 #[track_caller]
 const fn in_modes<P: Pattern>(name: &'static str, about: &'static str) -> Benchmark {
-    Benchmark::custom(name, about, P::METRIC, P::METHOD, run_modes::<P>)
+    Benchmark::custom(name, about, P::METRIC, P::METHOD, |session| by_datatype(session, run_modes::<P>))
+        .settings(derived::SETTINGS)
+        .made_of(derived::block_bytes, derived::check)
 }
 
 /// Runs a pattern in each selected mode of sends.

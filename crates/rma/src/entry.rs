@@ -7,7 +7,7 @@ use ombx_core::{
         reduction::{self, ACCUMULATED_OP, ACCUMULATED_TYPE, Elements},
     },
     error::Result,
-    measure::session::Session,
+    measure::{plan::Plan, session::Session},
 };
 use ombx_mpi::{Hints, WindowKind};
 
@@ -59,13 +59,13 @@ const fn axes<O: Operation>() -> &'static [&'static Axis] {
 }
 
 /// Checks the type and the operation of a case.
-fn check_elements<O: Operation>(case: &Case) -> std::result::Result<(), String> {
+fn check_elements<O: Operation>(case: &Case, _: &Plan) -> std::result::Result<(), String> {
     let (element, op) = reduction::accumulated(case);
     reduction::check_accumulate(O::ELEMENTS, element, op)
 }
 
 /// Returns the bytes of an element of a case.
-fn element_bytes<O: Operation>(case: &Case) -> u64 {
+fn element_bytes<O: Operation>(case: &Case, _: &Plan) -> u64 {
     let (element, _) = reduction::accumulated(case);
     if O::ONE_ELEMENT { element.of_size(ELEMENT).width() } else { element.width() }
 }

@@ -25,7 +25,7 @@ pub(crate) fn pair(team: &dyn Team) -> Context<'_> {
         Rank(0) => (Role::Active, Rank(1)),
         _ => (Role::Passive, Rank(0)),
     };
-    Context { team, role, peer, children: &[], thread: 0, memory_limit: None, cache_bytes: None, axes: &[] }
+    Context { role, peer, ..Context::of(team) }
 }
 
 /// Calls `body` on the first two ranks.
@@ -50,8 +50,7 @@ fn any_source(team: &MpiTeam) {
         _ => (Role::Passive, Rank(0)),
     };
     let axes = &[("receive-from", "any")];
-    let cx =
-        Context { team, role, peer, children: &[], thread: 0, memory_limit: None, cache_bytes: None, axes };
+    let cx = Context { role, peer, axes, ..Context::of(team) };
     let slots = Slots::new(1000, 1);
     let mut channel = Channel::<ombx_mpi::Int>::open(&cx, slots).unwrap();
     let fill = Fill { round: 1, bytes: 1000, iterations: 1 };

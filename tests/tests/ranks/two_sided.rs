@@ -1,6 +1,9 @@
 //! Tests of two-sided benchmarks, and of the options that every benchmark has.
 
-use ombx_core::{benchmark::Figure, result::Measurement};
+use ombx_core::{
+    benchmark::Figure,
+    result::{Measurement, Outcome},
+};
 use ombx_tests::{Job, results};
 
 use crate::{Kept, measured};
@@ -44,6 +47,54 @@ fn sends_have_modes() {
         let (messages, directions) = if row.bench == "p2p.bw" { (4, 1) } else { (1, 2) };
         assert_eq!(row.work.unwrap().ops, messages * directions, "{}", row.key);
     }
+}
+
+/// Messages of derived datatypes carry the bytes of the row, and their rows name the blocks. Verification covers payload and gaps.
+#[test]
+fn messages_have_derived_datatypes() {
+    let benches = "p2p.latency p2p.bw p2p.bibw p2p.mbw_mr p2p.multi_latency";
+    let run = measured(&format!(
+        "{benches} --datatype all --block-length 16 --stride 40 --sizes 0,16,4K,256K --window 4 -n 2 --iterations 20 --warmup 2"
+    ));
+    assert_eq!(run.rows.len(), 5 * 4 * 4);
+    let of = |row: &Measurement| row.axes.get("datatype").cloned().unwrap_or_default();
+    for row in &run.rows {
+        let blocks = row.axes.get("blocks").map(String::as_str);
+        assert_eq!(blocks, (!of(row).is_empty()).then_some("16/40"), "{}", row.key);
+        let same = |other: &&Measurement| {
+            (&other.bench, other.bytes) == (&row.bench, row.bytes) && of(other).is_empty()
+        };
+        assert_eq!(row.work, run.rows.iter().find(same).unwrap().work, "{}", row.key);
+        assert!(row.checked > 0 && row.summary.is_some(), "{}", row.key);
+    }
+}
+
+/// Default sizes are whole numbers of blocks, with other sends and sources too.
+#[test]
+fn derived_datatypes_have_modes_sources_and_copies() {
+    let quick = "--window 4 --iterations 10 --warmup 1";
+    for options in ["--send all --receive-from any", "--cache cold --cache-size 256K", "--buffers single"] {
+        let bench = if options.contains("buffers") { "p2p.bw" } else { "p2p.latency p2p.bw" };
+        let run = measured(&format!(
+            "{bench} --datatype vector,indexed,struct {options} {quick} --block-length 128K"
+        ));
+        assert!(run.rows.iter().all(|row| row.axes.contains_key("blocks")));
+        let sizes: std::collections::BTreeSet<u64> = run.rows.iter().filter_map(|row| row.bytes).collect();
+        let expected = [0, 128 << 10, 256 << 10, 512 << 10, 1 << 20, 2 << 20, 4 << 20];
+        assert!(expected.iter().filter(|bytes| **bytes > 0 || bench != "p2p.bw").eq(&sizes), "{sizes:?}");
+    }
+}
+
+/// A size that is not a whole number of blocks has a row that says so.
+#[test]
+fn sizes_are_whole_numbers_of_blocks() {
+    let kept = Kept::new();
+    kept.job("p2p.latency --datatype vector --sizes 100,128 --iterations 10 --warmup 1").run().expect(4);
+    let rows = kept.run().rows;
+    assert_eq!(rows.len(), 2);
+    let why = "100 bytes is not a whole number of blocks of 64 bytes: choose a multiple of 64";
+    let says = |row: &&Measurement| matches!(&row.outcome, Outcome::Skipped(found) if found.contains(why));
+    assert_eq!(rows.iter().filter(says).count(), 1, "{rows:?}");
 }
 
 /// The copies of a buffer are larger than twice the cache, messages beyond that have one, and warm rows of the same run have no copies.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use ombx_collective::operations::OPERATIONS;
 use ombx_core::{
-    benchmark::{Benchmark, Medium, Registry, Threading, Threads},
+    benchmark::{Benchmark, Medium, Registry, Threading, Threads, payload::BLOCK_LENGTH},
     error::{Error, Result},
     measure::plan::{Plan, Verify, parse_sizes},
     unit::Bytes,
@@ -58,6 +58,8 @@ pub(crate) struct Row {
     pub(crate) reference: String,
     /// Values on axes.
     pub(crate) options: BTreeMap<String, Vec<&'static str>>,
+    /// Bytes of payload of a block, if messages are of a derived datatype.
+    pub(crate) block: Option<u64>,
     pub(crate) bytes: u64,
     /// Messages in flight.
     pub(crate) depth: u32,
@@ -87,6 +89,7 @@ impl Row {
             bench,
             reference: reference.into(),
             options: BTreeMap::new(),
+            block: None,
             bytes: 8,
             depth: 1,
             shape,
@@ -115,7 +118,8 @@ impl Row {
             goal: if bytes > 8 && self.goal == LATENCY { RATE } else { self.goal },
             ..self.clone()
         };
-        Ok(SIZES.map(row).to_vec())
+        let fits = |row: &Row| row.bytes.is_multiple_of(self.block.unwrap_or(1));
+        Ok(SIZES.map(row).into_iter().filter(fits).collect())
     }
 
     /// Returns what the engine of ombx needs to open the case.
@@ -125,6 +129,11 @@ impl Row {
             depth: self.depth,
             threads: Some(Threads { senders: 1, receivers: 1 }),
             axes: self.options.clone(),
+            settings: self
+                .block
+                .map(|block| (BLOCK_LENGTH.name.to_owned(), block.to_string()))
+                .into_iter()
+                .collect(),
             verify: Verify::Off,
             ..Plan::default()
         }
@@ -151,7 +160,7 @@ fn two_sided(bench: &'static Benchmark, name: &str) -> Vec<Row> {
         "latency_mt" => vec![row("ping_threads", goal)],
         "bw" => with_modes(row("stream", goal)),
         "mbw_mr" => vec![row("stream", goal)],
-        "bibw" => vec![row("both", goal)],
+        "bibw" => [vec![row("both", goal)], with_datatypes(&row("both", goal))].concat(),
         "bw_persistent" => vec![row("stream_persistent", goal)],
         "bibw_persistent" => vec![row("both_persistent", goal)],
         "bw_partitioned" => vec![row("stream_partitioned", goal)],
@@ -167,13 +176,25 @@ fn two_sided(bench: &'static Benchmark, name: &str) -> Vec<Row> {
     }
 }
 
-/// Returns the row, and those with another source of receives and other modes of sends.
+/// Returns the row, and those with another source of receives, other modes of sends and other datatypes.
 fn with_modes(row: Row) -> Vec<Row> {
     let modes = ["synchronous", "buffered", "ready"].map(|mode| {
         let reference = format!("{}_{mode}", row.reference);
         Row { reference, ..row.clone().with("send", mode) }
     });
-    [row.clone(), row.with("receive-from", "any")].into_iter().chain(modes).collect()
+    let derived = with_datatypes(&row);
+    [row.clone(), row.with("receive-from", "any")].into_iter().chain(modes).chain(derived).collect()
+}
+
+/// Returns the rows of derived datatypes, with the smallest blocks that divide the sizes.
+fn with_datatypes(row: &Row) -> Vec<Row> {
+    let reference = format!("{}_derived", row.reference);
+    let of = |(datatype, block)| Row {
+        reference: reference.clone(),
+        block: Some(block),
+        ..row.clone().with("datatype", datatype)
+    };
+    [("vector", 8), ("indexed", 8), ("struct", 16)].map(of).to_vec()
 }
 
 fn one_sided(bench: &'static Benchmark, name: &str) -> Vec<Row> {

@@ -10,6 +10,9 @@ use crate::{
     unit::Rank,
 };
 
+/// Settings of a context that has none.
+static NO_SETTINGS: BTreeMap<String, String> = BTreeMap::new();
+
 /// What a kernel knows about the rank that it runs on.
 pub struct Context<'a> {
     /// Ranks of this case; none is idle.
@@ -28,6 +31,8 @@ pub struct Context<'a> {
     pub cache_bytes: Option<u64>,
     /// Axis and value, for every axis that the row names.
     pub axes: &'a [(&'static str, &'static str)],
+    /// Values of settings by name.
+    pub settings: &'a BTreeMap<String, String>,
 }
 
 impl<'a> Context<'a> {
@@ -43,6 +48,7 @@ impl<'a> Context<'a> {
             memory_limit: None,
             cache_bytes: None,
             axes: &[],
+            settings: &NO_SETTINGS,
         }
     }
 

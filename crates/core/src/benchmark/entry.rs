@@ -70,9 +70,9 @@ pub struct Benchmark {
     /// Default values of axes, where this benchmark differs from the defaults of the axes.
     pub usual: Preset,
     /// Returns an error with the reason if a combination of values on axes does not exist. Such combinations are not measured.
-    pub combines: fn(&Case) -> std::result::Result<(), String>,
+    pub combines: fn(&Case, &Plan) -> std::result::Result<(), String>,
     /// Returns the bytes of an element of a message. Default sizes that are no multiple of it are left out.
-    pub element: fn(&Case) -> u64,
+    pub element: fn(&Case, &Plan) -> u64,
     /// Whether a message is one element. The size is then that of the element, unless the user chooses sizes.
     pub one_element: bool,
     /// Whether the benchmark is a broadcast. A broadcast cannot take less than an empty message one way; rows that do get a mark.
@@ -139,8 +139,8 @@ impl Benchmark {
             settings: &[],
             sized_by: None,
             usual: &[],
-            combines: |_| Ok(()),
-            element: |_| 1,
+            combines: |_, _| Ok(()),
+            element: |_, _| 1,
             one_element: false,
             one_way: false,
             osu: [None; 2],
@@ -253,8 +253,8 @@ impl Benchmark {
     #[must_use]
     pub const fn made_of(
         mut self,
-        element: fn(&Case) -> u64,
-        combines: fn(&Case) -> std::result::Result<(), String>,
+        element: fn(&Case, &Plan) -> u64,
+        combines: fn(&Case, &Plan) -> std::result::Result<(), String>,
     ) -> Benchmark {
         (self.element, self.combines) = (element, combines);
         self

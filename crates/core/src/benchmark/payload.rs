@@ -1,12 +1,14 @@
 //! Payload patterns and their verification, byte by byte. A pattern depends on rank, position, size and round.
 
 mod accumulated;
+mod blocks;
 mod copies;
 mod reduced;
 mod words;
 
 pub use self::{
     accumulated::Accumulation,
+    blocks::{BLOCK_LENGTH, Blocks, Datatype, MOST_PAYLOAD, STRIDE, STRUCT_BYTES},
     copies::{Cache, Copies},
     reduced::{Contributors, Reduced, Reduction},
     words::Words,
@@ -81,7 +83,7 @@ impl std::fmt::Display for Mismatch {
 /// Equal messages in one buffer, `stride` bytes apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Slots {
-    /// Bytes of a message.
+    /// Bytes of a message, without gaps.
     pub bytes: u64,
     /// Number of messages.
     pub count: u32,
@@ -89,6 +91,8 @@ pub struct Slots {
     pub stride: u64,
     /// Copies of all messages, one of which an iteration uses.
     pub copies: Copies,
+    /// Blocks of a message with gaps; `None` if it is contiguous.
+    pub blocks: Option<Blocks>,
 }
 
 /// Alignment of messages: a cache line, so that no two messages share one.
@@ -99,7 +103,8 @@ const STEP: u64 = 0x9E37_79B9_7F4A_7C15;
 impl Slots {
     /// Returns `count` messages of `bytes`, each on its own cache lines.
     pub fn new(bytes: u64, count: u32) -> Slots {
-        Slots { bytes, count, stride: bytes.next_multiple_of(LINE).max(LINE), copies: Copies::ONE }
+        let stride = bytes.next_multiple_of(LINE).max(LINE);
+        Slots { bytes, count, stride, copies: Copies::ONE, blocks: None }
     }
 
     /// Returns `count` messages without gaps.
@@ -110,6 +115,21 @@ impl Slots {
     /// Returns `count` messages that share one buffer, as in the OSU benchmarks. Later messages overwrite earlier ones.
     pub fn shared(bytes: u64, count: u32) -> Slots {
         Slots { stride: 0, ..Slots::new(bytes, count) }
+    }
+
+    /// Returns the same messages in blocks with gaps, if there are any.
+    #[must_use]
+    pub fn of_blocks(self, blocks: Option<Blocks>) -> Slots {
+        let mut slots = Slots { blocks, ..self };
+        if blocks.is_some() && self.stride > 0 {
+            slots.stride = Slots::new(slots.span(), 1).stride;
+        }
+        slots
+    }
+
+    /// Returns the bytes of memory of a message with its gaps.
+    fn span(&self) -> u64 {
+        self.blocks.map_or(self.bytes, |blocks| blocks.span(self.bytes))
     }
 
     /// Returns the same messages with the copies that the row of a case needs, for buffers with `sides` times these messages. Collective.
@@ -128,7 +148,7 @@ impl Slots {
     /// Returns the size of one copy of the messages in bytes, at least one cache line.
     pub fn total(&self) -> u64 {
         match self.stride {
-            0 => Slots::new(self.bytes, 1).total(),
+            0 => Slots::new(self.span(), 1).total(),
             stride => stride * u64::from(self.count),
         }
     }
@@ -145,14 +165,14 @@ impl Slots {
     }
 
     fn messages(&self, buffer_len: usize) -> impl Iterator<Item = (u64, std::ops::Range<usize>)> + use<> {
-        let Slots { bytes, mut count, stride, .. } = *self;
+        let (Slots { mut count, stride, .. }, span) = (*self, self.span());
         if stride == 0 {
             count = count.min(1);
         }
         debug_assert!(buffer_len as u64 >= self.total());
         (0..u64::from(count)).map(move |slot| {
             let start = (slot * stride) as usize;
-            (slot, start..start + bytes as usize)
+            (slot, start..start + span as usize)
         })
     }
 }
@@ -168,12 +188,12 @@ impl Fill {
         key
     }
 
-    /// Writes the pattern of `owner` into every message.
+    /// Writes the pattern of `owner` into every message, and into its gaps.
     pub fn write(&self, owner: Rank, slots: Slots, buffer: &mut [u8]) {
         self.write_as(owner, slots, buffer, 0);
     }
 
-    /// Writes the complement of `owner`'s pattern, so that every byte that does not arrive is detected.
+    /// Writes the complement of `owner`'s pattern, so that every byte that does not arrive, and every gap that changes, is detected.
     pub fn poison(&self, owner: Rank, slots: Slots, buffer: &mut [u8]) {
         self.write_as(owner, slots, buffer, u64::MAX);
     }
@@ -226,7 +246,13 @@ impl Fill {
 
     /// Compares every message with the pattern of `owner`. `rank` is the rank on which it arrived.
     pub fn check(&self, owner: Rank, slots: Slots, buffer: &[u8], rank: Rank) -> Check {
-        slots.first_failure(buffer, |slot, message| self.words(owner, slot).check(message, (rank, slot)))
+        slots.first_failure(buffer, |slot, message| {
+            let words = self.words(owner, slot);
+            match slots.blocks {
+                None => words.check(message, (rank, slot)),
+                Some(blocks) => blocks.check(words, slots.bytes, message, (rank, slot)),
+            }
+        })
     }
 }
 

@@ -1,6 +1,9 @@
 //! Element types and operations of reductions and of one-sided operations that accumulate.
 
-use crate::benchmark::{Axis, AxisValue, Case, Named};
+use crate::{
+    benchmark::{Axis, AxisValue, Case, Named},
+    measure::plan::Plan,
+};
 
 crate::axis! {
     /// Element type of a reduction, or of an accumulate, whose default is widest
@@ -217,12 +220,12 @@ fn check_type(element: ElementType, op: ReductionOp) -> Result<(), String> {
 ///
 /// # Errors
 /// See [`check_combination`].
-pub fn check_case(case: &Case) -> Result<(), String> {
+pub fn check_case(case: &Case, _: &Plan) -> Result<(), String> {
     check_combination(case.choice(), case.choice())
 }
 
 /// Returns the bytes of an element of a case of a reduction, for [`Benchmark::made_of`](super::Benchmark::made_of).
-pub fn element_bytes(case: &Case) -> u64 {
+pub fn element_bytes(case: &Case, _: &Plan) -> u64 {
     case.choice::<ElementType>().width()
 }
 

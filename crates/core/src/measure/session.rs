@@ -28,6 +28,8 @@ pub struct Session<'a> {
     pub sink: &'a mut dyn Sink,
     /// Load on other ranks, as rows name it; `None` without.
     pub under: Option<String>,
+    /// Name and value that rows have in addition to the axes of their case.
+    pub label: Option<(&'static str, String)>,
     /// What ends this session if it is the load of others; its cases are then repeated and not measured.
     pub(crate) background: Option<&'a dyn Background>,
     preset: Preset,
@@ -53,6 +55,7 @@ impl<'a> Session<'a> {
             bench,
             sink,
             under: None,
+            label: None,
             background: None,
             preset,
             chosen: Vec::new(),
@@ -131,7 +134,7 @@ impl<'a> Session<'a> {
         };
         let all = combinations.iter().map(case).flat_map(depths);
         let sizes_in = |case: &Case| match self.bench.one_element && self.plan.sizes.is_none() {
-            true => vec![Bytes((self.bench.element)(case))],
+            true => vec![Bytes((self.bench.element)(case, self.plan))],
             false => sizes.clone(),
         };
         let sized = |case: Case| {
@@ -150,7 +153,8 @@ impl<'a> Session<'a> {
 /// Returns whether a case has a row: its combination exists, and the user has chosen its size or it is a multiple of the element.
 fn is_measured(bench: &Benchmark, plan: &Plan, case: &Case) -> bool {
     let is_chosen = plan.sizes.is_some() && bench.sized;
-    (bench.combines)(case).is_ok() && (is_chosen || case.bytes.0.is_multiple_of((bench.element)(case)))
+    let is_whole = || case.bytes.0.is_multiple_of((bench.element)(case, plan));
+    (bench.combines)(case, plan).is_ok() && (is_chosen || is_whole())
 }
 
 /// Checks that every value which is selected on the axes of a benchmark has a combination with the others that exists. Where all
@@ -173,7 +177,7 @@ pub fn check_combinations(choice: Choice, plan: &Plan) -> Result<()> {
         .into_iter()
         .map(|axes| {
             let case = case(axes);
-            let result = (choice.bench.combines)(&case);
+            let result = (choice.bench.combines)(&case, plan);
             (case, result)
         })
         .collect();

@@ -8,7 +8,7 @@ use crate::{
     benchmark::{
         Case, ConnectionCounters, Context, Figures, Kernel, Method, Metric, Role, Work,
         cold::{self, Copies, Movable},
-        payload::{Check, Fill, Slots},
+        payload::{Blocks, Check, Fill, Slots},
     },
     error::Result,
     unit::Rank,
@@ -125,6 +125,10 @@ impl<P: Pattern, L: Link> Kernel for PatternKernel<P, L> {
 
     fn open(cx: &Context<'_>, case: &Case) -> Result<Self> {
         let messages = P::messages(case.depth);
+        let blocks = Blocks::of(case.choice(), cx.settings)?;
+        if let Some(blocks) = blocks {
+            blocks.count(case.bytes.0)?;
+        }
         let slots = match case.choice() {
             Buffers::Single => Slots::shared(case.bytes.0, messages),
             Buffers::Multiple if L::PACKED => Slots::packed(case.bytes.0, messages),
@@ -133,7 +137,7 @@ impl<P: Pattern, L: Link> Kernel for PatternKernel<P, L> {
         if !L::COPIES {
             cold::only_warm(cx, "this kind of traffic: choose --send standard, synchronous or buffered")?;
         }
-        let slots = slots.copied(cx, 1)?;
+        let slots = slots.of_blocks(blocks).copied(cx, 1)?;
         cx.afford(2 * slots.reserved())?;
         let (link, depth) = (L::open(cx, slots)?, case.depth);
         let (role, rank, peer) = (cx.role, cx.rank(), cx.peer);

@@ -11,6 +11,7 @@ use ombx_core::{
 
 use super::{
     counting::{Counting, Endpoint, Int},
+    derived::DerivedDatatype,
     source::Source,
 };
 use crate::{Buffer, MpiTeam, sys::error::check};
@@ -22,12 +23,14 @@ const TAG: c_int = 1;
 #[derive(Debug)]
 pub struct Channel<C: Counting = Int> {
     pub(super) endpoint: Endpoint,
-    pub(super) bytes: C::Count,
+    /// Count argument of a message: bytes, or elements of its derived datatype.
+    pub(super) count: C::Count,
     zero: C::Count,
     pub(super) slots: Slots,
     pub(super) outgoing: Buffer,
     incoming: Buffer,
     pub(super) requests: Vec<ffi::MPI_Request>,
+    _datatype: Option<DerivedDatatype>,
 }
 
 impl<C: Counting> Channel<C> {
@@ -47,7 +50,7 @@ impl<C: Counting> Channel<C> {
         for request in &mut self.requests[first..first + self.slots.count as usize] {
             // SAFETY: the message lies inside the buffer, which is neither freed nor accessed before `wait_all` completes the
             // request.
-            check("MPI_Isend", unsafe { C::start_send(from.cast(), self.bytes, self.endpoint, request) })?;
+            check("MPI_Isend", unsafe { C::start_send(from.cast(), self.count, self.endpoint, request) })?;
             from = from.wrapping_add(stride);
         }
         Ok(())
@@ -60,7 +63,7 @@ impl<C: Counting> Channel<C> {
         for request in &mut self.requests[..self.slots.count as usize] {
             // SAFETY: the message lies inside the buffer, which is neither freed nor accessed before `wait_all` completes the
             // request.
-            check("MPI_Irecv", unsafe { C::start_receive(into.cast(), self.bytes, self.endpoint, request) })?;
+            check("MPI_Irecv", unsafe { C::start_receive(into.cast(), self.count, self.endpoint, request) })?;
             into = into.wrapping_add(stride);
         }
         Ok(())
@@ -73,33 +76,42 @@ impl<C: Counting> Link for Channel<C> {
 
     fn open(cx: &Context<'_>, slots: Slots) -> Result<Channel<C>> {
         let team: &MpiTeam = cx.fabric()?;
-        let parts = C::count(slots.bytes).and_then(|bytes| {
+        let derived = slots.blocks.map(|blocks| DerivedDatatype::of(blocks, slots.bytes)).transpose();
+        let parts = derived.and_then(|derived| {
+            let count = C::count(derived.as_ref().map_or(slots.bytes, |datatype| datatype.elements))?;
             let (outgoing, incoming) = (Buffer::of(slots)?, Buffer::of(slots)?);
-            Ok(([bytes, C::count(0)?], outgoing, incoming))
+            Ok(([count, C::count(0)?], outgoing, incoming, derived))
         });
-        let ([bytes, zero], outgoing, incoming) = cx.agree(parts)?;
+        let ([count, zero], outgoing, incoming, derived) = cx.agree(parts)?;
         // SAFETY: this static of mpi-sys is never written.
         let mut requests = vec![unsafe { ffi::RSMPI_REQUEST_NULL }; 2 * slots.count as usize];
         team.lend(|handles| {
             handles.describe_messages(cx, slots, &outgoing, &incoming);
             handles.requests = requests.as_mut_ptr();
+            if let Some(DerivedDatatype { raw, elements }) = &derived {
+                (handles.datatype, handles.elements) = (*raw, *elements as c_int);
+            }
         });
         let endpoint = Endpoint::of_bytes(cx.peer.0 as c_int, TAG, team.comm().raw());
         let endpoint = endpoint.receiving_from(Source::of(cx, cx.peer));
-        Ok(Channel { endpoint, bytes, zero, slots, outgoing, incoming, requests })
+        let endpoint = match &derived {
+            Some(datatype) => endpoint.of_type(datatype.raw),
+            None => endpoint,
+        };
+        Ok(Channel { endpoint, count, zero, slots, outgoing, incoming, requests, _datatype: derived })
     }
 
     #[inline(always)]
     fn send(&mut self) -> Result<()> {
-        // SAFETY: the buffer has at least `bytes` bytes, and the call returns when MPI no longer reads it.
-        check("MPI_Send", unsafe { C::send(self.outgoing.start().cast(), self.bytes, self.endpoint) })
+        // SAFETY: the buffer has at least one message, and the call returns when MPI no longer reads it.
+        check("MPI_Send", unsafe { C::send(self.outgoing.start().cast(), self.count, self.endpoint) })
     }
 
     #[inline(always)]
     fn receive(&mut self) -> Result<()> {
         let into = self.incoming.start().cast();
-        // SAFETY: the buffer has at least `bytes` bytes, and `&mut self` excludes other accesses.
-        check("MPI_Recv", unsafe { C::receive(into, self.bytes, self.endpoint) })
+        // SAFETY: the buffer has at least one message, and `&mut self` excludes other accesses.
+        check("MPI_Recv", unsafe { C::receive(into, self.count, self.endpoint) })
     }
 
     #[inline(always)]

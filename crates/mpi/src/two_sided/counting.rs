@@ -13,8 +13,8 @@ const INT_MAX: u64 = c_int::MAX as u64;
 /// The two-sided calls of MPI with one type of count.
 ///
 /// # Safety
-/// This applies to the unsafe functions: the address is valid for `bytes` bytes until the call or its request has completed,
-/// and the communicator of the endpoint is valid.
+/// This applies to the unsafe functions: the address is valid for `count` elements of the endpoint's datatype until the call or its
+/// request has completed, and communicator and datatype of the endpoint are valid.
 pub trait Counting: 'static {
     /// The type of count arguments.
     type Count: Copy + std::fmt::Debug;
@@ -30,19 +30,19 @@ pub trait Counting: 'static {
     ///
     /// # Safety
     /// See the trait.
-    unsafe fn send(from: *const c_void, bytes: Self::Count, to: Endpoint) -> c_int;
+    unsafe fn send(from: *const c_void, count: Self::Count, to: Endpoint) -> c_int;
     /// `MPI_Recv`.
     ///
     /// # Safety
     /// See the trait.
-    unsafe fn receive(into: *mut c_void, bytes: Self::Count, from: Endpoint) -> c_int;
+    unsafe fn receive(into: *mut c_void, count: Self::Count, from: Endpoint) -> c_int;
     /// `MPI_Isend`.
     ///
     /// # Safety
     /// See the trait.
     unsafe fn start_send(
         from: *const c_void,
-        bytes: Self::Count,
+        count: Self::Count,
         to: Endpoint,
         request: *mut ffi::MPI_Request,
     ) -> c_int;
@@ -52,7 +52,7 @@ pub trait Counting: 'static {
     /// See the trait.
     unsafe fn start_receive(
         into: *mut c_void,
-        bytes: Self::Count,
+        count: Self::Count,
         from: Endpoint,
         request: *mut ffi::MPI_Request,
     ) -> c_int;
@@ -66,7 +66,7 @@ pub struct Endpoint {
     source: c_int,
     pub(super) tag: c_int,
     pub(super) comm: ffi::MPI_Comm,
-    /// Always [`BYTE`]. A static of C would be read from memory again for each message: one instruction more than a C loop needs.
+    /// [`BYTE`], or a committed datatype. A static of C would be read from memory again for each message: one instruction more than a C loop needs.
     pub(super) datatype: ffi::MPI_Datatype,
 }
 
@@ -74,6 +74,12 @@ impl Endpoint {
     /// The other end of messages of bytes.
     pub(crate) fn of_bytes(peer: c_int, tag: c_int, comm: ffi::MPI_Comm) -> Endpoint {
         Endpoint { peer, source: peer, tag, comm, datatype: BYTE }
+    }
+
+    /// Returns the endpoint with another datatype.
+    #[must_use]
+    pub(super) fn of_type(self, datatype: ffi::MPI_Datatype) -> Endpoint {
+        Endpoint { datatype, ..self }
     }
 
     /// Returns the endpoint with another source of receives.
@@ -98,41 +104,41 @@ macro_rules! counting {
             }
 
             #[inline(always)]
-            unsafe fn send(from: *const c_void, bytes: $count, to: Endpoint) -> c_int {
+            unsafe fn send(from: *const c_void, count: $count, to: Endpoint) -> c_int {
                 // SAFETY: the caller fulfils the contract of the trait.
-                unsafe { ffi::$send(from, bytes, to.datatype, to.peer, to.tag, to.comm) }
+                unsafe { ffi::$send(from, count, to.datatype, to.peer, to.tag, to.comm) }
             }
 
             #[inline(always)]
-            unsafe fn receive(into: *mut c_void, bytes: $count, from: Endpoint) -> c_int {
+            unsafe fn receive(into: *mut c_void, count: $count, from: Endpoint) -> c_int {
                 let ignored = no_status();
                 // SAFETY: the caller fulfils the contract of the trait.
                 unsafe {
-                    ffi::$receive(into, bytes, from.datatype, from.source, from.tag, from.comm, ignored)
+                    ffi::$receive(into, count, from.datatype, from.source, from.tag, from.comm, ignored)
                 }
             }
 
             #[inline(always)]
             unsafe fn start_send(
                 from: *const c_void,
-                bytes: $count,
+                count: $count,
                 to: Endpoint,
                 request: *mut ffi::MPI_Request,
             ) -> c_int {
                 // SAFETY: the caller fulfils the contract of the trait.
-                unsafe { ffi::$start_send(from, bytes, to.datatype, to.peer, to.tag, to.comm, request) }
+                unsafe { ffi::$start_send(from, count, to.datatype, to.peer, to.tag, to.comm, request) }
             }
 
             #[inline(always)]
             unsafe fn start_receive(
                 into: *mut c_void,
-                bytes: $count,
+                count: $count,
                 from: Endpoint,
                 request: *mut ffi::MPI_Request,
             ) -> c_int {
                 // SAFETY: the caller fulfils the contract of the trait.
                 unsafe {
-                    ffi::$start_receive(into, bytes, from.datatype, from.source, from.tag, from.comm, request)
+                    ffi::$start_receive(into, count, from.datatype, from.source, from.tag, from.comm, request)
                 }
             }
         }

@@ -108,14 +108,14 @@ pub struct ModeChannel<M> {
 impl<M: Mode> ModeChannel<M> {
     #[inline(always)]
     fn start_sends(&mut self, first: usize) -> Result<()> {
-        let Channel { endpoint, bytes, slots, outgoing, requests, .. } = &mut self.channel;
+        let Channel { endpoint, count, slots, outgoing, requests, .. } = &mut self.channel;
         let (start_send, name) = M::START_SEND;
         let (mut from, stride) = (outgoing.start(), slots.stride as usize);
         let Endpoint { peer, tag, comm, datatype, .. } = *endpoint;
         for request in &mut requests[first..first + slots.count as usize] {
             // SAFETY: the message lies inside the buffer, which is neither freed nor accessed before `wait_all` completes the
             // request. `open` has attached a buffer for buffered sends, and `ReadyChannel` posts receives before ready sends.
-            check(name, unsafe { start_send(from.cast(), *bytes, datatype, peer, tag, comm, request) })?;
+            check(name, unsafe { start_send(from.cast(), *count, datatype, peer, tag, comm, request) })?;
             from = from.wrapping_add(stride);
         }
         Ok(())
@@ -142,8 +142,8 @@ impl<M: Mode> Link for ModeChannel<M> {
     fn send(&mut self) -> Result<()> {
         let Endpoint { peer, tag, comm, datatype, .. } = self.channel.endpoint;
         let (from, (send, name)) = (self.channel.outgoing.start().cast(), M::SEND);
-        // SAFETY: the buffer has at least `bytes` bytes, and the call returns when MPI no longer reads it.
-        check(name, unsafe { send(from, self.channel.bytes, datatype, peer, tag, comm) })
+        // SAFETY: the buffer has at least one message, and the call returns when MPI no longer reads it.
+        check(name, unsafe { send(from, self.channel.count, datatype, peer, tag, comm) })
     }
 
     #[inline(always)]

@@ -48,6 +48,23 @@ ANSWERED(ping_ready, , TAKEN; RECEIVES; SEND_BY(MPI_Rsend))
 CHAINED(stream_ready, , SENDS_BY(MPI_Irsend); WAIT(s.depth); RECEIVE(0))
 ANSWERED(stream_ready, , WAIT(s.depth); RECEIVES; SEND(0))
 
+/* Derived datatypes: messages are elements of `kind`. */
+#define SEND_KIND(COUNT) MPI_Send(s.out, COUNT, s.kind, s.peer, TAG, s.comm)
+#define RECEIVE_KIND(COUNT) MPI_Recv(s.in, COUNT, s.kind, s.source, TAG, s.comm, MPI_STATUS_IGNORE)
+#define SENDS_KIND(FIRST)                                                                                 \
+    for (int w = 0; w < s.depth; w++)                                                                     \
+    MPI_Isend(s.out + w * s.stride, s.elements, s.kind, s.peer, TAG, s.comm, &s.requests[(FIRST) + w])
+#define RECEIVES_KIND                                                                                     \
+    for (int w = 0; w < s.depth; w++)                                                                     \
+    MPI_Irecv(s.in + w * s.stride, s.elements, s.kind, s.source, TAG, s.comm, &s.requests[w])
+
+CHAINED(ping_derived, , SEND_KIND(s.elements); RECEIVE_KIND(s.elements))
+ANSWERED(ping_derived, , RECEIVE_KIND(s.elements); SEND_KIND(s.elements))
+CHAINED(stream_derived, , SENDS_KIND(0); WAIT(s.depth); RECEIVE_KIND(0))
+ANSWERED(stream_derived, , RECEIVES_KIND; WAIT(s.depth); SEND_KIND(0))
+CHAINED(both_derived, , RECEIVES_KIND; SENDS_KIND(s.depth); WAIT(2 * s.depth))
+ANSWERED(both_derived, , RECEIVES_KIND; SENDS_KIND(s.depth); WAIT(2 * s.depth))
+
 /* Persistent requests: receives, sends, acknowledgement in, acknowledgement out. */
 #define ONE(AT) MPI_Start(&s.requests[AT]); MPI_Wait(&s.requests[AT], MPI_STATUS_IGNORE)
 #define ALL(FIRST, COUNT)                            \
@@ -130,6 +147,7 @@ const struct row fidelity_two_sided[] = {
     { "halo", fidelity_halo, nothing },
     ROW(ping_synchronous), ROW(ping_buffered), ROW(ping_ready),
     ROW(stream_synchronous), ROW(stream_buffered), ROW(stream_ready),
+    ROW(ping_derived), ROW(stream_derived), ROW(both_derived),
     ROW(ping_persistent), ROW(stream_persistent), ROW(both_persistent),
 #if MPI_VERSION >= 4
     ROW(ping_partitioned), ROW(stream_partitioned),

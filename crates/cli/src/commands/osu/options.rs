@@ -108,7 +108,11 @@ fn reject(args: &OsuArgs, program: &Program) -> Result<()> {
         (unsupported.cuda_target.is_some(), "-r: this build supports host memory only"),
         (unsupported.graph.is_some(), "-G: use ombx report, which draws graphs from result files (-o FILE)"),
         (unsupported.papi.is_some(), "-P: PAPI counters are not supported: run it under perf"),
-        (unsupported.ddt.is_some(), "-D: messages are contiguous bytes"),
+        (
+            unsupported.ddt.is_some(),
+            "-D: a row of OMB has the size of the memory that a message spans, of which it sends a part; use ombx run with \
+             --datatype, whose rows have the size of the payload",
+        ),
         (directory, "-c takes no directory: wrong data is reported on standard error"),
         (children, "-t: each rank forks exactly one child"),
     ];

@@ -87,6 +87,12 @@ impl Group {
         Self { effort: self.effort + " --win all", ..self }
     }
 
+    /// Changes the group to messages of structs, whose sizes are multiples of their payload.
+    fn of_structs(self) -> Self {
+        let sizes = [40, 41, 42, 43, 44, 2731].map(|structs| structs * STRUCT);
+        Self { words: STRUCTS.to_owned(), sizes: sizes.to_vec(), ..self }
+    }
+
     /// Limits the group to messages of one element.
     fn of_elements(self) -> Self {
         Self { hit: vec![0], sizes: ELEMENTS.to_vec(), ..self }
@@ -95,6 +101,12 @@ impl Group {
 
 /// Buffers that are not in a cache of this size.
 const COLD: &str = "--cache cold --cache-size 64K";
+/// Derived datatypes. The middle byte of [`SIZES`] is in a gap of the vector, the others in its payload.
+const BLOCKS: &str = "--datatype vector,indexed --block-length 8 --stride 12";
+/// Payload of a struct.
+const STRUCT: u64 = 24;
+/// Structs of 32 bytes. On each rank one byte that flips is in a gap, and the others are in the payload.
+const STRUCTS: &str = "--datatype struct --block-length 24 --stride 40";
 /// First message of each iteration.
 const FIRST: [u64; 3] = [0, 0, 0];
 /// First, middle and last message of a window.
@@ -106,7 +118,7 @@ pub(crate) fn all(benches: &[Bench]) -> Vec<Group> {
 }
 
 /// Windows of messages, single messages, and the patterns of a link, some of which have one message in flight.
-fn two_sided(benches: &[Bench]) -> [Group; 11] {
+fn two_sided(benches: &[Bench]) -> [Group; 15] {
     let apart = [ONE_MESSAGE, REQUESTS];
     let all = benches
         .iter()
@@ -118,7 +130,12 @@ fn two_sided(benches: &[Bench]) -> [Group; 11] {
         let with_choice = benches.iter().filter(|bench| bench.axis(axis).is_some());
         with_choice.map(|bench| bench.name.clone()).collect::<Vec<String>>()
     };
+    let derived = |benches: &[&Bench], slots, hit| group(with("datatype", benches), BLOCKS, slots, hit);
     [
+        derived(&singles, Slots::Calls(1), FIRST),
+        derived(&singles, Slots::Calls(1), FIRST).of_structs(),
+        derived(&windows, Slots::Calls(WINDOW), IN_WINDOW),
+        derived(&windows, Slots::Calls(WINDOW), IN_WINDOW).of_structs(),
         group(with("receive-from", &singles), "--receive-from any", Slots::Calls(1), FIRST),
         group(with("receive-from", &windows), "--receive-from any", Slots::Calls(WINDOW), IN_WINDOW),
         group(with("cache", &singles), COLD, Slots::Calls(1), FIRST),

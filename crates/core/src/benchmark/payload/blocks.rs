@@ -1,0 +1,206 @@
+//! Messages of derived datatypes: blocks of bytes with gaps between them.
+
+use std::{collections::BTreeMap, fmt, ops::Range};
+
+use super::{Check, Mismatch, Words};
+use crate::{
+    benchmark::Setting,
+    error::{Error, Result},
+    unit::{Bytes, Rank},
+};
+
+crate::axis! {
+    /// Datatype of messages
+    pub enum Datatype: "datatype", IfChosen, default Contiguous {
+        /// MPI_BYTE
+        Contiguous = "contiguous",
+        /// MPI_Type_vector: blocks of --block-length bytes every --stride bytes
+        Vector = "vector",
+        /// MPI_Type_create_hindexed: blocks of irregular lengths at irregular distances, with the same means
+        Indexed = "indexed",
+        /// MPI_Type_create_struct: an int32_t, a double and bytes, with the gaps of C
+        Struct = "struct",
+    }
+}
+
+/// The setting `--block-length`.
+pub const BLOCK_LENGTH: Setting = Setting {
+    name: "block-length",
+    value: "BYTES",
+    about: "Payload of a block of a derived datatype, of a struct that of its members [default: 64]",
+    default: None,
+    check: |text| length("--block-length", text).map(drop),
+};
+
+/// The setting `--stride`.
+pub const STRIDE: Setting = Setting {
+    name: "stride",
+    value: "BYTES",
+    about: "Distance from one block of a derived datatype to the next [default: twice --block-length; of a struct, its size in C]",
+    default: None,
+    check: |text| length("--stride", text).map(drop),
+};
+
+/// Payload of a block if the user gives none.
+const DEFAULT_LENGTH: u64 = 64;
+/// Largest block and largest distance: both are an `int` in MPI.
+const MOST: Bytes = Bytes(1 << 30);
+/// Largest payload of a message, whose elements MPI counts by an `int`.
+pub const MOST_PAYLOAD: Bytes = Bytes(i32::MAX as u64);
+
+/// Position and bytes of the `int32_t` and of the `double` of a struct. Its bytes follow.
+const INT32: (u64, u64) = (0, 4);
+const DOUBLE: (u64, u64) = (8, 8);
+/// Position of the bytes of a struct.
+pub const STRUCT_BYTES: u64 = DOUBLE.0 + DOUBLE.1;
+/// Payload of a struct before its bytes.
+const STRUCT_NUMBERS: u64 = INT32.1 + DOUBLE.1;
+/// Alignment of a struct, that of a `double`.
+const STRUCT_ALIGNMENT: u64 = 8;
+
+/// Blocks of messages of a derived datatype. A message of S bytes of payload has S / `length` blocks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Blocks {
+    /// The datatype, which is not contiguous.
+    pub datatype: Datatype,
+    /// Bytes of payload of a block; the mean if lengths are irregular.
+    pub length: u64,
+    /// Bytes from the start of one block to the start of the next; the mean if distances are irregular.
+    pub stride: u64,
+}
+
+impl Blocks {
+    /// Returns the blocks of a datatype under the settings of a plan; `None` if messages are contiguous.
+    ///
+    /// # Errors
+    /// Usage error for a length and a stride that the datatype cannot have.
+    pub fn of(datatype: Datatype, settings: &BTreeMap<String, String>) -> Result<Option<Blocks>> {
+        if datatype == Datatype::Contiguous {
+            return Ok(None);
+        }
+        let given = |setting: &Setting| {
+            settings.get(setting.name).map(|text| length(&format!("--{}", setting.name), text)).transpose()
+        };
+        let (length, stride) = (given(&BLOCK_LENGTH)?.unwrap_or(DEFAULT_LENGTH), given(&STRIDE)?);
+        let least = match datatype {
+            Datatype::Contiguous | Datatype::Vector | Datatype::Indexed => length,
+            Datatype::Struct if length <= STRUCT_NUMBERS => {
+                return Err(Error::usage(format!(
+                    "--block-length {length}: a struct of an int32_t, a double and bytes has at least {} bytes of payload; \
+                     choose --block-length {} or more",
+                    STRUCT_NUMBERS + 1,
+                    STRUCT_NUMBERS + 1
+                )));
+            }
+            Datatype::Struct => (STRUCT_BYTES + length - STRUCT_NUMBERS).next_multiple_of(STRUCT_ALIGNMENT),
+        };
+        let default = if datatype == Datatype::Struct { least } else { 2 * length };
+        let blocks = Blocks { datatype, length, stride: stride.unwrap_or(default) };
+        match blocks.stride {
+            stride if stride < least => Err(Error::usage(format!(
+                "--stride {stride} is shorter than a block of {least} bytes: choose --stride {least} or more"
+            ))),
+            stride if datatype == Datatype::Struct && !stride.is_multiple_of(STRUCT_ALIGNMENT) => {
+                Err(Error::usage(format!(
+                    "--stride {stride}: structs with a double are multiples of {STRUCT_ALIGNMENT} bytes apart; choose --stride {}",
+                    stride.next_multiple_of(STRUCT_ALIGNMENT)
+                )))
+            }
+            _ => Ok(Some(blocks)),
+        }
+    }
+
+    /// Returns how many blocks a message has.
+    ///
+    /// # Errors
+    /// [`Error::unsupported`] if the message is not a whole number of blocks, or too long.
+    pub fn count(self, bytes: u64) -> Result<u64> {
+        let Blocks { length, .. } = self;
+        match bytes {
+            _ if bytes > MOST_PAYLOAD.0 => Err(Error::unsupported(format!(
+                "messages of a derived datatype have less than 2 GiB, not {bytes} bytes: choose smaller --sizes"
+            ))),
+            _ if bytes.is_multiple_of(length) => Ok(bytes / length),
+            _ => Err(Error::unsupported(format!(
+                "a message of {bytes} bytes is not a whole number of blocks of {length} bytes: choose a multiple of {length} with \
+                 --sizes, or another --block-length"
+            ))),
+        }
+    }
+
+    /// Returns the bytes of memory from the first block to the end of the last stride.
+    pub fn span(self, bytes: u64) -> u64 {
+        (bytes / self.length).saturating_mul(self.stride)
+    }
+
+    /// Returns the places of the payload in a message, in their order: one of each block, or the members of each struct.
+    pub fn places(self, bytes: u64) -> impl Iterator<Item = Range<u64>> {
+        let blocks = bytes / self.length;
+        (0..blocks).flat_map(move |at| self.places_of(at, blocks)).filter(|place| !place.is_empty())
+    }
+
+    /// Returns the places of block `at` of a message.
+    fn places_of(self, at: u64, blocks: u64) -> [Range<u64>; 3] {
+        let Blocks { datatype, length, stride } = self;
+        let start = at * stride;
+        let place = |(offset, bytes): (u64, u64)| start + offset..start + offset + bytes;
+        match datatype {
+            Datatype::Contiguous | Datatype::Vector => [place((0, length)), 0..0, 0..0],
+            Datatype::Indexed => [place(self.irregular(at, blocks)), 0..0, 0..0],
+            Datatype::Struct => [place(INT32), place(DOUBLE), place((STRUCT_BYTES, length - STRUCT_NUMBERS))],
+        }
+    }
+
+    /// Returns the offset and the length of an indexed block. Each stays inside its stride. One block of two is as much longer as the
+    /// other is shorter; both are multiples of the largest word that divides length and stride.
+    fn irregular(self, at: u64, blocks: u64) -> (u64, u64) {
+        let Blocks { length, stride, .. } = self;
+        let word = 1 << (length | stride | 8).trailing_zeros();
+        let up_to = |most: u64, seed: u64| mixed(seed) % (most / word + 1) * word;
+        let pair = at / 2;
+        let change = match pair * 2 + 1 < blocks {
+            true => up_to((length - word).min(stride - length), pair),
+            false => 0,
+        };
+        let length = if at.is_multiple_of(2) { length - change } else { length + change };
+        (up_to(stride - length, u64::MAX - at), length)
+    }
+
+    /// Compares a message with its payload and with its gaps, whose content is that before the message arrived: the complement.
+    pub(super) fn check(self, words: Words, bytes: u64, message: &[u8], (rank, slot): (Rank, u64)) -> Check {
+        let mut whole = vec![0; message.len()];
+        words.flipped(u64::MAX).write(&mut whole);
+        for place in self.places(bytes) {
+            whole[place.start as usize..place.end as usize].iter_mut().for_each(|byte| *byte = !*byte);
+        }
+        let differs = whole.iter().zip(message).position(|(expected, actual)| expected != actual);
+        differs.map_or(Check::Passed, |at| {
+            Check::Failed(Mismatch { rank, slot, byte: at as u64, expected: whole[at], actual: message[at] })
+        })
+    }
+}
+
+impl fmt::Display for Blocks {
+    /// Writes the length and the stride in bytes, as `64/128`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.length, self.stride)
+    }
+}
+
+/// Reads a number of bytes.
+fn length(option: &str, text: &str) -> Result<u64> {
+    let bytes: Bytes = text.parse()?;
+    match (Bytes(1)..=MOST).contains(&bytes) {
+        true => Ok(bytes.0),
+        false => Err(Error::usage(format!("{option} is at least 1 and at most {MOST} bytes"))),
+    }
+}
+
+/// Returns a number whose bits are well mixed.
+fn mixed(number: u64) -> u64 {
+    let product = number.wrapping_add(1).wrapping_mul(super::STEP);
+    (product ^ (product >> 29)).wrapping_mul(0xD6E8_FEB8_6659_FD93) >> 33
+}
+
+#[cfg(test)]
+mod tests;

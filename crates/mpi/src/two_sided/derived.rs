@@ -1,0 +1,111 @@
+//! Derived datatypes of messages whose payload is in blocks with gaps between them.
+
+use std::ffi::c_int;
+
+use mpi::ffi;
+use ombx_core::{
+    benchmark::payload::{Blocks, Datatype, STRUCT_BYTES},
+    error::Result,
+};
+
+use crate::sys::{
+    constants::BYTE,
+    datatype::count,
+    error::{self, check, check_freed},
+};
+
+/// A committed datatype, freed when it is dropped.
+#[derive(Debug)]
+pub(super) struct DerivedDatatype {
+    pub(super) raw: ffi::MPI_Datatype,
+    /// How many elements of the datatype a message has.
+    pub(super) elements: u64,
+}
+
+impl DerivedDatatype {
+    /// Returns the datatype of messages with `bytes` bytes of payload: a vector or the list of all blocks, or a struct of which a message
+    /// has one for each block.
+    ///
+    /// # Errors
+    /// The payload is not a whole number of blocks, or too long.
+    pub(super) fn of(blocks: Blocks, bytes: u64) -> Result<DerivedDatatype> {
+        let of_message = blocks.count(bytes)?;
+        let (mut raw, elements) = match blocks.datatype {
+            Datatype::Struct => (structure(blocks)?, of_message),
+            Datatype::Indexed => (indexed(blocks, bytes)?, 1),
+            Datatype::Contiguous | Datatype::Vector => (vector(blocks, of_message)?, 1),
+        };
+        // SAFETY: the datatype was made above, and the address is valid for the call.
+        check("MPI_Type_commit", unsafe { ffi::MPI_Type_commit(&raw mut raw) })?;
+        Ok(DerivedDatatype { raw, elements })
+    }
+}
+
+impl Drop for DerivedDatatype {
+    fn drop(&mut self) {
+        if error::may_free() {
+            // SAFETY: the datatype exists until here. MPI keeps it for operations that are not complete.
+            check_freed(c"MPI_Type_free", unsafe { ffi::MPI_Type_free(&raw mut self.raw) });
+        }
+    }
+}
+
+/// Returns `MPI_BYTE`, as the place of a result.
+fn no_type() -> ffi::MPI_Datatype {
+    BYTE
+}
+
+fn vector(blocks: Blocks, of_message: u64) -> Result<ffi::MPI_Datatype> {
+    let [of_message, length, stride] = [of_message, blocks.length, blocks.stride].map(count);
+    let mut made = no_type();
+    // SAFETY: the result is valid for the call.
+    check("MPI_Type_vector", unsafe {
+        ffi::MPI_Type_vector(of_message?, length?, stride?, BYTE, &raw mut made)
+    })?;
+    Ok(made)
+}
+
+fn indexed(blocks: Blocks, bytes: u64) -> Result<ffi::MPI_Datatype> {
+    let mut lengths = Vec::new();
+    let mut displacements = Vec::new();
+    for place in blocks.places(bytes) {
+        lengths.push(count(place.end - place.start)?);
+        displacements.push(place.start as ffi::MPI_Aint);
+    }
+    let (n, mut made) = (count(lengths.len() as u64)?, no_type());
+    // SAFETY: both lists have `n` elements, and they and the result are valid for the call.
+    check("MPI_Type_create_hindexed", unsafe {
+        ffi::MPI_Type_create_hindexed(n, lengths.as_ptr(), displacements.as_ptr(), BYTE, &raw mut made)
+    })?;
+    Ok(made)
+}
+
+fn structure(blocks: Blocks) -> Result<ffi::MPI_Datatype> {
+    // SAFETY: these statics of mpi-sys are never written.
+    let types = unsafe { [ffi::RSMPI_INT32_T, ffi::RSMPI_DOUBLE, BYTE] };
+    let (mut lengths, mut displacements): ([c_int; 3], [ffi::MPI_Aint; 3]) = ([1; 3], [0; 3]);
+    for (member, place) in blocks.places(blocks.length).enumerate().take(types.len()) {
+        displacements[member] = place.start as ffi::MPI_Aint;
+        if place.start == STRUCT_BYTES {
+            lengths[member] = count(place.end - place.start)?;
+        }
+    }
+    let (mut members, mut made) = (no_type(), no_type());
+    // SAFETY: all lists have three elements, and they and the result are valid for the call.
+    check("MPI_Type_create_struct", unsafe {
+        ffi::MPI_Type_create_struct(
+            3,
+            lengths.as_ptr(),
+            displacements.as_ptr(),
+            types.as_ptr(),
+            &raw mut members,
+        )
+    })?;
+    // SAFETY: the datatype was made above, and the result is valid for the call.
+    check("MPI_Type_create_resized", unsafe {
+        ffi::MPI_Type_create_resized(members, 0, blocks.stride as ffi::MPI_Aint, &raw mut made)
+    })?;
+    // SAFETY: the datatype exists, and the one that was made of it does not need it.
+    check("MPI_Type_free", unsafe { ffi::MPI_Type_free(&raw mut members) })?;
+    Ok(made)
+}

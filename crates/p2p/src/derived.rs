@@ -1,0 +1,49 @@
+//! Messages of derived datatypes: the options of benchmarks that have them.
+
+use ombx_core::{
+    benchmark::{
+        AxisValue, Case, Setting,
+        payload::{BLOCK_LENGTH, Blocks, Datatype, MOST_PAYLOAD, STRIDE},
+    },
+    error::Result,
+    measure::{plan::Plan, session::Session},
+};
+
+/// Settings of benchmarks with the axis [`Datatype`].
+pub(crate) const SETTINGS: &[&Setting] = &[&BLOCK_LENGTH, &STRIDE];
+
+/// Runs a benchmark with each selected datatype. Rows of derived datatypes name their blocks.
+pub(crate) fn by_datatype(session: &mut Session<'_>, run: fn(&mut Session<'_>) -> Result<()>) -> Result<()> {
+    session.split(|session, datatype| {
+        let blocks = Blocks::of(datatype, &session.plan.settings)?;
+        session.label = blocks.map(|blocks| ("blocks", blocks.to_string()));
+        let done = run(session);
+        session.label = None;
+        done
+    })
+}
+
+/// Returns the bytes of which messages of a case are multiples.
+pub(crate) fn block_bytes(case: &Case, plan: &Plan) -> u64 {
+    Blocks::of(case.choice(), &plan.settings).ok().flatten().map_or(1, |blocks| blocks.length)
+}
+
+/// Returns why the datatype of a case does not exist under a plan, if so.
+pub(crate) fn check(case: &Case, plan: &Plan) -> std::result::Result<(), String> {
+    let datatype: Datatype = case.choice();
+    let Some(_) = Blocks::of(datatype, &plan.settings).map_err(|e| e.to_string())? else {
+        let has_blocks = SETTINGS.iter().any(|setting| plan.settings.contains_key(setting.name));
+        let only_bytes = plan.axes.get(Datatype::AXIS.name).is_none_or(|chosen| *chosen == [datatype.name()]);
+        return match has_blocks && only_bytes {
+            true => Err("--block-length and --stride are for messages of derived datatypes: add --datatype vector, indexed or struct"
+                .to_owned()),
+            false => Ok(()),
+        };
+    };
+    match plan.sizes.iter().flatten().find(|size| **size > MOST_PAYLOAD) {
+        Some(size) => Err(format!(
+            "--sizes {size}: messages of a derived datatype have less than 2 GiB; choose smaller --sizes, or --datatype contiguous"
+        )),
+        None => Ok(()),
+    }
+}
