@@ -1,3 +1,5 @@
+//! Tests of the places of blocks, and of the verification of payload and gaps.
+
 use super::*;
 use crate::benchmark::{
     AxisValue,
