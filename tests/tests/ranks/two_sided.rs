@@ -72,11 +72,11 @@ fn messages_have_derived_datatypes() {
 /// Derived datatypes exist with every kind of send, receive and buffer. Default sizes are whole numbers of blocks.
 #[test]
 fn derived_datatypes_have_modes_sources_and_copies() {
-    let quick = "--datatype vector,indexed,struct --window 4 --iterations 10 --warmup 1";
+    let quick = "--datatype vector,indexed,struct --iterations 10 --warmup 1";
     for (options, rows) in [
-        ("p2p.latency p2p.bw --send all --receive-from any --sizes 512", 2 * 4 * 3),
-        ("p2p.latency p2p.bw --cache cold --cache-size 256K --sizes 512,64K", 2 * 2 * 3),
-        ("p2p.bw --buffers single --sizes 64K", 3),
+        ("p2p.latency p2p.bw --send all --receive-from any --sizes 512 --window 4", 2 * 4 * 3),
+        ("p2p.latency p2p.bw --cache cold --cache-size 256K --sizes 512,64K --window 4", 2 * 2 * 3),
+        ("p2p.bw --buffers single --sizes 64K --window 4", 3),
         ("p2p.latency --block-length 1M", 4 * 3),
     ] {
         let run = measured(&format!("{options} {quick}"));

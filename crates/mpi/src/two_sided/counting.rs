@@ -66,7 +66,8 @@ pub struct Endpoint {
     source: c_int,
     pub(super) tag: c_int,
     pub(super) comm: ffi::MPI_Comm,
-    /// [`BYTE`], or a committed datatype. A static of C would be read from memory again for each message: one instruction more than a C loop needs.
+    /// [`BYTE`], or a committed datatype. A static of C would be read from memory again for each message: one instruction more than
+    /// a C loop needs.
     pub(super) datatype: ffi::MPI_Datatype,
 }
 
