@@ -139,7 +139,7 @@ mod tests {
         testkit::combine,
     };
 
-    const SLOTS: Slots = Slots { bytes: 64, count: 2, stride: 128, copies: Copies::ONE };
+    const SLOTS: Slots = Slots { bytes: 64, count: 2, stride: 128, copies: Copies::ONE, blocks: None };
 
     /// Calls `each` for every operation and element type of accumulates and of local reductions.
     fn each_accumulation(mut each: impl FnMut(Accumulation)) {
