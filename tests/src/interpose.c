@@ -1,5 +1,6 @@
 /* Library between ombx and MPI (LD_PRELOAD). OMBX_INTERPOSE selects its action:
  *   recv            flips a bit of messages of at least 64 bytes in MPI_Recv
+ *   allreduce       flips a bit of results of at least 64 bytes of MPI_Allreduce on the last rank
  *   delay           makes each MPI_Send 200 us longer
  *   alloc           writes the hint of each MPI_Alloc_mem to standard error
  *   init            ends a process that starts MPI
@@ -23,6 +24,15 @@ static int spoils(const char *what) {
 int MPI_Recv(void *buf, int count, MPI_Datatype type, int source, int tag, MPI_Comm comm, MPI_Status *status) {
     int code = PMPI_Recv(buf, count, type, source, tag, comm, status);
     if (count >= LEAST && spoils("recv")) ((unsigned char *)buf)[FLIPPED] ^= 0x10;
+    return code;
+}
+
+int MPI_Allreduce(const void *from, void *to, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm) {
+    int code = PMPI_Allreduce(from, to, count, type, op, comm), bytes, rank, ranks;
+    PMPI_Type_size(type, &bytes);
+    PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    PMPI_Comm_size(MPI_COMM_WORLD, &ranks);
+    if (count * bytes >= LEAST && rank == ranks - 1 && spoils("allreduce")) ((unsigned char *)to)[FLIPPED] ^= 0x10;
     return code;
 }
 

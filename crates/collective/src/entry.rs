@@ -78,7 +78,7 @@ const fn is_broadcast<C: Call>() -> bool {
 }
 
 const fn shaped<C: Call>(entry: Benchmark) -> Benchmark {
-    let entry = entry.layout(Layout::Everyone { least: 1 }).sizes(SIZES);
+    let entry = entry.layout(Layout::Everyone { least: 1 }).sizes(SIZES).with_groups();
     let entry = match reduces::<C>() {
         true => entry.made_of(reduction::element_bytes, reduction::check_case),
         false => entry,

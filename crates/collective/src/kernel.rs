@@ -32,6 +32,10 @@ ombx_core::axis! {
 /// Operation `C` in mode `M`, on one rank.
 pub struct Collective<C, M> {
     operation: Operation<C>,
+    /// Number of this rank among all ranks.
+    rank: Rank,
+    /// Number of this rank's group.
+    group: u32,
     mode: PhantomData<M>,
 }
 
@@ -41,6 +45,7 @@ fn choices(case: &Case) -> Options {
         root: case.root.unwrap_or_default(),
         in_place: case.choice::<InPlace>() == InPlace::On,
         topology: case.choice(),
+        groups: case.groups,
         element: case.choice::<ElementType>().of_size(case.bytes.0),
         op: case.choice(),
     }
@@ -51,12 +56,14 @@ impl<C: Call, M: Mode> Kernel for Collective<C, M> {
     const METHOD: Method = M::METHOD;
 
     fn work(case: &Case) -> Work {
-        let arrives = |rank| choices(case).part::<C>(rank, case.ranks).arriving_bytes();
-        Work { bytes: (0..case.ranks).map(arrives).sum(), ops: 1, legs: 1 }
+        let (ranks, groups) = (case.ranks_of_group(), u64::from(case.groups.count()));
+        let arrives = |rank| choices(case).part::<C>(rank, ranks).arriving_bytes();
+        let of_group: u64 = (0..ranks).map(arrives).sum();
+        Work { bytes: of_group.saturating_mul(groups), ops: groups, legs: 1 }
     }
 
     fn bus_traffic(case: &Case) -> Option<BusTraffic> {
-        C::FLOW.bus_traffic(case.bytes.0, case.ranks)
+        C::FLOW.bus_traffic(case.bytes.0, case.ranks_of_group())
     }
 
     fn open(cx: &Context<'_>, case: &Case) -> Result<Self> {
@@ -65,11 +72,12 @@ impl<C: Call, M: Mode> Kernel for Collective<C, M> {
         }
         let mut operation = Operation::open(cx, choices(case))?;
         M::prepare(&mut operation)?;
-        Ok(Collective { operation, mode: PhantomData })
+        let (rank, group) = (cx.rank(), case.groups.group_of(cx.rank(), cx.team.size()));
+        Ok(Collective { operation, rank, group, mode: PhantomData })
     }
 
     fn fill(&mut self, fill: Fill) -> Result<()> {
-        let part = self.operation.part();
+        let (part, fill) = (self.operation.part(), fill.of_group(self.group));
         let (outgoing, incoming) = (content::outgoing(part), content::incoming(part, 0).unwrap_or_default());
         content::write(&outgoing, fill, self.operation.from());
         content::write(&incoming, fill, self.operation.to());
@@ -83,9 +91,9 @@ impl<C: Call, M: Mode> Kernel for Collective<C, M> {
     }
 
     fn check(&mut self, fill: Fill) -> Result<Check> {
-        let rank = Rank(self.operation.part().rank);
+        let fill = fill.of_group(self.group);
         Ok(match content::incoming(self.operation.part(), fill.iterations) {
-            Some(incoming) => content::check(&incoming, fill, self.operation.to(), rank),
+            Some(incoming) => content::check(&incoming, fill, self.operation.to(), self.rank),
             // The operation overwrites its input. Only the run of a single iteration can be verified.
             None => Check::Passed,
         })

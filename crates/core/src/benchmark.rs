@@ -8,6 +8,7 @@ mod context;
 mod entry;
 mod fan;
 pub(crate) mod figure;
+mod groups;
 mod initialization;
 mod kernel;
 mod layout;
@@ -28,6 +29,7 @@ pub use self::{
     entry::{Benchmark, Choice, LETTERS, Medium},
     fan::{Fan, FanDirection},
     figure::{ConnectionCounters, Figure, Figures, interval_names},
+    groups::Groups,
     initialization::Initialization,
     kernel::Kernel,
     layout::{Aggregation, Assignment, Direction, Layout, Pairing, Pairs},

@@ -3,7 +3,7 @@
 //! The programs of `fuzz/` call them for hours, the tests below for seconds.
 
 use crate::{
-    benchmark::{Aggregation, Root, Threads},
+    benchmark::{Aggregation, Groups, Root, Threads},
     error::{Kind, Result},
     measure::{
         collect,
@@ -34,6 +34,9 @@ pub fn grammars(bytes: &[u8]) {
     }
     if let Ok(root) = text.parse::<Root>() {
         assert_eq!(root.to_string().parse::<Root>().unwrap(), root);
+    }
+    if let Ok(groups) = text.parse::<Groups>() {
+        assert_eq!(groups.to_string().parse::<Groups>().unwrap(), groups);
     }
     if let Ok(launch) = text.parse::<Launch>() {
         assert_eq!(launch.to_string().parse::<Launch>().unwrap(), launch);

@@ -43,7 +43,6 @@ const FREE: &[&str] = &[
     "install-links",
     "msglen",
     "input",
-    "multi",
     "off-cache",
     "map",
     "thread-level",

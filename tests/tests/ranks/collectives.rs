@@ -81,7 +81,7 @@ fn verified(done: &Done, run: &RunWithRows, ranks: u32) {
     }
 }
 
-fn run(benches: &[String], options: &str, ranks: u32) -> (Done, RunWithRows) {
+pub(crate) fn run(benches: &[String], options: &str, ranks: u32) -> (Done, RunWithRows) {
     let kept = Kept::new();
     let job = kept.job(&benches.join(" ")).args(options.split_whitespace()).args(["-n", &ranks.to_string()]);
     let done = job.limit(Duration::from_secs(400)).run();

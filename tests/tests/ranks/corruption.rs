@@ -38,6 +38,24 @@ fn a_flipped_bit_fails_the_row() {
     assert!(row["mismatch"]["byte"] == 42 && row["reason"].is_string(), "{row}");
 }
 
+/// The library changes one bit on rank 3 alone, which is in the second of two groups.
+#[test]
+fn a_flipped_bit_in_the_second_group_fails_the_row() {
+    let kept = Kept::new();
+    let options = "--sizes 8,1000 --groups 2 -n 4 --launches 1 --iterations 10";
+    let library = interpose::library(env!("CARGO_TARGET_TMPDIR"));
+    let done = kept
+        .job(&format!("collective.allreduce {options}"))
+        .args(interpose::arguments(library, "allreduce"))
+        .run()
+        .expect(5);
+    let run = kept.run();
+    let [small, large] = &run.rows[..] else { panic!("{done}") };
+    assert_eq!(small.check, Check::Passed, "{done}");
+    let Check::Failed(Mismatch { rank, byte, expected, actual, .. }) = large.check else { panic!("{done}") };
+    assert_eq!((rank.0, byte, expected ^ actual), (3, 42, 0x10), "{done}");
+}
+
 /// Rows pass with a library that does nothing. Without verification, wrong data is not detected.
 #[test]
 fn a_library_without_effect_changes_nothing() {

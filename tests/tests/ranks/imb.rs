@@ -134,6 +134,48 @@ fn the_number_of_processes_doubles() {
     assert!(done.stdout.contains("# ( 3 additional processes waiting in MPI_Barrier)"), "{done}");
 }
 
+/// Two processes of five are a group beside two others; four and five processes are one group.
+#[test]
+fn groups_of_processes_run_at_the_same_time() {
+    let words = "imb IMB-MPI1 Allreduce Barrier -msglog 3:3 -iter 4 -zero_size off -n 5 -multi";
+    let together = Job::ombx(&format!("{words} 0")).run().expect(0);
+    let rule = format!("#{}", "-".repeat(64));
+    let heading = format!(
+        "{rule}\n# Benchmarking Multi-Allreduce \n# ( 2 groups of 2 processes each running simultaneous ) \n\
+         # Group  0:     0    1\n# \n# Group  1:     2    3\n# \n\
+         # ( 1 additional process waiting in MPI_Barrier)\n{rule}\n       #bytes #repetitions  t_min[usec]"
+    );
+    assert!(
+        together.stdout.contains(&heading) && together.stdout.contains("\n# (Multi-)Barrier\n"),
+        "{together}"
+    );
+    let tables = read(&together);
+    let found: Vec<(&str, usize)> =
+        tables.iter().map(|((name, _), rows)| (name.as_str(), rows.len())).collect();
+    assert_eq!(found, [("Allreduce", 1), ("Allreduce", 1), ("Multi-Allreduce", 1)], "{together}");
+
+    let separate = Job::ombx(&format!("{words} 1")).run().expect(0);
+    let heads: Vec<&str> = separate.stdout.lines().filter(|line| line.contains("t_avg")).collect();
+    assert!(
+        heads.len() == 6 && heads.iter().all(|line| line.trim_start().starts_with("Group ")),
+        "{separate}"
+    );
+    let table = separate.stdout.split("# Benchmarking Multi-Allreduce").nth(1).unwrap();
+    let table = table.split("# Benchmarking").next().unwrap();
+    let rows: Vec<Vec<f64>> = table
+        .lines()
+        .filter(|line| !line.starts_with('#') && !line.contains("Group"))
+        .map(|line| line.split_whitespace().map(|field| field.parse().unwrap()).collect::<Vec<f64>>())
+        .filter(|row| !row.is_empty())
+        .collect();
+    let [first, second] = &rows[..] else { panic!("{separate}") };
+    assert_eq!((&first[..3], &second[..3]), (&[0.0, 8.0, 4.0][..], &[1.0, 8.0, 4.0][..]), "{separate}");
+    // Least, largest and mean of the two processes of a group.
+    for row in [first, second] {
+        assert!(row.len() == 6 && ((row[3] + row[4]) / 2.0 - row[5]).abs() < 0.011, "{separate}");
+    }
+}
+
 #[test]
 fn buffers_off_the_cache_are_those_of_cold_rows() {
     let kept = Files::default();

@@ -7,6 +7,7 @@ mod congestion;
 mod corruption;
 mod failures;
 mod foreign_load;
+mod groups;
 mod imb;
 mod killed;
 mod launches;

@@ -12,7 +12,7 @@ use ombx_core::{
 use ombx_results::render::{ImbProgram, ImbTable};
 
 use self::{
-    arguments::{ImbArgs, Switch},
+    arguments::{ImbArgs, Multi, Switch},
     suites::{Entry, Suite},
 };
 use crate::{
@@ -88,6 +88,7 @@ pub(crate) fn prepare(
         calling: names::calling(suite),
         sizes: [sizes.first(), sizes.last()].map(|size| size.map_or(0, |size| size.0)),
         reduced: plan::reduced(&args)?,
+        groups: args.multi.and_then(Multi::groups),
         ranks,
         benchmarks: entries.iter().flat_map(|entry| entry.tables()).collect(),
     };

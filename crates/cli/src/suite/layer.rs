@@ -109,6 +109,7 @@ pub(crate) fn applies(name: &str, choices: &[Choice]) -> bool {
         axes::HOSTS => true,
         "sizes" => any(&|choice| choice.bench.sized),
         "root" => any(&|choice| choice.bench.rooted),
+        "groups" => any(&|choice| choice.bench.grouped),
         "window" => any(&|choice| choice.bench.streams),
         "pairs" => any(&|choice| choice.bench.layout.has_pairs()),
         "threads" => any(&|choice| {

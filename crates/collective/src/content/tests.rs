@@ -2,7 +2,7 @@
 
 use super::*;
 use ombx_core::{
-    benchmark::{AxisValue, ElementType, ReductionOp, reduction::check_combination},
+    benchmark::{AxisValue, ElementType, Groups, ReductionOp, reduction::check_combination},
     testkit::combine,
 };
 use ombx_mpi::collective::{
@@ -136,7 +136,8 @@ fn holds_for<C: Call>(
     for ranks in 1..=5 {
         let roots = (0..ranks).map(|root| Root::Fixed(Rank(root))).chain([Root::Rotating]);
         for root in roots.take(if C::FLOW.is_rooted() { 9 } else { 1 }) {
-            let choices = Options { bytes, root, in_place, topology, element, op };
+            let groups = Groups::ONE;
+            let choices = Options { bytes, root, in_place, topology, groups, element, op };
             let mut models: Vec<ModelRank> =
                 (0..ranks).map(|rank| ModelRank::filled(choices.part::<C>(rank, ranks))).collect();
             for iterations in 1..=7 {
@@ -229,6 +230,7 @@ fn the_initial_content_differs_in_every_byte() {
             root: Root::default(),
             in_place: false,
             topology: Topology::Graph,
+            groups: Groups::ONE,
             element: ElementType::Float,
             op: ReductionOp::Sum,
         };

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use crate::{
-    benchmark::{Axis, AxisValue, Root, Threads},
+    benchmark::{Axis, AxisValue, Groups, Root, Threads},
     unit::Bytes,
 };
 
@@ -22,6 +22,8 @@ pub struct Case {
     pub threads: Option<Threads>,
     /// Root of the operation; `None` if it has none.
     pub root: Option<Root>,
+    /// Groups of ranks that run the operation at the same time.
+    pub groups: Groups,
     /// Axis and value, for every axis that the row names.
     pub axes: Vec<(&'static str, &'static str)>,
 }
@@ -40,6 +42,16 @@ impl Case {
     /// Returns the root if it is not the default one.
     pub fn chosen_root(&self) -> Option<Root> {
         self.root.filter(|root| *root != Root::default())
+    }
+
+    /// Returns the number of groups if there are several.
+    pub fn chosen_groups(&self) -> Option<Groups> {
+        Some(self.groups).filter(|groups| !groups.is_one())
+    }
+
+    /// Returns the number of ranks of a group.
+    pub fn ranks_of_group(&self) -> u32 {
+        self.groups.size_of_each(self.ranks)
     }
 
     /// Returns the stable name of the row in results: benchmark, axes, size and depth.
@@ -61,6 +73,9 @@ impl Case {
         if let Some(root) = self.chosen_root() {
             let _ = write!(key, ",root={root}");
         }
+        if let Some(groups) = self.chosen_groups() {
+            let _ = write!(key, ",groups={groups}");
+        }
         key
     }
 }
@@ -78,6 +93,7 @@ mod tests {
             ranks: 2,
             threads: None,
             root: None,
+            groups: Groups::ONE,
             axes: vec![("sync", "pscw"), ("win", "allocate")],
         };
         assert_eq!(case.key("rma.put_bw", true), "rma.put_bw/sync=pscw,win=allocate,bytes=65536,depth=64");
@@ -88,6 +104,11 @@ mod tests {
         assert_eq!(
             Case { root: Some(Root::Rotating), axes: vec![], ..case.clone() }.key("collective.bcast", false),
             "collective.bcast/bytes=65536,root=rotate"
+        );
+        assert_eq!(
+            Case { groups: Groups::new(2).unwrap(), ranks: 6, axes: vec![], ..case.clone() }
+                .key("collective.scan", false),
+            "collective.scan/bytes=65536,groups=2"
         );
         assert_eq!(
             Case { threads: Some(Threads::default()), axes: vec![], ..case }.key("p2p.latency_mt", false),

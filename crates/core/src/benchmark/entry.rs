@@ -55,6 +55,8 @@ pub struct Benchmark {
     pub streams_only: Option<(&'static Axis, &'static str)>,
     /// Whether the operation has a root.
     pub rooted: bool,
+    /// Whether groups of ranks can run the operation at the same time.
+    pub grouped: bool,
     /// Whether the operation can be repeated in a launch.
     pub repeats: bool,
     /// Thread support that the benchmark needs from the library.
@@ -132,6 +134,7 @@ impl Benchmark {
             streams: false,
             streams_only: None,
             rooted: false,
+            grouped: false,
             repeats: true,
             threading: Threading::Single,
             medium: Medium::Mpi,
@@ -175,6 +178,13 @@ impl Benchmark {
     #[must_use]
     pub const fn with_root(mut self) -> Benchmark {
         self.rooted = true;
+        self
+    }
+
+    /// Declares that groups of ranks can run the operation at the same time.
+    #[must_use]
+    pub const fn with_groups(mut self) -> Benchmark {
+        self.grouped = true;
         self
     }
 

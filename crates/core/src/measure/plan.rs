@@ -14,7 +14,7 @@ pub use self::{
     under::{Congestor, Under, check_loads, load_names},
 };
 use crate::{
-    benchmark::{Initialization, Root, Setting, Threads},
+    benchmark::{Groups, Initialization, Root, Setting, Threads},
     error::{Error, Result},
     unit::Bytes,
 };
@@ -40,6 +40,8 @@ pub struct Plan {
     pub init: Initialization,
     /// Root of collective operations that have one.
     pub root: Root,
+    /// Groups of ranks that run collective operations at the same time.
+    pub groups: Groups,
     /// Maximum bytes of buffers per rank; the free memory of the host if `None`.
     pub memory_limit: Option<u64>,
     /// Bytes of the last-level cache, for buffers that are not in it; those of sysfs if `None`.
@@ -164,6 +166,7 @@ impl Default for Plan {
             under: Vec::new(),
             init: Initialization::default(),
             root: Root::default(),
+            groups: Groups::ONE,
             memory_limit: None,
             cache_bytes: None,
             effort: Effort::Precision { precision: 0.01, max_time: Duration::from_secs(1) },

@@ -1,7 +1,7 @@
 //! Sessions: a benchmark on its ranks under a plan, and the cases that follow.
 
 use crate::{
-    benchmark::{Assignment, Axis, AxisValue, Benchmark, Case, Choice, Medium, Named, Preset},
+    benchmark::{Assignment, Axis, AxisValue, Benchmark, Case, Choice, Groups, Medium, Named, Preset},
     error::{Error, Result},
     measure::{background::Background, plan::Plan, sink::Sink},
     result::Mark,
@@ -102,6 +102,11 @@ impl<'a> Session<'a> {
         }
     }
 
+    /// Returns the groups of ranks that run the operation at the same time.
+    pub fn groups(&self) -> Groups {
+        if self.bench.grouped { self.plan.groups } else { Groups::ONE }
+    }
+
     /// Returns the cases of this session: all combinations of selected values on the remaining axes, and of sizes.
     pub fn cases(&self) -> Result<Vec<Case>> {
         let sizes = sizes_of(self.bench, self.plan)?;
@@ -126,6 +131,7 @@ impl<'a> Session<'a> {
             ranks: self.assignment.ranks,
             threads: self.bench.threads_of(self.plan),
             root: self.bench.rooted.then_some(self.plan.root),
+            groups: self.groups(),
             axes: axes.clone(),
         };
         let depths = |case: Case| {
@@ -172,7 +178,8 @@ pub fn check_combinations(choice: Choice, plan: &Plan) -> Result<()> {
             .flat_map(|known| values.iter().map(move |value| [&known[..], &[(axis.name, *value)]].concat()));
         combinations = extended.collect();
     }
-    let case = |axes| Case { bytes: Bytes(0), depth: 1, pairs: 1, ranks: 1, threads: None, root: None, axes };
+    let (bytes, groups) = (Bytes(0), Groups::ONE);
+    let case = |axes| Case { bytes, depth: 1, pairs: 1, ranks: 1, threads: None, root: None, groups, axes };
     let tested: Vec<(Case, std::result::Result<(), String>)> = combinations
         .into_iter()
         .map(|axes| {

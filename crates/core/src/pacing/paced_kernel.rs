@@ -39,7 +39,8 @@ impl Benchmark {
 
 /// Runs all cases of a kernel with each selected method of [`Pacing`]. [`Benchmark::paced`] registers this function.
 pub fn run_paced<K: Kernel, M: Mesh>(session: &mut Session<'_>) -> Result<()> {
-    let floor_ns = match session.bench.one_way {
+    // The ranks of a group may be nearer than rank 0 and the farthest rank of all.
+    let floor_ns = match session.bench.one_way && session.groups().is_one() {
         true => one_way_ns::<M>(session.team, session.clock)?,
         false => None,
     };

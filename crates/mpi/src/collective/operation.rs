@@ -4,7 +4,7 @@ use std::{ffi::c_int, marker::PhantomData};
 
 use mpi::ffi;
 use ombx_core::{
-    benchmark::{Context, ElementType, ReductionOp, Root, cold::Copies},
+    benchmark::{Context, ElementType, Groups, ReductionOp, Root, cold::Copies},
     error::{Error, Result},
 };
 
@@ -32,6 +32,8 @@ pub struct Options {
     pub in_place: bool,
     /// The neighbours, where the operation has neighbours.
     pub topology: Topology,
+    /// Groups of ranks, each of which runs the operation.
+    pub groups: Groups,
     /// Type of the elements, where the operation reduces.
     pub element: ElementType,
     /// The reduction, where the operation reduces.
@@ -39,9 +41,9 @@ pub struct Options {
 }
 
 impl Options {
-    /// Returns a rank's part in an operation.
+    /// Returns the part of a rank in an operation of `ranks` ranks, those of its group.
     pub fn part<C: Call>(self, rank: u32, ranks: u32) -> Part {
-        let Options { bytes, root, in_place, topology, element, op } = self;
+        let Options { bytes, root, in_place, topology, element, op, .. } = self;
         let neighbours = match C::FLOW.has_neighbours() {
             true => topology.neighbours(rank, ranks),
             false => Neighbours::default(),
@@ -67,6 +69,8 @@ pub struct Operation<C> {
     copies: Copies,
     /// Keeps the communicator with the topology alive.
     _neighbourhood: Option<Comm>,
+    /// Keeps the communicator of this rank's group alive.
+    _group: Option<Comm>,
     /// Keeps the operation of the reduction alive.
     _op: OpHandle,
     call: PhantomData<fn() -> C>,
@@ -76,10 +80,17 @@ impl<C: Call> Operation<C> {
     /// Allocates the buffers and prepares the arguments. Collective.
     ///
     /// # Errors
-    /// The root is not a rank, the memory is not available, or a count does not fit an `int`.
+    /// The ranks do not make up the groups, the root is not a rank of a group, the memory is not available, or a count does not fit
+    /// an `int`.
     pub fn open(cx: &Context<'_>, options: Options) -> Result<Operation<C>> {
         let team: &MpiTeam = cx.fabric()?;
-        let comm = team.comm();
+        let all = team.comm();
+        options.groups.divide(all.size())?;
+        let group = match options.groups.is_one() {
+            true => None,
+            false => Some(all.group(options.groups.group_of(all.rank(), all.size()))?),
+        };
+        let comm = group.as_ref().unwrap_or(all);
         let part = options.part::<C>(comm.rank().0, comm.size());
         cx.agree(options.root.is_among(comm.size()))?;
         let sizes = [part.send_bytes(), part.receive_bytes()];
@@ -109,6 +120,7 @@ impl<C: Call> Operation<C> {
             to,
             copies,
             _neighbourhood: neighbourhood,
+            _group: group,
             _op: op,
             call: PhantomData,
         };
@@ -176,8 +188,8 @@ impl<C: Call> Operation<C> {
     /// Calls the blocking form.
     #[inline(always)]
     pub fn call(&mut self) -> Result<()> {
-        // SAFETY: `open` has made buffers and arrays of the sizes of this rank's part. `self` owns them, and `_neighbourhood` or
-        // the team, which outlives the case, owns the communicator.
+        // SAFETY: `open` has made buffers and arrays of the sizes of this rank's part. `self` owns them, and `_neighbourhood`,
+        // `_group` or the team, which outlives the case, owns the communicator.
         check(C::NAME, unsafe { C::call(&self.arguments) })?;
         self.advance();
         Ok(())

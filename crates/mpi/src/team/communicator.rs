@@ -70,11 +70,21 @@ impl Comm {
 
     /// Creates a communicator of the ranks that pass a number, in the order of these, and returns `None` on the others. Collective.
     pub(crate) fn part(&self, number: Option<u32>) -> Result<Option<Comm>> {
+        self.split(number.map(|_| 0), number.unwrap_or(0))
+    }
+
+    /// Creates a communicator of the ranks that pass the same group, in their order. Collective.
+    pub(crate) fn group(&self, group: u32) -> Result<Comm> {
+        let none = || Error::fabric("MPI_Comm_split returned no communicator");
+        self.split(Some(group), self.rank.0)?.ok_or_else(none)
+    }
+
+    /// Creates a communicator of the ranks that pass the same color, in the order of their keys; of ranks without a color `None`. Collective.
+    fn split(&self, color: Option<u32>, key: u32) -> Result<Option<Comm>> {
         // SAFETY: `self.raw` is valid. The new communicator has no other owner; ranks with an undefined colour get the null
         // communicator, which is not passed on.
         unsafe {
-            let color = if number.is_some() { 0 } else { ffi::RSMPI_UNDEFINED };
-            let key = number.unwrap_or(0) as c_int;
+            let (color, key) = (color.map_or(ffi::RSMPI_UNDEFINED, |color| color as c_int), key as c_int);
             let mut raw = ffi::RSMPI_COMM_NULL;
             check("MPI_Comm_split", ffi::MPI_Comm_split(self.raw, color, key, &raw mut raw))?;
             if raw == ffi::RSMPI_COMM_NULL { Ok(None) } else { Comm::own(raw).map(Some) }

@@ -8,13 +8,16 @@ use super::{Renderer, plain};
 use crate::file::RunOutcome;
 use ombx_core::{
     benchmark::{ElementType, Preset, payload::Check},
-    result::{Measurement, Outcome, Run, Tally},
+    result::{Measurement, Outcome, Run, Samples, Tally},
+    stats::Summary,
 };
 
 pub use columns::ImbClass;
 
 /// Version of IMB that has these columns.
 const LIKE: &str = "2021.11";
+/// Number of ranks on a line.
+const RANKS_PER_LINE: usize = 16;
 /// Width of a column.
 const WIDTH: usize = 13;
 
@@ -31,10 +34,21 @@ pub struct ImbProgram {
     pub sizes: [u64; 2],
     /// Element type of reductions.
     pub reduced: ElementType,
+    /// How the figures of several groups of processes are shown; `None` if one group runs at a time.
+    pub groups: Option<ImbGroups>,
     /// Number of ranks of the job; `None` if the launcher does not publish it.
     pub ranks: Option<u32>,
     /// Benchmarks, in order.
     pub benchmarks: Vec<ImbBenchmark>,
+}
+
+/// How the figures of groups of processes that run at the same time are shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ImbGroups {
+    /// Over the processes of all groups.
+    Together,
+    /// Each group on a line of its own.
+    Separate,
 }
 
 /// A benchmark of IMB and its counterpart in ombx.
@@ -57,8 +71,17 @@ pub struct ImbBenchmark {
 /// Writes each benchmark like the program of IMB. Figures are means.
 pub struct ImbTable {
     program: ImbProgram,
-    /// Benchmark and number of ranks of the table that is open.
-    open: Option<(ImbBenchmark, u32)>,
+    /// Table that is open.
+    open: Option<Table>,
+}
+
+/// A table of a benchmark.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Table {
+    benchmark: ImbBenchmark,
+    /// Number of ranks of all groups.
+    ranks: u32,
+    groups: u32,
 }
 
 impl ImbTable {
@@ -101,18 +124,29 @@ impl ImbTable {
             plain(&run.version),
             plain(calling),
         );
+        let multi = if self.program.groups.is_some() { "(Multi-)" } else { "" };
         let mut last = "";
         for benchmark in benchmarks.iter().filter(|b| std::mem::replace(&mut last, b.name) != b.name) {
-            text += &format!("# {}\n", benchmark.name);
+            text += &format!("# {multi}{}\n", benchmark.name);
         }
         text
     }
 
+    fn is_separate(&self) -> bool {
+        self.program.groups == Some(ImbGroups::Separate)
+    }
+
     /// Returns the lines above the rows of a benchmark.
-    fn heading(&self, benchmark: ImbBenchmark, ranks: u32) -> String {
-        let titles = benchmark.class.titles();
+    fn heading(&self, table: Table) -> String {
+        let Table { benchmark, ranks, groups } = table;
+        let group = self.is_separate().then_some("Group");
+        let titles: Vec<&str> = group.into_iter().chain(benchmark.class.titles().iter().copied()).collect();
         let rule = format!("#{}\n", "-".repeat(WIDTH * titles.len() - 1));
-        let mut text = format!("\n{rule}# Benchmarking {} \n# #processes = {ranks} \n", benchmark.name);
+        let name = benchmark.name;
+        let mut text = match groups {
+            1 => format!("\n{rule}# Benchmarking {name} \n# #processes = {ranks} \n"),
+            _ => format!("\n{rule}# Benchmarking Multi-{name} \n{}", processes_of_groups(ranks, groups)),
+        };
         let idle = self.program.ranks.unwrap_or(ranks).saturating_sub(ranks);
         if idle > 0 {
             let processes = if idle == 1 { "process" } else { "processes" };
@@ -124,6 +158,32 @@ impl ImbTable {
         }
         text + &line(titles)
     }
+}
+
+/// Returns an empty line and a line with the figures of each group.
+fn lines_of_groups(table: Table, row: &Measurement, summary: &Summary) -> String {
+    let Table { benchmark, ranks, groups } = table;
+    let mut text = "\n".to_owned();
+    for group in 0..groups {
+        let is_member = |samples: &&Samples| samples.rank / (ranks / groups).max(1) == group;
+        let samples = row.samples.iter().filter(is_member).cloned().collect();
+        let row = Measurement { samples, ..row.clone() };
+        text += &line([group.to_string()].into_iter().chain(benchmark.class.cells(&row, summary)));
+    }
+    text
+}
+
+/// Returns the ranks of each group.
+fn processes_of_groups(ranks: u32, groups: u32) -> String {
+    let each = ranks / groups;
+    let mut text = format!("# ( {groups} groups of {each} processes each running simultaneous ) \n");
+    for group in 0..groups {
+        let ranks: Vec<String> =
+            (group * each..(group + 1) * each).map(|rank| format!(" {rank:4}")).collect();
+        let lines: Vec<String> = ranks.chunks(RANKS_PER_LINE).map(|line| line.concat()).collect();
+        text += &format!("# Group  {group}: {}\n# \n", lines.join("\n# "));
+    }
+    text
 }
 
 fn line(cells: impl IntoIterator<Item = impl std::fmt::Display>) -> String {
@@ -145,10 +205,11 @@ impl Renderer for ImbTable {
             self.program.benchmarks.iter().filter(matching).max_by_key(|benchmark| benchmark.axes.len());
         let found = found.copied();
         let Some(benchmark) = found else { return Ok(()) };
-        let table = Some((benchmark, row.ranks));
-        if self.open != table {
-            out.write_all(self.heading(benchmark, row.ranks).as_bytes())?;
-            self.open = table;
+        let groups = row.axes.get("groups").and_then(|groups| groups.parse().ok()).unwrap_or(1);
+        let table = Table { benchmark, ranks: row.ranks, groups };
+        if self.open != Some(table) {
+            out.write_all(self.heading(table).as_bytes())?;
+            self.open = Some(table);
         }
         let size = row.bytes.map_or_else(String::new, |bytes| format!(" {bytes}"));
         let is_wrong = matches!(row.check, Check::Failed(_));
@@ -160,7 +221,10 @@ impl Renderer for ImbTable {
         }
         // IMB prints figures of wrong data too; a line with the failure is above them.
         if let Some(summary) = row.summary.as_ref().filter(|_| row.outcome == Outcome::Ok || is_wrong) {
-            out.write_all(line(benchmark.class.cells(row, summary)).as_bytes())?;
+            match self.is_separate() {
+                true => out.write_all(lines_of_groups(table, row, summary).as_bytes())?,
+                false => out.write_all(line(benchmark.class.cells(row, summary)).as_bytes())?,
+            }
         }
         out.flush()
     }

@@ -5,7 +5,7 @@ mod files;
 use std::{fs, path::PathBuf};
 
 use ombx_core::{
-    benchmark::{AxisValue, Case, Choice, Figure, payload::Check},
+    benchmark::{AxisValue, Case, Choice, Figure, Groups, payload::Check},
     error::Kind,
     measure::{
         plan::{Effort, Verify},
@@ -293,6 +293,7 @@ fn rejected(settings: &[(&str, &str)]) -> Error {
         ranks: 1,
         threads: None,
         root: None,
+        groups: Groups::ONE,
         axes: vec![],
     };
     plan(&choices(settings), &case(100)).unwrap_err()

@@ -24,7 +24,9 @@ use ombx_toolchain::{mpi::Flavour, registry::Bench};
 fn arrives_of(row: &Measurement, flip: Flip) -> bool {
     let fetches = ["rma.get_acc", "rma.fop", "rma.cas"].iter().any(|start| row.bench.starts_with(start));
     let ranks = groups::arrives(row);
-    let hit = if fetches && !flip.given { 1 - flip.hit() } else { flip.hit() };
+    // Each group of ranks is a pair.
+    let hit = flip.hit() % 2;
+    let hit = if fetches && !flip.given { 1 - hit } else { hit };
     ranks.contains(&hit)
 }
 

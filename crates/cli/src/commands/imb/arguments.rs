@@ -8,6 +8,8 @@ use ombx_core::{
     unit::Bytes,
 };
 
+use ombx_results::render::ImbGroups;
+
 use crate::arguments::{output::FileArgs, role::RoleArgs, start::StartArgs, values};
 
 #[derive(Debug, Args)]
@@ -51,6 +53,9 @@ pub(crate) struct ImbArgs {
     /// Change the root in each iteration [default: off]
     #[arg(long, value_name = "on|off", value_enum, help_heading = "As IMB")]
     pub(crate) root_shift: Option<Switch>,
+    /// Run collectives in as many groups of processes as there can be, at the same time: 0 prints figures over all groups, 1 those of each group, -1 runs one group [default: -1]
+    #[arg(long, value_name = "-1|0|1", value_enum, allow_hyphen_values = true, help_heading = "As IMB")]
+    pub(crate) multi: Option<Multi>,
     /// Two untimed iterations before the timed ones [default: on]
     #[arg(long, value_name = "on|off", value_enum, help_heading = "As IMB")]
     pub(crate) warm_up: Option<Switch>,
@@ -83,8 +88,6 @@ pub(crate) struct ImbArgs {
 /// Options of IMB that ombx rejects or that have no effect, each with a reason.
 #[derive(Debug, Args)]
 pub(crate) struct OtherArgs {
-    #[arg(long, hide = true, allow_hyphen_values = true)]
-    pub(crate) multi: Option<String>,
     #[arg(long, hide = true)]
     pub(crate) map: Option<String>,
     #[arg(long, hide = true)]
@@ -105,6 +108,31 @@ pub(crate) struct OtherArgs {
     pub(crate) imb_barrier: Option<Switch>,
     #[arg(long, hide = true)]
     pub(crate) msg_pause: Option<String>,
+}
+
+/// IMB's `-multi`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Multi {
+    /// One group of processes at a time
+    #[value(name = "-1")]
+    One,
+    /// Several groups, with figures over all of them
+    #[value(name = "0")]
+    Together,
+    /// Several groups, with figures of each
+    #[value(name = "1")]
+    Separate,
+}
+
+impl Multi {
+    /// Returns how the figures of groups are shown; `None` if one group runs at a time.
+    pub(super) const fn groups(self) -> Option<ImbGroups> {
+        match self {
+            Multi::One => None,
+            Multi::Together => Some(ImbGroups::Together),
+            Multi::Separate => Some(ImbGroups::Separate),
+        }
+    }
 }
 
 /// `on` or `off`.

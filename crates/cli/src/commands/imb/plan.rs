@@ -3,7 +3,9 @@
 use std::{collections::BTreeMap, fs, iter, path::Path};
 
 use ombx_core::{
-    benchmark::{Axis, AxisValue, Benchmark, Choice, ElementType, Layout, ReductionOp, Root, cold::Cache},
+    benchmark::{
+        Axis, AxisValue, Benchmark, Choice, ElementType, Groups, Layout, ReductionOp, Root, cold::Cache,
+    },
     error::{Error, Result},
     measure::{
         plan::{Effort, Plan, parse_sizes},
@@ -11,10 +13,10 @@ use ombx_core::{
     },
     unit::Bytes,
 };
-use ombx_results::render::{ImbBenchmark, ImbClass};
+use ombx_results::render::{ImbBenchmark, ImbClass, ImbGroups};
 
 use super::{
-    arguments::{ImbArgs, OffCache, Switch},
+    arguments::{ImbArgs, Multi, OffCache, Switch},
     suites::{Counterpart, Entry, Suite},
 };
 
@@ -33,7 +35,6 @@ pub(super) fn reject(args: &ImbArgs) -> Result<()> {
     };
     let threads = "-thread_level: these benchmarks start MPI with MPI_THREAD_SINGLE";
     let why = [
-        (not(&other.multi, &["-1"]), "-multi: ombx runs one group of processes at a time"),
         (
             args.off_cache.is_some_and(|cache| cache != OffCache::No)
                 && args.root_shift.is_some_and(Switch::is_on),
@@ -134,6 +135,30 @@ pub(super) fn lines(path: &Path) -> Result<Vec<String>> {
     Ok(lines.map(str::to_owned).collect())
 }
 
+/// Rejects groups of processes where ombx has none.
+fn check_groups(shown: ImbGroups, bench: &Benchmark, table: &ImbBenchmark, ranks: Option<u32>) -> Result<()> {
+    let (name, has_overlap) =
+        (table.name, matches!(table.class, ImbClass::Overlap | ImbClass::OverlapBarrier));
+    let why = match ranks {
+        _ if !bench.grouped => {
+            format!("-multi: ombx has groups of processes for collectives only: leave out {name}")
+        }
+        _ if shown == ImbGroups::Separate && has_overlap => {
+            format!("-multi 1: ombx has the overlap of all groups only: use -multi 0, or {name}_pure")
+        }
+        None => "-multi needs the number of processes, which the launcher does not publish".to_owned(),
+        Some(_) => return Ok(()),
+    };
+    Err(Error::usage(why))
+}
+
+/// Returns how many groups of `size` processes there are, and how many processes they have together.
+fn groups_of(size: u32, ranks: u32) -> (Groups, u32) {
+    let groups = Groups::new(ranks / size).filter(|groups| groups.divide(groups.count() * size).is_ok());
+    let groups = groups.unwrap_or_default();
+    (groups, groups.count() * size)
+}
+
 /// Returns the parts of a table: for each number of processes, one for all sizes with the same number of iterations.
 pub(super) fn parts(
     args: &ImbArgs,
@@ -143,6 +168,10 @@ pub(super) fn parts(
     ranks: Option<u32>,
 ) -> Result<Vec<Part>> {
     let bench = choice.bench;
+    let shown = args.multi.and_then(Multi::groups);
+    if let Some(shown) = shown {
+        check_groups(shown, bench, table, ranks)?;
+    }
     let aggregate = bench.streams && table.class != ImbClass::Rate;
     let element = element_of(args, bench)?;
     let own = match bench.one_element {
@@ -177,13 +206,21 @@ pub(super) fn parts(
         None => counts(bench.layout, ranks, args.npmin.unwrap_or(2)),
     };
     for count in counts {
+        let (groups, count) = match (shown, count, ranks) {
+            (Some(_), Some(size), Some(ranks)) => {
+                let (groups, count) = groups_of(size, ranks);
+                (groups, Some(count))
+            }
+            _ => (Groups::ONE, count),
+        };
         let repetitions = |bytes: &Bytes| args.iter.for_size(bytes.0);
         for sizes in sizes.chunk_by(|a, b| repetitions(a) == repetitions(b)) {
             let repetitions = repetitions(&sizes[0]);
             let depth = if aggregate { aggregated(repetitions) } else { plan.depth };
             let iterations = if aggregate { repetitions.div_ceil(depth.into()) } else { repetitions };
             let effort = Effort::Fixed { iterations, warmup };
-            let plan = Plan { sizes: Some(sizes.to_vec()), ranks: count, effort, depth, ..plan.clone() };
+            let sizes = Some(sizes.to_vec());
+            let plan = Plan { sizes, ranks: count, groups, effort, depth, ..plan.clone() };
             parts.push(Part { choices: vec![choice], plan });
         }
     }
@@ -248,6 +285,18 @@ mod tests {
     fn repetitions_that_share_a_flush_divide_them() {
         let found = [1, 10, 64, 100, 640, 997, 1000].map(aggregated);
         assert_eq!(found, [1, 10, 64, 50, 64, 64, 50]);
+    }
+
+    #[test]
+    fn as_many_groups_run_as_there_can_be() {
+        let of = |size, ranks| {
+            let (groups, together) = groups_of(size, ranks);
+            (groups.count(), together)
+        };
+        assert_eq!([2, 4, 5].map(|size| of(size, 5)), [(2, 4), (1, 4), (1, 5)]);
+        assert_eq!(of(2, 8), (4, 8));
+        // A group has two processes at least.
+        assert_eq!(of(1, 4), (1, 1));
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use clap::Args;
 use ombx_core::{
-    benchmark::{Initialization, Root, Threads},
+    benchmark::{Groups, Initialization, Root, Threads},
     measure::plan::{Under, Verify},
     unit::{self, Bytes},
 };
@@ -48,6 +48,9 @@ pub(crate) struct RunArgs {
     /// Root of rooted collective operations: a rank, or rotate to change it in each iteration [default: 0]
     #[arg(long, value_name = "R|rotate", help_heading = "What is measured")]
     pub(crate) root: Option<Root>,
+    /// Groups of consecutive ranks that run the same collective operation at the same time, with at least 2 ranks each [default: 1]
+    #[arg(long, value_name = "G", help_heading = "What is measured")]
+    pub(crate) groups: Option<Groups>,
     /// How MPI starts: by MPI_Init_thread, or as a session of MPI 4 with a communicator of its own
     #[arg(long, value_name = "world|session", default_value = "world", help_heading = "What is measured")]
     pub(crate) init: Initialization,

@@ -36,6 +36,15 @@ pub(crate) fn plan(args: &RunArgs, chosen: Chosen, choices: &[Choice]) -> Result
     if args.root.is_some() && !choices.iter().any(|c| c.bench.rooted) {
         return Err(unsupported("root", choices));
     }
+    if args.groups.is_some() && !choices.iter().any(|c| c.bench.grouped) {
+        return Err(unsupported("groups", choices));
+    }
+    let groups = args.groups.unwrap_or_default();
+    if !groups.is_one() && !args.under.is_empty() {
+        return Err(Error::usage(
+            "--groups divides all ranks, of which --under keeps some for the load: leave out one of them",
+        ));
+    }
     let is_cold = axes.get(Cache::AXIS.name).is_some_and(|values| values.contains(&Cache::Cold.name()));
     if args.cache_size.is_some() && !is_cold {
         return Err(Error::usage("--cache-size needs --cache cold: add it, or leave out --cache-size"));
@@ -48,10 +57,18 @@ pub(crate) fn plan(args: &RunArgs, chosen: Chosen, choices: &[Choice]) -> Result
     }
     load::check(&args.under, choices)?;
     if let Some(ranks) = args.start.ranks {
-        if let Some(root) = args.root.filter(|root| root.first().0 >= ranks) {
-            let last = ranks - 1;
+        if groups.divide(ranks).is_err() {
+            let least = groups.ranks_wanted(1);
             return Err(Error::usage(format!(
-                "--root {root} is not a rank: -n {ranks} gives ranks 0 to {last}"
+                "--groups {groups} needs {least} ranks or a larger multiple of {groups}, but -n gives {ranks}"
+            )));
+        }
+        if let Some(root) = args.root.filter(|root| root.first().0 >= groups.size_of_each(ranks)) {
+            let last = groups.size_of_each(ranks) - 1;
+            let of_each =
+                if groups.is_one() { String::new() } else { format!(" in each of {groups} groups") };
+            return Err(Error::usage(format!(
+                "--root {root} is not a rank: -n {ranks} gives ranks 0 to {last}{of_each}"
             )));
         }
         if let Some(pairs) = args.pairs.filter(|pairs| u64::from(*pairs) * 2 > u64::from(ranks)) {
@@ -79,6 +96,7 @@ pub(crate) fn plan(args: &RunArgs, chosen: Chosen, choices: &[Choice]) -> Result
         under: args.under.clone(),
         init: args.init,
         root: args.root.unwrap_or_default(),
+        groups,
         memory_limit: args.memory_limit.map(|limit| limit.0),
         cache_bytes: args.cache_size.map(|bytes| bytes.0),
         threads: args.threads,
@@ -108,5 +126,6 @@ pub(crate) fn ranks(args: &RunArgs, choices: &[Choice]) -> u32 {
     let needed = choices.iter().map(|c| c.bench.layout.ranks_wanted(args.pairs)).max().unwrap_or(1);
     let of_load = if args.under.is_empty() { 0 } else { Under::LEAST_RANKS };
     let rooted = args.root.map_or(1, |root| root.first().0.saturating_add(1));
-    args.start.ranks.unwrap_or(needed.max(rooted).saturating_add(of_load))
+    let grouped = args.groups.unwrap_or_default().ranks_wanted(rooted);
+    args.start.ranks.unwrap_or(needed.max(grouped).saturating_add(of_load))
 }

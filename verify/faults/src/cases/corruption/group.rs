@@ -20,7 +20,7 @@ pub(super) struct Flip {
     pub(super) size: u64,
     /// Rank in whose calls the byte is flipped.
     pub(super) actor: u32,
-    /// Whether that rank sends the message; otherwise it receives it.
+    /// Whether that rank sends the message to its neighbour; otherwise it receives it.
     pub(super) given: bool,
     /// Message of an iteration, or block of the buffer of a collective, from 0.
     pub(super) slot: u64,
@@ -30,7 +30,7 @@ pub(super) struct Flip {
 impl Flip {
     /// Returns the rank that receives the wrong byte.
     pub(super) fn hit(self) -> u32 {
-        if self.given { 1 - self.actor } else { self.actor }
+        if self.given { self.actor ^ 1 } else { self.actor }
     }
 }
 
@@ -52,6 +52,8 @@ pub(super) struct Group {
     /// Further options of jobs in which single bytes flip.
     pub(super) effort: String,
     pub(super) given: bool,
+    /// Pairs of ranks that run the same operation at the same time. Bytes flip in the last one.
+    pub(super) pairs: u32,
     pub(super) slots: Slots,
     /// Messages that are hit, on each rank.
     pub(super) hit: Vec<u64>,
@@ -62,10 +64,10 @@ pub(super) struct Group {
 }
 
 impl Group {
-    /// Returns the flips of a job: on both ranks, in each message that is hit, at its first, a middle and its last byte.
+    /// Returns the flips of a job: on both ranks of the last pair, in each message that is hit, at its first, a middle and its last byte.
     pub(super) fn flips(&self) -> Vec<Flip> {
         let slots = |actor| self.hit.iter().map(move |&slot| (actor, slot));
-        let ranks_and_slots = [0, 1].into_iter().flat_map(slots);
+        let ranks_and_slots = (2 * self.pairs - 2..2 * self.pairs).flat_map(slots);
         let places = ranks_and_slots.zip(&self.sizes).enumerate();
         let flip = |(at, ((actor, slot), &size)): (usize, ((u32, u64), &u64))| {
             let arrives = size / self.portion;
@@ -105,9 +107,10 @@ impl Group {
         let streams = known.iter().any(|bench| bench.streams);
         let window = if streams { format!("--window {WINDOW} ") } else { String::new() };
         let words = format!(
-            "run {} --sizes {} {window}-n 2 --allow-skips {effort} {}",
+            "run {} --sizes {} {window}-n {} --allow-skips {effort} {}",
             names.join(" "),
             sizes.join(","),
+            2 * self.pairs,
             self.words
         );
         let mut job = Job { rules, all_act: false, ..Job::of(&words) };

@@ -63,6 +63,7 @@ fn group(names: Vec<String>, words: &str, slots: Slots, hit: [u64; 3]) -> Group 
         words: words.to_owned(),
         effort: MANY.to_owned(),
         given: false,
+        pairs: 1,
         slots,
         hit: hit.to_vec(),
         sizes: SIZES.to_vec(),
@@ -75,6 +76,11 @@ impl Group {
     /// Flips sent bytes instead of received ones.
     fn given(self) -> Self {
         Self { given: true, ..self }
+    }
+
+    /// Measures two groups of two ranks each.
+    fn in_groups(self) -> Self {
+        Self { words: format!("{} --groups 2", self.words), pairs: 2, ..self }
     }
 
     /// Measures one iteration.
@@ -244,7 +250,7 @@ const REDUCTIONS: [&str; 3] = ["collective.allreduce", "collective.ireduce", "co
 const LOCAL: &str = "collective.reduce_local";
 
 /// Collective operations in all modes, and the other broadcasts.
-fn collective(benches: &[Bench]) -> [Group; 9] {
+fn collective(benches: &[Bench]) -> [Group; 10] {
     let (mut blocks, mut one, mut portion, mut neighbours) = (vec![], vec![], vec![], vec![]);
     for operation in registry::collectives(benches).filter(|operation| operation.blocking.sizes != "0") {
         let group = match operation.name {
@@ -266,6 +272,7 @@ fn collective(benches: &[Bench]) -> [Group; 9] {
         group(broadcasts, "", Slots::Parts, FIRST),
         named(&["collective.ibcast", "collective.iallreduce"], "--overlap none", Slots::Parts),
         named(&REDUCTIONS, "--type int64,double --op prod,max,user", Slots::Parts),
+        named(&IN_ALL_MODES, "", Slots::Parts).in_groups(),
         named(&[LOCAL], "", Slots::Parts),
         named(&[LOCAL], "--type int64,double --op sum,prod,max,user", Slots::Parts).once(),
     ]
