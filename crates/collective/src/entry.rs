@@ -2,12 +2,12 @@
 
 use ombx_core::{
     benchmark::{
-        Axis, AxisValue, Benchmark, ElementType, Layout, Metric, ReductionOp,
+        Axis, AxisValue, Benchmark, Case, ElementType, Layout, Metric, ReductionOp,
         cold::{Cache, Cold, Movable},
         reduction,
     },
     error::Result,
-    measure::session::Session,
+    measure::{plan::Plan, session::Session},
     pacing::{clock_sync::SyncHosts, pace::Pacing, paced_kernel::run_paced},
 };
 use ombx_mpi::{
@@ -39,13 +39,22 @@ pub(crate) const fn blocking<C: Call>(name: &'static str, about: &'static str) -
     let entry = paced::<C>(Benchmark::custom(name, about, Metric::Latency, Blocking::METHOD, run));
     let entry = entry.iterates(const { &[C::NAME] }, FORMULA).axes(axes::<C>().blocking);
     match is_broadcast::<C>() {
-        true => Benchmark { run: run_bcast, ..entry }.axes(&[
+        true => Benchmark { run: run_bcast, combines: check_groups, ..entry }.axes(&[
             Pacing::AXIS,
             SyncHosts::AXIS,
             Algorithm::AXIS,
             Cache::AXIS,
         ]),
         false => entry,
+    }
+}
+
+/// Returns an error with the reason if a broadcast by ombx is to have groups.
+fn check_groups(case: &Case, plan: &Plan) -> std::result::Result<(), String> {
+    match plan.groups.is_one() || case.choice::<Algorithm>() == Algorithm::Library {
+        true => Ok(()),
+        false => Err("--groups is for broadcasts of the library: choose --by library, or leave out --groups"
+            .to_owned()),
     }
 }
 

@@ -7,10 +7,14 @@ use ombx_core::{
     },
     error::Result,
     measure::{plan::Plan, session::Session},
+    unit::Bytes,
 };
 
 /// Settings of benchmarks with the axis [`Datatype`].
 pub(crate) const SETTINGS: &[&Setting] = &[&BLOCK_LENGTH, &STRIDE];
+
+/// The largest default size. All are powers of two.
+const LARGEST_DEFAULT: Bytes = Bytes(4 << 20);
 
 /// Runs a benchmark with each selected datatype. Rows of derived datatypes name their blocks.
 pub(crate) fn by_datatype(session: &mut Session<'_>, run: fn(&mut Session<'_>) -> Result<()>) -> Result<()> {
@@ -31,7 +35,7 @@ pub(crate) fn block_bytes(case: &Case, plan: &Plan) -> u64 {
 /// Returns why the datatype of a case does not exist under a plan, if so.
 pub(crate) fn check(case: &Case, plan: &Plan) -> std::result::Result<(), String> {
     let datatype: Datatype = case.choice();
-    let Some(_) = Blocks::of(datatype, &plan.settings).map_err(|e| e.to_string())? else {
+    let Some(blocks) = Blocks::of(datatype, &plan.settings).map_err(|e| e.to_string())? else {
         let has_blocks = SETTINGS.iter().any(|setting| plan.settings.contains_key(setting.name));
         let only_bytes = plan.axes.get(Datatype::AXIS.name).is_none_or(|chosen| *chosen == [datatype.name()]);
         return match has_blocks && only_bytes {
@@ -40,6 +44,13 @@ pub(crate) fn check(case: &Case, plan: &Plan) -> std::result::Result<(), String>
             false => Ok(()),
         };
     };
+    let length = blocks.length;
+    if plan.sizes.is_none() && !(length.is_power_of_two() && length <= LARGEST_DEFAULT.0) {
+        return Err(format!(
+            "--block-length {length}: no default size is a multiple of {length} bytes; choose some, as --sizes {length},{}",
+            2 * length
+        ));
+    }
     match plan.sizes.iter().flatten().find(|size| **size > MOST_PAYLOAD) {
         Some(size) => Err(format!(
             "--sizes {size}: messages of a derived datatype have less than 2 GiB; choose smaller --sizes, or --datatype contiguous"

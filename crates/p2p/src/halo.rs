@@ -18,7 +18,7 @@ const METHOD: Method = Method {
     timed: "on every rank of a periodic grid, nonblocking receives from the neighbours in each dimension, nonblocking sends to them, \
             and the wait for all",
     untimed: "buffers, filling and checking them",
-    like: "none in OMB; the exchange of halos in programs that divide a grid",
+    like: "IMB-P2P Stencil2D and Stencil3D; none in OMB",
 };
 
 /// An exchange with the neighbours of a rank.
@@ -99,7 +99,7 @@ fn run_halo(session: &mut Session<'_>) -> Result<()> {
 ombx_core::inventory::submit! {
     Benchmark::custom(
         "p2p.halo",
-        "every rank of a grid exchanges messages with its neighbours in each dimension",
+        "every rank of a periodic grid exchanges messages with its neighbours in each dimension",
         Metric::Latency,
         METHOD,
         run_halo,

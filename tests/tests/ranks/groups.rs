@@ -68,9 +68,6 @@ fn ranks_that_do_not_make_up_groups_are_an_error() {
     // Under a launcher, the number of ranks is known only after MPI has started.
     let done = Job::mpiexec(3, "run collective.bcast --sizes 8 --groups 2").run().expect(4);
     assert!(done.stdout.contains("2 groups need 4 ranks or a larger multiple of 2, has 3"), "{done}");
-    let by_ombx = "run collective.bcast --by linear --sizes 8 --groups 2 -n 4 --allow-skips --iterations 2";
-    let done = Job::ombx(by_ombx).run().expect(0);
-    assert!(done.stdout.contains("--groups is not supported by broadcasts that ombx makes"), "{done}");
     // Without -n, ombx starts as many ranks as the groups need.
     let kept = Kept::new();
     kept.job("collective.barrier --groups 2 --launches 1 --iterations 2").run().expect(0);

@@ -73,10 +73,13 @@ pub(crate) fn prepare(
         // Mistakes are reported before notes.
         preflight::check(&args.start, ranks.unwrap_or(2), Medium::Mpi)?;
     }
+    let tables = entries.iter().flat_map(|entry| entry.tables());
+    let tables = tables.map(|table| Ok((Choice { preset: table.axes, ..registry.get(table.bench)? }, table)));
+    let tables: Vec<_> = tables.collect::<Result<_>>()?;
+    plan::reject_ungrouped(&args, &tables)?;
     let mut parts = Vec::new();
-    for table in entries.iter().flat_map(|entry| entry.tables()) {
-        let choice = Choice { preset: table.axes, ..registry.get(table.bench)? };
-        parts.extend(plan::parts(&args, choice, &table, &sizes, ranks)?);
+    for (choice, table) in &tables {
+        parts.extend(plan::parts(&args, *choice, table, &sizes, ranks)?);
     }
     selection::check_ranks(ranks, &parts)?;
     let rows = parts.iter().map(|part| selection::rows(&part.plan, &part.choices));

@@ -5,7 +5,7 @@ use ombx_core::{
         BusTraffic, Case, Context, Kernel, Method, Metric, Work, cold,
         payload::{Check, Fill, Slots},
     },
-    error::{Error, Result},
+    error::Result,
     unit::Rank,
 };
 use ombx_mpi::collective::DataFlow;
@@ -102,11 +102,6 @@ impl<B: Broadcast, const ROTATES: bool> Kernel for SingleBroadcast<B, ROTATES> {
     }
 
     fn open(cx: &Context<'_>, case: &Case) -> Result<Self> {
-        if !case.groups.is_one() {
-            return Err(Error::unsupported(
-                "--groups is not supported by broadcasts that ombx makes of messages: choose --by library",
-            ));
-        }
         let (choice, ranks) = (case.root.unwrap_or_default(), cx.team.size());
         cx.agree(choice.is_among(ranks))?;
         let root = choice.first();

@@ -127,6 +127,11 @@ impl Slots {
         slots
     }
 
+    /// Returns the bytes that the datatype and the check of messages in blocks take beside the buffers.
+    pub fn aside(&self) -> u64 {
+        self.blocks.map_or(0, |blocks| blocks.aside(self.bytes))
+    }
+
     /// Returns the bytes of memory of a message with its gaps.
     fn span(&self) -> u64 {
         self.blocks.map_or(self.bytes, |blocks| blocks.span(self.bytes))
@@ -137,7 +142,7 @@ impl Slots {
     /// # Errors
     /// The ranks cannot communicate.
     pub fn copied(self, cx: &Context<'_>, sides: u64) -> Result<Slots> {
-        Ok(Slots { copies: Copies::of(cx, sides * self.total())?, ..self })
+        Ok(Slots { copies: Copies::of(cx, sides.saturating_mul(self.total()))?, ..self })
     }
 
     /// Returns the size of a buffer with all copies in bytes.
@@ -149,7 +154,7 @@ impl Slots {
     pub fn total(&self) -> u64 {
         match self.stride {
             0 => Slots::new(self.span(), 1).total(),
-            stride => stride * u64::from(self.count),
+            stride => stride.saturating_mul(u64::from(self.count)),
         }
     }
 

@@ -303,7 +303,7 @@ pub fn describe(plan: &Plan, choices: &[Choice]) -> BTreeMap<String, String> {
         set("root", plan.root.to_string());
     }
     if !plan.groups.is_one() && choices.iter().any(|c| c.bench.grouped) {
-        set("groups", plan.groups.to_string());
+        set("rank_groups", plan.groups.to_string());
     }
     if let Some(limit) = plan.memory_limit {
         set("memory_limit", limit.to_string());

@@ -19,7 +19,7 @@ use crate::{
 const TAG: c_int = 8;
 
 ombx_core::axis! {
-    /// Dimensions of the grid of ranks, which is as cubic as possible and periodic
+    /// Dimensions of the periodic grid of ranks, which is as cubic as possible
     pub enum Dimensions: "dims", Always, default Two {
         /// Up to 4 neighbours
         Two = "2",

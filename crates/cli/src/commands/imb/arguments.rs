@@ -53,7 +53,7 @@ pub(crate) struct ImbArgs {
     /// Change the root in each iteration [default: off]
     #[arg(long, value_name = "on|off", value_enum, help_heading = "As IMB")]
     pub(crate) root_shift: Option<Switch>,
-    /// Run collectives in as many groups of processes as there can be, at the same time: 0 prints figures over all groups, 1 those of each group, -1 runs one group [default: -1]
+    /// Groups of processes that run a collective at the same time: -1 one, 0 as many as there can be, 1 the same with figures of each [default: -1]
     #[arg(long, value_name = "-1|0|1", value_enum, allow_hyphen_values = true, help_heading = "As IMB")]
     pub(crate) multi: Option<Multi>,
     /// Two untimed iterations before the timed ones [default: on]

@@ -1,6 +1,10 @@
 //! The parts of a run that IMB's options give. Options without an equivalent are rejected with a reason.
 
-use std::{collections::BTreeMap, fs, iter, path::Path};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fs, iter,
+    path::Path,
+};
 
 use ombx_core::{
     benchmark::{
@@ -135,14 +139,24 @@ pub(super) fn lines(path: &Path) -> Result<Vec<String>> {
     Ok(lines.map(str::to_owned).collect())
 }
 
-/// Rejects groups of processes where ombx has none.
-fn check_groups(shown: ImbGroups, bench: &Benchmark, table: &ImbBenchmark, ranks: Option<u32>) -> Result<()> {
+/// Rejects groups of processes with benchmarks that have none, all of which the reason names.
+pub(super) fn reject_ungrouped(args: &ImbArgs, tables: &[(Choice, ImbBenchmark)]) -> Result<()> {
+    let ungrouped = tables.iter().filter(|(choice, _)| !choice.bench.grouped).map(|(_, table)| table.name);
+    let names: BTreeSet<&str> = ungrouped.collect();
+    match args.multi.and_then(Multi::groups).is_none() || names.is_empty() {
+        true => Ok(()),
+        false => Err(Error::usage(format!(
+            "-multi: ombx has groups of processes for collectives only: add -exclude {}",
+            Vec::from_iter(names).join(",")
+        ))),
+    }
+}
+
+/// Rejects groups of processes that cannot be measured.
+fn check_groups(shown: ImbGroups, table: &ImbBenchmark, ranks: Option<u32>) -> Result<()> {
     let (name, has_overlap) =
         (table.name, matches!(table.class, ImbClass::Overlap | ImbClass::OverlapBarrier));
     let why = match ranks {
-        _ if !bench.grouped => {
-            format!("-multi: ombx has groups of processes for collectives only: leave out {name}")
-        }
         _ if shown == ImbGroups::Separate && has_overlap => {
             format!("-multi 1: ombx has the overlap of all groups only: use -multi 0, or {name}_pure")
         }
@@ -170,7 +184,7 @@ pub(super) fn parts(
     let bench = choice.bench;
     let shown = args.multi.and_then(Multi::groups);
     if let Some(shown) = shown {
-        check_groups(shown, bench, table, ranks)?;
+        check_groups(shown, table, ranks)?;
     }
     let aggregate = bench.streams && table.class != ImbClass::Rate;
     let element = element_of(args, bench)?;

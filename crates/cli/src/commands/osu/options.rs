@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use ombx_core::{
-    benchmark::{Axis, AxisValue, ElementType, Initialization, Threading, Threads},
+    benchmark::{Axis, AxisValue, ElementType, Initialization, Threading, Threads, payload::Datatype},
     error::{Error, Result},
     measure::plan::{Plan, parse_sizes},
     unit::Bytes,
@@ -102,6 +102,8 @@ fn reject(args: &OsuArgs, program: &Program) -> Result<()> {
     let unsupported = &args.unsupported;
     let directory = args.validation.as_ref().is_some_and(|directory| !directory.is_empty());
     let children = forked && !matches!(args.num_test_calls.as_deref(), None | Some("1" | "1:1"));
+    let is_derived = unsupported.ddt.as_deref().is_some_and(|datatype| datatype != "cont");
+    let has_datatypes = program.axis(Datatype::AXIS.name).is_some();
     let why = [
         (unsupported.accelerator.is_some(), "-d: this build supports host memory only"),
         (unsupported.array_size.is_some(), "-a: this build supports host memory only"),
@@ -109,10 +111,10 @@ fn reject(args: &OsuArgs, program: &Program) -> Result<()> {
         (unsupported.graph.is_some(), "-G: use ombx report, which draws graphs from result files (-o FILE)"),
         (unsupported.papi.is_some(), "-P: PAPI counters are not supported: run it under perf"),
         (
-            unsupported.ddt.is_some(),
-            "-D: a row of OMB has the size of the memory that a message spans, of which it sends a part; use ombx run with \
-             --datatype, whose rows have the size of the payload",
+            is_derived && has_datatypes,
+            "-D: sizes of OMB include gaps; use ombx run --datatype, whose sizes are the payload",
         ),
+        (is_derived, "-D: this benchmark sends contiguous messages only"),
         (directory, "-c takes no directory: wrong data is reported on standard error"),
         (children, "-t: each rank forks exactly one child"),
     ];

@@ -42,7 +42,7 @@ pub(crate) fn plan(args: &RunArgs, chosen: Chosen, choices: &[Choice]) -> Result
     let groups = args.groups.unwrap_or_default();
     if !groups.is_one() && !args.under.is_empty() {
         return Err(Error::usage(
-            "--groups divides all ranks, of which --under keeps some for the load: leave out one of them",
+            "--groups divides all ranks, but a load needs some of them: leave out --groups",
         ));
     }
     let is_cold = axes.get(Cache::AXIS.name).is_some_and(|values| values.contains(&Cache::Cold.name()));
@@ -126,6 +126,8 @@ pub(crate) fn ranks(args: &RunArgs, choices: &[Choice]) -> u32 {
     let needed = choices.iter().map(|c| c.bench.layout.ranks_wanted(args.pairs)).max().unwrap_or(1);
     let of_load = if args.under.is_empty() { 0 } else { Under::LEAST_RANKS };
     let rooted = args.root.map_or(1, |root| root.first().0.saturating_add(1));
-    let grouped = args.groups.unwrap_or_default().ranks_wanted(rooted);
-    args.start.ranks.unwrap_or(needed.max(grouped).saturating_add(of_load))
+    let groups = args.groups.unwrap_or_default();
+    let wanted = needed.max(groups.ranks_wanted(rooted));
+    let equal = wanted.checked_next_multiple_of(groups.count()).unwrap_or(u32::MAX);
+    args.start.ranks.unwrap_or(equal.saturating_add(of_load))
 }

@@ -16,7 +16,7 @@ crate::axis! {
         Contiguous = "contiguous",
         /// MPI_Type_vector: blocks of --block-length bytes every --stride bytes
         Vector = "vector",
-        /// MPI_Type_create_hindexed: blocks of irregular lengths at irregular distances, with the same means
+        /// MPI_Type_create_hindexed: irregular blocks, whose mean length and distance are --block-length and --stride
         Indexed = "indexed",
         /// MPI_Type_create_struct: an int32_t, a double and bytes, with the gaps of C
         Struct = "struct",
@@ -27,7 +27,7 @@ crate::axis! {
 pub const BLOCK_LENGTH: Setting = Setting {
     name: "block-length",
     value: "BYTES",
-    about: "Payload of a block of a derived datatype, of a struct that of its members [default: 64]",
+    about: "Bytes of payload in a block of a derived datatype; for a struct, in all its members [default: 64]",
     default: None,
     check: |text| length("--block-length", text).map(drop),
 };
@@ -47,6 +47,11 @@ const DEFAULT_LENGTH: u64 = 64;
 const MOST: Bytes = Bytes(1 << 30);
 /// Largest payload of a message, whose elements MPI counts by an `int`.
 pub const MOST_PAYLOAD: Bytes = Bytes(i32::MAX as u64);
+
+/// Largest memory of a message with its gaps.
+const MOST_SPAN: Bytes = Bytes(1 << 40);
+/// Bytes of a block in the lists of which an indexed datatype is made, and in the datatype.
+const LISTED: u64 = 32;
 
 /// Position and bytes of the `int32_t` and of the `double` of a struct. Its bytes follow.
 const INT32: (u64, u64) = (0, 4);
@@ -97,6 +102,11 @@ impl Blocks {
         let default = if datatype == Datatype::Struct { least } else { 2 * length };
         let blocks = Blocks { datatype, length, stride: stride.unwrap_or(default) };
         match blocks.stride {
+            stride if stride > MOST.0 => Err(Error::usage(format!(
+                "--block-length {}: blocks would begin {} apart, which is at most {MOST}; choose a shorter --block-length, or --stride",
+                Bytes(length),
+                Bytes(stride)
+            ))),
             stride if stride < least => Err(Error::usage(format!(
                 "--stride {stride} is shorter than a block of {least} bytes: choose --stride {least} or more"
             ))),
@@ -120,6 +130,9 @@ impl Blocks {
             _ if bytes > MOST_PAYLOAD.0 => Err(Error::unsupported(format!(
                 "messages of a derived datatype have less than 2 GiB, not {bytes} bytes: choose smaller --sizes"
             ))),
+            _ if self.span(bytes) > MOST_SPAN.0 => Err(Error::unsupported(format!(
+                "a message of {bytes} bytes spans more than {MOST_SPAN} of memory: choose a smaller --stride, or smaller --sizes"
+            ))),
             _ if bytes.is_multiple_of(length) => Ok(bytes / length),
             _ => Err(Error::unsupported(format!(
                 "a message of {bytes} bytes is not a whole number of blocks of {length} bytes: choose a multiple of {length} with \
@@ -131,6 +144,12 @@ impl Blocks {
     /// Returns the bytes of memory from the first block to the end of the last stride.
     pub fn span(self, bytes: u64) -> u64 {
         (bytes / self.length).saturating_mul(self.stride)
+    }
+
+    /// Returns the bytes that the datatype of a message and its check take: lists of blocks, and a copy of the message.
+    pub(super) fn aside(self, bytes: u64) -> u64 {
+        let lists = if self.datatype == Datatype::Indexed { bytes / self.length * LISTED } else { 0 };
+        self.span(bytes).saturating_add(lists)
     }
 
     /// Returns the places of the payload in a message, in their order: one of each block, or the members of each struct.
