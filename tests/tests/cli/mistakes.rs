@@ -249,7 +249,6 @@ const MISTAKES: &[(&str, &str)] = &[
     ("osu osu_latency -z50,101", "50,101"),
     ("osu osu_latency -clog", "directory"),
     ("osu osu_latency -d cuda", "host memory"),
-    ("osu osu_latency -D cont", "-D"),
     ("osu osu_bw -D vect:16:8", "--datatype"),
     ("osu osu_latency -G tty", "-G"),
     ("osu osu_latency -P X", "-P"),
