@@ -13,8 +13,9 @@ use rustix::process::{Pid, getpid, getuid};
 use super::orphans::descendants;
 
 const DIRECTORY: &str = "/dev/shm/";
-/// Starts of the names of files by which ranks of MPICH, UCX and Open MPI find each other's memory.
-const OF_MPI: [&str; 3] = ["mpich_shar_tmp", "ucx_shm_posix_", "vader_segment."];
+/// Starts of the names of files by which ranks of MPICH, UCX and Open MPI find each other's memory, and of the file by which a rank of
+/// Open MPI tests whether shared memory works.
+const OF_MPI: [&str; 4] = ["mpich_shar_tmp", "ucx_shm_posix_", "vader_segment.", "open_mpi."];
 
 /// Files in shared memory that the descendants of this process have mapped.
 #[derive(Debug, Default)]
