@@ -10,7 +10,7 @@ pub(crate) fn grid<const D: usize>(ranks: u32) -> [u32; D] {
     lengths
 }
 
-/// Returns lengths with the smallest sum whose product is `ranks`. The smallest of them is at most the root.
+/// Returns lengths whose product is `ranks` and whose sum is the smallest. Only divisors up to the root can be the smallest length.
 fn cubic(ranks: u64, dimensions: u32) -> Vec<u64> {
     if dimensions <= 1 {
         return vec![ranks];

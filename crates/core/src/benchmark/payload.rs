@@ -127,9 +127,9 @@ impl Slots {
         slots
     }
 
-    /// Returns the bytes that the datatype and the check of messages in blocks take beside the buffers.
-    pub fn aside(&self) -> u64 {
-        self.blocks.map_or(0, |blocks| blocks.aside(self.bytes))
+    /// Returns the memory in bytes, without the buffers, that the datatype and the check of a message in blocks need.
+    pub fn extra_bytes(&self) -> u64 {
+        self.blocks.map_or(0, |blocks| blocks.extra_bytes(self.bytes))
     }
 
     /// Returns the bytes of memory of a message with its gaps.

@@ -138,7 +138,7 @@ impl<P: Pattern, L: Link> Kernel for PatternKernel<P, L> {
             cold::only_warm(cx, "this kind of traffic: choose --send standard, synchronous or buffered")?;
         }
         let slots = slots.of_blocks(blocks).copied(cx, 1)?;
-        cx.afford(slots.reserved().saturating_mul(2).saturating_add(slots.aside()))?;
+        cx.afford(slots.reserved().saturating_mul(2).saturating_add(slots.extra_bytes()))?;
         let (link, depth) = (L::open(cx, slots)?, case.depth);
         let (role, rank, peer) = (cx.role, cx.rank(), cx.peer);
         Ok(PatternKernel { link, depth, slots, role, rank, peer, pattern: PhantomData })

@@ -57,7 +57,7 @@ impl Dimensions {
 pub struct HaloChannel {
     comm: ffi::MPI_Comm,
     sides: Vec<Side>,
-    /// The neighbour of each side.
+    /// The neighbour of each side, for loops in C.
     partners: Vec<c_int>,
     bytes: c_int,
     outgoing: Buffer,

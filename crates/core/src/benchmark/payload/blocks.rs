@@ -50,7 +50,7 @@ pub const MOST_PAYLOAD: Bytes = Bytes(i32::MAX as u64);
 
 /// Largest memory of a message with its gaps.
 const MOST_SPAN: Bytes = Bytes(1 << 40);
-/// Bytes of a block in the lists of which an indexed datatype is made, and in the datatype.
+/// Memory in bytes that a block needs in the lists of blocks, from which MPI makes the indexed datatype, and in the datatype.
 const LISTED: u64 = 32;
 
 /// Position and bytes of the `int32_t` and of the `double` of a struct. Its bytes follow.
@@ -146,8 +146,8 @@ impl Blocks {
         (bytes / self.length).saturating_mul(self.stride)
     }
 
-    /// Returns the bytes that the datatype of a message and its check take: lists of blocks, and a copy of the message.
-    pub(super) fn aside(self, bytes: u64) -> u64 {
+    /// Returns the memory in bytes that the datatype and the check of a message need: lists of blocks, and a copy of the message.
+    pub(super) fn extra_bytes(self, bytes: u64) -> u64 {
         let lists = if self.datatype == Datatype::Indexed { bytes / self.length * LISTED } else { 0 };
         self.span(bytes).saturating_add(lists)
     }
