@@ -133,11 +133,13 @@ CHAINED(sendrecv, , MPI_Sendrecv(s.out, s.bytes, MPI_BYTE, s.partners[0], TAG, s
 CHAINED(exchange, , EXCHANGE)
 
 /* Partners are those of each side. A message to a side arrives at the opposite side of the partner, whose number differs by one. */
-#define SIDES(CALL, BUFFER, SIDE, FIRST)                                                                          \
-    for (int p = 0; p < s.partner_count; p++)                                                                     \
-    CALL(s.BUFFER + p * s.partner_stride, s.bytes, MPI_BYTE, s.partners[p], TAG + (SIDE), s.comm, &s.requests[(FIRST) + p])
+#define SIDES(CALL, BUFFER, SIDE)                                                                   \
+    at = s.BUFFER;                                                                                  \
+    for (int p = 0; p < s.partner_count; p++, at += s.partner_stride)                               \
+    CALL(at, s.bytes, MPI_BYTE, s.partners[p], TAG + (SIDE), s.comm, next++)
 
-CHAINED(halo, , SIDES(MPI_Irecv, in, p ^ 1, 0); SIDES(MPI_Isend, out, p, s.partner_count); WAIT(2 * s.partner_count))
+CHAINED(halo, , char *at; MPI_Request *next = s.requests; SIDES(MPI_Irecv, in, p ^ 1); SIDES(MPI_Isend, out, p);
+        WAIT(2 * s.partner_count))
 
 #define ROW(NAME) { #NAME, fidelity_##NAME, answer_##NAME }
 
