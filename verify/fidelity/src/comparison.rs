@@ -8,7 +8,7 @@ use ombx_toolchain::failure::{Failure, Result};
 use crate::{
     options::Options,
     paired::{Line, Paired},
-    ratio::{Ratio, Verdict, median},
+    ratio::{RESOLVED, Ratio, Verdict, median},
 };
 
 /// One case in all launches.
@@ -17,6 +17,8 @@ pub(crate) struct Row {
     pub(crate) line: Line,
     /// Ratio of each launch.
     ratios: Vec<f64>,
+    /// Ratios of the launches with each kind of window.
+    by_window: BTreeMap<String, Vec<f64>>,
     /// Nanoseconds of an iteration of each launch: ombx and C.
     times: Vec<(f64, f64)>,
 }
@@ -27,7 +29,27 @@ impl Row {
     }
 
     pub(crate) fn verdict(&self) -> Verdict {
-        self.ratio().map_or(Verdict::Unresolved, |ratio| ratio.verdict(self.line.goal))
+        let goal = self.line.goal;
+        let slow = |ratios: &Vec<f64>| {
+            ratios.len() >= OF_WINDOW && ratios.iter().all(|ratio| *ratio > goal + RESOLVED)
+        };
+        match self.ratio() {
+            _ if self.by_window.values().any(slow) => Verdict::Missed,
+            Some(ratio) => ratio.verdict(goal),
+            None => Verdict::Unresolved,
+        }
+    }
+
+    /// Returns why the row does not run with this MPI, if no launch measured it.
+    pub(crate) fn skipped(&self) -> Option<&str> {
+        self.line.skipped.as_deref().filter(|_| self.ratios.is_empty())
+    }
+
+    /// Returns the smallest and the largest median of a kind of window.
+    pub(crate) fn of_windows(&self) -> Option<[f64; 2]> {
+        let medians = || self.by_window.values().filter_map(|ratios| median(ratios));
+        let least = medians().min_by(f64::total_cmp)?;
+        Some([least, medians().max_by(f64::total_cmp)?])
     }
 
     /// Returns the nanoseconds of an iteration of ombx.
@@ -35,6 +57,9 @@ impl Row {
         median(&self.times.iter().map(|(ombx, _)| *ombx).collect::<Vec<_>>())
     }
 }
+
+/// Launches with one kind of window that miss the goal if all are above it by more than the resolution.
+const OF_WINDOW: usize = 3;
 
 /// All rows with one MPI.
 pub(crate) struct Comparison<'p> {
@@ -60,6 +85,7 @@ impl<'p> Comparison<'p> {
         let seed = options.seed + 1000 * self.launches;
         let time = options.row_time * if only { LONGER } else { 1 };
         let mut words: Vec<String> = ["--milliseconds".into(), time.to_string()].into();
+        words.extend(["--launch".into(), self.launches.to_string()]);
         words.extend(["--seed".into(), seed.to_string(), "--row".into(), options.row.clone()]);
         words.extend(options.slowed.then(|| "--slowed".to_owned()));
         if only {
@@ -82,22 +108,27 @@ impl<'p> Comparison<'p> {
     fn add(&mut self, line: Line) {
         let at = *self.at.entry(line.key()).or_insert(self.rows.len());
         if at == self.rows.len() {
-            self.rows.push(Row { line: line.clone(), ratios: Vec::new(), times: Vec::new() });
+            let line = line.clone();
+            self.rows.push(Row { line, ratios: Vec::new(), by_window: BTreeMap::new(), times: Vec::new() });
         }
         if let Some(ratio) = line.ratio {
-            self.rows[at].ratios.push(ratio);
-            self.rows[at].times.push((line.ombx_ns, line.c_ns));
+            let row = &mut self.rows[at];
+            row.ratios.push(ratio);
+            row.times.push((line.ombx_ns, line.c_ns));
+            if let Some(window) = line.window {
+                row.by_window.entry(window).or_default().push(ratio);
+            }
         }
     }
 
     pub(crate) fn unresolved(&self) -> impl Iterator<Item = &Row> {
-        self.rows.iter().filter(|row| row.line.skipped.is_none() && row.verdict() == Verdict::Unresolved)
+        self.rows.iter().filter(|row| row.skipped().is_none() && row.verdict() == Verdict::Unresolved)
     }
 
     /// Returns how many rows miss their goal or are not resolved.
     pub(crate) fn failed(&self) -> usize {
         let failed = |row: &&Row| {
-            row.line.skipped.is_none() && [Verdict::Missed, Verdict::Unresolved].contains(&row.verdict())
+            row.skipped().is_none() && [Verdict::Missed, Verdict::Unresolved].contains(&row.verdict())
         };
         self.rows.iter().filter(failed).count()
     }

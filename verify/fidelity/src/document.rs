@@ -90,11 +90,8 @@ pub(crate) fn times(comparisons: &[Comparison<'_>]) -> String {
     let mut text = table(&head, summary);
     for one in comparisons {
         text += &format!("\n### {}\n\n{}", one.paired.mpi.flavour, cases(&one.rows));
-        let skipped: BTreeMap<&str, &str> = one
-            .rows
-            .iter()
-            .filter_map(|row| Some((row.line.row.as_str(), row.line.skipped.as_deref()?)))
-            .collect();
+        let skipped: BTreeMap<&str, &str> =
+            one.rows.iter().filter_map(|row| Some((row.line.row.as_str(), row.skipped()?))).collect();
         let mut reasons: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
         skipped.into_iter().for_each(|(row, why)| reasons.entry(why).or_default().push(row));
         if !reasons.is_empty() {
@@ -108,7 +105,7 @@ pub(crate) fn times(comparisons: &[Comparison<'_>]) -> String {
 /// Returns the cells of a summary by family.
 fn summary(one: &Comparison<'_>) -> Vec<Vec<String>> {
     let mut families: BTreeMap<&str, Vec<&Row>> = BTreeMap::new();
-    for row in one.rows.iter().filter(|row| row.line.skipped.is_none()) {
+    for row in one.rows.iter().filter(|row| row.skipped().is_none()) {
         families.entry(row.line.row.split('.').next().unwrap_or_default()).or_default().push(row);
     }
     let line = |(family, rows): (&str, Vec<&Row>)| {
@@ -129,7 +126,7 @@ fn summary(one: &Comparison<'_>) -> Vec<Vec<String>> {
 
 /// Returns a line for each case: size, messages in flight, time, ratio, goal and verdict.
 fn cases(rows: &[Row]) -> String {
-    let head = ["case", "size", "ombx ns", "ratio (95 % interval)", "goal", "verdict"];
+    let head = ["case", "size", "ombx ns", "ratio (95 % interval)", "kinds of windows", "goal", "verdict"];
     let line = |row: &Row| {
         let size = Bytes(row.line.bytes);
         vec![
@@ -137,11 +134,12 @@ fn cases(rows: &[Row]) -> String {
             if row.line.depth > 1 { format!("{} x {size}", row.line.depth) } else { size.to_string() },
             row.ombx_ns().map_or("n/a".into(), |ns| format!("{ns:.0}")),
             row.ratio().map_or("n/a".into(), |ratio| ratio.to_string()),
+            row.of_windows().map_or_else(String::new, |[least, most]| format!("{least:.3} to {most:.3}")),
             format!("{:.2}", row.line.goal),
             row.verdict().to_string(),
         ]
     };
-    table(&head, rows.iter().filter(|row| row.line.skipped.is_none()).map(line).collect())
+    table(&head, rows.iter().filter(|row| row.skipped().is_none()).map(line).collect())
 }
 
 /// Changes docs/FIDELITY.md.

@@ -30,6 +30,9 @@ pub(crate) struct Paired {
 pub(crate) struct Line {
     /// Benchmark and options.
     pub(crate) row: String,
+    /// Kind of window in this launch.
+    #[serde(default)]
+    pub(crate) window: Option<String>,
     pub(crate) bytes: u64,
     /// Messages in flight.
     pub(crate) depth: u32,

@@ -56,6 +56,9 @@ struct Options {
     /// Print the rows and run nothing
     #[arg(long)]
     list: bool,
+    /// Number of this launch, from 0: launches take the kinds of windows in turn
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    launch: usize,
     /// Seed of the order of blocks and of messages before them
     #[arg(long, default_value_t = 2012)]
     seed: u64,
@@ -138,7 +141,7 @@ fn same_clock(clock: &Clock) -> Result<()> {
 
 /// Returns the rows of this launch. Every loop in C belongs to a row.
 fn selected(options: &Options) -> Result<Vec<Row>> {
-    let mut rows = row::all(&Registry::load()?)?;
+    let mut rows = row::all(&Registry::load()?, options.launch)?;
     let used: BTreeSet<&str> = rows.iter().map(|row| row.reference.as_str()).collect();
     if let Some(unused) = reference::names().iter().find(|name| !used.contains(name.as_str())) {
         return Err(Error::usage(format!(
@@ -165,7 +168,13 @@ fn selected(options: &Options) -> Result<Vec<Row>> {
 }
 
 fn describe(row: &Row) -> serde_json::Value {
-    json!({ "row": row.name, "bytes": row.bytes, "depth": row.depth, "goal": row.goal })
+    json!({
+        "row": row.name,
+        "window": row.window,
+        "bytes": row.bytes,
+        "depth": row.depth,
+        "goal": row.goal
+    })
 }
 
 fn report(row: &Row, found: Found) -> serde_json::Value {

@@ -56,6 +56,8 @@ pub(crate) struct Row {
     pub(crate) bench: &'static Benchmark,
     /// Name of the loop in C.
     pub(crate) reference: String,
+    /// Kind of window in this launch.
+    pub(crate) window: Option<&'static str>,
     /// Values on axes.
     pub(crate) options: BTreeMap<String, Vec<&'static str>>,
     /// Bytes of payload of a block, if messages are of a derived datatype.
@@ -88,6 +90,7 @@ impl Row {
             name: bench.name.to_owned(),
             bench,
             reference: reference.into(),
+            window: None,
             options: BTreeMap::new(),
             block: None,
             bytes: 8,
@@ -128,7 +131,12 @@ impl Row {
             sizes: Some(vec![Bytes(self.bytes)]),
             depth: self.depth,
             threads: Some(Threads { senders: 1, receivers: 1 }),
-            axes: self.options.clone(),
+            axes: self
+                .options
+                .iter()
+                .map(|(name, values)| (name.clone(), values.clone()))
+                .chain(self.window.map(|window| ("win".to_owned(), vec![window])))
+                .collect(),
             settings: self
                 .block
                 .map(|block| (BLOCK_LENGTH.name.to_owned(), block.to_string()))
@@ -197,7 +205,8 @@ fn with_datatypes(row: &Row) -> Vec<Row> {
     [("vector", 8), ("indexed", 8), ("struct", 16)].map(of).to_vec()
 }
 
-fn one_sided(bench: &'static Benchmark, name: &str) -> Vec<Row> {
+/// Returns a row for each loop. All kinds of windows have the same loop: launches take them in turn.
+fn one_sided(bench: &'static Benchmark, name: &str, launch: usize) -> Vec<Row> {
     if name == "put_incast" {
         return vec![Row::of(bench, "put_many_flush", Shape::Chained, RATE)];
     }
@@ -234,10 +243,9 @@ fn one_sided(bench: &'static Benchmark, name: &str) -> Vec<Row> {
         if active && has_requests || !active && mode == "bibw" {
             continue;
         }
-        for window in windows {
-            let reference = format!("{operation}{suffix}_{sync}");
-            rows.push(Row::of(bench, reference, Shape::Chained, goal).with("sync", sync).with("win", window));
-        }
+        let reference = format!("{operation}{suffix}_{sync}");
+        let window = windows.get(launch % windows.len().max(1)).copied();
+        rows.push(Row { window, ..Row::of(bench, reference, Shape::Chained, goal).with("sync", sync) });
     }
     rows
 }
@@ -280,18 +288,18 @@ fn slowed(bench: &'static Benchmark, name: &str) -> Vec<Row> {
     }
 }
 
-/// Returns every comparison of the registered benchmarks over MPI.
+/// Returns every comparison of the registered benchmarks over MPI in the launch with this number.
 ///
 /// # Errors
 /// The registry is inconsistent.
-pub(crate) fn all(registry: &Registry) -> Result<Vec<Row>> {
+pub(crate) fn all(registry: &Registry, launch: usize) -> Result<Vec<Row>> {
     let mut rows = Vec::new();
     let has_loop =
         |bench: &&Benchmark| bench.medium == Medium::Mpi && bench.repeats && bench.name != SCHEDULED;
     for bench in registry.all().iter().copied().filter(has_loop) {
         let found = match bench.name.split_once('.') {
             Some(("p2p", name)) => two_sided(bench, name),
-            Some(("rma", name)) => one_sided(bench, name),
+            Some(("rma", name)) => one_sided(bench, name, launch),
             Some(("collective", name)) => collective(bench, name),
             Some((FAMILY, name)) => slowed(bench, name),
             _ => Vec::new(),

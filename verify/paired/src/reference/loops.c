@@ -1,11 +1,20 @@
 /* Finds and runs loops by name. */
 #include "loops.h"
+#include <stdio.h>
 #include <string.h>
 
 extern const struct row fidelity_two_sided[], fidelity_one_sided[], fidelity_collective[];
 
 static const struct row *const TABLES[] = { fidelity_two_sided, fidelity_one_sided, fidelity_collective };
 enum { COUNT = sizeof TABLES / sizeof *TABLES };
+
+/* Ends the job, if a library returns an error instead of doing so itself. */
+void fidelity_failed(void)
+{
+    fputs("a C loop got an error from MPI\n", stderr);
+    MPI_Abort(MPI_COMM_WORLD, 1);
+    __builtin_unreachable();
+}
 
 /* Size of the structure that both languages declare. */
 const size_t fidelity_setup_size = sizeof(struct setup);

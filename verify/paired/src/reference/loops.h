@@ -47,6 +47,10 @@ static inline unsigned long long tick(void)
 #endif
 }
 
+/* Compares the return code of a call, as OMB and ombx do. */
+#define CHECK(CALL) (__builtin_expect((CALL) != MPI_SUCCESS, 0) ? fidelity_failed() : (void)0)
+__attribute__((noreturn, cold)) void fidelity_failed(void);
+
 #define LOOP(NAME) \
     static __attribute__((noinline)) void NAME(const struct setup *setup, long batch, long samples, unsigned long long *stamps)
 

@@ -5,34 +5,34 @@
 #define PLACE(W) s.remote + (MPI_Aint)((W) * s.stride)
 #define THERE(W) s.peer, PLACE(W), s.bytes, MPI_BYTE
 #define WORDS s.elements
-#define put(W) MPI_Put(AT(out, W), THERE(W), s.win)
-#define get(W) MPI_Get(AT(out, W), THERE(W), s.win)
+#define put(W) CHECK(MPI_Put(AT(out, W), THERE(W), s.win))
+#define get(W) CHECK(MPI_Get(AT(out, W), THERE(W), s.win))
 #define acc(W) \
-    MPI_Accumulate(s.out + (W) * s.stride, WORDS, s.kind, s.peer, PLACE(W), WORDS, s.kind, s.op, s.win)
-#define get_acc(W)                                                                                             \
-    MPI_Get_accumulate(s.out + (W) * s.stride, WORDS, s.kind, s.in + (W) * s.stride, WORDS, s.kind, s.peer,    \
-                       PLACE(W), WORDS, s.kind, s.op, s.win)
-#define fop(W) MPI_Fetch_and_op(s.out + (W) * s.stride, s.in + (W) * s.stride, s.kind, s.peer, PLACE(W), s.op, s.win)
-#define cas(W)                                                                                                  \
-    MPI_Compare_and_swap(s.out + (W) * s.stride, s.compare + (W) * s.stride, s.in + (W) * s.stride, s.kind,     \
-                         s.peer, PLACE(W), s.win)
-#define rput(W) MPI_Rput(AT(out, W), THERE(W), s.win, &s.requests[W])
-#define rget(W) MPI_Rget(AT(out, W), THERE(W), s.win, &s.requests[W])
-#define WAIT MPI_Waitall(s.depth, s.requests, MPI_STATUSES_IGNORE)
+    CHECK(MPI_Accumulate(s.out + (W) * s.stride, WORDS, s.kind, s.peer, PLACE(W), WORDS, s.kind, s.op, s.win))
+#define get_acc(W)                                                                                                \
+    CHECK(MPI_Get_accumulate(s.out + (W) * s.stride, WORDS, s.kind, s.in + (W) * s.stride, WORDS, s.kind, s.peer, \
+                       PLACE(W), WORDS, s.kind, s.op, s.win))
+#define fop(W) CHECK(MPI_Fetch_and_op(s.out + (W) * s.stride, s.in + (W) * s.stride, s.kind, s.peer, PLACE(W), s.op, s.win))
+#define cas(W)                                                                                                    \
+    CHECK(MPI_Compare_and_swap(s.out + (W) * s.stride, s.compare + (W) * s.stride, s.in + (W) * s.stride, s.kind, \
+                         s.peer, PLACE(W), s.win))
+#define rput(W) CHECK(MPI_Rput(AT(out, W), THERE(W), s.win, &s.requests[W]))
+#define rget(W) CHECK(MPI_Rget(AT(out, W), THERE(W), s.win, &s.requests[W]))
+#define WAIT CHECK(MPI_Waitall(s.depth, s.requests, MPI_STATUSES_IGNORE))
 #define MANY(OPERATION) for (int w = 0; w < s.depth; w++) OPERATION(w)
 
-#define FENCE MPI_Win_fence(0, s.win)
-#define PSCW_ACCESS(ISSUE) MPI_Win_start(s.partner, 0, s.win); ISSUE; MPI_Win_complete(s.win)
-#define PSCW_EXPOSE(MEANWHILE) MPI_Win_post(s.partner, 0, s.win); MEANWHILE; MPI_Win_wait(s.win)
+#define FENCE CHECK(MPI_Win_fence(0, s.win))
+#define PSCW_ACCESS(ISSUE) CHECK(MPI_Win_start(s.partner, 0, s.win)); ISSUE; CHECK(MPI_Win_complete(s.win))
+#define PSCW_EXPOSE(MEANWHILE) CHECK(MPI_Win_post(s.partner, 0, s.win)); MEANWHILE; CHECK(MPI_Win_wait(s.win))
 
 /* Passive target: one access and its completion. */
-#define PASSIVE(NAME, ISSUE)                                                                                       \
-    CHAINED(NAME##_lock, , MPI_Win_lock(MPI_LOCK_SHARED, s.peer, 0, s.win); ISSUE; MPI_Win_unlock(s.peer, s.win))  \
-    CHAINED(NAME##_lock_exclusive, ,                                                                               \
-            MPI_Win_lock(MPI_LOCK_EXCLUSIVE, s.peer, 0, s.win); ISSUE; MPI_Win_unlock(s.peer, s.win))              \
-    CHAINED(NAME##_lock_all, , MPI_Win_lock_all(0, s.win); ISSUE; MPI_Win_unlock_all(s.win))                       \
-    CHAINED(NAME##_flush, , ISSUE; MPI_Win_flush(s.peer, s.win))                                                   \
-    CHAINED(NAME##_flush_local, , ISSUE; MPI_Win_flush_local(s.peer, s.win))
+#define PASSIVE(NAME, ISSUE)                                                                                                    \
+    CHAINED(NAME##_lock, , CHECK(MPI_Win_lock(MPI_LOCK_SHARED, s.peer, 0, s.win)); ISSUE; CHECK(MPI_Win_unlock(s.peer, s.win))) \
+    CHAINED(NAME##_lock_exclusive, ,                                                                                            \
+            CHECK(MPI_Win_lock(MPI_LOCK_EXCLUSIVE, s.peer, 0, s.win)); ISSUE; CHECK(MPI_Win_unlock(s.peer, s.win)))             \
+    CHAINED(NAME##_lock_all, , CHECK(MPI_Win_lock_all(0, s.win)); ISSUE; CHECK(MPI_Win_unlock_all(s.win)))                      \
+    CHAINED(NAME##_flush, , ISSUE; CHECK(MPI_Win_flush(s.peer, s.win)))                                                         \
+    CHAINED(NAME##_flush_local, , ISSUE; CHECK(MPI_Win_flush_local(s.peer, s.win)))
 
 /* Active target: one access in each direction. */
 #define LATENCY(NAME, ISSUE)                                                  \
@@ -77,25 +77,25 @@ BOTH_WAYS(get, MANY(get))
 /* Accesses to several ranks after a barrier, completed by one flush. The data of a rank are the same for all. */
 #define BLOCK_OF(W) (k * s.depth + (W))
 #define PUT_FAR(W) \
-    MPI_Put(AT(out, W), s.partners[k], (MPI_Aint)(BLOCK_OF(W) * s.stride), s.bytes, MPI_BYTE, s.win)
+    CHECK(MPI_Put(AT(out, W), s.partners[k], (MPI_Aint)(BLOCK_OF(W) * s.stride), s.bytes, MPI_BYTE, s.win))
 #define GET_FAR(W) \
-    MPI_Get(AT(out, BLOCK_OF(W)), s.partners[k], (MPI_Aint)((W) * s.stride), s.bytes, MPI_BYTE, s.win)
-#define TO_ALL(NAME, ACCESS, FLUSH)                                      \
-    AFTER(MPI_Barrier(s.team), NAME, ,                                   \
-          for (int k = 0; k < s.partner_count; k++) MANY(ACCESS); FLUSH(s.win))
+    CHECK(MPI_Get(AT(out, BLOCK_OF(W)), s.partners[k], (MPI_Aint)((W) * s.stride), s.bytes, MPI_BYTE, s.win))
+#define TO_ALL(NAME, ACCESS, FLUSH)           \
+    AFTER(CHECK(MPI_Barrier(s.team)), NAME, , \
+          for (int k = 0; k < s.partner_count; k++) MANY(ACCESS); CHECK(FLUSH(s.win)))
 TO_ALL(put_flush_all, PUT_FAR, MPI_Win_flush_all)
 TO_ALL(put_flush_local_all, PUT_FAR, MPI_Win_flush_local_all)
 TO_ALL(get_flush_all, GET_FAR, MPI_Win_flush_all)
 TO_ALL(get_flush_local_all, GET_FAR, MPI_Win_flush_local_all)
 
-#define PASSIVE_ROWS(NAME)                                                   \
-    { #NAME "_lock", fidelity_##NAME##_lock, nothing },                       \
-    { #NAME "_lock_exclusive", fidelity_##NAME##_lock_exclusive, nothing },   \
-    { #NAME "_lock_all", fidelity_##NAME##_lock_all, nothing },               \
-    { #NAME "_flush", fidelity_##NAME##_flush, nothing },                     \
+#define PASSIVE_ROWS(NAME)                                                  \
+    { #NAME "_lock", fidelity_##NAME##_lock, nothing },                     \
+    { #NAME "_lock_exclusive", fidelity_##NAME##_lock_exclusive, nothing }, \
+    { #NAME "_lock_all", fidelity_##NAME##_lock_all, nothing },             \
+    { #NAME "_flush", fidelity_##NAME##_flush, nothing },                   \
     { #NAME "_flush_local", fidelity_##NAME##_flush_local, nothing }
-#define ACTIVE_ROWS(NAME)                                                    \
-    { #NAME "_pscw", fidelity_##NAME##_pscw, answer_##NAME##_pscw },          \
+#define ACTIVE_ROWS(NAME)                                            \
+    { #NAME "_pscw", fidelity_##NAME##_pscw, answer_##NAME##_pscw }, \
     { #NAME "_fence", fidelity_##NAME##_fence, answer_##NAME##_fence }
 #define ROWS_OF(NAME) PASSIVE_ROWS(NAME), ACTIVE_ROWS(NAME)
 

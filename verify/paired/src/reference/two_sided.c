@@ -1,15 +1,15 @@
 /* Two-sided loops: messages between two ranks, one per iteration or a window of messages. */
 #include "loops.h"
 
-#define SEND(BYTES) MPI_Send(s.out, BYTES, MPI_BYTE, s.peer, TAG, s.comm)
-#define RECEIVE(BYTES) MPI_Recv(s.in, BYTES, MPI_BYTE, s.source, TAG, s.comm, MPI_STATUS_IGNORE)
+#define SEND(BYTES) CHECK(MPI_Send(s.out, BYTES, MPI_BYTE, s.peer, TAG, s.comm))
+#define RECEIVE(BYTES) CHECK(MPI_Recv(s.in, BYTES, MPI_BYTE, s.source, TAG, s.comm, MPI_STATUS_IGNORE))
 #define SENDS(FIRST)                                                                                      \
     for (int w = 0; w < s.depth; w++)                                                                     \
-    MPI_Isend(s.out + w * s.stride, s.bytes, MPI_BYTE, s.peer, TAG, s.comm, &s.requests[(FIRST) + w])
+    CHECK(MPI_Isend(s.out + w * s.stride, s.bytes, MPI_BYTE, s.peer, TAG, s.comm, &s.requests[(FIRST) + w]))
 #define RECEIVES                                                                                          \
     for (int w = 0; w < s.depth; w++)                                                                     \
-    MPI_Irecv(s.in + w * s.stride, s.bytes, MPI_BYTE, s.source, TAG, s.comm, &s.requests[w])
-#define WAIT(COUNT) MPI_Waitall(COUNT, s.requests, MPI_STATUSES_IGNORE)
+    CHECK(MPI_Irecv(s.in + w * s.stride, s.bytes, MPI_BYTE, s.source, TAG, s.comm, &s.requests[w]))
+#define WAIT(COUNT) CHECK(MPI_Waitall(COUNT, s.requests, MPI_STATUSES_IGNORE))
 #define SWAP RECEIVES; SENDS(s.depth); WAIT(2 * s.depth)
 
 CHAINED(ping, , SEND(s.bytes); RECEIVE(s.bytes))
@@ -28,10 +28,10 @@ CHAINED(one_way, , for (int w = 0; w < s.depth; w++) SEND(s.bytes); RECEIVE(0))
 ANSWERED(one_way, , for (int w = 0; w < s.depth; w++) RECEIVE(s.bytes); SEND(0))
 
 /* Modes of sends. A ready send follows a message after whose receives are posted. */
-#define SEND_BY(CALL) CALL(s.out, s.bytes, MPI_BYTE, s.peer, TAG, s.comm)
+#define SEND_BY(CALL) CHECK(CALL(s.out, s.bytes, MPI_BYTE, s.peer, TAG, s.comm))
 #define SENDS_BY(CALL)                                                                                    \
     for (int w = 0; w < s.depth; w++)                                                                     \
-    CALL(s.out + w * s.stride, s.bytes, MPI_BYTE, s.peer, TAG, s.comm, &s.requests[w])
+    CHECK(CALL(s.out + w * s.stride, s.bytes, MPI_BYTE, s.peer, TAG, s.comm, &s.requests[w]))
 #define MODE(NAME, SEND_CALL, START_CALL)                                              \
     CHAINED(ping_##NAME, , SEND_BY(SEND_CALL); RECEIVE(s.bytes))                       \
     ANSWERED(ping_##NAME, , RECEIVE(s.bytes); SEND_BY(SEND_CALL))                      \
@@ -41,7 +41,7 @@ ANSWERED(one_way, , for (int w = 0; w < s.depth; w++) RECEIVE(s.bytes); SEND(0))
 MODE(synchronous, MPI_Ssend, MPI_Issend)
 MODE(buffered, MPI_Bsend, MPI_Ibsend)
 
-#define TAKEN MPI_Wait(&s.requests[0], MPI_STATUS_IGNORE)
+#define TAKEN CHECK(MPI_Wait(&s.requests[0], MPI_STATUS_IGNORE))
 
 CHAINED(ping_ready, , RECEIVES; SEND_BY(MPI_Rsend); TAKEN)
 ANSWERED(ping_ready, , TAKEN; RECEIVES; SEND_BY(MPI_Rsend))
@@ -49,14 +49,14 @@ CHAINED(stream_ready, , SENDS_BY(MPI_Irsend); WAIT(s.depth); RECEIVE(0))
 ANSWERED(stream_ready, , WAIT(s.depth); RECEIVES; SEND(0))
 
 /* Derived datatypes: messages are elements of `kind`. */
-#define SEND_KIND(COUNT) MPI_Send(s.out, COUNT, s.kind, s.peer, TAG, s.comm)
-#define RECEIVE_KIND(COUNT) MPI_Recv(s.in, COUNT, s.kind, s.source, TAG, s.comm, MPI_STATUS_IGNORE)
+#define SEND_KIND(COUNT) CHECK(MPI_Send(s.out, COUNT, s.kind, s.peer, TAG, s.comm))
+#define RECEIVE_KIND(COUNT) CHECK(MPI_Recv(s.in, COUNT, s.kind, s.source, TAG, s.comm, MPI_STATUS_IGNORE))
 #define SENDS_KIND(FIRST)                                                                                 \
     for (int w = 0; w < s.depth; w++)                                                                     \
-    MPI_Isend(s.out + w * s.stride, s.elements, s.kind, s.peer, TAG, s.comm, &s.requests[(FIRST) + w])
+    CHECK(MPI_Isend(s.out + w * s.stride, s.elements, s.kind, s.peer, TAG, s.comm, &s.requests[(FIRST) + w]))
 #define RECEIVES_KIND                                                                                     \
     for (int w = 0; w < s.depth; w++)                                                                     \
-    MPI_Irecv(s.in + w * s.stride, s.elements, s.kind, s.source, TAG, s.comm, &s.requests[w])
+    CHECK(MPI_Irecv(s.in + w * s.stride, s.elements, s.kind, s.source, TAG, s.comm, &s.requests[w]))
 
 CHAINED(ping_derived, , SEND_KIND(s.elements); RECEIVE_KIND(s.elements))
 ANSWERED(ping_derived, , RECEIVE_KIND(s.elements); SEND_KIND(s.elements))
@@ -66,10 +66,10 @@ CHAINED(both_derived, , RECEIVES_KIND; SENDS_KIND(s.depth); WAIT(2 * s.depth))
 ANSWERED(both_derived, , RECEIVES_KIND; SENDS_KIND(s.depth); WAIT(2 * s.depth))
 
 /* Persistent requests: receives, sends, acknowledgement in, acknowledgement out. */
-#define ONE(AT) MPI_Start(&s.requests[AT]); MPI_Wait(&s.requests[AT], MPI_STATUS_IGNORE)
-#define ALL(FIRST, COUNT)                            \
-    MPI_Startall(COUNT, &s.requests[FIRST]);         \
-    MPI_Waitall(COUNT, &s.requests[FIRST], MPI_STATUSES_IGNORE)
+#define ONE(AT) CHECK(MPI_Start(&s.requests[AT])); CHECK(MPI_Wait(&s.requests[AT], MPI_STATUS_IGNORE))
+#define ALL(FIRST, COUNT)                           \
+    CHECK(MPI_Startall(COUNT, &s.requests[FIRST])); \
+    CHECK(MPI_Waitall(COUNT, &s.requests[FIRST], MPI_STATUSES_IGNORE))
 
 CHAINED(ping_persistent, , ONE(s.depth); ONE(0))
 ANSWERED(ping_persistent, , ONE(0); ONE(s.depth))
@@ -83,16 +83,16 @@ ANSWERED(both_persistent, , ALL(0, 2 * s.depth))
 /* One thread sends; the other answers with the received tag. */
 CHAINED(ping_threads, , SEND(s.bytes); RECEIVE(s.bytes))
 ANSWERED(ping_threads, MPI_Status status,
-         MPI_Recv(s.in, s.bytes, MPI_BYTE, s.peer, MPI_ANY_TAG, s.comm, &status);
-         MPI_Send(s.out, s.bytes, MPI_BYTE, s.peer, status.MPI_TAG, s.comm))
+         CHECK(MPI_Recv(s.in, s.bytes, MPI_BYTE, s.peer, MPI_ANY_TAG, s.comm, &status));
+         CHECK(MPI_Send(s.out, s.bytes, MPI_BYTE, s.peer, status.MPI_TAG, s.comm)))
 
 #if MPI_VERSION >= 4
 /* Message with many partitions: message in, message out, acknowledgement in, acknowledgement out. */
-#define PUSH                                   \
-    MPI_Start(&s.requests[1]);                 \
-    for (int w = 0; w < s.depth; w++)          \
-        MPI_Pready(w, s.requests[1]);          \
-    MPI_Wait(&s.requests[1], MPI_STATUS_IGNORE)
+#define PUSH                                 \
+    CHECK(MPI_Start(&s.requests[1]));        \
+    for (int w = 0; w < s.depth; w++)        \
+        CHECK(MPI_Pready(w, s.requests[1])); \
+    CHECK(MPI_Wait(&s.requests[1], MPI_STATUS_IGNORE))
 
 CHAINED(ping_partitioned, , PUSH; ONE(0))
 ANSWERED(ping_partitioned, , ONE(0); PUSH)
@@ -108,35 +108,35 @@ ANSWERED(stream_partitioned, , ONE(0); ONE(3))
     for (int w = 0; w < s.depth; w++, row += s.stride) {                                               \
         char *at = row;                                                                                \
         for (int p = 0; p < s.partner_count; p++, at += s.partner_stride)                              \
-            CALL(at, s.bytes, MPI_BYTE, s.partners[p], TAG, s.comm, next++);                           \
+            CHECK(CALL(at, s.bytes, MPI_BYTE, s.partners[p], TAG, s.comm, next++));                           \
     }                                                                                                  \
     WAIT(MESSAGES)
 
 CHAINED(fan, , FAN(MPI_Isend, out); for (int p = 0; p < s.partner_count; p++)
-        MPI_Recv(s.in, 0, MPI_BYTE, s.partners[p], TAG, s.comm, MPI_STATUS_IGNORE))
+        CHECK(MPI_Recv(s.in, 0, MPI_BYTE, s.partners[p], TAG, s.comm, MPI_STATUS_IGNORE)))
 ANSWERED(fan, , FAN(MPI_Irecv, in);
-         for (int p = 0; p < s.partner_count; p++) MPI_Send(s.out, 0, MPI_BYTE, s.partners[p], TAG, s.comm))
+         for (int p = 0; p < s.partner_count; p++) CHECK(MPI_Send(s.out, 0, MPI_BYTE, s.partners[p], TAG, s.comm)))
 
 /* Messages that meet: partners are the right and the left neighbour. */
 #define START(SIDE) \
-    MPI_Isend(s.out + (SIDE) * s.partner_stride, s.bytes, MPI_BYTE, s.partners[SIDE], TAG, s.comm, &s.requests[SIDE])
+    CHECK(MPI_Isend(s.out + (SIDE) * s.partner_stride, s.bytes, MPI_BYTE, s.partners[SIDE], TAG, s.comm, &s.requests[SIDE]))
 #define TAKE(SIDE, SOURCE)                                                                                           \
-    MPI_Recv(s.in + (SIDE) * s.partner_stride, s.bytes, MPI_BYTE, SOURCE, TAG, s.comm, MPI_STATUS_IGNORE)
-#define PING_PING START(0); TAKE(0, s.source); MPI_Wait(&s.requests[0], MPI_STATUS_IGNORE)
+    CHECK(MPI_Recv(s.in + (SIDE) * s.partner_stride, s.bytes, MPI_BYTE, SOURCE, TAG, s.comm, MPI_STATUS_IGNORE))
+#define PING_PING START(0); TAKE(0, s.source); CHECK(MPI_Wait(&s.requests[0], MPI_STATUS_IGNORE))
 #define EXCHANGE START(0); START(1); TAKE(0, s.partners[1]); TAKE(1, s.partners[0]); WAIT(2)
 
 CHAINED(pingping, , PING_PING)
 ANSWERED(pingping, , PING_PING)
 
-CHAINED(sendrecv, , MPI_Sendrecv(s.out, s.bytes, MPI_BYTE, s.partners[0], TAG, s.in, s.bytes, MPI_BYTE, s.source, TAG,
-                                 s.comm, MPI_STATUS_IGNORE))
+CHAINED(sendrecv, , CHECK(MPI_Sendrecv(s.out, s.bytes, MPI_BYTE, s.partners[0], TAG, s.in, s.bytes, MPI_BYTE, s.source, TAG,
+                                 s.comm, MPI_STATUS_IGNORE)))
 CHAINED(exchange, , EXCHANGE)
 
 /* Partners are those of each side. A message to a side arrives at the opposite side of the partner, whose number differs by one. */
 #define SIDES(CALL, BUFFER, SIDE)                                                                   \
     at = s.BUFFER;                                                                                  \
     for (int p = 0; p < s.partner_count; p++, at += s.partner_stride)                               \
-    CALL(at, s.bytes, MPI_BYTE, s.partners[p], TAG + (SIDE), s.comm, next++)
+    CHECK(CALL(at, s.bytes, MPI_BYTE, s.partners[p], TAG + (SIDE), s.comm, next++))
 
 CHAINED(halo, , char *at; MPI_Request *next = s.requests; SIDES(MPI_Irecv, in, p ^ 1); SIDES(MPI_Isend, out, p);
         WAIT(2 * s.partner_count))
