@@ -145,24 +145,22 @@ pub fn incoming(part: &Part, iterations: u64) -> Option<Vec<ExpectedRange>> {
 
 /// Returns what a rank sends, from either buffer.
 fn input(part: &Part) -> Vec<ExpectedRange> {
-    let Part { rank, ranks, bytes, ref neighbours, .. } = *part;
+    let Part { rank, ranks, ref neighbours, .. } = *part;
     let content = |slot: u64| match part.flow.reduces {
         ReductionScope::Nothing => Content::sent(rank, slot),
         _ => Content::reduced(part, slot, Contributors::one(rank)),
     };
     let expected = |range, slot| ExpectedRange { range, content: content(slot), arrives: true };
-    let block = |at: u64| at * bytes..(at + 1) * bytes;
+    let blocks = part.outgoing().into_iter();
     match (part.flow.sends.blocks, part.flow.receives.blocks) {
         (Blocks::One, Blocks::Portion) => {
             (0..ranks).map(|to| expected(part.portion(to), u64::from(to))).collect()
         }
-        (Blocks::Ranks, _) => (0..u64::from(ranks)).map(|to| expected(block(to), to)).collect(),
         (Blocks::Neighbours, _) => {
             let to = |to: &Option<u32>| u64::from(to.unwrap_or(ranks));
-            (0..).zip(&neighbours.destinations).map(|(at, rank)| expected(block(at), to(rank))).collect()
+            blocks.zip(&neighbours.destinations).map(|(block, rank)| expected(block, to(rank))).collect()
         }
-        (Blocks::One, _) => vec![expected(block(0), 0)],
-        _ => Vec::new(),
+        _ => blocks.zip(0..).map(|(block, slot)| expected(block, slot)).collect(),
     }
 }
 
@@ -185,8 +183,8 @@ fn initial(part: &Part) -> Vec<ExpectedRange> {
 /// Returns the content of the receive buffer after one iteration with the given root.
 fn arrived(part: &Part, root: u32) -> Vec<ExpectedRange> {
     let Part { rank, ranks, bytes, ref neighbours, .. } = *part;
+    let blocks = part.incoming().into_iter();
     let me = u64::from(rank);
-    let block = |at: u64| at * bytes..(at + 1) * bytes;
     let all = |range, content| vec![ExpectedRange { range, content, arrives: true }];
     let first = |slot, count| Content::reduced(part, slot, Contributors::first(count));
     // A message to this rank alone has the slot of its rank number.
@@ -196,27 +194,26 @@ fn arrived(part: &Part, root: u32) -> Vec<ExpectedRange> {
             let Range { start, end } = part.portion(rank);
             all(0..end - start, first(me, ranks))
         }
-        (ReductionScope::All, _) => all(block(0), first(slot, ranks)),
-        (ReductionScope::Inclusive, _) => all(block(0), first(0, rank + 1)),
+        (ReductionScope::All, _) => all(0..bytes, first(slot, ranks)),
+        (ReductionScope::Inclusive, _) => all(0..bytes, first(0, rank + 1)),
         // MPI 4.1, 6.11.2: undefined on the first rank.
         (ReductionScope::Exclusive, _) if rank == 0 => Vec::new(),
-        (ReductionScope::Exclusive, _) => all(block(0), first(0, rank)),
-        (ReductionScope::Nothing, Blocks::One) => all(block(0), Content::sent(root, slot)),
+        (ReductionScope::Exclusive, _) => all(0..bytes, first(0, rank)),
+        (ReductionScope::Nothing, Blocks::One) => blocks
+            .map(|range| ExpectedRange { range, content: Content::sent(root, slot), arrives: true })
+            .collect(),
         (ReductionScope::Nothing, Blocks::Ranks) => {
-            let from = |from: u32| ExpectedRange {
-                range: block(u64::from(from)),
-                content: Content::sent(from, slot),
-                arrives: true,
-            };
-            (0..ranks).map(from).collect()
+            let from =
+                |(range, from)| ExpectedRange { range, content: Content::sent(from, slot), arrives: true };
+            blocks.zip(0..).map(from).collect()
         }
         (ReductionScope::Nothing, Blocks::Neighbours) => {
-            let from = |(at, from): (u64, &Option<u32>)| ExpectedRange {
-                range: block(at),
+            let from = |(range, from): (Range<u64>, &Option<u32>)| ExpectedRange {
+                range,
                 content: Content::sent(from.unwrap_or(rank), slot),
                 arrives: from.is_some(),
             };
-            (0..).zip(&neighbours.sources).map(from).collect()
+            blocks.zip(&neighbours.sources).map(from).collect()
         }
         (ReductionScope::Nothing, _) => Vec::new(),
     }

@@ -2,7 +2,7 @@
 
 use ombx_core::{
     benchmark::{
-        Axis, AxisValue, Benchmark, Case, ElementType, Layout, Metric, ReductionOp,
+        Axis, AxisValue, Benchmark, Case, ElementType, IMBALANCE, Layout, Metric, ReductionOp,
         cold::{Cache, Cold, Movable},
         reduction,
     },
@@ -93,6 +93,7 @@ const fn shaped<C: Call>(entry: Benchmark) -> Benchmark {
         false => entry,
     };
     let entry = if C::FLOW.is_rooted() { entry.with_root() } else { entry };
+    let entry = if C::FLOW.vector { entry.settings(&[&IMBALANCE]) } else { entry };
     if C::FLOW.has_messages() { entry } else { entry.without_sizes() }
 }
 

@@ -42,6 +42,7 @@ pub struct Collective<C, M> {
 fn choices(case: &Case) -> Options {
     Options {
         bytes: case.bytes.0,
+        imbalance: case.imbalance,
         root: case.root.unwrap_or_default(),
         in_place: case.choice::<InPlace>() == InPlace::On,
         topology: case.choice(),

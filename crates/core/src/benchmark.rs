@@ -9,6 +9,7 @@ mod entry;
 mod fan;
 pub(crate) mod figure;
 mod groups;
+mod imbalance;
 mod initialization;
 mod kernel;
 mod layout;
@@ -30,6 +31,7 @@ pub use self::{
     fan::{Fan, FanDirection},
     figure::{ConnectionCounters, Figure, Figures, interval_names},
     groups::Groups,
+    imbalance::{IMBALANCE, Imbalance},
     initialization::Initialization,
     kernel::Kernel,
     layout::{Aggregation, Assignment, Direction, Layout, Pairing, Pairs},

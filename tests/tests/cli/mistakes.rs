@@ -215,6 +215,9 @@ const MISTAKES: &[(&str, &str)] = &[
     ("run p2p.latency --groups 2", "p2p.latency has no option --groups"),
     ("run collective.bcast_window --groups 2", "collective.bcast_window has no option --groups"),
     ("run collective.bcast --groups 0", "not a number of groups from 1"),
+    ("run collective.gather --imbalance 50", "collective.gather has no option --imbalance"),
+    ("run collective.gatherv --imbalance 101", "no whole number of percent from 0 to 100"),
+    ("run collective.gatherv --imbalance 0.5", "no whole number of percent from 0 to 100"),
     (
         "run collective.bcast --groups 2 -n 5",
         "--groups 2 needs 4 ranks or a larger multiple of 2, but -n gives 5",

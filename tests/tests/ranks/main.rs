@@ -9,6 +9,7 @@ mod failures;
 mod foreign_load;
 mod groups;
 mod imb;
+mod imbalance;
 mod killed;
 mod launches;
 mod launching;

@@ -2,12 +2,13 @@
 
 use super::*;
 use ombx_core::{
-    benchmark::{AxisValue, ElementType, Groups, ReductionOp, reduction::check_combination},
+    benchmark::{AxisValue, ElementType, Groups, Imbalance, ReductionOp, reduction::check_combination},
     testkit::combine,
 };
 use ombx_mpi::collective::{
-    Allgather, Allreduce, Alltoall, Bcast, Call, Exscan, Gather, NeighborAllgather, NeighborAlltoall,
-    Options, Reduce, ReduceScatter, ReduceScatterBlock, Scan, Scatter, Topology,
+    Allgather, Allgatherv, Allreduce, Alltoall, Alltoallv, Bcast, Call, Exscan, Gather, Gatherv,
+    NeighborAllgather, NeighborAllgatherv, NeighborAlltoall, NeighborAlltoallv, Options, Reduce,
+    ReduceScatter, ReduceScatterBlock, Scan, Scatter, Scatterv, Topology,
 };
 
 const FILL: Fill = Fill { round: 3, bytes: 12, iterations: 0 };
@@ -39,17 +40,48 @@ impl ModelRank {
 
     /// Returns what the rank sends, from the buffer that the standard specifies.
     fn contribution(&self, root: u32) -> Vec<u8> {
-        let (bytes, rank) = (self.part.bytes as usize, self.part.rank as usize);
         match self.part.flow.sends.blocks {
             _ if !self.is_in_place(root) || self.part.flow.sends.who == Participants::Root => {
                 self.from.clone()
             }
             Blocks::One if self.part.flow.receives.blocks == Blocks::Ranks => {
-                self.to[rank * bytes..(rank + 1) * bytes].to_vec()
+                let (all, rank) =
+                    (positions(&self.part, self.part.flow.receives.blocks, &[]), self.part.rank);
+                self.to[all[rank as usize].clone()].to_vec()
             }
             _ => self.to.clone(),
         }
     }
+}
+
+/// Returns the bytes of the block that one rank sends to another: lengths grow in equal steps.
+fn length(part: &Part, from: u32, to: u32) -> usize {
+    let block = match (part.flow.sends.blocks, part.flow.receives.blocks) {
+        (Blocks::One, Blocks::One | Blocks::Portion) => return part.bytes as usize,
+        (Blocks::One, _) => from,
+        (_, Blocks::One) => to,
+        _ => (from + to) % part.ranks,
+    };
+    let range = part.imbalance.range(part.bytes * u64::from(part.ranks), block, part.ranks);
+    if part.flow.vector { (range.end - range.start) as usize } else { part.bytes as usize }
+}
+
+/// Returns where the blocks that a rank sends or receives are in its buffer.
+fn positions(part: &Part, blocks: Blocks, neighbours: &[Option<u32>]) -> Vec<Range<usize>> {
+    // Where a length depends on one rank only, or on both in the same way, the direction does not matter.
+    let gathers = part.flow.sends.blocks == Blocks::One;
+    let with =
+        |other: u32| if gathers { length(part, other, part.rank) } else { length(part, part.rank, other) };
+    let lengths: Vec<usize> = match blocks {
+        Blocks::One => vec![length(part, part.rank, part.rank)],
+        Blocks::Ranks => (0..part.ranks).map(with).collect(),
+        _ => neighbours.iter().map(|rank| rank.map_or(part.bytes as usize, with)).collect(),
+    };
+    let ends = lengths.iter().scan(0, |end, length| {
+        *end += length;
+        Some(*end)
+    });
+    ends.zip(&lengths).map(|(end, length)| end - length..end).collect()
 }
 
 /// Executes one iteration with the given root, as the standard describes it.
@@ -72,7 +104,11 @@ fn execute(models: &mut [ModelRank], root: u32) {
             continue;
         }
         let (rank, size) = (rank as usize, bytes as usize);
-        let block = |from: u32, at: usize| sent[from as usize][at * size..(at + 1) * size].to_vec();
+        let block = |from: u32, at: usize| {
+            let part = &all[from as usize];
+            let positions = positions(part, part.flow.sends.blocks, &part.neighbours.destinations);
+            sent[from as usize][positions[at].clone()].to_vec()
+        };
         let summed = |ranks: std::ops::Range<u32>| {
             let sent = ranks.map(|from| sent[from as usize].clone());
             let combined = sent.reduce(|mut result, term| {
@@ -112,8 +148,10 @@ fn execute(models: &mut [ModelRank], root: u32) {
             }
             other => panic!("{other:?}"),
         };
+        let to = positions(&model.part, flow.receives.blocks, &model.part.neighbours.sources);
         for (at, bytes) in arrived {
-            model.to[at * size..at * size + bytes.len()].copy_from_slice(&bytes);
+            let start = to.get(at).map_or(0, |range| range.start);
+            model.to[start..start + bytes.len()].copy_from_slice(&bytes);
         }
     }
 }
@@ -122,7 +160,15 @@ fn execute(models: &mut [ModelRank], root: u32) {
 ///
 /// Also flips one bit of each byte, which the check must find. Returns the number of compared buffers.
 fn holds<C: Call>(in_place: bool, topology: Topology) -> usize {
-    holds_for::<C>(in_place, topology, (ElementType::Uint32, ReductionOp::Sum), 12)
+    holds_for::<C>(in_place, topology, (ElementType::Uint32, ReductionOp::Sum), (12, Imbalance::NONE))
+}
+
+/// As [`holds`], for unequal blocks.
+fn holds_unequal<C: Call>(in_place: bool, topology: Topology) {
+    for percent in ["0%", "50%", "100%"] {
+        let bytes = (24, percent.parse().unwrap());
+        holds_for::<C>(in_place, topology, (ElementType::Uint32, ReductionOp::Sum), bytes);
+    }
 }
 
 /// As [`holds`], for reductions of elements.
@@ -130,14 +176,14 @@ fn holds_for<C: Call>(
     in_place: bool,
     topology: Topology,
     (element, op): (ElementType, ReductionOp),
-    bytes: u64,
+    (bytes, imbalance): (u64, Imbalance),
 ) -> usize {
     let mut compared = 0;
     for ranks in 1..=5 {
         let roots = (0..ranks).map(|root| Root::Fixed(Rank(root))).chain([Root::Rotating]);
         for root in roots.take(if C::FLOW.is_rooted() { 9 } else { 1 }) {
             let groups = Groups::ONE;
-            let choices = Options { bytes, root, in_place, topology, groups, element, op };
+            let choices = Options { bytes, imbalance, root, in_place, topology, groups, element, op };
             let mut models: Vec<ModelRank> =
                 (0..ranks).map(|rank| ModelRank::filled(choices.part::<C>(rank, ranks))).collect();
             for iterations in 1..=7 {
@@ -205,17 +251,33 @@ fn the_expected_content_follows_the_standard() {
 }
 
 #[test]
+fn unequal_blocks_follow_the_standard() {
+    let grid = Topology::Cartesian;
+    for in_place in [false, true] {
+        holds_unequal::<Allgatherv>(in_place, grid);
+        holds_unequal::<Alltoallv>(in_place, grid);
+        holds_unequal::<Gatherv>(in_place, grid);
+        holds_unequal::<ReduceScatter>(in_place, grid);
+        holds_unequal::<Scatterv>(in_place, grid);
+    }
+    for topology in [grid, Topology::Graph] {
+        holds_unequal::<NeighborAllgatherv>(false, topology);
+        holds_unequal::<NeighborAlltoallv>(false, topology);
+    }
+}
+
+#[test]
 fn reductions_of_every_type_and_operation_follow_the_standard() {
     for element in ElementType::ALL {
         for op in ReductionOp::ALL.iter().filter(|op| check_combination(*element, **op).is_ok()) {
             for in_place in [false, true] {
-                let (grid, reduction) = (Topology::Cartesian, (*element, *op));
-                holds_for::<Allreduce>(in_place, grid, reduction, 48);
-                holds_for::<Exscan>(in_place, grid, reduction, 48);
-                holds_for::<Reduce>(in_place, grid, reduction, 48);
-                holds_for::<ReduceScatter>(in_place, grid, reduction, 48);
-                holds_for::<ReduceScatterBlock>(in_place, grid, reduction, 48);
-                holds_for::<Scan>(in_place, grid, reduction, 48);
+                let (grid, reduction, bytes) = (Topology::Cartesian, (*element, *op), (48, Imbalance::NONE));
+                holds_for::<Allreduce>(in_place, grid, reduction, bytes);
+                holds_for::<Exscan>(in_place, grid, reduction, bytes);
+                holds_for::<Reduce>(in_place, grid, reduction, bytes);
+                holds_for::<ReduceScatter>(in_place, grid, reduction, bytes);
+                holds_for::<ReduceScatterBlock>(in_place, grid, reduction, bytes);
+                holds_for::<Scan>(in_place, grid, reduction, bytes);
             }
         }
     }
@@ -227,6 +289,7 @@ fn the_initial_content_differs_in_every_byte() {
     fn fresh<C: Call>() {
         let choices = Options {
             bytes: 16,
+            imbalance: Imbalance::NONE,
             root: Root::default(),
             in_place: false,
             topology: Topology::Graph,

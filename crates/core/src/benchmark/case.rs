@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use crate::{
-    benchmark::{Axis, AxisValue, Groups, Root, Threads},
+    benchmark::{Axis, AxisValue, Groups, Imbalance, Root, Threads},
     unit::Bytes,
 };
 
@@ -24,6 +24,8 @@ pub struct Case {
     pub root: Option<Root>,
     /// Groups of ranks that run the operation at the same time.
     pub groups: Groups,
+    /// How unequal the blocks of ranks are.
+    pub imbalance: Imbalance,
     /// Axis and value, for every axis that the row names.
     pub axes: Vec<(&'static str, &'static str)>,
 }
@@ -47,6 +49,11 @@ impl Case {
     /// Returns the number of groups if there are several.
     pub fn chosen_groups(&self) -> Option<Groups> {
         Some(self.groups).filter(|groups| !groups.is_one())
+    }
+
+    /// Returns the imbalance if blocks are not equal.
+    pub fn chosen_imbalance(&self) -> Option<Imbalance> {
+        Some(self.imbalance).filter(|imbalance| !imbalance.is_none())
     }
 
     /// Returns the number of ranks of a group.
@@ -76,6 +83,9 @@ impl Case {
         if let Some(groups) = self.chosen_groups() {
             let _ = write!(key, ",groups={groups}");
         }
+        if let Some(imbalance) = self.chosen_imbalance() {
+            let _ = write!(key, ",imbalance={imbalance}");
+        }
         key
     }
 }
@@ -94,6 +104,7 @@ mod tests {
             threads: None,
             root: None,
             groups: Groups::ONE,
+            imbalance: Imbalance::NONE,
             axes: vec![("sync", "pscw"), ("win", "allocate")],
         };
         assert_eq!(case.key("rma.put_bw", true), "rma.put_bw/sync=pscw,win=allocate,bytes=65536,depth=64");
@@ -109,6 +120,11 @@ mod tests {
             Case { groups: Groups::new(2).unwrap(), ranks: 6, axes: vec![], ..case.clone() }
                 .key("collective.scan", false),
             "collective.scan/bytes=65536,groups=2"
+        );
+        assert_eq!(
+            Case { imbalance: "50%".parse().unwrap(), axes: vec![], ..case.clone() }
+                .key("collective.gatherv", false),
+            "collective.gatherv/bytes=65536,imbalance=50%"
         );
         assert_eq!(
             Case { threads: Some(Threads::default()), axes: vec![], ..case }.key("p2p.latency_mt", false),

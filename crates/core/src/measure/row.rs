@@ -220,7 +220,7 @@ fn figures_of(rank: Rank, team: &dyn Team, mine: &Figures) -> Result<Figures> {
         .map_or(Ok(Figures::new()), |bytes| decode_figures(bytes).ok_or_else(malformed))
 }
 
-/// Returns what a row names: values on axes, the label, the load, threads, and a root and groups that were chosen.
+/// Returns what a row names: values on axes, the label, the load, threads, and a root, groups and imbalance that were chosen.
 fn axes(
     case: &Case,
     label: Option<&(&'static str, String)>,
@@ -232,7 +232,8 @@ fn axes(
     let threads = case.threads.map(|threads| ("threads".into(), threads.to_string()));
     let root = case.chosen_root().map(|root| ("root".into(), root.to_string()));
     let groups = case.chosen_groups().map(|groups| ("groups".into(), groups.to_string()));
-    axes.chain(label).chain(under).chain(threads).chain(root).chain(groups).collect()
+    let imbalance = case.chosen_imbalance().map(|imbalance| ("imbalance".into(), imbalance.to_string()));
+    axes.chain(label).chain(under).chain(threads).chain(root).chain(groups).chain(imbalance).collect()
 }
 
 /// Fills the row from what was measured. Collective, because the counters of every rank are added.

@@ -1,7 +1,10 @@
 //! Sessions: a benchmark on its ranks under a plan, and the cases that follow.
 
 use crate::{
-    benchmark::{Assignment, Axis, AxisValue, Benchmark, Case, Choice, Groups, Medium, Named, Preset},
+    benchmark::{
+        Assignment, Axis, AxisValue, Benchmark, Case, Choice, Groups, IMBALANCE, Imbalance, Medium, Named,
+        Preset,
+    },
     error::{Error, Result},
     measure::{background::Background, plan::Plan, sink::Sink},
     result::Mark,
@@ -107,6 +110,12 @@ impl<'a> Session<'a> {
         if self.bench.grouped { self.plan.groups } else { Groups::ONE }
     }
 
+    /// Returns how unequal the blocks of ranks are.
+    fn imbalance(&self) -> Imbalance {
+        let has_blocks = self.bench.settings.iter().any(|setting| setting.name == IMBALANCE.name);
+        if has_blocks { Imbalance::of(&self.plan.settings) } else { Imbalance::NONE }
+    }
+
     /// Returns the cases of this session: all combinations of selected values on the remaining axes, and of sizes.
     pub fn cases(&self) -> Result<Vec<Case>> {
         let sizes = sizes_of(self.bench, self.plan)?;
@@ -132,6 +141,7 @@ impl<'a> Session<'a> {
             threads: self.bench.threads_of(self.plan),
             root: self.bench.rooted.then_some(self.plan.root),
             groups: self.groups(),
+            imbalance: self.imbalance(),
             axes: axes.clone(),
         };
         let depths = |case: Case| {
@@ -178,8 +188,17 @@ pub fn check_combinations(choice: Choice, plan: &Plan) -> Result<()> {
             .flat_map(|known| values.iter().map(move |value| [&known[..], &[(axis.name, *value)]].concat()));
         combinations = extended.collect();
     }
-    let (bytes, groups) = (Bytes(0), Groups::ONE);
-    let case = |axes| Case { bytes, depth: 1, pairs: 1, ranks: 1, threads: None, root: None, groups, axes };
+    let case = |axes| Case {
+        bytes: Bytes(0),
+        depth: 1,
+        pairs: 1,
+        ranks: 1,
+        threads: None,
+        root: None,
+        groups: Groups::ONE,
+        imbalance: Imbalance::NONE,
+        axes,
+    };
     let tested: Vec<(Case, std::result::Result<(), String>)> = combinations
         .into_iter()
         .map(|axes| {

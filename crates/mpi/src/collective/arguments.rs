@@ -1,12 +1,15 @@
 //! The arguments of a rank's collective calls, as MPI takes them.
 
-use std::ffi::{c_int, c_void};
+use std::{
+    ffi::{c_int, c_void},
+    ops::Range,
+};
 
 use mpi::ffi;
 use ombx_core::error::Result;
 
 use super::{
-    data_flow::{Participants, ReductionScope},
+    data_flow::{Blocks, DataFlow, Participants, ReductionScope, Share},
     part::{Part, Role},
     reduction,
 };
@@ -28,10 +31,49 @@ pub struct Arguments {
     pub(super) datatype: ffi::MPI_Datatype,
     pub(super) op: ffi::MPI_Op,
     pub(super) root: c_int,
+    /// The blocks that this rank sends, and those that it receives, where the call takes arrays.
+    pub(super) outgoing: Vectors,
+    pub(super) incoming: Vectors,
+}
+
+/// Arrays of counts, displacements and datatypes of blocks.
+#[derive(Debug)]
+pub(super) struct Vectors {
     counts: Vec<c_int>,
     displacements: Vec<c_int>,
     byte_displacements: Vec<ffi::MPI_Aint>,
     datatypes: Vec<ffi::MPI_Datatype>,
+}
+
+impl Vectors {
+    /// Returns the arrays of blocks of elements of `width` bytes.
+    fn of(blocks: &[Range<u64>], datatype: ffi::MPI_Datatype, width: u64) -> Result<Vectors> {
+        let ends = blocks.iter().map(|block| block.end).max().unwrap_or(0);
+        // The largest displacement must fit an int.
+        datatype::count(ends)?;
+        Ok(Vectors {
+            counts: blocks.iter().map(|block| ((block.end - block.start) / width) as c_int).collect(),
+            displacements: blocks.iter().map(|block| block.start as c_int).collect(),
+            byte_displacements: blocks.iter().map(|block| block.start as ffi::MPI_Aint).collect(),
+            datatypes: vec![datatype; blocks.len()],
+        })
+    }
+
+    pub(super) fn counts(&self) -> *const c_int {
+        self.counts.as_ptr()
+    }
+
+    pub(super) fn displacements(&self) -> *const c_int {
+        self.displacements.as_ptr()
+    }
+
+    pub(super) fn byte_displacements(&self) -> *const ffi::MPI_Aint {
+        self.byte_displacements.as_ptr()
+    }
+
+    pub(super) fn datatypes(&self) -> *const ffi::MPI_Datatype {
+        self.datatypes.as_ptr()
+    }
 }
 
 /// Send and receive address of a rank in a role.
@@ -70,30 +112,25 @@ impl Addresses {
 
 impl Arguments {
     pub(super) fn of(part: &Part) -> Result<Arguments> {
-        let Part { ranks, bytes, neighbours, .. } = part;
-        let (datatype, width) = match part.flow.reduces {
-            ReductionScope::Nothing => (BYTE, 1),
-            _ => (reduction::datatype(part.element), part.element.width()),
-        };
-        let blocks = match (part.flow.vector, part.flow.has_neighbours()) {
-            (false, _) => 0,
-            (true, false) => u64::from(*ranks),
-            (true, true) => neighbours.sources.len().max(neighbours.destinations.len()) as u64,
-        };
         let reduces = part.flow.reduces != ReductionScope::Nothing;
-        let count = match reduces {
-            true => reduction::elements(*bytes, part.element)?,
-            false => datatype::count(*bytes)?,
+        let (datatype, width) = match reduces {
+            false => (BYTE, 1),
+            true => (reduction::datatype(part.element), part.element.width()),
         };
-        // The largest displacement must fit an int.
-        datatype::count(if reduces { *bytes } else { blocks * bytes })?;
-        let counts = (0..blocks).map(|block| match reduces {
-            true => {
-                let portion = part.portion(block as u32);
-                ((portion.end - portion.start) / width) as c_int
-            }
-            false => count,
-        });
+        let portions = || (0..part.ranks).map(|rank| part.portion(rank)).collect();
+        let [outgoing, incoming] = match part.flow {
+            DataFlow { vector: false, .. } => Default::default(),
+            DataFlow { receives: Share { blocks: Blocks::Portion, .. }, .. } => [Vec::new(), portions()],
+            _ => [part.outgoing(), part.incoming()],
+        };
+        // The block that a rank has alone. Where it has several, they are equal or the call takes arrays.
+        let alone = [&outgoing, &incoming].into_iter().find(|blocks| blocks.len() == 1);
+        let bytes = match alone.filter(|_| part.flow.vector) {
+            Some(blocks) => blocks[0].end,
+            None => part.bytes,
+        };
+        let in_bytes = datatype::count(bytes)?;
+        let count = if reduces { reduction::elements(bytes, part.element)? } else { in_bytes };
         // SAFETY: these statics of mpi-sys are never written.
         let (none, op) = unsafe { (ffi::RSMPI_COMM_NULL, ffi::RSMPI_SUM) };
         Ok(Arguments {
@@ -104,10 +141,8 @@ impl Arguments {
             datatype,
             op,
             root: part.root.first().0 as c_int,
-            counts: counts.collect(),
-            displacements: (0..blocks).map(|block| (block * bytes) as c_int).collect(),
-            byte_displacements: (0..blocks).map(|block| (block * bytes) as ffi::MPI_Aint).collect(),
-            datatypes: vec![datatype; blocks as usize],
+            outgoing: Vectors::of(&outgoing, datatype, width)?,
+            incoming: Vectors::of(&incoming, datatype, width)?,
         })
     }
 
@@ -116,31 +151,17 @@ impl Arguments {
         handles.comm = self.comm;
         (handles.outgoing, handles.incoming) = (self.from.cast_mut(), self.to);
         (handles.datatype, handles.op, handles.elements) = (self.datatype, self.op, self.count);
-        handles.counts = self.counts();
-        handles.displacements = self.displacements();
-        handles.byte_displacements = self.byte_displacements();
-        handles.datatypes = self.datatypes();
+        // The arrays of a loop in C are for equal blocks, of which it sends as many as it receives.
+        let blocks = if self.incoming.counts.len() > 1 { &self.incoming } else { &self.outgoing };
+        handles.counts = blocks.counts();
+        handles.displacements = blocks.displacements();
+        handles.byte_displacements = blocks.byte_displacements();
+        handles.datatypes = blocks.datatypes();
     }
 
     /// Sets the addresses of a role.
     #[inline(always)]
     pub(super) fn set_addresses(&mut self, addresses: Addresses) {
         (self.from, self.to) = (addresses.from, addresses.to);
-    }
-
-    pub(super) fn counts(&self) -> *const c_int {
-        self.counts.as_ptr()
-    }
-
-    pub(super) fn displacements(&self) -> *const c_int {
-        self.displacements.as_ptr()
-    }
-
-    pub(super) fn byte_displacements(&self) -> *const ffi::MPI_Aint {
-        self.byte_displacements.as_ptr()
-    }
-
-    pub(super) fn datatypes(&self) -> *const ffi::MPI_Datatype {
-        self.datatypes.as_ptr()
     }
 }

@@ -118,7 +118,7 @@ calls! {
         |a| (a.from, a.count, a.datatype, a.to, a.count, a.datatype, a.comm);
     /// `MPI_Allgatherv`.
     Allgatherv: DataFlow::ALLGATHER.vector(), MPI_Allgatherv, MPI_Iallgatherv, "ombx_init_Allgatherv",
-        |a| (a.from, a.count, a.datatype, a.to, a.counts(), a.displacements(), a.datatype, a.comm);
+        |a| (a.from, a.count, a.datatype, a.to, a.incoming.counts(), a.incoming.displacements(), a.datatype, a.comm);
     /// `MPI_Allreduce`.
     Allreduce: DataFlow::ALLREDUCE, MPI_Allreduce, MPI_Iallreduce, "ombx_init_Allreduce",
         |a| (a.from, a.to, a.count, a.datatype, a.op, a.comm);
@@ -127,10 +127,10 @@ calls! {
         |a| (a.from, a.count, a.datatype, a.to, a.count, a.datatype, a.comm);
     /// `MPI_Alltoallv`.
     Alltoallv: DataFlow::ALLTOALL.vector(), MPI_Alltoallv, MPI_Ialltoallv, "ombx_init_Alltoallv",
-        |a| (a.from, a.counts(), a.displacements(), a.datatype, a.to, a.counts(), a.displacements(), a.datatype, a.comm);
+        |a| (a.from, a.outgoing.counts(), a.outgoing.displacements(), a.datatype, a.to, a.incoming.counts(), a.incoming.displacements(), a.datatype, a.comm);
     /// `MPI_Alltoallw`.
     Alltoallw: DataFlow::ALLTOALL.vector(), MPI_Alltoallw, MPI_Ialltoallw, "ombx_init_Alltoallw",
-        |a| (a.from, a.counts(), a.displacements(), a.datatypes(), a.to, a.counts(), a.displacements(), a.datatypes(), a.comm);
+        |a| (a.from, a.outgoing.counts(), a.outgoing.displacements(), a.outgoing.datatypes(), a.to, a.incoming.counts(), a.incoming.displacements(), a.incoming.datatypes(), a.comm);
     /// `MPI_Barrier`.
     Barrier: DataFlow::BARRIER, MPI_Barrier, MPI_Ibarrier, "ombx_init_Barrier",
         |a| (a.comm);
@@ -145,28 +145,28 @@ calls! {
         |a| (a.from, a.count, a.datatype, a.to, a.count, a.datatype, a.root, a.comm);
     /// `MPI_Gatherv`.
     Gatherv: DataFlow::GATHER.vector(), MPI_Gatherv, MPI_Igatherv, "ombx_init_Gatherv",
-        |a| (a.from, a.count, a.datatype, a.to, a.counts(), a.displacements(), a.datatype, a.root, a.comm);
+        |a| (a.from, a.count, a.datatype, a.to, a.incoming.counts(), a.incoming.displacements(), a.datatype, a.root, a.comm);
     /// `MPI_Neighbor_allgather`.
     NeighborAllgather: DataFlow::NEIGHBOR_ALLGATHER, MPI_Neighbor_allgather, MPI_Ineighbor_allgather, "ombx_init_Neighbor_allgather",
         |a| (a.from, a.count, a.datatype, a.to, a.count, a.datatype, a.comm);
     /// `MPI_Neighbor_allgatherv`.
     NeighborAllgatherv: DataFlow::NEIGHBOR_ALLGATHER.vector(), MPI_Neighbor_allgatherv, MPI_Ineighbor_allgatherv, "ombx_init_Neighbor_allgatherv",
-        |a| (a.from, a.count, a.datatype, a.to, a.counts(), a.displacements(), a.datatype, a.comm);
+        |a| (a.from, a.count, a.datatype, a.to, a.incoming.counts(), a.incoming.displacements(), a.datatype, a.comm);
     /// `MPI_Neighbor_alltoall`.
     NeighborAlltoall: DataFlow::NEIGHBOR_ALLTOALL, MPI_Neighbor_alltoall, MPI_Ineighbor_alltoall, "ombx_init_Neighbor_alltoall",
         |a| (a.from, a.count, a.datatype, a.to, a.count, a.datatype, a.comm);
     /// `MPI_Neighbor_alltoallv`.
     NeighborAlltoallv: DataFlow::NEIGHBOR_ALLTOALL.vector(), MPI_Neighbor_alltoallv, MPI_Ineighbor_alltoallv, "ombx_init_Neighbor_alltoallv",
-        |a| (a.from, a.counts(), a.displacements(), a.datatype, a.to, a.counts(), a.displacements(), a.datatype, a.comm);
+        |a| (a.from, a.outgoing.counts(), a.outgoing.displacements(), a.datatype, a.to, a.incoming.counts(), a.incoming.displacements(), a.datatype, a.comm);
     /// `MPI_Neighbor_alltoallw`.
     NeighborAlltoallw: DataFlow::NEIGHBOR_ALLTOALL.vector(), MPI_Neighbor_alltoallw, MPI_Ineighbor_alltoallw, "ombx_init_Neighbor_alltoallw",
-        |a| (a.from, a.counts(), a.byte_displacements(), a.datatypes(), a.to, a.counts(), a.byte_displacements(), a.datatypes(), a.comm);
+        |a| (a.from, a.outgoing.counts(), a.outgoing.byte_displacements(), a.outgoing.datatypes(), a.to, a.incoming.counts(), a.incoming.byte_displacements(), a.incoming.datatypes(), a.comm);
     /// `MPI_Reduce`.
     Reduce: DataFlow::REDUCE, MPI_Reduce, MPI_Ireduce, "ombx_init_Reduce",
         |a| (a.from, a.to, a.count, a.datatype, a.op, a.root, a.comm);
     /// `MPI_Reduce_scatter`.
     ReduceScatter: DataFlow::REDUCE_SCATTER.vector(), MPI_Reduce_scatter, MPI_Ireduce_scatter, "ombx_init_Reduce_scatter",
-        |a| (a.from, a.to, a.counts(), a.datatype, a.op, a.comm);
+        |a| (a.from, a.to, a.incoming.counts(), a.datatype, a.op, a.comm);
     /// `MPI_Reduce_scatter_block`.
     ReduceScatterBlock: DataFlow::REDUCE_SCATTER_BLOCK, MPI_Reduce_scatter_block, MPI_Ireduce_scatter_block, "ombx_init_Reduce_scatter_block",
         |a| (a.from, a.to, a.count, a.datatype, a.op, a.comm);
@@ -178,5 +178,5 @@ calls! {
         |a| (a.from, a.count, a.datatype, a.to, a.count, a.datatype, a.root, a.comm);
     /// `MPI_Scatterv`.
     Scatterv: DataFlow::SCATTER.vector(), MPI_Scatterv, MPI_Iscatterv, "ombx_init_Scatterv",
-        |a| (a.from, a.counts(), a.displacements(), a.datatype, a.to, a.count, a.datatype, a.root, a.comm);
+        |a| (a.from, a.outgoing.counts(), a.outgoing.displacements(), a.datatype, a.to, a.count, a.datatype, a.root, a.comm);
 }

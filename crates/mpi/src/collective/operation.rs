@@ -4,7 +4,7 @@ use std::{ffi::c_int, marker::PhantomData};
 
 use mpi::ffi;
 use ombx_core::{
-    benchmark::{Context, ElementType, Groups, ReductionOp, Root, cold::Copies},
+    benchmark::{Context, ElementType, Groups, Imbalance, ReductionOp, Root, cold::Copies},
     error::{Error, Result},
 };
 
@@ -24,8 +24,10 @@ use crate::{
 /// The options of an operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Options {
-    /// Bytes of a block.
+    /// Bytes of a block; the mean if blocks are not equal.
     pub bytes: u64,
+    /// How unequal the blocks are, where the call takes arrays of counts and displacements.
+    pub imbalance: Imbalance,
     /// The root, where the operation has one.
     pub root: Root,
     /// Whether ranks that may pass `MPI_IN_PLACE` do so.
@@ -43,12 +45,12 @@ pub struct Options {
 impl Options {
     /// Returns the part of a rank in an operation of `ranks` ranks, those of its group.
     pub fn part<C: Call>(self, rank: u32, ranks: u32) -> Part {
-        let Options { bytes, root, in_place, topology, element, op, .. } = self;
+        let Options { bytes, imbalance, root, in_place, topology, element, op, .. } = self;
         let neighbours = match C::FLOW.has_neighbours() {
             true => topology.neighbours(rank, ranks),
             false => Neighbours::default(),
         };
-        Part { flow: C::FLOW, rank, ranks, bytes, root, in_place, neighbours, element, op }
+        Part { flow: C::FLOW, rank, ranks, bytes, imbalance, root, in_place, neighbours, element, op }
     }
 }
 

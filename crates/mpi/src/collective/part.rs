@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use ombx_core::{
-    benchmark::{ElementType, ReductionOp, Root},
+    benchmark::{ElementType, Imbalance, ReductionOp, Root},
     unit::Rank,
 };
 
@@ -21,8 +21,10 @@ pub struct Part {
     pub rank: u32,
     /// Number of ranks.
     pub ranks: u32,
-    /// Bytes of a block.
+    /// Bytes of a block; the mean if blocks are not equal.
     pub bytes: u64,
+    /// How unequal the blocks are, where the call takes arrays of counts and displacements.
+    pub imbalance: Imbalance,
     /// The root, where the operation has one.
     pub root: Root,
     /// Whether ranks that may pass `MPI_IN_PLACE` do so.
@@ -57,19 +59,71 @@ impl Part {
     pub fn arriving_bytes(&self) -> u64 {
         match self.flow.receives {
             Share { blocks: Blocks::Neighbours, .. } => {
-                self.neighbours.sources.iter().flatten().count() as u64 * self.bytes
+                let sources = &self.neighbours.sources;
+                sources.iter().flatten().map(|from| self.block_bytes(*from, self.rank)).sum()
             }
-            share => self.extent(share, self.role(self.root.first())),
+            _ => self.received(self.role(self.root.first())),
         }
     }
 
     /// Returns the byte range of a rank's portion of a block. Portions are whole elements; the first ranks may have one more.
     pub fn portion(&self, rank: u32) -> Range<u64> {
-        let Part { bytes, ranks, .. } = *self;
         let width = self.element.width();
-        let (each, more) = (bytes / width / u64::from(ranks), bytes / width % u64::from(ranks));
-        let start = |rank: u64| (rank * each + rank.min(more)) * width;
-        start(u64::from(rank))..start(u64::from(rank) + 1)
+        let Range { start, end } = self.imbalance.range(self.bytes / width, rank, self.ranks);
+        start * width..end * width
+    }
+
+    /// Returns the byte ranges of the blocks in the send buffer of a rank that sends.
+    pub fn outgoing(&self) -> Vec<Range<u64>> {
+        self.ranges(self.flow.sends.blocks, &self.neighbours.destinations, |to| {
+            self.block_bytes(self.rank, to)
+        })
+    }
+
+    /// Returns the byte ranges of the blocks in the receive buffer of a rank that receives.
+    pub fn incoming(&self) -> Vec<Range<u64>> {
+        self.ranges(self.flow.receives.blocks, &self.neighbours.sources, |from| {
+            self.block_bytes(from, self.rank)
+        })
+    }
+
+    /// Returns the byte ranges of blocks that lie one after the other, each as long as `bytes_of` the other rank.
+    fn ranges(
+        &self,
+        blocks: Blocks,
+        neighbours: &[Option<u32>],
+        bytes_of: impl Fn(u32) -> u64,
+    ) -> Vec<Range<u64>> {
+        let lengths: Vec<u64> = match blocks {
+            Blocks::None | Blocks::Portion => Vec::new(),
+            // The block of this rank, from or to any other.
+            Blocks::One => vec![bytes_of(self.rank)],
+            Blocks::Ranks => (0..self.ranks).map(bytes_of).collect(),
+            Blocks::Neighbours => neighbours.iter().map(|rank| rank.map_or(self.bytes, &bytes_of)).collect(),
+        };
+        let next = |start: &mut u64, length: u64| {
+            let range = *start..*start + length;
+            *start = range.end;
+            Some(range)
+        };
+        lengths.into_iter().scan(0, next).collect()
+    }
+
+    /// Returns the bytes of the block that one rank sends to another.
+    fn block_bytes(&self, from: u32, to: u32) -> u64 {
+        let Part { bytes, ranks, imbalance, flow, .. } = *self;
+        let of = |block: u32| {
+            let Range { start, end } = imbalance.range(bytes * u64::from(ranks), block, ranks);
+            end - start
+        };
+        match (flow.sends.blocks, flow.receives.blocks) {
+            _ if imbalance.is_none() || !flow.vector => bytes,
+            (_, Blocks::Portion) => bytes,
+            (Blocks::One, _) => of(from),
+            (_, Blocks::One) => of(to),
+            // Both ways the same, as MPI_IN_PLACE requires it.
+            _ => of((from + to) % ranks),
+        }
     }
 
     /// Returns whether this rank passes `MPI_IN_PLACE` in a role.
@@ -98,38 +152,42 @@ impl Part {
     fn send_bytes_as(&self, role: Role) -> u64 {
         match self.is_in_place(role) && self.flow.sends.who == Participants::Everyone {
             true => 0,
-            false => self.extent(self.flow.sends, role),
+            false => self.sent(role),
         }
     }
 
     fn receive_bytes_as(&self, role: Role) -> u64 {
-        let DataFlow { sends, receives, .. } = self.flow;
-        match (self.is_in_place(role), sends.who) {
-            (true, Participants::Everyone) => self.extent(receives, role).max(self.extent(sends, role)),
+        match (self.is_in_place(role), self.flow.sends.who) {
+            (true, Participants::Everyone) => self.received(role).max(self.sent(role)),
             (true, _) => 0,
-            (false, _) => self.extent(receives, role),
+            (false, _) => self.received(role),
         }
     }
 
-    fn extent(&self, share: Share, role: Role) -> u64 {
-        let Part { rank, ranks, bytes, .. } = *self;
-        let most = self.neighbours.sources.len().max(self.neighbours.destinations.len());
-        let has = match share.who {
+    /// Returns the bytes that this rank sends in a role.
+    fn sent(&self, role: Role) -> u64 {
+        let bytes = self.outgoing().last().map_or(0, |block| block.end);
+        if self.takes_part(self.flow.sends, role) { bytes } else { 0 }
+    }
+
+    /// Returns the bytes that this rank receives in a role.
+    fn received(&self, role: Role) -> u64 {
+        let bytes = match self.flow.receives.blocks {
+            Blocks::Portion => {
+                let Range { start, end } = self.portion(self.rank);
+                end - start
+            }
+            _ => self.incoming().last().map_or(0, |block| block.end),
+        };
+        if self.takes_part(self.flow.receives, role) { bytes } else { 0 }
+    }
+
+    fn takes_part(&self, share: Share, role: Role) -> bool {
+        match share.who {
             Participants::Everyone => true,
             Participants::Root => role == Role::Root,
             Participants::Others => role == Role::Other,
-        };
-        let blocks = match share.blocks {
-            Blocks::None => 0,
-            Blocks::One => 1,
-            Blocks::Ranks => u64::from(ranks),
-            Blocks::Neighbours => most as u64,
-            Blocks::Portion => {
-                let Range { start, end } = self.portion(rank);
-                return if has { end - start } else { 0 };
-            }
-        };
-        if has { blocks * bytes } else { 0 }
+        }
     }
 }
 
@@ -146,7 +204,8 @@ mod tests {
             false => Neighbours::default(),
         };
         let (element, op) = (ElementType::Float, ReductionOp::Sum);
-        Part { flow, rank, ranks, bytes: S, root, in_place, neighbours, element, op }
+        let imbalance = Imbalance::NONE;
+        Part { flow, rank, ranks, bytes: S, imbalance, root, in_place, neighbours, element, op }
     }
 
     fn memory(flow: DataFlow, rank: u32, ranks: u32) -> (u64, u64) {
