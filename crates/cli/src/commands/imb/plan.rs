@@ -337,6 +337,21 @@ mod tests {
     }
 
     #[test]
+    fn processes_share_the_bytes_of_a_file() {
+        let of = |class, processes: u32| {
+            let table =
+                ImbBenchmark { name: "", bench: "io.write", class, mode: None, axes: &[], ranks: None };
+            let shared = whole(&[0, 1, 2, 4, 12].map(Bytes), &table, Some(processes));
+            (portions(&table, Some(processes)), shared.iter().map(|size| size.0).collect::<Vec<u64>>())
+        };
+        assert_eq!(of(ImbClass::Divided, 1), (1, vec![0, 1, 2, 4, 12]));
+        assert_eq!(of(ImbClass::Divided, 2), (2, vec![0, 2, 4, 12]));
+        assert_eq!(of(ImbClass::Divided, 3), (3, vec![0, 12]));
+        // One process has a file of its own.
+        assert_eq!(of(ImbClass::Single, 3), (1, vec![0, 1, 2, 4, 12]));
+    }
+
+    #[test]
     fn as_many_groups_run_as_there_can_be() {
         let of = |size, ranks| {
             let (groups, together) = groups_of(size, ranks);
