@@ -160,7 +160,7 @@ const MISTAKES: &[(&str, &str)] = &[
     ("run io.write --directory /nonexistent", "give a directory that exists"),
     ("run io.write --directory /etc/passwd", "it is not a directory"),
     ("run io.write --directory /proc", "cannot create a file"),
-    ("run io.write --directory /tmp --sizes 1000000G", "MiB are free"),
+    ("run io.write --directory /tmp --sizes 128T", "MiB are free"),
     ("run io.write --directory /tmp --files own --access collective", "--access independent"),
     ("run io.write --directory /tmp --window 4", "--file-sync end"),
     ("run io.read --directory /tmp --window 4", "io.read has no option --window"),
