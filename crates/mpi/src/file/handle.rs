@@ -162,13 +162,12 @@ impl File {
 
     /// Moves the pointer of this rank to its first block.
     pub fn rewind(&self) -> Result<()> {
-        match self.pointer {
-            Pointer::Explicit => Ok(()),
-            // SAFETY: the file is open.
-            Pointer::Individual => {
-                check("MPI_File_seek", unsafe { ffi::MPI_File_seek(self.raw, 0, ffi::MPI_SEEK_SET as c_int) })
-            }
+        if self.pointer == Pointer::Explicit {
+            return Ok(());
         }
+        let start = ffi::MPI_SEEK_SET as c_int;
+        // SAFETY: the file is open.
+        check("MPI_File_seek", unsafe { ffi::MPI_File_seek(self.raw, 0, start) })
     }
 
     /// Passes what was written to the storage device, and makes it visible to other ranks. Collective.
