@@ -1,6 +1,8 @@
 /* Library between ombx and MPI (LD_PRELOAD). OMBX_INTERPOSE selects its action:
  *   recv            flips a bit of messages of at least 64 bytes in MPI_Recv
  *   allreduce       flips a bit of results of at least 64 bytes of MPI_Allreduce on the last rank
+ *   file_write      flips a bit of writes of at least 64 bytes in MPI_File_write on the last rank
+ *   file_read       the same of reads in MPI_File_read
  *   delay           makes each MPI_Send 200 us longer
  *   alloc           writes the hint of each MPI_Alloc_mem to standard error
  *   init            ends a process that starts MPI
@@ -33,6 +35,29 @@ int MPI_Allreduce(const void *from, void *to, int count, MPI_Datatype type, MPI_
     PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
     PMPI_Comm_size(MPI_COMM_WORLD, &ranks);
     if (count * bytes >= LEAST && rank == ranks - 1 && spoils("allreduce")) ((unsigned char *)to)[FLIPPED] ^= 0x10;
+    return code;
+}
+
+static int is_last(void) {
+    int rank, ranks;
+    PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    PMPI_Comm_size(MPI_COMM_WORLD, &ranks);
+    return rank == ranks - 1;
+}
+
+int MPI_File_write(MPI_File file, const void *from, int count, MPI_Datatype type, MPI_Status *status) {
+    static unsigned char changed[1 << 20];
+    if (count < LEAST || count > (int)sizeof changed || !is_last() || !spoils("file_write")) {
+        return PMPI_File_write(file, from, count, type, status);
+    }
+    memcpy(changed, from, (size_t)count);
+    changed[FLIPPED] ^= 0x10;
+    return PMPI_File_write(file, changed, count, type, status);
+}
+
+int MPI_File_read(MPI_File file, void *to, int count, MPI_Datatype type, MPI_Status *status) {
+    int code = PMPI_File_read(file, to, count, type, status);
+    if (count >= LEAST && is_last() && spoils("file_read")) ((unsigned char *)to)[FLIPPED] ^= 0x10;
     return code;
 }
 

@@ -1,6 +1,6 @@
 //! Compiles the C loops with the MPI that `mpi-sys` found.
 
-const SOURCES: [&str; 4] = ["loops.c", "two_sided.c", "one_sided.c", "collective.c"];
+const SOURCES: [&str; 5] = ["loops.c", "two_sided.c", "one_sided.c", "collective.c", "files.c"];
 
 fn main() {
     for variable in ["MPICC", "MPI_PKG_CONFIG", "CRAY_MPICH_DIR"] {

@@ -2,6 +2,8 @@
 
 #[cfg(feature = "collective")]
 use ombx_collective as _;
+#[cfg(feature = "io")]
+use ombx_io as _;
 #[cfg(feature = "p2p")]
 use ombx_p2p as _;
 #[cfg(feature = "rma")]
@@ -12,8 +14,9 @@ use ombx_sockets as _;
 use ombx_core::benchmark::{Benchmark, Registry};
 
 /// What the families of ombx measure.
-const ABOUT: [(&str, &str); 4] = [
+const ABOUT: [(&str, &str); 5] = [
     ("collective", "operations of all ranks (MPI_Bcast, MPI_Allreduce, ..)"),
+    ("io", "files (MPI_File_write, MPI_File_read, ..)"),
     ("p2p", "messages between two ranks (MPI_Send, MPI_Recv, ..)"),
     ("rma", "one-sided operations (MPI_Put, MPI_Get, ..)"),
     ("sockets", "processes over TCP, UDP and Unix-domain sockets, without MPI"),

@@ -1,5 +1,7 @@
 //! A job: what is measured, on which ranks, and where rows go. Commands prepare it and check all of it before it runs.
 
+#[cfg(feature = "io")]
+pub(crate) mod directory;
 pub(crate) mod load;
 pub(crate) mod lookup;
 pub(crate) mod selection;

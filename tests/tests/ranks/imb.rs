@@ -261,3 +261,34 @@ fn one_sided_operations_reach_several_targets() {
     assert!(tables.values().flatten().all(|(_, repetitions, _)| *repetitions == 10), "{both}");
     assert_eq!(both.stdout.matches("MODE: ").count(), 2, "{both}");
 }
+
+/// Files: the bytes of a row are those of all processes, and writes have a table for each mode.
+#[test]
+fn io_prints_its_tables() {
+    let files = Files::default();
+    let names = "S_Write_indv P_Write_indv P_Write_priv C_Write_expl S_Read_expl P_Read_priv C_Read_indv";
+    let job = Job::ombx("imb IMB-IO").args(names.split(' ')).args(["-iter", "10", "-msglog", "0:4"]);
+    let done = job.arg("-directory").arg(files.root()).run().expect(0);
+    assert!(done.stdout.contains("# Maximum io portion in bytes:   16\n"), "{done}");
+    let tables = read(&done);
+    assert_eq!(tables.len(), 7, "{done}");
+    for ((name, processes), rows) in &tables {
+        let is_single = name.starts_with("S_");
+        assert_eq!(*processes, if is_single { 1 } else { 2 }, "{name}\n{done}");
+        // Two processes cannot share one byte.
+        let sizes = if is_single { vec![0, 1, 2, 4, 8, 16] } else { vec![0, 2, 4, 8, 16] };
+        let modes = if name.contains("Write") { 2 } else { 1 };
+        let expected: Vec<(u64, u64)> = sizes.repeat(modes).into_iter().map(|bytes| (bytes, 10)).collect();
+        let found: Vec<(u64, u64)> = rows.iter().map(|(bytes, n, _)| (*bytes, *n)).collect();
+        assert_eq!(found, expected, "{name}\n{done}");
+        assert!(rows.iter().all(|(.., row)| row.len() == if is_single { 2 } else { 4 }), "{name}\n{done}");
+    }
+    // The bandwidth is that of all bytes in the time of the slowest process.
+    let (bytes, _, row) = tables[&("P_Write_Priv".to_owned(), 2)].last().unwrap();
+    let [min, max, mean, rate] = row[..] else { panic!("{done}") };
+    assert!(min <= mean && mean <= max, "{done}");
+    assert!((rate - *bytes as f64 / max).abs() <= 0.011, "{done}");
+    let modes = |mode: &str| done.stdout.matches(&format!("#    MODE: {mode} \n")).count();
+    assert_eq!((modes("AGGREGATE"), modes("NON-AGGREGATE")), (7, 4), "{done}");
+    assert_eq!(std::fs::read_dir(files.root()).unwrap().count(), 0, "{done}");
+}

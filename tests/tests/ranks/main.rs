@@ -6,6 +6,7 @@ mod collectives;
 mod congestion;
 mod corruption;
 mod failures;
+mod files;
 mod foreign_load;
 mod groups;
 mod imb;

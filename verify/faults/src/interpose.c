@@ -699,6 +699,34 @@ int INIT(Barrier)(MPI_Comm comm, MPI_Info info, MPI_Request *request) {
 }
 #endif
 
+/* MPI-IO. */
+#define FILES(name, PLACE, AT) \
+    int MPI_File_write##name(MPI_File file PLACE, const void *from, int count, MPI_Datatype type, MPI_Status *status) { \
+        long bytes = size_of(count, type); \
+        CALL("File_write" #name, bytes, NULL, NULL, \
+             PMPI_File_write##name(file AT, given("File_write" #name, from, bytes), count, type, status)); \
+    } \
+    int MPI_File_read##name(MPI_File file PLACE, void *to, int count, MPI_Datatype type, MPI_Status *status) { \
+        long bytes = size_of(count, type); \
+        CALL("File_read" #name, bytes, NULL, NULL, \
+             arrived("File_read" #name, to, bytes, PMPI_File_read##name(file AT, to, count, type, status))); \
+    }
+#define NOWHERE
+#define SOMEWHERE , MPI_Offset at
+#define THERE , at
+
+FILES(, NOWHERE, NOWHERE)
+FILES(_all, NOWHERE, NOWHERE)
+FILES(_at, SOMEWHERE, THERE)
+FILES(_at_all, SOMEWHERE, THERE)
+PLAIN(File_open, (MPI_Comm comm, const char *name, int mode, MPI_Info info, MPI_File *file), (comm, name, mode, info, file), NULL, NULL)
+PLAIN(File_seek, (MPI_File file, MPI_Offset offset, int whence), (file, offset, whence), NULL, NULL)
+PLAIN(File_set_view,
+      (MPI_File file, MPI_Offset start, MPI_Datatype element, MPI_Datatype tile, const char *name, MPI_Info info),
+      (file, start, element, tile, name, info), NULL, NULL)
+PLAIN(File_sync, (MPI_File file), (file), NULL, NULL)
+PLAIN(File_close, (MPI_File *file), (file), NULL, NULL)
+
 /* Files: what is written at a place, as rank -1 where no launcher numbers it. */
 ssize_t pwrite64(int file, const void *from, size_t bytes, off64_t at) {
     ssize_t (*real)(int, const void *, size_t, off64_t) = NULL;

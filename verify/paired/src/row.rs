@@ -1,6 +1,6 @@
 //! Table of comparisons: each registered benchmark with the C loop that makes the same calls.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, env, path::Path};
 
 use ombx_collective::operations::OPERATIONS;
 use ombx_core::{
@@ -9,6 +9,7 @@ use ombx_core::{
     measure::plan::{Plan, Verify, parse_sizes},
     unit::Bytes,
 };
+use ombx_io::options::DIRECTORY;
 
 use crate::slowed::FAMILY;
 
@@ -84,6 +85,15 @@ const SCHEDULED: &str = "p2p.request";
 /// Synchronisations with an active target.
 const ACTIVE: [&str; 2] = ["pscw", "fence"];
 
+/// Directory in memory, so that a device does not hide the cost of calls.
+const MEMORY: &str = "/dev/shm";
+
+/// Returns the setting with the directory of files.
+fn directory() -> (String, String) {
+    let directory = if Path::new(MEMORY).is_dir() { MEMORY.into() } else { env::temp_dir() };
+    (DIRECTORY.name.to_owned(), directory.display().to_string())
+}
+
 impl Row {
     fn of(bench: &'static Benchmark, reference: impl Into<String>, shape: Shape, goal: f64) -> Row {
         Row {
@@ -112,8 +122,9 @@ impl Row {
         if let ([Bytes(bytes)], _) | ([Bytes(bytes), ..], false) = (&own[..], self.bench.sized) {
             return Ok(vec![Row { bytes: *bytes, ..self }]);
         }
-        let streams =
-            self.bench.streams && self.options.get("pattern").is_none_or(|p| *p == ["unidirectional"]);
+        let only =
+            self.bench.streams_only.and_then(|(axis, value)| Some((self.options.get(axis.name)?, value)));
+        let streams = self.bench.streams && only.is_none_or(|(chosen, value)| *chosen == [value]);
         let row = |(bytes, depth): (u64, u32)| Row {
             bytes,
             depth: if streams { depth } else { 1 },
@@ -127,6 +138,7 @@ impl Row {
 
     /// Returns what the engine of ombx needs to open the case.
     pub(crate) fn plan(&self) -> Plan {
+        let block = self.block.map(|block| (BLOCK_LENGTH.name.to_owned(), block.to_string()));
         Plan {
             sizes: Some(vec![Bytes(self.bytes)]),
             depth: self.depth,
@@ -137,11 +149,7 @@ impl Row {
                 .map(|(name, values)| (name.clone(), values.clone()))
                 .chain(self.window.map(|window| ("win".to_owned(), vec![window])))
                 .collect(),
-            settings: self
-                .block
-                .map(|block| (BLOCK_LENGTH.name.to_owned(), block.to_string()))
-                .into_iter()
-                .collect(),
+            settings: BTreeMap::from_iter([directory()].into_iter().chain(block)),
             verify: Verify::Off,
             ..Plan::default()
         }
@@ -280,6 +288,30 @@ fn collective(bench: &'static Benchmark, name: &str) -> Vec<Row> {
     }
 }
 
+/// Returns each call of MPI-IO, and for writes each place of `MPI_File_sync`.
+fn files(bench: &'static Benchmark, name: &str) -> Vec<Row> {
+    let axis = |name: &str| bench.axes.iter().find(|axis| axis.name == name).map_or(&[][..], |a| a.values);
+    let call = |pointer: &'static str, access: &'static str| {
+        let reference = format!("{name}_{pointer}_{access}");
+        Row::of(bench, reference, Shape::Paced, OTHER).with("pointer", pointer).with("access", access)
+    };
+    let calls: Vec<Row> = axis("pointer")
+        .iter()
+        .flat_map(|pointer| axis("access").iter().map(|access| call(pointer, access)))
+        .collect();
+    let synced = |row: &Row| {
+        let of = |sync: &&'static str| {
+            let suffix = if *sync == "never" { "" } else { "_synced" };
+            Row { reference: format!("{}{suffix}", row.reference), ..row.clone().with("file-sync", sync) }
+        };
+        axis("file-sync").iter().map(of).collect::<Vec<_>>()
+    };
+    match name {
+        "write" => calls.iter().flat_map(synced).collect(),
+        _ => calls,
+    }
+}
+
 /// Returns the comparisons of slowed kernels.
 fn slowed(bench: &'static Benchmark, name: &str) -> Vec<Row> {
     match name {
@@ -301,6 +333,7 @@ pub(crate) fn all(registry: &Registry, launch: usize) -> Result<Vec<Row>> {
             Some(("p2p", name)) => two_sided(bench, name),
             Some(("rma", name)) => one_sided(bench, name, launch),
             Some(("collective", name)) => collective(bench, name),
+            Some(("io", name)) => files(bench, name),
             Some((FAMILY, name)) => slowed(bench, name),
             _ => Vec::new(),
         };

@@ -13,6 +13,7 @@ const EDGES: &[(&str, &[&str])] = &[
     ("ombx-p2p", &["ombx-core", "ombx-mpi"]),
     ("ombx-collective", &["ombx-core", "ombx-mpi"]),
     ("ombx-rma", &["ombx-core", "ombx-mpi"]),
+    ("ombx-io", &["ombx-core", "ombx-mpi"]),
     ("ombx-sockets", &["ombx-core"]),
     ("ombx-plot", &["ombx-core", "ombx-results"]),
     ("ombx-report", &["ombx-core", "ombx-results", "ombx-plot"]),
@@ -27,6 +28,7 @@ const EDGES: &[(&str, &[&str])] = &[
             "ombx-p2p",
             "ombx-collective",
             "ombx-rma",
+            "ombx-io",
             "ombx-sockets",
             "ombx-plot",
             "ombx-report",
@@ -38,14 +40,14 @@ const EDGES: &[(&str, &[&str])] = &[
         &["ombx-core", "ombx-results", "ombx-links", "ombx-mpi", "ombx-collective", "ombx-toolchain"],
     ),
     // Contains the timed loops of all families over MPI, and plain C loops beside them.
-    ("ombx-paired", &["ombx-core", "ombx-mpi", "ombx-p2p", "ombx-collective", "ombx-rma"]),
+    ("ombx-paired", &["ombx-core", "ombx-mpi", "ombx-p2p", "ombx-collective", "ombx-rma", "ombx-io"]),
     ("ombx-toolchain", &[]),
     ("xtask", &["ombx-core", "ombx-cluster", "ombx-toolchain"]),
 ];
 /// Packages of the workspace on which the verification programs may depend.
 const VERIFY: &[&str] = &["ombx-core", "ombx-results", "ombx-links", "ombx-toolchain"];
 
-const FAMILIES: &[&str] = &["ombx-p2p", "ombx-collective", "ombx-rma", "ombx-sockets"];
+const FAMILIES: &[&str] = &["ombx-p2p", "ombx-collective", "ombx-rma", "ombx-io", "ombx-sockets"];
 
 /// Packages below `crates/` that read a command line.
 const ARGUMENT_READERS: &[&str] = &["ombx-cli", "ombx-cluster"];

@@ -15,6 +15,8 @@ use self::{
     arguments::{ImbArgs, Multi, Switch},
     suites::{Entry, Suite},
 };
+#[cfg(feature = "io")]
+use crate::job::directory;
 use crate::{
     arguments::{
         launches::Launches,
@@ -59,9 +61,8 @@ pub(crate) fn prepare(
     args: ImbArgs,
     suite: &'static Suite,
 ) -> Result<(Job, Vec<String>)> {
-    plan::reject(&args)?;
+    plan::reject(&args, suite)?;
     let entries = selected(&args, suite)?;
-    plan::reject_repetition(&entries)?;
     let notes = plan::notes(&args, suite, &entries);
     let sizes = plan::sizes(&args)?;
     let started = detection::launcher();
@@ -69,6 +70,7 @@ pub(crate) fn prepare(
         Some(started) => started.ranks.and_then(|ranks| u32::try_from(ranks).ok()),
         None => Some(args.start.ranks.unwrap_or(2)),
     };
+    plan::reject_repetition(&entries, args.npmin.unwrap_or(2).min(ranks.unwrap_or(2)))?;
     if args.role.relay.is_none() && started.is_none() {
         // Mistakes are reported before notes.
         preflight::check(&args.start, ranks.unwrap_or(2), Medium::Mpi)?;
@@ -82,6 +84,11 @@ pub(crate) fn prepare(
         parts.extend(plan::parts(&args, *choice, table, &sizes, ranks)?);
     }
     selection::check_ranks(ranks, &parts)?;
+    #[cfg(feature = "io")]
+    if args.role.relay.is_none() {
+        let is_here = started.is_some() || preflight::all_here(&args.start);
+        directory::check(&parts, ranks.unwrap_or(2), is_here)?;
+    }
     let rows = parts.iter().map(|part| selection::rows(&part.plan, &part.choices));
     let rows: Vec<u64> = rows.collect::<Result<_>>()?;
     let time = parts.iter().zip(&rows).map(|(part, rows)| time_limit::of_rows(&part.plan, *rows)).sum();

@@ -20,6 +20,8 @@ use crate::{
     output::renderers,
     suite,
 };
+#[cfg(feature = "io")]
+use crate::{job::directory, launch::preflight};
 
 /// Returns the job of a command line after finding every mistake in it. Starts nothing.
 pub(crate) fn prepare(
@@ -109,6 +111,11 @@ pub(crate) fn job(
         let rows = selection::rows(plan, choices)?;
         extent.rows = extent.rows.saturating_add(rows);
         extent.time = extent.time.saturating_add(time_limit::of_rows(plan, rows));
+    }
+    #[cfg(feature = "io")]
+    if args.role.relay.is_none() {
+        let is_here = detection::launcher().is_some() || preflight::all_here(&args.start);
+        directory::check(&parts, ranks, is_here)?;
     }
     let launches = args.launches.launches(args.effort.precision, extent.rows);
     if args.launches.seed.is_some() && args.launches.launch.is_none() && launches.is_one() {

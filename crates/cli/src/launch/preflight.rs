@@ -137,7 +137,7 @@ fn remote_shell(job: &Job, medium: Medium) -> Option<Vec<OsString>> {
 }
 
 /// Returns whether all ranks of a job are on this host.
-pub(super) fn all_here(start: &StartArgs) -> bool {
+pub(crate) fn all_here(start: &StartArgs) -> bool {
     start.hosts().is_empty() && start.hostfile.is_none() && !in_allocation()
 }
 

@@ -42,6 +42,11 @@ pub trait Kernel: Sized {
     fn begin(&mut self) -> Result<()> {
         Ok(())
     }
+    /// Returns to where the iterations began, if they advance, as those of a pointer in a file do. Untimed, before each sample of a
+    /// paced kernel, whose ranks are synchronised afterwards.
+    fn rewind(&mut self) -> Result<()> {
+        Ok(())
+    }
     /// Runs one iteration on a timed rank.
     fn active(&mut self) -> Result<()>;
     /// Runs the same iteration on a rank that is not timed.

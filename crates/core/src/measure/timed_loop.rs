@@ -42,11 +42,21 @@ pub(crate) fn answered<K: Kernel>(kernel: &mut K, iterations: u64) -> Result<()>
 
 /// What a timed rank repeats between two readings of the clock: a kernel, or a part of what it does.
 pub trait Iteration {
+    /// Prepares a sample. Untimed.
+    #[inline(always)]
+    fn prepare(&mut self) -> Result<()> {
+        Ok(())
+    }
     /// Runs one iteration.
     fn iterate(&mut self) -> Result<()>;
 }
 
 impl<K: Kernel> Iteration for K {
+    #[inline(always)]
+    fn prepare(&mut self) -> Result<()> {
+        self.rewind()
+    }
+
     #[inline(always)]
     fn iterate(&mut self) -> Result<()> {
         self.active()
@@ -63,6 +73,7 @@ pub(crate) fn paced<I: Iteration, P: Pace<M>, M>(
     stamps: &mut [u64],
 ) -> Result<()> {
     for [start, end] in stamps.as_chunks_mut().0 {
+        iteration.prepare()?;
         P::wait(pacer, clock)?;
         *start = clock.raw();
         for _ in 0..batch {

@@ -43,12 +43,17 @@ pub(crate) fn check_freed(call: &'static CStr, code: c_int) {
 #[inline(never)]
 fn failed(call: &'static str, code: c_int) -> Error {
     FAILED.store(true, Ordering::Relaxed);
+    Error::fabric(format!("{call}: {}", text(code)))
+}
+
+/// Returns the library's description of an error on one line.
+pub(crate) fn text(code: c_int) -> String {
     let mut text = vec![0u8; ffi::MPI_MAX_ERROR_STRING as usize + 1];
     let mut length = 0;
     // SAFETY: MPI writes at most MPI_MAX_ERROR_STRING bytes; the buffer has one more, which stays zero.
     unsafe { ffi::MPI_Error_string(code, text.as_mut_ptr().cast(), &raw mut length) };
     let words = CStr::from_bytes_until_nul(&text).map(CStr::to_string_lossy).unwrap_or_default();
-    Error::fabric(format!("{call}: {}", words.replace('\n', " ")))
+    words.replace('\n', " ")
 }
 
 /// Names the current task for the messages of the error handlers.

@@ -23,13 +23,14 @@ pub struct Handles {
     /// Communicator of the operation.
     pub(crate) comm: ffi::MPI_Comm,
     pub(crate) window: ffi::MPI_Win,
+    pub(crate) file: ffi::MPI_File,
     /// Group of the peer alone.
     pub(crate) group: ffi::MPI_Group,
     /// Datatype of reductions.
     pub(crate) datatype: ffi::MPI_Datatype,
     /// Operation of reductions.
     pub(crate) op: ffi::MPI_Op,
-    /// Displacement of slot 0 in the peer's window.
+    /// Displacement of slot 0 in the peer's window, or offset of the first block in a file.
     pub(crate) remote: ffi::MPI_Aint,
     pub(crate) outgoing: *mut c_void,
     pub(crate) incoming: *mut c_void,
@@ -42,7 +43,7 @@ pub struct Handles {
     pub(crate) partners: *const c_int,
     /// Bytes from one message to the next.
     pub(crate) stride: usize,
-    /// Bytes from the messages of one partner to those of the next.
+    /// Bytes from the messages of one partner to those of the next, or from one block of a rank in a file to its next one.
     pub(crate) partner_stride: usize,
     pub(crate) bytes: c_int,
     /// Number of elements of `datatype` in a message.
@@ -61,12 +62,20 @@ impl Handles {
     /// Returns the handles of a communicator without an operation.
     pub(crate) fn of(comm: &Comm) -> Handles {
         // SAFETY: these statics of mpi-sys are never written.
-        let (window, group, datatype, op) =
-            unsafe { (ffi::RSMPI_WIN_NULL, ffi::RSMPI_GROUP_NULL, ffi::RSMPI_UINT8_T, ffi::RSMPI_SUM) };
+        let (window, file, group, datatype, op) = unsafe {
+            (
+                ffi::RSMPI_WIN_NULL,
+                ffi::RSMPI_FILE_NULL,
+                ffi::RSMPI_GROUP_NULL,
+                ffi::RSMPI_UINT8_T,
+                ffi::RSMPI_SUM,
+            )
+        };
         Handles {
             team: comm.raw(),
             comm: comm.raw(),
             window,
+            file,
             group,
             datatype,
             op,

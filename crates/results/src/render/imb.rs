@@ -103,6 +103,16 @@ impl ImbTable {
             ElementType::Double => "MPI_DOUBLE",
             _ => "MPI_FLOAT",
         };
+        let sizes = match self.program.name {
+            "IMB-IO" => format!(
+                "# Minimum io portion in bytes:   {least}\n# Maximum io portion in bytes:   {most}\n#\n#\n#"
+            ),
+            _ => format!(
+                "# Minimum message length in bytes:   {least}\n# Maximum message length in bytes:   {most}\n#\n\
+                 # MPI_Datatype                   :   MPI_BYTE \n# MPI_Datatype for reductions    :   {reduced} \n\
+                 # MPI_Op                         :   MPI_SUM  \n# \n# "
+            ),
+        };
         let rule = format!("#{}", "-".repeat(64));
         let library = plain(run.library.lines().next().unwrap_or_default());
         let system = |name: &str| {
@@ -113,10 +123,7 @@ impl ImbTable {
             "{rule}\n#    {}, {part}\n{rule}\n# Date                  : {}\n# Machine               : {}\n\
              # System                : Linux\n# Release               : {}\n# Version               : ombx {}\n\
              # MPI Version           : {library}\n# MPI Thread Environment: \n\n\n\
-             # Calling sequence was: \n\n# {} \n\n\
-             # Minimum message length in bytes:   {least}\n# Maximum message length in bytes:   {most}\n#\n\
-             # MPI_Datatype                   :   MPI_BYTE \n# MPI_Datatype for reductions    :   {reduced} \n\
-             # MPI_Op                         :   MPI_SUM  \n# \n# \n\n# List of Benchmarks to run:\n\n",
+             # Calling sequence was: \n\n# {} \n\n{sizes}\n\n# List of Benchmarks to run:\n\n",
             ImbTable::title(),
             plain(&run.started),
             std::env::consts::ARCH,
@@ -198,12 +205,14 @@ impl Renderer for ImbTable {
 
     fn case(&mut self, out: &mut dyn Write, row: &Measurement) -> Result<()> {
         let is_named = |(axis, value): &(&str, &str)| row.axes.get(*axis).is_some_and(|named| named == value);
-        let matching =
-            |benchmark: &&ImbBenchmark| benchmark.bench == row.bench && benchmark.axes.iter().all(is_named);
+        let matching = |benchmark: &&ImbBenchmark| {
+            benchmark.bench == row.bench
+                && benchmark.axes.iter().all(is_named)
+                && benchmark.ranks.is_none_or(|ranks| ranks == row.ranks)
+        };
         // The default of such an axis has no name in rows.
-        let found =
-            self.program.benchmarks.iter().filter(matching).max_by_key(|benchmark| benchmark.axes.len());
-        let found = found.copied();
+        let exact = |benchmark: &&ImbBenchmark| (benchmark.axes.len(), benchmark.ranks.is_some());
+        let found = self.program.benchmarks.iter().filter(matching).max_by_key(exact).copied();
         let Some(benchmark) = found else { return Ok(()) };
         let groups = row.axes.get("groups").and_then(|groups| groups.parse().ok()).unwrap_or(1);
         let table = Table { benchmark, ranks: row.ranks, groups };

@@ -24,6 +24,8 @@ struct Row {
 /// Message size that nothing else has. 2 iterations warm up, 10 are measured, one more is verified.
 const SIZE: u64 = 1000;
 const COUNTS: &str = "--iterations 10 --warmup 2 --batch 1 -n 2 --sizes 1000";
+/// Directory of files, which is on every system.
+const IO: &str = "--directory /tmp";
 /// Messages in flight of benchmarks that always have several.
 const WINDOW: &str = "--window 2";
 
@@ -57,6 +59,7 @@ const ROWS: &[Row] = &[
     row("Allreduce_init", Open, "collective.allreduce_persistent", "", 1),
     row("Cart_create", Open, "collective.neighbor_allgather", "", 1),
     row("Dist_graph_create_adjacent", Open, "collective.neighbor_alltoall", "--topology graph", 1),
+    row("File_set_view", Open, "io.write", IO, 1),
 
     gate("Recv", WarmUp, "p2p.latency", "", 1),
     row("Isend", WarmUp, "p2p.bibw", "", 1),
@@ -101,12 +104,16 @@ const ROWS: &[Row] = &[
     row("Ireduce", Measuring, "collective.ireduce", "", 1),
     row("Start", Measuring, "collective.bcast_persistent", "", 5),
     row("Wait", Measuring, "collective.ibcast", "", 5),
+    gate("File_write", Measuring, "io.write", IO, 5),
+    row("File_sync", Measuring, "io.write", IO, 5),
+    row("File_read", Measuring, "io.read", IO, 5),
 
     row("Recv", Verifying, "p2p.latency", "", 13),
     gate("Put", Verifying, "rma.put_bibw", "", 25),
     row("Allreduce", Verifying, "collective.allreduce", "", 13),
 
     gate("Win_free", Closing, "rma.put_bw", "", 1),
+    row("File_close", Closing, "io.read", IO, 1),
     row("Win_detach", Closing, "rma.put_bw", "--win dynamic", 1),
     row("Request_free", Closing, "p2p.bw_persistent", "", 1),
     row("Request_free", Closing, "collective.bcast_persistent", "", 1),
@@ -119,8 +126,21 @@ const ROWS: &[Row] = &[
 
 /// Returns whether the call is matched by the size of its message.
 fn has_size(row: &Row) -> bool {
-    let data =
-        ["end", "ecv", "Put", "Get", "ccumulate", "llre", "lltoall", "educe", "Scan", "catter", "gather"];
+    let data = [
+        "end",
+        "ecv",
+        "Put",
+        "Get",
+        "ccumulate",
+        "llre",
+        "lltoall",
+        "educe",
+        "Scan",
+        "catter",
+        "gather",
+        "File_write",
+        "File_read",
+    ];
     let is_data = data.iter().any(|part| row.call.contains(part)) || row.call == "Bcast";
     is_data && row.place != Between && !row.call.ends_with("_init") && !row.bench.contains("partitioned")
 }
@@ -130,8 +150,9 @@ impl Row {
         let Self { call, place, bench, options, nth, gate } = *self;
         let rule = Rule::new(call, "error:ERR_OTHER").on(1).nth(nth).times(1);
         let rule = if has_size(self) { rule.bytes(SIZE) } else { rule };
-        let streams =
-            stage.bench(bench).is_some_and(|bench| bench.streams && bench.axis("pattern").is_none());
+        let streams = stage.bench(bench).is_some_and(|bench| {
+            bench.streams && !["pattern", "file-sync"].iter().any(|axis| bench.axis(axis).is_some())
+        });
         let words = format!("run {bench} {options} {COUNTS} {}", if streams { WINDOW } else { "" });
         let name = format!("MPI_{call}");
         let whole = format!("{bench}/");

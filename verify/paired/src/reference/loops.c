@@ -3,9 +3,10 @@
 #include <stdio.h>
 #include <string.h>
 
-extern const struct row fidelity_two_sided[], fidelity_one_sided[], fidelity_collective[];
+extern const struct row fidelity_two_sided[], fidelity_one_sided[], fidelity_collective[], fidelity_files[];
 
-static const struct row *const TABLES[] = { fidelity_two_sided, fidelity_one_sided, fidelity_collective };
+static const struct row *const TABLES[] = { fidelity_two_sided, fidelity_one_sided, fidelity_collective,
+                                           fidelity_files };
 enum { COUNT = sizeof TABLES / sizeof *TABLES };
 
 /* Ends the job, if a library returns an error instead of doing so itself. */

@@ -13,6 +13,7 @@ enum { TAG = 1 };
 struct setup {
     MPI_Comm team, comm;
     MPI_Win win;
+    MPI_File file;
     MPI_Group partner;
     MPI_Datatype kind;
     MPI_Op op;

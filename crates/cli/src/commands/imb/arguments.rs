@@ -26,8 +26,8 @@ pub(crate) struct ImbArgs {
     /// Smallest number of processes of benchmarks that run with 2, 4, 8 and so on [default: 2]
     #[arg(long, value_name = "P", value_parser = values::number::<u32>(1..=1 << 20), help_heading = "As IMB")]
     pub(crate) npmin: Option<u32>,
-    /// Iterations, and total bytes in MiB that limit them for large messages: -iter 100 or -iter 1000,40
-    #[arg(long, value_name = "N[,MIB]", value_parser = Iterations::parse, default_value = "1000,40", help_heading = "As IMB")]
+    /// Iterations, total bytes in MiB that limit them for large messages, and iterations of NON-AGGREGATE writes of files: -iter 100 or -iter 1000,40,100
+    #[arg(long, value_name = "N[,MIB[,N]]", value_parser = Iterations::parse, default_value = "1000,40", help_heading = "As IMB")]
     pub(crate) iter: Iterations,
     /// Message sizes 0, 2^MIN to 2^MAX [default: 0:22]
     #[arg(long, value_name = "[MIN:]MAX", value_parser = SizeRange::parse, conflicts_with_all = ["msglen", "msgsize"], help_heading = "As IMB")]
@@ -78,6 +78,9 @@ pub(crate) struct ImbArgs {
     pub(crate) start: StartArgs,
     #[command(flatten)]
     pub(crate) file: FileArgs,
+    /// Directory of the files of IMB-IO, which have no name while they are measured [default: the current directory]
+    #[arg(long, value_name = "DIR", help_heading = "Output")]
+    pub(crate) directory: Option<PathBuf>,
     /// Create a link to ombx for each program of IMB that ombx has in a directory
     #[arg(long, value_name = "DIR", conflicts_with = "name", help_heading = "Output")]
     pub(crate) install_links: Option<PathBuf>,
@@ -152,17 +155,24 @@ pub(crate) struct Iterations {
     pub(super) most: u64,
     /// Bytes.
     pub(super) volume: u64,
+    /// Iterations of writes that are each completed by a synchronisation of the file.
+    pub(super) single: u64,
 }
 
 impl Iterations {
     fn parse(text: &str) -> Result<Iterations> {
         let (most, volume) = text.split_once(',').unwrap_or((text, "40"));
-        let volume = volume.split_once(',').map_or(volume, |(volume, _)| volume);
+        let (volume, single) = volume.split_once(',').unwrap_or((volume, "100"));
         let number = |text: &str, most: u64| text.parse::<u64>().ok().filter(|n| (1..=most).contains(n));
-        match (number(most, 1 << 32), number(volume, 1 << 30)) {
-            (Some(most), Some(volume)) => Ok(Iterations { most, volume: volume << 20 }),
+        match (number(most, 1 << 32), number(volume, 1 << 30), number(single, 1 << 32)) {
+            (Some(most), Some(volume), Some(single)) => Ok(Iterations { most, volume: volume << 20, single }),
             _ => Err(Error::usage("not a number of iterations: give 100, or 1000,40 with a limit in MiB")),
         }
+    }
+
+    /// Returns the numbers for writes that are each completed by a synchronisation of the file.
+    pub(super) fn of_single(self) -> Iterations {
+        Iterations { most: self.most.min(self.single), ..self }
     }
 
     /// Returns the iterations for messages of this size.
@@ -258,7 +268,9 @@ mod tests {
             [0, 1, 32 << 10, 64 << 10, 128 << 10, 4 << 20, 1 << 30].map(|bytes| usual.for_size(bytes));
         assert_eq!(found, [1000, 1000, 1000, 640, 320, 10, 1]);
         assert_eq!(Iterations::parse("10,1,5").unwrap().for_size(1 << 20), 1);
-        for text in ["", "0", "-1", "10,x", "10,0"] {
+        let of_single = |text: &str| Iterations::parse(text).unwrap().of_single().for_size(8);
+        assert_eq!(["1000", "1000,40,5", "7"].map(of_single), [100, 5, 7]);
+        for text in ["", "0", "-1", "10,x", "10,0", "10,1,x"] {
             assert!(Iterations::parse(text).is_err(), "{text}");
         }
     }

@@ -26,13 +26,17 @@ use super::{
 
 /// Default exponents of message sizes: 1 byte to 4 MiB.
 const EXPONENTS: (u32, u32) = (0, 22);
+/// Setting of benchmarks with files.
+const DIRECTORY: &str = "directory";
 /// Untimed iterations of IMB.
 const WARM_UP: u64 = 2;
+/// Mode in which each operation is completed by itself.
+const SINGLE: &str = "NON-AGGREGATE";
 /// Operations in flight by default.
 const WINDOW: u32 = 64;
 
 /// Rejects options that ombx does not have.
-pub(super) fn reject(args: &ImbArgs) -> Result<()> {
+pub(super) fn reject(args: &ImbArgs, suite: &Suite) -> Result<()> {
     let other = &args.other;
     let not = |given: &Option<String>, usual: &[&str]| {
         given.as_ref().is_some_and(|given| !usual.iter().any(|usual| given.eq_ignore_ascii_case(usual)))
@@ -43,6 +47,10 @@ pub(super) fn reject(args: &ImbArgs) -> Result<()> {
             args.off_cache.is_some_and(|cache| cache != OffCache::No)
                 && args.root_shift.is_some_and(Switch::is_on),
             "-off_cache and -root_shift: roots are fixed where buffers are not in the cache; leave out one of them",
+        ),
+        (
+            args.directory.is_some() && suite.name != "IMB-IO",
+            "--directory is for files, which IMB-IO has: leave it out",
         ),
         (other.map.is_some(), "-map: the launcher places the ranks; use its options or --bind"),
         (not(&other.thread_level, &["single"]), threads),
@@ -57,11 +65,16 @@ pub(super) fn reject(args: &ImbArgs) -> Result<()> {
 }
 
 /// Rejects two names of the same measurement, whose rows would have the same key.
-pub(super) fn reject_repetition(entries: &[&'static Entry]) -> Result<()> {
+///
+/// Benchmarks without a fixed number of processes run with at least `least` of them.
+pub(super) fn reject_repetition(entries: &[&'static Entry], least: u32) -> Result<()> {
     let mut known: Vec<(&str, ImbBenchmark)> = Vec::new();
     for table in entries.iter().flat_map(|entry| entry.tables()) {
-        let is_same =
-            |(_, other): &&(&str, ImbBenchmark)| other.bench == table.bench && other.axes == table.axes;
+        // The same benchmark runs with one process, and then with several.
+        let same_ranks = |other: &ImbBenchmark| other.ranks == table.ranks || least == 1;
+        let is_same = |(_, other): &&(&str, ImbBenchmark)| {
+            other.bench == table.bench && other.axes == table.axes && same_ranks(other)
+        };
         if let Some((name, _)) = known.iter().find(is_same) {
             return Err(Error::usage(format!(
                 "{} measures the same as {name} in ombx: name one of them, or add -exclude {name}",
@@ -186,7 +199,9 @@ pub(super) fn parts(
     if let Some(shown) = shown {
         check_groups(shown, table, ranks)?;
     }
-    let aggregate = bench.streams && table.class != ImbClass::Rate;
+    let is_single = table.mode == Some(SINGLE);
+    let aggregate = bench.streams && table.class != ImbClass::Rate && !is_single;
+    let iter = if is_single && table.bench.starts_with("io.") { args.iter.of_single() } else { args.iter };
     let element = element_of(args, bench)?;
     let own = match bench.one_element {
         true => vec![Bytes(element.width())],
@@ -211,6 +226,7 @@ pub(super) fn parts(
         memory_limit: args.mem,
         cache_bytes: args.off_cache.and_then(OffCache::bytes),
         axes: axes(args, bench.axes, table, element),
+        settings: settings(args, bench),
         ..Plan::default()
     };
     let warmup = if args.warm_up.is_none_or(Switch::is_on) { WARM_UP } else { 0 };
@@ -227,18 +243,37 @@ pub(super) fn parts(
             }
             _ => (Groups::ONE, count),
         };
-        let repetitions = |bytes: &Bytes| args.iter.for_size(bytes.0);
+        let repetitions = |bytes: &Bytes| iter.for_size(bytes.0);
+        let (sizes, portions) = (whole(&sizes, table, count), u64::from(portions(table, count)));
         for sizes in sizes.chunk_by(|a, b| repetitions(a) == repetitions(b)) {
             let repetitions = repetitions(&sizes[0]);
             let depth = if aggregate { aggregated(repetitions) } else { plan.depth };
             let iterations = if aggregate { repetitions.div_ceil(depth.into()) } else { repetitions };
             let effort = Effort::Fixed { iterations, warmup };
-            let sizes = Some(sizes.to_vec());
+            let sizes = Some(sizes.iter().map(|size| Bytes(size.0 / portions)).collect());
             let plan = Plan { sizes, ranks: count, groups, effort, depth, ..plan.clone() };
             parts.push(Part { choices: vec![choice], plan });
         }
     }
     Ok(parts)
+}
+
+/// Returns how many processes share the bytes of a row.
+fn portions(table: &ImbBenchmark, processes: Option<u32>) -> u32 {
+    if table.class == ImbClass::Divided { processes.unwrap_or(1) } else { 1 }
+}
+
+/// Returns the sizes that processes can share equally.
+fn whole(sizes: &[Bytes], table: &ImbBenchmark, processes: Option<u32>) -> Vec<Bytes> {
+    let portions = u64::from(portions(table, processes));
+    sizes.iter().copied().filter(|size| size.0.is_multiple_of(portions)).collect()
+}
+
+/// Returns the settings of a benchmark: the directory of its files.
+fn settings(args: &ImbArgs, bench: &Benchmark) -> BTreeMap<String, String> {
+    let directory = args.directory.as_deref().unwrap_or(Path::new(".")).display().to_string();
+    let known = bench.settings.iter().filter(|setting| setting.name == DIRECTORY);
+    known.map(|setting| (setting.name.to_owned(), directory.clone())).collect()
 }
 
 /// Returns how many of these repetitions share a flush: the largest divisor above half a window, or else a whole window.
@@ -299,6 +334,21 @@ mod tests {
     fn repetitions_that_share_a_flush_divide_them() {
         let found = [1, 10, 64, 100, 640, 997, 1000].map(aggregated);
         assert_eq!(found, [1, 10, 64, 50, 64, 64, 50]);
+    }
+
+    #[test]
+    fn processes_share_the_bytes_of_a_file() {
+        let of = |class, processes: u32| {
+            let table =
+                ImbBenchmark { name: "", bench: "io.write", class, mode: None, axes: &[], ranks: None };
+            let shared = whole(&[0, 1, 2, 4, 12].map(Bytes), &table, Some(processes));
+            (portions(&table, Some(processes)), shared.iter().map(|size| size.0).collect::<Vec<u64>>())
+        };
+        assert_eq!(of(ImbClass::Divided, 1), (1, vec![0, 1, 2, 4, 12]));
+        assert_eq!(of(ImbClass::Divided, 2), (2, vec![0, 2, 4, 12]));
+        assert_eq!(of(ImbClass::Divided, 3), (3, vec![0, 12]));
+        // One process has a file of its own.
+        assert_eq!(of(ImbClass::Single, 3), (1, vec![0, 1, 2, 4, 12]));
     }
 
     #[test]

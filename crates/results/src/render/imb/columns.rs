@@ -17,6 +17,8 @@ pub enum ImbClass {
     Rate,
     /// Minimum, maximum and mean over ranks, and the bandwidth of this many messages per rank.
     Parallel(u64),
+    /// Minimum, maximum and mean over ranks, and the bandwidth of bytes that all ranks share.
+    Divided,
     /// Minimum, maximum and mean over ranks.
     Collective,
     /// The same without message sizes.
@@ -46,7 +48,7 @@ impl ImbClass {
         match self {
             ImbClass::Single | ImbClass::OneToAll => &[BYTES, REPETITIONS, "t[usec]", MB_PER_S],
             ImbClass::Rate => &[BYTES, REPETITIONS, MB_PER_S, "Msg/sec"],
-            ImbClass::Parallel(_) => &[BYTES, REPETITIONS, T_MIN, T_MAX, T_AVG, MB_PER_S],
+            ImbClass::Parallel(_) | ImbClass::Divided => &[BYTES, REPETITIONS, T_MIN, T_MAX, T_AVG, MB_PER_S],
             ImbClass::Collective => &[BYTES, REPETITIONS, T_MIN, T_MAX, T_AVG],
             ImbClass::Barrier => &[REPETITIONS, T_MIN, T_MAX, T_AVG],
             ImbClass::Overlap => &[BYTES, REPETITIONS, T_OVRL, T_PURE, T_CPU, OVERLAP],
@@ -57,7 +59,8 @@ impl ImbClass {
 
     /// Returns the cells of a row.
     pub(super) fn cells(self, row: &Measurement, summary: &Summary) -> Vec<String> {
-        let bytes = row.bytes.unwrap_or(0);
+        let portions = if self == ImbClass::Divided { u64::from(row.ranks) } else { 1 };
+        let bytes = row.bytes.unwrap_or(0) * portions;
         // A window of one-sided operations is one iteration with as many repetitions as operations.
         let operations = if self == ImbClass::Rate { 1 } else { row.depth.unwrap_or(1) };
         let timed = row.samples.first().map_or(0, |s| s.elapsed_ns.len() as u64 * s.batch);
@@ -83,12 +86,14 @@ impl ImbClass {
                 let messages = row.work.map_or(0, |work| work.ops) as f64;
                 cells.extend([bandwidth(bytes, mean / messages), format!("{:.0}", messages * 1e9 / mean)]);
             }
-            ImbClass::Parallel(_) | ImbClass::Collective | ImbClass::Barrier => {
+            ImbClass::Parallel(_) | ImbClass::Divided | ImbClass::Collective | ImbClass::Barrier => {
                 let one = AcrossRanks { mean, min: mean, max: mean };
                 let AcrossRanks { mean, min, max } = row.across_ranks().unwrap_or(one);
                 cells.extend([min, max, mean].map(|ns| microseconds(ns / f64::from(operations))));
-                if let ImbClass::Parallel(messages) = self {
-                    cells.push(bandwidth(messages * bytes, max));
+                match self {
+                    ImbClass::Parallel(messages) => cells.push(bandwidth(messages * bytes, max)),
+                    ImbClass::Divided => cells.push(bandwidth(bytes, max / f64::from(operations))),
+                    _ => {}
                 }
             }
             ImbClass::Overlap | ImbClass::OverlapBarrier => {

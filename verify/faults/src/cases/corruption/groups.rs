@@ -1,5 +1,7 @@
 //! Groups of benchmarks by the way in which they move data.
 
+use std::{env, path::PathBuf};
+
 use ombx_core::result::Measurement;
 use ombx_toolchain::registry::{self, Bench, OneSided};
 
@@ -17,6 +19,7 @@ pub(crate) fn arrives(row: &Measurement) -> &'static [u32] {
         ("p2p", "bw" | "fan_out" | "mbw_mr" | "request") => &[1],
         ("p2p", "link") if axis("pattern") == "unidirectional" => &[1],
         ("p2p", _) => BOTH,
+        ("io", _) => BOTH,
         ("rma", "put_incast") => &[0],
         ("rma", name) if name.contains("_many_") && axis("shape") != "one_to_all" => BOTH,
         ("rma", name) if answered || name.ends_with("_bibw") => BOTH,
@@ -120,7 +123,8 @@ const IN_WINDOW: [u64; 3] = [0, WINDOW / 2, WINDOW - 1];
 
 /// Returns the groups of all registered benchmarks over MPI that move data.
 pub(crate) fn all(benches: &[Bench]) -> Vec<Group> {
-    two_sided(benches).into_iter().chain(one_sided(benches)).chain(collective(benches)).collect()
+    let groups = two_sided(benches).into_iter().chain(one_sided(benches)).chain(collective(benches));
+    groups.chain(files()).collect()
 }
 
 /// Windows of messages, single messages, and the patterns of a link, some of which have one message in flight.
@@ -164,6 +168,26 @@ fn gets(one: &OneSided<'_>) -> bool {
 /// Returns whether a flipped byte of one iteration remains in the next.
 fn accumulates(one: &OneSided<'_>) -> bool {
     one.operation.contains("acc")
+}
+
+/// Returns writes, which the other rank reads back, and reads.
+fn files() -> [Group; 3] {
+    let calls = format!("{} --pointer all --access all", directory());
+    let of = |name: &str, words: &str, slots, hit| {
+        group(vec![name.into()], &format!("{calls} {words}"), slots, hit)
+    };
+    [
+        of("io.write", "--file-sync all", Slots::Calls(1), FIRST).given(),
+        of("io.write", "--file-sync end", Slots::Calls(WINDOW), IN_WINDOW).given(),
+        of("io.read", "--files all", Slots::Calls(1), FIRST),
+    ]
+}
+
+/// Returns the option with the directory of files: in memory, where MPI_File_sync takes no time.
+fn directory() -> String {
+    let memory = PathBuf::from("/dev/shm");
+    let directory = if memory.is_dir() { memory } else { env::temp_dir() };
+    format!("--directory {}", directory.display())
 }
 
 /// Accumulates, of which other types and operations than the default are tested.

@@ -1,0 +1,47 @@
+//! MPI-IO benchmarks: every rank writes to a file or reads from one.
+//!
+//! | module | content |
+//! |---|---|
+//! | [`write`] | `io.write`: blocks that every rank writes |
+//! | [`read`] | `io.read`: blocks that every rank reads |
+//! | [`options`] | the choices of both, and the directory of their files |
+//!
+//! The first iteration of a sample begins at the start of the file, so that the file of a case has as many bytes as one iteration
+//! moves: ranks x operations in flight x bytes of a block.
+//!
+//! # Example
+//! The time of a write of 1 MiB by each rank to a file below `/tmp`. Start it with `mpiexec -n 2`.
+//! ```no_run
+//! use ombx_core::{
+//!     benchmark::{Choice, Registry, Threading},
+//!     error::Result,
+//!     measure::{
+//!         plan::{Plan, parse_sizes},
+//!         runner::{Part, run_all},
+//!         sink::Memory,
+//!     },
+//!     system::clock::Clock,
+//! };
+//! use ombx_io::options::DIRECTORY;
+//! use ombx_mpi::Mpi;
+//!
+//! fn main() -> Result<()> {
+//!     let mpi = Mpi::start(Threading::Single)?;
+//!     let registry = Registry::load()?;
+//!     let found = registry.all().iter().find(|bench| bench.name == "io.write");
+//!     let choice = Choice { bench: found.expect("the benchmark is linked"), preset: &[] };
+//!     let settings = [(DIRECTORY.name.to_owned(), "/tmp".to_owned())].into();
+//!     let plan = Plan { sizes: Some(parse_sizes("1M")?), settings, ..Plan::default() };
+//!     let mut rows = Memory::default();
+//!     run_all(mpi.team(), &[Part { choices: vec![choice], plan }], &Clock::measured(), &mut rows, Vec::new())?;
+//!     // Rank 0 has the rows.
+//!     for row in rows.rows {
+//!         println!("{}: {:?}", row.key, row.summary.map(|summary| summary.median));
+//!     }
+//!     Ok(())
+//! }
+//! ```
+
+pub mod options;
+pub mod read;
+pub mod write;

@@ -1,0 +1,91 @@
+//! `io.read`: every rank reads a block from a file.
+
+use std::marker::PhantomData;
+
+use ombx_core::{
+    benchmark::{
+        AxisValue, Benchmark, Case, Context, Kernel, Method, Metric, Work,
+        payload::{Check, Fill, Slots},
+    },
+    error::Result,
+    measure::session::Session,
+    pacing::{clock_sync::SyncHosts, pace::Pacing, paced_kernel::run_paced},
+    unit::Rank,
+};
+use ombx_mpi::{
+    Mesh,
+    file::{Call, File, Files, Pointer, Read, ReadAll, ReadAt, ReadAtAll},
+};
+
+use crate::options::{self, Access};
+
+ombx_core::inventory::submit! {
+    options::of_files(
+        Benchmark::custom("io.read", "a block that every rank reads from a file", Metric::Bandwidth, METHOD, run),
+        &[Pacing::AXIS, SyncHosts::AXIS, Pointer::AXIS, Access::AXIS, Files::AXIS],
+    )
+    .iterates(&["MPI_File_read"], "ranks S / t of the slowest rank")
+}
+
+const METHOD: Method = Method {
+    timed: "a read of every rank. The call is MPI_File_read, with --pointer explicit MPI_File_read_at, and with --access collective \
+            MPI_File_read_all or MPI_File_read_at_all. Data that the system keeps in memory is not read from the storage device again",
+    untimed: "creating and writing the file; moving the pointer to the start of the file and synchronising the ranks before each sample; \
+              checking",
+    like: "S_Read_indv, P_Read_indv, P_Read_priv, C_Read_indv of IMB-IO and the same with expl, which read on from where the \
+           repetition before has ended",
+};
+
+/// Runs each combination of pointer and access. They are types, so that the timed loop has no branch.
+fn run(session: &mut Session<'_>) -> Result<()> {
+    session.split(|session, pointer| {
+        session.split(|session, access| match (pointer, access) {
+            (Pointer::Individual, Access::Independent) => run_paced::<Reading<Read>, Mesh>(session),
+            (Pointer::Individual, Access::Collective) => run_paced::<Reading<ReadAll>, Mesh>(session),
+            (Pointer::Explicit, Access::Independent) => run_paced::<Reading<ReadAt>, Mesh>(session),
+            (Pointer::Explicit, Access::Collective) => run_paced::<Reading<ReadAtAll>, Mesh>(session),
+        })
+    })
+}
+
+/// Reads of a rank by call `C`.
+struct Reading<C> {
+    file: File,
+    slots: Slots,
+    rank: Rank,
+    call: PhantomData<C>,
+}
+
+impl<C: Call> Kernel for Reading<C> {
+    const METRIC: Metric = Metric::Bandwidth;
+    const METHOD: Method = METHOD;
+
+    fn work(case: &Case) -> Work {
+        options::work(case)
+    }
+
+    fn open(cx: &Context<'_>, case: &Case) -> Result<Self> {
+        let (file, slots) = options::open(cx, case)?;
+        Ok(Reading { rank: cx.rank(), file, slots, call: PhantomData })
+    }
+
+    fn fill(&mut self, fill: Fill) -> Result<()> {
+        fill.write(self.rank, self.slots, self.file.outgoing());
+        self.file.write_all()?;
+        fill.poison(self.rank, self.slots, self.file.incoming());
+        Ok(())
+    }
+
+    fn rewind(&mut self) -> Result<()> {
+        self.file.rewind()
+    }
+
+    #[inline(always)]
+    fn active(&mut self) -> Result<()> {
+        C::call(&self.file, 0)
+    }
+
+    fn check(&mut self, fill: Fill) -> Result<Check> {
+        Ok(fill.check(self.rank, self.slots, self.file.incoming(), self.rank))
+    }
+}

@@ -1,0 +1,288 @@
+//! An open file with the buffers of a rank. Blocks of the ranks alternate in a file of all ranks.
+
+use std::{
+    ffi::{CString, c_int},
+    fs,
+    hash::{BuildHasher, RandomState},
+    os::unix::ffi::OsStrExt,
+    path::{Path, PathBuf},
+};
+
+use mpi::ffi;
+use ombx_core::{
+    benchmark::{Context, payload::Slots},
+    error::{Error, Result},
+    team::Team,
+    unit::Rank,
+};
+
+use super::{
+    Pointer,
+    view::{Tile, View},
+};
+use crate::{
+    Buffer, Comm, MpiTeam,
+    sys::{
+        constants::BYTE,
+        error::{self, check, check_freed},
+    },
+};
+
+ombx_core::axis! {
+    /// Files that the ranks access
+    pub enum Files: "files", Always, default One {
+        /// One file, in which blocks of the ranks alternate
+        One = "one",
+        /// A file of each rank
+        Own = "own",
+    }
+}
+
+/// What a file is opened for.
+#[derive(Debug, Clone, Copy)]
+pub struct FileOptions<'o> {
+    /// Existing directory in which the file is created.
+    pub directory: &'o Path,
+    /// Whether all ranks have one file.
+    pub files: Files,
+    /// Where operations take place.
+    pub pointer: Pointer,
+    /// Blocks of a rank, and their places in its buffers.
+    pub slots: Slots,
+}
+
+/// A file that this rank has opened, alone or with the others, and closes when it is dropped, which is collective.
+///
+/// The file has no name any more: it is removed when the last rank closes it, however the rank ends.
+#[derive(Debug)]
+pub struct File {
+    pub(super) raw: ffi::MPI_File,
+    /// Bytes of a block.
+    pub(super) count: c_int,
+    places: Places,
+    slots: Slots,
+    pointer: Pointer,
+    own_view: View,
+    outgoing: Buffer,
+    incoming: Buffer,
+    /// The ranks that have opened the file.
+    comm: Comm,
+}
+
+/// Places of the blocks of a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Places {
+    bytes: u64,
+    /// Number of the rank among those that have opened the file, and their number.
+    rank: Rank,
+    ranks: u32,
+}
+
+impl Places {
+    /// Returns the bytes from one block of a rank to its next one.
+    fn step(self) -> u64 {
+        self.bytes * u64::from(self.ranks)
+    }
+
+    /// Returns the offset of a block of a rank.
+    fn offset(self, rank: Rank, block: u32) -> ffi::MPI_Offset {
+        (self.step() * u64::from(block) + self.bytes * u64::from(rank.0)) as ffi::MPI_Offset
+    }
+
+    /// Returns the next rank, which has written what this rank reads.
+    fn neighbour(self) -> Rank {
+        Rank((self.rank.0 + 1) % self.ranks)
+    }
+}
+
+impl File {
+    /// Creates a file and opens it on all ranks, or one on each. Collective.
+    ///
+    /// # Errors
+    /// The file cannot be created, blocks are too long, or the memory is not available.
+    pub fn open(cx: &Context<'_>, options: FileOptions<'_>) -> Result<File> {
+        let team: &MpiTeam = cx.fabric()?;
+        let FileOptions { directory, files, pointer, slots } = options;
+        cx.afford(slots.total().saturating_mul(2))?;
+        let parts = check_directory(directory).and_then(|()| {
+            let count = c_int::try_from(slots.bytes);
+            let count =
+                count.map_err(|_| Error::unsupported("blocks of 2 GiB and more are not supported"))?;
+            Ok((count, Buffer::zeroed(slots.total())?, Buffer::zeroed(slots.total())?))
+        });
+        let (count, outgoing, incoming) = cx.agree(parts)?;
+        let comm = match files {
+            Files::One => team.comm().group(0)?,
+            Files::Own => team.comm().group(team.rank().0)?,
+        };
+        let places = Places { bytes: slots.bytes, rank: comm.rank(), ranks: comm.size() };
+        let (first, step) = (places.offset(comm.rank(), 0), places.step());
+        let own_view = match pointer {
+            Pointer::Individual if count > 0 && places.ranks > 1 => {
+                View::Blocks { first, tile: Tile::of(count, step as ffi::MPI_Aint)? }
+            }
+            _ => View::Whole,
+        };
+        let path = path(cx, directory, files)?;
+        let raw = cx.agree(create(&comm, &path))?;
+        let file = File { raw, count, places, slots, pointer, own_view, outgoing, incoming, comm };
+        // Every rank has opened the file. Without a name, nothing is left of it when its ranks have ended.
+        team.barrier()?;
+        let removed = if file.comm.rank() == Rank(0) { fs::remove_file(&path) } else { Ok(()) };
+        cx.agree(removed.map_err(|e| Error::unsupported(format!("cannot remove {}: {e}", path.display()))))?;
+        file.own_view.set(raw)?;
+        team.lend(|handles| {
+            (handles.file, handles.remote) = (file.raw, first as ffi::MPI_Aint);
+            (handles.outgoing, handles.incoming) =
+                (file.outgoing.start().cast(), file.incoming.start().cast());
+            handles.describe_slots(slots);
+            handles.partner_stride = step as usize;
+        });
+        Ok(file)
+    }
+
+    /// Returns the memory from which a block is written.
+    #[inline(always)]
+    pub(super) fn written(&self, block: u32) -> *mut u8 {
+        // The offset is inside the buffer, which has all blocks.
+        self.outgoing.start().wrapping_add(self.slots.offset(block))
+    }
+
+    /// Returns the memory to which a block is read.
+    #[inline(always)]
+    pub(super) fn read(&self, block: u32) -> *mut u8 {
+        self.incoming.start().wrapping_add(self.slots.offset(block))
+    }
+
+    /// Returns the offset of a block of this rank in the file.
+    #[inline(always)]
+    pub(super) fn offset(&self, block: u32) -> ffi::MPI_Offset {
+        self.places.offset(self.places.rank, block)
+    }
+
+    /// Moves the pointer of this rank to its first block.
+    pub fn rewind(&self) -> Result<()> {
+        if self.pointer == Pointer::Explicit {
+            return Ok(());
+        }
+        let start = ffi::MPI_SEEK_SET as c_int;
+        // SAFETY: the file is open.
+        check("MPI_File_seek", unsafe { ffi::MPI_File_seek(self.raw, 0, start) })
+    }
+
+    /// Passes what was written to the storage device, and makes it visible to other ranks. Collective.
+    #[inline(always)]
+    pub fn sync(&self) -> Result<()> {
+        // SAFETY: the file is open.
+        check("MPI_File_sync", unsafe { ffi::MPI_File_sync(self.raw) })
+    }
+
+    /// Returns the buffer of blocks that are written.
+    pub fn outgoing(&mut self) -> &mut [u8] {
+        self.outgoing.bytes_mut()
+    }
+
+    /// Returns the buffer of blocks that are read.
+    pub fn incoming(&mut self) -> &mut [u8] {
+        self.incoming.bytes_mut()
+    }
+
+    /// Returns the rank of the team whose blocks [`File::read_back`] reads, if every rank has blocks of its own in the file.
+    pub fn neighbour(&self, team: &dyn Team) -> Rank {
+        if self.places.ranks == team.size() { self.places.neighbour() } else { team.rank() }
+    }
+
+    /// Writes the blocks of this rank. Collective, untimed.
+    pub fn write_all(&self) -> Result<()> {
+        View::Whole.set(self.raw)?;
+        for block in 0..self.slots.count {
+            let (offset, memory) = (self.offset(block), self.written(block).cast());
+            // SAFETY: as in the timed calls.
+            check("MPI_File_write_at", unsafe {
+                ffi::MPI_File_write_at(self.raw, offset, memory, self.count, BYTE, ffi::RSMPI_STATUS_IGNORE)
+            })?;
+        }
+        self.publish()?;
+        self.own_view.set(self.raw)
+    }
+
+    /// Reads the blocks that the next rank has written. Collective, untimed.
+    pub fn read_back(&self) -> Result<()> {
+        self.publish()?;
+        View::Whole.set(self.raw)?;
+        for block in 0..self.slots.count {
+            let (offset, memory) =
+                (self.places.offset(self.places.neighbour(), block), self.read(block).cast());
+            // SAFETY: as in the timed calls.
+            check("MPI_File_read_at", unsafe {
+                ffi::MPI_File_read_at(self.raw, offset, memory, self.count, BYTE, ffi::RSMPI_STATUS_IGNORE)
+            })?;
+        }
+        self.own_view.set(self.raw)
+    }
+
+    /// Makes what every rank has written visible to all of them (MPI 4.0, 14.6.1). Collective.
+    fn publish(&self) -> Result<()> {
+        self.sync()?;
+        self.comm.barrier()?;
+        self.sync()
+    }
+}
+
+impl Drop for File {
+    fn drop(&mut self) {
+        if error::may_free() {
+            // SAFETY: the file is open until here, and every rank that has opened it drops it.
+            check_freed(c"MPI_File_close", unsafe { ffi::MPI_File_close(&raw mut self.raw) });
+        }
+    }
+}
+
+/// Checks that a directory exists on this rank's host.
+fn check_directory(directory: &Path) -> Result<()> {
+    match fs::metadata(directory) {
+        Ok(found) if found.is_dir() => Ok(()),
+        Ok(_) => Err(Error::unsupported(format!("{} is not a directory", directory.display()))),
+        Err(e) => Err(Error::unsupported(format!("cannot use the directory {}: {e}", directory.display()))),
+    }
+}
+
+/// Returns the path of a file that does not exist yet: the same on all ranks, or another one on each. Collective.
+fn path(cx: &Context<'_>, directory: &Path, files: Files) -> Result<PathBuf> {
+    let random = cx.team.broadcast_value(RandomState::new().hash_one(0))?;
+    let of_rank = match files {
+        Files::One => String::new(),
+        Files::Own => format!("-{}", cx.rank()),
+    };
+    Ok(directory.join(format!("ombx-io-{random:016x}{of_rank}")))
+}
+
+/// Creates a file and opens it on the ranks of a communicator. Collective.
+fn create(comm: &Comm, path: &Path) -> Result<ffi::MPI_File> {
+    let failed = |why: String| Error::unsupported(format!("cannot create {}: {why}", path.display()));
+    let name = CString::new(path.as_os_str().as_bytes()).map_err(|e| failed(e.to_string()))?;
+    let mode = ffi::MPI_MODE_CREATE as c_int | ffi::MPI_MODE_EXCL as c_int | ffi::MPI_MODE_RDWR as c_int;
+    // SAFETY: this static of mpi-sys is never written.
+    let mut raw = unsafe { ffi::RSMPI_FILE_NULL };
+    // SAFETY: the communicator is valid, the name ends with a zero, and the result is valid for the call. Errors of files return.
+    let code =
+        unsafe { ffi::MPI_File_open(comm.raw(), name.as_ptr(), mode, ffi::RSMPI_INFO_NULL, &raw mut raw) };
+    match code == ffi::MPI_SUCCESS as c_int {
+        true => Ok(raw),
+        false => Err(failed(error::text(code))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn blocks_of_the_ranks_alternate() {
+        let of = |rank| Places { bytes: 10, rank: Rank(rank), ranks: 3 };
+        let offsets = |rank: u32| [0, 1, 2].map(|block| of(rank).offset(Rank(rank), block));
+        assert_eq!([0, 1, 2].map(offsets), [[0, 30, 60], [10, 40, 70], [20, 50, 80]]);
+        assert_eq!([0, 1, 2].map(|rank| of(rank).neighbour().0), [1, 2, 0]);
+        assert_eq!(Places { bytes: 10, rank: Rank(0), ranks: 1 }.offset(Rank(0), 3), 30);
+    }
+}
