@@ -74,6 +74,7 @@ pub use self::{
         persistent::PersistentChannel,
         ready::ReadyChannel,
         request::RequestChannel,
+        rounds::{RoundsChannel, Step},
         source::Source,
         star::StarChannel,
         threaded::SharedChannel,
@@ -81,6 +82,7 @@ pub use self::{
     window::{
         epoch::Epoch,
         handle::Window,
+        lifetime::WindowLifetime,
         options::{Hints, WindowKind, WindowOptions},
         synchronization::{Epochs, LockKind},
     },
