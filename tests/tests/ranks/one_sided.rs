@@ -305,9 +305,11 @@ fn every_rank_accumulates_into_the_memory_of_one() {
 
 #[test]
 fn windows_are_created_and_freed() {
-    let run = measured("rma.window -n 2 --sizes 0,1,8,64K --iterations 20 --warmup 1");
+    let kept = Kept::new();
+    let done = kept.job("rma.window -n 2 --sizes 0,1,8,64K --iterations 20 --warmup 1").run().expect(0);
+    let run = kept.run();
     let found: Vec<(u64, u64)> =
         run.rows.iter().map(|row| (row.bytes.unwrap(), row.work.unwrap().bytes)).collect();
     assert_eq!(found, [(0, 0), (1, 2), (8, 16), (65536, 16)]);
-    assert!(run.rows.iter().all(|row| row.check == Check::Passed && row.samples.len() == 2));
+    assert!(run.rows.iter().all(|row| row.check == Check::Passed && row.samples.len() == 2), "{done}");
 }
