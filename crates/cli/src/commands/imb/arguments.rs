@@ -108,8 +108,9 @@ pub(crate) struct OtherArgs {
     pub(crate) imb_barrier: Option<Switch>,
     #[arg(long, hide = true)]
     pub(crate) msg_pause: Option<String>,
-    #[arg(long, hide = true)]
-    pub(crate) pause: Option<String>,
+    /// Microseconds.
+    #[arg(long, hide = true, value_parser = values::number::<u64>(0..=1 << 32))]
+    pub(crate) pause: Option<u64>,
     #[arg(long, hide = true, value_enum)]
     pub(crate) msgwr: Option<Switch>,
     #[arg(long, hide = true, value_enum)]
