@@ -76,6 +76,7 @@ pub use self::{
         persistent::PersistentChannel,
         ready::ReadyChannel,
         request::RequestChannel,
+        rounds::{RoundsChannel, Step},
         source::Source,
         star::StarChannel,
         threaded::SharedChannel,
@@ -83,6 +84,7 @@ pub use self::{
     window::{
         epoch::Epoch,
         handle::Window,
+        lifetime::WindowLifetime,
         options::{Hints, WindowKind, WindowOptions},
         synchronization::{Epochs, LockKind},
     },

@@ -10,6 +10,7 @@ pub(crate) mod partitioned;
 pub(crate) mod persistent;
 pub(crate) mod ready;
 pub(crate) mod request;
+pub(crate) mod rounds;
 pub(crate) mod source;
 pub(crate) mod star;
 pub(crate) mod threaded;

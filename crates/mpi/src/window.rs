@@ -2,6 +2,7 @@
 
 pub(crate) mod epoch;
 pub(crate) mod handle;
+pub(crate) mod lifetime;
 mod memory;
 pub(crate) mod options;
 pub(crate) mod synchronization;

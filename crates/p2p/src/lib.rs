@@ -58,6 +58,7 @@ mod neighbours;
 mod pairs;
 mod partitioned;
 mod persistent;
+mod random;
 mod request;
 
 use derived::by_datatype;

@@ -4,7 +4,7 @@ use std::marker::PhantomData;
 
 use ombx_core::{
     benchmark::{
-        AxisValue, Benchmark, Case, Context, Kernel, Layout, Method, Metric, Work,
+        AxisValue, Benchmark, Case, Context, Kernel, Layout, Method, Metric, Pairs, Work,
         cold::{Cache, Cold, Copies, Movable},
         payload::{Check, Fill, Slots},
     },
@@ -118,7 +118,7 @@ enum PingPing {}
 impl Meeting for PingPing {
     const METHOD: Method = Method {
         timed: "on both ranks, a nonblocking send, a blocking receive of the other rank's message, and the wait for the send; \
-                the figure is the time of rank 0",
+                the figure is the time of rank 0, with --pairs that of the slowest first rank",
         untimed: UNTIMED,
         like: "IMB PingPing",
     };
@@ -169,7 +169,7 @@ const CHAIN: Layout = Layout::Everyone { least: 2 };
 
 ombx_core::inventory::submit! {
     meeting::<PingPing>("p2p.pingping", "two ranks send to each other at the same time")
-        .iterates(&["MPI_Isend", "MPI_Recv", "MPI_Wait"], "t").axes(&[Source::AXIS, Cache::AXIS])
+        .iterates(&["MPI_Isend", "MPI_Recv", "MPI_Wait"], "t").layout(Layout::Pairs(Pairs::One)).axes(&[Source::AXIS, Cache::AXIS])
 }
 ombx_core::inventory::submit! {
     meeting::<SendReceive>("p2p.sendrecv", "every rank of a periodic chain sends to the next one")

@@ -8,7 +8,7 @@
 //! | [`mode`] | latency, bandwidth, bandwidth in both directions |
 //! | [`kernel`] | the kernel that combines an operation, a synchronisation and a mode |
 //! | [`iteration`], [`memory`], [`target`] | the kernel's operations on a window, its memory, the activity of a passive target |
-//! | [`many`] | accesses to several ranks, completed by one flush |
+//! | [`many`], [`completion`] | accesses to several ranks, and the flush or fence that completes them |
 //! | [`entry`] | constructors of registry entries |
 //!
 //! # Example
@@ -44,10 +44,13 @@
 //! ```
 
 mod cached;
+mod combined;
+pub mod completion;
 pub mod entry;
 mod incast;
 pub mod iteration;
 pub mod kernel;
+mod lifetime;
 pub mod many;
 pub mod memory;
 pub mod mode;

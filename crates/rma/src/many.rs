@@ -1,4 +1,4 @@
-//! `rma.put_many_*` and `rma.get_many_*`: ranks that access the memory of several others and complete all accesses by one flush.
+//! `rma.put_many_*` and `rma.get_many_*`: ranks that access the memory of several others and complete all accesses by one flush or fence.
 
 use std::{ffi::c_int, marker::PhantomData};
 
@@ -12,7 +12,9 @@ use ombx_core::{
     pacing::{clock_sync::SyncHosts, pace::Pacing, paced_kernel::run_paced},
     unit::Rank,
 };
-use ombx_mpi::{Epoch, Epochs, Hints, Mesh, Window, WindowKind, WindowOptions};
+use ombx_mpi::{Epoch, Hints, Mesh, Window, WindowKind, WindowOptions};
+
+use crate::completion::{Completes, Completion, Fence, Local, Remote};
 
 ombx_core::axis! {
     /// Ranks that access, and ranks whose memory they access
@@ -75,42 +77,6 @@ impl Shape {
     }
 }
 
-ombx_core::axis! {
-    /// Where the flush of accesses to several ranks completes them
-    pub enum Completion: "completion", IfChosen, default Remote {
-        /// MPI_Win_flush_all: at the targets
-        Remote = "remote",
-        /// MPI_Win_flush_local_all: at the origin only
-        Local = "local",
-    }
-}
-
-/// The call that completes the accesses of an iteration.
-pub trait Flush: 'static {
-    /// Issues accesses and completes them.
-    fn after(window: &Window, issue: impl FnOnce(&Epoch<'_>) -> Result<()>) -> Result<()>;
-}
-
-/// `MPI_Win_flush_all`.
-pub enum Remote {}
-
-impl Flush for Remote {
-    #[inline(always)]
-    fn after(window: &Window, issue: impl FnOnce(&Epoch<'_>) -> Result<()>) -> Result<()> {
-        window.then_flush_all(issue)
-    }
-}
-
-/// `MPI_Win_flush_local_all`.
-pub enum Local {}
-
-impl Flush for Local {
-    #[inline(always)]
-    fn after(window: &Window, issue: impl FnOnce(&Epoch<'_>) -> Result<()>) -> Result<()> {
-        window.then_flush_local_all(issue)
-    }
-}
-
 /// An access to a slot of one of several targets.
 pub trait Access: 'static {
     /// Whether the data moves to the target.
@@ -169,7 +135,7 @@ struct Many<A, F, const STREAM: bool> {
     types: PhantomData<(A, F)>,
 }
 
-impl<A: Access, F: Flush, const STREAM: bool> Many<A, F, STREAM> {
+impl<A: Access, F: Completes, const STREAM: bool> Many<A, F, STREAM> {
     /// Calls `access` with the data of this rank and the memory into which data arrive.
     fn with_memory<R>(&mut self, access: impl FnOnce(&mut [u8], &mut [u8]) -> R) -> Result<R> {
         self.window.with_memory(|locals, window| {
@@ -179,12 +145,15 @@ impl<A: Access, F: Flush, const STREAM: bool> Many<A, F, STREAM> {
     }
 }
 
-impl<A: Access, F: Flush, const STREAM: bool> Kernel for Many<A, F, STREAM> {
+impl<A: Access, F: Completes, const STREAM: bool> Kernel for Many<A, F, STREAM> {
     const METRIC: Metric = if STREAM { Metric::Bandwidth } else { Metric::Latency };
     const METHOD: Method = Method {
-        timed: "on every rank, one access to each of its targets, or a window of them, and one flush of all; the slowest rank counts",
-        untimed: "creating the window, MPI_Win_lock_all, filling and checking memory, the synchronisation before each iteration",
-        like: "One_put_all, All_put_all, Exchange_put and Bidir_put of IMB-RMA, and the same with gets",
+        timed: "on every rank, one access to each of its targets, or a window of them, and one flush of all or one fence; the \
+                slowest rank counts",
+        untimed: "creating the window, MPI_Win_lock_all or the first fence, filling and checking memory, the synchronisation before \
+                  each iteration",
+        like: "One_put_all, All_put_all, Exchange_put and Bidir_put of IMB-RMA; with --completion fence Unidir_Put and Bidir_Put of \
+               IMB-EXT; and the same with gets",
     };
 
     fn work(case: &Case) -> Work {
@@ -235,7 +204,7 @@ impl<A: Access, F: Flush, const STREAM: bool> Kernel for Many<A, F, STREAM> {
     }
 
     fn begin(&mut self) -> Result<()> {
-        self.window.hold_all()
+        F::begin(&self.window)
     }
 
     #[inline(always)]
@@ -254,7 +223,7 @@ impl<A: Access, F: Flush, const STREAM: bool> Kernel for Many<A, F, STREAM> {
     }
 
     fn end(&mut self) -> Result<()> {
-        self.window.release()
+        F::end(&self.window)
     }
 
     fn check(&mut self, fill: Fill) -> Result<Check> {
@@ -279,6 +248,7 @@ const fn entry<A: Access, const STREAM: bool>(
         session.split(|session, completion| match completion {
             Completion::Remote => run_paced::<Many<A, Remote, STREAM>, Mesh>(session),
             Completion::Local => run_paced::<Many<A, Local, STREAM>, Mesh>(session),
+            Completion::Fence => run_paced::<Many<A, Fence, STREAM>, Mesh>(session),
         })
     }
     let metric = <Many<A, Remote, STREAM> as Kernel>::METRIC;

@@ -4,9 +4,9 @@
 //! blanks, two integers, and then two, three or four numbers with a decimal point to its end; the text contains
 //! "All processes entering MPI_Finalize".
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use ombx_core::benchmark::Figure;
+use ombx_core::{benchmark::Figure, result::Measurement};
 use ombx_tests::{Done, Files, Job, mpi, results};
 
 const QUICK: [&str; 4] = ["-iter", "10", "-msglog", "3:4"];
@@ -42,6 +42,15 @@ fn tables(stdout: &str) -> Tables {
 fn read(done: &Done) -> Tables {
     assert!(done.stdout.contains("# All processes entering MPI_Finalize"), "{done}");
     tables(&done.stdout)
+}
+
+/// Reads tables whose last column is a message rate, which is an integer.
+#[track_caller]
+fn read_with_rates(done: &Done) -> Tables {
+    assert!(done.stdout.contains("# All processes entering MPI_Finalize"), "{done}");
+    let with_point =
+        |line: &str| if line.starts_with(' ') { format!("{line}.0\n") } else { format!("{line}\n") };
+    tables(&done.stdout.lines().map(with_point).collect::<String>())
 }
 
 #[test]
@@ -291,4 +300,58 @@ fn io_prints_its_tables() {
     let modes = |mode: &str| done.stdout.matches(&format!("#    MODE: {mode} \n")).count();
     assert_eq!((modes("AGGREGATE"), modes("NON-AGGREGATE")), (7, 4), "{done}");
     assert_eq!(std::fs::read_dir(files.root()).unwrap().count(), 0, "{done}");
+}
+
+/// The tables of IMB-EXT: two modes of all but Window. All ranks take part in Accumulate and Window.
+#[test]
+fn fences_complete_the_operations_of_mpi_2() {
+    let files = Files::default();
+    let job = Job::ombx("imb IMB-EXT -n 3 -iter 10 -msglog 3:3 -zero_size off -o").arg(files.path("r.jsonl"));
+    let done = job.run().expect(0);
+    let tables = read(&done);
+    let modes: Vec<&str> = done.stdout.lines().filter_map(|line| line.strip_prefix("#    MODE: ")).collect();
+    // Accumulate runs with 2 and with 3 processes.
+    let many = |mode: &str| modes.iter().filter(|found| **found == mode).count();
+    assert_eq!([many("NON-AGGREGATE "), many("AGGREGATE ")], [6, 6], "{done}");
+    for name in ["Unidir_Put", "Unidir_Get", "Bidir_Put", "Bidir_Get"] {
+        let rows = &tables[&(name.to_owned(), 2)];
+        assert!(
+            rows.len() == 2 && rows.iter().all(|(_, n, row)| *n == 10 && row.len() == 2),
+            "{name}: {done}"
+        );
+    }
+    for (name, rows) in [("Window", 1), ("Accumulate", 2)] {
+        for ranks in [2, 3] {
+            let found = &tables[&(name.to_owned(), ranks)];
+            assert!(found.len() == rows && found.iter().all(|(.., row)| row.len() == 3), "{name}: {done}");
+        }
+    }
+    let run = results::run_of(&files.path("r.jsonl"));
+    let fenced = |row: &&Measurement| row.axes.get("completion").is_some_and(|value| value == "fence");
+    assert_eq!(run.rows.iter().filter(fenced).count(), 4 * 2 + 2 * 2, "{done}");
+}
+
+/// Every benchmark of IMB-P2P runs with all processes. Time, bandwidth and message rate of a row are those of the same messages.
+#[test]
+fn messages_of_all_ranks_have_one_rate() {
+    let done = Job::ombx("imb IMB-P2P -n 4 -iter 10 -msglog 3:4").run().expect(0);
+    let tables = read_with_rates(&done);
+    let names = ["PingPong", "PingPing", "Unirandom", "Birandom", "Corandom", "Stencil2D", "Stencil3D"];
+    assert_eq!(tables.keys().map(|(name, _)| name.as_str()).collect::<BTreeSet<_>>(), names.into(), "{done}");
+    for ((name, processes), rows) in &tables {
+        assert_eq!(*processes, 4, "{name}: {done}");
+        let sizes: Vec<(u64, u64)> = rows.iter().map(|(bytes, n, _)| (*bytes, *n)).collect();
+        assert_eq!(sizes, [(8, 10), (16, 10)], "{name}: {done}");
+        for (bytes, _, row) in rows {
+            let [time, mb_per_s, rate] = row[..] else { panic!("{name}: {row:?}\n{done}") };
+            assert!(time > 0.0, "{name}: {done}");
+            let expected = rate * *bytes as f64 / 1e6;
+            assert!((mb_per_s - expected).abs() < 0.006 + 0.001 * expected, "{name}: {row:?}\n{done}");
+        }
+    }
+    let three = Job::ombx("imb IMB-P2P PingPing Corandom -n 3 -iter 10 -msglog 2 -msgwr off").run().expect(0);
+    let tables = read_with_rates(&three);
+    // Pairs leave out an odd rank. A single exponent includes size 0.
+    assert_eq!(tables.keys().map(|(_, ranks)| *ranks).collect::<Vec<_>>(), [3, 2], "{three}");
+    assert!(tables.values().all(|rows| rows.len() == 4 && rows[0].0 == 0), "{three}");
 }

@@ -33,9 +33,33 @@ fn neighbours_of_a_chain_exchange_messages() {
             assert_eq!(row.samples.len(), ranks as usize, "{}: every rank is timed", row.key);
         }
     }
-    for row in rows_of(&format!("p2p.pingping {QUICK}")) {
-        let work = row.work.unwrap();
-        assert_eq!((work.ops, work.bytes), (2, 2 * row.bytes.unwrap()), "{}", row.key);
+    for (options, pairs) in [("", 1), ("-n 4 --pairs 2", 2)] {
+        for row in rows_of(&format!("p2p.pingping {options} {QUICK}")) {
+            let work = row.work.unwrap();
+            assert_eq!((work.ops, work.bytes), (2 * pairs, 2 * pairs * row.bytes.unwrap()), "{}", row.key);
+        }
+    }
+}
+
+/// Partners that are drawn anew for each iteration.
+#[test]
+fn random_partners_exchange_messages() {
+    for ranks in [2_u64, 3] {
+        let rows =
+            rows_of(&format!("p2p.unirandom p2p.birandom p2p.corandom p2p.random_ring -n {ranks} {QUICK}"));
+        let expected = [("unirandom", 1), ("birandom", 2), ("corandom", 1), ("random_ring", 2)];
+        for (name, each) in expected {
+            let found: Vec<_> = rows.iter().filter(|row| row.bench == format!("p2p.{name}")).collect();
+            assert!(!found.is_empty(), "{name}");
+            for row in found {
+                assert_eq!(
+                    (row.work.unwrap().ops, row.samples.len() as u64),
+                    (each * ranks, ranks),
+                    "{}",
+                    row.key
+                );
+            }
+        }
     }
 }
 

@@ -76,7 +76,7 @@ fn registered() -> Vec<Entry> {
     let listed: Vec<serde_json::Value> = serde_json::from_str(&listed).unwrap();
     let of_two = |bench: &&serde_json::Value| {
         let name = bench["name"].as_str().unwrap();
-        name != "rma.put_incast" && !name.contains("_many_")
+        !["rma.put_incast", "rma.window"].contains(&name) && !name.contains("_many_")
     };
     listed.iter().filter(of_two).map(Entry::of).collect()
 }
@@ -265,7 +265,7 @@ fn several_targets_are_accessed_in_every_shape() {
         );
         let done = kept.job(&format!("{benches} -n {ranks} {options}")).run().expect(0);
         let run = kept.run();
-        assert_eq!(run.rows.len(), 4 * 4 * 2 * sizes.split(',').count(), "{done}");
+        assert_eq!(run.rows.len(), 4 * 4 * 3 * sizes.split(',').count(), "{done}");
         for row in &run.rows {
             assert_eq!((&row.outcome, &row.check), (&Outcome::Ok, &Check::Passed), "{}\n{done}", row.key);
             let pairs = match row.axes["shape"].as_str() {
@@ -279,4 +279,37 @@ fn several_targets_are_accessed_in_every_shape() {
             assert_eq!(row.samples.len() as u64, ranks, "{}: every rank is timed", row.key);
         }
     }
+}
+
+/// Each rank makes a contribution of its own to the memory of rank 0, whose sum is checked.
+#[test]
+fn every_rank_accumulates_into_the_memory_of_one() {
+    for (ranks, sizes, types, iterations) in [(2, "0,8,64K", "widest,float,char", 20), (3, "8", "float", 3)] {
+        let kept = Kept::new();
+        let benches = "rma.acc_many_latency rma.acc_many_bw";
+        let options = format!("--completion all --type {types} --sizes {sizes} --window 3");
+        let done = kept
+            .job(&format!("{benches} -n {ranks} {options} --iterations {iterations} --warmup 1"))
+            .run()
+            .expect(0);
+        let run = kept.run();
+        assert_eq!(run.rows.len(), 2 * 3 * types.split(',').count() * sizes.split(',').count(), "{done}");
+        for row in &run.rows {
+            assert_eq!((&row.outcome, &row.check), (&Outcome::Ok, &Check::Passed), "{}\n{done}", row.key);
+            let messages = if row.bench.ends_with("bw") { 3 * ranks } else { ranks };
+            assert_eq!(row.work.unwrap().bytes, messages * row.bytes.unwrap(), "{}", row.key);
+            assert_eq!(row.samples.len() as u64, ranks, "{}: every rank is timed", row.key);
+        }
+    }
+}
+
+#[test]
+fn windows_are_created_and_freed() {
+    let kept = Kept::new();
+    let done = kept.job("rma.window -n 2 --sizes 0,1,8,64K --iterations 20 --warmup 1").run().expect(0);
+    let run = kept.run();
+    let found: Vec<(u64, u64)> =
+        run.rows.iter().map(|row| (row.bytes.unwrap(), row.work.unwrap().bytes)).collect();
+    assert_eq!(found, [(0, 0), (1, 2), (8, 16), (65536, 16)]);
+    assert!(run.rows.iter().all(|row| row.check == Check::Passed && row.samples.len() == 2), "{done}");
 }

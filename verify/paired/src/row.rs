@@ -218,18 +218,28 @@ fn one_sided(bench: &'static Benchmark, name: &str, launch: usize) -> Vec<Row> {
     if name == "put_incast" {
         return vec![Row::of(bench, "put_many_flush", Shape::Chained, RATE)];
     }
+    if name == "window" {
+        return vec![Row::of(bench, "window", Shape::Paced, OTHER)];
+    }
     if let Some((operation, mode)) = name.split_once("_many_") {
         let goal = if mode == "bw" { RATE } else { OTHER };
+        if operation == "acc" {
+            let row = |completion, reference| {
+                Row::of(bench, reference, Shape::Paced, goal).with("completion", completion)
+            };
+            return vec![row("remote", "acc_flush_all"), row("fence", "acc_to_root_fence")];
+        }
         let row = |shape, completion, reference: &str| {
             let reference = format!("{operation}_{reference}");
             let row = Row::of(bench, reference, Shape::Paced, goal).with("shape", shape);
-            if completion == "local" { row.with("completion", completion) } else { row }
+            if completion == "remote" { row } else { row.with("completion", completion) }
         };
         return vec![
             row("one_to_all", "remote", "flush_all"),
             row("all_to_all", "remote", "flush_all"),
             row("neighbours", "remote", "flush_all"),
             row("all_to_all", "local", "flush_local_all"),
+            row("pairs", "fence", "far_fence"),
         ];
     }
     let (Some((operation, mode)), Some(syncs)) =

@@ -12,7 +12,7 @@ use ombx_core::{
 use ombx_results::render::{ImbProgram, ImbTable};
 
 use self::{
-    arguments::{ImbArgs, Multi, Switch},
+    arguments::{ImbArgs, Iterations, Multi, Switch},
     suites::{Entry, Suite},
 };
 #[cfg(feature = "io")]
@@ -58,13 +58,15 @@ pub(crate) fn imb(registry: &Registry, parser: &clap::Command, args: ImbArgs) ->
 /// Returns the job of a program after finding every mistake in its options, and notes about differences from IMB. Starts nothing.
 pub(crate) fn prepare(
     registry: &Registry,
-    args: ImbArgs,
+    mut args: ImbArgs,
     suite: &'static Suite,
 ) -> Result<(Job, Vec<String>)> {
+    let iterations = if suite.is_peer_to_peer() { Iterations::PEER_TO_PEER } else { Iterations::default() };
+    args.iter.get_or_insert(iterations);
     plan::reject(&args, suite)?;
     let entries = selected(&args, suite)?;
     let notes = plan::notes(&args, suite, &entries);
-    let sizes = plan::sizes(&args)?;
+    let sizes = plan::sizes(&args, suite)?;
     let started = detection::launcher();
     let ranks = match &started {
         Some(started) => started.ranks.and_then(|ranks| u32::try_from(ranks).ok()),

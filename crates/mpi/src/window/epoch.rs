@@ -89,11 +89,18 @@ impl Epoch<'_> {
     /// Calls `MPI_Accumulate` on all elements of a slot.
     #[inline(always)]
     pub fn accumulate(&self, slot: u32) -> Result<()> {
-        let Window { raw, peer, element: (kind, n), op, .. } = *self.0;
-        // SAFETY: as in `put`.
+        self.accumulate_to(self.0.peer, slot)
+    }
+
+    /// Calls `MPI_Accumulate` on all elements of a slot of one of the window's targets.
+    #[inline(always)]
+    pub fn accumulate_to(&self, target: c_int, slot: u32) -> Result<()> {
+        debug_assert!(target == self.0.peer || self.0.targets.contains(&target));
+        let Window { raw, element: (kind, n), op, .. } = *self.0;
+        // SAFETY: as in `put_to`.
         check("MPI_Accumulate", unsafe {
             let (from, to) = (self.local(ORIGIN, slot), self.remote(slot));
-            ffi::MPI_Accumulate(from, n, kind, peer, to, n, kind, op, raw)
+            ffi::MPI_Accumulate(from, n, kind, target, to, n, kind, op, raw)
         })
     }
 

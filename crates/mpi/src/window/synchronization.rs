@@ -164,6 +164,13 @@ impl Window {
         check("MPI_Win_flush_local_all", unsafe { ffi::MPI_Win_flush_local_all(self.raw) })
     }
 
+    /// Issues operations in the epoch that the last fence has opened, and completes them with `MPI_Win_fence`. Collective.
+    #[inline(always)]
+    pub fn then_fence(&self, issue: impl FnOnce(&Epoch<'_>) -> Result<()>) -> Result<()> {
+        issue(&Epoch(self))?;
+        self.fence()
+    }
+
     #[inline(always)]
     fn lock(&self, kind: LockKind) -> Result<()> {
         let kind = match kind {

@@ -25,9 +25,18 @@ fn arrives_of(row: &Measurement, flip: Flip) -> bool {
     let fetches = ["rma.get_acc", "rma.fop", "rma.cas"].iter().any(|start| row.bench.starts_with(start));
     let ranks = groups::arrives(row);
     // Each group of ranks is a pair.
-    let hit = flip.hit() % 2;
+    let hit = rank_of(row, flip) % 2;
     let hit = if fetches && !flip.given { 1 - hit } else { hit };
     ranks.contains(&hit)
+}
+
+/// Returns the rank on which the wrong byte of a row arrives.
+fn rank_of(row: &Measurement, flip: Flip) -> u32 {
+    match row.bench.as_str() {
+        "rma.acc_many_latency" | "rma.acc_many_bw" => 0,
+        "rma.window" => flip.actor,
+        _ => flip.hit(),
+    }
 }
 
 impl Group {
@@ -81,7 +90,7 @@ fn caught(done: &Done, name: &str, flips: &[Flip], defective: bool) -> Result<St
             (None, Check::Passed) => {}
             (None, check) => return Err(format!("{}: no byte was flipped, but {check:?}", row.key)),
             (Some(flip), Check::Failed(Mismatch { rank, slot, byte, .. })) => {
-                if (rank.0, *slot, *byte) != (flip.hit(), flip.slot, flip.byte) {
+                if (rank.0, *slot, *byte) != (rank_of(row, *flip), flip.slot, flip.byte) {
                     return Err(format!("{}: found {:?}, flipped {flip:?}", row.key, row.check));
                 }
                 count += 1;

@@ -88,6 +88,23 @@ TO_ALL(put_flush_local_all, PUT_FAR, MPI_Win_flush_local_all)
 TO_ALL(get_flush_all, GET_FAR, MPI_Win_flush_all)
 TO_ALL(get_flush_local_all, GET_FAR, MPI_Win_flush_local_all)
 
+/* A fence completes the accesses and opens the next epoch. */
+#define FENCE_OF(WINDOW) MPI_Win_fence(0, WINDOW)
+TO_ALL(put_far_fence, PUT_FAR, FENCE_OF)
+TO_ALL(get_far_fence, GET_FAR, FENCE_OF)
+
+/* Accumulates into the memory of rank 0. */
+#define ACC_TO_ROOT(W) \
+    CHECK(MPI_Accumulate(s.out + (W) * s.stride, WORDS, s.kind, 0, PLACE(W), WORDS, s.kind, s.op, s.win))
+AFTER(CHECK(MPI_Barrier(s.team)), acc_flush_all, , MANY(ACC_TO_ROOT); CHECK(MPI_Win_flush_all(s.win)))
+AFTER(CHECK(MPI_Barrier(s.team)), acc_to_root_fence, , MANY(ACC_TO_ROOT); FENCE)
+
+/* A window that lives for one iteration. */
+AFTER(CHECK(MPI_Barrier(s.team)), window, MPI_Win made,
+      CHECK(MPI_Win_create(s.in, s.bytes, 1, MPI_INFO_NULL, s.team, &made)); CHECK(MPI_Win_fence(0, made));
+      CHECK(MPI_Put(s.out, s.elements, MPI_BYTE, s.rank, 0, s.elements, MPI_BYTE, made)); CHECK(MPI_Win_fence(0, made));
+      CHECK(MPI_Win_free(&made)))
+
 #define PASSIVE_ROWS(NAME)                                                  \
     { #NAME "_lock", fidelity_##NAME##_lock, nothing },                     \
     { #NAME "_lock_exclusive", fidelity_##NAME##_lock_exclusive, nothing }, \
@@ -109,5 +126,10 @@ const struct row fidelity_one_sided[] = {
     { "put_flush_local_all", fidelity_put_flush_local_all, nothing },
     { "get_flush_all", fidelity_get_flush_all, nothing },
     { "get_flush_local_all", fidelity_get_flush_local_all, nothing },
+    { "put_far_fence", fidelity_put_far_fence, nothing },
+    { "get_far_fence", fidelity_get_far_fence, nothing },
+    { "acc_flush_all", fidelity_acc_flush_all, nothing },
+    { "acc_to_root_fence", fidelity_acc_to_root_fence, nothing },
+    { "window", fidelity_window, nothing },
     { NULL, NULL, NULL },
 };

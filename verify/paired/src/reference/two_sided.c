@@ -141,12 +141,34 @@ CHAINED(exchange, , EXCHANGE)
 CHAINED(halo, , char *at; MPI_Request *next = s.requests; SIDES(MPI_Irecv, in, p ^ 1); SIDES(MPI_Isend, out, p);
         WAIT(2 * s.partner_count))
 
+/* Drawn partners: two numbers per step, the rank that gets a message and the rank that sends one. Counts are the first step of each
+ * round, and partner_count is the number of rounds. */
+#define DRAWN(NAME, STEP)                                                            \
+    CHAINED(NAME, int round = 0,                                                     \
+            const int *step = s.partners + 2 * s.counts[round];                      \
+            const int *end = s.partners + 2 * s.counts[round + 1];                   \
+            for (; step < end; step += 2) { STEP; }                                  \
+            if (++round == s.partner_count) round = 0)
+#define FROM(SIDE, RANK) \
+    CHECK(MPI_Irecv(s.in + (SIDE) * s.partner_stride, s.bytes, MPI_BYTE, RANK, TAG + (SIDE), s.comm, &s.requests[SIDE]))
+#define TO(SIDE, RANK) \
+    CHECK(MPI_Isend(s.out + (SIDE) * s.partner_stride, s.bytes, MPI_BYTE, RANK, TAG + (SIDE), s.comm, &s.requests[2 + (SIDE)]))
+#define SEND_FIRST CHECK(MPI_Send(s.out, s.bytes, MPI_BYTE, step[0], TAG, s.comm))
+
+DRAWN(unirandom, if (step[0] >= 0) SEND_FIRST;
+      else CHECK(MPI_Recv(s.in, s.bytes, MPI_BYTE, step[1], TAG, s.comm, MPI_STATUS_IGNORE)))
+DRAWN(birandom, FROM(0, step[1]); SEND_FIRST; CHECK(MPI_Wait(&s.requests[0], MPI_STATUS_IGNORE)))
+DRAWN(corandom, FROM(0, step[1]); SEND_FIRST; CHECK(MPI_Wait(&s.requests[0], MPI_STATUS_IGNORE)))
+DRAWN(random_ring, FROM(0, step[1]); FROM(1, step[0]); TO(0, step[0]); TO(1, step[1]); WAIT(4))
+
 #define ROW(NAME) { #NAME, fidelity_##NAME, answer_##NAME }
 
 const struct row fidelity_two_sided[] = {
     ROW(ping), ROW(ping_threads), ROW(stream), ROW(both), ROW(two_pings), ROW(one_way), ROW(fan), ROW(pingping),
     { "sendrecv", fidelity_sendrecv, nothing }, { "exchange", fidelity_exchange, nothing },
     { "halo", fidelity_halo, nothing },
+    { "unirandom", fidelity_unirandom, nothing }, { "birandom", fidelity_birandom, nothing },
+    { "corandom", fidelity_corandom, nothing }, { "random_ring", fidelity_random_ring, nothing },
     ROW(ping_synchronous), ROW(ping_buffered), ROW(ping_ready),
     ROW(stream_synchronous), ROW(stream_buffered), ROW(stream_ready),
     ROW(ping_derived), ROW(stream_derived), ROW(both_derived),

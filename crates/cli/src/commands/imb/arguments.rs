@@ -26,9 +26,9 @@ pub(crate) struct ImbArgs {
     /// Smallest number of processes of benchmarks that run with 2, 4, 8 and so on [default: 2]
     #[arg(long, value_name = "P", value_parser = values::number::<u32>(1..=1 << 20), help_heading = "As IMB")]
     pub(crate) npmin: Option<u32>,
-    /// Iterations, total bytes in MiB that limit them for large messages, and iterations of NON-AGGREGATE writes of files: -iter 100 or -iter 1000,40,100
-    #[arg(long, value_name = "N[,MIB[,N]]", value_parser = Iterations::parse, default_value = "1000,40", help_heading = "As IMB")]
-    pub(crate) iter: Iterations,
+    /// Iterations, total bytes in MiB that limit them for large messages, and iterations of NON-AGGREGATE writes of files: -iter 100 or -iter 1000,40,100 [default: 1000,40; 100000,800 of IMB-P2P]
+    #[arg(long, value_name = "N[,MIB[,N]]", value_parser = Iterations::parse, help_heading = "As IMB")]
+    pub(crate) iter: Option<Iterations>,
     /// Message sizes 0, 2^MIN to 2^MAX [default: 0:22]
     #[arg(long, value_name = "[MIN:]MAX", value_parser = SizeRange::parse, conflicts_with_all = ["msglen", "msgsize"], help_heading = "As IMB")]
     pub(crate) msglog: Option<SizeRange>,
@@ -36,7 +36,7 @@ pub(crate) struct ImbArgs {
     #[arg(long, value_name = "FILE", conflicts_with = "msgsize", help_heading = "As IMB")]
     pub(crate) msglen: Option<PathBuf>,
     /// List of message sizes, for example: -msgsize 8,1K
-    #[arg(long, value_name = "SIZES", value_delimiter = ',', help_heading = "As IMB")]
+    #[arg(long, alias = "msgsz", value_name = "SIZES", value_delimiter = ',', help_heading = "As IMB")]
     pub(crate) msgsize: Vec<Bytes>,
     /// Size 0 beside those of -msglog [default: on]
     #[arg(long, value_name = "on|off", value_enum, help_heading = "As IMB")]
@@ -111,6 +111,13 @@ pub(crate) struct OtherArgs {
     pub(crate) imb_barrier: Option<Switch>,
     #[arg(long, hide = true)]
     pub(crate) msg_pause: Option<String>,
+    /// Microseconds.
+    #[arg(long, hide = true, value_parser = values::number::<u64>(0..=1 << 32))]
+    pub(crate) pause: Option<u64>,
+    #[arg(long, hide = true, value_enum)]
+    pub(crate) msgwr: Option<Switch>,
+    #[arg(long, hide = true, value_enum)]
+    pub(crate) msgrd: Option<Switch>,
 }
 
 /// IMB's `-multi`.
@@ -142,10 +149,10 @@ impl Multi {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Switch {
     /// Yes
-    #[value(aliases = ["1", "yes", "true"])]
+    #[value(aliases = ["1", "yes", "true", "enable"])]
     On,
     /// No
-    #[value(aliases = ["0", "no", "false"])]
+    #[value(aliases = ["0", "no", "false", "disable"])]
     Off,
 }
 
@@ -159,7 +166,19 @@ pub(crate) struct Iterations {
     pub(super) single: u64,
 }
 
+impl Default for Iterations {
+    fn default() -> Iterations {
+        Iterations { most: 1000, volume: 40 << 20, single: Iterations::SINGLE }
+    }
+}
+
 impl Iterations {
+    /// Default of IMB-P2P.
+    pub(super) const PEER_TO_PEER: Iterations =
+        Iterations { most: 100_000, volume: 800 << 20, single: Iterations::SINGLE };
+    /// Default of writes that are each completed by a synchronisation of the file.
+    const SINGLE: u64 = 100;
+
     fn parse(text: &str) -> Result<Iterations> {
         let (most, volume) = text.split_once(',').unwrap_or((text, "40"));
         let (volume, single) = volume.split_once(',').unwrap_or((volume, "100"));
@@ -225,7 +244,8 @@ impl OffCache {
 /// IMB's `-msglog`: exponents of the smallest and the largest message.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct SizeRange {
-    pub(super) least: u32,
+    /// None if only the largest is given.
+    pub(super) least: Option<u32>,
     pub(super) most: u32,
 }
 
@@ -234,10 +254,11 @@ const MOST: u32 = 30;
 
 impl SizeRange {
     fn parse(text: &str) -> Result<SizeRange> {
-        let (least, most) = text.split_once(':').unwrap_or(("0", text));
+        let (least, most) = text.split_once(':').map_or((None, text), |(least, most)| (Some(least), most));
         let number = |text: &str| text.parse::<u32>().ok().filter(|n| *n <= MOST);
-        match (number(least), number(most)) {
-            (Some(least), Some(most)) if least <= most => Ok(SizeRange { least, most }),
+        match (least.map(number), number(most)) {
+            (None, Some(most)) => Ok(SizeRange { least: None, most }),
+            (Some(Some(least)), Some(most)) if least <= most => Ok(SizeRange { least: Some(least), most }),
             _ => Err(Error::usage(
                 "not exponents from 0 to 30: give MIN:MAX or MAX, as in 3:4 for 8 and 16 bytes",
             )),
@@ -292,8 +313,8 @@ mod tests {
     #[test]
     fn sizes_are_exponents() {
         let SizeRange { least, most } = SizeRange::parse("3:4").unwrap();
-        assert_eq!((least, most), (3, 4));
-        assert_eq!(SizeRange::parse("22").unwrap().least, 0);
+        assert_eq!((least, most), (Some(3), 4));
+        assert_eq!(SizeRange::parse("22").unwrap().least, None);
         for text in ["4:3", "31", "a", ":", "1:2:3"] {
             assert!(SizeRange::parse(text).is_err(), "{text}");
         }

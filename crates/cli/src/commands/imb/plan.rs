@@ -8,7 +8,8 @@ use std::{
 
 use ombx_core::{
     benchmark::{
-        Axis, AxisValue, Benchmark, Choice, ElementType, Groups, Layout, ReductionOp, Root, cold::Cache,
+        Axis, AxisValue, Benchmark, Choice, ElementType, Groups, Layout, Pairs, ReductionOp, Root,
+        cold::Cache,
     },
     error::{Error, Result},
     measure::{
@@ -57,6 +58,10 @@ pub(super) fn reject(args: &ImbArgs, suite: &Suite) -> Result<()> {
         (not(&other.data_type, &["byte", "char"]), "-data_type: messages are bytes"),
         (not(&other.contig_type, &["base"]), "-contig_type: messages are contiguous"),
         (not(&other.msg_pause, &["0", "off"]), "-msg_pause: ombx makes no pauses between messages"),
+        (
+            [other.msgwr, other.msgrd].into_iter().flatten().any(Switch::is_on),
+            "-msgwr and -msgrd: ombx does not access messages in the timed region; use off",
+        ),
     ];
     match why.iter().find(|(given, _)| *given) {
         Some((_, why)) => Err(Error::usage(*why)),
@@ -109,6 +114,9 @@ pub(super) fn notes(args: &ImbArgs, suite: &Suite, entries: &[&Entry]) -> Vec<St
             "-time and -iter_policy have no effect: -iter alone gives the number of iterations".to_owned(),
         );
     }
+    if other.pause.is_some() {
+        notes.push("-pause has no effect: ombx makes no pauses between benchmarks".to_owned());
+    }
     if other.sync.is_some() || other.imb_barrier.is_some() {
         notes.push(
             "-sync and -imb_barrier have no effect: each sample of a collective starts after a barrier"
@@ -127,7 +135,7 @@ pub(super) fn notes(args: &ImbArgs, suite: &Suite, entries: &[&Entry]) -> Vec<St
 }
 
 /// Returns the message sizes.
-pub(super) fn sizes(args: &ImbArgs) -> Result<Vec<Bytes>> {
+pub(super) fn sizes(args: &ImbArgs, suite: &Suite) -> Result<Vec<Bytes>> {
     if let Some(path) = &args.msglen {
         let wrong = |why: String| Error::usage(format!("-msglen {}: {why}", path.display()));
         let sizes = lines(path)?.iter().map(|line| line.parse()).collect::<Result<Vec<Bytes>>>();
@@ -139,9 +147,11 @@ pub(super) fn sizes(args: &ImbArgs) -> Result<Vec<Bytes>> {
     if !args.msgsize.is_empty() {
         return Ok(args.msgsize.clone());
     }
-    let (least, most) = args.msglog.map_or(EXPONENTS, |range| (range.least, range.most));
-    let zero = args.zero_size.is_none_or(Switch::is_on).then_some(Bytes(0));
-    Ok(zero.into_iter().chain((least..=most).map(|n| Bytes(1 << n))).collect())
+    let (least, most) = args.msglog.map_or(EXPONENTS, |range| (range.least.unwrap_or(0), range.most));
+    // In IMB-P2P a smallest exponent leaves out size 0.
+    let starts_above = suite.is_peer_to_peer() && args.msglog.is_some_and(|range| range.least.is_some());
+    let has_zero = args.zero_size.map_or(!starts_above, Switch::is_on);
+    Ok(has_zero.then_some(Bytes(0)).into_iter().chain((least..=most).map(|n| Bytes(1 << n))).collect())
 }
 
 /// Returns the lines of a file that are neither empty nor comments.
@@ -199,9 +209,11 @@ pub(super) fn parts(
     if let Some(shown) = shown {
         check_groups(shown, table, ranks)?;
     }
+    let with_all = table.class == ImbClass::Messages;
     let is_single = table.mode == Some(SINGLE);
     let aggregate = bench.streams && table.class != ImbClass::Rate && !is_single;
-    let iter = if is_single && table.bench.starts_with("io.") { args.iter.of_single() } else { args.iter };
+    let iter = args.iter.unwrap_or_default();
+    let iter = if is_single && table.bench.starts_with("io.") { iter.of_single() } else { iter };
     let element = element_of(args, bench)?;
     let own = match bench.one_element {
         true => vec![Bytes(element.width())],
@@ -233,6 +245,7 @@ pub(super) fn parts(
     let mut parts = Vec::new();
     let counts = match table.ranks {
         Some(ranks) => vec![Some(ranks)],
+        None if with_all => vec![ranks.map(|ranks| usable(bench.layout, ranks))],
         None => counts(bench.layout, ranks, args.npmin.unwrap_or(2)),
     };
     for count in counts {
@@ -243,6 +256,7 @@ pub(super) fn parts(
             }
             _ => (Groups::ONE, count),
         };
+        let pairs = count.filter(|_| with_all && bench.layout.has_pairs()).map(|count| count / 2);
         let repetitions = |bytes: &Bytes| iter.for_size(bytes.0);
         let (sizes, portions) = (whole(&sizes, table, count), u64::from(portions(table, count)));
         for sizes in sizes.chunk_by(|a, b| repetitions(a) == repetitions(b)) {
@@ -251,7 +265,7 @@ pub(super) fn parts(
             let iterations = if aggregate { repetitions.div_ceil(depth.into()) } else { repetitions };
             let effort = Effort::Fixed { iterations, warmup };
             let sizes = Some(sizes.iter().map(|size| Bytes(size.0 / portions)).collect());
-            let plan = Plan { sizes, ranks: count, groups, effort, depth, ..plan.clone() };
+            let plan = Plan { sizes, ranks: count, pairs, groups, effort, depth, ..plan.clone() };
             parts.push(Part { choices: vec![choice], plan });
         }
     }
@@ -312,12 +326,16 @@ fn axes(
     axes.iter().filter(|axis| !of_table(axis)).filter_map(chosen).collect()
 }
 
+/// Returns how many of these ranks a layout uses: an odd last rank of pairs is idle.
+fn usable(layout: Layout, ranks: u32) -> u32 {
+    if layout.has_pairs() { ranks / 2 * 2 } else { ranks }
+}
+
 /// Returns the numbers of processes: `least`, twice as many, and so on, and all. `None` stands for as many as the benchmark takes.
 fn counts(layout: Layout, ranks: Option<u32>, least: u32) -> Vec<Option<u32>> {
     let (all, needed) = match (layout, ranks) {
         (Layout::Everyone { least }, Some(ranks)) => (ranks, least),
-        // An odd last rank is idle.
-        (Layout::Pairs(_), Some(ranks)) => (ranks / 2 * 2, 2),
+        (Layout::Pairs(Pairs::Most), Some(ranks)) => (usable(layout, ranks), 2),
         _ => return vec![None],
     };
     let doubled = iter::successors(Some(least.max(needed)), |count| count.checked_mul(2));
@@ -326,8 +344,6 @@ fn counts(layout: Layout, ranks: Option<u32>, least: u32) -> Vec<Option<u32>> {
 
 #[cfg(test)]
 mod tests {
-    use ombx_core::benchmark::Pairs;
-
     use super::*;
 
     #[test]
@@ -375,6 +391,7 @@ mod tests {
         assert_eq!(of(4, 1), [1, 2, 4]);
         assert_eq!(counts(Layout::Pair, Some(8), 2), [None]);
         assert_eq!(counts(Layout::Pairs(Pairs::Most), Some(5), 2), [Some(2), Some(4)]);
+        assert_eq!(counts(Layout::Pairs(Pairs::One), Some(4), 2), [None]);
         assert_eq!(counts(Layout::Everyone { least: 2 }, Some(3), 1), [Some(2), Some(3)]);
     }
 }

@@ -66,8 +66,8 @@ const fn table(bench: &'static str, class: ImbClass) -> Table {
     Table { bench, class, mode: None, axes: &[], ranks: None }
 }
 
-const fn of_mode(mode: &'static str, bench: &'static str, axes: Preset, ranks: Option<u32>) -> Table {
-    Table { mode: Some(mode), axes, ranks, ..table(bench, ImbClass::Single) }
+const fn of_mode(mode: &'static str, table: Table) -> Table {
+    Table { mode: Some(mode), ..table }
 }
 
 macro_rules! entry {
@@ -111,14 +111,20 @@ macro_rules! modes {
         modes!($name, $single, $many, &[], None)
     };
     ($name:literal, $single:literal, $many:literal, $axes:expr, $ranks:expr) => {
+        modes!($name, $single, $many, $axes, $ranks, ImbClass::Single)
+    };
+    ($name:literal, $single:literal, $many:literal, $axes:expr, $ranks:expr, $class:expr) => {
         Entry {
             name: $name,
             is_default: true,
             counterpart: Counterpart::Tables(
                 const {
                     &[
-                        of_mode("NON-AGGREGATE", $single, $axes, $ranks),
-                        of_mode("AGGREGATE", $many, $axes, $ranks),
+                        of_mode(
+                            "NON-AGGREGATE",
+                            Table { axes: $axes, ranks: $ranks, ..table($single, $class) },
+                        ),
+                        of_mode("AGGREGATE", Table { axes: $axes, ranks: $ranks, ..table($many, $class) }),
                     ]
                 },
             ),
@@ -211,6 +217,11 @@ const ALL_TO_ALL: Preset = &[("shape", "all_to_all")];
 const PAIRS: Preset = &[("shape", "pairs")];
 const NEIGHBOURS: Preset = &[("shape", "neighbours")];
 const LOCAL: Preset = &[("sync", "flush_local")];
+const SQUARE: Preset = &[("dims", "2")];
+const CUBE: Preset = &[("dims", "3")];
+const FENCE: Preset = &[("completion", "fence")];
+const ONE_WAY_FENCE: Preset = &[("shape", "one_to_all"), ("completion", "fence")];
+const PAIRS_FENCE: Preset = &[("shape", "pairs"), ("completion", "fence")];
 
 const MPI1: &[Entry] = &[
     entry!("PingPong", "p2p.latency", ImbClass::Single),
@@ -339,15 +350,38 @@ const IO: &[Entry] = &[
     none("C_IRead_Expl", NONBLOCKING),
 ];
 
+const EXT: &[Entry] = &[
+    entry!("Window", "rma.window", ImbClass::Collective),
+    modes!("Unidir_Put", "rma.put_many_latency", "rma.put_many_bw", ONE_WAY_FENCE, Some(2)),
+    modes!("Unidir_Get", "rma.get_many_latency", "rma.get_many_bw", ONE_WAY_FENCE, Some(2)),
+    modes!("Bidir_Put", "rma.put_many_latency", "rma.put_many_bw", PAIRS_FENCE, Some(2)),
+    modes!("Bidir_Get", "rma.get_many_latency", "rma.get_many_bw", PAIRS_FENCE, Some(2)),
+    modes!("Accumulate", "rma.acc_many_latency", "rma.acc_many_bw", FENCE, None, ImbClass::Collective),
+];
+
+const P2P: &[Entry] = &[
+    entry!("PingPong", "p2p.multi_latency", ImbClass::Messages),
+    entry!("PingPing", "p2p.pingping", ImbClass::Messages),
+    entry!("Unirandom", "p2p.unirandom", ImbClass::Messages),
+    entry!("Birandom", "p2p.birandom", ImbClass::Messages),
+    entry!("Corandom", "p2p.corandom", ImbClass::Messages),
+    many!("Stencil2D", "p2p.halo", ImbClass::Messages, SQUARE),
+    many!("Stencil3D", "p2p.halo", ImbClass::Messages, CUBE),
+    none("SendRecv_Replace", "ombx has no benchmark of MPI_Sendrecv_replace; use IMB-MPI1 Sendrecv"),
+];
+
 static SUITES: [Suite; 7] = [
     Suite { name: "IMB-MPI1", part: "MPI-1 part", benchmarks: MPI1, missing: None },
     Suite { name: "IMB-NBC", part: "MPI-NBC part", benchmarks: NBC, missing: None },
     Suite { name: "IMB-RMA", part: "MPI-RMA part", benchmarks: RMA, missing: None },
     Suite { name: "IMB-IO", part: "MPI-IO part", benchmarks: IO, missing: None },
-    absent("IMB-P2P", "its counterparts have other columns; use IMB-MPI1 PingPong or ombx run p2p.latency"),
+    Suite { name: PEER_TO_PEER, part: "IMB-P2P part", benchmarks: P2P, missing: None },
     absent("IMB-MT", "collectives by several threads; use ombx run p2p.latency_mt"),
-    absent("IMB-EXT", "windows and fences of MPI-2 in its tables; use ombx run 'rma.*' --sync fence"),
+    Suite { name: "IMB-EXT", part: "MPI-2 part", benchmarks: EXT, missing: None },
 ];
+
+/// The program that runs with all processes only, and has other defaults.
+const PEER_TO_PEER: &str = "IMB-P2P";
 
 const fn absent(name: &'static str, why: &'static str) -> Suite {
     Suite { name, part: "", benchmarks: &[], missing: Some(why) }
@@ -374,6 +408,11 @@ pub(crate) fn find(name: &str) -> Result<&'static Suite> {
 }
 
 impl Suite {
+    /// Returns whether this is the program that has the defaults of IMB-P2P.
+    pub(super) fn is_peer_to_peer(&self) -> bool {
+        self.name == PEER_TO_PEER
+    }
+
     /// Finds a benchmark by its name, in any case.
     pub(super) fn find(&self, name: &str) -> Result<&'static Entry> {
         match self.benchmarks.iter().find(|entry| entry.name.eq_ignore_ascii_case(name)) {

@@ -15,6 +15,8 @@ pub enum ImbClass {
     OneToAll,
     /// Bandwidth and message rate of windows of messages.
     Rate,
+    /// Time of a message, and bandwidth and message rate of all messages of all ranks.
+    Messages,
     /// Minimum, maximum and mean over ranks, and the bandwidth of this many messages per rank.
     Parallel(u64),
     /// Minimum, maximum and mean over ranks, and the bandwidth of bytes that all ranks share.
@@ -37,6 +39,7 @@ const T_MIN: &str = "t_min[usec]";
 const T_MAX: &str = "t_max[usec]";
 const T_AVG: &str = "t_avg[usec]";
 const MB_PER_S: &str = "Mbytes/sec";
+const MSG_PER_S: &str = "Msg/sec";
 const T_OVRL: &str = "t_ovrl[usec]";
 const T_PURE: &str = "t_pure[usec]";
 const T_CPU: &str = "t_CPU[usec]";
@@ -47,7 +50,8 @@ impl ImbClass {
     pub(super) fn titles(self) -> &'static [&'static str] {
         match self {
             ImbClass::Single | ImbClass::OneToAll => &[BYTES, REPETITIONS, "t[usec]", MB_PER_S],
-            ImbClass::Rate => &[BYTES, REPETITIONS, MB_PER_S, "Msg/sec"],
+            ImbClass::Rate => &[BYTES, REPETITIONS, MB_PER_S, MSG_PER_S],
+            ImbClass::Messages => &[BYTES, REPETITIONS, "t[usec]", MB_PER_S, MSG_PER_S],
             ImbClass::Parallel(_) | ImbClass::Divided => &[BYTES, REPETITIONS, T_MIN, T_MAX, T_AVG, MB_PER_S],
             ImbClass::Collective => &[BYTES, REPETITIONS, T_MIN, T_MAX, T_AVG],
             ImbClass::Barrier => &[REPETITIONS, T_MIN, T_MAX, T_AVG],
@@ -85,6 +89,16 @@ impl ImbClass {
             ImbClass::Rate => {
                 let messages = row.work.map_or(0, |work| work.ops) as f64;
                 cells.extend([bandwidth(bytes, mean / messages), format!("{:.0}", messages * 1e9 / mean)]);
+            }
+            ImbClass::Messages => {
+                let (messages, legs) = row.work.map_or((0, 1), |work| (work.ops, work.legs));
+                let (messages, one) = (messages as f64, AcrossRanks { mean, min: mean, max: mean });
+                let AcrossRanks { mean, max, .. } = row.across_ranks().unwrap_or(one);
+                // Times are those of a leg. The time of a message is that of all ranks over all messages.
+                let slowest = max * legs as f64;
+                cells.push(microseconds(mean * f64::from(row.ranks) / messages));
+                cells.push(bandwidth(bytes, slowest / messages));
+                cells.push(format!("{:.0}", messages * 1e9 / slowest));
             }
             ImbClass::Parallel(_) | ImbClass::Divided | ImbClass::Collective | ImbClass::Barrier => {
                 let one = AcrossRanks { mean, min: mean, max: mean };

@@ -82,6 +82,7 @@ impl Group {
         match self.names.first().map(String::as_str) {
             Some("rma.fop_latency") => "Fetch_and_op",
             Some("rma.cas_latency") => "Compare_and_swap",
+            Some("rma.window") => "Put",
             _ => "*",
         }
     }

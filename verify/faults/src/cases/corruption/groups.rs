@@ -20,7 +20,8 @@ pub(crate) fn arrives(row: &Measurement) -> &'static [u32] {
         ("p2p", "link") if axis("pattern") == "unidirectional" => &[1],
         ("p2p", _) => BOTH,
         ("io", _) => BOTH,
-        ("rma", "put_incast") => &[0],
+        ("rma", "put_incast" | "acc_many_latency" | "acc_many_bw") => &[0],
+        ("rma", "window") => BOTH,
         ("rma", name) if name.contains("_many_") && axis("shape") != "one_to_all" => BOTH,
         ("rma", name) if answered || name.ends_with("_bibw") => BOTH,
         ("rma", name) if name.starts_with("get_") && !name.starts_with("get_acc") => &[0],
@@ -57,6 +58,8 @@ const ONE_MESSAGE: &str = "p2p.bw_partitioned";
 const REQUESTS: &str = "p2p.request";
 /// The one-sided benchmark of many origins, which has no choice of synchronisation and window.
 const INCAST: &str = "rma.put_incast";
+/// The benchmark of windows that live for one iteration, in which a put has 8 bytes at most.
+const WINDOW_LIFETIME: &str = "rma.window";
 /// Broadcasts with timing methods of the literature.
 const BROADCASTS: [&str; 4] = ["bcast_ack", "bcast_acked", "bcast_round", "bcast_window"];
 
@@ -227,7 +230,14 @@ fn one_sided(benches: &[Bench]) -> Vec<Group> {
     // With both neighbours, an iteration of two ranks has twice as many calls.
     let shapes = "--shape one_to_all,all_to_all,pairs --completion all";
     let many = |name: &str, slots, hit| group(vec![format!("rma.{name}")], shapes, slots, hit);
+    let completions = "--completion all";
+    let combined =
+        |name: &str, slots, hit| group(vec![format!("rma.{name}")], completions, slots, hit).given().once();
+    let window = group(vec![WINDOW_LIFETIME.into()], "", Slots::Calls(1), FIRST).given().of_elements();
     let towards_several = [
+        window,
+        combined("acc_many_latency", Slots::Calls(1), FIRST),
+        combined("acc_many_bw", Slots::Calls(WINDOW), IN_WINDOW),
         many("put_many_latency", Slots::Calls(1), FIRST).given(),
         many("put_many_bw", Slots::Calls(WINDOW), IN_WINDOW).given(),
         many("get_many_latency", Slots::Calls(1), FIRST),
