@@ -8,7 +8,6 @@ use ombx_core::{
         payload::{Check, Fill, Slots},
     },
     error::Result,
-    measure::shuffle::Shuffle,
     unit::Rank,
 };
 use ombx_mpi::{RoundsChannel, Step};
@@ -33,24 +32,48 @@ trait Draw: 'static {
     fn iterate(channel: &mut RoundsChannel) -> Result<()>;
 }
 
+/// Random numbers by SplitMix64 (Steele, Lea and Flood, OOPSLA 2014).
+struct Random(u64);
+
+impl Random {
+    /// Returns the numbers of a round.
+    fn of_round(round: u64) -> Random {
+        Random(round << 32)
+    }
+
+    /// Returns the next number, which is below `n`.
+    fn below(&mut self, n: u32) -> u32 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut bits = self.0;
+        bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        ((u128::from(bits ^ (bits >> 31)) * u128::from(n)) >> 64) as u32
+    }
+}
+
 /// Returns the pairs of a round, as many as there are ranks: the rank that sends and the rank that receives.
 fn pairs(round: u64, ranks: u32) -> impl Iterator<Item = [Rank; 2]> {
-    (0..u64::from(ranks)).map(move |pair| {
-        let drawn = Shuffle::new(ranks, round << 32 | pair);
-        [0, 1].map(|at| Rank(drawn.forth(at)))
+    let mut random = Random::of_round(round);
+    (0..ranks).map(move |_| {
+        let from = random.below(ranks);
+        let to = (from + 1 + random.below(ranks - 1)) % ranks;
+        [from, to].map(Rank)
     })
 }
 
 /// Returns the step of a rank in a ring of all ranks in random order, which the round decides.
 fn ring(round: u64, rank: Rank, ranks: u32) -> Step {
-    let order = Shuffle::new(ranks, round);
-    let at = order.back(rank.0);
-    let neighbour = |place: u32| Some(Rank(order.forth(place % ranks)));
-    Step { to: neighbour(at + 1), from: neighbour(at + ranks - 1) }
+    let (mut random, mut order) = (Random::of_round(round), (0..ranks).collect::<Vec<u32>>());
+    for last in (1..ranks).rev() {
+        order.swap(last as usize, random.below(last + 1) as usize);
+    }
+    let at = order.iter().position(|other| *other == rank.0).unwrap_or_default();
+    let neighbour = |place: usize| Some(Rank(order[place % order.len()]));
+    Step { to: neighbour(at + 1), from: neighbour(at + order.len() - 1) }
 }
 
 /// Messages `D` of this rank.
-struct Random<D> {
+struct Drawn<D> {
     channel: RoundsChannel,
     slots: Slots,
     rank: Rank,
@@ -58,7 +81,7 @@ struct Random<D> {
     draw: PhantomData<fn() -> D>,
 }
 
-impl<D: Draw> Random<D> {
+impl<D: Draw> Drawn<D> {
     /// Returns the rank whose message to a side arrives last in these iterations; `None` if none does.
     fn last_sender(&self, iterations: std::ops::Range<u64>, side: usize) -> Option<Rank> {
         let rounds = RoundsChannel::ROUNDS as u64;
@@ -71,7 +94,7 @@ impl<D: Draw> Random<D> {
     }
 }
 
-impl<D: Draw> Kernel for Random<D> {
+impl<D: Draw> Kernel for Drawn<D> {
     const METRIC: Metric = Metric::Latency;
     const METHOD: Method = D::METHOD;
 
@@ -83,7 +106,7 @@ impl<D: Draw> Kernel for Random<D> {
     fn open(cx: &Context<'_>, case: &Case) -> Result<Self> {
         let (slots, rank, ranks) = (Slots::new(case.bytes.0, 1), cx.rank(), cx.team.size());
         let channel = RoundsChannel::open(cx, slots, |round| D::steps(round as u64, rank, ranks))?;
-        Ok(Random { channel, slots, rank, ranks, draw: PhantomData })
+        Ok(Drawn { channel, slots, rank, ranks, draw: PhantomData })
     }
 
     fn fill(&mut self, fill: Fill) -> Result<()> {
@@ -234,7 +257,7 @@ const fn entry<D: Draw>(
     about: &'static str,
     calls: &'static [&'static str],
 ) -> Benchmark {
-    Benchmark::of::<Random<D>>(name, about)
+    Benchmark::of::<Drawn<D>>(name, about)
         .iterates(calls, "t of the slowest rank")
         .sizes("0,1..4M")
         .layout(Layout::Everyone { least: 2 })
