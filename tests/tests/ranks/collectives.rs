@@ -73,7 +73,9 @@ fn verified(done: &Done, run: &RunWithRows, ranks: u32) {
         }
         if row.outcome == Outcome::Ok {
             assert_eq!((row.ranks, row.samples.len()), (ranks, ranks as usize), "{}: all are timed", row.key);
-            assert!(row.summary.as_ref().unwrap().min > 0.0, "{}", row.key);
+            // A broadcast on one rank may take less than a step of the clock.
+            let least = row.summary.as_ref().unwrap().min;
+            assert!(least > 0.0 || ranks == 1, "{}: {least}", row.key);
         }
     }
     for what in known {
