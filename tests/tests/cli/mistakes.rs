@@ -148,7 +148,7 @@ const MISTAKES: &[(&str, &str)] = &[
     ("links p2p.latency", "p2p.latency"),
     ("osu osu_latencyy", "osu_latency?"),
     ("imb IMB-MPI2", "IMB-MPI1, IMB-NBC"),
-    ("imb IMB-EXT", "not available in ombx: windows"),
+    ("imb IMB-MT", "not available in ombx: collectives by several threads"),
     ("imb IMB-IO P_Write_Shared", "not available in ombx: pointers"),
     ("imb IMB-IO -directory /nonexistent", "No such file"),
     ("imb IMB-IO S_Write_Indv P_Write_Priv -npmin 1", "name one of them"),
