@@ -2,8 +2,8 @@
 //!
 //! | module | content |
 //! |---|---|
-//! | [`write`] | `io.write`: blocks that every rank writes |
-//! | [`read`] | `io.read`: blocks that every rank reads |
+//! | [`mod@write`] | `io.write`: blocks that every rank writes |
+//! | [`mod@read`] | `io.read`: blocks that every rank reads |
 //! | [`options`] | the choices of both, and the directory of their files |
 //!
 //! The first iteration of a sample begins at the start of the file, so that the file of a case has as many bytes as one iteration

@@ -11,7 +11,7 @@
 //! | `two_sided` | [`Channel`] and its variants: persistent, partitioned, several partners, several threads |
 //! | `window` | [`Window`], its synchronisation ([`Epochs`]) and the operations in an [`Epoch`] |
 //! | [`collective`] | the table of collective operations |
-//! | [`file`] | files that ranks open together, and the data access calls of MPI-IO |
+//! | [`mod@file`] | files that ranks open together, and the data access calls of MPI-IO |
 //! | `sys` | constants, errors, datatypes, [`Buffer`] |
 //!
 //! # Example

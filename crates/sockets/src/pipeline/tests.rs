@@ -5,7 +5,7 @@ mod files;
 use std::{fs, path::PathBuf};
 
 use ombx_core::{
-    benchmark::{AxisValue, Case, Choice, Figure, Groups, payload::Check},
+    benchmark::{AxisValue, Case, Choice, Figure, Groups, Imbalance, payload::Check},
     error::Kind,
     measure::{
         plan::{Effort, Verify},
@@ -294,6 +294,7 @@ fn rejected(settings: &[(&str, &str)]) -> Error {
         threads: None,
         root: None,
         groups: Groups::ONE,
+        imbalance: Imbalance::NONE,
         axes: vec![],
     };
     plan(&choices(settings), &case(100)).unwrap_err()
