@@ -153,7 +153,7 @@ mod tests {
     #[test]
     fn benchmarks_suites_and_osu_names() {
         let of = |line: &str, expected: &[&str]| assert_eq!(completed(line), expected, "{line}");
-        of("ombx run ", &["collective.", "osu_", "p2p.", "rma.", "sockets.", "suite:"]);
+        of("ombx run ", &["collective.", "io.", "osu_", "p2p.", "rma.", "sockets.", "suite:"]);
         of("ombx run p2p.latency_p", &["p2p.latency_partitioned", "p2p.latency_persistent"]);
         of("ombx run suite:s", &["suite:smoke"]);
         of("ombx run p2p.bw osu_put_b", &["osu_put_bibw", "osu_put_bw"]);
