@@ -10,7 +10,7 @@ pub(crate) mod time_limit;
 use std::{path::PathBuf, time::Duration};
 
 use ombx_core::{
-    benchmark::{Benchmark, Choice, Initialization, Medium, Threading},
+    benchmark::{Benchmark, Choice, Medium, Threading},
     measure::{plan::Plan, runner::Part},
 };
 use ombx_links::sweep;
@@ -110,7 +110,7 @@ impl Work {
 
     /// Returns how the work initialises MPI. [`selection::check_ranks`] has found that all parts do it in the same way.
     #[cfg(feature = "mpi")]
-    pub(crate) fn initialization(&self) -> Initialization {
+    pub(crate) fn initialization(&self) -> ombx_core::benchmark::Initialization {
         match self {
             Work::Benchmarks(parts) => parts.first().map(|part| part.plan.init).unwrap_or_default(),
             Work::Links(_, plan) => plan.init,

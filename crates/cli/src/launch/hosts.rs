@@ -50,6 +50,7 @@ pub(crate) fn hosts(start: &StartArgs, notation: Notation) -> Result<Vec<Host>> 
 
 /// Returns the hosts that a launcher gets on its command line, as `n01` or `n01:4`: those of `--hosts`, and those of a host file with
 /// ranges, which launchers do not know. None if the launcher reads the host file itself.
+#[cfg(feature = "mpi")]
 pub(crate) fn for_command_line(start: &StartArgs, notation: Notation) -> Result<Vec<String>> {
     let Some(file) = &start.hostfile else { return Ok(start.hosts().to_vec()) };
     let lines = Hostfile::read(file)?.each(|line| {

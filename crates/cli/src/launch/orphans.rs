@@ -34,7 +34,6 @@ pub(super) fn end() {
 }
 
 /// Kills a process and its descendants.
-#[cfg(feature = "mpi")]
 pub(super) fn end_family(root: Pid) {
     for pid in descendants(root).into_iter().chain([root]) {
         let _ = kill_process(pid, Signal::KILL);
