@@ -49,8 +49,8 @@ impl Imbalance {
                 [total, block.into(), blocks.into(), self.0.into()].map(u128::from);
             let start = match percent == 0 || of < 2 {
                 true => at * (total / of) + at.min(total % of),
-                // at / of is the share of equal blocks, and the rest is missing from the first ones. Rounding down the whole keeps
-                // the order of starts.
+                // The start of equal blocks, less what the first blocks are shorter. One division rounds both, so that no start lies
+                // before the one of the previous block.
                 false => {
                     let (most, steps) = (u128::from(MOST), of - 1);
                     total * (at * most * steps - percent * at * (of - at)) / (most * of * steps)

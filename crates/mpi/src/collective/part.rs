@@ -166,20 +166,35 @@ impl Part {
 
     /// Returns the bytes that this rank sends in a role.
     fn sent(&self, role: Role) -> u64 {
-        let bytes = self.outgoing().last().map_or(0, |block| block.end);
-        if self.takes_part(self.flow.sends, role) { bytes } else { 0 }
+        let to = |to: u32| self.block_bytes(self.rank, to);
+        match self.takes_part(self.flow.sends, role) {
+            true => self.total(self.flow.sends.blocks, &self.neighbours.destinations, to),
+            false => 0,
+        }
     }
 
     /// Returns the bytes that this rank receives in a role.
     fn received(&self, role: Role) -> u64 {
-        let bytes = match self.flow.receives.blocks {
+        let from = |from: u32| self.block_bytes(from, self.rank);
+        match self.takes_part(self.flow.receives, role) {
+            true => self.total(self.flow.receives.blocks, &self.neighbours.sources, from),
+            false => 0,
+        }
+    }
+
+    /// Returns the bytes of all blocks, without a list of them: every rank asks for the bytes of all others.
+    fn total(&self, blocks: Blocks, neighbours: &[Option<u32>], bytes_of: impl Fn(u32) -> u64) -> u64 {
+        match blocks {
+            Blocks::None => 0,
+            Blocks::One => bytes_of(self.rank),
+            // Unequal blocks, too, have the message size in the mean.
+            Blocks::Ranks => self.bytes * u64::from(self.ranks),
+            Blocks::Neighbours => neighbours.iter().map(|rank| rank.map_or(self.bytes, &bytes_of)).sum(),
             Blocks::Portion => {
                 let Range { start, end } = self.portion(self.rank);
                 end - start
             }
-            _ => self.incoming().last().map_or(0, |block| block.end),
-        };
-        if self.takes_part(self.flow.receives, role) { bytes } else { 0 }
+        }
     }
 
     fn takes_part(&self, share: Share, role: Role) -> bool {
