@@ -185,25 +185,43 @@ fn measure(clock: &quanta::Clock) -> Facts {
     }
     for _ in 0..CALLS {
         let start = clock.raw();
-        differences.insert(clock.raw().saturating_sub(start));
+        let readings = [(); 16].map(|()| clock.raw());
+        differences.extend(readings.map(|reading| reading.saturating_sub(start)));
     }
     // quanta uses the TSC only if it is invariant; its ticks are then not nanoseconds.
     let source = if clock.delta_as_nanos(0, 1 << 40) == 1 << 40 { "monotonic" } else { "tsc" };
-    // Nanoseconds are rounded, unlike ticks of the TSC.
-    let rounding = if source == "monotonic" { 2 } else { 0 };
+    let ticks = |ns: u64| (1..).take_while(|ticks| clock.delta_as_nanos(0, *ticks) < ns).last().unwrap_or(0);
+    // Nanoseconds of the system are rounded.
+    let rounding = if source == "monotonic" { 2 } else { ticks(1) };
+    let step = step_of(&differences, rounding, ticks(3)).min(1 << 40);
     // Never 0: the batch size is computed from the overhead.
     Facts {
         source,
-        resolution_ns: clock.delta_as_nanos(0, step_of(&differences, rounding).min(1 << 40)).max(1),
+        resolution_ns: (clock.delta_as_nanos(0, step << 10) as f64 / 1024.0).round().max(1.0) as u64,
         overhead_ns: cheapest.div_ceil(CALLS).max(1),
     }
 }
 
-/// Returns the step of a clock from differences of its readings: the smallest distance between two differences, or between a
-/// difference and 0 if readings repeat. Distances up to `rounding` do not count.
-fn step_of(differences: &BTreeSet<u64>, rounding: u64) -> u64 {
-    let next = |from: u64| differences.range(from + rounding + 1..).next().map(|to| to - from);
-    differences.iter().filter_map(|from| next(*from)).min().or(differences.last().copied()).unwrap_or(1)
+/// Returns the step of a clock from differences of its readings, which lie around multiples of the step if it has one.
+///
+/// Differences at most `rounding` apart are around the same multiple: a TSC that counts 26 at a time shows 1, 25 and 26, because
+/// it never shows a value twice. If they fill more than `wide`, the clock shows any time, and the smallest distance counts.
+fn step_of(differences: &BTreeSet<u64>, rounding: u64, wide: u64) -> u64 {
+    let (mut last, mut around) = (0, 0);
+    let mut multiples = vec![0];
+    let mut smallest = u64::MAX;
+    for &difference in differences.iter().filter(|difference| **difference > 0) {
+        smallest = smallest.min(difference - last);
+        if difference - last > rounding {
+            multiples.push(difference);
+            around = difference;
+        } else if difference - around > wide {
+            return smallest;
+        }
+        last = difference;
+    }
+    // A reading takes longer than a step of a fast clock, so the first difference may be several steps.
+    multiples.windows(2).map(|pair| pair[1] - pair[0]).min().unwrap_or(1)
 }
 
 #[cfg(test)]
@@ -243,16 +261,20 @@ mod tests {
 
     #[test]
     fn the_step_of_a_clock_follows_from_differences() {
-        let of = |differences: &[u64], rounding| step_of(&differences.iter().copied().collect(), rounding);
-        // The TSC: a reading takes 19 cycles or more.
-        assert_eq!(of(&[19, 20, 22, 31, 4000], 0), 1);
-        // A TSC that counts 36 at a time.
-        assert_eq!(of(&[72, 108, 180, 36_000], 0), 36);
+        let of = |differences: &[u64], rounding, wide| {
+            step_of(&differences.iter().copied().collect(), rounding, wide)
+        };
+        // A TSC of 2.6 GHz. A reading takes 18 cycles or more, and always an even number of them.
+        assert_eq!(of(&[18, 20, 22, 36, 38, 40, 42, 44, 46, 4000, 4018], 2, 7), 2);
+        // It counts 36 or 26 at a time; 26 is rounded and never shown twice.
+        assert_eq!(of(&[72, 108, 180, 36_000], 2, 7), 36);
+        assert_eq!(of(&[1, 25, 26, 27, 51, 52, 77, 78, 79, 26_000], 2, 7), 25);
         // 25 MHz: readings repeat. 24 MHz: whole nanoseconds differ by 1. 54 MHz: a reading takes longer than a step.
-        assert_eq!(of(&[0, 40, 80], 2), 40);
-        assert_eq!(of(&[0, 41, 42, 83], 2), 41);
-        assert_eq!(of(&[37, 55, 56, 74], 2), 18);
-        assert_eq!((of(&[0], 2), of(&[7], 0), of(&[], 0)), (0, 7, 1));
+        assert_eq!(of(&[0, 1, 2, 3], 0, 0), 1);
+        assert_eq!(of(&[0, 40, 80], 2, 2), 40);
+        assert_eq!(of(&[0, 41, 42, 83], 2, 2), 41);
+        assert_eq!(of(&[37, 55, 56, 74], 2, 2), 18);
+        assert_eq!((of(&[0], 2, 2), of(&[7], 0, 0), of(&[], 0, 0)), (1, 7, 1));
     }
 
     #[test]
