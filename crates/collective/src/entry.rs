@@ -2,8 +2,11 @@
 
 use ombx_core::{
     benchmark::{
-        Axis, AxisValue, Benchmark, Case, ElementType, IMBALANCE, Layout, Metric, ReductionOp,
+        Axis, AxisValue, Benchmark, Case, ElementType, IMBALANCE, Imbalance, Kernel, Layout, Metric,
+        ReductionOp,
         cold::{Cache, Cold, Movable},
+        derived::{self, by_datatype},
+        payload::{BLOCK_LENGTH, Datatype, STRIDE},
         reduction,
     },
     error::Result,
@@ -35,33 +38,60 @@ const OVERLAP: &str =
 /// Returns the entry of the blocking call.
 #[track_caller]
 pub(crate) const fn blocking<C: Call>(name: &'static str, about: &'static str) -> Benchmark {
-    let run = run_cached::<Collective<C, Blocking>>;
-    let entry = paced::<C>(Benchmark::custom(name, about, Metric::Latency, Blocking::METHOD, run));
+    let entry = Benchmark::custom(name, about, Metric::Latency, Blocking::METHOD, |session| {
+        by_datatype(session, run_cached::<Collective<C, Blocking>>)
+    });
+    let entry = paced::<C>(entry);
     let entry = entry.iterates(const { &[C::NAME] }, FORMULA).axes(axes::<C>().blocking);
     match is_broadcast::<C>() {
-        true => Benchmark { run: run_bcast, combines: check_groups, ..entry }.axes(&[
-            Pacing::AXIS,
-            SyncHosts::AXIS,
-            Algorithm::AXIS,
-            Cache::AXIS,
-        ]),
+        true => {
+            Benchmark { run: |session| by_datatype(session, run_bcast), combines: check_broadcast, ..entry }
+                .axes(&[Pacing::AXIS, SyncHosts::AXIS, Datatype::AXIS, Algorithm::AXIS, Cache::AXIS])
+        }
         false => entry,
     }
 }
 
-/// Returns an error with the reason if a broadcast by ombx is to have groups.
-fn check_groups(case: &Case, plan: &Plan) -> std::result::Result<(), String> {
-    match plan.groups.is_one() || case.choice::<Algorithm>() == Algorithm::Library {
-        true => Ok(()),
-        false => Err("--groups is for broadcasts of the library: choose --by library, or leave out --groups"
-            .to_owned()),
+/// Returns an error with the reason if a broadcast by ombx is to have groups or a derived datatype.
+fn check_broadcast(case: &Case, plan: &Plan) -> std::result::Result<(), String> {
+    check_datatype(case, plan)?;
+    let option = match case.choice() {
+        Datatype::Contiguous => (!plan.groups.is_one()).then_some("groups"),
+        _ => Some("datatype"),
+    };
+    match option.filter(|_| case.choice::<Algorithm>() != Algorithm::Library) {
+        None => Ok(()),
+        Some(option) => Err(format!(
+            "--{option} is for broadcasts of the library: choose --by library, or leave out --{option}"
+        )),
+    }
+}
+
+/// Returns an error with the reason if blocks of a derived datatype are to be unequal or to stay in place.
+fn check_datatype(case: &Case, plan: &Plan) -> std::result::Result<(), String> {
+    derived::check(case, plan)?;
+    match case.choice() {
+        Datatype::Contiguous => Ok(()),
+        _ if case.choice::<InPlace>() == InPlace::On => {
+            Err("--in-place on is for contiguous blocks: choose --datatype contiguous, or --in-place off"
+                .to_owned())
+        }
+        _ if !Imbalance::of(&plan.settings).is_none() => Err(
+            "--imbalance is for contiguous blocks: choose --datatype contiguous, or leave out --imbalance"
+                .to_owned(),
+        ),
+        _ => Ok(()),
     }
 }
 
 /// Returns the entry of the persistent request.
 #[track_caller]
 pub(crate) const fn persistent<C: Call>(name: &'static str, about: &'static str) -> Benchmark {
-    paced::<C>(Benchmark::paced::<Collective<C, Persistent>, Mesh>(name, about))
+    let method = <Collective<C, Persistent> as Kernel>::METHOD;
+    let entry = Benchmark::custom(name, about, Metric::Latency, method, |session| {
+        by_datatype(session, run_paced::<Collective<C, Persistent>, Mesh>)
+    });
+    paced::<C>(entry)
         .iterates(&["MPI_Start", "MPI_Wait"], FORMULA)
         .available(persistent_calls_exist)
         .axes(axes::<C>().persistent)
@@ -70,8 +100,10 @@ pub(crate) const fn persistent<C: Call>(name: &'static str, about: &'static str)
 /// Returns the entry of the nonblocking call, which also measures overlap.
 #[track_caller]
 pub(crate) const fn nonblocking<C: Call>(name: &'static str, about: &'static str) -> Benchmark {
-    let run = run_nonblocking::<Collective<C, Nonblocking>>;
-    shaped::<C>(Benchmark::custom(name, about, Metric::Latency, overlap::METHOD, run))
+    let entry = Benchmark::custom(name, about, Metric::Latency, overlap::METHOD, |session| {
+        by_datatype(session, run_nonblocking::<Collective<C, Nonblocking>>)
+    });
+    shaped::<C>(entry)
         .iterates(const { &[C::START, "MPI_Test", "MPI_Wait"] }, OVERLAP)
         .axes(axes::<C>().nonblocking)
 }
@@ -88,12 +120,17 @@ const fn is_broadcast<C: Call>() -> bool {
 
 const fn shaped<C: Call>(entry: Benchmark) -> Benchmark {
     let entry = entry.layout(Layout::Everyone { least: 1 }).sizes(SIZES).with_groups();
+    let entry = match (reduces::<C>(), C::FLOW.vector) {
+        (true, true) => entry.settings(&[&IMBALANCE]),
+        (false, true) => entry.settings(&[&IMBALANCE, &BLOCK_LENGTH, &STRIDE]),
+        (false, false) if C::FLOW.has_messages() => entry.settings(derived::SETTINGS),
+        _ => entry,
+    };
     let entry = match reduces::<C>() {
         true => entry.made_of(reduction::element_bytes, reduction::check_case),
-        false => entry,
+        false => entry.made_of(derived::block_bytes, check_datatype),
     };
     let entry = if C::FLOW.is_rooted() { entry.with_root() } else { entry };
-    let entry = if C::FLOW.vector { entry.settings(&[&IMBALANCE]) } else { entry };
     if C::FLOW.has_messages() { entry } else { entry.without_sizes() }
 }
 
@@ -129,9 +166,9 @@ const fn axes<C: Call>() -> Axes {
             nonblocking: const { &[Pacing::AXIS, SyncHosts::AXIS, TestCalls::AXIS, Computation::AXIS] },
             persistent: const { &[Pacing::AXIS, SyncHosts::AXIS] },
         },
-        (true, _) => axes!(Topology::AXIS),
-        (_, Some(_)) => axes!(InPlace::AXIS),
-        _ => axes!(),
+        (true, _) => axes!(Topology::AXIS, Datatype::AXIS),
+        (_, Some(_)) => axes!(InPlace::AXIS, Datatype::AXIS),
+        _ => axes!(Datatype::AXIS),
     }
 }
 

@@ -7,7 +7,7 @@ use ombx_core::{
     benchmark::{
         BusTraffic, Case, Compute, Context, ElementType, Kernel, Method, Metric, Root, Work,
         cold::{self, Cold, Copies, Movable},
-        payload::{Check, Fill},
+        payload::{Blocks, Check, Fill},
     },
     error::Result,
     unit::Rank,
@@ -39,9 +39,11 @@ pub struct Collective<C, M> {
     mode: PhantomData<M>,
 }
 
+/// Returns the options of an operation on contiguous blocks.
 fn choices(case: &Case) -> Options {
     Options {
         bytes: case.bytes.0,
+        blocks: None,
         imbalance: case.imbalance,
         root: case.root.unwrap_or_default(),
         in_place: case.choice::<InPlace>() == InPlace::On,
@@ -71,7 +73,8 @@ impl<C: Call, M: Mode> Kernel for Collective<C, M> {
         if case.root == Some(Root::Rotating) {
             cold::only_warm(cx, "roots that rotate: give --root a rank")?;
         }
-        let mut operation = Operation::open(cx, choices(case))?;
+        let blocks = Blocks::of(case.choice(), cx.settings)?;
+        let mut operation = Operation::open(cx, Options { blocks, ..choices(case) })?;
         M::prepare(&mut operation)?;
         let (rank, group) = (cx.rank(), case.groups.group_of(cx.rank(), cx.team.size()));
         Ok(Collective { operation, rank, group, mode: PhantomData })
@@ -93,11 +96,8 @@ impl<C: Call, M: Mode> Kernel for Collective<C, M> {
 
     fn check(&mut self, fill: Fill) -> Result<Check> {
         let fill = fill.of_group(self.group);
-        Ok(match content::incoming(self.operation.part(), fill.iterations) {
-            Some(incoming) => content::check(&incoming, fill, self.operation.to(), self.rank),
-            // The operation overwrites its input. Only the run of a single iteration can be verified.
-            None => Check::Passed,
-        })
+        let part = self.operation.part().clone();
+        Ok(content::check(&part, fill, self.operation.to(), self.rank))
     }
 }
 

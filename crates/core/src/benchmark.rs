@@ -5,6 +5,7 @@ mod case;
 pub mod cold;
 mod compute;
 mod context;
+pub mod derived;
 mod entry;
 mod fan;
 pub(crate) mod figure;

@@ -15,6 +15,6 @@ pub use self::{
     data_flow::{Blocks, DataFlow, Participants, ReductionScope, Share},
     local::LocalReduction,
     operation::{Operation, Options},
-    part::Part,
+    part::{Gaps, Part},
     topology::{Neighbours, Topology},
 };

@@ -3,5 +3,6 @@
 pub(crate) mod buffer;
 pub(crate) mod constants;
 pub(crate) mod datatype;
+pub(crate) mod derived;
 pub(crate) mod error;
 pub(crate) mod session;

@@ -2,7 +2,6 @@
 
 pub(crate) mod channel;
 pub(crate) mod counting;
-pub(crate) mod derived;
 pub(crate) mod halo;
 pub(crate) mod mode;
 pub(crate) mod neighbour;

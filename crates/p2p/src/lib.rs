@@ -47,7 +47,6 @@
 
 mod bibw;
 mod bw;
-mod derived;
 mod fan;
 mod halo;
 mod latency;
@@ -61,11 +60,11 @@ mod persistent;
 mod random;
 mod request;
 
-use derived::by_datatype;
 use ombx_core::{
     benchmark::{
         Benchmark,
         cold::{Cache, Cold, Movable},
+        derived::{self, by_datatype},
     },
     error::Result,
     measure::{

@@ -5,6 +5,7 @@ mod broadcast;
 mod collectives;
 mod congestion;
 mod corruption;
+mod derived;
 mod failures;
 mod files;
 mod foreign_load;

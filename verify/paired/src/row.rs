@@ -4,7 +4,10 @@ use std::{collections::BTreeMap, env, path::Path};
 
 use ombx_collective::operations::OPERATIONS;
 use ombx_core::{
-    benchmark::{Benchmark, Medium, Registry, Threading, Threads, payload::BLOCK_LENGTH},
+    benchmark::{
+        AxisValue, Benchmark, Medium, Registry, Threading, Threads,
+        payload::{BLOCK_LENGTH, Datatype},
+    },
     error::{Error, Result},
     measure::plan::{Plan, Verify, parse_sizes},
     unit::Bytes,
@@ -280,7 +283,7 @@ fn collective(bench: &'static Benchmark, name: &str) -> Vec<Row> {
                 row(operation, Shape::Paced),
                 row("allreduce_disseminated", Shape::Paced).with("pace", "dissemination"),
             ],
-            0 => vec![row(operation, Shape::Paced)],
+            0 => with_vector(bench, row(operation, Shape::Paced)),
             1 => vec![row(&format!("{operation}_nonblocking"), Shape::Paced)],
             _ => vec![row("persistent", Shape::Paced)],
         };
@@ -295,6 +298,15 @@ fn collective(bench: &'static Benchmark, name: &str) -> Vec<Row> {
             vec![acked(), Row { reference: "tree_acked".into(), ..acked() }.with("by", "binomial")]
         }
         other => vec![row(other, Shape::Paced)],
+    }
+}
+
+/// Returns the row, and that of blocks which are vectors. Displacements of MPI_Alltoallw are bytes, which the loop does not have.
+fn with_vector(bench: &Benchmark, row: Row) -> Vec<Row> {
+    let has_datatypes = bench.axes.iter().any(|axis| axis.name == Datatype::AXIS.name);
+    match has_datatypes && row.reference != "alltoallw" {
+        true => vec![row.clone(), Row { block: Some(8), ..row.with("datatype", "vector") }],
+        false => vec![row],
     }
 }
 

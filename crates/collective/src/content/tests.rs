@@ -183,7 +183,8 @@ fn holds_for<C: Call>(
         let roots = (0..ranks).map(|root| Root::Fixed(Rank(root))).chain([Root::Rotating]);
         for root in roots.take(if C::FLOW.is_rooted() { 9 } else { 1 }) {
             let groups = Groups::ONE;
-            let choices = Options { bytes, imbalance, root, in_place, topology, groups, element, op };
+            let choices =
+                Options { bytes, blocks: None, imbalance, root, in_place, topology, groups, element, op };
             let mut models: Vec<ModelRank> =
                 (0..ranks).map(|rank| ModelRank::filled(choices.part::<C>(rank, ranks))).collect();
             for iterations in 1..=7 {
@@ -199,8 +200,8 @@ fn holds_for<C: Call>(
                 for model in &mut models {
                     let expected = incoming(&model.part, iterations).expect("the content is known");
                     let name = format!("{}, {:?}, after {iterations}", C::NAME, model.part);
-                    let rank = Rank(model.part.rank);
-                    assert_eq!(check(&expected, FILL, &model.to, rank), Check::Passed, "{name}");
+                    let (rank, fill) = (Rank(model.part.rank), Fill { iterations, ..FILL });
+                    assert_eq!(check(&model.part, fill, &model.to, rank), Check::Passed, "{name}");
                     let covered: u64 = expected.iter().map(|s| s.range.end - s.range.start).sum();
                     let known = covered == model.part.receive_bytes()
                         || in_place
@@ -210,7 +211,7 @@ fn holds_for<C: Call>(
                         for at in range.clone() {
                             model.to[at as usize] ^= 4;
                             assert_ne!(
-                                check(&expected, FILL, &model.to, rank),
+                                check(&model.part, fill, &model.to, rank),
                                 Check::Passed,
                                 "{name}, byte {at}"
                             );
@@ -289,6 +290,7 @@ fn the_initial_content_differs_in_every_byte() {
     fn fresh<C: Call>() {
         let choices = Options {
             bytes: 16,
+            blocks: None,
             imbalance: Imbalance::NONE,
             root: Root::default(),
             in_place: false,

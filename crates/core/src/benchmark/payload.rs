@@ -262,7 +262,9 @@ impl Fill {
             let words = self.words(owner, slot);
             match slots.blocks {
                 None => words.check(message, (rank, slot)),
-                Some(blocks) => blocks.check(words, slots.bytes, message, (rank, slot)),
+                Some(blocks) => {
+                    blocks.check((words, words.flipped(u64::MAX)), slots.bytes, message, (rank, slot))
+                }
             }
         })
     }

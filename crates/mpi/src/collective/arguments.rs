@@ -18,6 +18,7 @@ use crate::{
     sys::{
         constants::{BYTE, IN_PLACE},
         datatype,
+        derived::DerivedDatatype,
     },
 };
 
@@ -40,7 +41,10 @@ pub struct Arguments {
 #[derive(Debug)]
 pub(super) struct Vectors {
     counts: Vec<c_int>,
+    /// In elements of the datatype.
     displacements: Vec<c_int>,
+    /// In bytes, of the call whose blocks have each a datatype.
+    starts: Vec<c_int>,
     byte_displacements: Vec<ffi::MPI_Aint>,
     datatypes: Vec<ffi::MPI_Datatype>,
 }
@@ -53,7 +57,8 @@ impl Vectors {
         datatype::count(ends)?;
         Ok(Vectors {
             counts: blocks.iter().map(|block| ((block.end - block.start) / width) as c_int).collect(),
-            displacements: blocks.iter().map(|block| block.start as c_int).collect(),
+            displacements: blocks.iter().map(|block| (block.start / width) as c_int).collect(),
+            starts: blocks.iter().map(|block| block.start as c_int).collect(),
             byte_displacements: blocks.iter().map(|block| block.start as ffi::MPI_Aint).collect(),
             datatypes: vec![datatype; blocks.len()],
         })
@@ -65,6 +70,10 @@ impl Vectors {
 
     pub(super) fn displacements(&self) -> *const c_int {
         self.displacements.as_ptr()
+    }
+
+    pub(super) fn starts(&self) -> *const c_int {
+        self.starts.as_ptr()
     }
 
     pub(super) fn byte_displacements(&self) -> *const ffi::MPI_Aint {
@@ -111,11 +120,13 @@ impl Addresses {
 }
 
 impl Arguments {
-    pub(super) fn of(part: &Part) -> Result<Arguments> {
+    /// Returns the arguments of a part, whose blocks have a derived datatype if there is one.
+    pub(super) fn of(part: &Part, derived: Option<&DerivedDatatype>) -> Result<Arguments> {
         let reduces = part.flow.reduces != ReductionScope::Nothing;
-        let (datatype, width) = match reduces {
-            false => (BYTE, 1),
-            true => (reduction::datatype(part.element), part.element.width()),
+        let (datatype, width) = match derived {
+            Some(derived) => (derived.raw, (part.bytes / derived.elements.max(1)).max(1)),
+            None if reduces => (reduction::datatype(part.element), part.element.width()),
+            None => (BYTE, 1),
         };
         let portions = || (0..part.ranks).map(|rank| part.portion(rank)).collect();
         let [outgoing, incoming] = match part.flow {
@@ -129,8 +140,13 @@ impl Arguments {
             Some(blocks) => blocks[0].end,
             None => part.bytes,
         };
-        let in_bytes = datatype::count(bytes)?;
-        let count = if reduces { reduction::elements(bytes, part.element)? } else { in_bytes };
+        let count = match derived {
+            Some(derived) => datatype::count(derived.elements)?,
+            None => {
+                let in_bytes = datatype::count(bytes)?;
+                if reduces { reduction::elements(bytes, part.element)? } else { in_bytes }
+            }
+        };
         // SAFETY: these statics of mpi-sys are never written.
         let (none, op) = unsafe { (ffi::RSMPI_COMM_NULL, ffi::RSMPI_SUM) };
         Ok(Arguments {

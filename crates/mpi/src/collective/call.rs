@@ -130,7 +130,7 @@ calls! {
         |a| (a.from, a.outgoing.counts(), a.outgoing.displacements(), a.datatype, a.to, a.incoming.counts(), a.incoming.displacements(), a.datatype, a.comm);
     /// `MPI_Alltoallw`.
     Alltoallw: DataFlow::ALLTOALL.vector(), MPI_Alltoallw, MPI_Ialltoallw, "ombx_init_Alltoallw",
-        |a| (a.from, a.outgoing.counts(), a.outgoing.displacements(), a.outgoing.datatypes(), a.to, a.incoming.counts(), a.incoming.displacements(), a.incoming.datatypes(), a.comm);
+        |a| (a.from, a.outgoing.counts(), a.outgoing.starts(), a.outgoing.datatypes(), a.to, a.incoming.counts(), a.incoming.starts(), a.incoming.datatypes(), a.comm);
     /// `MPI_Barrier`.
     Barrier: DataFlow::BARRIER, MPI_Barrier, MPI_Ibarrier, "ombx_init_Barrier",
         |a| (a.comm);

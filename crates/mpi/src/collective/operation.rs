@@ -4,28 +4,33 @@ use std::{ffi::c_int, marker::PhantomData};
 
 use mpi::ffi;
 use ombx_core::{
-    benchmark::{Context, ElementType, Groups, Imbalance, ReductionOp, Root, cold::Copies},
+    benchmark::{Context, ElementType, Groups, Imbalance, ReductionOp, Root, cold::Copies, payload},
     error::{Error, Result},
 };
 
 use super::{
     arguments::{Addresses, Arguments},
     call::Call,
-    part::{Part, Role},
+    part::{Gaps, Part, Role},
     reduction::OpHandle,
     topology::{Neighbours, Topology},
 };
 use crate::{
     Buffer, Comm, MpiTeam,
     runtime::library,
-    sys::error::{self, check},
+    sys::{
+        derived::DerivedDatatype,
+        error::{self, check},
+    },
 };
 
 /// The options of an operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Options {
-    /// Bytes of a block; the mean if blocks are not equal.
+    /// Bytes of a block without gaps; the mean if blocks are not equal.
     pub bytes: u64,
+    /// The derived datatype of blocks, where the operation moves them.
+    pub blocks: Option<payload::Blocks>,
     /// How unequal the blocks are, where the call takes arrays of counts and displacements.
     pub imbalance: Imbalance,
     /// The root, where the operation has one.
@@ -45,12 +50,14 @@ pub struct Options {
 impl Options {
     /// Returns the part of a rank in an operation of `ranks` ranks, those of its group.
     pub fn part<C: Call>(self, rank: u32, ranks: u32) -> Part {
-        let Options { bytes, imbalance, root, in_place, topology, element, op, .. } = self;
+        let Options { bytes: payload, blocks, imbalance, root, in_place, topology, element, op, .. } = self;
+        let gaps = blocks.map(|blocks| Gaps { blocks, payload });
+        let bytes = blocks.map_or(payload, |blocks| blocks.span(payload));
         let neighbours = match C::FLOW.has_neighbours() {
             true => topology.neighbours(rank, ranks),
             false => Neighbours::default(),
         };
-        Part { flow: C::FLOW, rank, ranks, bytes, imbalance, root, in_place, neighbours, element, op }
+        Part { flow: C::FLOW, rank, ranks, bytes, gaps, imbalance, root, in_place, neighbours, element, op }
     }
 }
 
@@ -75,6 +82,8 @@ pub struct Operation<C> {
     _group: Option<Comm>,
     /// Keeps the operation of the reduction alive.
     _op: OpHandle,
+    /// Keeps the datatype of blocks alive.
+    _datatype: Option<DerivedDatatype>,
     call: PhantomData<fn() -> C>,
 }
 
@@ -93,15 +102,20 @@ impl<C: Call> Operation<C> {
             false => Some(all.group(options.groups.group_of(all.rank(), all.size()))?),
         };
         let comm = group.as_ref().unwrap_or(all);
+        options.blocks.map(|blocks| blocks.count(options.bytes)).transpose()?;
         let part = options.part::<C>(comm.rank().0, comm.size());
         cx.agree(options.root.is_among(comm.size()))?;
         let sizes = [part.send_bytes(), part.receive_bytes()];
         let copies = Copies::of(cx, sizes[0].max(sizes[1]))?;
-        cx.afford(sizes.iter().map(|bytes| copies.total(*bytes)).sum())?;
+        let lists = options.blocks.map_or(0, |blocks| blocks.extra_bytes(options.bytes));
+        cx.afford(sizes.iter().map(|bytes| copies.total(*bytes)).sum::<u64>() + lists)?;
         let buffer = |bytes| -> Result<Buffer> { Ok(Buffer::zeroed(copies.total(bytes))?.in_copies(bytes)) };
-        let parts =
-            Arguments::of(&part).and_then(|arguments| Ok((arguments, buffer(sizes[0])?, buffer(sizes[1])?)));
-        let (mut arguments, from, to) = cx.agree(parts)?;
+        let adjacent = |blocks| DerivedDatatype::adjacent(blocks, options.bytes);
+        let parts = options.blocks.map(adjacent).transpose().and_then(|datatype| {
+            let arguments = Arguments::of(&part, datatype.as_ref())?;
+            Ok((datatype, arguments, buffer(sizes[0])?, buffer(sizes[1])?))
+        });
+        let (datatype, mut arguments, from, to) = cx.agree(parts)?;
         let neighbourhood = match C::FLOW.has_neighbours() {
             true => Some(options.topology.communicator(comm)?),
             false => None,
@@ -124,6 +138,7 @@ impl<C: Call> Operation<C> {
             _neighbourhood: neighbourhood,
             _group: group,
             _op: op,
+            _datatype: datatype,
             call: PhantomData,
         };
         operation.rewind();
@@ -190,8 +205,8 @@ impl<C: Call> Operation<C> {
     /// Calls the blocking form.
     #[inline(always)]
     pub fn call(&mut self) -> Result<()> {
-        // SAFETY: `open` has made buffers and arrays of the sizes of this rank's part. `self` owns them, and `_neighbourhood`,
-        // `_group` or the team, which outlives the case, owns the communicator.
+        // SAFETY: `open` has made buffers, datatype and arrays of the sizes of this rank's part. `self` owns them, and
+        // `_neighbourhood`, `_group` or the team, which outlives the case, owns the communicator.
         check(C::NAME, unsafe { C::call(&self.arguments) })?;
         self.advance();
         Ok(())
@@ -221,7 +236,7 @@ impl<C: Call> Operation<C> {
     /// # Errors
     /// The library has no persistent collectives, or this one is known to fail.
     pub fn make_requests(&mut self) -> Result<()> {
-        library::persistent_call_works(C::NAME, self.part.ranks)?;
+        library::persistent_call_works(C::NAME, self.part.ranks, self.part.gaps.is_some())?;
         let rotates = C::FLOW.is_rooted() && self.part.root == Root::Rotating;
         for _ in 0..if rotates { self.part.ranks } else { 1 } {
             // SAFETY: as in `call`. `drop` frees the requests before the fields that own buffers and communicator.

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use ombx_core::{
-    benchmark::{ElementType, Imbalance, ReductionOp, Root},
+    benchmark::{ElementType, Imbalance, ReductionOp, Root, payload},
     unit::Rank,
 };
 
@@ -21,8 +21,10 @@ pub struct Part {
     pub rank: u32,
     /// Number of ranks.
     pub ranks: u32,
-    /// Bytes of a block; the mean if blocks are not equal.
+    /// Bytes of a block, with gaps if it has any; the mean if blocks are not equal.
     pub bytes: u64,
+    /// The gaps in a block, where the operation moves blocks of a derived datatype.
+    pub gaps: Option<Gaps>,
     /// How unequal the blocks are, where the call takes arrays of counts and displacements.
     pub imbalance: Imbalance,
     /// The root, where the operation has one.
@@ -35,6 +37,15 @@ pub struct Part {
     pub element: ElementType,
     /// The reduction, where the operation reduces.
     pub op: ReductionOp,
+}
+
+/// A block of a derived datatype.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Gaps {
+    /// The parts of its payload, with gaps between them.
+    pub blocks: payload::Blocks,
+    /// Bytes of its payload.
+    pub payload: u64,
 }
 
 /// Whether a rank is the root of an iteration.
@@ -220,7 +231,7 @@ mod tests {
         };
         let (element, op) = (ElementType::Float, ReductionOp::Sum);
         let imbalance = Imbalance::NONE;
-        Part { flow, rank, ranks, bytes: S, imbalance, root, in_place, neighbours, element, op }
+        Part { flow, rank, ranks, bytes: S, gaps: None, imbalance, root, in_place, neighbours, element, op }
     }
 
     fn memory(flow: DataFlow, rank: u32, ranks: u32) -> (u64, u64) {

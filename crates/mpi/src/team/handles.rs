@@ -9,7 +9,7 @@ use mpi::ffi;
 use ombx_core::benchmark::{Context, payload::Slots};
 
 use super::communicator::Comm;
-use crate::{Buffer, Source};
+use crate::{Buffer, Source, sys::constants::BYTE};
 
 /// What the calls of an iteration take: communicators, window, requests, buffers and lengths. Fields that an operation does not
 /// have are null or 0.
@@ -26,7 +26,7 @@ pub struct Handles {
     pub(crate) file: ffi::MPI_File,
     /// Group of the peer alone.
     pub(crate) group: ffi::MPI_Group,
-    /// Datatype of reductions.
+    /// Datatype of messages or of reductions.
     pub(crate) datatype: ffi::MPI_Datatype,
     /// Operation of reductions.
     pub(crate) op: ffi::MPI_Op,
@@ -110,6 +110,7 @@ impl Handles {
         incoming: &Buffer,
     ) {
         self.describe_slots(slots);
+        (self.datatype, self.elements) = (BYTE, self.bytes);
         (self.peer, self.source) = (cx.peer.0 as c_int, Source::of(cx, cx.peer));
         (self.outgoing, self.incoming) = (outgoing.start().cast(), incoming.start().cast());
     }

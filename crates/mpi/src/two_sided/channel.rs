@@ -11,10 +11,12 @@ use ombx_core::{
 
 use super::{
     counting::{Counting, Endpoint, Int},
-    derived::DerivedDatatype,
     source::Source,
 };
-use crate::{Buffer, MpiTeam, sys::error::check};
+use crate::{
+    Buffer, MpiTeam,
+    sys::{derived::DerivedDatatype, error::check},
+};
 
 const TAG: c_int = 1;
 

@@ -3,8 +3,9 @@
 
 #define WORDS s.elements
 #define COUNTED s.counts, s.starts
-#define BLOCK(BUFFER) s.BUFFER, s.bytes, MPI_BYTE
-#define BLOCKS(BUFFER) s.BUFFER, COUNTED, MPI_BYTE
+#define BYTES(BUFFER) s.BUFFER, s.bytes, MPI_BYTE
+#define BLOCK(BUFFER) s.BUFFER, WORDS, s.kind
+#define BLOCKS(BUFFER) s.BUFFER, COUNTED, s.kind
 #define TYPED(BUFFER) s.BUFFER, COUNTED, s.kinds
 #define OFFSET(BUFFER) s.BUFFER, s.counts, s.offsets, s.kinds
 #define REDUCED s.out, s.in, WORDS, s.kind, s.op
@@ -52,7 +53,7 @@ AFTER(DISSEMINATE, allreduce_disseminated, , CHECK(MPI_Allreduce(REDUCED, s.comm
 CHAINED(reduce_local, , CHECK(MPI_Reduce_local(s.out, s.in, WORDS, s.kind, s.op)))
 
 /* Each rank is root in turn. */
-CHAINED(bcast_round, int root = 0, int now = root; root = (root + 1) % s.ranks; CHECK(MPI_Bcast(BLOCK(out), now, s.comm)))
+CHAINED(bcast_round, int root = 0, int now = root; root = (root + 1) % s.ranks; CHECK(MPI_Bcast(BYTES(out), now, s.comm)))
 
 /* A broadcast and an empty message back, then round trips of empty messages, after one of each as warm-up. */
 #define EMPTY_SEND CHECK(MPI_Send(NULL, 0, MPI_BYTE, OTHER, TAG, s.comm))
@@ -92,9 +93,9 @@ CHAINED(bcast_round, int root = 0, int now = root; root = (root + 1) % s.ranks; 
             }                                                                                                 \
         }                                                                                                     \
     }
-IN_TURN(bcast_acked, CHECK(MPI_Bcast(BLOCK(out), 0, s.comm)); EMPTY_RECEIVE, CHECK(MPI_Bcast(BLOCK(out), 0, s.comm)); EMPTY_SEND)
-IN_TURN(tree_acked, CHECK(MPI_Send(BLOCK(out), OTHER, TAG, s.comm)); EMPTY_RECEIVE,
-        CHECK(MPI_Recv(BLOCK(out), OTHER, TAG, s.comm, MPI_STATUS_IGNORE)); EMPTY_SEND)
+IN_TURN(bcast_acked, CHECK(MPI_Bcast(BYTES(out), 0, s.comm)); EMPTY_RECEIVE, CHECK(MPI_Bcast(BYTES(out), 0, s.comm)); EMPTY_SEND)
+IN_TURN(tree_acked, CHECK(MPI_Send(BYTES(out), OTHER, TAG, s.comm)); EMPTY_RECEIVE,
+        CHECK(MPI_Recv(BYTES(out), OTHER, TAG, s.comm, MPI_STATUS_IGNORE)); EMPTY_SEND)
 
 #define ROWS_OF(NAME, CALL, START, ...)                                   \
     { #NAME, fidelity_##NAME, nothing },                                  \

@@ -146,10 +146,10 @@ impl Blocks {
         (bytes / self.length).saturating_mul(self.stride)
     }
 
-    /// Returns the memory in bytes that the datatype and the check of a message need: lists of blocks, and a copy of the message.
-    pub(super) fn extra_bytes(self, bytes: u64) -> u64 {
+    /// Returns the memory in bytes that the datatype and the check of a message need: lists of blocks, and two copies of the message.
+    pub fn extra_bytes(self, bytes: u64) -> u64 {
         let lists = if self.datatype == Datatype::Indexed { bytes / self.length * LISTED } else { 0 };
-        self.span(bytes).saturating_add(lists)
+        self.span(bytes).saturating_mul(2).saturating_add(lists)
     }
 
     /// Returns the places of the payload in a message, in their order: one of each block, or the members of each struct.
@@ -185,12 +185,20 @@ impl Blocks {
         (up_to(stride - length, u64::MAX - at), length)
     }
 
-    /// Compares a message with its payload and with its gaps, whose content is that before the message arrived: the complement.
-    pub(super) fn check(self, words: Words, bytes: u64, message: &[u8], (rank, slot): (Rank, u64)) -> Check {
-        let mut whole = vec![0; message.len()];
-        words.flipped(u64::MAX).write(&mut whole);
+    /// Compares a message with its payload, and its gaps with what was there before the message arrived.
+    pub fn check(
+        self,
+        (payload, before): (Words, Words),
+        bytes: u64,
+        message: &[u8],
+        (rank, slot): (Rank, u64),
+    ) -> Check {
+        let (mut whole, mut arrived) = (vec![0; message.len()], vec![0; message.len()]);
+        before.write(&mut whole);
+        payload.write(&mut arrived);
         for place in self.places(bytes) {
-            whole[place.start as usize..place.end as usize].iter_mut().for_each(|byte| *byte = !*byte);
+            let place = place.start as usize..place.end as usize;
+            whole[place.clone()].copy_from_slice(&arrived[place]);
         }
         let differs = whole.iter().zip(message).position(|(expected, actual)| expected != actual);
         differs.map_or(Check::Passed, |at| {

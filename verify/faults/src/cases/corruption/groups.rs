@@ -260,6 +260,11 @@ fn named(names: &[&str], words: &str, slots: Slots) -> Group {
     group(names.iter().map(|&name| name.into()).collect(), words, slots, FIRST)
 }
 
+/// Collective operations on blocks of derived datatypes: blocks from every rank, in all modes, and one block.
+const DERIVED_BLOCKS: [&str; 3] =
+    ["collective.allgatherv", "collective.ialltoallw", "collective.alltoall_persistent"];
+const DERIVED_BLOCK: [&str; 2] = ["collective.bcast", "collective.scatter"];
+
 /// Returns collective operations that start in windows of time. Windows are long on a busy machine, so each operation has its own job.
 pub(super) fn in_windows() -> [Group; 6] {
     IN_ALL_MODES.map(|name| named(&[name], "--pace window", Slots::Parts))
@@ -284,7 +289,7 @@ const REDUCTIONS: [&str; 3] = ["collective.allreduce", "collective.ireduce", "co
 const LOCAL: &str = "collective.reduce_local";
 
 /// Collective operations in all modes, and the other broadcasts.
-fn collective(benches: &[Bench]) -> [Group; 10] {
+fn collective(benches: &[Bench]) -> [Group; 12] {
     let (mut blocks, mut one, mut portion, mut neighbours) = (vec![], vec![], vec![], vec![]);
     for operation in registry::collectives(benches).filter(|operation| operation.blocking.sizes != "0") {
         let group = match operation.name {
@@ -301,6 +306,8 @@ fn collective(benches: &[Bench]) -> [Group; 10] {
     [
         group(blocks, "", Slots::Parts, [0, 1, 1]),
         group(one, "", Slots::Parts, FIRST),
+        Group { hit: vec![0, 1, 1], ..named(&DERIVED_BLOCKS, BLOCKS, Slots::Parts) },
+        named(&DERIVED_BLOCK, BLOCKS, Slots::Parts),
         group(neighbours, graph, Slots::Parts, FIRST),
         Group { portion: 2, ..group(portion, "", Slots::Parts, FIRST) },
         group(broadcasts, "", Slots::Parts, FIRST),

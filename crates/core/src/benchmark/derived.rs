@@ -1,6 +1,6 @@
 //! Messages of derived datatypes: the options of benchmarks that have them.
 
-use ombx_core::{
+use crate::{
     benchmark::{
         AxisValue, Case, Setting,
         payload::{BLOCK_LENGTH, Blocks, Datatype, MOST_PAYLOAD, STRIDE},
@@ -11,13 +11,16 @@ use ombx_core::{
 };
 
 /// Settings of benchmarks with the axis [`Datatype`].
-pub(crate) const SETTINGS: &[&Setting] = &[&BLOCK_LENGTH, &STRIDE];
+pub const SETTINGS: &[&Setting] = &[&BLOCK_LENGTH, &STRIDE];
 
 /// The largest default size. All are powers of two.
 const LARGEST_DEFAULT: Bytes = Bytes(4 << 20);
 
 /// Runs a benchmark with each selected datatype. Rows of derived datatypes name their blocks.
-pub(crate) fn by_datatype(session: &mut Session<'_>, run: fn(&mut Session<'_>) -> Result<()>) -> Result<()> {
+///
+/// # Errors
+/// Those of `run`, and usage errors of the settings.
+pub fn by_datatype(session: &mut Session<'_>, run: impl Fn(&mut Session<'_>) -> Result<()>) -> Result<()> {
     session.split(|session, datatype| {
         let blocks = Blocks::of(datatype, &session.plan.settings)?;
         session.label = blocks.map(|blocks| ("blocks", blocks.to_string()));
@@ -28,12 +31,15 @@ pub(crate) fn by_datatype(session: &mut Session<'_>, run: fn(&mut Session<'_>) -
 }
 
 /// Returns the bytes of which messages of a case are multiples.
-pub(crate) fn block_bytes(case: &Case, plan: &Plan) -> u64 {
+pub fn block_bytes(case: &Case, plan: &Plan) -> u64 {
     Blocks::of(case.choice(), &plan.settings).ok().flatten().map_or(1, |blocks| blocks.length)
 }
 
 /// Returns why the datatype of a case does not exist under a plan, if so.
-pub(crate) fn check(case: &Case, plan: &Plan) -> std::result::Result<(), String> {
+///
+/// # Errors
+/// The reason and what to choose.
+pub fn check(case: &Case, plan: &Plan) -> std::result::Result<(), String> {
     let datatype: Datatype = case.choice();
     let Some(blocks) = Blocks::of(datatype, &plan.settings).map_err(|e| e.to_string())? else {
         let has_blocks = SETTINGS.iter().any(|setting| plan.settings.contains_key(setting.name));

@@ -8,7 +8,7 @@ use ombx_core::{
     error::Result,
 };
 
-use crate::sys::{
+use super::{
     constants::BYTE,
     datatype::count,
     error::{self, check, check_freed},
@@ -16,10 +16,10 @@ use crate::sys::{
 
 /// A committed datatype, freed when it is dropped.
 #[derive(Debug)]
-pub(super) struct DerivedDatatype {
-    pub(super) raw: ffi::MPI_Datatype,
+pub(crate) struct DerivedDatatype {
+    pub(crate) raw: ffi::MPI_Datatype,
     /// How many elements of the datatype a message has.
-    pub(super) elements: u64,
+    pub(crate) elements: u64,
 }
 
 impl DerivedDatatype {
@@ -28,16 +28,30 @@ impl DerivedDatatype {
     ///
     /// # Errors
     /// The payload is not a whole number of blocks, or too long.
-    pub(super) fn of(blocks: Blocks, bytes: u64) -> Result<DerivedDatatype> {
+    pub(crate) fn of(blocks: Blocks, bytes: u64) -> Result<DerivedDatatype> {
         let of_message = blocks.count(bytes)?;
         let (mut raw, elements) = match blocks.datatype {
             Datatype::Struct => (structure(blocks)?, of_message),
             Datatype::Indexed => (indexed(blocks, bytes)?, 1),
             Datatype::Contiguous | Datatype::Vector => (vector(blocks, of_message)?, 1),
         };
-        // SAFETY: the datatype was made above, and the address is valid for the call.
-        check("MPI_Type_commit", unsafe { ffi::MPI_Type_commit(&raw mut raw) })?;
+        commit(&mut raw)?;
         Ok(DerivedDatatype { raw, elements })
+    }
+
+    /// Returns the datatype of messages that lie one after the other: like [`DerivedDatatype::of`], but an element extends to where the
+    /// next one begins.
+    ///
+    /// # Errors
+    /// The payload is not a whole number of blocks, or too long.
+    pub(crate) fn adjacent(blocks: Blocks, bytes: u64) -> Result<DerivedDatatype> {
+        let made = DerivedDatatype::of(blocks, bytes)?;
+        if blocks.datatype == Datatype::Struct {
+            return Ok(made);
+        }
+        let mut raw = extended(made.raw, blocks.span(bytes))?;
+        commit(&mut raw)?;
+        Ok(DerivedDatatype { raw, elements: made.elements })
     }
 }
 
@@ -53,6 +67,21 @@ impl Drop for DerivedDatatype {
 /// Returns `MPI_BYTE`, as the place of a result.
 fn no_type() -> ffi::MPI_Datatype {
     BYTE
+}
+
+fn commit(made: &mut ffi::MPI_Datatype) -> Result<()> {
+    // SAFETY: the datatype was made before, and the address is valid for the call.
+    check("MPI_Type_commit", unsafe { ffi::MPI_Type_commit(made) })
+}
+
+/// Returns a datatype whose elements are `extent` bytes apart.
+fn extended(from: ffi::MPI_Datatype, extent: u64) -> Result<ffi::MPI_Datatype> {
+    let mut made = no_type();
+    // SAFETY: the datatype exists, and the result is valid for the call.
+    check("MPI_Type_create_resized", unsafe {
+        ffi::MPI_Type_create_resized(from, 0, extent as ffi::MPI_Aint, &raw mut made)
+    })?;
+    Ok(made)
 }
 
 fn vector(blocks: Blocks, of_message: u64) -> Result<ffi::MPI_Datatype> {
@@ -90,7 +119,7 @@ fn structure(blocks: Blocks) -> Result<ffi::MPI_Datatype> {
             lengths[member] = count(place.end - place.start)?;
         }
     }
-    let (mut members, mut made) = (no_type(), no_type());
+    let mut members = no_type();
     // SAFETY: all lists have three elements, and they and the result are valid for the call.
     check("MPI_Type_create_struct", unsafe {
         ffi::MPI_Type_create_struct(
@@ -101,10 +130,7 @@ fn structure(blocks: Blocks) -> Result<ffi::MPI_Datatype> {
             &raw mut members,
         )
     })?;
-    // SAFETY: the datatype was made above, and the result is valid for the call.
-    check("MPI_Type_create_resized", unsafe {
-        ffi::MPI_Type_create_resized(members, 0, blocks.stride as ffi::MPI_Aint, &raw mut made)
-    })?;
+    let made = extended(members, blocks.stride)?;
     // SAFETY: the datatype exists, and the one that was made of it does not need it.
     check("MPI_Type_free", unsafe { ffi::MPI_Type_free(&raw mut members) })?;
     Ok(made)
