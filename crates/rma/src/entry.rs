@@ -4,6 +4,8 @@ use ombx_core::{
     benchmark::{
         Axis, AxisValue, Benchmark, Case, Layout, Pairing, Pairs, Preset,
         cold::Cache,
+        derived::{self, by_datatype},
+        payload::Datatype,
         reduction::{self, ACCUMULATED_OP, ACCUMULATED_TYPE, Elements},
     },
     error::Result,
@@ -25,8 +27,15 @@ pub const OSU_PASSIVE: Preset = &[("sync", "lock"), ("win", "alloc_mem")];
 /// Default options of operations that need a passive target.
 pub const FLUSH: Preset = &[("sync", "flush")];
 
-const AXES: &[&Axis] =
-    &[SyncKind::AXIS, WindowKind::AXIS, Target::AXIS, Hints::AXIS, Pairing::AXIS, Cache::AXIS];
+const MOVING: &[&Axis] = &[
+    SyncKind::AXIS,
+    WindowKind::AXIS,
+    Datatype::AXIS,
+    Target::AXIS,
+    Hints::AXIS,
+    Pairing::AXIS,
+    Cache::AXIS,
+];
 const COMPARING: &[&Axis] = &[
     SyncKind::AXIS,
     WindowKind::AXIS,
@@ -52,7 +61,7 @@ const ELEMENT: u64 = 8;
 
 const fn axes<O: Operation>() -> &'static [&'static Axis] {
     match O::ELEMENTS {
-        Elements::Bytes => AXES,
+        Elements::Bytes => MOVING,
         Elements::Compared => COMPARING,
         Elements::Accumulated | Elements::Fetched => ACCUMULATING,
     }
@@ -74,13 +83,16 @@ fn element_bytes<O: Operation>(case: &Case, _: &Plan) -> u64 {
 #[track_caller]
 const fn entry<O: Operation, M: Mode>(name: &'static str, about: &'static str) -> Benchmark {
     fn run<O: Operation, M: Mode>(session: &mut Session<'_>) -> Result<()> {
-        by_sync!(session, Access<O, .., M>)
+        by_datatype(session, |session| by_sync!(session, Access<O, .., M>))
     }
     let entry = Benchmark::custom(name, about, M::METRIC, M::METHOD, run::<O, M>)
         .iterates(O::CALLS, M::FORMULA)
         .layout(Layout::Pairs(Pairs::One))
-        .axes(axes::<O>())
-        .made_of(element_bytes::<O>, check_elements::<O>);
+        .axes(axes::<O>());
+    let entry = match O::ELEMENTS {
+        Elements::Bytes => entry.settings(derived::SETTINGS).made_of(derived::block_bytes, derived::check),
+        _ => entry.made_of(element_bytes::<O>, check_elements::<O>),
+    };
     if O::ONE_ELEMENT { entry.of_one_element() } else { entry }
 }
 

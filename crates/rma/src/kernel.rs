@@ -6,7 +6,7 @@ use ombx_core::{
     benchmark::{
         Busy, Case, Compute, Context, ElementType, Kernel, Method, Metric, ReductionOp, Role, Work,
         cold::{Copies, Movable},
-        payload::{Accumulation, Check, Fill, Slots},
+        payload::{Accumulation, Blocks, Check, Fill, Slots},
         reduction::{self, Elements},
     },
     error::{Error, Result},
@@ -100,7 +100,8 @@ impl<O: Operation, S: Synchronization, M: Mode> Kernel for Access<O, S, M> {
         let (element, op) = Self::elements(case);
         let kind: WindowKind = case.choice();
         let hints: Hints = case.choice();
-        let slots = Slots::new(case.bytes.0, case.depth).copied(cx, 1)?;
+        let blocks = Blocks::of(case.choice(), cx.settings)?;
+        let slots = Slots::new(case.bytes.0, case.depth).of_blocks(blocks).copied(cx, 1)?;
         let (locals, local_slots) = (O::LOCALS, slots.count);
         let options = WindowOptions { kind, slots, local_slots, locals, hints, element, op };
         Ok(Access {

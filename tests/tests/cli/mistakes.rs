@@ -270,6 +270,13 @@ const MISTAKES: &[(&str, &str)] = &[
         "--sizes 4G: messages of a derived datatype have less than 2 GiB",
     ),
     ("run p2p.latency_persistent --datatype vector", "has no option --datatype"),
+    ("run collective.allreduce --datatype vector", "has no option --datatype"),
+    (
+        "run collective.gather --datatype vector --in-place on",
+        "choose --datatype contiguous, or --in-place off",
+    ),
+    ("run collective.alltoallv --datatype struct --imbalance 50", "leave out --imbalance"),
+    ("run collective.bcast --datatype indexed --by binomial", "choose --by library, or leave out --datatype"),
     ("osu osu_latency -z50,101", "50,101"),
     ("osu osu_latency -clog", "directory"),
     ("osu osu_latency -d cuda", "host memory"),

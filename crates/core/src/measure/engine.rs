@@ -37,7 +37,7 @@ impl Benchmark {
 
 /// Runs a kernel in every case of a session. [`Benchmark::of`] registers it.
 pub fn run<K: Kernel>(session: &mut Session<'_>) -> Result<()> {
-    run_labelled::<K>(session, session.label.clone())
+    run_labelled::<K>(session, None)
 }
 
 /// Runs a kernel like [`run`]. Rows have the name and value of the label in addition to the axes of their case.
@@ -57,7 +57,7 @@ pub fn run_either<K: Kernel, L: Kernel>(session: &mut Session<'_>) -> Result<()>
         true => open::<K>(team, clock, cx, case),
         false => open::<L>(team, clock, cx, case),
     };
-    row::every_case(session, &KernelFactory { label: session.label.clone(), ..KernelFactory::of::<K>(&open) })
+    row::every_case(session, &KernelFactory::of::<K>(&open))
 }
 
 /// Runs a kernel on several threads of each rank at the same time. [`Benchmark::threaded`] registers it.

@@ -63,10 +63,15 @@ impl<'k> KernelFactory<'k> {
         }
     }
 
+    /// Returns what rows name in addition to the axes of their case: the label of the kernel, or that of the session.
+    fn label_of<'l>(&'l self, session: &'l Session<'_>) -> Option<&'l (&'static str, String)> {
+        self.label.as_ref().or(session.label.as_ref())
+    }
+
     /// Returns the stable name of the row of a case.
     fn key(&self, session: &Session<'_>, case: &Case) -> String {
         let key = case.key(session.bench.name, session.bench.streams_in(case));
-        let label = self.label.as_ref().map(|(name, value)| (*name, value));
+        let label = self.label_of(session).map(|(name, value)| (*name, value));
         let under = session.under.as_ref().map(|value| ("under", value));
         let named =
             |key: String, (name, value): (&str, &String)| key.replacen('/', &format!("/{name}={value},"), 1);
@@ -202,7 +207,7 @@ fn empty_row(
         bytes: Some(case.bytes.0),
         depth: bench.streams_in(case).then_some(case.depth),
         pairs: case.pairs,
-        axes: axes(case, factory.label.as_ref(), session.under.as_ref()),
+        axes: axes(case, factory.label_of(session), session.under.as_ref()),
         work: Some((factory.work)(case)),
         bus: (factory.bus_traffic)(case),
         aggregation,

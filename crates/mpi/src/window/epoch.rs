@@ -6,7 +6,7 @@ use mpi::ffi;
 use ombx_core::{benchmark::payload::Slots, error::Result};
 
 use super::handle::Window;
-use crate::sys::{constants::BYTE, error::check};
+use crate::sys::error::check;
 
 /// An open access epoch towards the window's peer. [`Epochs`](crate::Epochs) opens and closes it.
 ///
@@ -58,12 +58,12 @@ impl Epoch<'_> {
     #[inline(always)]
     pub fn put_to(&self, target: c_int, from: usize, to: usize) -> Result<()> {
         debug_assert!(target == self.0.peer || self.0.targets.contains(&target));
-        let Window { raw, count, .. } = *self.0;
+        let Window { raw, message: (kind, n), .. } = *self.0;
         // SAFETY: callers pass offsets of slots and one of the window's targets, which debug builds assert. So the slots lie inside
         // the local buffer and the target's memory, which live until the window is freed outside every epoch.
         check("MPI_Put", unsafe {
             let (local, remote) = (self.local_at(from), self.remote_at(to));
-            ffi::MPI_Put(local, count, BYTE, target, remote, count, BYTE, raw)
+            ffi::MPI_Put(local, n, kind, target, remote, n, kind, raw)
         })
     }
 
@@ -78,11 +78,11 @@ impl Epoch<'_> {
     #[inline(always)]
     pub fn get_from(&self, target: c_int, from: usize, into: usize) -> Result<()> {
         debug_assert!(target == self.0.peer || self.0.targets.contains(&target));
-        let Window { raw, count, .. } = *self.0;
+        let Window { raw, message: (kind, n), .. } = *self.0;
         // SAFETY: as in `put_to`.
         check("MPI_Get", unsafe {
             let (local, remote) = (self.local_at(into), self.remote_at(from));
-            ffi::MPI_Get(local, count, BYTE, target, remote, count, BYTE, raw)
+            ffi::MPI_Get(local, n, kind, target, remote, n, kind, raw)
         })
     }
 
@@ -146,22 +146,22 @@ impl Epoch<'_> {
     /// Calls `MPI_Rput`. [`Epoch::wait_all`] completes it at the origin.
     #[inline(always)]
     pub fn rput(&self, slot: u32) -> Result<()> {
-        let Window { raw, peer, count, .. } = *self.0;
+        let Window { raw, peer, message: (kind, n), .. } = *self.0;
         // SAFETY: as in `put`. The window owns the request.
         check("MPI_Rput", unsafe {
             let (from, to) = (self.local(ORIGIN, slot), self.remote(slot));
-            ffi::MPI_Rput(from, count, BYTE, peer, to, count, BYTE, raw, self.request(slot))
+            ffi::MPI_Rput(from, n, kind, peer, to, n, kind, raw, self.request(slot))
         })
     }
 
     /// Calls `MPI_Rget`. [`Epoch::wait_all`] completes it.
     #[inline(always)]
     pub fn rget(&self, slot: u32) -> Result<()> {
-        let Window { raw, peer, count, .. } = *self.0;
+        let Window { raw, peer, message: (kind, n), .. } = *self.0;
         // SAFETY: as in `rput`.
         check("MPI_Rget", unsafe {
             let (into, from) = (self.local(ORIGIN, slot), self.remote(slot));
-            ffi::MPI_Rget(into, count, BYTE, peer, from, count, BYTE, raw, self.request(slot))
+            ffi::MPI_Rget(into, n, kind, peer, from, n, kind, raw, self.request(slot))
         })
     }
 

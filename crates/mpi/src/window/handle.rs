@@ -21,7 +21,9 @@ use crate::{
     Buffer, Comm, Handles, MpiTeam,
     collective::reduction,
     sys::{
+        constants::BYTE,
         datatype,
+        derived::DerivedDatatype,
         error::{self, check},
     },
 };
@@ -45,11 +47,12 @@ pub(crate) enum Held {
 pub struct Window {
     pub(crate) raw: ffi::MPI_Win,
     pub(crate) peer: c_int,
-    pub(crate) count: c_int,
     pub(crate) slots: Slots,
     pub(crate) local_slots: u32,
     /// Address of each local buffer, or null.
     pub(crate) local: [*mut u8; LOCALS],
+    /// Datatype and number of a slot's elements in puts and gets.
+    pub(crate) message: (ffi::MPI_Datatype, c_int),
     /// Datatype and number of a slot's elements in accumulates.
     pub(crate) element: (ffi::MPI_Datatype, c_int),
     /// Operation of accumulates.
@@ -57,6 +60,8 @@ pub struct Window {
     /// One request per slot, for operations that return requests.
     pub(crate) requests: UnsafeCell<Vec<ffi::MPI_Request>>,
     locals: Vec<Buffer>,
+    /// Keeps the derived datatype of puts and gets alive.
+    _datatype: Option<DerivedDatatype>,
     /// Displacement of the peer's first slot in the copy that calls use: an address in a dynamic window, otherwise an offset.
     pub(crate) remote: ffi::MPI_Aint,
     /// Offset of the copy that calls use, and of the last one.
@@ -88,33 +93,40 @@ impl Window {
         let local = Slots { count: local_slots, ..slots };
         let team: &MpiTeam = cx.fabric()?;
         let comm = team.comm();
-        cx.afford(slots.reserved() + locals as u64 * local.reserved())?;
+        slots.blocks.map(|blocks| blocks.count(slots.bytes)).transpose()?;
+        cx.afford(slots.reserved() + locals as u64 * local.reserved() + slots.extra_bytes())?;
         if kind == WindowKind::Shared && !comm.is_on_one_host()? {
             return Err(Error::unsupported("shared windows need all ranks on one host"));
         }
-        let parts = datatype::count(slots.bytes).and_then(|count| {
+        let derived = slots.blocks.map(|blocks| DerivedDatatype::of(blocks, slots.bytes)).transpose();
+        let parts = derived.and_then(|derived| {
+            let message = match &derived {
+                Some(derived) => (derived.raw, datatype::count(derived.elements)?),
+                None => (BYTE, datatype::count(slots.bytes)?),
+            };
             let elements = reduction::elements(slots.bytes, element)?;
             let op = reduction::predefined(op)
                 .ok_or_else(|| Error::unsupported("MPI allows predefined operations only in accumulates"))?;
             let memory = Memory::of(kind, slots.reserved(), hints)?;
             let locals = (0..locals).map(|_| Buffer::of(local)).collect::<Result<Vec<_>>>()?;
-            Ok((count, elements, op, memory, locals))
+            Ok((message, derived, elements, op, memory, locals))
         });
-        let (count, elements, op, memory, locals) = cx.agree(parts)?;
+        let (message, derived, elements, op, memory, locals) = cx.agree(parts)?;
         let (raw, exposed) = create(comm, kind, &slots, memory.as_ref(), hints)?;
         // SAFETY: these statics of mpi-sys are never written.
         let (no_group, no_request) = unsafe { (ffi::RSMPI_GROUP_EMPTY, ffi::RSMPI_REQUEST_NULL) };
         let mut window = Window {
             raw,
             peer: cx.peer.0 as c_int,
-            count,
             slots,
             local_slots,
             local: std::array::from_fn(|at| locals.get(at).map_or(ptr::null_mut(), Buffer::start)),
+            message,
             element: (reduction::datatype(element), elements),
             op,
             requests: UnsafeCell::new(vec![no_request; slots.count as usize]),
             locals,
+            _datatype: derived,
             remote: 0,
             at: 0,
             last: (slots.reserved() - slots.total()) as usize,
