@@ -243,7 +243,13 @@ fn one_sided(benches: &[Bench]) -> Vec<Group> {
         many("get_many_latency", Slots::Calls(1), FIRST),
         many("get_many_bw", Slots::Calls(WINDOW), IN_WINDOW),
     ];
-    groups.into_iter().map(Group::in_every_window).chain([incast]).chain(towards_several).collect()
+    let derived = [
+        named(&["rma.put_latency", "rma.rput_latency"], BLOCKS, Slots::Calls(1)).given(),
+        named(&["rma.put_bw"], BLOCKS, Slots::Calls(WINDOW)).given(),
+        named(&["rma.get_latency", "rma.rget_latency"], BLOCKS, Slots::Calls(1)),
+    ];
+    let groups = groups.into_iter().map(Group::in_every_window).chain([incast]);
+    groups.chain(towards_several).chain(derived).collect()
 }
 
 /// A broadcast and a reduction in all modes.
