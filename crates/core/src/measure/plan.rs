@@ -52,6 +52,8 @@ pub struct Plan {
     pub effort_above: Option<(Bytes, Effort)>,
     /// Minimum time of sampling for one row, whatever its effort.
     pub least_time: Duration,
+    /// Maximum time of sampling for a row with a fixed number of iterations, of which it then runs fewer; at least one sample.
+    pub most_time: Option<Duration>,
     /// Minimum number of single iterations to time for percentiles, if they fit into the time of the row.
     pub least_tail: u64,
     /// Iterations per sample; calibrated if `None`.
@@ -172,6 +174,7 @@ impl Default for Plan {
             effort: Effort::Precision { precision: 0.01, max_time: Duration::from_secs(1) },
             effort_above: None,
             least_time: Duration::ZERO,
+            most_time: None,
             least_tail: 0,
             batch: None,
             known_batches: None,

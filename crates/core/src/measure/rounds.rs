@@ -85,10 +85,14 @@ impl OpenCase<'_, '_> {
         let (mut iterations, mut iteration_ns, mut wall_ns) = (0, f64::INFINITY, f64::INFINITY);
         let mut usual_ns = f64::INFINITY;
         if let Effort::Fixed { warmup, .. } = self.effort {
-            // A minimum time needs the time of an iteration.
-            let warmup = if self.session.plan.least_time.is_zero() { warmup } else { warmup.max(1) };
+            // A minimum or maximum time needs the time of an iteration.
+            let plan = self.session.plan;
+            let is_timed = !plan.least_time.is_zero() || plan.most_time.is_some();
+            let warmup = if is_timed { warmup.max(1) } else { warmup };
             if warmup > 0 {
-                iteration_ns = (self.iterate(warmup)?.0 + facts.resolution_ns) as f64 / warmup as f64;
+                let (elapsed, wall) = self.iterate(warmup)?;
+                iteration_ns = (elapsed + facts.resolution_ns) as f64 / warmup as f64;
+                wall_ns = wall as f64 / warmup as f64;
             }
             iterations = warmup;
         } else {
@@ -277,7 +281,9 @@ impl OpenCase<'_, '_> {
                     }
                     None => stop::divide(iterations, batch),
                 };
-                (batch, samples)
+                let sample_ns = warm_up.sample_ns / warm_up.batch as f64 * batch as f64;
+                let affordable = |time| stop::samples_within(time, sample_ns).max(1);
+                (batch, self.session.plan.most_time.map_or(samples, |time| samples.min(affordable(time))))
             }
             Effort::Precision { .. } | Effort::Time(_) => {
                 let max_time = self.max_time(warm_up.sample_ns);

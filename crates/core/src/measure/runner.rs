@@ -277,6 +277,9 @@ pub fn describe(plan: &Plan, choices: &[Choice]) -> BTreeMap<String, String> {
     if !plan.least_time.is_zero() {
         set("min_time_s", plan.least_time.as_secs_f64().to_string());
     }
+    if let Some(most) = plan.most_time {
+        set("max_time_s", most.as_secs_f64().to_string());
+    }
     if let Some((limit, Effort::Fixed { iterations, warmup })) = plan.effort_above {
         set("above", limit.to_string());
         set("iterations_above", iterations.to_string());

@@ -151,6 +151,17 @@ mod tests {
     }
 
     #[test]
+    fn fixed_counts_end_at_a_time_limit() {
+        let effort = Effort::Fixed { iterations: 1000, warmup: 0 };
+        let counted = |bench, ms| {
+            let plan = Plan { effort, most_time: Some(Duration::from_millis(ms)), ..Plan::default() };
+            let samples = measure(2, bench, &plan).unwrap().rows.remove(0).samples.remove(0);
+            samples.elapsed_ns.len() as u64 * samples.batch
+        };
+        assert_eq!([(&SLOW, 210), (&SLOW, 1), (&FAST, 210)].map(|(bench, ms)| counted(bench, ms)), [4, 1, 1000]);
+    }
+
+    #[test]
     fn a_slow_row_ends_at_its_time_limit_with_an_interval() {
         let hasty = Effort::Precision { precision: 1e-9, max_time: Duration::from_millis(100) };
         let row = measure(2, &SLOW, &Plan { effort: hasty, ..Plan::default() }).unwrap().rows.remove(0);

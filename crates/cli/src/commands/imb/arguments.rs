@@ -1,6 +1,6 @@
 //! The arguments of `ombx imb`: those of IMB, which has long names after one hyphen, and some of ombx.
 
-use std::path::PathBuf;
+use std::{path::PathBuf, time::Duration};
 
 use clap::{Args, ValueEnum};
 use ombx_core::{
@@ -29,6 +29,12 @@ pub(crate) struct ImbArgs {
     /// Iterations, total bytes in MiB that limit them for large messages, and iterations of NON-AGGREGATE writes of files: -iter 100 or -iter 1000,40,100 [default: 1000,40; 100000,800 of IMB-P2P]
     #[arg(long, value_name = "N[,MIB[,N]]", value_parser = Iterations::parse, help_heading = "As IMB")]
     pub(crate) iter: Option<Iterations>,
+    /// Maximum seconds of a row, which then has fewer iterations [default: 10]
+    #[arg(long, value_name = "SECONDS", value_parser = seconds, help_heading = "As IMB")]
+    pub(crate) time: Option<Duration>,
+    /// What changes the number of iterations [default: dynamic]
+    #[arg(long, value_name = "POLICY", value_enum, help_heading = "As IMB")]
+    pub(crate) iter_policy: Option<IterationPolicy>,
     /// Message sizes 0, 2^MIN to 2^MAX [default: 0:22]
     #[arg(long, value_name = "[MIN:]MAX", value_parser = SizeRange::parse, conflicts_with_all = ["msglen", "msgsize"], help_heading = "As IMB")]
     pub(crate) msglog: Option<SizeRange>,
@@ -101,10 +107,6 @@ pub(crate) struct OtherArgs {
     pub(crate) red_data_type: Option<String>,
     #[arg(long, hide = true)]
     pub(crate) contig_type: Option<String>,
-    #[arg(long, hide = true)]
-    pub(crate) iter_policy: Option<String>,
-    #[arg(long, hide = true, value_parser = seconds)]
-    pub(crate) time: Option<f64>,
     #[arg(long, hide = true, value_enum)]
     pub(crate) sync: Option<Switch>,
     #[arg(long, hide = true, value_enum)]
@@ -200,6 +202,50 @@ impl Iterations {
     }
 }
 
+/// IMB's `-iter_policy`: what changes the number of iterations beside the volume of large messages.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub(crate) enum IterationPolicy {
+    /// Fewer iterations if they would take longer than -time
+    #[default]
+    Dynamic,
+    /// A multiple of the number of processes
+    #[value(name = "multiple_np")]
+    Multiple,
+    /// As multiple_np if the collective has a root, otherwise as dynamic
+    Auto,
+    /// Nothing
+    Off,
+}
+
+impl IterationPolicy {
+    /// Default of `-time`.
+    const TIME: Duration = Duration::from_secs(10);
+
+    /// Returns the policy of a benchmark, which is not [`IterationPolicy::Auto`].
+    pub(super) const fn of(self, is_rooted: bool) -> IterationPolicy {
+        match self {
+            IterationPolicy::Auto if is_rooted => IterationPolicy::Multiple,
+            IterationPolicy::Auto => IterationPolicy::Dynamic,
+            policy => policy,
+        }
+    }
+
+    /// Returns the iterations of a row that would have `iterations`.
+    pub(super) fn iterations(self, iterations: u64, processes: Option<u32>) -> u64 {
+        match (self, processes) {
+            (IterationPolicy::Multiple, Some(processes)) => {
+                iterations.next_multiple_of(u64::from(processes.max(1)))
+            }
+            _ => iterations,
+        }
+    }
+
+    /// Returns the maximum time of a row, if it has one. `given` is that of the user.
+    pub(super) fn most_time(self, given: Option<Duration>) -> Option<Duration> {
+        (self == IterationPolicy::Dynamic).then(|| given.unwrap_or(IterationPolicy::TIME))
+    }
+}
+
 /// IMB's `-off_cache`: buffers that are not in the cache.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum OffCache {
@@ -266,9 +312,9 @@ impl SizeRange {
     }
 }
 
-fn seconds(text: &str) -> std::result::Result<f64, String> {
+fn seconds(text: &str) -> std::result::Result<Duration, String> {
     let number = text.parse::<f64>().ok().filter(|seconds| *seconds > 0.0 && *seconds <= 1e6);
-    number.ok_or_else(|| "not a number of seconds such as 10".into())
+    number.map(Duration::from_secs_f64).ok_or_else(|| "not a number of seconds such as 10".into())
 }
 
 fn gibibytes(text: &str) -> std::result::Result<u64, String> {
@@ -294,6 +340,22 @@ mod tests {
         for text in ["", "0", "-1", "10,x", "10,0", "10,1,x"] {
             assert!(Iterations::parse(text).is_err(), "{text}");
         }
+    }
+
+    #[test]
+    fn a_policy_changes_the_number_of_iterations() {
+        use IterationPolicy::{Auto, Dynamic, Multiple, Off};
+        let of = |policy: IterationPolicy, is_rooted| {
+            let policy = policy.of(is_rooted);
+            (policy.iterations(1000, Some(3)), policy.most_time(None).map(|time| time.as_secs()))
+        };
+        assert_eq!(of(Dynamic, true), (1000, Some(10)));
+        assert_eq!([of(Multiple, false), of(Auto, true)], [(1002, None); 2]);
+        assert_eq!(of(Auto, false), (1000, Some(10)));
+        assert_eq!(of(Off, true), (1000, None));
+        let given = Some(Duration::from_millis(1500));
+        assert_eq!((Dynamic.most_time(given), Off.most_time(given)), (given, None));
+        assert_eq!(Multiple.iterations(1000, None), 1000);
     }
 
     #[test]

@@ -21,7 +21,7 @@ use ombx_core::{
 use ombx_results::render::{ImbBenchmark, ImbClass, ImbGroups};
 
 use super::{
-    arguments::{ImbArgs, Multi, OffCache, Switch},
+    arguments::{ImbArgs, IterationPolicy, Multi, OffCache, Switch},
     suites::{Counterpart, Entry, Suite},
 };
 
@@ -109,11 +109,6 @@ pub(super) fn reduced(args: &ImbArgs) -> Result<ElementType> {
 pub(super) fn notes(args: &ImbArgs, suite: &Suite, entries: &[&Entry]) -> Vec<String> {
     let other = &args.other;
     let mut notes = Vec::new();
-    if other.time.is_some() || other.iter_policy.is_some() {
-        notes.push(
-            "-time and -iter_policy have no effect: -iter alone gives the number of iterations".to_owned(),
-        );
-    }
     if other.pause.is_some() {
         notes.push("-pause has no effect: ombx makes no pauses between benchmarks".to_owned());
     }
@@ -241,6 +236,10 @@ pub(super) fn parts(
         settings: settings(args, bench),
         ..Plan::default()
     };
+    // IMB-P2P has no limit of time.
+    let usual = if with_all && args.time.is_none() { IterationPolicy::Off } else { IterationPolicy::default() };
+    let policy = args.iter_policy.unwrap_or(usual).of(bench.rooted);
+    let plan = Plan { most_time: policy.most_time(args.time), ..plan };
     let warmup = if args.warm_up.is_none_or(Switch::is_on) { WARM_UP } else { 0 };
     let mut parts = Vec::new();
     let counts = match table.ranks {
@@ -257,7 +256,7 @@ pub(super) fn parts(
             _ => (Groups::ONE, count),
         };
         let pairs = count.filter(|_| with_all && bench.layout.has_pairs()).map(|count| count / 2);
-        let repetitions = |bytes: &Bytes| iter.for_size(bytes.0);
+        let repetitions = |bytes: &Bytes| policy.iterations(iter.for_size(bytes.0), count);
         let (sizes, portions) = (whole(&sizes, table, count), u64::from(portions(table, count)));
         for sizes in sizes.chunk_by(|a, b| repetitions(a) == repetitions(b)) {
             let repetitions = repetitions(&sizes[0]);
