@@ -111,6 +111,21 @@ fn receives_from_any_source_have_their_own_table() {
     }
 }
 
+/// A time that no row fits into leaves few iterations of large messages; a multiple of the processes is never fewer.
+#[test]
+fn time_and_policy_change_the_repetitions() {
+    let repetitions = |options: &str| {
+        let job = format!("imb IMB-MPI1 Bcast -iter 101,4000 -msgsize 8,1M {options}");
+        let tables = read(&Job::ombx(&job).run().expect(0));
+        let [(8, small, _), (_, large, _)] = tables[&("Bcast".to_owned(), 2)][..] else { panic!("{tables:?}") };
+        (small, large)
+    };
+    assert_eq!(repetitions(""), (101, 101));
+    assert_eq!(repetitions("-iter_policy multiple_np -time 0.00001"), (102, 102));
+    let (_, large) = repetitions("-time 0.00001");
+    assert_eq!(large, 1, "a broadcast of 1 MiB takes more than 10 us");
+}
+
 /// Collectives run with 2, 4 and all processes, other benchmarks as IMB runs them.
 #[test]
 fn the_number_of_processes_doubles() {
