@@ -89,7 +89,7 @@ fn check_datatype(case: &Case, plan: &Plan) -> std::result::Result<(), String> {
 pub(crate) const fn persistent<C: Call>(name: &'static str, about: &'static str) -> Benchmark {
     let method = <Collective<C, Persistent> as Kernel>::METHOD;
     let entry = Benchmark::custom(name, about, Metric::Latency, method, |session| {
-        by_datatype(session, run_paced::<Collective<C, Persistent>, Mesh>)
+        by_datatype(session, run_cached::<Collective<C, Persistent>>)
     });
     paced::<C>(entry)
         .iterates(&["MPI_Start", "MPI_Wait"], FORMULA)
@@ -152,7 +152,7 @@ macro_rules! axes {
             Axes {
                 blocking: &[Pacing::AXIS, SyncHosts::AXIS, $($own,)* Cache::AXIS],
                 nonblocking: &[Pacing::AXIS, SyncHosts::AXIS, $($own,)* TestCalls::AXIS, Computation::AXIS, Cache::AXIS],
-                persistent: &[Pacing::AXIS, SyncHosts::AXIS, $($own,)*],
+                persistent: &[Pacing::AXIS, SyncHosts::AXIS, $($own,)* Cache::AXIS],
             }
         }
     };

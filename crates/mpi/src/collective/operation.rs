@@ -4,7 +4,9 @@ use std::{ffi::c_int, marker::PhantomData};
 
 use mpi::ffi;
 use ombx_core::{
-    benchmark::{Context, ElementType, Groups, Imbalance, ReductionOp, Root, cold::Copies, payload},
+    benchmark::{
+        Context, ElementType, Groups, Imbalance, ReductionOp, Root, cold::Copies, payload, payload::Numbering,
+    },
     error::{Error, Result},
 };
 
@@ -21,6 +23,7 @@ use crate::{
     sys::{
         derived::DerivedDatatype,
         error::{self, check},
+        requests,
     },
 };
 
@@ -45,6 +48,8 @@ pub struct Options {
     pub element: ElementType,
     /// The reduction, where the operation reduces.
     pub op: ReductionOp,
+    /// The requests of the operation.
+    pub requests: Requests,
 }
 
 impl Options {
@@ -61,6 +66,15 @@ impl Options {
     }
 }
 
+/// Requests that an operation needs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Requests {
+    /// None, or one per call.
+    None,
+    /// Persistent ones, for each copy of the buffers.
+    Persistent,
+}
+
 /// An operation on this rank. It owns the buffers that its requests use, and completes or frees the requests first.
 #[derive(Debug)]
 pub struct Operation<C> {
@@ -68,7 +82,7 @@ pub struct Operation<C> {
     part: Part,
     /// The addresses as the root, and as another rank.
     addresses: [Addresses; 2],
-    /// Persistent requests, one per root.
+    /// Persistent requests, one per root, and one per copy.
     requests: Vec<ffi::MPI_Request>,
     /// Index of the next iteration's persistent request.
     next_request: usize,
@@ -76,6 +90,7 @@ pub struct Operation<C> {
     to: Buffer,
     /// Copies of the larger buffer.
     copies: Copies,
+    numbering: Numbering,
     /// Keeps the communicator with the topology alive.
     _neighbourhood: Option<Comm>,
     /// Keeps the communicator of this rank's group alive.
@@ -106,7 +121,12 @@ impl<C: Call> Operation<C> {
         let part = options.part::<C>(comm.rank().0, comm.size());
         cx.agree(options.root.is_among(comm.size()))?;
         let sizes = [part.send_bytes(), part.receive_bytes()];
-        let copies = Copies::of(cx, sizes[0].max(sizes[1]))?;
+        let largest = sizes[0].max(sizes[1]);
+        let copies = match options.requests {
+            Requests::None => Copies::of(cx, largest)?,
+            // Ranks create requests together.
+            Requests::Persistent => Copies::of(cx, largest)?.together(cx, largest)?,
+        };
         let lists = options.blocks.map_or(0, |blocks| blocks.extra_bytes(options.bytes));
         cx.afford(sizes.iter().map(|bytes| copies.total(*bytes)).sum::<u64>() + lists)?;
         let buffer = |bytes| -> Result<Buffer> { Ok(Buffer::zeroed(copies.total(bytes))?.in_copies(bytes)) };
@@ -135,6 +155,7 @@ impl<C: Call> Operation<C> {
             from,
             to,
             copies,
+            numbering: copies.numbering(),
             _neighbourhood: neighbourhood,
             _group: group,
             _op: op,
@@ -177,6 +198,12 @@ impl<C: Call> Operation<C> {
         self.to.move_to(offset);
         let role = usize::from(self.arguments.root as u32 != self.part.rank);
         self.arguments.set_addresses(self.addresses[role].moved(offset));
+    }
+
+    /// Makes the persistent request of the copies at an offset the next one.
+    #[inline(always)]
+    pub fn move_request(&mut self, offset: usize) {
+        self.next_request = self.numbering.number(offset);
     }
 
     /// Makes the first root the root of the next iteration.
@@ -231,14 +258,19 @@ impl<C: Call> Operation<C> {
         Ok(())
     }
 
-    /// Creates the persistent requests, one per root. Collective.
+    /// Creates the persistent requests: one per root, and one per copy of the buffers. Collective.
     ///
     /// # Errors
-    /// The library has no persistent collectives, or this one is known to fail.
-    pub fn make_requests(&mut self) -> Result<()> {
+    /// The library has no persistent collectives, or this one is known to fail, or too many copies need requests.
+    pub fn make_requests(&mut self, cx: &Context<'_>) -> Result<()> {
         library::persistent_call_works(C::NAME, self.part.ranks, self.part.gaps.is_some())?;
         let rotates = C::FLOW.is_rooted() && self.part.root == Root::Rotating;
-        for _ in 0..if rotates { self.part.ranks } else { 1 } {
+        requests::afford(cx, self.copies, 1, 0)?;
+        let roots = if rotates { self.part.ranks as usize } else { 1 };
+        for offset in self.copies.offsets().flat_map(|offset| std::iter::repeat_n(offset, roots)) {
+            if offset > 0 {
+                self.move_to(offset);
+            }
             // SAFETY: as in `call`. `drop` frees the requests before the fields that own buffers and communicator.
             unsafe {
                 let mut request = ffi::RSMPI_REQUEST_NULL;
@@ -249,6 +281,7 @@ impl<C: Call> Operation<C> {
             }
             self.advance();
         }
+        self.move_to(0);
         self.rewind();
         Ok(())
     }

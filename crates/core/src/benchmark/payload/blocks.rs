@@ -48,6 +48,9 @@ const MOST: Bytes = Bytes(1 << 30);
 /// Largest payload of a message, whose elements MPI counts by an `int`.
 pub const MOST_PAYLOAD: Bytes = Bytes(i32::MAX as u64);
 
+/// Largest word of which lengths and places of indexed blocks are multiples.
+pub const MOST_ALIGNED: u64 = 8;
+
 /// Largest memory of a message with its gaps.
 const MOST_SPAN: Bytes = Bytes(1 << 40);
 /// Memory in bytes that a block needs in the lists of blocks, from which MPI makes the indexed datatype, and in the datatype.
@@ -174,7 +177,7 @@ impl Blocks {
     /// other is shorter; both are multiples of the largest word that divides length and stride.
     fn irregular(self, at: u64, blocks: u64) -> (u64, u64) {
         let Blocks { length, stride, .. } = self;
-        let word = 1 << (length | stride | 8).trailing_zeros();
+        let word = 1 << (length | stride | MOST_ALIGNED).trailing_zeros();
         let up_to = |most: u64, seed: u64| mixed(seed) % (most / word + 1) * word;
         let pair = at / 2;
         let change = match pair * 2 + 1 < blocks {
@@ -185,13 +188,36 @@ impl Blocks {
         (up_to(stride - length, u64::MAX - at), length)
     }
 
+    /// Returns the payload of a message.
+    pub(super) fn gathered(self, bytes: u64, message: &[u8]) -> Vec<u8> {
+        let place = |place: Range<u64>| &message[place.start as usize..place.end as usize];
+        self.places(bytes).map(place).collect::<Vec<_>>().concat()
+    }
+
+    /// Writes a payload into its places in a message.
+    pub(super) fn scatter(self, mut payload: &[u8], message: &mut [u8]) {
+        for place in self.places(payload.len() as u64) {
+            let (part, rest) = payload.split_at((place.end - place.start) as usize);
+            message[place.start as usize..place.end as usize].copy_from_slice(part);
+            payload = rest;
+        }
+    }
+
+    /// Compares the gaps of a message with what was there before the message arrived.
+    pub(super) fn check_gaps(self, before: Words, bytes: u64, message: &[u8], of: (Rank, u64)) -> Check {
+        let mut whole = vec![0; message.len()];
+        before.write(&mut whole);
+        self.scatter(&self.gathered(bytes, message), &mut whole);
+        compared(&whole, message, of)
+    }
+
     /// Compares a message with its payload, and its gaps with what was there before the message arrived.
     pub fn check(
         self,
         (payload, before): (Words, Words),
         bytes: u64,
         message: &[u8],
-        (rank, slot): (Rank, u64),
+        of: (Rank, u64),
     ) -> Check {
         let (mut whole, mut arrived) = (vec![0; message.len()], vec![0; message.len()]);
         before.write(&mut whole);
@@ -200,10 +226,7 @@ impl Blocks {
             let place = place.start as usize..place.end as usize;
             whole[place.clone()].copy_from_slice(&arrived[place]);
         }
-        let differs = whole.iter().zip(message).position(|(expected, actual)| expected != actual);
-        differs.map_or(Check::Passed, |at| {
-            Check::Failed(Mismatch { rank, slot, byte: at as u64, expected: whole[at], actual: message[at] })
-        })
+        compared(&whole, message, of)
     }
 }
 
@@ -212,6 +235,14 @@ impl fmt::Display for Blocks {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}/{}", self.length, self.stride)
     }
+}
+
+/// Compares message `slot` of `rank` with what it should contain.
+fn compared(whole: &[u8], message: &[u8], (rank, slot): (Rank, u64)) -> Check {
+    let differs = whole.iter().zip(message).position(|(expected, actual)| expected != actual);
+    differs.map_or(Check::Passed, |at| {
+        Check::Failed(Mismatch { rank, slot, byte: at as u64, expected: whole[at], actual: message[at] })
+    })
 }
 
 /// Reads a number of bytes.
