@@ -48,6 +48,7 @@ fn choices(case: &Case) -> Options {
         root: case.root.unwrap_or_default(),
         in_place: case.choice::<InPlace>() == InPlace::On,
         topology: case.choice(),
+        neighbourhood: case.neighbourhood,
         groups: case.groups,
         element: case.choice::<ElementType>().of_size(case.bytes.0),
         op: case.choice(),

@@ -16,5 +16,5 @@ pub use self::{
     local::LocalReduction,
     operation::{Operation, Options, Requests},
     part::{Gaps, Part},
-    topology::{Neighbours, Topology},
+    topology::{Neighbours, neighbours},
 };

@@ -95,16 +95,13 @@ fn check_elements<O: Operation>(case: &Case, plan: &Plan) -> std::result::Result
     match blocks.datatype {
         Datatype::Struct => Err("--datatype struct: MPI allows accumulates of one predefined type only; choose --datatype vector or indexed"
             .to_owned()),
-        Datatype::Indexed if width > MOST_ALIGNED => Err(format!(
+        Datatype::Indexed if width > MOST_ALIGNED && blocks.list.is_none() => Err(format!(
             "--datatype indexed: its blocks are multiples of at most {MOST_ALIGNED} bytes, an element of --type {} has {width}; choose \
              --datatype vector",
             element.name()
         )),
-        _ if !(blocks.length.is_multiple_of(width) && blocks.stride.is_multiple_of(width)) => Err(format!(
-            "blocks of {} bytes every {} bytes are not whole elements of --type {}: choose multiples of {width} with --block-length and \
-             --stride",
-            blocks.length,
-            blocks.stride,
+        _ if !blocks.divided().is_multiple_of(width) => Err(format!(
+            "blocks {blocks}: they are no whole elements of --type {}; choose multiples of {width} bytes for lengths and distances",
             element.name()
         )),
         _ => Ok(()),

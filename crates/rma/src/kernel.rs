@@ -100,8 +100,7 @@ impl<O: Operation, S: Synchronization, M: Mode> Kernel for Access<O, S, M> {
         let kind: WindowKind = case.choice();
         let hints: Hints = case.choice();
         let blocks = Blocks::of(case.choice(), cx.settings)?;
-        // A word divides length and stride if it divides their bits together.
-        let divided = blocks.map_or(case.bytes.0, |blocks| blocks.length | blocks.stride);
+        let divided = blocks.map_or(case.bytes.0, Blocks::divided);
         let (element, op) = Self::elements(case, divided);
         let slots = Slots::new(case.bytes.0, case.depth).of_blocks(blocks).copied(cx, 1)?;
         let (locals, local_slots) = (O::LOCALS, slots.count);

@@ -2,13 +2,16 @@
 
 use super::*;
 use ombx_core::{
-    benchmark::{AxisValue, ElementType, Groups, Imbalance, ReductionOp, reduction::check_combination},
+    benchmark::{
+        AxisValue, ElementType, Groups, Imbalance, Neighbourhood, ReductionOp, Topology,
+        reduction::check_combination,
+    },
     testkit::combine,
 };
 use ombx_mpi::collective::{
     Allgather, Allgatherv, Allreduce, Alltoall, Alltoallv, Bcast, Call, Exscan, Gather, Gatherv,
     NeighborAllgather, NeighborAllgatherv, NeighborAlltoall, NeighborAlltoallv, Options, Reduce,
-    ReduceScatter, ReduceScatterBlock, Requests, Scan, Scatter, Scatterv, Topology,
+    ReduceScatter, ReduceScatterBlock, Requests, Scan, Scatter, Scatterv,
 };
 
 const FILL: Fill = Fill { round: 3, bytes: 12, iterations: 0 };
@@ -190,6 +193,7 @@ fn holds_for<C: Call>(
                 root,
                 in_place,
                 topology,
+                neighbourhood: Neighbourhood::DEFAULT,
                 groups,
                 element,
                 op,
@@ -305,6 +309,7 @@ fn the_initial_content_differs_in_every_byte() {
             root: Root::default(),
             in_place: false,
             topology: Topology::Graph,
+            neighbourhood: Neighbourhood::DEFAULT,
             groups: Groups::ONE,
             element: ElementType::Float,
             op: ReductionOp::Sum,

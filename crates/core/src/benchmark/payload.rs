@@ -1,6 +1,7 @@
 //! Payload patterns and their verification, byte by byte. A pattern depends on rank, position, size and round.
 
 mod accumulated;
+mod block_list;
 mod blocks;
 mod copies;
 mod reduced;
@@ -10,6 +11,7 @@ mod words;
 pub(in crate::benchmark) use self::copies::LEAST_STEP;
 pub use self::{
     accumulated::Accumulation,
+    block_list::{BLOCKS, BlockList},
     blocks::{BLOCK_LENGTH, Blocks, Datatype, MOST_ALIGNED, MOST_PAYLOAD, STRIDE, STRUCT_BYTES},
     copies::{Cache, Copies, Numbering},
     reduced::{Contributors, Reduced, Reduction},

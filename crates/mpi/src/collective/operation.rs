@@ -5,7 +5,8 @@ use std::{ffi::c_int, marker::PhantomData};
 use mpi::ffi;
 use ombx_core::{
     benchmark::{
-        Context, ElementType, Groups, Imbalance, ReductionOp, Root, cold::Copies, payload, payload::Numbering,
+        Context, ElementType, Groups, Imbalance, Neighbourhood, ReductionOp, Root, Topology, cold::Copies,
+        payload, payload::Numbering,
     },
     error::{Error, Result},
 };
@@ -15,7 +16,7 @@ use super::{
     call::Call,
     part::{Gaps, Part, Role},
     reduction::OpHandle,
-    topology::{Neighbours, Topology},
+    topology::{self, Neighbours},
 };
 use crate::{
     Buffer, Comm, MpiTeam,
@@ -42,6 +43,8 @@ pub struct Options {
     pub in_place: bool,
     /// The neighbours, where the operation has neighbours.
     pub topology: Topology,
+    /// What the user describes of the neighbours.
+    pub neighbourhood: Neighbourhood,
     /// Groups of ranks, each of which runs the operation.
     pub groups: Groups,
     /// Type of the elements, where the operation reduces.
@@ -55,11 +58,22 @@ pub struct Options {
 impl Options {
     /// Returns the part of a rank in an operation of `ranks` ranks, those of its group.
     pub fn part<C: Call>(self, rank: u32, ranks: u32) -> Part {
-        let Options { bytes: payload, blocks, imbalance, root, in_place, topology, element, op, .. } = self;
+        let Options {
+            bytes: payload,
+            blocks,
+            imbalance,
+            root,
+            in_place,
+            topology,
+            neighbourhood,
+            element,
+            op,
+            ..
+        } = self;
         let gaps = blocks.map(|blocks| Gaps { blocks, payload });
         let bytes = blocks.map_or(payload, |blocks| blocks.span(payload));
         let neighbours = match C::FLOW.has_neighbours() {
-            true => topology.neighbours(rank, ranks),
+            true => topology::neighbours(topology, neighbourhood, rank, ranks),
             false => Neighbours::default(),
         };
         Part { flow: C::FLOW, rank, ranks, bytes, gaps, imbalance, root, in_place, neighbours, element, op }
@@ -118,6 +132,9 @@ impl<C: Call> Operation<C> {
         };
         let comm = group.as_ref().unwrap_or(all);
         options.blocks.map(|blocks| blocks.count(options.bytes)).transpose()?;
+        if C::FLOW.has_neighbours() {
+            topology::check_edges(options.topology, options.neighbourhood, comm.size())?;
+        }
         let part = options.part::<C>(comm.rank().0, comm.size());
         cx.agree(options.root.is_among(comm.size()))?;
         let sizes = [part.send_bytes(), part.receive_bytes()];
@@ -137,7 +154,7 @@ impl<C: Call> Operation<C> {
         });
         let (datatype, mut arguments, from, to) = cx.agree(parts)?;
         let neighbourhood = match C::FLOW.has_neighbours() {
-            true => Some(options.topology.communicator(comm)?),
+            true => Some(topology::communicator(options.topology, options.neighbourhood, comm)?),
             false => None,
         };
         let op = OpHandle::of(part.element, part.op)?;

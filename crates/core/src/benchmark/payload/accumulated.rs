@@ -240,7 +240,8 @@ mod tests {
         use crate::benchmark::payload::{Blocks, Datatype};
 
         for datatype in [Datatype::Vector, Datatype::Indexed] {
-            let slots = Slots::new(64, 2).of_blocks(Some(Blocks { datatype, length: 16, stride: 40 }));
+            let slots =
+                Slots::new(64, 2).of_blocks(Some(Blocks { datatype, length: 16, stride: 40, list: None }));
             each_accumulation(|of| {
                 let fill = Fill { round: 5, bytes: 64, iterations: 0 };
                 let mut memory = vec![0; slots.total() as usize];

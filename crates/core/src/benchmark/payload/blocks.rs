@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, fmt, ops::Range};
 
-use super::{Check, Mismatch, Words};
+use super::{BLOCKS, BlockList, Check, Mismatch, Words};
 use crate::{
     benchmark::Setting,
     error::{Error, Result},
@@ -75,6 +75,8 @@ pub struct Blocks {
     pub length: u64,
     /// Bytes from the start of one block to the start of the next; the mean if distances are irregular.
     pub stride: u64,
+    /// Blocks that the user lists, of which each stride has all. `length` is then their payload.
+    pub list: Option<&'static BlockList>,
 }
 
 impl Blocks {
@@ -85,6 +87,9 @@ impl Blocks {
     pub fn of(datatype: Datatype, settings: &BTreeMap<String, String>) -> Result<Option<Blocks>> {
         if datatype == Datatype::Contiguous {
             return Ok(None);
+        }
+        if let Some(text) = settings.get(BLOCKS.name).filter(|_| datatype == Datatype::Indexed) {
+            return Blocks::listed(BlockList::of(text)?, settings).map(Some);
         }
         let given = |setting: &Setting| {
             settings.get(setting.name).map(|text| length(&format!("--{}", setting.name), text)).transpose()
@@ -103,7 +108,7 @@ impl Blocks {
             Datatype::Struct => (STRUCT_BYTES + length - STRUCT_NUMBERS).next_multiple_of(STRUCT_ALIGNMENT),
         };
         let default = if datatype == Datatype::Struct { least } else { 2 * length };
-        let blocks = Blocks { datatype, length, stride: stride.unwrap_or(default) };
+        let blocks = Blocks { datatype, length, stride: stride.unwrap_or(default), list: None };
         match blocks.stride {
             stride if stride > MOST.0 => Err(Error::usage(format!(
                 "--block-length {}: blocks would begin {} apart, which is at most {MOST}; choose a shorter --block-length, or --stride",
@@ -123,7 +128,30 @@ impl Blocks {
         }
     }
 
-    /// Returns how many blocks a message has.
+    /// Returns blocks that the user lists.
+    fn listed(list: &'static BlockList, settings: &BTreeMap<String, String>) -> Result<Blocks> {
+        let stride = settings.get(STRIDE.name).map(|text| length("--stride", text)).transpose()?;
+        let blocks = Blocks {
+            datatype: Datatype::Indexed,
+            length: list.length,
+            stride: stride.unwrap_or(list.extent),
+            list: Some(list),
+        };
+        match blocks.stride < list.extent {
+            true => Err(Error::usage(format!(
+                "--stride {}: the last of --blocks ends after {} bytes; choose --stride {} or more",
+                blocks.stride, list.extent, list.extent
+            ))),
+            false => Ok(blocks),
+        }
+    }
+
+    /// Returns the bits of all lengths and distances together: a word divides them if it divides this number.
+    pub fn divided(self) -> u64 {
+        self.length | self.stride | self.list.map_or(0, BlockList::divided)
+    }
+
+    /// Returns how many blocks a message has, or repetitions of listed blocks.
     ///
     /// # Errors
     /// [`Error::unsupported`] if the message is not a whole number of blocks, or too long.
@@ -151,26 +179,37 @@ impl Blocks {
 
     /// Returns the memory in bytes that the datatype and the check of a message need: lists of blocks, and two copies of the message.
     pub fn extra_bytes(self, bytes: u64) -> u64 {
-        let lists = if self.datatype == Datatype::Indexed { bytes / self.length * LISTED } else { 0 };
+        let of_each = self.list.map_or(1, |list| list.places.len() as u64);
+        let lists =
+            if self.datatype == Datatype::Indexed { bytes / self.length * of_each * LISTED } else { 0 };
         self.span(bytes).saturating_mul(2).saturating_add(lists)
     }
 
     /// Returns the places of the payload in a message, in their order: one of each block, or the members of each struct.
     pub fn places(self, bytes: u64) -> impl Iterator<Item = Range<u64>> {
         let blocks = bytes / self.length;
-        (0..blocks).flat_map(move |at| self.places_of(at, blocks)).filter(|place| !place.is_empty())
+        let parts = match (self.datatype, self.list) {
+            (_, Some(list)) => list.places.len(),
+            (Datatype::Struct, None) => 3,
+            _ => 1,
+        };
+        (0..blocks).flat_map(move |at| (0..parts).map(move |part| self.place_of(at, part, blocks)))
     }
 
-    /// Returns the places of block `at` of a message.
-    fn places_of(self, at: u64, blocks: u64) -> [Range<u64>; 3] {
-        let Blocks { datatype, length, stride } = self;
-        let start = at * stride;
-        let place = |(offset, bytes): (u64, u64)| start + offset..start + offset + bytes;
-        match datatype {
-            Datatype::Contiguous | Datatype::Vector => [place((0, length)), 0..0, 0..0],
-            Datatype::Indexed => [place(self.irregular(at, blocks)), 0..0, 0..0],
-            Datatype::Struct => [place(INT32), place(DOUBLE), place((STRUCT_BYTES, length - STRUCT_NUMBERS))],
-        }
+    /// Returns the place of a part of block `at` of a message.
+    fn place_of(self, at: u64, part: usize, blocks: u64) -> Range<u64> {
+        let Blocks { datatype, length, stride, list } = self;
+        let (offset, bytes) = match (datatype, list) {
+            (_, Some(list)) => {
+                let place = &list.places[part];
+                (place.start, place.end - place.start)
+            }
+            (Datatype::Contiguous | Datatype::Vector, None) => (0, length),
+            (Datatype::Indexed, None) => self.irregular(at, blocks),
+            (Datatype::Struct, None) => [INT32, DOUBLE, (STRUCT_BYTES, length - STRUCT_NUMBERS)][part],
+        };
+        let start = at * stride + offset;
+        start..start + bytes
     }
 
     /// Returns the offset and the length of an indexed block. Each stays inside its stride. One block of two is as much longer as the
@@ -231,9 +270,14 @@ impl Blocks {
 }
 
 impl fmt::Display for Blocks {
-    /// Writes the length and the stride in bytes, as `64/128`.
+    /// Writes the length and the stride in bytes, as `64/128`. Listed blocks have their number and a code of their own, as `3:28/64:a1b2`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}/{}", self.length, self.stride)
+        match self.list {
+            Some(list) => {
+                write!(f, "{}:{}/{}:{:04x}", list.places.len(), self.length, self.stride, list.code)
+            }
+            None => write!(f, "{}/{}", self.length, self.stride),
+        }
     }
 }
 
